@@ -1,13 +1,16 @@
 /* Rondo: collectives on host and GPU buffers for jobs that have an MPI communicator.
  *
- * This header is a leaf: it includes the C standard library only. Conventions that hold for every function here:
- *  - The result is a rondoResult_t. Anything but rondoSuccess has a full sentence behind rondoGetLastError().
+ * This header is a leaf: it includes the C standard library only. Conventions that hold for every
+ * function here:
+ *  - The result is a rondoResult_t. Anything but rondoSuccess has a full sentence behind
+ * rondoGetLastError().
  *  - Nothing throws, nothing exits. An output argument is written only on success.
  *  - Counts are numbers of elements, never bytes, and are 64 bits wide.
- *  - A communicator may be used by one thread at a time; different communicators may be used by different
- *    threads at once. Two threads inside one communicator get rondoInvalidUsage, not corruption.
- *  - Every rank of a communicator must make the same collective calls in the same order, with the same count,
- *    type, operator and root.
+ *  - A communicator may be used by one thread at a time; different communicators may be used by
+ * different threads at once. Two threads inside one communicator get rondoInvalidUsage, not
+ * corruption.
+ *  - Every rank of a communicator must make the same collective calls in the same order, with the
+ * same count, type, operator and root.
  */
 #ifndef RONDO_H_
 #define RONDO_H_
@@ -35,15 +38,18 @@ extern "C" {
 typedef enum rondoResult_t {
   rondoSuccess = 0,
   rondoUnhandledCudaError = 1, /**< A CUDA call failed; its name and text are in the sentence. */
-  rondoSystemError = 2,        /**< The operating system refused something; errno's text is in the sentence. */
-  rondoInternalError = 3,      /**< A defect of Rondo. */
-  rondoInvalidArgument = 4,    /**< An argument is wrong; the sentence names it, its value, and what is allowed. */
-  rondoInvalidUsage = 5,       /**< The call is wrong here: destroyed communicator, two threads, ranks that differ. */
-  rondoRemoteError = 6,        /**< Another rank aborted or died. */
-  rondoInProgress = 7,         /**< Not an error: a non-blocking operation has not finished. */
-  rondoUnsupported = 32,       /**< Meaningful, but not available in this build or on this machine. */
-  rondoMpiError = 33,          /**< An MPI call failed; its name and text are in the sentence. */
-  rondoOutOfMemory = 34        /**< Memory could not be had. */
+  rondoSystemError =
+      2, /**< The operating system refused something; errno's text is in the sentence. */
+  rondoInternalError = 3, /**< A defect of Rondo. */
+  rondoInvalidArgument =
+      4, /**< An argument is wrong; the sentence names it, its value, and what is allowed. */
+  rondoInvalidUsage =
+      5, /**< The call is wrong here: destroyed communicator, two threads, ranks that differ. */
+  rondoRemoteError = 6,  /**< Another rank aborted or died. */
+  rondoInProgress = 7,   /**< Not an error: a non-blocking operation has not finished. */
+  rondoUnsupported = 32, /**< Meaningful, but not available in this build or on this machine. */
+  rondoMpiError = 33,    /**< An MPI call failed; its name and text are in the sentence. */
+  rondoOutOfMemory = 34  /**< Memory could not be had. */
 } rondoResult_t;
 
 /** Element types: open integer handles. Values below 32 are NCCL's. */
@@ -68,7 +74,8 @@ enum {
   rondoUint16 = 33
 };
 
-/** Reduction operators: open integer handles. Values below 32 are NCCL's; operators made at run time lie above. */
+/** Reduction operators: open integer handles. Values below 32 are NCCL's; operators made at run
+ * time lie above. */
 typedef int32_t rondoRedOp_t;
 enum { rondoSum = 0, rondoProd = 1, rondoMax = 2, rondoMin = 3, rondoAvg = 4 };
 
@@ -78,7 +85,8 @@ typedef struct rondoComm* rondoComm_t;
 /** A CUDA stream (the same type as cudaStream_t), or NULL. */
 typedef struct CUstream_st* rondoStream_t;
 
-/** Names a group of ranks while it forms. Opaque bytes, copied by value from one rank to all others. */
+/** Names a group of ranks while it forms. Opaque bytes, copied by value from one rank to all
+ * others. */
 #define RONDO_UNIQUE_ID_BYTES 128
 typedef struct rondoUniqueId {
   char internal[RONDO_UNIQUE_ID_BYTES];
@@ -86,22 +94,26 @@ typedef struct rondoUniqueId {
 
 /** No device: the communicator works on host memory only. */
 #define RONDO_DEVICE_NONE (-2)
-/** Let Rondo choose: the current CUDA context's device, else local rank modulo visible devices, else none. */
+/** Let Rondo choose: the current CUDA context's device, else local rank modulo visible devices,
+ * else none. */
 #define RONDO_DEVICE_AUTO (-1)
 
 /**
  * How to make a communicator. Start from RONDO_CONFIG_INITIALIZER, then set fields.
  *
- * A struct of an older header (smaller size) is accepted; the missing fields take their defaults. A larger one is
- * accepted if all bytes this library does not know are zero, and refused otherwise. Since 0.1.
+ * A struct of an older header (smaller size) is accepted; the missing fields take their defaults. A
+ * larger one is accepted if all bytes this library does not know are zero, and refused otherwise.
+ * Since 0.1.
  */
 typedef struct rondoConfig_t {
   size_t size;        /**< sizeof(rondoConfig_t) of the caller. */
   uint32_t version;   /**< RONDO_CONFIG_VERSION of the caller. */
   int32_t device;     /**< CUDA device ordinal, RONDO_DEVICE_AUTO or RONDO_DEVICE_NONE. */
   const char* name;   /**< Appears in errors and logs. NULL: "comm". Copied. */
-  const char* hostId; /**< This rank's host identity; overrides RONDO_HOSTID and the computed one. NULL: unset. */
-  const char* tune;   /**< As RONDO_TUNE, for this communicator; must be equal on all ranks. NULL: RONDO_TUNE. */
+  const char* hostId; /**< This rank's host identity; overrides RONDO_HOSTID and the computed one.
+                         NULL: unset. */
+  const char* tune;   /**< As RONDO_TUNE, for this communicator; must be equal on all ranks. NULL:
+                         RONDO_TUNE. */
 } rondoConfig_t;
 
 #define RONDO_CONFIG_VERSION 1
@@ -113,45 +125,50 @@ typedef struct rondoConfig_t {
 /** The library's version, coded as RONDO_VERSION_CODE. Since 0.1. */
 RONDO_API rondoResult_t rondoGetVersion(int* version);
 
-/** The name of a result ("rondoInvalidArgument"); never NULL, also for unknown values. Since 0.1. */
+/** The name of a result ("rondoInvalidArgument"); never NULL, also for unknown values. Since 0.1.
+ */
 RONDO_API const char* rondoGetErrorString(rondoResult_t result);
 
 /**
- * The sentence of the calling thread's last failed Rondo call, or "" if none failed yet. The pointer is valid until
- * the thread's next failed call. With a communicator, the last failure of a call on it; NULL: of any call. Since 0.1.
+ * The sentence of the calling thread's last failed Rondo call, or "" if none failed yet. The
+ * pointer is valid until the thread's next failed call. With a communicator, the last failure of a
+ * call on it; NULL: of any call. Since 0.1.
  */
 RONDO_API const char* rondoGetLastError(rondoComm_t comm);
 
 /* ---- communicators ---- */
 
 /**
- * Makes an id for a new group. Call it on one rank and hand the 128 bytes to all, by whatever channel there is.
- * This process answers for the id until the group is complete. Until channels between hosts exist, all ranks that
- * use an id must be on this host. Since 0.1.
+ * Makes an id for a new group. Call it on one rank and hand the 128 bytes to all, by whatever
+ * channel there is. This process answers for the id until the group is complete. Until channels
+ * between hosts exist, all ranks that use an id must be on this host. Since 0.1.
  */
 RONDO_API rondoResult_t rondoGetUniqueId(rondoUniqueId* id);
 
 /**
- * Joins the group that `id` names as `rank` of `nranks` (0 <= rank < nranks). Blocks until all have joined. Ranks may
- * be processes or threads. Since 0.1.
- * Errors: rondoInvalidArgument (null, rank out of range), rondoInvalidUsage (ranks disagree), rondoSystemError.
+ * Joins the group that `id` names as `rank` of `nranks` (0 <= rank < nranks). Blocks until all have
+ * joined. Ranks may be processes or threads. Since 0.1. Errors: rondoInvalidArgument (null, rank
+ * out of range), rondoInvalidUsage (ranks disagree), rondoSystemError.
  */
-RONDO_API rondoResult_t rondoCommInitRank(rondoComm_t* comm, int nranks, rondoUniqueId id, int rank);
+RONDO_API rondoResult_t rondoCommInitRank(rondoComm_t* comm, int nranks, rondoUniqueId id,
+                                          int rank);
 
 /** rondoCommInitRank with a configuration; `config` may be NULL. Since 0.1. */
-RONDO_API rondoResult_t rondoCommInitRankConfig(rondoComm_t* comm, int nranks, rondoUniqueId id, int rank,
-                                                const rondoConfig_t* config);
+RONDO_API rondoResult_t rondoCommInitRankConfig(rondoComm_t* comm, int nranks, rondoUniqueId id,
+                                                int rank, const rondoConfig_t* config);
 
 /** Ends use of the communicator: later collective calls get rondoInvalidUsage. Local. Since 0.1. */
 RONDO_API rondoResult_t rondoCommFinalize(rondoComm_t comm);
 
-/** Frees the communicator. Local: peers that are still reading what this rank sent can finish. Since 0.1. */
+/** Frees the communicator. Local: peers that are still reading what this rank sent can finish.
+ * Since 0.1. */
 RONDO_API rondoResult_t rondoCommDestroy(rondoComm_t comm);
 
 /**
- * Ends the communicator on all ranks: calls pending on this and other ranks return rondoRemoteError soon after, and
- * the handle is freed as by rondoCommDestroy. Never blocks. May be called while another thread of this process is
- * inside a collective on `comm`; the handle then stays valid until that call has returned. Since 0.1.
+ * Ends the communicator on all ranks: calls pending on this and other ranks return rondoRemoteError
+ * soon after, and the handle is freed as by rondoCommDestroy. Never blocks. May be called while
+ * another thread of this process is inside a collective on `comm`; the handle then stays valid
+ * until that call has returned. Since 0.1.
  */
 RONDO_API rondoResult_t rondoCommAbort(rondoComm_t comm);
 
@@ -168,26 +185,30 @@ RONDO_API rondoResult_t rondoCommCuDevice(rondoComm_t comm, int* device);
 
 /* ---- collectives ----
  *
- * On host memory a call is complete when it returns; `stream` must be NULL. On device memory a call is ordered on
- * `stream` and returns at once; the memory must belong to the communicator's device. One call's two buffers are of
- * the same kind; different ranks may differ only where a function says so. Buffers need no registration; memory from
- * rondoMemAlloc is used in place. The two buffers must not overlap unless the function's in-place rule allows it.
+ * On host memory a call is complete when it returns; `stream` must be NULL. On device memory a call
+ * is ordered on `stream` and returns at once; the memory must belong to the communicator's device.
+ * One call's two buffers are of the same kind; different ranks may differ only where a function
+ * says so. Buffers need no registration; memory from rondoMemAlloc is used in place. The two
+ * buffers must not overlap unless the function's in-place rule allows it.
  */
 
 /**
- * recvbuff[i] = op over all ranks of their sendbuff[i], for 0 <= i < count, on every rank; the same bits on every rank
- * and in every run. In place: sendbuff == recvbuff. Within one reduction step 16-bit floats are widened to float32
- * and rounded once. rondoAvg is the sum divided by the number of ranks (integers: truncated towards zero). Since 0.1.
+ * recvbuff[i] = op over all ranks of their sendbuff[i], for 0 <= i < count, on every rank; the same
+ * bits on every rank and in every run. In place: sendbuff == recvbuff. Within one reduction step
+ * 16-bit floats are widened to float32 and rounded once. rondoAvg is the sum divided by the number
+ * of ranks (integers: truncated towards zero). Since 0.1.
  */
-RONDO_API rondoResult_t rondoAllReduce(const void* sendbuff, void* recvbuff, size_t count, rondoDataType_t datatype,
-                                       rondoRedOp_t op, rondoComm_t comm, rondoStream_t stream);
+RONDO_API rondoResult_t rondoAllReduce(const void* sendbuff, void* recvbuff, size_t count,
+                                       rondoDataType_t datatype, rondoRedOp_t op, rondoComm_t comm,
+                                       rondoStream_t stream);
 
 /**
- * recvbuff[i] = root's sendbuff[i], for 0 <= i < count, on every rank. sendbuff counts at the root only. In place:
- * sendbuff == recvbuff. Since 0.1.
+ * recvbuff[i] = root's sendbuff[i], for 0 <= i < count, on every rank. sendbuff counts at the root
+ * only. In place: sendbuff == recvbuff. Since 0.1.
  */
-RONDO_API rondoResult_t rondoBroadcast(const void* sendbuff, void* recvbuff, size_t count, rondoDataType_t datatype,
-                                       int root, rondoComm_t comm, rondoStream_t stream);
+RONDO_API rondoResult_t rondoBroadcast(const void* sendbuff, void* recvbuff, size_t count,
+                                       rondoDataType_t datatype, int root, rondoComm_t comm,
+                                       rondoStream_t stream);
 
 /** Returns when every rank has called it. Host side only: `stream` must be NULL. Since 0.1. */
 RONDO_API rondoResult_t rondoBarrier(rondoComm_t comm, rondoStream_t stream);
@@ -195,8 +216,8 @@ RONDO_API rondoResult_t rondoBarrier(rondoComm_t comm, rondoStream_t stream);
 /* ---- memory ---- */
 
 /**
- * Allocates `bytes` of host memory (0 gives NULL) that ranks of this host read in place instead of through staging.
- * Page aligned. Local: needs no communicator and no agreement. Since 0.1.
+ * Allocates `bytes` of host memory (0 gives NULL) that ranks of this host read in place instead of
+ * through staging. Page aligned. Local: needs no communicator and no agreement. Since 0.1.
  */
 RONDO_API rondoResult_t rondoMemAlloc(void** ptr, size_t bytes);
 

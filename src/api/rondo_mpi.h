@@ -11,20 +11,23 @@ extern "C" {
 #endif
 
 /**
- * Makes a communicator whose ranks are those of `mpiComm`, in the same order. Collective over `mpiComm`; works on a
- * private duplicate and makes only completing MPI calls from the calling thread, so MPI_THREAD_FUNNELED is enough (the
- * calling thread must be MPI's main thread then). `config` may be NULL. Free it with rondoCommDestroy; what is left
- * is freed first thing in MPI_Finalize. Since 0.1.
- * Errors: rondoInvalidUsage (MPI not initialised or finalised, ranks that disagree on the library or on options, each
- * named), rondoInvalidArgument (MPI_COMM_NULL, an inter-communicator), rondoUnsupported (ranks on several hosts; two
- * of them are named), rondoMpiError, rondoSystemError. An error is returned on all ranks.
+ * Makes a communicator whose ranks are those of `mpiComm`, in the same order. Collective over
+ * `mpiComm`; works on a private duplicate and makes only completing MPI calls from the calling
+ * thread, so MPI_THREAD_FUNNELED is enough (the calling thread must be MPI's main thread then).
+ * `config` may be NULL. Free it with rondoCommDestroy; what is left is freed first thing in
+ * MPI_Finalize. Since 0.1. Errors: rondoInvalidUsage (MPI not initialised or finalised, ranks that
+ * disagree on the library or on options, each named), rondoInvalidArgument (MPI_COMM_NULL, an
+ * inter-communicator), rondoUnsupported (ranks on several hosts; two of them are named),
+ * rondoMpiError, rondoSystemError. An error is returned on all ranks.
  */
-RONDO_API rondoResult_t rondoCommInitMPI(rondoComm_t* comm, MPI_Comm mpiComm, const rondoConfig_t* config);
+RONDO_API rondoResult_t rondoCommInitMPI(rondoComm_t* comm, MPI_Comm mpiComm,
+                                         const rondoConfig_t* config);
 
 /**
- * The communicator that belongs to `mpiComm`: made at the first call (collective then), the same handle afterwards
- * (local then). It dies with MPI_Comm_free(mpiComm) or MPI_Finalize; rondoCommDestroy on it is rondoInvalidUsage.
- * A duplicate of `mpiComm` does not inherit it. Since 0.1. Errors: as rondoCommInitMPI.
+ * The communicator that belongs to `mpiComm`: made at the first call (collective then), the same
+ * handle afterwards (local then). It dies with MPI_Comm_free(mpiComm) or MPI_Finalize;
+ * rondoCommDestroy on it is rondoInvalidUsage. A duplicate of `mpiComm` does not inherit it. Since
+ * 0.1. Errors: as rondoCommInitMPI.
  */
 RONDO_API rondoResult_t rondoCommFromMPI(MPI_Comm mpiComm, rondoComm_t* comm);
 
