@@ -1,0 +1,41 @@
+#pragma once
+// How a communicator comes to be, whichever door it came through.
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "api/rondo.h"
+#include "base/options.h"
+#include "p2p/bootstrap.h"
+
+namespace rondo {
+
+/// rondoConfig_t after checking: every field has a value.
+struct Config {
+  int device = RONDO_DEVICE_AUTO;
+  std::string name = "comm";
+  Options options;  ///< The environment, overridden by the configuration's fields.
+};
+
+/// Checks size, version and fields; `config` may be nullptr. `call` names the C function in
+/// sentences. Throws Error.
+Config checkConfig(const char* call, const rondoConfig_t* config);
+
+/// What a host wait does besides looking at memory, if the communicator came from MPI: polls MPI.
+/// May be empty. Must be safe to call at any time until the communicator is destroyed.
+using WaitHook = std::function<void()>;
+
+/// Builds the communicator over `boot` (collective: identities, consensus, shared memory,
+/// channels). Throws the same Error on all ranks. `boot` is not used after it returns.
+std::unique_ptr<rondoComm> createComm(Bootstrap& boot, const Config& config, WaitHook hook);
+
+/// Runs `body` at the C boundary: catches everything, records the sentence for rondoGetLastError,
+/// returns the code. `comm` may be nullptr.
+rondoResult_t guarded(rondoComm* comm, const char* call, const std::function<void()>& body);
+
+/// Records a failed call's sentence for rondoGetLastError (thread, and communicator if given);
+/// returns `code`.
+rondoResult_t fail(rondoComm* comm, rondoResult_t code, std::string sentence);
+
+}  // namespace rondo

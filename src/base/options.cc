@@ -1,0 +1,128 @@
+#include "base/options.h"
+
+#include <cstdlib>
+#include <functional>
+
+#include "base/error.h"
+
+namespace rondo {
+namespace {
+
+const char* env(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+[[noreturn]] void refuse(const char* name, const char* value, const char* allowed) {
+  throw Error(rondoInvalidArgument,
+              format("environment variable %s is \"%s\"; allowed: %s", name, value, allowed));
+}
+
+void readText(const char* name, std::string* out) {
+  if (const char* value = env(name)) *out = value;
+}
+
+void readSwitch(const char* name, bool* out) {
+  const char* value = env(name);
+  if (value == nullptr) return;
+  const std::string text = value;
+  if (text != "0" && text != "1") refuse(name, value, "0 or 1");
+  *out = text == "1";
+}
+
+void readSize(const char* name, uint64_t least, uint64_t most, uint64_t* out) {
+  const char* value = env(name);
+  if (value == nullptr) return;
+  uint64_t bytes = 0;
+  if (!parseSize(value, &bytes) || bytes < least || bytes > most) {
+    refuse(name, value,
+           format("a number from %llu to %llu, also with K, M or G",
+                  static_cast<unsigned long long>(least), static_cast<unsigned long long>(most))
+               .c_str());
+  }
+  *out = bytes;
+}
+
+}  // namespace
+
+const std::vector<OptionRow>& optionTable() {
+  static const std::vector<OptionRow> rows = {
+      {"RONDO_HOSTID", "text", "",
+       "this rank's host identity; different texts on one machine make several hosts of it", false},
+      {"RONDO_CPU", "text", "",
+       "instruction set of the host reductions: plain, avx2 or avx512 (default: the best)", false},
+      {"RONDO_TUNE", "text", "",
+       "forces algorithms: COLLECTIVE:MEMORY:FROM-TO:ALGORITHM[/LANES[/CHUNK]], comma separated",
+       true},
+      {"RONDO_EXPLAIN", "switch", "0",
+       "1: rank 0 prints each new choice, its predicted cost, and the runners-up", false},
+      {"RONDO_POOL_BYTES", "size", "16M", "shared memory for staging, per rank (from 256K)", true},
+      {"RONDO_SPIN_BOUND_MS", "number", "0",
+       "tests only: a wait longer than this many milliseconds is an error; 0: no bound", false},
+      {"RONDO_LOG", "text", "warn", "messages on stderr: none, error, warn, info", false},
+  };
+  return rows;
+}
+
+Options readOptions() {
+  Options options;
+  readText("RONDO_HOSTID", &options.hostId);
+  readText("RONDO_CPU", &options.cpu);
+  readText("RONDO_TUNE", &options.tune);
+  readSwitch("RONDO_EXPLAIN", &options.explain);
+  readSize("RONDO_POOL_BYTES", 256u << 10, uint64_t{1} << 30, &options.poolBytes);
+  readSize("RONDO_SPIN_BOUND_MS", 0, 1u << 30, &options.spinBoundMs);
+  readText("RONDO_LOG", &options.log);
+  if (options.log != "none" && options.log != "error" && options.log != "warn" &&
+      options.log != "info") {
+    refuse("RONDO_LOG", options.log.c_str(), "none, error, warn, info");
+  }
+  return options;
+}
+
+std::string optionText(const Options& options, const OptionRow& row) {
+  const std::string name = row.name;
+  if (name == "RONDO_HOSTID") return options.hostId;
+  if (name == "RONDO_CPU") return options.cpu;
+  if (name == "RONDO_TUNE") return options.tune;
+  if (name == "RONDO_EXPLAIN") return options.explain ? "1" : "0";
+  if (name == "RONDO_POOL_BYTES") return std::to_string(options.poolBytes);
+  if (name == "RONDO_SPIN_BOUND_MS") return std::to_string(options.spinBoundMs);
+  if (name == "RONDO_LOG") return options.log;
+  throw Error(rondoInternalError, "options table row " + name + " has no value");
+}
+
+bool parseSize(const std::string& text, uint64_t* bytes) {
+  if (text.empty() || text[0] < '0' || text[0] > '9') return false;
+  size_t used = 0;
+  unsigned long long number = 0;
+  try {
+    number = std::stoull(text, &used);
+  } catch (const std::exception&) {
+    return false;
+  }
+  int shift = 0;
+  if (used < text.size()) {
+    switch (text[used++]) {
+      case 'k':
+      case 'K':
+        shift = 10;
+        break;
+      case 'm':
+      case 'M':
+        shift = 20;
+        break;
+      case 'g':
+      case 'G':
+        shift = 30;
+        break;
+      default:
+        return false;
+    }
+  }
+  if (used != text.size() || (shift != 0 && number > (~0ull >> shift))) return false;
+  *bytes = number << shift;
+  return true;
+}
+
+}  // namespace rondo

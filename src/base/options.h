@@ -1,0 +1,41 @@
+#pragma once
+// Every environment variable that Rondo reads, in one table.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rondo {
+
+/// The values in force. Read once per communicator; fields of rondoConfig_t override some.
+struct Options {
+  std::string hostId;              ///< RONDO_HOSTID
+  std::string cpu;                 ///< RONDO_CPU
+  std::string tune;                ///< RONDO_TUNE
+  bool explain = false;            ///< RONDO_EXPLAIN
+  uint64_t poolBytes = 16u << 20;  ///< RONDO_POOL_BYTES
+  uint64_t spinBoundMs = 0;        ///< RONDO_SPIN_BOUND_MS; 0: no bound
+  std::string log = "warn";        ///< RONDO_LOG
+};
+
+/// One row of the table.
+struct OptionRow {
+  const char* name;
+  const char* type;      ///< text, size, number, switch
+  const char* fallback;  ///< The default, as a user would write it.
+  const char* meaning;
+  bool mustAgree;  ///< A difference between ranks is an error at communicator creation.
+};
+const std::vector<OptionRow>& optionTable();
+
+/// Reads the environment. Throws Error(rondoInvalidArgument) that names the variable, its value and
+/// what is allowed.
+Options readOptions();
+
+/// The value in force of a row, as text (for the consensus check and rondo-info).
+std::string optionText(const Options& options, const OptionRow& row);
+
+/// "64K", "1M", "1G", "123" (powers of 1024) to bytes; false if it is none of those.
+bool parseSize(const std::string& text, uint64_t* bytes);
+
+}  // namespace rondo

@@ -1,0 +1,34 @@
+#pragma once
+// What the ranks of one host know about it.
+
+#include <cstdint>
+#include <string>
+
+namespace rondo {
+
+/// Plain numbers, so that one rank can read them and hand the bytes to the others.
+struct NodeFacts {
+  uint32_t packages = 1;
+  uint32_t numaNodes = 1;
+  uint32_t cores = 1;      ///< Physical cores.
+  uint32_t hwThreads = 1;  ///< Processing units.
+  uint64_t l2Bytes = 0;    ///< Of one core's L2; 0: unknown.
+  uint64_t l3Bytes = 0;    ///< Of one L3; 0: unknown.
+};
+
+/// Reads hwloc without I/O devices. Takes milliseconds: one rank a host calls it and shares the
+/// result.
+NodeFacts readNodeFacts();
+
+/// Processing units that this process may run on (sched_getaffinity).
+uint32_t allowedCpus();
+
+/// A host's identity as text and as 64 bits: host name, boot id, IPC and network name space;
+/// `override` (RONDO_HOSTID or the configuration's hostId), if not empty, stands for all of it.
+struct HostId {
+  uint64_t hash;
+  std::string name;  ///< For sentences: the host name, and the override if there is one.
+};
+HostId readHostId(const std::string& override);
+
+}  // namespace rondo
