@@ -26,9 +26,10 @@ Config checkConfig(const char* call, const rondoConfig_t* config);
 /// May be empty. Must be safe to call at any time until the communicator is destroyed.
 using WaitHook = std::function<void()>;
 
-/// Builds the communicator over `boot` (collective: identities, consensus, shared memory,
-/// channels). Throws the same Error on all ranks. `boot` is not used after it returns.
-std::unique_ptr<rondoComm> createComm(Bootstrap& boot, const Config& config, WaitHook hook);
+/// Builds the communicator over `boot` (collective: identities, consensus, shared memory, channels)
+/// and returns its handle, which destroyHandle() of api/handle.h ends. Throws the same Error on all
+/// ranks. `boot` is not used after it returns.
+rondoComm* createComm(Bootstrap& boot, const Config& config, WaitHook hook);
 
 /// Runs `body` at the C boundary: catches everything, records the sentence for rondoGetLastError,
 /// returns the code. `comm` may be nullptr.
