@@ -90,7 +90,7 @@ WaitPolicy waitPolicy(const Options& options, size_t ranks, uint32_t cpus, WaitH
 
 }  // namespace
 
-rondoComm* createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
+CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
   const int n = boot.size(), rank = boot.rank();
   const size_t ranks = static_cast<size_t>(n);
   Communicator::Parts parts;
@@ -134,7 +134,7 @@ rondoComm* createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
     const uint64_t pool = config.options.poolBytes;
     parts.shm = ShmTransport::create(boot, &*exchange, pool, pool * ranksOfThisProcess(local));
   }
-  return makeHandle(std::make_unique<Communicator>(std::move(parts)));
+  return CommPtr(makeHandle(std::make_unique<Communicator>(std::move(parts))));
 }
 
 }  // namespace rondo

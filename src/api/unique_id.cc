@@ -30,7 +30,7 @@ rondoResult_t initRank(const char* call, rondoComm_t* comm, int nranks, const ro
     }
     const rondo::Config checked = rondo::checkConfig(call, config);
     rondo::LocalBootstrap boot(id, nranks, rank, thisHost());
-    *comm = rondo::createComm(boot, checked, {});
+    *comm = rondo::createComm(boot, checked, {}).release();
   });
 }
 
