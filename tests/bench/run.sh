@@ -112,11 +112,12 @@ for option in --help "allreduce --help" --version; do
     complain "is not answered once"
 done
 
+refusing=$bench
 # Bad input: one sentence with the words given here, said once, nothing else run, exit status 2.
 refused() {  # words, arguments...
   local words=$1
   shift
-  try 2 "$bench" "$@"
+  try 2 "$refusing" "$@"
   [[ $status == 2 ]] || complain "exit status $status, not 2"
   [[ $(grep -c '^rondo-bench: ' "$scratch/err") == 1 ]] || complain "not said once"
   grep '^rondo-bench: ' "$scratch/err" | grep -qF -- "$words" || complain "does not say: $words"
@@ -178,6 +179,44 @@ if [[ $fake != none ]]; then
   faulty one-call
   [[ $status == 1 ]] && grep -q "rank 1: rondoAllReduce returned .* fails here" "$scratch/err" ||
     complain "the other rank waits, or the sentence lacks the rank"
+fi
+
+# The device's side, on stand-ins for the CUDA driver and for NCCL that are built here.
+buildFakes() {
+  local mpicxx=${TEST_MPICC:+${TEST_MPICC%cc}cxx}
+  local here
+  here=$(dirname "${BASH_SOURCE[0]}")
+  "${mpicxx:-mpicxx}" -std=c++20 -DOMPI_SKIP_MPICXX=1 -shared -fPIC -o "$scratch/libcuda.so.1" \
+    "$here/fake_cuda.cc"
+  "${mpicxx:-mpicxx}" -std=c++20 -DOMPI_SKIP_MPICXX=1 -shared -fPIC -o "$scratch/libnccl.so.2" \
+    "$here/fake_nccl.cc" "$scratch/libcuda.so.1"
+}
+
+if [[ $fake != none ]]; then
+  buildFakes
+  refusing=$fake
+  export LD_LIBRARY_PATH=$scratch${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  quick=(allreduce --memory device --warmup 1 --iters 3)
+  refused "no CUDA device; allowed here are host and rondo" allreduce --memory device
+  FAKE_CUDA_NO_DEVICE=1 FAKE_RONDO_DEVICE=1 \
+    refused "--memory device needs a CUDA device; cuInit says: no CUDA-capable device" \
+    allreduce --memory device
+  export FAKE_RONDO_DEVICE=1
+  for mode in "" "--graph" "--graph --graph-calls 7 --in-place" "--in-place" "--hot --graph"; do
+    try 2 "$fake" "${quick[@]}" $mode --min 64 --max 16M --step 512 --peer nccl \
+      --csv "$scratch/rows.csv"
+    checkCsv 2 6
+    [[ $(rowsWith 2) == "nccl rondo" && $(rowsWith 3) == device ]] || complain "rows"
+  done
+  try 2 "$fake" "${quick[@]}" --type float16,int64 --op avg,prod --min 4K --max 4K \
+    --csv "$scratch/rows.csv"
+  checkCsv 2 4
+  refused "--peer nccl: NCCL has no type int16" allreduce --memory device --peer nccl --type int16
+  # Eight checked before, and the 20 buffers of the last sample.
+  faulty wrong --min 4K --max 4K --graph
+  [[ $status == 1 && $(wrongOf rondo) == 28 ]] || complain "not 28 wrong"
+  faulty stale --min 4K --max 4K --peer nccl
+  [[ $status == 1 && $(wrongOf rondo) == 40960 && $(wrongOf nccl) == 0 ]] || complain "not 40960 wrong"
 fi
 
 [[ $failures == 0 ]] || { echo "$failures checks failed"; exit 1; }
