@@ -39,9 +39,9 @@ struct VerifyOptions {
 ///  - messages: what is sent is read, whole, in order, after a wait where one is due, in the period
 ///    it was sent in; every signal is waited for; nobody is blocked for ever;
 ///  - races: Staging::Strict as well, if the algorithm has `device` set.
-Findings verify(const std::vector<Plan>& plans, const VerifyOptions& options = {});
+Findings verifyPlans(const std::vector<Plan>& plans, const VerifyOptions& options = {});
 
-/// verify() against one kind of staging only.
+/// verifyPlans() against one kind of staging only.
 Findings verifyStaging(const std::vector<Plan>& plans, Staging staging,
                        const VerifyOptions& options = {});
 
