@@ -23,11 +23,12 @@ using verify::Round;
 ///    each other in the call or across calls also do here. An order that holds here across full
 ///    periods passes from one of them to the next by some rank's program order; a further full
 ///    period put in there only lengthens it.
-std::vector<Round> roundsOf(const std::vector<Plan>& plans, int lane, int calls) {
+std::vector<Round> roundsOf(const std::vector<Plan>& plans, int lane, int calls,
+                            bool allPeriods = false) {
   const Count full = plans[0].geometry.fullPeriods();
   std::vector<Count> periods;
   for (Count p = 0; p < full; ++p) {
-    if (p == 2 && full > 4) p = full - (full % 2 == 0 ? 2 : 1);
+    if (p == 2 && full > 4 && !allPeriods) p = full - (full % 2 == 0 ? 2 : 1);
     periods.push_back(p);
   }
   const auto active = [&](Program program) {
@@ -64,7 +65,7 @@ Findings runLanes(const std::vector<Plan>& plans, Staging staging, const VerifyO
   const bool strict = staging == Staging::Strict;
   const bool barrier = plans[0].algorithm->collective == Collective::Barrier;
   for (int lane = 0; lane < plans[0].geometry.lanes; ++lane) {
-    auto rounds = roundsOf(plans, lane, strict ? 3 : 2);
+    auto rounds = roundsOf(plans, lane, strict ? 3 : 2, options.allPeriods);
     if (barrier && rounds.empty()) rounds.push_back(Round{0, 0, Program::Last});
     Machine machine(Job{&plans, lane, staging, options.depth, rounds, strict || barrier});
     Findings found = machine.run();

@@ -25,7 +25,8 @@ enum class Staging {
 };
 
 struct VerifyOptions {
-  int depth = 2;  ///< Slots of a queue.
+  int depth = 2;            ///< Slots of a queue.
+  bool allPeriods = false;  ///< Run every period, not only those that stand for all of them.
 };
 
 /// Checks one call's plans, one per rank in rank order, all of the same algorithm, geometry and
