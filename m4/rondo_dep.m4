@@ -17,12 +17,16 @@ AC_DEFUN([RONDO_DEP], [
   $2_LIBS=
   AS_IF([test "x$with_$1" != xno], [
     AC_MSG_CHECKING([for $1])
-    rondo_pc_path=$PKG_CONFIG_PATH
+    # A DIR that was asked for is where the library is, not a hint: the system's must not stand in.
+    rondo_pc_path=
     AS_IF([test -n "$rondo_dir"], [
-      rondo_pc_path=$rondo_dir/lib/pkgconfig:$rondo_dir/lib64/pkgconfig
-      rondo_pc_path=$rondo_pc_path:$rondo_dir/share/pkgconfig:$PKG_CONFIG_PATH
-    ])
-    AS_IF([test -n "$PKG_CONFIG" && PKG_CONFIG_PATH=$rondo_pc_path $PKG_CONFIG --exists "$3"], [
+      for rondo_pc in "$rondo_dir"/lib/pkgconfig "$rondo_dir"/lib64/pkgconfig \
+          "$rondo_dir"/share/pkgconfig "$rondo_dir"/lib/*/pkgconfig; do
+        AS_IF([test -f "$rondo_pc/$3.pc"], [rondo_pc_path=$rondo_pc:$PKG_CONFIG_PATH])
+      done
+    ], [rondo_pc_path=$PKG_CONFIG_PATH:])
+    AS_IF([test -n "$PKG_CONFIG$rondo_pc_path" &&
+           PKG_CONFIG_PATH=$rondo_pc_path $PKG_CONFIG --exists "$3" 2>/dev/null], [
       $2_CFLAGS=`PKG_CONFIG_PATH=$rondo_pc_path $PKG_CONFIG --cflags "$3"`
       $2_LIBS=`PKG_CONFIG_PATH=$rondo_pc_path $PKG_CONFIG --libs "$3"`
       rondo_version=`PKG_CONFIG_PATH=$rondo_pc_path $PKG_CONFIG --modversion "$3"`
@@ -30,6 +34,7 @@ AC_DEFUN([RONDO_DEP], [
       AS_IF([test -n "$rondo_dir"], [
         $2_CFLAGS="-I$rondo_dir/include"
         $2_LIBS="-L$rondo_dir/lib"
+        AS_IF([test ! -d "$rondo_dir/include"], [$2_LIBS="$rondo_dir/include/is/missing"])
       ])
       $2_LIBS="$$2_LIBS $4"
       rondo_version=yes

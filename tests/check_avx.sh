@@ -5,6 +5,14 @@ set -euo pipefail
 shopt -s nullglob
 archives=("$TEST_BUILDDIR"/.libs/librondo_avx*.a)
 [[ ${#archives[@]} != 0 ]] || { echo "no AVX code in this build"; exit 77; }
-weak=$($TEST_NM -C --defined-only "${archives[@]}" |
-  awk 'NF >= 3 && $2 ~ /^[WVu]$/' | grep -Ev ' rondo::(avx2|avx512)::' || true)
-[[ -z $weak ]] || { printf 'shared inline functions in AVX code:\n%s\n' "$weak"; exit 1; }
+shared() { $TEST_NM -C --defined-only "$@" | awk 'NF >= 3 && $2 ~ /^[WVu]$/'; }
+
+# What the check looks for is seen where it is.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+echo 'inline int twice(int x) { return 2 * x; } int (*use)(int) = twice;' >"$scratch/shared.cc"
+$TEST_CXX -c -o "$scratch/shared.o" "$scratch/shared.cc"
+shared "$scratch/shared.o" | grep -q 'twice(int)' || { echo "nm shows no weak symbol"; exit 1; }
+
+found=$(shared "${archives[@]}" || true)
+[[ -z $found ]] || { printf 'shared inline functions in AVX code:\n%s\n' "$found"; exit 1; }

@@ -10,8 +10,7 @@ namespace {
 rondoResult_t report(const CollectiveArgs& args, RunResult result) {
   rondoComm* comm = args.comm;
   if (result == RunResult::Aborted) {
-    comm->broken = format("rank %u aborted communicator \"%s\"", comm->impl->aborted() - 1,
-                          comm->impl->name().c_str());
+    comm->broken = abortSentence(*comm->impl);
   } else {
     comm->broken = format("communicator \"%s\" waited longer than RONDO_SPIN_BOUND_MS for a peer",
                           comm->impl->name().c_str());

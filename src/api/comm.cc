@@ -90,10 +90,9 @@ rondoResult_t rondoCommDestroy(rondoComm_t comm) {
 rondoResult_t rondoCommAbort(rondoComm_t comm) {
   const char* call = "rondoCommAbort";
   if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
-  if (comm->ownedByMpi) return refuseOwned(comm, call);
   comm->impl->abort();
-  const uint32_t use = comm->use.exchange(rondoComm::kAbort, std::memory_order_acq_rel);
-  if (use == rondoComm::kFree)
-    rondo::destroyHandle(comm);  // else the running call does, on its way out
+  // One that MPI owns keeps its handle until MPI lets go of it; every call on it says that it was
+  // aborted.
+  if (!comm->ownedByMpi) rondo::freeComm(comm);
   return rondoSuccess;
 }

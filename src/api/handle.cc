@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <mutex>
+#include <utility>
 
 #include "api/comm_create.h"
 #include "base/error.h"
@@ -48,6 +49,7 @@ rondoComm* makeHandle(std::unique_ptr<Communicator> impl) {
   if (comm == nullptr) comm = new rondoComm;
   comm->impl = std::move(impl);
   comm->ownedByMpi = false;
+  comm->onFree = nullptr;
   comm->broken.clear();
   comm->lastError.clear();
   comm->use.store(rondoComm::kFree, std::memory_order_relaxed);
@@ -56,12 +58,26 @@ rondoComm* makeHandle(std::unique_ptr<Communicator> impl) {
 }
 
 void destroyHandle(rondoComm* comm) {
+  if (comm->onFree) std::exchange(comm->onFree, nullptr)();
   comm->state.store(rondoComm::kDead, std::memory_order_release);
   comm->impl.reset();
   Graveyard& yard = graveyard();
   const std::lock_guard<std::mutex> lock(yard.mutex);
   yard.handles.push_back(comm);
 }
+
+std::string abortSentence(const Communicator& comm) {
+  return format("rank %u aborted communicator \"%s\"", comm.aborted() - 1, comm.name().c_str());
+}
+
+void freeComm(rondoComm* comm) noexcept {
+  const uint32_t use = comm->use.exchange(rondoComm::kAbort, std::memory_order_acq_rel);
+  if (use == rondoComm::kFree) destroyHandle(comm);  // else the running call does, on its way out
+}
+
+void setOwnedByMpi(rondoComm& comm) { comm.ownedByMpi = true; }
+
+void onFree(rondoComm& comm, std::function<void()> hook) { comm.onFree = std::move(hook); }
 
 rondoResult_t checkHandle(rondoComm* comm, const char* call) {
   if (comm == nullptr) {
@@ -94,6 +110,9 @@ Use::Use(rondoComm* comm, const char* call) : comm_(comm) {
         format("%s: communicator %p is in use by another thread; allowed: one thread at a time",
                call, static_cast<void*>(comm)));
     return;
+  }
+  if (comm->impl->aborted() != 0 && comm->broken.empty()) [[unlikely]] {
+    comm->broken = abortSentence(*comm->impl);
   }
   if (!comm->broken.empty()) [[unlikely]] {
     result_ = fail(comm, rondoRemoteError, std::string(call) + ": " + comm->broken);

@@ -2,6 +2,7 @@
 // The handle behind rondoComm_t, and the rules of its use.
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,8 +18,9 @@ struct rondoComm {
   std::atomic<uint32_t> state{kDead};
   std::atomic<uint32_t> use{kFree};
   std::unique_ptr<rondo::Communicator> impl;
-  bool ownedByMpi = false;  ///< Lives and dies with an MPI_Comm (rondoCommFromMPI).
-  std::string broken;       ///< Why no collective may run any more; empty: it may.
+  bool ownedByMpi = false;       ///< Lives and dies with an MPI_Comm (rondoCommFromMPI).
+  std::function<void()> onFree;  ///< Runs first when the handle is freed.
+  std::string broken;            ///< Why no collective may run any more; empty: it may.
   std::string lastError;
 };
 
@@ -29,6 +31,9 @@ rondoComm* makeHandle(std::unique_ptr<Communicator> impl);
 
 /// Frees what the handle holds; the handle itself is reused much later. Local.
 void destroyHandle(rondoComm* comm);
+
+/// Who aborted the communicator, for sentences.
+std::string abortSentence(const Communicator& comm);
 
 /// "comm is NULL" and the like; rondoSuccess if the handle may be asked questions.
 rondoResult_t checkHandle(rondoComm* comm, const char* call);

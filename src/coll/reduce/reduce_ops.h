@@ -8,7 +8,7 @@
 // call from the divisor) and, for each width W, Acc<W> with first() (begin with an operand), next()
 // (take in one more) and finish() (the result's bytes).
 
-#include "coll/reduce/reduce_half.h"
+#include "coll/reduce/reduce_float.h"
 
 namespace rondo {
 namespace {
@@ -94,27 +94,6 @@ struct Integer {
   }
 };
 
-template <class T>
-struct FloatBits;
-template <>
-struct FloatBits<float> {
-  using Bits = uint32_t;
-  static constexpr Bits kNan = 0x7fc00000u;
-};
-template <>
-struct FloatBits<double> {
-  using Bits = uint64_t;
-  static constexpr Bits kNan = 0x7ff8000000000000u;
-};
-
-/// Every NaN becomes the canonical one: which payload an addition passes on depends on the order
-/// in which a compiler puts its operands, and on the processor.
-template <class T, int W>
-RONDO_INLINE Vec<T, W> canonical(Vec<T, W> x) {
-  using Bits = typename FloatBits<T>::Bits;
-  return as<T>(x == x ? as<Bits>(x) : splat<Bits, W>(FloatBits<T>::kNan));
-}
-
 /// The divisor of an average.
 template <class F>
 struct FloatPost {
@@ -182,7 +161,7 @@ struct Float16Bit {
   template <int W>
   RONDO_INLINE static Raw<W> finish(Acc<W> acc, const Post& post) {
     if constexpr (Average) acc = {acc.a / post.divisor, acc.b / post.divisor};
-    return Format::template narrow<W>({canonical<float, W>(acc.a), canonical<float, W>(acc.b)});
+    return Format::template narrow<W>(acc);
   }
 };
 

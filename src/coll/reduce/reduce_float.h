@@ -1,11 +1,32 @@
 #pragma once
-// The 16-bit floats: widening to float32 and rounding back. See reduce_vector.h for the rule on
-// linkage.
+// Canonical NaNs; the 16-bit floats: widening to float32 and rounding back. See reduce_vector.h for
+// the rule on linkage.
 
 #include "coll/reduce/reduce_vector.h"
 
 namespace rondo {
 namespace {
+
+template <class T>
+struct FloatBits;
+template <>
+struct FloatBits<float> {
+  using Bits = uint32_t;
+  static constexpr Bits kNan = 0x7fc00000u;
+};
+template <>
+struct FloatBits<double> {
+  using Bits = uint64_t;
+  static constexpr Bits kNan = 0x7ff8000000000000u;
+};
+
+/// Every NaN becomes the canonical one: which payload an addition passes on depends on the order
+/// in which a compiler puts its operands, and on the processor.
+template <class T, int W>
+RONDO_INLINE Vec<T, W> canonical(Vec<T, W> x) {
+  using Bits = typename FloatBits<T>::Bits;
+  return as<T>(x == x ? as<Bits>(x) : splat<Bits, W>(FloatBits<T>::kNan));
+}
 
 /// The float32 values of W bytes of 16-bit floats: two vectors, in whatever order widen() deals
 /// them out and narrow() takes them back.
@@ -14,7 +35,6 @@ struct Wide {
   Vec<float, W> a, b;
 };
 
-/// narrow() wants NaNs to be the canonical one, 0x7fc00000.
 struct Bfloat16 {
   static constexpr int16_t kInfinity = 0x7f80;
   static constexpr int16_t kNan = 0x7fc0;
@@ -34,7 +54,14 @@ struct Bfloat16 {
 
   template <int W>
   RONDO_INLINE static Raw<W> narrow(Wide<W> x) {
-    return as<uint64_t>((round<W>(x.a) >> 16) | (round<W>(x.b) & 0xffff0000u));
+    const Vec<uint32_t, W> low = round<W>(canonical<float, W>(x.a)) >> 16;
+    const Vec<uint32_t, W> high = round<W>(canonical<float, W>(x.b));
+#if defined(__AVX2__)
+    if constexpr (W == 32) {
+      return as<uint64_t>(_mm256_blend_epi16(as<long long>(low), as<long long>(high), 0xaa));
+    }
+#endif
+    return as<uint64_t>(low | (high & 0xffff0000u));
   }
 };
 
@@ -66,7 +93,7 @@ struct Float16 {
   }
 
   template <int W>
-  RONDO_INLINE static Raw<W> narrow(Wide<W> x) {
+  RONDO_INLINE static Raw<W> convert(Wide<W> x) {
     constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
     if constexpr (W == 16) {
       return as<uint64_t>(_mm256_cvtps_ph(_mm256_set_m128(x.b, x.a), kNearest));
@@ -81,6 +108,13 @@ struct Float16 {
 #endif
     }
   }
+
+  /// The conversion keeps a NaN's sign and the top of its payload.
+  template <int W>
+  RONDO_INLINE static Raw<W> narrow(Wide<W> x) {
+    const Vec<int16_t, W> v = as<int16_t>(convert<W>(x));
+    return as<uint64_t>((v & 0x7fff) > kInfinity ? splat<int16_t, W>(kNan) : v);
+  }
 };
 
 #else
@@ -89,32 +123,30 @@ struct Float16 {
   static constexpr int16_t kInfinity = 0x7c00;
   static constexpr int16_t kNan = 0x7e00;
 
-  /// One float16 in the low half of each lane.
+  /// One float16 in the low half of each lane. Comparisons are signed: SSE2 has no others.
   template <int W>
   RONDO_INLINE static Vec<float, W> widenLanes(Vec<uint32_t, W> h) {
-    const Vec<uint32_t, W> magnitude = (h & 0x7fffu) << 13;
-    const Vec<uint32_t, W> rebiased = magnitude + (112u << 23);
-    // Denormal: 2^-14 (1 + m / 1024) - 2^-14, exact because both are normal float32s.
-    const Vec<uint32_t, W> denormal =
-        as<uint32_t>(as<float>(rebiased + (1u << 23)) - splat<float, W>(0x1p-14f));
-    Vec<uint32_t, W> x = magnitude < (1u << 23) ? denormal : rebiased;
-    x = magnitude >= (31u << 23) ? rebiased + (112u << 23) : x;  // infinity or NaN
+    // With the bits in a float32's places the value is 2^112 too small, denormals included, and
+    // the product is exact.
+    const Vec<int32_t, W> magnitude = as<int32_t>((h & 0x7fffu) << 13);
+    Vec<uint32_t, W> x = as<uint32_t>(as<float>(magnitude) * 0x1p112f);
+    x |= as<uint32_t>(magnitude >= (31 << 23)) & 0x7f800000u;  // infinity or NaN
     return as<float>(x | ((h & 0x8000u) << 16));
   }
 
   template <int W>
   RONDO_INLINE static Vec<uint32_t, W> narrowLanes(Vec<float, W> f) {
     const Vec<uint32_t, W> bits = as<uint32_t>(f);
-    const Vec<uint32_t, W> magnitude = bits & 0x7fffffffu;
-    // Normal: rebias and round to nearest even; a carry out of the largest gives infinity.
-    Vec<uint32_t, W> x = (magnitude - (112u << 23) + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+    const Vec<float, W> positive = as<float>(bits & 0x7fffffffu);
+    const Vec<float, W> size = positive < 65536.0f ? positive : splat<float, W>(65536.0f);
+    // Normal: rebias and round to nearest even; 65520 and more carry into infinity's exponent.
+    const Vec<uint32_t, W> magnitude = as<uint32_t>(size);
+    Vec<uint32_t, W> x = (magnitude + (0xfffu - (112u << 23)) + ((magnitude >> 13) & 1u)) >> 13;
     // Denormal: adding 0.5 aligns the last bit to 2^-24, so that the addition does the rounding.
-    const Vec<uint32_t, W> denormal =
-        as<uint32_t>(as<float>(magnitude) + splat<float, W>(0.5f)) - (126u << 23);
-    x = magnitude < (113u << 23) ? denormal : x;
-    x = magnitude >= (143u << 23) ? splat<uint32_t, W>(0x7c00u) : x;
-    x = magnitude > (255u << 23) ? splat<uint32_t, W>(0x7e00u) : x;
-    return x | ((bits >> 16) & 0x8000u);
+    const Vec<uint32_t, W> denormal = as<uint32_t>(size + 0.5f) - (126u << 23);
+    x = as<int32_t>(magnitude) < (113 << 23) ? denormal : x;
+    x |= (bits >> 16) & 0x8000u;
+    return f == f ? x : splat<uint32_t, W>(kNan);
   }
 
   template <int W>
