@@ -1,0 +1,83 @@
+#pragma once
+// The words an algorithm is written in: ranks, blocks of elements, and how a buffer is cut into
+// them. This folder includes nothing outside itself, because every header here is compiled both by
+// nvcc, into kernels, and by the host compiler, into plans.
+
+#if defined(__CUDACC__)
+#define RONDO_ALGO __device__ __forceinline__
+#else
+#define RONDO_ALGO inline
+#endif
+
+namespace rondo::algo {
+
+using Count = unsigned long long;
+
+/// Elements [offset, offset + count) of the call's buffers. Empty blocks are skipped by sender and
+/// receiver alike.
+struct Block {
+  Count offset;
+  Count count;
+};
+
+/// The ranks of a collective as one of them sees it, closed to a ring in rank order.
+struct Group {
+  int rank;
+  int size;
+  int root;
+  RONDO_ALGO int next() const { return after(1); }
+  RONDO_ALGO int prev() const { return before(1); }
+  /// The rank k places further round the ring, 0 <= k <= size.
+  RONDO_ALGO int after(int k) const { return rank + k < size ? rank + k : rank + k - size; }
+  /// The rank k places back, 0 <= k <= size.
+  RONDO_ALGO int before(int k) const { return rank - k >= 0 ? rank - k : rank - k + size; }
+};
+
+/// What one lane treats in one period: `count` elements from `offset`, cut into blocks of `block`
+/// elements of which the last ones may be short or empty.
+struct Part {
+  Count offset;
+  Count count;
+  Count block;
+  RONDO_ALGO Block at(int index) const {
+    const Count begin = static_cast<Count>(index) * block;
+    if (begin >= count) return Block{offset, 0};
+    return Block{offset + begin, count - begin < block ? count - begin : block};
+  }
+  RONDO_ALGO Block whole() const { return Block{offset, count}; }
+};
+
+/// How a call's elements are cut: a period is lanes x blocks x chunk elements; full periods repeat,
+/// and what is left makes one shorter period with evenly smaller blocks.
+struct Geometry {
+  Count count;  ///< Elements of the whole call.
+  int lanes;    ///< Concurrent sub-programs (channels).
+  int blocks;   ///< Blocks a lane cuts a period into.
+  Count chunk;  ///< Elements of a block in a full period.
+  Count align;  ///< Blocks of the last period are multiples of this many elements, but for the last
+                ///< one.
+  RONDO_ALGO Count period() const { return static_cast<Count>(lanes) * blocks * chunk; }
+  RONDO_ALGO Count fullPeriods() const { return count / period(); }
+};
+
+/// The part of `lane` in a full period, relative to the period's first element.
+RONDO_ALGO Part fullPart(const Geometry& g, int lane) {
+  const Count per = static_cast<Count>(g.blocks) * g.chunk;
+  return Part{static_cast<Count>(lane) * per, per, g.chunk};
+}
+
+/// The part of `lane` in the last, shorter period, relative to that period's first element; its
+/// count may be 0.
+RONDO_ALGO Part lastPart(const Geometry& g, int lane) {
+  const Count left = g.count - g.fullPeriods() * g.period();
+  const Count cuts = static_cast<Count>(g.lanes) * g.blocks;
+  Count block = (left + cuts - 1) / cuts;
+  block = (block + g.align - 1) / g.align * g.align;
+  if (block > g.chunk) block = g.chunk;
+  const Count per = static_cast<Count>(g.blocks) * block;
+  const Count begin = static_cast<Count>(lane) * per;
+  if (begin >= left) return Part{0, 0, block};
+  return Part{begin, left - begin < per ? left - begin : per, block};
+}
+
+}  // namespace rondo::algo

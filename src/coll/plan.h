@@ -1,0 +1,57 @@
+#pragma once
+// A plan: what one rank does in one collective, as straight-line steps that do not depend on data
+// or time.
+
+#include <cstdint>
+#include <vector>
+
+#include "coll/algo/verbs.h"
+
+namespace rondo {
+
+using algo::Count;
+using algo::Room;
+
+enum class Collective : uint8_t { AllReduce, Broadcast, Barrier };
+const char* collectiveName(Collective collective);
+
+/// One step set for both vocabularies.
+enum class StepKind : uint8_t { Move, Put, Signal, Wait, Reduce, Fetch, Barrier };
+const char* stepKindName(StepKind kind);
+
+/// One step of one lane. Spaces are named, never addressed: Src and Dst by `bits`, staging by
+/// `room` and peer.
+struct Step {
+  StepKind kind;
+  uint8_t bits;  ///< algo::Bits. Reduce: Dst | Final, and Send if the result goes to everyone's All
+                 ///< room too.
+  Room room;     ///< Wait, Reduce, Fetch.
+  int32_t
+      from;  ///< Rank that data or a signal comes from; -1: none. Reduce: all ranks, in rank order.
+  int32_t
+      to;  ///< Rank that it goes to; -1: none (Move) or everyone (Put, Signal, Reduce with Send).
+  Count offset;  ///< Elements from the period's first one.
+  Count count;   ///< Elements, > 0 but for Signal, Wait and Barrier.
+};
+
+/// The two programs of a lane: one for each full period, one for the shorter last one (may be
+/// empty).
+struct LaneProgram {
+  std::vector<Step> full;
+  std::vector<Step> last;
+};
+
+struct Algorithm;  // coll/registry.h
+
+/// Every lane runs its `full` program for period 0 .. geometry.fullPeriods() - 1 (the period's
+/// first element is period x geometry.period()), then its `last` program once. Lanes are
+/// independent of each other: a lane's messages meet the same lane's messages on the other rank, in
+/// order, whatever other lanes do.
+struct Plan {
+  const Algorithm* algorithm;
+  algo::Group group;
+  algo::Geometry geometry;
+  std::vector<LaneProgram> lanes;
+};
+
+}  // namespace rondo

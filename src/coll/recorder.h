@@ -1,0 +1,68 @@
+#pragma once
+// The executor that writes down: instantiates an algorithm and records its steps.
+
+#include <vector>
+
+#include "coll/plan.h"
+
+namespace rondo {
+
+class Recorder : public algo::Primitives<Recorder>, public algo::Windows {
+ public:
+  explicit Recorder(std::vector<Step>& out) : out_(out) {}
+
+  template <int bits>
+  void move(algo::Block b, int from, int to) {
+    add(StepKind::Move, bits, Room::Pair, from, to, b);
+  }
+  using Primitives<Recorder>::copy;
+
+  void put(algo::Block b, int to) {
+    add(StepKind::Put, algo::kSrc | algo::kSend, roomOf(to), -1, to, b);
+    skipSignal_ = b.count == 0;
+  }
+  void signal(int to) {
+    if (skipSignal_)
+      return;  // what was put is empty: there is nothing to announce, and nobody waits
+    out_.push_back(Step{StepKind::Signal, 0, roomOf(to), -1, to, 0, 0});
+  }
+  void wait(int from, Room room) { pendingWait(from, room); }
+  void reduce(algo::Block b, Room room) {
+    flushWaits(b.count);
+    add(StepKind::Reduce, algo::kDst | algo::kFinal, room, -1, -1, b);
+  }
+  void reducePut(algo::Block b, Room room) {
+    flushWaits(b.count);
+    add(StepKind::Reduce, algo::kDst | algo::kFinal | algo::kSend, room, -1, algo::kEveryone, b);
+    skipSignal_ = b.count == 0;
+  }
+  void fetch(algo::Block b, int from, Room room) {
+    flushWaits(b.count);
+    add(StepKind::Fetch, algo::kDst, room, from, -1, b);
+  }
+  void barrier() { out_.push_back(Step{StepKind::Barrier, 0, Room::All, -1, -1, 0, 0}); }
+
+ private:
+  static Room roomOf(int to) { return to == algo::kEveryone ? Room::All : Room::Pair; }
+
+  void add(StepKind kind, int bits, Room room, int from, int to, algo::Block b) {
+    if (b.count == 0) return;
+    out_.push_back(Step{kind, static_cast<uint8_t>(bits), room, from, to, b.offset, b.count});
+  }
+
+  // A wait is written down with the step that reads what was waited for, so that it vanishes with
+  // an empty block.
+  void pendingWait(int from, Room room) {
+    waits_.push_back(Step{StepKind::Wait, 0, room, from, -1, 0, 0});
+  }
+  void flushWaits(Count count) {
+    if (count > 0) out_.insert(out_.end(), waits_.begin(), waits_.end());
+    waits_.clear();
+  }
+
+  std::vector<Step>& out_;
+  std::vector<Step> waits_;
+  bool skipSignal_ = false;
+};
+
+}  // namespace rondo

@@ -1,0 +1,37 @@
+#pragma once
+// All algorithms there are, one row each.
+
+#include <string>
+#include <vector>
+
+#include "coll/plan.h"
+
+namespace rondo {
+
+class Recorder;
+
+struct Algorithm {
+  const char* name;  ///< As in RONDO_TUNE: "ring", "oneshot", "twoshot".
+  Collective collective;
+  int (*blocks)(int ranks);  ///< Blocks that a lane cuts a period into.
+  void (*record)(Recorder& recorder, const algo::Group& group, const algo::Part& part);
+  /// With src == dst, peers may read a posted block of src where it is: no step overwrites it
+  /// before they have (the verifier's happens-before check; a test holds this column against it).
+  bool inPlaceAnnounce;
+  int (*fill)(int ranks);  ///< Hops before the last rank gets its first block; 0 where a rank's own
+                           ///< steps show them.
+  bool device;             ///< A kernel is instantiated from the header; sound without credits (see
+                           ///< algo/verbs.h).
+  const char* header;      ///< Where it stands.
+};
+
+const std::vector<Algorithm>& registry();
+
+/// nullptr if there is none of that name.
+const Algorithm* findAlgorithm(Collective collective, const std::string& name);
+
+/// Writes down what `group.rank` does. `geometry.blocks` must be algorithm.blocks(group.size).
+Plan recordPlan(const Algorithm& algorithm, const algo::Group& group,
+                const algo::Geometry& geometry);
+
+}  // namespace rondo

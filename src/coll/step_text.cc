@@ -1,0 +1,78 @@
+#include "coll/step_text.h"
+
+namespace rondo {
+namespace {
+
+std::string moveName(int bits) {
+  using namespace algo;
+  switch (bits) {
+    case kSrc | kDst:
+      return "copy";
+    case kSrc | kSend:
+      return "send";
+    case kSrc | kDst | kSend:
+      return "copySend";
+    case kRecv | kDst:
+      return "recv";
+    case kRecv | kDst | kSend:
+      return "recvCopySend";
+    case kRecv | kSrc | kSend:
+      return "recvReduceSend";
+    case kRecv | kSrc | kDst | kFinal:
+      return "recvReduceCopy";
+    case kRecv | kSrc | kDst | kSend | kFinal:
+      return "recvReduceCopySend";
+    default:
+      break;
+  }
+  static const char* const names[] = {"Recv", "Src", "Dst", "Send", "Final"};
+  std::string out;
+  for (int i = 0; i < 5; ++i) {
+    if ((bits >> i) & 1) out += (out.empty() ? "" : ",") + std::string(names[i]);
+  }
+  return "move{" + out + "}";
+}
+
+std::string roomText(Room room) { return room == Room::All ? "(all)" : "(pair)"; }
+
+bool sends(const Step& step) {
+  return step.kind == StepKind::Put || step.kind == StepKind::Signal ||
+         (step.bits & algo::kSend) != 0;
+}
+
+}  // namespace
+
+std::string verbName(const Step& step) {
+  if (step.kind == StepKind::Move) return moveName(step.bits);
+  if (step.kind == StepKind::Reduce && (step.bits & algo::kSend)) return "reducePut";
+  return stepKindName(step.kind);
+}
+
+std::string peersText(const Step& step, const std::string& block) {
+  std::string out;
+  const auto word = [&out](const std::string& text) {
+    if (!text.empty()) out += (out.empty() ? "" : " ") + text;
+  };
+  if (step.kind == StepKind::Reduce) {
+    word("*" + roomText(step.room) + ">");
+  } else if (step.kind == StepKind::Wait || step.kind == StepKind::Fetch) {
+    word(std::to_string(step.from) + roomText(step.room) + ">");
+  } else if (step.from >= 0) {
+    word(std::to_string(step.from) + ">");
+  }
+  word(block);
+  if (sends(step)) word(step.to < 0 ? ">*" : ">" + std::to_string(step.to));
+  return out;
+}
+
+std::string rangeText(Count offset, Count count) {
+  return "[" + std::to_string(offset) + "," + std::to_string(offset + count) + ")";
+}
+
+std::string describeStep(const Step& step) {
+  const std::string block = step.count == 0 ? "" : rangeText(step.offset, step.count);
+  const std::string peers = peersText(step, block);
+  return peers.empty() ? verbName(step) : verbName(step) + " " + peers;
+}
+
+}  // namespace rondo

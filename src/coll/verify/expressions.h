@@ -1,0 +1,56 @@
+#pragma once
+// What a value is made of, as numbers: equal numbers mean the same contributions in the same
+// association.
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace rondo::verify {
+
+using Expr = uint32_t;
+
+/// Interns expressions over leaves "rank r's src in call c". Element i of a block is the same
+/// expression as every other element of that block, so one number stands for all of them.
+class Expressions {
+ public:
+  Expressions(int ranks, int calls);
+
+  Expr leaf(int call, int rank) const { return static_cast<Expr>(call * ranks_ + rank); }
+  /// A two-operand reduction, rounded.
+  Expr reduce(Expr a, Expr b) { return node(Kind::Reduce, a, b); }
+  /// One more operand of an n-ary reduction, which is rounded once at its end.
+  Expr chain(Expr a, Expr b) { return node(Kind::Chain, a, b); }
+  Expr final(Expr a) { return node(Kind::Final, a, 0); }
+
+  /// What keeps `value` from being each rank's contribution to `call` exactly once, Final applied
+  /// last and only there; empty: nothing.
+  const std::string& allReduceFault(Expr value, int call);
+  /// What keeps `value` from being `root`'s contribution to `call`; empty: nothing.
+  const std::string& broadcastFault(Expr value, int call, int root);
+
+  /// "rank 2's src of call 1", or "a reduction of ranks 0, 1, 1".
+  std::string text(Expr value) const;
+
+ private:
+  enum class Kind : uint64_t { Reduce, Chain, Final };
+  struct Node {
+    Kind kind;
+    Expr a, b;
+  };
+  Expr node(Kind kind, Expr a, Expr b);
+  bool isLeaf(Expr value) const { return value < leaves_; }
+  const Node& at(Expr value) const { return nodes_[value - leaves_]; }
+  /// The leaves of `value`, at most `most` of them; counts the Finals on the way.
+  std::vector<Expr> leavesOf(Expr value, size_t most, int* finals) const;
+  std::string findAllReduceFault(Expr value, int call) const;
+
+  int ranks_;
+  Expr leaves_;
+  std::vector<Node> nodes_;
+  std::unordered_map<uint64_t, Expr> known_;
+  std::unordered_map<uint64_t, std::string> faults_;  // of (call, value)
+};
+
+}  // namespace rondo::verify

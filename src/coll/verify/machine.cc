@@ -1,0 +1,343 @@
+#include "coll/verify/machine.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "coll/step_text.h"
+
+namespace rondo::verify {
+namespace {
+
+size_t numberOf(Program program) { return program == Program::Full ? 0 : 1; }
+
+bool takesFromOne(const Step& step) {
+  return step.kind == StepKind::Fetch || (step.bits & algo::kRecv) != 0;
+}
+
+}  // namespace
+
+Machine::Machine(const Job& job)
+    : job_(job),
+      n_(static_cast<int>(job.plans->size())),
+      plan_(job.plans->front()),
+      queues_(n_),
+      clocks_(n_, job.clocks),
+      expressions_(n_, job.rounds.empty() ? 1 : job.rounds.back().call + 1),
+      ranks_(static_cast<size_t>(n_)) {
+  for (const Program p : {Program::Full, Program::Last}) cutIntoAtoms(p);
+  for (const Round& round : job_.rounds) {
+    results_.emplace_back(cuts_[numberOf(round.program)].size());
+    entered_.resize(static_cast<size_t>(round.call) + 1, std::vector<uint32_t>(at(n_)));
+  }
+}
+
+/// Cuts the period at every step's ends, so that a step's elements are whole atoms and one
+/// expression stands for all elements of an atom.
+void Machine::cutIntoAtoms(Program p) {
+  auto& cuts = cuts_[numberOf(p)];
+  for (int r = 0; r < n_; ++r) {
+    for (const Step& step : program(r, p)) {
+      if (step.count == 0) continue;
+      cuts.push_back(step.offset);
+      cuts.push_back(step.offset + step.count);
+    }
+  }
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  const auto find = [&cuts](Count element) {
+    return static_cast<uint32_t>(std::lower_bound(cuts.begin(), cuts.end(), element) -
+                                 cuts.begin());
+  };
+  for (int r = 0; r < n_; ++r) {
+    auto& atoms = atoms_[numberOf(p)].emplace_back();
+    for (const Step& step : program(r, p)) {
+      const uint32_t first = step.count == 0 ? 0 : find(step.offset);
+      const uint32_t last = step.count == 0 ? 0 : find(step.offset + step.count);
+      atoms.push_back(Atoms{first, last - first});
+    }
+  }
+}
+
+const std::vector<Step>& Machine::program(int rank, Program p) const {
+  return stepsOf((*job_.plans)[at(rank)], job_.lane, p);
+}
+
+const Step& Machine::current(int rank) const {
+  const RankState& state = ranks_[at(rank)];
+  return program(rank, job_.rounds[state.round].program)[state.step];
+}
+
+Findings Machine::run() {
+  for (bool moved = true; moved && findings_.empty();) {
+    moved = false;
+    for (int r = 0; r < n_ && findings_.empty(); ++r) moved |= advance(r);
+  }
+  if (!findings_.empty()) return findings_;
+  for (int r = 0; r < n_; ++r) {
+    if (!finished(r)) return {deadlock()};
+  }
+  return {};
+}
+
+/// Runs a rank until it is blocked or done; says whether it got anywhere.
+bool Machine::advance(int rank) {
+  RankState& state = ranks_[at(rank)];
+  bool moved = false;
+  while (!finished(rank)) {
+    const Round& round = job_.rounds[state.round];
+    if (state.call != round.call) enterCall(rank);
+    if (state.step == program(rank, round.program).size()) {
+      state.step = 0;
+      ++state.round;
+      if (finished(rank) || job_.rounds[state.round].call != round.call) {
+        leaveCall(rank, round.call);
+      }
+      moved = true;
+      continue;
+    }
+    if (execute(rank, current(rank)) != Outcome::Done) return moved;
+    ++state.step;
+    moved = true;
+  }
+  return moved;
+}
+
+void Machine::enterCall(int rank) {
+  RankState& state = ranks_[at(rank)];
+  state.call = job_.rounds[state.round].call;
+  clocks_.tick(rank);
+  entered_[at(state.call)][at(rank)] = clocks_.own(rank);
+}
+
+/// A barrier promises that nobody leaves before everybody has entered.
+void Machine::leaveCall(int rank, int call) {
+  if (plan_.algorithm->collective != Collective::Barrier || !clocks_.on()) return;
+  for (int q = 0; q < n_; ++q) {
+    const uint32_t entry = entered_[at(call)][at(q)];
+    if (q == rank || (entry != 0 && clocks_.known(rank, q) >= entry)) continue;
+    findings_.push_back(format("rank %d, lane %d, call %d: leaves the barrier though rank %d may not "
+                               "have entered it",
+                               rank, job_.lane, call + 1, q));
+    return;
+  }
+}
+
+Machine::Outcome Machine::execute(int rank, const Step& step) {
+  switch (step.kind) {
+    case StepKind::Wait:
+      return wait(rank, step);
+    case StepKind::Barrier:
+      return barrier(rank);
+    case StepKind::Signal:
+      clocks_.tick(rank);
+      signal(rank, step);
+      return Outcome::Done;
+    default:
+      return transfer(rank, step);
+  }
+}
+
+Machine::Outcome Machine::wait(int rank, const Step& step) {
+  const Queue& queue = queues_.source(step.from, rank, step.room);
+  Reader& reader = queues_.reader(step.from, rank, step.room);
+  if (reader.signals == queue.signals.size()) return Outcome::Blocked;
+  const SignalMark& mark = queue.signals[reader.signals++];
+  reader.visible = mark.visible;
+  clocks_.tick(rank);
+  clocks_.join(rank, mark.clock);
+  RankState& state = ranks_[at(rank)];
+  state.hops = std::max(state.hops, mark.hops + 1);
+  return Outcome::Done;
+}
+
+void Machine::signal(int rank, const Step& step) {
+  Queue& queue = queues_.queue(rank, step.to);
+  queue.signals.push_back(
+      SignalMark{queue.messages.size(), clocks_.save(rank), ranks_[at(rank)].hops});
+}
+
+Machine::Outcome Machine::barrier(int rank) {
+  RankState& state = ranks_[at(rank)];
+  if (barriers_.size() <= state.barriers) barriers_.resize(state.barriers + 1);
+  BarrierState& here = barriers_[state.barriers];
+  here.clock.resize(at(n_));
+  if (!state.arrived) {
+    state.arrived = true;
+    clocks_.tick(rank);
+    ++here.arrived;
+    here.hops = std::max(here.hops, state.hops + 1);
+    for (int q = 0; q < n_ && clocks_.on(); ++q) {
+      here.clock[at(q)] = std::max(here.clock[at(q)], clocks_.known(rank, q));
+    }
+  }
+  if (here.arrived < n_) return Outcome::Blocked;
+  clocks_.join(rank, here.clock);
+  state.hops = std::max(state.hops, here.hops);
+  state.arrived = false;
+  ++state.barriers;
+  return Outcome::Done;
+}
+
+bool Machine::hasSlot(int rank, const Step& step) const {
+  if ((step.bits & algo::kSend) == 0 || n_ == 1) return true;
+  if (job_.staging == Staging::Strict && step.kind != StepKind::Move) return true;
+  return queues_.used(rank, step.to) < static_cast<size_t>(job_.depth);
+}
+
+/// Whether the step's inputs are there, and a slot for its output.
+bool Machine::ready(int rank, const Step& step) const {
+  const auto waiting = [&](int from) {
+    return queues_.source(from, rank, step.room).messages.size() >
+           queues_.reader(from, rank, step.room).messages;
+  };
+  if (takesFromOne(step) && step.kind == StepKind::Move && !waiting(step.from)) return false;
+  return hasSlot(rank, step);
+}
+
+/// What is wrong with taking the next message of `from` by this step; empty: nothing.
+std::string Machine::readFault(int rank, const Step& step, int from) const {
+  const Queue& queue = queues_.source(from, rank, step.room);
+  const Reader& reader = queues_.reader(from, rank, step.room);
+  if (step.kind != StepKind::Move && reader.messages >= reader.visible) {
+    return format("reads what rank %d puts without having waited for its signal", from);
+  }
+  const Message& message = queue.messages[reader.messages];
+  if ((message.step->kind == StepKind::Move) != (step.kind == StepKind::Move)) {
+    return format("takes what rank %d sent by %s", from, verbName(*message.step).c_str());
+  }
+  const Round &mine = job_.rounds[ranks_[at(rank)].round], &theirs = job_.rounds[message.round];
+  if (message.step->offset != step.offset || message.step->count != step.count ||
+      mine.call != theirs.call || mine.period != theirs.period) {
+    return format("takes rank %d's next message, which holds elements %s of call %d, period %llu",
+                  from, rangeText(message.step->offset, message.step->count).c_str(),
+                  theirs.call + 1, theirs.period);
+  }
+  return "";
+}
+
+/// Takes the next message of `from` and folds it into the step's inputs.
+void Machine::consume(int rank, const Step& step, int from, std::vector<Expr>& into, bool first) {
+  Reader& reader = queues_.reader(from, rank, step.room);
+  const Message& message = queues_.source(from, rank, step.room).messages[reader.messages++];
+  for (size_t i = 0; i < into.size(); ++i) {
+    const Expr value = queues_.values[message.values + i];
+    into[i] = first ? value : expressions_.chain(into[i], value);
+  }
+  if (step.kind == StepKind::Move) {
+    clocks_.join(rank, message.clock);
+    RankState& state = ranks_[at(rank)];
+    state.hops = std::max(state.hops, message.hops + 1);
+  }
+  reader.times.push_back(clocks_.own(rank));
+}
+
+/// Move, Put, Reduce and Fetch: takes inputs, combines, keeps and sends.
+Machine::Outcome Machine::transfer(int rank, const Step& step) {
+  if (!ready(rank, step)) return Outcome::Blocked;
+  const RankState& state = ranks_[at(rank)];
+  const Round& round = job_.rounds[state.round];
+  const Expr mine = expressions_.leaf(round.call, rank);
+  const Atoms atoms = atoms_[numberOf(round.program)][at(rank)][state.step];
+  inputs_.assign(atoms.count, mine);
+  clocks_.tick(rank);
+  if (step.kind == StepKind::Reduce) {
+    for (int from = 0; from < n_; ++from) {
+      if (from == rank) {
+        for (Expr& value : inputs_) value = from == 0 ? mine : expressions_.chain(value, mine);
+        continue;
+      }
+      if (const auto fault = readFault(rank, step, from); !fault.empty()) return fail(rank, fault);
+      consume(rank, step, from, inputs_, from == 0);
+    }
+  } else if (takesFromOne(step)) {
+    const auto fault = readFault(rank, step, step.from);
+    if (!fault.empty()) return fail(rank, fault);
+    consume(rank, step, step.from, inputs_, true);
+    if ((step.bits & algo::kSrc) != 0) {
+      for (Expr& value : inputs_) value = expressions_.reduce(value, mine);
+    }
+  }
+  if ((step.bits & algo::kFinal) != 0) {
+    for (Expr& value : inputs_) value = expressions_.final(value);
+  }
+  if ((step.bits & algo::kDst) != 0) keep(rank, step, inputs_);
+  if ((step.bits & algo::kSend) != 0) post(rank, step, inputs_);
+  return findings_.empty() ? Outcome::Done : Outcome::Failed;
+}
+
+/// Writes dst: the value must be what the collective promises, and what other ranks have.
+void Machine::keep(int rank, const Step& step, const std::vector<Expr>& values) {
+  const RankState& state = ranks_[at(rank)];
+  const Round& round = job_.rounds[state.round];
+  const Atoms atoms = atoms_[numberOf(round.program)][at(rank)][state.step];
+  for (uint32_t i = 0; i < atoms.count; ++i) {
+    const std::string& fault =
+        plan_.algorithm->collective == Collective::Broadcast
+            ? expressions_.broadcastFault(values[i], round.call, plan_.group.root)
+            : expressions_.allReduceFault(values[i], round.call);
+    if (!fault.empty()) {
+      fail(rank, "writes a wrong value into dst: " + fault);
+      return;
+    }
+    auto& result = results_[state.round][atoms.first + i];
+    if (!result) result = values[i];
+    if (*result != values[i]) {
+      fail(rank, "its result is associated otherwise than another rank's: not the same bits");
+      return;
+    }
+  }
+  if (clocks_.on()) dstWrites_.push_back({rank, state.round, &step, clocks_.save(rank)});
+}
+
+void Machine::post(int rank, const Step& step, const std::vector<Expr>& values) {
+  if (n_ == 1) return;
+  const RankState& state = ranks_[at(rank)];
+  queues_.queue(rank, step.to)
+      .messages.push_back(
+          Message{&step, state.round, queues_.values.size(), clocks_.save(rank), state.hops});
+  queues_.values.insert(queues_.values.end(), values.begin(), values.end());
+}
+
+int Machine::hops() const {
+  int most = 0;
+  for (const RankState& state : ranks_) most = std::max(most, state.hops);
+  return most;
+}
+
+Machine::Outcome Machine::fail(int rank, const std::string& what) {
+  findings_.push_back(place(rank) + ": " + what);
+  return Outcome::Failed;
+}
+
+std::string Machine::place(int rank) const {
+  return place(rank, ranks_[at(rank)].round, current(rank));
+}
+
+std::string Machine::place(int rank, size_t round, const Step& step) const {
+  const Round& in = job_.rounds[round];
+  const auto index = static_cast<size_t>(&step - program(rank, in.program).data());
+  return format("call %d, period %llu, %s", in.call + 1, in.period,
+                placeText(rank, job_.lane, in.program, index, step).c_str());
+}
+
+std::string Machine::reason(int rank) const {
+  const Step& step = current(rank);
+  if (step.kind == StepKind::Wait) return format("for a signal of rank %d", step.from);
+  if (step.kind == StepKind::Barrier) return "for the others at the barrier";
+  if (!hasSlot(rank, step)) {
+    return step.to < 0 ? "for a slot of its queue to everyone"
+                       : format("for a slot to rank %d", step.to);
+  }
+  return format("for a message of rank %d", step.from);
+}
+
+std::string Machine::deadlock() const {
+  std::string out = format("lane %d: deadlock", job_.lane);
+  for (int r = 0; r < n_; ++r) {
+    out += r == 0 ? ": " : "; ";
+    out += finished(r) ? format("rank %d has finished", r) : place(r) + " waits " + reason(r);
+  }
+  return out;
+}
+
+}  // namespace rondo::verify

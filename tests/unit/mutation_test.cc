@@ -1,0 +1,227 @@
+// The verifier earns its trust here: whatever is changed in any step of a sound plan is found.
+
+#include <map>
+
+#include "coll/step_text.h"
+#include "plan_helpers.h"
+
+namespace rondo {
+namespace {
+
+using namespace test;
+
+/// One change of one step; returns whether there was anything to change. Ranks are changed to the
+/// one after, as an algorithm's text would (g.after(k + 1)), so that the same change can be made on
+/// all ranks at once.
+struct Mutation {
+  const char* name;
+  bool (*apply)(std::vector<Step>& steps, size_t at, const algo::Group& group);
+};
+
+bool retarget(int32_t& peer, const algo::Group& g) {
+  if (peer < 0 || g.size < 2) return false;
+  peer = (peer + 1) % g.size;
+  if (peer == g.rank && g.size > 2) peer = (peer + 1) % g.size;
+  return true;
+}
+
+template <int bit>
+bool flip(std::vector<Step>& s, size_t i, const algo::Group&) {
+  s[i].bits = static_cast<uint8_t>(s[i].bits ^ bit);
+  return true;
+}
+
+template <int kind>
+bool become(std::vector<Step>& s, size_t i, const algo::Group&) {
+  const bool changed = s[i].kind != static_cast<StepKind>(kind);
+  s[i].kind = static_cast<StepKind>(kind);
+  return changed;
+}
+
+const Mutation kMutations[] = {
+    {"drop", [](auto& s, size_t i, const auto&) { return s.erase(s.begin() + i), true; }},
+    {"duplicate", [](auto& s, size_t i, const auto&) { return s.insert(s.begin() + i, s[i]), true; }},
+    {"swap with next",
+     [](auto& s, size_t i, const auto&) {
+       return i + 1 < s.size() && (std::swap(s[i], s[i + 1]), true);
+     }},
+    {"swap with the one after next",
+     [](auto& s, size_t i, const auto&) {
+       return i + 2 < s.size() && (std::swap(s[i], s[i + 2]), true);
+     }},
+    {"from", [](auto& s, size_t i, const auto& g) { return retarget(s[i].from, g); }},
+    {"to", [](auto& s, size_t i, const auto& g) { return retarget(s[i].to, g); }},
+    {"from nobody", [](auto& s, size_t i, const auto&) { return std::exchange(s[i].from, -1) >= 0; }},
+    {"to everyone", [](auto& s, size_t i, const auto&) { return std::exchange(s[i].to, -1) >= 0; }},
+    {"offset + 1", [](auto& s, size_t i, const auto&) { return ++s[i].offset, true; }},
+    {"offset - 1", [](auto& s, size_t i, const auto&) { return s[i].offset > 0 && s[i].offset--; }},
+    {"next block", [](auto& s, size_t i, const auto&) { return (s[i].offset += s[i].count) > 0; }},
+    {"count + 1", [](auto& s, size_t i, const auto&) { return ++s[i].count, true; }},
+    {"count - 1", [](auto& s, size_t i, const auto&) { return s[i].count > 0 && s[i].count--; }},
+    {"room",
+     [](auto& s, size_t i, const auto&) {
+       s[i].room = s[i].room == Room::All ? Room::Pair : Room::All;
+       return true;
+     }},
+    {"Recv", flip<algo::kRecv>},
+    {"Src", flip<algo::kSrc>},
+    {"Dst", flip<algo::kDst>},
+    {"Send", flip<algo::kSend>},
+    {"Final", flip<algo::kFinal>},
+    {"becomes move", become<0>},
+    {"becomes put", become<1>},
+    {"becomes signal", become<2>},
+    {"becomes wait", become<3>},
+    {"becomes reduce", become<4>},
+    {"becomes fetch", become<5>},
+    {"becomes barrier", become<6>},
+};
+
+std::vector<Step>& stepsOf(Plan& plan, int lane, bool full) {
+  LaneProgram& both = plan.lanes[static_cast<size_t>(lane)];
+  return full ? both.full : both.last;
+}
+
+/// What a step uses: messages and signals of one queue count as one thing.
+struct Uses {
+  std::vector<std::string> things;
+};
+
+Uses usesOf(const Step& s, int n) {
+  Uses uses;
+  const auto add = [&](const char* side, int peer, Room room) {
+    uses.things.push_back(format("%s %d %d", side, peer, static_cast<int>(room)));
+  };
+  const bool sends = (s.bits & algo::kSend) != 0 || s.kind == StepKind::Signal;
+  if (sends) add("to", s.to, s.to < 0 ? Room::All : Room::Pair);
+  if (s.from >= 0) add("from", s.from, s.room);
+  if (s.kind == StepKind::Reduce) {
+    for (int r = 0; r < n; ++r) add("from", r, s.room);
+  }
+  return uses;
+}
+
+/// Steps next to each other may change places when they use different queues, neither is a barrier,
+/// and they touch different elements or neither overwrites any. That changes nothing but when things
+/// happen here; where another rank's answer depends on it, it makes a deadlock, and is found.
+bool commute(const Step& a, const Step& b, int n) {
+  if (a.kind == StepKind::Barrier || b.kind == StepKind::Barrier) return false;
+  const auto copies = [](const Step& s) {
+    return s.kind == StepKind::Move && (s.bits & algo::kRecv) == 0;
+  };
+  const bool writes = ((a.bits & algo::kDst) && !copies(a)) || ((b.bits & algo::kDst) && !copies(b));
+  const bool overlap = a.offset < b.offset + b.count && b.offset < a.offset + a.count;
+  if (writes && overlap) return false;
+  const Uses mine = usesOf(a, n), theirs = usesOf(b, n);
+  for (const std::string& thing : mine.things) {
+    if (std::count(theirs.things.begin(), theirs.things.end(), thing) > 0) return false;
+  }
+  return true;
+}
+
+/// The changes that need not be found, because the plan may mean the same. All of them:
+///  - steps swapped that commute (over three steps: each with each);
+///  - a second barrier after a barrier, on all ranks.
+bool sameMeaning(const std::string& mutation, const std::vector<Step>& before, size_t at, int n,
+                 bool allRanks) {
+  if (mutation == "swap with next") return commute(before[at], before[at + 1], n);
+  if (mutation == "swap with the one after next") {
+    return commute(before[at], before[at + 1], n) && commute(before[at], before[at + 2], n) &&
+           commute(before[at + 1], before[at + 2], n);
+  }
+  return mutation == "duplicate" && allRanks && before[at].kind == StepKind::Barrier;
+}
+
+struct Tally {
+  int caught = 0;
+  int same = 0;
+  int sameAndPassed = 0;
+};
+
+/// Makes every mutant of one call, one rank at a time or on all ranks at the same step.
+class Mutants {
+ public:
+  Mutants(const Algorithm& algorithm, int ranks, int root, const algo::Geometry& geometry)
+      : algorithm_(algorithm),
+        original_(recordAllRanks(algorithm, ranks, root, geometry)),
+        what_(nameOf(algorithm) + ", " + describe(original_[0].geometry, ranks, root)) {}
+
+  void run(Tally& tally) {
+    ASSERT_TRUE(verifyPlans(original_).empty()) << what_;
+    for (const Plan& plan : original_) {
+      for (int lane = 0; lane < plan.geometry.lanes; ++lane) {
+        for (const bool full : {true, false}) runProgram(plan.group.rank, lane, full, tally);
+      }
+    }
+  }
+
+ private:
+  void runProgram(int rank, int lane, bool full, Tally& tally) {
+    const size_t steps = stepsOf(original_[static_cast<size_t>(rank)], lane, full).size();
+    for (size_t at = 0; at < steps; ++at) {
+      for (const Mutation& mutation : kMutations) {
+        one(mutation, rank, lane, full, at, tally);
+        if (rank == 0) one(mutation, -1, lane, full, at, tally);
+      }
+    }
+  }
+
+  /// rank -1: on all ranks that have the same verb there.
+  void one(const Mutation& mutation, int rank, int lane, bool full, size_t at, Tally& tally) {
+    std::vector<Plan> plans = original_;
+    const auto& first = stepsOf(plans[static_cast<size_t>(std::max(rank, 0))], lane, full);
+    const std::string verb = verbName(first[at]);
+    bool changed = false, same = true;
+    for (Plan& plan : plans) {
+      if (rank >= 0 && plan.group.rank != rank) continue;
+      auto& steps = stepsOf(plan, lane, full);
+      const std::vector<Step> before = steps;
+      if (at >= steps.size() || verbName(steps[at]) != verb) continue;
+      if (!mutation.apply(steps, at, plan.group)) continue;
+      changed = true;
+      same &= sameMeaning(mutation.name, before, at, plan.group.size, rank < 0);
+    }
+    if (!changed) return;
+    const Findings found = verifyPlans(plans);
+    tally.caught += same ? 0 : 1;
+    tally.same += same ? 1 : 0;
+    tally.sameAndPassed += same && found.empty() ? 1 : 0;
+    if (!same) {
+      EXPECT_FALSE(found.empty()) << where(mutation, rank, lane, full, at);
+    }
+  }
+
+  std::string where(const Mutation& mutation, int rank, int lane, bool full, size_t at) {
+    const auto& steps = stepsOf(original_[static_cast<size_t>(std::max(rank, 0))], lane, full);
+    return what_ + format(": \"%s\" on rank %d, lane %d, %s period, step %zu (%s) ", mutation.name,
+                          rank, lane, full ? "full" : "last", at + 1,
+                          describeStep(steps[at]).c_str());
+  }
+
+  const Algorithm& algorithm_;
+  std::vector<Plan> original_;
+  std::string what_;
+};
+
+TEST(Mutation, EveryChangeOfMeaningIsFound) {
+  for (const Algorithm& algorithm : registry()) {
+    Tally tally;
+    for (const int ranks : {1, 2, 3, 4, 5, 8}) {
+      for (int root = 0; root < std::min(2, rootsOf(algorithm, ranks)); ++root) {
+        const Count period = 2 * 3 * static_cast<Count>(algorithm.blocks(ranks));
+        const bool barrier = algorithm.collective == Collective::Barrier;
+        // A full period and a shorter one with a short or empty block; two lanes.
+        Mutants(algorithm, ranks, root, {barrier ? 0 : 2 * period - 2, 2, 0, 3, 1}).run(tally);
+        Mutants(algorithm, ranks, root, {barrier ? 0 : period + 1, 2, 0, 3, 1}).run(tally);
+      }
+    }
+    RecordProperty(nameOf(algorithm), tally.caught);
+    EXPECT_GT(tally.caught, 0);
+    std::cout << nameOf(algorithm) << ": " << tally.caught << " mutants caught, " << tally.same
+              << " of the same meaning, of which " << tally.sameAndPassed << " pass\n";
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,124 @@
+// Every registered algorithm is sound: values, messages, deadlocks, races, for 1 to 17 ranks and
+// counts around every boundary.
+
+#include "coll/verifier.h"
+
+#include <functional>
+
+#include "plan_helpers.h"
+
+namespace rondo {
+namespace {
+
+using namespace test;
+
+class Registered : public testing::TestWithParam<size_t> {
+ protected:
+  const Algorithm& algorithm() const { return registry()[GetParam()]; }
+
+  /// Calls `body` for every geometry and root; stops at the first failure.
+  void forGeometries(int ranks, const std::function<void(const algo::Geometry&, int)>& body) const {
+    for (const int lanes : {1, 2, 3}) {
+      for (const Count chunk : {Count{1}, Count{5}, Count{16}}) {
+        for (const Count align : {Count{1}, Count{4}}) {
+          for (const Count count : awkwardCounts(algorithm(), ranks, lanes, chunk)) {
+            const algo::Geometry geometry{count, lanes, algorithm().blocks(ranks), chunk, align};
+            for (int root = 0; root < rootsOf(algorithm(), ranks); ++root) {
+              body(geometry, root);
+              if (testing::Test::HasFailure()) return;
+            }
+          }
+        }
+      }
+    }
+  }
+};
+
+TEST_P(Registered, IsSoundForEveryRankCountAndGeometry) {
+  int cases = 0;
+  for (int ranks = 1; ranks <= 17 && !HasFailure(); ++ranks) {
+    forGeometries(ranks, [&](const algo::Geometry& geometry, int root) {
+      const Findings found = verifyPlans(recordAllRanks(algorithm(), ranks, root, geometry));
+      EXPECT_TRUE(found.empty()) << nameOf(algorithm()) << ", " << describe(geometry, ranks, root)
+                                 << ": " << text(found);
+      ++cases;
+    });
+  }
+  EXPECT_GE(cases, 17 * 18);
+}
+
+TEST_P(Registered, PeriodsThatAreLeftOutChangeNothing) {
+  VerifyOptions all;
+  all.allPeriods = true;
+  for (const int ranks : {2, 3, 5}) {
+    const Count period = 2 * 3 * static_cast<Count>(algorithm().blocks(ranks));
+    for (const Count periods : {5, 6, 9}) {
+      for (const Count more : {Count{0}, Count{1}, period - 1}) {
+        const bool barrier = algorithm().collective == Collective::Barrier;
+        const Count count = barrier ? 0 : periods * period + more;
+        const auto plans = recordAllRanks(algorithm(), ranks, 0, {count, 2, 0, 3, 1});
+        for (const Staging staging : {Staging::Credits, Staging::Strict}) {
+          EXPECT_EQ(verifyStaging(plans, staging).empty(),
+                    verifyStaging(plans, staging, all).empty())
+              << nameOf(algorithm()) << ", " << describe(plans[0].geometry, ranks, 0);
+        }
+      }
+    }
+  }
+}
+
+/// Whether the algorithm is free of races where nothing holds a put back.
+bool soundWithoutCredits(const Algorithm& algorithm, int ranks) {
+  const Count part = 2 * static_cast<Count>(algorithm.blocks(ranks));
+  const bool barrier = algorithm.collective == Collective::Barrier;
+  for (const Count count : {Count{1}, part - 1, part, 2 * part + 1, 3 * part, 4 * part + 1}) {
+    const auto plans = recordAllRanks(algorithm, ranks, 0, {barrier ? 0 : count, 1, 0, 2, 1});
+    if (!verifyStaging(plans, Staging::Strict).empty()) return false;
+  }
+  return true;
+}
+
+TEST_P(Registered, HasADeviceKernelOnlyIfSoundWithoutCredits) {
+  for (const int ranks : {2, 3, 4, 5, 8, 16}) {
+    if (!soundWithoutCredits(algorithm(), ranks)) {
+      EXPECT_FALSE(algorithm().device) << ranks << " ranks";
+    }
+  }
+}
+
+TEST_P(Registered, AnnouncesInPlaceExactlyWhereItIsSafe) {
+  bool safe = true;
+  for (const int ranks : {1, 2, 3, 4, 5, 8, 16, 17}) {
+    safe &= zeroCopyInPlaceSafe(algorithm(), ranks);
+  }
+  EXPECT_EQ(safe, algorithm().inPlaceAnnounce);
+}
+
+TEST(Properties, WindowsThatAreSoundWithoutCredits) {
+  const auto sound = [](Collective collective, const char* name) {
+    return soundWithoutCredits(*findAlgorithm(collective, name), 4);
+  };
+  EXPECT_TRUE(sound(Collective::AllReduce, "oneshot"));
+  EXPECT_TRUE(sound(Collective::AllReduce, "twoshot"));
+  EXPECT_FALSE(sound(Collective::Broadcast, "oneshot")) << "its root never hears back";
+}
+
+TEST(Properties, OneShotOverwritesWhatPeersStillReadInPlace) {
+  const Algorithm& oneshot = *findAlgorithm(Collective::AllReduce, "oneshot");
+  const Findings found = zeroCopyInPlaceFindings(recordAllRanks(oneshot, 3, 0, {4, 1, 0, 4, 1}));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].find("may overwrite what rank 0 has still to read, announced by put"),
+            std::string::npos)
+      << found[0];
+  EXPECT_TRUE(zeroCopyInPlaceSafe(*findAlgorithm(Collective::AllReduce, "ring"), 3));
+  EXPECT_TRUE(zeroCopyInPlaceSafe(*findAlgorithm(Collective::AllReduce, "twoshot"), 3));
+}
+
+INSTANTIATE_TEST_SUITE_P(Verifier, Registered, testing::Range(size_t{0}, registry().size()),
+                         [](const auto& which) {
+                           const Algorithm& row = registry()[which.param];
+                           return std::string(collectiveName(row.collective)) + "_" + row.name;
+                         });
+
+}  // namespace
+}  // namespace rondo
