@@ -47,7 +47,11 @@ struct ShmLayout {
   int readerOf(int from, int reader) const { return place(from, reader) - 1; }
 
   uint64_t headersAt(int channel) const {
-    return 128 + static_cast<uint64_t>(channel) * channelControl();
+    return 128 +
+           static_cast<uint64_t>(channel) *
+               (kHeaders * sizeof(MessageHeader) + sizeof(ReaderLine)) +
+           static_cast<uint64_t>((channel + ranks - 1) / ranks * (ranks > 2 ? ranks - 2 : 0)) *
+               sizeof(ReaderLine);
   }
   uint64_t readerLineAt(int channel, int reader) const {
     return headersAt(channel) + kHeaders * sizeof(MessageHeader) +
@@ -61,11 +65,6 @@ struct ShmLayout {
 
  private:
   int place(int from, int to) const { return (to - from + ranks) % ranks; }
-  // Every channel has room for the reader lines of one to everyone: simpler, and some KiB.
-  uint64_t channelControl() const {
-    return kHeaders * sizeof(MessageHeader) +
-           static_cast<uint64_t>(ranks > 1 ? ranks - 1 : 1) * sizeof(ReaderLine);
-  }
 };
 
 }  // namespace rondo
