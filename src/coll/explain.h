@@ -31,9 +31,11 @@ struct ExplainOptions {
 /// the call has no such period.
 std::string explainTable(const std::vector<Plan>& plans, const ExplainOptions& options = {});
 
-/// The same as JSON: {collective, algorithm, header, ranks, root, geometry{}, hops, period, lane,
-/// steps[{rank, step, verb, from, to, room, offset, count}], totals[{rank, steps, messages, ...}]}.
-std::string explainJson(const std::vector<Plan>& plans, const ExplainOptions& options = {});
+/// The ranks that `options` shows; throws as explainTable does.
+std::vector<int> shownRanks(const std::vector<Plan>& plans, const ExplainOptions& options);
+
+/// The program that `options` shows of one rank.
+const std::vector<Step>& shownSteps(const Plan& plan, const ExplainOptions& options);
 
 /// The generated part of docs/algorithms.md.
 std::string algorithmsDoc();
