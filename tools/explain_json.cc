@@ -11,8 +11,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json stepRow(int rank, size_t number, const Step& step) {
-  const bool sends = step.kind == StepKind::Put || step.kind == StepKind::Signal ||
-                     (step.bits & algo::kSend) != 0;
+  const bool sends =
+      step.kind == StepKind::Put || step.kind == StepKind::Signal || (step.bits & algo::kSend) != 0;
   Json row{{"rank", rank}, {"step", number}, {"verb", verbName(step)}};
   if (step.from >= 0) row["from"] = step.from;
   if (sends && step.to < 0) row["to"] = "everyone";
@@ -51,7 +51,8 @@ std::string explainJson(const std::vector<Plan>& plans, const ExplainOptions& op
   for (const int rank : ranks) {
     const Plan& mine = plans[static_cast<size_t>(rank)];
     const auto& steps = shownSteps(mine, options);
-    for (size_t i = 0; i < steps.size(); ++i) out["steps"].push_back(stepRow(rank, i + 1, steps[i]));
+    for (size_t i = 0; i < steps.size(); ++i)
+      out["steps"].push_back(stepRow(rank, i + 1, steps[i]));
     const RankTotals t = totalsOf(mine);
     out["totals"].push_back({{"rank", rank},
                              {"steps", t.steps},

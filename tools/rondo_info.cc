@@ -57,10 +57,11 @@ void printFacts() {
 void printOptions() {
   const Options options = readOptions();
   for (const OptionRow& option : optionTable()) {
-    std::printf("%s (%s, default %s)%s\n    %s\n    now: %s\n", option.name, option.type,
-                *option.fallback == '\0' ? "unset" : option.fallback,
-                option.mustAgree ? ", the same on all ranks" : "", option.meaning,
-                optionText(options, option).empty() ? "unset" : optionText(options, option).c_str());
+    std::printf(
+        "%s (%s, default %s)%s\n    %s\n    now: %s\n", option.name, option.type,
+        *option.fallback == '\0' ? "unset" : option.fallback,
+        option.mustAgree ? ", the same on all ranks" : "", option.meaning,
+        optionText(options, option).empty() ? "unset" : optionText(options, option).c_str());
   }
 }
 

@@ -100,8 +100,8 @@ std::string stepRows(const std::vector<Plan>& plans, const std::vector<int>& ran
 
 std::string totalRows(const std::vector<Plan>& plans, const std::vector<int>& ranks,
                       const ExplainOptions& options) {
-  std::vector<std::vector<std::string>> rows{{"rank", "steps", "messages", "sent", "received",
-                                              "reduced", "bytes sent", "bytes received"}};
+  std::vector<std::vector<std::string>> rows{
+      {"rank", "steps", "messages", "sent", "received", "reduced", "bytes sent", "bytes received"}};
   for (const int rank : ranks) {
     const RankTotals t = totalsOf(plans[static_cast<size_t>(rank)]);
     std::vector<std::string> row{format("%4d", rank)};
@@ -142,9 +142,10 @@ std::vector<int> shownRanks(const std::vector<Plan>& plans, const ExplainOptions
                 format("lane %d does not exist; allowed: 0 to %d", options.lane, g.lanes - 1));
   }
   if (!options.last && g.fullPeriods() == 0) {
-    throw Error(rondoInvalidArgument,
-                format("a call of %llu elements has no full period (%llu elements), only a last one",
-                       g.count, g.period()));
+    throw Error(
+        rondoInvalidArgument,
+        format("a call of %llu elements has no full period (%llu elements), only a last one",
+               g.count, g.period()));
   }
   if (options.last && g.fullPeriods() > 0 && g.count % g.period() == 0) {
     throw Error(rondoInvalidArgument,
@@ -170,7 +171,8 @@ std::string explainTable(const std::vector<Plan>& plans, const ExplainOptions& o
   const int n = plan.group.size;
   std::string out = format("%s %s, %s", collectiveName(plan.algorithm->collective),
                            plan.algorithm->name, plural(static_cast<Count>(n), "rank").c_str());
-  if (plan.algorithm->collective == Collective::Broadcast) out += format(", root %d", plan.group.root);
+  if (plan.algorithm->collective == Collective::Broadcast)
+    out += format(", root %d", plan.group.root);
   const algo::Part part =
       options.last ? algo::lastPart(g, options.lane) : algo::fullPart(g, options.lane);
   out += format(": %s period, lane %d of %d, %s of %llu, %s\n", options.last ? "last" : "full",

@@ -38,7 +38,8 @@ TEST(Geometry, BlocksCoverTheCallExactlyOnceInOrder) {
             append(all, g, false, g.fullPeriods() * period);
             Count next = 0;
             for (const Block& block : all) {
-              ASSERT_EQ(block.offset, next) << count << " " << lanes << " " << blocks << " " << chunk;
+              ASSERT_EQ(block.offset, next)
+                  << count << " " << lanes << " " << blocks << " " << chunk;
               ASSERT_LE(block.count, chunk);
               next += block.count;
             }

@@ -22,8 +22,9 @@ TEST(ExplainJson, HoldsTheStepsAndTotalsOfTheShownRanks) {
   EXPECT_EQ(out["geometry"]["full_periods"], 1);
   EXPECT_EQ(out["hops"], 4);
   ASSERT_EQ(out["steps"].size(), 5u);
-  const json expected = {{"rank", 1}, {"step", 2}, {"verb", "recvReduceSend"}, {"from", 0},
-                         {"to", 2},   {"offset", 12}, {"count", 6}};
+  const json expected = {{"rank", 1}, {"step", 2}, {"verb", "recvReduceSend"},
+                         {"from", 0}, {"to", 2},   {"offset", 12},
+                         {"count", 6}};
   EXPECT_EQ(out["steps"][1], expected);
   ASSERT_EQ(out["totals"].size(), 1u);
   EXPECT_EQ(out["totals"][0]["elements_sent"], 24);

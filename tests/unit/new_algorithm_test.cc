@@ -16,9 +16,14 @@ RONDO_ALGO void broadcastDirect(Prims& p, const algo::Group& g, const algo::Part
 }
 // [end of example]
 
-const Algorithm kDirect = {
-    "direct", Collective::Broadcast, [](int) { return 1; }, broadcastDirect<Recorder>, true,
-    [](int) { return 0; }, false, "coll/algo/direct.h"};
+const Algorithm kDirect = {"direct",
+                           Collective::Broadcast,
+                           [](int) { return 1; },
+                           broadcastDirect<Recorder>,
+                           true,
+                           [](int) { return 0; },
+                           false,
+                           "coll/algo/direct.h"};
 
 TEST(NewAlgorithm, TheExampleOfTheDocsIsSound) {
   for (int ranks = 1; ranks <= 8; ++ranks) {

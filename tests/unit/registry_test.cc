@@ -30,10 +30,11 @@ TEST(Registry, NamesAreUniqueAndFindable) {
 }
 
 TEST(Registry, EveryCollectiveHasAnAlgorithm) {
-  for (const auto collective : {Collective::AllReduce, Collective::Broadcast, Collective::Barrier}) {
-    EXPECT_TRUE(std::any_of(registry().begin(), registry().end(),
-                            [&](const Algorithm& row) { return row.collective == collective; }))
-        << collectiveName(collective);
+  for (const auto collective :
+       {Collective::AllReduce, Collective::Broadcast, Collective::Barrier}) {
+    EXPECT_TRUE(std::any_of(registry().begin(), registry().end(), [&](const Algorithm& row) {
+      return row.collective == collective;
+    })) << collectiveName(collective);
   }
 }
 
