@@ -1,6 +1,6 @@
 // The verifier earns its trust here: whatever is changed in any step of a sound plan is found.
 
-#include <map>
+#include <iostream>
 
 #include "coll/step_text.h"
 #include "plan_helpers.h"
@@ -219,10 +219,9 @@ TEST(Mutation, EveryChangeOfMeaningIsFound) {
         Mutants(algorithm, ranks, root, {barrier ? 0 : period + 1, 2, 0, 3, 1}).run(tally);
       }
     }
-    RecordProperty(nameOf(algorithm), tally.caught);
     EXPECT_GT(tally.caught, 0);
     std::cout << nameOf(algorithm) << ": " << tally.caught << " mutants caught, " << tally.same
-              << " of the same meaning, of which " << tally.sameAndPassed << " pass\n";
+              << " that may mean the same, of which " << tally.sameAndPassed << " pass\n";
     if (HasFailure()) return;
   }
 }
