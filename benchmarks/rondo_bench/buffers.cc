@@ -12,9 +12,17 @@ constexpr size_t kMostSets = 64;
 // Consecutive sets use different values, so that a result left over from another call is noticed.
 constexpr size_t kPhaseStep = 13;
 
-/// Keeps buffers on different cache sets: at a distance of whole pages all of them would share the
-/// few lines that an address's low bits choose, and small messages would measure that.
-size_t slotBytes(size_t bytes) { return (bytes + 63) / 64 * 64 + 17 * 64; }
+constexpr size_t kLine = 64;
+constexpr size_t kGap = 16 * kLine;  // no prefetcher reaches from one buffer into the next
+
+size_t wholeLines(size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
+/// An odd number of cache lines. At a distance of whole pages all buffers would share the few lines
+/// that an address's low bits choose, and small messages would measure that.
+size_t oddLines(size_t bytes) {
+  const size_t whole = wholeLines(bytes);
+  return whole / kLine % 2 == 0 ? whole + kLine : whole;
+}
 
 }  // namespace
 
@@ -22,8 +30,8 @@ RingPlan planRing(size_t sendBytes, size_t recvBytes, bool inPlace, bool hot) {
   const size_t larger = std::max(sendBytes, recvBytes);
   const size_t touched = inPlace ? larger : sendBytes + recvBytes;
   RingPlan plan{};
-  plan.sendStride = inPlace ? 0 : slotBytes(sendBytes);
-  plan.setStride = inPlace ? slotBytes(larger) : plan.sendStride + slotBytes(recvBytes);
+  plan.sendStride = inPlace ? 0 : oddLines(sendBytes + kGap);
+  plan.setStride = oddLines((inPlace ? larger : plan.sendStride + recvBytes) + kGap);
   plan.sets = std::clamp<size_t>((kColdBytes + touched - 1) / touched, 2, kMostSets);
   plan.sets = std::max<size_t>(1, std::min(plan.sets, kMostBytes / touched));
   if (hot) plan.sets = 1;

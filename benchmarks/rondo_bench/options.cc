@@ -50,7 +50,10 @@ std::string wrap(const std::string& text) {
 
 void addText(CLI::App& app, const char* name, std::string& text, const char* kind,
              const std::string& help) {
-  app.add_option(name, text, wrap(help))->type_name(kind);
+  app.add_option(name, text, wrap(help))
+      ->type_name(kind)
+      ->multi_option_policy(
+          CLI::MultiOptionPolicy::TakeLast);  // so that scripts' can be overridden
 }
 
 void addFlag(CLI::App& app, const char* name, bool& flag, const std::string& help) {

@@ -1,18 +1,22 @@
 // A stand-in for Rondo, made of MPI calls: lets the benchmark's own tests run, and fail, without
 // the library. FAKE_RONDO_FAULT chooses a fault: "wrong" (rank 0 gets one wrong element in every
 // result), "late" (only from the 20th call on), "stale" (results are not written from the 20th call
-// on), "init", "call" (all ranks' calls fail), "one-call" (rank 1's do).
+// on), "init", "call" (all ranks' calls fail), "one-call" (rank 1's do). With FAKE_RONDO_DEVICE it
+// works on the device of fake_cuda.cc.
 
+#include <dlfcn.h>
 #include <mpi.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "../../benchmarks/rondo_bench/element_type.h"
 #include "api/rondo.h"
 #include "api/rondo_mpi.h"
+#include "fake_cuda.h"
 
 struct rondoComm {
   MPI_Comm mpi;
@@ -84,6 +88,27 @@ void gatherAndReduce(const void* send, void* recv, size_t count, const ElementTy
   }
 }
 
+void allReduce(const void* send, void* recv, size_t count, rondoDataType_t datatype,
+               rondoRedOp_t op, rondoComm& comm) {
+  const bool late = ++comm.calls >= kLateCall;
+  std::vector<char> elsewhere(fault(Fault::kStale) && late ? count * 8 : 0);
+  void* to = elsewhere.empty() ? recv : elsewhere.data();
+  if (datatype == rondoFloat32 && op == rondoSum) {
+    MPI_Allreduce(send == to ? MPI_IN_PLACE : send, to, static_cast<int>(count), MPI_FLOAT, MPI_SUM,
+                  comm.mpi);
+  } else {
+    gatherAndReduce(send, to, count, *rondo::bench::findElementType(datatype), op, comm);
+  }
+  const bool wrong = fault(Fault::kWrong) || (fault(Fault::kLate) && late);
+  if (wrong && comm.rank == 0) static_cast<char*>(recv)[0] ^= 1;
+}
+
+/// The stand-in for the CUDA driver that the benchmark has loaded.
+decltype(&fakeCudaEnqueue) deviceEnqueue() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  return reinterpret_cast<decltype(&fakeCudaEnqueue)>(dlsym(driver, "fakeCudaEnqueue"));
+}
+
 }  // namespace
 
 rondoResult_t rondoGetVersion(int* version) {
@@ -113,7 +138,7 @@ rondoResult_t rondoCommDestroy(rondoComm_t comm) {
 }
 
 rondoResult_t rondoCommCuDevice(rondoComm_t, int* device) {
-  *device = RONDO_DEVICE_NONE;
+  *device = std::getenv("FAKE_RONDO_DEVICE") != nullptr ? 0 : RONDO_DEVICE_NONE;
   return rondoSuccess;
 }
 
@@ -128,22 +153,16 @@ rondoResult_t rondoMemFree(void* ptr) {
 }
 
 rondoResult_t rondoAllReduce(const void* send, void* recv, size_t count, rondoDataType_t datatype,
-                             rondoRedOp_t op, rondoComm_t comm, rondoStream_t) {
-  ++comm->calls;
+                             rondoRedOp_t op, rondoComm_t comm, rondoStream_t stream) {
   if (fault(Fault::kCall)) return failWith(rondoInternalError, "the fake's calls fail");
   if (fault(Fault::kOneCall) && comm->rank == 1) {
     return failWith(rondoInternalError, "the fake's call fails here");
   }
-  const bool late = comm->calls >= kLateCall;
-  std::vector<char> elsewhere(fault(Fault::kStale) && late ? count * 8 : 0);
-  void* to = elsewhere.empty() ? recv : elsewhere.data();
-  if (datatype == rondoFloat32 && op == rondoSum) {
-    MPI_Allreduce(send == to ? MPI_IN_PLACE : send, to, static_cast<int>(count), MPI_FLOAT, MPI_SUM,
-                  comm->mpi);
+  const std::function<void()> work = [=] { allReduce(send, recv, count, datatype, op, *comm); };
+  if (stream == nullptr) {
+    work();
   } else {
-    gatherAndReduce(send, to, count, *rondo::bench::findElementType(datatype), op, *comm);
+    deviceEnqueue()(stream, &work);
   }
-  const bool wrong = fault(Fault::kWrong) || (fault(Fault::kLate) && late);
-  if (wrong && comm->rank == 0) static_cast<char*>(recv)[0] ^= 1;
   return rondoSuccess;
 }

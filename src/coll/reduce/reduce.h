@@ -22,11 +22,20 @@ const char* cpuLevelName(CpuLevel level);
 /// associated from left to right; then out0[i] = v and, if out1 is given, out1[i] = v.
 ///
 /// Rounding: 16-bit floats are widened to float32, combined in float32 and rounded once (to nearest
-/// even). Integers wrap. min/max: a NaN operand gives the quiet NaN; -0 < +0. rondoAvg sums and
-/// then, if `divisor` is not 0, divides by it (integers: truncated towards zero) before the
-/// rounding; other operators ignore `divisor`. The same bits at every CPU level and every
-/// alignment; n >= 1 (n == 1 copies, or divides). out0/out1 may each equal any in[k]; other overlap
-/// is not allowed.
+/// even); float32 and float64 round at each operator. Nothing is fused or flushed: denormals count,
+/// whatever the calling thread's floating-point settings. Integers wrap. max/min: a NaN operand
+/// gives a NaN; -0 < +0. rondoAvg sums and then, if `divisor` is not 0, divides by it before the
+/// rounding (floats: a true division; integers: the wrapped sum, truncated towards zero); other
+/// operators ignore `divisor`.
+///
+/// NaN: every NaN that is computed (n >= 2, or a division) is the positive quiet NaN without
+/// payload: 0x7e00, 0x7fc0, 0x7fc00000, 0x7ff8000000000000. Which payload an addition passes on
+/// differs between processors, and a GPU gives 0x7fffffff, so both sides put in this one. It costs
+/// nothing measurable for float32 and float64.
+///
+/// n == 1 without a division copies the bits. The result has the same bits at every CPU level,
+/// every alignment (elements need not be aligned) and every count. n >= 1. out0 and out1 may each
+/// equal any in[k]; other overlap is not allowed.
 struct ReduceArgs {
   void* out0;
   void* out1;             ///< nullptr: one output only.
@@ -42,7 +51,7 @@ using ReduceFn = void (*)(const ReduceArgs&);
 ReduceFn findReduce(rondoDataType_t type, rondoRedOp_t op, CpuLevel level);
 
 /// Copies `bytes` from `src` to `dst0` and, if not nullptr, `dst1`; `stream` writes dst0 past the
-/// caches and fences.
+/// caches and fences. Either destination may equal `src`; other overlap is not allowed.
 using CopyFn = void (*)(void* dst0, void* dst1, const void* src, size_t bytes, bool stream);
 CopyFn findCopy(CpuLevel level);
 

@@ -144,7 +144,7 @@ template <class Format, class Op, bool Average = false>
 struct Float16Bit {
   static constexpr size_t kElement = 2;
   static constexpr int kOperands = 0;
-  static constexpr int kTile = 2;
+  static constexpr int kTile = 4;
   static constexpr bool kArithmetic = true;
   using Post = FloatPost<float>;
   template <int W>
@@ -171,7 +171,7 @@ template <class Format, class Op>
 struct Float16BitOrder {
   static constexpr size_t kElement = 2;
   static constexpr int kOperands = 0;
-  static constexpr int kTile = 2;
+  static constexpr int kTile = 4;
   static constexpr bool kArithmetic = false;
   using Post = NoPost;
   template <int W>

@@ -1,0 +1,93 @@
+#include "../../benchmarks/rondo_bench/buffers.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "../../benchmarks/rondo_bench/pattern.h"
+#include "../../benchmarks/rondo_bench/timing.h"
+#include "../../benchmarks/rondo_bench/values.h"
+
+namespace rondo::bench {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+TEST(BenchRing, TouchesEnoughButNotTooMuch) {
+  EXPECT_EQ(planRing(4, 4, false, false).sets, 64u);
+  EXPECT_EQ(planRing(kMiB, kMiB, false, false).sets, 32u);
+  EXPECT_EQ(planRing(kMiB, kMiB, true, false).sets, 64u);
+  EXPECT_EQ(planRing(16 * kMiB, 16 * kMiB, false, false).sets, 2u);
+  EXPECT_EQ(planRing(256 * kMiB, 256 * kMiB, false, false).sets, 2u);
+  EXPECT_EQ(planRing(512 * kMiB, 512 * kMiB, false, false).sets, 1u);
+  EXPECT_EQ(planRing(4096 * kMiB, 4096 * kMiB, false, false).sets, 1u);
+  EXPECT_EQ(planRing(4, 4, false, true).sets, 1u);
+}
+
+TEST(BenchRing, BuffersDoNotOverlapOrShareCacheLines) {
+  for (size_t bytes : {size_t{1}, size_t{63}, size_t{64}, size_t{4096}, size_t{5000}}) {
+    const RingPlan plan = planRing(bytes, bytes, false, false);
+    EXPECT_EQ(plan.sendStride % 64, 0u);
+    EXPECT_EQ(plan.setStride % 64, 0u);
+    EXPECT_GE(plan.sendStride, bytes);
+    EXPECT_GE(plan.setStride, plan.sendStride + bytes);
+    EXPECT_GE(plan.blockBytes(), plan.sets * plan.setStride);
+    EXPECT_EQ(plan.setStride / 64 % 2, 1u) << "sets would share few lines of a cache";
+  }
+  EXPECT_EQ(planRing(64, 64, true, false).sendStride, 0u);
+}
+
+TEST(BenchRing, AllLibrariesMeetAllSetsAndEachSetRests) {
+  for (size_t sets : {1, 2, 3, 4, 7, 64}) {
+    for (size_t contenders : {1, 2, 3}) {
+      std::vector<std::set<size_t>> met(contenders);
+      for (size_t round = 0; round < 12 * sets; ++round) {
+        std::set<size_t> inRound;
+        for (size_t place = 0; place < contenders; ++place) {
+          const size_t c = contenderAt(round, place, contenders, sets);
+          ASSERT_LT(c, contenders);
+          inRound.insert(c);
+          met[c].insert((round * contenders + place) % sets);
+        }
+        ASSERT_EQ(inRound.size(), contenders) << "a library is left out of a round";
+      }
+      if (contenders > 2) continue;  // the middle one of three keeps its sets
+      for (const std::set<size_t>& each : met) EXPECT_EQ(each.size(), sets);
+    }
+  }
+}
+
+TEST(BenchPattern, CountsEveryDifferentElement) {
+  const ElementType& type = *findElementType("int16");
+  const Pattern pattern(type, [](size_t i) { return static_cast<double>(i + 1); });
+  std::vector<int16_t> data(3 * kValuePeriod + 5);
+  const size_t bytes = data.size() * sizeof data[0];
+  pattern.fill(data.data(), bytes, 20);
+  EXPECT_EQ(data[0], 21);
+  EXPECT_EQ(data[kValuePeriod], 21);
+  EXPECT_EQ(pattern.countDifferent(data.data(), bytes, 20), 0u);
+  EXPECT_EQ(pattern.countDifferent(data.data(), bytes, 21), data.size());
+  data.front() ^= 1;
+  data[kValuePeriod] ^= 0x4000;
+  data.back() ^= 1;
+  EXPECT_EQ(pattern.countDifferent(data.data(), bytes, 20), 3u);
+  pattern.inverted().fill(data.data(), bytes, 20);
+  EXPECT_EQ(pattern.countDifferent(data.data(), bytes, 20), data.size());
+}
+
+TEST(BenchPattern, MovedBlocksAreNoticed) {
+  const Reduction reduction{findElementType("float32"), findOperator("sum"), 4};
+  const Pattern pattern(*reduction.type, [&](size_t i) { return reducedValue(reduction, i); });
+  for (size_t block = 1; block <= 1 << 16; block *= 2) {
+    std::vector<float> data(2 * block);
+    const size_t bytes = data.size() * sizeof(float);
+    pattern.fill(data.data(), bytes, 0);
+    std::rotate(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(block), data.end());
+    EXPECT_GT(pattern.countDifferent(data.data(), bytes, 0), data.size() * 9 / 10) << block;
+  }
+}
+
+}  // namespace
+}  // namespace rondo::bench

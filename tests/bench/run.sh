@@ -1,0 +1,224 @@
+#!/usr/bin/env bash
+# What rondo-bench prints and writes, how it refuses, and that wrong results are counted.
+#   run.sh [RONDO_BENCH [FAKE_RONDO_BENCH]]
+# The second is the benchmark linked with tests/bench/fake_rondo.cc, which can be made to fail;
+# without it those checks are left out.
+set -euo pipefail
+builddir=${TEST_BUILDDIR-build}
+bench=${1-$builddir/rondo-bench}
+fake=${2-${1:+none}}
+fake=${fake:-$builddir/tests/fake_rondo_bench}
+environment=$(dirname "${BASH_SOURCE[0]}")/../mpi_env.sh
+if [[ -f $environment ]]; then
+  . "$environment"
+else
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  runMpi() { local ranks=$1; shift; timeout -k 5 120 mpirun --oversubscribe -n "$ranks" "$@"; }
+fi
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+what=
+
+complain() {
+  printf 'FAILED %s: %s\n' "$what" "$*"
+  sed 's/^/    /' "$scratch/out" "$scratch/err"
+  failures=$((failures + 1))
+}
+
+# Runs the benchmark; leaves $scratch/out, $scratch/err and $status.
+try() {  # ranks, program, arguments...
+  what="${*:2}, $1 ranks"
+  status=0
+  runMpi "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || status=$?
+}
+
+quick=(allreduce --warmup 1 --iters 12)
+header=collective,library,memory,ranks,bytes,type,op,usec_min,usec_p50,usec_p99,busbw_GBps,wrong
+
+# Every row of the CSV file is complete, ordered in its times, and without a wrong element.
+checkCsv() {  # ranks, rows
+  [[ $status == 0 ]] || complain "exit status $status, not 0"
+  [[ $(head -n 1 "$scratch/rows.csv") == "$header" ]] || complain "header of the CSV file"
+  awk -F, -v ranks="$1" -v rows="$2" '
+    NR == 1 { next }
+    { ++seen }
+    NF != 12 { print "fields: " $0; bad = 1 }
+    $1 != "allreduce" || $4 != ranks || $12 != 0 { print "contents: " $0; bad = 1 }
+    !($8 > 0 && $8 <= $9 && $9 <= $10) { print "times: " $0; bad = 1 }
+    # Times have three digits after the point, bandwidths four.
+    { want = 2 * (ranks - 1) / ranks * $5 / $9 / 1000; off = $11 - want; if (off < 0) off = -off }
+    off > 0.0001 + 0.01 * want { print "busbw, not " want ": " $0; bad = 1 }
+    END { if (seen != rows) { print seen " rows, not " rows; bad = 1 } exit bad }
+  ' "$scratch/rows.csv" >"$scratch/why" || complain "$(cat "$scratch/why")"
+}
+
+rowsWith() { cut -d, -f "$1" "$scratch/rows.csv" | tail -n +2 | sort -u | paste -sd' '; }
+
+for ranks in 2 3; do
+  try $ranks "$bench" "${quick[@]}" --min 4 --max 64K --step 4 --csv "$scratch/rows.csv" \
+    --json "$scratch/rows.json"
+  checkCsv $ranks 8
+  [[ $(rowsWith 5 | tr ' ' '\n' | sort -n | paste -sd' ') == \
+    "4 16 64 256 1024 4096 16384 65536" ]] || complain "sizes $(rowsWith 5)"
+  for column in ${header//,/ }; do
+    [[ $(grep -c "\"$column\":" "$scratch/rows.json") == 8 ]] || complain "JSON lacks $column"
+  done
+  grep -q '"meta": {' "$scratch/rows.json" || complain "JSON has no meta"
+  grep -q "$ranks ranks, host memory, out of place" "$scratch/out" || complain "table's head"
+  [[ $(awk '$2 == "rondo"' "$scratch/out" | wc -l) == 8 ]] || complain "rows of the table"
+  ! grep -q "$(printf '\r')" "$scratch/err" || complain "a progress line without a terminal"
+
+  try $ranks "$bench" "${quick[@]}" --type all --op all --min 5000 --max 5000 \
+    --csv "$scratch/rows.csv"
+  checkCsv $ranks 60
+  [[ $(rowsWith 6 | wc -w) == 12 && $(rowsWith 7) == "avg max min prod sum" ]] ||
+    complain "types $(rowsWith 6), operators $(rowsWith 7)"
+
+  try $ranks "$bench" "${quick[@]}" --in-place --type int16,bfloat16 --op sum,max --min 2 \
+    --max 128K --step 256 --memory rondo --csv "$scratch/rows.csv"
+  checkCsv $ranks 12
+  [[ $(rowsWith 3) == rondo ]] || complain "memory $(rowsWith 3)"
+
+  try $ranks "$bench" "${quick[@]}" --peer mpi --min 64 --max 64K --step 32 \
+    --csv "$scratch/rows.csv"
+  checkCsv $ranks 6
+  [[ $(rowsWith 2) == "mpi rondo" ]] || complain "libraries $(rowsWith 2)"
+  awk '$2 == "rondo" { p50 = $5; ratio = $10; fields = NF }
+       $2 == "mpi" { off = ratio * $5 / p50 - 1; if (off < 0) off = -off; seen += off < 0.05 && fields == 11 }
+       END { exit seen != 3 }' "$scratch/out" || complain "ratios to MPI"
+
+  try $ranks "$bench" "${quick[@]}" --hot --in-place --peer mpi --min 1M --max 1M \
+    --csv "$scratch/rows.csv"
+  checkCsv $ranks 2
+done
+
+# Without --iters the counts follow the size and the budget.
+try 2 "$bench" allreduce --min 4 --max 4M --step 1024 --budget 0.05 --csv "$scratch/rows.csv"
+checkCsv 2 3
+awk '$2 == "rondo" { if ($3 < 8 || $3 > 2000) bad = 1; ++seen } END { exit bad || seen != 3 }' \
+  "$scratch/out" || complain "iterations"
+
+try 2 "$bench" "${quick[@]}" --max 64 --progress always
+[[ $status == 0 ]] && grep -q 'allreduce float32 sum' "$scratch/err" || complain "progress line"
+
+try 2 "$bench" "${quick[@]}" --max 64 --no-check
+[[ $status == 0 ]] && grep -q 'not checked' "$scratch/out" || complain "--no-check"
+
+for option in --help "allreduce --help" --version; do
+  try 2 "$bench" $option
+  [[ $status == 0 && $(grep -Ec 'Usage:|^rondo-bench 0' "$scratch/out") == 1 ]] ||
+    complain "is not answered once"
+done
+
+refusing=$bench
+# Bad input: one sentence with the words given here, said once, nothing else run, exit status 2.
+refused() {  # words, arguments...
+  local words=$1
+  shift
+  try 2 "$refusing" "$@"
+  [[ $status == 2 ]] || complain "exit status $status, not 2"
+  [[ $(grep -c '^rondo-bench: ' "$scratch/err") == 1 ]] || complain "not said once"
+  grep '^rondo-bench: ' "$scratch/err" | grep -qF -- "$words" || complain "does not say: $words"
+  ! grep -q 'MPI_ABORT' "$scratch/err" || complain "ends by MPI_Abort"
+  ! grep -q 'usec_min' "$scratch/out" || complain "runs all the same"
+}
+
+refused "no command given: allowed are allreduce"
+refused "unexpected argument reduceall: allowed are" reduceall
+refused "unknown option --sizes: " allreduce --sizes 4
+refused "--type float12: 'float12' is not known; allowed are int8, uint8" allreduce --type float12
+refused "--type: " allreduce --type
+refused "--op plus: 'plus' is not known; allowed are sum, prod" allreduce --op sum,min --op plus
+refused "--min -4: not a size" allreduce --min -4
+refused "--min 0: not a size; allowed is a whole number of bytes above 0" allreduce --min 0
+refused "--max 99999999999999999999: not a size" allreduce --max 99999999999999999999
+refused "--max 16K: allowed is at least --min, which is 64K" allreduce --min 64K --max 16K
+refused "--step 1: allowed is a whole number from 2 to" allreduce --step 1
+refused "--iters 20000: allowed is a whole number from 1 to 10000" allreduce --iters 20000
+refused "--memory gpu: allowed are host, rondo, device" allreduce --memory gpu
+refused "--budget -1: allowed is" allreduce --budget -1
+refused "--csv $scratch/none/x: cannot be written (No such file" allreduce --csv "$scratch/none/x"
+refused "--graph: allowed only with --memory device" allreduce --graph
+refused "--peer nccl: allowed only with --memory device" allreduce --peer nccl
+refused "--peer mpi: MPI has no type like bfloat16" allreduce --peer mpi --type int8,bfloat16
+refused "--peer mpi: MPI has no operator like avg" allreduce --peer mpi --op avg
+[[ -e /dev/nvidiactl ]] || refused "--memory device" allreduce --memory device
+
+if [[ $fake != none ]]; then
+  wrongOf() { awk '$2 == "'"$1"'" { n += $9 } END { print n + 0 }' "$scratch/out"; }
+  faulty() {  # fault, arguments...
+    local fault=$1
+    shift
+    FAKE_RONDO_FAULT=$fault try 2 "$fake" "${quick[@]}" "$@"
+    what="$what, fault $fault"
+  }
+  # Eight calls are checked before the timing, one after it.
+  faulty wrong --min 4K --max 4K --peer mpi
+  [[ $status == 1 && $(wrongOf rondo) == 9 && $(wrongOf mpi) == 0 ]] || complain "not 9 wrong"
+  faulty wrong --min 4K --max 4K --in-place
+  [[ $status == 1 && $(wrongOf rondo) == 9 ]] || complain "not 9 wrong"
+  # A fault that begins while the clock runs is seen in the last iteration.
+  faulty late --min 4K --max 4K
+  [[ $status == 1 && $(wrongOf rondo) == 1 ]] || complain "not 1 wrong"
+  # Results of earlier calls do not pass for new ones, however often a buffer is used.
+  for memory in "" --hot; do
+    faulty stale --min 4K --max 4K --iters 200 $memory
+    [[ $status == 1 && $(wrongOf rondo) == 2048 ]] || complain "not all 2048 wrong"
+  done
+  faulty wrong --min 4K --max 4K --no-check
+  [[ $status == 0 ]] || complain "exit status $status, not 0"
+
+  faulty init
+  [[ $status == 1 && $(grep -c 'rondoCommInitMPI returned .*: the fake refuses' "$scratch/err") == 1 ]] ||
+    complain "not said once"
+  faulty call
+  [[ $status == 1 && $(grep -c 'rondoAllReduce returned .*: the fake' "$scratch/err") == 1 ]] ||
+    complain "not said once"
+  faulty one-call
+  [[ $status == 1 ]] && grep -q "rank 1: rondoAllReduce returned .* fails here" "$scratch/err" ||
+    complain "the other rank waits, or the sentence lacks the rank"
+fi
+
+# The device's side, on stand-ins for the CUDA driver and for NCCL that are built here.
+buildFakes() {
+  local mpicxx=${TEST_MPICC:+${TEST_MPICC%cc}cxx}
+  local here
+  here=$(dirname "${BASH_SOURCE[0]}")
+  "${mpicxx:-mpicxx}" -std=c++20 -DOMPI_SKIP_MPICXX=1 -shared -fPIC -o "$scratch/libcuda.so.1" \
+    "$here/fake_cuda.cc"
+  "${mpicxx:-mpicxx}" -std=c++20 -DOMPI_SKIP_MPICXX=1 -shared -fPIC -o "$scratch/libnccl.so.2" \
+    "$here/fake_nccl.cc" "$scratch/libcuda.so.1"
+}
+
+if [[ $fake != none ]]; then
+  buildFakes
+  refusing=$fake
+  export LD_LIBRARY_PATH=$scratch${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  quick=(allreduce --memory device --warmup 1 --iters 3)
+  refused "no CUDA device; allowed here are host and rondo" allreduce --memory device
+  FAKE_CUDA_NO_DEVICE=1 FAKE_RONDO_DEVICE=1 \
+    refused "--memory device needs a CUDA device; cuInit says: no CUDA-capable device" \
+    allreduce --memory device
+  export FAKE_RONDO_DEVICE=1
+  # 4 MiB has fewer sets of buffers than a sample has calls.
+  for mode in "--max 4K" "--max 4K --graph" "--max 4M --graph --graph-calls 7 --in-place" \
+    "--max 4M --in-place" "--max 4M --graph" "--max 4K --hot --graph"; do
+    try 2 "$fake" "${quick[@]}" --min 4K --step 1024 $mode --peer nccl --csv "$scratch/rows.csv"
+    checkCsv 2 "$([[ $mode == *4M* ]] && echo 4 || echo 2)"
+    [[ $(rowsWith 2) == "nccl rondo" && $(rowsWith 3) == device ]] || complain "rows"
+  done
+  try 2 "$fake" "${quick[@]}" --type float16,int64 --op avg,prod --min 4K --max 4K \
+    --csv "$scratch/rows.csv"
+  checkCsv 2 4
+  refused "--peer nccl: NCCL has no type int16" allreduce --memory device --peer nccl --type int16
+  # Eight checked before, and the 20 buffers of the last sample.
+  faulty wrong --min 4K --max 4K --graph
+  [[ $status == 1 && $(wrongOf rondo) == 28 ]] || complain "not 28 wrong"
+  faulty stale --min 4K --max 4K --peer nccl
+  [[ $status == 1 && $(wrongOf rondo) == 40960 && $(wrongOf nccl) == 0 ]] || complain "not 40960 wrong"
+fi
+
+[[ $failures == 0 ]] || { echo "$failures checks failed"; exit 1; }
+echo "all checks passed"
