@@ -86,11 +86,13 @@ uint64_t graphReplays(RankEnv& env) {
   constexpr uint64_t kCalls = sizeof counts / sizeof *counts;
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
+  env.barrier();  // the strictest capture mode forbids other threads to instantiate meanwhile
   cuda(cudaStreamBeginCapture(env.stream, cudaStreamCaptureModeGlobal), "begin capture");
   for (uint64_t k = 0; k < kCalls; ++k) {
     env.allReduce(env.src + k * kPlace, env.dst + k * kPlace, counts[k]);
   }
   cuda(cudaStreamEndCapture(env.stream, &graph), "end capture");
+  env.barrier();
   cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
   cuda(cudaGraphUpload(exec, env.stream), "upload");
   env.sync();
