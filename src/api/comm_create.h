@@ -26,9 +26,24 @@ Config checkConfig(const char* call, const rondoConfig_t* config);
 /// May be empty. Must be safe to call at any time until the communicator is destroyed.
 using WaitHook = std::function<void()>;
 
+/// Frees the communicator as rondoCommDestroy does (locally), also one that MPI owns.
+void freeComm(rondoComm* comm) noexcept;
+
+struct CommDeleter {
+  void operator()(rondoComm* comm) const noexcept { freeComm(comm); }
+};
+using CommPtr = std::unique_ptr<rondoComm, CommDeleter>;
+
 /// Builds the communicator over `boot` (collective: identities, consensus, shared memory,
 /// channels). Throws the same Error on all ranks. `boot` is not used after it returns.
-std::unique_ptr<rondoComm> createComm(Bootstrap& boot, const Config& config, WaitHook hook);
+CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook);
+
+/// `comm` belongs to an MPI_Comm from now on: rondoCommDestroy on it is rondoInvalidUsage, and
+/// rondoCommAbort ends it but leaves the handle (freeComm does that later).
+void setOwnedByMpi(rondoComm& comm);
+
+/// `hook` runs once, first thing when `comm` is freed, by whatever call.
+void onFree(rondoComm& comm, std::function<void()> hook);
 
 /// Runs `body` at the C boundary: catches everything, records the sentence for rondoGetLastError,
 /// returns the code. `comm` may be nullptr.

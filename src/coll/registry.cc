@@ -9,6 +9,8 @@ namespace {
 
 int oneBlock(int) { return 1; }
 int blockPerRank(int ranks) { return ranks; }
+int noFill(int) { return 0; }
+int chainFill(int ranks) { return ranks > 2 ? ranks - 2 : 0; }
 
 }  // namespace
 
@@ -46,18 +48,18 @@ const char* stepKindName(StepKind kind) {
 
 const std::vector<Algorithm>& registry() {
   static const std::vector<Algorithm> rows = {
-      {"ring", Collective::AllReduce, blockPerRank, algo::allReduceRing<Recorder>, true,
-       "coll/algo/ring.h"},
-      {"oneshot", Collective::AllReduce, oneBlock, algo::allReduceOneShot<Recorder>, true,
-       "coll/algo/window.h"},
-      {"twoshot", Collective::AllReduce, blockPerRank, algo::allReduceTwoShot<Recorder>, false,
-       "coll/algo/window.h"},
-      {"ring", Collective::Broadcast, oneBlock, algo::broadcastRing<Recorder>, false,
-       "coll/algo/ring.h"},
-      {"oneshot", Collective::Broadcast, oneBlock, algo::broadcastOneShot<Recorder>, false,
-       "coll/algo/window.h"},
-      {"oneshot", Collective::Barrier, oneBlock, algo::barrierOneShot<Recorder>, false,
-       "coll/algo/window.h"},
+      {"ring", Collective::AllReduce, blockPerRank, algo::allReduceRing<Recorder>, true, noFill,
+       true, "coll/algo/ring.h"},
+      {"oneshot", Collective::AllReduce, oneBlock, algo::allReduceOneShot<Recorder>, false, noFill,
+       true, "coll/algo/window.h"},
+      {"twoshot", Collective::AllReduce, blockPerRank, algo::allReduceTwoShot<Recorder>, true,
+       noFill, false, "coll/algo/window.h"},
+      {"ring", Collective::Broadcast, oneBlock, algo::broadcastRing<Recorder>, true, chainFill,
+       false, "coll/algo/ring.h"},
+      {"oneshot", Collective::Broadcast, oneBlock, algo::broadcastOneShot<Recorder>, true, noFill,
+       false, "coll/algo/window.h"},
+      {"oneshot", Collective::Barrier, oneBlock, algo::barrierOneShot<Recorder>, true, noFill,
+       false, "coll/algo/window.h"},
   };
   return rows;
 }

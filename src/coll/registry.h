@@ -15,9 +15,14 @@ struct Algorithm {
   Collective collective;
   int (*blocks)(int ranks);  ///< Blocks that a lane cuts a period into.
   void (*record)(Recorder& recorder, const algo::Group& group, const algo::Part& part);
-  bool device;         ///< A kernel is instantiated from the header; sound without credits (see
-                       ///< algo/verbs.h).
-  const char* header;  ///< Where it stands.
+  /// With src == dst, peers may read a posted block of src where it is: no step overwrites it
+  /// before they have (the verifier's happens-before check; a test holds this column against it).
+  bool inPlaceAnnounce;
+  int (*fill)(int ranks);  ///< Hops before the last rank gets its first block; 0 where a rank's own
+                           ///< steps show them.
+  bool device;             ///< A kernel is instantiated from the header; sound without credits (see
+                           ///< algo/verbs.h).
+  const char* header;      ///< Where it stands.
 };
 
 const std::vector<Algorithm>& registry();

@@ -10,6 +10,9 @@ namespace rondo {
 
 using Secret = std::array<unsigned char, 16>;
 
+/// A new one, from the kernel's random numbers. Throws Error.
+Secret makeSecret();
+
 /// Blobs among the ranks of one group. Blocking calls; every rank makes the same ones in the same
 /// order.
 class Bootstrap {
@@ -31,8 +34,8 @@ class Bootstrap {
   virtual void idle() {}
 
   /// Every rank says whether its own step worked (`sentence` empty) or why not; throws the same
-  /// Error on all ranks if any failed, its sentence naming the first rank that did. `code` is the
-  /// failing rank's rondoResult_t.
+  /// Error on all ranks if any failed, its sentence naming the first rank that did (a rank with
+  /// rondoRemoteError only if there is no other). `code` is the failing rank's rondoResult_t.
   void agree(int code, const std::string& sentence);
 };
 

@@ -1,0 +1,170 @@
+// Host reductions and copies: GB/s of one output written (bytes of one operand per second) for a
+// working set that fits the L2 cache and one that does not, per type, operator and CPU level,
+// beside a plain copy and a hand-written AVX-512 loop. Also the time of a call on a few elements.
+
+#include <benchmark/benchmark.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "api/types.h"
+#include "coll/reduce/reduce.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace rondo {
+namespace {
+
+constexpr size_t kInL2 = 32 << 10;
+constexpr size_t kInMemory = 64 << 20;
+
+/// Page-aligned operands and one or two outputs, all of `bytes`; values around 1.
+class Operands {
+ public:
+  Operands(int n, size_t bytes) : storage_(bytes * static_cast<size_t>(n + 2) + kPage) {
+    const size_t start = (0 - reinterpret_cast<uintptr_t>(storage_.data())) % kPage;
+    unsigned char* p = storage_.data() + start;
+    std::memset(p, 0x3f, bytes * static_cast<size_t>(n + 2));
+    for (int k = 0; k < n; ++k, p += bytes) in_.push_back(p);
+    out0 = p;
+    out1 = p + bytes;
+  }
+  const void* const* in() const { return in_.data(); }
+  void* out0;
+  void* out1;
+
+ private:
+  static constexpr size_t kPage = 4096;
+  std::vector<unsigned char> storage_;
+  std::vector<const void*> in_;
+};
+
+void setRate(benchmark::State& state, size_t bytes) {
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * bytes));
+}
+
+void reduceBench(benchmark::State& state, ReduceFn reduce, rondoDataType_t type, int n,
+                 size_t bytes, bool second, bool stream) {
+  Operands operands(n, bytes);
+  const ReduceArgs args{operands.out0,          second ? operands.out1 : nullptr, operands.in(), n,
+                        bytes / typeSize(type), static_cast<uint32_t>(n),         stream};
+  for (auto _ : state) {
+    reduce(args);
+    benchmark::ClobberMemory();
+  }
+  setRate(state, bytes);
+}
+
+void copyBench(benchmark::State& state, CopyFn copy, size_t bytes, bool second, bool stream) {
+  Operands operands(1, bytes);
+  for (auto _ : state) {
+    copy(operands.out0, second ? operands.out1 : nullptr, operands.in()[0], bytes, stream);
+    benchmark::ClobberMemory();
+  }
+  setRate(state, bytes);
+}
+
+#if defined(__x86_64__)
+/// The yardstick: float32 sum of two aligned operands, four vectors at a time.
+__attribute__((target("avx512f"))) void handSum(float* out, const float* a, const float* b,
+                                                size_t count) {
+  for (size_t i = 0; i < count; i += 64) {
+    const __m512 v0 = _mm512_add_ps(_mm512_load_ps(a + i), _mm512_load_ps(b + i));
+    const __m512 v1 = _mm512_add_ps(_mm512_load_ps(a + i + 16), _mm512_load_ps(b + i + 16));
+    const __m512 v2 = _mm512_add_ps(_mm512_load_ps(a + i + 32), _mm512_load_ps(b + i + 32));
+    const __m512 v3 = _mm512_add_ps(_mm512_load_ps(a + i + 48), _mm512_load_ps(b + i + 48));
+    _mm512_store_ps(out + i, v0);
+    _mm512_store_ps(out + i + 16, v1);
+    _mm512_store_ps(out + i + 32, v2);
+    _mm512_store_ps(out + i + 48, v3);
+  }
+}
+
+void handBench(benchmark::State& state, size_t bytes) {
+  Operands operands(2, bytes);
+  for (auto _ : state) {
+    handSum(static_cast<float*>(operands.out0), static_cast<const float*>(operands.in()[0]),
+            static_cast<const float*>(operands.in()[1]), bytes / sizeof(float));
+    benchmark::ClobberMemory();
+  }
+  setRate(state, bytes);
+}
+#endif
+
+std::string sizeName(size_t bytes) {
+  return bytes >= (1 << 20) ? std::to_string(bytes >> 20) + "MiB"
+                            : std::to_string(bytes >> 10) + "KiB";
+}
+
+void registerReduce(CpuLevel level, rondoDataType_t type, rondoRedOp_t op) {
+  const ReduceFn reduce = findReduce(type, op, level);
+  const std::string name =
+      std::string("reduce/") + cpuLevelName(level) + "/" + typeName(type) + "/" + opName(op);
+  const auto add = [&](const std::string& suffix, int n, size_t bytes, bool second, bool stream) {
+    benchmark::RegisterBenchmark((name + suffix).c_str(), reduceBench, reduce, type, n, bytes,
+                                 second, stream);
+  };
+  for (size_t bytes : {kInL2, kInMemory}) {
+    for (int n : {2, 3, 4, 8}) {
+      add("/n:" + std::to_string(n) + "/" + sizeName(bytes), n, bytes, false, false);
+    }
+    add("/n:2/two/" + sizeName(bytes), 2, bytes, true, false);
+  }
+  add("/n:2/stream/" + sizeName(kInMemory), 2, kInMemory, false, true);
+  for (size_t count : {1, 4, 16, 256}) {
+    add("/n:2/count:" + std::to_string(count), 2, count * typeSize(type), false, false);
+  }
+}
+
+void registerCopy(CpuLevel level) {
+  const CopyFn copy = findCopy(level);
+  const std::string name = std::string("copy/") + cpuLevelName(level);
+  for (size_t bytes : {kInL2, kInMemory}) {
+    for (bool second : {false, true}) {
+      for (bool stream : {false, true}) {
+        benchmark::RegisterBenchmark(
+            (name + (second ? "/two" : "/one") + (stream ? "/stream/" : "/") + sizeName(bytes))
+                .c_str(),
+            copyBench, copy, bytes, second, stream);
+      }
+    }
+  }
+  for (size_t bytes : {4, 8, 64, 256, 1024}) {
+    benchmark::RegisterBenchmark((name + "/one/bytes:" + std::to_string(bytes)).c_str(), copyBench,
+                                 copy, bytes, false, false);
+  }
+}
+
+void registerAll() {
+  for (const char* name : {"plain", "avx2", "avx512"}) {
+    try {
+      const CpuLevel level = chooseCpuLevel(name);
+      registerCopy(level);
+      for (rondoDataType_t type : kAllTypes) {
+        for (rondoRedOp_t op : kAllOps) registerReduce(level, type, op);
+      }
+    } catch (const std::invalid_argument&) {  // Not on this processor.
+    }
+  }
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) {
+    benchmark::RegisterBenchmark("hand/avx512/float32/sum/n:2/32KiB", handBench, kInL2);
+    benchmark::RegisterBenchmark("hand/avx512/float32/sum/n:2/64MiB", handBench, kInMemory);
+  }
+#endif
+}
+
+}  // namespace
+}  // namespace rondo
+
+int main(int argc, char** argv) {
+  rondo::registerAll();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

@@ -1,0 +1,62 @@
+#include "device.h"
+
+#include "errors.h"
+
+namespace rondo::bench {
+namespace {
+
+CuPointer address(const void* pointer) { return reinterpret_cast<CuPointer>(pointer); }
+
+}  // namespace
+
+Device::Device(const Session& session) {
+  int ordinal = RONDO_DEVICE_NONE;
+  checkRondo(rondoCommCuDevice(session.rondo(), &ordinal), "rondoCommCuDevice", session.rondo());
+  if (ordinal < 0) {
+    throw UsageError("--memory device: rank " + std::to_string(session.rank()) +
+                     "'s communicator has no CUDA device; allowed here are host and rondo");
+  }
+  cuda_.check(cuda_.deviceGet(&device_, ordinal), "cuDeviceGet");
+  char name[256] = {};
+  cuda_.check(cuda_.deviceGetName(name, sizeof name, device_), "cuDeviceGetName");
+  name_ = name;
+  CuContext context = nullptr;
+  cuda_.check(cuda_.primaryContextRetain(&context, device_), "cuDevicePrimaryCtxRetain");
+  cuda_.check(cuda_.contextSetCurrent(context), "cuCtxSetCurrent");
+  constexpr unsigned kNonBlocking = 1;
+  cuda_.check(cuda_.streamCreate(&stream_, kNonBlocking), "cuStreamCreate");
+}
+
+Device::~Device() {
+  cuda_.streamDestroy(stream_);
+  cuda_.primaryContextRelease(device_);
+}
+
+void Device::synchronize() const {
+  cuda_.check(cuda_.streamSynchronize(stream_), "cuStreamSynchronize");
+}
+
+void* DeviceMemory::allocate(size_t bytes) {
+  CuPointer block = 0;
+  device_.cuda().check(device_.cuda().memAlloc(&block, bytes), "cuMemAlloc");
+  return reinterpret_cast<void*>(block);
+}
+
+void DeviceMemory::release(void* block) { device_.cuda().memFree(address(block)); }
+
+void DeviceMemory::write(void* to, size_t bytes, const std::function<void(void*)>& produce) {
+  if (scratch_.size() < bytes) scratch_.resize(bytes);
+  produce(scratch_.data());
+  device_.cuda().check(device_.cuda().copyToDevice(address(to), scratch_.data(), bytes),
+                       "cuMemcpyHtoD");
+}
+
+void DeviceMemory::read(const void* from, size_t bytes,
+                        const std::function<void(const void*)>& consume) {
+  if (scratch_.size() < bytes) scratch_.resize(bytes);
+  device_.cuda().check(device_.cuda().copyToHost(scratch_.data(), address(from), bytes),
+                       "cuMemcpyDtoH");
+  consume(scratch_.data());
+}
+
+}  // namespace rondo::bench

@@ -1,0 +1,49 @@
+#pragma once
+// A rank's CUDA device: its context, one stream, memory, and the timing of calls on it.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda_driver.h"
+#include "memory.h"
+#include "session.h"
+#include "timing.h"
+
+namespace rondo::bench {
+
+class Device {
+ public:
+  /// The communicator's device becomes current. Throws UsageError if there is none.
+  explicit Device(const Session& session);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const CudaDriver& cuda() const { return cuda_; }
+  CuStream stream() const { return stream_; }
+  const std::string& name() const { return name_; }
+  void synchronize() const;
+
+ private:
+  CudaDriver cuda_;
+  CuDevice device_ = 0;
+  CuStream stream_ = nullptr;
+  std::string name_;
+};
+
+class DeviceMemory : public Memory {
+ public:
+  explicit DeviceMemory(const Device& device) : device_(device) {}
+  void* allocate(size_t bytes) override;
+  void release(void* block) override;
+  void write(void* to, size_t bytes, const std::function<void(void*)>& produce) override;
+  void read(const void* from, size_t bytes,
+            const std::function<void(const void*)>& consume) override;
+
+ private:
+  const Device& device_;
+  std::vector<char> scratch_;
+};
+
+}  // namespace rondo::bench

@@ -1,0 +1,161 @@
+#include "device_timer.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace rondo::bench {
+namespace {
+
+constexpr size_t kCheckedSets = 8;
+
+/// A captured batch of calls.
+class Graph {
+ public:
+  Graph(const Device& device, const std::function<void()>& work) : cuda_(device.cuda()) {
+    cuda_.check(cuda_.beginCapture(device.stream(), kCuCaptureThreadLocal), "cuStreamBeginCapture");
+    try {
+      work();
+    } catch (...) {
+      cuda_.endCapture(device.stream(), &graph_);
+      if (graph_ != nullptr) cuda_.graphDestroy(graph_);
+      throw;
+    }
+    cuda_.check(cuda_.endCapture(device.stream(), &graph_), "cuStreamEndCapture");
+    const CuResult result = cuda_.graphInstantiate(&exec_, graph_, 0);
+    cuda_.graphDestroy(graph_);
+    cuda_.check(result, "cuGraphInstantiateWithFlags");
+  }
+  ~Graph() { cuda_.graphExecDestroy(exec_); }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  void launch(CuStream stream) const {
+    cuda_.check(cuda_.graphLaunch(exec_, stream), "cuGraphLaunch");
+  }
+
+ private:
+  const CudaDriver& cuda_;
+  CuGraph graph_ = nullptr;
+  CuGraphExec exec_ = nullptr;
+};
+
+void callSets(const Trial& trial, size_t contender, size_t first, size_t calls) {
+  for (size_t i = 0; i < calls; ++i) {
+    trial.contenders[contender].call(trial.onSet((first + i) % trial.ring.sets()));
+  }
+}
+
+}  // namespace
+
+/// For each library as many graphs as it takes to go once round the ring.
+class DeviceTimer::Graphs {
+ public:
+  Graphs(const Device& device, const Trial& trial, size_t calls) {
+    const size_t turns = (trial.ring.sets() + calls - 1) / calls;
+    perContender_.resize(trial.contenders.size());
+    for (size_t c = 0; c < trial.contenders.size(); ++c) {
+      for (size_t turn = 0; turn < turns; ++turn) {
+        perContender_[c].push_back(
+            std::make_unique<Graph>(device, [&] { callSets(trial, c, turn * calls, calls); }));
+      }
+    }
+  }
+  size_t turns() const { return perContender_.front().size(); }
+  const Graph& at(size_t contender, size_t sample) const {
+    return *perContender_[contender][sample % turns()];
+  }
+
+ private:
+  std::vector<std::vector<std::unique_ptr<Graph>>> perContender_;
+};
+
+DeviceTimer::DeviceTimer(const Device& device, int calls, bool graph)
+    : device_(device), calls_(static_cast<size_t>(calls)), graph_(graph) {
+  device_.cuda().check(device_.cuda().eventCreate(&start_, 0), "cuEventCreate");
+  device_.cuda().check(device_.cuda().eventCreate(&end_, 0), "cuEventCreate");
+}
+
+DeviceTimer::~DeviceTimer() {
+  device_.cuda().eventDestroy(start_);
+  device_.cuda().eventDestroy(end_);
+}
+
+void DeviceTimer::check(const Trial& trial, std::vector<Samples>& samples) {
+  const size_t sets = std::min(trial.ring.sets(), kCheckedSets);
+  for (size_t c = 0; c < trial.contenders.size(); ++c) {
+    for (size_t set = 0; set < sets; ++set) trial.ring.prepare(set);
+    trial.session.barrier();
+    callSets(trial, c, 0, sets);
+    device_.synchronize();
+    if (!trial.check) continue;
+    for (size_t set = 0; set < sets; ++set) samples[c].wrong += trial.ring.countWrong(set);
+  }
+}
+
+void DeviceTimer::launch(const Trial& trial, size_t contender, size_t sample,
+                         const Graphs* graphs) {
+  if (graphs != nullptr) {
+    graphs->at(contender, sample).launch(device_.stream());
+  } else {
+    callSets(trial, contender, sample * calls_, calls_);
+  }
+}
+
+double DeviceTimer::timeOne(const Trial& trial, size_t contender, size_t sample,
+                            const Graphs* graphs) {
+  const CudaDriver& cuda = device_.cuda();
+  trial.session.barrier();
+  cuda.check(cuda.eventRecord(start_, device_.stream()), "cuEventRecord");
+  launch(trial, contender, sample, graphs);
+  cuda.check(cuda.eventRecord(end_, device_.stream()), "cuEventRecord");
+  device_.synchronize();
+  float milliseconds = 0;
+  cuda.check(cuda.eventElapsed(&milliseconds, start_, end_), "cuEventElapsedTime");
+  return milliseconds * 1000.0 / static_cast<double>(calls_);
+}
+
+/// Repeats the last sample on fresh values and checks what it leaves. In place a set that a sample
+/// meets twice holds a result of a result, so only sets that it meets once are looked at.
+uint64_t DeviceTimer::checkLast(const Trial& trial, size_t contender, size_t sample,
+                                const Graphs* graphs) {
+  const size_t sets = trial.ring.sets();
+  const size_t first = graphs != nullptr ? sample % graphs->turns() * calls_ : sample * calls_;
+  const bool inPlace = trial.ring.send(0) == trial.ring.recv(0);
+  trial.ring.prepareAll();
+  trial.session.barrier();
+  launch(trial, contender, sample, graphs);
+  device_.synchronize();
+  std::vector<int> uses(sets, 0);
+  for (size_t i = 0; i < calls_; ++i) ++uses[(first + i) % sets];
+  uint64_t wrong = 0;
+  for (size_t set = 0; set < sets; ++set) {
+    if (uses[set] == 1 || (uses[set] > 1 && !inPlace)) wrong += trial.ring.countWrong(set);
+  }
+  return wrong;
+}
+
+double DeviceTimer::rounds(const Trial& trial, int iterations, bool keep,
+                           const OnProgress& progress, std::vector<Samples>& samples) {
+  const auto start = std::chrono::steady_clock::now();
+  std::unique_ptr<Graphs> graphs;
+  if (graph_) graphs = std::make_unique<Graphs>(device_, trial, calls_);
+  const size_t contenders = trial.contenders.size();
+  for (int round = 0; round < iterations; ++round) {
+    progress(round, iterations);
+    for (size_t place = 0; place < contenders; ++place) {
+      const size_t c = round % 2 == 0 ? place : contenders - 1 - place;
+      const size_t sample = static_cast<size_t>(round) * contenders + place;
+      const double usec = timeOne(trial, c, sample, graphs.get());
+      if (keep) samples[c].usec.push_back(usec);
+    }
+  }
+  if (keep && trial.check) {
+    for (size_t c = 0; c < contenders; ++c) {
+      samples[c].wrong += checkLast(trial, c, static_cast<size_t>(iterations), graphs.get());
+    }
+  }
+  const auto end = std::chrono::steady_clock::now();
+  return std::chrono::duration<double>(end - start).count();
+}
+
+}  // namespace rondo::bench

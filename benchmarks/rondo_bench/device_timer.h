@@ -1,0 +1,34 @@
+#pragma once
+// Times stream-ordered calls between two events, launched one by one or replayed from a graph.
+
+#include "device.h"
+#include "timing.h"
+
+namespace rondo::bench {
+
+class DeviceTimer : public Timer {
+ public:
+  /// A sample is `calls` calls in a row, divided by `calls`. With `graph` they are captured first.
+  DeviceTimer(const Device& device, int calls, bool graph);
+  ~DeviceTimer() override;
+
+  void check(const Trial& trial, std::vector<Samples>& samples) override;
+  double rounds(const Trial& trial, int iterations, bool keep, const OnProgress& progress,
+                std::vector<Samples>& samples) override;
+  AcrossRanks across() const override { return AcrossRanks::kMax; }
+
+ private:
+  class Graphs;
+
+  void launch(const Trial& trial, size_t contender, size_t sample, const Graphs* graphs);
+  double timeOne(const Trial& trial, size_t contender, size_t sample, const Graphs* graphs);
+  uint64_t checkLast(const Trial& trial, size_t contender, size_t sample, const Graphs* graphs);
+
+  const Device& device_;
+  size_t calls_;
+  bool graph_;
+  CuEvent start_ = nullptr;
+  CuEvent end_ = nullptr;
+};
+
+}  // namespace rondo::bench

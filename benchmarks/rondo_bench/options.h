@@ -1,0 +1,47 @@
+#pragma once
+// The command line.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "element_type.h"
+#include "memory.h"
+
+namespace rondo::bench {
+
+enum class Peer { kNone, kMpi, kNccl };
+enum class When { kAuto, kAlways, kNever };
+
+struct Options {
+  std::string command;  ///< The subcommand's name.
+  size_t minBytes = 4;
+  size_t maxBytes = size_t{16} << 20;
+  size_t step = 4;
+  std::vector<const ElementType*> types;
+  std::vector<const Operator*> ops;
+  bool inPlace = false;
+  MemoryKind memory = MemoryKind::kHost;
+  Peer peer = Peer::kNone;
+  bool hot = false;
+  bool noCheck = false;
+  std::optional<int> warmup;      ///< Unset: by size.
+  std::optional<int> iterations;  ///< Unset: by size, within the budget.
+  double budgetSeconds = 0.5;
+  bool graph = false;
+  int callsPerSample = 20;
+  std::string csvPath;
+  std::string jsonPath;
+  When progress = When::kAuto;
+};
+
+struct CommandLine {
+  Options options;
+  std::optional<std::string> text;  ///< Set by --help and --version: print this, run nothing.
+};
+
+/// Throws UsageError with one sentence that names the option, its value and what is allowed.
+CommandLine parseCommandLine(int argc, const char* const* argv);
+
+}  // namespace rondo::bench

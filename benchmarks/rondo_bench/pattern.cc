@@ -1,0 +1,49 @@
+#include "pattern.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "values.h"
+
+namespace rondo::bench {
+
+Pattern::Pattern(const ElementType& type, const std::function<double(size_t)>& value)
+    : elementSize_(type.size), tile_(2 * kValuePeriod * type.size) {
+  for (size_t i = 0; i < kValuePeriod; ++i) {
+    storeElement(type, value(i), &tile_[i * elementSize_]);
+  }
+  const auto half = static_cast<std::ptrdiff_t>(tile_.size() / 2);
+  std::copy_n(tile_.begin(), half, tile_.begin() + half);
+}
+
+Pattern Pattern::inverted() const {
+  Pattern result = *this;
+  for (unsigned char& byte : result.tile_) byte = static_cast<unsigned char>(~byte);
+  return result;
+}
+
+void Pattern::fill(void* buffer, size_t bytes, size_t phase) const {
+  const unsigned char* source = &tile_[phase % kValuePeriod * elementSize_];
+  const size_t run = kValuePeriod * elementSize_;
+  auto* to = static_cast<unsigned char*>(buffer);
+  for (size_t at = 0; at < bytes; at += run) {
+    std::memcpy(to + at, source, std::min(run, bytes - at));
+  }
+}
+
+uint64_t Pattern::countDifferent(const void* buffer, size_t bytes, size_t phase) const {
+  const unsigned char* want = &tile_[phase % kValuePeriod * elementSize_];
+  const size_t run = kValuePeriod * elementSize_;
+  const auto* have = static_cast<const unsigned char*>(buffer);
+  uint64_t different = 0;
+  for (size_t at = 0; at < bytes; at += run) {
+    const size_t length = std::min(run, bytes - at);
+    if (std::memcmp(have + at, want, length) == 0) continue;
+    for (size_t i = 0; i < length; i += elementSize_) {
+      if (std::memcmp(have + at + i, want + i, elementSize_) != 0) ++different;
+    }
+  }
+  return different;
+}
+
+}  // namespace rondo::bench

@@ -1,0 +1,33 @@
+#pragma once
+// NCCL as a library to compare with on device memory, loaded at run time.
+
+#include <memory>
+#include <string>
+
+#include "collective.h"
+#include "options.h"
+#include "session.h"
+
+namespace rondo::bench {
+
+/// Throws UsageError if NCCL has no such type, or averages it inexactly.
+void requireNcclCan(const Options& options, int ranks);
+
+class Nccl {
+ public:
+  /// Collective; the rank's device must be current. Throws UsageError if NCCL cannot be loaded.
+  explicit Nccl(const Session& session);
+  ~Nccl();
+  Nccl(const Nccl&) = delete;
+  Nccl& operator=(const Nccl&) = delete;
+
+  std::string version() const;
+  Contender allReduce() const;
+
+ private:
+  struct Library;
+  std::unique_ptr<Library> library_;
+  struct ncclComm* comm_ = nullptr;
+};
+
+}  // namespace rondo::bench

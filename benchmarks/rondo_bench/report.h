@@ -1,0 +1,62 @@
+#pragma once
+// Where rows go: a table, a CSV file, a JSON file.
+
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "options.h"
+#include "stats.h"
+
+namespace rondo::bench {
+
+/// What is true of all rows. `facts` are (name, text) in the order they are to be shown.
+struct RunInfo {
+  std::string collective;
+  std::string memory;
+  int ranks = 0;
+  std::string peer;        ///< "" without one.
+  bool manyKinds = false;  ///< Rows differ in type or operator.
+  std::vector<std::pair<std::string, std::string>> facts;
+};
+
+struct Row {
+  std::string library;
+  size_t bytes = 0;
+  std::string type;
+  std::string op;
+  size_t iterations = 0;
+  Summary usec;
+  double busbw = 0;  ///< 10^9 bytes a second.
+  uint64_t wrong = 0;
+  std::optional<double> ratioP50;  ///< Rondo's time / the peer's, in Rondo's rows.
+  std::optional<double> ratioMin;
+};
+
+/// Rank 0 only.
+class Reporter {
+ public:
+  virtual ~Reporter() = default;
+  virtual void begin(const RunInfo& info) = 0;
+  virtual void row(const Row& row) = 0;
+  virtual void end() {}
+};
+
+/// The columns of CSV and JSON rows, in order.
+inline constexpr const char* kColumns[] = {"collective", "library",  "memory",     "ranks",
+                                           "bytes",      "type",     "op",         "usec_min",
+                                           "usec_p50",   "usec_p99", "busbw_GBps", "wrong"};
+
+/// Opens `path` for writing; throws UsageError that names `option`, the path and the reason.
+std::ofstream openForWriting(const char* option, const std::string& path);
+
+/// `clearLine`: begin each line by clearing what a progress line left there.
+std::unique_ptr<Reporter> makeTableReporter(bool clearLine);
+std::unique_ptr<Reporter> makeCsvReporter(const std::string& path);
+std::unique_ptr<Reporter> makeJsonReporter(const std::string& path);
+
+}  // namespace rondo::bench

@@ -1,0 +1,46 @@
+#include <iomanip>
+
+#include "errors.h"
+#include "report.h"
+
+namespace rondo::bench {
+namespace {
+
+class CsvReporter : public Reporter {
+ public:
+  explicit CsvReporter(const std::string& path) : file_(openForWriting("--csv", path)) {
+    const char* comma = "";
+    for (const char* column : kColumns) {
+      file_ << comma << column;
+      comma = ",";
+    }
+    file_ << std::endl;
+  }
+
+  void begin(const RunInfo& info) override { info_ = info; }
+
+  /// Flushed row by row, so that an interrupted run leaves what it had measured.
+  void row(const Row& row) override {
+    file_ << info_.collective << ',' << row.library << ',' << info_.memory << ',' << info_.ranks
+          << ',' << row.bytes << ',' << row.type << ',' << row.op << std::fixed
+          << std::setprecision(3) << ',' << row.usec.min << ',' << row.usec.p50 << ','
+          << row.usec.p99 << ',' << std::setprecision(4) << row.busbw << ',' << row.wrong
+          << std::endl;
+  }
+
+  void end() override {
+    if (!file_) throw RunError("--csv: rows could not be written; is the disk full?");
+  }
+
+ private:
+  std::ofstream file_;
+  RunInfo info_;
+};
+
+}  // namespace
+
+std::unique_ptr<Reporter> makeCsvReporter(const std::string& path) {
+  return std::make_unique<CsvReporter>(path);
+}
+
+}  // namespace rondo::bench

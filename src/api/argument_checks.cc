@@ -1,0 +1,91 @@
+#include "api/argument_checks.h"
+
+#include "api/comm_create.h"
+#include "api/types.h"
+#include "base/error.h"
+
+namespace rondo {
+namespace {
+
+rondoResult_t refuse(const CollectiveArgs& args, const std::string& what) {
+  return fail(args.comm, rondoInvalidArgument, std::string(args.call) + ": " + what);
+}
+
+std::string typeList() {
+  std::string names;
+  for (const rondoDataType_t type : kAllTypes) {
+    names += (names.empty() ? "" : ", ") + format("%d (%s)", type, typeName(type));
+  }
+  return names;
+}
+
+rondoResult_t checkNull(const CollectiveArgs& args) {
+  if (args.usesSend && args.send == nullptr) {
+    return refuse(
+        args, format("argument sendbuff is NULL with count %zu; allowed: memory of count elements",
+                     args.count));
+  }
+  return refuse(
+      args, format("argument recvbuff is NULL with count %zu; allowed: memory of count elements",
+                   args.count));
+}
+
+}  // namespace
+
+rondoResult_t checkBuffers(const CollectiveArgs& args) {
+  const size_t element = typeSize(args.type);
+  if (element == 0) [[unlikely]] {
+    return refuse(args,
+                  format("argument datatype is %d; allowed: %s", args.type, typeList().c_str()));
+  }
+  if (args.count > PTRDIFF_MAX / element) [[unlikely]] {
+    return refuse(
+        args,
+        format(
+            "argument count is %zu elements of %s; allowed: at most %zu, so that the buffer fits "
+            "the address space",
+            args.count, typeName(args.type), static_cast<size_t>(PTRDIFF_MAX / element)));
+  }
+  if (args.stream != nullptr) [[unlikely]] {
+    return refuse(
+        args,
+        format(
+            "argument stream is %p, but the buffers are host memory, which is done with when the "
+            "call returns; allowed: NULL",
+            static_cast<void*>(args.stream)));
+  }
+  if (args.count == 0) return rondoSuccess;
+  if ((args.usesSend && args.send == nullptr) || args.recv == nullptr) [[unlikely]]
+    return checkNull(args);
+  const size_t bytes = args.count * element;
+  const auto send = reinterpret_cast<uintptr_t>(args.send),
+             recv = reinterpret_cast<uintptr_t>(args.recv);
+  if (recv > UINTPTR_MAX - bytes || (args.usesSend && send > UINTPTR_MAX - bytes)) [[unlikely]] {
+    return refuse(
+        args, format("a buffer of %zu bytes at %p or %p would pass the end of the address space",
+                     bytes, args.send, args.recv));
+  }
+  if (args.usesSend && send != recv && send < recv + bytes && recv < send + bytes) [[unlikely]] {
+    return refuse(
+        args,
+        format(
+            "sendbuff (%p) and recvbuff (%p) of %zu bytes overlap; allowed: the same address (in "
+            "place) or no overlap",
+            args.send, args.recv, bytes));
+  }
+  return rondoSuccess;
+}
+
+rondoResult_t checkOp(const CollectiveArgs& args, rondoRedOp_t op) {
+  if (op >= rondoSum && op <= rondoAvg) return rondoSuccess;
+  return refuse(
+      args, format("argument op is %d; allowed: 0 (sum), 1 (prod), 2 (max), 3 (min), 4 (avg)", op));
+}
+
+rondoResult_t checkRoot(const CollectiveArgs& args, int root) {
+  const int size = args.comm->impl->place().size;
+  if (root >= 0 && root < size) return rondoSuccess;
+  return refuse(args, format("argument root is %d; allowed: 0 to %d", root, size - 1));
+}
+
+}  // namespace rondo

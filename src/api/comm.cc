@@ -1,0 +1,98 @@
+// Life and questions of a communicator.
+
+#include "api/comm_create.h"
+#include "api/handle.h"
+#include "base/error.h"
+
+namespace {
+
+/// Answers a question about a communicator by copying a number.
+rondoResult_t answer(rondoComm_t comm, const char* call, const char* argument, int* out,
+                     int (*read)(const rondo::Communicator&)) {
+  if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
+  if (out == nullptr) {
+    return rondo::fail(nullptr, rondoInvalidArgument,
+                       rondo::format("%s: argument %s is NULL; allowed: where to write the answer",
+                                     call, argument));
+  }
+  *out = read(*comm->impl);
+  return rondoSuccess;
+}
+
+rondoResult_t refuseOwned(rondoComm_t comm, const char* call) {
+  return rondo::fail(
+      comm, rondoInvalidUsage,
+      rondo::format(
+          "%s: communicator \"%s\" (%p) belongs to an MPI communicator (rondoCommFromMPI) and "
+          "ends with it, by MPI_Comm_free or MPI_Finalize",
+          call, comm->impl->name().c_str(), static_cast<void*>(comm)));
+}
+
+rondoResult_t refuseBusy(rondoComm_t comm, const char* call) {
+  return rondo::fail(
+      nullptr, rondoInvalidUsage,
+      rondo::format("%s: communicator %p is in use by another thread; allowed: once its calls have "
+                    "returned (rondoCommAbort ends them)",
+                    call, static_cast<void*>(comm)));
+}
+
+/// Takes the handle for good; false if a call is running on it.
+bool claim(rondoComm_t comm) {
+  uint32_t free = rondoComm::kFree;
+  return comm->use.compare_exchange_strong(free, rondoComm::kBusy, std::memory_order_acquire);
+}
+
+}  // namespace
+
+rondoResult_t rondoCommCount(rondoComm_t comm, int* count) {
+  return answer(comm, "rondoCommCount", "count", count,
+                [](const rondo::Communicator& c) { return c.place().size; });
+}
+
+rondoResult_t rondoCommUserRank(rondoComm_t comm, int* rank) {
+  return answer(comm, "rondoCommUserRank", "rank", rank,
+                [](const rondo::Communicator& c) { return c.place().rank; });
+}
+
+rondoResult_t rondoCommLocalRank(rondoComm_t comm, int* localRank) {
+  return answer(comm, "rondoCommLocalRank", "localRank", localRank,
+                [](const rondo::Communicator& c) { return c.place().localRank; });
+}
+
+rondoResult_t rondoCommLocalSize(rondoComm_t comm, int* localSize) {
+  return answer(comm, "rondoCommLocalSize", "localSize", localSize,
+                [](const rondo::Communicator& c) { return c.place().localSize; });
+}
+
+rondoResult_t rondoCommCuDevice(rondoComm_t comm, int* device) {
+  return answer(comm, "rondoCommCuDevice", "device", device,
+                [](const rondo::Communicator& c) { return c.device(); });
+}
+
+rondoResult_t rondoCommFinalize(rondoComm_t comm) {
+  const char* call = "rondoCommFinalize";
+  if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
+  if (!claim(comm)) return refuseBusy(comm, call);
+  comm->state.store(rondoComm::kFinalized, std::memory_order_release);
+  comm->use.store(rondoComm::kFree, std::memory_order_release);
+  return rondoSuccess;
+}
+
+rondoResult_t rondoCommDestroy(rondoComm_t comm) {
+  const char* call = "rondoCommDestroy";
+  if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
+  if (comm->ownedByMpi) return refuseOwned(comm, call);
+  if (!claim(comm)) return refuseBusy(comm, call);
+  rondo::destroyHandle(comm);
+  return rondoSuccess;
+}
+
+rondoResult_t rondoCommAbort(rondoComm_t comm) {
+  const char* call = "rondoCommAbort";
+  if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
+  comm->impl->abort();
+  // One that MPI owns keeps its handle until MPI lets go of it; every call on it says that it was
+  // aborted.
+  if (!comm->ownedByMpi) rondo::freeComm(comm);
+  return rondoSuccess;
+}

@@ -1,0 +1,63 @@
+// rondoConfig_t: sizes, versions, fields.
+
+#include <cstddef>
+#include <cstring>
+
+#include "api/comm_create.h"
+#include "base/error.h"
+
+namespace rondo {
+namespace {
+
+constexpr size_t kLeastConfig = offsetof(rondoConfig_t, device);  // size and version
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(rondoInvalidArgument, what); }
+
+/// The caller's struct in this library's layout.
+rondoConfig_t adopt(const char* call, const rondoConfig_t& given) {
+  if (given.size < kLeastConfig || given.size > 1 << 16) {
+    refuse(
+        format("%s: config.size is %zu; allowed: sizeof(rondoConfig_t), as "
+               "RONDO_CONFIG_INITIALIZER sets it",
+               call, given.size));
+  }
+  if (given.version == 0 || given.version > RONDO_CONFIG_VERSION) {
+    refuse(format(
+        "%s: config.version is %u; allowed: 1 to %d (a newer header than this library %d.%d.%d?)",
+        call, given.version, RONDO_CONFIG_VERSION, RONDO_MAJOR, RONDO_MINOR, RONDO_PATCH));
+  }
+  const unsigned char* bytes = reinterpret_cast<const unsigned char*>(&given);
+  for (size_t i = sizeof(rondoConfig_t); i < given.size; ++i) {
+    if (bytes[i] != 0) {
+      refuse(
+          format("%s: config byte %zu is set, but this library knows only %zu bytes of the struct; "
+                 "allowed: 0 there",
+                 call, i, sizeof(rondoConfig_t)));
+    }
+  }
+  rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+  std::memcpy(&config, &given, given.size < sizeof config ? given.size : sizeof config);
+  return config;
+}
+
+}  // namespace
+
+Config checkConfig(const char* call, const rondoConfig_t* config) {
+  Config out;
+  out.options = readOptions();
+  if (config == nullptr) return out;
+  const rondoConfig_t given = adopt(call, *config);
+  if (given.device < RONDO_DEVICE_NONE) {
+    refuse(
+        format("%s: config.device is %d; allowed: a device number, RONDO_DEVICE_AUTO (%d) or "
+               "RONDO_DEVICE_NONE (%d)",
+               call, given.device, RONDO_DEVICE_AUTO, RONDO_DEVICE_NONE));
+  }
+  out.device = given.device;
+  if (given.name != nullptr) out.name = given.name;
+  if (given.hostId != nullptr) out.options.hostId = given.hostId;
+  if (given.tune != nullptr) out.options.tune = given.tune;
+  return out;
+}
+
+}  // namespace rondo

@@ -1,0 +1,129 @@
+#include "api/handle.h"
+
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include "api/comm_create.h"
+#include "base/error.h"
+
+namespace rondo {
+namespace {
+
+/// Destroyed handles wait this long, counted in handles, before they are used again.
+constexpr size_t kQuarantine = 1024;
+
+struct Graveyard {
+  std::mutex mutex;
+  std::deque<rondoComm*> handles;
+};
+Graveyard& graveyard() {
+  static Graveyard* one = new Graveyard;  // outlives every static: MPI_Finalize may come late
+  return *one;
+}
+
+rondoResult_t refuseUse(rondoComm* comm, const char* call) {
+  const uint32_t state = comm->state.load(std::memory_order_acquire);
+  if (state == rondoComm::kFinalized) {
+    return fail(comm, rondoInvalidUsage,
+                format("%s: communicator \"%s\" (%p) was finalized by rondoCommFinalize; no call "
+                       "may follow but "
+                       "rondoCommDestroy",
+                       call, comm->impl->name().c_str(), static_cast<void*>(comm)));
+  }
+  return checkHandle(comm, call);
+}
+
+}  // namespace
+
+rondoComm* makeHandle(std::unique_ptr<Communicator> impl) {
+  rondoComm* comm = nullptr;
+  {
+    Graveyard& yard = graveyard();
+    const std::lock_guard<std::mutex> lock(yard.mutex);
+    if (yard.handles.size() > kQuarantine) {
+      comm = yard.handles.front();
+      yard.handles.pop_front();
+    }
+  }
+  if (comm == nullptr) comm = new rondoComm;
+  comm->impl = std::move(impl);
+  comm->ownedByMpi = false;
+  comm->onFree = nullptr;
+  comm->broken.clear();
+  comm->lastError.clear();
+  comm->use.store(rondoComm::kFree, std::memory_order_relaxed);
+  comm->state.store(rondoComm::kAlive, std::memory_order_release);
+  return comm;
+}
+
+void destroyHandle(rondoComm* comm) {
+  if (comm->onFree) std::exchange(comm->onFree, nullptr)();
+  comm->state.store(rondoComm::kDead, std::memory_order_release);
+  comm->impl.reset();
+  Graveyard& yard = graveyard();
+  const std::lock_guard<std::mutex> lock(yard.mutex);
+  yard.handles.push_back(comm);
+}
+
+std::string abortSentence(const Communicator& comm) {
+  return format("rank %u aborted communicator \"%s\"", comm.aborted() - 1, comm.name().c_str());
+}
+
+void freeComm(rondoComm* comm) noexcept {
+  const uint32_t use = comm->use.exchange(rondoComm::kAbort, std::memory_order_acq_rel);
+  if (use == rondoComm::kFree) destroyHandle(comm);  // else the running call does, on its way out
+}
+
+void setOwnedByMpi(rondoComm& comm) { comm.ownedByMpi = true; }
+
+void onFree(rondoComm& comm, std::function<void()> hook) { comm.onFree = std::move(hook); }
+
+rondoResult_t checkHandle(rondoComm* comm, const char* call) {
+  if (comm == nullptr) {
+    return fail(nullptr, rondoInvalidArgument,
+                format("%s: argument comm is NULL; allowed: a communicator that is alive", call));
+  }
+  const uint32_t state = comm->state.load(std::memory_order_acquire);
+  if (state == rondoComm::kAlive || state == rondoComm::kFinalized) return rondoSuccess;
+  return fail(
+      nullptr, rondoInvalidUsage,
+      format("%s: argument comm (%p) is %s; allowed: a communicator that is alive", call,
+             static_cast<void*>(comm),
+             state == rondoComm::kDead ? "a destroyed communicator" : "not a communicator"));
+}
+
+Use::Use(rondoComm* comm, const char* call) : comm_(comm) {
+  if (comm == nullptr || comm->state.load(std::memory_order_acquire) != rondoComm::kAlive)
+      [[unlikely]] {
+    comm_ = nullptr;
+    result_ = comm == nullptr ? checkHandle(comm, call) : refuseUse(comm, call);
+    return;
+  }
+  uint32_t free = rondoComm::kFree;
+  if (!comm->use.compare_exchange_strong(free, rondoComm::kBusy, std::memory_order_acquire))
+      [[unlikely]] {
+    comm_ = nullptr;
+    // The other thread may be writing the communicator's own error text: only this thread's is set.
+    result_ = fail(
+        nullptr, rondoInvalidUsage,
+        format("%s: communicator %p is in use by another thread; allowed: one thread at a time",
+               call, static_cast<void*>(comm)));
+    return;
+  }
+  if (comm->impl->aborted() != 0 && comm->broken.empty()) [[unlikely]] {
+    comm->broken = abortSentence(*comm->impl);
+  }
+  if (!comm->broken.empty()) [[unlikely]] {
+    result_ = fail(comm, rondoRemoteError, std::string(call) + ": " + comm->broken);
+  }
+}
+
+Use::~Use() {
+  if (comm_ == nullptr) return;
+  uint32_t busy = rondoComm::kBusy;
+  if (comm_->use.compare_exchange_strong(busy, rondoComm::kFree, std::memory_order_release)) return;
+  destroyHandle(comm_);  // rondoCommAbort came meanwhile and left the freeing to this call
+}
+
+}  // namespace rondo

@@ -1,0 +1,55 @@
+#pragma once
+// The handle behind rondoComm_t, and the rules of its use.
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "api/rondo.h"
+#include "coll/communicator.h"
+
+/// Handles are recycled, never freed, so that a call on a destroyed one can say so instead of
+/// reading freed memory.
+struct rondoComm {
+  enum State : uint32_t { kDead = 0x64656164, kAlive = 0x6c697665, kFinalized = 0x66696e69 };
+  enum Use : uint32_t { kFree = 0, kBusy = 1, kAbort = 2 };
+
+  std::atomic<uint32_t> state{kDead};
+  std::atomic<uint32_t> use{kFree};
+  std::unique_ptr<rondo::Communicator> impl;
+  bool ownedByMpi = false;       ///< Lives and dies with an MPI_Comm (rondoCommFromMPI).
+  std::function<void()> onFree;  ///< Runs first when the handle is freed.
+  std::string broken;            ///< Why no collective may run any more; empty: it may.
+  std::string lastError;
+};
+
+namespace rondo {
+
+/// A handle with `impl`, alive.
+rondoComm* makeHandle(std::unique_ptr<Communicator> impl);
+
+/// Frees what the handle holds; the handle itself is reused much later. Local.
+void destroyHandle(rondoComm* comm);
+
+/// Who aborted the communicator, for sentences.
+std::string abortSentence(const Communicator& comm);
+
+/// "comm is NULL" and the like; rondoSuccess if the handle may be asked questions.
+rondoResult_t checkHandle(rondoComm* comm, const char* call);
+
+/// One thread's use of a communicator: refuses destroyed, finalised, broken and busy ones.
+class Use {
+ public:
+  Use(rondoComm* comm, const char* call);
+  ~Use();
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  rondoResult_t result() const { return result_; }
+
+ private:
+  rondoComm* comm_;
+  rondoResult_t result_ = rondoSuccess;
+};
+
+}  // namespace rondo

@@ -1,0 +1,56 @@
+// The door for launchers other than MPI.
+
+#include "api/comm_create.h"
+#include "api/handle.h"
+#include "base/error.h"
+#include "p2p/local_bootstrap.h"
+#include "topo/node_facts.h"
+
+namespace {
+
+rondo::IdHost thisHost() {
+  const rondo::HostId host = rondo::readHostId("");
+  return {host.hash, host.name};
+}
+
+rondoResult_t initRank(const char* call, rondoComm_t* comm, int nranks, const rondoUniqueId& id,
+                       int rank, const rondoConfig_t* config) {
+  return rondo::guarded(nullptr, call, [&] {
+    if (comm == nullptr) {
+      throw rondo::Error(rondoInvalidArgument,
+                         "argument comm is NULL; allowed: where to write the communicator");
+    }
+    if (nranks < 1) {
+      throw rondo::Error(rondoInvalidArgument,
+                         rondo::format("argument nranks is %d; allowed: from 1", nranks));
+    }
+    if (rank < 0 || rank >= nranks) {
+      throw rondo::Error(rondoInvalidArgument,
+                         rondo::format("argument rank is %d; allowed: 0 to %d", rank, nranks - 1));
+    }
+    const rondo::Config checked = rondo::checkConfig(call, config);
+    rondo::LocalBootstrap boot(id, nranks, rank, thisHost());
+    *comm = rondo::createComm(boot, checked, {}).release();
+  });
+}
+
+}  // namespace
+
+rondoResult_t rondoGetUniqueId(rondoUniqueId* id) {
+  return rondo::guarded(nullptr, "rondoGetUniqueId", [&] {
+    if (id == nullptr) {
+      throw rondo::Error(rondoInvalidArgument,
+                         "argument id is NULL; allowed: where to write the id");
+    }
+    rondo::makeUniqueId(thisHost(), id);
+  });
+}
+
+rondoResult_t rondoCommInitRank(rondoComm_t* comm, int nranks, rondoUniqueId id, int rank) {
+  return initRank("rondoCommInitRank", comm, nranks, id, rank, nullptr);
+}
+
+rondoResult_t rondoCommInitRankConfig(rondoComm_t* comm, int nranks, rondoUniqueId id, int rank,
+                                      const rondoConfig_t* config) {
+  return initRank("rondoCommInitRankConfig", comm, nranks, id, rank, config);
+}

@@ -1,0 +1,87 @@
+#include "coll/bound_plan.h"
+
+#include <algorithm>
+
+#include "api/types.h"
+
+namespace rondo {
+namespace {
+
+/// Binds the steps of one lane.
+class Binder {
+ public:
+  Binder(const Plan& plan, int lane, size_t elementBytes, const Channels& channels)
+      : plan_(plan), lane_(lane), elementBytes_(elementBytes), channels_(channels) {}
+
+  std::vector<BoundStep> bind(const std::vector<Step>& steps) const {
+    std::vector<BoundStep> bound;
+    bound.reserve(steps.size());
+    for (const Step& step : steps) {
+      if (step.kind != StepKind::Signal && step.kind != StepKind::Wait) bound.push_back(bind(step));
+    }
+    return bound;
+  }
+
+ private:
+  BoundStep bind(const Step& step) const {
+    BoundStep out{};
+    out.kind = step.kind;
+    out.bits = step.bits;
+    out.offset = step.offset * elementBytes_;
+    out.bytes = step.count * elementBytes_;
+    out.count = step.count;
+    if ((step.bits & algo::kSend) != 0 || step.kind == StepKind::Barrier) {
+      out.toEveryone = step.kind != StepKind::Move && step.to == algo::kEveryone;
+      out.send = sendPort(out.toEveryone ? plan_.group.rank : step.to);
+    }
+    if (step.kind == StepKind::Reduce || step.kind == StepKind::Barrier) {
+      const auto& room = step.room == Room::All ? channels_.allRecvs : channels_.pairRecvs;
+      out.peers = reinterpret_cast<RecvPort* const*>(&room[channels_.index(lane_, 0)]);
+    } else if (step.from >= 0) {
+      const auto& room = step.room == Room::All ? channels_.allRecvs : channels_.pairRecvs;
+      out.recv = room[channels_.index(lane_, step.from)].get();
+    }
+    return out;
+  }
+
+  SendPort* sendPort(int to) const { return channels_.sends[channels_.index(lane_, to)].get(); }
+
+  const Plan& plan_;
+  int lane_;
+  size_t elementBytes_;
+  const Channels& channels_;
+};
+
+}  // namespace
+
+BoundPlan bindPlan(const Plan& plan, rondoDataType_t type, rondoRedOp_t op,
+                   const BindContext& context) {
+  const size_t elementBytes = typeSize(type);
+  BoundPlan bound{};
+  bound.algorithm = plan.algorithm;
+  bound.rank = plan.group.rank;
+  bound.ranks = plan.group.size;
+  bound.fullPeriods = plan.geometry.fullPeriods();
+  bound.periodBytes = plan.geometry.period() * elementBytes;
+  bound.totalBytes = plan.geometry.count * elementBytes;
+  bound.copy = findCopy(context.cpu);
+  bound.reduce = findReduce(type, op, context.cpu);
+  bound.divisor = op == rondoAvg ? static_cast<uint32_t>(plan.group.size) : 0;
+  for (int lane = 0; lane < plan.geometry.lanes; ++lane) {
+    const Binder binder(plan, lane, elementBytes, *context.channels);
+    const LaneProgram& program = plan.lanes[static_cast<size_t>(lane)];
+    bound.lanes.push_back({binder.bind(program.full), binder.bind(program.last)});
+  }
+  for (const BoundLane& lane : bound.lanes) {
+    for (const auto* steps : {&lane.full, &lane.last}) {
+      for (const BoundStep& step : *steps) {
+        if (step.send != nullptr) bound.drains.push_back(step.send);
+      }
+    }
+  }
+  std::sort(bound.drains.begin(), bound.drains.end());
+  bound.drains.erase(std::unique(bound.drains.begin(), bound.drains.end()), bound.drains.end());
+  return bound;
+}
+
+}  // namespace rondo

@@ -1,0 +1,56 @@
+#pragma once
+// A plan with everything looked up that can be before a call: ports instead of ranks, bytes instead
+// of elements, functions instead of types and operators.
+
+#include <vector>
+
+#include "coll/plan.h"
+#include "coll/reduce/reduce.h"
+#include "p2p/channels.h"
+
+namespace rondo {
+
+/// A step as the Runner executes it. Signals and waits are gone: posting a message signals, reading
+/// one waits.
+struct BoundStep {
+  StepKind kind;
+  uint8_t bits;
+  bool toEveryone;
+  SendPort* send;          ///< Where the result goes; nullptr: nowhere.
+  RecvPort* recv;          ///< Move, Fetch.
+  RecvPort* const* peers;  ///< Reduce, Barrier: one port a rank, nullptr at the own one.
+  uint64_t offset;         ///< Bytes from the period's start.
+  uint64_t bytes;
+  uint64_t count;  ///< Elements.
+};
+
+struct BoundLane {
+  std::vector<BoundStep> full;
+  std::vector<BoundStep> last;
+};
+
+struct BoundPlan {
+  const Algorithm* algorithm;
+  int rank;
+  int ranks;
+  std::vector<BoundLane> lanes;
+  uint64_t fullPeriods;
+  uint64_t periodBytes;
+  uint64_t totalBytes;
+  ReduceFn reduce;   ///< nullptr where nothing is reduced.
+  uint32_t divisor;  ///< For ReduceArgs: the number of ranks for rondoAvg, else 0.
+  CopyFn copy;
+  std::vector<SendPort*> drains;  ///< Every port the plan sends on.
+};
+
+/// What binding needs besides the plan.
+struct BindContext {
+  const Channels* channels;
+  CpuLevel cpu;
+};
+
+/// `op` counts for reductions only.
+BoundPlan bindPlan(const Plan& plan, rondoDataType_t type, rondoRedOp_t op,
+                   const BindContext& context);
+
+}  // namespace rondo

@@ -1,0 +1,29 @@
+#pragma once
+// What all ranks of a communicator agree on when it is made. The planner chooses from these and
+// from the call's own agreed arguments alone, so that every rank chooses the same.
+
+#include <cstdint>
+
+namespace rondo {
+
+/// What things cost on host memory, in integer picoseconds.
+struct HostCosts {
+  // Measured on 2 cores of an AMD EPYC with AVX-512 through benchmarks/micro and rondo-bench,
+  // 2026-11-21.
+  uint64_t hop = 90'000;   ///< A message's flag from one rank to another, once it is expected.
+  uint64_t step = 12'000;  ///< Dispatch of a step and its port.
+  uint64_t copyPerKiB = 45'000;    ///< Copy between a private buffer and shared memory, in caches.
+  uint64_t reducePerKiB = 60'000;  ///< Each operand of a reduction.
+  uint64_t yield = 1'500'000;      ///< Another rank's turn, where ranks outnumber cores.
+};
+
+struct CommFacts {
+  int ranks = 1;
+  int lanes = 1;            ///< Most lanes a plan may have.
+  uint64_t chunkBytes = 0;  ///< Longest message of a channel.
+  uint32_t cpus = 1;        ///< Processing units that the ranks of the node may use together.
+  uint64_t l3Bytes = 0;
+  HostCosts costs;
+};
+
+}  // namespace rondo

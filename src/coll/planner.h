@@ -1,0 +1,52 @@
+#pragma once
+// Chooses: algorithm, lanes and chunk of a call, as a pure function of agreed facts.
+
+#include <string>
+#include <vector>
+
+#include "coll/facts.h"
+#include "coll/plan.h"
+#include "coll/registry.h"
+
+namespace rondo {
+
+/// The agreed arguments of a call that a choice may depend on.
+struct Request {
+  Collective collective;
+  Count count;
+  size_t elementBytes;
+  int root;
+};
+
+struct Candidate {
+  const Algorithm* algorithm;
+  algo::Geometry geometry;
+  uint64_t picoseconds;  ///< Predicted.
+};
+
+/// One rule of RONDO_TUNE: COLLECTIVE:MEMORY:FROM-TO:ALGORITHM[/LANES[/CHUNK]], bytes FROM <= size
+/// < TO.
+struct TuneRule {
+  Collective collective;
+  bool device;
+  uint64_t from, to;
+  const Algorithm* algorithm;
+  int lanes;            ///< 0: free.
+  uint64_t chunkBytes;  ///< 0: free.
+};
+
+/// Throws Error(rondoInvalidArgument) that quotes the rule and says what is allowed.
+std::vector<TuneRule> parseTune(const std::string& text);
+
+/// All candidates that may run, the best one first; ties go to the one registered first. With a
+/// matching rule, only what it allows.
+std::vector<Candidate> rankCandidates(const Request& request, const CommFacts& facts,
+                                      const std::vector<TuneRule>& rules);
+
+/// Predicted time of a plan: `plan` is any rank's.
+uint64_t predict(const Plan& plan, size_t elementBytes, const CommFacts& facts);
+
+/// The ranking as lines of text, for RONDO_EXPLAIN.
+std::string explainChoice(const Request& request, const std::vector<Candidate>& ranking);
+
+}  // namespace rondo

@@ -1,0 +1,92 @@
+// Chooses among the CPU levels.
+
+#include "coll/reduce/reduce.h"
+
+#include <stdexcept>
+#include <string>
+
+#include "coll/reduce/reduce_levels.h"
+
+namespace rondo {
+namespace {
+
+constexpr CpuLevel kLevels[] = {CpuLevel::kPlain, CpuLevel::kAvx2, CpuLevel::kAvx512};
+
+bool supports(CpuLevel level) {
+  switch (level) {
+    case CpuLevel::kPlain:
+      return true;
+#if defined(__x86_64__)
+    case CpuLevel::kAvx2:  // Asks the operating system, too, whether it saves the registers.
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+             __builtin_cpu_supports("f16c");
+    case CpuLevel::kAvx512:
+      return supports(CpuLevel::kAvx2) && __builtin_cpu_supports("avx512f") &&
+             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+             __builtin_cpu_supports("avx512vl");
+#endif
+    default:
+      return false;
+  }
+}
+
+std::string supportedNames() {
+  std::string names;
+  for (CpuLevel level : kLevels) {
+    if (supports(level)) names += (names.empty() ? "" : ", ") + std::string(cpuLevelName(level));
+  }
+  return names;
+}
+
+}  // namespace
+
+const char* cpuLevelName(CpuLevel level) {
+  switch (level) {
+    case CpuLevel::kPlain:
+      return "plain";
+    case CpuLevel::kAvx2:
+      return "avx2";
+    case CpuLevel::kAvx512:
+      return "avx512";
+  }
+  return "?";
+}
+
+CpuLevel chooseCpuLevel(const char* forced) {
+  if (!forced || !*forced) {
+    CpuLevel best = CpuLevel::kPlain;
+    for (CpuLevel level : kLevels) {
+      if (supports(level)) best = level;
+    }
+    return best;
+  }
+  for (CpuLevel level : kLevels) {
+    if (std::string(forced) != cpuLevelName(level)) continue;
+    if (supports(level)) return level;
+    throw std::invalid_argument("RONDO_CPU is \"" + std::string(forced) +
+                                "\", but this processor or operating system lacks it; it has " +
+                                supportedNames() + ".");
+  }
+  throw std::invalid_argument("RONDO_CPU is \"" + std::string(forced) +
+                              "\", which is not a CPU level; allowed are plain, avx2 and avx512.");
+}
+
+ReduceFn findReduce(rondoDataType_t type, rondoRedOp_t op, CpuLevel level) {
+#if defined(__x86_64__)
+  if (level == CpuLevel::kAvx2) return findReduceAvx2(type, op);
+  if (level == CpuLevel::kAvx512) return findReduceAvx512(type, op);
+#endif
+  static_cast<void>(level);
+  return findReducePlain(type, op);
+}
+
+CopyFn findCopy(CpuLevel level) {
+#if defined(__x86_64__)
+  if (level == CpuLevel::kAvx2) return findCopyAvx2();
+  if (level == CpuLevel::kAvx512) return findCopyAvx512();
+#endif
+  static_cast<void>(level);
+  return findCopyPlain();
+}
+
+}  // namespace rondo

@@ -1,0 +1,17 @@
+// Needs AVX2 and F16C; built with -mavx2 -mfma -mf16c.
+
+#include "coll/reduce/reduce_levels.h"
+
+#if defined(__x86_64__)
+
+#include "coll/reduce/reduce_impl.h"
+
+namespace rondo {
+
+ReduceFn findReduceAvx2(rondoDataType_t type, rondoRedOp_t op) { return findEntry<32>(type, op); }
+
+CopyFn findCopyAvx2() { return copyEntry<32>; }
+
+}  // namespace rondo
+
+#endif

@@ -1,0 +1,206 @@
+#include "coll/runner.h"
+
+#include <algorithm>
+
+namespace rondo {
+namespace {
+
+/// Below this many bytes a copy costs less than waiting for the readers at the end of the call.
+constexpr uint64_t kLeastInPlace = 4096;
+
+}  // namespace
+
+Runner::Runner(int ranks) {
+  lanes_.resize(8);
+  for (Lane& lane : lanes_) lane.inputs.resize(static_cast<size_t>(ranks));
+}
+
+RunResult Runner::run(const BoundPlan& plan, const HostCall& call, const WaitPolicy& policy) {
+  plan_ = &plan;
+  call_ = call;
+  const size_t lanes = plan.lanes.size();
+  for (size_t l = 0; l < lanes; ++l) {
+    Lane& lane = lanes_[l];
+    lane.program = &plan.lanes[l];
+    lane.period = 0;
+    lane.next = 0;
+    lane.base = 0;
+    lane.seen = 0;
+    lane.computed = false;
+  }
+  Waiter waiter(policy);
+  for (;;) {
+    bool moved = false, done = true;
+    for (size_t l = 0; l < lanes; ++l) {
+      bool laneDone = false;
+      moved |= advance(lanes_[l], &laneDone);
+      done &= laneDone;
+    }
+    if (done && drained()) return RunResult::Ok;
+    if (moved) {
+      waiter.reset();
+      continue;
+    }
+    const RunResult result = waiter.wait();
+    if (result != RunResult::Ok) return result;
+  }
+}
+
+bool Runner::drained() const {
+  for (SendPort* port : plan_->drains) {
+    if (!port->drained()) return false;
+  }
+  return true;
+}
+
+/// Runs the lane until it has to wait or ends; says whether anything was done.
+bool Runner::advance(Lane& lane, bool* done) {
+  bool moved = false;
+  while (lane.period <= plan_->fullPeriods) {
+    const auto& steps = lane.period < plan_->fullPeriods ? lane.program->full : lane.program->last;
+    while (lane.next < steps.size()) {
+      if (!execute(lane, steps[lane.next])) return moved;
+      ++lane.next;
+      lane.seen = 0;
+      lane.computed = false;
+      moved = true;
+    }
+    ++lane.period;
+    lane.next = 0;
+    lane.base += plan_->periodBytes;
+  }
+  *done = true;
+  return moved;
+}
+
+bool Runner::execute(Lane& lane, const BoundStep& step) {
+  switch (step.kind) {
+    case StepKind::Put:
+      return put(lane, step);
+    case StepKind::Reduce:
+      return reduce(lane, step);
+    case StepKind::Fetch:
+      return fetch(lane, step);
+    case StepKind::Move:
+      return move(lane, step);
+    case StepKind::Barrier:
+      return barrier(lane, step);
+    case StepKind::Signal:
+    case StepKind::Wait:
+      break;
+  }
+  return true;
+}
+
+/// Posts a block of src: where it is, if the readers can see it there, else a copy.
+bool Runner::postSource(const BoundStep& step, const char* src) {
+  if (call_.announceSrc && step.bytes >= kLeastInPlace && step.send->reaches(src, step.bytes)) {
+    return step.send->tryPostInPlace(src, step.bytes);
+  }
+  void* space = step.send->tryAcquire(step.bytes);
+  if (space == nullptr) return false;
+  plan_->copy(space, nullptr, src, step.bytes, false);
+  step.send->post(step.bytes);
+  return true;
+}
+
+bool Runner::postsDst(const BoundStep& step, const char* dst) const {
+  return step.bytes >= kLeastInPlace && step.send->reaches(dst, step.bytes);
+}
+
+bool Runner::put(const Lane& lane, const BoundStep& step) {
+  return postSource(step, call_.src + lane.base + step.offset);
+}
+
+bool Runner::fetch(const Lane& lane, const BoundStep& step) {
+  Message message;
+  if (!step.recv->tryPeek(&message)) return false;
+  plan_->copy(call_.dst + lane.base + step.offset, nullptr, message.data, step.bytes, call_.stream);
+  step.recv->release();
+  return true;
+}
+
+/// Gathers the addresses of all ranks' contributions, as they come.
+bool Runner::collectInputs(Lane& lane, const BoundStep& step) {
+  const int n = plan_->ranks;
+  for (; lane.seen < n; ++lane.seen) {
+    RecvPort* port = step.peers[lane.seen];
+    if (port == nullptr) {
+      lane.inputs[static_cast<size_t>(lane.seen)] = call_.src + lane.base + step.offset;
+      continue;
+    }
+    Message message;
+    if (!port->tryPeek(&message)) return false;
+    lane.inputs[static_cast<size_t>(lane.seen)] = message.data;
+  }
+  return true;
+}
+
+bool Runner::reduce(Lane& lane, const BoundStep& step) {
+  char* dst = call_.dst + lane.base + step.offset;
+  const bool sends = (step.bits & algo::kSend) != 0;
+  const bool inPlace = sends && postsDst(step, dst);
+  if (!lane.computed) {
+    if (!collectInputs(lane, step)) return false;
+    void* space = nullptr;
+    if (sends && !inPlace && (space = step.send->tryAcquire(step.bytes)) == nullptr) return false;
+    plan_->reduce(ReduceArgs{dst, space, lane.inputs.data(), plan_->ranks, step.count,
+                             plan_->divisor, call_.stream && space == nullptr});
+    for (int r = 0; r < plan_->ranks; ++r) {
+      if (step.peers[r] != nullptr) step.peers[r]->release();
+    }
+    if (space != nullptr) step.send->post(step.bytes);
+    lane.computed = true;
+  }
+  return !inPlace || step.send->tryPostInPlace(dst, step.bytes);
+}
+
+bool Runner::move(Lane& lane, const BoundStep& step) {
+  const char* src = call_.src + lane.base + step.offset;
+  char* dst = call_.dst + lane.base + step.offset;
+  const int bits = step.bits;
+  if (bits == (algo::kSrc | algo::kSend)) return postSource(step, src);
+
+  const bool sends = (bits & algo::kSend) != 0, keeps = (bits & algo::kDst) != 0;
+  const bool inPlace = sends && keeps && postsDst(step, dst);
+  if (!lane.computed) {
+    Message message{src, step.bytes};
+    if ((bits & algo::kRecv) != 0 && !step.recv->tryPeek(&message)) return false;
+    void* space = nullptr;
+    if (sends && !inPlace && (space = step.send->tryAcquire(step.bytes)) == nullptr) return false;
+    void* first = keeps ? dst : space;
+    void* second = keeps ? space : nullptr;
+    const bool stream = call_.stream && keeps && space == nullptr;
+    if ((bits & algo::kRecv) != 0 && (bits & algo::kSrc) != 0) {
+      const void* inputs[2] = {message.data, src};
+      const uint32_t divisor = (bits & algo::kFinal) != 0 ? plan_->divisor : 0;
+      plan_->reduce(ReduceArgs{first, second, inputs, 2, step.count, divisor, stream});
+    } else if (first != message.data) {
+      plan_->copy(first, second, message.data, step.bytes, stream);
+    } else if (second != nullptr) {
+      plan_->copy(second, nullptr, message.data, step.bytes, false);
+    }
+    if ((bits & algo::kRecv) != 0) step.recv->release();
+    if (space != nullptr) step.send->post(step.bytes);
+    lane.computed = true;
+  }
+  return !inPlace || step.send->tryPostInPlace(dst, step.bytes);
+}
+
+bool Runner::barrier(Lane& lane, const BoundStep& step) {
+  if (!lane.computed) {
+    if (step.send->tryAcquire(0) == nullptr) return false;
+    step.send->post(0);
+    lane.computed = true;
+  }
+  for (; lane.seen < plan_->ranks; ++lane.seen) {
+    RecvPort* port = step.peers[lane.seen];
+    if (port == nullptr) continue;
+    Message message;
+    if (!port->tryPeek(&message)) return false;
+    port->release();
+  }
+  return true;
+}
+
+}  // namespace rondo

@@ -1,0 +1,58 @@
+#pragma once
+// The host executor: runs a bound plan on host memory, lane by lane, never blocking inside a step.
+
+#include <cstdint>
+#include <vector>
+
+#include "coll/bound_plan.h"
+#include "coll/waiter.h"
+
+namespace rondo {
+
+/// One call on host memory.
+struct HostCall {
+  const char* src;
+  char* dst;
+  bool stream;       ///< Write dst past the caches: the call's memory exceeds them anyway.
+  bool announceSrc;  ///< src may be posted in place (see Algorithm::announceInPlace).
+};
+
+/// Reused from call to call by one communicator.
+class Runner {
+ public:
+  explicit Runner(int ranks);
+
+  /// Runs the call to its end, waiting as `policy` says.
+  RunResult run(const BoundPlan& plan, const HostCall& call, const WaitPolicy& policy);
+
+ private:
+  /// Where a lane is. Steps that wait for several things remember what they have.
+  struct Lane {
+    const BoundLane* program;
+    uint64_t period;  // == fullPeriods: in the last one; > fullPeriods: done
+    size_t next;      // step
+    uint64_t base;    // bytes: the period's start
+    int seen;         // Reduce, Barrier: peers whose message is there
+    bool computed;    // only the posting of the result is left
+    std::vector<const void*> inputs;
+  };
+
+  bool advance(Lane& lane, bool* done);
+  bool execute(Lane& lane, const BoundStep& step);
+  bool move(Lane& lane, const BoundStep& step);
+  bool put(const Lane& lane, const BoundStep& step);
+  bool reduce(Lane& lane, const BoundStep& step);
+  bool fetch(const Lane& lane, const BoundStep& step);
+  bool barrier(Lane& lane, const BoundStep& step);
+  bool collectInputs(Lane& lane, const BoundStep& step);
+  bool postSource(const BoundStep& step, const char* src);
+  /// Whether the step's part of dst can be posted where it is.
+  bool postsDst(const BoundStep& step, const char* dst) const;
+  bool drained() const;
+
+  const BoundPlan* plan_ = nullptr;
+  HostCall call_{};
+  std::vector<Lane> lanes_;
+};
+
+}  // namespace rondo

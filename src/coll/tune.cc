@@ -1,0 +1,90 @@
+// RONDO_TUNE: "allreduce:host:0-64K:oneshot,allreduce:host:64K-1G:twoshot/2/32K".
+
+#include <sstream>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "coll/planner.h"
+
+namespace rondo {
+namespace {
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  std::stringstream stream(text);
+  for (std::string part; std::getline(stream, part, at);) parts.push_back(part);
+  return parts;
+}
+
+[[noreturn]] void refuse(const std::string& rule, const std::string& why) {
+  throw Error(rondoInvalidArgument,
+              format("RONDO_TUNE rule \"%s\": %s; a rule is "
+                     "COLLECTIVE:host|device:FROM-TO:ALGORITHM[/LANES[/CHUNK]], "
+                     "for example allreduce:host:0-64K:oneshot",
+                     rule.c_str(), why.c_str()));
+}
+
+Collective parseCollective(const std::string& rule, const std::string& name) {
+  for (const Algorithm& row : registry()) {
+    if (name == collectiveName(row.collective)) return row.collective;
+  }
+  refuse(rule, "there is no collective \"" + name + "\"");
+}
+
+std::string namesOf(Collective collective) {
+  std::string names;
+  for (const Algorithm& row : registry()) {
+    if (row.collective == collective) names += (names.empty() ? "" : ", ") + std::string(row.name);
+  }
+  return names;
+}
+
+void parseRange(const std::string& rule, const std::string& text, TuneRule* out) {
+  const size_t dash = text.find('-');
+  if (dash == std::string::npos || !parseSize(text.substr(0, dash), &out->from)) {
+    refuse(rule, "\"" + text + "\" is not a range of bytes FROM-TO");
+  }
+  const std::string to = text.substr(dash + 1);
+  out->to = ~uint64_t{0};
+  if (!to.empty() && !parseSize(to, &out->to))
+    refuse(rule, "\"" + to + "\" is not a number of bytes");
+}
+
+TuneRule parseRule(const std::string& rule) {
+  const std::vector<std::string> fields = split(rule, ':');
+  if (fields.size() != 4) refuse(rule, format("it has %zu fields, not 4", fields.size()));
+  TuneRule out{};
+  out.collective = parseCollective(rule, fields[0]);
+  if (fields[1] != "host" && fields[1] != "device") refuse(rule, "memory is \"" + fields[1] + "\"");
+  out.device = fields[1] == "device";
+  parseRange(rule, fields[2], &out);
+  const std::vector<std::string> how = split(fields[3], '/');
+  if (how.empty() || how.size() > 3)
+    refuse(rule, "the last field is not ALGORITHM[/LANES[/CHUNK]]");
+  out.algorithm = findAlgorithm(out.collective, how[0]);
+  if (out.algorithm == nullptr) {
+    refuse(rule,
+           "there is no algorithm \"" + how[0] + "\" (there are: " + namesOf(out.collective) + ")");
+  }
+  uint64_t lanes = 0;
+  if (how.size() > 1 && (!parseSize(how[1], &lanes) || lanes < 1 || lanes > 64)) {
+    refuse(rule, "lanes \"" + how[1] + "\" is not a number from 1 to 64");
+  }
+  out.lanes = static_cast<int>(lanes);
+  if (how.size() > 2 && (!parseSize(how[2], &out.chunkBytes) || out.chunkBytes < 64)) {
+    refuse(rule, "chunk \"" + how[2] + "\" is not a number of bytes from 64");
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<TuneRule> parseTune(const std::string& text) {
+  std::vector<TuneRule> rules;
+  for (const std::string& rule : split(text, ',')) {
+    if (!rule.empty()) rules.push_back(parseRule(rule));
+  }
+  return rules;
+}
+
+}  // namespace rondo

@@ -1,0 +1,52 @@
+#pragma once
+// How a host thread waits for a peer: the one wait loop of the host executor.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+namespace rondo {
+
+enum class RunResult { Ok, Aborted, SpinBound };
+
+/// Decided when the communicator is made.
+struct WaitPolicy {
+  uint32_t spinsBeforeYield = 2000;  ///< About 50 us of pausing; few where ranks outnumber cores.
+  std::function<bool()> aborted;     ///< The communicator's abort word.
+  std::function<void()> hook;        ///< Polls MPI; may be empty.
+  uint64_t spinBoundMs = 0;          ///< Tests only; 0: a slow rank is legal for ever.
+};
+
+/// One call's waiting. A slow rank is legal: only the abort word ends a wait (and, in tests, the
+/// spin bound).
+class Waiter {
+ public:
+  explicit Waiter(const WaitPolicy& policy) : policy_(policy) {}
+
+  /// Something arrived: the next wait starts afresh.
+  void reset() { spins_ = 0; }
+
+  /// Waits a little. Ok: look again.
+  RunResult wait() {
+    if (++spins_ < policy_.spinsBeforeYield && (spins_ & 255) != 0) {
+      pause();
+      return RunResult::Ok;
+    }
+    return waitLonger();
+  }
+
+ private:
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  RunResult waitLonger();
+
+  const WaitPolicy& policy_;
+  uint32_t spins_ = 0;
+  uint32_t rounds_ = 0;
+  std::chrono::steady_clock::time_point since_;
+};
+
+}  // namespace rondo

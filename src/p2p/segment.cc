@@ -1,0 +1,165 @@
+#include "p2p/segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <map>
+
+#include "base/error.h"
+
+namespace rondo {
+namespace {
+
+constexpr uint64_t kGiB = uint64_t{1} << 30;
+constexpr uint64_t kPoolReserve =
+    4 * kGiB;  // addresses, not memory: use is bounded by lease()'s limit
+constexpr uint64_t kHeapMost = 256 * kGiB;  // addresses: 128 peers x 256 GiB stay inside 47 bits
+constexpr uint64_t kHeapLeast = kGiB;
+
+uint64_t heapReserve() {
+  const uint64_t memory =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return std::clamp((memory + kGiB - 1) / kGiB * kGiB, kHeapLeast, kHeapMost);
+}
+
+void* mapShared(int fd, uint64_t bytes) {
+  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (base != MAP_FAILED) madvise(base, bytes, MADV_DONTDUMP);
+  return base;
+}
+
+// The own process's mappings of its peers, by token.
+std::mutex& peerMutex() {
+  static std::mutex* mutex = new std::mutex;
+  return *mutex;
+}
+std::map<uint64_t, std::weak_ptr<PeerSegment>>& peerMap() {
+  static auto* map = new std::map<uint64_t, std::weak_ptr<PeerSegment>>;
+  return *map;
+}
+
+}  // namespace
+
+Segment& Segment::own() {
+  // Never destroyed: MPI's finalize callbacks and other threads may still use it while statics are
+  // taken down.
+  static Segment* segment = new Segment;
+  return *segment;
+}
+
+Segment::Segment() : pool_(0, kPoolReserve), heapRanges_(0, 0) {
+  fd_ = UniqueFd(memfd_create("rondo", MFD_CLOEXEC));
+  if (fd_.get() < 0) throw systemError("cannot create shared memory (memfd_create)", errno);
+  if (getrandom(&token_, sizeof token_, 0) != sizeof token_) {
+    throw systemError("cannot get random bits (getrandom)", errno);
+  }
+  // An address-space limit (RLIMIT_AS) may forbid the usual reserve: ask for less until it fits.
+  for (uint64_t heap = heapReserve();; heap /= 2) {
+    bytes_ = kPoolReserve + heap;
+    if (ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) {
+      throw systemError("cannot size shared memory (ftruncate)", errno);
+    }
+    void* base = mapShared(fd_.get(), bytes_);
+    if (base != MAP_FAILED) {
+      base_ = static_cast<char*>(base);
+      break;
+    }
+    if (heap / 2 < kHeapLeast) {
+      throw systemError(format("cannot map %llu bytes of shared memory (mmap; see ulimit -v)",
+                               static_cast<unsigned long long>(bytes_)),
+                        errno);
+    }
+  }
+  heap_ = base_ + kPoolReserve;
+  heapRanges_ = RangeAllocator(kPoolReserve, bytes_);
+}
+
+Segment::~Segment() { munmap(base_, bytes_); }
+
+void Segment::punch(uint64_t offset, uint64_t bytes) {
+  fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+            static_cast<off_t>(bytes));
+}
+
+void Segment::reclaim() {
+  const auto done = [this](const Ended& ended) {
+    auto* header = reinterpret_cast<LeaseHeader*>(base_ + ended.offset);
+    const uint32_t gone = std::atomic_ref(header->detached).load(std::memory_order_acquire);
+    if (gone < ended.peers) return false;
+    pool_.release(ended.offset);
+    return true;
+  };
+  ended_.erase(std::remove_if(ended_.begin(), ended_.end(), done), ended_.end());
+}
+
+uint64_t Segment::lease(uint64_t bytes, uint64_t zeroBytes, uint64_t limit) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  reclaim();
+  bytes = RangeAllocator::roundUp(bytes);
+  if (pool_.used() + bytes > limit) return RangeAllocator::kNone;
+  const uint64_t offset = pool_.allocate(bytes);
+  if (offset != RangeAllocator::kNone) std::memset(base_ + offset, 0, zeroBytes);
+  return offset;
+}
+
+void Segment::endLease(uint64_t offset, uint32_t peers) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ended_.push_back({offset, peers});
+  reclaim();
+}
+
+uint64_t Segment::poolUsed() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  reclaim();
+  return pool_.used();
+}
+
+void* Segment::allocate(uint64_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (bytes > bytes_) return nullptr;
+  const uint64_t offset = heapRanges_.allocate(RangeAllocator::roundUp(bytes));
+  return offset == RangeAllocator::kNone ? nullptr : base_ + offset;
+}
+
+bool Segment::release(void* ptr) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const uint64_t offset = static_cast<uint64_t>(static_cast<char*>(ptr) - base_);
+  const uint64_t bytes = heapRanges_.release(offset);
+  if (bytes == 0) return false;
+  punch(offset, bytes);
+  return true;
+}
+
+std::shared_ptr<PeerSegment> PeerSegment::map(uint64_t token, UniqueFd fd, uint64_t bytes) {
+  if (token == Segment::own().token()) {
+    return std::shared_ptr<PeerSegment>(
+        new PeerSegment(Segment::own().base(), Segment::own().bytes(), false));
+  }
+  const std::lock_guard<std::mutex> lock(peerMutex());
+  std::weak_ptr<PeerSegment>& known = peerMap()[token];
+  if (auto mapped = known.lock()) return mapped;
+  struct stat status;
+  if (fstat(fd.get(), &status) != 0)
+    throw systemError("cannot read a peer's shared memory (fstat)", errno);
+  if (static_cast<uint64_t>(status.st_size) < bytes) {
+    throw Error(rondoInternalError, "a peer's shared memory is smaller than it said");
+  }
+  void* base = mapShared(fd.get(), bytes);
+  if (base == MAP_FAILED) throw systemError("cannot map a peer's shared memory (mmap)", errno);
+  std::shared_ptr<PeerSegment> mapped(new PeerSegment(static_cast<char*>(base), bytes, true));
+  known = mapped;
+  return mapped;
+}
+
+PeerSegment::~PeerSegment() {
+  if (owned_) munmap(base_, bytes_);
+}
+
+}  // namespace rondo

@@ -1,0 +1,90 @@
+#pragma once
+// The memory that a process shares with its peers: one anonymous memfd, mapped once by each peer
+// process. It has a pool, cut into leases for communicators, and a heap for rondoMemAlloc. Pages
+// cost nothing until they are touched, and the kernel takes everything back when the last process
+// that maps it is gone, however it went.
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "p2p/fd_exchange.h"
+#include "p2p/range_allocator.h"
+
+namespace rondo {
+
+/// First line of every lease. Peers count themselves out here when they let go of it.
+struct LeaseHeader {
+  uint32_t detached;  ///< Atomic: peers that no longer read or write the lease.
+  uint32_t aborted;   ///< Atomic: 1 + the rank that aborted the communicator; 0: none did.
+};
+
+/// This process's own segment. Thread safe.
+class Segment {
+ public:
+  /// Makes it at the first call; throws Error if the system refuses.
+  static Segment& own();
+
+  /// An identity that no other segment on the host has.
+  uint64_t token() const { return token_; }
+  int fd() const { return fd_.get(); }
+  uint64_t bytes() const { return bytes_; }
+  char* base() const { return base_; }
+
+  /// Takes `bytes` from the pool with its first `zeroBytes` cleared; returns the offset, or
+  /// RangeAllocator::kNone if more than `limit` bytes of pool would be in use then.
+  uint64_t lease(uint64_t bytes, uint64_t zeroBytes, uint64_t limit);
+  /// Gives a lease back; its memory is reused once `peers` peers have detached from it.
+  void endLease(uint64_t offset, uint32_t peers);
+  uint64_t poolUsed();
+
+  /// Heap memory, page aligned; nullptr if there is none left.
+  void* allocate(uint64_t bytes);
+  /// False if `ptr` is not the start of an allocation.
+  bool release(void* ptr);
+  /// Whether [ptr, ptr + bytes) lies in the heap: peers can address it. Lock free.
+  bool inHeap(const void* ptr, uint64_t bytes) const {
+    const char* p = static_cast<const char*>(ptr);
+    return p >= heap_ && p < base_ + bytes_ && bytes <= static_cast<uint64_t>(base_ + bytes_ - p);
+  }
+
+ private:
+  Segment();
+  ~Segment();
+  void reclaim();
+  void punch(uint64_t offset, uint64_t bytes);
+
+  struct Ended {
+    uint64_t offset;
+    uint32_t peers;
+  };
+  UniqueFd fd_;
+  uint64_t token_ = 0;
+  uint64_t bytes_ = 0;
+  char* base_ = nullptr;
+  char* heap_ = nullptr;
+  std::mutex mutex_;
+  RangeAllocator pool_;
+  RangeAllocator heapRanges_;
+  std::vector<Ended> ended_;
+};
+
+/// A peer process's segment as this process maps it. Shared by all communicators; unmapped with the
+/// last one.
+class PeerSegment {
+ public:
+  /// The mapping of `token`'s segment, made from `fd` unless there is one already. The own token
+  /// yields the own mapping, so that threads of one process meet in one.
+  static std::shared_ptr<PeerSegment> map(uint64_t token, UniqueFd fd, uint64_t bytes);
+  ~PeerSegment();
+  char* base() const { return base_; }
+
+ private:
+  PeerSegment(char* base, uint64_t bytes, bool owned) : base_(base), bytes_(bytes), owned_(owned) {}
+  char* base_;
+  uint64_t bytes_;
+  bool owned_;
+};
+
+}  // namespace rondo

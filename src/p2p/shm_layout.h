@@ -1,0 +1,70 @@
+#pragma once
+// Where things lie in a lease: a pure function of numbers that all ranks agree on.
+
+#include <cstdint>
+
+#include "p2p/segment.h"
+
+namespace rondo {
+
+/// One message of a channel. Sequence number, place and the first bytes share a cache line, so that
+/// a short message crosses with its flag.
+struct alignas(128) MessageHeader {
+  uint64_t sequence;  ///< Atomic: 1 + the number of the message that the rest describes.
+  uint64_t offset;    ///< Of the data, from the start of the sender's segment.
+  uint64_t bytes;
+  unsigned char inlined[104];
+};
+
+/// A reader's count of released messages, alone on its lines (128: the adjacent-line prefetcher
+/// takes pairs).
+struct alignas(128) ReaderLine {
+  uint64_t released;  ///< Atomic.
+};
+
+/// A lease holds its rank's outgoing channels: for each lane one to everyone and one to each peer.
+struct ShmLayout {
+  static constexpr int kHeaders = 16;       ///< Messages that may be under way in a channel.
+  static constexpr uint64_t kInline = 104;  ///< Longest message that travels in its header.
+  static constexpr uint64_t kMostArea =
+      128u << 10;  ///< Four 32 KiB chunks: fills the L2 of no core (2026-11-21).
+  static constexpr uint64_t kLeastArea = 4u << 10;
+
+  int ranks;
+  int lanes;
+  uint64_t areaBytes;  ///< Data of one channel; a power of two.
+
+  /// A message is at most a quarter of the area, so that four are under way.
+  uint64_t chunkBytes() const { return areaBytes / 4; }
+
+  int channels() const { return lanes * ranks; }
+  /// Channel of `lane` from `from` to `to` (-1: everyone).
+  int channel(int lane, int from, int to) const {
+    return lane * ranks + (to < 0 ? 0 : place(from, to));
+  }
+  /// Which reader of `from`'s channel to everyone `reader` is.
+  int readerOf(int from, int reader) const { return place(from, reader) - 1; }
+
+  uint64_t headersAt(int channel) const {
+    return 128 + static_cast<uint64_t>(channel) * channelControl();
+  }
+  uint64_t readerLineAt(int channel, int reader) const {
+    return headersAt(channel) + kHeaders * sizeof(MessageHeader) +
+           static_cast<uint64_t>(reader) * sizeof(ReaderLine);
+  }
+  uint64_t areaAt(int channel) const {
+    return controlBytes() + static_cast<uint64_t>(channel) * areaBytes;
+  }
+  uint64_t controlBytes() const { return RangeAllocator::roundUp(headersAt(channels())); }
+  uint64_t leaseBytes() const { return areaAt(channels()); }
+
+ private:
+  int place(int from, int to) const { return (to - from + ranks) % ranks; }
+  // Every channel has room for the reader lines of one to everyone: simpler, and some KiB.
+  uint64_t channelControl() const {
+    return kHeaders * sizeof(MessageHeader) +
+           static_cast<uint64_t>(ranks > 1 ? ranks - 1 : 1) * sizeof(ReaderLine);
+  }
+};
+
+}  // namespace rondo

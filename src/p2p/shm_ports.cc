@@ -1,0 +1,107 @@
+#include "p2p/shm_ports.h"
+
+namespace rondo {
+namespace {
+
+constexpr uint64_t kLine = 64;
+uint64_t lines(uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
+}  // namespace
+
+ShmSendPort::ShmSendPort(const ShmLayout& layout, int channel, int readers, char* lease,
+                         char* segment)
+    : headers_(reinterpret_cast<MessageHeader*>(lease + layout.headersAt(channel))),
+      readers_(reinterpret_cast<ReaderLine*>(lease + layout.readerLineAt(channel, 0))),
+      segment_(segment),
+      areaOffset_(static_cast<uint64_t>(lease - segment) + layout.areaAt(channel)),
+      areaBytes_(layout.areaBytes),
+      readerCount_(readers) {}
+
+void ShmSendPort::refresh() {
+  uint64_t least = posted_;
+  for (int r = 0; r < readerCount_; ++r) {
+    const uint64_t count = std::atomic_ref(readers_[r].released).load(std::memory_order_acquire);
+    if (count < least) least = count;
+  }
+  if (least == released_) return;
+  released_ = least;
+  freed_ = ends_[(least - 1) % ShmLayout::kHeaders];
+}
+
+bool ShmSendPort::full() {
+  if (posted_ - released_ < ShmLayout::kHeaders) return false;
+  refresh();
+  return posted_ - released_ >= ShmLayout::kHeaders;
+}
+
+void* ShmSendPort::tryAcquire(size_t bytes) {
+  if (full()) return nullptr;
+  pendingHead_ = head_;
+  if (bytes <= ShmLayout::kInline) {
+    unsigned char* space = header().inlined;
+    acquired_ = static_cast<uint64_t>(reinterpret_cast<char*>(space) - segment_);
+    return space;
+  }
+  const uint64_t need = lines(bytes);
+  const uint64_t at = head_ % areaBytes_;
+  const uint64_t waste = at + need > areaBytes_ ? areaBytes_ - at : 0;
+  if (head_ + waste + need - freed_ > areaBytes_) {
+    refresh();
+    if (released_ == posted_)
+      freed_ = head_ + waste;  // nothing is under way: the waste is free too
+    if (head_ + waste + need - freed_ > areaBytes_) return nullptr;
+  }
+  acquired_ = areaOffset_ + (head_ + waste) % areaBytes_;
+  pendingHead_ = head_ + waste + need;
+  return segment_ + acquired_;
+}
+
+void ShmSendPort::publish(uint64_t offset, size_t bytes) {
+  MessageHeader& h = header();
+  h.offset = offset;
+  h.bytes = bytes;
+  head_ = pendingHead_;
+  ends_[posted_ % ShmLayout::kHeaders] = head_;
+  ++posted_;
+  std::atomic_ref(h.sequence).store(posted_, std::memory_order_release);
+}
+
+void ShmSendPort::post(size_t bytes) { publish(acquired_, bytes); }
+
+bool ShmSendPort::tryPostInPlace(const void* data, size_t bytes) {
+  if (full()) return false;
+  pendingHead_ = head_;
+  publish(static_cast<uint64_t>(static_cast<const char*>(data) - segment_), bytes);
+  inPlace_ = posted_;
+  return true;
+}
+
+bool ShmSendPort::reaches(const void* data, size_t bytes) const {
+  return Segment::own().inHeap(data, bytes);
+}
+
+bool ShmSendPort::drained() {
+  if (released_ >= inPlace_) return true;
+  refresh();
+  return released_ >= inPlace_;
+}
+
+ShmRecvPort::ShmRecvPort(const ShmLayout& layout, int channel, int reader, char* peerLease,
+                         char* peerSegment)
+    : headers_(reinterpret_cast<MessageHeader*>(peerLease + layout.headersAt(channel))),
+      line_(reinterpret_cast<ReaderLine*>(peerLease + layout.readerLineAt(channel, reader))),
+      segment_(peerSegment) {}
+
+bool ShmRecvPort::tryPeek(Message* message) {
+  MessageHeader& h = headers_[next_ % ShmLayout::kHeaders];
+  if (std::atomic_ref(h.sequence).load(std::memory_order_acquire) != next_ + 1) return false;
+  message->data = segment_ + h.offset;
+  message->bytes = h.bytes;
+  return true;
+}
+
+void ShmRecvPort::release() {
+  std::atomic_ref(line_->released).store(++next_, std::memory_order_release);
+}
+
+}  // namespace rondo

@@ -1,0 +1,128 @@
+#include "p2p/shm_transport.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "p2p/shm_ports.h"
+
+namespace rondo {
+namespace {
+
+constexpr int kLanes = 2;
+
+/// What a rank tells the others about its lease.
+struct LeaseInfo {
+  uint64_t token;
+  uint64_t segmentBytes;
+  uint64_t offset;
+  uint64_t areaBytes;  // 0: could not get one
+};
+
+}  // namespace
+
+void ShmTransport::takeLease(Bootstrap& boot, uint64_t poolBytes, uint64_t poolLimit) {
+  // No communicator takes more than a quarter of the pool, and less is enough: it then runs in
+  // smaller chunks.
+  layout_.areaBytes = ShmLayout::kMostArea;
+  while (layout_.areaBytes > ShmLayout::kLeastArea && layout_.leaseBytes() > poolBytes / 4) {
+    layout_.areaBytes /= 2;
+  }
+  for (; layout_.areaBytes >= ShmLayout::kLeastArea; layout_.areaBytes /= 2) {
+    offset_ = Segment::own().lease(layout_.leaseBytes(), layout_.controlBytes(), poolLimit);
+    if (offset_ != RangeAllocator::kNone) break;
+  }
+  std::string problem;
+  if (offset_ == RangeAllocator::kNone) {
+    problem = format(
+        "the pool of shared memory is used up (%llu of %llu bytes in use): destroy communicators "
+        "or raise "
+        "RONDO_POOL_BYTES",
+        static_cast<unsigned long long>(Segment::own().poolUsed()),
+        static_cast<unsigned long long>(poolLimit));
+  }
+  boot.agree(problem.empty() ? rondoSuccess : rondoOutOfMemory, problem);
+}
+
+std::unique_ptr<ShmTransport> ShmTransport::create(Bootstrap& boot, FdExchange* exchange,
+                                                   uint64_t poolBytes, uint64_t poolLimit) {
+  const int n = boot.size(), rank = boot.rank();
+  std::unique_ptr<ShmTransport> self(new ShmTransport(rank, ShmLayout{n, kLanes, 0}));
+  self->takeLease(boot, poolBytes, poolLimit);
+
+  Segment& own = Segment::own();
+  const LeaseInfo mine{own.token(), own.bytes(), self->offset_, self->layout_.areaBytes};
+  std::vector<LeaseInfo> all(static_cast<size_t>(n));
+  boot.allGather(&mine, sizeof mine, all.data());
+  for (const LeaseInfo& info : all) {
+    self->layout_.areaBytes = std::min(self->layout_.areaBytes, info.areaBytes);
+  }
+  std::string problem;
+  int code = rondoSuccess;
+  try {
+    std::vector<UniqueFd> fds(static_cast<size_t>(n));
+    if (exchange != nullptr) {
+      std::vector<UniqueFd> received = exchange->exchange(own.fd());
+      size_t next = 0;
+      for (int r = 0; r < n; ++r) {
+        if (r != rank) fds[static_cast<size_t>(r)] = std::move(received[next++]);
+      }
+    }
+    for (int r = 0; r < n; ++r) {
+      const LeaseInfo& info = all[static_cast<size_t>(r)];
+      self->segments_.push_back(
+          PeerSegment::map(info.token, std::move(fds[static_cast<size_t>(r)]), info.segmentBytes));
+      self->leases_.push_back(self->segments_.back()->base() + info.offset);
+    }
+  } catch (const Error& error) {
+    problem = error.sentence();
+    code = error.code();
+  }
+  boot.agree(code, problem);
+  self->joined_ = true;
+  return self;
+}
+
+ShmTransport::~ShmTransport() {
+  if (offset_ == RangeAllocator::kNone) return;
+  if (joined_) {
+    for (int r = 0; r < layout_.ranks; ++r) {
+      if (r != rank_) std::atomic_ref(header(r)->detached).fetch_add(1, std::memory_order_release);
+    }
+  }
+  Segment::own().endLease(offset_, joined_ ? static_cast<uint32_t>(layout_.ranks - 1) : 0);
+}
+
+Channels ShmTransport::makeChannels() {
+  Channels channels;
+  const int n = layout_.ranks;
+  channels.ranks = n;
+  channels.lanes = layout_.lanes;
+  channels.chunkBytes = layout_.chunkBytes();
+  for (int lane = 0; lane < layout_.lanes; ++lane) {
+    for (int peer = 0; peer < n; ++peer) {
+      const bool own = peer == rank_;
+      channels.sends.push_back(
+          std::make_unique<ShmSendPort>(layout_, layout_.channel(lane, rank_, own ? -1 : peer),
+                                        own ? n - 1 : 1, leases_[rank_], segments_[rank_]->base()));
+      channels.pairRecvs.push_back(
+          own ? nullptr
+              : std::make_unique<ShmRecvPort>(layout_, layout_.channel(lane, peer, rank_), 0,
+                                              leases_[peer], segments_[peer]->base()));
+      channels.allRecvs.push_back(
+          own ? nullptr
+              : std::make_unique<ShmRecvPort>(layout_, layout_.channel(lane, peer, -1),
+                                              layout_.readerOf(peer, rank_), leases_[peer],
+                                              segments_[peer]->base()));
+    }
+  }
+  return channels;
+}
+
+void ShmTransport::abort() {
+  for (int r = 0; r < layout_.ranks; ++r) {
+    std::atomic_ref(header(r)->aborted)
+        .store(static_cast<uint32_t>(rank_) + 1, std::memory_order_release);
+  }
+}
+
+}  // namespace rondo

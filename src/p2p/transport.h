@@ -1,0 +1,46 @@
+#pragma once
+// What moves messages between ranks. Two small interfaces, eight virtual functions; what kind of
+// memory or network is behind one is decided when the communicator is made.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rondo {
+
+/// A message as its reader sees it: valid until release().
+struct Message {
+  const void* data;
+  size_t bytes;
+};
+
+/// The writing end of a first-in-first-out channel to one reader, or to several that all read the
+/// same messages.
+class SendPort {
+ public:
+  virtual ~SendPort() = default;
+  /// Space for the next message, at most `bytes` long, or nullptr while the channel is full. Asking
+  /// again before post() is allowed and gives up the first space.
+  virtual void* tryAcquire(size_t bytes) = 0;
+  /// Makes the acquired space, filled by now, the next message.
+  virtual void post(size_t bytes) = 0;
+  /// Posts memory of this rank as the next message without copying it. False while the channel is
+  /// full. Only if reaches() says so; the memory must stay unchanged until the readers have
+  /// released it.
+  virtual bool tryPostInPlace(const void* data, size_t bytes) = 0;
+  /// Whether the readers can read this rank's [data, data + bytes) where it is.
+  virtual bool reaches(const void* data, size_t bytes) const = 0;
+  /// Whether the readers have released every message that was posted in place.
+  virtual bool drained() = 0;
+};
+
+/// A reading end.
+class RecvPort {
+ public:
+  virtual ~RecvPort() = default;
+  /// The oldest unreleased message; false while there is none.
+  virtual bool tryPeek(Message* message) = 0;
+  /// Ends the reading of that message; its space may be written again.
+  virtual void release() = 0;
+};
+
+}  // namespace rondo

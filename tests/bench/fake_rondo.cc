@@ -1,0 +1,149 @@
+// A stand-in for Rondo, made of MPI calls: lets the benchmark's own tests run, and fail, without
+// the library. FAKE_RONDO_FAULT chooses a fault: "wrong" (rank 0 gets one wrong element in every
+// result), "late" (only from the 20th call on), "stale" (results are not written from the 20th call
+// on), "init", "call" (all ranks' calls fail), "one-call" (rank 1's do).
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "../../benchmarks/rondo_bench/element_type.h"
+#include "api/rondo.h"
+#include "api/rondo_mpi.h"
+
+struct rondoComm {
+  MPI_Comm mpi;
+  int rank;
+  int ranks;
+  int calls;
+};
+
+namespace {
+
+using rondo::bench::ElementType;
+using rondo::bench::loadElement;
+using rondo::bench::storeElement;
+
+constexpr int kLateCall = 20;
+std::string lastError;
+
+enum class Fault { kNone, kWrong, kLate, kStale, kInit, kCall, kOneCall };
+
+Fault chosenFault() {
+  const char* text = std::getenv("FAKE_RONDO_FAULT");
+  const std::string name = text != nullptr ? text : "";
+  if (name == "wrong") return Fault::kWrong;
+  if (name == "late") return Fault::kLate;
+  if (name == "stale") return Fault::kStale;
+  if (name == "init") return Fault::kInit;
+  if (name == "call") return Fault::kCall;
+  if (name == "one-call") return Fault::kOneCall;
+  return Fault::kNone;
+}
+
+bool fault(Fault asked) {
+  static const Fault chosen = chosenFault();
+  return asked == chosen;
+}
+
+rondoResult_t failWith(rondoResult_t result, const char* sentence) {
+  lastError = sentence;
+  return result;
+}
+
+double combine(rondoRedOp_t op, double a, double b) {
+  switch (op) {
+    case rondoProd:
+      return a * b;
+    case rondoMin:
+      return std::min(a, b);
+    case rondoMax:
+      return std::max(a, b);
+    default:
+      return a + b;
+  }
+}
+
+/// Any type and operator: every rank gathers all inputs and reduces them by itself.
+void gatherAndReduce(const void* send, void* recv, size_t count, const ElementType& type,
+                     rondoRedOp_t op, const rondoComm& comm) {
+  const size_t bytes = count * type.size;
+  std::vector<char> all(bytes * comm.ranks);
+  MPI_Allgather(send, static_cast<int>(bytes), MPI_BYTE, all.data(), static_cast<int>(bytes),
+                MPI_BYTE, comm.mpi);
+  for (size_t i = 0; i < count; ++i) {
+    double value = loadElement(type, &all[i * type.size]);
+    for (int rank = 1; rank < comm.ranks; ++rank) {
+      value = combine(op, value, loadElement(type, &all[rank * bytes + i * type.size]));
+    }
+    if (op == rondoAvg) value /= comm.ranks;
+    storeElement(type, value, static_cast<char*>(recv) + i * type.size);
+  }
+}
+
+}  // namespace
+
+rondoResult_t rondoGetVersion(int* version) {
+  *version = RONDO_VERSION_CODE;
+  return rondoSuccess;
+}
+
+const char* rondoGetErrorString(rondoResult_t result) {
+  return result == rondoSuccess ? "rondoSuccess" : "rondoInternalError";
+}
+
+const char* rondoGetLastError(rondoComm_t) { return lastError.c_str(); }
+
+rondoResult_t rondoCommInitMPI(rondoComm_t* comm, MPI_Comm mpiComm, const rondoConfig_t*) {
+  if (fault(Fault::kInit)) return failWith(rondoInternalError, "the fake refuses to begin");
+  auto* made = new rondoComm{};
+  MPI_Comm_dup(mpiComm, &made->mpi);
+  MPI_Comm_rank(made->mpi, &made->rank);
+  MPI_Comm_size(made->mpi, &made->ranks);
+  *comm = made;
+  return rondoSuccess;
+}
+
+rondoResult_t rondoCommDestroy(rondoComm_t comm) {
+  delete comm;  // the duplicate goes with MPI_Finalize: destroying is local
+  return rondoSuccess;
+}
+
+rondoResult_t rondoCommCuDevice(rondoComm_t, int* device) {
+  *device = RONDO_DEVICE_NONE;
+  return rondoSuccess;
+}
+
+rondoResult_t rondoMemAlloc(void** ptr, size_t bytes) {
+  *ptr = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  return *ptr != nullptr ? rondoSuccess : failWith(rondoOutOfMemory, "no memory for the fake");
+}
+
+rondoResult_t rondoMemFree(void* ptr) {
+  std::free(ptr);
+  return rondoSuccess;
+}
+
+rondoResult_t rondoAllReduce(const void* send, void* recv, size_t count, rondoDataType_t datatype,
+                             rondoRedOp_t op, rondoComm_t comm, rondoStream_t) {
+  ++comm->calls;
+  if (fault(Fault::kCall)) return failWith(rondoInternalError, "the fake's calls fail");
+  if (fault(Fault::kOneCall) && comm->rank == 1) {
+    return failWith(rondoInternalError, "the fake's call fails here");
+  }
+  const bool late = comm->calls >= kLateCall;
+  std::vector<char> elsewhere(fault(Fault::kStale) && late ? count * 8 : 0);
+  void* to = elsewhere.empty() ? recv : elsewhere.data();
+  if (datatype == rondoFloat32 && op == rondoSum) {
+    MPI_Allreduce(send == to ? MPI_IN_PLACE : send, to, static_cast<int>(count), MPI_FLOAT, MPI_SUM,
+                  comm->mpi);
+  } else {
+    gatherAndReduce(send, to, count, *rondo::bench::findElementType(datatype), op, *comm);
+  }
+  const bool wrong = fault(Fault::kWrong) || (fault(Fault::kLate) && late);
+  if (wrong && comm->rank == 0) static_cast<char*>(recv)[0] ^= 1;
+  return rondoSuccess;
+}

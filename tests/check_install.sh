@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# `make install` gives a tree that a user's program is built against with pkg-config, and runs.
+set -euo pipefail
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+env -u MAKEFLAGS "$TEST_MAKE" -s -C "$TEST_BUILDDIR" install DESTDIR="$stage" >"$stage/log" 2>&1 ||
+  { cat "$stage/log"; exit 1; }
+prefix=$stage$TEST_PREFIX
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
+[[ $(pkg-config --modversion rondo) == "$(cat "$TEST_SRCDIR/VERSION")" ]]
+read -ra flags <<<"$(pkg-config --define-variable=prefix="$prefix" --cflags --libs rondo)"
+
+cat >"$stage/user.c" <<'END'
+#include <rondo.h>
+int main(void) {
+  int version = 0;
+  return rondoGetVersion(&version) != rondoSuccess || version != RONDO_VERSION_CODE;
+}
+END
+$TEST_CC -Wall -Werror -o "$stage/user" "$stage/user.c" "${flags[@]}"
+"$stage/user"
+
+# Headers are installed without the source tree's folders.
+for header in rondo.h rondo_mpi.h; do
+  echo "#include <$header>" | "$TEST_MPICC" -std=c11 -Wall -Werror "${flags[@]}" -fsyntax-only -x c -
+done

@@ -1,0 +1,16 @@
+# How tests (and ./dev run) start MPI jobs: bounded in time, also as root, in containers, and with
+# more ranks than cores. Sourced.
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# Ranks that outnumber cores must yield while they wait inside MPI.
+export OMPI_MCA_mpi_yield_when_idle=1
+# openib only warns that it is obsolete.
+export OMPI_MCA_btl=^openib
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+
+runMpi() {  # ranks, program, arguments...
+  local ranks=$1
+  shift
+  timeout --foreground -k 10 "${MPI_TIMEOUT:-120}" "${TEST_MPIRUN:-mpirun}" --oversubscribe --bind-to none \
+    -n "$ranks" "$@"
+}

@@ -1,0 +1,30 @@
+#!/bin/sh
+# check_headers.sh SRC : every header below SRC compiles alone, and the public ones as C11 and C++17
+# without a warning. Environment: CC, CXX, CPPFLAGS.
+set -u
+cd "$1" || exit 2
+flags="-I. ${CPPFLAGS-} -Wall -Wextra -fsyntax-only"
+bad=0
+
+compile() {  # header, compiler and flags...
+  header=$1
+  shift
+  said=$(echo "#include \"$header\"" | "$@" - 2>&1) && [ -z "$said" ] && return
+  printf '%s does not compile alone with: %s\n%s\n' "$header" "$*" "$said"
+  bad=1
+}
+
+for header in $(find . -name '*.h' -o -name '*.hpp' | sed 's,^\./,,' | sort); do
+  case $header in
+    api/rondo.h | api/rondo_mpi.h)
+      compile "$header" $CC -std=c11 -pedantic -Werror $flags -x c
+      compile "$header" $CXX -std=c++17 -pedantic -Werror $flags -x c++
+      ;;
+    api/rondo.hpp) compile "$header" $CXX -std=c++17 -pedantic -Werror $flags -x c++ ;;
+    # Device code: only nvcc understands it, and only launch.h is included by others.
+    kernels/launch.h) compile "$header" $CXX -std=c++20 -Werror $flags -x c++ ;;
+    kernels/*) ;;
+    *) compile "$header" $CXX -std=c++20 -Werror $flags -x c++ ;;
+  esac
+done
+exit $bad
