@@ -41,14 +41,12 @@ struct DeviceLease::Offer {
 DeviceLease::DeviceLease(Bootstrap& boot, FdExchange* fds, const std::vector<int>& peers,
                          const CudaDevice& device, const std::vector<DeviceCard>& cards)
     : rank_(boot.rank()), size_(boot.size()) {
-  const bool descriptors = std::all_of(cards.begin(), cards.end(), [](const auto& c) {
-    return c.descriptors != 0;
-  });
+  const bool descriptors =
+      std::all_of(cards.begin(), cards.end(), [](const auto& c) { return c.descriptors != 0; });
   const bool crosses = std::any_of(cards.begin(), cards.end(), [&](const auto& c) {
     return c.process != cards.front().process;
   });
-  sharing_ =
-      descriptors ? DeviceMemory::Sharing::kDescriptor : DeviceMemory::Sharing::kLegacyIpc;
+  sharing_ = descriptors ? DeviceMemory::Sharing::kDescriptor : DeviceMemory::Sharing::kLegacyIpc;
 
   Offer mine{};
   UniqueFd fd;
@@ -130,10 +128,9 @@ RingView DeviceLease::ring() const {
   const Layout layout(size_);
   const int next = (rank_ + 1) % size_;
   const int prev = (rank_ + size_ - 1) % size_;
-  return RingView{
-      {at(rank_, layout.slots), words(rank_, layout.head), words(prev, layout.credit)},
-      {at(next, layout.slots), words(next, layout.head), words(rank_, layout.credit)},
-      words(rank_, layout.steps)};
+  return RingView{{at(rank_, layout.slots), words(rank_, layout.head), words(prev, layout.credit)},
+                  {at(next, layout.slots), words(next, layout.head), words(rank_, layout.credit)},
+                  words(rank_, layout.steps)};
 }
 
 void DeviceLease::setCounters(const CudaDevice& device, uint32_t value) {

@@ -23,9 +23,9 @@ namespace {
 using algo::Count;
 using algo::Geometry;
 
-// Up to here the one-shot exchange is the faster one, whatever the number of ranks (4 x H200:
-// one-shot LL 64 KiB 3.5 us in a graph, the ring's six hops more than 10; 2026-11).
-constexpr size_t kOneShotBytes = 128u << 10;
+// Up to here the one-shot exchange beats the ring (4 x H200, in a graph, 2026-11: 128 KiB 5.2 us;
+// the ring's six hops take 20 us at any size below 1 MiB).
+constexpr size_t kOneShotBytes = 256u << 10;
 // A ring's lane with smaller blocks than this spends its time in flags.
 constexpr Count kRingBlockBytes = 4u << 10;
 
@@ -151,13 +151,13 @@ void CudaRunner::allReduce(const void* send, void* recv, size_t count, rondoData
     }
   }
   const ContextScope scope(device_.context());
-  const int error = launch(*kernel, choice, static_cast<const float*>(send),
-                           static_cast<float*>(recv), stream);
+  const int error =
+      launch(*kernel, choice, static_cast<const float*>(send), static_cast<float*>(recv), stream);
   if (error != 0) {
-    throw Error(rondoUnhandledCudaError,
-                format("rondoAllReduce: launching the %s kernel on device %d: %s (%s)",
-                       choice.algorithm, device_.ordinal(), cudaErrorName(error),
-                       cudaErrorText(error)));
+    throw Error(
+        rondoUnhandledCudaError,
+        format("rondoAllReduce: launching the %s kernel on device %d: %s (%s)", choice.algorithm,
+               device_.ordinal(), cudaErrorName(error), cudaErrorText(error)));
   }
 }
 
@@ -238,8 +238,8 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
   }
   const int lanes = agreedLanes(cards);
   if (lanes < 1) {
-    *why = format("%d ranks share so few devices that their kernels do not fit together",
-                  boot.size());
+    *why =
+        format("%d ranks share so few devices that their kernels do not fit together", boot.size());
     return nullptr;
   }
   try {

@@ -61,9 +61,9 @@ class DeviceRunner {
 /// every rank, so that no later call needs the context to itself. `fds` was made with the same
 /// `peers` (all other ranks, ascending) and is used only if some ranks are different processes;
 /// nullptr if none are.
-/// Returns nullptr on all ranks, and says in `why` (a sentence), if a rank has no device, this build
-/// no kernels, or the devices cannot reach each other's memory: the communicator then has host
-/// memory only. Throws the same Error on all ranks for a device ordinal that does not exist.
+/// Returns nullptr on all ranks, and says in `why` (a sentence), if a rank has no device, this
+/// build no kernels, or the devices cannot reach each other's memory: the communicator then has
+/// host memory only. Throws the same Error on all ranks for a device ordinal that does not exist.
 std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fds,
                                                  const std::vector<int>& peers,
                                                  const DeviceConfig& config, std::string* why);

@@ -17,8 +17,8 @@ struct Cut {
 
 RONDO_ALGO Cut cutOf(const algo::Geometry& g) {
   const algo::Count full = g.fullPeriods();
-  return Cut{g.chunk, g.period(),           full, g.count - full * g.period(),
-             algo::lastPart(g, 0).block, g.blocks};
+  return Cut{g.chunk, g.period(), full, g.count - full * g.period(), algo::lastPart(g, 0).block,
+             g.blocks};
 }
 
 /// algo::fullPart and algo::lastPart without divisions.

@@ -33,8 +33,12 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
 
 template <int kRanks>
 Kernel oneShot() {
-  return {"allreduce",  "oneshot", "LL",
-          kRanks,       rondoFloat32, rondoSum,
+  return {"allreduce",
+          "oneshot",
+          "LL",
+          kRanks,
+          rondoFloat32,
+          rondoSum,
           reinterpret_cast<const void*>(&allReduceOneShotKernel<kRanks>)};
 }
 

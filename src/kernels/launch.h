@@ -41,9 +41,9 @@ struct Kernel {
   const char* collective;
   const char* algorithm;
   const char* protocol;
-  int ranks;      ///< The number of ranks it is for; 0: any.
-  int32_t type;   ///< rondoDataType_t
-  int32_t op;     ///< rondoRedOp_t
+  int ranks;     ///< The number of ranks it is for; 0: any.
+  int32_t type;  ///< rondoDataType_t
+  int32_t op;    ///< rondoRedOp_t
   const void* function;
 };
 

@@ -27,7 +27,7 @@ class WindowLL : public algo::Windows {
 
   __device__ void copy(algo::Block b);
   __device__ void put(algo::Block b, int to);
-  __device__ void signal(int) {}          // the flags say it
+  __device__ void signal(int) {}            // the flags say it
   __device__ void wait(int, algo::Room) {}  // reduce() polls where it reads
   __device__ void reduce(algo::Block b, algo::Room room);
 

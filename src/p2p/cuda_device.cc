@@ -38,8 +38,7 @@ PointerKind pointerKind(const void* pointer) {
   unsigned type = 0;
   unsigned managed = 0;
   int device = -1;
-  CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                  CU_POINTER_ATTRIBUTE_IS_MANAGED,
+  CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
                                   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
   void* values[] = {&type, &managed, &device};
   const CUresult result = driver->pointerGetAttributes(

@@ -13,9 +13,7 @@
 namespace rondo {
 namespace {
 
-CUdeviceptr address(const void* p) {
-  return reinterpret_cast<CUdeviceptr>(const_cast<void*>(p));
-}
+CUdeviceptr address(const void* p) { return reinterpret_cast<CUdeviceptr>(const_cast<void*>(p)); }
 
 CUmemAccessDesc readWrite(const CudaDevice& device) {
   CUmemAccessDesc access{};

@@ -1,4 +1,4 @@
-#include "tests/gpu/cases.h"
+#include "gpu/cases.h"
 
 namespace rondo::test {
 namespace {
@@ -13,7 +13,7 @@ void report(const RankEnv& env, const char* test, uint64_t count, uint64_t bad) 
 // Around what choose() cuts at: packets, warps, blocks, lanes, the largest one-shot, FIFO slots.
 std::vector<uint64_t> interestingCounts(const RankEnv& env) {
   std::vector<uint64_t> counts = {1, 2, 3, 5, 31, 63, 64, 65, 127, 999, 4001, 40000, 262143};
-  for (uint64_t edge : {256u, 512u, 1024u, 4096u, 16384u, 32768u}) {
+  for (uint64_t edge : {256u, 512u, 1024u, 4096u, 16384u, 32768u, 65536u}) {
     for (uint64_t c : {edge - 1, edge, edge + 1}) counts.push_back(c);
   }
   const DeviceChoice large = env.runner->choose(kMostElements);
@@ -54,7 +54,7 @@ uint64_t manyCounts(RankEnv& env) {
 
 uint64_t backToBack(RankEnv& env) {
   constexpr uint64_t kPlace = 100000;  // elements between the calls' buffers
-  constexpr uint64_t counts[] = {2, 70000, 5, 300, 16384, 99, 65537, 1, 8192, 33000, 7, 90001};
+  constexpr uint64_t counts[] = {2, 70000, 5, 300, 32769, 65536, 65537, 1, 8192, 33000, 7, 90001};
   uint64_t bad = 0;
   for (uint32_t round = 0; round < 5; ++round) {
     uint32_t seed = 1000 + 100 * round;

@@ -2,7 +2,7 @@
 // What every world of ranks, threads or processes, one GPU or many, must get right. Each case
 // returns the number of wrong elements that this rank saw; all ranks call the same cases in order.
 
-#include "tests/gpu/rank_env.h"
+#include "gpu/rank_env.h"
 
 namespace rondo::test {
 

@@ -12,9 +12,9 @@
 #include <functional>
 
 #include "base/error.h"
-#include "tests/gpu/nccl_peer.h"
-#include "tests/gpu/rank_env.h"
-#include "tests/support/mpi_test_bootstrap.h"
+#include "gpu/nccl_peer.h"
+#include "gpu/rank_env.h"
+#include "support/mpi_test_bootstrap.h"
 
 namespace rondo::test {
 namespace {
@@ -73,11 +73,13 @@ class Bench {
     Result result;
     poison();
     std::vector<double> host;
-    result.eager = timed([&] {
-      const double t = nowUs();
-      enqueue(call);
-      host.push_back((nowUs() - t) / kCalls);
-    }, 1);
+    result.eager = timed(
+        [&] {
+          const double t = nowUs();
+          enqueue(call);
+          host.push_back((nowUs() - t) / kCalls);
+        },
+        1);
     result.host = maxOf(median(host));
     result.wrong = wrong();
     poison();
@@ -89,9 +91,12 @@ class Bench {
     cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
     cuda(cudaGraphUpload(exec, env_.stream), "upload");
     const int replays = count_ * sizeof(float) <= (1u << 20) ? 5 : 1;
-    result.graph = timed([&] {
-      for (int i = 0; i < replays; ++i) cuda(cudaGraphLaunch(exec, env_.stream), "graph launch");
-    }, replays);
+    result.graph = timed(
+        [&] {
+          for (int i = 0; i < replays; ++i)
+            cuda(cudaGraphLaunch(exec, env_.stream), "graph launch");
+        },
+        replays);
     result.wrong += wrong();
     cuda(cudaGraphExecDestroy(exec), "destroy");
     cuda(cudaGraphDestroy(graph), "destroy");
@@ -141,7 +146,8 @@ class Bench {
     std::vector<float> got(count_);
     for (size_t k = 0; k < places_; ++k) {
       cuda(cudaMemcpy(got.data(), dst_ + k * stride_, count_ * sizeof(float),
-                      cudaMemcpyDeviceToHost), "copy");
+                      cudaMemcpyDeviceToHost),
+           "copy");
       for (size_t i = 0; i < count_; ++i) {
         float want = 0;
         for (int r = 0; r < env_.size(); ++r) want += whole(r, i, k);
@@ -186,20 +192,23 @@ int runBench(size_t mostBytes) {
   FdExchange fds(boot, peers);
   MPI_Barrier(MPI_COMM_WORLD);
   const double t = nowUs();
-  RankEnv env(boot, &fds, DeviceConfig{});
+  DeviceConfig config;
+  config.spinBoundMs = 20000;  // a hang becomes a failure; costs nothing in a wait that works
+  RankEnv env(boot, &fds, config);
   if (env.runner == nullptr) throw Error(rondoInternalError, "no runner: " + env.why);
   const double made = maxOf(nowUs() - t);
   Bench bench(env, mostBytes);
   if (rank == 0) {
-    std::printf("%d ranks; runner and test buffers made in %.0f ms; NCCL %s\n"
-                "                       eager, us                 graph, us                   graph"
-                "   host   wrong\n"
-                "     bytes algorithm   rondo     nccl  ratio     rondo     nccl  ratio      GB/s"
-                "     us  rondo   nccl\n",
-                env.size(), made / 1000, nccl.ok() ? "beside it" : "not found");
+    std::printf(
+        "%d ranks; runner and test buffers made in %.0f ms; NCCL %s\n"
+        "                       eager, us                 graph, us                   graph"
+        "   host   wrong\n"
+        "     bytes algorithm   rondo     nccl  ratio     rondo     nccl  ratio      GB/s"
+        "     us  rondo   nccl\n",
+        env.size(), made / 1000, nccl.ok() ? "beside it" : "not found");
   }
   uint64_t bad = 0;
-  for (size_t bytes = 8; bytes <= mostBytes; bytes *= bytes < (128u << 10) ? 2 : 4) {
+  for (size_t bytes = 8; bytes <= mostBytes; bytes *= bytes < (1u << 20) ? 2 : 4) {
     bench.setSize(bytes);
     const Bench::Result mine =
         bench.measure([&](const float* s, float* d, size_t n) { env.allReduce(s, d, n); });

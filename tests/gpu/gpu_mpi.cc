@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "tests/gpu/cases.h"
-#include "tests/support/mpi_test_bootstrap.h"
+#include "gpu/cases.h"
+#include "support/mpi_test_bootstrap.h"
 
 namespace rondo::test {
 namespace {
@@ -18,7 +18,7 @@ struct Case {
 };
 
 constexpr Case kCases[] = {
-    {"many counts", manyCounts, false},   {"back to back", backToBack, false},
+    {"many counts", manyCounts, false},     {"back to back", backToBack, false},
     {"graph replays", graphReplays, false}, {"epoch wrap", epochWrap, false},
     {"legacy IPC", backToBack, true},
 };

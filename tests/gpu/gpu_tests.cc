@@ -7,23 +7,30 @@
 #include <thread>
 
 #include "base/error.h"
+#include "gpu/cases.h"
 #include "kernels/launch.h"
 #include "p2p/cuda_device.h"
-#include "tests/gpu/cases.h"
-#include "tests/support/thread_bootstrap.h"
+#include "support/thread_bootstrap.h"
 
 namespace rondo::test {
 namespace {
 
 using Body = std::function<void(RankEnv&)>;
 
-void runWorld(int ranks, DeviceConfig config, const Body& body) {
+int devices() {
+  int count = 0;
+  cuda(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  return count;
+}
+
+// Ranks on `overDevices` devices in turn; the calling threads' contexts decide.
+void runWorld(int ranks, DeviceConfig config, const Body& body, int overDevices = 1) {
   ThreadGroup group(ranks);
   std::vector<std::thread> threads;
   for (int r = 0; r < ranks; ++r) {
     threads.emplace_back([&, r] {
       try {
-        cuda(cudaSetDevice(0), "cudaSetDevice");
+        cuda(cudaSetDevice(r % overDevices), "cudaSetDevice");
         ThreadBootstrap boot(group, r);
         RankEnv env(boot, nullptr, config);
         if (env.runner == nullptr) throw Error(rondoInternalError, "no runner: " + env.why);
@@ -116,17 +123,71 @@ TEST(Faults, AbortEndsAWaitWithoutBound) {
   }
 }
 
+// Two communicators of the same ranks, used in opposite orders on two streams: their kernels fit on
+// the device together, so both complete.
+TEST(Communicators, DoNotWaitForEachOther) {
+  ThreadGroup other(2);
+  runWorld(2, patient(), [&](RankEnv& first) {
+    ThreadBootstrap boot(other, first.rank());
+    RankEnv second(boot, nullptr, patient());
+    ASSERT_NE(second.runner, nullptr) << second.why;
+    RankEnv* inOrder[] = {&first, &second};
+    if (first.rank() == 1) std::swap(inOrder[0], inOrder[1]);
+    for (uint64_t count : {50u, 20000u, 150000u}) {
+      first.load(first.src, first.dst, count, 1);
+      second.load(second.src, second.dst, count, 2);
+      first.barrier();
+      for (RankEnv* env : inOrder) env->allReduce(env->src, env->dst, count);
+      EXPECT_EQ(first.wrong(first.dst, count, 1), 0u);
+      EXPECT_EQ(second.wrong(second.dst, count, 2), 0u);
+    }
+    first.barrier();
+  });
+}
+
+TEST(Devices, ThreadsOfOneProcessOnSeveral) {
+  if (devices() < 2) GTEST_SKIP() << "needs two GPUs";
+  for (bool legacy : {false, true}) {
+    DeviceConfig config = patient();
+    config.legacyIpc = legacy;
+    const auto body = [](RankEnv& env) {
+      EXPECT_EQ(env.runner->device(), env.rank() % devices());
+      EXPECT_EQ(manyCounts(env), 0u);
+      EXPECT_EQ(graphReplays(env), 0u);
+    };
+    runWorld(devices(), config, body, devices());
+    runWorld(devices() + 1, config, body, devices());
+  }
+}
+
+// The caller's current device is neither needed nor changed.
+TEST(Devices, CallWhileAnotherIsCurrent) {
+  if (devices() < 2) GTEST_SKIP() << "needs two GPUs";
+  const auto body = [](RankEnv& env) {
+    for (uint64_t count : {77u, 100001u}) {
+      env.load(env.src, env.dst, count, 3);
+      const int other = (env.rank() + 1) % 2;
+      cuda(cudaSetDevice(other), "cudaSetDevice");
+      env.allReduce(env.src, env.dst, count);
+      int now = -1;
+      cuda(cudaGetDevice(&now), "cudaGetDevice");
+      EXPECT_EQ(now, other);
+      cuda(cudaSetDevice(env.rank()), "cudaSetDevice");
+      EXPECT_EQ(env.wrong(env.dst, count, 3), 0u);
+    }
+  };
+  runWorld(2, patient(), body, 2);
+}
+
 TEST(BadInput, HasASentence) {
   runWorld(1, patient(), [](RankEnv& env) {
     DeviceRunner& runner = *env.runner;
-    const Error type = errorOf([&] {
-      runner.allReduce(env.src, env.dst, 4, rondoFloat64, rondoSum, env.stream);
-    });
+    const Error type =
+        errorOf([&] { runner.allReduce(env.src, env.dst, 4, rondoFloat64, rondoSum, env.stream); });
     EXPECT_EQ(type.code(), rondoUnsupported);
     EXPECT_NE(type.sentence().find("8 (float64)"), std::string::npos) << type.sentence();
-    const Error op = errorOf([&] {
-      runner.allReduce(env.src, env.dst, 4, rondoFloat32, rondoAvg, env.stream);
-    });
+    const Error op =
+        errorOf([&] { runner.allReduce(env.src, env.dst, 4, rondoFloat32, rondoAvg, env.stream); });
     EXPECT_EQ(op.code(), rondoUnsupported);
     const char* odd = reinterpret_cast<const char*>(env.src) + 2;
     const Error place =

@@ -7,7 +7,6 @@
 namespace rondo {
 namespace device {
 
-
 /// Elements 2i and 2i + 1 of `count`; a missing one reads as 0.
 __device__ __forceinline__ float2 loadTwo(const float* p, uint32_t i, uint32_t count) {
   if (2 * i + 1 < count && aligned(p, 8)) return reinterpret_cast<const float2*>(p)[i];
