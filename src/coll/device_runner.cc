@@ -23,9 +23,10 @@ namespace {
 using algo::Count;
 using algo::Geometry;
 
-// Up to here the one-shot exchange beats the ring (4 x H200, in a graph, 2026-11: 128 KiB 5.2 us;
-// the ring's six hops take 20 us at any size below 1 MiB).
-constexpr size_t kOneShotBytes = 256u << 10;
+// Up to here the one-shot exchange beats the ring. In a graph, one-shot / ring, us (H200 over
+// NVLink, 2026-11): 4 ranks 8.6 / 20 at 256 KiB, 15.0 / 22.9 at 512 KiB, 27.2 / 26.3 at 1 MiB;
+// 2 ranks 9.0 / 9.8 at 512 KiB.
+constexpr size_t kOneShotBytes = 512u << 10;
 // A ring's lane with smaller blocks than this spends its time in flags.
 constexpr Count kRingBlockBytes = 4u << 10;
 

@@ -9,9 +9,10 @@ namespace rondo {
 const Kernel* findKernel(const char* collective, const char* algorithm, int ranks, int32_t type,
                          int32_t op) {
   for (const Kernel& row : kernels()) {
-    if (std::strcmp(row.collective, collective) == 0 &&
-        std::strcmp(row.algorithm, algorithm) == 0 && (row.ranks == 0 || row.ranks == ranks) &&
-        row.type == type && row.op == op) {
+    // the cheap comparisons first: this runs in every call
+    if ((row.ranks == 0 || row.ranks == ranks) && row.type == type && row.op == op &&
+        std::strcmp(row.algorithm, algorithm) == 0 &&
+        std::strcmp(row.collective, collective) == 0) {
       return &row;
     }
   }

@@ -5,7 +5,10 @@
 
 #include "p2p/cuda_memory.h"
 
+#include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <vector>
 
 #include "base/error.h"
 #include "p2p/cuda_driver.h"
@@ -69,9 +72,13 @@ class VirtualMemory : public DeviceMemory {
   }
 
   void allow(const CudaDevice& device) override {
+    // Several ranks of a process may share the device; the driver refuses to allow it twice.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (std::find(allowed_.begin(), allowed_.end(), device.ordinal()) != allowed_.end()) return;
     const CUmemAccessDesc access = readWrite(device);
     checkCuda(cudaDriver().memSetAccess(address(data_), bytes_, &access, 1),
               format("cuMemSetAccess for device %d", device.ordinal()));
+    allowed_.push_back(device.ordinal());
   }
 
  private:
@@ -99,6 +106,8 @@ class VirtualMemory : public DeviceMemory {
   CUmemGenericAllocationHandle physical_ = 0;
   bool created_ = false;
   bool mapped_ = false;
+  std::mutex mutex_;
+  std::vector<int> allowed_;  // ordinals of devices
 };
 
 // cuMemAlloc, for devices or drivers without the above.

@@ -18,9 +18,9 @@ struct Case {
 };
 
 constexpr Case kCases[] = {
-    {"many counts", manyCounts, false},     {"back to back", backToBack, false},
-    {"graph replays", graphReplays, false}, {"epoch wrap", epochWrap, false},
-    {"legacy IPC", backToBack, true},
+    {"many counts", manyCounts, false},   {"back to back", backToBack, false},
+    {"period tails", periodTails, false}, {"graph replays", graphReplays, false},
+    {"epoch wrap", epochWrap, false},     {"legacy IPC", backToBack, true},
 };
 
 std::vector<int> others(const Bootstrap& boot) {

@@ -76,6 +76,7 @@ class Ranks : public testing::TestWithParam<int> {
 
 TEST_P(Ranks, ManyCounts) { run(manyCounts); }
 TEST_P(Ranks, BackToBack) { run(backToBack); }
+TEST_P(Ranks, PeriodTails) { run(periodTails); }
 TEST_P(Ranks, GraphReplays) { run(graphReplays); }
 TEST_P(Ranks, EpochWrap) { run(epochWrap); }
 TEST_P(Ranks, LegacyMemory) {
@@ -89,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(OneGpu, Ranks, testing::Values(1, 2, 3, 4, 5, 8));
 TEST(Faults, SpinBoundEndsTheKernelAndIsReported) {
   DeviceConfig config;
   config.spinBoundMs = 100;
-  for (uint64_t count : {100u, 100000u}) {
+  for (uint64_t count : {100u, 200000u}) {
     runWorld(2, config, [&](RankEnv& env) {
       if (env.rank() == 0) {
         env.allReduce(env.src, env.dst, count);
@@ -107,7 +108,7 @@ TEST(Faults, SpinBoundEndsTheKernelAndIsReported) {
 }
 
 TEST(Faults, AbortEndsAWaitWithoutBound) {
-  for (uint64_t count : {100u, 100000u}) {
+  for (uint64_t count : {100u, 200000u}) {
     runWorld(2, DeviceConfig{}, [&](RankEnv& env) {
       if (env.rank() == 1) {
         env.allReduce(env.src, env.dst, count);
@@ -164,7 +165,7 @@ TEST(Devices, ThreadsOfOneProcessOnSeveral) {
 TEST(Devices, CallWhileAnotherIsCurrent) {
   if (devices() < 2) GTEST_SKIP() << "needs two GPUs";
   const auto body = [](RankEnv& env) {
-    for (uint64_t count : {77u, 100001u}) {
+    for (uint64_t count : {77u, 200001u}) {
       env.load(env.src, env.dst, count, 3);
       const int other = (env.rank() + 1) % 2;
       cuda(cudaSetDevice(other), "cudaSetDevice");
