@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <bit>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -115,7 +116,7 @@ class RankEnv {
          "copy");
     sync();
     const std::vector<float> want = expected(runner->choose(count), size(), count, seed);
-    const auto bits = [](const float& f) { return reinterpret_cast<const uint32_t&>(f); };
+    const auto bits = [](float f) { return std::bit_cast<uint32_t>(f); };
     uint64_t bad = 0;
     for (uint64_t i = 0; i < count; ++i) bad += bits(host[i]) != bits(want[i]) ? 1 : 0;
     for (int i = 0; i < kGuard; ++i) bad += bits(host[count + static_cast<uint64_t>(i)]) != ~0u;
