@@ -24,7 +24,7 @@ using algo::Count;
 using algo::Geometry;
 
 // Up to here the one-shot exchange beats the ring. In a graph, one-shot / ring, us (H200 over
-// NVLink, 2026-11): 4 ranks 8.6 / 20 at 256 KiB, 15.0 / 22.9 at 512 KiB, 27.2 / 26.3 at 1 MiB;
+// NVLink, 2026-11): 4 ranks 15.0 / 22.9 at 512 KiB, 27.2 / 26.3 at 1 MiB;
 // 2 ranks 9.0 / 9.8 at 512 KiB.
 constexpr size_t kOneShotBytes = 512u << 10;
 // A ring's lane with smaller blocks than this spends its time in flags.
