@@ -28,8 +28,11 @@ rondoResult_t initRank(const char* call, rondoComm_t* comm, int nranks, const ro
       throw rondo::Error(rondoInvalidArgument,
                          rondo::format("argument rank is %d; allowed: 0 to %d", rank, nranks - 1));
     }
-    const rondo::Config checked = rondo::checkConfig(call, config);
     rondo::LocalBootstrap boot(id, nranks, rank, thisHost());
+    // Joined first: what is wrong on this rank only becomes everybody's error instead of their
+    // wait.
+    rondo::Config checked;
+    rondo::together(boot, [&] { checked = rondo::checkConfig(call, config); });
     *comm = rondo::createComm(boot, checked, {}).release();
   });
 }
