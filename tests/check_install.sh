@@ -3,6 +3,7 @@
 set -euo pipefail
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
+. "$TEST_SRCDIR/tests/mpi_env.sh"
 env -u MAKEFLAGS "$TEST_MAKE" -s -C "$TEST_BUILDDIR" install DESTDIR="$stage" >"$stage/log" 2>&1 ||
   { cat "$stage/log"; exit 1; }
 prefix=$stage$TEST_PREFIX
@@ -24,3 +25,7 @@ $TEST_CC -Wall -Werror -o "$stage/user" "$stage/user.c" "${flags[@]}"
 for header in rondo.h rondo_mpi.h; do
   echo "#include <$header>" | "$TEST_MPICC" -std=c11 -Wall -Werror "${flags[@]}" -fsyntax-only -x c -
 done
+
+"$TEST_MPICC" -std=c11 -Wall -Werror -o "$stage/example" "$TEST_SRCDIR/examples/allreduce_mpi.c" \
+  "${flags[@]}"
+runMpi 2 "$stage/example"
