@@ -112,7 +112,8 @@ inline std::vector<char> expectedValues(rondoDataType_t type, rondoRedOp_t op, i
 /// Writes `bytes` bytes of a repeating pattern.
 inline void repeat(char* out, size_t bytes, const std::vector<char>& pattern) {
   for (size_t at = 0; at < bytes; at += pattern.size()) {
-    std::memcpy(out + at, pattern.data(), bytes - at < pattern.size() ? bytes - at : pattern.size());
+    std::memcpy(out + at, pattern.data(),
+                bytes - at < pattern.size() ? bytes - at : pattern.size());
   }
 }
 

@@ -44,8 +44,8 @@ TEST(WorldAbort, FromAnotherThreadWhileAllRanksWait) {
         });
       }
       ++inside;
-      const rondoResult_t result = rondoAllReduce(data.data(), data.data(), count, rondoFloat32,
-                                                  rondoSum, me.comm, nullptr);
+      const rondoResult_t result =
+          rondoAllReduce(data.data(), data.data(), count, rondoFloat32, rondoSum, me.comm, nullptr);
       expectAborted(me, result, "rondoAllReduce");
       EXPECT_LT(Clock::now() - aborted, std::chrono::seconds(2));
       if (helper.joinable()) helper.join();
@@ -75,8 +75,7 @@ TEST(WorldAbort, FromTheRanksOwnThreadBetweenCalls) {
       return;
     }
     int32_t value = 1;
-    expectAborted(me,
-                  rondoAllReduce(&value, &value, 1, rondoInt32, rondoSum, me.comm, nullptr),
+    expectAborted(me, rondoAllReduce(&value, &value, 1, rondoInt32, rondoSum, me.comm, nullptr),
                   "rondoAllReduce");
     // Questions are still answered; an aborted communicator may be finalized, aborted, destroyed.
     int count = 0;

@@ -49,9 +49,17 @@ void check(const Rank& me, const Case& c) {
 /// Counts around the boundaries of chunks, blocks and periods of `chunk` bytes, and between.
 size_t sampleCount(std::mt19937& random, int ranks, size_t element, size_t chunk) {
   const size_t block = chunk / element, n = static_cast<size_t>(ranks);
-  const size_t edges[] = {1,         block,         n * block,        2 * block,
-                          n,         2 * n * block, 4 * n * block,    104 / element,
-                          64 / element, 4096 / element, 3 * n * block};
+  const size_t edges[] = {1,
+                          block,
+                          n * block,
+                          2 * block,
+                          n,
+                          2 * n * block,
+                          4 * n * block,
+                          104 / element,
+                          64 / element,
+                          4096 / element,
+                          3 * n * block};
   const size_t edge = edges[random() % std::size(edges)];
   switch (random() % 5) {
     case 0:
@@ -112,7 +120,7 @@ TEST_P(WorldAllReduce, EqualsThePlainReduction) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, WorldAllReduce,
+INSTANTIATE_TEST_SUITE_P(World, WorldAllReduce,
                          ::testing::Combine(::testing::Values("", "ring", "oneshot", "twoshot",
                                                               "ring/2/1K", "twoshot/1/1K"),
                                             ::testing::Values(1, 2, 3, 4, 5, 7, 8)));

@@ -60,8 +60,8 @@ class WorldBits : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(WorldBits, RanksRunsAndCpuLevelsAgree) {
   for (const int ranks : {2, 5}) {
-    for (const rondoDataType_t type : {rondoFloat16, rondoBfloat16, rondoFloat32, rondoFloat64,
-                                       rondoInt8, rondoUint64}) {
+    for (const rondoDataType_t type :
+         {rondoFloat16, rondoBfloat16, rondoFloat32, rondoFloat64, rondoInt8, rondoUint64}) {
       for (const rondoRedOp_t op : kAllOps) {
         const std::vector<Bytes> first = results(ranks, GetParam(), type, op);
         for (const Bytes& other : first) EXPECT_EQ(other, first[0]) << typeName(type);
@@ -76,7 +76,7 @@ TEST_P(WorldBits, RanksRunsAndCpuLevelsAgree) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, WorldBits,
+INSTANTIATE_TEST_SUITE_P(World, WorldBits,
                          ::testing::Values("", "allreduce:host:0-:ring/2/1K",
                                            "allreduce:host:0-:twoshot"));
 
@@ -90,8 +90,8 @@ TEST(WorldBitsInRankOrder, AreThePlainAnswer) {
         for (int r = 0; r < ranks; ++r) parts.push_back(randomElements(type, r));
         for (const Bytes& part : parts) inputs.push_back(part.data());
         const Bytes expected = plainReduce(type, op, kCount, inputs);
-        EXPECT_EQ(results(ranks, rule, type, op)[1], expected) << typeName(type) << " "
-                                                               << opName(op) << " " << rule;
+        EXPECT_EQ(results(ranks, rule, type, op)[1], expected)
+            << typeName(type) << " " << opName(op) << " " << rule;
       }
     }
   }

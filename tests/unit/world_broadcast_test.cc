@@ -46,7 +46,7 @@ TEST_P(WorldBroadcast, EveryRoot) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, WorldBroadcast,
+INSTANTIATE_TEST_SUITE_P(World, WorldBroadcast,
                          ::testing::Combine(::testing::Values("", "broadcast:host:0-:ring",
                                                               "broadcast:host:0-:oneshot",
                                                               "broadcast:host:0-:ring/2/1K"),
@@ -70,7 +70,7 @@ TEST_P(WorldBarrier, NobodyLeavesBeforeAllEntered) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, WorldBarrier, ::testing::Values(1, 2, 3, 8, 17));
+INSTANTIATE_TEST_SUITE_P(World, WorldBarrier, ::testing::Values(1, 2, 3, 8, 17));
 
 }  // namespace
 }  // namespace rondo::testing

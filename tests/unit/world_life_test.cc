@@ -58,9 +58,7 @@ size_t mappings() {
 }
 
 TEST(WorldLife, TwoHundredCyclesLeaveNothingBehind) {
-  const auto cycle = [] {
-    World(3).run([](const Rank& me) { sumOnce(me.comm, me.size, 5000); });
-  };
+  const auto cycle = [] { World(3).run([](const Rank& me) { sumOnce(me.comm, me.size, 5000); }); };
   cycle();  // makes what a process has once
   ASSERT_TRUE(soon([] { return Segment::own().poolUsed() == 0; }));
   const int threads = runningThreads();

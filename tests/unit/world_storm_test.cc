@@ -82,7 +82,7 @@ TEST_P(WorldStorm, EveryCallIsRight) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, WorldStorm,
+INSTANTIATE_TEST_SUITE_P(World, WorldStorm,
                          ::testing::Combine(::testing::Values(1, 2, 3, 5, 8, 17),
                                             ::testing::Values("300K", "16M")));
 
@@ -92,9 +92,8 @@ TEST(WorldStormOfSizes, OfOneMessageAfterAnother) {
   World(2).tune("allreduce:host:0-:oneshot/1/1K").run([](const Rank& me) {
     for (size_t count = 1; count < 1500; count += 1 + count / 200) {
       std::vector<int8_t> in(count, 1), out(count, 0);
-      ASSERT_EQ(
-          rondoAllReduce(in.data(), out.data(), count, rondoInt8, rondoSum, me.comm, nullptr),
-          rondoSuccess);
+      ASSERT_EQ(rondoAllReduce(in.data(), out.data(), count, rondoInt8, rondoSum, me.comm, nullptr),
+                rondoSuccess);
       ASSERT_EQ(out, std::vector<int8_t>(count, 2));
     }
   });
