@@ -2,7 +2,7 @@
 # All-reduce through the MPI door against MPI's own, and what it leaves behind.
 set -euo pipefail
 . "$TEST_SRCDIR/tests/mpi_env.sh"
-program=$TEST_BUILDDIR/tests/allreduce_test
+program=$TEST_BUILDDIR/tests/mpi/allreduce_test
 
 for ranks in 1 2 3 4; do
   echo "== $ranks ranks"

@@ -2,12 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <iostream>
 
 #include "api/types.h"
 #include "base/error.h"
 #include "coll/explain.h"
 #include "coll/verifier.h"
+#include "explain_json.h"
 
 namespace {
 
@@ -15,6 +15,8 @@ using namespace rondo;
 
 /// More columns than this do not fit a screen.
 constexpr int kShownRanks = 8;
+/// The hops are counted by running all ranks: a second at this many.
+constexpr int kMostRanks = 256;
 
 struct Arguments {
   std::string collective, algorithm, type = "float32";
@@ -38,9 +40,9 @@ const Algorithm& find(const Arguments& a) {
   for (const Algorithm& row : registry()) {
     if (a.collective == collectiveName(row.collective) && a.algorithm == row.name) return row;
   }
-  throw Error(rondoInvalidArgument, format("there is no algorithm \"%s %s\"; there are: %s",
-                                           a.collective.c_str(), a.algorithm.c_str(),
-                                           known().c_str()));
+  throw Error(rondoInvalidArgument,
+              format("there is no algorithm \"%s %s\"; there are: %s", a.collective.c_str(),
+                     a.algorithm.c_str(), known().c_str()));
 }
 
 unsigned bytesOf(const std::string& type) {
@@ -99,22 +101,31 @@ int explain(const Arguments& a) {
 void declare(CLI::App& app, Arguments& a) {
   app.add_option("collective", a.collective, "allreduce, broadcast or barrier");
   app.add_option("algorithm", a.algorithm, "As in RONDO_TUNE: " + known());
-  app.add_option("-n,--ranks", a.ranks, "Ranks")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--root", a.root, "Root of a broadcast")->check(CLI::Range(0, 1023));
+  app.add_option("-n,--ranks", a.ranks, "Ranks")
+      ->check(CLI::Range(1, kMostRanks))
+      ->capture_default_str();
+  app.add_option("--root", a.root, "Root of a broadcast")->check(CLI::Range(0, kMostRanks - 1));
   const auto size = CLI::Range(Count{1}, Count{1} << 40);
-  app.add_option("--count", a.count, "Elements of the call (default: one full period)")->check(size);
+  app.add_option("--count", a.count, "Elements of the call (default: one full period)")
+      ->check(size);
   app.add_option("--chunk", a.chunk, "Elements of a block in a full period")
       ->check(size)
       ->capture_default_str();
   app.add_option("--align", a.align, "Elements that blocks of the last period are multiples of")
       ->check(size)
       ->capture_default_str();
-  app.add_option("--lanes", a.lanes, "Concurrent parts")->check(CLI::Range(1, 64))->capture_default_str();
-  app.add_option("--lane", a.lane, "The lane to show")->check(CLI::Range(0, 63))->capture_default_str();
+  app.add_option("--lanes", a.lanes, "Concurrent parts")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--lane", a.lane, "The lane to show")
+      ->check(CLI::Range(0, 63))
+      ->capture_default_str();
   app.add_option("--type", a.type, "Element type, for bytes")->capture_default_str();
   app.add_flag("--last", a.last, "Show the shorter last period instead of a full one");
   auto* all = app.add_flag("--all-ranks", a.allRanks, "Show all ranks, however many");
-  app.add_option("--rank", a.rank, "Show this rank only")->check(CLI::Range(0, 1023))->excludes(all);
+  app.add_option("--rank", a.rank, "Show this rank only")
+      ->check(CLI::Range(0, kMostRanks - 1))
+      ->excludes(all);
   app.add_flag("--json", a.json, "As JSON, all ranks");
   app.add_flag("--verify", a.check, "Check the plans instead; exit status 1 if they are unsound");
   app.add_flag("--docs", a.docs, "Print the generated part of docs/algorithms.md");

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <set>
+#include <stdexcept>
 
 #include "api/consensus.h"
 #include "api/handle.h"
@@ -23,23 +23,6 @@ struct LocalInfo {
   cpu_set_t cpus;         ///< Where the rank may run.
   NodeFacts node;         ///< Of local rank 0 only.
 };
-
-/// Runs a step that may fail on this rank alone, and makes its failure everybody's.
-template <class StepBody>
-void together(Bootstrap& boot, const StepBody& body) {
-  int code = rondoSuccess;
-  std::string sentence;
-  try {
-    body();
-  } catch (const Error& error) {
-    code = error.code();
-    sentence = error.sentence();
-  } catch (const std::exception& error) {
-    code = rondoInvalidArgument;
-    sentence = error.what();
-  }
-  boot.agree(code, sentence);
-}
 
 std::vector<LocalInfo> gatherLocal(Bootstrap& boot, bool leader) {
   LocalInfo mine{};
@@ -89,6 +72,24 @@ WaitPolicy waitPolicy(const Options& options, size_t ranks, uint32_t cpus, WaitH
 }
 
 }  // namespace
+
+void together(Bootstrap& boot, const std::function<void()>& step) {
+  int code = rondoSuccess;
+  std::string sentence;
+  try {
+    step();
+  } catch (const Error& error) {
+    code = error.code();
+    sentence = error.sentence();
+  } catch (const std::invalid_argument& error) {
+    code = rondoInvalidArgument;
+    sentence = error.what();
+  } catch (const std::exception& error) {
+    code = rondoInternalError;
+    sentence = error.what();
+  }
+  boot.agree(code, sentence);
+}
 
 CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
   const int n = boot.size(), rank = boot.rank();

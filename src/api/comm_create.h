@@ -45,6 +45,10 @@ void setOwnedByMpi(rondoComm& comm);
 /// `hook` runs once, first thing when `comm` is freed, by whatever call.
 void onFree(rondoComm& comm, std::function<void()> hook);
 
+/// Runs a step that may fail on this rank alone, and makes its failure everybody's
+/// (Bootstrap::agree).
+void together(Bootstrap& boot, const std::function<void()>& step);
+
 /// Runs `body` at the C boundary: catches everything, records the sentence for rondoGetLastError,
 /// returns the code. `comm` may be nullptr.
 rondoResult_t guarded(rondoComm* comm, const char* call, const std::function<void()>& body);

@@ -18,18 +18,12 @@ CommPtr makeOverMpi(const char* call, MPI_Comm mpiComm, bool haveOutput,
   hookFinalize();
   MpiBootstrap boot(mpiComm);
   Config config;
-  int code = rondoSuccess;
-  std::string sentence;
-  try {
+  together(boot, [&] {
     if (!haveOutput) {
       throw Error(rondoInvalidArgument, "comm is NULL; allowed: where to put the communicator");
     }
     config = checkConfig(call, given);
-  } catch (const Error& error) {
-    code = error.code();
-    sentence = error.sentence();
-  }
-  boot.agree(code, sentence);
+  });
   CommPtr comm = createComm(boot, config, progressHook());
   keepUntilFinalize(*comm);
   return comm;

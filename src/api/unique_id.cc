@@ -13,28 +13,6 @@ rondo::IdHost thisHost() {
   return {host.hash, host.name};
 }
 
-/// What is wrong with this rank's arguments alone, for the others to hear of.
-struct OwnCheck {
-  rondo::Config config;
-  int code = rondoSuccess;
-  std::string sentence;
-};
-
-OwnCheck checkOwn(const char* call, const rondoComm_t* comm, const rondoConfig_t* config) {
-  OwnCheck own;
-  try {
-    if (comm == nullptr) {
-      throw rondo::Error(rondoInvalidArgument,
-                         "argument comm is NULL; allowed: where to write the communicator");
-    }
-    own.config = rondo::checkConfig(call, config);
-  } catch (const rondo::Error& error) {
-    own.code = error.code();
-    own.sentence = error.sentence();
-  }
-  return own;
-}
-
 rondoResult_t initRank(const char* call, rondoComm_t* comm, int nranks, const rondoUniqueId& id,
                        int rank, const rondoConfig_t* config) {
   return rondo::guarded(nullptr, call, [&] {
@@ -46,11 +24,18 @@ rondoResult_t initRank(const char* call, rondoComm_t* comm, int nranks, const ro
       throw rondo::Error(rondoInvalidArgument,
                          rondo::format("argument rank is %d; allowed: 0 to %d", rank, nranks - 1));
     }
-    // Join first, complain then: the others would wait for this rank until their patience ends.
-    const OwnCheck own = checkOwn(call, comm, config);
     rondo::LocalBootstrap boot(id, nranks, rank, thisHost());
-    boot.agree(own.code, own.sentence);
-    *comm = rondo::createComm(boot, own.config, {}).release();
+    // Joined first: what is wrong on this rank only becomes everybody's error instead of their
+    // wait.
+    rondo::Config checked;
+    rondo::together(boot, [&] {
+      if (comm == nullptr) {
+        throw rondo::Error(rondoInvalidArgument,
+                           "argument comm is NULL; allowed: where to write the communicator");
+      }
+      checked = rondo::checkConfig(call, config);
+    });
+    *comm = rondo::createComm(boot, checked, {}).release();
   });
 }
 

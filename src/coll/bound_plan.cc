@@ -17,12 +17,27 @@ class Binder {
     std::vector<BoundStep> bound;
     bound.reserve(steps.size());
     for (const Step& step : steps) {
-      if (step.kind != StepKind::Signal && step.kind != StepKind::Wait) bound.push_back(bind(step));
+      if (step.kind == StepKind::Signal || step.kind == StepKind::Wait) continue;
+      bound.push_back(bind(step));
+      bound.back().lands = lands(step, steps);
     }
     return bound;
   }
 
  private:
+  /// A block that is put to one rank and comes back from it, reduced, can come straight into dst.
+  static bool lands(const Step& step, const std::vector<Step>& steps) {
+    const bool put = step.kind == StepKind::Put && step.to >= 0;
+    const bool fetch = step.kind == StepKind::Fetch && step.room == Room::All;
+    if (!put && !fetch) return false;
+    for (const Step& other : steps) {
+      const bool same = other.offset == step.offset && other.count == step.count;
+      if (put && same && other.kind == StepKind::Fetch && other.from == step.to) return true;
+      if (fetch && same && other.kind == StepKind::Put && other.to == step.from) return true;
+    }
+    return false;
+  }
+
   BoundStep bind(const Step& step) const {
     BoundStep out{};
     out.kind = step.kind;

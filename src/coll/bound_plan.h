@@ -16,6 +16,7 @@ struct BoundStep {
   StepKind kind;
   uint8_t bits;
   bool toEveryone;
+  bool lands;              ///< A Put whose answer a Fetch of the same block brings, and that Fetch.
   SendPort* send;          ///< Where the result goes; nullptr: nowhere.
   RecvPort* recv;          ///< Move, Fetch.
   RecvPort* const* peers;  ///< Reduce, Barrier: one port a rank, nullptr at the own one.

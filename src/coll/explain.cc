@@ -1,7 +1,6 @@
 #include "coll/explain.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "coll/step_text.h"
@@ -9,8 +8,6 @@
 
 namespace rondo {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 void addSteps(const std::vector<Step>& steps, Count times, int ranks, RankTotals& totals) {
   const Count others = static_cast<Count>(ranks) - 1;
@@ -31,41 +28,6 @@ void addSteps(const std::vector<Step>& steps, Count times, int ranks, RankTotals
       totals.reduced += reduces ? times * step.count : 0;
     }
   }
-}
-
-const std::vector<Step>& stepsOf(const Plan& plan, const ExplainOptions& options) {
-  const LaneProgram& lane = plan.lanes[static_cast<size_t>(options.lane)];
-  return options.last ? lane.last : lane.full;
-}
-
-/// The ranks to show; checks the options on the way.
-std::vector<int> columns(const std::vector<Plan>& plans, const ExplainOptions& options) {
-  const int n = static_cast<int>(plans.size());
-  const algo::Geometry& g = plans.at(0).geometry;
-  if (options.lane < 0 || options.lane >= g.lanes) {
-    throw Error(rondoInvalidArgument,
-                format("lane %d does not exist; allowed: 0 to %d", options.lane, g.lanes - 1));
-  }
-  if (!options.last && g.fullPeriods() == 0) {
-    throw Error(rondoInvalidArgument,
-                format("a call of %llu elements has no full period (%llu elements), only a last one",
-                       g.count, g.period()));
-  }
-  if (options.last && g.fullPeriods() > 0 && g.count % g.period() == 0) {
-    throw Error(rondoInvalidArgument,
-                format("a call of %llu elements has no shorter last period", g.count));
-  }
-  std::vector<int> out = options.ranks;
-  for (const int rank : out) {
-    if (rank < 0 || rank >= n) {
-      throw Error(rondoInvalidArgument,
-                  format("rank %d does not exist; allowed: 0 to %d", rank, n - 1));
-    }
-  }
-  if (out.empty()) {
-    for (int rank = 0; rank < n; ++rank) out.push_back(rank);
-  }
-  return out;
 }
 
 /// "b3", "b0-4" for several blocks, or the elements where the step does not follow the blocks.
@@ -108,13 +70,13 @@ std::string stepRows(const std::vector<Plan>& plans, const std::vector<int>& ran
   size_t steps = 0;
   for (const int rank : ranks) {
     rows[0].push_back("rank " + std::to_string(rank));
-    steps = std::max(steps, stepsOf(plans[static_cast<size_t>(rank)], options).size());
+    steps = std::max(steps, shownSteps(plans[static_cast<size_t>(rank)], options).size());
   }
   for (size_t i = 0; i < steps; ++i) {
     std::string verb;
     bool same = true;
     for (const int rank : ranks) {
-      const auto& mine = stepsOf(plans[static_cast<size_t>(rank)], options);
+      const auto& mine = shownSteps(plans[static_cast<size_t>(rank)], options);
       const std::string name = i < mine.size() ? verbName(mine[i]) : "";
       same &= verb.empty() || name == verb;
       if (verb.empty()) verb = name;
@@ -123,7 +85,7 @@ std::string stepRows(const std::vector<Plan>& plans, const std::vector<int>& ran
     std::vector<std::string> row{format("%4zu", i + 1), same ? verb : "(each)"};
     for (const int rank : ranks) {
       const Plan& plan = plans[static_cast<size_t>(rank)];
-      const auto& mine = stepsOf(plan, options);
+      const auto& mine = shownSteps(plan, options);
       if (i >= mine.size()) {
         row.push_back("-");
         continue;
@@ -138,8 +100,8 @@ std::string stepRows(const std::vector<Plan>& plans, const std::vector<int>& ran
 
 std::string totalRows(const std::vector<Plan>& plans, const std::vector<int>& ranks,
                       const ExplainOptions& options) {
-  std::vector<std::vector<std::string>> rows{{"rank", "steps", "messages", "sent", "received",
-                                              "reduced", "bytes sent", "bytes received"}};
+  std::vector<std::vector<std::string>> rows{
+      {"rank", "steps", "messages", "sent", "received", "reduced", "bytes sent", "bytes received"}};
   for (const int rank : ranks) {
     const RankTotals t = totalsOf(plans[static_cast<size_t>(rank)]);
     std::vector<std::string> row{format("%4d", rank)};
@@ -167,14 +129,50 @@ RankTotals totalsOf(const Plan& plan) {
   return totals;
 }
 
+const std::vector<Step>& shownSteps(const Plan& plan, const ExplainOptions& options) {
+  const LaneProgram& lane = plan.lanes[static_cast<size_t>(options.lane)];
+  return options.last ? lane.last : lane.full;
+}
+
+std::vector<int> shownRanks(const std::vector<Plan>& plans, const ExplainOptions& options) {
+  const int n = static_cast<int>(plans.size());
+  const algo::Geometry& g = plans.at(0).geometry;
+  if (options.lane < 0 || options.lane >= g.lanes) {
+    throw Error(rondoInvalidArgument,
+                format("lane %d does not exist; allowed: 0 to %d", options.lane, g.lanes - 1));
+  }
+  if (!options.last && g.fullPeriods() == 0) {
+    throw Error(
+        rondoInvalidArgument,
+        format("a call of %llu elements has no full period (%llu elements), only a last one",
+               g.count, g.period()));
+  }
+  if (options.last && g.fullPeriods() > 0 && g.count % g.period() == 0) {
+    throw Error(rondoInvalidArgument,
+                format("a call of %llu elements has no shorter last period", g.count));
+  }
+  std::vector<int> out = options.ranks;
+  for (const int rank : out) {
+    if (rank < 0 || rank >= n) {
+      throw Error(rondoInvalidArgument,
+                  format("rank %d does not exist; allowed: 0 to %d", rank, n - 1));
+    }
+  }
+  if (out.empty()) {
+    for (int rank = 0; rank < n; ++rank) out.push_back(rank);
+  }
+  return out;
+}
+
 std::string explainTable(const std::vector<Plan>& plans, const ExplainOptions& options) {
-  const std::vector<int> ranks = columns(plans, options);
+  const std::vector<int> ranks = shownRanks(plans, options);
   const Plan& plan = plans[0];
   const algo::Geometry& g = plan.geometry;
   const int n = plan.group.size;
   std::string out = format("%s %s, %s", collectiveName(plan.algorithm->collective),
                            plan.algorithm->name, plural(static_cast<Count>(n), "rank").c_str());
-  if (plan.algorithm->collective == Collective::Broadcast) out += format(", root %d", plan.group.root);
+  if (plan.algorithm->collective == Collective::Broadcast)
+    out += format(", root %d", plan.group.root);
   const algo::Part part =
       options.last ? algo::lastPart(g, options.lane) : algo::fullPart(g, options.lane);
   out += format(": %s period, lane %d of %d, %s of %llu, %s\n", options.last ? "last" : "full",
@@ -188,57 +186,6 @@ std::string explainTable(const std::vector<Plan>& plans, const ExplainOptions& o
   }
   out += format(", %s.\n\n", plural(static_cast<Count>(g.lanes), "lane").c_str());
   return out + totalRows(plans, ranks, options);
-}
-
-std::string explainJson(const std::vector<Plan>& plans, const ExplainOptions& options) {
-  const std::vector<int> ranks = columns(plans, options);
-  const Plan& plan = plans[0];
-  const algo::Geometry& g = plan.geometry;
-  Json out{{"collective", collectiveName(plan.algorithm->collective)},
-           {"algorithm", plan.algorithm->name},
-           {"header", plan.algorithm->header},
-           {"ranks", plan.group.size},
-           {"root", plan.group.root},
-           {"geometry",
-            {{"count", g.count},
-             {"lanes", g.lanes},
-             {"blocks", g.blocks},
-             {"chunk", g.chunk},
-             {"align", g.align},
-             {"full_periods", g.fullPeriods()}}},
-           {"hops", countHops(plans)},
-           {"period", options.last ? "last" : "full"},
-           {"lane", options.lane},
-           {"steps", Json::array()},
-           {"totals", Json::array()}};
-  for (const int rank : ranks) {
-    const Plan& mine = plans[static_cast<size_t>(rank)];
-    const auto& steps = stepsOf(mine, options);
-    for (size_t i = 0; i < steps.size(); ++i) {
-      const Step& step = steps[i];
-      const bool everyone = step.to < 0 && (step.kind == StepKind::Put ||
-                                            step.kind == StepKind::Signal ||
-                                            (step.bits & algo::kSend) != 0);
-      Json row{{"rank", rank}, {"step", i + 1}, {"verb", verbName(step)}};
-      if (step.from >= 0) row["from"] = step.from;
-      if (everyone) row["to"] = "everyone";
-      if (step.to >= 0) row["to"] = step.to;
-      if (step.kind != StepKind::Move) row["room"] = step.room == Room::All ? "all" : "pair";
-      if (step.count > 0) row["offset"] = step.offset;
-      if (step.count > 0) row["count"] = step.count;
-      out["steps"].push_back(row);
-    }
-    const RankTotals t = totalsOf(mine);
-    out["totals"].push_back({{"rank", rank},
-                             {"steps", t.steps},
-                             {"messages", t.messages},
-                             {"elements_sent", t.sent},
-                             {"elements_received", t.received},
-                             {"elements_reduced", t.reduced},
-                             {"bytes_sent", t.sent * options.elementBytes},
-                             {"bytes_received", t.received * options.elementBytes}});
-  }
-  return out.dump(2) + "\n";
 }
 
 }  // namespace rondo

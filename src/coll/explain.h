@@ -20,20 +20,22 @@ RankTotals totalsOf(const Plan& plan);
 
 struct ExplainOptions {
   int lane = 0;
-  bool last = false;           ///< The shorter last period instead of a full one.
-  std::vector<int> ranks;      ///< Columns; empty: all.
-  unsigned elementBytes = 1;   ///< For the totals in bytes.
+  bool last = false;          ///< The shorter last period instead of a full one.
+  std::vector<int> ranks;     ///< Columns; empty: all.
+  unsigned elementBytes = 1;  ///< For the totals in bytes.
 };
 
-/// The table: a row a step, a column a rank, blocks as "b3" (the lane's block number in the period),
-/// "4> b3 >1" being received from rank 4 and sent to rank 1; then the totals of the whole call.
-/// `plans` are those of all ranks. Throws Error if a lane or rank in `options` does not exist, or if
-/// the call has no such period.
+/// The table: a row a step, a column a rank, blocks as "b3" (the lane's block number in the
+/// period), "4> b3 >1" being received from rank 4 and sent to rank 1; then the totals of the whole
+/// call. `plans` are those of all ranks. Throws Error if a lane or rank in `options` does not
+/// exist, or if the call has no such period.
 std::string explainTable(const std::vector<Plan>& plans, const ExplainOptions& options = {});
 
-/// The same as JSON: {collective, algorithm, header, ranks, root, geometry{}, hops, period, lane,
-/// steps[{rank, step, verb, from, to, room, offset, count}], totals[{rank, steps, messages, ...}]}.
-std::string explainJson(const std::vector<Plan>& plans, const ExplainOptions& options = {});
+/// The ranks that `options` shows; throws as explainTable does.
+std::vector<int> shownRanks(const std::vector<Plan>& plans, const ExplainOptions& options);
+
+/// The program that `options` shows of one rank.
+const std::vector<Step>& shownSteps(const Plan& plan, const ExplainOptions& options);
 
 /// The generated part of docs/algorithms.md.
 std::string algorithmsDoc();

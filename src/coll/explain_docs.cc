@@ -47,7 +47,8 @@ std::vector<Column> columns() {
   };
   return {{"steps",
            [](const std::vector<Plan>& plans) {
-             return range(plans, [](const Plan& p) { return static_cast<double>(totalsOf(p).steps); });
+             return range(plans,
+                          [](const Plan& p) { return static_cast<double>(totalsOf(p).steps); });
            }},
           {"hops", [](const std::vector<Plan>& plans) { return std::to_string(countHops(plans)); }},
           {"sent", share(&RankTotals::sent)},
@@ -65,7 +66,8 @@ std::string summary() {
   for (const Algorithm& algorithm : registry()) {
     for (const int ranks : kSizes) {
       const auto plans = example(algorithm, ranks);
-      out += format("| %s | %s | %d |", collectiveName(algorithm.collective), algorithm.name, ranks);
+      out +=
+          format("| %s | %s | %d |", collectiveName(algorithm.collective), algorithm.name, ranks);
       for (const Column& column : columns()) out += " " + column.text(plans) + " |";
       out += format(" %s | %s |\n", zeroCopyInPlaceSafe(algorithm, ranks) ? "yes" : "no",
                     algorithm.device ? "yes" : "no");

@@ -48,12 +48,12 @@ const char* stepKindName(StepKind kind) {
 
 const std::vector<Algorithm>& registry() {
   static const std::vector<Algorithm> rows = {
-      {"ring", Collective::AllReduce, blockPerRank, algo::allReduceRing<Recorder>, true, noFill,
-       true, "coll/algo/ring.h"},
       {"oneshot", Collective::AllReduce, oneBlock, algo::allReduceOneShot<Recorder>, false, noFill,
        true, "coll/algo/window.h"},
       {"twoshot", Collective::AllReduce, blockPerRank, algo::allReduceTwoShot<Recorder>, true,
        noFill, false, "coll/algo/window.h"},
+      {"ring", Collective::AllReduce, blockPerRank, algo::allReduceRing<Recorder>, true, noFill,
+       true, "coll/algo/ring.h"},
       {"ring", Collective::Broadcast, oneBlock, algo::broadcastRing<Recorder>, true, chainFill,
        false, "coll/algo/ring.h"},
       {"oneshot", Collective::Broadcast, oneBlock, algo::broadcastOneShot<Recorder>, true, noFill,

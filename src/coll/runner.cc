@@ -12,7 +12,10 @@ constexpr uint64_t kLeastInPlace = 4096;
 
 Runner::Runner(int ranks) {
   lanes_.resize(8);
-  for (Lane& lane : lanes_) lane.inputs.resize(static_cast<size_t>(ranks));
+  for (Lane& lane : lanes_) {
+    lane.inputs.resize(static_cast<size_t>(ranks));
+    lane.landings.resize(static_cast<size_t>(ranks));
+  }
 }
 
 RunResult Runner::run(const BoundPlan& plan, const HostCall& call, const WaitPolicy& policy) {
@@ -92,15 +95,24 @@ bool Runner::execute(Lane& lane, const BoundStep& step) {
   return true;
 }
 
+/// Where in dst the answer to a put may be written by the peer; nullptr where it comes as a
+/// message. Put and Fetch of a block ask with the same values and get the same answer.
+char* Runner::landing(const BoundStep& step, uint64_t base) const {
+  char* dst = call_.dst + base + step.offset;
+  const bool usable =
+      step.lands && step.bytes >= kLeastInPlace && plan_->drains.front()->reaches(dst, step.bytes);
+  return usable ? dst : nullptr;
+}
+
 /// Posts a block of src: where it is, if the readers can see it there, else a copy.
-bool Runner::postSource(const BoundStep& step, const char* src) {
+bool Runner::postSource(const BoundStep& step, const char* src, void* answer) {
   if (call_.announceSrc && step.bytes >= kLeastInPlace && step.send->reaches(src, step.bytes)) {
-    return step.send->tryPostInPlace(src, step.bytes);
+    return step.send->tryPostInPlace(src, step.bytes, answer);
   }
   void* space = step.send->tryAcquire(step.bytes);
   if (space == nullptr) return false;
   plan_->copy(space, nullptr, src, step.bytes, false);
-  step.send->post(step.bytes);
+  step.send->post(step.bytes, answer);
   return true;
 }
 
@@ -109,13 +121,16 @@ bool Runner::postsDst(const BoundStep& step, const char* dst) const {
 }
 
 bool Runner::put(const Lane& lane, const BoundStep& step) {
-  return postSource(step, call_.src + lane.base + step.offset);
+  return postSource(step, call_.src + lane.base + step.offset, landing(step, lane.base));
 }
 
 bool Runner::fetch(const Lane& lane, const BoundStep& step) {
   Message message;
   if (!step.recv->tryPeek(&message)) return false;
-  plan_->copy(call_.dst + lane.base + step.offset, nullptr, message.data, step.bytes, call_.stream);
+  if (landing(step, lane.base) == nullptr) {
+    plan_->copy(call_.dst + lane.base + step.offset, nullptr, message.data, step.bytes,
+                call_.stream);
+  }
   step.recv->release();
   return true;
 }
@@ -127,44 +142,80 @@ bool Runner::collectInputs(Lane& lane, const BoundStep& step) {
     RecvPort* port = step.peers[lane.seen];
     if (port == nullptr) {
       lane.inputs[static_cast<size_t>(lane.seen)] = call_.src + lane.base + step.offset;
+      lane.landings[static_cast<size_t>(lane.seen)] = nullptr;
       continue;
     }
     Message message;
     if (!port->tryPeek(&message)) return false;
     lane.inputs[static_cast<size_t>(lane.seen)] = message.data;
+    lane.landings[static_cast<size_t>(lane.seen)] = message.landing;
   }
   return true;
 }
 
+/// Reduces into dst, and hands the result on: straight into the memory of the peers that said
+/// where, through a message to the others.
 bool Runner::reduce(Lane& lane, const BoundStep& step) {
   char* dst = call_.dst + lane.base + step.offset;
-  const bool sends = (step.bits & algo::kSend) != 0;
-  const bool inPlace = sends && postsDst(step, dst);
-  if (!lane.computed) {
+  if ((step.bits & algo::kSend) == 0) {
     if (!collectInputs(lane, step)) return false;
-    void* space = nullptr;
-    if (sends && !inPlace && (space = step.send->tryAcquire(step.bytes)) == nullptr) return false;
-    plan_->reduce(ReduceArgs{dst, space, lane.inputs.data(), plan_->ranks, step.count,
-                             plan_->divisor, call_.stream && space == nullptr});
-    for (int r = 0; r < plan_->ranks; ++r) {
-      if (step.peers[r] != nullptr) step.peers[r]->release();
-    }
-    if (space != nullptr) step.send->post(step.bytes);
-    lane.computed = true;
+    combine(lane, step, dst, nullptr);
+    return true;
   }
-  return !inPlace || step.send->tryPostInPlace(dst, step.bytes);
+  if (lane.computed) return step.send->tryPostInPlace(dst, step.bytes, nullptr);
+  if (!collectInputs(lane, step)) return false;
+  const bool allLand = landingsOf(lane, step) == plan_->ranks - 1;
+  const bool inPlace = !allLand && postsDst(step, dst);
+  const size_t bytes = allLand ? 0 : step.bytes;
+  void* space = nullptr;
+  if (!inPlace && (space = step.send->tryAcquire(bytes)) == nullptr) return false;
+  combine(lane, step, dst, allLand ? nullptr : space);
+  if (!inPlace) {
+    step.send->post(bytes, nullptr);
+    return true;
+  }
+  lane.computed = true;
+  return step.send->tryPostInPlace(dst, step.bytes, nullptr);
+}
+
+int Runner::landingsOf(const Lane& lane, const BoundStep& step) const {
+  int count = 0;
+  for (int r = 0; r < plan_->ranks; ++r) {
+    count += step.peers[r] != nullptr && lane.landings[static_cast<size_t>(r)] != nullptr ? 1 : 0;
+  }
+  return count;
+}
+
+/// dst and `space` (if any) = all ranks' inputs, in rank order; then the landings; then the inputs'
+/// messages are released.
+void Runner::combine(Lane& lane, const BoundStep& step, char* dst, void* space) {
+  const int n = plan_->ranks;
+  int landed = 0;  // the rank whose landing is the second output
+  void* second = space;
+  for (; second == nullptr && landed < n; ++landed) {
+    second = lane.landings[static_cast<size_t>(landed)];
+  }
+  plan_->reduce(ReduceArgs{dst, second, lane.inputs.data(), n, step.count, plan_->divisor,
+                           call_.stream && space == nullptr});
+  for (int r = space == nullptr ? landed : 0; r < n; ++r) {
+    void* landing = lane.landings[static_cast<size_t>(r)];
+    if (landing != nullptr) plan_->copy(landing, nullptr, dst, step.bytes, call_.stream);
+  }
+  for (int r = 0; r < n; ++r) {
+    if (step.peers[r] != nullptr) step.peers[r]->release();
+  }
 }
 
 bool Runner::move(Lane& lane, const BoundStep& step) {
   const char* src = call_.src + lane.base + step.offset;
   char* dst = call_.dst + lane.base + step.offset;
   const int bits = step.bits;
-  if (bits == (algo::kSrc | algo::kSend)) return postSource(step, src);
+  if (bits == (algo::kSrc | algo::kSend)) return postSource(step, src, nullptr);
 
   const bool sends = (bits & algo::kSend) != 0, keeps = (bits & algo::kDst) != 0;
   const bool inPlace = sends && keeps && postsDst(step, dst);
   if (!lane.computed) {
-    Message message{src, step.bytes};
+    Message message{src, step.bytes, nullptr};
     if ((bits & algo::kRecv) != 0 && !step.recv->tryPeek(&message)) return false;
     void* space = nullptr;
     if (sends && !inPlace && (space = step.send->tryAcquire(step.bytes)) == nullptr) return false;
@@ -181,16 +232,16 @@ bool Runner::move(Lane& lane, const BoundStep& step) {
       plan_->copy(second, nullptr, message.data, step.bytes, false);
     }
     if ((bits & algo::kRecv) != 0) step.recv->release();
-    if (space != nullptr) step.send->post(step.bytes);
+    if (space != nullptr) step.send->post(step.bytes, nullptr);
     lane.computed = true;
   }
-  return !inPlace || step.send->tryPostInPlace(dst, step.bytes);
+  return !inPlace || step.send->tryPostInPlace(dst, step.bytes, nullptr);
 }
 
 bool Runner::barrier(Lane& lane, const BoundStep& step) {
   if (!lane.computed) {
     if (step.send->tryAcquire(0) == nullptr) return false;
-    step.send->post(0);
+    step.send->post(0, nullptr);
     lane.computed = true;
   }
   for (; lane.seen < plan_->ranks; ++lane.seen) {

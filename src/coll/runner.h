@@ -35,6 +35,7 @@ class Runner {
     int seen;         // Reduce, Barrier: peers whose message is there
     bool computed;    // only the posting of the result is left
     std::vector<const void*> inputs;
+    std::vector<void*> landings;
   };
 
   bool advance(Lane& lane, bool* done);
@@ -45,7 +46,10 @@ class Runner {
   bool fetch(const Lane& lane, const BoundStep& step);
   bool barrier(Lane& lane, const BoundStep& step);
   bool collectInputs(Lane& lane, const BoundStep& step);
-  bool postSource(const BoundStep& step, const char* src);
+  bool postSource(const BoundStep& step, const char* src, void* answer);
+  char* landing(const BoundStep& step, uint64_t base) const;
+  int landingsOf(const Lane& lane, const BoundStep& step) const;
+  void combine(Lane& lane, const BoundStep& step, char* dst, void* space);
   /// Whether the step's part of dst can be posted where it is.
   bool postsDst(const BoundStep& step, const char* dst) const;
   bool drained() const;

@@ -1,5 +1,7 @@
 #include "coll/step_text.h"
 
+#include "base/error.h"
+
 namespace rondo {
 namespace {
 
@@ -28,12 +30,14 @@ std::string moveName(int bits) {
   static const char* const names[] = {"Recv", "Src", "Dst", "Send", "Final"};
   std::string out;
   for (int i = 0; i < 5; ++i) {
-    if ((bits >> i) & 1) out += (out.empty() ? "" : ",") + std::string(names[i]);
+    if (((bits >> i) & 1) == 0) continue;
+    if (!out.empty()) out += ",";
+    out += names[i];
   }
-  return "move{" + out + "}";
+  return format("move{%s}", out.c_str());
 }
 
-std::string roomText(Room room) { return room == Room::All ? "(all)" : "(pair)"; }
+const char* roomText(Room room) { return room == Room::All ? "(all)" : "(pair)"; }
 
 bool sends(const Step& step) {
   return step.kind == StepKind::Put || step.kind == StepKind::Signal ||
@@ -51,22 +55,24 @@ std::string verbName(const Step& step) {
 std::string peersText(const Step& step, const std::string& block) {
   std::string out;
   const auto word = [&out](const std::string& text) {
-    if (!text.empty()) out += (out.empty() ? "" : " ") + text;
+    if (text.empty()) return;
+    if (!out.empty()) out += " ";
+    out += text;
   };
   if (step.kind == StepKind::Reduce) {
-    word("*" + roomText(step.room) + ">");
+    word(format("*%s>", roomText(step.room)));
   } else if (step.kind == StepKind::Wait || step.kind == StepKind::Fetch) {
-    word(std::to_string(step.from) + roomText(step.room) + ">");
+    word(format("%d%s>", step.from, roomText(step.room)));
   } else if (step.from >= 0) {
-    word(std::to_string(step.from) + ">");
+    word(format("%d>", step.from));
   }
   word(block);
-  if (sends(step)) word(step.to < 0 ? ">*" : ">" + std::to_string(step.to));
+  if (sends(step)) word(step.to < 0 ? ">*" : format(">%d", step.to));
   return out;
 }
 
 std::string rangeText(Count offset, Count count) {
-  return "[" + std::to_string(offset) + "," + std::to_string(offset + count) + ")";
+  return format("[%llu,%llu)", offset, offset + count);
 }
 
 std::string describeStep(const Step& step) {

@@ -19,7 +19,8 @@ using verify::Round;
 ///  - A step waits for steps of the same period or of earlier ones, never of later ones (program
 ///    order, messages, and freed slots all point forward). A circle of waits would have to come
 ///    back to its period, so it lies inside one period, and all full periods wait alike.
-///  - A place of a window is written again two active rounds later. Any three rounds that can follow
+///  - A place of a window is written again two active rounds later. Any three rounds that can
+///  follow
 ///    each other in the call or across calls also do here. An order that holds here across full
 ///    periods passes from one of them to the next by some rank's program order; a further full
 ///    period put in there only lengthens it.
@@ -129,7 +130,7 @@ int countHops(const std::vector<Plan>& plans) {
   Findings found = checkForm(plans);
   if (found.empty()) {
     auto rounds = roundsOf(plans, 0, 1);
-    if (rounds.size() > 1) rounds.resize(1);
+    if (rounds.size() > 1) rounds.erase(rounds.begin() + 1, rounds.end());
     Machine machine(Job{&plans, 0, Staging::Credits, 2, rounds, false});
     found = machine.run();
     if (found.empty()) return machine.hops();

@@ -14,8 +14,10 @@ using Findings = std::vector<std::string>;
 
 /// What memory between ranks a plan is checked against.
 enum class Staging {
-  /// Host channels. Per lane and ordered pair of ranks one queue of `depth` slots for moves and Pair
-  /// puts; per lane and sender one queue that everyone else reads. A send or put blocks until it has
+  /// Host channels. Per lane and ordered pair of ranks one queue of `depth` slots for moves and
+  /// Pair
+  /// puts; per lane and sender one queue that everyone else reads. A send or put blocks until it
+  /// has
   /// a slot. Checked over two consecutive calls.
   Credits,
   /// Device windows. Nothing holds a put back: in every second period it writes the same place
@@ -49,8 +51,8 @@ Findings verifyStaging(const std::vector<Plan>& plans, Staging staging,
 /// Findings if, with src == dst, senders announce addresses instead of copying: a reader then reads
 /// the sender's buffer when it consumes the message, so that the sender may write that block (other
 /// than in the sending step itself) only after that. A sender must still not return from the call
-/// before all it announced was read. What a move passes on without keeping (recvReduceSend) is never
-/// announced.
+/// before all it announced was read. What a move passes on without keeping (recvReduceSend) is
+/// never announced.
 Findings zeroCopyInPlaceFindings(const std::vector<Plan>& plans);
 
 /// Whether zeroCopyInPlaceFindings is empty for every kind of period this algorithm can have on

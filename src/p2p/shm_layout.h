@@ -13,7 +13,8 @@ struct alignas(128) MessageHeader {
   uint64_t sequence;  ///< Atomic: 1 + the number of the message that the rest describes.
   uint64_t offset;    ///< Of the data, from the start of the sender's segment.
   uint64_t bytes;
-  unsigned char inlined[104];
+  uint64_t landing;  ///< Like offset; 0: none.
+  unsigned char inlined[96];
 };
 
 /// A reader's count of released messages, alone on its lines (128: the adjacent-line prefetcher
@@ -24,8 +25,8 @@ struct alignas(128) ReaderLine {
 
 /// A lease holds its rank's outgoing channels: for each lane one to everyone and one to each peer.
 struct ShmLayout {
-  static constexpr int kHeaders = 16;       ///< Messages that may be under way in a channel.
-  static constexpr uint64_t kInline = 104;  ///< Longest message that travels in its header.
+  static constexpr int kHeaders = 16;      ///< Messages that may be under way in a channel.
+  static constexpr uint64_t kInline = 96;  ///< Longest message that travels in its header.
   static constexpr uint64_t kMostArea =
       128u << 10;  ///< Four 32 KiB chunks: fills the L2 of no core (2026-11-21).
   static constexpr uint64_t kLeastArea = 4u << 10;
@@ -46,7 +47,11 @@ struct ShmLayout {
   int readerOf(int from, int reader) const { return place(from, reader) - 1; }
 
   uint64_t headersAt(int channel) const {
-    return 128 + static_cast<uint64_t>(channel) * channelControl();
+    return 128 +
+           static_cast<uint64_t>(channel) *
+               (kHeaders * sizeof(MessageHeader) + sizeof(ReaderLine)) +
+           static_cast<uint64_t>((channel + ranks - 1) / ranks * (ranks > 2 ? ranks - 2 : 0)) *
+               sizeof(ReaderLine);
   }
   uint64_t readerLineAt(int channel, int reader) const {
     return headersAt(channel) + kHeaders * sizeof(MessageHeader) +
@@ -60,11 +65,6 @@ struct ShmLayout {
 
  private:
   int place(int from, int to) const { return (to - from + ranks) % ranks; }
-  // Every channel has room for the reader lines of one to everyone: simpler, and some KiB.
-  uint64_t channelControl() const {
-    return kHeaders * sizeof(MessageHeader) +
-           static_cast<uint64_t>(ranks > 1 ? ranks - 1 : 1) * sizeof(ReaderLine);
-  }
 };
 
 }  // namespace rondo

@@ -56,22 +56,24 @@ void* ShmSendPort::tryAcquire(size_t bytes) {
   return segment_ + acquired_;
 }
 
-void ShmSendPort::publish(uint64_t offset, size_t bytes) {
+void ShmSendPort::publish(uint64_t offset, size_t bytes, void* landing) {
   MessageHeader& h = header();
   h.offset = offset;
   h.bytes = bytes;
+  h.landing =
+      landing == nullptr ? 0 : static_cast<uint64_t>(static_cast<char*>(landing) - segment_);
   head_ = pendingHead_;
   ends_[posted_ % ShmLayout::kHeaders] = head_;
   ++posted_;
   std::atomic_ref(h.sequence).store(posted_, std::memory_order_release);
 }
 
-void ShmSendPort::post(size_t bytes) { publish(acquired_, bytes); }
+void ShmSendPort::post(size_t bytes, void* landing) { publish(acquired_, bytes, landing); }
 
-bool ShmSendPort::tryPostInPlace(const void* data, size_t bytes) {
+bool ShmSendPort::tryPostInPlace(const void* data, size_t bytes, void* landing) {
   if (full()) return false;
   pendingHead_ = head_;
-  publish(static_cast<uint64_t>(static_cast<const char*>(data) - segment_), bytes);
+  publish(static_cast<uint64_t>(static_cast<const char*>(data) - segment_), bytes, landing);
   inPlace_ = posted_;
   return true;
 }
@@ -97,6 +99,7 @@ bool ShmRecvPort::tryPeek(Message* message) {
   if (std::atomic_ref(h.sequence).load(std::memory_order_acquire) != next_ + 1) return false;
   message->data = segment_ + h.offset;
   message->bytes = h.bytes;
+  message->landing = h.landing == 0 ? nullptr : segment_ + h.landing;
   return true;
 }
 

@@ -16,8 +16,8 @@ class ShmSendPort final : public SendPort {
   ShmSendPort(const ShmLayout& layout, int channel, int readers, char* lease, char* segment);
 
   void* tryAcquire(size_t bytes) override;
-  void post(size_t bytes) override;
-  bool tryPostInPlace(const void* data, size_t bytes) override;
+  void post(size_t bytes, void* landing) override;
+  bool tryPostInPlace(const void* data, size_t bytes, void* landing) override;
   bool reaches(const void* data, size_t bytes) const override;
   bool drained() override;
 
@@ -25,7 +25,7 @@ class ShmSendPort final : public SendPort {
   MessageHeader& header() { return headers_[posted_ % ShmLayout::kHeaders]; }
   bool full();
   void refresh();
-  void publish(uint64_t offset, size_t bytes);
+  void publish(uint64_t offset, size_t bytes, void* landing);
 
   MessageHeader* headers_;
   ReaderLine* readers_;
@@ -55,7 +55,7 @@ class ShmRecvPort final : public RecvPort {
  private:
   MessageHeader* headers_;
   ReaderLine* line_;
-  const char* segment_;
+  char* segment_;
   uint64_t next_ = 0;
 };
 

@@ -21,10 +21,12 @@ struct LeaseInfo {
 }  // namespace
 
 void ShmTransport::takeLease(Bootstrap& boot, uint64_t poolBytes, uint64_t poolLimit) {
-  // No communicator takes more than a quarter of the pool, and less is enough: it then runs in
-  // smaller chunks.
+  // A communicator takes at most an eighth of what is left for a rank, so that there is always some
+  // for the next one; with less it runs in smaller chunks.
+  const uint64_t left = poolLimit - std::min(poolLimit, Segment::own().poolUsed());
+  const uint64_t share = left / (poolLimit / poolBytes) / 8;
   layout_.areaBytes = ShmLayout::kMostArea;
-  while (layout_.areaBytes > ShmLayout::kLeastArea && layout_.leaseBytes() > poolBytes / 4) {
+  while (layout_.areaBytes > ShmLayout::kLeastArea && layout_.leaseBytes() > share) {
     layout_.areaBytes /= 2;
   }
   for (; layout_.areaBytes >= ShmLayout::kLeastArea; layout_.areaBytes /= 2) {

@@ -11,6 +11,8 @@ namespace rondo {
 struct Message {
   const void* data;
   size_t bytes;
+  void*
+      landing;  ///< Where in its own memory the sender takes the answer to this; nullptr: nowhere.
 };
 
 /// The writing end of a first-in-first-out channel to one reader, or to several that all read the
@@ -21,13 +23,15 @@ class SendPort {
   /// Space for the next message, at most `bytes` long, or nullptr while the channel is full. Asking
   /// again before post() is allowed and gives up the first space.
   virtual void* tryAcquire(size_t bytes) = 0;
-  /// Makes the acquired space, filled by now, the next message.
-  virtual void post(size_t bytes) = 0;
+  /// Makes the acquired space, filled by now, the next message. `landing`, if not nullptr, is
+  /// memory that the reader can write (reaches() says so) and may, until this rank reads its
+  /// answer.
+  virtual void post(size_t bytes, void* landing) = 0;
   /// Posts memory of this rank as the next message without copying it. False while the channel is
   /// full. Only if reaches() says so; the memory must stay unchanged until the readers have
   /// released it.
-  virtual bool tryPostInPlace(const void* data, size_t bytes) = 0;
-  /// Whether the readers can read this rank's [data, data + bytes) where it is.
+  virtual bool tryPostInPlace(const void* data, size_t bytes, void* landing) = 0;
+  /// Whether the readers can read and write this rank's [data, data + bytes) where it is.
   virtual bool reaches(const void* data, size_t bytes) const = 0;
   /// Whether the readers have released every message that was posted in place.
   virtual bool drained() = 0;

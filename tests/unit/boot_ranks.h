@@ -62,6 +62,35 @@ inline bool endedWell(pid_t pid) {
   return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/// body(id, rank) in `n` processes that are forked before the id's service thread exists (a fork of
+/// a process with threads is beyond what sanitizers support), with an id of this process.
+inline std::vector<pid_t> inProcesses(int n,
+                                      const std::function<bool(const rondoUniqueId&, int)>& body) {
+  std::vector<pid_t> pids;
+  int channel[2];
+  if (pipe(channel) != 0) return pids;
+  for (int rank = 0; rank < n; ++rank) {
+    pids.push_back(inProcess(rank, [&](int me) {
+      rondoUniqueId id;
+      return read(channel[0], &id, sizeof id) == static_cast<ssize_t>(sizeof id) && body(id, me);
+    }));
+  }
+  rondoUniqueId id;
+  makeUniqueId(kHost, &id);
+  for (int rank = 0; rank < n; ++rank) {  // one pipe write of 128 bytes is whole
+    if (write(channel[1], &id, sizeof id) != static_cast<ssize_t>(sizeof id)) break;
+  }
+  close(channel[0]);
+  close(channel[1]);
+  return pids;
+}
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kThreadSanitizer = true;
+#else
+constexpr bool kThreadSanitizer = false;
+#endif
+
 inline int openDescriptors() {
   int count = 0;
   DIR* dir = opendir("/proc/self/fd");

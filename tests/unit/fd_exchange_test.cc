@@ -84,17 +84,13 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Exchange, testing::Values(1, 2, 3, 11, 24));
 
 TEST(FdExchange, SixtyFourProcessesOverTenDeepQueues) {
   constexpr int kRanks = 64;
-  const rondoUniqueId id = newId();
-  std::vector<pid_t> pids;
-  for (int rank = 0; rank < kRanks; ++rank) {
-    pids.push_back(inProcess(rank, [&](int me) {
-      LocalBootstrap boot(id, kRanks, me, kHost);
-      const std::vector<int> peers = othersOf(kRanks, me);
-      FdExchange exchange(boot, peers);
-      meet(boot);
-      return exchangeOnce(exchange, peers, me, 10) && exchangeOnce(exchange, peers, me, 500);
-    }));
-  }
+  const std::vector<pid_t> pids = inProcesses(kRanks, [](const rondoUniqueId& id, int me) {
+    LocalBootstrap boot(id, kRanks, me, kHost);
+    const std::vector<int> peers = othersOf(kRanks, me);
+    FdExchange exchange(boot, peers);
+    meet(boot);
+    return exchangeOnce(exchange, peers, me, 10) && exchangeOnce(exchange, peers, me, 500);
+  });
   for (pid_t pid : pids) EXPECT_TRUE(endedWell(pid));
 }
 
@@ -247,25 +243,21 @@ TEST(FdExchange, AKilledProcessIsNamedSoon) {
 }
 
 TEST(FdExchange, TooManyOpenFilesIsAnErrorNotALeak) {
-  const rondoUniqueId id = newId();
-  std::vector<pid_t> pids;
-  for (int rank = 0; rank < 2; ++rank) {
-    pids.push_back(inProcess(rank, [&](int me) {
-      LocalBootstrap boot(id, 2, me, kHost);
-      FdExchange exchange(boot, {1 - me});
-      const UniqueFd mine = memoryWith(me);
-      meet(boot);
-      if (me == 1) {
-        const rlimit few{static_cast<rlim_t>(mine.get()) + 1, 4096};
-        setrlimit(RLIMIT_NOFILE, &few);
-      }
-      const Outcome outcome = outcomeOf([&] { exchange.exchange(mine.get()); });
-      meet(boot);
-      return me == 0 ? outcome.code == rondoSuccess
-                     : outcome.code == rondoSystemError &&
-                           outcome.sentence.find("RLIMIT_NOFILE") != std::string::npos;
-    }));
-  }
+  const std::vector<pid_t> pids = inProcesses(2, [](const rondoUniqueId& id, int me) {
+    LocalBootstrap boot(id, 2, me, kHost);
+    FdExchange exchange(boot, {1 - me});
+    const UniqueFd mine = memoryWith(me);
+    meet(boot);
+    if (me == 1) {
+      const rlimit few{static_cast<rlim_t>(mine.get()) + 1, 4096};
+      setrlimit(RLIMIT_NOFILE, &few);
+    }
+    const Outcome outcome = outcomeOf([&] { exchange.exchange(mine.get()); });
+    meet(boot);
+    return me == 0 ? outcome.code == rondoSuccess
+                   : outcome.code == rondoSystemError &&
+                         outcome.sentence.find("RLIMIT_NOFILE") != std::string::npos;
+  });
   for (pid_t pid : pids) EXPECT_TRUE(endedWell(pid));
 }
 

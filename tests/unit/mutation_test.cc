@@ -1,6 +1,6 @@
 // The verifier earns its trust here: whatever is changed in any step of a sound plan is found.
 
-#include <map>
+#include <iostream>
 
 #include "coll/step_text.h"
 #include "plan_helpers.h"
@@ -40,7 +40,8 @@ bool become(std::vector<Step>& s, size_t i, const algo::Group&) {
 
 const Mutation kMutations[] = {
     {"drop", [](auto& s, size_t i, const auto&) { return s.erase(s.begin() + i), true; }},
-    {"duplicate", [](auto& s, size_t i, const auto&) { return s.insert(s.begin() + i, s[i]), true; }},
+    {"duplicate",
+     [](auto& s, size_t i, const auto&) { return s.insert(s.begin() + i, s[i]), true; }},
     {"swap with next",
      [](auto& s, size_t i, const auto&) {
        return i + 1 < s.size() && (std::swap(s[i], s[i + 1]), true);
@@ -51,7 +52,8 @@ const Mutation kMutations[] = {
      }},
     {"from", [](auto& s, size_t i, const auto& g) { return retarget(s[i].from, g); }},
     {"to", [](auto& s, size_t i, const auto& g) { return retarget(s[i].to, g); }},
-    {"from nobody", [](auto& s, size_t i, const auto&) { return std::exchange(s[i].from, -1) >= 0; }},
+    {"from nobody",
+     [](auto& s, size_t i, const auto&) { return std::exchange(s[i].from, -1) >= 0; }},
     {"to everyone", [](auto& s, size_t i, const auto&) { return std::exchange(s[i].to, -1) >= 0; }},
     {"offset + 1", [](auto& s, size_t i, const auto&) { return ++s[i].offset, true; }},
     {"offset - 1", [](auto& s, size_t i, const auto&) { return s[i].offset > 0 && s[i].offset--; }},
@@ -102,14 +104,16 @@ Uses usesOf(const Step& s, int n) {
 }
 
 /// Steps next to each other may change places when they use different queues, neither is a barrier,
-/// and they touch different elements or neither overwrites any. That changes nothing but when things
-/// happen here; where another rank's answer depends on it, it makes a deadlock, and is found.
+/// and they touch different elements or neither overwrites any. That changes nothing but when
+/// things happen here; where another rank's answer depends on it, it makes a deadlock, and is
+/// found.
 bool commute(const Step& a, const Step& b, int n) {
   if (a.kind == StepKind::Barrier || b.kind == StepKind::Barrier) return false;
   const auto copies = [](const Step& s) {
     return s.kind == StepKind::Move && (s.bits & algo::kRecv) == 0;
   };
-  const bool writes = ((a.bits & algo::kDst) && !copies(a)) || ((b.bits & algo::kDst) && !copies(b));
+  const bool writes =
+      ((a.bits & algo::kDst) && !copies(a)) || ((b.bits & algo::kDst) && !copies(b));
   const bool overlap = a.offset < b.offset + b.count && b.offset < a.offset + a.count;
   if (writes && overlap) return false;
   const Uses mine = usesOf(a, n), theirs = usesOf(b, n);
@@ -215,10 +219,9 @@ TEST(Mutation, EveryChangeOfMeaningIsFound) {
         Mutants(algorithm, ranks, root, {barrier ? 0 : period + 1, 2, 0, 3, 1}).run(tally);
       }
     }
-    RecordProperty(nameOf(algorithm), tally.caught);
     EXPECT_GT(tally.caught, 0);
     std::cout << nameOf(algorithm) << ": " << tally.caught << " mutants caught, " << tally.same
-              << " of the same meaning, of which " << tally.sameAndPassed << " pass\n";
+              << " that may mean the same, of which " << tally.sameAndPassed << " pass\n";
     if (HasFailure()) return;
   }
 }

@@ -33,9 +33,9 @@ inline std::vector<Count> awkwardCounts(const Algorithm& algorithm, int ranks, i
   const auto n = static_cast<Count>(ranks);
   const Count part = chunk * static_cast<Count>(algorithm.blocks(ranks));
   const Count period = part * static_cast<Count>(lanes);
-  std::vector<Count> counts = {1,        n - 1,      n,          n + 1,          chunk - 1,
-                               chunk,    chunk + 1,  part - 1,   part,           part + 1,
-                               period - 1, period,   period + 1, 3 * period + 7, 6 * period + part};
+  std::vector<Count> counts = {
+      1,    n - 1,    n,          n + 1,  chunk - 1,  chunk,          chunk + 1,        part - 1,
+      part, part + 1, period - 1, period, period + 1, 3 * period + 7, 6 * period + part};
   std::sort(counts.begin(), counts.end());
   counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   counts.erase(std::remove(counts.begin(), counts.end(), 0), counts.end());

@@ -55,11 +55,12 @@ TEST(Unsound, ReceivingBeforeSendingIsADeadlockThatNamesEveryRank) {
   const auto plans = recordAllRanks(wrong, 2, 0, {4, 1, 0, 4, 1});
   EXPECT_TRUE(says(verifyPlans(plans), "reads src where rank 0, lane 0, full period, step 1"));
 
-  const Algorithm crossed = make(Collective::AllReduce, blockPerRank, [](auto& p, auto& g, auto& part) {
-    p.recvReduceCopySend(part.at(g.rank), g.prev(), g.next());
-    p.send(part.at(g.next()), g.next());
-    p.recv(part.at(g.next()), g.prev());
-  });
+  const Algorithm crossed =
+      make(Collective::AllReduce, blockPerRank, [](auto& p, auto& g, auto& part) {
+        p.recvReduceCopySend(part.at(g.rank), g.prev(), g.next());
+        p.send(part.at(g.next()), g.next());
+        p.recv(part.at(g.next()), g.prev());
+      });
   const Findings found = findingsOf(crossed, 2, {4, 1, 0, 2, 1});
   EXPECT_TRUE(says(found, "lane 0: deadlock: call 1, period 0, rank 0"));
   EXPECT_TRUE(says(found, "waits for a message of rank 1; call 1, period 0, rank 1"));
@@ -136,13 +137,11 @@ TEST(Unsound, LanesThatTouchEachOthersElements) {
 }
 
 TEST(Unsound, ABarrierThatOnlyTellsTheNextRank) {
-  const Algorithm wrong = make(Collective::Barrier, oneBlock, [](auto& w, auto& g, auto&) {
-    w.signal(g.next());
-  });
+  const Algorithm wrong =
+      make(Collective::Barrier, oneBlock, [](auto& w, auto& g, auto&) { w.signal(g.next()); });
   auto plans = recordAllRanks(wrong, 3, 0, {0, 1, 0, 1, 1});
   for (Plan& plan : plans) {
-    plan.lanes[0].last.push_back(
-        Step{StepKind::Wait, 0, Room::Pair, plan.group.prev(), -1, 0, 0});
+    plan.lanes[0].last.push_back(Step{StepKind::Wait, 0, Room::Pair, plan.group.prev(), -1, 0, 0});
   }
   EXPECT_TRUE(says(verifyPlans(plans), "leaves the barrier though rank"));
 }

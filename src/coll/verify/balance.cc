@@ -27,16 +27,18 @@ class Balance {
           const size_t at = index(room, from, to);
           const char* name = room == Room::All ? "All" : "Pair";
           if (const int d = messages_[at]; d != 0) {
-            out.push_back(format("lane %d, %s period: rank %d puts %d message%s %s than rank %d reads "
-                                 "into their %s room or queue",
-                                 lane_, period, from, d < 0 ? -d : d, d * d == 1 ? "" : "s",
-                                 d > 0 ? "more" : "fewer", to, name));
+            out.push_back(
+                format("lane %d, %s period: rank %d puts %d message%s %s than rank %d reads "
+                       "into their %s room or queue",
+                       lane_, period, from, d < 0 ? -d : d, d * d == 1 ? "" : "s",
+                       d > 0 ? "more" : "fewer", to, name));
           }
           if (const int d = signals_[at]; d != 0) {
-            out.push_back(format("lane %d, %s period: rank %d gives %d %s-room signal%s %s than rank "
-                                 "%d waits for",
-                                 lane_, period, from, d < 0 ? -d : d, name, d * d == 1 ? "" : "s",
-                                 d > 0 ? "more" : "fewer", to));
+            out.push_back(
+                format("lane %d, %s period: rank %d gives %d %s-room signal%s %s than rank "
+                       "%d waits for",
+                       lane_, period, from, d < 0 ? -d : d, name, d * d == 1 ? "" : "s",
+                       d > 0 ? "more" : "fewer", to));
           }
         }
       }

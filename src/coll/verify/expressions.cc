@@ -10,8 +10,7 @@ Expressions::Expressions(int ranks, int calls)
 Expr Expressions::node(Kind kind, Expr a, Expr b) {
   // 31 bits each are far more than a plan's expressions.
   const uint64_t key = static_cast<uint64_t>(kind) << 62 | static_cast<uint64_t>(a) << 31 | b;
-  const auto [place, isNew] =
-      known_.try_emplace(key, leaves_ + static_cast<Expr>(nodes_.size()));
+  const auto [place, isNew] = known_.try_emplace(key, leaves_ + static_cast<Expr>(nodes_.size()));
   if (isNew) nodes_.push_back(Node{kind, a, b});
   return place->second;
 }

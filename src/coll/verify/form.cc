@@ -52,7 +52,8 @@ const char* windowFault(const Step& step) {
       }
       return step.from == -1 && toAll ? nullptr : "a reduce is from all, and to everyone if at all";
     case StepKind::Barrier:
-      if (step.bits != 0 || step.from != -1 || step.to != -1) return "a barrier has no bits or peers";
+      if (step.bits != 0 || step.from != -1 || step.to != -1)
+        return "a barrier has no bits or peers";
       return step.room == Room::All ? nullptr : "a barrier uses room All";
     case StepKind::Move:
       break;
@@ -76,9 +77,8 @@ std::string stepFault(const Step& step, const Plan& plan, Count length) {
   if (step.offset >= length || step.count > length - step.offset) {
     return format("it leaves the period's %llu elements", length);
   }
-  const bool message =
-      (step.bits & (algo::kSend | algo::kRecv)) != 0 || step.kind == StepKind::Fetch ||
-      (step.kind == StepKind::Reduce && n > 1);
+  const bool message = (step.bits & (algo::kSend | algo::kRecv)) != 0 ||
+                       step.kind == StepKind::Fetch || (step.kind == StepKind::Reduce && n > 1);
   if (message && step.count > plan.geometry.chunk) {
     return format("its %llu elements do not fit a slot of %llu", step.count, plan.geometry.chunk);
   }

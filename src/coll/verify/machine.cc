@@ -115,9 +115,10 @@ void Machine::leaveCall(int rank, int call) {
   for (int q = 0; q < n_; ++q) {
     const uint32_t entry = entered_[at(call)][at(q)];
     if (q == rank || (entry != 0 && clocks_.known(rank, q) >= entry)) continue;
-    findings_.push_back(format("rank %d, lane %d, call %d: leaves the barrier though rank %d may not "
-                               "have entered it",
-                               rank, job_.lane, call + 1, q));
+    findings_.push_back(
+        format("rank %d, lane %d, call %d: leaves the barrier though rank %d may not "
+               "have entered it",
+               rank, job_.lane, call + 1, q));
     return;
   }
 }

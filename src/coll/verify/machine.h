@@ -113,8 +113,9 @@ class Machine {
   Expressions expressions_;
   std::vector<RankState> ranks_;
   std::vector<BarrierState> barriers_;
-  std::vector<std::vector<std::optional<Expr>>> results_;  // [round][atom], as the first rank has it
-  std::vector<Expr> inputs_;                               // of the step at work
+  std::vector<std::vector<std::optional<Expr>>>
+      results_;               // [round][atom], as the first rank has it
+  std::vector<Expr> inputs_;  // of the step at work
   std::vector<DstWrite> dstWrites_;
   std::vector<std::vector<uint32_t>> entered_;  // [call][rank]: the rank's own time
   Findings findings_;

@@ -61,9 +61,8 @@ class RankMemory {
 
   void checkInPlace() {
     for (const Access& read : reads_) {
-      auto write = std::upper_bound(
-          writes_.begin(), writes_.end(), read.begin,
-          [](Count at, const Access& w) { return at < w.end; });
+      auto write = std::upper_bound(writes_.begin(), writes_.end(), read.begin,
+                                    [](Count at, const Access& w) { return at < w.end; });
       for (; write != writes_.end() && write->begin < read.end; ++write) check(read, *write);
     }
   }

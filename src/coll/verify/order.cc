@@ -73,8 +73,8 @@ Findings Machine::overwrites() const {
     forReaders(message, write.rank, [&](int reader, const Reader& state) {
       if (!out.empty() || clocks_.known(write.clock, reader) >= state.times[index]) return;
       out.push_back(place(write.rank, write.round, *write.step) +
-                    format(": may overwrite what rank %d has still to read, announced by %s", reader,
-                           describeStep(*message.step).c_str()));
+                    format(": may overwrite what rank %d has still to read, announced by %s",
+                           reader, describeStep(*message.step).c_str()));
     });
   };
   for (const DstWrite& write : dstWrites_) {

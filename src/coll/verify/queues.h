@@ -80,9 +80,9 @@ struct Queue {
 
 /// How far a reader is in a queue.
 struct Reader {
-  size_t messages = 0;  ///< Taken.
-  size_t signals = 0;   ///< Waited for.
-  size_t visible = 0;   ///< Messages covered by signals it has waited for.
+  size_t messages = 0;          ///< Taken.
+  size_t signals = 0;           ///< Waited for.
+  size_t visible = 0;           ///< Messages covered by signals it has waited for.
   std::vector<uint32_t> times;  ///< Its own clock when it took each message.
 };
 

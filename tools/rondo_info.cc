@@ -1,0 +1,82 @@
+// rondo-info: which Rondo this is, and what it reads from the environment.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "api/rondo.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "coll/reduce/reduce.h"
+#include "coll/registry.h"
+#include "config.h"
+#include "topo/node_facts.h"
+
+namespace {
+
+using namespace rondo;
+
+void row(const char* name, const std::string& value) {
+  std::printf("%-18s %s\n", name, value.c_str());
+}
+
+std::string algorithms() {
+  std::string out;
+  for (const Algorithm& algorithm : registry()) {
+    out += format("%s%s %s", out.empty() ? "" : ", ", collectiveName(algorithm.collective),
+                  algorithm.name);
+  }
+  return out;
+}
+
+/// RONDO_CPU may name a level that this machine lacks: a fact to show, not a reason to stop.
+std::string cpuLevel(const std::string& forced) {
+  try {
+    return cpuLevelName(chooseCpuLevel(forced.c_str())) +
+           std::string(forced.empty() ? "" : " (forced by RONDO_CPU)");
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+void printFacts() {
+  int code = 0;
+  rondoGetVersion(&code);
+  row("version", format("%s (%d)", PACKAGE_VERSION, code));
+#ifdef HAVE_CUDA
+  row("CUDA kernels", "yes");
+#else
+  row("CUDA kernels", "no");
+#endif
+  row("compiler", __VERSION__);
+  row("algorithms", algorithms());
+  row("CPU level", cpuLevel(readOptions().cpu));
+  row("CPUs allowed", std::to_string(allowedCpus()));
+}
+
+void printOptions() {
+  const Options options = readOptions();
+  for (const OptionRow& option : optionTable()) {
+    std::printf(
+        "%s (%s, default %s)%s\n    %s\n    now: %s\n", option.name, option.type,
+        *option.fallback == '\0' ? "unset" : option.fallback,
+        option.mustAgree ? ", the same on all ranks" : "", option.meaning,
+        optionText(options, option).empty() ? "unset" : optionText(options, option).c_str());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool options = false;
+  CLI::App app("Says which Rondo this is.", "rondo-info");
+  app.add_flag("--options", options, "Every environment variable that Rondo reads");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    options ? printOptions() : printFacts();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "rondo-info: %s\n", error.what());
+    return 2;
+  }
+}
