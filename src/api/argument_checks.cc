@@ -30,6 +30,13 @@ rondoResult_t checkNull(const CollectiveArgs& args) {
                    args.count));
 }
 
+rondoResult_t refusePast(const CollectiveArgs& args, const char* name, const void* at,
+                         size_t bytes) {
+  return refuse(args, format("argument %s is %p, and %zu bytes from there pass the end of the "
+                             "address space; allowed: memory of count elements",
+                             name, at, bytes));
+}
+
 }  // namespace
 
 rondoResult_t checkBuffers(const CollectiveArgs& args) {
@@ -60,18 +67,15 @@ rondoResult_t checkBuffers(const CollectiveArgs& args) {
   const size_t bytes = args.count * element;
   const auto send = reinterpret_cast<uintptr_t>(args.send),
              recv = reinterpret_cast<uintptr_t>(args.recv);
-  if (recv > UINTPTR_MAX - bytes || (args.usesSend && send > UINTPTR_MAX - bytes)) [[unlikely]] {
-    return refuse(
-        args, format("a buffer of %zu bytes at %p or %p would pass the end of the address space",
-                     bytes, args.send, args.recv));
-  }
+  if (args.usesSend && send > UINTPTR_MAX - bytes) [[unlikely]]
+    return refusePast(args, "sendbuff", args.send, bytes);
+  if (recv > UINTPTR_MAX - bytes) [[unlikely]]
+    return refusePast(args, "recvbuff", args.recv, bytes);
   if (args.usesSend && send != recv && send < recv + bytes && recv < send + bytes) [[unlikely]] {
-    return refuse(
-        args,
-        format(
-            "sendbuff (%p) and recvbuff (%p) of %zu bytes overlap; allowed: the same address (in "
-            "place) or no overlap",
-            args.send, args.recv, bytes));
+    return refuse(args, format("arguments sendbuff (%p) and recvbuff (%p) of %zu bytes overlap; "
+                               "allowed: the same address (in "
+                               "place) or no overlap",
+                               args.send, args.recv, bytes));
   }
   return rondoSuccess;
 }

@@ -1,7 +1,5 @@
 // RONDO_TUNE: "allreduce:host:0-64K:oneshot,allreduce:host:64K-1G:twoshot/2/32K".
 
-#include <sstream>
-
 #include "base/error.h"
 #include "base/options.h"
 #include "coll/planner.h"
@@ -9,16 +7,22 @@
 namespace rondo {
 namespace {
 
+/// The parts between the marks, empty ones too.
 std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  std::stringstream stream(text);
-  for (std::string part; std::getline(stream, part, at);) parts.push_back(part);
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == at) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
   return parts;
 }
 
 [[noreturn]] void refuse(const std::string& rule, const std::string& why) {
   throw Error(rondoInvalidArgument,
-              format("RONDO_TUNE rule \"%s\": %s; a rule is "
+              format("RONDO_TUNE rule \"%s\": %s; allowed: "
                      "COLLECTIVE:host|device:FROM-TO:ALGORITHM[/LANES[/CHUNK]], "
                      "for example allreduce:host:0-64K:oneshot",
                      rule.c_str(), why.c_str()));
@@ -48,6 +52,7 @@ void parseRange(const std::string& rule, const std::string& text, TuneRule* out)
   out->to = ~uint64_t{0};
   if (!to.empty() && !parseSize(to, &out->to))
     refuse(rule, "\"" + to + "\" is not a number of bytes");
+  if (out->from >= out->to) refuse(rule, "the range \"" + text + "\" is empty");
 }
 
 TuneRule parseRule(const std::string& rule) {
@@ -59,8 +64,7 @@ TuneRule parseRule(const std::string& rule) {
   out.device = fields[1] == "device";
   parseRange(rule, fields[2], &out);
   const std::vector<std::string> how = split(fields[3], '/');
-  if (how.empty() || how.size() > 3)
-    refuse(rule, "the last field is not ALGORITHM[/LANES[/CHUNK]]");
+  if (how.size() > 3) refuse(rule, "the last field is not ALGORITHM[/LANES[/CHUNK]]");
   out.algorithm = findAlgorithm(out.collective, how[0]);
   if (out.algorithm == nullptr) {
     refuse(rule,
