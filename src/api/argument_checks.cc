@@ -3,6 +3,7 @@
 #include "api/comm_create.h"
 #include "api/types.h"
 #include "base/error.h"
+#include "p2p/cuda_device.h"
 
 namespace rondo {
 namespace {
@@ -17,6 +18,12 @@ std::string typeList() {
     names += (names.empty() ? "" : ", ") + format("%d (%s)", type, typeName(type));
   }
   return names;
+}
+
+std::string describe(const PointerKind& kind) {
+  if (kind.memory == PointerKind::kHost) return "host memory";
+  return format("%s memory of device %d",
+                kind.memory == PointerKind::kManaged ? "managed" : "device", kind.device);
 }
 
 rondoResult_t checkNull(const CollectiveArgs& args) {
@@ -53,14 +60,6 @@ rondoResult_t checkBuffers(const CollectiveArgs& args) {
             "the address space",
             args.count, typeName(args.type), static_cast<size_t>(PTRDIFF_MAX / element)));
   }
-  if (args.stream != nullptr) [[unlikely]] {
-    return refuse(
-        args,
-        format(
-            "argument stream is %p, but the buffers are host memory, which is done with when the "
-            "call returns; allowed: NULL",
-            static_cast<void*>(args.stream)));
-  }
   if (args.count == 0) return rondoSuccess;
   if ((args.usesSend && args.send == nullptr) || args.recv == nullptr) [[unlikely]]
     return checkNull(args);
@@ -76,6 +75,50 @@ rondoResult_t checkBuffers(const CollectiveArgs& args) {
                                "allowed: the same address (in "
                                "place) or no overlap",
                                args.send, args.recv, bytes));
+  }
+  return rondoSuccess;
+}
+
+rondoResult_t checkMemory(const CollectiveArgs& args, bool* onDevice) {
+  const PointerKind recv = pointerKind(args.recv);
+  const PointerKind send = args.usesSend ? pointerKind(args.send) : recv;
+  const bool host = recv.memory == PointerKind::kHost;
+  *onDevice = !host;
+  if ((send.memory == PointerKind::kHost) != host) [[unlikely]] {
+    return refuse(
+        args,
+        format(
+            "argument sendbuff (%p) is %s and recvbuff (%p) is %s; allowed: host memory both, or "
+            "device memory both",
+            args.send, describe(send).c_str(), args.recv, describe(recv).c_str()));
+  }
+  if (host) {
+    if (args.stream == nullptr) [[likely]]
+      return rondoSuccess;
+    return refuse(
+        args,
+        format(
+            "argument stream is %p, but the buffers are host memory, which is done with when the "
+            "call returns; allowed: NULL",
+            static_cast<void*>(args.stream)));
+  }
+  const Communicator& comm = *args.comm->impl;
+  if (comm.deviceRunner() == nullptr) {
+    return fail(
+        args.comm, rondoUnsupported,
+        format("%s: argument recvbuff (%p) is %s, but communicator \"%s\" has host memory only: %s",
+               args.call, args.recv, describe(recv).c_str(), comm.name().c_str(),
+               comm.whyNoDevice().c_str()));
+  }
+  const auto foreign = [&comm](const PointerKind& kind) {
+    return kind.memory == PointerKind::kDevice && kind.device != comm.device();
+  };
+  if (foreign(send) || foreign(recv)) {
+    const bool isSend = foreign(send) && args.usesSend;
+    return refuse(args,
+                  format("argument %s (%p) is %s; allowed: memory of the communicator's device %d",
+                         isSend ? "sendbuff" : "recvbuff", isSend ? args.send : args.recv,
+                         describe(isSend ? send : recv).c_str(), comm.device()));
   }
   return rondoSuccess;
 }

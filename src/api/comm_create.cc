@@ -71,15 +71,18 @@ WaitPolicy waitPolicy(const Options& options, size_t ranks, uint32_t cpus, WaitH
   return policy;
 }
 
-/// The GPU side, if every rank can have one. A rank that asked for a device by number gets it or an error.
-void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& peers, const Config& config,
-               Communicator::Parts* parts) {
-  const DeviceConfig wanted{config.device, parts->place.localRank, config.options.spinBoundMs, false};
+/// The GPU side, if every rank can have one. A rank that asked for a device by number gets it or an
+/// error.
+void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& peers,
+               const Config& config, Communicator::Parts* parts) {
+  const DeviceConfig wanted{config.device, parts->place.localRank, config.options.spinBoundMs,
+                            false};
   parts->device = createDeviceRunner(boot, exchange, peers, wanted, &parts->whyNoDevice);
   together(boot, [&] {
     if (config.device >= 0 && parts->device == nullptr) {
-      throw Error(rondoUnsupported, format("config.device is %d, but the communicator can have no device: %s",
-                                           config.device, parts->whyNoDevice.c_str()));
+      throw Error(rondoUnsupported,
+                  format("config.device is %d, but the communicator can have no device: %s",
+                         config.device, parts->whyNoDevice.c_str()));
     }
   });
 }
