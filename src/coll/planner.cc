@@ -43,8 +43,7 @@ algo::Geometry withoutEmptyBlocks(algo::Geometry geometry) {
 const TuneRule* findRule(const Request& request, const std::vector<TuneRule>& rules) {
   const uint64_t bytes = request.count * request.elementBytes;
   for (const TuneRule& rule : rules) {
-    if (!rule.device && rule.collective == request.collective && bytes >= rule.from &&
-        bytes < rule.to) {
+    if (rule.collective == request.collective && bytes >= rule.from && bytes < rule.to) {
       return &rule;
     }
   }

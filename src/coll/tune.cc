@@ -21,11 +21,10 @@ std::vector<std::string> split(const std::string& text, char at) {
 }
 
 [[noreturn]] void refuse(const std::string& rule, const std::string& why) {
-  throw Error(rondoInvalidArgument,
-              format("RONDO_TUNE rule \"%s\": %s; allowed: "
-                     "COLLECTIVE:host|device:FROM-TO:ALGORITHM[/LANES[/CHUNK]], "
-                     "for example allreduce:host:0-64K:oneshot",
-                     rule.c_str(), why.c_str()));
+  throw Error(rondoInvalidArgument, format("RONDO_TUNE rule \"%s\": %s; allowed: "
+                                           "COLLECTIVE:host:FROM-TO:ALGORITHM[/LANES[/CHUNK]], "
+                                           "for example allreduce:host:0-64K:oneshot",
+                                           rule.c_str(), why.c_str()));
 }
 
 Collective parseCollective(const std::string& rule, const std::string& name) {
@@ -60,8 +59,10 @@ TuneRule parseRule(const std::string& rule) {
   if (fields.size() != 4) refuse(rule, format("it has %zu fields, not 4", fields.size()));
   TuneRule out{};
   out.collective = parseCollective(rule, fields[0]);
-  if (fields[1] != "host" && fields[1] != "device") refuse(rule, "memory is \"" + fields[1] + "\"");
-  out.device = fields[1] == "device";
+  if (fields[1] != "host") {
+    refuse(rule,
+           "memory is \"" + fields[1] + "\", and there is a choice on host memory only so far");
+  }
   parseRange(rule, fields[2], &out);
   const std::vector<std::string> how = split(fields[3], '/');
   if (how.size() > 3) refuse(rule, "the last field is not ALGORITHM[/LANES[/CHUNK]]");

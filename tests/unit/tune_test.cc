@@ -20,16 +20,14 @@ std::string complaint(const std::string& text) {
 
 TEST(Tune, FieldsOfARule) {
   const std::vector<TuneRule> rules = parseTune(
-      "allreduce:host:0-64K:oneshot,allreduce:device:1M-:ring/2/32K,broadcast:host:5-6:ring/1");
+      "allreduce:host:0-64K:oneshot,allreduce:host:1M-:ring/2/32K,broadcast:host:5-6:ring/1");
   ASSERT_EQ(rules.size(), 3u);
   EXPECT_EQ(rules[0].collective, Collective::AllReduce);
-  EXPECT_FALSE(rules[0].device);
   EXPECT_EQ(rules[0].from, 0u);
   EXPECT_EQ(rules[0].to, 64u << 10);
   EXPECT_STREQ(rules[0].algorithm->name, "oneshot");
   EXPECT_EQ(rules[0].lanes, 0);
   EXPECT_EQ(rules[0].chunkBytes, 0u);
-  EXPECT_TRUE(rules[1].device);
   EXPECT_EQ(rules[1].from, 1u << 20);
   EXPECT_EQ(rules[1].to, ~uint64_t{0});
   EXPECT_EQ(rules[1].lanes, 2);
