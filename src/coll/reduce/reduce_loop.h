@@ -114,6 +114,7 @@ RONDO_INLINE void runMiddle(const Job& job, const typename K::Post& post, size_t
     if (offset + kAhead < end) {
       for (int k = 0; k < n; ++k) fetchAhead<kTile * W, false>(in[k] + offset);
       if (!stream0) fetchAhead<kTile * W, true>(out0 + offset);
+      if (Special && out1 && !stream1) fetchAhead<kTile * W, true>(out1 + offset);
     }
     typename K::template Acc<W> acc[kTile];
     const char* p = in[0] + offset;
