@@ -58,10 +58,10 @@ void reduceBench(benchmark::State& state, ReduceFn reduce, rondoDataType_t type,
   setRate(state, bytes);
 }
 
-void copyBench(benchmark::State& state, CopyFn copy, size_t bytes, bool second, bool stream) {
+void copyBench(benchmark::State& state, CopyFn copy, size_t bytes, bool second, CopyTo to) {
   Operands operands(1, bytes);
   for (auto _ : state) {
-    copy(operands.out0, second ? operands.out1 : nullptr, operands.in()[0], bytes, stream);
+    copy(operands.out0, second ? operands.out1 : nullptr, operands.in()[0], bytes, to);
     benchmark::ClobberMemory();
   }
   setRate(state, bytes);
@@ -124,17 +124,19 @@ void registerCopy(CpuLevel level) {
   const std::string name = std::string("copy/") + cpuLevelName(level);
   for (size_t bytes : {kInL2, kInMemory}) {
     for (bool second : {false, true}) {
-      for (bool stream : {false, true}) {
+      for (CopyTo to : {CopyTo::kStaging, CopyTo::kUser, CopyTo::kPast}) {
+        const char* kind = to == CopyTo::kStaging ? "/staging/"
+                           : to == CopyTo::kUser  ? "/user/"
+                                                  : "/past/";
         benchmark::RegisterBenchmark(
-            (name + (second ? "/two" : "/one") + (stream ? "/stream/" : "/") + sizeName(bytes))
-                .c_str(),
-            copyBench, copy, bytes, second, stream);
+            (name + (second ? "/two" : "/one") + kind + sizeName(bytes)).c_str(), copyBench, copy,
+            bytes, second, to);
       }
     }
   }
   for (size_t bytes : {4, 8, 64, 256, 1024}) {
     benchmark::RegisterBenchmark((name + "/one/bytes:" + std::to_string(bytes)).c_str(), copyBench,
-                                 copy, bytes, false, false);
+                                 copy, bytes, false, CopyTo::kUser);
   }
 }
 

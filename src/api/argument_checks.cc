@@ -3,6 +3,7 @@
 #include "api/comm_create.h"
 #include "api/types.h"
 #include "base/error.h"
+#include "p2p/cuda_device.h"
 
 namespace rondo {
 namespace {
@@ -19,6 +20,12 @@ std::string typeList() {
   return names;
 }
 
+std::string describe(const PointerKind& kind) {
+  if (kind.memory == PointerKind::kHost) return "host memory";
+  return format("%s memory of device %d",
+                kind.memory == PointerKind::kManaged ? "managed" : "device", kind.device);
+}
+
 rondoResult_t checkNull(const CollectiveArgs& args) {
   if (args.usesSend && args.send == nullptr) {
     return refuse(
@@ -28,6 +35,13 @@ rondoResult_t checkNull(const CollectiveArgs& args) {
   return refuse(
       args, format("argument recvbuff is NULL with count %zu; allowed: memory of count elements",
                    args.count));
+}
+
+rondoResult_t refusePast(const CollectiveArgs& args, const char* name, const void* at,
+                         size_t bytes) {
+  return refuse(args, format("argument %s is %p, and %zu bytes from there pass the end of the "
+                             "address space; allowed: memory of count elements",
+                             name, at, bytes));
 }
 
 }  // namespace
@@ -46,7 +60,41 @@ rondoResult_t checkBuffers(const CollectiveArgs& args) {
             "the address space",
             args.count, typeName(args.type), static_cast<size_t>(PTRDIFF_MAX / element)));
   }
-  if (args.stream != nullptr) [[unlikely]] {
+  if (args.count == 0) return rondoSuccess;
+  if ((args.usesSend && args.send == nullptr) || args.recv == nullptr) [[unlikely]]
+    return checkNull(args);
+  const size_t bytes = args.count * element;
+  const auto send = reinterpret_cast<uintptr_t>(args.send),
+             recv = reinterpret_cast<uintptr_t>(args.recv);
+  if (args.usesSend && send > UINTPTR_MAX - bytes) [[unlikely]]
+    return refusePast(args, "sendbuff", args.send, bytes);
+  if (recv > UINTPTR_MAX - bytes) [[unlikely]]
+    return refusePast(args, "recvbuff", args.recv, bytes);
+  if (args.usesSend && send != recv && send < recv + bytes && recv < send + bytes) [[unlikely]] {
+    return refuse(args, format("arguments sendbuff (%p) and recvbuff (%p) of %zu bytes overlap; "
+                               "allowed: the same address (in "
+                               "place) or no overlap",
+                               args.send, args.recv, bytes));
+  }
+  return rondoSuccess;
+}
+
+rondoResult_t checkMemory(const CollectiveArgs& args, bool* onDevice) {
+  const PointerKind recv = pointerKind(args.recv);
+  const PointerKind send = args.usesSend ? pointerKind(args.send) : recv;
+  const bool host = recv.memory == PointerKind::kHost;
+  *onDevice = !host;
+  if ((send.memory == PointerKind::kHost) != host) [[unlikely]] {
+    return refuse(
+        args,
+        format(
+            "argument sendbuff (%p) is %s and recvbuff (%p) is %s; allowed: host memory both, or "
+            "device memory both",
+            args.send, describe(send).c_str(), args.recv, describe(recv).c_str()));
+  }
+  if (host) {
+    if (args.stream == nullptr) [[likely]]
+      return rondoSuccess;
     return refuse(
         args,
         format(
@@ -54,24 +102,23 @@ rondoResult_t checkBuffers(const CollectiveArgs& args) {
             "call returns; allowed: NULL",
             static_cast<void*>(args.stream)));
   }
-  if (args.count == 0) return rondoSuccess;
-  if ((args.usesSend && args.send == nullptr) || args.recv == nullptr) [[unlikely]]
-    return checkNull(args);
-  const size_t bytes = args.count * element;
-  const auto send = reinterpret_cast<uintptr_t>(args.send),
-             recv = reinterpret_cast<uintptr_t>(args.recv);
-  if (recv > UINTPTR_MAX - bytes || (args.usesSend && send > UINTPTR_MAX - bytes)) [[unlikely]] {
-    return refuse(
-        args, format("a buffer of %zu bytes at %p or %p would pass the end of the address space",
-                     bytes, args.send, args.recv));
+  const Communicator& comm = *args.comm->impl;
+  if (comm.deviceRunner() == nullptr) {
+    return fail(
+        args.comm, rondoUnsupported,
+        format("%s: argument recvbuff (%p) is %s, but communicator \"%s\" has host memory only: %s",
+               args.call, args.recv, describe(recv).c_str(), comm.name().c_str(),
+               comm.whyNoDevice().c_str()));
   }
-  if (args.usesSend && send != recv && send < recv + bytes && recv < send + bytes) [[unlikely]] {
-    return refuse(
-        args,
-        format(
-            "sendbuff (%p) and recvbuff (%p) of %zu bytes overlap; allowed: the same address (in "
-            "place) or no overlap",
-            args.send, args.recv, bytes));
+  const auto foreign = [&comm](const PointerKind& kind) {
+    return kind.memory == PointerKind::kDevice && kind.device != comm.device();
+  };
+  if (foreign(send) || foreign(recv)) {
+    const bool isSend = foreign(send) && args.usesSend;
+    return refuse(args,
+                  format("argument %s (%p) is %s; allowed: memory of the communicator's device %d",
+                         isSend ? "sendbuff" : "recvbuff", isSend ? args.send : args.recv,
+                         describe(isSend ? send : recv).c_str(), comm.device()));
   }
   return rondoSuccess;
 }

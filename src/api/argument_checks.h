@@ -17,9 +17,12 @@ struct CollectiveArgs {
   bool usesSend = true;
 };
 
-/// Null, type, count, stream and overlap; rondoSuccess or the recorded failure. Inline part:
+/// Null, type, count and overlap; rondoSuccess or the recorded failure. Inline part:
 /// nothing is wrong.
 rondoResult_t checkBuffers(const CollectiveArgs& args);
+/// Kinds of memory, device and stream; call it with buffers that checkBuffers() passed and a count
+/// above 0.
+rondoResult_t checkMemory(const CollectiveArgs& args, bool* onDevice);
 rondoResult_t checkOp(const CollectiveArgs& args, rondoRedOp_t op);
 rondoResult_t checkRoot(const CollectiveArgs& args, int root);
 

@@ -29,6 +29,13 @@ rondoResult_t runHost(const CollectiveArgs& args, const PlanKey& key) {
   }
 }
 
+rondoResult_t allReduceOnDevice(const CollectiveArgs& args, rondoRedOp_t op) {
+  return guarded(args.comm, args.call, [&] {
+    args.comm->impl->deviceRunner()->allReduce(args.send, args.recv, args.count, args.type, op,
+                                               args.stream);
+  });
+}
+
 }  // namespace
 }  // namespace rondo
 
@@ -43,6 +50,10 @@ rondoResult_t rondoAllReduce(const void* sendbuff, void* recvbuff, size_t count,
   if (const rondoResult_t bad = rondo::checkBuffers(args)) return bad;
   if (const rondoResult_t bad = rondo::checkOp(args, op)) return bad;
   if (count == 0) return rondoSuccess;
+  bool onDevice = false;
+  if (const rondoResult_t bad = rondo::checkMemory(args, &onDevice)) return bad;
+  if (onDevice) [[unlikely]]
+    return rondo::allReduceOnDevice(args, op);
   return rondo::runHost(args, {count, datatype, op, 0, rondo::Collective::AllReduce});
 }
 
@@ -57,6 +68,14 @@ rondoResult_t rondoBroadcast(const void* sendbuff, void* recvbuff, size_t count,
   if (const rondoResult_t bad = rondo::checkBuffers(args)) return bad;
   if (const rondoResult_t bad = rondo::checkRoot(args, root)) return bad;
   if (count == 0) return rondoSuccess;
+  bool onDevice = false;
+  if (const rondoResult_t bad = rondo::checkMemory(args, &onDevice)) return bad;
+  if (onDevice) {
+    return rondo::fail(comm, rondoUnsupported,
+                       "rondoBroadcast: the buffers are device memory; allowed so far: host memory "
+                       "(device memory: "
+                       "rondoAllReduce only)");
+  }
   return rondo::runHost(args, {count, datatype, rondoSum, root, rondo::Collective::Broadcast});
 }
 

@@ -71,6 +71,22 @@ WaitPolicy waitPolicy(const Options& options, size_t ranks, uint32_t cpus, WaitH
   return policy;
 }
 
+/// The GPU side, if every rank can have one. A rank that asked for a device by number gets it or an
+/// error.
+void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& peers,
+               const Config& config, Communicator::Parts* parts) {
+  const DeviceConfig wanted{config.device, parts->place.localRank, config.options.spinBoundMs,
+                            false};
+  parts->device = createDeviceRunner(boot, exchange, peers, wanted, &parts->whyNoDevice);
+  together(boot, [&] {
+    if (config.device >= 0 && parts->device == nullptr) {
+      throw Error(rondoUnsupported,
+                  format("config.device is %d, but the communicator can have no device: %s",
+                         config.device, parts->whyNoDevice.c_str()));
+    }
+  });
+}
+
 }  // namespace
 
 void together(Bootstrap& boot, const std::function<void()>& step) {
@@ -97,19 +113,12 @@ CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
   Communicator::Parts parts;
   parts.name = config.name;
   parts.explain = config.options.explain;
-  parts.device = RONDO_DEVICE_NONE;
 
   RankInfo mine{};
   together(boot, [&] {
-    if (config.device >= 0) {
-      throw Error(rondoUnsupported,
-                  format("config.device is %d, but this build has no GPU part; allowed: "
-                         "RONDO_DEVICE_AUTO (%d) or RONDO_DEVICE_NONE (%d)",
-                         config.device, RONDO_DEVICE_AUTO, RONDO_DEVICE_NONE));
-    }
     parts.cpu = chooseCpuLevel(config.options.cpu.c_str());
     parts.tune = parseTune(config.options.tune);
-    mine = describeRank(config.options, readHostId(config.options.hostId), parts.device);
+    mine = describeRank(config.options, readHostId(config.options.hostId), config.device);
   });
   std::vector<RankInfo> infos(ranks);
   boot.allGather(&mine, sizeof mine, infos.data());
@@ -125,16 +134,17 @@ CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
   parts.facts.l3Bytes = local[static_cast<size_t>(hosts.localRanks.front())].node.l3Bytes;
   parts.wait = waitPolicy(config.options, ranks, cpus, std::move(hook));
 
+  std::vector<int> peers;
+  for (int r = 0; r < n; ++r) {
+    if (r != rank) peers.push_back(r);
+  }
+  std::optional<FdExchange> exchange;
   if (n > 1) {
-    std::vector<int> peers;
-    for (int r = 0; r < n; ++r) {
-      if (r != rank) peers.push_back(r);
-    }
-    std::optional<FdExchange> exchange;
     together(boot, [&] { exchange.emplace(boot, peers); });
     const uint64_t pool = config.options.poolBytes;
     parts.shm = ShmTransport::create(boot, &*exchange, pool, pool * ranksOfThisProcess(local));
   }
+  addDevice(boot, exchange ? &*exchange : nullptr, peers, config, &parts);
   return CommPtr(makeHandle(std::make_unique<Communicator>(std::move(parts))));
 }
 

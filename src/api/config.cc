@@ -1,7 +1,9 @@
 // rondoConfig_t: sizes, versions, fields.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 
 #include "api/comm_create.h"
 #include "base/error.h"
@@ -9,17 +11,24 @@
 namespace rondo {
 namespace {
 
-constexpr size_t kLeastConfig = offsetof(rondoConfig_t, device);  // size and version
+/// Where the struct may end: after each field that a header ever ended with. One that is cut inside
+/// a field would leave half a pointer.
+constexpr size_t kEnds[] = {offsetof(rondoConfig_t, name), offsetof(rondoConfig_t, hostId),
+                            offsetof(rondoConfig_t, tune), sizeof(rondoConfig_t)};
+
+bool endsAfterAField(size_t size) {
+  return size > sizeof(rondoConfig_t) || std::find(kEnds, std::end(kEnds), size) != std::end(kEnds);
+}
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(rondoInvalidArgument, what); }
 
 /// The caller's struct in this library's layout.
 rondoConfig_t adopt(const char* call, const rondoConfig_t& given) {
-  if (given.size < kLeastConfig || given.size > 1 << 16) {
+  if (!endsAfterAField(given.size) || given.size > 1 << 16) {
     refuse(
-        format("%s: config.size is %zu; allowed: sizeof(rondoConfig_t), as "
-               "RONDO_CONFIG_INITIALIZER sets it",
-               call, given.size));
+        format("%s: config.size is %zu; allowed: sizeof(rondoConfig_t) as RONDO_CONFIG_INITIALIZER "
+               "sets it (%zu here)",
+               call, given.size, sizeof(rondoConfig_t)));
   }
   if (given.version == 0 || given.version > RONDO_CONFIG_VERSION) {
     refuse(format(

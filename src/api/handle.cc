@@ -122,7 +122,11 @@ Use::Use(rondoComm* comm, const char* call) : comm_(comm) {
 Use::~Use() {
   if (comm_ == nullptr) return;
   uint32_t busy = rondoComm::kBusy;
-  if (comm_->use.compare_exchange_strong(busy, rondoComm::kFree, std::memory_order_release)) return;
+  // Acquire on failure: what the aborting thread did with the handle comes before its end here.
+  if (comm_->use.compare_exchange_strong(busy, rondoComm::kFree, std::memory_order_release,
+                                         std::memory_order_acquire)) {
+    return;
+  }
   destroyHandle(comm_);  // rondoCommAbort came meanwhile and left the freeing to this call
 }
 

@@ -14,7 +14,8 @@ rondoResult_t rondoMemAlloc(void** ptr, size_t bytes) {
     if (bytes > 0 && (memory = rondo::Segment::own().allocate(bytes)) == nullptr) {
       throw rondo::Error(
           rondoOutOfMemory,
-          rondo::format("argument bytes is %zu, and no free range of shared memory is that long",
+          rondo::format("argument bytes is %zu, and no free range of shared memory is that long; "
+                        "allowed: less, or after rondoMemFree of other memory",
                         bytes));
     }
     *ptr = memory;

@@ -16,10 +16,6 @@ rondo::IdHost thisHost() {
 rondoResult_t initRank(const char* call, rondoComm_t* comm, int nranks, const rondoUniqueId& id,
                        int rank, const rondoConfig_t* config) {
   return rondo::guarded(nullptr, call, [&] {
-    if (comm == nullptr) {
-      throw rondo::Error(rondoInvalidArgument,
-                         "argument comm is NULL; allowed: where to write the communicator");
-    }
     if (nranks < 1) {
       throw rondo::Error(rondoInvalidArgument,
                          rondo::format("argument nranks is %d; allowed: from 1", nranks));
@@ -32,7 +28,13 @@ rondoResult_t initRank(const char* call, rondoComm_t* comm, int nranks, const ro
     // Joined first: what is wrong on this rank only becomes everybody's error instead of their
     // wait.
     rondo::Config checked;
-    rondo::together(boot, [&] { checked = rondo::checkConfig(call, config); });
+    rondo::together(boot, [&] {
+      if (comm == nullptr) {
+        throw rondo::Error(rondoInvalidArgument,
+                           "argument comm is NULL; allowed: where to write the communicator");
+      }
+      checked = rondo::checkConfig(call, config);
+    });
     *comm = rondo::createComm(boot, checked, {}).release();
   });
 }

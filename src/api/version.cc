@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "api/rondo.h"
+#include "api/comm_create.h"
 #include "config.h"
 
 #define RONDO_TEXT_(x) #x
@@ -14,7 +14,11 @@ static_assert(std::string_view(PACKAGE_VERSION) ==
               "VERSION and rondo.h name different versions");
 
 rondoResult_t rondoGetVersion(int* version) {
-  if (version == nullptr) return rondoInvalidArgument;
+  if (version == nullptr) {
+    return rondo::fail(
+        nullptr, rondoInvalidArgument,
+        "rondoGetVersion: argument version is NULL; allowed: where to write the version");
+  }
   *version = RONDO_VERSION_CODE;
   return rondoSuccess;
 }

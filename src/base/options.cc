@@ -52,7 +52,7 @@ const std::vector<OptionRow>& optionTable() {
       {"RONDO_CPU", "text", "",
        "instruction set of the host reductions: plain, avx2 or avx512 (default: the best)", false},
       {"RONDO_TUNE", "text", "",
-       "forces algorithms: COLLECTIVE:MEMORY:FROM-TO:ALGORITHM[/LANES[/CHUNK]], comma separated",
+       "forces algorithms: COLLECTIVE:host:FROM-TO:ALGORITHM[/LANES[/CHUNK]], comma separated",
        true},
       {"RONDO_EXPLAIN", "switch", "0",
        "1: rank 0 prints each new choice, its predicted cost, and the runners-up", false},

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "coll/device_runner.h"
 #include "coll/facts.h"
 #include "coll/plan_cache.h"
 #include "coll/planner.h"
@@ -33,19 +34,24 @@ class Communicator {
   struct Parts {
     std::string name;
     RankPlace place;
-    int device = RONDO_DEVICE_NONE;
     CommFacts facts;
     CpuLevel cpu = CpuLevel::kPlain;
     WaitPolicy wait;  ///< Without `aborted`, which is set here.
     std::vector<TuneRule> tune;
     bool explain = false;
-    std::unique_ptr<ShmTransport> shm;  ///< nullptr with one rank.
+    std::unique_ptr<ShmTransport> shm;     ///< nullptr with one rank.
+    std::unique_ptr<DeviceRunner> device;  ///< nullptr: host memory only.
+    std::string whyNoDevice;               ///< Then the reason, as a sentence.
   };
   explicit Communicator(Parts parts);
 
   const std::string& name() const { return parts_.name; }
   const RankPlace& place() const { return parts_.place; }
-  int device() const { return parts_.device; }
+  /// CUDA device ordinal, or RONDO_DEVICE_NONE.
+  int device() const { return parts_.device ? parts_.device->device() : RONDO_DEVICE_NONE; }
+  /// nullptr: host memory only, and whyNoDevice() says why.
+  DeviceRunner* deviceRunner() const { return parts_.device.get(); }
+  const std::string& whyNoDevice() const { return parts_.whyNoDevice; }
   const CommFacts& facts() const { return parts_.facts; }
 
   /// Runs the call to its end. Only one thread at a time.
@@ -59,6 +65,7 @@ class Communicator {
   /// Ends pending and later calls on all ranks. Any thread.
   void abort() {
     if (parts_.shm) parts_.shm->abort();
+    if (parts_.device) parts_.device->abort();
   }
   /// 0, or 1 + the rank that aborted.
   uint32_t aborted() const { return parts_.shm ? parts_.shm->aborted() : 0; }

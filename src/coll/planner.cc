@@ -32,11 +32,18 @@ algo::Geometry cut(const Request& request, const Algorithm& algorithm, const Com
   return geometry;
 }
 
+/// For predictions: where a short call leaves blocks empty, one rank's plan lacks the hops that the
+/// others' blocks take, and a chain of them looks short.
+algo::Geometry withoutEmptyBlocks(algo::Geometry geometry) {
+  const Count least = static_cast<Count>(geometry.lanes) * geometry.blocks * geometry.align;
+  geometry.count = std::max(geometry.count, std::min(least, geometry.period()));
+  return geometry;
+}
+
 const TuneRule* findRule(const Request& request, const std::vector<TuneRule>& rules) {
   const uint64_t bytes = request.count * request.elementBytes;
   for (const TuneRule& rule : rules) {
-    if (!rule.device && rule.collective == request.collective && bytes >= rule.from &&
-        bytes < rule.to) {
+    if (rule.collective == request.collective && bytes >= rule.from && bytes < rule.to) {
       return &rule;
     }
   }
@@ -58,8 +65,8 @@ std::vector<Candidate> rankCandidates(const Request& request, const CommFacts& f
       for (const uint64_t chunk : chunkSizes(facts, rule != nullptr ? rule->chunkBytes : 0)) {
         const algo::Geometry geometry = cut(request, algorithm, facts, lanes, chunk);
         const algo::Group group{request.root, facts.ranks, request.root};
-        const uint64_t cost =
-            predict(recordPlan(algorithm, group, geometry), request.elementBytes, facts);
+        const Plan plan = recordPlan(algorithm, group, withoutEmptyBlocks(geometry));
+        const uint64_t cost = predict(plan, request.elementBytes, facts);
         ranking.push_back({&algorithm, geometry, cost});
       }
     }

@@ -24,11 +24,10 @@ struct Candidate {
   uint64_t picoseconds;  ///< Predicted.
 };
 
-/// One rule of RONDO_TUNE: COLLECTIVE:MEMORY:FROM-TO:ALGORITHM[/LANES[/CHUNK]], bytes FROM <= size
+/// One rule of RONDO_TUNE: COLLECTIVE:host:FROM-TO:ALGORITHM[/LANES[/CHUNK]], bytes FROM <= size
 /// < TO.
 struct TuneRule {
   Collective collective;
-  bool device;
   uint64_t from, to;
   const Algorithm* algorithm;
   int lanes;            ///< 0: free.

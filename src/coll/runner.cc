@@ -111,7 +111,7 @@ bool Runner::postSource(const BoundStep& step, const char* src, void* answer) {
   }
   void* space = step.send->tryAcquire(step.bytes);
   if (space == nullptr) return false;
-  plan_->copy(space, nullptr, src, step.bytes, false);
+  plan_->copy(space, nullptr, src, step.bytes, CopyTo::kStaging);
   step.send->post(step.bytes, answer);
   return true;
 }
@@ -128,8 +128,7 @@ bool Runner::fetch(const Lane& lane, const BoundStep& step) {
   Message message;
   if (!step.recv->tryPeek(&message)) return false;
   if (landing(step, lane.base) == nullptr) {
-    plan_->copy(call_.dst + lane.base + step.offset, nullptr, message.data, step.bytes,
-                call_.stream);
+    plan_->copy(call_.dst + lane.base + step.offset, nullptr, message.data, step.bytes, toUser());
   }
   step.recv->release();
   return true;
@@ -199,7 +198,7 @@ void Runner::combine(Lane& lane, const BoundStep& step, char* dst, void* space) 
                            call_.stream && space == nullptr});
   for (int r = space == nullptr ? landed : 0; r < n; ++r) {
     void* landing = lane.landings[static_cast<size_t>(r)];
-    if (landing != nullptr) plan_->copy(landing, nullptr, dst, step.bytes, call_.stream);
+    if (landing != nullptr) plan_->copy(landing, nullptr, dst, step.bytes, toUser());
   }
   for (int r = 0; r < n; ++r) {
     if (step.peers[r] != nullptr) step.peers[r]->release();
@@ -227,9 +226,12 @@ bool Runner::move(Lane& lane, const BoundStep& step) {
       const uint32_t divisor = (bits & algo::kFinal) != 0 ? plan_->divisor : 0;
       plan_->reduce(ReduceArgs{first, second, inputs, 2, step.count, divisor, stream});
     } else if (first != message.data) {
-      plan_->copy(first, second, message.data, step.bytes, stream);
+      plan_->copy(first, second, message.data, step.bytes,
+                  !keeps   ? CopyTo::kStaging
+                  : stream ? CopyTo::kPast
+                           : CopyTo::kUser);
     } else if (second != nullptr) {
-      plan_->copy(second, nullptr, message.data, step.bytes, false);
+      plan_->copy(second, nullptr, message.data, step.bytes, CopyTo::kStaging);
     }
     if ((bits & algo::kRecv) != 0) step.recv->release();
     if (space != nullptr) step.send->post(step.bytes, nullptr);

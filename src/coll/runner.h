@@ -53,6 +53,7 @@ class Runner {
   /// Whether the step's part of dst can be posted where it is.
   bool postsDst(const BoundStep& step, const char* dst) const;
   bool drained() const;
+  CopyTo toUser() const { return call_.stream ? CopyTo::kPast : CopyTo::kUser; }
 
   const BoundPlan* plan_ = nullptr;
   HostCall call_{};

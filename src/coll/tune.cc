@@ -1,7 +1,5 @@
 // RONDO_TUNE: "allreduce:host:0-64K:oneshot,allreduce:host:64K-1G:twoshot/2/32K".
 
-#include <sstream>
-
 #include "base/error.h"
 #include "base/options.h"
 #include "coll/planner.h"
@@ -9,19 +7,24 @@
 namespace rondo {
 namespace {
 
+/// The parts between the marks, empty ones too.
 std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  std::stringstream stream(text);
-  for (std::string part; std::getline(stream, part, at);) parts.push_back(part);
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == at) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
   return parts;
 }
 
 [[noreturn]] void refuse(const std::string& rule, const std::string& why) {
-  throw Error(rondoInvalidArgument,
-              format("RONDO_TUNE rule \"%s\": %s; a rule is "
-                     "COLLECTIVE:host|device:FROM-TO:ALGORITHM[/LANES[/CHUNK]], "
-                     "for example allreduce:host:0-64K:oneshot",
-                     rule.c_str(), why.c_str()));
+  throw Error(rondoInvalidArgument, format("RONDO_TUNE rule \"%s\": %s; allowed: "
+                                           "COLLECTIVE:host:FROM-TO:ALGORITHM[/LANES[/CHUNK]], "
+                                           "for example allreduce:host:0-64K:oneshot",
+                                           rule.c_str(), why.c_str()));
 }
 
 Collective parseCollective(const std::string& rule, const std::string& name) {
@@ -48,6 +51,7 @@ void parseRange(const std::string& rule, const std::string& text, TuneRule* out)
   out->to = ~uint64_t{0};
   if (!to.empty() && !parseSize(to, &out->to))
     refuse(rule, "\"" + to + "\" is not a number of bytes");
+  if (out->from >= out->to) refuse(rule, "the range \"" + text + "\" is empty");
 }
 
 TuneRule parseRule(const std::string& rule) {
@@ -55,12 +59,13 @@ TuneRule parseRule(const std::string& rule) {
   if (fields.size() != 4) refuse(rule, format("it has %zu fields, not 4", fields.size()));
   TuneRule out{};
   out.collective = parseCollective(rule, fields[0]);
-  if (fields[1] != "host" && fields[1] != "device") refuse(rule, "memory is \"" + fields[1] + "\"");
-  out.device = fields[1] == "device";
+  if (fields[1] != "host") {
+    refuse(rule,
+           "memory is \"" + fields[1] + "\", and there is a choice on host memory only so far");
+  }
   parseRange(rule, fields[2], &out);
   const std::vector<std::string> how = split(fields[3], '/');
-  if (how.empty() || how.size() > 3)
-    refuse(rule, "the last field is not ALGORITHM[/LANES[/CHUNK]]");
+  if (how.size() > 3) refuse(rule, "the last field is not ALGORITHM[/LANES[/CHUNK]]");
   out.algorithm = findAlgorithm(out.collective, how[0]);
   if (out.algorithm == nullptr) {
     refuse(rule,

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <exception>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <thread>
@@ -13,12 +13,44 @@
 
 namespace rondo::testing {
 
+/// An environment variable for the time of a scope. Set it while no other thread runs.
+class Env {
+ public:
+  Env(const char* name, const std::string& value) : name_(name) {
+    const char* before = std::getenv(name);
+    had_ = before != nullptr;
+    if (had_) before_ = before;
+    setenv(name, value.c_str(), 1);
+  }
+  ~Env() {
+    if (had_) {
+      setenv(name_, before_.c_str(), 1);
+    } else {
+      unsetenv(name_);
+    }
+  }
+  Env(const Env&) = delete;
+  Env& operator=(const Env&) = delete;
+
+ private:
+  const char* name_;
+  bool had_ = false;
+  std::string before_;
+};
+
 /// One rank's end of a World.
 struct Rank {
   rondoComm_t comm;
   int rank;
   int size;
 };
+
+/// body(rank) on `n` threads at once.
+inline void onRanks(int n, const std::function<void(int)>& body) {
+  std::vector<std::thread> threads;
+  for (int r = 0; r < n; ++r) threads.emplace_back(body, r);
+  for (std::thread& thread : threads) thread.join();
+}
 
 /// Makes a communicator of n threads, runs `body` on each rank, destroys it. Failures of creation
 /// fail the test.
@@ -30,19 +62,21 @@ class World {
     return *this;
   }
   void run(const std::function<void(const Rank&)>& body) {
+    open([&body](const Rank& me) {
+      body(me);
+      EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess) << rondoGetLastError(nullptr);
+    });
+  }
+  /// As run, but `body` ends the communicator itself.
+  void open(const std::function<void(const Rank&)>& body) {
     rondoUniqueId id;
     ASSERT_EQ(rondoGetUniqueId(&id), rondoSuccess) << rondoGetLastError(nullptr);
-    std::vector<std::thread> threads;
-    for (int r = 0; r < size_; ++r) {
-      threads.emplace_back([this, id, r, &body] {
-        rondoComm_t comm = nullptr;
-        const rondoResult_t result = rondoCommInitRankConfig(&comm, size_, id, r, &config_);
-        ASSERT_EQ(result, rondoSuccess) << rondoGetLastError(nullptr);
-        body(Rank{comm, r, size_});
-        EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess) << rondoGetLastError(nullptr);
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
+    onRanks(size_, [&](int r) {
+      rondoComm_t comm = nullptr;
+      const rondoResult_t result = rondoCommInitRankConfig(&comm, size_, id, r, &config_);
+      ASSERT_EQ(result, rondoSuccess) << rondoGetLastError(nullptr);
+      body(Rank{comm, r, size_});
+    });
   }
 
  private:

@@ -18,14 +18,26 @@
 namespace rondo::test {
 namespace {
 
+/// Ids that tests elsewhere in this program made and nobody joined: they are answered for to the
+/// end.
+size_t strangers() {
+  static const size_t count = IdService::instance().state().groups;
+  return count;
+}
+
 rondoUniqueId newId() {
+  strangers();
   rondoUniqueId id;
   makeUniqueId(kHost, &id);
   return id;
 }
 
+/// Nothing of this file's groups is left; without strangers, not even the thread.
 bool serviceEnds() {
-  return soon([] { return !IdService::instance().state().running; });
+  return soon([] {
+    const IdService::State state = IdService::instance().state();
+    return state.groups <= strangers() && (state.groups > 0 || !state.running);
+  });
 }
 
 // Offsets that the id's layout fixes: the secret begins at byte 24.
@@ -156,7 +168,7 @@ TEST(LocalBootstrap, AThousandGroupsLeaveNothing) {
     for (const Outcome& outcome : outcomes) ASSERT_EQ(outcome.sentence, "");
   }
   EXPECT_TRUE(serviceEnds());
-  EXPECT_EQ(IdService::instance().state().groups, 0u);
+  EXPECT_LE(IdService::instance().state().groups, strangers());
   EXPECT_EQ(openDescriptors(), descriptors);
   EXPECT_TRUE(soon([&] { return runningThreads() == threads; }));
 }

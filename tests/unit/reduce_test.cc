@@ -353,7 +353,7 @@ TEST(ReduceCopy, OneAndTwoDestinationsOfAnySize) {
   std::mt19937_64 random(5);
   std::vector<size_t> sizes;
   for (size_t bytes = 0; bytes <= 300; ++bytes) sizes.push_back(bytes);
-  sizes.insert(sizes.end(), {511, 512, 1000, 4099, 65536, 1000003});
+  sizes.insert(sizes.end(), {511, 512, 1000, 4095, 4096, 4099, 8191, 65536, 1000003});
   for (size_t bytes : sizes) {
     std::vector<unsigned char> want(bytes);
     fillRandom(rondoUint8, want.data(), bytes, random);
@@ -361,11 +361,13 @@ TEST(ReduceCopy, OneAndTwoDestinationsOfAnySize) {
       if (bytes > 4099 && misalign == 8) continue;
       Buffer src(bytes, (3 * misalign) % 64);
       std::copy(want.begin(), want.end(), src.data());
-      for (int kind = 0; kind < 4; ++kind) {
-        const bool second = kind & 1, stream = kind & 2;
+      for (int kind = 0; kind < 6; ++kind) {
+        const bool second = kind & 1;
+        constexpr CopyTo kTo[] = {CopyTo::kStaging, CopyTo::kUser, CopyTo::kPast};
         for (CpuLevel level : levels()) {
           Buffer dst0(bytes, misalign), dst1(bytes, (misalign * 5) % 64);
-          findCopy(level)(dst0.data(), second ? dst1.data() : nullptr, src.data(), bytes, stream);
+          findCopy(level)(dst0.data(), second ? dst1.data() : nullptr, src.data(), bytes,
+                          kTo[kind / 2]);
           SCOPED_TRACE(testing::Message() << bytes << " bytes, misalign " << misalign << " kind "
                                           << kind << " " << cpuLevelName(level));
           ASSERT_TRUE(dst0.holds(want) && dst0.guardsIntact());

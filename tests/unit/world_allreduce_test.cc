@@ -1,75 +1,153 @@
-// All-reduce by ranks that are threads, against a plain sum.
+// All-reduce by ranks that are threads: every algorithm, type and operator over a sampled grid of
+// counts, memory and alignment, equal in every bit to a plain reduction in rank order.
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <random>
 
+#include "support/buffer.h"
+#include "support/values.h"
 #include "support/world.h"
 
 namespace rondo::testing {
 namespace {
 
-float value(int rank, size_t i) {
-  return static_cast<float>((i * 7 + static_cast<size_t>(rank) * 13) % 64) - 31;
+/// One call as all ranks see it.
+struct Case {
+  rondoDataType_t type;
+  rondoRedOp_t op;
+  size_t count;
+  bool inPlace;
+  uint32_t sharedSend, sharedRecv;  ///< Bit r: rank r's buffer is from rondoMemAlloc.
+  size_t skew;                      ///< Bytes off alignment, of every second rank.
+
+  std::string text() const {
+    return std::string(typeName(type)) + " " + opName(op) + " count " + std::to_string(count) +
+           (inPlace ? " in place" : "") + " shared " + std::to_string(sharedSend) + "/" +
+           std::to_string(sharedRecv) + " skew " + std::to_string(skew);
+  }
+};
+
+void check(const Rank& me, const Case& c) {
+  const size_t bytes = c.count * typeSize(c.type);
+  const size_t skew = me.rank % 2 == 0 ? c.skew : 0;
+  Buffer send(bytes, (c.sharedSend >> me.rank & 1) != 0, skew);
+  Buffer recv(bytes, (c.sharedRecv >> me.rank & 1) != 0, 3 * skew);
+  const std::vector<char> mine = contribution(c.type, c.op, me.rank);
+  repeat(send.data(), bytes, mine);
+  char* out = c.inPlace ? send.data() : recv.data();
+  ASSERT_EQ(rondoAllReduce(send.data(), out, c.count, c.type, c.op, me.comm, nullptr), rondoSuccess)
+      << rondoGetLastError(me.comm) << "; " << c.text();
+  const size_t wrong = firstWrong(out, bytes, expectedValues(c.type, c.op, me.size));
+  EXPECT_EQ(wrong, bytes) << "rank " << me.rank << " of " << me.size << ", " << c.text();
+  if (!c.inPlace) {
+    EXPECT_EQ(firstWrong(send.data(), bytes, mine), bytes) << "sendbuff changed, " << c.text();
+  }
+  EXPECT_TRUE(send.intact() && recv.intact()) << c.text();
 }
 
-void checkSum(const Rank& me, size_t count, bool inPlace, bool shared) {
-  float *send = nullptr, *recv = nullptr;
-  std::vector<float> a, b;
-  if (shared) {
-    void *p = nullptr, *q = nullptr;
-    ASSERT_EQ(rondoMemAlloc(&p, count * 4), rondoSuccess);
-    ASSERT_EQ(rondoMemAlloc(&q, count * 4), rondoSuccess);
-    send = static_cast<float*>(p);
-    recv = static_cast<float*>(q);
-  } else {
-    a.resize(count);
-    b.resize(count);
-    send = a.data();
-    recv = b.data();
+/// Counts around the boundaries of chunks, blocks and periods of `chunk` bytes, and between.
+size_t sampleCount(std::mt19937& random, int ranks, size_t element, size_t chunk) {
+  const size_t block = chunk / element, n = static_cast<size_t>(ranks);
+  const size_t edges[] = {1,
+                          block,
+                          n * block,
+                          2 * block,
+                          n,
+                          2 * n * block,
+                          4 * n * block,
+                          104 / element,
+                          64 / element,
+                          4096 / element,
+                          3 * n * block};
+  const size_t edge = edges[random() % std::size(edges)];
+  switch (random() % 5) {
+    case 0:
+      return edge;
+    case 1:
+      return edge - 1;
+    case 2:
+      return edge + 1;
+    case 3:
+      return random() % 300;
+    default:
+      return random() % (5 * n * block) | 1;
   }
-  float* out = inPlace ? send : recv;
-  for (int round = 0; round < 3; ++round) {
-    for (size_t i = 0; i < count; ++i) {
-      recv[i] = -1e30f;
-      send[i] = value(me.rank, i + static_cast<size_t>(round));
+}
+
+uint32_t sampleShared(std::mt19937& random) {
+  switch (random() % 3) {
+    case 0:
+      return 0;
+    case 1:
+      return ~0u;
+    default:
+      return static_cast<uint32_t>(random());
+  }
+}
+
+std::vector<Case> sampleCases(unsigned seed, int ranks, size_t chunk, int perPair) {
+  std::mt19937 random(seed);
+  std::vector<Case> cases;
+  for (const rondoDataType_t type : kAllTypes) {
+    for (const rondoRedOp_t op : kAllOps) {
+      for (int k = 0; k < perPair; ++k) {
+        const size_t element = typeSize(type);
+        const size_t skews[] = {0, 0, element, 1, 5};
+        cases.push_back({type, op, sampleCount(random, ranks, element, chunk), random() % 3 == 0,
+                         sampleShared(random), sampleShared(random), skews[random() % 5]});
+      }
     }
-    ASSERT_EQ(rondoAllReduce(send, out, count, rondoFloat32, rondoSum, me.comm, nullptr),
-              rondoSuccess)
-        << rondoGetLastError(me.comm);
-    for (size_t i = 0; i < count; ++i) {
-      float sum = 0;
-      for (int r = 0; r < me.size; ++r) sum += value(r, i + static_cast<size_t>(round));
-      ASSERT_EQ(out[i], sum) << "rank " << me.rank << " of " << me.size << ", element " << i
-                             << " of " << count << ", round " << round
-                             << (inPlace ? ", in place" : "") << (shared ? ", shared" : "");
-    }
   }
-  if (shared) {
-    rondoBarrier(me.comm, nullptr);
-    rondoMemFree(send);
-    rondoMemFree(recv);
-  }
+  return cases;
 }
 
 class WorldAllReduce : public ::testing::TestWithParam<std::tuple<const char*, int>> {};
 
-TEST_P(WorldAllReduce, SumsOnEveryRank) {
+TEST_P(WorldAllReduce, EqualsThePlainReduction) {
   const auto [algorithm, ranks] = GetParam();
-  const std::string rule = std::string("allreduce:host:0-:") + algorithm;
-  World(ranks).tune(rule.c_str()).run([](const Rank& me) {
-    for (const size_t count : {1, 2, 3, 15, 16, 17, 1000, 8191, 8192, 8193, 50000, 300001}) {
-      for (const bool inPlace : {false, true}) {
-        for (const bool shared : {false, true}) checkSum(me, count, inPlace, shared);
-      }
+  const bool own = *algorithm == '\0';
+  const std::string rule = own ? "" : std::string("allreduce:host:0-:") + algorithm;
+  const size_t chunk = std::strstr(algorithm, "/1K") != nullptr ? 1024 : 8192;
+  const unsigned seed = static_cast<unsigned>(ranks) * 1000 + static_cast<unsigned>(rule.size());
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  const std::vector<Case> cases = sampleCases(seed, ranks, chunk, 2);
+  World(ranks).tune(rule.c_str()).run([&](const Rank& me) {
+    for (const Case& c : cases) {
+      check(me, c);
+      if (::testing::Test::HasFatalFailure()) return;
     }
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, WorldAllReduce,
-                         ::testing::Combine(::testing::Values("ring", "oneshot", "twoshot",
-                                                              "ring/1/4K", "twoshot/2/1K"),
-                                            ::testing::Values(1, 2, 3, 4, 5, 8)));
+INSTANTIATE_TEST_SUITE_P(World, WorldAllReduce,
+                         ::testing::Combine(::testing::Values("", "ring", "oneshot", "twoshot",
+                                                              "ring/2/1K", "twoshot/1/1K"),
+                                            ::testing::Values(1, 2, 3, 4, 5, 7, 8)));
+
+TEST(WorldAllReduceLarge, PastTheCachesAndOverManyPeriods) {
+  for (const char* rule : {"", "allreduce:host:0-:ring", "allreduce:host:0-:oneshot"}) {
+    World(3).tune(rule).run([](const Rank& me) {
+      // 8 MiB of doubles and more: results are streamed past the caches.
+      for (const bool shared : {false, true}) {
+        const uint32_t bits = shared ? ~0u : 0u;
+        check(me, {rondoFloat64, rondoSum, 1'100'003, false, bits, bits, 0});
+        check(me, {rondoInt8, rondoMax, 900'001, true, bits, bits, 1});
+      }
+    });
+  }
+}
+
+TEST(WorldAllReduceMany, SeventeenRanks) {
+  for (const char* rule : {"", "allreduce:host:0-:ring", "allreduce:host:0-:twoshot/2/1K"}) {
+    World(17).tune(rule).run([](const Rank& me) {
+      for (const size_t count : {0, 1, 16, 17, 18, 4351, 70001}) {
+        check(me, {rondoInt32, rondoSum, count, false, 0x15555, 0x0ff00, 0});
+        check(me, {rondoBfloat16, rondoAvg, count, true, 0x0f0f0, 0, 2});
+      }
+    });
+  }
+}
 
 }  // namespace
 }  // namespace rondo::testing

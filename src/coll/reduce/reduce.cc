@@ -2,6 +2,10 @@
 
 #include "coll/reduce/reduce.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <stdexcept>
 #include <string>
 
@@ -29,6 +33,14 @@ bool supports(CpuLevel level) {
       return false;
   }
 }
+
+#if defined(__x86_64__)
+/// "Enhanced REP MOVSB": leaf 7, EBX bit 9.
+bool hasQuickStrings() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & (1u << 9)) != 0;
+}
+#endif
 
 std::string supportedNames() {
   std::string names;
@@ -69,6 +81,26 @@ CpuLevel chooseCpuLevel(const char* forced) {
   }
   throw std::invalid_argument("RONDO_CPU is \"" + std::string(forced) +
                               "\", which is not a CPU level; allowed are plain, avx2 and avx512.");
+}
+
+bool stringCopy(char* dst, const char* src, size_t bytes) {
+#if defined(__x86_64__)
+  static const bool quick = hasQuickStrings();
+  if (!quick) return false;
+  if (dst == src) return true;
+  // Whole lines only are taken without being read: the part before the first one goes first.
+  constexpr size_t kLine = 64;
+  const size_t head = (kLine - reinterpret_cast<uintptr_t>(dst) % kLine) % kLine;
+  __builtin_memcpy(dst, src, kLine);
+  dst += head;
+  src += head;
+  bytes -= head;
+  __asm__ volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(bytes) : : "memory");
+  return true;
+#else
+  static_cast<void>(dst), static_cast<void>(src), static_cast<void>(bytes);
+  return false;
+#endif
 }
 
 ReduceFn findReduce(rondoDataType_t type, rondoRedOp_t op, CpuLevel level) {

@@ -50,9 +50,16 @@ using ReduceFn = void (*)(const ReduceArgs&);
 /// nullptr for a type or operator that is not known.
 ReduceFn findReduce(rondoDataType_t type, rondoRedOp_t op, CpuLevel level);
 
-/// Copies `bytes` from `src` to `dst0` and, if not nullptr, `dst1`; `stream` writes dst0 past the
-/// caches and fences. Either destination may equal `src`; other overlap is not allowed.
-using CopyFn = void (*)(void* dst0, void* dst1, const void* src, size_t bytes, bool stream);
+/// What becomes of a copy's destination.
+enum class CopyTo {
+  kStaging,  ///< Another core reads it next: it is written through this core's caches.
+  kUser,     ///< Perhaps not in any cache: long ones are written without reading it first.
+  kPast      ///< Past the caches, with a fence at the end.
+};
+
+/// Copies `bytes` from `src` to `dst0` and, if not nullptr, `dst1`; `to` is about dst0. Either
+/// destination may equal `src`; other overlap is not allowed.
+using CopyFn = void (*)(void* dst0, void* dst1, const void* src, size_t bytes, CopyTo to);
 CopyFn findCopy(CpuLevel level);
 
 }  // namespace rondo

@@ -4,6 +4,7 @@
 
 #include "coll/reduce/reduce.h"
 #include "coll/reduce/reduce_average.h"
+#include "coll/reduce/reduce_levels.h"
 #include "coll/reduce/reduce_loop.h"
 
 namespace rondo {
@@ -27,24 +28,21 @@ RONDO_INLINE bool defaultFloats() { return true; }
 void withDefaultFloats(ReduceFn entry, const ReduceArgs& args) { entry(args); }
 #endif
 
-/// From here on memcpy is as good, and knows when to write past the caches.
-constexpr size_t kMemcpyBytes = 256;
-
-/// `stream1`: whether dst1 goes past the caches too.
 template <int W>
 RONDO_INLINE void copyBytes(char* dst0, char* dst1, const char* src, size_t bytes, bool stream0,
                             bool stream1) {
-  if (!dst1 && !stream0 && bytes >= kMemcpyBytes) {
-    if (dst0 != src) __builtin_memcpy(dst0, src, bytes);
-    return;
-  }
   run<Copy, W>(Job{dst0, dst1, &src, 1, bytes, stream0, stream1}, NoPost(0));
 }
 
 template <int W>
-void copyEntry(void* dst0, void* dst1, const void* src, size_t bytes, bool stream) {
-  copyBytes<W>(static_cast<char*>(dst0), static_cast<char*>(dst1), static_cast<const char*>(src),
-               bytes, stream, false);
+void copyEntry(void* dst0, void* dst1, const void* src, size_t bytes, CopyTo to) {
+  char* const out = static_cast<char*>(dst0);
+  const char* const in = static_cast<const char*>(src);
+  if (to == CopyTo::kUser && dst1 == nullptr && bytes >= kLeastStringCopy &&
+      stringCopy(out, in, bytes)) {
+    return;
+  }
+  copyBytes<W>(out, static_cast<char*>(dst1), in, bytes, to == CopyTo::kPast, false);
 }
 
 template <class K, int W>

@@ -5,6 +5,15 @@
 
 namespace rondo {
 
+/// From this many bytes on stringCopy beats vectors into memory that no cache holds, and loses
+/// nothing otherwise: 8 KiB cold 0.40 against 0.77 us, 32 KiB cold 1.2 against 2.1, hot 0.33
+/// against 0.40 (EPYC, family 26, 2026-11-21).
+constexpr size_t kLeastStringCopy = 4096;
+
+/// Copies with the processor's string instruction, which takes ownership of whole destination lines
+/// without reading them; false, and nothing done, where that is not known to be quick.
+bool stringCopy(char* dst, const char* src, size_t bytes);
+
 ReduceFn findReducePlain(rondoDataType_t type, rondoRedOp_t op);
 CopyFn findCopyPlain();
 

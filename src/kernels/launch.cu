@@ -1,0 +1,61 @@
+#include <cuda_runtime.h>
+
+#include <cstring>
+
+#include "kernels/launch.h"
+
+namespace rondo {
+
+const Kernel* findKernel(const char* collective, const char* algorithm, int ranks, int32_t type,
+                         int32_t op) {
+  for (const Kernel& row : kernels()) {
+    // the cheap comparisons first: this runs in every call
+    if ((row.ranks == 0 || row.ranks == ranks) && row.type == type && row.op == op &&
+        std::strcmp(row.algorithm, algorithm) == 0 &&
+        std::strcmp(row.collective, collective) == 0) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
+int loadKernels(int* blocksAtOnce) {
+  int device = 0;
+  int processors = 0;
+  int least = 1 << 30;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+  }
+  for (const Kernel& row : kernels()) {
+    cudaFuncAttributes attributes;
+    int perProcessor = 0;
+    if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, row.function);
+    if (error == cudaSuccess) {
+      error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perProcessor, row.function,
+                                                            kBlockThreads, 0);
+    }
+    if (perProcessor < least) least = perProcessor;
+  }
+  if (error != cudaSuccess) {
+    cudaGetLastError();  // reported here, so it must not turn up at the caller's next check
+    return error;
+  }
+  *blocksAtOnce = least * processors;
+  return cudaSuccess;
+}
+
+int launchKernel(const Kernel& kernel, const void* call, int blocks, int threads,
+                 CUstream_st* stream) {
+  void* arguments[] = {const_cast<void*>(call)};
+  const cudaError_t error =
+      cudaLaunchKernel(kernel.function, dim3(static_cast<unsigned>(blocks)),
+                       dim3(static_cast<unsigned>(threads)), arguments, 0, stream);
+  if (error != cudaSuccess) cudaGetLastError();
+  return error;
+}
+
+const char* cudaErrorName(int error) { return cudaGetErrorName(static_cast<cudaError_t>(error)); }
+const char* cudaErrorText(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
+
+}  // namespace rondo

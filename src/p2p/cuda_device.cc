@@ -1,0 +1,134 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "p2p/cuda_device.h"
+
+#ifdef HAVE_CUDA
+
+#include <cstring>
+#include <utility>
+
+#include "api/rondo.h"
+#include "base/error.h"
+#include "p2p/cuda_driver.h"
+
+namespace rondo {
+namespace {
+
+CUdevice handleOf(int ordinal) {
+  CUdevice device = 0;
+  checkCuda(cudaDriver().deviceGet(&device, ordinal), format("cuDeviceGet(%d)", ordinal));
+  return device;
+}
+
+int visibleDevices() {
+  int count = 0;
+  const CUresult result = cudaDriver().deviceGetCount(&count);
+  if (result == CUDA_ERROR_NO_DEVICE) return 0;
+  checkCuda(result, "cuDeviceGetCount");
+  return count;
+}
+
+}  // namespace
+
+PointerKind pointerKind(const void* pointer) {
+  static const CudaDriver* const driver = findCudaDriver();
+  if (driver == nullptr || pointer == nullptr) return {};
+  unsigned type = 0;
+  unsigned managed = 0;
+  int device = -1;
+  CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                  CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  void* values[] = {&type, &managed, &device};
+  const CUresult result = driver->pointerGetAttributes(
+      3, wanted, values, reinterpret_cast<CUdeviceptr>(const_cast<void*>(pointer)));
+  if (result != CUDA_SUCCESS) return {};
+  if (managed != 0) return {PointerKind::kManaged, device};
+  if (type == CU_MEMORYTYPE_DEVICE) return {PointerKind::kDevice, device};
+  return {};
+}
+
+CudaDevice CudaDevice::open(int wanted, int localRank) {
+  const CudaDriver& cu = cudaDriver();
+  const int count = visibleDevices();
+  if (count == 0) throw Error(rondoUnsupported, "no CUDA device is visible");
+  if (wanted != RONDO_DEVICE_AUTO && (wanted < 0 || wanted >= count)) {
+    throw Error(rondoInvalidArgument,
+                format("device %d does not exist; allowed: 0 to %d", wanted, count - 1));
+  }
+  CUcontext current = nullptr;
+  checkCuda(cu.ctxGetCurrent(&current), "cuCtxGetCurrent");
+  if (current != nullptr) {
+    CUdevice device = 0;
+    checkCuda(cu.ctxGetDevice(&device), "cuCtxGetDevice");
+    if (wanted == RONDO_DEVICE_AUTO || handleOf(wanted) == device) {
+      return CudaDevice(static_cast<int>(device), current, false);
+    }
+  }
+  const int ordinal = wanted == RONDO_DEVICE_AUTO ? localRank % count : wanted;
+  CUcontext primary = nullptr;
+  checkCuda(cu.devicePrimaryCtxRetain(&primary, handleOf(ordinal)),
+            format("cuDevicePrimaryCtxRetain on device %d", ordinal));
+  return CudaDevice(ordinal, primary, true);
+}
+
+CudaDevice::CudaDevice(CudaDevice&& other) noexcept
+    : ordinal_(other.ordinal_),
+      context_(other.context_),
+      retained_(std::exchange(other.retained_, false)) {}
+
+CudaDevice::~CudaDevice() {
+  if (retained_) cudaDriver().devicePrimaryCtxRelease(static_cast<CUdevice>(ordinal_));
+}
+
+std::array<unsigned char, 16> CudaDevice::uuid() const {
+  CUuuid uuid;
+  checkCuda(cudaDriver().deviceGetUuid(&uuid, handleOf(ordinal_)), "cuDeviceGetUuid");
+  std::array<unsigned char, 16> out;
+  std::memcpy(out.data(), uuid.bytes, out.size());
+  return out;
+}
+
+bool CudaDevice::exportsDescriptors() const {
+  const CUdevice_attribute needed[] = {
+      CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+      CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED};
+  for (CUdevice_attribute attribute : needed) {
+    int value = 0;
+    if (cudaDriver().deviceGetAttribute(&value, attribute, handleOf(ordinal_)) != CUDA_SUCCESS ||
+        value == 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void CudaDevice::synchronize() const {
+  const ContextScope scope(context_);
+  checkCuda(cudaDriver().ctxSynchronize(), "cuCtxSynchronize");
+}
+
+ContextScope::ContextScope(CUctx_st* context) noexcept {
+  const CudaDriver* driver = findCudaDriver();
+  CUcontext current = nullptr;
+  if (driver->ctxGetCurrent(&current) == CUDA_SUCCESS && current == context) return;
+  pushed_ = driver->ctxPushCurrent(context) == CUDA_SUCCESS;
+}
+
+ContextScope::~ContextScope() {
+  CUcontext popped = nullptr;
+  if (pushed_) findCudaDriver()->ctxPopCurrent(&popped);
+}
+
+}  // namespace rondo
+
+#else
+
+namespace rondo {
+
+PointerKind pointerKind(const void*) { return {}; }
+
+}  // namespace rondo
+
+#endif  // HAVE_CUDA

@@ -1,0 +1,66 @@
+#pragma once
+// A rank's CUDA device and context, and what kind of memory a pointer is. Needs no CUDA header.
+
+#include <array>
+#include <cstdint>
+
+struct CUctx_st;
+
+namespace rondo {
+
+struct PointerKind {
+  enum Memory : uint8_t { kHost, kDevice, kManaged };
+  Memory memory = kHost;
+  int device = -1;  ///< Device ordinal; -1 on the host.
+};
+
+/// One driver call, allowed while a stream captures; everything is host memory where there is no
+/// driver, or none was started.
+PointerKind pointerKind(const void* pointer);
+
+/// The device and context that a rank works in.
+class CudaDevice {
+ public:
+  /// `wanted` is an ordinal, or RONDO_DEVICE_AUTO: then the current context, if there is one,
+  /// otherwise the primary context of device `localRank` modulo visible devices. Makes nothing
+  /// current. Throws Error: rondoUnsupported if there is no driver or no device,
+  /// rondoInvalidArgument for an ordinal that does not exist.
+  static CudaDevice open(int wanted, int localRank);
+
+  CudaDevice(CudaDevice&& other) noexcept;
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
+  CudaDevice& operator=(CudaDevice&&) = delete;
+  ~CudaDevice();
+
+  int ordinal() const { return ordinal_; }
+  CUctx_st* context() const { return context_; }
+  /// Identifies the device on this host whatever CUDA_VISIBLE_DEVICES says.
+  std::array<unsigned char, 16> uuid() const;
+  /// Memory can be exported as a file descriptor.
+  bool exportsDescriptors() const;
+  /// Waits for everything enqueued in the context.
+  void synchronize() const;
+
+ private:
+  CudaDevice(int ordinal, CUctx_st* context, bool retained)
+      : ordinal_(ordinal), context_(context), retained_(retained) {}
+  int ordinal_;
+  CUctx_st* context_;
+  bool retained_;
+};
+
+/// Makes a context current for a scope, unless it is already. Never throws, because destructors use
+/// it: where it fails (the driver is shutting down), so does the call that needed it.
+class ContextScope {
+ public:
+  explicit ContextScope(CUctx_st* context) noexcept;
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+  ~ContextScope();
+
+ private:
+  bool pushed_ = false;
+};
+
+}  // namespace rondo

@@ -1,0 +1,237 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#ifdef HAVE_CUDA
+
+#include "p2p/cuda_memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "base/error.h"
+#include "p2p/cuda_driver.h"
+
+namespace rondo {
+namespace {
+
+CUdeviceptr address(const void* p) { return reinterpret_cast<CUdeviceptr>(const_cast<void*>(p)); }
+
+CUmemAccessDesc readWrite(const CudaDevice& device) {
+  CUmemAccessDesc access{};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.location.id = device.ordinal();
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return access;
+}
+
+CUmemAllocationProp propertiesOn(const CudaDevice& device) {
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = device.ordinal();
+  return properties;
+}
+
+// Physical memory of the virtual memory management calls, mapped at an address of its own.
+class VirtualMemory : public DeviceMemory {
+ public:
+  VirtualMemory(const CudaDevice& device, size_t bytes) {
+    const CUmemAllocationProp properties = propertiesOn(device);
+    size_t grain = 0;
+    checkCuda(cudaDriver().memGetAllocationGranularity(&grain, &properties,
+                                                       CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+              "cuMemGetAllocationGranularity");
+    bytes_ = (bytes + grain - 1) / grain * grain;
+    checkCuda(cudaDriver().memCreate(&physical_, bytes_, &properties, 0),
+              format("cuMemCreate of %zu bytes on device %d", bytes_, device.ordinal()));
+    created_ = true;
+    mapOrRelease(device);
+  }
+
+  VirtualMemory(const CudaDevice& device, const UniqueFd& fd, size_t bytes) {
+    bytes_ = bytes;
+    void* handle = reinterpret_cast<void*>(static_cast<intptr_t>(fd.get()));
+    checkCuda(cudaDriver().memImportFromShareableHandle(&physical_, handle,
+                                                        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+              format("cuMemImportFromShareableHandle of a peer's %zu bytes", bytes));
+    created_ = true;
+    mapOrRelease(device);
+  }
+
+  ~VirtualMemory() override { release(); }
+
+  UniqueFd exportDescriptor() const override {
+    int fd = -1;
+    checkCuda(cudaDriver().memExportToShareableHandle(&fd, physical_,
+                                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+              "cuMemExportToShareableHandle");
+    return UniqueFd(fd);
+  }
+
+  void allow(const CudaDevice& device) override {
+    // Several ranks of a process may share the device; the driver refuses to allow it twice.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (std::find(allowed_.begin(), allowed_.end(), device.ordinal()) != allowed_.end()) return;
+    const CUmemAccessDesc access = readWrite(device);
+    checkCuda(cudaDriver().memSetAccess(address(data_), bytes_, &access, 1),
+              format("cuMemSetAccess for device %d", device.ordinal()));
+    allowed_.push_back(device.ordinal());
+  }
+
+ private:
+  void mapOrRelease(const CudaDevice& device) {
+    try {
+      CUdeviceptr at = 0;
+      checkCuda(cudaDriver().memAddressReserve(&at, bytes_, 0, 0, 0), "cuMemAddressReserve");
+      data_ = reinterpret_cast<unsigned char*>(at);
+      checkCuda(cudaDriver().memMap(at, bytes_, 0, physical_, 0), "cuMemMap");
+      mapped_ = true;
+      allow(device);
+    } catch (...) {
+      release();
+      throw;
+    }
+  }
+
+  void release() noexcept {
+    const CudaDriver& cu = cudaDriver();
+    if (mapped_) cu.memUnmap(address(data_), bytes_);
+    if (data_ != nullptr) cu.memAddressFree(address(data_), bytes_);
+    if (created_) cu.memRelease(physical_);
+  }
+
+  CUmemGenericAllocationHandle physical_ = 0;
+  bool created_ = false;
+  bool mapped_ = false;
+  std::mutex mutex_;
+  std::vector<int> allowed_;  // ordinals of devices
+};
+
+// cuMemAlloc, for devices or drivers without the above.
+class PlainMemory : public DeviceMemory {
+ public:
+  PlainMemory(const CudaDevice& device, size_t bytes) : context_(device.context()) {
+    const ContextScope scope(context_);
+    CUdeviceptr at = 0;
+    checkCuda(cudaDriver().memAlloc(&at, bytes),
+              format("cuMemAlloc of %zu bytes on device %d", bytes, device.ordinal()));
+    data_ = reinterpret_cast<unsigned char*>(at);
+    bytes_ = bytes;
+  }
+  ~PlainMemory() override {
+    const ContextScope scope(context_);
+    cudaDriver().memFree(address(data_));
+  }
+
+  CudaIpcHandle exportIpc() const override {
+    CUipcMemHandle handle;
+    checkCuda(cudaDriver().ipcGetMemHandle(&handle, address(data_)), "cuIpcGetMemHandle");
+    CudaIpcHandle out;
+    static_assert(sizeof handle == sizeof out);
+    std::memcpy(out.data(), &handle, sizeof handle);
+    return out;
+  }
+
+  void allow(const CudaDevice& device) override {
+    if (device.context() == context_) return;
+    const ContextScope scope(device.context());
+    const CUresult result = cudaDriver().ctxEnablePeerAccess(context_, 0);
+    if (result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) return;
+    checkCuda(result, format("cuCtxEnablePeerAccess by device %d", device.ordinal()));
+  }
+
+ private:
+  CUctx_st* context_;
+};
+
+class IpcMapping : public DeviceMemory {
+ public:
+  IpcMapping(const CudaDevice& device, const CudaIpcHandle& handle, size_t bytes)
+      : context_(device.context()) {
+    const ContextScope scope(context_);
+    CUipcMemHandle raw;
+    std::memcpy(&raw, handle.data(), sizeof raw);
+    CUdeviceptr at = 0;
+    checkCuda(cudaDriver().ipcOpenMemHandle(&at, raw, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
+              format("cuIpcOpenMemHandle of a peer's %zu bytes", bytes));
+    data_ = reinterpret_cast<unsigned char*>(at);
+    bytes_ = bytes;
+  }
+  ~IpcMapping() override {
+    const ContextScope scope(context_);
+    cudaDriver().ipcCloseMemHandle(address(data_));
+  }
+
+ private:
+  CUctx_st* context_;
+};
+
+}  // namespace
+
+UniqueFd DeviceMemory::exportDescriptor() const { return UniqueFd(); }
+
+CudaIpcHandle DeviceMemory::exportIpc() const { return {}; }
+
+void DeviceMemory::allow(const CudaDevice&) {
+  throw Error(rondoInternalError, "a mapping of a peer's memory cannot be passed on");
+}
+
+std::shared_ptr<DeviceMemory> allocateDevice(const CudaDevice& device, size_t bytes,
+                                             DeviceMemory::Sharing sharing) {
+  const ContextScope scope(device.context());
+  std::shared_ptr<DeviceMemory> memory;
+  if (sharing == DeviceMemory::Sharing::kDescriptor) {
+    memory = std::make_shared<VirtualMemory>(device, bytes);
+  } else {
+    memory = std::make_shared<PlainMemory>(device, bytes);
+  }
+  fillDevice(device, memory->data(), 0, memory->bytes() / 4);
+  return memory;
+}
+
+std::shared_ptr<DeviceMemory> importDescriptor(const CudaDevice& device, const UniqueFd& fd,
+                                               size_t bytes) {
+  const ContextScope scope(device.context());
+  return std::make_shared<VirtualMemory>(device, fd, bytes);
+}
+
+std::shared_ptr<DeviceMemory> importIpc(const CudaDevice& device, const CudaIpcHandle& handle,
+                                        size_t bytes) {
+  return std::make_shared<IpcMapping>(device, handle, bytes);
+}
+
+void fillDevice(const CudaDevice& device, void* at, uint32_t value, size_t words) {
+  const CudaDriver& cu = cudaDriver();
+  const ContextScope scope(device.context());
+  CUstream stream = nullptr;
+  checkCuda(cu.streamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  CUresult result = cu.memsetD32Async(address(at), value, words, stream);
+  if (result == CUDA_SUCCESS) result = cu.streamSynchronize(stream);
+  cu.streamDestroy(stream);
+  checkCuda(result, format("filling %zu words of device memory", words));
+}
+
+PinnedMemory::PinnedMemory(const CudaDevice& device, size_t bytes) : context_(device.context()) {
+  const ContextScope scope(context_);
+  checkCuda(cudaDriver().memHostAlloc(&host_, bytes,
+                                      CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
+            format("cuMemHostAlloc of %zu bytes", bytes));
+  std::memset(host_, 0, bytes);
+  CUdeviceptr at = 0;
+  const CUresult result = cudaDriver().memHostGetDevicePointer(&at, host_, 0);
+  if (result != CUDA_SUCCESS) cudaDriver().memFreeHost(host_);
+  checkCuda(result, "cuMemHostGetDevicePointer");
+  device_ = reinterpret_cast<void*>(at);
+}
+
+PinnedMemory::~PinnedMemory() {
+  const ContextScope scope(context_);
+  cudaDriver().memFreeHost(host_);
+}
+
+}  // namespace rondo
+
+#endif  // HAVE_CUDA

@@ -1,0 +1,68 @@
+#pragma once
+// Device memory that other ranks of the node map, and host memory that a kernel writes. Needs no
+// CUDA header.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "p2p/cuda_device.h"
+#include "p2p/fd_exchange.h"
+
+namespace rondo {
+
+/// A legacy CUDA IPC handle, as bytes.
+using CudaIpcHandle = std::array<char, 64>;
+
+/// A mapping of device memory: this rank's own, or a peer's. Freed with its last owner; memory
+/// that another process has imported lives on there.
+class DeviceMemory {
+ public:
+  enum class Sharing : uint8_t { kDescriptor, kLegacyIpc };
+
+  virtual ~DeviceMemory() = default;
+  unsigned char* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+
+  /// Own memory only. A descriptor, or a handle, that a peer process can import.
+  virtual UniqueFd exportDescriptor() const;
+  virtual CudaIpcHandle exportIpc() const;
+  /// Makes the memory reachable from another device of this process.
+  virtual void allow(const CudaDevice& device);
+
+ protected:
+  unsigned char* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+/// Zeroed memory on `device`; at least `bytes`, rounded up as the driver wants it.
+std::shared_ptr<DeviceMemory> allocateDevice(const CudaDevice& device, size_t bytes,
+                                             DeviceMemory::Sharing sharing);
+/// Maps a peer process's memory for use by `device`. `bytes` is what the peer's bytes() says.
+std::shared_ptr<DeviceMemory> importDescriptor(const CudaDevice& device, const UniqueFd& fd,
+                                               size_t bytes);
+std::shared_ptr<DeviceMemory> importIpc(const CudaDevice& device, const CudaIpcHandle& handle,
+                                        size_t bytes);
+
+/// Sets `words` 32-bit words of device memory and waits for it, on a stream of its own, so that
+/// kernels that run meanwhile are not waited for.
+void fillDevice(const CudaDevice& device, void* at, uint32_t value, size_t words);
+
+/// Zeroed, page-locked host memory that kernels of `device` can address.
+class PinnedMemory {
+ public:
+  PinnedMemory(const CudaDevice& device, size_t bytes);
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+  ~PinnedMemory();
+  void* host() const { return host_; }
+  void* device() const { return device_; }
+
+ private:
+  CUctx_st* context_;
+  void* host_ = nullptr;
+  void* device_ = nullptr;
+};
+
+}  // namespace rondo

@@ -1,0 +1,242 @@
+// Device collectives on one GPU: the ranks are threads of this process.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "base/error.h"
+#include "gpu/cases.h"
+#include "kernels/launch.h"
+#include "p2p/cuda_device.h"
+#include "support/thread_bootstrap.h"
+
+namespace rondo::test {
+namespace {
+
+using Body = std::function<void(RankEnv&)>;
+
+int devices() {
+  int count = 0;
+  cuda(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  return count;
+}
+
+// Ranks on `overDevices` devices in turn; the calling threads' contexts decide.
+void runWorld(int ranks, DeviceConfig config, const Body& body, int overDevices = 1) {
+  ThreadGroup group(ranks);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < ranks; ++r) {
+    threads.emplace_back([&, r] {
+      try {
+        cuda(cudaSetDevice(r % overDevices), "cudaSetDevice");
+        ThreadBootstrap boot(group, r);
+        RankEnv env(boot, nullptr, config);
+        if (env.runner == nullptr) throw Error(rondoInternalError, "no runner: " + env.why);
+        env.barrier();
+        body(env);
+        env.sync();
+        env.barrier();
+      } catch (const Error& error) {
+        std::printf("FAILED: rank %d: %s\n", r, error.what());
+        std::fflush(stdout);
+        std::_Exit(1);  // the other ranks wait for this one
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+DeviceConfig patient() {
+  DeviceConfig config;
+  config.spinBoundMs = 20000;  // a hang becomes a failure
+  return config;
+}
+
+Error errorOf(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(rondoSuccess, "");
+}
+
+class Ranks : public testing::TestWithParam<int> {
+ protected:
+  void run(uint64_t (*test)(RankEnv&), DeviceConfig config = patient()) {
+    runWorld(GetParam(), config, [&](RankEnv& env) {
+      EXPECT_EQ(test(env), 0u);
+      env.sync();
+      EXPECT_EQ(errorOf([&] { env.runner->check(); }).sentence(), "");
+    });
+  }
+};
+
+TEST_P(Ranks, ManyCounts) { run(manyCounts); }
+TEST_P(Ranks, BackToBack) { run(backToBack); }
+TEST_P(Ranks, PeriodTails) { run(periodTails); }
+TEST_P(Ranks, GraphReplays) { run(graphReplays); }
+TEST_P(Ranks, EpochWrap) { run(epochWrap); }
+TEST_P(Ranks, LegacyMemory) {
+  DeviceConfig config = patient();
+  config.legacyIpc = true;
+  run(backToBack, config);
+}
+
+INSTANTIATE_TEST_SUITE_P(OneGpu, Ranks, testing::Values(1, 2, 3, 4, 5, 8));
+
+TEST(Faults, SpinBoundEndsTheKernelAndIsReported) {
+  DeviceConfig config;
+  config.spinBoundMs = 100;
+  for (uint64_t count : {100u, 200000u}) {
+    runWorld(2, config, [&](RankEnv& env) {
+      if (env.rank() == 0) {
+        env.allReduce(env.src, env.dst, count);
+        env.sync();
+        const Error late = errorOf([&] { env.runner->check(); });
+        EXPECT_EQ(late.code(), rondoRemoteError);
+        EXPECT_NE(late.sentence().find("100 ms (RONDO_SPIN_BOUND_MS)"), std::string::npos)
+            << late.sentence();
+        EXPECT_EQ(errorOf([&] { env.allReduce(env.src, env.dst, count); }).code(),
+                  rondoRemoteError);
+      }
+      env.barrier();
+    });
+  }
+}
+
+TEST(Faults, AbortEndsAWaitWithoutBound) {
+  for (uint64_t count : {100u, 200000u}) {
+    runWorld(2, DeviceConfig{}, [&](RankEnv& env) {
+      if (env.rank() == 1) {
+        env.allReduce(env.src, env.dst, count);
+        EXPECT_EQ(cudaStreamQuery(env.stream), cudaErrorNotReady);
+        env.runner->abort();
+        env.sync();
+        const Error aborted = errorOf([&] { env.runner->check(); });
+        EXPECT_EQ(aborted.code(), rondoRemoteError);
+        EXPECT_NE(aborted.sentence().find("aborted"), std::string::npos);
+      }
+      env.barrier();
+    });
+  }
+}
+
+// Two communicators of the same ranks, used in opposite orders on two streams: their kernels fit on
+// the device together, so both complete.
+TEST(Communicators, DoNotWaitForEachOther) {
+  ThreadGroup other(2);
+  runWorld(2, patient(), [&](RankEnv& first) {
+    ThreadBootstrap boot(other, first.rank());
+    RankEnv second(boot, nullptr, patient());
+    ASSERT_NE(second.runner, nullptr) << second.why;
+    RankEnv* inOrder[] = {&first, &second};
+    if (first.rank() == 1) std::swap(inOrder[0], inOrder[1]);
+    for (uint64_t count : {50u, 20000u, 150000u}) {
+      first.load(first.src, first.dst, count, 1);
+      second.load(second.src, second.dst, count, 2);
+      first.barrier();
+      for (RankEnv* env : inOrder) env->allReduce(env->src, env->dst, count);
+      EXPECT_EQ(first.wrong(first.dst, count, 1), 0u);
+      EXPECT_EQ(second.wrong(second.dst, count, 2), 0u);
+    }
+    first.barrier();
+  });
+}
+
+TEST(Devices, ThreadsOfOneProcessOnSeveral) {
+  if (devices() < 2) GTEST_SKIP() << "needs two GPUs";
+  for (bool legacy : {false, true}) {
+    DeviceConfig config = patient();
+    config.legacyIpc = legacy;
+    const auto body = [](RankEnv& env) {
+      EXPECT_EQ(env.runner->device(), env.rank() % devices());
+      EXPECT_EQ(manyCounts(env), 0u);
+      EXPECT_EQ(graphReplays(env), 0u);
+    };
+    runWorld(devices(), config, body, devices());
+    runWorld(devices() + 1, config, body, devices());
+  }
+}
+
+// The caller's current device is neither needed nor changed.
+TEST(Devices, CallWhileAnotherIsCurrent) {
+  if (devices() < 2) GTEST_SKIP() << "needs two GPUs";
+  const auto body = [](RankEnv& env) {
+    for (uint64_t count : {77u, 200001u}) {
+      env.load(env.src, env.dst, count, 3);
+      const int other = (env.rank() + 1) % 2;
+      cuda(cudaSetDevice(other), "cudaSetDevice");
+      env.allReduce(env.src, env.dst, count);
+      int now = -1;
+      cuda(cudaGetDevice(&now), "cudaGetDevice");
+      EXPECT_EQ(now, other);
+      cuda(cudaSetDevice(env.rank()), "cudaSetDevice");
+      EXPECT_EQ(env.wrong(env.dst, count, 3), 0u);
+    }
+  };
+  runWorld(2, patient(), body, 2);
+}
+
+TEST(BadInput, HasASentence) {
+  runWorld(1, patient(), [](RankEnv& env) {
+    DeviceRunner& runner = *env.runner;
+    const Error type =
+        errorOf([&] { runner.allReduce(env.src, env.dst, 4, rondoFloat64, rondoSum, env.stream); });
+    EXPECT_EQ(type.code(), rondoUnsupported);
+    EXPECT_NE(type.sentence().find("8 (float64)"), std::string::npos) << type.sentence();
+    const Error op =
+        errorOf([&] { runner.allReduce(env.src, env.dst, 4, rondoFloat32, rondoAvg, env.stream); });
+    EXPECT_EQ(op.code(), rondoUnsupported);
+    const char* odd = reinterpret_cast<const char*>(env.src) + 2;
+    const Error place =
+        errorOf([&] { runner.allReduce(odd, env.dst, 4, rondoFloat32, rondoSum, env.stream); });
+    EXPECT_EQ(place.code(), rondoInvalidArgument);
+    EXPECT_NE(place.sentence().find("sendbuff"), std::string::npos) << place.sentence();
+    runner.allReduce(nullptr, nullptr, 0, rondoFloat32, rondoSum, env.stream);
+  });
+}
+
+TEST(BadInput, DeviceThatDoesNotExist) {
+  ThreadGroup group(1);
+  ThreadBootstrap boot(group, 0);
+  DeviceConfig config;
+  config.device = 1000;
+  std::string why;
+  const Error error = errorOf([&] { createDeviceRunner(boot, nullptr, {}, config, &why); });
+  EXPECT_EQ(error.code(), rondoInvalidArgument);
+  EXPECT_NE(error.sentence().find("device 1000"), std::string::npos) << error.sentence();
+  config.device = RONDO_DEVICE_NONE;
+  EXPECT_EQ(createDeviceRunner(boot, nullptr, {}, config, &why), nullptr);
+  EXPECT_NE(why.find("rank 0"), std::string::npos) << why;
+}
+
+TEST(PointerKind, TellsHostDeviceAndManaged) {
+  float local = 0;
+  float *device = nullptr, *managed = nullptr, *pinned = nullptr;
+  cuda(cudaMalloc(&device, 4096), "cudaMalloc");
+  cuda(cudaMallocManaged(&managed, 4096), "cudaMallocManaged");
+  cuda(cudaMallocHost(&pinned, 4096), "cudaMallocHost");
+  EXPECT_EQ(pointerKind(&local).memory, PointerKind::kHost);
+  EXPECT_EQ(pointerKind(pinned).memory, PointerKind::kHost);
+  EXPECT_EQ(pointerKind(nullptr).memory, PointerKind::kHost);
+  EXPECT_EQ(pointerKind(device + 7).memory, PointerKind::kDevice);
+  EXPECT_EQ(pointerKind(device).device, 0);
+  EXPECT_EQ(pointerKind(managed).memory, PointerKind::kManaged);
+  cudaFree(device);
+  cudaFree(managed);
+  cudaFreeHost(pinned);
+}
+
+}  // namespace
+}  // namespace rondo::test
+
+int main(int argc, char** argv) {
+  // Ranks that share a GPU need hardware queues of their own, and no kernel may load late.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+  setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

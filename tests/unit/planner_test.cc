@@ -1,0 +1,104 @@
+// The choice: a pure function of agreed facts that rules override, first of all for their range.
+
+#include "coll/planner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace rondo {
+namespace {
+
+CommFacts facts(int ranks, uint32_t cpus) {
+  CommFacts out;
+  out.ranks = ranks;
+  out.lanes = 2;
+  out.chunkBytes = 32u << 10;
+  out.cpus = cpus;
+  return out;
+}
+
+Request sum(uint64_t count) { return {Collective::AllReduce, count, 4, 0}; }
+
+TEST(Planner, RanksEveryAlgorithmBestFirst) {
+  for (const uint64_t count : {1ull, 1000ull, 1000000ull}) {
+    const std::vector<Candidate> ranking = rankCandidates(sum(count), facts(4, 4), {});
+    for (size_t i = 1; i < ranking.size(); ++i) {
+      EXPECT_LE(ranking[i - 1].picoseconds, ranking[i].picoseconds);
+    }
+    for (const char* name : {"ring", "oneshot", "twoshot"}) {
+      EXPECT_TRUE(std::any_of(ranking.begin(), ranking.end(), [name](const Candidate& c) {
+        return std::strcmp(c.algorithm->name, name) == 0;
+      })) << name;
+    }
+  }
+}
+
+TEST(Planner, SmallCallsTakeOneExchangeLargeOnesMoveLess) {
+  for (const int ranks : {3, 4, 8}) {
+    const CommFacts f = facts(ranks, static_cast<uint32_t>(ranks));
+    EXPECT_STREQ(rankCandidates(sum(1), f, {}).front().algorithm->name, "oneshot");
+    EXPECT_STRNE(rankCandidates(sum(8 << 20), f, {}).front().algorithm->name, "oneshot");
+  }
+}
+
+TEST(Planner, IsTheSameEveryTime) {
+  for (const uint64_t count : {1ull, 77777ull}) {
+    const auto first = rankCandidates(sum(count), facts(5, 2), {});
+    const auto second = rankCandidates(sum(count), facts(5, 2), {});
+    ASSERT_EQ(first.size(), second.size());
+    for (size_t i = 0; i < first.size(); ++i) {
+      EXPECT_EQ(first[i].algorithm, second[i].algorithm);
+      EXPECT_EQ(first[i].geometry.chunk, second[i].geometry.chunk);
+      EXPECT_EQ(first[i].picoseconds, second[i].picoseconds);
+    }
+  }
+}
+
+TEST(Planner, RulesBindInTheirRangeOnly) {
+  const auto rules = parseTune(
+      "allreduce:device:0-:oneshot,allreduce:host:400-800:twoshot/1/1K,allreduce:host:0-:ring/64");
+  const auto best = [&](uint64_t count) {
+    return rankCandidates(sum(count), facts(4, 4), rules).front();
+  };
+  EXPECT_STREQ(best(99).algorithm->name, "ring");  // 396 bytes
+  EXPECT_EQ(best(99).geometry.lanes, 2) << "as many lanes as there are";
+  EXPECT_STREQ(best(100).algorithm->name, "twoshot");
+  EXPECT_EQ(best(100).geometry.lanes, 1);
+  EXPECT_EQ(best(100).geometry.chunk, 256u);
+  EXPECT_STREQ(best(199).algorithm->name, "twoshot");
+  EXPECT_STREQ(best(200).algorithm->name, "ring");
+  const Request broadcast{Collective::Broadcast, 100, 4, 2};
+  EXPECT_EQ(rankCandidates(broadcast, facts(4, 4), rules).front().algorithm->collective,
+            Collective::Broadcast);
+}
+
+TEST(Planner, ChunksFitTheChannel) {
+  for (const uint64_t chunk : {1ull << 10, 2ull << 10, 32ull << 10}) {
+    CommFacts f = facts(3, 3);
+    f.chunkBytes = chunk;
+    for (const size_t element : {1, 2, 4, 8}) {
+      for (const char* rule :
+           {"", "allreduce:host:0-:ring/1/1G", "allreduce:host:0-:twoshot/2/100"}) {
+        const Request request{Collective::AllReduce, 1u << 20, element, 0};
+        for (const Candidate& c : rankCandidates(request, f, parseTune(rule))) {
+          EXPECT_LE(c.geometry.chunk * element, chunk);
+          EXPECT_GE(c.geometry.chunk, 1u);
+        }
+      }
+    }
+  }
+}
+
+TEST(Planner, ExplainsTheChoice) {
+  const std::vector<Candidate> ranking = rankCandidates(sum(1000), facts(4, 4), {});
+  const std::string text = explainChoice(sum(1000), ranking);
+  EXPECT_NE(text.find("allreduce of 4000 bytes"), std::string::npos) << text;
+  EXPECT_NE(text.find(std::string("runs ") + ranking[0].algorithm->name), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("  or "), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,102 @@
+// The process's shared memory: leases that wait for their readers, and the heap.
+
+#include "p2p/segment.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/error.h"
+
+namespace rondo {
+namespace {
+
+constexpr uint64_t kPage = RangeAllocator::kPage;
+
+LeaseHeader* headerAt(uint64_t offset) {
+  return reinterpret_cast<LeaseHeader*>(Segment::own().base() + offset);
+}
+
+TEST(Segment, ALeaseIsReusedOnlyOncePeersLetGo) {
+  Segment& own = Segment::own();
+  const uint64_t before = own.poolUsed();
+  const uint64_t lease = own.lease(kPage + 1, kPage, before + 2 * kPage);
+  ASSERT_NE(lease, RangeAllocator::kNone);
+  EXPECT_EQ(own.poolUsed(), before + 2 * kPage);
+  own.endLease(lease, 2);
+  EXPECT_EQ(own.poolUsed(), before + 2 * kPage);
+  std::atomic_ref(headerAt(lease)->detached).fetch_add(1);
+  EXPECT_EQ(own.poolUsed(), before + 2 * kPage);
+  std::atomic_ref(headerAt(lease)->detached).fetch_add(1);
+  EXPECT_EQ(own.poolUsed(), before);
+}
+
+TEST(Segment, ALeaseStartsCleared) {
+  Segment& own = Segment::own();
+  const uint64_t limit = own.poolUsed() + 4 * kPage;
+  const uint64_t first = own.lease(2 * kPage, 2 * kPage, limit);
+  ASSERT_NE(first, RangeAllocator::kNone);
+  std::fill_n(own.base() + first, 2 * kPage, 'x');
+  own.endLease(first, 0);
+  const uint64_t second = own.lease(2 * kPage, kPage, limit);
+  ASSERT_EQ(second, first);
+  for (uint64_t i = 0; i < kPage; ++i) ASSERT_EQ(own.base()[second + i], 0) << i;
+  own.endLease(second, 0);
+}
+
+TEST(Segment, TheLimitBoundsThePool) {
+  Segment& own = Segment::own();
+  const uint64_t used = own.poolUsed();
+  EXPECT_EQ(own.lease(2 * kPage, 0, used + kPage), RangeAllocator::kNone);
+  EXPECT_EQ(own.lease(1, 0, used), RangeAllocator::kNone);
+  EXPECT_EQ(own.poolUsed(), used);
+}
+
+TEST(Segment, HeapMemoryIsAlignedZeroAndKnown) {
+  Segment& own = Segment::own();
+  char* memory = static_cast<char*>(own.allocate(10000));
+  ASSERT_NE(memory, nullptr);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % kPage, 0u);
+  EXPECT_TRUE(own.inHeap(memory, 10000));
+  EXPECT_TRUE(own.inHeap(memory + 9999, 1));
+  EXPECT_FALSE(own.inHeap(memory, ~uint64_t{0}));
+  EXPECT_FALSE(own.inHeap(own.base(), 1));  // the pool
+  EXPECT_FALSE(own.inHeap(own.base() + own.bytes(), 1));
+  EXPECT_FALSE(own.inHeap(own.base() + own.bytes() - 1, 2));
+  int other = 0;
+  EXPECT_FALSE(own.inHeap(&other, 1));
+  memory[5000] = 'x';
+  EXPECT_TRUE(own.release(memory));
+  EXPECT_FALSE(own.release(memory));
+  char* again = static_cast<char*>(own.allocate(10000));
+  ASSERT_EQ(again, memory);
+  EXPECT_EQ(again[5000], 0) << "freed pages are given back to the system";
+  EXPECT_TRUE(own.release(again));
+}
+
+TEST(Segment, OneMappingAPeer) {
+  Segment& own = Segment::own();
+  // The own token is no new mapping.
+  EXPECT_EQ(PeerSegment::map(own.token(), UniqueFd(), own.bytes())->base(), own.base());
+  const uint64_t token = own.token() + 1;
+  const auto first = PeerSegment::map(token, UniqueFd(dup(own.fd())), own.bytes());
+  const auto second = PeerSegment::map(token, UniqueFd(dup(own.fd())), own.bytes());
+  EXPECT_NE(first->base(), own.base());
+  EXPECT_EQ(first->base(), second->base());
+  char* memory = static_cast<char*>(own.allocate(1));
+  *memory = 'y';
+  EXPECT_EQ(first->base()[memory - own.base()], 'y');
+  EXPECT_TRUE(own.release(memory));
+}
+
+TEST(Segment, APeersSegmentThatIsTooShortIsRefused) {
+  const UniqueFd file(memfd_create("rondo-test", 0));
+  EXPECT_THROW(PeerSegment::map(77, UniqueFd(dup(file.get())), 4096), Error);
+  EXPECT_THROW(PeerSegment::map(78, UniqueFd(), 4096), Error);
+}
+
+}  // namespace
+}  // namespace rondo

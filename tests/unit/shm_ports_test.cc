@@ -1,0 +1,183 @@
+// The two ends of a channel, without ranks: order, back pressure, the end of the staging ring,
+// several readers.
+
+#include "p2p/shm_ports.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace rondo {
+namespace {
+
+/// A lease of this process's segment for `ranks` ranks, of which rank 0 writes.
+class Lease {
+ public:
+  explicit Lease(int ranks) : layout_{ranks, 1, ShmLayout::kLeastArea} {
+    Segment& own = Segment::own();
+    offset_ = own.lease(layout_.leaseBytes(), layout_.controlBytes(), ~uint64_t{0} / 2);
+  }
+  ~Lease() { Segment::own().endLease(offset_, 0); }
+  const ShmLayout& layout() const { return layout_; }
+  char* at() const { return Segment::own().base() + offset_; }
+  ShmSendPort sender(int to, int readers) const {
+    return ShmSendPort(layout_, layout_.channel(0, 0, to), readers, at(), Segment::own().base());
+  }
+  ShmRecvPort receiver(int to, int reader) const {
+    return ShmRecvPort(layout_, layout_.channel(0, 0, to), reader, at(), Segment::own().base());
+  }
+
+ private:
+  ShmLayout layout_;
+  uint64_t offset_ = 0;
+};
+
+bool send(ShmSendPort& port, unsigned char mark, size_t bytes) {
+  void* space = port.tryAcquire(bytes);
+  if (space == nullptr) return false;
+  std::memset(space, mark, bytes);
+  port.post(bytes, nullptr);
+  return true;
+}
+
+bool receive(ShmRecvPort& port, unsigned char mark, size_t bytes) {
+  Message message;
+  if (!port.tryPeek(&message)) return false;
+  EXPECT_EQ(message.bytes, bytes);
+  const auto* data = static_cast<const unsigned char*>(message.data);
+  for (size_t i = 0; i < bytes; ++i) {
+    if (data[i] != mark) {
+      ADD_FAILURE() << "byte " << i << " of " << bytes << " is " << int{data[i]};
+      break;
+    }
+  }
+  port.release();
+  return true;
+}
+
+TEST(ShmPorts, EmptyThenInOrder) {
+  const Lease lease(2);
+  ShmSendPort out = lease.sender(1, 1);
+  ShmRecvPort in = lease.receiver(1, 0);
+  Message message;
+  EXPECT_FALSE(in.tryPeek(&message));
+  EXPECT_TRUE(send(out, 1, 0));
+  EXPECT_TRUE(send(out, 2, ShmLayout::kInline));
+  EXPECT_TRUE(send(out, 3, ShmLayout::kInline + 1));
+  EXPECT_TRUE(receive(in, 1, 0));
+  EXPECT_TRUE(receive(in, 2, ShmLayout::kInline));
+  EXPECT_TRUE(receive(in, 3, ShmLayout::kInline + 1));
+  EXPECT_FALSE(in.tryPeek(&message));
+}
+
+TEST(ShmPorts, FullOfShortMessagesAndOfLongOnes) {
+  const Lease lease(2);
+  ShmSendPort out = lease.sender(1, 1);
+  ShmRecvPort in = lease.receiver(1, 0);
+  for (int i = 0; i < ShmLayout::kHeaders; ++i) EXPECT_TRUE(send(out, 7, 8)) << i;
+  EXPECT_EQ(out.tryAcquire(8), nullptr);
+  EXPECT_TRUE(receive(in, 7, 8));
+  EXPECT_TRUE(send(out, 7, 8));
+  EXPECT_EQ(out.tryAcquire(0), nullptr);
+  for (int i = 0; i < ShmLayout::kHeaders; ++i) EXPECT_TRUE(receive(in, 7, 8));
+  const size_t chunk = lease.layout().chunkBytes();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(send(out, 9, chunk)) << i;
+  EXPECT_EQ(out.tryAcquire(chunk), nullptr);
+  EXPECT_TRUE(receive(in, 9, chunk));
+  EXPECT_TRUE(send(out, 9, chunk));
+}
+
+TEST(ShmPorts, MessagesOfAnySizePassTheRingsEnd) {
+  const Lease lease(2);
+  ShmSendPort out = lease.sender(1, 1);
+  ShmRecvPort in = lease.receiver(1, 0);
+  std::mt19937 random(11);
+  const size_t chunk = lease.layout().chunkBytes();
+  std::vector<std::pair<unsigned char, size_t>> underWay;
+  unsigned char mark = 0;
+  for (int i = 0; i < 30000; ++i) {
+    if (random() % 2 == 0) {
+      const size_t bytes = random() % (chunk + 1);
+      ++mark;
+      if (send(out, mark, bytes)) {
+        underWay.emplace_back(mark, bytes);
+      } else {
+        // What is under way must be the reason: with nothing there is always room.
+        ASSERT_FALSE(underWay.empty());
+      }
+    } else if (!underWay.empty()) {
+      ASSERT_TRUE(receive(in, underWay[0].first, underWay[0].second));
+      underWay.erase(underWay.begin());
+    }
+  }
+}
+
+TEST(ShmPorts, TheSlowestOfSeveralReadersCounts) {
+  const Lease lease(4);
+  ShmSendPort out = lease.sender(-1, 3);
+  std::vector<ShmRecvPort> in;
+  for (int r = 0; r < 3; ++r) in.push_back(lease.receiver(-1, r));
+  for (int i = 0; i < ShmLayout::kHeaders; ++i) EXPECT_TRUE(send(out, 5, 40));
+  for (int r = 0; r < 2; ++r) EXPECT_TRUE(receive(in[static_cast<size_t>(r)], 5, 40));
+  EXPECT_EQ(out.tryAcquire(40), nullptr);
+  EXPECT_TRUE(receive(in[2], 5, 40));
+  EXPECT_NE(out.tryAcquire(40), nullptr);
+}
+
+TEST(ShmPorts, InPlaceIsReadWhereItIsAndDrained) {
+  const Lease lease(2);
+  ShmSendPort out = lease.sender(1, 1);
+  ShmRecvPort in = lease.receiver(1, 0);
+  void* memory = Segment::own().allocate(100000);
+  int local = 0;
+  EXPECT_TRUE(out.reaches(memory, 100000));
+  EXPECT_FALSE(out.reaches(&local, 4));
+  EXPECT_TRUE(out.drained());
+  ASSERT_TRUE(out.tryPostInPlace(memory, 100000, &static_cast<char*>(memory)[8]));
+  EXPECT_FALSE(out.drained());
+  Message message;
+  ASSERT_TRUE(in.tryPeek(&message));
+  EXPECT_EQ(message.data, memory);
+  EXPECT_EQ(message.landing, &static_cast<char*>(memory)[8]);
+  EXPECT_FALSE(out.drained());
+  in.release();
+  EXPECT_TRUE(out.drained());
+  EXPECT_TRUE(send(out, 1, 5));
+  EXPECT_TRUE(out.drained()) << "copies need no waiting";
+  EXPECT_TRUE(Segment::own().release(memory));
+}
+
+TEST(WorldShmPorts, AWriterAndItsReadersAtFullSpeed) {
+  const Lease lease(3);
+  ShmSendPort out = lease.sender(-1, 2);
+  const auto sizeOf = [&](int i) {
+    return static_cast<size_t>(i * 7919 % 3 == 0 ? i % 90 : i * 31 % 1024);
+  };
+  constexpr int kMessages = 20000;
+  const auto read = [&](int reader) {
+    ShmRecvPort in = lease.receiver(-1, reader);
+    for (int i = 0; i < kMessages;) {
+      if (receive(in, static_cast<unsigned char>(i), sizeOf(i))) {
+        ++i;
+      } else {
+        std::this_thread::yield();
+      }
+    }
+  };
+  std::thread first(read, 0), second(read, 1);
+  for (int i = 0; i < kMessages;) {
+    if (send(out, static_cast<unsigned char>(i), sizeOf(i))) {
+      ++i;
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  first.join();
+  second.join();
+}
+
+}  // namespace
+}  // namespace rondo

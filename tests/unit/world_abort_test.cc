@@ -1,0 +1,141 @@
+// An abort ends pending and later calls on all ranks, whoever calls it and from whichever thread.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "p2p/segment.h"
+#include "support/world.h"
+
+namespace rondo::testing {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void expectAborted(const Rank& me, rondoResult_t result, const char* call) {
+  EXPECT_EQ(result, rondoRemoteError);
+  const std::string sentence = rondoGetLastError(nullptr);
+  EXPECT_NE(sentence.find(call), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("rank 0 aborted communicator"), std::string::npos)
+      << "rank " << me.rank << ": " << sentence;
+}
+
+TEST(WorldAbort, FromAnotherThreadWhileAllRanksWait) {
+  for (const size_t count : {1u, 100000u}) {
+    Clock::time_point aborted;
+    std::atomic<int> inside{0};
+    World(3).open([&](const Rank& me) {
+      std::vector<float> data(count, 1);
+      if (me.rank == 2) {  // comes late: the others hang on it
+        while (inside < 2) std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        expectAborted(me, rondoBarrier(me.comm, nullptr), "rondoBarrier");
+        EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess);
+        return;
+      }
+      std::thread helper;
+      if (me.rank == 0) {
+        helper = std::thread([&, comm = me.comm] {
+          while (inside < 2) std::this_thread::yield();
+          std::this_thread::sleep_for(std::chrono::milliseconds(10));
+          aborted = Clock::now();
+          EXPECT_EQ(rondoCommAbort(comm), rondoSuccess) << rondoGetLastError(nullptr);
+        });
+      }
+      ++inside;
+      const rondoResult_t result =
+          rondoAllReduce(data.data(), data.data(), count, rondoFloat32, rondoSum, me.comm, nullptr);
+      expectAborted(me, result, "rondoAllReduce");
+      EXPECT_LT(Clock::now() - aborted, std::chrono::seconds(2));
+      if (helper.joinable()) helper.join();
+      if (me.rank == 0) {
+        // The abort freed the handle once the call was out of it.
+        EXPECT_EQ(rondoBarrier(me.comm, nullptr), rondoInvalidUsage);
+        EXPECT_EQ(rondoCommDestroy(me.comm), rondoInvalidUsage);
+      } else {
+        expectAborted(me, rondoBarrier(me.comm, nullptr), "rondoBarrier");
+        EXPECT_STRNE(rondoGetLastError(me.comm), "");
+        EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess);
+      }
+    });
+    EXPECT_EQ(Segment::own().poolUsed(), 0u);
+  }
+}
+
+TEST(WorldAbort, FromTheRanksOwnThreadBetweenCalls) {
+  World(2).open([](const Rank& me) {
+    if (me.rank == 0) {
+      EXPECT_EQ(rondoCommAbort(me.comm), rondoSuccess);
+      int count = -1;
+      EXPECT_EQ(rondoCommCount(me.comm, &count), rondoInvalidUsage);
+      EXPECT_EQ(count, -1);
+      EXPECT_EQ(rondoCommAbort(me.comm), rondoInvalidUsage);
+      EXPECT_EQ(rondoCommFinalize(me.comm), rondoInvalidUsage);
+      return;
+    }
+    int32_t value = 1;
+    expectAborted(me, rondoAllReduce(&value, &value, 1, rondoInt32, rondoSum, me.comm, nullptr),
+                  "rondoAllReduce");
+    // Questions are still answered; an aborted communicator may be finalized, aborted, destroyed.
+    int count = 0;
+    EXPECT_EQ(rondoCommCount(me.comm, &count), rondoSuccess);
+    EXPECT_EQ(count, 2);
+    EXPECT_EQ(rondoCommFinalize(me.comm), rondoSuccess);
+    EXPECT_EQ(rondoCommAbort(me.comm), rondoSuccess);
+  });
+  EXPECT_EQ(Segment::own().poolUsed(), 0u);
+}
+
+TEST(WorldAbort, ByAllRanksAtOnceAgainAndAgain) {
+  for (int round = 0; round < 30; ++round) {
+    World(4).open([](const Rank& me) {
+      std::vector<int8_t> data(5000, 1);
+      rondoResult_t result = rondoSuccess;
+      for (int i = 0; i <= me.rank && result == rondoSuccess; ++i) {
+        result = rondoAllReduce(data.data(), data.data(), data.size(), rondoInt8, rondoMax, me.comm,
+                                nullptr);
+      }
+      EXPECT_TRUE(result == rondoSuccess || result == rondoRemoteError);
+      EXPECT_EQ(rondoCommAbort(me.comm), rondoSuccess);
+    });
+  }
+  EXPECT_EQ(Segment::own().poolUsed(), 0u);
+}
+
+TEST(WorldAbort, OfOneCommunicatorLeavesOthersAlone) {
+  rondoUniqueId ids[2];
+  for (rondoUniqueId& id : ids) ASSERT_EQ(rondoGetUniqueId(&id), rondoSuccess);
+  onRanks(2, [&](int rank) {
+    rondoComm_t first, second;
+    ASSERT_EQ(rondoCommInitRank(&first, 2, ids[0], rank), rondoSuccess);
+    ASSERT_EQ(rondoCommInitRank(&second, 2, ids[1], rank), rondoSuccess);
+    if (rank == 0) {
+      EXPECT_EQ(rondoCommAbort(first), rondoSuccess);
+    }
+    int64_t value = 4;
+    EXPECT_EQ(rondoAllReduce(&value, &value, 1, rondoInt64, rondoProd, second, nullptr),
+              rondoSuccess);
+    EXPECT_EQ(value, 16);
+    if (rank == 1) {
+      EXPECT_EQ(rondoCommDestroy(first), rondoSuccess);
+    }
+    EXPECT_EQ(rondoCommDestroy(second), rondoSuccess);
+  });
+}
+
+TEST(WorldAbort, ABoundOnSpinningIsAnErrorThatSaysSo) {
+  const Env bound("RONDO_SPIN_BOUND_MS", "50");
+  World(2).run([](const Rank& me) {
+    if (me.rank != 0) return;
+    const auto start = Clock::now();
+    EXPECT_EQ(rondoBarrier(me.comm, nullptr), rondoRemoteError);
+    EXPECT_GE(Clock::now() - start, std::chrono::milliseconds(50));
+    EXPECT_NE(std::string(rondoGetLastError(me.comm)).find("RONDO_SPIN_BOUND_MS"),
+              std::string::npos);
+    EXPECT_EQ(rondoBarrier(me.comm, nullptr), rondoRemoteError);  // broken for good
+  });
+}
+
+}  // namespace
+}  // namespace rondo::testing
