@@ -155,7 +155,7 @@ TEST(ApiConfig, TuneRules) {
     const std::string last = std::string(rule).substr(std::string(rule).rfind(',') + 1);
     expectConfigRefused(config, {"RONDO_TUNE rule \"" + last + "\"", "allowed: COLLECTIVE:"});
   }
-  config.tune = "allreduce:host:0-64K:oneshot,,broadcast:device:1M-:ring/2/32K,";
+  config.tune = "allreduce:host:0-64K:oneshot,,broadcast:host:1M-:ring/2/32K,";
   EXPECT_EQ(make(&config), rondoSuccess) << rondoGetLastError(nullptr);
 }
 

@@ -58,7 +58,7 @@ TEST(Planner, IsTheSameEveryTime) {
 
 TEST(Planner, RulesBindInTheirRangeOnly) {
   const auto rules = parseTune(
-      "allreduce:device:0-:oneshot,allreduce:host:400-800:twoshot/1/1K,allreduce:host:0-:ring/64");
+      "broadcast:host:0-:oneshot,allreduce:host:400-800:twoshot/1/1K,allreduce:host:0-:ring/64");
   const auto best = [&](uint64_t count) {
     return rankCandidates(sum(count), facts(4, 4), rules).front();
   };

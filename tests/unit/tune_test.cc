@@ -48,6 +48,7 @@ TEST(Tune, ComplaintsQuoteTheRuleAndSayWhy) {
               {"allreduce:host:0-1K:ring:", "5 fields, not 4"},
               {"reduce:host:0-1K:ring", "no collective \"reduce\""},
               {"allreduce:disk:0-1K:ring", "memory is \"disk\""},
+              {"allreduce:device:0-1K:ring", "memory is \"device\""},
               {"allreduce:host:1K:ring", "\"1K\" is not a range"},
               {"allreduce:host:-1K:ring", "\"-1K\" is not a range"},
               {"allreduce:host:0-1X:ring", "\"1X\" is not a number"},
