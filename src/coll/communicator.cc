@@ -17,7 +17,7 @@ Communicator::Communicator(Parts parts) : parts_(std::move(parts)), runner_(part
     channels_ = parts_.shm->makeChannels();
     parts_.wait.aborted = [shm = parts_.shm.get()] { return shm->aborted() != 0; };
   } else {
-    channels_.chunkBytes = ShmLayout::kMostArea / 4;
+    channels_.chunkBytes = ShmLayout::kMostArea / 2;
     parts_.wait.aborted = [] { return false; };
   }
   parts_.facts.lanes = channels_.lanes;
