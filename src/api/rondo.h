@@ -168,7 +168,8 @@ RONDO_API rondoResult_t rondoCommDestroy(rondoComm_t comm);
  * Ends the communicator on all ranks: calls pending on this and other ranks return rondoRemoteError
  * soon after, and the handle is freed as by rondoCommDestroy. Never blocks. May be called while
  * another thread of this process is inside a collective on `comm`; the handle then stays valid
- * until that call has returned. Since 0.1.
+ * until that call has returned. Memory of rondoMemAlloc that a pending call used may be written by
+ * peers until their calls have returned too: do not free or reuse it before. Since 0.1.
  */
 RONDO_API rondoResult_t rondoCommAbort(rondoComm_t comm);
 

@@ -1,6 +1,7 @@
 #pragma once
 // The executor that writes down: instantiates an algorithm and records its steps.
 
+#include <utility>
 #include <vector>
 
 #include "coll/plan.h"
@@ -22,8 +23,8 @@ class Recorder : public algo::Primitives<Recorder>, public algo::Windows {
     skipSignal_ = b.count == 0;
   }
   void signal(int to) {
-    if (skipSignal_)
-      return;  // what was put is empty: there is nothing to announce, and nobody waits
+    // What was put is empty: there is nothing to announce, and nobody waits.
+    if (std::exchange(skipSignal_, false)) return;
     out_.push_back(Step{StepKind::Signal, 0, roomOf(to), -1, to, 0, 0});
   }
   void wait(int from, Room room) { pendingWait(from, room); }
@@ -40,6 +41,8 @@ class Recorder : public algo::Primitives<Recorder>, public algo::Windows {
     flushWaits(b.count);
     add(StepKind::Fetch, algo::kDst, room, from, -1, b);
   }
+  /// Writes down waits that no reading step followed.
+  void finish() { flushWaits(1); }
   void barrier() { out_.push_back(Step{StepKind::Barrier, 0, Room::All, -1, -1, 0, 0}); }
 
  private:

@@ -83,10 +83,12 @@ Plan recordPlan(const Algorithm& algorithm, const algo::Group& group,
       program.full.reserve(static_cast<size_t>(4 * group.size));
       Recorder recorder(program.full);
       algorithm.record(recorder, group, algo::fullPart(geometry, lane));
+      recorder.finish();
     }
     if (last) {
       Recorder recorder(program.last);
       algorithm.record(recorder, group, algo::lastPart(geometry, lane));
+      recorder.finish();
     }
   }
   return plan;

@@ -37,7 +37,7 @@ struct ShmLayout {
   int lanes;
   uint64_t areaBytes;  ///< Data of one channel; a power of two.
 
-  /// A message is at most half of the area, so that two are under way.
+  /// A message is at most half of the area, so that two can be under way: with one, rings deadlock.
   uint64_t chunkBytes() const { return areaBytes / 2; }
 
   int channels() const { return lanes * ranks; }

@@ -23,9 +23,8 @@ void ShmSendPort::refresh() {
     const uint64_t count = std::atomic_ref(readers_[r].released).load(std::memory_order_acquire);
     if (count < least) least = count;
   }
-  if (least == released_) return;
   released_ = least;
-  freed_ = ends_[(least - 1) % ShmLayout::kHeaders];
+  freed_ = least == posted_ ? head_ : starts_[least % ShmLayout::kHeaders];
 }
 
 bool ShmSendPort::full() {
@@ -36,23 +35,25 @@ bool ShmSendPort::full() {
 
 void* ShmSendPort::tryAcquire(size_t bytes) {
   if (full()) return nullptr;
-  pendingHead_ = head_;
+  pendingStart_ = pendingHead_ = head_;
   if (bytes <= ShmLayout::kInline) {
     unsigned char* space = header().inlined;
     acquired_ = static_cast<uint64_t>(reinterpret_cast<char*>(space) - segment_);
     return space;
   }
+  // No message crosses from one half of the area into the other: so two always find room, however
+  // long they are.
+  const uint64_t half = areaBytes_ / 2;
   const uint64_t need = lines(bytes);
-  const uint64_t at = head_ % areaBytes_;
-  const uint64_t waste = at + need > areaBytes_ ? areaBytes_ - at : 0;
+  const uint64_t at = head_ % half;
+  const uint64_t waste = at + need > half ? half - at : 0;
   if (head_ + waste + need - freed_ > areaBytes_) {
     refresh();
-    if (released_ == posted_)
-      freed_ = head_ + waste;  // nothing is under way: the waste is free too
     if (head_ + waste + need - freed_ > areaBytes_) return nullptr;
   }
-  acquired_ = areaOffset_ + (head_ + waste) % areaBytes_;
-  pendingHead_ = head_ + waste + need;
+  pendingStart_ = head_ + waste;
+  acquired_ = areaOffset_ + pendingStart_ % areaBytes_;
+  pendingHead_ = pendingStart_ + need;
   return segment_ + acquired_;
 }
 
@@ -62,8 +63,8 @@ void ShmSendPort::publish(uint64_t offset, size_t bytes, void* landing) {
   h.bytes = bytes;
   h.landing =
       landing == nullptr ? 0 : static_cast<uint64_t>(static_cast<char*>(landing) - segment_);
+  starts_[posted_ % ShmLayout::kHeaders] = pendingStart_;
   head_ = pendingHead_;
-  ends_[posted_ % ShmLayout::kHeaders] = head_;
   ++posted_;
   std::atomic_ref(h.sequence).store(posted_, std::memory_order_release);
 }
@@ -72,7 +73,7 @@ void ShmSendPort::post(size_t bytes, void* landing) { publish(acquired_, bytes, 
 
 bool ShmSendPort::tryPostInPlace(const void* data, size_t bytes, void* landing) {
   if (full()) return false;
-  pendingHead_ = head_;
+  pendingStart_ = pendingHead_ = head_;
   publish(static_cast<uint64_t>(static_cast<const char*>(data) - segment_), bytes, landing);
   inPlace_ = posted_;
   return true;

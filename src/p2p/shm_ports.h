@@ -40,8 +40,9 @@ class ShmSendPort final : public SendPort {
   // The area is a ring; positions count bytes for ever, waste at its end included.
   uint64_t head_ = 0;
   uint64_t freed_ = 0;
-  uint64_t pendingHead_ = 0;                 // head_ once the acquired space is posted
-  uint64_t ends_[ShmLayout::kHeaders] = {};  // head_ after each message under way
+  uint64_t pendingStart_ = 0;                  // where the acquired space begins, and
+  uint64_t pendingHead_ = 0;                   // head_ once the acquired space is posted
+  uint64_t starts_[ShmLayout::kHeaders] = {};  // where each message under way begins
 };
 
 /// Reads a peer's channel where it lies.

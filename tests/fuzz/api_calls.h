@@ -27,7 +27,7 @@ class Draw {
   T value() {
     T out{};
     unsigned char raw[sizeof(T)];
-    for (unsigned char& b : raw) b = byte();
+    for (size_t i = 0; i < sizeof raw; ++i) raw[i] = byte();
     std::memcpy(&out, raw, sizeof out);
     return out;
   }

@@ -12,8 +12,8 @@ uint64_t oneCall(RankEnv& env, uint64_t count, int srcShift, int dstShift, bool 
 uint64_t manyCounts(RankEnv& env);
 /// Calls back to back without a host wait between them, each with its own data.
 uint64_t backToBack(RankEnv& env);
-/// The same with full one-shot periods and a tail of one element: the tail says little about who has
-/// read the period.
+/// The same with full one-shot periods and a tail of one element: the tail says little about who
+/// has read the period.
 uint64_t periodTails(RankEnv& env);
 /// A captured sequence of one-shot and ring calls, replayed with new inputs, eager calls between.
 uint64_t graphReplays(RankEnv& env);

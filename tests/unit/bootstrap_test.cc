@@ -211,7 +211,7 @@ TEST(LocalBootstrap, LiarsAreRefusedAndTheGroupGoesOn) {
   std::optional<Outcome> duplicate, liar, late;
   const auto outcomes = onThreads(3, [&](int rank) {
     if (rank == 2) {
-      usleep(20000);  // after the others
+      usleep(500000);  // after the others, also on a busy machine
       duplicate = outcomeOf([&] { LocalBootstrap boot(id, 3, 0, kHost); });
       liar = outcomeOf([&] { LocalBootstrap boot(id, 4, 2, kHost); });
     }

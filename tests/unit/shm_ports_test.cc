@@ -73,6 +73,27 @@ TEST(ShmPorts, EmptyThenInOrder) {
   EXPECT_FALSE(in.tryPeek(&message));
 }
 
+/// A ring holds one message while it posts the next: with room for one only, all ranks would wait
+/// for each other.
+TEST(ShmPorts, TwoMessagesOfAnyLengthsFindRoom) {
+  const Lease lease(2);
+  ShmSendPort out = lease.sender(1, 1);
+  ShmRecvPort in = lease.receiver(1, 0);
+  std::mt19937 random(7);
+  const size_t most = lease.layout().chunkBytes();
+  const size_t lengths[] = {
+      0, 1, ShmLayout::kInline + 1, most / 3, most / 2, most / 2 + 64, most - 65, most - 1, most};
+  size_t before = most;
+  ASSERT_TRUE(send(out, 0, before));
+  for (int i = 1; i < 5000; ++i) {
+    const size_t bytes = lengths[random() % std::size(lengths)];
+    ASSERT_TRUE(send(out, static_cast<unsigned char>(i), bytes))
+        << i << ": " << bytes << " after " << before;
+    ASSERT_TRUE(receive(in, static_cast<unsigned char>(i - 1), before)) << i;
+    before = bytes;
+  }
+}
+
 TEST(ShmPorts, FullOfShortMessagesAndOfLongOnes) {
   const Lease lease(2);
   ShmSendPort out = lease.sender(1, 1);
@@ -84,7 +105,7 @@ TEST(ShmPorts, FullOfShortMessagesAndOfLongOnes) {
   EXPECT_EQ(out.tryAcquire(0), nullptr);
   for (int i = 0; i < ShmLayout::kHeaders; ++i) EXPECT_TRUE(receive(in, 7, 8));
   const size_t chunk = lease.layout().chunkBytes();
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(send(out, 9, chunk)) << i;
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(send(out, 9, chunk)) << i;
   EXPECT_EQ(out.tryAcquire(chunk), nullptr);
   EXPECT_TRUE(receive(in, 9, chunk));
   EXPECT_TRUE(send(out, 9, chunk));
