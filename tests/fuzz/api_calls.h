@@ -172,7 +172,10 @@ class Caller {
           send = nullptr;
           break;
         default:
-          send = recv == nullptr ? nullptr : recv + 1;
+          // As a number: one past the last address is an address too, and no pointer may be moved
+          // there.
+          send = recv == nullptr ? nullptr
+                                 : reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(recv) + 1);
           count = count * typeSize(rondoInt64) < 2 ? 2 : count;
           if (typeSize(type) * count < 2) count = 2;
           break;
