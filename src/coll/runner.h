@@ -48,6 +48,7 @@ class Runner {
   bool collectInputs(Lane& lane, const BoundStep& step);
   bool postSource(const BoundStep& step, const char* src, void* answer);
   char* landing(const BoundStep& step, uint64_t base) const;
+  bool takesDetour(const BoundStep& step) const;
   int landingsOf(const Lane& lane, const BoundStep& step) const;
   void combine(Lane& lane, const BoundStep& step, char* dst, void* space);
   /// Whether the step's part of dst can be posted where it is.
