@@ -24,6 +24,11 @@ for header in $(find . -name '*.h' -o -name '*.hpp' | sed 's,^\./,,' | sort); do
     # Device code: only nvcc understands it, and only launch.h is included by others.
     kernels/launch.h) compile "$header" $CXX -std=c++20 -Werror $flags -x c++ ;;
     kernels/*) ;;
+    # Needs the CUDA toolkit, which a build may do without.
+    p2p/cuda_driver.h)
+      echo '#include <cuda.h>' | $CXX $flags -x c++ - 2>/dev/null &&
+        compile "$header" $CXX -std=c++20 -Werror $flags -x c++
+      ;;
     *) compile "$header" $CXX -std=c++20 -Werror $flags -x c++ ;;
   esac
 done
