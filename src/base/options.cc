@@ -59,7 +59,6 @@ const std::vector<OptionRow>& optionTable() {
       {"RONDO_POOL_BYTES", "size", "16M", "shared memory for staging, per rank (from 256K)", true},
       {"RONDO_SPIN_BOUND_MS", "number", "0",
        "tests only: a wait longer than this many milliseconds is an error; 0: no bound", false},
-      {"RONDO_LOG", "text", "warn", "messages on stderr: none, error, warn, info", false},
   };
   return rows;
 }
@@ -72,11 +71,6 @@ Options readOptions() {
   readSwitch("RONDO_EXPLAIN", &options.explain);
   readSize("RONDO_POOL_BYTES", 256u << 10, uint64_t{1} << 30, &options.poolBytes);
   readSize("RONDO_SPIN_BOUND_MS", 0, 1u << 30, &options.spinBoundMs);
-  readText("RONDO_LOG", &options.log);
-  if (options.log != "none" && options.log != "error" && options.log != "warn" &&
-      options.log != "info") {
-    refuse("RONDO_LOG", options.log.c_str(), "none, error, warn, info");
-  }
   return options;
 }
 
@@ -88,7 +82,6 @@ std::string optionText(const Options& options, const OptionRow& row) {
   if (name == "RONDO_EXPLAIN") return options.explain ? "1" : "0";
   if (name == "RONDO_POOL_BYTES") return std::to_string(options.poolBytes);
   if (name == "RONDO_SPIN_BOUND_MS") return std::to_string(options.spinBoundMs);
-  if (name == "RONDO_LOG") return options.log;
   throw Error(rondoInternalError, "options table row " + name + " has no value");
 }
 

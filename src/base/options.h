@@ -15,7 +15,6 @@ struct Options {
   bool explain = false;            ///< RONDO_EXPLAIN
   uint64_t poolBytes = 16u << 20;  ///< RONDO_POOL_BYTES
   uint64_t spinBoundMs = 0;        ///< RONDO_SPIN_BOUND_MS; 0: no bound
-  std::string log = "warn";        ///< RONDO_LOG
 };
 
 /// One row of the table.

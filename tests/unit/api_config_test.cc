@@ -170,7 +170,6 @@ TEST(ApiEnvironment, BadValuesAreNamed) {
              {"RONDO_POOL_BYTES", "99999999999999999999", "a number from 262144"},
              {"RONDO_POOL_BYTES", "17179869184G", "a number from 262144"},
              {"RONDO_SPIN_BOUND_MS", "soon", "a number from 0"},
-             {"RONDO_LOG", "loud", "none, error, warn, info"},
              {"RONDO_CPU", "sse9", "plain, avx2 and avx512"},
              {"RONDO_TUNE", "fast", "allowed: COLLECTIVE:"}};
   for (const auto& row : bad) {
@@ -181,7 +180,7 @@ TEST(ApiEnvironment, BadValuesAreNamed) {
 }
 
 TEST(ApiEnvironment, EmptyIsUnsetAndConfigurationOverrides) {
-  const Env tune("RONDO_TUNE", "nonsense"), log("RONDO_LOG", ""), pool("RONDO_POOL_BYTES", "1G");
+  const Env tune("RONDO_TUNE", "nonsense"), cpu("RONDO_CPU", ""), pool("RONDO_POOL_BYTES", "1G");
   rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
   config.tune = "allreduce:host:0-:ring";
   EXPECT_EQ(make(&config), rondoSuccess) << rondoGetLastError(nullptr);

@@ -62,7 +62,6 @@ TEST(Consensus, RankLocalOptionsMayDiffer) {
   Options options;
   options.cpu = "plain";
   options.explain = true;
-  options.log = "info";
   all[1] = describeRank(options, {8, "beta"}, 3);
   EXPECT_EQ(verdict(all).sentence, "");
 }
