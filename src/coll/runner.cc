@@ -8,11 +8,9 @@ namespace {
 /// Below this many bytes a copy costs less than waiting for the readers at the end of the call.
 constexpr uint64_t kLeastInPlace = 4096;
 
-/// In calls of up to this many bytes a result that goes to dst and to staging is made in staging
-/// and copied from there: a copy can take dst's lines without reading them, a reduction cannot.
-/// All-reduce of two ranks, cold buffers, new/old time: 32 to 128 KiB 0.88 to 0.95, 256 KiB and
-/// above 1.05 (EPYC, family 26, 2026-11-21).
-constexpr uint64_t kMostDetour = 128u << 10;
+/// From this many bytes on a result that goes to dst and to staging is made in staging and copied
+/// from there: a string copy takes dst's lines without reading them, a reduction cannot.
+constexpr uint64_t kLeastDetour = 4096;
 
 }  // namespace
 
@@ -191,28 +189,33 @@ int Runner::landingsOf(const Lane& lane, const BoundStep& step) const {
   return count;
 }
 
-bool Runner::takesDetour(const BoundStep& step) const {
-  return plan_->totalBytes <= kMostDetour && step.bytes >= kLeastInPlace;
+/// dst (or nullptr) and `space` (or nullptr) = the reduction of the inputs.
+void Runner::reduceInto(char* dst, void* space, const void* const* inputs, int n,
+                        const BoundStep& step, uint32_t divisor) {
+  const bool detour = dst != nullptr && space != nullptr && step.bytes >= kLeastDetour;
+  void* const first = dst == nullptr || detour ? space : dst;
+  void* const second = dst == nullptr || detour ? nullptr : space;
+  plan_->reduce(
+      ReduceArgs{first, second, inputs, n, step.count, divisor, call_.stream && space == nullptr});
+  if (detour) plan_->copy(dst, nullptr, space, step.bytes, CopyTo::kUser);
 }
 
 /// dst and `space` (if any) = all ranks' inputs, in rank order; then the landings; then the inputs'
 /// messages are released.
 void Runner::combine(Lane& lane, const BoundStep& step, char* dst, void* space) {
   const int n = plan_->ranks;
-  int landed = 0;  // the rank whose landing is the second output
-  void* second = space;
-  for (; second == nullptr && landed < n; ++landed) {
-    second = lane.landings[static_cast<size_t>(landed)];
-  }
-  if (space != nullptr && takesDetour(step)) {
+  int landed = 0;  // landings below are done
+  if (space == nullptr && call_.stream) {
+    void* second = nullptr;
+    for (; second == nullptr && landed < n; ++landed) {
+      second = lane.landings[static_cast<size_t>(landed)];
+    }
     plan_->reduce(
-        ReduceArgs{space, nullptr, lane.inputs.data(), n, step.count, plan_->divisor, false});
-    plan_->copy(dst, nullptr, space, step.bytes, CopyTo::kUser);
+        ReduceArgs{dst, second, lane.inputs.data(), n, step.count, plan_->divisor, true});
   } else {
-    plan_->reduce(ReduceArgs{dst, second, lane.inputs.data(), n, step.count, plan_->divisor,
-                             call_.stream && space == nullptr});
+    reduceInto(dst, space, lane.inputs.data(), n, step, plan_->divisor);
   }
-  for (int r = space == nullptr ? landed : 0; r < n; ++r) {
+  for (int r = landed; r < n; ++r) {
     void* landing = lane.landings[static_cast<size_t>(r)];
     if (landing != nullptr) plan_->copy(landing, nullptr, dst, step.bytes, toUser());
   }
@@ -234,20 +237,18 @@ bool Runner::move(Lane& lane, const BoundStep& step) {
     if ((bits & algo::kRecv) != 0 && !step.recv->tryPeek(&message)) return false;
     void* space = nullptr;
     if (sends && !inPlace && (space = step.send->tryAcquire(step.bytes)) == nullptr) return false;
-    void* first = keeps ? dst : space;
-    void* second = keeps ? space : nullptr;
-    const bool stream = call_.stream && keeps && space == nullptr;
     if ((bits & algo::kRecv) != 0 && (bits & algo::kSrc) != 0) {
       const void* inputs[2] = {message.data, src};
       const uint32_t divisor = (bits & algo::kFinal) != 0 ? plan_->divisor : 0;
-      plan_->reduce(ReduceArgs{first, second, inputs, 2, step.count, divisor, stream});
-    } else if (first != message.data) {
-      plan_->copy(first, second, message.data, step.bytes,
-                  !keeps   ? CopyTo::kStaging
-                  : stream ? CopyTo::kPast
-                           : CopyTo::kUser);
-    } else if (second != nullptr) {
-      plan_->copy(second, nullptr, message.data, step.bytes, CopyTo::kStaging);
+      reduceInto(keeps ? dst : nullptr, space, inputs, 2, step, divisor);
+    } else {
+      if (keeps && dst != message.data) {
+        plan_->copy(dst, nullptr, message.data, step.bytes,
+                    space == nullptr ? toUser() : CopyTo::kUser);
+      }
+      if (space != nullptr) {
+        plan_->copy(space, nullptr, message.data, step.bytes, CopyTo::kStaging);
+      }
     }
     if ((bits & algo::kRecv) != 0) step.recv->release();
     if (space != nullptr) step.send->post(step.bytes, nullptr);

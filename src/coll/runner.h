@@ -48,8 +48,9 @@ class Runner {
   bool collectInputs(Lane& lane, const BoundStep& step);
   bool postSource(const BoundStep& step, const char* src, void* answer);
   char* landing(const BoundStep& step, uint64_t base) const;
-  bool takesDetour(const BoundStep& step) const;
   int landingsOf(const Lane& lane, const BoundStep& step) const;
+  void reduceInto(char* dst, void* space, const void* const* inputs, int n, const BoundStep& step,
+                  uint32_t divisor);
   void combine(Lane& lane, const BoundStep& step, char* dst, void* space);
   /// Whether the step's part of dst can be posted where it is.
   bool postsDst(const BoundStep& step, const char* dst) const;

@@ -38,7 +38,7 @@ template <int W>
 void copyEntry(void* dst0, void* dst1, const void* src, size_t bytes, CopyTo to) {
   char* const out = static_cast<char*>(dst0);
   const char* const in = static_cast<const char*>(src);
-  if (to == CopyTo::kUser && dst1 == nullptr && bytes >= kLeastStringCopy &&
+  if (to != CopyTo::kPast && dst1 == nullptr && bytes >= kLeastStringCopy &&
       stringCopy(out, in, bytes)) {
     return;
   }
