@@ -70,14 +70,44 @@ enum {
   rondoFloat64 = 8,
   rondoDouble = 8,
   rondoBfloat16 = 9,
+  rondoFloat8e4m3 = 10, /**< No infinities; overflow saturates to +-448. */
+  rondoFloat8e5m2 = 11, /**< Overflow saturates to +-57344. */
   rondoInt16 = 32,
-  rondoUint16 = 33
+  rondoUint16 = 33,
+  rondoBool = 34,         /**< One byte; 0 is false, anything else true; results are 0 or 1. */
+  rondoComplex64 = 35,    /**< Two float32: real, imaginary. */
+  rondoComplex128 = 36,   /**< Two float64. */
+  rondoFloat32Int32 = 37, /**< {float, int32_t}, 8 bytes: MPI_FLOAT_INT. For minloc and maxloc. */
+  rondoFloat64Int32 = 38, /**< {double, int32_t}, 16 bytes: MPI_DOUBLE_INT. */
+  rondoInt64Int32 = 39,   /**< {int64_t, int32_t}, 16 bytes: MPI_LONG_INT. */
+  rondoInt32Int32 = 40,   /**< {int32_t, int32_t}, 8 bytes: MPI_2INT. */
+  rondoInt16Int32 = 41    /**< {int16_t, int32_t}, 8 bytes: MPI_SHORT_INT. */
 };
 
 /** Reduction operators: open integer handles. Values below 32 are NCCL's; operators made at run
  * time lie above. */
 typedef int32_t rondoRedOp_t;
-enum { rondoSum = 0, rondoProd = 1, rondoMax = 2, rondoMin = 3, rondoAvg = 4 };
+enum {
+  rondoSum = 0,
+  rondoProd = 1,
+  rondoMax = 2,
+  rondoMin = 3,
+  rondoAvg = 4,
+  rondoLogicalAnd = 32, /**< Integers and bool; the result is 0 or 1. */
+  rondoLogicalOr = 33,
+  rondoLogicalXor = 34,
+  rondoBitAnd = 35, /**< Integers and bool. */
+  rondoBitOr = 36,
+  rondoBitXor = 37,
+  rondoMinLoc = 38, /**< Pairs: the smaller value, of equal ones the smaller index. */
+  rondoMaxLoc = 39  /**< Pairs: the larger value, of equal ones the smaller index. */
+};
+
+/** Where a scalar of rondoRedOpCreatePreMulSum lies. Values are NCCL's. */
+typedef enum rondoScalarResidence_t {
+  rondoScalarDevice = 0,       /**< Memory that the device reads when the collective runs. */
+  rondoScalarHostImmediate = 1 /**< Host memory, read before the create call returns. */
+} rondoScalarResidence_t;
 
 /** A communicator: one rank's handle on a group of ranks. */
 typedef struct rondoComm* rondoComm_t;
@@ -214,8 +244,206 @@ RONDO_API rondoResult_t rondoBroadcast(const void* sendbuff, void* recvbuff, siz
                                        rondoDataType_t datatype, int root, rondoComm_t comm,
                                        rondoStream_t stream);
 
+/**
+ * The root's recvbuff[i] = op over all ranks of their sendbuff[i], for 0 <= i < count. recvbuff
+ * counts at the root only. In place at the root: sendbuff == recvbuff. Since 0.2.
+ */
+RONDO_API rondoResult_t rondoReduce(const void* sendbuff, void* recvbuff, size_t count,
+                                    rondoDataType_t datatype, rondoRedOp_t op, int root,
+                                    rondoComm_t comm, rondoStream_t stream);
+
+/**
+ * recvbuff[r * sendcount + i] = rank r's sendbuff[i], for 0 <= i < sendcount, on every rank.
+ * recvbuff holds ranks * sendcount elements. In place: sendbuff == recvbuff + rank * sendcount
+ * elements. Since 0.2.
+ */
+RONDO_API rondoResult_t rondoAllGather(const void* sendbuff, void* recvbuff, size_t sendcount,
+                                       rondoDataType_t datatype, rondoComm_t comm,
+                                       rondoStream_t stream);
+
+/**
+ * recvbuff[displs[r] + i] = rank r's sendbuff[i], for 0 <= i < recvcounts[r], on every rank.
+ * recvcounts must be equal on all ranks and recvcounts[rank] == sendcount; displs (elements) may
+ * differ between ranks, and blocks must not overlap. displs NULL: blocks follow each other. In
+ * place: sendbuff == recvbuff + displs[rank] elements. Since 0.2.
+ */
+RONDO_API rondoResult_t rondoAllGatherV(const void* sendbuff, size_t sendcount, void* recvbuff,
+                                        const size_t* recvcounts, const size_t* displs,
+                                        rondoDataType_t datatype, rondoComm_t comm,
+                                        rondoStream_t stream);
+
+/**
+ * recvbuff[i] = op over all ranks of their sendbuff[rank * recvcount + i], for 0 <= i < recvcount:
+ * each rank gets its block of the reduction. sendbuff holds ranks * recvcount elements. In place:
+ * recvbuff == sendbuff + rank * recvcount elements. Since 0.2.
+ */
+RONDO_API rondoResult_t rondoReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
+                                           rondoDataType_t datatype, rondoRedOp_t op,
+                                           rondoComm_t comm, rondoStream_t stream);
+
+/**
+ * rondoReduceScatter with blocks of recvcounts[r] elements (equal on all ranks) that follow each
+ * other in sendbuff. In place: recvbuff == sendbuff + the sum of the counts of the ranks before
+ * this one. Since 0.2.
+ */
+RONDO_API rondoResult_t rondoReduceScatterV(const void* sendbuff, void* recvbuff,
+                                            const size_t* recvcounts, rondoDataType_t datatype,
+                                            rondoRedOp_t op, rondoComm_t comm,
+                                            rondoStream_t stream);
+
+/**
+ * recvbuff[r * count + i] = rank r's sendbuff[rank * count + i], for 0 <= i < count: `count`
+ * elements from every rank to every rank. Both buffers hold ranks * count elements. In place:
+ * sendbuff == recvbuff. Since 0.2.
+ */
+RONDO_API rondoResult_t rondoAllToAll(const void* sendbuff, void* recvbuff, size_t count,
+                                      rondoDataType_t datatype, rondoComm_t comm,
+                                      rondoStream_t stream);
+
+/**
+ * recvbuff[rdispls[r] + i] = rank r's sendbuff[sdispls[rank] + i], for 0 <= i < recvcounts[r].
+ * recvcounts[r] must equal rank r's sendcounts[rank]. Receive blocks must not overlap. Displacements
+ * are elements; NULL: blocks follow each other. In place: sendbuff == recvbuff, with equal counts
+ * and displacements for sending and receiving. Since 0.2.
+ */
+RONDO_API rondoResult_t rondoAllToAllV(const void* sendbuff, const size_t* sendcounts,
+                                       const size_t* sdispls, void* recvbuff,
+                                       const size_t* recvcounts, const size_t* rdispls,
+                                       rondoDataType_t datatype, rondoComm_t comm,
+                                       rondoStream_t stream);
+
+/**
+ * The root's recvbuff[r * sendcount + i] = rank r's sendbuff[i], for 0 <= i < sendcount. recvbuff
+ * counts at the root only. In place at the root: sendbuff == recvbuff + root * sendcount elements.
+ * Since 0.2.
+ */
+RONDO_API rondoResult_t rondoGather(const void* sendbuff, void* recvbuff, size_t sendcount,
+                                    rondoDataType_t datatype, int root, rondoComm_t comm,
+                                    rondoStream_t stream);
+
+/**
+ * The root's recvbuff[displs[r] + i] = rank r's sendbuff[i], for 0 <= i < recvcounts[r]. recvbuff,
+ * recvcounts and displs count at the root only; recvcounts[r] must equal rank r's sendcount. displs
+ * NULL: blocks follow each other. In place at the root: sendbuff == recvbuff + displs[root]. Since
+ * 0.2.
+ */
+RONDO_API rondoResult_t rondoGatherV(const void* sendbuff, size_t sendcount, void* recvbuff,
+                                     const size_t* recvcounts, const size_t* displs,
+                                     rondoDataType_t datatype, int root, rondoComm_t comm,
+                                     rondoStream_t stream);
+
+/**
+ * recvbuff[i] = the root's sendbuff[rank * recvcount + i], for 0 <= i < recvcount. sendbuff counts
+ * at the root only. In place at the root: recvbuff == sendbuff + root * recvcount elements. Since
+ * 0.2.
+ */
+RONDO_API rondoResult_t rondoScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
+                                     rondoDataType_t datatype, int root, rondoComm_t comm,
+                                     rondoStream_t stream);
+
+/**
+ * recvbuff[i] = the root's sendbuff[displs[rank] + i], for 0 <= i < recvcount. sendbuff, sendcounts
+ * and displs count at the root only; sendcounts[r] must equal rank r's recvcount. displs NULL:
+ * blocks follow each other. In place at the root: recvbuff == sendbuff + displs[root]. Since 0.2.
+ */
+RONDO_API rondoResult_t rondoScatterV(const void* sendbuff, const size_t* sendcounts,
+                                      const size_t* displs, void* recvbuff, size_t recvcount,
+                                      rondoDataType_t datatype, int root, rondoComm_t comm,
+                                      rondoStream_t stream);
+
+/**
+ * recvbuff[i] = op over ranks 0 .. rank of their sendbuff[i], in rank order. In place: sendbuff ==
+ * recvbuff. rondoAvg is not defined here. Since 0.2.
+ */
+RONDO_API rondoResult_t rondoScan(const void* sendbuff, void* recvbuff, size_t count,
+                                  rondoDataType_t datatype, rondoRedOp_t op, rondoComm_t comm,
+                                  rondoStream_t stream);
+
+/**
+ * recvbuff[i] = op over ranks 0 .. rank - 1 of their sendbuff[i]; rank 0's recvbuff is left alone.
+ * In place: sendbuff == recvbuff. rondoAvg is not defined here. Since 0.2.
+ */
+RONDO_API rondoResult_t rondoExscan(const void* sendbuff, void* recvbuff, size_t count,
+                                    rondoDataType_t datatype, rondoRedOp_t op, rondoComm_t comm,
+                                    rondoStream_t stream);
+
 /** Returns when every rank has called it. Host side only: `stream` must be NULL. Since 0.1. */
 RONDO_API rondoResult_t rondoBarrier(rondoComm_t comm, rondoStream_t stream);
+
+/* ---- send and receive ----
+ *
+ * Sends from one rank to another are received in the order in which they were sent. A send or
+ * receive outside a group blocks until its buffer may be reused; a send may need its receive to be
+ * called first. What must overlap goes into a group, or is one rondoSendRecv.
+ */
+
+/** Sends sendbuff[0 .. count) to rank `peer`, which calls rondoRecv with the same count and type.
+ * Since 0.2. */
+RONDO_API rondoResult_t rondoSend(const void* sendbuff, size_t count, rondoDataType_t datatype,
+                                  int peer, rondoComm_t comm, rondoStream_t stream);
+
+/** Receives `count` elements that rank `peer` sends, into recvbuff. Since 0.2. */
+RONDO_API rondoResult_t rondoRecv(void* recvbuff, size_t count, rondoDataType_t datatype, int peer,
+                                  rondoComm_t comm, rondoStream_t stream);
+
+/** A rondoSend to `dest` and a rondoRecv from `source` at once; the buffers must not overlap. Since
+ * 0.2. */
+RONDO_API rondoResult_t rondoSendRecv(const void* sendbuff, size_t sendcount, int dest,
+                                      void* recvbuff, size_t recvcount, int source,
+                                      rondoDataType_t datatype, rondoComm_t comm,
+                                      rondoStream_t stream);
+
+/* ---- operators made at run time ---- */
+
+/**
+ * Makes an operator that multiplies this rank's input by *scalar (of `datatype`, a floating-point,
+ * complex or integer type), rounds to `datatype`, and sums. The handle is valid for `comm` and
+ * `datatype` until rondoRedOpDestroy. Ranks may have different scalars, but must make their
+ * operators in the same order. Since 0.2.
+ */
+RONDO_API rondoResult_t rondoRedOpCreatePreMulSum(rondoRedOp_t* op, const void* scalar,
+                                                  rondoDataType_t datatype,
+                                                  rondoScalarResidence_t residence,
+                                                  rondoComm_t comm);
+
+/** Frees an operator of rondoRedOpCreatePreMulSum. Since 0.2. */
+RONDO_API rondoResult_t rondoRedOpDestroy(rondoRedOp_t op, rondoComm_t comm);
+
+/* ---- groups and requests ---- */
+
+/** A group that runs on by itself (rondoGroupEndAsync). */
+typedef struct rondoRequest* rondoRequest_t;
+
+/**
+ * Opens a group on the calling thread: calls of collectives, sends and receives until the matching
+ * end only check their arguments and are collected. Groups nest; the outermost end counts. An error
+ * inside is remembered and reported by the end. Since 0.2.
+ */
+RONDO_API rondoResult_t rondoGroupStart(void);
+
+/**
+ * Runs everything collected, on all communicators concerned, and returns when it is done. Sends and
+ * receives may stand in any order. Collectives of one communicator run in the order of their calls.
+ * Returns the first cause of failure. Since 0.2.
+ */
+RONDO_API rondoResult_t rondoGroupEnd(void);
+
+/**
+ * Like rondoGroupEnd, but returns at once; *request becomes the group's. Buffers belong to it until
+ * the request is complete. Any number may be outstanding. Not inside another group. Since 0.2.
+ */
+RONDO_API rondoResult_t rondoGroupEndAsync(rondoRequest_t* request);
+
+/** *done = 1 and *request = NULL if the group is complete, else *done = 0. Returns the group's
+ * result once done. Since 0.2. */
+RONDO_API rondoResult_t rondoTest(rondoRequest_t* request, int* done);
+
+/** Waits for the group, sets *request to NULL and returns its result. Since 0.2. */
+RONDO_API rondoResult_t rondoWait(rondoRequest_t* request);
+
+/** rondoWait for each of requests[0 .. count), NULL ones skipped; returns the first failure, after
+ * all are complete. Since 0.2. */
+RONDO_API rondoResult_t rondoWaitAll(size_t count, rondoRequest_t* requests);
 
 /* ---- memory ---- */
 
