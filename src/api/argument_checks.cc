@@ -1,5 +1,7 @@
 #include "api/argument_checks.h"
 
+#include <algorithm>
+
 #include "api/comm_create.h"
 #include "api/types.h"
 #include "base/error.h"
@@ -26,61 +28,95 @@ std::string describe(const PointerKind& kind) {
                 kind.memory == PointerKind::kManaged ? "managed" : "device", kind.device);
 }
 
-rondoResult_t checkNull(const CollectiveArgs& args) {
-  if (args.usesSend && args.send == nullptr) {
-    return refuse(
-        args, format("argument sendbuff is NULL with count %zu; allowed: memory of count elements",
-                     args.count));
+/// One of a call's buffers.
+struct Span {
+  const char* name;
+  const void* begin;
+  size_t blocks;
+  bool used;
+  uintptr_t address() const { return reinterpret_cast<uintptr_t>(begin); }
+};
+
+std::string extentText(const CollectiveArgs& args, size_t blocks) {
+  return blocks == 1 ? format("%s elements", args.countName)
+                     : format("%zu x %s elements", blocks, args.countName);
+}
+
+rondoResult_t checkSpan(const CollectiveArgs& args, const Span& span, size_t bytes) {
+  if (span.begin == nullptr) [[unlikely]] {
+    return refuse(args, format("argument %s is NULL with %s %zu; allowed: memory of %s", span.name,
+                               args.countName, args.count, extentText(args, span.blocks).c_str()));
   }
-  return refuse(
-      args, format("argument recvbuff is NULL with count %zu; allowed: memory of count elements",
-                   args.count));
-}
-
-rondoResult_t refusePast(const CollectiveArgs& args, const char* name, const void* at,
-                         size_t bytes) {
-  return refuse(args, format("argument %s is %p, and %zu bytes from there pass the end of the "
-                             "address space; allowed: memory of count elements",
-                             name, at, bytes));
-}
-
-}  // namespace
-
-rondoResult_t checkBuffers(const CollectiveArgs& args) {
-  const size_t element = typeSize(args.type);
-  if (element == 0) [[unlikely]] {
+  if (span.address() > UINTPTR_MAX - bytes) [[unlikely]] {
     return refuse(args,
-                  format("argument datatype is %d; allowed: %s", args.type, typeList().c_str()));
-  }
-  if (args.count > PTRDIFF_MAX / element) [[unlikely]] {
-    return refuse(
-        args,
-        format(
-            "argument count is %zu elements of %s; allowed: at most %zu, so that the buffer fits "
-            "the address space",
-            args.count, typeName(args.type), static_cast<size_t>(PTRDIFF_MAX / element)));
-  }
-  if (args.count == 0) return rondoSuccess;
-  if ((args.usesSend && args.send == nullptr) || args.recv == nullptr) [[unlikely]]
-    return checkNull(args);
-  const size_t bytes = args.count * element;
-  const auto send = reinterpret_cast<uintptr_t>(args.send),
-             recv = reinterpret_cast<uintptr_t>(args.recv);
-  if (args.usesSend && send > UINTPTR_MAX - bytes) [[unlikely]]
-    return refusePast(args, "sendbuff", args.send, bytes);
-  if (recv > UINTPTR_MAX - bytes) [[unlikely]]
-    return refusePast(args, "recvbuff", args.recv, bytes);
-  if (args.usesSend && send != recv && send < recv + bytes && recv < send + bytes) [[unlikely]] {
-    return refuse(args, format("arguments sendbuff (%p) and recvbuff (%p) of %zu bytes overlap; "
-                               "allowed: the same address (in "
-                               "place) or no overlap",
-                               args.send, args.recv, bytes));
+                  format("argument %s is %p, and %zu bytes from there pass the end of the "
+                         "address space; allowed: memory of %s",
+                         span.name, span.begin, bytes, extentText(args, span.blocks).c_str()));
   }
   return rondoSuccess;
 }
 
+rondoResult_t refuseOverlap(const CollectiveArgs& args, size_t sendBytes, size_t recvBytes) {
+  const std::string place =
+      args.alias == 0 ? "the same address"
+                      : format("sendbuff %s %zu elements", args.alias > 0 ? "after" : "before",
+                               static_cast<size_t>(args.alias > 0 ? args.alias : -args.alias));
+  if (sendBytes == recvBytes) {
+    return refuse(args, format("arguments sendbuff (%p) and recvbuff (%p) of %zu bytes overlap; "
+                               "allowed: %s (in place) or no overlap",
+                               args.send, args.recv, sendBytes, place.c_str()));
+  }
+  return refuse(args, format("arguments sendbuff (%p, %zu bytes) and recvbuff (%p, %zu bytes) "
+                             "overlap; allowed: %s (in place) or no overlap",
+                             args.send, sendBytes, args.recv, recvBytes, place.c_str()));
+}
+
+}  // namespace
+
+rondoResult_t checkType(const CollectiveArgs& args) {
+  if (typeSize(args.type) != 0) [[likely]]
+    return rondoSuccess;
+  return refuse(args,
+                format("argument datatype is %d; allowed: %s", args.type, typeList().c_str()));
+}
+
+rondoResult_t checkBuffers(const CollectiveArgs& args) {
+  if (const rondoResult_t bad = checkType(args)) [[unlikely]]
+    return bad;
+  const size_t element = typeSize(args.type);
+  const size_t most = PTRDIFF_MAX / element / std::max(args.sendBlocks, args.recvBlocks);
+  if (args.count > most) [[unlikely]] {
+    return refuse(
+        args,
+        format("argument %s is %zu elements of %s; allowed: at most %zu, so that the buffer fits "
+               "the address space",
+               args.countName, args.count, typeName(args.type), most));
+  }
+  if (args.count == 0) return rondoSuccess;
+  return checkSpans(args, args.count * args.sendBlocks, args.count * args.recvBlocks);
+}
+
+rondoResult_t checkSpans(const CollectiveArgs& args, size_t sendElements, size_t recvElements) {
+  const size_t element = typeSize(args.type);
+  const size_t sendBytes = sendElements * element, recvBytes = recvElements * element;
+  const Span send{"sendbuff", args.send, args.sendBlocks, args.usesSend && sendBytes > 0};
+  const Span recv{"recvbuff", args.recv, args.recvBlocks, args.usesRecv && recvBytes > 0};
+  if (send.used) {
+    if (const rondoResult_t bad = checkSpan(args, send, sendBytes)) return bad;
+  }
+  if (recv.used) {
+    if (const rondoResult_t bad = checkSpan(args, recv, recvBytes)) return bad;
+  }
+  if (!send.used || !recv.used) return rondoSuccess;
+  const uintptr_t a = send.address(), b = recv.address();
+  const auto distance = static_cast<uintptr_t>(args.alias) * element;  // may wrap: so may a - b
+  if (a - b != distance && a < b + recvBytes && b < a + sendBytes) [[unlikely]]
+    return refuseOverlap(args, sendBytes, recvBytes);
+  return rondoSuccess;
+}
+
 rondoResult_t checkMemory(const CollectiveArgs& args, bool* onDevice) {
-  const PointerKind recv = pointerKind(args.recv);
+  const PointerKind recv = pointerKind(args.usesRecv ? args.recv : args.send);
   const PointerKind send = args.usesSend ? pointerKind(args.send) : recv;
   const bool host = recv.memory == PointerKind::kHost;
   *onDevice = !host;
@@ -129,10 +165,10 @@ rondoResult_t checkOp(const CollectiveArgs& args, rondoRedOp_t op) {
       args, format("argument op is %d; allowed: 0 (sum), 1 (prod), 2 (max), 3 (min), 4 (avg)", op));
 }
 
-rondoResult_t checkRoot(const CollectiveArgs& args, int root) {
+rondoResult_t checkRank(const CollectiveArgs& args, const char* name, int rank) {
   const int size = args.comm->impl->place().size;
-  if (root >= 0 && root < size) return rondoSuccess;
-  return refuse(args, format("argument root is %d; allowed: 0 to %d", root, size - 1));
+  if (rank >= 0 && rank < size) return rondoSuccess;
+  return refuse(args, format("argument %s is %d; allowed: 0 to %d", name, rank, size - 1));
 }
 
 }  // namespace rondo

@@ -15,15 +15,24 @@ struct CollectiveArgs {
   rondoComm* comm;
   rondoStream_t stream;
   bool usesSend = true;
+  bool usesRecv = true;
+  size_t sendBlocks = 1;  ///< sendbuff has so many times `count` elements, likewise recvbuff.
+  size_t recvBlocks = 1;
+  ptrdiff_t alias = 0;  ///< In place: sendbuff is this many elements past recvbuff.
+  const char* countName = "count";
 };
 
 /// Null, type, count and overlap; rondoSuccess or the recorded failure. Inline part:
 /// nothing is wrong.
 rondoResult_t checkBuffers(const CollectiveArgs& args);
+/// The part of checkBuffers that is about memory: null, end of the address space, overlap.
+rondoResult_t checkSpans(const CollectiveArgs& args, size_t sendElements, size_t recvElements);
 /// Kinds of memory, device and stream; call it with buffers that checkBuffers() passed and a count
 /// above 0.
 rondoResult_t checkMemory(const CollectiveArgs& args, bool* onDevice);
 rondoResult_t checkOp(const CollectiveArgs& args, rondoRedOp_t op);
-rondoResult_t checkRoot(const CollectiveArgs& args, int root);
+/// `name`: "root", "peer".
+rondoResult_t checkRank(const CollectiveArgs& args, const char* name, int rank);
+rondoResult_t checkType(const CollectiveArgs& args);
 
 }  // namespace rondo

@@ -1,86 +1,142 @@
-// The collective calls of the C API: check, plan, run.
+// The collective calls of the C API with even counts: each states its buffers.
 
-#include "api/argument_checks.h"
 #include "api/comm_create.h"
+#include "api/run_collective.h"
 #include "base/error.h"
 
-namespace rondo {
+using rondo::Collective;
+using rondo::CollectiveArgs;
+using rondo::Use;
+
 namespace {
 
-rondoResult_t report(const CollectiveArgs& args, RunResult result) {
-  rondoComm* comm = args.comm;
-  if (result == RunResult::Aborted) {
-    comm->broken = abortSentence(*comm->impl);
-  } else {
-    comm->broken = format("communicator \"%s\" waited longer than RONDO_SPIN_BOUND_MS for a peer",
-                          comm->impl->name().c_str());
-  }
-  return fail(comm, rondoRemoteError, std::string(args.call) + ": " + comm->broken);
+/// The usual arguments; what differs is set afterwards.
+CollectiveArgs usual(const char* call, const void* send, void* recv, size_t count,
+                     rondoDataType_t type, rondoComm_t comm, rondoStream_t stream) {
+  return {call, send, recv, count, type, comm, stream};
 }
 
-rondoResult_t runHost(const CollectiveArgs& args, const PlanKey& key) {
-  try {
-    const RunResult result = args.comm->impl->run({key, args.send, args.recv});
-    if (result == RunResult::Ok) [[likely]]
-      return rondoSuccess;
-    return report(args, result);
-  } catch (...) {
-    return guarded(args.comm, args.call, [] { throw; });
-  }
-}
+size_t ranksOf(rondoComm_t comm) { return static_cast<size_t>(comm->impl->place().size); }
+int rankOf(rondoComm_t comm) { return comm->impl->place().rank; }
 
-rondoResult_t allReduceOnDevice(const CollectiveArgs& args, rondoRedOp_t op) {
-  return guarded(args.comm, args.call, [&] {
-    args.comm->impl->deviceRunner()->allReduce(args.send, args.recv, args.count, args.type, op,
-                                               args.stream);
-  });
+/// `rank` blocks of `count` elements, for in-place rules; what overflows is refused elsewhere.
+ptrdiff_t blocks(int rank, size_t count) {
+  return static_cast<ptrdiff_t>(static_cast<size_t>(rank) * count);
 }
 
 }  // namespace
-}  // namespace rondo
-
-using rondo::CollectiveArgs;
 
 rondoResult_t rondoAllReduce(const void* sendbuff, void* recvbuff, size_t count,
                              rondoDataType_t datatype, rondoRedOp_t op, rondoComm_t comm,
                              rondoStream_t stream) {
-  const rondo::Use use(comm, "rondoAllReduce");
+  const Use use(comm, "rondoAllReduce");
   if (use.result() != rondoSuccess) return use.result();
-  const CollectiveArgs args{"rondoAllReduce", sendbuff, recvbuff, count, datatype, comm, stream};
-  if (const rondoResult_t bad = rondo::checkBuffers(args)) return bad;
-  if (const rondoResult_t bad = rondo::checkOp(args, op)) return bad;
-  if (count == 0) return rondoSuccess;
-  bool onDevice = false;
-  if (const rondoResult_t bad = rondo::checkMemory(args, &onDevice)) return bad;
-  if (onDevice) [[unlikely]]
-    return rondo::allReduceOnDevice(args, op);
-  return rondo::runHost(args, {count, datatype, op, 0, rondo::Collective::AllReduce});
+  CollectiveArgs args = usual("rondoAllReduce", sendbuff, recvbuff, count, datatype, comm, stream);
+  return rondo::runCollective(args, {Collective::AllReduce, true, op});
 }
 
 rondoResult_t rondoBroadcast(const void* sendbuff, void* recvbuff, size_t count,
                              rondoDataType_t datatype, int root, rondoComm_t comm,
                              rondoStream_t stream) {
-  const rondo::Use use(comm, "rondoBroadcast");
+  const Use use(comm, "rondoBroadcast");
   if (use.result() != rondoSuccess) return use.result();
-  const bool isRoot = root == comm->impl->place().rank;
-  const CollectiveArgs args{"rondoBroadcast", sendbuff, recvbuff, count,
-                            datatype,         comm,     stream,   isRoot};
-  if (const rondoResult_t bad = rondo::checkBuffers(args)) return bad;
-  if (const rondoResult_t bad = rondo::checkRoot(args, root)) return bad;
-  if (count == 0) return rondoSuccess;
-  bool onDevice = false;
-  if (const rondoResult_t bad = rondo::checkMemory(args, &onDevice)) return bad;
-  if (onDevice) {
-    return rondo::fail(comm, rondoUnsupported,
-                       "rondoBroadcast: the buffers are device memory; allowed so far: host memory "
-                       "(device memory: "
-                       "rondoAllReduce only)");
-  }
-  return rondo::runHost(args, {count, datatype, rondoSum, root, rondo::Collective::Broadcast});
+  CollectiveArgs args = usual("rondoBroadcast", sendbuff, recvbuff, count, datatype, comm, stream);
+  args.usesSend = root == rankOf(comm);
+  return rondo::runCollective(args, {Collective::Broadcast, false, rondoSum, true, root});
+}
+
+rondoResult_t rondoReduce(const void* sendbuff, void* recvbuff, size_t count,
+                          rondoDataType_t datatype, rondoRedOp_t op, int root, rondoComm_t comm,
+                          rondoStream_t stream) {
+  const Use use(comm, "rondoReduce");
+  if (use.result() != rondoSuccess) return use.result();
+  CollectiveArgs args = usual("rondoReduce", sendbuff, recvbuff, count, datatype, comm, stream);
+  args.usesRecv = root == rankOf(comm);
+  return rondo::runCollective(args, {Collective::Reduce, true, op, true, root});
+}
+
+rondoResult_t rondoAllGather(const void* sendbuff, void* recvbuff, size_t sendcount,
+                             rondoDataType_t datatype, rondoComm_t comm, rondoStream_t stream) {
+  const Use use(comm, "rondoAllGather");
+  if (use.result() != rondoSuccess) return use.result();
+  CollectiveArgs args =
+      usual("rondoAllGather", sendbuff, recvbuff, sendcount, datatype, comm, stream);
+  args.countName = "sendcount";
+  args.recvBlocks = ranksOf(comm);
+  args.alias = blocks(rankOf(comm), sendcount);
+  return rondo::runCollective(args, {Collective::AllGather});
+}
+
+rondoResult_t rondoReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
+                                 rondoDataType_t datatype, rondoRedOp_t op, rondoComm_t comm,
+                                 rondoStream_t stream) {
+  const Use use(comm, "rondoReduceScatter");
+  if (use.result() != rondoSuccess) return use.result();
+  CollectiveArgs args =
+      usual("rondoReduceScatter", sendbuff, recvbuff, recvcount, datatype, comm, stream);
+  args.countName = "recvcount";
+  args.sendBlocks = ranksOf(comm);
+  args.alias = -blocks(rankOf(comm), recvcount);
+  return rondo::runCollective(args, {Collective::ReduceScatter, true, op});
+}
+
+rondoResult_t rondoAllToAll(const void* sendbuff, void* recvbuff, size_t count,
+                            rondoDataType_t datatype, rondoComm_t comm, rondoStream_t stream) {
+  const Use use(comm, "rondoAllToAll");
+  if (use.result() != rondoSuccess) return use.result();
+  CollectiveArgs args = usual("rondoAllToAll", sendbuff, recvbuff, count, datatype, comm, stream);
+  args.sendBlocks = args.recvBlocks = ranksOf(comm);
+  return rondo::runCollective(args, {Collective::AllToAll});
+}
+
+rondoResult_t rondoGather(const void* sendbuff, void* recvbuff, size_t sendcount,
+                          rondoDataType_t datatype, int root, rondoComm_t comm,
+                          rondoStream_t stream) {
+  const Use use(comm, "rondoGather");
+  if (use.result() != rondoSuccess) return use.result();
+  CollectiveArgs args = usual("rondoGather", sendbuff, recvbuff, sendcount, datatype, comm, stream);
+  args.countName = "sendcount";
+  args.usesRecv = root == rankOf(comm);
+  args.recvBlocks = ranksOf(comm);
+  args.alias = blocks(root, sendcount);
+  return rondo::runCollective(args, {Collective::Gather, false, rondoSum, true, root});
+}
+
+rondoResult_t rondoScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
+                           rondoDataType_t datatype, int root, rondoComm_t comm,
+                           rondoStream_t stream) {
+  const Use use(comm, "rondoScatter");
+  if (use.result() != rondoSuccess) return use.result();
+  CollectiveArgs args =
+      usual("rondoScatter", sendbuff, recvbuff, recvcount, datatype, comm, stream);
+  args.countName = "recvcount";
+  args.usesSend = root == rankOf(comm);
+  args.sendBlocks = ranksOf(comm);
+  args.alias = -blocks(root, recvcount);
+  return rondo::runCollective(args, {Collective::Scatter, false, rondoSum, true, root});
+}
+
+rondoResult_t rondoScan(const void* sendbuff, void* recvbuff, size_t count,
+                        rondoDataType_t datatype, rondoRedOp_t op, rondoComm_t comm,
+                        rondoStream_t stream) {
+  const Use use(comm, "rondoScan");
+  if (use.result() != rondoSuccess) return use.result();
+  CollectiveArgs args = usual("rondoScan", sendbuff, recvbuff, count, datatype, comm, stream);
+  return rondo::runCollective(args, {Collective::Scan, true, op});
+}
+
+rondoResult_t rondoExscan(const void* sendbuff, void* recvbuff, size_t count,
+                          rondoDataType_t datatype, rondoRedOp_t op, rondoComm_t comm,
+                          rondoStream_t stream) {
+  const Use use(comm, "rondoExscan");
+  if (use.result() != rondoSuccess) return use.result();
+  CollectiveArgs args = usual("rondoExscan", sendbuff, recvbuff, count, datatype, comm, stream);
+  args.usesRecv = rankOf(comm) > 0;
+  return rondo::runCollective(args, {Collective::Exscan, true, op});
 }
 
 rondoResult_t rondoBarrier(rondoComm_t comm, rondoStream_t stream) {
-  const rondo::Use use(comm, "rondoBarrier");
+  const Use use(comm, "rondoBarrier");
   if (use.result() != rondoSuccess) return use.result();
   const CollectiveArgs args{"rondoBarrier", nullptr, nullptr, 0, rondoInt8, comm, stream, false};
   if (stream != nullptr) {
@@ -91,5 +147,6 @@ rondoResult_t rondoBarrier(rondoComm_t comm, rondoStream_t stream) {
             "threads)",
             static_cast<void*>(stream)));
   }
-  return rondo::runHost(args, {0, rondoInt8, rondoSum, 0, rondo::Collective::Barrier});
+  const rondo::PlanKey key{0, rondoInt8, rondoSum, 0, Collective::Barrier};
+  return rondo::runHost(args, {key, nullptr, nullptr});
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/types.h"
+#include "coll/registry.h"
 
 namespace rondo {
 namespace {
@@ -11,7 +12,11 @@ namespace {
 class Binder {
  public:
   Binder(const Plan& plan, int lane, size_t elementBytes, const Channels& channels)
-      : plan_(plan), lane_(lane), elementBytes_(elementBytes), channels_(channels) {}
+      : plan_(plan),
+        lane_(lane),
+        elementBytes_(elementBytes),
+        channels_(channels),
+        use_(slotUse(plan.algorithm->collective, plan.group.rank, plan.group.root)) {}
 
   std::vector<BoundStep> bind(const std::vector<Step>& steps) const {
     std::vector<BoundStep> bound;
@@ -31,7 +36,8 @@ class Binder {
     const bool fetch = step.kind == StepKind::Fetch && step.room == Room::All;
     if (!put && !fetch) return false;
     for (const Step& other : steps) {
-      const bool same = other.offset == step.offset && other.count == step.count;
+      const bool same =
+          other.offset == step.offset && other.count == step.count && other.slot == step.slot;
       if (put && same && other.kind == StepKind::Fetch && other.from == step.to) return true;
       if (fetch && same && other.kind == StepKind::Put && other.to == step.from) return true;
     }
@@ -42,7 +48,12 @@ class Binder {
     BoundStep out{};
     out.kind = step.kind;
     out.bits = step.bits;
+    out.slot = step.slot;
     out.offset = step.offset * elementBytes_;
+    out.srcOffset = out.offset + slotOffset(use_.src, step.slot);
+    out.dstOffset = out.offset + slotOffset(use_.dst, step.slot);
+    out.lo = step.from;
+    out.hi = step.from2;
     out.bytes = step.count * elementBytes_;
     out.count = step.count;
     if ((step.bits & algo::kSend) != 0 || step.kind == StepKind::Barrier) {
@@ -55,8 +66,16 @@ class Binder {
     } else if (step.from >= 0) {
       const auto& room = step.room == Room::All ? channels_.allRecvs : channels_.pairRecvs;
       out.recv = room[channels_.index(lane_, step.from)].get();
+      if (step.kind == StepKind::Move && step.from2 >= 0) {
+        out.recv2 = room[channels_.index(lane_, step.from2)].get();
+      }
     }
     return out;
+  }
+
+  uint64_t slotOffset(Slots use, int slot) const {
+    return use == Slots::All ? static_cast<uint64_t>(slot) * plan_.geometry.count * elementBytes_
+                             : 0;
   }
 
   SendPort* sendPort(int to) const { return channels_.sends[channels_.index(lane_, to)].get(); }
@@ -65,6 +84,7 @@ class Binder {
   int lane_;
   size_t elementBytes_;
   const Channels& channels_;
+  SlotUse use_;
 };
 
 }  // namespace
@@ -78,7 +98,10 @@ BoundPlan bindPlan(const Plan& plan, rondoDataType_t type, rondoRedOp_t op,
   bound.ranks = plan.group.size;
   bound.fullPeriods = plan.geometry.fullPeriods();
   bound.periodBytes = plan.geometry.period() * elementBytes;
-  bound.totalBytes = plan.geometry.count * elementBytes;
+  bound.elementBytes = elementBytes;
+  bound.slots = hasSlots(plan.algorithm->collective);
+  bound.totalBytes = plan.geometry.count * elementBytes *
+                     (bound.slots ? static_cast<uint64_t>(plan.group.size) : 1);
   bound.copy = findCopy(context.cpu);
   bound.reduce = findReduce(type, op, context.cpu);
   bound.divisor = op == rondoAvg ? static_cast<uint32_t>(plan.group.size) : 0;

@@ -19,8 +19,13 @@ struct BoundStep {
   bool lands;              ///< A Put whose answer a Fetch of the same block brings, and that Fetch.
   SendPort* send;          ///< Where the result goes; nullptr: nowhere.
   RecvPort* recv;          ///< Move, Fetch.
+  RecvPort* recv2;         ///< Move that joins two messages.
   RecvPort* const* peers;  ///< Reduce, Barrier: one port a rank, nullptr at the own one.
-  uint64_t offset;         ///< Bytes from the period's start.
+  int lo, hi;              ///< Reduce: the ranks it takes.
+  int slot;
+  uint64_t offset;     ///< Bytes from the period's start, in the slot.
+  uint64_t srcOffset;  ///< The same from the period's start in src, with even slots; likewise dst.
+  uint64_t dstOffset;
   uint64_t bytes;
   uint64_t count;  ///< Elements.
 };
@@ -37,7 +42,9 @@ struct BoundPlan {
   std::vector<BoundLane> lanes;
   uint64_t fullPeriods;
   uint64_t periodBytes;
-  uint64_t totalBytes;
+  bool slots;           ///< The collective has slots.
+  uint64_t totalBytes;  ///< Of the larger buffer.
+  uint64_t elementBytes;
   ReduceFn reduce;   ///< nullptr where nothing is reduced.
   uint32_t divisor;  ///< For ReduceArgs: the number of ranks for rondoAvg, else 0.
   CopyFn copy;

@@ -28,7 +28,7 @@ Communicator::Communicator(Parts parts) : parts_(std::move(parts)), runner_(part
 }
 
 const BoundPlan* Communicator::makePlan(const PlanKey& key) {
-  const Request request{key.collective, key.count, typeSize(key.type), key.root};
+  const Request request{key.collective, key.count, typeSize(key.type), key.root, key.uneven};
   const std::vector<Candidate> ranking = rankCandidates(request, parts_.facts, parts_.tune);
   if (parts_.explain && parts_.place.rank == 0) {
     std::fputs(explainChoice(request, ranking).c_str(), stderr);
@@ -40,9 +40,11 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
 }
 
 RunResult Communicator::runPlan(const BoundPlan& plan, const HostRequest& request) {
+  // With slots, in place means another address: taken for granted there.
+  const bool inPlace = request.src == request.dst || plan.slots;
   const HostCall call{static_cast<const char*>(request.src), static_cast<char*>(request.dst),
-                      plan.totalBytes >= streamBytes_,
-                      request.src != request.dst || plan.algorithm->inPlaceAnnounce};
+                      plan.totalBytes >= streamBytes_, !inPlace || plan.algorithm->inPlaceAnnounce,
+                      request.uneven};
   return runner_.run(plan, call, parts_.wait);
 }
 

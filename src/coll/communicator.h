@@ -27,6 +27,7 @@ struct HostRequest {
   PlanKey key;
   const void* src;
   void* dst;
+  const UnevenSlots* uneven = nullptr;  ///< With key.uneven.
 };
 
 class Communicator {

@@ -21,8 +21,9 @@ void addSteps(const std::vector<Step>& steps, Count times, int ranks, RankTotals
     if (step.kind == StepKind::Barrier) totals.messages += times * others;
     const bool reduces = (step.bits & (algo::kRecv | algo::kSrc)) == (algo::kRecv | algo::kSrc);
     if (step.kind == StepKind::Reduce) {
+      const auto taken = static_cast<Count>(step.from2 - step.from);
       totals.received += times * step.count * others;
-      totals.reduced += times * step.count * others;
+      totals.reduced += times * step.count * (taken > 0 ? taken - 1 : 0);
     } else if (step.kind == StepKind::Fetch || (step.bits & algo::kRecv) != 0) {
       totals.received += times * step.count;
       totals.reduced += reduces ? times * step.count : 0;
@@ -33,6 +34,7 @@ void addSteps(const std::vector<Step>& steps, Count times, int ranks, RankTotals
 /// "b3", "b0-4" for several blocks, or the elements where the step does not follow the blocks.
 std::string blockText(const Step& step, const Plan& plan, const ExplainOptions& options) {
   if (step.count == 0) return "";
+  if (hasSlots(plan.algorithm->collective)) return "s" + std::to_string(step.slot);
   const algo::Part part = options.last ? algo::lastPart(plan.geometry, options.lane)
                                        : algo::fullPart(plan.geometry, options.lane);
   const Count begin = step.offset - part.offset, end = begin + step.count;
@@ -171,8 +173,7 @@ std::string explainTable(const std::vector<Plan>& plans, const ExplainOptions& o
   const int n = plan.group.size;
   std::string out = format("%s %s, %s", collectiveName(plan.algorithm->collective),
                            plan.algorithm->name, plural(static_cast<Count>(n), "rank").c_str());
-  if (plan.algorithm->collective == Collective::Broadcast)
-    out += format(", root %d", plan.group.root);
+  if (isRooted(plan.algorithm->collective)) out += format(", root %d", plan.group.root);
   const algo::Part part =
       options.last ? algo::lastPart(g, options.lane) : algo::fullPart(g, options.lane);
   out += format(": %s period, lane %d of %d, %s of %llu, %s\n", options.last ? "last" : "full",

@@ -18,13 +18,14 @@ struct PlanKey {
   int32_t op;
   int32_t root;
   Collective collective;
+  bool uneven = false;  ///< A v-collective; `count` is then a typical slot's.
   bool operator==(const PlanKey&) const = default;
   uint64_t hash() const {
     uint64_t h = count * 0x9e3779b97f4a7c15u;
     h ^= (static_cast<uint64_t>(static_cast<uint32_t>(type)) << 8) ^
          (static_cast<uint64_t>(static_cast<uint32_t>(op)) << 20) ^
          (static_cast<uint64_t>(static_cast<uint32_t>(root)) << 32) ^
-         static_cast<uint64_t>(collective);
+         static_cast<uint64_t>(collective) ^ (static_cast<uint64_t>(uneven) << 7);
     h *= 0xbf58476d1ce4e5b9u;
     return h ^ (h >> 29);
   }

@@ -29,6 +29,7 @@ algo::Geometry cut(const Request& request, const Algorithm& algorithm, const Com
   geometry.align = std::max<Count>(1, 64 / request.elementBytes);
   geometry.chunk = std::max<Count>(1, chunkBytes / request.elementBytes);
   if (geometry.align > geometry.chunk) geometry.align = 1;
+  if (request.uneven) geometry.count = geometry.period();
   return geometry;
 }
 
@@ -38,6 +39,22 @@ algo::Geometry withoutEmptyBlocks(algo::Geometry geometry) {
   const Count least = static_cast<Count>(geometry.lanes) * geometry.blocks * geometry.align;
   geometry.count = std::max(geometry.count, std::min(least, geometry.period()));
   return geometry;
+}
+
+/// The root and its neighbours stand for all ranks.
+uint64_t slowestRank(const Request& request, const Algorithm& algorithm,
+                     const algo::Geometry& geometry, const CommFacts& facts) {
+  const int n = facts.ranks;
+  algo::Geometry typical = geometry;
+  if (request.uneven) typical.count = request.count;
+  typical = withoutEmptyBlocks(typical);
+  uint64_t slowest = 0;
+  for (int k = 0; k < std::min(n, 3); ++k) {
+    const int rank = (request.root + (k < 2 ? k : n - 1)) % n;
+    const Plan plan = recordPlan(algorithm, algo::Group{rank, n, request.root}, typical);
+    slowest = std::max(slowest, predict(plan, request.elementBytes, facts));
+  }
+  return slowest;
 }
 
 const TuneRule* findRule(const Request& request, const std::vector<TuneRule>& rules) {
@@ -59,15 +76,13 @@ std::vector<Candidate> rankCandidates(const Request& request, const CommFacts& f
   for (const Algorithm& algorithm : registry()) {
     if (algorithm.collective != request.collective) continue;
     if (rule != nullptr && rule->algorithm != &algorithm) continue;
+    if (request.uneven && !algorithm.uneven) continue;
     for (int lanes = 1; lanes <= facts.lanes; ++lanes) {
       if (rule != nullptr && rule->lanes != 0 && std::min(rule->lanes, facts.lanes) != lanes)
         continue;
       for (const uint64_t chunk : chunkSizes(facts, rule != nullptr ? rule->chunkBytes : 0)) {
         const algo::Geometry geometry = cut(request, algorithm, facts, lanes, chunk);
-        const algo::Group group{request.root, facts.ranks, request.root};
-        const Plan plan = recordPlan(algorithm, group, withoutEmptyBlocks(geometry));
-        const uint64_t cost = predict(plan, request.elementBytes, facts);
-        ranking.push_back({&algorithm, geometry, cost});
+        ranking.push_back({&algorithm, geometry, slowestRank(request, algorithm, geometry, facts)});
       }
     }
   }

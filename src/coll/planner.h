@@ -16,6 +16,9 @@ struct Request {
   Count count;
   size_t elementBytes;
   int root;
+  /// Slots of different lengths, of which `count` is but a typical one: the plan is one full
+  /// period.
+  bool uneven = false;
 };
 
 struct Candidate {

@@ -14,8 +14,7 @@ struct ProgramCost {
                       ///< and back... once.
 };
 
-ProgramCost costOf(const std::vector<Step>& steps, size_t elementBytes, int ranks,
-                   const HostCosts& costs) {
+ProgramCost costOf(const std::vector<Step>& steps, size_t elementBytes, const HostCosts& costs) {
   ProgramCost total;
   bool sent = true;  // the first wait is for peers that start when this rank does
   for (const Step& step : steps) {
@@ -40,7 +39,7 @@ ProgramCost costOf(const std::vector<Step>& steps, size_t elementBytes, int rank
         total.busy += per(costs.copyPerKiB);
         break;
       case StepKind::Reduce:
-        total.busy += per(costs.reducePerKiB) * static_cast<uint64_t>(ranks) / 2;
+        total.busy += per(costs.reducePerKiB) * static_cast<uint64_t>(step.from2 - step.from) / 2;
         sent = sent || sends;
         break;
       case StepKind::Move: {
@@ -70,7 +69,7 @@ uint64_t predict(const Plan& plan, size_t elementBytes, const CommFacts& facts) 
   const auto add = [&](bool full, uint64_t times) {
     uint64_t sum = 0, longestBusy = 0, longestWait = 0;
     for (const LaneProgram& lane : plan.lanes) {
-      const ProgramCost cost = costOf(full ? lane.full : lane.last, elementBytes, n, costs);
+      const ProgramCost cost = costOf(full ? lane.full : lane.last, elementBytes, costs);
       sum += cost.busy;
       longestBusy = std::max(longestBusy, cost.busy);
       longestWait = std::max(longestWait, cost.hops * hop);

@@ -23,6 +23,10 @@ struct Algorithm {
   bool device;             ///< A kernel is instantiated from the header; sound without credits (see
                            ///< algo/verbs.h).
   const char* header;      ///< Where it stands.
+  bool reproducible = false;  ///< Every value is one n-ary reduction, whose association the
+                              ///< executor can choose.
+  bool uneven = false;  ///< Right with slots of different lengths, whose steps vanish where a slot
+                        ///< has ended (v-collectives).
 };
 
 const std::vector<Algorithm>& registry();

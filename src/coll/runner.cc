@@ -35,6 +35,11 @@ RunResult Runner::run(const BoundPlan& plan, const HostCall& call, const WaitPol
     lane.seen = 0;
     lane.computed = false;
   }
+  fullPeriods_ = plan.fullPeriods;
+  if (call.uneven != nullptr) {
+    const uint64_t period = plan.periodBytes / plan.elementBytes;
+    fullPeriods_ = (call.uneven->most + period - 1) / period;
+  }
   Waiter waiter(policy);
   for (;;) {
     bool moved = false, done = true;
@@ -63,10 +68,12 @@ bool Runner::drained() const {
 /// Runs the lane until it has to wait or ends; says whether anything was done.
 bool Runner::advance(Lane& lane, bool* done) {
   bool moved = false;
-  while (lane.period <= plan_->fullPeriods) {
-    const auto& steps = lane.period < plan_->fullPeriods ? lane.program->full : lane.program->last;
+  while (lane.period <= fullPeriods_) {
+    const auto& steps = lane.period < fullPeriods_ ? lane.program->full : lane.program->last;
     while (lane.next < steps.size()) {
-      if (!execute(lane, steps[lane.next])) return moved;
+      const BoundStep& step = steps[lane.next];
+      const bool ran = call_.uneven == nullptr ? execute(lane, step) : executeUneven(lane, step);
+      if (!ran) return moved;
       ++lane.next;
       lane.seen = 0;
       lane.computed = false;
@@ -99,10 +106,29 @@ bool Runner::execute(Lane& lane, const BoundStep& step) {
   return true;
 }
 
+/// With slots of different lengths: the step's part of its slot, nothing where the slot has ended.
+/// Sender and reader know the slot's length both, and leave out the same steps.
+bool Runner::executeUneven(Lane& lane, const BoundStep& step) {
+  const UnevenSlots& slots = *call_.uneven;
+  const size_t slot = static_cast<size_t>(step.slot);
+  const uint64_t element = plan_->elementBytes;
+  const bool arrives = (step.bits & algo::kDst) != 0 || step.kind == StepKind::Fetch;
+  const uint64_t count = arrives ? slots.dstCounts[slot] : slots.srcCounts[slot];
+  const uint64_t begin = (lane.base + step.offset) / element;
+  if (begin >= count) return true;
+  BoundStep part = step;
+  part.count = std::min(step.count, count - begin);
+  part.bytes = part.count * element;
+  part.srcOffset = step.offset + slots.srcDispls[slot] * element;
+  part.dstOffset = step.offset + slots.dstDispls[slot] * element;
+  part.lands = false;
+  return execute(lane, part);
+}
+
 /// Where in dst the answer to a put may be written by the peer; nullptr where it comes as a
 /// message. Put and Fetch of a block ask with the same values and get the same answer.
 char* Runner::landing(const BoundStep& step, uint64_t base) const {
-  char* dst = call_.dst + base + step.offset;
+  char* dst = call_.dst + base + step.dstOffset;
   const bool usable =
       step.lands && step.bytes >= kLeastInPlace && plan_->drains.front()->reaches(dst, step.bytes);
   return usable ? dst : nullptr;
@@ -125,14 +151,15 @@ bool Runner::postsDst(const BoundStep& step, const char* dst) const {
 }
 
 bool Runner::put(const Lane& lane, const BoundStep& step) {
-  return postSource(step, call_.src + lane.base + step.offset, landing(step, lane.base));
+  return postSource(step, call_.src + lane.base + step.srcOffset, landing(step, lane.base));
 }
 
 bool Runner::fetch(const Lane& lane, const BoundStep& step) {
   Message message;
   if (!step.recv->tryPeek(&message)) return false;
   if (landing(step, lane.base) == nullptr) {
-    plan_->copy(call_.dst + lane.base + step.offset, nullptr, message.data, step.bytes, toUser());
+    plan_->copy(call_.dst + lane.base + step.dstOffset, nullptr, message.data, step.bytes,
+                toUser());
   }
   step.recv->release();
   return true;
@@ -144,7 +171,7 @@ bool Runner::collectInputs(Lane& lane, const BoundStep& step) {
   for (; lane.seen < n; ++lane.seen) {
     RecvPort* port = step.peers[lane.seen];
     if (port == nullptr) {
-      lane.inputs[static_cast<size_t>(lane.seen)] = call_.src + lane.base + step.offset;
+      lane.inputs[static_cast<size_t>(lane.seen)] = call_.src + lane.base + step.srcOffset;
       lane.landings[static_cast<size_t>(lane.seen)] = nullptr;
       continue;
     }
@@ -156,10 +183,32 @@ bool Runner::collectInputs(Lane& lane, const BoundStep& step) {
   return true;
 }
 
+/// A reduction whose result is not kept: it goes to one rank, or there is none and the messages are
+/// only taken.
+bool Runner::reduceAway(Lane& lane, const BoundStep& step) {
+  if (!collectInputs(lane, step)) return false;
+  if ((step.bits & algo::kSend) != 0) {
+    void* space = step.send->tryAcquire(step.bytes);
+    if (space == nullptr) return false;
+    reduceInto(nullptr, space, lane.inputs.data() + step.lo, step.hi - step.lo, step,
+               plan_->divisor);
+    step.send->post(step.bytes, nullptr);
+  }
+  releaseInputs(step);
+  return true;
+}
+
+void Runner::releaseInputs(const BoundStep& step) {
+  for (int r = 0; r < plan_->ranks; ++r) {
+    if (step.peers[r] != nullptr) step.peers[r]->release();
+  }
+}
+
 /// Reduces into dst, and hands the result on: straight into the memory of the peers that said
 /// where, through a message to the others.
 bool Runner::reduce(Lane& lane, const BoundStep& step) {
-  char* dst = call_.dst + lane.base + step.offset;
+  if ((step.bits & algo::kDst) == 0) return reduceAway(lane, step);
+  char* dst = call_.dst + lane.base + step.dstOffset;
   if ((step.bits & algo::kSend) == 0) {
     if (!collectInputs(lane, step)) return false;
     combine(lane, step, dst, nullptr);
@@ -204,6 +253,7 @@ void Runner::reduceInto(char* dst, void* space, const void* const* inputs, int n
 /// messages are released.
 void Runner::combine(Lane& lane, const BoundStep& step, char* dst, void* space) {
   const int n = plan_->ranks;
+  const void* const* inputs = lane.inputs.data() + step.lo;
   int landed = 0;  // landings below are done
   if (space == nullptr && call_.stream) {
     void* second = nullptr;
@@ -211,46 +261,66 @@ void Runner::combine(Lane& lane, const BoundStep& step, char* dst, void* space) 
       second = lane.landings[static_cast<size_t>(landed)];
     }
     plan_->reduce(
-        ReduceArgs{dst, second, lane.inputs.data(), n, step.count, plan_->divisor, true});
+        ReduceArgs{dst, second, inputs, step.hi - step.lo, step.count, plan_->divisor, true});
   } else {
-    reduceInto(dst, space, lane.inputs.data(), n, step, plan_->divisor);
+    reduceInto(dst, space, inputs, step.hi - step.lo, step, plan_->divisor);
   }
   for (int r = landed; r < n; ++r) {
     void* landing = lane.landings[static_cast<size_t>(r)];
     if (landing != nullptr) plan_->copy(landing, nullptr, dst, step.bytes, toUser());
   }
-  for (int r = 0; r < n; ++r) {
-    if (step.peers[r] != nullptr) step.peers[r]->release();
+  releaseInputs(step);
+}
+
+/// What a move does with its messages, if it receives any: into dst and `space`, where not nullptr.
+void Runner::compute(Lane& lane, const BoundStep& step, const void* const* received, char* dst,
+                     void* space) {
+  const int bits = step.bits;
+  const char* src = call_.src + lane.base + step.srcOffset;
+  if ((bits & algo::kRecv) != 0 && (bits & (algo::kSrc | algo::kOwn)) != 0) {
+    const char* own = (bits & algo::kOwn) != 0 ? call_.dst + lane.base + step.dstOffset : src;
+    const void* inputs[3] = {received[0], step.recv2 != nullptr ? received[1] : own, own};
+    const int n = step.recv2 != nullptr ? 3 : 2;
+    const uint32_t divisor = (bits & algo::kFinal) != 0 ? plan_->divisor : 0;
+    const bool before = (bits & algo::kBefore) != 0;
+    reduceInto(before ? nullptr : dst, space, inputs, n, step, divisor);
+    if (before) plan_->copy(dst, nullptr, received[0], step.bytes, CopyTo::kUser);
+    return;
   }
+  const void* from = (bits & algo::kRecv) != 0 ? received[0] : src;
+  if (dst != nullptr && dst != from) {
+    plan_->copy(dst, nullptr, from, step.bytes, space == nullptr ? toUser() : CopyTo::kUser);
+  }
+  if (space != nullptr) plan_->copy(space, nullptr, from, step.bytes, CopyTo::kStaging);
 }
 
 bool Runner::move(Lane& lane, const BoundStep& step) {
-  const char* src = call_.src + lane.base + step.offset;
-  char* dst = call_.dst + lane.base + step.offset;
   const int bits = step.bits;
-  if (bits == (algo::kSrc | algo::kSend)) return postSource(step, src, nullptr);
-
-  const bool sends = (bits & algo::kSend) != 0, keeps = (bits & algo::kDst) != 0;
-  const bool inPlace = sends && keeps && postsDst(step, dst);
+  if (bits == (algo::kSrc | algo::kSend)) {
+    return postSource(step, call_.src + lane.base + step.srcOffset, nullptr);
+  }
+  char* dst = (bits & algo::kDst) != 0 ? call_.dst + lane.base + step.dstOffset : nullptr;
+  if (bits == (algo::kOwn | algo::kSend)) {
+    void* space = step.send->tryAcquire(step.bytes);
+    if (space == nullptr) return false;
+    plan_->copy(space, nullptr, call_.dst + lane.base + step.dstOffset, step.bytes,
+                CopyTo::kStaging);
+    step.send->post(step.bytes, nullptr);
+    return true;
+  }
+  const bool sends = (bits & algo::kSend) != 0;
+  const bool alike = (bits & (algo::kOwn | algo::kBefore)) == 0;  // dst keeps what is sent
+  const bool inPlace = sends && dst != nullptr && alike && postsDst(step, dst);
   if (!lane.computed) {
-    Message message{src, step.bytes, nullptr};
-    if ((bits & algo::kRecv) != 0 && !step.recv->tryPeek(&message)) return false;
+    Message messages[2] = {};
+    if ((bits & algo::kRecv) != 0 && !step.recv->tryPeek(&messages[0])) return false;
+    if (step.recv2 != nullptr && !step.recv2->tryPeek(&messages[1])) return false;
     void* space = nullptr;
     if (sends && !inPlace && (space = step.send->tryAcquire(step.bytes)) == nullptr) return false;
-    if ((bits & algo::kRecv) != 0 && (bits & algo::kSrc) != 0) {
-      const void* inputs[2] = {message.data, src};
-      const uint32_t divisor = (bits & algo::kFinal) != 0 ? plan_->divisor : 0;
-      reduceInto(keeps ? dst : nullptr, space, inputs, 2, step, divisor);
-    } else {
-      if (keeps && dst != message.data) {
-        plan_->copy(dst, nullptr, message.data, step.bytes,
-                    space == nullptr ? toUser() : CopyTo::kUser);
-      }
-      if (space != nullptr) {
-        plan_->copy(space, nullptr, message.data, step.bytes, CopyTo::kStaging);
-      }
-    }
+    const void* const received[2] = {messages[0].data, messages[1].data};
+    compute(lane, step, received, dst, space);
     if ((bits & algo::kRecv) != 0) step.recv->release();
+    if (step.recv2 != nullptr) step.recv2->release();
     if (space != nullptr) step.send->post(step.bytes, nullptr);
     lane.computed = true;
   }

@@ -9,12 +9,20 @@
 
 namespace rondo {
 
+/// Where the slots of a v-collective lie: elements, one entry a rank. What a rank does not use is
+/// 0.
+struct UnevenSlots {
+  std::vector<uint64_t> srcCounts, srcDispls, dstCounts, dstDispls;
+  uint64_t most = 0;  ///< The longest slot.
+};
+
 /// One call on host memory.
 struct HostCall {
   const char* src;
   char* dst;
   bool stream;       ///< Write dst past the caches: the call's memory exceeds them anyway.
   bool announceSrc;  ///< src may be posted in place (see Algorithm::announceInPlace).
+  const UnevenSlots* uneven = nullptr;  ///< Then the plan is one full period, repeated as needed.
 };
 
 /// Reused from call to call by one communicator.
@@ -39,6 +47,7 @@ class Runner {
   };
 
   bool advance(Lane& lane, bool* done);
+  bool executeUneven(Lane& lane, const BoundStep& step);
   bool execute(Lane& lane, const BoundStep& step);
   bool move(Lane& lane, const BoundStep& step);
   bool put(const Lane& lane, const BoundStep& step);
@@ -46,11 +55,15 @@ class Runner {
   bool fetch(const Lane& lane, const BoundStep& step);
   bool barrier(Lane& lane, const BoundStep& step);
   bool collectInputs(Lane& lane, const BoundStep& step);
+  bool reduceAway(Lane& lane, const BoundStep& step);
+  void releaseInputs(const BoundStep& step);
   bool postSource(const BoundStep& step, const char* src, void* answer);
   char* landing(const BoundStep& step, uint64_t base) const;
   int landingsOf(const Lane& lane, const BoundStep& step) const;
   void reduceInto(char* dst, void* space, const void* const* inputs, int n, const BoundStep& step,
                   uint32_t divisor);
+  void compute(Lane& lane, const BoundStep& step, const void* const* received, char* dst,
+               void* space);
   void combine(Lane& lane, const BoundStep& step, char* dst, void* space);
   /// Whether the step's part of dst can be posted where it is.
   bool postsDst(const BoundStep& step, const char* dst) const;
@@ -59,6 +72,7 @@ class Runner {
 
   const BoundPlan* plan_ = nullptr;
   HostCall call_{};
+  uint64_t fullPeriods_ = 0;
   std::vector<Lane> lanes_;
 };
 

@@ -18,6 +18,20 @@ std::string moveName(int bits) {
       return "recv";
     case kRecv | kDst | kSend:
       return "recvCopySend";
+    case kRecv | kSend:
+      return "recvSend";
+    case kOwn | kSend:
+      return "sendOwn";
+    case kRecv | kSrc | kDst:
+      return "recvReduceKeep";
+    case kRecv | kOwn | kDst:
+      return "recvReduceOwn";
+    case kRecv | kOwn | kDst | kFinal:
+      return "recvReduceOwnFinal";
+    case kRecv | kSrc | kDst | kSend:
+      return "recvReduceKeepSend";
+    case kRecv | kSrc | kDst | kSend | kBefore:
+      return "recvCopyReduceSend";
     case kRecv | kSrc | kSend:
       return "recvReduceSend";
     case kRecv | kSrc | kDst | kFinal:
@@ -27,9 +41,9 @@ std::string moveName(int bits) {
     default:
       break;
   }
-  static const char* const names[] = {"Recv", "Src", "Dst", "Send", "Final"};
+  static const char* const names[] = {"Recv", "Src", "Dst", "Send", "Final", "Own", "Before"};
   std::string out;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 7; ++i) {
     if (((bits >> i) & 1) == 0) continue;
     if (!out.empty()) out += ",";
     out += names[i];
@@ -47,8 +61,14 @@ bool sends(const Step& step) {
 }  // namespace
 
 std::string verbName(const Step& step) {
-  if (step.kind == StepKind::Move) return moveName(step.bits);
-  if (step.kind == StepKind::Reduce && (step.bits & algo::kSend)) return "reducePut";
+  if (step.kind == StepKind::Move) {
+    const std::string name = moveName(step.bits);
+    return step.from2 >= 0 && name.rfind("recv", 0) == 0 ? "recv2" + name.substr(4) : name;
+  }
+  if (step.kind == StepKind::Reduce && step.from == step.from2) return "drop";
+  if (step.kind == StepKind::Reduce && (step.bits & algo::kSend)) {
+    return step.to >= 0 ? "reducePutTo" : "reducePut";
+  }
   return stepKindName(step.kind);
 }
 
@@ -60,11 +80,11 @@ std::string peersText(const Step& step, const std::string& block) {
     out += text;
   };
   if (step.kind == StepKind::Reduce) {
-    word(format("*%s>", roomText(step.room)));
+    word(format("%d-%d%s>", step.from, step.from2 - 1, roomText(step.room)));
   } else if (step.kind == StepKind::Wait || step.kind == StepKind::Fetch) {
     word(format("%d%s>", step.from, roomText(step.room)));
   } else if (step.from >= 0) {
-    word(format("%d>", step.from));
+    word(step.from2 >= 0 ? format("%d,%d>", step.from, step.from2) : format("%d>", step.from));
   }
   word(block);
   if (sends(step)) word(step.to < 0 ? ">*" : format(">%d", step.to));
@@ -76,7 +96,8 @@ std::string rangeText(Count offset, Count count) {
 }
 
 std::string describeStep(const Step& step) {
-  const std::string block = step.count == 0 ? "" : rangeText(step.offset, step.count);
+  std::string block = step.count == 0 ? "" : rangeText(step.offset, step.count);
+  if (step.count > 0 && step.slot > 0) block += format(" of slot %d", step.slot);
   const std::string peers = peersText(step, block);
   return peers.empty() ? verbName(step) : verbName(step) + " " + peers;
 }

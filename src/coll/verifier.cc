@@ -126,6 +126,21 @@ std::vector<Plan> recordAllRanks(const Algorithm& algorithm, int ranks, int root
   return plans;
 }
 
+std::vector<Plan> withoutSlots(std::vector<Plan> plans, const std::vector<bool>& ended) {
+  for (Plan& plan : plans) {
+    plan.ended = ended;
+    const bool crossed = plan.algorithm->collective == Collective::AllToAll;
+    const auto gone = [&](const Step& step) {
+      const bool gives = (step.bits & algo::kSrc) != 0 || step.kind == StepKind::Signal;
+      return ended[static_cast<size_t>(crossed && gives ? plan.group.rank : step.slot)];
+    };
+    for (LaneProgram& lane : plan.lanes) {
+      for (auto* steps : {&lane.full, &lane.last}) std::erase_if(*steps, gone);
+    }
+  }
+  return plans;
+}
+
 int countHops(const std::vector<Plan>& plans) {
   Findings found = checkForm(plans);
   if (found.empty()) {

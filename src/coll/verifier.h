@@ -63,6 +63,10 @@ bool zeroCopyInPlaceSafe(const Algorithm& algorithm, int ranks);
 std::vector<Plan> recordAllRanks(const Algorithm& algorithm, int ranks, int root,
                                  algo::Geometry geometry);
 
+/// The same without the steps of the slots that have ended; all-to-all: of the ranks that give
+/// nothing more.
+std::vector<Plan> withoutSlots(std::vector<Plan> plans, const std::vector<bool>& ended);
+
 /// The longest chain of messages that wait for each other in one period of a lane: the hops that
 /// latency is paid for. Throws Error if the plans do not run to an end.
 int countHops(const std::vector<Plan>& plans);

@@ -138,8 +138,8 @@ TEST(Explain, WrongOptionsGetASentence) {
 }
 
 TEST(StepText, BitsWithoutAVerbAreSpelled) {
-  Step step{StepKind::Move, algo::kRecv | algo::kSend, Room::Pair, 1, 2, 4, 3};
-  EXPECT_EQ(describeStep(step), "move{Recv,Send} 1> [4,7) >2");
+  Step step{StepKind::Move, algo::kRecv | algo::kSend | algo::kFinal, Room::Pair, 1, 2, 4, 3};
+  EXPECT_EQ(describeStep(step), "move{Recv,Send,Final} 1> [4,7) >2");
   step.bits = algo::kRecv | algo::kSrc | algo::kDst | algo::kSend | algo::kFinal;
   EXPECT_EQ(describeStep(step), "recvReduceCopySend 1> [4,7) >2");
 }

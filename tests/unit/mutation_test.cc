@@ -70,6 +70,13 @@ const Mutation kMutations[] = {
     {"Dst", flip<algo::kDst>},
     {"Send", flip<algo::kSend>},
     {"Final", flip<algo::kFinal>},
+    {"Own", flip<algo::kOwn>},
+    {"Before", flip<algo::kBefore>},
+    {"next slot", [](auto& s, size_t i, const auto&) { return s[i].count > 0 && ++s[i].slot > 0; }},
+    {"from2 + 1",
+     [](auto& s, size_t i, const auto&) { return s[i].from2 >= 0 && ++s[i].from2 > 0; }},
+    {"from2 - 1",
+     [](auto& s, size_t i, const auto&) { return s[i].from2 >= 0 && s[i].from2-- >= 0; }},
     {"becomes move", become<0>},
     {"becomes put", become<1>},
     {"becomes signal", become<2>},
@@ -109,12 +116,16 @@ Uses usesOf(const Step& s, int n) {
 /// found.
 bool commute(const Step& a, const Step& b, int n) {
   if (a.kind == StepKind::Barrier || b.kind == StepKind::Barrier) return false;
+  // To wait for the next signal before reading what an earlier one announced is only late.
+  const bool reads = a.kind == StepKind::Reduce || a.kind == StepKind::Fetch;
+  if (reads && b.kind == StepKind::Wait) return true;
   const auto copies = [](const Step& s) {
     return s.kind == StepKind::Move && (s.bits & algo::kRecv) == 0;
   };
   const bool writes =
       ((a.bits & algo::kDst) && !copies(a)) || ((b.bits & algo::kDst) && !copies(b));
-  const bool overlap = a.offset < b.offset + b.count && b.offset < a.offset + a.count;
+  const bool overlap =
+      a.slot == b.slot && a.offset < b.offset + b.count && b.offset < a.offset + a.count;
   if (writes && overlap) return false;
   const Uses mine = usesOf(a, n), theirs = usesOf(b, n);
   for (const std::string& thing : mine.things) {
@@ -125,11 +136,18 @@ bool commute(const Step& a, const Step& b, int n) {
 
 /// The changes that need not be found, because the plan may mean the same. All of them:
 ///  - steps swapped that commute (over three steps: each with each);
-///  - a second barrier after a barrier, on all ranks.
+///  - a second barrier after a barrier, on all ranks;
+///  - Final in a scan, which has no average.
 bool sameMeaning(const std::string& mutation, const std::vector<Step>& before, size_t at, int n,
-                 bool allRanks) {
+                 bool allRanks, Collective collective) {
+  const bool scans = collective == Collective::Scan || collective == Collective::Exscan;
+  if (scans && mutation == "Final") return true;
   if (mutation == "swap with next") return commute(before[at], before[at + 1], n);
   if (mutation == "swap with the one after next") {
+    const Step &a = before[at], &b = before[at + 2];
+    if (a.kind == StepKind::Wait && b.kind == a.kind && a.from == b.from && a.room == b.room) {
+      return true;  // the same step twice
+    }
     return commute(before[at], before[at + 1], n) && commute(before[at], before[at + 2], n) &&
            commute(before[at + 1], before[at + 2], n);
   }
@@ -183,7 +201,8 @@ class Mutants {
       if (at >= steps.size() || verbName(steps[at]) != verb) continue;
       if (!mutation.apply(steps, at, plan.group)) continue;
       changed = true;
-      same &= sameMeaning(mutation.name, before, at, plan.group.size, rank < 0);
+      same &=
+          sameMeaning(mutation.name, before, at, plan.group.size, rank < 0, algorithm_.collective);
     }
     if (!changed) return;
     const Findings found = verifyPlans(plans);

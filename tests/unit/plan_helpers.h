@@ -18,7 +18,7 @@ inline std::string nameOf(const Algorithm& algorithm) {
 
 /// The roots worth trying: all of them where there is a root at all.
 inline int rootsOf(const Algorithm& algorithm, int ranks) {
-  return algorithm.collective == Collective::Broadcast ? ranks : 1;
+  return isRooted(algorithm.collective) ? ranks : 1;
 }
 
 inline std::string describe(const algo::Geometry& g, int ranks, int root) {

@@ -30,8 +30,8 @@ TEST(Registry, NamesAreUniqueAndFindable) {
 }
 
 TEST(Registry, EveryCollectiveHasAnAlgorithm) {
-  for (const auto collective :
-       {Collective::AllReduce, Collective::Broadcast, Collective::Barrier}) {
+  for (int c = 0; c < kCollectives; ++c) {
+    const auto collective = static_cast<Collective>(c);
     EXPECT_TRUE(std::any_of(registry().begin(), registry().end(), [&](const Algorithm& row) {
       return row.collective == collective;
     })) << collectiveName(collective);

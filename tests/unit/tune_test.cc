@@ -46,7 +46,7 @@ TEST(Tune, ComplaintsQuoteTheRuleAndSayWhy) {
     const char *rule, *why;
   } rows[] = {{"ring", "1 fields, not 4"},
               {"allreduce:host:0-1K:ring:", "5 fields, not 4"},
-              {"reduce:host:0-1K:ring", "no collective \"reduce\""},
+              {"reduces:host:0-1K:ring", "no collective \"reduces\""},
               {"allreduce:disk:0-1K:ring", "memory is \"disk\""},
               {"allreduce:device:0-1K:ring", "memory is \"device\""},
               {"allreduce:host:1K:ring", "\"1K\" is not a range"},

@@ -94,6 +94,22 @@ TEST_P(Registered, AnnouncesInPlaceExactlyWhereItIsSafe) {
   EXPECT_EQ(safe, algorithm().inPlaceAnnounce);
 }
 
+TEST_P(Registered, IsSoundWithSlotsThatHaveEnded) {
+  if (!algorithm().uneven) return;
+  for (const int ranks : {1, 2, 3, 4, 5, 7}) {
+    for (int root = 0; root < rootsOf(algorithm(), ranks); ++root) {
+      const auto plans = recordAllRanks(algorithm(), ranks, root, {6, 2, 0, 3, 1});
+      for (int mask = 1; mask < (1 << ranks) - 1; ++mask) {
+        std::vector<bool> ended;
+        for (int r = 0; r < ranks; ++r) ended.push_back((mask >> r & 1) != 0);
+        const Findings found = verifyPlans(withoutSlots(plans, ended));
+        ASSERT_TRUE(found.empty()) << nameOf(algorithm()) << ", " << ranks << " ranks, root "
+                                   << root << ", ended " << mask << ": " << text(found);
+      }
+    }
+  }
+}
+
 TEST(Properties, WindowsThatAreSoundWithoutCredits) {
   const auto sound = [](Collective collective, const char* name) {
     return soundWithoutCredits(*findAlgorithm(collective, name), 4);

@@ -13,11 +13,17 @@ namespace rondo::algo {
 
 using Count = unsigned long long;
 
-/// Elements [offset, offset + count) of the call's buffers. Empty blocks are skipped by sender and
-/// receiver alike.
+/// Elements [offset, offset + count) of one slot of the call's buffers. Empty blocks are skipped by
+/// sender and receiver alike.
+///
+/// Where a collective gives every rank a part of its own (all-gather, reduce-scatter, all-to-all,
+/// gather, scatter), a buffer is n slots, slot r being rank r's, and offsets count from the slot's
+/// begin. A buffer with one part only, as all-gather's src, is that slot of it: its own slot. Other
+/// collectives have slot 0 alone.
 struct Block {
   Count offset;
   Count count;
+  int slot = 0;
 };
 
 /// The ranks of a collective as one of them sees it, closed to a ring in rank order.
@@ -39,18 +45,21 @@ struct Part {
   Count offset;
   Count count;
   Count block;
+  int lane = 0;
   RONDO_ALGO Block at(int index) const {
     const Count begin = static_cast<Count>(index) * block;
     if (begin >= count) return Block{offset, 0};
     return Block{offset + begin, count - begin < block ? count - begin : block};
   }
   RONDO_ALGO Block whole() const { return Block{offset, count}; }
+  /// The same elements of slot r.
+  RONDO_ALGO Block slot(int r) const { return Block{offset, count, r}; }
 };
 
 /// How a call's elements are cut: a period is lanes x blocks x chunk elements; full periods repeat,
 /// and what is left makes one shorter period with evenly smaller blocks.
 struct Geometry {
-  Count count;  ///< Elements of the whole call.
+  Count count;  ///< Elements of the whole call, or of a slot.
   int lanes;    ///< Concurrent sub-programs (channels).
   int blocks;   ///< Blocks a lane cuts a period into.
   Count chunk;  ///< Elements of a block in a full period.
@@ -63,7 +72,7 @@ struct Geometry {
 /// The part of `lane` in a full period, relative to the period's first element.
 RONDO_ALGO Part fullPart(const Geometry& g, int lane) {
   const Count per = static_cast<Count>(g.blocks) * g.chunk;
-  return Part{static_cast<Count>(lane) * per, per, g.chunk};
+  return Part{static_cast<Count>(lane) * per, per, g.chunk, lane};
 }
 
 /// The part of `lane` in the last, shorter period, relative to that period's first element; its
@@ -76,8 +85,8 @@ RONDO_ALGO Part lastPart(const Geometry& g, int lane) {
   if (block > g.chunk) block = g.chunk;
   const Count per = static_cast<Count>(g.blocks) * block;
   const Count begin = static_cast<Count>(lane) * per;
-  if (begin >= left) return Part{0, 0, block};
-  return Part{begin, left - begin < per ? left - begin : per, block};
+  if (begin >= left) return Part{0, 0, block, lane};
+  return Part{begin, left - begin < per ? left - begin : per, block, lane};
 }
 
 }  // namespace rondo::algo

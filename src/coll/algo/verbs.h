@@ -8,11 +8,15 @@ namespace rondo::algo {
 
 /// What a move takes part in. Recv + Src reduces the two; Final marks the reduction that completes
 /// a value, where rondoAvg divides and 16-bit results are rounded for good.
-enum Bits : int { kRecv = 1, kSrc = 2, kDst = 4, kSend = 8, kFinal = 16 };
+/// Own takes what this rank's dst holds by now in place of src. Before writes into dst what was
+/// received, before the reduction with src that is sent on.
+enum Bits : int { kRecv = 1, kSrc = 2, kDst = 4, kSend = 8, kFinal = 16, kOwn = 32, kBefore = 64 };
 
 /// Hop by hop: a block comes from one neighbour, is combined or kept, and goes to another.
 /// `Executor` implements
 ///   template <int bits> void move(Block block, int from, int to);
+///   template <int bits> void move2(Block block, int from, int from2, int to);
+/// the second one for algorithms that join two neighbours' blocks in one step.
 template <class Executor>
 class Primitives {
  public:
@@ -25,6 +29,12 @@ class Primitives {
   RONDO_ALGO void recvCopySend(Block b, int from, int to) {
     self().template move<kRecv | kDst | kSend>(b, from, to);
   }
+  /// Passes on what is not this rank's.
+  RONDO_ALGO void recvSend(Block b, int from, int to) {
+    self().template move<kRecv | kSend>(b, from, to);
+  }
+  /// Sends what dst holds by now.
+  RONDO_ALGO void sendOwn(Block b, int to) { self().template move<kOwn | kSend>(b, -1, to); }
   RONDO_ALGO void recvReduceSend(Block b, int from, int to) {
     self().template move<kRecv | kSrc | kSend>(b, from, to);
   }
@@ -33,6 +43,30 @@ class Primitives {
   }
   RONDO_ALGO void recvReduceCopySend(Block b, int from, int to) {
     self().template move<kRecv | kSrc | kDst | kSend | kFinal>(b, from, to);
+  }
+  /// Partial results: dst = received op src, dst = received op dst; the second one completes it.
+  RONDO_ALGO void recvReduceKeep(Block b, int from) {
+    self().template move<kRecv | kSrc | kDst>(b, from, -1);
+  }
+  RONDO_ALGO void recvReduceOwn(Block b, int from) {
+    self().template move<kRecv | kOwn | kDst>(b, from, -1);
+  }
+  RONDO_ALGO void recvReduceOwnFinal(Block b, int from) {
+    self().template move<kRecv | kOwn | kDst | kFinal>(b, from, -1);
+  }
+  /// For scans: what is passed on is not final.
+  RONDO_ALGO void recvReduceKeepSend(Block b, int from, int to) {
+    self().template move<kRecv | kSrc | kDst | kSend>(b, from, to);
+  }
+  RONDO_ALGO void recvCopyReduceSend(Block b, int from, int to) {
+    self().template move<kRecv | kSrc | kDst | kSend | kBefore>(b, from, to);
+  }
+  /// Joins: received op received2 op src.
+  RONDO_ALGO void recv2ReduceSend(Block b, int from, int from2, int to) {
+    self().template move2<kRecv | kSrc | kSend>(b, from, from2, to);
+  }
+  RONDO_ALGO void recv2ReduceCopy(Block b, int from, int from2) {
+    self().template move2<kRecv | kSrc | kDst | kFinal>(b, from, from2, -1);
   }
 
  private:
@@ -51,7 +85,10 @@ enum class Room : unsigned char { Pair, All };
 ///   All room signal(to)                what I put for `to` (or everyone) since the last signal may
 ///   be read wait(from, room)          until `from` has signalled what it put there reduce(block,
 ///   room)       dst = op over all ranks, in rank order, of what they put in that room; mine is src
-///   reducePut(block, room)    the same, and the result goes into everyone's All room as well
+///   reduceRange(block, room, lo, hi)  the same over ranks [lo, hi) alone; what the others put is
+///   dropped. With lo == hi dst is left alone.
+///   reducePut(block, room)    the same as reduce, and the result goes into everyone's All room too
+///   reducePutTo(block, room, to)  the result goes to the Pair room of `to` alone, not into dst
 ///   fetch(block, from, room)  dst = what `from` put there
 ///   copy(block)               dst = src
 ///   barrier()                 until every rank is here

@@ -34,6 +34,38 @@ RONDO_ALGO void allReduceTwoShot(Win& w, const Group& g, const Part& part) {
   }
 }
 
+/// Reduce in one exchange: everyone hands the root its data.
+template <class Win>
+RONDO_ALGO void reduceOneShot(Win& w, const Group& g, const Part& part) {
+  if (g.size == 1) return w.copy(part.whole());
+  if (g.rank != g.root) {
+    w.put(part.whole(), g.root);
+    return w.signal(g.root);
+  }
+  for (int k = 1; k < g.size; ++k) w.wait(g.after(k), Room::Pair);
+  w.reduce(part.whole(), Room::Pair);
+}
+
+/// Reduce in two exchanges: a direct reduce-scatter, whose results go to the root.
+template <class Win>
+RONDO_ALGO void reduceTwoShot(Win& w, const Group& g, const Part& part) {
+  if (g.size == 1) return w.copy(part.whole());
+  for (int k = 1; k < g.size; ++k) {
+    w.put(part.at(g.after(k)), g.after(k));
+    w.signal(g.after(k));
+  }
+  for (int k = 1; k < g.size; ++k) w.wait(g.before(k), Room::Pair);
+  if (g.rank != g.root) {
+    w.reducePutTo(part.at(g.rank), Room::Pair, g.root);
+    return w.signal(g.root);
+  }
+  w.reduce(part.at(g.rank), Room::Pair);
+  for (int k = 1; k < g.size; ++k) {
+    w.wait(g.before(k), Room::Pair);
+    w.fetch(part.at(g.before(k)), g.before(k), Room::Pair);
+  }
+}
+
 /// Broadcast through the root's All room: everyone reads the same copy.
 template <class Win>
 RONDO_ALGO void broadcastOneShot(Win& w, const Group& g, const Part& part) {

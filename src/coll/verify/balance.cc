@@ -73,7 +73,10 @@ class Balance {
     if ((step.bits & algo::kSend) != 0) count(messages_, toRoom, rank, step.to, 1);
     if ((step.bits & algo::kRecv) != 0 || step.kind == StepKind::Fetch ||
         step.kind == StepKind::Reduce) {
-      count(messages_, step.room, step.from, rank, -1);
+      count(messages_, step.room, step.kind == StepKind::Reduce ? -1 : step.from, rank, -1);
+    }
+    if (step.kind == StepKind::Move && step.from2 >= 0) {
+      count(messages_, step.room, step.from2, rank, -1);
     }
   }
 

@@ -4,8 +4,8 @@
 
 namespace rondo::verify {
 
-Expressions::Expressions(int ranks, int calls)
-    : ranks_(ranks), leaves_(static_cast<Expr>(ranks * calls)) {}
+Expressions::Expressions(int ranks, int slots, int calls)
+    : ranks_(ranks), slots_(slots), leaves_(static_cast<Expr>(ranks * slots * calls)) {}
 
 Expr Expressions::node(Kind kind, Expr a, Expr b) {
   // 31 bits each are far more than a plan's expressions.
@@ -36,51 +36,54 @@ std::vector<Expr> Expressions::leavesOf(Expr value, size_t most, int* finals) co
   return out;
 }
 
-std::string Expressions::findAllReduceFault(Expr value, int call) const {
+std::string Expressions::findReductionFault(Expr value, const Reduction& wanted) const {
   int finals = 0;
   const auto all = leavesOf(value, static_cast<size_t>(ranks_) * 2 + 2, &finals);
   std::vector<int> seen(static_cast<size_t>(ranks_));
   for (const Expr leaf : all) {
-    if (static_cast<int>(leaf) / ranks_ != call) return "it holds " + text(leaf);
-    ++seen[leaf % static_cast<Expr>(ranks_)];
+    const int rank = rankOf(leaf);
+    if (callOf(leaf) != wanted.call || slotOf(leaf) != wanted.slot || rank < wanted.lo ||
+        rank >= wanted.hi) {
+      return "it holds " + text(leaf);
+    }
+    ++seen[static_cast<size_t>(rank)];
   }
-  for (int r = 0; r < ranks_; ++r) {
+  for (int r = wanted.lo; r < wanted.hi; ++r) {
     const int times = seen[static_cast<size_t>(r)];
     if (times == 0) return "rank " + std::to_string(r) + "'s contribution is missing";
     if (times > 1) return "rank " + std::to_string(r) + "'s contribution is in more than once";
   }
-  if (ranks_ == 1) return "";
+  if (wanted.hi - wanted.lo == 1 || !wanted.final) return "";
   if (isLeaf(value) || at(value).kind != Kind::Final) return "it does not end in a Final reduction";
   if (finals != 1) return "Final is applied before the end";
   return "";
 }
 
-const std::string& Expressions::allReduceFault(Expr value, int call) {
-  const auto [place, isNew] = faults_.try_emplace(static_cast<uint64_t>(call) << 32 | value);
-  if (isNew) place->second = findAllReduceFault(value, call);
+const std::string& Expressions::reductionFault(Expr value, const Reduction& wanted) {
+  const uint64_t which = (static_cast<uint64_t>(wanted.call) << 24) |
+                         (static_cast<uint64_t>(wanted.slot) << 12) |
+                         static_cast<uint64_t>(wanted.hi);
+  const auto [place, isNew] = faults_.try_emplace(which << 32 | value);
+  if (isNew) place->second = findReductionFault(value, wanted);
   return place->second;
 }
 
-const std::string& Expressions::broadcastFault(Expr value, int call, int root) {
-  const auto [place, isNew] = faults_.try_emplace(static_cast<uint64_t>(call) << 32 | value);
-  if (isNew && value != leaf(call, root)) {
-    place->second = "it holds " + text(value) + ", not the root's src";
-  }
-  return place->second;
+std::string Expressions::copyFault(Expr value, Expr wanted) const {
+  return value == wanted ? "" : "it holds " + text(value) + ", not " + text(wanted);
 }
 
 std::string Expressions::text(Expr value) const {
-  const Expr ranks = static_cast<Expr>(ranks_);
   if (isLeaf(value)) {
-    return "rank " + std::to_string(value % ranks) + "'s src of call " +
-           std::to_string(value / ranks + 1);
+    const std::string slot = slots_ > 1 ? "slot " + std::to_string(slotOf(value)) + " of " : "";
+    return slot + "rank " + std::to_string(rankOf(value)) + "'s src of call " +
+           std::to_string(callOf(value) + 1);
   }
   int finals = 0;
   auto all = leavesOf(value, 20, &finals);
   std::sort(all.begin(), all.end());
   std::string out = "a reduction of ranks";
   for (size_t i = 0; i < all.size(); ++i) {
-    out += (i == 0 ? " " : ", ") + std::to_string(all[i] % ranks);
+    out += (i == 0 ? " " : ", ") + std::to_string(rankOf(all[i]));
   }
   return out;
 }

@@ -11,24 +11,34 @@ namespace rondo::verify {
 
 using Expr = uint32_t;
 
-/// Interns expressions over leaves "rank r's src in call c". Element i of a block is the same
-/// expression as every other element of that block, so one number stands for all of them.
+/// Interns expressions over leaves "slot s of rank r's src in call c". Element i of a block is the
+/// same expression as every other element of that block, so one number stands for all of them.
 class Expressions {
  public:
-  Expressions(int ranks, int calls);
+  Expressions(int ranks, int slots, int calls);
 
-  Expr leaf(int call, int rank) const { return static_cast<Expr>(call * ranks_ + rank); }
+  Expr leaf(int call, int rank, int slot) const {
+    return static_cast<Expr>((call * ranks_ + rank) * slots_ + slot);
+  }
   /// A two-operand reduction, rounded.
   Expr reduce(Expr a, Expr b) { return node(Kind::Reduce, a, b); }
   /// One more operand of an n-ary reduction, which is rounded once at its end.
   Expr chain(Expr a, Expr b) { return node(Kind::Chain, a, b); }
   Expr final(Expr a) { return node(Kind::Final, a, 0); }
 
-  /// What keeps `value` from being each rank's contribution to `call` exactly once, Final applied
-  /// last and only there; empty: nothing.
-  const std::string& allReduceFault(Expr value, int call);
-  /// What keeps `value` from being `root`'s contribution to `call`; empty: nothing.
-  const std::string& broadcastFault(Expr value, int call, int root);
+  /// What a reduction must hold: the contributions of ranks [lo, hi) to `slot` of `call`.
+  struct Reduction {
+    int call;
+    int slot;
+    int lo, hi;
+    bool
+        final;  ///< Final must be applied; otherwise it does not matter (scans, which have no avg).
+  };
+  /// What keeps `value` from being each of those contributions exactly once, Final applied last and
+  /// only there; empty: nothing.
+  const std::string& reductionFault(Expr value, const Reduction& wanted);
+  /// What keeps `value` from being that leaf; empty: nothing.
+  std::string copyFault(Expr value, Expr wanted) const;
 
   /// "rank 2's src of call 1", or "a reduction of ranks 0, 1, 1".
   std::string text(Expr value) const;
@@ -44,13 +54,16 @@ class Expressions {
   const Node& at(Expr value) const { return nodes_[value - leaves_]; }
   /// The leaves of `value`, at most `most` of them; counts the Finals on the way.
   std::vector<Expr> leavesOf(Expr value, size_t most, int* finals) const;
-  std::string findAllReduceFault(Expr value, int call) const;
+  std::string findReductionFault(Expr value, const Reduction& wanted) const;
+  int callOf(Expr leaf) const { return static_cast<int>(leaf) / slots_ / ranks_; }
+  int rankOf(Expr leaf) const { return static_cast<int>(leaf) / slots_ % ranks_; }
+  int slotOf(Expr leaf) const { return static_cast<int>(leaf) % slots_; }
 
-  int ranks_;
+  int ranks_, slots_;
   Expr leaves_;
   std::vector<Node> nodes_;
   std::unordered_map<uint64_t, Expr> known_;
-  std::unordered_map<uint64_t, std::string> faults_;  // of (call, value)
+  std::unordered_map<uint64_t, std::string> faults_;  // of (call, slot, hi) and value
 };
 
 }  // namespace rondo::verify

@@ -18,16 +18,47 @@ bool carriesElements(StepKind kind) {
 const char* moveFault(const Step& step) {
   const int bits = step.bits;
   const bool receives = (bits & algo::kRecv) != 0, sends = (bits & algo::kSend) != 0;
-  if (bits >= 32) return "it has bits that algo::Bits does not know";
-  if (!receives && (bits & algo::kSrc) == 0) return "it has no input";
+  const bool reads = (bits & (algo::kSrc | algo::kOwn)) != 0;
+  if (bits >= 128) return "it has bits that algo::Bits does not know";
+  if (!receives && !reads) return "it has no input";
+  if ((bits & algo::kSrc) != 0 && (bits & algo::kOwn) != 0) return "Src and Own exclude each other";
   if (!sends && (bits & algo::kDst) == 0) return "it has no output";
-  if ((bits & algo::kFinal) != 0 && (!receives || (bits & algo::kSrc) == 0)) {
-    return "Final needs a reduction";
+  if ((bits & algo::kFinal) != 0 && (!receives || !reads)) return "Final needs a reduction";
+  if ((bits & algo::kOwn) != 0 && !receives && (bits & algo::kDst) != 0) {
+    return "dst is not copied to itself";
   }
+  if ((bits & algo::kBefore) != 0 &&
+      (bits | algo::kBefore) !=
+          (algo::kRecv | algo::kSrc | algo::kDst | algo::kSend | algo::kBefore)) {
+    return "Before needs a reduction with src that is sent and something kept";
+  }
+  if (step.from2 >= 0 && !receives) return "Recv and `from2` do not agree";
+  if (step.from2 >= 0 && step.from2 == step.from) return "it joins two messages of one rank";
   if (receives != (step.from >= 0)) return "Recv and `from` do not agree";
   if (sends != (step.to >= 0)) return "Send and `to` do not agree";
   if (step.room != Room::Pair) return "a move uses no room but Pair";
   return nullptr;
+}
+
+const char* reduceFault(const Step& step, int ranks) {
+  const int bits = step.bits;
+  if (step.from < 0 || step.from2 < step.from || step.from2 > ranks) {
+    return "a reduce takes a range of ranks";
+  }
+  if (step.from == step.from2) {
+    return bits == 0 && step.to == -1 ? nullptr : "a reduce that takes nothing has no output";
+  }
+  if (bits == (algo::kDst | algo::kFinal)) {
+    return step.to == -1 ? nullptr : "a reduce goes to nobody without Send";
+  }
+  if (bits == (algo::kDst | algo::kFinal | algo::kSend)) {
+    return step.to == algo::kEveryone ? nullptr
+                                      : "a result that is kept goes to everyone if at all";
+  }
+  if (bits == (algo::kFinal | algo::kSend)) {
+    return step.to >= 0 ? nullptr : "a result that is not kept goes to one rank";
+  }
+  return "a reduce has the bits Dst and Final, and may have Send; or Final and Send; or none";
 }
 
 const char* windowFault(const Step& step) {
@@ -46,30 +77,53 @@ const char* windowFault(const Step& step) {
     case StepKind::Fetch:
       if (step.bits != algo::kDst || step.to != -1) return "a fetch has the bit Dst and no `to`";
       return step.from >= 0 ? nullptr : "a fetch is from one rank";
-    case StepKind::Reduce:
-      if ((step.bits & ~algo::kSend) != (algo::kDst | algo::kFinal)) {
-        return "a reduce has the bits Dst and Final, and may have Send";
-      }
-      return step.from == -1 && toAll ? nullptr : "a reduce is from all, and to everyone if at all";
     case StepKind::Barrier:
       if (step.bits != 0 || step.from != -1 || step.to != -1)
         return "a barrier has no bits or peers";
       return step.room == Room::All ? nullptr : "a barrier uses room All";
+    case StepKind::Reduce:
     case StepKind::Move:
       break;
   }
   return "its kind is unknown";
 }
 
+bool usesSlot(Slots use, int slot, int rank) {
+  return use == Slots::All || (use == Slots::One && slot == 0) ||
+         (use == Slots::Mine && slot == rank);
+}
+
+/// What is wrong with the slot; empty: nothing.
+std::string slotFault(const Step& step, const Plan& plan) {
+  const int rank = plan.group.rank;
+  const Collective collective = plan.algorithm->collective;
+  if (step.slot < 0 || step.slot >= verify::slotsOf(plan)) {
+    return format("slot %d does not exist", step.slot);
+  }
+  const SlotUse use = slotUse(collective, rank, plan.group.root);
+  const bool mine = step.kind == StepKind::Reduce && step.from <= rank && rank < step.from2;
+  if (((step.bits & algo::kSrc) != 0 || mine) && !usesSlot(use.src, step.slot, rank)) {
+    return format("this rank's src has no slot %d", step.slot);
+  }
+  if ((step.bits & (algo::kDst | algo::kOwn)) != 0 && !usesSlot(use.dst, step.slot, rank)) {
+    return format("this rank's dst has no slot %d", step.slot);
+  }
+  return "";
+}
+
 std::string stepFault(const Step& step, const Plan& plan, Count length) {
   const int n = plan.group.size, rank = plan.group.rank;
-  if (const char* fault = step.kind == StepKind::Move ? moveFault(step) : windowFault(step)) {
+  const bool reduce = step.kind == StepKind::Reduce;
+  if (const char* fault = step.kind == StepKind::Move ? moveFault(step)
+                          : reduce                    ? reduceFault(step, n)
+                                                      : windowFault(step)) {
     return fault;
   }
-  for (const int peer : {step.from, step.to}) {
+  for (const int peer : {reduce ? -1 : step.from, step.to, reduce ? -1 : step.from2}) {
     if (peer < -1 || peer >= n) return format("rank %d does not exist", peer);
     if (peer == rank) return "a rank does not talk to itself";
   }
+  if (auto fault = slotFault(step, plan); !fault.empty()) return fault;
   if (!carriesElements(step.kind)) {
     return step.offset == 0 && step.count == 0 ? "" : "it carries no elements";
   }
@@ -93,6 +147,8 @@ bool sameCall(const Plan& a, const Plan& b) {
 }
 
 }  // namespace
+
+int slotsOf(const Plan& plan) { return hasSlots(plan.algorithm->collective) ? plan.group.size : 1; }
 
 Count lengthOf(const algo::Geometry& geometry, Program program) {
   if (program == Program::Full) return geometry.period();

@@ -15,7 +15,10 @@ inline const std::vector<Step>& stepsOf(const Plan& plan, int lane, Program prog
   return program == Program::Full ? both.full : both.last;
 }
 
-/// Elements of a period.
+/// Slots of the collective's buffers: the number of ranks, or 1.
+int slotsOf(const Plan& plan);
+
+/// Elements of a period (of one slot).
 Count lengthOf(const algo::Geometry& geometry, Program program);
 
 /// Whether the call has such a period.

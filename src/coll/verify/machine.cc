@@ -20,9 +20,10 @@ Machine::Machine(const Job& job)
     : job_(job),
       n_(static_cast<int>(job.plans->size())),
       plan_(job.plans->front()),
+      slots_(slotsOf(plan_)),
       queues_(n_),
       clocks_(n_, job.clocks),
-      expressions_(n_, job.rounds.empty() ? 1 : job.rounds.back().call + 1),
+      expressions_(n_, slots_, job.rounds.empty() ? 1 : job.rounds.back().call + 1),
       ranks_(static_cast<size_t>(n_)) {
   for (const Program p : {Program::Full, Program::Last}) cutIntoAtoms(p);
   for (const Round& round : job_.rounds) {
@@ -31,8 +32,8 @@ Machine::Machine(const Job& job)
   }
 }
 
-/// Cuts the period at every step's ends, so that a step's elements are whole atoms and one
-/// expression stands for all elements of an atom.
+/// Cuts the period of a slot at every step's ends, so that a step's elements are whole atoms and
+/// one expression stands for all elements of an atom.
 void Machine::cutIntoAtoms(Program p) {
   auto& cuts = cuts_[numberOf(p)];
   for (int r = 0; r < n_; ++r) {
@@ -87,6 +88,8 @@ bool Machine::advance(int rank) {
     const Round& round = job_.rounds[state.round];
     if (state.call != round.call) enterCall(rank);
     if (state.step == program(rank, round.program).size()) {
+      checkRound(rank);
+      if (!findings_.empty()) return true;
       state.step = 0;
       ++state.round;
       if (finished(rank) || job_.rounds[state.round].call != round.call) {
@@ -191,7 +194,9 @@ bool Machine::ready(int rank, const Step& step) const {
     return queues_.source(from, rank, step.room).messages.size() >
            queues_.reader(from, rank, step.room).messages;
   };
-  if (takesFromOne(step) && step.kind == StepKind::Move && !waiting(step.from)) return false;
+  if (step.kind == StepKind::Move && takesFromOne(step)) {
+    if (!waiting(step.from) || (step.from2 >= 0 && !waiting(step.from2))) return false;
+  }
   return hasSlot(rank, step);
 }
 
@@ -207,10 +212,15 @@ std::string Machine::readFault(int rank, const Step& step, int from) const {
     return format("takes what rank %d sent by %s", from, verbName(*message.step).c_str());
   }
   const Round &mine = job_.rounds[ranks_[at(rank)].round], &theirs = job_.rounds[message.round];
-  if (message.step->offset != step.offset || message.step->count != step.count ||
+  // All-to-all: what lies in the reader's slot at its sender comes into the sender's slot here.
+  const bool crossed = plan_.algorithm->collective == Collective::AllToAll;
+  const bool slotsMeet =
+      crossed ? message.step->slot == rank && step.slot == from : message.step->slot == step.slot;
+  if (!slotsMeet || message.step->offset != step.offset || message.step->count != step.count ||
       mine.call != theirs.call || mine.period != theirs.period) {
-    return format("takes rank %d's next message, which holds elements %s of call %d, period %llu",
+    return format("takes rank %d's next message, which holds elements %s%s of call %d, period %llu",
                   from, rangeText(message.step->offset, message.step->count).c_str(),
+                  slots_ > 1 ? format(" of slot %d", message.step->slot).c_str() : "",
                   theirs.call + 1, theirs.period);
   }
   return "";
@@ -232,62 +242,157 @@ void Machine::consume(int rank, const Step& step, int from, std::vector<Expr>& i
   reader.times.push_back(clocks_.own(rank));
 }
 
+/// The inputs become what dst holds by now.
+bool Machine::takeOwn(int rank, const Step& step) {
+  const RankState& state = ranks_[at(rank)];
+  const Program p = job_.rounds[state.round].program;
+  const Atoms atoms = atoms_[numberOf(p)][at(rank)][state.step];
+  for (uint32_t i = 0; i < atoms.count; ++i) {
+    if (state.dst.empty()) break;
+    const Cell& own = state.dst[cell(step.slot, p, atoms.first + i)];
+    if (own.writer == nullptr) {
+      fail(rank, "reads dst where it has not written yet");
+      return false;
+    }
+    inputs_[i] = own.value;
+  }
+  if (!state.dst.empty()) return true;
+  fail(rank, "reads dst where it has not written yet");
+  return false;
+}
+
+/// Takes every rank's message, and folds those of the step's range in rank order.
+void Machine::reduceRange(int rank, const Step& step) {
+  const Expr mine = inputs_.empty() ? 0 : inputs_[0];
+  std::vector<Expr> dropped(inputs_.size());
+  for (int from = 0; from < n_; ++from) {
+    const bool inRange = step.from <= from && from < step.from2;
+    if (from == rank) {
+      for (Expr& value : inputs_) {
+        if (inRange) value = from == step.from ? mine : expressions_.chain(value, mine);
+      }
+      continue;
+    }
+    if (const auto fault = readFault(rank, step, from); !fault.empty()) {
+      fail(rank, fault);
+      return;
+    }
+    consume(rank, step, from, inRange ? inputs_ : dropped, !inRange || from == step.from);
+  }
+}
+
+/// Brings what the step makes of its inputs into inputs_; false after a finding.
+bool Machine::combine(int rank, const Step& step) {
+  if (step.kind == StepKind::Reduce) {
+    reduceRange(rank, step);
+    return findings_.empty();
+  }
+  std::vector<Expr> own = inputs_;
+  if ((step.bits & algo::kOwn) != 0) {
+    if (!takeOwn(rank, step)) return false;
+    own = inputs_;
+  }
+  if (!takesFromOne(step)) return true;
+  for (const int from : {step.from, step.kind == StepKind::Move ? step.from2 : -1}) {
+    if (from < 0) continue;
+    const auto fault = readFault(rank, step, from);
+    if (!fault.empty()) return fail(rank, fault) == Outcome::Done;
+    consume(rank, step, from, inputs_, from == step.from);
+  }
+  before_ = inputs_;
+  if ((step.bits & (algo::kSrc | algo::kOwn)) == 0) return true;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    inputs_[i] = step.from2 >= 0 ? expressions_.chain(inputs_[i], own[i])
+                                 : expressions_.reduce(inputs_[i], own[i]);
+  }
+  return true;
+}
+
 /// Move, Put, Reduce and Fetch: takes inputs, combines, keeps and sends.
 Machine::Outcome Machine::transfer(int rank, const Step& step) {
   if (!ready(rank, step)) return Outcome::Blocked;
   const RankState& state = ranks_[at(rank)];
   const Round& round = job_.rounds[state.round];
-  const Expr mine = expressions_.leaf(round.call, rank);
   const Atoms atoms = atoms_[numberOf(round.program)][at(rank)][state.step];
-  inputs_.assign(atoms.count, mine);
+  inputs_.assign(atoms.count, expressions_.leaf(round.call, rank, step.slot));
   clocks_.tick(rank);
-  if (step.kind == StepKind::Reduce) {
-    for (int from = 0; from < n_; ++from) {
-      if (from == rank) {
-        for (Expr& value : inputs_) value = from == 0 ? mine : expressions_.chain(value, mine);
-        continue;
-      }
-      if (const auto fault = readFault(rank, step, from); !fault.empty()) return fail(rank, fault);
-      consume(rank, step, from, inputs_, from == 0);
-    }
-  } else if (takesFromOne(step)) {
-    const auto fault = readFault(rank, step, step.from);
-    if (!fault.empty()) return fail(rank, fault);
-    consume(rank, step, step.from, inputs_, true);
-    if ((step.bits & algo::kSrc) != 0) {
-      for (Expr& value : inputs_) value = expressions_.reduce(value, mine);
-    }
-  }
+  if (!combine(rank, step)) return Outcome::Failed;
   if ((step.bits & algo::kFinal) != 0) {
     for (Expr& value : inputs_) value = expressions_.final(value);
   }
-  if ((step.bits & algo::kDst) != 0) keep(rank, step, inputs_);
+  if ((step.bits & algo::kDst) != 0) {
+    keep(rank, step, (step.bits & algo::kBefore) != 0 ? before_ : inputs_);
+  }
   if ((step.bits & algo::kSend) != 0) post(rank, step, inputs_);
   return findings_.empty() ? Outcome::Done : Outcome::Failed;
 }
 
-/// Writes dst: the value must be what the collective promises, and what other ranks have.
 void Machine::keep(int rank, const Step& step, const std::vector<Expr>& values) {
-  const RankState& state = ranks_[at(rank)];
-  const Round& round = job_.rounds[state.round];
-  const Atoms atoms = atoms_[numberOf(round.program)][at(rank)][state.step];
+  RankState& state = ranks_[at(rank)];
+  const Program p = job_.rounds[state.round].program;
+  const Atoms atoms = atoms_[numberOf(p)][at(rank)][state.step];
+  const size_t cells = static_cast<size_t>(slots_) * cuts_[numberOf(p)].size();
+  if (state.dst.size() != cells) state.dst.assign(cells, Cell{0, nullptr});
   for (uint32_t i = 0; i < atoms.count; ++i) {
-    const std::string& fault =
-        plan_.algorithm->collective == Collective::Broadcast
-            ? expressions_.broadcastFault(values[i], round.call, plan_.group.root)
-            : expressions_.allReduceFault(values[i], round.call);
+    state.dst[cell(step.slot, p, atoms.first + i)] = Cell{values[i], &step};
+  }
+  if (clocks_.on()) dstWrites_.push_back({rank, state.round, &step, clocks_.save(rank)});
+}
+
+/// What keeps `value` from being what the collective promises there; empty: nothing.
+std::string Machine::resultFault(int rank, int slot, Expr value, int call) {
+  const auto leaf = [&](int of, int at) { return expressions_.leaf(call, of, at); };
+  const auto reduction = [&](int lo, int hi, bool final) {
+    return expressions_.reductionFault(value, {call, slot, lo, hi, final});
+  };
+  switch (plan_.algorithm->collective) {
+    case Collective::Broadcast:
+    case Collective::Scatter:
+      return expressions_.copyFault(value, leaf(plan_.group.root, slot));
+    case Collective::AllGather:
+    case Collective::Gather:
+      return expressions_.copyFault(value, leaf(slot, slot));
+    case Collective::AllToAll:
+      return expressions_.copyFault(value, leaf(slot, rank));
+    case Collective::Scan:
+      return reduction(0, rank + 1, false);
+    case Collective::Exscan:
+      return reduction(0, rank, false);
+    case Collective::AllReduce:
+    case Collective::Reduce:
+    case Collective::ReduceScatter:
+    case Collective::Barrier:
+      break;
+  }
+  return reduction(0, n_, true);
+}
+
+/// At a round's end: dst holds what the collective promises, and what other ranks have.
+void Machine::checkRound(int rank) {
+  RankState& state = ranks_[at(rank)];
+  const Round& round = job_.rounds[state.round];
+  const size_t atoms = cuts_[numberOf(round.program)].size();
+  for (size_t i = 0; i < state.dst.size(); ++i) {
+    const Cell& own = state.dst[i];
+    if (own.writer == nullptr) continue;
+    const auto where = [&] { return place(rank, state.round, *own.writer); };
+    const int slot = static_cast<int>(i / atoms);
+    const std::string fault = resultFault(rank, slot, own.value, round.call);
     if (!fault.empty()) {
-      fail(rank, "writes a wrong value into dst: " + fault);
+      findings_.push_back(where() + ": writes a wrong value into dst: " + fault);
       return;
     }
-    auto& result = results_[state.round][atoms.first + i];
-    if (!result) result = values[i];
-    if (*result != values[i]) {
-      fail(rank, "its result is associated otherwise than another rank's: not the same bits");
+    if (plan_.algorithm->collective != Collective::AllReduce) continue;
+    auto& result = results_[state.round][i];
+    if (!result) result = own.value;
+    if (*result != own.value) {
+      findings_.push_back(where() +
+                          ": its result is associated otherwise than another rank's: not "
+                          "the same bits");
       return;
     }
   }
-  if (clocks_.on()) dstWrites_.push_back({rank, state.round, &step, clocks_.save(rank)});
+  state.dst.clear();
 }
 
 void Machine::post(int rank, const Step& step, const std::vector<Expr>& values) {

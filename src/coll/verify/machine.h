@@ -53,6 +53,11 @@ class Machine {
     uint32_t first;
     uint32_t count;
   };
+  /// What a rank has written into an atom of dst in its round.
+  struct Cell {
+    Expr value;
+    const Step* writer;  ///< nullptr: nothing yet.
+  };
   /// A write of dst, for overwrites().
   struct DstWrite {
     int rank;
@@ -64,9 +69,10 @@ class Machine {
     size_t round = 0;
     size_t step = 0;
     int hops = 0;
-    bool arrived = false;  // at the barrier it stands before
-    size_t barriers = 0;   // passed
-    int call = -1;         // entered
+    bool arrived = false;   // at the barrier it stands before
+    size_t barriers = 0;    // passed
+    int call = -1;          // entered
+    std::vector<Cell> dst;  // [slot][atom], of the round
   };
   struct BarrierState {
     int arrived = 0;
@@ -92,6 +98,14 @@ class Machine {
   std::string readFault(int rank, const Step& step, int from) const;
   void consume(int rank, const Step& step, int from, std::vector<Expr>& into, bool first);
   void keep(int rank, const Step& step, const std::vector<Expr>& values);
+  bool combine(int rank, const Step& step);
+  bool takeOwn(int rank, const Step& step);
+  void reduceRange(int rank, const Step& step);
+  void checkRound(int rank);
+  std::string resultFault(int rank, int slot, Expr value, int call);
+  size_t cell(int slot, Program p, uint32_t atom) const {
+    return static_cast<size_t>(slot) * cuts_[p == Program::Full ? 0 : 1].size() + atom;
+  }
   void signal(int rank, const Step& step);
   void post(int rank, const Step& step, const std::vector<Expr>& values);
 
@@ -106,6 +120,7 @@ class Machine {
   Job job_;
   int n_;
   const Plan& plan_;  // rank 0's, for what all share
+  int slots_;
   std::vector<Count> cuts_[2];
   std::vector<std::vector<Atoms>> atoms_[2];  // [program][rank][step]
   Queues queues_;
@@ -116,6 +131,7 @@ class Machine {
   std::vector<std::vector<std::optional<Expr>>>
       results_;               // [round][atom], as the first rank has it
   std::vector<Expr> inputs_;  // of the step at work
+  std::vector<Expr> before_;  // what a move with Before keeps
   std::vector<DstWrite> dstWrites_;
   std::vector<std::vector<uint32_t>> entered_;  // [call][rank]: the rank's own time
   Findings findings_;

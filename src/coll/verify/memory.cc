@@ -9,7 +9,7 @@
 namespace rondo::verify {
 namespace {
 
-/// One step's use of elements of src or dst.
+/// One step's use of elements of src or dst; slots follow each other.
 struct Access {
   Count begin;
   Count end;
@@ -17,8 +17,9 @@ struct Access {
   size_t step;
 };
 
-bool readsSrc(const Step& step) {
-  return (step.bits & algo::kSrc) != 0 || step.kind == StepKind::Reduce;
+bool readsSrc(const Step& step, int rank) {
+  const bool mine = step.kind == StepKind::Reduce && step.from <= rank && rank < step.from2;
+  return (step.bits & algo::kSrc) != 0 || mine;
 }
 
 bool writesDst(const Step& step) { return (step.bits & algo::kDst) != 0; }
@@ -35,6 +36,7 @@ class RankMemory {
     for (int lane = 0; lane < plan.geometry.lanes; ++lane) {
       const auto& steps = stepsOf(plan, lane, program);
       for (size_t i = 0; i < steps.size(); ++i) collect(lane, i, steps[i]);
+      for (const Step& step : steps) rewrites_ |= (step.bits & algo::kOwn) != 0;
     }
     const auto byBegin = [](const Access& a, const Access& b) { return a.begin < b.begin; };
     std::sort(writes_.begin(), writes_.end(), byBegin);
@@ -45,37 +47,64 @@ class RankMemory {
       if (!writes_.empty()) out_.push_back(place(writes_[0]) + ": a barrier writes nothing");
       return;
     }
-    Count next = 0;
-    for (const Access& write : writes_) {
-      if (write.begin > next) missing(next, write.begin);
-      if (write.begin < next) {
-        out_.push_back(place(write) + ": elements " +
-                       rangeText(write.begin, std::min(next, write.end) - write.begin) +
-                       " of dst are written more than once");
-      }
-      next = std::max(next, write.end);
+    const int rank = plan_.group.rank;
+    const Slots use = slotUse(plan_.algorithm->collective, rank, plan_.group.root).dst;
+    const auto has = [this](int slot) {
+      return plan_.ended.empty() || !plan_.ended[static_cast<size_t>(slot)];
+    };
+    if (use == Slots::One) checkSlot(0);
+    if (use == Slots::Mine && has(rank)) checkSlot(rank);
+    for (int slot = 0; use == Slots::All && slot < plan_.group.size; ++slot) {
+      if (has(slot)) checkSlot(slot);
     }
-    const Count length = lengthOf(plan_.geometry, program_);
-    if (next < length) missing(next, length);
   }
 
   void checkInPlace() {
     for (const Access& read : reads_) {
-      auto write = std::upper_bound(writes_.begin(), writes_.end(), read.begin,
-                                    [](Count at, const Access& w) { return at < w.end; });
-      for (; write != writes_.end() && write->begin < read.end; ++write) check(read, *write);
+      auto write = rewrites_
+                       ? writes_.begin()
+                       : std::upper_bound(writes_.begin(), writes_.end(), read.begin,
+                                          [](Count at, const Access& w) { return at < w.end; });
+      for (; write != writes_.end() && write->begin < read.end; ++write) {
+        if (write->end > read.begin) check(read, *write);
+      }
     }
   }
 
  private:
+  void checkSlot(int slot) {
+    const Count length = lengthOf(plan_.geometry, program_);
+    Count next = static_cast<Count>(slot) * length;
+    const Count end = next + length;
+    for (const Access& write : writes_) {
+      if (write.end <= next || write.begin >= end) {
+        if (write.end <= next && write.begin >= end - length && !rewrites_) twice(write, write.end);
+        continue;
+      }
+      if (write.begin > next) missing(next, write.begin);
+      // Partial results are overwritten by better ones; whether the last one is right, the machine
+      // sees.
+      if (write.begin < next && !rewrites_) twice(write, next);
+      next = std::max(next, write.end);
+    }
+    if (next < end) missing(next, end);
+  }
+
+  void twice(const Access& write, Count known) {
+    out_.push_back(place(write) + ": elements " +
+                   rangeText(write.begin, std::min(known, write.end) - write.begin) +
+                   " of dst are written more than once");
+  }
+
   const Step& stepAt(const Access& a) const { return stepsOf(plan_, a.lane, program_)[a.step]; }
   std::string place(const Access& a) const {
     return placeText(plan_.group.rank, a.lane, program_, a.step, stepAt(a));
   }
 
   void collect(int lane, size_t index, const Step& step) {
-    const Access access{step.offset, step.offset + step.count, lane, index};
-    if (readsSrc(step)) reads_.push_back(access);
+    const Count slot = static_cast<Count>(step.slot) * lengthOf(plan_.geometry, program_);
+    const Access access{slot + step.offset, slot + step.offset + step.count, lane, index};
+    if (readsSrc(step, plan_.group.rank)) reads_.push_back(access);
     if (writesDst(step)) writes_.push_back(access);
   }
 
@@ -96,6 +125,7 @@ class RankMemory {
   Program program_;
   Findings& out_;
   std::vector<Access> reads_, writes_;
+  bool rewrites_ = false;  ///< The plan reads what it has written.
 };
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace rondo::verify {
 namespace {
 
 bool overlap(const Step& a, const Step& b) {
-  return a.offset < b.offset + b.count && b.offset < a.offset + a.count;
+  return a.slot == b.slot && a.offset < b.offset + b.count && b.offset < a.offset + a.count;
 }
 
 /// In place a pure copy writes what is there already.
@@ -19,6 +19,7 @@ bool onlyCopies(const Step& step) {
 /// Whether the step's message can be an address: what it posts lies in src or dst.
 bool announces(const Step& step) {
   if (step.kind != StepKind::Move) return true;
+  if ((step.bits & (algo::kOwn | algo::kBefore)) != 0) return false;
   const bool computes = (step.bits & algo::kRecv) != 0;
   return !computes || (step.bits & algo::kDst) != 0;
 }

@@ -1,0 +1,65 @@
+#include "api/run_collective.h"
+
+#include "api/comm_create.h"
+#include "base/error.h"
+
+namespace rondo {
+namespace {
+
+rondoResult_t report(const CollectiveArgs& args, RunResult result) {
+  rondoComm* comm = args.comm;
+  if (result == RunResult::Aborted) {
+    comm->broken = abortSentence(*comm->impl);
+  } else {
+    comm->broken = format("communicator \"%s\" waited longer than RONDO_SPIN_BOUND_MS for a peer",
+                          comm->impl->name().c_str());
+  }
+  return fail(comm, rondoRemoteError, std::string(args.call) + ": " + comm->broken);
+}
+
+rondoResult_t runDevice(const CollectiveArgs& args, const CollectiveKind& kind) {
+  if (kind.collective != Collective::AllReduce) return refuseDevice(args);
+  return guarded(args.comm, args.call, [&] {
+    args.comm->impl->deviceRunner()->allReduce(args.send, args.recv, args.count, args.type, kind.op,
+                                               args.stream);
+  });
+}
+
+}  // namespace
+
+rondoResult_t refuseDevice(const CollectiveArgs& args) {
+  return fail(args.comm, rondoUnsupported,
+              std::string(args.call) +
+                  ": the buffers are device memory; allowed so far: host "
+                  "memory (device memory: rondoAllReduce only)");
+}
+
+rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request) {
+  try {
+    const RunResult result = args.comm->impl->run(request);
+    if (result == RunResult::Ok) [[likely]]
+      return rondoSuccess;
+    return report(args, result);
+  } catch (...) {
+    return guarded(args.comm, args.call, [] { throw; });
+  }
+}
+
+rondoResult_t runCollective(const CollectiveArgs& args, const CollectiveKind& kind) {
+  if (const rondoResult_t bad = checkBuffers(args)) return bad;
+  if (kind.reduces) {
+    if (const rondoResult_t bad = checkOp(args, kind.op)) return bad;
+  }
+  if (kind.rooted) {
+    if (const rondoResult_t bad = checkRank(args, "root", kind.root)) return bad;
+  }
+  if (args.count == 0) return rondoSuccess;
+  bool onDevice = false;
+  if (const rondoResult_t bad = checkMemory(args, &onDevice)) return bad;
+  if (onDevice) [[unlikely]]
+    return runDevice(args, kind);
+  const PlanKey key{args.count, args.type, kind.op, kind.root, kind.collective};
+  return runHost(args, {key, args.send, args.recv});
+}
+
+}  // namespace rondo

@@ -1,0 +1,27 @@
+#pragma once
+// What every collective does once its own arguments are in order: the checks that all share, then
+// the plan.
+
+#include "api/argument_checks.h"
+
+namespace rondo {
+
+/// What a call asks for, beside its buffers.
+struct CollectiveKind {
+  Collective collective;
+  bool reduces = false;
+  rondoRedOp_t op = rondoSum;
+  bool rooted = false;
+  int root = 0;
+};
+
+/// Checks buffers, operator, root and memory, and runs the call to its end. Even slots.
+rondoResult_t runCollective(const CollectiveArgs& args, const CollectiveKind& kind);
+
+/// Runs a checked call on host memory to its end.
+rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request);
+
+/// "the buffers are device memory; allowed so far: ...", recorded.
+rondoResult_t refuseDevice(const CollectiveArgs& args);
+
+}  // namespace rondo
