@@ -24,6 +24,14 @@ ptrdiff_t blocks(int rank, size_t count) {
   return static_cast<ptrdiff_t>(static_cast<size_t>(rank) * count);
 }
 
+/// An average over 1, 2, 3 ... ranks would be another operator at every rank.
+rondoResult_t refuseAverage(const CollectiveArgs& args) {
+  return rondo::fail(args.comm, rondoInvalidArgument,
+                     rondo::format("%s: argument op is %d (avg); allowed: any operator of the "
+                                   "datatype but this one, which is not defined for scans",
+                                   args.call, rondoAvg));
+}
+
 }  // namespace
 
 rondoResult_t rondoAllReduce(const void* sendbuff, void* recvbuff, size_t count,
@@ -122,6 +130,7 @@ rondoResult_t rondoScan(const void* sendbuff, void* recvbuff, size_t count,
   const Use use(comm, "rondoScan");
   if (use.result() != rondoSuccess) return use.result();
   CollectiveArgs args = usual("rondoScan", sendbuff, recvbuff, count, datatype, comm, stream);
+  if (op == rondoAvg) return refuseAverage(args);
   return rondo::runCollective(args, {Collective::Scan, true, op});
 }
 
@@ -132,6 +141,7 @@ rondoResult_t rondoExscan(const void* sendbuff, void* recvbuff, size_t count,
   if (use.result() != rondoSuccess) return use.result();
   CollectiveArgs args = usual("rondoExscan", sendbuff, recvbuff, count, datatype, comm, stream);
   args.usesRecv = rankOf(comm) > 0;
+  if (op == rondoAvg) return refuseAverage(args);
   return rondo::runCollective(args, {Collective::Exscan, true, op});
 }
 

@@ -305,46 +305,46 @@ inline void applyBlocks(const Case& c, const Side& side, char* image) {
 
 /// The call on the C API. `send` and `recv` as the caller has them; NULL counts.
 inline rondoResult_t invoke(const Case& c, const Side& s, const void* send, void* recv, int rank,
-                            rondoComm_t comm) {
+                            rondoComm_t comm, rondoStream_t stream = nullptr) {
   const auto me = static_cast<size_t>(rank);
   const bool root = rank == c.root;
   const auto displs = [&](const Counts& all) { return c.gaps ? all.data() : nullptr; };
   switch (c.call) {
     case Call::AllReduce:
-      return rondoAllReduce(send, recv, c.count, c.type, c.op, comm, nullptr);
+      return rondoAllReduce(send, recv, c.count, c.type, c.op, comm, stream);
     case Call::Broadcast:
-      return rondoBroadcast(send, recv, c.count, c.type, c.root, comm, nullptr);
+      return rondoBroadcast(send, recv, c.count, c.type, c.root, comm, stream);
     case Call::Reduce:
-      return rondoReduce(send, recv, c.count, c.type, c.op, c.root, comm, nullptr);
+      return rondoReduce(send, recv, c.count, c.type, c.op, c.root, comm, stream);
     case Call::AllGather:
-      return rondoAllGather(send, recv, c.count, c.type, comm, nullptr);
+      return rondoAllGather(send, recv, c.count, c.type, comm, stream);
     case Call::AllGatherV:
       return rondoAllGatherV(send, s.recvCounts[me], recv, s.recvCounts.data(),
-                             displs(s.recvDispls), c.type, comm, nullptr);
+                             displs(s.recvDispls), c.type, comm, stream);
     case Call::ReduceScatter:
-      return rondoReduceScatter(send, recv, c.count, c.type, c.op, comm, nullptr);
+      return rondoReduceScatter(send, recv, c.count, c.type, c.op, comm, stream);
     case Call::ReduceScatterV:
-      return rondoReduceScatterV(send, recv, s.sendCounts.data(), c.type, c.op, comm, nullptr);
+      return rondoReduceScatterV(send, recv, s.sendCounts.data(), c.type, c.op, comm, stream);
     case Call::AllToAll:
-      return rondoAllToAll(send, recv, c.count, c.type, comm, nullptr);
+      return rondoAllToAll(send, recv, c.count, c.type, comm, stream);
     case Call::AllToAllV:
       return rondoAllToAllV(send, s.sendCounts.data(), displs(s.sendDispls), recv,
-                            s.recvCounts.data(), displs(s.recvDispls), c.type, comm, nullptr);
+                            s.recvCounts.data(), displs(s.recvDispls), c.type, comm, stream);
     case Call::Gather:
-      return rondoGather(send, recv, c.count, c.type, c.root, comm, nullptr);
+      return rondoGather(send, recv, c.count, c.type, c.root, comm, stream);
     case Call::GatherV:
       return rondoGatherV(send, s.recvCounts[me], recv, root ? s.recvCounts.data() : nullptr,
-                          root ? displs(s.recvDispls) : nullptr, c.type, c.root, comm, nullptr);
+                          root ? displs(s.recvDispls) : nullptr, c.type, c.root, comm, stream);
     case Call::Scatter:
-      return rondoScatter(send, recv, c.count, c.type, c.root, comm, nullptr);
+      return rondoScatter(send, recv, c.count, c.type, c.root, comm, stream);
     case Call::ScatterV:
       return rondoScatterV(send, root ? s.sendCounts.data() : nullptr,
                            root ? displs(s.sendDispls) : nullptr, recv, s.sendCounts[me], c.type,
-                           c.root, comm, nullptr);
+                           c.root, comm, stream);
     case Call::Scan:
-      return rondoScan(send, recv, c.count, c.type, c.op, comm, nullptr);
+      return rondoScan(send, recv, c.count, c.type, c.op, comm, stream);
     case Call::Exscan:
-      return rondoExscan(send, recv, c.count, c.type, c.op, comm, nullptr);
+      return rondoExscan(send, recv, c.count, c.type, c.op, comm, stream);
   }
   return rondoInternalError;
 }
