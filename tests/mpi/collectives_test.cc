@@ -10,6 +10,7 @@
 
 #include "rondo_mpi.h"
 #include "support/collective_case.h"
+#include "support/peak_memory.h"
 
 namespace rondo::testing {
 namespace {
@@ -317,6 +318,22 @@ void compareAll(rondoComm_t comm) {
   }
 }
 
+/// A large all-reduce needs the staging pool and no scratch that grows with it.
+void memory(rondoComm_t comm) {
+  const std::vector<float> in(16 << 20, 1);
+  std::vector<float> out(in.size());
+  expect(rondoBarrier(comm, nullptr) == rondoSuccess, "rondoBarrier");
+  const PeakGrowth peak;
+  expect(rondoAllReduce(in.data(), out.data(), in.size(), rondoFloat32, rondoSum, comm, nullptr) ==
+             rondoSuccess,
+         "rondoAllReduce of 64 MiB");
+  const long grown = peak.kib();
+  expect(out.back() == static_cast<float>(ranks), "sum of 64 MiB");
+  if (!peak.measured()) return;
+  if (rank == 0) std::printf("peak memory grew by %ld KiB\n", grown);
+  expect(grown < 32 << 10, "peak memory grew by " + std::to_string(grown) + " KiB");
+}
+
 }  // namespace
 }  // namespace rondo::testing
 
@@ -329,6 +346,7 @@ int main(int argc, char** argv) {
   expect(rondoCommInitMPI(&comm, MPI_COMM_WORLD, nullptr) == rondoSuccess, "rondoCommInitMPI");
   if (comm != nullptr) {
     compareAll(comm);
+    if (ranks == 2) memory(comm);
     expect(rondoBarrier(comm, nullptr) == rondoSuccess, "rondoBarrier");
     expect(rondoCommDestroy(comm) == rondoSuccess, "rondoCommDestroy");
   }
