@@ -15,6 +15,7 @@ constexpr uint64_t kUsualL3 = 32u << 20;
 Communicator::Communicator(Parts parts) : parts_(std::move(parts)), runner_(parts_.place.size) {
   if (parts_.shm) {
     channels_ = parts_.shm->makeChannels();
+    if (parts_.decorate) parts_.decorate(channels_, parts_.place.rank);
     parts_.wait.aborted = [shm = parts_.shm.get()] { return shm->aborted() != 0; };
   } else {
     channels_.chunkBytes = ShmLayout::kMostArea / 2;
