@@ -64,13 +64,13 @@ TEST_P(DecoratorDelay, LateMessagesAndFullChannelsChangeNothing) {
         Faults faults;
         faults.seed = seed;
         // Some ports are prompt, some much later than others.
-        faults.mostDelay = 1u << ((id.rank + 2 * id.lane + id.peer + 1) % 3 * 3);
+        faults.mostDelay = 1u << ((id.rank + 2 * id.lane + id.peer + 1) % 3 * 2);
         return faults;
       });
     });
     world.run([&](const Rank& me) {
       std::mt19937 random(static_cast<unsigned>(seed));  // the same on all ranks
-      for (int k = 0; k < 15; ++k) {
+      for (int k = 0; k < 8; ++k) {
         const size_t counts[] = {1, 30, 1024, 5000, 20011};
         const size_t count = counts[random() % std::size(counts)];
         const int root = static_cast<int>(random() % static_cast<unsigned>(me.size));
@@ -101,7 +101,7 @@ TEST(DecoratorDelay, ABarrierHoldsWithLateMessages) {
     world.decorate([](Channels& channels, int rank) {
       injectFaults(channels, rank, [](const PortId&) {
         Faults faults;
-        faults.mostDelay = 40;
+        faults.mostDelay = 15;
         return faults;
       });
     });
@@ -145,7 +145,7 @@ void expectAllFail(const char* rule, int ranks, bool shared,
     EXPECT_EQ(rondoBarrier(me.comm, nullptr), rondoRemoteError);  // and stays so, at once
   });
   // One bound to notice, one for those who wait for the one who noticed, and a busy machine.
-  EXPECT_LT(Clock::now() - start, std::chrono::milliseconds(20 * kBoundMs));
+  EXPECT_LT(Clock::now() - start, std::chrono::milliseconds(50 * kBoundMs));
   for (Memory& memory : memories) EXPECT_TRUE(memory.send.intact() && memory.recv.intact());
 }
 
