@@ -12,15 +12,18 @@ namespace rondo::testing {
 
 using reference::withType;
 
-/// A small whole number. Complex ones lie on an axis, so that products stay exact; pairs have equal
+/// A small whole number. Complex ones that are multiplied (1 and 2) become 1 and 1 + 2i, whose
+/// products are exact and have no zero part whose sign hangs on the association. Pairs have equal
 /// values with different indices.
 template <class T>
 T encode(int value) {
   if constexpr (reference::kIsNarrow<T>) {
     return T{T::Format::round(static_cast<float>(value))};
   } else if constexpr (reference::kIsComplex<T>) {
-    const auto part = static_cast<typename T::value_type>(value);
-    return value % 2 == 0 ? T(0, part) : T(part, 0);
+    using Part = typename T::value_type;
+    const int size = value < 0 ? -value : value;
+    if (size == 1 || size == 2) return T(1, size == 2 ? 2 : 0);
+    return T(static_cast<Part>(value), static_cast<Part>(3 - value));
   } else if constexpr (reference::kIsPair<T>) {
     T pair{};
     pair.value = static_cast<typename T::Value>(value / 2);

@@ -105,13 +105,13 @@ ReduceFn findFloat8(rondoRedOp_t op) {
     case rondoSum:
       return reduceEntry<Float8Sum<Format>, Scale, W>;
     case rondoProd:
-      return reduceEntry<Float8Prod<Format>, Scale, W>;
+      return reduceEntry<Float8<Format, Prod>, Scale, W>;
     case rondoMax:
       return reduceEntry<Float8Order<Format, Max>, Scale, W>;
     case rondoMin:
       return reduceEntry<Float8Order<Format, Min>, Scale, W>;
     case rondoAvg:
-      return averageEntry<Float8Sum<Format, true>, Float8Sum<Format>, Scale, W>;
+      return averageEntry<Float8<Format, Sum, true>, Float8Sum<Format>, Scale, W>;
     default:
       return nullptr;
   }

@@ -85,8 +85,55 @@ RONDO_INLINE Quad<W> widenScaled(Raw<W> raw) {
   return x;
 }
 
+#if defined(__AVX512BW__)
+/// The upper halves of the float32 values of all positive bytes. (Multiplying a scaled value that
+/// is a denormal float32 takes processors long.)
+template <class Format>
+struct UpperHalves {
+  alignas(64) uint16_t of[128];
+  constexpr UpperHalves() : of{} {
+    constexpr int kMantissa = 23 - Format::kDrop;
+    for (int b = 1; b < 128; ++b) {
+      const int exponent = b >> kMantissa, mantissa = b & ((1 << kMantissa) - 1);
+      int top = kMantissa;
+      while (exponent == 0 && mantissa >> top == 0) --top;
+      const int field =
+          static_cast<int>(Format::kBias) + (exponent ? exponent : 1 + top - kMantissa);
+      of[b] = static_cast<uint16_t>((field << 7) | ((mantissa << (7 - top)) & 0x7f));
+      if (b >= Format::kSpecial) of[b] = b >= Format::kFirstNan ? 0x7fc0 : 0x7f80;
+    }
+  }
+};
+template <class Format>
+constexpr UpperHalves<Format> kUpperHalves;
+
+/// The low byte of each 16-bit lane as the upper half of a float32, without its sign.
+template <class Format>
+RONDO_INLINE Vec<uint16_t, 64> upperHalf(Vec<uint16_t, 64> v) {
+  const auto part = [](int k) { return _mm512_load_si512(&kUpperHalves<Format>.of[32 * k]); };
+  const __m512i bytes = reinterpret_cast<__m512i>(v);
+  const __m512i low = _mm512_permutex2var_epi16(part(0), bytes, part(1));
+  const __m512i high = _mm512_permutex2var_epi16(part(2), bytes, part(3));
+  const __mmask32 isHigh = _mm512_test_epi16_mask(bytes, _mm512_set1_epi16(0x40));
+  return reinterpret_cast<Vec<uint16_t, 64>>(_mm512_mask_mov_epi16(low, isHigh, high));
+}
+
+template <class Format>
+RONDO_INLINE Quad<64> widenByTable(Raw<64> raw) {
+  const Vec<uint16_t, 64> v = as<uint16_t>(raw);
+  const auto even = as<uint32_t>(upperHalf<Format>(v) | ((v << 8) & 0x8000));
+  const auto odd = as<uint32_t>(upperHalf<Format>(v >> 8) | (v & 0x8000));
+  return {{as<float>(even << 16), as<float>(odd << 16), as<float>(even & 0xffff0000u),
+           as<float>(odd & 0xffff0000u)}};
+}
+#endif
+
+/// True values, with infinities and NaNs.
 template <class Format, int W>
 RONDO_INLINE Quad<W> widenFloat8(Raw<W> raw) {
+#if defined(__AVX512BW__)
+  if constexpr (W == 64) return widenByTable<Format>(raw);
+#endif
   Quad<W> x;
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
@@ -98,20 +145,65 @@ RONDO_INLINE Quad<W> widenFloat8(Raw<W> raw) {
   return x;
 }
 
+/// `b` for a NaN. Compilers do not find the instruction by themselves.
+template <int W>
+RONDO_INLINE Vec<float, W> smaller(Vec<float, W> a, Vec<float, W> b) {
+#if defined(__AVX512F__)
+  if constexpr (W == 64) return _mm512_maskz_min_ps(0xffff, a, b);
+#endif
+#if defined(__AVX2__)
+  if constexpr (W == 32) return _mm256_min_ps(a, b);
+#endif
+  return a < b ? a : b;
+}
+
+/// Numbers beyond `most` become that.
+template <int W>
+RONDO_INLINE Vec<uint32_t, W> atMost(Vec<uint32_t, W> v, int32_t most) {
+#if defined(__AVX512F__)
+  if constexpr (W == 64) {
+    return as<uint32_t>(
+        _mm512_maskz_min_epi32(0xffff, reinterpret_cast<__m512i>(v), _mm512_set1_epi32(most)));
+  }
+#endif
+#if defined(__AVX2__)
+  if constexpr (W == 32) {
+    return as<uint32_t>(_mm256_min_epi32(reinterpret_cast<__m256i>(v), _mm256_set1_epi32(most)));
+  }
+#endif
+  const Vec<int32_t, W> x = as<int32_t>(v);
+  return as<uint32_t>(x < most ? x : splat<int32_t, W>(most));
+}
+
+/// A sum in the scale, rounded to the bits that a byte keeps, and saturated.
+template <class Format, int W>
+RONDO_INLINE Vec<uint32_t, W> roundScaled(Vec<uint32_t, W> v) {
+  constexpr int kDrop = Format::kDrop;
+  constexpr uint32_t kHalf = 1u << (kDrop - 1);
+  constexpr uint32_t kMost = static_cast<uint32_t>(Format::kMax) << kDrop;
+#if defined(__AVX512DQ__)
+  if constexpr (W == 64) {
+    const Vec<uint32_t, W> r = (v & (1u << kDrop)) != 0 ? v + kHalf : v + (kHalf - 1);
+    constexpr int kLeastMagnitude = 2;  // With the first one's sign.
+    const Vec<float, W> most = as<float>(splat<uint32_t, W>(kMost));
+    return as<uint32_t>(static_cast<Vec<float, W>>(
+        _mm512_maskz_range_ps(0xffff, as<float>(r), most, kLeastMagnitude)));
+  }
+#endif
+  const Vec<uint32_t, W> m = v & 0x7fffffffu;
+  const Vec<uint32_t, W> r = m + (kHalf - 1) + ((m >> kDrop) & 1u);
+  return atMost<W>(r, static_cast<int32_t>(kMost)) | (v & 0x80000000u);
+}
+
 /// Sums in the scale to bytes: to nearest even, saturating.
 template <class Format, int W>
 RONDO_INLINE Raw<W> narrowScaled(const Quad<W>& x) {
   constexpr int kDrop = Format::kDrop;
-  constexpr int32_t kMost = ((Format::kMax + 1) << kDrop) - 1;
   Vec<uint32_t, W> bytes{};
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
-    const Vec<uint32_t, W> v = as<uint32_t>(x.lane[j]);
-    Vec<int32_t, W> m = as<int32_t>(v & 0x7fffffffu);
-    m += ((1 << (kDrop - 1)) - 1) + ((m >> kDrop) & 1);
-    m = m < kMost ? m : splat<int32_t, W>(kMost);
-    const Vec<uint32_t, W> u = as<uint32_t>(m);
-    const Vec<uint32_t, W> placed = 8 * j < kDrop ? u >> (kDrop - 8 * j) : u << (8 * j - kDrop);
+    const Vec<uint32_t, W> v = roundScaled<Format, W>(as<uint32_t>(x.lane[j]));
+    const Vec<uint32_t, W> placed = 8 * j < kDrop ? v >> (kDrop - 8 * j) : v << (8 * j - kDrop);
     bytes |= (placed & (0x7fu << 8 * j)) | ((v >> (24 - 8 * j)) & (0x80u << 8 * j));
   }
   return as<uint64_t>(bytes);
@@ -121,39 +213,38 @@ RONDO_INLINE Raw<W> narrowScaled(const Quad<W>& x) {
 template <class Format, int W>
 RONDO_INLINE Raw<W> narrowFloat8(const Quad<W>& x) {
   constexpr int kDrop = Format::kDrop;
+  constexpr uint32_t kHalf = 1u << (kDrop - 1);
   constexpr uint32_t kAlignedBits = __builtin_bit_cast(uint32_t, Format::kAligned);
+  constexpr int32_t kLeastNormal = static_cast<int32_t>((Format::kBias + 1) << 23);
   Vec<uint32_t, W> bytes{};
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
-    const Vec<float, W> f = x.lane[j];
-    const Vec<uint32_t, W> v = as<uint32_t>(f);
-    const Vec<float, W> positive = as<float>(v & 0x7fffffffu);
+    const Vec<uint32_t, W> v = as<uint32_t>(x.lane[j]);
     const Vec<float, W> size =
-        positive < Format::kLargest ? positive : splat<float, W>(Format::kLargest);
+        smaller<W>(splat<float, W>(Format::kLargest), as<float>(v & 0x7fffffffu));
     const Vec<uint32_t, W> m = as<uint32_t>(size);
     // Normal: rebiased, rounded by an addition that carries into the exponent.
-    const Vec<uint32_t, W> normal =
-        (m + ((1u << (kDrop - 1)) - 1 - (Format::kBias << 23)) + ((m >> kDrop) & 1u)) >> kDrop;
+    constexpr uint32_t kRebias = 0u - (Format::kBias << 23);
+    const Vec<uint32_t, W> rebiased = m + (kRebias + kHalf - 1) + ((m >> kDrop) & 1u);
     // Denormal: adding kAligned does the rounding.
     const Vec<uint32_t, W> denormal = as<uint32_t>(size + Format::kAligned) - kAlignedBits;
-    constexpr int32_t kLeastNormal = static_cast<int32_t>((Format::kBias + 1) << 23);
-    Vec<uint32_t, W> byte = as<int32_t>(m) < kLeastNormal ? denormal : normal;
-    byte |= (v >> 24) & 0x80u;
-    byte = f == f ? byte : splat<uint32_t, W>(0x7f);
-    bytes |= byte << 8 * j;
+    const Vec<uint32_t, W> byte = as<int32_t>(m) < kLeastNormal ? denormal : rebiased >> kDrop;
+    bytes |= (atMost<W>(byte, 0x7f) << 8 * j) | ((v >> (24 - 8 * j)) & (0x80u << 8 * j));
   }
-  return as<uint64_t>(bytes);
+  // The one number that no rounding gives is a NaN with a sign.
+  const Vec<int8_t, W> r = as<int8_t>(bytes);
+  return as<uint64_t>(r == -1 ? splat<int8_t, W>(0x7f) : r);
 }
 
-/// Sum; Average: divided.
-template <class Format, bool Average = false>
+/// Sum.
+template <class Format>
 struct Float8Sum {
   static constexpr size_t kElement = 1;
   static constexpr int kLeast = 2;
   static constexpr int kTile = 1;  // Four accumulators a vector.
   static constexpr bool kArithmetic = true;
   static constexpr bool kAssociative = false;
-  using Post = FloatPost<float>;
+  using Post = NoPost;
   template <int W>
   struct Acc {
     Quad<W> x;
@@ -172,27 +263,21 @@ struct Float8Sum {
     return sum;
   }
   template <int W>
-  RONDO_INLINE static Raw<W> finish(const Acc<W>& acc, const Post& post) {
-    if constexpr (Average) {
-      Quad<W> x;
-#pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) x.lane[j] = acc.x.lane[j] * Format::kScale / post.divisor;
-      return acc.flags.apply(narrowFloat8<Format, W>(x));
-    } else {
-      return acc.flags.apply(narrowScaled<Format, W>(acc.x));
-    }
+  RONDO_INLINE static Raw<W> finish(const Acc<W>& acc, const Post&) {
+    return acc.flags.apply(narrowScaled<Format, W>(acc.x));
   }
 };
 
-/// Product. Partial products have float32's range, so they have infinities and NaNs of their own.
-template <class Format>
-struct Float8Prod {
+/// Average and product, which need the true values: quotients and products are no multiples of the
+/// least denormal, and a product's infinities and NaNs are its own.
+template <class Format, class Op, bool Average = false>
+struct Float8 {
   static constexpr size_t kElement = 1;
   static constexpr int kLeast = 2;
   static constexpr int kTile = 1;
   static constexpr bool kArithmetic = true;
   static constexpr bool kAssociative = false;
-  using Post = NoPost;
+  using Post = FloatPost<float>;
   template <int W>
   using Acc = Quad<W>;
   template <int W>
@@ -201,13 +286,17 @@ struct Float8Prod {
   }
   template <int W>
   RONDO_INLINE static Acc<W> merge(const Acc<W>& a, const Acc<W>& b) {
-    Acc<W> product;
+    Acc<W> x;
 #pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) product.lane[j] = a.lane[j] * b.lane[j];
-    return product;
+    for (int j = 0; j < 4; ++j) x.lane[j] = Op::apply(a.lane[j], b.lane[j]);
+    return x;
   }
   template <int W>
-  RONDO_INLINE static Raw<W> finish(const Acc<W>& acc, const Post&) {
+  RONDO_INLINE static Raw<W> finish(Acc<W> acc, const Post& post) {
+    if constexpr (Average) {
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) acc.lane[j] = acc.lane[j] / post.divisor;
+    }
     return narrowFloat8<Format, W>(acc);
   }
 };
