@@ -65,7 +65,7 @@ struct E5m2 {
       Vec<int8_t, W> v = as<int8_t>(raw);
       v = up ? splat<int8_t, W>(kMax) : v;
       v = down ? splat<int8_t, W>(static_cast<int8_t>(kMax | 0x80)) : v;
-      return as<uint64_t>(nan | (up & down) ? splat<int8_t, W>(0x7f) : v);
+      return as<uint64_t>((nan | (up & down)) ? splat<int8_t, W>(0x7f) : v);
     }
   };
 };

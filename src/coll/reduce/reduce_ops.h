@@ -139,7 +139,7 @@ struct FloatOrder : Float<T, Op> {
   template <int W>
   RONDO_INLINE static Vec<T, W> merge(Vec<T, W> a, Vec<T, W> b) {
     const Vec<Bits, W> r = Op::ofBits(as<Bits>(Op::apply(a, b)), as<Bits>(Op::apply(b, a)));
-    return as<T>((a != a) | (b != b) ? ~Vec<Bits, W>{} : r);
+    return as<T>(((a != a) | (b != b)) ? ~Vec<Bits, W>{} : r);
   }
 };
 

@@ -141,7 +141,7 @@ struct Pair16 : PairKernel {
     const Vec<int64_t, W> less = as<int64_t>(b < a);
     const Vec<int64_t, W> same = as<int64_t>(b == a);
     const Vec<int64_t, W> second = firstTwice(same, kLanes) & secondTwice(less, kLanes);
-    return firstTwice(less, kLanes) | second ? b : a;
+    return (firstTwice(less, kLanes) | second) ? b : a;
   }
   template <int W>
   RONDO_INLINE static Raw<W> finish(Acc<W> acc, const Post&) {
