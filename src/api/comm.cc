@@ -3,6 +3,7 @@
 #include "api/comm_create.h"
 #include "api/handle.h"
 #include "base/error.h"
+#include "coll/progress.h"
 
 namespace {
 
@@ -34,6 +35,14 @@ rondoResult_t refuseBusy(rondoComm_t comm, const char* call) {
       rondo::format("%s: communicator %p is in use by another thread; allowed: once its calls have "
                     "returned (rondoCommAbort ends them)",
                     call, static_cast<void*>(comm)));
+}
+
+rondoResult_t refuseOutstanding(rondoComm_t comm, const char* call) {
+  return rondo::fail(
+      comm, rondoInvalidUsage,
+      rondo::format("%s: communicator \"%s\" (%p) has a group under way (rondoGroupEndAsync); "
+                    "allowed: after rondoWait (rondoCommAbort ends it)",
+                    call, comm->impl->name().c_str(), static_cast<void*>(comm)));
 }
 
 /// Takes the handle for good; false if a call is running on it.
@@ -73,6 +82,10 @@ rondoResult_t rondoCommFinalize(rondoComm_t comm) {
   const char* call = "rondoCommFinalize";
   if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
   if (!claim(comm)) return refuseBusy(comm, call);
+  if (!comm->impl->idle()) {
+    comm->use.store(rondoComm::kFree, std::memory_order_release);
+    return refuseOutstanding(comm, call);
+  }
   comm->state.store(rondoComm::kFinalized, std::memory_order_release);
   comm->use.store(rondoComm::kFree, std::memory_order_release);
   return rondoSuccess;
@@ -83,6 +96,10 @@ rondoResult_t rondoCommDestroy(rondoComm_t comm) {
   if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
   if (comm->ownedByMpi) return refuseOwned(comm, call);
   if (!claim(comm)) return refuseBusy(comm, call);
+  if (!comm->impl->idle()) {
+    comm->use.store(rondoComm::kFree, std::memory_order_release);
+    return refuseOutstanding(comm, call);
+  }
   rondo::destroyHandle(comm);
   return rondoSuccess;
 }
@@ -91,6 +108,8 @@ rondoResult_t rondoCommAbort(rondoComm_t comm) {
   const char* call = "rondoCommAbort";
   if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
   comm->impl->abort();
+  // What runs on by itself sees the abort word at its next poll.
+  while (!comm->impl->idle()) rondo::ProgressThread::one().pollAll();
   // One that MPI owns keeps its handle until MPI lets go of it; every call on it says that it was
   // aborted.
   if (!comm->ownedByMpi) rondo::freeComm(comm);

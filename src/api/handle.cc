@@ -51,6 +51,7 @@ rondoComm* makeHandle(std::unique_ptr<Communicator> impl) {
   comm->ownedByMpi = false;
   comm->onFree = nullptr;
   comm->broken.clear();
+  comm->brokenCode = rondoRemoteError;
   comm->lastError.clear();
   comm->use.store(rondoComm::kFree, std::memory_order_relaxed);
   comm->state.store(rondoComm::kAlive, std::memory_order_release);
@@ -68,6 +69,12 @@ void destroyHandle(rondoComm* comm) {
 
 std::string abortSentence(const Communicator& comm) {
   return format("rank %u aborted communicator \"%s\"", comm.aborted() - 1, comm.name().c_str());
+}
+
+void breakComm(rondoComm* comm, const Communicator& impl) {
+  comm->broken = impl.mismatchText();
+  comm->brokenCode = comm->broken.empty() ? rondoRemoteError : rondoInvalidUsage;
+  if (comm->broken.empty()) comm->broken = abortSentence(impl);
 }
 
 void freeComm(rondoComm* comm) noexcept {
@@ -112,10 +119,10 @@ Use::Use(rondoComm* comm, const char* call) : comm_(comm) {
     return;
   }
   if (comm->impl->aborted() != 0 && comm->broken.empty()) [[unlikely]] {
-    comm->broken = abortSentence(*comm->impl);
+    breakComm(comm, *comm->impl);
   }
   if (!comm->broken.empty()) [[unlikely]] {
-    result_ = fail(comm, rondoRemoteError, std::string(call) + ": " + comm->broken);
+    result_ = fail(comm, comm->brokenCode, std::string(call) + ": " + comm->broken);
   }
 }
 

@@ -21,6 +21,7 @@ struct rondoComm {
   bool ownedByMpi = false;       ///< Lives and dies with an MPI_Comm (rondoCommFromMPI).
   std::function<void()> onFree;  ///< Runs first when the handle is freed.
   std::string broken;            ///< Why no collective may run any more; empty: it may.
+  rondoResult_t brokenCode = rondoRemoteError;
   std::string lastError;
 };
 
@@ -34,6 +35,9 @@ void destroyHandle(rondoComm* comm);
 
 /// Who aborted the communicator, for sentences.
 std::string abortSentence(const Communicator& comm);
+
+/// Notes that `impl` was aborted, and why: a peer's doing, or calls that differ.
+void breakComm(rondoComm* comm, const Communicator& impl);
 
 /// "comm is NULL" and the like; rondoSuccess if the handle may be asked questions.
 rondoResult_t checkHandle(rondoComm* comm, const char* call);

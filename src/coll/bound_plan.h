@@ -39,6 +39,7 @@ struct BoundPlan {
   const Algorithm* algorithm;
   int rank;
   int ranks;
+  uint32_t stamp;  ///< Hash of what all ranks must have chosen alike: call, algorithm, geometry.
   std::vector<BoundLane> lanes;
   uint64_t fullPeriods;
   uint64_t periodBytes;

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "api/types.h"
+#include "base/error.h"
 
 namespace rondo {
 namespace {
@@ -12,9 +13,13 @@ constexpr uint64_t kUsualL3 = 32u << 20;
 
 }  // namespace
 
-Communicator::Communicator(Parts parts) : parts_(std::move(parts)), runner_(parts_.place.size) {
+Communicator::Communicator(Parts parts)
+    : parts_(std::move(parts)), runner_(parts_.place.size, channels_.stamp.get()) {
   if (parts_.shm) {
     channels_ = parts_.shm->makeChannels();
+    runner_ = Runner(parts_.place.size, channels_.stamp.get());
+    parts_.wait.mismatch = [this] { return someoneElsewhere(); };
+    if (parts_.decorate) parts_.decorate(channels_, parts_.place.rank);
     parts_.wait.aborted = [shm = parts_.shm.get()] { return shm->aborted() != 0; };
   } else {
     channels_.chunkBytes = ShmLayout::kMostArea / 2;
@@ -36,16 +41,99 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
   const Candidate& best = ranking.front();
   const algo::Group group{parts_.place.rank, parts_.place.size, key.root};
   const Plan plan = recordPlan(*best.algorithm, group, best.geometry);
-  return plans_.insert(key, bindPlan(plan, key.type, key.op, {&channels_, parts_.cpu}));
+  BoundPlan bound = bindPlan(plan, key.type, key.op, {&channels_, parts_.cpu});
+  const uint64_t choice = static_cast<uint64_t>(best.algorithm - registry().data()) * 64 +
+                          static_cast<uint64_t>(best.geometry.lanes);
+  const uint64_t mixed =
+      (key.hash() ^ (choice * 0xff51afd7ed558ccdu)) + best.geometry.chunk * 0xc4ceb9fe1a85ec53u;
+  bound.stamp = static_cast<uint32_t>(mixed ^ (mixed >> 32));
+  return plans_.insert(key, std::move(bound));
 }
 
-RunResult Communicator::runPlan(const BoundPlan& plan, const HostRequest& request) {
-  // With slots, in place means another address: taken for granted there.
-  const bool inPlace = request.src == request.dst || plan.slots;
-  const HostCall call{static_cast<const char*>(request.src), static_cast<char*>(request.dst),
-                      plan.totalBytes >= streamBytes_, !inPlace || plan.algorithm->inPlaceAnnounce,
-                      request.uneven};
-  return runner_.run(plan, call, parts_.wait);
+namespace {
+
+Call callOf(const PlanKey& key, uint64_t sequence) {
+  Call call;
+  call.sequence = sequence;
+  call.words[0] = key.count;
+  call.words[1] = static_cast<uint64_t>(key.collective) | (key.uneven ? 256u : 0u) |
+                  static_cast<uint64_t>(static_cast<uint32_t>(key.type)) << 32;
+  call.words[2] =
+      static_cast<uint32_t>(key.op) | static_cast<uint64_t>(static_cast<uint32_t>(key.root)) << 32;
+  return call;
+}
+
+std::string textOf(const Call& call) {
+  const auto collective = static_cast<Collective>(call.words[1] & 255);
+  const bool uneven = (call.words[1] & 256) != 0;
+  std::string out = format("%s%s", collectiveName(collective), uneven ? "v" : "");
+  if (collective == Collective::Barrier) return out;
+  if (!uneven) out += format(" with count %llu", static_cast<unsigned long long>(call.words[0]));
+  out += format(", datatype %s", typeName(static_cast<rondoDataType_t>(call.words[1] >> 32)));
+  const auto op = static_cast<rondoRedOp_t>(call.words[2] & 0xffffffffu);
+  const bool reduces = collective == Collective::AllReduce || collective == Collective::Reduce ||
+                       collective == Collective::ReduceScatter || collective == Collective::Scan ||
+                       collective == Collective::Exscan;
+  if (reduces) out += format(", op %s", opName(op));
+  if (isRooted(collective)) out += format(", root %d", static_cast<int>(call.words[2] >> 32));
+  return out;
+}
+
+}  // namespace
+
+void Communicator::announce(const PlanKey& key) {
+  parts_.shm->record(parts_.place.rank).write(callOf(key, ++sequence_));
+}
+
+/// Whether a peer makes another call where this rank makes its current one.
+bool Communicator::someoneElsewhere() const {
+  Call mine, theirs;
+  if (!parts_.shm->record(parts_.place.rank).read(&mine)) return false;
+  for (int r = 0; r < parts_.place.size; ++r) {
+    if (r == parts_.place.rank || !parts_.shm->record(r).read(&theirs)) continue;
+    if (theirs.sequence == mine.sequence && !theirs.sameWords(mine)) return true;
+  }
+  return false;
+}
+
+std::string Communicator::mismatchText() const {
+  if (!parts_.shm) return "";
+  const int n = parts_.place.size;
+  std::vector<Call> calls(static_cast<size_t>(n));
+  for (int r = 0; r < n; ++r) {
+    Call& call = calls[static_cast<size_t>(r)];
+    if (!parts_.shm->record(r).read(&call)) call.sequence = 0;
+  }
+  for (int r = 1; r < n; ++r) {
+    const Call& theirs = calls[static_cast<size_t>(r)];
+    for (int q = 0; q < r && theirs.sequence != 0; ++q) {
+      const Call& other = calls[static_cast<size_t>(q)];
+      if (theirs.sequence != other.sequence || theirs.sameWords(other)) continue;
+      return format(
+          "rank %d calls %s where rank %d calls %s: both are collective %llu of "
+          "communicator \"%s\"; allowed: the same call on every rank",
+          q, textOf(other).c_str(), r, textOf(theirs).c_str(),
+          static_cast<unsigned long long>(theirs.sequence), parts_.name.c_str());
+    }
+  }
+  return "";
+}
+
+Communicator::Progress Communicator::poll(bool* moved) {
+  if (runner_.poll(moved)) return Progress::Done;
+  if (runner_.mismatch()) return Progress::Mismatch;
+  return parts_.wait.aborted() ? Progress::Aborted : Progress::Busy;
+}
+
+void Communicator::beginExchange(const std::vector<Transfer>& transfers) {
+  exchange_.begin(channels_, parts_.place.rank, transfers,
+                  ExchangeContext{findCopy(parts_.cpu), channels_.stamp.get(), streamBytes_});
+}
+
+Communicator::Progress Communicator::pollExchange(bool* moved) {
+  if (exchange_.poll(moved)) return Progress::Done;
+  if (exchange_.mismatch()) return Progress::Mismatch;
+  return parts_.wait.aborted() ? Progress::Aborted : Progress::Busy;
 }
 
 }  // namespace rondo

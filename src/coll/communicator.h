@@ -1,14 +1,17 @@
 #pragma once
 // What a communicator is made of, below the C API.
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "coll/device_runner.h"
+#include "coll/exchange.h"
 #include "coll/facts.h"
 #include "coll/plan_cache.h"
 #include "coll/planner.h"
+#include "coll/registry.h"
 #include "coll/runner.h"
 #include "p2p/shm_transport.h"
 
@@ -43,6 +46,8 @@ class Communicator {
     std::unique_ptr<ShmTransport> shm;     ///< nullptr with one rank.
     std::unique_ptr<DeviceRunner> device;  ///< nullptr: host memory only.
     std::string whyNoDevice;               ///< Then the reason, as a sentence.
+    /// Tests: replaces ports of this rank; may be empty.
+    std::function<void(Channels&, int rank)> decorate;
   };
   explicit Communicator(Parts parts);
 
@@ -55,13 +60,38 @@ class Communicator {
   const std::string& whyNoDevice() const { return parts_.whyNoDevice; }
   const CommFacts& facts() const { return parts_.facts; }
 
-  /// Runs the call to its end. Only one thread at a time.
+  /// Runs the call to its end. Only one thread at a time; not while operations of a group are under
+  /// way (idle()).
   RunResult run(const HostRequest& request) {
-    const BoundPlan* plan = plans_.find(request.key);
-    if (plan == nullptr) [[unlikely]]
-      plan = makePlan(request.key);
-    return runPlan(*plan, request);
+    const HostCall call = prepare(request);
+    return runner_.run(*plan_, call, parts_.wait);
   }
+
+  /// The same in pieces, for groups: begin() once, then poll() until it says something other than
+  /// Busy. `moved` is set if anything was done.
+  enum class Progress { Busy, Done, Aborted, Mismatch };
+  void begin(const HostRequest& request) {
+    const HostCall call = prepare(request);
+    runner_.begin(*plan_, call);
+  }
+  Progress poll(bool* moved);
+  void beginExchange(const std::vector<Transfer>& transfers);
+  Progress pollExchange(bool* moved);
+
+  /// Operations of groups take turns: each takes a number when it is issued and runs when it is
+  /// served.
+  uint64_t takeNumber() { return issued_.fetch_add(1, std::memory_order_relaxed); }
+  bool served(uint64_t number) const { return finished_.load(std::memory_order_acquire) == number; }
+  void finishNumber(uint64_t number) { finished_.store(number + 1, std::memory_order_release); }
+  /// Whether every operation that was issued has ended.
+  bool idle() const { return served(issued_.load(std::memory_order_relaxed)); }
+  const WaitPolicy& waitPolicy() const { return parts_.wait; }
+
+  /// Two ranks whose current calls differ though they should be the same, as a sentence; empty:
+  /// none that can be seen.
+  std::string mismatchText() const;
+  /// The same for sends and receives, after pollExchange() said so.
+  const std::string& exchangeMismatch() const { return exchange_.mismatchText(); }
 
   /// Ends pending and later calls on all ranks. Any thread.
   void abort() {
@@ -72,13 +102,34 @@ class Communicator {
   uint32_t aborted() const { return parts_.shm ? parts_.shm->aborted() : 0; }
 
  private:
+  /// Finds or makes the call's plan, and tells the peers what this rank is at.
+  HostCall prepare(const HostRequest& request) {
+    plan_ = plans_.find(request.key);
+    if (plan_ == nullptr) [[unlikely]]
+      plan_ = makePlan(request.key);
+    if (parts_.shm) announce(request.key);
+    // With slots, in place means another address: taken for granted there.
+    const bool inPlace = request.src == request.dst || plan_->slots;
+    return {static_cast<const char*>(request.src),
+            static_cast<char*>(request.dst),
+            plan_->totalBytes >= streamBytes_,
+            plan_->stamp ^ static_cast<uint32_t>(sequence_ * 0x9e3779b1u),
+            !inPlace || plan_->algorithm->inPlaceAnnounce,
+            request.uneven};
+  }
   const BoundPlan* makePlan(const PlanKey& key);
-  RunResult runPlan(const BoundPlan& plan, const HostRequest& request);
+  void announce(const PlanKey& key);
+  bool someoneElsewhere() const;
 
   Parts parts_;
   Channels channels_;
   PlanCache plans_;
   Runner runner_;
+  Exchange exchange_;
+  const BoundPlan* plan_ = nullptr;  // of the current call
+  uint64_t sequence_ = 0;            // collectives so far
+  std::atomic<uint64_t> issued_{0};  // group operations
+  std::atomic<uint64_t> finished_{0};
   uint64_t
       streamBytes_;  ///< Calls of at least this many bytes write their results past the caches.
 };

@@ -14,7 +14,7 @@ constexpr uint64_t kLeastDetour = 4096;
 
 }  // namespace
 
-Runner::Runner(int ranks) {
+Runner::Runner(int ranks, uint32_t* stamp) : stamp_(stamp) {
   lanes_.resize(8);
   for (Lane& lane : lanes_) {
     lane.inputs.resize(static_cast<size_t>(ranks));
@@ -22,11 +22,12 @@ Runner::Runner(int ranks) {
   }
 }
 
-RunResult Runner::run(const BoundPlan& plan, const HostCall& call, const WaitPolicy& policy) {
+void Runner::begin(const BoundPlan& plan, const HostCall& call) {
   plan_ = &plan;
   call_ = call;
-  const size_t lanes = plan.lanes.size();
-  for (size_t l = 0; l < lanes; ++l) {
+  *stamp_ = call.stamp;
+  mismatch_ = false;
+  for (size_t l = 0; l < plan.lanes.size(); ++l) {
     Lane& lane = lanes_[l];
     lane.program = &plan.lanes[l];
     lane.period = 0;
@@ -40,15 +41,26 @@ RunResult Runner::run(const BoundPlan& plan, const HostCall& call, const WaitPol
     const uint64_t period = plan.periodBytes / plan.elementBytes;
     fullPeriods_ = (call.uneven->most + period - 1) / period;
   }
+}
+
+bool Runner::poll(bool* moved) {
+  bool done = true;
+  for (size_t l = 0; l < plan_->lanes.size(); ++l) {
+    bool laneDone = false;
+    *moved |= advance(lanes_[l], &laneDone);
+    done &= laneDone;
+  }
+  return done && drained();
+}
+
+RunResult Runner::run(const BoundPlan& plan, const HostCall& call, const WaitPolicy& policy) {
+  begin(plan, call);
   Waiter waiter(policy);
   for (;;) {
-    bool moved = false, done = true;
-    for (size_t l = 0; l < lanes; ++l) {
-      bool laneDone = false;
-      moved |= advance(lanes_[l], &laneDone);
-      done &= laneDone;
-    }
-    if (done && drained()) return RunResult::Ok;
+    bool moved = false;
+    if (poll(&moved)) return RunResult::Ok;
+    if (mismatch_) [[unlikely]]
+      return RunResult::Mismatch;
     if (moved) {
       waiter.reset();
       continue;
@@ -56,6 +68,16 @@ RunResult Runner::run(const BoundPlan& plan, const HostCall& call, const WaitPol
     const RunResult result = waiter.wait();
     if (result != RunResult::Ok) return result;
   }
+}
+
+/// The next message of `port`, if it is there and belongs to this call.
+bool Runner::peek(RecvPort* port, Message* message, uint64_t bytes) {
+  if (!port->tryPeek(message)) return false;
+  const bool whole = message->bytes == bytes || message->bytes == 0;  // 0: it landed
+  if (message->stamp == call_.stamp && whole) [[likely]]
+    return true;
+  mismatch_ = true;
+  return false;
 }
 
 bool Runner::drained() const {
@@ -156,7 +178,7 @@ bool Runner::put(const Lane& lane, const BoundStep& step) {
 
 bool Runner::fetch(const Lane& lane, const BoundStep& step) {
   Message message;
-  if (!step.recv->tryPeek(&message)) return false;
+  if (!peek(step.recv, &message, step.bytes)) return false;
   if (landing(step, lane.base) == nullptr) {
     plan_->copy(call_.dst + lane.base + step.dstOffset, nullptr, message.data, step.bytes,
                 toUser());
@@ -176,7 +198,7 @@ bool Runner::collectInputs(Lane& lane, const BoundStep& step) {
       continue;
     }
     Message message;
-    if (!port->tryPeek(&message)) return false;
+    if (!peek(port, &message, step.bytes)) return false;
     lane.inputs[static_cast<size_t>(lane.seen)] = message.data;
     lane.landings[static_cast<size_t>(lane.seen)] = message.landing;
   }
@@ -313,8 +335,8 @@ bool Runner::move(Lane& lane, const BoundStep& step) {
   const bool inPlace = sends && dst != nullptr && alike && postsDst(step, dst);
   if (!lane.computed) {
     Message messages[2] = {};
-    if ((bits & algo::kRecv) != 0 && !step.recv->tryPeek(&messages[0])) return false;
-    if (step.recv2 != nullptr && !step.recv2->tryPeek(&messages[1])) return false;
+    if ((bits & algo::kRecv) != 0 && !peek(step.recv, &messages[0], step.bytes)) return false;
+    if (step.recv2 != nullptr && !peek(step.recv2, &messages[1], step.bytes)) return false;
     void* space = nullptr;
     if (sends && !inPlace && (space = step.send->tryAcquire(step.bytes)) == nullptr) return false;
     const void* const received[2] = {messages[0].data, messages[1].data};
@@ -337,7 +359,7 @@ bool Runner::barrier(Lane& lane, const BoundStep& step) {
     RecvPort* port = step.peers[lane.seen];
     if (port == nullptr) continue;
     Message message;
-    if (!port->tryPeek(&message)) return false;
+    if (!peek(port, &message, step.bytes)) return false;
     port->release();
   }
   return true;

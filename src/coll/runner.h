@@ -21,6 +21,7 @@ struct HostCall {
   const char* src;
   char* dst;
   bool stream;       ///< Write dst past the caches: the call's memory exceeds them anyway.
+  uint32_t stamp;    ///< Of the messages of this call.
   bool announceSrc;  ///< src may be posted in place (see Algorithm::announceInPlace).
   const UnevenSlots* uneven = nullptr;  ///< Then the plan is one full period, repeated as needed.
 };
@@ -28,10 +29,18 @@ struct HostCall {
 /// Reused from call to call by one communicator.
 class Runner {
  public:
-  explicit Runner(int ranks);
+  /// `stamp`: Channels::stamp, which a call sets to its own.
+  Runner(int ranks, uint32_t* stamp);
 
   /// Runs the call to its end, waiting as `policy` says.
   RunResult run(const BoundPlan& plan, const HostCall& call, const WaitPolicy& policy);
+
+  /// The same in pieces: begin() once, then poll() until it returns true, which does what can be
+  /// done at once. After mismatch() the call will not end.
+  void begin(const BoundPlan& plan, const HostCall& call);
+  bool poll(bool* moved);
+  /// Whether a message of another call came.
+  bool mismatch() const { return mismatch_; }
 
  private:
   /// Where a lane is. Steps that wait for several things remember what they have.
@@ -47,6 +56,7 @@ class Runner {
   };
 
   bool advance(Lane& lane, bool* done);
+  bool peek(RecvPort* port, Message* message, uint64_t bytes);
   bool executeUneven(Lane& lane, const BoundStep& step);
   bool execute(Lane& lane, const BoundStep& step);
   bool move(Lane& lane, const BoundStep& step);
@@ -73,6 +83,8 @@ class Runner {
   const BoundPlan* plan_ = nullptr;
   HostCall call_{};
   uint64_t fullPeriods_ = 0;
+  uint32_t* stamp_;
+  bool mismatch_ = false;
   std::vector<Lane> lanes_;
 };
 

@@ -14,6 +14,9 @@ RunResult Waiter::waitLonger() {
   // much.
   if ((++rounds_ & 7) == 0) {
     if (policy_.hook) policy_.hook();
+    if ((rounds_ & 1023) == 0 && policy_.mismatch && policy_.mismatch()) {
+      return RunResult::Mismatch;
+    }
     if (policy_.spinBoundMs != 0) {
       const auto now = std::chrono::steady_clock::now();
       if (rounds_ == 8) since_ = now;

@@ -7,13 +7,15 @@
 
 namespace rondo {
 
-enum class RunResult { Ok, Aborted, SpinBound };
+enum class RunResult { Ok, Aborted, SpinBound, Mismatch };
 
 /// Decided when the communicator is made.
 struct WaitPolicy {
   uint32_t spinsBeforeYield = 2000;  ///< About 50 us of pausing; few where ranks outnumber cores.
   std::function<bool()> aborted;     ///< The communicator's abort word.
   std::function<void()> hook;        ///< Polls MPI; may be empty.
+  std::function<bool()> mismatch;    ///< Asked now and then in a long wait: whether a peer is in
+                                     ///< another call than this rank. May be empty.
   uint64_t spinBoundMs = 0;          ///< Tests only; 0: a slow rank is legal for ever.
 };
 

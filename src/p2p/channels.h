@@ -18,6 +18,10 @@ struct Channels {
   std::vector<std::unique_ptr<RecvPort>> pairRecvs;  ///< [lane][from]; null at the own rank.
   std::vector<std::unique_ptr<RecvPort>> allRecvs;   ///< [lane][from]; null at the own rank.
 
+  /// Goes with every message that is posted: equal on both sides of what belongs together, so that
+  /// a reader notices another call's message.
+  std::unique_ptr<uint32_t> stamp = std::make_unique<uint32_t>(0);
+
   size_t index(int lane, int rank) const { return static_cast<size_t>(lane) * ranks + rank; }
 };
 

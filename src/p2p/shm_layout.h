@@ -12,7 +12,8 @@ namespace rondo {
 struct alignas(128) MessageHeader {
   uint64_t sequence;  ///< Atomic: 1 + the number of the message that the rest describes.
   uint64_t offset;    ///< Of the data, from the start of the sender's segment.
-  uint64_t bytes;
+  uint32_t bytes;
+  uint32_t stamp;    ///< See Channels::stamp.
   uint64_t landing;  ///< Like offset; 0: none.
   unsigned char inlined[96];
 };
@@ -48,6 +49,8 @@ struct ShmLayout {
   /// Which reader of `from`'s channel to everyone `reader` is.
   int readerOf(int from, int reader) const { return place(from, reader) - 1; }
 
+  /// The lease's header and the rank's call record come first.
+  static constexpr uint64_t kCallRecordAt = 64;
   uint64_t headersAt(int channel) const {
     return 128 +
            static_cast<uint64_t>(channel) *

@@ -9,10 +9,11 @@ uint64_t lines(uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 }  // namespace
 
 ShmSendPort::ShmSendPort(const ShmLayout& layout, int channel, int readers, char* lease,
-                         char* segment)
+                         char* segment, const uint32_t* stamp)
     : headers_(reinterpret_cast<MessageHeader*>(lease + layout.headersAt(channel))),
       readers_(reinterpret_cast<ReaderLine*>(lease + layout.readerLineAt(channel, 0))),
       segment_(segment),
+      stamp_(stamp),
       areaOffset_(static_cast<uint64_t>(lease - segment) + layout.areaAt(channel)),
       areaBytes_(layout.areaBytes),
       readerCount_(readers) {}
@@ -60,7 +61,8 @@ void* ShmSendPort::tryAcquire(size_t bytes) {
 void ShmSendPort::publish(uint64_t offset, size_t bytes, void* landing) {
   MessageHeader& h = header();
   h.offset = offset;
-  h.bytes = bytes;
+  h.bytes = static_cast<uint32_t>(bytes);
+  h.stamp = *stamp_;
   h.landing =
       landing == nullptr ? 0 : static_cast<uint64_t>(static_cast<char*>(landing) - segment_);
   starts_[posted_ % ShmLayout::kHeaders] = pendingStart_;
@@ -100,6 +102,7 @@ bool ShmRecvPort::tryPeek(Message* message) {
   if (std::atomic_ref(h.sequence).load(std::memory_order_acquire) != next_ + 1) return false;
   message->data = segment_ + h.offset;
   message->bytes = h.bytes;
+  message->stamp = h.stamp;
   message->landing = h.landing == 0 ? nullptr : segment_ + h.landing;
   return true;
 }

@@ -13,7 +13,9 @@ namespace rondo {
 class ShmSendPort final : public SendPort {
  public:
   /// `lease` is where the rank's lease is mapped, `segment` where its segment starts.
-  ShmSendPort(const ShmLayout& layout, int channel, int readers, char* lease, char* segment);
+  /// `stamp`: what goes with every message, read when it is posted.
+  ShmSendPort(const ShmLayout& layout, int channel, int readers, char* lease, char* segment,
+              const uint32_t* stamp);
 
   void* tryAcquire(size_t bytes) override;
   void post(size_t bytes, void* landing) override;
@@ -30,6 +32,7 @@ class ShmSendPort final : public SendPort {
   MessageHeader* headers_;
   ReaderLine* readers_;
   char* segment_;
+  const uint32_t* stamp_;
   uint64_t areaOffset_;  // from the segment's start
   uint64_t areaBytes_;
   int readerCount_;

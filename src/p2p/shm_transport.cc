@@ -103,9 +103,9 @@ Channels ShmTransport::makeChannels() {
   for (int lane = 0; lane < layout_.lanes; ++lane) {
     for (int peer = 0; peer < n; ++peer) {
       const bool own = peer == rank_;
-      channels.sends.push_back(
-          std::make_unique<ShmSendPort>(layout_, layout_.channel(lane, rank_, own ? -1 : peer),
-                                        own ? n - 1 : 1, leases_[rank_], segments_[rank_]->base()));
+      channels.sends.push_back(std::make_unique<ShmSendPort>(
+          layout_, layout_.channel(lane, rank_, own ? -1 : peer), own ? n - 1 : 1, leases_[rank_],
+          segments_[rank_]->base(), channels.stamp.get()));
       channels.pairRecvs.push_back(
           own ? nullptr
               : std::make_unique<ShmRecvPort>(layout_, layout_.channel(lane, peer, rank_), 0,

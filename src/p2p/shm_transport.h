@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "p2p/bootstrap.h"
+#include "p2p/call_record.h"
 #include "p2p/channels.h"
 #include "p2p/fd_exchange.h"
 #include "p2p/segment.h"
@@ -28,6 +29,11 @@ class ShmTransport {
   /// The abort word of this rank: nullptr-free, polled by waits. 0, or 1 + the rank that aborted.
   uint32_t aborted() const {
     return std::atomic_ref(header(rank_)->aborted).load(std::memory_order_relaxed);
+  }
+  /// What `rank` is doing.
+  CallRecord& record(int rank) const {
+    return *reinterpret_cast<CallRecord*>(leases_[static_cast<size_t>(rank)] +
+                                          ShmLayout::kCallRecordAt);
   }
   /// Sets the abort word of every rank.
   void abort();

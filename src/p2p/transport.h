@@ -11,6 +11,7 @@ namespace rondo {
 struct Message {
   const void* data;
   size_t bytes;
+  uint32_t stamp;  ///< Of the call that posted it; see Channels::stamp.
   void*
       landing;  ///< Where in its own memory the sender takes the answer to this; nullptr: nowhere.
 };

@@ -94,6 +94,15 @@ TEST_P(ApiArguments, TypesOperatorsAndRootsOutOfRange) {
                       {"argument op is " + std::to_string(op), "allowed", "4 (avg)"});
       }
     }
+    const auto undefined = [&](rondoDataType_t type, rondoRedOp_t op, const char* what) {
+      expectRefused(rondoAllReduce(d.send, d.recv, 1, type, op, comm, nullptr),
+                    rondoInvalidArgument, "rondoAllReduce", {"argument op is ", what});
+    };
+    undefined(rondoFloat32, rondoMinLoc, "38 (minloc); allowed for datatype float32: 0 (sum), ");
+    undefined(rondoBool, rondoSum, "0 (sum); allowed for datatype bool: 32 (land), ");
+    undefined(rondoComplex64, rondoMax, "2 (max); allowed for datatype complex64: 0 (sum), ");
+    undefined(rondoInt16Int32, rondoBitXor,
+              "37 (bxor); allowed for datatype int16int32: 38 (minloc), 39 (maxloc)");
     for (const int root : {-1, GetParam(), INT32_MAX, INT32_MIN}) {
       for (const size_t count : {0, 1}) {
         expectRefused(rondoBroadcast(d.send, d.recv, count, rondoInt8, root, comm, nullptr),

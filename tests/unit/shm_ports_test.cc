@@ -24,7 +24,7 @@ class Lease {
   const ShmLayout& layout() const { return layout_; }
   char* at() const { return Segment::own().base() + offset_; }
   ShmSendPort sender(int to, int readers) const {
-    return ShmSendPort(layout_, layout_.channel(0, 0, to), readers, at(), Segment::own().base());
+    return ShmSendPort(layout_, layout_.channel(0, 0, to), readers, at(), Segment::own().base(), &stamp_);
   }
   ShmRecvPort receiver(int to, int reader) const {
     return ShmRecvPort(layout_, layout_.channel(0, 0, to), reader, at(), Segment::own().base());
@@ -33,6 +33,7 @@ class Lease {
  private:
   ShmLayout layout_;
   uint64_t offset_ = 0;
+  uint32_t stamp_ = 77;
 };
 
 bool send(ShmSendPort& port, unsigned char mark, size_t bytes) {

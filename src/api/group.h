@@ -1,0 +1,43 @@
+#pragma once
+// What rondoGroupStart opens on a thread.
+
+#include <memory>
+
+#include "api/handle.h"
+#include "coll/group_run.h"
+
+namespace rondo {
+
+/// Whether the calling thread has an open group.
+bool groupOpen();
+
+/// Puts a checked operation into the open group.
+void addToGroup(rondoComm* comm, Operation operation);
+
+/// Remembers the calling thread's last failure as the group's, if it is the first one.
+void deferFailure(rondoResult_t result);
+
+/// Runs `operation` to its end at once, after what is under way on `comm`.
+rondoResult_t runAlone(rondoComm* comm, Operation operation);
+
+/// One public call that may stand in a group: `body` checks its arguments and runs or collects it.
+/// Inside a group a failure is reported by the group's end, not here.
+template <class Body>
+rondoResult_t publicCall(rondoComm* comm, const char* name, const Body& body) {
+  rondoResult_t result;
+  {
+    const Use use(comm, name);
+    result = use.result();
+    if (result == rondoSuccess) [[likely]]
+      result = body();
+  }
+  if (result == rondoSuccess || !groupOpen()) [[likely]]
+    return result;
+  deferFailure(result);
+  return rondoSuccess;
+}
+
+/// rondoInvalidUsage if the calling thread has a group open: `call` may not stand there.
+rondoResult_t refuseInGroup(const char* call);
+
+}  // namespace rondo

@@ -1,0 +1,47 @@
+#pragma once
+// What each rank of a communicator is doing, where its peers can read it.
+
+#include <atomic>
+#include <cstdint>
+
+namespace rondo {
+
+/// A collective call as its caller made it. Words have meaning to the caller only; equal calls have
+/// equal words.
+struct Call {
+  uint64_t sequence = 0;  ///< The how-manieth collective of the communicator, from 1.
+  uint64_t words[3] = {};
+  bool sameWords(const Call& other) const {
+    return words[0] == other.words[0] && words[1] == other.words[1] && words[2] == other.words[2];
+  }
+};
+
+/// One rank's current call, in its lease. One writer, any number of readers.
+struct CallRecord {
+  uint64_t version;  ///< Atomic: odd while the rest is written.
+  uint64_t sequence;
+  uint64_t words[3];
+
+  void write(const Call& call) {
+    std::atomic_ref<uint64_t> at(version);
+    const uint64_t before = at.load(std::memory_order_relaxed);
+    at.store(before + 1, std::memory_order_relaxed);
+    std::atomic_ref(sequence).store(call.sequence, std::memory_order_release);
+    for (int i = 0; i < 3; ++i) {
+      std::atomic_ref(words[i]).store(call.words[i], std::memory_order_release);
+    }
+    at.store(before + 2, std::memory_order_release);
+  }
+  /// False if the record changed meanwhile.
+  bool read(Call* call) {
+    std::atomic_ref<uint64_t> at(version);
+    const uint64_t before = at.load(std::memory_order_acquire);
+    call->sequence = std::atomic_ref(sequence).load(std::memory_order_acquire);
+    for (int i = 0; i < 3; ++i) {
+      call->words[i] = std::atomic_ref(words[i]).load(std::memory_order_acquire);
+    }
+    return before % 2 == 0 && at.load(std::memory_order_relaxed) == before;
+  }
+};
+
+}  // namespace rondo
