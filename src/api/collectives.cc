@@ -26,6 +26,8 @@ ptrdiff_t blocks(int rank, size_t count) {
 
 /// An average over 1, 2, 3 ... ranks would be another operator at every rank.
 rondoResult_t refuseAverage(const CollectiveArgs& args) {
+  if (const rondoResult_t bad = rondo::checkType(args)) return bad;
+  if (const rondoResult_t bad = rondo::checkOp(args, rondoAvg)) return bad;
   return rondo::fail(args.comm, rondoInvalidArgument,
                      rondo::format("%s: argument op is %d (avg); allowed: any operator of the "
                                    "datatype but this one, which is not defined for scans",

@@ -241,6 +241,9 @@ void compare(const Case& c, bool shared, rondoComm_t comm) {
   const bool inPlace = c.inPlace && side.mayAlias;
   std::vector<char> in(side.sendCount * element + 1), expected(side.recvCount * element, 0x5a);
   lay(in.data(), side.sendCount, inputPattern(c, rank), 0);
+  if (c.type == rondoBool && reduces(c.call)) {  // MPI's has no other values
+    for (char& byte : in) byte = byte != 0 ? 1 : 0;
+  }
   askMpi(c, side, in.data(), expected.data());
 
   const auto before = static_cast<size_t>(inPlace && side.alias < 0 ? -side.alias : 0) * element;
@@ -302,7 +305,7 @@ void compareAll(rondoComm_t comm) {
   std::mt19937 random(static_cast<unsigned>(ranks));  // the same on all ranks
   const std::array<size_t, 9> counts{0, 1, 7, 64, 1000, 2049, 8191, 8192, 8193};
   for (const Kind& kind : allKinds()) {
-    for (int k = 0; k < 3; ++k) {
+    for (int k = 0; k < 2; ++k) {
       Case c{kind.call, kind.type, kind.op, counts[random() % counts.size()], 0, k == 1, false, 0};
       c.root = static_cast<int>(random() % static_cast<unsigned>(ranks));
       c.gaps = hasDispls(c.call) && random() % 2 == 0;
