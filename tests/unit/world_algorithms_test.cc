@@ -236,8 +236,8 @@ TEST_P(WorldAlgorithms, GiveThePlainAnswer) {
       World(ranks).tune(rules.c_str()).run([&](const Rank& me) {
         for (const size_t count : cut.counts) {
           for (const bool place : {false, true}) {
-            checkAll<int32_t>(me, count, place);
-            checkAll<float>(me, count, place);
+            place == (count % 2 == 0) ? checkAll<int32_t>(me, count, place)
+                                      : checkAll<float>(me, count, place);
             if (::testing::Test::HasFatalFailure()) return;
           }
         }
@@ -249,14 +249,12 @@ TEST_P(WorldAlgorithms, GiveThePlainAnswer) {
 
 /// Chunks long enough to be posted where they stand, and to stay there until they are read.
 TEST_P(WorldAlgorithms, GiveThePlainAnswerForLongMessages) {
-  for (const int ranks : {2, 3, 5, 8}) {
+  for (const int ranks : {2, 3, 8}) {
     const std::string rules = rulesOf(GetParam(), "/2");
     World(ranks).tune(rules.c_str()).run([&](const Rank& me) {
-      for (int repeat = 0; repeat < 3; ++repeat) {
-        for (const size_t count : {size_t{16384}, size_t{70001}}) {
-          for (const bool place : {false, true}) checkAll<float>(me, count, place);
-          if (::testing::Test::HasFatalFailure()) return;
-        }
+      for (const size_t count : {size_t{16384}, size_t{70001}, size_t{16385}}) {
+        for (const bool place : {false, true}) checkAll<float>(me, count, place);
+        if (::testing::Test::HasFatalFailure()) return;
       }
     });
     ASSERT_FALSE(HasFailure()) << ranks << " ranks, " << rules;
