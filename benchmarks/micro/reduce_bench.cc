@@ -1,6 +1,7 @@
 // Host reductions and copies: GB/s of one output written (bytes of one operand per second) for a
 // working set that fits the L2 cache and one that does not, per type, operator and CPU level,
-// beside a plain copy and a hand-written AVX-512 loop. Also the time of a call on a few elements.
+// beside a plain copy and a hand-written AVX-512 loop (the memory-bandwidth line). Also the time of
+// a call on a few elements.
 
 #include <benchmark/benchmark.h>
 
@@ -53,6 +54,28 @@ void reduceBench(benchmark::State& state, ReduceFn reduce, rondoDataType_t type,
                         bytes / typeSize(type), static_cast<uint32_t>(n),         stream};
   for (auto _ : state) {
     reduce(args);
+    benchmark::ClobberMemory();
+  }
+  setRate(state, bytes);
+}
+
+void variantBench(benchmark::State& state, ReduceFn reduce, rondoDataType_t type, int n,
+                  size_t bytes, bool tree, int scaled) {
+  Operands operands(n, bytes);
+  const ReduceArgs args{
+      operands.out0, nullptr, operands.in(),   n, bytes / typeSize(type), 0, false,
+      tree,          scaled,  operands.in()[0]};
+  for (auto _ : state) {
+    reduce(args);
+    benchmark::ClobberMemory();
+  }
+  setRate(state, bytes);
+}
+
+void scaleBench(benchmark::State& state, ScaleFn scale, rondoDataType_t type, size_t bytes) {
+  Operands operands(1, bytes);
+  for (auto _ : state) {
+    scale(operands.out0, operands.in()[0], operands.in()[0], bytes / typeSize(type));
     benchmark::ClobberMemory();
   }
   setRate(state, bytes);
@@ -119,6 +142,23 @@ void registerReduce(CpuLevel level, rondoDataType_t type, rondoRedOp_t op) {
   }
 }
 
+/// What reproducible and pre-multiplied sums cost beside the plain sum.
+void registerVariants(CpuLevel level, rondoDataType_t type) {
+  const ReduceFn sum = findReduce(type, rondoSum, level);
+  const std::string name = std::string(cpuLevelName(level)) + "/" + typeName(type) + "/sum/";
+  for (size_t bytes : {kInL2, kInMemory}) {
+    for (int n : {4, 8}) {
+      benchmark::RegisterBenchmark(
+          ("tree/" + name + "n:" + std::to_string(n) + "/" + sizeName(bytes)).c_str(), variantBench,
+          sum, type, n, bytes, true, -1);
+    }
+    benchmark::RegisterBenchmark(("scaled/" + name + "n:2/" + sizeName(bytes)).c_str(),
+                                 variantBench, sum, type, 2, bytes, false, 1);
+    benchmark::RegisterBenchmark(("scale/" + name + sizeName(bytes)).c_str(), scaleBench,
+                                 findScale(type, level), type, bytes);
+  }
+}
+
 void registerCopy(CpuLevel level) {
   const CopyFn copy = findCopy(level);
   const std::string name = std::string("copy/") + cpuLevelName(level);
@@ -146,13 +186,16 @@ void registerAll() {
       const CpuLevel level = chooseCpuLevel(name);
       registerCopy(level);
       for (rondoDataType_t type : kAllTypes) {
-        for (rondoRedOp_t op : kAllOps) registerReduce(level, type, op);
+        for (rondoRedOp_t op : kAllOps) {
+          if (opDefined(type, op)) registerReduce(level, type, op);
+        }
+        if (isNumeric(type)) registerVariants(level, type);
       }
     } catch (const std::invalid_argument&) {  // Not on this processor.
     }
   }
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) {
+  if (__builtin_cpu_supports("avx512f")) {  // The line to hold against: read, read, write.
     benchmark::RegisterBenchmark("hand/avx512/float32/sum/n:2/32KiB", handBench, kInL2);
     benchmark::RegisterBenchmark("hand/avx512/float32/sum/n:2/64MiB", handBench, kInMemory);
   }

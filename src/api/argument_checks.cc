@@ -22,6 +22,15 @@ std::string typeList() {
   return names;
 }
 
+std::string opList(rondoDataType_t type) {
+  std::string names;
+  for (const rondoRedOp_t op : kAllOps) {
+    if (opDefined(type, op))
+      names += (names.empty() ? "" : ", ") + format("%d (%s)", op, opName(op));
+  }
+  return names;
+}
+
 std::string describe(const PointerKind& kind) {
   if (kind.memory == PointerKind::kHost) return "host memory";
   return format("%s memory of device %d",
@@ -160,9 +169,10 @@ rondoResult_t checkMemory(const CollectiveArgs& args, bool* onDevice) {
 }
 
 rondoResult_t checkOp(const CollectiveArgs& args, rondoRedOp_t op) {
-  if (op >= rondoSum && op <= rondoAvg) return rondoSuccess;
-  return refuse(
-      args, format("argument op is %d; allowed: 0 (sum), 1 (prod), 2 (max), 3 (min), 4 (avg)", op));
+  if (opDefined(args.type, op)) [[likely]]
+    return rondoSuccess;
+  return refuse(args, format("argument op is %d (%s); allowed for datatype %s: %s", op, opName(op),
+                             typeName(args.type), opList(args.type).c_str()));
 }
 
 rondoResult_t checkRank(const CollectiveArgs& args, const char* name, int rank) {

@@ -113,6 +113,7 @@ CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
   Communicator::Parts parts;
   parts.name = config.name;
   parts.explain = config.options.explain;
+  parts.decorate = config.decorate;
 
   RankInfo mine{};
   together(boot, [&] {

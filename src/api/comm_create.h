@@ -8,6 +8,7 @@
 #include "api/rondo.h"
 #include "base/options.h"
 #include "p2p/bootstrap.h"
+#include "p2p/channels.h"
 
 namespace rondo {
 
@@ -16,6 +17,7 @@ struct Config {
   int device = RONDO_DEVICE_AUTO;
   std::string name = "comm";
   Options options;  ///< The environment, overridden by the configuration's fields.
+  std::function<void(Channels&, int rank)> decorate;  ///< Tests: replaces ports; may be empty.
 };
 
 /// Checks size, version and fields; `config` may be nullptr. `call` names the C function in

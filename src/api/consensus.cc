@@ -128,7 +128,7 @@ void checkConsensus(const std::vector<RankInfo>& all) {
       const bool cut = shown.size() == sizeof value.text - 1;
       const std::string more =
           cut ? format("... (hash %016llx)", static_cast<unsigned long long>(value.hash)) : "";
-      return std::string(rows[i]->name) + "=\"" + shown + "\"" + more;
+      return format("%s=\"%s\"%s", rows[i]->name, shown.c_str(), more.c_str());
     };
     requireSame(all, rows[i]->name, same, text);
   }

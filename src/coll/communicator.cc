@@ -19,6 +19,7 @@ Communicator::Communicator(Parts parts)
     channels_ = parts_.shm->makeChannels();
     runner_ = Runner(parts_.place.size, channels_.stamp.get());
     parts_.wait.mismatch = [this] { return someoneElsewhere(); };
+    if (parts_.decorate) parts_.decorate(channels_, parts_.place.rank);
     parts_.wait.aborted = [shm = parts_.shm.get()] { return shm->aborted() != 0; };
   } else {
     channels_.chunkBytes = ShmLayout::kMostArea / 2;

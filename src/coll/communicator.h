@@ -46,6 +46,8 @@ class Communicator {
     std::unique_ptr<ShmTransport> shm;     ///< nullptr with one rank.
     std::unique_ptr<DeviceRunner> device;  ///< nullptr: host memory only.
     std::string whyNoDevice;               ///< Then the reason, as a sentence.
+    /// Tests: replaces ports of this rank; may be empty.
+    std::function<void(Channels&, int rank)> decorate;
   };
   explicit Communicator(Parts parts);
 

@@ -85,7 +85,7 @@ Plan recordPlan(const Algorithm& algorithm, const algo::Group& group,
   for (int lane = 0; lane < geometry.lanes; ++lane) {
     LaneProgram& program = plan.lanes[static_cast<size_t>(lane)];
     if (full) {
-      program.full.reserve(static_cast<size_t>(4 * group.size));
+      program.full.reserve(4 * static_cast<size_t>(group.size));
       Recorder recorder(program.full, group.size);
       algorithm.record(recorder, group, algo::fullPart(geometry, lane));
       recorder.finish();

@@ -120,6 +120,7 @@ std::vector<Plan> recordAllRanks(const Algorithm& algorithm, int ranks, int root
                                  algo::Geometry geometry) {
   geometry.blocks = algorithm.blocks(ranks);
   std::vector<Plan> plans;
+  plans.reserve(static_cast<size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     plans.push_back(recordPlan(algorithm, algo::Group{rank, ranks, root}, geometry));
   }

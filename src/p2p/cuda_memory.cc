@@ -89,7 +89,7 @@ class VirtualMemory : public DeviceMemory {
       data_ = reinterpret_cast<unsigned char*>(at);
       checkCuda(cudaDriver().memMap(at, bytes_, 0, physical_, 0), "cuMemMap");
       mapped_ = true;
-      allow(device);
+      VirtualMemory::allow(device);  // under construction: nobody overrides it
     } catch (...) {
       release();
       throw;

@@ -54,8 +54,8 @@ Segment& Segment::own() {
   return *segment;
 }
 
-Segment::Segment() : pool_(0, kPoolReserve), heapRanges_(0, 0) {
-  fd_ = UniqueFd(memfd_create("rondo", MFD_CLOEXEC));
+Segment::Segment()
+    : fd_(memfd_create("rondo", MFD_CLOEXEC)), pool_(0, kPoolReserve), heapRanges_(0, 0) {
   if (fd_.get() < 0) throw systemError("cannot create shared memory (memfd_create)", errno);
   if (getrandom(&token_, sizeof token_, 0) != sizeof token_) {
     throw systemError("cannot get random bits (getrandom)", errno);

@@ -89,7 +89,7 @@ class Caller {
   }
   int badOp() {
     const auto op = draw_.value<int32_t>();
-    return op >= rondoSum && op <= rondoAvg ? -1 - op : op;
+    return op >= rondoSum && op <= rondoMaxLoc ? -1 - op : op;
   }
   int badRoot() {
     const auto root = draw_.value<int32_t>();

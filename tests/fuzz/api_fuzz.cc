@@ -1,8 +1,5 @@
 // libFuzzer target for the argument checks of the C API. Not part of `make check` (the unit test
-// ApiFuzz draws from the same calls); built where the compiler is clang:
-//   ./configure CC=clang CXX=clang++ --with-cuda=no
-//   make tests/api_fuzz CXXFLAGS='-O1 -g -fsanitize=fuzzer-no-link,address,undefined'
-//   ./tests/api_fuzz -max_len=4096 -max_total_time=60
+// ApiFuzz draws from the same calls). ./dev fuzz SECONDS builds it with clang and runs it.
 
 #include "fuzz/api_calls.h"
 

@@ -10,50 +10,43 @@
 
 namespace rondo::testing {
 
+using reference::withType;
+
+/// A small whole number. Complex ones that are multiplied (1 and 2) become 1 and 1 + 2i, whose
+/// products are exact and have no zero part whose sign hangs on the association. Pairs have equal
+/// values with different indices.
 template <class T>
 T encode(int value) {
-  if constexpr (std::is_same_v<T, reference::HalfBits>) {
-    return T{reference::Half::round(static_cast<float>(value))};
-  } else if constexpr (std::is_same_v<T, reference::BfloatBits>) {
-    return T{reference::Bfloat::round(static_cast<float>(value))};
+  if constexpr (reference::kIsNarrow<T>) {
+    return T{T::Format::round(static_cast<float>(value))};
+  } else if constexpr (reference::kIsComplex<T>) {
+    using Part = typename T::value_type;
+    const int size = value < 0 ? -value : value;
+    if (size == 1 || size == 2) return T(1, size == 2 ? 2 : 0);
+    return T(static_cast<Part>(value), static_cast<Part>(3 - value));
+  } else if constexpr (reference::kIsPair<T>) {
+    T pair{};
+    pair.value = static_cast<typename T::Value>(value / 2);
+    pair.index = 10 - value;
+    return pair;
+  } else if constexpr (std::is_same_v<T, reference::BoolByte>) {
+    return T{static_cast<uint8_t>(value)};
   } else {
     return static_cast<T>(value);
   }
 }
 
-/// f(T{}) with the C++ type of a rondoDataType_t.
-template <class F>
-void withType(rondoDataType_t type, const F& f) {
-  switch (type) {
-    case rondoInt8:
-      return f(int8_t{});
-    case rondoUint8:
-      return f(uint8_t{});
-    case rondoInt16:
-      return f(int16_t{});
-    case rondoUint16:
-      return f(uint16_t{});
-    case rondoInt32:
-      return f(int32_t{});
-    case rondoUint32:
-      return f(uint32_t{});
-    case rondoInt64:
-      return f(int64_t{});
-    case rondoUint64:
-      return f(uint64_t{});
-    case rondoFloat16:
-      return f(reference::HalfBits{});
-    case rondoBfloat16:
-      return f(reference::BfloatBits{});
-    case rondoFloat32:
-      return f(float{});
-    default:
-      return f(double{});
-  }
-}
-
 inline bool isSigned(rondoDataType_t type) {
   return type != rondoUint8 && type != rondoUint16 && type != rondoUint32 && type != rondoUint64;
+}
+
+/// One of the operators that are defined for `type`, the same for the same `draw`.
+inline rondoRedOp_t someOp(rondoDataType_t type, unsigned draw) {
+  std::vector<rondoRedOp_t> defined;
+  for (const rondoRedOp_t op : kAllOps) {
+    if (opDefined(type, op)) defined.push_back(op);
+  }
+  return defined[draw % defined.size()];
 }
 
 /// Values repeat with a period that no block size shares.
@@ -63,6 +56,10 @@ constexpr size_t kValuePeriod = 97;
 inline int exactValue(rondoDataType_t type, rondoRedOp_t op, int rank, size_t i) {
   const int k = static_cast<int>(i % kValuePeriod) * 5 + rank * 7;
   const int sign = isSigned(type) && k % 4 == 3 ? -1 : 1;
+  if (op != rondoProd && (type == rondoFloat8e4m3 || type == rondoFloat8e5m2)) {
+    constexpr int kFew[] = {1, -1, 0, 1};  // 8-bit floats have whole numbers up to 16 and 8 only.
+    return kFew[k % 4];
+  }
   if (op == rondoProd) return sign * (k % 3 == 0 ? 2 : 1);
   return sign * (k % 8);
 }

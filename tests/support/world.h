@@ -9,7 +9,10 @@
 #include <thread>
 #include <vector>
 
+#include "api/comm_create.h"
 #include "api/rondo.h"
+#include "p2p/local_bootstrap.h"
+#include "topo/node_facts.h"
 
 namespace rondo::testing {
 
@@ -61,6 +64,12 @@ class World {
     config_.tune = rules;
     return *this;
   }
+  /// Replaces ports of each rank's communicator, called on its thread (p2p/trace_ports.h,
+  /// p2p/faulty_ports.h).
+  World& decorate(std::function<void(Channels&, int rank)> replace) {
+    decorate_ = std::move(replace);
+    return *this;
+  }
   void run(const std::function<void(const Rank&)>& body) {
     open([&body](const Rank& me) {
       body(me);
@@ -73,15 +82,29 @@ class World {
     ASSERT_EQ(rondoGetUniqueId(&id), rondoSuccess) << rondoGetLastError(nullptr);
     onRanks(size_, [&](int r) {
       rondoComm_t comm = nullptr;
-      const rondoResult_t result = rondoCommInitRankConfig(&comm, size_, id, r, &config_);
+      const rondoResult_t result = decorate_
+                                       ? initDecorated(&comm, id, r)
+                                       : rondoCommInitRankConfig(&comm, size_, id, r, &config_);
       ASSERT_EQ(result, rondoSuccess) << rondoGetLastError(nullptr);
       body(Rank{comm, r, size_});
     });
   }
 
  private:
+  /// What rondoCommInitRankConfig does, below the C API, which has no words for decorators.
+  rondoResult_t initDecorated(rondoComm_t* comm, const rondoUniqueId& id, int rank) const {
+    return guarded(nullptr, "World", [&] {
+      const HostId host = readHostId("");
+      LocalBootstrap boot(id, size_, rank, {host.hash, host.name});
+      Config config = checkConfig("World", &config_);
+      config.decorate = decorate_;
+      *comm = createComm(boot, config, {}).release();
+    });
+  }
+
   int size_;
   rondoConfig_t config_;
+  std::function<void(Channels&, int rank)> decorate_;
 };
 
 }  // namespace rondo::testing

@@ -77,7 +77,7 @@ TEST_P(ApiArguments, NullBuffersOfNoElementsAreFine) {
 
 TEST_P(ApiArguments, TypesOperatorsAndRootsOutOfRange) {
   onEach([](rondoComm_t comm, Data& d) {
-    for (const rondoDataType_t type : {-1, 10, 31, 34, INT32_MAX, INT32_MIN}) {
+    for (const rondoDataType_t type : {-1, 12, 31, 42, INT32_MAX, INT32_MIN}) {
       for (const size_t count : {size_t{0}, size_t{1}, SIZE_MAX}) {
         expectRefused(rondoAllReduce(d.send, d.recv, count, type, rondoSum, comm, nullptr),
                       rondoInvalidArgument, "rondoAllReduce",
@@ -87,13 +87,22 @@ TEST_P(ApiArguments, TypesOperatorsAndRootsOutOfRange) {
                       {"argument datatype is " + std::to_string(type), "allowed", "33 (uint16)"});
       }
     }
-    for (const rondoRedOp_t op : {-1, 5, 32, INT32_MAX, INT32_MIN}) {
+    for (const rondoRedOp_t op : {-1, 5, 31, 40, INT32_MAX, INT32_MIN}) {
       for (const size_t count : {0, 1}) {
         expectRefused(rondoAllReduce(d.send, d.recv, count, rondoInt8, op, comm, nullptr),
                       rondoInvalidArgument, "rondoAllReduce",
                       {"argument op is " + std::to_string(op), "allowed", "4 (avg)"});
       }
     }
+    const auto undefined = [&](rondoDataType_t type, rondoRedOp_t op, const char* what) {
+      expectRefused(rondoAllReduce(d.send, d.recv, 1, type, op, comm, nullptr),
+                    rondoInvalidArgument, "rondoAllReduce", {"argument op is ", what});
+    };
+    undefined(rondoFloat32, rondoMinLoc, "38 (minloc); allowed for datatype float32: 0 (sum), ");
+    undefined(rondoBool, rondoSum, "0 (sum); allowed for datatype bool: 32 (land), ");
+    undefined(rondoComplex64, rondoMax, "2 (max); allowed for datatype complex64: 0 (sum), ");
+    undefined(rondoInt16Int32, rondoBitXor,
+              "37 (bxor); allowed for datatype int16int32: 38 (minloc), 39 (maxloc)");
     for (const int root : {-1, GetParam(), INT32_MAX, INT32_MIN}) {
       for (const size_t count : {0, 1}) {
         expectRefused(rondoBroadcast(d.send, d.recv, count, rondoInt8, root, comm, nullptr),

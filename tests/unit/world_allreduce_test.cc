@@ -91,6 +91,7 @@ std::vector<Case> sampleCases(unsigned seed, int ranks, size_t chunk, int perPai
   std::vector<Case> cases;
   for (const rondoDataType_t type : kAllTypes) {
     for (const rondoRedOp_t op : kAllOps) {
+      if (!opDefined(type, op)) continue;
       for (int k = 0; k < perPair; ++k) {
         const size_t element = typeSize(type);
         const size_t skews[] = {0, 0, element, 1, 5};

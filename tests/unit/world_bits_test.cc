@@ -28,7 +28,9 @@ Bytes randomElements(rondoDataType_t type, int rank) {
     uint64_t value = random();
     const size_t pick = random() % 24;
     if (pick < 6) value = size == 8 ? tops[pick] : size == 4 ? floats[pick] : halves[pick];
-    std::memcpy(bytes.data() + i * size, &value, size);
+    for (size_t at = 0; at < size; at += 8) {
+      std::memcpy(bytes.data() + i * size + at, &value, std::min<size_t>(size, 8));
+    }
   }
   return bytes;
 }
@@ -63,6 +65,7 @@ TEST_P(WorldBits, RanksRunsAndCpuLevelsAgree) {
     for (const rondoDataType_t type :
          {rondoFloat16, rondoBfloat16, rondoFloat32, rondoFloat64, rondoInt8, rondoUint64}) {
       for (const rondoRedOp_t op : kAllOps) {
+        if (!opDefined(type, op)) continue;
         const std::vector<Bytes> first = results(ranks, GetParam(), type, op);
         for (const Bytes& other : first) EXPECT_EQ(other, first[0]) << typeName(type);
         for (const char* level : {"", "plain", "avx2", "avx512"}) {
@@ -86,6 +89,7 @@ TEST(WorldBitsInRankOrder, AreThePlainAnswer) {
   for (const char* rule : {"allreduce:host:0-:oneshot", "allreduce:host:0-:twoshot/2/1K"}) {
     for (const rondoDataType_t type : kAllTypes) {
       for (const rondoRedOp_t op : kAllOps) {
+        if (!opDefined(type, op)) continue;
         std::vector<Bytes> parts;
         std::vector<const char*> inputs;
         for (int r = 0; r < ranks; ++r) parts.push_back(randomElements(type, r));

@@ -40,7 +40,7 @@ void storm(const Rank& me, unsigned seed, int calls) {
     dawdle(own);
     const size_t count = someCount(shared);
     const rondoDataType_t type = kAllTypes[shared() % std::size(kAllTypes)];
-    const rondoRedOp_t op = kAllOps[shared() % std::size(kAllOps)];
+    const rondoRedOp_t op = someOp(type, static_cast<unsigned>(shared()));
     const unsigned what = shared() % 8;
     const int root = static_cast<int>(shared() % static_cast<unsigned>(me.size));
     if (what == 0) {

@@ -6,6 +6,8 @@
 #include <cpuid.h>
 #endif
 
+#include <algorithm>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -103,6 +105,34 @@ bool stringCopy(char* dst, const char* src, size_t bytes) {
 #endif
 }
 
+void reduceScaled(const ReduceArgs& args, ReduceFn reduce, ScaleFn scale, size_t element) {
+  // The scaled operand, piece by piece; with its source, another operand and the output a piece
+  // stays in a first-level cache. Whole vectors, so that every piece is aligned as the first is.
+  constexpr size_t kPiece = 8192;
+  alignas(64) char product[kPiece];
+  // Few ranks share a host; more than these operands pay for an allocation.
+  constexpr int kFew = 64;
+  const void* few[kFew];
+  std::unique_ptr<const void*[]> many;
+  if (args.n > kFew) many = std::make_unique<const void*[]>(static_cast<size_t>(args.n));
+  const void** const in = many ? many.get() : few;
+
+  const size_t step = kPiece / element;
+  ReduceArgs piece = args;
+  piece.in = in;
+  piece.scaled = -1;
+  for (size_t done = 0; done < args.count; done += step) {
+    const size_t offset = done * element;
+    piece.count = std::min(step, args.count - done);
+    for (int k = 0; k < args.n; ++k) in[k] = static_cast<const char*>(args.in[k]) + offset;
+    scale(product, in[args.scaled], args.scalar, piece.count);
+    in[args.scaled] = product;
+    piece.out0 = static_cast<char*>(args.out0) + offset;
+    if (args.out1) piece.out1 = static_cast<char*>(args.out1) + offset;
+    reduce(piece);
+  }
+}
+
 ReduceFn findReduce(rondoDataType_t type, rondoRedOp_t op, CpuLevel level) {
 #if defined(__x86_64__)
   if (level == CpuLevel::kAvx2) return findReduceAvx2(type, op);
@@ -110,6 +140,15 @@ ReduceFn findReduce(rondoDataType_t type, rondoRedOp_t op, CpuLevel level) {
 #endif
   static_cast<void>(level);
   return findReducePlain(type, op);
+}
+
+ScaleFn findScale(rondoDataType_t type, CpuLevel level) {
+#if defined(__x86_64__)
+  if (level == CpuLevel::kAvx2) return findScaleAvx2(type);
+  if (level == CpuLevel::kAvx512) return findScaleAvx512(type);
+#endif
+  static_cast<void>(level);
+  return findScalePlain(type);
 }
 
 CopyFn findCopy(CpuLevel level) {

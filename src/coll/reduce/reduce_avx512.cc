@@ -4,11 +4,13 @@
 
 #if defined(__x86_64__)
 
-#include "coll/reduce/reduce_impl.h"
+#include "coll/reduce/reduce_find.h"
 
 namespace rondo {
 
 ReduceFn findReduceAvx512(rondoDataType_t type, rondoRedOp_t op) { return findEntry<64>(type, op); }
+
+ScaleFn findScaleAvx512(rondoDataType_t type) { return findScaleEntry<64>(type); }
 
 CopyFn findCopyAvx512() { return copyEntry<64>; }
 

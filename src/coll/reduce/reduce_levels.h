@@ -1,5 +1,5 @@
 #pragma once
-// The three compilations of reduce_impl.h.
+// The three compilations of reduce_find.h.
 
 #include "coll/reduce/reduce.h"
 
@@ -14,14 +14,20 @@ constexpr size_t kLeastStringCopy = 4096;
 /// without reading them; false, and nothing done, where that is not known to be quick.
 bool stringCopy(char* dst, const char* src, size_t bytes);
 
+/// A call with a scaled operand, by calls of `reduce` without one. `element`: bytes of one element.
+void reduceScaled(const ReduceArgs& args, ReduceFn reduce, ScaleFn scale, size_t element);
+
 ReduceFn findReducePlain(rondoDataType_t type, rondoRedOp_t op);
+ScaleFn findScalePlain(rondoDataType_t type);
 CopyFn findCopyPlain();
 
 #if defined(__x86_64__)
 ReduceFn findReduceAvx2(rondoDataType_t type, rondoRedOp_t op);
+ScaleFn findScaleAvx2(rondoDataType_t type);
 CopyFn findCopyAvx2();
 
 ReduceFn findReduceAvx512(rondoDataType_t type, rondoRedOp_t op);
+ScaleFn findScaleAvx512(rondoDataType_t type);
 CopyFn findCopyAvx512();
 #endif
 

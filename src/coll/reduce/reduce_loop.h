@@ -19,11 +19,30 @@ struct Job {
   bool stream0, stream1;  ///< Whether out0 and out1 are written past the caches.
 };
 
+/// Begins an accumulation with the first operand.
+template <class K, int W>
+RONDO_INLINE void begin(typename K::template Acc<W>& acc, Raw<W> v) {
+  if constexpr (K::kLeast == 4)
+    K::template begin<W>(acc, v);
+  else
+    acc = K::template first<W>(v);
+}
+
+/// Takes in the next operand.
+template <class K, int W>
+RONDO_INLINE void take(typename K::template Acc<W>& acc, Raw<W> v) {
+  if constexpr (K::kLeast == 4)
+    K::template take<W>(acc, v);
+  else
+    acc = K::template merge<W>(acc, K::template first<W>(v));
+}
+
 template <class K, int W>
 RONDO_INLINE Raw<W> combine(const Job& job, const typename K::Post& post, size_t offset) {
-  auto acc = K::template first<W>(load<W>(job.in[0] + offset));
-  if constexpr (K::kOperands != 1) {
-    for (int k = 1; k < job.n; ++k) acc = K::template next<W>(acc, load<W>(job.in[k] + offset));
+  typename K::template Acc<W> acc;
+  begin<K, W>(acc, load<W>(job.in[0] + offset));
+  if constexpr (K::kLeast != 1) {
+    for (int k = 1; k < job.n; ++k) take<K, W>(acc, load<W>(job.in[k] + offset));
   }
   return K::template finish<W>(acc, post);
 }
@@ -37,11 +56,10 @@ RONDO_INLINE void storeBoth(const Job& job, size_t offset, Raw<W> v) {
 /// At most two of H: one vector made of both ends.
 template <class K, class H>
 RONDO_INLINE void runEnds(const Job& job, const typename K::Post& post) {
-  auto acc = K::template first<16>(loadEnds<H>(job.in[0], job.bytes));
-  if constexpr (K::kOperands != 1) {
-    for (int k = 1; k < job.n; ++k) {
-      acc = K::template next<16>(acc, loadEnds<H>(job.in[k], job.bytes));
-    }
+  typename K::template Acc<16> acc;
+  begin<K, 16>(acc, loadEnds<H>(job.in[0], job.bytes));
+  if constexpr (K::kLeast != 1) {
+    for (int k = 1; k < job.n; ++k) take<K, 16>(acc, loadEnds<H>(job.in[k], job.bytes));
   }
   const Raw<16> v = K::template finish<16>(acc, post);
   storeEnds<H>(job.out0, job.bytes, v);
@@ -75,8 +93,8 @@ RONDO_INLINE void runShort(const Job& job, const typename K::Post& post) {
 /// Where the vectors of out0 begin to be aligned, if whole elements lead there, else 0.
 template <class K, int W>
 RONDO_INLINE size_t firstAligned(const char* out) {
-  const size_t begin = (0 - reinterpret_cast<uintptr_t>(out)) % W;
-  return begin % K::kElement == 0 ? begin : 0;
+  const size_t start = (0 - reinterpret_cast<uintptr_t>(out)) % W;
+  return start % K::kElement == 0 ? start : 0;
 }
 
 /// How far ahead of the loop memory is fetched. The processor's own prefetchers stop at the end of
@@ -94,13 +112,13 @@ RONDO_INLINE void fetchAhead(const char* p) {
 /// The vectors between the ends. N: number of operands, 0 for any; Special: there is a second
 /// output, or an output is written past the caches.
 template <class K, int W, int N, bool Special>
-RONDO_INLINE void runMiddle(const Job& job, const typename K::Post& post, size_t begin,
+RONDO_INLINE void runMiddle(const Job& job, const typename K::Post& post, size_t start,
                             size_t end) {
   constexpr int kTile = K::kTile;
   char* const out0 = job.out0;
   char* const out1 = job.out1;
-  const auto aligned = [begin](const char* p) {
-    return (reinterpret_cast<uintptr_t>(p) + begin) % W == 0;
+  const auto aligned = [start](const char* p) {
+    return (reinterpret_cast<uintptr_t>(p) + start) % W == 0;
   };
   const bool stream0 = Special && job.stream0 && aligned(out0);
   const bool stream1 = Special && job.stream1 && aligned(out1);
@@ -109,7 +127,7 @@ RONDO_INLINE void runMiddle(const Job& job, const typename K::Post& post, size_t
   for (int k = 0; k < N; ++k) own[k] = job.in[k];
   const char* const* in = N ? own : job.in;
 
-  size_t offset = begin;
+  size_t offset = start;
   for (; offset + kTile * W <= end; offset += kTile * W) {
     if (offset + kAhead < end) {
       for (int k = 0; k < n; ++k) fetchAhead<kTile * W, false>(in[k] + offset);
@@ -119,12 +137,12 @@ RONDO_INLINE void runMiddle(const Job& job, const typename K::Post& post, size_t
     typename K::template Acc<W> acc[kTile];
     const char* p = in[0] + offset;
 #pragma GCC unroll 8
-    for (int u = 0; u < kTile; ++u) acc[u] = K::template first<W>(load<W>(p + u * W));
-    if constexpr (K::kOperands != 1) {
+    for (int u = 0; u < kTile; ++u) begin<K, W>(acc[u], load<W>(p + u * W));
+    if constexpr (K::kLeast != 1) {
       for (int k = 1; k < n; ++k) {
         p = in[k] + offset;
 #pragma GCC unroll 8
-        for (int u = 0; u < kTile; ++u) acc[u] = K::template next<W>(acc[u], load<W>(p + u * W));
+        for (int u = 0; u < kTile; ++u) take<K, W>(acc[u], load<W>(p + u * W));
       }
     }
 #pragma GCC unroll 8
@@ -152,22 +170,24 @@ RONDO_INLINE void runMiddle(const Job& job, const typename K::Post& post, size_t
 /// More than 2 W bytes.
 template <class K, int W>
 [[gnu::noinline]] void runLong(const Job& job, const typename K::Post& post) {
-  const size_t begin = firstAligned<K, W>(job.out0);
+  const size_t start = firstAligned<K, W>(job.out0);
   const Raw<W> head = combine<K, W>(job, post, 0);
   const Raw<W> tail = combine<K, W>(job, post, job.bytes - W);
-  const bool special = job.out1 || job.stream0;
-  if constexpr (K::kOperands == 1) {
-    runMiddle<K, W, 1, true>(job, post, begin, job.bytes);
+  [[maybe_unused]] const bool special = job.out1 || job.stream0;
+  if constexpr (K::kLeast == 1) {
+    runMiddle<K, W, 1, true>(job, post, start, job.bytes);
+  } else if constexpr (K::kLeast == 4) {
+    runMiddle<K, W, 0, true>(job, post, start, job.bytes);
   } else if (job.n == 2) {
     if (special)
-      runMiddle<K, W, 2, true>(job, post, begin, job.bytes);
+      runMiddle<K, W, 2, true>(job, post, start, job.bytes);
     else
-      runMiddle<K, W, 2, false>(job, post, begin, job.bytes);
+      runMiddle<K, W, 2, false>(job, post, start, job.bytes);
   } else {
     if (special)
-      runMiddle<K, W, 0, true>(job, post, begin, job.bytes);
+      runMiddle<K, W, 0, true>(job, post, start, job.bytes);
     else
-      runMiddle<K, W, 0, false>(job, post, begin, job.bytes);
+      runMiddle<K, W, 0, false>(job, post, start, job.bytes);
   }
   storeBoth<W>(job, 0, head);
   storeBoth<W>(job, job.bytes - W, tail);

@@ -2,11 +2,12 @@
 // What one vector goes through: one class per family of element types. See reduce_vector.h for the
 // rule on linkage.
 //
-// A kernel has kElement (bytes of one element), kOperands (how many it takes, 0: any), kTile
-// (vectors at a time in the main loop, so that accumulators stay in registers), kArithmetic (true:
-// its results depend on the floating-point environment), Post (what finish() needs, made once a
-// call from the divisor) and, for each width W, Acc<W> with first() (begin with an operand), next()
-// (take in one more) and finish() (the result's bytes).
+// A kernel has kElement (bytes that belong together), kLeast (1: takes one operand, 2: two or more,
+// 4: four or more), kTile (vectors at a time in the main loop, so that accumulators stay in
+// registers), kArithmetic (true: its results depend on the floating-point environment),
+// kAssociative (true: they do not depend on the association), Post (what finish() needs, made once
+// a call from the divisor) and, for each width W, Acc<W> with first() (an operand), merge() (two
+// into one) and finish() (the result's bytes).
 
 #include "coll/reduce/reduce_float.h"
 
@@ -54,9 +55,10 @@ struct NoPost {
 /// Only moves bytes.
 struct Copy {
   static constexpr size_t kElement = 1;
-  static constexpr int kOperands = 1;
+  static constexpr int kLeast = 1;
   static constexpr int kTile = 4;
   static constexpr bool kArithmetic = false;
+  static constexpr bool kAssociative = true;
   using Post = NoPost;
   template <int W>
   using Acc = Raw<W>;
@@ -74,9 +76,10 @@ struct Copy {
 template <class T, class Op>
 struct Integer {
   static constexpr size_t kElement = sizeof(T);
-  static constexpr int kOperands = 0;
+  static constexpr int kLeast = 2;
   static constexpr int kTile = 4;
   static constexpr bool kArithmetic = false;
+  static constexpr bool kAssociative = true;
   using Post = NoPost;
   template <int W>
   using Acc = Vec<T, W>;
@@ -85,8 +88,8 @@ struct Integer {
     return as<T>(v);
   }
   template <int W>
-  RONDO_INLINE static Acc<W> next(Acc<W> acc, Raw<W> v) {
-    return Op::apply(acc, as<T>(v));
+  RONDO_INLINE static Acc<W> merge(Acc<W> a, Acc<W> b) {
+    return Op::apply(a, b);
   }
   template <int W>
   RONDO_INLINE static Raw<W> finish(Acc<W> acc, const Post&) {
@@ -105,9 +108,10 @@ struct FloatPost {
 template <class T, class Op, bool Average = false>
 struct Float {
   static constexpr size_t kElement = sizeof(T);
-  static constexpr int kOperands = 0;
+  static constexpr int kLeast = 2;
   static constexpr int kTile = 4;
   static constexpr bool kArithmetic = true;
+  static constexpr bool kAssociative = false;
   using Post = FloatPost<T>;
   template <int W>
   using Acc = Vec<T, W>;
@@ -116,8 +120,8 @@ struct Float {
     return as<T>(v);
   }
   template <int W>
-  RONDO_INLINE static Acc<W> next(Acc<W> acc, Raw<W> v) {
-    return Op::apply(acc, as<T>(v));
+  RONDO_INLINE static Acc<W> merge(Acc<W> a, Acc<W> b) {
+    return Op::apply(a, b);
   }
   template <int W>
   RONDO_INLINE static Raw<W> finish(Acc<W> acc, const Post& post) {
@@ -130,12 +134,12 @@ struct Float {
 /// are equal or one is a NaN; equal values have the same bits, or are zeros.
 template <class T, class Op>
 struct FloatOrder : Float<T, Op> {
+  static constexpr bool kAssociative = true;
   using Bits = typename FloatBits<T>::Bits;
   template <int W>
-  RONDO_INLINE static Vec<T, W> next(Vec<T, W> acc, Raw<W> v) {
-    const Vec<T, W> x = as<T>(v);
-    const Vec<Bits, W> r = Op::ofBits(as<Bits>(Op::apply(acc, x)), as<Bits>(Op::apply(x, acc)));
-    return as<T>((acc != acc) | (x != x) ? ~Vec<Bits, W>{} : r);
+  RONDO_INLINE static Vec<T, W> merge(Vec<T, W> a, Vec<T, W> b) {
+    const Vec<Bits, W> r = Op::ofBits(as<Bits>(Op::apply(a, b)), as<Bits>(Op::apply(b, a)));
+    return as<T>(((a != a) | (b != b)) ? ~Vec<Bits, W>{} : r);
   }
 };
 
@@ -143,9 +147,10 @@ struct FloatOrder : Float<T, Op> {
 template <class Format, class Op, bool Average = false>
 struct Float16Bit {
   static constexpr size_t kElement = 2;
-  static constexpr int kOperands = 0;
+  static constexpr int kLeast = 2;
   static constexpr int kTile = 4;
   static constexpr bool kArithmetic = true;
+  static constexpr bool kAssociative = false;
   using Post = FloatPost<float>;
   template <int W>
   using Acc = Wide<W>;
@@ -154,9 +159,8 @@ struct Float16Bit {
     return Format::template widen<W>(v);
   }
   template <int W>
-  RONDO_INLINE static Acc<W> next(Acc<W> acc, Raw<W> v) {
-    const Wide<W> x = Format::template widen<W>(v);
-    return {Op::apply(acc.a, x.a), Op::apply(acc.b, x.b)};
+  RONDO_INLINE static Acc<W> merge(Acc<W> x, Acc<W> y) {
+    return {Op::apply(x.a, y.a), Op::apply(x.b, y.b)};
   }
   template <int W>
   RONDO_INLINE static Raw<W> finish(Acc<W> acc, const Post& post) {
@@ -170,9 +174,10 @@ struct Float16Bit {
 template <class Format, class Op>
 struct Float16BitOrder {
   static constexpr size_t kElement = 2;
-  static constexpr int kOperands = 0;
+  static constexpr int kLeast = 2;
   static constexpr int kTile = 4;
   static constexpr bool kArithmetic = false;
+  static constexpr bool kAssociative = true;
   using Post = NoPost;
   template <int W>
   struct Acc {
@@ -188,9 +193,8 @@ struct Float16BitOrder {
     return {flip<W>(x), (x & 0x7fff) > Format::kInfinity};
   }
   template <int W>
-  RONDO_INLINE static Acc<W> next(Acc<W> acc, Raw<W> v) {
-    const Acc<W> x = first<W>(v);
-    return {Op::apply(acc.key, x.key), acc.nan | x.nan};
+  RONDO_INLINE static Acc<W> merge(Acc<W> a, Acc<W> b) {
+    return {Op::apply(a.key, b.key), a.nan | b.nan};
   }
   template <int W>
   RONDO_INLINE static Raw<W> finish(Acc<W> acc, const Post&) {

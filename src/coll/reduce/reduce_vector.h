@@ -2,13 +2,15 @@
 // Vectors of W bytes for the host kernels (GCC/Clang vector extensions): load, store, store past
 // the caches.
 //
-// This header and its siblings *_impl.h, reduce_ops.h and reduce_half.h are compiled once per CPU
-// level with different instruction sets. Everything in them is in an anonymous namespace, and they
+// This header and its siblings that include it are compiled once per CPU level with different
+// instruction sets. Everything in them is in an anonymous namespace, and they
 // call no inline function of another header: a function with external linkage compiled for AVX-512
 // could be the copy that the linker keeps for everybody.
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include <utility>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -38,7 +40,33 @@ RONDO_INLINE Vec<T, sizeof(V)> as(V v) {
 
 template <class T, int W>
 RONDO_INLINE Vec<T, W> splat(T x) {
-  return Vec<T, W>{} + x;
+  return x - Vec<T, W>{};  // Not 0 + x, which would lose the sign of -0.
+}
+
+/// Pairs of lanes: the first of each pair twice, the second twice, and the two exchanged.
+template <class V, size_t... I>
+RONDO_INLINE V firstTwice(V v, std::index_sequence<I...>) {
+  return __builtin_shufflevector(v, v, (I & ~size_t{1})...);
+}
+template <class V, size_t... I>
+RONDO_INLINE V secondTwice(V v, std::index_sequence<I...>) {
+  return __builtin_shufflevector(v, v, (I | 1)...);
+}
+template <class V, size_t... I>
+RONDO_INLINE V exchanged(V v, std::index_sequence<I...>) {
+  return __builtin_shufflevector(v, v, (I ^ 1)...);
+}
+template <class V, size_t... I>
+RONDO_INLINE V firstLanes(std::index_sequence<I...>) {
+  return V{(I % 2 == 0 ? -1 : 0)...};
+}
+template <class T, int W>
+using Lanes = std::make_index_sequence<W / sizeof(T)>;
+
+/// A mask of the first lane of each pair. T: a signed integer.
+template <class T, int W>
+RONDO_INLINE Vec<T, W> firstOfPairs() {
+  return firstLanes<Vec<T, W>>(Lanes<T, W>());
 }
 
 template <class T>
