@@ -1,6 +1,7 @@
 #include "coll/runner.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rondo {
 namespace {
@@ -134,7 +135,7 @@ bool Runner::executeUneven(Lane& lane, const BoundStep& step) {
   const UnevenSlots& slots = *call_.uneven;
   const size_t slot = static_cast<size_t>(step.slot);
   const uint64_t element = plan_->elementBytes;
-  const bool arrives = (step.bits & algo::kDst) != 0 || step.kind == StepKind::Fetch;
+  const bool arrives = (step.bits & (algo::kDst | algo::kOwn)) != 0 || step.kind == StepKind::Fetch;
   const uint64_t count = arrives ? slots.dstCounts[slot] : slots.srcCounts[slot];
   const uint64_t begin = (lane.base + step.offset) / element;
   if (begin >= count) return true;
@@ -323,6 +324,7 @@ void Runner::compute(Lane& lane, const BoundStep& step, const void* const* recei
   if ((bits & algo::kRecv) != 0 && (bits & (algo::kSrc | algo::kOwn)) != 0) {
     const char* own = (bits & algo::kOwn) != 0 ? call_.dst + lane.base + step.dstOffset : src;
     const void* inputs[3] = {received[0], step.recv2 != nullptr ? received[1] : own, own};
+    if ((bits & algo::kFirst) != 0) std::swap(inputs[0], inputs[1]);
     const int n = step.recv2 != nullptr ? 3 : 2;
     const uint32_t divisor = (bits & algo::kFinal) != 0 ? plan_->divisor : 0;
     const bool before = (bits & algo::kBefore) != 0;
