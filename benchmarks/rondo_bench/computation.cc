@@ -40,13 +40,15 @@ void Computation::setWork(double usec, int pieces) {
 }
 
 void Computation::run(const std::function<void()>& poll) {
-  const auto start = Clock::now();
   const auto pieces = static_cast<uint64_t>(pieces_);
+  double usec = 0;
   for (uint64_t i = 0; i < pieces && loops_ > 0; ++i) {
     if (i > 0) poll();
+    const auto start = Clock::now();
     compute(loops_ * (i + 1) / pieces - loops_ * i / pieces);
+    usec += microsecondsSince(start);
   }
-  usec_.push_back(microsecondsSince(start));
+  usec_.push_back(usec);
 }
 
 std::vector<double> Computation::last(size_t count) const {

@@ -17,7 +17,7 @@ class Computation {
   /// with a poll between each two.
   void setWork(double usec, int pieces);
 
-  /// Does the work and remembers how long it took.
+  /// Does the work and remembers how long it took, polls left out.
   void run(const std::function<void()>& poll);
 
   /// Microseconds of the last `count` runs.

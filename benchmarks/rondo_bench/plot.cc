@@ -13,27 +13,32 @@ constexpr double kLegendLine = 20;
 constexpr const char* kGrid = "#e3e3e3";
 constexpr const char* kFrame = "#999";
 
-// Told apart by colour, dashes and lightness, also by eyes that see few colours.
-struct Look {
-  const char* color;
-  const char* dashes;
-};
-constexpr Look kLooks[] = {{"#0b62b5", ""},        {"#d9541e", "6 3"}, {"#2a8a4a", "2 3"},
-                           {"#8a3fa0", "8 3 2 3"}, {"#946b00", "4 2"}, {"#5b6770", "1 2"}};
+// Told apart by lightness too, for eyes that see few colours.
+constexpr const char* kColors[] = {"#0b62b5", "#d9541e", "#2a8a4a",
+                                   "#8a3fa0", "#946b00", "#5b6770"};
+constexpr const char* kDashes = "6 3";
+
+const char* colorOf(const Series& series) {
+  return kColors[static_cast<size_t>(series.color) % std::size(kColors)];
+}
 
 struct Axis {
   double low;
   double high;
   double from;  ///< Where `low` is in the picture.
   double to;
+  bool straight = false;
 
   double at(double value) const {
-    const double share = (std::log(value) - std::log(low)) / (std::log(high) - std::log(low));
+    const double share =
+        straight ? (value - low) / (high - low) : std::log(value / low) / std::log(high / low);
     return from + share * (to - from);
   }
 };
 
-bool drawable(const Point& point) { return point.x > 0 && point.y > 0; }
+bool drawable(const Panel& panel, const Point& point) {
+  return point.x > 0 && (panel.percent || point.y > 0);
+}
 
 /// The smallest and the largest value of a coordinate; 1 to 10 where there is none.
 std::pair<double, double> rangeOf(const Panel& panel, double Point::*coordinate) {
@@ -41,7 +46,7 @@ std::pair<double, double> rangeOf(const Panel& panel, double Point::*coordinate)
   double high = 0;
   for (const Series& series : panel.series) {
     for (const Point& point : series.points) {
-      if (!drawable(point)) continue;
+      if (!drawable(panel, point)) continue;
       low = std::min(low, point.*coordinate);
       high = std::max(high, point.*coordinate);
     }
@@ -57,11 +62,12 @@ Axis xAxis(const Panel& panel, double from, double to) {
     high *= 2;
   }
   const double margin = std::pow(high / low, 0.03);
-  return {low / margin, high * margin, from, to};
+  return {low / margin, high * margin, from, to, false};
 }
 
-/// Up to the next of 1, 2, 5 times a power of ten on both sides, with room for the curves.
+/// With room above and below the curves.
 Axis yAxis(const Panel& panel, double from, double to) {
+  if (panel.percent) return {-4, 104, from, to, true};
   auto [low, high] = rangeOf(panel, &Point::y);
   low *= 0.8;
   high *= 1.25;
@@ -70,37 +76,71 @@ Axis yAxis(const Panel& panel, double from, double to) {
     low = middle / std::sqrt(10.0);
     high = middle * std::sqrt(10.0);
   }
-  return {low, high, from, to};
+  return {low, high, from, to, false};
+}
+
+/// The first series of each name, for the legend.
+std::vector<const Series*> named(const Figure& figure) {
+  std::vector<const Series*> result;
+  for (const Panel& panel : figure.panels) {
+    for (const Series& series : panel.series) {
+      const bool known = std::any_of(result.begin(), result.end(), [&](const Series* other) {
+        return other->name == series.name;
+      });
+      if (!known) result.push_back(&series);
+    }
+  }
+  return result;
 }
 
 class Drawing {
  public:
-  explicit Drawing(const Figure& figure) : figure_(figure), svg_(kWidth, height()) {}
+  explicit Drawing(const Figure& figure)
+      : figure_(figure), legend_(placeLegend()), svg_(kWidth, height()) {}
   std::string draw();
 
  private:
+  struct Entry {
+    const Series* series;
+    double x;
+    int line;
+  };
+
+  std::vector<Entry> placeLegend() const;
   int rows() const {
     return (static_cast<int>(figure_.panels.size()) + figure_.columns - 1) / figure_.columns;
   }
   double headHeight() const {
-    return 40 + 17 * static_cast<double>(figure_.notes.size()) + kLegendLine;
+    const int lines = legend_.empty() ? 0 : legend_.back().line + 1;
+    return 40 + 17 * static_cast<double>(figure_.notes.size()) + kLegendLine * lines;
   }
   double height() const { return headHeight() + rows() * figure_.panelHeight + 6; }
   void head();
-  void legend(double y);
   void panel(const Panel& panel, Point corner, double width);
-  void marks(const Panel& panel, const Axis& x, const Axis& y);
+  void texts(const Panel& panel, Point corner);
+  void xMarks(const Panel& panel, const Axis& x, const Axis& y);
+  void yMarks(const Panel& panel, const Axis& x, const Axis& y);
   void curves(const Panel& panel, const Axis& x, const Axis& y);
-  const Look& look(const std::string& name);
 
   const Figure& figure_;
+  std::vector<Entry> legend_;
   Svg svg_;
-  std::map<std::string, size_t> looks_;
 };
 
-const Look& Drawing::look(const std::string& name) {
-  const size_t place = looks_.emplace(name, looks_.size()).first->second;
-  return kLooks[place % std::size(kLooks)];
+std::vector<Drawing::Entry> Drawing::placeLegend() const {
+  std::vector<Entry> entries;
+  double x = 14;
+  int line = 0;
+  for (const Series* series : named(figure_)) {
+    const double width = 56 + 7 * static_cast<double>(series->name.size());
+    if (x + width > kWidth) {
+      x = 14;
+      ++line;
+    }
+    entries.push_back({series, x, line});
+    x += width;
+  }
+  return entries;
 }
 
 void Drawing::head() {
@@ -110,70 +150,87 @@ void Drawing::head() {
   svg_.text({14, 26}, figure_.title, title);
   TextStyle note;
   note.color = "#666";
-  double y = 44;
+  double y = 45;
   for (const std::string& text : figure_.notes) {
     svg_.text({14, y}, text, note);
     y += 17;
   }
-  legend(y + 5);
-}
-
-void Drawing::legend(double y) {
-  std::vector<std::string> names;
-  for (const Panel& panel : figure_.panels) {
-    for (const Series& series : panel.series) {
-      if (std::find(names.begin(), names.end(), series.name) == names.end()) {
-        names.push_back(series.name);
-      }
-    }
-  }
-  double x = 14;
-  for (const std::string& name : names) {
-    const Look& chosen = look(name);
-    svg_.path({{x, y - 4}, {x + 30, y - 4}}, chosen.color, 2.2, chosen.dashes);
-    svg_.dot({x + 15, y - 4}, 3, chosen.color);
-    svg_.text({x + 37, y}, name, {});
-    x += 60 + 7 * static_cast<double>(name.size());
+  for (const Entry& entry : legend_) {
+    const double at = y + 5 + kLegendLine * entry.line;
+    const char* color = colorOf(*entry.series);
+    svg_.path({{entry.x, at - 4}, {entry.x + 30, at - 4}}, color, 2.2,
+              entry.series->dashed ? kDashes : "");
+    svg_.dot({entry.x + 15, at - 4}, 3, color);
+    svg_.text({entry.x + 37, at}, entry.series->name, {});
   }
 }
 
-void Drawing::marks(const Panel& panel, const Axis& x, const Axis& y) {
+void Drawing::xMarks(const Panel& panel, const Axis& x, const Axis& y) {
+  constexpr double kLabelWidth = 46;
   TextStyle below;
   below.size = 11;
   below.anchor = Anchor::kMiddle;
-  const int mostX = static_cast<int>((x.to - x.from) / 44);
-  const double base = panel.xIsBytes ? 2 : 10;
-  for (int exponent : tickExponents(x.low, x.high, base, mostX)) {
-    const double value = std::pow(base, exponent);
+  std::vector<double> values;
+  for (const Series& series : panel.series) {
+    for (const Point& point : series.points) {
+      if (drawable(panel, point)) values.push_back(point.x);
+    }
+  }
+  const auto most = static_cast<size_t>((x.to - x.from) / kLabelWidth);
+  for (double value : chosenMarks(values, most)) {
     const double at = x.at(value);
     svg_.line({at, y.from}, {at, y.to}, kGrid, 1);
     svg_.text({at, y.from + 15}, panel.xIsBytes ? formatBytesTick(value) : formatDecimalTick(value),
               below);
   }
+}
+
+void Drawing::yMarks(const Panel& panel, const Axis& x, const Axis& y) {
+  constexpr double kLabelHeight = 18;
+  std::vector<double> values;
+  if (panel.percent) {
+    values = {0, 25, 50, 75, 100};
+  } else {
+    const int most = static_cast<int>((y.from - y.to) / kLabelHeight);
+    for (int exponent : tickExponents(y.low, y.high, most)) {
+      values.push_back(std::pow(10.0, exponent));
+    }
+  }
   TextStyle left;
   left.size = 11;
   left.anchor = Anchor::kEnd;
-  const int mostY = static_cast<int>((y.from - y.to) / 18);
-  for (int exponent : tickExponents(y.low, y.high, 10, mostY)) {
-    const double value = std::pow(10.0, exponent);
+  for (double value : values) {
     svg_.line({x.from, y.at(value)}, {x.to, y.at(value)}, kGrid, 1);
     svg_.text({x.from - 6, y.at(value) + 4}, formatDecimalTick(value), left);
   }
 }
 
+/// The first series comes last, on top of the others.
 void Drawing::curves(const Panel& panel, const Axis& x, const Axis& y) {
   for (auto series = panel.series.rbegin(); series != panel.series.rend(); ++series) {
-    const Look& chosen = look(series->name);
     std::vector<Point> points;
     for (const Point& point : series->points) {
-      if (drawable(point)) points.push_back({x.at(point.x), y.at(point.y)});
+      if (drawable(panel, point)) points.push_back({x.at(point.x), y.at(point.y)});
     }
-    svg_.path(points, chosen.color, 2.2, chosen.dashes);
-    for (const Point& point : points) svg_.dot(point, 3, chosen.color);
+    svg_.path(points, colorOf(*series), 2.2, series->dashed ? kDashes : "");
+    for (const Point& point : points) svg_.dot(point, 3, colorOf(*series));
+  }
+}
+
+void Drawing::texts(const Panel& panel, Point corner) {
+  TextStyle title;
+  title.size = 13;
+  title.bold = true;
+  svg_.text({corner.x + 14, corner.y + 20}, panel.title, title);
+  double y = corner.y + 44;
+  for (const std::string& line : panel.lines) {
+    svg_.text({corner.x + 14, y}, line, {});
+    y += 18;
   }
 }
 
 void Drawing::panel(const Panel& panel, Point corner, double width) {
+  if (!panel.lines.empty()) return texts(panel, corner);
   constexpr double kLeft = 62;
   constexpr double kRight = 14;
   constexpr double kTop = 28;
@@ -182,7 +239,8 @@ void Drawing::panel(const Panel& panel, Point corner, double width) {
   const double bottom = corner.y + figure_.panelHeight - kBottom;
   const Axis x = xAxis(panel, corner.x + kLeft, corner.x + width - kRight);
   const Axis y = yAxis(panel, bottom, top);
-  marks(panel, x, y);
+  xMarks(panel, x, y);
+  yMarks(panel, x, y);
   svg_.frame({x.from, top}, x.to - x.from, bottom - top, kFrame);
   curves(panel, x, y);
 
@@ -234,16 +292,23 @@ std::string formatDecimalTick(double value) {
   return format("%.6g%s", value, kUnits[unit]);
 }
 
-std::vector<int> tickExponents(double low, double high, double base, int most) {
+std::vector<double> chosenMarks(std::vector<double> values, size_t most) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  const size_t step = (values.size() + most - 1) / std::max<size_t>(1, most);
+  std::vector<double> result;
+  for (size_t i = 0; i < values.size(); i += std::max<size_t>(1, step)) result.push_back(values[i]);
+  return result;
+}
+
+std::vector<int> tickExponents(double low, double high, int most) {
   constexpr double kSlack = 1e-9;
-  const int first = static_cast<int>(std::ceil(std::log(low) / std::log(base) - kSlack));
-  const int last = static_cast<int>(std::floor(std::log(high) / std::log(base) + kSlack));
+  const int first = static_cast<int>(std::ceil(std::log10(low) - kSlack));
+  const int last = static_cast<int>(std::floor(std::log10(high) + kSlack));
   int step = 1;
-  // Powers of two look best a factor of 4, 16, 64 apart.
-  while ((last - first) / step + 1 > std::max(2, most)) step += base == 2 && step > 1 ? 2 : 1;
-  const int begin = first + (step - (first % step)) % step;
+  while ((last - first) / step + 1 > std::max(2, most)) ++step;
   std::vector<int> result;
-  for (int exponent = begin; exponent <= last; exponent += step) result.push_back(exponent);
+  for (int exponent = first; exponent <= last; exponent += step) result.push_back(exponent);
   return result;
 }
 

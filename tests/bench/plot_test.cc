@@ -21,13 +21,14 @@ TEST(BenchPlot, SizesOnTheAxisAreShort) {
 }
 
 TEST(BenchPlot, MarksAreFewAndEven) {
-  EXPECT_EQ(tickExponents(4, 64, 2, 10), (Exponents{2, 3, 4, 5, 6}));
-  EXPECT_EQ(tickExponents(4, 1 << 24, 2, 8), (Exponents{4, 8, 12, 16, 20, 24}));
-  EXPECT_EQ(tickExponents(0.02, 300, 10, 10), (Exponents{-1, 0, 1, 2}));
+  EXPECT_EQ(chosenMarks({64, 4, 16, 4}, 10), (std::vector<double>{4, 16, 64}));
+  EXPECT_EQ(chosenMarks({1, 2, 3, 4, 5, 6, 7}, 3), (std::vector<double>{1, 4, 7}));
+  EXPECT_TRUE(chosenMarks({}, 3).empty());
+  EXPECT_EQ(tickExponents(0.02, 300, 10), (Exponents{-1, 0, 1, 2}));
+  EXPECT_EQ(tickExponents(0.1, 1000, 10), (Exponents{-1, 0, 1, 2, 3}));
   for (int most = 2; most < 12; ++most) {
     for (double high : {8.0, 1e3, 1e6, 1e12}) {
-      EXPECT_LE(tickExponents(1, high, 2, most).size(), static_cast<size_t>(most));
-      EXPECT_LE(tickExponents(1e-9, high, 10, most).size(), static_cast<size_t>(most));
+      EXPECT_LE(tickExponents(1e-9, high, most).size(), static_cast<size_t>(most));
     }
   }
 }
@@ -51,13 +52,18 @@ std::vector<double> numbers(const std::string& svg, const std::string& name) {
 TEST(BenchPlot, DrawsEveryPointInsideThePicture) {
   Panel panel;
   panel.title = "a < b & c";
-  panel.series = {{"rondo", {{4, 0.2}, {1024, 0.4}, {1 << 20, 100}}},
-                  {"mpi", {{4, 0.7}, {1024, 0}, {1 << 20, 250}}}};
+  panel.series = {{"rondo", 0, false, {{4, 0.2}, {1024, 0.4}, {1 << 20, 100}}},
+                  {"mpi", 1, true, {{4, 0.7}, {1024, 0}, {1 << 20, 250}}}};
   Figure figure;
-  figure.panels = {panel, panel, {"empty", "bytes", "us", true, {}}};
+  Panel empty;
+  Panel texts;
+  texts.lines = {"barrier: 1 us"};
+  figure.panels = {panel, panel, empty, texts};
   const std::string svg = drawFigure(figure);
   EXPECT_EQ(count(svg, "a &lt; b &amp; c"), 2u);
   EXPECT_EQ(count(svg, "<circle"), 2u + 2 * 5) << "the legend's, and points above 0";
+  EXPECT_EQ(count(svg, "stroke-dasharray"), 1u + 2);
+  EXPECT_EQ(count(svg, "barrier: 1 us"), 1u);
   EXPECT_EQ(count(svg, "nan"), 0u);
   EXPECT_EQ(count(svg, "inf"), 0u);
   const double height = numbers(svg, "height").front();
