@@ -45,9 +45,11 @@ std::vector<Command> makeCommands() {
                     "the ranks (MPI: MPI_Comm_split); init_cached, rondoCommFromMPI of an MPI_Comm "
                     "that has one. Times are of the creation alone. ",
                     kTakesMeasuring, 0, 0, 2, 0.5, runInit});
-  result.push_back({"all", "A summary of everything, within two minutes.",
-                    "Every benchmark at a few sizes, float32 and sum, root 0, host memory. ",
-                    kTakesMeasuring | kTakesSizes, 8, 2 * kMiB, 64, 0.2, runAll});
+  result.push_back(
+      {"all", "A summary of everything, within two minutes.",
+       "Every benchmark at a few sizes, sum, host memory; --in-place where it is allowed. ",
+       kTakesMeasuring | kTakesSizes | kTakesTypes | kTakesRoot | kTakesWindow | kTakesInPlace, 8,
+       2 * kMiB, 64, 0.2, runAll});
   result.push_back({"compare", "The times of two files of --json, row by row.", "", kTakesFiles, 0,
                     0, 2, 0, [](const Options& options) { return runCompare(options.compare); }});
   return result;

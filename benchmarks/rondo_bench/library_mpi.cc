@@ -219,9 +219,12 @@ size_t mostElements(const Benchmark& benchmark, const Options& options, const El
 
 }  // namespace
 
+bool mpiInPlaceDiffers(const Benchmark& benchmark) {
+  return benchmark.has(kReduces) && (benchmark.has(kWholeVector) || benchmark.has(kUneven));
+}
+
 void requireMpiCan(const Benchmark& benchmark, const Options& options, int ranks) {
-  if (options.inPlace && benchmark.has(kReduces) &&
-      (benchmark.has(kWholeVector) || benchmark.has(kUneven))) {
+  if (options.inPlace && mpiInPlaceDiffers(benchmark)) {
     refuse(options, "MPI leaves the block of an in-place " + std::string(benchmark.name) +
                         " in another place than Rondo; leave out --in-place, or time Rondo alone");
   }

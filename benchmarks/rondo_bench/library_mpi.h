@@ -13,6 +13,9 @@ namespace rondo::bench {
 /// elements.
 void requireMpiCan(const Benchmark& benchmark, const Options& options, int ranks);
 
+/// Whether MPI has another in-place rule than Rondo, so that the two cannot share buffers.
+bool mpiInPlaceDiffers(const Benchmark& benchmark);
+
 Contender mpiContender(const Benchmark& benchmark, MPI_Comm comm);
 
 /// As rondoOverlapped, with MPI's non-blocking collectives.

@@ -50,6 +50,7 @@ class PlotReporter : public Reporter {
       Panel panel;
       panel.title = "Of one size";
       panel.lines = single_;
+      if (figure.panels.empty()) figure.panelHeight = 44 + 18 * static_cast<double>(single_.size());
       figure.panels.push_back(panel);
     }
     file_ << drawFigure(figure) << std::flush;

@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "errors.h"
 #include "init.h"
+#include "library_mpi.h"
 #include "library_rondo.h"
 #include "overlap.h"
 
@@ -16,7 +17,11 @@ namespace {
 std::string whyLeftOut(const Benchmark& benchmark, const Options& options, int ranks) {
   if (benchmark.has(kPairs) && ranks < 2) return "needs 2 ranks";
   if (benchmark.has(kAllPairs) && ranks % 2 != 0) return "needs an even number of ranks";
-  if (options.library == Library::kMpi) return "";
+  const bool alone = options.library == Library::kMpi;
+  if (options.inPlace && (alone || options.peer == Peer::kMpi) && mpiInPlaceDiffers(benchmark)) {
+    return "MPI has another in-place rule";
+  }
+  if (alone) return "";
   const std::string missing = missingRondoCall(benchmark);
   return missing.empty() ? "" : "this librondo has no " + missing;
 }
