@@ -124,10 +124,10 @@ void addRunOptions(CLI::App& app, const Command& command, OptionTexts& texts, Op
               format(" [%g]", command.budgetSeconds));
   addText(app, "--progress", texts.progress, "WHEN",
           "Progress line on stderr: auto (if it is a terminal), always, never [auto]");
-  app.add_option("--csv", options.csvPath, "Also write the rows to this file")->type_name("FILE");
-  app.add_option("--json", options.jsonPath, "Also write the rows to this file")->type_name("FILE");
-  app.add_option("--plot", options.plotPath, "Also draw times and bandwidths into this SVG file")
-      ->type_name("FILE");
+  addText(app, "--csv", options.csvPath, "FILE", "Also write the rows to this file");
+  addText(app, "--json", options.jsonPath, "FILE", "Also write the rows to this file");
+  addText(app, "--plot", options.plotPath, "FILE",
+          "Also draw times and bandwidths into this SVG file");
 }
 
 void addCompareOptions(CLI::App& app, OptionTexts& texts, Options& options) {
@@ -143,7 +143,7 @@ void addCompareOptions(CLI::App& app, OptionTexts& texts, Options& options) {
 void addOptions(CLI::App& app, const Command& command, OptionTexts& texts, Options& options) {
   if (command.has(kTakesFiles)) {
     addCompareOptions(app, texts, options);
-    app.footer(kComparison);
+    app.footer(wrap(kComparison, 98));
     return;
   }
   addDataOptions(app, command, texts, options);
