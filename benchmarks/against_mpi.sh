@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # A benchmark of rondo-bench on host memory beside Open MPI: the tables of docs/performance.md.
 #   benchmarks/against_mpi.sh [RANKS [RUNS [COLLECTIVE] [ARGUMENTS OF rondo-bench COLLECTIVE...]]]
-# Runs rondo-bench COLLECTIVE (default allreduce) interleaved with MPI's call, in turn on Open MPI's default transport and
-# on its UCX one, RUNS times each (default 5), and prints for each size the medians over the runs: Rondo's p50, each
-# transport's p50, the ratio to each inside its own runs, and the ratio to the quicker one. Open MPI gets what makes it
-# quick: with as many cores as ranks it spins, else it yields; malloc keeps its memory (MPI's receive buffers else fault at
-# 64 MiB and above).
+# Runs rondo-bench COLLECTIVE (default allreduce) interleaved with MPI's call, in turn on Open MPI's default
+# transport and on its UCX one, RUNS times each (default 5), and prints for each size the medians over the runs:
+# Rondo's p50, each transport's p50, the ratio to each inside its own runs, and the ratio to the quicker one. Open
+# MPI gets what makes it quick: with as many cores as ranks it spins, else it yields; malloc keeps its memory (MPI's
+# receive buffers else fault at 64 MiB and above).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ranks=${1-2} runs=${2-5}

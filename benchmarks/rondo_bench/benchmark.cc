@@ -18,7 +18,10 @@ double oneTurn(double bytes, const Seat& seat) {
 double blocks(double bytes, const Seat& seat) { return (seat.ranks - 1) * bytes; }
 double once(double bytes, const Seat&) { return bytes; }
 double twice(double bytes, const Seat&) { return 2 * bytes; }
-double pairs(double bytes, const Seat& seat) { return seat.ranks / 2 * bytes; }
+double pairs(double bytes, const Seat& seat) {
+  const int couples = seat.ranks / 2;
+  return couples * bytes;
+}
 double nothing(double, const Seat&) { return 0; }
 
 constexpr const char* kVector = "of each rank's whole vector";

@@ -37,4 +37,7 @@ struct Contender {
   std::function<void(const CallArgs&)> call;
 };
 
+/// What is done between a collective's start and its end; may call `poll` to let the library go on.
+using Between = std::function<void(const std::function<void()>& poll)>;
+
 }  // namespace rondo::bench

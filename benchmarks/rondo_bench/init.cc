@@ -96,7 +96,7 @@ class InitRun {
  private:
   void over(int ranks);
   void measure(const char* name, MPI_Comm comm, const std::vector<Making>& makings);
-  std::vector<Making> chosen(Making rondo, Making mpi) const;
+  std::vector<Making> chosen(const Making& rondo, const Making& mpi) const;
   int rounds(double usec, MPI_Comm comm) const;
   Row row(const std::string& name, const std::string& library, MPI_Comm comm,
           const std::vector<double>& usec) const;
@@ -130,7 +130,7 @@ void InitRun::over(int ranks) {
   session_.barrier();
 }
 
-std::vector<Making> InitRun::chosen(Making rondo, Making mpi) const {
+std::vector<Making> InitRun::chosen(const Making& rondo, const Making& mpi) const {
   if (options_.library == Library::kMpi) return {mpi};
   if (options_.peer == Peer::kMpi) return {rondo, mpi};
   return {rondo};

@@ -17,6 +17,7 @@ Piece own(const Seat& seat, size_t count) { return {0, count, Values::kInput, se
 /// Blocks that follow each other.
 Counts follow(std::vector<size_t> counts) {
   Counts result;
+  result.displs.reserve(counts.size());
   size_t at = 0;
   for (size_t count : counts) {
     result.displs.push_back(at);
@@ -37,9 +38,9 @@ Counts uneven(const Seat& seat, size_t count) {
 }
 
 Counts unevenPairs(const Seat& seat, size_t count, int rank) {
-  std::vector<size_t> counts;
+  std::vector<size_t> counts(static_cast<size_t>(seat.ranks));
   for (int other = 0; other < seat.ranks; ++other) {
-    counts.push_back(unevenPairCount(count, rank, other));
+    counts[static_cast<size_t>(other)] = unevenPairCount(count, rank, other);
   }
   return follow(std::move(counts));
 }

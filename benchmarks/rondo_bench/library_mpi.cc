@@ -256,8 +256,7 @@ Contender mpiContender(const Benchmark& benchmark, MPI_Comm comm) {
           }};
 }
 
-Contender mpiOverlapped(const Benchmark& benchmark, MPI_Comm comm,
-                        std::function<void(const std::function<void()>& poll)> between) {
+Contender mpiOverlapped(const Benchmark& benchmark, MPI_Comm comm, const Between& between) {
   const MpiCall& call = callOf(benchmark);
   return {"mpi", [call, comm, between](const CallArgs& args) {
             MPI_Request request = MPI_REQUEST_NULL;

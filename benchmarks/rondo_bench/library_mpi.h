@@ -19,7 +19,6 @@ bool mpiInPlaceDiffers(const Benchmark& benchmark);
 Contender mpiContender(const Benchmark& benchmark, MPI_Comm comm);
 
 /// As rondoOverlapped, with MPI's non-blocking collectives.
-Contender mpiOverlapped(const Benchmark& benchmark, MPI_Comm comm,
-                        std::function<void(const std::function<void()>& poll)> between);
+Contender mpiOverlapped(const Benchmark& benchmark, MPI_Comm comm, const Between& between);
 
 }  // namespace rondo::bench

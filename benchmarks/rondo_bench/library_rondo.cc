@@ -205,8 +205,7 @@ Contender rondoContender(const Benchmark& benchmark, rondoComm_t comm) {
   return {"rondo", [run = call.call, comm](const CallArgs& args) { run(args, comm); }};
 }
 
-Contender rondoOverlapped(const Benchmark& benchmark, rondoComm_t comm,
-                          std::function<void(const std::function<void()>& poll)> between) {
+Contender rondoOverlapped(const Benchmark& benchmark, rondoComm_t comm, const Between& between) {
   const RondoCall& call = callOf(benchmark);
   require(missingRondoCall(benchmark), benchmark);
   require(missingOverlapCall(), benchmark);

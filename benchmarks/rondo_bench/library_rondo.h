@@ -18,10 +18,8 @@ std::string missingOverlapCall();
 /// Throws UsageError if a call is missing.
 Contender rondoContender(const Benchmark& benchmark, rondoComm_t comm);
 
-/// A contender whose call starts the collective, does `between`, and waits for its end; `poll` is
-/// to be called from within `between` to let the library progress, and may be left alone.
-/// Throws UsageError if a call is missing.
-Contender rondoOverlapped(const Benchmark& benchmark, rondoComm_t comm,
-                          std::function<void(const std::function<void()>& poll)> between);
+/// A contender whose call starts the collective, does `between`, and waits for its end. Throws
+/// UsageError if a call is missing.
+Contender rondoOverlapped(const Benchmark& benchmark, rondoComm_t comm, const Between& between);
 
 }  // namespace rondo::bench

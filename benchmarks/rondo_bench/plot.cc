@@ -261,8 +261,9 @@ std::string Drawing::draw() {
   const double width = kWidth / figure_.columns;
   for (size_t i = 0; i < figure_.panels.size(); ++i) {
     const auto columns = static_cast<size_t>(figure_.columns);
+    const size_t row = i / columns;
     const Point corner{static_cast<double>(i % columns) * width,
-                       headHeight() + static_cast<double>(i / columns) * figure_.panelHeight};
+                       headHeight() + static_cast<double>(row) * figure_.panelHeight};
     panel(figure_.panels[i], corner, width);
   }
   return svg_.str();
