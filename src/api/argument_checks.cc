@@ -183,6 +183,12 @@ rondoResult_t checkMemory(const CollectiveArgs& args, bool* onDevice) {
 rondoResult_t checkOp(const CollectiveArgs& args, rondoRedOp_t op) {
   if (opDefined(args.type, op)) [[likely]]
     return rondoSuccess;
+  if (const ScaledOp* scaled = args.comm->impl->scaledOps().find(op)) {
+    if (scaled->type == args.type) return rondoSuccess;
+    return refuse(args, format("argument op is %d, made by rondoRedOpCreatePreMulSum for datatype "
+                               "%s, and argument datatype is %s; allowed: the same datatype",
+                               op, typeName(scaled->type), typeName(args.type)));
+  }
   return refuse(args, format("argument op is %d (%s); allowed for datatype %s: %s", op, opName(op),
                              typeName(args.type), opList(args.type).c_str()));
 }

@@ -19,14 +19,16 @@ void addSteps(const std::vector<Step>& steps, Count times, int ranks, RankTotals
       totals.sent += times * step.count * (everyone ? others : 1);
     }
     if (step.kind == StepKind::Barrier) totals.messages += times * others;
-    const bool reduces = (step.bits & (algo::kRecv | algo::kSrc)) == (algo::kRecv | algo::kSrc);
+    const bool reduces =
+        (step.bits & algo::kRecv) != 0 && (step.bits & (algo::kSrc | algo::kOwn)) != 0;
     if (step.kind == StepKind::Reduce) {
       const auto taken = static_cast<Count>(step.from2 - step.from);
       totals.received += times * step.count * others;
       totals.reduced += times * step.count * (taken > 0 ? taken - 1 : 0);
     } else if (step.kind == StepKind::Fetch || (step.bits & algo::kRecv) != 0) {
-      totals.received += times * step.count;
-      totals.reduced += reduces ? times * step.count : 0;
+      const Count messages = step.kind == StepKind::Move && step.from2 >= 0 ? 2 : 1;
+      totals.received += times * step.count * messages;
+      totals.reduced += reduces ? times * step.count * messages : 0;
     }
   }
 }

@@ -76,6 +76,15 @@ std::string summary() {
   return out;
 }
 
+/// As few as show the pattern: a ring turns and a tree has depth from five on.
+int exampleRanks(const Algorithm& algorithm) {
+  const std::string name = algorithm.name;
+  for (const char* few : {"oneshot", "twoshot", "direct", "chain", "treepipe"}) {
+    if (name == few) return 3;
+  }
+  return name == "knomial4" ? 6 : 5;
+}
+
 }  // namespace
 
 std::string algorithmsDoc() {
@@ -86,8 +95,7 @@ std::string algorithmsDoc() {
       "sendbuff == recvbuff, peers may read the buffer where it is.\n\n" +
       summary();
   for (const Algorithm& algorithm : registry()) {
-    // A ring shows how it turns at five.
-    const int ranks = std::string(algorithm.name) == "ring" ? 5 : 3;
+    const int ranks = exampleRanks(algorithm);
     const bool barrier = algorithm.collective == Collective::Barrier;
     const Count count = static_cast<Count>(algorithm.blocks(ranks));
     const auto plans = recordAllRanks(algorithm, ranks, 0, {barrier ? 0 : count, 1, 0, 1, 1});

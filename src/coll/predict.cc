@@ -43,8 +43,9 @@ ProgramCost costOf(const std::vector<Step>& steps, size_t elementBytes, const Ho
         sent = sent || sends;
         break;
       case StepKind::Move: {
-        const bool reduces = receives && (step.bits & algo::kSrc) != 0;
+        const bool reduces = receives && (step.bits & (algo::kSrc | algo::kOwn)) != 0;
         total.busy += per(reduces ? costs.reducePerKiB : costs.copyPerKiB);
+        if (step.from2 >= 0) total.busy += per(costs.reducePerKiB) / 2;  // one operand more
         if (receives && sent) total.hops += 1;
         if (receives) sent = false;
         if (sends) sent = true;

@@ -1,21 +1,8 @@
 #include "coll/registry.h"
 
-#include "coll/algo/ring.h"
-#include "coll/algo/scan.h"
-#include "coll/algo/window.h"
-#include "coll/algo/window_slots.h"
 #include "coll/recorder.h"
 
 namespace rondo {
-namespace {
-
-int oneBlock(int) { return 1; }
-int blockPerRank(int ranks) { return ranks; }
-int noFill(int) { return 0; }
-int chainFill(int ranks) { return ranks > 2 ? ranks - 2 : 0; }
-
-}  // namespace
-
 const char* collectiveName(Collective collective) {
   static const char* const names[kCollectives] = {
       "allreduce", "broadcast", "barrier", "reduce", "allgather", "reducescatter",
@@ -57,6 +44,12 @@ bool hasSlots(Collective collective) {
   return use.src == Slots::All || use.dst == Slots::All;
 }
 
+bool isReduction(Collective collective) {
+  return collective == Collective::AllReduce || collective == Collective::Reduce ||
+         collective == Collective::ReduceScatter || collective == Collective::Scan ||
+         collective == Collective::Exscan;
+}
+
 bool isRooted(Collective collective) {
   return collective == Collective::Broadcast || collective == Collective::Reduce ||
          collective == Collective::Gather || collective == Collective::Scatter;
@@ -80,51 +73,6 @@ const char* stepKindName(StepKind kind) {
       return "barrier";
   }
   return "?";
-}
-
-const std::vector<Algorithm>& registry() {
-  using C = Collective;
-  static const char* const window = "coll/algo/window.h";
-  static const char* const slots = "coll/algo/window_slots.h";
-  static const char* const ring = "coll/algo/ring.h";
-  static const char* const scan = "coll/algo/scan.h";
-  static const std::vector<Algorithm> rows = {
-      {"oneshot", C::AllReduce, oneBlock, algo::allReduceOneShot<Recorder>, false, noFill, true,
-       window, true},
-      {"twoshot", C::AllReduce, blockPerRank, algo::allReduceTwoShot<Recorder>, true, noFill, false,
-       window, true},
-      {"ring", C::AllReduce, blockPerRank, algo::allReduceRing<Recorder>, true, noFill, true, ring},
-      {"ring", C::Broadcast, oneBlock, algo::broadcastRing<Recorder>, true, chainFill, false, ring},
-      {"oneshot", C::Broadcast, oneBlock, algo::broadcastOneShot<Recorder>, true, noFill, false,
-       window},
-      {"oneshot", C::Barrier, oneBlock, algo::barrierOneShot<Recorder>, true, noFill, false,
-       window},
-      {"oneshot", C::Reduce, oneBlock, algo::reduceOneShot<Recorder>, true, noFill, false, window,
-       true},
-      {"twoshot", C::Reduce, blockPerRank, algo::reduceTwoShot<Recorder>, true, noFill, false,
-       window, true},
-      {"ring", C::Reduce, oneBlock, algo::reduceRing<Recorder>, true, chainFill, false, ring},
-      {"direct", C::AllGather, oneBlock, algo::allGatherDirect<Recorder>, true, noFill, false,
-       slots, false, true},
-      {"ring", C::AllGather, oneBlock, algo::allGatherRing<Recorder>, true, noFill, false, ring,
-       false, true},
-      {"direct", C::ReduceScatter, oneBlock, algo::reduceScatterDirect<Recorder>, true, noFill,
-       false, slots, true, true},
-      {"ring", C::ReduceScatter, oneBlock, algo::reduceScatterRing<Recorder>, true, noFill, false,
-       ring, false, true},
-      {"direct", C::AllToAll, oneBlock, algo::allToAllDirect<Recorder>, false, noFill, false, slots,
-       false, true},
-      {"direct", C::Gather, oneBlock, algo::gatherDirect<Recorder>, true, noFill, false, slots,
-       false, true},
-      {"direct", C::Scatter, oneBlock, algo::scatterDirect<Recorder>, true, noFill, false, slots,
-       false, true},
-      {"oneshot", C::Scan, oneBlock, algo::scanOneShot<Recorder>, false, noFill, false, scan, true},
-      {"chain", C::Scan, oneBlock, algo::scanChain<Recorder>, true, chainFill, false, scan},
-      {"oneshot", C::Exscan, oneBlock, algo::exscanOneShot<Recorder>, false, noFill, false, scan,
-       true},
-      {"chain", C::Exscan, oneBlock, algo::exscanChain<Recorder>, true, chainFill, false, scan},
-  };
-  return rows;
 }
 
 const Algorithm* findAlgorithm(Collective collective, const std::string& name) {

@@ -7,6 +7,10 @@ namespace {
 
 std::string moveName(int bits) {
   using namespace algo;
+  if ((bits & kFirst) != 0) {
+    const std::string name = moveName(bits & ~kFirst);
+    if (name.rfind("recvReduce", 0) == 0) return "reduceRecv" + name.substr(10);
+  }
   switch (bits) {
     case kSrc | kDst:
       return "copy";
@@ -41,9 +45,10 @@ std::string moveName(int bits) {
     default:
       break;
   }
-  static const char* const names[] = {"Recv", "Src", "Dst", "Send", "Final", "Own", "Before"};
+  static const char* const names[] = {"Recv",  "Src", "Dst",    "Send",
+                                      "Final", "Own", "Before", "First"};
   std::string out;
-  for (int i = 0; i < 7; ++i) {
+  for (int i = 0; i < 8; ++i) {
     if (((bits >> i) & 1) == 0) continue;
     if (!out.empty()) out += ",";
     out += names[i];

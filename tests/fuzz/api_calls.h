@@ -291,7 +291,7 @@ class Caller {
         config->size = draw_.below(16);
         return;
       case 1:
-        config->version = draw_.value<uint32_t>() | 2;
+        config->version = draw_.value<uint32_t>() | 4;  // 1 and 2 are known
         return;
       case 2:
         config->device = -3 - draw_.value<uint16_t>();

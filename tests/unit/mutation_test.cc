@@ -72,6 +72,7 @@ const Mutation kMutations[] = {
     {"Final", flip<algo::kFinal>},
     {"Own", flip<algo::kOwn>},
     {"Before", flip<algo::kBefore>},
+    {"First", flip<algo::kFirst>},
     {"next slot", [](auto& s, size_t i, const auto&) { return s[i].count > 0 && ++s[i].slot > 0; }},
     {"from2 + 1",
      [](auto& s, size_t i, const auto&) { return s[i].from2 >= 0 && ++s[i].from2 > 0; }},
@@ -104,6 +105,7 @@ Uses usesOf(const Step& s, int n) {
   const bool sends = (s.bits & algo::kSend) != 0 || s.kind == StepKind::Signal;
   if (sends) add("to", s.to, s.to < 0 ? Room::All : Room::Pair);
   if (s.from >= 0) add("from", s.from, s.room);
+  if (s.kind == StepKind::Move && s.from2 >= 0) add("from", s.from2, s.room);
   if (s.kind == StepKind::Reduce) {
     for (int r = 0; r < n; ++r) add("from", r, s.room);
   }
@@ -122,8 +124,13 @@ bool commute(const Step& a, const Step& b, int n) {
   const auto copies = [](const Step& s) {
     return s.kind == StepKind::Move && (s.bits & algo::kRecv) == 0;
   };
+  // What is added to dst one after the other may be added the other way round.
+  const auto adds = [](const Step& s) {
+    return s.kind == StepKind::Move && s.bits == (algo::kRecv | algo::kOwn | algo::kDst);
+  };
   const bool writes =
-      ((a.bits & algo::kDst) && !copies(a)) || ((b.bits & algo::kDst) && !copies(b));
+      (((a.bits & algo::kDst) && !copies(a)) || ((b.bits & algo::kDst) && !copies(b))) &&
+      !(adds(a) && adds(b));
   const bool overlap =
       a.slot == b.slot && a.offset < b.offset + b.count && b.offset < a.offset + a.count;
   if (writes && overlap) return false;
@@ -137,9 +144,21 @@ bool commute(const Step& a, const Step& b, int n) {
 /// The changes that need not be found, because the plan may mean the same. All of them:
 ///  - steps swapped that commute (over three steps: each with each);
 ///  - a second barrier after a barrier, on all ranks;
-///  - Final in a scan, which has no average.
+///  - Final in a scan, which has no average;
+///  - the operands' order in a reduction that only one rank makes.
 bool sameMeaning(const std::string& mutation, const std::vector<Step>& before, size_t at, int n,
-                 bool allRanks, Collective collective) {
+                 bool allRanks, const Algorithm& algorithm) {
+  const Collective collective = algorithm.collective;
+  if (mutation == "First") {
+    const Step& step = before[at];
+    const bool own = (step.bits & (algo::kSrc | algo::kOwn)) != 0;
+    const bool two = (step.bits & algo::kRecv) != 0 && own && step.from2 < 0;
+    // By recursive doubling every rank reduces; only who stands for two takes the other's src
+    // first.
+    const bool everyRank =
+        collective == Collective::AllReduce && std::string(algorithm.name) == "doubling" && at > 0;
+    return two && !everyRank && (step.bits & algo::kBefore) == 0;
+  }
   const bool scans = collective == Collective::Scan || collective == Collective::Exscan;
   if (scans && mutation == "Final") return true;
   if (mutation == "swap with next") return commute(before[at], before[at + 1], n);
@@ -201,8 +220,7 @@ class Mutants {
       if (at >= steps.size() || verbName(steps[at]) != verb) continue;
       if (!mutation.apply(steps, at, plan.group)) continue;
       changed = true;
-      same &=
-          sameMeaning(mutation.name, before, at, plan.group.size, rank < 0, algorithm_.collective);
+      same &= sameMeaning(mutation.name, before, at, plan.group.size, rank < 0, algorithm_);
     }
     if (!changed) return;
     const Findings found = verifyPlans(plans);
@@ -235,6 +253,7 @@ TEST(Mutation, EveryChangeOfMeaningIsFound) {
         const bool barrier = algorithm.collective == Collective::Barrier;
         // A full period and a shorter one with a short or empty block; two lanes.
         Mutants(algorithm, ranks, root, {barrier ? 0 : 2 * period - 2, 2, 0, 3, 1}).run(tally);
+        if (ranks == 8) continue;
         Mutants(algorithm, ranks, root, {barrier ? 0 : period + 1, 2, 0, 3, 1}).run(tally);
       }
     }

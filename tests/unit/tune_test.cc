@@ -53,7 +53,7 @@ TEST(Tune, ComplaintsQuoteTheRuleAndSayWhy) {
               {"allreduce:host:-1K:ring", "\"-1K\" is not a range"},
               {"allreduce:host:0-1X:ring", "\"1X\" is not a number"},
               {"allreduce:host:1K-1K:ring", "\"1K-1K\" is empty"},
-              {"allreduce:host:0-1K:tree", "oneshot"},
+              {"allreduce:host:0-1K:bush", "oneshot"},
               {"allreduce:host:0-1K:", "no algorithm \"\""},
               {"allreduce:host:0-1K:ring/65", "lanes \"65\""},
               {"allreduce:host:0-1K:ring/", "lanes \"\""},

@@ -95,6 +95,54 @@ TEST(Unsound, EachRankReducingInItsOwnOrderIsNotTheSameBits) {
   EXPECT_TRUE(says(findingsOf(wrong, 2, {4, 1, 0, 4, 1}), "not the same bits"));
 }
 
+/// Recursive doubling for four ranks, what comes first always: both of a pair have it otherwise.
+TEST(Unsound, BothOfAPairNeedTheSameOrder) {
+  const Algorithm wrong = make(Collective::AllReduce, oneBlock, [](auto& p, auto& g, auto& part) {
+    p.send(part.whole(), g.rank ^ 1);
+    p.recvReduceKeep(part.whole(), g.rank ^ 1);
+    p.sendOwn(part.whole(), g.rank ^ 2);
+    p.recvReduceOwnFinal(part.whole(), g.rank ^ 2);
+  });
+  EXPECT_TRUE(says(findingsOf(wrong, 4, {4, 1, 0, 4, 1}), "not the same bits"));
+  EXPECT_TRUE(verifyPlans(recordAllRanks(*findAlgorithm(Collective::AllReduce, "doubling"), 4, 0,
+                                         {4, 1, 0, 4, 1}))
+                  .empty());
+}
+
+/// The same, sending the partial result in the step that makes it: the peer may read it in dst
+/// while the next step overwrites it.
+TEST(Unsound, PartialResultsThatArePostedWhereTheyStand) {
+  const Algorithm wrong = make(Collective::Scan, oneBlock, [](auto& p, auto& g, auto& part) {
+    const algo::Block b = part.whole();
+    if (g.rank == 0) return p.copySend(b, 1);
+    if (g.rank == 1) return p.recvReduceKeepSend(b, 0, 2);
+    p.recvReduceKeep(b, 1);
+  });
+  EXPECT_TRUE(findingsOf(wrong, 3, {4, 1, 0, 4, 1}).empty());
+  const Algorithm rewrites =
+      make(Collective::AllGather, oneBlock, [](auto& p, auto& g, auto& part) {
+        p.copySend(part.slot(g.rank), 1 - g.rank);
+        p.recv(part.slot(1 - g.rank), 1 - g.rank);
+        p.sendOwn(part.slot(g.rank), 1 - g.rank);
+        p.recv(part.slot(1 - g.rank), 1 - g.rank);
+        p.copy(part.slot(g.rank));
+      });
+  EXPECT_TRUE(says(findingsOf(rewrites, 2, {4, 1, 0, 4, 1}),
+                   "step 5 (copy [0,4)): overwrites dst that rank 0, lane 0, full period, step 1 "
+                   "(copySend [0,4) >1) has posted where it stands"));
+}
+
+TEST(Unsound, FirstNeedsTwoOperands) {
+  auto plans = recordAllRanks(*findAlgorithm(Collective::AllReduce, "tree"), 3, 0, {4, 1, 0, 4, 1});
+  plans[1].lanes[0].full[0].bits |= algo::kFirst;  // joins three
+  plans[0].lanes[0].full[0].bits |= algo::kFirst;  // sends
+  const Findings found = verifyPlans(plans);
+  ASSERT_EQ(found.size(), 2u) << text(found);
+  for (const std::string& finding : found) {
+    EXPECT_NE(finding.find("First needs a reduction of two operands"), std::string::npos);
+  }
+}
+
 TEST(Unsound, FinalTooEarlyOrNotAtAll) {
   const Algorithm* ring = findAlgorithm(Collective::AllReduce, "ring");
   auto plans = recordAllRanks(*ring, 3, 0, {6, 1, 0, 2, 1});

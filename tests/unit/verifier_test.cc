@@ -23,7 +23,9 @@ class Registered : public testing::TestWithParam<size_t> {
         for (const Count align : {Count{1}, Count{4}}) {
           for (const Count count : awkwardCounts(algorithm(), ranks, lanes, chunk)) {
             const algo::Geometry geometry{count, lanes, algorithm().blocks(ranks), chunk, align};
-            for (int root = 0; root < rootsOf(algorithm(), ranks); ++root) {
+            // Roots are alike but for where the ranks' numbers wrap around.
+            const int roots = rootsOf(algorithm(), ranks), step = ranks > 9 ? 4 : 1;
+            for (int root = 0; root < roots; root += step) {
               body(geometry, root);
               if (testing::Test::HasFailure()) return;
             }

@@ -81,6 +81,7 @@ TEST_P(WorldBits, RanksRunsAndCpuLevelsAgree) {
 
 INSTANTIATE_TEST_SUITE_P(World, WorldBits,
                          ::testing::Values("", "allreduce:host:0-:ring/2/1K",
+                                           "allreduce:host:0-:doubling",
                                            "allreduce:host:0-:twoshot"));
 
 TEST(WorldBitsInRankOrder, AreThePlainAnswer) {

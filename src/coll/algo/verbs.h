@@ -9,8 +9,18 @@ namespace rondo::algo {
 /// What a move takes part in. Recv + Src reduces the two; Final marks the reduction that completes
 /// a value, where rondoAvg divides and 16-bit results are rounded for good.
 /// Own takes what this rank's dst holds by now in place of src. Before writes into dst what was
-/// received, before the reduction with src that is sent on.
-enum Bits : int { kRecv = 1, kSrc = 2, kDst = 4, kSend = 8, kFinal = 16, kOwn = 32, kBefore = 64 };
+/// received, before the reduction with src that is sent on. First makes what this rank has the
+/// first operand of two, not the last.
+enum Bits : int {
+  kRecv = 1,
+  kSrc = 2,
+  kDst = 4,
+  kSend = 8,
+  kFinal = 16,
+  kOwn = 32,
+  kBefore = 64,
+  kFirst = 128
+};
 
 /// Hop by hop: a block comes from one neighbour, is combined or kept, and goes to another.
 /// `Executor` implements
@@ -54,6 +64,20 @@ class Primitives {
   RONDO_ALGO void recvReduceOwnFinal(Block b, int from) {
     self().template move<kRecv | kOwn | kDst | kFinal>(b, from, -1);
   }
+  /// The same and recvReduceCopy with the operands in the other order: dst = src op received, dst =
+  /// dst op received. For ranks that reduce the same values each and want the same bits.
+  RONDO_ALGO void reduceRecvCopy(Block b, int from) {
+    self().template move<kRecv | kSrc | kDst | kFinal | kFirst>(b, from, -1);
+  }
+  RONDO_ALGO void reduceRecvKeep(Block b, int from) {
+    self().template move<kRecv | kSrc | kDst | kFirst>(b, from, -1);
+  }
+  RONDO_ALGO void reduceRecvOwn(Block b, int from) {
+    self().template move<kRecv | kOwn | kDst | kFirst>(b, from, -1);
+  }
+  RONDO_ALGO void reduceRecvOwnFinal(Block b, int from) {
+    self().template move<kRecv | kOwn | kDst | kFinal | kFirst>(b, from, -1);
+  }
   /// For scans: what is passed on is not final.
   RONDO_ALGO void recvReduceKeepSend(Block b, int from, int to) {
     self().template move<kRecv | kSrc | kDst | kSend>(b, from, to);
@@ -67,6 +91,9 @@ class Primitives {
   }
   RONDO_ALGO void recv2ReduceCopy(Block b, int from, int from2) {
     self().template move2<kRecv | kSrc | kDst | kFinal>(b, from, from2, -1);
+  }
+  RONDO_ALGO void recv2ReduceCopySend(Block b, int from, int from2, int to) {
+    self().template move2<kRecv | kSrc | kDst | kSend | kFinal>(b, from, from2, to);
   }
 
  private:

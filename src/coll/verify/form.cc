@@ -19,7 +19,6 @@ const char* moveFault(const Step& step) {
   const int bits = step.bits;
   const bool receives = (bits & algo::kRecv) != 0, sends = (bits & algo::kSend) != 0;
   const bool reads = (bits & (algo::kSrc | algo::kOwn)) != 0;
-  if (bits >= 128) return "it has bits that algo::Bits does not know";
   if (!receives && !reads) return "it has no input";
   if ((bits & algo::kSrc) != 0 && (bits & algo::kOwn) != 0) return "Src and Own exclude each other";
   if (!sends && (bits & algo::kDst) == 0) return "it has no output";
@@ -31,6 +30,9 @@ const char* moveFault(const Step& step) {
       (bits | algo::kBefore) !=
           (algo::kRecv | algo::kSrc | algo::kDst | algo::kSend | algo::kBefore)) {
     return "Before needs a reduction with src that is sent and something kept";
+  }
+  if ((bits & algo::kFirst) != 0 && (!receives || !reads || step.from2 >= 0)) {
+    return "First needs a reduction of two operands";
   }
   if (step.from2 >= 0 && !receives) return "Recv and `from2` do not agree";
   if (step.from2 >= 0 && step.from2 == step.from) return "it joins two messages of one rank";

@@ -302,6 +302,7 @@ bool Machine::combine(int rank, const Step& step) {
   before_ = inputs_;
   if ((step.bits & (algo::kSrc | algo::kOwn)) == 0) return true;
   for (size_t i = 0; i < inputs_.size(); ++i) {
+    if ((step.bits & algo::kFirst) != 0) std::swap(inputs_[i], own[i]);
     inputs_[i] = step.from2 >= 0 ? expressions_.chain(inputs_[i], own[i])
                                  : expressions_.reduce(inputs_[i], own[i]);
   }

@@ -24,6 +24,11 @@ bool readsSrc(const Step& step, int rank) {
 
 bool writesDst(const Step& step) { return (step.bits & algo::kDst) != 0; }
 
+bool postsDst(const Step& step) {
+  const bool apart = (step.bits & (algo::kOwn | algo::kBefore)) != 0;
+  return writesDst(step) && (step.bits & algo::kSend) != 0 && !apart;
+}
+
 /// In place such a step writes what is there already.
 bool onlyCopies(const Step& step) {
   return step.kind == StepKind::Move && (step.bits & algo::kRecv) == 0;
@@ -56,6 +61,20 @@ class RankMemory {
     if (use == Slots::Mine && has(rank)) checkSlot(rank);
     for (int slot = 0; use == Slots::All && slot < plan_.group.size; ++slot) {
       if (has(slot)) checkSlot(slot);
+    }
+  }
+
+  /// What a step sends and keeps may be posted where it stands in dst, src apart or not, and is
+  /// read there at any time until the call ends.
+  void checkPosted() {
+    for (const Access& posted : writes_) {
+      if (!rewrites_ || !postsDst(stepAt(posted))) continue;
+      for (const Access& write : writes_) {
+        const bool later = write.lane == posted.lane && write.step > posted.step;
+        if (!later || write.begin >= posted.end || posted.begin >= write.end) continue;
+        out_.push_back(place(write) + ": overwrites dst that " + place(posted) +
+                       " has posted where it stands");
+      }
     }
   }
 
@@ -138,6 +157,7 @@ Findings memoryFindings(const std::vector<Plan>& plans) {
       RankMemory memory(plan, program, out);
       memory.checkCover();
       // With elements written twice or never, the order of reads and writes means little.
+      if (out.empty()) memory.checkPosted();
       if (out.empty()) memory.checkInPlace();
     }
   }
