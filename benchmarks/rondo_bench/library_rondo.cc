@@ -2,27 +2,16 @@
 
 #include "errors.h"
 #include "session.h"
-#include "weak_calls.h"
 
 namespace rondo::bench {
 namespace {
 
 using Call = void (*)(const CallArgs& args, rondoComm_t comm);
 
-struct Needed {
-  const char* name;
-  bool present;
-};
-
-/// The calls that a benchmark makes; those of a window are the same for all of them.
 struct RondoCall {
   const char* benchmark;
-  Needed needs;
   Call call;
 };
-
-#define RONDO_BENCH_NEED(call) \
-  Needed { #call, call != nullptr }
 
 void allReduce(const CallArgs& a, rondoComm_t comm) {
   checkRondo(rondoAllReduce(a.send, a.recv, a.count(), a.type, a.op, comm, a.stream),
@@ -152,26 +141,26 @@ void bothWays(const CallArgs& a, rondoComm_t comm) {
 }
 
 const RondoCall kCalls[] = {
-    {"allreduce", {"rondoAllReduce", true}, allReduce},
-    {"reduce", RONDO_BENCH_NEED(rondoReduce), reduce},
-    {"bcast", {"rondoBroadcast", true}, broadcast},
-    {"allgather", RONDO_BENCH_NEED(rondoAllGather), allGather},
-    {"allgatherv", RONDO_BENCH_NEED(rondoAllGatherV), allGatherV},
-    {"reduce_scatter", RONDO_BENCH_NEED(rondoReduceScatter), reduceScatter},
-    {"reduce_scatterv", RONDO_BENCH_NEED(rondoReduceScatterV), reduceScatterV},
-    {"alltoall", RONDO_BENCH_NEED(rondoAllToAll), allToAll},
-    {"alltoallv", RONDO_BENCH_NEED(rondoAllToAllV), allToAllV},
-    {"gather", RONDO_BENCH_NEED(rondoGather), gather},
-    {"gatherv", RONDO_BENCH_NEED(rondoGatherV), gatherV},
-    {"scatter", RONDO_BENCH_NEED(rondoScatter), scatter},
-    {"scatterv", RONDO_BENCH_NEED(rondoScatterV), scatterV},
-    {"scan", RONDO_BENCH_NEED(rondoScan), scan},
-    {"exscan", RONDO_BENCH_NEED(rondoExscan), exscan},
-    {"barrier", {"rondoBarrier", true}, barrier},
-    {"latency", RONDO_BENCH_NEED(rondoSend), pingPong},
-    {"bw", RONDO_BENCH_NEED(rondoSend), window},
-    {"bibw", RONDO_BENCH_NEED(rondoSend), bothWays},
-    {"mbw_mr", RONDO_BENCH_NEED(rondoSend), window},
+    {"allreduce", allReduce},
+    {"reduce", reduce},
+    {"bcast", broadcast},
+    {"allgather", allGather},
+    {"allgatherv", allGatherV},
+    {"reduce_scatter", reduceScatter},
+    {"reduce_scatterv", reduceScatterV},
+    {"alltoall", allToAll},
+    {"alltoallv", allToAllV},
+    {"gather", gather},
+    {"gatherv", gatherV},
+    {"scatter", scatter},
+    {"scatterv", scatterV},
+    {"scan", scan},
+    {"exscan", exscan},
+    {"barrier", barrier},
+    {"latency", pingPong},
+    {"bw", window},
+    {"bibw", bothWays},
+    {"mbw_mr", window},
 };
 
 const RondoCall& callOf(const Benchmark& benchmark) {
@@ -181,34 +170,15 @@ const RondoCall& callOf(const Benchmark& benchmark) {
   throw RunError(std::string(benchmark.name) + " has no call in library_rondo.cc");
 }
 
-void require(const std::string& missing, const Benchmark& benchmark) {
-  if (missing.empty()) return;
-  throw UsageError(std::string(benchmark.name) + ": this librondo has no " + missing +
-                   "; use a later one, or --library mpi for MPI alone");
-}
-
 }  // namespace
-
-std::string missingRondoCall(const Benchmark& benchmark) {
-  const Needed& needs = callOf(benchmark).needs;
-  if (!needs.present) return needs.name;
-  return benchmark.has(kWindow) && rondoGroupStart == nullptr ? "rondoGroupStart" : "";
-}
-
-std::string missingOverlapCall() {
-  return rondoGroupEndAsync != nullptr ? "" : "rondoGroupEndAsync";
-}
 
 Contender rondoContender(const Benchmark& benchmark, rondoComm_t comm) {
   const RondoCall& call = callOf(benchmark);
-  require(missingRondoCall(benchmark), benchmark);
   return {"rondo", [run = call.call, comm](const CallArgs& args) { run(args, comm); }};
 }
 
 Contender rondoOverlapped(const Benchmark& benchmark, rondoComm_t comm, const Between& between) {
   const RondoCall& call = callOf(benchmark);
-  require(missingRondoCall(benchmark), benchmark);
-  require(missingOverlapCall(), benchmark);
   return {"rondo", [run = call.call, comm, between](const CallArgs& args) {
             rondoRequest_t request = nullptr;
             checkRondo(rondoGroupStart(), "rondoGroupStart", comm);
