@@ -1,14 +1,20 @@
 #!/usr/bin/env bash
-# All-reduce on host memory beside Open MPI: the tables of docs/performance.md.
-#   benchmarks/against_mpi.sh [RANKS [RUNS [ARGUMENTS OF rondo-bench allreduce...]]]
-# Runs rondo-bench interleaved with MPI_Allreduce, in turn on Open MPI's default transport and on its UCX one, RUNS times
-# each (default 5), and prints for each size the medians over the runs: Rondo's p50, each transport's p50, the ratio to
-# each inside its own runs, and the ratio to the quicker one. Open MPI gets what makes it quick: with as many cores as
-# ranks it spins, else it yields; malloc keeps its memory (MPI's receive buffers else fault at 64 MiB and above).
+# A benchmark of rondo-bench on host memory beside Open MPI: the tables of docs/performance.md.
+#   benchmarks/against_mpi.sh [RANKS [RUNS [COLLECTIVE] [ARGUMENTS OF rondo-bench COLLECTIVE...]]]
+# Runs rondo-bench COLLECTIVE (default allreduce) interleaved with MPI's call, in turn on Open MPI's default
+# transport and on its UCX one, RUNS times each (default 5), and prints for each size the medians over the runs:
+# Rondo's p50, each transport's p50, the ratio to each inside its own runs, and the ratio to the quicker one. Open
+# MPI gets what makes it quick: with as many cores as ranks it spins, else it yields; malloc keeps its memory (MPI's
+# receive buffers else fault at 64 MiB and above).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ranks=${1-2} runs=${2-5}
 shift $(($# < 2 ? $# : 2))
+collective=allreduce
+if [[ ${1-} && $1 != -* ]]; then
+  collective=$1
+  shift
+fi
 bench=${RONDO_BENCH:-build/install/bin/rondo-bench}
 [[ -x $bench ]] || { echo "against_mpi.sh: $bench is not there; ./dev build makes it" >&2; exit 1; }
 
@@ -23,9 +29,19 @@ ucx=(--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
+# Leaves TRANSPORT.RUN.csv; an exit status of 1 may be a wrong element, which the summary counts.
+measure() {  # transport, run, arguments of mpirun...
+  local csv=$dir/$1.$2.csv status=0
+  shift 2
+  mpirun -n "$ranks" "${place[@]}" "$@" "$bench" "$collective" --peer mpi --csv "$csv" "${arguments[@]}" \
+    >"$dir/table" || status=$?
+  [[ $status == 0 || ( $status == 1 && -s $csv ) ]] || exit "$status"
+}
+
+arguments=("$@")
 for ((run = 1; run <= runs; ++run)); do
-  mpirun -n "$ranks" "${place[@]}" "$bench" allreduce --peer mpi --csv "$dir/default.$run.csv" "$@" >/dev/null
-  mpirun -n "$ranks" "${place[@]}" "${ucx[@]}" "$bench" allreduce --peer mpi --csv "$dir/ucx.$run.csv" "$@" >/dev/null
+  measure default "$run"
+  measure ucx "$run" "${ucx[@]}"
 done
 
 python3 - "$dir" <<'END'
@@ -57,4 +73,5 @@ for size in sizes:
     print(f"| {name} | {mine:.2f} | {peers['default']:.2f} | {ratio['default', size]:.2f} | "
           f"{peers['ucx']:.2f} | {ratio['ucx', size]:.2f} | **{ratio[quicker, size]:.2f}** |")
 print(f"\n{wrong} wrong elements.")
+sys.exit(wrong > 0)
 END

@@ -26,6 +26,15 @@ for header in rondo.h rondo_mpi.h; do
   echo "#include <$header>" | "$TEST_MPICC" -std=c11 -Wall -Werror "${flags[@]}" -fsyntax-only -x c -
 done
 
-"$TEST_MPICC" -std=c11 -Wall -Werror -o "$stage/example" "$TEST_SRCDIR/examples/allreduce_mpi.c" \
-  "${flags[@]}"
-runMpi 2 "$stage/example"
+# The C++ layer, in the oldest C++ that it promises, with MPI and without.
+for before in rondo.h rondo_mpi.h; do
+  printf '#include <%s>\n#include <rondo.hpp>\n' $before |
+    "$TEST_MPICC" -std=c++17 -DOMPI_SKIP_MPICXX -Wall -Wextra -Werror "${flags[@]}" -fsyntax-only -x c++ -
+done
+
+for example in allreduce_mpi:2 transpose_mpi:3; do
+  name=${example%:*}
+  "$TEST_MPICC" -std=c11 -Wall -Wextra -Werror -o "$stage/$name" "$TEST_SRCDIR/examples/$name.c" \
+    "${flags[@]}"
+  runMpi "${example#*:}" "$stage/$name"
+done

@@ -26,36 +26,42 @@ size_t oddLines(size_t bytes) {
 
 }  // namespace
 
-RingPlan planRing(size_t sendBytes, size_t recvBytes, bool inPlace, bool hot) {
-  const size_t larger = std::max(sendBytes, recvBytes);
-  const size_t touched = inPlace ? larger : sendBytes + recvBytes;
+RingPlan planRing(const Extent& extent, bool inPlace, bool hot) {
   RingPlan plan{};
-  plan.sendStride = inPlace ? 0 : oddLines(sendBytes + kGap);
-  plan.setStride = oddLines((inPlace ? larger : plan.sendStride + recvBytes) + kGap);
-  plan.sets = std::clamp<size_t>((kColdBytes + touched - 1) / touched, 2, kMostSets);
-  plan.sets = std::max<size_t>(1, std::min(plan.sets, kMostBytes / touched));
+  plan.sendStride = inPlace ? 0 : oddLines(extent.send + kGap);
+  plan.setStride = oddLines((inPlace ? extent.common : plan.sendStride + extent.recv) + kGap);
+  const size_t most = std::max<size_t>(1, inPlace ? extent.common : extent.send + extent.recv);
+  const size_t least = std::max<size_t>(1, extent.leastTouched);
+  plan.sets = std::clamp<size_t>((kColdBytes + least - 1) / least, 2, kMostSets);
+  plan.sets = std::max<size_t>(1, std::min(plan.sets, kMostBytes / most));
   if (hot) plan.sets = 1;
   return plan;
 }
 
-BufferRing::BufferRing(const Block& block, const Collective& collective, size_t bytes, bool inPlace,
-                       bool hot)
-    : block_(block),
-      collective_(collective),
-      bytes_(bytes),
-      inPlace_(inPlace),
-      plan_(planRing(collective.sendBytes(bytes), collective.recvBytes(bytes), inPlace, hot)) {}
+BufferRing::BufferRing(const Block& block, const PatternSet& patterns, const Layout& layout,
+                       const RingPlan& plan, bool inPlace)
+    : block_(block), patterns_(patterns), layout_(layout), inPlace_(inPlace), plan_(plan) {}
 
-void* BufferRing::recv(size_t set) const { return sendAt(set) + plan_.sendStride; }
+char* BufferRing::sendAt(size_t set) const {
+  return setAt(set) + (inPlace_ ? layout_.sendAt * patterns_.elementSize() : 0);
+}
 
+char* BufferRing::recvAt(size_t set) const {
+  return setAt(set) + (inPlace_ ? layout_.recvAt * patterns_.elementSize() : plan_.sendStride);
+}
+
+/// In place the input lies in the result or the result in the input, so the input comes last.
 void BufferRing::prepare(size_t set) const {
   const size_t phase = set * kPhaseStep;
   Memory& memory = block_.memory();
-  memory.write(sendAt(set), collective_.sendBytes(bytes_),
-               [&](void* to) { collective_.fillSend(to, bytes_, phase); });
-  if (inPlace_) return;
-  memory.write(recv(set), collective_.recvBytes(bytes_),
-               [&](void* to) { collective_.poison(to, bytes_, phase); });
+  if (!layout_.recv.empty()) {
+    memory.write(recvAt(set), layout_.recvElements() * patterns_.elementSize(),
+                 [&](void* to) { patterns_.poison(layout_.recv, to, phase); });
+  }
+  if (!layout_.send.empty()) {
+    memory.write(sendAt(set), layout_.sendElements() * patterns_.elementSize(),
+                 [&](void* to) { patterns_.fill(layout_.send, to, phase); });
+  }
 }
 
 void BufferRing::prepareAll() const {
@@ -63,10 +69,12 @@ void BufferRing::prepareAll() const {
 }
 
 uint64_t BufferRing::countWrong(size_t set) const {
+  if (layout_.recv.empty()) return 0;
   uint64_t wrong = 0;
-  block_.memory().read(recv(set), collective_.recvBytes(bytes_), [&](const void* from) {
-    wrong = collective_.countWrong(from, bytes_, set * kPhaseStep);
-  });
+  block_.memory().read(recvAt(set), layout_.recvElements() * patterns_.elementSize(),
+                       [&](const void* from) {
+                         wrong = patterns_.countWrong(layout_.recv, from, set * kPhaseStep);
+                       });
   return wrong;
 }
 

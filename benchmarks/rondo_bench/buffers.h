@@ -4,12 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "collective.h"
+#include "benchmark.h"
 #include "memory.h"
+#include "pattern_set.h"
 
 namespace rondo::bench {
 
-/// How many sets there are for one size, and where they lie in a block.
+/// How many sets there are for one size, and where they lie in a block. The same on all ranks.
 struct RingPlan {
   size_t sets;
   size_t sendStride;  ///< From a set's send buffer to its receive buffer; 0 in place.
@@ -18,19 +19,23 @@ struct RingPlan {
   size_t blockBytes() const { return sets * setStride; }
 };
 
-/// At least 64 MiB in all and two sets, at most 64 sets and 1 GiB a rank; a message that is larger
-/// by itself gets one set. `hot`: one set always.
-RingPlan planRing(size_t sendBytes, size_t recvBytes, bool inPlace, bool hot);
+/// At least 64 MiB touched on every rank and two sets, at most 64 sets and 1 GiB a rank; a message
+/// that is larger by itself gets one set. `hot`: one set always.
+RingPlan planRing(const Extent& extent, bool inPlace, bool hot);
 
-/// The sets for one size, with the values that `collective` wants in them.
+/// The sets for one size, with the values that the layout wants in them.
 class BufferRing {
  public:
-  BufferRing(const Block& block, const Collective& collective, size_t bytes, bool inPlace,
-             bool hot);
+  BufferRing(const Block& block, const PatternSet& patterns, const Layout& layout,
+             const RingPlan& plan, bool inPlace);
 
   size_t sets() const { return plan_.sets; }
-  const void* send(size_t set) const { return sendAt(set); }
-  void* recv(size_t set) const;
+  bool inPlace() const { return inPlace_; }
+  const Layout& layout() const { return layout_; }
+
+  /// nullptr where the rank has no such buffer.
+  const void* send(size_t set) const { return layout_.send.empty() ? nullptr : sendAt(set); }
+  void* recv(size_t set) const { return layout_.recv.empty() ? nullptr : recvAt(set); }
 
   /// Writes the inputs and makes the results wrong, so that only a call can make them right.
   void prepare(size_t set) const;
@@ -40,11 +45,13 @@ class BufferRing {
   uint64_t countWrong(size_t set) const;
 
  private:
-  char* sendAt(size_t set) const { return block_.data() + set * plan_.setStride; }
+  char* setAt(size_t set) const { return block_.data() + set * plan_.setStride; }
+  char* sendAt(size_t set) const;
+  char* recvAt(size_t set) const;
 
   const Block& block_;
-  const Collective& collective_;
-  size_t bytes_;
+  const PatternSet& patterns_;
+  const Layout& layout_;
   bool inPlace_;
   RingPlan plan_;
 };

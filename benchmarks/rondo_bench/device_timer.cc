@@ -120,7 +120,7 @@ uint64_t DeviceTimer::checkLast(const Trial& trial, size_t contender, size_t sam
                                 const Graphs* graphs) {
   const size_t sets = trial.ring.sets();
   const size_t first = graphs != nullptr ? sample % graphs->turns() * calls_ : sample * calls_;
-  const bool inPlace = trial.ring.send(0) == trial.ring.recv(0);
+  const bool inPlace = trial.ring.inPlace();
   trial.ring.prepareAll();
   trial.session.barrier();
   launch(trial, contender, sample, graphs);

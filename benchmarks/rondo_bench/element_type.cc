@@ -85,6 +85,16 @@ T get(const void* where) {
 std::span<const ElementType> elementTypes() { return kTypes; }
 std::span<const Operator> operators() { return kOperators; }
 
+const Operator& noOperator() {
+  static constexpr Operator kNone{rondoMax, "none"};
+  return kNone;
+}
+
+const ElementType& noElementType() {
+  static constexpr ElementType kNone{rondoInt8, "none", 1, NumberKind::kSigned, 127};
+  return kNone;
+}
+
 const ElementType* findElementType(std::string_view name) {
   for (const ElementType& type : kTypes) {
     if (name == type.name) return &type;

@@ -27,6 +27,11 @@ struct Operator {
 std::span<const ElementType> elementTypes();
 std::span<const Operator> operators();
 
+/// What rows say of collectives that do not reduce; its values differ by rank and sign.
+const Operator& noOperator();
+/// What rows say of benchmarks without data.
+const ElementType& noElementType();
+
 /// nullptr for a name that is not known.
 const ElementType* findElementType(std::string_view name);
 const Operator* findOperator(std::string_view name);

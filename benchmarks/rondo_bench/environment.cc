@@ -5,7 +5,8 @@
 
 #include "device_timer.h"
 #include "errors.h"
-#include "peer_mpi.h"
+#include "library_mpi.h"
+#include "library_rondo.h"
 #include "values.h"
 
 namespace rondo::bench {
@@ -17,6 +18,39 @@ int usableCpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+}
+
+void requireRanks(const Benchmark& benchmark, const Options& options, int ranks) {
+  const std::string name = benchmark.name;
+  const std::string have = std::to_string(ranks);
+  if (benchmark.has(kPairs) && ranks < 2) {
+    throw UsageError(name + ": " + have + " rank; allowed are 2 or more (mpirun -n 2)");
+  }
+  if (benchmark.has(kAllPairs) && ranks % 2 != 0) {
+    throw UsageError(name + ": " + have + " ranks; allowed is an even number, for pairs");
+  }
+  if (benchmark.has(kRooted) && options.root >= ranks) {
+    throw UsageError("--root " + std::to_string(options.root) + ": allowed is a rank from 0 to " +
+                     std::to_string(ranks - 1));
+  }
+  if (benchmark.has(kNoData) && options.memory == MemoryKind::kDevice) {
+    throw UsageError(name + ": has no buffers, so --memory device has no meaning");
+  }
+}
+
+void requireValues(const Benchmark& benchmark, const Options& options, int ranks) {
+  for (const ElementType* type : options.types) {
+    for (const Operator* op : options.ops) {
+      std::string why;
+      if (benchmark.has(kPrefixes) && op->id == rondoAvg) {
+        throw UsageError("--op avg: not defined for " + std::string(benchmark.name) +
+                         "; allowed are sum, prod, min, max");
+      }
+      if (!options.noCheck && !exactValuesExist({type, op, ranks}, &why)) {
+        throw UsageError(std::string("--type ") + type->name + ": " + why);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -49,18 +83,30 @@ std::string Environment::machine() const {
   return text;
 }
 
-void requirePossible(const Options& options, int ranks) {
-  if (options.peer == Peer::kMpi) requireMpiCan(options);
-  if (options.peer == Peer::kNccl) requireNcclCan(options, ranks);
-  if (options.noCheck) return;
-  for (const ElementType* type : options.types) {
-    for (const Operator* op : options.ops) {
-      std::string why;
-      if (!exactValuesExist({type, op, ranks}, &why)) {
-        throw UsageError(std::string("--type ") + type->name + ": " + why);
-      }
-    }
+Seat seatOf(const Options& options, const Session& session) {
+  return {session.ranks(), session.rank(), options.root, options.window};
+}
+
+std::vector<Contender> contendersOf(const Benchmark& benchmark, const Environment& environment) {
+  const Session& session = environment.session();
+  if (environment.options().library == Library::kMpi) {
+    return {mpiContender(benchmark, session.mpi())};
   }
+  std::vector<Contender> result{rondoContender(benchmark, session.rondo())};
+  if (environment.options().peer == Peer::kMpi) {
+    result.push_back(mpiContender(benchmark, session.mpi()));
+  }
+  if (environment.nccl() != nullptr) result.push_back(environment.nccl()->allReduce());
+  return result;
+}
+
+void requirePossible(const Benchmark& benchmark, const Options& options, int ranks) {
+  requireRanks(benchmark, options, ranks);
+  if (options.peer == Peer::kMpi || options.library == Library::kMpi) {
+    requireMpiCan(benchmark, options, ranks);
+  }
+  if (options.peer == Peer::kNccl) requireNcclCan(benchmark, options, ranks);
+  if (benchmark.has(kReduces)) requireValues(benchmark, options, ranks);
 }
 
 }  // namespace rondo::bench

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "collective.h"
+#include "benchmark.h"
+#include "contender.h"
 #include "device.h"
 #include "memory.h"
 #include "options.h"
@@ -40,8 +41,15 @@ class Environment {
   std::unique_ptr<Nccl> nccl_;
 };
 
-/// Throws UsageError, before anything runs, if a type or operator has no exact values to check with
-/// for so many ranks, or the peer does not know it.
-void requirePossible(const Options& options, int ranks);
+/// This rank's place, for the benchmarks' layouts.
+Seat seatOf(const Options& options, const Session& session);
+
+/// The library that is asked for, then the peer, if any. Throws UsageError if a call is missing.
+std::vector<Contender> contendersOf(const Benchmark& benchmark, const Environment& environment);
+
+/// Throws UsageError, before anything runs, if the benchmark cannot be run by so many ranks with
+/// these options, a type or operator has no exact values to check with, or a library does not know
+/// it.
+void requirePossible(const Benchmark& benchmark, const Options& options, int ranks);
 
 }  // namespace rondo::bench

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "commands.h"
@@ -72,9 +73,26 @@ int run(int argc, char** argv, MPI_Comm control) {
   }
 }
 
+/// Comparing files needs no MPI job: works where mpirun does not, too.
+int runAlone(int argc, char** argv) {
+  try {
+    const CommandLine line = parseCommandLine(argc, argv);
+    if (!line.text) return runCommand(line.options);
+    std::fputs(line.text->c_str(), stdout);
+    return 0;
+  } catch (const UsageError& error) {
+    std::fprintf(stderr, "rondo-bench: %s\n", error.what());
+    return kUsage;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "rondo-bench: %s\n", error.what());
+    return kFailed;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "compare") return runAlone(argc, argv);
   int threads = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &threads);
   MPI_Comm control = MPI_COMM_NULL;

@@ -75,6 +75,26 @@ double readSeconds(const std::string& name, const std::string& text) {
   return value;
 }
 
+double readRatio(const std::string& name, const std::string& text) {
+  double value = 0;
+  if (!readWhole(text, value) || !(value > 0) || value > 1000) {
+    refuse(name, text, "allowed is a number above 0, at most 1000");
+  }
+  return value;
+}
+
+std::vector<std::string> readWords(const std::string& name, const std::string& text,
+                                   const std::vector<std::string>& allowed) {
+  std::vector<std::string> result;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    readChoice(name, word, allowed);
+    if (std::find(result.begin(), result.end(), word) == result.end()) result.push_back(word);
+  }
+  if (result.empty()) readChoice(name, text, allowed);
+  return result;
+}
+
 std::vector<const ElementType*> readTypes(const std::string& name, const std::string& text) {
   return readList(name, text, elementTypes(),
                   [](const std::string& word) { return findElementType(word); });

@@ -12,11 +12,16 @@ namespace rondo::bench {
 size_t readSize(const std::string& name, const std::string& text);
 int readInt(const std::string& name, const std::string& text, int least, int most);
 double readSeconds(const std::string& name, const std::string& text);
+double readRatio(const std::string& name, const std::string& text);
 std::vector<const ElementType*> readTypes(const std::string& name, const std::string& text);
 std::vector<const Operator*> readOperators(const std::string& name, const std::string& text);
 
 /// The place of `text` in `allowed`.
 size_t readChoice(const std::string& name, const std::string& text,
                   const std::vector<std::string>& allowed);
+
+/// The words of a list with commas between, each of which is in `allowed`.
+std::vector<std::string> readWords(const std::string& name, const std::string& text,
+                                   const std::vector<std::string>& allowed);
 
 }  // namespace rondo::bench

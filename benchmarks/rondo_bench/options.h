@@ -6,23 +6,30 @@
 #include <string>
 #include <vector>
 
+#include "compare.h"
 #include "element_type.h"
 #include "memory.h"
 
 namespace rondo::bench {
 
+enum class Library { kRondo, kMpi };
 enum class Peer { kNone, kMpi, kNccl };
 enum class When { kAuto, kAlways, kNever };
 
 struct Options {
   std::string command;  ///< The subcommand's name.
   size_t minBytes = 4;
-  size_t maxBytes = size_t{16} << 20;
+  size_t maxBytes = 0;  ///< Set from the command's default where it is not given.
   size_t step = 4;
   std::vector<const ElementType*> types;
   std::vector<const Operator*> ops;
+  int root = 0;
+  int window = 64;
   bool inPlace = false;
+  std::string collective;  ///< overlap: the one to measure.
+  int polls = 0;           ///< overlap: calls of test while computing.
   MemoryKind memory = MemoryKind::kHost;
+  Library library = Library::kRondo;
   Peer peer = Peer::kNone;
   bool hot = false;
   bool noCheck = false;
@@ -33,7 +40,9 @@ struct Options {
   int callsPerSample = 20;
   std::string csvPath;
   std::string jsonPath;
+  std::string plotPath;
   When progress = When::kAuto;
+  CompareOptions compare;
 };
 
 struct CommandLine {

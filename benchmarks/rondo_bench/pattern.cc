@@ -16,12 +16,6 @@ Pattern::Pattern(const ElementType& type, const std::function<double(size_t)>& v
   std::copy_n(tile_.begin(), half, tile_.begin() + half);
 }
 
-Pattern Pattern::inverted() const {
-  Pattern result = *this;
-  for (unsigned char& byte : result.tile_) byte = static_cast<unsigned char>(~byte);
-  return result;
-}
-
 void Pattern::fill(void* buffer, size_t bytes, size_t phase) const {
   const unsigned char* source = &tile_[phase % kValuePeriod * elementSize_];
   const size_t run = kValuePeriod * elementSize_;
@@ -29,6 +23,12 @@ void Pattern::fill(void* buffer, size_t bytes, size_t phase) const {
   for (size_t at = 0; at < bytes; at += run) {
     std::memcpy(to + at, source, std::min(run, bytes - at));
   }
+}
+
+void Pattern::fillInverted(void* buffer, size_t bytes, size_t phase) const {
+  fill(buffer, bytes, phase);
+  auto* to = static_cast<unsigned char*>(buffer);
+  for (size_t i = 0; i < bytes; ++i) to[i] = static_cast<unsigned char>(~to[i]);
 }
 
 uint64_t Pattern::countDifferent(const void* buffer, size_t bytes, size_t phase) const {

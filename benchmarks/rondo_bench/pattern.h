@@ -15,11 +15,10 @@ class Pattern {
   /// `value(index)` for index below kValuePeriod.
   Pattern(const ElementType& type, const std::function<double(size_t)>& value);
 
-  /// A pattern that differs from this one in every bit of every element.
-  Pattern inverted() const;
-
   /// Element i of the buffer becomes value((i + phase) mod kValuePeriod).
   void fill(void* buffer, size_t bytes, size_t phase) const;
+  /// The same with every bit of every element turned over.
+  void fillInverted(void* buffer, size_t bytes, size_t phase) const;
 
   /// Number of elements of the buffer that differ in any bit from what fill() writes.
   uint64_t countDifferent(const void* buffer, size_t bytes, size_t phase) const;

@@ -40,7 +40,11 @@ struct Nccl::Library : SharedObject {
                    rondoStream_t stream);
 };
 
-void requireNcclCan(const Options& options, int ranks) {
+void requireNcclCan(const Benchmark& benchmark, const Options& options, int ranks) {
+  if (benchmark.name != std::string_view("allreduce")) {
+    throw UsageError("--peer nccl: allowed only with allreduce, not " +
+                     std::string(benchmark.name));
+  }
   for (const ElementType* type : options.types) {
     if (type->id >= kFirstOwnType) {
       throw UsageError(std::string("--peer nccl: NCCL has no type ") + type->name +
@@ -82,8 +86,8 @@ Contender Nccl::allReduce() const {
   const Library* library = library_.get();
   ncclComm* comm = comm_;
   return {"nccl", [library, comm](const CallArgs& args) {
-            library->check(library->allReduce(args.send, args.recv, args.count, args.type, args.op,
-                                              comm, args.stream),
+            library->check(library->allReduce(args.send, args.recv, args.count(), args.type,
+                                              args.op, comm, args.stream),
                            "ncclAllReduce");
           }};
 }

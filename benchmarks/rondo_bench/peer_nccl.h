@@ -4,14 +4,16 @@
 #include <memory>
 #include <string>
 
-#include "collective.h"
+#include "benchmark.h"
+#include "contender.h"
 #include "options.h"
 #include "session.h"
 
 namespace rondo::bench {
 
-/// Throws UsageError if NCCL has no such type, or averages it inexactly.
-void requireNcclCan(const Options& options, int ranks);
+/// Throws UsageError if NCCL has no such type, or averages it inexactly, or if the suite times
+/// something else of it than its all-reduce.
+void requireNcclCan(const Benchmark& benchmark, const Options& options, int ranks);
 
 class Nccl {
  public:

@@ -16,16 +16,20 @@ namespace rondo::bench {
 
 /// What is true of all rows. `facts` are (name, text) in the order they are to be shown.
 struct RunInfo {
-  std::string collective;
+  std::string command;
   std::string memory;
   int ranks = 0;
-  std::string peer;        ///< "" without one.
-  bool manyKinds = false;  ///< Rows differ in type or operator.
+  std::string peer;                       ///< "" without one.
+  bool manyBenchmarks = false;            ///< Rows differ in what they measure.
+  bool manyKinds = false;                 ///< Rows differ in type or operator.
+  std::vector<std::string> extraColumns;  ///< Of this command, after those that all have.
   std::vector<std::pair<std::string, std::string>> facts;
 };
 
 struct Row {
+  std::string collective;
   std::string library;
+  int ranks = 0;
   size_t bytes = 0;
   std::string type;
   std::string op;
@@ -35,6 +39,15 @@ struct Row {
   uint64_t wrong = 0;
   std::optional<double> ratioP50;  ///< Rondo's time / the peer's, in Rondo's rows.
   std::optional<double> ratioMin;
+  std::vector<std::pair<std::string, double>> extras;  ///< By column, those that the row has.
+
+  /// The value of an extra column, if the row has one.
+  std::optional<double> extra(const std::string& column) const {
+    for (const auto& [name, value] : extras) {
+      if (name == column) return value;
+    }
+    return {};
+  }
 };
 
 /// Rank 0 only.
@@ -43,6 +56,8 @@ class Reporter {
   virtual ~Reporter() = default;
   virtual void begin(const RunInfo& info) = 0;
   virtual void row(const Row& row) = 0;
+  /// A remark between rows.
+  virtual void note(const std::string& text) { (void)text; }
   virtual void end() {}
 };
 
@@ -58,5 +73,6 @@ std::ofstream openForWriting(const char* option, const std::string& path);
 std::unique_ptr<Reporter> makeTableReporter(bool clearLine);
 std::unique_ptr<Reporter> makeCsvReporter(const std::string& path);
 std::unique_ptr<Reporter> makeJsonReporter(const std::string& path);
+std::unique_ptr<Reporter> makePlotReporter(const std::string& path);
 
 }  // namespace rondo::bench

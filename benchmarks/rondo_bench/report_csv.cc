@@ -8,24 +8,30 @@ namespace {
 
 class CsvReporter : public Reporter {
  public:
-  explicit CsvReporter(const std::string& path) : file_(openForWriting("--csv", path)) {
+  explicit CsvReporter(const std::string& path) : file_(openForWriting("--csv", path)) {}
+
+  void begin(const RunInfo& info) override {
+    info_ = info;
     const char* comma = "";
     for (const char* column : kColumns) {
       file_ << comma << column;
       comma = ",";
     }
+    for (const std::string& column : info.extraColumns) file_ << ',' << column;
     file_ << std::endl;
   }
 
-  void begin(const RunInfo& info) override { info_ = info; }
-
   /// Flushed row by row, so that an interrupted run leaves what it had measured.
   void row(const Row& row) override {
-    file_ << info_.collective << ',' << row.library << ',' << info_.memory << ',' << info_.ranks
-          << ',' << row.bytes << ',' << row.type << ',' << row.op << std::fixed
-          << std::setprecision(3) << ',' << row.usec.min << ',' << row.usec.p50 << ','
-          << row.usec.p99 << ',' << std::setprecision(4) << row.busbw << ',' << row.wrong
-          << std::endl;
+    file_ << row.collective << ',' << row.library << ',' << info_.memory << ',' << row.ranks << ','
+          << row.bytes << ',' << row.type << ',' << row.op << std::fixed << std::setprecision(3)
+          << ',' << row.usec.min << ',' << row.usec.p50 << ',' << row.usec.p99 << ','
+          << std::setprecision(4) << row.busbw << ',' << row.wrong;
+    for (const std::string& column : info_.extraColumns) {
+      file_ << ',';
+      if (const auto value = row.extra(column)) file_ << *value;
+    }
+    file_ << std::endl;
   }
 
   void end() override {

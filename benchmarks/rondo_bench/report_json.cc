@@ -20,18 +20,22 @@ class JsonReporter : public Reporter {
   }
 
   void row(const Row& row) override {
-    document_["rows"].push_back({{"collective", info_.collective},
-                                 {"library", row.library},
-                                 {"memory", info_.memory},
-                                 {"ranks", info_.ranks},
-                                 {"bytes", row.bytes},
-                                 {"type", row.type},
-                                 {"op", row.op},
-                                 {"usec_min", row.usec.min},
-                                 {"usec_p50", row.usec.p50},
-                                 {"usec_p99", row.usec.p99},
-                                 {"busbw_GBps", row.busbw},
-                                 {"wrong", row.wrong}});
+    Json object = {{"collective", row.collective},
+                   {"library", row.library},
+                   {"memory", info_.memory},
+                   {"ranks", row.ranks},
+                   {"bytes", row.bytes},
+                   {"type", row.type},
+                   {"op", row.op},
+                   {"usec_min", row.usec.min},
+                   {"usec_p50", row.usec.p50},
+                   {"usec_p99", row.usec.p99},
+                   {"busbw_GBps", row.busbw},
+                   {"wrong", row.wrong}};
+    for (const std::string& column : info_.extraColumns) {
+      if (const auto value = row.extra(column)) object[column] = *value;
+    }
+    document_["rows"].push_back(std::move(object));
   }
 
   void end() override {

@@ -1,5 +1,7 @@
 #include "session.h"
 
+#include <chrono>
+
 #include "api/rondo_mpi.h"
 #include "errors.h"
 
@@ -8,7 +10,16 @@ namespace rondo::bench {
 Session::Session() {
   MPI_Comm_rank(mpi(), &rank_);
   MPI_Comm_size(mpi(), &ranks_);
+  barrier();
+  const auto before = std::chrono::steady_clock::now();
   checkRondo(rondoCommInitMPI(&rondo_, mpi(), nullptr), "rondoCommInitMPI", nullptr);
+  const auto after = std::chrono::steady_clock::now();
+  firstInitUsec_ = std::chrono::duration<double, std::micro>(after - before).count();
+}
+
+double Session::fromRoot(double value) const {
+  MPI_Bcast(&value, 1, MPI_DOUBLE, 0, mpi());
+  return value;
 }
 
 double Session::largest(double value) const {

@@ -24,8 +24,22 @@ class Session {
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   bool isRoot() const { return rank_ == 0; }
+  /// Microseconds that it took to make the communicator, the first of this process.
+  double firstInitUsec() const { return firstInitUsec_; }
 
   void barrier() const { MPI_Barrier(mpi()); }
+  /// The two ranks of a pair meet; the one that leads leaves last, when the other is already on its
+  /// way. Nothing where `peer` is -1.
+  void meet(int peer, bool leads) const {
+    if (peer < 0) return;
+    constexpr int kTag = 2;
+    char byte = 0;
+    if (leads) MPI_Send(&byte, 1, MPI_BYTE, peer, kTag, mpi());
+    MPI_Recv(&byte, 1, MPI_BYTE, peer, kTag, mpi(), MPI_STATUS_IGNORE);
+    if (!leads) MPI_Send(&byte, 1, MPI_BYTE, peer, kTag, mpi());
+  }
+  /// Rank 0's value, on all ranks.
+  double fromRoot(double value) const;
   /// The largest of all ranks' values, on all ranks.
   double largest(double value) const;
   /// The sum over all ranks, on all ranks.
@@ -37,6 +51,7 @@ class Session {
   rondoComm_t rondo_ = nullptr;
   int rank_ = 0;
   int ranks_ = 0;
+  double firstInitUsec_ = 0;
 };
 
 /// Throws RunError unless `result` is rondoSuccess; the sentence is rondoGetLastError's.

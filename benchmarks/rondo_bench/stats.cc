@@ -15,7 +15,8 @@ Summary summarize(std::span<const double> times, int ranks, AcrossRanks across) 
   const size_t iterations = times.size() / ranks;
   if (iterations == 0) return {};
   std::vector<double> combined(iterations, 0.0);
-  for (int rank = 0; rank < ranks; ++rank) {
+  const int counted = across == AcrossRanks::kFirst ? 1 : ranks;
+  for (int rank = 0; rank < counted; ++rank) {
     for (size_t i = 0; i < iterations; ++i) {
       const double time = times[rank * iterations + i];
       combined[i] =
@@ -30,6 +31,11 @@ Summary summarize(std::span<const double> times, int ranks, AcrossRanks across) 
   result.min = *std::min_element(extremes.begin(), extremes.end());
   result.max = *std::max_element(extremes.begin(), extremes.end());
   return result;
+}
+
+double overlapPercent(double overall, double compute, double communication) {
+  if (communication <= 0) return 0;
+  return std::clamp(100 - 100 * (overall - compute) / communication, 0.0, 100.0);
 }
 
 Summary summarizeOverRanks(std::span<const double> times, AcrossRanks across, MPI_Comm comm) {

@@ -1,31 +1,40 @@
 #pragma once
-// Goes through types, operators and sizes, measures each, and hands the rows to the reports.
+// Goes through types, operators and sizes of one benchmark, measures each, and hands out the rows.
 
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "collective.h"
 #include "environment.h"
+#include "meter.h"
+#include "output.h"
 
 namespace rondo::bench {
 
-/// What a subcommand brings. Contenders: Rondo first, then the peer, if any.
-struct Subject {
-  std::string name;
-  std::vector<Contender> contenders;
-  std::function<std::unique_ptr<Collective>(const ElementType&, const Operator&)> collective;
+/// One size of a benchmark, its buffers laid out and ready.
+struct Spot {
+  const Benchmark& benchmark;
+  const Seat& seat;
+  size_t bytes;
+  const ElementType& type;
+  const Operator& op;
+  const BufferRing& ring;
+
+  /// Everything of a call but the buffers.
+  CallArgs args(const Environment& environment) const;
+  std::string name() const;
+  /// What all rows of this size say.
+  Row row() const;
+  /// Of a call, for choosing the number of iterations.
+  size_t callBytes() const;
 };
 
-/// Returns the exit status: 1 if any element was wrong.
-int runSweep(const Environment& environment, const Subject& subject);
+/// Calls `visit` for each type, operator and size that the options ask for.
+void forEachSpot(const Environment& environment, const Benchmark& benchmark,
+                 const std::function<void(const Spot&)>& visit);
 
-/// How many iterations one size gets by default.
-struct Iterations {
-  int warmup;
-  int timed;
-};
-Iterations defaultIterations(size_t bytes, bool device);
+/// Measures all of a benchmark.
+void runSweep(const Environment& environment, const Benchmark& benchmark,
+              const std::vector<Contender>& contenders, Output& output);
 
 }  // namespace rondo::bench

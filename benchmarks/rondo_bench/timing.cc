@@ -49,7 +49,7 @@ double HostTimer::rounds(const Trial& trial, int iterations, bool keep, const On
     const CallArgs args = trial.onSet(set);
     if (place == 0) progress(static_cast<int>(at / contenders), iterations);
 
-    trial.session.barrier();
+    trial.gather();
     const Clock::time_point before = Clock::now();
     trial.contenders[c].call(args);
     const Clock::time_point after = Clock::now();

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "buffers.h"
-#include "collective.h"
+#include "contender.h"
 #include "session.h"
 #include "stats.h"
 
@@ -19,6 +19,12 @@ struct Trial {
   const BufferRing& ring;
   CallArgs args;  ///< Everything but the buffers.
   bool check;
+
+  /// Brings the ranks together before a call.
+  void gather() const {
+    session.barrier();
+    session.meet(ring.layout().peer, ring.layout().leads);
+  }
 
   CallArgs onSet(size_t set) const {
     CallArgs result = args;

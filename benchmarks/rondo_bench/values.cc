@@ -91,11 +91,16 @@ double inputValue(const Reduction& reduction, int rank, size_t index) {
   }
 }
 
-double reducedValue(const Reduction& reduction, size_t index) {
+double prefixValue(const Reduction& reduction, int last, size_t index) {
   double value = inputValue(reduction, 0, index);
-  for (int rank = 1; rank < reduction.ranks; ++rank) {
+  for (int rank = 1; rank <= last; ++rank) {
     value = combine(*reduction.op, value, inputValue(reduction, rank, index));
   }
+  return value;
+}
+
+double reducedValue(const Reduction& reduction, size_t index) {
+  const double value = prefixValue(reduction, reduction.ranks - 1, index);
   return reduction.op->id == rondoAvg ? value / reduction.ranks : value;
 }
 

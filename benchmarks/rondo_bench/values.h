@@ -27,4 +27,7 @@ double inputValue(const Reduction& reduction, int rank, size_t index);
 /// What the reduction of all ranks' inputs gives for element `index`.
 double reducedValue(const Reduction& reduction, size_t index);
 
+/// What the reduction of the inputs of ranks 0 to `last` gives; not for averages.
+double prefixValue(const Reduction& reduction, int last, size_t index);
+
 }  // namespace rondo::bench

@@ -46,30 +46,40 @@ struct Span {
   uintptr_t address() const { return reinterpret_cast<uintptr_t>(begin); }
 };
 
-std::string extentText(const CollectiveArgs& args, size_t blocks) {
-  return blocks == 1 ? format("%s elements", args.countName)
-                     : format("%zu x %s elements", blocks, args.countName);
+/// What the buffer must hold. Blocks of uneven lengths have no formula: then where the last one
+/// ends.
+std::string extentText(const CollectiveArgs& args, const Span& span, size_t bytes) {
+  const size_t elements = bytes / typeSize(args.type);
+  if (elements != args.count * span.blocks) return format("%zu elements", elements);
+  return span.blocks == 1 ? format("%s elements", args.countName)
+                          : format("%zu x %s elements", span.blocks, args.countName);
 }
 
 rondoResult_t checkSpan(const CollectiveArgs& args, const Span& span, size_t bytes) {
   if (span.begin == nullptr) [[unlikely]] {
-    return refuse(args, format("argument %s is NULL with %s %zu; allowed: memory of %s", span.name,
-                               args.countName, args.count, extentText(args, span.blocks).c_str()));
+    const size_t elements = bytes / typeSize(args.type);
+    const std::string with = elements != args.count * span.blocks
+                                 ? format("blocks that end at %zu elements", elements)
+                                 : format("%s %zu", args.countName, args.count);
+    return refuse(args, format("argument %s is NULL with %s; allowed: memory of %s", span.name,
+                               with.c_str(), extentText(args, span, bytes).c_str()));
   }
   if (span.address() > UINTPTR_MAX - bytes) [[unlikely]] {
     return refuse(args,
                   format("argument %s is %p, and %zu bytes from there pass the end of the "
                          "address space; allowed: memory of %s",
-                         span.name, span.begin, bytes, extentText(args, span.blocks).c_str()));
+                         span.name, span.begin, bytes, extentText(args, span, bytes).c_str()));
   }
   return rondoSuccess;
 }
 
 rondoResult_t refuseOverlap(const CollectiveArgs& args, size_t sendBytes, size_t recvBytes) {
   const std::string place =
-      args.alias == 0 ? "the same address"
-                      : format("sendbuff %s %zu elements", args.alias > 0 ? "after" : "before",
-                               static_cast<size_t>(args.alias > 0 ? args.alias : -args.alias));
+      !args.mayAlias    ? "the same address with equal counts and displacements"
+      : args.alias == 0 ? "the same address"
+                        : format("sendbuff %zu elements %s recvbuff",
+                                 static_cast<size_t>(args.alias > 0 ? args.alias : -args.alias),
+                                 args.alias > 0 ? "after" : "before");
   if (sendBytes == recvBytes) {
     return refuse(args, format("arguments sendbuff (%p) and recvbuff (%p) of %zu bytes overlap; "
                                "allowed: %s (in place) or no overlap",
@@ -119,7 +129,8 @@ rondoResult_t checkSpans(const CollectiveArgs& args, size_t sendElements, size_t
   if (!send.used || !recv.used) return rondoSuccess;
   const uintptr_t a = send.address(), b = recv.address();
   const auto distance = static_cast<uintptr_t>(args.alias) * element;  // may wrap: so may a - b
-  if (a - b != distance && a < b + recvBytes && b < a + sendBytes) [[unlikely]]
+  const bool inPlace = args.mayAlias && a - b == distance;
+  if (!inPlace && a < b + recvBytes && b < a + sendBytes) [[unlikely]]
     return refuseOverlap(args, sendBytes, recvBytes);
   return rondoSuccess;
 }
@@ -151,8 +162,9 @@ rondoResult_t checkMemory(const CollectiveArgs& args, bool* onDevice) {
   if (comm.deviceRunner() == nullptr) {
     return fail(
         args.comm, rondoUnsupported,
-        format("%s: argument recvbuff (%p) is %s, but communicator \"%s\" has host memory only: %s",
-               args.call, args.recv, describe(recv).c_str(), comm.name().c_str(),
+        format("%s: argument %s (%p) is %s, but communicator \"%s\" has host memory only: %s",
+               args.call, args.usesRecv ? "recvbuff" : "sendbuff",
+               args.usesRecv ? args.recv : args.send, describe(recv).c_str(), comm.name().c_str(),
                comm.whyNoDevice().c_str()));
   }
   const auto foreign = [&comm](const PointerKind& kind) {
@@ -171,6 +183,12 @@ rondoResult_t checkMemory(const CollectiveArgs& args, bool* onDevice) {
 rondoResult_t checkOp(const CollectiveArgs& args, rondoRedOp_t op) {
   if (opDefined(args.type, op)) [[likely]]
     return rondoSuccess;
+  if (const ScaledOp* scaled = args.comm->impl->scaledOps().find(op)) {
+    if (scaled->type == args.type) return rondoSuccess;
+    return refuse(args, format("argument op is %d, made by rondoRedOpCreatePreMulSum for datatype "
+                               "%s, and argument datatype is %s; allowed: the same datatype",
+                               op, typeName(scaled->type), typeName(args.type)));
+  }
   return refuse(args, format("argument op is %d (%s); allowed for datatype %s: %s", op, opName(op),
                              typeName(args.type), opList(args.type).c_str()));
 }

@@ -18,7 +18,8 @@ struct CollectiveArgs {
   bool usesRecv = true;
   size_t sendBlocks = 1;  ///< sendbuff has so many times `count` elements, likewise recvbuff.
   size_t recvBlocks = 1;
-  ptrdiff_t alias = 0;  ///< In place: sendbuff is this many elements past recvbuff.
+  ptrdiff_t alias = 0;   ///< In place: sendbuff is this many elements past recvbuff.
+  bool mayAlias = true;  ///< False: not at all with these arguments.
   const char* countName = "count";
 };
 

@@ -25,6 +25,16 @@ ptrdiff_t blocks(int rank, size_t count) {
   return static_cast<ptrdiff_t>(static_cast<size_t>(rank) * count);
 }
 
+/// An average over 1, 2, 3 ... ranks would be another operator at every rank.
+rondoResult_t refuseAverage(const CollectiveArgs& args) {
+  if (const rondoResult_t bad = rondo::checkType(args)) return bad;
+  if (const rondoResult_t bad = rondo::checkOp(args, rondoAvg)) return bad;
+  return rondo::fail(args.comm, rondoInvalidArgument,
+                     rondo::format("%s: argument op is %d (avg); allowed: any operator of the "
+                                   "datatype but this one, which is not defined for scans",
+                                   args.call, rondoAvg));
+}
+
 }  // namespace
 
 rondoResult_t rondoAllReduce(const void* sendbuff, void* recvbuff, size_t count,
@@ -125,6 +135,7 @@ rondoResult_t rondoScan(const void* sendbuff, void* recvbuff, size_t count,
                         rondoStream_t stream) {
   return publicCall(comm, "rondoScan", [&]() -> rondoResult_t {
     CollectiveArgs args = usual("rondoScan", sendbuff, recvbuff, count, datatype, comm, stream);
+    if (op == rondoAvg) return refuseAverage(args);
     return rondo::runCollective(args, {Collective::Scan, true, op});
   });
 }
@@ -135,6 +146,7 @@ rondoResult_t rondoExscan(const void* sendbuff, void* recvbuff, size_t count,
   return publicCall(comm, "rondoExscan", [&]() -> rondoResult_t {
     CollectiveArgs args = usual("rondoExscan", sendbuff, recvbuff, count, datatype, comm, stream);
     args.usesRecv = rankOf(comm) > 0;
+    if (op == rondoAvg) return refuseAverage(args);
     return rondo::runCollective(args, {Collective::Exscan, true, op});
   });
 }

@@ -151,9 +151,7 @@ rondoResult_t rondoAllToAllV(const void* sendbuff, const size_t* sendcounts, con
                                                    "recvcounts", dst.counts[me])) {
       return bad;
     }
-    if (sendbuff == recvbuff && (src.counts != dst.counts || src.displs != dst.displs)) {
-      args.alias = 1;  // then no address is in place
-    }
+    args.mayAlias = src.counts == dst.counts && src.displs == dst.displs;
     return rondo::run(args, {Collective::AllToAll, rondoSum, 0, rondo::guess(datatype)},
                       std::move(src), std::move(dst));
   });

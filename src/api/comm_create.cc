@@ -132,6 +132,7 @@ CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
   const uint32_t cpus = sharedCpus(local);
   parts.facts.ranks = n;
   parts.facts.cpus = cpus;
+  parts.facts.reproducible = config.options.reproducible;
   parts.facts.l3Bytes = local[static_cast<size_t>(hosts.localRanks.front())].node.l3Bytes;
   parts.wait = waitPolicy(config.options, ranks, cpus, std::move(hook));
 

@@ -14,7 +14,8 @@ namespace {
 /// Where the struct may end: after each field that a header ever ended with. One that is cut inside
 /// a field would leave half a pointer.
 constexpr size_t kEnds[] = {offsetof(rondoConfig_t, name), offsetof(rondoConfig_t, hostId),
-                            offsetof(rondoConfig_t, tune), sizeof(rondoConfig_t)};
+                            offsetof(rondoConfig_t, tune), offsetof(rondoConfig_t, reproducible),
+                            sizeof(rondoConfig_t)};
 
 bool endsAfterAField(size_t size) {
   return size > sizeof(rondoConfig_t) || std::find(kEnds, std::end(kEnds), size) != std::end(kEnds);
@@ -66,6 +67,10 @@ Config checkConfig(const char* call, const rondoConfig_t* config) {
   if (given.name != nullptr) out.name = given.name;
   if (given.hostId != nullptr) out.options.hostId = given.hostId;
   if (given.tune != nullptr) out.options.tune = given.tune;
+  if (given.reproducible != 0 && given.reproducible != 1) {
+    refuse(format("%s: config.reproducible is %d; allowed: 0 or 1", call, given.reproducible));
+  }
+  if (given.reproducible == 1) out.options.reproducible = true;
   return out;
 }
 

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define RONDO_MAJOR 0
-#define RONDO_MINOR 1
+#define RONDO_MINOR 2
 #define RONDO_PATCH 0
 /** major * 10000 + minor * 100 + patch of the header; compare with rondoGetVersion(). */
 #define RONDO_VERSION_CODE (RONDO_MAJOR * 10000 + RONDO_MINOR * 100 + RONDO_PATCH)
@@ -138,19 +138,24 @@ typedef struct rondoUniqueId {
  * Since 0.1.
  */
 typedef struct rondoConfig_t {
-  size_t size;        /**< sizeof(rondoConfig_t) of the caller. */
-  uint32_t version;   /**< RONDO_CONFIG_VERSION of the caller. */
-  int32_t device;     /**< CUDA device ordinal, RONDO_DEVICE_AUTO or RONDO_DEVICE_NONE. */
-  const char* name;   /**< Appears in errors and logs. NULL: "comm". Copied. */
-  const char* hostId; /**< This rank's host identity; overrides RONDO_HOSTID and the computed one.
-                         NULL: unset. */
-  const char* tune;   /**< As RONDO_TUNE, for this communicator; must be equal on all ranks. NULL:
-                         RONDO_TUNE. */
+  size_t size;          /**< sizeof(rondoConfig_t) of the caller. */
+  uint32_t version;     /**< RONDO_CONFIG_VERSION of the caller. */
+  int32_t device;       /**< CUDA device ordinal, RONDO_DEVICE_AUTO or RONDO_DEVICE_NONE. */
+  const char* name;     /**< Appears in errors and logs. NULL: "comm". Copied. */
+  const char* hostId;   /**< This rank's host identity; overrides RONDO_HOSTID and the computed one.
+                           NULL: unset. */
+  const char* tune;     /**< As RONDO_TUNE, for this communicator; must be equal on all ranks. NULL:
+                           RONDO_TUNE. */
+  int32_t reproducible; /**< 1: every reduction is associated as the balanced binary tree over rank
+                           numbers (split at the largest power of two below their number), partial
+                           results of 8- and 16-bit floats are float32: the same bits whatever the
+                           algorithm, the channels, the hosts. 0: as RONDO_REPRODUCIBLE says. Must
+                           be equal on all ranks. Since 0.2. */
 } rondoConfig_t;
 
-#define RONDO_CONFIG_VERSION 1
+#define RONDO_CONFIG_VERSION 2
 #define RONDO_CONFIG_INITIALIZER \
-  { sizeof(rondoConfig_t), RONDO_CONFIG_VERSION, RONDO_DEVICE_AUTO, NULL, NULL, NULL }
+  { sizeof(rondoConfig_t), RONDO_CONFIG_VERSION, RONDO_DEVICE_AUTO, NULL, NULL, NULL, 0 }
 
 /* ---- the library ---- */
 

@@ -1,17 +1,20 @@
 // Rondo for C++17 and later: a thin layer that owns communicators and throws what the C functions
 // return.
 //
-//   rondo::Communicator comm(MPI_COMM_WORLD);            // with rondo_mpi.h included before this
-//   header comm.allReduce(in.data(), out.data(), in.size());    // type from the pointer, rondoSum
-//   by default
+//   rondo::Communicator comm(MPI_COMM_WORLD);  // with rondo_mpi.h included before this header
+//   comm.allReduce(in.data(), out.data(), in.size());  // type from the pointer; rondoSum unless
+//   said
 #ifndef RONDO_HPP_
 #define RONDO_HPP_
 
+#include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <new>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "rondo.h"
 
@@ -38,8 +41,8 @@ inline void check(rondoResult_t result, rondoComm_t comm = nullptr) {
   throw Exception(result, *sentence != '\0' ? sentence : rondoGetErrorString(result));
 }
 
-/// The handle of a C++ element type: typeOf<float>() == rondoFloat32. Sixteen-bit floats have no
-/// C++17 type: pass rondoFloat16 or rondoBfloat16 to the C functions.
+/// The handle of a C++ element type: typeOf<float>() == rondoFloat32. Eight- and sixteen-bit floats
+/// and pairs have no C++17 type: pass their handles to the C functions.
 template <class T>
 constexpr rondoDataType_t typeOf();
 template <>
@@ -82,6 +85,42 @@ template <>
 constexpr rondoDataType_t typeOf<double>() {
   return rondoFloat64;
 }
+template <>
+constexpr rondoDataType_t typeOf<bool>() {
+  static_assert(sizeof(bool) == 1, "rondoBool is one byte");
+  return rondoBool;
+}
+template <>
+constexpr rondoDataType_t typeOf<std::complex<float>>() {
+  return rondoComplex64;
+}
+template <>
+constexpr rondoDataType_t typeOf<std::complex<double>>() {
+  return rondoComplex128;
+}
+
+/// Counts or displacements, one a rank: from a pointer, or from a vector, which must have as many
+/// entries as there are ranks or none (then as NULL).
+class PerRank {
+ public:
+  PerRank(std::nullptr_t = nullptr) {}
+  PerRank(const size_t* values) : values_(values) {}
+  PerRank(const std::vector<size_t>& values)
+      : values_(values.empty() ? nullptr : values.data()), entries_(values.size()) {}
+  /// For a communicator of `ranks`; throws if the vector does not fit.
+  const size_t* of(const char* call, const char* name, int ranks) const {
+    if (entries_ != 0 && entries_ != static_cast<size_t>(ranks)) {
+      throw Exception(rondoInvalidArgument, std::string(call) + ": argument " + name + " has " +
+                                                std::to_string(entries_) + " entries; allowed: " +
+                                                std::to_string(ranks) + ", one a rank, or none");
+    }
+    return values_;
+  }
+
+ private:
+  const size_t* values_ = nullptr;
+  size_t entries_ = 0;  // 0: not known, or none
+};
 
 /// Owns a communicator. Moves, does not copy; an empty one may only be assigned to or destroyed.
 /// The calls are those of rondo.h, with its contracts. Since 0.1.
@@ -131,6 +170,88 @@ class Communicator {
   template <class T>
   void broadcast(const T* send, T* recv, size_t count, int root, rondoStream_t stream = nullptr) {
     check(rondoBroadcast(send, recv, count, typeOf<T>(), root, comm_, stream), comm_);
+  }
+  template <class T>
+  void reduce(const T* send, T* recv, size_t count, int root, rondoRedOp_t op = rondoSum,
+              rondoStream_t stream = nullptr) {
+    check(rondoReduce(send, recv, count, typeOf<T>(), op, root, comm_, stream), comm_);
+  }
+  template <class T>
+  void allGather(const T* send, T* recv, size_t sendcount, rondoStream_t stream = nullptr) {
+    check(rondoAllGather(send, recv, sendcount, typeOf<T>(), comm_, stream), comm_);
+  }
+  template <class T>
+  void allGatherV(const T* send, size_t sendcount, T* recv, const PerRank& recvcounts,
+                  const PerRank& displs = nullptr, rondoStream_t stream = nullptr) {
+    const char* const call = "rondo::Communicator::allGatherV";
+    check(rondoAllGatherV(send, sendcount, recv, recvcounts.of(call, "recvcounts", size()),
+                          displs.of(call, "displs", size()), typeOf<T>(), comm_, stream),
+          comm_);
+  }
+  template <class T>
+  void reduceScatter(const T* send, T* recv, size_t recvcount, rondoRedOp_t op = rondoSum,
+                     rondoStream_t stream = nullptr) {
+    check(rondoReduceScatter(send, recv, recvcount, typeOf<T>(), op, comm_, stream), comm_);
+  }
+  template <class T>
+  void reduceScatterV(const T* send, T* recv, const PerRank& recvcounts, rondoRedOp_t op = rondoSum,
+                      rondoStream_t stream = nullptr) {
+    const char* const call = "rondo::Communicator::reduceScatterV";
+    check(rondoReduceScatterV(send, recv, recvcounts.of(call, "recvcounts", size()), typeOf<T>(),
+                              op, comm_, stream),
+          comm_);
+  }
+  template <class T>
+  void allToAll(const T* send, T* recv, size_t count, rondoStream_t stream = nullptr) {
+    check(rondoAllToAll(send, recv, count, typeOf<T>(), comm_, stream), comm_);
+  }
+  template <class T>
+  void allToAllV(const T* send, const PerRank& sendcounts, const PerRank& sdispls, T* recv,
+                 const PerRank& recvcounts, const PerRank& rdispls,
+                 rondoStream_t stream = nullptr) {
+    const char* const call = "rondo::Communicator::allToAllV";
+    check(rondoAllToAllV(send, sendcounts.of(call, "sendcounts", size()),
+                         sdispls.of(call, "sdispls", size()), recv,
+                         recvcounts.of(call, "recvcounts", size()),
+                         rdispls.of(call, "rdispls", size()), typeOf<T>(), comm_, stream),
+          comm_);
+  }
+  template <class T>
+  void gather(const T* send, T* recv, size_t sendcount, int root, rondoStream_t stream = nullptr) {
+    check(rondoGather(send, recv, sendcount, typeOf<T>(), root, comm_, stream), comm_);
+  }
+  /// recv, recvcounts and displs count at the root only.
+  template <class T>
+  void gatherV(const T* send, size_t sendcount, T* recv, const PerRank& recvcounts,
+               const PerRank& displs, int root, rondoStream_t stream = nullptr) {
+    const char* const call = "rondo::Communicator::gatherV";
+    check(rondoGatherV(send, sendcount, recv, recvcounts.of(call, "recvcounts", size()),
+                       displs.of(call, "displs", size()), typeOf<T>(), root, comm_, stream),
+          comm_);
+  }
+  template <class T>
+  void scatter(const T* send, T* recv, size_t recvcount, int root, rondoStream_t stream = nullptr) {
+    check(rondoScatter(send, recv, recvcount, typeOf<T>(), root, comm_, stream), comm_);
+  }
+  /// send, sendcounts and displs count at the root only.
+  template <class T>
+  void scatterV(const T* send, const PerRank& sendcounts, const PerRank& displs, T* recv,
+                size_t recvcount, int root, rondoStream_t stream = nullptr) {
+    const char* const call = "rondo::Communicator::scatterV";
+    check(rondoScatterV(send, sendcounts.of(call, "sendcounts", size()),
+                        displs.of(call, "displs", size()), recv, recvcount, typeOf<T>(), root,
+                        comm_, stream),
+          comm_);
+  }
+  template <class T>
+  void scan(const T* send, T* recv, size_t count, rondoRedOp_t op = rondoSum,
+            rondoStream_t stream = nullptr) {
+    check(rondoScan(send, recv, count, typeOf<T>(), op, comm_, stream), comm_);
+  }
+  template <class T>
+  void exscan(const T* send, T* recv, size_t count, rondoRedOp_t op = rondoSum,
+              rondoStream_t stream = nullptr) {
+    check(rondoExscan(send, recv, count, typeOf<T>(), op, comm_, stream), comm_);
   }
   void barrier() { check(rondoBarrier(comm_, nullptr), comm_); }
 

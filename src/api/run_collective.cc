@@ -64,6 +64,13 @@ rondoResult_t runCollective(const CollectiveArgs& args, const CollectiveKind& ki
   if (const rondoResult_t bad = checkBuffers(args)) return bad;
   if (kind.reduces) {
     if (const rondoResult_t bad = checkOp(args, kind.op)) return bad;
+    const bool scans = kind.collective == Collective::Scan || kind.collective == Collective::Exscan;
+    if (scans && kind.op == rondoAvg) {
+      return fail(args.comm, rondoInvalidArgument,
+                  std::string(args.call) +
+                      ": argument op is 4 (avg), which has no meaning for part "
+                      "of the ranks; allowed: the other operators");
+    }
   }
   if (kind.rooted) {
     if (const rondoResult_t bad = checkRank(args, "root", kind.root)) return bad;

@@ -56,6 +56,9 @@ const std::vector<OptionRow>& optionTable() {
        true},
       {"RONDO_EXPLAIN", "switch", "0",
        "1: rank 0 prints each new choice, its predicted cost, and the runners-up", false},
+      {"RONDO_REPRODUCIBLE", "switch", "0",
+       "1: reductions have one association, whatever the algorithm and the placement of ranks",
+       true},
       {"RONDO_POOL_BYTES", "size", "16M", "shared memory for staging, per rank (from 256K)", true},
       {"RONDO_SPIN_BOUND_MS", "number", "0",
        "tests only: a wait longer than this many milliseconds is an error; 0: no bound", false},
@@ -69,6 +72,7 @@ Options readOptions() {
   readText("RONDO_CPU", &options.cpu);
   readText("RONDO_TUNE", &options.tune);
   readSwitch("RONDO_EXPLAIN", &options.explain);
+  readSwitch("RONDO_REPRODUCIBLE", &options.reproducible);
   readSize("RONDO_POOL_BYTES", 256u << 10, uint64_t{1} << 30, &options.poolBytes);
   readSize("RONDO_SPIN_BOUND_MS", 0, 1u << 30, &options.spinBoundMs);
   return options;
@@ -80,6 +84,7 @@ std::string optionText(const Options& options, const OptionRow& row) {
   if (name == "RONDO_CPU") return options.cpu;
   if (name == "RONDO_TUNE") return options.tune;
   if (name == "RONDO_EXPLAIN") return options.explain ? "1" : "0";
+  if (name == "RONDO_REPRODUCIBLE") return options.reproducible ? "1" : "0";
   if (name == "RONDO_POOL_BYTES") return std::to_string(options.poolBytes);
   if (name == "RONDO_SPIN_BOUND_MS") return std::to_string(options.spinBoundMs);
   throw Error(rondoInternalError, "options table row " + name + " has no value");

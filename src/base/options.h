@@ -13,6 +13,7 @@ struct Options {
   std::string cpu;                 ///< RONDO_CPU
   std::string tune;                ///< RONDO_TUNE
   bool explain = false;            ///< RONDO_EXPLAIN
+  bool reproducible = false;       ///< RONDO_REPRODUCIBLE
   uint64_t poolBytes = 16u << 20;  ///< RONDO_POOL_BYTES
   uint64_t spinBoundMs = 0;        ///< RONDO_SPIN_BOUND_MS; 0: no bound
 };

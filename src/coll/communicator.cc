@@ -38,10 +38,25 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
   if (parts_.explain && parts_.place.rank == 0) {
     std::fputs(explainChoice(request, ranking).c_str(), stderr);
   }
+  if (ranking.empty()) {
+    throw Error(rondoInvalidUsage,
+                format("no algorithm for %s is left: RONDO_TUNE (or config.tune) asks for one that "
+                       "%s; allowed: rules that leave another one",
+                       collectiveName(key.collective),
+                       parts_.facts.reproducible ? "cannot be reproducible"
+                                                 : "cannot do slots of different lengths"));
+  }
   const Candidate& best = ranking.front();
   const algo::Group group{parts_.place.rank, parts_.place.size, key.root};
   const Plan plan = recordPlan(*best.algorithm, group, best.geometry);
-  BoundPlan bound = bindPlan(plan, key.type, key.op, {&channels_, parts_.cpu});
+  const ScaledOp* scaled = isReduction(key.collective) ? scaledOps_.find(key.op) : nullptr;
+  const rondoRedOp_t op = scaled != nullptr ? static_cast<rondoRedOp_t>(rondoSum) : key.op;
+  BoundPlan bound = bindPlan(plan, key.type, op, {&channels_, parts_.cpu});
+  bound.tree = parts_.facts.reproducible;
+  if (scaled != nullptr) {
+    bound.scale = findScale(key.type, parts_.cpu);
+    bound.scalar = scaled->scalar;
+  }
   const uint64_t choice = static_cast<uint64_t>(best.algorithm - registry().data()) * 64 +
                           static_cast<uint64_t>(best.geometry.lanes);
   const uint64_t mixed =
@@ -71,10 +86,7 @@ std::string textOf(const Call& call) {
   if (!uneven) out += format(" with count %llu", static_cast<unsigned long long>(call.words[0]));
   out += format(", datatype %s", typeName(static_cast<rondoDataType_t>(call.words[1] >> 32)));
   const auto op = static_cast<rondoRedOp_t>(call.words[2] & 0xffffffffu);
-  const bool reduces = collective == Collective::AllReduce || collective == Collective::Reduce ||
-                       collective == Collective::ReduceScatter || collective == Collective::Scan ||
-                       collective == Collective::Exscan;
-  if (reduces) out += format(", op %s", opName(op));
+  if (isReduction(collective)) out += format(", op %s", opName(op));
   if (isRooted(collective)) out += format(", root %d", static_cast<int>(call.words[2] >> 32));
   return out;
 }

@@ -13,6 +13,7 @@
 #include "coll/planner.h"
 #include "coll/registry.h"
 #include "coll/runner.h"
+#include "coll/scaled_ops.h"
 #include "p2p/shm_transport.h"
 
 namespace rondo {
@@ -85,6 +86,7 @@ class Communicator {
   void finishNumber(uint64_t number) { finished_.store(number + 1, std::memory_order_release); }
   /// Whether every operation that was issued has ended.
   bool idle() const { return served(issued_.load(std::memory_order_relaxed)); }
+  ScaledOps& scaledOps() { return scaledOps_; }
   const WaitPolicy& waitPolicy() const { return parts_.wait; }
 
   /// Two ranks whose current calls differ though they should be the same, as a sentence; empty:
@@ -114,7 +116,7 @@ class Communicator {
             static_cast<char*>(request.dst),
             plan_->totalBytes >= streamBytes_,
             plan_->stamp ^ static_cast<uint32_t>(sequence_ * 0x9e3779b1u),
-            !inPlace || plan_->algorithm->inPlaceAnnounce,
+            plan_->scale == nullptr && (!inPlace || plan_->algorithm->inPlaceAnnounce),
             request.uneven};
   }
   const BoundPlan* makePlan(const PlanKey& key);
@@ -126,6 +128,7 @@ class Communicator {
   PlanCache plans_;
   Runner runner_;
   Exchange exchange_;
+  ScaledOps scaledOps_;
   const BoundPlan* plan_ = nullptr;  // of the current call
   uint64_t sequence_ = 0;            // collectives so far
   std::atomic<uint64_t> issued_{0};  // group operations

@@ -23,6 +23,7 @@ struct CommFacts {
   uint64_t chunkBytes = 0;  ///< Longest message of a channel.
   uint32_t cpus = 1;        ///< Processing units that the ranks of the node may use together.
   uint64_t l3Bytes = 0;
+  bool reproducible = false;  ///< Reductions have one association.
   HostCosts costs;
 };
 

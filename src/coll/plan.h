@@ -44,6 +44,7 @@ SlotUse slotUse(Collective collective, int rank, int root);
 /// Whether the collective has slots at all.
 bool hasSlots(Collective collective);
 bool isRooted(Collective collective);
+bool isReduction(Collective collective);
 
 /// One step set for both vocabularies.
 enum class StepKind : uint8_t { Move, Put, Signal, Wait, Reduce, Fetch, Barrier };

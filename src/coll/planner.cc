@@ -77,6 +77,7 @@ std::vector<Candidate> rankCandidates(const Request& request, const CommFacts& f
     if (algorithm.collective != request.collective) continue;
     if (rule != nullptr && rule->algorithm != &algorithm) continue;
     if (request.uneven && !algorithm.uneven) continue;
+    if (facts.reproducible && isReduction(request.collective) && !algorithm.reproducible) continue;
     for (int lanes = 1; lanes <= facts.lanes; ++lanes) {
       if (rule != nullptr && rule->lanes != 0 && std::min(rule->lanes, facts.lanes) != lanes)
         continue;

@@ -44,6 +44,12 @@ bool hasSlots(Collective collective) {
   return use.src == Slots::All || use.dst == Slots::All;
 }
 
+bool isReduction(Collective collective) {
+  return collective == Collective::AllReduce || collective == Collective::Reduce ||
+         collective == Collective::ReduceScatter || collective == Collective::Scan ||
+         collective == Collective::Exscan;
+}
+
 bool isRooted(Collective collective) {
   return collective == Collective::Broadcast || collective == Collective::Reduce ||
          collective == Collective::Gather || collective == Collective::Scatter;

@@ -164,7 +164,11 @@ bool Runner::postSource(const BoundStep& step, const char* src, void* answer) {
   }
   void* space = step.send->tryAcquire(step.bytes);
   if (space == nullptr) return false;
-  plan_->copy(space, nullptr, src, step.bytes, CopyTo::kStaging);
+  if (plan_->scale != nullptr) [[unlikely]] {
+    plan_->scale(space, src, plan_->scalar, step.count);
+  } else {
+    plan_->copy(space, nullptr, src, step.bytes, CopyTo::kStaging);
+  }
   step.send->post(step.bytes, answer);
   return true;
 }
@@ -213,8 +217,8 @@ bool Runner::reduceAway(Lane& lane, const BoundStep& step) {
   if ((step.bits & algo::kSend) != 0) {
     void* space = step.send->tryAcquire(step.bytes);
     if (space == nullptr) return false;
-    reduceInto(nullptr, space, lane.inputs.data() + step.lo, step.hi - step.lo, step,
-               plan_->divisor);
+    reduceInto(nullptr, space, lane.inputs.data() + step.lo, step.hi - step.lo, ownInput(step),
+               step, plan_->divisor);
     step.send->post(step.bytes, nullptr);
   }
   releaseInputs(step);
@@ -261,14 +265,31 @@ int Runner::landingsOf(const Lane& lane, const BoundStep& step) const {
   return count;
 }
 
-/// dst (or nullptr) and `space` (or nullptr) = the reduction of the inputs.
-void Runner::reduceInto(char* dst, void* space, const void* const* inputs, int n,
+ReduceArgs Runner::arguments(void* first, void* second, const void* const* inputs, int n, int own,
+                             const BoundStep& step, uint32_t divisor, bool stream) const {
+  ReduceArgs args{first, second, inputs, n, step.count, divisor, stream};
+  args.tree = plan_->tree;
+  if (plan_->scale != nullptr) [[unlikely]] {
+    args.scaled = own;
+    args.scalar = plan_->scalar;
+  }
+  return args;
+}
+
+/// Which input of a Reduce step is this rank's src; -1: none.
+int Runner::ownInput(const BoundStep& step) const {
+  return step.lo <= plan_->rank && plan_->rank < step.hi ? plan_->rank - step.lo : -1;
+}
+
+/// dst (or nullptr) and `space` (or nullptr) = the reduction of the inputs, of which number `own`
+/// (-1: none) is this rank's src.
+void Runner::reduceInto(char* dst, void* space, const void* const* inputs, int n, int own,
                         const BoundStep& step, uint32_t divisor) {
   const bool detour = dst != nullptr && space != nullptr && step.bytes >= kLeastDetour;
   void* const first = dst == nullptr || detour ? space : dst;
   void* const second = dst == nullptr || detour ? nullptr : space;
   plan_->reduce(
-      ReduceArgs{first, second, inputs, n, step.count, divisor, call_.stream && space == nullptr});
+      arguments(first, second, inputs, n, own, step, divisor, call_.stream && space == nullptr));
   if (detour) plan_->copy(dst, nullptr, space, step.bytes, CopyTo::kUser);
 }
 
@@ -283,10 +304,10 @@ void Runner::combine(Lane& lane, const BoundStep& step, char* dst, void* space) 
     for (; second == nullptr && landed < n; ++landed) {
       second = lane.landings[static_cast<size_t>(landed)];
     }
-    plan_->reduce(
-        ReduceArgs{dst, second, inputs, step.hi - step.lo, step.count, plan_->divisor, true});
+    plan_->reduce(arguments(dst, second, inputs, step.hi - step.lo, ownInput(step), step,
+                            plan_->divisor, true));
   } else {
-    reduceInto(dst, space, inputs, step.hi - step.lo, step, plan_->divisor);
+    reduceInto(dst, space, inputs, step.hi - step.lo, ownInput(step), step, plan_->divisor);
   }
   for (int r = landed; r < n; ++r) {
     void* landing = lane.landings[static_cast<size_t>(r)];
@@ -307,11 +328,16 @@ void Runner::compute(Lane& lane, const BoundStep& step, const void* const* recei
     const int n = step.recv2 != nullptr ? 3 : 2;
     const uint32_t divisor = (bits & algo::kFinal) != 0 ? plan_->divisor : 0;
     const bool before = (bits & algo::kBefore) != 0;
-    reduceInto(before ? nullptr : dst, space, inputs, n, step, divisor);
+    reduceInto(before ? nullptr : dst, space, inputs, n, (bits & algo::kSrc) != 0 ? n - 1 : -1,
+               step, divisor);
     if (before) plan_->copy(dst, nullptr, received[0], step.bytes, CopyTo::kUser);
     return;
   }
   const void* from = (bits & algo::kRecv) != 0 ? received[0] : src;
+  if (plan_->scale != nullptr && from == src) [[unlikely]] {
+    plan_->scale(dst, src, plan_->scalar, step.count);
+    from = dst;
+  }
   if (dst != nullptr && dst != from) {
     plan_->copy(dst, nullptr, from, step.bytes, space == nullptr ? toUser() : CopyTo::kUser);
   }

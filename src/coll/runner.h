@@ -70,8 +70,11 @@ class Runner {
   bool postSource(const BoundStep& step, const char* src, void* answer);
   char* landing(const BoundStep& step, uint64_t base) const;
   int landingsOf(const Lane& lane, const BoundStep& step) const;
-  void reduceInto(char* dst, void* space, const void* const* inputs, int n, const BoundStep& step,
-                  uint32_t divisor);
+  ReduceArgs arguments(void* first, void* second, const void* const* inputs, int n, int own,
+                       const BoundStep& step, uint32_t divisor, bool stream) const;
+  int ownInput(const BoundStep& step) const;
+  void reduceInto(char* dst, void* space, const void* const* inputs, int n, int own,
+                  const BoundStep& step, uint32_t divisor);
   void compute(Lane& lane, const BoundStep& step, const void* const* received, char* dst,
                void* space);
   void combine(Lane& lane, const BoundStep& step, char* dst, void* space);

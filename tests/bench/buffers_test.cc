@@ -15,28 +15,38 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
+/// Of buffers that are as large on all ranks.
+RingPlan plan(size_t send, size_t recv, bool inPlace, bool hot) {
+  const size_t common = std::max(send, recv);
+  return planRing({send, recv, common, inPlace ? common : send + recv}, inPlace, hot);
+}
+
 TEST(BenchRing, TouchesEnoughButNotTooMuch) {
-  EXPECT_EQ(planRing(4, 4, false, false).sets, 64u);
-  EXPECT_EQ(planRing(kMiB, kMiB, false, false).sets, 32u);
-  EXPECT_EQ(planRing(kMiB, kMiB, true, false).sets, 64u);
-  EXPECT_EQ(planRing(16 * kMiB, 16 * kMiB, false, false).sets, 2u);
-  EXPECT_EQ(planRing(256 * kMiB, 256 * kMiB, false, false).sets, 2u);
-  EXPECT_EQ(planRing(512 * kMiB, 512 * kMiB, false, false).sets, 1u);
-  EXPECT_EQ(planRing(4096 * kMiB, 4096 * kMiB, false, false).sets, 1u);
-  EXPECT_EQ(planRing(4, 4, false, true).sets, 1u);
+  EXPECT_EQ(plan(4, 4, false, false).sets, 64u);
+  EXPECT_EQ(plan(kMiB, kMiB, false, false).sets, 32u);
+  EXPECT_EQ(plan(kMiB, kMiB, true, false).sets, 64u);
+  EXPECT_EQ(plan(16 * kMiB, 16 * kMiB, false, false).sets, 2u);
+  EXPECT_EQ(plan(256 * kMiB, 256 * kMiB, false, false).sets, 2u);
+  EXPECT_EQ(plan(512 * kMiB, 512 * kMiB, false, false).sets, 1u);
+  EXPECT_EQ(plan(4096 * kMiB, 4096 * kMiB, false, false).sets, 1u);
+  EXPECT_EQ(plan(4, 4, false, true).sets, 1u);
+  EXPECT_EQ(plan(0, 0, false, false).sets, 64u);
+  // The rank that touches least decides how many are cold, the one that touches most how many fit.
+  EXPECT_EQ(planRing({kMiB, 16 * kMiB, 16 * kMiB, 4 * kMiB}, false, false).sets, 16u);
+  EXPECT_EQ(planRing({kMiB, 127 * kMiB, 127 * kMiB, kMiB}, false, false).sets, 8u);
 }
 
 TEST(BenchRing, BuffersDoNotOverlapOrShareCacheLines) {
   for (size_t bytes : {size_t{1}, size_t{63}, size_t{64}, size_t{4096}, size_t{5000}}) {
-    const RingPlan plan = planRing(bytes, bytes, false, false);
-    EXPECT_EQ(plan.sendStride % 64, 0u);
-    EXPECT_EQ(plan.setStride % 64, 0u);
-    EXPECT_GE(plan.sendStride, bytes);
-    EXPECT_GE(plan.setStride, plan.sendStride + bytes);
-    EXPECT_GE(plan.blockBytes(), plan.sets * plan.setStride);
-    EXPECT_EQ(plan.setStride / 64 % 2, 1u) << "sets would share few lines of a cache";
+    const RingPlan ring = plan(bytes, bytes, false, false);
+    EXPECT_EQ(ring.sendStride % 64, 0u);
+    EXPECT_EQ(ring.setStride % 64, 0u);
+    EXPECT_GE(ring.sendStride, bytes);
+    EXPECT_GE(ring.setStride, ring.sendStride + bytes);
+    EXPECT_GE(ring.blockBytes(), ring.sets * ring.setStride);
+    EXPECT_EQ(ring.setStride / 64 % 2, 1u) << "sets would share few lines of a cache";
   }
-  EXPECT_EQ(planRing(64, 64, true, false).sendStride, 0u);
+  EXPECT_EQ(plan(64, 64, true, false).sendStride, 0u);
 }
 
 TEST(BenchRing, AllLibrariesMeetAllSetsAndEachSetRests) {
@@ -73,7 +83,7 @@ TEST(BenchPattern, CountsEveryDifferentElement) {
   data[kValuePeriod] ^= 0x4000;
   data.back() ^= 1;
   EXPECT_EQ(pattern.countDifferent(data.data(), bytes, 20), 3u);
-  pattern.inverted().fill(data.data(), bytes, 20);
+  pattern.fillInverted(data.data(), bytes, 20);
   EXPECT_EQ(pattern.countDifferent(data.data(), bytes, 20), data.size());
 }
 

@@ -17,13 +17,7 @@
 #include "api/rondo.h"
 #include "api/rondo_mpi.h"
 #include "fake_cuda.h"
-
-struct rondoComm {
-  MPI_Comm mpi;
-  int rank;
-  int ranks;
-  int calls;
-};
+#include "fake_rondo.h"
 
 namespace {
 
@@ -34,41 +28,9 @@ using rondo::bench::storeElement;
 constexpr int kLateCall = 20;
 std::string lastError;
 
-enum class Fault { kNone, kWrong, kLate, kStale, kInit, kCall, kOneCall };
-
-Fault chosenFault() {
-  const char* text = std::getenv("FAKE_RONDO_FAULT");
-  const std::string name = text != nullptr ? text : "";
-  if (name == "wrong") return Fault::kWrong;
-  if (name == "late") return Fault::kLate;
-  if (name == "stale") return Fault::kStale;
-  if (name == "init") return Fault::kInit;
-  if (name == "call") return Fault::kCall;
-  if (name == "one-call") return Fault::kOneCall;
-  return Fault::kNone;
-}
-
-bool fault(Fault asked) {
-  static const Fault chosen = chosenFault();
-  return asked == chosen;
-}
-
 rondoResult_t failWith(rondoResult_t result, const char* sentence) {
   lastError = sentence;
   return result;
-}
-
-double combine(rondoRedOp_t op, double a, double b) {
-  switch (op) {
-    case rondoProd:
-      return a * b;
-    case rondoMin:
-      return std::min(a, b);
-    case rondoMax:
-      return std::max(a, b);
-    default:
-      return a + b;
-  }
 }
 
 /// Any type and operator: every rank gathers all inputs and reduces them by itself.
@@ -81,7 +43,7 @@ void gatherAndReduce(const void* send, void* recv, size_t count, const ElementTy
   for (size_t i = 0; i < count; ++i) {
     double value = loadElement(type, &all[i * type.size]);
     for (int rank = 1; rank < comm.ranks; ++rank) {
-      value = combine(op, value, loadElement(type, &all[rank * bytes + i * type.size]));
+      value = fakeCombine(op, value, loadElement(type, &all[rank * bytes + i * type.size]));
     }
     if (op == rondoAvg) value /= comm.ranks;
     storeElement(type, value, static_cast<char*>(recv) + i * type.size);
@@ -91,7 +53,7 @@ void gatherAndReduce(const void* send, void* recv, size_t count, const ElementTy
 void allReduce(const void* send, void* recv, size_t count, rondoDataType_t datatype,
                rondoRedOp_t op, rondoComm& comm) {
   const bool late = ++comm.calls >= kLateCall;
-  std::vector<char> elsewhere(fault(Fault::kStale) && late ? count * 8 : 0);
+  std::vector<char> elsewhere(fakeFault("stale") && late ? count * 8 : 0);
   void* to = elsewhere.empty() ? recv : elsewhere.data();
   if (datatype == rondoFloat32 && op == rondoSum) {
     MPI_Allreduce(send == to ? MPI_IN_PLACE : send, to, static_cast<int>(count), MPI_FLOAT, MPI_SUM,
@@ -99,7 +61,7 @@ void allReduce(const void* send, void* recv, size_t count, rondoDataType_t datat
   } else {
     gatherAndReduce(send, to, count, *rondo::bench::findElementType(datatype), op, comm);
   }
-  const bool wrong = fault(Fault::kWrong) || (fault(Fault::kLate) && late);
+  const bool wrong = fakeFault("wrong") || (fakeFault("late") && late);
   if (wrong && comm.rank == 0) static_cast<char*>(recv)[0] ^= 1;
 }
 
@@ -110,6 +72,25 @@ decltype(&fakeCudaEnqueue) deviceEnqueue() {
 }
 
 }  // namespace
+
+bool fakeFault(const char* name) {
+  static const char* text = std::getenv("FAKE_RONDO_FAULT");
+  static const std::string chosen = text != nullptr ? text : "";
+  return chosen == name;
+}
+
+double fakeCombine(rondoRedOp_t op, double a, double b) {
+  switch (op) {
+    case rondoProd:
+      return a * b;
+    case rondoMin:
+      return std::min(a, b);
+    case rondoMax:
+      return std::max(a, b);
+    default:
+      return a + b;
+  }
+}
 
 rondoResult_t rondoGetVersion(int* version) {
   *version = RONDO_VERSION_CODE;
@@ -123,12 +104,32 @@ const char* rondoGetErrorString(rondoResult_t result) {
 const char* rondoGetLastError(rondoComm_t) { return lastError.c_str(); }
 
 rondoResult_t rondoCommInitMPI(rondoComm_t* comm, MPI_Comm mpiComm, const rondoConfig_t*) {
-  if (fault(Fault::kInit)) return failWith(rondoInternalError, "the fake refuses to begin");
+  if (fakeFault("init")) return failWith(rondoInternalError, "the fake refuses to begin");
   auto* made = new rondoComm{};
   MPI_Comm_dup(mpiComm, &made->mpi);
   MPI_Comm_rank(made->mpi, &made->rank);
   MPI_Comm_size(made->mpi, &made->ranks);
   *comm = made;
+  return rondoSuccess;
+}
+
+/// Kept with the MPI communicator, whose messages it uses.
+rondoResult_t rondoCommFromMPI(MPI_Comm mpiComm, rondoComm_t* comm) {
+  static int key = MPI_KEYVAL_INVALID;
+  if (key == MPI_KEYVAL_INVALID) {
+    const auto forget = [](MPI_Comm, int, void* value, void*) {
+      delete static_cast<rondoComm_t>(value);
+      return MPI_SUCCESS;
+    };
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &key, nullptr);
+  }
+  int found = 0;
+  MPI_Comm_get_attr(mpiComm, key, comm, &found);
+  if (found != 0) return rondoSuccess;
+  *comm = new rondoComm{mpiComm, 0, 0, 0};
+  MPI_Comm_rank(mpiComm, &(*comm)->rank);
+  MPI_Comm_size(mpiComm, &(*comm)->ranks);
+  MPI_Comm_set_attr(mpiComm, key, *comm);
   return rondoSuccess;
 }
 
@@ -154,13 +155,13 @@ rondoResult_t rondoMemFree(void* ptr) {
 
 rondoResult_t rondoAllReduce(const void* send, void* recv, size_t count, rondoDataType_t datatype,
                              rondoRedOp_t op, rondoComm_t comm, rondoStream_t stream) {
-  if (fault(Fault::kCall)) return failWith(rondoInternalError, "the fake's calls fail");
-  if (fault(Fault::kOneCall) && comm->rank == 1) {
+  if (fakeFault("call")) return failWith(rondoInternalError, "the fake's calls fail");
+  if (fakeFault("one-call") && comm->rank == 1) {
     return failWith(rondoInternalError, "the fake's call fails here");
   }
   const std::function<void()> work = [=] { allReduce(send, recv, count, datatype, op, *comm); };
   if (stream == nullptr) {
-    work();
+    fakeRunOrCollect(work);
   } else {
     deviceEnqueue()(stream, &work);
   }

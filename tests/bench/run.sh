@@ -4,35 +4,7 @@
 # The second is the benchmark linked with tests/bench/fake_rondo.cc, which can be made to fail;
 # without it those checks are left out.
 set -euo pipefail
-builddir=${TEST_BUILDDIR-build}
-bench=${1-$builddir/rondo-bench}
-fake=${2-${1:+none}}
-fake=${fake:-$builddir/tests/fake_rondo_bench}
-environment=$(dirname "${BASH_SOURCE[0]}")/../mpi_env.sh
-if [[ -f $environment ]]; then
-  . "$environment"
-else
-  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-  runMpi() { local ranks=$1; shift; timeout -k 5 120 mpirun --oversubscribe -n "$ranks" "$@"; }
-fi
-
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-what=
-
-complain() {
-  printf 'FAILED %s: %s\n' "$what" "$*"
-  sed 's/^/    /' "$scratch/out" "$scratch/err"
-  failures=$((failures + 1))
-}
-
-# Runs the benchmark; leaves $scratch/out, $scratch/err and $status.
-try() {  # ranks, program, arguments...
-  what="${*:2}, $1 ranks"
-  status=0
-  runMpi "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || status=$?
-}
+. "$(dirname "${BASH_SOURCE[0]}")/job.sh"
 
 quick=(allreduce --warmup 1 --iters 12)
 header=collective,library,memory,ranks,bytes,type,op,usec_min,usec_p50,usec_p99,busbw_GBps,wrong
@@ -140,6 +112,7 @@ refused "--iters 20000: allowed is a whole number from 1 to 10000" allreduce --i
 refused "--memory gpu: allowed are host, rondo, device" allreduce --memory gpu
 refused "--budget -1: allowed is" allreduce --budget -1
 refused "--csv $scratch/none/x: cannot be written (No such file" allreduce --csv "$scratch/none/x"
+refused "unknown option --root" allreduce --root 0
 refused "--graph: allowed only with --memory device" allreduce --graph
 refused "--peer nccl: allowed only with --memory device" allreduce --peer nccl
 refused "--peer mpi: MPI has no type like bfloat16" allreduce --peer mpi --type int8,bfloat16
@@ -220,5 +193,4 @@ if [[ $fake != none ]]; then
   [[ $status == 1 && $(wrongOf rondo) == 40960 && $(wrongOf nccl) == 0 ]] || complain "not 40960 wrong"
 fi
 
-[[ $failures == 0 ]] || { echo "$failures checks failed"; exit 1; }
-echo "all checks passed"
+finish

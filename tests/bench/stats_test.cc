@@ -38,6 +38,23 @@ TEST(BenchStats, SlowestRankCounts) {
   EXPECT_EQ(summary.max, 12);
 }
 
+TEST(BenchStats, OnePairsTimeIsRankZeros) {
+  const std::vector<double> times = {1, 2, 8, 9, 4, 12};
+  const Summary summary = summarize(times, 2, AcrossRanks::kFirst);
+  EXPECT_EQ(summary.min, 1);
+  EXPECT_EQ(summary.p50, 2);
+  EXPECT_EQ(summary.max, 8);
+}
+
+TEST(BenchStats, OverlapIsTheHiddenShare) {
+  EXPECT_EQ(overlapPercent(100, 100, 100), 100);
+  EXPECT_EQ(overlapPercent(200, 100, 100), 0);
+  EXPECT_EQ(overlapPercent(130, 100, 100), 70);
+  EXPECT_EQ(overlapPercent(300, 100, 100), 0) << "never below 0";
+  EXPECT_EQ(overlapPercent(90, 100, 100), 100) << "nor above 100";
+  EXPECT_EQ(overlapPercent(5, 5, 0), 0);
+}
+
 TEST(BenchStats, NothingMeasuredIsZero) { EXPECT_EQ(summarize({}, 4, AcrossRanks::kMean).p50, 0); }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/types.h"
+#include "support/collective_case.h"
 
 namespace rondo::fuzz {
 
@@ -44,6 +45,7 @@ struct Handles {
   rondoComm_t finalized = nullptr;
   rondoComm_t destroyed = nullptr;
   int size = 1;
+  int rank = 0;
 };
 
 /// Makes calls whose arguments are invalid, each in at least one way that is known beforehand, and
@@ -89,14 +91,18 @@ class Caller {
   }
   int badOp() {
     const auto op = draw_.value<int32_t>();
-    return op >= rondoSum && op <= rondoMaxLoc ? -1 - op : op;
+    for (const rondoRedOp_t known : kAllOps) {
+      if (op == known) return -1 - op;
+    }
+    return op;
   }
   int badRoot() {
     const auto root = draw_.value<int32_t>();
     return root >= 0 && root < handles_.size ? root - 1000 : root;
   }
   int anyType() {
-    return draw_.below(4) == 0 ? draw_.value<int32_t>() : kAllTypes[draw_.below(12)];
+    return draw_.below(4) == 0 ? draw_.value<int32_t>()
+                               : kAllTypes[draw_.below(std::size(kAllTypes))];
   }
 
   rondoResult_t call() {
@@ -112,78 +118,108 @@ class Caller {
     }
   }
 
+  rondoResult_t barrier(rondoComm_t comm, rondoStream_t stream) {
+    name_ = "rondoBarrier";
+    return rondoBarrier(comm, stream);
+  }
+
   rondoResult_t collectiveOnDead() {
     // Whatever the other arguments are, good ones too.
-    const size_t count = draw_.below(2) == 0 ? draw_.below(16) : draw_.value<size_t>();
-    char* a = draw_.below(4) == 0 ? nullptr : inside();
-    char* b = draw_.below(4) == 0 ? nullptr : inside() + 256;
-    const int type = anyType();
-    const auto number = draw_.value<int32_t>();
     const rondoComm_t comm = deadComm();
     const rondoStream_t stream = draw_.below(3) == 0 ? badStream() : nullptr;
-    switch (draw_.below(3)) {
-      case 0:
-        name_ = "rondoAllReduce";
-        return rondoAllReduce(a, b, count, type, number, comm, stream);
-      case 1:
-        name_ = "rondoBroadcast";
-        return rondoBroadcast(a, b, count, type, number, comm, stream);
-      default:
-        name_ = "rondoBarrier";
-        return rondoBarrier(comm, stream);
+    if (draw_.below(16) == 0) return barrier(comm, stream);
+    Try t = good();
+    if (draw_.below(2) == 0) t.c.count = draw_.value<size_t>();
+    if (draw_.below(2) == 0) t.c.type = draw_.value<int32_t>();
+    t.c.op = draw_.value<int32_t>();
+    t.c.root = draw_.value<int32_t>();
+    if (draw_.below(4) == 0) t.send = nullptr;
+    if (draw_.below(4) == 0) t.recv = nullptr;
+    return make(t, comm, stream);
+  }
+
+  /// A call with arguments that are all good; this rank is the root.
+  struct Try {
+    testing::Case c;
+    testing::Side side;
+    char *send, *recv;
+  };
+  Try good() {
+    const auto call = static_cast<testing::Call>(draw_.below(testing::kCalls));
+    const size_t count = 2 + draw_.below(15);
+    const auto type = kAllTypes[draw_.below(std::size(kAllTypes))];
+    const auto op = kAllOps[draw_.below(std::size(kAllOps))];
+    Try t{{call, type, op, count, handles_.rank, false, draw_.below(2) == 0, 0},
+          {},
+          nullptr,
+          nullptr};
+    for (int r = 0; r < handles_.size; ++r) {
+      t.side.sendCounts.push_back(count);
+      t.side.sendDispls.push_back(static_cast<size_t>(r) * count);
     }
+    t.side.recvCounts = t.side.sendCounts;
+    t.side.recvDispls = t.side.sendDispls;
+    t.send = inside();
+    t.recv = inside() + 256;
+    return t;
+  }
+  rondoResult_t make(const Try& t, rondoComm_t comm, rondoStream_t stream) {
+    name_ = testing::callName(t.c.call);
+    return testing::invoke(t.c, t.side, t.send, t.recv, handles_.rank, comm, stream);
   }
 
   /// Arguments that are all good, of which one is then spoilt; the rest may be spoilt too.
   rondoResult_t collectiveOnAlive() {
-    size_t count = 1 + draw_.below(16);
-    char *send = inside(), *recv = inside() + 256;
-    int type = kAllTypes[draw_.below(12)], op = static_cast<int>(draw_.below(5)), root = 0;
+    Try t = good();
     rondoStream_t stream = nullptr;
-    const bool broadcast = draw_.below(2) != 0;
     bool spoilt = false;
-    while (!spoilt || (draw_.below(3) == 0 && !draw_.empty())) {
-      spoilt = true;
-      switch (draw_.below(broadcast ? 6 : 8)) {
-        case 0:
-          type = badType();
-          break;
-        case 1:
-          count = SIZE_MAX - draw_.value<uint16_t>();
-          break;
-        case 2:
-          stream = badStream();
-          break;
-        case 3:
-          recv = nullptr;
-          break;
-        case 4:
-          if (broadcast) {
-            root = badRoot();
-          } else {
-            op = badOp();
-          }
-          break;
-        case 5:
-          recv = reinterpret_cast<char*>(UINTPTR_MAX);
-          count = count < 2 ? 2 : count;
-          break;
-        case 6:
-          send = nullptr;
-          break;
-        default:
-          // As a number: one past the last address is an address too, and no pointer may be moved
-          // there.
-          send = recv == nullptr ? nullptr
-                                 : reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(recv) + 1);
-          count = count * typeSize(rondoInt64) < 2 ? 2 : count;
-          if (typeSize(type) * count < 2) count = 2;
-          break;
-      }
+    while (!spoilt || (draw_.below(3) == 0 && !draw_.empty())) spoilt |= spoil(&t, &stream);
+    return make(t, handles_.alive, stream);
+  }
+
+  /// Makes one argument invalid; false if that is not possible for this call.
+  bool spoil(Try* t, rondoStream_t* stream) {
+    using testing::Call;
+    const bool receives = t->c.call != Call::Exscan || handles_.rank > 0;
+    switch (draw_.below(9)) {
+      case 0:
+        t->c.type = badType();
+        return true;
+      case 1:
+        t->c.count = SIZE_MAX - draw_.value<uint16_t>();
+        spoilCounts(&t->side.sendCounts, t->c.count);
+        spoilCounts(&t->side.recvCounts, t->c.count);
+        return true;
+      case 2:
+        *stream = badStream();
+        return true;
+      case 3:
+        if (receives) t->recv = nullptr;
+        return receives;
+      case 4:
+        t->send = nullptr;
+        return true;
+      case 5:
+        if (testing::isRooted(t->c.call)) t->c.root = badRoot();
+        return testing::isRooted(t->c.call);
+      case 6:
+        if (testing::reduces(t->c.call)) t->c.op = badOp();
+        return testing::reduces(t->c.call);
+      case 7:
+        if (receives) t->recv = reinterpret_cast<char*>(UINTPTR_MAX);
+        return receives;
+      default:
+        // As a number: one past the last address is an address too, and no pointer may be moved
+        // there.
+        if (!receives) return false;
+        t->send = t->recv == nullptr
+                      ? nullptr
+                      : reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(t->recv) + 1);
+        return true;
     }
-    name_ = broadcast ? "rondoBroadcast" : "rondoAllReduce";
-    return broadcast ? rondoBroadcast(send, recv, count, type, root, handles_.alive, stream)
-                     : rondoAllReduce(send, recv, count, type, op, handles_.alive, stream);
+  }
+  void spoilCounts(std::vector<size_t>* counts, size_t count) {
+    (*counts)[draw_.below(static_cast<unsigned>(counts->size()))] = count;
   }
 
   rondoResult_t question() {
@@ -243,19 +279,19 @@ class Caller {
         name_ = "rondoCommInitRankConfig";
         if (rondoGetUniqueId(&id) != rondoSuccess) return rondoSuccess;
         rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
-        spoil(&config);
+        spoilConfig(&config);
         return rondoCommInitRankConfig(out, 1, id, 0, &config);
       }
     }
   }
 
-  void spoil(rondoConfig_t* config) {
+  void spoilConfig(rondoConfig_t* config) {
     switch (draw_.below(4)) {
       case 0:
         config->size = draw_.below(16);
         return;
       case 1:
-        config->version = draw_.value<uint32_t>() | 2;
+        config->version = draw_.value<uint32_t>() | 4;  // 1 and 2 are known
         return;
       case 2:
         config->device = -3 - draw_.value<uint16_t>();

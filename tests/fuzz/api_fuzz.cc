@@ -16,7 +16,7 @@ rondoComm_t makeComm() {
 }
 
 rondo::fuzz::Handles makeHandles() {
-  rondo::fuzz::Handles handles{makeComm(), makeComm(), makeComm(), 1};
+  rondo::fuzz::Handles handles{makeComm(), makeComm(), makeComm(), 1, 0};
   rondoCommFinalize(handles.finalized);
   rondoCommDestroy(handles.destroyed);
   return handles;

@@ -77,7 +77,7 @@ TEST_P(ApiArguments, NullBuffersOfNoElementsAreFine) {
 
 TEST_P(ApiArguments, TypesOperatorsAndRootsOutOfRange) {
   onEach([](rondoComm_t comm, Data& d) {
-    for (const rondoDataType_t type : {-1, 12, 31, 42, INT32_MAX, INT32_MIN}) {
+    for (const rondoDataType_t type : {-1, 31, 99, INT32_MAX, INT32_MIN}) {
       for (const size_t count : {size_t{0}, size_t{1}, SIZE_MAX}) {
         expectRefused(rondoAllReduce(d.send, d.recv, count, type, rondoSum, comm, nullptr),
                       rondoInvalidArgument, "rondoAllReduce",
@@ -87,7 +87,7 @@ TEST_P(ApiArguments, TypesOperatorsAndRootsOutOfRange) {
                       {"argument datatype is " + std::to_string(type), "allowed", "33 (uint16)"});
       }
     }
-    for (const rondoRedOp_t op : {-1, 5, 31, 40, INT32_MAX, INT32_MIN}) {
+    for (const rondoRedOp_t op : {-1, 5, 31, 99, INT32_MAX, INT32_MIN}) {
       for (const size_t count : {0, 1}) {
         expectRefused(rondoAllReduce(d.send, d.recv, count, rondoInt8, op, comm, nullptr),
                       rondoInvalidArgument, "rondoAllReduce",

@@ -47,7 +47,7 @@ TEST_P(ApiFuzz, NothingInvalidIsAccepted) {
   rondoUniqueId others[2];
   for (rondoUniqueId& id : others) ASSERT_EQ(rondoGetUniqueId(&id), rondoSuccess);
   World(ranks).run([&](const Rank& me) {
-    fuzz::Handles handles{me.comm, nullptr, nullptr, me.size};
+    fuzz::Handles handles{me.comm, nullptr, nullptr, me.size, me.rank};
     ASSERT_EQ(rondoCommInitRank(&handles.finalized, ranks, others[0], me.rank), rondoSuccess);
     ASSERT_EQ(rondoCommInitRank(&handles.destroyed, ranks, others[1], me.rank), rondoSuccess);
     ASSERT_EQ(rondoCommFinalize(handles.finalized), rondoSuccess);

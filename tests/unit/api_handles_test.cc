@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "support/collective_case.h"
 #include "support/refusal.h"
 #include "support/world.h"
 
@@ -20,6 +21,16 @@ void eachCall(rondoComm_t comm,
   check("rondoBroadcast", rondoBroadcast(&in, &out, 1, rondoInt32, 0, comm, nullptr));
   check("rondoBroadcast", rondoBroadcast(&in, &out, 1, rondoInt32, -9, comm, nullptr));
   check("rondoBarrier", rondoBarrier(comm, nullptr));
+  for (int k = 0; k < kCalls; ++k) {
+    // What they say of the arguments must not matter: counts that no communicator is there for.
+    for (const size_t count : {size_t{0}, size_t{1}, SIZE_MAX}) {
+      const Case c{static_cast<Call>(k), rondoInt32, rondoSum, count, 0, false, true, 0};
+      Side side;
+      side.sendCounts = side.recvCounts = side.sendDispls = side.recvDispls = {count, count};
+      check(callName(c.call), invoke(c, side, &in, &out, 0, comm));
+      check(callName(c.call), invoke(c, side, nullptr, nullptr, 0, comm));
+    }
+  }
   EXPECT_EQ(out, -7);
   EXPECT_EQ(in, 5);
 }

@@ -91,7 +91,7 @@ TEST(Consensus, VersionAndBuildComeFirst) {
   all[1].buildId ^= 1;
   EXPECT_EQ(verdict(all).sentence,
             "ranks differ in the library's version: rank 1 has version 2.3.4, ranks 0, 2 have "
-            "version 0.1.0");
+            "version 0.2.0");
   all[1].version = all[0].version;
   EXPECT_NE(verdict(all).sentence.find("the library's build: rank 1 has build"), std::string::npos);
 }

@@ -1,0 +1,43 @@
+#pragma once
+// A library that performs calls, and one call's arguments.
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "api/rondo.h"
+#include "layout.h"
+
+namespace rondo::bench {
+
+/// The arguments of one call; benchmarks use those that they have.
+struct CallArgs {
+  const void* send = nullptr;  ///< nullptr where the rank has no such buffer.
+  void* recv = nullptr;
+  const Layout* layout = nullptr;
+  rondoDataType_t type = rondoFloat32;
+  size_t elementSize = 4;
+  rondoRedOp_t op = rondoSum;
+  int root = 0;
+  int window = 1;
+  bool inPlace = false;
+  rondoStream_t stream = nullptr;
+
+  size_t count() const { return layout->count; }
+  /// Message `i` of a window.
+  const char* message(size_t i) const {
+    return static_cast<const char*>(send) + i * count() * elementSize;
+  }
+  char* place(size_t i) const { return static_cast<char*>(recv) + i * count() * elementSize; }
+};
+
+/// A library that is timed: its name in the rows, and its call. The call throws RunError.
+struct Contender {
+  std::string library;
+  std::function<void(const CallArgs&)> call;
+};
+
+/// What is done between a collective's start and its end; may call `poll` to let the library go on.
+using Between = std::function<void(const std::function<void()>& poll)>;
+
+}  // namespace rondo::bench

@@ -1,0 +1,155 @@
+#include "option_texts.h"
+
+#include <sstream>
+
+#include "sizes.h"
+#include "text.h"
+
+namespace rondo::bench {
+namespace {
+
+constexpr const char* kMeasures = R"(What the columns mean:
+  A rank's time of an iteration is the time its call took by the steady clock; the ranks meet in an
+  MPI_Barrier before each iteration, outside that time. An iteration's time is the mean over the
+  ranks. usec_p50 and usec_p99 are percentiles (nearest rank) of the iterations' times; usec_min and
+  usec_max are over all ranks and iterations. On device memory a sample is the time between two
+  events around a number of calls, divided by that number, of the slowest rank.
+  busbw is the size divided by usec_p50, times the collective's factor as nccl-tests defines it
+  (all-reduce: 2 (n - 1) / n), in 10^9 bytes a second. wrong counts elements of all ranks that
+  differ in any bit from the exact result, before the timing and after its last iteration.
+  Exit status: 0; 1 if an element was wrong or a call failed; 2 for a bad command line or where what
+  was asked for is not available.)";
+
+constexpr const char* kComparison = R"(Rows are joined by collective, library, memory, ranks, bytes,
+type and op; a ratio is the second file's time divided by the first's. Exit status: 0; 1 if a ratio
+is past the threshold or a row has wrong elements; 2 where a file cannot be read or no row is in
+both.)";
+
+/// Breaks a help text into lines that fit beside the options' names.
+std::string wrap(const std::string& text, size_t width = 66) {
+  std::istringstream words(text);
+  std::string result;
+  size_t column = 0;
+  for (std::string word; words >> word; column += word.size()) {
+    if (column + 1 + word.size() > width) {
+      result += '\n';
+      column = 0;
+    } else if (!result.empty()) {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+  }
+  return result;
+}
+
+void addText(CLI::App& app, const char* name, std::string& text, const char* kind,
+             const std::string& help) {
+  app.add_option(name, text, wrap(help))
+      ->type_name(kind)
+      ->multi_option_policy(
+          CLI::MultiOptionPolicy::TakeLast);  // so that scripts' can be overridden
+}
+
+void addFlag(CLI::App& app, const char* name, bool& flag, const std::string& help) {
+  app.add_flag(name, flag, wrap(help));
+}
+
+template <class Entry>
+std::string namesOf(std::span<const Entry> table) {
+  std::string names;
+  for (const Entry& entry : table) names += (names.empty() ? "" : ", ") + std::string(entry.name);
+  return names;
+}
+
+void addDataOptions(CLI::App& app, const Command& command, OptionTexts& texts, Options& options) {
+  if (command.has(kTakesCollective)) {
+    addText(app, "--collective", texts.collective, "NAME", "Which one to overlap [allreduce]");
+    addText(app, "--polls", texts.polls, "N",
+            "Calls of rondoTest or MPI_Test spread over the computation [0]");
+  }
+  if (command.has(kTakesSizes)) {
+    const auto usual = [](size_t bytes) { return " [" + formatSize(bytes) + "]"; };
+    addText(app, "--min", texts.min, "SIZE",
+            "Smallest size in bytes, such as 4, 64K, 1M, 1G" + usual(command.minBytes));
+    addText(app, "--max", texts.max, "SIZE", "Largest size" + usual(command.maxBytes));
+    addText(app, "--step", texts.step, "FACTOR",
+            "From one size to the next" + format(" [%zu]", command.step));
+  }
+  if (command.has(kTakesTypes)) {
+    addText(app, "--type", texts.type, "TYPES",
+            "Element types, with commas between, or all [float32]: " + namesOf(elementTypes()));
+  }
+  if (command.has(kTakesOps)) {
+    addText(app, "--op", texts.op, "OPS",
+            "Operators, with commas between, or all [sum]: " + namesOf(operators()));
+  }
+  if (command.has(kTakesRoot)) addText(app, "--root", texts.root, "RANK", "The root's rank [0]");
+  if (command.has(kTakesWindow)) {
+    addText(app, "--window", texts.window, "N", "Messages under way at once [64]");
+  }
+  if (command.has(kTakesInPlace)) {
+    addFlag(app, "--in-place,--inplace", options.inPlace,
+            "The smaller buffer lies in the larger one, as the call's in-place rule has it");
+  }
+  if (command.has(kTakesSizes)) {
+    addFlag(app, "--hot", options.hot,
+            "Use one set of buffers over and over, so that caches hold it. Otherwise sets rotate: "
+            "at least 64 MiB and two sets, at most 64 sets and 1 GiB a rank");
+    addFlag(app, "--no-check", options.noCheck, "Do not check results; wrong is 0 then");
+  }
+}
+
+void addDeviceOptions(CLI::App& app, OptionTexts& texts, Options& options) {
+  addText(app, "--memory", texts.memory, "KIND",
+          "host (ordinary memory), rondo (rondoMemAlloc) or device (CUDA) [host]");
+  addFlag(app, "--graph", options.graph,
+          "Device memory: replay calls that were captured in a CUDA graph");
+  addText(app, "--graph-calls", texts.calls, "N", "Calls in a graph [20]");
+}
+
+void addRunOptions(CLI::App& app, const Command& command, OptionTexts& texts, Options& options) {
+  addText(app, "--library", texts.library, "LIBRARY",
+          "The one to time: rondo, or mpi alone [rondo]");
+  addText(app, "--peer", texts.peer, "LIBRARY",
+          "Time another library on the same buffers, call by call in turn, and print Rondo's time "
+          "divided by its: mpi (host memory) or nccl (device memory, allreduce)");
+  addText(app, "--warmup", texts.warmup, "N",
+          "Untimed iterations [200 to 8K, 50 to 1M, then 10; fewer where the budget ends]");
+  addText(app, "--iters", texts.iterations, "N",
+          "Timed iterations of each size [2000 to 8K, 500 to 1M, then 100; fewer, but at least 8, "
+          "where the budget ends]");
+  addText(app, "--budget", texts.budget, "SECONDS",
+          "For each size and library, where --warmup and --iters do not say otherwise" +
+              format(" [%g]", command.budgetSeconds));
+  addText(app, "--progress", texts.progress, "WHEN",
+          "Progress line on stderr: auto (if it is a terminal), always, never [auto]");
+  addText(app, "--csv", options.csvPath, "FILE", "Also write the rows to this file");
+  addText(app, "--json", options.jsonPath, "FILE", "Also write the rows to this file");
+  addText(app, "--plot", options.plotPath, "FILE",
+          "Also draw times and bandwidths into this SVG file");
+}
+
+void addCompareOptions(CLI::App& app, OptionTexts& texts, Options& options) {
+  app.add_option("before", options.compare.before, "A file that --json wrote")->type_name("FILE");
+  app.add_option("after", options.compare.after, "Another")->type_name("FILE");
+  addText(app, "--threshold", texts.threshold, "RATIO", "The largest ratio that is no loss [1.1]");
+  addText(app, "--columns", texts.columns, "COLUMNS",
+          "Times to compare: min, p50, p99, with commas between [p50]");
+}
+
+}  // namespace
+
+void addOptions(CLI::App& app, const Command& command, OptionTexts& texts, Options& options) {
+  if (command.has(kTakesFiles)) {
+    addCompareOptions(app, texts, options);
+    app.footer(wrap(kComparison, 98));
+    return;
+  }
+  addDataOptions(app, command, texts, options);
+  if (command.has(kTakesDevice)) addDeviceOptions(app, texts, options);
+  addRunOptions(app, command, texts, options);
+  app.footer((command.note.empty() ? "" : wrap(command.note, 98) + "\n\n") + kMeasures);
+}
+
+}  // namespace rondo::bench

@@ -1,0 +1,105 @@
+#include "output.h"
+
+namespace rondo::bench {
+namespace {
+
+std::string join(const auto& entries) {
+  std::string text;
+  for (const auto* entry : entries) text += (text.empty() ? "" : ", ") + std::string(entry->name);
+  return text;
+}
+
+const char* peerName(Peer peer) {
+  return peer == Peer::kMpi ? "mpi" : peer == Peer::kNccl ? "nccl" : "";
+}
+
+}  // namespace
+
+Output::Output(const Environment& environment, const RunInfo& info)
+    : environment_(environment),
+      progress_(environment.options().progress, environment.session().isRoot()) {
+  environment.session().onRoot([&] { open(info); });
+}
+
+void Output::open(const RunInfo& info) {
+  const Options& options = environment_.options();
+  if (!options.csvPath.empty()) reporters_.push_back(makeCsvReporter(options.csvPath));
+  if (!options.jsonPath.empty()) reporters_.push_back(makeJsonReporter(options.jsonPath));
+  if (!options.plotPath.empty()) reporters_.push_back(makePlotReporter(options.plotPath));
+  reporters_.push_back(makeTableReporter(progress_.active() && reachesTerminal(1)));
+  for (const auto& reporter : reporters_) reporter->begin(info);
+}
+
+void Output::add(std::vector<Row> rows) {
+  for (const Row& row : rows) wrong_ += row.wrong;
+  if (rows.size() > 1 && rows[1].usec.min > 0) {
+    rows[0].ratioP50 = rows[0].usec.p50 / rows[1].usec.p50;
+    rows[0].ratioMin = rows[0].usec.min / rows[1].usec.min;
+  }
+  progress_.clear();
+  for (const auto& reporter : reporters_) {
+    for (const Row& row : rows) reporter->row(row);
+  }
+}
+
+void Output::note(const std::string& text) {
+  progress_.clear();
+  for (const auto& reporter : reporters_) reporter->note(text);
+}
+
+int Output::finish() {
+  progress_.clear();
+  environment_.session().onRoot([this] {
+    for (const auto& reporter : reporters_) reporter->end();
+  });
+  return wrong_ == 0 ? 0 : 1;
+}
+
+RunInfo describe(const Environment& environment, const std::string& what) {
+  const Options& options = environment.options();
+  RunInfo info;
+  info.command = options.command;
+  info.memory = memoryName(options.memory);
+  info.ranks = environment.session().ranks();
+  info.peer = peerName(options.peer);
+  std::string run = what + ", " + std::to_string(info.ranks) +
+                    (info.ranks == 1 ? " rank, " : " ranks, ") + info.memory + " memory";
+  if (options.noCheck) run += ", results not checked";
+  info.facts = {{"run", run},
+                {"versions", environment.versions()},
+                {"machine", environment.machine()},
+                {"times", "us; p50, p99 of the mean over ranks; min, max over all ranks"}};
+  return info;
+}
+
+RunInfo describe(const Environment& environment, const Benchmark& benchmark) {
+  const Options& options = environment.options();
+  RunInfo info = describe(environment, benchmark.name);
+  std::string run = info.facts.front().second;
+  if (!benchmark.has(kNoData)) {
+    const bool inPlace = options.inPlace || benchmark.has(kOneBuffer);
+    if (!benchmark.has(kPairs)) run += inPlace ? ", in place" : ", out of place";
+    run += options.hot ? ", one hot set of buffers" : ", rotating buffers";
+    std::string data = join(options.types);
+    if (benchmark.has(kReduces)) data += "; " + join(options.ops);
+    if (*benchmark.size != '\0') data += "; bytes " + std::string(benchmark.size);
+    info.facts.insert(info.facts.begin() + 1, {"data", data});
+    info.manyKinds = options.types.size() * (benchmark.has(kReduces) ? options.ops.size() : 1) > 1;
+  }
+  if (benchmark.has(kRooted)) run += ", root " + std::to_string(options.root);
+  if (benchmark.has(kWindow)) {
+    run += ", windows of " + std::to_string(options.window);
+    info.extraColumns = {"msg_per_s"};
+  }
+  if (options.graph) run += ", graphs of " + std::to_string(options.callsPerSample) + " calls";
+  info.facts.front().second = run;
+  std::string& times = info.facts.back().second;
+  if (benchmark.across == AcrossRanks::kFirst) {
+    times = benchmark.has(kWindow) ? "us a message, rank 0's" : "us one way, rank 0's";
+  }
+  if (benchmark.across == AcrossRanks::kMax) times = "us a message, the slowest rank's";
+  if (options.memory == MemoryKind::kDevice) times = "us a call; of the slowest rank";
+  return info;
+}
+
+}  // namespace rondo::bench

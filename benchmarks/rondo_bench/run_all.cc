@@ -1,0 +1,66 @@
+// rondo-bench all: every benchmark at a few sizes.
+
+#include <mpi.h>
+
+#include "commands.h"
+#include "errors.h"
+#include "init.h"
+#include "library_mpi.h"
+#include "library_rondo.h"
+#include "overlap.h"
+
+namespace rondo::bench {
+namespace {
+
+/// "" if the benchmark can run here, else why not. Anything else that is wrong is the user's to
+/// know.
+std::string whyLeftOut(const Benchmark& benchmark, const Options& options, int ranks) {
+  if (benchmark.has(kPairs) && ranks < 2) return "needs 2 ranks";
+  if (benchmark.has(kAllPairs) && ranks % 2 != 0) return "needs an even number of ranks";
+  const bool alone = options.library == Library::kMpi;
+  if (options.inPlace && (alone || options.peer == Peer::kMpi) && mpiInPlaceDiffers(benchmark)) {
+    return "MPI has another in-place rule";
+  }
+  if (alone) return "";
+  const std::string missing = missingRondoCall(benchmark);
+  return missing.empty() ? "" : "this librondo has no " + missing;
+}
+
+void runOrSay(Output& output, const std::string& name, const std::string& leftOut,
+              const std::function<void()>& run) {
+  if (leftOut.empty()) {
+    run();
+  } else {
+    output.note(name + " is left out: " + leftOut);
+  }
+}
+
+}  // namespace
+
+int runAll(const Options& options) {
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (options.peer == Peer::kNccl) {
+    throw UsageError("--peer nccl: allowed only with allreduce, not all");
+  }
+  const Benchmark& allReduce = *findBenchmark("allreduce");
+  requirePossible(allReduce, options, ranks);
+  const Environment environment(options);
+  RunInfo info = describe(environment, "all benchmarks");
+  info.manyBenchmarks = true;
+  info.extraColumns = {"msg_per_s", "overlap_pct"};
+  Output output(environment, info);
+  for (const Benchmark& benchmark : benchmarks()) {
+    runOrSay(output, benchmark.name, whyLeftOut(benchmark, options, ranks), [&] {
+      requirePossible(benchmark, options, ranks);
+      runSweep(environment, benchmark, contendersOf(benchmark, environment), output);
+    });
+  }
+  const std::string missing = options.library == Library::kMpi ? "" : missingOverlapCall();
+  runOrSay(output, "overlap", missing.empty() ? "" : "this librondo has no " + missing,
+           [&] { measureOverlap(environment, allReduce, output); });
+  measureInit(environment, output);
+  return output.finish();
+}
+
+}  // namespace rondo::bench

@@ -1,0 +1,66 @@
+// Operators made at run time.
+
+#include "api/argument_checks.h"
+#include "api/comm_create.h"
+#include "api/types.h"
+#include "base/error.h"
+#include "p2p/cuda_device.h"
+
+namespace {
+
+rondoResult_t refuse(rondoComm_t comm, const char* call, const std::string& what) {
+  return rondo::fail(comm, rondoInvalidArgument, std::string(call) + ": " + what);
+}
+
+}  // namespace
+
+rondoResult_t rondoRedOpCreatePreMulSum(rondoRedOp_t* op, const void* scalar,
+                                        rondoDataType_t datatype, rondoScalarResidence_t residence,
+                                        rondoComm_t comm) {
+  const char* call = "rondoRedOpCreatePreMulSum";
+  const rondo::Use use(comm, call);
+  if (use.result() != rondoSuccess) return use.result();
+  if (op == nullptr) return refuse(comm, call, "argument op is NULL; allowed: where to write it");
+  if (scalar == nullptr) {
+    return refuse(comm, call, "argument scalar is NULL; allowed: one element of datatype");
+  }
+  if (!rondo::opDefined(datatype, rondoSum)) {
+    return refuse(comm, call,
+                  rondo::format("argument datatype is %d (%s); allowed: a type that rondoSum is "
+                                "defined for",
+                                datatype, rondo::typeName(datatype)));
+  }
+  if (residence != rondoScalarDevice && residence != rondoScalarHostImmediate) {
+    return refuse(comm, call,
+                  rondo::format("argument residence is %d; allowed: 0 (rondoScalarDevice), 1 "
+                                "(rondoScalarHostImmediate)",
+                                residence));
+  }
+  const bool immediate = residence == rondoScalarHostImmediate;
+  if (!immediate && rondo::pointerKind(scalar).memory == rondo::PointerKind::kDevice) {
+    return rondo::fail(comm, rondoUnsupported,
+                       std::string(call) +
+                           ": argument scalar is device memory, which collectives "
+                           "on host memory cannot read; allowed so far: host or "
+                           "managed memory");
+  }
+  return rondo::guarded(comm, call, [&] {
+    *op = comm->impl->scaledOps().make(datatype, scalar, rondo::typeSize(datatype), immediate);
+  });
+}
+
+rondoResult_t rondoRedOpDestroy(rondoRedOp_t op, rondoComm_t comm) {
+  const char* call = "rondoRedOpDestroy";
+  const rondo::Use use(comm, call);
+  if (use.result() != rondoSuccess) return use.result();
+  rondo::ScaledOp* found = comm->impl->scaledOps().find(op);
+  if (found == nullptr) {
+    return refuse(comm, call,
+                  rondo::format("argument op is %d; allowed: an operator of "
+                                "rondoRedOpCreatePreMulSum on this communicator that is not "
+                                "destroyed",
+                                op));
+  }
+  found->alive = false;
+  return rondoSuccess;
+}

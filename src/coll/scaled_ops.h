@@ -1,0 +1,34 @@
+#pragma once
+// Operators made at run time: a sum of inputs that each rank multiplies by a scalar of its own.
+
+#include <array>
+#include <deque>
+
+#include "api/rondo.h"
+
+namespace rondo {
+
+/// One premultiplied sum.
+struct ScaledOp {
+  rondoDataType_t type;
+  bool alive;
+  const void* scalar;  ///< `value`, or the caller's memory, read when a collective runs.
+  alignas(16) std::array<unsigned char, 16> value;
+};
+
+/// Those of one communicator, numbered in the order in which they were made.
+class ScaledOps {
+ public:
+  /// Handles below are not made at run time.
+  static constexpr rondoRedOp_t kFirst = 1024;
+
+  /// `bytes` of *scalar are copied if `immediate`.
+  rondoRedOp_t make(rondoDataType_t type, const void* scalar, size_t bytes, bool immediate);
+  /// nullptr if there is none (any more).
+  ScaledOp* find(rondoRedOp_t op);
+
+ private:
+  std::deque<ScaledOp> ops_;  // addresses stay
+};
+
+}  // namespace rondo

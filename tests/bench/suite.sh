@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Every benchmark of the suite: MPI's calls give what the suite expects, Rondo's do where librondo
+# has them, the stand-in's do, and the stand-in's faults are counted.
+#   suite.sh [RONDO_BENCH [FAKE_RONDO_BENCH]]
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/job.sh"
+
+collectives=(allreduce reduce bcast allgather allgatherv reduce_scatter reduce_scatterv alltoall alltoallv gather
+  gatherv scatter scatterv scan exscan)
+pairs=(latency bw bibw)
+all=(all --warmup 1 --iters 4 --min 4 --max 4K --step 32 --csv "$scratch/rows.csv")
+
+# Rows that the CSV file has of a benchmark and library, without a wrong element.
+rightRows() { awk -F, -v c="$1" -v l="$2" '$1 == c && $2 == l && $12 == 0 && $9 >= 0' "$scratch/rows.csv" | wc -l; }
+
+# Each of the benchmarks has three sizes' rows of each of the libraries, all right.
+measured() {  # libraries, benchmarks...
+  [[ $status == 0 ]] || complain "exit status $status, not 0"
+  local name library
+  for name in "${@:2}"; do
+    for library in $1; do
+      [[ $(rightRows "$name" "$library") == 3 ]] || complain "not 3 right rows of $library's $name"
+    done
+  done
+}
+
+# MPI alone: its calls, and what each rank's buffers must hold, without Rondo.
+try 3 "$bench" "${all[@]}" --library mpi --root 2 --type int16
+measured mpi "${collectives[@]}" "${pairs[@]}" overlap_allreduce
+grep -q '# mbw_mr is left out: needs an even number of ranks' "$scratch/out" || complain "mbw_mr"
+try 4 "$bench" "${all[@]}" --library mpi --in-place --window 5
+measured mpi "${collectives[@]/reduce_scatter*/allreduce}" "${pairs[@]}" mbw_mr
+
+# What every librondo has, beside MPI; what it lacks is said.
+try 2 "$bench" "${all[@]}" --peer mpi --root 1 --plot "$scratch/all.svg"
+measured "rondo mpi" allreduce bcast
+for name in "${collectives[@]}" "${pairs[@]}" mbw_mr overlap; do
+  grep -Eq "^$name(_allreduce)?,|^# $name is left out: this librondo has no rondo[A-Z]" "$scratch/rows.csv" \
+    "$scratch/out" || complain "$name is missing"
+done
+[[ $(rightRows barrier rondo) == 1 && $(rightRows init_later mpi) == 1 ]] || complain "barrier, init"
+grep -q '<svg ' "$scratch/all.svg" && grep -q '</svg>' "$scratch/all.svg" || complain "the picture"
+
+try 3 "$bench" init --peer mpi --iters 3 --csv "$scratch/rows.csv"
+# The first; later and split of both libraries, cached: over 2 and over 3 ranks.
+[[ $status == 0 && $(wc -l <"$scratch/rows.csv") == 12 ]] || complain "not 11 rows"
+
+try 2 "$bench" allreduce --peer mpi --warmup 1 --iters 4 --max 4K --step 32 --plot "$scratch/one.svg" \
+  --json "$scratch/a.json"
+[[ $status == 0 && $(grep -c '<polyline' "$scratch/one.svg") == 6 ]] || complain "the picture"
+
+# compare: no MPI job needed.
+compare() {  # expected status, arguments...
+  what="compare ${*:2}"
+  status=0
+  "$bench" compare "${@:2}" >"$scratch/out" 2>"$scratch/err" || status=$?
+  [[ $status == "$1" ]] || complain "exit status $status, not $1"
+}
+sed -E 's/("usec_p50": )([0-9.e-]+)/\11e9/' "$scratch/a.json" >"$scratch/b.json"
+compare 0 "$scratch/a.json" "$scratch/a.json"
+grep -q '6 rows compared, 0 past' "$scratch/out" || complain "not 6 rows"
+compare 1 "$scratch/a.json" "$scratch/b.json"
+grep -q '6 rows compared, 6 past' "$scratch/out" || complain "not 6 losses"
+compare 0 "$scratch/b.json" "$scratch/a.json"
+compare 0 "$scratch/a.json" "$scratch/b.json" --columns min,p99
+compare 2 "$scratch/a.json"
+grep -q 'compare needs two files' "$scratch/err" || complain "its sentence"
+compare 2 "$scratch/a.json" "$scratch/all.svg"
+grep -q 'all.svg: is not a JSON file' "$scratch/err" || complain "its sentence"
+compare 2 "$scratch/a.json" "$scratch/none.json"
+grep -q 'none.json: cannot be read (No such file' "$scratch/err" || complain "its sentence"
+compare 2 "$scratch/a.json" "$scratch/a.json" --columns p42
+grep -q -- '--columns p42: allowed are min, p50, p99' "$scratch/err" || complain "its sentence"
+compare 2 "$scratch/a.json" "$scratch/a.json" --threshold 0
+grep -q -- '--threshold 0: allowed is a number above 0' "$scratch/err" || complain "its sentence"
+
+# Bad input: one sentence with the words given here, exit status 2.
+refused() {  # words, ranks, arguments...
+  local words=$1
+  try "$2" "$bench" "${@:3}"
+  [[ $status == 2 ]] || complain "exit status $status, not 2"
+  grep '^rondo-bench: ' "$scratch/err" | grep -qF -- "$words" || complain "does not say: $words"
+}
+refused "--root 2: allowed is a rank from 0 to 1" 2 bcast --root 2
+refused "mbw_mr: 3 ranks; allowed is an even number" 3 mbw_mr --library mpi
+refused "latency: 1 rank; allowed are 2 or more" 1 latency --library mpi
+refused "--op avg: not defined for scan" 2 scan --op avg
+refused "--peer nccl: allowed only with allreduce, not bcast" 2 bcast --memory device --peer nccl
+refused "--library mpi: MPI has no type like bfloat16" 2 bcast --library mpi --type bfloat16
+refused "MPI leaves the block of an in-place reduce_scatter" 2 reduce_scatter --library mpi --in-place
+refused "unknown option --op" 2 alltoall --op sum
+refused "unknown option --memory" 2 barrier --memory host
+refused "--collective latency: allowed are allreduce" 2 overlap --collective latency
+refused "--window 0: allowed is a whole number from 1" 2 bw --window 0
+refused "--library mpi: allowed only without --peer" 2 bcast --library mpi --peer mpi
+
+if [[ $fake != none ]]; then
+  try 3 "$fake" "${all[@]}" --peer mpi --root 1 --type int32
+  measured "rondo mpi" "${collectives[@]}" "${pairs[@]}" overlap_allreduce
+  try 4 "$fake" "${all[@]}" --in-place
+  measured rondo "${collectives[@]}" "${pairs[@]}" mbw_mr
+  try 2 "$fake" overlap --collective alltoall --peer mpi --warmup 1 --iters 4 --max 4K --polls 2 \
+    --csv "$scratch/rows.csv"
+  [[ $status == 0 && $(rightRows overlap_alltoall rondo) == 3 ]] || complain "not 3 right rows"
+  head -1 "$scratch/rows.csv" | grep -q 'wrong,usec_comm,usec_compute,overlap_pct$' || complain "columns"
+
+  # Right values in the wrong place, another rank's block, a missing last element: never passes.
+  noticed() {  # fault, benchmarks...
+    local name
+    FAKE_RONDO_FAULT=$1 try 2 "$fake" "${all[@]}" --peer mpi --min 128
+    what="$what, fault $1"
+    [[ $status == 1 ]] || complain "exit status $status, not 1"
+    for name in "${@:2}"; do
+      [[ $(rightRows "$name" rondo) == 0 && $(rightRows "$name" mpi) == 2 ]] ||
+        complain "Rondo's $name passes, or MPI's does not"
+    done
+  }
+  noticed shift "${collectives[@]:1}" "${pairs[@]}" mbw_mr
+  noticed swap "${collectives[@]:3}"
+  noticed short "${collectives[@]:1}"
+fi
+
+finish

@@ -1,0 +1,262 @@
+// Every collective, type and operator at every number of ranks, equal in every bit to a plain
+// reference. Algorithms, counts, roots, in place, memory and alignment are sampled; all of them
+// with RONDO_FULL_GRID=1 (minutes).
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <random>
+
+#include "coll/registry.h"
+#include "support/buffer.h"
+#include "support/collective_case.h"
+#include "support/world.h"
+
+namespace rondo::testing {
+namespace {
+
+/// How a rank's buffers lie.
+struct Placement {
+  uint32_t sharedSend, sharedRecv;  ///< Bit r: rank r's buffer is from rondoMemAlloc.
+  size_t skew;                      ///< Bytes off alignment, other ones at every rank.
+};
+
+struct Sample {
+  Case call;
+  Placement place;
+  std::string text() const {
+    return call.text() + " shared " + std::to_string(place.sharedSend) + "/" +
+           std::to_string(place.sharedRecv) + " skew " + std::to_string(place.skew);
+  }
+};
+
+/// Makes the call with sendbuff and recvbuff apart.
+void checkApart(const Rank& me, const Sample& s, const Side& side) {
+  const size_t element = typeSize(s.call.type);
+  const auto shared = [&](uint32_t bits) { return (bits >> me.rank & 1) != 0; };
+  const size_t skew = s.place.skew * static_cast<size_t>(me.rank % 3);
+  // A buffer that does not count is NULL, or memory that must stay as it is.
+  const bool null = (s.call.salt & 1) != 0;
+  Buffer send(side.sendCount * element, shared(s.place.sharedSend), skew);
+  Buffer recv(side.recvCount * element, shared(s.place.sharedRecv), 3 * skew);
+  if (side.usesSend) lay(send.data(), side.sendCount, inputPattern(s.call, me.rank), 0);
+  const std::vector<char> sent(send.data(), send.data() + send.bytes());
+  std::vector<char> wanted(recv.data(), recv.data() + recv.bytes());
+  applyBlocks(s.call, side, wanted.data());
+  const void* in = side.usesSend || !null ? send.data() : nullptr;
+  void* out = side.usesRecv || !null ? recv.data() : nullptr;
+  ASSERT_EQ(invoke(s.call, side, in, out, me.rank, me.comm), rondoSuccess)
+      << rondoGetLastError(me.comm) << "; " << s.text();
+  const size_t wrong = firstWrong(recv.data(), recv.bytes(), wanted);
+  EXPECT_EQ(wrong, recv.bytes()) << "rank " << me.rank << " of " << me.size << ", " << s.text();
+  EXPECT_EQ(firstWrong(send.data(), send.bytes(), sent), send.bytes())
+      << "sendbuff changed, " << s.text();
+  EXPECT_TRUE(send.intact() && recv.intact()) << s.text();
+}
+
+/// Makes the call with one buffer inside the other.
+void checkInPlace(const Rank& me, const Sample& s, const Side& side) {
+  const size_t element = typeSize(s.call.type);
+  const auto before = static_cast<size_t>(side.alias < 0 ? -side.alias : 0);
+  const auto past = static_cast<size_t>(side.alias > 0 ? side.alias : 0);
+  const size_t count = std::max(before + side.recvCount, past + side.sendCount);
+  const size_t skew = s.place.skew * static_cast<size_t>(me.rank % 3);
+  Buffer both(count * element, (s.place.sharedSend >> me.rank & 1) != 0, skew);
+  char* const in = both.data() + past * element;
+  char* const out = both.data() + before * element;
+  if (side.usesSend) lay(in, side.sendCount, inputPattern(s.call, me.rank), 0);
+  // Of sendbuff only what recvbuff covers may change.
+  std::vector<char> wanted(both.data(), both.data() + both.bytes());
+  applyBlocks(s.call, side, wanted.data() + before * element);
+  ASSERT_EQ(invoke(s.call, side, in, out, me.rank, me.comm), rondoSuccess)
+      << rondoGetLastError(me.comm) << "; " << s.text();
+  const size_t wrong = firstWrong(both.data(), both.bytes(), wanted);
+  EXPECT_EQ(wrong, both.bytes()) << "rank " << me.rank << " of " << me.size << ", " << s.text();
+  EXPECT_TRUE(both.intact()) << s.text();
+}
+
+void check(const Rank& me, const Sample& s) {
+  const Side side = sideOf(s.call, me.rank, me.size);
+  if (s.call.inPlace && side.mayAlias) {
+    checkInPlace(me, s, side);
+  } else {
+    checkApart(me, s, side);
+  }
+}
+
+/// Tune rules that together run every algorithm of the registry, with its usual chunks and with
+/// chunks of 1 KiB. The first is the planner's choice.
+std::vector<std::string> allRules() {
+  std::vector<std::string> rules{""};
+  for (size_t k = 0;; ++k) {
+    std::string usual, small;
+    bool any = false;
+    for (int c = 0; c < kCollectives; ++c) {
+      std::vector<std::string> names;
+      for (const Algorithm& row : registry()) {
+        if (row.collective == static_cast<Collective>(c)) names.push_back(row.name);
+      }
+      any |= k < names.size();
+      const std::string rule = std::string(collectiveName(static_cast<Collective>(c))) +
+                               ":host:0-:" + names[k % names.size()];
+      usual += (c > 0 ? "," : "") + rule;
+      small += (c > 0 ? "," : "") + rule + "/2/1K";
+    }
+    if (!any) return rules;
+    rules.push_back(usual);
+    rules.push_back(small);
+  }
+}
+
+/// Bytes of a staging chunk under a rule.
+size_t chunkOf(const std::string& rule) {
+  return rule.find("/1K") != std::string::npos ? 1024 : 32768;
+}
+
+struct Kind {
+  Call call;
+  rondoDataType_t type;
+  rondoRedOp_t op;
+};
+
+/// Every collective x type x operator where it is defined.
+std::vector<Kind> allKinds() {
+  std::vector<Kind> kinds;
+  for (int k = 0; k < kCalls; ++k) {
+    const auto call = static_cast<Call>(k);
+    for (const rondoDataType_t type : kAllTypes) {
+      if (!reduces(call)) {
+        kinds.push_back({call, type, rondoSum});
+        continue;
+      }
+      for (const rondoRedOp_t op : kAllOps) {
+        if (opMakesSense(type, op) && !(isScan(call) && op == rondoAvg)) {
+          kinds.push_back({call, type, op});
+        }
+      }
+    }
+  }
+  return kinds;
+}
+
+/// Nothing, little, odd numbers, and the boundaries of chunks and of blocks of chunks.
+std::vector<size_t> allCounts(int ranks, size_t element, size_t chunk) {
+  const size_t block = chunk / element, n = static_cast<size_t>(ranks);
+  std::vector<size_t> counts{0, 1, 3, n, 257, 4096 / element};
+  for (const size_t edge : {block, 2 * block, n * block}) {
+    if (edge > 300'000 / element) continue;  // so many that it takes too long with every type
+    for (const size_t count : {edge - 1, edge, edge + 1}) counts.push_back(count);
+  }
+  return counts;
+}
+
+Sample sample(std::mt19937& random, const Kind& kind, int ranks, size_t count) {
+  const auto bits = [&random] {
+    const auto any = static_cast<uint32_t>(random());
+    const uint32_t some[] = {0, ~0u, any, any};
+    return some[random() % 4];
+  };
+  const size_t element = typeSize(kind.type);
+  const size_t skews[] = {0, 0, element, 1, 5};
+  Sample s;
+  s.call = {kind.call, kind.type, kind.op, count, 0, random() % 2 == 0, false, 0};
+  s.call.root = static_cast<int>(random() % static_cast<unsigned>(ranks));
+  s.call.gaps = hasDispls(kind.call) && random() % 2 == 0;
+  s.call.salt = static_cast<unsigned>(random() % 1000);
+  s.place = {bits(), bits(), skews[random() % 5]};
+  return s;
+}
+
+void runSamples(int ranks, const std::string& rule, const std::vector<Sample>& samples) {
+  SCOPED_TRACE("RONDO_TUNE=" + rule);
+  World(ranks).tune(rule.c_str()).run([&](const Rank& me) {
+    for (const Sample& s : samples) {
+      check(me, s);
+      if (::testing::Test::HasFailure()) return;
+    }
+  });
+}
+
+class WorldConformance : public ::testing::TestWithParam<int> {};
+
+TEST_P(WorldConformance, EqualsThePlainReference) {
+  const int ranks = GetParam();
+  const bool full = std::getenv("RONDO_FULL_GRID") != nullptr;
+  const std::vector<std::string> rules = allRules();
+  const std::vector<Kind> kinds = allKinds();
+  std::mt19937 random(static_cast<unsigned>(ranks) + 2026);
+  for (size_t r = 0; r < rules.size(); ++r) {
+    std::vector<Sample> samples;
+    for (size_t k = 0; k < kinds.size(); ++k) {
+      const Kind& kind = kinds[k];
+      const auto counts = allCounts(ranks, typeSize(kind.type), chunkOf(rules[r]));
+      if (full) {
+        for (const size_t count : counts) {
+          for (const bool inPlace : {false, true}) {
+            samples.push_back(sample(random, kind, ranks, count));
+            samples.back().call.inPlace = inPlace;
+          }
+        }
+      } else if ((k + r) % rules.size() == 0) {  // under one rule each
+        samples.push_back(sample(random, kind, ranks, counts[random() % counts.size()]));
+      }
+    }
+    runSamples(ranks, rules[r], samples);
+    if (HasFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(World, WorldConformance, ::testing::Values(1, 2, 3, 4, 5, 7, 8, 16));
+
+TEST(WorldConformanceEdges, EveryCallAroundTheChunkUnderEveryRule) {
+  constexpr int kRanks = 3;
+  std::mt19937 random(71);
+  for (const std::string& rule : allRules()) {
+    std::vector<Sample> samples;
+    for (int k = 0; k < kCalls; ++k) {
+      const Kind kind{static_cast<Call>(k), rondoInt16, rondoSum};
+      for (const size_t count : allCounts(kRanks, 2, chunkOf(rule))) {
+        samples.push_back(sample(random, kind, kRanks, count));
+      }
+    }
+    runSamples(kRanks, rule, samples);
+  }
+}
+
+TEST(WorldConformanceEdges, EveryRoot) {
+  constexpr int kRanks = 5;
+  std::mt19937 random(72);
+  for (const std::string& rule : allRules()) {
+    std::vector<Sample> samples;
+    for (int k = 0; k < kCalls; ++k) {
+      const Kind kind{static_cast<Call>(k), rondoFloat32, rondoSum};
+      if (!isRooted(kind.call)) continue;
+      for (int root = 0; root < kRanks; ++root) {
+        for (const bool inPlace : {false, true}) {
+          samples.push_back(sample(random, kind, kRanks, 700));
+          samples.back().call.root = root;
+          samples.back().call.inPlace = inPlace;
+        }
+      }
+    }
+    runSamples(kRanks, rule, samples);
+  }
+}
+
+TEST(WorldConformanceEdges, LargeOnes) {
+  constexpr int kRanks = 3;
+  std::mt19937 random(73);
+  std::vector<Sample> samples;
+  for (int k = 0; k < kCalls; ++k) {  // results of megabytes are written past the caches
+    const Kind kind{static_cast<Call>(k), rondoFloat64, rondoMax};
+    for (const bool inPlace : {false, true}) {
+      samples.push_back(sample(random, kind, kRanks, 600'001));
+      samples.back().call.inPlace = inPlace;
+    }
+  }
+  runSamples(kRanks, "", samples);
+}
+
+}  // namespace
+}  // namespace rondo::testing
