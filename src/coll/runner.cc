@@ -328,8 +328,9 @@ void Runner::compute(Lane& lane, const BoundStep& step, const void* const* recei
     const int n = step.recv2 != nullptr ? 3 : 2;
     const uint32_t divisor = (bits & algo::kFinal) != 0 ? plan_->divisor : 0;
     const bool before = (bits & algo::kBefore) != 0;
-    reduceInto(before ? nullptr : dst, space, inputs, n, (bits & algo::kSrc) != 0 ? n - 1 : -1,
-               step, divisor);
+    const int mine = (bits & algo::kFirst) != 0 ? 0 : n - 1;
+    reduceInto(before ? nullptr : dst, space, inputs, n, (bits & algo::kSrc) != 0 ? mine : -1, step,
+               divisor);
     if (before) plan_->copy(dst, nullptr, received[0], step.bytes, CopyTo::kUser);
     return;
   }

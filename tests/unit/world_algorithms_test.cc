@@ -221,6 +221,43 @@ void checkAll(const Rank& me, size_t count, bool place) {
   checkUneven<T>(me, count);
 }
 
+/// sum of (r + 1) times rank r's: whoever reduces must scale its own src, and only that, wherever
+/// among the operands it comes.
+void checkScaled(const Rank& me, size_t count, bool place) {
+  rondoRedOp_t op;
+  const int32_t scalar = me.rank + 1;
+  RONDO_OK(rondoRedOpCreatePreMulSum(&op, &scalar, rondoInt32, rondoScalarHostImmediate, me.comm));
+  const auto sum = [&](int n, size_t i) {
+    int out = 0;
+    for (int r = 0; r < n; ++r) out += (r + 1) * value(r, i);
+    return out;
+  };
+  const size_t mine = static_cast<size_t>(me.rank) * count;
+  {
+    Buffers<int32_t> b(me.rank, count, count, place);
+    RONDO_OK(rondoAllReduce(b.src.data(), b.recv, count, rondoInt32, op, me.comm, nullptr));
+    b.expect(count, "scaled all-reduce ", [&](size_t i) { return sum(me.size, i); });
+  }
+  {
+    const bool isRoot = me.rank == me.size - 1;
+    Buffers<int32_t> b(me.rank, count, count, place && isRoot);
+    RONDO_OK(rondoReduce(b.src.data(), isRoot ? b.recv : nullptr, count, rondoInt32, op,
+                         me.size - 1, me.comm, nullptr));
+    b.expect(isRoot ? count : 0, "scaled reduce ", [&](size_t i) { return sum(me.size, i); });
+  }
+  {
+    Buffers<int32_t> b(me.rank, count * static_cast<size_t>(me.size), count, place, mine);
+    RONDO_OK(rondoReduceScatter(b.src.data(), b.recv, count, rondoInt32, op, me.comm, nullptr));
+    b.expect(count, "scaled reduce-scatter ", [&](size_t i) { return sum(me.size, mine + i); });
+  }
+  {
+    Buffers<int32_t> b(me.rank, count, count, place);
+    RONDO_OK(rondoScan(b.src.data(), b.recv, count, rondoInt32, op, me.comm, nullptr));
+    b.expect(count, "scaled scan ", [&](size_t i) { return sum(me.rank + 1, i); });
+  }
+  RONDO_OK(rondoRedOpDestroy(op, me.comm));
+}
+
 class WorldAlgorithms : public ::testing::TestWithParam<size_t> {};
 
 TEST_P(WorldAlgorithms, GiveThePlainAnswer) {
@@ -238,6 +275,7 @@ TEST_P(WorldAlgorithms, GiveThePlainAnswer) {
           for (const bool place : {false, true}) {
             place == (count % 2 == 0) ? checkAll<int32_t>(me, count, place)
                                       : checkAll<float>(me, count, place);
+            checkScaled(me, count, place);
             if (::testing::Test::HasFatalFailure()) return;
           }
         }

@@ -18,7 +18,7 @@ struct InOrderTree {
     const int bit = lowestBit(place);
     return bit > 1 ? place - bit / 2 : 0;
   }
-  /// The place itself or, where the tree ends before it, what takes its place further down.
+  /// Half as far after the place as its parent; where the tree ends before that, the next one down.
   RONDO_ALGO int right(int place) const {
     for (int down = lowestBit(place) / 2; down >= 1; down /= 2) {
       if (place + down <= n) return place + down;
