@@ -41,10 +41,8 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
   if (ranking.empty()) {
     throw Error(rondoInvalidUsage,
                 format("no algorithm for %s is left: RONDO_TUNE (or config.tune) asks for one that "
-                       "%s; allowed: rules that leave another one",
-                       collectiveName(key.collective),
-                       parts_.facts.reproducible ? "cannot be reproducible"
-                                                 : "cannot do slots of different lengths"));
+                       "cannot be reproducible; allowed: rules that leave another one",
+                       collectiveName(key.collective)));
   }
   const Candidate& best = ranking.front();
   const algo::Group group{parts_.place.rank, parts_.place.size, key.root};
@@ -94,39 +92,50 @@ std::string textOf(const Call& call) {
 }  // namespace
 
 void Communicator::announce(const PlanKey& key) {
-  parts_.shm->record(parts_.place.rank).write(callOf(key, ++sequence_));
+  ++sequence_;
+  parts_.shm->record(parts_.place.rank, sequence_).write(callOf(key, sequence_));
 }
 
-/// Whether a peer makes another call where this rank makes its current one.
+/// What `rank` called as collective number `sequence`; false where that is not known.
+bool Communicator::readCall(int rank, uint64_t sequence, Call* call) const {
+  return sequence != 0 && parts_.shm->record(rank, sequence).read(call) &&
+         call->sequence == sequence;
+}
+
+/// Whether a peer made another call where this rank makes its current one.
 bool Communicator::someoneElsewhere() const {
   Call mine, theirs;
-  if (!parts_.shm->record(parts_.place.rank).read(&mine)) return false;
+  if (!readCall(parts_.place.rank, sequence_, &mine)) return false;
   for (int r = 0; r < parts_.place.size; ++r) {
-    if (r == parts_.place.rank || !parts_.shm->record(r).read(&theirs)) continue;
-    if (theirs.sequence == mine.sequence && !theirs.sameWords(mine)) return true;
+    if (readCall(r, sequence_, &theirs) && !theirs.sameWords(mine)) return true;
   }
   return false;
 }
 
-std::string Communicator::mismatchText() const {
-  if (!parts_.shm) return "";
-  const int n = parts_.place.size;
-  std::vector<Call> calls(static_cast<size_t>(n));
-  for (int r = 0; r < n; ++r) {
-    Call& call = calls[static_cast<size_t>(r)];
-    if (!parts_.shm->record(r).read(&call)) call.sequence = 0;
-  }
-  for (int r = 1; r < n; ++r) {
-    const Call& theirs = calls[static_cast<size_t>(r)];
-    for (int q = 0; q < r && theirs.sequence != 0; ++q) {
-      const Call& other = calls[static_cast<size_t>(q)];
-      if (theirs.sequence != other.sequence || theirs.sameWords(other)) continue;
+/// The first two ranks whose collective number `sequence` differs, as a sentence; empty: none.
+std::string Communicator::mismatchAt(uint64_t sequence) const {
+  Call theirs, other;
+  for (int r = 1; r < parts_.place.size; ++r) {
+    if (!readCall(r, sequence, &theirs)) continue;
+    for (int q = 0; q < r; ++q) {
+      if (!readCall(q, sequence, &other) || theirs.sameWords(other)) continue;
       return format(
           "rank %d calls %s where rank %d calls %s: both are collective %llu of "
           "communicator \"%s\"; allowed: the same call on every rank",
           q, textOf(other).c_str(), r, textOf(theirs).c_str(),
-          static_cast<unsigned long long>(theirs.sequence), parts_.name.c_str());
+          static_cast<unsigned long long>(sequence), parts_.name.c_str());
     }
+  }
+  return "";
+}
+
+std::string Communicator::mismatchText() const {
+  if (!parts_.shm) return "";
+  const uint64_t first =
+      sequence_ < ShmLayout::kCallRecords ? 1 : sequence_ + 1 - ShmLayout::kCallRecords;
+  for (uint64_t s = first; s <= sequence_ + ShmLayout::kCallRecords; ++s) {
+    std::string text = mismatchAt(s);
+    if (!text.empty()) return text;
   }
   return "";
 }

@@ -122,6 +122,8 @@ class Communicator {
   const BoundPlan* makePlan(const PlanKey& key);
   void announce(const PlanKey& key);
   bool someoneElsewhere() const;
+  bool readCall(int rank, uint64_t sequence, Call* call) const;
+  std::string mismatchAt(uint64_t sequence) const;
 
   Parts parts_;
   Channels channels_;

@@ -73,6 +73,8 @@ std::vector<Candidate> rankCandidates(const Request& request, const CommFacts& f
                                       const std::vector<TuneRule>& rules) {
   std::vector<Candidate> ranking;
   const TuneRule* rule = findRule(request, rules);
+  // A rule for the even form of a collective says nothing of slots of different lengths.
+  if (rule != nullptr && request.uneven && !rule->algorithm->uneven) rule = nullptr;
   for (const Algorithm& algorithm : registry()) {
     if (algorithm.collective != request.collective) continue;
     if (rule != nullptr && rule->algorithm != &algorithm) continue;

@@ -49,10 +49,14 @@ struct ShmLayout {
   /// Which reader of `from`'s channel to everyone `reader` is.
   int readerOf(int from, int reader) const { return place(from, reader) - 1; }
 
-  /// The lease's header and the rank's call record come first.
-  static constexpr uint64_t kCallRecordAt = 64;
+  static constexpr uint64_t kLine = 64;
+  /// The lease's header and the records of the rank's last calls come first.
+  static constexpr uint64_t kCallRecordsAt = 64;
+  static constexpr uint64_t kCallRecords = 8;
+  static constexpr uint64_t kHeadersAt = 640;
+  static_assert(kCallRecordsAt + kCallRecords * kLine <= kHeadersAt && kHeadersAt % 128 == 0);
   uint64_t headersAt(int channel) const {
-    return 128 +
+    return kHeadersAt +
            static_cast<uint64_t>(channel) *
                (kHeaders * sizeof(MessageHeader) + sizeof(ReaderLine)) +
            static_cast<uint64_t>((channel + ranks - 1) / ranks * (ranks > 2 ? ranks - 2 : 0)) *

@@ -30,10 +30,11 @@ class ShmTransport {
   uint32_t aborted() const {
     return std::atomic_ref(header(rank_)->aborted).load(std::memory_order_relaxed);
   }
-  /// What `rank` is doing.
-  CallRecord& record(int rank) const {
+  /// The place of `rank`'s collective number `sequence`, until one eight calls later takes it.
+  CallRecord& record(int rank, uint64_t sequence) const {
     return *reinterpret_cast<CallRecord*>(leases_[static_cast<size_t>(rank)] +
-                                          ShmLayout::kCallRecordAt);
+                                          ShmLayout::kCallRecordsAt +
+                                          sequence % ShmLayout::kCallRecords * ShmLayout::kLine);
   }
   /// Sets the abort word of every rank.
   void abort();

@@ -123,7 +123,7 @@ TEST(ApiConfig, ANewersTailMustBeZero) {
 }
 
 TEST(ApiConfig, Versions) {
-  for (const uint32_t version : {0u, 2u, 0xffffffffu}) {
+  for (const uint32_t version : {0u, 3u, 0xffffffffu}) {
     rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
     config.version = version;
     expectConfigRefused(config,

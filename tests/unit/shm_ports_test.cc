@@ -24,7 +24,8 @@ class Lease {
   const ShmLayout& layout() const { return layout_; }
   char* at() const { return Segment::own().base() + offset_; }
   ShmSendPort sender(int to, int readers) const {
-    return ShmSendPort(layout_, layout_.channel(0, 0, to), readers, at(), Segment::own().base(), &stamp_);
+    return ShmSendPort(layout_, layout_.channel(0, 0, to), readers, at(), Segment::own().base(),
+                       &stamp_);
   }
   ShmRecvPort receiver(int to, int reader) const {
     return ShmRecvPort(layout_, layout_.channel(0, 0, to), reader, at(), Segment::own().base());
