@@ -75,7 +75,10 @@ bool waitFor(GroupRun& run, const WaitPolicy& policy) {
       continue;
     }
     // Aborts are seen by the polls, which end the operations.
-    if (waiter.wait() == RunResult::SpinBound) return false;
+    if (waiter.wait() == RunResult::SpinBound) {
+      run.giveUp();
+      return false;
+    }
   }
   return true;
 }
@@ -87,7 +90,7 @@ rondoResult_t refuseSpinBound(const char* call, const std::vector<rondoComm*>& c
   return fail(comm, rondoRemoteError, std::string(call) + ": " + what);
 }
 
-/// Takes the open group's operations as a run; the communicators' users are checked once more.
+/// Takes the open group's operations as a run.
 std::shared_ptr<GroupRun> takeRun(std::vector<rondoComm*>* comms) {
   auto run = std::make_shared<GroupRun>();
   for (auto& [comm, operation] : group.operations) {
@@ -175,7 +178,7 @@ rondoResult_t finish(rondoRequest_t* handle, const char* call) {
 }
 
 const WaitPolicy& policyOf(const std::vector<rondoComm*>& comms) {
-  return comms.front()->impl->waitPolicy();
+  return comms.front()->impl->groupWait();
 }
 
 rondoResult_t waitRequest(rondoRequest_t* handle, const char* call) {
@@ -214,7 +217,7 @@ rondoResult_t runAlone(rondoComm* comm, Operation operation) {
   GroupRun run;
   const char* call = operation.call;
   run.add(*comm->impl, std::move(operation));
-  if (!waitFor(run, comm->impl->waitPolicy())) return refuseSpinBound(call, {comm});
+  if (!waitFor(run, comm->impl->groupWait())) return refuseSpinBound(call, {comm});
   return report(call, {comm}, run.fault());
 }
 

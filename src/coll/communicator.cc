@@ -11,6 +11,9 @@ namespace {
 /// Without hwloc's word on the last-level cache.
 constexpr uint64_t kUsualL3 = 32u << 20;
 
+/// Idle polls of a group's collective before this rank's call is compared with those of its peers.
+constexpr uint32_t kPollsBeforeComparing = 1024;
+
 }  // namespace
 
 Communicator::Communicator(Parts parts)
@@ -18,13 +21,14 @@ Communicator::Communicator(Parts parts)
   if (parts_.shm) {
     channels_ = parts_.shm->makeChannels();
     runner_ = Runner(parts_.place.size, channels_.stamp.get());
-    parts_.wait.mismatch = [this] { return someoneElsewhere(); };
     if (parts_.decorate) parts_.decorate(channels_, parts_.place.rank);
     parts_.wait.aborted = [shm = parts_.shm.get()] { return shm->aborted() != 0; };
   } else {
     channels_.chunkBytes = ShmLayout::kMostArea / 2;
     parts_.wait.aborted = [] { return false; };
   }
+  groupWait_ = parts_.wait;
+  if (parts_.shm) parts_.wait.mismatch = [this] { return someoneElsewhere(); };
   parts_.facts.lanes = channels_.lanes;
   parts_.facts.chunkBytes = channels_.chunkBytes;
   // Source and destination of all ranks together no longer fit the last-level cache.
@@ -47,7 +51,7 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
   const Candidate& best = ranking.front();
   const algo::Group group{parts_.place.rank, parts_.place.size, key.root};
   const Plan plan = recordPlan(*best.algorithm, group, best.geometry);
-  const ScaledOp* scaled = isReduction(key.collective) ? scaledOps_.find(key.op) : nullptr;
+  const ScaledOp* scaled = isReduction(key.collective) ? scaledOps_.evenDestroyed(key.op) : nullptr;
   const rondoRedOp_t op = scaled != nullptr ? static_cast<rondoRedOp_t>(rondoSum) : key.op;
   BoundPlan bound = bindPlan(plan, key.type, op, {&channels_, parts_.cpu});
   bound.tree = parts_.facts.reproducible;
@@ -143,6 +147,11 @@ std::string Communicator::mismatchText() const {
 Communicator::Progress Communicator::poll(bool* moved) {
   if (runner_.poll(moved)) return Progress::Done;
   if (runner_.mismatch()) return Progress::Mismatch;
+  idlePolls_ = *moved ? 0 : idlePolls_ + 1;
+  if (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1 && parts_.shm &&
+      someoneElsewhere()) {
+    return Progress::Mismatch;
+  }
   return parts_.wait.aborted() ? Progress::Aborted : Progress::Busy;
 }
 

@@ -87,7 +87,8 @@ class Communicator {
   /// Whether every operation that was issued has ended.
   bool idle() const { return served(issued_.load(std::memory_order_relaxed)); }
   ScaledOps& scaledOps() { return scaledOps_; }
-  const WaitPolicy& waitPolicy() const { return parts_.wait; }
+  /// How a thread waits for a group; whether calls differ, the polls find out.
+  const WaitPolicy& groupWait() const { return groupWait_; }
 
   /// Two ranks whose current calls differ though they should be the same, as a sentence; empty:
   /// none that can be seen.
@@ -132,6 +133,8 @@ class Communicator {
   Exchange exchange_;
   ScaledOps scaledOps_;
   const BoundPlan* plan_ = nullptr;  // of the current call
+  WaitPolicy groupWait_;
+  uint32_t idlePolls_ = 0;
   uint64_t sequence_ = 0;            // collectives so far
   std::atomic<uint64_t> issued_{0};  // group operations
   std::atomic<uint64_t> finished_{0};

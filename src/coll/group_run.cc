@@ -1,5 +1,7 @@
 #include "coll/group_run.h"
 
+#include <sched.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -32,6 +34,17 @@ bool GroupRun::tryPoll() {
   if (!done()) moved = poll();
   owner_.store(0, std::memory_order_release);
   return moved;
+}
+
+void GroupRun::giveUp() {
+  while (owner_.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+  for (Part& part : parts_) {
+    if (part.operations.empty()) continue;
+    part.operations.clear();
+    part.comm->finishNumber(part.number);
+  }
+  done_.store(true, std::memory_order_release);
+  owner_.store(0, std::memory_order_release);
 }
 
 bool GroupRun::poll() {

@@ -40,6 +40,9 @@ class GroupRun {
 
   /// Does what can be done at once, unless another thread is at it; says whether anything was done.
   bool tryPoll();
+  /// Ends the run though it is not done, for a thread that waited too long: its communicators are
+  /// good for nothing but their end.
+  void giveUp();
   bool done() const { return done_.load(std::memory_order_acquire); }
   /// The first failure; once done().
   const OperationFault& fault() const { return fault_; }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <deque>
+#include <mutex>
 
 #include "api/rondo.h"
 
@@ -16,7 +17,8 @@ struct ScaledOp {
   alignas(16) std::array<unsigned char, 16> value;
 };
 
-/// Those of one communicator, numbered in the order in which they were made.
+/// Those of one communicator, numbered in the order in which they were made. Thread safe but for an
+/// operator itself.
 class ScaledOps {
  public:
   /// Handles below are not made at run time.
@@ -26,8 +28,13 @@ class ScaledOps {
   rondoRedOp_t make(rondoDataType_t type, const void* scalar, size_t bytes, bool immediate);
   /// nullptr if there is none (any more).
   ScaledOp* find(rondoRedOp_t op);
+  /// For calls of groups, which may run after rondoRedOpDestroy.
+  const ScaledOp* evenDestroyed(rondoRedOp_t op);
 
  private:
+  ScaledOp* at(rondoRedOp_t op);
+
+  std::mutex mutex_;          // the progress thread looks operators up
   std::deque<ScaledOp> ops_;  // addresses stay
 };
 

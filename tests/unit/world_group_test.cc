@@ -297,6 +297,45 @@ TEST(WorldMismatch, OtherCollectivesTypesOperatorsAndRoots) {
                  {"root 0", "root 1"});
 }
 
+TEST(WorldMismatch, InsideAGroupToo) {
+  World(2).open([](const Rank& me) {
+    std::vector<float> buffer(30);
+    RONDO_OK(rondoGroupStart());
+    RONDO_OK(rondoBroadcast(buffer.data(), buffer.data(), 30, rondoFloat32, 1 - me.rank, me.comm,
+                            nullptr));
+    EXPECT_EQ(rondoGroupEnd(), rondoInvalidUsage);
+    const std::string sentence = rondoGetLastError(me.comm);
+    EXPECT_NE(sentence.find("root 0"), std::string::npos) << sentence;
+    EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess);
+  });
+}
+
+TEST(WorldGroups, AnOperatorDestroyedBeforeItsGroupRuns) {
+  World(2).run([](const Rank& me) {
+    const float three = 3;
+    float in = 1, out = 0;
+    rondoRedOp_t op = 0;
+    RONDO_OK(
+        rondoRedOpCreatePreMulSum(&op, &three, rondoFloat32, rondoScalarHostImmediate, me.comm));
+    RONDO_OK(rondoGroupStart());
+    RONDO_OK(rondoAllReduce(&in, &out, 1, rondoFloat32, op, me.comm, nullptr));
+    RONDO_OK(rondoRedOpDestroy(op, me.comm));
+    RONDO_OK(rondoGroupEnd());
+    EXPECT_EQ(out, 6.0f);
+  });
+}
+
+TEST(WorldGroups, AWaitThatIsGivenUpLeavesNothingBehind) {
+  const Env bound("RONDO_SPIN_BOUND_MS", "50");
+  World(2).open([](const Rank& me) {
+    float value = 0;
+    if (me.rank == 0) {
+      EXPECT_EQ(rondoRecv(&value, 1, rondoFloat32, 1, me.comm, nullptr), rondoRemoteError);
+    }
+    EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess) << rondoGetLastError(nullptr);
+  });
+}
+
 TEST(WorldMismatch, ASendOfAnotherLength) {
   World(2).open([](const Rank& me) {
     std::vector<int32_t> data(100);
