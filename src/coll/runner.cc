@@ -9,13 +9,16 @@ namespace {
 /// Below this many bytes a copy costs less than waiting for the readers at the end of the call.
 constexpr uint64_t kLeastInPlace = 4096;
 
-/// From this many bytes on a result that goes to dst and to staging is made in staging and copied
-/// from there: a string copy takes dst's lines without reading them, a reduction cannot.
+/// From this many bytes on a result that goes to staging is made in a scratch and copied from
+/// there. 4 MiB of all-reduce in two shots: 0.69 of the time where cores share no cache, else 0.97
+/// (2 cores of an EPYC, 2026-11-21). A result for dst alone is made there: through the scratch it
+/// took 1.2 x.
 constexpr uint64_t kLeastDetour = 4096;
 
 }  // namespace
 
-Runner::Runner(int ranks, uint32_t* stamp) : stamp_(stamp) {
+Runner::Runner(int ranks, uint32_t* stamp)
+    : scratchInputs_(static_cast<size_t>(std::max(ranks, 3))), stamp_(stamp) {
   lanes_.resize(8);
   for (Lane& lane : lanes_) {
     lane.inputs.resize(static_cast<size_t>(ranks));
@@ -285,12 +288,29 @@ int Runner::ownInput(const BoundStep& step) const {
 /// (-1: none) is this rank's src.
 void Runner::reduceInto(char* dst, void* space, const void* const* inputs, int n, int own,
                         const BoundStep& step, uint32_t divisor) {
-  const bool detour = dst != nullptr && space != nullptr && step.bytes >= kLeastDetour;
-  void* const first = dst == nullptr || detour ? space : dst;
-  void* const second = dst == nullptr || detour ? nullptr : space;
+  if (space != nullptr && step.bytes >= kLeastDetour) {
+    return reduceThroughScratch(dst, space, inputs, n, own, step, divisor);
+  }
+  void* const first = dst == nullptr ? space : dst;
+  void* const second = dst == nullptr ? nullptr : space;
   plan_->reduce(
       arguments(first, second, inputs, n, own, step, divisor, call_.stream && space == nullptr));
-  if (detour) plan_->copy(dst, nullptr, space, step.bytes, CopyTo::kUser);
+}
+
+/// Part by part into a scratch that stays in the first cache, and from there to both: a string copy
+/// takes lines that another core holds without reading them, a reduction cannot.
+void Runner::reduceThroughScratch(char* dst, void* space, const void* const* inputs, int n, int own,
+                                  const BoundStep& step, uint32_t divisor) {
+  const void** parts = scratchInputs_.data();
+  for (uint64_t done = 0; done < step.bytes; done += kScratchBytes) {
+    const uint64_t bytes = std::min<uint64_t>(kScratchBytes, step.bytes - done);
+    for (int k = 0; k < n; ++k) parts[k] = static_cast<const char*>(inputs[k]) + done;
+    BoundStep part = step;
+    part.count = bytes / plan_->elementBytes;
+    plan_->reduce(arguments(scratch_.bytes, nullptr, parts, n, own, part, divisor, false));
+    plan_->copy(static_cast<char*>(space) + done, nullptr, scratch_.bytes, bytes, CopyTo::kStaging);
+    if (dst != nullptr) plan_->copy(dst + done, nullptr, scratch_.bytes, bytes, CopyTo::kUser);
+  }
 }
 
 /// dst and `space` (if any) = all ranks' inputs, in rank order; then the landings; then the inputs'

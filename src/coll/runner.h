@@ -75,6 +75,8 @@ class Runner {
   int ownInput(const BoundStep& step) const;
   void reduceInto(char* dst, void* space, const void* const* inputs, int n, int own,
                   const BoundStep& step, uint32_t divisor);
+  void reduceThroughScratch(char* dst, void* space, const void* const* inputs, int n, int own,
+                            const BoundStep& step, uint32_t divisor);
   void compute(Lane& lane, const BoundStep& step, const void* const* received, char* dst,
                void* space);
   void combine(Lane& lane, const BoundStep& step, char* dst, void* space);
@@ -82,6 +84,13 @@ class Runner {
   bool postsDst(const BoundStep& step, const char* dst) const;
   bool drained() const;
   CopyTo toUser() const { return call_.stream ? CopyTo::kPast : CopyTo::kUser; }
+
+  /// Stays in the first cache. A multiple of every element's size.
+  static constexpr uint64_t kScratchBytes = 8192;
+  struct alignas(64) Scratch {
+    char bytes[kScratchBytes];
+  } scratch_;
+  std::vector<const void*> scratchInputs_;
 
   const BoundPlan* plan_ = nullptr;
   HostCall call_{};
