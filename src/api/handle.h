@@ -13,10 +13,11 @@
 /// reading freed memory.
 struct rondoComm {
   enum State : uint32_t { kDead = 0x64656164, kAlive = 0x6c697665, kFinalized = 0x66696e69 };
-  enum Use : uint32_t { kFree = 0, kBusy = 1, kAbort = 2 };
+  enum Use : uint32_t { kFree = 0, kBusy = 1 };
 
   std::atomic<uint32_t> state{kDead};
   std::atomic<uint32_t> use{kFree};
+  std::atomic<bool> unwanted{false};  ///< Whoever next finds `use` free takes it and destroys.
   std::unique_ptr<rondo::Communicator> impl;
   bool ownedByMpi = false;       ///< Lives and dies with an MPI_Comm (rondoCommFromMPI).
   std::function<void()> onFree;  ///< Runs first when the handle is freed.

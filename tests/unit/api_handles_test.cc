@@ -146,5 +146,23 @@ TEST(WorldHandles, TwoThreadsAtOnce) {
   });
 }
 
+/// The end of a call and an abort each write one word and read the other's: the handle is freed by
+/// one of them, whatever they see first.
+TEST(WorldHandles, AnAbortMeetsTheEndsOfCalls) {
+  for (int round = 0; round < 300; ++round) {
+    World(1).open([round](const Rank& me) {
+      std::atomic<int> calls{0};
+      std::thread caller([&, comm = me.comm] {
+        while (rondoBarrier(comm, nullptr) == rondoSuccess) calls.fetch_add(1);
+      });
+      while (calls < round % 7) std::this_thread::yield();
+      EXPECT_EQ(rondoCommAbort(me.comm), rondoSuccess);
+      caller.join();
+      expectRefused(rondoBarrier(me.comm, nullptr), rondoInvalidUsage, "rondoBarrier",
+                    {"a destroyed communicator"});
+    });
+  }
+}
+
 }  // namespace
 }  // namespace rondo::testing
