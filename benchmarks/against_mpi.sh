@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # A benchmark of rondo-bench on host memory beside Open MPI: the tables of docs/performance.md.
-#   benchmarks/against_mpi.sh [RANKS [RUNS [COLLECTIVE] [ARGUMENTS OF rondo-bench COLLECTIVE...]]]
-# Runs rondo-bench COLLECTIVE (default allreduce) interleaved with MPI's call, in turn on Open MPI's default
+#   benchmarks/against_mpi.sh [RANKS [RUNS [BENCHMARK[,BENCHMARK...]] [ARGUMENTS OF rondo-bench BENCHMARK...]]]
+# Runs rondo-bench BENCHMARK (default allreduce) interleaved with MPI's call, in turn on Open MPI's default
 # transport and on its UCX one, RUNS times each (default 5), and prints for each size the medians over the runs:
-# Rondo's p50, each transport's p50, the ratio to each inside its own runs, and the ratio to the quicker one. Open
+# Rondo's p50, each transport's p50, the ratio to each inside its own runs, and the ratio to the quicker one. Of
+# several benchmarks it prints one row each: at every size Rondo's time and the ratio to the quicker transport. Open
 # MPI gets what makes it quick: with as many cores as ranks it spins, else it yields; malloc keeps its memory (MPI's
 # receive buffers else fault at 64 MiB and above).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ranks=${1-2} runs=${2-5}
 shift $(($# < 2 ? $# : 2))
-collective=allreduce
+names=allreduce
 if [[ ${1-} && $1 != -* ]]; then
-  collective=$1
+  names=$1
   shift
 fi
 bench=${RONDO_BENCH:-build/install/bin/rondo-bench}
@@ -29,49 +30,76 @@ ucx=(--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-# Leaves TRANSPORT.RUN.csv; an exit status of 1 may be a wrong element, which the summary counts.
-measure() {  # transport, run, arguments of mpirun...
-  local csv=$dir/$1.$2.csv status=0
-  shift 2
-  mpirun -n "$ranks" "${place[@]}" "$@" "$bench" "$collective" --peer mpi --csv "$csv" "${arguments[@]}" \
+# Leaves BENCHMARK.TRANSPORT.RUN.csv; an exit status of 1 may be a wrong element, which the summary counts.
+measure() {  # benchmark, transport, run, arguments of mpirun...
+  local name=$1 csv=$dir/$1.$2.$3.csv status=0
+  shift 3
+  mpirun -n "$ranks" "${place[@]}" "$@" "$bench" "$name" --peer mpi --csv "$csv" "${arguments[@]}" \
     >"$dir/table" || status=$?
   [[ $status == 0 || ( $status == 1 && -s $csv ) ]] || exit "$status"
 }
 
 arguments=("$@")
 for ((run = 1; run <= runs; ++run)); do
-  measure default "$run"
-  measure ucx "$run" "${ucx[@]}"
+  for name in ${names//,/ }; do
+    measure "$name" default "$run"
+    measure "$name" ucx "$run" "${ucx[@]}"
+  done
 done
 
-python3 - "$dir" <<'END'
+python3 - "$dir" "${names//,/ }" <<'END'
 import collections, csv, glob, os, statistics, sys
 
-p50 = collections.defaultdict(list)    # (library, transport, bytes)
-ratio = collections.defaultdict(list)  # (transport, bytes)
+TRANSPORTS = ("default", "ucx")
+p50 = collections.defaultdict(list)    # (benchmark, library, transport, bytes)
+ratio = collections.defaultdict(list)  # (benchmark, transport, bytes)
 wrong = 0
-for name in sorted(glob.glob(os.path.join(sys.argv[1], "*.csv"))):
-    transport = os.path.basename(name).split(".")[0]
-    with open(name) as rows:
+for path in sorted(glob.glob(os.path.join(sys.argv[1], "*.csv"))):
+    name, transport = os.path.basename(path).split(".")[:2]
+    with open(path) as rows:
         for row in csv.DictReader(rows):
-            p50[row["library"], transport, int(row["bytes"])].append(float(row["usec_p50"]))
+            p50[name, row["library"], transport, int(row["bytes"])].append(float(row["usec_p50"]))
             wrong += int(row["wrong"])
-sizes = sorted({size for (_, _, size) in p50})
-for transport in ("default", "ucx"):
-    for size in sizes:
-        pairs = zip(p50["rondo", transport, size], p50["mpi", transport, size])
-        ratio[transport, size] = statistics.median(a / b for a, b in pairs)
 
-print("| bytes | Rondo, us | Open MPI, us | ratio | Open MPI over UCX, us | ratio | ratio to the quicker |")
-print("| --- | --- | --- | --- | --- | --- | --- |")
-for size in sizes:
-    mine = statistics.median(p50["rondo", "default", size] + p50["rondo", "ucx", size])
-    peers = {t: statistics.median(p50["mpi", t, size]) for t in ("default", "ucx")}
-    quicker = min(peers, key=peers.get)
+
+def text(size):
     shift = next(s for s in (30, 20, 10, 0) if size >> s or s == 0)
-    name = f"{size >> shift} {['', 'Ki', 'Mi', 'Gi'][shift // 10]}".strip()
-    print(f"| {name} | {mine:.2f} | {peers['default']:.2f} | {ratio['default', size]:.2f} | "
-          f"{peers['ucx']:.2f} | {ratio['ucx', size]:.2f} | **{ratio[quicker, size]:.2f}** |")
+    return f"{size >> shift} {['', 'Ki', 'Mi', 'Gi'][shift // 10]}".strip()
+
+
+def cells(name, size):
+    """Rondo's time, each transport's, the ratio to each, the ratio to the quicker."""
+    mine = statistics.median(t for x in TRANSPORTS for t in p50[name, "rondo", x, size])
+    peers = {x: statistics.median(p50[name, "mpi", x, size]) for x in TRANSPORTS}
+    ratios = {
+        x: statistics.median(a / b for a, b in zip(p50[name, "rondo", x, size], p50[name, "mpi", x, size]))
+        for x in TRANSPORTS
+    }
+    return mine, peers, ratios, ratios[min(peers, key=peers.get)]
+
+
+names = sys.argv[2].split()
+sizes = {name: sorted({size for (n, _, _, size) in p50 if n == name}) for name in names}
+if len(names) == 1:
+    print("| bytes | Rondo, us | Open MPI, us | ratio | Open MPI over UCX, us | ratio | ratio to the quicker |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for size in sizes[names[0]]:
+        mine, peers, ratios, best = cells(names[0], size)
+        print(f"| {text(size)} | {mine:.2f} | {peers['default']:.2f} | {ratios['default']:.2f} | "
+              f"{peers['ucx']:.2f} | {ratios['ucx']:.2f} | **{best:.2f}** |")
+else:
+    every = sorted({size for name in names for size in sizes[name]})
+    print("| | " + " | ".join(text(size) for size in every) + " |")
+    print("| --- " * (len(every) + 1) + "|")
+    for name in names:
+        row = []
+        for size in every:
+            if size not in sizes[name]:
+                row.append("")
+                continue
+            mine, _, _, best = cells(name, size)
+            row.append(f"{mine:.{2 if mine < 10 else 1 if mine < 100 else 0}f} **{best:.2f}**")
+        print(f"| {name} | " + " | ".join(row) + " |")
 print(f"\n{wrong} wrong elements.")
 sys.exit(wrong > 0)
 END
