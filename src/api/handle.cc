@@ -100,6 +100,28 @@ rondoResult_t checkHandle(rondoComm* comm, const char* call) {
              state == rondoComm::kDead ? "a destroyed communicator" : "not a communicator"));
 }
 
+rondoResult_t holdComm(rondoComm* comm, const char* call) {
+  uint32_t free = rondoComm::kFree;
+  if (comm->use.compare_exchange_strong(free, rondoComm::kBusy, std::memory_order_acquire))
+      [[likely]]
+    return rondoSuccess;
+  // The other thread may be writing the communicator's own error text: only this thread's is set.
+  return fail(
+      nullptr, rondoInvalidUsage,
+      format("%s: communicator %p is in use by another thread; allowed: one thread at a time", call,
+             static_cast<void*>(comm)));
+}
+
+void releaseComm(rondoComm* comm) {
+  uint32_t busy = rondoComm::kBusy;
+  // Acquire on failure: what the aborting thread did with the handle comes before its end here.
+  if (comm->use.compare_exchange_strong(busy, rondoComm::kFree, std::memory_order_release,
+                                        std::memory_order_acquire)) [[likely]] {
+    return;
+  }
+  destroyHandle(comm);  // rondoCommAbort came meanwhile and left the freeing to this call
+}
+
 Use::Use(rondoComm* comm, const char* call) : comm_(comm) {
   if (comm == nullptr || comm->state.load(std::memory_order_acquire) != rondoComm::kAlive)
       [[unlikely]] {
@@ -107,15 +129,9 @@ Use::Use(rondoComm* comm, const char* call) : comm_(comm) {
     result_ = comm == nullptr ? checkHandle(comm, call) : refuseUse(comm, call);
     return;
   }
-  uint32_t free = rondoComm::kFree;
-  if (!comm->use.compare_exchange_strong(free, rondoComm::kBusy, std::memory_order_acquire))
-      [[unlikely]] {
+  result_ = holdComm(comm, call);
+  if (result_ != rondoSuccess) [[unlikely]] {
     comm_ = nullptr;
-    // The other thread may be writing the communicator's own error text: only this thread's is set.
-    result_ = fail(
-        nullptr, rondoInvalidUsage,
-        format("%s: communicator %p is in use by another thread; allowed: one thread at a time",
-               call, static_cast<void*>(comm)));
     return;
   }
   if (comm->impl->aborted() != 0 && comm->broken.empty()) [[unlikely]] {
@@ -127,14 +143,7 @@ Use::Use(rondoComm* comm, const char* call) : comm_(comm) {
 }
 
 Use::~Use() {
-  if (comm_ == nullptr) return;
-  uint32_t busy = rondoComm::kBusy;
-  // Acquire on failure: what the aborting thread did with the handle comes before its end here.
-  if (comm_->use.compare_exchange_strong(busy, rondoComm::kFree, std::memory_order_release,
-                                         std::memory_order_acquire)) {
-    return;
-  }
-  destroyHandle(comm_);  // rondoCommAbort came meanwhile and left the freeing to this call
+  if (comm_ != nullptr) releaseComm(comm_);
 }
 
 }  // namespace rondo
