@@ -15,13 +15,30 @@ namespace {
 size_t ranksOf(rondoComm_t comm) { return static_cast<size_t>(comm->impl->place().size); }
 int rankOf(rondoComm_t comm) { return comm->impl->place().rank; }
 
+/// A call's blocks and what becomes of them. Each thread has one, whose vectors keep their memory
+/// from call to call.
+struct Workplace {
+  UnevenBlocks src, dst;
+  UnevenSlots slots;
+};
+Workplace& workplace() {
+  static thread_local Workplace one;
+  return one;
+}
+
 /// One slot only: this rank's `count` elements at the buffer's begin.
-UnevenBlocks own(rondoComm_t comm, size_t slot, size_t count) {
-  UnevenBlocks blocks;
-  blocks.counts.resize(ranksOf(comm));
-  blocks.displs.resize(ranksOf(comm));
-  blocks.counts[slot] = blocks.total = blocks.extent = count;
-  return blocks;
+void own(rondoComm_t comm, size_t slot, size_t count, UnevenBlocks* blocks) {
+  blocks->counts.assign(ranksOf(comm), 0);
+  blocks->displs.assign(ranksOf(comm), 0);
+  blocks->counts[slot] = blocks->total = blocks->extent = count;
+}
+
+/// The same lengths, side by side at the buffer's begin for whoever has but one of them.
+void likeAtBegin(const UnevenBlocks& blocks, size_t extent, UnevenBlocks* like) {
+  like->counts = blocks.counts;
+  like->displs.assign(blocks.displs.size(), 0);
+  like->total = blocks.total;
+  like->extent = extent;
 }
 
 /// `typical`: elements of a slot, for the choice of an algorithm; the same on all ranks.
@@ -40,8 +57,9 @@ uint64_t typicalOf(const UnevenBlocks& agreed) {
   return std::bit_ceil(agreed.total / agreed.counts.size() + 1);
 }
 
-rondoResult_t run(const CollectiveArgs& args, const UnevenCall& call, UnevenBlocks src,
-                  UnevenBlocks dst) {
+/// Runs the call on the blocks in `at`.
+rondoResult_t run(const CollectiveArgs& args, const UnevenCall& call, Workplace& at) {
+  const UnevenBlocks &src = at.src, &dst = at.dst;
   if (const rondoResult_t bad = checkSpans(args, src.extent, dst.extent)) return bad;
   const bool idle = src.total == 0 && dst.total == 0;
   if (!idle) {
@@ -54,16 +72,18 @@ rondoResult_t run(const CollectiveArgs& args, const UnevenCall& call, UnevenBloc
       if (onDevice) return refuseDevice(args);
     }
   }
-  auto slots = std::make_shared<UnevenSlots>();
-  *slots = {std::move(src.counts), std::move(src.displs), std::move(dst.counts),
-            std::move(dst.displs), 0};
-  for (const auto* counts : {&slots->srcCounts, &slots->dstCounts}) {
-    for (const uint64_t count : *counts) slots->most = std::max(slots->most, count);
+  UnevenSlots& slots = at.slots;
+  slots.srcCounts.swap(at.src.counts);
+  slots.srcDispls.swap(at.src.displs);
+  slots.dstCounts.swap(at.dst.counts);
+  slots.dstDispls.swap(at.dst.displs);
+  slots.most = 0;
+  for (const auto* counts : {&slots.srcCounts, &slots.dstCounts}) {
+    for (const uint64_t count : *counts) slots.most = std::max(slots.most, count);
   }
   PlanKey key{call.typical, args.type, call.op, call.root, call.collective};
   key.uneven = true;
-  const HostRequest request{key, args.send, args.recv, slots.get()};
-  return runHost(args, request, slots);
+  return runHost(args, {key, args.send, args.recv, &slots});
 }
 
 uint64_t guess(rondoDataType_t type) { return kTypicalBytes / typeSize(type); }
@@ -83,7 +103,8 @@ rondoResult_t rondoAllGatherV(const void* sendbuff, size_t sendcount, void* recv
     CollectiveArgs args{"rondoAllGatherV", sendbuff, recvbuff, sendcount, datatype, comm, stream};
     args.countName = "sendcount";
     if (const rondoResult_t bad = rondo::checkType(args)) return bad;
-    UnevenBlocks dst;
+    rondo::Workplace& at = rondo::workplace();
+    UnevenBlocks &src = at.src, &dst = at.dst;
     if (const rondoResult_t bad =
             rondo::checkUneven(args, {"recvcounts", recvcounts, "displs", displs, true}, &dst)) {
       return bad;
@@ -95,12 +116,9 @@ rondoResult_t rondoAllGatherV(const void* sendbuff, size_t sendcount, void* recv
     }
     if (dst.total == 0) return rondoSuccess;
     args.alias = static_cast<ptrdiff_t>(dst.displs[me]);
-    UnevenBlocks src = dst;  // what others publish has the same lengths
-    src.extent = sendcount;
-    std::fill(src.displs.begin(), src.displs.end(), 0);
+    rondo::likeAtBegin(dst, sendcount, &src);  // what others publish has the same lengths
     const uint64_t typical = rondo::typicalOf(dst);
-    return rondo::run(args, {Collective::AllGather, rondoSum, 0, typical}, std::move(src),
-                      std::move(dst));
+    return rondo::run(args, {Collective::AllGather, rondoSum, 0, typical}, at);
   });
 }
 
@@ -112,7 +130,8 @@ rondoResult_t rondoReduceScatterV(const void* sendbuff, void* recvbuff, const si
     args.countName = "recvcounts";
     if (const rondoResult_t bad = rondo::checkType(args)) return bad;
     if (const rondoResult_t bad = rondo::checkOp(args, op)) return bad;
-    UnevenBlocks src;
+    rondo::Workplace& at = rondo::workplace();
+    UnevenBlocks &src = at.src, &dst = at.dst;
     if (const rondoResult_t bad =
             rondo::checkUneven(args, {"recvcounts", recvcounts, "displs", nullptr, false}, &src)) {
       return bad;
@@ -121,12 +140,9 @@ rondoResult_t rondoReduceScatterV(const void* sendbuff, void* recvbuff, const si
     const auto me = static_cast<size_t>(rondo::rankOf(comm));
     args.count = src.counts[me];
     args.alias = -static_cast<ptrdiff_t>(src.displs[me]);
-    UnevenBlocks dst = src;
-    dst.extent = src.counts[me];
-    std::fill(dst.displs.begin(), dst.displs.end(), 0);
+    rondo::likeAtBegin(src, src.counts[me], &dst);
     const uint64_t typical = rondo::typicalOf(src);
-    return rondo::run(args, {Collective::ReduceScatter, op, 0, typical}, std::move(src),
-                      std::move(dst));
+    return rondo::run(args, {Collective::ReduceScatter, op, 0, typical}, at);
   });
 }
 
@@ -137,7 +153,8 @@ rondoResult_t rondoAllToAllV(const void* sendbuff, const size_t* sendcounts, con
     CollectiveArgs args{"rondoAllToAllV", sendbuff, recvbuff, 0, datatype, comm, stream};
     args.countName = "sendcounts";
     if (const rondoResult_t bad = rondo::checkType(args)) return bad;
-    UnevenBlocks src, dst;
+    rondo::Workplace& at = rondo::workplace();
+    UnevenBlocks &src = at.src, &dst = at.dst;
     if (const rondoResult_t bad =
             rondo::checkUneven(args, {"sendcounts", sendcounts, "sdispls", sdispls, false}, &src)) {
       return bad;
@@ -152,8 +169,7 @@ rondoResult_t rondoAllToAllV(const void* sendbuff, const size_t* sendcounts, con
       return bad;
     }
     args.mayAlias = src.counts == dst.counts && src.displs == dst.displs;
-    return rondo::run(args, {Collective::AllToAll, rondoSum, 0, rondo::guess(datatype)},
-                      std::move(src), std::move(dst));
+    return rondo::run(args, {Collective::AllToAll, rondoSum, 0, rondo::guess(datatype)}, at);
   });
 }
 
@@ -167,7 +183,10 @@ rondoResult_t rondoGatherV(const void* sendbuff, size_t sendcount, void* recvbuf
     if (const rondoResult_t bad = rondo::checkRank(args, "root", root)) return bad;
     const auto me = static_cast<size_t>(rondo::rankOf(comm));
     args.usesRecv = root == rondo::rankOf(comm);
-    UnevenBlocks src = rondo::own(comm, me, sendcount), dst = rondo::own(comm, me, 0);
+    rondo::Workplace& at = rondo::workplace();
+    UnevenBlocks &src = at.src, &dst = at.dst;
+    rondo::own(comm, me, sendcount, &src);
+    rondo::own(comm, me, 0, &dst);
     if (sendcount > PTRDIFF_MAX / rondo::typeSize(datatype)) return rondo::checkBuffers(args);
     if (args.usesRecv) {
       if (const rondoResult_t bad =
@@ -180,8 +199,7 @@ rondoResult_t rondoGatherV(const void* sendbuff, size_t sendcount, void* recvbuf
       }
       args.alias = static_cast<ptrdiff_t>(dst.displs[me]);
     }
-    return rondo::run(args, {Collective::Gather, rondoSum, root, rondo::guess(datatype)},
-                      std::move(src), std::move(dst));
+    return rondo::run(args, {Collective::Gather, rondoSum, root, rondo::guess(datatype)}, at);
   });
 }
 
@@ -196,7 +214,10 @@ rondoResult_t rondoScatterV(const void* sendbuff, const size_t* sendcounts, cons
     const auto me = static_cast<size_t>(rondo::rankOf(comm));
     args.usesSend = root == rondo::rankOf(comm);
     if (recvcount > PTRDIFF_MAX / rondo::typeSize(datatype)) return rondo::checkBuffers(args);
-    UnevenBlocks src = rondo::own(comm, me, 0), dst = rondo::own(comm, me, recvcount);
+    rondo::Workplace& at = rondo::workplace();
+    UnevenBlocks &src = at.src, &dst = at.dst;
+    rondo::own(comm, me, 0, &src);
+    rondo::own(comm, me, recvcount, &dst);
     if (args.usesSend) {
       if (const rondoResult_t bad =
               rondo::checkUneven(args, {"sendcounts", sendcounts, "displs", displs, false}, &src)) {
@@ -208,7 +229,6 @@ rondoResult_t rondoScatterV(const void* sendbuff, const size_t* sendcounts, cons
       }
       args.alias = -static_cast<ptrdiff_t>(src.displs[me]);
     }
-    return rondo::run(args, {Collective::Scatter, rondoSum, root, rondo::guess(datatype)},
-                      std::move(src), std::move(dst));
+    return rondo::run(args, {Collective::Scatter, rondoSum, root, rondo::guess(datatype)}, at);
   });
 }

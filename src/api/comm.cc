@@ -109,7 +109,7 @@ rondoResult_t rondoCommAbort(rondoComm_t comm) {
   if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
   comm->impl->abort();
   // What runs on by itself sees the abort word at its next poll.
-  while (!comm->impl->idle()) rondo::ProgressThread::one().pollAll();
+  while (!comm->impl->idle()) rondo::ProgressThread::pollAll();
   // One that MPI owns keeps its handle until MPI lets go of it; every call on it says that it was
   // aborted.
   if (!comm->ownedByMpi) rondo::freeComm(comm);

@@ -1,8 +1,7 @@
 #include "api/group.h"
 
-#include <sched.h>
-
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <unordered_set>
 #include <utility>
@@ -11,33 +10,98 @@
 #include "base/error.h"
 #include "coll/progress.h"
 
-/// A group that runs on by itself.
+/// What rondoGroupStart collects, runs, or lets run on by itself. Recycled, never freed: a stale
+/// pointer is noticed, and a thread that still polls one polls memory.
 struct rondoRequest {
-  std::shared_ptr<rondo::GroupRun> run;
+  rondo::GroupRun run;
   std::vector<rondoComm*> comms;
+  bool outstanding = false;  ///< Given out by rondoGroupEndAsync. Under Requests::mutex.
 };
 
 namespace rondo {
 namespace {
 
-/// The calling thread's open group.
-struct OpenGroup {
-  int depth = 0;
-  std::vector<std::pair<rondoComm*, Operation>> operations;
-  rondoResult_t failure = rondoSuccess;
-  std::string sentence;
-};
-thread_local OpenGroup group;
-
-/// The requests there are, so that a stale pointer is refused instead of read.
+/// All requests there are.
 struct Requests {
   std::mutex mutex;
-  std::unordered_set<rondoRequest*> alive;
+  std::unordered_set<rondoRequest*> all;
+  std::vector<rondoRequest*> free;
 };
 Requests& requests() {
   static Requests* all = new Requests;  // outlives every static
   return *all;
 }
+
+rondoRequest* takeRequest() {
+  Requests& all = requests();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  if (all.free.empty()) {
+    auto fresh = std::make_unique<rondoRequest>();
+    all.free.reserve(all.all.size() + 1);
+    all.all.insert(fresh.get());
+    return fresh.release();
+  }
+  rondoRequest* request = all.free.back();
+  all.free.pop_back();
+  return request;
+}
+
+void clear(rondoRequest& request) {
+  request.run.close();
+  request.comms.clear();
+}
+
+void giveBack(rondoRequest* request) {
+  clear(*request);
+  Requests& all = requests();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  request->outstanding = false;
+  all.free.push_back(request);
+}
+
+/// The calling thread's open group. What it collects into is kept for the next one.
+struct OpenGroup {
+  OpenGroup() = default;
+  OpenGroup(const OpenGroup&) = delete;
+  OpenGroup& operator=(const OpenGroup&) = delete;
+  ~OpenGroup() {
+    if (request_ != nullptr) giveBack(request_);
+  }
+
+  /// Where operations on `comm` go.
+  GroupRun& runFor(rondoComm* comm) {
+    rondoRequest& into = request();
+    if (std::find(into.comms.rbegin(), into.comms.rend(), comm) == into.comms.rend()) {
+      into.comms.push_back(comm);
+    }
+    return into.run;
+  }
+  rondoRequest& request() {
+    if (request_ == nullptr) request_ = takeRequest();
+    return *request_;
+  }
+  /// Hands out what was collected.
+  rondoRequest* take() { return std::exchange(request_, nullptr); }
+  void drop() {
+    if (request_ != nullptr) clear(*request_);
+  }
+
+  int depth = 0;
+  rondoResult_t failure = rondoSuccess;
+  std::string sentence;
+
+ private:
+  rondoRequest* request_ = nullptr;
+};
+thread_local OpenGroup group;
+
+/// Empties the open group on the way out.
+struct Dropper {
+  Dropper() = default;
+  Dropper(const Dropper&) = delete;
+  Dropper& operator=(const Dropper&) = delete;
+  ~Dropper() { group.drop(); }
+};
 
 rondoResult_t refuse(const char* call, const std::string& what) {
   return fail(nullptr, rondoInvalidUsage, std::string(call) + ": " + what);
@@ -69,7 +133,7 @@ bool waitFor(GroupRun& run, const WaitPolicy& policy) {
   Waiter waiter(policy);
   while (!run.done()) {
     bool moved = run.tryPoll();
-    if (!run.done() && !moved) moved = ProgressThread::one().pollAll();
+    if (!run.done() && !moved) moved = ProgressThread::pollAll();
     if (moved) {
       waiter.reset();
       continue;
@@ -90,29 +154,33 @@ rondoResult_t refuseSpinBound(const char* call, const std::vector<rondoComm*>& c
   return fail(comm, rondoRemoteError, std::string(call) + ": " + what);
 }
 
-/// Takes the open group's operations as a run.
-std::shared_ptr<GroupRun> takeRun(std::vector<rondoComm*>* comms) {
-  auto run = std::make_shared<GroupRun>();
-  for (auto& [comm, operation] : group.operations) {
-    if (std::find(comms->begin(), comms->end(), comm) == comms->end()) comms->push_back(comm);
-    run->add(*comm->impl, std::move(operation));
+/// Keeps other threads from communicators, as a plain call does.
+class Holds {
+ public:
+  explicit Holds(const std::vector<rondoComm*>& comms) : comms_(comms) {}
+  ~Holds() {
+    for (size_t i = 0; i < held_; ++i) releaseComm(comms_[i]);
   }
-  group.operations.clear();
-  return run;
-}
+  Holds(const Holds&) = delete;
+  Holds& operator=(const Holds&) = delete;
 
-/// What is wrong with the sends and receives of the group as a whole.
-rondoResult_t checkSelfTransfers(const char* call) {
-  std::vector<rondoComm*> seen;
-  for (const auto& [comm, unused] : group.operations) {
-    if (std::find(seen.begin(), seen.end(), comm) != seen.end()) continue;
-    seen.push_back(comm);
-    std::vector<Transfer> all;
-    for (const auto& [other, operation] : group.operations) {
-      if (other != comm) continue;
-      all.insert(all.end(), operation.transfers.begin(), operation.transfers.end());
+  rondoResult_t take(const char* call) {
+    for (; held_ < comms_.size(); ++held_) {
+      if (const rondoResult_t bad = holdComm(comms_[held_], call)) return bad;
     }
-    const std::string fault = Exchange::selfFault(comm->impl->place().rank, all);
+    return rondoSuccess;
+  }
+
+ private:
+  const std::vector<rondoComm*>& comms_;
+  size_t held_ = 0;
+};
+
+/// What is wrong with the operations of the group as a whole.
+rondoResult_t checkWhole(const char* call, rondoRequest& collected) {
+  for (rondoComm* comm : collected.comms) {
+    if (const rondoResult_t bad = checkHandle(comm, call)) return bad;
+    const std::string fault = collected.run.faultOf(*comm->impl);
     if (!fault.empty()) {
       return fail(comm, rondoInvalidUsage, std::string(call) + ": " + fault);
     }
@@ -120,8 +188,8 @@ rondoResult_t checkSelfTransfers(const char* call) {
   return rondoSuccess;
 }
 
-/// Closes one level of the open group. `outermost` is set if that was the last one and there is
-/// something to run.
+/// Closes one level of the open group. `outermost` is set if that was the last one, and nothing is
+/// wrong with what it collected.
 rondoResult_t close(const char* call, bool* outermost) {
   *outermost = false;
   if (group.depth == 0) {
@@ -130,22 +198,13 @@ rondoResult_t close(const char* call, bool* outermost) {
   if (--group.depth > 0) return rondoSuccess;
   rondoResult_t result = std::exchange(group.failure, rondoSuccess);
   if (result != rondoSuccess) {
-    group.operations.clear();
-    return fail(nullptr, result, format("%s: %s", call, group.sentence.c_str()));
+    result = fail(nullptr, result, format("%s: %s", call, group.sentence.c_str()));
+  } else {
+    result = checkWhole(call, group.request());
   }
-  result = checkSelfTransfers(call);
-  if (result != rondoSuccess) {
-    group.operations.clear();
-    return result;
-  }
-  for (const auto& [comm, operation] : group.operations) {
-    if (const rondoResult_t bad = checkHandle(comm, call)) {
-      group.operations.clear();
-      return bad;
-    }
-  }
-  *outermost = true;
-  return rondoSuccess;
+  if (result != rondoSuccess) group.drop();
+  *outermost = result == rondoSuccess;
+  return result;
 }
 
 rondoRequest* findRequest(rondoRequest_t* request, const char* call, rondoResult_t* bad) {
@@ -156,7 +215,7 @@ rondoRequest* findRequest(rondoRequest_t* request, const char* call, rondoResult
   }
   Requests& all = requests();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  if (*request == nullptr || all.alive.count(*request) == 0) {
+  if (*request == nullptr || all.all.count(*request) == 0 || !(*request)->outstanding) {
     *bad = fail(nullptr, rondoInvalidArgument,
                 format("%s: argument request is %p; allowed: a request of rondoGroupEndAsync that "
                        "was not waited for yet",
@@ -167,14 +226,11 @@ rondoRequest* findRequest(rondoRequest_t* request, const char* call, rondoResult
 }
 
 rondoResult_t finish(rondoRequest_t* handle, const char* call) {
-  const std::unique_ptr<rondoRequest> request(*handle);
-  {
-    Requests& all = requests();
-    const std::lock_guard<std::mutex> lock(all.mutex);
-    all.alive.erase(*handle);
-  }
-  *handle = nullptr;
-  return report(call, request->comms, request->run->fault());
+  rondoRequest* request = std::exchange(*handle, nullptr);
+  ProgressThread::one().remove(request->run);
+  const rondoResult_t result = report(call, request->comms, request->run.fault());
+  giveBack(request);
+  return result;
 }
 
 const WaitPolicy& policyOf(const std::vector<rondoComm*>& comms) {
@@ -185,8 +241,8 @@ rondoResult_t waitRequest(rondoRequest_t* handle, const char* call) {
   rondoResult_t bad = rondoSuccess;
   rondoRequest* request = findRequest(handle, call, &bad);
   if (request == nullptr) return bad;
-  const bool wait = !request->run->done() && !request->comms.empty();
-  if (wait && !waitFor(*request->run, policyOf(request->comms))) {
+  const bool wait = !request->run.done() && !request->comms.empty();
+  if (wait && !waitFor(request->run, policyOf(request->comms))) {
     return refuseSpinBound(call, request->comms);
   }
   return finish(handle, call);
@@ -196,8 +252,12 @@ rondoResult_t waitRequest(rondoRequest_t* handle, const char* call) {
 
 bool groupOpen() { return group.depth > 0; }
 
-void addToGroup(rondoComm* comm, Operation operation) {
-  group.operations.emplace_back(comm, std::move(operation));
+void addToGroup(rondoComm* comm, const char* call, const HostRequest& request) {
+  group.runFor(comm).addCollective(*comm->impl, call, request);
+}
+
+void addToGroup(rondoComm* comm, const char* call, std::span<const Transfer> transfers) {
+  group.runFor(comm).addTransfers(*comm->impl, call, transfers);
 }
 
 void deferFailure(rondoResult_t result) {
@@ -213,12 +273,44 @@ rondoResult_t refuseInGroup(const char* call) {
                 "has not begun; allowed: after rondoGroupEnd");
 }
 
-rondoResult_t runAlone(rondoComm* comm, Operation operation) {
-  GroupRun run;
-  const char* call = operation.call;
-  run.add(*comm->impl, std::move(operation));
-  if (!waitFor(run, comm->impl->groupWait())) return refuseSpinBound(call, {comm});
-  return report(call, {comm}, run.fault());
+namespace {
+
+/// Runs what was collected, on the calling thread, which may use `comms`.
+rondoResult_t runNow(const char* call, rondoRequest& collected) {
+  GroupRun& run = collected.run;
+  run.issue();
+  if (!waitFor(run, policyOf(collected.comms))) return refuseSpinBound(call, collected.comms);
+  return report(call, collected.comms, run.fault());
+}
+
+/// Lets what was collected run on by itself, as *request.
+rondoResult_t letRun(const char* call, rondoRequest_t* request) {
+  const Dropper onFailure;
+  rondoRequest& collected = group.request();
+  ProgressThread& thread = ProgressThread::one();
+  Holds holds(collected.comms);
+  if (const rondoResult_t bad = holds.take(call)) return bad;
+  collected.run.issue();
+  collected.run.tryPoll();
+  if (!collected.run.done()) thread.add(collected.run);
+  const std::lock_guard<std::mutex> lock(requests().mutex);
+  collected.outstanding = true;
+  *request = group.take();
+  return rondoSuccess;
+}
+
+}  // namespace
+
+rondoResult_t runAlone(rondoComm* comm, const char* call, const HostRequest& request) {
+  const Dropper afterwards;
+  addToGroup(comm, call, request);
+  return runNow(call, group.request());
+}
+
+rondoResult_t runAlone(rondoComm* comm, const char* call, std::span<const Transfer> transfers) {
+  const Dropper afterwards;
+  addToGroup(comm, call, transfers);
+  return runNow(call, group.request());
 }
 
 }  // namespace rondo
@@ -234,11 +326,12 @@ rondoResult_t rondoGroupEnd(void) {
   const char* call = "rondoGroupEnd";
   bool outermost = false;
   if (const rondoResult_t bad = rondo::close(call, &outermost); bad || !outermost) return bad;
-  std::vector<rondoComm*> comms;
-  const auto run = rondo::takeRun(&comms);
-  if (comms.empty()) return rondoSuccess;
-  if (!rondo::waitFor(*run, rondo::policyOf(comms))) return rondo::refuseSpinBound(call, comms);
-  return rondo::report(call, comms, run->fault());
+  const rondo::Dropper afterwards;
+  rondoRequest& collected = group.request();
+  if (collected.comms.empty()) return rondoSuccess;
+  rondo::Holds holds(collected.comms);
+  if (const rondoResult_t bad = holds.take(call)) return bad;
+  return rondo::runNow(call, collected);
 }
 
 rondoResult_t rondoGroupEndAsync(rondoRequest_t* request) {
@@ -248,7 +341,7 @@ rondoResult_t rondoGroupEndAsync(rondoRequest_t* request) {
         nullptr, rondoInvalidArgument,
         "rondoGroupEndAsync: argument request is NULL; allowed: where to write the request");
     if (group.depth > 0) --group.depth;
-    if (group.depth == 0) group.operations.clear();
+    if (group.depth == 0) group.drop();
     return bad;
   }
   if (group.depth > 1) {
@@ -261,15 +354,11 @@ rondoResult_t rondoGroupEndAsync(rondoRequest_t* request) {
   }
   bool outermost = false;
   if (const rondoResult_t bad = rondo::close(call, &outermost)) return bad;
-  auto handle = std::make_unique<rondoRequest>();
-  handle->run = rondo::takeRun(&handle->comms);
-  handle->run->tryPoll();
-  if (!handle->run->done()) rondo::ProgressThread::one().add(handle->run);
-  rondo::Requests& all = rondo::requests();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  all.alive.insert(handle.get());
-  *request = handle.release();
-  return rondoSuccess;
+  try {
+    return rondo::letRun(call, request);
+  } catch (...) {
+    return rondo::guarded(nullptr, call, [] { throw; });
+  }
 }
 
 rondoResult_t rondoTest(rondoRequest_t* request, int* done) {
@@ -281,8 +370,8 @@ rondoResult_t rondoTest(rondoRequest_t* request, int* done) {
     return rondo::fail(nullptr, rondoInvalidArgument,
                        "rondoTest: argument done is NULL; allowed: where to write the answer");
   }
-  if (!found->run->done()) found->run->tryPoll();
-  *done = found->run->done() ? 1 : 0;
+  if (!found->run.done()) found->run.tryPoll();
+  *done = found->run.done() ? 1 : 0;
   return *done != 0 ? rondo::finish(request, call) : rondoSuccess;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // What rondoGroupStart opens on a thread.
 
-#include <memory>
+#include <span>
 
 #include "api/handle.h"
 #include "coll/group_run.h"
@@ -11,14 +11,19 @@ namespace rondo {
 /// Whether the calling thread has an open group.
 bool groupOpen();
 
-/// Puts a checked operation into the open group.
-void addToGroup(rondoComm* comm, Operation operation);
+/// Puts a checked collective into the open group. `call` outlives everything; what request.uneven
+/// points to is copied.
+void addToGroup(rondoComm* comm, const char* call, const HostRequest& request);
+/// The same for sends and receives.
+void addToGroup(rondoComm* comm, const char* call, std::span<const Transfer> transfers);
 
 /// Remembers the calling thread's last failure as the group's, if it is the first one.
 void deferFailure(rondoResult_t result);
 
-/// Runs `operation` to its end at once, after what is under way on `comm`.
-rondoResult_t runAlone(rondoComm* comm, Operation operation);
+/// Runs a checked collective, or transfers, to the end at once, after what is under way on `comm`.
+/// Only without an open group.
+rondoResult_t runAlone(rondoComm* comm, const char* call, const HostRequest& request);
+rondoResult_t runAlone(rondoComm* comm, const char* call, std::span<const Transfer> transfers);
 
 /// One public call that may stand in a group: `body` checks its arguments and runs or collects it.
 /// Inside a group a failure is reported by the group's end, not here.

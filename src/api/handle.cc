@@ -122,6 +122,33 @@ rondoResult_t checkHandle(rondoComm* comm, const char* call) {
              state == rondoComm::kDead ? "a destroyed communicator" : "not a communicator"));
 }
 
+rondoResult_t holdComm(rondoComm* comm, const char* call) {
+  uint32_t free = rondoComm::kFree;
+  if (comm->use.compare_exchange_strong(free, rondoComm::kBusy, std::memory_order_acquire))
+      [[likely]]
+    return rondoSuccess;
+  // The other thread may be writing the communicator's own error text: only this thread's is set.
+  return fail(
+      nullptr, rondoInvalidUsage,
+      format("%s: communicator %p is in use by another thread; allowed: one thread at a time", call,
+             static_cast<void*>(comm)));
+}
+
+/// Writes `use`, then reads `unwanted`; freeComm() does the reverse, and at least one of the two must
+/// see the other's write. A fence here would wait until every store of the call has left the core,
+/// to lines of peers among them: 100 to 300 ns. So freeComm() has one made here when it needs it.
+void releaseComm(rondoComm* comm) {
+  if (canFenceAllThreads()) [[likely]] {
+    comm->use.store(rondoComm::kFree, std::memory_order_release);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  } else {
+    comm->use.exchange(rondoComm::kFree, std::memory_order_seq_cst);
+  }
+  // rondoCommAbort came meanwhile and left the freeing to this call.
+  if (comm->unwanted.load(std::memory_order_acquire)) [[unlikely]]
+    destroyIfFree(comm);
+}
+
 Use::Use(rondoComm* comm, const char* call) : comm_(comm) {
   if (comm == nullptr || comm->state.load(std::memory_order_acquire) != rondoComm::kAlive)
       [[unlikely]] {
@@ -129,15 +156,9 @@ Use::Use(rondoComm* comm, const char* call) : comm_(comm) {
     result_ = comm == nullptr ? checkHandle(comm, call) : refuseUse(comm, call);
     return;
   }
-  uint32_t free = rondoComm::kFree;
-  if (!comm->use.compare_exchange_strong(free, rondoComm::kBusy, std::memory_order_acquire))
-      [[unlikely]] {
+  result_ = holdComm(comm, call);
+  if (result_ != rondoSuccess) [[unlikely]] {
     comm_ = nullptr;
-    // The other thread may be writing the communicator's own error text: only this thread's is set.
-    result_ = fail(
-        nullptr, rondoInvalidUsage,
-        format("%s: communicator %p is in use by another thread; allowed: one thread at a time",
-               call, static_cast<void*>(comm)));
     return;
   }
   if (comm->impl->aborted() != 0 && comm->broken.empty()) [[unlikely]] {
@@ -148,21 +169,8 @@ Use::Use(rondoComm* comm, const char* call) : comm_(comm) {
   }
 }
 
-/// Writes `use`, then reads `unwanted`; freeComm() does the reverse, and at least one of the two
-/// must see the other's write. A fence here would wait until every store of the call has left the
-/// core, to lines of peers among them: 100 to 300 ns. So freeComm() has one made here when it needs
-/// it.
 Use::~Use() {
-  if (comm_ == nullptr) return;
-  if (canFenceAllThreads()) [[likely]] {
-    comm_->use.store(rondoComm::kFree, std::memory_order_release);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-  } else {
-    comm_->use.exchange(rondoComm::kFree, std::memory_order_seq_cst);
-  }
-  // rondoCommAbort came meanwhile and left the freeing to this call.
-  if (comm_->unwanted.load(std::memory_order_acquire)) [[unlikely]]
-    destroyIfFree(comm_);
+  if (comm_ != nullptr) releaseComm(comm_);
 }
 
 }  // namespace rondo

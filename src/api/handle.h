@@ -43,6 +43,12 @@ void breakComm(rondoComm* comm, const Communicator& impl);
 /// "comm is NULL" and the like; rondoSuccess if the handle may be asked questions.
 rondoResult_t checkHandle(rondoComm* comm, const char* call);
 
+/// Takes the word that keeps other threads from `comm`, which is alive; rondoInvalidUsage while
+/// another thread has it.
+rondoResult_t holdComm(rondoComm* comm, const char* call);
+/// Gives it back, and frees the handle if rondoCommAbort came meanwhile.
+void releaseComm(rondoComm* comm);
+
 /// One thread's use of a communicator: refuses destroyed, finalised, broken and busy ones.
 class Use {
  public:

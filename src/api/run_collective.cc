@@ -41,14 +41,12 @@ rondoResult_t refuseDevice(const CollectiveArgs& args) {
                   "memory (device memory: rondoAllReduce only)");
 }
 
-rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request,
-                      std::shared_ptr<UnevenSlots> uneven) {
+rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request) {
   try {
     Communicator& comm = *args.comm->impl;
     if (groupOpen() || !comm.idle()) [[unlikely]] {
-      Operation operation{args.call, request, std::move(uneven), {}};
-      if (!groupOpen()) return runAlone(args.comm, std::move(operation));
-      addToGroup(args.comm, std::move(operation));
+      if (!groupOpen()) return runAlone(args.comm, args.call, request);
+      addToGroup(args.comm, args.call, request);
       return rondoSuccess;
     }
     const RunResult result = comm.run(request);

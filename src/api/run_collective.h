@@ -18,10 +18,9 @@ struct CollectiveKind {
 /// Checks buffers, operator, root and memory, and runs the call to its end. Even slots.
 rondoResult_t runCollective(const CollectiveArgs& args, const CollectiveKind& kind);
 
-/// Runs a checked call on host memory to its end, or puts it into the open group. `uneven` is what
-/// request.uneven points to, if anything.
-rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request,
-                      std::shared_ptr<UnevenSlots> uneven = nullptr);
+/// Runs a checked call on host memory to its end, or puts it into the open group, which copies what
+/// request.uneven points to.
+rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request);
 
 /// "the buffers are device memory; allowed so far: ...", recorded.
 rondoResult_t refuseDevice(const CollectiveArgs& args);

@@ -1,5 +1,7 @@
 // Send and receive.
 
+#include <initializer_list>
+
 #include "api/comm_create.h"
 #include "api/group.h"
 #include "api/run_collective.h"
@@ -25,18 +27,18 @@ rondoResult_t check(const CollectiveArgs& args, const char* peerName, int peer) 
 }
 
 /// Runs the transfers, or puts them into the open group.
-rondoResult_t run(const CollectiveArgs& args, std::vector<Transfer> transfers) {
-  Operation operation{args.call, {}, nullptr, std::move(transfers)};
+rondoResult_t run(const CollectiveArgs& args, std::initializer_list<Transfer> list) {
+  const std::span<const Transfer> transfers(list.begin(), list.size());
   if (groupOpen()) {
-    addToGroup(args.comm, std::move(operation));
+    addToGroup(args.comm, args.call, transfers);
     return rondoSuccess;
   }
-  const std::string fault = Exchange::selfFault(args.comm->impl->place().rank, operation.transfers);
+  const std::string fault = Exchange::selfFault(args.comm->impl->place().rank, transfers);
   if (!fault.empty()) {
     return fail(args.comm, rondoInvalidUsage, std::string(args.call) + ": " + fault);
   }
   try {
-    return runAlone(args.comm, std::move(operation));
+    return runAlone(args.comm, args.call, transfers);
   } catch (...) {
     return guarded(args.comm, args.call, [] { throw; });
   }

@@ -16,7 +16,8 @@ rondoResult_t refuse(const CollectiveArgs& args, const std::string& what) {
 
 rondoResult_t checkDisjoint(const CollectiveArgs& args, const UnevenArgs& uneven,
                             const UnevenBlocks& blocks) {
-  std::vector<size_t> order(blocks.counts.size());
+  static thread_local std::vector<size_t> order;  // keeps its memory
+  order.resize(blocks.counts.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(),
             [&](size_t a, size_t b) { return blocks.displs[a] < blocks.displs[b]; });
@@ -46,7 +47,10 @@ rondoResult_t checkUneven(const CollectiveArgs& args, const UnevenArgs& uneven,
         args, format("argument %s is NULL; allowed: %zu counts, one a rank", uneven.countsName, n));
   }
   const uint64_t most = PTRDIFF_MAX / typeSize(args.type);
-  UnevenBlocks out;
+  UnevenBlocks& out = *blocks;
+  out.counts.clear();
+  out.displs.clear();
+  out.extent = out.total = 0;
   for (size_t r = 0; r < n; ++r) {
     const uint64_t count = uneven.counts[r];
     if (count > most || out.total + count > most) {
@@ -71,7 +75,6 @@ rondoResult_t checkUneven(const CollectiveArgs& args, const UnevenArgs& uneven,
   if (uneven.written && uneven.displs != nullptr) {
     if (const rondoResult_t bad = checkDisjoint(args, uneven, out)) return bad;
   }
-  *blocks = std::move(out);
   return rondoSuccess;
 }
 

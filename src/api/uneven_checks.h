@@ -21,7 +21,8 @@ struct UnevenBlocks {
   uint64_t total = 0;
 };
 
-/// Null, overflow and overlap; writes *blocks on success.
+/// Null, overflow and overlap; writes *blocks, whose vectors keep their memory. On failure they are
+/// unfinished.
 rondoResult_t checkUneven(const CollectiveArgs& args, const UnevenArgs& uneven,
                           UnevenBlocks* blocks);
 

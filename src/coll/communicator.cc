@@ -69,12 +69,18 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
 
 namespace {
 
-Call callOf(const PlanKey& key, uint64_t sequence) {
+/// Where the number of calls that run as one stands in a record, in words[1].
+constexpr int kPassShift = 16;
+constexpr uint64_t kPassMask = uint64_t{0xff} << kPassShift;
+static_assert(JointCall::kMostCalls <= 0xff);
+static_assert(2 * JointCall::kMostCalls <= ShmLayout::kCallRecords);
+
+Call callOf(const PlanKey& key, uint64_t sequence, size_t pass) {
   Call call;
   call.sequence = sequence;
   call.words[0] = key.count;
   call.words[1] = static_cast<uint64_t>(key.collective) | (key.uneven ? 256u : 0u) |
-                  static_cast<uint64_t>(static_cast<uint32_t>(key.type)) << 32;
+                  pass << kPassShift | static_cast<uint64_t>(static_cast<uint32_t>(key.type)) << 32;
   call.words[2] =
       static_cast<uint32_t>(key.op) | static_cast<uint64_t>(static_cast<uint32_t>(key.root)) << 32;
   return call;
@@ -90,14 +96,18 @@ std::string textOf(const Call& call) {
   const auto op = static_cast<rondoRedOp_t>(call.words[2] & 0xffffffffu);
   if (isReduction(collective)) out += format(", op %s", opName(op));
   if (isRooted(collective)) out += format(", root %d", static_cast<int>(call.words[2] >> 32));
+  const uint64_t pass = (call.words[1] & kPassMask) >> kPassShift;
+  if (pass > 1) out += format(", one of %d of a group that run as one", static_cast<int>(pass));
   return out;
 }
 
 }  // namespace
 
-void Communicator::announce(const PlanKey& key) {
+/// Tells the peers what this rank is at: `key`'s call, one of `pass`.
+void Communicator::announce(const PlanKey& key, size_t pass) {
   ++sequence_;
-  parts_.shm->record(parts_.place.rank, sequence_).write(callOf(key, sequence_));
+  pass_ = pass;
+  parts_.shm->record(parts_.place.rank, sequence_).write(callOf(key, sequence_, pass));
 }
 
 /// What `rank` called as collective number `sequence`; false where that is not known.
@@ -106,23 +116,35 @@ bool Communicator::readCall(int rank, uint64_t sequence, Call* call) const {
          call->sequence == sequence;
 }
 
-/// Whether a peer made another call where this rank makes its current one.
-bool Communicator::someoneElsewhere() const {
+/// Whether a peer made another call as collective number `sequence` than this rank.
+bool Communicator::differs(uint64_t sequence) const {
   Call mine, theirs;
-  if (!readCall(parts_.place.rank, sequence_, &mine)) return false;
+  if (!readCall(parts_.place.rank, sequence, &mine)) return false;
   for (int r = 0; r < parts_.place.size; ++r) {
-    if (readCall(r, sequence_, &theirs) && !theirs.sameWords(mine)) return true;
+    if (readCall(r, sequence, &theirs) && !theirs.sameWords(mine)) return true;
+  }
+  return false;
+}
+
+/// Whether a peer made another call where this rank makes its current ones.
+bool Communicator::someoneElsewhere() const {
+  for (uint64_t back = 0; back < pass_ && back < sequence_; ++back) {
+    if (differs(sequence_ - back)) return true;
   }
   return false;
 }
 
 /// The first two ranks whose collective number `sequence` differs, as a sentence; empty: none.
-std::string Communicator::mismatchAt(uint64_t sequence) const {
+/// Without `passes` it does not count what runs as one with what.
+std::string Communicator::mismatchAt(uint64_t sequence, bool passes) const {
   Call theirs, other;
   for (int r = 1; r < parts_.place.size; ++r) {
     if (!readCall(r, sequence, &theirs)) continue;
     for (int q = 0; q < r; ++q) {
       if (!readCall(q, sequence, &other) || theirs.sameWords(other)) continue;
+      const bool sameCall = ((theirs.words[1] ^ other.words[1]) | kPassMask) == kPassMask &&
+                            theirs.words[0] == other.words[0] && theirs.words[2] == other.words[2];
+      if (sameCall && !passes) continue;
       return format(
           "rank %d calls %s where rank %d calls %s: both are collective %llu of "
           "communicator \"%s\"; allowed: the same call on every rank",
@@ -137,15 +159,20 @@ std::string Communicator::mismatchText() const {
   if (!parts_.shm) return "";
   const uint64_t first =
       sequence_ < ShmLayout::kCallRecords ? 1 : sequence_ + 1 - ShmLayout::kCallRecords;
-  for (uint64_t s = first; s <= sequence_ + ShmLayout::kCallRecords; ++s) {
-    std::string text = mismatchAt(s);
-    if (!text.empty()) return text;
+  for (const bool passes : {false, true}) {
+    for (uint64_t s = first; s <= sequence_ + ShmLayout::kCallRecords; ++s) {
+      std::string text = mismatchAt(s, passes);
+      if (!text.empty()) return text;
+    }
   }
   return "";
 }
 
 Communicator::Progress Communicator::poll(bool* moved) {
-  if (runner_.poll(moved)) return Progress::Done;
+  if (runner_.poll(moved)) {
+    if (joint_.active()) joint_.finish();
+    return Progress::Done;
+  }
   if (runner_.mismatch()) return Progress::Mismatch;
   idlePolls_ = *moved ? 0 : idlePolls_ + 1;
   if (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1 && parts_.shm &&
@@ -155,7 +182,22 @@ Communicator::Progress Communicator::poll(bool* moved) {
   return parts_.wait.aborted() ? Progress::Aborted : Progress::Busy;
 }
 
-void Communicator::beginExchange(const std::vector<Transfer>& transfers) {
+void Communicator::begin(std::span<const HostRequest> pass) {
+  if (parts_.shm) {
+    for (const HostRequest& request : pass) announce(request.key, pass.size());
+  }
+  if (pass.size() == 1) {
+    joint_.drop();
+    const HostCall call = prepare(pass[0]);
+    runner_.begin(*plan_, call);
+    return;
+  }
+  HostCall call = prepare(joint_.begin(pass, parts_.place));
+  call.stamp ^= static_cast<uint32_t>(JointCall::countsHash(pass) >> 32);
+  runner_.begin(*plan_, call);
+}
+
+void Communicator::beginExchange(std::span<const Transfer> transfers) {
   exchange_.begin(channels_, parts_.place.rank, transfers,
                   ExchangeContext{findCopy(parts_.cpu), channels_.stamp.get(), streamBytes_});
 }

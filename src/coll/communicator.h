@@ -4,11 +4,14 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "coll/device_runner.h"
 #include "coll/exchange.h"
 #include "coll/facts.h"
+#include "coll/host_request.h"
+#include "coll/joint_call.h"
 #include "coll/plan_cache.h"
 #include "coll/planner.h"
 #include "coll/registry.h"
@@ -17,22 +20,6 @@
 #include "p2p/shm_transport.h"
 
 namespace rondo {
-
-/// Who a rank is among the others.
-struct RankPlace {
-  int rank = 0;
-  int size = 1;
-  int localRank = 0;
-  int localSize = 1;
-};
-
-/// One collective call on host memory, arguments checked.
-struct HostRequest {
-  PlanKey key;
-  const void* src;
-  void* dst;
-  const UnevenSlots* uneven = nullptr;  ///< With key.uneven.
-};
 
 class Communicator {
  public:
@@ -64,6 +51,7 @@ class Communicator {
   /// Runs the call to its end. Only one thread at a time; not while operations of a group are under
   /// way (idle()).
   RunResult run(const HostRequest& request) {
+    if (parts_.shm) announce(request.key, 1);
     const HostCall call = prepare(request);
     return runner_.run(*plan_, call, parts_.wait);
   }
@@ -71,12 +59,10 @@ class Communicator {
   /// The same in pieces, for groups: begin() once, then poll() until it says something other than
   /// Busy. `moved` is set if anything was done.
   enum class Progress { Busy, Done, Aborted, Mismatch };
-  void begin(const HostRequest& request) {
-    const HostCall call = prepare(request);
-    runner_.begin(*plan_, call);
-  }
+  /// More than one request: JointCall::passOf() joined them. They stay where they are meanwhile.
+  void begin(std::span<const HostRequest> pass);
   Progress poll(bool* moved);
-  void beginExchange(const std::vector<Transfer>& transfers);
+  void beginExchange(std::span<const Transfer> transfers);
   Progress pollExchange(bool* moved);
 
   /// Operations of groups take turns: each takes a number when it is issued and runs when it is
@@ -105,12 +91,11 @@ class Communicator {
   uint32_t aborted() const { return parts_.shm ? parts_.shm->aborted() : 0; }
 
  private:
-  /// Finds or makes the call's plan, and tells the peers what this rank is at.
+  /// Finds or makes the call's plan.
   HostCall prepare(const HostRequest& request) {
     plan_ = plans_.find(request.key);
     if (plan_ == nullptr) [[unlikely]]
       plan_ = makePlan(request.key);
-    if (parts_.shm) announce(request.key);
     // With slots, in place means another address: taken for granted there.
     const bool inPlace = request.src == request.dst || plan_->slots;
     return {static_cast<const char*>(request.src),
@@ -121,21 +106,24 @@ class Communicator {
             request.uneven};
   }
   const BoundPlan* makePlan(const PlanKey& key);
-  void announce(const PlanKey& key);
+  void announce(const PlanKey& key, size_t pass);
+  bool differs(uint64_t sequence) const;
   bool someoneElsewhere() const;
   bool readCall(int rank, uint64_t sequence, Call* call) const;
-  std::string mismatchAt(uint64_t sequence) const;
+  std::string mismatchAt(uint64_t sequence, bool passes) const;
 
   Parts parts_;
   Channels channels_;
   PlanCache plans_;
   Runner runner_;
   Exchange exchange_;
+  JointCall joint_;
   ScaledOps scaledOps_;
   const BoundPlan* plan_ = nullptr;  // of the current call
   WaitPolicy groupWait_;
   uint32_t idlePolls_ = 0;
   uint64_t sequence_ = 0;            // collectives so far
+  uint64_t pass_ = 1;                // of which the last so many run now, as one
   std::atomic<uint64_t> issued_{0};  // group operations
   std::atomic<uint64_t> finished_{0};
   uint64_t

@@ -18,71 +18,100 @@ uint32_t stampOf(uint64_t bytes) {
   return static_cast<uint32_t>(mixed >> 32) | 1u;
 }
 
+/// The next transfer of `rank` with itself in one direction, from place `at` on; the end if there
+/// is none.
+size_t nextSelf(int rank, bool sends, std::span<const Transfer> transfers, size_t at) {
+  while (at < transfers.size() && (transfers[at].peer != rank || transfers[at].sends != sends))
+    ++at;
+  return at;
+}
+
+size_t countSelf(int rank, bool sends, std::span<const Transfer> transfers) {
+  return static_cast<size_t>(std::count_if(
+      transfers.begin(), transfers.end(),
+      [rank, sends](const Transfer& t) { return t.peer == rank && t.sends == sends; }));
+}
+
+/// Calls use(send, receive) for the pairs that meet in this rank.
+template <class Use>
+void forEachSelfPair(int rank, std::span<const Transfer> transfers, const Use& use) {
+  size_t s = nextSelf(rank, true, transfers, 0);
+  size_t r = nextSelf(rank, false, transfers, 0);
+  while (s < transfers.size() && r < transfers.size()) {
+    use(transfers[s], transfers[r]);
+    s = nextSelf(rank, true, transfers, s + 1);
+    r = nextSelf(rank, false, transfers, r + 1);
+  }
+}
+
 }  // namespace
 
-std::string Exchange::selfFault(int rank, const std::vector<Transfer>& transfers) {
-  std::vector<uint64_t> sends, receives;
-  for (const Transfer& t : transfers) {
-    if (t.peer == rank) (t.sends ? sends : receives).push_back(t.bytes);
-  }
-  if (sends.size() != receives.size()) {
+std::string Exchange::selfFault(int rank, std::span<const Transfer> transfers) {
+  const size_t sends = countSelf(rank, true, transfers),
+               receives = countSelf(rank, false, transfers);
+  if (sends != receives) {
     return format(
         "rank %d sends itself %zu messages and receives %zu from itself; allowed: as "
         "many, in one group",
-        rank, sends.size(), receives.size());
+        rank, sends, receives);
   }
-  for (size_t i = 0; i < sends.size(); ++i) {
-    if (sends[i] == receives[i]) continue;
-    return format("rank %d sends itself %llu bytes and receives %llu; allowed: the same", rank,
-                  static_cast<unsigned long long>(sends[i]),
-                  static_cast<unsigned long long>(receives[i]));
-  }
-  return "";
+  std::string fault;
+  forEachSelfPair(rank, transfers, [&](const Transfer& send, const Transfer& receive) {
+    if (send.bytes == receive.bytes || !fault.empty()) return;
+    fault = format("rank %d sends itself %llu bytes and receives %llu; allowed: the same", rank,
+                   static_cast<unsigned long long>(send.bytes),
+                   static_cast<unsigned long long>(receive.bytes));
+  });
+  return fault;
 }
 
-void Exchange::copySelf(const std::vector<Transfer>& transfers) {
-  std::vector<const Transfer*> sends, receives;
-  for (const Transfer& t : transfers) {
-    if (t.peer == rank_) (t.sends ? sends : receives).push_back(&t);
-  }
-  for (size_t i = 0; i < std::min(sends.size(), receives.size()); ++i) {
-    if (sends[i]->bytes == 0 || sends[i]->data == receives[i]->data) continue;
-    context_.copy(receives[i]->data, nullptr, sends[i]->data, sends[i]->bytes, CopyTo::kUser);
-  }
+void Exchange::copySelf() {
+  forEachSelfPair(rank_, transfers_, [this](const Transfer& send, const Transfer& receive) {
+    if (send.bytes == 0 || send.data == receive.data) return;
+    context_.copy(receive.data, nullptr, send.data, send.bytes, CopyTo::kUser);
+  });
 }
 
-void Exchange::begin(const Channels& channels, int rank, const std::vector<Transfer>& transfers,
+Exchange::Queue& Exchange::queueOf(const Channels& channels, const Transfer& t) {
+  uint32_t& at = queueAt_[2 * static_cast<size_t>(t.peer) + (t.sends ? 1 : 0)];
+  if (at == kNone) {
+    at = static_cast<uint32_t>(queues_.size());
+    const size_t index = channels.index(0, t.peer);
+    SendPort* send = t.sends ? channels.sends[index].get() : nullptr;
+    RecvPort* recv = t.sends ? nullptr : channels.pairRecvs[index].get();
+    queues_.push_back({t.peer, t.sends, send, recv, kNone, kNone, stampOf(t.bytes), 0});
+  }
+  return queues_[at];
+}
+
+void Exchange::begin(const Channels& channels, int rank, std::span<const Transfer> transfers,
                      const ExchangeContext& context) {
   context_ = context;
   chunk_ = channels.chunkBytes;
   rank_ = rank;
+  transfers_ = transfers;
   queues_.clear();
   mismatch_.clear();
-  copySelf(transfers);
-  for (const Transfer& t : transfers) {
-    if (t.peer == rank) continue;
-    auto queue = std::find_if(queues_.begin(), queues_.end(), [&t](const Queue& q) {
-      return q.peer == t.peer && q.sends == t.sends;
-    });
-    if (queue == queues_.end()) {
-      const size_t index = channels.index(0, t.peer);
-      Queue fresh{};
-      fresh.peer = t.peer;
-      fresh.sends = t.sends;
-      if (t.sends) fresh.send = channels.sends[index].get();
-      if (!t.sends) fresh.recv = channels.pairRecvs[index].get();
-      queues_.push_back(std::move(fresh));
-      queue = queues_.end() - 1;
+  next_.assign(transfers.size(), kNone);
+  queueAt_.assign(2 * static_cast<size_t>(channels.ranks), kNone);
+  bool withSelf = false;
+  for (uint32_t i = 0; i < transfers.size(); ++i) {
+    if (transfers[i].peer == rank) {
+      withSelf = true;
+      continue;
     }
-    queue->transfers.push_back(t);
+    Queue& queue = queueOf(channels, transfers[i]);
+    (queue.first == kNone ? queue.first : next_[queue.last]) = i;
+    queue.last = i;
   }
+  if (withSelf) copySelf();
 }
 
 bool Exchange::poll(bool* moved) {
   bool done = true;
   for (Queue& queue : queues_) {
-    while (!queue.transfers.empty() && advance(queue)) *moved = true;
-    done &= queue.transfers.empty() && (queue.send == nullptr || queue.send->drained());
+    while (queue.first != kNone && advance(queue)) *moved = true;
+    done &= queue.first == kNone && (queue.send == nullptr || queue.send->drained());
   }
   return done;
 }
@@ -90,20 +119,20 @@ bool Exchange::poll(bool* moved) {
 /// One message of the queue's first transfer (an empty transfer is one, too); false if that has to
 /// wait.
 bool Exchange::advance(Queue& queue) {
-  const Transfer& t = queue.transfers.front();
-  if (!(queue.sends ? sendSome(queue) : receiveSome(queue))) return false;
+  const Transfer& t = transfers_[queue.first];
+  if (!(queue.sends ? sendSome(queue, t) : receiveSome(queue, t))) return false;
   if (queue.done == t.bytes) {
-    queue.transfers.pop_front();
+    queue.first = next_[queue.first];
     queue.done = 0;
+    if (queue.first != kNone) queue.stamp = stampOf(transfers_[queue.first].bytes);
   }
   return true;
 }
 
-bool Exchange::sendSome(Queue& queue) {
-  const Transfer& t = queue.transfers.front();
+bool Exchange::sendSome(Queue& queue, const Transfer& t) {
   const char* from = t.data + queue.done;
   const uint64_t left = t.bytes - queue.done;
-  *context_.stamp = stampOf(t.bytes);
+  *context_.stamp = queue.stamp;
   const uint64_t whole = std::min(left, kMostInPlace);
   if (left >= kLeastInPlace && queue.send->reaches(from, whole)) {
     if (!queue.send->tryPostInPlace(from, whole, nullptr)) return false;
@@ -119,11 +148,10 @@ bool Exchange::sendSome(Queue& queue) {
   return true;
 }
 
-bool Exchange::receiveSome(Queue& queue) {
+bool Exchange::receiveSome(Queue& queue, const Transfer& t) {
   Message message{};
   if (!queue.recv->tryPeek(&message)) return false;
-  const Transfer& t = queue.transfers.front();
-  if (message.stamp != stampOf(t.bytes) || message.bytes > t.bytes - queue.done) {
+  if (message.stamp != queue.stamp || message.bytes > t.bytes - queue.done) {
     mismatch_ = format(
         "rank %d receives %llu bytes from rank %d, which sends another number of "
         "bytes or is in another call; allowed: the count of the matching rondoSend",

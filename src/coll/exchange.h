@@ -2,7 +2,7 @@
 // Sends and receives between pairs of ranks, any number at once, in any order.
 
 #include <cstdint>
-#include <deque>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,11 +28,13 @@ struct ExchangeContext {
 
 /// Runs transfers of one rank. Those with the same peer and direction run in their order, all
 /// others at once; a transfer to this rank itself meets the receive of the same place in order.
+/// Reused from call to call by one communicator: its vectors keep their memory.
 class Exchange {
  public:
   /// Every transfer between two ranks has a partner on the other side, of the same length. Self
-  /// transfers must be matched (checkSelf() says so).
-  void begin(const Channels& channels, int rank, const std::vector<Transfer>& transfers,
+  /// transfers must be matched (selfFault() says so). `transfers` stay where they are until the
+  /// end.
+  void begin(const Channels& channels, int rank, std::span<const Transfer> transfers,
              const ExchangeContext& context);
   /// Does what can be done at once; true at the end.
   bool poll(bool* moved);
@@ -42,26 +44,33 @@ class Exchange {
   const std::string& mismatchText() const { return mismatch_; }
 
   /// What keeps the self transfers from meeting; empty: nothing.
-  static std::string selfFault(int rank, const std::vector<Transfer>& transfers);
+  static std::string selfFault(int rank, std::span<const Transfer> transfers);
 
  private:
-  /// Transfers with one peer in one direction.
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  /// Transfers with one peer in one direction, chained by next_.
   struct Queue {
     int peer;
     bool sends;
     SendPort* send;
     RecvPort* recv;
-    std::deque<Transfer> transfers;
-    uint64_t done;  ///< Bytes of the first one.
+    uint32_t first, last;  ///< kNone: no (more) transfers.
+    uint32_t stamp;        ///< Of the first one.
+    uint64_t done;         ///< Bytes of the first one.
   };
+  Queue& queueOf(const Channels& channels, const Transfer& t);
   bool advance(Queue& queue);
-  bool sendSome(Queue& queue);
-  bool receiveSome(Queue& queue);
-  void copySelf(const std::vector<Transfer>& transfers);
+  bool sendSome(Queue& queue, const Transfer& t);
+  bool receiveSome(Queue& queue, const Transfer& t);
+  void copySelf();
 
   ExchangeContext context_{};
   uint64_t chunk_ = 0;
   int rank_ = 0;
+  std::span<const Transfer> transfers_;
+  std::vector<uint32_t> next_;     ///< [transfer]: the next one of its queue.
+  std::vector<uint32_t> queueAt_;  ///< [2 * peer + sends]: its queue, or kNone.
   std::vector<Queue> queues_;
   std::string mismatch_;
 };

@@ -4,28 +4,79 @@
 
 #include <algorithm>
 
+#include "api/types.h"
 #include "base/error.h"
 
 namespace rondo {
 
-void GroupRun::add(Communicator& comm, Operation operation) {
-  auto part = std::find_if(parts_.begin(), parts_.end(),
-                           [&comm](const Part& p) { return p.comm == &comm; });
-  if (part == parts_.end()) {
-    parts_.push_back({&comm, comm.takeNumber(), {}, false});
-    part = parts_.end() - 1;
+GroupRun::Part& GroupRun::partOf(Communicator& comm) {
+  for (size_t i = used_; i-- > 0;) {
+    if (parts_[i].comm == &comm) return parts_[i];
   }
-  auto& operations = part->operations;
-  if (operation.transfers.empty()) {
-    operations.push_back(std::move(operation));
-    return;
+  if (used_ == parts_.size()) parts_.emplace_back();
+  Part& part = parts_[used_++];
+  part.comm = &comm;
+  return part;
+}
+
+void GroupRun::addCollective(Communicator& comm, const char* call, const HostRequest& request) {
+  Part& part = partOf(comm);
+  part.requests.push_back(request);
+  part.calls.push_back(call);
+  longest_ = std::max(longest_, request.key.count * typeSize(request.key.type));
+  if (request.uneven == nullptr) return;
+  if (unevenUsed_ == uneven_.size()) uneven_.emplace_back();
+  UnevenSlots& kept = uneven_[unevenUsed_++];
+  kept = *request.uneven;
+  part.requests.back().uneven = &kept;
+}
+
+void GroupRun::addTransfers(Communicator& comm, const char* call,
+                            std::span<const Transfer> transfers) {
+  Part& part = partOf(comm);
+  if (!part.exchanges()) part.transferCall = call;
+  for (const Transfer& t : transfers) {
+    part.transfers.push_back(t);
+    longest_ = std::max(longest_, t.bytes);
   }
-  if (operations.empty() || operations.front().transfers.empty()) {
-    operations.push_front(std::move(operation));
-    return;
+}
+
+std::string GroupRun::faultOf(const Communicator& comm) {
+  const auto end = parts_.begin() + static_cast<ptrdiff_t>(used_);
+  const auto part =
+      std::find_if(parts_.begin(), end, [&comm](const Part& p) { return p.comm == &comm; });
+  if (part == end) return "a communicator of the group was destroyed before its end";
+  const std::string fault = Exchange::selfFault(comm.place().rank, part->transfers);
+  return fault.empty() ? clashOf(*part) : fault;
+}
+
+/// Calls that would run as one and need each other's results.
+std::string GroupRun::clashOf(const Part& part) {
+  const RankPlace& place = part.comm->place();
+  std::span<const HostRequest> waiting = part.requests;
+  for (size_t before = 0; before < part.requests.size();) {
+    const size_t pass = JointCall::passOf(waiting, place.size);
+    if (pass > 1) {
+      const JointCall::Clash clash = checker_.findClash(waiting.first(pass), place);
+      if (clash.found) {
+        return format(
+            "collective %zu of the group on communicator \"%s\" (%s) writes memory that collective "
+            "%zu reads or writes, and the two may run as one; allowed: buffers that do not "
+            "overlap, or another group for one of them",
+            before + clash.writer + 1, part.comm->name().c_str(), part.calls[before + clash.writer],
+            before + clash.other + 1);
+      }
+    }
+    before += pass;
+    waiting = waiting.subspan(pass);
   }
-  auto& all = operations.front().transfers;
-  all.insert(all.end(), operation.transfers.begin(), operation.transfers.end());
+  return "";
+}
+
+void GroupRun::issue() {
+  for (size_t i = 0; i < used_; ++i) parts_[i].number = parts_[i].comm->takeNumber();
+  if (used_ == 0) done_.store(true, std::memory_order_relaxed);
+  owner_.store(0, std::memory_order_release);
 }
 
 bool GroupRun::tryPoll() {
@@ -38,62 +89,97 @@ bool GroupRun::tryPoll() {
 
 void GroupRun::giveUp() {
   while (owner_.exchange(1, std::memory_order_acquire) != 0) sched_yield();
-  for (Part& part : parts_) {
-    if (part.operations.empty()) continue;
-    part.operations.clear();
-    part.comm->finishNumber(part.number);
+  for (size_t i = 0; i < used_; ++i) {
+    if (!parts_[i].ended) end(parts_[i]);
   }
   done_.store(true, std::memory_order_release);
   owner_.store(0, std::memory_order_release);
 }
 
+void GroupRun::close() {
+  // Whoever still polls is out when the word is free; it stays taken until the next issue().
+  if (done()) {
+    while (owner_.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+  }
+  for (size_t i = 0; i < used_; ++i) {
+    Part& part = parts_[i];
+    part.transfers.clear();
+    part.requests.clear();
+    part.calls.clear();
+    part.next = part.running = 0;
+    part.exchanging = part.ended = false;
+    part.comm = nullptr;
+  }
+  used_ = unevenUsed_ = 0;
+  longest_ = 0;
+  fault_ = {};
+  done_.store(false, std::memory_order_relaxed);
+}
+
 bool GroupRun::poll() {
   bool moved = false, done = true;
-  for (Part& part : parts_) {
-    if (part.operations.empty()) continue;
+  for (size_t i = 0; i < used_; ++i) {
+    Part& part = parts_[i];
+    if (part.ended) continue;
     moved |= pollPart(part);
-    done &= part.operations.empty();
+    done &= part.ended;
   }
   if (done) done_.store(true, std::memory_order_release);
   return moved || done;
 }
 
 void GroupRun::start(Part& part) {
-  Operation& operation = part.operations.front();
-  part.running = true;
-  if (operation.transfers.empty()) {
-    part.comm->begin(operation.request);
-  } else {
-    part.comm->beginExchange(operation.transfers);
+  part.exchanging = part.exchanges();
+  if (part.exchanging) {
+    part.running = 1;
+    part.comm->beginExchange(part.transfers);
+    return;
   }
+  part.running = JointCall::passOf(part.waiting(), part.comm->place().size);
+  part.comm->begin(part.waiting().first(part.running));
+}
+
+/// Whether that was the part's last one.
+bool GroupRun::finishOperation(Part& part) {
+  if (part.exchanging) {
+    part.transfers.clear();
+  } else {
+    part.next += part.running;
+  }
+  part.running = 0;
+  return !part.exchanges() && part.next == part.requests.size();
 }
 
 bool GroupRun::pollPart(Part& part) {
   using Progress = Communicator::Progress;
   if (!part.comm->served(part.number)) return false;
   bool moved = false;
-  while (!part.operations.empty()) {
-    const bool exchange = !part.operations.front().transfers.empty();
+  for (;;) {
     Progress progress = Progress::Busy;
     try {
-      if (!part.running) start(part);
-      progress = exchange ? part.comm->pollExchange(&moved) : part.comm->poll(&moved);
+      if (part.running == 0) start(part);
+      progress = part.exchanging ? part.comm->pollExchange(&moved) : part.comm->poll(&moved);
     } catch (const std::exception& error) {
       fail(part, Progress::Mismatch, error.what());
       return true;
     }
     if (progress == Progress::Busy) return moved;
     if (progress != Progress::Done) {
-      const bool own = progress == Progress::Mismatch && exchange;
+      const bool own = progress == Progress::Mismatch && part.exchanging;
       fail(part, progress, own ? part.comm->exchangeMismatch() : "");
       return true;
     }
-    part.operations.pop_front();
-    part.running = false;
     moved = true;
+    if (!finishOperation(part)) continue;
+    end(part);
+    return true;
   }
+}
+
+/// The next one's turn on this communicator.
+void GroupRun::end(Part& part) {
+  part.ended = true;
   part.comm->finishNumber(part.number);
-  return true;
 }
 
 /// What follows on this communicator cannot run any more; other communicators go on.
@@ -107,12 +193,12 @@ void GroupRun::fail(Part& part, Communicator::Progress how, const std::string& w
     } else if (why.empty()) {
       why = "a message of another call came: the ranks make different calls";
     }
-    fault_ = {part.operations.front().call, part.comm, remote, why};
+    const char* call = part.exchanging ? part.transferCall : part.calls[part.next];
+    fault_ = {call, part.comm, remote, why};
   }
   // What this rank knows, the others may not.
   if (how == Communicator::Progress::Mismatch) part.comm->abort();
-  part.operations.clear();
-  part.comm->finishNumber(part.number);
+  end(part);
 }
 
 }  // namespace rondo

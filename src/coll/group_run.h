@@ -4,21 +4,13 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "coll/communicator.h"
 
 namespace rondo {
-
-/// One collective, or several sends and receives at once, of one rank.
-struct Operation {
-  const char* call;
-  HostRequest request{};
-  std::shared_ptr<UnevenSlots> uneven;  ///< Keeps what request.uneven points to.
-  std::vector<Transfer> transfers;      ///< Not empty: then these, and no collective.
-};
 
 /// How an operation failed. Stands by itself: the communicator may be gone when it is reported.
 struct OperationFault {
@@ -28,17 +20,29 @@ struct OperationFault {
   std::string what;
 };
 
+/// Filled by one thread (add...), issued, polled by any, closed again by the one that saw it done.
+/// It is used again and again, and keeps its memory, so that groups cost no allocations.
 class GroupRun {
  public:
   GroupRun() = default;
   GroupRun(const GroupRun&) = delete;
   GroupRun& operator=(const GroupRun&) = delete;
 
-  /// Sends and receives of a communicator become one operation that comes first; collectives keep
-  /// their order. Only the thread that uses `comm`, before the first poll.
-  void add(Communicator& comm, Operation operation);
+  /// `call` outlives the run; what request.uneven points to is copied. Collectives keep their
+  /// order.
+  void addCollective(Communicator& comm, const char* call, const HostRequest& request);
+  /// Sends and receives of a communicator run at once, before its collectives.
+  void addTransfers(Communicator& comm, const char* call, std::span<const Transfer> transfers);
+  bool empty() const { return used_ == 0; }
 
-  /// Does what can be done at once, unless another thread is at it; says whether anything was done.
+  /// What is wrong with the operations of `comm` as a whole; empty: nothing.
+  std::string faultOf(const Communicator& comm);
+  /// Takes the run's turn on each of its communicators; from now on it can be polled. Only a thread
+  /// that may use them.
+  void issue();
+
+  /// Does what can be done at once, unless another thread is at it (or the run is not issued); says
+  /// whether anything was done.
   bool tryPoll();
   /// Ends the run though it is not done, for a thread that waited too long: its communicators are
   /// good for nothing but their end.
@@ -46,21 +50,46 @@ class GroupRun {
   bool done() const { return done_.load(std::memory_order_acquire); }
   /// The first failure; once done().
   const OperationFault& fault() const { return fault_; }
+  /// Empties the run, which is done or was never issued. A thread that still polls it, does so in
+  /// vain.
+  void close();
+
+  /// Bytes of the longest of its operations.
+  uint64_t longest() const { return longest_; }
 
  private:
+  /// What the run does on one communicator.
   struct Part {
-    Communicator* comm;
-    uint64_t number;  ///< Its turn on the communicator.
-    std::deque<Operation> operations;
-    bool running;
+    Communicator* comm = nullptr;
+    uint64_t number = 0;  ///< Its turn there.
+    std::vector<Transfer> transfers;
+    const char* transferCall = nullptr;  ///< Of the first one.
+    std::vector<HostRequest> requests;
+    std::vector<const char*> calls;  ///< Of each request.
+    size_t next = 0;                 ///< First request that has not ended.
+    size_t running = 0;              ///< So many from `next` on run as one; 0: none runs.
+    bool exchanging = false;         ///< The transfers run.
+    bool ended = false;
+
+    bool exchanges() const { return !transfers.empty(); }
+    std::span<const HostRequest> waiting() const { return std::span(requests).subspan(next); }
   };
+  Part& partOf(Communicator& comm);
+  std::string clashOf(const Part& part);
   bool poll();
   bool pollPart(Part& part);
   void start(Part& part);
+  bool finishOperation(Part& part);
+  void end(Part& part);
   void fail(Part& part, Communicator::Progress how, const std::string& what);
 
-  std::vector<Part> parts_;
-  std::atomic<uint32_t> owner_{0};  ///< 1 while a thread polls.
+  std::deque<Part> parts_;  ///< The first used_ of them count; addresses stay.
+  size_t used_ = 0;
+  std::deque<UnevenSlots> uneven_;  ///< The first unevenUsed_ of them count; addresses stay.
+  size_t unevenUsed_ = 0;
+  uint64_t longest_ = 0;
+  JointCall checker_;               ///< For faultOf().
+  std::atomic<uint32_t> owner_{1};  ///< 1 while a thread polls, and while the run is not issued.
   std::atomic<bool> done_{false};
   OperationFault fault_;
 };

@@ -1,8 +1,6 @@
 #pragma once
 // The progress thread: polls groups that run on by themselves, and sleeps when there are none.
 
-#include <memory>
-
 #include "coll/group_run.h"
 
 namespace rondo {
@@ -10,18 +8,25 @@ namespace rondo {
 /// Process-wide. Thread safe.
 class ProgressThread {
  public:
-  /// Made at the first call; its thread lives as long as the process.
+  /// Made at the first call; its thread lives as long as the process. Throws Error if the system
+  /// has no timer for it.
   static ProgressThread& one();
 
-  /// Owns a share of `run` until it is done.
-  void add(std::shared_ptr<GroupRun> run);
+  /// Polls `run` until it is done or removed; at once if it is long, else after a while, in which
+  /// its caller may have finished it without the cost of a second thread.
+  void add(GroupRun& run);
+  /// Before `run` is closed.
+  void remove(GroupRun& run);
   /// Polls all groups once on the calling thread; says whether anything was done.
-  bool pollAll();
+  static bool pollAll();
 
  private:
   ProgressThread();
   struct State;
   void loop();
+  void sleepUntilDue();
+  void work();
+  bool pollDue(bool* moved);
   State* state_;  // never freed: the thread may outlive every static
 };
 

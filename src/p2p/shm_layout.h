@@ -52,8 +52,9 @@ struct ShmLayout {
   static constexpr uint64_t kLine = 64;
   /// The lease's header and the records of the rank's last calls come first.
   static constexpr uint64_t kCallRecordsAt = 64;
-  static constexpr uint64_t kCallRecords = 8;
-  static constexpr uint64_t kHeadersAt = 640;
+  /// Two passes of a group's calls that run as one (coll/joint_call.h).
+  static constexpr uint64_t kCallRecords = 128;
+  static constexpr uint64_t kHeadersAt = 8320;
   static_assert(kCallRecordsAt + kCallRecords * kLine <= kHeadersAt && kHeadersAt % 128 == 0);
   uint64_t headersAt(int channel) const {
     return kHeadersAt +

@@ -30,7 +30,7 @@ class ShmTransport {
   uint32_t aborted() const {
     return std::atomic_ref(header(rank_)->aborted).load(std::memory_order_relaxed);
   }
-  /// The place of `rank`'s collective number `sequence`, until one eight calls later takes it.
+  /// The place of `rank`'s collective number `sequence`, until a much later one takes it.
   CallRecord& record(int rank, uint64_t sequence) const {
     return *reinterpret_cast<CallRecord*>(leases_[static_cast<size_t>(rank)] +
                                           ShmLayout::kCallRecordsAt +

@@ -1,0 +1,26 @@
+#pragma once
+// What the C API hands to a communicator for one collective on host memory.
+
+#include "coll/plan_cache.h"
+
+namespace rondo {
+
+struct UnevenSlots;
+
+/// One collective call on host memory, arguments checked.
+struct HostRequest {
+  PlanKey key;
+  const void* src;
+  void* dst;
+  const UnevenSlots* uneven = nullptr;  ///< With key.uneven.
+};
+
+/// Who a rank is among the others.
+struct RankPlace {
+  int rank = 0;
+  int size = 1;
+  int localRank = 0;
+  int localSize = 1;
+};
+
+}  // namespace rondo

@@ -1,0 +1,175 @@
+#include "coll/joint_call.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "api/types.h"
+#include "p2p/segment.h"
+
+namespace rondo {
+namespace {
+
+size_t slotsOf(Slots use, int ranks) {
+  if (use == Slots::None) return 0;
+  return use == Slots::All ? static_cast<size_t>(ranks) : 1;
+}
+
+uint64_t bytesOf(const HostRequest& request) {
+  return request.key.count * typeSize(request.key.type);
+}
+
+/// Bytes of the larger buffer of any rank.
+uint64_t mostBytes(const HostRequest& request, int ranks) {
+  const bool slots = hasSlots(request.key.collective);
+  return bytesOf(request) * (slots ? static_cast<uint64_t>(ranks) : 1);
+}
+
+bool joins(const HostRequest& request, int ranks) {
+  return request.key.collective != Collective::Barrier && !request.key.uneven && ranks > 1 &&
+         request.key.count <= JointCall::kMostCallBytes &&
+         mostBytes(request, ranks) <= JointCall::kMostCallBytes;
+}
+
+/// Whether the blocks of the calls follow each other in memory.
+template <class Pointer>
+bool sideBySide(std::span<const HostRequest> pass, Pointer pointer) {
+  for (size_t i = 1; i < pass.size(); ++i) {
+    const auto* end = static_cast<const char*>(pointer(pass[i - 1])) + bytesOf(pass[i - 1]);
+    if (pointer(pass[i]) != end) return false;
+  }
+  return true;
+}
+
+const void* srcOf(const HostRequest& request) { return request.src; }
+const void* dstOf(const HostRequest& request) { return request.dst; }
+
+/// The furthest ends so far of two different calls.
+struct Furthest {
+  struct {
+    const char* end;
+    size_t call;
+  } first{nullptr, 0}, second{nullptr, 0};
+
+  void add(const char* end, size_t call) {
+    if (first.end == nullptr || end > first.end) {
+      if (first.call != call) second = first;
+      first = {end, call};
+    } else if (first.call != call && (second.end == nullptr || end > second.end)) {
+      second = {end, call};
+    }
+  }
+  /// A call other than `call` that reaches past `begin`; `call` itself: none.
+  size_t past(const char* begin, size_t call) const {
+    if (first.end != nullptr && first.call != call && first.end > begin) return first.call;
+    if (second.end != nullptr && second.call != call && second.end > begin) return second.call;
+    return call;
+  }
+};
+
+}  // namespace
+
+size_t JointCall::passOf(std::span<const HostRequest> waiting, int ranks) {
+  if (waiting.size() < 2 || !joins(waiting[0], ranks)) return 1;
+  PlanKey like = waiting[0].key;
+  uint64_t bytes = mostBytes(waiting[0], ranks);
+  size_t n = 1;
+  for (; n < waiting.size() && n < kMostCalls && joins(waiting[n], ranks); ++n) {
+    like.count = waiting[n].key.count;
+    bytes += mostBytes(waiting[n], ranks);
+    if (like != waiting[n].key || bytes > kMostPassBytes) break;
+  }
+  return n;
+}
+
+uint64_t JointCall::countsHash(std::span<const HostRequest> pass) {
+  uint64_t hash = pass.size();
+  for (const HostRequest& request : pass) {
+    hash = (hash ^ request.key.count) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+JointCall::Clash JointCall::findClash(std::span<const HostRequest> pass, const RankPlace& place) {
+  const PlanKey& key = pass[0].key;
+  const SlotUse use = slotUse(key.collective, place.rank, key.root);
+  const size_t srcSlots = slotsOf(use.src, place.size), dstSlots = slotsOf(use.dst, place.size);
+  spans_.clear();
+  for (size_t i = 0; i < pass.size(); ++i) {
+    const auto add = [&](const void* at, size_t slots, bool written) {
+      const char* begin = static_cast<const char*>(at);
+      if (slots > 0) spans_.push_back({begin, begin + slots * bytesOf(pass[i]), i, written});
+    };
+    add(pass[i].src, srcSlots, false);
+    add(pass[i].dst, dstSlots, true);
+  }
+  std::sort(spans_.begin(), spans_.end(),
+            [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  Furthest written, any;
+  for (const Span& span : spans_) {
+    const size_t writer = written.past(span.begin, span.call);
+    if (writer != span.call) return {true, writer, span.call};
+    const size_t other = span.written ? any.past(span.begin, span.call) : span.call;
+    if (other != span.call) return {true, span.call, other};
+    if (span.written) written.add(span.end, span.call);
+    any.add(span.end, span.call);
+  }
+  return {};
+}
+
+void JointCall::Scratch::operator()(char* memory) const { Segment::own().release(memory); }
+
+void JointCall::reserve() {
+  if (shared_ || !own_.empty()) return;
+  shared_.reset(static_cast<char*>(Segment::own().allocate(2 * kMostPassBytes)));
+  if (!shared_) own_.resize(2 * kMostPassBytes);
+}
+
+HostRequest JointCall::begin(std::span<const HostRequest> pass, const RankPlace& place) {
+  reserve();
+  HostRequest all = pass[0];
+  element_ = typeSize(all.key.type);
+  all.key.count = 0;
+  for (const HostRequest& request : pass) all.key.count += request.key.count;
+  total_ = all.key.count * element_;
+  const SlotUse use = slotUse(all.key.collective, place.rank, all.key.root);
+  char* const scratch = shared_ ? shared_.get() : own_.data();
+  const bool oneSlot = !hasSlots(all.key.collective);
+
+  const size_t srcSlots = slotsOf(use.src, place.size);
+  const bool srcDirect = srcSlots == 0 || (oneSlot && sideBySide(pass, srcOf));
+  if (!srcDirect) {
+    all.src = scratch;
+    char* to = scratch;
+    for (const HostRequest& request : pass) {
+      const size_t bytes = bytesOf(request);
+      const char* from = static_cast<const char*>(request.src);
+      for (size_t s = 0; s < srcSlots; ++s) {
+        std::memcpy(to + s * total_, from + s * bytes, bytes);
+      }
+      to += bytes;
+    }
+  }
+  const size_t dstSlots = slotsOf(use.dst, place.size);
+  const bool dstDirect = dstSlots == 0 || (oneSlot && sideBySide(pass, dstOf));
+  dst_ = {scratch + kMostPassBytes, dstSlots, dstDirect};
+  if (!dstDirect) all.dst = dst_.memory;
+  pass_ = pass;
+  return all;
+}
+
+void JointCall::finish() {
+  const char* from = dst_.memory;
+  for (const HostRequest& request : pass_) {
+    if (dst_.direct) break;
+    const size_t bytes = bytesOf(request);
+    char* to = static_cast<char*>(request.dst);
+    for (size_t s = 0; s < dst_.slots; ++s) {
+      std::memcpy(to + s * bytes, from + s * total_, bytes);
+    }
+    from += bytes;
+  }
+  pass_ = {};
+}
+
+}  // namespace rondo
