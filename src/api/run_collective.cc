@@ -7,7 +7,8 @@
 namespace rondo {
 namespace {
 
-rondoResult_t report(const CollectiveArgs& args, RunResult result) {
+/// `why`: what is known of a mismatch beside the ranks' calls; may be empty.
+rondoResult_t report(const CollectiveArgs& args, RunResult result, const std::string& why) {
   rondoComm* comm = args.comm;
   if (result == RunResult::SpinBound) {
     comm->broken = format("communicator \"%s\" waited longer than RONDO_SPIN_BOUND_MS for a peer",
@@ -15,7 +16,8 @@ rondoResult_t report(const CollectiveArgs& args, RunResult result) {
   } else {
     breakComm(comm, *comm->impl);
     if (result == RunResult::Mismatch && comm->brokenCode != rondoInvalidUsage) {
-      comm->broken = "a message of another call came: the ranks make different calls";
+      comm->broken =
+          why.empty() ? "a message of another call came: the ranks make different calls" : why;
       comm->brokenCode = rondoInvalidUsage;
     }
   }
@@ -52,7 +54,29 @@ rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request) {
     const RunResult result = comm.run(request);
     if (result == RunResult::Ok) [[likely]]
       return rondoSuccess;
-    return report(args, result);
+    return report(args, result, "");
+  } catch (...) {
+    return guarded(args.comm, args.call, [] { throw; });
+  }
+}
+
+rondoResult_t runTransfers(const CollectiveArgs& args, std::span<const Transfer> transfers) {
+  if (groupOpen()) {
+    addToGroup(args.comm, args.call, transfers);
+    return rondoSuccess;
+  }
+  Communicator& comm = *args.comm->impl;
+  const std::string fault = Exchange::selfFault(comm.place().rank, transfers);
+  if (!fault.empty()) {
+    return fail(args.comm, rondoInvalidUsage, std::string(args.call) + ": " + fault);
+  }
+  try {
+    if (!comm.idle()) [[unlikely]]
+      return runAlone(args.comm, args.call, transfers);
+    const RunResult result = comm.runExchange(transfers);
+    if (result == RunResult::Ok) [[likely]]
+      return rondoSuccess;
+    return report(args, result, comm.exchangeMismatch());
   } catch (...) {
     return guarded(args.comm, args.call, [] { throw; });
   }

@@ -2,7 +2,10 @@
 // What every collective does once its own arguments are in order: the checks that all share, then
 // the plan.
 
+#include <span>
+
 #include "api/argument_checks.h"
+#include "coll/exchange.h"
 
 namespace rondo {
 
@@ -21,6 +24,9 @@ rondoResult_t runCollective(const CollectiveArgs& args, const CollectiveKind& ki
 /// Runs a checked call on host memory to its end, or puts it into the open group, which copies what
 /// request.uneven points to.
 rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request);
+
+/// The same for sends and receives.
+rondoResult_t runTransfers(const CollectiveArgs& args, std::span<const Transfer> transfers);
 
 /// "the buffers are device memory; allowed so far: ...", recorded.
 rondoResult_t refuseDevice(const CollectiveArgs& args);

@@ -26,22 +26,8 @@ rondoResult_t check(const CollectiveArgs& args, const char* peerName, int peer) 
   return onDevice ? refuseDevice(args) : rondoSuccess;
 }
 
-/// Runs the transfers, or puts them into the open group.
-rondoResult_t run(const CollectiveArgs& args, std::initializer_list<Transfer> list) {
-  const std::span<const Transfer> transfers(list.begin(), list.size());
-  if (groupOpen()) {
-    addToGroup(args.comm, args.call, transfers);
-    return rondoSuccess;
-  }
-  const std::string fault = Exchange::selfFault(args.comm->impl->place().rank, transfers);
-  if (!fault.empty()) {
-    return fail(args.comm, rondoInvalidUsage, std::string(args.call) + ": " + fault);
-  }
-  try {
-    return runAlone(args.comm, args.call, transfers);
-  } catch (...) {
-    return guarded(args.comm, args.call, [] { throw; });
-  }
+rondoResult_t run(const CollectiveArgs& args, std::initializer_list<Transfer> transfers) {
+  return runTransfers(args, {transfers.begin(), transfers.size()});
 }
 
 }  // namespace

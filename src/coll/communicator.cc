@@ -202,6 +202,23 @@ void Communicator::beginExchange(std::span<const Transfer> transfers) {
                   ExchangeContext{findCopy(parts_.cpu), channels_.stamp.get(), streamBytes_});
 }
 
+RunResult Communicator::runExchange(std::span<const Transfer> transfers) {
+  beginExchange(transfers);
+  Waiter waiter(groupWait_);
+  for (;;) {
+    bool moved = false;
+    if (exchange_.poll(&moved)) return RunResult::Ok;
+    if (exchange_.mismatch()) [[unlikely]]
+      return RunResult::Mismatch;
+    if (moved) {
+      waiter.reset();
+      continue;
+    }
+    const RunResult result = waiter.wait();
+    if (result != RunResult::Ok) return result;
+  }
+}
+
 Communicator::Progress Communicator::pollExchange(bool* moved) {
   if (exchange_.poll(moved)) return Progress::Done;
   if (exchange_.mismatch()) return Progress::Mismatch;

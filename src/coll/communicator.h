@@ -62,6 +62,8 @@ class Communicator {
   /// More than one request: JointCall::passOf() joined them. They stay where they are meanwhile.
   void begin(std::span<const HostRequest> pass);
   Progress poll(bool* moved);
+  /// Sends and receives to their end, like run(). After Mismatch, exchangeMismatch() says why.
+  RunResult runExchange(std::span<const Transfer> transfers);
   void beginExchange(std::span<const Transfer> transfers);
   Progress pollExchange(bool* moved);
 
