@@ -120,8 +120,9 @@ std::string algorithmsDoc() {
   std::string out =
       "Per rank and period of one lane; sent, received and reduced as multiples of the call's "
       "elements (least-most\nwhere ranks differ). What goes to everyone counts once per reader. "
-      "Hops: the longest chain of messages that\nwait for each other. In place unstaged: with "
-      "sendbuff == recvbuff, peers may read the buffer where it is.\n\n" +
+      "Hops: the longest chain of messages that\nwait for each other. Roundings: how often a "
+      "contribution is rounded at most, in 32- and 64-bit floats / in\n8- and 16-bit ones. In "
+      "place unstaged: with sendbuff == recvbuff, peers may read the buffer where it is.\n\n" +
       summary();
   for (const Algorithm& algorithm : registry()) {
     const Shape shape = exampleShape(algorithm);

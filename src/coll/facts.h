@@ -17,8 +17,9 @@ struct HostCosts {
   uint64_t copyPerKiB = 45'000;    ///< Copy between a private buffer and shared memory, in caches.
   uint64_t reducePerKiB = 60'000;  ///< Each operand of a reduction.
   uint64_t yield = 1'500'000;      ///< Another rank's turn, where ranks outnumber cores.
-  // What a message costs more that comes from another group of near ranks, whose lines no cache
-  // that both share holds.
+  // What a message costs more that comes from another group of near ranks, so that no cache holds
+  // its lines for both. Not measured: the machine of the other costs has one L3. Twice the near
+  // costs, which is the least that caches further away than an L3 are said to take.
   uint64_t farMessage = 100'000;  ///< Its flag and header.
   uint64_t farPerKiB = 45'000;    ///< Its data.
 };

@@ -115,13 +115,16 @@ std::string explainChoice(const Request& request, const std::vector<Candidate>& 
   std::string text =
       format("rondo: %s of %llu bytes on host memory\n", collectiveName(request.collective),
              static_cast<unsigned long long>(request.count * request.elementBytes));
-  for (size_t i = 0; i < ranking.size() && i < 5; ++i) {
-    const Candidate& c = ranking[i];
+  std::vector<const Algorithm*> shown;  // each at its best
+  for (const Candidate& c : ranking) {
+    if (shown.size() == 5) break;
+    if (std::find(shown.begin(), shown.end(), c.algorithm) != shown.end()) continue;
     text += format("rondo:   %s %-8s %d lane%s, chunks of %llu bytes, predicted %.2f us\n",
-                   i == 0 ? "runs" : "  or", c.algorithm->name, c.geometry.lanes,
+                   shown.empty() ? "runs" : "  or", c.algorithm->name, c.geometry.lanes,
                    c.geometry.lanes == 1 ? " " : "s",
                    static_cast<unsigned long long>(c.geometry.chunk * request.elementBytes),
                    static_cast<double>(c.picoseconds) * 1e-6);
+    shown.push_back(c.algorithm);
   }
   return text;
 }
