@@ -5,9 +5,13 @@
 
 #include "api/types.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "coll/explain.h"
+#include "coll/planner.h"
 #include "coll/verifier.h"
 #include "explain_json.h"
+#include "p2p/shm_layout.h"
+#include "topo/near_groups.h"
 
 namespace {
 
@@ -15,14 +19,17 @@ using namespace rondo;
 
 /// More columns than this do not fit a screen.
 constexpr int kShownRanks = 8;
+/// As a communicator on shared memory has them.
+constexpr int kHostLanes = 2;
 /// The hops are counted by running all ranks: a second at this many.
 constexpr int kMostRanks = 256;
 
 struct Arguments {
-  std::string collective, algorithm, type = "float32";
+  std::string collective, algorithm, type = "float32", groups;
   int ranks = 4, root = 0, lanes = 1, lane = 0, rank = -1;
   Count count = 0, chunk = 1024, align = 1;
-  bool json = false, allRanks = false, last = false, check = false, docs = false;
+  int cpus = 0;
+  bool json = false, allRanks = false, last = false, check = false, docs = false, choose = false;
 };
 
 std::string known() {
@@ -55,6 +62,25 @@ unsigned bytesOf(const std::string& type) {
               format("--type is \"%s\"; allowed: %s", type.c_str(), names.c_str()));
 }
 
+/// "0,0,1,1" as in RONDO_GROUPS, or "2x2": groups of consecutive ranks.
+RankGroups groupsOf(const Arguments& a) {
+  if (a.groups.empty()) return {};
+  const size_t x = a.groups.find('x');
+  if (x == std::string::npos) return RankGroups(parseGroups(a.groups, a.ranks).list);
+  uint64_t groups = 0, each = 0;
+  if (!parseSize(a.groups.substr(0, x), &groups) || !parseSize(a.groups.substr(x + 1), &each) ||
+      groups < 1 || groups > static_cast<uint64_t>(a.ranks) ||
+      groups * each != static_cast<uint64_t>(a.ranks)) {
+    throw Error(rondoInvalidArgument,
+                format("--groups is \"%s\"; allowed: GROUPSxRANKS with %d ranks together, or a "
+                       "group for every rank, as in 0,0,1,1",
+                       a.groups.c_str(), a.ranks));
+  }
+  std::vector<int> of;
+  for (int r = 0; r < a.ranks; ++r) of.push_back(r / static_cast<int>(each));
+  return RankGroups(of);
+}
+
 /// All that CLI11 cannot check by itself because it depends on another argument.
 std::vector<Plan> record(const Arguments& a) {
   const Algorithm& algorithm = find(a);
@@ -62,13 +88,38 @@ std::vector<Plan> record(const Arguments& a) {
     throw Error(rondoInvalidArgument,
                 format("--root is %d; allowed: 0 to %d", a.root, a.ranks - 1));
   }
-  algo::Geometry geometry{a.count, a.lanes, algorithm.blocks(a.ranks), a.chunk, a.align};
+  const RankGroups groups = groupsOf(a);
+  algo::Geometry geometry{a.count, a.lanes, blocksOf(algorithm, a.ranks, groups), a.chunk, a.align};
   if (algorithm.collective == Collective::Barrier) {
     geometry.count = 0;
   } else if (a.count == 0) {
     geometry.count = geometry.period();
   }
-  return recordAllRanks(algorithm, a.ranks, a.root, geometry);
+  return recordAllRanks(algorithm, a.ranks, a.root, geometry, groups);
+}
+
+/// What a communicator of these ranks on one host would run, and what it would not.
+int choose(const Arguments& a) {
+  if (a.root >= a.ranks) {
+    throw Error(rondoInvalidArgument,
+                format("--root is %d; allowed: 0 to %d", a.root, a.ranks - 1));
+  }
+  for (int c = 0; c < kCollectives; ++c) {
+    const auto collective = static_cast<Collective>(c);
+    if (a.collective != collectiveName(collective)) continue;
+    const Request request{collective, collective == Collective::Barrier ? 0 : a.count,
+                          bytesOf(a.type), a.root};
+    CommFacts facts;
+    facts.ranks = a.ranks;
+    facts.cpus = static_cast<uint32_t>(a.cpus > 0 ? a.cpus : a.ranks);
+    facts.lanes = kHostLanes;
+    facts.chunkBytes = ShmLayout::kMostArea / 2;
+    facts.groups = groupsOf(a);
+    std::fputs(explainChoice(request, rankCandidates(request, facts, {})).c_str(), stdout);
+    return 0;
+  }
+  throw Error(rondoInvalidArgument, format("there is no collective \"%s\"; there are: %s",
+                                           a.collective.c_str(), known().c_str()));
 }
 
 int verify(const std::vector<Plan>& plans) {
@@ -83,6 +134,7 @@ int explain(const Arguments& a) {
     std::fputs(algorithmsDoc().c_str(), stdout);
     return 0;
   }
+  if (a.choose) return choose(a);
   const std::vector<Plan> plans = record(a);
   if (a.check) return verify(plans);
   const algo::Geometry& g = plans[0].geometry;
@@ -90,6 +142,7 @@ int explain(const Arguments& a) {
   options.lane = a.lane;
   options.last = a.last || g.fullPeriods() == 0;
   options.elementBytes = bytesOf(a.type);
+  options.groups = groupsOf(a).text();
   if (a.rank >= 0) options.ranks = {a.rank};
   const bool few = a.rank < 0 && !a.allRanks && !a.json && a.ranks > kShownRanks;
   for (int r = 0; few && r < kShownRanks; ++r) options.ranks.push_back(r);
@@ -99,12 +152,13 @@ int explain(const Arguments& a) {
 }
 
 void declare(CLI::App& app, Arguments& a) {
-  app.add_option("collective", a.collective, "allreduce, broadcast or barrier");
+  app.add_option("collective", a.collective, "As in RONDO_TUNE: allreduce, barrier, ..");
   app.add_option("algorithm", a.algorithm, "As in RONDO_TUNE: " + known());
   app.add_option("-n,--ranks", a.ranks, "Ranks")
       ->check(CLI::Range(1, kMostRanks))
       ->capture_default_str();
-  app.add_option("--root", a.root, "Root of a broadcast")->check(CLI::Range(0, kMostRanks - 1));
+  app.add_option("--root", a.root, "Root, where there is one")
+      ->check(CLI::Range(0, kMostRanks - 1));
   const auto size = CLI::Range(Count{1}, Count{1} << 40);
   app.add_option("--count", a.count, "Elements of the call (default: one full period)")
       ->check(size);
@@ -126,6 +180,13 @@ void declare(CLI::App& app, Arguments& a) {
   app.add_option("--rank", a.rank, "Show this rank only")
       ->check(CLI::Range(0, kMostRanks - 1))
       ->excludes(all);
+  app.add_option(
+      "--groups", a.groups,
+      "Ranks that lie close together: GROUPSxRANKS, or a group for every rank (0,0,1,1)");
+  app.add_flag("--choose", a.choose,
+               "Print what the planner takes for --count elements of --type, and the runners-up");
+  app.add_option("--cpus", a.cpus, "CPUs for --choose (default: one for each rank)")
+      ->check(CLI::Range(1, 4096));
   app.add_flag("--json", a.json, "As JSON, all ranks");
   app.add_flag("--verify", a.check, "Check the plans instead; exit status 1 if they are unsound");
   app.add_flag("--docs", a.docs, "Print the generated part of docs/algorithms.md");

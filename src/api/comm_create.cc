@@ -12,6 +12,7 @@
 #include "api/consensus.h"
 #include "api/handle.h"
 #include "base/error.h"
+#include "topo/near_groups.h"
 #include "topo/node_facts.h"
 
 namespace rondo {
@@ -53,6 +54,15 @@ uint32_t sharedCpus(const std::vector<LocalInfo>& all) {
   const int count = CPU_COUNT(&together);
   if (count == 0) return allowedCpus();
   return static_cast<uint32_t>(crowded ? std::max(1, count / 2) : count);
+}
+
+/// The groups of near ranks: as asked for, or from the ranks' bindings and what the host's first
+/// rank knows of its CPUs. Depends on agreed values alone.
+RankGroups groupsOf(const GroupWish& wish, const std::vector<LocalInfo>& all, int leader) {
+  if (wish.kind == GroupWish::Listed) return RankGroups(wish.list);
+  std::vector<cpu_set_t> bindings;
+  for (const LocalInfo& info : all) bindings.push_back(info.cpus);
+  return RankGroups(nearGroups(wish, bindings, all[static_cast<size_t>(leader)].node.places));
 }
 
 size_t ranksOfThisProcess(const std::vector<LocalInfo>& all) {
@@ -116,9 +126,11 @@ CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
   parts.decorate = config.decorate;
 
   RankInfo mine{};
+  GroupWish groups;
   together(boot, [&] {
     parts.cpu = chooseCpuLevel(config.options.cpu.c_str());
     parts.tune = parseTune(config.options.tune);
+    groups = parseGroups(config.options.groups, n);
     mine = describeRank(config.options, readHostId(config.options.hostId), config.device);
   });
   std::vector<RankInfo> infos(ranks);
@@ -133,6 +145,7 @@ CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
   parts.facts.ranks = n;
   parts.facts.cpus = cpus;
   parts.facts.reproducible = config.options.reproducible;
+  parts.facts.groups = groupsOf(groups, local, hosts.localRanks.front());
   parts.facts.l3Bytes = local[static_cast<size_t>(hosts.localRanks.front())].node.l3Bytes;
   parts.wait = waitPolicy(config.options, ranks, cpus, std::move(hook));
 

@@ -54,6 +54,10 @@ const std::vector<OptionRow>& optionTable() {
       {"RONDO_TUNE", "text", "",
        "forces algorithms: COLLECTIVE:host:FROM-TO:ALGORITHM[/LANES[/CHUNK]], comma separated",
        true},
+      {"RONDO_GROUPS", "text", "",
+       "which ranks lie close together: off, l3, numa, package, or a group for every rank, as in "
+       "0,0,1,1 (default: the nearest of l3, numa and package that the ranks' bindings tell apart)",
+       true},
       {"RONDO_EXPLAIN", "switch", "0",
        "1: rank 0 prints each new choice, its predicted cost, and the runners-up", false},
       {"RONDO_REPRODUCIBLE", "switch", "0",
@@ -71,6 +75,7 @@ Options readOptions() {
   readText("RONDO_HOSTID", &options.hostId);
   readText("RONDO_CPU", &options.cpu);
   readText("RONDO_TUNE", &options.tune);
+  readText("RONDO_GROUPS", &options.groups);
   readSwitch("RONDO_EXPLAIN", &options.explain);
   readSwitch("RONDO_REPRODUCIBLE", &options.reproducible);
   readSize("RONDO_POOL_BYTES", 256u << 10, uint64_t{1} << 30, &options.poolBytes);
@@ -83,6 +88,7 @@ std::string optionText(const Options& options, const OptionRow& row) {
   if (name == "RONDO_HOSTID") return options.hostId;
   if (name == "RONDO_CPU") return options.cpu;
   if (name == "RONDO_TUNE") return options.tune;
+  if (name == "RONDO_GROUPS") return options.groups;
   if (name == "RONDO_EXPLAIN") return options.explain ? "1" : "0";
   if (name == "RONDO_REPRODUCIBLE") return options.reproducible ? "1" : "0";
   if (name == "RONDO_POOL_BYTES") return std::to_string(options.poolBytes);

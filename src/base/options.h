@@ -12,6 +12,7 @@ struct Options {
   std::string hostId;              ///< RONDO_HOSTID
   std::string cpu;                 ///< RONDO_CPU
   std::string tune;                ///< RONDO_TUNE
+  std::string groups;              ///< RONDO_GROUPS
   bool explain = false;            ///< RONDO_EXPLAIN
   bool reproducible = false;       ///< RONDO_REPRODUCIBLE
   uint64_t poolBytes = 16u << 20;  ///< RONDO_POOL_BYTES

@@ -49,7 +49,8 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
                        collectiveName(key.collective)));
   }
   const Candidate& best = ranking.front();
-  const algo::Group group{parts_.place.rank, parts_.place.size, key.root};
+  const algo::Group group{parts_.place.rank, parts_.place.size, key.root,
+                          parts_.facts.groups.placement()};
   const Plan plan = recordPlan(*best.algorithm, group, best.geometry);
   const ScaledOp* scaled = isReduction(key.collective) ? scaledOps_.evenDestroyed(key.op) : nullptr;
   const rondoRedOp_t op = scaled != nullptr ? static_cast<rondoRedOp_t>(rondoSum) : key.op;

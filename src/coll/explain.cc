@@ -176,6 +176,7 @@ std::string explainTable(const std::vector<Plan>& plans, const ExplainOptions& o
   std::string out = format("%s %s, %s", collectiveName(plan.algorithm->collective),
                            plan.algorithm->name, plural(static_cast<Count>(n), "rank").c_str());
   if (isRooted(plan.algorithm->collective)) out += format(", root %d", plan.group.root);
+  if (!options.groups.empty()) out += ", groups " + options.groups;
   const algo::Part part =
       options.last ? algo::lastPart(g, options.lane) : algo::fullPart(g, options.lane);
   out += format(": %s period, lane %d of %d, %s of %llu, %s\n", options.last ? "last" : "full",

@@ -23,6 +23,7 @@ struct ExplainOptions {
   bool last = false;          ///< The shorter last period instead of a full one.
   std::vector<int> ranks;     ///< Columns; empty: all.
   unsigned elementBytes = 1;  ///< For the totals in bytes.
+  std::string groups;         ///< For the heading: RankGroups::text().
 };
 
 /// The table: a row a step, a column a rank, blocks as "b3" (the lane's block number in the

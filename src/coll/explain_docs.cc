@@ -10,14 +10,35 @@
 namespace rondo {
 namespace {
 
-constexpr int kSizes[] = {2, 4, 8};
+/// Groups of the same number of consecutive ranks; `groups` = 1: nothing is known.
+struct Shape {
+  int ranks;
+  int groups;
+  RankGroups near() const {
+    std::vector<int> of;
+    for (int r = 0; r < ranks && groups > 1; ++r) of.push_back(r * groups / ranks);
+    return of.empty() ? RankGroups() : RankGroups(of);
+  }
+  std::string text() const {
+    return groups == 1 ? std::to_string(ranks) : format("%d in %d groups", ranks, groups);
+  }
+};
 
-/// One full period in which every block has the same number of elements, whatever the sizes above.
-std::vector<Plan> example(const Algorithm& algorithm, int ranks) {
+std::vector<Shape> shapesOf(const Algorithm& algorithm) {
+  if (algorithm.hierarchy != nullptr) return {{4, 2}, {8, 2}, {16, 4}};
+  return {{2, 1}, {4, 1}, {8, 1}};
+}
+
+/// One full period in which every block has the same number of elements, whatever the shape.
+std::vector<Plan> example(const Algorithm& algorithm, const Shape& shape) {
   const bool barrier = algorithm.collective == Collective::Barrier;
-  const Count chunk = 8 / static_cast<Count>(algorithm.blocks(ranks) > 1 ? ranks : 1);
-  const Count count = chunk * static_cast<Count>(algorithm.blocks(ranks));
-  return recordAllRanks(algorithm, ranks, 0, {barrier ? 0 : count, 1, 0, chunk, 1});
+  const RankGroups near = shape.near();
+  const Count blocks = static_cast<Count>(blocksOf(algorithm, shape.ranks, near));
+  // A stripe is cut once more, in pieces of 16 elements.
+  const Count unit = algorithm.hierarchy != nullptr ? 16 * static_cast<Count>(shape.groups) : 1;
+  const Count chunk = unit * 8 / (blocks > 1 && unit == 1 ? static_cast<Count>(shape.ranks) : 1);
+  const Count count = chunk * blocks;
+  return recordAllRanks(algorithm, shape.ranks, 0, {barrier ? 0 : count, 1, 0, chunk, 1}, near);
 }
 
 /// Least and most over the ranks, as multiples of the call's elements.
@@ -51,6 +72,12 @@ std::vector<Column> columns() {
                           [](const Plan& p) { return static_cast<double>(totalsOf(p).steps); });
            }},
           {"hops", [](const std::vector<Plan>& plans) { return std::to_string(countHops(plans)); }},
+          {"roundings",
+           [](const std::vector<Plan>& plans) {
+             if (!isReduction(plans[0].algorithm->collective)) return std::string("0");
+             const Roundings most = countRoundings(plans);
+             return format("%d / %d", most.wide, most.narrow);
+           }},
           {"sent", share(&RankTotals::sent)},
           {"received", share(&RankTotals::received)},
           {"reduced", share(&RankTotals::reduced)}};
@@ -64,12 +91,13 @@ std::string summary() {
   }
   std::string out = head + " in place unstaged | GPU |\n" + rule + " --- | --- |\n";
   for (const Algorithm& algorithm : registry()) {
-    for (const int ranks : kSizes) {
-      const auto plans = example(algorithm, ranks);
-      out +=
-          format("| %s | %s | %d |", collectiveName(algorithm.collective), algorithm.name, ranks);
+    for (const Shape& shape : shapesOf(algorithm)) {
+      const auto plans = example(algorithm, shape);
+      out += format("| %s | %s | %s |", collectiveName(algorithm.collective), algorithm.name,
+                    shape.text().c_str());
       for (const Column& column : columns()) out += " " + column.text(plans) + " |";
-      out += format(" %s | %s |\n", zeroCopyInPlaceSafe(algorithm, ranks) ? "yes" : "no",
+      out += format(" %s | %s |\n",
+                    zeroCopyInPlaceSafe(algorithm, shape.ranks, shape.near()) ? "yes" : "no",
                     algorithm.device ? "yes" : "no");
     }
   }
@@ -77,12 +105,13 @@ std::string summary() {
 }
 
 /// As few as show the pattern: a ring turns and a tree has depth from five on.
-int exampleRanks(const Algorithm& algorithm) {
+Shape exampleShape(const Algorithm& algorithm) {
   const std::string name = algorithm.name;
   for (const char* few : {"oneshot", "twoshot", "direct", "chain", "treepipe"}) {
-    if (name == few) return 3;
+    if (name == few) return {3, 1};
   }
-  return name == "knomial4" ? 6 : 5;
+  if (algorithm.hierarchy != nullptr) return {6, 2};
+  return {name == "knomial4" ? 6 : 5, 1};
 }
 
 }  // namespace
@@ -91,15 +120,21 @@ std::string algorithmsDoc() {
   std::string out =
       "Per rank and period of one lane; sent, received and reduced as multiples of the call's "
       "elements (least-most\nwhere ranks differ). What goes to everyone counts once per reader. "
-      "Hops: the longest chain of messages that\nwait for each other. In place unstaged: with "
-      "sendbuff == recvbuff, peers may read the buffer where it is.\n\n" +
+      "Hops: the longest chain of messages that\nwait for each other. Roundings: how often a "
+      "contribution is rounded at most, in 32- and 64-bit floats / in\n8- and 16-bit ones. In "
+      "place unstaged: with sendbuff == recvbuff, peers may read the buffer where it is.\n\n" +
       summary();
   for (const Algorithm& algorithm : registry()) {
-    const int ranks = exampleRanks(algorithm);
+    const Shape shape = exampleShape(algorithm);
+    const RankGroups near = shape.near();
     const bool barrier = algorithm.collective == Collective::Barrier;
-    const Count count = static_cast<Count>(algorithm.blocks(ranks));
-    const auto plans = recordAllRanks(algorithm, ranks, 0, {barrier ? 0 : count, 1, 0, 1, 1});
+    // A stripe is cut once more.
+    const Count chunk = algorithm.hierarchy != nullptr ? 32 : 1;
+    const Count count = chunk * static_cast<Count>(blocksOf(algorithm, shape.ranks, near));
+    const auto plans =
+        recordAllRanks(algorithm, shape.ranks, 0, {barrier ? 0 : count, 1, 0, chunk, 1}, near);
     ExplainOptions options;
+    options.groups = near.text();
     options.last = barrier;
     const std::string table = explainTable(plans, options);
     out += format("\n### %s %s\n\n[`src/%s`](../src/%s)\n\n```text\n",

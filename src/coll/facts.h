@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "coll/rank_groups.h"
+
 namespace rondo {
 
 /// What things cost on host memory, in integer picoseconds.
@@ -15,6 +17,11 @@ struct HostCosts {
   uint64_t copyPerKiB = 45'000;    ///< Copy between a private buffer and shared memory, in caches.
   uint64_t reducePerKiB = 60'000;  ///< Each operand of a reduction.
   uint64_t yield = 1'500'000;      ///< Another rank's turn, where ranks outnumber cores.
+  // What a message costs more that comes from another group of near ranks, so that no cache holds
+  // its lines for both. Not measured: the machine of the other costs has one L3. Twice the near
+  // costs, which is the least that caches further away than an L3 are said to take.
+  uint64_t farMessage = 100'000;  ///< Its flag and header.
+  uint64_t farPerKiB = 45'000;    ///< Its data.
 };
 
 struct CommFacts {
@@ -24,6 +31,7 @@ struct CommFacts {
   uint32_t cpus = 1;        ///< Processing units that the ranks of the node may use together.
   uint64_t l3Bytes = 0;
   bool reproducible = false;  ///< Reductions have one association.
+  RankGroups groups;          ///< Which ranks lie close together.
   HostCosts costs;
 };
 

@@ -62,11 +62,16 @@ struct Step {
   int32_t
       to;  ///< Rank that it goes to; -1: none (Move) or everyone (Put, Signal, Reduce with Send).
   Count offset;      ///< Elements from the period's first one.
-  Count count;       ///< Elements, > 0 but for Signal, Wait and Barrier.
+  Count count;       ///< Elements, > 0 but for Signal, Wait, Barrier and messages without data.
   int32_t slot = 0;  ///< See algo::Block. Signal and Wait: that of what they announce.
   int32_t from2 =
       -1;  ///< Move: a second rank that data comes from. Reduce: one past the last rank.
 };
+
+/// A message without data, or the taking of one.
+inline bool isNotice(const Step& step) {
+  return step.kind == StepKind::Move && (step.bits == algo::kSend || step.bits == algo::kRecv);
+}
 
 /// The two programs of a lane: one for each full period, one for the shorter last one (may be
 /// empty).

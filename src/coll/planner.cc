@@ -25,7 +25,7 @@ algo::Geometry cut(const Request& request, const Algorithm& algorithm, const Com
   algo::Geometry geometry{};
   geometry.count = request.count;
   geometry.lanes = lanes;
-  geometry.blocks = algorithm.blocks(facts.ranks);
+  geometry.blocks = blocksOf(algorithm, facts.ranks, facts.groups);
   geometry.align = std::max<Count>(1, 64 / request.elementBytes);
   geometry.chunk = std::max<Count>(1, chunkBytes / request.elementBytes);
   if (geometry.align > geometry.chunk) geometry.align = 1;
@@ -41,17 +41,31 @@ algo::Geometry withoutEmptyBlocks(algo::Geometry geometry) {
   return geometry;
 }
 
-/// The root and its neighbours stand for all ranks.
+/// The ranks that stand for all: the root and its neighbours; with groups, the ends of the root's
+/// group and of the one that follows it.
+std::vector<int> typicalRanks(int root, const CommFacts& facts) {
+  const int n = facts.ranks;
+  std::vector<int> ranks{root, (root + 1) % n, (root + n - 1) % n};
+  const algo::Placement near = facts.groups.placement();
+  for (int far = 0; far < std::min(near.count, 2); ++far) {
+    const int group = (near.of[root] + far) % near.count;
+    ranks.push_back(near.ranks[near.begin[group]]);
+    ranks.push_back(near.ranks[near.begin[group + 1] - 1]);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  return ranks;
+}
+
 uint64_t slowestRank(const Request& request, const Algorithm& algorithm,
                      const algo::Geometry& geometry, const CommFacts& facts) {
-  const int n = facts.ranks;
   algo::Geometry typical = geometry;
   if (request.uneven) typical.count = request.count;
   typical = withoutEmptyBlocks(typical);
   uint64_t slowest = 0;
-  for (int k = 0; k < std::min(n, 3); ++k) {
-    const int rank = (request.root + (k < 2 ? k : n - 1)) % n;
-    const Plan plan = recordPlan(algorithm, algo::Group{rank, n, request.root}, typical);
+  for (const int rank : typicalRanks(request.root, facts)) {
+    const algo::Group group{rank, facts.ranks, request.root, facts.groups.placement()};
+    const Plan plan = recordPlan(algorithm, group, typical);
     slowest = std::max(slowest, predict(plan, request.elementBytes, facts));
   }
   return slowest;
@@ -80,6 +94,8 @@ std::vector<Candidate> rankCandidates(const Request& request, const CommFacts& f
     if (rule != nullptr && rule->algorithm != &algorithm) continue;
     if (request.uneven && !algorithm.uneven) continue;
     if (facts.reproducible && isReduction(request.collective) && !algorithm.reproducible) continue;
+    // A hierarchy of one level is one of the others; a rule may ask for it all the same.
+    if (algorithm.hierarchy != nullptr && !facts.groups.layered() && rule == nullptr) continue;
     for (int lanes = 1; lanes <= facts.lanes; ++lanes) {
       if (rule != nullptr && rule->lanes != 0 && std::min(rule->lanes, facts.lanes) != lanes)
         continue;
@@ -99,13 +115,16 @@ std::string explainChoice(const Request& request, const std::vector<Candidate>& 
   std::string text =
       format("rondo: %s of %llu bytes on host memory\n", collectiveName(request.collective),
              static_cast<unsigned long long>(request.count * request.elementBytes));
-  for (size_t i = 0; i < ranking.size() && i < 5; ++i) {
-    const Candidate& c = ranking[i];
+  std::vector<const Algorithm*> shown;  // each at its best
+  for (const Candidate& c : ranking) {
+    if (shown.size() == 5) break;
+    if (std::find(shown.begin(), shown.end(), c.algorithm) != shown.end()) continue;
     text += format("rondo:   %s %-8s %d lane%s, chunks of %llu bytes, predicted %.2f us\n",
-                   i == 0 ? "runs" : "  or", c.algorithm->name, c.geometry.lanes,
+                   shown.empty() ? "runs" : "  or", c.algorithm->name, c.geometry.lanes,
                    c.geometry.lanes == 1 ? " " : "s",
                    static_cast<unsigned long long>(c.geometry.chunk * request.elementBytes),
                    static_cast<double>(c.picoseconds) * 1e-6);
+    shown.push_back(c.algorithm);
   }
   return text;
 }

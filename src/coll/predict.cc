@@ -14,48 +14,88 @@ struct ProgramCost {
                       ///< and back... once.
 };
 
-ProgramCost costOf(const std::vector<Step>& steps, size_t elementBytes, const HostCosts& costs) {
-  ProgramCost total;
-  bool sent = true;  // the first wait is for peers that start when this rank does
-  for (const Step& step : steps) {
-    const uint64_t bytes = step.count * elementBytes;
-    const auto per = [bytes](uint64_t perKiB) { return bytes * perKiB / 1024; };
-    const bool receives = (step.bits & algo::kRecv) != 0, sends = (step.bits & algo::kSend) != 0;
+/// Adds up one program of one rank.
+class Adder {
+ public:
+  Adder(const Plan& plan, size_t elementBytes, const CommFacts& facts)
+      : rank_(plan.group.rank), n_(plan.group.size), elementBytes_(elementBytes), facts_(facts) {}
+
+  ProgramCost costOf(const std::vector<Step>& steps) {
+    total_ = {};
+    sent_ = true;  // the first wait is for peers that start when this rank does
+    for (const Step& step : steps) add(step);
+    return total_;
+  }
+
+ private:
+  static uint64_t per(uint64_t bytes, uint64_t perKiB) { return bytes * perKiB / 1024; }
+
+  void waits() {
+    total_.hops += sent_ ? 1 : 0;
+    sent_ = false;
+  }
+
+  /// `messages` that come from another group.
+  void takeFar(int messages, uint64_t bytes) {
+    total_.busy += static_cast<uint64_t>(messages) *
+                   (facts_.costs.farMessage + per(bytes, facts_.costs.farPerKiB));
+  }
+  void take(int from, uint64_t bytes) {
+    if (from >= 0 && facts_.groups.far(rank_, from)) takeFar(1, bytes);
+  }
+
+  void add(const Step& step) {
+    const HostCosts& costs = facts_.costs;
+    const uint64_t bytes = step.count * elementBytes_;
+    const bool sends = (step.bits & algo::kSend) != 0;
     switch (step.kind) {
       case StepKind::Wait:
-        total.hops += sent ? 1 : 0;
-        sent = false;
-        continue;
+        return waits();
       case StepKind::Signal:
-        continue;
+        return;
       case StepKind::Barrier:
-        total.hops += 1;
+        total_.hops += 1;
+        takeFar(facts_.groups.farOf(rank_, 0, n_), 0);
         break;
       case StepKind::Put:
-        total.busy += per(costs.copyPerKiB);
-        sent = true;
+        total_.busy += per(bytes, costs.copyPerKiB);
+        sent_ = true;
         break;
       case StepKind::Fetch:
-        total.busy += per(costs.copyPerKiB);
+        total_.busy += per(bytes, costs.copyPerKiB);
+        take(step.from, bytes);
         break;
       case StepKind::Reduce:
-        total.busy += per(costs.reducePerKiB) * static_cast<uint64_t>(step.from2 - step.from) / 2;
-        sent = sent || sends;
+        total_.busy +=
+            per(bytes, costs.reducePerKiB) * static_cast<uint64_t>(step.from2 - step.from) / 2;
+        takeFar(facts_.groups.farOf(rank_, step.from, step.from2), bytes);
+        sent_ = sent_ || sends;
         break;
-      case StepKind::Move: {
-        const bool reduces = receives && (step.bits & (algo::kSrc | algo::kOwn)) != 0;
-        total.busy += per(reduces ? costs.reducePerKiB : costs.copyPerKiB);
-        if (step.from2 >= 0) total.busy += per(costs.reducePerKiB) / 2;  // one operand more
-        if (receives && sent) total.hops += 1;
-        if (receives) sent = false;
-        if (sends) sent = true;
+      case StepKind::Move:
+        addMove(step, bytes);
         break;
-      }
     }
-    total.busy += costs.step;
+    total_.busy += costs.step;
   }
-  return total;
-}
+
+  void addMove(const Step& step, uint64_t bytes) {
+    const HostCosts& costs = facts_.costs;
+    const bool receives = (step.bits & algo::kRecv) != 0;
+    const bool reduces = receives && (step.bits & (algo::kSrc | algo::kOwn)) != 0;
+    total_.busy += per(bytes, reduces ? costs.reducePerKiB : costs.copyPerKiB);
+    if (step.from2 >= 0) total_.busy += per(bytes, costs.reducePerKiB) / 2;  // one operand more
+    take(step.from, bytes);
+    take(step.from2, bytes);
+    if (receives) waits();
+    if ((step.bits & algo::kSend) != 0) sent_ = true;
+  }
+
+  int rank_, n_;
+  size_t elementBytes_;
+  const CommFacts& facts_;
+  ProgramCost total_;
+  bool sent_ = true;
+};
 
 }  // namespace
 
@@ -66,11 +106,12 @@ uint64_t predict(const Plan& plan, size_t elementBytes, const CommFacts& facts) 
   // Waiting on a crowded core means waiting for the others' turns.
   const uint64_t hop = costs.hop + (share > 1 ? costs.yield * (share - 1) : 0);
 
+  Adder adder(plan, elementBytes, facts);
   uint64_t busy = 0, exposed = 0;
   const auto add = [&](bool full, uint64_t times) {
     uint64_t sum = 0, longestBusy = 0, longestWait = 0;
     for (const LaneProgram& lane : plan.lanes) {
-      const ProgramCost cost = costOf(full ? lane.full : lane.last, elementBytes, costs);
+      const ProgramCost cost = adder.costOf(full ? lane.full : lane.last);
       sum += cost.busy;
       longestBusy = std::max(longestBusy, cost.busy);
       longestWait = std::max(longestWait, cost.hops * hop);
@@ -82,7 +123,7 @@ uint64_t predict(const Plan& plan, size_t elementBytes, const CommFacts& facts) 
   };
   add(true, plan.geometry.fullPeriods());
   add(false, 1);
-  const uint64_t fill = static_cast<uint64_t>(plan.algorithm->fill(n)) *
+  const uint64_t fill = static_cast<uint64_t>(fillOf(*plan.algorithm, n, facts.groups)) *
                         (hop + std::min(plan.geometry.chunk, plan.geometry.count) * elementBytes *
                                    costs.copyPerKiB / 1024);
   return busy * share + exposed + fill;

@@ -64,9 +64,9 @@ class Recorder : public algo::Primitives<Recorder>, public algo::Windows {
   static Room roomOf(int to) { return to == algo::kEveryone ? Room::All : Room::Pair; }
 
   void add(StepKind kind, int bits, Room room, int from, int to, algo::Block b, int from2 = -1) {
-    if (b.count == 0) return;
-    out_.push_back(
-        Step{kind, static_cast<uint8_t>(bits), room, from, to, b.offset, b.count, b.slot, from2});
+    const Step step{kind, static_cast<uint8_t>(bits), room, from, to, b.offset, b.count, b.slot,
+                    from2};
+    if (b.count > 0 || isNotice(step)) out_.push_back(step);
   }
 
   // A wait is written down with the step that reads what was waited for, so that it vanishes with

@@ -82,9 +82,32 @@ const Algorithm* findAlgorithm(Collective collective, const std::string& name) {
   return nullptr;
 }
 
+namespace {
+
+GroupShape shapeOf(int ranks, const RankGroups& groups) {
+  return {ranks, groups.count(), groups.smallest(), groups.largest()};
+}
+
+bool isGrouped(const Algorithm& algorithm, const RankGroups& groups) {
+  return algorithm.hierarchy != nullptr && groups.count() > 1;
+}
+
+}  // namespace
+
+int blocksOf(const Algorithm& algorithm, int ranks, const RankGroups& groups) {
+  if (!isGrouped(algorithm, groups)) return algorithm.blocks(ranks);
+  return algorithm.hierarchy->blocks(shapeOf(ranks, groups));
+}
+
+int fillOf(const Algorithm& algorithm, int ranks, const RankGroups& groups) {
+  if (!isGrouped(algorithm, groups)) return algorithm.fill(ranks);
+  return algorithm.hierarchy->fill(shapeOf(ranks, groups));
+}
+
 Plan recordPlan(const Algorithm& algorithm, const algo::Group& group,
                 const algo::Geometry& geometry) {
-  Plan plan{&algorithm, group, geometry, {}};
+  // The plan outlives the facts that the placement lies in, and says no more of it than its steps.
+  Plan plan{&algorithm, {group.rank, group.size, group.root}, geometry, {}};
   plan.lanes.resize(static_cast<size_t>(geometry.lanes));
   const bool full = geometry.fullPeriods() > 0;
   const bool last = geometry.count % geometry.period() != 0 || geometry.count == 0;

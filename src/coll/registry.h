@@ -5,10 +5,25 @@
 #include <vector>
 
 #include "coll/plan.h"
+#include "coll/rank_groups.h"
 
 namespace rondo {
 
 class Recorder;
+
+/// What the columns of a hierarchical algorithm depend on.
+struct GroupShape {
+  int ranks;
+  int groups;    ///< At least 2.
+  int smallest;  ///< Members of the smallest group.
+  int largest;
+};
+
+/// Columns of a hierarchical algorithm where there are groups; without, those of its row hold.
+struct Hierarchical {
+  int (*blocks)(const GroupShape& shape);
+  int (*fill)(const GroupShape& shape);
+};
 
 struct Algorithm {
   const char* name;  ///< As in RONDO_TUNE: "ring", "oneshot", "twoshot".
@@ -27,6 +42,7 @@ struct Algorithm {
                               ///< executor can choose.
   bool uneven = false;  ///< Right with slots of different lengths, whose steps vanish where a slot
                         ///< has ended (v-collectives).
+  const Hierarchical* hierarchy = nullptr;  ///< It makes use of groups of near ranks.
 };
 
 const std::vector<Algorithm>& registry();
@@ -34,7 +50,11 @@ const std::vector<Algorithm>& registry();
 /// nullptr if there is none of that name.
 const Algorithm* findAlgorithm(Collective collective, const std::string& name);
 
-/// Writes down what `group.rank` does. `geometry.blocks` must be algorithm.blocks(group.size).
+/// The columns `blocks` and `fill` for these ranks and their groups.
+int blocksOf(const Algorithm& algorithm, int ranks, const RankGroups& groups);
+int fillOf(const Algorithm& algorithm, int ranks, const RankGroups& groups);
+
+/// Writes down what `group.rank` does. `geometry.blocks` must be blocksOf() these ranks.
 Plan recordPlan(const Algorithm& algorithm, const algo::Group& group,
                 const algo::Geometry& geometry);
 

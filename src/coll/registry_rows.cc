@@ -1,6 +1,8 @@
 // The registry's rows.
 
+#include "coll/algo/barrier.h"
 #include "coll/algo/bruck.h"
+#include "coll/algo/hierarchy.h"
 #include "coll/algo/knomial.h"
 #include "coll/algo/pairwise.h"
 #include "coll/algo/pat.h"
@@ -45,6 +47,30 @@ int knomialFill(int ranks) {
   return depth > 1 ? depth - 1 : 0;
 }
 
+// Hierarchies.
+int oneBlockOf(const GroupShape&) { return 1; }
+int blockPerStripe(const GroupShape& shape) { return shape.smallest; }
+int noFillOf(const GroupShape&) { return 0; }
+/// Hops of a tree of two binary ones below a root.
+int treeHops(int ranks) { return ranks < 2 ? 0 : 1 + log2Floor(ranks - 1); }
+/// Members wait once each way, and the leaders as often as they talk: the trees' hops but one.
+int upAndDownFillOf(const GroupShape& shape) { return 2 * treeHops(shape.largest) - 1; }
+int downFillOf(const GroupShape& shape) {
+  return treeHops(shape.groups) + treeHops(shape.largest) - 1;
+}
+int chainOfLeadersFillOf(const GroupShape& shape) {
+  return shape.groups - 1 + treeHops(shape.largest) - 1;
+}
+/// The leaders' word to their groups.
+int releaseFillOf(const GroupShape&) { return 1; }
+
+constexpr Hierarchical kUpAndDown{oneBlockOf, upAndDownFillOf};
+constexpr Hierarchical kStripes{blockPerStripe, noFillOf};
+constexpr Hierarchical kDown{oneBlockOf, downFillOf};
+constexpr Hierarchical kUp{oneBlockOf, chainOfLeadersFillOf};
+constexpr Hierarchical kMeeting{oneBlockOf, releaseFillOf};
+constexpr Hierarchical kShares{oneBlockOf, noFillOf};
+
 }  // namespace
 
 const std::vector<Algorithm>& registry() {
@@ -58,6 +84,7 @@ const std::vector<Algorithm>& registry() {
   static const char* const window = "coll/algo/window.h";
   static const char* const slots = "coll/algo/window_slots.h";
   static const char* const ring = "coll/algo/ring.h";
+  static const char* const hier = "coll/algo/hierarchy.h";
   static const char* const scan = "coll/algo/scan.h";
   static const std::vector<Algorithm> rows = {
       {"oneshot", C::AllReduce, oneBlock, algo::allReduceOneShot<Recorder>, false, noFill, true,
@@ -73,6 +100,10 @@ const std::vector<Algorithm>& registry() {
        tree},
       {"treepipe", C::AllReduce, treeBlocks, algo::allReduceTree<kTreeBlocks, Recorder>, true,
        noFill, false, tree},
+      {"hier", C::AllReduce, oneBlock, algo::allReduceHierarchy<Recorder>, true, upAndDownFill,
+       false, hier, false, false, &kUpAndDown},
+      {"stripes", C::AllReduce, blockPerRank, algo::allReduceStripes<Recorder>, true, noFill, false,
+       hier, false, false, &kStripes},
       {"ring", C::Broadcast, oneBlock, algo::broadcastRing<Recorder>, true, chainFill, false, ring},
       {"oneshot", C::Broadcast, oneBlock, algo::broadcastOneShot<Recorder>, true, noFill, false,
        window},
@@ -82,14 +113,22 @@ const std::vector<Algorithm>& registry() {
        knomialFill<2>, false, knomial},
       {"knomial4", C::Broadcast, oneBlock, algo::broadcastKnomial<4, Recorder>, true,
        knomialFill<4>, false, knomial},
+      {"hier", C::Broadcast, oneBlock, algo::broadcastHierarchy<Recorder>, true, twoTreeFill, false,
+       hier, false, false, &kDown},
       {"oneshot", C::Barrier, oneBlock, algo::barrierOneShot<Recorder>, true, noFill, false,
        window},
+      {"dissemination", C::Barrier, oneBlock, algo::barrierDissemination<Recorder>, true, noFill,
+       false, "coll/algo/barrier.h"},
+      {"hier", C::Barrier, oneBlock, algo::barrierHierarchy<Recorder>, true, noFill, false, hier,
+       false, false, &kMeeting},
       {"oneshot", C::Reduce, oneBlock, algo::reduceOneShot<Recorder>, true, noFill, false, window,
        true},
       {"twoshot", C::Reduce, blockPerRank, algo::reduceTwoShot<Recorder>, true, noFill, false,
        window, true},
       {"ring", C::Reduce, oneBlock, algo::reduceRing<Recorder>, true, chainFill, false, ring},
       {"tree", C::Reduce, oneBlock, algo::reduceTree<Recorder>, true, twoTreeFill, false, tree},
+      {"hier", C::Reduce, oneBlock, algo::reduceHierarchy<Recorder>, true, twoTreeFill, false, hier,
+       false, false, &kUp},
       {"direct", C::AllGather, oneBlock, algo::allGatherDirect<Recorder>, true, noFill, false,
        slots, false, true},
       {"ring", C::AllGather, oneBlock, algo::allGatherRing<Recorder>, true, noFill, false, ring,
@@ -100,6 +139,8 @@ const std::vector<Algorithm>& registry() {
        false, true},
       {"pat", C::AllGather, oneBlock, algo::allGatherPat<Recorder>, true, noFill, false, pat, false,
        true},
+      {"hier", C::AllGather, oneBlock, algo::allGatherHierarchy<Recorder>, true, noFill, false,
+       hier, false, true, &kShares},
       {"direct", C::ReduceScatter, oneBlock, algo::reduceScatterDirect<Recorder>, true, noFill,
        false, slots, true, true},
       {"ring", C::ReduceScatter, oneBlock, algo::reduceScatterRing<Recorder>, true, noFill, false,
@@ -108,6 +149,8 @@ const std::vector<Algorithm>& registry() {
        false, pairwise, false, true},
       {"pat", C::ReduceScatter, oneBlock, algo::reduceScatterPat<Recorder>, true, noFill, false,
        pat, false, true},
+      {"hier", C::ReduceScatter, oneBlock, algo::reduceScatterHierarchy<Recorder>, true, noFill,
+       false, hier, false, true, &kShares},
       {"direct", C::AllToAll, oneBlock, algo::allToAllDirect<Recorder>, false, noFill, false, slots,
        false, true},
       {"pairwise", C::AllToAll, oneBlock, algo::allToAllPairwise<Recorder>, false, tournamentFill,

@@ -32,6 +32,14 @@ std::string moveName(int bits) {
       return "recvReduceOwn";
     case kRecv | kOwn | kDst | kFinal:
       return "recvReduceOwnFinal";
+    case kRecv | kOwn | kSend:
+      return "recvReduceSendOwn";
+    case kRecv | kOwn | kDst | kSend | kFinal:
+      return "recvReduceCopySendOwn";
+    case kSend:
+      return "notify";
+    case kRecv:
+      return "hear";
     case kRecv | kSrc | kDst | kSend:
       return "recvReduceKeepSend";
     case kRecv | kSrc | kDst | kSend | kBefore:

@@ -102,27 +102,27 @@ Findings zeroCopyInPlaceFindings(const std::vector<Plan>& plans) {
   return out;
 }
 
-bool zeroCopyInPlaceSafe(const Algorithm& algorithm, int ranks) {
-  const Count blocks = static_cast<Count>(algorithm.blocks(ranks));
+bool zeroCopyInPlaceSafe(const Algorithm& algorithm, int ranks, const RankGroups& groups) {
+  const Count blocks = static_cast<Count>(blocksOf(algorithm, ranks, groups));
   // A whole period, and shorter ones in which the last blocks are short or empty.
   for (const Count count : {2 * blocks, 2 * blocks - 1, blocks, blocks / 2 + 1, Count{1}}) {
     const algo::Geometry geometry{count, 1, 0, 2, 1};
     for (const int root : {0, ranks - 1}) {
-      if (!zeroCopyInPlaceFindings(recordAllRanks(algorithm, ranks, root, geometry)).empty()) {
-        return false;
-      }
+      const auto plans = recordAllRanks(algorithm, ranks, root, geometry, groups);
+      if (!zeroCopyInPlaceFindings(plans).empty()) return false;
     }
   }
   return true;
 }
 
 std::vector<Plan> recordAllRanks(const Algorithm& algorithm, int ranks, int root,
-                                 algo::Geometry geometry) {
-  geometry.blocks = algorithm.blocks(ranks);
+                                 algo::Geometry geometry, const RankGroups& groups) {
+  geometry.blocks = blocksOf(algorithm, ranks, groups);
   std::vector<Plan> plans;
   plans.reserve(static_cast<size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
-    plans.push_back(recordPlan(algorithm, algo::Group{rank, ranks, root}, geometry));
+    const algo::Group group{rank, ranks, root, groups.placement()};
+    plans.push_back(recordPlan(algorithm, group, geometry));
   }
   return plans;
 }
@@ -142,16 +142,32 @@ std::vector<Plan> withoutSlots(std::vector<Plan> plans, const std::vector<bool>&
   return plans;
 }
 
-int countHops(const std::vector<Plan>& plans) {
+namespace {
+
+/// Runs the first period of lane 0, and asks the machine what it saw.
+template <class Ask>
+auto afterOnePeriod(const std::vector<Plan>& plans, const char* what, Ask ask) {
   Findings found = checkForm(plans);
   if (found.empty()) {
     auto rounds = roundsOf(plans, 0, 1);
     if (rounds.size() > 1) rounds.erase(rounds.begin() + 1, rounds.end());
     Machine machine(Job{&plans, 0, Staging::Credits, 2, rounds, false});
     found = machine.run();
-    if (found.empty()) return machine.hops();
+    if (found.empty()) return ask(machine);
   }
-  throw Error(rondoInternalError, "cannot count the hops of unsound plans: " + found[0]);
+  throw Error(rondoInternalError,
+              format("cannot count the %s of unsound plans: %s", what, found[0].c_str()));
+}
+
+}  // namespace
+
+int countHops(const std::vector<Plan>& plans) {
+  return afterOnePeriod(plans, "hops", [](const Machine& machine) { return machine.hops(); });
+}
+
+Roundings countRoundings(const std::vector<Plan>& plans) {
+  return afterOnePeriod(plans, "roundings",
+                        [](const Machine& machine) { return machine.roundings(); });
 }
 
 }  // namespace rondo

@@ -57,11 +57,11 @@ Findings zeroCopyInPlaceFindings(const std::vector<Plan>& plans);
 
 /// Whether zeroCopyInPlaceFindings is empty for every kind of period this algorithm can have on
 /// `ranks` ranks. Takes from microseconds to a few milliseconds: keep the answer.
-bool zeroCopyInPlaceSafe(const Algorithm& algorithm, int ranks);
+bool zeroCopyInPlaceSafe(const Algorithm& algorithm, int ranks, const RankGroups& groups = {});
 
 /// The plans of all ranks of one call. `geometry.blocks` is set to what the algorithm needs.
 std::vector<Plan> recordAllRanks(const Algorithm& algorithm, int ranks, int root,
-                                 algo::Geometry geometry);
+                                 algo::Geometry geometry, const RankGroups& groups = {});
 
 /// The same without the steps of the slots that have ended; all-to-all: of the ranks that give
 /// nothing more.
@@ -70,5 +70,13 @@ std::vector<Plan> withoutSlots(std::vector<Plan> plans, const std::vector<bool>&
 /// The longest chain of messages that wait for each other in one period of a lane: the hops that
 /// latency is paid for. Throws Error if the plans do not run to an end.
 int countHops(const std::vector<Plan>& plans);
+
+/// How often a contribution to a result is rounded at most, over all elements of one period of a
+/// lane; 0 and 0 where nothing is reduced. Throws as countHops does.
+struct Roundings {
+  int wide;    ///< With float32 and wider elements: one for each operand that is added to it.
+  int narrow;  ///< With 8- and 16-bit floats: one for each step, which adds in float32.
+};
+Roundings countRoundings(const std::vector<Plan>& plans);
 
 }  // namespace rondo

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <thread>
@@ -39,6 +40,19 @@ uint64_t cacheBytes(hwloc_topology_t topology, hwloc_obj_type_t type) {
   return cache != nullptr && cache->attr != nullptr ? cache->attr->cache.size : 0;
 }
 
+/// Numbers the objects of a type, and notes each in its processing units.
+void placeCpus(hwloc_topology_t topology, hwloc_obj_type_t type, uint8_t* at) {
+  std::fill_n(at, CpuPlaces::kMostCpus, CpuPlaces::kNowhere);
+  uint8_t number = 0;
+  for (hwloc_obj_t object = nullptr;
+       (object = hwloc_get_next_obj_by_type(topology, type, object)) != nullptr; ++number) {
+    if (number == CpuPlaces::kNowhere) return;  // the rest counts as unknown
+    for (int cpu = -1; (cpu = hwloc_bitmap_next(object->cpuset, cpu)) >= 0;) {
+      if (cpu < CpuPlaces::kMostCpus) at[cpu] = number;
+    }
+  }
+}
+
 }  // namespace
 
 NodeFacts readNodeFacts() {
@@ -50,6 +64,11 @@ NodeFacts readNodeFacts() {
   facts.hwThreads = countOf(topology.get(), HWLOC_OBJ_PU);
   facts.l2Bytes = cacheBytes(topology.get(), HWLOC_OBJ_L2CACHE);
   facts.l3Bytes = cacheBytes(topology.get(), HWLOC_OBJ_L3CACHE);
+  const hwloc_obj_type_t types[kNearLevels] = {HWLOC_OBJ_L3CACHE, HWLOC_OBJ_NUMANODE,
+                                               HWLOC_OBJ_PACKAGE};
+  for (int level = 0; level < kNearLevels; ++level) {
+    placeCpus(topology.get(), types[level], facts.places.at[level]);
+  }
   return facts;
 }
 

@@ -6,6 +6,17 @@
 
 namespace rondo {
 
+/// Where processing units may lie together, the nearest first.
+enum class Near { L3, Numa, Package };
+constexpr int kNearLevels = 3;
+
+/// In which L3, NUMA node and package each processing unit lies, by the kernel's number.
+struct CpuPlaces {
+  static constexpr int kMostCpus = 1024;  ///< As in a cpu_set_t.
+  static constexpr uint8_t kNowhere = 255;
+  uint8_t at[kNearLevels][kMostCpus];
+};
+
 /// Plain numbers, so that one rank can read them and hand the bytes to the others.
 struct NodeFacts {
   uint32_t packages = 1;
@@ -14,6 +25,7 @@ struct NodeFacts {
   uint32_t hwThreads = 1;  ///< Processing units.
   uint64_t l2Bytes = 0;    ///< Of one core's L2; 0: unknown.
   uint64_t l3Bytes = 0;    ///< Of one L3; 0: unknown.
+  CpuPlaces places = {};
 };
 
 /// Reads hwloc without I/O devices. Takes milliseconds: one rank a host calls it and shares the

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -64,6 +65,11 @@ class World {
     config_.tune = rules;
     return *this;
   }
+  /// Which ranks lie close together, as in RONDO_GROUPS: "0,0,1,1".
+  World& groups(std::string text) {
+    groups_ = std::move(text);
+    return *this;
+  }
   /// Replaces ports of each rank's communicator, called on its thread (p2p/trace_ports.h,
   /// p2p/faulty_ports.h).
   World& decorate(std::function<void(Channels&, int rank)> replace) {
@@ -80,6 +86,8 @@ class World {
   void open(const std::function<void(const Rank&)>& body) {
     rondoUniqueId id;
     ASSERT_EQ(rondoGetUniqueId(&id), rondoSuccess) << rondoGetLastError(nullptr);
+    std::optional<Env> env;
+    if (!groups_.empty()) env.emplace("RONDO_GROUPS", groups_);
     onRanks(size_, [&](int r) {
       rondoComm_t comm = nullptr;
       const rondoResult_t result = decorate_
@@ -103,6 +111,7 @@ class World {
   }
 
   int size_;
+  std::string groups_;
   rondoConfig_t config_;
   std::function<void(Channels&, int rank)> decorate_;
 };

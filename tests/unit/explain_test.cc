@@ -30,6 +30,7 @@ struct Golden {
   const char* algorithm;
   int ranks;
   const char* command;
+  std::vector<int> groups = {};
 };
 const Golden kGolden[] = {
     {"allreduce_ring_5.txt", Collective::AllReduce, "ring", 5, "allreduce ring -n 5"},
@@ -38,19 +39,40 @@ const Golden kGolden[] = {
     {"allreduce_doubling_6.txt", Collective::AllReduce, "doubling", 6, "allreduce doubling -n 6"},
     {"allreduce_tree_5.txt", Collective::AllReduce, "tree", 5, "allreduce tree -n 5"},
     {"allgather_pat_5.txt", Collective::AllGather, "pat", 5, "allgather pat -n 5"},
+    {"allreduce_hier_6.txt",
+     Collective::AllReduce,
+     "hier",
+     6,
+     "allreduce hier -n 6 --groups 2x3",
+     {0, 0, 0, 1, 1, 1}},
+    {"allreduce_stripes_6.txt",
+     Collective::AllReduce,
+     "stripes",
+     6,
+     "allreduce stripes -n 6 --groups 2x3",
+     {0, 0, 0, 1, 1, 1}},
+    {"allgather_hier_5.txt",
+     Collective::AllGather,
+     "hier",
+     5,
+     "allgather hier -n 5 --groups 0,1,0,1,1",
+     {0, 1, 0, 1, 1}},
     {"broadcast_ring_3.txt", Collective::Broadcast, "ring", 3, "broadcast ring -n 3"},
 };
 
-std::vector<Plan> onePeriod(Collective collective, const char* name, int ranks, Count chunk) {
+std::vector<Plan> onePeriod(Collective collective, const char* name, int ranks, Count chunk,
+                            const RankGroups& groups = {}) {
   const Algorithm& algorithm = *findAlgorithm(collective, name);
-  const Count count = static_cast<Count>(algorithm.blocks(ranks)) * chunk;
-  return recordAllRanks(algorithm, ranks, 0, {count, 1, 0, chunk, 1});
+  const Count count = static_cast<Count>(blocksOf(algorithm, ranks, groups)) * chunk;
+  return recordAllRanks(algorithm, ranks, 0, {count, 1, 0, chunk, 1}, groups);
 }
 
 TEST(Explain, TablesAreTheGoldenOnes) {
   for (const Golden& golden : kGolden) {
-    const auto plans = onePeriod(golden.collective, golden.algorithm, golden.ranks, 1024);
+    const RankGroups groups = golden.groups.empty() ? RankGroups() : RankGroups(golden.groups);
+    const auto plans = onePeriod(golden.collective, golden.algorithm, golden.ranks, 1024, groups);
     ExplainOptions options;
+    options.groups = groups.text();
     options.elementBytes = 4;
     EXPECT_EQ(explainTable(plans, options), readFile(std::string("tests/golden/") + golden.file))
         << "if the new table is right: rondo-explain " << golden.command << " > tests/golden/"

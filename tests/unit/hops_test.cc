@@ -95,6 +95,71 @@ TEST(Hops, FoldingToAPowerOfTwoTakesTwoMoreAtMost) {
   }
 }
 
+struct RoundingFormula {
+  Collective collective;
+  const char* name;
+  bool powersOnly;
+  std::function<int(int)> wide, narrow;
+};
+
+int lessOne(int n) { return n - 1; }
+int once(int) { return 1; }
+/// Two operands are added at every place of a tree that has two children.
+int twoADepth(int n) { return 2 * floorLog2(n) - (n == powerBelow(n) ? 1 : 0); }
+const RoundingFormula kRoundings[] = {
+    {C::AllReduce, "oneshot", false, lessOne, once},
+    {C::AllReduce, "twoshot", false, lessOne, once},
+    {C::AllReduce, "ring", false, lessOne, lessOne},
+    {C::AllReduce, "doubling", true, ceilLog2, ceilLog2},
+    {C::AllReduce, "halving", true, ceilLog2, ceilLog2},
+    {C::AllReduce, "tree", true, twoADepth, floorLog2},
+    {C::Reduce, "ring", false, lessOne, lessOne},
+    {C::ReduceScatter, "ring", false, lessOne, lessOne},
+    {C::ReduceScatter, "pairwise", false, lessOne, lessOne},
+    {C::Scan, "chain", false, lessOne, lessOne},
+    {C::Scan, "doubling", true, ceilLog2, ceilLog2},
+};
+
+TEST(Roundings, AreThoseOfTheTextbook) {
+  for (const RoundingFormula& formula : kRoundings) {
+    const Algorithm* row = findAlgorithm(formula.collective, formula.name);
+    ASSERT_NE(row, nullptr) << formula.name;
+    for (int n = 2; n <= 17; ++n) {
+      if (formula.powersOnly && n != powerBelow(n)) continue;
+      const Roundings most = countRoundings(onePeriod(*row, n));
+      EXPECT_EQ(most.wide, formula.wide(n)) << nameOf(*row) << ", " << n;
+      EXPECT_EQ(most.narrow, formula.narrow(n)) << nameOf(*row) << ", " << n;
+    }
+  }
+}
+
+TEST(Roundings, OfAHierarchyAreThoseOfItsStages) {
+  const auto roundings = [](const char* name, int groups, int members) {
+    std::vector<int> of;
+    for (int r = 0; r < groups * members; ++r) of.push_back(r / members);
+    const RankGroups near(of);
+    const Algorithm& row = *findAlgorithm(C::AllReduce, name);
+    const auto blocks = static_cast<Count>(blocksOf(row, groups * members, near));
+    return countRoundings(
+        recordAllRanks(row, groups * members, 0, {256 * blocks, 1, 0, 256, 1}, near));
+  };
+  for (const int groups : {2, 4, 8}) {
+    for (const int members : {2, 3, 5, 8}) {
+      EXPECT_EQ(roundings("stripes", groups, members).wide, members - 1 + groups - 1);
+      EXPECT_EQ(roundings("stripes", groups, members).narrow, members - 1 + groups - 1);
+      EXPECT_EQ(roundings("hier", groups, members).narrow,
+                1 + floorLog2(members - 1) + ceilLog2(groups));
+    }
+  }
+}
+
+TEST(Roundings, CopiesAreNone) {
+  for (const char* name : {"ring", "tree", "oneshot"}) {
+    const Roundings most = countRoundings(onePeriod(*findAlgorithm(C::Broadcast, name), 5));
+    EXPECT_EQ(most.wide + most.narrow, 0) << name;
+  }
+}
+
 /// What a rank sends at most over one period of `lanes` lanes, in messages.
 Count mostSent(const Algorithm& row, int n, int lanes) {
   const auto blocks = static_cast<Count>(row.blocks(n));

@@ -145,7 +145,9 @@ bool commute(const Step& a, const Step& b, int n) {
 ///  - steps swapped that commute (over three steps: each with each);
 ///  - a second barrier after a barrier, on all ranks;
 ///  - Final in a scan, which has no average;
-///  - the operands' order in a reduction that only one rank makes.
+///  - the operands' order in a reduction that only one rank makes;
+///  - in a hierarchy, whose stages write dst one after the other: a copy made twice, and keeping a
+///    partial result that a later stage overwrites.
 bool sameMeaning(const std::string& mutation, const std::vector<Step>& before, size_t at, int n,
                  bool allRanks, const Algorithm& algorithm) {
   const Collective collective = algorithm.collective;
@@ -158,6 +160,11 @@ bool sameMeaning(const std::string& mutation, const std::vector<Step>& before, s
     const bool everyRank =
         collective == Collective::AllReduce && std::string(algorithm.name) == "doubling" && at > 0;
     return two && !everyRank && (step.bits & algo::kBefore) == 0;
+  }
+  if (algorithm.hierarchy != nullptr) {
+    const std::string verb = verbName(before[at]);
+    if (mutation == "duplicate" && verb == "copy") return true;
+    if (mutation == "Dst" && verb == "recvReduceSendOwn") return true;
   }
   const bool scans = collective == Collective::Scan || collective == Collective::Exscan;
   if (scans && mutation == "Final") return true;
@@ -182,10 +189,11 @@ struct Tally {
 /// Makes every mutant of one call, one rank at a time or on all ranks at the same step.
 class Mutants {
  public:
-  Mutants(const Algorithm& algorithm, int ranks, int root, const algo::Geometry& geometry)
+  Mutants(const Algorithm& algorithm, int ranks, int root, const algo::Geometry& geometry,
+          const RankGroups& groups = {})
       : algorithm_(algorithm),
-        original_(recordAllRanks(algorithm, ranks, root, geometry)),
-        what_(nameOf(algorithm) + ", " + describe(original_[0].geometry, ranks, root)) {}
+        original_(recordAllRanks(algorithm, ranks, root, geometry, groups)),
+        what_(nameOf(algorithm) + ", " + describe(original_[0].geometry, ranks, root, groups)) {}
 
   void run(Tally& tally) {
     ASSERT_TRUE(verifyPlans(original_).empty()) << what_;
@@ -261,6 +269,29 @@ TEST(Mutation, EveryChangeOfMeaningIsFound) {
     std::cout << nameOf(algorithm) << ": " << tally.caught << " mutants caught, " << tally.same
               << " that may mean the same, of which " << tally.sameAndPassed << " pass\n";
     if (HasFailure()) return;
+  }
+}
+
+TEST(Mutation, EveryChangeOfAHierarchyIsFound) {
+  const RankGroups groupings[] = {RankGroups({0, 0, 1}), RankGroups({0, 1, 0, 1}),
+                                  RankGroups({0, 0, 1, 2, 1}), RankGroups({0, 0, 0, 1, 1, 1, 2})};
+  for (const Algorithm& algorithm : registry()) {
+    if (algorithm.hierarchy == nullptr) continue;
+    Tally tally;
+    for (const RankGroups& groups : groupings) {
+      const int ranks = groups.placement().begin[groups.count()];
+      for (const int root : {0, ranks - 1}) {
+        if (root >= rootsOf(algorithm, ranks)) break;
+        const Count period = 3 * static_cast<Count>(blocksOf(algorithm, ranks, groups));
+        const bool barrier = algorithm.collective == Collective::Barrier;
+        Mutants(algorithm, ranks, root, {barrier ? 0 : 2 * period - 2, 1, 0, 3, 1}, groups)
+            .run(tally);
+      }
+    }
+    EXPECT_GT(tally.caught, 0);
+    std::cout << nameOf(algorithm) << ", grouped: " << tally.caught << " mutants caught, "
+              << tally.same << " that may mean the same, of which " << tally.sameAndPassed
+              << " pass\n";
   }
 }
 

@@ -91,6 +91,69 @@ TEST(Planner, ChunksFitTheChannel) {
   }
 }
 
+/// 32 ranks in four groups, a core for each.
+CommFacts fourGroups(bool interleaved = false) {
+  CommFacts out = facts(32, 32);
+  std::vector<int> of;
+  for (int r = 0; r < 32; ++r) of.push_back(interleaved ? r % 4 : r / 8);
+  out.groups = RankGroups(of);
+  return out;
+}
+
+bool hasHierarchy(const std::vector<Candidate>& ranking) {
+  return std::any_of(ranking.begin(), ranking.end(),
+                     [](const Candidate& c) { return c.algorithm->hierarchy != nullptr; });
+}
+
+TEST(Planner, HierarchiesNeedGroupsOfRanks) {
+  CommFacts f = facts(4, 4);
+  EXPECT_FALSE(hasHierarchy(rankCandidates(sum(1000), f, {}))) << "nothing is known";
+  f.groups = RankGroups({5, 5, 5, 5});
+  EXPECT_FALSE(hasHierarchy(rankCandidates(sum(1000), f, {}))) << "one group";
+  f.groups = RankGroups({0, 1, 2, 3});
+  EXPECT_FALSE(hasHierarchy(rankCandidates(sum(1000), f, {}))) << "every rank alone";
+  f.groups = RankGroups({0, 1, 1, 2});
+  EXPECT_TRUE(hasHierarchy(rankCandidates(sum(1000), f, {})));
+  f.reproducible = true;
+  EXPECT_FALSE(hasHierarchy(rankCandidates(sum(1000), f, {}))) << "its sums depend on the groups";
+  const Request broadcast{Collective::Broadcast, 1000, 4, 2};
+  EXPECT_TRUE(hasHierarchy(rankCandidates(broadcast, f, {}))) << "copies do not";
+}
+
+TEST(Planner, HierarchiesWinWhereTheyCrossLess) {
+  const auto best = [](const Request& request, const CommFacts& f) {
+    return std::string(rankCandidates(request, f, {}).front().algorithm->name);
+  };
+  for (const bool interleaved : {false, true}) {
+    const CommFacts f = fourGroups(interleaved);
+    EXPECT_EQ(best(sum(1u << 20), f), "stripes");
+    EXPECT_EQ(best({Collective::AllGather, 1u << 18, 4, 0}, f), "hier");
+  }
+  EXPECT_EQ(best({Collective::Barrier, 0, 1, 0}, fourGroups()), "hier");
+  // With every fourth rank in a group, all rounds but the first two stay inside.
+  EXPECT_EQ(best({Collective::Barrier, 0, 1, 0}, fourGroups(true)), "dissemination");
+  CommFacts flat = fourGroups();
+  flat.groups = {};
+  EXPECT_NE(best(sum(1u << 20), flat), "stripes");
+  // What crosses costs nothing more: then the detour is not worth it.
+  CommFacts even = fourGroups();
+  even.costs.farMessage = even.costs.farPerKiB = 0;
+  EXPECT_EQ(best({Collective::Barrier, 0, 1, 0}, even), "oneshot");
+}
+
+TEST(Planner, FarMessagesCostMore) {
+  const Algorithm& ring = *findAlgorithm(Collective::AllReduce, "ring");
+  const CommFacts f = fourGroups(), interleaved = fourGroups(true);
+  const algo::Geometry geometry{1u << 16, 1, 32, 2048, 16};
+  const auto cost = [&](int rank, const CommFacts& of) {
+    const algo::Group group{rank, 32, 0, of.groups.placement()};
+    return predict(recordPlan(ring, group, geometry), 4, of);
+  };
+  EXPECT_EQ(cost(1, f), cost(2, f)) << "its neighbour before it is near";
+  EXPECT_GT(cost(8, f), cost(1, f)) << "its neighbour before it is far";
+  EXPECT_EQ(cost(1, interleaved), cost(8, f));
+}
+
 TEST(Planner, ExplainsTheChoice) {
   const std::vector<Candidate> ranking = rankCandidates(sum(1000), facts(4, 4), {});
   const std::string text = explainChoice(sum(1000), ranking);
@@ -98,6 +161,8 @@ TEST(Planner, ExplainsTheChoice) {
   EXPECT_NE(text.find(std::string("runs ") + ranking[0].algorithm->name), std::string::npos)
       << text;
   EXPECT_NE(text.find("  or "), std::string::npos) << text;
+  EXPECT_EQ(text.find(ranking[0].algorithm->name), text.rfind(ranking[0].algorithm->name))
+      << "each algorithm once: " << text;
 }
 
 }  // namespace

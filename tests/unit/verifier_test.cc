@@ -34,19 +34,44 @@ class Registered : public testing::TestWithParam<size_t> {
       }
     }
   }
+
+  void expectSound(int ranks, int root, const algo::Geometry& geometry,
+                   const RankGroups& groups = {}) const {
+    const Findings found = verifyPlans(recordAllRanks(algorithm(), ranks, root, geometry, groups));
+    EXPECT_TRUE(found.empty()) << nameOf(algorithm()) << ", "
+                               << describe(geometry, ranks, root, groups) << ": " << text(found);
+  }
 };
 
 TEST_P(Registered, IsSoundForEveryRankCountAndGeometry) {
   int cases = 0;
   for (int ranks = 1; ranks <= 17 && !HasFailure(); ++ranks) {
     forGeometries(ranks, [&](const algo::Geometry& geometry, int root) {
-      const Findings found = verifyPlans(recordAllRanks(algorithm(), ranks, root, geometry));
-      EXPECT_TRUE(found.empty()) << nameOf(algorithm()) << ", " << describe(geometry, ranks, root)
-                                 << ": " << text(found);
+      expectSound(ranks, root, geometry);
       ++cases;
     });
   }
   EXPECT_GE(cases, 17 * 18);
+}
+
+TEST_P(Registered, IsSoundWhateverTheGroups) {
+  if (algorithm().hierarchy == nullptr) return;
+  int cases = 0;
+  for (int ranks = 1; ranks <= 17; ++ranks) {
+    for (const RankGroups& groups : groupingsOf(algorithm(), ranks)) {
+      for (const int lanes : {1, 2}) {
+        for (const Count chunk : {Count{1}, Count{35}}) {
+          for (const Count count : awkwardCounts(algorithm(), ranks, lanes, chunk, groups)) {
+            const int roots = rootsOf(algorithm(), ranks), step = std::max(1, (roots - 1) / 2);
+            for (int root = 0; root < roots && !HasFailure(); root += step, ++cases) {
+              expectSound(ranks, root, {count, lanes, 0, chunk, 1}, groups);
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GE(cases, 17 * 7 * 4);
 }
 
 TEST_P(Registered, PeriodsThatAreLeftOutChangeNothing) {
@@ -91,7 +116,9 @@ TEST_P(Registered, HasADeviceKernelOnlyIfSoundWithoutCredits) {
 TEST_P(Registered, AnnouncesInPlaceExactlyWhereItIsSafe) {
   bool safe = true;
   for (const int ranks : {1, 2, 3, 4, 5, 8, 16, 17}) {
-    safe &= zeroCopyInPlaceSafe(algorithm(), ranks);
+    for (const RankGroups& groups : groupingsOf(algorithm(), ranks)) {
+      safe &= zeroCopyInPlaceSafe(algorithm(), ranks, groups);
+    }
   }
   EXPECT_EQ(safe, algorithm().inPlaceAnnounce);
 }
@@ -99,14 +126,17 @@ TEST_P(Registered, AnnouncesInPlaceExactlyWhereItIsSafe) {
 TEST_P(Registered, IsSoundWithSlotsThatHaveEnded) {
   if (!algorithm().uneven) return;
   for (const int ranks : {1, 2, 3, 4, 5, 7}) {
-    for (int root = 0; root < rootsOf(algorithm(), ranks); ++root) {
-      const auto plans = recordAllRanks(algorithm(), ranks, root, {6, 2, 0, 3, 1});
-      for (int mask = 1; mask < (1 << ranks) - 1; ++mask) {
-        std::vector<bool> ended;
-        for (int r = 0; r < ranks; ++r) ended.push_back((mask >> r & 1) != 0);
-        const Findings found = verifyPlans(withoutSlots(plans, ended));
-        ASSERT_TRUE(found.empty()) << nameOf(algorithm()) << ", " << ranks << " ranks, root "
-                                   << root << ", ended " << mask << ": " << text(found);
+    for (const RankGroups& groups : groupingsOf(algorithm(), ranks)) {
+      for (int root = 0; root < rootsOf(algorithm(), ranks); ++root) {
+        const auto plans = recordAllRanks(algorithm(), ranks, root, {6, 2, 0, 3, 1}, groups);
+        for (int mask = 1; mask < (1 << ranks) - 1; ++mask) {
+          std::vector<bool> ended;
+          for (int r = 0; r < ranks; ++r) ended.push_back((mask >> r & 1) != 0);
+          const Findings found = verifyPlans(withoutSlots(plans, ended));
+          ASSERT_TRUE(found.empty())
+              << nameOf(algorithm()) << ", " << describe(plans[0].geometry, ranks, root, groups)
+              << ", ended " << mask << ": " << text(found);
+        }
       }
     }
   }

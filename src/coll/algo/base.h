@@ -26,11 +26,22 @@ struct Block {
   int slot = 0;
 };
 
+/// Which ranks lie close together: groups of ranks, numbered by their first rank. With less than
+/// two of them nothing is known.
+struct Placement {
+  int count = 0;
+  const int* of = nullptr;     ///< By rank: its group.
+  const int* place = nullptr;  ///< By rank: its place in its group.
+  const int* ranks = nullptr;  ///< Group after group, its ranks ascending...
+  const int* begin = nullptr;  ///< ... which begin here; `count` + 1 entries.
+};
+
 /// The ranks of a collective as one of them sees it, closed to a ring in rank order.
 struct Group {
   int rank;
   int size;
   int root;
+  Placement near = {};  ///< For hierarchies (algo/hierarchy.h).
   RONDO_ALGO int next() const { return after(1); }
   RONDO_ALGO int prev() const { return before(1); }
   /// The rank k places further round the ring, 0 <= k <= size.

@@ -85,6 +85,9 @@ class Primitives {
   RONDO_ALGO void recvCopyReduceSend(Block b, int from, int to) {
     self().template move<kRecv | kSrc | kDst | kSend | kBefore>(b, from, to);
   }
+  /// Without data: `to` hears that this rank has come so far.
+  RONDO_ALGO void notify(int to) { self().template move<kSend>(Block{0, 0}, -1, to); }
+  RONDO_ALGO void hear(int from) { self().template move<kRecv>(Block{0, 0}, from, -1); }
   /// Joins: received op received2 op src.
   RONDO_ALGO void recv2ReduceSend(Block b, int from, int from2, int to) {
     self().template move2<kRecv | kSrc | kSend>(b, from, from2, to);

@@ -59,6 +59,23 @@ std::string Expressions::findReductionFault(Expr value, const Reduction& wanted)
   return "";
 }
 
+Roundings Expressions::roundings(Expr value) {
+  // Operands are older than what is made of them.
+  while (rounded_.size() < nodes_.size()) {
+    const Node& n = nodes_[rounded_.size()];
+    const auto of = [this](Expr e) { return isLeaf(e) ? Roundings{0, 0} : rounded_[e - leaves_]; };
+    const Roundings a = of(n.a), b = n.kind == Kind::Final ? a : of(n.b);
+    if (n.kind == Kind::Final) {
+      rounded_.push_back(a);
+      continue;
+    }
+    // What a Chain goes on with is not rounded yet.
+    const int pending = n.kind == Kind::Chain ? 1 : 0;
+    rounded_.push_back({std::max(a.wide, b.wide) + 1, std::max(a.narrow - pending, b.narrow) + 1});
+  }
+  return isLeaf(value) ? Roundings{0, 0} : rounded_[value - leaves_];
+}
+
 const std::string& Expressions::reductionFault(Expr value, const Reduction& wanted) {
   const uint64_t which = (static_cast<uint64_t>(wanted.call) << 24) |
                          (static_cast<uint64_t>(wanted.slot) << 12) |

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "coll/verifier.h"
+
 namespace rondo::verify {
 
 using Expr = uint32_t;
@@ -22,7 +24,9 @@ class Expressions {
   }
   /// A two-operand reduction, rounded.
   Expr reduce(Expr a, Expr b) { return node(Kind::Reduce, a, b); }
-  /// One more operand of an n-ary reduction, which is rounded once at its end.
+  /// A reduction of several operands, which is rounded once at its end: the first two of them, and
+  /// one more.
+  Expr join(Expr a, Expr b) { return node(Kind::Join, a, b); }
   Expr chain(Expr a, Expr b) { return node(Kind::Chain, a, b); }
   Expr final(Expr a) { return node(Kind::Final, a, 0); }
 
@@ -40,11 +44,14 @@ class Expressions {
   /// What keeps `value` from being that leaf; empty: nothing.
   std::string copyFault(Expr value, Expr wanted) const;
 
+  /// How often one of its leaves is rounded at most.
+  Roundings roundings(Expr value);
+
   /// "rank 2's src of call 1", or "a reduction of ranks 0, 1, 1".
   std::string text(Expr value) const;
 
  private:
-  enum class Kind : uint64_t { Reduce, Chain, Final };
+  enum class Kind : uint64_t { Reduce, Join, Chain, Final };
   struct Node {
     Kind kind;
     Expr a, b;
@@ -62,6 +69,7 @@ class Expressions {
   int ranks_, slots_;
   Expr leaves_;
   std::vector<Node> nodes_;
+  std::vector<Roundings> rounded_;  // of nodes_, as far as they were asked for
   std::unordered_map<uint64_t, Expr> known_;
   std::unordered_map<uint64_t, std::string> faults_;  // of (call, slot, hi) and value
 };

@@ -10,8 +10,9 @@ const char* nameOf(Program program) {
   return program == Program::Full ? "full period" : "last period";
 }
 
-bool carriesElements(StepKind kind) {
-  return kind != StepKind::Signal && kind != StepKind::Wait && kind != StepKind::Barrier;
+bool carriesElements(const Step& step) {
+  return step.kind != StepKind::Signal && step.kind != StepKind::Wait &&
+         step.kind != StepKind::Barrier && !isNotice(step);
 }
 
 /// What is wrong with a move's bits and peers; nullptr: nothing.
@@ -19,9 +20,13 @@ const char* moveFault(const Step& step) {
   const int bits = step.bits;
   const bool receives = (bits & algo::kRecv) != 0, sends = (bits & algo::kSend) != 0;
   const bool reads = (bits & (algo::kSrc | algo::kOwn)) != 0;
-  if (!receives && !reads) return "it has no input";
+  if (isNotice(step)) {
+    if (step.from2 >= 0) return "it hears from one rank";
+  } else if (!receives && !reads) {
+    return "it has no input";
+  }
   if ((bits & algo::kSrc) != 0 && (bits & algo::kOwn) != 0) return "Src and Own exclude each other";
-  if (!sends && (bits & algo::kDst) == 0) return "it has no output";
+  if (!sends && (bits & algo::kDst) == 0 && !isNotice(step)) return "it has no output";
   if ((bits & algo::kFinal) != 0 && (!receives || !reads)) return "Final needs a reduction";
   if ((bits & algo::kOwn) != 0 && !receives && (bits & algo::kDst) != 0) {
     return "dst is not copied to itself";
@@ -126,7 +131,7 @@ std::string stepFault(const Step& step, const Plan& plan, Count length) {
     if (peer == rank) return "a rank does not talk to itself";
   }
   if (auto fault = slotFault(step, plan); !fault.empty()) return fault;
-  if (!carriesElements(step.kind)) {
+  if (!carriesElements(step)) {
     return step.offset == 0 && step.count == 0 ? "" : "it carries no elements";
   }
   if (step.count == 0) return "empty blocks are not recorded";

@@ -226,13 +226,19 @@ std::string Machine::readFault(int rank, const Step& step, int from) const {
   return "";
 }
 
-/// Takes the next message of `from` and folds it into the step's inputs.
-void Machine::consume(int rank, const Step& step, int from, std::vector<Expr>& into, bool first) {
+/// Operand `number` of several joins what the ones before it make.
+Expr Machine::fold(Expr before, Expr operand, int number) {
+  if (number == 0) return operand;
+  return number == 1 ? expressions_.join(before, operand) : expressions_.chain(before, operand);
+}
+
+/// Takes the next message of `from` and folds it into the step's inputs, as operand `number`.
+void Machine::consume(int rank, const Step& step, int from, std::vector<Expr>& into, int number) {
   Reader& reader = queues_.reader(from, rank, step.room);
   const Message& message = queues_.source(from, rank, step.room).messages[reader.messages++];
   for (size_t i = 0; i < into.size(); ++i) {
     const Expr value = queues_.values[message.values + i];
-    into[i] = first ? value : expressions_.chain(into[i], value);
+    into[i] = fold(into[i], value, number);
   }
   if (step.kind == StepKind::Move) {
     clocks_.join(rank, message.clock);
@@ -269,7 +275,7 @@ void Machine::reduceRange(int rank, const Step& step) {
     const bool inRange = step.from <= from && from < step.from2;
     if (from == rank) {
       for (Expr& value : inputs_) {
-        if (inRange) value = from == step.from ? mine : expressions_.chain(value, mine);
+        if (inRange) value = fold(value, mine, from - step.from);
       }
       continue;
     }
@@ -277,7 +283,7 @@ void Machine::reduceRange(int rank, const Step& step) {
       fail(rank, fault);
       return;
     }
-    consume(rank, step, from, inRange ? inputs_ : dropped, !inRange || from == step.from);
+    consume(rank, step, from, inRange ? inputs_ : dropped, inRange ? from - step.from : 0);
   }
 }
 
@@ -297,7 +303,7 @@ bool Machine::combine(int rank, const Step& step) {
     if (from < 0) continue;
     const auto fault = readFault(rank, step, from);
     if (!fault.empty()) return fail(rank, fault) == Outcome::Done;
-    consume(rank, step, from, inputs_, from == step.from);
+    consume(rank, step, from, inputs_, from == step.from ? 0 : 1);
   }
   before_ = inputs_;
   if ((step.bits & (algo::kSrc | algo::kOwn)) == 0) return true;
@@ -383,6 +389,9 @@ void Machine::checkRound(int rank) {
       findings_.push_back(where() + ": writes a wrong value into dst: " + fault);
       return;
     }
+    const Roundings roundings = expressions_.roundings(own.value);
+    roundings_.wide = std::max(roundings_.wide, roundings.wide);
+    roundings_.narrow = std::max(roundings_.narrow, roundings.narrow);
     if (plan_.algorithm->collective != Collective::AllReduce) continue;
     auto& result = results_[state.round][i];
     if (!result) result = own.value;
@@ -409,42 +418,6 @@ int Machine::hops() const {
   int most = 0;
   for (const RankState& state : ranks_) most = std::max(most, state.hops);
   return most;
-}
-
-Machine::Outcome Machine::fail(int rank, const std::string& what) {
-  findings_.push_back(place(rank) + ": " + what);
-  return Outcome::Failed;
-}
-
-std::string Machine::place(int rank) const {
-  return place(rank, ranks_[at(rank)].round, current(rank));
-}
-
-std::string Machine::place(int rank, size_t round, const Step& step) const {
-  const Round& in = job_.rounds[round];
-  const auto index = static_cast<size_t>(&step - program(rank, in.program).data());
-  return format("call %d, period %llu, %s", in.call + 1, in.period,
-                placeText(rank, job_.lane, in.program, index, step).c_str());
-}
-
-std::string Machine::reason(int rank) const {
-  const Step& step = current(rank);
-  if (step.kind == StepKind::Wait) return format("for a signal of rank %d", step.from);
-  if (step.kind == StepKind::Barrier) return "for the others at the barrier";
-  if (!hasSlot(rank, step)) {
-    return step.to < 0 ? "for a slot of its queue to everyone"
-                       : format("for a slot to rank %d", step.to);
-  }
-  return format("for a message of rank %d", step.from);
-}
-
-std::string Machine::deadlock() const {
-  std::string out = format("lane %d: deadlock", job_.lane);
-  for (int r = 0; r < n_; ++r) {
-    out += r == 0 ? ": " : "; ";
-    out += finished(r) ? format("rank %d has finished", r) : place(r) + " waits " + reason(r);
-  }
-  return out;
 }
 
 }  // namespace rondo::verify

@@ -46,6 +46,8 @@ class Machine {
   Findings overwrites() const;
   /// After run(): the longest chain of messages.
   int hops() const;
+  /// After run(): of the results.
+  Roundings roundings() const { return roundings_; }
 
  private:
   enum class Outcome { Done, Blocked, Failed };
@@ -96,7 +98,8 @@ class Machine {
   bool ready(int rank, const Step& step) const;
   bool hasSlot(int rank, const Step& step) const;
   std::string readFault(int rank, const Step& step, int from) const;
-  void consume(int rank, const Step& step, int from, std::vector<Expr>& into, bool first);
+  Expr fold(Expr before, Expr operand, int number);
+  void consume(int rank, const Step& step, int from, std::vector<Expr>& into, int number);
   void keep(int rank, const Step& step, const std::vector<Expr>& values);
   bool combine(int rank, const Step& step);
   bool takeOwn(int rank, const Step& step);
@@ -134,6 +137,7 @@ class Machine {
   std::vector<Expr> before_;  // what a move with Before keeps
   std::vector<DstWrite> dstWrites_;
   std::vector<std::vector<uint32_t>> entered_;  // [call][rank]: the rank's own time
+  Roundings roundings_{0, 0};
   Findings findings_;
 };
 
