@@ -10,12 +10,15 @@ namespace rondo {
 
 /// What things cost on host memory, in integer picoseconds.
 struct HostCosts {
-  // Measured on 2 cores of an AMD EPYC with AVX-512 through benchmarks/micro and rondo-bench,
-  // 2026-11-21.
-  uint64_t hop = 90'000;   ///< A message's flag from one rank to another, once it is expected.
-  uint64_t step = 12'000;  ///< Dispatch of a step and its port.
-  uint64_t copyPerKiB = 45'000;    ///< Copy between a private buffer and shared memory, in caches.
-  uint64_t reducePerKiB = 60'000;  ///< Each operand of a reduction.
+  // Measured on 2 cores of an AMD EPYC with AVX-512 by benchmarks/bare_allreduce and rondo-bench
+  // under RONDO_TUNE, 2026-11-21.
+  uint64_t hop = 90'000;      ///< A message's flag from one rank to another, once it is expected.
+  uint64_t step = 12'000;     ///< Dispatch of a step and its port.
+  uint64_t message = 50'000;  ///< Taking a message: its header's line, and its release.
+  uint64_t lane = 120'000;    ///< Each lane beyond the first: lines and polls of its own.
+  uint64_t copyPerKiB = 30'000;    ///< Copy between a private buffer and shared memory, in caches.
+  uint64_t reducePerKiB = 40'000;  ///< Each operand of a reduction that came in a message.
+  uint64_t handOnPerKiB = 38'000;  ///< A result that goes to shared memory.
   uint64_t yield = 1'500'000;      ///< Another rank's turn, where ranks outnumber cores.
   // What a message costs more that comes from another group of near ranks, so that no cache holds
   // its lines for both. Not measured: the machine of the other costs has one L3. Twice the near

@@ -8,6 +8,10 @@
 namespace rondo {
 namespace {
 
+/// The part of a flag's way that is left where periods repeat: the peer is ahead as often as
+/// behind.
+constexpr uint64_t kSteadyPart = 16;
+
 struct ProgramCost {
   uint64_t busy = 0;  ///< Work of this rank.
   uint64_t hops = 0;  ///< Waits that follow a message of its own: the answer is a flag's way there
@@ -41,7 +45,9 @@ class Adder {
                    (facts_.costs.farMessage + per(bytes, facts_.costs.farPerKiB));
   }
   void take(int from, uint64_t bytes) {
-    if (from >= 0 && facts_.groups.far(rank_, from)) takeFar(1, bytes);
+    if (from < 0) return;
+    total_.busy += facts_.costs.message;
+    if (facts_.groups.far(rank_, from)) takeFar(1, bytes);
   }
 
   void add(const Step& step) {
@@ -55,6 +61,7 @@ class Adder {
         return;
       case StepKind::Barrier:
         total_.hops += 1;
+        total_.busy += costs.message * static_cast<uint64_t>(n_ - 1);
         takeFar(facts_.groups.farOf(rank_, 0, n_), 0);
         break;
       case StepKind::Put:
@@ -66,8 +73,8 @@ class Adder {
         take(step.from, bytes);
         break;
       case StepKind::Reduce:
-        total_.busy +=
-            per(bytes, costs.reducePerKiB) * static_cast<uint64_t>(step.from2 - step.from) / 2;
+        total_.busy += (per(bytes, costs.reducePerKiB) + costs.message) * received(step);
+        if (sends) total_.busy += per(bytes, costs.handOnPerKiB);
         takeFar(facts_.groups.farOf(rank_, step.from, step.from2), bytes);
         sent_ = sent_ || sends;
         break;
@@ -78,16 +85,26 @@ class Adder {
     total_.busy += costs.step;
   }
 
+  /// Operands of a Reduce step that are not this rank's own.
+  uint64_t received(const Step& step) const {
+    const bool own = step.from <= rank_ && rank_ < step.from2;
+    return static_cast<uint64_t>(step.from2 - step.from - (own ? 1 : 0));
+  }
+
   void addMove(const Step& step, uint64_t bytes) {
     const HostCosts& costs = facts_.costs;
-    const bool receives = (step.bits & algo::kRecv) != 0;
+    const bool receives = (step.bits & algo::kRecv) != 0, sends = (step.bits & algo::kSend) != 0;
     const bool reduces = receives && (step.bits & (algo::kSrc | algo::kOwn)) != 0;
-    total_.busy += per(bytes, reduces ? costs.reducePerKiB : costs.copyPerKiB);
-    if (step.from2 >= 0) total_.busy += per(bytes, costs.reducePerKiB) / 2;  // one operand more
+    const bool again = !receives && (step.bits & algo::kOwn) != 0;  // a result of before
+    total_.busy += per(bytes, reduces ? costs.reducePerKiB
+                              : again ? costs.handOnPerKiB
+                                      : costs.copyPerKiB);
+    if (step.from2 >= 0) total_.busy += per(bytes, costs.reducePerKiB);
+    if (receives && sends) total_.busy += per(bytes, costs.handOnPerKiB);
     take(step.from, bytes);
     take(step.from2, bytes);
     if (receives) waits();
-    if ((step.bits & algo::kSend) != 0) sent_ = true;
+    if (sends) sent_ = true;
   }
 
   int rank_, n_;
@@ -104,29 +121,34 @@ uint64_t predict(const Plan& plan, size_t elementBytes, const CommFacts& facts) 
   const int n = plan.group.size;
   const uint64_t share = (static_cast<uint64_t>(n) + facts.cpus - 1) / facts.cpus;
   // Waiting on a crowded core means waiting for the others' turns.
-  const uint64_t hop = costs.hop + (share > 1 ? costs.yield * (share - 1) : 0);
+  const uint64_t turns = share > 1 ? costs.yield * (share - 1) : 0;
 
   Adder adder(plan, elementBytes, facts);
-  uint64_t busy = 0, exposed = 0;
+  uint64_t busy = 0, exposed = 0, hops = 0;
   const auto add = [&](bool full, uint64_t times) {
-    uint64_t sum = 0, longestBusy = 0, longestWait = 0;
+    uint64_t sum = 0, longestBusy = 0, mostHops = 0;
     for (const LaneProgram& lane : plan.lanes) {
       const ProgramCost cost = adder.costOf(full ? lane.full : lane.last);
       sum += cost.busy;
       longestBusy = std::max(longestBusy, cost.busy);
-      longestWait = std::max(longestWait, cost.hops * hop);
+      mostHops = std::max(mostHops, cost.hops);
     }
     // While a lane waits, the others work.
     const uint64_t covered = sum - longestBusy;
+    const uint64_t longestWait = mostHops * (costs.hop / kSteadyPart + turns);
     busy += times * sum;
     exposed += times * (longestWait > covered ? longestWait - covered : 0);
+    if (times > 0) hops = std::max(hops, mostHops);
   };
   add(true, plan.geometry.fullPeriods());
   add(false, 1);
-  const uint64_t fill = static_cast<uint64_t>(fillOf(*plan.algorithm, n, facts.groups)) *
-                        (hop + std::min(plan.geometry.chunk, plan.geometry.count) * elementBytes *
-                                   costs.copyPerKiB / 1024);
-  return busy * share + exposed + fill;
+  exposed += hops * (costs.hop - costs.hop / kSteadyPart);  // of one period, whichever it is
+  const uint64_t fill =
+      static_cast<uint64_t>(fillOf(*plan.algorithm, n, facts.groups)) *
+      (costs.hop + turns +
+       std::min(plan.geometry.chunk, plan.geometry.count) * elementBytes * costs.copyPerKiB / 1024);
+  const uint64_t lanes = costs.lane * static_cast<uint64_t>(plan.geometry.lanes - 1);
+  return busy * share + exposed + fill + lanes;
 }
 
 }  // namespace rondo
