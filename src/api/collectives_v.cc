@@ -186,7 +186,6 @@ rondoResult_t rondoGatherV(const void* sendbuff, size_t sendcount, void* recvbuf
     rondo::Workplace& at = rondo::workplace();
     UnevenBlocks &src = at.src, &dst = at.dst;
     rondo::own(comm, me, sendcount, &src);
-    rondo::own(comm, me, 0, &dst);
     if (sendcount > PTRDIFF_MAX / rondo::typeSize(datatype)) return rondo::checkBuffers(args);
     if (args.usesRecv) {
       if (const rondoResult_t bad =
@@ -198,6 +197,8 @@ rondoResult_t rondoGatherV(const void* sendbuff, size_t sendcount, void* recvbuf
         return bad;
       }
       args.alias = static_cast<ptrdiff_t>(dst.displs[me]);
+    } else {
+      rondo::own(comm, me, 0, &dst);
     }
     return rondo::run(args, {Collective::Gather, rondoSum, root, rondo::guess(datatype)}, at);
   });
@@ -216,7 +217,6 @@ rondoResult_t rondoScatterV(const void* sendbuff, const size_t* sendcounts, cons
     if (recvcount > PTRDIFF_MAX / rondo::typeSize(datatype)) return rondo::checkBuffers(args);
     rondo::Workplace& at = rondo::workplace();
     UnevenBlocks &src = at.src, &dst = at.dst;
-    rondo::own(comm, me, 0, &src);
     rondo::own(comm, me, recvcount, &dst);
     if (args.usesSend) {
       if (const rondoResult_t bad =
@@ -228,6 +228,8 @@ rondoResult_t rondoScatterV(const void* sendbuff, const size_t* sendcounts, cons
         return bad;
       }
       args.alias = -static_cast<ptrdiff_t>(src.displs[me]);
+    } else {
+      rondo::own(comm, me, 0, &src);
     }
     return rondo::run(args, {Collective::Scatter, rondoSum, root, rondo::guess(datatype)}, at);
   });

@@ -86,7 +86,6 @@ struct OpenGroup {
     if (request_ != nullptr) clear(*request_);
   }
 
-  int depth = 0;
   rondoResult_t failure = rondoSuccess;
   std::string sentence;
 
@@ -94,6 +93,10 @@ struct OpenGroup {
   rondoRequest* request_ = nullptr;
 };
 thread_local OpenGroup group;
+
+/// How many groups are open on the calling thread, in each other. Apart, because every call asks
+/// and this needs no constructor.
+constinit thread_local int depth = 0;
 
 /// Empties the open group on the way out.
 struct Dropper {
@@ -192,10 +195,10 @@ rondoResult_t checkWhole(const char* call, rondoRequest& collected) {
 /// wrong with what it collected.
 rondoResult_t close(const char* call, bool* outermost) {
   *outermost = false;
-  if (group.depth == 0) {
+  if (depth == 0) {
     return refuse(call, "there is no open group on this thread; allowed: after rondoGroupStart");
   }
-  if (--group.depth > 0) return rondoSuccess;
+  if (--depth > 0) return rondoSuccess;
   rondoResult_t result = std::exchange(group.failure, rondoSuccess);
   if (result != rondoSuccess) {
     result = fail(nullptr, result, format("%s: %s", call, group.sentence.c_str()));
@@ -250,7 +253,7 @@ rondoResult_t waitRequest(rondoRequest_t* handle, const char* call) {
 
 }  // namespace
 
-bool groupOpen() { return group.depth > 0; }
+bool groupOpen() { return depth > 0; }
 
 void addToGroup(rondoComm* comm, const char* call, const HostRequest& request) {
   group.runFor(comm).addCollective(*comm->impl, call, request);
@@ -315,10 +318,11 @@ rondoResult_t runAlone(rondoComm* comm, const char* call, std::span<const Transf
 
 }  // namespace rondo
 
+using rondo::depth;
 using rondo::group;
 
 rondoResult_t rondoGroupStart(void) {
-  ++group.depth;
+  ++depth;
   return rondoSuccess;
 }
 
@@ -340,16 +344,16 @@ rondoResult_t rondoGroupEndAsync(rondoRequest_t* request) {
     const rondoResult_t bad = rondo::fail(
         nullptr, rondoInvalidArgument,
         "rondoGroupEndAsync: argument request is NULL; allowed: where to write the request");
-    if (group.depth > 0) --group.depth;
-    if (group.depth == 0) group.drop();
+    if (depth > 0) --depth;
+    if (depth == 0) group.drop();
     return bad;
   }
-  if (group.depth > 1) {
+  if (depth > 1) {
     rondo::fail(nullptr, rondoInvalidUsage,
                 "rondoGroupEndAsync: this group stands inside another one; allowed: rondoGroupEnd "
                 "there");
     rondo::deferFailure(rondoInvalidUsage);
-    --group.depth;
+    --depth;
     return rondoSuccess;
   }
   bool outermost = false;

@@ -14,8 +14,20 @@ rondoResult_t refuse(const CollectiveArgs& args, const std::string& what) {
   return fail(args.comm, rondoInvalidArgument, std::string(args.call) + ": " + what);
 }
 
+/// Whether each block begins behind the ones before it, as most do: then they are disjoint.
+bool inOrder(const UnevenBlocks& blocks) {
+  uint64_t end = 0;
+  for (size_t r = 0; r < blocks.counts.size(); ++r) {
+    if (blocks.counts[r] == 0) continue;
+    if (blocks.displs[r] < end) return false;
+    end = blocks.displs[r] + blocks.counts[r];
+  }
+  return true;
+}
+
 rondoResult_t checkDisjoint(const CollectiveArgs& args, const UnevenArgs& uneven,
                             const UnevenBlocks& blocks) {
+  if (inOrder(blocks)) return rondoSuccess;
   static thread_local std::vector<size_t> order;  // keeps its memory
   order.resize(blocks.counts.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -48,8 +60,8 @@ rondoResult_t checkUneven(const CollectiveArgs& args, const UnevenArgs& uneven,
   }
   const uint64_t most = PTRDIFF_MAX / typeSize(args.type);
   UnevenBlocks& out = *blocks;
-  out.counts.clear();
-  out.displs.clear();
+  out.counts.resize(n);
+  out.displs.resize(n);
   out.extent = out.total = 0;
   for (size_t r = 0; r < n; ++r) {
     const uint64_t count = uneven.counts[r];
@@ -67,8 +79,8 @@ rondoResult_t checkUneven(const CollectiveArgs& args, const UnevenArgs& uneven,
                                  "blocks that end at %zu elements at most",
                                  uneven.displsName, r, displ, count, most));
     }
-    out.counts.push_back(count);
-    out.displs.push_back(count > 0 ? displ : 0);
+    out.counts[r] = count;
+    out.displs[r] = count > 0 ? displ : 0;
     out.total += count;
     if (count > 0) out.extent = std::max(out.extent, displ + count);
   }

@@ -184,16 +184,13 @@ Communicator::Progress Communicator::poll(bool* moved) {
 }
 
 void Communicator::begin(std::span<const HostRequest> pass) {
-  if (parts_.shm) {
-    for (const HostRequest& request : pass) announce(request.key, pass.size());
-  }
   if (pass.size() == 1) {
     joint_.drop();
-    const HostCall call = prepare(pass[0]);
+    const HostCall call = prepare(pass[0], pass);
     runner_.begin(*plan_, call);
     return;
   }
-  HostCall call = prepare(joint_.begin(pass, parts_.place));
+  HostCall call = prepare(joint_.begin(pass, parts_.place), pass);
   call.stamp ^= static_cast<uint32_t>(JointCall::countsHash(pass) >> 32);
   runner_.begin(*plan_, call);
 }

@@ -51,8 +51,7 @@ class Communicator {
   /// Runs the call to its end. Only one thread at a time; not while operations of a group are under
   /// way (idle()).
   RunResult run(const HostRequest& request) {
-    if (parts_.shm) announce(request.key, 1);
-    const HostCall call = prepare(request);
+    const HostCall call = prepare(request, {&request, 1});
     return runner_.run(*plan_, call, parts_.wait);
   }
 
@@ -93,11 +92,15 @@ class Communicator {
   uint32_t aborted() const { return parts_.shm ? parts_.shm->aborted() : 0; }
 
  private:
-  /// Finds or makes the call's plan.
-  HostCall prepare(const HostRequest& request) {
+  /// Finds or makes the plan of `request`, which stands for `pass`, and tells the peers what this
+  /// rank is at.
+  HostCall prepare(const HostRequest& request, std::span<const HostRequest> pass) {
     plan_ = plans_.find(request.key);
     if (plan_ == nullptr) [[unlikely]]
       plan_ = makePlan(request.key);
+    if (parts_.shm) {
+      for (const HostRequest& each : pass) announce(each.key, pass.size());
+    }
     // With slots, in place means another address: taken for granted there.
     const bool inPlace = request.src == request.dst || plan_->slots;
     return {static_cast<const char*>(request.src),

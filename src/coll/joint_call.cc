@@ -98,7 +98,8 @@ JointCall::Clash JointCall::findClash(std::span<const HostRequest> pass, const R
   for (size_t i = 0; i < pass.size(); ++i) {
     const auto add = [&](const void* at, size_t slots, bool written) {
       const char* begin = static_cast<const char*>(at);
-      if (slots > 0) spans_.push_back({begin, begin + slots * bytesOf(pass[i]), i, written});
+      if (slots > 0 && bytesOf(pass[i]) > 0)
+        spans_.push_back({begin, begin + slots * bytesOf(pass[i]), i, written});
     };
     add(pass[i].src, srcSlots, false);
     add(pass[i].dst, dstSlots, true);
@@ -143,6 +144,7 @@ HostRequest JointCall::begin(std::span<const HostRequest> pass, const RankPlace&
     char* to = scratch;
     for (const HostRequest& request : pass) {
       const size_t bytes = bytesOf(request);
+      if (bytes == 0) continue;  // its buffers may be null
       const char* from = static_cast<const char*>(request.src);
       for (size_t s = 0; s < srcSlots; ++s) {
         std::memcpy(to + s * total_, from + s * bytes, bytes);
@@ -163,6 +165,7 @@ void JointCall::finish() {
   for (const HostRequest& request : pass_) {
     if (dst_.direct) break;
     const size_t bytes = bytesOf(request);
+    if (bytes == 0) continue;
     char* to = static_cast<char*>(request.dst);
     for (size_t s = 0; s < dst_.slots; ++s) {
       std::memcpy(to + s * bytes, from + s * total_, bytes);

@@ -16,9 +16,9 @@ namespace rondo {
 /// in place, so that the gathering takes the place of the copy into staging.
 class JointCall {
  public:
-  /// Most calls of one pass. No more than the call records that a rank keeps, so that every call
-  /// of a pass can be compared with the peers'.
-  static constexpr size_t kMostCalls = 64;
+  /// Most calls of one pass. Every one has a call record, of which a rank keeps two passes, so that
+  /// each can be compared with the peers'.
+  static constexpr size_t kMostCalls = 32;
   /// A longer call gains nothing from being joined, and bytes of a pass: both of the larger buffer.
   /// Two ranks, float32 sum, against one after the other (2 cores of an EPYC, 2026-11-21).
   static constexpr size_t kMostCallBytes = 16384;

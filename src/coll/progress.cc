@@ -26,11 +26,18 @@ constexpr int kLooksBeforeYield = 64;
 constexpr int kLooksBeforeNap = 512;
 constexpr std::chrono::microseconds kNap{50};
 
-/// A group of operations up to so many bytes is left to its caller for a while: where the thread
-/// shares the caller's core, waking it costs more than such a group takes (all-reduce of 8 B with
-/// computation, two ranks on two cores: 5.9 us against 1.2; EPYC, 2026-11-21).
+/// A group of operations up to so many bytes is left to its caller for a while: waking the thread
+/// costs more than such a group takes (all-reduce of 8 B with computation, two ranks, each bound to
+/// a core: 5.9 us against 1.2). So is every group where the thread has no core but its caller's,
+/// where it can only take turns with it (128 KiB, the same: 101 us against 59; EPYC, 2026-11-21).
 constexpr uint64_t kShortBytes = 16384;
 constexpr std::chrono::microseconds kPatience{100};
+
+/// Whether the calling thread may run on one processor only, and so may the threads it makes.
+bool boundToOne() {
+  cpu_set_t allowed;
+  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) == 1;
+}
 
 /// Groups that run by themselves in this process.
 std::atomic<size_t> outstanding{0};
@@ -46,6 +53,7 @@ struct ProgressThread::State {
   std::vector<Entry> entries;
   std::vector<GroupRun*> due;  ///< The thread's own.
   int timer = -1;
+  bool sharesCore = false;  ///< The thread has one core, most likely its caller's.
   bool asleep = false;
   Clock::time_point wakeAt = Clock::time_point::max();  ///< When the timer ends the sleep.
 
@@ -75,11 +83,13 @@ ProgressThread::ProgressThread() : state_(new State) {
                                          "failed: %s",
                                          std::strerror(cause)));
   }
+  state_->sharesCore = boundToOne();
   std::thread([this] { loop(); }).detach();
 }
 
 void ProgressThread::add(GroupRun& run) {
-  const auto patience = run.longest() > kShortBytes ? std::chrono::microseconds(0) : kPatience;
+  const bool patient = state_->sharesCore || run.longest() <= kShortBytes;
+  const auto patience = patient ? kPatience : std::chrono::microseconds(0);
   const auto due = Clock::now() + patience;
   const std::lock_guard<std::mutex> lock(state_->mutex);
   state_->entries.push_back({&run, due});

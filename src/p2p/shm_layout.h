@@ -53,8 +53,8 @@ struct ShmLayout {
   /// The lease's header and the records of the rank's last calls come first.
   static constexpr uint64_t kCallRecordsAt = 64;
   /// Two passes of a group's calls that run as one (coll/joint_call.h).
-  static constexpr uint64_t kCallRecords = 128;
-  static constexpr uint64_t kHeadersAt = 8320;
+  static constexpr uint64_t kCallRecords = 64;
+  static constexpr uint64_t kHeadersAt = 4224;
   static_assert(kCallRecordsAt + kCallRecords * kLine <= kHeadersAt && kHeadersAt % 128 == 0);
   uint64_t headersAt(int channel) const {
     return kHeadersAt +

@@ -218,7 +218,7 @@ size_t messagesOf(int ranks, size_t calls, size_t count) {
 
 TEST(WorldJointPass, ManySmallAllReducesTravelAsOne) {
   for (const int ranks : {2, 3, 4}) {
-    for (const size_t calls : {2, 7, 64}) {
+    for (const size_t calls : {size_t{2}, size_t{7}, JointCall::kMostCalls}) {
       EXPECT_EQ(messagesOf(ranks, calls, 12), messagesOf(ranks, 1, 12 * calls))
           << ranks << " ranks, " << calls << " calls";
     }
