@@ -48,6 +48,7 @@ std::string explainJson(const std::vector<Plan>& plans, const ExplainOptions& op
            {"lane", options.lane},
            {"steps", Json::array()},
            {"totals", Json::array()}};
+  if (!options.groups.empty()) out["groups"] = options.groups;
   for (const int rank : ranks) {
     const Plan& mine = plans[static_cast<size_t>(rank)];
     const auto& steps = shownSteps(mine, options);

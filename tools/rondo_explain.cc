@@ -62,23 +62,34 @@ unsigned bytesOf(const std::string& type) {
               format("--type is \"%s\"; allowed: %s", type.c_str(), names.c_str()));
 }
 
-/// "0,0,1,1" as in RONDO_GROUPS, or "2x2": groups of consecutive ranks.
+/// "2x2" as a group for every rank; empty: it is something else.
+std::vector<int> evenGroups(const std::string& text, int ranks) {
+  const size_t x = text.find('x');
+  uint64_t groups = 0, each = 0;
+  std::vector<int> of;
+  if (x == std::string::npos || !parseSize(text.substr(0, x), &groups) ||
+      !parseSize(text.substr(x + 1), &each) || groups > static_cast<uint64_t>(ranks) ||
+      groups * each != static_cast<uint64_t>(ranks)) {
+    return of;
+  }
+  for (int r = 0; r < ranks; ++r) of.push_back(r / static_cast<int>(each));
+  return of;
+}
+
+/// Groups of consecutive ranks, or "0,0,1,1" as in RONDO_GROUPS.
 RankGroups groupsOf(const Arguments& a) {
   if (a.groups.empty()) return {};
-  const size_t x = a.groups.find('x');
-  if (x == std::string::npos) return RankGroups(parseGroups(a.groups, a.ranks).list);
-  uint64_t groups = 0, each = 0;
-  if (!parseSize(a.groups.substr(0, x), &groups) || !parseSize(a.groups.substr(x + 1), &each) ||
-      groups < 1 || groups > static_cast<uint64_t>(a.ranks) ||
-      groups * each != static_cast<uint64_t>(a.ranks)) {
-    throw Error(rondoInvalidArgument,
-                format("--groups is \"%s\"; allowed: GROUPSxRANKS with %d ranks together, or a "
-                       "group for every rank, as in 0,0,1,1",
-                       a.groups.c_str(), a.ranks));
+  std::vector<int> of = evenGroups(a.groups, a.ranks);
+  if (!of.empty()) return RankGroups(of);
+  try {
+    of = parseGroups(a.groups, a.ranks).list;
+  } catch (const Error&) {  // its sentence names an environment variable
   }
-  std::vector<int> of;
-  for (int r = 0; r < a.ranks; ++r) of.push_back(r / static_cast<int>(each));
-  return RankGroups(of);
+  if (!of.empty()) return RankGroups(of);
+  throw Error(rondoInvalidArgument,
+              format("--groups is \"%s\"; allowed for %d ranks: GROUPSxRANKS, as in 1x%d, or a "
+                     "group's number for every rank, as in 0,0,1,1",
+                     a.groups.c_str(), a.ranks, a.ranks));
 }
 
 /// All that CLI11 cannot check by itself because it depends on another argument.

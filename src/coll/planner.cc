@@ -35,8 +35,13 @@ algo::Geometry cut(const Request& request, const Algorithm& algorithm, const Com
 
 /// For predictions: where a short call leaves blocks empty, one rank's plan lacks the hops that the
 /// others' blocks take, and a chain of them looks short.
-algo::Geometry withoutEmptyBlocks(algo::Geometry geometry) {
-  const Count least = static_cast<Count>(geometry.lanes) * geometry.blocks * geometry.align;
+algo::Geometry withoutEmptyBlocks(algo::Geometry geometry, const Algorithm& algorithm,
+                                  const CommFacts& facts) {
+  Count least = static_cast<Count>(geometry.lanes) * geometry.blocks * geometry.align;
+  // A hierarchy's blocks are cut once more, for the groups.
+  if (algorithm.hierarchy != nullptr && geometry.blocks > 1) {
+    least *= 2 * static_cast<Count>(std::max(1, facts.groups.count()));
+  }
   geometry.count = std::max(geometry.count, std::min(least, geometry.period()));
   return geometry;
 }
@@ -61,7 +66,7 @@ uint64_t slowestRank(const Request& request, const Algorithm& algorithm,
                      const algo::Geometry& geometry, const CommFacts& facts) {
   algo::Geometry typical = geometry;
   if (request.uneven) typical.count = request.count;
-  typical = withoutEmptyBlocks(typical);
+  typical = withoutEmptyBlocks(typical, algorithm, facts);
   uint64_t slowest = 0;
   for (const int rank : typicalRanks(request.root, facts)) {
     const algo::Group group{rank, facts.ranks, request.root, facts.groups.placement()};

@@ -41,5 +41,22 @@ TEST(ExplainJson, NamesEveryoneAndTheRoom) {
   EXPECT_FALSE(out["steps"][2].contains("to"));
 }
 
+TEST(ExplainJson, TellsTheGroupsAndMessagesWithoutData) {
+  const RankGroups groups({0, 1, 0});
+  ExplainOptions options;
+  options.last = true;
+  options.groups = groups.text();
+  const Algorithm& hierarchy = *findAlgorithm(Collective::Barrier, "hier");
+  const auto plans = recordAllRanks(hierarchy, 3, 0, {0, 1, 0, 1, 1}, groups);
+  const json out = json::parse(explainJson(plans, options));
+  EXPECT_EQ(out["groups"], "0,1,0");
+  const json heard = {{"rank", 0}, {"step", 1}, {"verb", "hear"}, {"from", 2}};
+  const json told = {{"rank", 0}, {"step", 2}, {"verb", "notify"}, {"to", 1}};
+  EXPECT_EQ(out["steps"][0], heard);
+  EXPECT_EQ(out["steps"][1], told);
+  EXPECT_EQ(out["totals"][0]["messages"], 2);
+  EXPECT_EQ(out["totals"][0]["bytes_sent"], 0);
+}
+
 }  // namespace
 }  // namespace rondo

@@ -6,8 +6,10 @@
 #include <atomic>
 #include <random>
 
+#include "api/handle.h"
 #include "support/collective_case.h"
 #include "support/world.h"
+#include "topo/near_groups.h"
 
 namespace rondo::testing {
 namespace {
@@ -112,6 +114,52 @@ TEST_P(WorldHierarchy, NobodyLeavesABarrierBeforeAllCame) {
 }
 
 INSTANTIATE_TEST_SUITE_P(World, WorldHierarchy, ::testing::Values(2, 3, 4, 5, 8));
+
+/// The groups that a communicator of 4 ranks has agreed on, as every rank has them.
+std::vector<std::string> agreedGroups(const std::function<void(int)>& before) {
+  constexpr int kRanks = 4;
+  rondoUniqueId id;
+  EXPECT_EQ(rondoGetUniqueId(&id), rondoSuccess);
+  std::vector<std::string> all(kRanks);
+  onRanks(kRanks, [&](int rank) {
+    before(rank);
+    rondoComm_t comm = nullptr;
+    ASSERT_EQ(rondoCommInitRank(&comm, kRanks, id, rank), rondoSuccess)
+        << rondoGetLastError(nullptr);
+    all[static_cast<size_t>(rank)] = comm->impl->facts().groups.text();
+    EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
+  });
+  return all;
+}
+
+TEST(WorldGroups, ComeFromTheBindings) {
+  cpu_set_t mine;
+  ASSERT_EQ(sched_getaffinity(0, sizeof mine, &mine), 0);
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(static_cast<size_t>(cpu), &mine)) cpus.push_back(cpu);
+  }
+  // Every other rank on this process's first CPU, the rest on its last one.
+  std::vector<cpu_set_t> bindings(4);
+  for (size_t r = 0; r < bindings.size(); ++r) {
+    CPU_ZERO(&bindings[r]);
+    CPU_SET(static_cast<size_t>(r % 2 == 0 ? cpus.front() : cpus.back()), &bindings[r]);
+  }
+  const auto bind = [&](int rank) {
+    const cpu_set_t& cpu = bindings[static_cast<size_t>(rank)];
+    ASSERT_EQ(sched_setaffinity(0, sizeof cpu, &cpu), 0);
+  };
+  for (const char* wish : {"", "l3", "numa", "package", "off"}) {
+    const Env env("RONDO_GROUPS", wish);
+    const RankGroups expected(nearGroups(parseGroups(wish, 4), bindings, readNodeFacts().places));
+    for (const std::string& groups : agreedGroups(bind)) EXPECT_EQ(groups, expected.text());
+  }
+}
+
+TEST(WorldGroups, AListOverridesTheBindings) {
+  const Env env("RONDO_GROUPS", "9,4,9,2");
+  for (const std::string& groups : agreedGroups([](int) {})) EXPECT_EQ(groups, "0,1,0,2");
+}
 
 /// Sums of numbers that are rounded at every step: every rank's bits of one all-reduce.
 std::vector<std::vector<float>> roundedSums(const char* rule, const char* groups) {
