@@ -4,6 +4,7 @@
 
 #include "api/types.h"
 #include "base/error.h"
+#include "coll/pair_counts.h"
 
 namespace rondo {
 namespace {
@@ -18,6 +19,7 @@ constexpr uint32_t kPollsBeforeComparing = 1024;
 
 Communicator::Communicator(Parts parts)
     : parts_(std::move(parts)), runner_(parts_.place.size, channels_.stamp.get()) {
+  nothing_.algorithm = registry().data();
   if (parts_.shm) {
     channels_ = parts_.shm->makeChannels();
     runner_ = Runner(parts_.place.size, channels_.stamp.get());
@@ -80,9 +82,12 @@ Call callOf(const PlanKey& key, uint64_t sequence) {
   return call;
 }
 
+Collective collectiveOf(const Call& call) { return static_cast<Collective>(call.words[1] & 255); }
+bool isUneven(const Call& call) { return (call.words[1] & 256) != 0; }
+
 std::string textOf(const Call& call) {
-  const auto collective = static_cast<Collective>(call.words[1] & 255);
-  const bool uneven = (call.words[1] & 256) != 0;
+  const Collective collective = collectiveOf(call);
+  const bool uneven = isUneven(call);
   std::string out = format("%s%s", collectiveName(collective), uneven ? "v" : "");
   if (collective == Collective::Barrier) return out;
   if (!uneven) out += format(" with count %llu", static_cast<unsigned long long>(call.words[0]));
@@ -93,25 +98,74 @@ std::string textOf(const Call& call) {
   return out;
 }
 
+std::string unevenText(const Call& call, const std::string& where) {
+  return format(" in %s, %s; allowed: equal counts on both", textOf(call).c_str(), where.c_str());
+}
+
 }  // namespace
 
 void Communicator::announce(const PlanKey& key) {
-  ++sequence_;
-  parts_.shm->record(parts_.place.rank, sequence_).write(callOf(key, sequence_));
+  const int me = parts_.place.rank;
+  CallRecord& record = parts_.shm->record(me, ++sequence_);
+  if (uneven_ == nullptr) return record.write(callOf(key, sequence_));
+  record.write(callOf(key, sequence_), [&] {
+    PairCounts* const pairs = parts_.shm->pairCounts(me, sequence_);
+    for (int r = 0; r < parts_.place.size; ++r) {
+      pairs[r].store(pairCountsOf(key.collective, *uneven_, key.root, me, r));
+    }
+  });
 }
 
-/// What `rank` called as collective number `sequence`; false where that is not known.
-bool Communicator::readCall(int rank, uint64_t sequence, Call* call) const {
-  return sequence != 0 && parts_.shm->record(rank, sequence).read(call) &&
-         call->sequence == sequence;
+/// What `rank` called as collective number `sequence`, and its counts with rank `of` if asked;
+/// false where that is not known.
+bool Communicator::readCall(int rank, uint64_t sequence, Call* call, int of,
+                            PairCounts* counts) const {
+  if (sequence == 0) return false;
+  const auto more = [&] {
+    if (counts != nullptr) *counts = parts_.shm->pairCounts(rank, sequence)[of].load();
+  };
+  return parts_.shm->record(rank, sequence).read(call, more) && call->sequence == sequence;
+}
+
+/// Whether the peers from which nothing came in a v-collective meant to send nothing. What a
+/// message would have said is in their records, once they call.
+Communicator::Progress Communicator::askSilent() const {
+  const int me = parts_.place.rank;
+  const PairCounts* const mine = parts_.shm->pairCounts(me, sequence_);
+  Call theirs;
+  PairCounts counts;
+  for (int r = 0; r < parts_.place.size; ++r) {
+    if (r == me || mine[r].taken != 0) continue;
+    if (!readCall(r, sequence_, &theirs, me, &counts)) {
+      // Not there yet, or eight calls ahead: then the stamp of its next message tells.
+      if (theirs.sequence <= sequence_) return Progress::Busy;
+    } else if (counts.sent != 0) {
+      return Progress::Mismatch;
+    }
+  }
+  return Progress::Done;
+}
+
+RunResult Communicator::awaitSilent() {
+  Waiter waiter(parts_.wait);
+  for (;;) {
+    const Progress progress = askSilent();
+    if (progress == Progress::Done) return RunResult::Ok;
+    if (progress == Progress::Mismatch) return RunResult::Mismatch;
+    const RunResult result = waiter.wait();
+    if (result != RunResult::Ok) return result;
+  }
 }
 
 /// Whether a peer made another call where this rank makes its current one.
 bool Communicator::someoneElsewhere() const {
   Call mine, theirs;
-  if (!readCall(parts_.place.rank, sequence_, &mine)) return false;
+  const int me = parts_.place.rank;
+  Pair pair{me, me, {}, {}};
   for (int r = 0; r < parts_.place.size; ++r) {
-    if (readCall(r, sequence_, &theirs) && !theirs.sameWords(mine)) return true;
+    if (r == me || !readCall(me, sequence_, &mine, r, &pair.ofA)) continue;
+    if (!readCall(r, sequence_, &theirs, me, &pair.ofB)) continue;
+    if (!theirs.sameWords(mine) || (uneven_ != nullptr && !pair.agrees())) return true;
   }
   return false;
 }
@@ -119,18 +173,31 @@ bool Communicator::someoneElsewhere() const {
 /// The first two ranks whose collective number `sequence` differs, as a sentence; empty: none.
 std::string Communicator::mismatchAt(uint64_t sequence) const {
   Call theirs, other;
-  for (int r = 1; r < parts_.place.size; ++r) {
-    if (!readCall(r, sequence, &theirs)) continue;
-    for (int q = 0; q < r; ++q) {
-      if (!readCall(q, sequence, &other) || theirs.sameWords(other)) continue;
-      return format(
-          "rank %d calls %s where rank %d calls %s: both are collective %llu of "
-          "communicator \"%s\"; allowed: the same call on every rank",
-          q, textOf(other).c_str(), r, textOf(theirs).c_str(),
-          static_cast<unsigned long long>(sequence), parts_.name.c_str());
+  Pair pair{};
+  std::string whole;  // arrays that differ at the entry of a rank that has not called yet
+  for (pair.b = 1; pair.b < parts_.place.size; ++pair.b) {
+    for (pair.a = 0; pair.a < pair.b; ++pair.a) {
+      if (!readCall(pair.a, sequence, &other, pair.b, &pair.ofA)) continue;
+      if (!readCall(pair.b, sequence, &theirs, pair.a, &pair.ofB)) continue;
+      const std::string where =
+          format("collective %llu of communicator \"%s\"",
+                 static_cast<unsigned long long>(sequence), parts_.name.c_str());
+      if (other.words[1] != theirs.words[1] || other.words[2] != theirs.words[2] ||
+          (!isUneven(other) && !other.sameWords(theirs))) {
+        return format(
+            "rank %d calls %s where rank %d calls %s: both are %s; allowed: the same call on every "
+            "rank",
+            pair.a, textOf(other).c_str(), pair.b, textOf(theirs).c_str(), where.c_str());
+      }
+      if (!isUneven(other)) continue;
+      if (!pair.agrees()) return pairText(collectiveOf(other), pair) + unevenText(other, where);
+      if (!other.sameWords(theirs) && whole.empty()) {
+        whole = format("the sums of rank %d's and rank %d's recvcounts differ", pair.a, pair.b) +
+                unevenText(other, where);
+      }
     }
   }
-  return "";
+  return whole;
 }
 
 std::string Communicator::mismatchText() const {
@@ -145,7 +212,11 @@ std::string Communicator::mismatchText() const {
 }
 
 Communicator::Progress Communicator::poll(bool* moved) {
-  if (runner_.poll(moved)) return Progress::Done;
+  if (runner_.poll(moved)) {
+    const bool settled = uneven_ == nullptr || !parts_.shm;
+    const Progress progress = settled ? Progress::Done : askSilent();
+    if (progress != Progress::Busy) return progress;
+  }
   if (runner_.mismatch()) return Progress::Mismatch;
   idlePolls_ = *moved ? 0 : idlePolls_ + 1;
   if (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1 && parts_.shm &&

@@ -65,7 +65,9 @@ class Communicator {
   /// way (idle()).
   RunResult run(const HostRequest& request) {
     const HostCall call = prepare(request);
-    return runner_.run(*plan_, call, parts_.wait);
+    const RunResult result = runner_.run(*plan_, call, parts_.wait);
+    const bool settled = result != RunResult::Ok || request.uneven == nullptr || !parts_.shm;
+    return settled ? result : awaitSilent();
   }
 
   /// The same in pieces, for groups: begin() once, then poll() until it says something other than
@@ -107,9 +109,10 @@ class Communicator {
  private:
   /// Finds or makes the call's plan, and tells the peers what this rank is at.
   HostCall prepare(const HostRequest& request) {
-    plan_ = plans_.find(request.key);
+    plan_ = request.key.nothing() ? &nothing_ : plans_.find(request.key);
     if (plan_ == nullptr) [[unlikely]]
       plan_ = makePlan(request.key);
+    uneven_ = request.uneven;
     if (parts_.shm) announce(request.key);
     // With slots, in place means another address: taken for granted there.
     const bool inPlace = request.src == request.dst || plan_->slots;
@@ -123,7 +126,10 @@ class Communicator {
   const BoundPlan* makePlan(const PlanKey& key);
   void announce(const PlanKey& key);
   bool someoneElsewhere() const;
-  bool readCall(int rank, uint64_t sequence, Call* call) const;
+  bool readCall(int rank, uint64_t sequence, Call* call, int of = -1,
+                PairCounts* counts = nullptr) const;
+  RunResult awaitSilent();
+  Progress askSilent() const;
   std::string mismatchAt(uint64_t sequence) const;
 
   Parts parts_;
@@ -132,7 +138,9 @@ class Communicator {
   Runner runner_;
   Exchange exchange_;
   ScaledOps scaledOps_;
-  const BoundPlan* plan_ = nullptr;  // of the current call
+  const BoundPlan* plan_ = nullptr;      // of the current call
+  BoundPlan nothing_{};                  // of calls with count 0, which peers must see too
+  const UnevenSlots* uneven_ = nullptr;  // of the current call
   WaitPolicy groupWait_;
   uint32_t idlePolls_ = 0;
   uint64_t sequence_ = 0;            // collectives so far
