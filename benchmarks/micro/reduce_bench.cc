@@ -181,7 +181,7 @@ void registerCopy(CpuLevel level) {
 }
 
 void registerAll() {
-  for (const char* name : {"plain", "avx2", "avx512"}) {
+  for (const char* name : {"plain", "avx2", "avx512", "avx512vbmi"}) {
     try {
       const CpuLevel level = chooseCpuLevel(name);
       registerCopy(level);
