@@ -241,7 +241,7 @@ TEST(BenchExtent, IsTheSameOnAllRanks) {
 }
 
 /// The calls of a group have buffers that do not touch, and values of their own.
-TEST(BenchLayout, CallsOfAGroupLieBehindEachOther) {
+TEST(BenchGroup, CallsOfAGroupLieBehindEachOther) {
   const Seat seat{4, 2, 0, 1, 3};
   for (const Benchmark& benchmark : benchmarks()) {
     if (benchmark.has(kPairs) || benchmark.has(kNoData)) continue;
