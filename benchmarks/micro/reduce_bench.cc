@@ -5,6 +5,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -47,16 +49,82 @@ void setRate(benchmark::State& state, size_t bytes) {
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * bytes));
 }
 
+/// The yardstick: float32 sum of two aligned operands, which reads twice and writes once.
+#if defined(__x86_64__)
+/// Four vectors at a time.
+__attribute__((target("avx512f"))) void handSum(float* out, const float* a, const float* b,
+                                                size_t count) {
+  for (size_t i = 0; i < count; i += 64) {
+    const __m512 v0 = _mm512_add_ps(_mm512_load_ps(a + i), _mm512_load_ps(b + i));
+    const __m512 v1 = _mm512_add_ps(_mm512_load_ps(a + i + 16), _mm512_load_ps(b + i + 16));
+    const __m512 v2 = _mm512_add_ps(_mm512_load_ps(a + i + 32), _mm512_load_ps(b + i + 32));
+    const __m512 v3 = _mm512_add_ps(_mm512_load_ps(a + i + 48), _mm512_load_ps(b + i + 48));
+    _mm512_store_ps(out + i, v0);
+    _mm512_store_ps(out + i + 16, v1);
+    _mm512_store_ps(out + i + 32, v2);
+    _mm512_store_ps(out + i + 48, v3);
+  }
+}
+
+#endif
+
+void plainSum(float* __restrict out, const float* a, const float* b, size_t count) {
+  for (size_t i = 0; i < count; ++i) out[i] = a[i] + b[i];
+}
+
+void yardstick(const Operands& operands, size_t bytes) {
+  auto* const out = static_cast<float*>(operands.out0);
+  const auto* const a = static_cast<const float*>(operands.in()[0]);
+  const auto* const b = static_cast<const float*>(operands.in()[1]);
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return handSum(out, a, b, bytes / sizeof(float));
+#endif
+  plainSum(out, a, b, bytes / sizeof(float));
+}
+
+/// Bytes a second that the yardstick writes, the best of a few passes over these operands: of this
+/// core, now.
+double lineRate(const Operands& operands, size_t bytes) {
+  using Clock = std::chrono::steady_clock;
+  const int passes = bytes > kInL2 ? 4 : 1000;
+  double best = 1;
+  for (int i = 0; i < passes; ++i) {
+    const Clock::time_point start = Clock::now();
+    yardstick(operands, bytes);
+    benchmark::ClobberMemory();
+    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return static_cast<double>(bytes) / best;
+}
+
+/// The part of the yardstick's traffic that a reduction of n operands into `outputs` reaches.
+void setPart(benchmark::State& state, size_t bytes, double line, int n, int outputs) {
+  const double written = static_cast<double>(state.iterations()) * static_cast<double>(bytes);
+  state.counters["of_bandwidth"] =
+      benchmark::Counter(written * (n + outputs) / (3 * line), benchmark::Counter::kIsRate);
+}
+
+void handBench(benchmark::State& state, size_t bytes) {
+  Operands operands(2, bytes);
+  for (auto _ : state) {
+    yardstick(operands, bytes);
+    benchmark::ClobberMemory();
+  }
+  setRate(state, bytes);
+}
+
 void reduceBench(benchmark::State& state, ReduceFn reduce, rondoDataType_t type, int n,
                  size_t bytes, bool second, bool stream) {
   Operands operands(n, bytes);
   const ReduceArgs args{operands.out0,          second ? operands.out1 : nullptr, operands.in(), n,
                         bytes / typeSize(type), static_cast<uint32_t>(n),         stream};
+  const double line = bytes >= kInL2 && n >= 2 ? lineRate(operands, bytes) : 0;
   for (auto _ : state) {
     reduce(args);
     benchmark::ClobberMemory();
   }
   setRate(state, bytes);
+  if (line > 0) setPart(state, bytes, line, n, second ? 2 : 1);
 }
 
 void variantBench(benchmark::State& state, ReduceFn reduce, rondoDataType_t type, int n,
@@ -89,33 +157,6 @@ void copyBench(benchmark::State& state, CopyFn copy, size_t bytes, bool second, 
   }
   setRate(state, bytes);
 }
-
-#if defined(__x86_64__)
-/// The yardstick: float32 sum of two aligned operands, four vectors at a time.
-__attribute__((target("avx512f"))) void handSum(float* out, const float* a, const float* b,
-                                                size_t count) {
-  for (size_t i = 0; i < count; i += 64) {
-    const __m512 v0 = _mm512_add_ps(_mm512_load_ps(a + i), _mm512_load_ps(b + i));
-    const __m512 v1 = _mm512_add_ps(_mm512_load_ps(a + i + 16), _mm512_load_ps(b + i + 16));
-    const __m512 v2 = _mm512_add_ps(_mm512_load_ps(a + i + 32), _mm512_load_ps(b + i + 32));
-    const __m512 v3 = _mm512_add_ps(_mm512_load_ps(a + i + 48), _mm512_load_ps(b + i + 48));
-    _mm512_store_ps(out + i, v0);
-    _mm512_store_ps(out + i + 16, v1);
-    _mm512_store_ps(out + i + 32, v2);
-    _mm512_store_ps(out + i + 48, v3);
-  }
-}
-
-void handBench(benchmark::State& state, size_t bytes) {
-  Operands operands(2, bytes);
-  for (auto _ : state) {
-    handSum(static_cast<float*>(operands.out0), static_cast<const float*>(operands.in()[0]),
-            static_cast<const float*>(operands.in()[1]), bytes / sizeof(float));
-    benchmark::ClobberMemory();
-  }
-  setRate(state, bytes);
-}
-#endif
 
 std::string sizeName(size_t bytes) {
   return bytes >= (1 << 20) ? std::to_string(bytes >> 20) + "MiB"
@@ -181,7 +222,7 @@ void registerCopy(CpuLevel level) {
 }
 
 void registerAll() {
-  for (const char* name : {"plain", "avx2", "avx512"}) {
+  for (const char* name : {"plain", "avx2", "avx512", "avx512vbmi"}) {
     try {
       const CpuLevel level = chooseCpuLevel(name);
       registerCopy(level);
@@ -194,12 +235,10 @@ void registerAll() {
     } catch (const std::invalid_argument&) {  // Not on this processor.
     }
   }
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) {  // The line to hold against: read, read, write.
-    benchmark::RegisterBenchmark("hand/avx512/float32/sum/n:2/32KiB", handBench, kInL2);
-    benchmark::RegisterBenchmark("hand/avx512/float32/sum/n:2/64MiB", handBench, kInMemory);
+  for (size_t bytes : {kInL2, kInMemory}) {
+    benchmark::RegisterBenchmark(("hand/float32/sum/n:2/" + sizeName(bytes)).c_str(), handBench,
+                                 bytes);
   }
-#endif
 }
 
 }  // namespace

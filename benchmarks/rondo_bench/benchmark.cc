@@ -92,6 +92,10 @@ size_t Benchmark::quantum(const Seat& seat, size_t elementSize) const {
   return has(kWholeVector) ? elementSize * static_cast<size_t>(seat.ranks) : elementSize;
 }
 
+Layout Benchmark::place(const Seat& seat, size_t elements, bool inPlace) const {
+  return repeated(layOut(seat, elements), static_cast<size_t>(seat.group), inPlace);
+}
+
 std::span<const Benchmark> benchmarks() { return kBenchmarks; }
 
 const Benchmark* findBenchmark(std::string_view name) {
@@ -106,7 +110,7 @@ Extent extentOf(const Benchmark& benchmark, Seat seat, size_t bytes, size_t elem
   Extent extent;
   size_t least = std::numeric_limits<size_t>::max();
   for (seat.rank = 0; seat.rank < seat.ranks; ++seat.rank) {
-    const Layout layout = benchmark.layOut(seat, bytes / elementSize);
+    const Layout layout = benchmark.place(seat, bytes / elementSize, inPlace);
     const size_t send = layout.sendElements() * elementSize;
     const size_t recv = layout.recvElements() * elementSize;
     const size_t common =

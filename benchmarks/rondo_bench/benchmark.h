@@ -40,6 +40,9 @@ struct Benchmark {
 
   bool has(Trait trait) const { return (traits & trait) != 0; }
 
+  /// The buffers of a rank's group of calls.
+  Layout place(const Seat& seat, size_t elements, bool inPlace) const;
+
   /// How many times what a row shows happens in one call.
   int timesPerCall(const Seat& seat) const;
 

@@ -22,6 +22,7 @@ enum Takes : unsigned {
   kTakesCollective = 1u << 7,
   kTakesMeasuring = 1u << 8,  ///< Everything about how to time and where rows go.
   kTakesFiles = 1u << 9,      ///< Two files to compare.
+  kTakesGroup = 1u << 10,
 };
 
 struct Command {

@@ -20,6 +20,7 @@ struct CallArgs {
   rondoRedOp_t op = rondoSum;
   int root = 0;
   int window = 1;
+  int group = 1;  ///< Calls at once, each on its own part of the buffers.
   bool inPlace = false;
   rondoStream_t stream = nullptr;
 
@@ -29,6 +30,16 @@ struct CallArgs {
     return static_cast<const char*>(send) + i * count() * elementSize;
   }
   char* place(size_t i) const { return static_cast<char*>(recv) + i * count() * elementSize; }
+  /// Call `i` of a group.
+  CallArgs member(size_t i) const {
+    CallArgs one = *this;
+    one.group = 1;
+    if (send != nullptr) {
+      one.send = static_cast<const char*>(send) + i * layout->sendStep * elementSize;
+    }
+    if (recv != nullptr) one.recv = static_cast<char*>(recv) + i * layout->recvStep * elementSize;
+    return one;
+  }
 };
 
 /// A library that is timed: its name in the rows, and its call. The call throws RunError.

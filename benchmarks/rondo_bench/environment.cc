@@ -5,9 +5,9 @@
 
 #include "device_timer.h"
 #include "errors.h"
+#include "kinds.h"
 #include "library_mpi.h"
 #include "library_rondo.h"
-#include "values.h"
 
 namespace rondo::bench {
 namespace {
@@ -35,21 +35,6 @@ void requireRanks(const Benchmark& benchmark, const Options& options, int ranks)
   }
   if (benchmark.has(kNoData) && options.memory == MemoryKind::kDevice) {
     throw UsageError(name + ": has no buffers, so --memory device has no meaning");
-  }
-}
-
-void requireValues(const Benchmark& benchmark, const Options& options, int ranks) {
-  for (const ElementType* type : options.types) {
-    for (const Operator* op : options.ops) {
-      std::string why;
-      if (benchmark.has(kPrefixes) && op->id == rondoAvg) {
-        throw UsageError("--op avg: not defined for " + std::string(benchmark.name) +
-                         "; allowed are sum, prod, min, max");
-      }
-      if (!options.noCheck && !exactValuesExist({type, op, ranks}, &why)) {
-        throw UsageError(std::string("--type ") + type->name + ": " + why);
-      }
-    }
   }
 }
 
@@ -84,7 +69,7 @@ std::string Environment::machine() const {
 }
 
 Seat seatOf(const Options& options, const Session& session) {
-  return {session.ranks(), session.rank(), options.root, options.window};
+  return {session.ranks(), session.rank(), options.root, options.window, options.group};
 }
 
 std::vector<Contender> contendersOf(const Benchmark& benchmark, const Environment& environment) {
@@ -106,7 +91,7 @@ void requirePossible(const Benchmark& benchmark, const Options& options, int ran
     requireMpiCan(benchmark, options, ranks);
   }
   if (options.peer == Peer::kNccl) requireNcclCan(benchmark, options, ranks);
-  if (benchmark.has(kReduces)) requireValues(benchmark, options, ranks);
+  kindsOf(benchmark, options, ranks);
 }
 
 }  // namespace rondo::bench

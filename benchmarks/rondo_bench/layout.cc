@@ -136,6 +136,30 @@ Layout exchange(const Seat& seat, size_t count, size_t messages) {
 size_t Layout::sendElements() const { return endOf(send); }
 size_t Layout::recvElements() const { return endOf(recv); }
 
+Layout repeated(const Layout& one, size_t calls, bool inPlace) {
+  constexpr size_t kOrigin = 31;  // so that a call's result in another's place is noticed
+  Layout all = one;
+  all.sendStep = one.sendElements();
+  all.recvStep = one.recvElements();
+  if (inPlace) {
+    all.sendStep = std::max(one.sendAt + all.sendStep, one.recvAt + all.recvStep);
+    all.recvStep = all.sendStep;
+  }
+  for (size_t i = 1; i < calls; ++i) {
+    for (Piece piece : one.send) {
+      piece.at += i * all.sendStep;
+      piece.origin += i * kOrigin;
+      all.send.push_back(piece);
+    }
+    for (Piece piece : one.recv) {
+      piece.at += i * all.recvStep;
+      piece.origin += i * kOrigin;
+      all.recv.push_back(piece);
+    }
+  }
+  return all;
+}
+
 std::vector<size_t> unevenCounts(size_t total, int ranks) {
   const auto n = static_cast<size_t>(ranks);
   const size_t average = total / n;

@@ -12,6 +12,7 @@ struct Seat {
   int rank = 0;
   int root = 0;
   int window = 64;  ///< Messages under way at once, where that has a meaning.
+  int group = 1;    ///< Calls at once.
 };
 
 /// Where the values of a piece come from.
@@ -51,12 +52,17 @@ struct Layout {
   Counts recvFrom;
   size_t sendAt = 0;  ///< In place: first element of the send buffer in the common one.
   size_t recvAt = 0;
+  size_t sendStep = 0;  ///< Groups: elements from one call's send buffer to the next one's.
+  size_t recvStep = 0;
   int peer = -1;       ///< Point to point: the other rank of the pair; -1 without one.
   bool leads = false;  ///< Point to point: the rank that begins.
 
   size_t sendElements() const;
   size_t recvElements() const;
 };
+
+/// `calls` calls of `one` on buffers that lie behind each other; all have values of their own.
+Layout repeated(const Layout& one, size_t calls, bool inPlace);
 
 /// `total` elements in `ranks` blocks of which every second is a quarter shorter than the average
 /// and the ones between are longer by as much; where blocks are tiny, some are empty.

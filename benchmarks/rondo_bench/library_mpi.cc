@@ -230,21 +230,10 @@ void requireMpiCan(const Benchmark& benchmark, const Options& options, int ranks
   }
   if (benchmark.has(kNoData)) return;
   for (const ElementType* type : options.types) {
-    if (mpiType(type->id) == MPI_DATATYPE_NULL) {
-      refuse(options, "MPI has no type like " + std::string(type->name) +
-                          "; choose other types with --type, or time Rondo alone");
-    }
     if (mostElements(benchmark, options, *type, ranks) > INT_MAX) {
       refuse(options, "MPI counts at most " + std::to_string(INT_MAX) + " elements, and --max " +
                           formatSize(options.maxBytes) + " of " + type->name +
                           " is more; lower --max, or time Rondo alone");
-    }
-  }
-  if (!benchmark.has(kReduces)) return;
-  for (const Operator* op : options.ops) {
-    if (mpiOperator(op->id) == MPI_OP_NULL) {
-      refuse(options, "MPI has no operator like " + std::string(op->name) +
-                          "; choose another with --op, or time Rondo alone");
     }
   }
 }
@@ -252,7 +241,13 @@ void requireMpiCan(const Benchmark& benchmark, const Options& options, int ranks
 Contender mpiContender(const Benchmark& benchmark, MPI_Comm comm) {
   const MpiCall& call = callOf(benchmark);
   return {"mpi", [call, comm](const CallArgs& args) {
-            check(call.run(args, {comm, nullptr}), call.name);
+            if (args.group == 1) return check(call.run(args, {comm, nullptr}), call.name);
+            thread_local std::vector<MPI_Request> requests;
+            requests.assign(static_cast<size_t>(args.group), MPI_REQUEST_NULL);
+            for (size_t i = 0; i < requests.size(); ++i) {
+              check(call.run(args.member(i), {comm, &requests[i]}), call.name);
+            }
+            check(MPI_Waitall(args.group, requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
           }};
 }
 

@@ -5,12 +5,12 @@
 
 #include "benchmark.h"
 #include "contender.h"
+#include "mpi_names.h"
 #include "options.h"
 
 namespace rondo::bench {
 
-/// Throws UsageError if MPI has no such type, operator or in-place rule, or cannot count that many
-/// elements.
+/// Throws UsageError if MPI has no such in-place rule, or cannot count that many elements.
 void requireMpiCan(const Benchmark& benchmark, const Options& options, int ranks);
 
 /// Whether MPI has another in-place rule than Rondo, so that the two cannot share buffers.

@@ -174,7 +174,12 @@ const RondoCall& callOf(const Benchmark& benchmark) {
 
 Contender rondoContender(const Benchmark& benchmark, rondoComm_t comm) {
   const RondoCall& call = callOf(benchmark);
-  return {"rondo", [run = call.call, comm](const CallArgs& args) { run(args, comm); }};
+  return {"rondo", [run = call.call, comm](const CallArgs& args) {
+            if (args.group == 1) return run(args, comm);
+            checkRondo(rondoGroupStart(), "rondoGroupStart", comm);
+            for (size_t i = 0; i < static_cast<size_t>(args.group); ++i) run(args.member(i), comm);
+            checkRondo(rondoGroupEnd(), "rondoGroupEnd", comm);
+          }};
 }
 
 Contender rondoOverlapped(const Benchmark& benchmark, rondoComm_t comm, const Between& between) {

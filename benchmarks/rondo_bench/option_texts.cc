@@ -82,11 +82,19 @@ void addDataOptions(CLI::App& app, const Command& command, OptionTexts& texts, O
   }
   if (command.has(kTakesOps)) {
     addText(app, "--op", texts.op, "OPS",
-            "Operators, with commas between, or all [sum]: " + namesOf(operators()));
+            "Operators, with commas between, or all [sum]; with all, pairs of type and operator "
+            "that are not defined are left out. premulsum multiplies each input by 2: " +
+                namesOf(operators()));
   }
   if (command.has(kTakesRoot)) addText(app, "--root", texts.root, "RANK", "The root's rank [0]");
   if (command.has(kTakesWindow)) {
     addText(app, "--window", texts.window, "N", "Messages under way at once [64]");
+  }
+  if (command.has(kTakesGroup)) {
+    addText(app, "--group", texts.group, "N",
+            "Calls of an iteration, each on buffers of its own: inside one rondoGroupStart and "
+            "rondoGroupEnd; MPI's are started one by one and waited for together. Times are of the "
+            "whole group [1: a plain call]");
   }
   if (command.has(kTakesInPlace)) {
     addFlag(app, "--in-place,--inplace", options.inPlace,
@@ -113,7 +121,8 @@ void addRunOptions(CLI::App& app, const Command& command, OptionTexts& texts, Op
           "The one to time: rondo, or mpi alone [rondo]");
   addText(app, "--peer", texts.peer, "LIBRARY",
           "Time another library on the same buffers, call by call in turn, and print Rondo's time "
-          "divided by its: mpi (host memory) or nccl (device memory, allreduce)");
+          "divided by its: mpi (host memory) or nccl (device memory, allreduce). What MPI cannot "
+          "reduce is refused, or timed without it where --type or --op is all");
   addText(app, "--warmup", texts.warmup, "N",
           "Untimed iterations [200 to 8K, 50 to 1M, then 10; fewer where the budget ends]");
   addText(app, "--iters", texts.iterations, "N",

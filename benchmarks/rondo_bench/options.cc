@@ -42,6 +42,9 @@ void readSizes(const OptionTexts& texts, Options& options) {
 void readData(const OptionTexts& texts, Options& options) {
   options.types = readTypes("--type", given(texts.type) ? texts.type : "float32");
   options.ops = readOperators("--op", given(texts.op) ? texts.op : "sum");
+  options.anyType = texts.type == "all";
+  options.anyOp = texts.op == "all";
+  if (given(texts.group)) options.group = readInt("--group", texts.group, 1, 1024);
   if (given(texts.root)) options.root = readInt("--root", texts.root, 0, 1 << 20);
   if (given(texts.window)) options.window = readInt("--window", texts.window, 1, 1024);
   if (given(texts.polls)) options.polls = readInt("--polls", texts.polls, 0, 100000);
@@ -102,6 +105,9 @@ void requireSense(const Options& options) {
   if (options.graph && !device) {
     throw UsageError(std::string("--graph: allowed only with --memory device, not --memory ") +
                      memoryName(options.memory));
+  }
+  if (options.group > 1 && device) {
+    throw UsageError("--group: allowed only with --memory host or rondo, not --memory device");
   }
   if (options.peer == Peer::kMpi && device) {
     throw UsageError("--peer mpi: allowed only with --memory host or rondo, not --memory device");

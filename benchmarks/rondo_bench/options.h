@@ -23,8 +23,11 @@ struct Options {
   size_t step = 4;
   std::vector<const ElementType*> types;
   std::vector<const Operator*> ops;
+  bool anyType = false;  ///< "all": those that are not to be had are left out.
+  bool anyOp = false;
   int root = 0;
   int window = 64;
+  int group = 1;
   bool inPlace = false;
   std::string collective;  ///< overlap: the one to measure.
   int polls = 0;           ///< overlap: calls of test while computing.

@@ -87,6 +87,7 @@ RunInfo describe(const Environment& environment, const Benchmark& benchmark) {
     info.manyKinds = options.types.size() * (benchmark.has(kReduces) ? options.ops.size() : 1) > 1;
   }
   if (benchmark.has(kRooted)) run += ", root " + std::to_string(options.root);
+  if (options.group > 1) run += ", groups of " + std::to_string(options.group) + " calls";
   if (benchmark.has(kWindow)) {
     run += ", windows of " + std::to_string(options.window);
     info.extraColumns = {"msg_per_s"};

@@ -7,10 +7,10 @@
 
 namespace rondo::bench {
 
-Pattern::Pattern(const ElementType& type, const std::function<double(size_t)>& value)
-    : elementSize_(type.size), tile_(2 * kValuePeriod * type.size) {
+Pattern::Pattern(const ElementType& type, const std::function<Value(size_t)>& value)
+    : type_(type), elementSize_(type.size), tile_(2 * kValuePeriod * type.size) {
   for (size_t i = 0; i < kValuePeriod; ++i) {
-    storeElement(type, value(i), &tile_[i * elementSize_]);
+    storeValue(type, value(i), &tile_[i * elementSize_]);
   }
   const auto half = static_cast<std::ptrdiff_t>(tile_.size() / 2);
   std::copy_n(tile_.begin(), half, tile_.begin() + half);
@@ -40,7 +40,7 @@ uint64_t Pattern::countDifferent(const void* buffer, size_t bytes, size_t phase)
     const size_t length = std::min(run, bytes - at);
     if (std::memcmp(have + at, want, length) == 0) continue;
     for (size_t i = 0; i < length; i += elementSize_) {
-      if (std::memcmp(have + at + i, want + i, elementSize_) != 0) ++different;
+      if (!sameElement(type_, have + at + i, want + i)) ++different;
     }
   }
   return different;

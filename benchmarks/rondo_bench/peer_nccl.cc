@@ -51,6 +51,10 @@ void requireNcclCan(const Benchmark& benchmark, const Options& options, int rank
                        "; choose other types with --type, or leave out --peer");
     }
     for (const Operator* op : options.ops) {
+      if (op->id < 0 || op->id >= kFirstOwnType) {
+        throw UsageError(std::string("--peer nccl: NCCL has no operator ") + op->name +
+                         " that ranks share; choose another with --op, or leave out --peer");
+      }
       // NCCL multiplies floats by 1/ranks before it adds them up, which rounds.
       if (!options.noCheck && op->id == rondoAvg && type->kind == NumberKind::kFloat &&
           !isPowerOfTwo(ranks)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "kinds.h"
 #include "sizes.h"
 
 namespace rondo::bench {
@@ -20,14 +21,7 @@ class Range {
   const Seat& seat() const { return seat_; }
   bool inPlace() const { return inPlace_; }
 
-  std::vector<const ElementType*> types() const {
-    if (benchmark_.has(kNoData)) return {&noElementType()};
-    return options_.types;
-  }
-  std::vector<const Operator*> operators() const {
-    if (!benchmark_.has(kReduces)) return {&noOperator()};
-    return options_.ops;
-  }
+  std::vector<Kind> kinds() const { return kindsOf(benchmark_, options_, seat_.ranks); }
   std::vector<size_t> sizes(const ElementType& type) const {
     if (benchmark_.has(kNoData)) return {0};
     return sweepSizes(options_.minBytes, options_.maxBytes, options_.step,
@@ -40,8 +34,10 @@ class Range {
   /// The most that any size of any type needs.
   size_t blockBytes() const {
     size_t most = 1;
-    for (const ElementType* type : types()) {
-      for (size_t bytes : sizes(*type)) most = std::max(most, plan(*type, bytes).blockBytes());
+    for (const Kind& kind : kinds()) {
+      for (size_t bytes : sizes(*kind.type)) {
+        most = std::max(most, plan(*kind.type, bytes).blockBytes());
+      }
     }
     return most;
   }
@@ -53,6 +49,31 @@ class Range {
   bool inPlace_;
 };
 
+/// An operator's handle: a pre-multiplied sum is made for the type, and freed again.
+class RondoOperator {
+ public:
+  RondoOperator(const Session& session, const ElementType& type, const Operator& op)
+      : comm_(session.rondo()), id_(op.id), made_(op.id == kPreMulSum) {
+    if (!made_) return;
+    char scalar[16];
+    storeValue(type, {kPreMulScalar}, scalar);
+    checkRondo(rondoRedOpCreatePreMulSum(&id_, scalar, type.id, rondoScalarHostImmediate, comm_),
+               "rondoRedOpCreatePreMulSum", comm_);
+  }
+  ~RondoOperator() {
+    if (made_) rondoRedOpDestroy(id_, comm_);
+  }
+  RondoOperator(const RondoOperator&) = delete;
+  RondoOperator& operator=(const RondoOperator&) = delete;
+
+  rondoRedOp_t id() const { return id_; }
+
+ private:
+  rondoComm_t comm_;
+  rondoRedOp_t id_;
+  bool made_;
+};
+
 }  // namespace
 
 CallArgs Spot::args(const Environment& environment) const {
@@ -60,7 +81,8 @@ CallArgs Spot::args(const Environment& environment) const {
   args.layout = &ring.layout();
   args.type = type.id;
   args.elementSize = type.size;
-  args.op = op.id;
+  args.op = handle;
+  args.group = seat.group;
   args.root = seat.root;
   args.window = seat.window;
   args.inPlace = ring.inPlace();
@@ -78,6 +100,7 @@ std::string Spot::name() const {
 Row Spot::row() const {
   Row row;
   row.collective = benchmark.name;
+  if (seat.group > 1) row.collective += "_x" + std::to_string(seat.group);
   row.ranks = seat.ranks;
   row.bytes = bytes;
   row.type = type.name;
@@ -86,32 +109,38 @@ Row Spot::row() const {
 }
 
 size_t Spot::callBytes() const {
-  return benchmark.has(kWindow) ? bytes * static_cast<size_t>(seat.window) : bytes;
+  const size_t calls = static_cast<size_t>(seat.group);
+  return benchmark.has(kWindow) ? bytes * static_cast<size_t>(seat.window) : bytes * calls;
+}
+
+std::vector<Contender> Spot::able(const std::vector<Contender>& contenders) const {
+  if (peer) return contenders;
+  return {contenders.front()};
 }
 
 void forEachSpot(const Environment& environment, const Benchmark& benchmark,
                  const std::function<void(const Spot&)>& visit) {
   const Range range(environment, benchmark);
   const Block block(environment.memory(), range.blockBytes());
-  for (const ElementType* type : range.types()) {
-    for (const Operator* op : range.operators()) {
-      const PatternSet patterns({type, op, range.seat().ranks});
-      for (size_t bytes : range.sizes(*type)) {
-        const Layout layout = benchmark.layOut(range.seat(), bytes / type->size);
-        const BufferRing ring(block, patterns, layout, range.plan(*type, bytes), range.inPlace());
-        visit({benchmark, range.seat(), bytes, *type, *op, ring});
-      }
+  for (const auto& [type, op, peer] : range.kinds()) {
+    const PatternSet patterns({type, op, range.seat().ranks});
+    const RondoOperator handle(environment.session(), *type, *op);
+    for (size_t bytes : range.sizes(*type)) {
+      const Layout layout = benchmark.place(range.seat(), bytes / type->size, range.inPlace());
+      const BufferRing ring(block, patterns, layout, range.plan(*type, bytes), range.inPlace());
+      visit({benchmark, range.seat(), bytes, *type, *op, handle.id(), peer, ring});
     }
   }
   environment.session().barrier();  // no rank frees what another may still read
 }
 
 void runSweep(const Environment& environment, const Benchmark& benchmark,
-              const std::vector<Contender>& contenders, Output& output) {
+              const std::vector<Contender>& libraries, Output& output) {
   const Session& session = environment.session();
   const AcrossRanks across =
       environment.options().memory == MemoryKind::kDevice ? AcrossRanks::kMax : benchmark.across;
   forEachSpot(environment, benchmark, [&](const Spot& spot) {
+    const std::vector<Contender> contenders = spot.able(libraries);
     const Trial trial{session, contenders, spot.ring, spot.args(environment),
                       !environment.options().noCheck};
     std::vector<Samples> samples =
@@ -124,7 +153,8 @@ void runSweep(const Environment& environment, const Benchmark& benchmark,
       row.library = contenders[c].library;
       row.iterations = samples[c].usec.size();
       row.usec = summarizeOverRanks(samples[c].usec, across, session.mpi());
-      const double moved = benchmark.busBytes(static_cast<double>(spot.bytes), spot.seat);
+      const double moved =
+          spot.seat.group * benchmark.busBytes(static_cast<double>(spot.bytes), spot.seat);
       row.busbw = row.usec.p50 > 0 ? moved / row.usec.p50 / 1000 : 0;
       row.wrong = session.sum(samples[c].wrong);
       if (benchmark.has(kWindow) && row.busbw > 0) {

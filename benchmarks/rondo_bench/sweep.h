@@ -18,6 +18,8 @@ struct Spot {
   size_t bytes;
   const ElementType& type;
   const Operator& op;
+  rondoRedOp_t handle;  ///< Of the operator, at Rondo.
+  bool peer;            ///< The peer has type and operator, too.
   const BufferRing& ring;
 
   /// Everything of a call but the buffers.
@@ -25,6 +27,8 @@ struct Spot {
   std::string name() const;
   /// What all rows of this size say.
   Row row() const;
+  /// Those of the libraries that can be called here.
+  std::vector<Contender> able(const std::vector<Contender>& contenders) const;
   /// Of a call, for choosing the number of iterations.
   size_t callBytes() const;
 };

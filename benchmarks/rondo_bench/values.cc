@@ -53,55 +53,160 @@ double factorValue(const Reduction& reduction, int rank, size_t index) {
   return withSign(reduction, bits, magnitude);
 }
 
-double combine(const Operator& op, double a, double b) {
-  switch (op.id) {
-    case rondoProd:
-      return a * b;
-    case rondoMin:
-      return std::min(a, b);
-    case rondoMax:
-      return std::max(a, b);
+/// Whether the element counts as true: for "and" nearly always, for "or" hardly ever, so that
+/// results differ.
+bool truthOf(const Reduction& reduction, uint64_t bits) {
+  const uint64_t rare = 2 * static_cast<uint64_t>(reduction.ranks);
+  switch (reduction.op->id) {
+    case rondoLogicalAnd:
+    case rondoBitAnd:
+      return (bits >> 20) % rare != 0;
+    case rondoLogicalOr:
+    case rondoBitOr:
+      return (bits >> 20) % rare == 0;
     default:
-      return a + b;
+      return (bits >> 20) % 2 == 0;
   }
+}
+
+bool isLogical(const Operator& op) {
+  return op.id == rondoLogicalAnd || op.id == rondoLogicalOr || op.id == rondoLogicalXor;
+}
+
+/// Few values, so that ranks tie and the index decides.
+Value pairValue(const Reduction& reduction, uint64_t bits) {
+  const double magnitude = upTo(bits, 4);
+  return {bits >> 40 & 1 ? -magnitude : magnitude,
+          upTo(bits >> 16, 1000 * static_cast<double>(reduction.ranks))};
+}
+
+/// A few ranks have a multiple of 1 + 2i, of whose powers no part is ever zero: the sign of a zero
+/// would depend on the order.
+Value complexFactor(const Reduction& reduction, int rank, size_t index) {
+  const uint64_t bits = scramble(static_cast<uint64_t>(rank), index);
+  const int turn =
+      static_cast<int>((static_cast<size_t>(rank) + index) % static_cast<size_t>(reduction.ranks));
+  if (turn >= 4) return {1, 0};
+  const double by = withSign(reduction, bits, upTo(bits, 3));
+  return {by, 2 * by};
+}
+
+Value complexValue(const Reduction& reduction, int rank, size_t index) {
+  const uint64_t bits = scramble(static_cast<uint64_t>(rank), index);
+  const double limit = std::max(1.0, sumLimit(reduction));
+  switch (reduction.op->id) {
+    case rondoProd:
+      return complexFactor(reduction, rank, index);
+    case rondoAvg:
+      return {averagedValue(reduction, rank, index),
+              averagedValue(reduction, rank, index + kValuePeriod)};
+    default:
+      return {upTo(bits, limit), upTo(bits >> 20, limit)};
+  }
+}
+
+Value product(const Reduction& reduction, const Value& a, const Value& b) {
+  if (reduction.type->kind != NumberKind::kComplex) return {a.first * b.first};
+  return {a.first * b.first - a.second * b.second, a.first * b.second + a.second * b.first};
+}
+
+Value located(const Value& a, const Value& b, bool aWins) {
+  if (a.first != b.first) return aWins ? a : b;
+  return a.second <= b.second ? a : b;
+}
+
+/// Logical operators as such, bitwise ones on whole numbers.
+template <class Apply>
+Value bitwise(const Value& a, const Value& b, bool logical, const Apply& apply) {
+  if (logical) return {static_cast<double>(apply(int64_t{a.first != 0}, int64_t{b.first != 0}))};
+  return {static_cast<double>(apply(static_cast<int64_t>(a.first), static_cast<int64_t>(b.first)))};
+}
+
+Value combine(const Reduction& reduction, const Value& a, const Value& b) {
+  const bool logical = isLogical(*reduction.op);
+  switch (reduction.op->id) {
+    case rondoProd:
+      return product(reduction, a, b);
+    case rondoMin:
+      return {std::min(a.first, b.first)};
+    case rondoMax:
+      return {std::max(a.first, b.first)};
+    case rondoLogicalAnd:
+    case rondoBitAnd:
+      return bitwise(a, b, logical, [](int64_t x, int64_t y) { return x & y; });
+    case rondoLogicalOr:
+    case rondoBitOr:
+      return bitwise(a, b, logical, [](int64_t x, int64_t y) { return x | y; });
+    case rondoLogicalXor:
+    case rondoBitXor:
+      return bitwise(a, b, logical, [](int64_t x, int64_t y) { return x ^ y; });
+    case rondoMinLoc:
+      return located(a, b, a.first < b.first);
+    case rondoMaxLoc:
+      return located(a, b, a.first > b.first);
+    default:
+      return {a.first + b.first, a.second + b.second};
+  }
+}
+
+Value operand(const Reduction& reduction, int rank, size_t index) {
+  const Value value = inputValue(reduction, rank, index);
+  if (reduction.op->id != kPreMulSum) return value;
+  return {kPreMulScalar * value.first, kPreMulScalar * value.second};
+}
+
+double needed(const Operator& op) {
+  return op.id == rondoAvg ? 3 : op.id == kPreMulSum ? kPreMulScalar : op.id == rondoSum ? 1 : 0;
 }
 
 }  // namespace
 
 bool exactValuesExist(const Reduction& reduction, std::string* why) {
-  const double needed = reduction.op->id == rondoAvg ? 3 : reduction.op->id == rondoSum ? 1 : 0;
-  if (sumLimit(reduction) >= needed) return true;
+  if (sumLimit(reduction) >= needed(*reduction.op)) return true;
   *why = std::string("the ") + reduction.op->name + " of " + std::to_string(reduction.ranks) +
          " ranks has no exact values in " + reduction.type->name +
          " to check results with; use a wider type, fewer ranks, or --no-check";
   return false;
 }
 
-double inputValue(const Reduction& reduction, int rank, size_t index) {
-  const uint64_t bits = scramble(rank, index);
+Value inputValue(const Reduction& reduction, int rank, size_t index) {
+  const uint64_t bits = scramble(static_cast<uint64_t>(rank), index);
+  const ElementType& type = *reduction.type;
+  if (type.kind == NumberKind::kPair) return pairValue(reduction, bits);
+  if (type.kind == NumberKind::kBool) return {truthOf(reduction, bits) ? 1.0 : 0.0};
+  if (type.kind == NumberKind::kComplex) return complexValue(reduction, rank, index);
   switch (reduction.op->id) {
     case rondoSum:
-      return upTo(bits, std::max(1.0, sumLimit(reduction)));
+      return {upTo(bits, std::max(1.0, sumLimit(reduction)))};
+    case kPreMulSum:
+      return {upTo(bits, std::max(1.0, std::floor(sumLimit(reduction) / kPreMulScalar)))};
     case rondoAvg:
-      return sumLimit(reduction) >= 3 ? averagedValue(reduction, rank, index) : 1;
+      return {sumLimit(reduction) >= 3 ? averagedValue(reduction, rank, index) : 1};
     case rondoProd:
-      return factorValue(reduction, rank, index);
+      return {factorValue(reduction, rank, index)};
+    case rondoBitAnd:
+    case rondoBitOr:
+    case rondoBitXor:
+      return {withSign(reduction, bits, upTo(bits >> 3, type.exactLimit))};
     default:
-      return withSign(reduction, bits, upTo(bits, std::min(kLargest, reduction.type->exactLimit)));
+      if (isLogical(*reduction.op) && !truthOf(reduction, bits)) return {};
+      return {withSign(reduction, bits, upTo(bits, std::min(kLargest, type.exactLimit)))};
   }
 }
 
-double prefixValue(const Reduction& reduction, int last, size_t index) {
-  double value = inputValue(reduction, 0, index);
+Value prefixValue(const Reduction& reduction, int last, size_t index) {
+  Value value = operand(reduction, 0, index);
+  // With one operand nothing is combined, and it stays as it is.
   for (int rank = 1; rank <= last; ++rank) {
-    value = combine(*reduction.op, value, inputValue(reduction, rank, index));
+    value = combine(reduction, value, operand(reduction, rank, index));
   }
   return value;
 }
 
-double reducedValue(const Reduction& reduction, size_t index) {
-  const double value = prefixValue(reduction, reduction.ranks - 1, index);
-  return reduction.op->id == rondoAvg ? value / reduction.ranks : value;
+Value reducedValue(const Reduction& reduction, size_t index) {
+  const Value value = prefixValue(reduction, reduction.ranks - 1, index);
+  if (reduction.op->id != rondoAvg) return value;
+  return {value.first / reduction.ranks, value.second / reduction.ranks};
 }
 
 }  // namespace rondo::bench

@@ -21,13 +21,14 @@ struct Reduction {
 /// Whether exact values exist for so many ranks; otherwise `why` gets a sentence.
 bool exactValuesExist(const Reduction& reduction, std::string* why);
 
-/// Element `index` (below kValuePeriod) of `rank`'s input; never zero.
-double inputValue(const Reduction& reduction, int rank, size_t index);
+/// Element `index` (below kValuePeriod) of `rank`'s input. Zero only for logical operators and
+/// bool.
+Value inputValue(const Reduction& reduction, int rank, size_t index);
 
 /// What the reduction of all ranks' inputs gives for element `index`.
-double reducedValue(const Reduction& reduction, size_t index);
+Value reducedValue(const Reduction& reduction, size_t index);
 
 /// What the reduction of the inputs of ranks 0 to `last` gives; not for averages.
-double prefixValue(const Reduction& reduction, int last, size_t index);
+Value prefixValue(const Reduction& reduction, int last, size_t index);
 
 }  // namespace rondo::bench

@@ -114,7 +114,6 @@ rondoResult_t rondoAllGatherV(const void* sendbuff, size_t sendcount, void* recv
             rondo::checkMine(args, "sendcount", sendcount, "recvcounts", dst.counts[me])) {
       return bad;
     }
-    if (dst.total == 0) return rondoSuccess;
     args.alias = static_cast<ptrdiff_t>(dst.displs[me]);
     rondo::likeAtBegin(dst, sendcount, &src);  // what others publish has the same lengths
     const uint64_t typical = rondo::typicalOf(dst);
@@ -136,7 +135,6 @@ rondoResult_t rondoReduceScatterV(const void* sendbuff, void* recvbuff, const si
             rondo::checkUneven(args, {"recvcounts", recvcounts, "displs", nullptr, false}, &src)) {
       return bad;
     }
-    if (src.total == 0) return rondoSuccess;
     const auto me = static_cast<size_t>(rondo::rankOf(comm));
     args.count = src.counts[me];
     args.alias = -static_cast<ptrdiff_t>(src.displs[me]);

@@ -90,7 +90,9 @@ rondoResult_t runCollective(const CollectiveArgs& args, const CollectiveKind& ki
   if (kind.rooted) {
     if (const rondoResult_t bad = checkRank(args, "root", kind.root)) return bad;
   }
-  if (args.count == 0) return rondoSuccess;
+  const PlanKey key{args.count, args.type, kind.op, kind.root, kind.collective};
+  // Peers learn of it: one that has another count waits for this rank.
+  if (args.count == 0) return runHost(args, {key, args.send, args.recv});
   bool onDevice = false;
   if (const rondoResult_t bad = checkMemory(args, &onDevice)) return bad;
   if (onDevice) [[unlikely]] {
@@ -102,7 +104,6 @@ rondoResult_t runCollective(const CollectiveArgs& args, const CollectiveKind& ki
     }
     return runDevice(args, kind);
   }
-  const PlanKey key{args.count, args.type, kind.op, kind.root, kind.collective};
   return runHost(args, {key, args.send, args.recv});
 }
 

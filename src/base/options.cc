@@ -50,7 +50,9 @@ const std::vector<OptionRow>& optionTable() {
       {"RONDO_HOSTID", "text", "",
        "this rank's host identity; different texts on one machine make several hosts of it", false},
       {"RONDO_CPU", "text", "",
-       "instruction set of the host reductions: plain, avx2 or avx512 (default: the best)", false},
+       "instruction set of the host reductions: plain, avx2, avx512 or avx512vbmi (default: the "
+       "best)",
+       false},
       {"RONDO_TUNE", "text", "",
        "forces algorithms: COLLECTIVE:host:FROM-TO:ALGORITHM[/LANES[/CHUNK]], comma separated",
        true},

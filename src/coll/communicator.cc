@@ -17,7 +17,10 @@ constexpr uint32_t kPollsBeforeComparing = 1024;
 }  // namespace
 
 Communicator::Communicator(Parts parts)
-    : parts_(std::move(parts)), runner_(parts_.place.size, channels_.stamp.get()) {
+    : parts_(std::move(parts)),
+      runner_(parts_.place.size, channels_.stamp.get()),
+      log_(parts_.shm.get(), parts_.place) {
+  nothing_.algorithm = registry().data();
   if (parts_.shm) {
     channels_ = parts_.shm->makeChannels();
     runner_ = Runner(parts_.place.size, channels_.stamp.get());
@@ -28,7 +31,7 @@ Communicator::Communicator(Parts parts)
     parts_.wait.aborted = [] { return false; };
   }
   groupWait_ = parts_.wait;
-  if (parts_.shm) parts_.wait.mismatch = [this] { return someoneElsewhere(); };
+  if (parts_.shm) parts_.wait.mismatch = [this] { return log_.someoneElsewhere(); };
   parts_.facts.lanes = channels_.lanes;
   parts_.facts.chunkBytes = channels_.chunkBytes;
   // Source and destination of all ranks together no longer fit the last-level cache.
@@ -68,116 +71,32 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
   return plans_.insert(key, std::move(bound));
 }
 
-namespace {
+std::string Communicator::mismatchText() const { return log_.mismatchText(parts_.name); }
 
-/// Where the number of calls that run as one stands in a record, in words[1].
-constexpr int kPassShift = 16;
-constexpr uint64_t kPassMask = uint64_t{0xff} << kPassShift;
-static_assert(JointCall::kMostCalls <= 0xff);
-static_assert(2 * JointCall::kMostCalls <= ShmLayout::kCallRecords);
-
-Call callOf(const PlanKey& key, uint64_t sequence, size_t pass) {
-  Call call;
-  call.sequence = sequence;
-  call.words[0] = key.count;
-  call.words[1] = static_cast<uint64_t>(key.collective) | (key.uneven ? 256u : 0u) |
-                  pass << kPassShift | static_cast<uint64_t>(static_cast<uint32_t>(key.type)) << 32;
-  call.words[2] =
-      static_cast<uint32_t>(key.op) | static_cast<uint64_t>(static_cast<uint32_t>(key.root)) << 32;
-  return call;
-}
-
-std::string textOf(const Call& call) {
-  const auto collective = static_cast<Collective>(call.words[1] & 255);
-  const bool uneven = (call.words[1] & 256) != 0;
-  std::string out = format("%s%s", collectiveName(collective), uneven ? "v" : "");
-  if (collective == Collective::Barrier) return out;
-  if (!uneven) out += format(" with count %llu", static_cast<unsigned long long>(call.words[0]));
-  out += format(", datatype %s", typeName(static_cast<rondoDataType_t>(call.words[1] >> 32)));
-  const auto op = static_cast<rondoRedOp_t>(call.words[2] & 0xffffffffu);
-  if (isReduction(collective)) out += format(", op %s", opName(op));
-  if (isRooted(collective)) out += format(", root %d", static_cast<int>(call.words[2] >> 32));
-  const uint64_t pass = (call.words[1] & kPassMask) >> kPassShift;
-  if (pass > 1) out += format(", one of %d of a group that run as one", static_cast<int>(pass));
-  return out;
-}
-
-}  // namespace
-
-/// Tells the peers what this rank is at: `key`'s call, one of `pass`.
-void Communicator::announce(const PlanKey& key, size_t pass) {
-  ++sequence_;
-  pass_ = pass;
-  parts_.shm->record(parts_.place.rank, sequence_).write(callOf(key, sequence_, pass));
-}
-
-/// What `rank` called as collective number `sequence`; false where that is not known.
-bool Communicator::readCall(int rank, uint64_t sequence, Call* call) const {
-  return sequence != 0 && parts_.shm->record(rank, sequence).read(call) &&
-         call->sequence == sequence;
-}
-
-/// Whether a peer made another call as collective number `sequence` than this rank.
-bool Communicator::differs(uint64_t sequence) const {
-  Call mine, theirs;
-  if (!readCall(parts_.place.rank, sequence, &mine)) return false;
-  for (int r = 0; r < parts_.place.size; ++r) {
-    if (readCall(r, sequence, &theirs) && !theirs.sameWords(mine)) return true;
+/// After a v-collective's own messages: what silent peers meant.
+RunResult Communicator::awaitSilent() {
+  Waiter waiter(parts_.wait);
+  for (;;) {
+    const CallLog::Answer answer = log_.askSilent();
+    if (answer == CallLog::Answer::Nothing) return RunResult::Ok;
+    if (answer == CallLog::Answer::Something) return RunResult::Mismatch;
+    const RunResult result = waiter.wait();
+    if (result != RunResult::Ok) return result;
   }
-  return false;
-}
-
-/// Whether a peer made another call where this rank makes its current ones.
-bool Communicator::someoneElsewhere() const {
-  for (uint64_t back = 0; back < pass_ && back < sequence_; ++back) {
-    if (differs(sequence_ - back)) return true;
-  }
-  return false;
-}
-
-/// The first two ranks whose collective number `sequence` differs, as a sentence; empty: none.
-/// Without `passes` it does not count what runs as one with what.
-std::string Communicator::mismatchAt(uint64_t sequence, bool passes) const {
-  Call theirs, other;
-  for (int r = 1; r < parts_.place.size; ++r) {
-    if (!readCall(r, sequence, &theirs)) continue;
-    for (int q = 0; q < r; ++q) {
-      if (!readCall(q, sequence, &other) || theirs.sameWords(other)) continue;
-      const bool sameCall = ((theirs.words[1] ^ other.words[1]) | kPassMask) == kPassMask &&
-                            theirs.words[0] == other.words[0] && theirs.words[2] == other.words[2];
-      if (sameCall && !passes) continue;
-      return format(
-          "rank %d calls %s where rank %d calls %s: both are collective %llu of "
-          "communicator \"%s\"; allowed: the same call on every rank",
-          q, textOf(other).c_str(), r, textOf(theirs).c_str(),
-          static_cast<unsigned long long>(sequence), parts_.name.c_str());
-    }
-  }
-  return "";
-}
-
-std::string Communicator::mismatchText() const {
-  if (!parts_.shm) return "";
-  const uint64_t first =
-      sequence_ < ShmLayout::kCallRecords ? 1 : sequence_ + 1 - ShmLayout::kCallRecords;
-  for (const bool passes : {false, true}) {
-    for (uint64_t s = first; s <= sequence_ + ShmLayout::kCallRecords; ++s) {
-      std::string text = mismatchAt(s, passes);
-      if (!text.empty()) return text;
-    }
-  }
-  return "";
 }
 
 Communicator::Progress Communicator::poll(bool* moved) {
   if (runner_.poll(moved)) {
-    if (joint_.active()) joint_.finish();
-    return Progress::Done;
+    const CallLog::Answer answer = log_.asksSilent() ? log_.askSilent() : CallLog::Answer::Nothing;
+    if (answer == CallLog::Answer::Something) return Progress::Mismatch;
+    if (answer == CallLog::Answer::Nothing) {
+      if (joint_.active()) joint_.finish();
+      return Progress::Done;
+    }
   }
   if (runner_.mismatch()) return Progress::Mismatch;
   idlePolls_ = *moved ? 0 : idlePolls_ + 1;
-  if (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1 && parts_.shm &&
-      someoneElsewhere()) {
+  if (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1 && log_.someoneElsewhere()) {
     return Progress::Mismatch;
   }
   return parts_.wait.aborted() ? Progress::Aborted : Progress::Busy;

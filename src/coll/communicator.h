@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "coll/call_log.h"
 #include "coll/device_runner.h"
 #include "coll/exchange.h"
 #include "coll/facts.h"
@@ -52,7 +53,8 @@ class Communicator {
   /// way (idle()).
   RunResult run(const HostRequest& request) {
     const HostCall call = prepare(request, {&request, 1});
-    return runner_.run(*plan_, call, parts_.wait);
+    const RunResult result = runner_.run(*plan_, call, parts_.wait);
+    return result != RunResult::Ok || !log_.asksSilent() ? result : awaitSilent();
   }
 
   /// The same in pieces, for groups: begin() once, then poll() until it says something other than
@@ -95,27 +97,21 @@ class Communicator {
   /// Finds or makes the plan of `request`, which stands for `pass`, and tells the peers what this
   /// rank is at.
   HostCall prepare(const HostRequest& request, std::span<const HostRequest> pass) {
-    plan_ = plans_.find(request.key);
+    plan_ = request.key.nothing() ? &nothing_ : plans_.find(request.key);
     if (plan_ == nullptr) [[unlikely]]
       plan_ = makePlan(request.key);
-    if (parts_.shm) {
-      for (const HostRequest& each : pass) announce(each.key, pass.size());
-    }
+    for (const HostRequest& each : pass) log_.announce(each.key, pass.size(), each.uneven);
     // With slots, in place means another address: taken for granted there.
     const bool inPlace = request.src == request.dst || plan_->slots;
     return {static_cast<const char*>(request.src),
             static_cast<char*>(request.dst),
             plan_->totalBytes >= streamBytes_,
-            plan_->stamp ^ static_cast<uint32_t>(sequence_ * 0x9e3779b1u),
+            plan_->stamp ^ static_cast<uint32_t>(log_.sequence() * 0x9e3779b1u),
             plan_->scale == nullptr && (!inPlace || plan_->algorithm->inPlaceAnnounce),
             request.uneven};
   }
   const BoundPlan* makePlan(const PlanKey& key);
-  void announce(const PlanKey& key, size_t pass);
-  bool differs(uint64_t sequence) const;
-  bool someoneElsewhere() const;
-  bool readCall(int rank, uint64_t sequence, Call* call) const;
-  std::string mismatchAt(uint64_t sequence, bool passes) const;
+  RunResult awaitSilent();
 
   Parts parts_;
   Channels channels_;
@@ -123,12 +119,12 @@ class Communicator {
   Runner runner_;
   Exchange exchange_;
   JointCall joint_;
+  CallLog log_;
   ScaledOps scaledOps_;
   const BoundPlan* plan_ = nullptr;  // of the current call
+  BoundPlan nothing_{};              // of calls with count 0, which peers must see too
   WaitPolicy groupWait_;
   uint32_t idlePolls_ = 0;
-  uint64_t sequence_ = 0;            // collectives so far
-  uint64_t pass_ = 1;                // of which the last so many run now, as one
   std::atomic<uint64_t> issued_{0};  // group operations
   std::atomic<uint64_t> finished_{0};
   uint64_t

@@ -19,6 +19,8 @@ struct PlanKey {
   int32_t root;
   Collective collective;
   bool uneven = false;  ///< A v-collective; `count` is then a typical slot's.
+  /// A call that moves nothing.
+  bool nothing() const { return count == 0 && collective != Collective::Barrier; }
   bool operator==(const PlanKey&) const = default;
   uint64_t hash() const {
     uint64_t h = count * 0x9e3779b97f4a7c15u;

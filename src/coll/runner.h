@@ -97,6 +97,7 @@ class Runner {
   uint64_t fullPeriods_ = 0;
   uint32_t* stamp_;
   bool mismatch_ = false;
+  uint32_t expected_ = 0;  // stamp of the current step's messages
   std::vector<Lane> lanes_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "p2p/call_record.h"
 #include "p2p/segment.h"
 
 namespace rondo {
@@ -70,7 +71,11 @@ struct ShmLayout {
   uint64_t areaAt(int channel) const {
     return controlBytes() + static_cast<uint64_t>(channel) * areaBytes;
   }
-  uint64_t controlBytes() const { return RangeAllocator::roundUp(headersAt(channels())); }
+  /// What the rank sends to and takes from each rank in each of its last calls: see call_record.h.
+  uint64_t pairCountsAt(uint64_t record) const {
+    return headersAt(channels()) + record * static_cast<uint64_t>(ranks) * sizeof(PairCounts);
+  }
+  uint64_t controlBytes() const { return RangeAllocator::roundUp(pairCountsAt(kCallRecords)); }
   uint64_t leaseBytes() const { return areaAt(channels()); }
 
  private:

@@ -36,6 +36,11 @@ class ShmTransport {
                                           ShmLayout::kCallRecordsAt +
                                           sequence % ShmLayout::kCallRecords * ShmLayout::kLine);
   }
+  /// What goes with that record, if it is a v-collective's: an entry for each rank.
+  PairCounts* pairCounts(int rank, uint64_t sequence) const {
+    return reinterpret_cast<PairCounts*>(leases_[static_cast<size_t>(rank)] +
+                                         layout_.pairCountsAt(sequence % ShmLayout::kCallRecords));
+  }
   /// Sets the abort word of every rank.
   void abort();
 

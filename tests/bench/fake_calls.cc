@@ -325,3 +325,10 @@ rondoResult_t rondoWait(rondoRequest_t* request) {
   *request = nullptr;
   return rondoSuccess;
 }
+
+rondoResult_t rondoRedOpCreatePreMulSum(rondoRedOp_t*, const void*, rondoDataType_t,
+                                        rondoScalarResidence_t, rondoComm_t) {
+  return rondoUnsupported;
+}
+
+rondoResult_t rondoRedOpDestroy(rondoRedOp_t, rondoComm_t) { return rondoSuccess; }

@@ -240,5 +240,30 @@ TEST(BenchExtent, IsTheSameOnAllRanks) {
   EXPECT_EQ(extentOf(*findBenchmark("bw"), {2, 0, 0, 8}, 4096, 4, false).send, 8 * 4096u);
 }
 
+/// The calls of a group have buffers that do not touch, and values of their own.
+TEST(BenchGroup, CallsOfAGroupLieBehindEachOther) {
+  const Seat seat{4, 2, 0, 1, 3};
+  for (const Benchmark& benchmark : benchmarks()) {
+    if (benchmark.has(kPairs) || benchmark.has(kNoData)) continue;
+    for (const bool inPlace : {false, true}) {
+      const Layout one = benchmark.layOut(seat, 20), three = benchmark.place(seat, 20, inPlace);
+      ASSERT_EQ(three.send.size(), 3 * one.send.size()) << benchmark.name;
+      ASSERT_EQ(three.recv.size(), 3 * one.recv.size()) << benchmark.name;
+      for (size_t i = 0; i < three.recv.size(); ++i) {
+        const Piece &piece = three.recv[i], &first = one.recv[i % one.recv.size()];
+        const size_t call = i / one.recv.size();
+        EXPECT_EQ(piece.at, first.at + call * three.recvStep) << benchmark.name;
+        EXPECT_EQ(piece.count, first.count);
+        EXPECT_EQ(piece.origin == first.origin, call == 0);
+      }
+      EXPECT_GE(three.recvStep, one.recvElements()) << benchmark.name;
+      EXPECT_GE(three.sendStep, one.sendElements()) << benchmark.name;
+      if (inPlace) {
+        EXPECT_EQ(three.sendStep, three.recvStep) << benchmark.name;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rondo::bench

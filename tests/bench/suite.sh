@@ -73,6 +73,26 @@ grep -q -- '--columns p42: allowed are min, p50, p99' "$scratch/err" || complain
 compare 2 "$scratch/a.json" "$scratch/a.json" --threshold 0
 grep -q -- '--threshold 0: allowed is a number above 0' "$scratch/err" || complain "its sentence"
 
+# Data that is only moved has any type, at MPI too.
+for name in bcast alltoallv; do
+  try 2 "$bench" $name --warmup 1 --iters 4 --min 480 --max 480 --peer mpi --type all \
+    --csv "$scratch/rows.csv"
+  [[ $status == 0 && $(rightRows $name rondo) == 22 && $(rightRows $name mpi) == 22 ]] ||
+    complain "not 22 right rows of each"
+done
+# Every collective in groups, in place and not; with pre-multiplied sums where it reduces.
+for name in "${collectives[@]}" barrier; do
+  for how in "" --in-place; do
+    [[ $how && $name =~ bcast|barrier ]] && continue
+    op=
+    [[ $name =~ reduce|scan ]] && op="--op premulsum,max"
+    [[ $name == barrier ]] || sizes="--min 480 --max 7680"
+    try 3 "$bench" $name --warmup 1 --iters 4 --group 3 $how $op ${sizes-} --csv "$scratch/rows.csv"
+    [[ $status == 0 ]] || complain "exit status $status, not 0"
+    sizes=
+  done
+done
+
 # Bad input: one sentence with the words given here, exit status 2.
 refused() {  # words, ranks, arguments...
   local words=$1
@@ -85,7 +105,7 @@ refused "mbw_mr: 3 ranks; allowed is an even number" 3 mbw_mr --library mpi
 refused "latency: 1 rank; allowed are 2 or more" 1 latency --library mpi
 refused "--op avg: not defined for scan" 2 scan --op avg
 refused "--peer nccl: allowed only with allreduce, not bcast" 2 bcast --memory device --peer nccl
-refused "--library mpi: MPI has no type like bfloat16" 2 bcast --library mpi --type bfloat16
+refused "--library mpi: MPI has no type like bfloat16" 2 reduce --library mpi --type bfloat16
 refused "MPI leaves the block of an in-place reduce_scatter" 2 reduce_scatter --library mpi --in-place
 refused "unknown option --op" 2 alltoall --op sum
 refused "unknown option --memory" 2 barrier --memory host

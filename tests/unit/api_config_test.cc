@@ -170,7 +170,7 @@ TEST(ApiEnvironment, BadValuesAreNamed) {
              {"RONDO_POOL_BYTES", "99999999999999999999", "a number from 262144"},
              {"RONDO_POOL_BYTES", "17179869184G", "a number from 262144"},
              {"RONDO_SPIN_BOUND_MS", "soon", "a number from 0"},
-             {"RONDO_CPU", "sse9", "plain, avx2 and avx512"},
+             {"RONDO_CPU", "sse9", "plain, avx2, avx512 and avx512vbmi"},
              {"RONDO_TUNE", "fast", "allowed: COLLECTIVE:"},
              {"RONDO_GROUPS", "0,0", "the communicator has 1 rank;"},
              {"RONDO_GROUPS", "socket", "off, l3, numa, package"}};

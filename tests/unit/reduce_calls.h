@@ -25,7 +25,7 @@ constexpr unsigned char kGuardByte = 0xa5;
 
 inline std::vector<CpuLevel> levels() {
   std::vector<CpuLevel> found;
-  for (const char* name : {"plain", "avx2", "avx512"}) {
+  for (const char* name : {"plain", "avx2", "avx512", "avx512vbmi"}) {
     try {
       found.push_back(chooseCpuLevel(name));
     } catch (const std::invalid_argument&) {  // Not on this processor.

@@ -153,8 +153,8 @@ TEST(ReduceLookup, CpuLevelIsChosenByName) {
     FAIL() << "accepted";
   } catch (const std::invalid_argument& e) {
     EXPECT_STREQ(e.what(),
-                 "RONDO_CPU is \"AVX2\", which is not a CPU level; allowed are plain, avx2 and "
-                 "avx512.");
+                 "RONDO_CPU is \"AVX2\", which is not a CPU level; allowed are plain, avx2, avx512 "
+                 "and avx512vbmi.");
   }
 }
 

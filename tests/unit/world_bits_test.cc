@@ -68,7 +68,7 @@ TEST_P(WorldBits, RanksRunsAndCpuLevelsAgree) {
         if (!opDefined(type, op)) continue;
         const std::vector<Bytes> first = results(ranks, GetParam(), type, op);
         for (const Bytes& other : first) EXPECT_EQ(other, first[0]) << typeName(type);
-        for (const char* level : {"", "plain", "avx2", "avx512"}) {
+        for (const char* level : {"", "plain", "avx2", "avx512", "avx512vbmi"}) {
           if (!supported(level)) continue;
           const Env cpu("RONDO_CPU", level);
           EXPECT_EQ(results(ranks, GetParam(), type, op), first)

@@ -16,7 +16,8 @@
 namespace rondo {
 namespace {
 
-constexpr CpuLevel kLevels[] = {CpuLevel::kPlain, CpuLevel::kAvx2, CpuLevel::kAvx512};
+constexpr CpuLevel kLevels[] = {CpuLevel::kPlain, CpuLevel::kAvx2, CpuLevel::kAvx512,
+                                CpuLevel::kAvx512Vbmi};
 
 #if defined(__x86_64__)
 /// F16C: leaf 1, ECX bit 29. clang 14 does not know it by name.
@@ -37,6 +38,8 @@ bool supports(CpuLevel level) {
       return supports(CpuLevel::kAvx2) && __builtin_cpu_supports("avx512f") &&
              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
              __builtin_cpu_supports("avx512vl");
+    case CpuLevel::kAvx512Vbmi:
+      return supports(CpuLevel::kAvx512) && __builtin_cpu_supports("avx512vbmi");
 #endif
     default:
       return false;
@@ -69,6 +72,8 @@ const char* cpuLevelName(CpuLevel level) {
       return "avx2";
     case CpuLevel::kAvx512:
       return "avx512";
+    case CpuLevel::kAvx512Vbmi:
+      return "avx512vbmi";
   }
   return "?";
 }
@@ -89,7 +94,8 @@ CpuLevel chooseCpuLevel(const char* forced) {
                                 supportedNames() + ".");
   }
   throw std::invalid_argument("RONDO_CPU is \"" + std::string(forced) +
-                              "\", which is not a CPU level; allowed are plain, avx2 and avx512.");
+                              "\", which is not a CPU level; allowed are plain, avx2, avx512 and "
+                              "avx512vbmi.");
 }
 
 bool stringCopy(char* dst, const char* src, size_t bytes) {
@@ -143,6 +149,10 @@ void reduceScaled(const ReduceArgs& args, ReduceFn reduce, ScaleFn scale, size_t
 ReduceFn findReduce(rondoDataType_t type, rondoRedOp_t op, CpuLevel level) {
 #if defined(__x86_64__)
   if (level == CpuLevel::kAvx2) return findReduceAvx2(type, op);
+  if (level == CpuLevel::kAvx512Vbmi) {
+    const ReduceFn quicker = findReduceAvx512Vbmi(type, op);
+    return quicker != nullptr ? quicker : findReduceAvx512(type, op);
+  }
   if (level == CpuLevel::kAvx512) return findReduceAvx512(type, op);
 #endif
   static_cast<void>(level);
@@ -152,6 +162,10 @@ ReduceFn findReduce(rondoDataType_t type, rondoRedOp_t op, CpuLevel level) {
 ScaleFn findScale(rondoDataType_t type, CpuLevel level) {
 #if defined(__x86_64__)
   if (level == CpuLevel::kAvx2) return findScaleAvx2(type);
+  if (level == CpuLevel::kAvx512Vbmi) {
+    const ScaleFn quicker = findScaleAvx512Vbmi(type);
+    return quicker != nullptr ? quicker : findScaleAvx512(type);
+  }
   if (level == CpuLevel::kAvx512) return findScaleAvx512(type);
 #endif
   static_cast<void>(level);
@@ -161,7 +175,7 @@ ScaleFn findScale(rondoDataType_t type, CpuLevel level) {
 CopyFn findCopy(CpuLevel level) {
 #if defined(__x86_64__)
   if (level == CpuLevel::kAvx2) return findCopyAvx2();
-  if (level == CpuLevel::kAvx512) return findCopyAvx512();
+  if (level >= CpuLevel::kAvx512) return findCopyAvx512();
 #endif
   static_cast<void>(level);
   return findCopyPlain();

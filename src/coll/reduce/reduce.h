@@ -10,7 +10,8 @@
 namespace rondo {
 
 /// Instruction sets that the host kernels are compiled for. kPlain is portable C++.
-enum class CpuLevel { kPlain, kAvx2, kAvx512 };
+/// kAvx512Vbmi differs from kAvx512 in the 8-bit floats only.
+enum class CpuLevel { kPlain, kAvx2, kAvx512, kAvx512Vbmi };
 
 /// The best level of this CPU, or the one RONDO_CPU forces (the caller passes the option's text;
 /// nullptr or "" is unset). Throws std::invalid_argument with a full sentence for an unknown name

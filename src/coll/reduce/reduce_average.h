@@ -2,6 +2,8 @@
 // Averages of integers: the wrapped sum divided by the number of ranks, truncated towards zero. See
 // reduce_vector.h for the rule on linkage.
 
+#include <type_traits>
+
 #include "coll/reduce/reduce_ops.h"
 
 namespace rondo {
@@ -14,9 +16,12 @@ namespace {
 template <class F, class Whole>
 struct DivideByFloat {
   explicit DivideByFloat(uint32_t by) : divisor(static_cast<F>(by)) {}
-  template <class T>
-  RONDO_INLINE T operator()(T x) const {
-    return static_cast<T>(static_cast<Whole>(static_cast<F>(x) / divisor));
+  template <class T, int W, class V>
+  RONDO_INLINE Raw<W> lanes(V acc) const {
+    T lane[W / sizeof(T)];
+    __builtin_memcpy(lane, &acc, W);
+    for (T& x : lane) x = static_cast<T>(static_cast<Whole>(static_cast<F>(x) / divisor));
+    return load<W>(reinterpret_cast<const char*>(lane));
   }
   F divisor;
 };
@@ -27,22 +32,82 @@ struct DivideByFloat {
 /// divide their magnitude. A 64-bit division takes up to 90 cycles on processors before 2019.
 struct DivideByMultiply {
   using Wide = unsigned __int128;
-  explicit DivideByMultiply(uint32_t by) : shift(by > 1 ? 32 - __builtin_clz(by - 1) : 0) {
+  explicit DivideByMultiply(uint32_t by)
+      : shift(by > 1 ? 32 - __builtin_clz(by - 1) : 0),
+        halve(shift == 0 ? 0 : 1),
+        rest(shift == 0 ? 0 : shift - 1) {
     const uint64_t power = uint64_t{1} << shift;
     magic = static_cast<uint64_t>((static_cast<Wide>(power - by) << 64) / by) + 1;
   }
   RONDO_INLINE uint64_t operator()(uint64_t x) const {
     const uint64_t high = static_cast<uint64_t>((static_cast<Wide>(magic) * x) >> 64);
-    if (shift == 0) return x;
-    return (high + ((x - high) >> 1)) >> (shift - 1);
+    return (high + ((x - high) >> halve)) >> rest;
   }
   RONDO_INLINE int64_t operator()(int64_t x) const {
     const uint64_t sign = x < 0 ? ~uint64_t{0} : 0;
     const uint64_t magnitude = (static_cast<uint64_t>(x) ^ sign) - sign;
     return static_cast<int64_t>(((*this)(magnitude) ^ sign) - sign);
   }
+
+  /// The same for vectors. W bytes without a product of 32-bit halves go lane by lane.
+  template <class T, int W>
+  RONDO_INLINE Raw<W> lanes(Vec<uint64_t, W> x) const {
+    if constexpr (!kHasHalves<W>) {
+      T lane[W / sizeof(T)];
+      __builtin_memcpy(lane, &x, W);
+      for (T& value : lane) value = (*this)(value);
+      return load<W>(reinterpret_cast<const char*>(lane));
+    } else if constexpr (std::is_signed_v<T>) {
+      const Vec<uint64_t, W> sign = as<uint64_t>(as<int64_t>(x) < 0);
+      return (quotient<W>((x ^ sign) - sign) ^ sign) - sign;
+    } else {
+      return quotient<W>(x);
+    }
+  }
+
+  template <int W>
+  static constexpr bool kHasHalves =
+#if defined(__AVX512F__)
+      W == 64 ||
+#endif
+#if defined(__AVX2__)
+      W == 32;
+#else
+      false;
+#endif
+
+  /// The product of the lower halves of each lane.
+  template <int W>
+  RONDO_INLINE static Vec<uint64_t, W> product(Vec<uint64_t, W> a, Vec<uint64_t, W> b) {
+#if defined(__AVX512F__)
+    if constexpr (W == 64) {
+      return as<uint64_t>(
+          _mm512_maskz_mul_epu32(0xff, reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+    }
+#endif
+#if defined(__AVX2__)
+    if constexpr (W == 32) {
+      return as<uint64_t>(
+          _mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+    }
+#endif
+    return (a & 0xffffffffu) * (b & 0xffffffffu);
+  }
+
+  template <int W>
+  RONDO_INLINE Vec<uint64_t, W> quotient(Vec<uint64_t, W> x) const {
+    const Vec<uint64_t, W> low = splat<uint64_t, W>(magic), up = splat<uint64_t, W>(magic >> 32);
+    const Vec<uint64_t, W> upper = x >> 32;
+    // Of the 128 bits of x * magic the upper 64, from four products of halves.
+    const Vec<uint64_t, W> middle = product<W>(upper, low) + (product<W>(x, low) >> 32);
+    const Vec<uint64_t, W> other = product<W>(x, up) + (middle & 0xffffffffu);
+    const Vec<uint64_t, W> high = product<W>(upper, up) + (middle >> 32) + (other >> 32);
+    return (high + ((x - high) >> halve)) >> rest;
+  }
+
   int shift;
   uint64_t magic;
+  int halve, rest;  ///< The shift in two steps, for the 65th bit; by 1 nothing is left of magic.
 };
 
 /// T: the type as the caller sees it; U: its unsigned twin, in which the sum wraps.
@@ -52,10 +117,7 @@ struct IntegerAverage : Integer<U, Sum> {
   using Post = Divide;
   template <int W>
   RONDO_INLINE static Raw<W> finish(Vec<U, W> acc, const Post& divide) {
-    T lanes[W / sizeof(T)];
-    __builtin_memcpy(lanes, &acc, W);
-    for (T& x : lanes) x = divide(x);
-    return load<W>(reinterpret_cast<const char*>(lanes));
+    return divide.template lanes<T, W>(acc);
   }
 };
 

@@ -111,7 +111,7 @@ ReduceFn findFloat8(rondoRedOp_t op) {
     case rondoMin:
       return reduceEntry<Float8Order<Format, Min>, Scale, W>;
     case rondoAvg:
-      return averageEntry<Float8<Format, Sum, true>, Float8Sum<Format>, Scale, W>;
+      return averageEntry<Float8<Format, Sum, Divide>, Float8Sum<Format>, Scale, W>;
     default:
       return nullptr;
   }

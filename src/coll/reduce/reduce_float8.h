@@ -7,6 +7,7 @@
 // multiples of the least denormal (float32's own denormals reach far below it), float32 rounds them
 // as it would the true ones, and rounding to 8 bits is rounding an integer.
 
+#include "coll/reduce/reduce_float8_tables.h"
 #include "coll/reduce/reduce_ops.h"
 
 namespace rondo {
@@ -85,7 +86,26 @@ RONDO_INLINE Quad<W> widenScaled(Raw<W> raw) {
   return x;
 }
 
-#if defined(__AVX512BW__)
+#if defined(__AVX512VBMI__)
+template <class Format>
+RONDO_INLINE Quad<64> widenByTable(Raw<64> raw) {
+  __m512i words[2];
+  halvesOf<Format>(reinterpret_cast<__m512i>(raw), words);
+  const auto first = reinterpret_cast<Vec<uint32_t, 64>>(words[0]);
+  const auto second = reinterpret_cast<Vec<uint32_t, 64>>(words[1]);
+  return {{as<float>(first << 16), as<float>(first & 0xffff0000u), as<float>(second << 16),
+           as<float>(second & 0xffff0000u)}};
+}
+
+template <class Format>
+RONDO_INLINE Raw<64> narrowByTable(const Quad<64>& x) {
+  const auto halves = [&x](int j) {
+    return oddHalves(reinterpret_cast<__m512i>(x.lane[j]),
+                     reinterpret_cast<__m512i>(x.lane[j + 1]));
+  };
+  return reinterpret_cast<Raw<64>>(bytesOf<Format>(halves(0), halves(2)));
+}
+#elif defined(__AVX512BW__)
 /// The upper halves of the float32 values of all positive bytes. (Multiplying a scaled value that
 /// is a denormal float32 takes processors long.)
 template <class Format>
@@ -212,6 +232,9 @@ RONDO_INLINE Raw<W> narrowScaled(const Quad<W>& x) {
 /// True values to bytes: to nearest even, saturating, infinities too; NaN is 0x7f.
 template <class Format, int W>
 RONDO_INLINE Raw<W> narrowFloat8(const Quad<W>& x) {
+#if defined(__AVX512VBMI__)
+  if constexpr (W == 64) return narrowByTable<Format>(x);
+#endif
   constexpr int kDrop = Format::kDrop;
   constexpr uint32_t kHalf = 1u << (kDrop - 1);
   constexpr uint32_t kAlignedBits = __builtin_bit_cast(uint32_t, Format::kAligned);
@@ -268,16 +291,32 @@ struct Float8Sum {
   }
 };
 
+/// What is done to a result before it is rounded: nothing, or the division of an average.
+struct NoFinish : NoPost {
+  using NoPost::NoPost;
+  template <class V>
+  RONDO_INLINE V apply(V x) const {
+    return x;
+  }
+};
+struct Divide : FloatPost<float> {
+  using FloatPost::FloatPost;
+  template <class V>
+  RONDO_INLINE V apply(V x) const {
+    return x / divisor;
+  }
+};
+
 /// Average and product, which need the true values: quotients and products are no multiples of the
 /// least denormal, and a product's infinities and NaNs are its own.
-template <class Format, class Op, bool Average = false>
+template <class Format, class Op, class Finish = NoFinish>
 struct Float8 {
   static constexpr size_t kElement = 1;
   static constexpr int kLeast = 2;
   static constexpr int kTile = 1;
   static constexpr bool kArithmetic = true;
   static constexpr bool kAssociative = false;
-  using Post = FloatPost<float>;
+  using Post = Finish;
   template <int W>
   using Acc = Quad<W>;
   template <int W>
@@ -293,10 +332,8 @@ struct Float8 {
   }
   template <int W>
   RONDO_INLINE static Raw<W> finish(Acc<W> acc, const Post& post) {
-    if constexpr (Average) {
 #pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) acc.lane[j] = acc.lane[j] / post.divisor;
-    }
+    for (int j = 0; j < 4; ++j) acc.lane[j] = post.apply(acc.lane[j]);
     return narrowFloat8<Format, W>(acc);
   }
 };

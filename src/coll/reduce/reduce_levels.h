@@ -1,5 +1,5 @@
 #pragma once
-// The three compilations of reduce_find.h.
+// The compilations of the host kernels.
 
 #include "coll/reduce/reduce.h"
 
@@ -29,6 +29,10 @@ CopyFn findCopyAvx2();
 ReduceFn findReduceAvx512(rondoDataType_t type, rondoRedOp_t op);
 ScaleFn findScaleAvx512(rondoDataType_t type);
 CopyFn findCopyAvx512();
+
+/// nullptr for what is no quicker than findReduceAvx512's.
+ReduceFn findReduceAvx512Vbmi(rondoDataType_t type, rondoRedOp_t op);
+ScaleFn findScaleAvx512Vbmi(rondoDataType_t type);
 #endif
 
 }  // namespace rondo

@@ -112,9 +112,10 @@ RONDO_INLINE void fetchAhead(const char* p) {
 /// The vectors between the ends. N: number of operands, 0 for any; Special: there is a second
 /// output, or an output is written past the caches.
 template <class K, int W, int N, bool Special>
-RONDO_INLINE void runMiddle(const Job& job, const typename K::Post& post, size_t start,
+RONDO_INLINE void runMiddle(const Job& job, const typename K::Post& given, size_t start,
                             size_t end) {
   constexpr int kTile = K::kTile;
+  const typename K::Post post = given;  // Here nothing that is stored may change it.
   char* const out0 = job.out0;
   char* const out1 = job.out1;
   const auto aligned = [start](const char* p) {

@@ -1,0 +1,163 @@
+#include "coll/call_log.h"
+
+#include "api/types.h"
+#include "base/error.h"
+#include "coll/joint_call.h"
+
+namespace rondo {
+namespace {
+
+/// Where the number of calls that run as one stands in a record, in words[1].
+constexpr int kPassShift = 16;
+constexpr uint64_t kPassMask = uint64_t{0xff} << kPassShift;
+static_assert(JointCall::kMostCalls <= 0xff);
+static_assert(2 * JointCall::kMostCalls <= ShmLayout::kCallRecords);
+
+Call callOf(const PlanKey& key, uint64_t sequence, size_t pass) {
+  Call call;
+  call.sequence = sequence;
+  call.words[0] = key.count;
+  call.words[1] = static_cast<uint64_t>(key.collective) | (key.uneven ? 256u : 0u) |
+                  pass << kPassShift | static_cast<uint64_t>(static_cast<uint32_t>(key.type)) << 32;
+  call.words[2] =
+      static_cast<uint32_t>(key.op) | static_cast<uint64_t>(static_cast<uint32_t>(key.root)) << 32;
+  return call;
+}
+
+Collective collectiveOf(const Call& call) { return static_cast<Collective>(call.words[1] & 255); }
+bool isUneven(const Call& call) { return (call.words[1] & 256) != 0; }
+
+/// Of v-collectives the counts may differ: pairs of them are compared.
+bool sameCall(const Call& a, const Call& b) {
+  return ((a.words[1] ^ b.words[1]) & ~kPassMask) == 0 && a.words[2] == b.words[2] &&
+         (isUneven(a) || a.words[0] == b.words[0]);
+}
+
+std::string textOf(const Call& call) {
+  const Collective collective = collectiveOf(call);
+  const bool uneven = isUneven(call);
+  std::string out = format("%s%s", collectiveName(collective), uneven ? "v" : "");
+  if (collective == Collective::Barrier) return out;
+  if (!uneven) out += format(" with count %llu", static_cast<unsigned long long>(call.words[0]));
+  out += format(", datatype %s", typeName(static_cast<rondoDataType_t>(call.words[1] >> 32)));
+  const auto op = static_cast<rondoRedOp_t>(call.words[2] & 0xffffffffu);
+  if (isReduction(collective)) out += format(", op %s", opName(op));
+  if (isRooted(collective)) out += format(", root %d", static_cast<int>(call.words[2] >> 32));
+  const uint64_t pass = (call.words[1] & kPassMask) >> kPassShift;
+  if (pass > 1) out += format(", one of %d of a group that run as one", static_cast<int>(pass));
+  return out;
+}
+
+std::string unevenText(const Call& call, const std::string& where) {
+  return format(" in %s, %s; allowed: equal counts on both", textOf(call).c_str(), where.c_str());
+}
+
+}  // namespace
+
+void CallLog::announce(const PlanKey& key, size_t pass, const UnevenSlots* uneven) {
+  ++sequence_;
+  pass_ = pass;
+  uneven_ = uneven;
+  if (shm_ == nullptr) return;
+  CallRecord& record = shm_->record(place_.rank, sequence_);
+  const Call call = callOf(key, sequence_, pass);
+  if (uneven == nullptr) return record.write(call);
+  record.write(call, [&] {
+    PairCounts* const pairs = shm_->pairCounts(place_.rank, sequence_);
+    for (int r = 0; r < place_.size; ++r) {
+      pairs[r].store(pairCountsOf(key.collective, *uneven, key.root, place_.rank, r));
+    }
+  });
+}
+
+/// What `rank` called as collective number `sequence`, and its counts with rank `of`; false where
+/// that is not known.
+bool CallLog::read(int rank, uint64_t sequence, Call* call, int of, PairCounts* counts) const {
+  if (sequence == 0) return false;
+  return shm_->record(rank, sequence).read(call, [&] {
+    *counts = shm_->pairCounts(rank, sequence)[of].load();
+  }) && call->sequence == sequence;
+}
+
+CallLog::Answer CallLog::askSilent() const {
+  const PairCounts* const mine = shm_->pairCounts(place_.rank, sequence_);
+  Call theirs;
+  PairCounts counts;
+  for (int r = 0; r < place_.size; ++r) {
+    if (r == place_.rank || mine[r].taken != 0) continue;
+    if (!read(r, sequence_, &theirs, place_.rank, &counts)) {
+      // Not there yet, or so far ahead that the record is gone: the stamp of its next message
+      // tells.
+      if (theirs.sequence <= sequence_) return Answer::Later;
+    } else if (counts.sent != 0) {
+      return Answer::Something;
+    }
+  }
+  return Answer::Nothing;
+}
+
+/// Whether a peer made another call as collective number `sequence` than this rank.
+bool CallLog::differs(uint64_t sequence) const {
+  const int me = place_.rank;
+  Call mine, theirs;
+  Pair pair{me, me, {}, {}};
+  for (int r = 0; r < place_.size; ++r) {
+    if (r == me || !read(me, sequence, &mine, r, &pair.ofA)) continue;
+    if (!read(r, sequence, &theirs, me, &pair.ofB)) continue;
+    if (!theirs.sameWords(mine) || (isUneven(mine) && !pair.agrees())) return true;
+  }
+  return false;
+}
+
+bool CallLog::someoneElsewhere() const {
+  if (shm_ == nullptr) return false;
+  for (uint64_t back = 0; back < pass_ && back < sequence_; ++back) {
+    if (differs(sequence_ - back)) return true;
+  }
+  return false;
+}
+
+/// The first two ranks whose collective number `sequence` differs, as a sentence; empty: none.
+/// Without `passes` it does not count what runs as one with what.
+std::string CallLog::mismatchAt(uint64_t sequence, bool passes, const std::string& name) const {
+  Call theirs, other;
+  Pair pair{};
+  std::string whole;  // arrays that differ at the entry of a rank that has not called yet
+  for (pair.b = 1; pair.b < place_.size; ++pair.b) {
+    for (pair.a = 0; pair.a < pair.b; ++pair.a) {
+      if (!read(pair.a, sequence, &other, pair.b, &pair.ofA)) continue;
+      if (!read(pair.b, sequence, &theirs, pair.a, &pair.ofB)) continue;
+      const std::string where = format("collective %llu of communicator \"%s\"",
+                                       static_cast<unsigned long long>(sequence), name.c_str());
+      const bool samePass = ((other.words[1] ^ theirs.words[1]) & kPassMask) == 0;
+      if (!sameCall(other, theirs) || (passes && !samePass)) {
+        return format(
+            "rank %d calls %s where rank %d calls %s: both are %s; allowed: the same call on every "
+            "rank",
+            pair.a, textOf(other).c_str(), pair.b, textOf(theirs).c_str(), where.c_str());
+      }
+      if (!isUneven(other)) continue;
+      if (!pair.agrees()) return pairText(collectiveOf(other), pair) + unevenText(other, where);
+      if (!other.sameWords(theirs) && whole.empty()) {
+        whole = format("the sums of rank %d's and rank %d's recvcounts differ", pair.a, pair.b) +
+                unevenText(other, where);
+      }
+    }
+  }
+  return whole;
+}
+
+std::string CallLog::mismatchText(const std::string& name) const {
+  if (shm_ == nullptr) return "";
+  const uint64_t first =
+      sequence_ < ShmLayout::kCallRecords ? 1 : sequence_ + 1 - ShmLayout::kCallRecords;
+  for (const bool passes : {false, true}) {
+    for (uint64_t s = first; s <= sequence_ + ShmLayout::kCallRecords; ++s) {
+      std::string text = mismatchAt(s, passes, name);
+      if (!text.empty()) return text;
+    }
+  }
+  return "";
+}
+
+}  // namespace rondo
