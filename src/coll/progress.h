@@ -8,6 +8,8 @@ namespace rondo {
 /// Process-wide. Thread safe.
 class ProgressThread {
  public:
+  ProgressThread(const ProgressThread&) = delete;
+  ProgressThread& operator=(const ProgressThread&) = delete;
   /// Made at the first call; its thread lives as long as the process. Throws Error if the system
   /// has no timer for it.
   static ProgressThread& one();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <numeric>
@@ -184,6 +185,38 @@ TEST(WorldGroups, TwoCommunicatorsInOppositeOrders) {
       EXPECT_EQ(rondoCommDestroy(comms[c]), rondoSuccess) << rondoGetLastError(nullptr);
     }
   });
+}
+
+TEST(WorldGroups, ARequestGoesOnWhileItsCallerDoesNot) {
+  // Rank 0's all-reduce begins after its receive has ended, long after rondoGroupEndAsync returned;
+  // without it rank 1's does not end. Short requests are left to the caller for a while, no longer.
+  for (const size_t count : {1, 20000}) {
+    std::atomic<bool> ended{false};
+    World(2).run([&](const Rank& me) {
+      std::vector<float> in(count, 1.0f), out(count), other(count);
+      if (me.rank == 1) {
+        std::this_thread::sleep_for(5ms);
+        RONDO_OK(rondoSend(in.data(), count, rondoFloat32, 0, me.comm, nullptr));
+        RONDO_OK(
+            rondoAllReduce(in.data(), out.data(), count, rondoFloat32, rondoSum, me.comm, nullptr));
+        ended.store(true);
+      } else {
+        rondoRequest_t request = nullptr;
+        RONDO_OK(rondoGroupStart());
+        RONDO_OK(rondoRecv(other.data(), count, rondoFloat32, 1, me.comm, nullptr));
+        RONDO_OK(
+            rondoAllReduce(in.data(), out.data(), count, rondoFloat32, rondoSum, me.comm, nullptr));
+        RONDO_OK(rondoGroupEndAsync(&request));
+        const auto limit = std::chrono::steady_clock::now() + 20s;
+        while (!ended.load() && std::chrono::steady_clock::now() < limit) {
+          std::this_thread::sleep_for(1ms);
+        }
+        EXPECT_TRUE(ended.load()) << "nobody progressed the request of " << count << " elements";
+        RONDO_OK(rondoWait(&request));
+      }
+      EXPECT_EQ(out, std::vector<float>(count, 2.0f));
+    });
+  }
 }
 
 TEST(WorldGroups, MisuseIsNamed) {

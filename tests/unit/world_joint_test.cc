@@ -363,7 +363,7 @@ TEST(WorldGroupUse, AnotherThreadIsRefusedWhileAGroupRuns) {
     }
     std::thread other([&] {
       float mine = 1, sum = 0;
-      const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
       // A send to itself without its receive is refused at once where the communicator is free.
       // Many refusals in a row are no single call of the other thread.
       int inARow = 0;
@@ -375,9 +375,12 @@ TEST(WorldGroupUse, AnotherThreadIsRefusedWhileAGroupRuns) {
         std::this_thread::yield();
       }
       EXPECT_EQ(inARow, 200) << "a running group does not keep other threads off";
-      RONDO_OK(rondoGroupStart());
-      rondoAllReduce(&mine, &sum, 1, rondoFloat32, rondoSum, me.comm, nullptr);
-      EXPECT_EQ(rondoGroupEnd(), rondoInvalidUsage);
+      if (inARow == 200) {
+        EXPECT_EQ(rondoGroupStart(), rondoSuccess);
+        EXPECT_EQ(rondoAllReduce(&mine, &sum, 1, rondoFloat32, rondoSum, me.comm, nullptr),
+                  rondoSuccess);
+        EXPECT_EQ(rondoGroupEnd(), rondoInvalidUsage);
+      }
       refused.store(true);
     });
     RONDO_OK(rondoGroupStart());
