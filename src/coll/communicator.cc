@@ -110,8 +110,11 @@ void Communicator::announce(const PlanKey& key) {
   if (uneven_ == nullptr) return record.write(callOf(key, sequence_));
   record.write(callOf(key, sequence_), [&] {
     PairCounts* const pairs = parts_.shm->pairCounts(me, sequence_);
+    silent_.clear();
     for (int r = 0; r < parts_.place.size; ++r) {
-      pairs[r].store(pairCountsOf(key.collective, *uneven_, key.root, me, r));
+      const PairCounts mine = pairCountsOf(key.collective, *uneven_, key.root, me, r);
+      pairs[r].store(mine);
+      if (mine.taken == 0 && canTake(key.collective, key.root, me, r)) silent_.push_back(r);
     }
   });
 }
@@ -130,13 +133,10 @@ bool Communicator::readCall(int rank, uint64_t sequence, Call* call, int of,
 /// Whether the peers from which nothing came in a v-collective meant to send nothing. What a
 /// message would have said is in their records, once they call.
 Communicator::Progress Communicator::askSilent() const {
-  const int me = parts_.place.rank;
-  const PairCounts* const mine = parts_.shm->pairCounts(me, sequence_);
   Call theirs;
   PairCounts counts;
-  for (int r = 0; r < parts_.place.size; ++r) {
-    if (r == me || mine[r].taken != 0) continue;
-    if (!readCall(r, sequence_, &theirs, me, &counts)) {
+  for (const int r : silent_) {
+    if (!readCall(r, sequence_, &theirs, parts_.place.rank, &counts)) {
       // Not there yet, or eight calls ahead: then the stamp of its next message tells.
       if (theirs.sequence <= sequence_) return Progress::Busy;
     } else if (counts.sent != 0) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "coll/device_runner.h"
 #include "coll/exchange.h"
@@ -141,6 +142,7 @@ class Communicator {
   const BoundPlan* plan_ = nullptr;      // of the current call
   BoundPlan nothing_{};                  // of calls with count 0, which peers must see too
   const UnevenSlots* uneven_ = nullptr;  // of the current call
+  std::vector<int> silent_;              // peers of which it takes nothing
   WaitPolicy groupWait_;
   uint32_t idlePolls_ = 0;
   uint64_t sequence_ = 0;            // collectives so far
