@@ -100,6 +100,7 @@ RunInfo describe(const Environment& environment, const Benchmark& benchmark) {
   }
   if (benchmark.across == AcrossRanks::kMax) times = "us a message, the slowest rank's";
   if (options.memory == MemoryKind::kDevice) times = "us a call; of the slowest rank";
+  if (options.group > 1) times += "; of a whole group, bytes of one call";
   return info;
 }
 

@@ -64,8 +64,12 @@ void CallLog::announce(const PlanKey& key, size_t pass, const UnevenSlots* uneve
   if (uneven == nullptr) return record.write(call);
   record.write(call, [&] {
     PairCounts* const pairs = shm_->pairCounts(place_.rank, sequence_);
+    silent_.clear();
     for (int r = 0; r < place_.size; ++r) {
-      pairs[r].store(pairCountsOf(key.collective, *uneven, key.root, place_.rank, r));
+      const PairCounts mine = pairCountsOf(key.collective, *uneven, key.root, place_.rank, r);
+      pairs[r].store(mine);
+      if (mine.taken == 0 && canTake(key.collective, key.root, place_.rank, r))
+        silent_.push_back(r);
     }
   });
 }
@@ -80,11 +84,9 @@ bool CallLog::read(int rank, uint64_t sequence, Call* call, int of, PairCounts* 
 }
 
 CallLog::Answer CallLog::askSilent() const {
-  const PairCounts* const mine = shm_->pairCounts(place_.rank, sequence_);
   Call theirs;
   PairCounts counts;
-  for (int r = 0; r < place_.size; ++r) {
-    if (r == place_.rank || mine[r].taken != 0) continue;
+  for (const int r : silent_) {
     if (!read(r, sequence_, &theirs, place_.rank, &counts)) {
       // Not there yet, or so far ahead that the record is gone: the stamp of its next message
       // tells.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "coll/host_request.h"
 #include "coll/pair_counts.h"
@@ -46,6 +47,7 @@ class CallLog {
   uint64_t sequence_ = 0;
   uint64_t pass_ = 1;                    // of which the last so many run now, as one
   const UnevenSlots* uneven_ = nullptr;  // of the current call
+  std::vector<int> silent_;              // peers of which it takes nothing
 };
 
 }  // namespace rondo

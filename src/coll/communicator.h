@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "coll/call_log.h"
 #include "coll/device_runner.h"

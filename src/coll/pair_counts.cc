@@ -49,6 +49,12 @@ PairCounts pairCountsOf(Collective collective, const UnevenSlots& slots, int roo
   }
 }
 
+bool canTake(Collective collective, int root, int me, int peer) {
+  if (me == peer) return false;
+  if (collective == Collective::Gather) return me == root;
+  return collective != Collective::Scatter || peer == root;
+}
+
 std::string pairText(Collective collective, const Pair& pair) {
   const bool forth = pair.ofA.sent != pair.ofB.taken;
   const int from = forth ? pair.a : pair.b, to = forth ? pair.b : pair.a;

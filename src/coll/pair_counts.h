@@ -12,6 +12,9 @@ namespace rondo {
 PairCounts pairCountsOf(Collective collective, const UnevenSlots& slots, int root, int me,
                         int peer);
 
+/// Whether a v-collective of this kind can bring rank `me` anything from `peer`.
+bool canTake(Collective collective, int root, int me, int peer);
+
 /// Rank `a` and rank `b`, and what each wrote about the other.
 struct Pair {
   int a, b;
