@@ -1,4 +1,4 @@
-// The list of kernels: what the three files beside this one make of the algorithms' headers, and
+// The list of kernels: what the four files beside this one make of the algorithms' headers, and
 // nothing else.
 
 #include "kernels/impl/entry.h"
@@ -9,6 +9,7 @@ const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> rows = [] {
     std::vector<Kernel> all = allReduceKernels();
     for (const Kernel& row : windowKernels()) all.push_back(row);
+    for (const Kernel& row : rankedKernels()) all.push_back(row);
     for (const Kernel& row : ringKernels()) all.push_back(row);
     return all;
   }();

@@ -151,6 +151,21 @@ size_t inPlaceAt(const Problem& p, int rank) {
   return mine ? static_cast<size_t>(rank) * p.count * typeSize(p.type) : 0;
 }
 
+// Through page-locked memory: copies of other memory may wait for kernels that wait for this rank.
+void toDevice(RankEnv& env, unsigned char* to, const Bytes& from) {
+  if (from.empty()) return;
+  env.sync();  // the copy before may still read there
+  std::memcpy(env.host, from.data(), from.size());
+  cuda(cudaMemcpyAsync(to, env.host, from.size(), cudaMemcpyHostToDevice, env.stream), "copy");
+  env.sync();
+}
+Bytes fromDevice(RankEnv& env, const unsigned char* from, size_t bytes) {
+  cuda(cudaMemcpyAsync(env.host, from, bytes, cudaMemcpyDeviceToHost, env.stream), "copy");
+  env.sync();
+  const auto* got = reinterpret_cast<const unsigned char*>(env.host);
+  return Bytes(got, got + bytes);
+}
+
 uint64_t runProblem(RankEnv& env, const Problem& p, uint32_t seed) {
   const size_t element = typeSize(p.type);
   const bool reduces = isReduction(p.collective);
@@ -177,12 +192,9 @@ uint64_t runProblem(RankEnv& env, const Problem& p, uint32_t seed) {
   }
   constexpr size_t kTail = 64;
   if (!p.inPlace) cuda(cudaMemsetAsync(recv, 0xa5, want.size() + kTail, env.stream), "memset");
-  cuda(cudaMemcpyAsync(send, input.data(), input.size(), cudaMemcpyHostToDevice, env.stream),
-       "copy");
+  toDevice(env, send, input);
   env.runner->run({p.name, p.collective, send, recv, p.count, p.type, p.op, p.root, env.stream});
-  Bytes got(want.size() + kTail);
-  cuda(cudaMemcpyAsync(got.data(), recv, got.size(), cudaMemcpyDeviceToHost, env.stream), "copy");
-  env.sync();
+  const Bytes got = fromDevice(env, recv, want.size() + kTail);
   uint64_t bad = 0;
   for (size_t i = 0; i < want.size(); ++i) bad += got[i] != want[i] ? 1 : 0;
   for (size_t i = want.size(); i < got.size() && !p.inPlace; ++i) bad += got[i] != 0xa5 ? 1 : 0;
@@ -279,11 +291,7 @@ uint64_t mixedInARow(RankEnv& env) {
       wants.push_back(reference.output(env.rank()));
       unsigned char* const at =
           reinterpret_cast<unsigned char*>(env.src) + kPlace * static_cast<size_t>(k);
-      if (!input.empty()) {
-        cuda(cudaMemcpyAsync(at, input.data(), input.size(), cudaMemcpyHostToDevice, env.stream),
-             "copy");
-      }
-      env.sync();
+      toDevice(env, at, input);
     }
     for (int k = 0; k < kCalls; ++k) {
       const Problem& p = problems[static_cast<size_t>(k)];
@@ -294,15 +302,9 @@ uint64_t mixedInARow(RankEnv& env) {
     }
     for (int k = 0; k < kCalls; ++k) {
       const Bytes& want = wants[static_cast<size_t>(k)];
-      Bytes got(want.size());
-      if (want.empty()) continue;
-      cuda(cudaMemcpyAsync(
-               got.data(),
-               reinterpret_cast<unsigned char*>(env.dst) + kPlace * static_cast<size_t>(k),
-               got.size(), cudaMemcpyDeviceToHost, env.stream),
-           "copy");
-      env.sync();
-      if (got == want) continue;
+      const unsigned char* const at =
+          reinterpret_cast<unsigned char*>(env.dst) + kPlace * static_cast<size_t>(k);
+      if (fromDevice(env, at, want.size()) == want) continue;
       ++bad;
       std::printf("rank %d of %d, round %u, call %d: %s of %zu is wrong\n", env.rank(), env.size(),
                   round, k, problems[static_cast<size_t>(k)].name,

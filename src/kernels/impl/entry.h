@@ -71,6 +71,7 @@ Kernel ringRow(const char* collective) {
 // The parts of the list; one file each, so that they compile side by side.
 std::vector<Kernel> allReduceKernels();
 std::vector<Kernel> windowKernels();
+std::vector<Kernel> rankedKernels();
 std::vector<Kernel> ringKernels();
 
 }  // namespace rondo

@@ -29,6 +29,7 @@ struct ProtocolLL {
   __device__ static bool carries(uint32_t, device::Pair64 p, Flag flag) {
     return static_cast<uint32_t>(p.a >> 32) == flag && static_cast<uint32_t>(p.b >> 32) == flag;
   }
+  __device__ static void together() {}
   __device__ static bool all(bool mine) { return mine; }
   __device__ static bool any(bool mine) { return mine; }
 
@@ -72,6 +73,9 @@ struct ProtocolLL128 {
   __device__ static bool carries(uint32_t vector, device::Pair64 p, Flag flag) {
     return vector % 8 != 7 || p.b == flag;
   }
+  /// Before every store and every load of lines. Threads that have parted (one with data, another
+  /// past the end) may otherwise make them in two instructions, flag and data apart.
+  __device__ static void together() { __syncwarp(); }
   __device__ static bool all(bool mine) { return __all_sync(~0u, mine); }
   __device__ static bool any(bool mine) { return __any_sync(~0u, mine); }
 

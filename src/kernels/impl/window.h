@@ -130,6 +130,7 @@ RONDO_WINDOW void RONDO_WINDOW_OF::store(unsigned char* to, uint32_t bytes, uint
 template <class Wire, class Reducer, int kRanks, Meets kMeets>
 template <class Ready>
 __device__ __forceinline__ bool RONDO_WINDOW_OF::poll(Ready ready) {
+  Wire::together();
   gaveUp_ = !device::waitUntil(
       call_.args.fault, [&] { return Wire::all(ready()); },
       [](bool mine) { return Wire::any(mine); });
@@ -185,6 +186,7 @@ RONDO_WINDOW void RONDO_WINDOW_OF::put(algo::Block b, algo::Everyone) {
   for (uint32_t v = threadIdx.x; v < total; v += blockDim.x) {
     unsigned long long word[kWords];
     load(from, count, v, word);
+    Wire::together();
     putEveryone(v, Wire::pack(v, word, epoch_));
   }
 }
@@ -202,6 +204,7 @@ RONDO_WINDOW void RONDO_WINDOW_OF::flushPuts() {
     for (int k = 0; k < kMost - 1; ++k) {
       if (k < puts_) load(put_[k].mine, put_[k].bytes, v, word[k]);
     }
+    Wire::together();
 #pragma unroll
     for (int k = 0; k < kMost - 1; ++k) {
       if (k < puts_ && v < vectors(put_[k].bytes)) {
@@ -289,6 +292,7 @@ __device__ __forceinline__ void RONDO_WINDOW_OF::reduceBlock(algo::Block b, algo
     }
     unsigned long long result[kWords];
     Reducer::reduce(call_.args.reduction, word, size(), result);
+    Wire::together();
     if (kPublish) putEveryone(v, Wire::pack(v, result, epoch_));
     store(to, count, v, result);
   }
