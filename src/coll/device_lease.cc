@@ -174,11 +174,9 @@ uint32_t* DeviceLease::words(int rank, uint64_t offset) const {
 }
 
 WindowView DeviceLease::window(const WindowShape& shape, uint64_t places, uint64_t epochs) const {
-  const Layout layout(size_);
   WindowView view{};
   for (int r = 0; r < size_ && r < kMaxWindowRanks; ++r) {
     view.base[r] = at(r, places);
-    view.hello[r] = at(r, layout.hello);
   }
   view.epochs = reinterpret_cast<uint64_t*>(at(rank_, epochs));
   view.placeBytes = size_ <= kMaxWindowRanks ? shape.placeBytes(size_) : 0;
@@ -193,6 +191,13 @@ WindowView DeviceLease::windowLL() const {
 WindowView DeviceLease::windowLL128() const {
   const Layout layout(size_);
   return window(kShapeLL128, layout.windowLL128, layout.epochsLL128);
+}
+
+HelloView DeviceLease::hello() const {
+  const Layout layout(size_);
+  HelloView view{};
+  for (int r = 0; r < size_ && r < kMaxWindowRanks; ++r) view.flags[r] = at(r, layout.hello);
+  return view;
 }
 
 RingView DeviceLease::ring() const {

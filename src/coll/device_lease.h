@@ -34,6 +34,7 @@ class DeviceLease {
 
   WindowView windowLL() const;
   WindowView windowLL128() const;
+  HelloView hello() const;
   RingView ring() const;
   /// 128-byte stores of every rank arrive whole at every other.
   bool lineStores() const { return lineStores_; }

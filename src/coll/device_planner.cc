@@ -20,15 +20,18 @@ Count divideUp(Count a, Count b) { return (a + b - 1) / b; }
 /// 2026-11-21, from a graph; eagerly every kernel costs the same constant more.
 struct DeviceCosts {
   Count launch = 900'000;    ///< A kernel of one block that does nothing.
-  Count lane = 13'000;       ///< Each block, to be started and waited for.
-  Count flagLL = 1'250'000;  ///< Data from one rank to another, the reader's loads included.
-  Count flagLL128 = 1'500'000;
-  Count further = 900'000;     ///< A second exchange that waits for the first.
-  Count round = 250'000;       ///< A further packet of a thread.
-  Count wirePerKiB = 3'200;    ///< Stores to all peers, 320 GB/s.
-  Count wireLLPerKiB = 4'400;  ///< The same, half of it flags.
-  Count step = 3'900'000;      ///< A hop of a ring.
-  Count ringPerKiB = 150'000;  ///< A block's further KiB in it, all lanes being busy.
+  Count laneLL = 3'500;      ///< Each block, to be started and waited for.
+  Count lane = 7'500;        ///< The same of LL128 and Simple.
+  Count flagLL = 1'600'000;  ///< Data from one rank to another, with all that is done to them.
+  Count flagLL128 = 2'200'000;
+  Count further = 1'400'000;    ///< A second exchange that waits for the first.
+  Count period = 1'500'000;     ///< A further period, while other lanes are in theirs.
+  Count round = 900'000;        ///< A further packet of a thread.
+  Count wireLLPerKiB = 3'400;   ///< Stores to all peers, 300 GB/s.
+  Count wirePerKiB = 3'200;     ///< The same of LL128, 320 GB/s.
+  Count overlapPerKiB = 2'925;  ///< Where two exchanges overlap, 350 GB/s.
+  Count step = 3'900'000;       ///< A hop of a ring.
+  Count ringPerKiB = 150'000;   ///< A block's further KiB in it, all lanes being busy.
 };
 constexpr DeviceCosts kCosts;
 
@@ -128,12 +131,13 @@ class Search {
       const Count exchanges = static_cast<Count>(form.exchanges);
       const Count wire = request_.count * request_.elementBytes * exchanges *
                          static_cast<Count>(n - 1) / static_cast<Count>(g.blocks);
-      Count cost = kCosts.launch + static_cast<Count>(lanes) * kCosts.lane;
-      cost +=
-          periods * ((isLL ? kCosts.flagLL : kCosts.flagLL128) + (exchanges - 1) * kCosts.further +
-                     exchanges * (divideUp(vectors, threads) - 1) * kCosts.round);
+      Count cost = kCosts.launch + (isLL ? kCosts.flagLL : kCosts.flagLL128);
+      cost += static_cast<Count>(lanes) * (isLL ? kCosts.laneLL : kCosts.lane);
+      cost += (exchanges - 1) * kCosts.further + (periods - 1) * kCosts.period;
+      cost += periods * exchanges * (divideUp(vectors, threads) - 1) * kCosts.round;
       cost += isLL ? wire * 2 * kCosts.wireLLPerKiB / 1024
-                   : wire * 128 / lineBytes * kCosts.wirePerKiB / 1024;
+                   : wire * 128 / lineBytes *
+                         (exchanges > 1 ? kCosts.overlapPerKiB : kCosts.wirePerKiB) / 1024;
       take(DeviceChoice{form.algorithm, protocol, g, static_cast<int>(threads), found, cost});
     });
   }

@@ -44,6 +44,7 @@ class CudaRunner : public DeviceRunner {
         fault_{static_cast<FaultWords*>(faults_->device()), spinBoundMs_ * 1000000},
         windowLL_(lease_.windowLL()),
         windowLL128_(lease_.windowLL128()),
+        hello_(lease_.hello()),
         ring_(lease_.ring()) {}
 
   ~CudaRunner() override {
@@ -84,6 +85,7 @@ class CudaRunner : public DeviceRunner {
   const FaultView fault_;
   const WindowView windowLL_;
   const WindowView windowLL128_;
+  const HelloView hello_;
   const RingView ring_;
   struct Remembered {
     DeviceRequest request{};
@@ -171,15 +173,15 @@ CallArgs CudaRunner::argumentsOf(const DeviceCall& call, const DeviceChoice& cho
   const uint32_t divisor = call.op == rondoAvg ? static_cast<uint32_t>(size_) : 0;
   return {static_cast<const unsigned char*>(call.send),
           static_cast<unsigned char*>(call.recv),
-          use.src == Slots::All ? slot : 0,
-          use.dst == Slots::All ? slot : 0,
           rank_,
           size_,
-          call.root,
           static_cast<uint32_t>(typeSize(call.type)),
+          call.root,
           Reduction{call.type, call.op, divisor},
           cutOf(choice.geometry),
-          fault_};
+          fault_,
+          use.src == Slots::All ? slot : 0,
+          use.dst == Slots::All ? slot : 0};
 }
 
 int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) const {
@@ -189,7 +191,8 @@ int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) const
     const RingCall ring{args, ring_};
     return launchKernel(*choice.kernel, &ring, lanes, choice.threads, call.stream);
   }
-  const WindowCall window{args, choice.protocol == Protocol::kLL ? windowLL_ : windowLL128_};
+  const WindowCall window{choice.protocol == Protocol::kLL ? windowLL_ : windowLL128_, args,
+                          hello_};
   return launchKernel(*choice.kernel, &window, lanes, choice.threads, call.stream);
 }
 

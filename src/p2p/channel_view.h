@@ -36,11 +36,15 @@ constexpr WindowShape kShapeLL128{128, 36u << 10};
 
 /// Where every rank's window of one protocol is.
 struct WindowView {
-  unsigned char* base[kMaxWindowRanks];   ///< Indexed by rank.
-  unsigned char* hello[kMaxWindowRanks];  ///< The ranks' flags that they have begun an exchange.
-  uint64_t* epochs;                       ///< This rank's, one a lane: the last exchange.
+  uint64_t* epochs;  ///< This rank's, one a lane: the last exchange.
   uint32_t placeBytes;
-  int32_t lanes;  ///< Of the shape.
+  int32_t lanes;                         ///< Of the shape.
+  unsigned char* base[kMaxWindowRanks];  ///< Indexed by rank.
+};
+
+/// Where every rank's flags are that it has begun an exchange.
+struct HelloView {
+  unsigned char* flags[kMaxWindowRanks];  ///< Indexed by rank.
 };
 
 /// A rank's hello flags: for two alternating exchanges, each lane and each source a flag.

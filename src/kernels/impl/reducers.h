@@ -16,11 +16,19 @@ __device__ __forceinline__ unsigned long long wordOf(float2 v) {
          __float_as_uint(element::canonical(v.x));
 }
 
+/// Not inlined: a division is long, and only averages need it.
+__device__ __noinline__ inline float4 divided(float4 x, float by) {
+  return make_float4(x.x / by, x.y / by, x.z / by, x.w / by);
+}
+
 struct Float32Word {
   float2 x;
   __device__ explicit Float32Word(unsigned long long w) : x(twoFloats(w)) {}
   __device__ void add(const Float32Word& o) { x = make_float2(x.x + o.x.x, x.y + o.x.y); }
-  __device__ void divide(float by) { x = make_float2(x.x / by, x.y / by); }
+  __device__ void divide(float by) {
+    const float4 q = divided(make_float4(x.x, x.y, 0, 0), by);
+    x = make_float2(q.x, q.y);
+  }
   __device__ unsigned long long word() const { return wordOf(x); }
 };
 
@@ -37,8 +45,8 @@ struct Narrow16Word {
     for (int i = 0; i < 4; ++i) x[i] += o.x[i];
   }
   __device__ void divide(float by) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) x[i] /= by;
+    const float4 q = divided(make_float4(x[0], x[1], x[2], x[3]), by);
+    x[0] = q.x, x[1] = q.y, x[2] = q.z, x[3] = q.w;
   }
   __device__ unsigned long long word() const {
     unsigned long long w = 0;

@@ -7,27 +7,39 @@
 namespace rondo {
 namespace device {
 
-/// 1 to 8 bytes from any address; missing ones are 0.
-__device__ __noinline__ inline unsigned long long loadBytes(const unsigned char* from,
-                                                            uint32_t bytes) {
-  if (bytes == 8 && aligned(from, 4)) {
-    const uint32_t* words = reinterpret_cast<const uint32_t*>(from);
-    return words[0] | static_cast<unsigned long long>(words[1]) << 32;
+/// The words at byte `at` of a block of `bytes`, from any address; bytes past the block's end are
+/// 0. Not inlined, as is what follows: few calls need them.
+__device__ __noinline__ inline Unit loadSlowly(const unsigned char* from, uint32_t at,
+                                               uint32_t bytes) {
+  Unit u{0, 0};
+  const uint32_t end = at + 16 < bytes ? at + 16 : bytes;
+  if (end == at + 16 && aligned(from, 4)) {
+    const uint32_t* words = reinterpret_cast<const uint32_t*>(from + at);
+    return Unit{words[0] | static_cast<unsigned long long>(words[1]) << 32,
+                words[2] | static_cast<unsigned long long>(words[3]) << 32};
   }
-  unsigned long long word = 0;
-  for (uint32_t i = 0; i < bytes; ++i) word |= static_cast<unsigned long long>(from[i]) << 8 * i;
-  return word;
+  for (uint32_t i = at; i < end; ++i) {
+    const unsigned long long byte = static_cast<unsigned long long>(from[i]) << 8 * ((i - at) % 8);
+    (i - at < 8 ? u.a : u.b) |= byte;
+  }
+  return u;
 }
 
-__device__ __noinline__ inline void storeBytes(unsigned char* to, uint32_t bytes,
-                                               unsigned long long word) {
-  if (bytes == 8 && aligned(to, 4)) {
-    uint32_t* words = reinterpret_cast<uint32_t*>(to);
-    words[0] = static_cast<uint32_t>(word);
-    words[1] = static_cast<uint32_t>(word >> 32);
+/// The first `count` words of u, as far as the block reaches.
+__device__ __noinline__ inline void storeSlowly(unsigned char* to, uint32_t at, uint32_t bytes,
+                                                Unit u, uint32_t count) {
+  const uint32_t end = at + 8 * count < bytes ? at + 8 * count : bytes;
+  if (end == at + 16 && aligned(to, 4)) {
+    uint32_t* words = reinterpret_cast<uint32_t*>(to + at);
+    words[0] = static_cast<uint32_t>(u.a);
+    words[1] = static_cast<uint32_t>(u.a >> 32);
+    words[2] = static_cast<uint32_t>(u.b);
+    words[3] = static_cast<uint32_t>(u.b >> 32);
     return;
   }
-  for (uint32_t i = 0; i < bytes; ++i) to[i] = static_cast<unsigned char>(word >> 8 * i);
+  for (uint32_t i = at; i < end; ++i) {
+    to[i] = static_cast<unsigned char>((i - at < 8 ? u.a : u.b) >> 8 * ((i - at) % 8));
+  }
 }
 
 /// Empties memory that peers have written. Nobody writes there before this rank's next exchange has
@@ -92,39 +104,40 @@ RONDO_WINDOW device::Pair64* RONDO_WINDOW_OF::place(int owner, int source, algo:
 }
 RONDO_WINDOW unsigned long long* RONDO_WINDOW_OF::hello(int owner, int source) const {
   const uint32_t lane = static_cast<uint32_t>(epoch_ & 1) * call_.window.lanes + lane_;
-  return reinterpret_cast<unsigned long long*>(call_.window.hello[owner]) + lane * kMaxWindowRanks +
+  return reinterpret_cast<unsigned long long*>(call_.hello.flags[owner]) + lane * kMaxWindowRanks +
          source;
 }
 
+// What a vector's missing words hold does not matter.
 RONDO_WINDOW void RONDO_WINDOW_OF::load(const unsigned char* from, uint32_t bytes, uint32_t vector,
                                         unsigned long long (&word)[kWords]) const {
-  const uint32_t first = 8 * Wire::firstWord(vector);
+  const uint32_t at = 8 * Wire::firstWord(vector);
+  if (at + 8 * kWords <= bytes && device::aligned(from, 8)) {
 #pragma unroll
-  for (int k = 0; k < kWords; ++k) {
-    const uint32_t at = first + 8 * k;
-    word[k] = 0;
-    if (!Wire::has(vector, k) || at >= bytes) continue;
-    if (at + 8 <= bytes && device::aligned(from, 8)) {
-      word[k] = *reinterpret_cast<const unsigned long long*>(from + at);
-    } else {
-      word[k] = device::loadBytes(from + at, bytes - at < 8 ? bytes - at : 8);
+    for (int k = 0; k < kWords; ++k) {
+      word[k] = reinterpret_cast<const unsigned long long*>(from + at)[k];
     }
+    return;
   }
+  const Unit u = device::loadSlowly(from, at, bytes);
+  word[0] = u.a;
+  if (kWords > 1) word[kWords - 1] = u.b;
 }
 
 RONDO_WINDOW void RONDO_WINDOW_OF::store(unsigned char* to, uint32_t bytes, uint32_t vector,
                                          const unsigned long long (&word)[kWords]) const {
-  const uint32_t first = 8 * Wire::firstWord(vector);
+  const uint32_t at = 8 * Wire::firstWord(vector);
+  if (at + 8 * kWords <= bytes && device::aligned(to, 8)) {
 #pragma unroll
-  for (int k = 0; k < kWords; ++k) {
-    const uint32_t at = first + 8 * k;
-    if (!Wire::has(vector, k) || at >= bytes) continue;
-    if (at + 8 <= bytes && device::aligned(to, 8)) {
-      *reinterpret_cast<unsigned long long*>(to + at) = word[k];
-    } else {
-      device::storeBytes(to + at, bytes - at < 8 ? bytes - at : 8, word[k]);
+    for (int k = 0; k < kWords; ++k) {
+      if (Wire::has(vector, k)) reinterpret_cast<unsigned long long*>(to + at)[k] = word[k];
     }
+    return;
   }
+  uint32_t count = 0;
+#pragma unroll
+  for (int k = 0; k < kWords; ++k) count += Wire::has(vector, k) ? 1 : 0;
+  device::storeSlowly(to, at, bytes, Unit{word[0], word[kWords - 1]}, count);
 }
 
 template <class Wire, class Reducer, int kRanks, Meets kMeets>
@@ -183,6 +196,7 @@ RONDO_WINDOW void RONDO_WINDOW_OF::put(algo::Block b, int to) {
 RONDO_WINDOW void RONDO_WINDOW_OF::put(algo::Block b, algo::Everyone) {
   const unsigned char* from = src(b);
   const uint32_t count = bytes(b), total = vectors(count);
+#pragma unroll 1
   for (uint32_t v = threadIdx.x; v < total; v += blockDim.x) {
     unsigned long long word[kWords];
     load(from, count, v, word);
@@ -198,6 +212,7 @@ RONDO_WINDOW void RONDO_WINDOW_OF::flushPuts() {
     if (k < puts_ && put_[k].bytes > most) most = put_[k].bytes;
   }
   const uint32_t total = vectors(most);
+#pragma unroll 1
   for (uint32_t v = threadIdx.x; v < total; v += blockDim.x) {
     unsigned long long word[kMost][kWords];
 #pragma unroll
@@ -226,6 +241,7 @@ RONDO_WINDOW void RONDO_WINDOW_OF::flushFetches() {
     if (k < fetches_ && fetch_[k].bytes > most) most = fetch_[k].bytes;
   }
   const uint32_t total = vectors(most);
+#pragma unroll 1
   for (uint32_t v = threadIdx.x; v < total && !gaveUp_; v += blockDim.x) {
     device::Pair64 in[kMost];
     const bool good = poll([&] {
@@ -265,6 +281,7 @@ __device__ __forceinline__ void RONDO_WINDOW_OF::reduceBlock(algo::Block b, algo
   const uint32_t count = bytes(b), total = vectors(count);
   const device::Pair64* places = place(rank, 0, room);
   const uint32_t stride = call_.window.placeBytes / 16;
+#pragma unroll 1
   for (uint32_t v = threadIdx.x; v < total && !gaveUp_; v += blockDim.x) {
     unsigned long long mine[kWords];
     load(own, count, v, mine);
