@@ -86,7 +86,7 @@ WaitPolicy waitPolicy(const Options& options, size_t ranks, uint32_t cpus, WaitH
 void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& peers,
                const Config& config, Communicator::Parts* parts) {
   const DeviceConfig wanted{config.device, parts->place.localRank, config.options.spinBoundMs,
-                            false};
+                            parts->tune, parts->explain};
   parts->device = createDeviceRunner(boot, exchange, peers, wanted, &parts->whyNoDevice);
   together(boot, [&] {
     if (config.device >= 0 && parts->device == nullptr) {

@@ -27,10 +27,20 @@ rondoResult_t report(const CollectiveArgs& args, RunResult result, const std::st
 }
 
 rondoResult_t runDevice(const CollectiveArgs& args, const CollectiveKind& kind) {
-  if (kind.collective != Collective::AllReduce) return refuseDevice(args);
+  switch (kind.collective) {
+    case Collective::AllReduce:
+    case Collective::AllGather:
+    case Collective::ReduceScatter:
+    case Collective::AllToAll:
+    case Collective::Reduce:
+    case Collective::Broadcast:
+      break;
+    default:
+      return refuseDevice(args);
+  }
   return guarded(args.comm, args.call, [&] {
-    args.comm->impl->deviceRunner()->allReduce(args.send, args.recv, args.count, args.type, kind.op,
-                                               args.stream);
+    args.comm->impl->deviceRunner()->run({args.call, kind.collective, args.send, args.recv,
+                                          args.count, args.type, kind.op, kind.root, args.stream});
   });
 }
 
@@ -39,8 +49,9 @@ rondoResult_t runDevice(const CollectiveArgs& args, const CollectiveKind& kind) 
 rondoResult_t refuseDevice(const CollectiveArgs& args) {
   return fail(args.comm, rondoUnsupported,
               std::string(args.call) +
-                  ": the buffers are device memory; allowed so far: host "
-                  "memory (device memory: rondoAllReduce only)");
+                  ": the buffers are device memory; allowed so far: host memory (device memory: "
+                  "rondoAllReduce, rondoAllGather, rondoReduceScatter, rondoAllToAll, rondoReduce "
+                  "and rondoBroadcast)");
 }
 
 rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request) {

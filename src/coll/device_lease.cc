@@ -13,20 +13,36 @@
 namespace rondo {
 namespace {
 
-// Where things are in a rank's allocation.
+// Where things are in a rank's allocation. Counters first, see setCounters().
 struct Layout {
   explicit Layout(int ranks) {
     const uint64_t flags = uint64_t{kRingLanes} * kFlagWords * 4;
     head = 0;
     credit = head + flags;
     steps = credit + flags;
-    epochs = steps + flags;
-    slots = epochs + flags;
-    window = slots + uint64_t{kRingLanes} * kFifoSlots * kSlotBytes;
-    bytes = window + (ranks <= kMaxWindowRanks ? windowBytes(ranks) : 0);
+    epochsLL = steps + flags;
+    epochsLL128 = epochsLL + uint64_t{kShapeLL.lanes} * 8;
+    countersEnd = epochsLL128 + uint64_t{kShapeLL128.lanes} * 8;
+    written = countersEnd;
+    hello = written + uint64_t{kWrittenWords} * 4;
+    slots = roundUp(hello + helloBytes(kShapeLL128.lanes));
+    windowLL = slots + uint64_t{kRingLanes} * kFifoSlots * kSlotBytes;
+    const bool windows = ranks <= kMaxWindowRanks;
+    windowLL128 = windowLL + (windows ? kShapeLL.bytes(ranks) : 0);
+    bytes = windowLL128 + (windows ? kShapeLL128.bytes(ranks) : 0);
   }
-  uint64_t head, credit, steps, epochs, slots, window, bytes;
+  static uint64_t roundUp(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+  static constexpr int kWrittenWords = 1024;
+  uint64_t head, credit, steps, epochsLL, epochsLL128, countersEnd;
+  uint64_t written;  ///< What peers write when the communicator is made, one word each.
+  uint64_t hello, slots, windowLL, windowLL128, bytes;
 };
+
+// What rank `from` writes to rank `to` to see whether it arrives.
+uint32_t greeting(int from, int to) {
+  return 0x9e3779b9u * static_cast<uint32_t>(from + 1) ^
+         0x85ebca6bu * static_cast<uint32_t>(to + 1);
+}
 
 }  // namespace
 
@@ -35,11 +51,13 @@ struct Layout {
 struct DeviceLease::Offer {
   const std::shared_ptr<DeviceMemory>* shared;
   uint64_t bytes;
+  uint64_t lineStores;  ///< To all ranks.
   CudaIpcHandle ipc;
 };
 
 DeviceLease::DeviceLease(Bootstrap& boot, FdExchange* fds, const std::vector<int>& peers,
-                         const CudaDevice& device, const std::vector<DeviceCard>& cards)
+                         const CudaDevice& device, const std::vector<DeviceCard>& cards,
+                         bool losePeerWrites)
     : rank_(boot.rank()), size_(boot.size()) {
   const bool descriptors =
       std::all_of(cards.begin(), cards.end(), [](const auto& c) { return c.descriptors != 0; });
@@ -64,6 +82,9 @@ DeviceLease::DeviceLease(Bootstrap& boot, FdExchange* fds, const std::vector<int
   attempt([&] {
     own_ = allocateDevice(device, Layout(size_).bytes, sharing_);
     mine = makeOffer(crosses);
+    mine.lineStores = std::all_of(cards.begin(), cards.end(), [&](const DeviceCard& card) {
+      return device.storesLinesTo(card.device);
+    });
     if (crosses && descriptors) fd = own_->exportDescriptor();
     if (crosses && descriptors && fds == nullptr) {
       throw Error(rondoInternalError, "ranks of several processes need a descriptor exchange");
@@ -74,10 +95,46 @@ DeviceLease::DeviceLease(Bootstrap& boot, FdExchange* fds, const std::vector<int
   std::vector<UniqueFd> received;
   if (crosses && descriptors) received = fds->exchange(fd.get());
   attempt([&] { map(device, offers, cards, peers, received); });
+  lineStores_ =
+      std::all_of(offers.begin(), offers.end(), [](const Offer& o) { return o.lineStores != 0; });
+  attempt([&] {
+    if (!losePeerWrites) writeToPeers(device, peers);
+  });
+  attempt([&] { checkWrites(device, peers); });
+}
+
+void DeviceLease::writeToPeers(const CudaDevice& device, const std::vector<int>& peers) const {
+  const Layout layout(size_);
+  for (const int peer : peers) {
+    uint32_t* const word = words(peer, layout.written) + rank_ % Layout::kWrittenWords;
+    fillDevice(device, word, greeting(rank_, peer), 1);
+  }
+}
+
+// Both ways: what the peers wrote here, as this device sees it, and what this rank wrote there, as
+// it sees it from here.
+void DeviceLease::checkWrites(const CudaDevice& device, const std::vector<int>& peers) const {
+  if (size_ > Layout::kWrittenWords) return;
+  const Layout layout(size_);
+  const auto expect = [&](int from, int to) {
+    uint32_t found = 0;
+    readDevice(device, words(to, layout.written) + from, &found, sizeof found);
+    if (found == greeting(from, to)) return;
+    throw Error(rondoUnhandledCudaError,
+                format("what rank %d writes to the GPU memory of rank %d does not arrive (read by "
+                       "rank %d: %08x instead of %08x). Usually an IOMMU or PCIe ACS redirects "
+                       "traffic between GPUs: turn it off (firmware setup, kernel argument "
+                       "iommu=pt or intel_iommu=off or amd_iommu=off)",
+                       from, to, rank_, found, greeting(from, to)));
+  };
+  for (const int peer : peers) {
+    expect(peer, rank_);
+    expect(rank_, peer);
+  }
 }
 
 DeviceLease::Offer DeviceLease::makeOffer(bool crossesProcesses) {
-  Offer offer{&own_, own_->bytes(), {}};
+  Offer offer{&own_, own_->bytes(), 0, {}};
   if (crossesProcesses && sharing_ == DeviceMemory::Sharing::kLegacyIpc) {
     offer.ipc = own_->exportIpc();
   }
@@ -116,11 +173,30 @@ uint32_t* DeviceLease::words(int rank, uint64_t offset) const {
   return reinterpret_cast<uint32_t*>(at(rank, offset));
 }
 
-WindowView DeviceLease::window() const {
-  const Layout layout(size_);
+WindowView DeviceLease::window(const WindowShape& shape, uint64_t places, uint64_t epochs) const {
   WindowView view{};
-  for (int r = 0; r < size_ && r < kMaxWindowRanks; ++r) view.base[r] = at(r, layout.window);
-  view.epochs = words(rank_, layout.epochs);
+  for (int r = 0; r < size_ && r < kMaxWindowRanks; ++r) {
+    view.base[r] = at(r, places);
+  }
+  view.epochs = reinterpret_cast<uint64_t*>(at(rank_, epochs));
+  view.placeBytes = size_ <= kMaxWindowRanks ? shape.placeBytes(size_) : 0;
+  view.lanes = shape.lanes;
+  return view;
+}
+
+WindowView DeviceLease::windowLL() const {
+  const Layout layout(size_);
+  return window(kShapeLL, layout.windowLL, layout.epochsLL);
+}
+WindowView DeviceLease::windowLL128() const {
+  const Layout layout(size_);
+  return window(kShapeLL128, layout.windowLL128, layout.epochsLL128);
+}
+
+HelloView DeviceLease::hello() const {
+  const Layout layout(size_);
+  HelloView view{};
+  for (int r = 0; r < size_ && r < kMaxWindowRanks; ++r) view.flags[r] = at(r, layout.hello);
   return view;
 }
 
@@ -134,8 +210,7 @@ RingView DeviceLease::ring() const {
 }
 
 void DeviceLease::setCounters(const CudaDevice& device, uint32_t value) {
-  // head, credit, steps and epochs lie side by side, at the start
-  fillDevice(device, at(rank_, 0), value, Layout(size_).slots / 4);
+  fillDevice(device, at(rank_, 0), value, Layout(size_).countersEnd / 4);
 }
 
 }  // namespace rondo

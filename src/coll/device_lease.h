@@ -25,12 +25,19 @@ struct DeviceCard {
 /// One allocation a rank, laid out alike on all of them, mapped by every other.
 class DeviceLease {
  public:
-  /// Collective: allocates, exchanges, maps. Throws the same Error on all ranks.
+  /// Collective: allocates, exchanges, maps, and has every rank write to all others and look at
+  /// what came. Throws the same Error on all ranks. `losePeerWrites`: tests; this rank's writes go
+  /// astray, as behind an IOMMU that translates them.
   DeviceLease(Bootstrap& boot, FdExchange* fds, const std::vector<int>& peers,
-              const CudaDevice& device, const std::vector<DeviceCard>& cards);
+              const CudaDevice& device, const std::vector<DeviceCard>& cards,
+              bool losePeerWrites = false);
 
-  WindowView window() const;
+  WindowView windowLL() const;
+  WindowView windowLL128() const;
+  HelloView hello() const;
   RingView ring() const;
+  /// 128-byte stores of every rank arrive whole at every other.
+  bool lineStores() const { return lineStores_; }
 
   /// Sets every counter of this rank.
   void setCounters(const CudaDevice& device, uint32_t value);
@@ -41,12 +48,16 @@ class DeviceLease {
   void map(const CudaDevice& device, const std::vector<Offer>& offers,
            const std::vector<DeviceCard>& cards, const std::vector<int>& peers,
            const std::vector<UniqueFd>& descriptors);
+  void writeToPeers(const CudaDevice& device, const std::vector<int>& peers) const;
+  void checkWrites(const CudaDevice& device, const std::vector<int>& peers) const;
+  WindowView window(const WindowShape& shape, uint64_t places, uint64_t epochs) const;
   unsigned char* at(int rank, uint64_t offset) const;
   uint32_t* words(int rank, uint64_t offset) const;
 
   int rank_;
   int size_;
   DeviceMemory::Sharing sharing_;
+  bool lineStores_ = false;
   std::shared_ptr<DeviceMemory> own_;
   std::vector<std::shared_ptr<DeviceMemory>> memory_;  ///< By rank, as mapped here.
 };

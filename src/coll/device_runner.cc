@@ -7,7 +7,9 @@
 #ifdef HAVE_CUDA
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <random>
 #include <utility>
@@ -20,40 +22,6 @@
 namespace rondo {
 namespace {
 
-using algo::Count;
-using algo::Geometry;
-
-// Up to here the one-shot exchange beats the ring. In a graph, one-shot / ring, us (H200 over
-// NVLink, 2026-11): 4 ranks 15.0 / 22.9 at 512 KiB, 27.2 / 26.3 at 1 MiB;
-// 2 ranks 9.0 / 9.8 at 512 KiB.
-constexpr size_t kOneShotBytes = 512u << 10;
-// A ring's lane with smaller blocks than this spends its time in flags.
-constexpr Count kRingBlockBytes = 4u << 10;
-
-Count divideUp(Count a, Count b) { return (a + b - 1) / b; }
-
-// Few blocks for few bytes: a second block costs more than it brings below 128 packets; 64 packets
-// a block up to 8 blocks, 256 up to 32, then as many as a lane holds.
-Geometry oneShotGeometry(Count count, int lanesAtMost) {
-  const Count packets = divideUp(count, 2);
-  Count lanes = 1;
-  if (packets > 128) lanes = std::min<Count>(8, divideUp(packets, 64));
-  lanes = std::max(lanes, divideUp(packets, 256));
-  lanes = std::min<Count>(lanes, static_cast<Count>(lanesAtMost));
-  return Geometry{count, static_cast<int>(lanes), 1, 2 * kWindowPackets, 2};
-}
-
-Geometry ringGeometry(Count count, int ranks, int lanesAtMost) {
-  const Count perLane = static_cast<Count>(ranks) * (kRingBlockBytes / sizeof(float));
-  const Count lanes = std::min<Count>(divideUp(count, perLane), static_cast<Count>(lanesAtMost));
-  return Geometry{count, static_cast<int>(lanes), ranks, kSlotBytes / sizeof(float), 4};
-}
-
-int oneShotThreads(const Geometry& geometry) {
-  const Count packets = divideUp(divideUp(geometry.count, static_cast<Count>(geometry.lanes)), 2);
-  return static_cast<int>(std::min<Count>(divideUp(packets, 32) * 32, kBlockThreads));
-}
-
 // What a rank makes of its device before it knows the others.
 struct Opened {
   std::unique_ptr<CudaDevice> device;
@@ -63,16 +31,20 @@ struct Opened {
 class CudaRunner : public DeviceRunner {
  public:
   CudaRunner(Bootstrap& boot, FdExchange* fds, const std::vector<int>& peers, Opened opened,
-             const std::vector<DeviceCard>& cards, int lanesAtMost, uint64_t spinBoundMs)
+             const std::vector<DeviceCard>& cards, int lanesAtMost, const DeviceConfig& config)
       : rank_(boot.rank()),
         size_(boot.size()),
-        spinBoundMs_(spinBoundMs),
-        lanesAtMost_(lanesAtMost),
+        spinBoundMs_(config.spinBoundMs),
+        explain_(config.explain && boot.rank() == 0),
+        tune_(config.tune),
         device_(std::move(*opened.device)),
         faults_(std::move(opened.faults)),
-        lease_(boot, fds, peers, device_, cards),
+        lease_(boot, fds, peers, device_, cards, config.losePeerWrites),
+        facts_{boot.size(), lanesAtMost, lease_.lineStores()},
         fault_{static_cast<FaultWords*>(faults_->device()), spinBoundMs_ * 1000000},
-        window_(lease_.window()),
+        windowLL_(lease_.windowLL()),
+        windowLL128_(lease_.windowLL128()),
+        hello_(lease_.hello()),
         ring_(lease_.ring()) {}
 
   ~CudaRunner() override {
@@ -86,28 +58,40 @@ class CudaRunner : public DeviceRunner {
   int device() const override { return device_.ordinal(); }
   void abort() noexcept override { hostWord(&FaultWords::abort).store(1); }
   void check() const override;
-  DeviceChoice choose(size_t count) const override;
-  void allReduce(const void* send, void* recv, size_t count, rondoDataType_t type, rondoRedOp_t op,
-                 rondoStream_t stream) override;
+  DeviceChoice choose(const DeviceRequest& request) const override {
+    return chooseDevice(request, facts_, tune_);
+  }
+  void run(const DeviceCall& call) override;
   void startEpochsAt(uint32_t value) override { lease_.setCounters(device_, value); }
 
  private:
   std::atomic_ref<uint32_t> hostWord(uint32_t FaultWords::*word) const {
     return std::atomic_ref<uint32_t>(static_cast<FaultWords*>(faults_->host())->*word);
   }
-  int launch(const Kernel& kernel, const DeviceChoice& choice, const float* src, float* dst,
-             rondoStream_t stream) const;
+  const DeviceChoice& remembered(const DeviceRequest& request);
+  CallArgs argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const;
+  int launch(const DeviceCall& call, const DeviceChoice& choice) const;
+  [[noreturn]] void refuse(const DeviceCall& call) const;
 
   const int rank_;
   const int size_;
   const uint64_t spinBoundMs_;
-  const int lanesAtMost_;
+  const bool explain_;
+  const std::vector<TuneRule> tune_;
   CudaDevice device_;
   const std::unique_ptr<PinnedMemory> faults_;
   DeviceLease lease_;
+  const DeviceFacts facts_;
   const FaultView fault_;
-  const WindowView window_;
+  const WindowView windowLL_;
+  const WindowView windowLL128_;
+  const HelloView hello_;
   const RingView ring_;
+  struct Remembered {
+    DeviceRequest request{};
+    DeviceChoice choice{};
+  };
+  std::array<Remembered, 64> choices_{};  // the last ones, by a hash of the request
 };
 
 void CudaRunner::check() const {
@@ -122,55 +106,94 @@ void CudaRunner::check() const {
   }
 }
 
-DeviceChoice CudaRunner::choose(size_t count) const {
-  const bool oneShot =
-      size_ > 1 && size_ <= kMaxWindowRanks && count <= kOneShotBytes / sizeof(float);
-  if (!oneShot) {
-    return {"ring", ringGeometry(count, size_, std::min(kRingLanes, lanesAtMost_)), kBlockThreads};
+// Choosing takes a microsecond, of which a launch has three.
+const DeviceChoice& CudaRunner::remembered(const DeviceRequest& request) {
+  const auto same = [&](const DeviceRequest& other) {
+    return other.collective == request.collective && other.count == request.count &&
+           other.elementBytes == request.elementBytes && other.reduces == request.reduces;
+  };
+  const uint64_t key = request.count * 41 + static_cast<uint64_t>(request.collective) * 7 +
+                       request.elementBytes * 3 + static_cast<uint64_t>(request.reduces);
+  Remembered& entry = choices_[(key * 0x9e3779b97f4a7c15u) >> 58];
+  if (entry.choice.algorithm == nullptr || !same(entry.request)) {
+    entry = {request, choose(request)};
+    if (explain_) std::fputs(explainDevice(request, facts_).c_str(), stderr);
   }
-  const Geometry geometry = oneShotGeometry(count, std::min(kWindowLanes, lanesAtMost_));
-  return {"oneshot", geometry, oneShotThreads(geometry)};
+  return entry.choice;
 }
 
-void CudaRunner::allReduce(const void* send, void* recv, size_t count, rondoDataType_t type,
-                           rondoRedOp_t op, rondoStream_t stream) {
+void CudaRunner::refuse(const DeviceCall& call) const {
+  throw Error(
+      rondoUnsupported,
+      format("%s: device memory with %d ranks%s is not available; allowed there: at most %d ranks, "
+             "connected by NVLink (rondoAllReduce, rondoAllGather, rondoReduceScatter, rondoReduce "
+             "and rondoBroadcast: any)",
+             call.name, size_, facts_.lineStores ? "" : " that NVLink does not connect",
+             kMaxWindowRanks));
+}
+
+void CudaRunner::run(const DeviceCall& call) {
   check();
-  if (count == 0) return;
-  const DeviceChoice choice = choose(count);
-  const Kernel* kernel = findKernel("allreduce", choice.algorithm, size_, type, op);
-  if (kernel == nullptr) {
+  if (call.count == 0) return;
+  const auto element = static_cast<uint32_t>(typeSize(call.type));
+  const bool reduces = isReduction(call.collective);
+  if (reduces && !opDefined(call.type, call.op)) {
     throw Error(rondoUnsupported,
-                format("rondoAllReduce: datatype %d (%s) with operator %d (%s) is not available on "
-                       "device memory; available there: float32 with sum",
-                       type, typeName(type), op, opName(op)));
+                format("%s: operator %d (%s) on %s is not available on device memory; allowed "
+                       "there: the library's own operators",
+                       call.name, call.op, opName(call.op), typeName(call.type)));
   }
-  for (const void* pointer : {send, static_cast<const void*>(recv)}) {
-    if (reinterpret_cast<uintptr_t>(pointer) % sizeof(float) != 0) {
-      throw Error(rondoInvalidArgument,
-                  format("rondoAllReduce: %s is %p; allowed: addresses that are multiples of 4",
-                         pointer == send ? "sendbuff" : "recvbuff", pointer));
-    }
-  }
+  const uint32_t aligned = std::min(element, 8u);
+  const SlotUse use = slotUse(call.collective, rank_, call.root);
+  const auto checkPlace = [&](const char* name, const void* pointer, Slots used) {
+    if (used == Slots::None || reinterpret_cast<uintptr_t>(pointer) % aligned == 0) return;
+    throw Error(rondoInvalidArgument,
+                format("%s: %s is %p; allowed: addresses that are multiples of %u", call.name, name,
+                       pointer, aligned));
+  };
+  checkPlace("sendbuff", call.send, use.src);
+  checkPlace("recvbuff", call.recv, use.dst);
+  const Reduces what = !reduces                    ? Reduces::kNothing
+                       : isHot(call.type, call.op) ? Reduces::kHot
+                                                   : Reduces::kAll;
+  const DeviceChoice& choice = remembered({call.collective, call.count, element, what});
+  if (choice.algorithm == nullptr) refuse(call);
   const ContextScope scope(device_.context());
-  const int error =
-      launch(*kernel, choice, static_cast<const float*>(send), static_cast<float*>(recv), stream);
+  const int error = launch(call, choice);
   if (error != 0) {
-    throw Error(
-        rondoUnhandledCudaError,
-        format("rondoAllReduce: launching the %s kernel on device %d: %s (%s)", choice.algorithm,
-               device_.ordinal(), cudaErrorName(error), cudaErrorText(error)));
+    throw Error(rondoUnhandledCudaError, format("%s: launching the %s kernel on device %d: %s (%s)",
+                                                call.name, choice.algorithm, device_.ordinal(),
+                                                cudaErrorName(error), cudaErrorText(error)));
   }
 }
 
-int CudaRunner::launch(const Kernel& kernel, const DeviceChoice& choice, const float* src,
-                       float* dst, rondoStream_t stream) const {
-  const Cut cut = cutOf(choice.geometry);
-  if (kernel.ranks != 0) {
-    const WindowCall call{src, dst, rank_, cut, window_, fault_};
-    return launchKernel(kernel, &call, choice.geometry.lanes, choice.threads, stream);
+CallArgs CudaRunner::argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const {
+  const uint64_t slot = call.count * typeSize(call.type);
+  const SlotUse use = slotUse(call.collective, rank_, call.root);
+  const uint32_t divisor = call.op == rondoAvg ? static_cast<uint32_t>(size_) : 0;
+  return {static_cast<const unsigned char*>(call.send),
+          static_cast<unsigned char*>(call.recv),
+          rank_,
+          size_,
+          static_cast<uint32_t>(typeSize(call.type)),
+          call.root,
+          Reduction{call.type, call.op, divisor},
+          cutOf(choice.geometry),
+          fault_,
+          use.src == Slots::All ? slot : 0,
+          use.dst == Slots::All ? slot : 0};
+}
+
+int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) const {
+  const CallArgs args = argumentsOf(call, choice);
+  const int lanes = choice.geometry.lanes;
+  if (choice.protocol == Protocol::kSimple) {
+    const RingCall ring{args, ring_};
+    return launchKernel(*choice.kernel, &ring, lanes, choice.threads, call.stream);
   }
-  const RingCall call{src, dst, rank_, size_, cut, ring_, fault_};
-  return launchKernel(kernel, &call, choice.geometry.lanes, choice.threads, stream);
+  const WindowCall window{choice.protocol == Protocol::kLL ? windowLL_ : windowLL128_, args,
+                          hello_};
+  return launchKernel(*choice.kernel, &window, lanes, choice.threads, call.stream);
 }
 
 // Differs between processes, also of different process id name spaces.
@@ -205,7 +228,7 @@ Opened openDevice(const DeviceConfig& config, DeviceCard* card) {
 // How many blocks of a kernel every rank's share of its device holds: ranks that share a device
 // wait for each other, so their kernels must fit on it together.
 int agreedLanes(const std::vector<DeviceCard>& cards) {
-  int least = kRingLanes;
+  int least = kShapeLL128.lanes;
   for (const DeviceCard& card : cards) {
     const auto sharers = std::count_if(cards.begin(), cards.end(), [&](const DeviceCard& other) {
       return other.device == card.device;
@@ -244,8 +267,7 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
     return nullptr;
   }
   try {
-    return std::make_unique<CudaRunner>(boot, fds, peers, std::move(opened), cards, lanes,
-                                        config.spinBoundMs);
+    return std::make_unique<CudaRunner>(boot, fds, peers, std::move(opened), cards, lanes, config);
   } catch (const Error& error) {
     if (error.code() != rondoUnhandledCudaError) throw;
     *why = error.sentence();  // agreed: the same on all ranks

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "api/rondo.h"
-#include "coll/algo/base.h"
+#include "coll/device_planner.h"
 #include "p2p/bootstrap.h"
 #include "p2p/fd_exchange.h"
 
@@ -17,15 +17,24 @@ namespace rondo {
 struct DeviceConfig {
   int device = RONDO_DEVICE_AUTO;  ///< Ordinal, RONDO_DEVICE_AUTO or RONDO_DEVICE_NONE.
   int localRank = 0;
-  uint64_t spinBoundMs = 0;  ///< RONDO_SPIN_BOUND_MS; 0: none.
-  bool legacyIpc = false;    ///< Tests: share memory by legacy CUDA IPC on all ranks if any asks.
+  uint64_t spinBoundMs = 0;         ///< RONDO_SPIN_BOUND_MS; 0: none.
+  std::vector<TuneRule> tune = {};  ///< RONDO_TUNE; the same on all ranks.
+  bool explain = false;             ///< RONDO_EXPLAIN: rank 0 says what it chose, and what else.
+  bool legacyIpc = false;  ///< Tests: share memory by legacy CUDA IPC on all ranks if any asks.
+  bool losePeerWrites = false;  ///< Tests: this rank's writes to its peers go astray.
 };
 
-/// What a call becomes; a pure function of the call's count and of what the ranks agreed.
-struct DeviceChoice {
-  const char* algorithm;  ///< As in the registry.
-  algo::Geometry geometry;
-  int threads;  ///< Of a CUDA block, which is a lane.
+/// A collective on device memory, arguments checked.
+struct DeviceCall {
+  const char* name;  ///< "rondoAllReduce"
+  Collective collective;
+  const void* send;
+  void* recv;
+  size_t count;  ///< Of a slot.
+  rondoDataType_t type;
+  rondoRedOp_t op;  ///< Of reductions.
+  int root;
+  rondoStream_t stream;
 };
 
 /// One rank's part. Calls on it come from one thread at a time, but for abort().
@@ -35,13 +44,11 @@ class DeviceRunner {
 
   virtual int device() const = 0;
 
-  /// Enqueues recv[i] = sum over the ranks of their send[i] on `stream` and returns. Both pointers
-  /// are device memory of device(), aligned to an element; in place if equal. Makes no allocation
-  /// and no driver call that a capturing stream forbids. Throws Error: rondoUnsupported for a type
-  /// or operator without a kernel, rondoRemoteError once a wait was given up,
-  /// rondoUnhandledCudaError.
-  virtual void allReduce(const void* send, void* recv, size_t count, rondoDataType_t type,
-                         rondoRedOp_t op, rondoStream_t stream) = 0;
+  /// Enqueues the collective on its stream and returns. Both pointers are device memory of
+  /// device(), aligned to an element; in place where the host's collective may be. Makes no
+  /// allocation and no driver call that a capturing stream forbids. Throws Error: rondoUnsupported
+  /// for what has no kernel, rondoRemoteError once a wait was given up, rondoUnhandledCudaError.
+  virtual void run(const DeviceCall& call) = 0;
 
   /// Throws Error(rondoRemoteError) if a kernel gave up a wait since the communicator was made:
   /// what it and later kernels wrote is not to be used.
@@ -50,7 +57,8 @@ class DeviceRunner {
   /// Ends the waits of kernels that run or come. From any thread.
   virtual void abort() noexcept = 0;
 
-  virtual DeviceChoice choose(size_t count) const = 0;
+  /// What becomes of a call with these agreed arguments.
+  virtual DeviceChoice choose(const DeviceRequest& request) const = 0;
 
   /// Tests: lets all counters start at `value`. No kernel of any rank may be in flight, here or
   /// until all ranks have called it.

@@ -79,7 +79,8 @@ uint64_t slowestRank(const Request& request, const Algorithm& algorithm,
 const TuneRule* findRule(const Request& request, const std::vector<TuneRule>& rules) {
   const uint64_t bytes = request.count * request.elementBytes;
   for (const TuneRule& rule : rules) {
-    if (rule.collective == request.collective && bytes >= rule.from && bytes < rule.to) {
+    if (!rule.device && rule.collective == request.collective && bytes >= rule.from &&
+        bytes < rule.to) {
       return &rule;
     }
   }

@@ -28,13 +28,15 @@ struct Candidate {
 };
 
 /// One rule of RONDO_TUNE: COLLECTIVE:host:FROM-TO:ALGORITHM[/LANES[/CHUNK]], bytes FROM <= size
-/// < TO.
+/// < TO; or COLLECTIVE:device:FROM-TO:ALGORITHM[/LANES[/PROTOCOL]].
 struct TuneRule {
   Collective collective;
   uint64_t from, to;
   const Algorithm* algorithm;
-  int lanes;            ///< 0: free.
-  uint64_t chunkBytes;  ///< 0: free.
+  int lanes;                  ///< 0: free.
+  uint64_t chunkBytes;        ///< 0: free.
+  bool device = false;        ///< For device memory, and nothing else.
+  std::string protocol = {};  ///< Device: LL, LL128 or Simple; empty: free.
 };
 
 /// Throws Error(rondoInvalidArgument) that quotes the rule and says what is allowed.

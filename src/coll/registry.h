@@ -36,12 +36,14 @@ struct Algorithm {
   int (*fill)(int ranks);  ///< Hops before the last rank gets its first block; 0 where a rank's own
                            ///< steps show them.
   bool device;             ///< A kernel is instantiated from the header; sound without credits (see
-                           ///< algo/verbs.h).
+                           ///< algo/verbs.h), or deviceMeets.
   const char* header;      ///< Where it stands.
   bool reproducible = false;  ///< Every value is one n-ary reduction, whose association the
                               ///< executor can choose.
   bool uneven = false;  ///< Right with slots of different lengths, whose steps vanish where a slot
                         ///< has ended (v-collectives).
+  bool deviceMeets = false;  ///< Not every rank hears of every other: on a device the executor has
+                             ///< them say hello in each exchange, which makes it sound.
   const Hierarchical* hierarchy = nullptr;  ///< It makes use of groups of near ranks.
 };
 

@@ -1,4 +1,5 @@
-// RONDO_TUNE: "allreduce:host:0-64K:oneshot,allreduce:host:64K-1G:twoshot/2/32K".
+// RONDO_TUNE: "allreduce:host:0-64K:oneshot,allreduce:host:64K-1G:twoshot/2/32K" for host memory,
+// "allreduce:device:0-64K:oneshot/32/LL128" for a GPU's.
 
 #include "base/error.h"
 #include "base/options.h"
@@ -23,7 +24,9 @@ std::vector<std::string> split(const std::string& text, char at) {
 [[noreturn]] void refuse(const std::string& rule, const std::string& why) {
   throw Error(rondoInvalidArgument, format("RONDO_TUNE rule \"%s\": %s; allowed: "
                                            "COLLECTIVE:host:FROM-TO:ALGORITHM[/LANES[/CHUNK]], "
-                                           "for example allreduce:host:0-64K:oneshot",
+                                           "for example allreduce:host:0-64K:oneshot, or "
+                                           "COLLECTIVE:device:FROM-TO:ALGORITHM[/LANES[/"
+                                           "PROTOCOL]]",
                                            rule.c_str(), why.c_str()));
 }
 
@@ -59,9 +62,9 @@ TuneRule parseRule(const std::string& rule) {
   if (fields.size() != 4) refuse(rule, format("it has %zu fields, not 4", fields.size()));
   TuneRule out{};
   out.collective = parseCollective(rule, fields[0]);
-  if (fields[1] != "host") {
-    refuse(rule,
-           "memory is \"" + fields[1] + "\", and there is a choice on host memory only so far");
+  out.device = fields[1] == "device";
+  if (!out.device && fields[1] != "host") {
+    refuse(rule, "memory is \"" + fields[1] + "\", which is neither host nor device");
   }
   parseRange(rule, fields[2], &out);
   const std::vector<std::string> how = split(fields[3], '/');
@@ -72,10 +75,19 @@ TuneRule parseRule(const std::string& rule) {
            "there is no algorithm \"" + how[0] + "\" (there are: " + namesOf(out.collective) + ")");
   }
   uint64_t lanes = 0;
-  if (how.size() > 1 && (!parseSize(how[1], &lanes) || lanes < 1 || lanes > 64)) {
-    refuse(rule, "lanes \"" + how[1] + "\" is not a number from 1 to 64");
+  const uint64_t mostLanes = out.device ? 128 : 64;
+  if (how.size() > 1 && (!parseSize(how[1], &lanes) || lanes < 1 || lanes > mostLanes)) {
+    refuse(rule, format("lanes \"%s\" is not a number from 1 to %llu", how[1].c_str(),
+                        static_cast<unsigned long long>(mostLanes)));
   }
   out.lanes = static_cast<int>(lanes);
+  if (out.device) {
+    if (how.size() > 2) out.protocol = how[2];
+    if (how.size() > 2 && how[2] != "LL" && how[2] != "LL128" && how[2] != "Simple") {
+      refuse(rule, "protocol \"" + how[2] + "\" is none of LL, LL128, Simple");
+    }
+    return out;
+  }
   if (how.size() > 2 && (!parseSize(how[2], &out.chunkBytes) || out.chunkBytes < 64)) {
     refuse(rule, "chunk \"" + how[2] + "\" is not a number of bytes from 64");
   }

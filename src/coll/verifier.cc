@@ -86,7 +86,7 @@ Findings verifyStaging(const std::vector<Plan>& plans, Staging staging,
 
 Findings verifyPlans(const std::vector<Plan>& plans, const VerifyOptions& options) {
   Findings out = verifyStaging(plans, Staging::Credits, options);
-  if (out.empty() && plans[0].algorithm->device) {
+  if (out.empty() && plans[0].algorithm->device && !plans[0].algorithm->deviceMeets) {
     out = runLanes(plans, Staging::Strict, options);
   }
   return out;

@@ -33,18 +33,19 @@ RONDO_ALGO algo::Part lastPart(const Cut& cut, int lane) {
   return algo::Part{begin, cut.left - begin < per ? cut.left - begin : per, cut.lastBlock};
 }
 
-/// Calls body(part) for every period of `lane`; offsets count from the call's first element.
+/// Calls body(part) for every period of `lane`; offsets count from the call's first element. One
+/// call of body in the code: it is all of a kernel, and instructions come from far away.
 template <class Body>
 RONDO_ALGO void forEachPart(const Cut& cut, int lane, Body body) {
   algo::Count base = 0;
-  for (algo::Count k = 0; k < cut.fullPeriods; ++k, base += cut.period) {
-    algo::Part part = fullPart(cut, lane);
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
+  for (algo::Count k = 0; k <= cut.fullPeriods; ++k, base += cut.period) {
+    algo::Part part = k < cut.fullPeriods ? fullPart(cut, lane) : lastPart(cut, lane);
     part.offset += base;
-    body(part);
+    if (part.count > 0) body(part);
   }
-  algo::Part part = lastPart(cut, lane);
-  part.offset += base;
-  if (part.count > 0) body(part);
 }
 
 }  // namespace rondo

@@ -6,17 +6,19 @@
 
 namespace rondo {
 
-const Kernel* findKernel(const char* collective, const char* algorithm, int ranks, int32_t type,
-                         int32_t op) {
+const Kernel* findKernel(const char* collective, const char* algorithm, Protocol protocol,
+                         Reduces reduces, int ranks) {
+  const Kernel* any = nullptr;
   for (const Kernel& row : kernels()) {
-    // the cheap comparisons first: this runs in every call
-    if ((row.ranks == 0 || row.ranks == ranks) && row.type == type && row.op == op &&
-        std::strcmp(row.algorithm, algorithm) == 0 &&
-        std::strcmp(row.collective, collective) == 0) {
-      return &row;
+    if (row.protocol != protocol || row.reduces != reduces) continue;
+    if ((row.ranks != 0 && row.ranks != ranks) || std::strcmp(row.algorithm, algorithm) != 0 ||
+        std::strcmp(row.collective, collective) != 0) {
+      continue;
     }
+    if (row.ranks != 0) return &row;
+    any = &row;
   }
-  return nullptr;
+  return any;
 }
 
 int loadKernels(int* blocksAtOnce) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/cut.h"
+#include "kernels/reduce_units.h"
 #include "p2p/channel_view.h"
 
 struct CUstream_st;
@@ -15,44 +16,63 @@ namespace rondo {
 /// A CUDA block is a lane, and has at most this many threads.
 constexpr int kBlockThreads = 512;
 
-/// The argument of a window kernel.
-struct WindowCall {
-  const float* src;
-  float* dst;
-  int rank;
+/// What every kernel is told of its call.
+struct CallArgs {
+  const unsigned char* src;
+  unsigned char* dst;
+  int32_t rank;
+  int32_t size;
+  uint32_t elementBytes;
+  int32_t root;
+  Reduction reduction;  ///< Of a value that is complete.
   Cut cut;
-  WindowView window;
   FaultView fault;
+  uint64_t srcSlot;  ///< Bytes from a slot to the next; 0: there is one only, whatever its number.
+  uint64_t dstSlot;
+};
+
+/// The argument of a window kernel. What every kernel reads comes first: a line of constants that
+/// is not in the cache yet costs a tenth of a microsecond.
+struct WindowCall {
+  WindowView window;
+  CallArgs args;
+  HelloView hello;
 };
 
 /// The argument of a ring kernel.
 struct RingCall {
-  const float* src;
-  float* dst;
-  int rank;
-  int size;
-  Cut cut;
+  CallArgs args;
   RingView ring;
-  FaultView fault;
+};
+
+enum class Protocol : uint8_t { kLL, kLL128, kSimple };
+constexpr const char* protocolName(Protocol p) {
+  return p == Protocol::kLL ? "LL" : p == Protocol::kLL128 ? "LL128" : "Simple";
+}
+
+/// Which reductions a kernel can do.
+enum class Reduces : uint8_t {
+  kNothing,
+  kHot,  ///< isHot()
+  kAll
 };
 
 /// One instantiated kernel. `algorithm` names the registry's row whose header it is made of.
 struct Kernel {
   const char* collective;
   const char* algorithm;
-  const char* protocol;
-  int ranks;     ///< The number of ranks it is for; 0: any.
-  int32_t type;  ///< rondoDataType_t
-  int32_t op;    ///< rondoRedOp_t
+  Protocol protocol;
+  Reduces reduces;
+  int ranks;  ///< The number of ranks it is for; 0: any that the protocol can serve.
   const void* function;
 };
 
 /// All kernels there are (instantiate.cu).
 const std::vector<Kernel>& kernels();
 
-/// nullptr if there is none.
-const Kernel* findKernel(const char* collective, const char* algorithm, int ranks, int32_t type,
-                         int32_t op);
+/// The one for so many ranks, or for any; nullptr if there is none.
+const Kernel* findKernel(const char* collective, const char* algorithm, Protocol protocol,
+                         Reduces reduces, int ranks);
 
 /// Loads every kernel into the current context, so that no launch has to, and says how many blocks
 /// of kBlockThreads threads of any of them the device holds at once. Returns a cudaError_t.

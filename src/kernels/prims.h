@@ -3,21 +3,25 @@
 // call every verb. Bodies are in impl/.
 
 #include "coll/algo/verbs.h"
+#include "kernels/impl/protocols.h"
+#include "kernels/impl/reducers.h"
 #include "kernels/launch.h"
 
 namespace rondo {
 
-/// Windows under the LL protocol: 4 bytes of data and a 4-byte flag travel as one 8-byte store,
-/// two of them in a 16-byte vector, so that data announces itself. There is no fence and no
-/// separate signal, which makes it the protocol of least latency, at twice the bytes.
-///
-/// Two places alternate between exchanges. That needs no credits in the one-shot exchange: a rank
-/// reaches exchange e + 2 only after it has received e + 1 of everyone, and whoever sends e + 1 has
-/// read all of e.
-template <int kRanks>
-class WindowLL : public algo::Windows {
+/// Whether an exchange tells every rank by itself that all others have begun it, and so have read
+/// all of the one before; that frees its places, of which two alternate. Where only some ranks hear
+/// of each other (from or to a root), every rank says hello to all, and waits for all hellos at the
+/// end.
+enum class Meets : bool { kByData, kByHello };
+
+/// Windows whose data announce themselves. Puts to single ranks are collected and made together by
+/// the first verb that waits, fetches by end(): their loads and polls then overlap, which is most
+/// of what these kernels' time is made of. kRanks 0: any number.
+template <class Wire, class Reducer, int kRanks, Meets kMeets = Meets::kByData>
+class Window : public algo::Windows {
  public:
-  __device__ WindowLL(const WindowCall& call, int lane);
+  __device__ Window(const WindowCall& call, int lane);
 
   /// Around every exchange. Nobody begins the next one before the whole block has read this one.
   __device__ void begin();
@@ -27,29 +31,66 @@ class WindowLL : public algo::Windows {
 
   __device__ void copy(algo::Block b);
   __device__ void put(algo::Block b, int to);
+  __device__ void put(algo::Block b, algo::Everyone);
   __device__ void signal(int) {}            // the flags say it
-  __device__ void wait(int, algo::Room) {}  // reduce() polls where it reads
+  __device__ void wait(int, algo::Room) {}  // who reads polls
   __device__ void reduce(algo::Block b, algo::Room room);
+  __device__ void reducePut(algo::Block b, algo::Room room);
+  __device__ void fetch(algo::Block b, int from, algo::Room room);
 
  private:
-  __device__ unsigned char* place(int owner, int source) const;
+  static constexpr int kMost = kRanks == 0 ? kMaxWindowRanks : kRanks;
+  static constexpr int kWords = Wire::kWords;
+  using Flag = typename Wire::Flag;
+  struct Piece {  // of the caller's memory, and the place it goes to or comes from
+    unsigned char* mine;
+    device::Pair64* place;
+    uint32_t bytes;
+  };
+
+  __device__ int size() const { return kRanks == 0 ? call_.args.size : kRanks; }
+  __device__ int after(int k) const {
+    return call_.args.rank + k < size() ? call_.args.rank + k : call_.args.rank + k - size();
+  }
+  __device__ const unsigned char* src(algo::Block b) const;
+  __device__ unsigned char* dst(algo::Block b) const;
+  __device__ uint32_t bytes(algo::Block b) const;
+  __device__ device::Pair64* place(int owner, int source, algo::Room room) const;
+  __device__ unsigned long long* hello(int owner, int source) const;
+
+  __device__ static uint32_t vectors(uint32_t bytes) { return Wire::vectors((bytes + 7) / 8); }
+  __device__ void load(const unsigned char* from, uint32_t bytes, uint32_t vector,
+                       unsigned long long (&word)[kWords]) const;
+  __device__ void store(unsigned char* to, uint32_t bytes, uint32_t vector,
+                        const unsigned long long (&word)[kWords]) const;
+  __device__ void putEveryone(uint32_t vector, device::Pair64 packet) const;
+  template <bool kPublish>
+  __device__ void reduceBlock(algo::Block b, algo::Room room);
+  __device__ void flushPuts();
+  __device__ void flushFetches();
+  template <class Ready>
+  __device__ bool poll(Ready ready);
 
   const WindowCall& call_;
   const int lane_;
-  uint32_t epoch_;
+  Flag epoch_;
   bool gaveUp_ = false;  // of this thread: from then on it only goes through the motions
+  int puts_ = 0;
+  int fetches_ = 0;
+  Piece put_[kMost];
+  Piece fetch_[kMost];
 };
 
 /// Primitives under the Simple protocol: blocks go through FIFO slots in the receiver's memory and
 /// are announced by a flag behind a release; credits come back the same way.
-class PrimsSimple : public algo::Primitives<PrimsSimple> {
+template <class Reducer>
+class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer>> {
  public:
   __device__ PrimsSimple(const RingCall& call, int lane);
 
   template <int bits>
   __device__ void move(algo::Block b, int from, int to);
 
-  __device__ bool gaveUp() const { return gaveUp_; }
   /// Writes the lane's steps back for the next kernel.
   __device__ void finish();
 
@@ -71,4 +112,4 @@ class PrimsSimple : public algo::Primitives<PrimsSimple> {
 }  // namespace rondo
 
 #include "kernels/impl/prims_simple.h"
-#include "kernels/impl/window_ll.h"
+#include "kernels/impl/window.h"

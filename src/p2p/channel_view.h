@@ -6,11 +6,8 @@
 
 namespace rondo {
 
-/// Ranks that a window kernel is instantiated for; more take a ring.
+/// Ranks that have windows; more take a ring.
 constexpr int kMaxWindowRanks = 8;
-/// Lanes of a window, and the LL packets (8 bytes of data in 16) that a lane holds of one rank.
-constexpr int kWindowLanes = 32;
-constexpr uint32_t kWindowPackets = 512;
 /// Channels of a ring. Stores over NVLink need about 64 to fill it (4 x H200, 2026-11).
 constexpr int kRingLanes = 64;
 /// Slots of a channel's FIFO. One is not enough: a rank frees its slot only after it has sent on.
@@ -19,16 +16,40 @@ constexpr uint32_t kSlotBytes = 64u << 10;
 /// Flags of different lanes keep to lines of their own.
 constexpr uint32_t kFlagWords = 32;
 
-/// Where every rank's window is. A window holds, for two alternating exchanges, each lane and each
-/// source rank, kWindowPackets packets; see windowPlace().
+/// How a window's memory is cut, one for each protocol. A place is what one rank may put for one
+/// lane of one exchange, on the wire; every rank's memory holds, for two alternating exchanges,
+/// each lane, each room (algo::Room) and each source rank, one place. A room's places of one lane
+/// take roomBytes / ranks each, rounded down to a warp's store.
+struct WindowShape {
+  int lanes;
+  uint32_t roomBytes;
+  constexpr uint32_t placeBytes(int ranks) const {
+    return roomBytes / static_cast<uint32_t>(ranks) / 512 * 512;
+  }
+  constexpr uint64_t bytes(int ranks) const {
+    return uint64_t{2} * 2 * static_cast<uint64_t>(lanes * ranks) * placeBytes(ranks);
+  }
+};
+constexpr WindowShape kShapeLL{32, 32u << 10};
+/// 4 MiB over 4 ranks in one period; beyond 128 lanes nothing is gained.
+constexpr WindowShape kShapeLL128{128, 36u << 10};
+
+/// Where every rank's window of one protocol is.
 struct WindowView {
+  uint64_t* epochs;  ///< This rank's, one a lane: the last exchange.
+  uint32_t placeBytes;
+  int32_t lanes;                         ///< Of the shape.
   unsigned char* base[kMaxWindowRanks];  ///< Indexed by rank.
-  uint32_t* epochs;                      ///< This rank's, one word a lane: the last exchange.
 };
 
-constexpr uint64_t kPlaceBytes = uint64_t{kWindowPackets} * 16;
-constexpr uint64_t windowBytes(int ranks) {
-  return uint64_t{2} * kWindowLanes * static_cast<uint64_t>(ranks) * kPlaceBytes;
+/// Where every rank's flags are that it has begun an exchange.
+struct HelloView {
+  unsigned char* flags[kMaxWindowRanks];  ///< Indexed by rank.
+};
+
+/// A rank's hello flags: for two alternating exchanges, each lane and each source a flag.
+constexpr uint64_t helloBytes(int lanes) {
+  return uint64_t{2} * static_cast<uint64_t>(lanes) * kMaxWindowRanks * 8;
 }
 
 /// A first-in first-out queue per lane from one rank to another. The slots and the head live with

@@ -30,6 +30,14 @@ int visibleDevices() {
   return count;
 }
 
+std::array<unsigned char, 16> uuidOf(int ordinal) {
+  CUuuid uuid;
+  checkCuda(cudaDriver().deviceGetUuid(&uuid, handleOf(ordinal)), "cuDeviceGetUuid");
+  std::array<unsigned char, 16> out;
+  std::memcpy(out.data(), uuid.bytes, out.size());
+  return out;
+}
+
 }  // namespace
 
 PointerKind pointerKind(const void* pointer) {
@@ -82,12 +90,19 @@ CudaDevice::~CudaDevice() {
   if (retained_) cudaDriver().devicePrimaryCtxRelease(static_cast<CUdevice>(ordinal_));
 }
 
-std::array<unsigned char, 16> CudaDevice::uuid() const {
-  CUuuid uuid;
-  checkCuda(cudaDriver().deviceGetUuid(&uuid, handleOf(ordinal_)), "cuDeviceGetUuid");
-  std::array<unsigned char, 16> out;
-  std::memcpy(out.data(), uuid.bytes, out.size());
-  return out;
+std::array<unsigned char, 16> CudaDevice::uuid() const { return uuidOf(ordinal_); }
+
+bool CudaDevice::storesLinesTo(const std::array<unsigned char, 16>& uuid) const {
+  for (int peer = 0; peer < visibleDevices(); ++peer) {
+    if (uuidOf(peer) != uuid) continue;
+    if (peer == ordinal_) return true;
+    int atomics = 0;
+    const CUresult result = cudaDriver().deviceGetP2PAttribute(
+        &atomics, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, handleOf(ordinal_),
+        handleOf(peer));
+    return result == CUDA_SUCCESS && atomics != 0;
+  }
+  return false;
 }
 
 bool CudaDevice::exportsDescriptors() const {

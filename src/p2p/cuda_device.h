@@ -37,6 +37,10 @@ class CudaDevice {
   CUctx_st* context() const { return context_; }
   /// Identifies the device on this host whatever CUDA_VISIBLE_DEVICES says.
   std::array<unsigned char, 16> uuid() const;
+  /// A warp's store of a whole 128-byte line arrives whole in the memory of device `uuid`: on the
+  /// same device, or over NVLink, which is told by native atomics. False for a device that this
+  /// process does not see.
+  bool storesLinesTo(const std::array<unsigned char, 16>& uuid) const;
   /// Memory can be exported as a file descriptor.
   bool exportsDescriptors() const;
   /// Waits for everything enqueued in the context.

@@ -51,6 +51,7 @@ Loaded load() {
   loader.find(RONDO_SYMBOL(cuDeviceGetAttribute), &d.deviceGetAttribute);
   loader.find(RONDO_SYMBOL(cuDeviceGetUuid), &d.deviceGetUuid);
   loader.find(RONDO_SYMBOL(cuDeviceCanAccessPeer), &d.deviceCanAccessPeer);
+  loader.find(RONDO_SYMBOL(cuDeviceGetP2PAttribute), &d.deviceGetP2PAttribute);
   loader.find(RONDO_SYMBOL(cuDevicePrimaryCtxRetain), &d.devicePrimaryCtxRetain);
   loader.find(RONDO_SYMBOL(cuDevicePrimaryCtxRelease), &d.devicePrimaryCtxRelease);
   loader.find(RONDO_SYMBOL(cuCtxGetCurrent), &d.ctxGetCurrent);
@@ -69,6 +70,7 @@ Loaded load() {
   loader.find(RONDO_SYMBOL(cuMemAlloc), &d.memAlloc);
   loader.find(RONDO_SYMBOL(cuMemFree), &d.memFree);
   loader.find(RONDO_SYMBOL(cuMemsetD32Async), &d.memsetD32Async);
+  loader.find(RONDO_SYMBOL(cuMemcpyDtoHAsync), &d.memcpyDtoHAsync);
   loader.find(RONDO_SYMBOL(cuIpcGetMemHandle), &d.ipcGetMemHandle);
   loader.find(RONDO_SYMBOL(cuIpcOpenMemHandle), &d.ipcOpenMemHandle);
   loader.find(RONDO_SYMBOL(cuIpcCloseMemHandle), &d.ipcCloseMemHandle);

@@ -18,6 +18,7 @@ struct CudaDriver {
   decltype(&::cuDeviceGetAttribute) deviceGetAttribute;
   decltype(&::cuDeviceGetUuid) deviceGetUuid;
   decltype(&::cuDeviceCanAccessPeer) deviceCanAccessPeer;
+  decltype(&::cuDeviceGetP2PAttribute) deviceGetP2PAttribute;
   decltype(&::cuDevicePrimaryCtxRetain) devicePrimaryCtxRetain;
   decltype(&::cuDevicePrimaryCtxRelease) devicePrimaryCtxRelease;
   decltype(&::cuCtxGetCurrent) ctxGetCurrent;
@@ -36,6 +37,7 @@ struct CudaDriver {
   decltype(&::cuMemAlloc) memAlloc;
   decltype(&::cuMemFree) memFree;
   decltype(&::cuMemsetD32Async) memsetD32Async;
+  decltype(&::cuMemcpyDtoHAsync) memcpyDtoHAsync;
   decltype(&::cuIpcGetMemHandle) ipcGetMemHandle;
   decltype(&::cuIpcOpenMemHandle) ipcOpenMemHandle;
   decltype(&::cuIpcCloseMemHandle) ipcCloseMemHandle;

@@ -203,15 +203,33 @@ std::shared_ptr<DeviceMemory> importIpc(const CudaDevice& device, const CudaIpcH
   return std::make_shared<IpcMapping>(device, handle, bytes);
 }
 
-void fillDevice(const CudaDevice& device, void* at, uint32_t value, size_t words) {
+namespace {
+
+// Runs enqueue(stream) on a stream of its own and waits for it.
+template <class Enqueue>
+void onOwnStream(const CudaDevice& device, const std::string& what, Enqueue enqueue) {
   const CudaDriver& cu = cudaDriver();
   const ContextScope scope(device.context());
   CUstream stream = nullptr;
   checkCuda(cu.streamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-  CUresult result = cu.memsetD32Async(address(at), value, words, stream);
+  CUresult result = enqueue(stream);
   if (result == CUDA_SUCCESS) result = cu.streamSynchronize(stream);
   cu.streamDestroy(stream);
-  checkCuda(result, format("filling %zu words of device memory", words));
+  checkCuda(result, what);
+}
+
+}  // namespace
+
+void fillDevice(const CudaDevice& device, void* at, uint32_t value, size_t words) {
+  onOwnStream(device, format("filling %zu words of device memory", words), [&](CUstream stream) {
+    return cudaDriver().memsetD32Async(address(at), value, words, stream);
+  });
+}
+
+void readDevice(const CudaDevice& device, const void* at, void* to, size_t bytes) {
+  onOwnStream(device, format("reading %zu bytes of device memory", bytes), [&](CUstream stream) {
+    return cudaDriver().memcpyDtoHAsync(to, address(at), bytes, stream);
+  });
 }
 
 PinnedMemory::PinnedMemory(const CudaDevice& device, size_t bytes) : context_(device.context()) {

@@ -49,6 +49,9 @@ std::shared_ptr<DeviceMemory> importIpc(const CudaDevice& device, const CudaIpcH
 /// kernels that run meanwhile are not waited for.
 void fillDevice(const CudaDevice& device, void* at, uint32_t value, size_t words);
 
+/// Copies device memory to the host and waits for it, in the same way.
+void readDevice(const CudaDevice& device, const void* at, void* to, size_t bytes);
+
 /// Zeroed, page-locked host memory that kernels of `device` can address.
 class PinnedMemory {
  public:

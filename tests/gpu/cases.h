@@ -12,12 +12,20 @@ uint64_t oneCall(RankEnv& env, uint64_t count, int srcShift, int dstShift, bool 
 uint64_t manyCounts(RankEnv& env);
 /// Calls back to back without a host wait between them, each with its own data.
 uint64_t backToBack(RankEnv& env);
-/// The same with full one-shot periods and a tail of one element: the tail says little about who
-/// has read the period.
+/// The same with a full period and a tail of one element: the tail says little about who has read
+/// the period.
 uint64_t periodTails(RankEnv& env);
-/// A captured sequence of one-shot and ring calls, replayed with new inputs, eager calls between.
+/// A captured sequence of calls, replayed with new inputs, eager calls between.
 uint64_t graphReplays(RankEnv& env);
 /// All counters pass the end of 32 bits; flags of the previous round must not look new.
 uint64_t epochWrap(RankEnv& env);
+
+/// conformance.cc, on random bits, against the host's reductions in the order of the same plan:
+/// reductions of every type and operator,
+uint64_t everyTypeAndOperator(RankEnv& env);
+/// every collective at many counts, off alignment and in place,
+uint64_t everyCollective(RankEnv& env);
+/// and different collectives in a row without a host wait.
+uint64_t mixedInARow(RankEnv& env);
 
 }  // namespace rondo::test

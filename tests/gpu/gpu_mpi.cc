@@ -18,9 +18,15 @@ struct Case {
 };
 
 constexpr Case kCases[] = {
-    {"many counts", manyCounts, false},   {"back to back", backToBack, false},
-    {"period tails", periodTails, false}, {"graph replays", graphReplays, false},
-    {"epoch wrap", epochWrap, false},     {"legacy IPC", backToBack, true},
+    {"many counts", manyCounts, false},
+    {"back to back", backToBack, false},
+    {"period tails", periodTails, false},
+    {"graph replays", graphReplays, false},
+    {"epoch wrap", epochWrap, false},
+    {"legacy IPC", backToBack, true},
+    {"every type and operator", everyTypeAndOperator, false},
+    {"every collective", everyCollective, false},
+    {"mixed in a row", mixedInARow, false},
 };
 
 std::vector<int> others(const Bootstrap& boot) {

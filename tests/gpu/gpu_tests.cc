@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include "base/error.h"
 #include "gpu/cases.h"
@@ -63,10 +65,16 @@ Error errorOf(const std::function<void()>& call) {
   return Error(rondoSuccess, "");
 }
 
-class Ranks : public testing::TestWithParam<int> {
+// How all-reduce is done: free, or by force.
+constexpr const char* kForced[] = {"",          "oneshot", "oneshot/3/LL128",
+                                   "twoshot/2", "twoshot", "ring"};
+
+class Ranks : public testing::TestWithParam<std::tuple<int, const char*>> {
  protected:
   void run(uint64_t (*test)(RankEnv&), DeviceConfig config = patient()) {
-    runWorld(GetParam(), config, [&](RankEnv& env) {
+    const std::string how = std::get<1>(GetParam());
+    if (!how.empty()) config.tune = parseTune("allreduce:device:0-:" + how);
+    runWorld(std::get<0>(GetParam()), config, [&](RankEnv& env) {
       EXPECT_EQ(test(env), 0u);
       env.sync();
       EXPECT_EQ(errorOf([&] { env.runner->check(); }).sentence(), "");
@@ -79,13 +87,83 @@ TEST_P(Ranks, BackToBack) { run(backToBack); }
 TEST_P(Ranks, PeriodTails) { run(periodTails); }
 TEST_P(Ranks, GraphReplays) { run(graphReplays); }
 TEST_P(Ranks, EpochWrap) { run(epochWrap); }
-TEST_P(Ranks, LegacyMemory) {
+
+std::string nameOfRanks(const testing::TestParamInfo<std::tuple<int, const char*>>& info) {
+  std::string how = std::get<1>(info.param);
+  std::replace(how.begin(), how.end(), '/', '_');
+  return std::to_string(std::get<0>(info.param)) + (how.empty() ? "" : "_" + how);
+}
+INSTANTIATE_TEST_SUITE_P(OneGpu, Ranks,
+                         testing::Combine(testing::Values(2, 3, 4, 8), testing::ValuesIn(kForced)),
+                         nameOfRanks);
+INSTANTIATE_TEST_SUITE_P(OneGpuFree, Ranks,
+                         testing::Combine(testing::Values(1, 5, 6, 7), testing::Values("")),
+                         nameOfRanks);
+
+class Conformance : public testing::TestWithParam<int> {
+ protected:
+  // The windows of all collectives, or all rings.
+  void run(uint64_t (*test)(RankEnv&), bool rings) {
+    DeviceConfig config = patient();
+    std::string rules;
+    for (const char* name : {"allreduce", "reduce", "reducescatter", "allgather", "broadcast"}) {
+      if (rings) rules += std::string(name) + ":device:0-:ring,";
+    }
+    if (!rings) {
+      rules =
+          "allreduce:device:0-8K:oneshot/2/LL128,allreduce:device:8K-:twoshot/3,"
+          "reduce:device:0-:oneshot/2,reducescatter:device:0-:direct/3,"
+          "allgather:device:0-:direct/3,broadcast:device:0-:oneshot/2,"
+          "alltoall:device:0-:direct/3";
+    }
+    config.tune = parseTune(rules);
+    runWorld(GetParam(), config, [&](RankEnv& env) {
+      EXPECT_EQ(test(env), 0u);
+      env.sync();
+      EXPECT_EQ(errorOf([&] { env.runner->check(); }).sentence(), "");
+    });
+  }
+};
+
+TEST_P(Conformance, EveryTypeAndOperatorThroughWindows) { run(everyTypeAndOperator, false); }
+TEST_P(Conformance, EveryTypeAndOperatorRoundTheRing) { run(everyTypeAndOperator, true); }
+TEST_P(Conformance, EveryCollectiveThroughWindows) { run(everyCollective, false); }
+TEST_P(Conformance, EveryCollectiveRoundTheRing) { run(everyCollective, true); }
+TEST_P(Conformance, MixedInARow) {
+  runWorld(GetParam(), patient(), [&](RankEnv& env) { EXPECT_EQ(mixedInARow(env), 0u); });
+}
+TEST_P(Conformance, MixedWindowsInARow) { run(mixedInARow, false); }
+INSTANTIATE_TEST_SUITE_P(OneGpu, Conformance, testing::Values(1, 2, 3, 4, 8));
+
+TEST(Memory, LegacyIpcMemory) {
   DeviceConfig config = patient();
   config.legacyIpc = true;
-  run(backToBack, config);
+  runWorld(4, config, [&](RankEnv& env) { EXPECT_EQ(backToBack(env), 0u); });
 }
 
-INSTANTIATE_TEST_SUITE_P(OneGpu, Ranks, testing::Values(1, 2, 3, 4, 5, 8));
+// A rank whose writes to its peers go astray is found out before anything is computed.
+TEST(Memory, WritesThatDoNotArriveAreFoundOut) {
+  ThreadGroup group(3);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < 3; ++r) {
+    threads.emplace_back([&, r] {
+      cuda(cudaSetDevice(0), "cudaSetDevice");
+      ThreadBootstrap boot(group, r);
+      DeviceConfig config = patient();
+      config.losePeerWrites = r == 1;
+      std::vector<int> peers;
+      for (int p = 0; p < 3; ++p) {
+        if (p != r) peers.push_back(p);
+      }
+      std::string why;
+      EXPECT_EQ(createDeviceRunner(boot, nullptr, peers, config, &why), nullptr);
+      EXPECT_NE(why.find("what rank 1 writes to the GPU memory of rank 0"), std::string::npos)
+          << why;
+      EXPECT_NE(why.find("IOMMU"), std::string::npos) << why;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
 
 TEST(Faults, SpinBoundEndsTheKernelAndIsReported) {
   DeviceConfig config;
@@ -183,19 +261,19 @@ TEST(Devices, CallWhileAnotherIsCurrent) {
 TEST(BadInput, HasASentence) {
   runWorld(1, patient(), [](RankEnv& env) {
     DeviceRunner& runner = *env.runner;
-    const Error type =
-        errorOf([&] { runner.allReduce(env.src, env.dst, 4, rondoFloat64, rondoSum, env.stream); });
-    EXPECT_EQ(type.code(), rondoUnsupported);
-    EXPECT_NE(type.sentence().find("8 (float64)"), std::string::npos) << type.sentence();
-    const Error op =
-        errorOf([&] { runner.allReduce(env.src, env.dst, 4, rondoFloat32, rondoAvg, env.stream); });
+    DeviceCall call{"rondoAllReduce", Collective::AllReduce, env.src, env.dst,   4,
+                    rondoFloat32,     rondoRedOp_t{1000},    0,       env.stream};
+    const Error op = errorOf([&] { runner.run(call); });
     EXPECT_EQ(op.code(), rondoUnsupported);
-    const char* odd = reinterpret_cast<const char*>(env.src) + 2;
-    const Error place =
-        errorOf([&] { runner.allReduce(odd, env.dst, 4, rondoFloat32, rondoSum, env.stream); });
+    EXPECT_NE(op.sentence().find("operator 1000"), std::string::npos) << op.sentence();
+    call.op = rondoSum;
+    call.send = reinterpret_cast<const char*>(env.src) + 2;
+    const Error place = errorOf([&] { runner.run(call); });
     EXPECT_EQ(place.code(), rondoInvalidArgument);
     EXPECT_NE(place.sentence().find("sendbuff"), std::string::npos) << place.sentence();
-    runner.allReduce(nullptr, nullptr, 0, rondoFloat32, rondoSum, env.stream);
+    call.send = call.recv = nullptr;
+    call.count = 0;
+    runner.run(call);
   });
 }
 

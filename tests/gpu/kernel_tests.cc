@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "api/rondo.h"
+#include <random>
+
+#include "api/types.h"
+#include "coll/device_planner.h"
+#include "coll/reduce/reduce.h"
 #include "coll/registry.h"
 #include "kernels/launch.h"
 
@@ -54,14 +58,103 @@ TEST(Kernels, StandInTheRegistry) {
   }
 }
 
-// A registered algorithm that says it runs on a device has a kernel.
+// A registered algorithm that says it runs on a device has a kernel, whatever it must compute.
 TEST(Kernels, CoverTheRegistry) {
   for (const Algorithm& row : registry()) {
     if (!row.device) continue;
-    EXPECT_NE(findKernel(collectiveName(row.collective), row.name, 4, rondoFloat32, rondoSum),
-              nullptr)
-        << collectiveName(row.collective) << " " << row.name;
+    const bool reduces = isReduction(row.collective);
+    for (const Reduces what : {Reduces::kNothing, Reduces::kHot, Reduces::kAll}) {
+      if ((what == Reduces::kNothing) == reduces) continue;
+      for (const int ranks : {2, 3, 8}) {
+        bool found = false;
+        for (const Protocol p : {Protocol::kLL, Protocol::kLL128, Protocol::kSimple}) {
+          found |= findKernel(collectiveName(row.collective), row.name, p, what, ranks) != nullptr;
+        }
+        EXPECT_TRUE(found) << collectiveName(row.collective) << " " << row.name;
+      }
+    }
   }
+}
+
+// Every type and operator on the device, compiled for the host: the same bits as the host's own.
+TEST(Fold, EqualsTheHostsReductions) {
+  std::mt19937_64 random(1);
+  for (const rondoDataType_t type : kAllTypes) {
+    for (const rondoRedOp_t op : kAllOps) {
+      if (!opDefined(type, op)) continue;
+      const ReduceFn host = findReduce(type, op, CpuLevel::kPlain);
+      for (int k = 0; k < 3000; ++k) {
+        Unit in[8];
+        const void* operands[8];
+        for (int r = 0; r < 8; ++r) {
+          in[r] = {random(), random()};
+          operands[r] = &in[r];
+          unsigned char* bytes = reinterpret_cast<unsigned char*>(&in[r]);
+          for (int i = 0; i < 16 && k % 3 == 0; ++i) {
+            constexpr unsigned char kSpecial[] = {0x00, 0xff, 0x7f, 0x80, 0x7c, 0xfc};
+            const uint64_t which = random() % 8;
+            if (which < 6) bytes[i] = kSpecial[which];
+          }
+        }
+        const int n = 2 + k % 7;
+        const uint32_t divisor = op == rondoAvg ? static_cast<uint32_t>(n) : 0;
+        Unit want, got = foldAny({type, op, divisor}, in, n);
+        host({&want, nullptr, operands, n, 16 / typeSize(type), divisor, false});
+        ASSERT_TRUE(want.a == got.a && want.b == got.b)
+            << typeName(type) << " " << opName(op) << ", " << n << " operands: " << std::hex
+            << got.a << " " << got.b << ", not " << want.a << " " << want.b;
+      }
+    }
+  }
+}
+
+// Whatever is asked for, the choice fits: lanes, places, and a kernel for it.
+TEST(DevicePlanner, ChoosesWhatFits) {
+  for (const int ranks : {1, 2, 3, 4, 7, 8, 9, 16}) {
+    for (const bool lineStores : {false, true}) {
+      for (const Collective collective :
+           {Collective::AllReduce, Collective::Reduce, Collective::ReduceScatter,
+            Collective::AllGather, Collective::Broadcast, Collective::AllToAll}) {
+        for (const uint32_t element : {1u, 2u, 4u, 8u, 16u}) {
+          for (const Count count : {Count{1}, Count{77}, Count{5000}, Count{1} << 20}) {
+            const DeviceFacts facts{ranks, 100, lineStores || ranks == 1};
+            const Reduces what = isReduction(collective) ? Reduces::kAll : Reduces::kNothing;
+            const DeviceChoice c = chooseDevice({collective, count, element, what}, facts, {});
+            const bool served = collective != Collective::AllToAll ||
+                                (ranks <= kMaxWindowRanks && facts.lineStores);
+            ASSERT_EQ(c.algorithm != nullptr, served)
+                << collectiveName(collective) << ", " << ranks << " ranks";
+            if (!served) continue;
+            ASSERT_NE(c.kernel, nullptr);
+            EXPECT_GE(c.geometry.lanes, 1);
+            EXPECT_LE(c.geometry.lanes, 100);
+            EXPECT_EQ(c.threads % 32, 0);
+            const Count bytes = c.geometry.chunk * element;
+            if (c.protocol == Protocol::kSimple) {
+              EXPECT_LE(bytes, kSlotBytes);
+            } else {
+              const Count line = what == Reduces::kAll ? 448 : 480;  // a warp's data
+              EXPECT_LE((bytes + line - 1) / line * 512, kShapeLL128.placeBytes(ranks));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(DevicePlanner, RulesForceAndAreIgnoredWhereTheyCannotBeMet) {
+  const DeviceFacts facts{4, 128, true};
+  const DeviceRequest request{Collective::AllReduce, 1000, 4, Reduces::kHot};
+  const auto with = [&](const char* rule) {
+    return chooseDevice(request, facts, parseTune(std::string("allreduce:device:0-:") + rule));
+  };
+  EXPECT_STREQ(with("twoshot/5").algorithm, "twoshot");
+  EXPECT_EQ(with("twoshot/5").geometry.lanes, 5);
+  EXPECT_EQ(with("oneshot/2/LL128").protocol, Protocol::kLL128);
+  EXPECT_STREQ(with("tree").algorithm, "oneshot");
+  EXPECT_STREQ(chooseDevice(request, facts, parseTune("allreduce:host:0-:twoshot")).algorithm,
+               "oneshot");
 }
 
 }  // namespace

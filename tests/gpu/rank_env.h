@@ -115,7 +115,7 @@ class RankEnv {
                          stream),
          "copy");
     sync();
-    const std::vector<float> want = expected(runner->choose(count), size(), count, seed);
+    const std::vector<float> want = expected(choose(count), size(), count, seed);
     const auto bits = [](float f) { return std::bit_cast<uint32_t>(f); };
     uint64_t bad = 0;
     for (uint64_t i = 0; i < count; ++i) bad += bits(host[i]) != bits(want[i]) ? 1 : 0;
@@ -123,8 +123,13 @@ class RankEnv {
     return bad;
   }
 
+  /// What becomes of a float32 sum.
+  DeviceChoice choose(uint64_t count) const {
+    return runner->choose({Collective::AllReduce, count, 4, Reduces::kHot});
+  }
   void allReduce(const float* from, float* to, uint64_t count) {
-    runner->allReduce(from, to, count, rondoFloat32, rondoSum, stream);
+    runner->run({"rondoAllReduce", Collective::AllReduce, from, to, count, rondoFloat32, rondoSum,
+                 0, stream});
   }
 
   std::unique_ptr<DeviceRunner> runner;

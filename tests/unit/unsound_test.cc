@@ -201,8 +201,10 @@ TEST(Unsound, ABarrierThatOnlyTellsTheNextRank) {
 /// A broadcast whose root never hears back: fine with credits, a race without.
 TEST(Unsound, OneShotBroadcastIsARaceWithoutCredits) {
   Algorithm algorithm = *findAlgorithm(Collective::Broadcast, "oneshot");
+  EXPECT_TRUE(algorithm.deviceMeets);
   EXPECT_TRUE(findingsOf(algorithm, 3, {4, 1, 0, 4, 1}).empty());
   algorithm.device = true;
+  algorithm.deviceMeets = false;
   EXPECT_TRUE(says(findingsOf(algorithm, 3, {4, 1, 0, 4, 1}),
                    "call 3, period 0, rank 0, lane 0, full period, step 1 (put [0,4) >*): may "
                    "overwrite what rank 1 has still to read, put in call 1, period 0"));

@@ -103,8 +103,9 @@ class Primitives {
   RONDO_ALGO Executor& self() { return *static_cast<Executor*>(this); }
 };
 
-/// As a destination: every other rank gets the same bytes.
-constexpr int kEveryone = -1;
+/// As a destination: every other rank gets the same bytes. A type of its own, so that a kernel's
+/// put() knows it when it is compiled.
+enum Everyone : int { kEveryone = -1 };
 
 /// Which of a rank's two staging rooms: what a peer put for this rank alone, or what it put for
 /// everyone.

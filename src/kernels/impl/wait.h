@@ -25,17 +25,22 @@ __device__ __forceinline__ bool mustGiveUp(const FaultView& fault, uint64_t* sin
   return now - *since > fault.boundNs;
 }
 
-/// Polls until ready(); false if the wait was given up, which the host then sees.
-template <class Ready>
-__device__ __forceinline__ bool waitUntil(const FaultView& fault, Ready ready) {
+/// Polls until ready(); false if the wait was given up, which the host then sees. Where threads
+/// wait together, ready() and any(giving up) say the same to all of them.
+template <class Ready, class Any>
+__device__ __forceinline__ bool waitUntil(const FaultView& fault, Ready ready, Any any) {
   uint64_t since = 0;
   for (uint32_t polls = 1; !ready(); ++polls) {
-    if (polls % kPollsPerLook == 0 && mustGiveUp(fault, &since)) {
+    if (polls % kPollsPerLook == 0 && any(mustGiveUp(fault, &since))) {
       storeRelaxed(&fault.words->error, 1u);
       return false;
     }
   }
   return true;
+}
+template <class Ready>
+__device__ __forceinline__ bool waitUntil(const FaultView& fault, Ready ready) {
+  return waitUntil(fault, ready, [](bool mine) { return mine; });
 }
 
 }  // namespace rondo::device

@@ -1,0 +1,233 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#ifdef HAVE_CUDA
+
+#include "coll/device_planner.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace rondo {
+namespace {
+
+using algo::Geometry;
+
+Count divideUp(Count a, Count b) { return (a + b - 1) / b; }
+
+/// What things cost on a device, in picoseconds. Fitted to rondo-bench on 4 x H200 over NVLink,
+/// 2026-11-21, from a graph; eagerly every kernel costs the same constant more.
+struct DeviceCosts {
+  Count launch = 900'000;    ///< A kernel of one block that does nothing.
+  Count laneLL = 3'500;      ///< Each block, to be started and waited for.
+  Count lane = 7'500;        ///< The same of LL128 and Simple.
+  Count flagLL = 1'600'000;  ///< Data from one rank to another, with all that is done to them.
+  Count flagLL128 = 2'200'000;
+  Count further = 1'400'000;    ///< A second exchange that waits for the first.
+  Count period = 1'500'000;     ///< A further period, while other lanes are in theirs.
+  Count round = 900'000;        ///< A further packet of a thread.
+  Count wireLLPerKiB = 3'400;   ///< Stores to all peers, 300 GB/s.
+  Count wirePerKiB = 3'200;     ///< The same of LL128, 320 GB/s.
+  Count overlapPerKiB = 2'925;  ///< Where two exchanges overlap, 350 GB/s.
+  Count step = 3'900'000;       ///< A hop of a ring.
+  Count ringPerKiB = 150'000;   ///< A block's further KiB in it, all lanes being busy.
+};
+constexpr DeviceCosts kCosts;
+
+/// An algorithm through windows.
+struct WindowForm {
+  Collective collective;
+  const char* algorithm;
+  bool blockPerRank;
+  int exchanges;
+};
+constexpr WindowForm kWindowForms[] = {
+    {Collective::AllReduce, "oneshot", false, 1},    {Collective::AllReduce, "twoshot", true, 2},
+    {Collective::ReduceScatter, "direct", false, 1}, {Collective::AllGather, "direct", false, 1},
+    {Collective::AllToAll, "direct", false, 1},      {Collective::Reduce, "oneshot", false, 1},
+    {Collective::Broadcast, "oneshot", false, 1},
+};
+
+/// An algorithm round the ring.
+struct RingForm {
+  Collective collective;
+  bool blockPerRank;
+  int rounds;  ///< Hops of a period, in times of ranks - 1; 0: a pipeline along all ranks.
+};
+constexpr RingForm kRingForms[] = {
+    {Collective::AllReduce, true, 2},  {Collective::ReduceScatter, false, 1},
+    {Collective::AllGather, false, 1}, {Collective::Reduce, false, 0},
+    {Collective::Broadcast, false, 0},
+};
+
+constexpr int kLaneCounts[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128};
+
+class Search {
+ public:
+  Search(const DeviceRequest& request, const DeviceFacts& facts, const TuneRule* rule)
+      : request_(request),
+        facts_(facts),
+        rule_(rule),
+        align_(std::max<Count>(1, 16 / request.elementBytes)) {}
+
+  template <class Take>
+  void all(Take take) const {
+    for (const WindowForm& form : kWindowForms) {
+      if (form.collective != request_.collective || !allowed(form.algorithm)) continue;
+      windows(form, Protocol::kLL, take);
+      windows(form, Protocol::kLL128, take);
+    }
+    for (const RingForm& form : kRingForms) {
+      if (form.collective == request_.collective && allowed("ring")) rings(form, take);
+    }
+  }
+
+ private:
+  bool allowed(const char* algorithm) const {
+    return rule_ == nullptr || rule_->algorithm->name == std::string_view(algorithm);
+  }
+  bool allowed(Protocol protocol) const {
+    return rule_ == nullptr || rule_->protocol.empty() || rule_->protocol == protocolName(protocol);
+  }
+  const Kernel* kernel(const char* algorithm, Protocol protocol) const {
+    return findKernel(collectiveName(request_.collective), algorithm, protocol, request_.reduces,
+                      facts_.ranks);
+  }
+  /// Calls body(lanes) for every number of lanes up to `most` that is worth a look.
+  template <class Body>
+  void lanes(int most, Body body) const {
+    most = std::min(most, facts_.lanes);
+    if (rule_ != nullptr && rule_->lanes != 0) return body(std::min(rule_->lanes, most));
+    for (const int lanes : kLaneCounts) {
+      if (lanes > most) break;
+      body(lanes);
+      // more would not have a packet for each of their threads
+      if (static_cast<Count>(lanes) * 512 > request_.count * request_.elementBytes) return;
+    }
+    if (most < kLaneCounts[std::size(kLaneCounts) - 1]) body(most);
+  }
+
+  template <class Take>
+  void windows(const WindowForm& form, Protocol protocol, Take take) const {
+    const int n = facts_.ranks;
+    const bool isLL = protocol == Protocol::kLL;
+    // Rooted collectives and all-to-all have no other form where a rank is alone.
+    if (n > kMaxWindowRanks || (!isLL && !facts_.lineStores)) return;
+    if (n == 1 && form.collective != Collective::AllToAll) return;
+    if (!allowed(protocol)) return;
+    const Kernel* const found = kernel(form.algorithm, protocol);
+    if (found == nullptr) return;
+    const WindowShape shape = isLL ? kShapeLL : kShapeLL128;
+    const Count lineBytes = request_.reduces == Reduces::kAll ? 112 : 120;
+    const Count place = isLL ? shape.placeBytes(n) / 2 : shape.placeBytes(n) / 128 * lineBytes;
+    const Count chunk = place / request_.elementBytes / align_ * align_;
+    lanes(shape.lanes, [&](int lanes) {
+      const Geometry g{request_.count, lanes, form.blockPerRank ? n : 1, chunk, align_};
+      const Count block = blockOf(g) * request_.elementBytes;
+      const Count vectors = isLL ? divideUp(block, 8) : divideUp(block, 4 * lineBytes) * 32;
+      const Count threads = std::min<Count>(divideUp(vectors, 32) * 32, kBlockThreads);
+      const Count periods = divideUp(request_.count, g.period());
+      const Count exchanges = static_cast<Count>(form.exchanges);
+      const Count wire = request_.count * request_.elementBytes * exchanges *
+                         static_cast<Count>(n - 1) / static_cast<Count>(g.blocks);
+      Count cost = kCosts.launch + (isLL ? kCosts.flagLL : kCosts.flagLL128);
+      cost += static_cast<Count>(lanes) * (isLL ? kCosts.laneLL : kCosts.lane);
+      cost += (exchanges - 1) * kCosts.further + (periods - 1) * kCosts.period;
+      cost += periods * exchanges * (divideUp(vectors, threads) - 1) * kCosts.round;
+      cost += isLL ? wire * 2 * kCosts.wireLLPerKiB / 1024
+                   : wire * 128 / lineBytes *
+                         (exchanges > 1 ? kCosts.overlapPerKiB : kCosts.wirePerKiB) / 1024;
+      take(DeviceChoice{form.algorithm, protocol, g, static_cast<int>(threads), found, cost});
+    });
+  }
+
+  template <class Take>
+  void rings(const RingForm& form, Take take) const {
+    if (!allowed(Protocol::kSimple)) return;
+    const Kernel* const found = kernel("ring", Protocol::kSimple);
+    if (found == nullptr) return;
+    const Count hops = static_cast<Count>(facts_.ranks - 1);
+    const int blocks = form.blockPerRank ? facts_.ranks : 1;
+    lanes(kRingLanes, [&](int lanes) {
+      for (uint32_t slot = kSlotBytes; slot >= 4096; slot /= 2) {
+        const Count chunk = slot / request_.elementBytes / align_ * align_;
+        const Geometry g{request_.count, lanes, blocks, chunk, align_};
+        const Count periods = divideUp(request_.count, g.period());
+        const Count steps =
+            form.rounds > 0 ? periods * hops * static_cast<Count>(form.rounds) : periods + hops;
+        const Count bytes = blockOf(g) * request_.elementBytes;
+        const Count busy = bytes * kCosts.ringPerKiB / 1024 * static_cast<Count>(lanes) / 64;
+        const Count cost =
+            kCosts.launch + static_cast<Count>(lanes) * kCosts.lane + steps * (kCosts.step + busy);
+        take(DeviceChoice{"ring", Protocol::kSimple, g, kBlockThreads, found, cost});
+        if (form.rounds > 0) break;  // only a pipeline gains by smaller blocks
+      }
+    });
+  }
+
+  /// Elements of the longest block there is.
+  static Count blockOf(const Geometry& g) {
+    return g.fullPeriods() > 0 ? g.chunk : algo::lastPart(g, 0).block;
+  }
+
+  const DeviceRequest& request_;
+  const DeviceFacts& facts_;
+  const TuneRule* rule_;
+  const Count align_;
+};
+
+const TuneRule* findRule(const DeviceRequest& request, const std::vector<TuneRule>& rules) {
+  const uint64_t bytes = request.count * request.elementBytes;
+  for (const TuneRule& rule : rules) {
+    if (rule.device && rule.collective == request.collective && bytes >= rule.from &&
+        bytes < rule.to) {
+      return &rule;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+DeviceChoice chooseDevice(const DeviceRequest& request, const DeviceFacts& facts,
+                          const std::vector<TuneRule>& rules) {
+  DeviceChoice best{};
+  const auto take = [&best](const DeviceChoice& choice) {
+    if (best.algorithm == nullptr || choice.picoseconds < best.picoseconds) best = choice;
+  };
+  const TuneRule* const rule = findRule(request, rules);
+  Search(request, facts, rule).all(take);
+  // A rule that asks for what cannot be had is a wish.
+  if (best.algorithm == nullptr && rule != nullptr) Search(request, facts, nullptr).all(take);
+  return best;
+}
+
+std::string explainDevice(const DeviceRequest& request, const DeviceFacts& facts) {
+  std::vector<DeviceChoice> best;
+  Search(request, facts, nullptr).all([&](const DeviceChoice& choice) {
+    for (DeviceChoice& other : best) {
+      if (other.kernel != choice.kernel) continue;
+      if (choice.picoseconds < other.picoseconds) other = choice;
+      return;
+    }
+    best.push_back(choice);
+  });
+  std::stable_sort(best.begin(), best.end(), [](const DeviceChoice& a, const DeviceChoice& b) {
+    return a.picoseconds < b.picoseconds;
+  });
+  std::string text =
+      format("rondo: %s of %llu bytes on device memory\n", collectiveName(request.collective),
+             static_cast<unsigned long long>(request.count * request.elementBytes));
+  for (const DeviceChoice& choice : best) {
+    text += format("rondo:   %s %s %s, %d lanes of %d threads, predicted %.2f us\n",
+                   &choice == best.data() ? "runs" : "  or", choice.algorithm,
+                   protocolName(choice.protocol), choice.geometry.lanes, choice.threads,
+                   static_cast<double>(choice.picoseconds) * 1e-6);
+  }
+  return text;
+}
+
+}  // namespace rondo
+
+#endif  // HAVE_CUDA

@@ -1,0 +1,44 @@
+#pragma once
+// Chooses the kernel and the cutting of a device collective: a pure function of what the ranks
+// agreed on and of the call's agreed arguments.
+
+#include <string>
+#include <vector>
+
+#include "coll/planner.h"
+#include "kernels/launch.h"
+
+namespace rondo {
+
+/// What the ranks of a communicator know of their devices together.
+struct DeviceFacts {
+  int ranks = 1;
+  int lanes = 1;            ///< Blocks that fit on every rank's share of its device.
+  bool lineStores = false;  ///< 128-byte stores arrive whole at every peer (NVLink).
+};
+
+struct DeviceRequest {
+  Collective collective;
+  Count count;  ///< Of a slot.
+  uint32_t elementBytes;
+  Reduces reduces;  ///< What a kernel must be able to do.
+};
+
+/// What a call becomes.
+struct DeviceChoice {
+  const char* algorithm;  ///< As in the registry; nullptr: nothing serves the request.
+  Protocol protocol;
+  algo::Geometry geometry;
+  int threads;  ///< Of a CUDA block, which is a lane.
+  const Kernel* kernel;
+  uint64_t picoseconds;  ///< Predicted.
+};
+
+/// The best candidate; with a matching rule, the best of those that it allows.
+DeviceChoice chooseDevice(const DeviceRequest& request, const DeviceFacts& facts,
+                          const std::vector<TuneRule>& rules);
+
+/// The best candidate of each algorithm and protocol, the best one first, as lines of text.
+std::string explainDevice(const DeviceRequest& request, const DeviceFacts& facts);
+
+}  // namespace rondo

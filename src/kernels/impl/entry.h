@@ -1,0 +1,77 @@
+#pragma once
+// From an algorithm's header to a kernel.
+
+#include "kernels/prims.h"
+
+namespace rondo {
+
+/// An algorithm as a type.
+#define RONDO_ALGORITHM(Name, function)                                      \
+  struct Name {                                                              \
+    template <class Executor>                                                \
+    __device__ static void run(Executor& executor, const algo::Group& group, \
+                               const algo::Part& part) {                     \
+      algo::function(executor, group, part);                                 \
+    }                                                                        \
+  }
+
+// Two blocks a multiprocessor: several ranks or communicators may share a device.
+template <class Algorithm, class Wire, class Reducer, int kRanks, Meets kMeets>
+__global__ void __launch_bounds__(kBlockThreads, 2)
+    windowKernel(const __grid_constant__ WindowCall call) {
+  Window<Wire, Reducer, kRanks, kMeets> window(call, static_cast<int>(blockIdx.x));
+  const algo::Group group{call.args.rank, kRanks == 0 ? call.args.size : kRanks, call.args.root};
+  forEachPart(call.args.cut, static_cast<int>(blockIdx.x), [&](const algo::Part& part) {
+    window.begin();
+    Algorithm::run(window, group, part);
+    window.end();
+  });
+  window.finish();
+}
+
+template <class Algorithm, class Reducer>
+__global__ void __launch_bounds__(kBlockThreads, 2)
+    ringKernel(const __grid_constant__ RingCall call) {
+  PrimsSimple<Reducer> prims(call, static_cast<int>(blockIdx.x));
+  const algo::Group group{call.args.rank, call.args.size, call.args.root};
+  forEachPart(call.args.cut, static_cast<int>(blockIdx.x),
+              [&](const algo::Part& part) { Algorithm::run(prims, group, part); });
+  prims.finish();
+}
+
+template <class Reducer>
+constexpr Reduces kReducesOf = Reduces::kNothing;
+template <>
+constexpr Reduces kReducesOf<HotReducer> = Reduces::kHot;
+template <>
+constexpr Reduces kReducesOf<AnyReducer> = Reduces::kAll;
+
+template <class Wire>
+constexpr Protocol kProtocolOf = Protocol::kLL128;
+template <>
+constexpr Protocol kProtocolOf<ProtocolLL> = Protocol::kLL;
+
+template <class Algorithm, class Wire, class Reducer, int kRanks = 0, Meets kMeets = Meets::kByData>
+Kernel windowRow(const char* collective, const char* algorithm) {
+  return {collective,
+          algorithm,
+          kProtocolOf<Wire>,
+          kReducesOf<Reducer>,
+          kRanks,
+          reinterpret_cast<const void*>(&windowKernel<Algorithm, Wire, Reducer, kRanks, kMeets>)};
+}
+
+template <class Algorithm, class Reducer>
+Kernel ringRow(const char* collective) {
+  return {
+      collective,          "ring", Protocol::kSimple,
+      kReducesOf<Reducer>, 0,      reinterpret_cast<const void*>(&ringKernel<Algorithm, Reducer>)};
+}
+
+// The parts of the list; one file each, so that they compile side by side.
+std::vector<Kernel> allReduceKernels();
+std::vector<Kernel> windowKernels();
+std::vector<Kernel> rankedKernels();
+std::vector<Kernel> ringKernels();
+
+}  // namespace rondo

@@ -1,0 +1,127 @@
+#pragma once
+// What a kernel makes of n operands of 16 bytes: a switch over the few hot cases, or a call of the
+// one function that knows all types and operators.
+
+#include "kernels/reduce_units.h"
+
+namespace rondo {
+namespace device {
+
+__device__ __forceinline__ float2 twoFloats(unsigned long long word) {
+  return make_float2(__uint_as_float(static_cast<uint32_t>(word)),
+                     __uint_as_float(static_cast<uint32_t>(word >> 32)));
+}
+__device__ __forceinline__ unsigned long long wordOf(float2 v) {
+  return static_cast<unsigned long long>(__float_as_uint(element::canonical(v.y))) << 32 |
+         __float_as_uint(element::canonical(v.x));
+}
+
+/// Not inlined: a division is long, and only averages need it.
+__device__ __noinline__ inline float4 divided(float4 x, float by) {
+  return make_float4(x.x / by, x.y / by, x.z / by, x.w / by);
+}
+
+struct Float32Word {
+  float2 x;
+  __device__ explicit Float32Word(unsigned long long w) : x(twoFloats(w)) {}
+  __device__ void add(const Float32Word& o) { x = make_float2(x.x + o.x.x, x.y + o.x.y); }
+  __device__ void divide(float by) {
+    const float4 q = divided(make_float4(x.x, x.y, 0, 0), by);
+    x = make_float2(q.x, q.y);
+  }
+  __device__ unsigned long long word() const { return wordOf(x); }
+};
+
+/// Four 16-bit floats, in float32.
+template <class Format>
+struct Narrow16Word {
+  float x[4];
+  __device__ explicit Narrow16Word(unsigned long long w) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) x[i] = Format::widen(static_cast<uint16_t>(w >> 16 * i));
+  }
+  __device__ void add(const Narrow16Word& o) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) x[i] += o.x[i];
+  }
+  __device__ void divide(float by) {
+    const float4 q = divided(make_float4(x[0], x[1], x[2], x[3]), by);
+    x[0] = q.x, x[1] = q.y, x[2] = q.z, x[3] = q.w;
+  }
+  __device__ unsigned long long word() const {
+    unsigned long long w = 0;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      w |= static_cast<unsigned long long>(Format::narrow(x[i])) << 16 * i;
+    }
+    return w;
+  }
+};
+
+/// The first n words, from left to right.
+template <class Word, int kMost>
+__device__ __forceinline__ unsigned long long sumWords(const unsigned long long (&in)[kMost], int n,
+                                                       uint32_t divisor) {
+  Word sum(in[0]);
+#pragma unroll
+  for (int r = 1; r < kMost; ++r) {
+    if (r < n) sum.add(Word(in[r]));
+  }
+  if (divisor != 0) sum.divide(static_cast<float>(divisor));
+  return sum.word();
+}
+
+__device__ __noinline__ inline Unit foldAnyCalled(const Reduction& r, const Unit* in, int n) {
+  return foldAny(r, in, n);
+}
+
+}  // namespace device
+
+/// isHot() in reduce_units.h.
+struct HotReducer {
+  template <int kMost>
+  __device__ static unsigned long long word(const Reduction& r,
+                                            const unsigned long long (&in)[kMost], int n) {
+    switch (r.type) {
+      case rondoFloat16:
+        return device::sumWords<device::Narrow16Word<element::Float16>>(in, n, r.divisor);
+      case rondoBfloat16:
+        return device::sumWords<device::Narrow16Word<element::Bfloat16>>(in, n, r.divisor);
+      default:
+        return device::sumWords<device::Float32Word>(in, n, r.divisor);
+    }
+  }
+  template <int kWords, int kMost>
+  __device__ static void reduce(const Reduction& r, const unsigned long long (&in)[kWords][kMost],
+                                int n, unsigned long long (&out)[kWords]) {
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) out[w] = word(r, in[w], n);
+  }
+};
+
+/// Everything.
+struct AnyReducer {
+  template <int kWords, int kMost>
+  __device__ static void reduce(const Reduction& r, const unsigned long long (&in)[kWords][kMost],
+                                int n, unsigned long long (&out)[kWords]) {
+    static_assert(kWords == 2, "elements have up to 16 bytes");
+    Unit units[kMost];
+#pragma unroll
+    for (int k = 0; k < kMost; ++k) units[k] = Unit{in[0][k], in[1][k]};
+    const Unit result = device::foldAnyCalled(r, units, n);
+    out[0] = result.a;
+    out[1] = result.b;
+  }
+};
+
+/// For collectives that only move.
+struct NoReducer {
+  template <int kWords, int kMost>
+  __device__ static void reduce(const Reduction&, const unsigned long long (&in)[kWords][kMost],
+                                int, unsigned long long (&out)[kWords]) {
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) out[w] = in[w][0];
+  }
+};
+
+}  // namespace rondo

@@ -1,0 +1,328 @@
+#pragma once
+// Window's bodies.
+
+#include "kernels/impl/wait.h"
+#include "kernels/prims.h"
+
+namespace rondo {
+namespace device {
+
+/// The words at byte `at` of a block of `bytes`, from any address; bytes past the block's end are
+/// 0. Not inlined, as is what follows: few calls need them.
+__device__ __noinline__ inline Unit loadSlowly(const unsigned char* from, uint32_t at,
+                                               uint32_t bytes) {
+  Unit u{0, 0};
+  const uint32_t end = at + 16 < bytes ? at + 16 : bytes;
+  if (end == at + 16 && aligned(from, 4)) {
+    const uint32_t* words = reinterpret_cast<const uint32_t*>(from + at);
+    return Unit{words[0] | static_cast<unsigned long long>(words[1]) << 32,
+                words[2] | static_cast<unsigned long long>(words[3]) << 32};
+  }
+  for (uint32_t i = at; i < end; ++i) {
+    const unsigned long long byte = static_cast<unsigned long long>(from[i]) << 8 * ((i - at) % 8);
+    (i - at < 8 ? u.a : u.b) |= byte;
+  }
+  return u;
+}
+
+/// The first `count` words of u, as far as the block reaches.
+__device__ __noinline__ inline void storeSlowly(unsigned char* to, uint32_t at, uint32_t bytes,
+                                                Unit u, uint32_t count) {
+  const uint32_t end = at + 8 * count < bytes ? at + 8 * count : bytes;
+  if (end == at + 16 && aligned(to, 4)) {
+    uint32_t* words = reinterpret_cast<uint32_t*>(to + at);
+    words[0] = static_cast<uint32_t>(u.a);
+    words[1] = static_cast<uint32_t>(u.a >> 32);
+    words[2] = static_cast<uint32_t>(u.b);
+    words[3] = static_cast<uint32_t>(u.b >> 32);
+    return;
+  }
+  for (uint32_t i = at; i < end; ++i) {
+    to[i] = static_cast<unsigned char>((i - at < 8 ? u.a : u.b) >> 8 * ((i - at) % 8));
+  }
+}
+
+/// Empties memory that peers have written. Nobody writes there before this rank's next exchange has
+/// begun.
+__device__ __noinline__ inline void scrub(Pair64* from, uint32_t vectors) {
+  for (uint32_t i = threadIdx.x; i < vectors; i += blockDim.x) {
+    storeRelaxed(from + i, Pair64{0, 0});
+  }
+  __threadfence_system();
+  __syncthreads();
+}
+
+template <class T>
+__device__ __forceinline__ void copyAs(unsigned char* to, const unsigned char* from, uint32_t begin,
+                                       uint32_t end) {
+  for (uint32_t i = begin / sizeof(T) + threadIdx.x; i < end / sizeof(T); i += blockDim.x) {
+    reinterpret_cast<T*>(to)[i] = reinterpret_cast<const T*>(from)[i];
+  }
+}
+
+__device__ __noinline__ inline void copyBlock(unsigned char* to, const unsigned char* from,
+                                              uint32_t bytes) {
+  if (to == from) return;
+  uint32_t done = 0;
+  if (aligned(to, 16) && aligned(from, 16)) {
+    done = bytes / 16 * 16;
+    copyAs<uint4>(to, from, 0, done);
+  } else if (aligned(to, 4) && aligned(from, 4)) {
+    done = bytes / 4 * 4;
+    copyAs<uint32_t>(to, from, 0, done);
+  }
+  copyAs<unsigned char>(to, from, done, bytes);
+}
+
+}  // namespace device
+
+#define RONDO_WINDOW                                             \
+  template <class Wire, class Reducer, int kRanks, Meets kMeets> \
+  __device__ __forceinline__
+#define RONDO_WINDOW_OF Window<Wire, Reducer, kRanks, kMeets>
+
+RONDO_WINDOW RONDO_WINDOW_OF::Window(const WindowCall& call, int lane)
+    : call_(call), lane_(lane), epoch_(static_cast<Flag>(call.window.epochs[lane])) {}
+
+RONDO_WINDOW const unsigned char* RONDO_WINDOW_OF::src(algo::Block b) const {
+  return call_.args.src + static_cast<uint64_t>(b.slot) * call_.args.srcSlot +
+         b.offset * call_.args.elementBytes;
+}
+RONDO_WINDOW unsigned char* RONDO_WINDOW_OF::dst(algo::Block b) const {
+  return call_.args.dst + static_cast<uint64_t>(b.slot) * call_.args.dstSlot +
+         b.offset * call_.args.elementBytes;
+}
+RONDO_WINDOW uint32_t RONDO_WINDOW_OF::bytes(algo::Block b) const {
+  return static_cast<uint32_t>(b.count) * call_.args.elementBytes;
+}
+
+RONDO_WINDOW device::Pair64* RONDO_WINDOW_OF::place(int owner, int source, algo::Room room) const {
+  const uint32_t lane = static_cast<uint32_t>(epoch_ & 1) * call_.window.lanes + lane_;
+  const uint32_t at = (lane * 2 + static_cast<uint32_t>(room)) * size() + source;
+  return reinterpret_cast<device::Pair64*>(call_.window.base[owner] +
+                                           static_cast<uint64_t>(at) * call_.window.placeBytes);
+}
+RONDO_WINDOW unsigned long long* RONDO_WINDOW_OF::hello(int owner, int source) const {
+  const uint32_t lane = static_cast<uint32_t>(epoch_ & 1) * call_.window.lanes + lane_;
+  return reinterpret_cast<unsigned long long*>(call_.hello.flags[owner]) + lane * kMaxWindowRanks +
+         source;
+}
+
+// What a vector's missing words hold does not matter.
+RONDO_WINDOW void RONDO_WINDOW_OF::load(const unsigned char* from, uint32_t bytes, uint32_t vector,
+                                        unsigned long long (&word)[kWords]) const {
+  const uint32_t at = 8 * Wire::firstWord(vector);
+  if (at + 8 * kWords <= bytes && device::aligned(from, 8)) {
+#pragma unroll
+    for (int k = 0; k < kWords; ++k) {
+      word[k] = reinterpret_cast<const unsigned long long*>(from + at)[k];
+    }
+    return;
+  }
+  const Unit u = device::loadSlowly(from, at, bytes);
+  word[0] = u.a;
+  if (kWords > 1) word[kWords - 1] = u.b;
+}
+
+RONDO_WINDOW void RONDO_WINDOW_OF::store(unsigned char* to, uint32_t bytes, uint32_t vector,
+                                         const unsigned long long (&word)[kWords]) const {
+  const uint32_t at = 8 * Wire::firstWord(vector);
+  if (at + 8 * kWords <= bytes && device::aligned(to, 8)) {
+#pragma unroll
+    for (int k = 0; k < kWords; ++k) {
+      if (Wire::has(vector, k)) reinterpret_cast<unsigned long long*>(to + at)[k] = word[k];
+    }
+    return;
+  }
+  uint32_t count = 0;
+#pragma unroll
+  for (int k = 0; k < kWords; ++k) count += Wire::has(vector, k) ? 1 : 0;
+  device::storeSlowly(to, at, bytes, Unit{word[0], word[kWords - 1]}, count);
+}
+
+template <class Wire, class Reducer, int kRanks, Meets kMeets>
+template <class Ready>
+__device__ __forceinline__ bool RONDO_WINDOW_OF::poll(Ready ready) {
+  Wire::together();
+  gaveUp_ = !device::waitUntil(
+      call_.args.fault, [&] { return Wire::all(ready()); },
+      [](bool mine) { return Wire::any(mine); });
+  return !gaveUp_;
+}
+
+RONDO_WINDOW void RONDO_WINDOW_OF::begin() {
+  epoch_ = Wire::next(epoch_);
+  puts_ = fetches_ = 0;  // said here, so that the compiler can count them
+  if (kMeets == Meets::kByHello && threadIdx.x < size() && threadIdx.x != call_.args.rank) {
+    device::storeRelaxed(hello(threadIdx.x, call_.args.rank), epoch_);
+  }
+}
+
+RONDO_WINDOW void RONDO_WINDOW_OF::end() {
+  flushPuts();
+  flushFetches();
+  if (kMeets == Meets::kByHello && threadIdx.x < size() && threadIdx.x != call_.args.rank) {
+    const unsigned long long* flag = hello(call_.args.rank, threadIdx.x);
+    device::waitUntil(call_.args.fault, [&] { return device::loadRelaxed(flag) == epoch_; });
+  }
+  __syncthreads();
+  if (Wire::wraps(epoch_)) {
+    device::scrub(place(call_.args.rank, 0, algo::Room::Pair),
+                  2 * size() * (call_.window.placeBytes / 16));
+  }
+}
+
+RONDO_WINDOW void RONDO_WINDOW_OF::finish() {
+  if (threadIdx.x == 0) call_.window.epochs[lane_] = epoch_;
+}
+
+RONDO_WINDOW void RONDO_WINDOW_OF::copy(algo::Block b) {
+  device::copyBlock(dst(b), src(b), bytes(b));
+}
+
+RONDO_WINDOW void RONDO_WINDOW_OF::putEveryone(uint32_t vector, device::Pair64 packet) const {
+#pragma unroll
+  for (int k = 1; k < kMost; ++k) {
+    if (k >= size()) break;
+    device::storeRelaxed(place(after(k), call_.args.rank, algo::Room::All) + vector, packet);
+  }
+}
+
+RONDO_WINDOW void RONDO_WINDOW_OF::put(algo::Block b, int to) {
+  put_[puts_++] = Piece{const_cast<unsigned char*>(src(b)),
+                        place(to, call_.args.rank, algo::Room::Pair), bytes(b)};
+}
+
+RONDO_WINDOW void RONDO_WINDOW_OF::put(algo::Block b, algo::Everyone) {
+  const unsigned char* from = src(b);
+  const uint32_t count = bytes(b), total = vectors(count);
+#pragma unroll 1
+  for (uint32_t v = threadIdx.x; v < total; v += blockDim.x) {
+    unsigned long long word[kWords];
+    load(from, count, v, word);
+    Wire::together();
+    putEveryone(v, Wire::pack(v, word, epoch_));
+  }
+}
+
+RONDO_WINDOW void RONDO_WINDOW_OF::flushPuts() {
+  uint32_t most = 0;
+#pragma unroll
+  for (int k = 0; k < kMost - 1; ++k) {
+    if (k < puts_ && put_[k].bytes > most) most = put_[k].bytes;
+  }
+  const uint32_t total = vectors(most);
+#pragma unroll 1
+  for (uint32_t v = threadIdx.x; v < total; v += blockDim.x) {
+    unsigned long long word[kMost][kWords];
+#pragma unroll
+    for (int k = 0; k < kMost - 1; ++k) {
+      if (k < puts_) load(put_[k].mine, put_[k].bytes, v, word[k]);
+    }
+    Wire::together();
+#pragma unroll
+    for (int k = 0; k < kMost - 1; ++k) {
+      if (k < puts_ && v < vectors(put_[k].bytes)) {
+        device::storeRelaxed(put_[k].place + v, Wire::pack(v, word[k], epoch_));
+      }
+    }
+  }
+  puts_ = 0;
+}
+
+RONDO_WINDOW void RONDO_WINDOW_OF::fetch(algo::Block b, int from, algo::Room room) {
+  fetch_[fetches_++] = Piece{dst(b), place(call_.args.rank, from, room), bytes(b)};
+}
+
+RONDO_WINDOW void RONDO_WINDOW_OF::flushFetches() {
+  uint32_t most = 0;
+#pragma unroll
+  for (int k = 0; k < kMost - 1; ++k) {
+    if (k < fetches_ && fetch_[k].bytes > most) most = fetch_[k].bytes;
+  }
+  const uint32_t total = vectors(most);
+#pragma unroll 1
+  for (uint32_t v = threadIdx.x; v < total && !gaveUp_; v += blockDim.x) {
+    device::Pair64 in[kMost];
+    const bool good = poll([&] {
+      bool all = true;
+#pragma unroll
+      for (int k = 0; k < kMost - 1; ++k) {
+        if (k < fetches_ && v < vectors(fetch_[k].bytes)) {
+          in[k] = device::loadRelaxed(fetch_[k].place + v);
+        }
+      }
+#pragma unroll
+      for (int k = 0; k < kMost - 1; ++k) {
+        if (k < fetches_ && v < vectors(fetch_[k].bytes)) {
+          all = all && Wire::carries(v, in[k], epoch_);
+        }
+      }
+      return all;
+    });
+    if (!good) return;
+#pragma unroll
+    for (int k = 0; k < kMost - 1; ++k) {
+      if (k >= fetches_) continue;
+      unsigned long long word[kWords];
+      Wire::unpack(in[k], word);
+      store(fetch_[k].mine, fetch_[k].bytes, v, word);
+    }
+  }
+}
+
+template <class Wire, class Reducer, int kRanks, Meets kMeets>
+template <bool kPublish>
+__device__ __forceinline__ void RONDO_WINDOW_OF::reduceBlock(algo::Block b, algo::Room room) {
+  flushPuts();
+  const int rank = call_.args.rank;
+  const unsigned char* own = src(b);
+  unsigned char* to = dst(b);
+  const uint32_t count = bytes(b), total = vectors(count);
+  const device::Pair64* places = place(rank, 0, room);
+  const uint32_t stride = call_.window.placeBytes / 16;
+#pragma unroll 1
+  for (uint32_t v = threadIdx.x; v < total && !gaveUp_; v += blockDim.x) {
+    unsigned long long mine[kWords];
+    load(own, count, v, mine);
+    device::Pair64 in[kMost];
+    const bool good = poll([&] {
+      bool all = true;
+#pragma unroll
+      for (int r = 0; r < kMost; ++r) {
+        if (r < size() && r != rank) in[r] = device::loadRelaxed(places + r * stride + v);
+      }
+#pragma unroll
+      for (int r = 0; r < kMost; ++r) {
+        if (r < size() && r != rank) all = all && Wire::carries(v, in[r], epoch_);
+      }
+      return all;
+    });
+    if (!good) return;
+    unsigned long long word[kWords][kMost];
+#pragma unroll
+    for (int r = 0; r < kMost; ++r) {
+      unsigned long long theirs[kWords] = {};
+      if (r < size()) Wire::unpack(in[r], theirs);
+#pragma unroll
+      for (int k = 0; k < kWords; ++k) word[k][r] = r == rank ? mine[k] : theirs[k];
+    }
+    unsigned long long result[kWords];
+    Reducer::reduce(call_.args.reduction, word, size(), result);
+    Wire::together();
+    if (kPublish) putEveryone(v, Wire::pack(v, result, epoch_));
+    store(to, count, v, result);
+  }
+}
+
+RONDO_WINDOW void RONDO_WINDOW_OF::reduce(algo::Block b, algo::Room room) {
+  reduceBlock<false>(b, room);
+}
+RONDO_WINDOW void RONDO_WINDOW_OF::reducePut(algo::Block b, algo::Room room) {
+  reduceBlock<true>(b, room);
+}
+
+#undef RONDO_WINDOW
+#undef RONDO_WINDOW_OF
+
+}  // namespace rondo

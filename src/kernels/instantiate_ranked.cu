@@ -1,0 +1,38 @@
+// The collectives of instantiate_windows.cu once more, for the numbers of GPUs that hosts have
+// most: with unrolled loops over peers.
+
+#include "coll/algo/window.h"
+#include "coll/algo/window_slots.h"
+#include "kernels/impl/entry.h"
+
+namespace rondo {
+namespace {
+
+RONDO_ALGORITHM(ReduceScatter, reduceScatterDirect);
+RONDO_ALGORITHM(AllGather, allGatherDirect);
+RONDO_ALGORITHM(AllToAll, allToAllDirect);
+RONDO_ALGORITHM(Reduce, reduceOneShot);
+RONDO_ALGORITHM(Broadcast, broadcastOneShot);
+
+using Line = ProtocolLL128<15>;
+constexpr Meets kHello = Meets::kByHello;
+
+template <int kRanks>
+void add(std::vector<Kernel>& rows) {
+  rows.push_back(windowRow<ReduceScatter, Line, HotReducer, kRanks>("reducescatter", "direct"));
+  rows.push_back(windowRow<AllGather, Line, NoReducer, kRanks>("allgather", "direct"));
+  rows.push_back(windowRow<AllToAll, Line, NoReducer, kRanks>("alltoall", "direct"));
+  rows.push_back(windowRow<Reduce, Line, HotReducer, kRanks, kHello>("reduce", "oneshot"));
+  rows.push_back(windowRow<Broadcast, Line, NoReducer, kRanks, kHello>("broadcast", "oneshot"));
+}
+
+}  // namespace
+
+std::vector<Kernel> rankedKernels() {
+  std::vector<Kernel> rows;
+  add<2>(rows);
+  add<4>(rows);
+  return rows;
+}
+
+}  // namespace rondo

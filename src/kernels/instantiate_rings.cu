@@ -1,0 +1,30 @@
+// Rings.
+
+#include "coll/algo/ring.h"
+#include "kernels/impl/entry.h"
+
+namespace rondo {
+namespace {
+
+RONDO_ALGORITHM(AllReduce, allReduceRing);
+RONDO_ALGORITHM(ReduceScatter, reduceScatterRing);
+RONDO_ALGORITHM(AllGather, allGatherRing);
+RONDO_ALGORITHM(Reduce, reduceRing);
+RONDO_ALGORITHM(Broadcast, broadcastRing);
+
+}  // namespace
+
+std::vector<Kernel> ringKernels() {
+  return {
+      ringRow<AllReduce, HotReducer>("allreduce"),
+      ringRow<AllReduce, AnyReducer>("allreduce"),
+      ringRow<ReduceScatter, HotReducer>("reducescatter"),
+      ringRow<ReduceScatter, AnyReducer>("reducescatter"),
+      ringRow<Reduce, HotReducer>("reduce"),
+      ringRow<Reduce, AnyReducer>("reduce"),
+      ringRow<AllGather, NoReducer>("allgather"),
+      ringRow<Broadcast, NoReducer>("broadcast"),
+  };
+}
+
+}  // namespace rondo
