@@ -2,7 +2,9 @@
 // it. Both threads need a core of their own; two that share one measure the scheduler.
 
 #include <benchmark/benchmark.h>
+#include <sched.h>
 
+#include <atomic>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -18,7 +20,29 @@ void relax() {
 #endif
 }
 
-/// Rank 0's and rank 1's lease, each with a channel to the other, in this process's segment.
+/// Keeps this thread on the `which`-th core that the process may use, if there are so many, until
+/// the end of the block.
+class Pinned {
+ public:
+  explicit Pinned(int which) {
+    sched_getaffinity(0, sizeof before_, &before_);
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (!CPU_ISSET(cpu, &before_) || which-- != 0) continue;
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(cpu, &one);
+      sched_setaffinity(0, sizeof one, &one);
+    }
+  }
+  ~Pinned() { sched_setaffinity(0, sizeof before_, &before_); }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
+
+/// A rank's lease with a channel to the other one, in this process's segment.
 class Channel {
  public:
   Channel()
@@ -63,6 +87,7 @@ void handOver(benchmark::State& state) {
   Channel there, back;
   std::atomic<bool> over{false};
   std::thread peer([&] {
+    const Pinned pinned(1);
     ShmRecvPort in = there.receiver();
     ShmSendPort out = back.sender();
     std::vector<char> data(bytes);
@@ -72,6 +97,7 @@ void handOver(benchmark::State& state) {
       send(out, data);
     }
   });
+  const Pinned pinned(0);
   ShmSendPort out = there.sender();
   ShmRecvPort in = back.receiver();
   std::vector<char> data(bytes, 1);
@@ -96,6 +122,7 @@ void flagLatency(benchmark::State& state) {
   Line there, back;
   constexpr uint64_t kOver = ~uint64_t{0};
   std::thread peer([&] {
+    const Pinned pinned(1);
     for (uint64_t next = 1;; ++next) {
       uint64_t seen;
       while ((seen = there.number.load(std::memory_order_acquire)) < next) relax();
@@ -103,6 +130,7 @@ void flagLatency(benchmark::State& state) {
       back.number.store(next, std::memory_order_release);
     }
   });
+  const Pinned pinned(0);
   uint64_t number = 0;
   for (auto _ : state) {
     there.number.store(++number, std::memory_order_release);
