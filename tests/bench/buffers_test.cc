@@ -71,7 +71,7 @@ TEST(BenchRing, AllLibrariesMeetAllSetsAndEachSetRests) {
 
 TEST(BenchPattern, CountsEveryDifferentElement) {
   const ElementType& type = *findElementType("int16");
-  const Pattern pattern(type, [](size_t i) { return static_cast<double>(i + 1); });
+  const Pattern pattern(type, [](size_t i) { return Value{static_cast<double>(i + 1)}; });
   std::vector<int16_t> data(3 * kValuePeriod + 5);
   const size_t bytes = data.size() * sizeof data[0];
   pattern.fill(data.data(), bytes, 20);
