@@ -108,14 +108,15 @@ RONDO_WINDOW unsigned long long* RONDO_WINDOW_OF::hello(int owner, int source) c
          source;
 }
 
-// What a vector's missing words hold does not matter.
+// Words past the block's end, and those that a vector has no room for, may hold anything.
 RONDO_WINDOW void RONDO_WINDOW_OF::load(const unsigned char* from, uint32_t bytes, uint32_t vector,
                                         unsigned long long (&word)[kWords]) const {
   const uint32_t at = 8 * Wire::firstWord(vector);
-  if (at + 8 * kWords <= bytes && device::aligned(from, 8)) {
+  if (device::aligned(from, 8) && (at + 8 * kWords <= bytes || bytes % 8 == 0)) {
 #pragma unroll
     for (int k = 0; k < kWords; ++k) {
-      word[k] = reinterpret_cast<const unsigned long long*>(from + at)[k];
+      const bool inside = at + 8 * k < bytes;
+      word[k] = inside ? reinterpret_cast<const unsigned long long*>(from + at)[k] : 0;
     }
     return;
   }
@@ -127,10 +128,12 @@ RONDO_WINDOW void RONDO_WINDOW_OF::load(const unsigned char* from, uint32_t byte
 RONDO_WINDOW void RONDO_WINDOW_OF::store(unsigned char* to, uint32_t bytes, uint32_t vector,
                                          const unsigned long long (&word)[kWords]) const {
   const uint32_t at = 8 * Wire::firstWord(vector);
-  if (at + 8 * kWords <= bytes && device::aligned(to, 8)) {
+  if (device::aligned(to, 8) && (at + 8 * kWords <= bytes || bytes % 8 == 0)) {
 #pragma unroll
     for (int k = 0; k < kWords; ++k) {
-      if (Wire::has(vector, k)) reinterpret_cast<unsigned long long*>(to + at)[k] = word[k];
+      if (Wire::has(vector, k) && at + 8 * k < bytes) {
+        reinterpret_cast<unsigned long long*>(to + at)[k] = word[k];
+      }
     }
     return;
   }
