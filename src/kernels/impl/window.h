@@ -81,7 +81,7 @@ __device__ __noinline__ inline void copyBlock(unsigned char* to, const unsigned 
   __device__ __forceinline__
 #define RONDO_WINDOW_OF Window<Wire, Reducer, kRanks, kMeets>
 
-RONDO_WINDOW RONDO_WINDOW_OF::Window(const WindowCall& call, int lane)
+RONDO_WINDOW RONDO_WINDOW_OF::Window(const Call& call, int lane)
     : call_(call), lane_(lane), epoch_(static_cast<Flag>(call.window.epochs[lane])) {}
 
 RONDO_WINDOW const unsigned char* RONDO_WINDOW_OF::src(algo::Block b) const {
@@ -153,21 +153,28 @@ __device__ __forceinline__ bool RONDO_WINDOW_OF::poll(Ready ready) {
   return !gaveUp_;
 }
 
+RONDO_WINDOW void RONDO_WINDOW_OF::sayHello() const {
+  if (threadIdx.x < size() && threadIdx.x != call_.args.rank) {
+    device::storeRelaxed(hello(threadIdx.x, call_.args.rank), epoch_);
+  }
+}
+RONDO_WINDOW void RONDO_WINDOW_OF::waitForHellos() {
+  if (threadIdx.x < size() && threadIdx.x != call_.args.rank) {
+    const unsigned long long* flag = hello(call_.args.rank, threadIdx.x);
+    device::waitUntil(call_.args.fault, [&] { return device::loadRelaxed(flag) == epoch_; });
+  }
+}
+
 RONDO_WINDOW void RONDO_WINDOW_OF::begin() {
   epoch_ = Wire::next(epoch_);
   puts_ = fetches_ = 0;  // said here, so that the compiler can count them
-  if (kMeets == Meets::kByHello && threadIdx.x < size() && threadIdx.x != call_.args.rank) {
-    device::storeRelaxed(hello(threadIdx.x, call_.args.rank), epoch_);
-  }
+  if constexpr (kMeets == Meets::kByHello) sayHello();
 }
 
 RONDO_WINDOW void RONDO_WINDOW_OF::end() {
   flushPuts();
   flushFetches();
-  if (kMeets == Meets::kByHello && threadIdx.x < size() && threadIdx.x != call_.args.rank) {
-    const unsigned long long* flag = hello(call_.args.rank, threadIdx.x);
-    device::waitUntil(call_.args.fault, [&] { return device::loadRelaxed(flag) == epoch_; });
-  }
+  if constexpr (kMeets == Meets::kByHello) waitForHellos();
   __syncthreads();
   if (Wire::wraps(epoch_)) {
     device::scrub(place(call_.args.rank, 0, algo::Room::Pair),
