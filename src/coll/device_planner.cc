@@ -21,17 +21,19 @@ Count divideUp(Count a, Count b) { return (a + b - 1) / b; }
 struct DeviceCosts {
   Count launch = 900'000;    ///< A kernel of one block that does nothing.
   Count laneLL = 3'500;      ///< Each block, to be started and waited for.
-  Count lane = 7'500;        ///< The same of LL128 and Simple.
+  Count lane = 10'000;       ///< The same of LL128 and Simple.
   Count flagLL = 1'600'000;  ///< Data from one rank to another, with all that is done to them.
   Count flagLL128 = 2'200'000;
-  Count further = 1'400'000;    ///< A second exchange that waits for the first.
-  Count period = 1'500'000;     ///< A further period, while other lanes are in theirs.
-  Count round = 900'000;        ///< A further packet of a thread.
-  Count wireLLPerKiB = 3'400;   ///< Stores to all peers, 300 GB/s.
-  Count wirePerKiB = 3'200;     ///< The same of LL128, 320 GB/s.
-  Count overlapPerKiB = 2'925;  ///< Where two exchanges overlap, 350 GB/s.
-  Count step = 3'900'000;       ///< A hop of a ring.
-  Count ringPerKiB = 150'000;   ///< A block's further KiB in it, all lanes being busy.
+  Count further = 1'400'000;        ///< A second exchange that waits for the first.
+  Count thread = 500;               ///< Each peer's packet of a block's threads above 128.
+  Count round = 900'000;            ///< A further packet of a thread.
+  Count overlappedRound = 400'000;  ///< The same where two exchanges overlap.
+  Count period = 300'000;           ///< A further period: other lanes are in theirs.
+  Count wireLLPerKiB = 3'400;       ///< Stores to all peers, 300 GB/s.
+  Count wirePerKiB = 3'200;         ///< The same of LL128, 320 GB/s.
+  Count overlapPerKiB = 3'050;      ///< Where two exchanges overlap, 335 GB/s.
+  Count step = 3'900'000;           ///< A hop of a ring.
+  Count ringPerKiB = 200'000;       ///< A block's further KiB in it, all lanes being busy.
 };
 constexpr DeviceCosts kCosts;
 
@@ -134,7 +136,10 @@ class Search {
       Count cost = kCosts.launch + (isLL ? kCosts.flagLL : kCosts.flagLL128);
       cost += static_cast<Count>(lanes) * (isLL ? kCosts.laneLL : kCosts.lane);
       cost += (exchanges - 1) * kCosts.further + (periods - 1) * kCosts.period;
-      cost += periods * exchanges * (divideUp(vectors, threads) - 1) * kCosts.round;
+      const Count peers = static_cast<Count>(n - 1);
+      if (threads > 128) cost += exchanges * peers * (threads - 128) * kCosts.thread;
+      cost += exchanges * (divideUp(vectors, threads) - 1) *
+              (exchanges > 1 ? kCosts.overlappedRound : kCosts.round);
       cost += isLL ? wire * 2 * kCosts.wireLLPerKiB / 1024
                    : wire * 128 / lineBytes *
                          (exchanges > 1 ? kCosts.overlapPerKiB : kCosts.wirePerKiB) / 1024;

@@ -191,8 +191,8 @@ int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) const
     const RingCall ring{args, ring_};
     return launchKernel(*choice.kernel, &ring, lanes, choice.threads, call.stream);
   }
-  const WindowCall window{choice.protocol == Protocol::kLL ? windowLL_ : windowLL128_, args,
-                          hello_};
+  const HelloCall window{{choice.protocol == Protocol::kLL ? windowLL_ : windowLL128_, args},
+                         hello_};
   return launchKernel(*choice.kernel, &window, lanes, choice.threads, call.stream);
 }
 

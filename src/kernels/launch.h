@@ -36,6 +36,11 @@ struct CallArgs {
 struct WindowCall {
   WindowView window;
   CallArgs args;
+};
+
+/// The argument of a window kernel whose ranks say hello; a WindowCall in front, so that the host
+/// can always hand over one of these.
+struct HelloCall : WindowCall {
   HelloView hello;
 };
 

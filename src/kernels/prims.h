@@ -2,6 +2,8 @@
 // The executors that algorithms meet inside a kernel. One CUDA block is one lane; all its threads
 // call every verb. Bodies are in impl/.
 
+#include <type_traits>
+
 #include "coll/algo/verbs.h"
 #include "kernels/impl/protocols.h"
 #include "kernels/impl/reducers.h"
@@ -21,7 +23,8 @@ enum class Meets : bool { kByData, kByHello };
 template <class Wire, class Reducer, int kRanks, Meets kMeets = Meets::kByData>
 class Window : public algo::Windows {
  public:
-  __device__ Window(const WindowCall& call, int lane);
+  using Call = std::conditional_t<kMeets == Meets::kByHello, HelloCall, WindowCall>;
+  __device__ Window(const Call& call, int lane);
 
   /// Around every exchange. Nobody begins the next one before the whole block has read this one.
   __device__ void begin();
@@ -57,6 +60,8 @@ class Window : public algo::Windows {
   __device__ uint32_t bytes(algo::Block b) const;
   __device__ device::Pair64* place(int owner, int source, algo::Room room) const;
   __device__ unsigned long long* hello(int owner, int source) const;
+  __device__ void sayHello() const;
+  __device__ void waitForHellos();
 
   __device__ static uint32_t vectors(uint32_t bytes) { return Wire::vectors((bytes + 7) / 8); }
   __device__ void load(const unsigned char* from, uint32_t bytes, uint32_t vector,
@@ -71,7 +76,7 @@ class Window : public algo::Windows {
   template <class Ready>
   __device__ bool poll(Ready ready);
 
-  const WindowCall& call_;
+  const Call& call_;
   const int lane_;
   Flag epoch_;
   bool gaveUp_ = false;  // of this thread: from then on it only goes through the motions

@@ -36,6 +36,18 @@ TEST(Tune, FieldsOfARule) {
   EXPECT_EQ(rules[2].algorithm->collective, Collective::Broadcast);
 }
 
+TEST(Tune, RulesForDevicesNameAProtocol) {
+  const auto rules =
+      parseTune("allreduce:device:0-64K:oneshot/128/LL128,allreduce:device:64K-:twoshot");
+  ASSERT_EQ(rules.size(), 2u);
+  EXPECT_TRUE(rules[0].device);
+  EXPECT_EQ(rules[0].lanes, 128);
+  EXPECT_EQ(rules[0].protocol, "LL128");
+  EXPECT_TRUE(rules[1].device);
+  EXPECT_EQ(rules[1].protocol, "");
+  EXPECT_FALSE(parseTune("allreduce:host:0-:ring")[0].device);
+}
+
 TEST(Tune, NothingIsNoRule) {
   EXPECT_TRUE(parseTune("").empty());
   EXPECT_TRUE(parseTune(",,").empty());
@@ -48,7 +60,8 @@ TEST(Tune, ComplaintsQuoteTheRuleAndSayWhy) {
               {"allreduce:host:0-1K:ring:", "5 fields, not 4"},
               {"reduces:host:0-1K:ring", "no collective \"reduces\""},
               {"allreduce:disk:0-1K:ring", "memory is \"disk\""},
-              {"allreduce:device:0-1K:ring", "memory is \"device\""},
+              {"allreduce:device:0-1K:ring/129", "lanes \"129\""},
+              {"allreduce:device:0-1K:oneshot/8/LL64", "protocol \"LL64\""},
               {"allreduce:host:1K:ring", "\"1K\" is not a range"},
               {"allreduce:host:-1K:ring", "\"-1K\" is not a range"},
               {"allreduce:host:0-1X:ring", "\"1X\" is not a number"},

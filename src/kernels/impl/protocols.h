@@ -42,8 +42,9 @@ struct ProtocolLL {
 
 /// 128-byte lines of kLineWords 8-byte words and a flag in the last 8 bytes. A line is stored by
 /// eight threads of a warp in one instruction and arrives whole over NVLink: nothing in CUDA's
-/// memory model says so, but it holds on the GPUs that Rondo takes it for (DeviceCard::lineStores).
-/// Vector k of a line carries words 2k and 2k + 1. With 14 words no 16-byte element is cut in two.
+/// memory model says so, but it holds on the GPUs that Rondo takes it for
+/// (CudaDevice::storesLinesTo). Vector k of a line carries words 2k and 2k + 1. With 14 words no
+/// 16-byte element is cut in two.
 template <int kLineWords>
 struct ProtocolLL128 {
   static constexpr int kWords = 2;

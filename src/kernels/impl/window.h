@@ -81,7 +81,7 @@ __device__ __noinline__ inline void copyBlock(unsigned char* to, const unsigned 
   __device__ __forceinline__
 #define RONDO_WINDOW_OF Window<Wire, Reducer, kRanks, kMeets>
 
-RONDO_WINDOW RONDO_WINDOW_OF::Window(const WindowCall& call, int lane)
+RONDO_WINDOW RONDO_WINDOW_OF::Window(const Call& call, int lane)
     : call_(call), lane_(lane), epoch_(static_cast<Flag>(call.window.epochs[lane])) {}
 
 RONDO_WINDOW const unsigned char* RONDO_WINDOW_OF::src(algo::Block b) const {
@@ -108,14 +108,15 @@ RONDO_WINDOW unsigned long long* RONDO_WINDOW_OF::hello(int owner, int source) c
          source;
 }
 
-// What a vector's missing words hold does not matter.
+// Words past the block's end, and those that a vector has no room for, may hold anything.
 RONDO_WINDOW void RONDO_WINDOW_OF::load(const unsigned char* from, uint32_t bytes, uint32_t vector,
                                         unsigned long long (&word)[kWords]) const {
   const uint32_t at = 8 * Wire::firstWord(vector);
-  if (at + 8 * kWords <= bytes && device::aligned(from, 8)) {
+  if (device::aligned(from, 8) && (at + 8 * kWords <= bytes || bytes % 8 == 0)) {
 #pragma unroll
     for (int k = 0; k < kWords; ++k) {
-      word[k] = reinterpret_cast<const unsigned long long*>(from + at)[k];
+      const bool inside = at + 8 * k < bytes;
+      word[k] = inside ? reinterpret_cast<const unsigned long long*>(from + at)[k] : 0;
     }
     return;
   }
@@ -127,10 +128,12 @@ RONDO_WINDOW void RONDO_WINDOW_OF::load(const unsigned char* from, uint32_t byte
 RONDO_WINDOW void RONDO_WINDOW_OF::store(unsigned char* to, uint32_t bytes, uint32_t vector,
                                          const unsigned long long (&word)[kWords]) const {
   const uint32_t at = 8 * Wire::firstWord(vector);
-  if (at + 8 * kWords <= bytes && device::aligned(to, 8)) {
+  if (device::aligned(to, 8) && (at + 8 * kWords <= bytes || bytes % 8 == 0)) {
 #pragma unroll
     for (int k = 0; k < kWords; ++k) {
-      if (Wire::has(vector, k)) reinterpret_cast<unsigned long long*>(to + at)[k] = word[k];
+      if (Wire::has(vector, k) && at + 8 * k < bytes) {
+        reinterpret_cast<unsigned long long*>(to + at)[k] = word[k];
+      }
     }
     return;
   }
@@ -150,21 +153,28 @@ __device__ __forceinline__ bool RONDO_WINDOW_OF::poll(Ready ready) {
   return !gaveUp_;
 }
 
+RONDO_WINDOW void RONDO_WINDOW_OF::sayHello() const {
+  if (threadIdx.x < size() && threadIdx.x != call_.args.rank) {
+    device::storeRelaxed(hello(threadIdx.x, call_.args.rank), epoch_);
+  }
+}
+RONDO_WINDOW void RONDO_WINDOW_OF::waitForHellos() {
+  if (threadIdx.x < size() && threadIdx.x != call_.args.rank) {
+    const unsigned long long* flag = hello(call_.args.rank, threadIdx.x);
+    device::waitUntil(call_.args.fault, [&] { return device::loadRelaxed(flag) == epoch_; });
+  }
+}
+
 RONDO_WINDOW void RONDO_WINDOW_OF::begin() {
   epoch_ = Wire::next(epoch_);
   puts_ = fetches_ = 0;  // said here, so that the compiler can count them
-  if (kMeets == Meets::kByHello && threadIdx.x < size() && threadIdx.x != call_.args.rank) {
-    device::storeRelaxed(hello(threadIdx.x, call_.args.rank), epoch_);
-  }
+  if constexpr (kMeets == Meets::kByHello) sayHello();
 }
 
 RONDO_WINDOW void RONDO_WINDOW_OF::end() {
   flushPuts();
   flushFetches();
-  if (kMeets == Meets::kByHello && threadIdx.x < size() && threadIdx.x != call_.args.rank) {
-    const unsigned long long* flag = hello(call_.args.rank, threadIdx.x);
-    device::waitUntil(call_.args.fault, [&] { return device::loadRelaxed(flag) == epoch_; });
-  }
+  if constexpr (kMeets == Meets::kByHello) waitForHellos();
   __syncthreads();
   if (Wire::wraps(epoch_)) {
     device::scrub(place(call_.args.rank, 0, algo::Room::Pair),
