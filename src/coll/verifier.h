@@ -41,7 +41,8 @@ struct VerifyOptions {
 ///  - in place (src == dst): no step reads src where dst was overwritten earlier;
 ///  - messages: what is sent is read, whole, in order, after a wait where one is due, in the period
 ///    it was sent in; every signal is waited for; nobody is blocked for ever;
-///  - races: Staging::Strict as well, if the algorithm has `device` set and not `deviceMeets`.
+///  - races: Staging::Strict as well, if the algorithm has `device` set and not
+///    `deviceMeets`, but for slots that have ended, which devices do not have.
 Findings verifyPlans(const std::vector<Plan>& plans, const VerifyOptions& options = {});
 
 /// verifyPlans() against one kind of staging only.
