@@ -134,9 +134,10 @@ rondoResult_t holdComm(rondoComm* comm, const char* call) {
              static_cast<void*>(comm)));
 }
 
-/// Writes `use`, then reads `unwanted`; freeComm() does the reverse, and at least one of the two must
-/// see the other's write. A fence here would wait until every store of the call has left the core,
-/// to lines of peers among them: 100 to 300 ns. So freeComm() has one made here when it needs it.
+/// Writes `use`, then reads `unwanted`; freeComm() does the reverse, and at least one of the two
+/// must see the other's write. A fence here would wait until every store of the call has left the
+/// core, to lines of peers among them: 100 to 300 ns. So freeComm() has one made here when it needs
+/// it.
 void releaseComm(rondoComm* comm) {
   if (canFenceAllThreads()) [[likely]] {
     comm->use.store(rondoComm::kFree, std::memory_order_release);
