@@ -234,8 +234,7 @@ RONDO_API rondoResult_t rondoCommCuDevice(rondoComm_t comm, int* device);
  * recvbuff[i] = op over all ranks of their sendbuff[i], for 0 <= i < count, on every rank; the same
  * bits on every rank and in every run. In place: sendbuff == recvbuff. Within one reduction step
  * 16-bit floats are widened to float32 and rounded once. rondoAvg is the sum divided by the number
- * of ranks (integers: truncated towards zero). On device memory, rondoFloat32 with rondoSum so far;
- * anything else there is rondoUnsupported. Since 0.1.
+ * of ranks (integers: truncated towards zero). Since 0.1.
  */
 RONDO_API rondoResult_t rondoAllReduce(const void* sendbuff, void* recvbuff, size_t count,
                                        rondoDataType_t datatype, rondoRedOp_t op, rondoComm_t comm,
