@@ -75,14 +75,12 @@ std::string Communicator::mismatchText() const { return log_.mismatchText(parts_
 
 /// After a v-collective's own messages: what silent peers meant.
 RunResult Communicator::awaitSilent() {
-  Waiter waiter(parts_.wait);
-  for (;;) {
+  return waitUntil(parts_.wait, [this](bool*) -> std::optional<RunResult> {
     const CallLog::Answer answer = log_.askSilent();
     if (answer == CallLog::Answer::Nothing) return RunResult::Ok;
     if (answer == CallLog::Answer::Something) return RunResult::Mismatch;
-    const RunResult result = waiter.wait();
-    if (result != RunResult::Ok) return result;
-  }
+    return std::nullopt;
+  });
 }
 
 Communicator::Progress Communicator::poll(bool* moved) {
@@ -121,19 +119,12 @@ void Communicator::beginExchange(std::span<const Transfer> transfers) {
 
 RunResult Communicator::runExchange(std::span<const Transfer> transfers) {
   beginExchange(transfers);
-  Waiter waiter(groupWait_);
-  for (;;) {
-    bool moved = false;
-    if (exchange_.poll(&moved)) return RunResult::Ok;
+  return waitUntil(groupWait_, [this](bool* moved) -> std::optional<RunResult> {
+    if (exchange_.poll(moved)) return RunResult::Ok;
     if (exchange_.mismatch()) [[unlikely]]
       return RunResult::Mismatch;
-    if (moved) {
-      waiter.reset();
-      continue;
-    }
-    const RunResult result = waiter.wait();
-    if (result != RunResult::Ok) return result;
-  }
+    return std::nullopt;
+  });
 }
 
 Communicator::Progress Communicator::pollExchange(bool* moved) {

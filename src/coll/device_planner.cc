@@ -225,9 +225,10 @@ std::string explainDevice(const DeviceRequest& request, const DeviceFacts& facts
       format("rondo: %s of %llu bytes on device memory\n", collectiveName(request.collective),
              static_cast<unsigned long long>(request.count * request.elementBytes));
   for (const DeviceChoice& choice : best) {
-    text += format("rondo:   %s %s %s, %d lanes of %d threads, predicted %.2f us\n",
+    text += format("rondo:   %s %s %s, %d lane%s of %d threads, predicted %.2f us\n",
                    &choice == best.data() ? "runs" : "  or", choice.algorithm,
-                   protocolName(choice.protocol), choice.geometry.lanes, choice.threads,
+                   protocolName(choice.protocol), choice.geometry.lanes,
+                   choice.geometry.lanes == 1 ? "" : "s", choice.threads,
                    static_cast<double>(choice.picoseconds) * 1e-6);
   }
   return text;

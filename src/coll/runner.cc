@@ -59,19 +59,12 @@ bool Runner::poll(bool* moved) {
 
 RunResult Runner::run(const BoundPlan& plan, const HostCall& call, const WaitPolicy& policy) {
   begin(plan, call);
-  Waiter waiter(policy);
-  for (;;) {
-    bool moved = false;
-    if (poll(&moved)) return RunResult::Ok;
+  return waitUntil(policy, [this](bool* moved) -> std::optional<RunResult> {
+    if (poll(moved)) return RunResult::Ok;
     if (mismatch_) [[unlikely]]
       return RunResult::Mismatch;
-    if (moved) {
-      waiter.reset();
-      continue;
-    }
-    const RunResult result = waiter.wait();
-    if (result != RunResult::Ok) return result;
-  }
+    return std::nullopt;
+  });
 }
 
 /// The next message of `port`, if it is there and belongs to this call.

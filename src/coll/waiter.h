@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 namespace rondo {
 
@@ -50,5 +51,21 @@ class Waiter {
   uint32_t rounds_ = 0;
   std::chrono::steady_clock::time_point since_;
 };
+
+/// Calls poll(&moved) until it gives a result or the wait is ended. The one wait loop.
+template <class Poll>
+RunResult waitUntil(const WaitPolicy& policy, const Poll& poll) {
+  Waiter waiter(policy);
+  for (;;) {
+    bool moved = false;
+    if (const std::optional<RunResult> end = poll(&moved)) return *end;
+    if (moved) {
+      waiter.reset();
+      continue;
+    }
+    const RunResult result = waiter.wait();
+    if (result != RunResult::Ok) return result;
+  }
+}
 
 }  // namespace rondo
