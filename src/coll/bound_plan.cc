@@ -26,6 +26,7 @@ class Binder {
       bound.push_back(bind(step));
       bound.back().lands = lands(step, steps);
     }
+    findRuns(&bound);
     return bound;
   }
 
@@ -42,6 +43,38 @@ class Binder {
       if (fetch && same && other.kind == StepKind::Put && other.to == step.from) return true;
     }
     return false;
+  }
+
+  /// Steps whose messages have their channel for themselves, so that those of later periods may
+  /// come next. A Fetch whose block has landed can wait later if no step reads it from dst; a Put
+  /// that asks for such answers needs that of its Fetch.
+  void findRuns(std::vector<BoundStep>* steps) const {
+    bool readsDst = false;
+    for (const BoundStep& step : *steps) readsDst |= (step.bits & algo::kOwn) != 0;
+    for (BoundStep& step : *steps) {
+      if (step.kind == StepKind::Fetch) step.runs = !readsDst && readersOf(step.recv, *steps) == 1;
+      if (step.kind == StepKind::Reduce) step.runs = sendersOn(step.send, *steps) == 1;
+    }
+    for (BoundStep& step : *steps) {
+      if (step.kind != StepKind::Put) continue;
+      step.runs = sendersOn(step.send, *steps) == 1;
+      for (const BoundStep& other : *steps) {
+        const bool answer = other.kind == StepKind::Fetch && other.dstOffset == step.dstOffset;
+        if (step.lands && answer) step.runs &= other.runs;
+      }
+    }
+  }
+  static ptrdiff_t sendersOn(const SendPort* port, const std::vector<BoundStep>& steps) {
+    return std::count_if(steps.begin(), steps.end(),
+                         [port](const BoundStep& step) { return step.send == port; });
+  }
+  ptrdiff_t readersOf(const RecvPort* port, const std::vector<BoundStep>& steps) const {
+    return std::count_if(steps.begin(), steps.end(), [&](const BoundStep& step) {
+      const bool among =
+          step.peers != nullptr &&
+          std::find(step.peers, step.peers + channels_.ranks, port) != step.peers + channels_.ranks;
+      return among || step.recv == port || step.recv2 == port;
+    });
   }
 
   BoundStep bind(const Step& step) const {

@@ -17,6 +17,7 @@ struct BoundStep {
   uint8_t bits;
   bool toEveryone;
   bool lands;              ///< A Put whose answer a Fetch of the same block brings, and that Fetch.
+  bool runs;               ///< May post, or wait for, the messages of many periods at once.
   SendPort* send;          ///< Where the result goes; nullptr: nowhere.
   RecvPort* recv;          ///< Move, Fetch.
   RecvPort* recv2;         ///< Move that joins two messages.

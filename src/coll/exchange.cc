@@ -135,7 +135,7 @@ bool Exchange::sendSome(Queue& queue, const Transfer& t) {
   *context_.stamp = queue.stamp;
   const uint64_t whole = std::min(left, kMostInPlace);
   if (left >= kLeastInPlace && queue.send->reaches(from, whole)) {
-    if (!queue.send->tryPostInPlace(from, whole, nullptr)) return false;
+    if (!queue.send->tryPostInPlace(from, whole, nullptr, {})) return false;
     queue.done += whole;
     return true;
   }

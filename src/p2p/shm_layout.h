@@ -15,8 +15,16 @@ struct alignas(128) MessageHeader {
   uint64_t offset;    ///< Of the data, from the start of the sender's segment.
   uint32_t bytes;
   uint32_t stamp;    ///< See Channels::stamp.
-  uint64_t landing;  ///< Like offset; 0: none.
+  uint64_t landing;  ///< Like offset; 0: none. With kRun: `inlined` begins with a RunHeader.
   unsigned char inlined[96];
+
+  static constexpr uint64_t kRun = uint64_t{1} << 63;
+};
+
+/// More than one message in place: see Run.
+struct RunHeader {
+  uint64_t blocks;
+  uint64_t stride;
 };
 
 /// A reader's count of released messages, alone on its lines (128: the adjacent-line prefetcher
