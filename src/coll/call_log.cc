@@ -81,12 +81,13 @@ void CallLog::announce(const PlanKey& key, size_t pass, const UnevenSlots* uneve
     tellTakers(key);
 }
 
-/// Far ranks that might expect something, and get no message: they would ask in vain.
+/// Far ranks that might take something learn at once what this rank means to send, also where that
+/// is nothing: they cannot read it, and this rank may be elsewhere by the time they ask.
 void CallLog::tellTakers(const PlanKey& key) {
   for (int r = 0; r < place_.size; ++r) {
-    if (fabric_->near(r) || !canTake(key.collective, key.root, r, place_.rank)) continue;
-    const PairCounts mine = pairCountsOf(key.collective, *uneven_, key.root, place_.rank, r);
-    if (mine.sent == 0) fabric_->tell(r, sequence_);
+    if (!fabric_->near(r) && canTake(key.collective, key.root, r, place_.rank)) {
+      fabric_->tell(r, sequence_);
+    }
   }
 }
 
