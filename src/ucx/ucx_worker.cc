@@ -26,15 +26,15 @@ void check(ucs_status_t status, const char* what) {
 /// What Rondo would have otherwise than UCX does, unless the user says something. Without a card
 /// that moves data by itself, a rendezvous is but a round trip more: credits keep room for what is
 /// sent at once. All-reduce of 64 KiB between two hosts of a veth takes 27 us for 60, of 1 MiB 386
-/// for 660 (2 cores, UCX 1.13.1 over TCP, medians, 2026-11-21).
+/// for 660 (2 cores, UCX 1.13.1 over TCP, medians, 2026-11-21). A peer that was killed is noticed
+/// by looking after it: every 20 s in UCX.
 struct Preference {
   const char* name;
   const char* value;
   bool withoutVerbs;  ///< Only then.
 };
 constexpr Preference kPreferences[] = {{"RNDV_THRESH", "inf", true},
-                                       {"TCP_RX_SEG_SIZE", "256K", false},
-                                       {"TCP_TX_SEG_SIZE", "64K", false}};
+                                       {"KEEPALIVE_INTERVAL", "1s", false}};
 
 bool hasVerbs() {
   std::error_code none;
