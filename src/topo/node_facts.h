@@ -40,6 +40,7 @@ uint32_t allowedCpus();
 struct HostId {
   uint64_t hash;
   std::string name;  ///< For sentences: the host name, and the override if there is one.
+  uint64_t machine = 0;  ///< Equal for hosts that are name spaces of one kernel: they share CPUs.
 };
 HostId readHostId(const std::string& override);
 
