@@ -3,6 +3,7 @@
 #include "api/comm_create.h"
 #include "api/handle.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "p2p/local_bootstrap.h"
 #include "topo/node_facts.h"
 
@@ -24,7 +25,9 @@ rondoResult_t initRank(const char* call, rondoComm_t* comm, int nranks, const ro
       throw rondo::Error(rondoInvalidArgument,
                          rondo::format("argument rank is %d; allowed: 0 to %d", rank, nranks - 1));
     }
-    rondo::LocalBootstrap boot(id, nranks, rank, thisHost());
+    const rondo::Options options = rondo::readBootOptions();
+    rondo::LocalBootstrap boot(id, nranks, rank, thisHost(),
+                               static_cast<int>(options.bootTimeoutMs), options.netInterfaces);
     // Joined first: what is wrong on this rank only becomes everybody's error instead of their
     // wait.
     rondo::Config checked;
@@ -47,7 +50,7 @@ rondoResult_t rondoGetUniqueId(rondoUniqueId* id) {
       throw rondo::Error(rondoInvalidArgument,
                          "argument id is NULL; allowed: where to write the id");
     }
-    rondo::makeUniqueId(thisHost(), id);
+    rondo::makeUniqueId(thisHost(), id, rondo::readBootOptions().netInterfaces);
   });
 }
 
