@@ -199,6 +199,7 @@ std::vector<int> BootLinks::missing(bool alsoPresent) const {
   for (const BootLink& link : links_) {
     if (link.awaited && (alsoPresent || !link.present)) ranks.push_back(link.rank());
   }
+  std::sort(ranks.begin(), ranks.end());
   return ranks;
 }
 
