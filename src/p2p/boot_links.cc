@@ -19,10 +19,12 @@ BootLinks::BootLinks(int rank, int ranks, int limitMs)
     : rank_(rank), ranks_(ranks), limitMs_(limitMs), place_(treePlace(rank, ranks)) {}
 
 BootLinks::~BootLinks() {
-  BootLink* link = maker();
-  if (link != nullptr && established_ && !failed_) {
+  if (!established_ || failed_) return;
+  if (BootLink* link = maker()) {
     link->send(wire::message(wire::Kind::Bye), Deadline(kFarewellMs));
   }
+  // The last thing said between two ranks is the parent's Result, and this one has come.
+  if (BootLink* link = parent()) resetAtClose(link->fd());
 }
 
 BootLink* BootLinks::maker() {

@@ -156,6 +156,7 @@ bool IdGroup::parse(Link& link) {
   const bool all = joined_ == static_cast<int>(byRank_.size());
   if (all && header.kind == wire::Kind::Bye && header.bytes == 0) {
     byRank_[static_cast<size_t>(link.rank)] = nullptr;
+    resetAtClose(link.fd.get());
     link.closed = true;
     return true;
   }

@@ -155,6 +155,11 @@ Endpoint endpointOf(int fd, bool peer) {
   return endpointFrom(raw);
 }
 
+void resetAtClose(int fd) {
+  const linger none{1, 0};
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+}
+
 int Deadline::left() const {
   return static_cast<int>(std::clamp<int64_t>(ms_ - millisSince(start_), 0, INT_MAX));
 }

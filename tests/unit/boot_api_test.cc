@@ -22,25 +22,28 @@ TEST(ApiBoot, TheNetworkThatIsAskedForIsTheIds) {
   });
 }
 
-TEST(ApiBoot, BadSettingsAreRefusedByBothCalls) {
-  rondoUniqueId id;
-  ASSERT_EQ(rondoGetUniqueId(&id), rondoSuccess) << rondoGetLastError(nullptr);
-  rondoComm_t comm = nullptr;
-  {
-    const Env env("RONDO_NET_IF", "nosuch0");
-    rondoUniqueId none;
-    expectRefused(rondoGetUniqueId(&none), rondoInvalidArgument, "rondoGetUniqueId",
-                  {"RONDO_NET_IF is \"nosuch0\"", "allowed: NAME[,NAME...]", "lo"});
-    expectRefused(rondoCommInitRank(&comm, 1, id, 0), rondoInvalidArgument, "rondoCommInitRank",
-                  {"RONDO_NET_IF is \"nosuch0\"", "allowed: NAME[,NAME...]"});
+TEST(ApiBoot, BadSettingsAreRefusedByBothCallsAndOnAllRanks) {
+  rondoUniqueId ids[5];
+  for (rondoUniqueId& id : ids) ASSERT_EQ(rondoGetUniqueId(&id), rondoSuccess);
+  const auto expectAllRefused = [](const rondoUniqueId& id, const char* setting, const char* bad,
+                                   const char* allowed) {
+    onRanks(2, [&](int rank) {
+      rondoComm_t comm = nullptr;
+      expectRefused(rondoCommInitRank(&comm, 2, id, rank), rondoInvalidArgument,
+                    "rondoCommInitRank",
+                    {"rank 0", setting, std::string("\"") + bad + "\"", allowed});
+    });
+  };
+  const char* const numbers[] = {"0", "-1", "soon", "2000000000"};
+  for (size_t i = 0; i < 4; ++i) {
+    const Env env("RONDO_BOOT_TIMEOUT_MS", numbers[i]);
+    expectAllRefused(ids[i], "RONDO_BOOT_TIMEOUT_MS", numbers[i], "allowed: a number from 1");
   }
-  for (const char* bad : {"0", "-1", "soon", "2000000000"}) {
-    const Env env("RONDO_BOOT_TIMEOUT_MS", bad);
-    expectRefused(rondoCommInitRank(&comm, 1, id, 0), rondoInvalidArgument, "rondoCommInitRank",
-                  {"RONDO_BOOT_TIMEOUT_MS", bad, "allowed: a number from 1"});
-  }
-  ASSERT_EQ(rondoCommInitRank(&comm, 1, id, 0), rondoSuccess) << rondoGetLastError(nullptr);
-  EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
+  const Env env("RONDO_NET_IF", "nosuch0");
+  expectAllRefused(ids[4], "RONDO_NET_IF", "nosuch0", "allowed: NAME[,NAME...]");
+  rondoUniqueId none;
+  expectRefused(rondoGetUniqueId(&none), rondoInvalidArgument, "rondoGetUniqueId",
+                {"RONDO_NET_IF is \"nosuch0\"", "allowed: NAME[,NAME...]", "lo"});
 }
 
 TEST(ApiBoot, TheTimeLimitIsTheOneAskedFor) {
