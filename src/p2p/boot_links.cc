@@ -297,7 +297,7 @@ void BootLinks::passOn(const BootLink& link) {
 
 void BootLinks::failLate(const std::vector<int>& late) {
   fail(rondoSystemError, format("%s of %d joined but did not go on within %d ms",
-                                rankList(late).c_str(), ranks_, limitMs_));
+                                ranksText(late).c_str(), ranks_, limitMs_));
 }
 
 void BootLinks::failUnlessTold(int code, const std::string& sentence) {

@@ -35,7 +35,7 @@ TreePlace treePlace(int rank, int ranks) {
   return place;
 }
 
-std::string rankList(const std::vector<int>& ranks) {
+std::string ranksText(const std::vector<int>& ranks) {
   constexpr size_t kMost = 8;
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (size_t i = 0; i < std::min(ranks.size(), kMost); ++i) {

@@ -28,6 +28,6 @@ constexpr int kTreeChildren = 4;
 TreePlace treePlace(int rank, int ranks);
 
 /// "rank 3" or "ranks 1, 2, 3"; at most eight of them.
-std::string rankList(const std::vector<int>& ranks);
+std::string ranksText(const std::vector<int>& ranks);
 
 }  // namespace rondo

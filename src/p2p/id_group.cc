@@ -233,7 +233,7 @@ std::string IdGroup::absentRanks() const {
   for (size_t rank = 0; rank < everJoined_.size(); ++rank) {
     if (!everJoined_[rank]) absent.push_back(static_cast<int>(rank));
   }
-  return rankList(absent);
+  return ranksText(absent);
 }
 
 }  // namespace rondo

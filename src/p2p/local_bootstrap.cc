@@ -138,9 +138,9 @@ void LocalBootstrap::acceptChildren(Gate& gate, const Secret& secret) {
   const Deadline deadline(limitMs_);
   while (!missing.empty()) {
     if (deadline.left() == 0) {
-      links_.fail(rondoSystemError, format("%s of %d joined but did not go on within %d ms%s",
-                                           rankList(missing).c_str(), nranks_, limitMs_,
-                                           gate.refusals().c_str()));
+      links_.fail(rondoSystemError,
+                  format("%s of %d joined but did not go on within %d ms%s",
+                         ranksText(missing).c_str(), nranks_, limitMs_, gate.refusals().c_str()));
     }
     std::vector<pollfd> set;
     gate.collect(set);

@@ -106,9 +106,10 @@ TEST(BootTree, EveryRankHasOnePlaceAndTheTreeIsFlat) {
 }
 
 TEST(BootTree, LongListsOfRanksAreCut) {
-  EXPECT_EQ(rankList({3}), "rank 3");
-  EXPECT_EQ(rankList({3, 5}), "ranks 3, 5");
-  EXPECT_EQ(rankList({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}), "ranks 1, 2, 3, 4, 5, 6, 7, 8 and 2 others");
+  EXPECT_EQ(ranksText({3}), "rank 3");
+  EXPECT_EQ(ranksText({3, 5}), "ranks 3, 5");
+  EXPECT_EQ(ranksText({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}),
+            "ranks 1, 2, 3, 4, 5, 6, 7, 8 and 2 others");
 }
 
 NetAddress ip(unsigned char last) {
