@@ -17,6 +17,8 @@ struct Options {
   bool reproducible = false;       ///< RONDO_REPRODUCIBLE
   uint64_t poolBytes = 16u << 20;  ///< RONDO_POOL_BYTES
   uint64_t spinBoundMs = 0;        ///< RONDO_SPIN_BOUND_MS; 0: no bound
+  std::string netInterfaces;       ///< RONDO_NET_IF
+  uint64_t bootTimeoutMs = 30000;  ///< RONDO_BOOT_TIMEOUT_MS
 };
 
 /// One row of the table.
@@ -32,6 +34,10 @@ const std::vector<OptionRow>& optionTable();
 /// Reads the environment. Throws Error(rondoInvalidArgument) that names the variable, its value and
 /// what is allowed.
 Options readOptions();
+
+/// Those that joining by unique id needs before there is a group that could be told of errors in
+/// the others; these have their defaults. Throws as readOptions().
+Options readBootOptions();
 
 /// The value in force of a row, as text (for the consensus check and rondo-info).
 std::string optionText(const Options& options, const OptionRow& row);
