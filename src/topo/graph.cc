@@ -1,5 +1,6 @@
 #include "topo/graph.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -108,6 +109,10 @@ int Graph::addLink(const Link& link) {
   from_[static_cast<size_t>(link.a)].push_back(2 * index);
   from_[static_cast<size_t>(link.b)].push_back(2 * index + 1);
   return index;
+}
+
+void Graph::setRate(int node, uint64_t bytesPerSecond) {
+  nodes_[static_cast<size_t>(node)].rate = std::min(bytesPerSecond, kMostBandwidth);
 }
 
 std::string Graph::fullName(int index) const {

@@ -59,6 +59,7 @@ class Graph {
   int addHost(std::string name);
   int addNode(Node node);
   int addLink(const Link& link);
+  void setRate(int node, uint64_t bytesPerSecond);
 
   const std::vector<std::string>& hosts() const { return hosts_; }
   const std::vector<Node>& nodes() const { return nodes_; }

@@ -67,7 +67,10 @@ class Reader {
           element, [&] { return graph_.addHost("host" + std::to_string(hosts_.size() - 1)); });
     }
     const int host = known->second;
-    const auto numa = static_cast<int>(source_.whole(element, "numaid", 0, 65535, 0));
+    // Virtual machines say -1.
+    const std::string* numaText = element.find("numaid");
+    const bool unknown = numaText != nullptr && *numaText == "-1";
+    const auto numa = unknown ? 0 : static_cast<int>(source_.whole(element, "numaid", 0, 65535, 0));
     const std::string* vendor = element.find("vendor");
     Node node{NodeKind::Cpu, host, 0, name(host, NodeKind::Cpu), coresOf(element), numa, "", "", 0};
     if (vendor != nullptr) node.model = *vendor;

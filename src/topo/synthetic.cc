@@ -33,8 +33,7 @@ class Builder {
 
  private:
   void checkSize() const {
-    const size_t each =
-        static_cast<size_t>(2 * m_.cpus + m_.pcis + m_.gpus + m_.nvswitches + m_.nics);
+    const size_t each = static_cast<size_t>(2 * m_.cpus + m_.pcis + m_.gpus + 1 + m_.nics);
     const size_t all = each * static_cast<size_t>(m_.hosts);
     if (all <= Graph::kMostNodes) return;
     throw Error(rondoInvalidArgument,
@@ -112,20 +111,18 @@ class Builder {
         join(LinkKind::C2c, over(g, m_.gpus, cpus), gpus.back(), m_.c2c, kC2cLatency);
       }
     }
-    if (m_.nvswitches > 0) switched(host, gpus);
+    if (m_.nvswitch) switched(host, gpus);
     if (m_.mesh) meshed(gpus);
     if (m_.ring) ringed(gpus);
   }
 
   int physical(int peers) const { return std::max(1, std::max(m_.nvlinks, 1) / peers); }
 
+  /// One switch stands for all: every GPU is joined to each of them alike.
   void switched(int host, const std::vector<int>& gpus) {
-    for (int s = 0; s < m_.nvswitches; ++s) {
-      const int nvswitch = add(NodeKind::NvSwitch, host, "nvs" + std::to_string(s));
-      for (const int gpu : gpus) {
-        join(LinkKind::NvLink, gpu, nvswitch, share(m_.nvswitches), kNvLinkLatency,
-             physical(m_.nvswitches));
-      }
+    const int nvswitch = add(NodeKind::NvSwitch, host, "nvs0");
+    for (const int gpu : gpus) {
+      join(LinkKind::NvLink, gpu, nvswitch, share(1), kNvLinkLatency, physical(1));
     }
   }
   void meshed(const std::vector<int>& gpus) {

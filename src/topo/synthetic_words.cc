@@ -146,10 +146,7 @@ class Parser {
     if (take("c2c")) return words_.c2c = bandwidth(), true;
     if (take("mesh")) return words_.mesh = true;
     if (take("ring")) return words_.ring = true;
-    if (take("nvswitch")) {
-      words_.nvswitches = word() == "=" ? wholeAfterSign("switches", 64) : 1;
-      return true;
-    }
+    if (take("nvswitch")) return words_.nvswitch = true;
     if (!take("model")) return false;
     if (!take("=") || word().empty() || isMark(word()[0])) refuse("\"=\" and a name");
     words_.model = word();
@@ -196,12 +193,11 @@ class Parser {
 void checkWhole(const MachineWords& m) {
   if (m.cpus == 0 && m.gpus == 0) refuse("it has neither CPUs nor GPUs");
   if (m.hosts > 1 && m.nics == 0) refuse("several hosts without NICs are not joined");
-  if (m.mesh + m.ring + (m.nvswitches > 0) > 1)
-    refuse("nvswitch, mesh and ring exclude each other");
-  if ((m.mesh || m.ring || m.nvswitches > 0 || m.nvlinks > 0) && m.nvlink == 0) {
+  if (m.mesh + m.ring + m.nvswitch > 1) refuse("nvswitch, mesh and ring exclude each other");
+  if ((m.mesh || m.ring || m.nvswitch || m.nvlinks > 0) && m.nvlink == 0) {
     refuse("GPUs joined by NVLink need nvlink=GB/s, that of one GPU");
   }
-  if (m.nvlink > 0 && m.gpus > 1 && !m.mesh && !m.ring && m.nvswitches == 0) {
+  if (m.nvlink > 0 && m.gpus > 1 && !m.mesh && !m.ring && !m.nvswitch) {
     refuse("nvlink=GB/s needs one of nvswitch, mesh, ring");
   }
   if (m.fabric == MachineWords::Fabric::FatTree && m.nics == 0) refuse("a fat tree needs NICs");

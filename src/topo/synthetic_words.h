@@ -14,9 +14,9 @@ struct MachineWords {
   uint64_t socket = 0, memory = 0;
   int pcis = 0;
   uint64_t pciUp = 0;
-  int gpus = 0, nvlinks = 0, nvswitches = 0;
+  int gpus = 0, nvlinks = 0;
   uint64_t nvlink = 0, gpuPcie = 0, c2c = 0;
-  bool mesh = false, ring = false;
+  bool nvswitch = false, mesh = false, ring = false;  ///< How NVLinks join the GPUs.
   std::string model;
   int nics = 0;
   uint64_t nic = 0, nicPcie = 0;
