@@ -1,5 +1,6 @@
 #include "topo/quantities.h"
 
+#include "base/error.h"
 #include "topo/graph.h"
 
 namespace rondo::topo {
@@ -91,6 +92,10 @@ bool parseWhole(std::string_view text, uint64_t least, uint64_t most, uint64_t* 
 std::string bandwidthText(uint64_t bytesPerSecond) {
   if (bytesPerSecond >= 1'000'000) return text(bytesPerSecond, 1'000'000'000, "GB/s");
   return text(bytesPerSecond, 1, "B/s");
+}
+
+std::string shortBandwidth(uint64_t bytesPerSecond) {
+  return format("%.4g GB/s", static_cast<double>(bytesPerSecond) * 1e-9);
 }
 
 std::string latencyText(uint64_t picoseconds) {

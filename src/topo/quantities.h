@@ -19,6 +19,9 @@ bool parseWhole(std::string_view text, uint64_t least, uint64_t most, uint64_t* 
 std::string bandwidthText(uint64_t bytesPerSecond);
 std::string latencyText(uint64_t picoseconds);
 
+/// For people: "63.02 GB/s".
+std::string shortBandwidth(uint64_t bytesPerSecond);
+
 extern const char* const kBandwidthAllowed;
 extern const char* const kLatencyAllowed;
 

@@ -465,7 +465,7 @@ std::string channelsText(const Graph& graph, const Channels& channels) {
   std::string out;
   for (size_t c = 0; c < channels.rings.size(); ++c) {
     const Ring& ring = channels.rings[c];
-    out += format("ring %zu  %s ", c, bandwidthText(ring.bytesPerSecond).c_str());
+    out += format("ring %zu  %s ", c, shortBandwidth(ring.bytesPerSecond).c_str());
     for (size_t i = 0; i < std::min(kShown, ring.places.size()); ++i) {
       out += " " + name(ring.places[i]);
     }
@@ -473,7 +473,7 @@ std::string channelsText(const Graph& graph, const Channels& channels) {
   }
   for (size_t c = 0; c < channels.trees.size(); ++c) {
     const Tree& tree = channels.trees[c];
-    out += format("tree %zu  %s ", c, bandwidthText(tree.bytesPerSecond).c_str());
+    out += format("tree %zu  %s ", c, shortBandwidth(tree.bytesPerSecond).c_str());
     for (size_t i = 0; i < std::min(kShown, tree.places.size()); ++i) {
       const int parent = tree.parents[i];
       out += " " + name(tree.places[i]);
