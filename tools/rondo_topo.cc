@@ -80,7 +80,7 @@ void printPath(const topo::Graph& graph, const std::string& ends) {
 
 void printChannels(const topo::Graph& graph, const topo::Channels& channels, double seconds) {
   std::fputs(channelsText(graph, channels).c_str(), stdout);
-  std::printf("%zu rings carry %s, %zu trees %s up and as much down (searched in %.1f ms)\n",
+  std::printf("rings: %zu, %s together; trees: %zu, %s up and as much down (searched in %.1f ms)\n",
               channels.rings.size(), topo::shortBandwidth(channels.ringBytes()).c_str(),
               channels.trees.size(), topo::shortBandwidth(channels.treeBytes()).c_str(),
               seconds * 1e3);

@@ -167,7 +167,7 @@ class Drawing {
     const double inner =
         std::max(next - kCell / 2, kMargin + 24 + 150.0 * static_cast<double>(cpus.size()));
     const bool bare = devices.empty();
-    height_ = bare ? 90 : graph_.all(NodeKind::NvSwitch, host).empty() ? 290 : 340;
+    height_ = bare ? 90 : graph_.all(NodeKind::NvSwitch, host).empty() ? 300 : 358;
     boxes_ += format(
         "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"8\" "
         "fill=\"none\" stroke=\"#999\" stroke-dasharray=\"5 4\"/>\n",
@@ -236,9 +236,9 @@ class Drawing {
     }
   }
   void cable(Point nic, const std::string& to) {
-    const Point end{nic.x, top_ + height_ - 8};
+    const Point end{nic.x, top_ + height_ - 12};
     line({nic.x, nic.y}, end, "#d08a1d", 2);
-    label({end.x, end.y - 2}, to);
+    label({end.x, end.y + 6}, to);
   }
   void memory(int node, Point place) {
     for (const Arc arc : graph_.from(node)) {
@@ -352,11 +352,10 @@ class Drawing {
     if (channels_ == nullptr || graph_.hosts().size() < 2 || channels_->trees.size() < 2) return y;
     if (graph_.hosts().size() > kMostTreeHosts) return y;
     text({kMargin, y + 10}, "Trees over the hosts (the first channel's two)", 13, "start", "#000");
-    double deepest = 0;
     const double each =
         std::min(60.0, (std::max(width_, 560.0) - 40) / static_cast<double>(graph_.hosts().size()));
-    for (size_t t = 0; t < 2; ++t) deepest = std::max(deepest, drawTree(t, y + 34, each));
-    return deepest + 30;
+    for (size_t t = 0; t < 2; ++t) y = drawTree(t, y + 34, each);
+    return y + 30;
   }
   double drawTree(size_t index, double y, double each) {
     const Tree& tree = channels_->trees[index];
@@ -372,8 +371,7 @@ class Drawing {
     const auto at = [&](int host) {
       int levels = 0;
       for (int h = host; parents[h] >= 0 && levels < 64; h = parents[h]) ++levels;
-      return Point{kMargin + 20 + each * static_cast<double>(host),
-                   y + 26.0 * levels + 8.0 * static_cast<double>(index)};
+      return Point{kMargin + 20 + each * static_cast<double>(host), y + 26.0 * levels};
     };
     double deepest = y;
     for (const auto& [host, parent] : parents) {
@@ -406,9 +404,9 @@ class Drawing {
            "start", "#000");
     }
     text({kMargin, y + 2},
-         format("%zu rings carry %s GB/s, %zu trees %s GB/s", channels_->rings.size(),
-                gigabytes(channels_->ringBytes()).c_str(), channels_->trees.size(),
-                gigabytes(channels_->treeBytes()).c_str()),
+         format("Rings: %zu, %s GB/s together. Trees: %zu, %s GB/s up and as much down.",
+                channels_->rings.size(), gigabytes(channels_->ringBytes()).c_str(),
+                channels_->trees.size(), gigabytes(channels_->treeBytes()).c_str()),
          12, "start", "#000");
     return y + kMargin;
   }

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "topo/apart.h"
 #include "topo/graph_xml.h"
 #include "topo/hwloc_graph.h"
 #include "topo/nccl_xml.h"
@@ -19,6 +20,19 @@ bool namesFile(const std::string& text) {
          text.find_first_of("./") != std::string::npos;
 }
 
+/// Well-formed and without entities by now; what it means, hwloc knows. But it trusts what it
+/// reads: hwloc 2.9 crashes where an object has a cpuset and no complete_cpuset.
+Graph readHwlocApart(const std::string& xml, const std::string& name) {
+  const ApartResult result = runApart([&] { return writeGraphXml(readHwlocXml(xml, name)); });
+  if (result.died) {
+    throw Error(rondoInvalidArgument,
+                format("%s:1: hwloc falls over it; write it anew with lstopo", name.c_str()));
+  }
+  if (result.threw) throw Error(rondoInvalidArgument, result.text);
+  XmlSource source(name);
+  return readGraphXml(parseXml(result.text, name), source);
+}
+
 }  // namespace
 
 Loaded loadTopologyXml(const std::string& xml, const std::string& name) {
@@ -31,8 +45,7 @@ Loaded loadTopologyXml(const std::string& xml, const std::string& name) {
   } else if (root.name == "system") {
     out.graph = readNcclXml(root, source);
   } else if (root.name == "topology") {
-    // Well-formed and without entities by now; what it means, hwloc knows.
-    out.graph = readHwlocXml(xml, name);
+    out.graph = readHwlocApart(xml, name);
   } else {
     source.refuse(root,
                   format("the root element is <%.40s>; allowed: rondo-topology (Rondo's own), "

@@ -147,6 +147,16 @@ class Reader {
       for (const XmlElement& nic : element.children) addNic(nic, host, above, {&element, busId});
       return;
     }
+    // Files that people write name devices by their class alone; NCCL itself fills in the rest.
+    const std::string* pciClass = element.find("class");
+    if (inner == nullptr && pciClass != nullptr) {
+      const bool gpu = pciClass->starts_with("0x0302") || pciClass->starts_with("0x0300");
+      const NodeKind kind = gpu ? NodeKind::Gpu : NodeKind::Nic;
+      if (gpu || pciClass->starts_with("0x02")) {
+        const int leaf = add(element, Node{kind, host, 0, name(host, kind), 0, -1, "", busId, 0});
+        return join(element, pciLink(element, above, leaf));
+      }
+    }
     const int node =
         add(element, Node{NodeKind::Pci, host, 0, name(host, NodeKind::Pci), 0, -1, "", busId, 0});
     join(element, pciLink(element, above, node));
