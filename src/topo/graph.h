@@ -81,6 +81,10 @@ class Graph {
 
   /// Nodes of a kind, of one host or of all (host < 0), in the order they were added.
   std::vector<int> all(NodeKind kind, int host = -1) const;
+  /// How many of a kind a host has.
+  int count(NodeKind kind, int host) const {
+    return kindsOfHost_[static_cast<size_t>(host)][static_cast<size_t>(kind)];
+  }
 
  private:
   std::vector<std::string> hosts_;

@@ -52,7 +52,7 @@ class Builder {
   int add(NodeKind kind, Node node = {}) {
     node.kind = kind;
     node.host = host_;
-    node.name = nodeKindName(kind) + std::to_string(graph_.all(kind, host_).size());
+    node.name = nodeKindName(kind) + std::to_string(graph_.count(kind, host_));
     return graph_.addNode(node);
   }
 

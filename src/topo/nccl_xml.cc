@@ -56,7 +56,7 @@ class Reader {
     checked(at, [&] { return graph_.addLink(link); });
   }
   std::string name(int host, NodeKind kind) {
-    return nodeKindName(kind) + std::to_string(graph_.all(kind, host).size());
+    return nodeKindName(kind) + std::to_string(graph_.count(kind, host));
   }
 
   void addCpu(const XmlElement& element) {
@@ -128,8 +128,8 @@ class Reader {
     if (inner != nullptr && inner->name == "gpu") {
       const auto sm = static_cast<int>(source_.whole(*inner, "sm", 10, 999, 90));
       const std::string id =
-          "gpu" + std::to_string(source_.whole(*inner, "dev", 0, 4095,
-                                               graph_.all(NodeKind::Gpu, host).size()));
+          "gpu" +
+          std::to_string(source_.whole(*inner, "dev", 0, 4095, graph_.count(NodeKind::Gpu, host)));
       const int gpu =
           add(*inner, Node{NodeKind::Gpu, host, 0, id, 0, -1, "sm" + std::to_string(sm), busId, 0});
       join(element, pciLink(element, above, gpu));

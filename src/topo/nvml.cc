@@ -132,7 +132,7 @@ void addNvLinks(Graph& graph, int host, const std::vector<NvmlGpu>& gpus) {
   for (const NvmlGpu& gpu : gpus) {
     auto [found, isNew] = known.try_emplace(gpu.busId, -1);
     if (isNew) {
-      const std::string name = "gpu" + std::to_string(graph.all(NodeKind::Gpu, host).size());
+      const std::string name = "gpu" + std::to_string(graph.count(NodeKind::Gpu, host));
       found->second =
           graph.addNode(Node{NodeKind::Gpu, host, 0, name, 0, -1, gpu.model, gpu.busId, 0});
       const std::vector<int> cpus = graph.all(NodeKind::Cpu, host);

@@ -141,6 +141,11 @@ TEST(TopoSearch, SaysWhatIsNotJoined) {
              "host0 is not joined: no ring leads through all of its 2 gpus");
 }
 
+TEST(TopoSearch, RefusesHostsThatAreTooLarge) {
+  expectPart(refusalOf([] { searchChannels(parseSynthetic("4096 gpu nvlink=450 nvswitch")); }),
+             "host0 has 4096 gpus and 0 nics; rings are searched in hosts of up to 256 and 256");
+}
+
 /// Printed, for the performance page; asserted loosely, because machines differ and are busy.
 TEST(TopoSearch, Time) {
   for (const char* machine : {"2 cpu, 4 pci, 8 gpu nvlink=450 nvswitch, 8 nic=50",
