@@ -17,6 +17,7 @@ struct Options {
   bool reproducible = false;       ///< RONDO_REPRODUCIBLE
   uint64_t poolBytes = 16u << 20;  ///< RONDO_POOL_BYTES
   uint64_t spinBoundMs = 0;        ///< RONDO_SPIN_BOUND_MS; 0: no bound
+  uint64_t smBudget = 0;           ///< RONDO_SM_BUDGET; 0: what is usual
 };
 
 /// One row of the table.

@@ -15,28 +15,49 @@ namespace {
 
 // Where things are in a rank's allocation. Counters first, see setCounters().
 struct Layout {
-  explicit Layout(int ranks) {
-    const uint64_t flags = uint64_t{kRingLanes} * kFlagWords * 4;
+  Layout(int ranks, const LeaseShape& shape) {
+    const uint64_t flags = static_cast<uint64_t>(shape.ringLanes) * kFlagWords * 4;
+    const uint64_t peers = static_cast<uint64_t>(ranks - 1);
     head = 0;
     credit = head + flags;
     steps = credit + flags;
-    epochsLL = steps + flags;
-    epochsLL128 = epochsLL + uint64_t{kShapeLL.lanes} * 8;
-    countersEnd = epochsLL128 + uint64_t{kShapeLL128.lanes} * 8;
+    pairs = steps + flags;
+    epochsLL = pairs + peers * shape.pairs.counterBytes();
+    epochsLL128 = epochsLL + static_cast<uint64_t>(shape.windowLL.lanes) * 8;
+    countersEnd = epochsLL128 + static_cast<uint64_t>(shape.windowLL128.lanes) * 8;
     written = countersEnd;
     hello = written + uint64_t{kWrittenWords} * 4;
-    slots = roundUp(hello + helloBytes(kShapeLL128.lanes));
-    windowLL = slots + uint64_t{kRingLanes} * kFifoSlots * kSlotBytes;
+    slots = roundUp(hello + helloBytes(shape.windowLL128.lanes));
+    fifos = roundUp(slots + static_cast<uint64_t>(shape.ringLanes) * kFifoSlots * kSlotBytes);
+    windowLL = roundUp(fifos + peers * shape.pairs.fifoBytes());
     const bool windows = ranks <= kMaxWindowRanks;
-    windowLL128 = windowLL + (windows ? kShapeLL.bytes(ranks) : 0);
-    bytes = windowLL128 + (windows ? kShapeLL128.bytes(ranks) : 0);
+    windowLL128 = windowLL + (windows ? shape.windowLL.bytes(ranks) : 0);
+    bytes = windowLL128 + (windows ? shape.windowLL128.bytes(ranks) : 0);
   }
   static uint64_t roundUp(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
   static constexpr int kWrittenWords = 1024;
-  uint64_t head, credit, steps, epochsLL, epochsLL128, countersEnd;
+  uint64_t head, credit, steps, pairs, epochsLL, epochsLL128, countersEnd;
   uint64_t written;  ///< What peers write when the communicator is made, one word each.
-  uint64_t hello, slots, windowLL, windowLL128, bytes;
+  uint64_t hello, slots, fifos, windowLL, windowLL128, bytes;
 };
+
+/// FIFOs of all pairs of a rank, in bytes: what a full NVLink needs under way, and no more.
+constexpr uint64_t kMostPairBytes = 8u << 20;
+constexpr uint64_t kPairBytesPerLane = 144u << 10;
+
+PairShape pairShape(int ranks, int lanes) {
+  if (ranks == 1) return {std::min(lanes, 64), 0, 32u << 10};  // copies only, without memory
+  if (ranks > kMaxPairRanks) return {0, 0, 512};
+  const uint64_t all = std::min(kMostPairBytes, static_cast<uint64_t>(lanes) * kPairBytesPerLane);
+  const uint64_t each = all / static_cast<uint64_t>(ranks - 1);
+  const uint32_t slot = each >= 1u << 20 ? 32u << 10 : 16u << 10;
+  const uint64_t lineLane = uint64_t{kPairLineSlots} * kPairLineSlotBytes;
+  const auto among = [](uint64_t wanted, uint64_t most) {
+    return static_cast<int32_t>(std::clamp<uint64_t>(wanted, 1, most));
+  };
+  return {among(each * 3 / 4 / (uint64_t{kPairSlots} * slot), 64), among(each / 4 / lineLane, 16),
+          slot};
+}
 
 // What rank `from` writes to rank `to` to see whether it arrives.
 uint32_t greeting(int from, int to) {
@@ -45,6 +66,18 @@ uint32_t greeting(int from, int to) {
 }
 
 }  // namespace
+
+LeaseShape leaseShape(int ranks, int lanes) {
+  LeaseShape shape;
+  // a window for LL holds what needs no more lanes than this
+  shape.windowLL = {std::clamp(lanes / 2, 1, kShapeLL.lanes), kShapeLL.roomBytes};
+  shape.windowLL128 = {std::clamp(lanes, 1, kShapeLL128.lanes), kShapeLL128.roomBytes};
+  shape.ringLanes = std::clamp(lanes, 1, kRingLanes);
+  shape.pairs = pairShape(ranks, lanes);
+  // counters are there for each of the others
+  shape.pairs.lineLanes = std::min(shape.pairs.lineLanes, shape.pairs.lanes);
+  return shape;
+}
 
 // How peers reach a rank's memory. `shared` is good within the process only, and until the
 // collective creation is over.
@@ -57,8 +90,8 @@ struct DeviceLease::Offer {
 
 DeviceLease::DeviceLease(Bootstrap& boot, FdExchange* fds, const std::vector<int>& peers,
                          const CudaDevice& device, const std::vector<DeviceCard>& cards,
-                         bool losePeerWrites)
-    : rank_(boot.rank()), size_(boot.size()) {
+                         const LeaseShape& shape, bool losePeerWrites)
+    : rank_(boot.rank()), size_(boot.size()), shape_(shape) {
   const bool descriptors =
       std::all_of(cards.begin(), cards.end(), [](const auto& c) { return c.descriptors != 0; });
   const bool crosses = std::any_of(cards.begin(), cards.end(), [&](const auto& c) {
@@ -80,7 +113,7 @@ DeviceLease::DeviceLease(Bootstrap& boot, FdExchange* fds, const std::vector<int
     boot.agree(code, sentence);
   };
   attempt([&] {
-    own_ = allocateDevice(device, Layout(size_).bytes, sharing_);
+    own_ = allocateDevice(device, Layout(size_, shape_).bytes, sharing_);
     mine = makeOffer(crosses);
     mine.lineStores = std::all_of(cards.begin(), cards.end(), [&](const DeviceCard& card) {
       return device.storesLinesTo(card.device);
@@ -104,7 +137,7 @@ DeviceLease::DeviceLease(Bootstrap& boot, FdExchange* fds, const std::vector<int
 }
 
 void DeviceLease::writeToPeers(const CudaDevice& device, const std::vector<int>& peers) const {
-  const Layout layout(size_);
+  const Layout layout(size_, shape_);
   for (const int peer : peers) {
     uint32_t* const word = words(peer, layout.written) + rank_ % Layout::kWrittenWords;
     fillDevice(device, word, greeting(rank_, peer), 1);
@@ -115,7 +148,7 @@ void DeviceLease::writeToPeers(const CudaDevice& device, const std::vector<int>&
 // it sees it from here.
 void DeviceLease::checkWrites(const CudaDevice& device, const std::vector<int>& peers) const {
   if (size_ > Layout::kWrittenWords) return;
-  const Layout layout(size_);
+  const Layout layout(size_, shape_);
   const auto expect = [&](int from, int to) {
     uint32_t found = 0;
     readDevice(device, words(to, layout.written) + from, &found, sizeof found);
@@ -185,23 +218,23 @@ WindowView DeviceLease::window(const WindowShape& shape, uint64_t places, uint64
 }
 
 WindowView DeviceLease::windowLL() const {
-  const Layout layout(size_);
-  return window(kShapeLL, layout.windowLL, layout.epochsLL);
+  const Layout layout(size_, shape_);
+  return window(shape_.windowLL, layout.windowLL, layout.epochsLL);
 }
 WindowView DeviceLease::windowLL128() const {
-  const Layout layout(size_);
-  return window(kShapeLL128, layout.windowLL128, layout.epochsLL128);
+  const Layout layout(size_, shape_);
+  return window(shape_.windowLL128, layout.windowLL128, layout.epochsLL128);
 }
 
 HelloView DeviceLease::hello() const {
-  const Layout layout(size_);
+  const Layout layout(size_, shape_);
   HelloView view{};
   for (int r = 0; r < size_ && r < kMaxWindowRanks; ++r) view.flags[r] = at(r, layout.hello);
   return view;
 }
 
 RingView DeviceLease::ring() const {
-  const Layout layout(size_);
+  const Layout layout(size_, shape_);
   const int next = (rank_ + 1) % size_;
   const int prev = (rank_ + size_ - 1) % size_;
   return RingView{{at(rank_, layout.slots), words(rank_, layout.head), words(prev, layout.credit)},
@@ -209,8 +242,21 @@ RingView DeviceLease::ring() const {
                   words(rank_, layout.steps)};
 }
 
+PairView DeviceLease::pairs() const {
+  const Layout layout(size_, shape_);
+  PairView view{};
+  view.shape = shape_.pairs;
+  if (!lineStores_) view.shape.lineLanes = 0;
+  view.fifoBytes = shape_.pairs.fifoBytes();
+  for (int r = 0; r < size_ && r < kMaxPairRanks; ++r) {
+    view.fifos[r] = at(r, layout.fifos);
+    view.counters[r] = at(r, layout.pairs);
+  }
+  return view;
+}
+
 void DeviceLease::setCounters(const CudaDevice& device, uint32_t value) {
-  fillDevice(device, at(rank_, 0), value, Layout(size_).countersEnd / 4);
+  fillDevice(device, at(rank_, 0), value, Layout(size_, shape_).countersEnd / 4);
 }
 
 }  // namespace rondo

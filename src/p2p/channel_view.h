@@ -68,6 +68,53 @@ struct RingView {
   uint32_t* steps;  ///< This rank's, per lane (kFlagWords apart): blocks received, blocks sent.
 };
 
+/// Ranks that can send to each other on a device.
+constexpr int kMaxPairRanks = 16;
+/// Slots of each FIFO of a pair's lane.
+constexpr uint32_t kPairSlots = 2;
+constexpr uint32_t kPairLineSlots = 4;
+/// A slot of lines: one 16-byte vector for each of a block's threads.
+constexpr uint32_t kPairLineSlotBytes = 8192;
+
+/// The counters of one lane of a pair of ranks, in the memory of each of the two: what the peer
+/// writes (how much it has put in here, how much it has taken out there), and what the rank keeps
+/// for its own next kernel. A cache line.
+struct alignas(128) PairLane {
+  uint32_t head;  ///< The peer's: blocks that it has put in.
+  uint32_t pad0[7];
+  uint32_t credit;  ///< The peer's: blocks that it has taken out.
+  uint32_t pad1[7];
+  uint64_t lineCredit;  ///< The peer's: slots of lines that it has taken out.
+  uint64_t pad2[3];
+  uint32_t sent, received;  ///< This rank's own, as its last kernel left them.
+  uint64_t lineSent, lineReceived;
+  uint64_t pad3;
+};
+
+/// How the memory of pairs is cut, alike on all ranks. Every rank has for each peer, in the order
+/// of ranks without itself, `lanes` PairLanes in one place, and in another `lanes` FIFOs of
+/// kPairSlots slots and behind them `lineLanes` FIFOs of kPairLineSlots slots of lines.
+struct PairShape {
+  int32_t lanes;
+  int32_t lineLanes;   ///< 0: lines do not arrive whole.
+  uint32_t slotBytes;  ///< A multiple of 512.
+  constexpr uint64_t fifoBytes() const {
+    return static_cast<uint64_t>(lanes) * kPairSlots * slotBytes +
+           static_cast<uint64_t>(lineLanes) * kPairLineSlots * kPairLineSlotBytes;
+  }
+  constexpr uint64_t counterBytes() const {
+    return static_cast<uint64_t>(lanes) * sizeof(PairLane);
+  }
+};
+
+/// Where every rank keeps what the others send it.
+struct PairView {
+  PairShape shape;
+  uint64_t fifoBytes;                      ///< Of one peer.
+  unsigned char* fifos[kMaxPairRanks];     ///< Indexed by rank.
+  unsigned char* counters[kMaxPairRanks];  ///< Indexed by rank.
+};
+
 /// Words in host memory that the kernel and the host both write.
 struct FaultWords {
   uint32_t abort;  ///< The host's: not 0 ends every wait.

@@ -27,6 +27,13 @@ constexpr Case kCases[] = {
     {"every type and operator", everyTypeAndOperator, false},
     {"every collective", everyCollective, false},
     {"mixed in a row", mixedInARow, false},
+    {"transfer sizes", transferSizes, false},
+    {"transfer mix", transferMix, false},
+    {"transfer rounds", transferRounds, false},
+    {"transfers in a row", transfersInARow, false},
+    {"transfer graphs", transferGraphs, false},
+    {"transfer wrap", transferWrap, false},
+    {"transfer mix, legacy IPC", transferMix, true},
 };
 
 std::vector<int> others(const Bootstrap& boot) {
