@@ -352,8 +352,9 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
   const bool taken = opened.budget.take(opened.device->ordinal(), mine.blocksAtOnce, lanes);
   try {
     boot.agree(taken ? rondoSuccess : rondoUnhandledCudaError,
-               "another communicator was made at the same time on the same device, and not enough "
-               "of it is left");
+               taken ? ""
+                     : "another communicator was made at the same time on the same device, and not "
+                       "enough of it is left");
     return std::make_unique<CudaRunner>(boot, fds, peers, std::move(opened), cards, lanes, config);
   } catch (const Error& error) {
     if (error.code() != rondoUnhandledCudaError) throw;

@@ -199,7 +199,7 @@ __device__ __forceinline__ unsigned char* PrimsPair::slot(int owner, int source)
 __device__ __forceinline__ bool PrimsPair::ready() const {
   bool now = true;
   if (threadIdx.x == 0 && queue_.side == algo::Side::Sends) {
-    now = cut_.lines ? lineSlots_ - device::loadAcquire(&mine_->lineCredit) < kPairLineSlots
+    now = cut_.lines ? device::loadAcquire(&mine_->lineCredit) + kPairLineSlots > lineSlots_
                      : blocks_ - device::loadAcquire(&mine_->credit) < kPairSlots;
   }
   if (threadIdx.x == 0 && queue_.side == algo::Side::Receives) {
@@ -240,10 +240,15 @@ __device__ __forceinline__ void PrimsPair::recvSimple(unsigned char* to, uint32_
 }
 
 __device__ __forceinline__ void PrimsPair::sendLines(const unsigned char* from, uint32_t bytes) {
-  // Every thread for itself: who sees the credit may write, and nobody has to be told.
-  const bool given = !device::waitUntil(call_.fault, [&] {
-    return lineSlots_ - device::loadAcquire(&mine_->lineCredit) < kPairLineSlots;
-  });
+  // Every warp for itself: who sees the credit may write, and nobody has to be told. By then the
+  // block may have been taken out already, if this warp has nothing of it.
+  bool given = false;
+  if (threadIdx.x % 32 == 0) {
+    given = !device::waitUntil(call_.fault, [&] {
+      return device::loadAcquire(&mine_->lineCredit) + kPairLineSlots > lineSlots_;
+    });
+  }
+  given = Line::any(given);
   auto* to = reinterpret_cast<device::Pair64*>(slot(queue_.peer, call_.rank));
   const uint32_t total = Line::vectors((bytes + 7) / 8);
   const bool straight = device::aligned(from, 8);
