@@ -29,9 +29,9 @@ void DeviceExchange::collect(std::span<const Transfer> transfers) {
 
 /// Threads that a block of the transfer keeps busy.
 int DeviceExchange::threadsFor(const TransferCut& cut) const {
-  if (!cut.lines) return kBlockThreads;
-  const uint64_t bytes = std::min<uint64_t>(cut.perLane, kPairLineData);
-  return static_cast<int>((bytes + 479) / 480 * 32);
+  if (call_.pairs.lines == 0) return kBlockThreads;
+  return static_cast<int>(
+      std::min<uint64_t>((cut.perLane + 479) / 480 * 32, static_cast<uint64_t>(kBlockThreads)));
 }
 
 int DeviceExchange::launchRound(size_t round, CUstream_st* stream) {
@@ -48,7 +48,7 @@ int DeviceExchange::launchRound(size_t round, CUstream_st* stream) {
     TransferQueue queue{side, peer, pieces, pieces, 0};
     for (size_t i = begin; i < end; ++i) {
       if (side == algo::Side::Copies && all[i].data == queues_[at + 1][i].data) continue;
-      const TransferCut cut = cutTransfer(call.pairs.shape, all[i].bytes);
+      const TransferCut cut = cutTransfer(call.pairs, all[i].bytes);
       queue.lanes = std::max(queue.lanes, cut.lanes);
       call_.piece[pieces++] = all[i];
       if (side == algo::Side::Copies) call_.piece[pieces++] = queues_[at + 1][i];

@@ -17,7 +17,7 @@ class DeviceExchange {
   DeviceExchange(const PairView& pairs, const FaultView& fault, int rank, int size, int blocks);
 
   /// Whether there are FIFOs between the ranks; with one rank there is nobody to send to.
-  bool available() const { return head().pairs.shape.lanes > 0; }
+  bool available() const { return head().pairs.lanes > 0; }
 
   /// Enqueues the transfers on `stream`; those of length 0 are nothing. Transfers with one peer in
   /// one direction run in their order, all others at once; a transfer to this rank itself meets the

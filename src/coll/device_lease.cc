@@ -22,14 +22,14 @@ struct Layout {
     credit = head + flags;
     steps = credit + flags;
     pairs = steps + flags;
-    epochsLL = pairs + peers * shape.pairs.counterBytes();
+    epochsLL = pairs + peers * static_cast<uint64_t>(shape.pairLanes) * sizeof(PairLane);
     epochsLL128 = epochsLL + static_cast<uint64_t>(shape.windowLL.lanes) * 8;
     countersEnd = epochsLL128 + static_cast<uint64_t>(shape.windowLL128.lanes) * 8;
     written = countersEnd;
     hello = written + uint64_t{kWrittenWords} * 4;
     slots = roundUp(hello + helloBytes(shape.windowLL128.lanes));
     fifos = roundUp(slots + static_cast<uint64_t>(shape.ringLanes) * kFifoSlots * kSlotBytes);
-    windowLL = roundUp(fifos + peers * shape.pairs.fifoBytes());
+    windowLL = roundUp(fifos + peers * static_cast<uint64_t>(shape.pairLanes) * kPairFifoBytes);
     const bool windows = ranks <= kMaxWindowRanks;
     windowLL128 = windowLL + (windows ? shape.windowLL.bytes(ranks) : 0);
     bytes = windowLL128 + (windows ? shape.windowLL128.bytes(ranks) : 0);
@@ -44,19 +44,14 @@ struct Layout {
 /// FIFOs of all pairs of a rank, in bytes: what a full NVLink needs under way, and no more.
 constexpr uint64_t kMostPairBytes = 8u << 20;
 constexpr uint64_t kPairBytesPerLane = 144u << 10;
+constexpr int kMostPairLanes = 64;
 
-PairShape pairShape(int ranks, int lanes) {
-  if (ranks == 1) return {std::min(lanes, 64), 0, 32u << 10};  // copies only, without memory
-  if (ranks > kMaxPairRanks) return {0, 0, 512};
+int pairLanes(int ranks, int lanes) {
+  if (ranks == 1) return std::min(lanes, kMostPairLanes);  // copies only, without memory
+  if (ranks > kMaxPairRanks) return 0;
   const uint64_t all = std::min(kMostPairBytes, static_cast<uint64_t>(lanes) * kPairBytesPerLane);
-  const uint64_t each = all / static_cast<uint64_t>(ranks - 1);
-  const uint32_t slot = each >= 1u << 20 ? 32u << 10 : 16u << 10;
-  const uint64_t lineLane = uint64_t{kPairLineSlots} * kPairLineSlotBytes;
-  const auto among = [](uint64_t wanted, uint64_t most) {
-    return static_cast<int32_t>(std::clamp<uint64_t>(wanted, 1, most));
-  };
-  return {among(each * 3 / 4 / (uint64_t{kPairSlots} * slot), 64), among(each / 4 / lineLane, 16),
-          slot};
+  const uint64_t fit = all / static_cast<uint64_t>(ranks - 1) / kPairFifoBytes;
+  return static_cast<int>(std::clamp<uint64_t>(fit, 1, kMostPairLanes));
 }
 
 // What rank `from` writes to rank `to` to see whether it arrives.
@@ -73,9 +68,7 @@ LeaseShape leaseShape(int ranks, int lanes) {
   shape.windowLL = {std::clamp(lanes / 2, 1, kShapeLL.lanes), kShapeLL.roomBytes};
   shape.windowLL128 = {std::clamp(lanes, 1, kShapeLL128.lanes), kShapeLL128.roomBytes};
   shape.ringLanes = std::clamp(lanes, 1, kRingLanes);
-  shape.pairs = pairShape(ranks, lanes);
-  // counters are there for each of the others
-  shape.pairs.lineLanes = std::min(shape.pairs.lineLanes, shape.pairs.lanes);
+  shape.pairLanes = pairLanes(ranks, lanes);
   return shape;
 }
 
@@ -245,9 +238,8 @@ RingView DeviceLease::ring() const {
 PairView DeviceLease::pairs() const {
   const Layout layout(size_, shape_);
   PairView view{};
-  view.shape = shape_.pairs;
-  if (!lineStores_) view.shape.lineLanes = 0;
-  view.fifoBytes = shape_.pairs.fifoBytes();
+  view.lanes = shape_.pairLanes;
+  view.lines = lineStores_ ? 1 : 0;
   for (int r = 0; r < size_ && r < kMaxPairRanks; ++r) {
     view.fifos[r] = at(r, layout.fifos);
     view.counters[r] = at(r, layout.pairs);

@@ -30,7 +30,7 @@ struct LeaseShape {
   WindowShape windowLL{};
   WindowShape windowLL128{};
   int ringLanes = 0;
-  PairShape pairs{};  ///< Without lanes: more ranks than can send to each other.
+  int pairLanes = 0;  ///< 0: more ranks than can send to each other.
 };
 LeaseShape leaseShape(int ranks, int lanes);
 

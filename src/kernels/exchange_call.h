@@ -51,34 +51,26 @@ struct ExchangeCall : ExchangeHead {
 /// How both ranks of a pair cut a transfer: a lane has `perLane` bytes from lane x perLane on, in
 /// blocks of `block` bytes.
 struct TransferCut {
-  bool lines;
   int32_t lanes;
   uint32_t block;
   uint64_t perLane;
 };
 
-/// Data bytes of a slot of lines: 15 of 16 words carry data.
-constexpr uint32_t kPairLineData = kPairLineSlotBytes / 16 * 15;
-/// Lines carry transfers up to this many bytes a lane of theirs: beyond it the sixteenth of the
-/// link that their flags take costs more than Simple's fences.
-constexpr uint64_t kMostLineBytesPerLane = 32u << 10;
+/// Data bytes of a slot: of lines 15 of 16 words carry data.
+constexpr uint32_t kPairLineData = kPairSlotBytes / 16 * 15;
 /// A lane is worth its block from so many bytes on.
-constexpr uint64_t kLeastBytesPerLane = 4096;
-constexpr uint64_t kLeastLineBytesPerLane = 3840;
+constexpr uint64_t kLeastBytesPerLane = 3840;
 
 RONDO_ALGO uint64_t divideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
-RONDO_ALGO TransferCut cutTransfer(const PairShape& shape, uint64_t bytes) {
-  const bool lines = bytes <= static_cast<uint64_t>(shape.lineLanes) * kMostLineBytesPerLane &&
-                     shape.lineLanes > 0;
-  const uint64_t most = static_cast<uint64_t>(lines ? shape.lineLanes : shape.lanes);
-  const uint64_t wanted = divideUp(bytes, lines ? kLeastLineBytesPerLane : kLeastBytesPerLane);
-  const uint64_t lanes = wanted < most ? wanted : most;
-  // whole warps of lines, or whole 16-byte vectors of every thread's
-  const uint64_t grain = lines ? 480 : 512;
-  const uint64_t per = divideUp(divideUp(bytes, lanes), grain) * grain;
-  return {lines, static_cast<int32_t>(divideUp(bytes, per)),
-          lines ? kPairLineData : shape.slotBytes, per};
+RONDO_ALGO TransferCut cutTransfer(const PairView& pairs, uint64_t bytes) {
+  const uint64_t most = static_cast<uint64_t>(pairs.lanes);
+  const uint64_t wanted = divideUp(bytes, kLeastBytesPerLane);
+  // whole warps of lines, or whole 16-byte vectors
+  const uint64_t grain = pairs.lines != 0 ? 480 : 512;
+  const uint64_t per = divideUp(divideUp(bytes, wanted < most ? wanted : most), grain) * grain;
+  return {static_cast<int32_t>(divideUp(bytes, per)),
+          pairs.lines != 0 ? kPairLineData : kPairSlotBytes, per};
 }
 
 /// Enqueues one launch of `blocks` blocks for so many pieces (at most kMostPieces, in the array

@@ -70,47 +70,29 @@ struct RingView {
 
 /// Ranks that can send to each other on a device.
 constexpr int kMaxPairRanks = 16;
-/// Slots of each FIFO of a pair's lane.
-constexpr uint32_t kPairSlots = 2;
-constexpr uint32_t kPairLineSlots = 4;
-/// A slot of lines: one 16-byte vector for each of a block's threads.
-constexpr uint32_t kPairLineSlotBytes = 8192;
+/// Slots of a FIFO of a pair's lane. A slot of lines is two 16-byte vectors for each of a block's
+/// threads, in flight together.
+constexpr uint32_t kPairSlots = 4;
+constexpr uint32_t kPairSlotBytes = 16u << 10;
+constexpr uint64_t kPairFifoBytes = uint64_t{kPairSlots} * kPairSlotBytes;
 
 /// The counters of one lane of a pair of ranks, in the memory of each of the two: what the peer
-/// writes (how much it has put in here, how much it has taken out there), and what the rank keeps
-/// for its own next kernel. A cache line.
+/// writes, and what the rank keeps for its own next kernel.
 struct alignas(128) PairLane {
-  uint32_t head;  ///< The peer's: blocks that it has put in.
-  uint32_t pad0[7];
-  uint32_t credit;  ///< The peer's: blocks that it has taken out.
-  uint32_t pad1[7];
-  uint64_t lineCredit;  ///< The peer's: slots of lines that it has taken out.
-  uint64_t pad2[3];
-  uint32_t sent, received;  ///< This rank's own, as its last kernel left them.
-  uint64_t lineSent, lineReceived;
-  uint64_t pad3;
+  uint64_t head;  ///< The peer's: slots that it has filled. Lines announce themselves.
+  uint64_t pad0[3];
+  uint64_t credit;  ///< The peer's: slots that it has emptied.
+  uint64_t pad1[3];
+  uint64_t sent;  ///< This rank's own, as its last kernel left them.
+  uint64_t received;
+  uint64_t pad2[6];
 };
 
-/// How the memory of pairs is cut, alike on all ranks. Every rank has for each peer, in the order
-/// of ranks without itself, `lanes` PairLanes in one place, and in another `lanes` FIFOs of
-/// kPairSlots slots and behind them `lineLanes` FIFOs of kPairLineSlots slots of lines.
-struct PairShape {
-  int32_t lanes;
-  int32_t lineLanes;   ///< 0: lines do not arrive whole.
-  uint32_t slotBytes;  ///< A multiple of 512.
-  constexpr uint64_t fifoBytes() const {
-    return static_cast<uint64_t>(lanes) * kPairSlots * slotBytes +
-           static_cast<uint64_t>(lineLanes) * kPairLineSlots * kPairLineSlotBytes;
-  }
-  constexpr uint64_t counterBytes() const {
-    return static_cast<uint64_t>(lanes) * sizeof(PairLane);
-  }
-};
-
-/// Where every rank keeps what the others send it.
+/// Where every rank keeps what the others send it, alike on all ranks: for each peer, in the order
+/// of ranks without itself, `lanes` PairLanes in one place and `lanes` FIFOs in another.
 struct PairView {
-  PairShape shape;
-  uint64_t fifoBytes;                      ///< Of one peer.
+  int32_t lanes;
+  int32_t lines;                           ///< Not 0: 128-byte lines arrive whole at every rank.
   unsigned char* fifos[kMaxPairRanks];     ///< Indexed by rank.
   unsigned char* counters[kMaxPairRanks];  ///< Indexed by rank.
 };

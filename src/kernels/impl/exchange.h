@@ -1,6 +1,6 @@
 #pragma once
 // Sends and receives inside a kernel. A pair's lane is a first-in first-out queue in the receiver's
-// memory, one for blocks under the Simple protocol and one for lines (LL128), with counters that
+// memory, of lines (LL128) where they arrive whole, else under the Simple protocol; its counters
 // outlive the kernel.
 
 #include "kernels/exchange_call.h"
@@ -43,9 +43,9 @@ __device__ __forceinline__ void copyPieces(unsigned char* to, const unsigned cha
   }
 }
 
-/// From any address to any other.
-__device__ __forceinline__ void copyAny(unsigned char* to, const unsigned char* from,
-                                        uint32_t bytes) {
+/// From any address to any other. Not inlined: lines do without.
+__device__ __noinline__ inline void copyAny(unsigned char* to, const unsigned char* from,
+                                            uint32_t bytes) {
   uint32_t width = 16;
   if (aligned(to, 16) && aligned(from, 16)) {
     copyPieces<uint4, 4>(to, from, bytes);
@@ -64,10 +64,9 @@ __device__ __forceinline__ void copyAny(unsigned char* to, const unsigned char* 
 struct Held {
   int32_t queue;
   int32_t lane;
-  int32_t piece;       ///< The transfer that it is at; the queue's end: none.
-  uint32_t blocks;     ///< Sent, or received, on this lane so far, by Simple,
-  uint64_t lineSlots;  ///< and by lines.
-  uint64_t done;       ///< Bytes of the lane's part of the transfer.
+  int32_t piece;   ///< The transfer that it is at; the queue's end: none.
+  uint64_t slots;  ///< Sent, or received, on this lane so far.
+  uint64_t done;   ///< Bytes of the lane's part of the transfer.
 };
 
 }  // namespace device
@@ -100,8 +99,8 @@ class PrimsPair : public algo::Primitives<PrimsPair> {
  private:
   __device__ static PairLane* counters(const ExchangeHead& call, int owner, int peer, int lane) {
     const int place = peer < owner ? peer : peer - 1;
-    return reinterpret_cast<PairLane*>(call.pairs.counters[owner]) +
-           place * call.pairs.shape.lanes + lane;
+    return reinterpret_cast<PairLane*>(call.pairs.counters[owner]) + place * call.pairs.lanes +
+           lane;
   }
   /// The lane's slot for the queue's next block, in the memory of `owner`.
   __device__ unsigned char* slot(int owner, int source) const;
@@ -109,6 +108,9 @@ class PrimsPair : public algo::Primitives<PrimsPair> {
   __device__ static void skipOthers(const ExchangeHead& call, const TransferPiece* pieces,
                                     device::Held* held);
 
+  static constexpr uint32_t kTogether = 2;  ///< Vectors of a thread in flight.
+
+  __device__ bool mayFill() const;
   __device__ void sendLines(const unsigned char* from, uint32_t bytes);
   __device__ void recvLines(unsigned char* to, uint32_t bytes);
   __device__ void sendSimple(const unsigned char* from, uint32_t bytes);
@@ -120,8 +122,7 @@ class PrimsPair : public algo::Primitives<PrimsPair> {
   const TransferQueue& queue_;
   const TransferPiece& piece_;
   const TransferCut cut_;
-  const uint32_t blocks_;
-  const uint64_t lineSlots_;
+  const uint64_t slots_;
   const uint64_t done_;
   PairLane* mine_;   // this rank's counters of the lane; nullptr: a copy
   PairLane* their_;  // the peer's
@@ -135,9 +136,8 @@ __device__ __forceinline__ PrimsPair::PrimsPair(const ExchangeHead& call,
       held_(held),
       queue_(call.queue[held->queue]),
       piece_(pieces[held->piece]),
-      cut_(cutTransfer(call.pairs.shape, pieces[held->piece].bytes)),
-      blocks_(held->blocks),
-      lineSlots_(held->lineSlots),
+      cut_(cutTransfer(call.pairs, pieces[held->piece].bytes)),
+      slots_(held->slots),
       done_(held->done),
       mine_(nullptr),
       their_(nullptr) {
@@ -148,7 +148,7 @@ __device__ __forceinline__ PrimsPair::PrimsPair(const ExchangeHead& call,
 
 __device__ __forceinline__ bool PrimsPair::uses(const ExchangeHead& call,
                                                 const TransferPiece& piece, int lane) {
-  return lane < cutTransfer(call.pairs.shape, piece.bytes).lanes;
+  return lane < cutTransfer(call.pairs, piece.bytes).lanes;
 }
 
 __device__ __forceinline__ void PrimsPair::skipOthers(const ExchangeHead& call,
@@ -173,9 +173,8 @@ __device__ __forceinline__ device::Held PrimsPair::open(const ExchangeHead& call
   if (queue.side == algo::Side::Copies) return held;
   const PairLane* own = counters(call, call.rank, queue.peer, lane);
   const bool sends = queue.side == algo::Side::Sends;
-  held.blocks = __ldcg(sends ? &own->sent : &own->received);
-  held.lineSlots = __ldcg(
-      reinterpret_cast<const unsigned long long*>(sends ? &own->lineSent : &own->lineReceived));
+  held.slots =
+      __ldcg(reinterpret_cast<const unsigned long long*>(sends ? &own->sent : &own->received));
   return held;
 }
 
@@ -187,84 +186,86 @@ __device__ __forceinline__ algo::Block PrimsPair::block() const {
 }
 
 __device__ __forceinline__ unsigned char* PrimsPair::slot(int owner, int source) const {
-  const PairShape& shape = call_.pairs.shape;
   const int place = source < owner ? source : source - 1;
-  unsigned char* fifos = call_.pairs.fifos[owner] + place * call_.pairs.fifoBytes;
-  const uint64_t lane = static_cast<uint64_t>(held_->lane);
-  if (!cut_.lines) return fifos + (lane * kPairSlots + blocks_ % kPairSlots) * shape.slotBytes;
-  fifos += static_cast<uint64_t>(shape.lanes) * kPairSlots * shape.slotBytes;
-  return fifos + (lane * kPairLineSlots + lineSlots_ % kPairLineSlots) * kPairLineSlotBytes;
+  const auto lane = static_cast<uint64_t>(place * call_.pairs.lanes + held_->lane);
+  return call_.pairs.fifos[owner] + (lane * kPairSlots + slots_ % kPairSlots) * kPairSlotBytes;
+}
+
+/// The peer has emptied the slot. By the time that a warp asks, the block may have been taken out
+/// already, if the warp has nothing of it.
+__device__ __forceinline__ bool PrimsPair::mayFill() const {
+  return device::loadAcquire(&mine_->credit) + kPairSlots > slots_;
 }
 
 __device__ __forceinline__ bool PrimsPair::ready() const {
   bool now = true;
-  if (threadIdx.x == 0 && queue_.side == algo::Side::Sends) {
-    now = cut_.lines ? device::loadAcquire(&mine_->lineCredit) + kPairLineSlots > lineSlots_
-                     : blocks_ - device::loadAcquire(&mine_->credit) < kPairSlots;
-  }
+  if (threadIdx.x == 0 && queue_.side == algo::Side::Sends) now = mayFill();
   if (threadIdx.x == 0 && queue_.side == algo::Side::Receives) {
     // the first line's flag: the sender is about to store the others
-    now = cut_.lines
-              ? device::loadRelaxed(
-                    reinterpret_cast<const device::Pair64*>(slot(call_.rank, queue_.peer)) + 7)
-                        .b == lineSlots_ + 1
-              : device::loadAcquire(&mine_->head) != blocks_;
+    const auto* first = reinterpret_cast<const device::Pair64*>(slot(call_.rank, queue_.peer)) + 7;
+    now = call_.pairs.lines != 0 ? device::loadRelaxed(first).b == slots_ + 1
+                                 : device::loadAcquire(&mine_->head) > slots_;
   }
   return __syncthreads_and(now);
 }
 
 __device__ __forceinline__ void PrimsPair::sendSimple(const unsigned char* from, uint32_t bytes) {
   bool given = false;
-  if (threadIdx.x == 0) {
-    given = !device::waitUntil(
-        call_.fault, [&] { return blocks_ - device::loadAcquire(&mine_->credit) < kPairSlots; });
-  }
+  if (threadIdx.x == 0) given = !device::waitUntil(call_.fault, [&] { return mayFill(); });
   gaveUp_ = __syncthreads_or(given);
   if (gaveUp_) return;
   device::copyAny(slot(queue_.peer, call_.rank), from, bytes);
   __syncthreads();
-  if (threadIdx.x == 0) device::storeRelease(&their_->head, blocks_ + 1);
+  if (threadIdx.x == 0) device::storeRelease(&their_->head, slots_ + 1);
 }
 
 __device__ __forceinline__ void PrimsPair::recvSimple(unsigned char* to, uint32_t bytes) {
   bool given = false;
   if (threadIdx.x == 0) {
-    given = !device::waitUntil(call_.fault,
-                               [&] { return device::loadAcquire(&mine_->head) != blocks_; });
+    given =
+        !device::waitUntil(call_.fault, [&] { return device::loadAcquire(&mine_->head) > slots_; });
   }
   gaveUp_ = __syncthreads_or(given);
   if (gaveUp_) return;
   device::copyAny(to, slot(call_.rank, queue_.peer), bytes);
   __syncthreads();
-  if (threadIdx.x == 0) device::storeRelease(&their_->credit, blocks_ + 1);
+  if (threadIdx.x == 0) device::storeRelease(&their_->credit, slots_ + 1);
 }
 
+// Every warp for itself: whoever sees the credit may write, and nobody has to be told. The loads of
+// what is sent do not wait for it.
 __device__ __forceinline__ void PrimsPair::sendLines(const unsigned char* from, uint32_t bytes) {
-  // Every warp for itself: who sees the credit may write, and nobody has to be told. By then the
-  // block may have been taken out already, if this warp has nothing of it.
-  bool given = false;
-  if (threadIdx.x % 32 == 0) {
-    given = !device::waitUntil(call_.fault, [&] {
-      return device::loadAcquire(&mine_->lineCredit) + kPairLineSlots > lineSlots_;
-    });
-  }
-  given = Line::any(given);
   auto* to = reinterpret_cast<device::Pair64*>(slot(queue_.peer, call_.rank));
   const uint32_t total = Line::vectors((bytes + 7) / 8);
   const bool straight = device::aligned(from, 8);
-  for (uint32_t v = threadIdx.x; v < total && !given; v += blockDim.x) {
-    const uint32_t at = 8 * Line::firstWord(v);
-    unsigned long long word[2];
-    if (straight && at + 16 <= bytes) {
-      word[0] = __ldcg(reinterpret_cast<const unsigned long long*>(from + at));
-      word[1] = __ldcg(reinterpret_cast<const unsigned long long*>(from + at) + 1);
-    } else {
-      const Unit u = device::loadSlowly(from, at, bytes);
-      word[0] = u.a;
-      word[1] = u.b;
+  bool given = false, may = false;
+  for (uint32_t base = threadIdx.x; base < total && !given; base += kTogether * blockDim.x) {
+    unsigned long long word[kTogether][2];
+#pragma unroll
+    for (uint32_t u = 0; u < kTogether; ++u) {
+      const uint32_t v = base + u * blockDim.x, at = 8 * Line::firstWord(v);
+      if (v >= total) break;
+      if (straight && at + 16 <= bytes) {
+        word[u][0] = __ldcg(reinterpret_cast<const unsigned long long*>(from + at));
+        word[u][1] = __ldcg(reinterpret_cast<const unsigned long long*>(from + at) + 1);
+      } else {
+        const Unit slow = device::loadSlowly(from, at, bytes);
+        word[u][0] = slow.a;
+        word[u][1] = slow.b;
+      }
     }
-    Line::together();
-    device::storeRelaxed(to + v, Line::pack(v, word, lineSlots_ + 1));
+    if (!may && threadIdx.x % 32 == 0) {
+      given = !device::waitUntil(call_.fault, [&] { return mayFill(); });
+    }
+    given = Line::any(given);
+    may = true;
+#pragma unroll
+    for (uint32_t u = 0; u < kTogether; ++u) {
+      const uint32_t v = base + u * blockDim.x;
+      if (v >= total || given) break;
+      Line::together();
+      device::storeRelaxed(to + v, Line::pack(v, word[u], slots_ + 1));
+    }
   }
   gaveUp_ = __syncthreads_or(given);
 }
@@ -274,29 +275,43 @@ __device__ __forceinline__ void PrimsPair::recvLines(unsigned char* to, uint32_t
   const uint32_t total = Line::vectors((bytes + 7) / 8);
   const bool straight = device::aligned(to, 8);
   bool given = false;
-  for (uint32_t v = threadIdx.x; v < total; v += blockDim.x) {
-    device::Pair64 in;
+  for (uint32_t base = threadIdx.x; base < total && !given; base += kTogether * blockDim.x) {
+    device::Pair64 in[kTogether];
     Line::together();
     given = !device::waitUntil(
         call_.fault,
         [&] {
-          in = device::loadRelaxed(from + v);
-          return Line::all(Line::carries(v, in, lineSlots_ + 1));
+          bool all = true;
+#pragma unroll
+          for (uint32_t u = 0; u < kTogether; ++u) {
+            const uint32_t v = base + u * blockDim.x;
+            if (v < total) in[u] = device::loadRelaxed(from + v);
+          }
+#pragma unroll
+          for (uint32_t u = 0; u < kTogether; ++u) {
+            const uint32_t v = base + u * blockDim.x;
+            if (v < total) all = all && Line::carries(v, in[u], slots_ + 1);
+          }
+          return Line::all(all);
         },
         [](bool mine) { return Line::any(mine); });
     if (given) break;
-    const uint32_t at = 8 * Line::firstWord(v);
-    unsigned long long word[2];
-    Line::unpack(in, word);
-    if (straight && at + 16 <= bytes) {
-      reinterpret_cast<unsigned long long*>(to + at)[0] = word[0];
-      if (Line::has(v, 1)) reinterpret_cast<unsigned long long*>(to + at)[1] = word[1];
-    } else if (at < bytes) {
-      device::storeSlowly(to, at, bytes, Unit{word[0], word[1]}, Line::has(v, 1) ? 2 : 1);
+#pragma unroll
+    for (uint32_t u = 0; u < kTogether; ++u) {
+      const uint32_t v = base + u * blockDim.x, at = 8 * Line::firstWord(v);
+      if (v >= total) break;
+      unsigned long long word[2];
+      Line::unpack(in[u], word);
+      if (straight && at + 16 <= bytes) {
+        reinterpret_cast<unsigned long long*>(to + at)[0] = word[0];
+        if (Line::has(v, 1)) reinterpret_cast<unsigned long long*>(to + at)[1] = word[1];
+      } else if (at < bytes) {
+        device::storeSlowly(to, at, bytes, Unit{word[0], word[1]}, Line::has(v, 1) ? 2 : 1);
+      }
     }
   }
   gaveUp_ = __syncthreads_or(given);
-  if (!gaveUp_ && threadIdx.x == 0) device::storeRelease(&their_->lineCredit, lineSlots_ + 1);
+  if (!gaveUp_ && threadIdx.x == 0) device::storeRelease(&their_->credit, slots_ + 1);
 }
 
 template <int bits>
@@ -304,9 +319,9 @@ __device__ __forceinline__ void PrimsPair::move(algo::Block b, int, int) {
   const uint32_t bytes = static_cast<uint32_t>(b.count);
   unsigned char* const data = piece_.data + b.offset;
   if constexpr ((bits & algo::kSend) != 0) {
-    cut_.lines ? sendLines(data, bytes) : sendSimple(data, bytes);
+    call_.pairs.lines != 0 ? sendLines(data, bytes) : sendSimple(data, bytes);
   } else if constexpr ((bits & algo::kRecv) != 0) {
-    cut_.lines ? recvLines(data, bytes) : recvSimple(data, bytes);
+    call_.pairs.lines != 0 ? recvLines(data, bytes) : recvSimple(data, bytes);
   } else {
     device::copyAny((&piece_)[1].data + b.offset, data, bytes);
   }
@@ -320,19 +335,13 @@ __device__ __forceinline__ void PrimsPair::advance() {
   __syncthreads();  // everybody has read what changes now
   if (threadIdx.x == 0) {
     held_->done = last ? 0 : done_ + moved;
-    if (cut_.lines) {
-      held_->lineSlots = lineSlots_ + 1;
-    } else {
-      held_->blocks = blocks_ + 1;
-    }
+    held_->slots = slots_ + 1;
     if (last) {
       held_->piece += queue_.side == algo::Side::Copies ? 2 : 1;
       skipOthers(call_, pieces_, held_);
     }
     if (last && held_->piece >= queue_.end && mine_ != nullptr) {
-      const bool sends = queue_.side == algo::Side::Sends;
-      (sends ? mine_->sent : mine_->received) = held_->blocks;
-      (sends ? mine_->lineSent : mine_->lineReceived) = held_->lineSlots;
+      (queue_.side == algo::Side::Sends ? mine_->sent : mine_->received) = slots_ + 1;
     }
   }
   __syncthreads();
