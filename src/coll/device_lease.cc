@@ -109,7 +109,7 @@ DeviceLease::DeviceLease(Bootstrap& boot, FdExchange* fds, const std::vector<int
     own_ = allocateDevice(device, Layout(size_, shape_).bytes, sharing_);
     mine = makeOffer(crosses);
     mine.lineStores = std::all_of(cards.begin(), cards.end(), [&](const DeviceCard& card) {
-      return device.storesLinesTo(card.device);
+      return card.noLines == 0 && device.storesLinesTo(card.device);
     });
     if (crosses && descriptors) fd = own_->exportDescriptor();
     if (crosses && descriptors && fds == nullptr) {

@@ -16,6 +16,7 @@ namespace rondo {
 struct DeviceCard {
   int32_t code;  ///< rondoResult_t of opening the device.
   int32_t descriptors;
+  int32_t noLines;       ///< DeviceConfig::noLineStores
   int32_t blocksAtOnce;  ///< Of any kernel, on the whole device.
   int32_t blocksFree;    ///< Of them, not promised to another communicator of this process.
   int32_t blocksWanted;  ///< config.smBudget, as blocks; 0: what is usual.

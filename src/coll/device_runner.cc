@@ -332,6 +332,7 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
                                                  const DeviceConfig& config, std::string* why) {
   DeviceCard mine{};
   mine.process = processTag();
+  mine.noLines = config.noLineStores ? 1 : 0;
   Opened opened;
   try {
     opened = openDevice(config, &mine);

@@ -97,6 +97,7 @@ struct World {
     cuda(cudaMemcpyAsync(env.src, host, out.bytes, cudaMemcpyHostToDevice, env.stream), "copy");
     cuda(cudaMemsetAsync(env.dst, kPoison, in.bytes, env.stream), "memset");
     env.sync();
+    env.loaded();
   }
 
   uint64_t wrong(uint32_t seed, const char* test) {
