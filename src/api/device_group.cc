@@ -77,13 +77,7 @@ rondoResult_t DeviceGroup::launch(const char* call) {
             });
   for (size_t i = 0; i < used_; ++i) {
     rondoComm* comm = parts_[i].comm;
-    const rondoResult_t bad = guarded(comm, call, [&] {
-      try {
-        launch(parts_[i]);
-      } catch (const Error& error) {
-        throw Error(error.code(), std::string(call) + ": " + error.sentence());
-      }
-    });
+    const rondoResult_t bad = guarded(comm, call, [&] { launch(parts_[i]); });
     if (bad != rondoSuccess) return bad;
   }
   return rondoSuccess;

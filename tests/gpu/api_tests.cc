@@ -39,7 +39,9 @@ struct Rank {
 
 /// All ranks' communicators of one group; every rank calls it.
 rondoComm_t makeComm(const Rank& me, rondoUniqueId* id, int smBudget = 0) {
-  if (me.rank == 0) EXPECT_EQ(rondoGetUniqueId(id), rondoSuccess);
+  if (me.rank == 0) {
+    EXPECT_EQ(rondoGetUniqueId(id), rondoSuccess);
+  }
   me.meet();
   rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
   config.smBudget = smBudget;
