@@ -41,8 +41,9 @@ struct Layout {
   uint64_t hello, slots, fifos, windowLL, windowLL128, bytes;
 };
 
-/// FIFOs of all pairs of a rank, in bytes: what a full NVLink needs under way, and no more.
-constexpr uint64_t kMostPairBytes = 8u << 20;
+/// FIFOs of all pairs of a rank, in bytes. A lane carries some 5.7 GB/s (4 x H200, 2026-11: 32 of
+/// them 183 GB/s), so that 64 fill an NVLink of up to 4 ranks.
+constexpr uint64_t kMostPairBytes = 14u << 20;
 constexpr uint64_t kPairBytesPerLane = 144u << 10;
 constexpr int kMostPairLanes = 64;
 
@@ -71,6 +72,8 @@ LeaseShape leaseShape(int ranks, int lanes) {
   shape.pairLanes = pairLanes(ranks, lanes);
   return shape;
 }
+
+uint64_t leaseBytes(int ranks, const LeaseShape& shape) { return Layout(ranks, shape).bytes; }
 
 // How peers reach a rank's memory. `shared` is good within the process only, and until the
 // collective creation is over.

@@ -34,6 +34,8 @@ struct LeaseShape {
   int pairLanes = 0;  ///< 0: more ranks than can send to each other.
 };
 LeaseShape leaseShape(int ranks, int lanes);
+/// Of each rank.
+uint64_t leaseBytes(int ranks, const LeaseShape& shape);
 
 /// One allocation a rank, laid out alike on all of them, mapped by every other.
 class DeviceLease {
