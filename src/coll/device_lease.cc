@@ -41,8 +41,8 @@ struct Layout {
   uint64_t hello, slots, fifos, windowLL, windowLL128, bytes;
 };
 
-/// FIFOs of all pairs of a rank, in bytes. A lane carries some 5.7 GB/s (4 x H200, 2026-11: 32 of
-/// them 183 GB/s), so that 64 fill an NVLink of up to 4 ranks.
+/// FIFOs of all pairs of a rank, in bytes: 64 lanes a pair for up to 4 ranks. With 42 of them one
+/// pair moved 183 GB/s (4 x H200 over NVLink, 2026-11).
 constexpr uint64_t kMostPairBytes = 14u << 20;
 constexpr uint64_t kPairBytesPerLane = 144u << 10;
 constexpr int kMostPairLanes = 64;
