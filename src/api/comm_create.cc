@@ -85,8 +85,8 @@ WaitPolicy waitPolicy(const Options& options, size_t ranks, uint32_t cpus, WaitH
 /// error.
 void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& peers,
                const Config& config, Communicator::Parts* parts) {
-  DeviceConfig wanted{config.device, parts->place.localRank, config.options.spinBoundMs, parts->tune,
-                      parts->explain};
+  DeviceConfig wanted{config.device, parts->place.localRank, config.options.spinBoundMs,
+                      parts->tune, parts->explain};
   wanted.smBudget = static_cast<int>(config.options.smBudget);
   parts->device = createDeviceRunner(boot, exchange, peers, wanted, &parts->whyNoDevice);
   together(boot, [&] {
