@@ -19,6 +19,7 @@ struct Options {
   uint64_t spinBoundMs = 0;        ///< RONDO_SPIN_BOUND_MS; 0: no bound
   std::string netInterfaces;       ///< RONDO_NET_IF
   uint64_t bootTimeoutMs = 30000;  ///< RONDO_BOOT_TIMEOUT_MS
+  uint64_t smBudget = 0;           ///< RONDO_SM_BUDGET; 0: what is usual
 };
 
 /// One row of the table.
