@@ -45,6 +45,13 @@ fi
 grep -q 'ranks differ in the transports that UCX may use: rank 1 has UCX_TLS="tcp,self,sm"' \
   "$scratch/log" || { cat "$scratch/log"; failures=1; }
 
+# Every algorithm of every collective, around the chunk's length: the unit tests' ranks on two hosts.
+units=$TEST_BUILDDIR/tests/unit_tests
+if [[ -x $units ]]; then
+  say "unit tests on two hosts"
+  RONDO_TEST_HOSTS=2 "$units" --gtest_brief=1 --gtest_filter='WorldConformanceEdges.*' || failures=1
+fi
+
 # Name spaces: other machines to everything but the file system.
 onHosts() {  # slots of every host...
   local where="" ranks=0 k=0 slots

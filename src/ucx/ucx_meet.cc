@@ -1,6 +1,8 @@
 // How the ranks of a communicator that spans hosts find each other: addresses through the
 // bootstrap, then a first message each way.
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -122,6 +124,7 @@ void UcxTransport::greet(Bootstrap& boot) {
       if (lost || Clock::now() > until) break;
     }
     boot.idle();
+    sched_yield();
   }
   if (!problem.empty()) {
     problem += "; UCX_NET_DEVICES and UCX_TLS say which network devices and transports it may use";

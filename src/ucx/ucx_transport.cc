@@ -1,5 +1,7 @@
 #include "ucx/ucx_transport.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -281,6 +283,7 @@ void UcxTransport::settle() {
         return;
       }
     }
+    sched_yield();  // to whoever shall take it
   }
 }
 

@@ -198,13 +198,21 @@ TEST(ApiEnvironment, RanksThatDifferAreToldSo) {
     expectRefused(rondoCommInitRankConfig(&comm, 2, id, rank, &config), rondoInvalidUsage,
                   "rondoCommInitRankConfig", {"RONDO_TUNE", "rank 1", "allreduce:host:0-:ring"});
   });
-  const rondoUniqueId other = newId();
-  onRanks(2, [&](int rank) {
+}
+
+TEST(ApiEnvironment, AHostIdOfTheConfigurationMakesAnotherHost) {
+  const rondoUniqueId id = newId();
+  onRanks(3, [&](int rank) {
     rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
     config.hostId = rank == 0 ? "left" : "right";
     rondoComm_t comm = kMark;
-    expectRefused(rondoCommInitRankConfig(&comm, 2, other, rank, &config), rondoUnsupported,
-                  "rondoCommInitRankConfig", {"rank 0", "left", "rank 1", "right"});
+    ASSERT_EQ(rondoCommInitRankConfig(&comm, 3, id, rank, &config), rondoSuccess)
+        << rondoGetLastError(nullptr);
+    int localSize = 0;
+    EXPECT_EQ(rondoCommLocalSize(comm, &localSize), rondoSuccess);
+    EXPECT_EQ(localSize, rank == 0 ? 1 : 2);
+    EXPECT_EQ(rondoBarrier(comm, nullptr), rondoSuccess);
+    EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <numeric>
 
 #include "support/world.h"
@@ -167,10 +168,37 @@ TEST(WorldHosts, AnAbortReachesOtherHosts) {
   });
 }
 
+size_t openFiles() {
+  const std::filesystem::directory_iterator files("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(files), end(files)));
+}
+
+/// Sockets belong to the process: a communicator more opens none, and one less closes none.
 TEST(WorldHosts, ManyCommunicatorsOneAfterTheOther) {
-  for (int k = 0; k < 30; ++k) {
+  const auto one = [] {
     World(3).hosts({0, 1, 0}).run([](const Rank& me) { EXPECT_EQ(sumsOf(me, 3000), ""); });
-  }
+  };
+  one();
+  const size_t before = openFiles();
+  for (int k = 0; k < 30; ++k) one();
+  EXPECT_EQ(openFiles(), before);
+}
+
+/// Who waits for a rank that has left is told, also where that rank said goodbye.
+TEST(WorldHosts, AMessageThatNeverComesIsNoHang) {
+  World(2).hosts({0, 1}).open([](const Rank& me) {
+    int32_t value = 0;
+    if (me.rank == 1) {
+      EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess);
+      return;
+    }
+    EXPECT_EQ(rondoRecv(&value, 1, rondoInt32, 1, me.comm, nullptr), rondoRemoteError);
+    const std::string sentence = rondoGetLastError(nullptr);
+    EXPECT_NE(sentence.find("rank 1"), std::string::npos) << sentence;
+    EXPECT_NE(sentence.find("host1"), std::string::npos) << sentence;
+    EXPECT_NE(sentence.find("destroyed its communicator"), std::string::npos) << sentence;
+    rondoCommDestroy(me.comm);
+  });
 }
 
 }  // namespace
