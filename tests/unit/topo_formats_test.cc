@@ -136,6 +136,12 @@ TEST(TopoHwloc, ReadsItsXml) {
       "m.xml:1: hwloc does not take it");
 }
 
+TEST(TopoLoad, RefusesWhatCannotBeRead) {
+  expectPart(refusalOf([] { loadTopology("there/is/none.xml"); }),
+             "there/is/none.xml cannot be read: No such file");
+  expectPart(refusalOf([] { loadTopology("/"); }), "/ cannot be read: ");
+}
+
 TEST(TopoPci, LanesByGeneration) {
   EXPECT_EQ(pciLaneBytes("16.0 GT/s PCIe"), pciLaneBytes("16 GT/s"));
   EXPECT_EQ(pciLaneBytes("2.5 GT/s PCIe"), 250'000'000u);
