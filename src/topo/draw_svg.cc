@@ -180,7 +180,7 @@ class Drawing {
     double spare = kMargin + 90;
     for (const int cpu : cpus) {
       const double middle = above(cpu, x);
-      places_[cpu] = {middle > 0 ? middle : spare, top_ + kCpuY};
+      places_[cpu] = {std::max(middle > 0 ? middle : spare, kMargin + 68), top_ + kCpuY};
       spare = places_[cpu].x + 150;
     }
     for (const int pci : graph_.all(NodeKind::Pci, host)) {
