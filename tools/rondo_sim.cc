@@ -238,6 +238,7 @@ class Simulation {
                     static_cast<unsigned long long>(o.result.periods));
       }
     }
+    if (!outcomes[0].result.blocked.empty()) return;
     std::printf("Busiest links of %s:\n%s", outcomes[0].algorithm->name,
                 sim::busiestLinks(graph_, outcomes[0].result, 8).c_str());
   }

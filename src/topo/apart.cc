@@ -14,6 +14,8 @@ namespace rondo::topo {
 namespace {
 
 constexpr unsigned kMostSeconds = 10;
+/// No status that a sanitizer or the C library ends a process with.
+constexpr int kThrew = 113;
 
 void writeAll(int fd, const std::string& text) {
   for (size_t at = 0; at < text.size();) {
@@ -33,7 +35,7 @@ void writeAll(int fd, const std::string& text) {
     dup2(quiet, STDERR_FILENO);
     dup2(quiet, STDOUT_FILENO);
   }
-  int status = 1;
+  int status = kThrew;
   try {
     writeAll(fd, action());
     status = 0;
@@ -74,10 +76,8 @@ ApartResult runApart(const std::function<std::string()>& action) {
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  result.died = !WIFEXITED(status);
-  result.threw = WIFEXITED(status) && WEXITSTATUS(status) == 1;
-  // A sanitizer ends a child in its own way.
-  if (WIFEXITED(status) && WEXITSTATUS(status) > 1) result.died = true;
+  result.threw = WIFEXITED(status) && WEXITSTATUS(status) == kThrew;
+  result.died = !result.threw && !(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   return result;
 }
 

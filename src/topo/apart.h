@@ -7,7 +7,7 @@
 namespace rondo::topo {
 
 struct ApartResult {
-  bool died = false;   ///< By a signal, after ten seconds of work at the latest.
+  bool died = false;   ///< By a signal or a sanitizer, after ten seconds at the latest.
   bool threw = false;  ///< `text` is the exception's.
   std::string text;    ///< What the action returned.
 };

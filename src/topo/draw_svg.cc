@@ -111,7 +111,9 @@ class Drawing {
         "fill=\"%s\" stroke=\"#666\"/>\n",
         centre.x - width / 2, centre.y - kBoxHeight / 2, width, kBoxHeight, fill(kind));
     text({centre.x, centre.y + (second.empty() ? 4 : -1)}, name, 12, "middle", "#000");
-    if (!second.empty()) text({centre.x, centre.y + 11}, second.substr(0, 12), 9, "middle", "#333");
+    if (!second.empty())
+      text({centre.x, centre.y + 11}, second.substr(0, static_cast<size_t>(width / 5)), 9, "middle",
+           "#333");
   }
 
   /// GPUs and NICs from left to right, as they hang below CPUs and switches.
@@ -178,7 +180,7 @@ class Drawing {
     double spare = kMargin + 90;
     for (const int cpu : cpus) {
       const double middle = above(cpu, x);
-      places_[cpu] = {middle > 0 ? middle : spare, top_ + kCpuY};
+      places_[cpu] = {std::max(middle > 0 ? middle : spare, kMargin + 68), top_ + kCpuY};
       spare = places_[cpu].x + 150;
     }
     for (const int pci : graph_.all(NodeKind::Pci, host)) {
@@ -194,9 +196,9 @@ class Drawing {
       const Node& n = graph_.node(node);
       const bool wide = n.kind == NodeKind::NvSwitch;
       std::string second = n.kind == NodeKind::Gpu ? n.model : "";
-      if (n.kind == NodeKind::Cpu) second = format("%d cores", n.cores);
+      if (n.kind == NodeKind::Cpu) second = format("%d cores", n.cores) + memory(node);
       if (n.kind == NodeKind::Nic && n.rate > 0) second = gigabytes(n.rate) + " GB/s";
-      box(place, wide ? inner - kMargin - 60 : kBoxWidth + (n.kind == NodeKind::Cpu ? 20 : 0),
+      box(place, wide ? inner - kMargin - 60 : kBoxWidth + (n.kind == NodeKind::Cpu ? 52 : 0),
           n.kind, n.name, second);
     }
     drawRings();
@@ -232,7 +234,6 @@ class Drawing {
           continue;
         drawLink(link, place, places_[other]);
       }
-      memory(node, place);
     }
   }
   void cable(Point nic, const std::string& to) {
@@ -240,13 +241,12 @@ class Drawing {
     line({nic.x, nic.y}, end, "#d08a1d", 2);
     label({end.x, end.y + 6}, to);
   }
-  void memory(int node, Point place) {
-    for (const Arc arc : graph_.from(node)) {
+  std::string memory(int cpu) const {
+    for (const Arc arc : graph_.from(cpu)) {
       const Link& link = graph_.link(arc / 2);
-      if (link.kind != LinkKind::Memory || graph_.node(node).kind != NodeKind::Cpu) continue;
-      text({place.x, place.y - kBoxHeight / 2 - 4}, "memory " + gigabytes(link.bytesPerSecond), 9,
-           "middle", "#666");
+      if (link.kind == LinkKind::Memory) return ", memory " + gigabytes(link.bytesPerSecond);
     }
+    return "";
   }
   void drawLink(const Link& link, Point a, Point b) {
     const bool nv = link.kind == LinkKind::NvLink;
@@ -292,8 +292,8 @@ class Drawing {
     }
   }
   void ringHop(Point a, Point b, double shift, size_t ring) {
-    const double sag =
-        top_ + kRingY + 4 + static_cast<double>(ring) * 4 + std::abs(b.x - a.x) * 0.03;
+    const double below = a.y - top_ < kDeviceY ? a.y + 24 : top_ + kRingY;  // of CPUs, or devices
+    const double sag = below + 4 + static_cast<double>(ring) * 4 + std::abs(b.x - a.x) * 0.03;
     rings_ += format(
         "<path d=\"M %.1f %.1f C %.1f %.1f %.1f %.1f %.1f %.1f\" fill=\"none\" "
         "stroke=\"%s\" stroke-width=\"2\"/>\n",
@@ -395,10 +395,10 @@ class Drawing {
       rings_ += format("<rect x=\"%.1f\" y=\"%.1f\" width=\"18\" height=\"6\" fill=\"%s\"/>\n",
                        kMargin, y - 8, ringColour(r).c_str());
       std::string order;
-      for (size_t i = 0; i < std::min<size_t>(16, ring.places.size()); ++i) {
+      for (size_t i = 0; i < std::min<size_t>(10, ring.places.size()); ++i) {
         order += (i == 0 ? "" : " ") + graph_.node(ring.places[i]).name;
       }
-      if (ring.places.size() > 16) order += " ...";
+      if (ring.places.size() > 10) order += " ...";
       text({kMargin + 26, y},
            format("ring %zu, %s GB/s: ", r, gigabytes(ring.bytesPerSecond).c_str()) + order, 11,
            "start", "#000");

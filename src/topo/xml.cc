@@ -177,7 +177,9 @@ XmlElement parseXml(const std::string& text, const std::string& name) {
 
 std::string readFile(const std::string& path) {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (file == nullptr) throw systemError(path, errno);
+  if (file == nullptr) {
+    throw Error(rondoInvalidArgument, systemError(path + " cannot be read", errno).sentence());
+  }
   std::string text;
   char piece[65536];
   size_t got = 0;
@@ -188,7 +190,9 @@ std::string readFile(const std::string& path) {
                   format("%s: longer than %zu MiB", path.c_str(), kMostXmlBytes >> 20));
     }
   }
-  if (std::ferror(file.get()) != 0) throw systemError(path, errno);
+  if (std::ferror(file.get()) != 0) {  // a folder, as an example
+    throw Error(rondoInvalidArgument, systemError(path + " cannot be read", errno).sentence());
+  }
   return text;
 }
 

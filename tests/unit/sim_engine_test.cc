@@ -304,15 +304,15 @@ TEST(SimRun, RefusesMoreRanksThanPlaces) {
 /// Printed, for the performance page; asserted loosely.
 TEST(SimRun, TimeOfAHierarchyOnManyRanks) {
   const auto start = std::chrono::steady_clock::now();
-  const Call call = makeCall("64 x (2 cpu, 4 pci, 8 gpu nvlink=450 nvswitch, 8 nic=50) rail",
-                             Collective::AllReduce, "stripes", 512, 1 << 28, 1 << 20, 1);
+  const Call call = makeCall("32 x (2 cpu, 4 pci, 8 gpu nvlink=450 nvswitch, 8 nic=50) rail",
+                             Collective::AllReduce, "stripes", 256, 1 << 28, 1 << 20, 1);
   Job job = call.job();
   job.costs = deviceCosts();
   job.periods = 4;
   const Result result = simulate(job);
   EXPECT_TRUE(result.blocked.empty());
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  std::printf("stripes, 512 ranks, 256 MiB: predicted %.3f ms, %llu events, simulated in %.2f s\n",
+  std::printf("stripes, 256 ranks, 256 MiB: predicted %.3f ms, %llu events, simulated in %.2f s\n",
               static_cast<double>(result.picoseconds) * 1e-9,
               static_cast<unsigned long long>(result.events), took.count());
   EXPECT_LT(took.count(), 60.0);

@@ -215,7 +215,7 @@ TEST(TopoXml, WithstandsHostileFiles) {
   for (int i = 0; i < 100; ++i) deep += "<a>";
   expectPart(refusedXml(deep), "more than 64 elements inside each other");
   std::string many = "<rondo-topology version=\"1\">\n<host name=\"a\">\n";
-  for (int i = 0; i < 1'000'000; ++i) many += "<cpu name=\"c" + std::to_string(i) + "\"/>\n";
+  for (int i = 0; i < 300'000; ++i) many += "<cpu name=\"c" + std::to_string(i) + "\"/>\n";
   const std::string said = refusedXml(many + "</host></rondo-topology>");
   expectPart(said, "m.xml:262147: more than 262144 nodes");
 }
