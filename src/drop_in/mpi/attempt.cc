@@ -28,7 +28,7 @@ int Attempt::caught(const std::exception_ptr& thrown) {
   } catch (const std::exception& error) {
     sentence = error.what();
   }
-  rondoCommAbort(known_.rondo);
+  if (!known_.aborted.exchange(true)) rondoCommAbort(known_.rondo);
   done();
   return raise(comm_, result, std::string(name(call_)) + ": " + sentence);
 }

@@ -42,7 +42,7 @@ thread_local Memory memory;
 thread_local bool inside = false;
 
 const KnownComm kUnknown;
-const KnownComm kInside{nullptr, Why::Inside, 0, 0};
+const KnownComm kInside{nullptr, Why::Inside, 0, 0, {}};
 
 Memory::Slot& slotOf(MPI_Comm comm) {
   // Handles are addresses of structs in one implementation and small numbers in another.
@@ -74,17 +74,21 @@ std::unique_ptr<KnownComm> take(MPI_Comm comm) {
   return known;
 }
 
-void keep(MPI_Comm comm, const KnownComm& known) {
+void keep(MPI_Comm comm, std::unique_ptr<KnownComm> known) {
   State& self = state();
   const std::lock_guard<std::mutex> lock(self.mutex);
-  self.known[comm] = std::make_unique<KnownComm>(known);
+  self.known[comm] = std::move(known);
   generation.fetch_add(1, std::memory_order_release);
+}
+
+void destroyRondo(const KnownComm& known) {
+  if (known.rondo != nullptr && !known.aborted) rondoCommDestroy(known.rondo);
 }
 
 // Runs in MPI_Comm_free and MPI_Comm_disconnect.
 int forget(MPI_Comm comm, int, void*, void*) {
   const std::unique_ptr<KnownComm> known = take(comm);
-  if (known != nullptr && known->rondo != nullptr) rondoCommDestroy(known->rondo);
+  if (known != nullptr) destroyRondo(*known);
   return MPI_SUCCESS;
 }
 
@@ -149,19 +153,19 @@ const KnownComm& find(MPI_Comm comm) {
 bool knowsParent(MPI_Comm parent) { return find(parent).size > 0; }
 
 void convert(MPI_Comm comm, Why unless) {
-  KnownComm known;
-  PMPI_Comm_rank(comm, &known.rank);
-  PMPI_Comm_size(comm, &known.size);
-  known.why = unless;
+  auto known = std::make_unique<KnownComm>();
+  PMPI_Comm_rank(comm, &known->rank);
+  PMPI_Comm_size(comm, &known->size);
+  known->why = unless;
   if (unless == Why::Taken) {
-    if (known.size == 1) {
-      known.why = Why::OneRank;
+    if (known->size == 1) {
+      known->why = Why::OneRank;
     } else {
-      known.rondo = makeRondo(comm, known.rank);
-      if (known.rondo == nullptr) known.why = Why::NoRondo;
+      known->rondo = makeRondo(comm, known->rank);
+      if (known->rondo == nullptr) known->why = Why::NoRondo;
     }
   }
-  keep(comm, known);
+  keep(comm, std::move(known));
   PMPI_Comm_set_attr(comm, keyval(), nullptr);
 }
 
@@ -173,9 +177,7 @@ void forgetAll() {
     left.swap(self.known);
     generation.fetch_add(1, std::memory_order_release);
   }
-  for (const auto& [comm, known] : left) {
-    if (known->rondo != nullptr) rondoCommDestroy(known->rondo);
-  }
+  for (const auto& [comm, known] : left) destroyRondo(*known);
 }
 
 std::vector<std::string> refusals() {

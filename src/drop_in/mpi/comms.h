@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct KnownComm {
   Why why = Why::NotConverted;
   int rank = 0;
   int size = 0;
+  mutable std::atomic<bool> aborted{false};  ///< `rondo` is freed already.
 };
 
 /// Local and quick; a communicator that the layer does not know has Why::NotConverted, and all have
