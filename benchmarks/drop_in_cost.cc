@@ -67,6 +67,20 @@ void taken(rondoComm_t comm) {
   }
 }
 
+void making() {
+  MPI_Comm dup;
+  const auto make = [&](auto dupFunction) {
+    dupFunction(MPI_COMM_WORLD, &dup);
+    MPI_Comm_free(&dup);
+  };
+  const std::vector<double> seconds =
+      compare({[&] { make(MPI_Comm_dup); }, [&] { make(PMPI_Comm_dup); }}, 5, 11);
+  if (rank == 0) {
+    std::printf("a communicator:        MPI_ %.0f us, PMPI_ %.0f us, made by a dup and freed\n",
+                seconds[0] * 1e6, seconds[1] * 1e6);
+  }
+}
+
 void row(const char* name, size_t bytes, const Run& layer, const Run& mpi) {
   const int batch = static_cast<int>(std::max<size_t>(1, (size_t{1} << 19) / (bytes + 1024)));
   const int rounds = bytes > (4u << 20) ? 15 : 31;
@@ -110,6 +124,7 @@ int main(int argc, char** argv) {
   }
   passedOn();
   if (ranks > 1) taken(comm);
+  making();
   if (rank == 0)
     std::printf("%-10s %9s %12s %12s %8s\n", "", "bytes", "MPI_, us", "PMPI_, us", "ratio");
   for (const size_t bytes : {size_t{8}, size_t{64} << 10, size_t{1} << 20, size_t{16} << 20}) {

@@ -8,33 +8,52 @@
 
 using namespace drop_in_test;
 
-int main(int argc, char** argv) {
-  start(&argc, &argv);
+namespace {
+
+/// A duplicate of MPI_COMM_WORLD that returns errors.
+MPI_Comm tolerant() {
   MPI_Comm dup;
   MPI_Comm_dup(MPI_COMM_WORLD, &dup);
   MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
-  std::vector<int> in(8, rank), out(static_cast<size_t>(ranks) * 8);
-  // Rank 0 says one int where it must say four.
-  const int code =
-      MPI_Allgather(in.data(), rank == 0 ? 1 : 4, MPI_INT, out.data(), 4, MPI_INT, dup);
-  expect(code != MPI_SUCCESS, "a block of another size is an error");
+  return dup;
+}
+
+/// Rank 0's mistake came to `code` on every rank; rank 0 is told `what`.
+void expectError(int code, const char* call, const char* what) {
   int errorClass = MPI_SUCCESS, length = 0;
-  char said[MPI_MAX_ERROR_STRING] = "";
-  MPI_Error_class(code, &errorClass);
-  MPI_Error_string(code, said, &length);
-  expect(std::strstr(said, "MPI_Allgather: ") != nullptr,
-         std::string("the sentence names the call: ") + said);
-  if (rank == 0) {
-    expect(errorClass == MPI_ERR_ARG, "rank 0 is told of its argument");
-    expect(std::strstr(said, "blocks of 4 bytes") != nullptr,
-           std::string("rank 0 is told: ") + said);
-  } else {
-    expect(errorClass == MPI_ERR_OTHER, "the others are told of rank 0");
+  char said[MPI_MAX_ERROR_STRING] = "nothing";
+  if (code != MPI_SUCCESS) {
+    MPI_Error_class(code, &errorClass);
+    MPI_Error_string(code, said, &length);
   }
-  expect(MPI_Barrier(dup) != MPI_SUCCESS, "the communicator is of no more use");
-  MPI_Comm_free(&dup);
+  const std::string sentence = std::string(call) + " said: " + said;
+  expect(std::strstr(said, call) == said, sentence);
+  expect(errorClass == (rank == 0 ? MPI_ERR_ARG : MPI_ERR_OTHER), "class; " + sentence);
+  expect(std::strstr(said, rank == 0 ? what : "rank 0 aborted") != nullptr, sentence);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  start(&argc, &argv);
+  std::vector<int> in(8, rank), out(static_cast<size_t>(ranks) * 8);
+
+  MPI_Comm comm = tolerant();
+  // One int where it must be four.
+  expectError(MPI_Allgather(in.data(), rank == 0 ? 1 : 4, MPI_INT, out.data(), 4, MPI_INT, comm),
+              "MPI_Allgather: ", "blocks of 4 bytes");
+  expect(MPI_Barrier(comm) != MPI_SUCCESS, "the communicator is of no more use");
+  MPI_Comm_free(&comm);
+
+  comm = tolerant();
+  // The second half of the input is the first half of the output.
+  expectError(MPI_Allreduce(rank == 0 ? out.data() : in.data(), out.data() + (rank == 0 ? 2 : 0), 4,
+                            MPI_INT, MPI_SUM, comm),
+              "MPI_Allreduce: ", "overlap");
+  MPI_Comm_free(&comm);
+
   int sum = 0;
   MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  expect(sum == ranks * (ranks - 1) / 2, "others are");
+  expect(sum == ranks * (ranks - 1) / 2, "other communicators are of use");
   return finish();
 }

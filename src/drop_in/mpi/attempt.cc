@@ -8,8 +8,20 @@
 
 namespace rondo::drop_in {
 
+void Attempt::abort() {
+  if (!known_.aborted.exchange(true)) rondoCommAbort(known_.rondo);
+}
+
+int Attempt::refused() {
+  done();
+  return raise(comm_, rondoRemoteError,
+               std::string(name(call_)) + ": an earlier error has ended the communicator");
+}
+
 int Attempt::failed(rondoResult_t result) {
   const std::string sentence = rondoGetLastError(known_.rondo);
+  // An argument that Rondo refuses, such as buffers that overlap: the others have called already.
+  if (result == rondoInvalidArgument) abort();
   done();
   return raise(comm_, result, std::string(name(call_)) + ": " + sentence);
 }
@@ -28,7 +40,7 @@ int Attempt::caught(const std::exception_ptr& thrown) {
   } catch (const std::exception& error) {
     sentence = error.what();
   }
-  if (!known_.aborted.exchange(true)) rondoCommAbort(known_.rondo);
+  abort();
   done();
   return raise(comm_, result, std::string(name(call_)) + ": " + sentence);
 }

@@ -40,6 +40,8 @@ class Attempt {
   /// must be let go.
   template <class Run>
   int taken(const Run& run) {
+    if (known_.aborted.load(std::memory_order_relaxed)) [[unlikely]]
+      return refused();
     rondoResult_t result;
     try {
       result = run();
@@ -57,7 +59,9 @@ class Attempt {
     if (statsOn) [[unlikely]]
       count(call_, why_, statsClock() - start_);
   }
+  int refused();
   int failed(rondoResult_t result);
+  void abort();
   int caught(const std::exception_ptr& thrown);
 
   const KnownComm& known_;

@@ -58,9 +58,9 @@ const KnownComm& findSlowly(MPI_Comm comm) {
   const uint64_t now = generation.load(std::memory_order_relaxed);
   if (memory.generation != now) memory = {now, {}};
   const auto found = self.known.find(comm);
-  if (found == self.known.end()) return kUnknown;
-  slotOf(comm) = {comm, found->second.get()};
-  return *found->second;
+  const KnownComm& known = found == self.known.end() ? kUnknown : *found->second;
+  slotOf(comm) = {comm, &known};
+  return known;
 }
 
 std::unique_ptr<KnownComm> take(MPI_Comm comm) {
