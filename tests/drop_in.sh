@@ -39,8 +39,13 @@ counted() {  # call, taken, passed on, why
 
 for ranks in 1 2 3 4; do
   echo "== every call against MPI's own, $ranks ranks"
-  layered $ranks "$programs/collectives_test" expect-layer
+  layered $ranks RONDO_MPI_STATS=1 "$programs/collectives_test" expect-layer >"$log" 2>&1 ||
+    fail "collectives_test failed"
+  grep ' checks on a rank' "$log"
 done
+grep -q '^rondo_mpi: MPI_Ibcast  *0 .* non-blocking [1-9]' "$log" || fail "non-blocking calls"
+grep -q '^rondo_mpi: MPI_Allreduce .* type [1-9].* operator [1-9].* arguments [1-9]' "$log" ||
+  fail "the reasons of MPI_Allreduce"
 
 echo "== without the layer the test of whose functions run fails"
 if runMpi 1 "$programs/collectives_test" expect-layer >"$log" 2>&1; then

@@ -12,11 +12,28 @@ enum class Call : uint8_t {
   Allreduce,
   Alltoall,
   Alltoallv,
+  Alltoallw,
   Barrier,
   Bcast,
   Exscan,
   Gather,
   Gatherv,
+  Iallgather,
+  Iallgatherv,
+  Iallreduce,
+  Ialltoall,
+  Ialltoallv,
+  Ibarrier,
+  Ibcast,
+  Iexscan,
+  Igather,
+  Igatherv,
+  Ireduce,
+  IreduceScatter,
+  IreduceScatterBlock,
+  Iscan,
+  Iscatter,
+  Iscatterv,
   Reduce,
   ReduceScatter,
   ReduceScatterBlock,
@@ -36,6 +53,8 @@ enum class Why : uint8_t {
   NoRondo,       ///< Rondo could not make its communicator; the sentence is kept.
   Type,          ///< Rondo has no such element type.
   Operator,      ///< Rondo has no such operator, or MPI does not define it on the type.
+  NonBlocking,   ///< Non-blocking collectives are MPI's.
+  BlockTypes,    ///< Every block has a type of its own.
   Large,         ///< A block beyond what MPI_Pack can address.
   Arguments,     ///< Wrong, and MPI is to say so.
   Inside,        ///< A call of Rondo's own, while it makes a communicator. Not counted.
