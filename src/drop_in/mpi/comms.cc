@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 
 #include "api/rondo_mpi.h"
+#include "drop_in/mpi/handles.h"
 
 namespace rondo::drop_in {
 namespace {
@@ -44,13 +44,7 @@ thread_local bool inside = false;
 const KnownComm kUnknown;
 const KnownComm kInside{nullptr, Why::Inside, 0, 0, {}};
 
-Memory::Slot& slotOf(MPI_Comm comm) {
-  // Handles are addresses of structs in one implementation and small numbers in another.
-  const auto bits = std::bit_cast<std::array<unsigned char, sizeof comm>>(comm);
-  uint64_t number = 0;
-  std::copy(bits.begin(), bits.end(), reinterpret_cast<unsigned char*>(&number));
-  return memory.slots[(number * 0x9e3779b97f4a7c15u) >> 61];
-}
+Memory::Slot& remembered(MPI_Comm comm) { return memory.slots[slotOf<3>(comm)]; }
 
 const KnownComm& findSlowly(MPI_Comm comm) {
   State& self = state();
@@ -59,7 +53,7 @@ const KnownComm& findSlowly(MPI_Comm comm) {
   if (memory.generation != now) memory = {now, {}};
   const auto found = self.known.find(comm);
   const KnownComm& known = found == self.known.end() ? kUnknown : *found->second;
-  slotOf(comm) = {comm, &known};
+  remembered(comm) = {comm, &known};
   return known;
 }
 
@@ -143,7 +137,7 @@ const KnownComm& find(MPI_Comm comm) {
   if (inside) [[unlikely]]
     return kInside;
   if (memory.generation == generation.load(std::memory_order_acquire)) [[likely]] {
-    const Memory::Slot& slot = slotOf(comm);
+    const Memory::Slot& slot = remembered(comm);
     if (slot.comm == comm && slot.known != nullptr) [[likely]]
       return *slot.known;
   }

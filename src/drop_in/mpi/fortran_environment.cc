@@ -1,6 +1,7 @@
 // The calls that begin and end MPI and make communicators, as Fortran makes them. Graph topologies
 // made from Fortran pass the layer by; their communicators stay MPI's.
 
+#include <algorithm>
 #include <vector>
 
 #include "drop_in/mpi/fortran.h"
@@ -18,8 +19,8 @@ void giveComm(MPI_Fint* out, MPI_Comm made, MPI_Fint* ierror, int code) {
 
 /// LOGICALs: .true. is whatever is not 0.
 std::vector<int> flags(const MPI_Fint* logicals, int number) {
-  std::vector<int> out;
-  for (int i = 0; i < number; ++i) out.push_back(logicals[i] != 0);
+  std::vector<int> out(static_cast<size_t>(number));
+  std::transform(logicals, logicals + number, out.begin(), [](MPI_Fint one) { return one != 0; });
   return out;
 }
 

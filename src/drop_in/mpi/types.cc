@@ -1,26 +1,15 @@
 #include "drop_in/mpi/types.h"
 
 #include <array>
-#include <bit>
 #include <utility>
-#include <vector>
+
+#include "drop_in/mpi/handles.h"
 
 namespace rondo::drop_in {
 namespace {
 
-constexpr size_t kSlots = 512;
-
-template <class Handle>
-size_t slotOf(Handle handle) {
-  static_assert(sizeof handle == 4 || sizeof handle == 8);
-  uint64_t number;
-  if constexpr (sizeof handle == 8) {
-    number = std::bit_cast<uint64_t>(handle);
-  } else {
-    number = std::bit_cast<uint32_t>(handle);
-  }
-  return (number * 0x9e3779b97f4a7c15u) >> 55;
-}
+constexpr int kSlotBits = 9;
+constexpr size_t kSlots = 1u << kSlotBits;
 
 /// Rondo's integer of `size` bytes; -1: none.
 rondoDataType_t integerOf(size_t size, bool isSigned) {
@@ -56,7 +45,7 @@ class TypeTable {
   }
 
   const TypeRow* find(MPI_Datatype type) const {
-    for (size_t at = slotOf(type);; at = (at + 1) % kSlots) {
+    for (size_t at = slotOf<kSlotBits>(type);; at = (at + 1) % kSlots) {
       const TypeRow& row = rows_[at];
       if (row.mpi == type) return &row;
       if (row.mpi == MPI_DATATYPE_NULL) return nullptr;
@@ -135,7 +124,7 @@ class TypeTable {
     if (size == 0) return;
     MPI_Aint lower = 0, extent = 0;
     PMPI_Type_get_extent(type, &lower, &extent);
-    size_t at = slotOf(type);
+    size_t at = slotOf<kSlotBits>(type);
     while (rows_[at].mpi != MPI_DATATYPE_NULL && rows_[at].mpi != type) at = (at + 1) % kSlots;
     const bool dense = lower == 0 && extent == static_cast<MPI_Aint>(size);
     rows_[at] = {type, rondo, rondo < 0 ? TypeClass::Mute : kind, dense, size, extent};
