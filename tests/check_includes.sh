@@ -40,5 +40,7 @@ try 0 base/error.cc '"base/error.h"' '"api/rondo.h"'
 try 1 base/error.cc '"api/comm.h"' '"coll/plan.h"'
 try 0 api/rondo_mpi.h '<mpi.h>' '"rondo.h"'
 try 1 api/rondo.h '"api/types.h"' '"base/error.h"' '"config.h"'
+try 0 drop_in/mpi/comms.cc '"drop_in/mpi/comms.h"' '"api/rondo_mpi.h"' '"base/error.h"' '<mpi.h>'
+try 1 drop_in/mpi/comms.cc '"api/comm_create.h"' '"coll/plan.h"' '"p2p/shm.h"' '"api/mpi_state.h"'
 try 1 other/file.h '"other/file.h"'
 exit $failures
