@@ -23,8 +23,8 @@ try() {  # expected status, file, what it includes...
   fi
 }
 
-try 0 api/comm.cc '"api/comm.h"' '"coll/plan.h"' '"p2p/shm.h"' '"topo/node.h"' '"config.h"' '<mpi.h>'
-try 1 api/comm.cc '"ucx/worker.h"' '"kernels/prims.h"' '"comm.h"'
+try 0 api/comm.cc '"api/comm.h"' '"coll/plan.h"' '"p2p/shm.h"' '"topo/node.h"' '"config.h"' '<mpi.h>' '"ucx/ucx_transport.h"'
+try 1 api/comm.cc '"ucx/ucx_ports.h"' '"kernels/prims.h"' '"comm.h"'
 try 0 coll/runner.cc '"coll/plan.h"' '"p2p/shm.h"' '"topo/node.h"' '"kernels/launch.h"' '"base/error.h"'
 try 1 coll/runner.cc '"api/comm.h"' '"kernels/prims.h"' '"ucx/worker.h"' '"api/rondo_mpi.h"'
 try 0 coll/algo/ring.h '"coll/algo/verbs.h"' '<cstdint>'

@@ -88,11 +88,9 @@ void destroyHandle(rondoComm* comm) {
   yard.handles.push_back(comm);
 }
 
-std::string abortSentence(const Communicator& comm) {
-  return format("rank %u aborted communicator \"%s\"", comm.aborted() - 1, comm.name().c_str());
-}
+std::string abortSentence(const Communicator& comm) { return comm.abortText(); }
 
-void breakComm(rondoComm* comm, const Communicator& impl) {
+void breakComm(rondoComm* comm, Communicator& impl) {
   comm->broken = impl.mismatchText();
   comm->brokenCode = comm->broken.empty() ? rondoRemoteError : rondoInvalidUsage;
   if (comm->broken.empty()) comm->broken = abortSentence(impl);
@@ -162,7 +160,7 @@ Use::Use(rondoComm* comm, const char* call) : comm_(comm) {
     comm_ = nullptr;
     return;
   }
-  if (comm->impl->aborted() != 0 && comm->broken.empty()) [[unlikely]] {
+  if (comm->impl->aborted() && comm->broken.empty()) [[unlikely]] {
     breakComm(comm, *comm->impl);
   }
   if (!comm->broken.empty()) [[unlikely]] {

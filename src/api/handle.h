@@ -38,7 +38,7 @@ void destroyHandle(rondoComm* comm);
 std::string abortSentence(const Communicator& comm);
 
 /// Notes that `impl` was aborted, and why: a peer's doing, or calls that differ.
-void breakComm(rondoComm* comm, const Communicator& impl);
+void breakComm(rondoComm* comm, Communicator& impl);
 
 /// "comm is NULL" and the like; rondoSuccess if the handle may be asked questions.
 rondoResult_t checkHandle(rondoComm* comm, const char* call);

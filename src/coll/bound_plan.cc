@@ -25,6 +25,10 @@ class Binder {
       if (step.kind == StepKind::Signal || step.kind == StepKind::Wait) continue;
       bound.push_back(bind(step));
       bound.back().lands = lands(step, steps);
+      // The port of the put tells where its answer can land.
+      if (bound.back().lands && step.kind == StepKind::Fetch) {
+        bound.back().send = sendPort(step.from);
+      }
     }
     findRuns(&bound);
     return bound;
@@ -32,10 +36,11 @@ class Binder {
 
  private:
   /// A block that is put to one rank and comes back from it, reduced, can come straight into dst.
-  static bool lands(const Step& step, const std::vector<Step>& steps) {
+  bool lands(const Step& step, const std::vector<Step>& steps) const {
     const bool put = step.kind == StepKind::Put && step.to >= 0;
     const bool fetch = step.kind == StepKind::Fetch && step.room == Room::All;
     if (!put && !fetch) return false;
+    if (channels_.isFar(put ? step.to : step.from)) return false;
     for (const Step& other : steps) {
       const bool same =
           other.offset == step.offset && other.count == step.count && other.slot == step.slot;

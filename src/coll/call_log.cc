@@ -1,5 +1,7 @@
 #include "coll/call_log.h"
 
+#include <chrono>
+
 #include "api/types.h"
 #include "base/error.h"
 #include "coll/joint_call.h"
@@ -12,6 +14,9 @@ constexpr int kPassShift = 16;
 constexpr uint64_t kPassMask = uint64_t{0xff} << kPassShift;
 static_assert(JointCall::kMostCalls <= 0xff);
 static_assert(2 * JointCall::kMostCalls <= ShmLayout::kCallRecords);
+
+/// How long a rank that cannot go on waits to hear what ranks of other hosts called.
+constexpr std::chrono::milliseconds kHearsay{300};
 
 Call callOf(const PlanKey& key, uint64_t sequence, size_t pass) {
   Call call;
@@ -58,12 +63,12 @@ void CallLog::announce(const PlanKey& key, size_t pass, const UnevenSlots* uneve
   ++sequence_;
   pass_ = pass;
   uneven_ = uneven;
-  if (shm_ == nullptr) return;
-  CallRecord& record = shm_->record(place_.rank, sequence_);
+  if (fabric_ == nullptr) return;
+  CallRecord& record = fabric_->record(place_.rank, sequence_);
   const Call call = callOf(key, sequence_, pass);
   if (uneven == nullptr) return record.write(call);
   record.write(call, [&] {
-    PairCounts* const pairs = shm_->pairCounts(place_.rank, sequence_);
+    PairCounts* const pairs = fabric_->ownPairCounts(sequence_);
     silent_.clear();
     for (int r = 0; r < place_.size; ++r) {
       const PairCounts mine = pairCountsOf(key.collective, *uneven, key.root, place_.rank, r);
@@ -72,14 +77,26 @@ void CallLog::announce(const PlanKey& key, size_t pass, const UnevenSlots* uneve
         silent_.push_back(r);
     }
   });
+  if (fabric_->spansHosts()) [[unlikely]]
+    tellTakers(key);
+}
+
+/// Far ranks that might take something learn at once what this rank means to send, also where that
+/// is nothing: they cannot read it, and this rank may be elsewhere by the time they ask.
+void CallLog::tellTakers(const PlanKey& key) {
+  for (int r = 0; r < place_.size; ++r) {
+    if (!fabric_->near(r) && canTake(key.collective, key.root, r, place_.rank)) {
+      fabric_->tell(r, sequence_);
+    }
+  }
 }
 
 /// What `rank` called as collective number `sequence`, and its counts with rank `of`; false where
 /// that is not known.
 bool CallLog::read(int rank, uint64_t sequence, Call* call, int of, PairCounts* counts) const {
   if (sequence == 0) return false;
-  return shm_->record(rank, sequence).read(call, [&] {
-    *counts = shm_->pairCounts(rank, sequence)[of].load();
+  return fabric_->record(rank, sequence).read(call, [&] {
+    if (!fabric_->pairCounts(rank, sequence, of, counts)) *counts = kUntold;
   }) && call->sequence == sequence;
 }
 
@@ -90,7 +107,10 @@ CallLog::Answer CallLog::askSilent() const {
     if (!read(r, sequence_, &theirs, place_.rank, &counts)) {
       // Not there yet, or so far ahead that the record is gone: the stamp of its next message
       // tells.
-      if (theirs.sequence <= sequence_) return Answer::Later;
+      if (theirs.sequence <= sequence_) {
+        fabric_->progress();
+        return Answer::Later;
+      }
     } else if (counts.sent != 0) {
       return Answer::Something;
     }
@@ -111,8 +131,20 @@ bool CallLog::differs(uint64_t sequence) const {
   return false;
 }
 
-bool CallLog::someoneElsewhere() const {
-  if (shm_ == nullptr) return false;
+void CallLog::tellFarRanks() {
+  if (told_ == sequence_ || !fabric_->spansHosts()) return;
+  told_ = sequence_;
+  for (int r = 0; r < place_.size; ++r) {
+    if (fabric_->near(r)) continue;
+    for (uint64_t back = 0; back < pass_ && back < sequence_; ++back) {
+      fabric_->tell(r, sequence_ - back);
+    }
+  }
+}
+
+bool CallLog::someoneElsewhere() {
+  if (fabric_ == nullptr) return false;
+  tellFarRanks();
   for (uint64_t back = 0; back < pass_ && back < sequence_; ++back) {
     if (differs(sequence_ - back)) return true;
   }
@@ -149,8 +181,20 @@ std::string CallLog::mismatchAt(uint64_t sequence, bool passes, const std::strin
   return whole;
 }
 
-std::string CallLog::mismatchText(const std::string& name) const {
-  if (shm_ == nullptr) return "";
+std::string CallLog::mismatchText(const std::string& name) {
+  if (fabric_ == nullptr) return "";
+  std::string text = visibleMismatch(name);
+  if (!fabric_->spansHosts()) return text;
+  tellFarRanks();
+  const auto until = std::chrono::steady_clock::now() + kHearsay;
+  while (text.empty() && fabric_->aborted() == 0 && std::chrono::steady_clock::now() < until) {
+    fabric_->progress();
+    text = visibleMismatch(name);
+  }
+  return text;
+}
+
+std::string CallLog::visibleMismatch(const std::string& name) const {
   const uint64_t first =
       sequence_ < ShmLayout::kCallRecords ? 1 : sequence_ + 1 - ShmLayout::kCallRecords;
   for (const bool passes : {false, true}) {

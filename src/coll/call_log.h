@@ -8,14 +8,14 @@
 
 #include "coll/host_request.h"
 #include "coll/pair_counts.h"
-#include "p2p/shm_transport.h"
+#include "p2p/fabric.h"
 
 namespace rondo {
 
 class CallLog {
  public:
-  /// `shm`: nullptr with one rank; then there is nobody to tell or to ask.
-  CallLog(ShmTransport* shm, const RankPlace& place) : shm_(shm), place_(place) {}
+  /// `fabric`: nullptr with one rank; then there is nobody to tell or to ask.
+  CallLog(Fabric* fabric, const RankPlace& place) : fabric_(fabric), place_(place) {}
 
   /// Tells the peers what this rank is at: `key`'s call, one of `pass` that run as one. `uneven`:
   /// the slots of a v-collective, else nullptr; they stay until the next call.
@@ -23,28 +23,34 @@ class CallLog {
   /// Collectives so far.
   uint64_t sequence() const { return sequence_; }
 
-  /// Whether a peer made another call where this rank makes its current ones.
-  bool someoneElsewhere() const;
+  /// Whether a peer made another call where this rank makes its current ones. Ranks of other hosts
+  /// are told of this rank's: two of which each waits for the other's message both learn of it.
+  bool someoneElsewhere();
 
   /// Whether the current call is one in which a silent peer has to be asked what it means.
-  bool asksSilent() const { return shm_ != nullptr && uneven_ != nullptr; }
+  bool asksSilent() const { return fabric_ != nullptr && uneven_ != nullptr; }
   /// Whether the peers from which nothing came in a v-collective meant to send nothing. What a
   /// message would have said is in their records, once they call.
   enum class Answer { Later, Nothing, Something };
   Answer askSilent() const;
 
   /// Two ranks whose calls differ though they should be the same, as a sentence; empty: none that
-  /// can be seen. `name`: the communicator's.
-  std::string mismatchText(const std::string& name) const;
+  /// can be seen. `name`: the communicator's. What ranks of other hosts called may take a while to
+  /// come.
+  std::string mismatchText(const std::string& name);
 
  private:
   bool read(int rank, uint64_t sequence, Call* call, int of, PairCounts* counts) const;
   bool differs(uint64_t sequence) const;
+  void tellFarRanks();
+  void tellTakers(const PlanKey& key);
+  std::string visibleMismatch(const std::string& name) const;
   std::string mismatchAt(uint64_t sequence, bool passes, const std::string& name) const;
 
-  ShmTransport* shm_;
+  Fabric* fabric_;
   RankPlace place_;
   uint64_t sequence_ = 0;
+  uint64_t told_ = 0;                    // the last collective that far ranks were told of
   uint64_t pass_ = 1;                    // of which the last so many run now, as one
   const UnevenSlots* uneven_ = nullptr;  // of the current call
   std::vector<int> silent_;              // peers of which it takes nothing

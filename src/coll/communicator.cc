@@ -19,19 +19,19 @@ constexpr uint32_t kPollsBeforeComparing = 1024;
 Communicator::Communicator(Parts parts)
     : parts_(std::move(parts)),
       runner_(parts_.place.size, channels_.stamp.get()),
-      log_(parts_.shm.get(), parts_.place) {
+      log_(parts_.fabric.get(), parts_.place) {
   nothing_.algorithm = registry().data();
-  if (parts_.shm) {
-    channels_ = parts_.shm->makeChannels();
+  if (parts_.fabric) {
+    channels_ = parts_.fabric->makeChannels();
     runner_ = Runner(parts_.place.size, channels_.stamp.get());
     if (parts_.decorate) parts_.decorate(channels_, parts_.place.rank);
-    parts_.wait.aborted = [shm = parts_.shm.get()] { return shm->aborted() != 0; };
+    parts_.wait.aborted = [fabric = parts_.fabric.get()] { return fabric->aborted() != 0; };
   } else {
     channels_.chunkBytes = ShmLayout::kMostArea / 2;
     parts_.wait.aborted = [] { return false; };
   }
   groupWait_ = parts_.wait;
-  if (parts_.shm) parts_.wait.mismatch = [this] { return log_.someoneElsewhere(); };
+  if (parts_.fabric) parts_.wait.mismatch = [this] { return log_.someoneElsewhere(); };
   parts_.facts.lanes = channels_.lanes;
   parts_.facts.chunkBytes = channels_.chunkBytes;
   // Source and destination of all ranks together no longer fit the last-level cache.
@@ -71,7 +71,7 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
   return plans_.insert(key, std::move(bound));
 }
 
-std::string Communicator::mismatchText() const { return log_.mismatchText(parts_.name); }
+std::string Communicator::mismatchText() { return log_.mismatchText(parts_.name); }
 
 /// After a v-collective's own messages: what silent peers meant.
 RunResult Communicator::awaitSilent() {

@@ -19,7 +19,7 @@
 #include "coll/registry.h"
 #include "coll/runner.h"
 #include "coll/scaled_ops.h"
-#include "p2p/shm_transport.h"
+#include "p2p/fabric.h"
 
 namespace rondo {
 
@@ -33,7 +33,7 @@ class Communicator {
     WaitPolicy wait;  ///< Without `aborted`, which is set here.
     std::vector<TuneRule> tune;
     bool explain = false;
-    std::unique_ptr<ShmTransport> shm;     ///< nullptr with one rank.
+    std::unique_ptr<Fabric> fabric;        ///< nullptr with one rank.
     std::unique_ptr<DeviceRunner> device;  ///< nullptr: host memory only.
     std::string whyNoDevice;               ///< Then the reason, as a sentence.
     /// Tests: replaces ports of this rank; may be empty.
@@ -82,17 +82,18 @@ class Communicator {
 
   /// Two ranks whose current calls differ though they should be the same, as a sentence; empty:
   /// none that can be seen.
-  std::string mismatchText() const;
+  std::string mismatchText();
   /// The same for sends and receives, after pollExchange() said so.
   const std::string& exchangeMismatch() const { return exchange_.mismatchText(); }
 
   /// Ends pending and later calls on all ranks. Any thread.
   void abort() {
-    if (parts_.shm) parts_.shm->abort();
+    if (parts_.fabric) parts_.fabric->abort();
     if (parts_.device) parts_.device->abort();
   }
-  /// 0, or 1 + the rank that aborted.
-  uint32_t aborted() const { return parts_.shm ? parts_.shm->aborted() : 0; }
+  /// Whether calls end, and then why, as a sentence.
+  bool aborted() const { return parts_.fabric && parts_.fabric->aborted() != 0; }
+  std::string abortText() const { return parts_.fabric->abortText(parts_.name); }
 
  private:
   /// Finds or makes the plan of `request`, which stands for `pass`, and tells the peers what this

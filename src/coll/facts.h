@@ -26,13 +26,22 @@ struct HostCosts {
   // 64 KiB. Between sockets it may be more.
   uint64_t farMessage = 300'000;  ///< Its flag and header.
   uint64_t farPerKiB = 60'000;    ///< Its data.
+  uint64_t farHop = 0;            ///< A flag's way there on top of `hop`, while this rank waits.
+
+  /// The groups are hosts: what lies between them is a network, as UCX over TCP has it.
+  void acrossHosts() {
+    farMessage = 3'000'000;
+    farPerKiB = 350'000;
+    farHop = 12'000'000;
+  }
 };
 
 struct CommFacts {
   int ranks = 1;
   int lanes = 1;            ///< Most lanes a plan may have.
   uint64_t chunkBytes = 0;  ///< Longest message of a channel.
-  uint32_t cpus = 1;        ///< Processing units that the ranks of the node may use together.
+  uint32_t cpus = 1;        ///< Processing units that the ranks of a node may use together.
+  int localRanks = 0;       ///< Ranks that share them; 0: all.
   uint64_t l3Bytes = 0;
   bool reproducible = false;  ///< Reductions have one association.
   RankGroups groups;          ///< Which ranks lie close together.

@@ -151,7 +151,7 @@ bool Runner::executeUneven(Lane& lane, const BoundStep& step) {
 char* Runner::landing(const BoundStep& step, uint64_t base) const {
   char* dst = call_.dst + base + step.dstOffset;
   const bool usable =
-      step.lands && step.bytes >= kLeastInPlace && plan_->drains.front()->reaches(dst, step.bytes);
+      step.lands && step.bytes >= kLeastInPlace && step.send->reaches(dst, step.bytes);
   return usable ? dst : nullptr;
 }
 

@@ -22,6 +22,7 @@ struct PairCounts {
   uint64_t sent = 0;
   uint64_t taken = 0;
 
+  bool operator==(const PairCounts&) const = default;
   void store(PairCounts counts) {
     std::atomic_ref(sent).store(counts.sent, std::memory_order_release);
     std::atomic_ref(taken).store(counts.taken, std::memory_order_release);

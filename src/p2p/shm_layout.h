@@ -46,6 +46,7 @@ struct ShmLayout {
   int ranks;
   int lanes;
   uint64_t areaBytes;  ///< Data of one channel; a power of two.
+  int everyRank = 0;   ///< Ranks of the communicator where others are on other hosts; 0: no others.
 
   /// A message is at most half of the area, so that two can be under way: with one, rings deadlock.
   uint64_t chunkBytes() const { return areaBytes / 2; }
@@ -81,7 +82,9 @@ struct ShmLayout {
   }
   /// What the rank sends to and takes from each rank in each of its last calls: see call_record.h.
   uint64_t pairCountsAt(uint64_t record) const {
-    return headersAt(channels()) + record * static_cast<uint64_t>(ranks) * sizeof(PairCounts);
+    return headersAt(channels()) +
+           record * static_cast<uint64_t>(everyRank > ranks ? everyRank : ranks) *
+               sizeof(PairCounts);
   }
   uint64_t controlBytes() const { return RangeAllocator::roundUp(pairCountsAt(kCallRecords)); }
   uint64_t leaseBytes() const { return areaAt(channels()); }

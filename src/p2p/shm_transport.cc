@@ -20,12 +20,13 @@ struct LeaseInfo {
 
 }  // namespace
 
-void ShmTransport::takeLease(Bootstrap& boot, uint64_t poolBytes, uint64_t poolLimit) {
+void ShmTransport::takeLease(Bootstrap& boot, const Wish& wish) {
+  const uint64_t poolLimit = wish.poolLimit;
   // A communicator takes at most an eighth of what is left for a rank, so that there is always some
   // for the next one; with less it runs in smaller chunks.
   const uint64_t left = poolLimit - std::min(poolLimit, Segment::own().poolUsed());
-  const uint64_t share = left / (poolLimit / poolBytes) / 8;
-  layout_.areaBytes = ShmLayout::kMostArea;
+  const uint64_t share = left / (poolLimit / wish.poolBytes) / 8;
+  layout_.areaBytes = wish.mostArea;
   while (layout_.areaBytes > ShmLayout::kLeastArea && layout_.leaseBytes() > share) {
     layout_.areaBytes /= 2;
   }
@@ -46,14 +47,16 @@ void ShmTransport::takeLease(Bootstrap& boot, uint64_t poolBytes, uint64_t poolL
 }
 
 std::unique_ptr<ShmTransport> ShmTransport::create(Bootstrap& boot, FdExchange* exchange,
-                                                   uint64_t poolBytes, uint64_t poolLimit) {
-  const int n = boot.size(), rank = boot.rank();
-  std::unique_ptr<ShmTransport> self(new ShmTransport(rank, ShmLayout{n, kLanes, 0}));
-  self->takeLease(boot, poolBytes, poolLimit);
+                                                   const std::vector<int>& near, const Wish& wish) {
+  const int n = static_cast<int>(near.size());
+  const int rank =
+      static_cast<int>(std::find(near.begin(), near.end(), boot.rank()) - near.begin());
+  std::unique_ptr<ShmTransport> self(new ShmTransport(rank, ShmLayout{n, kLanes, 0, boot.size()}));
+  self->takeLease(boot, wish);
 
   Segment& own = Segment::own();
   const LeaseInfo mine{own.token(), own.bytes(), self->offset_, self->layout_.areaBytes};
-  std::vector<LeaseInfo> all(static_cast<size_t>(n));
+  std::vector<LeaseInfo> all(static_cast<size_t>(boot.size()));
   boot.allGather(&mine, sizeof mine, all.data());
   for (const LeaseInfo& info : all) {
     self->layout_.areaBytes = std::min(self->layout_.areaBytes, info.areaBytes);
@@ -70,7 +73,7 @@ std::unique_ptr<ShmTransport> ShmTransport::create(Bootstrap& boot, FdExchange* 
       }
     }
     for (int r = 0; r < n; ++r) {
-      const LeaseInfo& info = all[static_cast<size_t>(r)];
+      const LeaseInfo& info = all[static_cast<size_t>(near[static_cast<size_t>(r)])];
       self->segments_.push_back(
           PeerSegment::map(info.token, std::move(fds[static_cast<size_t>(r)]), info.segmentBytes));
       self->leases_.push_back(self->segments_.back()->base() + info.offset);
@@ -120,10 +123,11 @@ Channels ShmTransport::makeChannels() {
   return channels;
 }
 
-void ShmTransport::abort() {
+void ShmTransport::abort(uint32_t word) {
   for (int r = 0; r < layout_.ranks; ++r) {
+    uint32_t none = 0;
     std::atomic_ref(header(r)->aborted)
-        .store(static_cast<uint32_t>(rank_) + 1, std::memory_order_release);
+        .compare_exchange_strong(none, word, std::memory_order_release, std::memory_order_relaxed);
   }
 }
 

@@ -16,17 +16,23 @@ namespace rondo {
 
 class ShmTransport {
  public:
-  /// Collective over all ranks of `boot`, which must be on one host. `poolLimit`: bytes of pool
-  /// that this process may have in use. `exchange` may be nullptr with one rank. Throws the same
-  /// Error on all ranks.
+  struct Wish {
+    uint64_t poolBytes;                        ///< Of a rank.
+    uint64_t poolLimit;                        ///< Bytes of pool that this process may have in use.
+    uint64_t mostArea = ShmLayout::kMostArea;  ///< Data of one channel; a power of two.
+  };
+  /// Collective over all ranks of `boot`; makes what joins `near`, the ranks of this host,
+  /// ascending, with this rank among them. Below, a rank is its place in `near`; the layout's area
+  /// is the same on all hosts. `exchange`, with the other near ranks, may be nullptr where there
+  /// are none. Throws the same Error on all ranks.
   static std::unique_ptr<ShmTransport> create(Bootstrap& boot, FdExchange* exchange,
-                                              uint64_t poolBytes, uint64_t poolLimit);
+                                              const std::vector<int>& near, const Wish& wish);
   /// Local; peers go on reading what was posted.
   ~ShmTransport();
 
   Channels makeChannels();
 
-  /// The abort word of this rank: nullptr-free, polled by waits. 0, or 1 + the rank that aborted.
+  /// The abort word of this rank, polled by waits; 0: nobody aborted.
   uint32_t aborted() const {
     return std::atomic_ref(header(rank_)->aborted).load(std::memory_order_relaxed);
   }
@@ -41,15 +47,15 @@ class ShmTransport {
     return reinterpret_cast<PairCounts*>(leases_[static_cast<size_t>(rank)] +
                                          layout_.pairCountsAt(sequence % ShmLayout::kCallRecords));
   }
-  /// Sets the abort word of every rank.
-  void abort();
+  /// Makes `word` the abort word of every rank that has none yet.
+  void abort(uint32_t word);
 
   const ShmLayout& layout() const { return layout_; }
 
  private:
   ShmTransport(int rank, const ShmLayout& layout) : rank_(rank), layout_(layout) {}
   LeaseHeader* header(int rank) const { return reinterpret_cast<LeaseHeader*>(leases_[rank]); }
-  void takeLease(Bootstrap& boot, uint64_t poolBytes, uint64_t poolLimit);
+  void takeLease(Bootstrap& boot, const Wish& wish);
 
   int rank_;
   ShmLayout layout_;

@@ -105,7 +105,7 @@ TEST(Consensus, NoiseIsRefused) {
 std::vector<RankInfo> onHosts(const std::vector<uint64_t>& hosts) {
   std::vector<RankInfo> all;
   for (uint64_t host : hosts) {
-    all.push_back(describeRank(Options{}, {host, "h" + std::to_string(host)}, 0));
+    all.push_back(describeRank(Options{}, {host, 1, "h" + std::to_string(host)}, 0));
   }
   return all;
 }
@@ -123,21 +123,36 @@ TEST(Grouping, LocalRanksFollowRankOrder) {
   EXPECT_EQ(second.localRanks, (std::vector<int>{1, 3}));
 }
 
-TEST(Grouping, SpanningHostsNamesTwoRanksAndTheirHosts) {
-  EXPECT_EQ(outcomeOf([] { requireOneHost(onHosts({5, 5, 5})); }).sentence, "");
-  const Outcome outcome = outcomeOf([] { requireOneHost(onHosts({5, 5, 6, 7})); });
-  EXPECT_EQ(outcome.code, rondoUnsupported);
-  EXPECT_EQ(outcome.sentence.find("the communicator spans hosts: rank 0 is on host \"h5\", rank 2 "
-                                  "is on host \"h6\""),
-            0u)
-      << outcome.sentence;
+std::vector<NetworkChoice> networks(const std::vector<std::pair<const char*, const char*>>& all) {
+  std::vector<NetworkChoice> out;
+  for (const auto& [transports, devices] : all) {
+    out.emplace_back();
+    std::strcpy(out.back().transports, transports);
+    std::strcpy(out.back().devices, devices);
+  }
+  return out;
 }
 
-TEST(Grouping, EqualNamesAreExplained) {
-  auto all = onHosts({5, 6});
-  std::memcpy(all[1].hostName, all[0].hostName, sizeof all[0].hostName);
-  EXPECT_NE(outcomeOf([&] { requireOneHost(all); }).sentence.find("equal names"),
-            std::string::npos);
+TEST(Networks, CardsOfOneKindAreOneNetwork) {
+  EXPECT_EQ(outcomeOf([] {
+              checkNetworks(networks({{"rc,ud", "mlx5_0:1"}, {"rc,ud", "mlx5_13:1"}}));
+            }).sentence,
+            "");
+}
+
+TEST(Networks, OtherKindsAndTransportsAreNamed) {
+  const Outcome devices = outcomeOf([] {
+    checkNetworks(networks({{"tcp", "eth0"}, {"tcp", "ib0"}, {"tcp", ""}}));
+  });
+  EXPECT_EQ(devices.code, rondoInvalidUsage);
+  EXPECT_EQ(devices.sentence,
+            "ranks differ in the network devices that UCX may use: rank 1 has "
+            "UCX_NET_DEVICES=\"ib0\", rank 2 has no UCX_NET_DEVICES, rank 0 has "
+            "UCX_NET_DEVICES=\"eth0\"");
+  const Outcome transports = outcomeOf([] { checkNetworks(networks({{"tcp", ""}, {"rc", ""}})); });
+  EXPECT_EQ(transports.sentence,
+            "ranks differ in the transports that UCX may use: rank 1 has UCX_TLS=\"rc\", rank 0 "
+            "has UCX_TLS=\"tcp\"");
 }
 
 TEST(RankList, Runs) {
