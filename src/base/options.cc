@@ -68,6 +68,10 @@ const std::vector<OptionRow>& optionTable() {
       {"RONDO_POOL_BYTES", "size", "16M", "shared memory for staging, per rank (from 256K)", true},
       {"RONDO_SPIN_BOUND_MS", "number", "0",
        "tests only: a wait longer than this many milliseconds is an error; 0: no bound", false},
+      {"RONDO_STALL_SECONDS", "number", "30",
+       "a wait longer than this many seconds is reported once on stderr, with what each rank is "
+       "at; 0: never",
+       false},
   };
   return rows;
 }
@@ -82,6 +86,7 @@ Options readOptions() {
   readSwitch("RONDO_REPRODUCIBLE", &options.reproducible);
   readSize("RONDO_POOL_BYTES", 256u << 10, uint64_t{1} << 30, &options.poolBytes);
   readSize("RONDO_SPIN_BOUND_MS", 0, 1u << 30, &options.spinBoundMs);
+  readSize("RONDO_STALL_SECONDS", 0, 1u << 30, &options.stallSeconds);
   return options;
 }
 
@@ -95,6 +100,7 @@ std::string optionText(const Options& options, const OptionRow& row) {
   if (name == "RONDO_REPRODUCIBLE") return options.reproducible ? "1" : "0";
   if (name == "RONDO_POOL_BYTES") return std::to_string(options.poolBytes);
   if (name == "RONDO_SPIN_BOUND_MS") return std::to_string(options.spinBoundMs);
+  if (name == "RONDO_STALL_SECONDS") return std::to_string(options.stallSeconds);
   throw Error(rondoInternalError, "options table row " + name + " has no value");
 }
 
