@@ -72,12 +72,26 @@ const std::vector<OptionRow>& optionTable() {
        "a wait longer than this many seconds is reported once on stderr, with what each rank is "
        "at; 0: never",
        false},
+      {"RONDO_NET_IF", "text", "",
+       "network interfaces over which ranks that join by unique id meet: NAME[,NAME...] or "
+       "^NAME[,^NAME...] for all others (default: the one with the default route, containers' "
+       "bridges and the like last)",
+       false},
+      {"RONDO_BOOT_TIMEOUT_MS", "number", "30000",
+       "how long a rank that joins by unique id waits for the others at each step", false},
   };
   return rows;
 }
 
-Options readOptions() {
+Options readBootOptions() {
   Options options;
+  readText("RONDO_NET_IF", &options.netInterfaces);
+  readSize("RONDO_BOOT_TIMEOUT_MS", 1, 1u << 30, &options.bootTimeoutMs);
+  return options;
+}
+
+Options readOptions() {
+  Options options = readBootOptions();
   readText("RONDO_HOSTID", &options.hostId);
   readText("RONDO_CPU", &options.cpu);
   readText("RONDO_TUNE", &options.tune);
@@ -101,6 +115,8 @@ std::string optionText(const Options& options, const OptionRow& row) {
   if (name == "RONDO_POOL_BYTES") return std::to_string(options.poolBytes);
   if (name == "RONDO_SPIN_BOUND_MS") return std::to_string(options.spinBoundMs);
   if (name == "RONDO_STALL_SECONDS") return std::to_string(options.stallSeconds);
+  if (name == "RONDO_NET_IF") return options.netInterfaces;
+  if (name == "RONDO_BOOT_TIMEOUT_MS") return std::to_string(options.bootTimeoutMs);
   throw Error(rondoInternalError, "options table row " + name + " has no value");
 }
 

@@ -30,7 +30,7 @@ class Binder {
         bound.back().send = sendPort(step.from);
       }
     }
-    findRuns(&bound);
+    if (channels_.far.empty()) findRuns(&bound);
     return bound;
   }
 
@@ -70,8 +70,9 @@ class Binder {
     }
   }
   static ptrdiff_t sendersOn(const SendPort* port, const std::vector<BoundStep>& steps) {
-    return std::count_if(steps.begin(), steps.end(),
-                         [port](const BoundStep& step) { return step.send == port; });
+    return std::count_if(steps.begin(), steps.end(), [port](const BoundStep& step) {
+      return step.kind != StepKind::Fetch && step.send == port;
+    });
   }
   ptrdiff_t readersOf(const RecvPort* port, const std::vector<BoundStep>& steps) const {
     return std::count_if(steps.begin(), steps.end(), [&](const BoundStep& step) {

@@ -1,5 +1,6 @@
 #include "coll/call_log.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "api/types.h"
@@ -15,8 +16,9 @@ constexpr uint64_t kPassMask = uint64_t{0xff} << kPassShift;
 static_assert(JointCall::kMostCalls <= 0xff);
 static_assert(2 * JointCall::kMostCalls <= ShmLayout::kCallRecords);
 
-/// How long a rank that cannot go on waits to hear what ranks of other hosts called.
-constexpr std::chrono::milliseconds kHearsay{300};
+/// How long a rank that cannot go on waits to hear what ranks of other hosts called, and how long
+/// once the communicator is aborted: who knew, told before.
+constexpr std::chrono::milliseconds kHearsay{300}, kLateHearsay{50};
 
 Call callOf(const PlanKey& key, uint64_t sequence, size_t pass) {
   Call call;
@@ -66,7 +68,13 @@ void CallLog::announce(const PlanKey& key, size_t pass, const UnevenSlots* uneve
   if (fabric_ == nullptr) return;
   CallRecord& record = fabric_->record(place_.rank, sequence_);
   const Call call = callOf(key, sequence_, pass);
-  if (uneven == nullptr) return record.write(call);
+  if (uneven == nullptr) {
+    record.write(call);
+    // No message will tell that there is none.
+    if (key.nothing()) [[unlikely]]
+      tellFarRanks();
+    return;
+  }
   record.write(call, [&] {
     PairCounts* const pairs = fabric_->ownPairCounts(sequence_);
     silent_.clear();
@@ -131,15 +139,16 @@ bool CallLog::differs(uint64_t sequence) const {
   return false;
 }
 
+/// All calls since the last time: where this rank waits now may not be where it differs.
 void CallLog::tellFarRanks() {
   if (told_ == sequence_ || !fabric_->spansHosts()) return;
-  told_ = sequence_;
+  const uint64_t oldest =
+      sequence_ < ShmLayout::kCallRecords ? 1 : sequence_ + 1 - ShmLayout::kCallRecords;
   for (int r = 0; r < place_.size; ++r) {
     if (fabric_->near(r)) continue;
-    for (uint64_t back = 0; back < pass_ && back < sequence_; ++back) {
-      fabric_->tell(r, sequence_ - back);
-    }
+    for (uint64_t s = std::max(oldest, told_ + 1); s <= sequence_; ++s) fabric_->tell(r, s);
   }
+  told_ = sequence_;
 }
 
 bool CallLog::someoneElsewhere() {
@@ -186,10 +195,16 @@ std::string CallLog::mismatchText(const std::string& name) {
   std::string text = visibleMismatch(name);
   if (!fabric_->spansHosts()) return text;
   tellFarRanks();
-  const auto until = std::chrono::steady_clock::now() + kHearsay;
-  while (text.empty() && fabric_->aborted() == 0 && std::chrono::steady_clock::now() < until) {
+  using Clock = std::chrono::steady_clock;
+  auto until = Clock::now() + kHearsay;
+  bool aborted = false;
+  while (text.empty() && Clock::now() < until) {
     fabric_->progress();
     text = visibleMismatch(name);
+    if (!aborted && fabric_->aborted() != 0) {
+      aborted = true;
+      until = std::min(until, Clock::now() + kLateHearsay);
+    }
   }
   return text;
 }

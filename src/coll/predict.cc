@@ -47,6 +47,12 @@ class Adder {
     total_.busy += static_cast<uint64_t>(messages) *
                    (facts_.costs.farMessage + per(bytes, facts_.costs.farPerKiB));
   }
+  /// Of one that goes to `to`, or to everyone: a network takes it once for each reader.
+  void sendFar(int to, uint64_t bytes) {
+    const int readers = to == algo::kEveryone ? facts_.groups.farOf(rank_, 0, n_) : far(to) ? 1 : 0;
+    total_.busy += static_cast<uint64_t>(readers) *
+                   (facts_.costs.farSend + per(bytes, facts_.costs.farSendPerKiB));
+  }
   void take(int from, uint64_t bytes) {
     if (from < 0) return;
     total_.busy += facts_.costs.message;
@@ -85,6 +91,9 @@ class Adder {
       case StepKind::Move:
         addMove(step, bytes);
         break;
+    }
+    if (sends || step.kind == StepKind::Barrier) {
+      sendFar(step.kind == StepKind::Barrier ? algo::kEveryone : step.to, bytes);
     }
     total_.busy += costs.step;
   }

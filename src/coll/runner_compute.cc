@@ -67,13 +67,13 @@ void Runner::combine(Lane& lane, const BoundStep& step, char* dst, void* space) 
   const int n = plan_->ranks;
   const void* const* inputs = lane.inputs.data() + step.lo;
   int landed = 0;  // landings below are done
-  if (space == nullptr && call_.stream) {
+  if (space == nullptr) {
     void* second = nullptr;
     for (; second == nullptr && landed < n; ++landed) {
       second = lane.landings[static_cast<size_t>(landed)];
     }
     plan_->reduce(arguments(dst, second, inputs, step.hi - step.lo, ownInput(step), step,
-                            plan_->divisor, true));
+                            plan_->divisor, call_.stream));
   } else {
     reduceInto(dst, space, inputs, step.hi - step.lo, ownInput(step), step, plan_->divisor);
   }

@@ -30,8 +30,8 @@ class HelpingSendPort final : public SendPort {
     return space;
   }
   void post(size_t bytes, void* landing) override { port_->post(bytes, landing); }
-  bool tryPostInPlace(const void* data, size_t bytes, void* landing) override {
-    return helped(port_->tryPostInPlace(data, bytes, landing));
+  bool tryPostInPlace(const void* data, size_t bytes, void* landing, Run run) override {
+    return helped(port_->tryPostInPlace(data, bytes, landing, run));
   }
   bool reaches(const void* data, size_t bytes) const override {
     return port_->reaches(data, bytes);
@@ -82,11 +82,11 @@ class MixedSendPort final : public SendPort {
     near_->post(bytes, landing);
     far_->post(bytes, nullptr);
   }
-  bool tryPostInPlace(const void* data, size_t bytes, void* landing) override {
+  bool tryPostInPlace(const void* data, size_t bytes, void* landing, Run run) override {
     // The far port has to have room before the near one posts, which cannot be taken back.
     if (far_->tryAcquire(0) == nullptr) return false;
-    if (!near_->tryPostInPlace(data, bytes, landing)) return false;
-    return far_->tryPostInPlace(data, bytes, nullptr);
+    if (!near_->tryPostInPlace(data, bytes, landing, run)) return false;
+    return far_->tryPostInPlace(data, bytes, nullptr, run);
   }
   bool reaches(const void* data, size_t bytes) const override {
     return near_->reaches(data, bytes) && far_->reaches(data, bytes);

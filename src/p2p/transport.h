@@ -36,7 +36,8 @@ class SendPort {
   /// memory that the reader can write (reaches() says so) and may, until this rank reads its
   /// answer.
   virtual void post(size_t bytes, void* landing) = 0;
-  /// Posts memory of this rank as the next message, or a run of them, without copying it. False
+  /// Posts memory of this rank as the next message, or, where all readers address the same memory
+  /// (Channels::isFar says not), a run of them, without copying it. False
   /// while the channel is full. Only if reaches() says so; the memory must stay unchanged until the
   /// readers have released it. With 0 bytes it only says that something is done.
   virtual bool tryPostInPlace(const void* data, size_t bytes, void* landing, Run run) = 0;

@@ -94,7 +94,7 @@ void UcxSendPort::post(size_t bytes, void*) {
   publish(state_->ring.get() + start_ % ringBytes_, bytes, start_ + acquired_);
 }
 
-bool UcxSendPort::tryPostInPlace(const void* data, size_t bytes, void*) {
+bool UcxSendPort::tryPostInPlace(const void* data, size_t bytes, void*, Run) {
   if (full()) return false;
   publish(data, bytes, head_);
   return true;
@@ -114,7 +114,11 @@ bool UcxRecvPort::tryPeek(Message* message) {
   const UcxArrival& next = arrival();
   if (next.ready.load(std::memory_order_acquire) != next_ + 1) {
     transport_.progress();
-    if (next.ready.load(std::memory_order_acquire) != next_ + 1) return false;
+    if (next.ready.load(std::memory_order_acquire) != next_ + 1) {
+      if (peer_.bye.load(std::memory_order_relaxed)) [[unlikely]]
+        transport_.missed(peer_, channel_, next_);
+      return false;
+    }
   }
   message->data = next.data;
   message->bytes = next.bytes;

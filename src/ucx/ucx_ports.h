@@ -19,7 +19,7 @@ class UcxSendPort final : public SendPort {
 
   void* tryAcquire(size_t bytes) override;
   void post(size_t bytes, void* landing) override;
-  bool tryPostInPlace(const void* data, size_t bytes, void* landing) override;
+  bool tryPostInPlace(const void* data, size_t bytes, void* landing, Run run) override;
   /// Nothing far can be written where it is; but what is long can be sent from where it is.
   bool reaches(const void* data, size_t bytes) const override;
   /// Also of messages that were copied: they may need this rank to move on.

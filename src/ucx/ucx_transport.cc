@@ -156,6 +156,7 @@ ucs_status_t UcxTransport::take(UcxPeer& peer, const UcxHeader& header, void* da
     return UCS_OK;
   }
   UcxArrival& arrival = channel.arrivals[header.sequence % kUcxWindow];
+  ++channel.arrived;
   arrival.sequence = header.sequence;
   arrival.stamp = header.stamp;
   arrival.bytes = bytes;
@@ -212,6 +213,14 @@ void UcxTransport::release(UcxPeer& peer, uint8_t channelNumber, UcxArrival& arr
   header.released = channel.told = channel.taken;
   channel.untoldBytes = 0;
   send(peer, header, nullptr, 0, nullptr);
+}
+
+void UcxTransport::missed(UcxPeer& peer, uint8_t channel, uint32_t next) {
+  const std::lock_guard<std::mutex> lock(worker_.mutex());
+  if (peer.lost || past(peer.channels[channel].arrived, next)) return;
+  peer.bye = false;  // it should have stayed
+  lose(peer, "it destroyed its communicator while this rank waits for it");
+  afterFailure();
 }
 
 void UcxTransport::lose(UcxPeer& peer, const std::string& why) {

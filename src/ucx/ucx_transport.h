@@ -36,6 +36,7 @@ struct UcxChannel {
   uint32_t taken = 0;  ///< Messages that this rank has released.
   uint32_t told = 0;   ///< So many the peer knows of.
   uint64_t untoldBytes = 0;
+  uint32_t arrived = 0;  ///< Messages whose arrival has begun.
 };
 
 struct UcxPeer {
@@ -43,8 +44,8 @@ struct UcxPeer {
       : rank(peerRank), channels(static_cast<size_t>(channelCount)) {}
   int rank;
   UcxEndpoint* endpoint = nullptr;
-  bool hello = false;  ///< It has said so.
-  bool bye = false;    ///< It destroyed its communicator: it may go.
+  bool hello = false;            ///< It has said so.
+  std::atomic<bool> bye{false};  ///< It destroyed its communicator: it may go.
   bool lost = false;
   std::vector<UcxChannel> channels;
 };
@@ -83,6 +84,9 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
             size_t bytes, UcxPending* pending);
   /// Gives the memory of a message back, and the peer its credit when it is time.
   void release(UcxPeer& peer, uint8_t channel, UcxArrival& arrival);
+  /// Message `next` of a channel is waited for, and `peer` said goodbye: if it never sent that one,
+  /// it is lost.
+  void missed(UcxPeer& peer, uint8_t channel, uint32_t next);
   /// Waits until what was sent has left, for so long that a living peer would have taken it.
   void settle();
 

@@ -105,7 +105,7 @@ TEST(Consensus, NoiseIsRefused) {
 std::vector<RankInfo> onHosts(const std::vector<uint64_t>& hosts) {
   std::vector<RankInfo> all;
   for (uint64_t host : hosts) {
-    all.push_back(describeRank(Options{}, {host, 1, "h" + std::to_string(host)}, 0));
+    all.push_back(describeRank(Options{}, {host, "h" + std::to_string(host)}, 0));
   }
   return all;
 }

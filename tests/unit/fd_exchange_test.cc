@@ -138,7 +138,7 @@ void sendForged(const Secret& name, int toRank, const void* bytes, size_t count,
 }
 
 TEST(FdExchange, StrangersAreDroppedAndTheirDescriptorsClosed) {
-  const int before = openDescriptors();
+  const int before = settledDescriptors();
   {
     const rondoUniqueId id = newId();
     const auto outcomes = onThreads(2, [&](int rank) {
