@@ -21,6 +21,7 @@ namespace rondo {
 namespace {
 
 std::atomic<bool> someoneDied{false};
+pid_t watcher = 0;  // the process that the events are of
 
 /// The pid of a watched process in this process's name space; 0: none, or it was reaped.
 int pidOf(int process) {
@@ -80,7 +81,7 @@ PeerWatch& PeerWatch::one() {
   return *watch;
 }
 
-PeerWatch::PeerWatch() : events_(epoll_create1(EPOLL_CLOEXEC)) {}
+PeerWatch::PeerWatch() : events_(epoll_create1(EPOLL_CLOEXEC)) { watcher = getpid(); }
 
 UniqueFd PeerWatch::ownProcess() {
 #ifdef SYS_pidfd_open
@@ -92,6 +93,11 @@ UniqueFd PeerWatch::ownProcess() {
 
 void PeerWatch::watch(const void* owner, uint64_t token, UniqueFd process, Listener listener) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (watcher != getpid()) {  // forked: what the parent watches by is its own
+    watcher = getpid();
+    peers_.clear();
+    events_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  }
   const auto known = std::find_if(peers_.begin(), peers_.end(),
                                   [token](const auto& peer) { return peer->token == token; });
   if (known != peers_.end()) {
@@ -104,7 +110,7 @@ void PeerWatch::watch(const void* owner, uint64_t token, UniqueFd process, Liste
   peer->process = std::move(process);
   epoll_event event{};
   event.events = EPOLLIN;
-  event.data.ptr = peer.get();
+  event.data.u64 = token;
   if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, peer->process.get(), &event) != 0) return;
   peers_.push_back(std::move(peer));
 }
@@ -114,7 +120,15 @@ void PeerWatch::forget(const void* owner) {
   for (auto& peer : peers_) {
     std::erase_if(peer->users, [owner](const User& user) { return user.owner == owner; });
   }
-  std::erase_if(peers_, [](const auto& peer) { return peer->users.empty(); });
+  std::erase_if(peers_, [this](const auto& peer) {
+    if (peer->users.empty()) unhook(*peer);
+    return peer->users.empty();
+  });
+}
+
+/// Closing would not do: other processes hold the same description.
+void PeerWatch::unhook(const Peer& peer) {
+  epoll_ctl(events_.get(), EPOLL_CTL_DEL, peer.process.get(), nullptr);
 }
 
 void PeerWatch::end(Peer& peer) {
@@ -132,14 +146,19 @@ bool PeerWatch::look() {
   bool pending = false;
   const auto now = Clock::now();
   for (int i = 0; i < count; ++i) {
-    auto* const peer = static_cast<Peer*>(events[i].data.ptr);
-    if (peer->seen == Clock::time_point{}) peer->seen = now;
-    if (now - peer->seen < kGrace) {
+    const auto found = std::find_if(peers_.begin(), peers_.end(), [&](const auto& peer) {
+      return peer->token == events[i].data.u64;
+    });
+    if (found == peers_.end()) continue;
+    Peer& peer = **found;
+    if (peer.seen == Clock::time_point{}) peer.seen = now;
+    if (now - peer.seen < kGrace) {
       pending = true;
       continue;
     }
-    end(*peer);
-    std::erase_if(peers_, [peer](const auto& each) { return each.get() == peer; });
+    end(peer);
+    unhook(peer);
+    peers_.erase(found);
   }
   return pending;
 }
@@ -152,6 +171,12 @@ bool PeerWatch::watches() const {
 bool PeerWatch::died(uint64_t token) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return dead_.contains(token);
+}
+
+void PeerWatch::believeDead(uint64_t token) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  dead_.insert(token);
+  someoneDied.store(true, std::memory_order_release);
 }
 
 bool PeerWatch::anyDied() { return someoneDied.load(std::memory_order_acquire); }

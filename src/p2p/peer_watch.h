@@ -57,6 +57,8 @@ class PeerWatch {
 
   bool watches() const;
   bool died(uint64_t token) const;
+  /// Another process saw its end.
+  void believeDead(uint64_t token);
   /// Whether any watched process has: no MPI call may be made from then on.
   static bool anyDied();
 
@@ -77,6 +79,7 @@ class PeerWatch {
   };
   PeerWatch();
   void end(Peer& peer);
+  void unhook(const Peer& peer);
 
   UniqueFd events_;
   mutable std::mutex mutex_;

@@ -101,6 +101,13 @@ void ShmTransport::watch(const std::function<void(int, Ending)>& ended) {
   processes_.clear();
 }
 
+/// Another process may have found out first.
+bool ShmTransport::died(int rank) const {
+  const uint64_t token = tokens_[static_cast<size_t>(rank)];
+  if (ending(rank).word() != 0) PeerWatch::one().believeDead(token);
+  return PeerWatch::one().died(token);
+}
+
 void ShmTransport::noteEnding(int rank, Ending ending) {
   uint32_t none = 0;
   std::atomic_ref(header(rank)->ending)
@@ -117,9 +124,13 @@ bool ShmTransport::claimReport(std::chrono::seconds again) {
 }
 
 ShmTransport::~ShmTransport() {
+  for (int r = 0; joined_ && r < layout_.ranks; ++r) died(r);  // remembered for what follows
   PeerWatch::one().forget(this);
   if (offset_ == RangeAllocator::kNone) return;
-  if (!joined_) return Segment::own().endLease(offset_, 0);
+  if (!joined_) {
+    Segment::own().endLease(offset_, 0);
+    return;
+  }
   std::atomic_ref(header(rank_)->left).store(1, std::memory_order_release);
   for (int r = 0; r < layout_.ranks; ++r) {
     if (r == rank_) continue;

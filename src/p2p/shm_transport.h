@@ -70,7 +70,7 @@ class ShmTransport {
   /// Calls `ended` for each peer whose process ends, once, until this object ends.
   void watch(const std::function<void(int rank, Ending)>& ended);
   /// Whether the rank's process has ended, or it has let go of the communicator.
-  bool died(int rank) const { return PeerWatch::one().died(tokens_[static_cast<size_t>(rank)]); }
+  bool died(int rank) const;
   bool left(int rank) const {
     return std::atomic_ref(header(rank)->left).load(std::memory_order_acquire) != 0;
   }
