@@ -131,11 +131,10 @@ void PeerWatch::unhook(const Peer& peer) {
   epoll_ctl(events_.get(), EPOLL_CTL_DEL, peer.process.get(), nullptr);
 }
 
-void PeerWatch::end(Peer& peer) {
-  const Ending ending = endingOf(peer.process.get());
+void PeerWatch::end(const Peer& peer) {
   dead_.insert(peer.token);
   someoneDied.store(true, std::memory_order_release);
-  for (const User& user : peer.users) user.listener(ending);
+  for (const User& user : peer.users) user.listener(peer.ending);
 }
 
 bool PeerWatch::look() {
@@ -151,7 +150,10 @@ bool PeerWatch::look() {
     });
     if (found == peers_.end()) continue;
     Peer& peer = **found;
-    if (peer.seen == Clock::time_point{}) peer.seen = now;
+    if (peer.seen == Clock::time_point{}) {
+      peer.seen = now;
+      peer.ending = endingOf(peer.process.get());  // before its parent reaps it, if it can be
+    }
     if (now - peer.seen < kGrace) {
       pending = true;
       continue;

@@ -76,9 +76,10 @@ class PeerWatch {
     UniqueFd process;
     std::vector<User> users;
     Clock::time_point seen{};  ///< When its end was first noticed.
+    Ending ending{};           ///< How it ended, as far as it could be told then.
   };
   PeerWatch();
-  void end(Peer& peer);
+  void end(const Peer& peer);
   void unhook(const Peer& peer);
 
   UniqueFd events_;
