@@ -75,10 +75,12 @@ std::string CallLog::lastCallText(int rank) const {
 
 int CallLog::deserter() const {
   if (fabric_ == nullptr || waitsInExchange()) return -1;
-  if (load(state_->completed) == sequence_) return -1;
   for (int r = 0; r < place_.size; ++r) {
     if (r == place_.rank || !fabric_->left(r)) continue;
-    if (lastCall(r).sequence + pass_ <= sequence_) return r;
+    // This rank's own record, not its own variables: another thread may be beginning a call.
+    const Call own = lastCall(place_.rank);
+    if (load(state_->completed) >= own.sequence) return -1;
+    if (lastCall(r).sequence + callPass(own) <= own.sequence) return r;
   }
   return -1;
 }
@@ -91,6 +93,7 @@ std::string CallLog::stallText(const std::string& name, double seconds) const {
   std::string text =
       format("communicator \"%s\": %s has waited %.3g s %s", name.c_str(),
              fabric_->rankText(place_.rank).c_str(), seconds, positionText(place_.rank).c_str());
+  const uint64_t current = lastCall(place_.rank).sequence;
   std::vector<std::string> missing, others;
   for (int r = 0; r < place_.size; ++r) {
     if (r == place_.rank) continue;
@@ -99,7 +102,7 @@ std::string CallLog::stallText(const std::string& name, double seconds) const {
       continue;
     }
     const std::string is = fabric_->rankText(r) + (fabric_->left(r) ? " has left, " : " is ");
-    const bool absent = !exchange && lastCall(r).sequence < sequence_;
+    const bool absent = !exchange && lastCall(r).sequence < current;
     (absent ? missing : others).push_back(is + positionText(r));
   }
   if (!missing.empty()) text += ". Not in that call yet: " + listed(missing);

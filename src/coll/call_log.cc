@@ -46,6 +46,8 @@ std::string unevenText(const Call& call, const std::string& where) {
 
 }  // namespace
 
+uint64_t callPass(const Call& call) { return (call.words[1] & kPassMask) >> kPassShift; }
+
 std::string callText(const Call& call) {
   const Collective collective = collectiveOf(call);
   const bool uneven = isUneven(call);
@@ -56,7 +58,7 @@ std::string callText(const Call& call) {
   const auto op = static_cast<rondoRedOp_t>(call.words[2] & 0xffffffffu);
   if (isReduction(collective)) out += format(", op %s", opName(op));
   if (isRooted(collective)) out += format(", root %d", static_cast<int>(call.words[2] >> 32));
-  const uint64_t pass = (call.words[1] & kPassMask) >> kPassShift;
+  const uint64_t pass = callPass(call);
   if (pass > 1) out += format(", one of %d of a group that run as one", static_cast<int>(pass));
   return out;
 }

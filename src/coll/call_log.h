@@ -17,6 +17,8 @@ namespace rondo {
 
 /// "all-reduce with count 8, datatype float32, op sum".
 std::string callText(const Call& call);
+/// How many calls run as one with it.
+uint64_t callPass(const Call& call);
 
 class CallLog {
  public:
