@@ -121,8 +121,9 @@ WaitPolicy waitPolicy(const Options& options, const Crowd& crowd, WaitHook hook)
 /// error.
 void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& peers,
                const HostGrouping& hosts, const Config& config, Communicator::Parts* parts) {
-  const DeviceConfig wanted{config.device, parts->place.localRank, config.options.spinBoundMs,
-                            parts->tune, parts->explain};
+  DeviceConfig wanted{config.device, parts->place.localRank, config.options.spinBoundMs,
+                      parts->tune, parts->explain};
+  wanted.smBudget = static_cast<int>(config.options.smBudget);
   if (hosts.hosts > 1) {
     parts->whyNoDevice = format(
         "its ranks are on %d hosts, and device memory does not cross hosts yet; allowed: "

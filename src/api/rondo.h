@@ -151,11 +151,17 @@ typedef struct rondoConfig_t {
                            results of 8- and 16-bit floats are float32: the same bits whatever the
                            algorithm, the channels, the hosts. 0: as RONDO_REPRODUCIBLE says. Must
                            be equal on all ranks. Since 0.2. */
+  int32_t smBudget;     /**< Multiprocessors of the device that this communicator's kernels may keep
+                           busy; its GPU memory grows with them, 0.8 MiB each. Kernels of different
+                           communicators wait for each other's peers, so the budgets of all that are
+                           alive in a process must fit on the device together. 0: as
+                           RONDO_SM_BUDGET says; there 0 is half of the device for the first
+                           communicator and some for each further one. Since 0.3. */
 } rondoConfig_t;
 
-#define RONDO_CONFIG_VERSION 2
+#define RONDO_CONFIG_VERSION 3
 #define RONDO_CONFIG_INITIALIZER \
-  { sizeof(rondoConfig_t), RONDO_CONFIG_VERSION, RONDO_DEVICE_AUTO, NULL, NULL, NULL, 0 }
+  { sizeof(rondoConfig_t), RONDO_CONFIG_VERSION, RONDO_DEVICE_AUTO, NULL, NULL, NULL, 0, 0 }
 
 /* ---- the library ---- */
 
@@ -225,6 +231,9 @@ RONDO_API rondoResult_t rondoCommCuDevice(rondoComm_t comm, int* device);
  *
  * On host memory a call is complete when it returns; `stream` must be NULL. On device memory a call
  * is ordered on `stream` and returns at once; the memory must belong to the communicator's device.
+ * Calls of one communicator on different streams are ordered by the caller, with an event, for they
+ * share its memory; calls in one group are ordered by the library. Different communicators are
+ * independent of each other.
  * One call's two buffers are of the same kind; different ranks may differ only where a function
  * says so. Buffers need no registration; memory from rondoMemAlloc is used in place. The two
  * buffers must not overlap unless the function's in-place rule allows it.
@@ -379,6 +388,11 @@ RONDO_API rondoResult_t rondoBarrier(rondoComm_t comm, rondoStream_t stream);
  * Sends from one rank to another are received in the order in which they were sent. A send or
  * receive outside a group blocks until its buffer may be reused; a send may need its receive to be
  * called first. What must overlap goes into a group, or is one rondoSendRecv.
+ *
+ * On device memory a call returns at once, and what follows on `stream` waits: a send until its
+ * receive has taken what the library does not hold. The ranks of a pair both have device memory.
+ * With count 0 and device memory or a stream nothing is done, nor waited for; on host memory peers
+ * hear of it. Since 0.3.
  */
 
 /** Sends sendbuff[0 .. count) to rank `peer`, which calls rondoRecv with the same count and type.
@@ -435,6 +449,11 @@ RONDO_API rondoResult_t rondoGroupStart(void);
  * round otherwise than by itself, though the same way on every run; with config.reproducible its
  * bits are the same. Until it returns, other threads' calls on the communicators get
  * rondoInvalidUsage. Returns the first cause of failure. Since 0.2.
+ *
+ * What is on device memory is only enqueued, before anything on host memory runs: for each
+ * communicator all its sends and receives as one launch on the stream of the first of them, which
+ * their other streams wait for, and then its collectives in the order of their calls. Communicators
+ * take turns in the order in which they were made, on all ranks. Since 0.3.
  */
 RONDO_API rondoResult_t rondoGroupEnd(void);
 

@@ -20,6 +20,7 @@ struct Options {
   uint64_t stallSeconds = 30;      ///< RONDO_STALL_SECONDS; 0: no report
   std::string netInterfaces;       ///< RONDO_NET_IF
   uint64_t bootTimeoutMs = 30000;  ///< RONDO_BOOT_TIMEOUT_MS
+  uint64_t smBudget = 0;           ///< RONDO_SM_BUDGET; 0: what is usual
 };
 
 /// One row of the table.

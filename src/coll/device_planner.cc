@@ -120,7 +120,7 @@ class Search {
     if (!allowed(protocol)) return;
     const Kernel* const found = kernel(form.algorithm, protocol);
     if (found == nullptr) return;
-    const WindowShape shape = isLL ? kShapeLL : kShapeLL128;
+    const WindowShape shape = isLL ? facts_.windowLL : facts_.windowLL128;
     const Count lineBytes = request_.reduces == Reduces::kAll ? 112 : 120;
     const Count place = isLL ? shape.placeBytes(n) / 2 : shape.placeBytes(n) / 128 * lineBytes;
     const Count chunk = place / request_.elementBytes / align_ * align_;
@@ -154,7 +154,7 @@ class Search {
     if (found == nullptr) return;
     const Count hops = static_cast<Count>(facts_.ranks - 1);
     const int blocks = form.blockPerRank ? facts_.ranks : 1;
-    lanes(kRingLanes, [&](int lanes) {
+    lanes(facts_.ringLanes, [&](int lanes) {
       for (uint32_t slot = kSlotBytes; slot >= 4096; slot /= 2) {
         const Count chunk = slot / request_.elementBytes / align_ * align_;
         const Geometry g{request_.count, lanes, blocks, chunk, align_};

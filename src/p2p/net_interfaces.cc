@@ -202,7 +202,8 @@ const NetInterface& chooseInterface(const std::vector<NetInterface>& all, const 
     };
     return cost(a) < cost(b);
   };
-  return **std::min_element(left.begin(), left.end(), better);
+  const NetInterface* best = *std::min_element(left.begin(), left.end(), better);
+  return *best;
 }
 
 }  // namespace rondo

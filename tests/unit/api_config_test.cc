@@ -78,7 +78,7 @@ TEST(ApiInit, OneRanksBadConfigurationIsToldToAll) {
     if (rank == 1) config.version = 9;
     rondoComm_t comm = kMark;
     expectRefused(rondoCommInitRankConfig(&comm, 3, id, rank, &config), rondoInvalidArgument,
-                  "rondoCommInitRankConfig", {"rank 1", "config.version is 9", "allowed: 1 to 2"});
+                  "rondoCommInitRankConfig", {"rank 1", "config.version is 9", "allowed: 1 to 3"});
     EXPECT_EQ(comm, kMark);
   });
 }
@@ -123,11 +123,11 @@ TEST(ApiConfig, ANewersTailMustBeZero) {
 }
 
 TEST(ApiConfig, Versions) {
-  for (const uint32_t version : {0u, 3u, 0xffffffffu}) {
+  for (const uint32_t version : {0u, 4u, 0xffffffffu}) {
     rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
     config.version = version;
     expectConfigRefused(config,
-                        {"config.version is " + std::to_string(version), "allowed: 1 to 2"});
+                        {"config.version is " + std::to_string(version), "allowed: 1 to 3"});
   }
 }
 
