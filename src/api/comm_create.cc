@@ -147,10 +147,11 @@ std::unique_ptr<Fabric> makeFabric(Bootstrap& boot, const Config& config, FdExch
                                    size_t ranksOfProcess) {
   const int n = boot.size(), rank = boot.rank();
   std::vector<std::string> names;
-  std::vector<int> far;
-  for (int r = 0; r < n && hosts.hosts > 1; ++r) {
+  std::vector<int> far, pids;
+  for (int r = 0; r < n; ++r) {
     const auto at = static_cast<size_t>(r);
     names.emplace_back(infos[at].hostName);
+    pids.push_back(infos[at].pid);
     if (hosts.hostOf[at] != hosts.hostOf[static_cast<size_t>(rank)]) far.push_back(r);
   }
   const uint64_t pool = config.options.poolBytes;
@@ -158,7 +159,7 @@ std::unique_ptr<Fabric> makeFabric(Bootstrap& boot, const Config& config, FdExch
   if (hosts.hosts > 1) wish.mostArea = kMostAreaAcross;
   auto shm = ShmTransport::create(boot, exchange, hosts.localRanks, wish);
   const ShmLayout layout = shm->layout();
-  auto fabric = std::make_unique<Fabric>(rank, n, hosts.localRanks, std::move(shm), names);
+  auto fabric = std::make_unique<Fabric>(rank, n, hosts.localRanks, std::move(shm), names, pids);
   if (hosts.hosts == 1) return fabric;
 
   const NetworkChoice mine = NetworkChoice::ofEnvironment();
@@ -225,6 +226,7 @@ CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
   parts.facts.groups = groupsOf(groups, local, hosts);
   if (hosts.hosts > 1) parts.facts.costs.acrossHosts();
   parts.facts.l3Bytes = local.front().node.l3Bytes;
+  parts.stallSeconds = config.options.stallSeconds;
   parts.wait = waitPolicy(config.options, crowdOf(local, host.machine), std::move(hook));
 
   std::vector<int> peers;
@@ -240,7 +242,9 @@ CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
                               ranksOfThisProcess(local));
   }
   addDevice(boot, exchange ? &*exchange : nullptr, peers, hosts, config, &parts);
-  return CommPtr(makeHandle(std::make_unique<Communicator>(std::move(parts))));
+  CommPtr made(makeHandle(std::make_unique<Communicator>(std::move(parts))));
+  made->config = std::make_shared<const Config>(config);
+  return made;
 }
 
 }  // namespace rondo

@@ -69,6 +69,9 @@ rondoComm* makeHandle(std::unique_ptr<Communicator> impl) {
   comm->impl = std::move(impl);
   comm->ownedByMpi = false;
   comm->onFree = nullptr;
+  comm->onChild = nullptr;
+  comm->config.reset();
+  comm->shrinks = 0;
   comm->broken.clear();
   comm->brokenCode = rondoRemoteError;
   comm->lastError.clear();
@@ -105,6 +108,17 @@ void freeComm(rondoComm* comm) noexcept {
 void setOwnedByMpi(rondoComm& comm) { comm.ownedByMpi = true; }
 
 void onFree(rondoComm& comm, std::function<void()> hook) { comm.onFree = std::move(hook); }
+
+void onChild(rondoComm& comm, std::function<void(rondoComm&)> hook) {
+  comm.onChild = std::move(hook);
+}
+
+rondoResult_t refuseOutstanding(rondoComm* comm, const char* call) {
+  return fail(comm, rondoInvalidUsage,
+              format("%s: communicator \"%s\" (%p) has a group under way (rondoGroupEndAsync); "
+                     "allowed: after rondoWait (rondoCommAbort ends it)",
+                     call, comm->impl->name().c_str(), static_cast<void*>(comm)));
+}
 
 rondoResult_t checkHandle(rondoComm* comm, const char* call) {
   if (comm == nullptr) {

@@ -485,6 +485,64 @@ RONDO_API rondoResult_t rondoMemAlloc(void** ptr, size_t bytes);
 /** Frees memory of rondoMemAlloc; NULL is allowed. No collective may be using it. Since 0.1. */
 RONDO_API rondoResult_t rondoMemFree(void* ptr);
 
+/* ---- errors of others, and communicators made of communicators ---- */
+
+/**
+ * Whether `comm` still works: *result is rondoSuccess, or what every call on it returns from now on
+ * (rondoRemoteError after the death of a rank or an abort; rondoInvalidUsage after calls that
+ * differed). Local, returns at once, and may be called while another thread is inside a call on
+ * `comm`; the sentence is behind rondoGetLastError(comm) if no thread is. The result of the
+ * function itself is that of asking. Since 0.3.
+ */
+RONDO_API rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result);
+
+/**
+ * Ends pending and later calls on `comm` on all ranks, as rondoCommAbort does, but the handle stays
+ * for rondoCommGetAsyncError, rondoCommShrink and rondoCommDestroy. Never blocks; may be called
+ * while another thread of this process is inside a call on `comm`. Since 0.3.
+ */
+RONDO_API rondoResult_t rondoCommRevoke(rondoComm_t comm);
+
+/** Color of a rank that becomes no rank of a part (rondoCommSplit). The value is NCCL's. */
+#define RONDO_SPLIT_NOCOLOR (-1)
+
+/**
+ * Cuts `comm` into parts: ranks that give the same `color` (from 0) become one communicator, in
+ * which they are ordered by `key`, and by their rank in `comm` where keys are equal. A rank with
+ * RONDO_SPLIT_NOCOLOR gets *newcomm = NULL. Collective over all ranks of `comm`, which goes on as
+ * before; host memory only travels, and the parts share the parent's mappings and pool. `config`
+ * may be NULL: then everything is as for `comm`; a host identity is always that of `comm`, unless
+ * config.hostId is given. Free a part with rondoCommDestroy, before or after `comm`. Since
+ * 0.3. Errors are returned on all ranks of a part.
+ */
+RONDO_API rondoResult_t rondoCommSplit(rondoComm_t comm, int color, int key, rondoComm_t* newcomm,
+                                       const rondoConfig_t* config);
+
+/** A communicator of the same ranks in the same order. Collective; as rondoCommSplit with equal
+ * colors and keys. Since 0.3. */
+RONDO_API rondoResult_t rondoCommDup(rondoComm_t comm, rondoComm_t* newcomm,
+                                     const rondoConfig_t* config);
+
+/** Flags of rondoCommShrink. Values are NCCL's. */
+#define RONDO_SHRINK_DEFAULT 0
+/** First ends what is pending on `comm`, on all ranks (rondoCommRevoke). */
+#define RONDO_SHRINK_ABORT 1
+
+/**
+ * Makes a communicator of the ranks of `comm` that are left without the dead ones and without
+ * excludeRanks[0 .. excludeCount), in the same order. Every other rank calls it, with the same
+ * list; the listed and the dead take no part. NULL and 0 leave out the dead only: those whose
+ * process has ended and was found out by any caller, also while this call runs. Works on a
+ * communicator that is broken by a death, an abort or rondoCommRevoke as well as on a sound one,
+ * which goes on unless RONDO_SHRINK_ABORT is given. `config` as for rondoCommSplit. All ranks on
+ * one host only. Since 0.3. Errors: rondoInvalidArgument (a rank of the list is out of range or the
+ * calling one), rondoInvalidUsage (lists differ, or a request is outstanding on a sound
+ * communicator), rondoUnsupported (ranks on several hosts).
+ */
+RONDO_API rondoResult_t rondoCommShrink(rondoComm_t comm, const int* excludeRanks, int excludeCount,
+                                        rondoComm_t* newcomm, const rondoConfig_t* config,
+                                        int flags);
+
 #ifdef __cplusplus
 }
 #endif

@@ -72,6 +72,10 @@ const std::vector<OptionRow>& optionTable() {
        false},
       {"RONDO_SPIN_BOUND_MS", "number", "0",
        "tests only: a wait longer than this many milliseconds is an error; 0: no bound", false},
+      {"RONDO_STALL_SECONDS", "number", "30",
+       "a wait longer than this many seconds is reported once on stderr, with what each rank is "
+       "at; 0: never",
+       false},
       {"RONDO_NET_IF", "text", "",
        "network interfaces over which ranks that join by unique id meet: NAME[,NAME...] or "
        "^NAME[,^NAME...] for all others (default: the one with the default route, containers' "
@@ -101,6 +105,7 @@ Options readOptions() {
   readSize("RONDO_POOL_BYTES", 256u << 10, uint64_t{1} << 30, &options.poolBytes);
   readSize("RONDO_SM_BUDGET", 0, 1024, &options.smBudget);
   readSize("RONDO_SPIN_BOUND_MS", 0, 1u << 30, &options.spinBoundMs);
+  readSize("RONDO_STALL_SECONDS", 0, 1u << 30, &options.stallSeconds);
   return options;
 }
 
@@ -115,6 +120,7 @@ std::string optionText(const Options& options, const OptionRow& row) {
   if (name == "RONDO_POOL_BYTES") return std::to_string(options.poolBytes);
   if (name == "RONDO_SM_BUDGET") return std::to_string(options.smBudget);
   if (name == "RONDO_SPIN_BOUND_MS") return std::to_string(options.spinBoundMs);
+  if (name == "RONDO_STALL_SECONDS") return std::to_string(options.stallSeconds);
   if (name == "RONDO_NET_IF") return options.netInterfaces;
   if (name == "RONDO_BOOT_TIMEOUT_MS") return std::to_string(options.bootTimeoutMs);
   throw Error(rondoInternalError, "options table row " + name + " has no value");

@@ -17,6 +17,7 @@ struct Options {
   bool reproducible = false;       ///< RONDO_REPRODUCIBLE
   uint64_t poolBytes = 16u << 20;  ///< RONDO_POOL_BYTES
   uint64_t spinBoundMs = 0;        ///< RONDO_SPIN_BOUND_MS; 0: no bound
+  uint64_t stallSeconds = 30;      ///< RONDO_STALL_SECONDS; 0: no report
   std::string netInterfaces;       ///< RONDO_NET_IF
   uint64_t bootTimeoutMs = 30000;  ///< RONDO_BOOT_TIMEOUT_MS
   uint64_t smBudget = 0;           ///< RONDO_SM_BUDGET; 0: what is usual

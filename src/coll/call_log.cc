@@ -40,7 +40,15 @@ bool sameCall(const Call& a, const Call& b) {
          (isUneven(a) || a.words[0] == b.words[0]);
 }
 
-std::string textOf(const Call& call) {
+std::string unevenText(const Call& call, const std::string& where) {
+  return format(" in %s, %s; allowed: equal counts on both", callText(call).c_str(), where.c_str());
+}
+
+}  // namespace
+
+uint64_t callPass(const Call& call) { return (call.words[1] & kPassMask) >> kPassShift; }
+
+std::string callText(const Call& call) {
   const Collective collective = collectiveOf(call);
   const bool uneven = isUneven(call);
   std::string out = format("%s%s", collectiveName(collective), uneven ? "v" : "");
@@ -50,16 +58,10 @@ std::string textOf(const Call& call) {
   const auto op = static_cast<rondoRedOp_t>(call.words[2] & 0xffffffffu);
   if (isReduction(collective)) out += format(", op %s", opName(op));
   if (isRooted(collective)) out += format(", root %d", static_cast<int>(call.words[2] >> 32));
-  const uint64_t pass = (call.words[1] & kPassMask) >> kPassShift;
+  const uint64_t pass = callPass(call);
   if (pass > 1) out += format(", one of %d of a group that run as one", static_cast<int>(pass));
   return out;
 }
-
-std::string unevenText(const Call& call, const std::string& where) {
-  return format(" in %s, %s; allowed: equal counts on both", textOf(call).c_str(), where.c_str());
-}
-
-}  // namespace
 
 void CallLog::announce(const PlanKey& key, size_t pass, const UnevenSlots* uneven) {
   ++sequence_;
@@ -177,7 +179,7 @@ std::string CallLog::mismatchAt(uint64_t sequence, bool passes, const std::strin
         return format(
             "rank %d calls %s where rank %d calls %s: both are %s; allowed: the same call on every "
             "rank",
-            pair.a, textOf(other).c_str(), pair.b, textOf(theirs).c_str(), where.c_str());
+            pair.a, callText(other).c_str(), pair.b, callText(theirs).c_str(), where.c_str());
       }
       if (!isUneven(other)) continue;
       if (!pair.agrees()) return pairText(collectiveOf(other), pair) + unevenText(other, where);

@@ -2,26 +2,55 @@
 // What the ranks of a communicator are at: every rank writes down its last collectives where its
 // peers can read them, and compares.
 
+#include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "coll/exchange.h"
 #include "coll/host_request.h"
 #include "coll/pair_counts.h"
 #include "p2p/fabric.h"
 
 namespace rondo {
 
+/// "all-reduce with count 8, datatype float32, op sum".
+std::string callText(const Call& call);
+/// How many calls run as one with it.
+uint64_t callPass(const Call& call);
+
 class CallLog {
  public:
   /// `fabric`: nullptr with one rank; then there is nobody to tell or to ask.
-  CallLog(Fabric* fabric, const RankPlace& place) : fabric_(fabric), place_(place) {}
+  CallLog(Fabric* fabric, const RankPlace& place)
+      : fabric_(fabric),
+        place_(place),
+        state_(fabric != nullptr ? &fabric->state(place.rank) : nullptr) {}
 
   /// Tells the peers what this rank is at: `key`'s call, one of `pass` that run as one. `uneven`:
   /// the slots of a v-collective, else nullptr; they stay until the next call.
   void announce(const PlanKey& key, size_t pass, const UnevenSlots* uneven);
   /// Collectives so far.
   uint64_t sequence() const { return sequence_; }
+  /// The announced calls have ended.
+  void finish() {
+    if (state_ != nullptr) {
+      std::atomic_ref(state_->completed).store(sequence_, std::memory_order_release);
+    }
+  }
+  /// The same for calls of sends and receives.
+  void beginExchange(std::span<const Transfer> transfers);
+  void finishExchange();
+
+  /// A near rank that will never make this rank's current collective, because it has let go of the
+  /// communicator; -1: none.
+  int deserter() const;
+  /// What `rank` did last: ", in all-reduce with ... (collective 3)". Empty where that is not
+  /// known.
+  std::string lastCallText(int rank) const;
+  /// What this rank waits for, who has come and who has not.
+  std::string stallText(const std::string& name, double seconds) const;
 
   /// Whether a peer made another call where this rank makes its current ones. Ranks of other hosts
   /// are told of this rank's: two of which each waits for the other's message both learn of it.
@@ -47,8 +76,13 @@ class CallLog {
   std::string visibleMismatch(const std::string& name) const;
   std::string mismatchAt(uint64_t sequence, bool passes, const std::string& name) const;
 
+  Call lastCall(int rank) const;
+  bool waitsInExchange() const;
+  std::string positionText(int rank) const;
+
   Fabric* fabric_;
   RankPlace place_;
+  RankState* state_;  // this rank's own; nullptr: nobody to tell
   uint64_t sequence_ = 0;
   uint64_t told_ = 0;                    // the last collective that far ranks were told of
   uint64_t pass_ = 1;                    // of which the last so many run now, as one

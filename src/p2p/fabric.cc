@@ -6,13 +6,14 @@
 namespace rondo {
 
 Fabric::Fabric(int rank, int ranks, std::vector<int> near, std::unique_ptr<ShmTransport> shm,
-               std::vector<std::string> hosts)
+               std::vector<std::string> hosts, std::vector<int> pids)
     : rank_(rank),
       ranks_(ranks),
       near_(std::move(near)),
       placeOf_(static_cast<size_t>(ranks), -1),
       shm_(std::move(shm)),
       hosts_(std::move(hosts)),
+      pids_(std::move(pids)),
       farCalls_(static_cast<size_t>(ranks)) {
   for (size_t i = 0; i < near_.size(); ++i) {
     placeOf_[static_cast<size_t>(near_[i])] = static_cast<int>(i);
@@ -65,7 +66,13 @@ Channels Fabric::makeChannels() {
 
 std::string Fabric::abortText(const std::string& name) const {
   const uint32_t word = aborted();
-  const uint32_t rank = (word & ~kLost) - 1;
+  const uint32_t rank = (word & kRankBits) - 1;
+  if ((word & (kDied | kDeserted)) != 0) {
+    const int who = static_cast<int>(rank);
+    return format("%s of communicator \"%s\" %s", rankText(who).c_str(), name.c_str(),
+                  (word & kDied) != 0 ? endingText(who).c_str()
+                                      : "has let go of it and takes no part in this call");
+  }
   if ((word & kLost) == 0) return format("rank %u aborted communicator \"%s\"", rank, name.c_str());
   std::string why;
   {
@@ -78,10 +85,40 @@ std::string Fabric::abortText(const std::string& name) const {
          (why.empty() ? " (another rank saw it go)" : ": " + why);
 }
 
-void Fabric::abort() {
-  const uint32_t word = static_cast<uint32_t>(rank_) + 1;
+void Fabric::abort() { endAll(static_cast<uint32_t>(rank_) + 1); }
+
+void Fabric::endAll(uint32_t word) {
   shm_->abort(word);
   if (far_) far_->abort(word);
+}
+
+void Fabric::watchPeers(std::function<void()> died) {
+  shm_->watch([this, died = std::move(died)](int place, Ending ending) {
+    peerDied(place, ending);
+    died();
+  });
+}
+
+void Fabric::peerDied(int place, Ending ending) {
+  shm_->noteEnding(place, ending);
+  if (shm_->left(place)) return;  // it had done what it had to
+  const int rank = near_[static_cast<size_t>(place)];
+  endAll((static_cast<uint32_t>(rank) + 1) | kDied);
+}
+
+int Fabric::culprit() const {
+  const uint32_t word = aborted();
+  return (word & (kDied | kDeserted)) != 0 ? static_cast<int>(word & kRankBits) - 1 : -1;
+}
+
+std::string Fabric::rankText(int rank) const {
+  const auto at = static_cast<size_t>(rank);
+  return format("rank %d (host \"%s\", pid %d)", rank, hosts_[at].c_str(), pids_[at]);
+}
+
+/// A process whose parent reaped it at once may have ended how it will.
+std::string Fabric::endingText(int rank) const {
+  return near(rank) ? shm_->ending(place(rank)).text() : "ended";
 }
 
 uint32_t Fabric::farLost(int rank, const std::string& why) {

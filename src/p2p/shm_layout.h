@@ -64,8 +64,9 @@ struct ShmLayout {
   static constexpr uint64_t kCallRecordsAt = 64;
   /// Two passes of a group's calls that run as one (coll/joint_call.h).
   static constexpr uint64_t kCallRecords = 64;
+  static constexpr uint64_t kRankStateAt = kCallRecordsAt + kCallRecords * kLine;
   static constexpr uint64_t kHeadersAt = 4224;
-  static_assert(kCallRecordsAt + kCallRecords * kLine <= kHeadersAt && kHeadersAt % 128 == 0);
+  static_assert(kRankStateAt + sizeof(RankState) <= kHeadersAt && kHeadersAt % 128 == 0);
   uint64_t headersAt(int channel) const {
     return kHeadersAt +
            static_cast<uint64_t>(channel) *
@@ -86,7 +87,12 @@ struct ShmLayout {
            record * static_cast<uint64_t>(everyRank > ranks ? everyRank : ranks) *
                sizeof(PairCounts);
   }
-  uint64_t controlBytes() const { return RangeAllocator::roundUp(pairCountsAt(kCallRecords)); }
+  uint64_t boardAt() const { return pairCountsAt(kCallRecords); }
+  /// One byte a rank: 1 before it counts itself out of the lease (LeaseHeader::detached).
+  uint64_t leaversAt() const { return boardAt() + sizeof(Board); }
+  uint64_t controlBytes() const {
+    return RangeAllocator::roundUp(leaversAt() + static_cast<uint64_t>(ranks));
+  }
   uint64_t leaseBytes() const { return areaAt(channels()); }
 
  private:

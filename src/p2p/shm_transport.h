@@ -2,6 +2,7 @@
 // The shared memory of one communicator on one host.
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -9,10 +10,19 @@
 #include "p2p/call_record.h"
 #include "p2p/channels.h"
 #include "p2p/fd_exchange.h"
+#include "p2p/peer_watch.h"
 #include "p2p/segment.h"
 #include "p2p/shm_layout.h"
 
 namespace rondo {
+
+/// What a rank tells the others about its lease.
+struct LeaseInfo {
+  uint64_t token;
+  uint64_t segmentBytes;
+  uint64_t offset;
+  uint64_t areaBytes;  ///< 0: could not get one.
+};
 
 class ShmTransport {
  public:
@@ -47,8 +57,30 @@ class ShmTransport {
     return reinterpret_cast<PairCounts*>(leases_[static_cast<size_t>(rank)] +
                                          layout_.pairCountsAt(sequence % ShmLayout::kCallRecords));
   }
+  RankState& state(int rank) const {
+    return *reinterpret_cast<RankState*>(leases_[static_cast<size_t>(rank)] +
+                                         ShmLayout::kRankStateAt);
+  }
+  Board& board(int rank) const {
+    return *reinterpret_cast<Board*>(leases_[static_cast<size_t>(rank)] + layout_.boardAt());
+  }
   /// Makes `word` the abort word of every rank that has none yet.
   void abort(uint32_t word);
+
+  /// Calls `ended` for each peer whose process ends, once, until this object ends.
+  void watch(const std::function<void(int rank, Ending)>& ended);
+  /// Whether the rank's process has ended, or it has let go of the communicator.
+  bool died(int rank) const;
+  bool left(int rank) const {
+    return std::atomic_ref(header(rank)->left).load(std::memory_order_acquire) != 0;
+  }
+  /// How it ended, as the first process that found out saw it.
+  Ending ending(int rank) const {
+    return Ending(std::atomic_ref(header(rank)->ending).load(std::memory_order_acquire));
+  }
+  void noteEnding(int rank, Ending ending);
+  /// True on one rank of the host, and then on none for `again`.
+  bool claimReport(std::chrono::seconds again);
 
   const ShmLayout& layout() const { return layout_; }
 
@@ -56,6 +88,11 @@ class ShmTransport {
   ShmTransport(int rank, const ShmLayout& layout) : rank_(rank), layout_(layout) {}
   LeaseHeader* header(int rank) const { return reinterpret_cast<LeaseHeader*>(leases_[rank]); }
   void takeLease(Bootstrap& boot, const Wish& wish);
+  void map(const std::vector<LeaseInfo>& all, const std::vector<int>& near, FdExchange* exchange);
+  unsigned char* leavers(int rank) const {
+    return reinterpret_cast<unsigned char*>(leases_[static_cast<size_t>(rank)]) +
+           layout_.leaversAt();
+  }
 
   int rank_;
   ShmLayout layout_;
@@ -63,6 +100,8 @@ class ShmTransport {
   bool joined_ = false;  // peers know the lease: it must wait for them
   std::vector<std::shared_ptr<PeerSegment>> segments_;
   std::vector<char*> leases_;
+  std::vector<uint64_t> tokens_;
+  std::vector<UniqueFd> processes_;  // until watch()
 };
 
 }  // namespace rondo
