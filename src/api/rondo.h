@@ -183,8 +183,8 @@ RONDO_API const char* rondoGetLastError(rondoComm_t comm);
 
 /**
  * Makes an id for a new group. Call it on one rank and hand the 128 bytes to all, by whatever
- * channel there is. This process answers for the id until the group is complete. Until channels
- * between hosts exist, all ranks that use an id must be on this host. Since 0.1.
+ * channel there is. This process answers for the id until the group is complete, at an address of
+ * this host that RONDO_NET_IF may choose; ranks may be on several hosts. Since 0.1.
  */
 RONDO_API rondoResult_t rondoGetUniqueId(rondoUniqueId* id);
 
