@@ -71,7 +71,8 @@ class UcxWorker {
   /// From then on somebody makes progress now and then, also while no rank is in a call.
   void attach(uint64_t group, int rank, UcxReceiver* receiver);
   void detach(uint64_t group, int rank);
-  void progressLocked();
+  /// Says whether anything moved.
+  bool progressLocked();
 
  private:
   using Key = std::pair<uint64_t, int>;
