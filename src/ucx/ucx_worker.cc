@@ -1,8 +1,13 @@
 #include "ucx/ucx_worker.h"
 
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "base/error.h"
 #include "p2p/bootstrap.h"
@@ -13,6 +18,10 @@ namespace {
 /// Progress ends when nothing is left to do, or after so many rounds, so that its caller can look
 /// at what came.
 constexpr int kMostRounds = 16;
+
+/// How long nobody need make progress: at first, and when nothing has moved for long. A look costs
+/// 17 us of cold caches.
+constexpr std::chrono::milliseconds kLeastNap{1}, kMostNap{8};
 
 void check(ucs_status_t status, const char* what) {
   if (status == UCS_OK) return;
@@ -52,7 +61,11 @@ uint64_t randomNumber() {
 }  // namespace
 
 UcxWorker& UcxWorker::own() {
-  static UcxWorker* const one = new UcxWorker(Settings{});
+  static UcxWorker* const one = [] {
+    auto* const made = new UcxWorker(Settings{});
+    std::thread([made] { made->keepMoving(); }).detach();
+    return made;
+  }();
   return *one;
 }
 
@@ -151,6 +164,7 @@ UcxEndpoint& UcxWorker::connect(uint64_t token, const std::string& address) {
 
 void UcxWorker::attach(uint64_t group, int rank, UcxReceiver* receiver) {
   receivers_[{group, rank}] = receiver;
+  used_.notify_one();
 }
 
 void UcxWorker::detach(uint64_t group, int rank) { receivers_.erase({group, rank}); }
@@ -176,13 +190,35 @@ void UcxWorker::onError(void* endpoint, ucp_ep_h, ucs_status_t status) {
   for (const auto& [key, receiver] : failed.worker->receivers_) receiver->onFailure(failed);
 }
 
-void UcxWorker::progressLocked() {
-  for (int round = 0; round < kMostRounds && ucp_worker_progress(worker_) != 0; ++round) {
+/// The end of a message that UCX counts as sent may still lie in its own memory, because the socket
+/// was full, when its rank goes elsewhere: into MPI, say, to wait there for the message's reader.
+/// And a rank that computes for long should hear of an abort. So where nobody else made progress
+/// for a while, this thread does, as long as there are communicators that span hosts.
+void UcxWorker::keepMoving() {
+  pthread_setname_np(pthread_self(), "rondo-ucx");
+  uint64_t seen = 0;
+  auto nap = kLeastNap;
+  for (;;) {
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      used_.wait(lock, [this] { return !receivers_.empty(); });
+      const bool busy = turns_ != seen || progressLocked();
+      nap = busy ? kLeastNap : std::min(2 * nap, kMostNap);
+      seen = turns_;
+    }
+    std::this_thread::sleep_for(nap);
   }
-  if (!failed_) [[likely]]
-    return;
-  failed_ = false;
-  for (const auto& [key, receiver] : receivers_) receiver->afterFailure();
+}
+
+bool UcxWorker::progressLocked() {
+  ++turns_;
+  int round = 0;
+  while (round < kMostRounds && ucp_worker_progress(worker_) != 0) ++round;
+  if (failed_) [[unlikely]] {
+    failed_ = false;
+    for (const auto& [key, receiver] : receivers_) receiver->afterFailure();
+  }
+  return round > 0;
 }
 
 void UcxWorker::progress() {

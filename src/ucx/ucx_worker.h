@@ -5,6 +5,7 @@
 #include <ucp/api/ucp.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -67,9 +68,11 @@ class UcxWorker {
   ucp_worker_h handle() const { return worker_; }
   /// The endpoint for worker `token` at `address`, made unless there is one. Throws Error.
   UcxEndpoint& connect(uint64_t token, const std::string& address);
+  /// From then on somebody makes progress now and then, also while no rank is in a call.
   void attach(uint64_t group, int rank, UcxReceiver* receiver);
   void detach(uint64_t group, int rank);
-  void progressLocked();
+  /// Says whether anything moved.
+  bool progressLocked();
 
  private:
   using Key = std::pair<uint64_t, int>;
@@ -84,6 +87,7 @@ class UcxWorker {
   void open(const Settings& settings);
   void close();
   void closeEndpoints();
+  void keepMoving();
 
   std::mutex mutex_;
   ucp_context_h context_ = nullptr;
@@ -91,6 +95,8 @@ class UcxWorker {
   uint64_t token_ = 0;
   std::string address_;
   bool failed_ = false;  // an endpoint, since the last progress
+  uint64_t turns_ = 0;   // progress calls
+  std::condition_variable used_;
   std::unordered_map<uint64_t, std::unique_ptr<UcxEndpoint>> endpoints_;
   std::unordered_map<Key, UcxReceiver*, Hash> receivers_;
 };
