@@ -95,9 +95,9 @@ failWith wish 0 'rank 1 of 2 did not join within 2000 ms'
 
 # The cable is cut before the other host's ranks have joined ...
 cut h1
-LIMIT=1500 group cut 4
-failWith cut 0 'ranks 1, 3 of 4 did not join within 1500 ms'
-failWith cut 2 'ranks 1, 3 of 4 did not join within 1500 ms'
+LIMIT=4000 group cut 4
+failWith cut 0 'ranks 1, 3 of 4 did not join within 4000 ms'
+failWith cut 2 'ranks 1, 3 of 4 did not join within 4000 ms'
 failWith cut 1 'the process that made the id, on host "h0", cannot be reached from host "h1"'
 failWith cut 3 'the process that made the id, on host "h0", cannot be reached from host "h1"'
 mend h1
