@@ -95,8 +95,8 @@ class RankEnv {
     boot_.allGather(&mine, 1, all.data());
   }
   /// All ranks have loaded their data. Under a tool that does not let copies of one rank run beside
-  /// kernels of another (compute-sanitizer; RONDO_GPU_TESTS_IN_STEP=1) they wait for each other here;
-  /// otherwise ranks come as late as they like.
+  /// kernels of another (compute-sanitizer; RONDO_GPU_TESTS_IN_STEP=1) they wait for each other
+  /// here; otherwise ranks come as late as they like.
   void loaded() {
     static const bool inStep = std::getenv("RONDO_GPU_TESTS_IN_STEP") != nullptr;
     if (inStep) barrier();
