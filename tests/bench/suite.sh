@@ -94,7 +94,8 @@ for name in "${collectives[@]}" barrier; do
 done
 
 # Bad input: one sentence with the words given here, exit status 2.
-refused() {  # words, ranks, arguments...
+refused() { apart checkRefused "$@"; }
+checkRefused() {  # words, ranks, arguments...
   local words=$1
   try "$2" "$bench" "${@:3}"
   [[ $status == 2 ]] || complain "exit status $status, not 2"
