@@ -31,8 +31,8 @@ std::string endpointText(const Endpoints& endpoints);
 Endpoint endpointOf(int fd, bool peer);
 
 /// The socket's end will be a reset, so that neither side keeps its port for a minute (TIME_WAIT):
-/// ports would run out where communicators are made by the thousand. For the end that is known to be
-/// the last to have something to hear, and has heard it.
+/// ports would run out where communicators are made by the thousand. For the end that is known to
+/// be the last to have something to hear, and has heard it.
 void resetAtClose(int fd);
 
 /// Time left of a wait.

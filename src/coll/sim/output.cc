@@ -123,9 +123,10 @@ std::string busiestLinks(const topo::Graph& graph, const Result& result, size_t 
   std::string out;
   for (size_t i = 0; i < std::min(lines, sorted.size()); ++i) {
     const Group& g = sorted[i];
-    out += format("  %5.1f %%  %-44s %14llu bytes of %s%s\n", 100 * g.use, g.first.c_str(),
-                  static_cast<unsigned long long>(g.bytes), topo::shortBandwidth(g.capacity).c_str(),
-                  g.count > 1 ? format(", and %d like it", g.count - 1).c_str() : "");
+    out +=
+        format("  %5.1f %%  %-44s %14llu bytes of %s%s\n", 100 * g.use, g.first.c_str(),
+               static_cast<unsigned long long>(g.bytes), topo::shortBandwidth(g.capacity).c_str(),
+               g.count > 1 ? format(", and %d like it", g.count - 1).c_str() : "");
   }
   return out;
 }
