@@ -91,12 +91,10 @@ void destroyHandle(rondoComm* comm) {
   yard.handles.push_back(comm);
 }
 
-std::string abortSentence(const Communicator& comm) { return comm.abortText(); }
-
 void breakComm(rondoComm* comm, Communicator& impl) {
   comm->broken = impl.mismatchText();
   comm->brokenCode = comm->broken.empty() ? rondoRemoteError : rondoInvalidUsage;
-  if (comm->broken.empty()) comm->broken = abortSentence(impl);
+  if (comm->broken.empty()) comm->broken = impl.abortText();
 }
 
 void freeComm(rondoComm* comm) noexcept {

@@ -38,9 +38,6 @@ rondoComm* makeHandle(std::unique_ptr<Communicator> impl);
 /// Frees what the handle holds; the handle itself is reused much later. Local.
 void destroyHandle(rondoComm* comm);
 
-/// Who aborted the communicator, for sentences.
-std::string abortSentence(const Communicator& comm);
-
 /// Notes that `impl` was aborted, and why: a peer's doing, or calls that differ.
 void breakComm(rondoComm* comm, Communicator& impl);
 

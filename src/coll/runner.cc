@@ -13,7 +13,9 @@ constexpr uint64_t kLeastInPlace = 4096;
 /// may tell of at once. Fewer than a channel holds, or both would wait.
 constexpr uint32_t kMostOwed = 8;
 
+/// Blocks of a run, which counts them in 32 bits.
 constexpr uint64_t kMostRun = 1 << 20;
+
 }  // namespace
 
 Runner::Runner(int ranks, uint32_t* stamp)
