@@ -6,7 +6,7 @@
 #include "api/handle.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "p2p/local_bootstrap.h"
+#include "p2p/id_bootstrap.h"
 #include "p2p/net_interfaces.h"
 #include "topo/node_facts.h"
 
@@ -43,7 +43,7 @@ rondoResult_t initRank(const char* call, rondoComm_t* comm, int nranks, const ro
     }
     std::optional<rondo::Error> wrong;
     const rondo::Options options = bootOptions(&wrong);
-    rondo::LocalBootstrap boot(id, nranks, rank, thisHost(),
+    rondo::IdBootstrap boot(id, nranks, rank, thisHost(),
                                static_cast<int>(options.bootTimeoutMs), options.netInterfaces);
     // Joined first: what is wrong on this rank only becomes everybody's error instead of their
     // wait.

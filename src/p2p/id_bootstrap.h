@@ -24,9 +24,9 @@ void makeUniqueId(const IdHost& host, rondoUniqueId* id, const std::string& inte
 /// (duplicate rank, ranks disagree on nranks, another version), rondoSystemError (nobody answers;
 /// ranks that did not come, by number), rondoRemoteError (a rank, or the id's maker, ended).
 /// `limitMs` bounds every single wait for others.
-class LocalBootstrap : public Bootstrap {
+class IdBootstrap : public Bootstrap {
  public:
-  LocalBootstrap(const rondoUniqueId& id, int nranks, int rank, const IdHost& host,
+  IdBootstrap(const rondoUniqueId& id, int nranks, int rank, const IdHost& host,
                  int limitMs = 30000, const std::string& interfaces = {});
 
   int rank() const override { return rank_; }
