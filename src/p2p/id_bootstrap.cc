@@ -62,13 +62,14 @@ std::vector<NetAddress> addressesBeside(int fd) {
 
 }  // namespace
 
-void makeUniqueId(const IdHost& host, rondoUniqueId* id, const std::string& interfaces) {
+void makeUniqueId(const IdHost& host, rondoUniqueId* id, const std::string& interfaces,
+                  int members) {
   const Secret secret = makeSecret();
   const std::vector<NetInterface> all = listInterfaces();
   Listeners listeners = listenAt(chooseInterface(all, interfaces).addresses);
   const Endpoints endpoints = listeners.endpoints;
   IdService::instance().add(std::make_unique<IdGroup>(secret, host.hash, std::move(listeners)));
-  *id = packId(secret, endpoints, host.name);
+  *id = packId(secret, endpoints, host.name, members);
 }
 
 IdBootstrap::IdBootstrap(const rondoUniqueId& id, int nranks, int rank, const IdHost& host,

@@ -42,6 +42,8 @@ struct Note {
 struct Shared {
   std::atomic<int64_t> killedAt;
   std::atomic<int> ready, done;
+  rondoUniqueId more;  ///< By which ranks join later; there once `moreMade` is.
+  std::atomic<int> moreMade;
   std::atomic<pid_t> pids[kMostRanks];
   Note notes[kMostRanks];
 };
@@ -66,8 +68,9 @@ struct Me {
     ok(rondoCommInitRank(&comm, size, id, rank), nullptr, "rondoCommInitRank");
     return comm;
   }
-  void die() const {
+  void die(bool byExit = false) const {
     shared->killedAt = nowMs();
+    if (byExit) _exit(3);
     kill(getpid(), SIGKILL);
   }
 };
@@ -161,6 +164,14 @@ inline int openDescriptors() {
   int count = 0;
   DIR* const dir = opendir("/proc/self/fd");
   while (readdir(dir) != nullptr) ++count;
+  closedir(dir);
+  return count;
+}
+
+inline int runningThreads() {
+  int count = 0;
+  DIR* const dir = opendir("/proc/self/task");
+  while (const dirent* entry = readdir(dir)) count += entry->d_name[0] != '.';
   closedir(dir);
   return count;
 }
