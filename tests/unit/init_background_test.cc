@@ -189,6 +189,8 @@ TEST(InitBackground, ChildrenThatWouldHaveToWaitAreRefused) {
 }
 
 TEST(InitBackground, AnAbortAtAnyMomentEndsBoth) {
+  // One that is aborted before it has reached anybody never came.
+  const Env env("RONDO_BOOT_TIMEOUT_MS", "200");
   const rondoConfig_t config = inBackground();
   for (int delay = 0; delay < 3000; delay += 150) {
     const rondoUniqueId id = newId();
@@ -199,7 +201,8 @@ TEST(InitBackground, AnAbortAtAnyMomentEndsBoth) {
     usleep(static_cast<useconds_t>(delay));
     EXPECT_EQ(rondoCommAbort(comms[0]), rondoSuccess);
     const rondoResult_t state = awaitEnd(comms[1]);
-    EXPECT_TRUE(state == rondoSuccess || state == rondoRemoteError) << state;
+    EXPECT_TRUE(state == rondoSuccess || state == rondoRemoteError || state == rondoSystemError)
+        << state << ": " << rondoGetLastError(comms[1]);
     EXPECT_EQ(rondoCommAbort(comms[1]), rondoSuccess);
   }
 }
