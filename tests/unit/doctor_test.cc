@@ -330,8 +330,8 @@ TEST(Doctor, FactsSurviveTheirJourney) {
   Machine machine;
   machine.gpu("0000:17:00.0")
       .rdma()
-      .facts(
-          R"("pairs": [{"from": 3, "to": 1, "access": true, "why": "x"}], "env": {"UCX_TLS": "tcp"})");
+      .facts(R"("pairs": [{"from": 3, "to": 1, "access": true, "why": "x"}])")
+      .facts(R"("env": {"UCX_TLS": "tcp"})");
   const nlohmann::json sent = readFacts(machine.root());
   const auto received = nlohmann::json::parse(sent.dump()).get<Facts>();
   EXPECT_EQ(nlohmann::json(received), sent);
