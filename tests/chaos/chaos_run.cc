@@ -1,6 +1,6 @@
 // Many seeded ordeals, several at a time: chaos_run [--runs N] [--seed FIRST] [--jobs J]
-// [--seconds S] [--kind NAME]. Every one that goes wrong is printed with its seed; the last lines
-// count. Exit status 0: none went wrong and nothing is left.
+// [--seconds S] [--kind NAME] [--slack X]. Every one that goes wrong is printed with its seed; the
+// last lines count. Exit status 0: none went wrong and nothing is left.
 
 #include <sys/syscall.h>
 
@@ -21,7 +21,7 @@ struct Wish {
 [[noreturn]] void usage(const char* what) {
   std::fprintf(stderr,
                "chaos_run: %s\nusage: chaos_run [--runs N] [--seed FIRST] [--jobs J] [--seconds S] "
-               "[--kind NAME]\n",
+               "[--kind NAME] [--slack X]\n",
                what);
   std::exit(2);
 }
@@ -33,6 +33,10 @@ Wish read(int argc, char** argv) {
     const std::string name = argv[i];
     char* end = nullptr;
     const uint64_t number = std::strtoull(argv[i + 1], &end, 10);
+    if (name == "--slack") {
+      setenv("RONDO_CHAOS_SLACK", argv[i + 1], 1);
+      continue;
+    }
     if (name == "--kind") {
       for (int k = 0; k < kKinds; ++k) {
         if (std::strcmp(kindName(static_cast<Kind>(k)), argv[i + 1]) == 0) wish.kind = k;

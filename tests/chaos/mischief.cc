@@ -48,7 +48,7 @@ std::string draftText(const Draft& draft) {
 }
 
 bool soon(const std::function<bool()>& condition) {
-  for (int i = 0; i < 10000 && !condition(); ++i) usleep(1000);
+  for (int i = 0; i < 10000 * slack() && !condition(); ++i) usleep(1000);
   return condition();
 }
 
@@ -204,7 +204,7 @@ void abortInit(const Me& me, const Draft& draft) {
   }
   const int64_t start = nowMs();
   me.ok(rondoCommAbort(comm), nullptr, "rondoCommAbort");
-  me.check(nowMs() - start < 2000,
+  me.check(nowMs() - start < 2000 * slack(),
            format("rondoCommAbort took %d ms", static_cast<int>(nowMs() - start)));
   ledger.check(me);
 }
@@ -214,7 +214,7 @@ void grow(const Me& me, const Draft& draft) {
   const Ledger ledger;
   const int old = draft.size, all = old + draft.added;
   const bool isNew = me.rank >= old, killed = !draft.whole && me.rank == all - 1;
-  setenv("RONDO_BOOT_TIMEOUT_MS", "2000", 1);
+  setenv("RONDO_BOOT_TIMEOUT_MS", std::to_string(2000 * slack()).c_str(), 1);
   rondoComm_t comm = nullptr, grown = nullptr;
   if (!isNew) {
     const Me part{me.rank, old, me.shared, me.id};
@@ -282,7 +282,7 @@ void starve(const Me& me, const Draft& draft) {
 /// With too little of something: works, or fails on all ranks with a sentence.
 void scarce(const Me& me, const Draft& draft) {
   const Ledger ledger;
-  setenv("RONDO_BOOT_TIMEOUT_MS", "1500", 1);
+  setenv("RONDO_BOOT_TIMEOUT_MS", std::to_string(1500 * slack()).c_str(), 1);
   starve(me, draft);
   rondoComm_t comm = nullptr;
   const rondoResult_t result = rondoCommInitRank(&comm, me.size, me.id, me.rank);
