@@ -1,6 +1,7 @@
 // Life and questions of a communicator.
 
 #include "api/comm_create.h"
+#include "api/forming.h"
 #include "api/handle.h"
 #include "base/error.h"
 #include "coll/progress.h"
@@ -36,6 +37,10 @@ rondoResult_t refuseBusy(rondoComm_t comm, const char* call) {
       rondo::format("%s: communicator %p is in use by another thread; allowed: once its calls have "
                     "returned (rondoCommAbort ends them)",
                     call, static_cast<void*>(comm)));
+}
+
+bool isUnmade(const rondoComm* comm) {
+  return comm != nullptr && comm->state.load(std::memory_order_acquire) == rondoComm::kUnmade;
 }
 
 /// Takes the handle for good; false if a call is running on it.
@@ -86,6 +91,10 @@ rondoResult_t rondoCommFinalize(rondoComm_t comm) {
 
 rondoResult_t rondoCommDestroy(rondoComm_t comm) {
   const char* call = "rondoCommDestroy";
+  if (isUnmade(comm)) {
+    rondo::destroyHandle(comm);
+    return rondoSuccess;
+  }
   if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
   if (comm->ownedByMpi) return refuseOwned(comm, call);
   if (!claim(comm)) return refuseBusy(comm, call);
@@ -99,6 +108,11 @@ rondoResult_t rondoCommDestroy(rondoComm_t comm) {
 
 rondoResult_t rondoCommAbort(rondoComm_t comm) {
   const char* call = "rondoCommAbort";
+  if (rondo::isUnready(comm)) rondo::stopForming(comm);
+  if (isUnmade(comm)) {
+    rondo::destroyHandle(comm);
+    return rondoSuccess;
+  }
   if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
   comm->impl->abort();
   // What runs on by itself sees the abort word at its next poll.
@@ -117,13 +131,21 @@ rondoResult_t rondoCommRevoke(rondoComm_t comm) {
 
 rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result) {
   const char* call = "rondoCommGetAsyncError";
-  if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
+  if (!rondo::isUnready(comm)) {
+    if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
+  }
   if (result == nullptr) {
     return rondo::fail(nullptr, rondoInvalidArgument,
                        rondo::format("%s: argument result is NULL; allowed: where to write the "
                                      "communicator's state",
                                      call));
   }
+  if (rondo::isUnready(comm)) {
+    *result = isUnmade(comm) ? comm->brokenCode : rondoInProgress;
+    if (isUnmade(comm)) rondo::endForming(comm);
+    return rondoSuccess;
+  }
+  rondo::endForming(comm);
   rondo::PeerWatch::one().look();
   if (!claim(comm)) {  // a thread is inside a call, which will know better
     *result = comm->impl->aborted() ? rondoRemoteError : rondoSuccess;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "api/children.h"
 #include "api/comm_bootstrap.h"
 #include "api/comm_create.h"
 #include "api/group.h"
@@ -12,25 +13,25 @@
 #include "coll/progress.h"
 
 namespace rondo {
-namespace {
 
-/// What a child is made with: its own configuration, or all of its parent's.
-Config childConfig(const char* call, const rondoComm& parent, const rondoConfig_t* given) {
+Config childConfig(const char* call, const rondoComm& parent, const rondoConfig_t* given,
+                   Child how) {
   if (given == nullptr) {
     Config config = *parent.config;
+    config.blocking = true;
     config.decorate = nullptr;
     config.device = parent.impl->device();
     return config;
   }
   Config config = checkConfig(call, given);
+  if (!config.blocking && how == Child::Waits) {
+    throw Error(rondoUnsupported,
+                format("%s: config.blocking is 0; allowed here: 1 (the ranks of a communicator "
+                       "make its children together)",
+                       call));
+  }
   if (given->hostId == nullptr) config.options.hostId = parent.config->options.hostId;
   return config;
-}
-
-CommPtr makeChild(Bootstrap& boot, const rondoComm& parent, const Config& config) {
-  CommPtr child = createComm(boot, config, parent.impl->wait().hook);
-  if (parent.onChild) parent.onChild(*child);
-  return child;
 }
 
 void requireIdle(const rondoComm& comm) {
@@ -50,6 +51,14 @@ void requireOutput(rondoComm_t* newcomm) {
     throw Error(rondoInvalidArgument,
                 "argument newcomm is NULL; allowed: where to write the new communicator");
   }
+}
+
+namespace {
+
+CommPtr makeChild(Bootstrap& boot, const rondoComm& parent, const Config& config) {
+  CommPtr child = createComm(boot, config, parent.impl->wait().hook);
+  if (parent.onChild) parent.onChild(*child);
+  return child;
 }
 
 struct Part {

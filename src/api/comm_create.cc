@@ -193,7 +193,7 @@ void together(Bootstrap& boot, const std::function<void()>& step) {
   boot.agree(code, sentence);
 }
 
-CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
+std::unique_ptr<Communicator> buildComm(Bootstrap& boot, const Config& config, WaitHook hook) {
   const int n = boot.size(), rank = boot.rank();
   const size_t ranks = static_cast<size_t>(n);
   Communicator::Parts parts;
@@ -242,7 +242,11 @@ CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
                               ranksOfThisProcess(local));
   }
   addDevice(boot, exchange ? &*exchange : nullptr, peers, hosts, config, &parts);
-  CommPtr made(makeHandle(std::make_unique<Communicator>(std::move(parts))));
+  return std::make_unique<Communicator>(std::move(parts));
+}
+
+CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
+  CommPtr made(makeHandle(buildComm(boot, config, std::move(hook))));
   made->config = std::make_shared<const Config>(config);
   return made;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "api/comm_create.h"
+#include "api/forming.h"
 #include "base/error.h"
 
 namespace rondo {
@@ -24,6 +25,19 @@ struct Graveyard {
 Graveyard& graveyard() {
   static Graveyard* one = new Graveyard;  // outlives every static: MPI_Finalize may come late
   return *one;
+}
+
+rondoResult_t refuseUnready(rondoComm* comm, const char* call, uint32_t state) {
+  if (state == rondoComm::kForming) {
+    return fail(nullptr, rondoInvalidUsage,
+                format("%s: communicator %p is still being made (config.blocking is 0); allowed: "
+                       "rondoCommGetAsyncError until it gives something else than rondoInProgress, "
+                       "or rondoCommAbort",
+                       call, static_cast<void*>(comm)));
+  }
+  return fail(nullptr, comm->brokenCode,
+              format("%s: communicator %p could not be made: %s; allowed: rondoCommDestroy", call,
+                     static_cast<void*>(comm), comm->broken.c_str()));
 }
 
 rondoResult_t refuseUse(rondoComm* comm, const char* call) {
@@ -55,7 +69,7 @@ void destroyIfFree(rondoComm* comm) {
 
 }  // namespace
 
-rondoComm* makeHandle(std::unique_ptr<Communicator> impl) {
+rondoComm* newHandle() {
   rondoComm* comm = nullptr;
   {
     Graveyard& yard = graveyard();
@@ -66,7 +80,6 @@ rondoComm* makeHandle(std::unique_ptr<Communicator> impl) {
     }
   }
   if (comm == nullptr) comm = new rondoComm;
-  comm->impl = std::move(impl);
   comm->ownedByMpi = false;
   comm->onFree = nullptr;
   comm->onChild = nullptr;
@@ -78,11 +91,18 @@ rondoComm* makeHandle(std::unique_ptr<Communicator> impl) {
   comm->use.store(rondoComm::kFree, std::memory_order_relaxed);
   comm->unwanted.store(false, std::memory_order_relaxed);
   canFenceAllThreads();  // registers the process, which takes milliseconds, before any call
+  return comm;
+}
+
+rondoComm* makeHandle(std::unique_ptr<Communicator> impl) {
+  rondoComm* const comm = newHandle();
+  comm->impl = std::move(impl);
   comm->state.store(rondoComm::kAlive, std::memory_order_release);
   return comm;
 }
 
 void destroyHandle(rondoComm* comm) {
+  endForming(comm);
   if (comm->onFree) std::exchange(comm->onFree, nullptr)();
   comm->state.store(rondoComm::kDead, std::memory_order_release);
   comm->impl.reset();
@@ -98,6 +118,7 @@ void breakComm(rondoComm* comm, Communicator& impl) {
 }
 
 void freeComm(rondoComm* comm) noexcept {
+  if (isUnready(comm)) stopForming(comm);
   comm->unwanted.exchange(true, std::memory_order_seq_cst);
   if (canFenceAllThreads()) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
   destroyIfFree(comm);  // else the running call does, on its way out
@@ -125,6 +146,7 @@ rondoResult_t checkHandle(rondoComm* comm, const char* call) {
   }
   const uint32_t state = comm->state.load(std::memory_order_acquire);
   if (state == rondoComm::kAlive || state == rondoComm::kFinalized) return rondoSuccess;
+  if (isUnready(comm)) return refuseUnready(comm, call, state);
   return fail(
       nullptr, rondoInvalidUsage,
       format("%s: argument comm (%p) is %s; allowed: a communicator that is alive", call,

@@ -10,15 +10,27 @@
 #include "api/rondo.h"
 #include "coll/communicator.h"
 
+namespace rondo {
+struct Forming;  // api/forming.cc
+}
+
 /// Handles are recycled, never freed, so that a call on a destroyed one can say so instead of
 /// reading freed memory.
 struct rondoComm {
-  enum State : uint32_t { kDead = 0x64656164, kAlive = 0x6c697665, kFinalized = 0x66696e69 };
+  enum State : uint32_t {
+    kDead = 0x64656164,
+    kAlive = 0x6c697665,
+    kFinalized = 0x66696e69,
+    kForming =
+        0x666f726d,       ///< Being made in the background: `impl` and what follows are not there.
+    kUnmade = 0x756e6d61  ///< That has failed; `broken` says why.
+  };
   enum Use : uint32_t { kFree = 0, kBusy = 1 };
 
   std::atomic<uint32_t> state{kDead};
   std::atomic<uint32_t> use{kFree};
   std::atomic<bool> unwanted{false};  ///< Whoever next finds `use` free takes it and destroys.
+  std::atomic<rondo::Forming*> forming{nullptr};  ///< Of a handle that is or was being made.
   std::unique_ptr<rondo::Communicator> impl;
   bool ownedByMpi = false;                  ///< Lives and dies with an MPI_Comm (rondoCommFromMPI).
   std::function<void()> onFree;             ///< Runs first when the handle is freed.
@@ -31,6 +43,9 @@ struct rondoComm {
 };
 
 namespace rondo {
+
+/// A handle without anything, dead.
+rondoComm* newHandle();
 
 /// A handle with `impl`, alive.
 rondoComm* makeHandle(std::unique_ptr<Communicator> impl);

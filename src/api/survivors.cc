@@ -1,5 +1,7 @@
 #include "api/survivors.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -149,7 +151,17 @@ void Survivors::commit() {
 }
 
 void Survivors::wait(const std::function<bool()>& done) {
-  const RunResult result = waitUntil(policy_, [&](bool*) -> std::optional<RunResult> {
+  // A shrink has dozens of these waits: on a crowded host each would cost a time slice of everybody
+  // else if this rank only gave its core away, for it would be the last to get it back.
+  constexpr int kRoundsBeforeNap = 32;
+  int rounds = 0;
+  WaitPolicy policy = policy_;
+  policy.hook = [&] {
+    if (policy_.hook) policy_.hook();
+    const timespec nap{0, 50000};
+    if (++rounds > kRoundsBeforeNap) nanosleep(&nap, nullptr);
+  };
+  const RunResult result = waitUntil(policy, [&](bool*) -> std::optional<RunResult> {
     if (done()) return RunResult::Ok;
     return std::nullopt;
   });

@@ -2,7 +2,6 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "p2p/interrupt.h"
 
 namespace rondo {
 namespace {
@@ -117,8 +117,11 @@ bool waitForOne(std::vector<Attempt>& attempts, int timeoutMs) {
     set.push_back({attempt.fd.get(), POLLOUT, 0});
     waiting.push_back(&attempt);
   }
-  const int found = poll(set.data(), set.size(), timeoutMs);
+  const int found = BootWait::poll(set, timeoutMs);
   if (found == 0) return false;
+  if (found < 0 && errno == ECANCELED) {
+    throw Error(rondoRemoteError, "rondoCommAbort was called while the communicator was made");
+  }
   for (size_t i = 0; found > 0 && i < set.size(); ++i) {
     if (set[i].revents == 0) continue;
     int error = 0;
