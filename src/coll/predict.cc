@@ -127,6 +127,40 @@ class Adder {
   bool sent_ = true;
 };
 
+/// Bytes of the caller's buffers that this rank reads and writes.
+uint64_t touchedBytes(const Plan& plan, size_t elementBytes) {
+  const bool root = plan.group.rank == plan.group.root;
+  const auto n = static_cast<uint64_t>(plan.group.size);
+  uint64_t slots = 0;
+  switch (plan.algorithm->collective) {
+    case Collective::AllReduce:
+    case Collective::Scan:
+    case Collective::Exscan:
+      slots = 2;
+      break;
+    case Collective::Broadcast:
+      slots = 1;
+      break;
+    case Collective::Reduce:
+      slots = root ? 2 : 1;
+      break;
+    case Collective::AllGather:
+    case Collective::ReduceScatter:
+      slots = n + 1;
+      break;
+    case Collective::AllToAll:
+      slots = 2 * n;
+      break;
+    case Collective::Gather:
+    case Collective::Scatter:
+      slots = root ? n + 1 : 1;
+      break;
+    case Collective::Barrier:
+      break;
+  }
+  return slots * plan.geometry.count * elementBytes;
+}
+
 }  // namespace
 
 uint64_t predict(const Plan& plan, size_t elementBytes, const CommFacts& facts) {
@@ -166,6 +200,8 @@ uint64_t predict(const Plan& plan, size_t elementBytes, const CommFacts& facts) 
       static_cast<uint64_t>(fillOf(*plan.algorithm, n, facts.groups)) *
       (costs.hop + (facts.groups.count() > 1 ? costs.farHop : 0) + turns +
        std::min(plan.geometry.chunk, plan.geometry.count) * elementBytes * costs.copyPerKiB / 1024);
+  const uint64_t touched = touchedBytes(plan, elementBytes);
+  busy += touched / 1024 * costs.coldPerKiB(touched);
   const uint64_t lanes = costs.lane * static_cast<uint64_t>(plan.geometry.lanes - 1);
   return busy * share + exposed + fill + lanes;
 }
