@@ -57,6 +57,9 @@ constexpr uint64_t kSizes[] = {8,        512,      4u << 10,  16u << 10, 64u << 
 /// Between the others.
 constexpr uint64_t kHeldOutSizes[] = {96u << 10, 512u << 10, 2u << 20,
                                       8u << 20,  32u << 20,  128u << 20};
+/// Shorter calls leave lanes or blocks empty; predictions take these for full ones, because the
+/// ranks' plans differ then.
+constexpr uint64_t kLeastOfMany = 1u << 10;
 /// Other collectives tell what a copy is and what a reduction; all-reduce covers the sizes.
 constexpr uint64_t kMostOfOthers = 4u << 20;
 
@@ -180,6 +183,8 @@ class Tuner {
     const auto add = [&](uint64_t bytes) {
       const bool others = plan.collective != Collective::AllReduce;
       if (bytes > (others ? std::min(most_, kMostOfOthers) : most_)) return;
+      const bool one = rules.front().lanes == 1 && rules.front().algorithm->blocks(ranks_) == 1;
+      if (bytes < kLeastOfMany && bytes > 0 && !one) return;
       trials->push_back({&comm, plan.collective, bytes});
       observations_.push_back({{plan.collective, bytes / 4, 4, 0}, rules, 0, plan.heldOut});
     };

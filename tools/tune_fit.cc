@@ -79,7 +79,7 @@ class Fit {
       const double value = std::exp(at[k]);
       const double most = static_cast<double>(fields_[k]->most());
       costs.*fields_[k]->at =
-          value <= kLeast ? 0 : static_cast<uint64_t>(std::min(value, most) + 0.5);
+          value <= 1.001 * kLeast ? 0 : static_cast<uint64_t>(std::min(value, most) + 0.5);
     }
     return costs;
   }

@@ -29,7 +29,8 @@ void call(const Trial& trial, const RotatingBuffers::Piece& piece) {
     case Collective::AllReduce:
       return check(rondoAllReduce(send, recv, count, type, op, comm, nullptr));
     case Collective::Broadcast:
-      return check(rondoBroadcast(recv, recv, count, type, 0, comm, nullptr));
+      // Out of place, as its plan has it; in place a root saves its own copy.
+      return check(rondoBroadcast(send, recv, count, type, 0, comm, nullptr));
     case Collective::Barrier:
       return check(rondoBarrier(comm, nullptr));
     case Collective::Reduce:

@@ -114,6 +114,10 @@ class Adder {
                                       : costs.copyPerKiB);
     if (step.from2 >= 0) total_.busy += per(bytes, costs.reducePerKiB);
     if (receives && sends) total_.busy += per(bytes, costs.handOnPerKiB);
+    // Of the caller's data one copy is sent and one stays.
+    if (!receives && sends && (step.bits & algo::kDst) != 0) {
+      total_.busy += per(bytes, costs.copyPerKiB);
+    }
     take(step.from, bytes);
     take(step.from2, bytes);
     if (receives) waits(far(step.from) || far(step.from2));
