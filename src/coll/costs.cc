@@ -26,6 +26,7 @@ constexpr CostField kFields[] = {
     {"copy_per_kib", &HostCosts::copyPerKiB, "copies to and from shared memory", kPair, true},
     {"reduce_per_kib", &HostCosts::reducePerKiB, "each received operand", kPair, true},
     {"hand_on_per_kib", &HostCosts::handOnPerKiB, "results that are sent on", kPair, true},
+    {"again_per_kib", &HostCosts::againPerKiB, "results that are sent later", kPair, true},
     {"yield", &HostCosts::yield, "another rank's turn on a core", kPair, false},
     {"far_message", &HostCosts::farMessage, "more for a message from a far group", kApart, false},
     {"far_per_kib", &HostCosts::farPerKiB, "more for its data", kApart, true},

@@ -16,7 +16,8 @@ struct HostCosts {
   uint64_t lane = 120'000;    ///< Each lane beyond the first: lines and polls of its own.
   uint64_t copyPerKiB = 30'000;    ///< Copy between a private buffer and shared memory, in caches.
   uint64_t reducePerKiB = 40'000;  ///< Each operand of a reduction that came in a message.
-  uint64_t handOnPerKiB = 38'000;  ///< A result that goes to shared memory.
+  uint64_t handOnPerKiB = 38'000;  ///< A result that goes to shared memory as it is made.
+  uint64_t againPerKiB = 38'000;   ///< A result of an earlier step that goes there.
   uint64_t yield = 1'500'000;      ///< Another rank's turn, where ranks outnumber cores.
   // What a message costs more that comes from another group of near ranks, so that no cache holds
   // its lines for both.

@@ -110,7 +110,7 @@ class Adder {
     const bool reduces = receives && (step.bits & (algo::kSrc | algo::kOwn)) != 0;
     const bool again = !receives && (step.bits & algo::kOwn) != 0;  // a result of before
     total_.busy += per(bytes, reduces ? costs.reducePerKiB
-                              : again ? costs.handOnPerKiB
+                              : again ? costs.againPerKiB
                                       : costs.copyPerKiB);
     if (step.from2 >= 0) total_.busy += per(bytes, costs.reducePerKiB);
     if (receives && sends) total_.busy += per(bytes, costs.handOnPerKiB);

@@ -28,6 +28,7 @@ HostCosts truth() {
   costs.copyPerKiB = 62'000;
   costs.reducePerKiB = 95'000;
   costs.handOnPerKiB = 70'000;
+  costs.againPerKiB = 50'000;
   costs.cold1M = 11'000;
   costs.cold8M = 28'000;
   costs.cold64M = 15'000;
