@@ -21,7 +21,7 @@ using namespace rondo::tune;
 
 struct Arguments {
   std::vector<std::string> collectives{"allreduce"};
-  std::string least = "8", most = "256M";
+  std::string least = "8", most = "256M", memory = "host";
   double seconds = 1;
 };
 
@@ -58,14 +58,15 @@ class Regret {
     }
   }
 
-  void run(uint64_t least, uint64_t most, double seconds) {
+  void run(uint64_t least, uint64_t most, double seconds, bool mapped) {
     if (rank_ == 0) {
       std::printf("%s on %d ranks, costs: %s\n", collectiveName(collective_), ranks_,
                   free_.impl().costsSource().c_str());
       std::printf("%10s  %-14s %11s %11s  %-10s %11s %7s\n", "bytes", "chosen", "predicted",
                   "measured", "best", "measured", "ratio");
     }
-    RotatingBuffers buffers(most * static_cast<uint64_t>(hasSlots(collective_) ? ranks_ : 1));
+    RotatingBuffers buffers(most * static_cast<uint64_t>(hasSlots(collective_) ? ranks_ : 1),
+                            mapped);
     if (collective_ == Collective::Barrier) least = most = 0;
     for (uint64_t bytes = least; bytes <= most; bytes *= 2) {
       runSize(bytes, seconds, buffers);
@@ -127,7 +128,7 @@ int run(const Arguments& a, int rank, int ranks) {
     for (const std::string& name : a.collectives) collectives.push_back(collectiveOf(name));
     if (ranks < 2) throw Error(rondoInvalidArgument, "there is 1 rank; allowed: 2 or more");
     for (const Collective collective : collectives) {
-      Regret(collective, rank, ranks).run(least, most, a.seconds);
+      Regret(collective, rank, ranks).run(least, most, a.seconds, a.memory == "rondo");
     }
     return 0;
   } catch (const Error& error) {
@@ -150,6 +151,9 @@ int main(int argc, char** argv) {
   app.add_option("--max", a.most, "Longest call (of a rank's slot)")->capture_default_str();
   app.add_option("--seconds", a.seconds, "How long each size is measured")
       ->check(CLI::Range(0.01, 60.0))
+      ->capture_default_str();
+  app.add_option("--memory", a.memory, "host, or rondo for rondoMemAlloc's")
+      ->check(CLI::IsMember({"host", "rondo"}))
       ->capture_default_str();
   int code = 2;
   try {

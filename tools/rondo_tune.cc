@@ -23,7 +23,7 @@ using namespace rondo;
 using namespace rondo::tune;
 
 struct Arguments {
-  std::string output, most = "256M";
+  std::string output, most = "256M", memory = "host";
   double seconds = 20;
   bool dryRun = false, fresh = false;
 };
@@ -175,7 +175,7 @@ class Tuner {
                   ranks_, a_.seconds);
       std::fflush(stdout);
     }
-    RotatingBuffers buffers(longest);
+    RotatingBuffers buffers(longest, a_.memory == "rondo");
     Pace pace;
     pace.seconds = a_.seconds;
     return timeTrials(trials, buffers, pace);
@@ -259,6 +259,11 @@ void declare(CLI::App& app, Arguments& a) {
       ->check(CLI::Range(0.1, 600.0))
       ->capture_default_str();
   app.add_option("--max", a.most, "Longest call")->capture_default_str();
+  app.add_option("--memory", a.memory,
+                 "Whose buffers: host (ordinary ones) or rondo (rondoMemAlloc, which peers read in "
+                 "place)")
+      ->check(CLI::IsMember({"host", "rondo"}))
+      ->capture_default_str();
   app.add_flag("--fresh", a.fresh,
                "Begin with the built-in costs, not with the file of an earlier run");
   app.add_flag("--dry-run", a.dryRun, "Measure and print, write nothing");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <new>
 
 #include "api/handle.h"
 #include "api/rondo_mpi.h"
@@ -92,19 +94,33 @@ uint64_t recvBytes(Collective collective, uint64_t bytes, int ranks) {
   return all ? bytes * static_cast<uint64_t>(ranks) : bytes;
 }
 
-RotatingBuffers::RotatingBuffers(uint64_t most)
-    : send_(std::max(most, kRotatedBytes) / 4, 1.0f),
-      recv_(std::max(most, kRotatedBytes) / 4, 1.0f) {}
+RotatingBuffers::RotatingBuffers(uint64_t most, bool mapped)
+    : send_(makeArea(std::max(most, kRotatedBytes), mapped)),
+      recv_(makeArea(std::max(most, kRotatedBytes), mapped)) {}
+
+RotatingBuffers::Area RotatingBuffers::makeArea(uint64_t bytes, bool mapped) {
+  void* memory = nullptr;
+  if (mapped) {
+    check(rondoMemAlloc(&memory, bytes));
+  } else {
+    memory = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    if (memory == nullptr) throw std::bad_alloc();
+  }
+  Area area{{memory, mapped ? +[](void* p) { rondoMemFree(p); } : +[](void* p) { std::free(p); }},
+            bytes};
+  std::fill_n(static_cast<float*>(memory), bytes / 4, 1.0f);
+  return area;
+}
+
+char* RotatingBuffers::pieceOf(const Area& area, uint64_t bytes) const {
+  const uint64_t stride = std::max<uint64_t>((bytes + 127) / 64 * 64, 64);
+  const uint64_t sets = std::clamp<uint64_t>(area.bytes / stride, 1, kMostSets);
+  return static_cast<char*>(area.memory.get()) + (sets > 1 ? turn_ % sets * stride : 0);
+}
 
 RotatingBuffers::Piece RotatingBuffers::next(uint64_t sendBytes, uint64_t recvBytes) {
   ++turn_;
-  const auto at = [this](std::vector<float>& area, uint64_t bytes) {
-    const uint64_t stride = std::max<uint64_t>((bytes + 127) / 64 * 64, 64);
-    const uint64_t room = area.size() * 4;
-    const uint64_t sets = std::clamp<uint64_t>(room / stride, 1, kMostSets);
-    return area.data() + (turn_ % sets) * (sets > 1 ? stride : 0) / 4;
-  };
-  return {at(send_, sendBytes), at(recv_, recvBytes)};
+  return {pieceOf(send_, sendBytes), pieceOf(recv_, recvBytes)};
 }
 
 std::vector<double> timeTrials(const std::vector<Trial>& trials, RotatingBuffers& buffers,

@@ -46,8 +46,8 @@ struct Trial {
 /// Two areas of memory from which successive calls take different pieces, as rondo-bench does.
 class RotatingBuffers {
  public:
-  /// `most`: of one buffer.
-  explicit RotatingBuffers(uint64_t most);
+  /// `most`: of one buffer. `mapped`: of rondoMemAlloc, which peers read in place.
+  RotatingBuffers(uint64_t most, bool mapped);
   struct Piece {
     const void* send;
     void* recv;
@@ -55,7 +55,14 @@ class RotatingBuffers {
   Piece next(uint64_t sendBytes, uint64_t recvBytes);
 
  private:
-  std::vector<float> send_, recv_;
+  struct Area {
+    std::unique_ptr<void, void (*)(void*)> memory;
+    uint64_t bytes;
+  };
+  static Area makeArea(uint64_t bytes, bool mapped);
+  char* pieceOf(const Area& area, uint64_t bytes) const;
+
+  Area send_, recv_;
   size_t turn_ = 0;
 };
 
