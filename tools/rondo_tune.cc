@@ -24,7 +24,7 @@ using namespace rondo::tune;
 
 struct Arguments {
   std::string output, most = "256M", memory = "host";
-  double seconds = 20;
+  double seconds = 25;
   bool dryRun = false, fresh = false;
 };
 

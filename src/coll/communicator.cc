@@ -10,9 +10,6 @@
 namespace rondo {
 namespace {
 
-/// Without hwloc's word on the last-level cache.
-constexpr uint64_t kUsualL3 = 32u << 20;
-
 /// Idle polls of a group's collective before this rank's call is compared with those of its peers.
 constexpr uint32_t kPollsBeforeComparing = 1024;
 

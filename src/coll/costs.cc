@@ -13,6 +13,8 @@ constexpr char kApart[] =
     "the same two cores while they share no cache, as they do for hours: 0.53 against 0.20 us for "
     "64 B of all-reduce, 6.7 against 2.9 for 64 KiB; between sockets it may be more";
 constexpr char kShared[] = "nothing in shared memory, where who reads pays";
+constexpr char kPast[] =
+    "rondo-tune finds some 20 ns; 0, because memory that peers read in place does not have it";
 constexpr char kVeth[] =
     "UCX over TCP between two hosts of a veth on 2 cores: 11.5 us for 64 B of all-reduce, 8 ms for "
     "16 MiB, in which either rank sends and receives all of it, 2026-11-21";
@@ -27,6 +29,8 @@ constexpr CostField kFields[] = {
     {"reduce_per_kib", &HostCosts::reducePerKiB, "each received operand", kPair, true},
     {"hand_on_per_kib", &HostCosts::handOnPerKiB, "results that are sent on", kPair, true},
     {"again_per_kib", &HostCosts::againPerKiB, "results that are sent later", kPair, true},
+    {"past_per_kib", &HostCosts::pastPerKiB, "these two more, in calls past the caches", kPast,
+     true},
     {"yield", &HostCosts::yield, "another rank's turn on a core", kPair, false},
     {"far_message", &HostCosts::farMessage, "more for a message from a far group", kApart, false},
     {"far_per_kib", &HostCosts::farPerKiB, "more for its data", kApart, true},

@@ -18,7 +18,9 @@ struct HostCosts {
   uint64_t reducePerKiB = 40'000;  ///< Each operand of a reduction that came in a message.
   uint64_t handOnPerKiB = 38'000;  ///< A result that goes to shared memory as it is made.
   uint64_t againPerKiB = 38'000;   ///< A result of an earlier step that goes there.
-  uint64_t yield = 1'500'000;      ///< Another rank's turn, where ranks outnumber cores.
+  /// Either of them more where a call's results are written past the caches.
+  uint64_t pastPerKiB = 0;
+  uint64_t yield = 1'500'000;  ///< Another rank's turn, where ranks outnumber cores.
   // What a message costs more that comes from another group of near ranks, so that no cache holds
   // its lines for both.
   uint64_t farMessage = 300'000;  ///< Its flag and header.

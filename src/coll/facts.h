@@ -9,6 +9,9 @@
 
 namespace rondo {
 
+/// Without hwloc's word on the last-level cache.
+constexpr uint64_t kUsualL3 = 32u << 20;
+
 struct CommFacts {
   int ranks = 1;
   int lanes = 1;            ///< Most lanes a plan may have.

@@ -318,6 +318,23 @@ TEST(Costs, ColdBuffersCostEveryAlgorithmTheSame) {
   }
 }
 
+TEST(Costs, ResultsThatAreSentOnCostMorePastTheCaches) {
+  const auto timeOf = [](const char* name, uint64_t bytes, uint64_t past) {
+    CommFacts facts = fourRanks();
+    facts.l3Bytes = 32u << 20;  // calls from 4 MiB
+    facts.costs.pastPerKiB = past;
+    const std::string rule = std::string("allreduce:host:0-:") + name + "/1/32K";
+    return rankCandidates({Collective::AllReduce, bytes / 4, 4, 0}, facts, parseTune(rule))
+        .front()
+        .picoseconds;
+  };
+  for (const char* name : {"ring", "twoshot", "halving"}) {
+    EXPECT_EQ(timeOf(name, 2u << 20, 9'000), timeOf(name, 2u << 20, 0)) << name;
+    EXPECT_GT(timeOf(name, 4u << 20, 9'000), timeOf(name, 4u << 20, 0)) << name;
+  }
+  EXPECT_EQ(timeOf("oneshot", 4u << 20, 9'000), timeOf("oneshot", 4u << 20, 0)) << "sends none";
+}
+
 TEST(Costs, ThatAreAbsurdStillRankTheSameEveryTime) {
   CommFacts facts = fourRanks();
   for (const CostField& field : costFields()) facts.costs.*field.at = field.most();
