@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 #include "api/consensus.h"
 #include "api/handle.h"
 #include "base/error.h"
+#include "coll/costs_file.h"
 #include "topo/near_groups.h"
 #include "topo/node_facts.h"
 #include "ucx/ucx_transport.h"
@@ -30,9 +32,24 @@ struct LocalInfo {
   uint64_t machine;       ///< Whose CPUs they are: hosts may be containers of one.
   cpu_set_t cpus;         ///< Where the rank may run.
   NodeFacts node;         ///< Of local rank 0 only.
+  HostCosts costs;        ///< Of rank 0 only: what all ranks choose by.
+  char costsSource[512];  ///< Where they come from, for people.
 };
 
-std::vector<LocalInfo> gatherLocal(Bootstrap& boot, uint64_t machine, bool leader) {
+/// What rondo-tune measured on machines like this one, if it did. A file that is no good is no
+/// reason to fail.
+void readOwnCosts(const Options& options, LocalInfo* mine) {
+  const FoundCosts found = findCosts(machineModel(mine->node), costsDirs(options.tuneDir));
+  if (!found.warning.empty()) {
+    std::fprintf(stderr, "rondo: warning: %s; the built-in costs are used\n",
+                 found.warning.c_str());
+  }
+  mine->costs = found.costs;
+  found.source.copy(mine->costsSource, sizeof mine->costsSource - 1);
+}
+
+std::vector<LocalInfo> gatherLocal(Bootstrap& boot, const Options& options, uint64_t machine,
+                                   bool leader) {
   LocalInfo mine{};
   mine.machine = machine;
   together(boot, [&] {
@@ -41,6 +58,7 @@ std::vector<LocalInfo> gatherLocal(Bootstrap& boot, uint64_t machine, bool leade
     // A machine with more CPUs than a cpu_set_t holds: the rank counts as bound nowhere.
     if (sched_getaffinity(0, sizeof mine.cpus, &mine.cpus) != 0) CPU_ZERO(&mine.cpus);
     if (leader) mine.node = readNodeFacts();
+    if (boot.rank() == 0) readOwnCosts(options, &mine);
   });
   std::vector<LocalInfo> all(static_cast<size_t>(boot.size()));
   boot.allGather(&mine, sizeof mine, all.data());
@@ -217,13 +235,16 @@ std::unique_ptr<Communicator> buildComm(Bootstrap& boot, const Config& config, W
   const HostGrouping hosts = groupByHost(infos, rank);
   parts.place = {rank, n, hosts.localRank, hosts.localSize()};
 
-  const std::vector<LocalInfo> local = gatherLocal(boot, host.machine, hosts.localRank == 0);
+  const std::vector<LocalInfo> local =
+      gatherLocal(boot, config.options, host.machine, hosts.localRank == 0);
   const Crowd crowd = greatestCrowd(local);
   parts.facts.ranks = n;
   parts.facts.cpus = crowd.cpus;
   parts.facts.localRanks = crowd.ranks;
   parts.facts.reproducible = config.options.reproducible;
   parts.facts.groups = groupsOf(groups, local, hosts);
+  parts.facts.costs = local.front().costs;
+  parts.costsSource = local.front().costsSource;
   if (hosts.hosts > 1) parts.facts.costs.acrossHosts();
   parts.facts.l3Bytes = local.front().node.l3Bytes;
   parts.stallSeconds = config.options.stallSeconds;

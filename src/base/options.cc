@@ -60,6 +60,10 @@ const std::vector<OptionRow>& optionTable() {
        "which ranks lie close together: off, l3, numa, package, or a group for every rank, as in "
        "0,0,1,1 (default: the nearest of l3, numa and package that the ranks' bindings tell apart)",
        true},
+      {"RONDO_TUNE_DIR", "text", "",
+       "directory of rondo-tune's files, of which rank 0's counts (default: "
+       "$XDG_CONFIG_HOME/rondo or ~/.config/rondo, then /etc/rondo)",
+       false},
       {"RONDO_EXPLAIN", "switch", "0",
        "1: rank 0 prints each new choice, its predicted cost, and the runners-up", false},
       {"RONDO_REPRODUCIBLE", "switch", "0",
@@ -100,6 +104,7 @@ Options readOptions() {
   readText("RONDO_CPU", &options.cpu);
   readText("RONDO_TUNE", &options.tune);
   readText("RONDO_GROUPS", &options.groups);
+  readText("RONDO_TUNE_DIR", &options.tuneDir);
   readSwitch("RONDO_EXPLAIN", &options.explain);
   readSwitch("RONDO_REPRODUCIBLE", &options.reproducible);
   readSize("RONDO_POOL_BYTES", 256u << 10, uint64_t{1} << 30, &options.poolBytes);
@@ -115,6 +120,7 @@ std::string optionText(const Options& options, const OptionRow& row) {
   if (name == "RONDO_CPU") return options.cpu;
   if (name == "RONDO_TUNE") return options.tune;
   if (name == "RONDO_GROUPS") return options.groups;
+  if (name == "RONDO_TUNE_DIR") return options.tuneDir;
   if (name == "RONDO_EXPLAIN") return options.explain ? "1" : "0";
   if (name == "RONDO_REPRODUCIBLE") return options.reproducible ? "1" : "0";
   if (name == "RONDO_POOL_BYTES") return std::to_string(options.poolBytes);

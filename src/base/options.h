@@ -13,6 +13,7 @@ struct Options {
   std::string cpu;                 ///< RONDO_CPU
   std::string tune;                ///< RONDO_TUNE
   std::string groups;              ///< RONDO_GROUPS
+  std::string tuneDir;             ///< RONDO_TUNE_DIR
   bool explain = false;            ///< RONDO_EXPLAIN
   bool reproducible = false;       ///< RONDO_REPRODUCIBLE
   uint64_t poolBytes = 16u << 20;  ///< RONDO_POOL_BYTES

@@ -10,9 +10,6 @@
 namespace rondo {
 namespace {
 
-/// Without hwloc's word on the last-level cache.
-constexpr uint64_t kUsualL3 = 32u << 20;
-
 /// Idle polls of a group's collective before this rank's call is compared with those of its peers.
 constexpr uint32_t kPollsBeforeComparing = 1024;
 
@@ -75,6 +72,8 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
   const Request request{key.collective, key.count, typeSize(key.type), key.root, key.uneven};
   const std::vector<Candidate> ranking = rankCandidates(request, parts_.facts, parts_.tune);
   if (parts_.explain && parts_.place.rank == 0) {
+    if (!explainedCosts_) std::fprintf(stderr, "rondo: costs: %s\n", parts_.costsSource.c_str());
+    explainedCosts_ = true;
     std::fputs(explainChoice(request, ranking).c_str(), stderr);
   }
   if (ranking.empty()) {

@@ -34,6 +34,7 @@ class Communicator {
     WaitPolicy wait;  ///< Without `aborted`, which is set here.
     std::vector<TuneRule> tune;
     bool explain = false;
+    std::string costsSource = {};          ///< Where facts.costs come from, for people.
     uint64_t stallSeconds = 0;             ///< A longer wait is reported; 0: none.
     std::unique_ptr<Fabric> fabric;        ///< nullptr with one rank.
     std::unique_ptr<DeviceRunner> device;  ///< nullptr: host memory only.
@@ -52,6 +53,7 @@ class Communicator {
   DeviceRunner* deviceRunner() const { return parts_.device.get(); }
   const std::string& whyNoDevice() const { return parts_.whyNoDevice; }
   const CommFacts& facts() const { return parts_.facts; }
+  const std::string& costsSource() const { return parts_.costsSource; }
 
   /// Runs the call to its end. Only one thread at a time; not while operations of a group are under
   /// way (idle()).
@@ -141,6 +143,7 @@ class Communicator {
   BoundPlan nothing_{};              // of calls with count 0, which peers must see too
   WaitPolicy groupWait_;
   uint32_t idlePolls_ = 0;
+  bool explainedCosts_ = false;
   std::atomic<uint64_t> issued_{0};  // group operations
   std::atomic<uint64_t> finished_{0};
   uint64_t
