@@ -3,6 +3,7 @@
 #include "api/comm_create.h"
 #include "api/forming.h"
 #include "api/handle.h"
+#include "api/virtual_comm.h"
 #include "base/error.h"
 #include "coll/progress.h"
 #include "p2p/peer_watch.h"
@@ -102,8 +103,10 @@ rondoResult_t rondoCommDestroy(rondoComm_t comm) {
     comm->use.store(rondoComm::kFree, std::memory_order_release);
     return rondo::refuseOutstanding(comm, call);
   }
+  rondoResult_t result = rondoSuccess;
+  if (comm->rehearsal != nullptr) result = rondo::finishVirtual(comm, call);
   rondo::destroyHandle(comm);
-  return rondoSuccess;
+  return result;
 }
 
 rondoResult_t rondoCommAbort(rondoComm_t comm) {

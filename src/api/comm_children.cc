@@ -9,6 +9,7 @@
 #include "api/group.h"
 #include "api/handle.h"
 #include "api/survivors.h"
+#include "api/virtual_comm.h"
 #include "base/error.h"
 #include "coll/progress.h"
 
@@ -218,10 +219,12 @@ rondoResult_t shrinkHeld(const char* call, rondoComm_t comm, const int* ranks, i
 
 rondoResult_t rondoCommSplit(rondoComm_t comm, int color, int key, rondoComm_t* newcomm,
                              const rondoConfig_t* config) {
+  if (rondo::isVirtual(comm)) return rondo::refuseVirtual(comm, "rondoCommSplit");
   return rondo::split("rondoCommSplit", comm, color, key, newcomm, config);
 }
 
 rondoResult_t rondoCommDup(rondoComm_t comm, rondoComm_t* newcomm, const rondoConfig_t* config) {
+  if (rondo::isVirtual(comm)) return rondo::dupVirtual(comm, newcomm);
   return rondo::split("rondoCommDup", comm, 0, 0, newcomm, config);
 }
 
@@ -234,6 +237,7 @@ rondoResult_t rondoCommShrink(rondoComm_t comm, const int* excludeRanks, int exc
                        "rondoCommShrink: the communicator was finalized; allowed: before "
                        "rondoCommFinalize");
   }
+  if (rondo::isVirtual(comm)) return rondo::refuseVirtual(comm, call);
   if (const rondoResult_t bad = rondo::holdComm(comm, call)) return bad;
   const rondoResult_t result =
       rondo::shrinkHeld(call, comm, excludeRanks, excludeCount, newcomm, config, flags);

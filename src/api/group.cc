@@ -8,6 +8,7 @@
 
 #include "api/comm_create.h"
 #include "api/device_group.h"
+#include "api/virtual_comm.h"
 #include "base/error.h"
 #include "coll/progress.h"
 
@@ -85,10 +86,12 @@ struct OpenGroup {
   rondoRequest* take() { return std::exchange(request_, nullptr); }
   void drop() {
     device.clear();
+    rehearsed.clear();
     if (request_ != nullptr) clear(*request_);
   }
 
   DeviceGroup device;
+  VirtualGroup rehearsed;
   rondoResult_t failure = rondoSuccess;
   std::string sentence;
 
@@ -260,10 +263,12 @@ rondoResult_t waitRequest(rondoRequest_t* handle, const char* call) {
 bool groupOpen() { return depth > 0; }
 
 void addToGroup(rondoComm* comm, const char* call, const HostRequest& request) {
+  if (comm->rehearsal != nullptr) return group.rehearsed.add(comm, call, request);
   group.runFor(comm).addCollective(*comm->impl, call, request);
 }
 
 void addToGroup(rondoComm* comm, const char* call, std::span<const Transfer> transfers) {
+  if (comm->rehearsal != nullptr) return group.rehearsed.add(comm, call, transfers);
   group.runFor(comm).addTransfers(*comm->impl, call, transfers);
 }
 
@@ -297,8 +302,10 @@ rondoResult_t runNow(const char* call, rondoRequest& collected) {
   return report(call, collected.comms, run.fault());
 }
 
-/// Enqueues what the group has on device memory, before anything on host memory waits.
+/// Enqueues what the group has on device memory, before anything on host memory waits; what is
+/// virtual is over at once.
 rondoResult_t launchDevice(const char* call) {
+  if (const rondoResult_t bad = group.rehearsed.run(call)) return bad;
   if (group.device.empty()) return rondoSuccess;
   Holds holds(group.device.comms());
   if (const rondoResult_t bad = holds.take(call)) return bad;

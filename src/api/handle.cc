@@ -84,6 +84,7 @@ rondoComm* newHandle() {
   comm->onFree = nullptr;
   comm->onChild = nullptr;
   comm->config.reset();
+  comm->rehearsal.reset();
   comm->shrinks = 0;
   comm->broken.clear();
   comm->brokenCode = rondoRemoteError;
@@ -106,6 +107,7 @@ void destroyHandle(rondoComm* comm) {
   if (comm->onFree) std::exchange(comm->onFree, nullptr)();
   comm->state.store(rondoComm::kDead, std::memory_order_release);
   comm->impl.reset();
+  comm->rehearsal.reset();
   Graveyard& yard = graveyard();
   const std::lock_guard<std::mutex> lock(yard.mutex);
   yard.handles.push_back(comm);

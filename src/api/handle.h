@@ -12,6 +12,7 @@
 
 namespace rondo {
 struct Forming;  // api/forming.cc
+class VirtualComm;
 }
 
 /// Handles are recycled, never freed, so that a call on a destroyed one can say so instead of
@@ -35,8 +36,9 @@ struct rondoComm {
   bool ownedByMpi = false;                  ///< Lives and dies with an MPI_Comm (rondoCommFromMPI).
   std::function<void()> onFree;             ///< Runs first when the handle is freed.
   std::function<void(rondoComm&)> onChild;  ///< Runs on what is made of this communicator.
-  std::shared_ptr<const rondo::Config> config;  ///< What it was made with.
-  uint32_t shrinks = 0;                         ///< Calls of rondoCommShrink so far.
+  std::shared_ptr<const rondo::Config> config;    ///< What it was made with.
+  std::shared_ptr<rondo::VirtualComm> rehearsal;  ///< Virtual: what answers its calls.
+  uint32_t shrinks = 0;                           ///< Calls of rondoCommShrink so far.
   std::string broken;  ///< Why no collective may run any more; empty: it may.
   rondoResult_t brokenCode = rondoRemoteError;
   std::string lastError;

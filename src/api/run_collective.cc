@@ -3,6 +3,7 @@
 #include "api/comm_create.h"
 #include "api/device_group.h"
 #include "api/group.h"
+#include "api/virtual_comm.h"
 #include "base/error.h"
 
 namespace rondo {
@@ -58,6 +59,8 @@ rondoResult_t refuseDevice(const CollectiveArgs& args) {
 
 rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request) {
   try {
+    if (args.comm->rehearsal != nullptr) [[unlikely]]
+      return runVirtual(args.comm, args.call, request);
     Communicator& comm = *args.comm->impl;
     if (groupOpen() || !comm.idle()) [[unlikely]] {
       if (!groupOpen()) return runAlone(args.comm, args.call, request);
@@ -83,6 +86,8 @@ rondoResult_t runTransfers(const CollectiveArgs& args, std::span<const Transfer>
   if (!fault.empty()) {
     return fail(args.comm, rondoInvalidUsage, std::string(args.call) + ": " + fault);
   }
+  if (args.comm->rehearsal != nullptr) [[unlikely]]
+    return runVirtual(args.comm, args.call, transfers);
   try {
     if (!comm.idle()) [[unlikely]]
       return runAlone(args.comm, args.call, transfers);

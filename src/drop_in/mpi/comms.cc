@@ -163,6 +163,16 @@ void convert(MPI_Comm comm, Why unless) {
   PMPI_Comm_set_attr(comm, keyval(), nullptr);
 }
 
+void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size) {
+  auto known = std::make_unique<KnownComm>();
+  known->rondo = rondo;
+  known->why = Why::Taken;
+  known->rank = rank;
+  known->size = size;
+  keep(comm, std::move(known));
+  PMPI_Comm_set_attr(comm, keyval(), nullptr);
+}
+
 void forgetAll() {
   State& self = state();
   std::unordered_map<MPI_Comm, std::unique_ptr<KnownComm>> left;

@@ -33,6 +33,10 @@ bool knowsParent(MPI_Comm parent);
 /// which the layer must not know yet.
 void convert(MPI_Comm comm, Why unless);
 
+/// `comm` is answered by `rondo`, in which this is rank `rank` of `size`, whatever MPI would say.
+/// It owns it from now on.
+void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size);
+
 /// Destroys all Rondo communicators; afterwards no communicator is known.
 void forgetAll();
 
