@@ -31,6 +31,7 @@ Blocks::Blocks(const Elements& at, const int* counts, const int* displs, int ran
 }
 
 void Blocks::copy() {
+  if (copy_) return;
   size_t total = 0;
   for (int r = 0; r < ranks_; ++r) {
     displs_[r] = total;

@@ -124,9 +124,25 @@ void unpack(const char* packed, const Elements& elements) {
   });
 }
 
-Bytes::Bytes(const Elements& elements, bool copy) : elements_(elements) {
-  if (elements.layout.dense && !copy) return;
-  copy_ = std::make_unique_for_overwrite<char[]>(std::max<size_t>(1, elements.bytes()));
+// Not a duplicate, which would run copy functions of the program's attributes.
+MPI_Datatype KeptType::keep(MPI_Datatype type) {
+  if (kept_ != MPI_DATATYPE_NULL || predefined(type) != nullptr) return type;
+  check(PMPI_Type_contiguous(1, type, &kept_), "MPI_Type_contiguous");
+  check(PMPI_Type_commit(&kept_), "MPI_Type_commit");
+  return kept_;
+}
+
+Bytes::Bytes(const Elements& elements) : elements_(elements) {
+  if (!elements.layout.dense) copy();
+}
+
+void Bytes::copy() {
+  if (copy_) return;
+  copy_ = std::make_unique_for_overwrite<char[]>(std::max<size_t>(1, elements_.bytes()));
+}
+
+void Bytes::outlast() {
+  if (copy_) elements_.type = kept_.keep(elements_.type);
 }
 
 void Bytes::load() {

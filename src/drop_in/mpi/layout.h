@@ -34,11 +34,31 @@ struct Elements {
 void pack(const Elements& elements, char* packed);
 void unpack(const char* packed, const Elements& elements);
 
+/// A type that outlives the program's handle of it.
+class KeptType {
+ public:
+  KeptType() = default;
+  KeptType(const KeptType&) = delete;
+  KeptType& operator=(const KeptType&) = delete;
+  ~KeptType() {
+    if (kept_ != MPI_DATATYPE_NULL) PMPI_Type_free(&kept_);
+  }
+  /// What may be used instead of `type` from now on. Throws Error.
+  MPI_Datatype keep(MPI_Datatype type);
+
+ private:
+  MPI_Datatype kept_ = MPI_DATATYPE_NULL;
+};
+
 /// A call's buffer as bytes.
 class Bytes {
  public:
-  /// `copy`: not in place, whatever the layout. Throws std::bad_alloc.
-  explicit Bytes(const Elements& elements, bool copy = false);
+  /// Throws std::bad_alloc.
+  explicit Bytes(const Elements& elements);
+  /// Not in place, whatever the layout: before load(). Throws std::bad_alloc.
+  void copy();
+  /// The program may free the type before store().
+  void outlast();
   char* data() const { return copy_ ? copy_.get() : elements_.begin; }
   void load();                            ///< Before it is sent: packs what is copied.
   void store();                           ///< After it was received: unpacks.
@@ -47,6 +67,7 @@ class Bytes {
  private:
   Elements elements_;
   std::unique_ptr<char[]> copy_;
+  KeptType kept_;
 };
 
 }  // namespace rondo::drop_in

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "drop_in/mpi/comms.h"
 #include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/requests.h"
 #include "drop_in/mpi/settings.h"
 #include "drop_in/mpi/stats.h"
 
@@ -87,6 +88,7 @@ int begin() {
 }
 
 void end() {
+  drainPending();
   if (statsOn) printStats(modeName(settings.mode));
   statsOn = false;
   unless = Why::Off;
