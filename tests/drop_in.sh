@@ -43,9 +43,27 @@ for ranks in 1 2 3 4; do
     fail "collectives_test failed"
   grep ' checks on a rank' "$log"
 done
-grep -q '^rondo_mpi: MPI_Ibcast  *0 .* non-blocking [1-9]' "$log" || fail "non-blocking calls"
 grep -q '^rondo_mpi: MPI_Allreduce .* type [1-9].* operator [1-9].* arguments [1-9]' "$log" ||
   fail "the reasons of MPI_Allreduce"
+
+for ranks in 1 2 3; do
+  echo "== the same by non-blocking calls, and requests, $ranks ranks"
+  layered $ranks RONDO_MPI_STATS=1 "$programs/later_test" expect-layer >"$log" 2>&1 ||
+    fail "later_test failed"
+  grep ' checks on a rank' "$log"
+  [[ $ranks = 1 ]] || grep -q '^rondo_mpi: MPI_Ialltoallv  *[1-9]' "$log" || fail "nothing taken"
+  layered $ranks RONDO_MPI_STATS=1 "$programs/requests_test" >"$log" 2>&1 ||
+    fail "requests_test failed"
+  grep ' checks on a rank' "$log"
+done
+grep -q '^rondo_mpi: MPI_Waitsome  *[1-9]' "$log" || fail "no row of MPI_Waitsome"
+
+echo "== MPI_Finalize before the end of non-blocking calls"
+layered 2 "$programs/finalize_test" begun >"$log" 2>&1 || fail "finalize_test begun"
+if grep -q 'never waited for' "$log"; then fail "a call that ends was given up"; fi
+layered 2 "$programs/finalize_test" lonely >"$log" 2>&1 || fail "finalize_test lonely"
+grep -q 'MPI_Finalize: 1 non-blocking collectives, the first one MPI_Ibarrier, were never' "$log" ||
+  fail "no sentence about a call that cannot end"
 
 echo "== without the layer the test of whose functions run fails"
 if runMpi 1 "$programs/collectives_test" expect-layer >"$log" 2>&1; then
@@ -101,6 +119,7 @@ if $fortran -o "$scratch/fortran_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in
   done
   # Both modules' calls came to the layer: the old one's on the grid, mpi_f08's broadcast.
   counted MPI_Scan 3 0 ""
+  counted MPI_Iallreduce 15 0 ""
   counted MPI_Bcast 3 0 ""
 elif command -v "$fortran" >/dev/null; then
   fail "$fortran does not compile fortran_test.f90"
