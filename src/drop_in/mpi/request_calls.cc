@@ -21,11 +21,18 @@ RequestArray::RequestArray(Call call, int count, const MPI_Request* requests)
   if (statsOn) [[unlikely]]
     start_ = statsClock();
   if (count <= 0 || requests == nullptr) return;
-  ours_.reserve(static_cast<size_t>(count));
-  for (int i = 0; i < count; ++i) {
-    ours_.push_back(findPending(requests[i]));
-    any_ |= ours_.back() != nullptr;
+  if (count == 1) {
+    one_ = findPending(requests[0]);
+    ours_ = {&one_, 1};
+    any_ = one_ != nullptr;
+    return;
   }
+  more_.reserve(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    more_.push_back(findPending(requests[i]));
+    any_ |= more_.back() != nullptr;
+  }
+  ours_ = more_;
 }
 
 RequestArray::~RequestArray() {

@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <span>
 #include <vector>
 
 #include "drop_in/mpi/requests.h"
@@ -35,7 +36,9 @@ class RequestArray {
 
   Call call_;
   const MPI_Request* requests_;
-  std::vector<Held> ours_;  ///< By index; nullptr: MPI's.
+  Held one_;                    ///< Of an array of one.
+  std::vector<Held> more_;      ///< Of a longer one.
+  std::span<const Held> ours_;  ///< Either, by index; nullptr: MPI's.
   bool any_ = false;
   int idle_ = 0;  ///< Polls so far.
   uint64_t start_ = 0;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "drop_in/mpi/mpi_progress.h"
 
 namespace rondo::drop_in {
 
@@ -44,12 +45,14 @@ class Requests {
     last = std::move(found->second);
     known_.erase(found);
     pendingCount.store(known_.size(), std::memory_order_relaxed);
+    // The list is tidied when it is polled, which may be never.
+    if (active_.size() > 2 * known_.size() + 16) dropDone();
   }
 
   /// Those that are not done, oldest first.
   void active(std::vector<Held>* out) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    std::erase_if(active_, [](const Held& one) { return one->done(); });
+    dropDone();
     out->assign(active_.begin(), active_.end());
   }
 
@@ -70,6 +73,10 @@ class Requests {
   }
 
  private:
+  void dropDone() {
+    std::erase_if(active_, [](const Held& one) { return one->done(); });
+  }
+
   std::mutex mutex_;
   std::unordered_map<MPI_Request, Held> known_;
   std::vector<Held> active_;
@@ -77,12 +84,15 @@ class Requests {
 
 namespace {
 
-/// As MPI's empty status: MPI leaves a non-blocking collective's to the implementation.
-int query(void*, MPI_Status* status) {
+/// As MPI's empty status: MPI leaves a non-blocking collective's to the implementation. Open MPI's
+/// requests begin with it.
+int query(void*, [[maybe_unused]] MPI_Status* status) {
+#if !defined(OPEN_MPI)
   PMPI_Status_set_elements(status, MPI_BYTE, 0);
   PMPI_Status_set_cancelled(status, 0);
   status->MPI_SOURCE = MPI_ANY_SOURCE;
   status->MPI_TAG = MPI_ANY_TAG;
+#endif
   return MPI_SUCCESS;
 }
 
@@ -113,6 +123,9 @@ rondoResult_t Requests::launch(Pending& pending) {
   return rondoGroupEndAsync(&pending.rondo_);
 }
 
+/// Whether MPI was asked to poll, at the first request: programs without one pay nothing.
+static std::atomic<bool> asked{false};
+
 rondoResult_t beginPending(const KnownComm& known, MPI_Comm comm, Call call,
                            std::unique_ptr<Job> job, MPI_Request* request) {
   const Held pending = std::make_shared<Pending>(known, comm, call, std::move(job));
@@ -125,6 +138,7 @@ rondoResult_t beginPending(const KnownComm& known, MPI_Comm comm, Call call,
     return result;
   }
   *request = Requests::all().add(pending);
+  if (!asked.exchange(true, std::memory_order_relaxed)) askMpiToPoll();
   return rondoSuccess;
 }
 
@@ -161,6 +175,7 @@ void Pending::poll() {
 }
 
 void Pending::wait() {
+  const NoPollsOfMpi whileWaiting;  // Rondo's wait moves all that is under way
   while (!done()) {
     if (busy_.exchange(true, std::memory_order_acquire)) {
       sched_yield();
@@ -206,10 +221,13 @@ void drainPending() {
   int mine = static_cast<int>(activeNow(&left)), most = 0;
   // Afterwards every rank has begun all that it ever will: what does not end now has no partner.
   PMPI_Allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (most == 0) return;
+  if (most == 0) return askMpiNoMore();
   const auto until = std::chrono::steady_clock::now() + kPatience;
   while (activeNow(&left) > 0 && std::chrono::steady_clock::now() < until) sched_yield();
-  if (left.empty()) return;
+  if (left.empty()) {
+    askMpiNoMore();
+    return;
+  }
   std::fprintf(
       stderr,
       "rondo_mpi: MPI_Finalize: %zu non-blocking collectives, the first one %s, were never "
@@ -221,6 +239,7 @@ void drainPending() {
     Requests::abort(*one);
     one->poll();
   }
+  askMpiNoMore();
 }
 
 }  // namespace rondo::drop_in
