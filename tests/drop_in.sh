@@ -87,7 +87,7 @@ for mode in off device; do
   layered 2 RONDO_MPI=$mode RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "$mode"
   counted MPI_Allreduce 0 360 "RONDO_MPI 360"
 done
-grep -q 'RONDO_MPI=device: calls on device buffers are not answered yet' "$log" || fail "no warning"
+grep -q 'RONDO_MPI=device: all calls go to MPI so far' "$log" || fail "no warning"
 layered 2 RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "both"
 counted MPI_Allreduce 360 0 ""
 for setting in RONDO_MPI=gpu RONDO_MPI_STATS=yes; do
@@ -110,6 +110,20 @@ echo "== mistakes"
 for ranks in 2 3; do
   layered $ranks "$programs/mistake_test" >"$log" 2>&1 || fail "mistake_test failed"
 done
+
+echo "== device buffers, with a driver whose memory the host cannot touch"
+mkdir "$scratch/fake"
+# shellcheck disable=SC2086  # the compiler may be several words
+${TEST_CXX:-c++} -shared -fPIC -o "$scratch/fake/libcuda.so.1" "$TEST_SRCDIR/tests/drop_in/fake_driver.cc"
+libraries=$LD_LIBRARY_PATH
+export LD_LIBRARY_PATH=$scratch/fake:$LD_LIBRARY_PATH
+for ranks in 2 3; do
+  layered $ranks RONDO_MPI=both "$programs/device_test" >"$log" 2>&1 || fail "device_test failed"
+done
+if layered 2 RONDO_MPI=host "$programs/device_test" >"$log" 2>&1; then
+  fail "device memory was touched without harm: the fake is none"
+fi
+export LD_LIBRARY_PATH=$libraries
 
 fortran=${TEST_MPIFORT:-mpifort}
 if $fortran -o "$scratch/fortran_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in/fortran_test.f90" \

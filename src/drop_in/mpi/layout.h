@@ -1,7 +1,8 @@
 #pragma once
 // Movements know bytes only. Here the caller's elements become bytes that follow each other, in the
-// caller's own memory where they lie so already, else in a packed copy. Which of the two is this
-// rank's business alone: MPI lets ranks describe the same elements in different ways.
+// caller's own memory where they lie so already, and on the host, else in a packed copy. Which of
+// the two is this rank's business alone: MPI lets ranks describe the same elements in different
+// ways.
 
 #include <mpi.h>
 
@@ -24,11 +25,15 @@ struct Elements {
   size_t count;
   MPI_Datatype type;
   Layout layout;
+  bool device = false;  ///< Memory that the host cannot read.
   size_t bytes() const { return count * layout.size; }
   Elements part(ptrdiff_t first, size_t number) const {
-    return {begin + first * layout.extent, number, type, layout};
+    return {begin + first * layout.extent, number, type, layout, device};
   }
 };
+
+/// Whether elements of `type` at `begin` lie on a device.
+bool liesOnDevice(const void* begin, MPI_Datatype type);
 
 /// Packs and unpacks to and from `bytes()` bytes. Throw Error if MPI cannot.
 void pack(const Elements& elements, char* packed);

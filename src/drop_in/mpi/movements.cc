@@ -29,7 +29,7 @@ struct Side {
   Elements all;
   size_t perBlock;
   Side(const Triple& of, int blocks)
-      : all{bytesAt(of.buffer), 0, of.type, layoutOf(of.type)},
+      : all{bytesAt(of.buffer), 0, of.type, layoutOf(of.type), liesOnDevice(of.buffer, of.type)},
         perBlock(of.count > 0 ? static_cast<size_t>(of.count) : 0) {
     all.count = perBlock * static_cast<size_t>(blocks);
   }

@@ -32,7 +32,8 @@ struct Uneven {
 
 Elements elementsOf(const Triple& of) {
   return {static_cast<char*>(const_cast<void*>(of.buffer)),
-          static_cast<size_t>(of.count > 0 ? of.count : 0), of.type, layoutOf(of.type)};
+          static_cast<size_t>(of.count > 0 ? of.count : 0), of.type, layoutOf(of.type),
+          liesOnDevice(of.buffer, of.type)};
 }
 Elements elementsOf(const Uneven& of) { return elementsOf(Triple{of.buffer, 0, of.type}); }
 

@@ -3,11 +3,12 @@
 
 #include <mpi.h>
 
-#include <cstring>
-#include <memory>
+#include <numeric>
 
 #include "drop_in/mpi/answers.h"
 #include "drop_in/mpi/counts.h"
+#include "drop_in/mpi/device_memory.h"
+#include "drop_in/mpi/layout.h"
 #include "drop_in/mpi/types.h"
 
 using namespace rondo;
@@ -22,10 +23,6 @@ bool openReduction(Attempt& call, bool good, MPI_Datatype type, MPI_Op op, Reduc
   return call.need(how->why == Why::Taken, how->why);
 }
 
-const void* inputOf(const void* sendbuf, const void* recvbuf) {
-  return sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
-}
-
 /// The arguments that MPI's calls of this kind have in common.
 struct Vectors {
   const void* send;
@@ -33,6 +30,24 @@ struct Vectors {
   MPI_Datatype type;
   MPI_Op op;
 };
+
+/// Elements of Rondo's type as they follow each other.
+Elements vectorOf(const void* buffer, size_t count, const Vectors& of, const Reduction& how) {
+  const Layout layout{true, true, how.size, static_cast<ptrdiff_t>(how.size)};
+  return {static_cast<char*>(const_cast<void*>(buffer)), count, of.type, layout, onDevice(buffer)};
+}
+/// What a rank has on a side that is in place, or not significant.
+constexpr Elements kNone{nullptr, 0, MPI_Datatype{}, {true, true, 1, 1}};
+
+/// The input is in the receive buffer, or in its own.
+constexpr auto loadInput(bool inPlace) {
+  return [inPlace](Bytes& sent, auto& received) {
+    if constexpr (requires { received.load(); }) {
+      if (inPlace) return received.load();
+    }
+    sent.load();
+  };
+}
 
 /// rondoAllReduce and others with the same arguments.
 using SameCount = rondoResult_t (*)(const void*, void*, size_t, rondoDataType_t, rondoRedOp_t,
@@ -44,10 +59,18 @@ int reduceAlike(Attempt& call, const Answer& answer, const Pass& pass, SameCount
   Reduction how;
   const bool good = answer.good() && count >= 0 && of.recv != MPI_IN_PLACE;
   if (!openReduction(call, good, of.type, of.op, &how)) return call.passed(pass());
+  const auto number = static_cast<size_t>(count);
+  const bool inPlace = of.send == MPI_IN_PLACE;
+  // The first rank's result of an exclusive scan is nobody's: what was there stays.
+  const bool receives = rondoCall != rondoExscan || call.rank() > 0;
   return answer(call, [&] {
-    return Direct{[=, from = inputOf(of.send, of.recv), to = of.recv](rondoComm_t comm) {
-      return rondoCall(from, to, static_cast<size_t>(count), how.type, how.op, comm, nullptr);
-    }};
+    return Movement{Bytes(inPlace ? kNone : vectorOf(of.send, number, of, how)),
+                    Bytes(vectorOf(of.recv, number, of, how)), loadInput(inPlace),
+                    [=](Bytes& sent, Bytes& received, rondoComm_t comm) {
+                      return rondoCall(inPlace ? received.data() : sent.data(), received.data(),
+                                       number, how.type, how.op, comm, nullptr);
+                    },
+                    receives};
   });
 }
 
@@ -59,11 +82,15 @@ int reduceToRoot(Attempt& call, const Answer& answer, const Pass& pass, const Ve
   const bool good =
       answer.good() && count >= 0 && call.hasRank(root) && significant != MPI_IN_PLACE;
   if (!openReduction(call, good, of.type, of.op, &how)) return call.passed(pass());
+  const auto number = static_cast<size_t>(count);
+  const bool isRoot = call.isRoot(root), inPlace = of.send == MPI_IN_PLACE;
   return answer(call, [&] {
-    return Direct{[=, from = inputOf(of.send, of.recv), to = of.recv](rondoComm_t comm) {
-      return rondoReduce(from, to, static_cast<size_t>(count), how.type, how.op, root, comm,
-                         nullptr);
-    }};
+    return Movement{Bytes(inPlace ? kNone : vectorOf(of.send, number, of, how)),
+                    Bytes(isRoot ? vectorOf(of.recv, number, of, how) : kNone), loadInput(inPlace),
+                    [=](Bytes& sent, Bytes& received, rondoComm_t comm) {
+                      return rondoReduce(inPlace ? received.data() : sent.data(), received.data(),
+                                         number, how.type, how.op, root, comm, nullptr);
+                    }};
   });
 }
 
@@ -71,22 +98,21 @@ int reduceToRoot(Attempt& call, const Answer& answer, const Pass& pass, const Ve
 /// rank 0's part of the input may still be read: the block is made elsewhere.
 class OwnBlock {
  public:
-  OwnBlock(const Vectors& of, size_t bytes) : recv_(of.recv), bytes_(bytes) {
-    if (of.send == MPI_IN_PLACE) elsewhere_ = std::make_unique_for_overwrite<char[]>(bytes + 1);
+  OwnBlock(const Elements& block, bool inPlace) : bytes_(block) {
+    if (inPlace) bytes_.copy();
   }
-  void* data() const { return elsewhere_ ? elsewhere_.get() : recv_; }
-  void store() {
-    if (elsewhere_ && bytes_ > 0) std::memcpy(recv_, elsewhere_.get(), bytes_);
-  }
+  void* data() const { return bytes_.data(); }
+  void store() { bytes_.store(); }
   void outlast() {}
 
  private:
-  void* recv_;
-  size_t bytes_;
-  std::unique_ptr<char[]> elsewhere_;
+  Bytes bytes_;
 };
 
-constexpr auto loadNothing = [](const auto&, const auto&) {};
+/// The vector that a rank puts in.
+Elements inputOf(const Vectors& of, size_t number, const Reduction& how) {
+  return vectorOf(of.send == MPI_IN_PLACE ? of.recv : of.send, number, of, how);
+}
 
 template <class Answer, class Pass>
 int reduceScatterBlock(Attempt& call, const Answer& answer, const Pass& pass, const Vectors& of,
@@ -94,15 +120,23 @@ int reduceScatterBlock(Attempt& call, const Answer& answer, const Pass& pass, co
   Reduction how;
   const bool good = answer.good() && count >= 0 && of.recv != MPI_IN_PLACE;
   if (!openReduction(call, good, of.type, of.op, &how)) return call.passed(pass());
-  const auto number = static_cast<size_t>(count);
+  const auto number = static_cast<size_t>(count), all = number * static_cast<size_t>(call.size());
   return answer(call, [&] {
-    return Movement{
-        Nothing{}, OwnBlock(of, number * how.size), loadNothing,
-        [=, from = inputOf(of.send, of.recv)](Nothing&, OwnBlock& to, rondoComm_t comm) {
-          return rondoReduceScatter(from, to.data(), number, how.type, how.op, comm, nullptr);
-        }};
+    return Movement{Bytes(inputOf(of, all, how)),
+                    OwnBlock(vectorOf(of.recv, number, of, how), of.send == MPI_IN_PLACE),
+                    loadInput(false), [=](Bytes& from, OwnBlock& to, rondoComm_t comm) {
+                      return rondoReduceScatter(from.data(), to.data(), number, how.type, how.op,
+                                                comm, nullptr);
+                    }};
   });
 }
+
+/// A rank's numbers and the vector of them all.
+struct CountedBytes {
+  Counts counts;
+  Bytes bytes;
+  void load() { bytes.load(); }
+};
 
 template <class Answer, class Pass>
 int reduceScatter(Attempt& call, const Answer& answer, const Pass& pass, const Vectors& of,
@@ -110,14 +144,16 @@ int reduceScatter(Attempt& call, const Answer& answer, const Pass& pass, const V
   Reduction how;
   const bool good = answer.good() && countsAreGood(counts, call.size()) && of.recv != MPI_IN_PLACE;
   if (!openReduction(call, good, of.type, of.op, &how)) return call.passed(pass());
+  const auto mine = static_cast<size_t>(counts[call.rank()]);
+  const size_t all = std::accumulate(counts, counts + call.size(), size_t{0});
   return answer(call, [&] {
-    return Movement{
-        Counts(counts, call.size(), 1),
-        OwnBlock(of, static_cast<size_t>(counts[call.rank()]) * how.size), loadNothing,
-        [=, from = inputOf(of.send, of.recv)](Counts& numbers, OwnBlock& to, rondoComm_t comm) {
-          return rondoReduceScatterV(from, to.data(), numbers.data(), how.type, how.op, comm,
-                                     nullptr);
-        }};
+    return Movement{CountedBytes{Counts(counts, call.size(), 1), Bytes(inputOf(of, all, how))},
+                    OwnBlock(vectorOf(of.recv, mine, of, how), of.send == MPI_IN_PLACE),
+                    [](CountedBytes& from, OwnBlock&) { from.load(); },
+                    [=](CountedBytes& from, OwnBlock& to, rondoComm_t comm) {
+                      return rondoReduceScatterV(from.bytes.data(), to.data(), from.counts.data(),
+                                                 how.type, how.op, comm, nullptr);
+                    }};
   });
 }
 
