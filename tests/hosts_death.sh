@@ -170,4 +170,13 @@ if [[ revoke =~ $only ]]; then
   done
   reap
 fi
+
+if [[ create =~ $only ]]; then
+  echo "== a thousand communicators leave nothing"
+  group create "h0 h1 h1" 1000 create
+  touch "$name.stop"
+  for r in 0 1 2; do sums $r; done
+  grep -h '1000 comm' "$name".[0-2]
+  reap
+fi
 exit $failures

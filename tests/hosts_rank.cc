@@ -1,13 +1,14 @@
 // One rank that sums over and over, for scripts that spread ranks over hosts and then do something
 // to them.
 //
-// hosts_rank FILE RANKS RANK COUNT [shrink|revoke|idle]: rank 0 makes the id and writes it to FILE,
-// the others wait for it. Sums COUNT numbers with all ranks until FILE.stop exists or a call fails.
-// Writes its process id to FILE.pid.RANK once calls work. Prints how it ended in one line; with
-// "shrink" it goes on with those who are left until FILE.end exists, with "revoke" rank 0 revokes
-// the communicator when FILE.stop exists and all shrink; with "idle" ranks make no calls between
-// the first few and FILE.stop. Exit status 0, or 1 when a result was wrong.
+// hosts_rank FILE RANKS RANK COUNT [shrink|revoke|idle|create]: rank 0 makes the id and writes it
+// to FILE, the others wait for it. Sums COUNT numbers with all ranks until FILE.stop exists or a
+// call fails. Writes its process id to FILE.pid.RANK once calls work. Prints how it ended in one
+// line; with "shrink" it goes on with those who are left until FILE.end exists, with "revoke" rank
+// 0 revokes the communicator when FILE.stop exists and all shrink; with "idle" ranks make no calls
+// between the first few and FILE.stop. Exit status 0, or 1 when a result was wrong.
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -93,6 +95,55 @@ rondoResult_t sumUntil(const Job& job, rondoComm_t comm, const std::string& stop
   }
 }
 
+size_t entries(const char* folder) {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) count += entry.exists();
+  return count;
+}
+
+/// What a process has of what may run out.
+struct Holdings {
+  size_t descriptors = entries("/proc/self/fd"), threads = entries("/proc/self/task");
+  size_t allocated = mallinfo2().uordblks;
+  long kibibytes = 0;
+  Holdings() {
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;) {
+      if (word == "VmRSS:") status >> kibibytes;
+    }
+  }
+};
+
+void makeMany(const Job& job, rondoComm_t comm) {
+  const auto make = [&](int count) {
+    for (int k = 0; k < count; ++k) {
+      rondoComm_t made = nullptr;
+      int32_t sum = 0;
+      if (rondoCommDup(comm, &made, nullptr) != rondoSuccess) fail(job, "rondoCommDup", comm);
+      if (rondoAllReduce(&job.rank, &sum, 1, rondoInt32, rondoSum, made, nullptr) != rondoSuccess ||
+          sum != job.ranks * (job.ranks - 1) / 2) {
+        fail(job, "a sum on a new communicator", made);
+      }
+      rondoCommDestroy(made);
+    }
+  };
+  make(100);
+  const Holdings before;
+  const auto start = Clock::now();
+  make(static_cast<int>(job.count));
+  const double seconds = secondsSince(start);
+  const Holdings after;
+  std::printf(
+      "rank %d: %zu communicators in %.1f s; descriptors %zu, then %zu, threads %zu, then %zu, "
+      "memory %ld KiB, then %ld (allocated %zu, then %zu)\n",
+      job.rank, job.count, seconds, before.descriptors, after.descriptors, before.threads,
+      after.threads, before.kibibytes, after.kibibytes, before.allocated, after.allocated);
+  if (after.descriptors > before.descriptors || after.threads > before.threads ||
+      after.kibibytes > before.kibibytes + 1024) {
+    fail(job, "they left something", comm);
+  }
+}
+
 double cpuSeconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -130,6 +181,7 @@ int run(const Job& job) {
   const auto start = Clock::now();
   const double cpu = cpuSeconds();
   rondoResult_t result = sumUntil(job, comm, job.file + ".stop", &calls, &last);
+  if (result == rondoSuccess && job.then == "create") makeMany(job, comm);
   if (result == rondoSuccess && job.then == "revoke") {
     if (job.rank == 0) rondoCommRevoke(comm);
     result = sumUntil(job, comm, job.file + ".never", &calls, &last);

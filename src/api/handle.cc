@@ -86,6 +86,7 @@ void destroyHandle(rondoComm* comm) {
   if (comm->onFree) std::exchange(comm->onFree, nullptr)();
   comm->state.store(rondoComm::kDead, std::memory_order_release);
   comm->impl.reset();
+  comm->config.reset();  // handles are kept for long
   Graveyard& yard = graveyard();
   const std::lock_guard<std::mutex> lock(yard.mutex);
   yard.handles.push_back(comm);
