@@ -141,12 +141,6 @@ void requireShrinkable(const rondoComm& comm, int flags) {
                        flags, RONDO_SHRINK_DEFAULT, RONDO_SHRINK_ABORT));
   }
   const int size = comm.impl->place().size;
-  if (comm.impl->fabric() != nullptr && comm.impl->fabric()->spansHosts()) {
-    throw Error(rondoUnsupported,
-                format("the ranks of communicator \"%s\" are on several hosts; allowed so far: all "
-                       "ranks on one host",
-                       comm.impl->name().c_str()));
-  }
   if (size > static_cast<int>(Board::kMostRanks)) {
     throw Error(rondoUnsupported,
                 format("communicator \"%s\" has %d ranks; allowed so far: %d",

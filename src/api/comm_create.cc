@@ -26,6 +26,9 @@ namespace {
 /// docs/multi-node.md.
 constexpr uint64_t kMostAreaAcross = 512u << 10;
 
+/// For reaching the ranks of other hosts.
+constexpr int kMeetMs = 30'000;
+
 /// What the ranks tell each other of where they run, once they know which host they share.
 struct LocalInfo {
   uint64_t segmentToken;  ///< One a process.
@@ -186,8 +189,9 @@ std::unique_ptr<Fabric> makeFabric(Bootstrap& boot, const Config& config, FdExch
   checkNetworks(networks);
   UcxWorker* worker = nullptr;
   together(boot, [&] { worker = &UcxWorker::own(); });
-  fabric->join(UcxTransport::create(boot, *worker,
-                                    {far, names, layout.lanes, layout.chunkBytes(), fabric.get()}));
+  fabric->join(UcxTransport::create(
+      boot, *worker,
+      {far, names, layout.lanes, layout.chunkBytes(), fabric.get(), kMeetMs, hosts.hostOf}));
   return fabric;
 }
 

@@ -108,6 +108,7 @@ void destroyHandle(rondoComm* comm) {
   comm->state.store(rondoComm::kDead, std::memory_order_release);
   comm->impl.reset();
   comm->rehearsal.reset();
+  comm->config.reset();  // handles are kept for long
   Graveyard& yard = graveyard();
   const std::lock_guard<std::mutex> lock(yard.mutex);
   yard.handles.push_back(comm);

@@ -550,10 +550,10 @@ RONDO_API rondoResult_t rondoCommDup(rondoComm_t comm, rondoComm_t* newcomm,
  * list; the listed and the dead take no part. NULL and 0 leave out the dead only: those whose
  * process has ended and was found out by any caller, also while this call runs. Works on a
  * communicator that is broken by a death, an abort or rondoCommRevoke as well as on a sound one,
- * which goes on unless RONDO_SHRINK_ABORT is given. `config` as for rondoCommSplit. All ranks on
- * one host only. Since 0.3. Errors: rondoInvalidArgument (a rank of the list is out of range or the
+ * which goes on unless RONDO_SHRINK_ABORT is given. `config` as for rondoCommSplit. Across
+ * hosts, too. Since 0.3. Errors: rondoInvalidArgument (a rank of the list is out of range or the
  * calling one), rondoInvalidUsage (lists differ, or a request is outstanding on a sound
- * communicator), rondoUnsupported (ranks on several hosts).
+ * communicator), rondoUnsupported (more than 1,024 ranks).
  */
 RONDO_API rondoResult_t rondoCommShrink(rondoComm_t comm, const int* excludeRanks, int excludeCount,
                                         rondoComm_t* newcomm, const rondoConfig_t* config,
