@@ -38,12 +38,6 @@ rondoResult_t refuseBusy(rondoComm_t comm, const char* call) {
                     call, static_cast<void*>(comm)));
 }
 
-/// Takes the handle for good; false if a call is running on it.
-bool claim(rondoComm_t comm) {
-  uint32_t free = rondoComm::kFree;
-  return comm->use.compare_exchange_strong(free, rondoComm::kBusy, std::memory_order_acquire);
-}
-
 }  // namespace
 
 rondoResult_t rondoCommCount(rondoComm_t comm, int* count) {
@@ -74,7 +68,7 @@ rondoResult_t rondoCommCuDevice(rondoComm_t comm, int* device) {
 rondoResult_t rondoCommFinalize(rondoComm_t comm) {
   const char* call = "rondoCommFinalize";
   if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
-  if (!claim(comm)) return refuseBusy(comm, call);
+  if (!rondo::claimComm(comm, rondoComm::kBusy)) return refuseBusy(comm, call);
   if (!comm->impl->idle()) {
     comm->use.store(rondoComm::kFree, std::memory_order_release);
     return rondo::refuseOutstanding(comm, call);
@@ -88,7 +82,7 @@ rondoResult_t rondoCommDestroy(rondoComm_t comm) {
   const char* call = "rondoCommDestroy";
   if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
   if (comm->ownedByMpi) return refuseOwned(comm, call);
-  if (!claim(comm)) return refuseBusy(comm, call);
+  if (!rondo::claimComm(comm, rondoComm::kBusy)) return refuseBusy(comm, call);
   if (!comm->impl->idle()) {
     comm->use.store(rondoComm::kFree, std::memory_order_release);
     return rondo::refuseOutstanding(comm, call);
@@ -125,7 +119,7 @@ rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result) {
                                      call));
   }
   rondo::PeerWatch::one().look();
-  if (!claim(comm)) {  // a thread is inside a call, which will know better
+  if (!rondo::claimComm(comm, rondoComm::kAsked)) {  // a thread is inside a call, and will know
     *result = comm->impl->aborted() ? rondoRemoteError : rondoSuccess;
     return rondoSuccess;
   }

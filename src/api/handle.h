@@ -14,7 +14,11 @@
 /// reading freed memory.
 struct rondoComm {
   enum State : uint32_t { kDead = 0x64656164, kAlive = 0x6c697665, kFinalized = 0x66696e69 };
-  enum Use : uint32_t { kFree = 0, kBusy = 1 };
+  enum Use : uint32_t {
+    kFree = 0,
+    kBusy = 1,
+    kAsked = 2,  ///< A question is being answered: calls wait, for much less than a microsecond.
+  };
 
   std::atomic<uint32_t> state{kDead};
   std::atomic<uint32_t> use{kFree};
@@ -44,8 +48,11 @@ void breakComm(rondoComm* comm, Communicator& impl);
 /// "comm is NULL" and the like; rondoSuccess if the handle may be asked questions.
 rondoResult_t checkHandle(rondoComm* comm, const char* call);
 
-/// Takes the word that keeps other threads from `comm`, which is alive; rondoInvalidUsage while
-/// another thread has it.
+/// Takes the word that keeps other threads from `comm`: `as` kBusy or kAsked. False while another
+/// thread is in a call on it.
+bool claimComm(rondoComm* comm, rondoComm::Use as);
+
+/// Takes it for a call on `comm`, which is alive; rondoInvalidUsage while another thread has it.
 rondoResult_t holdComm(rondoComm* comm, const char* call);
 /// Gives it back, and frees the handle if rondoCommAbort came meanwhile.
 void releaseComm(rondoComm* comm);

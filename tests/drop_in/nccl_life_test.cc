@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -212,6 +213,28 @@ TEST(NcclLife, RevokeEndsItForAllAndAsyncErrorTells) {
   int value = 0;
   expectRefused(ncclAllReduce(&value, &value, 1, kInt32, kSum, world[1], nullptr), ncclRemoteError,
                 {"ncclAllReduce"});
+}
+
+// As PyTorch's does: had the question the communicator to itself, a call would fail now and then.
+TEST(NcclLife, AWatchdogAsksWhileCallsAreMade) {
+  World world(1);
+  ncclComm_t comm = world[0];
+  std::atomic<bool> over{false};
+  std::thread watchdog([&] {
+    ncclResult_t state = ncclInternalError;
+    while (!over.load()) {
+      EXPECT_EQ(ncclCommGetAsyncError(comm, &state), ncclSuccess);
+      EXPECT_EQ(state, ncclSuccess);
+    }
+  });
+  int value = 1, refused = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  while (std::chrono::steady_clock::now() < end) {
+    refused += ncclAllReduce(&value, &value, 1, kInt32, kSum, comm, nullptr) != ncclSuccess;
+  }
+  over.store(true);
+  watchdog.join();
+  EXPECT_EQ(refused, 0) << ncclGetLastError(comm);
 }
 
 TEST(NcclLife, WhatIsDestroyedIsRefusedAndNullIsNothing) {
