@@ -1,8 +1,11 @@
 // All GPUs of a machine driven by one thread through NCCL's interface: groups, streams, graphs,
 // operators. Prints what was wrong; exit status 1 if anything was.
 
+#include <unistd.h>
+
 #include <chrono>
 #include <fstream>
+#include <thread>
 
 #include "api/rondo.h"
 #include "drop_in/nccl_machine.h"
@@ -191,6 +194,43 @@ void memory(Machine& machine, Comms& comms) {
   }
 }
 
+/// A thread for each rank, without groups, the last collective of each on the legacy stream.
+void threads(Machine& machine) {
+  const Type type = plain<float>(kFloat32);
+  const int n = machine.ranks();
+  constexpr size_t kCount = 3000;
+  fill(machine, type, kCount);
+  ncclUniqueId id;
+  nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  std::vector<ncclResult_t> results(static_cast<size_t>(n));
+  std::vector<std::thread> all;
+  for (int r = 0; r < n; ++r) {
+    all.emplace_back([&, r] {
+      ncclResult_t& first = results[static_cast<size_t>(r)];
+      const auto keep = [&first](ncclResult_t result) {
+        if (first == ncclSuccess) first = result;
+      };
+      Gpu& gpu = machine[r];
+      ncclComm_t comm = nullptr;
+      cudaSetDevice(gpu.device);
+      keep(ncclCommInitRank(&comm, n, id, r));
+      for (int turn = 0; turn < 100; ++turn) {
+        keep(ncclAllReduce(gpu.in, gpu.out, kCount, kFloat32, kSum, comm, gpu.stream));
+      }
+      keep(ncclAllReduce(gpu.in, gpu.out, kCount, kFloat32, kSum, comm, nullptr));
+      keep(ncclCommFinalize(comm));
+      keep(ncclCommDestroy(comm));
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+  machine.wait();
+  for (int r = 0; r < n; ++r) {
+    nccl(results[static_cast<size_t>(r)], "a thread's calls");
+    compare(
+        type, machine[r].out, kCount, [&](size_t i) { return reduced(kSum, n, i); }, "threads");
+  }
+}
+
 using Clock = std::chrono::steady_clock;
 
 /// Nanoseconds of `call`, the best of some hundred turns of 16.
@@ -260,6 +300,7 @@ int run() {
   severalCommunicators(machine);
   children(machine, comms);
   memory(machine, comms);
+  threads(machine);
   destroy(comms);
   cost(machine);
   std::printf("%d ranks, %d checks, %d wrong\n", machine.ranks(), checks, failures);
@@ -270,6 +311,7 @@ int run() {
 }  // namespace nccl_test
 
 int main() {
+  alarm(120);  // what hangs is wrong, too
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   return nccl_test::run();
 }

@@ -138,6 +138,7 @@ inline void fill(Machine& machine, const Type& type, size_t count) {
   std::vector<unsigned char> data(count * type.bytes);
   for (int r = 0; r < machine.ranks(); ++r) {
     for (size_t i = 0; i < count; ++i) type.put(valueOf(r, i), &data[i * type.bytes]);
+    cuda(cudaSetDevice(machine[r].device), "cudaSetDevice");
     cuda(cudaMemcpy(machine[r].in, data.data(), data.size(), cudaMemcpyHostToDevice), "filling");
     cuda(cudaMemset(machine[r].out, 0x77, data.size()), "clearing");
   }

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """torch.distributed with its backend "nccl", one process a GPU, every result compared with the CPU's.
 
-nccl_torch.py LIBRARY LOSSES : LIBRARY is part of the path of the libnccl that must run (by
-/proc/self/maps); the losses of a training of 200 steps are written to LOSSES, a line each. Knows
-nothing of Rondo. Exit status 77 without PyTorch or without two GPUs.
+nccl_torch.py LIBRARY LOSSES : LIBRARY is part of the path of the libnccl that must answer; the
+losses of a training of 200 steps are written to LOSSES, a line each. Knows nothing of Rondo. Exit
+status 77 without PyTorch or without two GPUs.
 """
+import ctypes
+import faulthandler
 import os
 import sys
 
@@ -203,12 +205,31 @@ def training(rank, device):
     return losses
 
 
-def whose_library():
+class DlInfo(ctypes.Structure):
+    _fields_ = [("file", ctypes.c_char_p), ("base", ctypes.c_void_p),
+                ("symbol", ctypes.c_char_p), ("address", ctypes.c_void_p)]
+
+
+def mapped():
+    """The libnccl that are mapped. PyTorch maps its own by its path whatever was loaded before."""
     with open("/proc/self/maps") as maps:
         return sorted({line.split()[-1] for line in maps if "libnccl" in line})
 
 
+def answering(name):
+    """The file whose `name` PyTorch is bound to: one that was loaded first, else its own."""
+    info = DlInfo()
+    try:
+        function = getattr(ctypes.CDLL(None), name)
+    except AttributeError:
+        function = getattr(ctypes.CDLL("libtorch_cuda.so"), name)
+    address = ctypes.cast(function, ctypes.c_void_p)
+    assert ctypes.CDLL(None).dladdr(address, ctypes.byref(info)) != 0
+    return info.file.decode()
+
+
 def work(rank, size, library, losses_file):
+    faulthandler.dump_traceback_later(150, exit=True)  # where it hangs, if it does
     os.environ.update(MASTER_ADDR="127.0.0.1", RANK=str(rank), WORLD_SIZE=str(size))
     torch.cuda.set_device(rank)
     said = lambda text: print(text, flush=True) if rank == 0 else None
@@ -219,9 +240,11 @@ def work(rank, size, library, losses_file):
         dist.all_reduce(data)
         assert data.item() == size, data
         if turn == 0:
-            found = whose_library()
-            said(f"maps: {found}")
-            assert any(library in path for path in found), found
+            said(f"maps: {mapped()}")
+            files = {answering(name) for name in ("ncclAllReduce", "ncclCommInitRankConfig")}
+            said(f"answers: {files}")
+            assert any(library in path for path in mapped()), mapped()
+            assert all(library in file for file in files), files
             for count in SIZES:
                 for dtype in FLOATS + WHOLE:
                     reductions(rank, size, count, dtype)
