@@ -57,15 +57,17 @@ ncclResult_t run(ncclComm_t comm, cudaStream_t stream, const Asked& asked, const
     return result == ncclSuccess ? result : failInGroup(result);
   }
   return guarded(asked.name, [&]() -> ncclResult_t {
-    if (groupOpen()) {
-      noteInGroup(comm, stream);
+    const bool alone = !groupOpen();
+    if (alone) {
+      comm->order.before(stream, comm->place);
     } else {
-      comm->order.use(stream, comm->place);
+      noteInGroup(comm, stream);
     }
     const rondoResult_t result = call(comm->inner);
-    if (result == rondoSuccess) [[likely]]
-      return ncclSuccess;
-    return failAs(comm, asked.name, result);
+    if (result != rondoSuccess) [[unlikely]]
+      return failAs(comm, asked.name, result);
+    if (alone) comm->order.after({&stream, 1}, comm->place);
+    return ncclSuccess;
   });
 }
 

@@ -30,7 +30,8 @@ struct Driver {
   Result (*eventDestroy)(CUevent_st*);
   Result (*eventRecord)(CUevent_st*, CUstream_st*);
   Result (*streamWaitEvent)(CUstream_st*, CUevent_st*, unsigned);
-  Result (*streamSynchronize)(CUstream_st*);
+  Result (*eventSynchronize)(CUevent_st*);
+  Result (*ctxRecordEvent)(CUctx_st*, CUevent_st*);  // nullptr before 12.5
   Result (*captureInfo)(CUstream_st*, int* status, unsigned long long* id, void* graph,
                         const void* dependencies, size_t* count);
   Result (*errorName)(Result, const char**);
@@ -61,9 +62,10 @@ Driver load() {
       find(lib, "cuEventDestroy_v2", &d.eventDestroy) &&
       find(lib, "cuEventRecord", &d.eventRecord) &&
       find(lib, "cuStreamWaitEvent", &d.streamWaitEvent) &&
-      find(lib, "cuStreamSynchronize", &d.streamSynchronize) &&
+      find(lib, "cuEventSynchronize", &d.eventSynchronize) &&
       find(lib, "cuStreamGetCaptureInfo_v2", &d.captureInfo) &&
       find(lib, "cuGetErrorName", &d.errorName) && find(lib, "cuGetErrorString", &d.errorText);
+  find(lib, "cuCtxRecordEvent", &d.ctxRecordEvent);
   int count = 0;
   d.whole = d.whole && d.init(0) == 0 && d.deviceGetCount(&count) == 0 && count > 0;
   return d;
@@ -138,37 +140,55 @@ void release(void* memory) {
         format("cuMemFree of %p", memory).c_str());
 }
 
-uint64_t captureOf(CUstream_st* stream, bool* sound) {
+uint64_t captureOf(CUstream_st* stream) {
   int status = 0;
   unsigned long long id = 0;
-  const Result result = driver().captureInfo(stream, &status, &id, nullptr, nullptr, nullptr);
-  constexpr Result kCaptureImplicit = 906;  // the legacy stream, while another one captures
-  *sound = result == 0 || result == kCaptureImplicit;
+  // The legacy stream cannot be asked while another one captures, and then is none itself.
+  if (driver().captureInfo(stream, &status, &id, nullptr, nullptr, nullptr) != 0) return 0;
   constexpr int kCapturing = 1;
-  return result == 0 && status == kCapturing ? id : 0;
+  return status == kCapturing ? id : 0;
 }
 
-CUevent_st* makeEvent() {
-  if (!driver().whole) return nullptr;
-  CUevent_st* event = nullptr;
-  check(driver().eventCreate(&event, kNoTiming), "cuEventCreate");
-  return event;
+namespace {
+
+CUevent_st* madeEvent(CUevent_st** event) {
+  if (*event == nullptr) check(driver().eventCreate(event, kNoTiming), "cuEventCreate");
+  return *event;
 }
+
+}  // namespace
+
+void orderStreams(CUstream_st* first, CUstream_st* later, CUevent_st** event) {
+  markStream(first, event);
+  waitForMark(later, *event);
+}
+
+void markStream(CUstream_st* stream, CUevent_st** event) {
+  check(driver().eventRecord(madeEvent(event), stream), "cuEventRecord");
+}
+
+void markContext(CUctx_st* context, CUevent_st** event) {
+  madeEvent(event);
+  if (driver().ctxRecordEvent != nullptr) {
+    check(driver().ctxRecordEvent(context, *event), "cuCtxRecordEvent");
+  } else {  // a driver before 12.5
+    waitForDevice();
+  }
+}
+
+void waitForMark(CUstream_st* stream, CUevent_st* event) {
+  check(driver().streamWaitEvent(stream, event, 0), "cuStreamWaitEvent");
+}
+
+void waitOnHost(CUevent_st* event) {
+  check(driver().eventSynchronize(event), "cuEventSynchronize");
+}
+
+void waitForDevice() { check(driver().ctxSynchronize(), "cuCtxSynchronize"); }
 
 void destroyEvent(CUevent_st* event) noexcept {
   if (event != nullptr) driver().eventDestroy(event);
 }
-
-void orderStreams(CUstream_st* first, CUstream_st* later, CUevent_st* event) {
-  check(driver().eventRecord(event, first), "cuEventRecord");
-  check(driver().streamWaitEvent(later, event, 0), "cuStreamWaitEvent");
-}
-
-void waitForStream(CUstream_st* stream) {
-  check(driver().streamSynchronize(stream), "cuStreamSynchronize");
-}
-
-void waitForDevice() { check(driver().ctxSynchronize(), "cuCtxSynchronize"); }
 
 InContext::InContext(CUctx_st* context) noexcept {
   CUctx_st* current = nullptr;

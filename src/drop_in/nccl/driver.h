@@ -32,17 +32,21 @@ void enter(const Place& place);
 void* allocate(size_t bytes);
 void release(void* memory);
 
-/// Of a capture: equal for streams that are captured into one graph, 0 while none captures.
-/// `sound` is false if the stream does not exist (any more).
-uint64_t captureOf(CUstream_st* stream, bool* sound);
+/// Of a capture: equal for streams that are captured into one graph, 0 while none captures. The
+/// stream must exist: the driver crashes otherwise.
+uint64_t captureOf(CUstream_st* stream);
 
-/// An event of the current context; nullptr without a driver. Throws Error.
-CUevent_st* makeEvent();
-void destroyEvent(CUevent_st* event) noexcept;
-/// What comes on `later` waits for what is on `first`. Throws Error.
-void orderStreams(CUstream_st* first, CUstream_st* later, CUevent_st* event);
-void waitForStream(CUstream_st* stream);
+// Events are made in the current context when they are first needed. All but destroyEvent throw
+// Error.
+/// What comes on `later` waits for what is on `first`.
+void orderStreams(CUstream_st* first, CUstream_st* later, CUevent_st** event);
+/// The event happens after what is on the stream, or on all streams of the context.
+void markStream(CUstream_st* stream, CUevent_st** event);
+void markContext(CUctx_st* context, CUevent_st** event);
+void waitForMark(CUstream_st* stream, CUevent_st* event);
+void waitOnHost(CUevent_st* event);
 void waitForDevice();
+void destroyEvent(CUevent_st* event) noexcept;
 
 /// Makes a context current for a scope.
 class InContext {

@@ -45,7 +45,7 @@ ncclResult_t orderStreams(const Collected& group) {
   return guarded("ncclGroupEnd", [&] {
     for (const Use& use : group.uses) {
       if (const ncclResult_t bad = usable(use.comm, "ncclGroupEnd")) return bad;
-      use.comm->order.use(use.streams, use.comm->place);
+      use.comm->order.before(use.streams, use.comm->place);
     }
     return ncclSuccess;
   });
@@ -57,7 +57,11 @@ ncclResult_t launch(const Collected& group) {
     return bad;
   }
   const rondoResult_t result = rondoGroupEnd();
-  return result == rondoSuccess ? ncclSuccess : failAs(nullptr, "ncclGroupEnd", result);
+  if (result != rondoSuccess) return failAs(nullptr, "ncclGroupEnd", result);
+  return guarded("ncclGroupEnd", [&] {
+    for (const Use& use : group.uses) use.comm->order.after(use.streams, use.comm->place);
+    return ncclSuccess;
+  });
 }
 
 /// Communicators first: they wait for other ranks, whose threads may have nothing else to do.

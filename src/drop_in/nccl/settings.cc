@@ -38,7 +38,7 @@ struct Variable {
 };
 
 constexpr Variable kVariables[] = {
-    {"NCCL_DEBUG", true, nullptr},  // with NCCL_DEBUG_SUBSYS, NCCL_DEBUG_FILE
+    {"NCCL_DEBUG", true, nullptr},     // with NCCL_DEBUG_SUBSYS, NCCL_DEBUG_FILE
     {"NCCL_VERSION", false, nullptr},  // set by images, for people
     {"NCCL_CONF_FILE", false, nullptr},
     {"NCCL_NVLS_ENABLE", false, nullptr},

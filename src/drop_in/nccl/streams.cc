@@ -5,50 +5,61 @@
 namespace rondo::nccl {
 
 void StreamOrder::turnTo(std::span<CUstream_st* const> streams, const Place& place) {
-  if (place.context != nullptr && !streams_.empty()) {
-    const InContext context(place.context);
-    if (event_ == nullptr) event_ = makeEvent();
-    for (CUstream_st* const first : streams_) {
-      for (CUstream_st* const later : streams) {
-        if (first != later) order(first, later);
-      }
-    }
-  }
-  streams_.assign(streams.begin(), streams.end());
-  only_ = streams_.size() == 1;
-  last_ = streams_.front();
-}
-
-/// A stream outside of a capture cannot wait for one inside, nor the other way round: there the
-/// program says what a graph runs after.
-void StreamOrder::order(CUstream_st* first, CUstream_st* later) const {
-  bool firstSound = false, laterSound = false;
-  const uint64_t before = captureOf(first, &firstSound), now = captureOf(later, &laterSound);
-  if (!firstSound) {  // destroyed, which does not end its work
-    if (now == 0) waitForDevice();
+  const InContext context(place.context);
+  if (streams.size() > 1) several_ = true;
+  if (captured_ == 0) {
+    waitForEager(streams, place);
+    eager_ = {true, streams[0]};
     return;
   }
-  if (before == now) orderStreams(first, later, event_);
+  if (inGraph_.used && graph_ == captured_) {
+    for (CUstream_st* const stream : streams) {
+      if (stream != inGraph_.stream) orderStreams(inGraph_.stream, stream, &graphMark_);
+    }
+  }
+  graph_ = captured_;
+  inGraph_ = {true, streams[0]};
+}
+
+/// The first time that there is another stream, nothing was left on the one before: then what the
+/// whole context has is waited for, on the streams.
+void StreamOrder::waitForEager(std::span<CUstream_st* const> streams, const Place& place) {
+  if (!eager_.used) return;
+  bool found = marked_;
+  for (CUstream_st* const stream : streams) {
+    if (stream == eager_.stream) continue;
+    several_ = true;
+    if (!found) markContext(place.context, &mark_);
+    found = true;
+    waitForMark(stream, mark_);
+  }
+}
+
+void StreamOrder::mark(std::span<CUstream_st* const> streams, const Place& place) {
+  const InContext context(place.context);
+  CUevent_st** const event = captured_ == 0 ? &mark_ : &graphMark_;
+  for (CUstream_st* const other : streams.subspan(1)) orderStreams(other, streams[0], event);
+  if (captured_ != 0) return;
+  markStream(streams[0], &mark_);
+  marked_ = true;
 }
 
 void StreamOrder::drain(const Place& place) const {
-  if (place.context == nullptr) return;
+  if (place.context == nullptr || !eager_.used) return;
   const InContext context(place.context);
-  for (CUstream_st* const stream : streams_) {
-    bool sound = false;
-    if (captureOf(stream, &sound) != 0) continue;
-    if (sound) {
-      waitForStream(stream);
-    } else {
-      waitForDevice();
-    }
+  if (marked_) {
+    waitOnHost(mark_);
+  } else {
+    waitForDevice();
   }
 }
 
 void StreamOrder::reset() {
-  destroyEvent(std::exchange(event_, nullptr));
-  only_ = false;
-  streams_.clear();
+  destroyEvent(std::exchange(mark_, nullptr));
+  destroyEvent(std::exchange(graphMark_, nullptr));
+  eager_ = inGraph_ = {};
+  graph_ = captured_ = 0;
+  several_ = marked_ = false;
 }
 
 }  // namespace rondo::nccl
