@@ -44,12 +44,6 @@ bool isUnmade(const rondoComm* comm) {
   return comm != nullptr && comm->state.load(std::memory_order_acquire) == rondoComm::kUnmade;
 }
 
-/// Takes the handle for good; false if a call is running on it.
-bool claim(rondoComm_t comm) {
-  uint32_t free = rondoComm::kFree;
-  return comm->use.compare_exchange_strong(free, rondoComm::kBusy, std::memory_order_acquire);
-}
-
 }  // namespace
 
 rondoResult_t rondoCommCount(rondoComm_t comm, int* count) {
@@ -80,7 +74,7 @@ rondoResult_t rondoCommCuDevice(rondoComm_t comm, int* device) {
 rondoResult_t rondoCommFinalize(rondoComm_t comm) {
   const char* call = "rondoCommFinalize";
   if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
-  if (!claim(comm)) return refuseBusy(comm, call);
+  if (!rondo::claimComm(comm, rondoComm::kBusy)) return refuseBusy(comm, call);
   if (!comm->impl->idle()) {
     comm->use.store(rondoComm::kFree, std::memory_order_release);
     return rondo::refuseOutstanding(comm, call);
@@ -98,7 +92,7 @@ rondoResult_t rondoCommDestroy(rondoComm_t comm) {
   }
   if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
   if (comm->ownedByMpi) return refuseOwned(comm, call);
-  if (!claim(comm)) return refuseBusy(comm, call);
+  if (!rondo::claimComm(comm, rondoComm::kBusy)) return refuseBusy(comm, call);
   if (!comm->impl->idle()) {
     comm->use.store(rondoComm::kFree, std::memory_order_release);
     return rondo::refuseOutstanding(comm, call);
@@ -150,7 +144,7 @@ rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result) {
   }
   rondo::endForming(comm);
   rondo::PeerWatch::one().look();
-  if (!claim(comm)) {  // a thread is inside a call, which will know better
+  if (!rondo::claimComm(comm, rondoComm::kAsked)) {  // a thread is inside a call, and will know
     *result = comm->impl->aborted() ? rondoRemoteError : rondoSuccess;
     return rondoSuccess;
   }

@@ -23,6 +23,9 @@ struct Config {
   std::function<void(Channels&, int rank)> decorate;  ///< Tests: replaces ports; may be empty.
 };
 
+/// The caller's struct in this library's layout; size and version are checked. Throws Error.
+rondoConfig_t adoptConfig(const char* call, const rondoConfig_t& given);
+
 /// Checks size, version and fields; `config` may be nullptr. `call` names the C function in
 /// sentences. Throws Error.
 Config checkConfig(const char* call, const rondoConfig_t* config);

@@ -28,8 +28,9 @@ bool endsAfterAField(size_t size) {
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(rondoInvalidArgument, what); }
 
-/// The caller's struct in this library's layout.
-rondoConfig_t adopt(const char* call, const rondoConfig_t& given) {
+}  // namespace
+
+rondoConfig_t adoptConfig(const char* call, const rondoConfig_t& given) {
   if (!endsAfterAField(given.size) || given.size > 1 << 16) {
     refuse(
         format("%s: config.size is %zu; allowed: sizeof(rondoConfig_t) as RONDO_CONFIG_INITIALIZER "
@@ -56,8 +57,6 @@ rondoConfig_t adopt(const char* call, const rondoConfig_t& given) {
   return config;
 }
 
-}  // namespace
-
 bool asksNotToWait(const rondoConfig_t* config) {
   return config != nullptr && config->size >= sizeof(rondoConfig_t) && config->blocking == 0;
 }
@@ -66,7 +65,7 @@ Config checkConfig(const char* call, const rondoConfig_t* config) {
   Config out;
   out.options = readOptions();
   if (config == nullptr) return out;
-  const rondoConfig_t given = adopt(call, *config);
+  const rondoConfig_t given = adoptConfig(call, *config);
   if (given.device < RONDO_DEVICE_NONE) {
     refuse(
         format("%s: config.device is %d; allowed: a device number, RONDO_DEVICE_AUTO (%d) or "

@@ -70,11 +70,11 @@ void DeviceGroup::launch(const Part& part) {
 }
 
 rondoResult_t DeviceGroup::launch(const char* call) {
-  std::sort(parts_.begin(), parts_.begin() + static_cast<ptrdiff_t>(used_),
-            [](const Part& a, const Part& b) {
-              return a.comm->impl->deviceRunner()->serial() <
-                     b.comm->impl->deviceRunner()->serial();
-            });
+  std::stable_sort(parts_.begin(), parts_.begin() + static_cast<ptrdiff_t>(used_),
+                   [](const Part& a, const Part& b) {
+                     return a.comm->impl->deviceRunner()->serial() <
+                            b.comm->impl->deviceRunner()->serial();
+                   });
   for (size_t i = 0; i < used_; ++i) {
     rondoComm* comm = parts_[i].comm;
     const rondoResult_t bad = guarded(comm, call, [&] { launch(parts_[i]); });

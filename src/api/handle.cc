@@ -1,6 +1,7 @@
 #include "api/handle.h"
 
 #include <linux/membarrier.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -157,10 +158,18 @@ rondoResult_t checkHandle(rondoComm* comm, const char* call) {
              state == rondoComm::kDead ? "a destroyed communicator" : "not a communicator"));
 }
 
+bool claimComm(rondoComm* comm, rondoComm::Use as) {
+  for (;;) {
+    uint32_t found = rondoComm::kFree;
+    if (comm->use.compare_exchange_strong(found, as, std::memory_order_acquire)) [[likely]]
+      return true;
+    if (found != rondoComm::kAsked) return false;
+    sched_yield();  // a watchdog asks; the call must not fail for it
+  }
+}
+
 rondoResult_t holdComm(rondoComm* comm, const char* call) {
-  uint32_t free = rondoComm::kFree;
-  if (comm->use.compare_exchange_strong(free, rondoComm::kBusy, std::memory_order_acquire))
-      [[likely]]
+  if (claimComm(comm, rondoComm::kBusy)) [[likely]]
     return rondoSuccess;
   // The other thread may be writing the communicator's own error text: only this thread's is set.
   return fail(

@@ -26,7 +26,11 @@ struct rondoComm {
         0x666f726d,       ///< Being made in the background: `impl` and what follows are not there.
     kUnmade = 0x756e6d61  ///< That has failed; `broken` says why.
   };
-  enum Use : uint32_t { kFree = 0, kBusy = 1 };
+  enum Use : uint32_t {
+    kFree = 0,
+    kBusy = 1,
+    kAsked = 2,  ///< A question is being answered: calls wait, for much less than a microsecond.
+  };
 
   std::atomic<uint32_t> state{kDead};
   std::atomic<uint32_t> use{kFree};
@@ -61,8 +65,11 @@ void breakComm(rondoComm* comm, Communicator& impl);
 /// "comm is NULL" and the like; rondoSuccess if the handle may be asked questions.
 rondoResult_t checkHandle(rondoComm* comm, const char* call);
 
-/// Takes the word that keeps other threads from `comm`, which is alive; rondoInvalidUsage while
-/// another thread has it.
+/// Takes the word that keeps other threads from `comm`: `as` kBusy or kAsked. False while another
+/// thread is in a call on it.
+bool claimComm(rondoComm* comm, rondoComm::Use as);
+
+/// Takes it for a call on `comm`, which is alive; rondoInvalidUsage while another thread has it.
 rondoResult_t holdComm(rondoComm* comm, const char* call);
 /// Gives it back, and frees the handle if rondoCommAbort came meanwhile.
 void releaseComm(rondoComm* comm);

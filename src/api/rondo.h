@@ -211,6 +211,18 @@ RONDO_API rondoResult_t rondoCommInitRank(rondoComm_t* comm, int nranks, rondoUn
 RONDO_API rondoResult_t rondoCommInitRankConfig(rondoComm_t* comm, int nranks, rondoUniqueId id,
                                                 int rank, const rondoConfig_t* config);
 
+/**
+ * Makes a communicator of `nranks` ranks that are all in this process: comms[r] becomes rank r's,
+ * on device devices[r] (an ordinal, RONDO_DEVICE_AUTO or RONDO_DEVICE_NONE). devices NULL:
+ * config->device for all if that is RONDO_DEVICE_NONE, else device r modulo visible devices, else
+ * none. `config` holds for all ranks but for its device, and may be NULL. One thread may drive them
+ * all, if calls on them that wait for each other are in one group. On failure nothing is made.
+ * Since 0.4. Errors: rondoInvalidArgument (comms NULL, nranks < 1, a device that does not exist),
+ * rondoSystemError (no threads to be had), and those of rondoCommInitRankConfig.
+ */
+RONDO_API rondoResult_t rondoCommInitAll(rondoComm_t* comms, int nranks, const int* devices,
+                                         const rondoConfig_t* config);
+
 /** Ends use of the communicator: later collective calls get rondoInvalidUsage. Local. Since 0.1. */
 RONDO_API rondoResult_t rondoCommFinalize(rondoComm_t comm);
 

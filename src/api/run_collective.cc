@@ -42,8 +42,20 @@ rondoResult_t runDevice(const CollectiveArgs& args, const CollectiveKind& kind) 
     default:
       return refuseDevice(args);
   }
+  const bool made = kind.reduces && kind.op >= ScaledOps::kFirst;
+  const ScaledOp* scaled = made ? args.comm->impl->scaledOps().find(kind.op) : nullptr;
   return runOnDevice(args.comm, {args.call, kind.collective, args.send, args.recv, args.count,
-                                 args.type, kind.op, kind.root, args.stream});
+                                 args.type, kind.op, kind.root, args.stream, scaled});
+}
+
+/// A premultiplied sum whose scalar the host cannot read.
+rondoResult_t checkScalar(const CollectiveArgs& args, const CollectiveKind& kind) {
+  const ScaledOp* scaled = kind.reduces ? args.comm->impl->scaledOps().find(kind.op) : nullptr;
+  if (scaled == nullptr || !scaled->onDevice) return rondoSuccess;
+  return fail(args.comm, rondoUnsupported,
+              format("%s: argument op is %d, whose scalar is device memory, and the buffers are "
+                     "host memory; allowed: device memory, or a scalar on the host",
+                     args.call, kind.op));
 }
 
 }  // namespace
@@ -115,6 +127,9 @@ rondoResult_t runCollective(const CollectiveArgs& args, const CollectiveKind& ki
   if (const rondoResult_t bad = checkMemory(args, &onDevice)) return bad;
   if (onDevice) [[unlikely]]
     return runDevice(args, kind);
+  if (kind.reduces && kind.op >= ScaledOps::kFirst) [[unlikely]] {
+    if (const rondoResult_t bad = checkScalar(args, kind)) return bad;
+  }
   return runHost(args, {key, args.send, args.recv});
 }
 
