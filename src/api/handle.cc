@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "api/comm_create.h"
+#include "api/profile_range.h"
 #include "base/error.h"
 
 namespace rondo {
@@ -77,6 +78,7 @@ rondoComm* makeHandle(std::unique_ptr<Communicator> impl) {
   comm->lastError.clear();
   comm->use.store(rondoComm::kFree, std::memory_order_relaxed);
   comm->unwanted.store(false, std::memory_order_relaxed);
+  openProfiler();
   canFenceAllThreads();  // registers the process, which takes milliseconds, before any call
   comm->state.store(rondoComm::kAlive, std::memory_order_release);
   return comm;
@@ -92,6 +94,11 @@ void destroyHandle(rondoComm* comm) {
 }
 
 void breakComm(rondoComm* comm, Communicator& impl) {
+  findBreak(comm, impl);
+  impl.noteBroken(comm->broken);
+}
+
+void findBreak(rondoComm* comm, Communicator& impl) {
   comm->broken = impl.mismatchText();
   comm->brokenCode = comm->broken.empty() ? rondoRemoteError : rondoInvalidUsage;
   if (comm->broken.empty()) comm->broken = impl.abortText();

@@ -1,6 +1,7 @@
 #include "p2p/fabric.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "p2p/mixed_ports.h"
 
 namespace rondo {
@@ -85,7 +86,13 @@ std::string Fabric::abortText(const std::string& name) const {
          (why.empty() ? " (another rank saw it go)" : ": " + why);
 }
 
-void Fabric::abort() { endAll(static_cast<uint32_t>(rank_) + 1); }
+void Fabric::abort() {
+  logLine(LogPart::Watch, LogLevel::Info, rank_, [&] {
+    return std::string(aborted() != 0 ? "aborts a communicator that has ended already"
+                                      : "aborts its communicator");
+  });
+  endAll(static_cast<uint32_t>(rank_) + 1);
+}
 
 void Fabric::endAll(uint32_t word) {
   shm_->abort(word);
@@ -103,6 +110,8 @@ void Fabric::peerDied(int place, Ending ending) {
   shm_->noteEnding(place, ending);
   if (shm_->left(place)) return;  // it had done what it had to
   const int rank = near_[static_cast<size_t>(place)];
+  logLine(LogPart::Watch, LogLevel::Error, rank_,
+          [&] { return rankText(rank) + " " + ending.text(); });
   endAll((static_cast<uint32_t>(rank) + 1) | kDied);
 }
 
@@ -123,6 +132,8 @@ std::string Fabric::endingText(int rank) const {
 
 uint32_t Fabric::farLost(int rank, const std::string& why) {
   const uint32_t word = (static_cast<uint32_t>(rank) + 1) | kLost;
+  logLine(LogPart::Net, LogLevel::Error, rank_,
+          [&] { return rankText(rank) + " cannot be reached any more: " + why; });
   {
     const std::lock_guard<std::mutex> lock(lostMutex_);
     if (whyLost_.empty()) whyLost_ = why;
