@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -13,6 +14,8 @@
 #include "api/consensus.h"
 #include "api/handle.h"
 #include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
 #include "coll/costs_file.h"
 #include "topo/near_groups.h"
 #include "topo/node_facts.h"
@@ -32,6 +35,7 @@ constexpr int kMeetMs = 30'000;
 /// What the ranks tell each other of where they run, once they know which host they share.
 struct LocalInfo {
   uint64_t segmentToken;  ///< One a process.
+  uint64_t serial;        ///< Of the process's communicators.
   uint64_t machine;       ///< Whose CPUs they are: hosts may be containers of one.
   cpu_set_t cpus;         ///< Where the rank may run.
   NodeFacts node;         ///< Of local rank 0 only.
@@ -55,6 +59,8 @@ std::vector<LocalInfo> gatherLocal(Bootstrap& boot, const Options& options, uint
                                    bool leader) {
   LocalInfo mine{};
   mine.machine = machine;
+  static std::atomic<uint64_t> communicators{0};
+  mine.serial = ++communicators;
   together(boot, [&] {
     mine.segmentToken = Segment::own().token();
     CPU_ZERO(&mine.cpus);
@@ -195,6 +201,39 @@ std::unique_ptr<Fabric> makeFabric(Bootstrap& boot, const Config& config, FdExch
   return fabric;
 }
 
+/// For the log: what the communicator is made of, and why not of more.
+void logMade(const Communicator::Parts& parts, const HostGrouping& hosts, const Config& config) {
+  const int rank = parts.place.rank;
+  logLine(LogPart::Boot, LogLevel::Info, rank, [&] {
+    return format(
+               "communicator \"%s\" (%016llx): %d ranks on %d host%s, this one is %d of %d here; ",
+               parts.name.c_str(), static_cast<unsigned long long>(parts.id), parts.place.size,
+               hosts.hosts, hosts.hosts == 1 ? "" : "s", parts.place.localRank,
+               parts.place.localSize) +
+           (parts.place.localSize > 1 ? "shared memory" : "nobody beside it") +
+           (hosts.hosts > 1 ? ", UCX between hosts" : "") +
+           format(", CPU level %s, groups %s", cpuLevelName(parts.cpu),
+                  parts.facts.groups.text().empty() ? "none" : parts.facts.groups.text().c_str());
+  });
+  logLine(LogPart::Plan, LogLevel::Info, rank, [&] {
+    return format("communicator \"%s\": built-in costs of host memory%s%s", parts.name.c_str(),
+                  parts.tune.empty() ? "" : ", rules ", config.options.tune.c_str());
+  });
+  if (hosts.hosts > 1) {
+    logLine(LogPart::Net, LogLevel::Info, rank, [&] {
+      const NetworkChoice choice = NetworkChoice::ofEnvironment();
+      return format("communicator \"%s\": UCX may use %s over %s", parts.name.c_str(),
+                    choice.transports[0] != '\0' ? choice.transports : "all transports",
+                    choice.devices[0] != '\0' ? choice.devices : "all devices");
+    });
+  }
+  logLine(LogPart::Device, LogLevel::Info, rank, [&] {
+    return format("communicator \"%s\": ", parts.name.c_str()) +
+           (parts.device ? format("device %d", parts.device->device())
+                         : "host memory only: " + parts.whyNoDevice);
+  });
+}
+
 }  // namespace
 
 void together(Bootstrap& boot, const std::function<void()>& step) {
@@ -252,6 +291,9 @@ std::unique_ptr<Communicator> buildComm(Bootstrap& boot, const Config& config, W
   if (hosts.hosts > 1) parts.facts.costs.acrossHosts();
   parts.facts.l3Bytes = local.front().node.l3Bytes;
   parts.stallSeconds = config.options.stallSeconds;
+  parts.recordFile = config.options.record;
+  parts.id = mixBits(local.front().segmentToken + mixBits(local.front().serial));
+  for (const RankInfo& info : infos) parts.members.push_back({info.hostName, info.pid});
   parts.wait = waitPolicy(config.options, crowdOf(local, host.machine), std::move(hook));
 
   std::vector<int> peers;
@@ -267,6 +309,7 @@ std::unique_ptr<Communicator> buildComm(Bootstrap& boot, const Config& config, W
                               ranksOfThisProcess(local));
   }
   addDevice(boot, exchange ? &*exchange : nullptr, peers, hosts, config, &parts);
+  logMade(parts, hosts, config);
   return std::make_unique<Communicator>(std::move(parts));
 }
 

@@ -11,6 +11,7 @@
 
 #include "api/comm_create.h"
 #include "api/forming.h"
+#include "api/profile_range.h"
 #include "base/error.h"
 
 namespace rondo {
@@ -92,6 +93,7 @@ rondoComm* newHandle() {
   comm->lastError.clear();
   comm->use.store(rondoComm::kFree, std::memory_order_relaxed);
   comm->unwanted.store(false, std::memory_order_relaxed);
+  openProfiler();
   canFenceAllThreads();  // registers the process, which takes milliseconds, before any call
   return comm;
 }
@@ -116,6 +118,11 @@ void destroyHandle(rondoComm* comm) {
 }
 
 void breakComm(rondoComm* comm, Communicator& impl) {
+  findBreak(comm, impl);
+  impl.noteBroken(comm->broken);
+}
+
+void findBreak(rondoComm* comm, Communicator& impl) {
   comm->broken = impl.mismatchText();
   comm->brokenCode = comm->broken.empty() ? rondoRemoteError : rondoInvalidUsage;
   if (comm->broken.empty()) comm->broken = impl.abortText();

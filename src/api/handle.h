@@ -13,7 +13,7 @@
 namespace rondo {
 struct Forming;  // api/forming.cc
 class VirtualComm;
-}
+}  // namespace rondo
 
 /// Handles are recycled, never freed, so that a call on a destroyed one can say so instead of
 /// reading freed memory.
@@ -61,6 +61,8 @@ void destroyHandle(rondoComm* comm);
 
 /// Notes that `impl` was aborted, and why: a peer's doing, or calls that differ.
 void breakComm(rondoComm* comm, Communicator& impl);
+/// The same, for a caller that may know better: Communicator::noteBroken() is left to it.
+void findBreak(rondoComm* comm, Communicator& impl);
 
 /// "comm is NULL" and the like; rondoSuccess if the handle may be asked questions.
 rondoResult_t checkHandle(rondoComm* comm, const char* call);

@@ -3,6 +3,8 @@
 #include "api/comm_create.h"
 #include "api/device_group.h"
 #include "api/group.h"
+#include "api/profile_range.h"
+#include "api/types.h"
 #include "api/virtual_comm.h"
 #include "base/error.h"
 
@@ -16,7 +18,7 @@ rondoResult_t report(const CollectiveArgs& args, RunResult result, const std::st
     comm->broken = format("communicator \"%s\" waited longer than RONDO_SPIN_BOUND_MS for a peer",
                           comm->impl->name().c_str());
   } else {
-    breakComm(comm, *comm->impl);
+    findBreak(comm, *comm->impl);
     if (result == RunResult::Mismatch && comm->brokenCode != rondoInvalidUsage) {
       comm->broken =
           why.empty() ? "a message of another call came: the ranks make different calls" : why;
@@ -25,6 +27,7 @@ rondoResult_t report(const CollectiveArgs& args, RunResult result, const std::st
   }
   // What this rank knows, the others may not: they are told by the abort word, and compare calls.
   if (result == RunResult::Mismatch) comm->impl->abort();
+  comm->impl->noteBroken(comm->broken);
   return fail(comm, comm->brokenCode, std::string(args.call) + ": " + comm->broken);
 }
 
@@ -70,6 +73,15 @@ rondoResult_t refuseDevice(const CollectiveArgs& args) {
 }
 
 rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request) {
+  const ProfileRange range(args.call, [&]() -> RangePayload {
+    const PlanKey& key = request.key;
+    return {args.count * typeSize(args.type),
+            args.count,
+            isReduction(key.collective) ? key.op : -1,
+            isRooted(key.collective) ? key.root : -1,
+            -1,
+            args.comm->impl ? args.comm->impl->place().rank : -1};
+  });
   try {
     if (args.comm->rehearsal != nullptr) [[unlikely]]
       return runVirtual(args.comm, args.call, request);
@@ -89,6 +101,8 @@ rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request) {
 }
 
 rondoResult_t runTransfers(const CollectiveArgs& args, std::span<const Transfer> transfers) {
+  const ProfileRange range(
+      args.call, [&] { return RangePayload::of(transfers, args.comm->impl->place().rank); });
   if (groupOpen()) {
     addToGroup(args.comm, args.call, transfers);
     return rondoSuccess;

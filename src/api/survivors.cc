@@ -10,6 +10,7 @@
 
 #include "api/comm_bootstrap.h"
 #include "base/error.h"
+#include "base/log.h"
 
 namespace rondo {
 namespace {
@@ -54,8 +55,11 @@ Survivors::Survivors(Communicator& parent, const std::vector<int>& named, uint32
         absent += (absent.empty() ? "" : ", ") + fabric_.rankText(r);
       }
     }
-    std::fprintf(stderr, "rondo: stall: communicator \"%s\": rondoCommShrink waits for %s\n",
-                 parent_.name().c_str(), absent.empty() ? "its end" : absent.c_str());
+    const std::string text =
+        format("stall: communicator \"%s\": rondoCommShrink waits for %s", parent_.name().c_str(),
+               absent.empty() ? "its end" : absent.c_str());
+    std::fprintf(stderr, "rondo: %s\n", text.c_str());
+    logLine(LogPart::Watch, LogLevel::Warn, me_, [&] { return text; });
   };
   Board& board = fabric_.board(me_);
   for (size_t w = 0; w < Board::kWords; ++w) {

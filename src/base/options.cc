@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace rondo {
 namespace {
@@ -41,6 +42,18 @@ void readSize(const char* name, uint64_t least, uint64_t most, uint64_t* out) {
                .c_str());
   }
   *out = bytes;
+}
+
+void readLogLevels(const char* name, std::string* out) {
+  readText(name, out);
+  LogLevels levels;
+  if (!parseLogLevels(*out, &levels)) refuse(name, out->c_str(), kLogLevelsAllowed);
+}
+
+void readFileName(const char* name, std::string* out) {
+  readText(name, out);
+  std::string expanded;
+  if (!expandFileName(*out, &expanded)) refuse(name, out->c_str(), kFileNameAllowed);
 }
 
 }  // namespace
@@ -87,6 +100,17 @@ const std::vector<OptionRow>& optionTable() {
        false},
       {"RONDO_BOOT_TIMEOUT_MS", "number", "30000",
        "how long a rank that joins by unique id waits for the others at each step", false},
+      {"RONDO_LOG", "text", "off",
+       "what is logged: off, error, warn, info or debug, for some subsystems only as in "
+       "debug:call,plan (of boot, plan, call, watch, net, device)",
+       false},
+      {"RONDO_LOG_FILE", "text", "",
+       "where the log goes, appended: %h in the name is the host, %p the process (default: stderr)",
+       false},
+      {"RONDO_RECORD", "text", "",
+       "file to which the last operations of the host's ranks are written after an error, as a "
+       "trace for Perfetto; %h and %p as above (default: none)",
+       false},
   };
   return rows;
 }
@@ -95,6 +119,9 @@ Options readBootOptions() {
   Options options;
   readText("RONDO_NET_IF", &options.netInterfaces);
   readSize("RONDO_BOOT_TIMEOUT_MS", 1, 1u << 30, &options.bootTimeoutMs);
+  readLogLevels("RONDO_LOG", &options.log);
+  readFileName("RONDO_LOG_FILE", &options.logFile);
+  configureLog(options.log, options.logFile);
   return options;
 }
 
@@ -111,6 +138,7 @@ Options readOptions() {
   readSize("RONDO_SM_BUDGET", 0, 1024, &options.smBudget);
   readSize("RONDO_SPIN_BOUND_MS", 0, 1u << 30, &options.spinBoundMs);
   readSize("RONDO_STALL_SECONDS", 0, 1u << 30, &options.stallSeconds);
+  readFileName("RONDO_RECORD", &options.record);
   return options;
 }
 
@@ -129,6 +157,9 @@ std::string optionText(const Options& options, const OptionRow& row) {
   if (name == "RONDO_STALL_SECONDS") return std::to_string(options.stallSeconds);
   if (name == "RONDO_NET_IF") return options.netInterfaces;
   if (name == "RONDO_BOOT_TIMEOUT_MS") return std::to_string(options.bootTimeoutMs);
+  if (name == "RONDO_LOG") return options.log;
+  if (name == "RONDO_LOG_FILE") return options.logFile;
+  if (name == "RONDO_RECORD") return options.record;
   throw Error(rondoInternalError, "options table row " + name + " has no value");
 }
 

@@ -22,6 +22,9 @@ struct Options {
   std::string netInterfaces;       ///< RONDO_NET_IF
   uint64_t bootTimeoutMs = 30000;  ///< RONDO_BOOT_TIMEOUT_MS
   uint64_t smBudget = 0;           ///< RONDO_SM_BUDGET; 0: what is usual
+  std::string log;                 ///< RONDO_LOG
+  std::string logFile;             ///< RONDO_LOG_FILE; empty: stderr
+  std::string record;              ///< RONDO_RECORD; empty: errors dump nothing
 };
 
 /// One row of the table.
@@ -39,7 +42,8 @@ const std::vector<OptionRow>& optionTable();
 Options readOptions();
 
 /// Those that joining by unique id needs before there is a group that could be told of errors in
-/// the others; these have their defaults. Throws as readOptions().
+/// the others; these have their defaults. RONDO_LOG and RONDO_LOG_FILE are in force from then on.
+/// Throws as readOptions().
 Options readBootOptions();
 
 /// The value in force of a row, as text (for the consensus check and rondo-info).

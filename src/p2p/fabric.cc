@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "p2p/mixed_ports.h"
 
 namespace rondo {
@@ -93,7 +94,13 @@ std::string Fabric::lossText(uint32_t word, int rank) const {
          (whyLost_.empty() ? " (another rank saw it go)" : ": " + whyLost_);
 }
 
-void Fabric::abort() { endAll(static_cast<uint32_t>(rank_) + 1); }
+void Fabric::abort() {
+  logLine(LogPart::Watch, LogLevel::Info, rank_, [&] {
+    return std::string(aborted() != 0 ? "aborts a communicator that has ended already"
+                                      : "aborts its communicator");
+  });
+  endAll(static_cast<uint32_t>(rank_) + 1);
+}
 
 void Fabric::endAll(uint32_t word, uint32_t detail) {
   shm_->abort(word);
@@ -111,6 +118,8 @@ void Fabric::peerDied(int place, Ending ending) {
   shm_->noteEnding(place, ending);
   if (shm_->left(place)) return;  // it had done what it had to
   const int rank = near_[static_cast<size_t>(place)];
+  logLine(LogPart::Watch, LogLevel::Error, rank_,
+          [&] { return rankText(rank) + " " + ending.text(); });
   endAll((static_cast<uint32_t>(rank) + 1) | kDied, ending.word());
 }
 
@@ -153,6 +162,8 @@ void Fabric::farAborted(uint32_t word, uint32_t detail) {
 uint32_t Fabric::farLost(int rank, FarLoss how, const std::string& why) {
   const uint32_t kind = how == FarLoss::Ended ? kDied : how == FarLoss::Silent ? kSilent : kLost;
   const uint32_t word = (static_cast<uint32_t>(rank) + 1) | kind;
+  logLine(LogPart::Net, LogLevel::Error, rank_,
+          [&] { return rankText(rank) + " cannot be reached any more: " + why; });
   {
     const std::lock_guard<std::mutex> lock(lostMutex_);
     if (whyLost_.empty()) whyLost_ = why;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "p2p/boot_gate.h"
 #include "p2p/boot_id.h"
 #include "p2p/id_service.h"
@@ -66,7 +67,12 @@ void makeUniqueId(const IdHost& host, rondoUniqueId* id, const std::string& inte
                   int members) {
   const Secret secret = makeSecret();
   const std::vector<NetInterface> all = listInterfaces();
-  Listeners listeners = listenAt(chooseInterface(all, interfaces).addresses);
+  const NetInterface& chosen = chooseInterface(all, interfaces);
+  logLine(LogPart::Net, LogLevel::Info, -1, [&] {
+    return format("ranks that join by unique id meet at interface %s (%s)", chosen.name.c_str(),
+                  chosen.addresses.empty() ? "" : addressText(chosen.addresses.front()).c_str());
+  });
+  Listeners listeners = listenAt(chosen.addresses);
   const Endpoints endpoints = listeners.endpoints;
   IdService::instance().add(std::make_unique<IdGroup>(secret, host.hash, std::move(listeners)));
   *id = packId(secret, endpoints, host.name, members);
