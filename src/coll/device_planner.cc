@@ -32,8 +32,9 @@ struct DeviceCosts {
   Count wireLLPerKiB = 3'400;       ///< Stores to all peers, 300 GB/s.
   Count wirePerKiB = 3'200;         ///< The same of LL128, 320 GB/s.
   Count overlapPerKiB = 3'050;      ///< Where two exchanges overlap, 335 GB/s.
-  Count step = 3'900'000;           ///< A hop of a ring.
-  Count ringPerKiB = 200'000;       ///< A block's further KiB in it, all lanes being busy.
+  Count hop = 4'000'000;            ///< From a rank of a ring to the next, and on.
+  Count ringPerKiB = 2'850;         ///< Stores to one peer, 360 GB/s...
+  Count ringLanePerKiB = 160'000;   ///< ... but no more than a lane can do, 6.4 GB/s.
 };
 constexpr DeviceCosts kCosts;
 
@@ -154,20 +155,22 @@ class Search {
     if (found == nullptr) return;
     const Count hops = static_cast<Count>(facts_.ranks - 1);
     const int blocks = form.blockPerRank ? facts_.ranks : 1;
+    const Count most = kBlockSlots * kSlotBytes / request_.elementBytes / align_ * align_;
     lanes(kRingLanes, [&](int lanes) {
-      for (uint32_t slot = kSlotBytes; slot >= 4096; slot /= 2) {
-        const Count chunk = slot / request_.elementBytes / align_ * align_;
-        const Geometry g{request_.count, lanes, blocks, chunk, align_};
-        const Count periods = divideUp(request_.count, g.period());
-        const Count steps =
-            form.rounds > 0 ? periods * hops * static_cast<Count>(form.rounds) : periods + hops;
-        const Count bytes = blockOf(g) * request_.elementBytes;
-        const Count busy = bytes * kCosts.ringPerKiB / 1024 * static_cast<Count>(lanes) / 64;
-        const Count cost =
-            kCosts.launch + static_cast<Count>(lanes) * kCosts.lane + steps * (kCosts.step + busy);
-        take(DeviceChoice{"ring", Protocol::kSimple, g, kBlockThreads, found, cost});
-        if (form.rounds > 0) break;  // only a pipeline gains by smaller blocks
-      }
+      // Periods of equal length: a short one at the end would take as many hops as a long one.
+      const Count cuts = static_cast<Count>(lanes * blocks);
+      const Count periods = divideUp(request_.count, cuts * most);
+      const Count even = divideUp(divideUp(request_.count, cuts * periods), align_) * align_;
+      const Geometry g{request_.count, lanes, blocks, std::min(most, even), align_};
+      // Slices of a period follow each other, and so do periods: hops cost once a call.
+      const Count passes = form.rounds > 0 ? hops * static_cast<Count>(form.rounds) : 1;
+      const Count wire =
+          request_.count * request_.elementBytes * passes / static_cast<Count>(blocks);
+      const Count perKiB =
+          std::max(kCosts.ringPerKiB, kCosts.ringLanePerKiB / static_cast<Count>(lanes));
+      const Count cost = kCosts.launch + static_cast<Count>(lanes) * kCosts.lane +
+                         (form.rounds > 0 ? passes : hops) * kCosts.hop + wire * perKiB / 1024;
+      take(DeviceChoice{"ring", Protocol::kSimple, g, kBlockThreads, found, cost});
     });
   }
 

@@ -9,10 +9,14 @@ namespace rondo {
 /// Ranks that have windows; more take a ring.
 constexpr int kMaxWindowRanks = 8;
 /// Channels of a ring. Stores over NVLink need about 64 to fill it (4 x H200, 2026-11).
-constexpr int kRingLanes = 64;
-/// Slots of a channel's FIFO. One is not enough: a rank frees its slot only after it has sent on.
-constexpr uint32_t kFifoSlots = 2;
-constexpr uint32_t kSlotBytes = 64u << 10;
+constexpr int kRingLanes = 128;
+/// A block is sent in slices of a slot each, so that a rank can pass on the first while the last is
+/// still on its way; a slot is twice a pass of a lane's 480 working threads, 16 bytes each.
+constexpr uint32_t kSlotBytes = 15u << 10;
+constexpr uint32_t kBlockSlots = 4;  ///< Slices of a block at most.
+/// Slots of a channel's FIFO. A rank frees a slot only after it has sent on what was in it: with no
+/// more slots than a block has slices, all would wait for each other.
+constexpr uint32_t kFifoSlots = 8;
 /// Flags of different lanes keep to lines of their own.
 constexpr uint32_t kFlagWords = 32;
 

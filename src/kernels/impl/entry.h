@@ -33,7 +33,9 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
 template <class Algorithm, class Reducer>
 __global__ void __launch_bounds__(kBlockThreads, 2)
     ringKernel(const __grid_constant__ RingCall call) {
-  PrimsSimple<Reducer> prims(call, static_cast<int>(blockIdx.x));
+  __shared__ RingDesk desk;
+  PrimsSimple<Reducer> prims(call, static_cast<int>(blockIdx.x), &desk);
+  if (!prims.works()) return prims.serve();
   const algo::Group group{call.args.rank, call.args.size, call.args.root};
   forEachPart(call.args.cut, static_cast<int>(blockIdx.x),
               [&](const algo::Part& part) { Algorithm::run(prims, group, part); });
