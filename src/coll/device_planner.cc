@@ -32,9 +32,9 @@ struct DeviceCosts {
   Count wireLLPerKiB = 3'400;       ///< Stores to all peers, 300 GB/s.
   Count wirePerKiB = 3'200;         ///< The same of LL128, 320 GB/s.
   Count overlapPerKiB = 3'050;      ///< Where two exchanges overlap, 335 GB/s.
-  Count hop = 4'000'000;            ///< From a rank of a ring to the next, and on.
-  Count ringPerKiB = 2'850;         ///< Stores to one peer, 360 GB/s...
-  Count ringLanePerKiB = 160'000;   ///< ... but no more than a lane can do, 6.4 GB/s.
+  Count hop = 3'000'000;            ///< From a rank of a ring to the next, and on.
+  Count ringPerKiB = 2'900;         ///< Stores to one peer, 353 GB/s...
+  Count ringLanePerKiB = 205'000;   ///< ... but no more than a lane can do, 5 GB/s.
 };
 constexpr DeviceCosts kCosts;
 
@@ -170,7 +170,7 @@ class Search {
           std::max(kCosts.ringPerKiB, kCosts.ringLanePerKiB / static_cast<Count>(lanes));
       const Count cost = kCosts.launch + static_cast<Count>(lanes) * kCosts.lane +
                          (form.rounds > 0 ? passes : hops) * kCosts.hop + wire * perKiB / 1024;
-      take(DeviceChoice{"ring", Protocol::kSimple, g, kBlockThreads, found, cost});
+      take(DeviceChoice{"ring", Protocol::kSimple, g, kRingThreads, found, cost});
     });
   }
 

@@ -35,7 +35,7 @@ int loadKernels(int* blocksAtOnce) {
     if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, row.function);
     if (error == cudaSuccess) {
       error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perProcessor, row.function,
-                                                            kBlockThreads, 0);
+                                                            row.threads, 0);
     }
     if (perProcessor < least) least = perProcessor;
   }

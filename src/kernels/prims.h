@@ -88,9 +88,9 @@ class Window : public algo::Windows {
 
 /// What the threads of a ring's lane tell each other. Touched by atomic operations only.
 struct RingDesk {
-  uint32_t sent[kBlockThreads / 32];   ///< By warp: slices sent since the kernel began.
-  uint32_t taken[kBlockThreads / 32];  ///< The same of slices read.
-  uint32_t working;                    ///< Warps that have not finished.
+  uint32_t sent[kRingThreads / 32];   ///< By warp: slices sent since the kernel began.
+  uint32_t taken[kRingThreads / 32];  ///< The same of slices read.
+  uint32_t working;                   ///< Warps that have not finished.
 };
 
 /// Primitives under the Simple protocol: blocks go in slices through FIFO slots in the receiver's

@@ -8,14 +8,16 @@ namespace rondo {
 
 /// Ranks that have windows; more take a ring.
 constexpr int kMaxWindowRanks = 8;
-/// Channels of a ring. Stores over NVLink need about 64 to fill it (4 x H200, 2026-11).
-constexpr int kRingLanes = 128;
-/// A block is sent in slices of a slot each, so that a rank can pass on the first while the last is
-/// still on its way; a slot is twice a pass of a lane's 480 working threads, 16 bytes each.
-constexpr uint32_t kSlotBytes = 15u << 10;
-constexpr uint32_t kBlockSlots = 4;  ///< Slices of a block at most.
+/// Channels of a ring. Stores over NVLink need about as many to fill it (4 x H200, 2026-11).
+constexpr int kRingLanes = 96;
+/// A block is sent in slices of a slot each: a rank passes on the first while the last is still on
+/// its way. The longer the block, the less a rank waits for the one before; a slice is one pass of
+/// a lane's threads.
+constexpr uint32_t kSlotBytes = 28u << 10;
+constexpr uint32_t kBlockSlots = 6;  ///< Slices of a block at most.
 /// Slots of a channel's FIFO. A rank frees a slot only after it has sent on what was in it: with no
-/// more slots than a block has slices, all would wait for each other.
+/// more slots than a block has slices, all would wait for each other. A power of two, because
+/// counters wrap.
 constexpr uint32_t kFifoSlots = 8;
 /// Flags of different lanes keep to lines of their own.
 constexpr uint32_t kFlagWords = 32;

@@ -97,6 +97,9 @@ __device__ __forceinline__ void combine(const Operands& o, const Reduction& redu
 
 }  // namespace device
 
+static_assert(kFifoSlots > kBlockSlots && (kFifoSlots & (kFifoSlots - 1)) == 0,
+              "see channel_view.h: ranks would wait for each other, and counters wrap");
+
 template <class Reducer>
 __device__ __forceinline__ PrimsSimple<Reducer>::PrimsSimple(const RingCall& call, int lane,
                                                              RingDesk* desk)
@@ -114,7 +117,7 @@ __device__ __forceinline__ PrimsSimple<Reducer>::PrimsSimple(const RingCall& cal
   firstReceived_ = received_ = head_ = steps_[0];
   firstSent_ = sent_ = steps_[1];
   credit_ = sent_ - kFifoSlots;  // nothing is known yet
-  if (threadIdx.x < kBlockThreads / 32) desk->sent[threadIdx.x] = desk->taken[threadIdx.x] = 0;
+  if (threadIdx.x < kRingThreads / 32) desk->sent[threadIdx.x] = desk->taken[threadIdx.x] = 0;
   if (threadIdx.x == 0) desk->working = workers() / 32;
   __syncthreads();  // also: every thread has read the old steps
 }
@@ -211,17 +214,19 @@ __device__ __forceinline__ void PrimsSimple<Reducer>::move(algo::Block b, int, i
   const bool wide = ((bits & algo::kSrc) == 0 || device::aligned(src, 16)) &&
                     ((bits & algo::kDst) == 0 || device::aligned(dst, 16));
   const uint32_t total = static_cast<uint32_t>(b.count) * args.elementBytes;
+  const uint32_t slices = (total + kSlotBytes - 1) / kSlotBytes;  // of equal length
+  const uint32_t slice = ((total + slices - 1) / slices + 15) / 16 * 16;
 #pragma unroll 1
-  for (uint32_t from = 0; from < total; from += kSlotBytes) {
+  for (uint32_t from = 0; from < total; from += slice) {
     if (!ready<bits>()) {
       gaveUp_ = true;
       return;
     }
-    const uint32_t bytes = total - from < kSlotBytes ? total - from : kSlotBytes;
+    const uint32_t bytes = total - from < slice ? total - from : slice;
     const device::Operands o{in_.slots + received_ % kFifoSlots * kSlotBytes, src + from,
                              dst + from, out_.slots + sent_ % kFifoSlots * kSlotBytes};
     const uint32_t whole = wide ? bytes / 16 * 16 : 0;
-    device::combine<bits, Reducer, 2>(o, reduction, device::WholeUnits{}, 0, whole, workers());
+    device::combine<bits, Reducer, 8>(o, reduction, device::WholeUnits{}, 0, whole, workers());
     device::combine<bits, Reducer, 1>(o, reduction, device::Elements{args.elementBytes}, whole,
                                       bytes, workers());
     if (bits & (algo::kRecv | algo::kSend)) done<bits>();
