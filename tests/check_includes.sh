@@ -23,8 +23,8 @@ try() {  # expected status, file, what it includes...
   fi
 }
 
-try 0 api/comm.cc '"api/comm.h"' '"coll/plan.h"' '"p2p/shm.h"' '"topo/node.h"' '"config.h"' '<mpi.h>'
-try 1 api/comm.cc '"ucx/worker.h"' '"kernels/prims.h"' '"comm.h"'
+try 0 api/comm.cc '"api/comm.h"' '"coll/plan.h"' '"p2p/shm.h"' '"topo/node.h"' '"config.h"' '<mpi.h>' '"ucx/ucx_transport.h"'
+try 1 api/comm.cc '"ucx/ucx_ports.h"' '"kernels/prims.h"' '"comm.h"'
 try 0 coll/runner.cc '"coll/plan.h"' '"p2p/shm.h"' '"topo/node.h"' '"kernels/launch.h"' '"base/error.h"'
 try 1 coll/runner.cc '"api/comm.h"' '"kernels/prims.h"' '"ucx/worker.h"' '"api/rondo_mpi.h"'
 try 0 coll/algo/ring.h '"coll/algo/verbs.h"' '<cstdint>'
@@ -40,5 +40,7 @@ try 0 base/error.cc '"base/error.h"' '"api/rondo.h"'
 try 1 base/error.cc '"api/comm.h"' '"coll/plan.h"'
 try 0 api/rondo_mpi.h '<mpi.h>' '"rondo.h"'
 try 1 api/rondo.h '"api/types.h"' '"base/error.h"' '"config.h"'
+try 0 drop_in/mpi/comms.cc '"drop_in/mpi/comms.h"' '"api/rondo_mpi.h"' '"base/error.h"' '<mpi.h>'
+try 1 drop_in/mpi/comms.cc '"api/comm_create.h"' '"coll/plan.h"' '"p2p/shm.h"' '"api/mpi_state.h"'
 try 1 other/file.h '"other/file.h"'
 exit $failures

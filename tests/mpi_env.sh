@@ -4,8 +4,8 @@
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # Ranks that outnumber cores must yield while they wait inside MPI.
 export OMPI_MCA_mpi_yield_when_idle=1
-# openib only warns that it is obsolete.
-export OMPI_MCA_btl=^openib
+# openib only warns that it is obsolete; ofi sleeps for a second in every MPI_Finalize.
+export OMPI_MCA_btl=^openib,ofi
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 
 runMpi() {  # ranks, program, arguments...

@@ -48,9 +48,11 @@ std::vector<Command> makeCommands() {
                     kTakesMeasuring, 0, 0, 2, 0.5, runInit});
   result.push_back(
       {"all", "A summary of everything, within two minutes.",
-       "Every benchmark at a few sizes, sum, host memory; --in-place where it is allowed. ",
-       kTakesMeasuring | kTakesSizes | kTakesTypes | kTakesRoot | kTakesWindow | kTakesInPlace, 8,
-       2 * kMiB, 64, 0.2, runAll});
+       "Every benchmark at a few sizes, sum; --in-place where it is allowed. With --memory device "
+       "those that it has. ",
+       kTakesMeasuring | kTakesSizes | kTakesTypes | kTakesDevice | kTakesRoot | kTakesWindow |
+           kTakesInPlace,
+       8, 2 * kMiB, 64, 0.2, runAll});
   result.push_back({"compare", "The times of two files of --json, row by row.", "", kTakesFiles, 0,
                     0, 2, 0, [](const Options& options) { return runCompare(options.compare); }});
   return result;

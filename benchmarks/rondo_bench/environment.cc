@@ -81,7 +81,7 @@ std::vector<Contender> contendersOf(const Benchmark& benchmark, const Environmen
   if (environment.options().peer == Peer::kMpi) {
     result.push_back(mpiContender(benchmark, session.mpi()));
   }
-  if (environment.nccl() != nullptr) result.push_back(environment.nccl()->allReduce());
+  if (environment.nccl() != nullptr) result.push_back(environment.nccl()->contender(benchmark));
   return result;
 }
 

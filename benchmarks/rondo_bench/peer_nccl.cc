@@ -26,9 +26,26 @@ struct Nccl::Library : SharedObject {
     resolve("ncclCommInitRank", commInitRank);
     resolve("ncclCommDestroy", commDestroy);
     resolve("ncclAllReduce", allReduce);
+    // what no benchmark calls need not be there; the last three came with 2.28
+    resolveIfThere("ncclReduce", reduce);
+    resolveIfThere("ncclBroadcast", broadcast);
+    resolveIfThere("ncclAllGather", allGather);
+    resolveIfThere("ncclReduceScatter", reduceScatter);
+    resolveIfThere("ncclSend", send);
+    resolveIfThere("ncclRecv", recv);
+    resolveIfThere("ncclGroupStart", groupStart);
+    resolveIfThere("ncclGroupEnd", groupEnd);
+    resolveIfThere("ncclAlltoAll", allToAll);
+    resolveIfThere("ncclGather", gather);
+    resolveIfThere("ncclScatter", scatter);
   }
   void check(int result, const char* call) const {
     if (result != 0) throw RunError(std::string(call) + " failed: " + getErrorString(result));
+  }
+
+  template <class Function>
+  void resolveIfThere(const char* name, Function*& function) const {
+    function = reinterpret_cast<Function*>(findIfThere(name));
   }
 
   int (*getVersion)(int* version);
@@ -36,13 +53,164 @@ struct Nccl::Library : SharedObject {
   int (*getUniqueId)(NcclUniqueId* id);
   int (*commInitRank)(ncclComm** comm, int ranks, NcclUniqueId id, int rank);
   int (*commDestroy)(ncclComm* comm);
-  int (*allReduce)(const void* send, void* recv, size_t count, int type, int op, ncclComm* comm,
-                   rondoStream_t stream);
+  using Stream = rondoStream_t;
+  int (*allReduce)(const void*, void*, size_t count, int type, int op, ncclComm*, Stream);
+  int (*reduce)(const void*, void*, size_t count, int type, int op, int root, ncclComm*, Stream);
+  int (*broadcast)(const void*, void*, size_t count, int type, int root, ncclComm*, Stream);
+  int (*allGather)(const void*, void*, size_t count, int type, ncclComm*, Stream);
+  int (*reduceScatter)(const void*, void*, size_t count, int type, int op, ncclComm*, Stream);
+  int (*send)(const void*, size_t count, int type, int peer, ncclComm*, Stream);
+  int (*recv)(void*, size_t count, int type, int peer, ncclComm*, Stream);
+  int (*groupStart)();
+  int (*groupEnd)();
+  int (*allToAll)(const void*, void*, size_t count, int type, ncclComm*, Stream);
+  int (*gather)(const void*, void*, size_t count, int type, int root, ncclComm*, Stream);
+  int (*scatter)(const void*, void*, size_t count, int type, int root, ncclComm*, Stream);
 };
 
+namespace {
+
+/// One communicator's calls, by the arguments of a benchmark.
+struct Calls {
+  const Nccl::Library& nccl;
+  ncclComm* comm;
+  int rank;
+  int ranks;
+
+  template <class Function, class... Arguments>
+  void run(const char* name, Function function, Arguments... arguments) const {
+    if (function == nullptr) throw UsageError(std::string("libnccl.so.2 has no function ") + name);
+    nccl.check(function(arguments...), name);
+  }
+  template <class Body>
+  void grouped(const Body& body) const {
+    run("ncclGroupStart", nccl.groupStart);
+    body();
+    run("ncclGroupEnd", nccl.groupEnd);
+  }
+  void send(const CallArgs& a, const void* from, size_t count, int peer) const {
+    run("ncclSend", nccl.send, from, count, a.type, peer, comm, a.stream);
+  }
+  void receive(const CallArgs& a, void* to, size_t count, int peer) const {
+    run("ncclRecv", nccl.recv, to, count, a.type, peer, comm, a.stream);
+  }
+};
+using Call = void (*)(const Calls& c, const CallArgs& a);
+
+void allReduce(const Calls& c, const CallArgs& a) {
+  c.run("ncclAllReduce", c.nccl.allReduce, a.send, a.recv, a.count(), a.type, a.op, c.comm,
+        a.stream);
+}
+void reduce(const Calls& c, const CallArgs& a) {
+  c.run("ncclReduce", c.nccl.reduce, a.send, a.recv, a.count(), a.type, a.op, a.root, c.comm,
+        a.stream);
+}
+void broadcast(const Calls& c, const CallArgs& a) {
+  c.run("ncclBroadcast", c.nccl.broadcast, a.send, a.recv, a.count(), a.type, a.root, c.comm,
+        a.stream);
+}
+void allGather(const Calls& c, const CallArgs& a) {
+  c.run("ncclAllGather", c.nccl.allGather, a.send, a.recv, a.count(), a.type, c.comm, a.stream);
+}
+void reduceScatter(const Calls& c, const CallArgs& a) {
+  c.run("ncclReduceScatter", c.nccl.reduceScatter, a.send, a.recv, a.count(), a.type, a.op, c.comm,
+        a.stream);
+}
+
+void allToAll(const Calls& c, const CallArgs& a) {
+  if (c.nccl.allToAll != nullptr) {
+    return c.run("ncclAlltoAll", c.nccl.allToAll, a.send, a.recv, a.count(), a.type, c.comm,
+                 a.stream);
+  }
+  c.grouped([&] {
+    for (int r = 0; r < c.ranks; ++r) {
+      c.send(a, a.message(static_cast<size_t>(r)), a.count(), r);
+      c.receive(a, a.place(static_cast<size_t>(r)), a.count(), r);
+    }
+  });
+}
+
+void gather(const Calls& c, const CallArgs& a) {
+  if (c.nccl.gather != nullptr) {
+    return c.run("ncclGather", c.nccl.gather, a.send, a.recv, a.count(), a.type, a.root, c.comm,
+                 a.stream);
+  }
+  c.grouped([&] {
+    c.send(a, a.send, a.count(), a.root);
+    for (int r = 0; r < c.ranks && c.rank == a.root; ++r) {
+      c.receive(a, a.place(static_cast<size_t>(r)), a.count(), r);
+    }
+  });
+}
+
+void scatter(const Calls& c, const CallArgs& a) {
+  if (c.nccl.scatter != nullptr) {
+    return c.run("ncclScatter", c.nccl.scatter, a.send, a.recv, a.count(), a.type, a.root, c.comm,
+                 a.stream);
+  }
+  c.grouped([&] {
+    for (int r = 0; r < c.ranks && c.rank == a.root; ++r) {
+      c.send(a, a.message(static_cast<size_t>(r)), a.count(), r);
+    }
+    c.receive(a, a.recv, a.count(), a.root);
+  });
+}
+
+void pingPong(const Calls& c, const CallArgs& a) {
+  if (a.layout->peer < 0) return;
+  if (a.layout->leads) c.send(a, a.send, a.count(), a.layout->peer);
+  c.receive(a, a.recv, a.count(), a.layout->peer);
+  if (!a.layout->leads) c.send(a, a.send, a.count(), a.layout->peer);
+}
+
+void messages(const Calls& c, const CallArgs& a, bool sends, bool receives) {
+  c.grouped([&] {
+    for (size_t i = 0; i < static_cast<size_t>(a.window); ++i) {
+      if (receives) c.receive(a, a.place(i), a.count(), a.layout->peer);
+      if (sends) c.send(a, a.message(i), a.count(), a.layout->peer);
+    }
+  });
+}
+
+void window(const Calls& c, const CallArgs& a) {
+  if (a.layout->peer < 0) return;
+  messages(c, a, a.layout->leads, !a.layout->leads);
+  if (a.layout->leads) {
+    c.receive(a, a.recv, 1, a.layout->peer);
+  } else {
+    c.send(a, a.send, 1, a.layout->peer);
+  }
+}
+
+void bothWays(const Calls& c, const CallArgs& a) {
+  if (a.layout->peer >= 0) messages(c, a, true, true);
+}
+
+constexpr struct {
+  const char* benchmark;
+  Call call;
+} kCalls[] = {
+    {"allreduce", allReduce}, {"reduce", reduce},     {"bcast", broadcast},
+    {"allgather", allGather}, {"alltoall", allToAll}, {"reduce_scatter", reduceScatter},
+    {"gather", gather},       {"scatter", scatter},   {"latency", pingPong},
+    {"bw", window},           {"bibw", bothWays},     {"mbw_mr", window},
+};
+
+Call callOf(const Benchmark& benchmark) {
+  for (const auto& row : kCalls) {
+    if (benchmark.name == std::string_view(row.benchmark)) return row.call;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 void requireNcclCan(const Benchmark& benchmark, const Options& options, int ranks) {
-  if (benchmark.name != std::string_view("allreduce")) {
-    throw UsageError("--peer nccl: allowed only with allreduce, not " +
+  if (callOf(benchmark) == nullptr) {
+    std::string names;
+    for (const auto& row : kCalls)
+      names += (names.empty() ? "" : ", ") + std::string(row.benchmark);
+    throw UsageError("--peer nccl: allowed only with " + names + ", not " +
                      std::string(benchmark.name));
   }
   for (const ElementType* type : options.types) {
@@ -67,7 +235,7 @@ void requireNcclCan(const Benchmark& benchmark, const Options& options, int rank
   }
 }
 
-Nccl::Nccl(const Session& session) {
+Nccl::Nccl(const Session& session) : rank_(session.rank()), ranks_(session.ranks()) {
   // NVLink multicast is left out of the comparison; what the user sets counts for the rest.
   setenv("NCCL_NVLS_ENABLE", "0", 1);
   library_ = std::make_unique<Library>();
@@ -86,14 +254,9 @@ std::string Nccl::version() const {
   return formatVersion(code);
 }
 
-Contender Nccl::allReduce() const {
-  const Library* library = library_.get();
-  ncclComm* comm = comm_;
-  return {"nccl", [library, comm](const CallArgs& args) {
-            library->check(library->allReduce(args.send, args.recv, args.count(), args.type,
-                                              args.op, comm, args.stream),
-                           "ncclAllReduce");
-          }};
+Contender Nccl::contender(const Benchmark& benchmark) const {
+  const Calls calls{*library_, comm_, rank_, ranks_};
+  return {"nccl", [calls, call = callOf(benchmark)](const CallArgs& args) { call(calls, args); }};
 }
 
 }  // namespace rondo::bench

@@ -11,8 +11,7 @@
 
 namespace rondo::bench {
 
-/// Throws UsageError if NCCL has no such type, or averages it inexactly, or if the suite times
-/// something else of it than its all-reduce.
+/// Throws UsageError if NCCL has no such type, or averages it inexactly, or has no such collective.
 void requireNcclCan(const Benchmark& benchmark, const Options& options, int ranks);
 
 class Nccl {
@@ -24,12 +23,17 @@ class Nccl {
   Nccl& operator=(const Nccl&) = delete;
 
   std::string version() const;
-  Contender allReduce() const;
+  /// NCCL's call for the benchmark; what it has no function for is a group of its sends and
+  /// receives, as its documentation proposes.
+  Contender contender(const Benchmark& benchmark) const;
+
+  struct Library;
 
  private:
-  struct Library;
   std::unique_ptr<Library> library_;
   struct ncclComm* comm_ = nullptr;
+  int rank_;
+  int ranks_;
 };
 
 }  // namespace rondo::bench

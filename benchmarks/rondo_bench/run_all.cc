@@ -17,6 +17,13 @@ namespace {
 std::string whyLeftOut(const Benchmark& benchmark, const Options& options, int ranks) {
   if (benchmark.has(kPairs) && ranks < 2) return "needs 2 ranks";
   if (benchmark.has(kAllPairs) && ranks % 2 != 0) return "needs an even number of ranks";
+  if (options.memory == MemoryKind::kDevice) {
+    if (benchmark.has(kNoData)) return "has no buffers";
+    if (benchmark.has(kUneven) || benchmark.has(kPrefixes)) return "not on device memory so far";
+    if (options.inPlace && benchmark.name == std::string_view("alltoall")) {
+      return "not in place on device memory";
+    }
+  }
   const bool alone = options.library == Library::kMpi;
   if (options.inPlace && (alone || options.peer == Peer::kMpi) && mpiInPlaceDiffers(benchmark)) {
     return "MPI has another in-place rule";
@@ -38,15 +45,12 @@ void runOrSay(Output& output, const std::string& name, const std::string& leftOu
 int runAll(const Options& options) {
   int ranks = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (options.peer == Peer::kNccl) {
-    throw UsageError("--peer nccl: allowed only with allreduce, not all");
-  }
   const Benchmark& allReduce = *findBenchmark("allreduce");
   requirePossible(allReduce, options, ranks);
   const Environment environment(options);
   RunInfo info = describe(environment, "all benchmarks");
   info.manyBenchmarks = true;
-  info.extraColumns = {"msg_per_s", "overlap_pct"};
+  if (options.memory != MemoryKind::kDevice) info.extraColumns = {"msg_per_s", "overlap_pct"};
   Output output(environment, info);
   for (const Benchmark& benchmark : benchmarks()) {
     runOrSay(output, benchmark.name, whyLeftOut(benchmark, options, ranks), [&] {
@@ -54,8 +58,10 @@ int runAll(const Options& options) {
       runSweep(environment, benchmark, contendersOf(benchmark, environment), output);
     });
   }
-  measureOverlap(environment, allReduce, output);
-  measureInit(environment, output);
+  if (options.memory != MemoryKind::kDevice) {
+    measureOverlap(environment, allReduce, output);
+    measureInit(environment, output);
+  }
   return output.finish();
 }
 

@@ -16,6 +16,8 @@ SharedObject::SharedObject(const char* file, const char* purpose)
 
 SharedObject::~SharedObject() { dlclose(handle_); }
 
+void* SharedObject::findIfThere(const char* name) const { return dlsym(handle_, name); }
+
 void* SharedObject::find(const char* name) const {
   void* symbol = dlsym(handle_, name);
   if (symbol == nullptr) throw UsageError(file_ + " has no function " + name);

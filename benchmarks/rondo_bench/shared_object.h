@@ -19,6 +19,9 @@ class SharedObject {
     function = reinterpret_cast<Function*>(find(name));
   }
 
+  /// The symbol's address, or nullptr.
+  void* findIfThere(const char* name) const;
+
  private:
   void* find(const char* name) const;
 

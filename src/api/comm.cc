@@ -4,6 +4,7 @@
 #include "api/handle.h"
 #include "base/error.h"
 #include "coll/progress.h"
+#include "p2p/peer_watch.h"
 
 namespace {
 
@@ -35,14 +36,6 @@ rondoResult_t refuseBusy(rondoComm_t comm, const char* call) {
       rondo::format("%s: communicator %p is in use by another thread; allowed: once its calls have "
                     "returned (rondoCommAbort ends them)",
                     call, static_cast<void*>(comm)));
-}
-
-rondoResult_t refuseOutstanding(rondoComm_t comm, const char* call) {
-  return rondo::fail(
-      comm, rondoInvalidUsage,
-      rondo::format("%s: communicator \"%s\" (%p) has a group under way (rondoGroupEndAsync); "
-                    "allowed: after rondoWait (rondoCommAbort ends it)",
-                    call, comm->impl->name().c_str(), static_cast<void*>(comm)));
 }
 
 /// Takes the handle for good; false if a call is running on it.
@@ -84,7 +77,7 @@ rondoResult_t rondoCommFinalize(rondoComm_t comm) {
   if (!claim(comm)) return refuseBusy(comm, call);
   if (!comm->impl->idle()) {
     comm->use.store(rondoComm::kFree, std::memory_order_release);
-    return refuseOutstanding(comm, call);
+    return rondo::refuseOutstanding(comm, call);
   }
   comm->state.store(rondoComm::kFinalized, std::memory_order_release);
   comm->use.store(rondoComm::kFree, std::memory_order_release);
@@ -98,7 +91,7 @@ rondoResult_t rondoCommDestroy(rondoComm_t comm) {
   if (!claim(comm)) return refuseBusy(comm, call);
   if (!comm->impl->idle()) {
     comm->use.store(rondoComm::kFree, std::memory_order_release);
-    return refuseOutstanding(comm, call);
+    return rondo::refuseOutstanding(comm, call);
   }
   rondo::destroyHandle(comm);
   return rondoSuccess;
@@ -113,5 +106,32 @@ rondoResult_t rondoCommAbort(rondoComm_t comm) {
   // One that MPI owns keeps its handle until MPI lets go of it; every call on it says that it was
   // aborted.
   if (!comm->ownedByMpi) rondo::freeComm(comm);
+  return rondoSuccess;
+}
+
+rondoResult_t rondoCommRevoke(rondoComm_t comm) {
+  if (const rondoResult_t bad = rondo::checkHandle(comm, "rondoCommRevoke")) return bad;
+  comm->impl->abort();
+  return rondoSuccess;
+}
+
+rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result) {
+  const char* call = "rondoCommGetAsyncError";
+  if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
+  if (result == nullptr) {
+    return rondo::fail(nullptr, rondoInvalidArgument,
+                       rondo::format("%s: argument result is NULL; allowed: where to write the "
+                                     "communicator's state",
+                                     call));
+  }
+  rondo::PeerWatch::one().look();
+  if (!claim(comm)) {  // a thread is inside a call, which will know better
+    *result = comm->impl->aborted() ? rondoRemoteError : rondoSuccess;
+    return rondoSuccess;
+  }
+  if (comm->impl->aborted() && comm->broken.empty()) rondo::breakComm(comm, *comm->impl);
+  *result = comm->broken.empty() ? rondoSuccess : comm->brokenCode;
+  if (!comm->broken.empty()) comm->lastError = comm->broken;
+  rondo::releaseComm(comm);
   return rondoSuccess;
 }

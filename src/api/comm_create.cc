@@ -14,19 +14,27 @@
 #include "base/error.h"
 #include "topo/near_groups.h"
 #include "topo/node_facts.h"
+#include "ucx/ucx_transport.h"
 
 namespace rondo {
 namespace {
 
-/// What the ranks of a host tell each other once they know that they share it.
+/// Data of one channel, where messages cross a network: a transport's costs are more by the
+/// message than shared memory's. Two hosts over a veth, one rank each, all-reduce of 16 MiB: see
+/// docs/multi-node.md.
+constexpr uint64_t kMostAreaAcross = 512u << 10;
+
+/// What the ranks tell each other of where they run, once they know which host they share.
 struct LocalInfo {
   uint64_t segmentToken;  ///< One a process.
+  uint64_t machine;       ///< Whose CPUs they are: hosts may be containers of one.
   cpu_set_t cpus;         ///< Where the rank may run.
   NodeFacts node;         ///< Of local rank 0 only.
 };
 
-std::vector<LocalInfo> gatherLocal(Bootstrap& boot, bool leader) {
+std::vector<LocalInfo> gatherLocal(Bootstrap& boot, uint64_t machine, bool leader) {
   LocalInfo mine{};
+  mine.machine = machine;
   together(boot, [&] {
     mine.segmentToken = Segment::own().token();
     CPU_ZERO(&mine.cpus);
@@ -39,30 +47,58 @@ std::vector<LocalInfo> gatherLocal(Bootstrap& boot, bool leader) {
   return all;
 }
 
-/// CPUs that the ranks have between them; where two ranks are bound to the same single CPU, half of
-/// that.
-uint32_t sharedCpus(const std::vector<LocalInfo>& all) {
+/// Ranks that share CPUs, and how many CPUs that are.
+struct Crowd {
+  int ranks = 0;
+  uint32_t cpus = 1;
+  uint32_t share() const { return (static_cast<uint32_t>(ranks) + cpus - 1) / cpus; }
+};
+
+/// The ranks of `machine`, and the CPUs that they have between them; where two ranks are bound to
+/// the same single CPU, half of that.
+Crowd crowdOf(const std::vector<LocalInfo>& all, uint64_t machine) {
+  Crowd crowd;
   cpu_set_t together;
   CPU_ZERO(&together);
   bool crowded = false;
   for (size_t a = 0; a < all.size(); ++a) {
+    if (all[a].machine != machine) continue;
+    ++crowd.ranks;
     CPU_OR(&together, &together, &all[a].cpus);
     for (size_t b = 0; b < a && CPU_COUNT(&all[a].cpus) == 1; ++b) {
-      crowded |= CPU_EQUAL(&all[a].cpus, &all[b].cpus) != 0;
+      crowded |= all[b].machine == machine && CPU_EQUAL(&all[a].cpus, &all[b].cpus) != 0;
     }
   }
   const int count = CPU_COUNT(&together);
-  if (count == 0) return allowedCpus();
-  return static_cast<uint32_t>(crowded ? std::max(1, count / 2) : count);
+  if (count == 0) {
+    crowd.cpus = allowedCpus();
+  } else {
+    crowd.cpus = static_cast<uint32_t>(crowded ? std::max(1, count / 2) : count);
+  }
+  return crowd;
 }
 
-/// The groups of near ranks: as asked for, or from the ranks' bindings and what the host's first
-/// rank knows of its CPUs. Depends on agreed values alone.
-RankGroups groupsOf(const GroupWish& wish, const std::vector<LocalInfo>& all, int leader) {
+/// The machine where the most ranks wait for a CPU: what all of them are as slow as.
+Crowd greatestCrowd(const std::vector<LocalInfo>& all) {
+  Crowd greatest;
+  for (const LocalInfo& info : all) {
+    const Crowd crowd = crowdOf(all, info.machine);
+    if (greatest.ranks == 0 || crowd.share() > greatest.share()) greatest = crowd;
+  }
+  return greatest;
+}
+
+/// The groups of near ranks: as asked for, the hosts, or on one host from the ranks' bindings and
+/// what its first rank knows of its CPUs. Depends on agreed values alone.
+RankGroups groupsOf(const GroupWish& wish, const std::vector<LocalInfo>& all,
+                    const HostGrouping& hosts) {
   if (wish.kind == GroupWish::Listed) return RankGroups(wish.list);
+  if (hosts.hosts > 1) {
+    return wish.kind == GroupWish::Off ? RankGroups() : RankGroups(hosts.hostOf);
+  }
   std::vector<cpu_set_t> bindings;
   for (const LocalInfo& info : all) bindings.push_back(info.cpus);
-  return RankGroups(nearGroups(wish, bindings, all[static_cast<size_t>(leader)].node.places));
+  return RankGroups(nearGroups(wish, bindings, all.front().node.places));
 }
 
 size_t ranksOfThisProcess(const std::vector<LocalInfo>& all) {
@@ -71,11 +107,11 @@ size_t ranksOfThisProcess(const std::vector<LocalInfo>& all) {
       all.begin(), all.end(), [own](const LocalInfo& info) { return info.segmentToken == own; }));
 }
 
-WaitPolicy waitPolicy(const Options& options, size_t ranks, uint32_t cpus, WaitHook hook) {
+WaitPolicy waitPolicy(const Options& options, const Crowd& crowd, WaitHook hook) {
   WaitPolicy policy;
   // Where ranks outnumber cores the peer cannot run until this rank lets go: give the core away
   // almost at once.
-  if (ranks > cpus) policy.spinsBeforeYield = 8;
+  if (crowd.share() > 1) policy.spinsBeforeYield = 8;
   policy.hook = std::move(hook);
   policy.spinBoundMs = options.spinBoundMs;
   return policy;
@@ -84,10 +120,18 @@ WaitPolicy waitPolicy(const Options& options, size_t ranks, uint32_t cpus, WaitH
 /// The GPU side, if every rank can have one. A rank that asked for a device by number gets it or an
 /// error.
 void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& peers,
-               const Config& config, Communicator::Parts* parts) {
-  const DeviceConfig wanted{config.device, parts->place.localRank, config.options.spinBoundMs,
-                            parts->tune, parts->explain};
-  parts->device = createDeviceRunner(boot, exchange, peers, wanted, &parts->whyNoDevice);
+               const HostGrouping& hosts, const Config& config, Communicator::Parts* parts) {
+  DeviceConfig wanted{config.device, parts->place.localRank, config.options.spinBoundMs,
+                      parts->tune, parts->explain};
+  wanted.smBudget = static_cast<int>(config.options.smBudget);
+  if (hosts.hosts > 1) {
+    parts->whyNoDevice = format(
+        "its ranks are on %d hosts, and device memory does not cross hosts yet; allowed: "
+        "host memory",
+        hosts.hosts);
+  } else {
+    parts->device = createDeviceRunner(boot, exchange, peers, wanted, &parts->whyNoDevice);
+  }
   together(boot, [&] {
     if (config.device >= 0 && parts->device == nullptr) {
       throw Error(rondoUnsupported,
@@ -95,6 +139,38 @@ void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& pe
                          config.device, parts->whyNoDevice.c_str()));
     }
   });
+}
+
+/// Shared memory among the ranks of this host, UCX to the others.
+std::unique_ptr<Fabric> makeFabric(Bootstrap& boot, const Config& config, FdExchange* exchange,
+                                   const HostGrouping& hosts, const std::vector<RankInfo>& infos,
+                                   size_t ranksOfProcess) {
+  const int n = boot.size(), rank = boot.rank();
+  std::vector<std::string> names;
+  std::vector<int> far, pids;
+  for (int r = 0; r < n; ++r) {
+    const auto at = static_cast<size_t>(r);
+    names.emplace_back(infos[at].hostName);
+    pids.push_back(infos[at].pid);
+    if (hosts.hostOf[at] != hosts.hostOf[static_cast<size_t>(rank)]) far.push_back(r);
+  }
+  const uint64_t pool = config.options.poolBytes;
+  ShmTransport::Wish wish{pool, pool * ranksOfProcess};
+  if (hosts.hosts > 1) wish.mostArea = kMostAreaAcross;
+  auto shm = ShmTransport::create(boot, exchange, hosts.localRanks, wish);
+  const ShmLayout layout = shm->layout();
+  auto fabric = std::make_unique<Fabric>(rank, n, hosts.localRanks, std::move(shm), names, pids);
+  if (hosts.hosts == 1) return fabric;
+
+  const NetworkChoice mine = NetworkChoice::ofEnvironment();
+  std::vector<NetworkChoice> networks(static_cast<size_t>(n));
+  boot.allGather(&mine, sizeof mine, networks.data());
+  checkNetworks(networks);
+  UcxWorker* worker = nullptr;
+  together(boot, [&] { worker = &UcxWorker::own(); });
+  fabric->join(UcxTransport::create(boot, *worker,
+                                    {far, names, layout.lanes, layout.chunkBytes(), fabric.get()}));
+  return fabric;
 }
 
 }  // namespace
@@ -127,40 +203,48 @@ CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
 
   RankInfo mine{};
   GroupWish groups;
+  HostId host{};
   together(boot, [&] {
     parts.cpu = chooseCpuLevel(config.options.cpu.c_str());
     parts.tune = parseTune(config.options.tune);
     groups = parseGroups(config.options.groups, n);
-    mine = describeRank(config.options, readHostId(config.options.hostId), config.device);
+    host = readHostId(config.options.hostId);
+    mine = describeRank(config.options, host, config.device);
   });
   std::vector<RankInfo> infos(ranks);
   boot.allGather(&mine, sizeof mine, infos.data());
   checkConsensus(infos);
-  requireOneHost(infos);
   const HostGrouping hosts = groupByHost(infos, rank);
   parts.place = {rank, n, hosts.localRank, hosts.localSize()};
 
-  const std::vector<LocalInfo> local = gatherLocal(boot, hosts.localRank == 0);
-  const uint32_t cpus = sharedCpus(local);
+  const std::vector<LocalInfo> local = gatherLocal(boot, host.machine, hosts.localRank == 0);
+  const Crowd crowd = greatestCrowd(local);
   parts.facts.ranks = n;
-  parts.facts.cpus = cpus;
+  parts.facts.cpus = crowd.cpus;
+  parts.facts.localRanks = crowd.ranks;
   parts.facts.reproducible = config.options.reproducible;
-  parts.facts.groups = groupsOf(groups, local, hosts.localRanks.front());
-  parts.facts.l3Bytes = local[static_cast<size_t>(hosts.localRanks.front())].node.l3Bytes;
-  parts.wait = waitPolicy(config.options, ranks, cpus, std::move(hook));
+  parts.facts.groups = groupsOf(groups, local, hosts);
+  if (hosts.hosts > 1) parts.facts.costs.acrossHosts();
+  parts.facts.l3Bytes = local.front().node.l3Bytes;
+  parts.stallSeconds = config.options.stallSeconds;
+  parts.wait = waitPolicy(config.options, crowdOf(local, host.machine), std::move(hook));
 
   std::vector<int> peers;
-  for (int r = 0; r < n; ++r) {
+  for (const int r : hosts.localRanks) {
     if (r != rank) peers.push_back(r);
   }
   std::optional<FdExchange> exchange;
   if (n > 1) {
-    together(boot, [&] { exchange.emplace(boot, peers); });
-    const uint64_t pool = config.options.poolBytes;
-    parts.shm = ShmTransport::create(boot, &*exchange, pool, pool * ranksOfThisProcess(local));
+    together(boot, [&] {
+      if (!peers.empty()) exchange.emplace(boot, peers);
+    });
+    parts.fabric = makeFabric(boot, config, exchange ? &*exchange : nullptr, hosts, infos,
+                              ranksOfThisProcess(local));
   }
-  addDevice(boot, exchange ? &*exchange : nullptr, peers, config, &parts);
-  return CommPtr(makeHandle(std::make_unique<Communicator>(std::move(parts))));
+  addDevice(boot, exchange ? &*exchange : nullptr, peers, hosts, config, &parts);
+  CommPtr made(makeHandle(std::make_unique<Communicator>(std::move(parts))));
+  made->config = std::make_shared<const Config>(config);
+  return made;
 }
 
 }  // namespace rondo

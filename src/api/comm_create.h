@@ -47,6 +47,9 @@ void setOwnedByMpi(rondoComm& comm);
 /// `hook` runs once, first thing when `comm` is freed, by whatever call.
 void onFree(rondoComm& comm, std::function<void()> hook);
 
+/// `hook` runs on every communicator that is made of `comm`, and is theirs too.
+void onChild(rondoComm& comm, std::function<void(rondoComm&)> hook);
+
 /// Runs a step that may fail on this rank alone, and makes its failure everybody's
 /// (Bootstrap::agree).
 void together(Bootstrap& boot, const std::function<void()>& step);

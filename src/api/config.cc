@@ -17,6 +17,10 @@ constexpr size_t kEnds[] = {offsetof(rondoConfig_t, name), offsetof(rondoConfig_
                             offsetof(rondoConfig_t, tune), offsetof(rondoConfig_t, reproducible),
                             sizeof(rondoConfig_t)};
 
+/// The struct did not grow when it got this field.
+constexpr uint32_t kFirstWithSmBudget = 3;
+constexpr int kMostMultiprocessors = 1024;
+
 bool endsAfterAField(size_t size) {
   return size > sizeof(rondoConfig_t) || std::find(kEnds, std::end(kEnds), size) != std::end(kEnds);
 }
@@ -47,6 +51,7 @@ rondoConfig_t adopt(const char* call, const rondoConfig_t& given) {
   }
   rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
   std::memcpy(&config, &given, given.size < sizeof config ? given.size : sizeof config);
+  if (given.version < kFirstWithSmBudget) config.smBudget = 0;  // padding there
   return config;
 }
 
@@ -71,6 +76,11 @@ Config checkConfig(const char* call, const rondoConfig_t* config) {
     refuse(format("%s: config.reproducible is %d; allowed: 0 or 1", call, given.reproducible));
   }
   if (given.reproducible == 1) out.options.reproducible = true;
+  if (given.smBudget < 0 || given.smBudget > kMostMultiprocessors) {
+    refuse(format("%s: config.smBudget is %d; allowed: 0 to %d multiprocessors", call,
+                  given.smBudget, kMostMultiprocessors));
+  }
+  if (given.smBudget > 0) out.options.smBudget = static_cast<uint64_t>(given.smBudget);
   return out;
 }
 

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -45,10 +47,13 @@ std::vector<const OptionRow*> agreedRows() {
   return rows;
 }
 
-using Key = std::function<std::string(const RankInfo&)>;
+template <class Info>
+using Key = std::function<std::string(const Info&)>;
 
 // The ranks by value: rank 0's value last, because the others are what the reader looks for.
-std::string describeDifference(const std::vector<RankInfo>& all, const Key& same, const Key& text) {
+template <class Info>
+std::string describeDifference(const std::vector<Info>& all, const Key<Info>& same,
+                               const Key<Info>& text) {
   std::vector<std::pair<std::string, std::vector<int>>> values;
   for (size_t rank = 0; rank < all.size(); ++rank) {
     const std::string key = same(all[rank]);
@@ -71,8 +76,10 @@ std::string describeDifference(const std::vector<RankInfo>& all, const Key& same
   return sentence + rankList(first) + (first.size() > 1 ? " have " : " has ") + text(all[0]);
 }
 
-void requireSame(const std::vector<RankInfo>& all, const char* what, const Key& same,
-                 const Key& text) {
+template <class Info>
+void requireSame(const std::vector<Info>& all, const char* what,
+                 const std::type_identity_t<Key<Info>>& same,
+                 const std::type_identity_t<Key<Info>>& text) {
   const std::string difference = describeDifference(all, same, text);
   if (difference.empty()) return;
   throw Error(rondoInvalidUsage, std::string("ranks differ in ") + what + ": " + difference);
@@ -151,21 +158,33 @@ HostGrouping groupByHost(const std::vector<RankInfo>& all, int rank) {
   return grouping;
 }
 
-void requireOneHost(const std::vector<RankInfo>& all) {
-  const auto other = std::find_if(all.begin(), all.end(), [&](const RankInfo& info) {
-    return info.hostHash != all[0].hostHash;
-  });
-  if (other == all.end()) return;
-  std::string sentence =
-      format("the communicator spans hosts: rank 0 is on host \"%s\", rank %zu is on host \"%s\"",
-             all[0].hostName, static_cast<size_t>(other - all.begin()), other->hostName);
-  if (std::string(all[0].hostName) == other->hostName) {
-    sentence += " (equal names, but another boot, IPC or network name space: two containers, say)";
-  }
-  throw Error(rondoUnsupported,
-              sentence +
-                  "; communicators that span hosts are not supported yet: split it with "
-                  "MPI_Comm_split_type(MPI_COMM_TYPE_SHARED)");
+NetworkChoice NetworkChoice::ofEnvironment() {
+  NetworkChoice choice{};
+  const auto read = [](const char* name, char* out, size_t room) {
+    if (const char* value = std::getenv(name)) std::string(value).copy(out, room - 1);
+  };
+  read("UCX_TLS", choice.transports, sizeof choice.transports);
+  read("UCX_NET_DEVICES", choice.devices, sizeof choice.devices);
+  return choice;
+}
+
+void checkNetworks(const std::vector<NetworkChoice>& all) {
+  const auto shown = [](const char* name, const char* value) {
+    return *value == 0 ? std::string("no ") + name : format("%s=\"%s\"", name, value);
+  };
+  requireSame(
+      all, "the transports that UCX may use",
+      [](const NetworkChoice& choice) { return std::string(choice.transports); },
+      [&](const NetworkChoice& choice) { return shown("UCX_TLS", choice.transports); });
+  requireSame(
+      all, "the network devices that UCX may use",
+      [](const NetworkChoice& choice) {
+        // Cards of one kind are counted through on each host.
+        std::string kind = choice.devices;
+        std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+        return kind;
+      },
+      [&](const NetworkChoice& choice) { return shown("UCX_NET_DEVICES", choice.devices); });
 }
 
 std::string rankList(const std::vector<int>& ascending) {

@@ -53,9 +53,16 @@ struct HostGrouping {
 };
 HostGrouping groupByHost(const std::vector<RankInfo>& all, int rank);
 
-/// Throws Error(rondoUnsupported) that names two ranks on different hosts and the hosts, if there
-/// are any.
-void requireOneHost(const std::vector<RankInfo>& all);
+/// Which networks a rank lets UCX use, from its environment; of a communicator that spans hosts.
+struct NetworkChoice {
+  char transports[256];  ///< UCX_TLS; empty: all.
+  char devices[256];     ///< UCX_NET_DEVICES.
+  static NetworkChoice ofEnvironment();
+};
+
+/// Throws Error(rondoInvalidUsage) where ranks would use different networks: other transports, or
+/// devices of another kind ("eth0" and "ib0", but "mlx5_0:1" and "mlx5_1:1" are of one).
+void checkNetworks(const std::vector<NetworkChoice>& all);
 
 /// "rank 3", "ranks 0-2, 5".
 std::string rankList(const std::vector<int>& ascending);

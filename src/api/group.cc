@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/comm_create.h"
+#include "api/device_group.h"
 #include "base/error.h"
 #include "coll/progress.h"
 
@@ -83,9 +84,11 @@ struct OpenGroup {
   /// Hands out what was collected.
   rondoRequest* take() { return std::exchange(request_, nullptr); }
   void drop() {
+    device.clear();
     if (request_ != nullptr) clear(*request_);
   }
 
+  DeviceGroup device;
   rondoResult_t failure = rondoSuccess;
   std::string sentence;
 
@@ -204,6 +207,7 @@ rondoResult_t close(const char* call, bool* outermost) {
     result = fail(nullptr, result, format("%s: %s", call, group.sentence.c_str()));
   } else {
     result = checkWhole(call, group.request());
+    if (result == rondoSuccess) result = group.device.check(call);
   }
   if (result != rondoSuccess) group.drop();
   *outermost = result == rondoSuccess;
@@ -263,6 +267,13 @@ void addToGroup(rondoComm* comm, const char* call, std::span<const Transfer> tra
   group.runFor(comm).addTransfers(*comm->impl, call, transfers);
 }
 
+void addToGroup(rondoComm* comm, const DeviceCall& call) { group.device.add(comm, call); }
+
+void addToGroup(rondoComm* comm, const char* name, std::span<const Transfer> transfers,
+                rondoStream_t stream) {
+  group.device.add(comm, name, transfers, stream);
+}
+
 void deferFailure(rondoResult_t result) {
   if (group.failure != rondoSuccess) return;
   group.failure = result;
@@ -284,6 +295,16 @@ rondoResult_t runNow(const char* call, rondoRequest& collected) {
   run.issue();
   if (!waitFor(run, policyOf(collected.comms))) return refuseSpinBound(call, collected.comms);
   return report(call, collected.comms, run.fault());
+}
+
+/// Enqueues what the group has on device memory, before anything on host memory waits.
+rondoResult_t launchDevice(const char* call) {
+  if (group.device.empty()) return rondoSuccess;
+  Holds holds(group.device.comms());
+  if (const rondoResult_t bad = holds.take(call)) return bad;
+  const rondoResult_t result = group.device.launch(call);
+  group.device.clear();
+  return result;
 }
 
 /// Lets what was collected run on by itself, as *request.
@@ -331,6 +352,7 @@ rondoResult_t rondoGroupEnd(void) {
   bool outermost = false;
   if (const rondoResult_t bad = rondo::close(call, &outermost); bad || !outermost) return bad;
   const rondo::Dropper afterwards;
+  if (const rondoResult_t bad = rondo::launchDevice(call)) return bad;
   rondoRequest& collected = group.request();
   if (collected.comms.empty()) return rondoSuccess;
   rondo::Holds holds(collected.comms);
@@ -358,6 +380,10 @@ rondoResult_t rondoGroupEndAsync(rondoRequest_t* request) {
   }
   bool outermost = false;
   if (const rondoResult_t bad = rondo::close(call, &outermost)) return bad;
+  if (const rondoResult_t bad = rondo::launchDevice(call)) {
+    group.drop();
+    return bad;
+  }
   try {
     return rondo::letRun(call, request);
   } catch (...) {

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "api/handle.h"
+#include "coll/device_runner.h"
 #include "coll/group_run.h"
 
 namespace rondo {
@@ -16,6 +17,11 @@ bool groupOpen();
 void addToGroup(rondoComm* comm, const char* call, const HostRequest& request);
 /// The same for sends and receives.
 void addToGroup(rondoComm* comm, const char* call, std::span<const Transfer> transfers);
+
+/// The same on device memory, launched when the group ends.
+void addToGroup(rondoComm* comm, const DeviceCall& call);
+void addToGroup(rondoComm* comm, const char* name, std::span<const Transfer> transfers,
+                rondoStream_t stream);
 
 /// Remembers the calling thread's last failure as the group's, if it is the first one.
 void deferFailure(rondoResult_t result);

@@ -69,6 +69,9 @@ rondoComm* makeHandle(std::unique_ptr<Communicator> impl) {
   comm->impl = std::move(impl);
   comm->ownedByMpi = false;
   comm->onFree = nullptr;
+  comm->onChild = nullptr;
+  comm->config.reset();
+  comm->shrinks = 0;
   comm->broken.clear();
   comm->brokenCode = rondoRemoteError;
   comm->lastError.clear();
@@ -88,14 +91,10 @@ void destroyHandle(rondoComm* comm) {
   yard.handles.push_back(comm);
 }
 
-std::string abortSentence(const Communicator& comm) {
-  return format("rank %u aborted communicator \"%s\"", comm.aborted() - 1, comm.name().c_str());
-}
-
-void breakComm(rondoComm* comm, const Communicator& impl) {
+void breakComm(rondoComm* comm, Communicator& impl) {
   comm->broken = impl.mismatchText();
   comm->brokenCode = comm->broken.empty() ? rondoRemoteError : rondoInvalidUsage;
-  if (comm->broken.empty()) comm->broken = abortSentence(impl);
+  if (comm->broken.empty()) comm->broken = impl.abortText();
 }
 
 void freeComm(rondoComm* comm) noexcept {
@@ -107,6 +106,17 @@ void freeComm(rondoComm* comm) noexcept {
 void setOwnedByMpi(rondoComm& comm) { comm.ownedByMpi = true; }
 
 void onFree(rondoComm& comm, std::function<void()> hook) { comm.onFree = std::move(hook); }
+
+void onChild(rondoComm& comm, std::function<void(rondoComm&)> hook) {
+  comm.onChild = std::move(hook);
+}
+
+rondoResult_t refuseOutstanding(rondoComm* comm, const char* call) {
+  return fail(comm, rondoInvalidUsage,
+              format("%s: communicator \"%s\" (%p) has a group under way (rondoGroupEndAsync); "
+                     "allowed: after rondoWait (rondoCommAbort ends it)",
+                     call, comm->impl->name().c_str(), static_cast<void*>(comm)));
+}
 
 rondoResult_t checkHandle(rondoComm* comm, const char* call) {
   if (comm == nullptr) {
@@ -162,7 +172,7 @@ Use::Use(rondoComm* comm, const char* call) : comm_(comm) {
     comm_ = nullptr;
     return;
   }
-  if (comm->impl->aborted() != 0 && comm->broken.empty()) [[unlikely]] {
+  if (comm->impl->aborted() && comm->broken.empty()) [[unlikely]] {
     breakComm(comm, *comm->impl);
   }
   if (!comm->broken.empty()) [[unlikely]] {

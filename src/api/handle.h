@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "api/comm_create.h"
 #include "api/rondo.h"
 #include "coll/communicator.h"
 
@@ -19,9 +20,12 @@ struct rondoComm {
   std::atomic<uint32_t> use{kFree};
   std::atomic<bool> unwanted{false};  ///< Whoever next finds `use` free takes it and destroys.
   std::unique_ptr<rondo::Communicator> impl;
-  bool ownedByMpi = false;       ///< Lives and dies with an MPI_Comm (rondoCommFromMPI).
-  std::function<void()> onFree;  ///< Runs first when the handle is freed.
-  std::string broken;            ///< Why no collective may run any more; empty: it may.
+  bool ownedByMpi = false;                  ///< Lives and dies with an MPI_Comm (rondoCommFromMPI).
+  std::function<void()> onFree;             ///< Runs first when the handle is freed.
+  std::function<void(rondoComm&)> onChild;  ///< Runs on what is made of this communicator.
+  std::shared_ptr<const rondo::Config> config;  ///< What it was made with.
+  uint32_t shrinks = 0;                         ///< Calls of rondoCommShrink so far.
+  std::string broken;  ///< Why no collective may run any more; empty: it may.
   rondoResult_t brokenCode = rondoRemoteError;
   std::string lastError;
 };
@@ -34,11 +38,8 @@ rondoComm* makeHandle(std::unique_ptr<Communicator> impl);
 /// Frees what the handle holds; the handle itself is reused much later. Local.
 void destroyHandle(rondoComm* comm);
 
-/// Who aborted the communicator, for sentences.
-std::string abortSentence(const Communicator& comm);
-
 /// Notes that `impl` was aborted, and why: a peer's doing, or calls that differ.
-void breakComm(rondoComm* comm, const Communicator& impl);
+void breakComm(rondoComm* comm, Communicator& impl);
 
 /// "comm is NULL" and the like; rondoSuccess if the handle may be asked questions.
 rondoResult_t checkHandle(rondoComm* comm, const char* call);
@@ -48,6 +49,10 @@ rondoResult_t checkHandle(rondoComm* comm, const char* call);
 rondoResult_t holdComm(rondoComm* comm, const char* call);
 /// Gives it back, and frees the handle if rondoCommAbort came meanwhile.
 void releaseComm(rondoComm* comm);
+
+/// How a communicator of which nothing is pending, or will be once it is aborted, refuses to be
+/// taken for another purpose: "has a group under way".
+rondoResult_t refuseOutstanding(rondoComm* comm, const char* call);
 
 /// One thread's use of a communicator: refuses destroyed, finalised, broken and busy ones.
 class Use {

@@ -8,6 +8,7 @@
 
 #include "api/mpi_bootstrap.h"
 #include "base/error.h"
+#include "p2p/peer_watch.h"
 
 namespace rondo {
 namespace {
@@ -111,7 +112,8 @@ WaitHook progressHook() {
   const bool anyThread = threadLevel() == MPI_THREAD_MULTIPLE;
   return [anyThread, maker = std::this_thread::get_id()] {
     const State& self = state();
-    if (self.ended.load(std::memory_order_relaxed)) return;
+    // MPI knows nothing of a rank that died: a call of it may not come back.
+    if (self.ended.load(std::memory_order_relaxed) || PeerWatch::anyDied()) return;
     if (!anyThread && std::this_thread::get_id() != maker) return;
     int found = 0;
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, self.progress, &found, MPI_STATUS_IGNORE);
@@ -125,6 +127,7 @@ void keepUntilFinalize(rondoComm& comm) {
     self.kept.push_back(&comm);
   }
   onFree(comm, [handle = &comm] { forget(handle); });
+  onChild(comm, keepUntilFinalize);
 }
 
 void freeIfKept(rondoComm* comm) {

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define RONDO_MAJOR 0
-#define RONDO_MINOR 2
+#define RONDO_MINOR 3
 #define RONDO_PATCH 0
 /** major * 10000 + minor * 100 + patch of the header; compare with rondoGetVersion(). */
 #define RONDO_VERSION_CODE (RONDO_MAJOR * 10000 + RONDO_MINOR * 100 + RONDO_PATCH)
@@ -151,11 +151,17 @@ typedef struct rondoConfig_t {
                            results of 8- and 16-bit floats are float32: the same bits whatever the
                            algorithm, the channels, the hosts. 0: as RONDO_REPRODUCIBLE says. Must
                            be equal on all ranks. Since 0.2. */
+  int32_t smBudget;     /**< Multiprocessors of the device that this communicator's kernels may keep
+                           busy; its GPU memory grows with them, 0.8 MiB each. Kernels of different
+                           communicators wait for each other's peers, so the budgets of all that are
+                           alive in a process must fit on the device together. 0: as
+                           RONDO_SM_BUDGET says; there 0 is half of the device for the first
+                           communicator and some for each further one. Since 0.3. */
 } rondoConfig_t;
 
-#define RONDO_CONFIG_VERSION 2
+#define RONDO_CONFIG_VERSION 3
 #define RONDO_CONFIG_INITIALIZER \
-  { sizeof(rondoConfig_t), RONDO_CONFIG_VERSION, RONDO_DEVICE_AUTO, NULL, NULL, NULL, 0 }
+  { sizeof(rondoConfig_t), RONDO_CONFIG_VERSION, RONDO_DEVICE_AUTO, NULL, NULL, NULL, 0, 0 }
 
 /* ---- the library ---- */
 
@@ -177,8 +183,8 @@ RONDO_API const char* rondoGetLastError(rondoComm_t comm);
 
 /**
  * Makes an id for a new group. Call it on one rank and hand the 128 bytes to all, by whatever
- * channel there is. This process answers for the id until the group is complete. Until channels
- * between hosts exist, all ranks that use an id must be on this host. Since 0.1.
+ * channel there is. This process answers for the id until the group is complete, at an address of
+ * this host that RONDO_NET_IF may choose; ranks may be on several hosts. Since 0.1.
  */
 RONDO_API rondoResult_t rondoGetUniqueId(rondoUniqueId* id);
 
@@ -225,6 +231,9 @@ RONDO_API rondoResult_t rondoCommCuDevice(rondoComm_t comm, int* device);
  *
  * On host memory a call is complete when it returns; `stream` must be NULL. On device memory a call
  * is ordered on `stream` and returns at once; the memory must belong to the communicator's device.
+ * Calls of one communicator on different streams are ordered by the caller, with an event, for they
+ * share its memory; calls in one group are ordered by the library. Different communicators are
+ * independent of each other.
  * One call's two buffers are of the same kind; different ranks may differ only where a function
  * says so. Buffers need no registration; memory from rondoMemAlloc is used in place. The two
  * buffers must not overlap unless the function's in-place rule allows it.
@@ -379,6 +388,11 @@ RONDO_API rondoResult_t rondoBarrier(rondoComm_t comm, rondoStream_t stream);
  * Sends from one rank to another are received in the order in which they were sent. A send or
  * receive outside a group blocks until its buffer may be reused; a send may need its receive to be
  * called first. What must overlap goes into a group, or is one rondoSendRecv.
+ *
+ * On device memory a call returns at once, and what follows on `stream` waits: a send until its
+ * receive has taken what the library does not hold. The ranks of a pair both have device memory.
+ * With count 0 and device memory or a stream nothing is done, nor waited for; on host memory peers
+ * hear of it. Since 0.3.
  */
 
 /** Sends sendbuff[0 .. count) to rank `peer`, which calls rondoRecv with the same count and type.
@@ -435,6 +449,11 @@ RONDO_API rondoResult_t rondoGroupStart(void);
  * round otherwise than by itself, though the same way on every run; with config.reproducible its
  * bits are the same. Until it returns, other threads' calls on the communicators get
  * rondoInvalidUsage. Returns the first cause of failure. Since 0.2.
+ *
+ * What is on device memory is only enqueued, before anything on host memory runs: for each
+ * communicator all its sends and receives as one launch on the stream of the first of them, which
+ * their other streams wait for, and then its collectives in the order of their calls. Communicators
+ * take turns in the order in which they were made, on all ranks. Since 0.3.
  */
 RONDO_API rondoResult_t rondoGroupEnd(void);
 
@@ -465,6 +484,64 @@ RONDO_API rondoResult_t rondoMemAlloc(void** ptr, size_t bytes);
 
 /** Frees memory of rondoMemAlloc; NULL is allowed. No collective may be using it. Since 0.1. */
 RONDO_API rondoResult_t rondoMemFree(void* ptr);
+
+/* ---- errors of others, and communicators made of communicators ---- */
+
+/**
+ * Whether `comm` still works: *result is rondoSuccess, or what every call on it returns from now on
+ * (rondoRemoteError after the death of a rank or an abort; rondoInvalidUsage after calls that
+ * differed). Local, returns at once, and may be called while another thread is inside a call on
+ * `comm`; the sentence is behind rondoGetLastError(comm) if no thread is. The result of the
+ * function itself is that of asking. Since 0.3.
+ */
+RONDO_API rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result);
+
+/**
+ * Ends pending and later calls on `comm` on all ranks, as rondoCommAbort does, but the handle stays
+ * for rondoCommGetAsyncError, rondoCommShrink and rondoCommDestroy. Never blocks; may be called
+ * while another thread of this process is inside a call on `comm`. Since 0.3.
+ */
+RONDO_API rondoResult_t rondoCommRevoke(rondoComm_t comm);
+
+/** Color of a rank that becomes no rank of a part (rondoCommSplit). The value is NCCL's. */
+#define RONDO_SPLIT_NOCOLOR (-1)
+
+/**
+ * Cuts `comm` into parts: ranks that give the same `color` (from 0) become one communicator, in
+ * which they are ordered by `key`, and by their rank in `comm` where keys are equal. A rank with
+ * RONDO_SPLIT_NOCOLOR gets *newcomm = NULL. Collective over all ranks of `comm`, which goes on as
+ * before; host memory only travels, and the parts share the parent's mappings and pool. `config`
+ * may be NULL: then everything is as for `comm`; a host identity is always that of `comm`, unless
+ * config.hostId is given. Free a part with rondoCommDestroy, before or after `comm`. Since
+ * 0.3. Errors are returned on all ranks of a part.
+ */
+RONDO_API rondoResult_t rondoCommSplit(rondoComm_t comm, int color, int key, rondoComm_t* newcomm,
+                                       const rondoConfig_t* config);
+
+/** A communicator of the same ranks in the same order. Collective; as rondoCommSplit with equal
+ * colors and keys. Since 0.3. */
+RONDO_API rondoResult_t rondoCommDup(rondoComm_t comm, rondoComm_t* newcomm,
+                                     const rondoConfig_t* config);
+
+/** Flags of rondoCommShrink. Values are NCCL's. */
+#define RONDO_SHRINK_DEFAULT 0
+/** First ends what is pending on `comm`, on all ranks (rondoCommRevoke). */
+#define RONDO_SHRINK_ABORT 1
+
+/**
+ * Makes a communicator of the ranks of `comm` that are left without the dead ones and without
+ * excludeRanks[0 .. excludeCount), in the same order. Every other rank calls it, with the same
+ * list; the listed and the dead take no part. NULL and 0 leave out the dead only: those whose
+ * process has ended and was found out by any caller, also while this call runs. Works on a
+ * communicator that is broken by a death, an abort or rondoCommRevoke as well as on a sound one,
+ * which goes on unless RONDO_SHRINK_ABORT is given. `config` as for rondoCommSplit. All ranks on
+ * one host only. Since 0.3. Errors: rondoInvalidArgument (a rank of the list is out of range or the
+ * calling one), rondoInvalidUsage (lists differ, or a request is outstanding on a sound
+ * communicator), rondoUnsupported (ranks on several hosts).
+ */
+RONDO_API rondoResult_t rondoCommShrink(rondoComm_t comm, const int* excludeRanks, int excludeCount,
+                                        rondoComm_t* newcomm, const rondoConfig_t* config,
+                                        int flags);
 
 #ifdef __cplusplus
 }

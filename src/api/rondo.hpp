@@ -255,6 +255,34 @@ class Communicator {
   }
   void barrier() { check(rondoBarrier(comm_, nullptr), comm_); }
 
+  /// rondoSuccess, or what every call returns from now on.
+  rondoResult_t asyncError() const {
+    rondoResult_t result = rondoSuccess;
+    check(rondoCommGetAsyncError(comm_, &result), comm_);
+    return result;
+  }
+  void revoke() { check(rondoCommRevoke(comm_), comm_); }
+  /// Empty for a rank with RONDO_SPLIT_NOCOLOR.
+  Communicator split(int color, int key, const rondoConfig_t* config = nullptr) {
+    rondoComm_t part = nullptr;
+    check(rondoCommSplit(comm_, color, key, &part, config), comm_);
+    return Communicator(part);
+  }
+  Communicator dup(const rondoConfig_t* config = nullptr) {
+    rondoComm_t twin = nullptr;
+    check(rondoCommDup(comm_, &twin, config), comm_);
+    return Communicator(twin);
+  }
+  /// The ranks that are left without the dead and `exclude`.
+  Communicator shrink(const std::vector<int>& exclude = {}, int flags = RONDO_SHRINK_DEFAULT,
+                      const rondoConfig_t* config = nullptr) {
+    rondoComm_t rest = nullptr;
+    check(rondoCommShrink(comm_, exclude.data(), static_cast<int>(exclude.size()), &rest, config,
+                          flags),
+          comm_);
+    return Communicator(rest);
+  }
+
  private:
   int ask(rondoResult_t (*question)(rondoComm_t, int*)) const {
     int answer = 0;

@@ -17,8 +17,9 @@ extern "C" {
  * `config` may be NULL. Free it with rondoCommDestroy; what is left is freed first thing in
  * MPI_Finalize. Since 0.1. Errors: rondoInvalidUsage (MPI not initialised or finalised, ranks that
  * disagree on the library or on options, each named), rondoInvalidArgument (MPI_COMM_NULL, an
- * inter-communicator), rondoUnsupported (ranks on several hosts; two of them are named),
- * rondoMpiError, rondoSystemError. An error is returned on all ranks.
+ * inter-communicator), rondoRemoteError (a rank on another host that cannot be reached; it is
+ * named), rondoMpiError, rondoSystemError. An error is returned on all ranks. Ranks may be on
+ * several hosts: see docs/multi-node.md.
  */
 RONDO_API rondoResult_t rondoCommInitMPI(rondoComm_t* comm, MPI_Comm mpiComm,
                                          const rondoConfig_t* config);

@@ -1,6 +1,7 @@
 #include "api/run_collective.h"
 
 #include "api/comm_create.h"
+#include "api/device_group.h"
 #include "api/group.h"
 #include "base/error.h"
 
@@ -34,14 +35,14 @@ rondoResult_t runDevice(const CollectiveArgs& args, const CollectiveKind& kind) 
     case Collective::AllToAll:
     case Collective::Reduce:
     case Collective::Broadcast:
+    case Collective::Gather:
+    case Collective::Scatter:
       break;
     default:
       return refuseDevice(args);
   }
-  return guarded(args.comm, args.call, [&] {
-    args.comm->impl->deviceRunner()->run({args.call, kind.collective, args.send, args.recv,
-                                          args.count, args.type, kind.op, kind.root, args.stream});
-  });
+  return runOnDevice(args.comm, {args.call, kind.collective, args.send, args.recv, args.count,
+                                 args.type, kind.op, kind.root, args.stream});
 }
 
 }  // namespace
@@ -50,8 +51,9 @@ rondoResult_t refuseDevice(const CollectiveArgs& args) {
   return fail(args.comm, rondoUnsupported,
               std::string(args.call) +
                   ": the buffers are device memory; allowed so far: host memory (device memory: "
-                  "rondoAllReduce, rondoAllGather, rondoReduceScatter, rondoAllToAll, rondoReduce "
-                  "and rondoBroadcast)");
+                  "rondoAllReduce, rondoAllGather, rondoReduceScatter, rondoAllToAll, rondoReduce, "
+                  "rondoBroadcast, rondoGather, rondoScatter, rondoSend, rondoRecv and "
+                  "rondoSendRecv)");
 }
 
 rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request) {
@@ -106,15 +108,8 @@ rondoResult_t runCollective(const CollectiveArgs& args, const CollectiveKind& ki
   if (args.count == 0) return runHost(args, {key, args.send, args.recv});
   bool onDevice = false;
   if (const rondoResult_t bad = checkMemory(args, &onDevice)) return bad;
-  if (onDevice) [[unlikely]] {
-    if (groupOpen()) {
-      return fail(args.comm, rondoUnsupported,
-                  std::string(args.call) +
-                      ": the buffers are device memory; allowed in a group so "
-                      "far: host memory");
-    }
+  if (onDevice) [[unlikely]]
     return runDevice(args, kind);
-  }
   return runHost(args, {key, args.send, args.recv});
 }
 

@@ -66,14 +66,36 @@ const std::vector<OptionRow>& optionTable() {
        "1: reductions have one association, whatever the algorithm and the placement of ranks",
        true},
       {"RONDO_POOL_BYTES", "size", "16M", "shared memory for staging, per rank (from 256K)", true},
+      {"RONDO_SM_BUDGET", "number", "0",
+       "multiprocessors that a communicator's kernels may keep busy; 0: half of the device for the "
+       "first, some for each further one",
+       false},
       {"RONDO_SPIN_BOUND_MS", "number", "0",
        "tests only: a wait longer than this many milliseconds is an error; 0: no bound", false},
+      {"RONDO_STALL_SECONDS", "number", "30",
+       "a wait longer than this many seconds is reported once on stderr, with what each rank is "
+       "at; 0: never",
+       false},
+      {"RONDO_NET_IF", "text", "",
+       "network interfaces over which ranks that join by unique id meet: NAME[,NAME...] or "
+       "^NAME[,^NAME...] for all others (default: the one with the default route, containers' "
+       "bridges and the like last)",
+       false},
+      {"RONDO_BOOT_TIMEOUT_MS", "number", "30000",
+       "how long a rank that joins by unique id waits for the others at each step", false},
   };
   return rows;
 }
 
-Options readOptions() {
+Options readBootOptions() {
   Options options;
+  readText("RONDO_NET_IF", &options.netInterfaces);
+  readSize("RONDO_BOOT_TIMEOUT_MS", 1, 1u << 30, &options.bootTimeoutMs);
+  return options;
+}
+
+Options readOptions() {
+  Options options = readBootOptions();
   readText("RONDO_HOSTID", &options.hostId);
   readText("RONDO_CPU", &options.cpu);
   readText("RONDO_TUNE", &options.tune);
@@ -81,7 +103,9 @@ Options readOptions() {
   readSwitch("RONDO_EXPLAIN", &options.explain);
   readSwitch("RONDO_REPRODUCIBLE", &options.reproducible);
   readSize("RONDO_POOL_BYTES", 256u << 10, uint64_t{1} << 30, &options.poolBytes);
+  readSize("RONDO_SM_BUDGET", 0, 1024, &options.smBudget);
   readSize("RONDO_SPIN_BOUND_MS", 0, 1u << 30, &options.spinBoundMs);
+  readSize("RONDO_STALL_SECONDS", 0, 1u << 30, &options.stallSeconds);
   return options;
 }
 
@@ -94,7 +118,11 @@ std::string optionText(const Options& options, const OptionRow& row) {
   if (name == "RONDO_EXPLAIN") return options.explain ? "1" : "0";
   if (name == "RONDO_REPRODUCIBLE") return options.reproducible ? "1" : "0";
   if (name == "RONDO_POOL_BYTES") return std::to_string(options.poolBytes);
+  if (name == "RONDO_SM_BUDGET") return std::to_string(options.smBudget);
   if (name == "RONDO_SPIN_BOUND_MS") return std::to_string(options.spinBoundMs);
+  if (name == "RONDO_STALL_SECONDS") return std::to_string(options.stallSeconds);
+  if (name == "RONDO_NET_IF") return options.netInterfaces;
+  if (name == "RONDO_BOOT_TIMEOUT_MS") return std::to_string(options.bootTimeoutMs);
   throw Error(rondoInternalError, "options table row " + name + " has no value");
 }
 

@@ -17,6 +17,10 @@ struct Options {
   bool reproducible = false;       ///< RONDO_REPRODUCIBLE
   uint64_t poolBytes = 16u << 20;  ///< RONDO_POOL_BYTES
   uint64_t spinBoundMs = 0;        ///< RONDO_SPIN_BOUND_MS; 0: no bound
+  uint64_t stallSeconds = 30;      ///< RONDO_STALL_SECONDS; 0: no report
+  std::string netInterfaces;       ///< RONDO_NET_IF
+  uint64_t bootTimeoutMs = 30000;  ///< RONDO_BOOT_TIMEOUT_MS
+  uint64_t smBudget = 0;           ///< RONDO_SM_BUDGET; 0: what is usual
 };
 
 /// One row of the table.
@@ -32,6 +36,10 @@ const std::vector<OptionRow>& optionTable();
 /// Reads the environment. Throws Error(rondoInvalidArgument) that names the variable, its value and
 /// what is allowed.
 Options readOptions();
+
+/// Those that joining by unique id needs before there is a group that could be told of errors in
+/// the others; these have their defaults. Throws as readOptions().
+Options readBootOptions();
 
 /// The value in force of a row, as text (for the consensus check and rondo-info).
 std::string optionText(const Options& options, const OptionRow& row);

@@ -25,16 +25,22 @@ class Binder {
       if (step.kind == StepKind::Signal || step.kind == StepKind::Wait) continue;
       bound.push_back(bind(step));
       bound.back().lands = lands(step, steps);
+      // The port of the put tells where its answer can land.
+      if (bound.back().lands && step.kind == StepKind::Fetch) {
+        bound.back().send = sendPort(step.from);
+      }
     }
+    if (channels_.far.empty()) findRuns(&bound);
     return bound;
   }
 
  private:
   /// A block that is put to one rank and comes back from it, reduced, can come straight into dst.
-  static bool lands(const Step& step, const std::vector<Step>& steps) {
+  bool lands(const Step& step, const std::vector<Step>& steps) const {
     const bool put = step.kind == StepKind::Put && step.to >= 0;
     const bool fetch = step.kind == StepKind::Fetch && step.room == Room::All;
     if (!put && !fetch) return false;
+    if (channels_.isFar(put ? step.to : step.from)) return false;
     for (const Step& other : steps) {
       const bool same =
           other.offset == step.offset && other.count == step.count && other.slot == step.slot;
@@ -42,6 +48,39 @@ class Binder {
       if (fetch && same && other.kind == StepKind::Put && other.to == step.from) return true;
     }
     return false;
+  }
+
+  /// Steps whose messages have their channel for themselves, so that those of later periods may
+  /// come next. A Fetch whose block has landed can wait later if no step reads it from dst; a Put
+  /// that asks for such answers needs that of its Fetch.
+  void findRuns(std::vector<BoundStep>* steps) const {
+    bool readsDst = false;
+    for (const BoundStep& step : *steps) readsDst |= (step.bits & algo::kOwn) != 0;
+    for (BoundStep& step : *steps) {
+      if (step.kind == StepKind::Fetch) step.runs = !readsDst && readersOf(step.recv, *steps) == 1;
+      if (step.kind == StepKind::Reduce) step.runs = sendersOn(step.send, *steps) == 1;
+    }
+    for (BoundStep& step : *steps) {
+      if (step.kind != StepKind::Put) continue;
+      step.runs = sendersOn(step.send, *steps) == 1;
+      for (const BoundStep& other : *steps) {
+        const bool answer = other.kind == StepKind::Fetch && other.dstOffset == step.dstOffset;
+        if (step.lands && answer) step.runs &= other.runs;
+      }
+    }
+  }
+  static ptrdiff_t sendersOn(const SendPort* port, const std::vector<BoundStep>& steps) {
+    return std::count_if(steps.begin(), steps.end(), [port](const BoundStep& step) {
+      return step.kind != StepKind::Fetch && step.send == port;
+    });
+  }
+  ptrdiff_t readersOf(const RecvPort* port, const std::vector<BoundStep>& steps) const {
+    return std::count_if(steps.begin(), steps.end(), [&](const BoundStep& step) {
+      const bool among =
+          step.peers != nullptr &&
+          std::find(step.peers, step.peers + channels_.ranks, port) != step.peers + channels_.ranks;
+      return among || step.recv == port || step.recv2 == port;
+    });
   }
 
   BoundStep bind(const Step& step) const {

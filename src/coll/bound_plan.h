@@ -17,7 +17,9 @@ struct BoundStep {
   uint8_t bits;
   bool toEveryone;
   bool lands;              ///< A Put whose answer a Fetch of the same block brings, and that Fetch.
-  SendPort* send;          ///< Where the result goes; nullptr: nowhere.
+  bool runs;               ///< May post, or wait for, the messages of many periods at once.
+  SendPort* send;          ///< Where the result goes; nullptr: nowhere. Fetch: if it lands, the
+                           ///< port of its Put.
   RecvPort* recv;          ///< Move, Fetch.
   RecvPort* recv2;         ///< Move that joins two messages.
   RecvPort* const* peers;  ///< Reduce, Barrier: one port a rank, nullptr at the own one.

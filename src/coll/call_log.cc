@@ -1,5 +1,8 @@
 #include "coll/call_log.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include "api/types.h"
 #include "base/error.h"
 #include "coll/joint_call.h"
@@ -12,6 +15,10 @@ constexpr int kPassShift = 16;
 constexpr uint64_t kPassMask = uint64_t{0xff} << kPassShift;
 static_assert(JointCall::kMostCalls <= 0xff);
 static_assert(2 * JointCall::kMostCalls <= ShmLayout::kCallRecords);
+
+/// How long a rank that cannot go on waits to hear what ranks of other hosts called, and how long
+/// once the communicator is aborted: who knew, told before.
+constexpr std::chrono::milliseconds kHearsay{300}, kLateHearsay{50};
 
 Call callOf(const PlanKey& key, uint64_t sequence, size_t pass) {
   Call call;
@@ -33,7 +40,15 @@ bool sameCall(const Call& a, const Call& b) {
          (isUneven(a) || a.words[0] == b.words[0]);
 }
 
-std::string textOf(const Call& call) {
+std::string unevenText(const Call& call, const std::string& where) {
+  return format(" in %s, %s; allowed: equal counts on both", callText(call).c_str(), where.c_str());
+}
+
+}  // namespace
+
+uint64_t callPass(const Call& call) { return (call.words[1] & kPassMask) >> kPassShift; }
+
+std::string callText(const Call& call) {
   const Collective collective = collectiveOf(call);
   const bool uneven = isUneven(call);
   std::string out = format("%s%s", collectiveName(collective), uneven ? "v" : "");
@@ -43,27 +58,27 @@ std::string textOf(const Call& call) {
   const auto op = static_cast<rondoRedOp_t>(call.words[2] & 0xffffffffu);
   if (isReduction(collective)) out += format(", op %s", opName(op));
   if (isRooted(collective)) out += format(", root %d", static_cast<int>(call.words[2] >> 32));
-  const uint64_t pass = (call.words[1] & kPassMask) >> kPassShift;
+  const uint64_t pass = callPass(call);
   if (pass > 1) out += format(", one of %d of a group that run as one", static_cast<int>(pass));
   return out;
 }
-
-std::string unevenText(const Call& call, const std::string& where) {
-  return format(" in %s, %s; allowed: equal counts on both", textOf(call).c_str(), where.c_str());
-}
-
-}  // namespace
 
 void CallLog::announce(const PlanKey& key, size_t pass, const UnevenSlots* uneven) {
   ++sequence_;
   pass_ = pass;
   uneven_ = uneven;
-  if (shm_ == nullptr) return;
-  CallRecord& record = shm_->record(place_.rank, sequence_);
+  if (fabric_ == nullptr) return;
+  CallRecord& record = fabric_->record(place_.rank, sequence_);
   const Call call = callOf(key, sequence_, pass);
-  if (uneven == nullptr) return record.write(call);
+  if (uneven == nullptr) {
+    record.write(call);
+    // No message will tell that there is none.
+    if (key.nothing()) [[unlikely]]
+      tellFarRanks();
+    return;
+  }
   record.write(call, [&] {
-    PairCounts* const pairs = shm_->pairCounts(place_.rank, sequence_);
+    PairCounts* const pairs = fabric_->ownPairCounts(sequence_);
     silent_.clear();
     for (int r = 0; r < place_.size; ++r) {
       const PairCounts mine = pairCountsOf(key.collective, *uneven, key.root, place_.rank, r);
@@ -72,14 +87,26 @@ void CallLog::announce(const PlanKey& key, size_t pass, const UnevenSlots* uneve
         silent_.push_back(r);
     }
   });
+  if (fabric_->spansHosts()) [[unlikely]]
+    tellTakers(key);
+}
+
+/// Far ranks that might take something learn at once what this rank means to send, also where that
+/// is nothing: they cannot read it, and this rank may be elsewhere by the time they ask.
+void CallLog::tellTakers(const PlanKey& key) {
+  for (int r = 0; r < place_.size; ++r) {
+    if (!fabric_->near(r) && canTake(key.collective, key.root, r, place_.rank)) {
+      fabric_->tell(r, sequence_);
+    }
+  }
 }
 
 /// What `rank` called as collective number `sequence`, and its counts with rank `of`; false where
 /// that is not known.
 bool CallLog::read(int rank, uint64_t sequence, Call* call, int of, PairCounts* counts) const {
   if (sequence == 0) return false;
-  return shm_->record(rank, sequence).read(call, [&] {
-    *counts = shm_->pairCounts(rank, sequence)[of].load();
+  return fabric_->record(rank, sequence).read(call, [&] {
+    if (!fabric_->pairCounts(rank, sequence, of, counts)) *counts = kUntold;
   }) && call->sequence == sequence;
 }
 
@@ -90,7 +117,10 @@ CallLog::Answer CallLog::askSilent() const {
     if (!read(r, sequence_, &theirs, place_.rank, &counts)) {
       // Not there yet, or so far ahead that the record is gone: the stamp of its next message
       // tells.
-      if (theirs.sequence <= sequence_) return Answer::Later;
+      if (theirs.sequence <= sequence_) {
+        fabric_->progress();
+        return Answer::Later;
+      }
     } else if (counts.sent != 0) {
       return Answer::Something;
     }
@@ -111,8 +141,21 @@ bool CallLog::differs(uint64_t sequence) const {
   return false;
 }
 
-bool CallLog::someoneElsewhere() const {
-  if (shm_ == nullptr) return false;
+/// All calls since the last time: where this rank waits now may not be where it differs.
+void CallLog::tellFarRanks() {
+  if (told_ == sequence_ || !fabric_->spansHosts()) return;
+  const uint64_t oldest =
+      sequence_ < ShmLayout::kCallRecords ? 1 : sequence_ + 1 - ShmLayout::kCallRecords;
+  for (int r = 0; r < place_.size; ++r) {
+    if (fabric_->near(r)) continue;
+    for (uint64_t s = std::max(oldest, told_ + 1); s <= sequence_; ++s) fabric_->tell(r, s);
+  }
+  told_ = sequence_;
+}
+
+bool CallLog::someoneElsewhere() {
+  if (fabric_ == nullptr) return false;
+  tellFarRanks();
   for (uint64_t back = 0; back < pass_ && back < sequence_; ++back) {
     if (differs(sequence_ - back)) return true;
   }
@@ -136,7 +179,7 @@ std::string CallLog::mismatchAt(uint64_t sequence, bool passes, const std::strin
         return format(
             "rank %d calls %s where rank %d calls %s: both are %s; allowed: the same call on every "
             "rank",
-            pair.a, textOf(other).c_str(), pair.b, textOf(theirs).c_str(), where.c_str());
+            pair.a, callText(other).c_str(), pair.b, callText(theirs).c_str(), where.c_str());
       }
       if (!isUneven(other)) continue;
       if (!pair.agrees()) return pairText(collectiveOf(other), pair) + unevenText(other, where);
@@ -149,8 +192,26 @@ std::string CallLog::mismatchAt(uint64_t sequence, bool passes, const std::strin
   return whole;
 }
 
-std::string CallLog::mismatchText(const std::string& name) const {
-  if (shm_ == nullptr) return "";
+std::string CallLog::mismatchText(const std::string& name) {
+  if (fabric_ == nullptr) return "";
+  std::string text = visibleMismatch(name);
+  if (!fabric_->spansHosts()) return text;
+  tellFarRanks();
+  using Clock = std::chrono::steady_clock;
+  auto until = Clock::now() + kHearsay;
+  bool aborted = false;
+  while (text.empty() && Clock::now() < until) {
+    fabric_->progress();
+    text = visibleMismatch(name);
+    if (!aborted && fabric_->aborted() != 0) {
+      aborted = true;
+      until = std::min(until, Clock::now() + kLateHearsay);
+    }
+  }
+  return text;
+}
+
+std::string CallLog::visibleMismatch(const std::string& name) const {
   const uint64_t first =
       sequence_ < ShmLayout::kCallRecords ? 1 : sequence_ + 1 - ShmLayout::kCallRecords;
   for (const bool passes : {false, true}) {

@@ -2,49 +2,89 @@
 // What the ranks of a communicator are at: every rank writes down its last collectives where its
 // peers can read them, and compares.
 
+#include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "coll/exchange.h"
 #include "coll/host_request.h"
 #include "coll/pair_counts.h"
-#include "p2p/shm_transport.h"
+#include "p2p/fabric.h"
 
 namespace rondo {
 
+/// "all-reduce with count 8, datatype float32, op sum".
+std::string callText(const Call& call);
+/// How many calls run as one with it.
+uint64_t callPass(const Call& call);
+
 class CallLog {
  public:
-  /// `shm`: nullptr with one rank; then there is nobody to tell or to ask.
-  CallLog(ShmTransport* shm, const RankPlace& place) : shm_(shm), place_(place) {}
+  /// `fabric`: nullptr with one rank; then there is nobody to tell or to ask.
+  CallLog(Fabric* fabric, const RankPlace& place)
+      : fabric_(fabric),
+        place_(place),
+        state_(fabric != nullptr ? &fabric->state(place.rank) : nullptr) {}
 
   /// Tells the peers what this rank is at: `key`'s call, one of `pass` that run as one. `uneven`:
   /// the slots of a v-collective, else nullptr; they stay until the next call.
   void announce(const PlanKey& key, size_t pass, const UnevenSlots* uneven);
   /// Collectives so far.
   uint64_t sequence() const { return sequence_; }
+  /// The announced calls have ended.
+  void finish() {
+    if (state_ != nullptr) {
+      std::atomic_ref(state_->completed).store(sequence_, std::memory_order_release);
+    }
+  }
+  /// The same for calls of sends and receives.
+  void beginExchange(std::span<const Transfer> transfers);
+  void finishExchange();
 
-  /// Whether a peer made another call where this rank makes its current ones.
-  bool someoneElsewhere() const;
+  /// A near rank that will never make this rank's current collective, because it has let go of the
+  /// communicator; -1: none.
+  int deserter() const;
+  /// What `rank` did last: ", in all-reduce with ... (collective 3)". Empty where that is not
+  /// known.
+  std::string lastCallText(int rank) const;
+  /// What this rank waits for, who has come and who has not.
+  std::string stallText(const std::string& name, double seconds) const;
+
+  /// Whether a peer made another call where this rank makes its current ones. Ranks of other hosts
+  /// are told of this rank's: two of which each waits for the other's message both learn of it.
+  bool someoneElsewhere();
 
   /// Whether the current call is one in which a silent peer has to be asked what it means.
-  bool asksSilent() const { return shm_ != nullptr && uneven_ != nullptr; }
+  bool asksSilent() const { return fabric_ != nullptr && uneven_ != nullptr; }
   /// Whether the peers from which nothing came in a v-collective meant to send nothing. What a
   /// message would have said is in their records, once they call.
   enum class Answer { Later, Nothing, Something };
   Answer askSilent() const;
 
   /// Two ranks whose calls differ though they should be the same, as a sentence; empty: none that
-  /// can be seen. `name`: the communicator's.
-  std::string mismatchText(const std::string& name) const;
+  /// can be seen. `name`: the communicator's. What ranks of other hosts called may take a while to
+  /// come.
+  std::string mismatchText(const std::string& name);
 
  private:
   bool read(int rank, uint64_t sequence, Call* call, int of, PairCounts* counts) const;
   bool differs(uint64_t sequence) const;
+  void tellFarRanks();
+  void tellTakers(const PlanKey& key);
+  std::string visibleMismatch(const std::string& name) const;
   std::string mismatchAt(uint64_t sequence, bool passes, const std::string& name) const;
 
-  ShmTransport* shm_;
+  Call lastCall(int rank) const;
+  bool waitsInExchange() const;
+  std::string positionText(int rank) const;
+
+  Fabric* fabric_;
   RankPlace place_;
+  RankState* state_;  // this rank's own; nullptr: nobody to tell
   uint64_t sequence_ = 0;
+  uint64_t told_ = 0;                    // the last collective that far ranks were told of
   uint64_t pass_ = 1;                    // of which the last so many run now, as one
   const UnevenSlots* uneven_ = nullptr;  // of the current call
   std::vector<int> silent_;              // peers of which it takes nothing

@@ -4,6 +4,8 @@
 
 #include "api/types.h"
 #include "base/error.h"
+#include "coll/progress.h"
+#include "p2p/peer_watch.h"
 
 namespace rondo {
 namespace {
@@ -19,24 +21,54 @@ constexpr uint32_t kPollsBeforeComparing = 1024;
 Communicator::Communicator(Parts parts)
     : parts_(std::move(parts)),
       runner_(parts_.place.size, channels_.stamp.get()),
-      log_(parts_.shm.get(), parts_.place) {
+      log_(parts_.fabric.get(), parts_.place) {
   nothing_.algorithm = registry().data();
-  if (parts_.shm) {
-    channels_ = parts_.shm->makeChannels();
+  if (parts_.fabric) {
+    channels_ = parts_.fabric->makeChannels();
     runner_ = Runner(parts_.place.size, channels_.stamp.get());
     if (parts_.decorate) parts_.decorate(channels_, parts_.place.rank);
-    parts_.wait.aborted = [shm = parts_.shm.get()] { return shm->aborted() != 0; };
+    parts_.wait.aborted = [fabric = parts_.fabric.get()] { return fabric->aborted() != 0; };
   } else {
     channels_.chunkBytes = ShmLayout::kMostArea / 2;
     parts_.wait.aborted = [] { return false; };
   }
+  if (parts_.fabric) {
+    parts_.wait.watch = [this](auto waited) { watch(waited); };
+    parts_.fabric->watchPeers([this] {
+      if (parts_.device) parts_.device->abort();
+    });
+    if (PeerWatch::one().watches()) ProgressThread::tryStart();
+  }
   groupWait_ = parts_.wait;
-  if (parts_.shm) parts_.wait.mismatch = [this] { return log_.someoneElsewhere(); };
+  if (parts_.fabric) parts_.wait.mismatch = [this] { return log_.someoneElsewhere(); };
   parts_.facts.lanes = channels_.lanes;
   parts_.facts.chunkBytes = channels_.chunkBytes;
   // Source and destination of all ranks together no longer fit the last-level cache.
   const uint64_t l3 = parts_.facts.l3Bytes != 0 ? parts_.facts.l3Bytes : kUsualL3;
   streamBytes_ = l3 / (2 * static_cast<uint64_t>(parts_.place.localSize));
+}
+
+// No thread may find a peer dead in the middle of what follows.
+Communicator::~Communicator() {
+  if (parts_.fabric) parts_.fabric->stopWatching();
+}
+
+std::string Communicator::abortText() const {
+  const int culprit = parts_.fabric->culprit();
+  const std::string text = parts_.fabric->abortText(parts_.name);
+  return culprit < 0 ? text : text + log_.lastCallText(culprit);
+}
+
+/// Now and then in a long wait.
+void Communicator::watch(std::chrono::steady_clock::duration waited) {
+  PeerWatch::one().look();
+  const int deserter = log_.deserter();
+  if (deserter >= 0) parts_.fabric->abortDeserted(deserter);
+  const std::chrono::seconds limit(parts_.stallSeconds);
+  if (parts_.stallSeconds == 0 || waited < limit) return;
+  if (!parts_.fabric->claimReport(limit)) return;
+  const double seconds = std::chrono::duration<double>(waited).count();
+  std::fprintf(stderr, "rondo: stall: %s\n", log_.stallText(parts_.name, seconds).c_str());
 }
 
 const BoundPlan* Communicator::makePlan(const PlanKey& key) {
@@ -71,13 +103,18 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
   return plans_.insert(key, std::move(bound));
 }
 
-std::string Communicator::mismatchText() const { return log_.mismatchText(parts_.name); }
+std::string Communicator::mismatchText() {
+  return deserted() ? "" : log_.mismatchText(parts_.name);
+}
 
 /// After a v-collective's own messages: what silent peers meant.
 RunResult Communicator::awaitSilent() {
   return waitUntil(parts_.wait, [this](bool*) -> std::optional<RunResult> {
     const CallLog::Answer answer = log_.askSilent();
-    if (answer == CallLog::Answer::Nothing) return RunResult::Ok;
+    if (answer == CallLog::Answer::Nothing) {
+      log_.finish();
+      return RunResult::Ok;
+    }
     if (answer == CallLog::Answer::Something) return RunResult::Mismatch;
     return std::nullopt;
   });
@@ -88,6 +125,7 @@ Communicator::Progress Communicator::poll(bool* moved) {
     const CallLog::Answer answer = log_.asksSilent() ? log_.askSilent() : CallLog::Answer::Nothing;
     if (answer == CallLog::Answer::Something) return Progress::Mismatch;
     if (answer == CallLog::Answer::Nothing) {
+      log_.finish();
       if (joint_.active()) joint_.finish();
       return Progress::Done;
     }
@@ -113,6 +151,7 @@ void Communicator::begin(std::span<const HostRequest> pass) {
 }
 
 void Communicator::beginExchange(std::span<const Transfer> transfers) {
+  log_.beginExchange(transfers);
   exchange_.begin(channels_, parts_.place.rank, transfers,
                   ExchangeContext{findCopy(parts_.cpu), channels_.stamp.get(), streamBytes_});
 }
@@ -120,7 +159,10 @@ void Communicator::beginExchange(std::span<const Transfer> transfers) {
 RunResult Communicator::runExchange(std::span<const Transfer> transfers) {
   beginExchange(transfers);
   return waitUntil(groupWait_, [this](bool* moved) -> std::optional<RunResult> {
-    if (exchange_.poll(moved)) return RunResult::Ok;
+    if (exchange_.poll(moved)) {
+      log_.finishExchange();
+      return RunResult::Ok;
+    }
     if (exchange_.mismatch()) [[unlikely]]
       return RunResult::Mismatch;
     return std::nullopt;
@@ -128,7 +170,10 @@ RunResult Communicator::runExchange(std::span<const Transfer> transfers) {
 }
 
 Communicator::Progress Communicator::pollExchange(bool* moved) {
-  if (exchange_.poll(moved)) return Progress::Done;
+  if (exchange_.poll(moved)) {
+    log_.finishExchange();
+    return Progress::Done;
+  }
   if (exchange_.mismatch()) return Progress::Mismatch;
   return parts_.wait.aborted() ? Progress::Aborted : Progress::Busy;
 }

@@ -2,6 +2,7 @@
 // What a communicator is made of, below the C API.
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
@@ -19,7 +20,7 @@
 #include "coll/registry.h"
 #include "coll/runner.h"
 #include "coll/scaled_ops.h"
-#include "p2p/shm_transport.h"
+#include "p2p/fabric.h"
 
 namespace rondo {
 
@@ -33,13 +34,15 @@ class Communicator {
     WaitPolicy wait;  ///< Without `aborted`, which is set here.
     std::vector<TuneRule> tune;
     bool explain = false;
-    std::unique_ptr<ShmTransport> shm;     ///< nullptr with one rank.
+    uint64_t stallSeconds = 0;             ///< A longer wait is reported; 0: none.
+    std::unique_ptr<Fabric> fabric;        ///< nullptr with one rank.
     std::unique_ptr<DeviceRunner> device;  ///< nullptr: host memory only.
     std::string whyNoDevice;               ///< Then the reason, as a sentence.
     /// Tests: replaces ports of this rank; may be empty.
     std::function<void(Channels&, int rank)> decorate;
   };
   explicit Communicator(Parts parts);
+  ~Communicator();
 
   const std::string& name() const { return parts_.name; }
   const RankPlace& place() const { return parts_.place; }
@@ -55,7 +58,11 @@ class Communicator {
   RunResult run(const HostRequest& request) {
     const HostCall call = prepare(request, {&request, 1});
     const RunResult result = runner_.run(*plan_, call, parts_.wait);
-    return result != RunResult::Ok || !log_.asksSilent() ? result : awaitSilent();
+    if (result != RunResult::Ok) [[unlikely]]
+      return result;
+    if (log_.asksSilent()) return awaitSilent();
+    log_.finish();
+    return result;
   }
 
   /// The same in pieces, for groups: begin() once, then poll() until it says something other than
@@ -82,17 +89,24 @@ class Communicator {
 
   /// Two ranks whose current calls differ though they should be the same, as a sentence; empty:
   /// none that can be seen.
-  std::string mismatchText() const;
+  std::string mismatchText();
   /// The same for sends and receives, after pollExchange() said so.
   const std::string& exchangeMismatch() const { return exchange_.mismatchText(); }
 
   /// Ends pending and later calls on all ranks. Any thread.
   void abort() {
-    if (parts_.shm) parts_.shm->abort();
+    if (parts_.fabric) parts_.fabric->abort();
     if (parts_.device) parts_.device->abort();
   }
-  /// 0, or 1 + the rank that aborted.
-  uint32_t aborted() const { return parts_.shm ? parts_.shm->aborted() : 0; }
+  /// Whether calls end, and then why, as a sentence.
+  bool aborted() const { return parts_.fabric && parts_.fabric->aborted() != 0; }
+  std::string abortText() const;
+  /// Whether a rank's end is the cause.
+  bool deserted() const { return parts_.fabric && parts_.fabric->culprit() >= 0; }
+
+  /// nullptr with one rank.
+  Fabric* fabric() const { return parts_.fabric.get(); }
+  const WaitPolicy& wait() const { return parts_.wait; }
 
  private:
   /// Finds or makes the plan of `request`, which stands for `pass`, and tells the peers what this
@@ -113,6 +127,7 @@ class Communicator {
   }
   const BoundPlan* makePlan(const PlanKey& key);
   RunResult awaitSilent();
+  void watch(std::chrono::steady_clock::duration waited);
 
   Parts parts_;
   Channels channels_;

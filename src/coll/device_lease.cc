@@ -15,28 +15,45 @@ namespace {
 
 // Where things are in a rank's allocation. Counters first, see setCounters().
 struct Layout {
-  explicit Layout(int ranks) {
-    const uint64_t flags = uint64_t{kRingLanes} * kFlagWords * 4;
+  Layout(int ranks, const LeaseShape& shape) {
+    const uint64_t flags = static_cast<uint64_t>(shape.ringLanes) * kFlagWords * 4;
+    const uint64_t peers = static_cast<uint64_t>(ranks - 1);
     head = 0;
     credit = head + flags;
     steps = credit + flags;
-    epochsLL = steps + flags;
-    epochsLL128 = epochsLL + uint64_t{kShapeLL.lanes} * 8;
-    countersEnd = epochsLL128 + uint64_t{kShapeLL128.lanes} * 8;
+    pairs = steps + flags;
+    epochsLL = pairs + peers * static_cast<uint64_t>(shape.pairLanes) * sizeof(PairLane);
+    epochsLL128 = epochsLL + static_cast<uint64_t>(shape.windowLL.lanes) * 8;
+    countersEnd = epochsLL128 + static_cast<uint64_t>(shape.windowLL128.lanes) * 8;
     written = countersEnd;
     hello = written + uint64_t{kWrittenWords} * 4;
-    slots = roundUp(hello + helloBytes(kShapeLL128.lanes));
-    windowLL = slots + uint64_t{kRingLanes} * kFifoSlots * kSlotBytes;
+    slots = roundUp(hello + helloBytes(shape.windowLL128.lanes));
+    fifos = roundUp(slots + static_cast<uint64_t>(shape.ringLanes) * kFifoSlots * kSlotBytes);
+    windowLL = roundUp(fifos + peers * static_cast<uint64_t>(shape.pairLanes) * kPairFifoBytes);
     const bool windows = ranks <= kMaxWindowRanks;
-    windowLL128 = windowLL + (windows ? kShapeLL.bytes(ranks) : 0);
-    bytes = windowLL128 + (windows ? kShapeLL128.bytes(ranks) : 0);
+    windowLL128 = windowLL + (windows ? shape.windowLL.bytes(ranks) : 0);
+    bytes = windowLL128 + (windows ? shape.windowLL128.bytes(ranks) : 0);
   }
   static uint64_t roundUp(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
   static constexpr int kWrittenWords = 1024;
-  uint64_t head, credit, steps, epochsLL, epochsLL128, countersEnd;
+  uint64_t head, credit, steps, pairs, epochsLL, epochsLL128, countersEnd;
   uint64_t written;  ///< What peers write when the communicator is made, one word each.
-  uint64_t hello, slots, windowLL, windowLL128, bytes;
+  uint64_t hello, slots, fifos, windowLL, windowLL128, bytes;
 };
+
+/// FIFOs of all pairs of a rank, in bytes: 64 lanes a pair for up to 4 ranks. With 42 of them one
+/// pair moved 183 GB/s (4 x H200 over NVLink, 2026-11).
+constexpr uint64_t kMostPairBytes = 14u << 20;
+constexpr uint64_t kPairBytesPerLane = 144u << 10;
+constexpr int kMostPairLanes = 64;
+
+int pairLanes(int ranks, int lanes) {
+  if (ranks == 1) return std::min(lanes, kMostPairLanes);  // copies only, without memory
+  if (ranks > kMaxPairRanks) return 0;
+  const uint64_t all = std::min(kMostPairBytes, static_cast<uint64_t>(lanes) * kPairBytesPerLane);
+  const uint64_t fit = all / static_cast<uint64_t>(ranks - 1) / kPairFifoBytes;
+  return static_cast<int>(std::clamp<uint64_t>(fit, 1, kMostPairLanes));
+}
 
 // What rank `from` writes to rank `to` to see whether it arrives.
 uint32_t greeting(int from, int to) {
@@ -45,6 +62,18 @@ uint32_t greeting(int from, int to) {
 }
 
 }  // namespace
+
+LeaseShape leaseShape(int ranks, int lanes) {
+  LeaseShape shape;
+  // a window for LL holds what needs no more lanes than this
+  shape.windowLL = {std::clamp(lanes / 2, 1, kShapeLL.lanes), kShapeLL.roomBytes};
+  shape.windowLL128 = {std::clamp(lanes, 1, kShapeLL128.lanes), kShapeLL128.roomBytes};
+  shape.ringLanes = std::clamp(lanes, 1, kRingLanes);
+  shape.pairLanes = pairLanes(ranks, lanes);
+  return shape;
+}
+
+uint64_t leaseBytes(int ranks, const LeaseShape& shape) { return Layout(ranks, shape).bytes; }
 
 // How peers reach a rank's memory. `shared` is good within the process only, and until the
 // collective creation is over.
@@ -57,8 +86,8 @@ struct DeviceLease::Offer {
 
 DeviceLease::DeviceLease(Bootstrap& boot, FdExchange* fds, const std::vector<int>& peers,
                          const CudaDevice& device, const std::vector<DeviceCard>& cards,
-                         bool losePeerWrites)
-    : rank_(boot.rank()), size_(boot.size()) {
+                         const LeaseShape& shape, bool losePeerWrites)
+    : rank_(boot.rank()), size_(boot.size()), shape_(shape) {
   const bool descriptors =
       std::all_of(cards.begin(), cards.end(), [](const auto& c) { return c.descriptors != 0; });
   const bool crosses = std::any_of(cards.begin(), cards.end(), [&](const auto& c) {
@@ -80,10 +109,10 @@ DeviceLease::DeviceLease(Bootstrap& boot, FdExchange* fds, const std::vector<int
     boot.agree(code, sentence);
   };
   attempt([&] {
-    own_ = allocateDevice(device, Layout(size_).bytes, sharing_);
+    own_ = allocateDevice(device, Layout(size_, shape_).bytes, sharing_);
     mine = makeOffer(crosses);
     mine.lineStores = std::all_of(cards.begin(), cards.end(), [&](const DeviceCard& card) {
-      return device.storesLinesTo(card.device);
+      return card.noLines == 0 && device.storesLinesTo(card.device);
     });
     if (crosses && descriptors) fd = own_->exportDescriptor();
     if (crosses && descriptors && fds == nullptr) {
@@ -104,7 +133,7 @@ DeviceLease::DeviceLease(Bootstrap& boot, FdExchange* fds, const std::vector<int
 }
 
 void DeviceLease::writeToPeers(const CudaDevice& device, const std::vector<int>& peers) const {
-  const Layout layout(size_);
+  const Layout layout(size_, shape_);
   for (const int peer : peers) {
     uint32_t* const word = words(peer, layout.written) + rank_ % Layout::kWrittenWords;
     fillDevice(device, word, greeting(rank_, peer), 1);
@@ -115,7 +144,7 @@ void DeviceLease::writeToPeers(const CudaDevice& device, const std::vector<int>&
 // it sees it from here.
 void DeviceLease::checkWrites(const CudaDevice& device, const std::vector<int>& peers) const {
   if (size_ > Layout::kWrittenWords) return;
-  const Layout layout(size_);
+  const Layout layout(size_, shape_);
   const auto expect = [&](int from, int to) {
     uint32_t found = 0;
     readDevice(device, words(to, layout.written) + from, &found, sizeof found);
@@ -185,23 +214,23 @@ WindowView DeviceLease::window(const WindowShape& shape, uint64_t places, uint64
 }
 
 WindowView DeviceLease::windowLL() const {
-  const Layout layout(size_);
-  return window(kShapeLL, layout.windowLL, layout.epochsLL);
+  const Layout layout(size_, shape_);
+  return window(shape_.windowLL, layout.windowLL, layout.epochsLL);
 }
 WindowView DeviceLease::windowLL128() const {
-  const Layout layout(size_);
-  return window(kShapeLL128, layout.windowLL128, layout.epochsLL128);
+  const Layout layout(size_, shape_);
+  return window(shape_.windowLL128, layout.windowLL128, layout.epochsLL128);
 }
 
 HelloView DeviceLease::hello() const {
-  const Layout layout(size_);
+  const Layout layout(size_, shape_);
   HelloView view{};
   for (int r = 0; r < size_ && r < kMaxWindowRanks; ++r) view.flags[r] = at(r, layout.hello);
   return view;
 }
 
 RingView DeviceLease::ring() const {
-  const Layout layout(size_);
+  const Layout layout(size_, shape_);
   const int next = (rank_ + 1) % size_;
   const int prev = (rank_ + size_ - 1) % size_;
   return RingView{{at(rank_, layout.slots), words(rank_, layout.head), words(prev, layout.credit)},
@@ -209,8 +238,20 @@ RingView DeviceLease::ring() const {
                   words(rank_, layout.steps)};
 }
 
+PairView DeviceLease::pairs() const {
+  const Layout layout(size_, shape_);
+  PairView view{};
+  view.lanes = shape_.pairLanes;
+  view.lines = lineStores_ ? 1 : 0;
+  for (int r = 0; r < size_ && r < kMaxPairRanks; ++r) {
+    view.fifos[r] = at(r, layout.fifos);
+    view.counters[r] = at(r, layout.pairs);
+  }
+  return view;
+}
+
 void DeviceLease::setCounters(const CudaDevice& device, uint32_t value) {
-  fillDevice(device, at(rank_, 0), value, Layout(size_).countersEnd / 4);
+  fillDevice(device, at(rank_, 0), value, Layout(size_, shape_).countersEnd / 4);
 }
 
 }  // namespace rondo

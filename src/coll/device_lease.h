@@ -16,11 +16,26 @@ namespace rondo {
 struct DeviceCard {
   int32_t code;  ///< rondoResult_t of opening the device.
   int32_t descriptors;
+  int32_t noLines;       ///< DeviceConfig::noLineStores
   int32_t blocksAtOnce;  ///< Of any kernel, on the whole device.
+  int32_t blocksFree;    ///< Of them, not promised to another communicator of this process.
+  int32_t blocksWanted;  ///< config.smBudget, as blocks; 0: what is usual.
   std::array<unsigned char, 16> device;
   std::array<uint64_t, 2> process;
   std::array<char, 160> why;  ///< The sentence behind `code`.
 };
+
+/// How a rank's memory is cut. It grows with the blocks that the communicator may keep busy, about
+/// 0.4 MiB each: a communicator with few of them needs little.
+struct LeaseShape {
+  WindowShape windowLL{};
+  WindowShape windowLL128{};
+  int ringLanes = 0;
+  int pairLanes = 0;  ///< 0: more ranks than can send to each other.
+};
+LeaseShape leaseShape(int ranks, int lanes);
+/// Of each rank.
+uint64_t leaseBytes(int ranks, const LeaseShape& shape);
 
 /// One allocation a rank, laid out alike on all of them, mapped by every other.
 class DeviceLease {
@@ -30,12 +45,14 @@ class DeviceLease {
   /// astray, as behind an IOMMU that translates them.
   DeviceLease(Bootstrap& boot, FdExchange* fds, const std::vector<int>& peers,
               const CudaDevice& device, const std::vector<DeviceCard>& cards,
-              bool losePeerWrites = false);
+              const LeaseShape& shape, bool losePeerWrites = false);
 
   WindowView windowLL() const;
   WindowView windowLL128() const;
   HelloView hello() const;
   RingView ring() const;
+  PairView pairs() const;
+  const LeaseShape& shape() const { return shape_; }
   /// 128-byte stores of every rank arrive whole at every other.
   bool lineStores() const { return lineStores_; }
 
@@ -56,6 +73,7 @@ class DeviceLease {
 
   int rank_;
   int size_;
+  const LeaseShape shape_;
   DeviceMemory::Sharing sharing_;
   bool lineStores_ = false;
   std::shared_ptr<DeviceMemory> own_;

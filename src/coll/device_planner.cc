@@ -121,7 +121,7 @@ class Search {
     if (!allowed(protocol)) return;
     const Kernel* const found = kernel(form.algorithm, protocol);
     if (found == nullptr) return;
-    const WindowShape shape = isLL ? kShapeLL : kShapeLL128;
+    const WindowShape shape = isLL ? facts_.windowLL : facts_.windowLL128;
     const Count lineBytes = request_.reduces == Reduces::kAll ? 112 : 120;
     const Count place = isLL ? shape.placeBytes(n) / 2 : shape.placeBytes(n) / 128 * lineBytes;
     const Count chunk = place / request_.elementBytes / align_ * align_;
@@ -156,7 +156,7 @@ class Search {
     const Count hops = static_cast<Count>(facts_.ranks - 1);
     const int blocks = form.blockPerRank ? facts_.ranks : 1;
     const Count most = kBlockSlots * kSlotBytes / request_.elementBytes / align_ * align_;
-    lanes(kRingLanes, [&](int lanes) {
+    lanes(facts_.ringLanes, [&](int lanes) {
       // Periods of equal length: a short one at the end would take as many hops as a long one.
       const Count cuts = static_cast<Count>(lanes * blocks);
       const Count periods = divideUp(request_.count, cuts * most);

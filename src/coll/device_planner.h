@@ -13,8 +13,11 @@ namespace rondo {
 /// What the ranks of a communicator know of their devices together.
 struct DeviceFacts {
   int ranks = 1;
-  int lanes = 1;            ///< Blocks that fit on every rank's share of its device.
-  bool lineStores = false;  ///< 128-byte stores arrive whole at every peer (NVLink).
+  int lanes = 1;                    ///< Blocks that fit on every rank's share of its device.
+  bool lineStores = false;          ///< 128-byte stores arrive whole at every peer (NVLink).
+  WindowShape windowLL = kShapeLL;  ///< What there is memory for.
+  WindowShape windowLL128 = kShapeLL128;
+  int ringLanes = kRingLanes;
 };
 
 struct DeviceRequest {

@@ -16,6 +16,8 @@
 
 #include "api/types.h"
 #include "base/error.h"
+#include "coll/device_budget.h"
+#include "coll/device_exchange.h"
 #include "coll/device_lease.h"
 #include "kernels/launch.h"
 
@@ -26,6 +28,20 @@ namespace {
 struct Opened {
   std::unique_ptr<CudaDevice> device;
   std::unique_ptr<PinnedMemory> faults;
+  DeviceBudget budget;
+};
+
+class OrderEvent {
+ public:
+  OrderEvent() = default;
+  OrderEvent(const OrderEvent&) = delete;
+  OrderEvent& operator=(const OrderEvent&) = delete;
+  ~OrderEvent() { freeEvent(event_); }
+  int make() { return makeEvent(&event_); }
+  CUevent_st* get() const { return event_; }
+
+ private:
+  CUevent_st* event_ = nullptr;
 };
 
 class CudaRunner : public DeviceRunner {
@@ -39,13 +55,24 @@ class CudaRunner : public DeviceRunner {
         tune_(config.tune),
         device_(std::move(*opened.device)),
         faults_(std::move(opened.faults)),
-        lease_(boot, fds, peers, device_, cards, config.losePeerWrites),
-        facts_{boot.size(), lanesAtMost, lease_.lineStores()},
+        budget_(std::move(opened.budget)),
+        lease_(boot, fds, peers, device_, cards, leaseShape(boot.size(), lanesAtMost),
+               config.losePeerWrites),
+        facts_{boot.size(),
+               lanesAtMost,
+               lease_.lineStores(),
+               lease_.shape().windowLL,
+               lease_.shape().windowLL128,
+               lease_.shape().ringLanes},
         fault_{static_cast<FaultWords*>(faults_->device()), spinBoundMs_ * 1000000},
         windowLL_(lease_.windowLL()),
         windowLL128_(lease_.windowLL128()),
         hello_(lease_.hello()),
-        ring_(lease_.ring()) {}
+        ring_(lease_.ring()),
+        exchange_(lease_.pairs(), fault_, boot.rank(), boot.size(), lanesAtMost) {
+    const ContextScope scope(device_.context());
+    throwCuda("making an event", event_.make());
+  }
 
   ~CudaRunner() override {
     // Kernels that still run use what is freed next.
@@ -62,6 +89,13 @@ class CudaRunner : public DeviceRunner {
     return chooseDevice(request, facts_, tune_);
   }
   void run(const DeviceCall& call) override;
+  void exchange(const char* name, std::span<const Transfer> transfers,
+                std::span<const rondoStream_t> streams) override;
+  void order(rondoStream_t first, rondoStream_t later) override {
+    const ContextScope scope(device_.context());
+    throwCuda("ordering two streams", orderStreams(first, later, event_.get()));
+  }
+  uint64_t serial() const override { return serial_; }
   void startEpochsAt(uint32_t value) override { lease_.setCounters(device_, value); }
 
  private:
@@ -72,7 +106,13 @@ class CudaRunner : public DeviceRunner {
   CallArgs argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const;
   int launch(const DeviceCall& call, const DeviceChoice& choice) const;
   [[noreturn]] void refuse(const DeviceCall& call) const;
+  void throwCuda(const std::string& what, int error) const;
+  static uint64_t nextSerial() {
+    static std::atomic<uint64_t> last{0};
+    return ++last;
+  }
 
+  const uint64_t serial_ = nextSerial();
   const int rank_;
   const int size_;
   const uint64_t spinBoundMs_;
@@ -80,6 +120,7 @@ class CudaRunner : public DeviceRunner {
   const std::vector<TuneRule> tune_;
   CudaDevice device_;
   const std::unique_ptr<PinnedMemory> faults_;
+  const DeviceBudget budget_;
   DeviceLease lease_;
   const DeviceFacts facts_;
   const FaultView fault_;
@@ -87,6 +128,8 @@ class CudaRunner : public DeviceRunner {
   const WindowView windowLL128_;
   const HelloView hello_;
   const RingView ring_;
+  DeviceExchange exchange_;
+  OrderEvent event_;
   struct Remembered {
     DeviceRequest request{};
     DeviceChoice choice{};
@@ -160,10 +203,36 @@ void CudaRunner::run(const DeviceCall& call) {
   if (choice.algorithm == nullptr) refuse(call);
   const ContextScope scope(device_.context());
   const int error = launch(call, choice);
-  if (error != 0) {
-    throw Error(rondoUnhandledCudaError, format("%s: launching the %s kernel on device %d: %s (%s)",
-                                                call.name, choice.algorithm, device_.ordinal(),
-                                                cudaErrorName(error), cudaErrorText(error)));
+  if (error != 0)
+    throwCuda(format("%s: launching the %s kernel", call.name, choice.algorithm), error);
+}
+
+void CudaRunner::throwCuda(const std::string& what, int error) const {
+  if (error == 0) return;
+  throw Error(rondoUnhandledCudaError,
+              format("%s on device %d: %s (%s)", what.c_str(), device_.ordinal(),
+                     cudaErrorName(error), cudaErrorText(error)));
+}
+
+void CudaRunner::exchange(const char* name, std::span<const Transfer> transfers,
+                          std::span<const rondoStream_t> streams) {
+  check();
+  if (!exchange_.available()) {
+    throw Error(rondoUnsupported,
+                format("%s: sends and receives of device memory between %d ranks are not "
+                       "available; allowed there: at most %d ranks",
+                       name, size_, kMaxPairRanks));
+  }
+  const ContextScope scope(device_.context());
+  for (const rondoStream_t other : streams.subspan(1)) {
+    throwCuda(format("%s: ordering two streams", name),
+              orderStreams(other, streams[0], event_.get()));
+  }
+  throwCuda(format("%s: launching sends and receives", name),
+            exchange_.enqueue(transfers, streams[0]));
+  for (const rondoStream_t other : streams.subspan(1)) {
+    throwCuda(format("%s: ordering two streams", name),
+              orderStreams(streams[0], other, event_.get()));
   }
 }
 
@@ -215,25 +284,43 @@ Opened openDevice(const DeviceConfig& config, DeviceCard* card) {
   const ContextScope scope(opened.device->context());
   card->device = opened.device->uuid();
   card->descriptors = !config.legacyIpc && opened.device->exportsDescriptors();
-  const int error = loadKernels(&card->blocksAtOnce);
+  int processors = 1;
+  const int error = loadKernels(&card->blocksAtOnce, &processors);
   if (error != 0) {
     throw Error(rondoUnhandledCudaError,
                 format("loading the kernels on device %d: %s (%s)", opened.device->ordinal(),
                        cudaErrorName(error), cudaErrorText(error)));
   }
+  card->blocksFree = DeviceBudget::free(opened.device->ordinal(), card->blocksAtOnce);
+  card->blocksWanted = config.smBudget * (card->blocksAtOnce / processors);
   opened.faults = std::make_unique<PinnedMemory>(*opened.device, sizeof(FaultWords));
   return opened;
 }
 
-// How many blocks of a kernel every rank's share of its device holds: ranks that share a device
-// wait for each other, so their kernels must fit on it together.
-int agreedLanes(const std::vector<DeviceCard>& cards) {
+// How many blocks every rank may keep busy: ranks that share a device wait for each other, as do
+// communicators, so all their kernels must fit on it together. 0: too few are left, as `why` says.
+int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why) {
   int least = kShapeLL128.lanes;
-  for (const DeviceCard& card : cards) {
-    const auto sharers = std::count_if(cards.begin(), cards.end(), [&](const DeviceCard& other) {
-      return other.device == card.device;
-    });
-    least = std::min(least, card.blocksAtOnce / static_cast<int>(sharers));
+  for (size_t r = 0; r < cards.size(); ++r) {
+    const DeviceCard& card = cards[r];
+    const auto sharers =
+        static_cast<int>(std::count_if(cards.begin(), cards.end(), [&](const DeviceCard& other) {
+          return other.device == card.device;
+        }));
+    const int total = card.blocksAtOnce / sharers;
+    const int free = card.blocksFree == card.blocksAtOnce ? total : card.blocksFree / sharers;
+    const int usual = DeviceBudget::usual(total, free);
+    const int lanes = card.blocksWanted == 0 ? usual : card.blocksWanted;
+    if (lanes < 1 || lanes > free) {
+      *why = format(
+          "the device of rank %zu has room for %d blocks of kernels at once, of which %d "
+          "are left%s to this communicator, which wants %d; allowed: fewer ranks on the "
+          "device, communicators alive or a smaller config.smBudget (RONDO_SM_BUDGET)",
+          r, card.blocksAtOnce, card.blocksFree,
+          sharers > 1 ? format(" (for %d ranks)", sharers).c_str() : "", std::max(1, lanes));
+      return 0;
+    }
+    least = std::min(least, lanes);
   }
   return least;
 }
@@ -245,6 +332,7 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
                                                  const DeviceConfig& config, std::string* why) {
   DeviceCard mine{};
   mine.process = processTag();
+  mine.noLines = config.noLineStores ? 1 : 0;
   Opened opened;
   try {
     opened = openDevice(config, &mine);
@@ -260,13 +348,14 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
     if (cards[r].code == rondoInvalidArgument) throw Error(rondoInvalidArgument, *why);
     return nullptr;
   }
-  const int lanes = agreedLanes(cards);
-  if (lanes < 1) {
-    *why =
-        format("%d ranks share so few devices that their kernels do not fit together", boot.size());
-    return nullptr;
-  }
+  const int lanes = agreedLanes(cards, why);
+  if (lanes < 1) return nullptr;
+  const bool taken = opened.budget.take(opened.device->ordinal(), mine.blocksAtOnce, lanes);
   try {
+    boot.agree(taken ? rondoSuccess : rondoUnhandledCudaError,
+               taken ? ""
+                     : "another communicator was made at the same time on the same device, and not "
+                       "enough of it is left");
     return std::make_unique<CudaRunner>(boot, fds, peers, std::move(opened), cards, lanes, config);
   } catch (const Error& error) {
     if (error.code() != rondoUnhandledCudaError) throw;

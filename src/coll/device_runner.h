@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "api/rondo.h"
 #include "coll/device_planner.h"
+#include "coll/exchange.h"
 #include "p2p/bootstrap.h"
 #include "p2p/fd_exchange.h"
 
@@ -21,6 +23,8 @@ struct DeviceConfig {
   std::vector<TuneRule> tune = {};  ///< RONDO_TUNE; the same on all ranks.
   bool explain = false;             ///< RONDO_EXPLAIN: rank 0 says what it chose, and what else.
   bool legacyIpc = false;  ///< Tests: share memory by legacy CUDA IPC on all ranks if any asks.
+  int smBudget = 0;        ///< config.smBudget: multiprocessors of its kernels; 0: what is usual.
+  bool noLineStores = false;    ///< Tests: 128-byte stores count as those over PCIe.
   bool losePeerWrites = false;  ///< Tests: this rank's writes to its peers go astray.
 };
 
@@ -49,6 +53,19 @@ class DeviceRunner {
   /// allocation and no driver call that a capturing stream forbids. Throws Error: rondoUnsupported
   /// for what has no kernel, rondoRemoteError once a wait was given up, rondoUnhandledCudaError.
   virtual void run(const DeviceCall& call) = 0;
+
+  /// Enqueues sends and receives of device memory of device() as one launch on the first of
+  /// `streams`; the others wait for it, and it for what is on them. Every transfer between two
+  /// ranks has a partner of the same length in the same place of their order; transfers of length 0
+  /// are nothing. Exchanges and collectives do not wait for each other. Throws as run() does.
+  virtual void exchange(const char* name, std::span<const Transfer> transfers,
+                        std::span<const rondoStream_t> streams) = 0;
+
+  /// What is enqueued on `later` from now on waits for what is on `first` by now.
+  virtual void order(rondoStream_t first, rondoStream_t later) = 0;
+
+  /// Communicators of a process in the order in which they were made.
+  virtual uint64_t serial() const = 0;
 
   /// Throws Error(rondoRemoteError) if a kernel gave up a wait since the communicator was made:
   /// what it and later kernels wrote is not to be used.

@@ -79,7 +79,9 @@ Exchange::Queue& Exchange::queueOf(const Channels& channels, const Transfer& t) 
     const size_t index = channels.index(0, t.peer);
     SendPort* send = t.sends ? channels.sends[index].get() : nullptr;
     RecvPort* recv = t.sends ? nullptr : channels.pairRecvs[index].get();
-    queues_.push_back({t.peer, t.sends, send, recv, kNone, kNone, stampOf(t.bytes), 0});
+    // A far rank takes a message into staging of its own.
+    const uint64_t most = channels.isFar(t.peer) ? channels.chunkBytes : kMostInPlace;
+    queues_.push_back({t.peer, t.sends, send, recv, kNone, kNone, stampOf(t.bytes), 0, most});
   }
   return queues_[at];
 }
@@ -133,9 +135,9 @@ bool Exchange::sendSome(Queue& queue, const Transfer& t) {
   const char* from = t.data + queue.done;
   const uint64_t left = t.bytes - queue.done;
   *context_.stamp = queue.stamp;
-  const uint64_t whole = std::min(left, kMostInPlace);
+  const uint64_t whole = std::min(left, queue.mostInPlace);
   if (left >= kLeastInPlace && queue.send->reaches(from, whole)) {
-    if (!queue.send->tryPostInPlace(from, whole, nullptr)) return false;
+    if (!queue.send->tryPostInPlace(from, whole, nullptr, {})) return false;
     queue.done += whole;
     return true;
   }

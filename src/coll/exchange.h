@@ -58,6 +58,7 @@ class Exchange {
     uint32_t first, last;  ///< kNone: no (more) transfers.
     uint32_t stamp;        ///< Of the first one.
     uint64_t done;         ///< Bytes of the first one.
+    uint64_t mostInPlace;  ///< Longest message from the caller's memory.
   };
   Queue& queueOf(const Channels& channels, const Transfer& t);
   bool advance(Queue& queue);

@@ -188,8 +188,7 @@ void GroupRun::fail(Part& part, Communicator::Progress how, const std::string& w
     std::string why = what.empty() ? part.comm->mismatchText() : what;
     const bool remote = why.empty() && how == Communicator::Progress::Aborted;
     if (remote) {
-      why = format("rank %u aborted communicator \"%s\"", part.comm->aborted() - 1,
-                   part.comm->name().c_str());
+      why = part.comm->abortText();
     } else if (why.empty()) {
       why = "a message of another call came: the ranks make different calls";
     }

@@ -8,6 +8,9 @@
 
 namespace rondo {
 
+/// What two ranks of other hosts mean to move between them.
+constexpr PairCounts kUntold{UINT64_MAX, UINT64_MAX};
+
 /// Of rank `me` with `peer`, from its own slots.
 PairCounts pairCountsOf(Collective collective, const UnevenSlots& slots, int root, int me,
                         int peer);
@@ -20,7 +23,9 @@ struct Pair {
   int a, b;
   PairCounts ofA, ofB;
 
-  bool agrees() const { return ofA.sent == ofB.taken && ofA.taken == ofB.sent; }
+  bool agrees() const {
+    return ofA == kUntold || ofB == kUntold || (ofA.sent == ofB.taken && ofA.taken == ofB.sent);
+  }
 };
 
 /// "rank 0's sendcounts[1] is 5 where rank 1's recvcounts[0] is 4"; for a pair that does not agree.

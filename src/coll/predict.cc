@@ -16,6 +16,7 @@ struct ProgramCost {
   uint64_t busy = 0;  ///< Work of this rank.
   uint64_t hops = 0;  ///< Waits that follow a message of its own: the answer is a flag's way there
                       ///< and back... once.
+  uint64_t farHops = 0;  ///< Those of them that wait for another group.
 };
 
 /// Adds up one program of one rank.
@@ -34,20 +35,28 @@ class Adder {
  private:
   static uint64_t per(uint64_t bytes, uint64_t perKiB) { return bytes * perKiB / 1024; }
 
-  void waits() {
+  void waits(bool far) {
     total_.hops += sent_ ? 1 : 0;
+    total_.farHops += sent_ && far ? 1 : 0;
     sent_ = false;
   }
+  bool far(int rank) const { return rank >= 0 && facts_.groups.far(rank_, rank); }
 
   /// `messages` that come from another group.
   void takeFar(int messages, uint64_t bytes) {
     total_.busy += static_cast<uint64_t>(messages) *
                    (facts_.costs.farMessage + per(bytes, facts_.costs.farPerKiB));
   }
+  /// Of one that goes to `to`, or to everyone: a network takes it once for each reader.
+  void sendFar(int to, uint64_t bytes) {
+    const int readers = to == algo::kEveryone ? facts_.groups.farOf(rank_, 0, n_) : far(to) ? 1 : 0;
+    total_.busy += static_cast<uint64_t>(readers) *
+                   (facts_.costs.farSend + per(bytes, facts_.costs.farSendPerKiB));
+  }
   void take(int from, uint64_t bytes) {
     if (from < 0) return;
     total_.busy += facts_.costs.message;
-    if (facts_.groups.far(rank_, from)) takeFar(1, bytes);
+    if (far(from)) takeFar(1, bytes);
   }
 
   void add(const Step& step) {
@@ -56,11 +65,12 @@ class Adder {
     const bool sends = (step.bits & algo::kSend) != 0;
     switch (step.kind) {
       case StepKind::Wait:
-        return waits();
+        return waits(far(step.from));
       case StepKind::Signal:
         return;
       case StepKind::Barrier:
         total_.hops += 1;
+        total_.farHops += facts_.groups.farOf(rank_, 0, n_) > 0 ? 1 : 0;
         total_.busy += costs.message * static_cast<uint64_t>(n_ - 1);
         takeFar(facts_.groups.farOf(rank_, 0, n_), 0);
         break;
@@ -81,6 +91,9 @@ class Adder {
       case StepKind::Move:
         addMove(step, bytes);
         break;
+    }
+    if (sends || step.kind == StepKind::Barrier) {
+      sendFar(step.kind == StepKind::Barrier ? algo::kEveryone : step.to, bytes);
     }
     total_.busy += costs.step;
   }
@@ -103,7 +116,7 @@ class Adder {
     if (receives && sends) total_.busy += per(bytes, costs.handOnPerKiB);
     take(step.from, bytes);
     take(step.from2, bytes);
-    if (receives) waits();
+    if (receives) waits(far(step.from) || far(step.from2));
     if (sends) sent_ = true;
   }
 
@@ -119,33 +132,39 @@ class Adder {
 uint64_t predict(const Plan& plan, size_t elementBytes, const CommFacts& facts) {
   const HostCosts& costs = facts.costs;
   const int n = plan.group.size;
-  const uint64_t share = (static_cast<uint64_t>(n) + facts.cpus - 1) / facts.cpus;
+  const auto crowd = static_cast<uint64_t>(facts.localRanks > 0 ? facts.localRanks : n);
+  const uint64_t share = (crowd + facts.cpus - 1) / facts.cpus;
   // Waiting on a crowded core means waiting for the others' turns.
   const uint64_t turns = share > 1 ? costs.yield * (share - 1) : 0;
 
   Adder adder(plan, elementBytes, facts);
-  uint64_t busy = 0, exposed = 0, hops = 0;
+  uint64_t busy = 0, exposed = 0, hops = 0, farHops = 0;
   const auto add = [&](bool full, uint64_t times) {
-    uint64_t sum = 0, longestBusy = 0, mostHops = 0;
+    uint64_t sum = 0, longestBusy = 0, mostHops = 0, mostFar = 0;
     for (const LaneProgram& lane : plan.lanes) {
       const ProgramCost cost = adder.costOf(full ? lane.full : lane.last);
       sum += cost.busy;
       longestBusy = std::max(longestBusy, cost.busy);
       mostHops = std::max(mostHops, cost.hops);
+      mostFar = std::max(mostFar, cost.farHops);
     }
     // While a lane waits, the others work.
     const uint64_t covered = sum - longestBusy;
-    const uint64_t longestWait = mostHops * (costs.hop / kSteadyPart + turns);
+    const uint64_t longestWait =
+        mostHops * (costs.hop / kSteadyPart + turns) + mostFar * (costs.farHop / kSteadyPart);
     busy += times * sum;
     exposed += times * (longestWait > covered ? longestWait - covered : 0);
     if (times > 0) hops = std::max(hops, mostHops);
+    if (times > 0) farHops = std::max(farHops, mostFar);
   };
   add(true, plan.geometry.fullPeriods());
   add(false, 1);
-  exposed += hops * (costs.hop - costs.hop / kSteadyPart);  // of one period, whichever it is
+  // Of one period, whichever it is.
+  exposed += hops * (costs.hop - costs.hop / kSteadyPart) +
+             farHops * (costs.farHop - costs.farHop / kSteadyPart);
   const uint64_t fill =
       static_cast<uint64_t>(fillOf(*plan.algorithm, n, facts.groups)) *
-      (costs.hop + turns +
+      (costs.hop + (facts.groups.count() > 1 ? costs.farHop : 0) + turns +
        std::min(plan.geometry.chunk, plan.geometry.count) * elementBytes * costs.copyPerKiB / 1024);
   const uint64_t lanes = costs.lane * static_cast<uint64_t>(plan.geometry.lanes - 1);
   return busy * share + exposed + fill + lanes;

@@ -1,7 +1,9 @@
 #include "coll/progress.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "p2p/peer_watch.h"
 
 namespace rondo {
 namespace {
@@ -25,6 +28,9 @@ using Clock = std::chrono::steady_clock;
 constexpr int kLooksBeforeYield = 64;
 constexpr int kLooksBeforeNap = 512;
 constexpr std::chrono::microseconds kNap{50};
+/// With groups outstanding: so many naps between looks at the peers.
+constexpr int kLooksPerWatch = 128;
+constexpr int kGraceNapMs = 25;
 
 /// A group of operations up to so many bytes is left to its caller for a while: waking the thread
 /// costs more than such a group takes (all-reduce of 8 B with computation, two ranks, each bound to
@@ -84,7 +90,26 @@ ProgressThread::ProgressThread() : state_(new State) {
                                          std::strerror(cause)));
   }
   state_->sharesCore = boundToOne();
-  std::thread([this] { loop(); }).detach();
+  // The application's signals are not for this thread.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread([this] { loop(); }).detach();
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    close(state_->timer);
+    delete state_;
+    throw;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void ProgressThread::tryStart() noexcept {
+  try {
+    one();
+  } catch (...) {  // then peers are looked at while somebody waits
+  }
 }
 
 void ProgressThread::add(GroupRun& run) {
@@ -119,6 +144,21 @@ bool ProgressThread::pollAll() {
 }
 
 /// Until a group is there that is due.
+void ProgressThread::awaitEvent() {
+  PeerWatch& peers = PeerWatch::one();
+  bool looking = false;
+  for (;;) {
+    // While an end that was seen is given time, its descriptor stays readable: only the timer then.
+    pollfd events[2] = {{state_->timer, POLLIN, 0}, {peers.fd(), POLLIN, 0}};
+    poll(events, looking || peers.fd() < 0 ? 1 : 2, looking ? kGraceNapMs : -1);
+    if (events[0].revents != 0) break;
+    looking = (looking || events[1].revents != 0) && peers.look();
+  }
+  uint64_t expirations = 0;
+  while (read(state_->timer, &expirations, sizeof expirations) < 0 && errno == EINTR) {
+  }
+}
+
 void ProgressThread::sleepUntilDue() {
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
@@ -128,9 +168,7 @@ void ProgressThread::sleepUntilDue() {
     state_->wakeAt = Clock::time_point::max();
     if (first != Clock::time_point::max()) state_->arm(first);
   }
-  uint64_t expirations = 0;
-  while (read(state_->timer, &expirations, sizeof expirations) < 0 && errno == EINTR) {
-  }
+  awaitEvent();
   const std::lock_guard<std::mutex> lock(state_->mutex);
   state_->asleep = false;
 }
@@ -163,6 +201,7 @@ void ProgressThread::work() {
     if (idle < kLooksBeforeNap) {
       sched_yield();
     } else {
+      if (idle % kLooksPerWatch == 0) PeerWatch::one().look();
       std::this_thread::sleep_for(kNap);
     }
   }

@@ -1,5 +1,6 @@
 #pragma once
-// The progress thread: polls groups that run on by themselves, and sleeps when there are none.
+// The progress thread: polls groups that run on by themselves, learns of the death of peers, and
+// sleeps when there is nothing to do.
 
 #include "coll/group_run.h"
 
@@ -13,6 +14,8 @@ class ProgressThread {
   /// Made at the first call; its thread lives as long as the process. Throws Error if the system
   /// has no timer for it.
   static ProgressThread& one();
+  /// Makes it if the system lets it, so that the death of a peer is seen while nobody waits.
+  static void tryStart() noexcept;
 
   /// Polls `run` until it is done or removed; at once if it is long, else after a while, in which
   /// its caller may have finished it without the cost of a second thread.
@@ -27,6 +30,7 @@ class ProgressThread {
   struct State;
   void loop();
   void sleepUntilDue();
+  void awaitEvent();
   void work();
   bool pollDue(bool* moved);
   State* state_;  // never freed: the thread may outlive every static

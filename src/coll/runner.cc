@@ -9,11 +9,12 @@ namespace {
 /// Below this many bytes a copy costs less than waiting for the readers at the end of the call.
 constexpr uint64_t kLeastInPlace = 4096;
 
-/// From this many bytes on a result that goes to staging is made in a scratch and copied from
-/// there. 4 MiB of all-reduce in two shots: 0.69 of the time where cores share no cache, else 0.97
-/// (2 cores of an EPYC, 2026-11-21). A result for dst alone is made there: through the scratch it
-/// took 1.2 x.
-constexpr uint64_t kLeastDetour = 4096;
+/// Answers in place that a reader lets come before it waits for them, and so those that a sender
+/// may tell of at once. Fewer than a channel holds, or both would wait.
+constexpr uint32_t kMostOwed = 8;
+
+/// Blocks of a run, which counts them in 32 bits.
+constexpr uint64_t kMostRun = 1 << 20;
 
 }  // namespace
 
@@ -39,6 +40,7 @@ void Runner::begin(const BoundPlan& plan, const HostCall& call) {
     lane.base = 0;
     lane.seen = 0;
     lane.computed = false;
+    if (plan.fullPeriods > 1) lane.counts.assign(lane.program->full.size(), 0);
   }
   fullPeriods_ = plan.fullPeriods;
   if (call.uneven != nullptr) {
@@ -151,14 +153,14 @@ bool Runner::executeUneven(Lane& lane, const BoundStep& step) {
 char* Runner::landing(const BoundStep& step, uint64_t base) const {
   char* dst = call_.dst + base + step.dstOffset;
   const bool usable =
-      step.lands && step.bytes >= kLeastInPlace && plan_->drains.front()->reaches(dst, step.bytes);
+      step.lands && step.bytes >= kLeastInPlace && step.send->reaches(dst, step.bytes);
   return usable ? dst : nullptr;
 }
 
 /// Posts a block of src: where it is, if the readers can see it there, else a copy.
 bool Runner::postSource(const BoundStep& step, const char* src, void* answer) {
   if (call_.announceSrc && step.bytes >= kLeastInPlace && step.send->reaches(src, step.bytes)) {
-    return step.send->tryPostInPlace(src, step.bytes, answer);
+    return step.send->tryPostInPlace(src, step.bytes, answer, {});
   }
   void* space = step.send->tryAcquire(step.bytes);
   if (space == nullptr) return false;
@@ -175,11 +177,52 @@ bool Runner::postsDst(const BoundStep& step, const char* dst) const {
   return step.bytes >= kLeastInPlace && step.send->reaches(dst, step.bytes);
 }
 
-bool Runner::put(const Lane& lane, const BoundStep& step) {
-  return postSource(step, call_.src + lane.base + step.srcOffset, landing(step, lane.base));
+/// What a step that runs over full periods counts; nullptr where it does not.
+uint32_t* Runner::countOf(Lane& lane, const BoundStep& step) const {
+  const bool full = step.runs && lane.period < fullPeriods_ && plan_->fullPeriods > 1;
+  return full && call_.uneven == nullptr ? &lane.counts[lane.next] : nullptr;
 }
 
-bool Runner::fetch(const Lane& lane, const BoundStep& step) {
+/// Posts a block, in place those of the full periods behind it too: then their Puts are done.
+bool Runner::put(Lane& lane, const BoundStep& step) {
+  const char* src = call_.src + lane.base + step.srcOffset;
+  char* const answer = landing(step, lane.base);
+  uint32_t* const posted = countOf(lane, step);
+  if (posted != nullptr && *posted > 0) {
+    --*posted;
+    return true;
+  }
+  if (posted != nullptr && call_.announceSrc && step.bytes >= kLeastInPlace) {
+    const uint64_t blocks = std::min(fullPeriods_ - lane.period, kMostRun);
+    const uint64_t span = (blocks - 1) * plan_->periodBytes + step.bytes;
+    if (step.send->reaches(src, span) && (answer == nullptr || step.send->reaches(answer, span))) {
+      const Run run{static_cast<uint32_t>(blocks), plan_->periodBytes};
+      if (!step.send->tryPostInPlace(src, step.bytes, answer, run)) return false;
+      *posted = run.blocks - 1;
+      return true;
+    }
+  }
+  return postSource(step, src, answer);
+}
+
+/// Takes the messages that say that blocks have landed, as they come, until at most `most` are
+/// owed.
+bool Runner::takeLanded(const BoundStep& step, uint32_t* owed, uint32_t most) {
+  Message message;
+  while (*owed > 0 && peek(step.recv, &message, step.bytes)) {
+    step.recv->release();
+    --*owed;
+  }
+  return *owed <= most;
+}
+
+bool Runner::fetch(Lane& lane, const BoundStep& step) {
+  uint32_t* const owed = countOf(lane, step);
+  if (owed != nullptr && landing(step, lane.base) != nullptr) {
+    if (!std::exchange(lane.computed, true)) ++*owed;
+    return takeLanded(step, owed, lane.period + 1 < fullPeriods_ ? kMostOwed - 1 : 0);
+  }
+  if (owed != nullptr && !takeLanded(step, owed, 0)) return false;
   Message message;
   if (!peek(step.recv, &message, step.bytes)) return false;
   if (landing(step, lane.base) == nullptr) {
@@ -193,6 +236,7 @@ bool Runner::fetch(const Lane& lane, const BoundStep& step) {
 /// Gathers the addresses of all ranks' contributions, as they come.
 bool Runner::collectInputs(Lane& lane, const BoundStep& step) {
   const int n = plan_->ranks;
+  if (lane.seen == 0) lane.left = UINT32_MAX;
   for (; lane.seen < n; ++lane.seen) {
     RecvPort* port = step.peers[lane.seen];
     if (port == nullptr) {
@@ -204,6 +248,7 @@ bool Runner::collectInputs(Lane& lane, const BoundStep& step) {
     if (!peek(port, &message, step.bytes)) return false;
     lane.inputs[static_cast<size_t>(lane.seen)] = message.data;
     lane.landings[static_cast<size_t>(lane.seen)] = message.landing;
+    lane.left = std::min(lane.left, message.left);
   }
   return true;
 }
@@ -239,9 +284,15 @@ bool Runner::reduce(Lane& lane, const BoundStep& step) {
     combine(lane, step, dst, nullptr);
     return true;
   }
-  if (lane.computed) return step.send->tryPostInPlace(dst, step.bytes, nullptr);
+  if (lane.computed) return tell(lane, step, dst);
   if (!collectInputs(lane, step)) return false;
   const bool allLand = landingsOf(lane, step) == plan_->ranks - 1;
+  if (allLand && countOf(lane, step) != nullptr) {
+    combine(lane, step, dst, nullptr);
+    lane.computed = true;
+    ++*countOf(lane, step);
+    return tell(lane, step, dst);
+  }
   const bool inPlace = !allLand && postsDst(step, dst);
   const size_t bytes = allLand ? 0 : step.bytes;
   void* space = nullptr;
@@ -252,7 +303,20 @@ bool Runner::reduce(Lane& lane, const BoundStep& step) {
     return true;
   }
   lane.computed = true;
-  return step.send->tryPostInPlace(dst, step.bytes, nullptr);
+  return tell(lane, step, dst);
+}
+
+/// Posts a result that lies in dst. Of blocks that have landed the readers are told several at
+/// once, but at the latest of their runs' last.
+bool Runner::tell(Lane& lane, const BoundStep& step, const char* dst) {
+  uint32_t* const landed = countOf(lane, step);
+  if (landed == nullptr || *landed == 0) {
+    return step.send->tryPostInPlace(dst, step.bytes, nullptr, {});
+  }
+  if (lane.left > 0 && *landed < kMostOwed) return true;
+  if (!step.send->tryPostInPlace(dst, 0, nullptr, {*landed, 0})) return false;
+  *landed = 0;
+  return true;
 }
 
 int Runner::landingsOf(const Lane& lane, const BoundStep& step) const {
@@ -261,103 +325,6 @@ int Runner::landingsOf(const Lane& lane, const BoundStep& step) const {
     count += step.peers[r] != nullptr && lane.landings[static_cast<size_t>(r)] != nullptr ? 1 : 0;
   }
   return count;
-}
-
-ReduceArgs Runner::arguments(void* first, void* second, const void* const* inputs, int n, int own,
-                             const BoundStep& step, uint32_t divisor, bool stream) const {
-  ReduceArgs args{first, second, inputs, n, step.count, divisor, stream};
-  args.tree = plan_->tree;
-  if (plan_->scale != nullptr) [[unlikely]] {
-    args.scaled = own;
-    args.scalar = plan_->scalar;
-  }
-  return args;
-}
-
-/// Which input of a Reduce step is this rank's src; -1: none.
-int Runner::ownInput(const BoundStep& step) const {
-  return step.lo <= plan_->rank && plan_->rank < step.hi ? plan_->rank - step.lo : -1;
-}
-
-/// dst (or nullptr) and `space` (or nullptr) = the reduction of the inputs, of which number `own`
-/// (-1: none) is this rank's src.
-void Runner::reduceInto(char* dst, void* space, const void* const* inputs, int n, int own,
-                        const BoundStep& step, uint32_t divisor) {
-  if (space != nullptr && step.bytes >= kLeastDetour) {
-    return reduceThroughScratch(dst, space, inputs, n, own, step, divisor);
-  }
-  void* const first = dst == nullptr ? space : dst;
-  void* const second = dst == nullptr ? nullptr : space;
-  plan_->reduce(
-      arguments(first, second, inputs, n, own, step, divisor, call_.stream && space == nullptr));
-}
-
-/// Part by part into a scratch that stays in the first cache, and from there to both: a string copy
-/// takes lines that another core holds without reading them, a reduction cannot.
-void Runner::reduceThroughScratch(char* dst, void* space, const void* const* inputs, int n, int own,
-                                  const BoundStep& step, uint32_t divisor) {
-  const void** parts = scratchInputs_.data();
-  for (uint64_t done = 0; done < step.bytes; done += kScratchBytes) {
-    const uint64_t bytes = std::min<uint64_t>(kScratchBytes, step.bytes - done);
-    for (int k = 0; k < n; ++k) parts[k] = static_cast<const char*>(inputs[k]) + done;
-    BoundStep part = step;
-    part.count = bytes / plan_->elementBytes;
-    plan_->reduce(arguments(scratch_.bytes, nullptr, parts, n, own, part, divisor, false));
-    plan_->copy(static_cast<char*>(space) + done, nullptr, scratch_.bytes, bytes, CopyTo::kStaging);
-    if (dst != nullptr) plan_->copy(dst + done, nullptr, scratch_.bytes, bytes, CopyTo::kUser);
-  }
-}
-
-/// dst and `space` (if any) = all ranks' inputs, in rank order; then the landings; then the inputs'
-/// messages are released.
-void Runner::combine(Lane& lane, const BoundStep& step, char* dst, void* space) {
-  const int n = plan_->ranks;
-  const void* const* inputs = lane.inputs.data() + step.lo;
-  int landed = 0;  // landings below are done
-  if (space == nullptr && call_.stream) {
-    void* second = nullptr;
-    for (; second == nullptr && landed < n; ++landed) {
-      second = lane.landings[static_cast<size_t>(landed)];
-    }
-    plan_->reduce(arguments(dst, second, inputs, step.hi - step.lo, ownInput(step), step,
-                            plan_->divisor, true));
-  } else {
-    reduceInto(dst, space, inputs, step.hi - step.lo, ownInput(step), step, plan_->divisor);
-  }
-  for (int r = landed; r < n; ++r) {
-    void* landing = lane.landings[static_cast<size_t>(r)];
-    if (landing != nullptr) plan_->copy(landing, nullptr, dst, step.bytes, toUser());
-  }
-  releaseInputs(step);
-}
-
-/// What a move does with its messages, if it receives any: into dst and `space`, where not nullptr.
-void Runner::compute(Lane& lane, const BoundStep& step, const void* const* received, char* dst,
-                     void* space) {
-  const int bits = step.bits;
-  const char* src = call_.src + lane.base + step.srcOffset;
-  if ((bits & algo::kRecv) != 0 && (bits & (algo::kSrc | algo::kOwn)) != 0) {
-    const char* own = (bits & algo::kOwn) != 0 ? call_.dst + lane.base + step.dstOffset : src;
-    const void* inputs[3] = {received[0], step.recv2 != nullptr ? received[1] : own, own};
-    if ((bits & algo::kFirst) != 0) std::swap(inputs[0], inputs[1]);
-    const int n = step.recv2 != nullptr ? 3 : 2;
-    const uint32_t divisor = (bits & algo::kFinal) != 0 ? plan_->divisor : 0;
-    const bool before = (bits & algo::kBefore) != 0;
-    const int mine = (bits & algo::kFirst) != 0 ? 0 : n - 1;
-    reduceInto(before ? nullptr : dst, space, inputs, n, (bits & algo::kSrc) != 0 ? mine : -1, step,
-               divisor);
-    if (before) plan_->copy(dst, nullptr, received[0], step.bytes, CopyTo::kUser);
-    return;
-  }
-  const void* from = (bits & algo::kRecv) != 0 ? received[0] : src;
-  if (plan_->scale != nullptr && from == src) [[unlikely]] {
-    plan_->scale(dst, src, plan_->scalar, step.count);
-    from = dst;
-  }
-  if (dst != nullptr && dst != from) {
-    plan_->copy(dst, nullptr, from, step.bytes, space == nullptr ? toUser() : CopyTo::kUser);
-  }
-  if (space != nullptr) plan_->copy(space, nullptr, from, step.bytes, CopyTo::kStaging);
 }
 
 bool Runner::move(Lane& lane, const BoundStep& step) {
@@ -390,7 +357,7 @@ bool Runner::move(Lane& lane, const BoundStep& step) {
     if (space != nullptr) step.send->post(step.bytes, nullptr);
     lane.computed = true;
   }
-  return !inPlace || step.send->tryPostInPlace(dst, step.bytes, nullptr);
+  return !inPlace || step.send->tryPostInPlace(dst, step.bytes, nullptr, {});
 }
 
 bool Runner::barrier(Lane& lane, const BoundStep& step) {

@@ -51,6 +51,10 @@ class Runner {
     uint64_t base;    // bytes: the period's start
     int seen;         // Reduce, Barrier: peers whose message is there
     bool computed;    // only the posting of the result is left
+    uint32_t left;    // blocks behind this one that every peer has put and wants landed
+    std::vector<uint32_t>
+        counts;  // a step that runs: Put: blocks posted ahead; Fetch: blocks owed;
+                 // Reduce: blocks landed of which the readers have not been told
     std::vector<const void*> inputs;
     std::vector<void*> landings;
   };
@@ -60,9 +64,12 @@ class Runner {
   bool executeUneven(Lane& lane, const BoundStep& step);
   bool execute(Lane& lane, const BoundStep& step);
   bool move(Lane& lane, const BoundStep& step);
-  bool put(const Lane& lane, const BoundStep& step);
+  uint32_t* countOf(Lane& lane, const BoundStep& step) const;
+  bool put(Lane& lane, const BoundStep& step);
+  bool takeLanded(const BoundStep& step, uint32_t* owed, uint32_t most);
   bool reduce(Lane& lane, const BoundStep& step);
-  bool fetch(const Lane& lane, const BoundStep& step);
+  bool fetch(Lane& lane, const BoundStep& step);
+  bool tell(Lane& lane, const BoundStep& step, const char* dst);
   bool barrier(Lane& lane, const BoundStep& step);
   bool collectInputs(Lane& lane, const BoundStep& step);
   bool reduceAway(Lane& lane, const BoundStep& step);

@@ -3,6 +3,11 @@
 #include <sched.h>
 
 namespace rondo {
+namespace {
+
+constexpr std::chrono::milliseconds kWatchEvery{10};
+
+}  // namespace
 
 RunResult Waiter::waitLonger() {
   if (policy_.aborted()) return RunResult::Aborted;
@@ -12,17 +17,25 @@ RunResult Waiter::waitLonger() {
   }
   // Every eighth time: polling MPI costs some 100 ns, a yield without another runnable thread as
   // much.
-  if ((++rounds_ & 7) == 0) {
-    if (policy_.hook) policy_.hook();
-    if ((rounds_ & 1023) == 0 && policy_.mismatch && policy_.mismatch()) {
-      return RunResult::Mismatch;
-    }
-    if (policy_.spinBoundMs != 0) {
-      const auto now = std::chrono::steady_clock::now();
-      if (rounds_ == 8) since_ = now;
-      if (now - since_ > std::chrono::milliseconds(policy_.spinBoundMs))
-        return RunResult::SpinBound;
-    }
+  if ((++rounds_ & 7) != 0) return RunResult::Ok;
+  if (policy_.hook) policy_.hook();
+  if ((rounds_ & 1023) == 0 && policy_.mismatch && policy_.mismatch()) return RunResult::Mismatch;
+  return policy_.watch || policy_.spinBoundMs != 0 ? lookAround() : RunResult::Ok;
+}
+
+/// By the clock and not by rounds: on a crowded host a yield may take milliseconds.
+RunResult Waiter::lookAround() {
+  const auto now = std::chrono::steady_clock::now();
+  if (since_ == std::chrono::steady_clock::time_point{}) {
+    since_ = now;
+    watchAt_ = now + kWatchEvery;
+  }
+  if (policy_.spinBoundMs != 0 && now - since_ > std::chrono::milliseconds(policy_.spinBoundMs)) {
+    return RunResult::SpinBound;
+  }
+  if (policy_.watch && now >= watchAt_) {
+    watchAt_ = now + kWatchEvery;
+    policy_.watch(now - since_);
   }
   return RunResult::Ok;
 }

@@ -17,7 +17,10 @@ struct WaitPolicy {
   std::function<void()> hook;        ///< Polls MPI; may be empty.
   std::function<bool()> mismatch;    ///< Asked now and then in a long wait: whether a peer is in
                                      ///< another call than this rank. May be empty.
-  uint64_t spinBoundMs = 0;          ///< Tests only; 0: a slow rank is legal for ever.
+  /// Asked every few milliseconds of a wait, with its length so far: looks for peers that ended,
+  /// and for a stall. May be empty.
+  std::function<void(std::chrono::steady_clock::duration waited)> watch;
+  uint64_t spinBoundMs = 0;  ///< Tests only; 0: a slow rank is legal for ever.
 };
 
 /// One call's waiting. A slow rank is legal: only the abort word ends a wait (and, in tests, the
@@ -27,7 +30,10 @@ class Waiter {
   explicit Waiter(const WaitPolicy& policy) : policy_(policy) {}
 
   /// Something arrived: the next wait starts afresh.
-  void reset() { spins_ = 0; }
+  void reset() {
+    spins_ = 0;
+    since_ = {};
+  }
 
   /// Waits a little. Ok: look again.
   RunResult wait() {
@@ -45,11 +51,13 @@ class Waiter {
 #endif
   }
   RunResult waitLonger();
+  RunResult lookAround();
 
   const WaitPolicy& policy_;
   uint32_t spins_ = 0;
   uint32_t rounds_ = 0;
-  std::chrono::steady_clock::time_point since_;
+  std::chrono::steady_clock::time_point since_;  // of this wait; none: not known yet
+  std::chrono::steady_clock::time_point watchAt_;
 };
 
 /// Calls poll(&moved) until it gives a result or the wait is ended. The one wait loop.

@@ -21,29 +21,29 @@ const Kernel* findKernel(const char* collective, const char* algorithm, Protocol
   return any;
 }
 
-int loadKernels(int* blocksAtOnce) {
+int loadKernels(int* blocksAtOnce, int* processors) {
   int device = 0;
-  int processors = 0;
   int least = 1 << 30;
   cudaError_t error = cudaGetDevice(&device);
   if (error == cudaSuccess) {
-    error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    error = cudaDeviceGetAttribute(processors, cudaDevAttrMultiProcessorCount, device);
   }
-  for (const Kernel& row : kernels()) {
+  const auto load = [&](const void* function, int threads) {
     cudaFuncAttributes attributes;
     int perProcessor = 0;
-    if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, row.function);
+    if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, function);
     if (error == cudaSuccess) {
-      error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perProcessor, row.function,
-                                                            row.threads, 0);
+      error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perProcessor, function, threads, 0);
     }
     if (perProcessor < least) least = perProcessor;
-  }
+  };
+  for (const Kernel& row : kernels()) load(row.function, row.threads);
+  for (const void* function : exchangeKernels().function) load(function, kBlockThreads);
   if (error != cudaSuccess) {
     cudaGetLastError();  // reported here, so it must not turn up at the caller's next check
     return error;
   }
-  *blocksAtOnce = least * processors;
+  *blocksAtOnce = least * *processors;
   return cudaSuccess;
 }
 

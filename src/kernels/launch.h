@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/cut.h"
+#include "kernels/exchange_call.h"
 #include "kernels/reduce_units.h"
 #include "p2p/channel_view.h"
 
@@ -84,8 +85,9 @@ const Kernel* findKernel(const char* collective, const char* algorithm, Protocol
                          Reduces reduces, int ranks);
 
 /// Loads every kernel into the current context, so that no launch has to, and says how many blocks
-/// of the most threads of any of them the device holds at once. Returns a cudaError_t.
-int loadKernels(int* blocksAtOnce);
+/// of the most threads of any of them the device, which has so many multiprocessors, holds at
+/// once: no block takes more than that part of one. Returns a cudaError_t.
+int loadKernels(int* blocksAtOnce, int* processors);
 
 /// Enqueues `kernel` with its one argument. Allowed while `stream` captures. Returns a cudaError_t.
 int launchKernel(const Kernel& kernel, const void* call, int blocks, int threads,

@@ -22,6 +22,7 @@ struct PairCounts {
   uint64_t sent = 0;
   uint64_t taken = 0;
 
+  bool operator==(const PairCounts&) const = default;
   void store(PairCounts counts) {
     std::atomic_ref(sent).store(counts.sent, std::memory_order_release);
     std::atomic_ref(taken).store(counts.taken, std::memory_order_release);
@@ -70,6 +71,29 @@ struct CallRecord {
   bool read(Call* call) {
     return read(call, [] {});
   }
+};
+
+/// How far a rank has come, in its lease. One writer, any number of readers.
+struct alignas(64) RankState {
+  uint64_t completed;  ///< Atomic: collectives that have ended.
+  uint64_t exchanges;  ///< Atomic: calls of sends and receives begun...
+  uint64_t exchanged;  ///< ... and ended.
+  uint64_t transfers;  ///< Atomic: of the last of these, how many transfers it has...
+  uint64_t peer;       ///< ... and of the first of them the peer, times 2, plus 1 if it sends...
+  uint64_t bytes;      ///< ... and its length.
+};
+
+/// Where ranks that remain of a communicator agree on what to do without the others: one a rank, in
+/// its lease. See api/survivors.h.
+struct Board {
+  static constexpr uint64_t kWords = 16;
+  static constexpr uint64_t kMostRanks = kWords * 64;
+  static constexpr uint64_t kBlob = 1024;
+  uint64_t state;          ///< Atomic: which set is published here; 0: none yet.
+  uint64_t gone[kWords];   ///< Atomic words: ranks that have died or left; bits are only added.
+  uint64_t named[kWords];  ///< Atomic words: ranks that the caller leaves out.
+  uint64_t step;           ///< Atomic: which gathering the newer blob belongs to.
+  unsigned char blobs[2][kBlob];
 };
 
 }  // namespace rondo

@@ -74,6 +74,35 @@ struct RingView {
   uint32_t* steps;  ///< This rank's, per lane (kFlagWords apart): blocks received, blocks sent.
 };
 
+/// Ranks that can send to each other on a device.
+constexpr int kMaxPairRanks = 16;
+/// Slots of a FIFO of a pair's lane. A slot of lines is two 16-byte vectors for each of a block's
+/// threads, in flight together.
+constexpr uint32_t kPairSlots = 4;
+constexpr uint32_t kPairSlotBytes = 16u << 10;
+constexpr uint64_t kPairFifoBytes = uint64_t{kPairSlots} * kPairSlotBytes;
+
+/// The counters of one lane of a pair of ranks, in the memory of each of the two: what the peer
+/// writes, and what the rank keeps for its own next kernel.
+struct alignas(128) PairLane {
+  uint64_t head;  ///< The peer's: slots that it has filled. Lines announce themselves.
+  uint64_t pad0[3];
+  uint64_t credit;  ///< The peer's: slots that it has emptied.
+  uint64_t pad1[3];
+  uint64_t sent;  ///< This rank's own, as its last kernel left them.
+  uint64_t received;
+  uint64_t pad2[6];
+};
+
+/// Where every rank keeps what the others send it, alike on all ranks: for each peer, in the order
+/// of ranks without itself, `lanes` PairLanes in one place and `lanes` FIFOs in another.
+struct PairView {
+  int32_t lanes;
+  int32_t lines;                           ///< Not 0: 128-byte lines arrive whole at every rank.
+  unsigned char* fifos[kMaxPairRanks];     ///< Indexed by rank.
+  unsigned char* counters[kMaxPairRanks];  ///< Indexed by rank.
+};
+
 /// Words in host memory that the kernel and the host both write.
 struct FaultWords {
   uint32_t abort;  ///< The host's: not 0 ends every wait.

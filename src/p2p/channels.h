@@ -18,6 +18,9 @@ struct Channels {
   std::vector<std::unique_ptr<RecvPort>> pairRecvs;  ///< [lane][from]; null at the own rank.
   std::vector<std::unique_ptr<RecvPort>> allRecvs;   ///< [lane][from]; null at the own rank.
 
+  std::vector<bool> far;  ///< By rank: it cannot address this rank's memory; empty: all can.
+  bool isFar(int rank) const { return !far.empty() && far[static_cast<size_t>(rank)]; }
+
   /// Goes with every message that is posted: equal on both sides of what belongs together, so that
   /// a reader notices another call's message.
   std::unique_ptr<uint32_t> stamp = std::make_unique<uint32_t>(0);

@@ -52,9 +52,9 @@ class FaultySendPort final : public SendPort {
     if (!dead() && number_ != faults_.drop) port_->post(bytes, landing);
     sent();
   }
-  bool tryPostInPlace(const void* data, size_t bytes, void* landing) override {
+  bool tryPostInPlace(const void* data, size_t bytes, void* landing, Run run) override {
     if (refuses()) return false;
-    if (number_ != faults_.drop && !port_->tryPostInPlace(data, bytes, landing)) return false;
+    if (number_ != faults_.drop && !port_->tryPostInPlace(data, bytes, landing, run)) return false;
     sent();
     return true;
   }
@@ -135,7 +135,7 @@ class FaultyRecvPort final : public RecvPort {
   Message copyOf(const Message& message, std::vector<unsigned char>& space) const {
     space.assign(std::max(longest_, message.bytes), 0);
     if (message.bytes > 0) std::memcpy(space.data(), message.data, message.bytes);
-    return {space.data(), message.bytes, message.stamp, message.landing};
+    return {space.data(), message.bytes, message.stamp, message.landing, message.left};
   }
 
   std::unique_ptr<RecvPort> port_;

@@ -1,45 +1,39 @@
 #include "p2p/id_group.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "base/error.h"
+#include "p2p/boot_tree.h"
 
 namespace rondo {
 namespace {
 
 constexpr int kLingerMs = 30000;  // how long an ended group still tells late joiners why
-constexpr int kHelloMs = 30000;   // how long a connection may stay silent
-constexpr int kBacklog = 1024;
+constexpr size_t kMostSaid = sizeof(wire::Header) + wire::kMostFailure;
 
 }  // namespace
 
 struct IdGroup::Link {
   UniqueFd fd;
-  Clock::time_point since = Clock::now();
-  int rank = -1;  // -1: has not joined
+  int rank = -1;  // -1: refused
+  Endpoints endpoints{};
+  wire::Nonce nonce{};
   std::vector<char> in, out;
-  std::vector<char> part;
-  bool hasPart = false;
   bool closing = false;  // closed as soon as `out` is sent
   bool closed = false;
 };
 
-IdGroup::IdGroup(const Secret& secret)
-    : secret_(secret), listener_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-  if (listener_.get() < 0) throw systemError("socket of a unique id", errno);
-  const UnixAddress address = groupAddress(secret, "id");
-  if (bind(listener_.get(), address.get(), address.length) != 0 ||
-      listen(listener_.get(), kBacklog) != 0) {
-    throw systemError("listening on the socket of a unique id", errno);
-  }
-}
+IdGroup::IdGroup(const Secret& secret, uint64_t hostHash, Listeners listeners)
+    : secret_(secret), hostHash_(hostHash), gate_(secret, std::move(listeners)) {}
 
 IdGroup::~IdGroup() = default;
 
-void IdGroup::collect(std::vector<pollfd>& set) const {
-  set.push_back({listener_.get(), POLLIN, 0});
+void IdGroup::collect(std::vector<pollfd>& set) {
+  gateEntries_ = gate_.collect(set);
   for (const auto& link : links_) {
     const short events = link->out.empty() ? POLLIN : POLLIN | POLLOUT;
     set.push_back({link->fd.get(), events, 0});
@@ -50,11 +44,11 @@ void IdGroup::handle(const pollfd* entries) {
   const size_t polled = links_.size();
   for (size_t i = 0; i < polled; ++i) {
     Link& link = *links_[i];
-    const short found = entries[i + 1].revents;
+    const short found = entries[gateEntries_ + i].revents;
     if (!link.closed && (found & POLLOUT)) write(link);
     if (!link.closed && (found & (POLLIN | POLLHUP | POLLERR))) read(link);
   }
-  if (entries[0].revents & POLLIN) acceptAll();
+  for (Gate::Visitor& visitor : gate_.handle(entries)) join(visitor);
   checkTime();
   std::erase_if(links_, [](const auto& link) { return link->closed; });
   const auto ranks = static_cast<int>(byRank_.size());
@@ -62,113 +56,59 @@ void IdGroup::handle(const pollfd* entries) {
 }
 
 int IdGroup::timeout() const {
-  int64_t least = -1;
-  const auto consider = [&](Clock::time_point since, int limit) {
-    const int64_t left = std::max<int64_t>(0, limit - millisSince(since) + 1);
+  int64_t least = gate_.timeout();
+  const auto consider = [&](int limit) {
+    const int64_t left = std::max<int64_t>(0, limit - millisSince(waitingSince_) + 1);
     if (least < 0 || left < least) least = left;
   };
-  if (!failure_.empty()) consider(waitingSince_, kLingerMs);
-  if (waiting_) consider(waitingSince_, limitMs_);
-  for (const auto& link : links_) {
-    if (link->rank < 0) consider(link->since, kHelloMs);
-  }
+  if (!failure_.empty()) consider(kLingerMs);
+  if (waiting_) consider(limitMs_);
   return static_cast<int>(least);
 }
 
-void IdGroup::acceptAll() {
-  for (;;) {
-    auto link = std::make_unique<Link>();
-    link->fd = UniqueFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (link->fd.get() < 0) {
-      if (errno == EINTR || errno == ECONNABORTED) continue;
-      // Out of descriptors: the joiner stays queued; do not spin on it.
-      if (errno != EAGAIN) ppoll(nullptr, 0, std::array{timespec{0, 1000000}}.data(), nullptr);
-      return;
-    }
-    Link& added = *links_.emplace_back(std::move(link));
-    if (!peerIsSameUser(added.fd.get())) {
-      refuse(added, rondoInvalidUsage, "the unique id was made by another user of this host");
-    }
+/// What is wrong with what a joiner says, or "".
+std::string IdGroup::objection(const wire::Hello& hello, int* code) const {
+  *code = rondoInvalidUsage;
+  if (hello.purpose != wire::Purpose::Register) {
+    return "this is the process that made the id, not the parent in the tree";
   }
-}
-
-void IdGroup::read(Link& link) {
-  char buffer[16384];
-  for (;;) {
-    const ssize_t got = recv(link.fd.get(), buffer, sizeof buffer, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) break;
-    if (got <= 0) {
-      leave(link);
-      return;
-    }
-    if (!link.closing) link.in.insert(link.in.end(), buffer, buffer + got);
-    if (static_cast<size_t>(got) < sizeof buffer) break;
-  }
-  parse(link);
-}
-
-void IdGroup::parse(Link& link) {
-  while (!link.closing && !link.closed && link.in.size() >= sizeof(wire::Header)) {
-    wire::Header header;
-    std::memcpy(&header, link.in.data(), sizeof header);
-    const bool hello =
-        link.rank < 0 && header.kind == wire::Kind::Hello && header.bytes == sizeof(wire::Hello);
-    const bool part =
-        link.rank >= 0 && header.kind == wire::Kind::Gather && header.bytes <= wire::kMostPart;
-    if (!hello && !part) {
-      refuse(link, rondoInvalidUsage,
-             "the process that made the unique id did not understand the message (are both of the "
-             "same version of Rondo?)");
-      return;
-    }
-    const size_t whole = sizeof header + header.bytes;
-    if (link.in.size() < whole) return;
-    if (hello) {
-      wire::Hello said;
-      std::memcpy(&said, link.in.data() + sizeof header, sizeof said);
-      join(link, said);
-    } else {
-      gather(link, link.in.data() + sizeof header, header.bytes);
-    }
-    link.in.erase(link.in.begin(), link.in.begin() + static_cast<ptrdiff_t>(whole));
-  }
-}
-
-void IdGroup::join(Link& link, const wire::Hello& hello) {
-  if (hello.version != wire::kVersion) {
-    return refuse(link, rondoInvalidUsage,
-                  format("version %u of the joining protocol; the process that made the unique id "
-                         "has %u",
-                         hello.version, wire::kVersion));
-  }
-  if (hello.secret != secret_) {
-    return refuse(link, rondoInvalidArgument, "the unique id's secret is wrong");
+  if (hello.hostHash == hostHash_ && hello.user != geteuid()) {
+    return "the unique id was made by another user of this host";
   }
   const auto known = static_cast<int>(byRank_.size());
   if (known > 0 && hello.nranks != known) {
-    return refuse(link, rondoInvalidUsage,
-                  format("rank %d says nranks is %d, rank %d said %d", hello.rank, hello.nranks,
-                         firstRank_, known));
+    return format("rank %d says nranks is %d, rank %d said %d", hello.rank, hello.nranks,
+                  firstRank_, known);
   }
   if (hello.nranks < 1 || hello.nranks > wire::kMostRanks || hello.rank < 0 ||
       hello.rank >= hello.nranks) {
-    return refuse(link, rondoInvalidArgument,
-                  format("rank %d of %d; allowed: 0 <= rank < nranks <= %d", hello.rank,
-                         hello.nranks, wire::kMostRanks));
+    *code = rondoInvalidArgument;
+    return format("rank %d of %d; allowed: 0 <= rank < nranks <= %d", hello.rank, hello.nranks,
+                  wire::kMostRanks);
+  }
+  if (known > 0 && everJoined_[static_cast<size_t>(hello.rank)]) {
+    return format("rank %d of %d has already joined with this unique id", hello.rank, known);
+  }
+  return "";
+}
+
+void IdGroup::join(Gate::Visitor& visitor) {
+  const wire::Hello& hello = visitor.hello;
+  Link& link = *links_.emplace_back(std::make_unique<Link>());
+  link.fd = std::move(visitor.fd);
+  int code = 0;
+  const std::string wrong = objection(hello, &code);
+  if (!wrong.empty()) {
+    gate_.countRefusal(visitor.from, wrong);
+    return refuse(link, code, wrong);
   }
   const auto rank = static_cast<size_t>(hello.rank);
-  if (known > 0 && everJoined_[rank]) {
-    return refuse(
-        link, rondoInvalidUsage,
-        format("rank %d of %d has already joined with this unique id", hello.rank, known));
-  }
   if (!failure_.empty()) {
     everJoined_[rank] = 1;
     ++joined_;
     return refuse(link, failureCode_, failure_);
   }
-  if (known == 0) {
+  if (byRank_.empty()) {
     byRank_.resize(static_cast<size_t>(hello.nranks));
     everJoined_.resize(byRank_.size());
     firstRank_ = hello.rank;
@@ -177,44 +117,58 @@ void IdGroup::join(Link& link, const wire::Hello& hello) {
     limitMs_ = std::max(1, hello.limitMs);
   }
   link.rank = hello.rank;
+  link.endpoints = hello.endpoints;
+  link.nonce = hello.nonce;
   byRank_[rank] = &link;
   everJoined_[rank] = 1;
-  if (++joined_ < static_cast<int>(byRank_.size())) return;
-  waiting_ = false;
-  for (Link* member : byRank_) send(*member, wire::Kind::Welcome, nullptr, 0);
+  if (++joined_ == static_cast<int>(byRank_.size())) welcomeAll();
 }
 
-void IdGroup::gather(Link& link, const char* part, size_t bytes) {
-  if (joined_ < static_cast<int>(byRank_.size()) || link.hasPart) {
-    return fail(rondoInternalError, format("rank %d spoke out of turn", link.rank));
-  }
-  if (gone_ > 0) return fail(rondoRemoteError, goneText_);
-  link.part.assign(part, part + bytes);
-  link.hasPart = true;
-  if (!waiting_) {
-    waiting_ = true;
-    waitingSince_ = Clock::now();
-  }
-  if (++parts_ == static_cast<int>(byRank_.size())) completeRound();
-}
-
-void IdGroup::completeRound() {
-  std::vector<char> all;
-  for (const Link* member : byRank_) {
-    if (member->part.size() != byRank_[0]->part.size()) {
-      return fail(rondoInternalError,
-                  format("rank %d gathers %zu bytes, rank 0 gathers %zu", member->rank,
-                         member->part.size(), byRank_[0]->part.size()));
-    }
-    all.insert(all.end(), member->part.begin(), member->part.end());
-  }
-  parts_ = 0;
+void IdGroup::welcomeAll() {
   waiting_ = false;
-  for (Link* member : byRank_) member->hasPart = false;
+  const auto ranks = static_cast<int>(byRank_.size());
   // A copy: a member that turns out to have died takes itself out of byRank_.
-  for (Link* member : std::vector<Link*>(byRank_)) {
-    send(*member, wire::Kind::Result, all.data(), all.size());
+  const std::vector<Link*> members = byRank_;
+  for (Link* member : members) {
+    wire::Welcome welcome{};
+    const int parent = treePlace(member->rank, ranks).parent;
+    if (parent >= 0) welcome.endpoints = members[static_cast<size_t>(parent)]->endpoints;
+    wire::sign(welcome, secret_, member->nonce);
+    send(*member, wire::message(wire::Kind::Welcome, &welcome, sizeof welcome));
   }
+}
+
+void IdGroup::read(Link& link) {
+  char buffer[kMostSaid];
+  const ssize_t got = recv(link.fd.get(), buffer, sizeof buffer, 0);
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (got <= 0) return leave(link);
+  if (link.closing) return;  // what a refused one says is of no interest
+  link.in.insert(link.in.end(), buffer, buffer + got);
+  if (!parse(link)) fail(rondoInternalError, format("rank %d spoke out of turn", link.rank));
+}
+
+/// False: no part of the protocol.
+bool IdGroup::parse(Link& link) {
+  wire::Header header;
+  if (link.in.size() < sizeof header) return true;
+  std::memcpy(&header, link.in.data(), sizeof header);
+  const bool all = joined_ == static_cast<int>(byRank_.size());
+  if (all && header.kind == wire::Kind::Bye && header.bytes == 0) {
+    byRank_[static_cast<size_t>(link.rank)] = nullptr;
+    resetAtClose(link.fd.get());
+    link.closed = true;
+    return true;
+  }
+  if (header.kind != wire::Kind::Failure || header.bytes > wire::kMostFailure) return false;
+  const auto body = link.in.begin() + sizeof header;
+  if (link.in.end() - body < static_cast<ptrdiff_t>(header.bytes)) return true;
+  try {
+    wire::throwFailure({body, body + header.bytes}, format("rank %d", link.rank));
+  } catch (const Error& error) {
+    fail(error.code(), error.sentence());
+  }
+  return true;
 }
 
 // The connection has ended at the other side.
@@ -222,10 +176,8 @@ void IdGroup::leave(Link& link) {
   link.closed = true;
   if (link.rank < 0 || link.closing) return;
   byRank_[static_cast<size_t>(link.rank)] = nullptr;
-  ++gone_;
-  goneText_ =
-      format("rank %d of %zu ended while the communicator was made", link.rank, byRank_.size());
-  if (waiting_) fail(rondoRemoteError, goneText_);
+  fail(rondoRemoteError,
+       format("rank %d of %zu ended while the communicator was made", link.rank, byRank_.size()));
 }
 
 void IdGroup::write(Link& link) {
@@ -242,23 +194,18 @@ void IdGroup::write(Link& link) {
   if (link.closing && link.out.empty()) link.closed = true;
 }
 
-void IdGroup::send(Link& link, wire::Kind kind, const void* bytes, size_t count) {
-  const wire::Header header{kind, static_cast<uint32_t>(count)};
-  const char* head = reinterpret_cast<const char*>(&header);
-  link.out.insert(link.out.end(), head, head + sizeof header);
-  const char* body = static_cast<const char*>(bytes);
-  link.out.insert(link.out.end(), body, body + count);
+void IdGroup::send(Link& link, const std::vector<char>& message) {
+  if (link.closed || link.closing) return;
+  link.out.insert(link.out.end(), message.begin(), message.end());
   write(link);
 }
 
 void IdGroup::refuse(Link& link, int code, const std::string& sentence) {
   if (link.closing || link.closed) return;
-  std::vector<char> body(sizeof(int32_t) + sentence.size());
-  const int32_t number = code;
-  std::memcpy(body.data(), &number, sizeof number);
-  std::memcpy(body.data() + sizeof number, sentence.data(), sentence.size());
+  const std::vector<char> message = wire::failureMessage(code, sentence);
   link.closing = true;
-  send(link, wire::Kind::Failure, body.data(), body.size());
+  link.out.insert(link.out.end(), message.begin(), message.end());
+  write(link);
 }
 
 void IdGroup::fail(int code, const std::string& sentence) {
@@ -275,29 +222,18 @@ void IdGroup::fail(int code, const std::string& sentence) {
 
 void IdGroup::checkTime() {
   if (waiting_ && millisSince(waitingSince_) >= limitMs_) {
-    const bool joining = joined_ < static_cast<int>(byRank_.size());
-    fail(rondoSystemError,
-         format("%s of %zu %s within %d ms", absentRanks().c_str(), byRank_.size(),
-                joining ? "did not join" : "joined but did not go on", limitMs_));
-  }
-  for (const auto& link : links_) {
-    if (link->rank < 0 && millisSince(link->since) >= kHelloMs) link->closed = true;
+    fail(rondoSystemError, format("%s of %zu did not join within %d ms%s", absentRanks().c_str(),
+                                  byRank_.size(), limitMs_, gate_.refusals().c_str()));
   }
   if (!failure_.empty() && millisSince(waitingSince_) >= kLingerMs) finished_ = true;
 }
 
 std::string IdGroup::absentRanks() const {
-  std::string text;
-  int count = 0;
-  const bool joining = joined_ < static_cast<int>(byRank_.size());
-  for (size_t rank = 0; rank < byRank_.size(); ++rank) {
-    const bool absent = joining ? !everJoined_[rank] : byRank_[rank] && !byRank_[rank]->hasPart;
-    if (!absent) continue;
-    if (count < 8) text += format("%s%zu", count > 0 ? ", " : "", rank);
-    ++count;
+  std::vector<int> absent;
+  for (size_t rank = 0; rank < everJoined_.size(); ++rank) {
+    if (!everJoined_[rank]) absent.push_back(static_cast<int>(rank));
   }
-  if (count > 8) text += format(" and %d others", count - 8);
-  return (count == 1 ? "rank " : "ranks ") + text;
+  return ranksText(absent);
 }
 
 }  // namespace rondo

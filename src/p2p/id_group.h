@@ -7,27 +7,28 @@
 #include <string>
 #include <vector>
 
+#include "p2p/boot_gate.h"
 #include "p2p/bootstrap.h"
-#include "p2p/fd_exchange.h"
-#include "p2p/id_wire.h"
-#include "p2p/unix_socket.h"
 
 namespace rondo {
 
-/// A state machine that never blocks: it takes poll's findings, collects the ranks' parts and sends
-/// back all of them. A joiner that says something wrong is refused without harm to the others; a
-/// member that ends early, or ranks that stay away beyond the limit, end the group, and everybody
-/// gets the sentence that says who.
+/// A state machine that never blocks. Ranks register; when all have, each is told where its parent
+/// in the tree is, and the tree does the rest (p2p/boot_links.h). The ranks stay connected until
+/// they have what they came for, so that one that ends early, or fails, is everybody's failure at
+/// once. A joiner that says something wrong is refused without harm to the others; ranks that stay
+/// away beyond the limit end the group, and everybody gets the sentence that says who.
 class IdGroup {
  public:
-  /// Binds and listens. Throws Error.
-  explicit IdGroup(const Secret& secret);
+  /// `hostHash` is this host's: another user's ranks on it are refused early.
+  IdGroup(const Secret& secret, uint64_t hostHash, Listeners listeners);
   ~IdGroup();
   IdGroup(const IdGroup&) = delete;
   IdGroup& operator=(const IdGroup&) = delete;
 
+  const Endpoints& endpoints() const { return gate_.endpoints(); }
+
   /// What to poll, appended to `set`.
-  void collect(std::vector<pollfd>& set) const;
+  void collect(std::vector<pollfd>& set);
 
   /// Acts on the entries that collect() appended, now with poll's findings.
   void handle(const pollfd* entries);
@@ -39,33 +40,33 @@ class IdGroup {
   bool finished() const { return finished_; }
 
  private:
-  struct Link;  // one connection
+  struct Link;  // one registered rank's connection
 
-  void acceptAll();
+  void join(Gate::Visitor& visitor);
+  std::string objection(const wire::Hello& hello, int* code) const;
+  void welcomeAll();
   void read(Link& link);
-  void parse(Link& link);
-  void join(Link& link, const wire::Hello& hello);
-  void gather(Link& link, const char* part, size_t bytes);
-  void completeRound();
+  bool parse(Link& link);
   void leave(Link& link);
   void write(Link& link);
-  void send(Link& link, wire::Kind kind, const void* bytes, size_t count);
+  void send(Link& link, const std::vector<char>& message);
   void refuse(Link& link, int code, const std::string& sentence);
   void fail(int code, const std::string& sentence);
   void checkTime();
   std::string absentRanks() const;
 
   Secret secret_;
-  UniqueFd listener_;
+  uint64_t hostHash_;
+  Gate gate_;
+  size_t gateEntries_ = 0;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<Link*> byRank_;  // nullptr: not joined, or gone
   std::vector<char> everJoined_;
   int firstRank_ = -1;  // who fixed the number of ranks
-  int joined_ = 0, parts_ = 0, gone_ = 0;
-  bool waiting_ = false;  // somebody waits for others, since waitingSince_
+  int joined_ = 0;
+  bool waiting_ = false;  // somebody waits for others to join, since waitingSince_
   Clock::time_point waitingSince_;
   int limitMs_ = 0;
-  std::string goneText_;
   int failureCode_ = 0;
   std::string failure_;  // why the group has ended early
   bool finished_ = false;

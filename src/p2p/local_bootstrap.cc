@@ -1,78 +1,26 @@
 #include "p2p/local_bootstrap.h"
 
-#include <poll.h>
-#include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <vector>
+#include <optional>
 
 #include "base/error.h"
+#include "p2p/boot_gate.h"
+#include "p2p/boot_id.h"
 #include "p2p/id_service.h"
-#include "p2p/unix_socket.h"
+#include "p2p/net_interfaces.h"
 
 namespace rondo {
 namespace {
 
-constexpr char kMagic[8] = {'R', 'O', 'N', 'D', 'O', 'I', 'D', '\0'};
-constexpr uint32_t kIdVersion = 1;
-// The service names who is late when its own limit passes; a joiner that hears nothing for this
-// much longer decides that the service itself is stuck.
+// Whoever is nearer to a missing rank names it when its own limit passes; the others wait this much
+// longer to hear of it.
 constexpr int kGraceMs = 2000;
+constexpr int kGracePerLevelMs = 500;
 
-/// The 128 bytes.
-struct IdBytes {
-  char magic[8];
-  uint32_t version;
-  uint32_t unused;
-  uint64_t hostHash;
-  Secret secret;
-  char hostName[64];
-  char zero[24];
-};
-static_assert(sizeof(IdBytes) == RONDO_UNIQUE_ID_BYTES);
-
-IdBytes checkId(const rondoUniqueId& id, const IdHost& host) {
-  IdBytes bytes;
-  std::memcpy(&bytes, &id, sizeof bytes);
-  if (std::memcmp(bytes.magic, kMagic, sizeof kMagic) != 0) {
-    throw Error(rondoInvalidArgument,
-                "id is not one that rondoGetUniqueId made (its first bytes differ); allowed: all "
-                "128 bytes, unchanged");
-  }
-  if (bytes.version != kIdVersion) {
-    throw Error(rondoInvalidUsage,
-                format("id is of version %u; this library reads version %u: the rank that made it "
-                       "uses another version of Rondo",
-                       bytes.version, kIdVersion));
-  }
-  bytes.hostName[sizeof bytes.hostName - 1] = '\0';
-  if (bytes.hostHash != host.hash) {
-    throw Error(rondoUnsupported,
-                format("id was made on host \"%s\" and this is host \"%s\" (containers count as "
-                       "hosts); ranks on several hosts are not supported yet",
-                       bytes.hostName, host.name.c_str()));
-  }
-  return bytes;
-}
-
-}  // namespace
-
-void makeUniqueId(const IdHost& host, rondoUniqueId* id) {
-  IdBytes bytes{};
-  std::memcpy(bytes.magic, kMagic, sizeof kMagic);
-  bytes.version = kIdVersion;
-  bytes.hostHash = host.hash;
-  bytes.secret = makeSecret();
-  host.name.copy(bytes.hostName, sizeof bytes.hostName - 1);
-  IdService::instance().add(std::make_unique<IdGroup>(bytes.secret));
-  std::memcpy(id, &bytes, sizeof bytes);
-}
-
-LocalBootstrap::LocalBootstrap(const rondoUniqueId& id, int nranks, int rank, const IdHost& host,
-                               int limitMs)
-    : nranks_(nranks), rank_(rank), limitMs_(limitMs) {
+int checkedRanks(int nranks, int rank) {
   if (nranks < 1 || nranks > wire::kMostRanks) {
     throw Error(rondoInvalidArgument,
                 format("nranks is %d; allowed: 1 to %d", nranks, wire::kMostRanks));
@@ -80,44 +28,136 @@ LocalBootstrap::LocalBootstrap(const rondoUniqueId& id, int nranks, int rank, co
   if (rank < 0 || rank >= nranks) {
     throw Error(rondoInvalidArgument, format("rank is %d; allowed: 0 to %d", rank, nranks - 1));
   }
-  secret_ = checkId(id, host).secret;
-  connectToMaker();
-  struct {
-    wire::Header header;
-    wire::Hello hello;
-  } const message{{wire::Kind::Hello, sizeof(wire::Hello)},
-                  {wire::kVersion, rank_, nranks_, limitMs_, secret_}};
-  static_assert(sizeof message == sizeof(wire::Header) + sizeof(wire::Hello));
-  sendAll(&message, sizeof message);
-  const wire::Header header = receiveHeader();
-  if (header.kind != wire::Kind::Welcome || header.bytes != 0) {
-    throw Error(rondoInternalError, "the process that made the id answered out of turn");
-  }
+  return rank;
 }
 
-void LocalBootstrap::connectToMaker() {
-  fd_ = UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (fd_.get() < 0) throw systemError("socket for joining", errno);
-  const UnixAddress address = groupAddress(secret_, "id");
-  const auto start = Clock::now();
-  while (connect(fd_.get(), address.get(), address.length) != 0) {
-    if (errno == EINTR) continue;
-    // The maker listens before it gives the id away, so nobody there means that it is over.
-    if (errno == ECONNREFUSED) {
-      throw Error(rondoSystemError,
-                  "nobody answers for the id: the process that made it has ended, or a group was "
-                  "already made with it (an id serves one group)");
-    }
-    if (errno != EAGAIN) throw systemError("connecting to the process that made the id", errno);
-    if (millisSince(start) >= limitMs_) {
-      throw Error(rondoSystemError,
-                  format("the process that made the id accepted no connection in %d ms", limitMs_));
-    }
-    const timespec nap{0, 500000};  // many ranks connect at once and its queue is full
-    nanosleep(&nap, nullptr);
+UniqueFd connectToMaker(const IdBytes& id, const std::vector<NetAddress>& sources,
+                        const IdHost& host, int limitMs) {
+  ConnectFailure failure;
+  UniqueFd fd = connectAny(id.endpoints, sources, Deadline(limitMs), &failure);
+  if (fd.get() >= 0) return fd;
+  // The maker listens before it gives the id away, so nobody there means that it is over.
+  if (failure.refused) {
+    throw Error(rondoSystemError,
+                format("nobody answers for the id on host \"%s\" (%s): the process that made it "
+                       "has ended, or a group was already made with it (an id serves one group)",
+                       id.hostName, endpointText(id.endpoints).c_str()));
   }
-  if (!peerIsSameUser(fd_.get())) {
-    throw Error(rondoInvalidUsage, "the id was made by another user of this host");
+  throw Error(rondoSystemError,
+              format("the process that made the id, on host \"%s\", cannot be reached from host "
+                     "\"%s\" within %d ms (%s); RONDO_NET_IF where the id is made chooses the "
+                     "network",
+                     id.hostName, host.name.c_str(), limitMs, failure.sentence.c_str()));
+}
+
+/// All addresses of the interface that `fd` goes through: other ranks are likely to be met there.
+std::vector<NetAddress> addressesBeside(int fd) {
+  const NetAddress own = endpointOf(fd, false).address;
+  for (const NetInterface& each : listInterfaces()) {
+    const auto& list = each.addresses;
+    if (std::find(list.begin(), list.end(), own) != list.end()) return list;
+  }
+  return {own};
+}
+
+}  // namespace
+
+void makeUniqueId(const IdHost& host, rondoUniqueId* id, const std::string& interfaces) {
+  const Secret secret = makeSecret();
+  const std::vector<NetInterface> all = listInterfaces();
+  Listeners listeners = listenAt(chooseInterface(all, interfaces).addresses);
+  const Endpoints endpoints = listeners.endpoints;
+  IdService::instance().add(std::make_unique<IdGroup>(secret, host.hash, std::move(listeners)));
+  *id = packId(secret, endpoints, host.name);
+}
+
+LocalBootstrap::LocalBootstrap(const rondoUniqueId& id, int nranks, int rank, const IdHost& host,
+                               int limitMs, const std::string& interfaces)
+    : nranks_(nranks),
+      rank_(checkedRanks(nranks, rank)),
+      limitMs_(limitMs),
+      place_(treePlace(rank, nranks)),
+      links_(rank, nranks, limitMs) {
+  join(id, host, interfaces);
+}
+
+void LocalBootstrap::join(const rondoUniqueId& id, const IdHost& host,
+                          const std::string& interfaces) {
+  const IdBytes bytes = readId(id);
+  // Names of local sockets can be seen by other users: they must not tell of the id's secret.
+  secret_ = derivedSecret(bytes.secret, "rondo sockets");
+  std::vector<NetAddress> sources;
+  if (!interfaces.empty()) sources = chooseInterface(listInterfaces(), interfaces).addresses;
+  UniqueFd maker = connectToMaker(bytes, sources, host, limitMs_);
+  std::optional<Gate> gate;
+  if (!place_.children.empty()) {
+    gate.emplace(bytes.secret, listenAt(addressesBeside(maker.get())));
+  }
+  wire::Hello hello{};
+  hello.version = wire::kVersion;
+  hello.purpose = wire::Purpose::Register;
+  hello.rank = rank_;
+  hello.nranks = nranks_;
+  hello.limitMs = limitMs_;
+  hello.user = geteuid();
+  hello.hostHash = host.hash;
+  if (gate) hello.endpoints = gate->endpoints();
+  const wire::Welcome welcome = links_.greet(-1, std::move(maker), hello, bytes.secret,
+                                             "the process that made the id", limitMs_ + kGraceMs);
+  try {
+    if (place_.parent >= 0) joinParent(welcome.endpoints, hello, bytes.secret, sources);
+    if (gate) acceptChildren(*gate, bytes.secret);
+  } catch (const Error& error) {
+    links_.failUnlessTold(error.code(), error.sentence());
+  }
+  links_.setEstablished();
+}
+
+void LocalBootstrap::joinParent(const Endpoints& parent, const wire::Hello& hello,
+                                const Secret& secret, const std::vector<NetAddress>& sources) {
+  ConnectFailure failure;
+  // Half the limit: this rank's sentence must come before the parent's, which only misses it.
+  UniqueFd fd = connectAny(parent, sources, Deadline(limitMs_ / 2), &failure);
+  if (fd.get() < 0) {
+    throw Error(rondoSystemError,
+                format("rank %d cannot reach rank %d of %d (%s); RONDO_NET_IF on each rank chooses "
+                       "the network",
+                       rank_, place_.parent, nranks_, failure.sentence.c_str()));
+  }
+  wire::Hello child = hello;
+  child.purpose = wire::Purpose::Child;
+  child.endpoints = {};
+  links_.greet(place_.parent, std::move(fd), child, secret,
+               format("rank %d of %d", place_.parent, nranks_),
+               limitMs_ + kGracePerLevelMs * place_.depth);
+}
+
+void LocalBootstrap::acceptChildren(Gate& gate, const Secret& secret) {
+  std::vector<int> missing;
+  for (const TreeBranch& child : place_.children) missing.push_back(child.first);
+  const Deadline deadline(limitMs_);
+  while (!missing.empty()) {
+    if (deadline.left() == 0) {
+      links_.fail(rondoSystemError,
+                  format("%s of %d joined but did not go on within %d ms%s",
+                         ranksText(missing).c_str(), nranks_, limitMs_, gate.refusals().c_str()));
+    }
+    std::vector<pollfd> set;
+    gate.collect(set);
+    int wait = deadline.left();
+    if (gate.timeout() >= 0) wait = std::min(wait, gate.timeout());
+    if (links_.waitFor(set, wait) < 0) continue;
+    for (Gate::Visitor& visitor : gate.handle(set.data())) {
+      const wire::Hello& hello = visitor.hello;
+      const auto at = std::find(missing.begin(), missing.end(), hello.rank);
+      if (at == missing.end() || hello.purpose != wire::Purpose::Child || hello.nranks != nranks_) {
+        gate.countRefusal(visitor.from,
+                          format("rank %d is no child that is waited for", hello.rank));
+        continue;
+      }
+      missing.erase(at);
+      links_.addChild(hello.rank, std::move(visitor.fd), hello, secret);
+    }
   }
 }
 
@@ -126,76 +166,7 @@ void LocalBootstrap::allGather(const void* mine, size_t bytes, void* all) {
     throw Error(rondoInternalError,
                 format("allGather of %zu bytes a rank; allowed: %u", bytes, wire::kMostPart));
   }
-  const wire::Header mineHeader{wire::Kind::Gather, static_cast<uint32_t>(bytes)};
-  std::vector<char> message(sizeof mineHeader + bytes);
-  std::memcpy(message.data(), &mineHeader, sizeof mineHeader);
-  if (bytes > 0) std::memcpy(message.data() + sizeof mineHeader, mine, bytes);
-  sendAll(message.data(), message.size());
-  const wire::Header header = receiveHeader();
-  const size_t whole = bytes * static_cast<size_t>(nranks_);
-  if (header.kind != wire::Kind::Result || header.bytes != whole) {
-    throw Error(rondoInternalError, "the process that made the id answered out of turn");
-  }
-  receiveAll(all, whole);
-}
-
-void LocalBootstrap::waitFor(short events) {
-  const auto start = Clock::now();
-  for (;;) {
-    const int64_t left = int64_t{limitMs_} + kGraceMs - millisSince(start);
-    pollfd entry{fd_.get(), events, 0};
-    if (left > 0) {
-      const int found = poll(&entry, 1, static_cast<int>(left));
-      if (found > 0) return;
-      if (found < 0 && errno != EINTR) throw systemError("poll", errno);
-      continue;
-    }
-    throw Error(rondoSystemError, format("the process that made the id has not answered for %d ms",
-                                         limitMs_ + kGraceMs));
-  }
-}
-
-void LocalBootstrap::sendAll(const void* bytes, size_t count) {
-  const char* from = static_cast<const char*>(bytes);
-  while (count > 0) {
-    const ssize_t sent = ::send(fd_.get(), from, count, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && errno == EAGAIN) {
-      waitFor(POLLOUT);
-      continue;
-    }
-    if (sent < 0) return;  // closed at the other side: the answer that waits here says why
-    from += sent;
-    count -= static_cast<size_t>(sent);
-  }
-}
-
-void LocalBootstrap::receiveAll(void* bytes, size_t count) {
-  char* to = static_cast<char*>(bytes);
-  while (count > 0) {
-    const ssize_t got = recv(fd_.get(), to, count, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) {
-      waitFor(POLLIN);
-      continue;
-    }
-    if (got <= 0) {
-      throw Error(rondoRemoteError, "the process that made the id has ended");
-    }
-    to += got;
-    count -= static_cast<size_t>(got);
-  }
-}
-
-wire::Header LocalBootstrap::receiveHeader() {
-  wire::Header header;
-  receiveAll(&header, sizeof header);
-  if (header.kind != wire::Kind::Failure) return header;
-  int32_t code = 0;
-  std::string sentence(std::max<size_t>(header.bytes, sizeof code) - sizeof code, '\0');
-  receiveAll(&code, sizeof code);
-  receiveAll(sentence.data(), sentence.size());
-  throw Error(static_cast<rondoResult_t>(code), sentence);
+  links_.gather(mine, bytes, all);
 }
 
 }  // namespace rondo

@@ -1,50 +1,54 @@
 #pragma once
-// The unique-id door for the processes and threads of one host.
+// The unique-id door: ranks that find each other by the 128 bytes of an id, on one host or several.
 
 #include <string>
 
 #include "api/rondo.h"
+#include "p2p/boot_links.h"
 #include "p2p/bootstrap.h"
-#include "p2p/fd_exchange.h"
-#include "p2p/id_wire.h"
 
 namespace rondo {
 
-/// The host that a unique id is good for (topo's readHostId without override).
+/// The host that a rank is on (topo's readHostId without override).
 struct IdHost {
   uint64_t hash;
   std::string name;
 };
 
-/// Makes an id; this process answers for it from now on. Throws Error.
-void makeUniqueId(const IdHost& host, rondoUniqueId* id);
+/// Makes an id; this process answers for it from now on. `interfaces` is RONDO_NET_IF. Throws
+/// Error.
+void makeUniqueId(const IdHost& host, rondoUniqueId* id, const std::string& interfaces = {});
 
-/// One rank's connection to the process that made the id. The constructor blocks until all ranks
-/// have joined, or throws: rondoInvalidArgument (not an id, rank out of range), rondoInvalidUsage
-/// (duplicate rank, ranks disagree on nranks), rondoUnsupported (id of another host),
-/// rondoSystemError (nobody answers; ranks that did not come, by number).
+/// One rank of a group that joined by id. The constructor blocks until all ranks have joined, or
+/// throws: rondoInvalidArgument (not an id, wrong secret, rank out of range), rondoInvalidUsage
+/// (duplicate rank, ranks disagree on nranks, another version), rondoSystemError (nobody answers;
+/// ranks that did not come, by number), rondoRemoteError (a rank, or the id's maker, ended).
+/// `limitMs` bounds every single wait for others.
 class LocalBootstrap : public Bootstrap {
  public:
   LocalBootstrap(const rondoUniqueId& id, int nranks, int rank, const IdHost& host,
-                 int limitMs = 30000);
+                 int limitMs = 30000, const std::string& interfaces = {});
 
   int rank() const override { return rank_; }
   int size() const override { return nranks_; }
   const Secret& secret() const override { return secret_; }
   void allGather(const void* mine, size_t bytes, void* all) override;
 
+  /// Messages that this rank has sent and received since it began to join.
+  uint64_t messages() const { return links_.messages(); }
+
  private:
-  void connectToMaker();
-  void sendAll(const void* bytes, size_t count);
-  void receiveAll(void* bytes, size_t count);
-  wire::Header receiveHeader();
-  void waitFor(short events);
+  void join(const rondoUniqueId& id, const IdHost& host, const std::string& interfaces);
+  void joinParent(const Endpoints& parent, const wire::Hello& hello, const Secret& secret,
+                  const std::vector<NetAddress>& sources);
+  void acceptChildren(class Gate& gate, const Secret& secret);
 
   int nranks_;
   int rank_;
   int limitMs_;
   Secret secret_{};
-  UniqueFd fd_;
+  TreePlace place_;
+  BootLinks links_;
 };
 
 }  // namespace rondo

@@ -92,7 +92,9 @@ void Segment::reclaim() {
   const auto done = [this](const Ended& ended) {
     auto* header = reinterpret_cast<LeaseHeader*>(base_ + ended.offset);
     const uint32_t gone = std::atomic_ref(header->detached).load(std::memory_order_acquire);
-    if (gone < ended.peers) return false;
+    if (gone < ended.peers && (!ended.deadPeers || gone + ended.deadPeers() < ended.peers)) {
+      return false;
+    }
     pool_.release(ended.offset);
     return true;
   };
@@ -109,9 +111,9 @@ uint64_t Segment::lease(uint64_t bytes, uint64_t zeroBytes, uint64_t limit) {
   return offset;
 }
 
-void Segment::endLease(uint64_t offset, uint32_t peers) {
+void Segment::endLease(uint64_t offset, uint32_t peers, std::function<uint32_t()> deadPeers) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  ended_.push_back({offset, peers});
+  ended_.push_back({offset, peers, std::move(deadPeers)});
   reclaim();
 }
 

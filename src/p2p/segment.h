@@ -5,6 +5,7 @@
 // that maps it is gone, however it went.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -18,6 +19,10 @@ namespace rondo {
 struct LeaseHeader {
   uint32_t detached;  ///< Atomic: peers that no longer read or write the lease.
   uint32_t aborted;   ///< Atomic: 1 + the rank that aborted the communicator; 0: none did.
+  uint32_t left;      ///< Atomic: 1 once the lease's rank has let go of the communicator.
+  uint32_t
+      reported;  ///< Atomic: when a stall was last reported, in seconds since the boot; 0: never.
+  uint32_t ending;  ///< Atomic: how the process of the lease's rank ended (p2p/peer_watch.h).
 };
 
 /// This process's own segment. Thread safe.
@@ -35,8 +40,9 @@ class Segment {
   /// Takes `bytes` from the pool with its first `zeroBytes` cleared; returns the offset, or
   /// RangeAllocator::kNone if more than `limit` bytes of pool would be in use then.
   uint64_t lease(uint64_t bytes, uint64_t zeroBytes, uint64_t limit);
-  /// Gives a lease back; its memory is reused once `peers` peers have detached from it.
-  void endLease(uint64_t offset, uint32_t peers);
+  /// Gives a lease back; its memory is reused once `peers` peers have detached from it, or died
+  /// before they could: `deadPeers`, if not empty, says how many.
+  void endLease(uint64_t offset, uint32_t peers, std::function<uint32_t()> deadPeers = {});
   uint64_t poolUsed();
 
   /// Heap memory, page aligned; nullptr if there is none left.
@@ -58,6 +64,7 @@ class Segment {
   struct Ended {
     uint64_t offset;
     uint32_t peers;
+    std::function<uint32_t()> deadPeers;
   };
   UniqueFd fd_;
   uint64_t token_ = 0;

@@ -15,8 +15,16 @@ struct alignas(128) MessageHeader {
   uint64_t offset;    ///< Of the data, from the start of the sender's segment.
   uint32_t bytes;
   uint32_t stamp;    ///< See Channels::stamp.
-  uint64_t landing;  ///< Like offset; 0: none.
+  uint64_t landing;  ///< Like offset; 0: none. With kRun: `inlined` begins with a RunHeader.
   unsigned char inlined[96];
+
+  static constexpr uint64_t kRun = uint64_t{1} << 63;
+};
+
+/// More than one message in place: see Run.
+struct RunHeader {
+  uint64_t blocks;
+  uint64_t stride;
 };
 
 /// A reader's count of released messages, alone on its lines (128: the adjacent-line prefetcher
@@ -38,6 +46,7 @@ struct ShmLayout {
   int ranks;
   int lanes;
   uint64_t areaBytes;  ///< Data of one channel; a power of two.
+  int everyRank = 0;   ///< Ranks of the communicator where others are on other hosts; 0: no others.
 
   /// A message is at most half of the area, so that two can be under way: with one, rings deadlock.
   uint64_t chunkBytes() const { return areaBytes / 2; }
@@ -55,8 +64,9 @@ struct ShmLayout {
   static constexpr uint64_t kCallRecordsAt = 64;
   /// Two passes of a group's calls that run as one (coll/joint_call.h).
   static constexpr uint64_t kCallRecords = 64;
+  static constexpr uint64_t kRankStateAt = kCallRecordsAt + kCallRecords * kLine;
   static constexpr uint64_t kHeadersAt = 4224;
-  static_assert(kCallRecordsAt + kCallRecords * kLine <= kHeadersAt && kHeadersAt % 128 == 0);
+  static_assert(kRankStateAt + sizeof(RankState) <= kHeadersAt && kHeadersAt % 128 == 0);
   uint64_t headersAt(int channel) const {
     return kHeadersAt +
            static_cast<uint64_t>(channel) *
@@ -73,9 +83,16 @@ struct ShmLayout {
   }
   /// What the rank sends to and takes from each rank in each of its last calls: see call_record.h.
   uint64_t pairCountsAt(uint64_t record) const {
-    return headersAt(channels()) + record * static_cast<uint64_t>(ranks) * sizeof(PairCounts);
+    return headersAt(channels()) +
+           record * static_cast<uint64_t>(everyRank > ranks ? everyRank : ranks) *
+               sizeof(PairCounts);
   }
-  uint64_t controlBytes() const { return RangeAllocator::roundUp(pairCountsAt(kCallRecords)); }
+  uint64_t boardAt() const { return pairCountsAt(kCallRecords); }
+  /// One byte a rank: 1 before it counts itself out of the lease (LeaseHeader::detached).
+  uint64_t leaversAt() const { return boardAt() + sizeof(Board); }
+  uint64_t controlBytes() const {
+    return RangeAllocator::roundUp(leaversAt() + static_cast<uint64_t>(ranks));
+  }
   uint64_t leaseBytes() const { return areaAt(channels()); }
 
  private:

@@ -1,5 +1,7 @@
 #include "p2p/shm_ports.h"
 
+#include <cstring>
+
 namespace rondo {
 namespace {
 
@@ -58,26 +60,31 @@ void* ShmSendPort::tryAcquire(size_t bytes) {
   return segment_ + acquired_;
 }
 
-void ShmSendPort::publish(uint64_t offset, size_t bytes, void* landing) {
+void ShmSendPort::publish(uint64_t offset, size_t bytes, void* landing, Run run) {
   MessageHeader& h = header();
   h.offset = offset;
   h.bytes = static_cast<uint32_t>(bytes);
   h.stamp = *stamp_;
   h.landing =
       landing == nullptr ? 0 : static_cast<uint64_t>(static_cast<char*>(landing) - segment_);
+  if (run.blocks > 1) {
+    const RunHeader whole{run.blocks, run.stride};
+    std::memcpy(h.inlined, &whole, sizeof whole);
+    h.landing |= MessageHeader::kRun;
+  }
   starts_[posted_ % ShmLayout::kHeaders] = pendingStart_;
   head_ = pendingHead_;
   ++posted_;
   std::atomic_ref(h.sequence).store(posted_, std::memory_order_release);
 }
 
-void ShmSendPort::post(size_t bytes, void* landing) { publish(acquired_, bytes, landing); }
+void ShmSendPort::post(size_t bytes, void* landing) { publish(acquired_, bytes, landing, {}); }
 
-bool ShmSendPort::tryPostInPlace(const void* data, size_t bytes, void* landing) {
+bool ShmSendPort::tryPostInPlace(const void* data, size_t bytes, void* landing, Run run) {
   if (full()) return false;
   pendingStart_ = pendingHead_ = head_;
-  publish(static_cast<uint64_t>(static_cast<const char*>(data) - segment_), bytes, landing);
-  inPlace_ = posted_;
+  publish(static_cast<uint64_t>(static_cast<const char*>(data) - segment_), bytes, landing, run);
+  if (bytes > 0) inPlace_ = posted_;
   return true;
 }
 
@@ -103,11 +110,27 @@ bool ShmRecvPort::tryPeek(Message* message) {
   message->data = segment_ + h.offset;
   message->bytes = h.bytes;
   message->stamp = h.stamp;
+  if ((h.landing & MessageHeader::kRun) != 0) [[unlikely]] {
+    RunHeader run;
+    std::memcpy(&run, h.inlined, sizeof run);
+    const uint64_t landing = h.landing & ~MessageHeader::kRun;
+    message->data = segment_ + h.offset + taken_ * run.stride;
+    message->landing = landing == 0 ? nullptr : segment_ + landing + taken_ * run.stride;
+    message->left = left_ = static_cast<uint32_t>(run.blocks) - taken_ - 1;
+    return true;
+  }
   message->landing = h.landing == 0 ? nullptr : segment_ + h.landing;
+  message->left = 0;
   return true;
 }
 
 void ShmRecvPort::release() {
+  if (left_ > 0) [[unlikely]] {
+    --left_;
+    ++taken_;
+    return;
+  }
+  taken_ = 0;
   std::atomic_ref(line_->released).store(++next_, std::memory_order_release);
 }
 

@@ -19,7 +19,7 @@ class ShmSendPort final : public SendPort {
 
   void* tryAcquire(size_t bytes) override;
   void post(size_t bytes, void* landing) override;
-  bool tryPostInPlace(const void* data, size_t bytes, void* landing) override;
+  bool tryPostInPlace(const void* data, size_t bytes, void* landing, Run run) override;
   bool reaches(const void* data, size_t bytes) const override;
   bool drained() override;
 
@@ -27,7 +27,7 @@ class ShmSendPort final : public SendPort {
   MessageHeader& header() { return headers_[posted_ % ShmLayout::kHeaders]; }
   bool full();
   void refresh();
-  void publish(uint64_t offset, size_t bytes, void* landing);
+  void publish(uint64_t offset, size_t bytes, void* landing, Run run);
 
   MessageHeader* headers_;
   ReaderLine* readers_;
@@ -61,6 +61,8 @@ class ShmRecvPort final : public RecvPort {
   ReaderLine* line_;
   char* segment_;
   uint64_t next_ = 0;
+  uint32_t taken_ = 0;  // of the run at hand
+  uint32_t left_ = 0;   // of it, behind the message that was peeked last
 };
 
 }  // namespace rondo

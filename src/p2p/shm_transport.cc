@@ -10,22 +10,15 @@ namespace {
 
 constexpr int kLanes = 2;
 
-/// What a rank tells the others about its lease.
-struct LeaseInfo {
-  uint64_t token;
-  uint64_t segmentBytes;
-  uint64_t offset;
-  uint64_t areaBytes;  // 0: could not get one
-};
-
 }  // namespace
 
-void ShmTransport::takeLease(Bootstrap& boot, uint64_t poolBytes, uint64_t poolLimit) {
+void ShmTransport::takeLease(Bootstrap& boot, const Wish& wish) {
+  const uint64_t poolLimit = wish.poolLimit;
   // A communicator takes at most an eighth of what is left for a rank, so that there is always some
   // for the next one; with less it runs in smaller chunks.
   const uint64_t left = poolLimit - std::min(poolLimit, Segment::own().poolUsed());
-  const uint64_t share = left / (poolLimit / poolBytes) / 8;
-  layout_.areaBytes = ShmLayout::kMostArea;
+  const uint64_t share = left / (poolLimit / wish.poolBytes) / 8;
+  layout_.areaBytes = wish.mostArea;
   while (layout_.areaBytes > ShmLayout::kLeastArea && layout_.leaseBytes() > share) {
     layout_.areaBytes /= 2;
   }
@@ -46,14 +39,16 @@ void ShmTransport::takeLease(Bootstrap& boot, uint64_t poolBytes, uint64_t poolL
 }
 
 std::unique_ptr<ShmTransport> ShmTransport::create(Bootstrap& boot, FdExchange* exchange,
-                                                   uint64_t poolBytes, uint64_t poolLimit) {
-  const int n = boot.size(), rank = boot.rank();
-  std::unique_ptr<ShmTransport> self(new ShmTransport(rank, ShmLayout{n, kLanes, 0}));
-  self->takeLease(boot, poolBytes, poolLimit);
+                                                   const std::vector<int>& near, const Wish& wish) {
+  const int n = static_cast<int>(near.size());
+  const int rank =
+      static_cast<int>(std::find(near.begin(), near.end(), boot.rank()) - near.begin());
+  std::unique_ptr<ShmTransport> self(new ShmTransport(rank, ShmLayout{n, kLanes, 0, boot.size()}));
+  self->takeLease(boot, wish);
 
   Segment& own = Segment::own();
   const LeaseInfo mine{own.token(), own.bytes(), self->offset_, self->layout_.areaBytes};
-  std::vector<LeaseInfo> all(static_cast<size_t>(n));
+  std::vector<LeaseInfo> all(static_cast<size_t>(boot.size()));
   boot.allGather(&mine, sizeof mine, all.data());
   for (const LeaseInfo& info : all) {
     self->layout_.areaBytes = std::min(self->layout_.areaBytes, info.areaBytes);
@@ -61,20 +56,7 @@ std::unique_ptr<ShmTransport> ShmTransport::create(Bootstrap& boot, FdExchange* 
   std::string problem;
   int code = rondoSuccess;
   try {
-    std::vector<UniqueFd> fds(static_cast<size_t>(n));
-    if (exchange != nullptr) {
-      std::vector<UniqueFd> received = exchange->exchange(own.fd());
-      size_t next = 0;
-      for (int r = 0; r < n; ++r) {
-        if (r != rank) fds[static_cast<size_t>(r)] = std::move(received[next++]);
-      }
-    }
-    for (int r = 0; r < n; ++r) {
-      const LeaseInfo& info = all[static_cast<size_t>(r)];
-      self->segments_.push_back(
-          PeerSegment::map(info.token, std::move(fds[static_cast<size_t>(r)]), info.segmentBytes));
-      self->leases_.push_back(self->segments_.back()->base() + info.offset);
-    }
+    self->map(all, near, exchange);
   } catch (const Error& error) {
     problem = error.sentence();
     code = error.code();
@@ -84,14 +66,89 @@ std::unique_ptr<ShmTransport> ShmTransport::create(Bootstrap& boot, FdExchange* 
   return self;
 }
 
-ShmTransport::~ShmTransport() {
-  if (offset_ == RangeAllocator::kNone) return;
-  if (joined_) {
-    for (int r = 0; r < layout_.ranks; ++r) {
-      if (r != rank_) std::atomic_ref(header(r)->detached).fetch_add(1, std::memory_order_release);
-    }
+/// Trades segments and processes with the near ranks.
+void ShmTransport::map(const std::vector<LeaseInfo>& all, const std::vector<int>& near,
+                       FdExchange* exchange) {
+  const auto n = static_cast<size_t>(layout_.ranks);
+  std::vector<UniqueFd> segments, processes;
+  if (exchange != nullptr) {
+    segments = exchange->exchange(Segment::own().fd());
+    const UniqueFd self = PeerWatch::ownProcess();
+    processes = exchange->exchange(self.get());
   }
-  Segment::own().endLease(offset_, joined_ ? static_cast<uint32_t>(layout_.ranks - 1) : 0);
+  processes_.resize(n);
+  size_t next = 0;
+  for (size_t r = 0; r < n; ++r) {
+    const LeaseInfo& info = all[static_cast<size_t>(near[r])];
+    UniqueFd segment;
+    if (exchange != nullptr && static_cast<int>(r) != rank_) {
+      segment = std::move(segments[next]);
+      processes_[r] = std::move(processes[next++]);
+    }
+    segments_.push_back(PeerSegment::map(info.token, std::move(segment), info.segmentBytes));
+    leases_.push_back(segments_.back()->base() + info.offset);
+    tokens_.push_back(info.token);
+  }
+}
+
+void ShmTransport::watch(const std::function<void(int, Ending)>& ended) {
+  for (int r = 0; r < layout_.ranks; ++r) {
+    const auto at = static_cast<size_t>(r);
+    if (processes_[at].get() < 0 || tokens_[at] == Segment::own().token()) continue;
+    PeerWatch::one().watch(this, tokens_[at], std::move(processes_[at]),
+                           [r, ended](Ending ending) { ended(r, ending); });
+  }
+  processes_.clear();
+}
+
+/// Another process may have found out first.
+bool ShmTransport::died(int rank) const {
+  const uint64_t token = tokens_[static_cast<size_t>(rank)];
+  if (ending(rank).word() != 0) PeerWatch::one().believeDead(token);
+  return PeerWatch::one().died(token);
+}
+
+void ShmTransport::noteEnding(int rank, Ending ending) {
+  uint32_t none = 0;
+  std::atomic_ref(header(rank)->ending)
+      .compare_exchange_strong(none, ending.word(), std::memory_order_acq_rel);
+}
+
+bool ShmTransport::claimReport(std::chrono::seconds again) {
+  const auto now = std::chrono::duration_cast<std::chrono::seconds>(
+      std::chrono::steady_clock::now().time_since_epoch());
+  std::atomic_ref<uint32_t> reported(header(0)->reported);
+  uint32_t last = reported.load(std::memory_order_relaxed);
+  if (last != 0 && now - std::chrono::seconds(last) < again) return false;
+  return reported.compare_exchange_strong(last, static_cast<uint32_t>(now.count()) + 1);
+}
+
+ShmTransport::~ShmTransport() {
+  for (int r = 0; joined_ && r < layout_.ranks; ++r) died(r);  // remembered for what follows
+  PeerWatch::one().forget(this);
+  if (offset_ == RangeAllocator::kNone) return;
+  if (!joined_) {
+    Segment::own().endLease(offset_, 0);
+    return;
+  }
+  std::atomic_ref(header(rank_)->left).store(1, std::memory_order_release);
+  for (int r = 0; r < layout_.ranks; ++r) {
+    if (r == rank_) continue;
+    std::atomic_ref(leavers(r)[rank_]).store(1, std::memory_order_seq_cst);
+    std::atomic_ref(header(r)->detached).fetch_add(1, std::memory_order_release);
+  }
+  // A peer that died is not counted, unless it died between its mark and its count: then the lease
+  // is lost, which is better than given away too early.
+  Segment::own().endLease(offset_, static_cast<uint32_t>(layout_.ranks - 1),
+                          [marks = leavers(rank_), tokens = tokens_] {
+                            uint32_t dead = 0;
+                            for (size_t r = 0; r < tokens.size(); ++r) {
+                              const bool marked =
+                                  std::atomic_ref(marks[r]).load(std::memory_order_acquire) != 0;
+                              if (!marked && PeerWatch::one().died(tokens[r])) ++dead;
+                            }
+                            return dead;
+                          });
 }
 
 Channels ShmTransport::makeChannels() {
@@ -120,10 +177,11 @@ Channels ShmTransport::makeChannels() {
   return channels;
 }
 
-void ShmTransport::abort() {
+void ShmTransport::abort(uint32_t word) {
   for (int r = 0; r < layout_.ranks; ++r) {
+    uint32_t none = 0;
     std::atomic_ref(header(r)->aborted)
-        .store(static_cast<uint32_t>(rank_) + 1, std::memory_order_release);
+        .compare_exchange_strong(none, word, std::memory_order_release, std::memory_order_relaxed);
   }
 }
 

@@ -15,9 +15,10 @@ class TraceSendPort final : public SendPort {
       return true;
     });
   }
-  bool tryPostInPlace(const void* data, size_t bytes, void* landing) override {
-    return log_->enter({id_, bytes, true, landing != nullptr},
-                       [&] { return port_->tryPostInPlace(data, bytes, landing); });
+  bool tryPostInPlace(const void* data, size_t bytes, void* landing, Run run) override {
+    return log_->enter(
+        {id_, bytes, bytes > 0, landing != nullptr},
+        [&] { return port_->tryPostInPlace(data, bytes, landing, run); }, run.blocks);
   }
   bool reaches(const void* data, size_t bytes) const override {
     return port_->reaches(data, bytes);

@@ -20,12 +20,13 @@ struct TracedMessage {
 /// when the message is released; those of one rank are in that rank's order.
 class MessageLog {
  public:
-  /// Enters the message if act() says that it went, with no other entry between the two.
+  /// Enters the message, or a run of them, if act() says that it went, with no other entry between
+  /// the two.
   template <class Act>
-  bool enter(const TracedMessage& message, const Act& act) {
+  bool enter(const TracedMessage& message, const Act& act, uint32_t messages = 1) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!act()) return false;
-    messages_.push_back(message);
+    messages_.insert(messages_.end(), messages, message);
     return true;
   }
   /// What was entered since the last time. While no rank is inside a call.

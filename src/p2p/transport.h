@@ -14,6 +14,14 @@ struct Message {
   uint32_t stamp;  ///< Of the call that posted it; see Channels::stamp.
   void*
       landing;  ///< Where in its own memory the sender takes the answer to this; nullptr: nowhere.
+  uint32_t left = 0;  ///< Messages of the same run that follow; see Run.
+};
+
+/// Messages posted as one, `stride` bytes apart: data and landing both. Each is peeked and released
+/// by itself.
+struct Run {
+  uint32_t blocks = 1;
+  uint64_t stride = 0;
 };
 
 /// The writing end of a first-in-first-out channel to one reader, or to several that all read the
@@ -28,10 +36,11 @@ class SendPort {
   /// memory that the reader can write (reaches() says so) and may, until this rank reads its
   /// answer.
   virtual void post(size_t bytes, void* landing) = 0;
-  /// Posts memory of this rank as the next message without copying it. False while the channel is
-  /// full. Only if reaches() says so; the memory must stay unchanged until the readers have
-  /// released it.
-  virtual bool tryPostInPlace(const void* data, size_t bytes, void* landing) = 0;
+  /// Posts memory of this rank as the next message, or, where all readers address the same memory
+  /// (Channels::isFar says not), a run of them, without copying it. False
+  /// while the channel is full. Only if reaches() says so; the memory must stay unchanged until the
+  /// readers have released it. With 0 bytes it only says that something is done.
+  virtual bool tryPostInPlace(const void* data, size_t bytes, void* landing, Run run) = 0;
   /// Whether the readers can read and write this rank's [data, data + bytes) where it is.
   virtual bool reaches(const void* data, size_t bytes) const = 0;
   /// Whether the readers have released every message that was posted in place.

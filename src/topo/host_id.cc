@@ -39,12 +39,13 @@ uint64_t hashOf(const std::string& text) { return mixBits(hashBytes(text)); }
 HostId readHostId(const std::string& override) {
   const std::string name = hostName();
   if (!override.empty()) {
-    return {hashOf("override\n" + override), override + " (set by RONDO_HOSTID, on " + name + ")"};
+    return {hashOf("override\n" + override), override + " (set by RONDO_HOSTID, on " + name + ")",
+            hashOf(bootId())};
   }
   // Abstract sockets live in the network name space, so it is part of the identity.
   const std::string text = "host\n" + name + "\n" + bootId() + "\n" +
                            nameSpace("/proc/self/ns/ipc") + "\n" + nameSpace("/proc/self/ns/net");
-  return {hashOf(text), name};
+  return {hashOf(text), name, hashOf(bootId())};
 }
 
 }  // namespace rondo

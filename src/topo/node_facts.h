@@ -39,7 +39,8 @@ uint32_t allowedCpus();
 /// `override` (RONDO_HOSTID or the configuration's hostId), if not empty, stands for all of it.
 struct HostId {
   uint64_t hash;
-  std::string name;  ///< For sentences: the host name, and the override if there is one.
+  std::string name;      ///< For sentences: the host name, and the override if there is one.
+  uint64_t machine = 0;  ///< Equal for hosts that are name spaces of one kernel: they share CPUs.
 };
 HostId readHostId(const std::string& override);
 

@@ -100,7 +100,8 @@ done
 
 refusing=$bench
 # Bad input: one sentence with the words given here, said once, nothing else run, exit status 2.
-refused() {  # words, arguments...
+refused() { apart checkRefused "$@"; }
+checkRefused() {  # words, arguments...
   local words=$1
   shift
   try 2 "$refusing" "$@"

@@ -94,7 +94,8 @@ for name in "${collectives[@]}" barrier; do
 done
 
 # Bad input: one sentence with the words given here, exit status 2.
-refused() {  # words, ranks, arguments...
+refused() { apart checkRefused "$@"; }
+checkRefused() {  # words, ranks, arguments...
   local words=$1
   try "$2" "$bench" "${@:3}"
   [[ $status == 2 ]] || complain "exit status $status, not 2"
@@ -104,7 +105,7 @@ refused "--root 2: allowed is a rank from 0 to 1" 2 bcast --root 2
 refused "mbw_mr: 3 ranks; allowed is an even number" 3 mbw_mr --library mpi
 refused "latency: 1 rank; allowed are 2 or more" 1 latency --library mpi
 refused "--op avg: not defined for scan" 2 scan --op avg
-refused "--peer nccl: allowed only with allreduce, not bcast" 2 bcast --memory device --peer nccl
+refused "--peer nccl: allowed only with allreduce, reduce, bcast" 2 scan --memory device --peer nccl
 refused "--library mpi: MPI has no type like bfloat16" 2 reduce --library mpi --type bfloat16
 refused "MPI leaves the block of an in-place reduce_scatter" 2 reduce_scatter --library mpi --in-place
 refused "unknown option --op" 2 alltoall --op sum

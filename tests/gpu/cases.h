@@ -28,4 +28,17 @@ uint64_t everyCollective(RankEnv& env);
 /// and different collectives in a row without a host wait.
 uint64_t mixedInARow(RankEnv& env);
 
+/// exchange_cases.cc: sends and receives of every size and alignment,
+uint64_t transferSizes(RankEnv& env);
+/// many of them at once between random ranks, in another order on every rank,
+uint64_t transferMix(RankEnv& env);
+/// more than a launch has room for,
+uint64_t transferRounds(RankEnv& env);
+/// without a host wait between them,
+uint64_t transfersInARow(RankEnv& env);
+/// in graphs, with collectives,
+uint64_t transferGraphs(RankEnv& env);
+/// and where counters wrap.
+uint64_t transferWrap(RankEnv& env);
+
 }  // namespace rondo::test

@@ -193,6 +193,7 @@ uint64_t runProblem(RankEnv& env, const Problem& p, uint32_t seed) {
   constexpr size_t kTail = 64;
   if (!p.inPlace) cuda(cudaMemsetAsync(recv, 0xa5, want.size() + kTail, env.stream), "memset");
   toDevice(env, send, input);
+  env.loaded();
   env.runner->run({p.name, p.collective, send, recv, p.count, p.type, p.op, p.root, env.stream});
   const Bytes got = fromDevice(env, recv, want.size() + kTail);
   uint64_t bad = 0;
@@ -293,6 +294,7 @@ uint64_t mixedInARow(RankEnv& env) {
           reinterpret_cast<unsigned char*>(env.src) + kPlace * static_cast<size_t>(k);
       toDevice(env, at, input);
     }
+    env.loaded();
     for (int k = 0; k < kCalls; ++k) {
       const Problem& p = problems[static_cast<size_t>(k)];
       const size_t at = kPlace * static_cast<size_t>(k);

@@ -27,6 +27,13 @@ constexpr Case kCases[] = {
     {"every type and operator", everyTypeAndOperator, false},
     {"every collective", everyCollective, false},
     {"mixed in a row", mixedInARow, false},
+    {"transfer sizes", transferSizes, false},
+    {"transfer mix", transferMix, false},
+    {"transfer rounds", transferRounds, false},
+    {"transfers in a row", transfersInARow, false},
+    {"transfer graphs", transferGraphs, false},
+    {"transfer wrap", transferWrap, false},
+    {"transfer mix, legacy IPC", transferMix, true},
 };
 
 std::vector<int> others(const Bootstrap& boot) {
@@ -48,6 +55,84 @@ uint64_t deviceChoice(int devices) {
   const auto runner = createDeviceRunner(boot, &fds, others(boot), config, &why);
   if (runner == nullptr) throw Error(rondoInternalError, "no runner: " + why);
   return runner->device() == boot.rank() % devices ? 0 : 1;
+}
+
+uint64_t usedBytes() {
+  size_t free = 0, total = 0;
+  cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  return total - free;
+}
+
+// Fifty runners alive with the budgets that they get without asking: what each takes of the GPU,
+// and all of them used in turn and at once, in opposite orders on neighbouring ranks.
+uint64_t fiftyRunners() {
+  constexpr int kRunners = 50;
+  constexpr size_t kCount = 300;
+  MpiTestBootstrap boot;
+  FdExchange fds(boot, others(boot));
+  MPI_Barrier(MPI_COMM_WORLD);
+  std::vector<std::unique_ptr<DeviceRunner>> runners;
+  std::vector<cudaStream_t> streams(kRunners);
+  float *src = nullptr, *dst = nullptr, *host = nullptr;
+  const size_t bytes = kRunners * kCount * sizeof(float);
+  cuda(cudaMalloc(&src, bytes), "cudaMalloc");
+  cuda(cudaMalloc(&dst, bytes), "cudaMalloc");
+  cuda(cudaMallocHost(&host, bytes), "cudaMallocHost");
+  for (cudaStream_t& s : streams)
+    cuda(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "stream");
+  for (size_t i = 0; i < kRunners * kCount; ++i) host[i] = value(boot.rank(), i, 1);
+  cuda(cudaMemcpy(src, host, bytes, cudaMemcpyHostToDevice), "copy");
+  cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  const uint64_t before = usedBytes();
+  uint64_t one = 0;
+  for (int k = 0; k < kRunners; ++k) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    DeviceConfig config;
+    config.spinBoundMs = 20000;
+    std::string why;
+    runners.push_back(createDeviceRunner(boot, &fds, others(boot), config, &why));
+    if (runners.back() == nullptr) throw Error(rondoInternalError, format("runner %d: ", k) + why);
+    if (k == 0) one = usedBytes();
+  }
+  const uint64_t all = usedBytes();
+  uint64_t bad = 0;
+  for (int round = 0; round < 4; ++round) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int k = 0; k < kRunners; ++k) {
+      const int at = round % 2 == 1 && boot.rank() % 2 == 1 ? kRunners - 1 - k : k;
+      const size_t from = static_cast<size_t>(at) * kCount;
+      runners[static_cast<size_t>(at)]->run(
+          {"rondoAllReduce", Collective::AllReduce, src + from, dst + from, kCount, rondoFloat32,
+           rondoSum, 0, streams[round % 2 == 1 ? static_cast<size_t>(at) : 0]});
+    }
+    for (const cudaStream_t s : streams) cuda(cudaStreamSynchronize(s), "cudaStreamSynchronize");
+    cuda(cudaMemcpy(host, dst, bytes, cudaMemcpyDeviceToHost), "copy");
+    for (size_t i = 0; i < kRunners * kCount; ++i) {
+      float sum = value(0, i, 1);
+      for (int r = 1; r < boot.size(); ++r) sum += value(r, i, 1);
+      bad += std::memcmp(&sum, &host[i], sizeof sum) != 0 ? 1 : 0;
+    }
+    cuda(cudaMemset(dst, 0, bytes), "memset");
+  }
+  for (const auto& runner : runners) runner->check();
+  MPI_Barrier(MPI_COMM_WORLD);
+  const uint64_t each = (all - one) / (kRunners - 1);
+  if (boot.rank() == 0) {
+    std::printf(
+        "GPU memory of a rank of %d: %.1f MiB for the first runner, %.1f for each further "
+        "one\n",
+        boot.size(), static_cast<double>(one - before) / (1 << 20),
+        static_cast<double>(each) / (1 << 20));
+  }
+  bad += one - before > uint64_t{64} << 20 ? 1 : 0;
+  bad += each > uint64_t{4} << 20 ? 1 : 0;
+  runners.clear();
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (const cudaStream_t s : streams) cudaStreamDestroy(s);
+  cudaFree(src);
+  cudaFree(dst);
+  cudaFreeHost(host);
+  return bad;
 }
 
 uint64_t runCase(const Case& test) {
@@ -89,6 +174,7 @@ int runAll() {
   }
   bool good = passedEverywhere("device choice", deviceChoice(devices));
   cuda(cudaSetDevice(rank % devices), "cudaSetDevice");
+  good = passedEverywhere("fifty runners", fiftyRunners()) && good;
   for (const Case& test : kCases) good = passedEverywhere(test.name, runCase(test)) && good;
   return good ? 0 : 1;
 }

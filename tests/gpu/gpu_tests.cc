@@ -135,6 +135,57 @@ TEST_P(Conformance, MixedInARow) {
 TEST_P(Conformance, MixedWindowsInARow) { run(mixedInARow, false); }
 INSTANTIATE_TEST_SUITE_P(OneGpu, Conformance, testing::Values(1, 2, 3, 4, 8));
 
+// With blocks for every lane, and with so few that each takes turns with many; by lines, and as
+// where they do not arrive whole.
+class Transfers : public testing::TestWithParam<std::tuple<int, int, bool>> {
+ protected:
+  void run(uint64_t (*test)(RankEnv&)) {
+    DeviceConfig config = patient();
+    config.smBudget = std::get<1>(GetParam());
+    config.noLineStores = !std::get<2>(GetParam());
+    runWorld(std::get<0>(GetParam()), config, [&](RankEnv& env) {
+      EXPECT_EQ(test(env), 0u);
+      env.sync();
+      EXPECT_EQ(errorOf([&] { env.runner->check(); }).sentence(), "");
+    });
+  }
+};
+
+TEST_P(Transfers, Sizes) { run(transferSizes); }
+TEST_P(Transfers, Mix) { run(transferMix); }
+TEST_P(Transfers, Rounds) { run(transferRounds); }
+TEST_P(Transfers, InARow) { run(transfersInARow); }
+TEST_P(Transfers, Graphs) { run(transferGraphs); }
+TEST_P(Transfers, Wrap) { run(transferWrap); }
+INSTANTIATE_TEST_SUITE_P(OneGpu, Transfers,
+                         testing::Combine(testing::Values(1, 2, 3, 4, 8), testing::Values(0, 1),
+                                          testing::Bool()),
+                         [](const auto& each) {
+                           return std::to_string(std::get<0>(each.param)) +
+                                  (std::get<1>(each.param) == 0 ? "" : "_small") +
+                                  (std::get<2>(each.param) ? "" : "_simple");
+                         });
+
+// A rank that is left alone with its transfer, and one that is told to stop.
+TEST(Faults, TransfersEndToo) {
+  DeviceConfig config;
+  config.spinBoundMs = 100;
+  for (const uint64_t bytes : {100u, 5000000u}) {
+    for (const bool sends : {false, true}) {
+      if (sends && bytes == 100) continue;  // it fits into the peer's memory: nobody waits
+      runWorld(2, config, [&](RankEnv& env) {
+        if (env.rank() == 0) {
+          const Transfer alone{1, sends, reinterpret_cast<char*>(env.src), bytes};
+          env.runner->exchange("rondoSend", {&alone, 1}, {&env.stream, 1});
+          env.sync();
+          EXPECT_EQ(errorOf([&] { env.runner->check(); }).code(), rondoRemoteError);
+        }
+        env.barrier();
+      });
+    }
+  }
+}
+
 TEST(Memory, LegacyIpcMemory) {
   DeviceConfig config = patient();
   config.legacyIpc = true;

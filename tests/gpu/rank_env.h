@@ -94,6 +94,13 @@ class RankEnv {
     std::vector<char> all(static_cast<size_t>(size()));
     boot_.allGather(&mine, 1, all.data());
   }
+  /// All ranks have loaded their data. Under a tool that does not let copies of one rank run beside
+  /// kernels of another (compute-sanitizer; RONDO_GPU_TESTS_IN_STEP=1) they wait for each other
+  /// here; otherwise ranks come as late as they like.
+  void loaded() {
+    static const bool inStep = std::getenv("RONDO_GPU_TESTS_IN_STEP") != nullptr;
+    if (inStep) barrier();
+  }
   void sync() { cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize"); }
 
   /// Puts this rank's data set `seed` at `at` and poison at `result` (unless it is the same place).
@@ -106,6 +113,7 @@ class RankEnv {
     }
     cuda(cudaMemcpyAsync(at, host, count * sizeof(float), cudaMemcpyHostToDevice, stream), "copy");
     sync();
+    loaded();
   }
 
   /// The number of elements of `result` that differ in a bit from what data set `seed` must give,

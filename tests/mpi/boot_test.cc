@@ -157,11 +157,21 @@ void disagreements() {
   }
   if (ranks > 1) {
     Env host("RONDO_HOSTID", "elsewhere", rank == last);
-    CHECK(rondoCommInitMPI(&comm, MPI_COMM_WORLD, nullptr) == rondoUnsupported);
-    CHECK(says("rank 0 is on host") && says("rank " + std::to_string(last) + " is on host"));
-    CHECK(says("elsewhere"));
-    CHECK(rondoCommFromMPI(MPI_COMM_WORLD, &comm) == rondoUnsupported);
+    CHECK(rondoCommInitMPI(&comm, MPI_COMM_WORLD, nullptr) == rondoSuccess);
+    int localSize = 0, device = 0;
+    CHECK(rondoCommLocalSize(comm, &localSize) == rondoSuccess);
+    CHECK(localSize == (rank == last ? 1 : ranks - 1));
+    CHECK(rondoCommCuDevice(comm, &device) == rondoSuccess && device == RONDO_DEVICE_NONE);
+    CHECK(rondoBarrier(comm, nullptr) == rondoSuccess);
+    CHECK(rondoCommDestroy(comm) == rondoSuccess);
+    comm = nullptr;
     makeAndCheck(MPI_COMM_SELF);
+  }
+  if (ranks > 1) {  // a rank that would use another network than the others
+    Env host("RONDO_HOSTID", "elsewhere", rank == last);
+    Env network("UCX_NET_DEVICES", "none7", rank == last);
+    CHECK(rondoCommInitMPI(&comm, MPI_COMM_WORLD, nullptr) == rondoInvalidUsage);
+    CHECK(says("rank " + std::to_string(last) + " has UCX_NET_DEVICES=\"none7\""));
   }
   CHECK(comm == nullptr);
   makeAndCheck(MPI_COMM_WORLD);  // none of it left anything behind

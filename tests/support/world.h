@@ -13,6 +13,7 @@
 #include "api/comm_create.h"
 #include "api/rondo.h"
 #include "p2p/local_bootstrap.h"
+#include "support/thread_bootstrap.h"
 #include "topo/node_facts.h"
 
 namespace rondo::testing {
@@ -70,6 +71,12 @@ class World {
     groups_ = std::move(text);
     return *this;
   }
+  /// Makes several hosts of the ranks, between which UCX is: rank r is on host number hostOf[r].
+  /// Without, RONDO_TEST_HOSTS=K puts rank r on host r % K, for whole suites.
+  World& hosts(std::vector<int> hostOf) {
+    hostOf_ = std::move(hostOf);
+    return *this;
+  }
   /// Replaces ports of each rank's communicator, called on its thread (p2p/trace_ports.h,
   /// p2p/faulty_ports.h).
   World& decorate(std::function<void(Channels&, int rank)> replace) {
@@ -85,12 +92,18 @@ class World {
   /// As run, but `body` ends the communicator itself.
   void open(const std::function<void(const Rank&)>& body) {
     rondoUniqueId id;
-    ASSERT_EQ(rondoGetUniqueId(&id), rondoSuccess) << rondoGetLastError(nullptr);
+    const std::vector<int> hosts = hostsOfRanks();
+    // The listener of an id that nobody uses would stay.
+    if (hosts.empty()) {
+      ASSERT_EQ(rondoGetUniqueId(&id), rondoSuccess) << rondoGetLastError(nullptr);
+    }
     std::optional<Env> env;
     if (!groups_.empty()) env.emplace("RONDO_GROUPS", groups_);
+    ThreadGroup group(size_);
     onRanks(size_, [&](int r) {
       rondoComm_t comm = nullptr;
-      const rondoResult_t result = decorate_
+      const rondoResult_t result = !hosts.empty() ? initAcross(&comm, group, hosts, r)
+                                   : decorate_
                                        ? initDecorated(&comm, id, r)
                                        : rondoCommInitRankConfig(&comm, size_, id, r, &config_);
       ASSERT_EQ(result, rondoSuccess) << rondoGetLastError(nullptr);
@@ -110,7 +123,27 @@ class World {
     });
   }
 
+  std::vector<int> hostsOfRanks() const {
+    const char* const text = std::getenv("RONDO_TEST_HOSTS");
+    const int hosts = text != nullptr ? std::atoi(text) : 0;
+    std::vector<int> hostOf = hostOf_;
+    for (int r = 0; hosts > 1 && hostOf_.empty() && r < size_; ++r) hostOf.push_back(r % hosts);
+    return hostOf;
+  }
+
+  rondoResult_t initAcross(rondoComm_t* comm, ThreadGroup& group, const std::vector<int>& hosts,
+                           int rank) const {
+    return guarded(nullptr, "World", [&] {
+      ThreadBootstrap boot(group, rank);
+      Config config = checkConfig("World", &config_);
+      config.options.hostId = "host" + std::to_string(hosts[static_cast<size_t>(rank)]);
+      config.decorate = decorate_;
+      *comm = createComm(boot, config, {}).release();
+    });
+  }
+
   int size_;
+  std::vector<int> hostOf_;
   std::string groups_;
   rondoConfig_t config_;
   std::function<void(Channels&, int rank)> decorate_;

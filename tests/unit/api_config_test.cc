@@ -78,7 +78,7 @@ TEST(ApiInit, OneRanksBadConfigurationIsToldToAll) {
     if (rank == 1) config.version = 9;
     rondoComm_t comm = kMark;
     expectRefused(rondoCommInitRankConfig(&comm, 3, id, rank, &config), rondoInvalidArgument,
-                  "rondoCommInitRankConfig", {"rank 1", "config.version is 9", "allowed: 1 to 2"});
+                  "rondoCommInitRankConfig", {"rank 1", "config.version is 9", "allowed: 1 to 3"});
     EXPECT_EQ(comm, kMark);
   });
 }
@@ -123,11 +123,11 @@ TEST(ApiConfig, ANewersTailMustBeZero) {
 }
 
 TEST(ApiConfig, Versions) {
-  for (const uint32_t version : {0u, 3u, 0xffffffffu}) {
+  for (const uint32_t version : {0u, 4u, 0xffffffffu}) {
     rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
     config.version = version;
     expectConfigRefused(config,
-                        {"config.version is " + std::to_string(version), "allowed: 1 to 2"});
+                        {"config.version is " + std::to_string(version), "allowed: 1 to 3"});
   }
 }
 
@@ -198,13 +198,21 @@ TEST(ApiEnvironment, RanksThatDifferAreToldSo) {
     expectRefused(rondoCommInitRankConfig(&comm, 2, id, rank, &config), rondoInvalidUsage,
                   "rondoCommInitRankConfig", {"RONDO_TUNE", "rank 1", "allreduce:host:0-:ring"});
   });
-  const rondoUniqueId other = newId();
-  onRanks(2, [&](int rank) {
+}
+
+TEST(ApiEnvironment, AHostIdOfTheConfigurationMakesAnotherHost) {
+  const rondoUniqueId id = newId();
+  onRanks(3, [&](int rank) {
     rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
     config.hostId = rank == 0 ? "left" : "right";
     rondoComm_t comm = kMark;
-    expectRefused(rondoCommInitRankConfig(&comm, 2, other, rank, &config), rondoUnsupported,
-                  "rondoCommInitRankConfig", {"rank 0", "left", "rank 1", "right"});
+    ASSERT_EQ(rondoCommInitRankConfig(&comm, 3, id, rank, &config), rondoSuccess)
+        << rondoGetLastError(nullptr);
+    int localSize = 0;
+    EXPECT_EQ(rondoCommLocalSize(comm, &localSize), rondoSuccess);
+    EXPECT_EQ(localSize, rank == 0 ? 1 : 2);
+    EXPECT_EQ(rondoBarrier(comm, nullptr), rondoSuccess);
+    EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
   });
 }
 

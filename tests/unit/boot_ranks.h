@@ -99,6 +99,19 @@ inline int openDescriptors() {
   return count;
 }
 
+/// The same once nothing changes any more: the id service closes what earlier tests' ranks have
+/// left.
+inline int settledDescriptors() {
+  int count = openDescriptors();
+  for (int same = 0; same < 20;) {
+    usleep(5000);
+    const int now = openDescriptors();
+    same = now == count ? same + 1 : 0;
+    count = now;
+  }
+  return count;
+}
+
 inline int runningThreads() {
   int count = 0;
   DIR* dir = opendir("/proc/self/task");

@@ -11,8 +11,9 @@
 #include <cstring>
 #include <optional>
 
+#include "p2p/boot_id.h"
 #include "p2p/id_service.h"
-#include "p2p/unix_socket.h"
+#include "p2p/tcp_socket.h"
 #include "tests/unit/boot_ranks.h"
 
 namespace rondo::test {
@@ -40,17 +41,17 @@ bool serviceEnds() {
   });
 }
 
-// Offsets that the id's layout fixes: the secret begins at byte 24.
-Secret secretOf(const rondoUniqueId& id) {
-  Secret secret;
-  std::memcpy(secret.data(), id.internal + 24, secret.size());
-  return secret;
+/// The id with its secret changed, and as if it had been made so.
+rondoUniqueId withWrongSecret(const rondoUniqueId& id) {
+  IdBytes bytes = readId(id);
+  bytes.secret[15] ^= 1;
+  return packId(bytes.secret, bytes.endpoints, bytes.hostName);
 }
 
 UniqueFd rawConnection(const rondoUniqueId& id) {
-  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const UnixAddress address = groupAddress(secretOf(id), "id");
-  EXPECT_EQ(connect(fd.get(), address.get(), address.length), 0);
+  ConnectFailure failure;
+  UniqueFd fd = connectAny(readId(id).endpoints, {}, Deadline(1000), &failure);
+  EXPECT_EQ(failure.sentence, "");
   return fd;
 }
 
@@ -119,8 +120,8 @@ TEST_P(Groups, GatherInRankOrder) {
     LocalBootstrap boot(id, n, rank, kHost);
     EXPECT_EQ(boot.rank(), rank);
     EXPECT_EQ(boot.size(), n);
-    EXPECT_EQ(boot.secret(), secretOf(id));
-    for (size_t bytes : {size_t{0}, size_t{1}, size_t{7}, size_t{1024}, size_t{100000}}) {
+    EXPECT_NE(boot.secret(), readId(id).secret) << "names of local sockets would tell it";
+    for (size_t bytes : {size_t{0}, size_t{1}, size_t{7}, size_t{1024}, size_t{10000}}) {
       const std::vector<char> mine(bytes, static_cast<char>(rank + 1));
       std::vector<char> all(bytes * static_cast<size_t>(n) + 1, 99);
       boot.allGather(mine.data(), bytes, all.data());
@@ -185,25 +186,27 @@ TEST(LocalBootstrap, ManyIdsAtOnceShareOneThread) {
 
 TEST(LocalBootstrap, BadArgumentsAreRefusedAtOnce) {
   const rondoUniqueId id = newId();
-  const auto join = [&](const rondoUniqueId& which, int nranks, int rank, const IdHost& host) {
-    return outcomeOf([&] { LocalBootstrap boot(which, nranks, rank, host); });
+  const auto join = [&](const rondoUniqueId& which, int nranks, int rank) {
+    return outcomeOf([&] { LocalBootstrap boot(which, nranks, rank, kHost); });
   };
-  EXPECT_EQ(join(id, 0, 0, kHost).code, rondoInvalidArgument);
-  EXPECT_EQ(join(id, 4, 4, kHost).sentence, "rank is 4; allowed: 0 to 3");
-  EXPECT_EQ(join(id, 4, -1, kHost).code, rondoInvalidArgument);
-  EXPECT_EQ(join(rondoUniqueId{}, 1, 0, kHost).code, rondoInvalidArgument);
-  const Outcome elsewhere = join(id, 1, 0, IdHost{43, "there"});
-  EXPECT_EQ(elsewhere.code, rondoUnsupported);
-  EXPECT_TRUE(mentions(elsewhere.sentence, "\"here\"") && mentions(elsewhere.sentence, "\"there\""))
-      << elsewhere.sentence;
-  rondoUniqueId forged = id;
-  forged.internal[24 + 15] ^= 1;  // the half of the secret that no socket name shows
-  EXPECT_EQ(join(forged, 1, 0, kHost).code, rondoInvalidArgument);
-  forged.internal[24] ^= 1;
-  EXPECT_EQ(join(forged, 1, 0, kHost).code, rondoSystemError);
-  EXPECT_EQ(join(id, 1, 0, kHost).sentence, "");  // none of them spoiled it
+  EXPECT_EQ(join(id, 0, 0).code, rondoInvalidArgument);
+  EXPECT_EQ(join(id, 4, 4).sentence, "rank is 4; allowed: 0 to 3");
+  EXPECT_EQ(join(id, 4, -1).code, rondoInvalidArgument);
+  EXPECT_EQ(join(rondoUniqueId{}, 1, 0).code, rondoInvalidArgument);
+  for (size_t at = 0; at < sizeof id; ++at) {  // no byte of it can change unnoticed
+    rondoUniqueId damaged = id;
+    damaged.internal[at] ^= 0x10;
+    EXPECT_NE(join(damaged, 1, 0).code, rondoSuccess) << "byte " << at;
+  }
+  const Outcome forged = join(withWrongSecret(id), 1, 0);
+  EXPECT_EQ(forged.code, rondoInvalidArgument);
+  EXPECT_EQ(forged.sentence, "the unique id's secret is wrong");
+  EXPECT_EQ(join(id, 1, 0).sentence, "");  // none of them spoiled it
   EXPECT_TRUE(serviceEnds());
-  EXPECT_EQ(join(id, 1, 0, kHost).code, rondoSystemError);  // an id serves one group
+  const Outcome again = join(id, 1, 0);  // an id serves one group
+  EXPECT_EQ(again.code, rondoSystemError);
+  EXPECT_TRUE(mentions(again.sentence, "nobody answers for the id on host \"here\""))
+      << again.sentence;
 }
 
 TEST(LocalBootstrap, LiarsAreRefusedAndTheGroupGoesOn) {

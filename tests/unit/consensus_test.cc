@@ -1,6 +1,7 @@
 // What ranks must agree on, over made-up records: no MPI, no processes.
 
 #include "api/consensus.h"
+#include "base/error.h"
 
 #include <gtest/gtest.h>
 
@@ -89,9 +90,11 @@ TEST(Consensus, VersionAndBuildComeFirst) {
   all[2] = withTune("x");
   all[1].version = 20304;
   all[1].buildId ^= 1;
-  EXPECT_EQ(verdict(all).sentence,
-            "ranks differ in the library's version: rank 1 has version 2.3.4, ranks 0, 2 have "
-            "version 0.2.0");
+  EXPECT_EQ(
+      verdict(all).sentence,
+      format("ranks differ in the library's version: rank 1 has version 2.3.4, ranks 0, 2 have "
+             "version %d.%d.%d",
+             RONDO_MAJOR, RONDO_MINOR, RONDO_PATCH));
   all[1].version = all[0].version;
   EXPECT_NE(verdict(all).sentence.find("the library's build: rank 1 has build"), std::string::npos);
 }
@@ -123,21 +126,36 @@ TEST(Grouping, LocalRanksFollowRankOrder) {
   EXPECT_EQ(second.localRanks, (std::vector<int>{1, 3}));
 }
 
-TEST(Grouping, SpanningHostsNamesTwoRanksAndTheirHosts) {
-  EXPECT_EQ(outcomeOf([] { requireOneHost(onHosts({5, 5, 5})); }).sentence, "");
-  const Outcome outcome = outcomeOf([] { requireOneHost(onHosts({5, 5, 6, 7})); });
-  EXPECT_EQ(outcome.code, rondoUnsupported);
-  EXPECT_EQ(outcome.sentence.find("the communicator spans hosts: rank 0 is on host \"h5\", rank 2 "
-                                  "is on host \"h6\""),
-            0u)
-      << outcome.sentence;
+std::vector<NetworkChoice> networks(const std::vector<std::pair<const char*, const char*>>& all) {
+  std::vector<NetworkChoice> out;
+  for (const auto& [transports, devices] : all) {
+    out.emplace_back();
+    std::strcpy(out.back().transports, transports);
+    std::strcpy(out.back().devices, devices);
+  }
+  return out;
 }
 
-TEST(Grouping, EqualNamesAreExplained) {
-  auto all = onHosts({5, 6});
-  std::memcpy(all[1].hostName, all[0].hostName, sizeof all[0].hostName);
-  EXPECT_NE(outcomeOf([&] { requireOneHost(all); }).sentence.find("equal names"),
-            std::string::npos);
+TEST(Networks, CardsOfOneKindAreOneNetwork) {
+  EXPECT_EQ(outcomeOf([] {
+              checkNetworks(networks({{"rc,ud", "mlx5_0:1"}, {"rc,ud", "mlx5_13:1"}}));
+            }).sentence,
+            "");
+}
+
+TEST(Networks, OtherKindsAndTransportsAreNamed) {
+  const Outcome devices = outcomeOf([] {
+    checkNetworks(networks({{"tcp", "eth0"}, {"tcp", "ib0"}, {"tcp", ""}}));
+  });
+  EXPECT_EQ(devices.code, rondoInvalidUsage);
+  EXPECT_EQ(devices.sentence,
+            "ranks differ in the network devices that UCX may use: rank 1 has "
+            "UCX_NET_DEVICES=\"ib0\", rank 2 has no UCX_NET_DEVICES, rank 0 has "
+            "UCX_NET_DEVICES=\"eth0\"");
+  const Outcome transports = outcomeOf([] { checkNetworks(networks({{"tcp", ""}, {"rc", ""}})); });
+  EXPECT_EQ(transports.sentence,
+            "ranks differ in the transports that UCX may use: rank 1 has UCX_TLS=\"rc\", rank 0 "
+            "has UCX_TLS=\"tcp\"");
 }
 
 TEST(RankList, Runs) {

@@ -32,7 +32,7 @@ class QueueSend final : public SendPort {
   void post(size_t bytes, void* landing) override {
     queue_.entries.push_back({std::string(queue_.space, bytes), nullptr, bytes, landing});
   }
-  bool tryPostInPlace(const void* data, size_t bytes, void* landing) override {
+  bool tryPostInPlace(const void* data, size_t bytes, void* landing, Run) override {
     queue_.entries.push_back({"", data, bytes, landing});
     ++queue_.inPlace;
     return true;
@@ -150,7 +150,7 @@ TEST(FaultyPorts, OneByteChangesButNotInTheSendersMemory) {
   const std::string mine = "mine";
   EXPECT_TRUE(channel.post("one"));
   EXPECT_TRUE(channel.post(""));  // has no byte: the next one is hit
-  EXPECT_TRUE(channel.send().tryPostInPlace(mine.data(), mine.size(), nullptr));
+  EXPECT_TRUE(channel.send().tryPostInPlace(mine.data(), mine.size(), nullptr, {}));
   EXPECT_TRUE(channel.post("four"));
   EXPECT_FALSE(channel.send().drained());
   EXPECT_EQ(channel.readAll(), std::string("one..mi") + static_cast<char>('n' ^ 0x10) + "e.four.");
@@ -168,10 +168,10 @@ TEST(FaultyPorts, AFixedDelayCountsPolls) {
     for (int poll = 0; poll < 3; ++poll) {
       EXPECT_FALSE(round % 2 == 0
                        ? channel.post("x")
-                       : channel.send().tryPostInPlace(mine.data(), mine.size(), nullptr));
+                       : channel.send().tryPostInPlace(mine.data(), mine.size(), nullptr, {}));
     }
     EXPECT_TRUE(round % 2 == 0 ? channel.post("x")
-                               : channel.send().tryPostInPlace(mine.data(), 4, nullptr));
+                               : channel.send().tryPostInPlace(mine.data(), 4, nullptr, {}));
     for (int poll = 0; poll < 3; ++poll) EXPECT_FALSE(channel.recv().tryPeek(&message));
     EXPECT_TRUE(channel.recv().tryPeek(&message));
     channel.recv().release();
@@ -212,7 +212,7 @@ TEST(FaultyPorts, TheDeadNeitherSendNorRead) {
   channel.send().post(3, nullptr);
   EXPECT_EQ(channel.queue().entries.size(), 1u);
   EXPECT_FALSE(channel.post("three"));
-  EXPECT_FALSE(channel.send().tryPostInPlace("four", 4, nullptr));
+  EXPECT_FALSE(channel.send().tryPostInPlace("four", 4, nullptr, {}));
   EXPECT_FALSE(channel.recv().tryPeek(&message));
 }
 

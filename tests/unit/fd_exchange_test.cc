@@ -63,7 +63,7 @@ class Exchange : public testing::TestWithParam<int> {};
 
 TEST_P(Exchange, EveryRankHoldsEveryMemory) {
   const int n = GetParam();
-  const int before = openDescriptors();
+  const int before = settledDescriptors();
   const rondoUniqueId id = newId();
   std::atomic<int> right{0};
   const auto outcomes = onThreads(n, [&](int rank) {
@@ -138,7 +138,7 @@ void sendForged(const Secret& name, int toRank, const void* bytes, size_t count,
 }
 
 TEST(FdExchange, StrangersAreDroppedAndTheirDescriptorsClosed) {
-  const int before = openDescriptors();
+  const int before = settledDescriptors();
   {
     const rondoUniqueId id = newId();
     const auto outcomes = onThreads(2, [&](int rank) {

@@ -155,6 +155,35 @@ TEST(Planner, FarMessagesCostMore) {
   EXPECT_EQ(cost(1, interleaved), cost(8, f));
 }
 
+/// Two hosts of two ranks, as on the testbed: two CPUs for all of them.
+TEST(Planner, HostsMakeStripesWinAndWindowsLose) {
+  CommFacts f = facts(4, 2);
+  f.chunkBytes = 128u << 10;
+  f.groups = RankGroups({0, 0, 1, 1});
+  const auto costOf = [&](const char* name, uint64_t count) {
+    for (const Candidate& c : rankCandidates(sum(count), f, {})) {
+      if (std::strcmp(c.algorithm->name, name) == 0) return c.picoseconds;
+    }
+    return uint64_t{0};
+  };
+  const uint64_t before = costOf("twoshot", 4u << 20);
+  f.costs.acrossHosts();
+  EXPECT_STREQ(rankCandidates(sum(4u << 20), f, {}).front().algorithm->name, "stripes");
+  EXPECT_GT(costOf("twoshot", 4u << 20), 3 * before);
+  // Two of every rank's three copies of a result leave its host: measured 54 ms against 18.
+  EXPECT_GT(2 * costOf("twoshot", 4u << 20), 3 * costOf("stripes", 4u << 20));
+  // A hop takes microseconds: the shortest calls take the fewest.
+  EXPECT_GT(costOf("ring", 2), 2 * rankCandidates(sum(2), f, {}).front().picoseconds);
+}
+
+/// Who shares CPUs is a machine's affair, not the communicator's.
+TEST(Planner, RanksOfOtherMachinesTakeNoTurns) {
+  CommFacts f = facts(8, 2);
+  const uint64_t crowded = rankCandidates(sum(1000), f, {}).front().picoseconds;
+  f.localRanks = 2;
+  EXPECT_LT(rankCandidates(sum(1000), f, {}).front().picoseconds, crowded);
+}
+
 TEST(Planner, ExplainsTheChoice) {
   const std::vector<Candidate> ranking = rankCandidates(sum(1000), facts(4, 4), {});
   const std::string text = explainChoice(sum(1000), ranking);

@@ -159,7 +159,7 @@ TEST(ShmPorts, InPlaceIsReadWhereItIsAndDrained) {
   EXPECT_TRUE(out.reaches(memory, 100000));
   EXPECT_FALSE(out.reaches(&local, 4));
   EXPECT_TRUE(out.drained());
-  ASSERT_TRUE(out.tryPostInPlace(memory, 100000, &static_cast<char*>(memory)[8]));
+  ASSERT_TRUE(out.tryPostInPlace(memory, 100000, &static_cast<char*>(memory)[8], {}));
   EXPECT_FALSE(out.drained());
   Message message;
   ASSERT_TRUE(in.tryPeek(&message));
@@ -170,6 +170,45 @@ TEST(ShmPorts, InPlaceIsReadWhereItIsAndDrained) {
   EXPECT_TRUE(out.drained());
   EXPECT_TRUE(send(out, 1, 5));
   EXPECT_TRUE(out.drained()) << "copies need no waiting";
+  EXPECT_TRUE(Segment::own().release(memory));
+}
+
+TEST(ShmPorts, ARunIsOneMessageToTheChannelAndManyToItsReaders) {
+  const Lease lease(3);
+  ShmSendPort out = lease.sender(-1, 2);
+  ShmRecvPort in[] = {lease.receiver(-1, 0), lease.receiver(-1, 1)};
+  char* memory = static_cast<char*>(Segment::own().allocate(100000));
+  constexpr uint32_t kBlocks = 3 * ShmLayout::kHeaders;
+  ASSERT_TRUE(send(out, 1, 5));
+  ASSERT_TRUE(out.tryPostInPlace(memory, 64, memory + 32, {kBlocks, 1000}));
+  ASSERT_TRUE(out.tryPostInPlace(memory, 0, nullptr, {2, 0}));
+  ASSERT_TRUE(send(out, 2, 60));
+  for (ShmRecvPort& port : in) {
+    EXPECT_FALSE(out.drained());
+    ASSERT_TRUE(receive(port, 1, 5));
+    Message message;
+    for (uint32_t b = 0; b < kBlocks; ++b) {
+      for (int again = 0; again < 2; ++again) {
+        ASSERT_TRUE(port.tryPeek(&message));
+        EXPECT_EQ(message.data, memory + 1000 * b);
+        EXPECT_EQ(message.landing, memory + 32 + 1000 * b);
+        EXPECT_EQ(message.bytes, 64u);
+        EXPECT_EQ(message.left, kBlocks - 1 - b);
+      }
+      EXPECT_FALSE(out.drained());
+      port.release();
+    }
+    for (uint32_t left : {1u, 0u}) {
+      ASSERT_TRUE(port.tryPeek(&message));
+      EXPECT_EQ(message.bytes, 0u);
+      EXPECT_EQ(message.landing, nullptr);
+      EXPECT_EQ(message.left, left);
+      port.release();
+    }
+    ASSERT_TRUE(receive(port, 2, 60));
+    EXPECT_FALSE(port.tryPeek(&message));
+  }
+  EXPECT_TRUE(out.drained());
   EXPECT_TRUE(Segment::own().release(memory));
 }
 

@@ -126,10 +126,15 @@ TEST(WorldAbort, OfOneCommunicatorLeavesOthersAlone) {
 
 TEST(WorldAbort, ABoundOnSpinningIsAnErrorThatSaysSo) {
   const Env bound("RONDO_SPIN_BOUND_MS", "50");
-  World(2).run([](const Rank& me) {
-    if (me.rank != 0) return;
+  std::atomic<bool> done{false};
+  World(2).run([&done](const Rank& me) {
+    if (me.rank != 0) {  // stays: a rank that leaves is another error
+      while (!done) std::this_thread::yield();
+      return;
+    }
     const auto start = Clock::now();
     EXPECT_EQ(rondoBarrier(me.comm, nullptr), rondoRemoteError);
+    done = true;
     EXPECT_GE(Clock::now() - start, std::chrono::milliseconds(50));
     EXPECT_NE(std::string(rondoGetLastError(me.comm)).find("RONDO_SPIN_BOUND_MS"),
               std::string::npos);

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "p2p/faulty_ports.h"
 #include "support/buffer.h"
 #include "support/values.h"
 #include "support/world.h"
@@ -134,6 +135,74 @@ TEST(WorldAllReduceLarge, PastTheCachesAndOverManyPeriods) {
         const uint32_t bits = shared ? ~0u : 0u;
         check(me, {rondoFloat64, rondoSum, 1'100'003, false, bits, bits, 0});
         check(me, {rondoInt8, rondoMax, 900'001, true, bits, bits, 1});
+      }
+    });
+  }
+}
+
+/// An int64 that says whose it is and where.
+int64_t placed(int rank, size_t i) {
+  return static_cast<int64_t>(i * 1000003 + static_cast<size_t>(rank) * 7);
+}
+
+/// Over many periods memory of rondoMemAlloc is posted in runs, and its answers are told of
+/// together.
+void checkPlaced(const Rank& me, size_t count, bool inPlace, uint32_t sharedSend,
+                 uint32_t sharedRecv) {
+  const size_t bytes = count * sizeof(int64_t);
+  Buffer send(bytes, (sharedSend >> me.rank & 1) != 0, 0);
+  Buffer recv(bytes, (sharedRecv >> me.rank & 1) != 0, 0);
+  auto* in = reinterpret_cast<int64_t*>(send.data());
+  for (size_t i = 0; i < count; ++i) in[i] = placed(me.rank, i);
+  void* out = inPlace ? send.data() : recv.data();
+  ASSERT_EQ(rondoAllReduce(in, out, count, rondoInt64, rondoSum, me.comm, nullptr), rondoSuccess)
+      << rondoGetLastError(me.comm);
+  for (size_t i = 0; i < count; ++i) {
+    int64_t want = 0;
+    for (int r = 0; r < me.size; ++r) want += placed(r, i);
+    ASSERT_EQ(static_cast<int64_t*>(out)[i], want)
+        << "element " << i << " of " << count << " on rank " << me.rank << " of " << me.size;
+  }
+  EXPECT_TRUE(send.intact() && recv.intact());
+}
+
+TEST(WorldAllReduceRuns, EveryMixOfMemoryOverManyPeriods) {
+  for (const char* rule : {"twoshot/1/4K", "twoshot/2/8K", "oneshot/1/4K", "ring/1/4K", ""}) {
+    const std::string tune = *rule == 0 ? "" : std::string("allreduce:host:0-:") + rule;
+    for (const int ranks : {2, 3, 4}) {
+      World(ranks).tune(tune.c_str()).run([&](const Rank& me) {
+        std::mt19937 random(17);
+        for (const size_t count : {25600, 65536, 100003}) {
+          for (const bool inPlace : {false, true}) {
+            checkPlaced(me, count, inPlace, ~0u, ~0u);
+            checkPlaced(me, count, inPlace, ~0u, 0);
+            checkPlaced(me, count, inPlace, 0, ~0u);
+            const auto some = static_cast<uint32_t>(random());
+            checkPlaced(me, count, inPlace, some, some >> 8);
+            if (::testing::Test::HasFatalFailure()) return;
+          }
+        }
+      });
+    }
+  }
+}
+
+/// Late messages and channels that seem full, differently on every rank.
+TEST(WorldAllReduceRuns, WithDelays) {
+  for (const unsigned seed : {1u, 2u, 3u}) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World world(3);
+    world.tune("allreduce:host:0-:twoshot/2/4K").decorate([seed](Channels& channels, int rank) {
+      injectFaults(channels, rank, [&](const PortId& id) {
+        Faults faults;
+        faults.seed = seed + static_cast<unsigned>(rank) * 10;
+        faults.mostDelay = (id.lane + id.peer + rank) % 2 == 0 ? 40 : 2;
+        return faults;
+      });
+    });
+    world.run([seed](const Rank& me) {
+      for (uint32_t k = 0; k < 6; ++k) {
+        checkPlaced(me, 40000 + 999 * k, k % 2 == 0, ~0u, k < 4 ? ~0u : 1u << seed % 3);
       }
     });
   }

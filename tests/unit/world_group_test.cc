@@ -114,11 +114,15 @@ void mixed(const Rank& me, bool async) {
     RONDO_OK(rondoGroupStart());
     RONDO_OK(rondoAllReduce(mine.data(), sums[g].data(), kCount, rondoInt32, rondoSum, me.comm,
                             nullptr));
-    if (g == 2) RONDO_OK(rondoRecv(got.data(), kCount, rondoInt32, prev, me.comm, nullptr));
+    if (g == 2) {
+      RONDO_OK(rondoRecv(got.data(), kCount, rondoInt32, prev, me.comm, nullptr));
+    }
     RONDO_OK(rondoGroupStart());  // nested
     RONDO_OK(rondoAllGather(mine.data(), gathered[g].data(), kCount, rondoInt32, me.comm, nullptr));
     RONDO_OK(rondoGroupEnd());
-    if (g == 2) RONDO_OK(rondoSend(mine.data(), kCount, rondoInt32, next, me.comm, nullptr));
+    if (g == 2) {
+      RONDO_OK(rondoSend(mine.data(), kCount, rondoInt32, next, me.comm, nullptr));
+    }
     if (async) {
       RONDO_OK(rondoGroupEndAsync(&requests[g]));
     } else {

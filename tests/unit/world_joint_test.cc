@@ -134,7 +134,9 @@ std::vector<Buffers> results(const std::vector<Item>& items, const Rank& me, boo
                              bool async) {
   std::vector<Buffers> buffers;
   for (size_t i = 0; i < items.size(); ++i) buffers.push_back(filled(items[i], me, i));
-  if (grouped) EXPECT_EQ(rondoGroupStart(), rondoSuccess);
+  if (grouped) {
+    EXPECT_EQ(rondoGroupStart(), rondoSuccess);
+  }
   for (size_t i = 0; i < items.size(); ++i) {
     EXPECT_EQ(call(items[i], buffers[i], me), rondoSuccess) << rondoGetLastError(nullptr);
   }
@@ -175,13 +177,17 @@ std::vector<std::vector<float>> sumsOf(const Rank& me, bool grouped) {
     out.emplace_back(in.back().size());
     for (float& x : in.back()) x = std::ldexp(static_cast<float>(random()), -int(random() % 40));
   }
-  if (grouped) EXPECT_EQ(rondoGroupStart(), rondoSuccess);
+  if (grouped) {
+    EXPECT_EQ(rondoGroupStart(), rondoSuccess);
+  }
   for (size_t i = 0; i < in.size(); ++i) {
     EXPECT_EQ(rondoAllReduce(in[i].data(), out[i].data(), in[i].size(), rondoFloat32, rondoSum,
                              me.comm, nullptr),
               rondoSuccess);
   }
-  if (grouped) EXPECT_EQ(rondoGroupEnd(), rondoSuccess) << rondoGetLastError(nullptr);
+  if (grouped) {
+    EXPECT_EQ(rondoGroupEnd(), rondoSuccess) << rondoGetLastError(nullptr);
+  }
   return out;
 }
 

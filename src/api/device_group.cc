@@ -1,0 +1,156 @@
+#include "api/device_group.h"
+
+#include <algorithm>
+
+#include "api/comm_create.h"
+#include "api/group.h"
+#include "api/types.h"
+#include "base/error.h"
+#include "coll/exchange.h"
+
+namespace rondo {
+
+DeviceGroup::Part& DeviceGroup::partOf(rondoComm* comm) {
+  for (size_t i = used_; i-- > 0;) {
+    if (parts_[i].comm == comm) return parts_[i];
+  }
+  if (used_ == parts_.size()) parts_.emplace_back();
+  Part& part = parts_[used_++];
+  part.comm = comm;
+  comms_.push_back(comm);
+  return part;
+}
+
+void DeviceGroup::add(rondoComm* comm, const DeviceCall& call) {
+  partOf(comm).calls.push_back(call);
+}
+
+void DeviceGroup::add(rondoComm* comm, const char* name, std::span<const Transfer> transfers,
+                      rondoStream_t stream) {
+  Part& part = partOf(comm);
+  if (part.transfers.empty()) part.transferCall = name;
+  part.transfers.insert(part.transfers.end(), transfers.begin(), transfers.end());
+  if (std::find(part.streams.begin(), part.streams.end(), stream) == part.streams.end()) {
+    part.streams.push_back(stream);
+  }
+}
+
+void DeviceGroup::clear() {
+  for (size_t i = 0; i < used_; ++i) {
+    parts_[i].comm = nullptr;
+    parts_[i].transfers.clear();
+    parts_[i].streams.clear();
+    parts_[i].calls.clear();
+  }
+  used_ = 0;
+  comms_.clear();
+}
+
+rondoResult_t DeviceGroup::check(const char* call) const {
+  for (size_t i = 0; i < used_; ++i) {
+    const Part& part = parts_[i];
+    if (const rondoResult_t bad = checkHandle(part.comm, call)) return bad;
+    const std::string fault = Exchange::selfFault(part.comm->impl->place().rank, part.transfers);
+    if (fault.empty()) continue;
+    return fail(part.comm, rondoInvalidUsage, std::string(call) + ": " + fault);
+  }
+  return rondoSuccess;
+}
+
+void DeviceGroup::launch(const Part& part) {
+  DeviceRunner& runner = *part.comm->impl->deviceRunner();
+  if (!part.transfers.empty()) runner.exchange(part.transferCall, part.transfers, part.streams);
+  for (size_t i = 0; i < part.calls.size(); ++i) {
+    // The collectives of a communicator share its memory.
+    if (i > 0 && part.calls[i].stream != part.calls[i - 1].stream) {
+      runner.order(part.calls[i - 1].stream, part.calls[i].stream);
+    }
+    runner.run(part.calls[i]);
+  }
+}
+
+rondoResult_t DeviceGroup::launch(const char* call) {
+  std::sort(parts_.begin(), parts_.begin() + static_cast<ptrdiff_t>(used_),
+            [](const Part& a, const Part& b) {
+              return a.comm->impl->deviceRunner()->serial() <
+                     b.comm->impl->deviceRunner()->serial();
+            });
+  for (size_t i = 0; i < used_; ++i) {
+    rondoComm* comm = parts_[i].comm;
+    const rondoResult_t bad = guarded(comm, call, [&] { launch(parts_[i]); });
+    if (bad != rondoSuccess) return bad;
+  }
+  return rondoSuccess;
+}
+
+namespace {
+
+/// The collective as sends and receives, for a rank that has all of it in `all`, slot by slot.
+void addSlots(std::vector<Transfer>* transfers, const DeviceCall& call, const void* all, int size,
+              bool sends) {
+  const uint64_t slot = call.count * typeSize(call.type);
+  char* const begin = static_cast<char*>(const_cast<void*>(all));
+  for (int r = 0; r < size; ++r) {
+    transfers->push_back({r, sends, begin + static_cast<uint64_t>(r) * slot, slot});
+  }
+}
+
+std::vector<Transfer>& asTransfers(const DeviceCall& call, const RankPlace& place) {
+  static thread_local std::vector<Transfer> transfers;
+  transfers.clear();
+  const uint64_t slot = call.count * typeSize(call.type);
+  const bool root = place.rank == call.root;
+  const Transfer mine{call.root, true, static_cast<char*>(const_cast<void*>(call.send)), slot};
+  const Transfer own{call.root, false, static_cast<char*>(call.recv), slot};
+  switch (call.collective) {
+    case Collective::Gather:
+      transfers.push_back(mine);
+      if (root) addSlots(&transfers, call, call.recv, place.size, false);
+      break;
+    case Collective::Scatter:
+      transfers.push_back(own);
+      if (root) addSlots(&transfers, call, call.send, place.size, true);
+      break;
+    default:
+      addSlots(&transfers, call, call.send, place.size, true);
+      addSlots(&transfers, call, call.recv, place.size, false);
+  }
+  return transfers;
+}
+
+/// All-to-all through windows needs NVLink and few ranks; sends and receives do not.
+bool needsTransfers(const DeviceRunner& runner, const DeviceCall& call) {
+  if (call.collective == Collective::Gather || call.collective == Collective::Scatter) return true;
+  if (call.collective != Collective::AllToAll || call.send == call.recv) return false;
+  const auto element = static_cast<uint32_t>(typeSize(call.type));
+  return runner.choose({call.collective, call.count, element, Reduces::kNothing}).algorithm ==
+         nullptr;
+}
+
+}  // namespace
+
+rondoResult_t runOnDevice(rondoComm* comm, const DeviceCall& call) {
+  if (needsTransfers(*comm->impl->deviceRunner(), call)) {
+    return runOnDevice(comm, call.name, asTransfers(call, comm->impl->place()), call.stream);
+  }
+  if (groupOpen()) {
+    addToGroup(comm, call);
+    return rondoSuccess;
+  }
+  return guarded(comm, call.name, [&] { comm->impl->deviceRunner()->run(call); });
+}
+
+rondoResult_t runOnDevice(rondoComm* comm, const char* name, std::span<const Transfer> transfers,
+                          rondoStream_t stream) {
+  if (groupOpen()) {
+    addToGroup(comm, name, transfers, stream);
+    return rondoSuccess;
+  }
+  const std::string fault = Exchange::selfFault(comm->impl->place().rank, transfers);
+  if (!fault.empty()) return fail(comm, rondoInvalidUsage, std::string(name) + ": " + fault);
+  return guarded(comm, name, [&] {
+    comm->impl->deviceRunner()->exchange(name, transfers, {&stream, 1});
+  });
+}
+
+}  // namespace rondo

@@ -1,0 +1,56 @@
+#pragma once
+// Operations on device memory: launched at once, or collected by the calling thread's open group
+// and launched at its end.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/handle.h"
+#include "coll/device_runner.h"
+
+namespace rondo {
+
+/// What a group collects of one thread's operations on device memory. Reused; its vectors keep
+/// their memory.
+class DeviceGroup {
+ public:
+  void add(rondoComm* comm, const DeviceCall& call);
+  void add(rondoComm* comm, const char* name, std::span<const Transfer> transfers,
+           rondoStream_t stream);
+  bool empty() const { return used_ == 0; }
+  const std::vector<rondoComm*>& comms() const { return comms_; }
+  void clear();
+
+  /// What is wrong with the operations as a whole, recorded.
+  rondoResult_t check(const char* call) const;
+  /// Enqueues everything: communicators in the order in which they were made, so that all ranks
+  /// have them in one order on a stream; for each its sends and receives as one launch, then its
+  /// collectives in the order of their calls. Ends with the first failure, recorded.
+  rondoResult_t launch(const char* call);
+
+ private:
+  struct Part {
+    rondoComm* comm = nullptr;
+    std::vector<Transfer> transfers;
+    std::vector<rondoStream_t> streams;  ///< Of the transfers, each once.
+    const char* transferCall = nullptr;  ///< Of the first one.
+    std::vector<DeviceCall> calls;
+  };
+  Part& partOf(rondoComm* comm);
+  static void launch(const Part& part);
+
+  std::vector<Part> parts_;  ///< The first used_ of them count.
+  size_t used_ = 0;
+  std::vector<rondoComm*> comms_;  ///< Of the parts.
+};
+
+/// Enqueues a checked collective, or puts it into the open group. Gather, scatter, and all-to-all
+/// where no kernel does it, are sends and receives.
+rondoResult_t runOnDevice(rondoComm* comm, const DeviceCall& call);
+
+/// The same for sends and receives.
+rondoResult_t runOnDevice(rondoComm* comm, const char* name, std::span<const Transfer> transfers,
+                          rondoStream_t stream);
+
+}  // namespace rondo

@@ -1,0 +1,201 @@
+#include "api/survivors.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdio>
+#include <cstring>
+
+#include "api/comm_bootstrap.h"
+#include "base/error.h"
+
+namespace rondo {
+namespace {
+
+constexpr uint64_t kGaveUp = uint64_t{1} << 31;  // in a state
+
+uint64_t load(uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_acquire); }
+void store(uint64_t& word, uint64_t value) {
+  std::atomic_ref(word).store(value, std::memory_order_release);
+}
+
+bool has(const std::vector<uint64_t>& set, int rank) {
+  return (set[static_cast<size_t>(rank) / 64] >> (rank % 64) & 1) != 0;
+}
+void add(std::vector<uint64_t>& set, int rank) {
+  set[static_cast<size_t>(rank) / 64] |= uint64_t{1} << (rank % 64);
+}
+
+}  // namespace
+
+Survivors::Survivors(Communicator& parent, const std::vector<int>& named, uint32_t generation,
+                     uint64_t stallSeconds)
+    : parent_(parent),
+      fabric_(*parent.fabric()),
+      policy_(parent.wait()),
+      me_(parent.place().rank),
+      ranks_(parent.place().size),
+      generation_(generation),
+      gone_(Board::kWords),
+      named_(Board::kWords) {
+  for (const int r : named) add(named_, r);
+  policy_.aborted = [] { return false; };
+  policy_.mismatch = nullptr;
+  policy_.watch = [this, limit = std::chrono::seconds(stallSeconds)](auto waited) {
+    PeerWatch::one().look();
+    if (limit.count() == 0 || waited < limit || !fabric_.claimReport(limit)) return;
+    std::string absent;
+    for (int r = 0; r < ranks_; ++r) {
+      if (takesPart(r) && r != me_ && load(fabric_.board(r).state) >> 32 != generation_) {
+        absent += (absent.empty() ? "" : ", ") + fabric_.rankText(r);
+      }
+    }
+    std::fprintf(stderr, "rondo: stall: communicator \"%s\": rondoCommShrink waits for %s\n",
+                 parent_.name().c_str(), absent.empty() ? "its end" : absent.c_str());
+  };
+  Board& board = fabric_.board(me_);
+  for (size_t w = 0; w < Board::kWords; ++w) {
+    gone_[w] = load(board.gone[w]);
+    store(board.named[w], named_[w]);
+  }
+}
+
+Survivors::~Survivors() {
+  if (!committed_) store(fabric_.board(me_).state, generation_ << 32 | kGaveUp);
+}
+
+bool Survivors::gone(int rank) const { return fabric_.died(rank) || fabric_.left(rank); }
+
+bool Survivors::takesPart(int rank) const { return !has(gone_, rank) && !has(named_, rank); }
+
+/// Sets only grow, so that their sizes number the attempts.
+void Survivors::publish() {
+  Board& board = fabric_.board(me_);
+  uint64_t size = 0;
+  for (size_t w = 0; w < Board::kWords; ++w) {
+    store(board.gone[w], gone_[w]);
+    size += static_cast<uint64_t>(std::popcount(gone_[w]));
+  }
+  state_ = generation_ << 32 | size;
+  store(board.state, state_);
+}
+
+/// What a rank holds for gone, beside what this one does; what it knows more is added.
+Survivors::Other Survivors::compare(int rank) {
+  Board& board = fabric_.board(rank);
+  const uint64_t state = load(board.state);
+  if (state >> 32 != generation_) return Other::Absent;
+  if ((state & kGaveUp) != 0) {
+    throw Error(rondoInvalidUsage, format("%s gave rondoCommShrink up; its own error says why",
+                                          fabric_.rankText(rank).c_str()));
+  }
+  bool more = false, fewer = false;
+  for (size_t w = 0; w < Board::kWords; ++w) {
+    if (load(board.named[w]) != named_[w]) {
+      throw Error(rondoInvalidUsage,
+                  format("%s and %s give different excludeRanks; allowed: the same list on every "
+                         "rank that remains",
+                         fabric_.rankText(me_).c_str(), fabric_.rankText(rank).c_str()));
+    }
+    const uint64_t theirs = load(board.gone[w]);
+    more |= (theirs & ~gone_[w]) != 0;
+    fewer |= (gone_[w] & ~theirs) != 0;
+    gone_[w] |= theirs;
+  }
+  return more ? Other::More : fewer ? Other::Fewer : Other::Same;
+}
+
+bool Survivors::settled() {
+  bool all = true, changed = false;
+  for (int r = 0; r < ranks_; ++r) {
+    if (r == me_ || !takesPart(r)) continue;
+    const Other other = compare(r);
+    changed |= other == Other::More;
+    if (other == Other::Same) continue;
+    all = false;
+    if (gone(r)) {
+      add(gone_, r);
+      changed = true;
+    }
+  }
+  if (has(gone_, me_)) {
+    throw Error(rondoInternalError, "the other ranks hold this one for dead");
+  }
+  if (changed) publish();
+  return all && !changed;
+}
+
+void Survivors::settle() {
+  PeerWatch::one().look();
+  for (int r = 0; r < ranks_; ++r) {
+    if (r != me_ && takesPart(r) && fabric_.died(r)) add(gone_, r);
+  }
+  publish();
+  wait([this] { return settled(); });
+  members_.clear();
+  for (int r = 0; r < ranks_; ++r) {
+    if (takesPart(r)) members_.push_back(r);
+  }
+  rank_ = static_cast<int>(std::find(members_.begin(), members_.end(), me_) - members_.begin());
+  step_ = (state_ & 0xffffffffu) << 32;
+  secret_ = sharedSecret(*this);
+}
+
+void Survivors::commit() {
+  char none = 0;
+  std::vector<char> all(members_.size());
+  allGather(&none, sizeof none, all.data());
+  committed_ = true;
+}
+
+void Survivors::wait(const std::function<bool()>& done) {
+  const RunResult result = waitUntil(policy_, [&](bool*) -> std::optional<RunResult> {
+    if (done()) return RunResult::Ok;
+    return std::nullopt;
+  });
+  if (result != RunResult::Ok) {
+    throw Error(rondoRemoteError, "waited longer than RONDO_SPIN_BOUND_MS for a peer");
+  }
+}
+
+void Survivors::allGather(const void* mine, size_t bytes, void* all) {
+  for (size_t at = 0; at < bytes; at += Board::kBlob) {
+    const size_t piece = std::min<size_t>(bytes - at, Board::kBlob);
+    gatherPiece(static_cast<const char*>(mine) + at, piece, static_cast<char*>(all) + at, bytes);
+  }
+}
+
+/// Two blobs are enough: nobody is a whole step ahead of a rank that has not read.
+void Survivors::gatherPiece(const void* mine, size_t bytes, char* all, size_t stride) {
+  Board& board = fabric_.board(me_);
+  ++step_;
+  std::memcpy(board.blobs[step_ & 1], mine, bytes);
+  store(board.step, generation_ << 52 ^ step_);
+  std::vector<bool> read(members_.size());
+  wait([&] {
+    bool whole = true;
+    for (size_t i = 0; i < members_.size(); ++i) {
+      if (!read[i]) read[i] = readPiece(members_[i], bytes, all + i * stride);
+      whole = whole && read[i];
+    }
+    return whole;
+  });
+}
+
+bool Survivors::readPiece(int rank, size_t bytes, char* out) {
+  Board& board = fabric_.board(rank);
+  const auto there = [&] {
+    const uint64_t theirs = load(board.step);
+    return theirs == (generation_ << 52 ^ step_) || theirs == (generation_ << 52 ^ (step_ + 1));
+  };
+  // In this order: a rank that goes has given before what it gave.
+  const bool end = load(board.state) != state_ || gone(rank);
+  if (there()) {
+    std::memcpy(out, board.blobs[step_ & 1], bytes);
+    return true;
+  }
+  if (end) throw Changed{};
+  return false;
+}
+
+}  // namespace rondo

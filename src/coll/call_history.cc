@@ -1,0 +1,113 @@
+// What a rank was last at, as its peers can read it: for the sentence after a death, and for the
+// report of a stall.
+
+#include "api/types.h"
+#include "base/error.h"
+#include "coll/call_log.h"
+
+namespace rondo {
+namespace {
+
+uint64_t load(uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_acquire); }
+void store(uint64_t& word, uint64_t value) {
+  std::atomic_ref(word).store(value, std::memory_order_release);
+}
+
+std::string listed(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const std::string& part : parts) out += (out.empty() ? "" : "; ") + part;
+  return out;
+}
+
+}  // namespace
+
+void CallLog::beginExchange(std::span<const Transfer> transfers) {
+  if (state_ == nullptr) return;
+  RankState& state = *state_;
+  if (!transfers.empty()) {
+    const Transfer& first = transfers.front();
+    store(state.peer, static_cast<uint64_t>(first.peer) * 2 + (first.sends ? 1 : 0));
+    store(state.bytes, first.bytes);
+  }
+  store(state.transfers, transfers.size());
+  store(state.exchanges, state.exchanges + 1);
+}
+
+void CallLog::finishExchange() {
+  if (state_ != nullptr) store(state_->exchanged, state_->exchanges);
+}
+
+/// The newest collective that can be read; its sequence is 0 if there is none.
+Call CallLog::lastCall(int rank) const {
+  Call last;
+  for (uint64_t slot = 0; slot < ShmLayout::kCallRecords; ++slot) {
+    Call call;
+    if (fabric_->record(rank, slot).read(&call) && call.sequence > last.sequence) last = call;
+  }
+  return last;
+}
+
+std::string CallLog::positionText(int rank) const {
+  RankState& state = fabric_->state(rank);
+  const uint64_t begun = load(state.exchanges);
+  if (begun > load(state.exchanged)) {
+    const uint64_t peer = load(state.peer), transfers = load(state.transfers);
+    const std::string first =
+        format("%s %llu bytes %s rank %d", peer % 2 != 0 ? "a send of" : "a receive of",
+               static_cast<unsigned long long>(load(state.bytes)), peer % 2 != 0 ? "to" : "from",
+               static_cast<int>(peer / 2));
+    if (transfers <= 1) return "in " + first;
+    return format("in %llu sends and receives, the first ",
+                  static_cast<unsigned long long>(transfers)) +
+           first;
+  }
+  const Call last = lastCall(rank);
+  if (last.sequence == 0) return begun != 0 ? "after sends and receives" : "before its first call";
+  const char* const when = load(state.completed) >= last.sequence ? "after" : "in";
+  return format("%s collective %llu, %s", when, static_cast<unsigned long long>(last.sequence),
+                callText(last).c_str());
+}
+
+std::string CallLog::lastCallText(int rank) const {
+  if (fabric_ == nullptr || !fabric_->near(rank)) return "";
+  return "; it was " + positionText(rank);
+}
+
+int CallLog::deserter() const {
+  if (fabric_ == nullptr || waitsInExchange()) return -1;
+  for (int r = 0; r < place_.size; ++r) {
+    if (r == place_.rank || !fabric_->left(r)) continue;
+    // This rank's own record, not its own variables: another thread may be beginning a call.
+    const Call own = lastCall(place_.rank);
+    if (load(state_->completed) >= own.sequence) return -1;
+    if (lastCall(r).sequence + callPass(own) <= own.sequence) return r;
+  }
+  return -1;
+}
+
+bool CallLog::waitsInExchange() const { return load(state_->exchanges) > load(state_->exchanged); }
+
+std::string CallLog::stallText(const std::string& name, double seconds) const {
+  if (fabric_ == nullptr) return "";
+  const bool exchange = waitsInExchange();
+  std::string text =
+      format("communicator \"%s\": %s has waited %.3g s %s", name.c_str(),
+             fabric_->rankText(place_.rank).c_str(), seconds, positionText(place_.rank).c_str());
+  const uint64_t current = lastCall(place_.rank).sequence;
+  std::vector<std::string> missing, others;
+  for (int r = 0; r < place_.size; ++r) {
+    if (r == place_.rank) continue;
+    if (!fabric_->near(r)) {
+      others.push_back(fabric_->rankText(r) + " is on another host");
+      continue;
+    }
+    const std::string is = fabric_->rankText(r) + (fabric_->left(r) ? " has left, " : " is ");
+    const bool absent = !exchange && lastCall(r).sequence < current;
+    (absent ? missing : others).push_back(is + positionText(r));
+  }
+  if (!missing.empty()) text += ". Not in that call yet: " + listed(missing);
+  if (!others.empty()) text += ". Others: " + listed(others);
+  return text;
+}
+
+}  // namespace rondo

@@ -1,0 +1,87 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#ifdef HAVE_CUDA
+
+#include <algorithm>
+
+#include "coll/device_exchange.h"
+
+namespace rondo {
+
+DeviceExchange::DeviceExchange(const PairView& pairs, const FaultView& fault, int rank, int size,
+                               int blocks)
+    : size_(size), blocks_(blocks), call_{} {
+  head().pairs = pairs;
+  head().fault = fault;
+  head().rank = rank;
+  queues_.resize(2 * static_cast<size_t>(size));
+}
+
+void DeviceExchange::collect(std::span<const Transfer> transfers) {
+  for (auto& queue : queues_) queue.clear();
+  for (const Transfer& t : transfers) {
+    if (t.bytes == 0) continue;
+    const size_t queue = 2 * static_cast<size_t>(t.peer) + (t.sends ? 0 : 1);
+    queues_[queue].push_back({reinterpret_cast<unsigned char*>(t.data), t.bytes});
+  }
+}
+
+/// Threads that a block of the transfer keeps busy.
+int DeviceExchange::threadsFor(const TransferCut& cut) const {
+  if (call_.pairs.lines == 0) return kBlockThreads;
+  return static_cast<int>(
+      std::min<uint64_t>((cut.perLane + 479) / 480 * 32, static_cast<uint64_t>(kBlockThreads)));
+}
+
+int DeviceExchange::launchRound(size_t round, CUstream_st* stream) {
+  ExchangeHead& call = head();
+  const auto most = static_cast<size_t>(mostPerQueue(size_));
+  int pieces = 0, threads = 32;
+  call.queues = call.items = 0;
+  const auto add = [&](algo::Side side, int peer) {
+    const size_t at = 2 * static_cast<size_t>(peer) + (side == algo::Side::Receives ? 1 : 0);
+    const std::vector<TransferPiece>& all = queues_[at];
+    const size_t begin = std::min(all.size(), round * most);
+    const size_t end = std::min(all.size(), begin + most);
+    if (begin == end) return;
+    TransferQueue queue{side, peer, pieces, pieces, 0};
+    for (size_t i = begin; i < end; ++i) {
+      if (side == algo::Side::Copies && all[i].data == queues_[at + 1][i].data) continue;
+      const TransferCut cut = cutTransfer(call.pairs, all[i].bytes);
+      queue.lanes = std::max(queue.lanes, cut.lanes);
+      call_.piece[pieces++] = all[i];
+      if (side == algo::Side::Copies) call_.piece[pieces++] = queues_[at + 1][i];
+      threads = std::max(threads, side == algo::Side::Copies ? kBlockThreads : threadsFor(cut));
+    }
+    if (queue.lanes == 0) return;
+    queue.end = pieces;
+    call.items += queue.lanes;
+    call.queue[call.queues++] = queue;
+  };
+  // Nobody begins with the same peer as others: rank r sends to r + k while it hears from r - k.
+  for (int k = 1; k < size_; ++k) {
+    add(algo::Side::Sends, (call.rank + k) % size_);
+    add(algo::Side::Receives, (call.rank + size_ - k) % size_);
+  }
+  add(algo::Side::Copies, call.rank);
+  if (call.items == 0) return 0;
+  const int least = (call.items + kMostHeld - 1) / kMostHeld;
+  return launchExchange(call, pieces, std::max(least, std::min(call.items, blocks_)), threads,
+                        stream);
+}
+
+int DeviceExchange::enqueue(std::span<const Transfer> transfers, CUstream_st* stream) {
+  collect(transfers);
+  size_t longest = 0;
+  for (const auto& queue : queues_) longest = std::max(longest, queue.size());
+  const auto most = static_cast<size_t>(mostPerQueue(size_));
+  for (size_t round = 0; round * most < longest; ++round) {
+    if (const int error = launchRound(round, stream)) return error;
+  }
+  return 0;
+}
+
+}  // namespace rondo
+
+#endif  // HAVE_CUDA

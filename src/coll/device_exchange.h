@@ -1,0 +1,47 @@
+#pragma once
+// Sends and receives of device memory: any number of them as one launch.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "coll/exchange.h"
+#include "kernels/launch.h"
+
+namespace rondo {
+
+/// Turns transfers into launches. Reused from call to call: its memory is there before the first.
+class DeviceExchange {
+ public:
+  /// `blocks`: of the communicator's, how many may run at once.
+  DeviceExchange(const PairView& pairs, const FaultView& fault, int rank, int size, int blocks);
+
+  /// Whether there are FIFOs between the ranks; with one rank there is nobody to send to.
+  bool available() const { return head().pairs.lanes > 0; }
+
+  /// Enqueues the transfers on `stream`; those of length 0 are nothing. Transfers with one peer in
+  /// one direction run in their order, all others at once; a transfer to this rank itself meets the
+  /// receive of the same place in order (Exchange::selfFault() sees that there is one). They are
+  /// one launch, but where a queue is longer than a launch has room for: then all ranks cut it at
+  /// the same places. Returns a cudaError_t.
+  int enqueue(std::span<const Transfer> transfers, CUstream_st* stream);
+
+  /// Pieces of one queue that fit one launch beside as many of every other.
+  static int mostPerQueue(int size) { return kMostPieces / (2 * (size - 1) + 2); }
+
+ private:
+  ExchangeHead& head() { return call_; }
+  const ExchangeHead& head() const { return call_; }
+  void collect(std::span<const Transfer> transfers);
+  int launchRound(size_t round, CUstream_st* stream);
+  int threadsFor(const TransferCut& cut) const;
+
+  const int size_;
+  const int blocks_;
+  ExchangeCall<kMostPieces> call_;
+  /// By queue: the whole of it. Sends to rank r at 2 r, receives from it at 2 r + 1, what this rank
+  /// copies to itself at both places of its own rank.
+  std::vector<std::vector<TransferPiece>> queues_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,79 @@
+// What the event loop says at its end: time, bytes, and who waits for whom if nobody can go on.
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "coll/sim/engine.h"
+#include "coll/verify/form.h"
+
+namespace rondo::sim {
+namespace {
+
+size_t at(int64_t i) { return static_cast<size_t>(i); }
+
+}  // namespace
+
+std::string Engine::reason(int32_t process) const {
+  const CompactStep& step = *current(process);
+  if (processes_[at(process)].phase == Phase::AtBarrier) return "for the others at the barrier";
+  if (step.kind == StepKind::Wait) {
+    return format("for a signal of rank %d", plans_.channels[at(step.in)].from);
+  }
+  std::string out;
+  const auto input = [&](int32_t index) {
+    if (!out.empty() || channels_[at(index)].arrived > channels_[at(index)].taken) return;
+    out = format("for a message of rank %d", plans_.channels[at(index)].from);
+  };
+  forInputs(step, input);
+  if (!out.empty()) return out;
+  const auto output = [&](int32_t index) {
+    const ChannelState& channel = channels_[at(index)];
+    const bool full =
+        channel.posted - channel.freed >= static_cast<uint32_t>(std::max(job_.depth, 0));
+    if (!out.empty() || !full) return;
+    out = format("for a slot to rank %d (%u of %d in use)", plans_.channels[at(index)].to,
+                 channel.posted - channel.freed, job_.depth);
+  };
+  forOutputs(step, output);
+  return out.empty() ? "for its rank's thread" : out;
+}
+
+std::vector<std::string> Engine::blockedSteps() const {
+  std::vector<std::string> out;
+  for (size_t i = 0; i < processes_.size(); ++i) {
+    const Process& p = processes_[i];
+    if (p.phase == Phase::Finished) continue;
+    const auto process = static_cast<int32_t>(i);
+    const int rank = rankOf(process), lane = process % plans_.lanes;
+    const Plan plan = job_.plan(rank);
+    const auto program = inFull(p) ? verify::Program::Full : verify::Program::Last;
+    const std::vector<Step>& steps = verify::stepsOf(plan, lane, program);
+    const std::string place = verify::placeText(rank, lane, program, p.step, steps[p.step]);
+    out.push_back(format("period %llu, %s: waits %s", static_cast<unsigned long long>(p.period),
+                         place.c_str(), reason(process).c_str()));
+  }
+  return out;
+}
+
+Result Engine::report() {
+  result_.blocked = blockedSteps();
+  result_.periods = plans_.fullPeriods;
+  result_.simulatedPeriods = periods_;
+  result_.arcBytes = lastBytes_;
+  for (size_t arc = 0; arc < fullBytes_.size() && periods_ > 0; ++arc) {
+    // Every full period moves the same.
+    result_.arcBytes[arc] += fullBytes_[arc] / periods_ * plans_.fullPeriods;
+  }
+  const Count left = plans_.fullPeriods - periods_;
+  if (left > 0 && result_.blocked.empty()) {
+    const Count half = periods_ / 2;
+    const Time later = periodEnds_[periods_ - 1] - periodEnds_[periods_ - 1 - half];
+    result_.picoseconds += half > 0 ? later * left / half : result_.picoseconds * left;
+  }
+  for (const Route& route : routes_.all()) {
+    if (job_.record) result_.routes.emplace_back(route.ends, route.arcs);
+  }
+  return std::move(result_);
+}
+
+}  // namespace rondo::sim

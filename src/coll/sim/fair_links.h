@@ -1,0 +1,82 @@
+#pragma once
+// Flows over links that share their bandwidth max-min fairly: no flow can get more without another
+// that has no more getting less.
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "topo/graph.h"
+
+namespace rondo::sim {
+
+/// In picoseconds.
+using Time = uint64_t;
+
+class FairLinks {
+ public:
+  /// Bytes per second of each arc; 0 closes it.
+  explicit FairLinks(std::vector<uint64_t> capacities);
+
+  /// `arcs` must outlive the flow, and be at least one; `tag` comes back when it ends.
+  void start(const std::vector<topo::Arc>* arcs, uint64_t bytes, uint64_t tag, Time now);
+  /// Shares anew what flows have started or ended on since the last time.
+  void settle(Time now);
+
+  /// When the next flow ends, as far as is known; kNever: there is none. After settle().
+  static constexpr Time kNever = ~Time{0};
+  Time nextEnd();
+  /// Takes away one flow that ends by now; false: there is none.
+  bool takeEnded(Time now, uint64_t* tag);
+
+  size_t active() const { return flows_.size() - free_.size(); }
+  /// Bytes per second of a flow, by its tag; for tests. 0: no such flow.
+  double rateOf(uint64_t tag) const;
+
+ private:
+  struct Flow {
+    const std::vector<topo::Arc>* arcs = nullptr;  ///< nullptr: not in use.
+    double left = 0, rate = 0;                     ///< Bytes, and bytes per picosecond.
+    Time since = 0, end = 0;
+    uint64_t tag = 0;
+    uint32_t version = 0;
+    uint32_t seen = 0;
+    bool fixed = false;
+  };
+  struct ArcState {
+    double capacity = 0;  ///< Bytes per picosecond.
+    double left = 0;
+    uint32_t open = 0;  ///< Flows that have no rate yet.
+    uint32_t seen = 0;
+    std::vector<int> flows;
+  };
+  struct End {
+    Time time;
+    uint64_t order;
+    int flow;
+    uint32_t version;
+    bool operator>(const End& other) const {
+      return time != other.time ? time > other.time : order > other.order;
+    }
+  };
+
+  void collect();
+  void share();
+  void fix(int flow, double rate);
+  void apply(int flow, Time now);
+
+  std::vector<Flow> flows_;
+  std::vector<int> free_;
+  std::vector<ArcState> arcs_;
+  std::vector<topo::Arc> dirty_;
+  std::vector<int> touched_;       // flows
+  std::vector<topo::Arc> shared_;  // arcs
+  std::vector<std::pair<int, double>> rates_;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+  uint64_t order_ = 0;
+  uint32_t epoch_ = 0;
+};
+
+}  // namespace rondo::sim

@@ -1,0 +1,60 @@
+#include "coll/sim/job.h"
+
+#include "base/error.h"
+
+namespace rondo::sim {
+
+Costs hostCosts(const HostCosts& costs) {
+  Costs out;
+  out.hop = costs.hop;
+  out.signalHop = costs.hop;
+  out.step = costs.step;
+  out.message = costs.message;
+  out.copyPerKiB = costs.copyPerKiB;
+  out.reducePerKiB = costs.reducePerKiB;
+  out.handOnPerKiB = costs.handOnPerKiB;
+  // A message over UCX is not a store: a round of its progress and of the card's doorbell on each
+  // side. An assumption, until there are several hosts to measure.
+  out.networkHop = 1'500'000;
+  out.oneThread = true;
+  return out;
+}
+
+Costs deviceCosts() {
+  Costs out;
+  out.launch = 900'000;
+  // A ring's hop took 3.9 us there, and data through a window 2.2 us; 0.5 us of them are NVLink's.
+  out.hop = 3'400'000;
+  out.signalHop = 1'700'000;
+  out.networkHop = 1'500'000;
+  // 335 of 450 GB/s.
+  out.nvLinkPercent = 74;
+  return out;
+}
+
+std::vector<int> placeRanks(const topo::Graph& graph, int ranks) {
+  using topo::NodeKind;
+  const bool gpus = !graph.all(NodeKind::Gpu).empty();
+  std::vector<int> places;
+  for (size_t h = 0; h < graph.hosts().size(); ++h) {
+    for (const int node : graph.all(gpus ? NodeKind::Gpu : NodeKind::Cpu, static_cast<int>(h))) {
+      const int each = gpus ? 1 : std::max(graph.node(node).cores, 1);
+      places.insert(places.end(), static_cast<size_t>(each), node);
+    }
+  }
+  if (ranks < 1 || static_cast<size_t>(ranks) > places.size()) {
+    throw Error(rondoInvalidArgument,
+                format("%d ranks; allowed on this machine: 1 to %zu, one on each %s", ranks,
+                       places.size(), gpus ? "GPU" : "core"));
+  }
+  places.resize(static_cast<size_t>(ranks));
+  return places;
+}
+
+std::vector<int> hostsOf(const topo::Graph& graph, const std::vector<int>& places) {
+  std::vector<int> out;
+  for (const int place : places) out.push_back(graph.node(place).host);
+  return out;
+}
+
+}  // namespace rondo::sim

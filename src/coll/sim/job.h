@@ -1,0 +1,93 @@
+#pragma once
+// What is simulated: one call of a collective by ranks that sit on a graph's GPUs or CPUs.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "coll/facts.h"
+#include "coll/plan.h"
+#include "coll/sim/fair_links.h"
+#include "topo/graph.h"
+
+namespace rondo::sim {
+
+/// What a step costs beside the links, in picoseconds.
+struct Costs {
+  uint64_t launch = 0;  ///< Before the first step.
+  uint64_t hop = 0;     ///< A message's flag, once its data are there, beside the links' latency.
+  uint64_t signalHop = 0;  ///< The same of a signal on a window.
+  uint64_t step = 0;       ///< Each step.
+  uint64_t message = 0;    ///< Each message that is taken.
+  uint64_t copyPerKiB = 0;
+  uint64_t reducePerKiB = 0;
+  uint64_t handOnPerKiB = 0;
+  uint64_t networkHop = 0;  ///< More for a message that crosses a network.
+  /// One thread works for all lanes of a rank, so that one waits for another's step.
+  bool oneThread = false;
+  /// Part of an NVLink's bandwidth that payload gets, in percent.
+  unsigned nvLinkPercent = 100;
+};
+
+/// Of host memory: those the planner ranks by.
+Costs hostCosts(const HostCosts& costs);
+/// Of kernels: fitted to rondo-bench on 4 x H200, as the planner's are.
+Costs deviceCosts();
+
+struct Job {
+  const topo::Graph* graph = nullptr;
+  std::vector<int> places;             ///< By rank: its node.
+  std::function<Plan(int rank)> plan;  ///< Asked once for each rank, and again for sentences.
+  size_t elementBytes = 1;
+  int depth = 2;  ///< Messages that a channel holds.
+  Costs costs;
+  /// Full periods that are simulated one by one; the others take as long as the later half of
+  /// these. 0: all.
+  Count periods = 0;
+  bool record = false;  ///< Keep transfers and steps.
+};
+
+/// Ranks on the machine's places, host by host. Throws Error(rondoInvalidArgument) if there are
+/// more ranks than places.
+std::vector<int> placeRanks(const topo::Graph& graph, int ranks);
+/// By rank: its host.
+std::vector<int> hostsOf(const topo::Graph& graph, const std::vector<int>& places);
+
+/// One message on its way.
+struct Transfer {
+  int from, to, lane;
+  Count period;
+  uint64_t bytes;
+  Time start, end;   ///< Until the last byte is there; its flag comes later.
+  int64_t previous;  ///< The transfer that the sending step has taken; -1: none.
+};
+
+/// One step of one rank.
+struct Span {
+  int rank, lane;
+  Count period;
+  StepKind kind;
+  uint8_t bits;
+  Time ready, start, end;  ///< It waited from `ready` to `start`.
+};
+
+struct Result {
+  Time picoseconds = 0;
+  /// By arc, of the whole call.
+  std::vector<uint64_t> arcBytes;
+  /// Not empty: nobody can go on. A sentence for each rank and lane that has not finished.
+  std::vector<std::string> blocked;
+  Count periods = 0, simulatedPeriods = 0;
+  uint64_t messages = 0;  ///< Simulated ones.
+  uint64_t events = 0;
+  std::vector<Transfer> transfers;
+  std::vector<Span> spans;
+  /// By pair of ranks with a transfer, from x ranks + to: the route.
+  std::vector<std::pair<uint64_t, std::vector<topo::Arc>>> routes;
+};
+
+/// Throws Error(rondoInvalidArgument) for ranks with no way between them.
+Result simulate(const Job& job);
+
+}  // namespace rondo::sim

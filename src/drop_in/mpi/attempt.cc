@@ -1,0 +1,48 @@
+#include "drop_in/mpi/attempt.h"
+
+#include <new>
+#include <string>
+
+#include "base/error.h"
+#include "drop_in/mpi/failure.h"
+
+namespace rondo::drop_in {
+
+void Attempt::abort() {
+  if (!known_.aborted.exchange(true)) rondoCommAbort(known_.rondo);
+}
+
+int Attempt::refused() {
+  done();
+  return raise(comm_, rondoRemoteError,
+               std::string(name(call_)) + ": an earlier error has ended the communicator");
+}
+
+int Attempt::failed(rondoResult_t result) {
+  const std::string sentence = rondoGetLastError(known_.rondo);
+  // An argument that Rondo refuses, such as buffers that overlap: the others have called already.
+  if (result == rondoInvalidArgument) abort();
+  done();
+  return raise(comm_, result, std::string(name(call_)) + ": " + sentence);
+}
+
+int Attempt::caught(const std::exception_ptr& thrown) {
+  rondoResult_t result = rondoInternalError;
+  std::string sentence = "unknown exception";
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    result = error.code();
+    sentence = error.sentence();
+  } catch (const std::bad_alloc&) {
+    result = rondoOutOfMemory;
+    sentence = "no memory for a packed copy of a buffer";
+  } catch (const std::exception& error) {
+    sentence = error.what();
+  }
+  abort();
+  done();
+  return raise(comm_, result, std::string(name(call_)) + ": " + sentence);
+}
+
+}  // namespace rondo::drop_in

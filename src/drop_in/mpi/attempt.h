@@ -1,0 +1,74 @@
+#pragma once
+// One MPI call that Rondo may answer: the decision, the counting, the errors.
+
+#include <mpi.h>
+
+#include <exception>
+
+#include "drop_in/mpi/comms.h"
+#include "drop_in/mpi/stats.h"
+
+namespace rondo::drop_in {
+
+class Attempt {
+ public:
+  Attempt(Call call, MPI_Comm comm)
+      : known_(find(comm)), comm_(comm), call_(call), why_(known_.why) {
+    if (statsOn) [[unlikely]]
+      start_ = statsClock();
+  }
+
+  /// Goes to MPI unless `good`, because of `otherwise`; says whether Rondo still answers.
+  bool need(bool good, Why otherwise) {
+    if (why_ == Why::Taken && !good) why_ = otherwise;
+    return why_ == Why::Taken;
+  }
+  bool open() const { return why_ == Why::Taken; }
+  int size() const { return known_.size; }
+  int rank() const { return known_.rank; }
+  bool isRoot(int root) const { return known_.rank == root; }
+  bool hasRank(int rank) const { return rank >= 0 && rank < known_.size; }
+  rondoComm_t rondo() const { return known_.rondo; }
+
+  /// MPI's answer is the call's.
+  int passed(int code) {
+    done();
+    return code;
+  }
+
+  /// Rondo's is: run() gives it. What run() throws has befallen this rank only, so that the others
+  /// must be let go.
+  template <class Run>
+  int taken(const Run& run) {
+    if (known_.aborted.load(std::memory_order_relaxed)) [[unlikely]]
+      return refused();
+    rondoResult_t result;
+    try {
+      result = run();
+    } catch (...) {
+      return caught(std::current_exception());
+    }
+    if (result != rondoSuccess) [[unlikely]]
+      return failed(result);
+    done();
+    return MPI_SUCCESS;
+  }
+
+ private:
+  void done() {
+    if (statsOn) [[unlikely]]
+      count(call_, why_, statsClock() - start_);
+  }
+  int refused();
+  int failed(rondoResult_t result);
+  void abort();
+  int caught(const std::exception_ptr& thrown);
+
+  const KnownComm& known_;
+  MPI_Comm comm_;
+  Call call_;
+  Why why_;
+  uint64_t start_ = 0;
+};
+
+}  // namespace rondo::drop_in

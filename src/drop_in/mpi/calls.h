@@ -1,0 +1,67 @@
+#pragma once
+// The names of things that the layer counts: MPI's calls, and why one was passed on.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rondo::drop_in {
+
+enum class Call : uint8_t {
+  Allgather,
+  Allgatherv,
+  Allreduce,
+  Alltoall,
+  Alltoallv,
+  Alltoallw,
+  Barrier,
+  Bcast,
+  Exscan,
+  Gather,
+  Gatherv,
+  Iallgather,
+  Iallgatherv,
+  Iallreduce,
+  Ialltoall,
+  Ialltoallv,
+  Ibarrier,
+  Ibcast,
+  Iexscan,
+  Igather,
+  Igatherv,
+  Ireduce,
+  IreduceScatter,
+  IreduceScatterBlock,
+  Iscan,
+  Iscatter,
+  Iscatterv,
+  Reduce,
+  ReduceScatter,
+  ReduceScatterBlock,
+  Scan,
+  Scatter,
+  Scatterv,
+};
+constexpr size_t kCalls = static_cast<size_t>(Call::Scatterv) + 1;
+
+/// Why a call went to MPI. All but Arguments follow from what MPI makes equal on all ranks.
+enum class Why : uint8_t {
+  Taken,         ///< It did not.
+  Off,           ///< RONDO_MPI says so.
+  ThreadLevel,   ///< MPI_THREAD_SERIALIZED on some rank.
+  OneRank,       ///< A communicator of one rank.
+  NotConverted,  ///< Inter-communicator, or made by a call at which the layer does not convert.
+  NoRondo,       ///< Rondo could not make its communicator; the sentence is kept.
+  Type,          ///< Rondo has no such element type.
+  Operator,      ///< Rondo has no such operator, or MPI does not define it on the type.
+  NonBlocking,   ///< Non-blocking collectives are MPI's.
+  BlockTypes,    ///< Every block has a type of its own.
+  Large,         ///< A block beyond what MPI_Pack can address.
+  Arguments,     ///< Wrong, and MPI is to say so.
+  Inside,        ///< A call of Rondo's own, while it makes a communicator. Not counted.
+};
+constexpr size_t kWhys = static_cast<size_t>(Why::Inside);
+
+const char* name(Call call);
+const char* text(Why why);
+
+}  // namespace rondo::drop_in

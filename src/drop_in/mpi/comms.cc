@@ -1,0 +1,183 @@
+#include "drop_in/mpi/comms.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "api/rondo_mpi.h"
+#include "drop_in/mpi/handles.h"
+
+namespace rondo::drop_in {
+namespace {
+
+/// Never destroyed: MPI_Finalize may run in an atexit handler, after static destructors.
+struct State {
+  std::mutex mutex;
+  std::unordered_map<MPI_Comm, std::unique_ptr<KnownComm>> known;
+  std::vector<std::string> refusals;
+  int keyval = MPI_KEYVAL_INVALID;
+};
+
+State& state() {
+  static State* const instance = new State;
+  return *instance;
+}
+
+/// Counts changes of `known`: what a thread remembers of it holds for one number.
+std::atomic<uint64_t> generation{1};
+
+/// A thread's latest answers of find().
+struct Memory {
+  struct Slot {
+    MPI_Comm comm;
+    const KnownComm* known;
+  };
+  uint64_t generation = 0;
+  std::array<Slot, 8> slots{};
+};
+thread_local Memory memory;
+thread_local bool inside = false;
+
+const KnownComm kUnknown;
+const KnownComm kInside{nullptr, Why::Inside, 0, 0, {}};
+
+Memory::Slot& remembered(MPI_Comm comm) { return memory.slots[slotOf<3>(comm)]; }
+
+const KnownComm& findSlowly(MPI_Comm comm) {
+  State& self = state();
+  const std::lock_guard<std::mutex> lock(self.mutex);
+  const uint64_t now = generation.load(std::memory_order_relaxed);
+  if (memory.generation != now) memory = {now, {}};
+  const auto found = self.known.find(comm);
+  const KnownComm& known = found == self.known.end() ? kUnknown : *found->second;
+  remembered(comm) = {comm, &known};
+  return known;
+}
+
+std::unique_ptr<KnownComm> take(MPI_Comm comm) {
+  State& self = state();
+  const std::lock_guard<std::mutex> lock(self.mutex);
+  const auto found = self.known.find(comm);
+  if (found == self.known.end()) return nullptr;
+  std::unique_ptr<KnownComm> known = std::move(found->second);
+  self.known.erase(found);
+  generation.fetch_add(1, std::memory_order_release);
+  return known;
+}
+
+void keep(MPI_Comm comm, std::unique_ptr<KnownComm> known) {
+  State& self = state();
+  const std::lock_guard<std::mutex> lock(self.mutex);
+  self.known[comm] = std::move(known);
+  generation.fetch_add(1, std::memory_order_release);
+}
+
+void destroyRondo(const KnownComm& known) {
+  if (known.rondo != nullptr && !known.aborted) rondoCommDestroy(known.rondo);
+}
+
+// Runs in MPI_Comm_free and MPI_Comm_disconnect.
+int forget(MPI_Comm comm, int, void*, void*) {
+  const std::unique_ptr<KnownComm> known = take(comm);
+  if (known != nullptr) destroyRondo(*known);
+  return MPI_SUCCESS;
+}
+
+/// The key of the attribute whose end is the communicator's end.
+int keyval() {
+  State& self = state();
+  const std::lock_guard<std::mutex> lock(self.mutex);
+  if (self.keyval == MPI_KEYVAL_INVALID) {
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &self.keyval, nullptr);
+  }
+  return self.keyval;
+}
+
+void noteRefusal() {
+  State& self = state();
+  const std::string sentence = rondoGetLastError(nullptr);
+  const std::lock_guard<std::mutex> lock(self.mutex);
+  if (std::find(self.refusals.begin(), self.refusals.end(), sentence) == self.refusals.end()) {
+    self.refusals.push_back(sentence);
+  }
+}
+
+/// Rondo gets a communicator of its own making: one without the program's attributes, whose copy
+/// functions would otherwise run once more, and without its error handler.
+rondoComm_t makeRondo(MPI_Comm comm, int rank) {
+  MPI_Comm bare = MPI_COMM_NULL;
+  if (PMPI_Comm_split(comm, 0, rank, &bare) != MPI_SUCCESS) return nullptr;
+  PMPI_Comm_set_errhandler(bare, MPI_ERRORS_RETURN);
+  char label[MPI_MAX_OBJECT_NAME + 1] = "";
+  int length = 0;
+  PMPI_Comm_get_name(comm, label, &length);
+  rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+  config.device = RONDO_DEVICE_NONE;
+  if (length > 0) config.name = label;
+  rondoComm_t made = nullptr;
+  inside = true;
+  const rondoResult_t result = rondoCommInitMPI(&made, bare, &config);
+  inside = false;
+  if (result != rondoSuccess) noteRefusal();
+  // Whether calls are taken must be the same everywhere, whatever befell this rank alone.
+  int mine = result == rondoSuccess, all = 0;
+  PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, bare);
+  PMPI_Comm_free(&bare);
+  if (all == 1) return made;
+  if (mine == 1) rondoCommDestroy(made);
+  return nullptr;
+}
+
+}  // namespace
+
+const KnownComm& find(MPI_Comm comm) {
+  if (inside) [[unlikely]]
+    return kInside;
+  if (memory.generation == generation.load(std::memory_order_acquire)) [[likely]] {
+    const Memory::Slot& slot = remembered(comm);
+    if (slot.comm == comm && slot.known != nullptr) [[likely]]
+      return *slot.known;
+  }
+  return findSlowly(comm);
+}
+
+bool knowsParent(MPI_Comm parent) { return find(parent).size > 0; }
+
+void convert(MPI_Comm comm, Why unless) {
+  auto known = std::make_unique<KnownComm>();
+  PMPI_Comm_rank(comm, &known->rank);
+  PMPI_Comm_size(comm, &known->size);
+  known->why = unless;
+  if (unless == Why::Taken) {
+    if (known->size == 1) {
+      known->why = Why::OneRank;
+    } else {
+      known->rondo = makeRondo(comm, known->rank);
+      if (known->rondo == nullptr) known->why = Why::NoRondo;
+    }
+  }
+  keep(comm, std::move(known));
+  PMPI_Comm_set_attr(comm, keyval(), nullptr);
+}
+
+void forgetAll() {
+  State& self = state();
+  std::unordered_map<MPI_Comm, std::unique_ptr<KnownComm>> left;
+  {
+    const std::lock_guard<std::mutex> lock(self.mutex);
+    left.swap(self.known);
+    generation.fetch_add(1, std::memory_order_release);
+  }
+  for (const auto& [comm, known] : left) destroyRondo(*known);
+}
+
+std::vector<std::string> refusals() {
+  State& self = state();
+  const std::lock_guard<std::mutex> lock(self.mutex);
+  return self.refusals;
+}
+
+}  // namespace rondo::drop_in

@@ -1,0 +1,42 @@
+#pragma once
+// Which of MPI's communicators are Rondo's too.
+
+#include <mpi.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "api/rondo.h"
+#include "drop_in/mpi/calls.h"
+
+namespace rondo::drop_in {
+
+/// What the layer knows of a communicator. All of it is the same on all its ranks, but `rank`.
+struct KnownComm {
+  rondoComm_t rondo = nullptr;  ///< nullptr: `why` says the reason.
+  Why why = Why::NotConverted;
+  int rank = 0;
+  int size = 0;
+  mutable std::atomic<bool> aborted{false};  ///< `rondo` is freed already.
+};
+
+/// Local and quick; a communicator that the layer does not know has Why::NotConverted, and all have
+/// Why::Inside while the calling thread makes one. Any thread.
+const KnownComm& find(MPI_Comm comm);
+
+/// True if `parent` is a communicator the layer knows, so that all its ranks are in this
+/// MPI_COMM_WORLD, where all ranks have the layer: what comes of it may be converted.
+bool knowsParent(MPI_Comm parent);
+
+/// Makes the Rondo communicator of `comm`, or notes why there is none. Collective over `comm`,
+/// which the layer must not know yet.
+void convert(MPI_Comm comm, Why unless);
+
+/// Destroys all Rondo communicators; afterwards no communicator is known.
+void forgetAll();
+
+/// The sentences with which Rondo refused communicators on this rank, each once.
+std::vector<std::string> refusals();
+
+}  // namespace rondo::drop_in

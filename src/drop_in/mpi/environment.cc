@@ -1,0 +1,88 @@
+// MPI's calls that begin and end MPI, and those that make communicators: MPI does them, and then
+// the layer makes the communicators Rondo's too.
+
+#include <mpi.h>
+
+#include "drop_in/mpi/life.h"
+
+using namespace rondo::drop_in;
+
+int MPI_Init(int* argc, char*** argv) {
+  const int code = PMPI_Init(argc, argv);
+  return code == MPI_SUCCESS ? begin() : code;
+}
+
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  const int code = PMPI_Init_thread(argc, argv, required, provided);
+  return code == MPI_SUCCESS ? begin() : code;
+}
+
+int MPI_Finalize() {
+  end();
+  return PMPI_Finalize();
+}
+
+namespace {
+
+int adopted(int code, MPI_Comm parent, const MPI_Comm* made) {
+  if (code == MPI_SUCCESS) adopt(parent, *made);
+  return code;
+}
+
+}  // namespace
+
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
+  return adopted(PMPI_Comm_dup(comm, made), comm, made);
+}
+
+int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
+  return adopted(PMPI_Comm_dup_with_info(comm, info, made), comm, made);
+}
+
+int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
+  return adopted(PMPI_Comm_split(comm, color, key, made), comm, made);
+}
+
+int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made) {
+  return adopted(PMPI_Comm_split_type(comm, type, key, info, made), comm, made);
+}
+
+int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
+  return adopted(PMPI_Comm_create(comm, group, made), comm, made);
+}
+
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
+  return adopted(PMPI_Comm_create_group(comm, group, tag, made), comm, made);
+}
+
+int MPI_Cart_create(MPI_Comm comm, int dimensions, const int sizes[], const int periods[],
+                    int reorder, MPI_Comm* made) {
+  return adopted(PMPI_Cart_create(comm, dimensions, sizes, periods, reorder, made), comm, made);
+}
+
+int MPI_Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm* made) {
+  return adopted(PMPI_Cart_sub(comm, remain, made), comm, made);
+}
+
+int MPI_Graph_create(MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder,
+                     MPI_Comm* made) {
+  return adopted(PMPI_Graph_create(comm, nodes, index, edges, reorder, made), comm, made);
+}
+
+int MPI_Dist_graph_create(MPI_Comm comm, int number, const int sources[], const int degrees[],
+                          const int destinations[], const int weights[], MPI_Info info, int reorder,
+                          MPI_Comm* made) {
+  return adopted(PMPI_Dist_graph_create(comm, number, sources, degrees, destinations, weights, info,
+                                        reorder, made),
+                 comm, made);
+}
+
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
+                                   const int sourceWeights[], int outdegree,
+                                   const int destinations[], const int destinationWeights[],
+                                   MPI_Info info, int reorder, MPI_Comm* made) {
+  return adopted(
+      PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceWeights, outdegree,
+                                      destinations, destinationWeights, info, reorder, made),
+      comm, made);
+}

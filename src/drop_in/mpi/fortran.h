@@ -1,0 +1,42 @@
+#pragma once
+// Fortran's side of Open MPI: its handles are numbers, its MPI_IN_PLACE and MPI_BOTTOM are the
+// addresses of variables, and a routine has as many names as there are ways to decorate one.
+
+#include <mpi.h>
+
+#if defined(OPEN_MPI)
+
+// The one macro of the layer: an alias needs its target's name as text. ompi_NAME_f is what
+// mpi_f08's routines call.
+#define RONDO_FORTRAN_NAMES(lower, upper)                                     \
+  decltype(mpi_##lower##_) mpi_##lower [[gnu::alias("mpi_" #lower "_")]];     \
+  decltype(mpi_##lower##_) mpi_##lower##__ [[gnu::alias("mpi_" #lower "_")]]; \
+  decltype(mpi_##lower##_) MPI_##upper [[gnu::alias("mpi_" #lower "_")]];     \
+  decltype(mpi_##lower##_) ompi_##lower##_f [[gnu::alias("mpi_" #lower "_")]];
+
+extern "C" {
+extern int mpi_fortran_in_place_, mpi_fortran_bottom_;
+}
+
+namespace rondo::drop_in {
+
+static_assert(sizeof(MPI_Fint) == sizeof(int),
+              "the Fortran entry points pass arrays of integers on as they are");
+
+inline void* buffer(void* given) {
+  if (given == &mpi_fortran_in_place_) return MPI_IN_PLACE;
+  if (given == &mpi_fortran_bottom_) return MPI_BOTTOM;
+  return given;
+}
+inline MPI_Comm comm(const MPI_Fint* given) { return MPI_Comm_f2c(*given); }
+inline MPI_Datatype type(const MPI_Fint* given) { return MPI_Type_f2c(*given); }
+inline MPI_Op op(const MPI_Fint* given) { return MPI_Op_f2c(*given); }
+
+/// mpi_f08 may leave ierror out.
+inline void give(MPI_Fint* ierror, int code) {
+  if (ierror != nullptr) *ierror = code;
+}
+
+}  // namespace rondo::drop_in
+
+#endif

@@ -1,0 +1,146 @@
+#include "drop_in/mpi/layout.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+
+#include "base/error.h"
+#include "drop_in/mpi/types.h"
+
+namespace rondo::drop_in {
+namespace {
+
+/// What MPI_Pack is given at once, far below its limit: its positions are ints.
+constexpr size_t kPieceBytes = 1u << 20;
+
+void check(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  char said[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  PMPI_Error_string(code, said, &length);
+  throw Error(rondoMpiError, format("%s failed: %s", call, said));
+}
+
+/// What MPI_Type_get_contents gave: predefined types are not the caller's to free.
+void freeUnlessPredefined(MPI_Datatype type) {
+  int integers, addresses, types, combiner;
+  PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  const bool parametrized = combiner == MPI_COMBINER_F90_INTEGER ||
+                            combiner == MPI_COMBINER_F90_REAL ||
+                            combiner == MPI_COMBINER_F90_COMPLEX;
+  if (combiner != MPI_COMBINER_NAMED && !parametrized) PMPI_Type_free(&type);
+}
+
+/// Dense for sure: a copy of, or a row of, what is dense. Size and extent do not suffice, for a
+/// type may name its elements in another order than that of their addresses.
+bool isDense(MPI_Datatype type) {
+  if (const TypeRow* row = predefined(type)) return row->dense;
+  int integers, addresses, types, combiner;
+  PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+  if (combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS) return false;
+  int number = 0;
+  MPI_Aint address = 0;
+  MPI_Datatype inner = MPI_DATATYPE_NULL;
+  PMPI_Type_get_contents(type, integers, addresses, types, &number, &address, &inner);
+  const bool dense = isDense(inner);
+  freeUnlessPredefined(inner);
+  return dense;
+}
+
+/// The key of the attribute that remembers isDense().
+int keyval() {
+  static const int key = [] {
+    int made = MPI_KEYVAL_INVALID;
+    PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &made, nullptr);
+    return made;
+  }();
+  return key;
+}
+
+bool isDenseCached(MPI_Datatype type) {
+  static char yes, no;
+  void* known = nullptr;
+  int found = 0;
+  PMPI_Type_get_attr(type, keyval(), &known, &found);
+  if (found) return known == &yes;
+  const bool dense = isDense(type);
+  PMPI_Type_set_attr(type, keyval(), dense ? &yes : &no);
+  return dense;
+}
+
+/// Calls once(first, number) for pieces of at most kPieceBytes.
+template <class Once>
+void inPieces(const Elements& elements, const Once& once) {
+  if (elements.bytes() == 0) return;
+  const size_t size = elements.layout.size;
+  if (size > INT_MAX) {
+    throw Error(rondoUnsupported, format("an element of a derived datatype with gaps has %zu "
+                                         "bytes; allowed: at most %d",
+                                         size, INT_MAX));
+  }
+  const size_t most = std::max<size_t>(1, kPieceBytes / size);
+  for (size_t first = 0; first < elements.count; first += most) {
+    once(first, static_cast<int>(std::min(most, elements.count - first)));
+  }
+}
+
+}  // namespace
+
+Layout layoutOf(MPI_Datatype type) {
+  if (const TypeRow* row = predefined(type)) return {true, row->dense, row->size, row->extent};
+  if (type == MPI_DATATYPE_NULL) return {};
+  MPI_Count size = 0;
+  MPI_Aint lower = 0, extent = 0;
+  if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return {};
+  PMPI_Type_get_extent(type, &lower, &extent);
+  return {true, isDenseCached(type), static_cast<size_t>(size), extent};
+}
+
+void pack(const Elements& elements, char* packed) {
+  if (elements.layout.dense) {
+    if (elements.bytes() > 0) std::memcpy(packed, elements.begin, elements.bytes());
+    return;
+  }
+  inPieces(elements, [&](size_t first, int number) {
+    const Elements piece = elements.part(static_cast<ptrdiff_t>(first), number);
+    int position = 0;
+    check(PMPI_Pack(piece.begin, number, piece.type, packed + first * elements.layout.size,
+                    static_cast<int>(piece.bytes()), &position, MPI_COMM_SELF),
+          "MPI_Pack");
+  });
+}
+
+void unpack(const char* packed, const Elements& elements) {
+  if (elements.layout.dense) {
+    if (elements.bytes() > 0) std::memcpy(elements.begin, packed, elements.bytes());
+    return;
+  }
+  inPieces(elements, [&](size_t first, int number) {
+    const Elements piece = elements.part(static_cast<ptrdiff_t>(first), number);
+    int position = 0;
+    check(PMPI_Unpack(packed + first * elements.layout.size, static_cast<int>(piece.bytes()),
+                      &position, piece.begin, number, piece.type, MPI_COMM_SELF),
+          "MPI_Unpack");
+  });
+}
+
+Bytes::Bytes(const Elements& elements, bool copy) : elements_(elements) {
+  if (elements.layout.dense && !copy) return;
+  copy_ = std::make_unique_for_overwrite<char[]>(std::max<size_t>(1, elements.bytes()));
+}
+
+void Bytes::load() {
+  if (copy_) pack(elements_, copy_.get());
+}
+
+void Bytes::load(size_t first, size_t count) {
+  if (!copy_) return;
+  pack(elements_.part(static_cast<ptrdiff_t>(first), count),
+       copy_.get() + first * elements_.layout.size);
+}
+
+void Bytes::store() {
+  if (copy_) unpack(copy_.get(), elements_);
+}
+
+}  // namespace rondo::drop_in

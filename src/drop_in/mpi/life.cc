@@ -1,0 +1,100 @@
+#include "drop_in/mpi/life.h"
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+
+#include "base/error.h"
+#include "drop_in/mpi/comms.h"
+#include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/settings.h"
+#include "drop_in/mpi/stats.h"
+
+namespace rondo::drop_in {
+namespace {
+
+Settings settings;
+/// Why no communicator is converted; Taken: they are. Off before MPI_Init and after MPI_Finalize.
+std::atomic<Why> unless{Why::Off};
+
+/// What this rank would do; all must do the same.
+struct Intent {
+  bool failed = false;
+  std::string sentence;
+  int threadLevel = MPI_THREAD_SINGLE;
+};
+
+Intent readIntent() {
+  Intent intent;
+  PMPI_Query_thread(&intent.threadLevel);
+  try {
+    settings = readSettings();
+  } catch (const Error& error) {
+    intent.failed = true;
+    intent.sentence = error.sentence();
+  }
+  return intent;
+}
+
+/// Negative of the least and the largest of each number.
+template <size_t n>
+std::array<int, 2 * n> extremes(const std::array<int, n>& mine) {
+  std::array<int, 2 * n> both, all;
+  for (size_t i = 0; i < n; ++i) {
+    both[i] = mine[i];
+    both[n + i] = -mine[i];
+  }
+  PMPI_Allreduce(both.data(), all.data(), 2 * n, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  return all;
+}
+
+void warnOnce(int rank, Mode mode) {
+  if (rank != 0 || mode == Mode::Off || mode == Mode::Host) return;
+  std::fprintf(
+      stderr, "rondo_mpi: RONDO_MPI=%s: calls on device buffers are not answered yet; %s\n",
+      modeName(mode), mode == Mode::Both ? "those on host buffers are" : "all calls go to MPI");
+}
+
+}  // namespace
+
+int begin() {
+  const Intent intent = readIntent();
+  // Waits inside Rondo let MPI progress on the thread that made the communicator, or on any if MPI
+  // lets any: with MPI_THREAD_SERIALIZED a waiting thread might let nobody.
+  const std::array<int, 4> mine = {static_cast<int>(settings.mode), settings.stats,
+                                   intent.threadLevel == MPI_THREAD_SERIALIZED, intent.failed};
+  const std::array<int, 8> all = extremes(mine);
+  if (intent.failed) return raise(MPI_COMM_WORLD, rondoInvalidArgument, intent.sentence);
+  if (all[3] != 0) {
+    return raise(MPI_COMM_WORLD, rondoInvalidArgument,
+                 "another rank was given a wrong environment variable; its sentence names it");
+  }
+  if (all[0] != -all[4] || all[1] != -all[5]) {
+    return raise(MPI_COMM_WORLD, rondoInvalidArgument,
+                 format("ranks have different RONDO_MPI or RONDO_MPI_STATS: this one %s and %d; "
+                        "allowed: the same on all",
+                        modeName(settings.mode), settings.stats));
+  }
+  statsOn = settings.stats;
+  const bool host = settings.mode == Mode::Host || settings.mode == Mode::Both;
+  unless = !host ? Why::Off : all[2] != 0 ? Why::ThreadLevel : Why::Taken;
+  int rank = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  warnOnce(rank, settings.mode);
+  convert(MPI_COMM_SELF, unless);
+  convert(MPI_COMM_WORLD, unless);
+  return MPI_SUCCESS;
+}
+
+void end() {
+  if (statsOn) printStats(modeName(settings.mode));
+  statsOn = false;
+  unless = Why::Off;
+  forgetAll();
+}
+
+void adopt(MPI_Comm parent, MPI_Comm made) {
+  if (made != MPI_COMM_NULL && knowsParent(parent)) convert(made, unless);
+}
+
+}  // namespace rondo::drop_in

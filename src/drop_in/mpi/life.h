@@ -1,0 +1,18 @@
+#pragma once
+// The layer's begin in MPI_Init and its end in MPI_Finalize.
+
+#include <mpi.h>
+
+namespace rondo::drop_in {
+
+/// After MPI was initialised: settings, agreement, MPI_COMM_WORLD. Collective over it. MPI_SUCCESS,
+/// or an error code, raised on MPI_COMM_WORLD, for settings that are wrong or differ.
+int begin();
+
+/// Before MPI is finalised. Collective over MPI_COMM_WORLD if statistics are asked for.
+void end();
+
+/// After `parent` got the child `made`, which may be MPI_COMM_NULL: makes it Rondo's too.
+void adopt(MPI_Comm parent, MPI_Comm made);
+
+}  // namespace rondo::drop_in

@@ -1,0 +1,46 @@
+#include "drop_in/mpi/settings.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace rondo::drop_in {
+namespace {
+
+std::string_view env(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view() : value;
+}
+
+[[noreturn]] void refuse(const char* name, const char* allowed) {
+  throw Error(rondoInvalidArgument, format("environment variable %s is \"%s\"; allowed: %s", name,
+                                           env(name).data(), allowed));
+}
+
+}  // namespace
+
+const char* modeName(Mode mode) {
+  static constexpr const char* kNames[] = {"off", "host", "device", "both"};
+  return kNames[static_cast<int>(mode)];
+}
+
+Settings readSettings() {
+  Settings settings;
+  if (const std::string_view mode = env("RONDO_MPI"); !mode.empty()) {
+    bool known = false;
+    for (const Mode one : {Mode::Off, Mode::Host, Mode::Device, Mode::Both}) {
+      if (mode != modeName(one)) continue;
+      settings.mode = one;
+      known = true;
+    }
+    if (!known) refuse("RONDO_MPI", "off, host, device or both");
+  }
+  if (const std::string_view stats = env("RONDO_MPI_STATS"); !stats.empty()) {
+    if (stats != "0" && stats != "1") refuse("RONDO_MPI_STATS", "0 or 1");
+    settings.stats = stats == "1";
+  }
+  return settings;
+}
+
+}  // namespace rondo::drop_in

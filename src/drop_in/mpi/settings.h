@@ -1,0 +1,19 @@
+#pragma once
+// The layer's environment variables. They are read once, in MPI_Init.
+
+namespace rondo::drop_in {
+
+/// What RONDO_MPI asks for: which memory the layer answers calls on.
+enum class Mode { Off, Host, Device, Both };
+
+struct Settings {
+  Mode mode = Mode::Host;  ///< RONDO_MPI
+  bool stats = false;      ///< RONDO_MPI_STATS
+};
+
+/// Throws Error(rondoInvalidArgument) that names the variable, its value and what is allowed.
+Settings readSettings();
+
+const char* modeName(Mode mode);
+
+}  // namespace rondo::drop_in

@@ -1,0 +1,383 @@
+#pragma once
+// Sends and receives inside a kernel. A pair's lane is a first-in first-out queue in the receiver's
+// memory, of lines (LL128) where they arrive whole, else under the Simple protocol; its counters
+// outlive the kernel.
+
+#include "kernels/exchange_call.h"
+#include "kernels/impl/wait.h"
+#include "kernels/impl/window.h"
+#include "kernels/prims.h"
+
+namespace rondo {
+namespace device {
+
+__device__ __forceinline__ uint64_t loadAcquire(const uint64_t* p) {
+  uint64_t v;
+  asm volatile("ld.acquire.sys.global.b64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ __forceinline__ void storeRelease(uint64_t* p, uint64_t v) {
+  asm volatile("st.release.sys.global.b64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+}
+
+/// Bytes [0, bytes) in pieces of T, kUnroll in flight a thread. Past L1: a peer may have written
+/// there.
+template <class T, int kUnroll>
+__device__ __forceinline__ void copyPieces(unsigned char* to, const unsigned char* from,
+                                           uint32_t bytes) {
+  const uint32_t count = bytes / sizeof(T);
+  const T* in = reinterpret_cast<const T*>(from);
+  T* out = reinterpret_cast<T*>(to);
+  for (uint32_t base = threadIdx.x; base < count; base += kUnroll * blockDim.x) {
+    T v[kUnroll];
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      const uint32_t i = base + u * blockDim.x;
+      if (i < count) v[u] = __ldcg(in + i);
+    }
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      const uint32_t i = base + u * blockDim.x;
+      if (i < count) out[i] = v[u];
+    }
+  }
+}
+
+/// From any address to any other. Not inlined: lines do without.
+__device__ __noinline__ inline void copyAny(unsigned char* to, const unsigned char* from,
+                                            uint32_t bytes) {
+  uint32_t width = 16;
+  if (aligned(to, 16) && aligned(from, 16)) {
+    copyPieces<uint4, 4>(to, from, bytes);
+  } else if (aligned(to, 4) && aligned(from, 4)) {
+    width = 4;
+    copyPieces<uint32_t, 8>(to, from, bytes);
+  } else {
+    width = 1;
+    copyPieces<unsigned char, 8>(to, from, bytes);
+  }
+  const uint32_t done = bytes / width * width;
+  copyPieces<unsigned char, 1>(to + done, from + done, bytes - done);
+}
+
+/// Where a block of threads is with one lane of one queue.
+struct Held {
+  int32_t queue;
+  int32_t lane;
+  int32_t piece;   ///< The transfer that it is at; the queue's end: none.
+  uint64_t slots;  ///< Sent, or received, on this lane so far.
+  uint64_t done;   ///< Bytes of the lane's part of the transfer.
+};
+
+}  // namespace device
+
+/// Send and receive of blocks of bytes on one lane of one pair of ranks; offsets count from a
+/// transfer's begin.
+class PrimsPair : public algo::Primitives<PrimsPair> {
+ public:
+  using Line = ProtocolLL128<15>;
+
+  __device__ PrimsPair(const ExchangeHead& call, const TransferPiece* pieces, device::Held* held);
+
+  /// The next block of the transfer, which is not at its end.
+  __device__ algo::Block block() const;
+  /// Whether move() would not wait long. The same for all threads.
+  __device__ bool ready() const;
+  /// Goes on to the next block, and to the lane's next transfer; all threads call it.
+  __device__ void advance();
+
+  template <int bits>
+  __device__ void move(algo::Block b, int from, int to);
+
+  /// Whether a wait was given up. The same for all threads.
+  __device__ bool gaveUp() const { return gaveUp_; }
+
+  /// Opens item `item` of the call, by one thread.
+  __device__ static device::Held open(const ExchangeHead& call, const TransferPiece* pieces,
+                                      int item);
+
+ private:
+  __device__ static PairLane* counters(const ExchangeHead& call, int owner, int peer, int lane) {
+    const int place = peer < owner ? peer : peer - 1;
+    return reinterpret_cast<PairLane*>(call.pairs.counters[owner]) + place * call.pairs.lanes +
+           lane;
+  }
+  /// The lane's slot for the queue's next block, in the memory of `owner`.
+  __device__ unsigned char* slot(int owner, int source) const;
+  __device__ static bool uses(const ExchangeHead& call, const TransferPiece& piece, int lane);
+  __device__ static void skipOthers(const ExchangeHead& call, const TransferPiece* pieces,
+                                    device::Held* held);
+
+  static constexpr uint32_t kTogether = 2;  ///< Vectors of a thread in flight.
+
+  __device__ bool mayFill() const;
+  __device__ void sendLines(const unsigned char* from, uint32_t bytes);
+  __device__ void recvLines(unsigned char* to, uint32_t bytes);
+  __device__ void sendSimple(const unsigned char* from, uint32_t bytes);
+  __device__ void recvSimple(unsigned char* to, uint32_t bytes);
+
+  const ExchangeHead& call_;
+  const TransferPiece* pieces_;
+  device::Held* held_;
+  const TransferQueue& queue_;
+  const TransferPiece& piece_;
+  const TransferCut cut_;
+  const uint64_t slots_;
+  const uint64_t done_;
+  PairLane* mine_;   // this rank's counters of the lane; nullptr: a copy
+  PairLane* their_;  // the peer's
+  bool gaveUp_ = false;
+};
+
+__device__ __forceinline__ PrimsPair::PrimsPair(const ExchangeHead& call,
+                                                const TransferPiece* pieces, device::Held* held)
+    : call_(call),
+      pieces_(pieces),
+      held_(held),
+      queue_(call.queue[held->queue]),
+      piece_(pieces[held->piece]),
+      cut_(cutTransfer(call.pairs, pieces[held->piece].bytes)),
+      slots_(held->slots),
+      done_(held->done),
+      mine_(nullptr),
+      their_(nullptr) {
+  if (queue_.side == algo::Side::Copies) return;
+  mine_ = counters(call, call.rank, queue_.peer, held->lane);
+  their_ = counters(call, queue_.peer, call.rank, held->lane);
+}
+
+__device__ __forceinline__ bool PrimsPair::uses(const ExchangeHead& call,
+                                                const TransferPiece& piece, int lane) {
+  return lane < cutTransfer(call.pairs, piece.bytes).lanes;
+}
+
+__device__ __forceinline__ void PrimsPair::skipOthers(const ExchangeHead& call,
+                                                      const TransferPiece* pieces,
+                                                      device::Held* held) {
+  const TransferQueue& queue = call.queue[held->queue];
+  const int step = queue.side == algo::Side::Copies ? 2 : 1;
+  while (held->piece < queue.end && !uses(call, pieces[held->piece], held->lane)) {
+    held->piece += step;
+  }
+}
+
+__device__ __forceinline__ device::Held PrimsPair::open(const ExchangeHead& call,
+                                                        const TransferPiece* pieces, int item) {
+  device::Held held{};
+  int lane = item;
+  while (lane >= call.queue[held.queue].lanes) lane -= call.queue[held.queue++].lanes;
+  const TransferQueue& queue = call.queue[held.queue];
+  held.lane = lane;
+  held.piece = queue.begin;
+  skipOthers(call, pieces, &held);
+  if (queue.side == algo::Side::Copies) return held;
+  const PairLane* own = counters(call, call.rank, queue.peer, lane);
+  const bool sends = queue.side == algo::Side::Sends;
+  held.slots =
+      __ldcg(reinterpret_cast<const unsigned long long*>(sends ? &own->sent : &own->received));
+  return held;
+}
+
+__device__ __forceinline__ algo::Block PrimsPair::block() const {
+  const uint64_t begin = static_cast<uint64_t>(held_->lane) * cut_.perLane;
+  const uint64_t most = piece_.bytes - begin < cut_.perLane ? piece_.bytes - begin : cut_.perLane;
+  const uint64_t left = most - done_;
+  return {begin + done_, left < cut_.block ? left : cut_.block};
+}
+
+__device__ __forceinline__ unsigned char* PrimsPair::slot(int owner, int source) const {
+  const int place = source < owner ? source : source - 1;
+  const auto lane = static_cast<uint64_t>(place * call_.pairs.lanes + held_->lane);
+  return call_.pairs.fifos[owner] + (lane * kPairSlots + slots_ % kPairSlots) * kPairSlotBytes;
+}
+
+/// The peer has emptied the slot. By the time that a warp asks, the block may have been taken out
+/// already, if the warp has nothing of it.
+__device__ __forceinline__ bool PrimsPair::mayFill() const {
+  return device::loadAcquire(&mine_->credit) + kPairSlots > slots_;
+}
+
+__device__ __forceinline__ bool PrimsPair::ready() const {
+  bool now = true;
+  if (threadIdx.x == 0 && queue_.side == algo::Side::Sends) now = mayFill();
+  if (threadIdx.x == 0 && queue_.side == algo::Side::Receives) {
+    // the first line's flag: the sender is about to store the others
+    const auto* first = reinterpret_cast<const device::Pair64*>(slot(call_.rank, queue_.peer)) + 7;
+    now = call_.pairs.lines != 0 ? device::loadRelaxed(first).b == slots_ + 1
+                                 : device::loadAcquire(&mine_->head) > slots_;
+  }
+  return __syncthreads_and(now);
+}
+
+__device__ __forceinline__ void PrimsPair::sendSimple(const unsigned char* from, uint32_t bytes) {
+  bool given = false;
+  if (threadIdx.x == 0) given = !device::waitUntil(call_.fault, [&] { return mayFill(); });
+  gaveUp_ = __syncthreads_or(given);
+  if (gaveUp_) return;
+  device::copyAny(slot(queue_.peer, call_.rank), from, bytes);
+  __syncthreads();
+  if (threadIdx.x == 0) device::storeRelease(&their_->head, slots_ + 1);
+}
+
+__device__ __forceinline__ void PrimsPair::recvSimple(unsigned char* to, uint32_t bytes) {
+  bool given = false;
+  if (threadIdx.x == 0) {
+    given =
+        !device::waitUntil(call_.fault, [&] { return device::loadAcquire(&mine_->head) > slots_; });
+  }
+  gaveUp_ = __syncthreads_or(given);
+  if (gaveUp_) return;
+  device::copyAny(to, slot(call_.rank, queue_.peer), bytes);
+  __syncthreads();
+  if (threadIdx.x == 0) device::storeRelease(&their_->credit, slots_ + 1);
+}
+
+// Every warp for itself: whoever sees the credit may write, and nobody has to be told. The loads of
+// what is sent do not wait for it.
+__device__ __forceinline__ void PrimsPair::sendLines(const unsigned char* from, uint32_t bytes) {
+  auto* to = reinterpret_cast<device::Pair64*>(slot(queue_.peer, call_.rank));
+  const uint32_t total = Line::vectors((bytes + 7) / 8);
+  const bool straight = device::aligned(from, 8);
+  bool given = false, may = false;
+  for (uint32_t base = threadIdx.x; base < total && !given; base += kTogether * blockDim.x) {
+    unsigned long long word[kTogether][2];
+#pragma unroll
+    for (uint32_t u = 0; u < kTogether; ++u) {
+      const uint32_t v = base + u * blockDim.x, at = 8 * Line::firstWord(v);
+      if (v >= total) break;
+      if (straight && at + 16 <= bytes) {
+        word[u][0] = __ldcg(reinterpret_cast<const unsigned long long*>(from + at));
+        word[u][1] = __ldcg(reinterpret_cast<const unsigned long long*>(from + at) + 1);
+      } else {
+        const Unit slow = device::loadSlowly(from, at, bytes);
+        word[u][0] = slow.a;
+        word[u][1] = slow.b;
+      }
+    }
+    if (!may && threadIdx.x % 32 == 0) {
+      given = !device::waitUntil(call_.fault, [&] { return mayFill(); });
+    }
+    given = Line::any(given);
+    may = true;
+#pragma unroll
+    for (uint32_t u = 0; u < kTogether; ++u) {
+      const uint32_t v = base + u * blockDim.x;
+      if (v >= total || given) break;
+      Line::together();
+      device::storeRelaxed(to + v, Line::pack(v, word[u], slots_ + 1));
+    }
+  }
+  gaveUp_ = __syncthreads_or(given);
+}
+
+__device__ __forceinline__ void PrimsPair::recvLines(unsigned char* to, uint32_t bytes) {
+  const auto* from = reinterpret_cast<const device::Pair64*>(slot(call_.rank, queue_.peer));
+  const uint32_t total = Line::vectors((bytes + 7) / 8);
+  const bool straight = device::aligned(to, 8);
+  bool given = false;
+  for (uint32_t base = threadIdx.x; base < total && !given; base += kTogether * blockDim.x) {
+    device::Pair64 in[kTogether];
+    Line::together();
+    given = !device::waitUntil(
+        call_.fault,
+        [&] {
+          bool all = true;
+#pragma unroll
+          for (uint32_t u = 0; u < kTogether; ++u) {
+            const uint32_t v = base + u * blockDim.x;
+            if (v < total) in[u] = device::loadRelaxed(from + v);
+          }
+#pragma unroll
+          for (uint32_t u = 0; u < kTogether; ++u) {
+            const uint32_t v = base + u * blockDim.x;
+            if (v < total) all = all && Line::carries(v, in[u], slots_ + 1);
+          }
+          return Line::all(all);
+        },
+        [](bool mine) { return Line::any(mine); });
+    if (given) break;
+#pragma unroll
+    for (uint32_t u = 0; u < kTogether; ++u) {
+      const uint32_t v = base + u * blockDim.x, at = 8 * Line::firstWord(v);
+      if (v >= total) break;
+      unsigned long long word[2];
+      Line::unpack(in[u], word);
+      if (straight && at + 16 <= bytes) {
+        reinterpret_cast<unsigned long long*>(to + at)[0] = word[0];
+        if (Line::has(v, 1)) reinterpret_cast<unsigned long long*>(to + at)[1] = word[1];
+      } else if (at < bytes) {
+        device::storeSlowly(to, at, bytes, Unit{word[0], word[1]}, Line::has(v, 1) ? 2 : 1);
+      }
+    }
+  }
+  gaveUp_ = __syncthreads_or(given);
+  if (!gaveUp_ && threadIdx.x == 0) device::storeRelease(&their_->credit, slots_ + 1);
+}
+
+template <int bits>
+__device__ __forceinline__ void PrimsPair::move(algo::Block b, int, int) {
+  const uint32_t bytes = static_cast<uint32_t>(b.count);
+  unsigned char* const data = piece_.data + b.offset;
+  if constexpr ((bits & algo::kSend) != 0) {
+    call_.pairs.lines != 0 ? sendLines(data, bytes) : sendSimple(data, bytes);
+  } else if constexpr ((bits & algo::kRecv) != 0) {
+    call_.pairs.lines != 0 ? recvLines(data, bytes) : recvSimple(data, bytes);
+  } else {
+    device::copyAny((&piece_)[1].data + b.offset, data, bytes);
+  }
+}
+
+__device__ __forceinline__ void PrimsPair::advance() {
+  const uint64_t moved = block().count;
+  const bool last = done_ + moved == (piece_.bytes - held_->lane * cut_.perLane < cut_.perLane
+                                          ? piece_.bytes - held_->lane * cut_.perLane
+                                          : cut_.perLane);
+  __syncthreads();  // everybody has read what changes now
+  if (threadIdx.x == 0) {
+    held_->done = last ? 0 : done_ + moved;
+    held_->slots = slots_ + 1;
+    if (last) {
+      held_->piece += queue_.side == algo::Side::Copies ? 2 : 1;
+      skipOthers(call_, pieces_, held_);
+    }
+    if (last && held_->piece >= queue_.end && mine_ != nullptr) {
+      (queue_.side == algo::Side::Sends ? mine_->sent : mine_->received) = slots_ + 1;
+    }
+  }
+  __syncthreads();
+}
+
+/// A block of threads takes its lanes of queues in turn and does for each what can be done now;
+/// with one left it waits for it. So no transfer stands behind another one of a different pair or
+/// direction, however few blocks there are.
+__device__ __forceinline__ void runExchange(const ExchangeHead& call, const TransferPiece* pieces) {
+  __shared__ device::Held held[kMostHeld];
+  const int grid = static_cast<int>(gridDim.x), first = static_cast<int>(blockIdx.x);
+  const int mine = (call.items - first + grid - 1) / grid;
+  if (static_cast<int>(threadIdx.x) < mine) {
+    held[threadIdx.x] = PrimsPair::open(call, pieces, first + static_cast<int>(threadIdx.x) * grid);
+  }
+  __syncthreads();
+  uint64_t since = 0;
+  uint32_t idle = 0;
+  for (int left = mine, at = 0; left > 0; at = at + 1 < mine ? at + 1 : 0) {
+    device::Held* now = &held[at];
+    const TransferQueue& queue = call.queue[now->queue];
+    if (now->piece >= queue.end) continue;
+    PrimsPair prims(call, pieces, now);
+    if (left > 1 && !prims.ready()) {
+      if (++idle % device::kPollsPerLook != 0) continue;
+      const bool given = threadIdx.x == 0 && device::mustGiveUp(call.fault, &since);
+      if (given) device::storeRelaxed(&call.fault.words->error, 1u);
+      if (__syncthreads_or(given)) return;
+      continue;
+    }
+    since = 0;
+    algo::transferBlock(prims, queue.side, prims.block(), queue.peer);
+    if (prims.gaveUp()) return;
+    prims.advance();
+    if (now->piece >= queue.end) --left;
+  }
+}
+
+}  // namespace rondo

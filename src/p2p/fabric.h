@@ -1,0 +1,106 @@
+#pragma once
+// What joins the ranks of one communicator: shared memory to those of this host, a network to the
+// others.
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "p2p/far_transport.h"
+#include "p2p/shm_transport.h"
+
+namespace rondo {
+
+class Fabric final : public FarEvents {
+ public:
+  /// `near`: the ranks of this host, ascending, between which `shm` is. `hosts`: by rank, the name
+  /// of its host. `pids`: by rank, its process in its own name space.
+  Fabric(int rank, int ranks, std::vector<int> near, std::unique_ptr<ShmTransport> shm,
+         std::vector<std::string> hosts, std::vector<int> pids);
+  ~Fabric() override;
+
+  /// The network, whose events this object takes. Before makeChannels().
+  void join(std::unique_ptr<FarTransport> far) { far_ = std::move(far); }
+  bool spansHosts() const { return far_ != nullptr; }
+  bool near(int rank) const { return placeOf_[static_cast<size_t>(rank)] >= 0; }
+
+  Channels makeChannels();
+
+  /// The abort word, polled by waits: 0, or which rank ended the communicator and how.
+  uint32_t aborted() const { return shm_->aborted(); }
+  /// "rank 2 aborted communicator NAME"; for a word that is not 0.
+  std::string abortText(const std::string& name) const;
+  /// Sets the abort word of every rank.
+  void abort();
+
+  /// From now on the death of a near rank's process aborts the communicator; `died` runs then, on
+  /// whatever thread finds out.
+  void watchPeers(std::function<void()> died);
+  /// Returns when `died` does not run any more.
+  void stopWatching() { PeerWatch::one().forget(shm_.get()); }
+  /// The rank whose death, or leaving, aborted the communicator; -1: another cause, or none.
+  int culprit() const;
+  /// Aborts because `rank` has let go of the communicator while others need it.
+  void abortDeserted(int rank) { endAll((static_cast<uint32_t>(rank) + 1) | kDeserted); }
+  /// Of a near rank: its process has ended, or it has let go of the communicator.
+  bool died(int rank) const { return near(rank) && shm_->died(place(rank)); }
+  bool left(int rank) const { return near(rank) && shm_->left(place(rank)); }
+  /// "rank 2 (host "a", pid 77)".
+  std::string rankText(int rank) const;
+  bool claimReport(std::chrono::seconds again) { return shm_->claimReport(again); }
+  /// Of a near rank.
+  RankState& state(int rank) const { return shm_->state(place(rank)); }
+  Board& board(int rank) const { return shm_->board(place(rank)); }
+
+  /// Lets the network move while this rank waits for something else.
+  void progress() {
+    if (far_) far_->progress();
+  }
+
+  /// The place of `rank`'s collective number `sequence`, until a much later one takes it. Of a far
+  /// rank: what it told.
+  CallRecord& record(int rank, uint64_t sequence) const;
+  /// What goes with that record, if it is a v-collective's: what `rank` means to move between
+  /// itself and `of`. False where that is not known here.
+  bool pairCounts(int rank, uint64_t sequence, int of, PairCounts* counts) const;
+  /// This rank's own, to be written.
+  PairCounts* ownPairCounts(uint64_t sequence) const {
+    return shm_->pairCounts(placeOf_[static_cast<size_t>(rank_)], sequence);
+  }
+  /// Lets a far rank know this rank's record, which near ones read.
+  void tell(int rank, uint64_t sequence);
+
+ private:
+  /// What a far rank told of its calls.
+  struct FarCalls {
+    CallRecord records[ShmLayout::kCallRecords] = {};
+    PairCounts counts[ShmLayout::kCallRecords] = {};
+  };
+  // In an abort word: not aborted, but out of reach, ended, or no longer taking part.
+  static constexpr uint32_t kLost = 1u << 31, kDied = 1u << 30, kDeserted = 1u << 29;
+  static constexpr uint32_t kRankBits = kDeserted - 1;
+
+  int place(int rank) const { return placeOf_[static_cast<size_t>(rank)]; }
+  void peerDied(int place, Ending ending);
+  void endAll(uint32_t word);
+  std::string endingText(int rank) const;
+
+  void farAborted(uint32_t word) override { shm_->abort(word); }
+  uint32_t farLost(int rank, const std::string& why) override;
+  void farCalled(int rank, const Call& call, PairCounts counts) override;
+
+  int rank_, ranks_;
+  std::vector<int> near_;
+  std::vector<int> placeOf_;  // among the near ranks, or -1
+  std::unique_ptr<ShmTransport> shm_;
+  std::vector<std::string> hosts_;
+  std::vector<int> pids_;
+  std::vector<std::unique_ptr<FarCalls>> farCalls_;  // by rank; nullptr for near ones
+  mutable std::mutex lostMutex_;
+  std::string whyLost_;
+  std::unique_ptr<FarTransport> far_;  // the first to go: it calls what is above
+};
+
+}  // namespace rondo

@@ -1,0 +1,20 @@
+#pragma once
+// NCCL's description of a node, as NCCL_TOPO_DUMP_FILE writes and NCCL_TOPO_FILE reads it.
+
+#include <string>
+
+#include "topo/graph.h"
+#include "topo/xml.h"
+
+namespace rondo::topo {
+
+/// The root element is <system version="1">. Bandwidths follow from link_speed x link_width, from
+/// the number of NVLinks and the GPU's generation, and from a port's speed. CPUs of several
+/// host_hash are several hosts.
+Graph readNcclXml(const XmlElement& root, XmlSource& source);
+
+/// One host of the graph; throws Error(rondoInvalidArgument) for one that has no CPU. NCCL's format
+/// knows PCIe by generation and width: other bandwidths become the nearest one.
+std::string writeNcclXml(const Graph& graph, int host);
+
+}  // namespace rondo::topo

@@ -1,0 +1,135 @@
+#include "ucx/ucx_ports.h"
+
+#include <algorithm>
+
+namespace rondo {
+namespace {
+
+/// Shorter messages are copied: UCX would copy them itself, and the call need not wait for them.
+constexpr size_t kLeastInPlace = 16384;
+constexpr uint64_t kLine = 64;
+
+}  // namespace
+
+UcxSendPort::UcxSendPort(UcxTransport& transport, int channel, std::vector<UcxPeer*> peers,
+                         const uint32_t* stamp)
+    : transport_(transport),
+      channel_(static_cast<uint8_t>(channel)),
+      peers_(std::move(peers)),
+      stamp_(stamp),
+      state_(std::make_unique<State>()),
+      ringBytes_(kUcxWindowChunks * transport.chunkBytes()) {}
+
+UcxSendPort::~UcxSendPort() {
+  advance();
+  if (completed_ == posted_) return;
+  transport_.settle();
+  advance();
+  if (completed_ != posted_) state_.release();
+}
+
+void UcxSendPort::advance() {
+  while (completed_ != posted_) {
+    const Slot& slot = state_->slots[completed_ % kUcxWindow];
+    if (slot.pending.load(std::memory_order_acquire) != 0) return;
+    tail_ = slot.end;
+    ++completed_;
+  }
+}
+
+bool UcxSendPort::fullNow() {
+  advance();
+  uint32_t underWay = posted_ - completed_;
+  for (const UcxPeer* peer : peers_) {
+    const uint32_t released = peer->channels[channel_].released.load(std::memory_order_acquire);
+    underWay = std::max(underWay, posted_ - released);
+  }
+  if (underWay >= kUcxWindow) return true;
+  if (underWay == 0) return false;
+  const uint64_t before = state_->slots[(posted_ - underWay) % kUcxWindow].bytesBefore;
+  return bytes_ - before >= ringBytes_;
+}
+
+bool UcxSendPort::full() {
+  if (!fullNow()) return false;
+  transport_.progress();
+  return fullNow();
+}
+
+/// Whether the ring has `need` bytes in one piece, and from where on.
+bool UcxSendPort::room(uint64_t need, uint64_t* start) {
+  const uint64_t at = head_ % ringBytes_;
+  const uint64_t waste = at + need > ringBytes_ ? ringBytes_ - at : 0;
+  *start = head_ + waste;
+  return *start + need - tail_ <= ringBytes_;
+}
+
+void* UcxSendPort::tryAcquire(size_t bytes) {
+  if (full()) return nullptr;
+  if (state_->ring == nullptr) state_->ring.reset(new char[ringBytes_]);
+  acquired_ = (bytes + kLine - 1) / kLine * kLine;
+  if (!room(acquired_, &start_)) {
+    transport_.progress();
+    advance();
+    if (!room(acquired_, &start_)) return nullptr;
+  }
+  return state_->ring.get() + start_ % ringBytes_;
+}
+
+void UcxSendPort::publish(const void* data, size_t bytes, uint64_t end) {
+  Slot& slot = state_->slots[posted_ % kUcxWindow];
+  slot.end = head_ = end;
+  slot.bytesBefore = bytes_;
+  slot.pending.store(static_cast<uint32_t>(peers_.size()), std::memory_order_relaxed);
+  UcxHeader header{};
+  header.channel = channel_;
+  header.stamp = *stamp_;
+  header.sequence = posted_;
+  ++posted_;
+  bytes_ += bytes;
+  transport_.post(peers_, header, data, bytes, &slot.pending);
+}
+
+void UcxSendPort::post(size_t bytes, void*) {
+  publish(state_->ring.get() + start_ % ringBytes_, bytes, start_ + acquired_);
+}
+
+bool UcxSendPort::tryPostInPlace(const void* data, size_t bytes, void*, Run) {
+  if (full()) return false;
+  publish(data, bytes, head_);
+  return true;
+}
+
+bool UcxSendPort::reaches(const void*, size_t bytes) const { return bytes >= kLeastInPlace; }
+
+bool UcxSendPort::drained() {
+  advance();
+  if (completed_ == posted_) return true;
+  transport_.progress();
+  advance();
+  return completed_ == posted_;
+}
+
+bool UcxRecvPort::tryPeek(Message* message) {
+  const UcxArrival& next = arrival();
+  if (next.ready.load(std::memory_order_acquire) != next_ + 1) {
+    transport_.progress();
+    if (next.ready.load(std::memory_order_acquire) != next_ + 1) {
+      if (peer_.bye.load(std::memory_order_relaxed)) [[unlikely]]
+        transport_.missed(peer_, channel_, next_);
+      return false;
+    }
+  }
+  message->data = next.data;
+  message->bytes = next.bytes;
+  message->stamp = next.stamp;
+  message->landing = nullptr;
+  return true;
+}
+
+void UcxRecvPort::release() {
+  transport_.release(peer_, channel_, arrival());
+  ++next_;
+}
+
+}  // namespace rondo

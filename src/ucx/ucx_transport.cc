@@ -1,0 +1,326 @@
+#include "ucx/ucx_transport.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "base/error.h"
+#include "ucx/ucx_ports.h"
+
+namespace rondo {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A peer gets its credit back when so many messages are released, or a longest message's bytes:
+/// half of what it may have under way, or a quarter.
+constexpr uint32_t kCreditEvery = kUcxWindow / 2;
+
+/// Whether count `a`, which may have wrapped, is past `b`.
+bool past(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) > 0; }
+
+}  // namespace
+
+UcxTransport::UcxTransport(UcxWorker& worker, int rank, Wish wish)
+    : worker_(worker), rank_(rank), wish_(std::move(wish)) {
+  peers_.resize(wish_.hosts.size());
+  for (const int r : wish_.far) {
+    auto peer = std::make_unique<UcxPeer>(r, 2 * wish_.lanes);
+    for (UcxChannel& channel : peer->channels) {
+      for (UcxArrival& arrival : channel.arrivals) arrival.owner = this;
+    }
+    all_.push_back(peer.get());
+    peers_[static_cast<size_t>(r)] = std::move(peer);
+  }
+}
+
+UcxHeader UcxTransport::headerTo(const UcxPeer& peer, UcxKind kind) const {
+  UcxHeader header{};
+  header.group = group_;
+  header.from = rank_;
+  header.to = peer.rank;
+  header.kind = kind;
+  header.version = kUcxVersion;
+  return header;
+}
+
+void UcxTransport::post(const std::vector<UcxPeer*>& peers, const UcxHeader& header,
+                        const void* data, size_t bytes, UcxPending* pending) {
+  const std::lock_guard<std::mutex> lock(worker_.mutex());
+  for (UcxPeer* peer : peers) {
+    UcxChannel& channel = peer->channels[header.channel];
+    UcxHeader mine = headerTo(*peer, UcxKind::Data);
+    mine.channel = header.channel;
+    mine.stamp = header.stamp;
+    mine.sequence = header.sequence;
+    mine.released = channel.told = channel.taken;
+    channel.untoldBytes = 0;
+    send(*peer, mine, data, bytes, pending);
+  }
+}
+
+void UcxTransport::send(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes,
+                        UcxPending* pending, const UcxRecord* record) {
+  if (idle_.empty()) {
+    outgoings_.push_back(std::make_unique<Outgoing>());
+    idle_.push_back(outgoings_.back().get());
+  }
+  Outgoing* const out = idle_.back();
+  idle_.pop_back();
+  out->header = header;
+  out->owner = this;
+  out->pending = pending;
+  if (record != nullptr) {
+    out->record = *record;
+    data = &out->record;
+  }
+  ++inFlight_;
+  if (peer.lost || peer.endpoint->failed) return finish(out);
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = sent;
+  param.user_data = out;
+  void* const request = ucp_am_send_nbx(peer.endpoint->handle, kUcxMessageId, &out->header,
+                                        sizeof out->header, data, bytes, &param);
+  if (UCS_PTR_IS_PTR(request)) return;
+  finish(out);
+  if (UCS_PTR_IS_ERR(request)) lose(peer, ucs_status_string(UCS_PTR_STATUS(request)));
+}
+
+void UcxTransport::finish(Outgoing* out) {
+  --inFlight_;
+  if (out->pending != nullptr) out->pending->fetch_sub(1, std::memory_order_release);
+  idle_.push_back(out);
+}
+
+/// A send that failed tells of it through its endpoint's error handler.
+void UcxTransport::sent(void* request, ucs_status_t, void* outgoing) {
+  auto* const out = static_cast<Outgoing*>(outgoing);
+  out->owner->finish(out);
+  ucp_request_free(request);
+}
+
+ucs_status_t UcxTransport::onMessage(const UcxHeader& header, void* data, size_t bytes,
+                                     uint64_t attributes) {
+  const auto from = static_cast<size_t>(header.from);
+  if (from >= peers_.size() || peers_[from] == nullptr) return UCS_OK;
+  UcxPeer& peer = *peers_[from];
+  switch (header.kind) {
+    case UcxKind::Hello:
+      peer.hello = true;
+      break;
+    case UcxKind::Bye:
+      peer.bye = true;
+      break;
+    case UcxKind::Abort:
+      wish_.events->farAborted(header.stamp);
+      break;
+    case UcxKind::Record: {
+      UcxRecord record;
+      if (bytes != sizeof record || (attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) break;
+      std::memcpy(&record, data, sizeof record);
+      wish_.events->farCalled(
+          peer.rank, {record.sequence, {record.words[0], record.words[1], record.words[2]}},
+          {record.sent, record.taken});
+      break;
+    }
+    case UcxKind::Credit:
+    case UcxKind::Data: {
+      if (header.channel >= peer.channels.size()) break;
+      std::atomic<uint32_t>& released = peer.channels[header.channel].released;
+      if (past(header.released, released.load(std::memory_order_relaxed))) {
+        released.store(header.released, std::memory_order_release);
+      }
+      if (header.kind == UcxKind::Data) return take(peer, header, data, bytes, attributes);
+      break;
+    }
+  }
+  return UCS_OK;
+}
+
+std::unique_ptr<char[]> UcxTransport::takeBuffer() {
+  if (buffers_.empty()) return std::unique_ptr<char[]>(new char[wish_.chunkBytes]);
+  std::unique_ptr<char[]> buffer = std::move(buffers_.back());
+  buffers_.pop_back();
+  return buffer;
+}
+
+/// Credits keep the place of a message free, and longer ones than agreed are not sent: what breaks
+/// that is no rank of this communicator.
+ucs_status_t UcxTransport::take(UcxPeer& peer, const UcxHeader& header, void* data, size_t bytes,
+                                uint64_t attributes) {
+  UcxChannel& channel = peer.channels[header.channel];
+  if (header.sequence - channel.taken >= kUcxWindow || bytes > wish_.chunkBytes) {
+    lose(peer, format("it sent message %u of %zu bytes, which is none of this communicator's",
+                      header.sequence, bytes));
+    return UCS_OK;
+  }
+  UcxArrival& arrival = channel.arrivals[header.sequence % kUcxWindow];
+  ++channel.arrived;
+  arrival.sequence = header.sequence;
+  arrival.stamp = header.stamp;
+  arrival.bytes = bytes;
+  arrival.ofUcx = false;
+  ucs_status_t answer = UCS_OK;
+  if ((attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+    arrival.buffer = takeBuffer();
+    arrival.data = arrival.buffer.get();
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.cb.recv_am = received;
+    param.user_data = &arrival;
+    void* const request = ucp_am_recv_data_nbx(worker_.handle(), data, arrival.data, bytes, &param);
+    if (UCS_PTR_IS_ERR(request)) {
+      lose(peer, ucs_status_string(UCS_PTR_STATUS(request)));
+      return UCS_OK;
+    }
+    if (request != nullptr) {
+      ++inFlight_;
+      return UCS_INPROGRESS;
+    }
+    answer = UCS_INPROGRESS;
+  } else if ((attributes & UCP_AM_RECV_ATTR_FLAG_DATA) != 0 && bytes > UcxArrival::kSmall) {
+    arrival.ofUcx = true;
+    arrival.data = data;
+    answer = UCS_INPROGRESS;
+  } else {
+    if (bytes > UcxArrival::kSmall) arrival.buffer = takeBuffer();
+    arrival.data = bytes > UcxArrival::kSmall ? arrival.buffer.get() : arrival.small;
+    if (bytes > 0) std::memcpy(arrival.data, data, bytes);
+  }
+  arrival.ready.store(arrival.sequence + 1, std::memory_order_release);
+  return answer;
+}
+
+void UcxTransport::received(void* request, ucs_status_t status, size_t, void* arrival) {
+  auto& message = *static_cast<UcxArrival*>(arrival);
+  --message.owner->inFlight_;
+  if (status == UCS_OK) message.ready.store(message.sequence + 1, std::memory_order_release);
+  ucp_request_free(request);
+}
+
+void UcxTransport::release(UcxPeer& peer, uint8_t channelNumber, UcxArrival& arrival) {
+  const std::lock_guard<std::mutex> lock(worker_.mutex());
+  UcxChannel& channel = peer.channels[channelNumber];
+  if (arrival.ofUcx) ucp_am_data_release(worker_.handle(), arrival.data);
+  if (arrival.buffer) buffers_.push_back(std::move(arrival.buffer));
+  arrival.ofUcx = false;
+  ++channel.taken;
+  channel.untoldBytes += arrival.bytes;
+  if (channel.taken - channel.told < kCreditEvery && channel.untoldBytes < wish_.chunkBytes) return;
+  UcxHeader header = headerTo(peer, UcxKind::Credit);
+  header.channel = channelNumber;
+  header.released = channel.told = channel.taken;
+  channel.untoldBytes = 0;
+  send(peer, header, nullptr, 0, nullptr);
+}
+
+void UcxTransport::missed(UcxPeer& peer, uint8_t channel, uint32_t next) {
+  const std::lock_guard<std::mutex> lock(worker_.mutex());
+  if (peer.lost || past(peer.channels[channel].arrived, next)) return;
+  peer.bye = false;  // it should have stayed
+  lose(peer, "it destroyed its communicator while this rank waits for it");
+  afterFailure();
+}
+
+void UcxTransport::lose(UcxPeer& peer, const std::string& why) {
+  if (peer.lost) return;
+  peer.lost = true;
+  if (peer.bye || closing_) return;
+  const uint32_t word = wish_.events->farLost(peer.rank, why);
+  if (lostWord_ == 0) lostWord_ = word;
+}
+
+void UcxTransport::onFailure(const UcxEndpoint& endpoint) {
+  for (UcxPeer* peer : all_) {
+    if (peer->endpoint == &endpoint) lose(*peer, endpoint.why);
+  }
+}
+
+void UcxTransport::afterFailure() {
+  if (lostWord_ != 0) sendToLiving(UcxKind::Abort, std::exchange(lostWord_, 0));
+}
+
+void UcxTransport::sendToLiving(UcxKind kind, uint32_t word) {
+  for (UcxPeer* peer : all_) {
+    if (peer->lost || peer->bye) continue;
+    UcxHeader header = headerTo(*peer, kind);
+    header.stamp = word;
+    send(*peer, header, nullptr, 0, nullptr);
+  }
+}
+
+void UcxTransport::abort(uint32_t word) {
+  {
+    const std::lock_guard<std::mutex> lock(worker_.mutex());
+    sendToLiving(UcxKind::Abort, word);
+    settleMs_ = std::min(settleMs_, 200);
+  }
+  settle();
+}
+
+void UcxTransport::tell(int rank, const Call& call, PairCounts counts) {
+  const UcxRecord record{
+      call.sequence, {call.words[0], call.words[1], call.words[2]}, counts.sent, counts.taken};
+  UcxPeer& peer = peerOf(rank);
+  const std::lock_guard<std::mutex> lock(worker_.mutex());
+  send(peer, headerTo(peer, UcxKind::Record), nullptr, sizeof record, nullptr, &record);
+}
+
+void UcxTransport::settle() {
+  const auto start = Clock::now();
+  for (;;) {
+    {
+      const std::lock_guard<std::mutex> lock(worker_.mutex());
+      worker_.progressLocked();
+      const auto spent =
+          std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
+      if (inFlight_ == 0) return;
+      if (spent.count() >= settleMs_) {
+        settleMs_ = 0;
+        return;
+      }
+    }
+    sched_yield();  // to whoever shall take it
+  }
+}
+
+UcxTransport::~UcxTransport() {
+  if (!attached_) return;
+  {
+    const std::lock_guard<std::mutex> lock(worker_.mutex());
+    closing_ = true;
+    sendToLiving(UcxKind::Bye, 0);
+  }
+  settle();
+  const std::lock_guard<std::mutex> lock(worker_.mutex());
+  worker_.detach(group_, rank_);
+  for (UcxPeer* peer : all_) {
+    for (UcxChannel& channel : peer->channels) {
+      for (UcxArrival& arrival : channel.arrivals) {
+        if (arrival.ofUcx) ucp_am_data_release(worker_.handle(), arrival.data);
+      }
+    }
+  }
+  if (inFlight_ == 0) return;
+  // UCX still reads or writes what belongs to messages that no living peer took: it stays.
+  for (auto& peer : peers_) peer.release();
+  for (auto& out : outgoings_) out.release();
+}
+
+std::unique_ptr<SendPort> UcxTransport::sendTo(int lane, int rank, const uint32_t* stamp) {
+  return std::make_unique<UcxSendPort>(*this, 2 * lane, std::vector<UcxPeer*>{&peerOf(rank)},
+                                       stamp);
+}
+
+std::unique_ptr<SendPort> UcxTransport::sendToAll(int lane, const uint32_t* stamp) {
+  return std::make_unique<UcxSendPort>(*this, 2 * lane + 1, all_, stamp);
+}
+
+std::unique_ptr<RecvPort> UcxTransport::recvFrom(int lane, int rank, bool everyone) {
+  return std::make_unique<UcxRecvPort>(*this, peerOf(rank), 2 * lane + (everyone ? 1 : 0));
+}
+
+}  // namespace rondo

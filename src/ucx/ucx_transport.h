@@ -1,0 +1,143 @@
+#pragma once
+// One communicator's ways to the ranks of other hosts, as active messages of UCX.
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "p2p/bootstrap.h"
+#include "p2p/far_transport.h"
+#include "ucx/ucx_worker.h"
+
+namespace rondo {
+
+class UcxTransport;
+
+/// A message that came and is not released yet.
+struct UcxArrival {
+  static constexpr size_t kSmall = 256;
+  std::atomic<uint32_t> ready{0};  ///< 1 + the message's sequence once it may be read.
+  uint32_t sequence = 0;
+  uint32_t stamp = 0;
+  void* data = nullptr;
+  size_t bytes = 0;
+  bool ofUcx = false;              ///< UCX's memory, which has to be given back.
+  std::unique_ptr<char[]> buffer;  ///< Or one of the transport's.
+  UcxTransport* owner = nullptr;
+  char small[kSmall];
+};
+
+/// Both directions of one channel with one peer.
+struct UcxChannel {
+  std::atomic<uint32_t> released{0};  ///< Of what was sent: messages the peer has released.
+  UcxArrival arrivals[kUcxWindow];
+  // With the lock held:
+  uint32_t taken = 0;  ///< Messages that this rank has released.
+  uint32_t told = 0;   ///< So many the peer knows of.
+  uint64_t untoldBytes = 0;
+  uint32_t arrived = 0;  ///< Messages whose arrival has begun.
+};
+
+struct UcxPeer {
+  UcxPeer(int peerRank, int channelCount)
+      : rank(peerRank), channels(static_cast<size_t>(channelCount)) {}
+  int rank;
+  UcxEndpoint* endpoint = nullptr;
+  bool hello = false;            ///< It has said so.
+  std::atomic<bool> bye{false};  ///< It destroyed its communicator: it may go.
+  bool lost = false;
+  std::vector<UcxChannel> channels;
+};
+
+/// Counts the peers that a message still has to leave for; nullptr: nobody waits for it.
+using UcxPending = std::atomic<uint32_t>;
+
+class UcxTransport final : public FarTransport, private UcxReceiver {
+ public:
+  struct Wish {
+    std::vector<int> far;            ///< The ranks of other hosts.
+    std::vector<std::string> hosts;  ///< By rank, the name of its host.
+    int lanes;
+    uint64_t chunkBytes;   ///< Longest message.
+    FarEvents* events;     ///< Outlives the transport.
+    int limitMs = 30'000;  ///< For reaching all peers.
+  };
+  /// Collective over all ranks of `boot`. Throws the same Error on all ranks: a way that does not
+  /// work becomes a sentence here, not a hang later.
+  static std::unique_ptr<UcxTransport> create(Bootstrap& boot, UcxWorker& worker, Wish wish);
+  /// Says goodbye and waits a little until the last words have left.
+  ~UcxTransport() override;
+
+  std::unique_ptr<SendPort> sendTo(int lane, int rank, const uint32_t* stamp) override;
+  std::unique_ptr<SendPort> sendToAll(int lane, const uint32_t* stamp) override;
+  std::unique_ptr<RecvPort> recvFrom(int lane, int rank, bool everyone) override;
+  void progress() override { worker_.progress(); }
+  void abort(uint32_t word) override;
+  void tell(int rank, const Call& call, PairCounts counts) override;
+
+  // For the ports.
+
+  uint64_t chunkBytes() const { return wish_.chunkBytes; }
+  /// Sends one message of a channel to all of `peers`; `pending` counts down as it leaves.
+  void post(const std::vector<UcxPeer*>& peers, const UcxHeader& header, const void* data,
+            size_t bytes, UcxPending* pending);
+  /// Gives the memory of a message back, and the peer its credit when it is time.
+  void release(UcxPeer& peer, uint8_t channel, UcxArrival& arrival);
+  /// Message `next` of a channel is waited for, and `peer` said goodbye: if it never sent that one,
+  /// it is lost.
+  void missed(UcxPeer& peer, uint8_t channel, uint32_t next);
+  /// Waits until what was sent has left, for so long that a living peer would have taken it.
+  void settle();
+
+ private:
+  /// A message on its way out: UCX wants the header to stay.
+  struct Outgoing {
+    UcxHeader header;
+    UcxRecord record;
+    UcxTransport* owner;
+    UcxPending* pending;
+  };
+
+  UcxTransport(UcxWorker& worker, int rank, Wish wish);
+  void meet(Bootstrap& boot);
+  void connectAll(const std::vector<uint64_t>& tokens, const std::vector<std::string>& addresses);
+  void greet(Bootstrap& boot);
+  std::string silentPeer() const;
+  UcxPeer& peerOf(int rank) const { return *peers_[static_cast<size_t>(rank)]; }
+  UcxHeader headerTo(const UcxPeer& peer, UcxKind kind) const;
+
+  // With the lock held:
+  void send(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes,
+            UcxPending* pending, const UcxRecord* record = nullptr);
+  void finish(Outgoing* out);
+  void sendToLiving(UcxKind kind, uint32_t word);
+  ucs_status_t onMessage(const UcxHeader& header, void* data, size_t bytes,
+                         uint64_t attributes) override;
+  ucs_status_t take(UcxPeer& peer, const UcxHeader& header, void* data, size_t bytes,
+                    uint64_t attributes);
+  void onFailure(const UcxEndpoint& endpoint) override;
+  void afterFailure() override;
+  void lose(UcxPeer& peer, const std::string& why);
+  std::unique_ptr<char[]> takeBuffer();
+
+  static void sent(void* request, ucs_status_t status, void* outgoing);
+  static void received(void* request, ucs_status_t status, size_t bytes, void* arrival);
+
+  UcxWorker& worker_;
+  int rank_;
+  uint64_t group_ = 0;
+  Wish wish_;
+  bool attached_ = false;
+  bool closing_ = false;
+  uint32_t lostWord_ = 0;                        // to be sent on
+  size_t inFlight_ = 0;                          // sends and receives that UCX has not finished
+  int settleMs_ = 1000;                          // left for waiting in settle()
+  std::vector<std::unique_ptr<UcxPeer>> peers_;  // by rank; nullptr for near ones
+  std::vector<UcxPeer*> all_;
+  std::vector<std::unique_ptr<Outgoing>> outgoings_;
+  std::vector<Outgoing*> idle_;
+  std::vector<std::unique_ptr<char[]>> buffers_;
+};
+
+}  // namespace rondo

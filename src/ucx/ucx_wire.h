@@ -1,0 +1,48 @@
+#pragma once
+// What ranks of different hosts send each other: the header of an active message. Its data, if any,
+// are those of one message of a channel.
+
+#include <cstdint>
+
+#include "p2p/call_record.h"
+
+namespace rondo {
+
+enum class UcxKind : uint8_t {
+  Hello,   ///< The way works; the first message of a communicator in each direction.
+  Data,    ///< A message of a channel.
+  Credit,  ///< Nothing but `released`.
+  Record,  ///< What the sender called.
+  Abort,   ///< Ends the communicator.
+  Bye,     ///< The last message: the sender destroyed its communicator.
+};
+
+struct UcxHeader {
+  uint64_t group;    ///< The communicator.
+  int32_t from, to;  ///< Ranks in it.
+  UcxKind kind;
+  uint8_t channel;    ///< Data, Credit: 2 * lane, and 1 more in a channel to everyone.
+  uint16_t version;   ///< kUcxVersion.
+  uint32_t stamp;     ///< Data: see Channels::stamp. Abort: the abort word.
+  uint32_t sequence;  ///< Data: the number of the message in its channel, from 0.
+  uint32_t released;  ///< Data, Credit: messages of the same channel in the other direction that
+                      ///< the sender has released.
+};
+static_assert(sizeof(UcxHeader) == 32);
+
+/// The data of a Record message.
+struct UcxRecord {
+  uint64_t sequence;
+  uint64_t words[3];
+  uint64_t sent, taken;
+};
+
+constexpr uint16_t kUcxVersion = 1;
+constexpr unsigned kUcxMessageId = 1;
+
+/// Messages of a channel that may be under way: sent, and not known to be released.
+constexpr uint32_t kUcxWindow = 16;
+/// Bytes of them, in longest messages.
+constexpr uint64_t kUcxWindowChunks = 4;
+
+}  // namespace rondo

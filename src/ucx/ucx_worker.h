@@ -1,0 +1,104 @@
+#pragma once
+// UCX as a process uses it: one context, one worker, an endpoint for each process of another host,
+// shared by all communicators. Every call of UCX is made under one lock.
+
+#include <ucp/api/ucp.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ucx/ucx_wire.h"
+
+namespace rondo {
+
+class UcxWorker;
+
+/// The way to another process.
+struct UcxEndpoint {
+  ucp_ep_h handle = nullptr;
+  UcxWorker* worker = nullptr;
+  bool failed = false;
+  std::string why;  ///< With failed.
+};
+
+/// Takes the messages that come for one rank of one communicator. Called with the lock held, from
+/// whichever thread makes progress; must not send.
+class UcxReceiver {
+ public:
+  virtual ~UcxReceiver() = default;
+  /// `data` as UCX hands them out; the answer is the callback's.
+  virtual ucs_status_t onMessage(const UcxHeader& header, void* data, size_t bytes,
+                                 uint64_t attributes) = 0;
+  virtual void onFailure(const UcxEndpoint& endpoint) = 0;
+  /// After every progress that followed a failure; may send.
+  virtual void afterFailure() = 0;
+};
+
+class UcxWorker {
+ public:
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+
+  /// The process's own, made at the first call from the environment (UCX_TLS, UCX_NET_DEVICES and
+  /// so on), and never destroyed: the peers' last words may still come. Throws Error.
+  static UcxWorker& own();
+  /// For tests: with settings of its own, as names without "UCX_" and values.
+  explicit UcxWorker(const Settings& settings);
+  ~UcxWorker();
+  UcxWorker(const UcxWorker&) = delete;
+  UcxWorker& operator=(const UcxWorker&) = delete;
+
+  /// No other process's worker has this number.
+  uint64_t token() const { return token_; }
+  /// Where other processes reach it, over networks only.
+  const std::string& address() const { return address_; }
+
+  /// Moves what can be moved, unless another thread is at it.
+  void progress();
+
+  std::mutex& mutex() { return mutex_; }
+
+  // With the lock held:
+
+  ucp_worker_h handle() const { return worker_; }
+  /// The endpoint for worker `token` at `address`, made unless there is one. Throws Error.
+  UcxEndpoint& connect(uint64_t token, const std::string& address);
+  /// From then on somebody makes progress now and then, also while no rank is in a call.
+  void attach(uint64_t group, int rank, UcxReceiver* receiver);
+  void detach(uint64_t group, int rank);
+  /// Says whether anything moved.
+  bool progressLocked();
+
+ private:
+  using Key = std::pair<uint64_t, int>;
+  struct Hash {
+    size_t operator()(const Key& key) const {
+      return static_cast<size_t>(key.first ^ (static_cast<uint64_t>(key.second) << 40));
+    }
+  };
+  static ucs_status_t onMessage(void* self, const void* header, size_t headerBytes, void* data,
+                                size_t bytes, const ucp_am_recv_param_t* param);
+  static void onError(void* endpoint, ucp_ep_h handle, ucs_status_t status);
+  void open(const Settings& settings);
+  void close();
+  void closeEndpoints();
+  void keepMoving();
+
+  std::mutex mutex_;
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  uint64_t token_ = 0;
+  std::string address_;
+  bool failed_ = false;  // an endpoint, since the last progress
+  uint64_t turns_ = 0;   // progress calls
+  std::condition_variable used_;
+  std::unordered_map<uint64_t, std::unique_ptr<UcxEndpoint>> endpoints_;
+  std::unordered_map<Key, UcxReceiver*, Hash> receivers_;
+};
+
+}  // namespace rondo

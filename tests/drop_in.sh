@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Programs that know nothing of Rondo, with librondo_mpi.so before MPI.
+set -euo pipefail
+. "$TEST_SRCDIR/tests/mpi_env.sh"
+programs=$TEST_BUILDDIR/tests/drop_in
+layer=$TEST_BUILDDIR/.libs/librondo_mpi.so
+[[ -f $layer ]] || { echo "no shared library in this build"; exit 77; }
+# As a built program finds its libraries before they are installed.
+export LD_LIBRARY_PATH=$TEST_BUILDDIR/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+log=$scratch/log
+
+layered() {  # ranks, then NAME=VALUE for the job's environment or arguments of mpirun...
+  local ranks=$1 settings=()
+  shift
+  while [[ $1 == *=* ]]; do
+    settings+=(-x "$1")
+    shift
+  done
+  runMpi "$ranks" -x LD_LIBRARY_PATH -x LD_PRELOAD="$layer" ${settings[@]+"${settings[@]}"} "$@"
+}
+
+fail() {
+  echo "$*"
+  cat "$log"
+  exit 1
+}
+
+# The statistics say of `call`: so many taken, so many passed on, and why.
+counted() {  # call, taken, passed on, why
+  awk -v call="$1" -v taken="$2" -v passed="$3" -v why="$4" '
+    $1 == "rondo_mpi:" && $2 == call {
+      for (i = 7; i <= NF; i++) said = said (i > 7 ? " " : "") $i
+      found = $3 == taken && $5 == passed && said == why
+    }
+    END { exit !found }' "$log" || fail "expected $1: $2 taken, $3 passed on, why: $4"
+}
+
+for ranks in 1 2 3 4; do
+  echo "== every call against MPI's own, $ranks ranks"
+  layered $ranks RONDO_MPI_STATS=1 "$programs/collectives_test" expect-layer >"$log" 2>&1 ||
+    fail "collectives_test failed"
+  grep ' checks on a rank' "$log"
+done
+grep -q '^rondo_mpi: MPI_Ibcast  *0 .* non-blocking [1-9]' "$log" || fail "non-blocking calls"
+grep -q '^rondo_mpi: MPI_Allreduce .* type [1-9].* operator [1-9].* arguments [1-9]' "$log" ||
+  fail "the reasons of MPI_Allreduce"
+
+echo "== without the layer the test of whose functions run fails"
+if runMpi 1 "$programs/collectives_test" expect-layer >"$log" 2>&1; then
+  fail "a program without the layer found it"
+fi
+grep -q 'wrong: the layer is mapped' "$log" || fail "another failure than the layer's absence"
+
+echo "== threads, and what is counted"
+layered 3 RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "thread_test failed"
+counted MPI_Allreduce 540 0 ""
+counted MPI_Bcast 540 0 ""
+counted MPI_Barrier 27 0 ""
+layered 2 RONDO_MPI_STATS=1 "$programs/thread_test" serialized >"$log" 2>&1 || fail "serialized"
+counted MPI_Allreduce 0 360 "thread level 360"
+layered 1 RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "one rank"
+counted MPI_Bcast 0 180 "one rank 180"
+
+echo "== RONDO_MPI"
+for mode in off device; do
+  layered 2 RONDO_MPI=$mode RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "$mode"
+  counted MPI_Allreduce 0 360 "RONDO_MPI 360"
+done
+grep -q 'RONDO_MPI=device: calls on device buffers are not answered yet' "$log" || fail "no warning"
+layered 2 RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "both"
+counted MPI_Allreduce 360 0 ""
+for setting in RONDO_MPI=gpu RONDO_MPI_STATS=yes; do
+  if layered 2 $setting "$programs/thread_test" >"$log" 2>&1; then fail "$setting was accepted"; fi
+  grep -q "environment variable ${setting%=*} is \"${setting#*=}\"; allowed: " "$log" ||
+    fail "no sentence about $setting"
+done
+if runMpi 1 -x LD_LIBRARY_PATH -x LD_PRELOAD="$layer" -x RONDO_MPI=off "$programs/thread_test" : \
+  -n 1 -x LD_LIBRARY_PATH -x LD_PRELOAD="$layer" "$programs/thread_test" >"$log" 2>&1; then
+  fail "ranks with different RONDO_MPI were accepted"
+fi
+grep -q 'ranks have different RONDO_MPI' "$log" || fail "no sentence about different RONDO_MPI"
+
+echo "== Rondo makes no communicator: all goes to MPI, and the statistics say why"
+layered 2 RONDO_TUNE=rubbish RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "rubbish"
+counted MPI_Allreduce 0 360 "no Rondo communicator 360"
+grep -q 'no Rondo communicator: .*rubbish' "$log" || fail "no reason"
+
+echo "== mistakes"
+for ranks in 2 3; do
+  layered $ranks "$programs/mistake_test" >"$log" 2>&1 || fail "mistake_test failed"
+done
+
+fortran=${TEST_MPIFORT:-mpifort}
+if $fortran -o "$scratch/fortran_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in/fortran_test.f90" \
+  >"$log" 2>&1; then
+  for ranks in 1 2 3; do
+    echo "== Fortran, $ranks ranks"
+    layered $ranks RONDO_MPI_STATS=1 "$scratch/fortran_test" >"$log" 2>&1 || fail "fortran_test failed"
+  done
+  # Both modules' calls came to the layer: the old one's on the grid, mpi_f08's broadcast.
+  counted MPI_Scan 3 0 ""
+  counted MPI_Bcast 3 0 ""
+elif command -v "$fortran" >/dev/null; then
+  fail "$fortran does not compile fortran_test.f90"
+else
+  echo "no $fortran: the Fortran entry points are not tested"
+fi

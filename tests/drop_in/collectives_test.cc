@@ -1,0 +1,182 @@
+// A program that knows MPI only: every collective by its MPI_ name and by its PMPI_ name, on
+// several communicators, among other things that a program does. Usage: mpirun -n N -x
+// LD_PRELOAD=.../librondo_mpi.so collectives_test [expect-layer]
+
+#include "drop_in/cases.h"
+
+using namespace drop_in_test;
+
+namespace {
+
+void everything(const Comm& comm, bool long_) {
+  const std::vector<Type> all = types();
+  for (size_t i = 0; i < all.size(); i += long_ ? 1 : 3) {
+    const Type& type = all[i];
+    for (const Op& op : kOps) {
+      if (std::strchr(op.kinds, type.kind) == nullptr) continue;
+      for (const int count : {0, 1, 3, 257}) {
+        reduceOnce(comm, type, op, count);
+        if (type.kind != 'q') reduceScatterOnce(comm, type, op, count);
+      }
+    }
+  }
+  for (const int count : {0, 4, 1000}) moves(comm, count);
+  if (!long_) return;
+  reduceOnce(comm, types()[6], kOps[0], 300000);
+  reduceScatterOnce(comm, types()[5], kOps[0], 100000);
+  moves(comm, 200000);
+}
+
+/// Collectives that MPI answers and ones that Rondo does, between messages that cross them.
+void mixed(const Comm& comm) {
+  const int next = (comm.rank + 1) % comm.size, before = (comm.rank + comm.size - 1) % comm.size;
+  std::vector<double> out(200000, comm.rank), in(out.size(), -1);
+  for (int round = 0; round < 3; ++round) {
+    // Large: it needs the sender's help, who waits in an all-reduce meanwhile.
+    MPI_Request request;
+    MPI_Isend(out.data(), static_cast<int>(out.size()), MPI_DOUBLE, next, 5, comm.mpi, &request);
+    int sum = 0;
+    if (comm.rank % 2 == 1) {
+      MPI_Recv(in.data(), static_cast<int>(in.size()), MPI_DOUBLE, before, 5, comm.mpi,
+               MPI_STATUS_IGNORE);
+    }
+    MPI_Allreduce(&comm.rank, &sum, 1, MPI_INT, MPI_SUM, comm.mpi);
+    if (comm.rank % 2 == 0) {
+      MPI_Recv(in.data(), static_cast<int>(in.size()), MPI_DOUBLE, before, 5, comm.mpi,
+               MPI_STATUS_IGNORE);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(sum == comm.size * (comm.size - 1) / 2, "sum between messages on " + comm.name);
+    expect(in.back() == before, "message around a collective on " + comm.name);
+
+    int later = comm.rank == 0 ? round : -1, total = 0;
+    MPI_Ibcast(&later, 1, MPI_INT, 0, comm.mpi, &request);
+    MPI_Barrier(comm.mpi);
+    MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_MAX, comm.mpi);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(later == round, "ibcast around collectives on " + comm.name);
+
+    long double wide = 1, wideSum = 0;  // Rondo has no such type
+    MPI_Allreduce(&wide, &wideSum, 1, MPI_LONG_DOUBLE, MPI_SUM, comm.mpi);
+    expect(wideSum == comm.size, "long double on " + comm.name);
+    MPI_Op mine;
+    MPI_Op_create(
+        [](void* a, void* b, int* n, MPI_Datatype*) {
+          for (int i = 0; i < *n; ++i) static_cast<int*>(b)[i] += static_cast<int*>(a)[i];
+        },
+        1, &mine);
+    const int one = 1;
+    MPI_Allreduce(&one, &total, 1, MPI_INT, mine, comm.mpi);
+    MPI_Op_free(&mine);
+    expect(total == comm.size, "an operator of the program's on " + comm.name);
+  }
+}
+
+/// Attributes of the program are copied and deleted once by a dup and a free, layer or not.
+int copies = 0, deletions = 0;
+void attributes() {
+  int key;
+  MPI_Comm_create_keyval(
+      [](MPI_Comm, int, void*, void*, void* out, int* flag) {
+        ++copies;
+        *static_cast<void**>(out) = nullptr;
+        *flag = 1;
+        return MPI_SUCCESS;
+      },
+      [](MPI_Comm, int, void*, void*) {
+        ++deletions;
+        return MPI_SUCCESS;
+      },
+      &key, nullptr);
+  MPI_Comm_set_attr(MPI_COMM_WORLD, key, nullptr);
+  MPI_Comm dup;
+  MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+  expect(copies == 1 && deletions == 0, "attributes are copied once");
+  MPI_Comm_free(&dup);
+  expect(copies == 1 && deletions == 1, "attributes are deleted once");
+  MPI_Comm_delete_attr(MPI_COMM_WORLD, key);
+  MPI_Comm_free_keyval(&key);
+}
+
+/// MPI's errors stay MPI's, and end no communicator.
+void errors() {
+  MPI_Comm dup;
+  MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+  MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
+  const auto classOf = [](int code) {
+    int errorClass = 0;
+    MPI_Error_class(code, &errorClass);
+    return errorClass;
+  };
+  int in = 1, out = 0;
+  const auto same = [&](int layers, int mpis, const char* what) {
+    expect(layers != MPI_SUCCESS && classOf(layers) == classOf(mpis), what);
+  };
+  same(MPI_Allreduce(&in, &out, -1, MPI_INT, MPI_SUM, dup),
+       PMPI_Allreduce(&in, &out, -1, MPI_INT, MPI_SUM, dup), "a negative count");
+  same(MPI_Bcast(&in, 1, MPI_INT, ranks, dup), PMPI_Bcast(&in, 1, MPI_INT, ranks, dup),
+       "a root too large");
+  same(MPI_Allreduce(&in, &out, 1, MPI_DATATYPE_NULL, MPI_SUM, dup),
+       PMPI_Allreduce(&in, &out, 1, MPI_DATATYPE_NULL, MPI_SUM, dup), "no type");
+  same(MPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_BAND, dup),
+       PMPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_BAND, dup), "bits of a float");
+  MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, dup);
+  expect(out == ranks, "a sum after errors");
+  MPI_Comm_free(&dup);
+}
+
+void communicators() {
+  MPI_Comm dup, half, nested, some, grid;
+  MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+  everything(Comm("a duplicate", dup), false);
+  MPI_Comm_split(dup, rank % 2, -rank, &half);
+  MPI_Comm_free(&dup);
+  everything(Comm("every other rank, backwards", half), false);
+  mixed(Comm("every other rank, backwards", half));
+  MPI_Comm_split(half, rank == 0 ? MPI_UNDEFINED : 0, rank, &nested);
+  if (nested != MPI_COMM_NULL) {
+    mixed(Comm("a half without rank 0", nested));
+    MPI_Comm_free(&nested);
+  }
+  MPI_Comm_free(&half);
+
+  MPI_Group all, last;
+  MPI_Comm_group(MPI_COMM_WORLD, &all);
+  int range[1][3] = {{ranks - 1, ranks / 2, -1}};
+  MPI_Group_range_incl(all, 1, range, &last);
+  MPI_Comm_create(MPI_COMM_WORLD, last, &some);
+  if (some != MPI_COMM_NULL) {
+    mixed(Comm("the upper half, backwards", some));
+    MPI_Comm_free(&some);
+  }
+  MPI_Group_free(&all);
+  MPI_Group_free(&last);
+
+  int size = ranks, periodic = 1;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &grid);
+  mixed(Comm("a ring", grid));
+  MPI_Comm_free(&grid);
+  for (int i = 0; i < 20; ++i) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+    int sum = 0;
+    MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, dup);
+    expect(sum == i * ranks, "one of twenty duplicates");
+    MPI_Comm_free(&dup);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  start(&argc, &argv);
+  if (argc > 1 && std::string(argv[1]) == "expect-layer") {
+    expect(isMapped("/librondo_mpi.so"), "the layer is mapped");
+  }
+  everything(Comm("MPI_COMM_WORLD", MPI_COMM_WORLD), true);
+  mixed(Comm("MPI_COMM_WORLD", MPI_COMM_WORLD));
+  mixed(Comm("MPI_COMM_SELF", MPI_COMM_SELF));
+  communicators();
+  attributes();
+  errors();
+  return finish();
+}

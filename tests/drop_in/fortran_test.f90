@@ -1,0 +1,103 @@
+! A Fortran program that knows MPI only: the module in old style and mpi_f08, with MPI_IN_PLACE.
+! Every result is known.
+subroutine old_style(wrong)
+  use mpi
+  implicit none
+  integer, intent(inout) :: wrong
+  integer :: rank, ranks, ierror, half, grid, i
+  integer :: counts(64), displs(64), dims(1)
+  logical :: periods(1)
+  real :: x(1000), y(1000)
+  double precision :: total
+  complex :: c, csum
+  logical :: mine, everyone
+  integer, allocatable :: all(:)
+
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
+  call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierror)
+  x = rank + 1
+  call MPI_Allreduce(x, y, 1000, MPI_REAL, MPI_SUM, MPI_COMM_WORLD, ierror)
+  if (ierror /= MPI_SUCCESS .or. any(y /= ranks * (ranks + 1) / 2)) wrong = wrong + 1
+  call MPI_Allreduce(MPI_IN_PLACE, x, 1000, MPI_REAL, MPI_MAX, MPI_COMM_WORLD, ierror)
+  if (any(x /= ranks)) wrong = wrong + 1
+
+  total = rank
+  if (rank == ranks - 1) then
+    call MPI_Reduce(MPI_IN_PLACE, total, 1, MPI_DOUBLE_PRECISION, MPI_SUM, ranks - 1, &
+                    MPI_COMM_WORLD, ierror)
+    if (total /= ranks * (ranks - 1) / 2) wrong = wrong + 1
+  else
+    call MPI_Reduce(total, total, 1, MPI_DOUBLE_PRECISION, MPI_SUM, ranks - 1, MPI_COMM_WORLD, &
+                    ierror)
+  end if
+  c = cmplx(1, rank)
+  call MPI_Allreduce(c, csum, 1, MPI_COMPLEX, MPI_SUM, MPI_COMM_WORLD, ierror)
+  if (csum /= cmplx(ranks, ranks * (ranks - 1) / 2)) wrong = wrong + 1
+  mine = rank /= 0
+  call MPI_Allreduce(mine, everyone, 1, MPI_LOGICAL, MPI_LOR, MPI_COMM_WORLD, ierror)
+  if (everyone .neqv. ranks > 1) wrong = wrong + 1
+
+  allocate (all(ranks))
+  all = -1
+  all(rank + 1) = rank * rank
+  call MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, 1, MPI_INTEGER, MPI_COMM_WORLD, &
+                     ierror)
+  if (any(all /= [(i * i, i = 0, ranks - 1)])) wrong = wrong + 1
+  counts = 1
+  displs(1:ranks) = [(ranks - i, i = 1, ranks)]
+  call MPI_Allgatherv(rank, 1, MPI_INTEGER, all, counts, displs, MPI_INTEGER, MPI_COMM_WORLD, &
+                      ierror)
+  if (any(all /= [(ranks - i, i = 1, ranks)])) wrong = wrong + 1
+  all = rank
+  call MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, 1, MPI_INTEGER, MPI_COMM_WORLD, ierror)
+  if (any(all /= [(i, i = 0, ranks - 1)])) wrong = wrong + 1
+
+  call MPI_Comm_split(MPI_COMM_WORLD, mod(rank, 2), 0, half, ierror)
+  i = 1
+  call MPI_Allreduce(MPI_IN_PLACE, i, 1, MPI_INTEGER, MPI_SUM, half, ierror)
+  if (i /= (ranks + 1 - mod(rank, 2)) / 2) wrong = wrong + 1
+  call MPI_Comm_free(half, ierror)
+  dims = ranks
+  periods = .true.
+  call MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, .false., grid, ierror)
+  call MPI_Scan(1, i, 1, MPI_INTEGER, MPI_SUM, grid, ierror)
+  if (i /= rank + 1) wrong = wrong + 1
+  call MPI_Barrier(grid, ierror)
+  call MPI_Comm_free(grid, ierror)
+end subroutine
+
+subroutine new_style(wrong)
+  use mpi_f08
+  implicit none
+  integer, intent(inout) :: wrong
+  integer :: rank, ranks, i
+  type(MPI_Comm) :: dup
+  integer :: line(3)
+
+  call MPI_Comm_dup(MPI_COMM_WORLD, dup)  ! no ierror
+  call MPI_Comm_rank(dup, rank)
+  call MPI_Comm_size(dup, ranks)
+  line = [rank, 1, 2]
+  call MPI_Allreduce(MPI_IN_PLACE, line, 3, MPI_INTEGER, MPI_SUM, dup)
+  if (any(line /= ranks * [0, 1, 2] + [ranks * (ranks - 1) / 2, 0, 0])) wrong = wrong + 1
+  i = rank
+  call MPI_Bcast(i, 1, MPI_INTEGER, ranks - 1, dup)
+  if (i /= ranks - 1) wrong = wrong + 1
+  call MPI_Comm_free(dup)
+end subroutine
+
+program fortran_test
+  use mpi
+  implicit none
+  integer :: ierror, wrong, rank
+
+  wrong = 0
+  call MPI_Init(ierror)
+  call old_style(wrong)
+  call new_style(wrong)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
+  call MPI_Allreduce(MPI_IN_PLACE, wrong, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierror)
+  if (rank == 0) print '(i0, a)', wrong, ' wrong'
+  call MPI_Finalize(ierror)
+  if (wrong /= 0) error stop 1
+end program

@@ -1,0 +1,417 @@
+// The C API on device memory: send and receive, groups, several communicators. The ranks are
+// threads of this process on one GPU.
+
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "api/rondo.h"
+
+namespace rondo::test {
+namespace {
+
+void check(cudaError_t error) { ASSERT_EQ(error, cudaSuccess) << cudaGetErrorString(error); }
+void good(rondoResult_t result) { ASSERT_EQ(result, rondoSuccess) << rondoGetLastError(nullptr); }
+
+/// What the ranks of a test share.
+struct Meeting {
+  explicit Meeting(int size) : ranks(size), barrier(size) {}
+  const int ranks;
+  std::barrier<> barrier;
+};
+
+struct Rank {
+  int rank;
+  int ranks;
+  Meeting& meeting;
+
+  void meet() const { meeting.barrier.arrive_and_wait(); }
+  int after(int k) const { return (rank + k) % ranks; }
+  int before(int k) const { return (rank + ranks - k) % ranks; }
+};
+
+/// All ranks' communicators of one group; every rank calls it.
+rondoComm_t makeComm(const Rank& me, rondoUniqueId* id, int smBudget = 0) {
+  if (me.rank == 0) {
+    EXPECT_EQ(rondoGetUniqueId(id), rondoSuccess);
+  }
+  me.meet();
+  rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+  config.smBudget = smBudget;
+  rondoComm_t comm = nullptr;
+  EXPECT_EQ(rondoCommInitRankConfig(&comm, me.ranks, *id, me.rank, &config), rondoSuccess)
+      << rondoGetLastError(nullptr);
+  me.meet();
+  return comm;
+}
+
+void onRanks(int ranks, const std::function<void(const Rank&)>& body) {
+  Meeting meeting(ranks);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < ranks; ++r) {
+    threads.emplace_back([&, r] {
+      check(cudaSetDevice(0));
+      body({r, ranks, meeting});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+cudaStream_t newStream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return stream;
+}
+
+/// Device memory of ints, filled and read through page-locked memory: other copies may wait for
+/// kernels that wait for this rank.
+class Ints {
+ public:
+  explicit Ints(size_t count) : count_(count) {
+    check(cudaMalloc(&device_, count * sizeof(int)));
+    check(cudaMallocHost(&host_, count * sizeof(int)));
+  }
+  Ints(const Ints&) = delete;
+  Ints& operator=(const Ints&) = delete;
+
+  int* at(size_t element) const { return device_ + element; }
+  /// `value` of each element.
+  template <class Value>
+  void fill(cudaStream_t stream, Value value) {
+    for (size_t i = 0; i < count_; ++i) host_[i] = value(i);
+    check(cudaMemcpyAsync(device_, host_, count_ * sizeof(int), cudaMemcpyHostToDevice, stream));
+    check(cudaStreamSynchronize(stream));
+  }
+  /// How many of the `count` elements from `from` on are not as `value` says.
+  template <class Value>
+  size_t wrong(cudaStream_t stream, size_t from, size_t count, Value value) {
+    check(cudaMemcpyAsync(host_, device_ + from, count * sizeof(int), cudaMemcpyDeviceToHost,
+                          stream));
+    check(cudaStreamSynchronize(stream));
+    size_t bad = 0;
+    for (size_t i = 0; i < count; ++i) bad += host_[i] != value(i) ? 1 : 0;
+    return bad;
+  }
+  void free() {
+    check(cudaFree(device_));
+    check(cudaFreeHost(host_));
+  }
+
+ private:
+  size_t count_;
+  int* device_ = nullptr;
+  int* host_ = nullptr;
+};
+
+/// An element of what a rank sends.
+int element(int rank, size_t i) { return rank * 1000003 + static_cast<int>(i); }
+
+/// The buffers of a rank, made and freed while no kernel of anybody waits.
+struct Buffers {
+  Buffers(const Rank& rank, size_t count) : me(rank), src(count), dst(count), stream(newStream()) {
+    src.fill(stream, [&](size_t i) { return element(me.rank, i); });
+    dst.fill(stream, [](size_t) { return -1; });
+    me.meet();
+  }
+  ~Buffers() {
+    check(cudaStreamSynchronize(stream));
+    me.meet();
+    src.free();
+    dst.free();
+    check(cudaStreamDestroy(stream));
+  }
+  const Rank me;
+  Ints src, dst;
+  const cudaStream_t stream;
+};
+
+TEST(DeviceApi, SendReceiveGatherScatter) {
+  for (const int ranks : {1, 2, 3}) {
+    rondoUniqueId id;
+    onRanks(ranks, [&](const Rank& me) {
+      const rondoComm_t comm = makeComm(me, &id);
+      constexpr size_t kCount = 70001;
+      Buffers b(me, 4 * kCount);
+      good(rondoSendRecv(b.src.at(0), kCount, me.after(1), b.dst.at(0), kCount, me.before(1),
+                         rondoInt32, comm, b.stream));
+      EXPECT_EQ(
+          b.dst.wrong(b.stream, 0, kCount, [&](size_t i) { return element(me.before(1), i); }), 0u);
+      // one after the other, as far as the library holds what is sent
+      if (ranks > 1 && me.rank < 2) {
+        if (me.rank == 0) {
+          good(rondoSend(b.src.at(7), 100, rondoInt32, 1, comm, b.stream));
+          good(rondoRecv(b.dst.at(0), 100, rondoInt32, 1, comm, b.stream));
+        } else {
+          good(rondoRecv(b.dst.at(0), 100, rondoInt32, 0, comm, b.stream));
+          good(rondoSend(b.src.at(7), 100, rondoInt32, 0, comm, b.stream));
+        }
+        EXPECT_EQ(
+            b.dst.wrong(b.stream, 0, 100, [&](size_t i) { return element(1 - me.rank, i + 7); }),
+            0u);
+      }
+      const int root = ranks - 1;
+      good(rondoGather(b.src.at(0), b.dst.at(0), 5000, rondoInt32, root, comm, b.stream));
+      if (me.rank == root) {
+        EXPECT_EQ(
+            b.dst.wrong(b.stream, 0, 5000 * static_cast<size_t>(ranks),
+                        [&](size_t i) { return element(static_cast<int>(i / 5000), i % 5000); }),
+            0u);
+      }
+      good(rondoScatter(b.src.at(0), b.dst.at(0), 5000, rondoInt32, root, comm, b.stream));
+      EXPECT_EQ(b.dst.wrong(b.stream, 0, 5000,
+                            [&](size_t i) {
+                              return element(root, i + 5000 * static_cast<size_t>(me.rank));
+                            }),
+                0u);
+      // in place
+      good(rondoGather(b.src.at(5000 * static_cast<size_t>(me.rank)), b.src.at(0), 5000, rondoInt32,
+                       root, comm, b.stream));
+      // nothing is sent, and nobody waits
+      if (me.rank == 0) good(rondoSend(b.src.at(0), 0, rondoInt32, root, comm, b.stream));
+      check(cudaStreamSynchronize(b.stream));
+      me.meet();
+      good(rondoCommDestroy(comm));
+    });
+  }
+}
+
+/// Sends and receives over all pairs on two streams, and collectives on a third: one group.
+void mixedGroup(const Rank& me, rondoComm_t comm, const Buffers& b, cudaStream_t other,
+                cudaStream_t third, size_t count) {
+  good(rondoGroupStart());
+  good(rondoAllReduce(b.src.at(0), b.dst.at(10 * count), count, rondoInt32, rondoSum, comm, third));
+  for (int k = 0; k < me.ranks; ++k) {
+    // receives first, and the last ones first: any order is good
+    const int from = me.before(me.ranks - 1 - k);
+    good(rondoRecv(b.dst.at(static_cast<size_t>(from) * count), count, rondoInt32, from, comm,
+                   k % 2 == 0 ? b.stream : other));
+  }
+  good(rondoBroadcast(b.src.at(0), b.dst.at(11 * count), count, rondoInt32, me.ranks - 1, comm,
+                      b.stream));
+  for (int k = 0; k < me.ranks; ++k) {
+    good(rondoSend(b.src.at(static_cast<size_t>(me.after(k))), count, rondoInt32, me.after(k), comm,
+                   k % 2 == 0 ? other : b.stream));
+  }
+  good(rondoGather(b.src.at(0), b.dst.at(12 * count), 3, rondoInt32, 0, comm, third));
+  good(rondoGroupEnd());
+}
+
+size_t wrongOfGroup(const Rank& me, Buffers& b, size_t count) {
+  size_t bad = 0;
+  for (int from = 0; from < me.ranks; ++from) {
+    bad += b.dst.wrong(b.stream, static_cast<size_t>(from) * count, count,
+                       [&](size_t i) { return element(from, i + static_cast<size_t>(me.rank)); });
+  }
+  bad += b.dst.wrong(b.stream, 10 * count, count, [&](size_t i) {
+    int sum = 0;
+    for (int r = 0; r < me.ranks; ++r) sum += element(r, i);
+    return sum;
+  });
+  bad +=
+      b.dst.wrong(b.stream, 11 * count, count, [&](size_t i) { return element(me.ranks - 1, i); });
+  if (me.rank != 0) return bad;
+  return bad + b.dst.wrong(b.stream, 12 * count, 3 * static_cast<size_t>(me.ranks),
+                           [&](size_t i) { return element(static_cast<int>(i / 3), i % 3); });
+}
+
+TEST(DeviceApi, GroupsMixEverything) {
+  for (const int ranks : {2, 4}) {
+    rondoUniqueId id;
+    onRanks(ranks, [&](const Rank& me) {
+      const rondoComm_t comm = makeComm(me, &id);
+      constexpr size_t kMost = 30000;
+      Buffers b(me, 13 * kMost);
+      const cudaStream_t other = newStream(), third = newStream();
+      for (const size_t count : {size_t{1}, size_t{333}, kMost}) {
+        mixedGroup(me, comm, b, other, third, count);
+        for (const cudaStream_t s : {other, third, b.stream}) check(cudaStreamSynchronize(s));
+        EXPECT_EQ(wrongOfGroup(me, b, count), 0u) << count;
+        me.meet();
+      }
+      // captured: the other streams join and part by the events that the library makes of them
+      cudaGraph_t graph = nullptr;
+      cudaGraphExec_t exec = nullptr;
+      cudaEvent_t fork = nullptr, join = nullptr;
+      check(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
+      check(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
+      check(cudaStreamBeginCapture(b.stream, cudaStreamCaptureModeThreadLocal));
+      check(cudaEventRecord(fork, b.stream));
+      for (const cudaStream_t s : {other, third}) check(cudaStreamWaitEvent(s, fork, 0));
+      mixedGroup(me, comm, b, other, third, 444);
+      for (const cudaStream_t s : {other, third}) {
+        check(cudaEventRecord(join, s));
+        check(cudaStreamWaitEvent(b.stream, join, 0));
+      }
+      check(cudaStreamEndCapture(b.stream, &graph));
+      me.meet();
+      check(cudaGraphInstantiate(&exec, graph, 0));
+      check(cudaGraphUpload(exec, b.stream));
+      check(cudaStreamSynchronize(b.stream));
+      me.meet();
+      for (int replay = 0; replay < 5; ++replay) {
+        b.dst.fill(b.stream, [](size_t) { return -1; });
+        check(cudaGraphLaunch(exec, b.stream));
+        EXPECT_EQ(wrongOfGroup(me, b, 444), 0u) << "replay " << replay;
+      }
+      me.meet();
+      check(cudaGraphExecDestroy(exec));
+      check(cudaGraphDestroy(graph));
+      for (const cudaStream_t s : {other, third}) check(cudaStreamDestroy(s));
+      good(rondoCommDestroy(comm));
+    });
+  }
+}
+
+// Whatever order ranks name communicators in, the group has one for all: else the kernels on one
+// stream would wait for each other in a circle.
+TEST(DeviceApi, GroupsOrderCommunicators) {
+  rondoUniqueId ids[2];
+  onRanks(2, [&](const Rank& me) {
+    const rondoComm_t comms[] = {makeComm(me, &ids[0]), makeComm(me, &ids[1])};
+    Buffers b(me, 40000);
+    for (int round = 0; round < 20; ++round) {
+      good(rondoGroupStart());
+      for (int k = 0; k < 2; ++k) {
+        const int which = (k + me.rank) % 2;
+        const size_t at = 10000 * static_cast<size_t>(which);
+        good(rondoAllReduce(b.src.at(at), b.dst.at(at), 10000, rondoInt32, rondoMax, comms[which],
+                            b.stream));
+        good(rondoSend(b.src.at(at), 5000, rondoInt32, 1 - me.rank, comms[which], b.stream));
+        good(
+            rondoRecv(b.dst.at(20000 + at), 5000, rondoInt32, 1 - me.rank, comms[which], b.stream));
+      }
+      good(rondoGroupEnd());
+    }
+    EXPECT_EQ(b.dst.wrong(b.stream, 0, 20000, [](size_t i) { return element(1, i); }), 0u);
+    EXPECT_EQ(b.dst.wrong(b.stream, 30000, 5000,
+                          [&](size_t i) { return element(1 - me.rank, i + 10000); }),
+              0u);
+    me.meet();
+    for (const rondoComm_t comm : comms) good(rondoCommDestroy(comm));
+  });
+}
+
+TEST(DeviceApi, GroupsReportTheFirstCause) {
+  rondoUniqueId id;
+  onRanks(1, [&](const Rank& me) {
+    const rondoComm_t comm = makeComm(me, &id);
+    Buffers b(me, 100);
+    const auto end = [&](const char* words) {
+      EXPECT_NE(rondoGroupEnd(), rondoSuccess);
+      EXPECT_NE(std::string(rondoGetLastError(nullptr)).find(words), std::string::npos)
+          << rondoGetLastError(nullptr);
+      // nothing of the group has run, and the communicator is as good as before
+      EXPECT_EQ(b.dst.wrong(b.stream, 0, 100, [](size_t) { return -1; }), 0u);
+    };
+    good(rondoGroupStart());
+    good(rondoBroadcast(b.src.at(0), b.dst.at(0), 50, rondoInt32, 0, comm, b.stream));
+    good(rondoSend(b.src.at(0), 5, rondoInt32, 9, comm, b.stream));
+    good(rondoRecv(b.dst.at(0), 5, rondoDataType_t{999}, 0, comm, b.stream));
+    end("rondoSend: argument peer is 9");
+    good(rondoGroupStart());
+    good(rondoSend(b.src.at(0), 5, rondoInt32, 0, comm, b.stream));
+    end("rank 0 sends itself 1 messages and receives 0");
+    int host = 0;
+    EXPECT_EQ(rondoSendRecv(b.src.at(0), 1, 0, &host, 1, 0, rondoInt32, comm, b.stream),
+              rondoInvalidArgument);
+    EXPECT_EQ(rondoSendRecv(b.src.at(0), 1, 0, &host, 1, 0, rondoInt32, comm, nullptr),
+              rondoInvalidArgument);
+    EXPECT_NE(std::string(rondoGetLastError(nullptr)).find("recvbuff"), std::string::npos)
+        << rondoGetLastError(nullptr);
+    good(rondoSendRecv(b.src.at(3), 5, 0, b.dst.at(0), 5, 0, rondoInt32, comm, b.stream));
+    EXPECT_EQ(b.dst.wrong(b.stream, 0, 5, [](size_t i) { return element(0, i + 3); }), 0u);
+    good(rondoCommDestroy(comm));
+  });
+}
+
+// Fifty communicators, used in turn and at once, on streams of their own and in opposite orders.
+TEST(DeviceApi, FiftyCommunicators) {
+  constexpr int kComms = 50;
+  std::vector<rondoUniqueId> ids(kComms);
+  std::atomic<uint64_t> first{0}, further{0};
+  onRanks(2, [&](const Rank& me) {
+    const auto used = [&] {
+      me.meet();
+      size_t free = 0, total = 0;
+      check(cudaMemGetInfo(&free, &total));
+      me.meet();
+      return total - free;
+    };
+    Buffers b(me, 200 * kComms);
+    std::vector<rondoComm_t> comms;
+    std::vector<cudaStream_t> streams;
+    const size_t before = used();
+    comms.push_back(makeComm(me, &ids[0], 8));
+    const size_t one = used();
+    for (int c = 1; c < kComms; ++c) comms.push_back(makeComm(me, &ids[static_cast<size_t>(c)], 1));
+    const size_t all = used();
+    first = (one - before) / 2;
+    further = (all - one) / (2 * (kComms - 1));
+    for (int c = 0; c < kComms; ++c) streams.push_back(newStream());
+    const auto use = [&](int c, cudaStream_t stream) {
+      const size_t at = 200 * static_cast<size_t>(c);
+      good(rondoAllReduce(b.src.at(at), b.dst.at(at), 200, rondoInt32, rondoSum,
+                          comms[static_cast<size_t>(c)], stream));
+    };
+    const auto wrong = [&] {
+      for (const cudaStream_t stream : streams) check(cudaStreamSynchronize(stream));
+      const size_t bad = b.dst.wrong(b.stream, 0, 200 * kComms,
+                                     [](size_t i) { return element(0, i) + element(1, i); });
+      b.dst.fill(b.stream, [](size_t) { return -1; });
+      me.meet();
+      return bad;
+    };
+    for (int c = 0; c < kComms; ++c) use(c, b.stream);
+    check(cudaStreamSynchronize(b.stream));
+    EXPECT_EQ(wrong(), 0u) << "in turn";
+    for (int round = 0; round < 3; ++round) {
+      for (int k = 0; k < kComms; ++k) {
+        const int c = me.rank == 0 ? k : kComms - 1 - k;
+        use(c, streams[static_cast<size_t>(c)]);
+      }
+      EXPECT_EQ(wrong(), 0u) << "at once";
+    }
+    me.meet();
+    for (const cudaStream_t stream : streams) check(cudaStreamDestroy(stream));
+    for (const rondoComm_t comm : comms) good(rondoCommDestroy(comm));
+  });
+  std::printf("GPU memory of a rank: %.1f MiB for a communicator of 16 blocks, %.1f for one of 2\n",
+              static_cast<double>(first) / (1 << 20), static_cast<double>(further) / (1 << 20));
+  EXPECT_LE(further, uint64_t{4} << 20);
+}
+
+// When all of the device is promised, a further communicator says so.
+TEST(DeviceApi, BudgetsEnd) {
+  std::vector<rondoUniqueId> ids(400);
+  onRanks(1, [&](const Rank& me) {
+    Buffers b(me, 10);
+    std::vector<rondoComm_t> comms;
+    rondoResult_t result = rondoSuccess;
+    while (result == rondoSuccess && comms.size() < ids.size()) {
+      comms.push_back(makeComm(me, &ids[comms.size()]));
+      result = rondoAllReduce(b.src.at(0), b.dst.at(0), 10, rondoInt32, rondoSum, comms.back(),
+                              b.stream);
+    }
+    EXPECT_EQ(result, rondoUnsupported);
+    const std::string why = rondoGetLastError(nullptr);
+    EXPECT_NE(why.find("config.smBudget"), std::string::npos) << why;
+    EXPECT_GT(comms.size(), 50u);
+    check(cudaStreamSynchronize(b.stream));
+    for (const rondoComm_t comm : comms) good(rondoCommDestroy(comm));
+    // and then there is room again
+    comms.assign(1, makeComm(me, &ids[0]));
+    good(rondoAllReduce(b.src.at(0), b.dst.at(0), 10, rondoInt32, rondoSum, comms[0], b.stream));
+    check(cudaStreamSynchronize(b.stream));
+    good(rondoCommDestroy(comms[0]));
+  });
+}
+
+}  // namespace
+}  // namespace rondo::test

@@ -1,0 +1,90 @@
+// What can be checked of budgets, memory and the cutting of transfers without a GPU.
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "coll/device_budget.h"
+#include "coll/device_exchange.h"
+#include "coll/device_lease.h"
+
+namespace rondo::test {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr int kH200Blocks = 264;
+
+// Fifty communicators get something, all of them together no more than there is, and memory as
+// promised: 64 MiB for the first with its kernels, 4 for each further one.
+TEST(Budget, FiftyCommunicatorsFitTheDeviceAndTheirMemory) {
+  std::vector<DeviceBudget> taken(50);
+  int sum = 0;
+  for (size_t k = 0; k < taken.size(); ++k) {
+    const int free = DeviceBudget::free(7, kH200Blocks);
+    EXPECT_EQ(free, kH200Blocks - sum);
+    const int usual = DeviceBudget::usual(kH200Blocks, free);
+    ASSERT_GE(usual, 1) << k;
+    for (int ranks = 1; ranks <= kMaxPairRanks; ++ranks) {
+      const uint64_t bytes = leaseBytes(ranks, leaseShape(ranks, usual));
+      EXPECT_LE(bytes, (k == 0 ? 56 : 4) * kMiB) << ranks << " ranks, " << usual << " blocks";
+    }
+    ASSERT_TRUE(taken[k].take(7, kH200Blocks, usual));
+    sum += usual;
+  }
+  EXPECT_LE(sum, kH200Blocks);
+  EXPECT_FALSE(DeviceBudget().take(7, kH200Blocks, kH200Blocks - sum + 1));
+  EXPECT_EQ(DeviceBudget::free(8, 10), 10);  // another device
+  taken.clear();
+  EXPECT_EQ(DeviceBudget::free(7, kH200Blocks), kH200Blocks);
+}
+
+TEST(Budget, MovesWithItsOwner) {
+  {
+    DeviceBudget first;
+    ASSERT_TRUE(first.take(9, 10, 6));
+    DeviceBudget second(std::move(first));
+    EXPECT_EQ(DeviceBudget::free(9, 10), 4);
+    DeviceBudget third;
+    third = std::move(second);
+    EXPECT_EQ(DeviceBudget::free(9, 10), 4);
+  }
+  EXPECT_EQ(DeviceBudget::free(9, 10), 10);
+}
+
+// Lanes cover a transfer without gap or overlap, none is empty, and blocks fit slots.
+TEST(Cut, CoversATransfer) {
+  for (const int lanes : {1, 2, 5, 64}) {
+    for (const int lines : {0, 1}) {
+      PairView pairs{};
+      pairs.lanes = lanes;
+      pairs.lines = lines;
+      for (const uint64_t bytes : {uint64_t{1}, uint64_t{479}, uint64_t{3840}, uint64_t{3841},
+                                   uint64_t{100001}, uint64_t{1} << 20, (uint64_t{1} << 33) + 5}) {
+        const TransferCut cut = cutTransfer(pairs, bytes);
+        ASSERT_GE(cut.lanes, 1);
+        ASSERT_LE(cut.lanes, lanes);
+        EXPECT_GE(static_cast<uint64_t>(cut.lanes) * cut.perLane, bytes);
+        EXPECT_LT(static_cast<uint64_t>(cut.lanes - 1) * cut.perLane, bytes);
+        EXPECT_EQ(cut.perLane % 16, 0u);  // what is aligned stays so
+        EXPECT_EQ(cut.block % 16, 0u);
+        EXPECT_LE(lines != 0 ? cut.block / 15 * 16 : cut.block, kPairSlotBytes);
+      }
+    }
+  }
+}
+
+// A launch has room for as many transfers of every queue, and blocks for all lanes.
+TEST(Cut, LaunchesHaveRoom) {
+  for (int ranks = 1; ranks <= kMaxPairRanks; ++ranks) {
+    const int most = DeviceExchange::mostPerQueue(ranks);
+    EXPECT_GE(most, 1);
+    EXPECT_LE(2 * (ranks - 1) * most + 2 * most, kMostPieces) << ranks;
+    for (const int lanes : {1, 2, 8, 33, 128}) {
+      const int items = (2 * (ranks - 1) + 1) * leaseShape(ranks, lanes).pairLanes;
+      EXPECT_LE(items, lanes * kMostHeld) << ranks << " ranks, " << lanes << " blocks";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rondo::test

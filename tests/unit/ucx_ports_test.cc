@@ -1,0 +1,266 @@
+// Channels between hosts without hosts: every rank is a UCX worker of this process, and TCP over a
+// local device is between them. Order, stamps, bounds of what is under way, last words.
+
+#include "ucx/ucx_ports.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "support/thread_bootstrap.h"
+
+namespace rondo {
+namespace {
+
+constexpr uint64_t kChunk = 64u << 10;
+
+/// What a rank's network told it.
+struct Told : FarEvents {
+  void farAborted(uint32_t word) override { aborted = word; }
+  uint32_t farLost(int rank, const std::string& why) override {
+    lost = rank;
+    whyLost = why;
+    return 77;
+  }
+  void farCalled(int rank, const Call& call, PairCounts pair) override {
+    caller = rank;
+    called = call;
+    counts = pair;
+  }
+  std::atomic<uint32_t> aborted{0};
+  int lost = -1, caller = -1;
+  std::string whyLost;
+  Call called;
+  PairCounts counts;
+};
+
+/// Ranks that are all far from each other.
+class Hosts {
+ public:
+  explicit Hosts(int n) : told_(static_cast<size_t>(n)), stamps_(static_cast<size_t>(n), 1) {
+    workers_.resize(static_cast<size_t>(n));
+    transports_.resize(static_cast<size_t>(n));
+    ThreadGroup group(n);
+    std::vector<std::thread> threads;
+    for (int r = 0; r < n; ++r) {
+      threads.emplace_back([&, r] {
+        const auto at = static_cast<size_t>(r);
+        ThreadBootstrap boot(group, r);
+        workers_[at] = std::make_unique<UcxWorker>(UcxWorker::Settings{{"TLS", "tcp"}});
+        UcxTransport::Wish wish{
+            {}, std::vector<std::string>(told_.size(), "here"), 2, kChunk, &told_[at]};
+        for (int far = 0; far < n; ++far) {
+          if (far != r) wish.far.push_back(far);
+        }
+        transports_[at] = UcxTransport::create(boot, *workers_[at], wish);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  UcxTransport& operator[](int rank) { return *transports_[static_cast<size_t>(rank)]; }
+  Told& told(int rank) { return told_[static_cast<size_t>(rank)]; }
+  uint32_t& stamp(int rank) { return stamps_[static_cast<size_t>(rank)]; }
+  std::unique_ptr<SendPort> sender(int from, int to) {
+    return (*this)[from].sendTo(0, to, &stamp(from));
+  }
+  void destroy(int rank) { transports_[static_cast<size_t>(rank)].reset(); }
+  /// As the end of a process does, whatever its communicators were at.
+  void kill(int rank) {
+    workers_[static_cast<size_t>(rank)].reset();
+    static auto* const graves = new std::vector<std::unique_ptr<UcxTransport>>;
+    graves->push_back(std::move(transports_[static_cast<size_t>(rank)]));
+  }
+  /// Lets all workers move until `done`, for at most ten seconds.
+  bool until(const std::function<bool()>& done) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (std::chrono::steady_clock::now() < end) {
+      for (const auto& worker : workers_) {
+        if (worker) worker->progress();
+      }
+      if (done()) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::vector<Told> told_;
+  std::vector<uint32_t> stamps_;
+  std::vector<std::unique_ptr<UcxWorker>> workers_;
+  std::vector<std::unique_ptr<UcxTransport>> transports_;
+};
+
+bool send(SendPort& port, char mark, size_t bytes) {
+  void* const space = port.tryAcquire(bytes);
+  if (space == nullptr) return false;
+  std::memset(space, mark, bytes);
+  port.post(bytes, nullptr);
+  return true;
+}
+
+/// Takes the next message, which must be as said.
+void expectNext(Hosts& hosts, RecvPort& port, char mark, size_t bytes, uint32_t stamp) {
+  Message message{};
+  ASSERT_TRUE(hosts.until([&] { return port.tryPeek(&message); })) << "message of " << bytes;
+  EXPECT_EQ(message.bytes, bytes);
+  EXPECT_EQ(message.stamp, stamp);
+  EXPECT_EQ(message.landing, nullptr);
+  const std::vector<char> wanted(bytes, mark);
+  EXPECT_TRUE(bytes == 0 || std::memcmp(message.data, wanted.data(), bytes) == 0) << bytes;
+  port.release();
+}
+
+TEST(UcxPorts, MessagesOfAllLengthsComeInOrderWithTheirStamps) {
+  Hosts hosts(2);
+  const auto out = hosts.sender(0, 1);
+  const auto in = hosts[1].recvFrom(0, 0, false);
+  const size_t lengths[] = {0, 1, 255, 256, 257, 4096, 8192, 16384, 40000, kChunk};
+  char mark = 1;
+  for (int round = 0; round < 20; ++round) {
+    for (const size_t bytes : lengths) {
+      hosts.stamp(0) = static_cast<uint32_t>(mark) * 1000;
+      ASSERT_TRUE(hosts.until([&] { return send(*out, mark, bytes); }));
+      if (round % 2 == 0) expectNext(hosts, *in, mark, bytes, hosts.stamp(0));
+      ++mark;
+    }
+    for (int k = 0; round % 2 != 0 && k < 10; ++k) {
+      const char late = static_cast<char>(mark - 10 + k);
+      expectNext(hosts, *in, late, lengths[k], static_cast<uint32_t>(late) * 1000);
+    }
+  }
+  EXPECT_TRUE(hosts.until([&] { return out->drained(); }));
+}
+
+TEST(UcxPorts, ALaneAndADirectionKnowNothingOfOthers) {
+  Hosts hosts(2);
+  std::vector<std::unique_ptr<SendPort>> outs;
+  std::vector<std::unique_ptr<RecvPort>> ins;
+  for (int lane = 0; lane < 2; ++lane) {
+    for (int from = 0; from < 2; ++from) {
+      outs.push_back(hosts[from].sendTo(lane, 1 - from, &hosts.stamp(from)));
+      ins.push_back(hosts[1 - from].recvFrom(lane, from, false));
+      outs.push_back(hosts[from].sendToAll(lane, &hosts.stamp(from)));
+      ins.push_back(hosts[1 - from].recvFrom(lane, from, true));
+    }
+  }
+  for (size_t k = outs.size(); k-- > 0;) EXPECT_TRUE(send(*outs[k], static_cast<char>(k), 100));
+  for (size_t k = 0; k < ins.size(); ++k) expectNext(hosts, *ins[k], static_cast<char>(k), 100, 1);
+}
+
+/// How many messages of `bytes` go out while nobody reads them.
+uint32_t sendUntilFull(Hosts& hosts, SendPort& out, size_t bytes) {
+  uint32_t sent = 0;
+  const auto quiet = [&] {
+    return std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  };
+  for (auto end = quiet(); std::chrono::steady_clock::now() < end;) {
+    hosts.until([] { return true; });
+    if (sent < 1000 && send(out, static_cast<char>(sent), bytes)) {
+      ++sent;
+      end = quiet();
+    }
+  }
+  return sent;
+}
+
+TEST(UcxPorts, WhatIsUnderWayIsBounded) {
+  Hosts hosts(2);
+  const auto out = hosts.sender(0, 1);
+  const auto in = hosts[1].recvFrom(0, 0, false);
+  EXPECT_EQ(sendUntilFull(hosts, *out, 8), kUcxWindow);
+  EXPECT_EQ(out->tryAcquire(8), nullptr);
+  std::vector<char> data(20000);
+  EXPECT_FALSE(out->tryPostInPlace(data.data(), data.size(), nullptr, {}));
+  for (uint32_t k = 0; k < kUcxWindow; ++k) expectNext(hosts, *in, static_cast<char>(k), 8, 1);
+  // Room comes back by the credits, without a message in the other direction.
+  EXPECT_EQ(sendUntilFull(hosts, *out, kChunk), kUcxWindowChunks);
+  for (uint32_t k = 0; k < kUcxWindowChunks; ++k) {
+    expectNext(hosts, *in, static_cast<char>(k), kChunk, 1);
+  }
+  EXPECT_TRUE(hosts.until([&] { return send(*out, 1, kChunk); }));
+  expectNext(hosts, *in, 1, kChunk, 1);
+}
+
+TEST(UcxPorts, MemoryIsSentFromWhereItIs) {
+  Hosts hosts(2);
+  const auto out = hosts.sender(0, 1);
+  const auto in = hosts[1].recvFrom(0, 0, false);
+  std::vector<char> data(kChunk, 5);
+  EXPECT_FALSE(out->reaches(data.data(), 100));
+  ASSERT_TRUE(out->reaches(data.data(), data.size()));
+  for (char mark = 1; mark < 30; ++mark) {
+    std::memset(data.data(), mark, data.size());
+    ASSERT_TRUE(
+        hosts.until([&] { return out->tryPostInPlace(data.data(), data.size(), nullptr, {}); }));
+    // Until it has left, the memory is the message's.
+    ASSERT_TRUE(hosts.until([&] { return out->drained(); }));
+    std::memset(data.data(), 0, data.size());
+    expectNext(hosts, *in, mark, data.size(), 1);
+  }
+}
+
+TEST(UcxPorts, ToEveryoneWaitsForTheSlowest) {
+  Hosts hosts(3);
+  const auto out = hosts[1].sendToAll(1, &hosts.stamp(1));
+  const auto quick = hosts[0].recvFrom(1, 1, true);
+  const auto slow = hosts[2].recvFrom(1, 1, true);
+  EXPECT_EQ(sendUntilFull(hosts, *out, 8), kUcxWindow);
+  for (uint32_t k = 0; k < kUcxWindow; ++k) expectNext(hosts, *quick, static_cast<char>(k), 8, 1);
+  EXPECT_EQ(sendUntilFull(hosts, *out, 8), 0u);
+  for (uint32_t k = 0; k < kUcxWindow; ++k) expectNext(hosts, *slow, static_cast<char>(k), 8, 1);
+  EXPECT_TRUE(hosts.until([&] { return send(*out, 9, 50000); }));
+  expectNext(hosts, *quick, 9, 50000, 1);
+  expectNext(hosts, *slow, 9, 50000, 1);
+}
+
+TEST(UcxPorts, WordsBesideTheChannelsArrive) {
+  Hosts hosts(2);
+  hosts[0].tell(1, {7, {1, 2, 3}}, {4, 5});
+  ASSERT_TRUE(hosts.until([&] { return hosts.told(1).caller == 0; }));
+  EXPECT_EQ(hosts.told(1).called.sequence, 7u);
+  EXPECT_TRUE(hosts.told(1).called.sameWords({7, {1, 2, 3}}));
+  EXPECT_EQ(hosts.told(1).counts, (PairCounts{4, 5}));
+  hosts[1].abort(12);
+  ASSERT_TRUE(hosts.until([&] { return hosts.told(0).aborted != 0; }));
+  EXPECT_EQ(hosts.told(0).aborted, 12u);
+  EXPECT_EQ(hosts.told(1).aborted, 0u);
+}
+
+TEST(UcxPorts, WhoIsLostIsNamedToEverybody) {
+  Hosts hosts(3);
+  hosts.kill(2);
+  ASSERT_TRUE(hosts.until([&] { return hosts.told(0).lost == 2 && hosts.told(1).lost == 2; }));
+  EXPECT_NE(hosts.told(0).whyLost, "");
+  // Each also tells the others, which may not have noticed.
+  ASSERT_TRUE(hosts.until([&] { return hosts.told(0).aborted == 77; }));
+  const auto out = hosts.sender(0, 2);
+  EXPECT_TRUE(send(*out, 1, 100));
+  EXPECT_TRUE(hosts.until([&] { return out->drained(); }));
+}
+
+TEST(UcxPorts, WhoSaidGoodbyeMayGo) {
+  Hosts hosts(2);
+  auto out = hosts.sender(1, 0);
+  const auto in = hosts[0].recvFrom(0, 1, false);
+  EXPECT_TRUE(send(*out, 3, 30000));
+  std::atomic<bool> gone{false};
+  std::thread leaving([&] {
+    out.reset();
+    hosts.destroy(1);
+    gone = true;
+  });
+  expectNext(hosts, *in, 3, 30000, 1);
+  ASSERT_TRUE(hosts.until([&] { return gone.load(); }));
+  leaving.join();
+  hosts.until([] { return true; });  // takes its goodbye
+  hosts.kill(1);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  EXPECT_FALSE(hosts.until([&] {
+    return hosts.told(0).lost != -1 || std::chrono::steady_clock::now() > end;
+  }) && hosts.told(0).lost != -1);
+}
+
+}  // namespace
+}  // namespace rondo

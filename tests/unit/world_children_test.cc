@@ -1,0 +1,151 @@
+// Communicators made of communicators, between threads.
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "support/world.h"
+
+namespace rondo::testing {
+namespace {
+
+int sumOver(rondoComm_t comm, int value) {
+  int out = -1;
+  EXPECT_EQ(rondoAllReduce(&value, &out, 1, rondoInt32, rondoSum, comm, nullptr), rondoSuccess)
+      << rondoGetLastError(comm);
+  return out;
+}
+
+int ask(rondoComm_t comm, rondoResult_t (*question)(rondoComm_t, int*)) {
+  int answer = -1;
+  EXPECT_EQ(question(comm, &answer), rondoSuccess);
+  return answer;
+}
+
+TEST(WorldChildren, SplitOrdersByKeyAndThenByRank) {
+  World(6).run([](const Rank& me) {
+    const int color = me.rank % 2;
+    rondoComm_t part = nullptr;
+    // Ranks 0 2 4 get keys 1 1 0: their order is 4 0 2.
+    ASSERT_EQ(rondoCommSplit(me.comm, color, me.rank == 4 ? 0 : 1, &part, nullptr), rondoSuccess)
+        << rondoGetLastError(me.comm);
+    EXPECT_EQ(ask(part, rondoCommCount), 3);
+    const int places[] = {1, 0, 2, 1, 0, 2};
+    EXPECT_EQ(ask(part, rondoCommUserRank), places[me.rank]);
+    EXPECT_EQ(sumOver(part, me.rank), color == 0 ? 6 : 9);
+    EXPECT_EQ(sumOver(me.comm, me.rank), 15);
+    EXPECT_EQ(sumOver(part, 1), 3);
+    EXPECT_EQ(rondoCommDestroy(part), rondoSuccess);
+  });
+}
+
+TEST(WorldChildren, NoColorIsNoPart) {
+  World(3).run([](const Rank& me) {
+    rondoComm_t part = me.comm;
+    ASSERT_EQ(rondoCommSplit(me.comm, me.rank == 1 ? RONDO_SPLIT_NOCOLOR : 7, 0, &part, nullptr),
+              rondoSuccess);
+    if (me.rank == 1) {
+      EXPECT_EQ(part, nullptr);
+    } else {
+      EXPECT_EQ(sumOver(part, me.rank), 2);
+      EXPECT_EQ(rondoCommDestroy(part), rondoSuccess);
+    }
+  });
+}
+
+TEST(WorldChildren, AChildOutlivesItsParentAndHasChildren) {
+  World(4).open([](const Rank& me) {
+    rondoComm_t twin = nullptr, half = nullptr;
+    ASSERT_EQ(rondoCommDup(me.comm, &twin, nullptr), rondoSuccess);
+    EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess);
+    ASSERT_EQ(rondoCommSplit(twin, me.rank / 2, -me.rank, &half, nullptr), rondoSuccess);
+    EXPECT_EQ(ask(half, rondoCommUserRank), 1 - me.rank % 2);
+    EXPECT_EQ(sumOver(half, me.rank), me.rank < 2 ? 1 : 5);
+    EXPECT_EQ(rondoCommDestroy(half), rondoSuccess);
+    EXPECT_EQ(sumOver(twin, 1), 4);
+    EXPECT_EQ(rondoCommDestroy(twin), rondoSuccess);
+  });
+}
+
+TEST(WorldChildren, ABadArgumentOfOneRankIsEverybodysError) {
+  World(3).run([](const Rank& me) {
+    rondoComm_t part = nullptr;
+    EXPECT_EQ(rondoCommSplit(me.comm, me.rank == 2 ? -5 : 0, 0, &part, nullptr),
+              rondoInvalidArgument);
+    EXPECT_NE(std::string(rondoGetLastError(me.comm)).find("rank 2: argument color is -5"),
+              std::string::npos)
+        << rondoGetLastError(me.comm);
+    EXPECT_EQ(rondoCommDup(me.comm, me.rank == 0 ? nullptr : &part, nullptr), rondoInvalidArgument);
+    EXPECT_EQ(part, nullptr);
+    EXPECT_EQ(sumOver(me.comm, 1), 3);  // the parent is unharmed
+  });
+}
+
+TEST(WorldChildren, ChildrenAreMadeOfSeveralHostsToo) {
+  World(4).hosts({0, 1, 0, 1}).run([](const Rank& me) {
+    rondoComm_t part = nullptr;
+    ASSERT_EQ(rondoCommSplit(me.comm, me.rank / 2, 0, &part, nullptr), rondoSuccess)
+        << rondoGetLastError(me.comm);
+    EXPECT_EQ(sumOver(part, me.rank), me.rank < 2 ? 1 : 5);
+    EXPECT_EQ(rondoCommDestroy(part), rondoSuccess);
+    EXPECT_EQ(rondoCommShrink(me.comm, nullptr, 0, &part, nullptr, 0), rondoUnsupported);
+  });
+}
+
+TEST(WorldChildren, ShrinkLeavesOutWhoIsNamedOrGone) {
+  World(4).open([](const Rank& me) {
+    rondoComm_t rest = nullptr;
+    if (me.rank == 3) {  // gone without a word
+      EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess);
+      return;
+    }
+    const int without = 1;
+    if (me.rank == 1) {
+      EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess);
+      return;
+    }
+    ASSERT_EQ(rondoCommShrink(me.comm, &without, 1, &rest, nullptr, RONDO_SHRINK_ABORT),
+              rondoSuccess)
+        << rondoGetLastError(me.comm);
+    EXPECT_EQ(ask(rest, rondoCommCount), 2);
+    EXPECT_EQ(sumOver(rest, me.rank), 2);
+    EXPECT_EQ(rondoCommDestroy(rest), rondoSuccess);
+    EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess);
+  });
+}
+
+TEST(WorldChildren, ShrinkRefusesWhatItCannotDo) {
+  World(2).run([](const Rank& me) {
+    rondoComm_t rest = nullptr;
+    const int self = me.rank, far = 9;
+    EXPECT_EQ(rondoCommShrink(me.comm, &self, 1, &rest, nullptr, 0), rondoInvalidArgument);
+    EXPECT_NE(std::string(rondoGetLastError(me.comm)).find("excludeRanks[0] is"),
+              std::string::npos);
+    EXPECT_EQ(rondoCommShrink(me.comm, &far, 1, &rest, nullptr, 0), rondoInvalidArgument);
+    EXPECT_EQ(rondoCommShrink(me.comm, nullptr, 0, nullptr, nullptr, 0), rondoInvalidArgument);
+    EXPECT_EQ(rondoCommShrink(me.comm, nullptr, 0, &rest, nullptr, 4), rondoInvalidArgument);
+    EXPECT_EQ(sumOver(me.comm, 1), 2);
+  });
+}
+
+TEST(WorldChildren, AsyncErrorTellsOfARevocation) {
+  World(3).run([](const Rank& me) {
+    rondoResult_t state = rondoInternalError;
+    EXPECT_EQ(rondoCommGetAsyncError(me.comm, nullptr), rondoInvalidArgument);
+    EXPECT_EQ(rondoCommGetAsyncError(me.comm, &state), rondoSuccess);
+    EXPECT_EQ(state, rondoSuccess);
+    EXPECT_EQ(sumOver(me.comm, 1), 3);
+    if (me.rank == 0) {
+      EXPECT_EQ(rondoCommRevoke(me.comm), rondoSuccess);
+    }
+    int in = 1, out = 0;
+    while (rondoAllReduce(&in, &out, 1, rondoInt32, rondoSum, me.comm, nullptr) == rondoSuccess) {
+    }
+    EXPECT_EQ(rondoCommGetAsyncError(me.comm, &state), rondoSuccess);
+    EXPECT_EQ(state, rondoRemoteError);
+    EXPECT_NE(std::string(rondoGetLastError(me.comm)).find("rank 0 aborted"), std::string::npos);
+  });
+}
+
+}  // namespace
+}  // namespace rondo::testing
