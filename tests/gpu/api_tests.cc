@@ -355,6 +355,7 @@ TEST(DeviceApi, FiftyCommunicators) {
     first = (one - before) / 2;
     further = (all - one) / (2 * (kComms - 1));
     for (int c = 0; c < kComms; ++c) streams.push_back(newStream());
+    me.meet();  // making a stream may wait for the other rank's kernel, and that for this rank
     const auto use = [&](int c, cudaStream_t stream) {
       const size_t at = 200 * static_cast<size_t>(c);
       good(rondoAllReduce(b.src.at(at), b.dst.at(at), 200, rondoInt32, rondoSum,
