@@ -38,7 +38,7 @@ int loadKernels(int* blocksAtOnce, int* processors) {
     if (perProcessor < least) least = perProcessor;
   };
   for (const Kernel& row : kernels()) load(row.function, row.threads);
-  for (const void* function : exchangeKernels().function) load(function, kBlockThreads);
+  for (const void* function : exchangeKernels().function) load(function, kExchangeThreads);
   if (error != cudaSuccess) {
     cudaGetLastError();  // reported here, so it must not turn up at the caller's next check
     return error;

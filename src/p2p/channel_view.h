@@ -76,8 +76,8 @@ struct RingView {
 
 /// Ranks that can send to each other on a device.
 constexpr int kMaxPairRanks = 16;
-/// Slots of a FIFO of a pair's lane. A slot of lines is two 16-byte vectors for each of a block's
-/// threads, in flight together.
+/// Slots of a FIFO of a pair's lane. A slot of lines is four 16-byte vectors for each of a
+/// block's threads, in flight together.
 constexpr uint32_t kPairSlots = 4;
 constexpr uint32_t kPairSlotBytes = 16u << 10;
 constexpr uint64_t kPairFifoBytes = uint64_t{kPairSlots} * kPairSlotBytes;
@@ -87,9 +87,8 @@ constexpr uint64_t kPairFifoBytes = uint64_t{kPairSlots} * kPairSlotBytes;
 struct alignas(128) PairLane {
   uint64_t head;  ///< The peer's: slots that it has filled. Lines announce themselves.
   uint64_t pad0[3];
-  uint64_t credit;  ///< The peer's: slots that it has emptied.
-  uint64_t pad1[3];
-  uint64_t sent;  ///< This rank's own, as its last kernel left them.
+  uint64_t credit[kPairSlots];  ///< The peer's: by slot, 1 + the last block taken out of it.
+  uint64_t sent;                ///< This rank's own, as its last kernel left them.
   uint64_t received;
   uint64_t pad2[6];
 };
