@@ -29,9 +29,9 @@ void DeviceExchange::collect(std::span<const Transfer> transfers) {
 
 /// Threads that a block of the transfer keeps busy.
 int DeviceExchange::threadsFor(const TransferCut& cut) const {
-  if (call_.pairs.lines == 0) return kBlockThreads;
+  if (call_.pairs.lines == 0) return kExchangeThreads;
   return static_cast<int>(
-      std::min<uint64_t>((cut.perLane + 479) / 480 * 32, static_cast<uint64_t>(kBlockThreads)));
+      std::min<uint64_t>((cut.perLane + 479) / 480 * 32, static_cast<uint64_t>(kExchangeThreads)));
 }
 
 int DeviceExchange::launchRound(size_t round, CUstream_st* stream) {
@@ -52,7 +52,7 @@ int DeviceExchange::launchRound(size_t round, CUstream_st* stream) {
       queue.lanes = std::max(queue.lanes, cut.lanes);
       call_.piece[pieces++] = all[i];
       if (side == algo::Side::Copies) call_.piece[pieces++] = queues_[at + 1][i];
-      threads = std::max(threads, side == algo::Side::Copies ? kBlockThreads : threadsFor(cut));
+      threads = std::max(threads, side == algo::Side::Copies ? kExchangeThreads : threadsFor(cut));
     }
     if (queue.lanes == 0) return;
     queue.end = pieces;

@@ -17,23 +17,29 @@ using algo::Geometry;
 Count divideUp(Count a, Count b) { return (a + b - 1) / b; }
 
 /// What things cost on a device, in picoseconds. Fitted to rondo-bench on 4 x H200 over NVLink,
-/// 2026-11-21, from a graph; eagerly every kernel costs the same constant more.
+/// 2026-11-21 (rings on 2 as well), from a graph; eagerly every kernel costs the same constant
+/// more.
 struct DeviceCosts {
   Count launch = 900'000;    ///< A kernel of one block that does nothing.
   Count laneLL = 3'500;      ///< Each block, to be started and waited for.
   Count lane = 10'000;       ///< The same of LL128 and Simple.
   Count flagLL = 1'600'000;  ///< Data from one rank to another, with all that is done to them.
   Count flagLL128 = 2'200'000;
-  Count further = 1'400'000;        ///< A second exchange that waits for the first.
+  Count further = 1'400'000;        ///< A second exchange that waits for the first...
+  Count furtherOnePeer = 900'000;   ///< ... where it waits for one peer only.
   Count thread = 500;               ///< Each peer's packet of a block's threads above 128.
   Count round = 900'000;            ///< A further packet of a thread.
   Count overlappedRound = 400'000;  ///< The same where two exchanges overlap.
-  Count period = 300'000;           ///< A further period: other lanes are in theirs.
+  Count period = 500'000;           ///< A further period: other lanes are in theirs.
   Count wireLLPerKiB = 3'400;       ///< Stores to all peers, 300 GB/s.
   Count wirePerKiB = 3'200;         ///< The same of LL128, 320 GB/s.
   Count overlapPerKiB = 3'050;      ///< Where two exchanges overlap, 335 GB/s.
-  Count step = 3'900'000;           ///< A hop of a ring.
-  Count ringPerKiB = 200'000;       ///< A block's further KiB in it, all lanes being busy.
+  Count onePeerPerKiB = 2'700;      ///< Either where all go to the same peer.
+  Count ringStart = 6'000'000;      ///< Round a ring, however long it is...
+  Count ringHop = 1'800'000;        ///< ... and each hop.
+  Count pipeHop = 2'700'000;        ///< From a rank of a pipeline to the next.
+  Count ringPerKiB = 2'900;         ///< Stores to one peer, 353 GB/s...
+  Count ringLanePerKiB = 205'000;   ///< ... but no more than a lane can do, 5 GB/s.
 };
 constexpr DeviceCosts kCosts;
 
@@ -135,14 +141,17 @@ class Search {
                          static_cast<Count>(n - 1) / static_cast<Count>(g.blocks);
       Count cost = kCosts.launch + (isLL ? kCosts.flagLL : kCosts.flagLL128);
       cost += static_cast<Count>(lanes) * (isLL ? kCosts.laneLL : kCosts.lane);
-      cost += (exchanges - 1) * kCosts.further + (periods - 1) * kCosts.period;
+      cost += (exchanges - 1) * (n == 2 ? kCosts.furtherOnePeer : kCosts.further) +
+              (periods - 1) * kCosts.period;
       const Count peers = static_cast<Count>(n - 1);
       if (threads > 128) cost += exchanges * peers * (threads - 128) * kCosts.thread;
       cost += exchanges * (divideUp(vectors, threads) - 1) *
               (exchanges > 1 ? kCosts.overlappedRound : kCosts.round);
-      cost += isLL ? wire * 2 * kCosts.wireLLPerKiB / 1024
-                   : wire * 128 / lineBytes *
-                         (exchanges > 1 ? kCosts.overlapPerKiB : kCosts.wirePerKiB) / 1024;
+      const Count linePerKiB = n == 2          ? kCosts.onePeerPerKiB
+                               : exchanges > 1 ? kCosts.overlapPerKiB
+                                               : kCosts.wirePerKiB;
+      cost +=
+          isLL ? wire * 2 * kCosts.wireLLPerKiB / 1024 : wire * 128 / lineBytes * linePerKiB / 1024;
       take(DeviceChoice{form.algorithm, protocol, g, static_cast<int>(threads), found, cost});
     });
   }
@@ -154,20 +163,25 @@ class Search {
     if (found == nullptr) return;
     const Count hops = static_cast<Count>(facts_.ranks - 1);
     const int blocks = form.blockPerRank ? facts_.ranks : 1;
+    const Count most = kBlockSlots * kSlotBytes / request_.elementBytes / align_ * align_;
     lanes(facts_.ringLanes, [&](int lanes) {
-      for (uint32_t slot = kSlotBytes; slot >= 4096; slot /= 2) {
-        const Count chunk = slot / request_.elementBytes / align_ * align_;
-        const Geometry g{request_.count, lanes, blocks, chunk, align_};
-        const Count periods = divideUp(request_.count, g.period());
-        const Count steps =
-            form.rounds > 0 ? periods * hops * static_cast<Count>(form.rounds) : periods + hops;
-        const Count bytes = blockOf(g) * request_.elementBytes;
-        const Count busy = bytes * kCosts.ringPerKiB / 1024 * static_cast<Count>(lanes) / 64;
-        const Count cost =
-            kCosts.launch + static_cast<Count>(lanes) * kCosts.lane + steps * (kCosts.step + busy);
-        take(DeviceChoice{"ring", Protocol::kSimple, g, kBlockThreads, found, cost});
-        if (form.rounds > 0) break;  // only a pipeline gains by smaller blocks
-      }
+      // Periods of equal length: a short one at the end would take as many hops as a long one.
+      const Count cuts = static_cast<Count>(lanes * blocks);
+      const Count periods = divideUp(request_.count, cuts * most);
+      const Count even = divideUp(divideUp(request_.count, cuts * periods), align_) * align_;
+      const Geometry g{request_.count, lanes, blocks, std::min(most, even), align_};
+      // Slices of a period follow each other, and so do periods: hops cost once a call.
+      const Count rounds = static_cast<Count>(form.rounds);
+      const Count passes = rounds > 0 ? hops * rounds : 1;
+      const Count wire =
+          request_.count * request_.elementBytes * passes / static_cast<Count>(blocks);
+      const Count perKiB =
+          std::max(kCosts.ringPerKiB, kCosts.ringLanePerKiB / static_cast<Count>(lanes));
+      const Count way =
+          rounds > 0 ? kCosts.ringStart + passes * kCosts.ringHop : hops * kCosts.pipeHop;
+      const Count cost =
+          kCosts.launch + static_cast<Count>(lanes) * kCosts.lane + way + wire * perKiB / 1024;
+      take(DeviceChoice{"ring", Protocol::kSimple, g, kRingThreads, found, cost});
     });
   }
 

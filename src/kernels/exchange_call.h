@@ -27,6 +27,9 @@ struct TransferQueue {
 };
 
 constexpr int kMostQueues = 2 * (kMaxPairRanks - 1) + 1;
+/// Threads of a block at most. Few, because each has four vectors under way at once, which takes
+/// registers.
+constexpr int kExchangeThreads = 256;
 /// Pieces of one launch; what fewer need, few take, because arguments cost time.
 constexpr int kFewPieces = 8;
 constexpr int kManyPieces = 192;

@@ -8,7 +8,7 @@ namespace rondo {
 namespace {
 
 template <int kPieces>
-__global__ void __launch_bounds__(kBlockThreads, 2)
+__global__ void __launch_bounds__(kExchangeThreads, 2)
     exchangeKernel(const __grid_constant__ ExchangeCall<kPieces> call) {
   runExchange(call, call.piece);
 }

@@ -28,18 +28,17 @@ int loadKernels(int* blocksAtOnce, int* processors) {
   if (error == cudaSuccess) {
     error = cudaDeviceGetAttribute(processors, cudaDevAttrMultiProcessorCount, device);
   }
-  const auto load = [&](const void* function) {
+  const auto load = [&](const void* function, int threads) {
     cudaFuncAttributes attributes;
     int perProcessor = 0;
     if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, function);
     if (error == cudaSuccess) {
-      error =
-          cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perProcessor, function, kBlockThreads, 0);
+      error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perProcessor, function, threads, 0);
     }
     if (perProcessor < least) least = perProcessor;
   };
-  for (const Kernel& row : kernels()) load(row.function);
-  for (const void* function : exchangeKernels().function) load(function);
+  for (const Kernel& row : kernels()) load(row.function, row.threads);
+  for (const void* function : exchangeKernels().function) load(function, kExchangeThreads);
   if (error != cudaSuccess) {
     cudaGetLastError();  // reported here, so it must not turn up at the caller's next check
     return error;

@@ -16,6 +16,9 @@ namespace rondo {
 
 /// A CUDA block is a lane, and has at most this many threads.
 constexpr int kBlockThreads = 512;
+/// Those of a ring have always as many: seven warps that work and one that announces. Few, because
+/// each has eight loads of 16 bytes under way at once, which takes registers.
+constexpr int kRingThreads = 256;
 
 /// What every kernel is told of its call.
 struct CallArgs {
@@ -69,7 +72,8 @@ struct Kernel {
   const char* algorithm;
   Protocol protocol;
   Reduces reduces;
-  int ranks;  ///< The number of ranks it is for; 0: any that the protocol can serve.
+  int ranks;    ///< The number of ranks it is for; 0: any that the protocol can serve.
+  int threads;  ///< Of a block, at most.
   const void* function;
 };
 
@@ -81,8 +85,8 @@ const Kernel* findKernel(const char* collective, const char* algorithm, Protocol
                          Reduces reduces, int ranks);
 
 /// Loads every kernel into the current context, so that no launch has to, and says how many blocks
-/// of kBlockThreads threads of any of them the device, which has so many multiprocessors, holds at
-/// once. Returns a cudaError_t.
+/// of the most threads of any of them the device, which has so many multiprocessors, holds at
+/// once: no block takes more than that part of one. Returns a cudaError_t.
 int loadKernels(int* blocksAtOnce, int* processors);
 
 /// Enqueues `kernel` with its one argument. Allowed while `stream` captures. Returns a cudaError_t.

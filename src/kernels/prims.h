@@ -86,12 +86,25 @@ class Window : public algo::Windows {
   Piece fetch_[kMost];
 };
 
-/// Primitives under the Simple protocol: blocks go through FIFO slots in the receiver's memory and
-/// are announced by a flag behind a release; credits come back the same way.
+/// What the threads of a ring's lane tell each other. Touched by atomic operations only.
+struct RingDesk {
+  uint32_t sent[kRingThreads / 32];   ///< By warp: slices sent since the kernel began.
+  uint32_t taken[kRingThreads / 32];  ///< The same of slices read.
+  uint32_t working;                   ///< Warps that have not finished.
+};
+
+/// Primitives under the Simple protocol: blocks go in slices through FIFO slots in the receiver's
+/// memory and are announced by a flag behind a release; credits come back the same way. All warps
+/// but the last work, each at its own pace; the last one tells the neighbours what all of them have
+/// done, so that nobody stops for the fence.
 template <class Reducer>
 class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer>> {
  public:
-  __device__ PrimsSimple(const RingCall& call, int lane);
+  /// All threads; `desk` is the block's shared memory.
+  __device__ PrimsSimple(const RingCall& call, int lane, RingDesk* desk);
+
+  /// Whether this thread runs the algorithm, and finish(), or serve().
+  __device__ bool works() const { return threadIdx.x < workers(); }
 
   template <int bits>
   __device__ void move(algo::Block b, int from, int to);
@@ -99,18 +112,29 @@ class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer>> {
   /// Writes the lane's steps back for the next kernel.
   __device__ void finish();
 
+  /// Announces until all have finished.
+  __device__ void serve();
+
  private:
+  __device__ static uint32_t workers() { return blockDim.x - 32; }
+  template <int bits>
+  __device__ bool enough() const;
   template <int bits>
   __device__ bool ready();
   template <int bits>
-  __device__ void announce();
+  __device__ void done();
 
   const RingCall& call_;
+  RingDesk* desk_;
   FifoView in_;   // of this lane
   FifoView out_;  // of this lane
   uint32_t* steps_;
   uint32_t received_;
   uint32_t sent_;
+  uint32_t head_;    // of in_, as last seen by this warp
+  uint32_t credit_;  // of out_, likewise
+  uint32_t firstReceived_;
+  uint32_t firstSent_;
   bool gaveUp_ = false;
 };
 

@@ -8,11 +8,17 @@ namespace rondo {
 
 /// Ranks that have windows; more take a ring.
 constexpr int kMaxWindowRanks = 8;
-/// Channels of a ring. Stores over NVLink need about 64 to fill it (4 x H200, 2026-11).
-constexpr int kRingLanes = 64;
-/// Slots of a channel's FIFO. One is not enough: a rank frees its slot only after it has sent on.
-constexpr uint32_t kFifoSlots = 2;
-constexpr uint32_t kSlotBytes = 64u << 10;
+/// Channels of a ring. Stores over NVLink need about as many to fill it (4 x H200, 2026-11).
+constexpr int kRingLanes = 96;
+/// A block is sent in slices of a slot each: a rank passes on the first while the last is still on
+/// its way. The longer the block, the less a rank waits for the one before; a slice is one pass of
+/// a lane's threads.
+constexpr uint32_t kSlotBytes = 28u << 10;
+constexpr uint32_t kBlockSlots = 6;  ///< Slices of a block at most.
+/// Slots of a channel's FIFO. A rank frees a slot only after it has sent on what was in it: with no
+/// more slots than a block has slices, all would wait for each other. A power of two, because
+/// counters wrap.
+constexpr uint32_t kFifoSlots = 8;
 /// Flags of different lanes keep to lines of their own.
 constexpr uint32_t kFlagWords = 32;
 
@@ -70,8 +76,8 @@ struct RingView {
 
 /// Ranks that can send to each other on a device.
 constexpr int kMaxPairRanks = 16;
-/// Slots of a FIFO of a pair's lane. A slot of lines is two 16-byte vectors for each of a block's
-/// threads, in flight together.
+/// Slots of a FIFO of a pair's lane. A slot of lines is four 16-byte vectors for each of a
+/// block's threads, in flight together.
 constexpr uint32_t kPairSlots = 4;
 constexpr uint32_t kPairSlotBytes = 16u << 10;
 constexpr uint64_t kPairFifoBytes = uint64_t{kPairSlots} * kPairSlotBytes;
@@ -81,9 +87,8 @@ constexpr uint64_t kPairFifoBytes = uint64_t{kPairSlots} * kPairSlotBytes;
 struct alignas(128) PairLane {
   uint64_t head;  ///< The peer's: slots that it has filled. Lines announce themselves.
   uint64_t pad0[3];
-  uint64_t credit;  ///< The peer's: slots that it has emptied.
-  uint64_t pad1[3];
-  uint64_t sent;  ///< This rank's own, as its last kernel left them.
+  uint64_t credit[kPairSlots];  ///< The peer's: by slot, 1 + the last block taken out of it.
+  uint64_t sent;                ///< This rank's own, as its last kernel left them.
   uint64_t received;
   uint64_t pad2[6];
 };

@@ -64,6 +64,8 @@ void onRanks(int ranks, const std::function<void(const Rank&)>& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
+/// Ranks meet between the last one's streams and the first one's launch: the driver may let the
+/// making of a stream wait for the other rank's kernel, and that waits for this rank's.
 cudaStream_t newStream() {
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -229,6 +231,7 @@ TEST(DeviceApi, GroupsMixEverything) {
       constexpr size_t kMost = 30000;
       Buffers b(me, 13 * kMost);
       const cudaStream_t other = newStream(), third = newStream();
+      me.meet();
       for (const size_t count : {size_t{1}, size_t{333}, kMost}) {
         mixedGroup(me, comm, b, other, third, count);
         for (const cudaStream_t s : {other, third, b.stream}) check(cudaStreamSynchronize(s));
@@ -355,6 +358,7 @@ TEST(DeviceApi, FiftyCommunicators) {
     first = (one - before) / 2;
     further = (all - one) / (2 * (kComms - 1));
     for (int c = 0; c < kComms; ++c) streams.push_back(newStream());
+    me.meet();
     const auto use = [&](int c, cudaStream_t stream) {
       const size_t at = 200 * static_cast<size_t>(c);
       good(rondoAllReduce(b.src.at(at), b.dst.at(at), 200, rondoInt32, rondoSum,

@@ -131,7 +131,7 @@ TEST(DevicePlanner, ChoosesWhatFits) {
             EXPECT_EQ(c.threads % 32, 0);
             const Count bytes = c.geometry.chunk * element;
             if (c.protocol == Protocol::kSimple) {
-              EXPECT_LE(bytes, kSlotBytes);
+              EXPECT_LE(bytes, kBlockSlots * kSlotBytes);
             } else {
               const Count line = what == Reduces::kAll ? 448 : 480;  // a warp's data
               EXPECT_LE((bytes + line - 1) / line * 512, kShapeLL128.placeBytes(ranks));

@@ -31,9 +31,11 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
 }
 
 template <class Algorithm, class Reducer>
-__global__ void __launch_bounds__(kBlockThreads, 2)
+__global__ void __launch_bounds__(kRingThreads, 2)
     ringKernel(const __grid_constant__ RingCall call) {
-  PrimsSimple<Reducer> prims(call, static_cast<int>(blockIdx.x));
+  __shared__ RingDesk desk;
+  PrimsSimple<Reducer> prims(call, static_cast<int>(blockIdx.x), &desk);
+  if (!prims.works()) return prims.serve();
   const algo::Group group{call.args.rank, call.args.size, call.args.root};
   forEachPart(call.args.cut, static_cast<int>(blockIdx.x),
               [&](const algo::Part& part) { Algorithm::run(prims, group, part); });
@@ -59,14 +61,19 @@ Kernel windowRow(const char* collective, const char* algorithm) {
           kProtocolOf<Wire>,
           kReducesOf<Reducer>,
           kRanks,
+          kBlockThreads,
           reinterpret_cast<const void*>(&windowKernel<Algorithm, Wire, Reducer, kRanks, kMeets>)};
 }
 
 template <class Algorithm, class Reducer>
 Kernel ringRow(const char* collective) {
-  return {
-      collective,          "ring", Protocol::kSimple,
-      kReducesOf<Reducer>, 0,      reinterpret_cast<const void*>(&ringKernel<Algorithm, Reducer>)};
+  return {collective,
+          "ring",
+          Protocol::kSimple,
+          kReducesOf<Reducer>,
+          0,
+          kRingThreads,
+          reinterpret_cast<const void*>(&ringKernel<Algorithm, Reducer>)};
 }
 
 // The parts of the list; one file each, so that they compile side by side.

@@ -72,98 +72,100 @@ struct Held {
 }  // namespace device
 
 /// Send and receive of blocks of bytes on one lane of one pair of ranks; offsets count from a
-/// transfer's begin.
-class PrimsPair : public algo::Primitives<PrimsPair> {
+/// transfer's begin. `kAlone`: the block of threads has no other lane; each warp then goes from
+/// block to block at its own pace, and there is no barrier.
+template <bool kAlone>
+class PrimsPair : public algo::Primitives<PrimsPair<kAlone>> {
  public:
   using Line = ProtocolLL128<15>;
 
-  __device__ PrimsPair(const ExchangeHead& call, const TransferPiece* pieces, device::Held* held);
+  /// `taken`: of a receiver that is alone, by slot: warps that have read it. Shared memory.
+  __device__ PrimsPair(const ExchangeHead& call, const TransferPiece* pieces,
+                       const device::Held& held, uint32_t* taken);
 
   /// The next block of the transfer, which is not at its end.
-  __device__ algo::Block block() const;
+  __device__ algo::Block block() const { return {done_, least(end_ - done_, cut_.block)}; }
   /// Whether move() would not wait long. The same for all threads.
   __device__ bool ready() const;
-  /// Goes on to the next block, and to the lane's next transfer; all threads call it.
-  __device__ void advance();
+  /// Goes on to the next block; false at the transfer's end.
+  __device__ bool advance();
+  /// Where the lane is now, to be kept by one thread.
+  __device__ void keep(device::Held* held) const;
+  /// Writes back for the next kernel what the lane has done, by one thread.
+  __device__ void finish() const;
 
   template <int bits>
   __device__ void move(algo::Block b, int from, int to);
 
-  /// Whether a wait was given up. The same for all threads.
+  /// Whether a wait was given up. The same for all threads, or for all of a warp that is alone.
   __device__ bool gaveUp() const { return gaveUp_; }
 
-  /// Opens item `item` of the call, by one thread.
-  __device__ static device::Held open(const ExchangeHead& call, const TransferPiece* pieces,
-                                      int item);
-
  private:
-  __device__ static PairLane* counters(const ExchangeHead& call, int owner, int peer, int lane) {
-    const int place = peer < owner ? peer : peer - 1;
-    return reinterpret_cast<PairLane*>(call.pairs.counters[owner]) + place * call.pairs.lanes +
-           lane;
-  }
+  __device__ static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
   /// The lane's slot for the queue's next block, in the memory of `owner`.
   __device__ unsigned char* slot(int owner, int source) const;
-  __device__ static bool uses(const ExchangeHead& call, const TransferPiece& piece, int lane);
-  __device__ static void skipOthers(const ExchangeHead& call, const TransferPiece* pieces,
-                                    device::Held* held);
+  __device__ void settle(bool given) { gaveUp_ = kAlone ? given : __syncthreads_or(given); }
 
-  static constexpr uint32_t kTogether = 2;  ///< Vectors of a thread in flight.
+  static constexpr uint32_t kTogether = 4;  ///< Vectors of a thread in flight.
 
   __device__ bool mayFill() const;
+  __device__ bool waitToFill();
   __device__ void sendLines(const unsigned char* from, uint32_t bytes);
   __device__ void recvLines(unsigned char* to, uint32_t bytes);
+  __device__ void giveBack(uint32_t vectors);
   __device__ void sendSimple(const unsigned char* from, uint32_t bytes);
   __device__ void recvSimple(unsigned char* to, uint32_t bytes);
 
   const ExchangeHead& call_;
-  const TransferPiece* pieces_;
-  device::Held* held_;
   const TransferQueue& queue_;
   const TransferPiece& piece_;
   const TransferCut cut_;
-  const uint64_t slots_;
-  const uint64_t done_;
-  PairLane* mine_;   // this rank's counters of the lane; nullptr: a copy
-  PairLane* their_;  // the peer's
+  uint32_t* const taken_;
+  const int lane_;
+  uint64_t slots_;
+  uint64_t done_;              // where the next block of the transfer begins
+  uint64_t end_;               // where the lane's part of the transfer ends
+  uint64_t free_ = 0;          // slots before this one may be filled, as far as the warp knows
+  PairLane* mine_ = nullptr;   // this rank's counters of the lane; nullptr: a copy
+  PairLane* their_ = nullptr;  // the peer's
   bool gaveUp_ = false;
 };
 
-__device__ __forceinline__ PrimsPair::PrimsPair(const ExchangeHead& call,
-                                                const TransferPiece* pieces, device::Held* held)
-    : call_(call),
-      pieces_(pieces),
-      held_(held),
-      queue_(call.queue[held->queue]),
-      piece_(pieces[held->piece]),
-      cut_(cutTransfer(call.pairs, pieces[held->piece].bytes)),
-      slots_(held->slots),
-      done_(held->done),
-      mine_(nullptr),
-      their_(nullptr) {
-  if (queue_.side == algo::Side::Copies) return;
-  mine_ = counters(call, call.rank, queue_.peer, held->lane);
-  their_ = counters(call, queue_.peer, call.rank, held->lane);
+#define RONDO_PAIR       \
+  template <bool kAlone> \
+  __device__ __forceinline__
+
+namespace device {
+
+__device__ __forceinline__ PairLane* counters(const ExchangeHead& call, int owner, int peer,
+                                              int lane) {
+  const int place = peer < owner ? peer : peer - 1;
+  return reinterpret_cast<PairLane*>(call.pairs.counters[owner]) + place * call.pairs.lanes + lane;
 }
 
-__device__ __forceinline__ bool PrimsPair::uses(const ExchangeHead& call,
-                                                const TransferPiece& piece, int lane) {
-  return lane < cutTransfer(call.pairs, piece.bytes).lanes;
-}
-
-__device__ __forceinline__ void PrimsPair::skipOthers(const ExchangeHead& call,
-                                                      const TransferPiece* pieces,
-                                                      device::Held* held) {
+/// From `held->piece` on to the next transfer that uses the lane, or to the queue's end.
+__device__ __forceinline__ void skipOthers(const ExchangeHead& call, const TransferPiece* pieces,
+                                           Held* held) {
   const TransferQueue& queue = call.queue[held->queue];
   const int step = queue.side == algo::Side::Copies ? 2 : 1;
-  while (held->piece < queue.end && !uses(call, pieces[held->piece], held->lane)) {
+  while (held->piece < queue.end &&
+         held->lane >= cutTransfer(call.pairs, pieces[held->piece].bytes).lanes) {
     held->piece += step;
   }
 }
 
-__device__ __forceinline__ device::Held PrimsPair::open(const ExchangeHead& call,
-                                                        const TransferPiece* pieces, int item) {
-  device::Held held{};
+/// On to the lane's next transfer.
+__device__ __forceinline__ void nextPiece(const ExchangeHead& call, const TransferPiece* pieces,
+                                          Held* held) {
+  held->done = 0;
+  held->piece += call.queue[held->queue].side == algo::Side::Copies ? 2 : 1;
+  skipOthers(call, pieces, held);
+}
+
+/// Opens item `item` of the call, by one thread.
+__device__ __forceinline__ Held openItem(const ExchangeHead& call, const TransferPiece* pieces,
+                                         int item) {
+  Held held{};
   int lane = item;
   while (lane >= call.queue[held.queue].lanes) lane -= call.queue[held.queue++].lanes;
   const TransferQueue& queue = call.queue[held.queue];
@@ -178,26 +180,56 @@ __device__ __forceinline__ device::Held PrimsPair::open(const ExchangeHead& call
   return held;
 }
 
-__device__ __forceinline__ algo::Block PrimsPair::block() const {
-  const uint64_t begin = static_cast<uint64_t>(held_->lane) * cut_.perLane;
-  const uint64_t most = piece_.bytes - begin < cut_.perLane ? piece_.bytes - begin : cut_.perLane;
-  const uint64_t left = most - done_;
-  return {begin + done_, left < cut_.block ? left : cut_.block};
+}  // namespace device
+
+RONDO_PAIR PrimsPair<kAlone>::PrimsPair(const ExchangeHead& call, const TransferPiece* pieces,
+                                        const device::Held& held, uint32_t* taken)
+    : call_(call),
+      queue_(call.queue[held.queue]),
+      piece_(pieces[held.piece]),
+      cut_(cutTransfer(call.pairs, piece_.bytes)),
+      taken_(taken),
+      lane_(held.lane),
+      slots_(held.slots) {
+  const uint64_t begin = static_cast<uint64_t>(lane_) * cut_.perLane;
+  end_ = least(begin + cut_.perLane, piece_.bytes);
+  done_ = begin + held.done;
+  if (queue_.side == algo::Side::Copies) return;
+  mine_ = device::counters(call, call.rank, queue_.peer, lane_);
+  their_ = device::counters(call, queue_.peer, call.rank, lane_);
 }
 
-__device__ __forceinline__ unsigned char* PrimsPair::slot(int owner, int source) const {
+RONDO_PAIR unsigned char* PrimsPair<kAlone>::slot(int owner, int source) const {
   const int place = source < owner ? source : source - 1;
-  const auto lane = static_cast<uint64_t>(place * call_.pairs.lanes + held_->lane);
+  const auto lane = static_cast<uint64_t>(place * call_.pairs.lanes + lane_);
   return call_.pairs.fifos[owner] + (lane * kPairSlots + slots_ % kPairSlots) * kPairSlotBytes;
 }
 
 /// The peer has emptied the slot. By the time that a warp asks, the block may have been taken out
 /// already, if the warp has nothing of it.
-__device__ __forceinline__ bool PrimsPair::mayFill() const {
-  return device::loadAcquire(&mine_->credit) + kPairSlots > slots_;
+RONDO_PAIR bool PrimsPair<kAlone>::mayFill() const {
+  return device::loadAcquire(&mine_->credit[slots_ % kPairSlots]) + kPairSlots > slots_;
 }
 
-__device__ __forceinline__ bool PrimsPair::ready() const {
+/// All threads of a warp wait until they may fill the slot, and look how many more they may fill.
+/// No need to acquire: nothing of what the peer wrote is read.
+RONDO_PAIR bool PrimsPair<kAlone>::waitToFill() {
+  if (slots_ < free_) return true;
+  const uint64_t next = slots_ + threadIdx.x % 32;
+  const auto* credit =
+      reinterpret_cast<const unsigned long long*>(&mine_->credit[next % kPairSlots]);
+  return device::waitUntil(
+      call_.fault,
+      [&] {
+        const bool may =
+            next - slots_ < kPairSlots && device::loadRelaxed(credit) + kPairSlots > next;
+        free_ = slots_ + __ffs(static_cast<int>(~__ballot_sync(~0u, may))) - 1;
+        return slots_ < free_;
+      },
+      [](bool mine) { return Line::any(mine); });
+}
+
+RONDO_PAIR bool PrimsPair<kAlone>::ready() const {
   bool now = true;
   if (threadIdx.x == 0 && queue_.side == algo::Side::Sends) now = mayFill();
   if (threadIdx.x == 0 && queue_.side == algo::Side::Receives) {
@@ -209,7 +241,7 @@ __device__ __forceinline__ bool PrimsPair::ready() const {
   return __syncthreads_and(now);
 }
 
-__device__ __forceinline__ void PrimsPair::sendSimple(const unsigned char* from, uint32_t bytes) {
+RONDO_PAIR void PrimsPair<kAlone>::sendSimple(const unsigned char* from, uint32_t bytes) {
   bool given = false;
   if (threadIdx.x == 0) given = !device::waitUntil(call_.fault, [&] { return mayFill(); });
   gaveUp_ = __syncthreads_or(given);
@@ -219,7 +251,7 @@ __device__ __forceinline__ void PrimsPair::sendSimple(const unsigned char* from,
   if (threadIdx.x == 0) device::storeRelease(&their_->head, slots_ + 1);
 }
 
-__device__ __forceinline__ void PrimsPair::recvSimple(unsigned char* to, uint32_t bytes) {
+RONDO_PAIR void PrimsPair<kAlone>::recvSimple(unsigned char* to, uint32_t bytes) {
   bool given = false;
   if (threadIdx.x == 0) {
     given =
@@ -229,16 +261,16 @@ __device__ __forceinline__ void PrimsPair::recvSimple(unsigned char* to, uint32_
   if (gaveUp_) return;
   device::copyAny(to, slot(call_.rank, queue_.peer), bytes);
   __syncthreads();
-  if (threadIdx.x == 0) device::storeRelease(&their_->credit, slots_ + 1);
+  if (threadIdx.x == 0) device::storeRelease(&their_->credit[slots_ % kPairSlots], slots_ + 1);
 }
 
 // Every warp for itself: whoever sees the credit may write, and nobody has to be told. The loads of
 // what is sent do not wait for it.
-__device__ __forceinline__ void PrimsPair::sendLines(const unsigned char* from, uint32_t bytes) {
+RONDO_PAIR void PrimsPair<kAlone>::sendLines(const unsigned char* from, uint32_t bytes) {
   auto* to = reinterpret_cast<device::Pair64*>(slot(queue_.peer, call_.rank));
   const uint32_t total = Line::vectors((bytes + 7) / 8);
   const bool straight = device::aligned(from, 8);
-  bool given = false, may = false;
+  bool given = false;
   for (uint32_t base = threadIdx.x; base < total && !given; base += kTogether * blockDim.x) {
     unsigned long long word[kTogether][2];
 #pragma unroll
@@ -254,11 +286,7 @@ __device__ __forceinline__ void PrimsPair::sendLines(const unsigned char* from, 
         word[u][1] = slow.b;
       }
     }
-    if (!may && threadIdx.x % 32 == 0) {
-      given = !device::waitUntil(call_.fault, [&] { return mayFill(); });
-    }
-    given = Line::any(given);
-    may = true;
+    given = !waitToFill();
 #pragma unroll
     for (uint32_t u = 0; u < kTogether; ++u) {
       const uint32_t v = base + u * blockDim.x;
@@ -267,10 +295,10 @@ __device__ __forceinline__ void PrimsPair::sendLines(const unsigned char* from, 
       device::storeRelaxed(to + v, Line::pack(v, word[u], slots_ + 1));
     }
   }
-  gaveUp_ = __syncthreads_or(given);
+  settle(given);
 }
 
-__device__ __forceinline__ void PrimsPair::recvLines(unsigned char* to, uint32_t bytes) {
+RONDO_PAIR void PrimsPair<kAlone>::recvLines(unsigned char* to, uint32_t bytes) {
   const auto* from = reinterpret_cast<const device::Pair64*>(slot(call_.rank, queue_.peer));
   const uint32_t total = Line::vectors((bytes + 7) / 8);
   const bool straight = device::aligned(to, 8);
@@ -310,12 +338,29 @@ __device__ __forceinline__ void PrimsPair::recvLines(unsigned char* to, uint32_t
       }
     }
   }
-  gaveUp_ = __syncthreads_or(given);
-  if (!gaveUp_ && threadIdx.x == 0) device::storeRelease(&their_->credit, slots_ + 1);
+  settle(given);
+  if (!gaveUp_) giveBack(total);
 }
 
+// The slot is empty once the last of the warps that had some of its vectors has read them; the
+// others may be far ahead. Nothing has to be released: a line was looked at, flag and all, before
+// its reader came here. Slots have words of their own, so that it does not matter which warp writes
+// which of them first.
+RONDO_PAIR void PrimsPair<kAlone>::giveBack(uint32_t vectors) {
+  const uint32_t at = slots_ % kPairSlots;
+  bool last = threadIdx.x == 0;
+  if (kAlone) {
+    const uint32_t most = (vectors < blockDim.x ? vectors : blockDim.x) / 32 - 1;
+    last = threadIdx.x % 32 == 0 && threadIdx.x < vectors && atomicInc(&taken_[at], most) == most;
+  }
+  if (last) {
+    device::storeRelaxed(reinterpret_cast<unsigned long long*>(&their_->credit[at]), slots_ + 1);
+  }
+}
+
+template <bool kAlone>
 template <int bits>
-__device__ __forceinline__ void PrimsPair::move(algo::Block b, int, int) {
+__device__ __forceinline__ void PrimsPair<kAlone>::move(algo::Block b, int, int) {
   const uint32_t bytes = static_cast<uint32_t>(b.count);
   unsigned char* const data = piece_.data + b.offset;
   if constexpr ((bits & algo::kSend) != 0) {
@@ -327,24 +372,39 @@ __device__ __forceinline__ void PrimsPair::move(algo::Block b, int, int) {
   }
 }
 
-__device__ __forceinline__ void PrimsPair::advance() {
-  const uint64_t moved = block().count;
-  const bool last = done_ + moved == (piece_.bytes - held_->lane * cut_.perLane < cut_.perLane
-                                          ? piece_.bytes - held_->lane * cut_.perLane
-                                          : cut_.perLane);
-  __syncthreads();  // everybody has read what changes now
-  if (threadIdx.x == 0) {
-    held_->done = last ? 0 : done_ + moved;
-    held_->slots = slots_ + 1;
-    if (last) {
-      held_->piece += queue_.side == algo::Side::Copies ? 2 : 1;
-      skipOthers(call_, pieces_, held_);
-    }
-    if (last && held_->piece >= queue_.end && mine_ != nullptr) {
-      (queue_.side == algo::Side::Sends ? mine_->sent : mine_->received) = slots_ + 1;
-    }
+RONDO_PAIR bool PrimsPair<kAlone>::advance() {
+  done_ += block().count;
+  ++slots_;
+  return done_ < end_;
+}
+
+RONDO_PAIR void PrimsPair<kAlone>::keep(device::Held* held) const {
+  held->done = done_ - static_cast<uint64_t>(lane_) * cut_.perLane;
+  held->slots = slots_;
+}
+
+RONDO_PAIR void PrimsPair<kAlone>::finish() const {
+  if (mine_ == nullptr) return;
+  (queue_.side == algo::Side::Sends ? mine_->sent : mine_->received) = slots_;
+}
+
+#undef RONDO_PAIR
+
+/// All blocks of all transfers of one lane.
+__device__ __forceinline__ void runAlone(const ExchangeHead& call, const TransferPiece* pieces,
+                                         device::Held held, uint32_t* taken) {
+  const TransferQueue& queue = call.queue[held.queue];
+#pragma unroll 1
+  while (held.piece < queue.end) {
+    PrimsPair<true> prims(call, pieces, held, taken);
+    do {
+      algo::transferBlock(prims, queue.side, prims.block(), queue.peer);
+      if (prims.gaveUp()) return;
+    } while (prims.advance());
+    prims.keep(&held);
+    device::nextPiece(call, pieces, &held);
+    if (held.piece >= queue.end && threadIdx.x == 0) prims.finish();
   }
-  __syncthreads();
 }
 
 /// A block of threads takes its lanes of queues in turn and does for each what can be done now;
@@ -352,11 +412,14 @@ __device__ __forceinline__ void PrimsPair::advance() {
 /// direction, however few blocks there are.
 __device__ __forceinline__ void runExchange(const ExchangeHead& call, const TransferPiece* pieces) {
   __shared__ device::Held held[kMostHeld];
+  __shared__ uint32_t taken[kPairSlots];
   const int grid = static_cast<int>(gridDim.x), first = static_cast<int>(blockIdx.x);
   const int mine = (call.items - first + grid - 1) / grid;
   if (static_cast<int>(threadIdx.x) < mine) {
-    held[threadIdx.x] = PrimsPair::open(call, pieces, first + static_cast<int>(threadIdx.x) * grid);
+    held[threadIdx.x] =
+        device::openItem(call, pieces, first + static_cast<int>(threadIdx.x) * grid);
   }
+  if (threadIdx.x < kPairSlots) taken[threadIdx.x] = 0;
   __syncthreads();
   uint64_t since = 0;
   uint32_t idle = 0;
@@ -364,7 +427,8 @@ __device__ __forceinline__ void runExchange(const ExchangeHead& call, const Tran
     device::Held* now = &held[at];
     const TransferQueue& queue = call.queue[now->queue];
     if (now->piece >= queue.end) continue;
-    PrimsPair prims(call, pieces, now);
+    if (left == 1 && call.pairs.lines != 0) return runAlone(call, pieces, *now, taken);
+    PrimsPair<false> prims(call, pieces, *now, nullptr);
     if (left > 1 && !prims.ready()) {
       if (++idle % device::kPollsPerLook != 0) continue;
       const bool given = threadIdx.x == 0 && device::mustGiveUp(call.fault, &since);
@@ -375,7 +439,14 @@ __device__ __forceinline__ void runExchange(const ExchangeHead& call, const Tran
     since = 0;
     algo::transferBlock(prims, queue.side, prims.block(), queue.peer);
     if (prims.gaveUp()) return;
-    prims.advance();
+    const bool more = prims.advance();
+    __syncthreads();  // everybody has read what changes now
+    if (threadIdx.x == 0) {
+      prims.keep(now);
+      if (!more) device::nextPiece(call, pieces, now);
+      if (now->piece >= queue.end) prims.finish();
+    }
+    __syncthreads();
     if (now->piece >= queue.end) --left;
   }
 }

@@ -65,11 +65,11 @@ struct Elements {
   }
 };
 
-/// Bytes [from, end) of all operands, kUnroll pieces in flight a thread.
+/// Bytes [from, end) of all operands, kUnroll pieces in flight for each of `threads` threads.
 template <int bits, class Reducer, int kUnroll, class Piece>
 __device__ __forceinline__ void combine(const Operands& o, const Reduction& reduction, Piece piece,
-                                        uint32_t from, uint32_t end) {
-  const uint32_t step = piece.bytes() * blockDim.x;
+                                        uint32_t from, uint32_t end, uint32_t threads) {
+  const uint32_t step = piece.bytes() * threads;
   for (uint32_t base = from + threadIdx.x * piece.bytes(); base < end; base += kUnroll * step) {
     Unit a[kUnroll], b[kUnroll];
 #pragma unroll
@@ -97,9 +97,14 @@ __device__ __forceinline__ void combine(const Operands& o, const Reduction& redu
 
 }  // namespace device
 
+static_assert(kFifoSlots > kBlockSlots && (kFifoSlots & (kFifoSlots - 1)) == 0,
+              "see channel_view.h: ranks would wait for each other, and counters wrap");
+
 template <class Reducer>
-__device__ __forceinline__ PrimsSimple<Reducer>::PrimsSimple(const RingCall& call, int lane)
+__device__ __forceinline__ PrimsSimple<Reducer>::PrimsSimple(const RingCall& call, int lane,
+                                                             RingDesk* desk)
     : call_(call),
+      desk_(desk),
       in_(call.ring.fromPrev),
       out_(call.ring.toNext),
       steps_(call.ring.steps + lane * kFlagWords) {
@@ -109,72 +114,123 @@ __device__ __forceinline__ PrimsSimple<Reducer>::PrimsSimple(const RingCall& cal
     fifo->head += lane * kFlagWords;
     fifo->credit += lane * kFlagWords;
   }
-  received_ = steps_[0];
-  sent_ = steps_[1];
+  firstReceived_ = received_ = head_ = steps_[0];
+  firstSent_ = sent_ = steps_[1];
+  credit_ = sent_ - kFifoSlots;  // nothing is known yet
+  if (threadIdx.x < kRingThreads / 32) desk->sent[threadIdx.x] = desk->taken[threadIdx.x] = 0;
+  if (threadIdx.x == 0) desk->working = workers() / 32;
+  __syncthreads();  // also: every thread has read the old steps
 }
 
 template <class Reducer>
 __device__ __forceinline__ void PrimsSimple<Reducer>::finish() {
-  __syncthreads();  // every thread has read the old steps
   if (threadIdx.x == 0) {
     steps_[0] = received_;
     steps_[1] = sent_;
   }
+  if (threadIdx.x % 32 == 0) {
+    __threadfence_block();
+    atomicSub(&desk_->working, 1u);
+  }
 }
 
-/// Waits for the block that comes in and for a slot to send into, by one thread each. Counters may
+/// A slice has come in and there is a slot to send into, as far as this warp knows. Counters may
 /// wrap: only differences are looked at.
 template <class Reducer>
 template <int bits>
-__device__ __forceinline__ bool PrimsSimple<Reducer>::ready() {
-  bool given = false;
-  if ((bits & algo::kRecv) && threadIdx.x == 0) {
-    given = !device::waitUntil(call_.args.fault,
-                               [&] { return device::loadAcquire(in_.head) - received_ != 0; });
-  }
-  if ((bits & algo::kSend) && threadIdx.x == 32) {
-    given = !device::waitUntil(
-        call_.args.fault, [&] { return sent_ - device::loadAcquire(out_.credit) < kFifoSlots; });
-  }
-  return !__syncthreads_or(given);
+__device__ __forceinline__ bool PrimsSimple<Reducer>::enough() const {
+  return (!(bits & algo::kRecv) || head_ != received_) &&
+         (!(bits & algo::kSend) || sent_ - credit_ < kFifoSlots);
 }
 
-/// Tells the next rank that a block is there, and the previous one that its slot is free again.
+/// Waits for it, every warp for itself. What a look finds mostly lasts for several slices.
 template <class Reducer>
 template <int bits>
-__device__ __forceinline__ void PrimsSimple<Reducer>::announce() {
-  __syncthreads();
+__device__ __forceinline__ bool PrimsSimple<Reducer>::ready() {
+  if (enough<bits>()) return true;
+  const uint32_t thread = threadIdx.x % 32;
+  const uint32_t* const counter = thread == 0 ? in_.head : out_.credit;
+  const bool came = device::waitUntil(
+      call_.args.fault,
+      [&] {
+        const uint32_t seen = thread < 2 ? device::loadAcquire(counter) : 0;
+        head_ = __shfl_sync(~0u, seen, 0);
+        credit_ = __shfl_sync(~0u, seen, 1);
+        return enough<bits>();
+      },
+      [](bool mine) { return __any_sync(~0u, mine); });
+  __syncwarp();  // what the first two threads acquired is there for all
+  return came;
+}
+
+template <class Reducer>
+template <int bits>
+__device__ __forceinline__ void PrimsSimple<Reducer>::done() {
   received_ += (bits & algo::kRecv) ? 1 : 0;
   sent_ += (bits & algo::kSend) ? 1 : 0;
-  if ((bits & algo::kSend) && threadIdx.x == 0) device::storeRelease(out_.head, sent_);
-  if ((bits & algo::kRecv) && threadIdx.x == 32) device::storeRelease(in_.credit, received_);
+  __syncwarp();
+  if (threadIdx.x % 32 != 0) return;
+  __threadfence_block();
+  const uint32_t warp = threadIdx.x / 32;
+  if (bits & algo::kSend) atomicExch(&desk_->sent[warp], sent_ - firstSent_);
+  if (bits & algo::kRecv) atomicExch(&desk_->taken[warp], received_ - firstReceived_);
+}
+
+/// Tells the next rank which slices are there, and the previous one which of its slots are free
+/// again: what every warp has done. One fence for both.
+template <class Reducer>
+__device__ __forceinline__ void PrimsSimple<Reducer>::serve() {
+  const uint32_t thread = threadIdx.x % 32;
+  const bool watches = thread < workers() / 32;
+  uint32_t* const counter = thread == 0 ? out_.head : in_.credit;
+  const uint32_t first = thread == 0 ? firstSent_ : firstReceived_;
+  uint32_t told = 0;  // by this thread
+  for (;;) {
+    const bool last = atomicAdd(&desk_->working, 0u) == 0;
+    __threadfence_block();
+    const uint32_t sent =
+        __reduce_min_sync(~0u, watches ? atomicAdd(&desk_->sent[thread], 0u) : ~0u);
+    const uint32_t taken =
+        __reduce_min_sync(~0u, watches ? atomicAdd(&desk_->taken[thread], 0u) : ~0u);
+    const uint32_t now = thread == 0 ? sent : taken;
+    __threadfence_block();
+    __syncwarp();
+    if (thread < 2 && now != told) device::storeRelease(counter, first + now);
+    told = now;
+    if (__all_sync(~0u, last)) return;
+  }
 }
 
 template <class Reducer>
 template <int bits>
 __device__ __forceinline__ void PrimsSimple<Reducer>::move(algo::Block b, int, int) {
   if (b.count == 0 || gaveUp_) return;
-  if (!ready<bits>()) {
-    gaveUp_ = true;
-    return;
-  }
-  const uint64_t recvSlot = static_cast<uint64_t>(received_ % kFifoSlots) * kSlotBytes;
-  const uint64_t sendSlot = static_cast<uint64_t>(sent_ % kFifoSlots) * kSlotBytes;
   const CallArgs& args = call_.args;
   const uint64_t at = b.offset * args.elementBytes;
-  const device::Operands o{
-      in_.slots + recvSlot, args.src + static_cast<uint64_t>(b.slot) * args.srcSlot + at,
-      args.dst + static_cast<uint64_t>(b.slot) * args.dstSlot + at, out_.slots + sendSlot};
+  const unsigned char* src = args.src + static_cast<uint64_t>(b.slot) * args.srcSlot + at;
+  unsigned char* dst = args.dst + static_cast<uint64_t>(b.slot) * args.dstSlot + at;
   Reduction reduction = args.reduction;
   if (!(bits & algo::kFinal)) reduction.divisor = 0;
-  const uint32_t bytes = static_cast<uint32_t>(b.count) * args.elementBytes;
-  const bool wide = ((bits & algo::kSrc) == 0 || device::aligned(o.src, 16)) &&
-                    ((bits & algo::kDst) == 0 || device::aligned(o.dst, 16));
-  const uint32_t whole = wide ? bytes / 16 * 16 : 0;
-  device::combine<bits, Reducer, 4>(o, reduction, device::WholeUnits{}, 0, whole);
-  device::combine<bits, Reducer, 1>(o, reduction, device::Elements{args.elementBytes}, whole,
-                                    bytes);
-  if (bits & (algo::kRecv | algo::kSend)) announce<bits>();
+  const bool wide = ((bits & algo::kSrc) == 0 || device::aligned(src, 16)) &&
+                    ((bits & algo::kDst) == 0 || device::aligned(dst, 16));
+  const uint32_t total = static_cast<uint32_t>(b.count) * args.elementBytes;
+  const uint32_t slices = (total + kSlotBytes - 1) / kSlotBytes;  // of equal length
+  const uint32_t slice = ((total + slices - 1) / slices + 15) / 16 * 16;
+#pragma unroll 1
+  for (uint32_t from = 0; from < total; from += slice) {
+    if (!ready<bits>()) {
+      gaveUp_ = true;
+      return;
+    }
+    const uint32_t bytes = total - from < slice ? total - from : slice;
+    const device::Operands o{in_.slots + received_ % kFifoSlots * kSlotBytes, src + from,
+                             dst + from, out_.slots + sent_ % kFifoSlots * kSlotBytes};
+    const uint32_t whole = wide ? bytes / 16 * 16 : 0;
+    device::combine<bits, Reducer, 8>(o, reduction, device::WholeUnits{}, 0, whole, workers());
+    device::combine<bits, Reducer, 1>(o, reduction, device::Elements{args.elementBytes}, whole,
+                                      bytes, workers());
+    if (bits & (algo::kRecv | algo::kSend)) done<bits>();
+  }
 }
 
 }  // namespace rondo
