@@ -94,16 +94,12 @@ void graphs(Machine& machine, Comms& comms) {
     cuda(cudaSetDevice(machine[r].device), "cudaSetDevice");
     cuda(cudaStreamBeginCapture(machine[r].stream, cudaStreamCaptureModeRelaxed), "capture");
   }
-  machine.group(
-      [&](int r) {
-        const auto comm = comms[static_cast<size_t>(r)];
-        nccl(ncclAllReduce(machine[r].in, machine[r].out, kCount, kFloat32, kSum, comm,
-                           machine[r].stream),
-             "captured");
-        return ncclAllReduce(machine[r].out, machine[r].out, kCount, kFloat32, kMax, comm,
-                             machine[r].stream);
-      },
-      "a captured group");
+  const auto call = [&](int r, const unsigned char* from, int op) {
+    return ncclAllReduce(from, machine[r].out, kCount, kFloat32, op, comms[static_cast<size_t>(r)],
+                         machine[r].stream);
+  };
+  machine.group([&](int r) { return call(r, machine[r].in, kSum); }, "a captured group");
+  machine.group([&](int r) { return call(r, machine[r].out, kMax); }, "a second one");
   std::vector<cudaGraphExec_t> ready(static_cast<size_t>(n));
   for (int r = 0; r < n; ++r) {
     cudaGraph_t graph = nullptr;

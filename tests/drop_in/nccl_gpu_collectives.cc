@@ -147,14 +147,17 @@ void operators(Machine& machine, Comms& comms, const Type& type, size_t count) {
           type, machine[r].out, count, [&](size_t i) { return want(first + i); },
           "a scaled ncclReduceScatter");
     }
+    // Two groups: calls of one may not need each other's results.
     machine.group(
         [&](int r) {
-          const ncclRedOp_t op = ops[static_cast<size_t>(r)];
-          nccl(ncclReduce(machine[r].in, machine[r].out, count, type.type, op, 0, comm(r),
-                          machine[r].stream),
-               "a scaled ncclReduce");
-          return ncclAllReduce(machine[r].in, machine[r].in, count, type.type, op, comm(r),
-                               machine[r].stream);
+          return ncclReduce(machine[r].in, machine[r].out, count, type.type,
+                            ops[static_cast<size_t>(r)], 0, comm(r), machine[r].stream);
+        },
+        "a scaled ncclReduce");
+    machine.group(
+        [&](int r) {
+          return ncclAllReduce(machine[r].in, machine[r].in, count, type.type,
+                               ops[static_cast<size_t>(r)], comm(r), machine[r].stream);
         },
         "a scaled ncclAllReduce");
     machine.wait();
