@@ -1,6 +1,6 @@
-// Collectives on device buffers, on all ranks and on some, with the driver of fake_driver.cc: a
-// touch of them by host code ends the program. Usage: mpirun -n N -x LD_PRELOAD=... -x
-// RONDO_MPI=both device_test, libcuda.so.1 being the fake.
+// Collectives and messages on device buffers, on all ranks and on some, with the driver of
+// fake_driver.cc: a touch of them by host code ends the program. Usage: mpirun -n N -x
+// LD_PRELOAD=... -x RONDO_MPI=both device_test, libcuda.so.1 being the fake.
 
 #include <dlfcn.h>
 
@@ -101,6 +101,50 @@ void movements(bool device, MPI_Datatype type, int count, size_t stride) {
   expect(right(mine.real, rank), "scatterv");
 }
 
+/// Around a ring, by every call; `count` elements of ints `stride` apart.
+void messages(bool device, MPI_Datatype type, int count, size_t stride) {
+  const int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
+  const size_t ints = static_cast<size_t>(count) * stride;
+  Ints out(device, ints, rank), in(device, ints, -1);
+  const auto arrived = [&](const char* how) {
+    bool right = true;
+    for (size_t i = 0; i < ints; ++i) right &= in.real[i] == (i % stride == 0 ? before : -1);
+    expect(right, how);
+    std::fill(in.real, in.real + ints, -1);
+  };
+  MPI_Status status, statuses[2];
+  MPI_Request requests[2];
+  int flag = 0, number = 0, index = -1;
+  MPI_Sendrecv(out.given, count, type, next, 1, in.given, count, type, before, 1, MPI_COMM_WORLD,
+               &status);
+  arrived("sendrecv");
+  MPI_Irecv(in.given, count, type, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &requests[0]);
+  MPI_Issend(out.given, count, type, next, 2, MPI_COMM_WORLD, &requests[1]);
+  MPI_Waitall(2, requests, statuses);
+  MPI_Get_count(&statuses[0], type, &number);
+  expect(statuses[0].MPI_SOURCE == before && number == count, "a status of irecv");
+  arrived("irecv and issend");
+  MPI_Irecv(in.given, count, type, before, 3, MPI_COMM_WORLD, &requests[0]);
+  MPI_Send(out.given, count, type, next, 3, MPI_COMM_WORLD);
+  while (!flag) MPI_Request_get_status(requests[0], &flag, &status);
+  arrived("irecv, seen by get_status");
+  MPI_Wait(&requests[0], &status);  // the buffer is the program's since it was told
+  expect(all(in.real, ints, -1), "a wait after get_status writes nothing");
+  MPI_Isend(out.given, count, type, next, 4, MPI_COMM_WORLD, &requests[0]);
+  MPI_Probe(before, 4, MPI_COMM_WORLD, &status);
+  MPI_Get_count(&status, type, &number);
+  expect(number == count, "a count of probe");
+  MPI_Recv(in.given, count, type, before, 4, MPI_COMM_WORLD, &status);
+  arrived("recv");
+  MPI_Waitany(1, requests, &index, &status);
+  expect(index == 0, "waitany of a send");
+  // A shorter message leaves the rest.
+  MPI_Isend(out.given, 1, type, next, 5, MPI_COMM_WORLD, &requests[0]);
+  MPI_Irecv(in.given, count, type, before, 5, MPI_COMM_WORLD, &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  expect(in.real[0] == before && all(in.real + 1, ints - 1, -1), "a short message");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -121,6 +165,9 @@ int main(int argc, char** argv) {
     reductions(device);
     movements(device, MPI_INT, 1000, 1);
     movements(device, spread, 1000, 3);
+    messages(device, MPI_INT, 50, 1);
+    messages(device, MPI_INT, 100000, 1);
+    messages(device, spread, 20000, 3);
   }
   MPI_Type_free(&spread);
   const auto copies = reinterpret_cast<int (*)()>(dlsym(driver, "fakeCopies"));

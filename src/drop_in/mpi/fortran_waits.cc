@@ -6,26 +6,27 @@
 #include <cstddef>
 
 #include "drop_in/mpi/fortran.h"
+#include "drop_in/mpi/fortran_next.h"
 #include "drop_in/mpi/request_calls.h"
 
 #if defined(OPEN_MPI)
 
 using namespace rondo::drop_in;
 
-extern "C" {
-// Whoever calls these from Fortran has them; a C program does not.
-[[gnu::weak]] void pmpi_wait_(MPI_Fint*, MPI_Fint*, MPI_Fint*);
-[[gnu::weak]] void pmpi_test_(MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*);
-[[gnu::weak]] void pmpi_waitall_(MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*);
-[[gnu::weak]] void pmpi_testall_(MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*);
-[[gnu::weak]] void pmpi_waitany_(MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*);
-[[gnu::weak]] void pmpi_testany_(MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*);
-[[gnu::weak]] void pmpi_waitsome_(MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*);
-[[gnu::weak]] void pmpi_testsome_(MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*);
-[[gnu::weak]] void pmpi_request_get_status_(MPI_Fint*, MPI_Fint*, MPI_Fint*, MPI_Fint*);
-}
-
 namespace {
+
+/// A routine of MPI's each.
+namespace routines {
+struct Wait;
+struct Test;
+struct Waitall;
+struct Testall;
+struct Waitany;
+struct Testany;
+struct Waitsome;
+struct Testsome;
+struct RequestGetStatus;
+}  // namespace routines
 
 /// Fortran's array of requests as C's.
 class Requests {
@@ -98,91 +99,102 @@ void endSome(RequestArray& all, const Error& error, const MPI_Fint* number, cons
 extern "C" {
 
 void mpi_wait_(MPI_Fint* request, MPI_Fint* status, MPI_Fint* ierror) {
-  if (!anyPending()) return pmpi_wait_(request, status, ierror);
+  if (!anyPending()) return callNext<routines::Wait>("pmpi_wait_", request, status, ierror);
   FortranCall call(Call::Wait, request, 1);
   Error error(ierror);
   call.all().waitForAll();
-  pmpi_wait_(request, status, &error.own);
+  callNext<routines::Wait>("pmpi_wait_", request, status, &error.own);
   error.end(call.all().endedOne(error.own, true, 0));
 }
 
 void mpi_test_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status, MPI_Fint* ierror) {
-  if (!anyPending()) return pmpi_test_(request, flag, status, ierror);
+  if (!anyPending()) return callNext<routines::Test>("pmpi_test_", request, flag, status, ierror);
   FortranCall call(Call::Test, request, 1);
   Error error(ierror);
   call.all().poll();
-  pmpi_test_(request, flag, status, &error.own);
+  callNext<routines::Test>("pmpi_test_", request, flag, status, &error.own);
   error.end(call.all().endedOne(error.own, *flag != 0, 0));
 }
 
 void mpi_waitall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* statuses, MPI_Fint* ierror) {
-  if (!anyPending()) return pmpi_waitall_(count, requests, statuses, ierror);
+  if (!anyPending())
+    return callNext<routines::Waitall>("pmpi_waitall_", count, requests, statuses, ierror);
   FortranCall call(Call::Waitall, requests, *count);
   Error error(ierror);
   call.all().waitForAll();
-  pmpi_waitall_(count, requests, statuses, &error.own);
+  callNext<routines::Waitall>("pmpi_waitall_", count, requests, statuses, &error.own);
   endSeveral(call.all(), error, *count, nullptr, statuses);
 }
 
 void mpi_testall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* flag, MPI_Fint* statuses,
                   MPI_Fint* ierror) {
-  if (!anyPending()) return pmpi_testall_(count, requests, flag, statuses, ierror);
+  if (!anyPending())
+    return callNext<routines::Testall>("pmpi_testall_", count, requests, flag, statuses, ierror);
   FortranCall call(Call::Testall, requests, *count);
   Error error(ierror);
   call.all().poll();
-  pmpi_testall_(count, requests, flag, statuses, &error.own);
+  callNext<routines::Testall>("pmpi_testall_", count, requests, flag, statuses, &error.own);
   endSeveral(call.all(), error, *flag ? *count : 0, nullptr, statuses);
 }
 
 void mpi_waitany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* status,
                   MPI_Fint* ierror) {
-  if (!anyPending()) return pmpi_waitany_(count, requests, index, status, ierror);
+  if (!anyPending())
+    return callNext<routines::Waitany>("pmpi_waitany_", count, requests, index, status, ierror);
   FortranCall call(Call::Waitany, requests, *count);
   Error error(ierror);
   MPI_Fint flag = 0;
   do {
     call.all().poll();
-    pmpi_testany_(count, requests, index, &flag, status, &error.own);
+    callNext<routines::Testany>("pmpi_testany_", count, requests, index, &flag, status, &error.own);
   } while (error.own == MPI_SUCCESS && !flag);
   error.end(call.all().endedOne(error.own, flag != 0, indexOf(index)));
 }
 
 void mpi_testany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* flag,
                   MPI_Fint* status, MPI_Fint* ierror) {
-  if (!anyPending()) return pmpi_testany_(count, requests, index, flag, status, ierror);
+  if (!anyPending())
+    return callNext<routines::Testany>("pmpi_testany_", count, requests, index, flag, status,
+                                       ierror);
   FortranCall call(Call::Testany, requests, *count);
   Error error(ierror);
   call.all().poll();
-  pmpi_testany_(count, requests, index, flag, status, &error.own);
+  callNext<routines::Testany>("pmpi_testany_", count, requests, index, flag, status, &error.own);
   error.end(call.all().endedOne(error.own, *flag != 0, indexOf(index)));
 }
 
 void mpi_waitsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* number, MPI_Fint* indices,
                    MPI_Fint* statuses, MPI_Fint* ierror) {
-  if (!anyPending()) return pmpi_waitsome_(count, requests, number, indices, statuses, ierror);
+  if (!anyPending())
+    return callNext<routines::Waitsome>("pmpi_waitsome_", count, requests, number, indices,
+                                        statuses, ierror);
   FortranCall call(Call::Waitsome, requests, *count);
   Error error(ierror);
   do {
     call.all().poll();
-    pmpi_testsome_(count, requests, number, indices, statuses, &error.own);
+    callNext<routines::Testsome>("pmpi_testsome_", count, requests, number, indices, statuses,
+                                 &error.own);
   } while (error.own == MPI_SUCCESS && *number == 0);
   endSome(call.all(), error, number, indices, statuses);
 }
 
 void mpi_testsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* number, MPI_Fint* indices,
                    MPI_Fint* statuses, MPI_Fint* ierror) {
-  if (!anyPending()) return pmpi_testsome_(count, requests, number, indices, statuses, ierror);
+  if (!anyPending())
+    return callNext<routines::Testsome>("pmpi_testsome_", count, requests, number, indices,
+                                        statuses, ierror);
   FortranCall call(Call::Testsome, requests, *count);
   Error error(ierror);
   call.all().poll();
-  pmpi_testsome_(count, requests, number, indices, statuses, &error.own);
+  callNext<routines::Testsome>("pmpi_testsome_", count, requests, number, indices, statuses,
+                               &error.own);
   endSome(call.all(), error, number, indices, statuses);
 }
 
 void mpi_request_get_status_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status,
                              MPI_Fint* ierror) {
   if (anyPending()) pollPending();
-  pmpi_request_get_status_(request, flag, status, ierror);
+  callNext<routines::RequestGetStatus>("pmpi_request_get_status_", request, flag, status, ierror);
 }
 
 void mpi_request_free_(MPI_Fint* request, MPI_Fint* ierror) {

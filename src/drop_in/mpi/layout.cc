@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
-#include <vector>
 
 #include "base/error.h"
 #include "drop_in/mpi/device_memory.h"
+#include "drop_in/mpi/image.h"
 #include "drop_in/mpi/types.h"
 
 namespace rondo::drop_in {
@@ -100,32 +100,11 @@ Layout layoutOf(MPI_Datatype type) {
 
 namespace {
 
-/// Device memory from the first to the last byte of some elements, brought to the host.
-class Image {
- public:
-  explicit Image(const Elements& elements) : elements_(elements) {
-    MPI_Aint lower = 0, extent = 0;
-    PMPI_Type_get_true_extent(elements.type, &lower, &extent);
-    const ptrdiff_t last = static_cast<ptrdiff_t>(elements.count - 1) * elements.layout.extent;
-    first_ = std::min<ptrdiff_t>(lower, lower + last);
-    bytes_.resize(static_cast<size_t>(std::max<ptrdiff_t>(lower, lower + last) + extent - first_));
-    copyFromDevice(bytes_.data(), elements.begin + first_, bytes_.size());
-  }
-  Elements onHost() {
-    return {bytes_.data() - first_, elements_.count, elements_.type, elements_.layout};
-  }
-  void bringBack() { copyToDevice(elements_.begin + first_, bytes_.data(), bytes_.size()); }
-
- private:
-  Elements elements_;
-  ptrdiff_t first_;
-  std::vector<char> bytes_;
-};
-
 void packFromDevice(const Elements& elements, char* packed) {
   if (elements.bytes() == 0) return;
   if (elements.layout.dense) return copyFromDevice(packed, elements.begin, elements.bytes());
-  pack(Image(elements).onHost(), packed);
+  Image image(elements);
+  pack(image.onHost(), packed);
 }
 
 /// What lies between the elements is brought back as it was.

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include "drop_in/mpi/device_memory.h"
 #include "drop_in/mpi/failure.h"
 
 namespace rondo::drop_in {
@@ -21,6 +22,11 @@ RequestArray::RequestArray(Call call, int count, const MPI_Request* requests)
   if (statsOn) [[unlikely]]
     start_ = statsClock();
   if (count <= 0 || requests == nullptr) return;
+  for (int i = 0; devicesOn && i < count; ++i) {
+    if (HeldMessage staged = findStaged(requests[i])) {
+      messages_.push_back({&requests[i], requests[i], std::move(staged)});
+    }
+  }
   if (count == 1) {
     one_ = findPending(requests[0]);
     ours_ = {&one_, 1};
@@ -62,7 +68,18 @@ void RequestArray::waitForAll() {
   }
 }
 
+int RequestArray::endMessages(int code) {
+  for (const Message& message : messages_) {
+    if (*message.at != MPI_REQUEST_NULL) continue;
+    removeStaged(message.request, message.staged);
+    const int failure = message.staged->end();
+    if (code == MPI_SUCCESS) code = failure;
+  }
+  return code;
+}
+
 int RequestArray::ended(int code, int number, const int* which, MPI_Status* statuses) {
+  code = endMessages(code);
   const Pending* first = nullptr;
   for (int k = 0; any_ && k < number; ++k) {
     const Pending* one = ours_[static_cast<size_t>(which == nullptr ? k : which[k])].get();
@@ -80,6 +97,7 @@ int RequestArray::ended(int code, int number, const int* which, MPI_Status* stat
 }
 
 int RequestArray::endedOne(int code, bool flag, int index) {
+  code = endMessages(code);
   if (code != MPI_SUCCESS || !any_ || !flag || index == MPI_UNDEFINED) return code;
   const Pending* one = ours_[static_cast<size_t>(index)].get();
   return one != nullptr && one->failed() ? raiseFailure(*one) : code;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "drop_in/mpi/requests.h"
+#include "drop_in/mpi/staged.h"
 #include "drop_in/mpi/stats.h"
 
 namespace rondo::drop_in {
@@ -32,13 +33,21 @@ class RequestArray {
   int endedOne(int code, bool flag, int index);
 
  private:
+  /// What has ended among messages of device buffers; gives `code`, or a failure if it is none.
+  int endMessages(int code);
   void waitForMpis(MPI_Request request);
 
   Call call_;
   const MPI_Request* requests_;
-  Held one_;                    ///< Of an array of one.
-  std::vector<Held> more_;      ///< Of a longer one.
-  std::span<const Held> ours_;  ///< Either, by index; nullptr: MPI's.
+  Held one_;                ///< Of an array of one.
+  std::vector<Held> more_;  ///< Of a longer one.
+  struct Message {
+    const MPI_Request* at;
+    MPI_Request request;
+    HeldMessage staged;
+  };
+  std::vector<Message> messages_;  ///< Those of device buffers.
+  std::span<const Held> ours_;     ///< Either, by index; nullptr: MPI's.
   bool any_ = false;
   int idle_ = 0;  ///< Polls so far.
   uint64_t start_ = 0;

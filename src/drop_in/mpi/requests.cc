@@ -26,7 +26,7 @@ class Requests {
     const std::lock_guard<std::mutex> lock(mutex_);
     known_.emplace(pending->request_, pending);
     active_.push_back(pending);
-    pendingCount.store(known_.size(), std::memory_order_relaxed);
+    pendingCount.fetch_add(1);
     return pending->request_;
   }
 
@@ -44,7 +44,7 @@ class Requests {
     if (found == known_.end() || found->second.get() != pending) return;
     last = std::move(found->second);
     known_.erase(found);
-    pendingCount.store(known_.size(), std::memory_order_relaxed);
+    pendingCount.fetch_sub(1);
     // The list is tidied when it is polled, which may be never.
     if (active_.size() > 2 * known_.size() + 16) dropDone();
   }

@@ -61,9 +61,9 @@ class Pending {
 };
 using Held = std::shared_ptr<Pending>;
 
-/// How many there are that MPI has not freed.
+/// How many there are that MPI has not freed, and messages of device buffers (staged.h).
 inline std::atomic<size_t> pendingCount{0};
-/// False: no request of the program's is Rondo's. A thread sees its own requests.
+/// False: no request of the program's is the layer's business. A thread sees its own requests.
 inline bool anyPending() { return pendingCount.load(std::memory_order_relaxed) != 0; }
 
 /// Begins `job` and makes its request; not successful: there is none, and

@@ -145,8 +145,12 @@ int MPI_Testsome(int count, MPI_Request requests[], int* number, int indices[],
 }
 
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  if (anyPending()) pollPending();
-  return PMPI_Request_get_status(request, flag, status);
+  if (!anyPending()) return PMPI_Request_get_status(request, flag, status);
+  pollPending();
+  const int code = PMPI_Request_get_status(request, flag, status);
+  if (code != MPI_SUCCESS || !*flag) return code;
+  const HeldMessage message = findStaged(request);
+  return message == nullptr ? code : message->end();
 }
 
 // MPI forbids the two for non-blocking collectives; one that is complete may go, as it would in

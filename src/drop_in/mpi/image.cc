@@ -1,0 +1,20 @@
+#include "drop_in/mpi/image.h"
+
+#include <algorithm>
+
+#include "drop_in/mpi/device_memory.h"
+
+namespace rondo::drop_in {
+
+Image::Image(const Elements& elements) : elements_(elements) {
+  MPI_Aint lower = 0, extent = 0;
+  PMPI_Type_get_true_extent(elements.type, &lower, &extent);
+  const ptrdiff_t last = static_cast<ptrdiff_t>(elements.count - 1) * elements.layout.extent;
+  first_ = std::min<ptrdiff_t>(lower, lower + last);
+  bytes_.resize(static_cast<size_t>(std::max<ptrdiff_t>(lower, lower + last) + extent - first_));
+  copyFromDevice(bytes_.data(), elements.begin + first_, bytes_.size());
+}
+
+void Image::bringBack() { copyToDevice(elements_.begin + first_, bytes_.data(), bytes_.size()); }
+
+}  // namespace rondo::drop_in

@@ -1,0 +1,176 @@
+// MPI's point-to-point calls. Of host buffers they are MPI's at once; of device buffers MPI is
+// given a host image, so that any receiver, MPI_ANY_SOURCE and probes see messages as ever.
+
+#include <mpi.h>
+
+#include <new>
+#include <optional>
+
+#include "base/error.h"
+#include "drop_in/mpi/device_memory.h"
+#include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/staged.h"
+
+using namespace rondo;
+using namespace rondo::drop_in;
+
+namespace {
+
+/// A call's buffer.
+struct Buffer {
+  const void* begin;
+  int count;
+  MPI_Datatype type;
+  bool staged() const {
+    return devicesOn && count > 0 && layoutOf(type).valid && liesOnDevice(begin, type);
+  }
+  Elements elements() const {
+    return {static_cast<char*>(const_cast<void*>(begin)), static_cast<size_t>(count), type,
+            layoutOf(type), true};
+  }
+};
+
+/// Runs `body`, which copies to or from a device.
+template <class Body>
+int guarded(MPI_Comm comm, const char* call, const Body& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    return raise(comm, error.code(), std::string(call) + ": " + error.sentence());
+  } catch (const std::bad_alloc&) {
+    return raise(comm, rondoOutOfMemory,
+                 std::string(call) + ": no memory for a host copy of a device buffer");
+  }
+}
+
+/// MPI_Send and others: `mpis` does the call on the buffer that it is given.
+template <class Mpis>
+int send(MPI_Comm comm, const char* call, const Buffer& buffer, const Mpis& mpis) {
+  if (!buffer.staged()) [[likely]]
+    return mpis(buffer.begin);
+  return guarded(comm, call, [&] { return mpis(Image(buffer.elements()).begin()); });
+}
+
+template <class Mpis>
+int receive(MPI_Comm comm, const char* call, const Buffer& buffer, const Mpis& mpis) {
+  if (!buffer.staged()) [[likely]]
+    return mpis(const_cast<void*>(buffer.begin));
+  return guarded(comm, call, [&] {
+    Image image(buffer.elements());
+    const int code = mpis(image.begin());
+    image.bringBack();
+    return code;
+  });
+}
+
+/// The non-blocking ones.
+template <class Mpis>
+int begin(MPI_Comm comm, const char* call, const Buffer& buffer, bool receives,
+          MPI_Request* request, const Mpis& mpis) {
+  if (!buffer.staged()) [[likely]]
+    return mpis(const_cast<void*>(buffer.begin));
+  return guarded(comm, call, [&] {
+    const HeldMessage message = std::make_shared<Staged>(buffer.elements(), receives);
+    const int code = mpis(message->begin());
+    if (code == MPI_SUCCESS) addStaged(*request, message);
+    return code;
+  });
+}
+
+/// MPI_Send and its like by their PMPI_ functions.
+using SendCall = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm);
+using IsendCall = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+
+template <SendCall pmpi>
+int sendBy(const char* call, const Buffer& of, int to, int tag, MPI_Comm comm) {
+  return send(comm, call, of,
+              [&](const void* from) { return pmpi(from, of.count, of.type, to, tag, comm); });
+}
+
+template <IsendCall pmpi>
+int isendBy(const char* call, const Buffer& of, int to, int tag, MPI_Comm comm,
+            MPI_Request* request) {
+  return begin(comm, call, of, false, request, [&](const void* from) {
+    return pmpi(from, of.count, of.type, to, tag, comm, request);
+  });
+}
+
+}  // namespace
+
+int MPI_Send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+  return sendBy<PMPI_Send>("MPI_Send", {buffer, count, type}, to, tag, comm);
+}
+
+int MPI_Bsend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+  return sendBy<PMPI_Bsend>("MPI_Bsend", {buffer, count, type}, to, tag, comm);
+}
+
+int MPI_Ssend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+  return sendBy<PMPI_Ssend>("MPI_Ssend", {buffer, count, type}, to, tag, comm);
+}
+
+int MPI_Rsend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+  return sendBy<PMPI_Rsend>("MPI_Rsend", {buffer, count, type}, to, tag, comm);
+}
+
+int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+              MPI_Request* request) {
+  return isendBy<PMPI_Isend>("MPI_Isend", {buffer, count, type}, to, tag, comm, request);
+}
+
+int MPI_Ibsend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+               MPI_Request* request) {
+  return isendBy<PMPI_Ibsend>("MPI_Ibsend", {buffer, count, type}, to, tag, comm, request);
+}
+
+int MPI_Issend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+               MPI_Request* request) {
+  return isendBy<PMPI_Issend>("MPI_Issend", {buffer, count, type}, to, tag, comm, request);
+}
+
+int MPI_Irsend(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+               MPI_Request* request) {
+  return isendBy<PMPI_Irsend>("MPI_Irsend", {buffer, count, type}, to, tag, comm, request);
+}
+
+int MPI_Recv(void* buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+             MPI_Status* status) {
+  return receive(comm, "MPI_Recv", {buffer, count, type},
+                 [&](void* to) { return PMPI_Recv(to, count, type, from, tag, comm, status); });
+}
+
+int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+              MPI_Request* request) {
+  return begin(comm, "MPI_Irecv", {buffer, count, type}, true, request,
+               [&](void* to) { return PMPI_Irecv(to, count, type, from, tag, comm, request); });
+}
+
+int MPI_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message,
+              MPI_Status* status) {
+  return receive(MPI_COMM_WORLD, "MPI_Mrecv", {buffer, count, type},
+                 [&](void* to) { return PMPI_Mrecv(to, count, type, message, status); });
+}
+
+int MPI_Imrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message,
+               MPI_Request* request) {
+  return begin(MPI_COMM_WORLD, "MPI_Imrecv", {buffer, count, type}, true, request,
+               [&](void* to) { return PMPI_Imrecv(to, count, type, message, request); });
+}
+
+int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int to, int sendtag,
+                 void* recvbuf, int recvcount, MPI_Datatype recvtype, int from, int recvtag,
+                 MPI_Comm comm, MPI_Status* status) {
+  return send(comm, "MPI_Sendrecv", {sendbuf, sendcount, sendtype}, [&](const void* out) {
+    return receive(comm, "MPI_Sendrecv", {recvbuf, recvcount, recvtype}, [&](void* in) {
+      return PMPI_Sendrecv(out, sendcount, sendtype, to, sendtag, in, recvcount, recvtype, from,
+                           recvtag, comm, status);
+    });
+  });
+}
+
+int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int to, int sendtag, int from,
+                         int recvtag, MPI_Comm comm, MPI_Status* status) {
+  return receive(comm, "MPI_Sendrecv_replace", {buffer, count, type}, [&](void* both) {
+    return PMPI_Sendrecv_replace(both, count, type, to, sendtag, from, recvtag, comm, status);
+  });
+}
