@@ -94,25 +94,26 @@ failWith wish 1 'RONDO_NET_IF is "eth7": there is no "eth7"'
 failWith wish 0 'rank 1 of 2 did not join within 2000 ms'
 
 # The cable is cut before the other host's ranks have joined ...
+# (The limit begins with the first rank: on a busy machine the others take seconds to start.)
 cut h1
-LIMIT=4000 group cut 4
-failWith cut 0 'ranks 1, 3 of 4 did not join within 4000 ms'
-failWith cut 2 'ranks 1, 3 of 4 did not join within 4000 ms'
+LIMIT=9000 group cut 4
+failWith cut 0 'ranks 1, 3 of 4 did not join within 9000 ms'
+failWith cut 2 'ranks 1, 3 of 4 did not join within 9000 ms'
 failWith cut 1 'the process that made the id, on host "h0", cannot be reached from host "h1"'
 failWith cut 3 'the process that made the id, on host "h0", cannot be reached from host "h1"'
 mend h1
 on h1 'ip route add default dev eth0; ip addr add fd78::2/64 dev eth0 nodad' 2>/dev/null || true
 
 # ... and after: silence, since nobody says that the connections are gone.
-LIMIT=2500 group late 4 "$scratch/late.go"
+LIMIT=6000 group late 4 "$scratch/late.go"
 for r in 0 1 2 3; do
   for _ in $(seq 500); do [[ -e $scratch/late.go.$r ]] && break; sleep 0.02; done
 done
 cut h1
 touch "$scratch/late.go"
-failWith late 0 'ranks 1, 3 of 4 joined but did not go on within 2500 ms'
-failWith late 2 'ranks 1, 3 of 4 joined but did not go on within 2500 ms'
-for r in 1 3; do failWith late $r 'rank 0 of 4 joined but did not go on within 2500 ms'; done
+failWith late 0 'ranks 1, 3 of 4 joined but did not go on within 6000 ms'
+failWith late 2 'ranks 1, 3 of 4 joined but did not go on within 6000 ms'
+for r in 1 3; do failWith late $r 'rank 0 of 4 joined but did not go on within 6000 ms'; done
 mend h1
 on h1 'ip route add default dev eth0; ip addr add fd78::2/64 dev eth0 nodad' 2>/dev/null || true
 

@@ -63,7 +63,7 @@ void run(const std::string& file, int ranks, int rank, const char* pause) {
   const rondoUniqueId id = makeOrRead(file, host, rank == 0, options.netInterfaces);
   const auto start = Clock::now();
   IdBootstrap boot(id, ranks, rank, host, static_cast<int>(options.bootTimeoutMs),
-                      options.netInterfaces);
+                   options.netInterfaces);
   const int64_t joined = millisSince(start);
   gather(boot, 0);
   if (pause != nullptr) {

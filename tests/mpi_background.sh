@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Communicators from MPI that are made in the background, and ones whose ranks never come.
+# Communicators from MPI that are made in the background, and ones that are given up.
 set -euo pipefail
 . "$TEST_SRCDIR/tests/mpi_env.sh"
 for ranks in 1 3; do

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "api/rondo.h"
@@ -11,6 +12,7 @@
 #include "coll/reduce/reduce.h"
 #include "coll/registry.h"
 #include "config.h"
+#include "drop_in/mpi/option_rows.h"
 #include "topo/node_facts.h"
 
 namespace {
@@ -67,6 +69,12 @@ void printOptions() {
         *option.fallback == '\0' ? "unset" : option.fallback,
         option.mustAgree ? ", the same on all ranks" : "", option.meaning,
         optionText(options, option).empty() ? "unset" : optionText(options, option).c_str());
+  }
+  for (const OptionRow& option : drop_in::kOptionRows) {
+    const char* const now = std::getenv(option.name);
+    std::printf("%s (%s, default %s), read by librondo_mpi.so\n    %s\n    now: %s\n", option.name,
+                option.type, option.fallback, option.meaning,
+                now == nullptr || *now == '\0' ? "unset" : now);
   }
 }
 

@@ -23,7 +23,6 @@ void checkMpi(int code, const char* what) {
 
 struct MpiBootstrap::Pending {
   MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Comm made = MPI_COMM_NULL;
   std::vector<char> mine, all;
 };
 
@@ -45,16 +44,13 @@ MpiBootstrap::MpiBootstrap(MPI_Comm comm) {
   settle();
 }
 
-MpiBootstrap::MpiBootstrap(MPI_Comm comm, Begin)
-    : begun_(std::make_unique<Pending>()), polls_(true) {
-  checkMpi(MPI_Comm_idup(comm, &begun_->made, &begun_->request), "MPI_Comm_idup");
+// Not MPI_Comm_idup: one that is never completed on some rank, for it was aborted, makes Open MPI
+// 4.1 mix up those that follow on the same communicator.
+MpiBootstrap::MpiBootstrap(MPI_Comm comm, Begin) : polls_(true) {
+  checkMpi(MPI_Comm_dup(comm, &comm_), "MPI_Comm_dup");
 }
 
-void MpiBootstrap::finish() {
-  complete(begun_);
-  comm_ = begun_->made;
-  settle();
-}
+void MpiBootstrap::finish() { settle(); }
 
 void MpiBootstrap::settle() {
   try {

@@ -19,7 +19,7 @@ class MpiBootstrap : public Bootstrap {
  public:
   /// Collective. `comm` is an intra-communicator.
   explicit MpiBootstrap(MPI_Comm comm);
-  /// Begins the duplicate only: finish() must follow, on whatever thread. MPI_THREAD_MULTIPLE.
+  /// Makes the duplicate only: finish() must follow, on whatever thread. MPI_THREAD_MULTIPLE.
   struct Begin {};
   MpiBootstrap(MPI_Comm comm, Begin);
   void finish();
@@ -40,7 +40,6 @@ class MpiBootstrap : public Bootstrap {
   void shareSecret();
   void complete(std::unique_ptr<Pending>& pending);
 
-  std::unique_ptr<Pending> begun_;
   bool polls_ = false;
 
   MPI_Comm comm_ = MPI_COMM_NULL;

@@ -158,8 +158,8 @@ typedef struct rondoConfig_t {
                            RONDO_SM_BUDGET says; there 0 is half of the device for the first
                            communicator and some for each further one. Since 0.3. */
   int32_t blocking;     /**< 1: the call that makes the communicator returns when it is made. 0: it
-                           returns rondoInProgress with a handle, and the rest is done by a thread of
-                           its own; until rondoCommGetAsyncError gives another result the handle may
+                           returns rondoInProgress with a handle, and a thread of its own does the
+                           rest; until rondoCommGetAsyncError gives another result the handle may
                            only be asked that, or be given to rondoCommAbort. For rondoCommInitRank,
                            rondoCommInitMPI and rondoCommGrow; a child of a parent that was made so
                            is made blocking. Since 0.4. */

@@ -36,6 +36,8 @@ RunResult Waiter::lookAround() {
   if (policy_.watch && now >= watchAt_) {
     watchAt_ = now + kWatchEvery;
     policy_.watch(now - since_);
+    // On a crowded host a thousand rounds are many seconds.
+    if (policy_.mismatch && policy_.mismatch()) return RunResult::Mismatch;
   }
   return RunResult::Ok;
 }

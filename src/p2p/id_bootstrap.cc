@@ -79,7 +79,7 @@ void makeUniqueId(const IdHost& host, rondoUniqueId* id, const std::string& inte
 }
 
 IdBootstrap::IdBootstrap(const rondoUniqueId& id, int nranks, int rank, const IdHost& host,
-                               int limitMs, const std::string& interfaces)
+                         int limitMs, const std::string& interfaces)
     : nranks_(nranks),
       rank_(checkedRanks(nranks, rank)),
       limitMs_(limitMs),
@@ -88,8 +88,7 @@ IdBootstrap::IdBootstrap(const rondoUniqueId& id, int nranks, int rank, const Id
   join(id, host, interfaces);
 }
 
-void IdBootstrap::join(const rondoUniqueId& id, const IdHost& host,
-                          const std::string& interfaces) {
+void IdBootstrap::join(const rondoUniqueId& id, const IdHost& host, const std::string& interfaces) {
   const IdBytes bytes = readId(id);
   // Names of local sockets can be seen by other users: they must not tell of the id's secret.
   secret_ = derivedSecret(bytes.secret, "rondo sockets");
@@ -121,7 +120,7 @@ void IdBootstrap::join(const rondoUniqueId& id, const IdHost& host,
 }
 
 void IdBootstrap::joinParent(const Endpoints& parent, const wire::Hello& hello,
-                                const Secret& secret, const std::vector<NetAddress>& sources) {
+                             const Secret& secret, const std::vector<NetAddress>& sources) {
   ConnectFailure failure;
   // Half the limit: this rank's sentence must come before the parent's, which only misses it.
   UniqueFd fd = connectAny(parent, sources, Deadline(limitMs_ / 2), &failure);

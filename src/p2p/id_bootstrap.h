@@ -29,7 +29,7 @@ void makeUniqueId(const IdHost& host, rondoUniqueId* id, const std::string& inte
 class IdBootstrap : public Bootstrap {
  public:
   IdBootstrap(const rondoUniqueId& id, int nranks, int rank, const IdHost& host,
-                 int limitMs = 30000, const std::string& interfaces = {});
+              int limitMs = 30000, const std::string& interfaces = {});
 
   int rank() const override { return rank_; }
   int size() const override { return nranks_; }

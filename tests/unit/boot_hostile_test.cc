@@ -283,8 +283,7 @@ TEST(BootHostile, WhoeverWasTurnedAwayIsToldOfWithTheMissing) {
   });
   EXPECT_EQ(outcomes[1].sentence, "the unique id's secret is wrong");
   // With the right id it is told the same as rank 0, and the group ends.
-  EXPECT_EQ(outcomeOf([&] { IdBootstrap boot(id, 2, 1, kHost); }).sentence,
-            outcomes[0].sentence);
+  EXPECT_EQ(outcomeOf([&] { IdBootstrap boot(id, 2, 1, kHost); }).sentence, outcomes[0].sentence);
   EXPECT_EQ(outcomes[0].sentence.rfind("rank 1 of 2 did not join within 500 ms; a connection was "
                                        "turned away, from ",
                                        0),

@@ -77,7 +77,8 @@ TEST_P(Exchange, EveryRankHoldsEveryMemory) {
   });
   for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.sentence, "");
   EXPECT_EQ(right, 2 * n);
-  EXPECT_TRUE(soon([&] { return openDescriptors() == before; }));
+  // What an id of an earlier test still listened at may be closed meanwhile.
+  EXPECT_TRUE(soon([&] { return openDescriptors() <= before; }));
 }
 // 24 threads of one process already hold 24 * 23 descriptors.
 INSTANTIATE_TEST_SUITE_P(Sizes, Exchange, testing::Values(1, 2, 3, 11, 24));
@@ -168,7 +169,8 @@ TEST(FdExchange, StrangersAreDroppedAndTheirDescriptorsClosed) {
     });
     for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.sentence, "");
   }
-  EXPECT_TRUE(soon([&] { return openDescriptors() == before; }));
+  // What an id of an earlier test still listened at may be closed meanwhile.
+  EXPECT_TRUE(soon([&] { return openDescriptors() <= before; }));
 }
 
 TEST(FdExchange, AnotherUserIsDroppedEvenWithTheSecret) {
@@ -261,7 +263,8 @@ TEST(FdExchange, TooManyOpenFilesIsAnErrorNotALeak) {
   for (pid_t pid : pids) EXPECT_TRUE(endedWell(pid));
 }
 
-/// Counts idle(): a wait must let MPI progress.
+/// Ends a wait in which idle() was called often enough: it must let MPI progress, however rarely
+/// this process gets a core.
 class CountingDoor : public Bootstrap {
  public:
   explicit CountingDoor(const Secret& secret) : secret_(secret) {}
@@ -269,7 +272,10 @@ class CountingDoor : public Bootstrap {
   int size() const override { return 2; }
   const Secret& secret() const override { return secret_; }
   void allGather(const void*, size_t, void*) override {}
-  void idle() override { ++idles; }
+  void idle() override {
+    if (++idles == kEnough) throw Error(rondoInProgress, "enough");
+  }
+  static constexpr int kEnough = 50;
   int idles = 0;
 
  private:
@@ -282,8 +288,9 @@ TEST(FdExchange, AWaitLetsTheDoorProgress) {
   const UniqueFd peer(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const UnixAddress address = groupAddress(door.secret(), "r1");
   ASSERT_EQ(bind(peer.get(), address.get(), address.length), 0);
-  EXPECT_EQ(outcomeOf([&] { exchange.exchange(-1, 100); }).code, rondoSystemError);
-  EXPECT_GT(door.idles, 50);
+  const auto start = Clock::now();
+  EXPECT_EQ(outcomeOf([&] { exchange.exchange(-1); }).sentence, "enough");
+  EXPECT_LT(millisSince(start), 29000);
 }
 
 }  // namespace

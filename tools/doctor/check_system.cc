@@ -60,11 +60,21 @@ void checkObservation(Report* report, const HostFacts& host) {
   }
 }
 
+/// The least limit of the host's ranks; -1: none has one.
+int64_t leastLimit(const HostFacts& host, int64_t Facts::*limit) {
+  int64_t least = -1;
+  for (const Facts* rank : host.ranks) {
+    const int64_t value = rank->*limit;
+    if (value >= 0 && (least < 0 || value < least)) least = value;
+  }
+  return least;
+}
+
 void checkDescriptors(Report* report, const HostFacts& host) {
   const auto peers = static_cast<int64_t>(host.ranks.size()) - 1;
   // Of the program, of MPI, and three for each peer: segment on arrival, process, MPI's own.
   const int64_t needed = 64 + 3 * peers;
-  const int64_t have = host.facts->descriptors;
+  const int64_t have = leastLimit(host, &Facts::descriptors);
   if (have < 0 || have >= std::max<int64_t>(1024, 2 * needed)) return;
   const bool little = have < needed;
   report->add(
@@ -78,12 +88,13 @@ void checkDescriptors(Report* report, const HostFacts& host) {
 
 void checkLocked(Report* report, const HostFacts& host) {
   const Facts& facts = *host.facts;
-  if (facts.memlock < 0 || facts.memlock >= 1024 * kMiB) return;
+  const int64_t memlock = leastLimit(host, &Facts::memlock);
+  if (memlock < 0 || memlock >= 1024 * kMiB) return;
   if (facts.rdmaDevices.empty()) return;  // nothing is locked over TCP and shared memory
-  const bool little = facts.memlock < 64 * kMiB;
+  const bool little = memlock < 64 * kMiB;
   report->add(little ? Level::Error : Level::Warning, "memlock", placeText(host.ranks),
               format("a process may lock %lld KiB of memory, and %s needs buffers to be locked",
-                     static_cast<long long>(facts.memlock >> 10), facts.rdmaDevices[0].c_str()),
+                     static_cast<long long>(memlock >> 10), facts.rdmaDevices[0].c_str()),
               little ? "UCX cannot use the card, and goes over TCP, at a tenth of its speed, or "
                        "fails"
                      : "registering large buffers fails, and they are copied",
