@@ -126,6 +126,29 @@ if [[ stopped =~ $only ]]; then
   reap
 fi
 
+if [[ revoke =~ $only ]]; then
+  echo "== a communicator is revoked; all go on with a new one"
+  group revoke "h0 h1 h1" 1000 revoke
+  start=$(now)
+  touch "$name.stop"
+  for r in 0 1 2; do ends $r 2 'rank 0 aborted communicator'; done
+  sleep 0.3
+  touch "$name.end"
+  for r in 0 1 2; do
+    wait "${pids[$r]}" || fail "revoke: rank $r: $(cat "$name.$r")"
+    grep -q 'shrunk to 3 in 0\.' "$name.$r" || fail "revoke: $(cat "$name.$r")"
+  done
+  reap
+fi
+
+if [[ create =~ $only ]]; then
+  echo "== 300 communicators leave nothing"
+  group create "h0 h1 h1" 300 create
+  touch "$name.stop"
+  for r in 0 1 2; do sums $r; done
+  grep -h '300 comm' "$name".[0-2]
+  reap
+fi
 if [[ mended =~ $only ]]; then
   echo "== a cable is cut and mended within 3 s"
   group mended "h0 h1 h1 h2" 500000
@@ -156,30 +179,6 @@ if [[ cut =~ $only ]]; then
   grep -q 'shrunk to 1 in' "$name.2" || fail "cut: $(cat "$name.2")"
   tail -qn1 "$name".[0-3]
   mend h1
-  reap
-fi
-
-if [[ revoke =~ $only ]]; then
-  echo "== a communicator is revoked; all go on with a new one"
-  group revoke "h0 h1 h1" 1000 revoke
-  start=$(now)
-  touch "$name.stop"
-  for r in 0 1 2; do ends $r 2 'rank 0 aborted communicator'; done
-  sleep 0.3
-  touch "$name.end"
-  for r in 0 1 2; do
-    wait "${pids[$r]}" || fail "revoke: rank $r: $(cat "$name.$r")"
-    grep -q 'shrunk to 3 in 0\.' "$name.$r" || fail "revoke: $(cat "$name.$r")"
-  done
-  reap
-fi
-
-if [[ create =~ $only ]]; then
-  echo "== 300 communicators leave nothing"
-  group create "h0 h1 h1" 300 create
-  touch "$name.stop"
-  for r in 0 1 2; do sums $r; done
-  grep -h '300 comm' "$name".[0-2]
   reap
 fi
 exit $failures
