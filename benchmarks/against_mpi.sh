@@ -34,6 +34,12 @@ fi
 ucx=(--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+# mpirun would bind the first rank of every host to the same core.
+if [[ ${AGAINST_HOSTS-} ]] && ((ranks <= $(nproc))); then
+  printf '#!/bin/sh\nexec taskset -c $OMPI_COMM_WORLD_RANK %q "$@"\n' "$bench" >"$dir/pinned"
+  chmod +x "$dir/pinned"
+  bench=$dir/pinned
+fi
 
 # Leaves BENCHMARK.TRANSPORT.RUN.csv; an exit status of 1 may be a wrong element, which the summary counts.
 measure() {  # benchmark, transport, run, arguments of mpirun...

@@ -15,15 +15,15 @@ program=$TEST_BUILDDIR/tests/.libs/verbs_rank
 [[ -x $program ]] || program=$TEST_BUILDDIR/tests/verbs_rank
 export UCX_LOG_LEVEL=info
 failures=0
-# over TRANSPORT NAME-IN-THE-LOG DEVICE-OF-EACH-RANK...: devices are hosts
+# over TRANSPORT NAME-IN-THE-LOG LEAST-COUNT DEVICE-OF-EACH-RANK...: devices are hosts
 over() {
-  local tls=$1 log=$2 file r=0 device
-  shift 2
+  local tls=$1 log=$2 least=$3 file r=0 device
+  shift 3
   file=$(mktemp -u)
   local pids=()
   for device in "$@"; do
     UCX_TLS=$tls UCX_NET_DEVICES=$device:1 RONDO_HOSTID=$device RONDO_NET_IF=eth0 \
-      "$program" "$file" $# $r 7 >"$file.$r" 2>&1 &
+      "$program" "$file" $# $r 7 "$least" >"$file.$r" 2>&1 &
     pids+=($!)
     r=$((r + 1))
   done
@@ -36,8 +36,10 @@ over() {
 }
 start=$SECONDS
 echo "== two ranks, rc"
-over rc_v rc_verbs/rxe rxe0 rxe1
-echo "== three ranks, ud"
-over ud_v ud_verbs/rxe rxe0 rxe1 rxe0
+over rc_v rc_verbs/rxe 0 rxe0 rxe1
+echo "== two ranks, ud"
+over ud_v ud_verbs/rxe 0 rxe0 rxe1
+echo "== three ranks, rc, long ones"
+over rc_v rc_verbs/rxe 300000 rxe0 rxe1 rxe0
 echo "$((SECONDS - start)) s"
 exit $failures

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "ucx/ucx_devices.h"
 #include "ucx/ucx_transport.h"
 
 namespace rondo {
@@ -152,6 +153,12 @@ void UcxTransport::greet(Bootstrap& boot) {
     problem += "; UCX_NET_DEVICES and UCX_TLS say which network devices and transports it may use";
   }
   boot.agree(problem.empty() ? rondoSuccess : rondoRemoteError, problem);
+}
+
+std::string UcxTransport::networkText() const {
+  const std::string watched = endpointText(worker_.watchedAt());
+  return ucxSettingsText() +
+         (watched.empty() ? "; hosts are not watched" : "; watched at " + watched);
 }
 
 }  // namespace rondo

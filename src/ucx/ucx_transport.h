@@ -88,6 +88,9 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void share(const BoardNews& news) override;
   std::string linkText(int rank) const override;
 
+  /// What it runs on, for people: UCX's version and settings, and where this process is watched.
+  std::string networkText() const;
+
   // For the ports.
 
   uint64_t chunkBytes() const { return wish_.chunkBytes; }

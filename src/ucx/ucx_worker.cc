@@ -22,7 +22,7 @@ constexpr int kMostRounds = 16;
 
 /// How long nobody need make progress: at first, and when nothing has moved for long. A look costs
 /// 17 us of cold caches.
-constexpr std::chrono::milliseconds kLeastNap{1}, kMostNap{8};
+constexpr std::chrono::milliseconds kLeastNap{1}, kMostNap{20};
 
 /// Who waits for messages makes progress at least so often, on a crowded host too.
 constexpr std::chrono::milliseconds kWaitGap{500};

@@ -240,6 +240,8 @@ TEST(UcxPorts, WordsBesideTheChannelsArrive) {
   hosts[0].share(news);
   ASSERT_TRUE(hosts.until([&] { return hosts.told(1).boardOf == 0; }));
   EXPECT_EQ(std::memcmp(&hosts.told(1).board, &news, sizeof news), 0);
+  EXPECT_NE(hosts[0].networkText().find("UCX_TLS="), std::string::npos);
+  EXPECT_NE(hosts[0].networkText().find("hosts are not watched"), std::string::npos);
   hosts[1].abort(12, 34);
   ASSERT_TRUE(hosts.until([&] { return hosts.told(0).aborted != 0; }));
   EXPECT_EQ(hosts.told(0).aborted, 12u);
