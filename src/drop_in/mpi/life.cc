@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "drop_in/mpi/comms.h"
 #include "drop_in/mpi/failure.h"
-#include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/settings.h"
 #include "drop_in/mpi/stats.h"
 
@@ -77,7 +76,6 @@ int begin() {
                         modeName(settings.mode), settings.stats));
   }
   statsOn = settings.stats;
-  if (wantsRehearsal()) return beginRehearsal();
   const bool host = settings.mode == Mode::Host || settings.mode == Mode::Both;
   unless = !host ? Why::Off : all[2] != 0 ? Why::ThreadLevel : Why::Taken;
   int rank = 0;
@@ -92,10 +90,7 @@ void end() {
   if (statsOn) printStats(modeName(settings.mode));
   statsOn = false;
   unless = Why::Off;
-  const bool rehearsed = rehearsing;
-  if (rehearsed) flushTransfers();
   forgetAll();
-  if (rehearsed) endRehearsal();
 }
 
 void adopt(MPI_Comm parent, MPI_Comm made) {
