@@ -37,12 +37,13 @@ struct rondoComm {
   std::atomic<bool> unwanted{false};  ///< Whoever next finds `use` free takes it and destroys.
   std::atomic<rondo::Forming*> forming{nullptr};  ///< Of a handle that is or was being made.
   std::unique_ptr<rondo::Communicator> impl;
+  /// Virtual: what answers its calls. Here, because every call looks.
+  std::shared_ptr<rondo::VirtualComm> rehearsal;
   bool ownedByMpi = false;                  ///< Lives and dies with an MPI_Comm (rondoCommFromMPI).
   std::function<void()> onFree;             ///< Runs first when the handle is freed.
   std::function<void(rondoComm&)> onChild;  ///< Runs on what is made of this communicator.
-  std::shared_ptr<const rondo::Config> config;    ///< What it was made with.
-  std::shared_ptr<rondo::VirtualComm> rehearsal;  ///< Virtual: what answers its calls.
-  uint32_t shrinks = 0;                           ///< Calls of rondoCommShrink so far.
+  std::shared_ptr<const rondo::Config> config;  ///< What it was made with.
+  uint32_t shrinks = 0;                         ///< Calls of rondoCommShrink so far.
   std::string broken;  ///< Why no collective may run any more; empty: it may.
   rondoResult_t brokenCode = rondoRemoteError;
   std::string lastError;

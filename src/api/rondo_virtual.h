@@ -58,7 +58,7 @@ typedef struct rondoPrediction_t {
   uint64_t lastPicoseconds; /**< Of the last call. */
   uint64_t lastBytes;       /**< Of the last call: all slots of its larger buffer together; of sends
                                and receives all of them. */
-  uint64_t planningNanoseconds; /**< Real time that the calls took, to be planned. */
+  uint64_t planningNanoseconds; /**< Real time that the calls took here. */
   char lastCall[32];            /**< "rondoAllReduce"; "" before the first. */
   char lastAlgorithm[32]; /**< "ring"; "p2p" for sends and receives, "none" where nothing moves. */
 } rondoPrediction_t;

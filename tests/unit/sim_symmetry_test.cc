@@ -43,15 +43,15 @@ TEST(SimSymmetry, CutsLongRowsOfMovesOnly) {
 
 TEST(SimSymmetry, RingsOverHostsTakeTheSameTimeAndBytes) {
   const topo::Graph graph =
-      topo::parseSynthetic("24 x (2 cpu, 8 gpu nvlink=450 nvswitch, 8 nic=50) rail");
-  for (const uint64_t bytes : {uint64_t{192} * 64, uint64_t{192} << 12, uint64_t{192} << 16}) {
+      topo::parseSynthetic("12 x (2 cpu, 8 gpu nvlink=450 nvswitch, 8 nic=50) rail");
+  for (const uint64_t bytes : {uint64_t{96} * 64, uint64_t{96} << 16}) {
     for (const Collective collective :
          {Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter}) {
       const Algorithm* ring = findAlgorithm(collective, "ring");
       ASSERT_NE(ring, nullptr);
       const CallShape call{collective, bytes};
-      const Result whole = simulateWith(graph, 192, 0, *ring, call).result;
-      const Result cut = simulateWith(graph, 192, 32, *ring, call).result;
+      const Result whole = simulateWith(graph, 96, 0, *ring, call).result;
+      const Result cut = simulateWith(graph, 96, 32, *ring, call).result;
       ASSERT_TRUE(cut.blocked.empty());
       EXPECT_EQ(cut.arcBytes, whole.arcBytes) << collectiveName(collective);
       EXPECT_EQ(cut.messages, whole.messages);

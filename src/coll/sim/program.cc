@@ -12,7 +12,7 @@ namespace {
 constexpr double kMostSteps = 2e6;
 /// Transfers of one call that are kept, and lines of flows that are written.
 constexpr double kMostKept = 1e6;
-constexpr size_t kMostFlows = 4'000'000;
+constexpr size_t kMostFlows = 1'000'000;
 
 Settings settingsOf(bool keeps) {
   Settings out;

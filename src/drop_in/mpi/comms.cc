@@ -157,6 +157,17 @@ const KnownComm& find(MPI_Comm comm) {
   return findSlowly(comm);
 }
 
+void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size) {
+  // First, because it ends what the layer knew.
+  PMPI_Comm_set_attr(comm, keyval(), nullptr);
+  auto known = std::make_unique<KnownComm>();
+  known->rondo = rondo;
+  known->why = Why::Taken;
+  known->rank = rank;
+  known->size = size;
+  keep(comm, std::move(known));
+}
+
 bool knowsParent(MPI_Comm parent) { return find(parent).size > 0; }
 
 void convert(MPI_Comm comm, Why unless) {
@@ -172,16 +183,6 @@ void convert(MPI_Comm comm, Why unless) {
       if (known->rondo == nullptr) known->why = Why::NoRondo;
     }
   }
-  keep(comm, std::move(known));
-  PMPI_Comm_set_attr(comm, keyval(), nullptr);
-}
-
-void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size) {
-  auto known = std::make_unique<KnownComm>();
-  known->rondo = rondo;
-  known->why = Why::Taken;
-  known->rank = rank;
-  known->size = size;
   keep(comm, std::move(known));
   PMPI_Comm_set_attr(comm, keyval(), nullptr);
 }

@@ -8,18 +8,30 @@
 
 using namespace rondo::drop_in;
 
+namespace {
+
+int started() {
+  const int code = begin();
+  return code == MPI_SUCCESS && wantsRehearsal() ? beginRehearsal() : code;
+}
+
+}  // namespace
+
 int MPI_Init(int* argc, char*** argv) {
   const int code = PMPI_Init(argc, argv);
-  return code == MPI_SUCCESS ? begin() : code;
+  return code == MPI_SUCCESS ? started() : code;
 }
 
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   const int code = PMPI_Init_thread(argc, argv, required, provided);
-  return code == MPI_SUCCESS ? begin() : code;
+  return code == MPI_SUCCESS ? started() : code;
 }
 
 int MPI_Finalize() {
+  const bool rehearsed = rehearsing;
+  if (rehearsed) flushTransfers();
   end();
+  if (rehearsed) endRehearsal();
   return PMPI_Finalize();
 }
 

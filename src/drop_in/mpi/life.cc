@@ -8,7 +8,6 @@
 #include "drop_in/mpi/comms.h"
 #include "drop_in/mpi/device_memory.h"
 #include "drop_in/mpi/failure.h"
-#include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/requests.h"
 #include "drop_in/mpi/settings.h"
 #include "drop_in/mpi/stats.h"
@@ -86,7 +85,6 @@ int begin() {
                         modeName(settings.mode), settings.stats));
   }
   statsOn = settings.stats;
-  if (wantsRehearsal()) return beginRehearsal();
   const bool host = settings.mode == Mode::Host || settings.mode == Mode::Both;
   unless = !host ? Why::Off : all[2] != 0 ? Why::ThreadLevel : Why::Taken;
   int rank = 0;
@@ -103,10 +101,7 @@ void end() {
   statsOn = false;
   devicesOn = false;
   unless = Why::Off;
-  const bool rehearsed = rehearsing;
-  if (rehearsed) flushTransfers();
   forgetAll();
-  if (rehearsed) endRehearsal();
 }
 
 void adopt(MPI_Comm parent, MPI_Comm made) {

@@ -155,7 +155,6 @@ int beginRehearsal() {
 }
 
 void endRehearsal() {
-  flushTransfers();
   State& self = state();
   const std::lock_guard<std::mutex> lock(self.mutex);
   for (rondoComm_t machine : self.machines) report(machine);
