@@ -26,6 +26,11 @@ if ((ranks > $(nproc))); then
   place=(--oversubscribe --bind-to none)
   export OMPI_MCA_mpi_yield_when_idle=1
 fi
+# Of benchmarks/between_hosts.sh: where the ranks run, and all of them on the same cores.
+if [[ ${AGAINST_HOSTS-} ]]; then
+  place=(--bind-to none --host "$AGAINST_HOSTS")
+  export OMPI_MCA_mpi_yield_when_idle=1
+fi
 ucx=(--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

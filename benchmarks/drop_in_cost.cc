@@ -55,6 +55,33 @@ void passedOn() {
   }
 }
 
+void passedOnWait(const char* name, const Run& layer, const Run& mpi) {
+  const std::vector<double> seconds = compare({layer, mpi}, 20000, 21);
+  if (rank == 0) {
+    std::printf("%-12s (MPI's):  MPI_ %.1f ns, PMPI_ %.1f ns, the layer adds %.1f ns\n", name,
+                seconds[0] * 1e9, seconds[1] * 1e9, (seconds[0] - seconds[1]) * 1e9);
+  }
+}
+
+/// The calls that end requests while none is Rondo's, at their cheapest: nothing to wait for.
+void waits() {
+  constexpr int kFew = 4;
+  static MPI_Request one = MPI_REQUEST_NULL, few[kFew] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL,
+                                                          MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  static int flag = 0, index = 0;
+  const auto none = MPI_STATUS_IGNORE;
+  passedOnWait(
+      "wait", [&] { MPI_Wait(&one, none); }, [&] { PMPI_Wait(&one, none); });
+  passedOnWait(
+      "test", [&] { MPI_Test(&one, &flag, none); }, [&] { PMPI_Test(&one, &flag, none); });
+  passedOnWait(
+      "waitall of 4", [&] { MPI_Waitall(kFew, few, MPI_STATUSES_IGNORE); },
+      [&] { PMPI_Waitall(kFew, few, MPI_STATUSES_IGNORE); });
+  passedOnWait(
+      "testany of 4", [&] { MPI_Testany(kFew, few, &index, &flag, none); },
+      [&] { PMPI_Testany(kFew, few, &index, &flag, none); });
+}
+
 void taken(rondoComm_t comm) {
   double in = 1, out = 0;
   const std::vector<double> seconds =
@@ -100,6 +127,14 @@ void rows(size_t bytes) {
       "allreduce", bytes,
       [&] { MPI_Allreduce(in.data(), out.data(), floats, MPI_FLOAT, MPI_SUM, world); },
       [&] { PMPI_Allreduce(in.data(), out.data(), floats, MPI_FLOAT, MPI_SUM, world); });
+  const auto later = [&](auto begin, auto wait) {
+    MPI_Request request;
+    begin(in.data(), out.data(), floats, MPI_FLOAT, MPI_SUM, world, &request);
+    wait(&request, MPI_STATUS_IGNORE);
+  };
+  row(
+      "iallreduce", bytes, [&] { later(MPI_Iallreduce, MPI_Wait); },
+      [&] { later(PMPI_Iallreduce, PMPI_Wait); });
   row(
       "bcast", bytes, [&] { MPI_Bcast(in.data(), floats, MPI_FLOAT, 0, world); },
       [&] { PMPI_Bcast(in.data(), floats, MPI_FLOAT, 0, world); });
@@ -123,6 +158,7 @@ int main(int argc, char** argv) {
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   passedOn();
+  waits();
   if (ranks > 1) taken(comm);
   making();
   if (rank == 0)

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "p2p/boot_id.h"
-#include "p2p/local_bootstrap.h"
+#include "p2p/id_bootstrap.h"
 #include "topo/node_facts.h"
 
 namespace rondo {
@@ -45,7 +45,7 @@ rondoUniqueId makeOrRead(const std::string& name, const IdHost& host, bool make,
   return id;
 }
 
-void gather(LocalBootstrap& boot, int round) {
+void gather(IdBootstrap& boot, int round) {
   const int mine = round * boot.size() + boot.rank();
   std::vector<int> all(static_cast<size_t>(boot.size()));
   boot.allGather(&mine, sizeof mine, all.data());
@@ -62,7 +62,7 @@ void run(const std::string& file, int ranks, int rank, const char* pause) {
   const Options options = readBootOptions();
   const rondoUniqueId id = makeOrRead(file, host, rank == 0, options.netInterfaces);
   const auto start = Clock::now();
-  LocalBootstrap boot(id, ranks, rank, host, static_cast<int>(options.bootTimeoutMs),
+  IdBootstrap boot(id, ranks, rank, host, static_cast<int>(options.bootTimeoutMs),
                       options.netInterfaces);
   const int64_t joined = millisSince(start);
   gather(boot, 0);

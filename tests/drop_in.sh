@@ -43,9 +43,27 @@ for ranks in 1 2 3 4; do
     fail "collectives_test failed"
   grep ' checks on a rank' "$log"
 done
-grep -q '^rondo_mpi: MPI_Ibcast  *0 .* non-blocking [1-9]' "$log" || fail "non-blocking calls"
 grep -q '^rondo_mpi: MPI_Allreduce .* type [1-9].* operator [1-9].* arguments [1-9]' "$log" ||
   fail "the reasons of MPI_Allreduce"
+
+for ranks in 1 2 3; do
+  echo "== the same by non-blocking calls, and requests, $ranks ranks"
+  layered $ranks RONDO_MPI_STATS=1 "$programs/later_test" expect-layer >"$log" 2>&1 ||
+    fail "later_test failed"
+  grep ' checks on a rank' "$log"
+  [[ $ranks = 1 ]] || grep -q '^rondo_mpi: MPI_Ialltoallv  *[1-9]' "$log" || fail "nothing taken"
+  layered $ranks RONDO_MPI_STATS=1 "$programs/requests_test" >"$log" 2>&1 ||
+    fail "requests_test failed"
+  grep ' checks on a rank' "$log"
+done
+grep -q '^rondo_mpi: MPI_Waitsome  *[1-9]' "$log" || fail "no row of MPI_Waitsome"
+
+echo "== MPI_Finalize before the end of non-blocking calls"
+layered 2 "$programs/finalize_test" begun >"$log" 2>&1 || fail "finalize_test begun"
+if grep -q 'never waited for' "$log"; then fail "a call that ends was given up"; fi
+layered 2 "$programs/finalize_test" lonely >"$log" 2>&1 || fail "finalize_test lonely"
+grep -q 'MPI_Finalize: 1 non-blocking collectives, the first one MPI_Ibarrier, were never' "$log" ||
+  fail "no sentence about a call that cannot end"
 
 echo "== without the layer the test of whose functions run fails"
 if runMpi 1 "$programs/collectives_test" expect-layer >"$log" 2>&1; then
@@ -57,6 +75,7 @@ echo "== threads, and what is counted"
 layered 3 RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "thread_test failed"
 counted MPI_Allreduce 540 0 ""
 counted MPI_Bcast 540 0 ""
+counted MPI_Iallreduce 1080 0 ""
 counted MPI_Barrier 27 0 ""
 layered 2 RONDO_MPI_STATS=1 "$programs/thread_test" serialized >"$log" 2>&1 || fail "serialized"
 counted MPI_Allreduce 0 360 "thread level 360"
@@ -68,7 +87,7 @@ for mode in off device; do
   layered 2 RONDO_MPI=$mode RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "$mode"
   counted MPI_Allreduce 0 360 "RONDO_MPI 360"
 done
-grep -q 'RONDO_MPI=device: calls on device buffers are not answered yet' "$log" || fail "no warning"
+grep -q 'RONDO_MPI=device: all calls go to MPI so far' "$log" || fail "no warning"
 layered 2 RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "both"
 counted MPI_Allreduce 360 0 ""
 for setting in RONDO_MPI=gpu RONDO_MPI_STATS=yes; do
@@ -92,6 +111,20 @@ for ranks in 2 3; do
   layered $ranks "$programs/mistake_test" >"$log" 2>&1 || fail "mistake_test failed"
 done
 
+echo "== device buffers, with a driver whose memory the host cannot touch"
+mkdir "$scratch/fake"
+# shellcheck disable=SC2086  # the compiler may be several words
+${TEST_CXX:-c++} -shared -fPIC -o "$scratch/fake/libcuda.so.1" "$TEST_SRCDIR/tests/drop_in/fake_driver.cc"
+libraries=$LD_LIBRARY_PATH
+export LD_LIBRARY_PATH=$scratch/fake:$LD_LIBRARY_PATH
+for ranks in 2 3; do
+  layered $ranks RONDO_MPI=both "$programs/device_test" >"$log" 2>&1 || fail "device_test failed"
+done
+if layered 2 RONDO_MPI=host "$programs/device_test" >"$log" 2>&1; then
+  fail "device memory was touched without harm: the fake is none"
+fi
+export LD_LIBRARY_PATH=$libraries
+
 fortran=${TEST_MPIFORT:-mpifort}
 if $fortran -o "$scratch/fortran_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in/fortran_test.f90" \
   >"$log" 2>&1; then
@@ -101,6 +134,7 @@ if $fortran -o "$scratch/fortran_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in
   done
   # Both modules' calls came to the layer: the old one's on the grid, mpi_f08's broadcast.
   counted MPI_Scan 3 0 ""
+  counted MPI_Iallreduce 15 0 ""
   counted MPI_Bcast 3 0 ""
 elif command -v "$fortran" >/dev/null; then
   fail "$fortran does not compile fortran_test.f90"

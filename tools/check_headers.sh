@@ -16,7 +16,7 @@ compile() {  # header, compiler and flags...
 
 for header in $(find . -name '*.h' -o -name '*.hpp' | sed 's,^\./,,' | sort); do
   case $header in
-    api/rondo.h | api/rondo_mpi.h)
+    api/rondo.h | api/rondo_mpi.h | api/rondo_virtual.h)
       compile "$header" $CC -std=c11 -pedantic -Werror $flags -x c
       compile "$header" $CXX -std=c++17 -pedantic -Werror $flags -x c++
       ;;
@@ -24,6 +24,11 @@ for header in $(find . -name '*.h' -o -name '*.hpp' | sed 's,^\./,,' | sort); do
     # Device code: only nvcc understands it, and only launch.h is included by others.
     kernels/launch.h) compile "$header" $CXX -std=c++20 -Werror $flags -x c++ ;;
     kernels/*) ;;
+    # Needs libxml2's headers, which a build may do without.
+    topo/xml_library.h)
+      xml2=$(pkg-config --cflags libxml-2.0 2>/dev/null) &&
+        compile "$header" $CXX -std=c++20 -Werror $flags $xml2 -x c++
+      ;;
     # Needs the CUDA toolkit, which a build may do without.
     p2p/cuda_driver.h)
       echo '#include <cuda.h>' | $CXX $flags -x c++ - 2>/dev/null &&

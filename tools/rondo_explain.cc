@@ -6,12 +6,17 @@
 #include "api/types.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "coll/costs_file.h"
 #include "coll/explain.h"
 #include "coll/planner.h"
 #include "coll/verifier.h"
 #include "explain_json.h"
+#ifdef RONDO_HAVE_MAPS
+#include "explain_topology.h"
+#endif
 #include "p2p/shm_layout.h"
 #include "topo/near_groups.h"
+#include "topo/node_facts.h"
 
 namespace {
 
@@ -23,9 +28,11 @@ constexpr int kShownRanks = 8;
 constexpr int kHostLanes = 2;
 /// The hops are counted by running all ranks: a second at this many.
 constexpr int kMostRanks = 256;
+/// The planner looks at a few ranks' plans, which are as long as there are ranks.
+constexpr int kMostPlanned = 4096;
 
 struct Arguments {
-  std::string collective, algorithm, type = "float32", groups;
+  std::string collective, algorithm, type = "float32", groups, topology, costs;
   int ranks = 4, root = 0, lanes = 1, lane = 0, rank = -1;
   Count count = 0, chunk = 1024, align = 1;
   int cpus = 0;
@@ -95,6 +102,10 @@ RankGroups groupsOf(const Arguments& a) {
 /// All that CLI11 cannot check by itself because it depends on another argument.
 std::vector<Plan> record(const Arguments& a) {
   const Algorithm& algorithm = find(a);
+  if (a.ranks > kMostRanks) {
+    throw Error(rondoInvalidArgument,
+                format("--ranks is %d; allowed for a step table: 1 to %d", a.ranks, kMostRanks));
+  }
   if (a.root >= a.ranks) {
     throw Error(rondoInvalidArgument,
                 format("--root is %d; allowed: 0 to %d", a.root, a.ranks - 1));
@@ -109,28 +120,67 @@ std::vector<Plan> record(const Arguments& a) {
   return recordAllRanks(algorithm, a.ranks, a.root, geometry, groups);
 }
 
-/// What a communicator of these ranks on one host would run, and what it would not.
+/// Whether `a.algorithm` is a number of bytes: then the planner is asked.
+bool asksForBytes(const Arguments& a, uint64_t* bytes) { return parseSize(a.algorithm, bytes); }
+
+Collective collectiveOf(const Arguments& a) {
+  for (int c = 0; c < kCollectives; ++c) {
+    const auto collective = static_cast<Collective>(c);
+    if (a.collective == collectiveName(collective)) return collective;
+  }
+  throw Error(rondoInvalidArgument, format("there is no collective \"%s\"; there are: %s",
+                                           a.collective.c_str(), known().c_str()));
+}
+
+/// What the ranks would agree on. Without a machine: one host, a core for each.
+CommFacts factsOf(const Arguments& a, std::string* source) {
+  CommFacts facts;
+  facts.ranks = a.ranks;
+  facts.lanes = kHostLanes;
+  facts.chunkBytes = ShmLayout::kMostArea / 2;
+  *source = "built-in";
+  if (!a.costs.empty()) {
+    facts.costs = readCosts(a.costs).costs;
+    *source = a.costs;
+  } else if (a.topology.empty()) {
+    const FoundCosts found =
+        findCosts(machineModel(readNodeFacts()), costsDirs(readOptions().tuneDir));
+    facts.costs = found.costs;
+    *source = found.source;
+    if (!found.warning.empty()) std::fprintf(stderr, "rondo-explain: %s\n", found.warning.c_str());
+  }
+  facts.cpus = static_cast<uint32_t>(a.ranks);
+  facts.groups = groupsOf(a);
+  if (!a.topology.empty()) {
+#ifdef RONDO_HAVE_MAPS
+    placeOnTopology(a.topology, &facts);
+#else
+    throw Error(rondoUnsupported, "--topology: this build is without libxml2");
+#endif
+  }
+  if (a.cpus > 0) facts.cpus = static_cast<uint32_t>(a.cpus);
+  return facts;
+}
+
+/// What a communicator of these ranks would run, and what it would not.
 int choose(const Arguments& a) {
   if (a.root >= a.ranks) {
     throw Error(rondoInvalidArgument,
                 format("--root is %d; allowed: 0 to %d", a.root, a.ranks - 1));
   }
-  for (int c = 0; c < kCollectives; ++c) {
-    const auto collective = static_cast<Collective>(c);
-    if (a.collective != collectiveName(collective)) continue;
-    const Request request{collective, collective == Collective::Barrier ? 0 : a.count,
-                          bytesOf(a.type), a.root};
-    CommFacts facts;
-    facts.ranks = a.ranks;
-    facts.cpus = static_cast<uint32_t>(a.cpus > 0 ? a.cpus : a.ranks);
-    facts.lanes = kHostLanes;
-    facts.chunkBytes = ShmLayout::kMostArea / 2;
-    facts.groups = groupsOf(a);
-    std::fputs(explainChoice(request, rankCandidates(request, facts, {})).c_str(), stdout);
-    return 0;
+  const Collective collective = collectiveOf(a);
+  uint64_t bytes = 0;
+  const unsigned element = bytesOf(a.type);
+  const Count count = asksForBytes(a, &bytes) ? (bytes + element - 1) / element : a.count;
+  const Request request{collective, collective == Collective::Barrier ? 0 : count, element, a.root};
+  std::string source;
+  const CommFacts facts = factsOf(a, &source);
+  std::printf("rondo: costs: %s\n", source.c_str());
+  if (facts.groups.count() > 1 && facts.ranks <= 64) {
+    std::printf("rondo: groups: %s\n", facts.groups.text().c_str());
   }
-  throw Error(rondoInvalidArgument, format("there is no collective \"%s\"; there are: %s",
-                                           a.collective.c_str(), known().c_str()));
+  std::fputs(explainChoice(request, rankCandidates(request, facts, {})).c_str(), stdout);
+  return 0;
 }
 
 int verify(const std::vector<Plan>& plans) {
@@ -145,7 +195,8 @@ int explain(const Arguments& a) {
     std::fputs(algorithmsDoc().c_str(), stdout);
     return 0;
   }
-  if (a.choose) return choose(a);
+  uint64_t bytes = 0;
+  if (a.choose || asksForBytes(a, &bytes)) return choose(a);
   const std::vector<Plan> plans = record(a);
   if (a.check) return verify(plans);
   const algo::Geometry& g = plans[0].geometry;
@@ -164,12 +215,14 @@ int explain(const Arguments& a) {
 
 void declare(CLI::App& app, Arguments& a) {
   app.add_option("collective", a.collective, "As in RONDO_TUNE: allreduce, barrier, ..");
-  app.add_option("algorithm", a.algorithm, "As in RONDO_TUNE: " + known());
+  app.add_option("algorithm", a.algorithm,
+                 "As in RONDO_TUNE: " + known() +
+                     "; or bytes, as in 64K: what the planner takes, and the runners-up");
   app.add_option("-n,--ranks", a.ranks, "Ranks")
-      ->check(CLI::Range(1, kMostRanks))
+      ->check(CLI::Range(1, kMostPlanned))
       ->capture_default_str();
   app.add_option("--root", a.root, "Root, where there is one")
-      ->check(CLI::Range(0, kMostRanks - 1));
+      ->check(CLI::Range(0, kMostPlanned - 1));
   const auto size = CLI::Range(Count{1}, Count{1} << 40);
   app.add_option("--count", a.count, "Elements of the call (default: one full period)")
       ->check(size);
@@ -196,7 +249,13 @@ void declare(CLI::App& app, Arguments& a) {
       "Ranks that lie close together: GROUPSxRANKS, or a group for every rank (0,0,1,1)");
   app.add_flag("--choose", a.choose,
                "Print what the planner takes for --count elements of --type, and the runners-up");
-  app.add_option("--cpus", a.cpus, "CPUs for --choose (default: one for each rank)")
+  app.add_option("--topology", a.topology,
+                 "Where the ranks are, for the planner: a file (Rondo's, NCCL's or hwloc's XML) or "
+                 "a description, as in \"4 x (2 cpu)\"");
+  app.add_option("--costs", a.costs,
+                 "A file of rondo-tune's for the planner (default: this machine's if --topology is "
+                 "not given, else the built-in costs)");
+  app.add_option("--cpus", a.cpus, "CPUs for the planner (default: the topology's, or one a rank)")
       ->check(CLI::Range(1, 4096));
   app.add_flag("--json", a.json, "As JSON, all ranks");
   app.add_flag("--verify", a.check, "Check the plans instead; exit status 1 if they are unsound");

@@ -7,6 +7,7 @@
 #include "api/rondo.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "coll/costs_file.h"
 #include "coll/reduce/reduce.h"
 #include "coll/registry.h"
 #include "config.h"
@@ -52,6 +53,10 @@ void printFacts() {
   row("algorithms", algorithms());
   row("CPU level", cpuLevel(readOptions().cpu));
   row("CPUs allowed", std::to_string(allowedCpus()));
+  const FoundCosts costs =
+      findCosts(machineModel(readNodeFacts()), costsDirs(readOptions().tuneDir));
+  row("costs", costs.source);
+  if (!costs.warning.empty()) row("", costs.warning);
 }
 
 void printOptions() {

@@ -1,40 +1,37 @@
-// rondo-sim: how long a collective would take on a machine that need not be there.
+// rondo-sim: how long a collective, or a training step, would take on a machine that need not be
+// there.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <cstdio>
-#include <memory>
 
 #include "base/error.h"
 #include "base/options.h"
-#include "coll/registry.h"
+#include "coll/sim/choices.h"
+#include "coll/sim/heat_svg.h"
 #include "coll/sim/output.h"
-#include "p2p/channel_view.h"
-#include "p2p/shm_layout.h"
+#include "coll/sim/rehearsal.h"
+#include "coll/sim/workload_run.h"
 #include "topo/load.h"
-#include "topo/quantities.h"
+#include "topo/search.h"
+#include "topo/xml.h"
 
 namespace {
 
 using namespace rondo;
 
-constexpr int kMostRanks = 65536;
-/// Steps that are simulated in about half a minute; an algorithm with more is only run when it is
-/// named.
-constexpr double kMostSteps = 2e7;
-/// A transfer that is kept takes 64 bytes, and its line 200.
-constexpr size_t kMostKept = 4'000'000;
-/// A kernel's 64 lanes do the same at the same time: as many bytes in two lanes are the same flows.
-constexpr int kDeviceLanes = 2;
-constexpr int kHostLanes = 2;
+constexpr int kMostRanks = sim::kMostPlaces;
+/// So that a table of all collectives on a cluster takes a minute.
+constexpr double kMostStepsOfTable = 1e6;
 
 struct Arguments {
-  std::string topology, op = "allreduce", bytes = "256M", algorithm, flows, trace, chunk;
+  std::string topology, op = "allreduce", bytes = "256M", algorithm, flows, trace, svg, chunk;
+  std::string workload;
   int ranks = 0, root = 0, lanes = 0, depth = -1;
   unsigned long long periods = 16;
-  bool all = false;
+  bool channels = false, opGiven = false, bytesGiven = false;
+
+  bool keeps() const { return !flows.empty() || !trace.empty() || !svg.empty(); }
 };
 
 [[noreturn]] void refuse(const std::string& sentence) {
@@ -72,162 +69,87 @@ std::vector<uint64_t> sizesOf(const std::string& text) {
   return sizes;
 }
 
-void writeFile(const std::string& path, const std::string& text) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "wb"), &std::fclose);
-  if (file == nullptr) throw systemError(path, errno);
-  if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
-      std::fflush(file.get()) != 0) {
-    throw systemError(path, errno);
-  }
+sim::Settings settingsOf(const Arguments& a) {
+  sim::Settings out;
+  out.algorithm = a.algorithm;
+  out.lanes = a.lanes;
+  out.chunk = a.chunk.empty() ? 0 : sizeOf("--chunk", a.chunk);
+  out.depth = a.depth;
+  out.periods = a.periods;
+  return out;
 }
 
 class Simulation {
  public:
   Simulation(const Arguments& a, const topo::Graph& graph)
-      : a_(a),
-        graph_(graph),
-        device_(!graph.all(topo::NodeKind::Gpu).empty()),
-        collective_(collectiveOf(a.op)),
-        ranks_(ranksOf()),
-        places_(sim::placeRanks(graph, ranks_)),
-        groups_(sim::hostsOf(graph, places_)) {
-    if (a.root >= ranks_) refuse(format("--root is %d; allowed: 0 to %d", a.root, ranks_ - 1));
+      : a_(a), collective_(collectiveOf(a.op)), on_(graph, a.ranks, settingsOf(a)) {
+    if (a.root >= on_.ranks()) {
+      refuse(format("--root is %d; allowed: 0 to %d", a.root, on_.ranks() - 1));
+    }
   }
 
   void run() {
-    for (const uint64_t bytes : sizesOf(a_.bytes)) runSize(bytes);
+    const std::vector<uint64_t> sizes = sizesOf(a_.bytes);
+    if (a_.keeps() && sizes.size() > 1) {
+      refuse("--bytes is \"" + a_.bytes + "\"; allowed with --flows, --trace and --svg: one size");
+    }
+    for (const uint64_t bytes : sizes) runSize(bytes);
   }
 
  private:
-  struct Outcome {
-    const Algorithm* algorithm;
-    algo::Geometry geometry;
-    sim::Result result;
-    double seconds;
-  };
-
-  int ranksOf() const {
-    if (a_.ranks > 0) return a_.ranks;
-    int places = 0;
-    const auto kind = device_ ? topo::NodeKind::Gpu : topo::NodeKind::Cpu;
-    for (const int node : graph_.all(kind))
-      places += device_ ? 1 : std::max(graph_.node(node).cores, 1);
-    return places;
-  }
-
-  std::vector<const Algorithm*> candidates() const {
-    std::vector<const Algorithm*> out;
-    std::string known;
-    for (const Algorithm& row : registry()) {
-      if (row.collective != collective_) continue;
-      known += (known.empty() ? "" : ", ") + std::string(row.name);
-      if (a_.algorithm.empty() ? mayRun(row) : a_.algorithm == row.name) out.push_back(&row);
-    }
-    if (out.empty() && !a_.algorithm.empty()) {
-      refuse(format("--algorithm is \"%s\"; allowed for %s: %s", a_.algorithm.c_str(),
-                    a_.op.c_str(), known.c_str()));
-    }
-    return out;
-  }
-  bool mayRun(const Algorithm& row) const {
-    if (row.hierarchy != nullptr && !groups_.layered()) return false;
-    const bool window = std::string(row.header).find("window") != std::string::npos;
-    return !(device_ && window && ranks_ > kMaxWindowRanks);
-  }
-
-  algo::Geometry geometryOf(const Algorithm& algorithm, uint64_t bytes) const {
-    const uint64_t slots = hasSlots(collective_) ? static_cast<uint64_t>(ranks_) : 1;
-    const int lanes = a_.lanes > 0 ? a_.lanes : device_ ? kDeviceLanes : kHostLanes;
-    uint64_t chunk =
-        device_ ? uint64_t{kSlotBytes} * kRingLanes / kDeviceLanes : ShmLayout::kMostArea / 2;
-    if (!a_.chunk.empty()) chunk = sizeOf("--chunk", a_.chunk);
-    const Count count =
-        collective_ == Collective::Barrier ? 0 : std::max<uint64_t>(bytes / slots, 1);
-    return {count, lanes, blocksOf(algorithm, ranks_, groups_), chunk,
-            std::min<uint64_t>(64, chunk)};
-  }
-
-  sim::Job jobOf(const Algorithm& algorithm, const algo::Geometry& geometry) const {
-    sim::Job job;
-    job.graph = &graph_;
-    job.places = places_;
-    job.plan = [this, &algorithm, &geometry](int rank) {
-      return recordPlan(algorithm, {rank, ranks_, a_.root, groups_.placement()}, geometry);
-    };
-    job.depth = a_.depth >= 0 ? a_.depth : static_cast<int>(device_ ? kFifoSlots : 2);
-    job.costs = device_ ? sim::deviceCosts() : sim::hostCosts(HostCosts{});
-    job.periods = a_.periods;
-    job.record = !a_.flows.empty() || !a_.trace.empty();
-    return job;
-  }
-
-  double stepsOf(const Algorithm& algorithm, const algo::Geometry& geometry) const {
-    double full = 0, last = 0;
-    for (const LaneProgram& lane :
-         recordPlan(algorithm, {std::min(1, ranks_ - 1), ranks_, a_.root, groups_.placement()},
-                    geometry)
-             .lanes) {
-      full += static_cast<double>(lane.full.size());
-      last += static_cast<double>(lane.last.size());
-    }
-    const Count all = geometry.fullPeriods();
-    const Count periods = a_.periods == 0 ? all : std::min<Count>(a_.periods, all);
-    return (full * static_cast<double>(periods) + last) * ranks_;
-  }
-
   void runSize(uint64_t bytes) {
-    std::vector<Outcome> outcomes;
-    std::string leftOut;
-    for (const Algorithm* algorithm : candidates()) {
-      Outcome outcome{algorithm, geometryOf(*algorithm, bytes), {}, 0};
-      const double steps = stepsOf(*algorithm, outcome.geometry);
-      if (a_.algorithm.empty() && steps > kMostSteps) {
-        leftOut += format("  %-10s not simulated: %.0f million steps; --algorithm %s would\n",
-                          algorithm->name, steps * 1e-6, algorithm->name);
-        continue;
-      }
-      if ((!a_.flows.empty() || !a_.trace.empty()) && steps > kMostKept) {
-        refuse(
-            format("--flows and --trace of %.0f million steps; allowed: up to %zu million; "
-                   "--periods says how many full periods are simulated",
-                   steps * 1e-6, kMostKept / 1'000'000));
-      }
-      const auto start = std::chrono::steady_clock::now();
-      outcome.result = sim::simulate(jobOf(*algorithm, outcome.geometry));
-      outcome.seconds =
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      outcomes.push_back(std::move(outcome));
+    const sim::CallShape call{collective_, bytes, a_.root};
+    std::vector<sim::LeftOut> leftOut;
+    const std::vector<sim::Outcome> outcomes = on_.simulateAll(call, &leftOut, false);
+    if (!outcomes.empty()) print(bytes, outcomes);
+    for (const sim::LeftOut& one : leftOut) {
+      std::printf("  %-10s not simulated: %.0f million steps; --algorithm %s would\n",
+                  one.algorithm->name, one.steps * 1e-6, one.algorithm->name);
     }
     if (outcomes.empty()) {
-      std::fputs(leftOut.c_str(), stdout);
       refuse("no algorithm is short enough to be simulated unasked; name one with --algorithm");
     }
-    std::stable_sort(outcomes.begin(), outcomes.end(), [](const Outcome& a, const Outcome& b) {
-      const bool aStuck = !a.result.blocked.empty(), bStuck = !b.result.blocked.empty();
-      return aStuck != bStuck ? bStuck : a.result.picoseconds < b.result.picoseconds;
-    });
-    print(bytes, outcomes);
-    std::fputs(leftOut.c_str(), stdout);
-    const Outcome& best = outcomes.front();
+    const sim::Outcome& best = outcomes.front();
     if (!best.result.blocked.empty()) stuck(best);
-    const sim::Job job = jobOf(*best.algorithm, best.geometry);
-    const bool json = a_.flows.ends_with(".json");
-    if (!a_.flows.empty()) {
-      writeFile(a_.flows, json ? flowsJson(job, best.result) : flowsCsv(job, best.result));
-    }
-    if (!a_.trace.empty()) writeFile(a_.trace, traceJson(best.result));
+    if (a_.keeps()) write(bytes, best);
   }
 
-  void print(uint64_t bytes, const std::vector<Outcome>& outcomes) const {
+  /// The best one again, with all its transfers.
+  void write(uint64_t bytes, const sim::Outcome& chosen) const {
+    const double steps = on_.stepsOf(*chosen.algorithm, chosen.geometry, a_.root, true);
+    if (steps > on_.settings().mostKept) {
+      refuse(
+          format("--flows, --trace and --svg of %s take %.0f million steps; allowed: up to %.0f "
+                 "million; --periods says how many full periods are simulated, --algorithm which "
+                 "algorithm",
+                 chosen.algorithm->name, steps * 1e-6, on_.settings().mostKept * 1e-6));
+    }
+    const sim::Outcome best = on_.simulate(*chosen.algorithm, chosen.geometry, a_.root, true);
+    const sim::Job job = on_.jobOf(*best.algorithm, best.geometry, a_.root);
+    const bool json = a_.flows.ends_with(".json");
+    if (!a_.flows.empty()) {
+      sim::writeFile(a_.flows, json ? flowsJson(job, best.result) : flowsCsv(job, best.result));
+    }
+    if (!a_.trace.empty()) sim::writeFile(a_.trace, traceJson(best.result));
+    if (a_.svg.empty()) return;
+    const std::string title =
+        format("%s of %llu bytes, %s, %d ranks: %.2f us", a_.op.c_str(),
+               static_cast<unsigned long long>(bytes), best.algorithm->name, on_.ranks(),
+               static_cast<double>(best.result.picoseconds) * 1e-6);
+    sim::writeFile(a_.svg, heatSvg(job, best.result, title));
+  }
+
+  void print(uint64_t bytes, const std::vector<sim::Outcome>& outcomes) const {
+    const size_t hosts = on_.graph().hosts().size();
     std::printf("%s of %llu bytes on %d ranks (%s memory), %zu host%s\n", a_.op.c_str(),
-                static_cast<unsigned long long>(bytes), ranks_, device_ ? "device" : "host",
-                graph_.hosts().size(), graph_.hosts().size() == 1 ? "" : "s");
-    for (const Outcome& o : outcomes) {
+                static_cast<unsigned long long>(bytes), on_.ranks(),
+                on_.onDevice() ? "device" : "host", hosts, hosts == 1 ? "" : "s");
+    for (const sim::Outcome& o : outcomes) {
       if (!o.result.blocked.empty()) {
         std::printf("  %-10s deadlock\n", o.algorithm->name);
         continue;
       }
-      const double bus = sim::busBandwidth(collective_, ranks_, bytes, o.result.picoseconds);
+      const double bus = sim::busBandwidth(collective_, on_.ranks(), bytes, o.result.picoseconds);
       std::printf("  %-10s %14.2f us  bus %8.2f GB/s  (%llu messages of %llu periods, %.2f s)\n",
                   o.algorithm->name, static_cast<double>(o.result.picoseconds) * 1e-6, bus * 1e-9,
                   static_cast<unsigned long long>(o.result.messages),
@@ -240,10 +162,10 @@ class Simulation {
     }
     if (!outcomes[0].result.blocked.empty()) return;
     std::printf("Busiest links of %s:\n%s", outcomes[0].algorithm->name,
-                sim::busiestLinks(graph_, outcomes[0].result, 8).c_str());
+                sim::busiestLinks(on_.graph(), outcomes[0].result, 8).c_str());
   }
 
-  [[noreturn]] void stuck(const Outcome& outcome) const {
+  [[noreturn]] void stuck(const sim::Outcome& outcome) const {
     constexpr size_t kShown = 64;
     for (size_t i = 0; i < std::min(kShown, outcome.result.blocked.size()); ++i) {
       std::fprintf(stderr, "%s\n", outcome.result.blocked[i].c_str());
@@ -253,13 +175,46 @@ class Simulation {
   }
 
   const Arguments& a_;
-  const topo::Graph& graph_;
-  bool device_;
   Collective collective_;
-  int ranks_;
-  std::vector<int> places_;
-  RankGroups groups_;
+  sim::Rehearsal on_;
 };
+
+/// Rings and trees of the machine, and what would run for each collective and size.
+void showChannels(const Arguments& a, const topo::Graph& graph) {
+  sim::Settings settings = settingsOf(a);
+  settings.mostSteps = kMostStepsOfTable;
+  sim::Rehearsal on(graph, a.ranks, settings);
+  std::vector<Collective> collectives;
+  for (int c = 0; c < kCollectives; ++c) collectives.push_back(static_cast<Collective>(c));
+  if (a.opGiven) collectives = {collectiveOf(a.op)};
+  const std::vector<uint64_t> sizes = sizesOf(a.bytesGiven ? a.bytes : "1K-64M");
+  std::printf("%s\n%s", channelsText(graph, topo::searchChannels(graph)).c_str(),
+              sim::choicesHead().c_str());
+  for (const Collective collective : collectives) {
+    for (const uint64_t bytes : sizes) {
+      std::fputs(sim::choiceLine(on, {collective, bytes, a.root}).c_str(), stdout);
+      std::fflush(stdout);
+      if (collective == Collective::Barrier) break;
+    }
+  }
+}
+
+void runWorkload(const Arguments& a, const topo::Graph& graph) {
+  if (a.keeps()) refuse("--workload is given; allowed without --flows, --trace and --svg");
+  const sim::Workload workload = sim::parseWorkload(topo::readFile(a.workload), a.workload);
+  if (workload.checkpoints > 0) {
+    std::fprintf(stderr, "rondo-sim: %s: computing again from checkpoints is left out\n",
+                 a.workload.c_str());
+  }
+  if (workload.pipelineBytes > 0 || workload.pipeline > 1) {
+    std::fprintf(stderr,
+                 "rondo-sim: %s: what pipeline stages send each other, and wait for each other, is "
+                 "left out\n",
+                 a.workload.c_str());
+  }
+  const sim::WorkloadTimes times = sim::timeWorkload(workload, graph, a.ranks, settingsOf(a));
+  std::fputs(workloadText(workload, times).c_str(), stdout);
+}
 
 void declare(CLI::App& app, Arguments& a) {
   app.add_option("--topology", a.topology,
@@ -282,8 +237,21 @@ void declare(CLI::App& app, Arguments& a) {
       ->check(CLI::Range(0, 1024));
   app.add_option("--periods", a.periods, "Full periods that are simulated one by one; 0: all")
       ->capture_default_str();
+  app.add_option("--workload", a.workload,
+                 "Time a training step that is written as SimAI and ASTRA-sim have it");
+  app.add_flag("--channels", a.channels,
+               "Print the rings and trees that are found and, for each collective and size, "
+               "algorithm, protocol, channels, chunk and steps (--op and --bytes: these only)");
   app.add_option("--flows", a.flows, "Write every transfer to this file, .csv or .json");
   app.add_option("--trace", a.trace, "Write a trace for Perfetto or chrome://tracing");
+  app.add_option("--svg", a.svg, "Draw how much of each link is used over time");
+}
+
+void run(const Arguments& a, const topo::Graph& graph) {
+  if (a.channels && !a.workload.empty()) refuse("--channels and --workload; allowed: one of them");
+  if (!a.workload.empty()) return runWorkload(a, graph);
+  if (a.channels) return showChannels(a, graph);
+  Simulation(a, graph).run();
 }
 
 }  // namespace
@@ -297,12 +265,14 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  arguments.opGiven = app.count("--op") > 0;
+  arguments.bytesGiven = app.count("--bytes") > 0;
   try {
     const topo::Loaded loaded = topo::loadTopology(arguments.topology);
     for (const std::string& warning : loaded.warnings) {
       std::fprintf(stderr, "rondo-sim: %s\n", warning.c_str());
     }
-    Simulation(arguments, loaded.graph).run();
+    run(arguments, loaded.graph);
     return 0;
   } catch (const Error& error) {
     std::fprintf(stderr, "rondo-sim: %s\n", error.what());

@@ -1,7 +1,9 @@
 // Life and questions of a communicator.
 
 #include "api/comm_create.h"
+#include "api/forming.h"
 #include "api/handle.h"
+#include "api/virtual_comm.h"
 #include "base/error.h"
 #include "coll/progress.h"
 #include "p2p/peer_watch.h"
@@ -38,10 +40,8 @@ rondoResult_t refuseBusy(rondoComm_t comm, const char* call) {
                     call, static_cast<void*>(comm)));
 }
 
-/// Takes the handle for good; false if a call is running on it.
-bool claim(rondoComm_t comm) {
-  uint32_t free = rondoComm::kFree;
-  return comm->use.compare_exchange_strong(free, rondoComm::kBusy, std::memory_order_acquire);
+bool isUnmade(const rondoComm* comm) {
+  return comm != nullptr && comm->state.load(std::memory_order_acquire) == rondoComm::kUnmade;
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ rondoResult_t rondoCommCuDevice(rondoComm_t comm, int* device) {
 rondoResult_t rondoCommFinalize(rondoComm_t comm) {
   const char* call = "rondoCommFinalize";
   if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
-  if (!claim(comm)) return refuseBusy(comm, call);
+  if (!rondo::claimComm(comm, rondoComm::kBusy)) return refuseBusy(comm, call);
   if (!comm->impl->idle()) {
     comm->use.store(rondoComm::kFree, std::memory_order_release);
     return rondo::refuseOutstanding(comm, call);
@@ -86,19 +86,30 @@ rondoResult_t rondoCommFinalize(rondoComm_t comm) {
 
 rondoResult_t rondoCommDestroy(rondoComm_t comm) {
   const char* call = "rondoCommDestroy";
+  if (isUnmade(comm)) {
+    rondo::destroyHandle(comm);
+    return rondoSuccess;
+  }
   if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
   if (comm->ownedByMpi) return refuseOwned(comm, call);
-  if (!claim(comm)) return refuseBusy(comm, call);
+  if (!rondo::claimComm(comm, rondoComm::kBusy)) return refuseBusy(comm, call);
   if (!comm->impl->idle()) {
     comm->use.store(rondoComm::kFree, std::memory_order_release);
     return rondo::refuseOutstanding(comm, call);
   }
+  rondoResult_t result = rondoSuccess;
+  if (comm->rehearsal != nullptr) result = rondo::finishVirtual(comm, call);
   rondo::destroyHandle(comm);
-  return rondoSuccess;
+  return result;
 }
 
 rondoResult_t rondoCommAbort(rondoComm_t comm) {
   const char* call = "rondoCommAbort";
+  if (rondo::isUnready(comm)) rondo::stopForming(comm);
+  if (isUnmade(comm)) {
+    rondo::destroyHandle(comm);
+    return rondoSuccess;
+  }
   if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
   comm->impl->abort();
   // What runs on by itself sees the abort word at its next poll.
@@ -117,15 +128,23 @@ rondoResult_t rondoCommRevoke(rondoComm_t comm) {
 
 rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result) {
   const char* call = "rondoCommGetAsyncError";
-  if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
+  if (!rondo::isUnready(comm)) {
+    if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
+  }
   if (result == nullptr) {
     return rondo::fail(nullptr, rondoInvalidArgument,
                        rondo::format("%s: argument result is NULL; allowed: where to write the "
                                      "communicator's state",
                                      call));
   }
+  if (rondo::isUnready(comm)) {
+    *result = isUnmade(comm) ? comm->brokenCode : rondoInProgress;
+    if (isUnmade(comm)) rondo::endForming(comm);
+    return rondoSuccess;
+  }
+  rondo::endForming(comm);
   rondo::PeerWatch::one().look();
-  if (!claim(comm)) {  // a thread is inside a call, which will know better
+  if (!rondo::claimComm(comm, rondoComm::kAsked)) {  // a thread is inside a call, and will know
     *result = comm->impl->aborted() ? rondoRemoteError : rondoSuccess;
     return rondoSuccess;
   }

@@ -3,34 +3,36 @@
 #include <algorithm>
 #include <memory>
 
+#include "api/children.h"
 #include "api/comm_bootstrap.h"
 #include "api/comm_create.h"
 #include "api/group.h"
 #include "api/handle.h"
 #include "api/survivors.h"
+#include "api/virtual_comm.h"
 #include "base/error.h"
 #include "coll/progress.h"
 
 namespace rondo {
-namespace {
 
-/// What a child is made with: its own configuration, or all of its parent's.
-Config childConfig(const char* call, const rondoComm& parent, const rondoConfig_t* given) {
+Config childConfig(const char* call, const rondoComm& parent, const rondoConfig_t* given,
+                   Child how) {
   if (given == nullptr) {
     Config config = *parent.config;
+    config.blocking = true;
     config.decorate = nullptr;
     config.device = parent.impl->device();
     return config;
   }
   Config config = checkConfig(call, given);
+  if (!config.blocking && how == Child::Waits) {
+    throw Error(rondoUnsupported,
+                format("%s: config.blocking is 0; allowed here: 1 (the ranks of a communicator "
+                       "make its children together)",
+                       call));
+  }
   if (given->hostId == nullptr) config.options.hostId = parent.config->options.hostId;
   return config;
-}
-
-CommPtr makeChild(Bootstrap& boot, const rondoComm& parent, const Config& config) {
-  CommPtr child = createComm(boot, config, parent.impl->wait().hook);
-  if (parent.onChild) parent.onChild(*child);
-  return child;
 }
 
 void requireIdle(const rondoComm& comm) {
@@ -50,6 +52,14 @@ void requireOutput(rondoComm_t* newcomm) {
     throw Error(rondoInvalidArgument,
                 "argument newcomm is NULL; allowed: where to write the new communicator");
   }
+}
+
+namespace {
+
+CommPtr makeChild(Bootstrap& boot, const rondoComm& parent, const Config& config) {
+  CommPtr child = createComm(boot, config, parent.impl->wait().hook);
+  if (parent.onChild) parent.onChild(*child);
+  return child;
 }
 
 struct Part {
@@ -131,12 +141,6 @@ void requireShrinkable(const rondoComm& comm, int flags) {
                        flags, RONDO_SHRINK_DEFAULT, RONDO_SHRINK_ABORT));
   }
   const int size = comm.impl->place().size;
-  if (comm.impl->fabric() != nullptr && comm.impl->fabric()->spansHosts()) {
-    throw Error(rondoUnsupported,
-                format("the ranks of communicator \"%s\" are on several hosts; allowed so far: all "
-                       "ranks on one host",
-                       comm.impl->name().c_str()));
-  }
   if (size > static_cast<int>(Board::kMostRanks)) {
     throw Error(rondoUnsupported,
                 format("communicator \"%s\" has %d ranks; allowed so far: %d",
@@ -209,10 +213,12 @@ rondoResult_t shrinkHeld(const char* call, rondoComm_t comm, const int* ranks, i
 
 rondoResult_t rondoCommSplit(rondoComm_t comm, int color, int key, rondoComm_t* newcomm,
                              const rondoConfig_t* config) {
+  if (rondo::isVirtual(comm)) return rondo::refuseVirtual(comm, "rondoCommSplit");
   return rondo::split("rondoCommSplit", comm, color, key, newcomm, config);
 }
 
 rondoResult_t rondoCommDup(rondoComm_t comm, rondoComm_t* newcomm, const rondoConfig_t* config) {
+  if (rondo::isVirtual(comm)) return rondo::dupVirtual(comm, newcomm);
   return rondo::split("rondoCommDup", comm, 0, 0, newcomm, config);
 }
 
@@ -225,6 +231,7 @@ rondoResult_t rondoCommShrink(rondoComm_t comm, const int* excludeRanks, int exc
                        "rondoCommShrink: the communicator was finalized; allowed: before "
                        "rondoCommFinalize");
   }
+  if (rondo::isVirtual(comm)) return rondo::refuseVirtual(comm, call);
   if (const rondoResult_t bad = rondo::holdComm(comm, call)) return bad;
   const rondoResult_t result =
       rondo::shrinkHeld(call, comm, excludeRanks, excludeCount, newcomm, config, flags);

@@ -5,6 +5,8 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <stdexcept>
@@ -12,6 +14,9 @@
 #include "api/consensus.h"
 #include "api/handle.h"
 #include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "coll/costs_file.h"
 #include "topo/near_groups.h"
 #include "topo/node_facts.h"
 #include "ucx/ucx_transport.h"
@@ -24,23 +29,45 @@ namespace {
 /// docs/multi-node.md.
 constexpr uint64_t kMostAreaAcross = 512u << 10;
 
+/// For reaching the ranks of other hosts.
+constexpr int kMeetMs = 30'000;
+
 /// What the ranks tell each other of where they run, once they know which host they share.
 struct LocalInfo {
   uint64_t segmentToken;  ///< One a process.
+  uint64_t serial;        ///< Of the process's communicators.
   uint64_t machine;       ///< Whose CPUs they are: hosts may be containers of one.
   cpu_set_t cpus;         ///< Where the rank may run.
   NodeFacts node;         ///< Of local rank 0 only.
+  HostCosts costs;        ///< Of rank 0 only: what all ranks choose by.
+  char costsSource[512];  ///< Where they come from, for people.
 };
 
-std::vector<LocalInfo> gatherLocal(Bootstrap& boot, uint64_t machine, bool leader) {
+/// What rondo-tune measured on machines like this one, if it did. A file that is no good is no
+/// reason to fail.
+void readOwnCosts(const Options& options, LocalInfo* mine) {
+  const FoundCosts found = findCosts(machineModel(mine->node), costsDirs(options.tuneDir));
+  if (!found.warning.empty()) {
+    std::fprintf(stderr, "rondo: warning: %s; the built-in costs are used\n",
+                 found.warning.c_str());
+  }
+  mine->costs = found.costs;
+  found.source.copy(mine->costsSource, sizeof mine->costsSource - 1);
+}
+
+std::vector<LocalInfo> gatherLocal(Bootstrap& boot, const Options& options, uint64_t machine,
+                                   bool leader) {
   LocalInfo mine{};
   mine.machine = machine;
+  static std::atomic<uint64_t> communicators{0};
+  mine.serial = ++communicators;
   together(boot, [&] {
     mine.segmentToken = Segment::own().token();
     CPU_ZERO(&mine.cpus);
     // A machine with more CPUs than a cpu_set_t holds: the rank counts as bound nowhere.
     if (sched_getaffinity(0, sizeof mine.cpus, &mine.cpus) != 0) CPU_ZERO(&mine.cpus);
     if (leader) mine.node = readNodeFacts();
+    if (boot.rank() == 0) readOwnCosts(options, &mine);
   });
   std::vector<LocalInfo> all(static_cast<size_t>(boot.size()));
   boot.allGather(&mine, sizeof mine, all.data());
@@ -168,9 +195,43 @@ std::unique_ptr<Fabric> makeFabric(Bootstrap& boot, const Config& config, FdExch
   checkNetworks(networks);
   UcxWorker* worker = nullptr;
   together(boot, [&] { worker = &UcxWorker::own(); });
-  fabric->join(UcxTransport::create(boot, *worker,
-                                    {far, names, layout.lanes, layout.chunkBytes(), fabric.get()}));
+  fabric->join(UcxTransport::create(
+      boot, *worker,
+      {far, names, layout.lanes, layout.chunkBytes(), fabric.get(), kMeetMs, hosts.hostOf}));
   return fabric;
+}
+
+/// For the log: what the communicator is made of, and why not of more.
+void logMade(const Communicator::Parts& parts, const HostGrouping& hosts, const Config& config) {
+  const int rank = parts.place.rank;
+  logLine(LogPart::Boot, LogLevel::Info, rank, [&] {
+    return format(
+               "communicator \"%s\" (%016llx): %d ranks on %d host%s, this one is %d of %d here; ",
+               parts.name.c_str(), static_cast<unsigned long long>(parts.id), parts.place.size,
+               hosts.hosts, hosts.hosts == 1 ? "" : "s", parts.place.localRank,
+               parts.place.localSize) +
+           (parts.place.localSize > 1 ? "shared memory" : "nobody beside it") +
+           (hosts.hosts > 1 ? ", UCX between hosts" : "") +
+           format(", CPU level %s, groups %s", cpuLevelName(parts.cpu),
+                  parts.facts.groups.text().empty() ? "none" : parts.facts.groups.text().c_str());
+  });
+  logLine(LogPart::Plan, LogLevel::Info, rank, [&] {
+    return format("communicator \"%s\": built-in costs of host memory%s%s", parts.name.c_str(),
+                  parts.tune.empty() ? "" : ", rules ", config.options.tune.c_str());
+  });
+  if (hosts.hosts > 1) {
+    logLine(LogPart::Net, LogLevel::Info, rank, [&] {
+      const NetworkChoice choice = NetworkChoice::ofEnvironment();
+      return format("communicator \"%s\": UCX may use %s over %s", parts.name.c_str(),
+                    choice.transports[0] != '\0' ? choice.transports : "all transports",
+                    choice.devices[0] != '\0' ? choice.devices : "all devices");
+    });
+  }
+  logLine(LogPart::Device, LogLevel::Info, rank, [&] {
+    return format("communicator \"%s\": ", parts.name.c_str()) +
+           (parts.device ? format("device %d", parts.device->device())
+                         : "host memory only: " + parts.whyNoDevice);
+  });
 }
 
 }  // namespace
@@ -193,7 +254,7 @@ void together(Bootstrap& boot, const std::function<void()>& step) {
   boot.agree(code, sentence);
 }
 
-CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
+std::unique_ptr<Communicator> buildComm(Bootstrap& boot, const Config& config, WaitHook hook) {
   const int n = boot.size(), rank = boot.rank();
   const size_t ranks = static_cast<size_t>(n);
   Communicator::Parts parts;
@@ -217,16 +278,22 @@ CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
   const HostGrouping hosts = groupByHost(infos, rank);
   parts.place = {rank, n, hosts.localRank, hosts.localSize()};
 
-  const std::vector<LocalInfo> local = gatherLocal(boot, host.machine, hosts.localRank == 0);
+  const std::vector<LocalInfo> local =
+      gatherLocal(boot, config.options, host.machine, hosts.localRank == 0);
   const Crowd crowd = greatestCrowd(local);
   parts.facts.ranks = n;
   parts.facts.cpus = crowd.cpus;
   parts.facts.localRanks = crowd.ranks;
   parts.facts.reproducible = config.options.reproducible;
   parts.facts.groups = groupsOf(groups, local, hosts);
+  parts.facts.costs = local.front().costs;
+  parts.costsSource = local.front().costsSource;
   if (hosts.hosts > 1) parts.facts.costs.acrossHosts();
   parts.facts.l3Bytes = local.front().node.l3Bytes;
   parts.stallSeconds = config.options.stallSeconds;
+  parts.recordFile = config.options.record;
+  parts.id = mixBits(local.front().segmentToken + mixBits(local.front().serial));
+  for (const RankInfo& info : infos) parts.members.push_back({info.hostName, info.pid});
   parts.wait = waitPolicy(config.options, crowdOf(local, host.machine), std::move(hook));
 
   std::vector<int> peers;
@@ -242,7 +309,12 @@ CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
                               ranksOfThisProcess(local));
   }
   addDevice(boot, exchange ? &*exchange : nullptr, peers, hosts, config, &parts);
-  CommPtr made(makeHandle(std::make_unique<Communicator>(std::move(parts))));
+  logMade(parts, hosts, config);
+  return std::make_unique<Communicator>(std::move(parts));
+}
+
+CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {
+  CommPtr made(makeHandle(buildComm(boot, config, std::move(hook))));
   made->config = std::make_shared<const Config>(config);
   return made;
 }

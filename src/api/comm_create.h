@@ -12,17 +12,26 @@
 
 namespace rondo {
 
+class Communicator;
+
 /// rondoConfig_t after checking: every field has a value.
 struct Config {
   int device = RONDO_DEVICE_AUTO;
   std::string name = "comm";
+  bool blocking = true;
   Options options;  ///< The environment, overridden by the configuration's fields.
   std::function<void(Channels&, int rank)> decorate;  ///< Tests: replaces ports; may be empty.
 };
 
+/// The caller's struct in this library's layout; size and version are checked. Throws Error.
+rondoConfig_t adoptConfig(const char* call, const rondoConfig_t& given);
+
 /// Checks size, version and fields; `config` may be nullptr. `call` names the C function in
 /// sentences. Throws Error.
 Config checkConfig(const char* call, const rondoConfig_t* config);
+
+/// Whether a configuration that may be wrong elsewhere asks for the background; may be nullptr.
+bool asksNotToWait(const rondoConfig_t* config);
 
 /// What a host wait does besides looking at memory, if the communicator came from MPI: polls MPI.
 /// May be empty. Must be safe to call at any time until the communicator is destroyed.
@@ -38,6 +47,9 @@ using CommPtr = std::unique_ptr<rondoComm, CommDeleter>;
 
 /// Builds the communicator over `boot` (collective: identities, consensus, shared memory,
 /// channels). Throws the same Error on all ranks. `boot` is not used after it returns.
+std::unique_ptr<Communicator> buildComm(Bootstrap& boot, const Config& config, WaitHook hook);
+
+/// The same, with a handle.
 CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook);
 
 /// `comm` belongs to an MPI_Comm from now on: rondoCommDestroy on it is rondoInvalidUsage, and

@@ -13,9 +13,10 @@ namespace {
 
 /// Where the struct may end: after each field that a header ever ended with. One that is cut inside
 /// a field would leave half a pointer.
-constexpr size_t kEnds[] = {offsetof(rondoConfig_t, name), offsetof(rondoConfig_t, hostId),
-                            offsetof(rondoConfig_t, tune), offsetof(rondoConfig_t, reproducible),
-                            sizeof(rondoConfig_t)};
+constexpr size_t kEnds[] = {
+    offsetof(rondoConfig_t, name),     offsetof(rondoConfig_t, hostId),
+    offsetof(rondoConfig_t, tune),     offsetof(rondoConfig_t, reproducible),
+    offsetof(rondoConfig_t, blocking), sizeof(rondoConfig_t)};
 
 /// The struct did not grow when it got this field.
 constexpr uint32_t kFirstWithSmBudget = 3;
@@ -27,8 +28,9 @@ bool endsAfterAField(size_t size) {
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(rondoInvalidArgument, what); }
 
-/// The caller's struct in this library's layout.
-rondoConfig_t adopt(const char* call, const rondoConfig_t& given) {
+}  // namespace
+
+rondoConfig_t adoptConfig(const char* call, const rondoConfig_t& given) {
   if (!endsAfterAField(given.size) || given.size > 1 << 16) {
     refuse(
         format("%s: config.size is %zu; allowed: sizeof(rondoConfig_t) as RONDO_CONFIG_INITIALIZER "
@@ -55,13 +57,15 @@ rondoConfig_t adopt(const char* call, const rondoConfig_t& given) {
   return config;
 }
 
-}  // namespace
+bool asksNotToWait(const rondoConfig_t* config) {
+  return config != nullptr && config->size >= sizeof(rondoConfig_t) && config->blocking == 0;
+}
 
 Config checkConfig(const char* call, const rondoConfig_t* config) {
   Config out;
   out.options = readOptions();
   if (config == nullptr) return out;
-  const rondoConfig_t given = adopt(call, *config);
+  const rondoConfig_t given = adoptConfig(call, *config);
   if (given.device < RONDO_DEVICE_NONE) {
     refuse(
         format("%s: config.device is %d; allowed: a device number, RONDO_DEVICE_AUTO (%d) or "
@@ -80,6 +84,10 @@ Config checkConfig(const char* call, const rondoConfig_t* config) {
     refuse(format("%s: config.smBudget is %d; allowed: 0 to %d multiprocessors", call,
                   given.smBudget, kMostMultiprocessors));
   }
+  if (given.blocking != 0 && given.blocking != 1) {
+    refuse(format("%s: config.blocking is %d; allowed: 0 or 1", call, given.blocking));
+  }
+  out.blocking = given.blocking == 1;
   if (given.smBudget > 0) out.options.smBudget = static_cast<uint64_t>(given.smBudget);
   return out;
 }

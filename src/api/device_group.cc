@@ -4,11 +4,47 @@
 
 #include "api/comm_create.h"
 #include "api/group.h"
+#include "api/profile_range.h"
 #include "api/types.h"
 #include "base/error.h"
 #include "coll/exchange.h"
 
 namespace rondo {
+namespace {
+
+/// Enqueues a collective, and writes down that it was.
+void launchOne(Communicator& comm, const DeviceCall& call) {
+  OpFacts facts;
+  facts.collective = static_cast<uint8_t>(call.collective);
+  facts.origin = OpOrigin::Device;
+  facts.type = call.type;
+  facts.op = call.op;
+  facts.root = call.root;
+  facts.count = call.count;
+  comm.recorder().launch(facts);
+  comm.deviceRunner()->run(call);
+  comm.recorder().launched();
+  logLine(LogPart::Call, LogLevel::Debug, comm.place().rank, [&] {
+    return format("communicator \"%s\": launched %s with count %zu, datatype %s",
+                  comm.name().c_str(), call.name, call.count, typeName(call.type));
+  });
+}
+
+void launchTransfers(Communicator& comm, const char* name, std::span<const Transfer> transfers,
+                     std::span<const rondoStream_t> streams) {
+  OpFacts facts;
+  facts.collective = OpFacts::kTransfers;
+  facts.origin = OpOrigin::Device;
+  facts.transfers = static_cast<uint16_t>(std::min<size_t>(transfers.size(), 0xffff));
+  for (const Transfer& each : transfers) facts.count += each.bytes;
+  facts.root = transfers.empty() ? 0 : transfers.front().peer;
+  facts.sends = !transfers.empty() && transfers.front().sends;
+  comm.recorder().launch(facts);
+  comm.deviceRunner()->exchange(name, transfers, streams);
+  comm.recorder().launched();
+}
+
+}  // namespace
 
 DeviceGroup::Part& DeviceGroup::partOf(rondoComm* comm) {
   for (size_t i = used_; i-- > 0;) {
@@ -59,22 +95,25 @@ rondoResult_t DeviceGroup::check(const char* call) const {
 
 void DeviceGroup::launch(const Part& part) {
   DeviceRunner& runner = *part.comm->impl->deviceRunner();
-  if (!part.transfers.empty()) runner.exchange(part.transferCall, part.transfers, part.streams);
+  Communicator& comm = *part.comm->impl;
+  if (!part.transfers.empty()) {
+    launchTransfers(comm, part.transferCall, part.transfers, part.streams);
+  }
   for (size_t i = 0; i < part.calls.size(); ++i) {
     // The collectives of a communicator share its memory.
     if (i > 0 && part.calls[i].stream != part.calls[i - 1].stream) {
       runner.order(part.calls[i - 1].stream, part.calls[i].stream);
     }
-    runner.run(part.calls[i]);
+    launchOne(comm, part.calls[i]);
   }
 }
 
 rondoResult_t DeviceGroup::launch(const char* call) {
-  std::sort(parts_.begin(), parts_.begin() + static_cast<ptrdiff_t>(used_),
-            [](const Part& a, const Part& b) {
-              return a.comm->impl->deviceRunner()->serial() <
-                     b.comm->impl->deviceRunner()->serial();
-            });
+  std::stable_sort(parts_.begin(), parts_.begin() + static_cast<ptrdiff_t>(used_),
+                   [](const Part& a, const Part& b) {
+                     return a.comm->impl->deviceRunner()->serial() <
+                            b.comm->impl->deviceRunner()->serial();
+                   });
   for (size_t i = 0; i < used_; ++i) {
     rondoComm* comm = parts_[i].comm;
     const rondoResult_t bad = guarded(comm, call, [&] { launch(parts_[i]); });
@@ -130,6 +169,14 @@ bool needsTransfers(const DeviceRunner& runner, const DeviceCall& call) {
 }  // namespace
 
 rondoResult_t runOnDevice(rondoComm* comm, const DeviceCall& call) {
+  const ProfileRange range(call.name, [&]() -> RangePayload {
+    return {call.count * typeSize(call.type),
+            call.count,
+            isReduction(call.collective) ? call.op : -1,
+            isRooted(call.collective) ? call.root : -1,
+            -1,
+            comm->impl->place().rank};
+  });
   if (needsTransfers(*comm->impl->deviceRunner(), call)) {
     return runOnDevice(comm, call.name, asTransfers(call, comm->impl->place()), call.stream);
   }
@@ -137,20 +184,20 @@ rondoResult_t runOnDevice(rondoComm* comm, const DeviceCall& call) {
     addToGroup(comm, call);
     return rondoSuccess;
   }
-  return guarded(comm, call.name, [&] { comm->impl->deviceRunner()->run(call); });
+  return guarded(comm, call.name, [&] { launchOne(*comm->impl, call); });
 }
 
 rondoResult_t runOnDevice(rondoComm* comm, const char* name, std::span<const Transfer> transfers,
                           rondoStream_t stream) {
+  const ProfileRange range(name,
+                           [&] { return RangePayload::of(transfers, comm->impl->place().rank); });
   if (groupOpen()) {
     addToGroup(comm, name, transfers, stream);
     return rondoSuccess;
   }
   const std::string fault = Exchange::selfFault(comm->impl->place().rank, transfers);
   if (!fault.empty()) return fail(comm, rondoInvalidUsage, std::string(name) + ": " + fault);
-  return guarded(comm, name, [&] {
-    comm->impl->deviceRunner()->exchange(name, transfers, {&stream, 1});
-  });
+  return guarded(comm, name, [&] { launchTransfers(*comm->impl, name, transfers, {&stream, 1}); });
 }
 
 }  // namespace rondo

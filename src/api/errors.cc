@@ -44,7 +44,10 @@ rondoResult_t guarded(rondoComm* comm, const char* call, const std::function<voi
 }  // namespace rondo
 
 const char* rondoGetLastError(rondoComm_t comm) {
-  if (comm == nullptr || comm->state.load(std::memory_order_acquire) == rondoComm::kDead) {
+  // One that is being made is another thread's to write.
+  const uint32_t state =
+      comm == nullptr ? rondoComm::kDead : comm->state.load(std::memory_order_acquire);
+  if (state == rondoComm::kDead || state == rondoComm::kForming) {
     return rondo::threadError().c_str();
   }
   return comm->lastError.c_str();

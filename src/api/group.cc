@@ -8,6 +8,8 @@
 
 #include "api/comm_create.h"
 #include "api/device_group.h"
+#include "api/profile_range.h"
+#include "api/virtual_comm.h"
 #include "base/error.h"
 #include "coll/progress.h"
 
@@ -85,10 +87,12 @@ struct OpenGroup {
   rondoRequest* take() { return std::exchange(request_, nullptr); }
   void drop() {
     device.clear();
+    rehearsed.clear();
     if (request_ != nullptr) clear(*request_);
   }
 
   DeviceGroup device;
+  VirtualGroup rehearsed;
   rondoResult_t failure = rondoSuccess;
   std::string sentence;
 
@@ -128,6 +132,7 @@ rondoResult_t report(const char* call, const std::vector<rondoComm*>& comms,
   if (comm != nullptr) {
     comm->broken = fault.what;
     comm->brokenCode = fault.remote ? rondoRemoteError : rondoInvalidUsage;
+    comm->impl->noteBroken(fault.what);
   }
   const std::string where =
       std::string(call) == fault.call ? fault.call : format("%s: %s", call, fault.call);
@@ -156,7 +161,10 @@ bool waitFor(GroupRun& run, const WaitPolicy& policy) {
 rondoResult_t refuseSpinBound(const char* call, const std::vector<rondoComm*>& comms) {
   rondoComm* comm = comms.empty() ? nullptr : comms.front();
   const std::string what = "waited longer than RONDO_SPIN_BOUND_MS for a peer";
-  for (rondoComm* each : comms) each->broken = what;
+  for (rondoComm* each : comms) {
+    each->broken = what;
+    each->impl->noteBroken(what);
+  }
   return fail(comm, rondoRemoteError, std::string(call) + ": " + what);
 }
 
@@ -260,10 +268,12 @@ rondoResult_t waitRequest(rondoRequest_t* handle, const char* call) {
 bool groupOpen() { return depth > 0; }
 
 void addToGroup(rondoComm* comm, const char* call, const HostRequest& request) {
+  if (comm->rehearsal != nullptr) return group.rehearsed.add(comm, call, request);
   group.runFor(comm).addCollective(*comm->impl, call, request);
 }
 
 void addToGroup(rondoComm* comm, const char* call, std::span<const Transfer> transfers) {
+  if (comm->rehearsal != nullptr) return group.rehearsed.add(comm, call, transfers);
   group.runFor(comm).addTransfers(*comm->impl, call, transfers);
 }
 
@@ -292,13 +302,15 @@ namespace {
 /// Runs what was collected, on the calling thread, which may use `comms`.
 rondoResult_t runNow(const char* call, rondoRequest& collected) {
   GroupRun& run = collected.run;
-  run.issue();
+  run.issue(OpOrigin::Group);
   if (!waitFor(run, policyOf(collected.comms))) return refuseSpinBound(call, collected.comms);
   return report(call, collected.comms, run.fault());
 }
 
-/// Enqueues what the group has on device memory, before anything on host memory waits.
+/// Enqueues what the group has on device memory, before anything on host memory waits; what is
+/// virtual is over at once.
 rondoResult_t launchDevice(const char* call) {
+  if (const rondoResult_t bad = group.rehearsed.run(call)) return bad;
   if (group.device.empty()) return rondoSuccess;
   Holds holds(group.device.comms());
   if (const rondoResult_t bad = holds.take(call)) return bad;
@@ -314,7 +326,7 @@ rondoResult_t letRun(const char* call, rondoRequest_t* request) {
   ProgressThread& thread = ProgressThread::one();
   Holds holds(collected.comms);
   if (const rondoResult_t bad = holds.take(call)) return bad;
-  collected.run.issue();
+  collected.run.issue(OpOrigin::Async);
   collected.run.tryPoll();
   if (!collected.run.done()) thread.add(collected.run);
   const std::lock_guard<std::mutex> lock(requests().mutex);
@@ -349,6 +361,7 @@ rondoResult_t rondoGroupStart(void) {
 
 rondoResult_t rondoGroupEnd(void) {
   const char* call = "rondoGroupEnd";
+  const rondo::ProfileRange range(call, [] { return rondo::RangePayload{}; });
   bool outermost = false;
   if (const rondoResult_t bad = rondo::close(call, &outermost); bad || !outermost) return bad;
   const rondo::Dropper afterwards;
@@ -362,6 +375,7 @@ rondoResult_t rondoGroupEnd(void) {
 
 rondoResult_t rondoGroupEndAsync(rondoRequest_t* request) {
   const char* call = "rondoGroupEndAsync";
+  const rondo::ProfileRange range(call, [] { return rondo::RangePayload{}; });
   if (request == nullptr) {
     const rondoResult_t bad = rondo::fail(
         nullptr, rondoInvalidArgument,

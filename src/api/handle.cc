@@ -1,6 +1,7 @@
 #include "api/handle.h"
 
 #include <linux/membarrier.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 #include <utility>
 
 #include "api/comm_create.h"
+#include "api/forming.h"
+#include "api/profile_range.h"
 #include "base/error.h"
 
 namespace rondo {
@@ -24,6 +27,19 @@ struct Graveyard {
 Graveyard& graveyard() {
   static Graveyard* one = new Graveyard;  // outlives every static: MPI_Finalize may come late
   return *one;
+}
+
+rondoResult_t refuseUnready(rondoComm* comm, const char* call, uint32_t state) {
+  if (state == rondoComm::kForming) {
+    return fail(nullptr, rondoInvalidUsage,
+                format("%s: communicator %p is still being made (config.blocking is 0); allowed: "
+                       "rondoCommGetAsyncError until it gives something else than rondoInProgress, "
+                       "or rondoCommAbort",
+                       call, static_cast<void*>(comm)));
+  }
+  return fail(nullptr, comm->brokenCode,
+              format("%s: communicator %p could not be made: %s; allowed: rondoCommDestroy", call,
+                     static_cast<void*>(comm), comm->broken.c_str()));
 }
 
 rondoResult_t refuseUse(rondoComm* comm, const char* call) {
@@ -55,7 +71,7 @@ void destroyIfFree(rondoComm* comm) {
 
 }  // namespace
 
-rondoComm* makeHandle(std::unique_ptr<Communicator> impl) {
+rondoComm* newHandle() {
   rondoComm* comm = nullptr;
   {
     Graveyard& yard = graveyard();
@@ -66,38 +82,54 @@ rondoComm* makeHandle(std::unique_ptr<Communicator> impl) {
     }
   }
   if (comm == nullptr) comm = new rondoComm;
-  comm->impl = std::move(impl);
   comm->ownedByMpi = false;
   comm->onFree = nullptr;
   comm->onChild = nullptr;
   comm->config.reset();
+  comm->rehearsal.reset();
   comm->shrinks = 0;
   comm->broken.clear();
   comm->brokenCode = rondoRemoteError;
   comm->lastError.clear();
   comm->use.store(rondoComm::kFree, std::memory_order_relaxed);
   comm->unwanted.store(false, std::memory_order_relaxed);
+  openProfiler();
   canFenceAllThreads();  // registers the process, which takes milliseconds, before any call
+  return comm;
+}
+
+rondoComm* makeHandle(std::unique_ptr<Communicator> impl) {
+  rondoComm* const comm = newHandle();
+  comm->impl = std::move(impl);
   comm->state.store(rondoComm::kAlive, std::memory_order_release);
   return comm;
 }
 
 void destroyHandle(rondoComm* comm) {
+  endForming(comm);
   if (comm->onFree) std::exchange(comm->onFree, nullptr)();
   comm->state.store(rondoComm::kDead, std::memory_order_release);
   comm->impl.reset();
+  comm->rehearsal.reset();
+  comm->config.reset();  // handles are kept for long
   Graveyard& yard = graveyard();
   const std::lock_guard<std::mutex> lock(yard.mutex);
   yard.handles.push_back(comm);
 }
 
 void breakComm(rondoComm* comm, Communicator& impl) {
+  findBreak(comm, impl);
+  impl.noteBroken(comm->broken);
+}
+
+void findBreak(rondoComm* comm, Communicator& impl) {
   comm->broken = impl.mismatchText();
   comm->brokenCode = comm->broken.empty() ? rondoRemoteError : rondoInvalidUsage;
   if (comm->broken.empty()) comm->broken = impl.abortText();
 }
 
 void freeComm(rondoComm* comm) noexcept {
+  if (isUnready(comm)) stopForming(comm);
   comm->unwanted.exchange(true, std::memory_order_seq_cst);
   if (canFenceAllThreads()) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
   destroyIfFree(comm);  // else the running call does, on its way out
@@ -125,6 +157,7 @@ rondoResult_t checkHandle(rondoComm* comm, const char* call) {
   }
   const uint32_t state = comm->state.load(std::memory_order_acquire);
   if (state == rondoComm::kAlive || state == rondoComm::kFinalized) return rondoSuccess;
+  if (isUnready(comm)) return refuseUnready(comm, call, state);
   return fail(
       nullptr, rondoInvalidUsage,
       format("%s: argument comm (%p) is %s; allowed: a communicator that is alive", call,
@@ -132,10 +165,18 @@ rondoResult_t checkHandle(rondoComm* comm, const char* call) {
              state == rondoComm::kDead ? "a destroyed communicator" : "not a communicator"));
 }
 
+bool claimComm(rondoComm* comm, rondoComm::Use as) {
+  for (;;) {
+    uint32_t found = rondoComm::kFree;
+    if (comm->use.compare_exchange_strong(found, as, std::memory_order_acquire)) [[likely]]
+      return true;
+    if (found != rondoComm::kAsked) return false;
+    sched_yield();  // a watchdog asks; the call must not fail for it
+  }
+}
+
 rondoResult_t holdComm(rondoComm* comm, const char* call) {
-  uint32_t free = rondoComm::kFree;
-  if (comm->use.compare_exchange_strong(free, rondoComm::kBusy, std::memory_order_acquire))
-      [[likely]]
+  if (claimComm(comm, rondoComm::kBusy)) [[likely]]
     return rondoSuccess;
   // The other thread may be writing the communicator's own error text: only this thread's is set.
   return fail(

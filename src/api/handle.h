@@ -10,27 +10,48 @@
 #include "api/rondo.h"
 #include "coll/communicator.h"
 
+namespace rondo {
+struct Forming;  // api/forming.cc
+class VirtualComm;
+}  // namespace rondo
+
 /// Handles are recycled, never freed, so that a call on a destroyed one can say so instead of
 /// reading freed memory.
 struct rondoComm {
-  enum State : uint32_t { kDead = 0x64656164, kAlive = 0x6c697665, kFinalized = 0x66696e69 };
-  enum Use : uint32_t { kFree = 0, kBusy = 1 };
+  enum State : uint32_t {
+    kDead = 0x64656164,
+    kAlive = 0x6c697665,
+    kFinalized = 0x66696e69,
+    kForming =
+        0x666f726d,       ///< Being made in the background: `impl` and what follows are not there.
+    kUnmade = 0x756e6d61  ///< That has failed; `broken` says why.
+  };
+  enum Use : uint32_t {
+    kFree = 0,
+    kBusy = 1,
+    kAsked = 2,  ///< A question is being answered: calls wait, for much less than a microsecond.
+  };
 
   std::atomic<uint32_t> state{kDead};
   std::atomic<uint32_t> use{kFree};
   std::atomic<bool> unwanted{false};  ///< Whoever next finds `use` free takes it and destroys.
+  std::atomic<rondo::Forming*> forming{nullptr};  ///< Of a handle that is or was being made.
   std::unique_ptr<rondo::Communicator> impl;
   bool ownedByMpi = false;                  ///< Lives and dies with an MPI_Comm (rondoCommFromMPI).
   std::function<void()> onFree;             ///< Runs first when the handle is freed.
   std::function<void(rondoComm&)> onChild;  ///< Runs on what is made of this communicator.
-  std::shared_ptr<const rondo::Config> config;  ///< What it was made with.
-  uint32_t shrinks = 0;                         ///< Calls of rondoCommShrink so far.
+  std::shared_ptr<const rondo::Config> config;    ///< What it was made with.
+  std::shared_ptr<rondo::VirtualComm> rehearsal;  ///< Virtual: what answers its calls.
+  uint32_t shrinks = 0;                           ///< Calls of rondoCommShrink so far.
   std::string broken;  ///< Why no collective may run any more; empty: it may.
   rondoResult_t brokenCode = rondoRemoteError;
   std::string lastError;
 };
 
 namespace rondo {
+
+/// A handle without anything, dead.
+rondoComm* newHandle();
 
 /// A handle with `impl`, alive.
 rondoComm* makeHandle(std::unique_ptr<Communicator> impl);
@@ -40,12 +61,17 @@ void destroyHandle(rondoComm* comm);
 
 /// Notes that `impl` was aborted, and why: a peer's doing, or calls that differ.
 void breakComm(rondoComm* comm, Communicator& impl);
+/// The same, for a caller that may know better: Communicator::noteBroken() is left to it.
+void findBreak(rondoComm* comm, Communicator& impl);
 
 /// "comm is NULL" and the like; rondoSuccess if the handle may be asked questions.
 rondoResult_t checkHandle(rondoComm* comm, const char* call);
 
-/// Takes the word that keeps other threads from `comm`, which is alive; rondoInvalidUsage while
-/// another thread has it.
+/// Takes the word that keeps other threads from `comm`: `as` kBusy or kAsked. False while another
+/// thread is in a call on it.
+bool claimComm(rondoComm* comm, rondoComm::Use as);
+
+/// Takes it for a call on `comm`, which is alive; rondoInvalidUsage while another thread has it.
 rondoResult_t holdComm(rondoComm* comm, const char* call);
 /// Gives it back, and frees the handle if rondoCommAbort came meanwhile.
 void releaseComm(rondoComm* comm);

@@ -1,9 +1,15 @@
 #include "api/mpi_bootstrap.h"
 
+#include <sched.h>
+#include <time.h>
+
 #include <climits>
 #include <cstring>
+#include <mutex>
+#include <vector>
 
 #include "base/error.h"
+#include "p2p/interrupt.h"
 
 namespace rondo {
 
@@ -15,8 +21,42 @@ void checkMpi(int code, const char* what) {
   throw Error(rondoMpiError, format("%s failed: %s", what, text));
 }
 
+struct MpiBootstrap::Pending {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Comm made = MPI_COMM_NULL;
+  std::vector<char> mine, all;
+};
+
+namespace {
+
+/// MPI cannot be told to forget a collective operation: what it may still write to stays.
+template <class T>
+void keepForever(std::unique_ptr<T> kept) {
+  static std::mutex mutex;
+  static auto* const all = new std::vector<std::unique_ptr<T>>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  all->push_back(std::move(kept));
+}
+
+}  // namespace
+
 MpiBootstrap::MpiBootstrap(MPI_Comm comm) {
   checkMpi(MPI_Comm_dup(comm, &comm_), "MPI_Comm_dup");
+  settle();
+}
+
+MpiBootstrap::MpiBootstrap(MPI_Comm comm, Begin)
+    : begun_(std::make_unique<Pending>()), polls_(true) {
+  checkMpi(MPI_Comm_idup(comm, &begun_->made, &begun_->request), "MPI_Comm_idup");
+}
+
+void MpiBootstrap::finish() {
+  complete(begun_);
+  comm_ = begun_->made;
+  settle();
+}
+
+void MpiBootstrap::settle() {
   try {
     // The duplicate inherits the application's error handler, which may be the one that aborts.
     checkMpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -24,12 +64,31 @@ MpiBootstrap::MpiBootstrap(MPI_Comm comm) {
     checkMpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
     shareSecret();
   } catch (...) {
-    MPI_Comm_free(&comm_);
+    if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
     throw;
   }
 }
 
-MpiBootstrap::~MpiBootstrap() { MPI_Comm_free(&comm_); }
+MpiBootstrap::~MpiBootstrap() {
+  if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
+}
+
+/// Waits for the request without blocking in MPI.
+void MpiBootstrap::complete(std::unique_ptr<Pending>& pending) {
+  constexpr int kYields = 1000;
+  for (int i = 0;; ++i) {
+    int done = 0;
+    checkMpi(MPI_Test(&pending->request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done) return;
+    if (BootWait::interrupted()) {
+      comm_ = MPI_COMM_NULL;
+      keepForever(std::move(pending));
+      throw Error(rondoRemoteError, "rondoCommAbort was called while the communicator was made");
+    }
+    const timespec nap{0, 100000};
+    i < kYields ? sched_yield() : nanosleep(&nap, nullptr);
+  }
+}
 
 // A rank 0 without random bits must not leave the others in the broadcast.
 void MpiBootstrap::shareSecret() {
@@ -46,7 +105,13 @@ void MpiBootstrap::shareSecret() {
       error.sentence().copy(word.sentence, sizeof word.sentence - 1);
     }
   }
-  checkMpi(MPI_Bcast(&word, sizeof word, MPI_BYTE, 0, comm_), "MPI_Bcast");
+  if (polls_) {
+    std::vector<decltype(word)> all(static_cast<size_t>(size_));
+    allGather(&word, sizeof word, all.data());
+    word = all[0];
+  } else {
+    checkMpi(MPI_Bcast(&word, sizeof word, MPI_BYTE, 0, comm_), "MPI_Bcast");
+  }
   if (word.failed != 0) throw Error(static_cast<rondoResult_t>(word.failed), word.sentence);
   secret_ = word.secret;
 }
@@ -56,10 +121,25 @@ void MpiBootstrap::allGather(const void* mine, size_t bytes, void* all) {
     throw Error(rondoInternalError, format("allGather of %zu bytes a rank", bytes));
   }
   const int count = static_cast<int>(bytes);
+  if (polls_) {
+    auto pending = std::make_unique<Pending>();
+    const char* const begin = static_cast<const char*>(mine);
+    pending->mine.assign(begin, begin + bytes);
+    pending->all.resize(bytes * static_cast<size_t>(size_));
+    checkMpi(MPI_Iallgather(pending->mine.data(), count, MPI_BYTE, pending->all.data(), count,
+                            MPI_BYTE, comm_, &pending->request),
+             "MPI_Iallgather");
+    complete(pending);
+    std::memcpy(all, pending->all.data(), pending->all.size());
+    return;
+  }
   checkMpi(MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, comm_), "MPI_Allgather");
 }
 
 void MpiBootstrap::idle() {
+  if (BootWait::interrupted()) {
+    throw Error(rondoRemoteError, "rondoCommAbort was called while the communicator was made");
+  }
   int found = 0;
   checkMpi(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, MPI_STATUS_IGNORE), "MPI_Iprobe");
 }

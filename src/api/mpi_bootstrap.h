@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <memory>
+
 #include "p2p/bootstrap.h"
 
 namespace rondo {
@@ -12,11 +14,15 @@ void checkMpi(int code, const char* what);
 
 /// Works on a private duplicate, which exists only as long as this object: nothing of a
 /// communicator that is made over it needs MPI_Comm_free later. Makes completing collective calls
-/// only.
+/// only, or on a thread of its own, which can be called back (p2p/interrupt.h), non-blocking ones.
 class MpiBootstrap : public Bootstrap {
  public:
   /// Collective. `comm` is an intra-communicator.
   explicit MpiBootstrap(MPI_Comm comm);
+  /// Begins the duplicate only: finish() must follow, on whatever thread. MPI_THREAD_MULTIPLE.
+  struct Begin {};
+  MpiBootstrap(MPI_Comm comm, Begin);
+  void finish();
   ~MpiBootstrap() override;
   MpiBootstrap(const MpiBootstrap&) = delete;
   MpiBootstrap& operator=(const MpiBootstrap&) = delete;
@@ -28,7 +34,14 @@ class MpiBootstrap : public Bootstrap {
   void idle() override;
 
  private:
+  struct Pending;  // what MPI may write to until a request is complete
+
+  void settle();
   void shareSecret();
+  void complete(std::unique_ptr<Pending>& pending);
+
+  std::unique_ptr<Pending> begun_;
+  bool polls_ = false;
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;

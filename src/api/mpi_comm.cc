@@ -1,8 +1,11 @@
 // rondo_mpi.h: communicators made from, or cached on, an MPI_Comm.
 
+#include <memory>
 #include <mutex>
+#include <optional>
 
 #include "api/comm_create.h"
+#include "api/forming.h"
 #include "api/mpi_bootstrap.h"
 #include "api/mpi_state.h"
 #include "api/rondo_mpi.h"
@@ -27,6 +30,43 @@ CommPtr makeOverMpi(const char* call, MPI_Comm mpiComm, bool haveOutput,
   CommPtr comm = createComm(boot, config, progressHook());
   keepUntilFinalize(*comm);
   return comm;
+}
+
+/// The same on a thread of its own. What is wrong on this rank only waits until the others can be
+/// told.
+rondoResult_t makeInBackground(const char* call, MPI_Comm mpiComm, rondoComm_t* comm,
+                               const rondoConfig_t* given) {
+  Config config;
+  std::optional<Error> wrong;
+  std::shared_ptr<MpiBootstrap> boot;
+  WaitHook hook;
+  const rondoResult_t bad = guarded(nullptr, call, [&] {
+    requireThreads();
+    hookFinalize();
+    try {
+      config = checkConfig(call, given);
+    } catch (const Error& error) {
+      wrong = error;
+    }
+    config.blocking = comm == nullptr;
+    if (comm == nullptr) {
+      wrong = Error(rondoInvalidArgument, "comm is NULL; allowed: where to put the communicator");
+    }
+    hook = progressHook();
+    boot = std::make_shared<MpiBootstrap>(mpiComm, MpiBootstrap::Begin{});
+  });
+  if (bad != rondoSuccess) return bad;
+  rondoComm_t nowhere = nullptr;
+  return makeNowOrInBackground(
+      call, comm == nullptr ? &nowhere : comm, config,
+      [boot, wrong, config, hook] {
+        boot->finish();
+        together(*boot, [&] {
+          if (wrong) throw *wrong;
+        });
+        return buildComm(*boot, config, hook);
+      },
+      keepUntilFinalize);
 }
 
 int freeCached(MPI_Comm, int, void* cached, void*) {
@@ -62,6 +102,13 @@ using namespace rondo;
 
 rondoResult_t rondoCommInitMPI(rondoComm_t* comm, MPI_Comm mpiComm, const rondoConfig_t* config) {
   constexpr const char* kCall = "rondoCommInitMPI";
+  if (asksNotToWait(config)) {
+    const rondoResult_t bad = guarded(nullptr, kCall, [&] {
+      requireMpi();
+      requireIntraComm(mpiComm);
+    });
+    return bad != rondoSuccess ? bad : makeInBackground(kCall, mpiComm, comm, config);
+  }
   return guarded(nullptr, kCall, [&] {
     requireMpi();
     requireIntraComm(mpiComm);

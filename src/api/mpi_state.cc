@@ -77,6 +77,15 @@ void requireMpi() {
   }
 }
 
+void requireThreads() {
+  if (threadLevel() == MPI_THREAD_MULTIPLE) return;
+  throw Error(
+      rondoInvalidUsage,
+      "config.blocking is 0, but MPI was initialised below MPI_THREAD_MULTIPLE, and another "
+      "thread than the caller would use it; allowed: MPI_Init_thread with "
+      "MPI_THREAD_MULTIPLE, or config.blocking 1");
+}
+
 void requireIntraComm(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL) {
     throw Error(rondoInvalidArgument, "mpiComm is MPI_COMM_NULL; allowed: an intra-communicator");

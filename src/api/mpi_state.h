@@ -11,6 +11,9 @@ namespace rondo {
 /// that would call MPI before MPI_Init.
 void requireMpi();
 
+/// Throws Error(rondoInvalidUsage) unless other threads than the caller may call MPI meanwhile.
+void requireThreads();
+
 /// Throws Error(rondoInvalidArgument) for MPI_COMM_NULL and inter-communicators.
 void requireIntraComm(MPI_Comm comm);
 

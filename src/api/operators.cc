@@ -37,15 +37,20 @@ rondoResult_t rondoRedOpCreatePreMulSum(rondoRedOp_t* op, const void* scalar,
                                 residence));
   }
   const bool immediate = residence == rondoScalarHostImmediate;
-  if (!immediate && rondo::pointerKind(scalar).memory == rondo::PointerKind::kDevice) {
+  const rondo::PointerKind::Memory memory = rondo::pointerKind(scalar).memory;
+  const bool onDevice = !immediate && memory == rondo::PointerKind::kDevice;
+  if (onDevice && comm->impl->deviceRunner() == nullptr) {
     return rondo::fail(comm, rondoUnsupported,
                        std::string(call) +
                            ": argument scalar is device memory, which collectives "
-                           "on host memory cannot read; allowed so far: host or "
-                           "managed memory");
+                           "on host memory cannot read, and the communicator has no device; "
+                           "allowed: host or managed memory");
   }
   return rondo::guarded(comm, call, [&] {
-    *op = comm->impl->scaledOps().make(datatype, scalar, rondo::typeSize(datatype), immediate);
+    rondo::ScaledOps& ops = comm->impl->scaledOps();
+    const rondoRedOp_t made = ops.make(datatype, scalar, rondo::typeSize(datatype), immediate);
+    ops.find(made)->onDevice = onDevice;
+    *op = made;
   });
 }
 

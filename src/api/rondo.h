@@ -157,11 +157,17 @@ typedef struct rondoConfig_t {
                            alive in a process must fit on the device together. 0: as
                            RONDO_SM_BUDGET says; there 0 is half of the device for the first
                            communicator and some for each further one. Since 0.3. */
+  int32_t blocking;     /**< 1: the call that makes the communicator returns when it is made. 0: it
+                           returns rondoInProgress with a handle, and the rest is done by a thread of
+                           its own; until rondoCommGetAsyncError gives another result the handle may
+                           only be asked that, or be given to rondoCommAbort. For rondoCommInitRank,
+                           rondoCommInitMPI and rondoCommGrow; a child of a parent that was made so
+                           is made blocking. Since 0.4. */
 } rondoConfig_t;
 
-#define RONDO_CONFIG_VERSION 3
+#define RONDO_CONFIG_VERSION 4
 #define RONDO_CONFIG_INITIALIZER \
-  { sizeof(rondoConfig_t), RONDO_CONFIG_VERSION, RONDO_DEVICE_AUTO, NULL, NULL, NULL, 0, 0 }
+  { sizeof(rondoConfig_t), RONDO_CONFIG_VERSION, RONDO_DEVICE_AUTO, NULL, NULL, NULL, 0, 0, 1 }
 
 /* ---- the library ---- */
 
@@ -196,9 +202,26 @@ RONDO_API rondoResult_t rondoGetUniqueId(rondoUniqueId* id);
 RONDO_API rondoResult_t rondoCommInitRank(rondoComm_t* comm, int nranks, rondoUniqueId id,
                                           int rank);
 
-/** rondoCommInitRank with a configuration; `config` may be NULL. Since 0.1. */
+/**
+ * rondoCommInitRank with a configuration; `config` may be NULL. With config.blocking 0 it returns
+ * rondoInProgress, and *comm is a handle at once: rondoCommGetAsyncError tells when it is ready, or
+ * why it will not be (then free it with rondoCommDestroy). Wrong arguments of this call are refused
+ * at once. Since 0.1.
+ */
 RONDO_API rondoResult_t rondoCommInitRankConfig(rondoComm_t* comm, int nranks, rondoUniqueId id,
                                                 int rank, const rondoConfig_t* config);
+
+/**
+ * Makes a communicator of `nranks` ranks that are all in this process: comms[r] becomes rank r's,
+ * on device devices[r] (an ordinal, RONDO_DEVICE_AUTO or RONDO_DEVICE_NONE). devices NULL:
+ * config->device for all if that is RONDO_DEVICE_NONE, else device r modulo visible devices, else
+ * none. `config` holds for all ranks but for its device, and may be NULL. One thread may drive them
+ * all, if calls on them that wait for each other are in one group. On failure nothing is made.
+ * Since 0.4. Errors: rondoInvalidArgument (comms NULL, nranks < 1, a device that does not exist),
+ * rondoSystemError (no threads to be had), and those of rondoCommInitRankConfig.
+ */
+RONDO_API rondoResult_t rondoCommInitAll(rondoComm_t* comms, int nranks, const int* devices,
+                                         const rondoConfig_t* config);
 
 /** Ends use of the communicator: later collective calls get rondoInvalidUsage. Local. Since 0.1. */
 RONDO_API rondoResult_t rondoCommFinalize(rondoComm_t comm);
@@ -213,6 +236,10 @@ RONDO_API rondoResult_t rondoCommDestroy(rondoComm_t comm);
  * another thread of this process is inside a collective on `comm`; the handle then stays valid
  * until that call has returned. Memory of rondoMemAlloc that a pending call used may be written by
  * peers until their calls have returned too: do not free or reuse it before. Since 0.1.
+ *
+ * Of a communicator that is still being made (config.blocking 0) it ends the making: the thread
+ * that does it is waited for, which takes some milliseconds, and nothing is left of it; the other
+ * ranks' making fails with rondoRemoteError. Since 0.4.
  */
 RONDO_API rondoResult_t rondoCommAbort(rondoComm_t comm);
 
@@ -492,7 +519,8 @@ RONDO_API rondoResult_t rondoMemFree(void* ptr);
  * (rondoRemoteError after the death of a rank or an abort; rondoInvalidUsage after calls that
  * differed). Local, returns at once, and may be called while another thread is inside a call on
  * `comm`; the sentence is behind rondoGetLastError(comm) if no thread is. The result of the
- * function itself is that of asking. Since 0.3.
+ * function itself is that of asking. Since 0.3. Of a communicator made with config.blocking 0
+ * *result is rondoInProgress until it can be used (rondoSuccess) or could not be made. Since 0.4.
  */
 RONDO_API rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result);
 
@@ -534,14 +562,38 @@ RONDO_API rondoResult_t rondoCommDup(rondoComm_t comm, rondoComm_t* newcomm,
  * list; the listed and the dead take no part. NULL and 0 leave out the dead only: those whose
  * process has ended and was found out by any caller, also while this call runs. Works on a
  * communicator that is broken by a death, an abort or rondoCommRevoke as well as on a sound one,
- * which goes on unless RONDO_SHRINK_ABORT is given. `config` as for rondoCommSplit. All ranks on
- * one host only. Since 0.3. Errors: rondoInvalidArgument (a rank of the list is out of range or the
+ * which goes on unless RONDO_SHRINK_ABORT is given. `config` as for rondoCommSplit. Across
+ * hosts, too. Since 0.3. Errors: rondoInvalidArgument (a rank of the list is out of range or the
  * calling one), rondoInvalidUsage (lists differ, or a request is outstanding on a sound
- * communicator), rondoUnsupported (ranks on several hosts).
+ * communicator), rondoUnsupported (more than 1,024 ranks).
  */
 RONDO_API rondoResult_t rondoCommShrink(rondoComm_t comm, const int* excludeRanks, int excludeCount,
                                         rondoComm_t* newcomm, const rondoConfig_t* config,
                                         int flags);
+
+/**
+ * Makes an id by which new ranks join `comm` in one rondoCommGrow. Local; call it on one rank of
+ * `comm`, the only one that then passes it to rondoCommGrow, and hand the 128 bytes to every new
+ * rank. This process answers for the id, as after rondoGetUniqueId. Since 0.4.
+ */
+RONDO_API rondoResult_t rondoCommGetUniqueId(rondoComm_t comm, rondoUniqueId* id);
+
+/**
+ * Makes a communicator of the ranks of `comm`, which keep their numbers, and of new ranks behind
+ * them: `nranks` in all, more than `comm` has. Every rank of `comm` calls it with rank -1, and one
+ * of them with the id of rondoCommGetUniqueId, the others with NULL (or the same id). A new rank
+ * calls it with `comm` NULL, the id, and its number, from the size of `comm` to nranks - 1.
+ * Collective over all of them. `comm` goes on as before; mappings, pool and connections are the
+ * process's, so the two share them, and either may be destroyed first. `config` NULL: as for `comm`
+ * on its ranks, the defaults on new ones, which must agree. With config.blocking 0 it returns
+ * rondoInProgress, on ranks of `comm` once all of them have called it. Since 0.4.
+ *
+ * Errors, on all old ranks: rondoInvalidArgument (nranks, rank), rondoInvalidUsage (no id, several
+ * ids, ranks that differ in nranks), rondoSystemError (new ranks that did not come within
+ * RONDO_BOOT_TIMEOUT_MS, by number), rondoRemoteError (a rank ended meanwhile).
+ */
+RONDO_API rondoResult_t rondoCommGrow(rondoComm_t comm, int nranks, const rondoUniqueId* id,
+                                      int rank, rondoComm_t* newcomm, const rondoConfig_t* config);
 
 #ifdef __cplusplus
 }

@@ -20,6 +20,11 @@ extern "C" {
  * inter-communicator), rondoRemoteError (a rank on another host that cannot be reached; it is
  * named), rondoMpiError, rondoSystemError. An error is returned on all ranks. Ranks may be on
  * several hosts: see docs/multi-node.md.
+ *
+ * With config.blocking 0, on all ranks or none, it returns rondoInProgress (rondo.h) and goes on in
+ * a thread of its own, which calls MPI: MPI_THREAD_MULTIPLE is required (rondoInvalidUsage).
+ * rondoCommAbort ends it on this rank; MPI has no way to tell the others, so that each must. Since
+ * 0.4.
  */
 RONDO_API rondoResult_t rondoCommInitMPI(rondoComm_t* comm, MPI_Comm mpiComm,
                                          const rondoConfig_t* config);

@@ -3,6 +3,9 @@
 #include "api/comm_create.h"
 #include "api/device_group.h"
 #include "api/group.h"
+#include "api/profile_range.h"
+#include "api/types.h"
+#include "api/virtual_comm.h"
 #include "base/error.h"
 
 namespace rondo {
@@ -15,7 +18,7 @@ rondoResult_t report(const CollectiveArgs& args, RunResult result, const std::st
     comm->broken = format("communicator \"%s\" waited longer than RONDO_SPIN_BOUND_MS for a peer",
                           comm->impl->name().c_str());
   } else {
-    breakComm(comm, *comm->impl);
+    findBreak(comm, *comm->impl);
     if (result == RunResult::Mismatch && comm->brokenCode != rondoInvalidUsage) {
       comm->broken =
           why.empty() ? "a message of another call came: the ranks make different calls" : why;
@@ -24,6 +27,7 @@ rondoResult_t report(const CollectiveArgs& args, RunResult result, const std::st
   }
   // What this rank knows, the others may not: they are told by the abort word, and compare calls.
   if (result == RunResult::Mismatch) comm->impl->abort();
+  comm->impl->noteBroken(comm->broken);
   return fail(comm, comm->brokenCode, std::string(args.call) + ": " + comm->broken);
 }
 
@@ -41,8 +45,20 @@ rondoResult_t runDevice(const CollectiveArgs& args, const CollectiveKind& kind) 
     default:
       return refuseDevice(args);
   }
+  const bool made = kind.reduces && kind.op >= ScaledOps::kFirst;
+  const ScaledOp* scaled = made ? args.comm->impl->scaledOps().find(kind.op) : nullptr;
   return runOnDevice(args.comm, {args.call, kind.collective, args.send, args.recv, args.count,
-                                 args.type, kind.op, kind.root, args.stream});
+                                 args.type, kind.op, kind.root, args.stream, scaled});
+}
+
+/// A premultiplied sum whose scalar the host cannot read.
+rondoResult_t checkScalar(const CollectiveArgs& args, const CollectiveKind& kind) {
+  const ScaledOp* scaled = kind.reduces ? args.comm->impl->scaledOps().find(kind.op) : nullptr;
+  if (scaled == nullptr || !scaled->onDevice) return rondoSuccess;
+  return fail(args.comm, rondoUnsupported,
+              format("%s: argument op is %d, whose scalar is device memory, and the buffers are "
+                     "host memory; allowed: device memory, or a scalar on the host",
+                     args.call, kind.op));
 }
 
 }  // namespace
@@ -57,7 +73,18 @@ rondoResult_t refuseDevice(const CollectiveArgs& args) {
 }
 
 rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request) {
+  const ProfileRange range(args.call, [&]() -> RangePayload {
+    const PlanKey& key = request.key;
+    return {args.count * typeSize(args.type),
+            args.count,
+            isReduction(key.collective) ? key.op : -1,
+            isRooted(key.collective) ? key.root : -1,
+            -1,
+            args.comm->impl ? args.comm->impl->place().rank : -1};
+  });
   try {
+    if (args.comm->rehearsal != nullptr) [[unlikely]]
+      return runVirtual(args.comm, args.call, request);
     Communicator& comm = *args.comm->impl;
     if (groupOpen() || !comm.idle()) [[unlikely]] {
       if (!groupOpen()) return runAlone(args.comm, args.call, request);
@@ -74,6 +101,8 @@ rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request) {
 }
 
 rondoResult_t runTransfers(const CollectiveArgs& args, std::span<const Transfer> transfers) {
+  const ProfileRange range(
+      args.call, [&] { return RangePayload::of(transfers, args.comm->impl->place().rank); });
   if (groupOpen()) {
     addToGroup(args.comm, args.call, transfers);
     return rondoSuccess;
@@ -83,6 +112,8 @@ rondoResult_t runTransfers(const CollectiveArgs& args, std::span<const Transfer>
   if (!fault.empty()) {
     return fail(args.comm, rondoInvalidUsage, std::string(args.call) + ": " + fault);
   }
+  if (args.comm->rehearsal != nullptr) [[unlikely]]
+    return runVirtual(args.comm, args.call, transfers);
   try {
     if (!comm.idle()) [[unlikely]]
       return runAlone(args.comm, args.call, transfers);
@@ -110,6 +141,9 @@ rondoResult_t runCollective(const CollectiveArgs& args, const CollectiveKind& ki
   if (const rondoResult_t bad = checkMemory(args, &onDevice)) return bad;
   if (onDevice) [[unlikely]]
     return runDevice(args, kind);
+  if (kind.reduces && kind.op >= ScaledOps::kFirst) [[unlikely]] {
+    if (const rondoResult_t bad = checkScalar(args, kind)) return bad;
+  }
   return runHost(args, {key, args.send, args.recv});
 }
 

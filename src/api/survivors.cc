@@ -1,5 +1,7 @@
 #include "api/survivors.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -8,11 +10,14 @@
 
 #include "api/comm_bootstrap.h"
 #include "base/error.h"
+#include "base/log.h"
 
 namespace rondo {
 namespace {
 
-constexpr uint64_t kGaveUp = uint64_t{1} << 31;  // in a state
+// In a state: took no part to the end; has not got what commit() gathers; has.
+constexpr uint64_t kGaveUp = uint64_t{1} << 31;
+constexpr uint64_t kLacks = uint64_t{1} << 30, kCommitted = uint64_t{1} << 29;
 
 uint64_t load(uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_acquire); }
 void store(uint64_t& word, uint64_t value) {
@@ -50,8 +55,11 @@ Survivors::Survivors(Communicator& parent, const std::vector<int>& named, uint32
         absent += (absent.empty() ? "" : ", ") + fabric_.rankText(r);
       }
     }
-    std::fprintf(stderr, "rondo: stall: communicator \"%s\": rondoCommShrink waits for %s\n",
-                 parent_.name().c_str(), absent.empty() ? "its end" : absent.c_str());
+    const std::string text =
+        format("stall: communicator \"%s\": rondoCommShrink waits for %s", parent_.name().c_str(),
+               absent.empty() ? "its end" : absent.c_str());
+    std::fprintf(stderr, "rondo: %s\n", text.c_str());
+    logLine(LogPart::Watch, LogLevel::Warn, me_, [&] { return text; });
   };
   Board& board = fabric_.board(me_);
   for (size_t w = 0; w < Board::kWords; ++w) {
@@ -61,10 +69,12 @@ Survivors::Survivors(Communicator& parent, const std::vector<int>& named, uint32
 }
 
 Survivors::~Survivors() {
-  if (!committed_) store(fabric_.board(me_).state, generation_ << 32 | kGaveUp);
+  if (committed_) return;
+  store(fabric_.board(me_).state, generation_ << 32 | kGaveUp);
+  fabric_.shareBoard();
 }
 
-bool Survivors::gone(int rank) const { return fabric_.died(rank) || fabric_.left(rank); }
+bool Survivors::gone(int rank) const { return fabric_.gone(rank); }
 
 bool Survivors::takesPart(int rank) const { return !has(gone_, rank) && !has(named_, rank); }
 
@@ -78,6 +88,12 @@ void Survivors::publish() {
   }
   state_ = generation_ << 32 | size;
   store(board.state, state_);
+  fabric_.shareBoard();
+}
+
+void Survivors::mark(uint64_t flag) {
+  store(fabric_.board(me_).state, state_ | flag);
+  fabric_.shareBoard();
 }
 
 /// What a rank holds for gone, beside what this one does; what it knows more is added.
@@ -128,7 +144,7 @@ bool Survivors::settled() {
 void Survivors::settle() {
   PeerWatch::one().look();
   for (int r = 0; r < ranks_; ++r) {
-    if (r != me_ && takesPart(r) && fabric_.died(r)) add(gone_, r);
+    if (r != me_ && takesPart(r) && fabric_.gone(r, false)) add(gone_, r);
   }
   publish();
   wait([this] { return settled(); });
@@ -144,13 +160,48 @@ void Survivors::settle() {
 void Survivors::commit() {
   char none = 0;
   std::vector<char> all(members_.size());
-  allGather(&none, sizeof none, all.data());
+  try {
+    allGather(&none, sizeof none, all.data());
+  } catch (const Changed&) {
+    if (!someoneCommitted()) throw;
+  }
+  mark(kCommitted);
   committed_ = true;
 }
 
+/// Of a rank that is gone this one has not heard what another may have: whether anybody has heard
+/// of all. False once everybody lacks something, is gone, or has begun again.
+bool Survivors::someoneCommitted() {
+  mark(kLacks);
+  bool committed = false;
+  wait([&] {
+    bool open = false;
+    for (const int r : members_) {
+      if (r == me_) continue;
+      const bool end = gone(r);  // first: what it said comes before its end
+      const uint64_t state = load(fabric_.board(r).state);
+      committed |= state == (state_ | kCommitted);
+      open |= state == state_ && !end;
+    }
+    return committed || !open;
+  });
+  return committed;
+}
+
 void Survivors::wait(const std::function<bool()>& done) {
-  const RunResult result = waitUntil(policy_, [&](bool*) -> std::optional<RunResult> {
+  // A shrink has dozens of these waits: on a crowded host each would cost a time slice of everybody
+  // else if this rank only gave its core away, for it would be the last to get it back.
+  constexpr int kRoundsBeforeNap = 32;
+  int rounds = 0;
+  WaitPolicy policy = policy_;
+  policy.hook = [&] {
+    if (policy_.hook) policy_.hook();
+    const timespec nap{0, 50000};
+    if (++rounds > kRoundsBeforeNap) nanosleep(&nap, nullptr);
+  };
+  const RunResult result = waitUntil(policy, [&](bool*) -> std::optional<RunResult> {
     if (done()) return RunResult::Ok;
+    fabric_.progress();
     return std::nullopt;
   });
   if (result != RunResult::Ok) {
@@ -171,6 +222,7 @@ void Survivors::gatherPiece(const void* mine, size_t bytes, char* all, size_t st
   ++step_;
   std::memcpy(board.blobs[step_ & 1], mine, bytes);
   store(board.step, generation_ << 52 ^ step_);
+  fabric_.shareBoard();
   std::vector<bool> read(members_.size());
   wait([&] {
     bool whole = true;

@@ -1,6 +1,7 @@
 #pragma once
 // The bootstrap of the ranks that remain of a communicator, whatever became of the others: over the
-// boards in its shared memory, with no help of the dead and no use of its channels.
+// boards in its shared memory, which ranks of other hosts are told of, with no help of the dead and
+// no use of its channels.
 
 #include <cstdint>
 #include <vector>
@@ -10,9 +11,12 @@
 
 namespace rondo {
 
-/// Every gathering completes on all survivors or on none: what a rank gave stays readable when it
-/// dies, and everyone looks for it before looking whether its giver is gone. So all survivors take
-/// the same turns, and begin again with fewer together.
+/// On one host every gathering completes on all survivors or on none: what a rank gave stays
+/// readable when it dies, and everyone looks for it before looking whether its giver is gone. Of a
+/// rank of another host some may have heard and others not: who has not begins again, and whoever
+/// has finds that out in the next gathering. The last one, commit(), has nothing after it: who
+/// lacks a part there asks how it ended for the others. So all survivors take the same turns, and
+/// begin again with fewer together.
 class Survivors final : public Bootstrap {
  public:
   /// Somebody else has gone meanwhile: settle() again.
@@ -49,6 +53,8 @@ class Survivors final : public Bootstrap {
   bool settled();
   void gatherPiece(const void* mine, size_t bytes, char* all, size_t stride);
   bool readPiece(int rank, size_t bytes, char* out);
+  void mark(uint64_t flag);
+  bool someoneCommitted();
   void wait(const std::function<bool()>& done);
 
   Communicator& parent_;

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace rondo {
 namespace {
@@ -43,6 +44,18 @@ void readSize(const char* name, uint64_t least, uint64_t most, uint64_t* out) {
   *out = bytes;
 }
 
+void readLogLevels(const char* name, std::string* out) {
+  readText(name, out);
+  LogLevels levels;
+  if (!parseLogLevels(*out, &levels)) refuse(name, out->c_str(), kLogLevelsAllowed);
+}
+
+void readFileName(const char* name, std::string* out) {
+  readText(name, out);
+  std::string expanded;
+  if (!expandFileName(*out, &expanded)) refuse(name, out->c_str(), kFileNameAllowed);
+}
+
 }  // namespace
 
 const std::vector<OptionRow>& optionTable() {
@@ -60,6 +73,10 @@ const std::vector<OptionRow>& optionTable() {
        "which ranks lie close together: off, l3, numa, package, or a group for every rank, as in "
        "0,0,1,1 (default: the nearest of l3, numa and package that the ranks' bindings tell apart)",
        true},
+      {"RONDO_TUNE_DIR", "text", "",
+       "directory of rondo-tune's files, of which rank 0's counts (default: "
+       "$XDG_CONFIG_HOME/rondo or ~/.config/rondo, then /etc/rondo)",
+       false},
       {"RONDO_EXPLAIN", "switch", "0",
        "1: rank 0 prints each new choice, its predicted cost, and the runners-up", false},
       {"RONDO_REPRODUCIBLE", "switch", "0",
@@ -83,6 +100,17 @@ const std::vector<OptionRow>& optionTable() {
        false},
       {"RONDO_BOOT_TIMEOUT_MS", "number", "30000",
        "how long a rank that joins by unique id waits for the others at each step", false},
+      {"RONDO_LOG", "text", "off",
+       "what is logged: off, error, warn, info or debug, for some subsystems only as in "
+       "debug:call,plan (of boot, plan, call, watch, net, device)",
+       false},
+      {"RONDO_LOG_FILE", "text", "",
+       "where the log goes, appended: %h in the name is the host, %p the process (default: stderr)",
+       false},
+      {"RONDO_RECORD", "text", "",
+       "file to which the last operations of the host's ranks are written after an error, as a "
+       "trace for Perfetto; %h and %p as above (default: none)",
+       false},
   };
   return rows;
 }
@@ -91,6 +119,9 @@ Options readBootOptions() {
   Options options;
   readText("RONDO_NET_IF", &options.netInterfaces);
   readSize("RONDO_BOOT_TIMEOUT_MS", 1, 1u << 30, &options.bootTimeoutMs);
+  readLogLevels("RONDO_LOG", &options.log);
+  readFileName("RONDO_LOG_FILE", &options.logFile);
+  configureLog(options.log, options.logFile);
   return options;
 }
 
@@ -100,12 +131,14 @@ Options readOptions() {
   readText("RONDO_CPU", &options.cpu);
   readText("RONDO_TUNE", &options.tune);
   readText("RONDO_GROUPS", &options.groups);
+  readText("RONDO_TUNE_DIR", &options.tuneDir);
   readSwitch("RONDO_EXPLAIN", &options.explain);
   readSwitch("RONDO_REPRODUCIBLE", &options.reproducible);
   readSize("RONDO_POOL_BYTES", 256u << 10, uint64_t{1} << 30, &options.poolBytes);
   readSize("RONDO_SM_BUDGET", 0, 1024, &options.smBudget);
   readSize("RONDO_SPIN_BOUND_MS", 0, 1u << 30, &options.spinBoundMs);
   readSize("RONDO_STALL_SECONDS", 0, 1u << 30, &options.stallSeconds);
+  readFileName("RONDO_RECORD", &options.record);
   return options;
 }
 
@@ -115,6 +148,7 @@ std::string optionText(const Options& options, const OptionRow& row) {
   if (name == "RONDO_CPU") return options.cpu;
   if (name == "RONDO_TUNE") return options.tune;
   if (name == "RONDO_GROUPS") return options.groups;
+  if (name == "RONDO_TUNE_DIR") return options.tuneDir;
   if (name == "RONDO_EXPLAIN") return options.explain ? "1" : "0";
   if (name == "RONDO_REPRODUCIBLE") return options.reproducible ? "1" : "0";
   if (name == "RONDO_POOL_BYTES") return std::to_string(options.poolBytes);
@@ -123,6 +157,9 @@ std::string optionText(const Options& options, const OptionRow& row) {
   if (name == "RONDO_STALL_SECONDS") return std::to_string(options.stallSeconds);
   if (name == "RONDO_NET_IF") return options.netInterfaces;
   if (name == "RONDO_BOOT_TIMEOUT_MS") return std::to_string(options.bootTimeoutMs);
+  if (name == "RONDO_LOG") return options.log;
+  if (name == "RONDO_LOG_FILE") return options.logFile;
+  if (name == "RONDO_RECORD") return options.record;
   throw Error(rondoInternalError, "options table row " + name + " has no value");
 }
 

@@ -13,6 +13,7 @@ struct Options {
   std::string cpu;                 ///< RONDO_CPU
   std::string tune;                ///< RONDO_TUNE
   std::string groups;              ///< RONDO_GROUPS
+  std::string tuneDir;             ///< RONDO_TUNE_DIR
   bool explain = false;            ///< RONDO_EXPLAIN
   bool reproducible = false;       ///< RONDO_REPRODUCIBLE
   uint64_t poolBytes = 16u << 20;  ///< RONDO_POOL_BYTES
@@ -21,6 +22,9 @@ struct Options {
   std::string netInterfaces;       ///< RONDO_NET_IF
   uint64_t bootTimeoutMs = 30000;  ///< RONDO_BOOT_TIMEOUT_MS
   uint64_t smBudget = 0;           ///< RONDO_SM_BUDGET; 0: what is usual
+  std::string log;                 ///< RONDO_LOG
+  std::string logFile;             ///< RONDO_LOG_FILE; empty: stderr
+  std::string record;              ///< RONDO_RECORD; empty: errors dump nothing
 };
 
 /// One row of the table.
@@ -38,7 +42,8 @@ const std::vector<OptionRow>& optionTable();
 Options readOptions();
 
 /// Those that joining by unique id needs before there is a group that could be told of errors in
-/// the others; these have their defaults. Throws as readOptions().
+/// the others; these have their defaults. RONDO_LOG and RONDO_LOG_FILE are in force from then on.
+/// Throws as readOptions().
 Options readBootOptions();
 
 /// The value in force of a row, as text (for the consensus check and rondo-info).

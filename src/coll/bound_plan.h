@@ -39,6 +39,7 @@ struct BoundLane {
 
 struct BoundPlan {
   const Algorithm* algorithm;
+  uint32_t choice = 0xffff;  ///< The algorithm and its lanes, for OpFacts; not known yet.
   int rank;
   int ranks;
   uint32_t stamp;  ///< Hash of what all ranks must have chosen alike: call, algorithm, geometry.

@@ -1,6 +1,8 @@
 // What a rank was last at, as its peers can read it: for the sentence after a death, and for the
 // report of a stall.
 
+#include <algorithm>
+
 #include "api/types.h"
 #include "base/error.h"
 #include "coll/call_log.h"
@@ -21,7 +23,19 @@ std::string listed(const std::vector<std::string>& parts) {
 
 }  // namespace
 
-void CallLog::beginExchange(std::span<const Transfer> transfers) {
+void CallLog::beginExchange(std::span<const Transfer> transfers, OpOrigin origin,
+                            uint64_t enqueued) {
+  OpFacts facts;
+  facts.collective = OpFacts::kTransfers;
+  facts.origin = origin;
+  facts.sequence = ++exchanges_;
+  facts.transfers = static_cast<uint16_t>(std::min<size_t>(transfers.size(), 0xffff));
+  for (const Transfer& each : transfers) facts.count += each.bytes;
+  if (!transfers.empty()) {
+    facts.root = transfers.front().peer;
+    facts.sends = transfers.front().sends;
+  }
+  recorder_.begin(facts, enqueued);
   if (state_ == nullptr) return;
   RankState& state = *state_;
   if (!transfers.empty()) {
@@ -35,6 +49,7 @@ void CallLog::beginExchange(std::span<const Transfer> transfers) {
 
 void CallLog::finishExchange() {
   if (state_ != nullptr) store(state_->exchanged, state_->exchanges);
+  recorder_.finish();
 }
 
 /// The newest collective that can be read; its sequence is 0 if there is none.

@@ -20,17 +20,6 @@ static_assert(2 * JointCall::kMostCalls <= ShmLayout::kCallRecords);
 /// once the communicator is aborted: who knew, told before.
 constexpr std::chrono::milliseconds kHearsay{300}, kLateHearsay{50};
 
-Call callOf(const PlanKey& key, uint64_t sequence, size_t pass) {
-  Call call;
-  call.sequence = sequence;
-  call.words[0] = key.count;
-  call.words[1] = static_cast<uint64_t>(key.collective) | (key.uneven ? 256u : 0u) |
-                  pass << kPassShift | static_cast<uint64_t>(static_cast<uint32_t>(key.type)) << 32;
-  call.words[2] =
-      static_cast<uint32_t>(key.op) | static_cast<uint64_t>(static_cast<uint32_t>(key.root)) << 32;
-  return call;
-}
-
 Collective collectiveOf(const Call& call) { return static_cast<Collective>(call.words[1] & 255); }
 bool isUneven(const Call& call) { return (call.words[1] & 256) != 0; }
 
@@ -45,6 +34,17 @@ std::string unevenText(const Call& call, const std::string& where) {
 }
 
 }  // namespace
+
+Call callOf(const PlanKey& key, uint64_t sequence, size_t pass) {
+  Call call;
+  call.sequence = sequence;
+  call.words[0] = key.count;
+  call.words[1] = static_cast<uint64_t>(key.collective) | (key.uneven ? 256u : 0u) |
+                  pass << kPassShift | static_cast<uint64_t>(static_cast<uint32_t>(key.type)) << 32;
+  call.words[2] =
+      static_cast<uint32_t>(key.op) | static_cast<uint64_t>(static_cast<uint32_t>(key.root)) << 32;
+  return call;
+}
 
 uint64_t callPass(const Call& call) { return (call.words[1] & kPassMask) >> kPassShift; }
 
@@ -63,10 +63,24 @@ std::string callText(const Call& call) {
   return out;
 }
 
-void CallLog::announce(const PlanKey& key, size_t pass, const UnevenSlots* uneven) {
+void CallLog::announce(const HostRequest& request, size_t pass, OpOrigin origin, uint32_t choice) {
+  const PlanKey& key = request.key;
+  const UnevenSlots* const uneven = request.uneven;
   ++sequence_;
   pass_ = pass;
   uneven_ = uneven;
+  OpFacts facts;
+  facts.collective = static_cast<uint8_t>(key.collective);
+  facts.uneven = key.uneven;
+  facts.pass = static_cast<uint8_t>(pass);
+  facts.origin = origin;
+  facts.choice = choice;
+  facts.type = key.type;
+  facts.op = key.op;
+  facts.root = key.root;
+  facts.count = key.count;
+  facts.sequence = static_cast<uint32_t>(sequence_);
+  recorder_.begin(facts, request.enqueued);
   if (fabric_ == nullptr) return;
   CallRecord& record = fabric_->record(place_.rank, sequence_);
   const Call call = callOf(key, sequence_, pass);

@@ -9,12 +9,15 @@
 #include <vector>
 
 #include "coll/exchange.h"
+#include "coll/flight_recorder.h"
 #include "coll/host_request.h"
 #include "coll/pair_counts.h"
 #include "p2p/fabric.h"
 
 namespace rondo {
 
+/// A call as it is recorded, one of `pass` that run as one.
+Call callOf(const PlanKey& key, uint64_t sequence, size_t pass);
 /// "all-reduce with count 8, datatype float32, op sum".
 std::string callText(const Call& call);
 /// How many calls run as one with it.
@@ -23,14 +26,15 @@ uint64_t callPass(const Call& call);
 class CallLog {
  public:
   /// `fabric`: nullptr with one rank; then there is nobody to tell or to ask.
-  CallLog(Fabric* fabric, const RankPlace& place)
+  CallLog(Fabric* fabric, const RankPlace& place, FlightRecorder* recorder)
       : fabric_(fabric),
         place_(place),
+        recorder_(*recorder),
         state_(fabric != nullptr ? &fabric->state(place.rank) : nullptr) {}
 
-  /// Tells the peers what this rank is at: `key`'s call, one of `pass` that run as one. `uneven`:
-  /// the slots of a v-collective, else nullptr; they stay until the next call.
-  void announce(const PlanKey& key, size_t pass, const UnevenSlots* uneven);
+  /// Tells the peers what this rank is at: `request`'s call, one of `pass` that run as one by
+  /// `choice` (BoundPlan). What request.uneven points to stays until the next call.
+  void announce(const HostRequest& request, size_t pass, OpOrigin origin, uint32_t choice);
   /// Collectives so far.
   uint64_t sequence() const { return sequence_; }
   /// The announced calls have ended.
@@ -38,9 +42,10 @@ class CallLog {
     if (state_ != nullptr) {
       std::atomic_ref(state_->completed).store(sequence_, std::memory_order_release);
     }
+    recorder_.finish();
   }
   /// The same for calls of sends and receives.
-  void beginExchange(std::span<const Transfer> transfers);
+  void beginExchange(std::span<const Transfer> transfers, OpOrigin origin, uint64_t enqueued);
   void finishExchange();
 
   /// A near rank that will never make this rank's current collective, because it has let go of the
@@ -82,8 +87,10 @@ class CallLog {
 
   Fabric* fabric_;
   RankPlace place_;
+  FlightRecorder& recorder_;
   RankState* state_;  // this rank's own; nullptr: nobody to tell
   uint64_t sequence_ = 0;
+  uint32_t exchanges_ = 0;
   uint64_t told_ = 0;                    // the last collective that far ranks were told of
   uint64_t pass_ = 1;                    // of which the last so many run now, as one
   const UnevenSlots* uneven_ = nullptr;  // of the current call

@@ -4,24 +4,28 @@
 
 #include "api/types.h"
 #include "base/error.h"
+#include "coll/flight_trace.h"
 #include "coll/progress.h"
+#include "coll/wait_text.h"
 #include "p2p/peer_watch.h"
 
 namespace rondo {
 namespace {
 
-/// Without hwloc's word on the last-level cache.
-constexpr uint64_t kUsualL3 = 32u << 20;
-
 /// Idle polls of a group's collective before this rank's call is compared with those of its peers.
 constexpr uint32_t kPollsBeforeComparing = 1024;
+
+/// A group's waits that are longer are written down with their steps; those of other calls every
+/// few milliseconds.
+constexpr uint32_t kPollsOfALongWait = 4096;
 
 }  // namespace
 
 Communicator::Communicator(Parts parts)
     : parts_(std::move(parts)),
       runner_(parts_.place.size, channels_.stamp.get()),
-      log_(parts_.fabric.get(), parts_.place) {
+      recorder_({parts_.id, parts_.name, parts_.place, parts_.members, parts_.stallSeconds}),
+      log_(parts_.fabric.get(), parts_.place, &recorder_) {
   nothing_.algorithm = registry().data();
   if (parts_.fabric) {
     channels_ = parts_.fabric->makeChannels();
@@ -40,6 +44,13 @@ Communicator::Communicator(Parts parts)
     if (PeerWatch::one().watches()) ProgressThread::tryStart();
   }
   groupWait_ = parts_.wait;
+  // A group's waiter need not be who runs it.
+  if (parts_.fabric) {
+    parts_.wait.watch = [this](auto waited) {
+      noteWait();
+      watch(waited);
+    };
+  }
   if (parts_.fabric) parts_.wait.mismatch = [this] { return log_.someoneElsewhere(); };
   parts_.facts.lanes = channels_.lanes;
   parts_.facts.chunkBytes = channels_.chunkBytes;
@@ -68,13 +79,58 @@ void Communicator::watch(std::chrono::steady_clock::duration waited) {
   if (parts_.stallSeconds == 0 || waited < limit) return;
   if (!parts_.fabric->claimReport(limit)) return;
   const double seconds = std::chrono::duration<double>(waited).count();
-  std::fprintf(stderr, "rondo: stall: %s\n", log_.stallText(parts_.name, seconds).c_str());
+  const std::string text = log_.stallText(parts_.name, seconds) + waitsText();
+  std::fprintf(stderr, "rondo: stall: %s\n", text.c_str());
+  logLine(LogPart::Watch, LogLevel::Warn, parts_.place.rank, [&] { return "stall: " + text; });
+  dumpFlights(parts_.recordFile, "stall: " + text);
+}
+
+/// Which steps the ranks of this host wait in.
+std::string Communicator::waitsText() const {
+  std::string out;
+  for (const FlightProcess& process : readNearFlights()) {
+    for (const FlightComm& comm : process.comms) {
+      const bool waits = comm.last() != nullptr && comm.last()->running() && !comm.waits.empty() &&
+                         comm.waitsSeen >= comm.last()->started;
+      if (comm.id != parts_.id || !comm.alive || !waits) continue;
+      out +=
+          format("%srank %d: %s", out.empty() ? ". Steps: " : "; ", comm.rank, comm.waits.c_str());
+    }
+  }
+  return out;
+}
+
+/// A call at the moment it begins.
+void Communicator::logCall(const HostRequest& request) const {
+  logLine(LogPart::Call, LogLevel::Debug, parts_.place.rank, [&] {
+    return format("communicator \"%s\": collective %llu, %s: %s, %zu lanes", parts_.name.c_str(),
+                  static_cast<unsigned long long>(log_.sequence()),
+                  callText(callOf(request.key, 0, 1)).c_str(),
+                  plan_ == &nothing_ ? "nothing to move" : plan_->algorithm->name,
+                  plan_->lanes.size());
+  });
+}
+
+void Communicator::noteWait() {
+  const WaitText text = exchanging_ ? WaitText(exchange_) : WaitText(runner_, channels_);
+  recorder_.noteWait(text.text());
+}
+
+void Communicator::noteBroken(const std::string& why) {
+  if (knownBroken_.exchange(true)) return;
+  recorder_.noteBroken(why);
+  logLine(LogPart::Watch, LogLevel::Error, parts_.place.rank, [&] {
+    return format("communicator \"%s\" is broken: %s", parts_.name.c_str(), why.c_str());
+  });
+  dumpFlights(parts_.recordFile, why);
 }
 
 const BoundPlan* Communicator::makePlan(const PlanKey& key) {
   const Request request{key.collective, key.count, typeSize(key.type), key.root, key.uneven};
   const std::vector<Candidate> ranking = rankCandidates(request, parts_.facts, parts_.tune);
   if (parts_.explain && parts_.place.rank == 0) {
+    if (!explainedCosts_) std::fprintf(stderr, "rondo: costs: %s\n", parts_.costsSource.c_str());
+    explainedCosts_ = true;
     std::fputs(explainChoice(request, ranking).c_str(), stderr);
   }
   if (ranking.empty()) {
@@ -90,6 +146,7 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
   const ScaledOp* scaled = isReduction(key.collective) ? scaledOps_.evenDestroyed(key.op) : nullptr;
   const rondoRedOp_t op = scaled != nullptr ? static_cast<rondoRedOp_t>(rondoSum) : key.op;
   BoundPlan bound = bindPlan(plan, key.type, op, {&channels_, parts_.cpu});
+  bound.choice = choiceOf(best.algorithm, best.geometry.lanes);
   bound.tree = parts_.facts.reproducible;
   if (scaled != nullptr) {
     bound.scale = findScale(key.type, parts_.cpu);
@@ -132,37 +189,42 @@ Communicator::Progress Communicator::poll(bool* moved) {
   }
   if (runner_.mismatch()) return Progress::Mismatch;
   idlePolls_ = *moved ? 0 : idlePolls_ + 1;
+  if (idlePolls_ % kPollsOfALongWait == kPollsOfALongWait - 1) noteWait();
   if (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1 && log_.someoneElsewhere()) {
     return Progress::Mismatch;
   }
   return parts_.wait.aborted() ? Progress::Aborted : Progress::Busy;
 }
 
-void Communicator::begin(std::span<const HostRequest> pass) {
+void Communicator::begin(std::span<const HostRequest> pass, OpOrigin origin) {
   if (pass.size() == 1) {
     joint_.drop();
-    const HostCall call = prepare(pass[0], pass);
+    const HostCall call = prepare(pass[0], pass, origin);
     runner_.begin(*plan_, call);
     return;
   }
-  HostCall call = prepare(joint_.begin(pass, parts_.place), pass);
+  HostCall call = prepare(joint_.begin(pass, parts_.place), pass, origin);
   call.stamp ^= static_cast<uint32_t>(JointCall::countsHash(pass) >> 32);
   runner_.begin(*plan_, call);
 }
 
-void Communicator::beginExchange(std::span<const Transfer> transfers) {
-  log_.beginExchange(transfers);
+void Communicator::beginExchange(std::span<const Transfer> transfers, OpOrigin origin,
+                                 uint64_t enqueued) {
+  exchanging_ = true;
+  log_.beginExchange(transfers, origin, enqueued);
   exchange_.begin(channels_, parts_.place.rank, transfers,
                   ExchangeContext{findCopy(parts_.cpu), channels_.stamp.get(), streamBytes_});
 }
 
 RunResult Communicator::runExchange(std::span<const Transfer> transfers) {
-  beginExchange(transfers);
+  beginExchange(transfers, OpOrigin::Call, 0);
   return waitUntil(groupWait_, [this](bool* moved) -> std::optional<RunResult> {
     if (exchange_.poll(moved)) {
       log_.finishExchange();
       return RunResult::Ok;
     }
+    idlePolls_ = *moved ? 0 : idlePolls_ + 1;
+    if (idlePolls_ % kPollsOfALongWait == kPollsOfALongWait - 1) noteWait();
     if (exchange_.mismatch()) [[unlikely]]
       return RunResult::Mismatch;
     return std::nullopt;
@@ -175,6 +237,8 @@ Communicator::Progress Communicator::pollExchange(bool* moved) {
     return Progress::Done;
   }
   if (exchange_.mismatch()) return Progress::Mismatch;
+  idlePolls_ = *moved ? 0 : idlePolls_ + 1;
+  if (idlePolls_ % kPollsOfALongWait == kPollsOfALongWait - 1) noteWait();
   return parts_.wait.aborted() ? Progress::Aborted : Progress::Busy;
 }
 

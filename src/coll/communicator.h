@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "coll/call_log.h"
 #include "coll/device_runner.h"
 #include "coll/exchange.h"
 #include "coll/facts.h"
+#include "coll/flight_recorder.h"
 #include "coll/host_request.h"
 #include "coll/joint_call.h"
 #include "coll/plan_cache.h"
@@ -34,7 +36,11 @@ class Communicator {
     WaitPolicy wait;  ///< Without `aborted`, which is set here.
     std::vector<TuneRule> tune;
     bool explain = false;
+    std::string costsSource = {};          ///< Where facts.costs come from, for people.
     uint64_t stallSeconds = 0;             ///< A longer wait is reported; 0: none.
+    uint64_t id = 0;                       ///< The same on all ranks, and on no others.
+    std::vector<MemberText> members;       ///< Where each rank is.
+    std::string recordFile;                ///< RONDO_RECORD.
     std::unique_ptr<Fabric> fabric;        ///< nullptr with one rank.
     std::unique_ptr<DeviceRunner> device;  ///< nullptr: host memory only.
     std::string whyNoDevice;               ///< Then the reason, as a sentence.
@@ -52,11 +58,12 @@ class Communicator {
   DeviceRunner* deviceRunner() const { return parts_.device.get(); }
   const std::string& whyNoDevice() const { return parts_.whyNoDevice; }
   const CommFacts& facts() const { return parts_.facts; }
+  const std::string& costsSource() const { return parts_.costsSource; }
 
   /// Runs the call to its end. Only one thread at a time; not while operations of a group are under
   /// way (idle()).
   RunResult run(const HostRequest& request) {
-    const HostCall call = prepare(request, {&request, 1});
+    const HostCall call = prepare(request, {&request, 1}, OpOrigin::Call);
     const RunResult result = runner_.run(*plan_, call, parts_.wait);
     if (result != RunResult::Ok) [[unlikely]]
       return result;
@@ -69,11 +76,12 @@ class Communicator {
   /// Busy. `moved` is set if anything was done.
   enum class Progress { Busy, Done, Aborted, Mismatch };
   /// More than one request: JointCall::passOf() joined them. They stay where they are meanwhile.
-  void begin(std::span<const HostRequest> pass);
+  void begin(std::span<const HostRequest> pass, OpOrigin origin);
   Progress poll(bool* moved);
   /// Sends and receives to their end, like run(). After Mismatch, exchangeMismatch() says why.
   RunResult runExchange(std::span<const Transfer> transfers);
-  void beginExchange(std::span<const Transfer> transfers);
+  /// `enqueued`: ticks() when a group took them; 0: now.
+  void beginExchange(std::span<const Transfer> transfers, OpOrigin origin, uint64_t enqueued);
   Progress pollExchange(bool* moved);
 
   /// Operations of groups take turns: each takes a number when it is issued and runs when it is
@@ -107,15 +115,23 @@ class Communicator {
   /// nullptr with one rank.
   Fabric* fabric() const { return parts_.fabric.get(); }
   const WaitPolicy& wait() const { return parts_.wait; }
+  FlightRecorder& recorder() { return recorder_; }
+  /// No call may run any more, for this reason: recorded, and logged. Once.
+  void noteBroken(const std::string& why);
 
  private:
   /// Finds or makes the plan of `request`, which stands for `pass`, and tells the peers what this
   /// rank is at.
-  HostCall prepare(const HostRequest& request, std::span<const HostRequest> pass) {
+  HostCall prepare(const HostRequest& request, std::span<const HostRequest> pass, OpOrigin origin) {
+    exchanging_ = false;
     plan_ = request.key.nothing() ? &nothing_ : plans_.find(request.key);
     if (plan_ == nullptr) [[unlikely]]
       plan_ = makePlan(request.key);
-    for (const HostRequest& each : pass) log_.announce(each.key, pass.size(), each.uneven);
+    for (const HostRequest& each : pass) {
+      log_.announce(each, pass.size(), origin, plan_->choice);
+      if (logs(LogPart::Call, LogLevel::Debug)) [[unlikely]]
+        logCall(each);
+    }
     // With slots, in place means another address: taken for granted there.
     const bool inPlace = request.src == request.dst || plan_->slots;
     return {static_cast<const char*>(request.src),
@@ -126,8 +142,13 @@ class Communicator {
             request.uneven};
   }
   const BoundPlan* makePlan(const PlanKey& key);
+  std::string waitsText() const;
+  void logCall(const HostRequest& request) const;
   RunResult awaitSilent();
   void watch(std::chrono::steady_clock::duration waited);
+  /// Says where peers and rondo-status see it what the current operation waits for. Only by the
+  /// thread that runs it.
+  void noteWait();
 
   Parts parts_;
   Channels channels_;
@@ -135,12 +156,16 @@ class Communicator {
   Runner runner_;
   Exchange exchange_;
   JointCall joint_;
+  FlightRecorder recorder_;
   CallLog log_;
   ScaledOps scaledOps_;
   const BoundPlan* plan_ = nullptr;  // of the current call
   BoundPlan nothing_{};              // of calls with count 0, which peers must see too
   WaitPolicy groupWait_;
   uint32_t idlePolls_ = 0;
+  bool explainedCosts_ = false;
+  bool exchanging_ = false;  // the current operation is one of sends and receives
+  std::atomic<bool> knownBroken_{false};
   std::atomic<uint64_t> issued_{0};  // group operations
   std::atomic<uint64_t> finished_{0};
   uint64_t

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "coll/device_order.h"
 #include "p2p/bootstrap.h"
 #include "p2p/channel_view.h"
 #include "p2p/cuda_memory.h"
@@ -22,6 +23,7 @@ struct DeviceCard {
   int32_t blocksWanted;  ///< config.smBudget, as blocks; 0: what is usual.
   std::array<unsigned char, 16> device;
   std::array<uint64_t, 2> process;
+  OrderCard order;
   std::array<char, 160> why;  ///< The sentence behind `code`.
 };
 

@@ -20,6 +20,7 @@
 #include "coll/device_exchange.h"
 #include "coll/device_lease.h"
 #include "kernels/launch.h"
+#include "kernels/scale.h"
 
 namespace rondo {
 namespace {
@@ -48,7 +49,8 @@ class CudaRunner : public DeviceRunner {
  public:
   CudaRunner(Bootstrap& boot, FdExchange* fds, const std::vector<int>& peers, Opened opened,
              const std::vector<DeviceCard>& cards, int lanesAtMost, const DeviceConfig& config)
-      : rank_(boot.rank()),
+      : serial_(serialOf(cards)),
+        rank_(boot.rank()),
         size_(boot.size()),
         spinBoundMs_(config.spinBoundMs),
         explain_(config.explain && boot.rank() == 0),
@@ -105,14 +107,17 @@ class CudaRunner : public DeviceRunner {
   const DeviceChoice& remembered(const DeviceRequest& request);
   CallArgs argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const;
   int launch(const DeviceCall& call, const DeviceChoice& choice) const;
+  void runScaled(const DeviceCall& call);
+  void multiply(const DeviceCall& call, void* into, uint64_t count) const;
   [[noreturn]] void refuse(const DeviceCall& call) const;
   void throwCuda(const std::string& what, int error) const;
-  static uint64_t nextSerial() {
-    static std::atomic<uint64_t> last{0};
-    return ++last;
+  static uint64_t serialOf(const std::vector<DeviceCard>& cards) {
+    std::vector<OrderCard> orders;
+    for (const DeviceCard& card : cards) orders.push_back(card.order);
+    return agreedOrder(orders);
   }
 
-  const uint64_t serial_ = nextSerial();
+  const uint64_t serial_;
   const int rank_;
   const int size_;
   const uint64_t spinBoundMs_;
@@ -175,9 +180,59 @@ void CudaRunner::refuse(const DeviceCall& call) const {
              kMaxWindowRanks));
 }
 
+/// What this rank gives, times its scalar, to `into`.
+void CudaRunner::multiply(const DeviceCall& call, void* into, uint64_t count) const {
+  const auto bytes = static_cast<uint32_t>(typeSize(call.type));
+  ScaleCall scale{static_cast<const unsigned char*>(call.send),
+                  static_cast<unsigned char*>(into),
+                  count,
+                  call.type,
+                  bytes,
+                  static_cast<const unsigned char*>(call.scaled->scalar),
+                  {}};
+  if (pointerKind(scale.scalar).memory == PointerKind::kHost) {
+    std::memcpy(&scale.value, scale.scalar, bytes);
+    scale.scalar = nullptr;
+  }
+  throwCuda(format("%s: launching the kernel that multiplies", call.name),
+            launchScale(scale, call.stream));
+}
+
+/// The products go where the result will come, if all of them fit there and this rank gets one;
+/// else to memory of their own, which stream order allows to be gone when the call returns.
+void CudaRunner::runScaled(const DeviceCall& call) {
+  const ContextScope scope(device_.context());
+  const bool all = call.collective == Collective::ReduceScatter;
+  const uint64_t count = call.count * (all ? static_cast<uint64_t>(size_) : 1);
+  DeviceCall sum = call;
+  sum.op = rondoSum;
+  sum.scaled = nullptr;
+  const bool gets = call.collective == Collective::AllReduce ||
+                    (call.collective == Collective::Reduce && call.root == rank_);
+  if (gets) {
+    multiply(call, call.recv, count);
+    sum.send = call.recv;
+    return run(sum);
+  }
+  void* products = nullptr;
+  throwCuda(format("%s: memory for the products", call.name),
+            allocateOnStream(&products, count * typeSize(call.type), call.stream));
+  sum.send = products;
+  const auto release = [&] { return freeOnStream(products, call.stream); };
+  try {
+    multiply(call, products, count);
+    run(sum);
+  } catch (...) {
+    release();
+    throw;
+  }
+  throwCuda(format("%s: freeing the products", call.name), release());
+}
+
 void CudaRunner::run(const DeviceCall& call) {
   check();
   if (call.count == 0) return;
+  if (call.scaled != nullptr) return runScaled(call);
   const auto element = static_cast<uint32_t>(typeSize(call.type));
   const bool reduces = isReduction(call.collective);
   if (reduces && !opDefined(call.type, call.op)) {
@@ -285,7 +340,8 @@ Opened openDevice(const DeviceConfig& config, DeviceCard* card) {
   card->device = opened.device->uuid();
   card->descriptors = !config.legacyIpc && opened.device->exportsDescriptors();
   int processors = 1;
-  const int error = loadKernels(&card->blocksAtOnce, &processors);
+  int error = loadKernels(&card->blocksAtOnce, &processors);
+  if (error == 0) error = loadScale();
   if (error != 0) {
     throw Error(rondoUnhandledCudaError,
                 format("loading the kernels on device %d: %s (%s)", opened.device->ordinal(),
@@ -332,6 +388,7 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
                                                  const DeviceConfig& config, std::string* why) {
   DeviceCard mine{};
   mine.process = processTag();
+  mine.order = nextOrderCard();
   mine.noLines = config.noLineStores ? 1 : 0;
   Opened opened;
   try {

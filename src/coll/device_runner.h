@@ -11,6 +11,7 @@
 #include "api/rondo.h"
 #include "coll/device_planner.h"
 #include "coll/exchange.h"
+#include "coll/scaled_ops.h"
 #include "p2p/bootstrap.h"
 #include "p2p/fd_exchange.h"
 
@@ -39,6 +40,7 @@ struct DeviceCall {
   rondoRedOp_t op;  ///< Of reductions.
   int root;
   rondoStream_t stream;
+  const ScaledOp* scaled = nullptr;  ///< `op` is a premultiplied sum, this one.
 };
 
 /// One rank's part. Calls on it come from one thread at a time, but for abort().
@@ -64,7 +66,7 @@ class DeviceRunner {
   /// What is enqueued on `later` from now on waits for what is on `first` by now.
   virtual void order(rondoStream_t first, rondoStream_t later) = 0;
 
-  /// Communicators of a process in the order in which they were made.
+  /// Larger for a later communicator; the same on all ranks (coll/device_order.h).
   virtual uint64_t serial() const = 0;
 
   /// Throws Error(rondoRemoteError) if a kernel gave up a wait since the communicator was made:

@@ -109,6 +109,22 @@ void Exchange::begin(const Channels& channels, int rank, std::span<const Transfe
   if (withSelf) copySelf();
 }
 
+size_t Exchange::pending(std::span<Pending> out) const {
+  size_t all = 0;
+  const auto add = [&](const Pending& one) {
+    if (all < out.size()) out[all] = one;
+    ++all;
+  };
+  for (const Queue& queue : queues_) {
+    if (queue.first != kNone) {
+      add({queue.peer, queue.sends, queue.done, transfers_[queue.first].bytes});
+    } else if (queue.send != nullptr && !queue.send->drained()) {
+      add({queue.peer, true, 0, 0});
+    }
+  }
+  return all;
+}
+
 bool Exchange::poll(bool* moved) {
   bool done = true;
   for (Queue& queue : queues_) {

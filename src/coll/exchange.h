@@ -43,6 +43,16 @@ class Exchange {
   /// "rank 3 sends 8 bytes or is in another call where 16 bytes are expected".
   const std::string& mismatchText() const { return mismatch_; }
 
+  /// A queue that has not ended, and its first transfer; `bytes` 0 and done 0: only the peer's
+  /// reading is left. Only by the thread that polls.
+  struct Pending {
+    int peer;
+    bool sends;
+    uint64_t done, bytes;
+  };
+  /// The first ones; returns how many there are.
+  size_t pending(std::span<Pending> out) const;
+
   /// What keeps the self transfers from meeting; empty: nothing.
   static std::string selfFault(int rank, std::span<const Transfer> transfers);
 

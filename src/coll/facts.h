@@ -4,43 +4,13 @@
 
 #include <cstdint>
 
+#include "coll/costs.h"
 #include "coll/rank_groups.h"
 
 namespace rondo {
 
-/// What things cost on host memory, in integer picoseconds.
-struct HostCosts {
-  // Measured on 2 cores of an AMD EPYC with AVX-512 by benchmarks/bare_allreduce and rondo-bench
-  // under RONDO_TUNE, 2026-11-21.
-  uint64_t hop = 90'000;      ///< A message's flag from one rank to another, once it is expected.
-  uint64_t step = 12'000;     ///< Dispatch of a step and its port.
-  uint64_t message = 50'000;  ///< Taking a message: its header's line, and its release.
-  uint64_t lane = 120'000;    ///< Each lane beyond the first: lines and polls of its own.
-  uint64_t copyPerKiB = 30'000;    ///< Copy between a private buffer and shared memory, in caches.
-  uint64_t reducePerKiB = 40'000;  ///< Each operand of a reduction that came in a message.
-  uint64_t handOnPerKiB = 38'000;  ///< A result that goes to shared memory.
-  uint64_t yield = 1'500'000;      ///< Another rank's turn, where ranks outnumber cores.
-  // What a message costs more that comes from another group of near ranks, so that no cache holds
-  // its lines for both. Measured where the two cores of the machine of the other costs share no
-  // cache, as they do for hours: 0.53 against 0.20 us for 64 B of all-reduce, 6.7 against 2.9 for
-  // 64 KiB. Between sockets it may be more.
-  uint64_t farMessage = 300'000;  ///< Its flag and header.
-  uint64_t farPerKiB = 60'000;    ///< Its data.
-  // Nothing in shared memory, where who reads pays.
-  uint64_t farHop = 0;         ///< A flag's way there on top of `hop`, while this rank waits.
-  uint64_t farSend = 0;        ///< Sending a message there, to each reader.
-  uint64_t farSendPerKiB = 0;  ///< Its data.
-
-  /// The groups are hosts: between them is UCX over TCP. Two hosts of a veth on 2 cores: 11.5 us
-  /// for 64 B of all-reduce, 8 ms for 16 MiB, in which either rank sends and receives all of it.
-  void acrossHosts() {
-    farMessage = 2'000'000;
-    farPerKiB = 220'000;
-    farHop = 8'000'000;
-    farSend = 2'000'000;
-    farSendPerKiB = 220'000;
-  }
-};
+/// Without hwloc's word on the last-level cache.
+constexpr uint64_t kUsualL3 = 32u << 20;
 
 struct CommFacts {
   int ranks = 1;

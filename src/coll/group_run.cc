@@ -22,6 +22,7 @@ GroupRun::Part& GroupRun::partOf(Communicator& comm) {
 void GroupRun::addCollective(Communicator& comm, const char* call, const HostRequest& request) {
   Part& part = partOf(comm);
   part.requests.push_back(request);
+  part.requests.back().enqueued = ticks();
   part.calls.push_back(call);
   longest_ = std::max(longest_, request.key.count * typeSize(request.key.type));
   if (request.uneven == nullptr) return;
@@ -34,7 +35,10 @@ void GroupRun::addCollective(Communicator& comm, const char* call, const HostReq
 void GroupRun::addTransfers(Communicator& comm, const char* call,
                             std::span<const Transfer> transfers) {
   Part& part = partOf(comm);
-  if (!part.exchanges()) part.transferCall = call;
+  if (!part.exchanges()) {
+    part.transferCall = call;
+    part.enqueued = ticks();
+  }
   for (const Transfer& t : transfers) {
     part.transfers.push_back(t);
     longest_ = std::max(longest_, t.bytes);
@@ -73,7 +77,8 @@ std::string GroupRun::clashOf(const Part& part) {
   return "";
 }
 
-void GroupRun::issue() {
+void GroupRun::issue(OpOrigin origin) {
+  origin_ = origin;
   for (size_t i = 0; i < used_; ++i) parts_[i].number = parts_[i].comm->takeNumber();
   if (used_ == 0) done_.store(true, std::memory_order_relaxed);
   owner_.store(0, std::memory_order_release);
@@ -132,11 +137,11 @@ void GroupRun::start(Part& part) {
   part.exchanging = part.exchanges();
   if (part.exchanging) {
     part.running = 1;
-    part.comm->beginExchange(part.transfers);
+    part.comm->beginExchange(part.transfers, origin_, part.enqueued);
     return;
   }
   part.running = JointCall::passOf(part.waiting(), part.comm->place().size);
-  part.comm->begin(part.waiting().first(part.running));
+  part.comm->begin(part.waiting().first(part.running), origin_);
 }
 
 /// Whether that was the part's last one.

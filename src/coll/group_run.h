@@ -39,7 +39,7 @@ class GroupRun {
   std::string faultOf(const Communicator& comm);
   /// Takes the run's turn on each of its communicators; from now on it can be polled. Only a thread
   /// that may use them.
-  void issue();
+  void issue(OpOrigin origin);
 
   /// Does what can be done at once, unless another thread is at it (or the run is not issued); says
   /// whether anything was done.
@@ -64,6 +64,7 @@ class GroupRun {
     uint64_t number = 0;  ///< Its turn there.
     std::vector<Transfer> transfers;
     const char* transferCall = nullptr;  ///< Of the first one.
+    uint64_t enqueued = 0;               ///< ticks() of the first one.
     std::vector<HostRequest> requests;
     std::vector<const char*> calls;  ///< Of each request.
     size_t next = 0;                 ///< First request that has not ended.
@@ -88,6 +89,7 @@ class GroupRun {
   std::deque<UnevenSlots> uneven_;  ///< The first unevenUsed_ of them count; addresses stay.
   size_t unevenUsed_ = 0;
   uint64_t longest_ = 0;
+  OpOrigin origin_ = OpOrigin::Group;
   JointCall checker_;               ///< For faultOf().
   std::atomic<uint32_t> owner_{1};  ///< 1 while a thread polls, and while the run is not issued.
   std::atomic<bool> done_{false};

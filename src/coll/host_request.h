@@ -13,6 +13,7 @@ struct HostRequest {
   const void* src;
   void* dst;
   const UnevenSlots* uneven = nullptr;  ///< With key.uneven.
+  uint64_t enqueued = 0;                ///< ticks() when a group took it; 0: it runs at once.
 };
 
 /// Who a rank is among the others.

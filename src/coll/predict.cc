@@ -19,11 +19,25 @@ struct ProgramCost {
   uint64_t farHops = 0;  ///< Those of them that wait for another group.
 };
 
+/// Whether the Runner writes the results past the caches (Communicator::streamBytes_).
+bool isPastCaches(const Plan& plan, size_t elementBytes, const CommFacts& facts) {
+  const auto ranks =
+      static_cast<uint64_t>(facts.localRanks > 0 ? facts.localRanks : plan.group.size);
+  const uint64_t slots =
+      hasSlots(plan.algorithm->collective) ? static_cast<uint64_t>(plan.group.size) : 1;
+  const uint64_t l3 = facts.l3Bytes != 0 ? facts.l3Bytes : kUsualL3;
+  return plan.geometry.count * elementBytes * slots >= l3 / (2 * ranks);
+}
+
 /// Adds up one program of one rank.
 class Adder {
  public:
   Adder(const Plan& plan, size_t elementBytes, const CommFacts& facts)
-      : rank_(plan.group.rank), n_(plan.group.size), elementBytes_(elementBytes), facts_(facts) {}
+      : rank_(plan.group.rank),
+        n_(plan.group.size),
+        elementBytes_(elementBytes),
+        facts_(facts),
+        pastPerKiB_(isPastCaches(plan, elementBytes, facts) ? facts.costs.pastPerKiB : 0) {}
 
   ProgramCost costOf(const std::vector<Step>& steps) {
     total_ = {};
@@ -84,7 +98,7 @@ class Adder {
         break;
       case StepKind::Reduce:
         total_.busy += (per(bytes, costs.reducePerKiB) + costs.message) * received(step);
-        if (sends) total_.busy += per(bytes, costs.handOnPerKiB);
+        if (sends) total_.busy += per(bytes, costs.handOnPerKiB + pastPerKiB_);
         takeFar(facts_.groups.farOf(rank_, step.from, step.from2), bytes);
         sent_ = sent_ || sends;
         break;
@@ -110,10 +124,14 @@ class Adder {
     const bool reduces = receives && (step.bits & (algo::kSrc | algo::kOwn)) != 0;
     const bool again = !receives && (step.bits & algo::kOwn) != 0;  // a result of before
     total_.busy += per(bytes, reduces ? costs.reducePerKiB
-                              : again ? costs.handOnPerKiB
+                              : again ? costs.againPerKiB + pastPerKiB_
                                       : costs.copyPerKiB);
     if (step.from2 >= 0) total_.busy += per(bytes, costs.reducePerKiB);
-    if (receives && sends) total_.busy += per(bytes, costs.handOnPerKiB);
+    if (receives && sends) total_.busy += per(bytes, costs.handOnPerKiB + pastPerKiB_);
+    // Of the caller's data one copy is sent and one stays.
+    if (!receives && sends && (step.bits & algo::kDst) != 0) {
+      total_.busy += per(bytes, costs.copyPerKiB);
+    }
     take(step.from, bytes);
     take(step.from2, bytes);
     if (receives) waits(far(step.from) || far(step.from2));
@@ -123,9 +141,44 @@ class Adder {
   int rank_, n_;
   size_t elementBytes_;
   const CommFacts& facts_;
+  uint64_t pastPerKiB_;
   ProgramCost total_;
   bool sent_ = true;
 };
+
+/// Bytes of the caller's buffers that this rank reads and writes.
+uint64_t touchedBytes(const Plan& plan, size_t elementBytes) {
+  const bool root = plan.group.rank == plan.group.root;
+  const auto n = static_cast<uint64_t>(plan.group.size);
+  uint64_t slots = 0;
+  switch (plan.algorithm->collective) {
+    case Collective::AllReduce:
+    case Collective::Scan:
+    case Collective::Exscan:
+      slots = 2;
+      break;
+    case Collective::Broadcast:
+      slots = 1;
+      break;
+    case Collective::Reduce:
+      slots = root ? 2 : 1;
+      break;
+    case Collective::AllGather:
+    case Collective::ReduceScatter:
+      slots = n + 1;
+      break;
+    case Collective::AllToAll:
+      slots = 2 * n;
+      break;
+    case Collective::Gather:
+    case Collective::Scatter:
+      slots = root ? n + 1 : 1;
+      break;
+    case Collective::Barrier:
+      break;
+  }
+  return slots * plan.geometry.count * elementBytes;
+}
 
 }  // namespace
 
@@ -166,6 +219,8 @@ uint64_t predict(const Plan& plan, size_t elementBytes, const CommFacts& facts) 
       static_cast<uint64_t>(fillOf(*plan.algorithm, n, facts.groups)) *
       (costs.hop + (facts.groups.count() > 1 ? costs.farHop : 0) + turns +
        std::min(plan.geometry.chunk, plan.geometry.count) * elementBytes * costs.copyPerKiB / 1024);
+  const uint64_t touched = touchedBytes(plan, elementBytes);
+  busy += touched / 1024 * costs.coldPerKiB(touched);
   const uint64_t lanes = costs.lane * static_cast<uint64_t>(plan.geometry.lanes - 1);
   return busy * share + exposed + fill + lanes;
 }

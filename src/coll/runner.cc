@@ -69,6 +69,49 @@ RunResult Runner::run(const BoundPlan& plan, const HostCall& call, const WaitPol
   });
 }
 
+namespace {
+
+/// Of a step that could not go on: the port that it peeked at in vain.
+const RecvPort* missingOf(const BoundStep& step, int seen, int ranks) {
+  switch (step.kind) {
+    case StepKind::Reduce:
+    case StepKind::Barrier:
+      return seen < ranks ? step.peers[seen] : nullptr;
+    case StepKind::Fetch:
+    case StepKind::Move: {
+      Message message;
+      for (RecvPort* port : {step.recv, step.recv2}) {
+        if (port != nullptr && !port->tryPeek(&message)) return port;
+      }
+      return nullptr;
+    }
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+size_t Runner::positions(std::span<Position> out) const {
+  size_t there = 0;
+  const size_t lanes = plan_ != nullptr ? plan_->lanes.size() : 0;
+  for (size_t i = 0; i < lanes && there < out.size(); ++i) {
+    const Lane& lane = lanes_[i];
+    if (lane.period > fullPeriods_) continue;
+    const auto& steps = lane.period < fullPeriods_ ? lane.program->full : lane.program->last;
+    const BoundStep* const at = lane.next < steps.size() ? &steps[lane.next] : nullptr;
+    const bool rest = !lane.program->last.empty();
+    out[there++] = {static_cast<int>(i),
+                    lane.period,
+                    fullPeriods_ + (rest ? 1 : 0),
+                    lane.next,
+                    steps.size(),
+                    at,
+                    at == nullptr ? nullptr : missingOf(*at, lane.seen, plan_->ranks)};
+  }
+  return there;
+}
+
 /// The next message of `port`, if it is there and belongs to this call.
 bool Runner::peek(RecvPort* port, Message* message, uint64_t bytes) {
   if (!port->tryPeek(message)) return false;

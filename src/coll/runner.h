@@ -2,6 +2,7 @@
 // The host executor: runs a bound plan on host memory, lane by lane, never blocking inside a step.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "coll/bound_plan.h"
@@ -41,6 +42,17 @@ class Runner {
   bool poll(bool* moved);
   /// Whether a message of another call came.
   bool mismatch() const { return mismatch_; }
+
+  /// A lane that has not ended, and the step it is at. Stays right until the next poll().
+  struct Position {
+    int lane;
+    uint64_t period, periods;  ///< `period` from 0; the last one may be a shorter one.
+    size_t step, steps;        ///< Of that period; step == steps: its last messages are unread.
+    const BoundStep* at;       ///< nullptr: none.
+    const RecvPort* missing;   ///< What has no message yet; nullptr: the step waits for space.
+  };
+  /// The first ones, and how many these are. Only by the thread that runs the call.
+  size_t positions(std::span<Position> out) const;
 
  private:
   /// Where a lane is. Steps that wait for several things remember what they have.

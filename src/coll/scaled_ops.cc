@@ -7,7 +7,7 @@ namespace rondo {
 rondoRedOp_t ScaledOps::make(rondoDataType_t type, const void* scalar, size_t bytes,
                              bool immediate) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  ScaledOp& op = ops_.emplace_back(ScaledOp{type, true, scalar, {}});
+  ScaledOp& op = ops_.emplace_back(ScaledOp{type, true, scalar, {}, false});
   if (immediate) {
     std::memcpy(op.value.data(), scalar, bytes);
     op.scalar = op.value.data();

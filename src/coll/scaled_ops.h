@@ -15,6 +15,7 @@ struct ScaledOp {
   bool alive;
   const void* scalar;  ///< `value`, or the caller's memory, read when a collective runs.
   alignas(16) std::array<unsigned char, 16> value;
+  bool onDevice = false;  ///< `scalar` is memory of a device: the host cannot read it.
 };
 
 /// Those of one communicator, numbered in the order in which they were made. Thread safe but for an

@@ -9,7 +9,8 @@ namespace rondo {
 namespace {
 
 constexpr char kMagic[8] = {'R', 'O', 'N', 'D', 'O', 'I', 'D', '\0'};
-constexpr uint32_t kIdVersion = 2;  // 1: ranks of one host only, over a Unix socket
+// 1: ranks of one host only, over a Unix socket; 2: without members
+constexpr uint32_t kIdVersion = 3;
 
 uint32_t checkOf(IdBytes bytes) {
   bytes.check = 0;
@@ -19,13 +20,14 @@ uint32_t checkOf(IdBytes bytes) {
 
 }  // namespace
 
-rondoUniqueId packId(const Secret& secret, const Endpoints& endpoints,
-                     const std::string& hostName) {
+rondoUniqueId packId(const Secret& secret, const Endpoints& endpoints, const std::string& hostName,
+                     int members) {
   IdBytes bytes{};
   std::memcpy(bytes.magic, kMagic, sizeof kMagic);
   bytes.version = kIdVersion;
   bytes.secret = secret;
   bytes.endpoints = endpoints;
+  bytes.members = static_cast<uint32_t>(members);
   hostName.copy(bytes.hostName, sizeof bytes.hostName - 1);
   bytes.check = checkOf(bytes);
   rondoUniqueId id;

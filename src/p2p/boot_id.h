@@ -16,12 +16,14 @@ struct IdBytes {
   uint32_t check;  ///< Of all other bytes: a damaged id is refused before anybody is asked.
   Secret secret;
   Endpoints endpoints;  ///< Where the process that made the id listens.
-  char hostName[42];    ///< Its host, for sentences only.
+  char hostName[38];    ///< Its host, for sentences only.
+  uint32_t members;     ///< Ranks of the communicator that grows by this id; 0: a new one is made.
 };
 static_assert(sizeof(IdBytes) == RONDO_UNIQUE_ID_BYTES);
 
 /// A finished id.
-rondoUniqueId packId(const Secret& secret, const Endpoints& endpoints, const std::string& hostName);
+rondoUniqueId packId(const Secret& secret, const Endpoints& endpoints, const std::string& hostName,
+                     int members = 0);
 
 /// Throws Error: rondoInvalidArgument (not an id, or changed), rondoInvalidUsage (of another
 /// version of Rondo).

@@ -1,8 +1,8 @@
 #include "p2p/boot_link.h"
 
-#include <poll.h>
-
 #include <cerrno>
+
+#include "p2p/interrupt.h"
 
 namespace rondo {
 
@@ -54,8 +54,9 @@ bool BootLink::sendBytes(const void* bytes, size_t count, int flags, const Deadl
     const ssize_t sent = ::send(fd_.get(), from, count, flags | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) {
-      pollfd entry{fd_.get(), POLLOUT, 0};
-      if (poll(&entry, 1, deadline.left()) == 0) return false;
+      std::vector<pollfd> set{{fd_.get(), POLLOUT, 0}};
+      const int found = BootWait::poll(set, deadline.left());
+      if (found == 0 || (found < 0 && errno == ECANCELED)) return false;
       continue;
     }
     if (sent < 0) return false;

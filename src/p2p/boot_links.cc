@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "p2p/interrupt.h"
 
 namespace rondo {
 namespace {
@@ -50,7 +51,8 @@ uint64_t BootLinks::messages() const {
 int BootLinks::waitFor(std::vector<pollfd>& set, int timeoutMs) {
   BootLink* const link = maker();
   set.push_back({link != nullptr ? link->fd() : -1, POLLIN, 0});
-  const int found = poll(set.data(), set.size(), timeoutMs);
+  const int found = BootWait::poll(set, timeoutMs);
+  checkInterrupt();
   const bool spoke = found > 0 && set.back().revents != 0;
   set.pop_back();
   if (spoke) listenTo(*link);
@@ -88,7 +90,8 @@ void BootLinks::receive(BootLink& link, wire::Kind kind, uint32_t bytes, const s
         }
         std::vector<pollfd> set{{link.fd(), POLLIN, 0}};
         if (link.rank() < 0) {
-          poll(set.data(), set.size(), deadline.left());
+          BootWait::poll(set, deadline.left());
+          checkInterrupt();
         } else {
           waitFor(set, deadline.left());
         }
@@ -209,7 +212,8 @@ std::vector<int> BootLinks::missing(bool alsoPresent) const {
 bool BootLinks::pollAll(int timeoutMs) {
   std::vector<pollfd> set;
   for (const BootLink& link : links_) set.push_back({link.fd(), POLLIN, 0});
-  const int found = poll(set.data(), set.size(), timeoutMs);
+  const int found = BootWait::poll(set, timeoutMs);
+  checkInterrupt();
   for (size_t i = 0; found > 0 && i < set.size(); ++i) {
     if (set[i].revents != 0) listenTo(links_[i]);
   }
@@ -304,6 +308,13 @@ void BootLinks::failUnlessTold(int code, const std::string& sentence) {
   std::vector<pollfd> none;
   if (!failed_) waitFor(none, kAskMs);
   fail(code, sentence);
+}
+
+void BootLinks::checkInterrupt() {
+  if (!BootWait::interrupted()) return;
+  fail(
+      rondoRemoteError,
+      format("rank %d of %d called rondoCommAbort while the communicator was made", rank_, ranks_));
 }
 
 void BootLinks::fail(int code, const std::string& sentence) {

@@ -45,6 +45,10 @@ class BootLinks {
   /// another rank's end may be the cause.
   [[noreturn]] void failUnlessTold(int code, const std::string& sentence);
 
+  /// If the calling thread's wait was ended from outside (p2p/interrupt.h): tells everybody and
+  /// throws.
+  void checkInterrupt();
+
   /// Tells everybody and throws.
   [[noreturn]] void fail(int code, const std::string& sentence);
 

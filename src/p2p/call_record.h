@@ -96,4 +96,12 @@ struct Board {
   unsigned char blobs[2][kBlob];
 };
 
+/// A board as ranks of other hosts are told of it: with the newer blob.
+struct BoardNews {
+  uint64_t state;
+  uint64_t gone[Board::kWords], named[Board::kWords];
+  uint64_t step;
+  unsigned char blob[Board::kBlob];
+};
+
 }  // namespace rondo

@@ -124,7 +124,15 @@ void CudaDevice::synchronize() const {
   checkCuda(cudaDriver().ctxSynchronize(), "cuCtxSynchronize");
 }
 
+CUctx_st* currentCudaContext() {
+  const CudaDriver* const driver = findCudaDriver();
+  CUcontext current = nullptr;
+  if (driver == nullptr || driver->ctxGetCurrent(&current) != CUDA_SUCCESS) return nullptr;
+  return current;
+}
+
 ContextScope::ContextScope(CUctx_st* context) noexcept {
+  if (context == nullptr) return;
   const CudaDriver* driver = findCudaDriver();
   CUcontext current = nullptr;
   if (driver->ctxGetCurrent(&current) == CUDA_SUCCESS && current == context) return;
@@ -143,6 +151,11 @@ ContextScope::~ContextScope() {
 namespace rondo {
 
 PointerKind pointerKind(const void*) { return {}; }
+
+CUctx_st* currentCudaContext() { return nullptr; }
+
+ContextScope::ContextScope(CUctx_st*) noexcept {}
+ContextScope::~ContextScope() { static_cast<void>(pushed_); }
 
 }  // namespace rondo
 

@@ -54,7 +54,10 @@ class CudaDevice {
   bool retained_;
 };
 
-/// Makes a context current for a scope, unless it is already. Never throws, because destructors use
+/// The calling thread's context; nullptr if it has none, or no driver.
+CUctx_st* currentCudaContext();
+
+/// Makes a context current for a scope, unless it is already, or nullptr. Never throws, because destructors use
 /// it: where it fails (the driver is shutting down), so does the call that needed it.
 class ContextScope {
  public:

@@ -1,6 +1,10 @@
 #include "p2p/fabric.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "base/error.h"
+#include "base/log.h"
 #include "p2p/mixed_ports.h"
 
 namespace rondo {
@@ -14,13 +18,13 @@ Fabric::Fabric(int rank, int ranks, std::vector<int> near, std::unique_ptr<ShmTr
       shm_(std::move(shm)),
       hosts_(std::move(hosts)),
       pids_(std::move(pids)),
-      farCalls_(static_cast<size_t>(ranks)) {
+      farRanks_(static_cast<size_t>(ranks)) {
   for (size_t i = 0; i < near_.size(); ++i) {
     placeOf_[static_cast<size_t>(near_[i])] = static_cast<int>(i);
   }
   for (int r = 0; r < ranks; ++r) {
     if (placeOf_[static_cast<size_t>(r)] < 0) {
-      farCalls_[static_cast<size_t>(r)] = std::make_unique<FarCalls>();
+      farRanks_[static_cast<size_t>(r)] = std::make_unique<FarRank>();
     }
   }
 }
@@ -66,30 +70,41 @@ Channels Fabric::makeChannels() {
 
 std::string Fabric::abortText(const std::string& name) const {
   const uint32_t word = aborted();
-  const uint32_t rank = (word & kRankBits) - 1;
-  if ((word & (kDied | kDeserted)) != 0) {
-    const int who = static_cast<int>(rank);
-    return format("%s of communicator \"%s\" %s", rankText(who).c_str(), name.c_str(),
-                  (word & kDied) != 0 ? endingText(who).c_str()
-                                      : "has let go of it and takes no part in this call");
+  const int rank = static_cast<int>(word & kRankBits) - 1;
+  if (rank < 0 || rank >= ranks_) return format("communicator \"%s\" was aborted", name.c_str());
+  if ((word & ~kRankBits) == 0) {
+    return format("rank %d aborted communicator \"%s\"", rank, name.c_str());
   }
-  if ((word & kLost) == 0) return format("rank %u aborted communicator \"%s\"", rank, name.c_str());
-  std::string why;
-  {
-    const std::lock_guard<std::mutex> lock(lostMutex_);
-    why = whyLost_;
-  }
-  const std::string host = rank < hosts_.size() ? hosts_[rank] : "?";
-  return format("rank %u of communicator \"%s\" on host \"%s\" cannot be reached any more", rank,
-                name.c_str(), host.c_str()) +
-         (why.empty() ? " (another rank saw it go)" : ": " + why);
+  std::string who = rankText(rank);
+  const std::string link = near(rank) ? "" : far_->linkText(rank);
+  if (!link.empty()) who.insert(who.size() - 1, ", by way of " + link);
+  return format("%s of communicator \"%s\" ", who.c_str(), name.c_str()) + lossText(word, rank);
 }
 
-void Fabric::abort() { endAll(static_cast<uint32_t>(rank_) + 1); }
+/// What the word says of its rank.
+std::string Fabric::lossText(uint32_t word, int rank) const {
+  if ((word & kDied) != 0) return endingText(rank);
+  if ((word & kDeserted) != 0) return "has let go of it and takes no part in this call";
+  if ((word & kSilent) != 0) {
+    return "cannot be reached any more: nothing comes from its host, whose cable, power or system "
+           "is gone";
+  }
+  const std::lock_guard<std::mutex> lock(lostMutex_);
+  return "cannot be reached any more" +
+         (whyLost_.empty() ? " (another rank saw it go)" : ": " + whyLost_);
+}
 
-void Fabric::endAll(uint32_t word) {
+void Fabric::abort() {
+  logLine(LogPart::Watch, LogLevel::Info, rank_, [&] {
+    return std::string(aborted() != 0 ? "aborts a communicator that has ended already"
+                                      : "aborts its communicator");
+  });
+  endAll(static_cast<uint32_t>(rank_) + 1);
+}
+
+void Fabric::endAll(uint32_t word, uint32_t detail) {
   shm_->abort(word);
-  if (far_) far_->abort(word);
+  if (far_) far_->abort(word, detail);
 }
 
 void Fabric::watchPeers(std::function<void()> died) {
@@ -103,12 +118,14 @@ void Fabric::peerDied(int place, Ending ending) {
   shm_->noteEnding(place, ending);
   if (shm_->left(place)) return;  // it had done what it had to
   const int rank = near_[static_cast<size_t>(place)];
-  endAll((static_cast<uint32_t>(rank) + 1) | kDied);
+  logLine(LogPart::Watch, LogLevel::Error, rank_,
+          [&] { return rankText(rank) + " " + ending.text(); });
+  endAll((static_cast<uint32_t>(rank) + 1) | kDied, ending.word());
 }
 
 int Fabric::culprit() const {
   const uint32_t word = aborted();
-  return (word & (kDied | kDeserted)) != 0 ? static_cast<int>(word & kRankBits) - 1 : -1;
+  return (word & (kDied | kDeserted | kSilent)) != 0 ? static_cast<int>(word & kRankBits) - 1 : -1;
 }
 
 std::string Fabric::rankText(int rank) const {
@@ -116,23 +133,84 @@ std::string Fabric::rankText(int rank) const {
   return format("rank %d (host \"%s\", pid %d)", rank, hosts_[at].c_str(), pids_[at]);
 }
 
-/// A process whose parent reaped it at once may have ended how it will.
+/// A process whose parent reaped it at once may have ended how it will; so may a far one that was
+/// alone on its host.
 std::string Fabric::endingText(int rank) const {
-  return near(rank) ? shm_->ending(place(rank)).text() : "ended";
+  if (near(rank)) return shm_->ending(place(rank)).text();
+  return Ending(farRank(rank)->ending.load(std::memory_order_acquire)).text();
 }
 
-uint32_t Fabric::farLost(int rank, const std::string& why) {
-  const uint32_t word = (static_cast<uint32_t>(rank) + 1) | kLost;
+bool Fabric::gone(int rank, bool alsoLeft) const {
+  if (near(rank)) return died(rank) || (alsoLeft && left(rank));
+  const FarRank& far = *farRank(rank);
+  return far.gone.load(std::memory_order_acquire) ||
+         (alsoLeft && far.left.load(std::memory_order_acquire));
+}
+
+/// Its own host's word for a death is believed here, too.
+void Fabric::farAborted(uint32_t word, uint32_t detail) {
+  const uint32_t rank = (word & kRankBits) - 1;
+  FarRank* const far = rank < farRanks_.size() ? farRank(static_cast<int>(rank)) : nullptr;
+  if ((word & kDied) != 0 && far != nullptr) {
+    if (detail != 0) far->ending = detail;
+    far->gone = true;
+    PeerWatch::noteFarDeath();
+  }
+  shm_->abort(word);
+}
+
+uint32_t Fabric::farLost(int rank, FarLoss how, const std::string& why) {
+  const uint32_t kind = how == FarLoss::Ended ? kDied : how == FarLoss::Silent ? kSilent : kLost;
+  const uint32_t word = (static_cast<uint32_t>(rank) + 1) | kind;
+  logLine(LogPart::Net, LogLevel::Error, rank_,
+          [&] { return rankText(rank) + " cannot be reached any more: " + why; });
   {
     const std::lock_guard<std::mutex> lock(lostMutex_);
     if (whyLost_.empty()) whyLost_ = why;
   }
+  farRank(rank)->gone = true;
+  PeerWatch::noteFarDeath();
   shm_->abort(word);
   return word;
 }
 
+namespace {
+
+void storeWords(uint64_t* to, const uint64_t* from) {
+  for (uint64_t w = 0; w < Board::kWords; ++w) {
+    std::atomic_ref(to[w]).store(from[w], std::memory_order_release);
+  }
+}
+
+}  // namespace
+
+/// In the order in which its rank wrote it.
+void Fabric::farBoard(int rank, const BoardNews& news) {
+  Board& board = farRank(rank)->board;
+  storeWords(board.gone, news.gone);
+  storeWords(board.named, news.named);
+  std::atomic_ref<uint64_t> step(board.step);
+  if (step.load(std::memory_order_relaxed) != news.step) {
+    std::memcpy(board.blobs[news.step & 1], news.blob, sizeof news.blob);
+    step.store(news.step, std::memory_order_release);
+  }
+  std::atomic_ref(board.state).store(news.state, std::memory_order_release);
+}
+
+void Fabric::shareBoard() {
+  if (!far_) return;
+  Board& mine = board(rank_);
+  BoardNews news;
+  news.state = mine.state;
+  std::copy_n(mine.gone, Board::kWords, news.gone);
+  std::copy_n(mine.named, Board::kWords, news.named);
+  news.step = mine.step;
+  std::memcpy(news.blob, mine.blobs[mine.step & 1], sizeof news.blob);
+  far_->share(news);
+}
+
 void Fabric::farCalled(int rank, const Call& call, PairCounts counts) {
-  FarCalls* const calls = farCalls_[static_cast<size_t>(rank)].get();
+  FarRank* const calls = farRank(rank);
   if (calls == nullptr) return;
   const uint64_t at = call.sequence % ShmLayout::kCallRecords;
   Call before;
@@ -144,7 +222,7 @@ void Fabric::farCalled(int rank, const Call& call, PairCounts counts) {
 CallRecord& Fabric::record(int rank, uint64_t sequence) const {
   const int place = placeOf_[static_cast<size_t>(rank)];
   if (place >= 0) return shm_->record(place, sequence);
-  return farCalls_[static_cast<size_t>(rank)]->records[sequence % ShmLayout::kCallRecords];
+  return farRank(rank)->records[sequence % ShmLayout::kCallRecords];
 }
 
 bool Fabric::pairCounts(int rank, uint64_t sequence, int of, PairCounts* counts) const {
@@ -155,7 +233,7 @@ bool Fabric::pairCounts(int rank, uint64_t sequence, int of, PairCounts* counts)
   }
   // It told each rank what concerns that rank.
   if (of != rank_) return false;
-  *counts = farCalls_[static_cast<size_t>(rank)]->counts[sequence % ShmLayout::kCallRecords].load();
+  *counts = farRank(rank)->counts[sequence % ShmLayout::kCallRecords].load();
   return true;
 }
 

@@ -2,6 +2,7 @@
 // What joins the ranks of one communicator: shared memory to those of this host, a network to the
 // others.
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -47,12 +48,19 @@ class Fabric final : public FarEvents {
   /// Of a near rank: its process has ended, or it has let go of the communicator.
   bool died(int rank) const { return near(rank) && shm_->died(place(rank)); }
   bool left(int rank) const { return near(rank) && shm_->left(place(rank)); }
+  /// Of any rank: either, or it is out of reach for good. `alsoLeft`: or only the first or last.
+  bool gone(int rank, bool alsoLeft = true) const;
   /// "rank 2 (host "a", pid 77)".
   std::string rankText(int rank) const;
   bool claimReport(std::chrono::seconds again) { return shm_->claimReport(again); }
   /// Of a near rank.
   RankState& state(int rank) const { return shm_->state(place(rank)); }
-  Board& board(int rank) const { return shm_->board(place(rank)); }
+  /// Of a far rank: what it last shared.
+  Board& board(int rank) const {
+    return near(rank) ? shm_->board(place(rank)) : farRanks_[static_cast<size_t>(rank)]->board;
+  }
+  /// Far ranks get to know what stands on this rank's board.
+  void shareBoard();
 
   /// Lets the network move while this rank waits for something else.
   void progress() {
@@ -73,23 +81,32 @@ class Fabric final : public FarEvents {
   void tell(int rank, uint64_t sequence);
 
  private:
-  /// What a far rank told of its calls.
-  struct FarCalls {
+  /// What is known of a far rank.
+  struct FarRank {
     CallRecord records[ShmLayout::kCallRecords] = {};
     PairCounts counts[ShmLayout::kCallRecords] = {};
+    Board board = {};
+    std::atomic<bool> left{false}, gone{false};
+    std::atomic<uint32_t> ending{0};  ///< How it ended, if that is known.
   };
-  // In an abort word: not aborted, but out of reach, ended, or no longer taking part.
+  // In an abort word: not aborted, but out of reach (as the network says, or silent), ended, or no
+  // longer taking part.
   static constexpr uint32_t kLost = 1u << 31, kDied = 1u << 30, kDeserted = 1u << 29;
-  static constexpr uint32_t kRankBits = kDeserted - 1;
+  static constexpr uint32_t kSilent = 1u << 28;
+  static constexpr uint32_t kRankBits = kSilent - 1;
 
   int place(int rank) const { return placeOf_[static_cast<size_t>(rank)]; }
   void peerDied(int place, Ending ending);
-  void endAll(uint32_t word);
+  void endAll(uint32_t word, uint32_t detail = 0);
   std::string endingText(int rank) const;
+  std::string lossText(uint32_t word, int rank) const;
+  FarRank* farRank(int rank) const { return farRanks_[static_cast<size_t>(rank)].get(); }
 
-  void farAborted(uint32_t word) override { shm_->abort(word); }
-  uint32_t farLost(int rank, const std::string& why) override;
+  void farAborted(uint32_t word, uint32_t detail) override;
+  uint32_t farLost(int rank, FarLoss how, const std::string& why) override;
+  void farLeft(int rank) override { farRank(rank)->left = true; }
   void farCalled(int rank, const Call& call, PairCounts counts) override;
+  void farBoard(int rank, const BoardNews& news) override;
 
   int rank_, ranks_;
   std::vector<int> near_;
@@ -97,7 +114,7 @@ class Fabric final : public FarEvents {
   std::unique_ptr<ShmTransport> shm_;
   std::vector<std::string> hosts_;
   std::vector<int> pids_;
-  std::vector<std::unique_ptr<FarCalls>> farCalls_;  // by rank; nullptr for near ones
+  std::vector<std::unique_ptr<FarRank>> farRanks_;  // by rank; nullptr for near ones
   mutable std::mutex lostMutex_;
   std::string whyLost_;
   std::unique_ptr<FarTransport> far_;  // the first to go: it calls what is above

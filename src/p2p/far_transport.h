@@ -10,18 +10,28 @@
 
 namespace rondo {
 
+/// What became of a far rank.
+enum class FarLoss {
+  Broken,  ///< The network says that the way to it is gone, and so is most likely the rank.
+  Ended,   ///< Its host says that its process has ended.
+  Silent,  ///< Nothing comes from its host any more.
+};
+
 /// What a network hands up. Called by whichever thread moves its bytes; must return at once and
 /// call nothing of the network.
 class FarEvents {
  public:
   virtual ~FarEvents() = default;
-  /// `word` is what a far rank passed to FarTransport::abort().
-  virtual void farAborted(uint32_t word) = 0;
-  /// The way to `rank` is gone, and so is most likely the rank. Returns the word that the other far
-  /// ranks shall get.
-  virtual uint32_t farLost(int rank, const std::string& why) = 0;
+  /// `word` and `detail` are what a far rank passed to FarTransport::abort().
+  virtual void farAborted(uint32_t word, uint32_t detail) = 0;
+  /// Returns the word that the other far ranks shall get.
+  virtual uint32_t farLost(int rank, FarLoss how, const std::string& why) = 0;
+  /// `rank` has let go of the communicator.
+  virtual void farLeft(int rank) = 0;
   /// What `rank` called, and what it means to move between itself and this rank.
   virtual void farCalled(int rank, const Call& call, PairCounts counts) = 0;
+  /// What stands on the board of `rank`.
+  virtual void farBoard(int rank, const BoardNews& news) = 0;
 };
 
 /// One communicator's ways to the ranks of other hosts. Ranks are the communicator's.
@@ -38,10 +48,14 @@ class FarTransport {
 
   /// Moves what can be moved at once; any thread. Ports do the same while they have to wait.
   virtual void progress() = 0;
-  /// Ends calls on all far ranks, whose FarEvents::farAborted() gets `word`. Any thread.
-  virtual void abort(uint32_t word) = 0;
+  /// Ends calls on all far ranks, whose FarEvents::farAborted() gets both. Any thread.
+  virtual void abort(uint32_t word, uint32_t detail) = 0;
   /// Lets `rank` know what this rank called.
   virtual void tell(int rank, const Call& call, PairCounts counts) = 0;
+  /// Lets all far ranks know this rank's board.
+  virtual void share(const BoardNews& news) = 0;
+  /// Between which addresses `rank`'s host is watched: "10.0.0.1 to 10.0.0.2"; empty: it is not.
+  virtual std::string linkText(int rank) const = 0;
 };
 
 }  // namespace rondo

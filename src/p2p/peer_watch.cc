@@ -181,6 +181,8 @@ void PeerWatch::believeDead(uint64_t token) {
   someoneDied.store(true, std::memory_order_release);
 }
 
+void PeerWatch::noteFarDeath() { someoneDied.store(true, std::memory_order_release); }
+
 bool PeerWatch::anyDied() { return someoneDied.load(std::memory_order_acquire); }
 
 }  // namespace rondo

@@ -61,6 +61,8 @@ class PeerWatch {
   void believeDead(uint64_t token);
   /// Whether any watched process has: no MPI call may be made from then on.
   static bool anyDied();
+  /// One of another host has, or is out of reach for good.
+  static void noteFarDeath();
 
   /// Readable while look() has something to see; -1: the system refused.
   int fd() const { return events_.get(); }

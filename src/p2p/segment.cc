@@ -55,7 +55,9 @@ Segment& Segment::own() {
 }
 
 Segment::Segment()
-    : fd_(memfd_create("rondo", MFD_CLOEXEC)), pool_(0, kPoolReserve), heapRanges_(0, 0) {
+    : fd_(memfd_create("rondo", MFD_CLOEXEC)),
+      pool_(StatusArea::kBytes, kPoolReserve),
+      heapRanges_(0, 0) {
   if (fd_.get() < 0) throw systemError("cannot create shared memory (memfd_create)", errno);
   if (getrandom(&token_, sizeof token_, 0) != sizeof token_) {
     throw systemError("cannot get random bits (getrandom)", errno);
@@ -79,11 +81,15 @@ Segment::Segment()
   }
   heap_ = base_ + kPoolReserve;
   heapRanges_ = RangeAllocator(kPoolReserve, bytes_);
+  statuses_.open(base_, token_);
 }
 
 Segment::~Segment() { munmap(base_, bytes_); }
 
+/// By madvise and not by fallocate, which UCX does not notice: the card would go on sending the old
+/// pages, for which it keeps registrations, when memory is allocated here again.
 void Segment::punch(uint64_t offset, uint64_t bytes) {
+  if (madvise(base_ + offset, bytes, MADV_REMOVE) == 0) return;
   fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
             static_cast<off_t>(bytes));
 }
@@ -158,6 +164,15 @@ std::shared_ptr<PeerSegment> PeerSegment::map(uint64_t token, UniqueFd fd, uint6
   std::shared_ptr<PeerSegment> mapped(new PeerSegment(static_cast<char*>(base), bytes, true));
   known = mapped;
   return mapped;
+}
+
+std::vector<std::shared_ptr<PeerSegment>> PeerSegment::mapped() {
+  const std::lock_guard<std::mutex> lock(peerMutex());
+  std::vector<std::shared_ptr<PeerSegment>> all;
+  for (auto& [token, peer] : peerMap()) {
+    if (auto there = peer.lock()) all.push_back(std::move(there));
+  }
+  return all;
 }
 
 PeerSegment::~PeerSegment() {

@@ -1,6 +1,7 @@
 #pragma once
 // The memory that a process shares with its peers: one anonymous memfd, mapped once by each peer
-// process. It has a pool, cut into leases for communicators, and a heap for rondoMemAlloc. Pages
+// process. It has a status area, a pool, cut into leases for communicators, and a heap for
+// rondoMemAlloc. Pages
 // cost nothing until they are touched, and the kernel takes everything back when the last process
 // that maps it is gone, however it went.
 
@@ -12,6 +13,7 @@
 
 #include "p2p/fd_exchange.h"
 #include "p2p/range_allocator.h"
+#include "p2p/status_area.h"
 
 namespace rondo {
 
@@ -45,6 +47,9 @@ class Segment {
   void endLease(uint64_t offset, uint32_t peers, std::function<uint32_t()> deadPeers = {});
   uint64_t poolUsed();
 
+  /// What this process says of its communicators.
+  StatusDesk& statuses() { return statuses_; }
+
   /// Heap memory, page aligned; nullptr if there is none left.
   void* allocate(uint64_t bytes);
   /// False if `ptr` is not the start of an allocation.
@@ -75,6 +80,7 @@ class Segment {
   RangeAllocator pool_;
   RangeAllocator heapRanges_;
   std::vector<Ended> ended_;
+  StatusDesk statuses_;
 };
 
 /// A peer process's segment as this process maps it. Shared by all communicators; unmapped with the
@@ -84,6 +90,8 @@ class PeerSegment {
   /// The mapping of `token`'s segment, made from `fd` unless there is one already. The own token
   /// yields the own mapping, so that threads of one process meet in one.
   static std::shared_ptr<PeerSegment> map(uint64_t token, UniqueFd fd, uint64_t bytes);
+  /// All that are mapped now, without the own one.
+  static std::vector<std::shared_ptr<PeerSegment>> mapped();
   ~PeerSegment();
   char* base() const { return base_; }
 

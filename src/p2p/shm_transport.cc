@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "p2p/shm_ports.h"
 
 namespace rondo {
@@ -52,6 +53,15 @@ std::unique_ptr<ShmTransport> ShmTransport::create(Bootstrap& boot, FdExchange* 
   boot.allGather(&mine, sizeof mine, all.data());
   for (const LeaseInfo& info : all) {
     self->layout_.areaBytes = std::min(self->layout_.areaBytes, info.areaBytes);
+  }
+  if (self->layout_.areaBytes < wish.mostArea) {
+    logLine(LogPart::Boot, LogLevel::Info, boot.rank(), [&] {
+      return format(
+          "staging areas of %llu bytes a channel instead of %llu: little is left of "
+          "RONDO_POOL_BYTES on a rank, or there are many ranks",
+          static_cast<unsigned long long>(self->layout_.areaBytes),
+          static_cast<unsigned long long>(wish.mostArea));
+    });
   }
   std::string problem;
   int code = rondoSuccess;

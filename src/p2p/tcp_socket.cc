@@ -2,7 +2,6 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "p2p/interrupt.h"
 
 namespace rondo {
 namespace {
@@ -90,22 +90,7 @@ void settle(Attempt& attempt, int error) {
 }
 
 void begin(Attempt& attempt, const std::vector<NetAddress>& sources) {
-  SocketAddress to = socketAddress(attempt.to.address, attempt.to.port);
-  attempt.fd = newSocket(to.family());
-  if (attempt.fd.get() < 0) return settle(attempt, errno);
-  const auto source = std::find_if(sources.begin(), sources.end(), [&](const NetAddress& each) {
-    return isIpv4(each) == isIpv4(attempt.to.address);
-  });
-  if (source != sources.end()) {
-    SocketAddress from = socketAddress(*source, 0);
-    const int on = 1;  // the port is chosen at connect, where more of them are free
-    setsockopt(attempt.fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
-    if (bind(attempt.fd.get(), from.get(), from.length) != 0) return settle(attempt, errno);
-  } else if (!sources.empty()) {
-    return settle(attempt, EAFNOSUPPORT);
-  }
-  if (connect(attempt.fd.get(), to.get(), to.length) == 0) return settle(attempt, 0);
-  if (errno != EINPROGRESS && errno != EINTR) settle(attempt, errno);
+  attempt.fd = beginConnect(attempt.to, sources, &attempt.error);
 }
 
 /// Waits until at least one attempt under way has ended; false: the time is over.
@@ -117,8 +102,11 @@ bool waitForOne(std::vector<Attempt>& attempts, int timeoutMs) {
     set.push_back({attempt.fd.get(), POLLOUT, 0});
     waiting.push_back(&attempt);
   }
-  const int found = poll(set.data(), set.size(), timeoutMs);
+  const int found = BootWait::poll(set, timeoutMs);
   if (found == 0) return false;
+  if (found < 0 && errno == ECANCELED) {
+    throw Error(rondoRemoteError, "rondoCommAbort was called while the communicator was made");
+  }
   for (size_t i = 0; found > 0 && i < set.size(); ++i) {
     if (set[i].revents == 0) continue;
     int error = 0;
@@ -189,6 +177,32 @@ Listeners listenAt(const std::vector<NetAddress>& addresses) {
   }
   if (out.sockets.empty()) throw Error(rondoSystemError, "listening for ranks failed at " + why);
   return out;
+}
+
+UniqueFd beginConnect(const Endpoint& endpoint, const std::vector<NetAddress>& sources,
+                      int* error) {
+  const auto failed = [error](int why) {
+    if (error != nullptr) *error = why;
+    return UniqueFd();
+  };
+  SocketAddress to = socketAddress(endpoint.address, endpoint.port);
+  UniqueFd fd = newSocket(to.family());
+  if (fd.get() < 0) return failed(errno);
+  const auto source = std::find_if(sources.begin(), sources.end(), [&](const NetAddress& each) {
+    return isIpv4(each) == isIpv4(endpoint.address);
+  });
+  if (source != sources.end()) {
+    SocketAddress from = socketAddress(*source, 0);
+    const int on = 1;  // the port is chosen at connect, where more of them are free
+    setsockopt(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+    if (bind(fd.get(), from.get(), from.length) != 0) return failed(errno);
+  } else if (!sources.empty()) {
+    return failed(EAFNOSUPPORT);
+  }
+  if (connect(fd.get(), to.get(), to.length) == 0 || errno == EINPROGRESS || errno == EINTR) {
+    return fd;
+  }
+  return failed(errno);
 }
 
 UniqueFd connectAny(const Endpoints& endpoints, const std::vector<NetAddress>& sources,

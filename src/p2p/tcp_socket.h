@@ -57,6 +57,10 @@ struct Listeners {
 /// none can be listened at.
 Listeners listenAt(const std::vector<NetAddress>& addresses);
 
+/// A socket that is being connected, or is (poll for POLLOUT, then ask for SO_ERROR). `sources`:
+/// see connectAny(). None (fd -1): `error`, if not nullptr, is errno.
+UniqueFd beginConnect(const Endpoint& to, const std::vector<NetAddress>& sources, int* error);
+
 /// Why no endpoint could be connected to.
 struct ConnectFailure {
   bool refused = false;  ///< Every endpoint's host answered that nobody listens there.

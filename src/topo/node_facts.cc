@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace rondo {
 namespace {
@@ -53,6 +56,13 @@ void placeCpus(hwloc_topology_t topology, hwloc_obj_type_t type, uint8_t* at) {
   }
 }
 
+void copyModel(hwloc_topology_t topology, NodeFacts* facts) {
+  const hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
+  const char* const model =
+      package != nullptr ? hwloc_obj_get_info_by_name(package, "CPUModel") : nullptr;
+  if (model != nullptr) std::string(model).copy(facts->cpuModel, sizeof facts->cpuModel - 1);
+}
+
 }  // namespace
 
 NodeFacts readNodeFacts() {
@@ -64,12 +74,35 @@ NodeFacts readNodeFacts() {
   facts.hwThreads = countOf(topology.get(), HWLOC_OBJ_PU);
   facts.l2Bytes = cacheBytes(topology.get(), HWLOC_OBJ_L2CACHE);
   facts.l3Bytes = cacheBytes(topology.get(), HWLOC_OBJ_L3CACHE);
+  copyModel(topology.get(), &facts);
   const hwloc_obj_type_t types[kNearLevels] = {HWLOC_OBJ_L3CACHE, HWLOC_OBJ_NUMANODE,
                                                HWLOC_OBJ_PACKAGE};
   for (int level = 0; level < kNearLevels; ++level) {
     placeCpus(topology.get(), types[level], facts.places.at[level]);
   }
   return facts;
+}
+
+uint64_t machineModel(const NodeFacts& facts) {
+  std::string text = facts.cpuModel;
+  for (const uint64_t number :
+       {uint64_t{facts.packages}, uint64_t{facts.numaNodes}, uint64_t{facts.cores},
+        uint64_t{facts.hwThreads}, facts.l2Bytes, facts.l3Bytes}) {
+    text += " " + std::to_string(number);
+  }
+  // How many processing units lie together, whatever the kernel's numbers for them.
+  for (const auto& level : facts.places.at) {
+    std::map<int, int> sizes;
+    for (const uint8_t place : level) {
+      if (place != CpuPlaces::kNowhere) ++sizes[place];
+    }
+    std::vector<int> sorted;
+    for (const auto& [place, size] : sizes) sorted.push_back(size);
+    std::sort(sorted.begin(), sorted.end());
+    text += "/";
+    for (const int size : sorted) text += " " + std::to_string(size);
+  }
+  return mixBits(hashBytes(text));
 }
 
 uint32_t allowedCpus() {

@@ -25,12 +25,17 @@ struct NodeFacts {
   uint32_t hwThreads = 1;  ///< Processing units.
   uint64_t l2Bytes = 0;    ///< Of one core's L2; 0: unknown.
   uint64_t l3Bytes = 0;    ///< Of one L3; 0: unknown.
+  char cpuModel[64] = {};  ///< As its maker calls it; may be empty.
   CpuPlaces places = {};
 };
 
 /// Reads hwloc without I/O devices. Takes milliseconds: one rank a host calls it and shares the
 /// result.
 NodeFacts readNodeFacts();
+
+/// Equal for machines of one model: processors, caches and how they lie, without names, serial
+/// numbers and devices. What rondo-tune's files are found by.
+uint64_t machineModel(const NodeFacts& facts);
 
 /// Processing units that this process may run on (sched_getaffinity).
 uint32_t allowedCpus();

@@ -1,15 +1,11 @@
 #include "topo/xml.h"
 
-#include <libxml/SAX2.h>
-#include <libxml/parser.h>
-#include <libxml/parserInternals.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <mutex>
 
 #include "topo/quantities.h"
+#include "topo/xml_library.h"
 
 namespace rondo::topo {
 namespace {
@@ -30,19 +26,17 @@ class Parsing {
   }
 
   XmlElement run(const std::string& text) {
-    static std::once_flag once;
-    std::call_once(once, [] { xmlInitParser(); });
     const std::unique_ptr<xmlParserCtxt, void (*)(xmlParserCtxtPtr)> context(
-        xmlCreatePushParserCtxt(&handler_, this, nullptr, 0, nullptr), &Parsing::release);
+        xml_.createPushParserCtxt(&handler_, this, nullptr, 0, nullptr), &Parsing::release);
     if (context == nullptr) throw Error(rondoSystemError, name_ + ": libxml2 has no memory");
     context_ = context.get();
-    xmlCtxtUseOptions(context_, XML_PARSE_NONET | XML_PARSE_NOCDATA);
+    xml_.ctxtUseOptions(context_, XML_PARSE_NONET | XML_PARSE_NOCDATA);
     constexpr size_t kPiece = 1 << 20;
     for (size_t at = 0; at < text.size() && fault_.empty(); at += kPiece) {
       const size_t length = std::min(kPiece, text.size() - at);
-      xmlParseChunk(context_, text.data() + at, static_cast<int>(length), 0);
+      xml_.parseChunk(context_, text.data() + at, static_cast<int>(length), 0);
     }
-    if (fault_.empty()) xmlParseChunk(context_, "", 0, 1);
+    if (fault_.empty()) xml_.parseChunk(context_, "", 0, 1);
     if (fault_.empty() && (!done_ || context_->wellFormed == 0)) failAtEnd();
     if (!fault_.empty()) throw Error(rondoInvalidArgument, fault_);
     return std::move(root_);
@@ -50,15 +44,15 @@ class Parsing {
 
  private:
   static void release(xmlParserCtxtPtr context) {
-    if (context->myDoc != nullptr) xmlFreeDoc(context->myDoc);
-    xmlFreeParserCtxt(context);
+    if (context->myDoc != nullptr) xmlLibrary().freeDoc(context->myDoc);
+    xmlLibrary().freeParserCtxt(context);
   }
 
   void fail(const std::string& what, int line = 0) {
     if (!fault_.empty()) return;
     if (line == 0) line = context_->input != nullptr ? context_->input->line : 1;
     fault_ = format("%s:%d: ", name_.c_str(), line) + what;
-    xmlStopParser(context_);
+    xml_.stopParser(context_);
   }
 
   void failAtEnd() {
@@ -119,6 +113,7 @@ class Parsing {
   }
 
   const std::string& name_;
+  const XmlLibrary& xml_ = xmlLibrary();
   xmlSAXHandler handler_ = {};
   xmlParserCtxtPtr context_ = nullptr;
   XmlElement root_;

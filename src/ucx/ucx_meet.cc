@@ -23,6 +23,7 @@ struct WorkerInfo {
   uint64_t token;
   uint64_t group;  // of rank 0: the communicator's number
   uint64_t addressBytes;
+  Endpoints watchedAt;
 };
 
 uint64_t freshGroup() {
@@ -42,7 +43,8 @@ std::unique_ptr<UcxTransport> UcxTransport::create(Bootstrap& boot, UcxWorker& w
 
 void UcxTransport::meet(Bootstrap& boot) {
   const auto n = static_cast<size_t>(boot.size());
-  const WorkerInfo mine{worker_.token(), rank_ == 0 ? freshGroup() : 0, worker_.address().size()};
+  const WorkerInfo mine{worker_.token(), rank_ == 0 ? freshGroup() : 0, worker_.address().size(),
+                        worker_.watchedAt()};
   std::vector<WorkerInfo> infos(n);
   boot.allGather(&mine, sizeof mine, infos.data());
   group_ = infos[0].group;
@@ -53,17 +55,18 @@ void UcxTransport::meet(Bootstrap& boot) {
   padded.resize(longest);
   std::string all(longest * n, '\0');
   boot.allGather(padded.data(), longest, all.data());
-  std::vector<uint64_t> tokens;
   std::vector<std::string> addresses;
   for (size_t r = 0; r < n; ++r) {
-    tokens.push_back(infos[r].token);
     addresses.push_back(all.substr(r * longest, infos[r].addressBytes));
+    if (peers_[r] == nullptr) continue;
+    peers_[r]->token = infos[r].token;
+    peers_[r]->watchedAt = infos[r].watchedAt;
   }
 
   int code = rondoSuccess;
   std::string sentence;
   try {
-    connectAll(tokens, addresses);
+    connectAll(addresses);
   } catch (const Error& error) {
     code = error.code();
     sentence = error.sentence();
@@ -72,19 +75,38 @@ void UcxTransport::meet(Bootstrap& boot) {
   if (all_.size() <= kMostGreeted) greet(boot);
 }
 
-void UcxTransport::connectAll(const std::vector<uint64_t>& tokens,
-                              const std::vector<std::string>& addresses) {
+void UcxTransport::connectAll(const std::vector<std::string>& addresses) {
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   worker_.attach(group_, rank_, this);
   attached_ = true;
   for (UcxPeer* peer : all_) {
     const auto r = static_cast<size_t>(peer->rank);
     try {
-      peer->endpoint = &worker_.connect(tokens[r], addresses[r]);
+      peer->endpoint = &worker_.connect(peer->token, addresses[r]);
     } catch (const Error& error) {
       peer->lost = true;
       throw Error(error.code(), format("no way to rank %d on host \"%s\": %s", peer->rank,
                                        wish_.hosts[r].c_str(), error.what()));
+    }
+  }
+  watchHosts();
+}
+
+/// Each rank watches one rank of every other host, or a few, so that each is watched from every
+/// host: i of n ranks here those of m there whose number is i modulo the lesser of n and m.
+void UcxTransport::watchHosts() {
+  const std::vector<int>& hostOf = wish_.hostOf;
+  if (hostOf.empty()) return;
+  const auto mine = static_cast<size_t>(rank_);
+  const auto placed = [&](size_t rank) {  // among the ranks of its host
+    return std::count(hostOf.begin(), hostOf.begin() + static_cast<long>(rank), hostOf[rank]);
+  };
+  const auto here = std::count(hostOf.begin(), hostOf.end(), hostOf[mine]);
+  for (const UcxPeer* peer : all_) {
+    const auto there = std::count(hostOf.begin(), hostOf.end(), peer->host);
+    const auto least = std::min(here, there);
+    if (placed(mine) % least == placed(static_cast<size_t>(peer->rank)) % least) {
+      worker_.hosts().watch(peer->token, peer->watchedAt);
     }
   }
 }
@@ -95,7 +117,7 @@ std::string UcxTransport::silentPeer() const {
     const char* const host = wish_.hosts[static_cast<size_t>(peer->rank)].c_str();
     if (peer->lost) {
       return format("the way to rank %d on host \"%s\" does not work: %s", peer->rank, host,
-                    peer->endpoint->why.c_str());
+                    peer->why.c_str());
     }
     if (!peer->hello) {
       return format("nothing came from rank %d on host \"%s\" in %d s", peer->rank, host,

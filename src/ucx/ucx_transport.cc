@@ -18,6 +18,9 @@ using Clock = std::chrono::steady_clock;
 /// half of what it may have under way, or a quarter.
 constexpr uint32_t kCreditEvery = kUcxWindow / 2;
 
+/// How long UCX's word that a way is gone waits for a better one: who ended, and how.
+constexpr std::chrono::milliseconds kDoubt{500};
+
 /// Whether count `a`, which may have wrapped, is past `b`.
 bool past(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) > 0; }
 
@@ -31,6 +34,7 @@ UcxTransport::UcxTransport(UcxWorker& worker, int rank, Wish wish)
     for (UcxChannel& channel : peer->channels) {
       for (UcxArrival& arrival : channel.arrivals) arrival.owner = this;
     }
+    if (!wish_.hostOf.empty()) peer->host = wish_.hostOf[static_cast<size_t>(r)];
     all_.push_back(peer.get());
     peers_[static_cast<size_t>(r)] = std::move(peer);
   }
@@ -61,8 +65,7 @@ void UcxTransport::post(const std::vector<UcxPeer*>& peers, const UcxHeader& hea
   }
 }
 
-void UcxTransport::send(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes,
-                        UcxPending* pending, const UcxRecord* record) {
+UcxTransport::Outgoing* UcxTransport::newOutgoing(const UcxHeader& header, UcxPending* pending) {
   if (idle_.empty()) {
     outgoings_.push_back(std::make_unique<Outgoing>());
     idle_.push_back(outgoings_.back().get());
@@ -72,21 +75,39 @@ void UcxTransport::send(UcxPeer& peer, const UcxHeader& header, const void* data
   out->header = header;
   out->owner = this;
   out->pending = pending;
-  if (record != nullptr) {
-    out->record = *record;
-    data = &out->record;
-  }
   ++inFlight_;
+  return out;
+}
+
+void UcxTransport::send(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes,
+                        UcxPending* pending) {
+  launch(peer, newOutgoing(header, pending), data, bytes);
+}
+
+void UcxTransport::sendCopy(UcxPeer& peer, const UcxHeader& header, const void* data,
+                            size_t bytes) {
+  Outgoing* const out = newOutgoing(header, nullptr);
+  const char* const from = static_cast<const char*>(data);
+  out->copy.assign(from, from + bytes);
+  launch(peer, out, out->copy.data(), bytes);
+}
+
+void UcxTransport::launch(UcxPeer& peer, Outgoing* out, const void* data, size_t bytes) {
   if (peer.lost || peer.endpoint->failed) return finish(out);
   ucp_request_param_t param{};
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.op_attr_mask =
+      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
   param.cb.send = sent;
   param.user_data = out;
+  // Words are taken where they arrive, whatever length UCX_RNDV_THRESH says.
+  param.flags = out->header.kind == UcxKind::Data ? 0u : unsigned{UCP_AM_SEND_FLAG_EAGER};
   void* const request = ucp_am_send_nbx(peer.endpoint->handle, kUcxMessageId, &out->header,
                                         sizeof out->header, data, bytes, &param);
   if (UCS_PTR_IS_PTR(request)) return;
   finish(out);
-  if (UCS_PTR_IS_ERR(request)) lose(peer, ucs_status_string(UCS_PTR_STATUS(request)));
+  if (UCS_PTR_IS_ERR(request)) {
+    lose(peer, FarLoss::Broken, ucs_status_string(UCS_PTR_STATUS(request)));
+  }
 }
 
 void UcxTransport::finish(Outgoing* out) {
@@ -107,37 +128,48 @@ ucs_status_t UcxTransport::onMessage(const UcxHeader& header, void* data, size_t
   const auto from = static_cast<size_t>(header.from);
   if (from >= peers_.size() || peers_[from] == nullptr) return UCS_OK;
   UcxPeer& peer = *peers_[from];
+  if (header.kind != UcxKind::Data && header.kind != UcxKind::Credit) {
+    if ((attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0) onWord(peer, header, data, bytes);
+    return UCS_OK;
+  }
+  if (header.channel >= peer.channels.size()) return UCS_OK;
+  std::atomic<uint32_t>& released = peer.channels[header.channel].released;
+  if (past(header.released, released.load(std::memory_order_relaxed))) {
+    released.store(header.released, std::memory_order_release);
+  }
+  return header.kind == UcxKind::Data ? take(peer, header, data, bytes, attributes) : UCS_OK;
+}
+
+/// What is no message of a channel.
+void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes) {
+  UcxRecord record;
+  BoardNews news;
   switch (header.kind) {
     case UcxKind::Hello:
       peer.hello = true;
       break;
     case UcxKind::Bye:
       peer.bye = true;
+      wish_.events->farLeft(peer.rank);
       break;
     case UcxKind::Abort:
-      wish_.events->farAborted(header.stamp);
+      wish_.events->farAborted(header.stamp, header.sequence);
       break;
-    case UcxKind::Record: {
-      UcxRecord record;
-      if (bytes != sizeof record || (attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) break;
+    case UcxKind::Record:
+      if (bytes != sizeof record) break;
       std::memcpy(&record, data, sizeof record);
       wish_.events->farCalled(
           peer.rank, {record.sequence, {record.words[0], record.words[1], record.words[2]}},
           {record.sent, record.taken});
       break;
-    }
-    case UcxKind::Credit:
-    case UcxKind::Data: {
-      if (header.channel >= peer.channels.size()) break;
-      std::atomic<uint32_t>& released = peer.channels[header.channel].released;
-      if (past(header.released, released.load(std::memory_order_relaxed))) {
-        released.store(header.released, std::memory_order_release);
-      }
-      if (header.kind == UcxKind::Data) return take(peer, header, data, bytes, attributes);
+    case UcxKind::Board:
+      if (bytes != sizeof news) break;
+      std::memcpy(&news, data, sizeof news);
+      wish_.events->farBoard(peer.rank, news);
       break;
-    }
+    default:
+      break;
   }
-  return UCS_OK;
 }
 
 std::unique_ptr<char[]> UcxTransport::takeBuffer() {
@@ -153,8 +185,9 @@ ucs_status_t UcxTransport::take(UcxPeer& peer, const UcxHeader& header, void* da
                                 uint64_t attributes) {
   UcxChannel& channel = peer.channels[header.channel];
   if (header.sequence - channel.taken >= kUcxWindow || bytes > wish_.chunkBytes) {
-    lose(peer, format("it sent message %u of %zu bytes, which is none of this communicator's",
-                      header.sequence, bytes));
+    lose(peer, FarLoss::Broken,
+         format("it sent message %u of %zu bytes, which is none of this communicator's",
+                header.sequence, bytes));
     return UCS_OK;
   }
   UcxArrival& arrival = channel.arrivals[header.sequence % kUcxWindow];
@@ -173,7 +206,7 @@ ucs_status_t UcxTransport::take(UcxPeer& peer, const UcxHeader& header, void* da
     param.user_data = &arrival;
     void* const request = ucp_am_recv_data_nbx(worker_.handle(), data, arrival.data, bytes, &param);
     if (UCS_PTR_IS_ERR(request)) {
-      lose(peer, ucs_status_string(UCS_PTR_STATUS(request)));
+      lose(peer, FarLoss::Broken, ucs_status_string(UCS_PTR_STATUS(request)));
       return UCS_OK;
     }
     if (request != nullptr) {
@@ -219,43 +252,84 @@ void UcxTransport::release(UcxPeer& peer, uint8_t channelNumber, UcxArrival& arr
 
 void UcxTransport::missed(UcxPeer& peer, uint8_t channel, uint32_t next) {
   const std::lock_guard<std::mutex> lock(worker_.mutex());
-  if (peer.lost || past(peer.channels[channel].arrived, next)) return;
+  if (peer.told || past(peer.channels[channel].arrived, next)) return;
   peer.bye = false;  // it should have stayed
-  lose(peer, "it destroyed its communicator while this rank waits for it");
+  lose(peer, FarLoss::Broken, "it destroyed its communicator while this rank waits for it");
   afterFailure();
 }
 
-void UcxTransport::lose(UcxPeer& peer, const std::string& why) {
-  if (peer.lost) return;
+void UcxTransport::lose(UcxPeer& peer, FarLoss how, const std::string& why) {
+  if (!peer.lost) peer.why = why;
   peer.lost = true;
-  if (peer.bye || closing_) return;
-  const uint32_t word = wish_.events->farLost(peer.rank, why);
+  if (peer.told || peer.bye || closing_) return;
+  peer.told = true;
+  const uint32_t word = wish_.events->farLost(peer.rank, how, why);
   if (lostWord_ == 0) lostWord_ = word;
+}
+
+/// Whether a better word than UCX's may come: from the peer's host, or from ranks beside it.
+bool UcxTransport::othersKnowBetter(const UcxPeer& peer) const {
+  if (wish_.hostOf.empty()) return false;
+  return worker_.hosts().watches(peer.token) ||
+         std::any_of(all_.begin(), all_.end(), [&](const UcxPeer* other) {
+           return other->host == peer.host && other->token != peer.token && !other->lost &&
+                  !other->endpoint->failed;
+         });
 }
 
 void UcxTransport::onFailure(const UcxEndpoint& endpoint) {
   for (UcxPeer* peer : all_) {
-    if (peer->endpoint == &endpoint) lose(*peer, endpoint.why);
+    if (peer->endpoint != &endpoint) continue;
+    if (othersKnowBetter(*peer)) {
+      peer->doubted = Clock::now();
+    } else {
+      lose(*peer, FarLoss::Broken, endpoint.why);
+    }
   }
 }
 
-void UcxTransport::afterFailure() {
-  if (lostWord_ != 0) sendToLiving(UcxKind::Abort, std::exchange(lostWord_, 0));
+void UcxTransport::onHostEvent(const HostWatch::Event& event) {
+  const auto known = std::find_if(all_.begin(), all_.end(),
+                                  [&](const UcxPeer* peer) { return peer->token == event.token; });
+  if (known == all_.end()) return;
+  const bool silent = event.what == HostWatch::What::Silent;
+  for (UcxPeer* peer : all_) {
+    if (silent && peer->host == (*known)->host) {
+      lose(*peer, FarLoss::Silent, "nothing comes from its host");
+    } else if (peer->token == event.token) {
+      lose(*peer, FarLoss::Ended, "its process has ended");
+    }
+  }
 }
 
-void UcxTransport::sendToLiving(UcxKind kind, uint32_t word) {
+bool UcxTransport::afterFailure() {
+  bool again = false;
+  for (UcxPeer* peer : all_) {
+    if (peer->doubted == Clock::time_point{} || peer->lost) continue;
+    if (Clock::now() - peer->doubted < kDoubt) {
+      again = true;
+    } else {
+      lose(*peer, FarLoss::Broken, peer->endpoint->why);
+    }
+  }
+  if (lostWord_ != 0) sendToLiving(UcxKind::Abort, std::exchange(lostWord_, 0));
+  return again;
+}
+
+void UcxTransport::sendToLiving(UcxKind kind, uint32_t word, uint32_t detail) {
   for (UcxPeer* peer : all_) {
     if (peer->lost || peer->bye) continue;
     UcxHeader header = headerTo(*peer, kind);
     header.stamp = word;
+    header.sequence = detail;
     send(*peer, header, nullptr, 0, nullptr);
   }
 }
 
-void UcxTransport::abort(uint32_t word) {
+void UcxTransport::abort(uint32_t word, uint32_t detail) {
   {
     const std::lock_guard<std::mutex> lock(worker_.mutex());
-    sendToLiving(UcxKind::Abort, word);
+    sendToLiving(UcxKind::Abort, word, detail);
     settleMs_ = std::min(settleMs_, 200);
   }
   settle();
@@ -266,7 +340,27 @@ void UcxTransport::tell(int rank, const Call& call, PairCounts counts) {
       call.sequence, {call.words[0], call.words[1], call.words[2]}, counts.sent, counts.taken};
   UcxPeer& peer = peerOf(rank);
   const std::lock_guard<std::mutex> lock(worker_.mutex());
-  send(peer, headerTo(peer, UcxKind::Record), nullptr, sizeof record, nullptr, &record);
+  sendCopy(peer, headerTo(peer, UcxKind::Record), &record, sizeof record);
+}
+
+void UcxTransport::share(const BoardNews& news) {
+  const std::lock_guard<std::mutex> lock(worker_.mutex());
+  for (UcxPeer* peer : all_) {
+    if (!peer->bye) sendCopy(*peer, headerTo(*peer, UcxKind::Board), &news, sizeof news);
+  }
+}
+
+std::string UcxTransport::linkText(int rank) const {
+  const Endpoints &mine = worker_.watchedAt(), &theirs = peerOf(rank).watchedAt;
+  for (const Endpoint& there : theirs) {
+    for (const Endpoint& here : mine) {
+      if (there.port == 0 || here.port == 0 || isIpv4(there.address) != isIpv4(here.address)) {
+        continue;
+      }
+      return addressText(here.address) + " to " + addressText(there.address);
+    }
+  }
+  return "";
 }
 
 void UcxTransport::settle() {

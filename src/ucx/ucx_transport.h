@@ -2,6 +2,7 @@
 // One communicator's ways to the ranks of other hosts, as active messages of UCX.
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,10 +44,17 @@ struct UcxPeer {
   UcxPeer(int peerRank, int channelCount)
       : rank(peerRank), channels(static_cast<size_t>(channelCount)) {}
   int rank;
+  uint64_t token = 0;  ///< Its process.
+  int host = -1;
   UcxEndpoint* endpoint = nullptr;
+  Endpoints watchedAt{};
   bool hello = false;            ///< It has said so.
   std::atomic<bool> bye{false};  ///< It destroyed its communicator: it may go.
-  bool lost = false;
+  bool lost = false;             ///< Nothing is sent to it any more.
+  bool told = false;             ///< ... and the communicator has ended because of that.
+  std::string why;               ///< With lost.
+  /// Since when UCX says that the way is gone while others may know better; none: it does not.
+  std::chrono::steady_clock::time_point doubted{};
   std::vector<UcxChannel> channels;
 };
 
@@ -62,6 +70,8 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
     uint64_t chunkBytes;   ///< Longest message.
     FarEvents* events;     ///< Outlives the transport.
     int limitMs = 30'000;  ///< For reaching all peers.
+    /// By rank, which host it is on; empty: hosts are not watched.
+    std::vector<int> hostOf = {};
   };
   /// Collective over all ranks of `boot`. Throws the same Error on all ranks: a way that does not
   /// work becomes a sentence here, not a hang later.
@@ -73,8 +83,10 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   std::unique_ptr<SendPort> sendToAll(int lane, const uint32_t* stamp) override;
   std::unique_ptr<RecvPort> recvFrom(int lane, int rank, bool everyone) override;
   void progress() override { worker_.progress(); }
-  void abort(uint32_t word) override;
+  void abort(uint32_t word, uint32_t detail) override;
   void tell(int rank, const Call& call, PairCounts counts) override;
+  void share(const BoardNews& news) override;
+  std::string linkText(int rank) const override;
 
   // For the ports.
 
@@ -94,14 +106,15 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   /// A message on its way out: UCX wants the header to stay.
   struct Outgoing {
     UcxHeader header;
-    UcxRecord record;
+    std::vector<char> copy;
     UcxTransport* owner;
     UcxPending* pending;
   };
 
   UcxTransport(UcxWorker& worker, int rank, Wish wish);
   void meet(Bootstrap& boot);
-  void connectAll(const std::vector<uint64_t>& tokens, const std::vector<std::string>& addresses);
+  void connectAll(const std::vector<std::string>& addresses);
+  void watchHosts();
   void greet(Bootstrap& boot);
   std::string silentPeer() const;
   UcxPeer& peerOf(int rank) const { return *peers_[static_cast<size_t>(rank)]; }
@@ -109,16 +122,22 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
 
   // With the lock held:
   void send(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes,
-            UcxPending* pending, const UcxRecord* record = nullptr);
+            UcxPending* pending);
+  void sendCopy(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes);
+  Outgoing* newOutgoing(const UcxHeader& header, UcxPending* pending);
+  void launch(UcxPeer& peer, Outgoing* out, const void* data, size_t bytes);
   void finish(Outgoing* out);
-  void sendToLiving(UcxKind kind, uint32_t word);
+  void sendToLiving(UcxKind kind, uint32_t word, uint32_t detail = 0);
   ucs_status_t onMessage(const UcxHeader& header, void* data, size_t bytes,
                          uint64_t attributes) override;
   ucs_status_t take(UcxPeer& peer, const UcxHeader& header, void* data, size_t bytes,
                     uint64_t attributes);
+  void onWord(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes);
   void onFailure(const UcxEndpoint& endpoint) override;
-  void afterFailure() override;
-  void lose(UcxPeer& peer, const std::string& why);
+  void onHostEvent(const HostWatch::Event& event) override;
+  bool afterFailure() override;
+  bool othersKnowBetter(const UcxPeer& peer) const;
+  void lose(UcxPeer& peer, FarLoss how, const std::string& why);
   std::unique_ptr<char[]> takeBuffer();
 
   static void sent(void* request, ucs_status_t status, void* outgoing);

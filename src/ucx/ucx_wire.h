@@ -13,6 +13,7 @@ enum class UcxKind : uint8_t {
   Data,    ///< A message of a channel.
   Credit,  ///< Nothing but `released`.
   Record,  ///< What the sender called.
+  Board,   ///< What stands on the sender's board.
   Abort,   ///< Ends the communicator.
   Bye,     ///< The last message: the sender destroyed its communicator.
 };
@@ -24,7 +25,8 @@ struct UcxHeader {
   uint8_t channel;    ///< Data, Credit: 2 * lane, and 1 more in a channel to everyone.
   uint16_t version;   ///< kUcxVersion.
   uint32_t stamp;     ///< Data: see Channels::stamp. Abort: the abort word.
-  uint32_t sequence;  ///< Data: the number of the message in its channel, from 0.
+  uint32_t sequence;  ///< Data: the number of the message in its channel, from 0. Abort: the
+                      ///< detail.
   uint32_t released;  ///< Data, Credit: messages of the same channel in the other direction that
                       ///< the sender has released.
 };
@@ -37,7 +39,7 @@ struct UcxRecord {
   uint64_t sent, taken;
 };
 
-constexpr uint16_t kUcxVersion = 1;
+constexpr uint16_t kUcxVersion = 2;
 constexpr unsigned kUcxMessageId = 1;
 
 /// Messages of a channel that may be under way: sent, and not known to be released.

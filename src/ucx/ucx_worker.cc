@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "p2p/bootstrap.h"
+#include "ucx/ucx_devices.h"
 
 namespace rondo {
 namespace {
@@ -22,6 +23,9 @@ constexpr int kMostRounds = 16;
 /// How long nobody need make progress: at first, and when nothing has moved for long. A look costs
 /// 17 us of cold caches.
 constexpr std::chrono::milliseconds kLeastNap{1}, kMostNap{8};
+
+/// Who waits for messages makes progress at least so often, on a crowded host too.
+constexpr std::chrono::milliseconds kWaitGap{500};
 
 void check(ucs_status_t status, const char* what) {
   if (status == UCS_OK) return;
@@ -63,13 +67,14 @@ uint64_t randomNumber() {
 UcxWorker& UcxWorker::own() {
   static UcxWorker* const one = [] {
     auto* const made = new UcxWorker(Settings{});
+    made->watchedAt_ = made->hosts_.open(ucxInterfaces());
     std::thread([made] { made->keepMoving(); }).detach();
     return made;
   }();
   return *one;
 }
 
-UcxWorker::UcxWorker(const Settings& settings) : token_(randomNumber()) {
+UcxWorker::UcxWorker(const Settings& settings) : token_(randomNumber()), hosts_(token_) {
   try {
     open(settings);
   } catch (...) {
@@ -202,7 +207,9 @@ void UcxWorker::keepMoving() {
     {
       std::unique_lock<std::mutex> lock(mutex_);
       used_.wait(lock, [this] { return !receivers_.empty(); });
-      const bool busy = turns_ != seen || progressLocked();
+      const bool othersWaited = turns_ != seen;
+      const bool busy = othersWaited || progressLocked();
+      lookAtHosts(othersWaited);
       nap = busy ? kLeastNap : std::min(2 * nap, kMostNap);
       seen = turns_;
     }
@@ -210,14 +217,33 @@ void UcxWorker::keepMoving() {
   }
 }
 
+void UcxWorker::lookAtHosts(bool othersWaited) {
+  const auto now = std::chrono::steady_clock::now();
+  if (othersWaited) {
+    if (now - waitSeen_ > kWaitGap) waitSince_ = now;
+    waitSeen_ = now;
+  }
+  const bool waits = now - waitSeen_ <= kWaitGap;
+  const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - waitSince_);
+  for (const HostWatch::Event& event : hosts_.look(waits ? waited : decltype(waited){0})) {
+    for (const auto& [key, receiver] : receivers_) receiver->onHostEvent(event);
+    failed_ = true;
+  }
+}
+
+void UcxWorker::afterFailures() {
+  failed_ = false;
+  bool again = false;
+  for (const auto& [key, receiver] : receivers_) again |= receiver->afterFailure();
+  failed_ |= again;
+}
+
 bool UcxWorker::progressLocked() {
   ++turns_;
   int round = 0;
   while (round < kMostRounds && ucp_worker_progress(worker_) != 0) ++round;
-  if (failed_) [[unlikely]] {
-    failed_ = false;
-    for (const auto& [key, receiver] : receivers_) receiver->afterFailure();
-  }
+  if (failed_) [[unlikely]]
+    afterFailures();
   return round > 0;
 }
 

@@ -5,6 +5,7 @@
 #include <ucp/api/ucp.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "ucx/host_watch.h"
 #include "ucx/ucx_wire.h"
 
 namespace rondo {
@@ -36,8 +38,11 @@ class UcxReceiver {
   virtual ucs_status_t onMessage(const UcxHeader& header, void* data, size_t bytes,
                                  uint64_t attributes) = 0;
   virtual void onFailure(const UcxEndpoint& endpoint) = 0;
-  /// After every progress that followed a failure; may send.
-  virtual void afterFailure() = 0;
+  /// A process that is watched has ended, or its host is silent.
+  virtual void onHostEvent(const HostWatch::Event& event) = 0;
+  /// After every progress that followed a failure or such an event; may send. True: again after the
+  /// next one.
+  virtual bool afterFailure() = 0;
 };
 
 class UcxWorker {
@@ -58,6 +63,9 @@ class UcxWorker {
   /// Where other processes reach it, over networks only.
   const std::string& address() const { return address_; }
 
+  /// Where other processes' watches find this one.
+  const Endpoints& watchedAt() const { return watchedAt_; }
+
   /// Moves what can be moved, unless another thread is at it.
   void progress();
 
@@ -71,6 +79,8 @@ class UcxWorker {
   /// From then on somebody makes progress now and then, also while no rank is in a call.
   void attach(uint64_t group, int rank, UcxReceiver* receiver);
   void detach(uint64_t group, int rank);
+  /// The worker that lives as long as its process looks at it now and then.
+  HostWatch& hosts() { return hosts_; }
   /// Says whether anything moved.
   bool progressLocked();
 
@@ -88,13 +98,18 @@ class UcxWorker {
   void close();
   void closeEndpoints();
   void keepMoving();
+  void lookAtHosts(bool othersWaited);
+  void afterFailures();
 
   std::mutex mutex_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   uint64_t token_ = 0;
   std::string address_;
-  bool failed_ = false;  // an endpoint, since the last progress
+  HostWatch hosts_;
+  Endpoints watchedAt_{};
+  std::chrono::steady_clock::time_point waitSince_{}, waitSeen_{};
+  bool failed_ = false;  // since the last progress, an endpoint or a host
   uint64_t turns_ = 0;   // progress calls
   std::condition_variable used_;
   std::unordered_map<uint64_t, std::unique_ptr<UcxEndpoint>> endpoints_;

@@ -25,6 +25,12 @@ namespace rondo::chaos {
 constexpr int kMostRanks = 8;
 constexpr int kHangSeconds = 60;
 
+/// By how much limits of time are longer, on a machine with other work: chaos_run --slack.
+inline int slack() {
+  const char* const text = std::getenv("RONDO_CHAOS_SLACK");
+  return text != nullptr && std::atoi(text) > 0 ? std::atoi(text) : 1;
+}
+
 inline int64_t nowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
@@ -42,6 +48,8 @@ struct Note {
 struct Shared {
   std::atomic<int64_t> killedAt;
   std::atomic<int> ready, done;
+  rondoUniqueId more;  ///< By which ranks join later; there once `moreMade` is.
+  std::atomic<int> moreMade;
   std::atomic<pid_t> pids[kMostRanks];
   Note notes[kMostRanks];
 };
@@ -66,8 +74,9 @@ struct Me {
     ok(rondoCommInitRank(&comm, size, id, rank), nullptr, "rondoCommInitRank");
     return comm;
   }
-  void die() const {
+  void die(bool byExit = false) const {
     shared->killedAt = nowMs();
+    if (byExit) _exit(3);
     kill(getpid(), SIGKILL);
   }
 };
@@ -103,7 +112,7 @@ using Meddle = std::function<void(Shared&)>;
   for (int rank = 0; rank < n; ++rank) {
     const pid_t pid = fork();
     if (pid == 0) {
-      alarm(kHangSeconds);
+      alarm(static_cast<unsigned>(kHangSeconds * slack()));
       Me me{rank, n, shared, {}};
       if (read(channel[0], &me.id, sizeof me.id) != static_cast<ssize_t>(sizeof me.id)) _exit(2);
       body(me);
@@ -161,6 +170,14 @@ inline int openDescriptors() {
   int count = 0;
   DIR* const dir = opendir("/proc/self/fd");
   while (readdir(dir) != nullptr) ++count;
+  closedir(dir);
+  return count;
+}
+
+inline int runningThreads() {
+  int count = 0;
+  DIR* const dir = opendir("/proc/self/task");
+  while (const dirent* entry = readdir(dir)) count += entry->d_name[0] != '.';
   closedir(dir);
   return count;
 }

@@ -21,6 +21,7 @@ struct Plan {
   int calls;    ///< Before: the victim dies instead of so-manieth call.
   int delayUs;  ///< Else: after so long.
   int secondDelayUs;
+  bool byExit = false;  ///< With status 3, instead of by SIGKILL.
 };
 Plan planOf(uint64_t seed);
 std::string planText(const Plan& plan);

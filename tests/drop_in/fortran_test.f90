@@ -86,6 +86,80 @@ subroutine new_style(wrong)
   call MPI_Comm_free(dup)
 end subroutine
 
+! Five sums in all, ended by every routine that ends requests.
+subroutine later(wrong)
+  use mpi
+  implicit none
+  integer, intent(inout) :: wrong
+  integer :: rank, ranks, ierror, i, index, number, one, requests(4), indices(4)
+  integer :: status(MPI_STATUS_SIZE), statuses(MPI_STATUS_SIZE, 4), sums(4)
+  integer, allocatable :: all(:)
+  logical :: flag
+
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
+  call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierror)
+  requests = MPI_REQUEST_NULL
+  one = 1
+  do i = 1, 3
+    call MPI_Iallreduce(one, sums(i), 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, requests(i), ierror)
+  end do
+  flag = .false.
+  do while (.not. flag)
+    call MPI_Request_get_status(requests(3), flag, status, ierror)
+  end do
+  flag = .false.
+  do while (.not. flag)
+    call MPI_Test(requests(3), flag, MPI_STATUS_IGNORE, ierror)
+  end do
+  if (requests(3) /= MPI_REQUEST_NULL .or. sums(3) /= ranks) wrong = wrong + 1
+  call MPI_Waitany(4, requests, index, status, ierror)
+  if (index < 1 .or. index > 2) wrong = wrong + 1
+  call MPI_Waitsome(4, requests, number, indices, statuses, ierror)
+  if (number /= 1 .or. indices(1) /= 3 - index) wrong = wrong + 1
+  call MPI_Testsome(4, requests, number, indices, MPI_STATUSES_IGNORE, ierror)
+  if (number /= MPI_UNDEFINED) wrong = wrong + 1
+  call MPI_Testany(4, requests, index, flag, status, ierror)
+  if (.not. flag .or. index /= MPI_UNDEFINED) wrong = wrong + 1
+  if (any(sums(1:3) /= ranks)) wrong = wrong + 1
+
+  sums(4) = rank
+  call MPI_Iallreduce(MPI_IN_PLACE, sums(4), 1, MPI_INTEGER, MPI_MAX, MPI_COMM_WORLD, requests(1), &
+                      ierror)
+  i = rank
+  call MPI_Ibcast(i, 1, MPI_INTEGER, ranks - 1, MPI_COMM_WORLD, requests(2), ierror)
+  allocate (all(ranks))
+  call MPI_Iallgather(rank, 1, MPI_INTEGER, all, 1, MPI_INTEGER, MPI_COMM_WORLD, requests(3), ierror)
+  call MPI_Ibarrier(MPI_COMM_WORLD, requests(4), ierror)
+  call MPI_Wait(requests(2), status, ierror)
+  flag = .false.
+  do while (.not. flag)
+    call MPI_Testall(4, requests, flag, MPI_STATUSES_IGNORE, ierror)
+  end do
+  if (any(requests /= MPI_REQUEST_NULL)) wrong = wrong + 1
+  if (sums(4) /= ranks - 1 .or. i /= ranks - 1 .or. any(all /= [(i, i = 0, ranks - 1)])) then
+    wrong = wrong + 1
+  end if
+end subroutine
+
+subroutine later_new_style(wrong)
+  use mpi_f08
+  implicit none
+  integer, intent(inout) :: wrong
+  integer :: rank, ranks
+  type(MPI_Request) :: requests(2)
+  type(MPI_Status) :: statuses(2)
+  integer, asynchronous :: line(2), last
+
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+  call MPI_Comm_size(MPI_COMM_WORLD, ranks)
+  line = [rank, 1]
+  call MPI_Iallreduce(MPI_IN_PLACE, line, 2, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, requests(1))
+  call MPI_Iexscan(1, last, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, requests(2))
+  call MPI_Waitall(2, requests, statuses)
+  if (any(line /= [ranks * (ranks - 1) / 2, ranks])) wrong = wrong + 1
+  if (rank > 0 .and. last /= rank) wrong = wrong + 1
+end subroutine
+
 program fortran_test
   use mpi
   implicit none
@@ -95,6 +169,8 @@ program fortran_test
   call MPI_Init(ierror)
   call old_style(wrong)
   call new_style(wrong)
+  call later(wrong)
+  call later_new_style(wrong)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
   call MPI_Allreduce(MPI_IN_PLACE, wrong, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierror)
   if (rank == 0) print '(i0, a)', wrong, ' wrong'

@@ -32,6 +32,41 @@ void expectError(int code, const char* call, const char* what) {
   expect(std::strstr(said, rank == 0 ? what : "rank 0 aborted") != nullptr, sentence);
 }
 
+/// Rank 0 is told by the call, the others when they wait; the sum that was begun before is done.
+void later(std::vector<int>& in, std::vector<int>& out) {
+  for (const bool several : {false, true}) {
+    MPI_Comm comm = tolerant();
+    MPI_Request requests[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Status statuses[3];
+    int early = 0, far = -1;
+    MPI_Iallreduce(&rank, &early, 1, MPI_INT, MPI_SUM, comm, &requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    expect(early == ranks * (ranks - 1) / 2, "a sum before a mistake");
+    const int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
+    MPI_Irecv(&far, 1, MPI_INT, before, 1, comm, &requests[2]);
+    MPI_Send(&rank, 1, MPI_INT, next, 1, comm);
+    // The others have called when rank 0 does.
+    if (rank == 0) PMPI_Barrier(MPI_COMM_WORLD);
+    int code = MPI_Iallgather(in.data(), rank == 0 ? 1 : 4, MPI_INT, out.data(), 4, MPI_INT, comm,
+                              &requests[1]);
+    if (rank != 0) PMPI_Barrier(MPI_COMM_WORLD);
+    expect((code != MPI_SUCCESS) == (rank == 0), "who is told at the call");
+    if (several) {
+      const int all = MPI_Waitall(3, requests, statuses);
+      expect(all == (rank == 0 ? MPI_SUCCESS : MPI_ERR_IN_STATUS), "what Waitall says");
+      if (rank != 0) code = statuses[1].MPI_ERROR;
+      if (rank != 0) expect(statuses[2].MPI_ERROR == MPI_SUCCESS, "the message's status");
+    } else {
+      if (rank != 0) code = MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+      MPI_Wait(&requests[2], MPI_STATUS_IGNORE);
+    }
+    expectError(code, "MPI_Iallgather: ", "blocks of 4 bytes");
+    expect(far == before, "a message beside a mistake");
+    expect(requests[1] == MPI_REQUEST_NULL && requests[2] == MPI_REQUEST_NULL, "requests are gone");
+    MPI_Comm_free(&comm);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -51,6 +86,8 @@ int main(int argc, char** argv) {
                             MPI_INT, MPI_SUM, comm),
               "MPI_Allreduce: ", "overlap");
   MPI_Comm_free(&comm);
+
+  later(in, out);
 
   int sum = 0;
   MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -1,6 +1,6 @@
 // MPI_THREAD_MULTIPLE: threads of a process, each with communicators of its own, whose collectives
 // run at once while others are made and freed; or MPI_THREAD_SERIALIZED and one after the other.
-// Makes 180 all-reduces, 180 broadcasts and 9 barriers a rank.
+// Makes 180 all-reduces, 360 non-blocking ones, 180 broadcasts and 9 barriers a rank.
 // Usage: mpirun -n N -x LD_PRELOAD=... thread_test [serialized]
 
 #include <atomic>
@@ -15,6 +15,20 @@ namespace {
 
 std::atomic<int> wrong{0};
 
+/// Two calls under way while other threads have theirs, ended out of order.
+void workLater(MPI_Comm comm, int in) {
+  int sums[2] = {-1, -1};
+  MPI_Request requests[2];
+  for (int i = 0; i < 2; ++i) {
+    MPI_Iallreduce(&in, &sums[i], 1, MPI_INT, MPI_SUM, comm, &requests[i]);
+  }
+  MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+  for (int index = MPI_UNDEFINED; index == MPI_UNDEFINED;) {
+    MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+  }
+  if (sums[0] != in * ranks || sums[1] != in * ranks) ++wrong;
+}
+
 void work(MPI_Comm comm, int which) {
   for (int round = 0; round < 60; ++round) {
     int in = which + round, sum = 0;
@@ -23,6 +37,7 @@ void work(MPI_Comm comm, int which) {
     double value = rank == round % ranks ? in : 0;
     MPI_Bcast(&value, 1, MPI_DOUBLE, round % ranks, comm);
     if (value != in) ++wrong;
+    workLater(comm, in);
     if (round % 20 != 0) continue;
     MPI_Comm dup;
     MPI_Comm_dup(comm, &dup);

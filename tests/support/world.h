@@ -12,7 +12,7 @@
 
 #include "api/comm_create.h"
 #include "api/rondo.h"
-#include "p2p/local_bootstrap.h"
+#include "p2p/id_bootstrap.h"
 #include "support/thread_bootstrap.h"
 #include "topo/node_facts.h"
 
@@ -116,7 +116,7 @@ class World {
   rondoResult_t initDecorated(rondoComm_t* comm, const rondoUniqueId& id, int rank) const {
     return guarded(nullptr, "World", [&] {
       const HostId host = readHostId("");
-      LocalBootstrap boot(id, size_, rank, {host.hash, host.name});
+      IdBootstrap boot(id, size_, rank, {host.hash, host.name});
       Config config = checkConfig("World", &config_);
       config.decorate = decorate_;
       *comm = createComm(boot, config, {}).release();

@@ -78,7 +78,7 @@ TEST(ApiInit, OneRanksBadConfigurationIsToldToAll) {
     if (rank == 1) config.version = 9;
     rondoComm_t comm = kMark;
     expectRefused(rondoCommInitRankConfig(&comm, 3, id, rank, &config), rondoInvalidArgument,
-                  "rondoCommInitRankConfig", {"rank 1", "config.version is 9", "allowed: 1 to 3"});
+                  "rondoCommInitRankConfig", {"rank 1", "config.version is 9", "allowed: 1 to 4"});
     EXPECT_EQ(comm, kMark);
   });
 }
@@ -92,6 +92,10 @@ TEST(ApiConfig, NullAndTheInitializerAreFine) {
 TEST(ApiConfig, Sizes) {
   rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
   // Fields that an older header does not have may hold anything.
+  config.blocking = 77;
+  config.size = offsetof(rondoConfig_t, blocking);
+  config.version = 3;
+  EXPECT_EQ(make(&config), rondoSuccess) << rondoGetLastError(nullptr);
   config.hostId = config.tune = reinterpret_cast<const char*>(uintptr_t{1});
   for (const size_t size : {offsetof(rondoConfig_t, name), offsetof(rondoConfig_t, hostId)}) {
     config.size = size;
@@ -123,11 +127,11 @@ TEST(ApiConfig, ANewersTailMustBeZero) {
 }
 
 TEST(ApiConfig, Versions) {
-  for (const uint32_t version : {0u, 4u, 0xffffffffu}) {
+  for (const uint32_t version : {0u, 5u, 0xffffffffu}) {
     rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
     config.version = version;
     expectConfigRefused(config,
-                        {"config.version is " + std::to_string(version), "allowed: 1 to 3"});
+                        {"config.version is " + std::to_string(version), "allowed: 1 to 4"});
   }
 }
 

@@ -105,7 +105,7 @@ std::vector<char> noise(std::mt19937& random, size_t count) {
 }
 
 void joinAndGather(const rondoUniqueId& id, int n, int rank, int limitMs) {
-  LocalBootstrap boot(id, n, rank, kHost, limitMs);
+  IdBootstrap boot(id, n, rank, kHost, limitMs);
   std::vector<int> all(static_cast<size_t>(n));
   for (int round = 0; round < 2; ++round) boot.allGather(&rank, sizeof rank, all.data());
   for (int r = 0; r < n; ++r) EXPECT_EQ(all[static_cast<size_t>(r)], r);
@@ -122,7 +122,7 @@ TEST(BootMessages, EachRankSendsAndReceivesFewWhateverTheNumberOfRanks) {
       }
     };
     onThreads(n, [&](int rank) {
-      LocalBootstrap boot(id, n, rank, kHost);
+      IdBootstrap boot(id, n, rank, kHost);
       const uint64_t joined = boot.messages();
       std::vector<int> all(static_cast<size_t>(n));
       boot.allGather(&rank, sizeof rank, all.data());
@@ -165,7 +165,7 @@ TEST(BootMessages, TheSecretIsNeverSent) {
     }
   });
   {
-    LocalBootstrap boot(packId(bytes.secret, door.endpoints, "relay"), 1, 0, kHost, 5000);
+    IdBootstrap boot(packId(bytes.secret, door.endpoints, "relay"), 1, 0, kHost, 5000);
     int all = 0;
     boot.allGather(&all, sizeof all, &all);
   }
@@ -279,11 +279,11 @@ TEST(BootHostile, WhoeverWasTurnedAwayIsToldOfWithTheMissing) {
   const rondoUniqueId forged = packId(makeSecret(), bytes.endpoints, bytes.hostName);
   const auto outcomes = onThreads(2, [&](int rank) {
     if (rank == 1) usleep(100000);
-    LocalBootstrap boot(rank == 0 ? id : forged, 2, rank, kHost, 500);
+    IdBootstrap boot(rank == 0 ? id : forged, 2, rank, kHost, 500);
   });
   EXPECT_EQ(outcomes[1].sentence, "the unique id's secret is wrong");
   // With the right id it is told the same as rank 0, and the group ends.
-  EXPECT_EQ(outcomeOf([&] { LocalBootstrap boot(id, 2, 1, kHost); }).sentence,
+  EXPECT_EQ(outcomeOf([&] { IdBootstrap boot(id, 2, 1, kHost); }).sentence,
             outcomes[0].sentence);
   EXPECT_EQ(outcomes[0].sentence.rfind("rank 1 of 2 did not join within 500 ms; a connection was "
                                        "turned away, from ",
@@ -309,7 +309,7 @@ TEST(BootHostile, ARegisteredRankThatTalksNonsenseEndsTheGroupForAll) {
     say(evil, message);
     const auto start = Clock::now();
     const auto outcomes = onThreads(2, [&](int thread) {
-      LocalBootstrap boot(id, 3, thread * 2, kHost, 300);
+      IdBootstrap boot(id, 3, thread * 2, kHost, 300);
       int all[3] = {};
       boot.allGather(all, sizeof(int), all);
     });
@@ -349,7 +349,7 @@ TEST(BootHostile, FarFromTheRankThatStopsAllNameIt) {
     const rondoUniqueId id = newId();
     std::atomic<int> told{0};
     const auto outcomes = onThreads(kRanks, [&](int rank) {
-      LocalBootstrap boot(id, kRanks, rank, kHost, 300);
+      IdBootstrap boot(id, kRanks, rank, kHost, 300);
       std::vector<int> all(kRanks);
       boot.allGather(&rank, sizeof rank, all.data());
       while (rank == lazy && told < kRanks - 1) usleep(1000);
@@ -386,7 +386,7 @@ Outcome joinFalseMaker(const std::function<void(const UniqueFd&, const Secret&)>
     }
   });
   const Outcome outcome = outcomeOf(
-      [&] { LocalBootstrap boot(packId(secret, door.endpoints, "false"), 2, 0, kHost, 300); });
+      [&] { IdBootstrap boot(packId(secret, door.endpoints, "false"), 2, 0, kHost, 300); });
   maker.join();
   return outcome;
 }

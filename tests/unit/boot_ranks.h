@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "p2p/local_bootstrap.h"
+#include "p2p/id_bootstrap.h"
 
 namespace rondo::test {
 

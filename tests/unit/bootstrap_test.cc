@@ -95,7 +95,7 @@ TEST(Agree, AFailureWithoutSentenceStillFails) {
 TEST(Agree, AllRanksThrowTheFirstCause) {
   const rondoUniqueId id = newId();
   const auto outcomes = onThreads(5, [&](int rank) {
-    LocalBootstrap boot(id, 5, rank, kHost);
+    IdBootstrap boot(id, 5, rank, kHost);
     boot.agree(rondoSuccess, "");
     // Rank 1 only noticed that another one went; ranks 2 and 4 have causes.
     if (rank == 1) boot.agree(rondoRemoteError, "somebody went");
@@ -117,7 +117,7 @@ TEST_P(Groups, GatherInRankOrder) {
   const rondoUniqueId id = newId();
   std::atomic<int> right{0};
   const auto outcomes = onThreads(n, [&](int rank) {
-    LocalBootstrap boot(id, n, rank, kHost);
+    IdBootstrap boot(id, n, rank, kHost);
     EXPECT_EQ(boot.rank(), rank);
     EXPECT_EQ(boot.size(), n);
     EXPECT_NE(boot.secret(), readId(id).secret) << "names of local sockets would tell it";
@@ -138,12 +138,12 @@ TEST_P(Groups, GatherInRankOrder) {
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, Groups, testing::Values(1, 2, 3, 17, 64));
 
-TEST(LocalBootstrap, SeventeenRanksTakeAboutAMillisecondARound) {
+TEST(IdBootstrap, SeventeenRanksTakeAboutAMillisecondARound) {
   constexpr int kRounds = 50;
   const rondoUniqueId id = newId();
   std::atomic<int64_t> slowest{0};
   onThreads(17, [&](int rank) {
-    LocalBootstrap boot(id, 17, rank, kHost);
+    IdBootstrap boot(id, 17, rank, kHost);
     std::vector<int> all(17);
     const auto start = Clock::now();
     for (int i = 0; i < kRounds; ++i) boot.allGather(&rank, sizeof rank, all.data());
@@ -155,14 +155,14 @@ TEST(LocalBootstrap, SeventeenRanksTakeAboutAMillisecondARound) {
   EXPECT_LT(slowest, kRounds * 20);  // generous: the machine may be busy
 }
 
-TEST(LocalBootstrap, AThousandGroupsLeaveNothing) {
+TEST(IdBootstrap, AThousandGroupsLeaveNothing) {
   ASSERT_TRUE(serviceEnds());
   const int descriptors = openDescriptors();
   const int threads = runningThreads();
   for (int i = 0; i < 1000; ++i) {
     const rondoUniqueId id = newId();
     const auto outcomes = onThreads(2, [&](int rank) {
-      LocalBootstrap boot(id, 2, rank, kHost);
+      IdBootstrap boot(id, 2, rank, kHost);
       int all[2];
       boot.allGather(&rank, sizeof rank, all);
     });
@@ -174,20 +174,20 @@ TEST(LocalBootstrap, AThousandGroupsLeaveNothing) {
   EXPECT_TRUE(soon([&] { return runningThreads() == threads; }));
 }
 
-TEST(LocalBootstrap, ManyIdsAtOnceShareOneThread) {
+TEST(IdBootstrap, ManyIdsAtOnceShareOneThread) {
   ASSERT_TRUE(serviceEnds());
   const int threads = runningThreads();
   std::vector<rondoUniqueId> ids;
   for (int i = 0; i < 100; ++i) ids.push_back(newId());
   EXPECT_LE(runningThreads(), threads + 1);
-  for (const rondoUniqueId& id : ids) LocalBootstrap boot(id, 1, 0, kHost);
+  for (const rondoUniqueId& id : ids) IdBootstrap boot(id, 1, 0, kHost);
   EXPECT_TRUE(serviceEnds());
 }
 
-TEST(LocalBootstrap, BadArgumentsAreRefusedAtOnce) {
+TEST(IdBootstrap, BadArgumentsAreRefusedAtOnce) {
   const rondoUniqueId id = newId();
   const auto join = [&](const rondoUniqueId& which, int nranks, int rank) {
-    return outcomeOf([&] { LocalBootstrap boot(which, nranks, rank, kHost); });
+    return outcomeOf([&] { IdBootstrap boot(which, nranks, rank, kHost); });
   };
   EXPECT_EQ(join(id, 0, 0).code, rondoInvalidArgument);
   EXPECT_EQ(join(id, 4, 4).sentence, "rank is 4; allowed: 0 to 3");
@@ -209,19 +209,19 @@ TEST(LocalBootstrap, BadArgumentsAreRefusedAtOnce) {
       << again.sentence;
 }
 
-TEST(LocalBootstrap, LiarsAreRefusedAndTheGroupGoesOn) {
+TEST(IdBootstrap, LiarsAreRefusedAndTheGroupGoesOn) {
   const rondoUniqueId id = newId();
   std::optional<Outcome> duplicate, liar, late;
   const auto outcomes = onThreads(3, [&](int rank) {
     if (rank == 2) {
       usleep(500000);  // after the others, also on a busy machine
-      duplicate = outcomeOf([&] { LocalBootstrap boot(id, 3, 0, kHost); });
-      liar = outcomeOf([&] { LocalBootstrap boot(id, 4, 2, kHost); });
+      duplicate = outcomeOf([&] { IdBootstrap boot(id, 3, 0, kHost); });
+      liar = outcomeOf([&] { IdBootstrap boot(id, 4, 2, kHost); });
     }
-    LocalBootstrap boot(id, 3, rank, kHost);
+    IdBootstrap boot(id, 3, rank, kHost);
     int all[3];
     boot.allGather(&rank, sizeof rank, all);
-    if (rank == 2) late = outcomeOf([&] { LocalBootstrap again(id, 3, 1, kHost); });
+    if (rank == 2) late = outcomeOf([&] { IdBootstrap again(id, 3, 1, kHost); });
     boot.allGather(&rank, sizeof rank, all);
     EXPECT_EQ(all[2], 2);
   });
@@ -233,11 +233,11 @@ TEST(LocalBootstrap, LiarsAreRefusedAndTheGroupGoesOn) {
   EXPECT_EQ(late->code, rondoInvalidUsage);
 }
 
-TEST(LocalBootstrap, MissingRanksAreNamedToAll) {
+TEST(IdBootstrap, MissingRanksAreNamedToAll) {
   const rondoUniqueId id = newId();
   const auto start = Clock::now();
   const auto outcomes =
-      onThreads(3, [&](int rank) { LocalBootstrap boot(id, 5, rank == 2 ? 4 : rank, kHost, 200); });
+      onThreads(3, [&](int rank) { IdBootstrap boot(id, 5, rank == 2 ? 4 : rank, kHost, 200); });
   for (const Outcome& outcome : outcomes) {
     EXPECT_EQ(outcome.code, rondoSystemError);
     EXPECT_EQ(outcome.sentence, "ranks 2, 3 of 5 did not join within 200 ms");
@@ -245,13 +245,13 @@ TEST(LocalBootstrap, MissingRanksAreNamedToAll) {
   EXPECT_LT(millisSince(start), 1500);
   // Late ones are told why, and when the last has been told the service ends.
   for (int rank : {2, 3}) {
-    EXPECT_EQ(outcomeOf([&] { LocalBootstrap boot(id, 5, rank, kHost); }).sentence,
+    EXPECT_EQ(outcomeOf([&] { IdBootstrap boot(id, 5, rank, kHost); }).sentence,
               outcomes[0].sentence);
   }
   EXPECT_TRUE(serviceEnds());
 }
 
-TEST(LocalBootstrap, ASilentConnectionHoldsNobodyUp) {
+TEST(IdBootstrap, ASilentConnectionHoldsNobodyUp) {
   const rondoUniqueId id = newId();
   const UniqueFd silent = rawConnection(id);
   const UniqueFd half = rawConnection(id);
@@ -260,17 +260,17 @@ TEST(LocalBootstrap, ASilentConnectionHoldsNobodyUp) {
   const std::string noise(5000, 'x');
   EXPECT_GT(send(garbage.get(), noise.data(), noise.size(), MSG_NOSIGNAL), 0);
   const auto outcomes = onThreads(2, [&](int rank) {
-    LocalBootstrap boot(id, 2, rank, kHost, 2000);
+    IdBootstrap boot(id, 2, rank, kHost, 2000);
     int all[2];
     boot.allGather(&rank, sizeof rank, all);
   });
   for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.sentence, "");
 }
 
-TEST(LocalBootstrap, RanksThatGatherDifferentSizesAreTold) {
+TEST(IdBootstrap, RanksThatGatherDifferentSizesAreTold) {
   const rondoUniqueId id = newId();
   const auto outcomes = onThreads(2, [&](int rank) {
-    LocalBootstrap boot(id, 2, rank, kHost);
+    IdBootstrap boot(id, 2, rank, kHost);
     char mine[8] = {}, all[16];
     boot.allGather(mine, rank == 0 ? 4 : 8, all);
   });
@@ -280,10 +280,10 @@ TEST(LocalBootstrap, RanksThatGatherDifferentSizesAreTold) {
   }
 }
 
-TEST(LocalBootstrap, ARankThatStopsMidWayIsNamed) {
+TEST(IdBootstrap, ARankThatStopsMidWayIsNamed) {
   const rondoUniqueId id = newId();
   const auto outcomes = onThreads(3, [&](int rank) {
-    LocalBootstrap boot(id, 3, rank, kHost, 300);
+    IdBootstrap boot(id, 3, rank, kHost, 300);
     int all[3];
     if (rank == 1) {
       usleep(1000000);
@@ -295,10 +295,10 @@ TEST(LocalBootstrap, ARankThatStopsMidWayIsNamed) {
   EXPECT_EQ(outcomes[2].sentence, outcomes[0].sentence);
 }
 
-TEST(LocalBootstrap, AKilledProcessIsNamed) {
+TEST(IdBootstrap, AKilledProcessIsNamed) {
   const rondoUniqueId id = newId();
   const pid_t victim = inProcess(1, [&](int rank) {
-    LocalBootstrap boot(id, 3, rank, kHost);
+    IdBootstrap boot(id, 3, rank, kHost);
     int all[3];
     boot.allGather(&rank, sizeof rank, all);
     kill(getpid(), SIGKILL);
@@ -307,7 +307,7 @@ TEST(LocalBootstrap, AKilledProcessIsNamed) {
   const auto start = Clock::now();
   const auto outcomes = onThreads(2, [&](int thread) {
     const int rank = thread * 2;
-    LocalBootstrap boot(id, 3, rank, kHost);
+    IdBootstrap boot(id, 3, rank, kHost);
     int all[3];
     boot.allGather(&rank, sizeof rank, all);
     boot.allGather(&rank, sizeof rank, all);
@@ -321,7 +321,7 @@ TEST(LocalBootstrap, AKilledProcessIsNamed) {
   EXPECT_TRUE(serviceEnds());
 }
 
-TEST(LocalBootstrap, TheMakersDeathIsSeen) {
+TEST(IdBootstrap, TheMakersDeathIsSeen) {
   int pipeFds[2];
   ASSERT_EQ(pipe(pipeFds), 0);
   const pid_t maker = inProcess(0, [&](int) {
@@ -333,29 +333,29 @@ TEST(LocalBootstrap, TheMakersDeathIsSeen) {
   });
   rondoUniqueId id;
   ASSERT_EQ(read(pipeFds[0], &id, sizeof id), static_cast<ssize_t>(sizeof id));
-  const Outcome waiting = outcomeOf([&] { LocalBootstrap boot(id, 2, 0, kHost); });
+  const Outcome waiting = outcomeOf([&] { IdBootstrap boot(id, 2, 0, kHost); });
   EXPECT_EQ(waiting.code, rondoRemoteError);
   EXPECT_FALSE(endedWell(maker));
-  EXPECT_EQ(outcomeOf([&] { LocalBootstrap boot(id, 2, 1, kHost); }).code, rondoSystemError);
+  EXPECT_EQ(outcomeOf([&] { IdBootstrap boot(id, 2, 1, kHost); }).code, rondoSystemError);
   close(pipeFds[0]);
   close(pipeFds[1]);
 }
 
-TEST(LocalBootstrap, AForkedChildMakesItsOwnIds) {
+TEST(IdBootstrap, AForkedChildMakesItsOwnIds) {
   if (kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer allows no thread after such a fork";
   const rondoUniqueId before = newId();  // the parent's service runs while it forks
   const pid_t child = inProcess(0, [&](int) {
     const rondoUniqueId id = newId();
-    LocalBootstrap boot(id, 1, 0, kHost, 2000);
+    IdBootstrap boot(id, 1, 0, kHost, 2000);
     return true;
   });
   EXPECT_TRUE(endedWell(child));
-  LocalBootstrap boot(before, 1, 0, kHost);
+  IdBootstrap boot(before, 1, 0, kHost);
 }
 
-TEST(LocalBootstrap, ProcessesOfOneGroup) {
+TEST(IdBootstrap, ProcessesOfOneGroup) {
   const std::vector<pid_t> pids = inProcesses(8, [](const rondoUniqueId& id, int me) {
-    LocalBootstrap boot(id, 8, me, kHost);
+    IdBootstrap boot(id, 8, me, kHost);
     int all[8];
     bool good = true;
     for (int round = 0; round < 20; ++round) {
@@ -369,16 +369,16 @@ TEST(LocalBootstrap, ProcessesOfOneGroup) {
 }
 
 // Another user id, as root only: the kernel says who connects.
-TEST(LocalBootstrap, AnotherUserIsRefused) {
+TEST(IdBootstrap, AnotherUserIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
   const rondoUniqueId id = newId();
   const pid_t stranger = inProcess(0, [&](int) {
     if (setresuid(65534, 65534, 65534) != 0) return false;
-    const Outcome outcome = outcomeOf([&] { LocalBootstrap boot(id, 1, 0, kHost, 2000); });
+    const Outcome outcome = outcomeOf([&] { IdBootstrap boot(id, 1, 0, kHost, 2000); });
     return outcome.code == rondoInvalidUsage && mentions(outcome.sentence, "another user");
   });
   EXPECT_TRUE(endedWell(stranger));
-  LocalBootstrap boot(id, 1, 0, kHost);
+  IdBootstrap boot(id, 1, 0, kHost);
 }
 
 }  // namespace

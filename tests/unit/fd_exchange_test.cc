@@ -67,7 +67,7 @@ TEST_P(Exchange, EveryRankHoldsEveryMemory) {
   const rondoUniqueId id = newId();
   std::atomic<int> right{0};
   const auto outcomes = onThreads(n, [&](int rank) {
-    LocalBootstrap boot(id, n, rank, kHost);
+    IdBootstrap boot(id, n, rank, kHost);
     const std::vector<int> peers = othersOf(n, rank);
     FdExchange exchange(boot, peers);
     meet(boot);
@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Exchange, testing::Values(1, 2, 3, 11, 24));
 TEST(FdExchange, SixtyFourProcessesOverTenDeepQueues) {
   constexpr int kRanks = 64;
   const std::vector<pid_t> pids = inProcesses(kRanks, [](const rondoUniqueId& id, int me) {
-    LocalBootstrap boot(id, kRanks, me, kHost);
+    IdBootstrap boot(id, kRanks, me, kHost);
     const std::vector<int> peers = othersOf(kRanks, me);
     FdExchange exchange(boot, peers);
     meet(boot);
@@ -97,7 +97,7 @@ TEST(FdExchange, SixtyFourProcessesOverTenDeepQueues) {
 TEST(FdExchange, ARankMaySendNothing) {
   const rondoUniqueId id = newId();
   const auto outcomes = onThreads(2, [&](int rank) {
-    LocalBootstrap boot(id, 2, rank, kHost);
+    IdBootstrap boot(id, 2, rank, kHost);
     FdExchange exchange(boot, {1 - rank});
     meet(boot);
     const UniqueFd mine = memoryWith(7);
@@ -142,7 +142,7 @@ TEST(FdExchange, StrangersAreDroppedAndTheirDescriptorsClosed) {
   {
     const rondoUniqueId id = newId();
     const auto outcomes = onThreads(2, [&](int rank) {
-      LocalBootstrap boot(id, 2, rank, kHost);
+      IdBootstrap boot(id, 2, rank, kHost);
       FdExchange exchange(boot, {1 - rank});
       if (rank == 0) {
         const UniqueFd evil = memoryWith(666);
@@ -175,7 +175,7 @@ TEST(FdExchange, AnotherUserIsDroppedEvenWithTheSecret) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
   const rondoUniqueId id = newId();
   const auto outcomes = onThreads(2, [&](int rank) {
-    LocalBootstrap boot(id, 2, rank, kHost);
+    IdBootstrap boot(id, 2, rank, kHost);
     FdExchange exchange(boot, {1 - rank});
     if (rank == 0) {
       const pid_t stranger = inProcess(0, [&](int) {
@@ -200,7 +200,7 @@ TEST(FdExchange, AnotherUserIsDroppedEvenWithTheSecret) {
 TEST(FdExchange, ASilentPeerIsNamed) {
   const rondoUniqueId id = newId();
   const auto outcomes = onThreads(2, [&](int rank) {
-    LocalBootstrap boot(id, 2, rank, kHost);
+    IdBootstrap boot(id, 2, rank, kHost);
     FdExchange exchange(boot, {1 - rank});
     meet(boot);
     if (rank == 0) exchange.exchange(-1, 100);
@@ -213,7 +213,7 @@ TEST(FdExchange, ASilentPeerIsNamed) {
 TEST(FdExchange, AKilledProcessIsNamedSoon) {
   const rondoUniqueId id = newId();
   const pid_t victim = inProcess(1, [&](int rank) {
-    LocalBootstrap boot(id, 3, rank, kHost);
+    IdBootstrap boot(id, 3, rank, kHost);
     FdExchange exchange(boot, othersOf(3, rank));
     meet(boot);
     usleep(50000);  // the others have sent to it and wait
@@ -224,7 +224,7 @@ TEST(FdExchange, AKilledProcessIsNamedSoon) {
   const auto start = Clock::now();
   const auto outcomes = onThreads(2, [&](int thread) {
     const int rank = 2 * thread;
-    LocalBootstrap boot(id, 3, rank, kHost);
+    IdBootstrap boot(id, 3, rank, kHost);
     FdExchange exchange(boot, othersOf(3, rank));
     meet(boot);
     const UniqueFd mine = memoryWith(rank);
@@ -244,7 +244,7 @@ TEST(FdExchange, AKilledProcessIsNamedSoon) {
 
 TEST(FdExchange, TooManyOpenFilesIsAnErrorNotALeak) {
   const std::vector<pid_t> pids = inProcesses(2, [](const rondoUniqueId& id, int me) {
-    LocalBootstrap boot(id, 2, me, kHost);
+    IdBootstrap boot(id, 2, me, kHost);
     FdExchange exchange(boot, {1 - me});
     const UniqueFd mine = memoryWith(me);
     meet(boot);

@@ -19,8 +19,11 @@ constexpr uint64_t kChunk = 64u << 10;
 
 /// What a rank's network told it.
 struct Told : FarEvents {
-  void farAborted(uint32_t word) override { aborted = word; }
-  uint32_t farLost(int rank, const std::string& why) override {
+  void farAborted(uint32_t word, uint32_t why) override {
+    detail = why;
+    aborted = word;
+  }
+  uint32_t farLost(int rank, FarLoss, const std::string& why) override {
     lost = rank;
     whyLost = why;
     return 77;
@@ -30,7 +33,15 @@ struct Told : FarEvents {
     called = call;
     counts = pair;
   }
+  void farLeft(int rank) override { left = rank; }
+  void farBoard(int rank, const BoardNews& news) override {
+    boardOf = rank;
+    board = news;
+  }
   std::atomic<uint32_t> aborted{0};
+  uint32_t detail = 0;
+  int left = -1, boardOf = -1;
+  BoardNews board{};
   int lost = -1, caller = -1;
   std::string whyLost;
   Call called;
@@ -222,9 +233,17 @@ TEST(UcxPorts, WordsBesideTheChannelsArrive) {
   EXPECT_EQ(hosts.told(1).called.sequence, 7u);
   EXPECT_TRUE(hosts.told(1).called.sameWords({7, {1, 2, 3}}));
   EXPECT_EQ(hosts.told(1).counts, (PairCounts{4, 5}));
-  hosts[1].abort(12);
+  BoardNews news{};
+  news.step = 5;
+  news.gone[3] = 7;
+  news.blob[1000] = 9;
+  hosts[0].share(news);
+  ASSERT_TRUE(hosts.until([&] { return hosts.told(1).boardOf == 0; }));
+  EXPECT_EQ(std::memcmp(&hosts.told(1).board, &news, sizeof news), 0);
+  hosts[1].abort(12, 34);
   ASSERT_TRUE(hosts.until([&] { return hosts.told(0).aborted != 0; }));
   EXPECT_EQ(hosts.told(0).aborted, 12u);
+  EXPECT_EQ(hosts.told(0).detail, 34u);
   EXPECT_EQ(hosts.told(1).aborted, 0u);
 }
 

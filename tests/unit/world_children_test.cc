@@ -88,7 +88,23 @@ TEST(WorldChildren, ChildrenAreMadeOfSeveralHostsToo) {
         << rondoGetLastError(me.comm);
     EXPECT_EQ(sumOver(part, me.rank), me.rank < 2 ? 1 : 5);
     EXPECT_EQ(rondoCommDestroy(part), rondoSuccess);
-    EXPECT_EQ(rondoCommShrink(me.comm, nullptr, 0, &part, nullptr, 0), rondoUnsupported);
+  });
+}
+
+TEST(WorldChildren, ShrinkCrossesHosts) {
+  World(5).hosts({0, 1, 0, 1, 2}).open([](const Rank& me) {
+    rondoComm_t rest = nullptr;
+    const int without[] = {1, 4};
+    if (me.rank == 1 || me.rank == 4) {
+      EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess);
+      return;
+    }
+    ASSERT_EQ(rondoCommShrink(me.comm, without, 2, &rest, nullptr, RONDO_SHRINK_ABORT),
+              rondoSuccess)
+        << rondoGetLastError(me.comm);
+    EXPECT_EQ(sumOver(rest, me.rank), 5);
+    EXPECT_EQ(rondoCommDestroy(rest), rondoSuccess);
+    EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess);
   });
 }
 

@@ -33,10 +33,12 @@ Engine::Engine(const Job& job, const Compact& plans)
       channels_(plans.channels.size()),
       processes_(plans.full.size()),
       ranks_(at(plans.ranks)),
-      arrivedAtBarrier_(at(plans.lanes)),
+      arrivedAtBarrier_(at(plans.lanes) * std::max<size_t>(job.parts.members.size(), 1)),
       periodEnds_(periods_),
       fullBytes_(job.graph->arcs()),
       lastBytes_(job.graph->arcs()) {
+  for (const auto& runs : plans.fullRuns) fullHalves_.emplace_back(runs.size());
+  for (const auto& runs : plans.lastRuns) lastHalves_.emplace_back(runs.size());
   for (size_t c = 0; c < channels_.size(); ++c) {
     channels_[c].route = routes_.find(plans.channels[c].from, plans.channels[c].to);
   }
@@ -236,7 +238,7 @@ void Engine::postAll(int32_t process, const CompactStep& step) {
   Process& p = processes_[at(process)];
   const bool signal = step.kind == StepKind::Signal;
   forOutputs(step, [&](int32_t index) {
-    Item item{step.bytes, signal, process, inFull(p), -1};
+    Item item{step.bytes, signal, process, inFull(p), -1, step.times};
     const Channel& ends = plans_.channels[at(index)];
     // A card sends on by itself.
     if (signal || routes_.at(channels_[at(index)].route).network) {
@@ -256,7 +258,7 @@ void Engine::post(int32_t index, const Item& item) {
   ChannelState& channel = channels_[at(index)];
   if (!item.signal) {
     ++channel.posted;
-    ++result_.messages;
+    result_.messages += item.times;
   }
   channel.waiting.push_back(item);
   if (!channel.busy) next(index);
@@ -272,7 +274,7 @@ void Engine::next(int32_t index) {
     if (item.bytes > 0 && !item.signal && !route.arcs.empty()) {
       channel.busy = true;
       auto& bytes = item.fullPeriod ? fullBytes_ : lastBytes_;
-      for (const topo::Arc arc : route.arcs) bytes[at(arc)] += item.bytes;
+      for (const topo::Arc arc : route.arcs) bytes[at(arc)] += uint64_t{item.bytes} * item.times;
       links_.start(&route.arcs, item.bytes, static_cast<uint64_t>(index), now_);
       return;
     }
@@ -306,14 +308,21 @@ void Engine::barrier(int32_t process) {
   Process& p = processes_[at(process)];
   p.phase = Phase::AtBarrier;
   letGo(process);  // the rank's other lanes go on meanwhile
-  const int lane = process % plans_.lanes;
-  if (++arrivedAtBarrier_[at(lane)] < plans_.ranks) return;
-  arrivedAtBarrier_[at(lane)] = 0;
+  const int lane = process % plans_.lanes, rank = rankOf(process);
+  const int part = job_.parts.whole() ? 0 : job_.parts.of[at(rank)];
+  int& arrived = arrivedAtBarrier_[at(part * plans_.lanes + lane)];
+  if (++arrived < plans_.partRanks) return;
+  arrived = 0;
+  const auto member = [&](int number) {
+    return job_.parts.whole() ? number : job_.parts.members[at(part)][at(number)];
+  };
   Time far = 0;
-  if (plans_.ranks > 1) far = routes_.at(routes_.find(0, plans_.ranks - 1)).latency;
-  const Time flags = job_.costs.message * static_cast<Time>(plans_.ranks - 1);
-  for (int rank = 0; rank < plans_.ranks; ++rank) {
-    push(now_ + far + job_.costs.signalHop + flags, What::Barrier, rank * plans_.lanes + lane);
+  const int last = plans_.partRanks - 1;
+  if (last > 0) far = routes_.at(routes_.find(member(0), member(last))).latency;
+  const Time flags = job_.costs.message * static_cast<Time>(last);
+  for (int number = 0; number <= last; ++number) {
+    push(now_ + far + job_.costs.signalHop + flags, What::Barrier,
+         member(number) * plans_.lanes + lane);
   }
 }
 
@@ -322,6 +331,7 @@ void Engine::finish(int32_t process) {
   Process& p = processes_[at(process)];
   const CompactStep& step = *current(process);
   release(step);
+  if (!plans_.lastRuns.empty()) measure(process);
   if (job_.record) {
     result_.spans.push_back({rankOf(process), process % plans_.lanes, p.period, step.kind,
                              step.bits, p.ready, p.start, now_});
@@ -345,7 +355,12 @@ void Engine::letGo(int32_t process) {
 
 Result simulate(const Job& job) {
   const Compact plans = compact(job);
-  return Engine(job, plans).run();
+  Result result = Engine(job, plans).run();
+  const bool cut = !plans.lastRuns.empty();
+  if (result.blocked.empty() || !cut) return result;
+  Job whole = job;  // whether it really stands still, and where
+  whole.repeats = 0;
+  return simulate(whole);
 }
 
 }  // namespace rondo::sim

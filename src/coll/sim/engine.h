@@ -26,6 +26,7 @@ class Engine {
     int32_t sender;  ///< Process that waits until its bytes are gone; -1: none.
     bool fullPeriod;
     int64_t transfer;  ///< Number in Result::transfers; -1: not kept.
+    uint32_t times;    ///< Messages that it stands for.
   };
   struct ChannelState {
     std::deque<Item> waiting;  ///< The first one is under way if `busy`.
@@ -47,6 +48,7 @@ class Engine {
     Time ready = 0;       ///< When it came to its step.
     Time start = 0;
     int64_t took = -1;  ///< Transfer that the step has taken.
+    Time half = 0;      ///< When it was at the half of what is left of a row (Run).
   };
   struct Rank {
     int worker = -1;             ///< Process that has its thread; -1: none.
@@ -85,6 +87,9 @@ class Engine {
   void next(int32_t channel);
   void sent(int32_t channel);
   void finish(int32_t process);
+  void measure(int32_t process);
+  Time leftOut(const std::vector<std::vector<Run>>& runs,
+               const std::vector<std::vector<Time>>& longest) const;
   void letGo(int32_t process);
   void barrier(int32_t process);
   Time work(const CompactStep& step) const;
@@ -93,7 +98,7 @@ class Engine {
   template <class Visit>
   void forInputs(const CompactStep& step, Visit visit) const {
     const bool all = step.kind == StepKind::Reduce;
-    for (int i = 0; all && i < plans_.ranks - 1; ++i) {
+    for (int i = 0; all && i < plans_.partRanks - 1; ++i) {
       visit(plans_.groups[static_cast<size_t>(step.in + i)]);
     }
     if (!all && step.in >= 0) visit(step.in);
@@ -103,7 +108,7 @@ class Engine {
   void forOutputs(const CompactStep& step, Visit visit) const {
     if (step.out < 0) return;
     if (!step.toAll) return visit(step.out);
-    for (int i = 0; i < plans_.ranks - 1; ++i) {
+    for (int i = 0; i < plans_.partRanks - 1; ++i) {
       visit(plans_.groups[static_cast<size_t>(step.out + i)]);
     }
   }
@@ -119,11 +124,13 @@ class Engine {
   std::vector<ChannelState> channels_;
   std::vector<Process> processes_;
   std::vector<Rank> ranks_;
-  std::vector<int> arrivedAtBarrier_;  // by lane
+  std::vector<int> arrivedAtBarrier_;  // by part x lanes + lane
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   uint64_t order_ = 0;
   Time now_ = 0;
-  std::vector<Time> periodEnds_;                 ///< By full period: when its last process left it.
+  std::vector<Time> periodEnds_;  ///< By full period: when its last process left it.
+  /// By lane and run: the longest that a rank took for the later half of it.
+  std::vector<std::vector<Time>> fullHalves_, lastHalves_;
   std::vector<uint64_t> fullBytes_, lastBytes_;  // by arc
   Result result_;
 };

@@ -55,6 +55,34 @@ std::vector<std::string> Engine::blockedSteps() const {
   return out;
 }
 
+/// Notes how long the later half of a row took.
+void Engine::measure(int32_t process) {
+  Process& p = processes_[at(process)];
+  const auto lane = at(process % plans_.lanes);
+  const std::vector<Run>& runs = (inFull(p) ? plans_.fullRuns : plans_.lastRuns)[lane];
+  for (size_t r = 0; r < runs.size(); ++r) {
+    if (p.step == runs[r].half) p.half = now_;
+    if (p.step != runs[r].end) continue;
+    Time& longest = (inFull(p) ? fullHalves_ : lastHalves_)[lane][r];
+    longest = std::max(longest, now_ - p.half);
+  }
+}
+
+/// What the steps that are left out of one period's rows take.
+Time Engine::leftOut(const std::vector<std::vector<Run>>& runs,
+                     const std::vector<std::vector<Time>>& longest) const {
+  Time most = 0;
+  for (size_t lane = 0; lane < runs.size(); ++lane) {
+    Time time = 0;
+    for (size_t r = 0; r < runs[lane].size(); ++r) {
+      const Run& run = runs[lane][r];
+      time += longest[lane][r] * run.left / (run.end - run.half);
+    }
+    most = std::max(most, time);
+  }
+  return most;
+}
+
 Result Engine::report() {
   result_.blocked = blockedSteps();
   result_.periods = plans_.fullPeriods;
@@ -70,6 +98,8 @@ Result Engine::report() {
     const Time later = periodEnds_[periods_ - 1] - periodEnds_[periods_ - 1 - half];
     result_.picoseconds += half > 0 ? later * left / half : result_.picoseconds * left;
   }
+  result_.picoseconds += leftOut(plans_.lastRuns, lastHalves_) +
+                         leftOut(plans_.fullRuns, fullHalves_) * plans_.fullPeriods;
   for (const Route& route : routes_.all()) {
     if (job_.record) result_.routes.emplace_back(route.ends, route.arcs);
   }

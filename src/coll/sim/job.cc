@@ -1,8 +1,24 @@
 #include "coll/sim/job.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/error.h"
 
 namespace rondo::sim {
+
+Parts::Parts(std::vector<std::vector<int>> all) : members(std::move(all)) {
+  size_t ranks = 0;
+  for (const std::vector<int>& part : members) ranks += part.size();
+  of.resize(ranks);
+  number.resize(ranks);
+  for (size_t p = 0; p < members.size(); ++p) {
+    for (size_t i = 0; i < members[p].size(); ++i) {
+      of.at(static_cast<size_t>(members[p][i])) = static_cast<int>(p);
+      number.at(static_cast<size_t>(members[p][i])) = static_cast<int>(i);
+    }
+  }
+}
 
 Costs hostCosts(const HostCosts& costs) {
   Costs out;
@@ -39,13 +55,14 @@ std::vector<int> placeRanks(const topo::Graph& graph, int ranks) {
   for (size_t h = 0; h < graph.hosts().size(); ++h) {
     for (const int node : graph.all(gpus ? NodeKind::Gpu : NodeKind::Cpu, static_cast<int>(h))) {
       const int each = gpus ? 1 : std::max(graph.node(node).cores, 1);
+      if (places.size() > static_cast<size_t>(kMostPlaces)) break;  // nobody asks for so many
       places.insert(places.end(), static_cast<size_t>(each), node);
     }
   }
-  if (ranks < 1 || static_cast<size_t>(ranks) > places.size()) {
+  if (ranks < 1 || ranks > kMostPlaces || static_cast<size_t>(ranks) > places.size()) {
     throw Error(rondoInvalidArgument,
                 format("%d ranks; allowed on this machine: 1 to %zu, one on each %s", ranks,
-                       places.size(), gpus ? "GPU" : "core"));
+                       std::min<size_t>(places.size(), kMostPlaces), gpus ? "GPU" : "core"));
   }
   places.resize(static_cast<size_t>(ranks));
   return places;

@@ -35,18 +35,37 @@ Costs hostCosts(const HostCosts& costs);
 /// Of kernels: fitted to rondo-bench on 4 x H200, as the planner's are.
 Costs deviceCosts();
 
+/// Ranks that make the call among themselves, part by part, all parts at the same time and over the
+/// same links. Every rank is in one part, and all parts have as many.
+struct Parts {
+  std::vector<std::vector<int>> members;  ///< By part: its ranks, in the order of their numbers.
+  std::vector<int> of;                    ///< By rank: its part...
+  std::vector<int> number;                ///< ... and its number there.
+
+  Parts() = default;
+  explicit Parts(std::vector<std::vector<int>> members);
+  bool whole() const { return members.size() < 2; }  ///< All ranks are one part.
+};
+
 struct Job {
   const topo::Graph* graph = nullptr;
-  std::vector<int> places;             ///< By rank: its node.
-  std::function<Plan(int rank)> plan;  ///< Asked once for each rank, and again for sentences.
+  std::vector<int> places;  ///< By rank: its node.
+  /// Asked once for each rank, and again for sentences. Ranks in it are numbers in their part.
+  std::function<Plan(int rank)> plan;
+  Parts parts = {};
   size_t elementBytes = 1;
   int depth = 2;  ///< Messages that a channel holds.
   Costs costs;
   /// Full periods that are simulated one by one; the others take as long as the later half of
   /// these. 0: all.
   Count periods = 0;
+  /// Of equal steps in a row that all ranks take alike, so many are simulated; the others take as
+  /// long as the later half of these. 0, or `record`: all.
+  Count repeats = 0;
   bool record = false;  ///< Keep transfers and steps.
 };
+
+constexpr int kMostPlaces = 65536;  ///< Ranks of a job.
 
 /// Ranks on the machine's places, host by host. Throws Error(rondoInvalidArgument) if there are
 /// more ranks than places.

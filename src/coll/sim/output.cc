@@ -1,7 +1,10 @@
 #include "coll/sim/output.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <map>
+#include <memory>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -67,8 +70,11 @@ class RouteTexts {
   std::unordered_map<uint64_t, Texts> texts_;
 };
 
-/// "host*/gpu* to nvs*": what links have in common that are alike.
-std::string pattern(const std::string& name) {
+double microseconds(Time time) { return static_cast<double>(time) * 1e-6; }
+
+}  // namespace
+
+std::string namePattern(const std::string& name) {
   std::string out;
   for (const char c : name) {
     const bool digit = c >= '0' && c <= '9';
@@ -79,10 +85,6 @@ std::string pattern(const std::string& name) {
   }
   return out;
 }
-
-double microseconds(Time time) { return static_cast<double>(time) * 1e-6; }
-
-}  // namespace
 
 double busBandwidth(Collective collective, int ranks, uint64_t bytes, Time time) {
   if (time == 0) return 0;
@@ -111,7 +113,7 @@ std::string busiestLinks(const topo::Graph& graph, const Result& result, size_t 
         static_cast<double>(bytes) / (static_cast<double>(link.bytesPerSecond) * 1e-12 *
                                       static_cast<double>(std::max<Time>(result.picoseconds, 1)));
     // Alike: the same kind of ends and the same bytes.
-    const std::string key = pattern(name) + " " + std::to_string(bytes);
+    const std::string key = namePattern(name) + " " + std::to_string(bytes);
     const auto [found, isNew] =
         groups.try_emplace(key, Group{use, name, bytes, link.bytesPerSecond, 0});
     ++found->second.count;
@@ -131,20 +133,31 @@ std::string busiestLinks(const topo::Graph& graph, const Result& result, size_t 
   return out;
 }
 
-std::string flowsCsv(const Job& job, const Result& result) {
+std::string flowsHead() {
+  return "flow_id,src,dest,flow_size,channel_id,chunk_id,conn_type,prev,start_ps,end_ps,route\n";
+}
+
+std::string flowsLines(const Job& job, const Result& result, uint64_t first, Time later,
+                       const std::vector<int>& ranks) {
   const RouteTexts routes(job, result);
-  std::string out =
-      "flow_id,src,dest,flow_size,channel_id,chunk_id,conn_type,prev,start_ps,end_ps,route\n";
+  const auto rank = [&ranks](int number) { return ranks.empty() ? number : ranks[at(number)]; };
+  std::string out;
   for (size_t i = 0; i < result.transfers.size(); ++i) {
     const Transfer& t = result.transfers[i];
     const auto& texts = routes.of(t);
-    out += format("%zu,%d,%d,%llu,%d,%llu,%s,%s,%llu,%llu,%s\n", i, t.from, t.to,
+    const std::string previous =
+        t.previous < 0 ? "" : std::to_string(first + static_cast<uint64_t>(t.previous));
+    out += format("%llu,%d,%d,%llu,%d,%llu,%s,%s,%llu,%llu,%s\n",
+                  static_cast<unsigned long long>(first + i), rank(t.from), rank(t.to),
                   static_cast<unsigned long long>(t.bytes), t.lane, t.period, texts.connection,
-                  t.previous < 0 ? "" : std::to_string(t.previous).c_str(),
-                  static_cast<unsigned long long>(t.start), static_cast<unsigned long long>(t.end),
-                  texts.route.c_str());
+                  previous.c_str(), static_cast<unsigned long long>(later + t.start),
+                  static_cast<unsigned long long>(later + t.end), texts.route.c_str());
   }
   return out;
+}
+
+std::string flowsCsv(const Job& job, const Result& result) {
+  return flowsHead() + flowsLines(job, result, 0, 0, {});
 }
 
 std::string flowsJson(const Job& job, const Result& result) {
@@ -191,6 +204,15 @@ std::string traceJson(const Result& result) {
         comma, rank, rank);
   }
   return out + "\n]}\n";
+}
+
+void writeFile(const std::string& path, const std::string& text) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "wb"), &std::fclose);
+  if (file == nullptr) throw systemError(path, errno);
+  if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() ||
+      std::fflush(file.get()) != 0) {
+    throw systemError(path, errno);
+  }
 }
 
 }  // namespace rondo::sim

@@ -2,6 +2,7 @@
 // What a simulation says, as text, CSV and JSON.
 
 #include <string>
+#include <vector>
 
 #include "coll/sim/job.h"
 
@@ -11,6 +12,9 @@ namespace rondo::sim {
 /// every rank has to send of them at least (as nccl-tests has it). `bytes` as in busFactor's call.
 double busBandwidth(Collective collective, int ranks, uint64_t bytes, Time time);
 
+/// "host*/gpu* to nvs*": what links have in common that are alike.
+std::string namePattern(const std::string& name);
+
 /// The links that work the most, those that are alike on one line, at most `lines` of them.
 std::string busiestLinks(const topo::Graph& graph, const Result& result, size_t lines);
 
@@ -19,8 +23,17 @@ std::string busiestLinks(const topo::Graph& graph, const Result& result, size_t 
 std::string flowsCsv(const Job& job, const Result& result);
 std::string flowsJson(const Job& job, const Result& result);
 
+/// The head of flowsCsv(), and its lines for flows that are numbered from `first` and happen
+/// `later`. `ranks`: what the job's numbers stand for; empty: themselves.
+std::string flowsHead();
+std::string flowsLines(const Job& job, const Result& result, uint64_t first, Time later,
+                       const std::vector<int>& ranks);
+
 /// For Perfetto or chrome://tracing: a process for each rank, a thread for each lane, a slice for
 /// each step and one for what it waited before it.
 std::string traceJson(const Result& result);
+
+/// Throws Error(rondoSystemError) that names the file.
+void writeFile(const std::string& path, const std::string& text);
 
 }  // namespace rondo::sim

@@ -19,7 +19,7 @@ int Attempt::refused() {
 }
 
 int Attempt::failed(rondoResult_t result) {
-  const std::string sentence = rondoGetLastError(known_.rondo);
+  const std::string sentence = rondoGetLastError(nullptr);
   // An argument that Rondo refuses, such as buffers that overlap: the others have called already.
   if (result == rondoInvalidArgument) abort();
   done();

@@ -4,8 +4,10 @@
 #include <mpi.h>
 
 #include <exception>
+#include <memory>
 
 #include "drop_in/mpi/comms.h"
+#include "drop_in/mpi/requests.h"
 #include "drop_in/mpi/stats.h"
 
 namespace rondo::drop_in {
@@ -45,6 +47,23 @@ class Attempt {
     rondoResult_t result;
     try {
       result = run();
+    } catch (...) {
+      return caught(std::current_exception());
+    }
+    if (result != rondoSuccess) [[unlikely]]
+      return failed(result);
+    done();
+    return MPI_SUCCESS;
+  }
+
+  /// The same for a non-blocking call: make() gives a Job, which runs on by itself.
+  template <class Make>
+  int begun(MPI_Request* request, const Make& make) {
+    if (known_.aborted.load(std::memory_order_relaxed)) [[unlikely]]
+      return refused();
+    rondoResult_t result;
+    try {
+      result = beginPending(known_, comm_, call_, make(), request);
     } catch (...) {
       return caught(std::current_exception());
     }

@@ -13,7 +13,7 @@ Blocks::Blocks(const Elements& at, const int* counts, const int* displs, int ran
       counts_(counts, ranks, at.layout.size),
       displs_(ranks),
       first_(at.begin) {
-  if (!at.layout.dense) {
+  if (!at.layout.dense || at.device) {
     copy();
     return;
   }
@@ -31,6 +31,7 @@ Blocks::Blocks(const Elements& at, const int* counts, const int* displs, int ran
 }
 
 void Blocks::copy() {
+  if (copy_) return;
   size_t total = 0;
   for (int r = 0; r < ranks_; ++r) {
     displs_[r] = total;
@@ -66,7 +67,7 @@ bool Blocks::overlaps(const char* begin, size_t bytes) const {
 }
 
 bool Blocks::overlaps(const Elements& elements) const {
-  return elements.layout.dense && overlaps(elements.begin, elements.bytes());
+  return elements.layout.dense && !elements.device && overlaps(elements.begin, elements.bytes());
 }
 
 bool Blocks::overlaps(const Blocks& other) const {

@@ -15,6 +15,10 @@ class Blocks {
 
   /// Works on a packed copy from now on, whatever the layout: before load().
   void copy();
+  /// The program may free the type before store().
+  void outlast() {
+    if (copy_) at_.type = kept_.keep(at_.type);
+  }
 
   char* data() const { return copy_ ? copy_.get() : first_; }
   const size_t* counts() const { return counts_.data(); }  ///< Bytes.
@@ -43,6 +47,7 @@ class Blocks {
   char* first_;        ///< The lowest block's begin, if nothing is copied.
   size_t extent_ = 0;  ///< From there to the end of the last one.
   std::unique_ptr<char[]> copy_;
+  KeptType kept_;
 };
 
 }  // namespace rondo::drop_in

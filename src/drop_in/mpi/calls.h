@@ -23,6 +23,7 @@ enum class Call : uint8_t {
   Iallreduce,
   Ialltoall,
   Ialltoallv,
+  Ialltoallw,
   Ibarrier,
   Ibcast,
   Iexscan,
@@ -40,8 +41,16 @@ enum class Call : uint8_t {
   Scan,
   Scatter,
   Scatterv,
+  Test,
+  Testall,
+  Testany,
+  Testsome,
+  Wait,
+  Waitall,
+  Waitany,
+  Waitsome,
 };
-constexpr size_t kCalls = static_cast<size_t>(Call::Scatterv) + 1;
+constexpr size_t kCalls = static_cast<size_t>(Call::Waitsome) + 1;
 
 /// Why a call went to MPI. All but Arguments follow from what MPI makes equal on all ranks.
 enum class Why : uint8_t {
@@ -53,7 +62,6 @@ enum class Why : uint8_t {
   NoRondo,       ///< Rondo could not make its communicator; the sentence is kept.
   Type,          ///< Rondo has no such element type.
   Operator,      ///< Rondo has no such operator, or MPI does not define it on the type.
-  NonBlocking,   ///< Non-blocking collectives are MPI's.
   BlockTypes,    ///< Every block has a type of its own.
   Large,         ///< A block beyond what MPI_Pack can address.
   Arguments,     ///< Wrong, and MPI is to say so.

@@ -9,6 +9,7 @@
 
 #include "api/rondo_mpi.h"
 #include "drop_in/mpi/handles.h"
+#include "drop_in/mpi/requests.h"
 
 namespace rondo::drop_in {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 struct State {
   std::mutex mutex;
   std::unordered_map<MPI_Comm, std::unique_ptr<KnownComm>> known;
+  std::vector<std::unique_ptr<KnownComm>> dying;  ///< Freed, but calls are under way.
   std::vector<std::string> refusals;
   int keyval = MPI_KEYVAL_INVALID;
 };
@@ -25,6 +27,9 @@ State& state() {
   static State* const instance = new State;
   return *instance;
 }
+
+/// How many are dying.
+std::atomic<size_t> dyingCount{0};
 
 /// Counts changes of `known`: what a thread remembers of it holds for one number.
 std::atomic<uint64_t> generation{1};
@@ -42,7 +47,7 @@ thread_local Memory memory;
 thread_local bool inside = false;
 
 const KnownComm kUnknown;
-const KnownComm kInside{nullptr, Why::Inside, 0, 0, {}};
+const KnownComm kInside{nullptr, Why::Inside, 0, 0, {}, {}};
 
 Memory::Slot& remembered(MPI_Comm comm) { return memory.slots[slotOf<3>(comm)]; }
 
@@ -81,8 +86,16 @@ void destroyRondo(const KnownComm& known) {
 
 // Runs in MPI_Comm_free and MPI_Comm_disconnect.
 int forget(MPI_Comm comm, int, void*, void*) {
-  const std::unique_ptr<KnownComm> known = take(comm);
-  if (known != nullptr) destroyRondo(*known);
+  std::unique_ptr<KnownComm> known = take(comm);
+  if (known == nullptr) return MPI_SUCCESS;
+  forgetComm(comm);
+  {
+    State& self = state();
+    const std::lock_guard<std::mutex> lock(self.mutex);
+    self.dying.push_back(std::move(known));
+    dyingCount.fetch_add(1);
+  }
+  destroyIdle();
   return MPI_SUCCESS;
 }
 
@@ -163,15 +176,46 @@ void convert(MPI_Comm comm, Why unless) {
   PMPI_Comm_set_attr(comm, keyval(), nullptr);
 }
 
+void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size) {
+  auto known = std::make_unique<KnownComm>();
+  known->rondo = rondo;
+  known->why = Why::Taken;
+  known->rank = rank;
+  known->size = size;
+  keep(comm, std::move(known));
+  PMPI_Comm_set_attr(comm, keyval(), nullptr);
+}
+
+// A call that ends lowers its communicator's number before it looks here, and a communicator is put
+// here before its number is looked at: one of the two finds it.
+void destroyIdle() {
+  if (dyingCount.load() == 0) [[likely]]
+    return;
+  State& self = state();
+  std::vector<std::unique_ptr<KnownComm>> idle;
+  {
+    const std::lock_guard<std::mutex> lock(self.mutex);
+    for (std::unique_ptr<KnownComm>& known : self.dying) {
+      if (known->pending.load() == 0) idle.push_back(std::move(known));
+    }
+    dyingCount.fetch_sub(std::erase(self.dying, nullptr));
+  }
+  for (const auto& known : idle) destroyRondo(*known);
+}
+
 void forgetAll() {
   State& self = state();
   std::unordered_map<MPI_Comm, std::unique_ptr<KnownComm>> left;
+  std::vector<std::unique_ptr<KnownComm>> dying;
   {
     const std::lock_guard<std::mutex> lock(self.mutex);
     left.swap(self.known);
+    dying.swap(self.dying);
+    dyingCount = 0;
     generation.fetch_add(1, std::memory_order_release);
   }
   for (const auto& [comm, known] : left) destroyRondo(*known);
+  for (const auto& known : dying) destroyRondo(*known);
 }
 
 std::vector<std::string> refusals() {

@@ -19,6 +19,7 @@ struct KnownComm {
   int rank = 0;
   int size = 0;
   mutable std::atomic<bool> aborted{false};  ///< `rondo` is freed already.
+  mutable std::atomic<int> pending{0};       ///< Non-blocking calls under way.
 };
 
 /// Local and quick; a communicator that the layer does not know has Why::NotConverted, and all have
@@ -32,6 +33,13 @@ bool knowsParent(MPI_Comm parent);
 /// Makes the Rondo communicator of `comm`, or notes why there is none. Collective over `comm`,
 /// which the layer must not know yet.
 void convert(MPI_Comm comm, Why unless);
+
+/// `comm` is answered by `rondo`, in which this is rank `rank` of `size`, whatever MPI would say.
+/// It owns it from now on.
+void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size);
+/// Destroys the Rondo communicators whose MPI communicator was freed before the last non-blocking
+/// call on it was done. Next to nothing if there are none.
+void destroyIdle();
 
 /// Destroys all Rondo communicators; afterwards no communicator is known.
 void forgetAll();

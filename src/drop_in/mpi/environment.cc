@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include "drop_in/mpi/life.h"
+#include "drop_in/mpi/rehearsal.h"
 
 using namespace rondo::drop_in;
 
@@ -29,49 +30,67 @@ int adopted(int code, MPI_Comm parent, const MPI_Comm* made) {
   return code;
 }
 
+/// The same for a copy, which a rehearsal makes too.
+int adoptedCopy(int code, MPI_Comm parent, const MPI_Comm* made) {
+  if (code == MPI_SUCCESS && rehearsing) return rehearseDup(parent, *made);
+  return adopted(code, parent, made);
+}
+
 }  // namespace
 
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
-  return adopted(PMPI_Comm_dup(comm, made), comm, made);
+  return adoptedCopy(PMPI_Comm_dup(comm, made), comm, made);
 }
 
 int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
-  return adopted(PMPI_Comm_dup_with_info(comm, info, made), comm, made);
+  return adoptedCopy(PMPI_Comm_dup_with_info(comm, info, made), comm, made);
 }
 
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
+  if (rehearsed(comm) != nullptr) return refuseChild("MPI_Comm_split", comm);
   return adopted(PMPI_Comm_split(comm, color, key, made), comm, made);
 }
 
 int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made) {
+  if (rehearsed(comm) != nullptr) {
+    if (type != MPI_COMM_TYPE_SHARED) return refuseChild("MPI_Comm_split_type", comm);
+    const int code = PMPI_Comm_split_type(comm, type, key, info, made);
+    return code == MPI_SUCCESS ? rehearseHost(comm, *made) : code;
+  }
   return adopted(PMPI_Comm_split_type(comm, type, key, info, made), comm, made);
 }
 
 int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
+  if (rehearsed(comm) != nullptr) return refuseChild("MPI_Comm_create", comm);
   return adopted(PMPI_Comm_create(comm, group, made), comm, made);
 }
 
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
+  if (rehearsed(comm) != nullptr) return refuseChild("MPI_Comm_create_group", comm);
   return adopted(PMPI_Comm_create_group(comm, group, tag, made), comm, made);
 }
 
 int MPI_Cart_create(MPI_Comm comm, int dimensions, const int sizes[], const int periods[],
                     int reorder, MPI_Comm* made) {
+  if (rehearsed(comm) != nullptr) return refuseChild("MPI_Cart_create", comm);
   return adopted(PMPI_Cart_create(comm, dimensions, sizes, periods, reorder, made), comm, made);
 }
 
 int MPI_Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm* made) {
+  if (rehearsed(comm) != nullptr) return refuseChild("MPI_Cart_sub", comm);
   return adopted(PMPI_Cart_sub(comm, remain, made), comm, made);
 }
 
 int MPI_Graph_create(MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder,
                      MPI_Comm* made) {
+  if (rehearsed(comm) != nullptr) return refuseChild("MPI_Graph_create", comm);
   return adopted(PMPI_Graph_create(comm, nodes, index, edges, reorder, made), comm, made);
 }
 
 int MPI_Dist_graph_create(MPI_Comm comm, int number, const int sources[], const int degrees[],
                           const int destinations[], const int weights[], MPI_Info info, int reorder,
                           MPI_Comm* made) {
+  if (rehearsed(comm) != nullptr) return refuseChild("MPI_Dist_graph_create", comm);
   return adopted(PMPI_Dist_graph_create(comm, number, sources, degrees, destinations, weights, info,
                                         reorder, made),
                  comm, made);
@@ -81,6 +100,7 @@ int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int source
                                    const int sourceWeights[], int outdegree,
                                    const int destinations[], const int destinationWeights[],
                                    MPI_Info info, int reorder, MPI_Comm* made) {
+  if (rehearsed(comm) != nullptr) return refuseChild("MPI_Dist_graph_create_adjacent", comm);
   return adopted(
       PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceWeights, outdegree,
                                       destinations, destinationWeights, info, reorder, made),

@@ -35,9 +35,20 @@ int codeOf(int errorClass, const std::string& sentence) {
 
 }  // namespace
 
-int raise(MPI_Comm comm, rondoResult_t result, const std::string& sentence) {
+int codeFor(rondoResult_t result, const std::string& sentence) {
   std::fprintf(stderr, "rondo_mpi: %s\n", sentence.c_str());
-  const int code = codeOf(classOf(result), sentence);
+  return codeOf(classOf(result), sentence);
+}
+
+int raiseMistake(MPI_Comm comm, int errorClass, const std::string& sentence) {
+  std::fprintf(stderr, "rondo_mpi: %s\n", sentence.c_str());
+  const int code = codeOf(errorClass, sentence);
+  PMPI_Comm_call_errhandler(comm, code);
+  return code;
+}
+
+int raise(MPI_Comm comm, rondoResult_t result, const std::string& sentence) {
+  const int code = codeFor(result, sentence);
   PMPI_Comm_call_errhandler(comm, code);
   return code;
 }

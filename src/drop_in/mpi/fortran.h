@@ -16,6 +16,7 @@
 
 extern "C" {
 extern int mpi_fortran_in_place_, mpi_fortran_bottom_;
+extern MPI_Fint mpi_fortran_statuses_ignore_;
 }
 
 namespace rondo::drop_in {

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <vector>
 
 #include "base/error.h"
+#include "drop_in/mpi/device_memory.h"
 #include "drop_in/mpi/types.h"
 
 namespace rondo::drop_in {
@@ -96,7 +98,58 @@ Layout layoutOf(MPI_Datatype type) {
   return {true, isDenseCached(type), static_cast<size_t>(size), extent};
 }
 
+namespace {
+
+/// Device memory from the first to the last byte of some elements, brought to the host.
+class Image {
+ public:
+  explicit Image(const Elements& elements) : elements_(elements) {
+    MPI_Aint lower = 0, extent = 0;
+    PMPI_Type_get_true_extent(elements.type, &lower, &extent);
+    const ptrdiff_t last = static_cast<ptrdiff_t>(elements.count - 1) * elements.layout.extent;
+    first_ = std::min<ptrdiff_t>(lower, lower + last);
+    bytes_.resize(static_cast<size_t>(std::max<ptrdiff_t>(lower, lower + last) + extent - first_));
+    copyFromDevice(bytes_.data(), elements.begin + first_, bytes_.size());
+  }
+  Elements onHost() {
+    return {bytes_.data() - first_, elements_.count, elements_.type, elements_.layout};
+  }
+  void bringBack() { copyToDevice(elements_.begin + first_, bytes_.data(), bytes_.size()); }
+
+ private:
+  Elements elements_;
+  ptrdiff_t first_;
+  std::vector<char> bytes_;
+};
+
+void packFromDevice(const Elements& elements, char* packed) {
+  if (elements.bytes() == 0) return;
+  if (elements.layout.dense) return copyFromDevice(packed, elements.begin, elements.bytes());
+  pack(Image(elements).onHost(), packed);
+}
+
+/// What lies between the elements is brought back as it was.
+void unpackToDevice(const char* packed, const Elements& elements) {
+  if (elements.bytes() == 0) return;
+  if (elements.layout.dense) return copyToDevice(elements.begin, packed, elements.bytes());
+  Image image(elements);
+  unpack(packed, image.onHost());
+  image.bringBack();
+}
+
+}  // namespace
+
+bool liesOnDevice(const void* begin, MPI_Datatype type) {
+  if (!devicesOn) [[likely]]
+    return false;
+  MPI_Aint lower = 0, extent = 0;
+  if (predefined(type) == nullptr) PMPI_Type_get_true_extent(type, &lower, &extent);
+  return onDevice(static_cast<const char*>(begin) + lower);
+}
+
 void pack(const Elements& elements, char* packed) {
+  if (elements.device) [[unlikely]]
+    return packFromDevice(elements, packed);
   if (elements.layout.dense) {
     if (elements.bytes() > 0) std::memcpy(packed, elements.begin, elements.bytes());
     return;
@@ -111,6 +164,8 @@ void pack(const Elements& elements, char* packed) {
 }
 
 void unpack(const char* packed, const Elements& elements) {
+  if (elements.device) [[unlikely]]
+    return unpackToDevice(packed, elements);
   if (elements.layout.dense) {
     if (elements.bytes() > 0) std::memcpy(elements.begin, packed, elements.bytes());
     return;
@@ -124,9 +179,25 @@ void unpack(const char* packed, const Elements& elements) {
   });
 }
 
-Bytes::Bytes(const Elements& elements, bool copy) : elements_(elements) {
-  if (elements.layout.dense && !copy) return;
-  copy_ = std::make_unique_for_overwrite<char[]>(std::max<size_t>(1, elements.bytes()));
+// Not a duplicate, which would run copy functions of the program's attributes.
+MPI_Datatype KeptType::keep(MPI_Datatype type) {
+  if (kept_ != MPI_DATATYPE_NULL || predefined(type) != nullptr) return type;
+  check(PMPI_Type_contiguous(1, type, &kept_), "MPI_Type_contiguous");
+  check(PMPI_Type_commit(&kept_), "MPI_Type_commit");
+  return kept_;
+}
+
+Bytes::Bytes(const Elements& elements) : elements_(elements) {
+  if (!elements.layout.dense || elements.device) copy();
+}
+
+void Bytes::copy() {
+  if (copy_) return;
+  copy_ = std::make_unique_for_overwrite<char[]>(std::max<size_t>(1, elements_.bytes()));
+}
+
+void Bytes::outlast() {
+  if (copy_) elements_.type = kept_.keep(elements_.type);
 }
 
 void Bytes::load() {

@@ -1,7 +1,8 @@
 #pragma once
 // Movements know bytes only. Here the caller's elements become bytes that follow each other, in the
-// caller's own memory where they lie so already, else in a packed copy. Which of the two is this
-// rank's business alone: MPI lets ranks describe the same elements in different ways.
+// caller's own memory where they lie so already, and on the host, else in a packed copy. Which of
+// the two is this rank's business alone: MPI lets ranks describe the same elements in different
+// ways.
 
 #include <mpi.h>
 
@@ -24,21 +25,45 @@ struct Elements {
   size_t count;
   MPI_Datatype type;
   Layout layout;
+  bool device = false;  ///< Memory that the host cannot read.
   size_t bytes() const { return count * layout.size; }
   Elements part(ptrdiff_t first, size_t number) const {
-    return {begin + first * layout.extent, number, type, layout};
+    return {begin + first * layout.extent, number, type, layout, device};
   }
 };
+
+/// Whether elements of `type` at `begin` lie on a device.
+bool liesOnDevice(const void* begin, MPI_Datatype type);
 
 /// Packs and unpacks to and from `bytes()` bytes. Throw Error if MPI cannot.
 void pack(const Elements& elements, char* packed);
 void unpack(const char* packed, const Elements& elements);
 
+/// A type that outlives the program's handle of it.
+class KeptType {
+ public:
+  KeptType() = default;
+  KeptType(const KeptType&) = delete;
+  KeptType& operator=(const KeptType&) = delete;
+  ~KeptType() {
+    if (kept_ != MPI_DATATYPE_NULL) PMPI_Type_free(&kept_);
+  }
+  /// What may be used instead of `type` from now on. Throws Error.
+  MPI_Datatype keep(MPI_Datatype type);
+
+ private:
+  MPI_Datatype kept_ = MPI_DATATYPE_NULL;
+};
+
 /// A call's buffer as bytes.
 class Bytes {
  public:
-  /// `copy`: not in place, whatever the layout. Throws std::bad_alloc.
-  explicit Bytes(const Elements& elements, bool copy = false);
+  /// Throws std::bad_alloc.
+  explicit Bytes(const Elements& elements);
+  /// Not in place, whatever the layout: before load(). Throws std::bad_alloc.
+  void copy();
+  /// The program may free the type before store().
+  void outlast();
   char* data() const { return copy_ ? copy_.get() : elements_.begin; }
   void load();                            ///< Before it is sent: packs what is copied.
   void store();                           ///< After it was received: unpacks.
@@ -47,6 +72,7 @@ class Bytes {
  private:
   Elements elements_;
   std::unique_ptr<char[]> copy_;
+  KeptType kept_;
 };
 
 }  // namespace rondo::drop_in

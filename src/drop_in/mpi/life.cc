@@ -6,7 +6,10 @@
 
 #include "base/error.h"
 #include "drop_in/mpi/comms.h"
+#include "drop_in/mpi/device_memory.h"
 #include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/rehearsal.h"
+#include "drop_in/mpi/requests.h"
 #include "drop_in/mpi/settings.h"
 #include "drop_in/mpi/stats.h"
 
@@ -48,11 +51,18 @@ std::array<int, 2 * n> extremes(const std::array<int, n>& mine) {
   return all;
 }
 
-void warnOnce(int rank, Mode mode) {
-  if (rank != 0 || mode == Mode::Off || mode == Mode::Host) return;
-  std::fprintf(
-      stderr, "rondo_mpi: RONDO_MPI=%s: calls on device buffers are not answered yet; %s\n",
-      modeName(mode), mode == Mode::Both ? "those on host buffers are" : "all calls go to MPI");
+/// Device memory is a rank's own business, as what is there is copied to the host for Rondo.
+void prepareDevices(int rank, Mode mode) {
+  const char* why = "";
+  if (mode == Mode::Both && !findDevices(&why) && rank == 0) {
+    std::fprintf(stderr, "rondo_mpi: RONDO_MPI=both: no device memory is looked for: %s\n", why);
+  }
+  if (mode == Mode::Device && rank == 0) {
+    std::fprintf(
+        stderr,
+        "rondo_mpi: RONDO_MPI=device: all calls go to MPI so far; with both, Rondo answers "
+        "collectives on host and on device buffers\n");
+  }
 }
 
 }  // namespace
@@ -76,21 +86,27 @@ int begin() {
                         modeName(settings.mode), settings.stats));
   }
   statsOn = settings.stats;
+  if (wantsRehearsal()) return beginRehearsal();
   const bool host = settings.mode == Mode::Host || settings.mode == Mode::Both;
   unless = !host ? Why::Off : all[2] != 0 ? Why::ThreadLevel : Why::Taken;
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  warnOnce(rank, settings.mode);
+  prepareDevices(rank, settings.mode);
   convert(MPI_COMM_SELF, unless);
   convert(MPI_COMM_WORLD, unless);
   return MPI_SUCCESS;
 }
 
 void end() {
+  drainPending();
   if (statsOn) printStats(modeName(settings.mode));
   statsOn = false;
+  devicesOn = false;
   unless = Why::Off;
+  const bool rehearsed = rehearsing;
+  if (rehearsed) flushTransfers();
   forgetAll();
+  if (rehearsed) endRehearsal();
 }
 
 void adopt(MPI_Comm parent, MPI_Comm made) {

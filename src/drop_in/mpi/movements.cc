@@ -1,12 +1,13 @@
-// MPI's blocking movements with equal blocks. MPI makes the type signature of a block equal on all
-// ranks, thus its bytes, which may decide; the types and counts that describe it are local.
+// MPI's movements with equal blocks, blocking and non-blocking. MPI makes the type signature of a
+// block equal on all ranks, thus its bytes, which may decide; the types and counts that describe it
+// are local.
 
 #include <mpi.h>
 
 #include <climits>
 
 #include "base/error.h"
-#include "drop_in/mpi/attempt.h"
+#include "drop_in/mpi/answers.h"
 #include "drop_in/mpi/layout.h"
 
 using namespace rondo;
@@ -16,16 +17,32 @@ namespace {
 
 char* bytesAt(const void* buffer) { return static_cast<char*>(const_cast<void*>(buffer)); }
 
-/// One argument triple of MPI: a block of `count` elements for each of `blocks` ranks.
+/// One argument triple of MPI.
+struct Triple {
+  const void* buffer;
+  int count;
+  MPI_Datatype type;
+};
+
+/// A triple's block of `count` elements for each of `blocks` ranks.
 struct Side {
   Elements all;
   size_t perBlock;
-  Side(const void* buffer, int count, MPI_Datatype type, int blocks)
-      : all{bytesAt(buffer), 0, type, layoutOf(type)}, perBlock(count > 0 ? count : 0) {
+  Side(const Triple& of, int blocks)
+      : all{bytesAt(of.buffer), 0, of.type, layoutOf(of.type), liesOnDevice(of.buffer, of.type)},
+        perBlock(of.count > 0 ? static_cast<size_t>(of.count) : 0) {
     all.count = perBlock * static_cast<size_t>(blocks);
   }
   size_t blockBytes() const { return perBlock * all.layout.size; }
+  /// Where a rank's block begins in the bytes.
+  size_t at(int rank) const { return blockBytes() * static_cast<size_t>(rank); }
+  void load(Bytes& bytes, int rank) const {
+    bytes.load(perBlock * static_cast<size_t>(rank), perBlock);
+  }
 };
+
+/// What is sent in place: nothing of its own.
+Bytes noBytes() { return Bytes({nullptr, 0, MPI_BYTE, {true, true, 1, 1}}); }
 
 /// Whether the block that this side describes lets Rondo answer.
 bool openBlock(Attempt& call, const Side& side) {
@@ -43,182 +60,216 @@ void requireSameBytes(const Side& send, const Side& recv) {
                      send.blockBytes(), recv.blockBytes()));
 }
 
-rondoResult_t gatherAll(Attempt& call, bool inPlace, const Side& send, const Side& recv) {
-  const size_t block = recv.blockBytes();
-  Bytes to(recv.all);
-  if (inPlace) {
-    to.load(recv.perBlock * static_cast<size_t>(call.rank()), recv.perBlock);
-    const char* mine = to.data() + block * static_cast<size_t>(call.rank());
-    const rondoResult_t result =
-        rondoAllGather(mine, to.data(), block, rondoUint8, call.rondo(), nullptr);
-    if (result == rondoSuccess) to.store();
-    return result;
-  }
-  Bytes from(send.all);
-  from.load();
-  const rondoResult_t result =
-      rondoAllGather(from.data(), to.data(), block, rondoUint8, call.rondo(), nullptr);
-  if (result == rondoSuccess) to.store();
-  return result;
+template <class Answer, class Pass>
+int bcast(Attempt& call, const Answer& answer, const Pass& pass, const Triple& of, int root) {
+  const bool good =
+      answer.good() && call.hasRank(root) && of.count >= 0 && of.buffer != MPI_IN_PLACE;
+  if (!call.need(good, Why::Arguments)) return call.passed(pass());
+  const Side side(of, 1);
+  if (!openBlock(call, side)) return call.passed(pass());
+  const bool isRoot = call.isRoot(root);
+  return answer(call, [&] {
+    return Movement{Nothing{}, Bytes(side.all),
+                    [=](Nothing&, Bytes& bytes) {
+                      if (isRoot) bytes.load();
+                    },
+                    [=, block = side.blockBytes()](Nothing&, Bytes& bytes, rondoComm_t comm) {
+                      return rondoBroadcast(bytes.data(), bytes.data(), block, rondoUint8, root,
+                                            comm, nullptr);
+                    },
+                    !isRoot};
+  });
 }
 
-rondoResult_t gatherToRoot(Attempt& call, bool inPlace, const Side& send, const Side& recv,
-                           int root) {
-  const size_t block = recv.blockBytes();
-  Bytes to(recv.all);
-  const auto run = [&](const char* mine) {
-    const rondoResult_t result =
-        rondoGather(mine, to.data(), block, rondoUint8, root, call.rondo(), nullptr);
-    if (result == rondoSuccess) to.store();
-    return result;
-  };
-  if (inPlace) {
-    to.load(recv.perBlock * static_cast<size_t>(root), recv.perBlock);
-    return run(to.data() + block * static_cast<size_t>(root));
-  }
-  Bytes from(send.all);
-  from.load();
-  return run(from.data());
+template <class Answer, class Pass>
+int allgather(Attempt& call, const Answer& answer, const Pass& pass, const Triple& from,
+              const Triple& to) {
+  const bool inPlace = from.buffer == MPI_IN_PLACE;
+  const bool good =
+      answer.good() && to.buffer != MPI_IN_PLACE && to.count >= 0 && (inPlace || from.count >= 0);
+  if (!call.need(good, Why::Arguments)) return call.passed(pass());
+  const Side recv(to, call.size());
+  const Side send = inPlace ? recv : Side(from, 1);
+  if (!openBlock(call, recv) || !openBlock(call, send)) return call.passed(pass());
+  const int me = call.rank();
+  return answer(call, [&] {
+    requireSameBytes(send, recv);
+    return Movement{
+        inPlace ? noBytes() : Bytes(send.all), Bytes(recv.all),
+        [=](Bytes& sent, Bytes& received) { inPlace ? recv.load(received, me) : sent.load(); },
+        [=](Bytes& sent, Bytes& received, rondoComm_t comm) {
+          const char* mine = inPlace ? received.data() + recv.at(me) : sent.data();
+          return rondoAllGather(mine, received.data(), recv.blockBytes(), rondoUint8, comm,
+                                nullptr);
+        }};
+  });
 }
 
-rondoResult_t scatterFromRoot(Attempt& call, bool inPlace, const Side& send, const Side& recv,
-                              int root) {
-  const size_t block = send.blockBytes();
-  Bytes from(send.all);
-  from.load();
-  if (inPlace) {
-    char* mine = from.data() + block * static_cast<size_t>(root);
-    return rondoScatter(from.data(), mine, block, rondoUint8, root, call.rondo(), nullptr);
-  }
-  Bytes to(recv.all);
-  const rondoResult_t result =
-      rondoScatter(from.data(), to.data(), block, rondoUint8, root, call.rondo(), nullptr);
-  if (result == rondoSuccess) to.store();
-  return result;
+template <class Answer, class Pass>
+int gather(Attempt& call, const Answer& answer, const Pass& pass, const Triple& from,
+           const Triple& to, int root) {
+  const bool isRoot = call.isRoot(root), inPlace = from.buffer == MPI_IN_PLACE;
+  const bool good = answer.good() && call.hasRank(root) && (inPlace ? isRoot : from.count >= 0) &&
+                    (!isRoot || (to.buffer != MPI_IN_PLACE && to.count >= 0));
+  if (!call.need(good, Why::Arguments)) return call.passed(pass());
+  // What is not significant here is not looked at: a block on one side stands for the other's.
+  const Side recv = isRoot ? Side(to, call.size()) : Side(from, 1);
+  const Side send = inPlace ? recv : Side(from, 1);
+  if (!openBlock(call, recv) || !openBlock(call, send)) return call.passed(pass());
+  return answer(call, [&] {
+    requireSameBytes(send, recv);
+    return Movement{
+        inPlace ? noBytes() : Bytes(send.all), isRoot ? Bytes(recv.all) : noBytes(),
+        [=](Bytes& sent, Bytes& received) { inPlace ? recv.load(received, root) : sent.load(); },
+        [=](Bytes& sent, Bytes& received, rondoComm_t comm) {
+          const char* mine = inPlace ? received.data() + recv.at(root) : sent.data();
+          return rondoGather(mine, received.data(), recv.blockBytes(), rondoUint8, root, comm,
+                             nullptr);
+        }};
+  });
 }
 
-rondoResult_t allToAll(Attempt& call, bool inPlace, const Side& send, const Side& recv) {
-  Bytes to(recv.all);
-  if (inPlace) {
-    to.load();
-    const rondoResult_t result =
-        rondoAllToAll(to.data(), to.data(), recv.blockBytes(), rondoUint8, call.rondo(), nullptr);
-    if (result == rondoSuccess) to.store();
-    return result;
-  }
-  Bytes from(send.all);
-  from.load();
-  const rondoResult_t result =
-      rondoAllToAll(from.data(), to.data(), recv.blockBytes(), rondoUint8, call.rondo(), nullptr);
-  if (result == rondoSuccess) to.store();
-  return result;
+template <class Answer, class Pass>
+int scatter(Attempt& call, const Answer& answer, const Pass& pass, const Triple& from,
+            const Triple& to, int root) {
+  const bool isRoot = call.isRoot(root), inPlace = to.buffer == MPI_IN_PLACE;
+  const bool good = answer.good() && call.hasRank(root) && (inPlace ? isRoot : to.count >= 0) &&
+                    (!isRoot || (from.buffer != MPI_IN_PLACE && from.count >= 0));
+  if (!call.need(good, Why::Arguments)) return call.passed(pass());
+  const Side send = isRoot ? Side(from, call.size()) : Side(to, 1);
+  const Side recv = inPlace ? send : Side(to, 1);
+  if (!openBlock(call, send) || !openBlock(call, recv)) return call.passed(pass());
+  return answer(call, [&] {
+    requireSameBytes(send, recv);
+    return Movement{isRoot ? Bytes(send.all) : noBytes(), inPlace ? noBytes() : Bytes(recv.all),
+                    [](Bytes& sent, Bytes&) { sent.load(); },
+                    [=](Bytes& sent, Bytes& received, rondoComm_t comm) {
+                      char* mine = inPlace ? sent.data() + send.at(root) : received.data();
+                      return rondoScatter(sent.data(), mine, send.blockBytes(), rondoUint8, root,
+                                          comm, nullptr);
+                    },
+                    !inPlace};
+  });
+}
+
+template <class Answer, class Pass>
+int alltoall(Attempt& call, const Answer& answer, const Pass& pass, const Triple& from,
+             const Triple& to) {
+  const bool inPlace = from.buffer == MPI_IN_PLACE;
+  const bool good =
+      answer.good() && to.buffer != MPI_IN_PLACE && to.count >= 0 && (inPlace || from.count >= 0);
+  if (!call.need(good, Why::Arguments)) return call.passed(pass());
+  const Side recv(to, call.size());
+  const Side send = inPlace ? recv : Side(from, call.size());
+  if (!openBlock(call, recv) || !openBlock(call, send)) return call.passed(pass());
+  return answer(call, [&] {
+    requireSameBytes(send, recv);
+    return Movement{inPlace ? noBytes() : Bytes(send.all), Bytes(recv.all),
+                    [=](Bytes& sent, Bytes& received) { inPlace ? received.load() : sent.load(); },
+                    [=, block = recv.blockBytes()](Bytes& sent, Bytes& received, rondoComm_t comm) {
+                      const char* all = inPlace ? received.data() : sent.data();
+                      return rondoAllToAll(all, received.data(), block, rondoUint8, comm, nullptr);
+                    }};
+  });
 }
 
 }  // namespace
 
 int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   Attempt call(Call::Bcast, comm);
-  const auto pass = [&] { return call.passed(PMPI_Bcast(buffer, count, type, root, comm)); };
-  const bool good = call.hasRank(root) && count >= 0 && buffer != MPI_IN_PLACE;
-  if (!call.need(good, Why::Arguments)) return pass();
-  const Side side(buffer, count, type, 1);
-  if (!openBlock(call, side)) return pass();
-  return call.taken([&] {
-    Bytes bytes(side.all);
-    if (call.isRoot(root)) bytes.load();
-    const rondoResult_t result = rondoBroadcast(bytes.data(), bytes.data(), side.blockBytes(),
-                                                rondoUint8, root, call.rondo(), nullptr);
-    if (result == rondoSuccess && !call.isRoot(root)) bytes.store();
-    return result;
-  });
+  const auto pass = [&] { return PMPI_Bcast(buffer, count, type, root, comm); };
+  return bcast(call, AtOnce{}, pass, {buffer, count, type}, root);
+}
+
+int MPI_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
+               MPI_Request* request) {
+  Attempt call(Call::Ibcast, comm);
+  const auto pass = [&] { return PMPI_Ibcast(buffer, count, type, root, comm, request); };
+  return bcast(call, Later{request}, pass, {buffer, count, type}, root);
 }
 
 int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   Attempt call(Call::Allgather, comm);
   const auto pass = [&] {
-    return call.passed(
-        PMPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
+    return PMPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   };
-  const bool inPlace = sendbuf == MPI_IN_PLACE;
-  const bool good = recvbuf != MPI_IN_PLACE && recvcount >= 0 && (inPlace || sendcount >= 0);
-  if (!call.need(good, Why::Arguments)) return pass();
-  const Side recv(recvbuf, recvcount, recvtype, call.size());
-  const Side send = inPlace ? recv : Side(sendbuf, sendcount, sendtype, 1);
-  if (!openBlock(call, recv) || !openBlock(call, send)) return pass();
-  return call.taken([&] {
-    requireSameBytes(send, recv);
-    return gatherAll(call, inPlace, send, recv);
-  });
+  return allgather(call, AtOnce{}, pass, {sendbuf, sendcount, sendtype},
+                   {recvbuf, recvcount, recvtype});
+}
+
+int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  Attempt call(Call::Iallgather, comm);
+  const auto pass = [&] {
+    return PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                           request);
+  };
+  return allgather(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
+                   {recvbuf, recvcount, recvtype});
 }
 
 int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   Attempt call(Call::Gather, comm);
   const auto pass = [&] {
-    return call.passed(
-        PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm));
+    return PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   };
-  const bool isRoot = call.isRoot(root), inPlace = sendbuf == MPI_IN_PLACE;
-  const bool good = call.hasRank(root) && (inPlace ? isRoot : sendcount >= 0) &&
-                    (!isRoot || (recvbuf != MPI_IN_PLACE && recvcount >= 0));
-  if (!call.need(good, Why::Arguments)) return pass();
-  // What is not significant here is not looked at: a block on one side stands for the other's.
-  const Side recv = isRoot ? Side(recvbuf, recvcount, recvtype, call.size())
-                           : Side(sendbuf, sendcount, sendtype, 1);
-  const Side send = inPlace ? recv : Side(sendbuf, sendcount, sendtype, 1);
-  if (!openBlock(call, recv) || !openBlock(call, send)) return pass();
-  return call.taken([&] {
-    requireSameBytes(send, recv);
-    if (isRoot) return gatherToRoot(call, inPlace, send, recv, root);
-    Bytes from(send.all);
-    from.load();
-    return rondoGather(from.data(), nullptr, send.blockBytes(), rondoUint8, root, call.rondo(),
-                       nullptr);
-  });
+  return gather(call, AtOnce{}, pass, {sendbuf, sendcount, sendtype},
+                {recvbuf, recvcount, recvtype}, root);
+}
+
+int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                MPI_Request* request) {
+  Attempt call(Call::Igather, comm);
+  const auto pass = [&] {
+    return PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                        request);
+  };
+  return gather(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
+                {recvbuf, recvcount, recvtype}, root);
 }
 
 int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                 int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   Attempt call(Call::Scatter, comm);
   const auto pass = [&] {
-    return call.passed(
-        PMPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm));
+    return PMPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   };
-  const bool isRoot = call.isRoot(root), inPlace = recvbuf == MPI_IN_PLACE;
-  const bool good = call.hasRank(root) && (inPlace ? isRoot : recvcount >= 0) &&
-                    (!isRoot || (sendbuf != MPI_IN_PLACE && sendcount >= 0));
-  if (!call.need(good, Why::Arguments)) return pass();
-  const Side send = isRoot ? Side(sendbuf, sendcount, sendtype, call.size())
-                           : Side(recvbuf, recvcount, recvtype, 1);
-  const Side recv = inPlace ? send : Side(recvbuf, recvcount, recvtype, 1);
-  if (!openBlock(call, send) || !openBlock(call, recv)) return pass();
-  return call.taken([&] {
-    requireSameBytes(send, recv);
-    if (isRoot) return scatterFromRoot(call, inPlace, send, recv, root);
-    Bytes to(recv.all);
-    const rondoResult_t result = rondoScatter(nullptr, to.data(), recv.blockBytes(), rondoUint8,
-                                              root, call.rondo(), nullptr);
-    if (result == rondoSuccess) to.store();
-    return result;
-  });
+  return scatter(call, AtOnce{}, pass, {sendbuf, sendcount, sendtype},
+                 {recvbuf, recvcount, recvtype}, root);
+}
+
+int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                 int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
+                 MPI_Request* request) {
+  Attempt call(Call::Iscatter, comm);
+  const auto pass = [&] {
+    return PMPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                         request);
+  };
+  return scatter(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
+                 {recvbuf, recvcount, recvtype}, root);
 }
 
 int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   Attempt call(Call::Alltoall, comm);
   const auto pass = [&] {
-    return call.passed(
-        PMPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm));
+    return PMPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   };
-  const bool inPlace = sendbuf == MPI_IN_PLACE;
-  const bool good = recvbuf != MPI_IN_PLACE && recvcount >= 0 && (inPlace || sendcount >= 0);
-  if (!call.need(good, Why::Arguments)) return pass();
-  const Side recv(recvbuf, recvcount, recvtype, call.size());
-  const Side send = inPlace ? recv : Side(sendbuf, sendcount, sendtype, call.size());
-  if (!openBlock(call, recv) || !openBlock(call, send)) return pass();
-  return call.taken([&] {
-    requireSameBytes(send, recv);
-    return allToAll(call, inPlace, send, recv);
-  });
+  return alltoall(call, AtOnce{}, pass, {sendbuf, sendcount, sendtype},
+                  {recvbuf, recvcount, recvtype});
+}
+
+int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  Attempt call(Call::Ialltoall, comm);
+  const auto pass = [&] {
+    return PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                          request);
+  };
+  return alltoall(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
+                  {recvbuf, recvcount, recvtype});
 }

@@ -1,12 +1,13 @@
-// MPI's blocking movements with a block of its own for every rank. All-gather's counts are equal on
-// all ranks, but of the others only a pair of ranks, or the root, knows one: nothing but the
-// communicator and the root may decide, so that on a communicator of Rondo's all are taken.
+// MPI's movements with a block of its own for every rank, blocking and non-blocking. All-gather's
+// counts are equal on all ranks, but of the others only a pair of ranks, or the root, knows one:
+// nothing but the communicator and the root may decide, so that on a communicator of Rondo's all
+// are taken.
 
 #include <mpi.h>
 
 #include <cstdint>
 
-#include "drop_in/mpi/attempt.h"
+#include "drop_in/mpi/answers.h"
 #include "drop_in/mpi/blocks.h"
 
 using namespace rondo;
@@ -14,62 +15,179 @@ using namespace rondo::drop_in;
 
 namespace {
 
-Elements elementsOf(const void* buffer, int count, MPI_Datatype type) {
-  return {static_cast<char*>(const_cast<void*>(buffer)), static_cast<size_t>(count > 0 ? count : 0),
-          type, layoutOf(type)};
+/// One block, as MPI's arguments give it.
+struct Triple {
+  const void* buffer;
+  int count;
+  MPI_Datatype type;
+};
+/// A block a rank.
+struct Uneven {
+  const void* buffer;
+  const int* counts;
+  const int* displs;
+  MPI_Datatype type;
+  bool good(int ranks) const { return countsAreGood(counts, ranks) && displs != nullptr; }
+};
+
+Elements elementsOf(const Triple& of) {
+  return {static_cast<char*>(const_cast<void*>(of.buffer)),
+          static_cast<size_t>(of.count > 0 ? of.count : 0), of.type, layoutOf(of.type),
+          liesOnDevice(of.buffer, of.type)};
+}
+Elements elementsOf(const Uneven& of) { return elementsOf(Triple{of.buffer, 0, of.type}); }
+
+bool bothValid(Attempt& call, const Elements& one, const Elements& other) {
+  return call.need(one.layout.valid && other.layout.valid, Why::Arguments);
 }
 
-bool goodArrays(const int* counts, const int* displs, int ranks) {
-  return countsAreGood(counts, ranks) && displs != nullptr;
+Bytes noBytes() { return Bytes({nullptr, 0, MPI_BYTE, {true, true, 1, 1}}); }
+
+template <class Answer, class Pass>
+int allgatherv(Attempt& call, const Answer& answer, const Pass& pass, const Triple& from,
+               const Uneven& to) {
+  const bool inPlace = from.buffer == MPI_IN_PLACE;
+  const bool good = answer.good() && to.buffer != MPI_IN_PLACE && to.good(call.size()) &&
+                    (inPlace || from.count >= 0);
+  if (!call.need(good, Why::Arguments)) return call.passed(pass());
+  const Elements recv = elementsOf(to);
+  const Elements send = inPlace ? recv : elementsOf(from);
+  if (!bothValid(call, recv, send)) return call.passed(pass());
+  const int me = call.rank();
+  return answer(call, [&] {
+    return Movement{
+        inPlace ? noBytes() : Bytes(send), Blocks(recv, to.counts, to.displs, call.size()),
+        [=](Bytes& sent, Blocks& received) {
+          if (inPlace) return received.load(me);
+          if (received.overlaps(send)) sent.copy();
+          sent.load();
+        },
+        [=](Bytes& sent, Blocks& received, rondoComm_t comm) {
+          const char* mine = inPlace ? received.block(me) : sent.data();
+          return rondoAllGatherV(mine, inPlace ? received.bytes(me) : send.bytes(), received.data(),
+                                 received.counts(), received.displs(), rondoUint8, comm, nullptr);
+        }};
+  });
 }
 
-rondoResult_t gatherAllV(Attempt& call, bool inPlace, const Elements& send, Blocks& to) {
-  const auto run = [&](const char* mine) {
-    const rondoResult_t result =
-        rondoAllGatherV(mine, inPlace ? to.bytes(call.rank()) : send.bytes(), to.data(),
-                        to.counts(), to.displs(), rondoUint8, call.rondo(), nullptr);
-    if (result == rondoSuccess) to.store();
-    return result;
-  };
+/// At the root.
+template <class Answer>
+int gathervHere(Attempt& call, const Answer& answer, bool inPlace, const Elements& send,
+                const Elements& recv, const Uneven& to, int root) {
+  return answer(call, [&] {
+    return Movement{inPlace ? noBytes() : Bytes(send),
+                    Blocks(recv, to.counts, to.displs, call.size()),
+                    [=](Bytes& sent, Blocks& received) {
+                      if (inPlace) return received.load(root);
+                      if (received.overlaps(send)) sent.copy();
+                      sent.load();
+                    },
+                    [=](Bytes& sent, Blocks& received, rondoComm_t comm) {
+                      const char* mine = inPlace ? received.block(root) : sent.data();
+                      return rondoGatherV(mine, inPlace ? received.bytes(root) : send.bytes(),
+                                          received.data(), received.counts(), received.displs(),
+                                          rondoUint8, root, comm, nullptr);
+                    }};
+  });
+}
+
+template <class Answer, class Pass>
+int gatherv(Attempt& call, const Answer& answer, const Pass& pass, const Triple& from,
+            const Uneven& to, int root) {
+  const bool isRoot = call.isRoot(root), inPlace = from.buffer == MPI_IN_PLACE;
+  const bool good = answer.good() && call.hasRank(root) && (inPlace ? isRoot : from.count >= 0) &&
+                    (!isRoot || (to.buffer != MPI_IN_PLACE && to.good(call.size())));
+  if (!call.need(good, Why::Arguments)) return call.passed(pass());
+  const Elements recv = isRoot ? elementsOf(to) : elementsOf(from);
+  const Elements send = inPlace ? recv : elementsOf(from);
+  if (!bothValid(call, recv, send)) return call.passed(pass());
+  if (isRoot) return gathervHere(call, answer, inPlace, send, recv, to, root);
+  return answer(call, [&] {
+    return Movement{Bytes(send), Nothing{}, [](Bytes& sent, Nothing&) { sent.load(); },
+                    [=](Bytes& sent, Nothing&, rondoComm_t comm) {
+                      return rondoGatherV(sent.data(), send.bytes(), nullptr, nullptr, nullptr,
+                                          rondoUint8, root, comm, nullptr);
+                    }};
+  });
+}
+
+/// At the root.
+template <class Answer>
+int scattervHere(Attempt& call, const Answer& answer, bool inPlace, const Elements& send,
+                 const Uneven& from, const Elements& recv, int root) {
+  return answer(call, [&] {
+    return Movement{Blocks(send, from.counts, from.displs, call.size()),
+                    inPlace ? noBytes() : Bytes(recv),
+                    [=](Blocks& sent, Bytes& received) {
+                      sent.load();
+                      if (!inPlace && sent.overlaps(recv)) received.copy();
+                    },
+                    [=](Blocks& sent, Bytes& received, rondoComm_t comm) {
+                      return rondoScatterV(sent.data(), sent.counts(), sent.displs(),
+                                           inPlace ? sent.block(root) : received.data(),
+                                           inPlace ? sent.bytes(root) : recv.bytes(), rondoUint8,
+                                           root, comm, nullptr);
+                    },
+                    !inPlace};
+  });
+}
+
+template <class Answer, class Pass>
+int scatterv(Attempt& call, const Answer& answer, const Pass& pass, const Uneven& from,
+             const Triple& to, int root) {
+  const bool isRoot = call.isRoot(root), inPlace = to.buffer == MPI_IN_PLACE;
+  const bool good = answer.good() && call.hasRank(root) && (inPlace ? isRoot : to.count >= 0) &&
+                    (!isRoot || (from.buffer != MPI_IN_PLACE && from.good(call.size())));
+  if (!call.need(good, Why::Arguments)) return call.passed(pass());
+  const Elements send = isRoot ? elementsOf(from) : elementsOf(to);
+  const Elements recv = inPlace ? send : elementsOf(to);
+  if (!bothValid(call, recv, send)) return call.passed(pass());
+  if (isRoot) return scattervHere(call, answer, inPlace, send, from, recv, root);
+  return answer(call, [&] {
+    return Movement{Nothing{}, Bytes(recv), [](Nothing&, Bytes&) {},
+                    [=](Nothing&, Bytes& received, rondoComm_t comm) {
+                      return rondoScatterV(nullptr, nullptr, nullptr, received.data(), recv.bytes(),
+                                           rondoUint8, root, comm, nullptr);
+                    }};
+  });
+}
+
+/// Rondo's call on blocks of both sides.
+rondoResult_t allToAllV(const Blocks& sent, const Blocks& received, rondoComm_t comm) {
+  return rondoAllToAllV(sent.data(), sent.counts(), sent.displs(), received.data(),
+                        received.counts(), received.displs(), rondoUint8, comm, nullptr);
+}
+
+template <class Answer, class Pass>
+int alltoallv(Attempt& call, const Answer& answer, const Pass& pass, const Uneven& from,
+              const Uneven& to) {
+  const bool inPlace = from.buffer == MPI_IN_PLACE;
+  const bool good = answer.good() && to.buffer != MPI_IN_PLACE && to.good(call.size()) &&
+                    (inPlace || from.good(call.size()));
+  if (!call.need(good, Why::Arguments)) return call.passed(pass());
+  const Elements recv = elementsOf(to);
+  const Elements send = inPlace ? recv : elementsOf(from);
+  if (!bothValid(call, recv, send)) return call.passed(pass());
   if (inPlace) {
-    to.load(call.rank());
-    return run(to.block(call.rank()));
+    return answer(call, [&] {
+      return Movement{Nothing{}, Blocks(recv, to.counts, to.displs, call.size()),
+                      [](Nothing&, Blocks& blocks) { blocks.load(); },
+                      [](Nothing&, Blocks& blocks, rondoComm_t comm) {
+                        return allToAllV(blocks, blocks, comm);
+                      }};
+    });
   }
-  Bytes from(send, to.overlaps(send));
-  from.load();
-  return run(from.data());
-}
-
-rondoResult_t gatherToRootV(Attempt& call, bool inPlace, const Elements& send, Blocks& to,
-                            int root) {
-  const auto run = [&](const char* mine) {
-    const rondoResult_t result =
-        rondoGatherV(mine, inPlace ? to.bytes(root) : send.bytes(), to.data(), to.counts(),
-                     to.displs(), rondoUint8, root, call.rondo(), nullptr);
-    if (result == rondoSuccess) to.store();
-    return result;
-  };
-  if (inPlace) {
-    to.load(root);
-    return run(to.block(root));
-  }
-  Bytes from(send, to.overlaps(send));
-  from.load();
-  return run(from.data());
-}
-
-rondoResult_t scatterFromRootV(Attempt& call, bool inPlace, Blocks& from, const Elements& recv,
-                               int root) {
-  from.load();
-  if (inPlace) {
-    return rondoScatterV(from.data(), from.counts(), from.displs(), from.block(root),
-                         from.bytes(root), rondoUint8, root, call.rondo(), nullptr);
-  }
-  Bytes to(recv, from.overlaps(recv));
-  const rondoResult_t result = rondoScatterV(from.data(), from.counts(), from.displs(), to.data(),
-                                             recv.bytes(), rondoUint8, root, call.rondo(), nullptr);
-  if (result == rondoSuccess) to.store();
-  return result;
+  return answer(call, [&] {
+    return Movement{Blocks(send, from.counts, from.displs, call.size()),
+                    Blocks(recv, to.counts, to.displs, call.size()),
+                    [](Blocks& sent, Blocks& received) {
+                      if (received.overlaps(sent)) sent.copy();
+                      sent.load();
+                    },
+                    [](Blocks& sent, Blocks& received, rondoComm_t comm) {
+                      return allToAllV(sent, received, comm);
+                    }};
+  });
 }
 
 }  // namespace
@@ -79,20 +197,23 @@ int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
                    MPI_Comm comm) {
   Attempt call(Call::Allgatherv, comm);
   const auto pass = [&] {
-    return call.passed(
-        PMPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm));
+    return PMPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+                           comm);
   };
-  const bool inPlace = sendbuf == MPI_IN_PLACE;
-  const bool good = recvbuf != MPI_IN_PLACE && goodArrays(recvcounts, displs, call.size()) &&
-                    (inPlace || sendcount >= 0);
-  if (!call.need(good, Why::Arguments)) return pass();
-  const Elements recv = elementsOf(recvbuf, 0, recvtype);
-  const Elements send = inPlace ? recv : elementsOf(sendbuf, sendcount, sendtype);
-  if (!call.need(recv.layout.valid && send.layout.valid, Why::Arguments)) return pass();
-  return call.taken([&] {
-    Blocks to(recv, recvcounts, displs, call.size());
-    return gatherAllV(call, inPlace, send, to);
-  });
+  return allgatherv(call, AtOnce{}, pass, {sendbuf, sendcount, sendtype},
+                    {recvbuf, recvcounts, displs, recvtype});
+}
+
+int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                    const int recvcounts[], const int displs[], MPI_Datatype recvtype,
+                    MPI_Comm comm, MPI_Request* request) {
+  Attempt call(Call::Iallgatherv, comm);
+  const auto pass = [&] {
+    return PMPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+                            comm, request);
+  };
+  return allgatherv(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
+                    {recvbuf, recvcounts, displs, recvtype});
 }
 
 int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
@@ -100,28 +221,23 @@ int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
                 MPI_Comm comm) {
   Attempt call(Call::Gatherv, comm);
   const auto pass = [&] {
-    return call.passed(PMPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                    recvtype, root, comm));
+    return PMPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+                        comm);
   };
-  const bool isRoot = call.isRoot(root), inPlace = sendbuf == MPI_IN_PLACE;
-  const bool good =
-      call.hasRank(root) && (inPlace ? isRoot : sendcount >= 0) &&
-      (!isRoot || (recvbuf != MPI_IN_PLACE && goodArrays(recvcounts, displs, call.size())));
-  if (!call.need(good, Why::Arguments)) return pass();
-  const Elements recv =
-      isRoot ? elementsOf(recvbuf, 0, recvtype) : elementsOf(sendbuf, sendcount, sendtype);
-  const Elements send = inPlace ? recv : elementsOf(sendbuf, sendcount, sendtype);
-  if (!call.need(recv.layout.valid && send.layout.valid, Why::Arguments)) return pass();
-  return call.taken([&] {
-    if (isRoot) {
-      Blocks to(recv, recvcounts, displs, call.size());
-      return gatherToRootV(call, inPlace, send, to, root);
-    }
-    Bytes from(send);
-    from.load();
-    return rondoGatherV(from.data(), send.bytes(), nullptr, nullptr, nullptr, rondoUint8, root,
-                        call.rondo(), nullptr);
-  });
+  return gatherv(call, AtOnce{}, pass, {sendbuf, sendcount, sendtype},
+                 {recvbuf, recvcounts, displs, recvtype}, root);
+}
+
+int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                 const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
+                 MPI_Comm comm, MPI_Request* request) {
+  Attempt call(Call::Igatherv, comm);
+  const auto pass = [&] {
+    return PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+                         comm, request);
+  };
+  return gatherv(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
+                 {recvbuf, recvcounts, displs, recvtype}, root);
 }
 
 int MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[],
@@ -129,29 +245,23 @@ int MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[]
                  int root, MPI_Comm comm) {
   Attempt call(Call::Scatterv, comm);
   const auto pass = [&] {
-    return call.passed(PMPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                                     recvtype, root, comm));
+    return PMPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+                         comm);
   };
-  const bool isRoot = call.isRoot(root), inPlace = recvbuf == MPI_IN_PLACE;
-  const bool good =
-      call.hasRank(root) && (inPlace ? isRoot : recvcount >= 0) &&
-      (!isRoot || (sendbuf != MPI_IN_PLACE && goodArrays(sendcounts, displs, call.size())));
-  if (!call.need(good, Why::Arguments)) return pass();
-  const Elements send =
-      isRoot ? elementsOf(sendbuf, 0, sendtype) : elementsOf(recvbuf, recvcount, recvtype);
-  const Elements recv = inPlace ? send : elementsOf(recvbuf, recvcount, recvtype);
-  if (!call.need(recv.layout.valid && send.layout.valid, Why::Arguments)) return pass();
-  return call.taken([&] {
-    if (isRoot) {
-      Blocks from(send, sendcounts, displs, call.size());
-      return scatterFromRootV(call, inPlace, from, recv, root);
-    }
-    Bytes to(recv);
-    const rondoResult_t result = rondoScatterV(nullptr, nullptr, nullptr, to.data(), recv.bytes(),
-                                               rondoUint8, root, call.rondo(), nullptr);
-    if (result == rondoSuccess) to.store();
-    return result;
-  });
+  return scatterv(call, AtOnce{}, pass, {sendbuf, sendcounts, displs, sendtype},
+                  {recvbuf, recvcount, recvtype}, root);
+}
+
+int MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int displs[],
+                  MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
+                  int root, MPI_Comm comm, MPI_Request* request) {
+  Attempt call(Call::Iscatterv, comm);
+  const auto pass = [&] {
+    return PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+                          comm, request);
+  };
+  return scatterv(call, Later{request}, pass, {sendbuf, sendcounts, displs, sendtype},
+                  {recvbuf, recvcount, recvtype}, root);
 }
 
 int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
@@ -159,30 +269,22 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
                   MPI_Datatype recvtype, MPI_Comm comm) {
   Attempt call(Call::Alltoallv, comm);
   const auto pass = [&] {
-    return call.passed(PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                                      rdispls, recvtype, comm));
+    return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+                          recvtype, comm);
   };
-  const bool inPlace = sendbuf == MPI_IN_PLACE;
-  const bool good = recvbuf != MPI_IN_PLACE && goodArrays(recvcounts, rdispls, call.size()) &&
-                    (inPlace || goodArrays(sendcounts, sdispls, call.size()));
-  if (!call.need(good, Why::Arguments)) return pass();
-  const Elements recv = elementsOf(recvbuf, 0, recvtype);
-  const Elements send = inPlace ? recv : elementsOf(sendbuf, 0, sendtype);
-  if (!call.need(recv.layout.valid && send.layout.valid, Why::Arguments)) return pass();
-  return call.taken([&] {
-    Blocks to(recv, recvcounts, rdispls, call.size());
-    if (inPlace) to.load();
-    const auto run = [&](Blocks& from) {
-      const rondoResult_t result =
-          rondoAllToAllV(from.data(), from.counts(), from.displs(), to.data(), to.counts(),
-                         to.displs(), rondoUint8, call.rondo(), nullptr);
-      if (result == rondoSuccess) to.store();
-      return result;
-    };
-    if (inPlace) return run(to);
-    Blocks from(send, sendcounts, sdispls, call.size());
-    if (to.overlaps(from)) from.copy();
-    from.load();
-    return run(from);
-  });
+  return alltoallv(call, AtOnce{}, pass, {sendbuf, sendcounts, sdispls, sendtype},
+                   {recvbuf, recvcounts, rdispls, recvtype});
+}
+
+int MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                   MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
+                   const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
+                   MPI_Request* request) {
+  Attempt call(Call::Ialltoallv, comm);
+  const auto pass = [&] {
+    return PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+                           recvtype, comm, request);
+  };
+  return alltoallv(call, Later{request}, pass, {sendbuf, sendcounts, sdispls, sendtype},
+                   {recvbuf, recvcounts, rdispls, recvtype});
 }

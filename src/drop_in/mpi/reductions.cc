@@ -1,13 +1,14 @@
-// MPI's blocking reductions. MPI makes count, type, operator and root equal on all ranks, so they
-// may decide; MPI_IN_PLACE is this rank's own business.
+// MPI's reductions, blocking and non-blocking, and its barriers. MPI makes count, type, operator
+// and root equal on all ranks, so they may decide; MPI_IN_PLACE is this rank's own business.
 
 #include <mpi.h>
 
-#include <cstring>
-#include <memory>
+#include <numeric>
 
-#include "drop_in/mpi/attempt.h"
+#include "drop_in/mpi/answers.h"
 #include "drop_in/mpi/counts.h"
+#include "drop_in/mpi/device_memory.h"
+#include "drop_in/mpi/layout.h"
 #include "drop_in/mpi/types.h"
 
 using namespace rondo;
@@ -22,8 +23,159 @@ bool openReduction(Attempt& call, bool good, MPI_Datatype type, MPI_Op op, Reduc
   return call.need(how->why == Why::Taken, how->why);
 }
 
-const void* inputOf(const void* sendbuf, const void* recvbuf) {
-  return sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
+/// The arguments that MPI's calls of this kind have in common.
+struct Vectors {
+  const void* send;
+  void* recv;
+  MPI_Datatype type;
+  MPI_Op op;
+};
+
+/// Elements of Rondo's type as they follow each other.
+Elements vectorOf(const void* buffer, size_t count, const Vectors& of, const Reduction& how) {
+  const Layout layout{true, true, how.size, static_cast<ptrdiff_t>(how.size)};
+  return {static_cast<char*>(const_cast<void*>(buffer)), count, of.type, layout, onDevice(buffer)};
+}
+/// What a rank has on a side that is in place, or not significant.
+constexpr Elements kNone{nullptr, 0, MPI_Datatype{}, {true, true, 1, 1}};
+
+/// The input is in the receive buffer, or in its own.
+constexpr auto loadInput(bool inPlace) {
+  return [inPlace](Bytes& sent, auto& received) {
+    if constexpr (requires { received.load(); }) {
+      if (inPlace) return received.load();
+    }
+    sent.load();
+  };
+}
+
+/// rondoAllReduce and others with the same arguments.
+using SameCount = rondoResult_t (*)(const void*, void*, size_t, rondoDataType_t, rondoRedOp_t,
+                                    rondoComm_t, rondoStream_t);
+
+template <class Answer, class Pass>
+int reduceAlike(Attempt& call, const Answer& answer, const Pass& pass, SameCount rondoCall,
+                const Vectors& of, int count) {
+  Reduction how;
+  const bool good = answer.good() && count >= 0 && of.recv != MPI_IN_PLACE;
+  if (!openReduction(call, good, of.type, of.op, &how)) return call.passed(pass());
+  const auto number = static_cast<size_t>(count);
+  const bool inPlace = of.send == MPI_IN_PLACE;
+  if (!devicesOn) [[likely]] {  // 20 ns less than Bytes on both sides
+    return answer(call, [&] {
+      return Direct{[=, from = inPlace ? of.recv : of.send, to = of.recv](rondoComm_t comm) {
+        return rondoCall(from, to, number, how.type, how.op, comm, nullptr);
+      }};
+    });
+  }
+  // The first rank's result of an exclusive scan is nobody's: what was there stays.
+  const bool receives = rondoCall != rondoExscan || call.rank() > 0;
+  return answer(call, [&] {
+    return Movement{Bytes(inPlace ? kNone : vectorOf(of.send, number, of, how)),
+                    Bytes(vectorOf(of.recv, number, of, how)), loadInput(inPlace),
+                    [=](Bytes& sent, Bytes& received, rondoComm_t comm) {
+                      return rondoCall(inPlace ? received.data() : sent.data(), received.data(),
+                                       number, how.type, how.op, comm, nullptr);
+                    },
+                    receives};
+  });
+}
+
+template <class Answer, class Pass>
+int reduceToRoot(Attempt& call, const Answer& answer, const Pass& pass, const Vectors& of,
+                 int count, int root) {
+  Reduction how;
+  const void* significant = call.isRoot(root) ? of.recv : of.send;
+  const bool good =
+      answer.good() && count >= 0 && call.hasRank(root) && significant != MPI_IN_PLACE;
+  if (!openReduction(call, good, of.type, of.op, &how)) return call.passed(pass());
+  const auto number = static_cast<size_t>(count);
+  const bool isRoot = call.isRoot(root), inPlace = of.send == MPI_IN_PLACE;
+  if (!devicesOn) [[likely]] {
+    return answer(call, [&] {
+      return Direct{[=, from = inPlace ? of.recv : of.send, to = of.recv](rondoComm_t comm) {
+        return rondoReduce(from, to, number, how.type, how.op, root, comm, nullptr);
+      }};
+    });
+  }
+  return answer(call, [&] {
+    return Movement{Bytes(inPlace ? kNone : vectorOf(of.send, number, of, how)),
+                    Bytes(isRoot ? vectorOf(of.recv, number, of, how) : kNone), loadInput(inPlace),
+                    [=](Bytes& sent, Bytes& received, rondoComm_t comm) {
+                      return rondoReduce(inPlace ? received.data() : sent.data(), received.data(),
+                                         number, how.type, how.op, root, comm, nullptr);
+                    }};
+  });
+}
+
+/// In place, MPI reads the whole vector from recvbuf and puts this rank's block to its begin, where
+/// rank 0's part of the input may still be read: the block is made elsewhere.
+class OwnBlock {
+ public:
+  OwnBlock(const Elements& block, bool inPlace) : bytes_(block) {
+    if (inPlace) bytes_.copy();
+  }
+  void* data() const { return bytes_.data(); }
+  void store() { bytes_.store(); }
+  void outlast() {}
+
+ private:
+  Bytes bytes_;
+};
+
+/// The vector that a rank puts in.
+Elements inputOf(const Vectors& of, size_t number, const Reduction& how) {
+  return vectorOf(of.send == MPI_IN_PLACE ? of.recv : of.send, number, of, how);
+}
+
+template <class Answer, class Pass>
+int reduceScatterBlock(Attempt& call, const Answer& answer, const Pass& pass, const Vectors& of,
+                       int count) {
+  Reduction how;
+  const bool good = answer.good() && count >= 0 && of.recv != MPI_IN_PLACE;
+  if (!openReduction(call, good, of.type, of.op, &how)) return call.passed(pass());
+  const auto number = static_cast<size_t>(count), all = number * static_cast<size_t>(call.size());
+  return answer(call, [&] {
+    return Movement{Bytes(inputOf(of, all, how)),
+                    OwnBlock(vectorOf(of.recv, number, of, how), of.send == MPI_IN_PLACE),
+                    loadInput(false), [=](Bytes& from, OwnBlock& to, rondoComm_t comm) {
+                      return rondoReduceScatter(from.data(), to.data(), number, how.type, how.op,
+                                                comm, nullptr);
+                    }};
+  });
+}
+
+/// A rank's numbers and the vector of them all.
+struct CountedBytes {
+  Counts counts;
+  Bytes bytes;
+  void load() { bytes.load(); }
+};
+
+template <class Answer, class Pass>
+int reduceScatter(Attempt& call, const Answer& answer, const Pass& pass, const Vectors& of,
+                  const int counts[]) {
+  Reduction how;
+  const bool good = answer.good() && countsAreGood(counts, call.size()) && of.recv != MPI_IN_PLACE;
+  if (!openReduction(call, good, of.type, of.op, &how)) return call.passed(pass());
+  const auto mine = static_cast<size_t>(counts[call.rank()]);
+  const size_t all = std::accumulate(counts, counts + call.size(), size_t{0});
+  return answer(call, [&] {
+    return Movement{CountedBytes{Counts(counts, call.size(), 1), Bytes(inputOf(of, all, how))},
+                    OwnBlock(vectorOf(of.recv, mine, of, how), of.send == MPI_IN_PLACE),
+                    [](CountedBytes& from, OwnBlock&) { from.load(); },
+                    [=](CountedBytes& from, OwnBlock& to, rondoComm_t comm) {
+                      return rondoReduceScatterV(from.bytes.data(), to.data(), from.counts.data(),
+                                                 how.type, how.op, comm, nullptr);
+                    }};
+  });
+}
+
+template <class Answer, class Pass>
+int barrier(Attempt& call, const Answer& answer, const Pass& pass) {
+  if (!call.need(answer.good(), Why::Arguments)) return call.passed(pass());
+  return answer(
+      call, [] { return Direct{[](rondoComm_t comm) { return rondoBarrier(comm, nullptr); }}; });
 }
 
 }  // namespace
@@ -31,105 +183,106 @@ const void* inputOf(const void* sendbuf, const void* recvbuf) {
 int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                   MPI_Comm comm) {
   Attempt call(Call::Allreduce, comm);
-  Reduction how;
-  if (!openReduction(call, count >= 0 && recvbuf != MPI_IN_PLACE, type, op, &how)) {
-    return call.passed(PMPI_Allreduce(sendbuf, recvbuf, count, type, op, comm));
-  }
-  return call.taken([&] {
-    return rondoAllReduce(inputOf(sendbuf, recvbuf), recvbuf, count, how.type, how.op, call.rondo(),
-                          nullptr);
-  });
+  const auto pass = [&] { return PMPI_Allreduce(sendbuf, recvbuf, count, type, op, comm); };
+  return reduceAlike(call, AtOnce{}, pass, rondoAllReduce, {sendbuf, recvbuf, type, op}, count);
 }
 
-int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
-               int root, MPI_Comm comm) {
-  Attempt call(Call::Reduce, comm);
-  Reduction how;
-  const void* significant = call.isRoot(root) ? recvbuf : sendbuf;
-  if (!openReduction(call, count >= 0 && call.hasRank(root) && significant != MPI_IN_PLACE, type,
-                     op, &how)) {
-    return call.passed(PMPI_Reduce(sendbuf, recvbuf, count, type, op, root, comm));
-  }
-  return call.taken([&] {
-    return rondoReduce(inputOf(sendbuf, recvbuf), recvbuf, count, how.type, how.op, root,
-                       call.rondo(), nullptr);
-  });
+int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
+                   MPI_Comm comm, MPI_Request* request) {
+  Attempt call(Call::Iallreduce, comm);
+  const auto pass = [&] {
+    return PMPI_Iallreduce(sendbuf, recvbuf, count, type, op, comm, request);
+  };
+  return reduceAlike(call, Later{request}, pass, rondoAllReduce, {sendbuf, recvbuf, type, op},
+                     count);
 }
 
 int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
              MPI_Comm comm) {
   Attempt call(Call::Scan, comm);
-  Reduction how;
-  if (!openReduction(call, count >= 0 && recvbuf != MPI_IN_PLACE, type, op, &how)) {
-    return call.passed(PMPI_Scan(sendbuf, recvbuf, count, type, op, comm));
-  }
-  return call.taken([&] {
-    return rondoScan(inputOf(sendbuf, recvbuf), recvbuf, count, how.type, how.op, call.rondo(),
-                     nullptr);
-  });
+  const auto pass = [&] { return PMPI_Scan(sendbuf, recvbuf, count, type, op, comm); };
+  return reduceAlike(call, AtOnce{}, pass, rondoScan, {sendbuf, recvbuf, type, op}, count);
+}
+
+int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
+              MPI_Comm comm, MPI_Request* request) {
+  Attempt call(Call::Iscan, comm);
+  const auto pass = [&] { return PMPI_Iscan(sendbuf, recvbuf, count, type, op, comm, request); };
+  return reduceAlike(call, Later{request}, pass, rondoScan, {sendbuf, recvbuf, type, op}, count);
 }
 
 int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                MPI_Comm comm) {
   Attempt call(Call::Exscan, comm);
-  Reduction how;
-  if (!openReduction(call, count >= 0 && recvbuf != MPI_IN_PLACE, type, op, &how)) {
-    return call.passed(PMPI_Exscan(sendbuf, recvbuf, count, type, op, comm));
-  }
-  return call.taken([&] {
-    return rondoExscan(inputOf(sendbuf, recvbuf), recvbuf, count, how.type, how.op, call.rondo(),
-                       nullptr);
-  });
+  const auto pass = [&] { return PMPI_Exscan(sendbuf, recvbuf, count, type, op, comm); };
+  return reduceAlike(call, AtOnce{}, pass, rondoExscan, {sendbuf, recvbuf, type, op}, count);
 }
 
-// In place, MPI reads the whole vector from recvbuf and puts this rank's block to its begin, where
-// rank 0's part of the input may still be read: the block is made elsewhere.
+int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
+                MPI_Comm comm, MPI_Request* request) {
+  Attempt call(Call::Iexscan, comm);
+  const auto pass = [&] { return PMPI_Iexscan(sendbuf, recvbuf, count, type, op, comm, request); };
+  return reduceAlike(call, Later{request}, pass, rondoExscan, {sendbuf, recvbuf, type, op}, count);
+}
+
+int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
+               int root, MPI_Comm comm) {
+  Attempt call(Call::Reduce, comm);
+  const auto pass = [&] { return PMPI_Reduce(sendbuf, recvbuf, count, type, op, root, comm); };
+  return reduceToRoot(call, AtOnce{}, pass, {sendbuf, recvbuf, type, op}, count, root);
+}
+
+int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
+                int root, MPI_Comm comm, MPI_Request* request) {
+  Attempt call(Call::Ireduce, comm);
+  const auto pass = [&] {
+    return PMPI_Ireduce(sendbuf, recvbuf, count, type, op, root, comm, request);
+  };
+  return reduceToRoot(call, Later{request}, pass, {sendbuf, recvbuf, type, op}, count, root);
+}
+
 int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype type,
                              MPI_Op op, MPI_Comm comm) {
   Attempt call(Call::ReduceScatterBlock, comm);
-  Reduction how;
-  if (!openReduction(call, recvcount >= 0 && recvbuf != MPI_IN_PLACE, type, op, &how)) {
-    return call.passed(PMPI_Reduce_scatter_block(sendbuf, recvbuf, recvcount, type, op, comm));
-  }
-  return call.taken([&] {
-    if (sendbuf != MPI_IN_PLACE) {
-      return rondoReduceScatter(sendbuf, recvbuf, recvcount, how.type, how.op, call.rondo(),
-                                nullptr);
-    }
-    const size_t bytes = recvcount * how.size;
-    const auto block = std::make_unique_for_overwrite<char[]>(bytes + 1);
-    const rondoResult_t result = rondoReduceScatter(recvbuf, block.get(), recvcount, how.type,
-                                                    how.op, call.rondo(), nullptr);
-    if (result == rondoSuccess && bytes > 0) std::memcpy(recvbuf, block.get(), bytes);
-    return result;
-  });
+  const auto pass = [&] {
+    return PMPI_Reduce_scatter_block(sendbuf, recvbuf, recvcount, type, op, comm);
+  };
+  return reduceScatterBlock(call, AtOnce{}, pass, {sendbuf, recvbuf, type, op}, recvcount);
+}
+
+int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype type,
+                              MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  Attempt call(Call::IreduceScatterBlock, comm);
+  const auto pass = [&] {
+    return PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, type, op, comm, request);
+  };
+  return reduceScatterBlock(call, Later{request}, pass, {sendbuf, recvbuf, type, op}, recvcount);
 }
 
 int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[],
                        MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   Attempt call(Call::ReduceScatter, comm);
-  Reduction how;
-  if (!openReduction(call, countsAreGood(recvcounts, call.size()) && recvbuf != MPI_IN_PLACE, type,
-                     op, &how)) {
-    return call.passed(PMPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, type, op, comm));
-  }
-  return call.taken([&] {
-    const Counts counts(recvcounts, call.size(), 1);
-    if (sendbuf != MPI_IN_PLACE) {
-      return rondoReduceScatterV(sendbuf, recvbuf, counts.data(), how.type, how.op, call.rondo(),
-                                 nullptr);
-    }
-    const size_t bytes = counts[call.rank()] * how.size;
-    const auto block = std::make_unique_for_overwrite<char[]>(bytes + 1);
-    const rondoResult_t result = rondoReduceScatterV(recvbuf, block.get(), counts.data(), how.type,
-                                                     how.op, call.rondo(), nullptr);
-    if (result == rondoSuccess && bytes > 0) std::memcpy(recvbuf, block.get(), bytes);
-    return result;
-  });
+  const auto pass = [&] {
+    return PMPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, type, op, comm);
+  };
+  return reduceScatter(call, AtOnce{}, pass, {sendbuf, recvbuf, type, op}, recvcounts);
+}
+
+int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[],
+                        MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  Attempt call(Call::IreduceScatter, comm);
+  const auto pass = [&] {
+    return PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, type, op, comm, request);
+  };
+  return reduceScatter(call, Later{request}, pass, {sendbuf, recvbuf, type, op}, recvcounts);
 }
 
 int MPI_Barrier(MPI_Comm comm) {
   Attempt call(Call::Barrier, comm);
-  if (!call.open()) return call.passed(PMPI_Barrier(comm));
-  return call.taken([&] { return rondoBarrier(call.rondo(), nullptr); });
+  return barrier(call, AtOnce{}, [&] { return PMPI_Barrier(comm); });
+}
+
+int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
+  Attempt call(Call::Ibarrier, comm);
+  return barrier(call, Later{request}, [&] { return PMPI_Ibarrier(comm, request); });
 }

@@ -17,22 +17,25 @@ struct IdHost {
 
 /// Makes an id; this process answers for it from now on. `interfaces` is RONDO_NET_IF. Throws
 /// Error.
-void makeUniqueId(const IdHost& host, rondoUniqueId* id, const std::string& interfaces = {});
+/// `members`: ranks of the communicator that the id is to grow, 0: none.
+void makeUniqueId(const IdHost& host, rondoUniqueId* id, const std::string& interfaces = {},
+                  int members = 0);
 
 /// One rank of a group that joined by id. The constructor blocks until all ranks have joined, or
 /// throws: rondoInvalidArgument (not an id, wrong secret, rank out of range), rondoInvalidUsage
 /// (duplicate rank, ranks disagree on nranks, another version), rondoSystemError (nobody answers;
 /// ranks that did not come, by number), rondoRemoteError (a rank, or the id's maker, ended).
 /// `limitMs` bounds every single wait for others.
-class LocalBootstrap : public Bootstrap {
+class IdBootstrap : public Bootstrap {
  public:
-  LocalBootstrap(const rondoUniqueId& id, int nranks, int rank, const IdHost& host,
+  IdBootstrap(const rondoUniqueId& id, int nranks, int rank, const IdHost& host,
                  int limitMs = 30000, const std::string& interfaces = {});
 
   int rank() const override { return rank_; }
   int size() const override { return nranks_; }
   const Secret& secret() const override { return secret_; }
   void allGather(const void* mine, size_t bytes, void* all) override;
+  void idle() override { links_.checkInterrupt(); }
 
   /// Messages that this rank has sent and received since it began to join.
   uint64_t messages() const { return links_.messages(); }

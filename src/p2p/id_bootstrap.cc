@@ -1,4 +1,4 @@
-#include "p2p/local_bootstrap.h"
+#include "p2p/id_bootstrap.h"
 
 #include <unistd.h>
 
@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "p2p/boot_gate.h"
 #include "p2p/boot_id.h"
 #include "p2p/id_service.h"
@@ -62,16 +63,22 @@ std::vector<NetAddress> addressesBeside(int fd) {
 
 }  // namespace
 
-void makeUniqueId(const IdHost& host, rondoUniqueId* id, const std::string& interfaces) {
+void makeUniqueId(const IdHost& host, rondoUniqueId* id, const std::string& interfaces,
+                  int members) {
   const Secret secret = makeSecret();
   const std::vector<NetInterface> all = listInterfaces();
-  Listeners listeners = listenAt(chooseInterface(all, interfaces).addresses);
+  const NetInterface& chosen = chooseInterface(all, interfaces);
+  logLine(LogPart::Net, LogLevel::Info, -1, [&] {
+    return format("ranks that join by unique id meet at interface %s (%s)", chosen.name.c_str(),
+                  chosen.addresses.empty() ? "" : addressText(chosen.addresses.front()).c_str());
+  });
+  Listeners listeners = listenAt(chosen.addresses);
   const Endpoints endpoints = listeners.endpoints;
   IdService::instance().add(std::make_unique<IdGroup>(secret, host.hash, std::move(listeners)));
-  *id = packId(secret, endpoints, host.name);
+  *id = packId(secret, endpoints, host.name, members);
 }
 
-LocalBootstrap::LocalBootstrap(const rondoUniqueId& id, int nranks, int rank, const IdHost& host,
+IdBootstrap::IdBootstrap(const rondoUniqueId& id, int nranks, int rank, const IdHost& host,
                                int limitMs, const std::string& interfaces)
     : nranks_(nranks),
       rank_(checkedRanks(nranks, rank)),
@@ -81,7 +88,7 @@ LocalBootstrap::LocalBootstrap(const rondoUniqueId& id, int nranks, int rank, co
   join(id, host, interfaces);
 }
 
-void LocalBootstrap::join(const rondoUniqueId& id, const IdHost& host,
+void IdBootstrap::join(const rondoUniqueId& id, const IdHost& host,
                           const std::string& interfaces) {
   const IdBytes bytes = readId(id);
   // Names of local sockets can be seen by other users: they must not tell of the id's secret.
@@ -113,7 +120,7 @@ void LocalBootstrap::join(const rondoUniqueId& id, const IdHost& host,
   links_.setEstablished();
 }
 
-void LocalBootstrap::joinParent(const Endpoints& parent, const wire::Hello& hello,
+void IdBootstrap::joinParent(const Endpoints& parent, const wire::Hello& hello,
                                 const Secret& secret, const std::vector<NetAddress>& sources) {
   ConnectFailure failure;
   // Half the limit: this rank's sentence must come before the parent's, which only misses it.
@@ -132,7 +139,7 @@ void LocalBootstrap::joinParent(const Endpoints& parent, const wire::Hello& hell
                limitMs_ + kGracePerLevelMs * place_.depth);
 }
 
-void LocalBootstrap::acceptChildren(Gate& gate, const Secret& secret) {
+void IdBootstrap::acceptChildren(Gate& gate, const Secret& secret) {
   std::vector<int> missing;
   for (const TreeBranch& child : place_.children) missing.push_back(child.first);
   const Deadline deadline(limitMs_);
@@ -161,7 +168,7 @@ void LocalBootstrap::acceptChildren(Gate& gate, const Secret& secret) {
   }
 }
 
-void LocalBootstrap::allGather(const void* mine, size_t bytes, void* all) {
+void IdBootstrap::allGather(const void* mine, size_t bytes, void* all) {
   if (bytes > wire::kMostPart) {
     throw Error(rondoInternalError,
                 format("allGather of %zu bytes a rank; allowed: %u", bytes, wire::kMostPart));

@@ -1,0 +1,168 @@
+// Regret: what the planner's choice costs beside the best registered algorithm, measured in turn.
+//   make benchmarks/regret && mpirun -n 2 build/benchmarks/regret allreduce --max 256M
+// Every algorithm runs as the planner would cut it if it were the only one; `chosen` is what the
+// planner takes of all. Nothing fails on a time: it prints.
+
+#include <mpi.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "tune_trials.h"
+
+namespace {
+
+using namespace rondo;
+using namespace rondo::tune;
+
+struct Arguments {
+  std::vector<std::string> collectives{"allreduce"};
+  std::string least = "8", most = "256M", memory = "host";
+  double seconds = 1;
+};
+
+uint64_t sizeOf(const char* option, const std::string& text) {
+  uint64_t bytes = 0;
+  if (!parseSize(text, &bytes) || bytes < 4 || bytes > uint64_t{1} << 34) {
+    throw Error(rondoInvalidArgument,
+                format("%s is \"%s\"; allowed: 4 to 16G", option, text.c_str()));
+  }
+  return bytes;
+}
+
+Collective collectiveOf(const std::string& name) {
+  std::string known;
+  for (int c = 0; c < kCollectives; ++c) {
+    const char* const text = collectiveName(static_cast<Collective>(c));
+    if (name == text) return static_cast<Collective>(c);
+    known += (known.empty() ? "" : ", ") + std::string(text);
+  }
+  throw Error(rondoInvalidArgument,
+              format("there is no collective \"%s\"; there are: %s", name.c_str(), known.c_str()));
+}
+
+class Regret {
+ public:
+  Regret(Collective collective, int rank, int ranks)
+      : collective_(collective), rank_(rank), ranks_(ranks), free_("") {
+    for (const Algorithm& row : registry()) {
+      if (row.collective != collective) continue;
+      if (row.hierarchy != nullptr && !free_.impl().facts().groups.layered()) continue;
+      algorithms_.push_back(&row);
+      forced_.push_back(std::make_unique<ForcedComm>(
+          format("%s:host:0-:%s", collectiveName(collective), row.name)));
+    }
+  }
+
+  void run(uint64_t least, uint64_t most, double seconds, bool mapped) {
+    if (rank_ == 0) {
+      std::printf("%s on %d ranks, costs: %s\n", collectiveName(collective_), ranks_,
+                  free_.impl().costsSource().c_str());
+      std::printf("%10s  %-14s %11s %11s  %-10s %11s %7s\n", "bytes", "chosen", "predicted",
+                  "measured", "best", "measured", "ratio");
+    }
+    RotatingBuffers buffers(most * static_cast<uint64_t>(hasSlots(collective_) ? ranks_ : 1),
+                            mapped);
+    if (collective_ == Collective::Barrier) least = most = 0;
+    for (uint64_t bytes = least; bytes <= most; bytes *= 2) {
+      runSize(bytes, seconds, buffers);
+      if (bytes == 0) break;
+    }
+    if (rank_ != 0 || ratios_.empty()) return;
+    std::vector<double> sorted = ratios_;
+    std::sort(sorted.begin(), sorted.end());
+    const auto within =
+        std::count_if(sorted.begin(), sorted.end(), [](double r) { return r <= 1.05; });
+    std::printf("  within 5 %% at %lld of %zu sizes; median %.2f, worst %.2f\n\n",
+                static_cast<long long>(within), sorted.size(), sorted[sorted.size() / 2],
+                sorted.back());
+    std::fflush(stdout);
+  }
+
+ private:
+  void runSize(uint64_t bytes, double seconds, RotatingBuffers& buffers) {
+    std::vector<Trial> trials;
+    for (const auto& comm : forced_) trials.push_back({comm.get(), collective_, bytes});
+    trials.push_back({&free_, collective_, bytes});
+    Pace pace;
+    pace.seconds = seconds;
+    const std::vector<double> times = timeTrials(trials, buffers, pace);
+    if (rank_ != 0) return;
+    const Request request{collective_, bytes / 4, 4, 0};
+    const Candidate chosen = rankCandidates(request, free_.impl().facts(), {}).front();
+    size_t best = 0, same = 0;
+    for (size_t i = 0; i < algorithms_.size(); ++i) {
+      if (times[i] < times[best]) best = i;
+      if (algorithms_[i] == chosen.algorithm) same = i;
+    }
+    // The chosen plan runs twice in a round, forced and free: the mean of both is its time.
+    const double mine = (times[same] + times.back()) / 2;
+    const double ratio = same == best ? 1 : mine / times[best];
+    ratios_.push_back(ratio);
+    const std::string cut =
+        format("%s/%d/%lluK", chosen.algorithm->name, chosen.geometry.lanes,
+               static_cast<unsigned long long>(chosen.geometry.chunk * 4 / 1024));
+    std::printf("%10llu  %-14s %11.2f %11.2f  %-10s %11.2f %7.2f%s\n",
+                static_cast<unsigned long long>(bytes), cut.c_str(),
+                static_cast<double>(chosen.picoseconds) * 1e-6, mine * 1e-6,
+                algorithms_[best]->name, times[best] * 1e-6, ratio, ratio > 1.05 ? " *" : "");
+    std::fflush(stdout);
+  }
+
+  Collective collective_;
+  int rank_, ranks_;
+  ForcedComm free_;
+  std::vector<const Algorithm*> algorithms_;
+  std::vector<std::unique_ptr<ForcedComm>> forced_;
+  std::vector<double> ratios_;
+};
+
+int run(const Arguments& a, int rank, int ranks) {
+  try {
+    const uint64_t least = sizeOf("--min", a.least), most = sizeOf("--max", a.most);
+    std::vector<Collective> collectives;
+    for (const std::string& name : a.collectives) collectives.push_back(collectiveOf(name));
+    if (ranks < 2) throw Error(rondoInvalidArgument, "there is 1 rank; allowed: 2 or more");
+    for (const Collective collective : collectives) {
+      Regret(collective, rank, ranks).run(least, most, a.seconds, a.memory == "rondo");
+    }
+    return 0;
+  } catch (const Error& error) {
+    if (rank == 0) std::fprintf(stderr, "regret: %s\n", error.what());
+    return error.code() == rondoInvalidArgument ? 2 : 1;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0, ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  Arguments a;
+  CLI::App app("What the planner's choices cost beside the best algorithm there is.", "regret");
+  app.add_option("collectives", a.collectives, "As in RONDO_TUNE")->capture_default_str();
+  app.add_option("--min", a.least, "Shortest call")->capture_default_str();
+  app.add_option("--max", a.most, "Longest call (of a rank's slot)")->capture_default_str();
+  app.add_option("--seconds", a.seconds, "How long each size is measured")
+      ->check(CLI::Range(0.01, 60.0))
+      ->capture_default_str();
+  app.add_option("--memory", a.memory, "host, or rondo for rondoMemAlloc's")
+      ->check(CLI::IsMember({"host", "rondo"}))
+      ->capture_default_str();
+  int code = 2;
+  try {
+    app.parse(argc, argv);
+    code = run(a, rank, ranks);
+  } catch (const CLI::ParseError& error) {
+    code = rank == 0 ? app.exit(error) : error.get_exit_code();
+    code = code == 0 ? 0 : 2;
+  }
+  MPI_Finalize();
+  return code;
+}

@@ -1,0 +1,26 @@
+// Builds without libxml2's headers have no machines to rehearse on.
+
+#include "api/comm_create.h"
+#include "api/rondo_virtual.h"
+#include "api/virtual_comm.h"
+
+namespace rondo {
+
+rondoResult_t dupVirtual(rondoComm* comm, rondoComm_t*) {
+  return refuseVirtual(comm, "rondoCommDup");
+}
+
+}  // namespace rondo
+
+rondoResult_t rondoCommInitVirtual(rondoComm_t*, const char*, int, int,
+                                   const rondoVirtualConfig_t*) {
+  return rondo::fail(nullptr, rondoUnsupported,
+                     "rondoCommInitVirtual: this build has no topologies; allowed: one that was "
+                     "configured where libxml2's headers are");
+}
+
+rondoResult_t rondoCommGetPrediction(rondoComm_t comm, rondoPrediction_t*) {
+  return rondo::fail(comm, rondoInvalidUsage,
+                     "rondoCommGetPrediction: the communicator is not virtual; allowed: one of "
+                     "rondoCommInitVirtual");
+}

@@ -1,0 +1,77 @@
+/* Rehearsal: communicators on machines that need not be there. Calls on them check their arguments,
+ * and are planned and timed instead of moving data. */
+#ifndef RONDO_VIRTUAL_H_
+#define RONDO_VIRTUAL_H_
+
+#include "rondo.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How to rehearse. Start from RONDO_VIRTUAL_CONFIG_INITIALIZER, then set fields. Sizes and
+ * versions are treated as those of rondoConfig_t. Since 0.4. */
+typedef struct rondoVirtualConfig_t {
+  size_t size;        /**< sizeof(rondoVirtualConfig_t) of the caller. */
+  uint32_t version;   /**< RONDO_VIRTUAL_CONFIG_VERSION of the caller. */
+  int32_t ownData;    /**< 0: buffers are neither read nor written. 1: what this rank contributes
+                         itself is put where it belongs (its own input of a reduction is the result,
+                         its own block of a gathering is in its place), and nothing else is. */
+  const char* name;   /**< Appears in errors. NULL: "virtual". Copied. */
+  const char* output; /**< What rondoCommDestroy writes begins so: OUTPUT.calls.csv (every call with
+                         its predicted time), OUTPUT.flows.csv (every transfer of every call,
+                         columns as of rondo-sim --flows) and OUTPUT.trace.json (a timeline for
+                         Perfetto). NULL: nothing is written. Copied. */
+} rondoVirtualConfig_t;
+
+#define RONDO_VIRTUAL_CONFIG_VERSION 1
+#define RONDO_VIRTUAL_CONFIG_INITIALIZER \
+  { sizeof(rondoVirtualConfig_t), RONDO_VIRTUAL_CONFIG_VERSION, 0, NULL, NULL }
+
+/**
+ * Makes a communicator of `nranks` ranks on a machine that need not be there, of which this process
+ * is rank `rank` alone; no other process takes part. `topology` is a file (Rondo's, NCCL's or
+ * hwloc's XML) or a description, as in "64 x (2 cpu, 8 gpu nvlink=450 nvswitch, 8 nic=50) rail".
+ * Ranks sit on its GPUs, host by host, or on the CPUs' cores where there are no GPUs; nranks 0: on
+ * all of them. `config` may be NULL.
+ *
+ * Collectives, sends, receives and groups on it check their arguments, return at once and add their
+ * predicted time to what rondoCommGetPrediction tells: collectives as if all ranks called together,
+ * sends and receives as if the peer were there. Buffers may be of any kind and must not be NULL
+ * where a call would not allow it, but are not touched (see ownData); `stream` is not looked at.
+ * What rondoGroupEndAsync gives is complete. rondoCommDup gives another handle on the same
+ * rehearsal; rondoCommSplit and rondoCommShrink are rondoUnsupported, for what other ranks would
+ * say is not known. Local. Since 0.4.
+ *
+ * Errors: rondoInvalidArgument (NULL; a topology that cannot be read, with file and line; more
+ * ranks than places; rank out of range), rondoUnsupported (a build without libxml2).
+ */
+RONDO_API rondoResult_t rondoCommInitVirtual(rondoComm_t* comm, const char* topology, int nranks,
+                                             int rank, const rondoVirtualConfig_t* config);
+
+/** What rondoCommGetPrediction tells. Set `size` to sizeof(rondoPrediction_t) before the call; of a
+ * smaller one only its fields are written. Since 0.4. */
+typedef struct rondoPrediction_t {
+  size_t size;              /**< Of the caller's struct. */
+  uint64_t calls;           /**< Calls so far; a group's joined calls are one. */
+  uint64_t picoseconds;     /**< Their predicted time, one after the other. */
+  uint64_t lastPicoseconds; /**< Of the last call. */
+  uint64_t lastBytes;       /**< Of the last call: all slots of its larger buffer together; of sends
+                               and receives all of them. */
+  uint64_t planningNanoseconds; /**< Real time that the calls took, to be planned. */
+  char lastCall[32];            /**< "rondoAllReduce"; "" before the first. */
+  char lastAlgorithm[32]; /**< "ring"; "p2p" for sends and receives, "none" where nothing moves. */
+} rondoPrediction_t;
+
+/**
+ * The predicted time of the calls so far on a communicator of rondoCommInitVirtual. Local. Since
+ * 0.4. Errors: rondoInvalidArgument (NULL, prediction->size), rondoInvalidUsage (`comm` is not
+ * virtual).
+ */
+RONDO_API rondoResult_t rondoCommGetPrediction(rondoComm_t comm, rondoPrediction_t* prediction);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RONDO_VIRTUAL_H_ */

@@ -1,0 +1,115 @@
+// Calls on virtual communicators, alone and in groups.
+
+#include <algorithm>
+
+#include "api/comm_create.h"
+#include "api/group.h"
+#include "api/types.h"
+#include "api/virtual_comm.h"
+#include "base/error.h"
+#include "coll/joint_call.h"
+#include "coll/runner.h"
+
+namespace rondo {
+
+namespace {
+
+/// Slots of different lengths as even ones of the mean length: that is what times them.
+HostRequest evened(const HostRequest& request) {
+  HostRequest out = request;
+  out.uneven = nullptr;
+  if (request.uneven == nullptr) return out;
+  const UnevenSlots& slots = *request.uneven;
+  uint64_t source = 0, target = 0;
+  for (const uint64_t count : slots.srcCounts) source += count;
+  for (const uint64_t count : slots.dstCounts) target += count;
+  out.key.count = std::max(source, target) / std::max<uint64_t>(1, slots.srcCounts.size());
+  return out;
+}
+
+}  // namespace
+
+rondoResult_t runVirtual(rondoComm* comm, const char* call, const HostRequest& request) {
+  return guarded(comm, call, [&] {
+    if (groupOpen()) return addToGroup(comm, call, request);
+    comm->rehearsal->run(call, evened(request));
+    comm->rehearsal->keepOwn(request);
+  });
+}
+
+rondoResult_t runVirtual(rondoComm* comm, const char* call, std::span<const Transfer> transfers) {
+  return guarded(comm, call, [&] {
+    if (groupOpen()) return addToGroup(comm, call, transfers);
+    comm->rehearsal->run(call, transfers);
+  });
+}
+
+void VirtualGroup::add(rondoComm* comm, const char* call, const HostRequest& request) {
+  calls_.push_back({comm, call, evened(request), {}});
+}
+
+void VirtualGroup::add(rondoComm* comm, const char* call, std::span<const Transfer> transfers) {
+  calls_.push_back({comm, call, {}, {transfers.begin(), transfers.end()}});
+}
+
+void VirtualGroup::runFor(rondoComm* comm, const std::vector<Call>& calls) {
+  std::vector<Transfer> transfers;
+  std::vector<HostRequest> requests;
+  std::vector<const char*> names;
+  for (const Call& call : calls) {
+    if (call.comm != comm) continue;
+    transfers.insert(transfers.end(), call.transfers.begin(), call.transfers.end());
+    if (!call.transfers.empty()) continue;
+    requests.push_back(call.request);
+    names.push_back(call.name);
+  }
+  const RankPlace& place = comm->impl->place();
+  const std::string fault = Exchange::selfFault(place.rank, transfers);
+  if (!fault.empty()) throw Error(rondoInvalidUsage, fault);
+  if (!transfers.empty()) comm->rehearsal->run("rondoGroupEnd", transfers);
+  for (size_t at = 0; at < requests.size();) {
+    const std::span<const HostRequest> left(requests.data() + at, requests.size() - at);
+    const size_t pass = JointCall::passOf(left, place.size);
+    HostRequest joint = left[0];
+    for (size_t i = 1; i < pass; ++i) joint.key.count += left[i].key.count;
+    comm->rehearsal->run(names[at], joint);
+    for (const HostRequest& each : left.first(pass)) comm->rehearsal->keepOwn(each);
+    at += pass;
+  }
+}
+
+rondoResult_t VirtualGroup::run(const char* call) {
+  std::vector<Call> calls;
+  calls.swap(calls_);
+  std::vector<rondoComm*> comms;
+  for (const Call& each : calls) {
+    if (std::find(comms.begin(), comms.end(), each.comm) == comms.end()) {
+      comms.push_back(each.comm);
+    }
+  }
+  for (rondoComm* comm : comms) {
+    const Use use(comm, call);
+    if (use.result() != rondoSuccess) return use.result();
+    if (const rondoResult_t bad = guarded(comm, call, [&] { runFor(comm, calls); })) return bad;
+  }
+  return rondoSuccess;
+}
+
+bool isVirtual(const rondoComm* comm) {
+  return comm != nullptr && comm->state.load(std::memory_order_acquire) == rondoComm::kAlive &&
+         comm->rehearsal != nullptr;
+}
+
+rondoResult_t refuseVirtual(rondoComm* comm, const char* call) {
+  return fail(comm, rondoUnsupported,
+              format("%s: communicator \"%s\" is virtual, and what its other ranks would say is "
+                     "not known; allowed: rondoCommDup, or another rondoCommInitVirtual",
+                     call, comm->impl->name().c_str()));
+}
+
+rondoResult_t finishVirtual(rondoComm* comm, const char* call) {
+  if (comm->rehearsal.use_count() > 1) return rondoSuccess;  // another handle goes on
+  return guarded(comm, call, [&] { comm->rehearsal->write(); });
+}
+
+}  // namespace rondo

@@ -1,0 +1,61 @@
+#pragma once
+// What a virtual communicator's calls go to instead of a transport (rondo_virtual.h).
+
+#include <span>
+#include <vector>
+
+#include "api/rondo.h"
+#include "coll/exchange.h"
+#include "coll/host_request.h"
+
+namespace rondo {
+
+class VirtualComm {
+ public:
+  virtual ~VirtualComm() = default;
+  /// Checked calls. Throw Error. Of slots of different lengths, key.count is the mean length, and
+  /// `uneven` is nullptr.
+  virtual void run(const char* call, const HostRequest& request) = 0;
+  virtual void run(const char* call, std::span<const Transfer> transfers) = 0;
+  /// Puts this rank's own data where they belong, if that was asked for.
+  virtual void keepOwn(const HostRequest& request) = 0;
+  /// Writes what was asked for, at the end of the last handle.
+  virtual void write() = 0;
+};
+
+/// Runs a checked call on a virtual communicator, or puts it into the open group.
+rondoResult_t runVirtual(rondoComm* comm, const char* call, const HostRequest& request);
+rondoResult_t runVirtual(rondoComm* comm, const char* call, std::span<const Transfer> transfers);
+
+/// What the calling thread's open group holds for virtual communicators.
+class VirtualGroup {
+ public:
+  void add(rondoComm* comm, const char* call, const HostRequest& request);
+  void add(rondoComm* comm, const char* call, std::span<const Transfer> transfers);
+  void clear() { calls_.clear(); }
+  /// For each communicator its sends and receives at once, and then its collectives in their order,
+  /// neighbours joined as a group joins them. Empties the group.
+  rondoResult_t run(const char* call);
+
+ private:
+  struct Call {
+    rondoComm* comm;
+    const char* name;
+    HostRequest request;
+    std::vector<Transfer> transfers;  ///< Not empty: it is no collective.
+  };
+  void runFor(rondoComm* comm, const std::vector<Call>& calls);
+
+  std::vector<Call> calls_;
+};
+
+/// Whether it is alive and virtual. NULL and destroyed handles are not.
+bool isVirtual(const rondoComm* comm);
+/// rondoUnsupported: what the call needs of other ranks, a virtual communicator does not know.
+rondoResult_t refuseVirtual(rondoComm* comm, const char* call);
+/// Another handle on the same rehearsal.
+rondoResult_t dupVirtual(rondoComm* comm, rondoComm_t* newcomm);
+/// Before a virtual communicator's handle is destroyed.
+rondoResult_t finishVirtual(rondoComm* comm, const char* call);
+
+}  // namespace rondo

@@ -1,0 +1,286 @@
+#include "coll/costs_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.h"
+
+namespace rondo {
+namespace {
+
+constexpr size_t kMostBytes = 64 << 10;  ///< Such a file has two KiB.
+constexpr char kTitle[] = "rondo-costs 1";
+
+/// A descriptor that closes itself.
+class File {
+ public:
+  explicit File(int fd) : fd_(fd) {}
+  ~File() {
+    if (fd_ >= 0) close(fd_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+std::string timeText(int64_t when) {
+  const auto seconds = static_cast<time_t>(when);
+  tm parts{};
+  char text[32] = "";
+  if (gmtime_r(&seconds, &parts) != nullptr)
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::string ageText(int64_t when) {
+  const int64_t age = std::max<int64_t>(0, static_cast<int64_t>(time(nullptr)) - when);
+  if (age < 120) return format("%lld seconds ago", static_cast<long long>(age));
+  if (age < 7200) return format("%lld minutes ago", static_cast<long long>(age / 60));
+  if (age < 172800) return format("%lld hours ago", static_cast<long long>(age / 3600));
+  return format("%lld days ago", static_cast<long long>(age / 86400));
+}
+
+/// For sentences: a word of a file that may hold anything.
+std::string shown(std::string text) {
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text.size() > 60 ? text.substr(0, 60) + "..." : text;
+}
+
+class Parser {
+ public:
+  Parser(const std::string& text, const std::string& name) : text_(text), name_(name) {
+    out_.measured.assign(costFields().size(), false);
+    known_.assign(costFields().size(), false);
+  }
+
+  CostsFile parse() {
+    if (text_.size() > kMostBytes) {
+      refuse(format("has %zu bytes; allowed: %zu", text_.size(), kMostBytes));
+    }
+    for (size_t at = 0; at < text_.size();) {
+      const size_t end = std::min(text_.find('\n', at), text_.size());
+      ++line_;
+      parseLine(text_.substr(at, end - at));
+      at = end + 1;
+    }
+    if (!titled_) refuse(format("is empty; allowed: \"%s\" first", kTitle));
+    if (out_.machine == 0) refuse("names no machine; allowed: a line \"machine\" and 16 digits");
+    return std::move(out_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw Error(rondoInvalidArgument, line_ == 0
+                                          ? format("%s: %s", name_.c_str(), why.c_str())
+                                          : format("%s:%d: %s", name_.c_str(), line_, why.c_str()));
+  }
+
+  void parseLine(std::string line) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.empty() || line[0] == '#') return;
+    if (!titled_) {
+      if (line != kTitle) {
+        refuse(format("is \"%s\"; allowed: \"%s\"", shown(line).c_str(), kTitle));
+      }
+      titled_ = true;
+      return;
+    }
+    const size_t blank = line.find(' ');
+    const std::string key = line.substr(0, blank);
+    const std::string value = blank == std::string::npos ? "" : line.substr(blank + 1);
+    if (key == "machine") return parseMachine(value);
+    if (key == "processor") {
+      out_.processor = shown(value);
+      return;
+    }
+    if (key == "ranks") {
+      out_.ranks = static_cast<int>(number(key, value, 1'000'000));
+      return;
+    }
+    if (key == "measured_at") {
+      out_.when = static_cast<int64_t>(number(key, value, 253'402'300'799));
+      return;
+    }
+    parseField(key, value);
+  }
+
+  void parseMachine(const std::string& value) {
+    if (value.size() != 16 || value.find_first_not_of("0123456789abcdef") != std::string::npos) {
+      refuse(format("machine is \"%s\"; allowed: 16 hexadecimal digits", shown(value).c_str()));
+    }
+    out_.machine = std::strtoull(value.c_str(), nullptr, 16);
+  }
+
+  void parseField(const std::string& key, const std::string& value) {
+    const auto fields = costFields();
+    for (size_t i = 0; i < fields.size(); ++i) {
+      if (key != fields[i].name) continue;
+      if (known_[i]) refuse(format("%s is there twice", key.c_str()));
+      known_[i] = true;
+      const size_t blank = value.find(' ');
+      const std::string origin = blank == std::string::npos ? "" : value.substr(blank + 1);
+      if (origin != "measured" && origin != "default") {
+        refuse(format("%s says \"%s\" after its number; allowed: measured or default", key.c_str(),
+                      shown(origin).c_str()));
+      }
+      out_.costs.*fields[i].at = number(key, value.substr(0, blank), fields[i].most());
+      out_.measured[i] = origin == "measured";
+      return;
+    }
+    refuse(
+        format("there is no field \"%s\"; docs/calibration.md has them all", shown(key).c_str()));
+  }
+
+  uint64_t number(const std::string& key, const std::string& value, uint64_t most) const {
+    const bool digits = !value.empty() && value.size() <= 18 &&
+                        value.find_first_not_of("0123456789") == std::string::npos;
+    const uint64_t found = digits ? std::strtoull(value.c_str(), nullptr, 10) : 0;
+    if (!digits || found > most) {
+      refuse(format("%s is \"%s\"; allowed: a whole number from 0 to %llu", key.c_str(),
+                    shown(value).c_str(), static_cast<unsigned long long>(most)));
+    }
+    return found;
+  }
+
+  const std::string& text_;
+  const std::string& name_;
+  CostsFile out_;
+  std::vector<bool> known_;
+  int line_ = 0;
+  bool titled_ = false;
+};
+
+std::string readAll(const std::string& path) {
+  // A pipe must not make a job wait.
+  const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) throw systemError(path, errno);
+  struct stat facts;
+  if (fstat(file.get(), &facts) != 0) throw systemError(path, errno);
+  if (!S_ISREG(facts.st_mode)) {
+    throw Error(rondoInvalidArgument, path + ": is no regular file");
+  }
+  std::string text(kMostBytes + 1, '\0');  // one more, so that the parser sees that it is too long
+  size_t used = 0;
+  while (used < text.size()) {
+    const ssize_t got = read(file.get(), text.data() + used, text.size() - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw systemError(path, errno);
+    if (got == 0) break;
+    used += static_cast<size_t>(got);
+  }
+  text.resize(used);
+  return text;
+}
+
+std::string sourceOf(const CostsFile& file, const std::string& path) {
+  if (file.when == 0) return path;
+  return format("%s, measured %s (%s)", path.c_str(), timeText(file.when).c_str(),
+                ageText(file.when).c_str());
+}
+
+}  // namespace
+
+std::string formatCosts(const CostsFile& file) {
+  std::string text = std::string(kTitle) + "\n# Written by rondo-tune. Picoseconds.\n";
+  text += format("machine %016llx\n", static_cast<unsigned long long>(file.machine));
+  if (!file.processor.empty()) text += "processor " + shown(file.processor) + "\n";
+  if (file.ranks > 0) text += format("ranks %d\n", file.ranks);
+  if (file.when > 0) {
+    text += format("measured_at %lld\n# That is %s.\n", static_cast<long long>(file.when),
+                   timeText(file.when).c_str());
+  }
+  const auto fields = costFields();
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const bool measured = i < file.measured.size() && file.measured[i];
+    text += format("%s %llu %s\n", fields[i].name,
+                   static_cast<unsigned long long>(file.costs.*fields[i].at),
+                   measured ? "measured" : "default");
+  }
+  return text;
+}
+
+CostsFile parseCosts(const std::string& text, const std::string& name) {
+  return Parser(text, name).parse();
+}
+
+CostsFile readCosts(const std::string& path) { return parseCosts(readAll(path), path); }
+
+void writeCosts(const CostsFile& file, const std::string& path) {
+  const std::filesystem::path place(path);
+  std::error_code fault;
+  if (place.has_parent_path()) std::filesystem::create_directories(place.parent_path(), fault);
+  const std::string beside = path + format(".%d", static_cast<int>(getpid()));
+  const std::string text = formatCosts(file);
+  try {
+    const File out(open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (out.get() < 0) throw systemError(beside, errno);
+    if (write(out.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+        fsync(out.get()) != 0) {
+      throw systemError(beside, errno);
+    }
+    if (rename(beside.c_str(), path.c_str()) != 0) throw systemError(path, errno);
+  } catch (...) {
+    unlink(beside.c_str());
+    throw;
+  }
+}
+
+std::string costsFileName(uint64_t machine) {
+  return format("costs-%016llx.txt", static_cast<unsigned long long>(machine));
+}
+
+std::vector<std::string> costsDirs(const std::string& tuneDir) {
+  if (!tuneDir.empty()) return {tuneDir};
+  std::vector<std::string> dirs;
+  const char* const config = std::getenv("XDG_CONFIG_HOME");
+  const char* const home = std::getenv("HOME");
+  // The XDG base directory specification: relative paths count as not set.
+  if (config != nullptr && *config == '/') {
+    dirs.push_back(std::string(config) + "/rondo");
+  } else if (home != nullptr && *home == '/') {
+    dirs.push_back(std::string(home) + "/.config/rondo");
+  }
+  dirs.emplace_back("/etc/rondo");
+  return dirs;
+}
+
+FoundCosts findCosts(uint64_t machine, const std::vector<std::string>& dirs) {
+  std::string looked;
+  for (const std::string& dir : dirs) {
+    const std::string path = dir + "/" + costsFileName(machine);
+    looked += (looked.empty() ? "" : " and ") + dir;
+    struct stat facts;
+    if (stat(path.c_str(), &facts) != 0 && (errno == ENOENT || errno == ENOTDIR)) continue;
+    try {
+      const CostsFile file = readCosts(path);
+      if (file.machine != machine) {
+        throw Error(rondoInvalidArgument,
+                    format("%s: machine is %016llx; allowed: %016llx, as in its name", path.c_str(),
+                           static_cast<unsigned long long>(file.machine),
+                           static_cast<unsigned long long>(machine)));
+      }
+      return {file.costs, sourceOf(file, path), ""};
+    } catch (const Error& error) {
+      return {{}, "built-in (" + path + " is no good)", error.sentence()};
+    }
+  }
+  return {{},
+          format("built-in (no %s in %s; rondo-tune makes it)", costsFileName(machine).c_str(),
+                 looked.c_str()),
+          ""};
+}
+
+}  // namespace rondo

@@ -1,0 +1,115 @@
+#pragma once
+// What a rank of a communicator did last, written down where peers, rondo-status and the next error
+// can read it. One operation costs two readings of the clock and a cache line.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "coll/exchange.h"
+#include "coll/host_request.h"
+#include "p2p/status_area.h"
+
+namespace rondo {
+
+/// Who lets an operation run.
+enum class OpOrigin : uint8_t { Call, Group, Async, Device };
+const char* opOriginName(OpOrigin origin);
+
+/// One operation in words, and back.
+struct OpFacts {
+  /// In place of a Collective's number.
+  static constexpr uint8_t kTransfers = 64;
+  static constexpr uint32_t kNoAlgorithm = 0xffff;
+
+  uint8_t collective = 0;  ///< Collective, or kTransfers.
+  bool uneven = false;
+  uint8_t pass = 1;  ///< So many run as one.
+  OpOrigin origin = OpOrigin::Call;
+  uint32_t choice = kNoAlgorithm;  ///< BoundPlan::choice.
+  int32_t type = 0, op = 0;
+  int32_t root = 0;    ///< Or the first transfer's peer.
+  bool sends = false;  ///< The first transfer does.
+  uint64_t count = 0;  ///< Elements of a slot; transfers: bytes of all.
+  uint16_t transfers = 0;
+  uint32_t sequence = 0;  ///< Of collectives and of exchanges on host memory, each by themselves.
+
+  OpWords words() const {
+    return {{count,
+             uint64_t{collective} | uint64_t{uneven} << 8 | uint64_t{sends} << 9 |
+                 uint64_t{pass} << 16 | static_cast<uint64_t>(origin) << 24 |
+                 static_cast<uint64_t>(static_cast<uint32_t>(type)) << 32,
+             static_cast<uint32_t>(op) | static_cast<uint64_t>(static_cast<uint32_t>(root)) << 32,
+             choice | uint64_t{transfers} << 16 | uint64_t{sequence} << 32}};
+  }
+  static OpFacts of(const OpWords& words);
+
+  bool isTransfers() const { return collective == kTransfers; }
+  /// What its caller gave or took: a slot's bytes, or all transfers'.
+  uint64_t bytes() const;
+  /// "allreduce", "send", "sends and receives".
+  std::string name() const;
+  /// "ring" or ""; lanes 0: not known.
+  std::string algorithm() const;
+  int lanes() const;
+};
+/// For OpFacts::choice: the algorithm's place in the registry, and the plan's lanes.
+uint32_t choiceOf(const Algorithm* algorithm, int lanes);
+
+/// What every rank of a communicator is known to be.
+struct MemberText {
+  std::string host;
+  int pid = 0;
+};
+
+/// One rank's recorder. The host's part is used by who has the communicator's turn, the device's by
+/// who holds the communicator.
+class FlightRecorder {
+ public:
+  struct Identity {
+    uint64_t id = 0;  ///< Of the communicator, the same on all ranks.
+    std::string name;
+    RankPlace place;
+    std::vector<MemberText> members;  ///< By rank; may be empty.
+    uint64_t stallSeconds = 0;
+  };
+  explicit FlightRecorder(const Identity& identity);
+  ~FlightRecorder();
+  FlightRecorder(const FlightRecorder&) = delete;
+  FlightRecorder& operator=(const FlightRecorder&) = delete;
+
+  /// `enqueued` 0: now. Calls of one pass begin one after the other and end together.
+  void begin(const OpFacts& facts, uint64_t enqueued) {
+    const uint64_t now = ticks();
+    host_->begin(++last_, facts.words(), enqueued != 0 ? enqueued : now, now);
+  }
+  void finish() {
+    const uint64_t now = ticks();
+    while (ended_ < last_) host_->end(++ended_, now);
+  }
+
+  /// A device call: when it was made, and, at the end, that it was launched. Its kernel's own times
+  /// only a profiler knows.
+  void launch(const OpFacts& facts) {
+    const uint64_t now = ticks();
+    device_->begin(++launched_, facts.words(), now, now);
+  }
+  void launched() { device_->end(launched_, ticks()); }
+
+  /// In a long wait, now and then: what it waits for.
+  void noteWait(std::string_view text);
+  void noteBroken(const std::string& why);
+
+  uint64_t id() const { return id_; }
+
+ private:
+  uint64_t id_;
+  CommStatus* status_;  // nullptr: there was none left, and nobody else sees the rings
+  std::unique_ptr<OpRing> ownHost_, ownDevice_;
+  OpRing *host_, *device_;
+  uint64_t last_ = 0, ended_ = 0, launched_ = 0;
+};
+
+}  // namespace rondo

@@ -1,0 +1,60 @@
+#include "coll/sim/choices.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "coll/sim/output.h"
+#include "p2p/channel_view.h"
+
+namespace rondo::sim {
+namespace {
+
+/// A device's channels as they are; the simulation puts them together to fewer, wider ones.
+struct Cut {
+  int channels;
+  uint64_t chunk;
+};
+
+Cut cutOf(const Rehearsal& on, const algo::Geometry& g) {
+  if (!on.onDevice() || on.settings().lanes > 0 || on.settings().chunk > 0) {
+    return {g.lanes, g.chunk};
+  }
+  return {kRingLanes, g.chunk * static_cast<uint64_t>(g.lanes) / kRingLanes};
+}
+
+}  // namespace
+
+const char* protocolOf(const Rehearsal& on, const Algorithm& algorithm) {
+  if (on.onDevice()) return std::strstr(algorithm.header, "window") != nullptr ? "LL" : "Simple";
+  return on.graph().hosts().size() > 1 ? "network" : "memory";
+}
+
+uint64_t stepsOfRank(const Rehearsal& on, const Outcome& outcome, int root) {
+  const Job job = on.jobOf(*outcome.algorithm, outcome.geometry, root);
+  uint64_t steps = 0;
+  for (const LaneProgram& lane : job.plan(0).lanes) {
+    steps += lane.full.size() * outcome.geometry.fullPeriods() + lane.last.size();
+  }
+  return steps;
+}
+
+std::string choicesHead() {
+  return format("%-14s %13s %-10s %-8s %8s %9s %9s %13s %10s\n", "collective", "bytes", "algorithm",
+                "protocol", "channels", "chunk", "steps", "us", "bus GB/s");
+}
+
+std::string choiceLine(Rehearsal& on, const CallShape& call) {
+  const Outcome& best = on.best(call);
+  const Cut cut = cutOf(on, best.geometry);
+  const uint64_t bytes = call.collective == Collective::Barrier ? 0 : call.bytes;
+  const Time time = best.result.picoseconds;
+  return format("%-14s %13llu %-10s %-8s %8d %9llu %9llu %13.2f %10.2f\n",
+                collectiveName(call.collective), static_cast<unsigned long long>(bytes),
+                best.algorithm->name, protocolOf(on, *best.algorithm), cut.channels,
+                static_cast<unsigned long long>(cut.chunk),
+                static_cast<unsigned long long>(stepsOfRank(on, best, call.root)),
+                static_cast<double>(time) * 1e-6,
+                busBandwidth(call.collective, on.partRanks(), bytes, time) * 1e-9);
+}
+
+}  // namespace rondo::sim

@@ -1,0 +1,219 @@
+#include "coll/sim/rehearsal.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/error.h"
+#include "coll/planner.h"
+#include "coll/sim/shorten.h"
+#include "p2p/channel_view.h"
+#include "p2p/shm_layout.h"
+
+namespace rondo::sim {
+namespace {
+
+/// A kernel's 64 lanes do the same at the same time: as many bytes in two lanes are the same flows.
+constexpr int kDeviceLanes = 2;
+constexpr int kHostLanes = 2;
+
+/// Messages without data are handed on in the same way.
+Count slotCount(const CallShape& call, int ranks) {
+  if (call.collective == Collective::Barrier) return 0;
+  const uint64_t slots = hasSlots(call.collective) ? static_cast<uint64_t>(ranks) : 1;
+  return std::max<uint64_t>(call.bytes / slots, 1);
+}
+
+bool hasGpus(const topo::Graph& graph) { return !graph.all(topo::NodeKind::Gpu).empty(); }
+
+std::vector<RankGroups> groupsOf(const Parts& parts, const std::vector<int>& hosts) {
+  if (parts.whole()) return {RankGroups(hosts)};
+  std::vector<RankGroups> out;
+  for (const std::vector<int>& members : parts.members) {
+    std::vector<int> own;
+    for (const int rank : members) own.push_back(hosts[static_cast<size_t>(rank)]);
+    out.emplace_back(own);
+  }
+  return out;
+}
+
+}  // namespace
+
+int placesOn(const topo::Graph& graph) {
+  const bool gpus = hasGpus(graph);
+  int64_t places = 0;
+  for (const int node : graph.all(gpus ? topo::NodeKind::Gpu : topo::NodeKind::Cpu)) {
+    places += gpus ? 1 : std::max(graph.node(node).cores, 1);
+  }
+  return static_cast<int>(std::min<int64_t>(places, kMostPlaces));
+}
+
+Rehearsal::Rehearsal(const topo::Graph& graph, int ranks, Settings settings, Parts parts)
+    : graph_(graph),
+      settings_(std::move(settings)),
+      device_(hasGpus(graph)),
+      places_(placeRanks(graph, ranks > 0 ? ranks : placesOn(graph))),
+      parts_(std::move(parts)),
+      partRanks_(parts_.whole() ? static_cast<int>(places_.size())
+                                : static_cast<int>(parts_.members[0].size())),
+      groups_(groupsOf(parts_, hostsOf(graph, places_))) {
+  layered_ = std::all_of(groups_.begin(), groups_.end(), [this](const RankGroups& g) {
+    return g.layered() && g.text() == groups_[0].text();
+  });
+}
+
+bool Rehearsal::mayRun(const Algorithm& row) const {
+  if (row.hierarchy != nullptr && !layered_) return false;
+  const bool window = std::string(row.header).find("window") != std::string::npos;
+  return !(device_ && window && partRanks_ > kMaxWindowRanks);
+}
+
+std::vector<const Algorithm*> Rehearsal::candidates(Collective collective) const {
+  std::vector<const Algorithm*> out;
+  std::string known;
+  for (const Algorithm& row : registry()) {
+    if (row.collective != collective) continue;
+    known += (known.empty() ? "" : ", ") + std::string(row.name);
+    const bool wanted = settings_.algorithm.empty() ? mayRun(row) : settings_.algorithm == row.name;
+    if (wanted) out.push_back(&row);
+  }
+  if (out.empty() && !settings_.algorithm.empty()) {
+    throw Error(rondoInvalidArgument,
+                format("the algorithm is \"%s\"; allowed for %s: %s", settings_.algorithm.c_str(),
+                       collectiveName(collective), known.c_str()));
+  }
+  return out;
+}
+
+algo::Geometry Rehearsal::geometryOf(const Algorithm& algorithm, const CallShape& call) const {
+  const int lanes = settings_.lanes > 0 ? settings_.lanes : device_ ? kDeviceLanes : kHostLanes;
+  uint64_t chunk =
+      device_ ? uint64_t{kSlotBytes} * kRingLanes / kDeviceLanes : ShmLayout::kMostArea / 2;
+  if (settings_.chunk > 0) chunk = settings_.chunk;
+  return {slotCount(call, partRanks_), lanes, blocksOf(algorithm, partRanks_, groups_[0]), chunk,
+          std::min<uint64_t>(64, chunk)};
+}
+
+Job Rehearsal::jobOf(const Algorithm& algorithm, const algo::Geometry& geometry, int root) const {
+  Job job;
+  job.graph = &graph_;
+  job.places = places_;
+  job.parts = parts_;
+  job.plan = [this, &algorithm, geometry, root](int rank) {
+    const auto at = static_cast<size_t>(rank);
+    const int number = parts_.whole() ? rank : parts_.number[at];
+    const RankGroups& groups = groups_[parts_.whole() ? 0 : static_cast<size_t>(parts_.of[at])];
+    return recordPlan(algorithm, {number, partRanks_, root, groups.placement()}, geometry);
+  };
+  job.depth = settings_.depth >= 0 ? settings_.depth : static_cast<int>(device_ ? kFifoSlots : 2);
+  job.costs = device_ ? deviceCosts() : hostCosts(HostCosts{});
+  job.periods = settings_.periods;
+  job.repeats = settings_.repeats;
+  job.record = settings_.record;
+  return job;
+}
+
+/// Whether some ranks' rows of steps are alike, so that all may be.
+bool Rehearsal::alike(const Algorithm& algorithm, const algo::Geometry& geometry, int root) const {
+  if (settings_.repeats == 0) return false;
+  const auto shapeOf = [&](int rank) {
+    std::vector<std::vector<RowShape>> shapes;
+    const algo::Group group{rank, partRanks_, root, groups_[0].placement()};
+    for (const LaneProgram& lane : recordPlan(algorithm, group, geometry).lanes) {
+      shapes.push_back(shorten(lane.full, 0).shape);
+      shapes.push_back(shorten(lane.last, 0).shape);
+    }
+    return shapes;
+  };
+  const auto first = shapeOf(0);
+  for (const int rank : {1, partRanks_ / 2, partRanks_ - 1}) {
+    if (rank < partRanks_ && shapeOf(rank) != first) return false;
+  }
+  return true;
+}
+
+double Rehearsal::stepsOf(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
+                          bool record) const {
+  double full = 0, last = 0;
+  const algo::Group group{std::min(1, partRanks_ - 1), partRanks_, root, groups_[0].placement()};
+  const Count repeats = !record && alike(algorithm, geometry, root) ? settings_.repeats : 0;
+  for (const LaneProgram& lane : recordPlan(algorithm, group, geometry).lanes) {
+    full += static_cast<double>(shorten(lane.full, repeats).steps.size());
+    last += static_cast<double>(shorten(lane.last, repeats).steps.size());
+  }
+  const Count all = geometry.fullPeriods();
+  const Count periods = settings_.periods == 0 ? all : std::min<Count>(settings_.periods, all);
+  return (full * static_cast<double>(periods) + last) * ranks();
+}
+
+Outcome Rehearsal::simulate(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
+                            bool record) const {
+  const auto start = std::chrono::steady_clock::now();
+  Job job = jobOf(algorithm, geometry, root);
+  job.record = record && stepsOf(algorithm, geometry, root, true) <= settings_.mostKept;
+  Outcome out{&algorithm, geometry, sim::simulate(job), 0};
+  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return out;
+}
+
+std::vector<Outcome> Rehearsal::simulateAll(const CallShape& call, std::vector<LeftOut>* leftOut,
+                                            bool record) const {
+  std::vector<Outcome> outcomes;
+  for (const Algorithm* algorithm : candidates(call.collective)) {
+    const algo::Geometry geometry = geometryOf(*algorithm, call);
+    const double steps = stepsOf(*algorithm, geometry, call.root);
+    if (settings_.algorithm.empty() && steps > settings_.mostSteps) {
+      leftOut->push_back({algorithm, steps});
+      continue;
+    }
+    outcomes.push_back(simulate(*algorithm, geometry, call.root, record));
+  }
+  std::stable_sort(outcomes.begin(), outcomes.end(), [](const Outcome& a, const Outcome& b) {
+    const bool aStuck = !a.result.blocked.empty(), bStuck = !b.result.blocked.empty();
+    return aStuck != bStuck ? bStuck : a.result.picoseconds < b.result.picoseconds;
+  });
+  return outcomes;
+}
+
+Outcome Rehearsal::simulatePlanned(const CallShape& call) const {
+  CommFacts facts;
+  facts.ranks = partRanks_;
+  facts.lanes = settings_.lanes > 0 ? settings_.lanes : kHostLanes;
+  facts.chunkBytes = settings_.chunk > 0 ? settings_.chunk : ShmLayout::kMostArea / 2;
+  facts.cpus = static_cast<uint32_t>(partRanks_);  // a core for each rank
+  if (groups_[0].count() > 1) {
+    facts.groups = groups_[0];
+    facts.costs.acrossHosts();
+  }
+  const Request request{call.collective, slotCount(call, partRanks_), 1, call.root};
+  const std::vector<Candidate> ranking = rankCandidates(request, facts, {});
+  const Candidate& best = ranking.front();
+  return simulate(*best.algorithm, best.geometry, call.root, settings_.record);
+}
+
+Outcome Rehearsal::findBest(const CallShape& call) const {
+  if (!device_ && settings_.algorithm.empty()) return simulatePlanned(call);
+  std::vector<LeftOut> leftOut;
+  std::vector<Outcome> outcomes = simulateAll(call, &leftOut, false);
+  if (!outcomes.empty() && !settings_.record) return std::move(outcomes.front());
+  if (!outcomes.empty()) {
+    return simulate(*outcomes[0].algorithm, outcomes[0].geometry, call.root, true);
+  }
+  const auto shortest =
+      std::min_element(leftOut.begin(), leftOut.end(),
+                       [](const LeftOut& a, const LeftOut& b) { return a.steps < b.steps; });
+  if (shortest == leftOut.end()) {
+    throw Error(rondoUnsupported, format("no algorithm for %s runs on %d ranks",
+                                         collectiveName(call.collective), partRanks_));
+  }
+  return simulate(*shortest->algorithm, geometryOf(*shortest->algorithm, call), call.root,
+                  settings_.record);
+}
+
+const Outcome& Rehearsal::best(const CallShape& call) {
+  const auto found = known_.find(call.key());
+  if (found != known_.end()) return found->second;
+  return known_.emplace(call.key(), findBest(call)).first->second;
+}
+
+}  // namespace rondo::sim

@@ -1,0 +1,108 @@
+#pragma once
+// A machine on which collectives are rehearsed: which algorithms may run there, how they are cut,
+// and how long each takes.
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "coll/registry.h"
+#include "coll/sim/job.h"
+
+namespace rondo::sim {
+
+/// One call, the same on all ranks.
+struct CallShape {
+  Collective collective;
+  uint64_t bytes;  ///< Of all slots together, where the collective has slots.
+  int root = 0;
+  auto key() const { return std::make_tuple(collective, bytes, root); }
+};
+
+struct Settings {
+  std::string algorithm = {};  ///< This one only; empty: all that may run.
+  int lanes = 0;               ///< 0: the transport's.
+  uint64_t chunk = 0;          ///< Bytes of a message; 0: the transport's.
+  int depth = -1;              ///< Messages that a channel holds; negative: the transport's.
+  Count periods = 16;          ///< As Job::periods.
+  Count repeats = 64;          ///< As Job::repeats.
+  /// An algorithm that takes more simulated steps is left out, unless it is named: about half a
+  /// minute.
+  double mostSteps = 2e7;
+  bool record = false;
+  /// Longer calls are simulated without keeping their transfers. One takes 64 bytes, and its line
+  /// 200.
+  double mostKept = 4e6;
+};
+
+struct Outcome {
+  const Algorithm* algorithm;
+  algo::Geometry geometry;
+  Result result;
+  double seconds = 0;  ///< That the simulation took.
+};
+
+/// An algorithm that was left out, and its simulated steps.
+struct LeftOut {
+  const Algorithm* algorithm;
+  double steps;
+};
+
+class Rehearsal {
+ public:
+  /// On the first `ranks` places of the graph, which must outlive this; 0: on all. With parts, each
+  /// makes the calls for itself, and CallShape::root is a number in it. Throws
+  /// Error(rondoInvalidArgument).
+  Rehearsal(const topo::Graph& graph, int ranks, Settings settings, Parts parts = {});
+
+  const topo::Graph& graph() const { return graph_; }
+  const Settings& settings() const { return settings_; }
+  const std::vector<int>& places() const { return places_; }
+  int ranks() const { return static_cast<int>(places_.size()); }
+  int partRanks() const { return partRanks_; }
+  /// By rank: its host.
+  std::vector<int> hosts() const { return hostsOf(graph_, places_); }
+  /// Device memory is what ranks on GPUs have.
+  bool onDevice() const { return device_; }
+
+  /// Those that may run. Throws Error(rondoInvalidArgument) if the one that was asked for is none.
+  std::vector<const Algorithm*> candidates(Collective collective) const;
+  algo::Geometry geometryOf(const Algorithm& algorithm, const CallShape& call) const;
+  Job jobOf(const Algorithm& algorithm, const algo::Geometry& geometry, int root) const;
+  /// Steps of all ranks that are simulated one by one; `record`: where each is kept.
+  double stepsOf(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
+                 bool record = false) const;
+  /// Keeps transfers if `record`, and the call has no more than Settings::mostKept steps.
+  Outcome simulate(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
+                   bool record) const;
+
+  /// All candidates, the best one first, those that stand still last.
+  std::vector<Outcome> simulateAll(const CallShape& call, std::vector<LeftOut>* leftOut,
+                                   bool record) const;
+
+  /// What would run: on host memory what the planner chooses, on device memory the best candidate.
+  /// Remembered, so that a call costs its simulation once.
+  const Outcome& best(const CallShape& call);
+
+ private:
+  bool mayRun(const Algorithm& row) const;
+  bool alike(const Algorithm& algorithm, const algo::Geometry& geometry, int root) const;
+  Outcome findBest(const CallShape& call) const;
+  Outcome simulatePlanned(const CallShape& call) const;
+
+  const topo::Graph& graph_;
+  Settings settings_;
+  bool device_;
+  std::vector<int> places_;
+  Parts parts_;
+  int partRanks_;
+  std::vector<RankGroups> groups_;  ///< By part: which of its ranks share a host.
+  bool layered_;                    ///< A hierarchy is the same in all parts.
+  std::map<std::tuple<Collective, uint64_t, int>, Outcome> known_;
+};
+
+/// Places of a machine, one on each GPU or on each core, as far as ranks may be.
+int placesOn(const topo::Graph& graph);
+
+}  // namespace rondo::sim

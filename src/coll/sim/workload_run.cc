@@ -1,0 +1,169 @@
+#include "coll/sim/workload_run.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "coll/sim/output.h"
+
+namespace rondo::sim {
+namespace {
+
+constexpr Time kNanosecond = 1000;
+constexpr Time kMostTime = Time{1} << 62;  // 53 days
+
+double micro(Time time) { return static_cast<double>(time) * 1e-6; }
+
+/// Times of calls on a machine, each simulated once.
+class Calls {
+ public:
+  Calls(const Workload& workload, const topo::Graph& graph, int ranks, const Settings& settings)
+      : workload_(workload), graph_(graph), ranks_(ranks), settings_(settings) {
+    partsOf(workload, CommGroup::All, ranks);  // whatever is called: the numbers fit
+  }
+
+  Time timeOf(const LayerComm& comm) {
+    if (comm.none) return 0;
+    const CallShape shape{comm.collective, comm.bytes};
+    for (WorkloadCall& known : calls_) {
+      if (known.group != comm.group || known.shape.key() != shape.key()) continue;
+      ++known.times;
+      return known.time;
+    }
+    calls_.push_back(simulate(comm, shape));
+    return calls_.back().time;
+  }
+  std::vector<WorkloadCall> take() { return std::move(calls_); }
+
+ private:
+  WorkloadCall simulate(const LayerComm& comm, const CallShape& shape) {
+    std::unique_ptr<Rehearsal>& on = machines_[static_cast<size_t>(comm.group)];
+    Parts parts = partsOf(workload_, comm.group, ranks_);
+    const size_t number = std::max<size_t>(parts.members.size(), 1);
+    const int size = parts.whole() ? ranks_ : static_cast<int>(parts.members[0].size());
+    WorkloadCall call{comm.group, shape, size, number, 1, "alone", 0};
+    if (size == 1) return call;
+    if (on == nullptr) {
+      on = std::make_unique<Rehearsal>(graph_, ranks_, settings_, std::move(parts));
+    }
+    const Outcome& best = on->best(shape);
+    call.algorithm = best.algorithm->name;
+    call.time = best.result.picoseconds;
+    return call;
+  }
+
+  const Workload& workload_;
+  const topo::Graph& graph_;
+  int ranks_;
+  Settings settings_;
+  std::array<std::unique_ptr<Rehearsal>, kCommGroups> machines_;
+  std::vector<WorkloadCall> calls_;
+};
+
+int ranksOf(const Workload& workload, const topo::Graph& graph, int asked) {
+  if (asked > 0 && workload.ranks > 0 && asked != workload.ranks) {
+    throw Error(rondoInvalidArgument,
+                format("--ranks is %d, and the workload's all_gpus is %d; allowed: the same, or "
+                       "one of them left out",
+                       asked, workload.ranks));
+  }
+  if (asked > 0) return asked;
+  return workload.ranks > 0 ? workload.ranks : placesOn(graph);
+}
+
+/// The step's clock: one thing is computed at a time, and calls that are not waited for run one
+/// after the other.
+class Clock {
+ public:
+  void compute(uint64_t nanoseconds) { now += nanoseconds * kNanosecond; }
+  void call(Time time, LayerTimes* layer) {
+    now = after(now, time);
+    layer->exposed += time;
+  }
+  void callBeside(Time time, uint64_t update) {
+    free_ = after(std::max(free_, now), time);
+    end_ = std::max(end_, free_ + update * kNanosecond);
+  }
+  Time end() const { return std::max(now, end_); }
+
+  Time now = 0;
+
+ private:
+  static Time after(Time begin, Time time) {
+    if (time > kMostTime || begin > kMostTime) {
+      throw Error(rondoInvalidArgument, "the step takes longer than 53 days");
+    }
+    return begin + time;
+  }
+  Time free_ = 0, end_ = 0;
+};
+
+std::string line(const Layer& layer, const LayerTimes& t) {
+  const auto compute =
+      static_cast<double>(layer.forward + layer.inputGradient + layer.weightGradient) * 1e-3;
+  return format("%-32.32s %14.1f %12.1f %12.1f %12.1f %12.1f\n", layer.name.c_str(), compute,
+                micro(t.forwardComm), micro(t.inputComm), micro(t.weightComm), micro(t.exposed));
+}
+
+}  // namespace
+
+WorkloadTimes timeWorkload(const Workload& workload, const topo::Graph& graph, int ranks,
+                           const Settings& settings) {
+  WorkloadTimes out;
+  out.ranks = ranksOf(workload, graph, ranks);
+  Calls calls(workload, graph, out.ranks, settings);
+  Clock clock;
+  for (const Layer& layer : workload.layers) {
+    LayerTimes& times = out.layers.emplace_back();
+    times.forwardComm = calls.timeOf(layer.forwardComm);
+    times.inputComm = calls.timeOf(layer.inputComm);
+    times.weightComm = calls.timeOf(layer.weightComm);
+    out.compute += (layer.forward + layer.inputGradient + layer.weightGradient) * kNanosecond;
+    clock.compute(layer.forward);
+    clock.call(times.forwardComm, &times);
+  }
+  for (size_t i = workload.layers.size(); i-- > 0;) {
+    const Layer& layer = workload.layers[i];
+    LayerTimes& times = out.layers[i];
+    const auto weight = [&] {
+      clock.compute(layer.weightGradient);
+      if (!layer.weightComm.none) clock.callBeside(times.weightComm, layer.update);
+    };
+    if (workload.weightFirst()) weight();
+    clock.compute(layer.inputGradient);
+    clock.call(times.inputComm, &times);
+    if (!workload.weightFirst()) weight();
+  }
+  out.total = clock.end();
+  out.calls = calls.take();
+  return out;
+}
+
+std::string workloadText(const Workload& workload, const WorkloadTimes& times) {
+  std::string out = format("%s, %d ranks: model %d, expert %d, pipeline %d, data %d\n",
+                           workload.policy.c_str(), times.ranks, workload.model, workload.expert,
+                           workload.pipeline, times.ranks / workload.pipeline / workload.model);
+  out += format("%-14s %-12s %6s %6s %14s %6s %-10s %12s %10s\n", "call", "group", "ranks",
+                "groups", "bytes", "times", "algorithm", "us each", "bus GB/s");
+  for (const WorkloadCall& call : times.calls) {
+    const double bus = busBandwidth(call.shape.collective, call.ranks, call.shape.bytes, call.time);
+    out += format("%-14s %-12s %6d %6zu %14llu %6zu %-10s %12.1f %10.2f\n",
+                  collectiveName(call.shape.collective), commGroupName(call.group), call.ranks,
+                  call.parts, static_cast<unsigned long long>(call.shape.bytes), call.times,
+                  call.algorithm, micro(call.time), bus * 1e-9);
+  }
+  out += format("\n%-32s %14s %12s %12s %12s %12s\n", "layer, us", "computing", "forward",
+                "input grad.", "weight grad.", "exposed");
+  Time blocking = 0;
+  for (size_t i = 0; i < times.layers.size(); ++i) {
+    out += line(workload.layers[i], times.layers[i]);
+    blocking += times.layers[i].exposed;
+  }
+  out += format(
+      "\ncomputing      %16.1f us\nexposed calls  %16.1f us, of which at the end, for "
+      "weight gradients, %.1f us\nstep           %16.1f us\n",
+      micro(times.compute), micro(times.exposed()), micro(times.exposed() - blocking),
+      micro(times.total));
+  return out;
+}
+
+}  // namespace rondo::sim

@@ -1,0 +1,50 @@
+#pragma once
+// A training step's time on a machine: computing, calls, and what of the calls nothing hides.
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coll/sim/rehearsal.h"
+#include "coll/sim/workload.h"
+
+namespace rondo::sim {
+
+/// Times of a layer's calls, whether hidden or not.
+struct LayerTimes {
+  Time forwardComm = 0, inputComm = 0, weightComm = 0;
+  Time exposed = 0;  ///< For which this layer's calls keep the step waiting.
+};
+
+/// A call that layers make, all that are equal once.
+struct WorkloadCall {
+  CommGroup group;
+  CallShape shape;
+  int ranks;     ///< Of a part.
+  size_t parts;  ///< That make it at the same time.
+  size_t times;
+  const char* algorithm;
+  Time time;
+};
+
+struct WorkloadTimes {
+  std::vector<LayerTimes> layers;
+  std::vector<WorkloadCall> calls;  ///< In the order in which they are met first.
+  int ranks = 0;
+  Time compute = 0, total = 0;
+  Time exposed() const { return total - compute; }
+};
+
+/// One step: all layers forwards, then all backwards. Calls of the forward pass and of input
+/// gradients are waited for; those of weight gradients run one after the other beside what follows,
+/// and are waited for at the end. `ranks` 0: those the workload names, else all places. Throws
+/// Error(rondoInvalidArgument) where workload and machine do not fit.
+WorkloadTimes timeWorkload(const Workload& workload, const topo::Graph& graph, int ranks,
+                           const Settings& settings);
+
+/// A line for each layer and each call, and the sums.
+std::string workloadText(const Workload& workload, const WorkloadTimes& times);
+
+}  // namespace rondo::sim

@@ -1,0 +1,92 @@
+#pragma once
+// A blocking call and its non-blocking twin are one piece of work, answered at once or later.
+//
+// Work is what a call needs while it runs: load() before, run() is Rondo's call, store() after it
+// succeeded; outlast() says that MPI's call returns before store().
+
+#include <memory>
+
+#include "drop_in/mpi/attempt.h"
+
+namespace rondo::drop_in {
+
+/// What a call with nothing of its own to do has on a side.
+struct Nothing {
+  void store() {}
+  void outlast() {}
+};
+
+/// One that moves bytes.
+template <class From, class To, class Load, class Run>
+struct Movement {
+  From from;
+  To to;
+  Load load_;
+  Run run_;
+  bool receives = true;
+  void load() { load_(from, to); }
+  rondoResult_t run(rondoComm_t comm) { return run_(from, to, comm); }
+  void store() {
+    if (receives) to.store();
+  }
+  void outlast() { to.outlast(); }
+};
+template <class From, class To, class Load, class Run>
+Movement(From, To, Load, Run, bool) -> Movement<From, To, Load, Run>;
+template <class From, class To, class Load, class Run>
+Movement(From, To, Load, Run) -> Movement<From, To, Load, Run>;
+
+/// One that uses the caller's buffers as they are.
+template <class Run>
+struct Direct {
+  Run run_;
+  void load() {}
+  rondoResult_t run(rondoComm_t comm) { return run_(comm); }
+  void store() {}
+  void outlast() {}
+};
+template <class Run>
+Direct(Run) -> Direct<Run>;
+
+/// The work that `Build` makes, as a job.
+template <class Build>
+class JobOf final : public Job {
+ public:
+  explicit JobOf(const Build& build) : work_(build()) {
+    work_.outlast();
+    work_.load();
+  }
+  rondoResult_t run(rondoComm_t comm) noexcept override { return work_.run(comm); }
+  void store() override { work_.store(); }
+
+ private:
+  decltype(std::declval<const Build&>()()) work_;
+};
+
+/// The call returns when the work is done.
+struct AtOnce {
+  bool good() const { return true; }
+  template <class Build>
+  int operator()(Attempt& call, const Build& build) const {
+    return call.taken([&] {
+      auto work = build();
+      work.load();
+      const rondoResult_t result = work.run(call.rondo());
+      if (result == rondoSuccess) [[likely]]
+        work.store();
+      return result;
+    });
+  }
+};
+
+/// The call returns a request.
+struct Later {
+  MPI_Request* request;
+  bool good() const { return request != nullptr; }
+  template <class Build>
+  int operator()(Attempt& call, const Build& build) const {
+    return call.begun(request, [&] { return std::make_unique<JobOf<Build>>(build); });
+  }
+};
+
+}  // namespace rondo::drop_in

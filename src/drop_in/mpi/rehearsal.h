@@ -1,0 +1,47 @@
+#pragma once
+// RONDO_VIRTUAL: an unmodified program, started as one process, is one rank of a machine that need
+// not be there. Its calls are planned and timed instead of moved.
+
+#include <mpi.h>
+
+#include <string>
+
+#include "drop_in/mpi/comms.h"
+
+namespace rondo::drop_in {
+
+inline bool rehearsing = false;  ///< Written in MPI_Init and MPI_Finalize.
+
+/// Whether the environment asks for a rehearsal.
+bool wantsRehearsal();
+
+/// Makes MPI_COMM_WORLD the virtual one. MPI_SUCCESS, or an error code raised on MPI_COMM_WORLD.
+int beginRehearsal();
+/// Says what was predicted, and writes the files.
+void endRehearsal();
+
+/// The virtual communicator that `comm` stands for; nullptr: none.
+inline const KnownComm* rehearsed(MPI_Comm comm) {
+  if (!rehearsing) [[likely]]
+    return nullptr;
+  const KnownComm& known = find(comm);
+  return known.rondo != nullptr ? &known : nullptr;
+}
+
+/// A communicator of one process stands for the same virtual one as its parent (MPI_Comm_dup), or
+/// for that of the ranks on this one's host.
+int rehearseDup(MPI_Comm parent, MPI_Comm made);
+int rehearseHost(MPI_Comm parent, MPI_Comm made);
+/// What depends on other ranks' arguments is an error, raised on `comm`.
+int refuseChild(const char* call, MPI_Comm comm);
+
+/// A transfer that others may go with: all that were begun are timed at once, at the next call that
+/// needs to know.
+void beginTransfer(const KnownComm& known, int peer, bool sends, size_t bytes);
+/// Times what was begun.
+void flushTransfers();
+
+/// MPI_Wtime on a clock that goes on by the predicted time of calls, not by what planning takes.
+double rehearsedTime();
+
+}  // namespace rondo::drop_in

@@ -1,0 +1,47 @@
+#pragma once
+// What the calls that end requests do before and after MPI's own work, which is left to MPI: null
+// and inactive requests, statuses and indices are its business in every mixture.
+
+#include <mpi.h>
+
+#include <span>
+#include <vector>
+
+#include "drop_in/mpi/requests.h"
+#include "drop_in/mpi/stats.h"
+
+namespace rondo::drop_in {
+
+/// The requests of one call. Only made while some are Rondo's.
+class RequestArray {
+ public:
+  /// `count` may be wrong and `requests` NULL: MPI is to say so.
+  RequestArray(Call call, int count, const MPI_Request* requests);
+  ~RequestArray();
+  RequestArray(const RequestArray&) = delete;
+  RequestArray& operator=(const RequestArray&) = delete;
+
+  /// Does what can be done for all that is under way.
+  void poll();
+  /// Until all of the array are complete, MPI's too, which MPI has not ended then.
+  void waitForAll();
+  /// After `number` of them were ended by MPI, whose call gave `code`; `which`: their indices,
+  /// nullptr: all. Gives the call's result: raises what Rondo failed at.
+  int ended(int code, int number, const int* which, MPI_Status* statuses);
+  /// The same for a call that ends at most one.
+  int endedOne(int code, bool flag, int index);
+
+ private:
+  void waitForMpis(MPI_Request request);
+
+  Call call_;
+  const MPI_Request* requests_;
+  Held one_;                    ///< Of an array of one.
+  std::vector<Held> more_;      ///< Of a longer one.
+  std::span<const Held> ours_;  ///< Either, by index; nullptr: MPI's.
+  bool any_ = false;
+  int idle_ = 0;  ///< Polls so far.
+  uint64_t start_ = 0;
+};
+
+}  // namespace rondo::drop_in

@@ -1,0 +1,245 @@
+#include "drop_in/mpi/requests.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+#include "drop_in/mpi/mpi_progress.h"
+
+namespace rondo::drop_in {
+
+/// All of them. Never destroyed: MPI_Finalize may run in an atexit handler.
+class Requests {
+ public:
+  static Requests& all() {
+    static Requests* const instance = new Requests;
+    return *instance;
+  }
+
+  MPI_Request add(const Held& pending) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    known_.emplace(pending->request_, pending);
+    active_.push_back(pending);
+    pendingCount.store(known_.size(), std::memory_order_relaxed);
+    return pending->request_;
+  }
+
+  Held find(MPI_Request request) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = known_.find(request);
+    return found == known_.end() ? nullptr : found->second;
+  }
+
+  /// MPI has freed the request: its handle may come again.
+  void remove(Pending* pending) {
+    Held last;  // freed without the lock
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = known_.find(pending->request_);
+    if (found == known_.end() || found->second.get() != pending) return;
+    last = std::move(found->second);
+    known_.erase(found);
+    pendingCount.store(known_.size(), std::memory_order_relaxed);
+    // The list is tidied when it is polled, which may be never.
+    if (active_.size() > 2 * known_.size() + 16) dropDone();
+  }
+
+  /// Those that are not done, oldest first.
+  void active(std::vector<Held>* out) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    dropDone();
+    out->assign(active_.begin(), active_.end());
+  }
+
+  void forget(MPI_Comm comm) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [request, pending] : known_) {
+      if (pending->comm() == comm) pending->comm_ = MPI_COMM_WORLD;
+    }
+  }
+
+  /// Makes the generalized request, not yet among all.
+  static void start(Pending& pending);
+  static void drop(Pending& pending);
+  static rondoResult_t launch(Pending& pending);
+  static void abort(const Pending& pending) {
+    const KnownComm& known = *pending.known_;
+    if (!known.aborted.exchange(true)) rondoCommAbort(known.rondo);
+  }
+
+ private:
+  void dropDone() {
+    std::erase_if(active_, [](const Held& one) { return one->done(); });
+  }
+
+  std::mutex mutex_;
+  std::unordered_map<MPI_Request, Held> known_;
+  std::vector<Held> active_;
+};
+
+namespace {
+
+/// As MPI's empty status: MPI leaves a non-blocking collective's to the implementation. Open MPI's
+/// requests begin with it.
+int query(void*, [[maybe_unused]] MPI_Status* status) {
+#if !defined(OPEN_MPI)
+  PMPI_Status_set_elements(status, MPI_BYTE, 0);
+  PMPI_Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_ANY_SOURCE;
+  status->MPI_TAG = MPI_ANY_TAG;
+#endif
+  return MPI_SUCCESS;
+}
+
+int freed(void* pending) {
+  Requests::all().remove(static_cast<Pending*>(pending));
+  return MPI_SUCCESS;
+}
+
+int cancel(void*, int) { return MPI_SUCCESS; }
+
+}  // namespace
+
+void Requests::start(Pending& pending) {
+  if (PMPI_Grequest_start(query, freed, cancel, &pending, &pending.request_) != MPI_SUCCESS) {
+    throw Error(rondoMpiError, "MPI_Grequest_start failed, which makes the request");
+  }
+}
+
+/// A request that nobody has seen.
+void Requests::drop(Pending& pending) {
+  PMPI_Grequest_complete(pending.request_);
+  PMPI_Request_free(&pending.request_);
+}
+
+rondoResult_t Requests::launch(Pending& pending) {
+  rondoGroupStart();
+  pending.job_->run(pending.known_->rondo);  // what is wrong is said by the group's end
+  return rondoGroupEndAsync(&pending.rondo_);
+}
+
+/// Whether MPI was asked to poll, at the first request: programs without one pay nothing.
+static std::atomic<bool> asked{false};
+
+rondoResult_t beginPending(const KnownComm& known, MPI_Comm comm, Call call,
+                           std::unique_ptr<Job> job, MPI_Request* request) {
+  const Held pending = std::make_shared<Pending>(known, comm, call, std::move(job));
+  Requests::start(*pending);
+  known.pending.fetch_add(1);
+  const rondoResult_t result = Requests::launch(*pending);
+  if (result != rondoSuccess) {
+    known.pending.fetch_sub(1);
+    Requests::drop(*pending);
+    return result;
+  }
+  *request = Requests::all().add(pending);
+  if (!asked.exchange(true, std::memory_order_relaxed)) askMpiToPoll();
+  return rondoSuccess;
+}
+
+std::string Pending::sentence() const { return std::string(name(call_)) + ": " + sentence_; }
+
+/// Only the thread that has busy_.
+void Pending::settle(rondoResult_t result) {
+  result_ = result;
+  if (result != rondoSuccess) sentence_ = rondoGetLastError(nullptr);
+  try {
+    if (result == rondoSuccess) job_->store();
+  } catch (const std::exception& error) {
+    result_ = rondoInternalError;
+    sentence_ = error.what();
+  }
+  job_.reset();
+  const KnownComm* known = known_;
+  known_ = nullptr;
+  const MPI_Request request = request_;
+  done_.store(true, std::memory_order_release);
+  known->pending.fetch_sub(1);
+  destroyIdle();
+  PMPI_Grequest_complete(request);
+}
+
+void Pending::poll() {
+  if (done() || busy_.exchange(true, std::memory_order_acquire)) return;
+  if (!done()) {
+    int ended = 0;
+    const rondoResult_t result = rondoTest(&rondo_, &ended);
+    if (ended || result != rondoSuccess) settle(result);
+  }
+  busy_.store(false, std::memory_order_release);
+}
+
+void Pending::wait() {
+  const NoPollsOfMpi whileWaiting;  // Rondo's wait moves all that is under way
+  while (!done()) {
+    if (busy_.exchange(true, std::memory_order_acquire)) {
+      sched_yield();
+      continue;
+    }
+    if (!done()) settle(rondoWait(&rondo_));
+    busy_.store(false, std::memory_order_release);
+  }
+}
+
+Held findPending(MPI_Request request) { return Requests::all().find(request); }
+
+void pollPending() {
+  // Polls call MPI, which may call back: the list is out of its holder's hands meanwhile.
+  static thread_local std::vector<Held> kept;
+  std::vector<Held> active;
+  active.swap(kept);
+  Requests::all().active(&active);
+  for (const Held& one : active) one->poll();
+  active.clear();
+  active.swap(kept);
+}
+
+void forgetComm(MPI_Comm comm) {
+  if (anyPending()) Requests::all().forget(comm);
+}
+
+namespace {
+
+/// Long enough for gigabytes between ranks that are all here.
+constexpr std::chrono::seconds kPatience{2};
+
+size_t activeNow(std::vector<Held>* left) {
+  pollPending();
+  Requests::all().active(left);
+  return left->size();
+}
+
+}  // namespace
+
+void drainPending() {
+  std::vector<Held> left;
+  int mine = static_cast<int>(activeNow(&left)), most = 0;
+  // Afterwards every rank has begun all that it ever will: what does not end now has no partner.
+  PMPI_Allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (most == 0) return askMpiNoMore();
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (activeNow(&left) > 0 && std::chrono::steady_clock::now() < until) sched_yield();
+  if (left.empty()) {
+    askMpiNoMore();
+    return;
+  }
+  std::fprintf(
+      stderr,
+      "rondo_mpi: MPI_Finalize: %zu non-blocking collectives, the first one %s, were never "
+      "waited for and do not end; allowed: a call of all ranks, completed by MPI_Wait or "
+      "its like\n",
+      left.size(), name(left.front()->call()));
+  for (const Held& one : left) {
+    if (one->done()) continue;
+    Requests::abort(*one);
+    one->poll();
+  }
+  askMpiNoMore();
+}
+
+}  // namespace rondo::drop_in

@@ -1,0 +1,87 @@
+#pragma once
+// Non-blocking collectives that Rondo answers. To the program they are MPI's generalized requests,
+// so that they stand in arrays beside MPI's own; this layer learns that Rondo is done with one, and
+// completes it, whenever the program waits for any request or tests one.
+
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "api/rondo.h"
+#include "drop_in/mpi/comms.h"
+
+namespace rondo::drop_in {
+
+/// A collective under way: what it needs while it runs, and what follows.
+class Job {
+ public:
+  Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  virtual ~Job() = default;
+  virtual rondoResult_t run(rondoComm_t comm) noexcept = 0;  ///< Inside a group of Rondo's.
+  virtual void store() = 0;                                  ///< After it succeeded. May throw.
+};
+
+/// One non-blocking collective. Alive until MPI has freed its request and nobody looks at it.
+class Pending {
+ public:
+  Pending(const KnownComm& known, MPI_Comm comm, Call call, std::unique_ptr<Job> job)
+      : known_(&known), comm_(comm), call_(call), job_(std::move(job)) {}
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+
+  bool done() const { return done_.load(std::memory_order_acquire); }
+  bool failed() const { return result_ != rondoSuccess; }  ///< Once done().
+  /// Completes the request if Rondo is done, unless another thread is at it.
+  void poll();
+  void wait();
+
+  MPI_Comm comm() const { return comm_.load(std::memory_order_relaxed); }
+  Call call() const { return call_; }
+  rondoResult_t result() const { return result_; }
+  std::string sentence() const;
+
+ private:
+  friend class Requests;
+  void settle(rondoResult_t result);
+
+  MPI_Request request_ = MPI_REQUEST_NULL;
+  rondoRequest_t rondo_ = nullptr;
+  const KnownComm* known_;  ///< While it is not done.
+  std::atomic<MPI_Comm> comm_;
+  const Call call_;
+  std::unique_ptr<Job> job_;
+  rondoResult_t result_ = rondoSuccess;
+  std::string sentence_;
+  std::atomic<bool> busy_{false};  ///< A thread is at it.
+  std::atomic<bool> done_{false};
+};
+using Held = std::shared_ptr<Pending>;
+
+/// How many there are that MPI has not freed.
+inline std::atomic<size_t> pendingCount{0};
+/// False: no request of the program's is Rondo's. A thread sees its own requests.
+inline bool anyPending() { return pendingCount.load(std::memory_order_relaxed) != 0; }
+
+/// Begins `job` and makes its request; not successful: there is none, and
+/// rondoGetLastError(nullptr) says why. Throws Error or std::bad_alloc, with nothing begun.
+rondoResult_t beginPending(const KnownComm& known, MPI_Comm comm, Call call,
+                           std::unique_ptr<Job> job, MPI_Request* request);
+
+/// nullptr: the request is not Rondo's.
+Held findPending(MPI_Request request);
+
+/// Completes what Rondo is done with, oldest first.
+void pollPending();
+
+/// `comm` is being freed: errors that are still to come are raised elsewhere.
+void forgetComm(MPI_Comm comm);
+
+/// In MPI_Finalize: lets what is under way end; what does not within a second or two is aborted.
+/// Collective over MPI_COMM_WORLD.
+void drainPending();
+
+}  // namespace rondo::drop_in

@@ -1,0 +1,167 @@
+// MPI's calls that wait for requests, test them or let go of them. They cost a look at a number as
+// long as no request is Rondo's; else what Rondo is done with is completed before MPI does the
+// call.
+
+#include <mpi.h>
+
+#include "base/error.h"
+#include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/request_calls.h"
+
+using namespace rondo;
+using namespace rondo::drop_in;
+
+namespace {
+
+// Apart from their callers, which are to stay small.
+
+[[gnu::noinline]] int wait(MPI_Request* request, MPI_Status* status) {
+  RequestArray all(Call::Wait, 1, request);
+  all.waitForAll();
+  return all.endedOne(PMPI_Wait(request, status), true, 0);
+}
+
+[[gnu::noinline]] int test(MPI_Request* request, int* flag, MPI_Status* status) {
+  RequestArray all(Call::Test, 1, request);
+  all.poll();
+  const int code = PMPI_Test(request, flag, status);
+  return all.endedOne(code, code == MPI_SUCCESS && *flag, 0);
+}
+
+[[gnu::noinline]] int waitAll(int count, MPI_Request requests[], MPI_Status statuses[]) {
+  RequestArray all(Call::Waitall, count, requests);
+  all.waitForAll();
+  return all.ended(PMPI_Waitall(count, requests, statuses), count, nullptr, statuses);
+}
+
+[[gnu::noinline]] int testAll(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
+  RequestArray all(Call::Testall, count, requests);
+  all.poll();
+  const int code = PMPI_Testall(count, requests, flag, statuses);
+  return all.ended(code, code == MPI_SUCCESS && *flag ? count : 0, nullptr, statuses);
+}
+
+[[gnu::noinline]] int testAny(int count, MPI_Request requests[], int* index, int* flag,
+                              MPI_Status* status) {
+  RequestArray all(Call::Testany, count, requests);
+  all.poll();
+  const int code = PMPI_Testany(count, requests, index, flag, status);
+  return all.endedOne(code, code == MPI_SUCCESS && *flag, code == MPI_SUCCESS ? *index : 0);
+}
+
+[[gnu::noinline]] int waitAny(int count, MPI_Request requests[], int* index, MPI_Status* status) {
+  RequestArray all(Call::Waitany, count, requests);
+  int flag = 0, code = MPI_SUCCESS;
+  do {
+    all.poll();
+    code = PMPI_Testany(count, requests, index, &flag, status);
+  } while (code == MPI_SUCCESS && !flag);
+  return all.endedOne(code, flag, *index);
+}
+
+[[gnu::noinline]] int testSome(int count, MPI_Request requests[], int* number, int indices[],
+                               MPI_Status statuses[]) {
+  RequestArray all(Call::Testsome, count, requests);
+  all.poll();
+  const int code = PMPI_Testsome(count, requests, number, indices, statuses);
+  const bool some = code == MPI_SUCCESS && *number != MPI_UNDEFINED;
+  return all.ended(code, some ? *number : 0, indices, statuses);
+}
+
+[[gnu::noinline]] int waitSome(int count, MPI_Request requests[], int* number, int indices[],
+                               MPI_Status statuses[]) {
+  RequestArray all(Call::Waitsome, count, requests);
+  int code = MPI_SUCCESS;
+  do {
+    all.poll();
+    code = PMPI_Testsome(count, requests, number, indices, statuses);
+  } while (code == MPI_SUCCESS && *number == 0);
+  const bool some = code == MPI_SUCCESS && *number != MPI_UNDEFINED;
+  return all.ended(code, some ? *number : 0, indices, statuses);
+}
+
+/// Arguments that MPI refuses before it looks at a request.
+bool wrong(int count, const void* requests, const void* out) {
+  return count < 0 || (count > 0 && requests == nullptr) || out == nullptr;
+}
+
+int refuse(const char* call, const Pending& pending) {
+  return raiseMistake(pending.comm(), MPI_ERR_REQUEST,
+                      format("%s: the request is that of %s; allowed: requests of point-to-point "
+                             "calls and files (MPI-3.1, 5.12)",
+                             call, name(pending.call())));
+}
+
+}  // namespace
+
+int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+  if (!anyPending() || request == nullptr) [[likely]]
+    return PMPI_Wait(request, status);
+  return wait(request, status);
+}
+
+int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+  if (!anyPending() || wrong(1, request, flag)) [[likely]]
+    return PMPI_Test(request, flag, status);
+  return test(request, flag, status);
+}
+
+int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+  if (!anyPending() || wrong(count, requests, requests)) [[likely]]
+    return PMPI_Waitall(count, requests, statuses);
+  return waitAll(count, requests, statuses);
+}
+
+int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
+  if (!anyPending() || wrong(count, requests, flag)) [[likely]]
+    return PMPI_Testall(count, requests, flag, statuses);
+  return testAll(count, requests, flag, statuses);
+}
+
+int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
+  if (!anyPending() || wrong(count, requests, index)) [[likely]]
+    return PMPI_Waitany(count, requests, index, status);
+  return waitAny(count, requests, index, status);
+}
+
+int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
+  if (!anyPending() || wrong(count, requests, index) || flag == nullptr) [[likely]]
+    return PMPI_Testany(count, requests, index, flag, status);
+  return testAny(count, requests, index, flag, status);
+}
+
+int MPI_Waitsome(int count, MPI_Request requests[], int* number, int indices[],
+                 MPI_Status statuses[]) {
+  if (!anyPending() || wrong(count, requests, number)) [[likely]]
+    return PMPI_Waitsome(count, requests, number, indices, statuses);
+  return waitSome(count, requests, number, indices, statuses);
+}
+
+int MPI_Testsome(int count, MPI_Request requests[], int* number, int indices[],
+                 MPI_Status statuses[]) {
+  if (!anyPending() || wrong(count, requests, number)) [[likely]]
+    return PMPI_Testsome(count, requests, number, indices, statuses);
+  return testSome(count, requests, number, indices, statuses);
+}
+
+int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  if (anyPending()) pollPending();
+  return PMPI_Request_get_status(request, flag, status);
+}
+
+// MPI forbids the two for non-blocking collectives; one that is complete may go, as it would in
+// MPI.
+int MPI_Request_free(MPI_Request* request) {
+  if (!anyPending() || request == nullptr) return PMPI_Request_free(request);
+  if (const Held ours = findPending(*request)) {
+    ours->poll();
+    if (!ours->done()) return refuse("MPI_Request_free", *ours);
+  }
+  return PMPI_Request_free(request);
+}
+
+int MPI_Cancel(MPI_Request* request) {
+  if (!anyPending() || request == nullptr) return PMPI_Cancel(request);
+  if (const Held ours = findPending(*request)) return refuse("MPI_Cancel", *ours);
+  return PMPI_Cancel(request);
+}

@@ -1,0 +1,159 @@
+#include "drop_in/nccl/group.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "drop_in/nccl/failure.h"
+#include "drop_in/nccl/jobs.h"
+
+namespace rondo::nccl {
+
+constinit thread_local int groupDepth = 0;
+
+namespace {
+
+/// A communicator that the group has calls on, and their streams, each once.
+struct Use {
+  ncclComm* comm;
+  std::vector<cudaStream_t> streams;
+};
+
+struct Collected {
+  std::vector<Job> jobs;
+  std::vector<Use> uses;
+  bool opened = false;  ///< Rondo's group is open.
+  ncclResult_t failure = ncclSuccess;
+  std::string sentence;
+};
+thread_local Collected collected;
+
+/// Closes Rondo's group without running it: a call that fails in it is the way.
+void drop() {
+  rondoAllReduce(nullptr, nullptr, 0, rondoInt8, rondoSum, nullptr, nullptr);
+  rondoGroupEnd();
+}
+
+ncclResult_t dropAll(const Collected& group, ncclResult_t result, const std::string& sentence) {
+  if (group.opened) drop();
+  for (const Job& job : group.jobs) discard(job);
+  return fail(nullptr, result, sentence);
+}
+
+/// Streams first: Rondo orders those of one group, not those of several.
+ncclResult_t orderStreams(const Collected& group) {
+  return guarded("ncclGroupEnd", [&] {
+    for (const Use& use : group.uses) {
+      if (const ncclResult_t bad = usable(use.comm, "ncclGroupEnd")) return bad;
+      use.comm->order.before(use.streams, use.comm->place);
+    }
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t launch(const Collected& group) {
+  if (const ncclResult_t bad = orderStreams(group)) {
+    drop();
+    return bad;
+  }
+  const rondoResult_t result = rondoGroupEnd();
+  if (result != rondoSuccess) return failAs(nullptr, "ncclGroupEnd", result);
+  return guarded("ncclGroupEnd", [&] {
+    for (const Use& use : group.uses) use.comm->order.after(use.streams, use.comm->place);
+    return ncclSuccess;
+  });
+}
+
+/// Communicators first: they wait for other ranks, whose threads may have nothing else to do.
+ncclResult_t end(Collected group) {
+  const char* name = "ncclGroupEnd";
+  if (group.failure != ncclSuccess) {
+    return dropAll(group, group.failure, std::string(name) + ": " + group.sentence);
+  }
+  ncclResult_t made = ncclSuccess;
+  if (!group.jobs.empty()) made = runTogether(std::exchange(group.jobs, {}));
+  if (made != ncclSuccess && made != ncclInProgress) {
+    if (group.opened) drop();
+    return made;
+  }
+  if (!group.opened) return made;
+  const ncclResult_t launched = launch(group);
+  return launched == ncclSuccess ? made : launched;
+}
+
+/// Closes one level. `outermost`: that was the last one.
+ncclResult_t close(const char* name, bool* outermost) {
+  if (groupDepth == 0) {
+    return fail(
+        nullptr, ncclInvalidUsage,
+        format("%s: there is no open group on this thread; allowed: after ncclGroupStart", name));
+  }
+  *outermost = --groupDepth == 0;
+  return ncclSuccess;
+}
+
+}  // namespace
+
+void addToGroup(Job job) { collected.jobs.push_back(std::move(job)); }
+
+void noteInGroup(ncclComm* comm, cudaStream_t stream) {
+  if (!collected.opened) {
+    rondoGroupStart();
+    collected.opened = true;
+  }
+  auto& uses = collected.uses;
+  auto use = std::find_if(uses.rbegin(), uses.rend(),
+                          [comm](const Use& each) { return each.comm == comm; });
+  if (use == uses.rend()) {
+    uses.push_back({comm, {stream}});
+  } else if (std::find(use->streams.begin(), use->streams.end(), stream) == use->streams.end()) {
+    use->streams.push_back(stream);
+  }
+}
+
+ncclResult_t failInGroup(ncclResult_t result) {
+  if (groupOpen() && collected.failure == ncclSuccess) {
+    collected.failure = result;
+    collected.sentence = lastSentence();
+  }
+  return result;
+}
+
+}  // namespace rondo::nccl
+
+using rondo::nccl::collected;
+using rondo::nccl::fail;
+using rondo::nccl::groupDepth;
+using rondo::nccl::guarded;
+
+RONDO_NCCL_CALL(ncclResult_t, ncclGroupStart, ()) {
+  ++groupDepth;
+  return ncclSuccess;
+}
+
+RONDO_NCCL_CALL(ncclResult_t, ncclGroupEnd, ()) {
+  bool outermost = false;
+  if (const ncclResult_t bad = rondo::nccl::close("ncclGroupEnd", &outermost)) return bad;
+  if (!outermost) return ncclSuccess;
+  return guarded("ncclGroupEnd", [] { return rondo::nccl::end(std::exchange(collected, {})); });
+}
+
+// Rondo predicts, but not behind its C interface yet: better no number than a wrong one.
+RONDO_NCCL_CALL(ncclResult_t, ncclGroupSimulateEnd, (ncclSimInfo_t * simInfo)) {
+  const char* name = "ncclGroupSimulateEnd";
+  bool outermost = false;
+  if (const ncclResult_t bad = rondo::nccl::close(name, &outermost)) return bad;
+  const auto group = outermost ? std::exchange(collected, {}) : rondo::nccl::Collected{};
+  const bool initialised = simInfo != nullptr && simInfo->size == sizeof *simInfo &&
+                           simInfo->magic == rondo::nccl::kSimInfoMagic;
+  if (!initialised) {
+    return dropAll(group, ncclInvalidArgument,
+                   std::string(name) +
+                       ": argument simInfo is not what NCCL_SIM_INFO_INITIALIZER "
+                       "makes; allowed: that");
+  }
+  return dropAll(group, ncclInvalidUsage,
+                 std::string(name) +
+                     ": Rondo gives no predictions here, and the group is dropped; allowed: "
+                     "ncclGroupEnd (predictions: rondo-explain)");
+}

@@ -1,0 +1,147 @@
+// What becomes of a communicator after it was made, and questions about it.
+
+#include "drop_in/nccl/failure.h"
+#include "drop_in/nccl/group.h"
+#include "drop_in/nccl/jobs.h"
+
+namespace rondo::nccl {
+namespace {
+
+ncclResult_t refuseOutput(ncclComm_t comm, const char* name, const char* argument) {
+  return fail(
+      comm, ncclInvalidArgument,
+      format("%s: argument %s is NULL; allowed: where to write the answer", name, argument));
+}
+
+ncclResult_t answer(ncclComm_t comm, const char* name, const char* argument, int* out,
+                    rondoResult_t (*ask)(rondoComm_t, int*)) {
+  if (const ncclResult_t bad = usable(comm, name)) return bad;
+  if (out == nullptr) return refuseOutput(comm, name, argument);
+  const rondoResult_t result = ask(comm->inner, out);
+  return result == rondoSuccess ? ncclSuccess : failAs(comm, name, result);
+}
+
+/// Takes a handle that is made or has failed out of use; what it held goes to *inner. One that is
+/// busy is freed later, by the thread that has it.
+ncclResult_t take(ncclComm_t comm, const char* name, bool evenBusy, rondoComm_t* inner) {
+  *inner = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(comm->mutex);
+    const uint32_t word = comm->word.load(std::memory_order_relaxed);
+    if (word == ncclComm::kReady || word == ncclComm::kFailed) {
+      *inner = comm->inner;
+    } else if (word == ncclComm::kBusy && evenBusy) {
+      comm->unwanted = true;
+      comm->word.store(ncclComm::kDead, std::memory_order_release);
+      return ncclSuccess;
+    }
+  }
+  if (*inner == nullptr && comm->word.load() != ncclComm::kFailed) return refuse(comm, name);
+  retireHandle(comm);
+  return ncclSuccess;
+}
+
+}  // namespace
+}  // namespace rondo::nccl
+
+using rondo::nccl::fail;
+using rondo::nccl::failAs;
+using rondo::nccl::usable;
+
+// NULL is nothing to free, as in NCCL.
+RONDO_NCCL_CALL(ncclResult_t, ncclCommFinalize, (ncclComm_t comm)) {
+  const char* name = "ncclCommFinalize";
+  if (comm == nullptr) return ncclSuccess;
+  return rondo::nccl::guarded(name, [&]() -> ncclResult_t {
+    if (const ncclResult_t bad = usable(comm, name)) return bad;
+    rondo::nccl::Job job;
+    job.name = name;
+    job.place = comm->place;
+    job.blocking = comm->blocking;
+    job.run = [comm](rondoComm_t*) {
+      comm->order.drain(comm->place);
+      return rondoCommFinalize(comm->inner);
+    };
+    if (!job.blocking) {
+      job.holds = comm;
+      comm->word.store(ncclComm::kBusy, std::memory_order_release);
+    }
+    return rondo::nccl::submit(std::move(job));
+  });
+}
+
+RONDO_NCCL_CALL(ncclResult_t, ncclCommDestroy, (ncclComm_t comm)) {
+  const char* name = "ncclCommDestroy";
+  if (comm == nullptr) return ncclSuccess;
+  rondoComm_t inner = nullptr;
+  if (const ncclResult_t bad = rondo::nccl::take(comm, name, false, &inner)) return bad;
+  if (inner == nullptr) return ncclSuccess;
+  const rondoResult_t result = rondoCommDestroy(inner);
+  return result == rondoSuccess ? ncclSuccess : failAs(nullptr, name, result);
+}
+
+RONDO_NCCL_CALL(ncclResult_t, ncclCommAbort, (ncclComm_t comm)) {
+  const char* name = "ncclCommAbort";
+  if (comm == nullptr) return ncclSuccess;
+  rondoComm_t inner = nullptr;
+  if (const ncclResult_t bad = rondo::nccl::take(comm, name, true, &inner)) return bad;
+  if (inner == nullptr) return ncclSuccess;
+  const rondoResult_t result = rondoCommAbort(inner);
+  return result == rondoSuccess ? ncclSuccess : failAs(nullptr, name, result);
+}
+
+RONDO_NCCL_CALL(ncclResult_t, ncclCommRevoke, (ncclComm_t comm, int revokeFlags)) {
+  const char* name = "ncclCommRevoke";
+  if (const ncclResult_t bad = usable(comm, name)) return bad;
+  if (revokeFlags != 0) {
+    return fail(comm, ncclInvalidArgument,
+                rondo::format("%s: argument revokeFlags is %d; allowed: NCCL_REVOKE_DEFAULT (0)",
+                              name, revokeFlags));
+  }
+  const rondoResult_t result = rondoCommRevoke(comm->inner);
+  return result == rondoSuccess ? ncclSuccess : failAs(comm, name, result);
+}
+
+RONDO_NCCL_CALL(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResult_t* asyncError)) {
+  const char* name = "ncclCommGetAsyncError";
+  if (comm == nullptr || !comm->known()) return rondo::nccl::refuse(comm, name);
+  if (asyncError == nullptr) return rondo::nccl::refuseOutput(comm, name, "asyncError");
+  const std::lock_guard<std::mutex> lock(comm->mutex);
+  switch (comm->word.load(std::memory_order_acquire)) {
+    case ncclComm::kBusy:
+      *asyncError = ncclInProgress;
+      return ncclSuccess;
+    case ncclComm::kFailed:
+      *asyncError = comm->failure;
+      return ncclSuccess;
+    default:
+      break;
+  }
+  rondoResult_t state = rondoSuccess;
+  const rondoResult_t result = rondoCommGetAsyncError(comm->inner, &state);
+  if (result != rondoSuccess) return failAs(nullptr, name, result);
+  if (state != rondoSuccess) comm->text = rondoGetLastError(comm->inner);
+  *asyncError = rondo::nccl::codeOf(state);
+  return ncclSuccess;
+}
+
+RONDO_NCCL_CALL(ncclResult_t, ncclCommCount, (const ncclComm_t comm, int* count)) {
+  return rondo::nccl::answer(comm, "ncclCommCount", "count", count, rondoCommCount);
+}
+
+RONDO_NCCL_CALL(ncclResult_t, ncclCommUserRank, (const ncclComm_t comm, int* rank)) {
+  return rondo::nccl::answer(comm, "ncclCommUserRank", "rank", rank, rondoCommUserRank);
+}
+
+RONDO_NCCL_CALL(ncclResult_t, ncclCommCuDevice, (const ncclComm_t comm, int* device)) {
+  return rondo::nccl::answer(comm, "ncclCommCuDevice", "device", device, rondoCommCuDevice);
+}
+
+RONDO_NCCL_CALL(ncclResult_t, ncclGetVersion, (int* version)) {
+  if (version == nullptr) return rondo::nccl::refuseOutput(nullptr, "ncclGetVersion", "version");
+  *version = rondo::nccl::kVersion;
+  return ncclSuccess;
+}
+
+// NCCL's own is deprecated, and does nothing any more.
+RONDO_NCCL_CALL(void, ncclResetDebugInit, ()) {}

@@ -1,0 +1,123 @@
+// Memory, and its registration: Rondo takes buffers as they are, so registering one makes a handle
+// and nothing else.
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "drop_in/nccl/failure.h"
+#include "drop_in/nccl/group.h"
+
+namespace rondo::nccl {
+namespace {
+
+/// A buffer that a program registered.
+struct Registration {
+  ncclComm_t comm;
+  bool window;
+};
+
+/// All there are, by their handle.
+struct Registrations {
+  std::mutex mutex;
+  std::unordered_map<void*, Registration> all;
+  uintptr_t last = 0;
+};
+Registrations& registrations() {
+  static Registrations* const one = new Registrations;  // outlives every static
+  return *one;
+}
+
+ncclResult_t enroll(const char* name, ncclComm_t comm, void* buff, size_t size, void** handle,
+                    bool window) {
+  if (const ncclResult_t bad = usable(comm, name)) return bad;
+  if (buff == nullptr || size == 0 || handle == nullptr) {
+    return fail(comm, ncclInvalidArgument,
+                format("%s: argument buff is %p, size %zu, the handle's place %p; allowed: memory, "
+                       "and where to write the handle",
+                       name, buff, size, static_cast<void*>(handle)));
+  }
+  Registrations& known = registrations();
+  const std::lock_guard<std::mutex> lock(known.mutex);
+  known.last += 16;  // no address, but as one: programs compare with NULL only
+  *handle = reinterpret_cast<void*>(known.last);
+  known.all[*handle] = {comm, window};
+  return ncclSuccess;
+}
+
+ncclResult_t strike(const char* name, ncclComm_t comm, void* handle, bool window) {
+  if (const ncclResult_t bad = usable(comm, name)) return bad;
+  if (handle == nullptr) return ncclSuccess;
+  Registrations& known = registrations();
+  {
+    const std::lock_guard<std::mutex> lock(known.mutex);
+    const auto at = known.all.find(handle);
+    if (at != known.all.end() && at->second.comm == comm && at->second.window == window) {
+      known.all.erase(at);
+      return ncclSuccess;
+    }
+  }
+  return fail(comm, ncclInvalidUsage,
+              format("%s: argument handle is %p; allowed: one of %s on this communicator that was "
+                     "not given back",
+                     name, handle, window ? "ncclCommWindowRegister" : "ncclCommRegister"));
+}
+
+}  // namespace
+}  // namespace rondo::nccl
+
+using rondo::format;
+using rondo::nccl::fail;
+using rondo::nccl::failInGroup;
+using rondo::nccl::guarded;
+
+RONDO_NCCL_CALL(ncclResult_t, ncclMemAlloc, (void** ptr, size_t size)) {
+  const char* name = "ncclMemAlloc";
+  if (ptr == nullptr || size == 0) {
+    return fail(nullptr, ncclInvalidArgument,
+                format("%s: argument ptr is %p and size %zu; allowed: where to write the address, "
+                       "and from 1 byte",
+                       name, static_cast<void*>(ptr), size));
+  }
+  return guarded(name, [&] {
+    *ptr = rondo::nccl::allocate(size);
+    return ncclSuccess;
+  });
+}
+
+RONDO_NCCL_CALL(ncclResult_t, ncclMemFree, (void* ptr)) {
+  if (ptr == nullptr) return ncclSuccess;
+  return guarded("ncclMemFree", [&] {
+    rondo::nccl::release(ptr);
+    return ncclSuccess;
+  });
+}
+
+RONDO_NCCL_CALL(ncclResult_t, ncclCommRegister,
+                (const ncclComm_t comm, void* buff, size_t size, void** handle)) {
+  return guarded("ncclCommRegister", [&] {
+    return rondo::nccl::enroll("ncclCommRegister", comm, buff, size, handle, false);
+  });
+}
+
+RONDO_NCCL_CALL(ncclResult_t, ncclCommDeregister, (const ncclComm_t comm, void* handle)) {
+  return rondo::nccl::strike("ncclCommDeregister", comm, handle, false);
+}
+
+RONDO_NCCL_CALL(ncclResult_t, ncclCommWindowRegister,
+                (ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win, int winFlags)) {
+  const char* name = "ncclCommWindowRegister";
+  if (winFlags < 0 || winFlags > rondo::nccl::kWindowFlags) {
+    return failInGroup(fail(nullptr, ncclInvalidArgument,
+                            format("%s: argument winFlags is %d; allowed: NCCL_WIN_DEFAULT (0) or "
+                                   "NCCL_WIN_COLL_SYMMETRIC (1)",
+                                   name, winFlags)));
+  }
+  return guarded(name, [&] {
+    return rondo::nccl::enroll(name, comm, buff, size, reinterpret_cast<void**>(win), true);
+  });
+}
+
+RONDO_NCCL_CALL(ncclResult_t, ncclCommWindowDeregister, (ncclComm_t comm, ncclWindow_t win)) {
+  return rondo::nccl::strike("ncclCommWindowDeregister", comm, win, true);
+}

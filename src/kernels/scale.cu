@@ -1,0 +1,76 @@
+#include <cuda_runtime.h>
+
+#include "kernels/scale.h"
+
+namespace rondo {
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr uint64_t kMostBlocks = 1024;
+
+/// One copy, whatever calls it: there are a hundred cases in it.
+__device__ __noinline__ Unit product(rondoDataType_t type, const Unit* factors) {
+  return foldAny(Reduction{type, rondoProd, 0}, factors, 2);
+}
+
+__device__ void copyBytes(unsigned char* to, const unsigned char* from, unsigned bytes) {
+  for (unsigned i = 0; i < bytes; ++i) to[i] = from[i];
+}
+
+/// A thread takes 16 bytes of elements at a time; buffers are aligned to an element only.
+__global__ void scale(ScaleCall call) {
+  const unsigned perUnit = 16 / call.elementBytes;
+  Unit factors[2] = {{0, 0}, {0, 0}};
+  auto* scalars = reinterpret_cast<unsigned char*>(&factors[1]);
+  const unsigned char* from =
+      call.scalar != nullptr ? call.scalar : reinterpret_cast<const unsigned char*>(&call.value);
+  for (unsigned e = 0; e < perUnit; ++e) {
+    copyBytes(scalars + e * call.elementBytes, from, call.elementBytes);
+  }
+  const uint64_t units = (call.count + perUnit - 1) / perUnit;
+  const uint64_t stride = uint64_t{gridDim.x} * blockDim.x;
+  for (uint64_t u = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; u < units; u += stride) {
+    const uint64_t first = u * perUnit;
+    const uint64_t left = call.count - first;
+    const unsigned bytes =
+        (left < perUnit ? static_cast<unsigned>(left) : perUnit) * call.elementBytes;
+    copyBytes(reinterpret_cast<unsigned char*>(&factors[0]), call.src + first * call.elementBytes,
+              bytes);
+    const Unit out = product(call.type, factors);
+    copyBytes(call.dst + first * call.elementBytes, reinterpret_cast<const unsigned char*>(&out),
+              bytes);
+  }
+}
+
+/// Errors are reported by their code, so they must not turn up at the caller's next check.
+int reported(cudaError_t error) {
+  if (error != cudaSuccess) cudaGetLastError();
+  return error;
+}
+
+}  // namespace
+
+int loadScale() {
+  cudaFuncAttributes attributes;
+  return reported(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(&scale)));
+}
+
+int launchScale(const ScaleCall& call, CUstream_st* stream) {
+  const uint64_t units = (call.count * call.elementBytes + 15) / 16;
+  const uint64_t blocks = (units + kThreads - 1) / kThreads;
+  void* arguments[] = {const_cast<ScaleCall*>(&call)};
+  return reported(
+      cudaLaunchKernel(reinterpret_cast<const void*>(&scale),
+                       dim3(static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks)),
+                       dim3(kThreads), arguments, 0, stream));
+}
+
+int allocateOnStream(void** memory, size_t bytes, CUstream_st* stream) {
+  return reported(cudaMallocAsync(memory, bytes, stream));
+}
+
+int freeOnStream(void* memory, CUstream_st* stream) {
+  return reported(cudaFreeAsync(memory, stream));
+}
+
+}  // namespace rondo

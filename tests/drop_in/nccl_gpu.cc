@@ -1,0 +1,317 @@
+// All GPUs of a machine driven by one thread through NCCL's interface: groups, streams, graphs,
+// operators. Prints what was wrong; exit status 1 if anything was.
+
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "api/rondo.h"
+#include "drop_in/nccl_machine.h"
+
+namespace nccl_test {
+namespace {
+
+/// Two communicators made at the same time, in a group: had the ranks' streams them in different
+/// orders, they would wait for each other for ever.
+void severalCommunicators(Machine& machine) {
+  const Type type = plain<float>(kFloat32);
+  const int n = machine.ranks();
+  Comms both[2] = {Comms(static_cast<size_t>(n)), Comms(static_cast<size_t>(n))};
+  ncclUniqueId ids[2];
+  for (ncclUniqueId& id : ids) nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  machine.group(
+      [&](int r) {
+        const auto at = static_cast<size_t>(r);
+        nccl(ncclCommInitRank(&both[r % 2][at], n, ids[r % 2], r), "ncclCommInitRank");
+        return ncclCommInitRank(&both[1 - r % 2][at], n, ids[1 - r % 2], r);
+      },
+      "two communicators in a group");
+  constexpr size_t kCount = 1000;
+  fill(machine, type, 2 * kCount);
+  for (int turn = 0; turn < 50; ++turn) {
+    machine.group(
+        [&](int r) {
+          for (const int k : {(r + turn) % 2, 1 - (r + turn) % 2}) {
+            const auto at = static_cast<size_t>(k) * kCount * 4;
+            nccl(ncclAllReduce(machine[r].in + at, machine[r].out + at, kCount, kFloat32, kSum,
+                               both[k][static_cast<size_t>(r)], machine[r].stream),
+                 "ncclAllReduce");
+          }
+          return ncclSuccess;
+        },
+        "interleaved communicators");
+  }
+  machine.wait();
+  for (int r = 0; r < n; ++r) {
+    compare(
+        type, machine[r].out, 2 * kCount, [&](size_t i) { return reduced(kSum, n, i); },
+        "interleaved communicators");
+  }
+  for (Comms& comms : both) destroy(comms);
+}
+
+/// One communicator's calls on two streams, and on one that is destroyed at once, with no event of
+/// the program's between them: they share the communicator's memory, so their order is the
+/// library's.
+void streams(Machine& machine, Comms& comms) {
+  const Type type = plain<int>(kInt32);
+  const int n = machine.ranks();
+  constexpr size_t kCount = 1u << 20;
+  fill(machine, type, kCount);
+  const auto call = [&](int r, cudaStream_t stream) {
+    return ncclAllReduce(machine[r].in, machine[r].out, kCount, kInt32, kSum,
+                         comms[static_cast<size_t>(r)], stream);
+  };
+  for (int turn = 0; turn < 20; ++turn) {
+    machine.group([&](int r) { return call(r, machine[r].stream); }, "one stream");
+    machine.group([&](int r) { return call(r, machine[r].other); }, "another stream");
+  }
+  std::vector<cudaStream_t> brief(static_cast<size_t>(n));
+  machine.group(
+      [&](int r) {
+        cudaStream_t* const stream = &brief[static_cast<size_t>(r)];
+        cuda(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), "a stream");
+        return call(r, *stream);
+      },
+      "a brief stream");
+  for (cudaStream_t stream : brief) cuda(cudaStreamDestroy(stream), "cudaStreamDestroy");
+  machine.group([&](int r) { return call(r, machine[r].stream); }, "after a destroyed stream");
+  machine.wait();
+  for (int r = 0; r < n; ++r) {
+    compare(
+        type, machine[r].out, kCount, [&](size_t i) { return reduced(kSum, n, i); }, "streams");
+  }
+}
+
+void graphs(Machine& machine, Comms& comms) {
+  const Type type = plain<float>(kFloat32);
+  const int n = machine.ranks();
+  constexpr size_t kCount = 5000;
+  fill(machine, type, kCount);
+  for (int r = 0; r < n; ++r) {
+    cuda(cudaSetDevice(machine[r].device), "cudaSetDevice");
+    cuda(cudaStreamBeginCapture(machine[r].stream, cudaStreamCaptureModeRelaxed), "capture");
+  }
+  machine.group(
+      [&](int r) {
+        const auto comm = comms[static_cast<size_t>(r)];
+        nccl(ncclAllReduce(machine[r].in, machine[r].out, kCount, kFloat32, kSum, comm,
+                           machine[r].stream),
+             "captured");
+        return ncclAllReduce(machine[r].out, machine[r].out, kCount, kFloat32, kMax, comm,
+                             machine[r].stream);
+      },
+      "a captured group");
+  std::vector<cudaGraphExec_t> ready(static_cast<size_t>(n));
+  for (int r = 0; r < n; ++r) {
+    cudaGraph_t graph = nullptr;
+    cuda(cudaSetDevice(machine[r].device), "cudaSetDevice");
+    cuda(cudaStreamEndCapture(machine[r].stream, &graph), "the end of the capture");
+    cuda(cudaGraphInstantiate(&ready[static_cast<size_t>(r)], graph, 0), "a graph");
+    cuda(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  }
+  for (int turn = 0; turn < 20; ++turn) {
+    for (int r = 0; r < n; ++r) {
+      cuda(cudaSetDevice(machine[r].device), "cudaSetDevice");
+      cuda(cudaGraphLaunch(ready[static_cast<size_t>(r)], machine[r].stream), "a launch");
+    }
+  }
+  machine.wait();
+  for (int r = 0; r < n; ++r) {
+    compare(
+        type, machine[r].out, kCount, [&](size_t i) { return reduced(kSum, n, i); }, "graphs");
+    cuda(cudaGraphExecDestroy(ready[static_cast<size_t>(r)]), "cudaGraphExecDestroy");
+  }
+}
+
+void children(Machine& machine, Comms& comms) {
+  const Type type = plain<int>(kInt32);
+  const int n = machine.ranks();
+  Comms parts(static_cast<size_t>(n));
+  machine.group(
+      [&](int r) {
+        return ncclCommSplit(comms[static_cast<size_t>(r)], 0, -r, &parts[static_cast<size_t>(r)],
+                             nullptr);
+      },
+      "ncclCommSplit");
+  fill(machine, type, 100);
+  machine.group(
+      [&](int r) {  // the order is turned round: rank 0 of the part was the last
+        return ncclBroadcast(machine[r].in, machine[r].out, 100, kInt32, 0,
+                             parts[static_cast<size_t>(r)], machine[r].stream);
+      },
+      "ncclBroadcast of a part");
+  machine.wait();
+  for (int r = 0; r < n; ++r) {
+    compare(
+        type, machine[r].out, 100, [&](size_t i) { return valueOf(n - 1, i); }, "a part");
+    int device = -1;
+    nccl(ncclCommCuDevice(parts[static_cast<size_t>(r)], &device), "ncclCommCuDevice");
+    expect(device == machine[r].device, "a part's device");
+  }
+  destroy(parts);
+}
+
+void memory(Machine& machine, Comms& comms) {
+  const Type type = plain<int>(kInt32);
+  const int n = machine.ranks();
+  constexpr size_t kCount = 1000;
+  fill(machine, type, kCount);
+  std::vector<void*> buffers(static_cast<size_t>(n));
+  std::vector<ncclWindow_t> windows(static_cast<size_t>(n));
+  for (int r = 0; r < n; ++r) {
+    const auto at = static_cast<size_t>(r);
+    cuda(cudaSetDevice(machine[r].device), "cudaSetDevice");
+    nccl(ncclMemAlloc(&buffers[at], kCount * 4), "ncclMemAlloc");
+    cudaPointerAttributes attributes{};
+    cuda(cudaPointerGetAttributes(&attributes, buffers[at]), "cudaPointerGetAttributes");
+    expect(attributes.type == cudaMemoryTypeDevice && attributes.device == machine[r].device,
+           "memory of ncclMemAlloc is the current device's");
+  }
+  machine.group(
+      [&](int r) {
+        const auto at = static_cast<size_t>(r);
+        return ncclCommWindowRegister(comms[at], buffers[at], kCount * 4, &windows[at], 1);
+      },
+      "ncclCommWindowRegister");
+  machine.group(
+      [&](int r) {
+        return ncclAllReduce(machine[r].in, buffers[static_cast<size_t>(r)], kCount, kInt32, kSum,
+                             comms[static_cast<size_t>(r)], machine[r].stream);
+      },
+      "ncclAllReduce into a window");
+  machine.wait();
+  for (int r = 0; r < n; ++r) {
+    const auto at = static_cast<size_t>(r);
+    compare(
+        type, static_cast<unsigned char*>(buffers[at]), kCount,
+        [&](size_t i) { return reduced(kSum, n, i); }, "a window");
+    nccl(ncclCommWindowDeregister(comms[at], windows[at]), "ncclCommWindowDeregister");
+    cuda(cudaSetDevice(machine[r].device), "cudaSetDevice");
+    nccl(ncclMemFree(buffers[at]), "ncclMemFree");
+  }
+}
+
+/// A thread for each rank, without groups, the last collective of each on the legacy stream.
+void threads(Machine& machine) {
+  const Type type = plain<float>(kFloat32);
+  const int n = machine.ranks();
+  constexpr size_t kCount = 3000;
+  fill(machine, type, kCount);
+  ncclUniqueId id;
+  nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  std::vector<ncclResult_t> results(static_cast<size_t>(n));
+  std::vector<std::thread> all;
+  for (int r = 0; r < n; ++r) {
+    all.emplace_back([&, r] {
+      ncclResult_t& first = results[static_cast<size_t>(r)];
+      const auto keep = [&first](ncclResult_t result) {
+        if (first == ncclSuccess) first = result;
+      };
+      Gpu& gpu = machine[r];
+      ncclComm_t comm = nullptr;
+      cudaSetDevice(gpu.device);
+      keep(ncclCommInitRank(&comm, n, id, r));
+      for (int turn = 0; turn < 100; ++turn) {
+        keep(ncclAllReduce(gpu.in, gpu.out, kCount, kFloat32, kSum, comm, gpu.stream));
+      }
+      keep(ncclAllReduce(gpu.in, gpu.out, kCount, kFloat32, kSum, comm, nullptr));
+      keep(ncclCommFinalize(comm));
+      keep(ncclCommDestroy(comm));
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+  machine.wait();
+  for (int r = 0; r < n; ++r) {
+    nccl(results[static_cast<size_t>(r)], "a thread's calls");
+    compare(
+        type, machine[r].out, kCount, [&](size_t i) { return reduced(kSum, n, i); }, "threads");
+  }
+}
+
+using Clock = std::chrono::steady_clock;
+
+/// Nanoseconds of `call`, the best of some hundred turns of 16.
+double nanoseconds(const std::function<void()>& call, Machine& machine) {
+  double best = 1e9;
+  for (int turn = 0; turn < 300; ++turn) {
+    const auto begin = Clock::now();
+    for (int i = 0; i < 16; ++i) call();
+    const double each = std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / 16;
+    best = each < best ? each : best;
+    machine.wait();
+  }
+  return best;
+}
+
+/// What a launch costs the host through NCCL's interface, and through Rondo's.
+void cost(Machine& machine) {
+  cuda(cudaSetDevice(machine[0].device), "cudaSetDevice");
+  ncclUniqueId id;
+  ncclComm_t comm = nullptr;
+  nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  nccl(ncclCommInitRank(&comm, 1, id, 0), "ncclCommInitRank");
+  rondoComm_t own = nullptr;
+  const int device = machine[0].device;
+  if (rondoCommInitAll(&own, 1, &device, nullptr) != rondoSuccess) {
+    return expect(false, rondoGetLastError(nullptr));
+  }
+  unsigned char* const data = machine[0].in;
+  const double through = nanoseconds(
+      [&] { ncclAllReduce(data, data, 1, kFloat32, kSum, comm, machine[0].stream); }, machine);
+  const double direct = nanoseconds(
+      [&] { rondoAllReduce(data, data, 1, rondoFloat32, rondoSum, own, machine[0].stream); },
+      machine);
+  std::printf("a launch: %.0f ns by ncclAllReduce, %.0f ns by rondoAllReduce\n", through, direct);
+  nccl(ncclCommDestroy(comm), "ncclCommDestroy");
+  rondoCommDestroy(own);
+}
+
+void sayWhoseLibraryRuns() {
+  std::ifstream maps("/proc/self/maps");
+  std::string last;
+  for (std::string line; std::getline(maps, line);) {
+    const size_t at = line.find('/');
+    if (at == std::string::npos || line.find("libnccl") == std::string::npos) continue;
+    if (line.substr(at) != last) std::printf("maps: %s\n", line.substr(at).c_str());
+    last = line.substr(at);
+  }
+}
+
+int run() {
+  Machine machine;
+  sayWhoseLibraryRuns();
+  Comms comms = makeComms(machine);
+  if (failures > 0) return 1;
+  const Type types[] = {plain<float>(kFloat32), plain<int>(kInt32), plain<double>(kFloat64),
+                        bfloat16(), plain<unsigned char>(1)};
+  for (const Type& type : types) {
+    for (const size_t count : {size_t{1}, size_t{1001}, size_t{200000}}) {
+      reductions(machine, comms, type, count);
+      movements(machine, comms, type, count);
+    }
+    operators(machine, comms, type, 1001);
+  }
+  std::printf("collectives: %d checks, %d wrong\n", checks, failures);
+  streams(machine, comms);
+  graphs(machine, comms);
+  severalCommunicators(machine);
+  children(machine, comms);
+  memory(machine, comms);
+  threads(machine);
+  destroy(comms);
+  cost(machine);
+  std::printf("%d ranks, %d checks, %d wrong\n", machine.ranks(), checks, failures);
+  return failures > 0;
+}
+
+}  // namespace
+}  // namespace nccl_test
+
+int main() {
+  alarm(120);  // what hangs is wrong, too
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  return nccl_test::run();
+}

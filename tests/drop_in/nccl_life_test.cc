@@ -1,0 +1,260 @@
+// How communicators come and go: in groups of one thread, in the background, out of each other.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "drop_in/nccl_world.h"
+
+namespace nccl_test {
+namespace {
+
+/// Polls as programs do; false if that takes more than ten seconds.
+bool settles(ncclComm_t comm, ncclResult_t* state) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  do {
+    if (ncclCommGetAsyncError(comm, state) != ncclSuccess) return false;
+    if (*state != ncclInProgress) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
+
+TEST(NcclLife, OneThreadMakesAllRanksInAGroup) {
+  for (const int n : {1, 2, 4}) {
+    World world(n);
+    ASSERT_EQ(world.made, ncclSuccess) << ncclGetLastError(nullptr);
+    for (int r = 0; r < n; ++r) {
+      int rank = -1, count = -1;
+      EXPECT_EQ(ncclCommUserRank(world[r], &rank), ncclSuccess);
+      EXPECT_EQ(ncclCommCount(world[r], &count), ncclSuccess);
+      EXPECT_EQ(rank, r);
+      EXPECT_EQ(count, n);
+    }
+    EXPECT_TRUE(world.works());
+  }
+}
+
+TEST(NcclLife, InitAllAndThreadsAndSeveralIdsDoTheSame) {
+  ncclComm_t all[2] = {};
+  ASSERT_EQ(ncclCommInitAll(all, 2, nullptr), ncclSuccess) << ncclGetLastError(nullptr);
+  int rank = -1;
+  EXPECT_EQ(ncclCommUserRank(all[1], &rank), ncclSuccess);
+  EXPECT_EQ(rank, 1);
+  for (ncclComm_t comm : all) EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+
+  ncclUniqueId ids[2];
+  for (ncclUniqueId& id : ids) ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < 3; ++r) {
+    threads.emplace_back([r, &ids] {
+      ncclComm_t comm = nullptr;
+      ASSERT_EQ(ncclCommInitRankScalable(&comm, 3, r, 2, ids, nullptr), ncclSuccess);
+      int value = r + 1;
+      EXPECT_EQ(ncclAllReduce(&value, &value, 1, kInt32, kProd, comm, nullptr), ncclSuccess);
+      EXPECT_EQ(value, 6);
+      EXPECT_EQ(ncclCommFinalize(comm), ncclSuccess);
+      EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// One rank after the other, by one thread: only the last completes the communicator.
+TEST(NcclLife, NonBlockingInitReturnsAtOnceAndIsPolled) {
+  ncclConfig_t config = plainConfig();
+  config.blocking = 0;
+  ncclUniqueId id;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ncclComm_t comms[2] = {};
+  ASSERT_EQ(ncclCommInitRankConfig(&comms[0], 2, id, 0, &config), ncclInProgress);
+  ASSERT_NE(comms[0], nullptr);
+  ncclResult_t state = ncclSuccess;
+  EXPECT_EQ(ncclCommGetAsyncError(comms[0], &state), ncclSuccess);
+  EXPECT_EQ(state, ncclInProgress);
+  int rank = -1;
+  expectRefused(ncclCommUserRank(comms[0], &rank), ncclInvalidArgument, {"in progress"});
+  ASSERT_EQ(ncclCommInitRankConfig(&comms[1], 2, id, 1, &config), ncclInProgress);
+  for (ncclComm_t comm : comms) {
+    ASSERT_TRUE(settles(comm, &state));
+    EXPECT_EQ(state, ncclSuccess);
+  }
+  int data[2] = {3, 4};
+  ncclGroupStart();
+  for (int r = 0; r < 2; ++r) {
+    EXPECT_EQ(ncclAllReduce(&data[r], &data[r], 1, kInt32, kSum, comms[r], nullptr), ncclSuccess);
+  }
+  EXPECT_EQ(ncclGroupEnd(), ncclSuccess);
+  EXPECT_EQ(data[0], 7);
+  EXPECT_EQ(data[1], 7);
+  for (ncclComm_t comm : comms) {
+    EXPECT_EQ(ncclCommFinalize(comm), ncclInProgress);
+    ASSERT_TRUE(settles(comm, &state));
+    EXPECT_EQ(state, ncclSuccess);
+    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  }
+}
+
+TEST(NcclLife, NonBlockingInitInAGroupIsInProgressAtItsEnd) {
+  ncclConfig_t config = plainConfig();
+  config.blocking = 0;
+  World world(3, &config);
+  EXPECT_EQ(world.made, ncclInProgress);
+  for (int r = 0; r < 3; ++r) {
+    ncclResult_t state = ncclInternalError;
+    ASSERT_TRUE(settles(world[r], &state));
+    EXPECT_EQ(state, ncclSuccess);
+  }
+  EXPECT_TRUE(world.works());
+}
+
+// Its peer never comes: abort does not wait for it.
+TEST(NcclLife, AbortEndsAnInitThatIsInProgress) {
+  ncclConfig_t config = plainConfig();
+  config.blocking = 0;
+  ncclUniqueId id;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ncclComm_t comm = nullptr;
+  ASSERT_EQ(ncclCommInitRankConfig(&comm, 2, id, 0, &config), ncclInProgress);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  ncclResult_t state = ncclSuccess;
+  expectRefused(ncclCommGetAsyncError(comm, &state), ncclInvalidArgument, {"destroyed"});
+}
+
+TEST(NcclLife, ANonBlockingInitThatFailsSaysSoWhenAsked) {
+  ncclConfig_t config = plainConfig();
+  config.blocking = 0;
+  ncclUniqueId id{};  // nobody made it
+  ncclComm_t comm = nullptr;
+  ASSERT_EQ(ncclCommInitRankConfig(&comm, 2, id, 1, &config), ncclInProgress);
+  ncclResult_t state = ncclSuccess;
+  ASSERT_TRUE(settles(comm, &state));
+  EXPECT_NE(state, ncclSuccess);
+  EXPECT_STRNE(ncclGetLastError(comm), "");
+  int rank = 0;
+  expectRefused(ncclCommUserRank(comm, &rank), ncclInvalidUsage, {"could not be made"});
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+TEST(NcclLife, OneThreadSplitsInAGroup) {
+  World world(4);
+  ncclComm_t parts[4] = {};
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  for (int r = 0; r < 4; ++r) {
+    const int color = r == 3 ? kNoColor : r % 2;
+    EXPECT_EQ(ncclCommSplit(world[r], color, -r, &parts[r], nullptr), ncclSuccess);
+  }
+  ASSERT_EQ(ncclGroupEnd(), ncclSuccess) << ncclGetLastError(nullptr);
+  EXPECT_EQ(parts[3], nullptr);
+  const int ranks[3] = {1, 0, 0}, sizes[3] = {2, 1, 2};  // ordered by key: 2 before 0
+  for (int r = 0; r < 3; ++r) {
+    int rank = -1, count = -1;
+    EXPECT_EQ(ncclCommUserRank(parts[r], &rank), ncclSuccess);
+    EXPECT_EQ(ncclCommCount(parts[r], &count), ncclSuccess);
+    EXPECT_EQ(rank, ranks[r]) << r;
+    EXPECT_EQ(count, sizes[r]) << r;
+    EXPECT_EQ(ncclCommDestroy(parts[r]), ncclSuccess);
+  }
+  EXPECT_TRUE(world.works());
+}
+
+TEST(NcclLife, ANonBlockingSplitKeepsItsParentBusy) {
+  ncclConfig_t config = plainConfig();
+  config.blocking = 0;
+  World world(2);
+  ncclComm_t parts[2] = {};
+  EXPECT_EQ(ncclCommSplit(world[0], 0, 0, &parts[0], &config), ncclInProgress);
+  ncclResult_t state = ncclSuccess;
+  EXPECT_EQ(ncclCommGetAsyncError(world[0], &state), ncclSuccess);
+  EXPECT_EQ(state, ncclInProgress);
+  EXPECT_EQ(ncclCommSplit(world[1], 0, 0, &parts[1], &config), ncclInProgress);
+  for (int r = 0; r < 2; ++r) {
+    ASSERT_TRUE(settles(parts[r], &state));
+    EXPECT_EQ(state, ncclSuccess);
+    ASSERT_TRUE(settles(world[r], &state));
+    EXPECT_EQ(state, ncclSuccess);
+  }
+  EXPECT_TRUE(world.works());
+  for (ncclComm_t part : parts) EXPECT_EQ(ncclCommDestroy(part), ncclSuccess);
+}
+
+TEST(NcclLife, ShrinkLeavesRanksOut) {
+  World world(3);
+  int excluded[1] = {1};
+  ncclComm_t left[2] = {};
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  EXPECT_EQ(ncclCommShrink(world[0], excluded, 1, &left[0], nullptr, 0), ncclSuccess);
+  EXPECT_EQ(ncclCommShrink(world[2], excluded, 1, &left[1], nullptr, 0), ncclSuccess);
+  ASSERT_EQ(ncclGroupEnd(), ncclSuccess) << ncclGetLastError(nullptr);
+  for (int r = 0; r < 2; ++r) {
+    int rank = -1, count = -1;
+    EXPECT_EQ(ncclCommUserRank(left[r], &rank), ncclSuccess);
+    EXPECT_EQ(ncclCommCount(left[r], &count), ncclSuccess);
+    EXPECT_EQ(rank, r);
+    EXPECT_EQ(count, 2);
+    EXPECT_EQ(ncclCommDestroy(left[r]), ncclSuccess);
+  }
+  expectRefused(ncclCommShrink(world[0], nullptr, 0, &left[0], nullptr, 0), ncclInvalidArgument,
+                {"excludeRanksCount is 0"});
+}
+
+TEST(NcclLife, RevokeEndsItForAllAndAsyncErrorTells) {
+  World world(2);
+  expectRefused(ncclCommRevoke(world[0], 3), ncclInvalidArgument, {"revokeFlags is 3"});
+  EXPECT_EQ(ncclCommRevoke(world[0], 0), ncclSuccess);
+  ncclResult_t state = ncclSuccess;
+  EXPECT_EQ(ncclCommGetAsyncError(world[1], &state), ncclSuccess);
+  EXPECT_EQ(state, ncclRemoteError);
+  EXPECT_STRNE(ncclGetLastError(world[1]), "");
+  int value = 0;
+  expectRefused(ncclAllReduce(&value, &value, 1, kInt32, kSum, world[1], nullptr), ncclRemoteError,
+                {"ncclAllReduce"});
+}
+
+// As PyTorch's does: had the question the communicator to itself, a call would fail now and then.
+TEST(NcclLife, AWatchdogAsksWhileCallsAreMade) {
+  World world(1);
+  ncclComm_t comm = world[0];
+  std::atomic<bool> over{false};
+  std::thread watchdog([&] {
+    ncclResult_t state = ncclInternalError;
+    while (!over.load()) {
+      EXPECT_EQ(ncclCommGetAsyncError(comm, &state), ncclSuccess);
+      EXPECT_EQ(state, ncclSuccess);
+    }
+  });
+  int value = 1, refused = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  while (std::chrono::steady_clock::now() < end) {
+    refused += ncclAllReduce(&value, &value, 1, kInt32, kSum, comm, nullptr) != ncclSuccess;
+  }
+  over.store(true);
+  watchdog.join();
+  EXPECT_EQ(refused, 0) << ncclGetLastError(comm);
+}
+
+TEST(NcclLife, WhatIsDestroyedIsRefusedAndNullIsNothing) {
+  EXPECT_EQ(ncclCommDestroy(nullptr), ncclSuccess);
+  EXPECT_EQ(ncclCommAbort(nullptr), ncclSuccess);
+  EXPECT_EQ(ncclCommFinalize(nullptr), ncclSuccess);
+  ncclUniqueId id;
+  ncclComm_t comm = nullptr;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ASSERT_EQ(ncclCommInitRank(&comm, 1, id, 0), ncclSuccess);
+  ASSERT_EQ(ncclCommFinalize(comm), ncclSuccess);
+  int value = 1;
+  expectRefused(ncclAllReduce(&value, &value, 1, kInt32, kSum, comm, nullptr), ncclInvalidUsage,
+                {"finalized"});
+  ASSERT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  expectRefused(ncclCommDestroy(comm), ncclInvalidArgument, {"destroyed"});
+  expectRefused(ncclCommAbort(comm), ncclInvalidArgument, {"destroyed"});
+  expectRefused(ncclAllReduce(&value, &value, 1, kInt32, kSum, comm, nullptr), ncclInvalidArgument,
+                {"ncclAllReduce", "destroyed"});
+}
+
+}  // namespace
+}  // namespace nccl_test

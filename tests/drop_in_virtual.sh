@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# An MPI program that knows nothing of Rondo, started as one process and rehearsed as one rank of a
+# cluster that is not there.
+set -euo pipefail
+. "$TEST_SRCDIR/tests/mpi_env.sh"
+program=$TEST_BUILDDIR/tests/drop_in/rehearsal_test
+layer=$TEST_BUILDDIR/.libs/librondo_mpi.so
+[[ -f $layer ]] || { echo "no shared library in this build"; exit 77; }
+export LD_LIBRARY_PATH=$TEST_BUILDDIR/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+log=$scratch/log
+cluster="2 x (1 cpu, 8 gpu nvlink=100 nvswitch, 8 nic=10)"
+
+fail() {
+  echo "$*"
+  cat "$log"
+  exit 1
+}
+rehearse() {  # processes, RONDO_VIRTUAL, rank
+  RONDO_VIRTUAL=$2 RONDO_VIRTUAL_RANK=$3 RONDO_VIRTUAL_OUT=$scratch/run runMpi "$1" \
+    -x LD_LIBRARY_PATH -x LD_PRELOAD="$layer" -x RONDO_VIRTUAL -x RONDO_VIRTUAL_RANK \
+    -x RONDO_VIRTUAL_OUT "$program" >"$log" 2>&1
+}
+
+rehearse 1 "$cluster:16" 3 || fail "the rehearsal failed"
+grep -q 'rehearsed [0-9]* calls as rank 3 of 16: [1-9][0-9.]* us predicted' "$log" || fail "no sum"
+grep -q '^0,rondoAllReduce,16,' "$scratch/run.calls.csv" || fail "no all-reduce among the calls"
+grep -q '^[0-9]*,rondoGroupEnd,1048576,p2p,' "$scratch/run.calls.csv" || fail "no message"
+grep -q ',11,3,1048576,' "$scratch/run.flows.csv" || fail "no flow from rank 11"
+grep -q '"name":"rank 3 of 16"' "$scratch/run.trace.json" || fail "no timeline"
+[[ -s $scratch/run.host1.calls.csv ]] || fail "nothing of the host's communicator"
+
+echo "== what cannot be rehearsed is said"
+refused() {  # processes, RONDO_VIRTUAL, rank, sentence
+  if rehearse "$1" "$2" "$3"; then fail "$2 as rank $3 was accepted"; fi
+  grep -qF "$4" "$log" || fail "no sentence: $4"
+}
+refused 2 "$cluster:16" 0 'RONDO_VIRTUAL is set, and 2 processes were started; allowed: one'
+refused 1 "$cluster:17" 0 '17 ranks; allowed on this machine: 1 to 16'
+refused 1 "$cluster:16" 16 'argument rank is 16; allowed: 0 to 15'
+refused 1 "$cluster:16" first 'environment variable RONDO_VIRTUAL_RANK is "first"'
+refused 1 "/nowhere.xml:4" 0 '/nowhere.xml cannot be read'
+refused 1 "$cluster:0" 0 'allowed: TOPOLOGY:N with N from 1'

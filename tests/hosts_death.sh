@@ -1,0 +1,182 @@
+#!/usr/bin/env bash
+# What happens on other hosts when a rank is killed or stopped, or a cable is pulled: hosts of name
+# spaces, ranks by unique id. Needs root.
+set -euo pipefail
+rank=$TEST_BUILDDIR/tests/hosts_rank
+
+# ---- outside: make the hosts ----
+if [[ ${1:-} != inside ]]; then
+  exec "$TEST_SRCDIR/tests/testbed/hosts" 3 bash "$TEST_SRCDIR/tests/hosts_death.sh" inside
+fi
+
+# ---- inside: on host h0; `on`, `cut` and `mend` are given ----
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+fail() { echo "FAILED: $*"; failures=1; }
+now() { date +%s.%N; }
+since() { awk -v a="$1" -v b="$(now)" 'BEGIN {printf "%.2f", b - a}'; }
+
+# group NAME "HOSTS OF RANKS" COUNT [THEN]: starts the ranks, and waits until all of them sum.
+declare -A pids
+group() {
+  name=$scratch/$1
+  where=($2)
+  local r
+  pids=()
+  for r in "${!where[@]}"; do
+    on "${where[$r]}" "exec timeout 60 '$rank' '$name' ${#where[@]} $r $3 ${4:-}" >"$name.$r" 2>&1 &
+    pids[$r]=$!
+  done
+  for r in "${!where[@]}"; do
+    for _ in $(seq 1000); do [[ -e $name.pid.$r ]] && break; sleep 0.02; done
+    [[ -e $name.pid.$r ]] || { fail "$1: rank $r does not come: $(cat "$name".*)"; return; }
+  done
+}
+tell() {  # signal, rank
+  on "${where[$2]}" "kill -$1 $(cat "$name.pid.$2")"
+}
+# ends RANK LIMIT PART...: it has to end in an error within LIMIT seconds of `start`, whose sentence
+# has all parts.
+ends() {
+  local r=$1 limit=$2 part said took
+  shift 2
+  until grep -q ': error' "$name.$r" || ! kill -0 "${pids[$r]}" 2>/dev/null; do
+    (( $(printf '%.0f' "$(since "$start")") > limit + 10 )) && break
+    sleep 0.05
+  done
+  took=$(since "$start")
+  said=$(cat "$name.$r")
+  awk -v t="$took" -v l="$limit" 'BEGIN {exit t > l}' || fail "rank $r of ${name##*/}: $took s: $said"
+  for part in "$@"; do
+    grep -qF -- "$part" <<<"$said" || fail "rank $r of ${name##*/} said \"$said\", not \"$part\""
+  done
+  echo "  after $took s: $said"
+}
+sums() {  # rank: it has to end well
+  wait "${pids[$1]}" || fail "rank $1 of ${name##*/} ended with $?: $(cat "$name.$1")"
+  grep -q ' sums in ' "$name.$1" || fail "rank $1 of ${name##*/}: $(cat "$name.$1")"
+}
+reap() { local r; for r in "${!pids[@]}"; do wait "${pids[$r]}" 2>/dev/null || true; done; }
+only=${HOSTS_DEATH:-.}
+
+if [[ killed =~ $only ]]; then
+  echo "== a rank is killed that is alone on its host; the others go on without it"
+  group killed "h0 h0 h1 h2" 1000 shrink
+  start=$(now)
+  pid=$(cat "$name.pid.2")
+  tell 9 2
+  for r in 0 1 3; do ends $r 2 "rank 2 (host \"h1\", pid $pid, by way of 10.77." ' ended'; done
+  sleep 0.5
+  touch "$name.end"
+  for r in 0 1 3; do
+    wait "${pids[$r]}" || fail "killed: rank $r: $(cat "$name.$r")"
+    grep -q "shrunk to 3 in 0\.[0-9]* s, then [0-9]* sums" "$name.$r" || fail "killed: $(cat "$name.$r")"
+  done
+  tail -qn1 "$name".{0,1,3}
+  reap
+fi
+
+if [[ beside =~ $only ]]; then
+  echo "== a rank is killed beside another one, which knows how it ended"
+  group beside "h0 h1 h1" 100000
+  start=$(now)
+  pid=$(cat "$name.pid.1")
+  tell 9 1
+  ends 0 2 "rank 1 (host \"h1\", pid $pid, by way of" 'was killed by signal 9'
+  ends 2 2 "rank 1 (host \"h1\", pid $pid)" 'was killed by signal 9'
+  reap
+fi
+
+if [[ idle =~ $only ]]; then
+  echo "== nobody is in a call: what that costs, and a death is found in the next one"
+  group idle "h0 h1" 10 idle
+  for r in 0 1; do
+    on "${where[$r]}" "cat /proc/$(cat "$name.pid.$r")/stat" | awk '{print $14 + $15}' >"$name.cpu.$r"
+  done
+  sleep 4
+  for r in 0 1; do
+    on "${where[$r]}" "cat /proc/$(cat "$name.pid.$r")/stat" |
+      awk -v before="$(cat "$name.cpu.$r")" -v rank=$r '{
+        used = ($14 + $15 - before) / 4
+        printf "  rank %d: %.2f %% of a core while idle\n", rank, used
+        exit used > 0.75  # ticks of 10 ms: two are 0.5 %
+      }' || fail "idle: rank $r is not"
+  done
+  tell 9 1
+  sleep 1
+  start=$(now)
+  touch "$name.stop"
+  ends 0 1 'rank 1 (host "h1"' ' ended'
+  reap
+fi
+
+if [[ stopped =~ $only ]]; then
+  echo "== a rank that is stopped for 7 s, alone on its host, is late and not dead"
+  group stopped "h0 h1 h2" 1000
+  tell STOP 1
+  sleep 7
+  tell CONT 1
+  sleep 0.3
+  touch "$name.stop"
+  for r in 0 1 2; do sums $r; done
+  reap
+fi
+
+if [[ mended =~ $only ]]; then
+  echo "== a cable is cut and mended within 3 s"
+  group mended "h0 h1 h1 h2" 500000
+  cut h1
+  sleep 2.8
+  mend h1
+  sleep 1
+  touch "$name.stop"
+  for r in 0 1 2 3; do sums $r; done
+  cat "$name".[0-3]
+  reap
+fi
+
+if [[ cut =~ $only ]]; then
+  echo "== a cable is cut for good; both sides go on with those whom they reach"
+  group cut "h0 h0 h1 h2" 500000 shrink
+  start=$(now)
+  cut h1
+  for r in 0 1 3; do ends $r 5 'rank 2 (host "h1"' 'by way of 10.77.' 'cannot be reached any more'; done
+  ends 2 5 '(host "h' 'cannot be reached any more'
+  sleep 0.5
+  touch "$name.end"
+  for r in 0 1 3; do
+    wait "${pids[$r]}" || fail "cut: rank $r: $(cat "$name.$r")"
+    grep -q 'shrunk to 3 in' "$name.$r" || fail "cut: $(cat "$name.$r")"
+  done
+  wait "${pids[2]}" || fail "cut: $(cat "$name.2")"
+  grep -q 'shrunk to 1 in' "$name.2" || fail "cut: $(cat "$name.2")"
+  tail -qn1 "$name".[0-3]
+  mend h1
+  reap
+fi
+
+if [[ revoke =~ $only ]]; then
+  echo "== a communicator is revoked; all go on with a new one"
+  group revoke "h0 h1 h1" 1000 revoke
+  start=$(now)
+  touch "$name.stop"
+  for r in 0 1 2; do ends $r 2 'rank 0 aborted communicator'; done
+  sleep 0.3
+  touch "$name.end"
+  for r in 0 1 2; do
+    wait "${pids[$r]}" || fail "revoke: rank $r: $(cat "$name.$r")"
+    grep -q 'shrunk to 3 in 0\.' "$name.$r" || fail "revoke: $(cat "$name.$r")"
+  done
+  reap
+fi
+
+if [[ create =~ $only ]]; then
+  echo "== a thousand communicators leave nothing"
+  group create "h0 h1 h1" 1000 create
+  touch "$name.stop"
+  for r in 0 1 2; do sums $r; done
+  grep -h '1000 comm' "$name".[0-2]
+  reap
+fi
+exit $failures

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# rondo-tune writes a file, later jobs find it and say so, and what is wrong with one is told. rondo-explain's planner
+# knows machines and files. The regret benchmark prints its rows. No time is judged.
+set -euo pipefail
+. "$TEST_SRCDIR/tests/mpi_env.sh"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export RONDO_TUNE_DIR=$scratch/dir
+tune=$TEST_BUILDDIR/rondo-tune info=$TEST_BUILDDIR/rondo-info explain=$TEST_BUILDDIR/rondo-explain
+
+fail() { echo "$*"; exit 1; }
+expect() {  # text, pattern
+  grep -qE -- "$2" <<<"$1" || { printf '%s\n' "$1"; fail "no \"$2\" above"; }
+}
+refused() {  # exit status, pattern, command...
+  local wanted=$1 pattern=$2 status=0
+  shift 2
+  "$@" >"$scratch/said" 2>&1 || status=$?
+  [[ $status == "$wanted" ]] || { cat "$scratch/said"; fail "exit status $status, expected $wanted: $*"; }
+  expect "$(cat "$scratch/said")" "$pattern"
+}
+
+short=(--seconds 0.1 --max 64K)
+expect "$("$info")" '^costs +built-in \(no costs-[0-9a-f]{16}\.txt in '
+out=$(runMpi 2 "$tune" "${short[@]}" --dry-run)
+expect "$out" 'Not written \(--dry-run\): .*/dir/costs-'
+[[ ! -e $RONDO_TUNE_DIR ]] || fail "--dry-run has written something"
+
+out=$(runMpi 2 "$tune" "${short[@]}")
+expect "$out" '^allreduce ring/2/32 KiB +64 KiB +[0-9.]+ +[0-9.]+ +[+-][0-9]+% +[+-][0-9]+%$'
+expect "$out" '^hop +[0-9.]+ +90\.000 +this run'
+expect "$out" '^hosts_hop +8000\.000 +8000\.000 +built-in'
+file=$(echo "$RONDO_TUNE_DIR"/costs-*.txt)
+expect "$out" "^Written: $file\$"
+expect "$(cat "$file")" '^hop [0-9]+ measured$'
+expect "$(cat "$file")" '^hosts_hop 8000000 default$'
+expect "$("$info")" "^costs +$file, measured 20.* ago\)"
+
+# A job finds it, unless rank 0 has none.
+job=("$TEST_BUILDDIR/tests/mpi/allreduce_test")
+said=$(RONDO_EXPLAIN=1 runMpi 2 "${job[@]}" 2>&1) || fail "$said"
+expect "$said" "^rondo: costs: $file, measured 20"
+[[ $(grep -c '^rondo: costs: ' <<<"$said") -ge 1 ]] || fail "nobody says which costs there are"
+
+# What a run cannot see is kept from the run before; --fresh forgets it.
+sed -i 's/^hosts_hop .*/hosts_hop 7654321 measured/' "$file"
+expect "$(runMpi 2 "$tune" "${short[@]}")" '^hosts_hop +7654\.321 +8000\.000 +an earlier'
+expect "$(cat "$file")" '^hosts_hop 7654321 measured$'
+runMpi 2 "$tune" "${short[@]}" --fresh --memory rondo --output "$scratch/other" >"$scratch/said"
+expect "$(cat "$scratch/other")" '^hosts_hop 8000000 default$'
+
+# One that is no good is told once, with its line, and is no reason to fail.
+sed -i 's/^hop .*/hop fast measured/' "$file"
+line=$(grep -n '^hop ' "$file" | cut -d: -f1)
+expect "$("$info")" "^costs +built-in \($file is no good\)"
+said=$(runMpi 2 "${job[@]}" 2>&1) || fail "$said"
+expect "$said" "^rondo: warning: $file:$line: hop is \"fast\"; allowed: a whole number .*; the built-in costs are used"
+
+refused 2 'there is 1 rank; allowed: 2 or more' runMpi 1 "$tune"
+refused 2 '--max is "1"; allowed: 64K to 16G' runMpi 2 "$tune" --max 1
+refused 2 'seconds' runMpi 2 "$tune" --seconds 1e9
+refused 1 '/dev/null/x' runMpi 2 "$tune" "${short[@]}" --output /dev/null/x
+
+if [[ -x $explain ]]; then
+  mv "$scratch/other" "$file"
+  expect "$("$explain" allreduce 64K --ranks 2)" "^rondo: costs: $file"
+  expect "$("$explain" allreduce 64K --ranks 2 --costs "$file")" 'runs [a-z]+ '
+  refused 2 "README.md:[0-9]+: is .*; allowed: \"rondo-costs 1\"" \
+    "$explain" allreduce 64K --costs "$TEST_SRCDIR/README.md"
+  if "$explain" allreduce 1M --ranks 8 --topology "2 cpu cores=4" >"$scratch/said" 2>&1; then
+    expect "$(cat "$scratch/said")" '^rondo: costs: built-in$'
+    expect "$(cat "$scratch/said")" '^rondo: groups: 0,0,0,0,1,1,1,1$'
+    hosts="4 x (1 cpu cores=2, 1 nic=50)"
+    expect "$("$explain" allreduce 1M --ranks 8 --topology "$hosts")" '^rondo: groups: 0,0,1,1,2,2,3,3$'
+    refused 2 '--ranks is 9; allowed on this machine: 1 to 8' "$explain" allreduce 1M -n 9 --topology "$hosts"
+  else
+    expect "$(cat "$scratch/said")" 'without libxml2'
+  fi
+fi

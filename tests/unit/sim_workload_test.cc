@@ -1,0 +1,253 @@
+// Training steps as SimAI writes them: what is read, what is refused and where, and times.
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "coll/sim/choices.h"
+#include "coll/sim/heat_svg.h"
+#include "coll/sim/output.h"
+#include "coll/sim/workload_run.h"
+#include "support/topo_refusal.h"
+#include "topo/synthetic.h"
+#include "topo/xml.h"
+
+namespace {
+
+using namespace rondo;
+using namespace rondo::sim;
+using rondo::testing::expectPart;
+using rondo::testing::refusalOf;
+
+const std::string kHeader =
+    "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 2 pp: 1 vpp: 1 ga: 1 "
+    "all_gpus: 8 checkpoints: 2 3 5 checkpoint_initiates: 0 pp_comm: 8388608.0\n";
+const std::string kLayers =
+    "2\n"
+    "attention\t-1\t1000\tALLGATHER\t65536\t2000\tREDUCESCATTER\t0\t3000\tNONE\t0\t100\n"
+    "mlp -1 4000 NONE 0 5000 ALLTOALL_EP 32768 6000 ALLREDUCE_DP_EP 131072 100\r\n";
+
+std::string refusal(const std::string& text) {
+  return refusalOf([&] { parseWorkload(text, "w.txt"); });
+}
+
+TEST(SimWorkload, ReadsWhatSimAiWrites) {
+  const Workload w = parseWorkload(kHeader + kLayers, "w.txt");
+  EXPECT_EQ(w.policy, "HYBRID_TRANSFORMER_FWD_IN_BCKWD");
+  EXPECT_EQ(w.model, 2);
+  EXPECT_EQ(w.expert, 2);
+  EXPECT_EQ(w.ranks, 8);
+  EXPECT_EQ(w.checkpoints, 2);
+  EXPECT_EQ(w.pipelineBytes, 8388608u);
+  ASSERT_EQ(w.layers.size(), 2u);
+  const Layer& first = w.layers[0];
+  EXPECT_EQ(first.name, "attention");
+  EXPECT_EQ(first.forward, 1000u);
+  EXPECT_EQ(first.forwardComm.collective, Collective::AllGather);
+  EXPECT_EQ(first.forwardComm.group, CommGroup::Model);
+  EXPECT_EQ(first.forwardComm.bytes, 65536u);
+  EXPECT_TRUE(first.inputComm.none) << "a call of 0 bytes is none";
+  EXPECT_TRUE(first.weightComm.none);
+  const Layer& second = w.layers[1];
+  EXPECT_EQ(second.inputComm.group, CommGroup::Expert);
+  EXPECT_EQ(second.inputComm.collective, Collective::AllToAll);
+  EXPECT_EQ(second.weightComm.group, CommGroup::DataExpert);
+  EXPECT_EQ(second.update, 100u);
+}
+
+TEST(SimWorkload, OlderHeadersAndColonlessOnes) {
+  EXPECT_EQ(parseWorkload("MICRO\n1\na -1 1 ALLREDUCE 8 1 NONE 0 1 NONE 0 1", "w")
+                .layers[0]
+                .forwardComm.group,
+            CommGroup::All);
+  const Workload w = parseWorkload(
+      "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 pp_comm 4\n\n1\n\na -1 1 NONE 0 1 NONE 0 1 "
+      "ALLREDUCE 8 1\n\n",
+      "w");
+  EXPECT_EQ(w.pipelineBytes, 4u);
+  EXPECT_EQ(w.layers[0].weightComm.group, CommGroup::Data);
+}
+
+TEST(SimWorkload, WhatIsWrongIsSaidWithFileAndLine) {
+  expectPart(refusal(""), "w.txt:1: the file ends here; expected: the parallelism");
+  expectPart(refusal("FOO\n1\n"), "w.txt:1: found \"FOO\"; expected: DATA, MODEL");
+  expectPart(refusal("HYBRID_TRANSFORMER\n1\n"), "model_parallel_NPU_group: N");
+  expectPart(refusal("DATA speed: 4\n"), "found \"speed:\"; expected: model_parallel_NPU_group");
+  expectPart(refusal("DATA ep: zero\n"), "found \"zero\"; expected: ep, a whole number from 1");
+  expectPart(refusal("DATA ep:\n"), "expected: a number after ep");
+  expectPart(refusal("DATA checkpoints: 3 1 2\n"), "3 numbers of layers after checkpoints");
+  expectPart(refusal("DATA\nmany\n"), "w.txt:2: found \"many\"; expected: the number of layers");
+  expectPart(refusal("DATA\n2\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n"),
+             "w.txt:4: the file ends here; expected: layer 2 of 2");
+  expectPart(refusal("DATA\n1\na -1 1 NONE 0 1 NONE 0 1 NONE 0\n"), "12 columns, not 11");
+  expectPart(refusal("DATA\n1\na -1 1 SUM 0 1 NONE 0 1 NONE 0 1\n"),
+             "w.txt:3: found \"SUM\"; expected: NONE, ALLREDUCE");
+  expectPart(refusal("DATA\n1\na -1 -5 NONE 0 1 NONE 0 1 NONE 0 1\n"), "the forward time in ns");
+  expectPart(refusal("DATA\n1\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\nb\n"),
+             "w.txt:4: found \"b\"; expected: nothing more, for line 2 says 1 layers");
+  expectPart(refusal("DATA\n1\n\x1b[2J -1 1 \x07 0 1 NONE 0 1 NONE 0 1\n"), "found \"?\"");
+}
+
+TEST(SimWorkload, GroupsCutTheRanks) {
+  const Workload w = parseWorkload(kHeader + kLayers, "w.txt");
+  EXPECT_TRUE(partsOf(w, CommGroup::All, 8).whole());
+  using Members = std::vector<std::vector<int>>;
+  EXPECT_EQ(partsOf(w, CommGroup::Model, 8).members, (Members{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
+  EXPECT_EQ(partsOf(w, CommGroup::Data, 8).members, (Members{{0, 2, 4, 6}, {1, 3, 5, 7}}));
+  EXPECT_EQ(partsOf(w, CommGroup::Expert, 8).members, (Members{{0, 2}, {1, 3}, {4, 6}, {5, 7}}));
+  EXPECT_EQ(partsOf(w, CommGroup::DataExpert, 8).members,
+            (Members{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
+  expectPart(refusalOf([&] { partsOf(w, CommGroup::Data, 6); }), "allowed: a multiple of 4");
+}
+
+TEST(SimWorkload, PartsMoveWhatEachWouldAlone) {
+  const topo::Graph graph = topo::parseSynthetic("2 x (1 cpu, 4 gpu nvlink=400 nvswitch, 4 nic)");
+  const Workload w = parseWorkload(kHeader + kLayers, "w.txt");
+  for (const CommGroup group : {CommGroup::Model, CommGroup::Data, CommGroup::DataExpert}) {
+    for (int c = 0; c < kCollectives; ++c) {
+      const Parts parts = partsOf(w, group, 8);
+      const Rehearsal on(graph, 8, {}, parts);
+      const CallShape call{static_cast<Collective>(c), 48'000};
+      std::vector<LeftOut> leftOut;
+      for (const Outcome& o : on.simulateAll(call, &leftOut, true)) {
+        ASSERT_TRUE(o.result.blocked.empty()) << o.algorithm->name << ": " << o.result.blocked[0];
+        std::vector<uint64_t> bytes(parts.members.size());
+        for (const Transfer& t : o.result.transfers) {
+          const auto from = static_cast<size_t>(t.from), to = static_cast<size_t>(t.to);
+          ASSERT_EQ(parts.of[from], parts.of[to]) << "stays in its part";
+          bytes[static_cast<size_t>(parts.of[from])] += t.bytes;
+        }
+        EXPECT_EQ(std::count(bytes.begin(), bytes.end(), bytes[0]),
+                  static_cast<std::ptrdiff_t>(bytes.size()));
+        if (call.collective == Collective::AllReduce && std::string(o.algorithm->name) == "ring") {
+          const uint64_t n = parts.members[0].size();
+          EXPECT_EQ(bytes[0], 2 * (n - 1) * 48'000);
+        }
+      }
+    }
+  }
+}
+
+TEST(SimWorkload, StepTimesAddUp) {
+  const topo::Graph graph = topo::parseSynthetic("2 x (1 cpu, 4 gpu nvlink=400 nvswitch, 4 nic)");
+  const Workload w = parseWorkload(kHeader + kLayers, "w.txt");
+  const WorkloadTimes t = timeWorkload(w, graph, 0, {});
+  EXPECT_EQ(t.ranks, 8);
+  EXPECT_EQ(t.compute, 21'000u * 1000);
+  EXPECT_EQ(t.calls.size(), 3u);
+  EXPECT_GT(t.layers[0].forwardComm, 0u);
+  EXPECT_EQ(t.layers[0].exposed, t.layers[0].forwardComm);
+  EXPECT_EQ(t.layers[1].exposed, t.layers[1].inputComm);
+  // What comes after mlp's weight gradient hides its call in part: attention's 5 us.
+  const Time blocking = t.layers[0].exposed + t.layers[1].exposed;
+  const Time beside = t.layers[1].weightComm + 100'000;
+  const Time hidden = 5'000'000;
+  ASSERT_GT(beside, hidden);
+  EXPECT_EQ(t.total, t.compute + blocking + beside - hidden);
+  const std::string text = workloadText(w, t);
+  expectPart(text, "allreduce      data-expert       2      4         131072      1");
+  expectPart(text, "computing                  21.0 us");
+}
+
+TEST(SimWorkload, ACallIsTheSameWhetherItComesAloneOrInAStep) {
+  const topo::Graph graph = topo::parseSynthetic("1 cpu, 4 gpu nvlink=400 nvswitch");
+  const Workload w =
+      parseWorkload("MICRO\n1\na -1 0 ALLREDUCE 1000000 0 NONE 0 0 NONE 0 0", "w.txt");
+  Rehearsal on(graph, 4, {});
+  EXPECT_EQ(timeWorkload(w, graph, 4, {}).total,
+            on.best({Collective::AllReduce, 1'000'000}).result.picoseconds);
+}
+
+TEST(SimWorkload, MachineAndWorkloadMustFit) {
+  const topo::Graph graph = topo::parseSynthetic("1 cpu, 4 gpu nvlink=400 nvswitch");
+  const Workload w = parseWorkload(kHeader + kLayers, "w.txt");
+  expectPart(refusalOf([&] { timeWorkload(w, graph, 0, {}); }), "8 ranks; allowed on this machine");
+  expectPart(refusalOf([&] { timeWorkload(w, graph, 4, {}); }), "the workload's all_gpus is 8");
+}
+
+/// Whatever is read, nothing but a sentence with file and line comes of it.
+TEST(SimWorkload, SurvivesWhatIsDamaged) {
+  std::mt19937 random(20261121);
+  const std::string sound = kHeader + kLayers;
+  const std::string pieces[] = {
+      "\n", " ", "-1",  "99999999999999999999",   "ALLREDUCE_EP", "NONE",
+      ":",  "0", "ep:", "checkpoints: 1000000 1", "\t",           "_DP_EP"};
+  int read = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string text = sound;
+    for (unsigned edits = 1 + random() % 4; edits > 0; --edits) {
+      const size_t at = random() % (text.size() + 1);
+      switch (random() % 4) {
+        case 0:
+          text.insert(at, pieces[random() % std::size(pieces)]);
+          break;
+        case 1:
+          text.erase(at, random() % 20);
+          break;
+        case 2:
+          if (at < text.size()) text[at] = static_cast<char>(random());
+          break;
+        default:
+          text.resize(at);
+      }
+    }
+    try {
+      const Workload w = parseWorkload(text, "w.txt");
+      ++read;
+      ASSERT_FALSE(w.layers.empty());
+    } catch (const Error& error) {
+      ASSERT_EQ(error.code(), rondoInvalidArgument);
+      ASSERT_EQ(error.sentence().rfind("w.txt:", 0), 0u) << error.sentence();
+    }
+  }
+  EXPECT_GT(read, 100) << "some damage is none";
+}
+
+TEST(SimHeat, PictureNamesLinksAndIsWellFormed) {
+  const topo::Graph graph =
+      topo::parseSynthetic("2 x (1 cpu, 2 gpu nvlink=100 nvswitch, 2 nic=10)");
+  Settings settings;
+  settings.record = true;
+  settings.algorithm = "ring";
+  Rehearsal on(graph, 4, settings);
+  const Outcome& best = on.best({Collective::AllReduce, 4'000'000});
+  const Job job = on.jobOf(*best.algorithm, best.geometry, 0);
+  const std::string svg = heatSvg(job, best.result, "a < b");
+  EXPECT_EQ(topo::parseXml(svg, "heat.svg").name, "svg");
+  expectPart(svg, "a &lt; b");
+  expectPart(svg, ">host0/nic1 to switch0<");
+  // The cables are what a ring over two hosts waits for: they come first and are nearly full.
+  EXPECT_LT(svg.find("nic1 to switch0"), svg.find("gpu0 to host0/nvs0"));
+  const size_t of = svg.find(" % of 10 GB/s");
+  ASSERT_NE(of, std::string::npos);
+  EXPECT_GE(std::atoi(svg.substr(of - 3, 3).c_str()), 90);
+}
+
+TEST(SimHeat, ManyLinksAlikeAreOneRow) {
+  const topo::Graph graph =
+      topo::parseSynthetic("8 x (1 cpu, 4 gpu nvlink=100 nvswitch, 4 nic=10)");
+  Settings settings;
+  settings.record = true;
+  settings.algorithm = "ring";
+  Rehearsal on(graph, 0, settings);
+  const Outcome& best = on.best({Collective::AllGather, 1'000'000});
+  const std::string svg =
+      heatSvg(on.jobOf(*best.algorithm, best.geometry, 0), best.result, "all-gather");
+  expectPart(svg, ">host*/gpu* to host*/nvs* (mean of 24)<");
+}
+
+TEST(SimChoices, SayWhatWouldRun) {
+  const topo::Graph device = topo::parseSynthetic("1 cpu, 4 gpu nvlink=400 nvswitch");
+  Rehearsal gpus(device, 4, {});
+  expectPart(choiceLine(gpus, {Collective::AllReduce, 1024}),
+             "allreduce               1024 oneshot    LL             64     65536");
+  const topo::Graph host = topo::parseSynthetic("1 cpu cores=4");
+  Rehearsal cores(host, 4, {});
+  const std::string line = choiceLine(cores, {Collective::AllReduce, 1u << 20});
+  expectPart(line, " memory ");
+  // The planner's own choice.
+  EXPECT_NE(line.find(cores.best({Collective::AllReduce, 1u << 20}).algorithm->name),
+            std::string::npos);
+}
+
+}  // namespace

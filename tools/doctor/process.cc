@@ -1,0 +1,43 @@
+// Facts of this process: what stands in no file.
+
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <string_view>
+
+#include "api/rondo.h"
+#include "doctor/facts.h"
+#include "doctor/gpus.h"
+#include "doctor/job.h"
+#include "p2p/net_interfaces.h"
+
+extern char** environ;
+
+namespace rondo::doctor {
+
+void addProcessFacts(Facts* facts) {
+  for (char** at = environ; *at != nullptr; ++at) {
+    const std::string_view entry(*at);
+    for (const char* const begin : {"OMPI_MCA_", "RONDO_", "UCX_"}) {
+      if (entry.substr(0, std::string_view(begin).size()) != begin) continue;
+      const size_t equals = entry.find('=');
+      facts->env[std::string(entry.substr(0, equals))] = entry.substr(equals + 1);
+    }
+  }
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) == 0) facts->host = name.data();
+  struct statvfs shm {};
+  if (statvfs("/dev/shm", &shm) == 0) {
+    facts->shmBytes = static_cast<int64_t>(shm.f_blocks * shm.f_frsize);
+    facts->shmFree = static_cast<int64_t>(shm.f_bavail * shm.f_frsize);
+  }
+  for (const NetInterface& each : listInterfaces()) {
+    if (each.kind != NetInterface::Loopback) facts->interfaces.push_back(each.name);
+  }
+  rondoGetVersion(&facts->rondoVersion);
+  facts->mpiVersion = Job::mpiVersion();
+  facts->pairs = tryPeerCopies();
+}
+
+}  // namespace rondo::doctor

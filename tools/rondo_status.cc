@@ -1,0 +1,100 @@
+// rondo-status: what the ranks of a running job are at, read from outside. See docs/observing.md.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <set>
+
+#include "base/error.h"
+#include "base/ticks.h"
+#include "coll/flight_trace.h"
+#include "status/report.h"
+
+namespace {
+
+using namespace rondo;
+using namespace rondo::status;
+
+/// Documented: scripts ask for them.
+enum Exit { kFine = 0, kTrouble = 1, kUsage = 2, kUnreadable = 3, kUnwritable = 4 };
+
+/// The processes that share a communicator with `pid`.
+std::vector<FlightProcess> jobOf(int pid, const std::vector<LocalProcess>& all) {
+  std::set<uint64_t> ids;
+  for (const LocalProcess& process : all) {
+    if (process.pid != pid) continue;
+    for (const FlightComm& comm : process.flights.comms) ids.insert(comm.id);
+  }
+  std::vector<FlightProcess> job;
+  for (const LocalProcess& process : all) {
+    const bool shares =
+        std::any_of(process.flights.comms.begin(), process.flights.comms.end(),
+                    [&ids](const FlightComm& comm) { return ids.contains(comm.id); });
+    if (!shares) continue;
+    job.push_back(process.flights);
+    job.back().pid = process.pid;
+  }
+  return job;
+}
+
+int writeRecord(const std::string& name, const std::string& text) {
+  std::FILE* const file = std::fopen(name.c_str(), "we");
+  const bool wrote =
+      file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const bool closed = file != nullptr && std::fclose(file) == 0;
+  if (wrote && closed) return kFine;
+  std::fprintf(stderr, "rondo-status: cannot write \"%s\": %s\n", name.c_str(),
+               std::strerror(errno));
+  return kUnwritable;
+}
+
+int run(int pid, const std::string& record) {
+  std::string why;
+  if (mapArea(pid, &why) == nullptr) {
+    std::fprintf(stderr, "rondo-status: process %d %s\n", pid, why.c_str());
+    return kUnreadable;
+  }
+  const std::vector<LocalProcess> all = findProcesses();
+  const Report report = reportOn(pid, all, static_cast<int64_t>(monotonicNs()));
+  if (report.text.empty()) {
+    std::fprintf(stderr, "rondo-status: process %d has ended meanwhile\n", pid);
+    return kUnreadable;
+  }
+  std::fputs(report.text.c_str(), stdout);
+  if (!record.empty()) {
+    const std::string why2 = report.trouble ? report.text : "";
+    if (const int bad = writeRecord(record, flightTrace(jobOf(pid, all), why2))) return bad;
+  }
+  return report.trouble ? kTrouble : kFine;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Says what the ranks of a running job are at: who has not entered which call, and since "
+      "when. Reads the processes of this host and changes nothing.",
+      "rondo-status");
+  int pid = 0;
+  std::string record;
+  app.add_option("PID", pid, "A rank of the job")->required()->check(CLI::PositiveNumber);
+  app.add_option("--record", record,
+                 "File for the last operations of the job's ranks on this host, as a trace for "
+                 "ui.perfetto.dev");
+  app.footer(
+      "Exit status: 0 nobody is missing; 1 a rank is missing, stopped or dead, or a communicator "
+      "is broken; 2 wrong arguments; 3 the process cannot be read; 4 the file cannot be written.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kFine : kUsage;
+  }
+  try {
+    return run(pid, record);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "rondo-status: %s\n", error.what());
+    return kUnreadable;
+  }
+}

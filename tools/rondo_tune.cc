@@ -1,0 +1,308 @@
+// rondo-tune: measures what the planner ranks by, and writes it down for later jobs.
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <span>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "coll/costs_file.h"
+#include "topo/node_facts.h"
+#include "tune_fit.h"
+#include "tune_trials.h"
+
+namespace {
+
+using namespace rondo;
+using namespace rondo::tune;
+
+struct Arguments {
+  std::string output, most = "256M", memory = "host";
+  double seconds = 25;
+  bool dryRun = false, fresh = false;
+};
+
+/// A call that is timed: its rule's algorithm, and whether it only checks the fit.
+struct Plan {
+  Collective collective;
+  const char* algorithm;
+  const char* cut;  ///< "/LANES/CHUNK", or "" for what the planner takes.
+  bool heldOut;
+};
+constexpr Plan kPlans[] = {
+    {Collective::AllReduce, "oneshot", "/1/32K", false},
+    {Collective::AllReduce, "oneshot", "/2/32K", false},
+    {Collective::AllReduce, "twoshot", "/1/32K", false},
+    {Collective::AllReduce, "twoshot", "/2/32K", false},
+    {Collective::AllReduce, "twoshot", "/2/16K", false},
+    {Collective::AllReduce, "ring", "/1/32K", false},
+    {Collective::AllReduce, "ring", "/2/32K", false},
+    {Collective::AllReduce, "ring", "/2/16K", false},
+    {Collective::AllReduce, "doubling", "/1/32K", false},
+    {Collective::AllReduce, "halving", "/1/32K", false},
+    {Collective::AllReduce, "halving", "/2/32K", false},
+    {Collective::Broadcast, "oneshot", "/1/32K", false},
+    {Collective::AllGather, "direct", "/1/32K", false},
+    {Collective::AllGather, "ring", "/2/32K", false},
+    {Collective::ReduceScatter, "direct", "/1/32K", false},
+    {Collective::Barrier, "oneshot", "", false},
+    {Collective::AllReduce, "ring", "", true},
+    {Collective::AllReduce, "twoshot", "", true},
+};
+constexpr uint64_t kSizes[] = {8,        512,      4u << 10,  16u << 10, 64u << 10, 256u << 10,
+                               1u << 20, 4u << 20, 16u << 20, 64u << 20, 256u << 20};
+/// Between the others.
+constexpr uint64_t kHeldOutSizes[] = {96u << 10, 512u << 10, 2u << 20,
+                                      8u << 20,  32u << 20,  128u << 20};
+/// Shorter calls leave lanes or blocks empty; predictions take these for full ones, because the
+/// ranks' plans differ then.
+constexpr uint64_t kLeastOfMany = 1u << 10;
+/// Other collectives tell what a copy is and what a reduction; all-reduce covers the sizes.
+constexpr uint64_t kMostOfOthers = 4u << 20;
+
+std::string ruleOf(const Plan& plan) {
+  return format("%s:host:0-:%s%s", collectiveName(plan.collective), plan.algorithm, plan.cut);
+}
+
+std::string sizeText(uint64_t bytes) {
+  if (bytes >= 1u << 20 && bytes % (1u << 20) == 0)
+    return format("%llu MiB", static_cast<unsigned long long>(bytes >> 20));
+  if (bytes >= 1u << 10 && bytes % (1u << 10) == 0)
+    return format("%llu KiB", static_cast<unsigned long long>(bytes >> 10));
+  return format("%llu B", static_cast<unsigned long long>(bytes));
+}
+
+/// The prior: what an earlier run on this machine model has found, for what this one cannot see.
+CostsFile earlier(const std::string& path, uint64_t machine, bool fresh) {
+  CostsFile none;
+  none.measured.assign(costFields().size(), false);
+  if (fresh || access(path.c_str(), F_OK) != 0) return none;
+  try {
+    CostsFile found = readCosts(path);
+    if (found.machine == machine) return found;
+    std::printf("%s is of another machine; begun anew\n", path.c_str());
+  } catch (const Error& error) {
+    std::printf("%s; begun anew\n", error.what());
+  }
+  return none;
+}
+
+class Tuner {
+ public:
+  Tuner(const Arguments& a, int rank, int ranks) : a_(a), rank_(rank), ranks_(ranks) {
+    if (!parseSize(a.most, &most_) || most_ < 64u << 10 || most_ > uint64_t{1} << 34) {
+      throw Error(rondoInvalidArgument,
+                  format("--max is \"%s\"; allowed: 64K to 16G", a.most.c_str()));
+    }
+    if (ranks < 2) {
+      throw Error(rondoInvalidArgument,
+                  "there is 1 rank; allowed: 2 or more, as in mpirun -n 2 rondo-tune");
+    }
+  }
+
+  void run() {
+    const std::vector<double> times = measureOrAbort();
+    if (rank_ != 0) return;
+    for (size_t i = 0; i < times.size(); ++i) observations_[i].picoseconds = times[i];
+    const NodeFacts node = readNodeFacts();
+    const uint64_t machine = machineModel(node);
+    const std::string path =
+        a_.output.empty() ? costsDirs(readOptions().tuneDir).front() + "/" + costsFileName(machine)
+                          : a_.output;
+    const CostsFile before = earlier(path, machine, a_.fresh);
+    const std::vector<bool> free = measurable(by_);
+    CostsFile file;
+    file.machine = machine;
+    file.processor = node.cpuModel;
+    file.ranks = ranks_;
+    file.when = static_cast<int64_t>(time(nullptr));
+    file.costs = fitCosts(observations_, by_, before.costs, free);
+    file.measured = before.measured;
+    for (size_t i = 0; i < free.size(); ++i) file.measured[i] = file.measured[i] || free[i];
+    printCalls(before.costs, file.costs);
+    printCosts(file.costs, free, file.measured);
+    if (a_.dryRun) {
+      std::printf("Not written (--dry-run): %s\n", path.c_str());
+      return;
+    }
+    writeCosts(file, path);
+    std::printf("Written: %s\n", path.c_str());
+  }
+
+ private:
+  /// What fails on one rank alone while others are in a call would leave these waiting.
+  std::vector<double> measureOrAbort() {
+    try {
+      return measure();
+    } catch (const Error& error) {
+      if (error.code() == rondoInvalidUsage) throw;  // on all ranks
+      std::fprintf(stderr, "rondo-tune: rank %d: %s\n", rank_, error.what());
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "rondo-tune: rank %d: %s\n", rank_, error.what());
+    }
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    return {};
+  }
+
+  std::vector<double> measure() {
+    std::vector<std::unique_ptr<ForcedComm>> comms;
+    std::vector<Trial> trials;
+    for (const Plan& plan : kPlans) {
+      comms.push_back(std::make_unique<ForcedComm>(ruleOf(plan)));
+      addTrials(plan, *comms.back(), &trials);
+    }
+    by_.facts = comms.front()->impl().facts();
+    by_.acrossHosts = comms.front()->impl().place().localSize < ranks_;
+    for (const auto& comm : comms) {
+      if (comm->impl().facts().chunkBytes == by_.facts.chunkBytes) continue;
+      throw Error(rondoInvalidUsage,
+                  "RONDO_POOL_BYTES leaves no room for as many communicators; "
+                  "allowed for rondo-tune: the default or more");
+    }
+    uint64_t longest = 0;
+    for (const Trial& trial : trials) {
+      longest = std::max({longest, sendBytes(trial.collective, trial.bytes, ranks_),
+                          recvBytes(trial.collective, trial.bytes, ranks_)});
+    }
+    if (rank_ == 0) {
+      std::printf("rondo-tune: %zu kinds of calls on %d ranks, about %.0f seconds\n", trials.size(),
+                  ranks_, a_.seconds);
+      std::fflush(stdout);
+    }
+    RotatingBuffers buffers(longest, a_.memory == "rondo");
+    Pace pace;
+    pace.seconds = a_.seconds;
+    return timeTrials(trials, buffers, pace);
+  }
+
+  void addTrials(const Plan& plan, const ForcedComm& comm, std::vector<Trial>* trials) {
+    const std::vector<TuneRule> rules = parseTune(comm.rules());
+    const auto add = [&](uint64_t bytes) {
+      const bool others = plan.collective != Collective::AllReduce;
+      if (bytes > (others ? std::min(most_, kMostOfOthers) : most_)) return;
+      const bool one = rules.front().lanes == 1 && rules.front().algorithm->blocks(ranks_) == 1;
+      if (bytes < kLeastOfMany && bytes > 0 && !one) return;
+      trials->push_back({&comm, plan.collective, bytes});
+      observations_.push_back({{plan.collective, bytes / 4, 4, 0}, rules, 0, plan.heldOut});
+    };
+    if (plan.collective == Collective::Barrier) return add(0);
+    const std::span<const uint64_t> sizes =
+        plan.heldOut ? std::span<const uint64_t>(kHeldOutSizes) : std::span<const uint64_t>(kSizes);
+    for (const uint64_t bytes : sizes) add(bytes);
+  }
+
+  /// Times beside predictions: the fit's residuals.
+  void printCalls(const HostCosts& before, const HostCosts& after) const {
+    std::printf("\n%-30s %9s %13s %13s %7s %9s\n", "call (* not in the fit)", "bytes",
+                "measured, us", "predicted, us", "error", "before");
+    std::vector<double> fitted, heldOut, old;
+    for (const Observation& o : observations_) {
+      const TuneRule& rule = o.rules.front();
+      std::string what =
+          std::string(collectiveName(o.request.collective)) + " " + rule.algorithm->name;
+      if (rule.lanes > 0) {
+        what += format("/%d/%s", rule.lanes, sizeText(rule.chunkBytes).c_str());
+      }
+      if (o.heldOut) what += " *";
+      const auto predicted = static_cast<double>(predictionOf(o, by_, after));
+      const auto was = static_cast<double>(predictionOf(o, by_, before));
+      const double error = predicted / o.picoseconds - 1;
+      std::printf("%-30s %9s %13.2f %13.2f %+6.0f%% %+8.0f%%\n", what.c_str(),
+                  sizeText(o.request.count * 4).c_str(), o.picoseconds * 1e-6, predicted * 1e-6,
+                  100 * error, 100 * (was / o.picoseconds - 1));
+      (o.heldOut ? heldOut : fitted).push_back(error);
+      old.push_back(was / o.picoseconds - 1);
+    }
+    const auto line = [](const char* what, const std::vector<double>& relative) {
+      const Errors errors = errorsOf(relative);
+      std::printf("%-44s median %4.0f%%, worst %4.0f%%\n", what, 100 * errors.median,
+                  100 * errors.worst);
+    };
+    std::printf("\n");
+    line("Predictions of the calls above, before:", old);
+    line("of those that were fitted, after:", fitted);
+    line("of those that were held out, after:", heldOut);
+  }
+
+  static void printCosts(const HostCosts& costs, const std::vector<bool>& now,
+                         const std::vector<bool>& ever) {
+    std::printf("\n%-20s %12s %12s  %-10s %s\n", "cost", "ns", "built-in", "from", "of");
+    const auto fields = costFields();
+    for (size_t i = 0; i < fields.size(); ++i) {
+      const char* const from = now[i] ? "this run" : ever[i] ? "an earlier" : "built-in";
+      std::printf("%-20s %12.3f %12.3f  %-10s %s\n", fields[i].name,
+                  static_cast<double>(costs.*fields[i].at) * 1e-3,
+                  static_cast<double>(HostCosts{}.*fields[i].at) * 1e-3, from, fields[i].meaning);
+    }
+    std::printf("\nCopies in the caches: %.1f GB/s; reductions of a received operand: %.1f GB/s.\n",
+                1.024e6 / static_cast<double>(std::max<uint64_t>(costs.copyPerKiB, 1)),
+                1.024e6 / static_cast<double>(std::max<uint64_t>(costs.reducePerKiB, 1)));
+  }
+
+  const Arguments& a_;
+  int rank_, ranks_;
+  uint64_t most_ = 0;
+  Measured by_;
+  std::vector<Observation> observations_;
+};
+
+void declare(CLI::App& app, Arguments& a) {
+  app.add_option("--output", a.output,
+                 "File to write (default: where jobs on this machine will look)");
+  app.add_option("--seconds", a.seconds, "How long to measure")
+      ->check(CLI::Range(0.1, 600.0))
+      ->capture_default_str();
+  app.add_option("--max", a.most, "Longest call")->capture_default_str();
+  app.add_option("--memory", a.memory,
+                 "Whose buffers: host (ordinary ones) or rondo (rondoMemAlloc, which peers read in "
+                 "place)")
+      ->check(CLI::IsMember({"host", "rondo"}))
+      ->capture_default_str();
+  app.add_flag("--fresh", a.fresh,
+               "Begin with the built-in costs, not with the file of an earlier run");
+  app.add_flag("--dry-run", a.dryRun, "Measure and print, write nothing");
+}
+
+/// On all ranks alike but for writing the file: then the others wait for rank 0's word.
+int runTuner(const Arguments& a, int rank, int ranks) {
+  int code = 0;
+  try {
+    Tuner(a, rank, ranks).run();
+  } catch (const std::exception& error) {
+    const auto* const mine = dynamic_cast<const Error*>(&error);
+    code = mine != nullptr && mine->code() == rondoInvalidArgument ? 2 : 1;
+    if (rank == 0) std::fprintf(stderr, "rondo-tune: %s\n", error.what());
+  }
+  MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0, ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  Arguments arguments;
+  CLI::App app(
+      "Measures what the planner's choices rest on. Start it as a job: mpirun -n 2 rondo-tune",
+      "rondo-tune");
+  declare(app, arguments);
+  int code = 0;
+  try {
+    app.parse(argc, argv);
+    code = runTuner(arguments, rank, ranks);
+  } catch (const CLI::ParseError& error) {
+    code = rank == 0 ? app.exit(error) : error.get_exit_code();
+    code = code == 0 ? 0 : 2;
+  }
+  MPI_Finalize();
+  return code;
+}

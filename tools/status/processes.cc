@@ -1,0 +1,163 @@
+#include "status/processes.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.h"
+
+namespace rondo::status {
+namespace {
+
+std::string procPath(int pid, const std::string& what) {
+  return "/proc/" + std::to_string(pid) + "/" + what;
+}
+
+std::vector<std::string> entries(const std::string& folder, int* error) {
+  std::vector<std::string> names;
+  DIR* const dir = opendir(folder.c_str());
+  *error = dir == nullptr ? errno : 0;
+  if (dir == nullptr) return names;
+  while (const dirent* entry = readdir(dir)) names.emplace_back(entry->d_name);
+  closedir(dir);
+  return names;
+}
+
+std::string firstLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+/// The value of a line of /proc/PID/status; empty: there is none.
+std::string statusValue(int pid, const std::string& key) {
+  std::ifstream file(procPath(pid, "status"));
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(key + ":", 0) != 0) continue;
+    const size_t begin = line.find_first_not_of(" \t", key.size() + 1);
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "";
+}
+
+/// As the process calls itself: the last of NSpid.
+int ownPid(int pid) {
+  std::istringstream numbers(statusValue(pid, "NSpid"));
+  int last = pid;
+  for (int number; numbers >> number;) last = number;
+  return last;
+}
+
+std::unique_ptr<AreaMapping> mapFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return nullptr;
+  struct stat info {};
+  void* base = MAP_FAILED;
+  if (fstat(fd, &info) == 0 && static_cast<uint64_t>(info.st_size) >= StatusArea::kBytes) {
+    base = mmap(nullptr, StatusArea::kBytes, PROT_READ, MAP_SHARED, fd, 0);
+  }
+  close(fd);
+  if (base == MAP_FAILED) return nullptr;
+  return std::make_unique<AreaMapping>(static_cast<char*>(base), StatusArea::kBytes);
+}
+
+const char* stateName(char letter) {
+  switch (letter) {
+    case 'R':
+      return "running";
+    case 'S':
+      return "sleeping";
+    case 'D':
+      return "in a wait that nothing interrupts";
+    case 'T':
+      return "stopped (SIGSTOP, or a terminal's)";
+    case 't':
+      return "stopped by a debugger";
+    case 'Z':
+      return "ended, not yet reaped by its parent";
+    default:
+      return "in an unknown state";
+  }
+}
+
+}  // namespace
+
+AreaMapping::~AreaMapping() { munmap(base_, bytes_); }
+
+std::unique_ptr<AreaMapping> mapArea(int pid, std::string* why) {
+  int error = 0;
+  const std::vector<std::string> descriptors = entries(procPath(pid, "fd"), &error);
+  if (error != 0) {
+    *why = error == ENOENT || error == ESRCH ? "does not exist"
+           : error == EACCES || error == EPERM
+               ? "belongs to another user; allowed: processes of one's own, or any for root"
+               : format("cannot be looked into: %s", std::strerror(error));
+    return nullptr;
+  }
+  *why = "has no Rondo communicator";
+  for (const std::string& name : descriptors) {
+    const std::string path = procPath(pid, "fd/" + name);
+    char target[64] = {};
+    if (readlink(path.c_str(), target, sizeof target - 1) <= 0) continue;
+    if (std::strcmp(target, "/memfd:rondo (deleted)") != 0) continue;
+    std::unique_ptr<AreaMapping> mapping = mapFile(path);
+    if (mapping == nullptr) continue;
+    std::string problem;
+    if (!canReadFlights(mapping->base(), &problem)) {
+      *why = "cannot be read: " + problem;
+      continue;
+    }
+    // A peer's, on its way here, or that of the process which this one was forked from.
+    if (StatusArea::head(mapping->base()).pid == ownPid(pid)) return mapping;
+  }
+  return nullptr;
+}
+
+ProcessState readProcessState(int pid) {
+  ProcessState out;
+  const std::string state = statusValue(pid, "State");
+  out.there = !state.empty();
+  if (!out.there) {
+    out.text = "ended";
+    return out;
+  }
+  out.letter = state[0];
+  out.text = stateName(out.letter);
+  const std::string channel = firstLine(procPath(pid, "wchan"));
+  if (!channel.empty() && channel != "0" && !out.stopped()) out.text += " in " + channel;
+  return out;
+}
+
+std::string readKernelStack(int pid) {
+  std::ifstream file(procPath(pid, "stack"));
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::vector<LocalProcess> findProcesses() {
+  std::vector<LocalProcess> found;
+  int error = 0;
+  for (const std::string& name : entries("/proc", &error)) {
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const int pid = std::stoi(name);
+    std::string why;
+    const std::unique_ptr<AreaMapping> area = mapArea(pid, &why);
+    if (area == nullptr) continue;
+    found.push_back({pid, readProcessState(pid), readFlights(area->base())});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const LocalProcess& a, const LocalProcess& b) { return a.pid < b.pid; });
+  return found;
+}
+
+}  // namespace rondo::status

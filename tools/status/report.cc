@@ -1,0 +1,188 @@
+#include "status/report.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace rondo::status {
+namespace {
+
+/// Nobody is missed sooner: between two calls a rank may compute.
+constexpr double kPatience = 1.0;
+
+double since(int64_t then, int64_t now) {
+  return static_cast<double>(std::max<int64_t>(0, now - then)) * 1e-9;
+}
+
+/// One rank of the communicator, as far as it is known.
+struct Member {
+  const LocalProcess* process = nullptr;  ///< nullptr: not found on this host.
+  const FlightComm* comm = nullptr;
+};
+
+/// One communicator over the processes of this host.
+class Table {
+ public:
+  Table(const FlightComm& asked, const std::vector<LocalProcess>& all, int64_t now)
+      : asked_(asked), now_(now), members_(static_cast<size_t>(std::max(1, asked.size))) {
+    for (const LocalProcess& process : all) {
+      for (const FlightComm& comm : process.flights.comms) {
+        if (comm.id != asked.id || comm.rank < 0 || comm.rank >= asked.size) continue;
+        Member& member = members_[static_cast<size_t>(comm.rank)];
+        if (member.comm == nullptr || comm.alive) member = {&process, &comm};
+      }
+    }
+    findFront();
+  }
+
+  Report report() const {
+    Report out;
+    out.text = format("communicator \"%s\" (%016llx), %d ranks", asked_.name.c_str(),
+                      static_cast<unsigned long long>(asked_.id), asked_.size);
+    if (!asked_.broken.empty()) {
+      out.text += ": broken: " + asked_.broken;
+      out.trouble = true;
+    }
+    out.text += "\n";
+    for (int r = 0; r < asked_.size; ++r) {
+      out.text += format("  rank %d", r) + rankText(r, &out.trouble) + "\n";
+    }
+    out.text += "  " + verdict(&out.trouble) + "\n";
+    return out;
+  }
+
+ private:
+  /// The newest collective that somebody is in, and since when.
+  void findFront() {
+    for (const Member& member : members_) {
+      const FlightOp* const op = member.comm != nullptr ? member.comm->lastCollective() : nullptr;
+      if (op == nullptr || !op->running() || !member.comm->alive) continue;
+      if (front_ == nullptr || op->facts.sequence > front_->facts.sequence) front_ = op;
+    }
+    for (const Member& member : members_) {
+      const FlightOp* const op = member.comm != nullptr ? member.comm->lastCollective() : nullptr;
+      if (front_ == nullptr || op == nullptr || !op->running()) continue;
+      if (op->facts.sequence == front_->facts.sequence) since_ = std::min(since_, op->started);
+    }
+  }
+
+  bool absent(const Member& member) const {
+    if (front_ == nullptr || member.comm == nullptr) return false;
+    const FlightOp* const op = member.comm->lastCollective();
+    return op == nullptr || op->facts.sequence < front_->facts.sequence;
+  }
+
+  std::string positionText(const FlightComm& comm) const {
+    const FlightOp* const op = comm.last();
+    if (op == nullptr) {
+      return format("before its first call, for %.3g s", since(comm.born, now_));
+    }
+    const char* const kind = op->facts.isTransfers() ? "exchange" : "collective";
+    const std::string call =
+        format("%s %u, %s", kind, op->facts.sequence, flightText(op->facts).c_str());
+    if (!op->running()) return format("after %s, %.3g s ago", call.c_str(), since(op->ended, now_));
+    std::string out = format("in %s, for %.3g s", call.c_str(), since(op->started, now_));
+    const std::string algorithm = op->facts.algorithm();
+    if (!algorithm.empty()) out += " (" + algorithm + ")";
+    if (!comm.waits.empty() && comm.waitsSeen >= op->started) out += "; " + comm.waits;
+    return out;
+  }
+
+  std::string deviceText(const FlightComm& comm) const {
+    if (comm.device.empty()) return "";
+    const FlightOp& op = comm.device.back();
+    return format("; last launched %s, %.3g s ago", flightText(op.facts).c_str(),
+                  since(op.started, now_));
+  }
+
+  /// Of a rank of which there is no process here.
+  std::string elsewhereText(int rank, bool* trouble) const {
+    const auto at = static_cast<size_t>(rank);
+    const auto own = static_cast<size_t>(asked_.rank);
+    if (at >= asked_.members.size() || own >= asked_.members.size()) return " is not known here";
+    const MemberText& member = asked_.members[at];
+    const std::string who = format(" (host \"%s\", pid %d)", member.host.c_str(), member.pid);
+    if (member.host != asked_.members[own].host) {
+      return who + " is on another host: ask rondo-status there";
+    }
+    *trouble = true;
+    return who + " has no process here that can be read: it has ended, or is of another user";
+  }
+
+  std::string rankText(int rank, bool* trouble) const {
+    const Member& member = members_[static_cast<size_t>(rank)];
+    if (member.comm == nullptr) return elsewhereText(rank, trouble);
+    const ProcessState& state = member.process->state;
+    std::string out = format(" (pid %d): ", member.process->pid);
+    if (!member.comm->alive) return out + "has destroyed the communicator";
+    out += positionText(*member.comm) + deviceText(*member.comm);
+    if (absent(member)) out += "; NOT IN THAT CALL YET";
+    if (state.stopped() || !state.there || state.letter == 'Z') *trouble = true;
+    return out + "; its process is " + state.text + stackText(*member.process, member);
+  }
+
+  /// Where the kernel keeps a rank that is missing, if that may be read.
+  std::string stackText(const LocalProcess& process, const Member& member) const {
+    if (!absent(member)) return "";
+    const std::string stack = readKernelStack(process.pid);
+    std::string out;
+    for (size_t begin = 0; begin < stack.size();) {
+      const size_t end = std::min(stack.find('\n', begin), stack.size());
+      out += "\n      " + stack.substr(begin, end - begin);
+      begin = end + 1;
+    }
+    return out;
+  }
+
+  std::string verdict(bool* trouble) const {
+    if (front_ == nullptr) return "Nobody here is in a collective.";
+    std::string missing;
+    for (int r = 0; r < asked_.size; ++r) {
+      const Member& member = members_[static_cast<size_t>(r)];
+      if (!absent(member)) continue;
+      missing += format("%srank %d", missing.empty() ? "" : ", ", r);
+      if (!member.comm->alive) {
+        missing += " (has left)";
+      } else if (member.process->state.stopped()) {
+        missing += " (stopped)";
+      }
+    }
+    const double waited = since(since_, now_);
+    const std::string call =
+        format("collective %u, %s", front_->facts.sequence, flightText(front_->facts).c_str());
+    if (missing.empty()) {
+      return format("Everybody here is in %s, for %.3g s.", call.c_str(), waited);
+    }
+    if (waited >= kPatience) *trouble = true;
+    return format("Waited %.3g s in %s, for: %s.", waited, call.c_str(), missing.c_str());
+  }
+
+  const FlightComm& asked_;
+  int64_t now_;
+  std::vector<Member> members_;
+  const FlightOp* front_ = nullptr;
+  int64_t since_ = INT64_MAX;
+};
+
+}  // namespace
+
+Report reportOn(int pid, const std::vector<LocalProcess>& all, int64_t now) {
+  Report out;
+  const auto asked = std::find_if(
+      all.begin(), all.end(), [pid](const LocalProcess& process) { return process.pid == pid; });
+  if (asked == all.end()) return out;
+  out.text = format("process %d (%s, host \"%s\") is %s\n", pid, asked->flights.program.c_str(),
+                    asked->flights.host.c_str(), asked->state.text.c_str());
+  std::vector<uint64_t> done;  // ranks that are threads have one communicator several times
+  for (const FlightComm& comm : asked->flights.comms) {
+    if (!comm.alive || std::find(done.begin(), done.end(), comm.id) != done.end()) continue;
+    done.push_back(comm.id);
+    const Report one = Table(comm, all, now).report();
+    out.text += one.text;
+    out.trouble |= one.trouble;
+  }
+  if (done.empty()) out.text += "It has no communicator now.\n";
+  return out;
+}
+
+}  // namespace rondo::status

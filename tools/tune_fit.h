@@ -1,0 +1,43 @@
+#pragma once
+// Finds the costs with which the planner's own predictions come closest to measured times.
+
+#include <string>
+#include <vector>
+
+#include "coll/planner.h"
+
+namespace rondo::tune {
+
+/// A call that was timed, with rules that leave one algorithm to it.
+struct Observation {
+  Request request;
+  std::vector<TuneRule> rules;
+  double picoseconds;
+  bool heldOut = false;  ///< Takes no part in the fit: shows what it is worth.
+};
+
+/// Who measured.
+struct Measured {
+  CommFacts facts;
+  bool acrossHosts = false;
+};
+
+/// What the planner predicts for the call if things cost `costs`; 0: nothing may run.
+uint64_t predictionOf(const Observation& observation, const Measured& by, const HostCosts& costs);
+
+/// By field: whether calls of this communicator can tell it.
+std::vector<bool> measurable(const Measured& by);
+
+/// Least squares of the predictions' relative errors, by Gauss-Newton over the logarithms of the
+/// costs; those that the times say nothing of stay near `prior`, and outliers count less. Fields
+/// that are not `free` are kept.
+HostCosts fitCosts(const std::vector<Observation>& observations, const Measured& by,
+                   const HostCosts& prior, const std::vector<bool>& free);
+
+/// Relative errors of the predictions: their median and the greatest, without sign.
+struct Errors {
+  double median = 0, worst = 0;
+};
+Errors errorsOf(const std::vector<double>& relative);
+
+}  // namespace rondo::tune

@@ -1,0 +1,165 @@
+#include "tune_trials.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <new>
+
+#include "api/handle.h"
+#include "api/rondo_mpi.h"
+#include "base/error.h"
+
+namespace rondo::tune {
+namespace {
+
+/// What rondo-bench's buffers touch before they are used again, and how many there are at most.
+constexpr uint64_t kRotatedBytes = 32u << 20;
+constexpr uint64_t kMostSets = 64;
+
+void check(rondoResult_t result) {
+  if (result != rondoSuccess) throw Error(result, rondoGetLastError(nullptr));
+}
+
+void call(const Trial& trial, const RotatingBuffers::Piece& piece) {
+  rondoComm_t comm = trial.comm->handle();
+  const size_t count = trial.bytes / 4;
+  const rondoDataType_t type = rondoFloat32;
+  const rondoRedOp_t op = rondoSum;
+  const void* const send = piece.send;
+  void* const recv = piece.recv;
+  switch (trial.collective) {
+    case Collective::AllReduce:
+      return check(rondoAllReduce(send, recv, count, type, op, comm, nullptr));
+    case Collective::Broadcast:
+      // Out of place, as its plan has it; in place a root saves its own copy.
+      return check(rondoBroadcast(send, recv, count, type, 0, comm, nullptr));
+    case Collective::Barrier:
+      return check(rondoBarrier(comm, nullptr));
+    case Collective::Reduce:
+      return check(rondoReduce(send, recv, count, type, op, 0, comm, nullptr));
+    case Collective::AllGather:
+      return check(rondoAllGather(send, recv, count, type, comm, nullptr));
+    case Collective::ReduceScatter:
+      return check(rondoReduceScatter(send, recv, count, type, op, comm, nullptr));
+    case Collective::AllToAll:
+      return check(rondoAllToAll(send, recv, count, type, comm, nullptr));
+    case Collective::Gather:
+      return check(rondoGather(send, recv, count, type, 0, comm, nullptr));
+    case Collective::Scatter:
+      return check(rondoScatter(send, recv, count, type, 0, comm, nullptr));
+    case Collective::Scan:
+      return check(rondoScan(send, recv, count, type, op, comm, nullptr));
+    case Collective::Exscan:
+      return check(rondoExscan(send, recv, count, type, op, comm, nullptr));
+  }
+}
+
+/// Calls in a row of one trial, before it is another's turn.
+int callsARound(uint64_t bytes) {
+  if (bytes <= 8u << 10) return 24;
+  if (bytes <= 256u << 10) return 8;
+  return bytes <= 4u << 20 ? 2 : 1;
+}
+
+double medianOf(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+ForcedComm::ForcedComm(const std::string& rules) : rules_(rules) {
+  rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+  config.device = RONDO_DEVICE_NONE;
+  config.tune = rules_.c_str();
+  check(rondoCommInitMPI(&comm_, MPI_COMM_WORLD, &config));
+}
+
+ForcedComm::~ForcedComm() { rondoCommDestroy(comm_); }
+
+const Communicator& ForcedComm::impl() const { return *comm_->impl; }
+
+uint64_t sendBytes(Collective collective, uint64_t bytes, int ranks) {
+  if (collective == Collective::Barrier) return 0;
+  const bool all = collective == Collective::ReduceScatter || collective == Collective::AllToAll ||
+                   collective == Collective::Scatter;
+  return all ? bytes * static_cast<uint64_t>(ranks) : bytes;
+}
+
+uint64_t recvBytes(Collective collective, uint64_t bytes, int ranks) {
+  if (collective == Collective::Barrier) return 0;
+  const bool all = collective == Collective::AllGather || collective == Collective::AllToAll ||
+                   collective == Collective::Gather;
+  return all ? bytes * static_cast<uint64_t>(ranks) : bytes;
+}
+
+RotatingBuffers::RotatingBuffers(uint64_t most, bool mapped)
+    : send_(makeArea(std::max(most, kRotatedBytes), mapped)),
+      recv_(makeArea(std::max(most, kRotatedBytes), mapped)) {}
+
+RotatingBuffers::Area RotatingBuffers::makeArea(uint64_t bytes, bool mapped) {
+  void* memory = nullptr;
+  if (mapped) {
+    check(rondoMemAlloc(&memory, bytes));
+  } else {
+    memory = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    if (memory == nullptr) throw std::bad_alloc();
+  }
+  Area area{{memory, mapped ? +[](void* p) { rondoMemFree(p); } : +[](void* p) { std::free(p); }},
+            bytes};
+  std::fill_n(static_cast<float*>(memory), bytes / 4, 1.0f);
+  return area;
+}
+
+char* RotatingBuffers::pieceOf(const Area& area, uint64_t bytes) const {
+  const uint64_t stride = std::max<uint64_t>((bytes + 127) / 64 * 64, 64);
+  const uint64_t sets = std::clamp<uint64_t>(area.bytes / stride, 1, kMostSets);
+  return static_cast<char*>(area.memory.get()) + (sets > 1 ? turn_ % sets * stride : 0);
+}
+
+RotatingBuffers::Piece RotatingBuffers::next(uint64_t sendBytes, uint64_t recvBytes) {
+  ++turn_;
+  return {pieceOf(send_, sendBytes), pieceOf(recv_, recvBytes)};
+}
+
+std::vector<double> timeTrials(const std::vector<Trial>& trials, RotatingBuffers& buffers,
+                               const Pace& pace) {
+  using Clock = std::chrono::steady_clock;
+  const int ranks = trials.front().comm->impl().place().size;
+  std::vector<std::vector<double>> samples(trials.size());
+  const auto runRound = [&](bool keep) {
+    for (size_t i = 0; i < trials.size(); ++i) {
+      const Trial& trial = trials[i];
+      const uint64_t sent = sendBytes(trial.collective, trial.bytes, ranks);
+      const uint64_t received = recvBytes(trial.collective, trial.bytes, ranks);
+      for (int k = callsARound(trial.bytes); k > 0; --k) {
+        const RotatingBuffers::Piece piece = buffers.next(sent, received);
+        MPI_Barrier(MPI_COMM_WORLD);
+        const Clock::time_point begin = Clock::now();
+        call(trial, piece);
+        const std::chrono::duration<double, std::pico> took = Clock::now() - begin;
+        if (keep) samples[i].push_back(took.count());
+      }
+    }
+  };
+  runRound(false);
+  const Clock::time_point start = Clock::now();
+  for (int round = 0, more = 1; more != 0; ++round) {
+    runRound(true);
+    const std::chrono::duration<double> passed = Clock::now() - start;
+    more = round + 1 < pace.least || (round + 1 < pace.most && passed.count() < pace.seconds);
+    MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  }
+  std::vector<double> medians;
+  for (size_t i = 0; i < trials.size(); ++i) {
+    std::vector<double>& mine = samples[i];
+    const bool rooted = isRooted(trials[i].collective);
+    MPI_Allreduce(MPI_IN_PLACE, mine.data(), static_cast<int>(mine.size()), MPI_DOUBLE,
+                  rooted ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD);
+    medians.push_back(medianOf(mine) / (rooted ? 1 : ranks));
+  }
+  return medians;
+}
+
+}  // namespace rondo::tune

@@ -1,0 +1,80 @@
+#pragma once
+// Times calls that are forced to an algorithm, in turn with each other, so that what disturbs the
+// machine disturbs all of them alike. For rondo-tune and benchmarks/regret.
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/rondo.h"
+#include "coll/communicator.h"
+
+namespace rondo::tune {
+
+/// A communicator over MPI_COMM_WORLD that runs what `rules` (as RONDO_TUNE) say. Collective.
+class ForcedComm {
+ public:
+  explicit ForcedComm(const std::string& rules);
+  ~ForcedComm();
+  ForcedComm(const ForcedComm&) = delete;
+  ForcedComm& operator=(const ForcedComm&) = delete;
+
+  rondoComm_t handle() const { return comm_; }
+  const Communicator& impl() const;
+  const std::string& rules() const { return rules_; }
+
+ private:
+  std::string rules_;
+  rondoComm_t comm_ = nullptr;
+};
+
+/// Bytes of a rank's buffers in a call whose slots have `bytes`; those of a root where there is
+/// one.
+uint64_t sendBytes(Collective collective, uint64_t bytes, int ranks);
+uint64_t recvBytes(Collective collective, uint64_t bytes, int ranks);
+
+/// A call that is timed again and again.
+struct Trial {
+  const ForcedComm* comm;
+  Collective collective;
+  uint64_t bytes;  ///< Of a slot; a multiple of 4.
+};
+
+/// Two areas of memory from which successive calls take different pieces, as rondo-bench does.
+class RotatingBuffers {
+ public:
+  /// `most`: of one buffer. `mapped`: of rondoMemAlloc, which peers read in place.
+  RotatingBuffers(uint64_t most, bool mapped);
+  struct Piece {
+    const void* send;
+    void* recv;
+  };
+  Piece next(uint64_t sendBytes, uint64_t recvBytes);
+
+ private:
+  struct Area {
+    std::unique_ptr<void, void (*)(void*)> memory;
+    uint64_t bytes;
+  };
+  static Area makeArea(uint64_t bytes, bool mapped);
+  char* pieceOf(const Area& area, uint64_t bytes) const;
+
+  Area send_, recv_;
+  size_t turn_ = 0;
+};
+
+struct Pace {
+  double seconds = 20;  ///< Rounds over all trials begin until then...
+  int least = 5;        ///< ... but so many at least,
+  int most = 400;       ///< and so many at most.
+};
+
+/// By trial: the median of its times, in picoseconds. A call's time is the mean over the ranks, or
+/// where it has a root that of the slowest. Collective over MPI_COMM_WORLD; the same on all ranks.
+std::vector<double> timeTrials(const std::vector<Trial>& trials, RotatingBuffers& buffers,
+                               const Pace& pace);
+
+}  // namespace rondo::tune
