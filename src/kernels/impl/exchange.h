@@ -4,72 +4,12 @@
 // outlive the kernel.
 
 #include "kernels/exchange_call.h"
+#include "kernels/impl/exchange_lane.h"
 #include "kernels/impl/wait.h"
 #include "kernels/impl/window.h"
 #include "kernels/prims.h"
 
 namespace rondo {
-namespace device {
-
-__device__ __forceinline__ uint64_t loadAcquire(const uint64_t* p) {
-  uint64_t v;
-  asm volatile("ld.acquire.sys.global.b64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
-  return v;
-}
-__device__ __forceinline__ void storeRelease(uint64_t* p, uint64_t v) {
-  asm volatile("st.release.sys.global.b64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
-}
-
-/// Bytes [0, bytes) in pieces of T, kUnroll in flight a thread. Past L1: a peer may have written
-/// there.
-template <class T, int kUnroll>
-__device__ __forceinline__ void copyPieces(unsigned char* to, const unsigned char* from,
-                                           uint32_t bytes) {
-  const uint32_t count = bytes / sizeof(T);
-  const T* in = reinterpret_cast<const T*>(from);
-  T* out = reinterpret_cast<T*>(to);
-  for (uint32_t base = threadIdx.x; base < count; base += kUnroll * blockDim.x) {
-    T v[kUnroll];
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      const uint32_t i = base + u * blockDim.x;
-      if (i < count) v[u] = __ldcg(in + i);
-    }
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      const uint32_t i = base + u * blockDim.x;
-      if (i < count) out[i] = v[u];
-    }
-  }
-}
-
-/// From any address to any other. Not inlined: lines do without.
-__device__ __noinline__ inline void copyAny(unsigned char* to, const unsigned char* from,
-                                            uint32_t bytes) {
-  uint32_t width = 16;
-  if (aligned(to, 16) && aligned(from, 16)) {
-    copyPieces<uint4, 4>(to, from, bytes);
-  } else if (aligned(to, 4) && aligned(from, 4)) {
-    width = 4;
-    copyPieces<uint32_t, 8>(to, from, bytes);
-  } else {
-    width = 1;
-    copyPieces<unsigned char, 8>(to, from, bytes);
-  }
-  const uint32_t done = bytes / width * width;
-  copyPieces<unsigned char, 1>(to + done, from + done, bytes - done);
-}
-
-/// Where a block of threads is with one lane of one queue.
-struct Held {
-  int32_t queue;
-  int32_t lane;
-  int32_t piece;   ///< The transfer that it is at; the queue's end: none.
-  uint64_t slots;  ///< Sent, or received, on this lane so far.
-  uint64_t done;   ///< Bytes of the lane's part of the transfer.
-};
-
-}  // namespace device
 
 /// Send and receive of blocks of bytes on one lane of one pair of ranks; offsets count from a
 /// transfer's begin. `kAlone`: the block of threads has no other lane; each warp then goes from
@@ -134,53 +74,6 @@ class PrimsPair : public algo::Primitives<PrimsPair<kAlone>> {
 #define RONDO_PAIR       \
   template <bool kAlone> \
   __device__ __forceinline__
-
-namespace device {
-
-__device__ __forceinline__ PairLane* counters(const ExchangeHead& call, int owner, int peer,
-                                              int lane) {
-  const int place = peer < owner ? peer : peer - 1;
-  return reinterpret_cast<PairLane*>(call.pairs.counters[owner]) + place * call.pairs.lanes + lane;
-}
-
-/// From `held->piece` on to the next transfer that uses the lane, or to the queue's end.
-__device__ __forceinline__ void skipOthers(const ExchangeHead& call, const TransferPiece* pieces,
-                                           Held* held) {
-  const TransferQueue& queue = call.queue[held->queue];
-  const int step = queue.side == algo::Side::Copies ? 2 : 1;
-  while (held->piece < queue.end &&
-         held->lane >= cutTransfer(call.pairs, pieces[held->piece].bytes).lanes) {
-    held->piece += step;
-  }
-}
-
-/// On to the lane's next transfer.
-__device__ __forceinline__ void nextPiece(const ExchangeHead& call, const TransferPiece* pieces,
-                                          Held* held) {
-  held->done = 0;
-  held->piece += call.queue[held->queue].side == algo::Side::Copies ? 2 : 1;
-  skipOthers(call, pieces, held);
-}
-
-/// Opens item `item` of the call, by one thread.
-__device__ __forceinline__ Held openItem(const ExchangeHead& call, const TransferPiece* pieces,
-                                         int item) {
-  Held held{};
-  int lane = item;
-  while (lane >= call.queue[held.queue].lanes) lane -= call.queue[held.queue++].lanes;
-  const TransferQueue& queue = call.queue[held.queue];
-  held.lane = lane;
-  held.piece = queue.begin;
-  skipOthers(call, pieces, &held);
-  if (queue.side == algo::Side::Copies) return held;
-  const PairLane* own = counters(call, call.rank, queue.peer, lane);
-  const bool sends = queue.side == algo::Side::Sends;
-  held.slots =
-      __ldcg(reinterpret_cast<const unsigned long long*>(sends ? &own->sent : &own->received));
-  return held;
-}
-
-}  // namespace device
 
 RONDO_PAIR PrimsPair<kAlone>::PrimsPair(const ExchangeHead& call, const TransferPiece* pieces,
                                         const device::Held& held, uint32_t* taken)
