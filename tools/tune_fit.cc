@@ -13,6 +13,8 @@ constexpr double kOutlier = 0.15;
 constexpr double kPriorWeight = 0.004;
 /// Costs nothing, for logarithms.
 constexpr double kLeast = 200;
+/// Where the search for a cost begins that was nothing so far.
+constexpr double kBegin = 5'000;
 
 using Vector = std::vector<double>;
 
@@ -49,7 +51,9 @@ class Fit {
     for (size_t i = 0; i < fields.size(); ++i) {
       if (!free[i]) continue;
       fields_.push_back(&fields[i]);
-      prior_.push_back(std::log(std::max(static_cast<double>(prior.*fields[i].at), kLeast)));
+      const auto value = static_cast<double>(prior.*fields[i].at);
+      // From nothing no step of a logarithm leads anywhere.
+      prior_.push_back(std::log(std::max(value, value == 0 ? kBegin : kLeast)));
     }
   }
 
@@ -69,10 +73,27 @@ class Fit {
         damping *= 8;
       }
     }
-    return costsAt(at);
+    return withoutUnseen(costsAt(at));
   }
 
  private:
+  /// What no call's time depends on is kept as it was.
+  HostCosts withoutUnseen(HostCosts costs) const {
+    const std::vector<uint64_t> predicted = predictionsOf(costs);
+    for (const CostField* field : fields_) {
+      HostCosts kept = costs;
+      kept.*field->at = base_.*field->at;
+      if (predictionsOf(kept) == predicted) costs = kept;
+    }
+    return costs;
+  }
+
+  std::vector<uint64_t> predictionsOf(const HostCosts& costs) const {
+    std::vector<uint64_t> out;
+    for (const Observation* o : observations_) out.push_back(predictionOf(*o, by_, costs));
+    return out;
+  }
+
   HostCosts costsAt(const Vector& at) const {
     HostCosts costs = base_;
     for (size_t k = 0; k < fields_.size(); ++k) {
@@ -85,11 +106,11 @@ class Fit {
   }
 
   Vector errorsAt(const Vector& at) const {
-    const HostCosts costs = costsAt(at);
+    const std::vector<uint64_t> predicted = predictionsOf(costsAt(at));
     Vector errors;
-    for (const Observation* o : observations_) {
-      const auto predicted = static_cast<double>(predictionOf(*o, by_, costs));
-      errors.push_back(std::log(std::max(predicted, 1.0) / o->picoseconds));
+    for (size_t i = 0; i < predicted.size(); ++i) {
+      const double value = std::max(static_cast<double>(predicted[i]), 1.0);
+      errors.push_back(std::log(value / observations_[i]->picoseconds));
     }
     return errors;
   }

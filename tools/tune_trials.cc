@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <new>
 
 #include "api/handle.h"
@@ -15,6 +16,8 @@ namespace {
 /// What rondo-bench's buffers touch before they are used again, and how many there are at most.
 constexpr uint64_t kRotatedBytes = 32u << 20;
 constexpr uint64_t kMostSets = 64;
+/// Longer calls find their buffers in memory whatever was before.
+constexpr uint64_t kMostInCaches = 1u << 20;
 
 void check(rondoResult_t result) {
   if (result != rondoSuccess) throw Error(result, rondoGetLastError(nullptr));
@@ -128,18 +131,27 @@ std::vector<double> timeTrials(const std::vector<Trial>& trials, RotatingBuffers
   using Clock = std::chrono::steady_clock;
   const int ranks = trials.front().comm->impl().place().size;
   std::vector<std::vector<double>> samples(trials.size());
+  const auto runOne = [&](size_t i, bool keep) {
+    const Trial& trial = trials[i];
+    const uint64_t sent = sendBytes(trial.collective, trial.bytes, ranks);
+    const uint64_t received = recvBytes(trial.collective, trial.bytes, ranks);
+    for (int k = callsARound(trial.bytes); k > 0; --k) {
+      const RotatingBuffers::Piece piece = buffers.next(sent, received);
+      MPI_Barrier(MPI_COMM_WORLD);
+      const Clock::time_point begin = Clock::now();
+      call(trial, piece);
+      const std::chrono::duration<double, std::pico> took = Clock::now() - begin;
+      if (keep) samples[i].push_back(took.count());
+    }
+  };
+  // Calls of one length together, so that short ones find the caches as they would leave them.
+  std::map<uint64_t, std::vector<size_t>> lengths;
+  for (size_t i = 0; i < trials.size(); ++i) lengths[trials[i].bytes].push_back(i);
   const auto runRound = [&](bool keep) {
-    for (size_t i = 0; i < trials.size(); ++i) {
-      const Trial& trial = trials[i];
-      const uint64_t sent = sendBytes(trial.collective, trial.bytes, ranks);
-      const uint64_t received = recvBytes(trial.collective, trial.bytes, ranks);
-      for (int k = callsARound(trial.bytes); k > 0; --k) {
-        const RotatingBuffers::Piece piece = buffers.next(sent, received);
-        MPI_Barrier(MPI_COMM_WORLD);
-        const Clock::time_point begin = Clock::now();
-        call(trial, piece);
-        const std::chrono::duration<double, std::pico> took = Clock::now() - begin;
-        if (keep) samples[i].push_back(took.count());
+    for (const auto& [bytes, same] : lengths) {
+      const int turns = !keep || bytes > kMostInCaches ? 1 : 3;
+      for (int turn = bytes > kMostInCaches ? 1 : 0; turn <= turns; ++turn) {
+        for (const size_t i : same) runOne(i, keep && turn > 0);
       }
     }
   };
