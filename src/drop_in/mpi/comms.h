@@ -30,8 +30,8 @@ const KnownComm& find(MPI_Comm comm);
 /// MPI_COMM_WORLD, where all ranks have the layer: what comes of it may be converted.
 bool knowsParent(MPI_Comm parent);
 
-/// `comm` is answered by `rondo`, in which this is rank `rank` of `size`, whatever MPI would say and
-/// the layer knew. It owns it from now on.
+/// `comm` is answered by `rondo`, in which this is rank `rank` of `size`, whatever MPI would say
+/// and the layer knew. It owns it from now on.
 void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size);
 
 /// Makes the Rondo communicator of `comm`, or notes why there is none. Collective over `comm`,

@@ -1,5 +1,6 @@
 // MPI's point-to-point calls. Of host buffers they are MPI's at once; of device buffers MPI is
-// given a host image, so that any receiver, MPI_ANY_SOURCE and probes see messages as ever.
+// given a host image, so that any receiver, MPI_ANY_SOURCE and probes see messages as ever. In a
+// rehearsal they are timed instead.
 
 #include <mpi.h>
 
@@ -9,6 +10,8 @@
 #include "base/error.h"
 #include "drop_in/mpi/device_memory.h"
 #include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/rehearsal.h"
+#include "drop_in/mpi/rehearsed_calls.h"
 #include "drop_in/mpi/staged.h"
 
 using namespace rondo;
@@ -83,6 +86,8 @@ using IsendCall = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MP
 
 template <SendCall pmpi>
 int sendBy(const char* call, const Buffer& of, int to, int tag, MPI_Comm comm) {
+  if (const KnownComm* known = rehearsed(comm)) [[unlikely]]
+    return rehearseSend(*known, comm, call, {of.count, of.type, to, tag});
   return send(comm, call, of,
               [&](const void* from) { return pmpi(from, of.count, of.type, to, tag, comm); });
 }
@@ -90,6 +95,8 @@ int sendBy(const char* call, const Buffer& of, int to, int tag, MPI_Comm comm) {
 template <IsendCall pmpi>
 int isendBy(const char* call, const Buffer& of, int to, int tag, MPI_Comm comm,
             MPI_Request* request) {
+  if (const KnownComm* known = rehearsed(comm)) [[unlikely]]
+    return rehearseSendLater(*known, comm, call, {of.count, of.type, to, tag}, request);
   return begin(comm, call, of, false, request, [&](const void* from) {
     return pmpi(from, of.count, of.type, to, tag, comm, request);
   });
@@ -135,12 +142,16 @@ int MPI_Irsend(const void* buffer, int count, MPI_Datatype type, int to, int tag
 
 int MPI_Recv(void* buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
              MPI_Status* status) {
+  if (const KnownComm* known = rehearsed(comm)) [[unlikely]]
+    return rehearseRecv(*known, comm, "MPI_Recv", {count, type, from, tag}, status);
   return receive(comm, "MPI_Recv", {buffer, count, type},
                  [&](void* to) { return PMPI_Recv(to, count, type, from, tag, comm, status); });
 }
 
 int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
               MPI_Request* request) {
+  if (const KnownComm* known = rehearsed(comm)) [[unlikely]]
+    return rehearseRecvLater(*known, comm, "MPI_Irecv", {count, type, from, tag}, request);
   return begin(comm, "MPI_Irecv", {buffer, count, type}, true, request,
                [&](void* to) { return PMPI_Irecv(to, count, type, from, tag, comm, request); });
 }
@@ -160,6 +171,10 @@ int MPI_Imrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message,
 int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int to, int sendtag,
                  void* recvbuf, int recvcount, MPI_Datatype recvtype, int from, int recvtag,
                  MPI_Comm comm, MPI_Status* status) {
+  if (const KnownComm* known = rehearsed(comm)) [[unlikely]] {
+    return rehearseSendrecv(*known, comm, {sendcount, sendtype, to, sendtag},
+                            {recvcount, recvtype, from, recvtag}, status);
+  }
   return send(comm, "MPI_Sendrecv", {sendbuf, sendcount, sendtype}, [&](const void* out) {
     return receive(comm, "MPI_Sendrecv", {recvbuf, recvcount, recvtype}, [&](void* in) {
       return PMPI_Sendrecv(out, sendcount, sendtype, to, sendtag, in, recvcount, recvtype, from,

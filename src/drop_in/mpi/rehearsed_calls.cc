@@ -1,8 +1,7 @@
 // MPI's calls that a rehearsal answers otherwise than MPI, which knows one process only: who is
-// there, what time it is, and messages to ranks that are not there. Receive buffers are left as
-// they are.
+// there, what time it is, and messages to ranks that are not there.
 
-#include <mpi.h>
+#include "drop_in/mpi/rehearsed_calls.h"
 
 #include "drop_in/mpi/failure.h"
 #include "drop_in/mpi/rehearsal.h"
@@ -73,20 +72,57 @@ int complete(const Envelope& envelope, MPI_Request* request) {
   return PMPI_Grequest_complete(*request);
 }
 
-int send(const KnownComm& known, MPI_Comm comm, const char* call, int count, MPI_Datatype type,
-         int dest) {
-  const int code = begin(known, comm, call, count, type, dest, true);
+}  // namespace
+
+namespace rondo::drop_in {
+
+int rehearseSend(const KnownComm& known, MPI_Comm comm, const char* call, const Message& message) {
+  const int code =
+      begin(known, comm, call, message.count, message.type, message.peer, /*sends=*/true);
   flushTransfers();
   return code;
 }
 
-int sendLater(const KnownComm& known, MPI_Comm comm, const char* call, int count, MPI_Datatype type,
-              int dest, MPI_Request* request) {
-  if (const int code = begin(known, comm, call, count, type, dest, true)) return code;
+int rehearseSendLater(const KnownComm& known, MPI_Comm comm, const char* call,
+                      const Message& message, MPI_Request* request) {
+  const int code =
+      begin(known, comm, call, message.count, message.type, message.peer, /*sends=*/true);
+  if (code != MPI_SUCCESS) return code;
   return complete({MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE, 0}, request);
 }
 
-}  // namespace
+int rehearseRecv(const KnownComm& known, MPI_Comm comm, const char* call, const Message& message,
+                 MPI_Status* status) {
+  const Envelope envelope =
+      envelopeOf(known, message.count, message.type, message.peer, message.tag);
+  if (const int code =
+          begin(known, comm, call, message.count, message.type, envelope.source, false)) {
+    return code;
+  }
+  flushTransfers();
+  fill(envelope, status);
+  return MPI_SUCCESS;
+}
+
+int rehearseRecvLater(const KnownComm& known, MPI_Comm comm, const char* call,
+                      const Message& message, MPI_Request* request) {
+  const Envelope envelope =
+      envelopeOf(known, message.count, message.type, message.peer, message.tag);
+  if (const int code =
+          begin(known, comm, call, message.count, message.type, envelope.source, false)) {
+    return code;
+  }
+  return complete(envelope, request);
+}
+
+int rehearseSendrecv(const KnownComm& known, MPI_Comm comm, const Message& out, const Message& in,
+                     MPI_Status* status) {
+  const char* const call = "MPI_Sendrecv";
+  if (const int code = begin(known, comm, call, out.count, out.type, out.peer, true)) return code;
+  return rehearseRecv(known, comm, call, in, status);
+}
+
+}  // namespace rondo::drop_in
 
 int MPI_Comm_size(MPI_Comm comm, int* size) {
   const KnownComm* known = rehearsed(comm);
@@ -108,78 +144,3 @@ int MPI_Comm_free(MPI_Comm* comm) {
 }
 
 double MPI_Wtime() { return rehearsing ? rehearsedTime() : PMPI_Wtime(); }
-
-int MPI_Send(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
-  const KnownComm* known = rehearsed(comm);
-  if (known == nullptr) return PMPI_Send(buffer, count, type, dest, tag, comm);
-  return send(*known, comm, "MPI_Send", count, type, dest);
-}
-
-int MPI_Ssend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
-  const KnownComm* known = rehearsed(comm);
-  if (known == nullptr) return PMPI_Ssend(buffer, count, type, dest, tag, comm);
-  return send(*known, comm, "MPI_Ssend", count, type, dest);
-}
-
-int MPI_Rsend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
-  const KnownComm* known = rehearsed(comm);
-  if (known == nullptr) return PMPI_Rsend(buffer, count, type, dest, tag, comm);
-  return send(*known, comm, "MPI_Rsend", count, type, dest);
-}
-
-int MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-             MPI_Status* status) {
-  const KnownComm* known = rehearsed(comm);
-  if (known == nullptr) return PMPI_Recv(buffer, count, type, source, tag, comm, status);
-  const Envelope envelope = envelopeOf(*known, count, type, source, tag);
-  if (const int code = begin(*known, comm, "MPI_Recv", count, type, envelope.source, false)) {
-    return code;
-  }
-  flushTransfers();
-  fill(envelope, status);
-  return MPI_SUCCESS;
-}
-
-int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
-                 void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
-                 MPI_Comm comm, MPI_Status* status) {
-  const KnownComm* known = rehearsed(comm);
-  if (known == nullptr) {
-    return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
-                         source, recvtag, comm, status);
-  }
-  const Envelope envelope = envelopeOf(*known, recvcount, recvtype, source, recvtag);
-  const char* const call = "MPI_Sendrecv";
-  if (const int code = begin(*known, comm, call, sendcount, sendtype, dest, true)) return code;
-  if (const int code = begin(*known, comm, call, recvcount, recvtype, envelope.source, false)) {
-    return code;
-  }
-  flushTransfers();
-  fill(envelope, status);
-  return MPI_SUCCESS;
-}
-
-int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
-              MPI_Request* request) {
-  const KnownComm* known = rehearsed(comm);
-  if (known == nullptr) return PMPI_Isend(buffer, count, type, dest, tag, comm, request);
-  return sendLater(*known, comm, "MPI_Isend", count, type, dest, request);
-}
-
-int MPI_Issend(const void* buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
-               MPI_Request* request) {
-  const KnownComm* known = rehearsed(comm);
-  if (known == nullptr) return PMPI_Issend(buffer, count, type, dest, tag, comm, request);
-  return sendLater(*known, comm, "MPI_Issend", count, type, dest, request);
-}
-
-int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-              MPI_Request* request) {
-  const KnownComm* known = rehearsed(comm);
-  if (known == nullptr) return PMPI_Irecv(buffer, count, type, source, tag, comm, request);
-  const Envelope envelope = envelopeOf(*known, count, type, source, tag);
-  if (const int code = begin(*known, comm, "MPI_Irecv", count, type, envelope.source, false)) {
-    return code;
-  }
-  return complete(envelope, request);
-}

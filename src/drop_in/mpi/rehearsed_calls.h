@@ -1,0 +1,30 @@
+#pragma once
+// Messages of a rehearsal: to and from ranks that are not there. They are checked as MPI would and
+// timed; buffers are left as they are. The results are MPI's codes, errors raised on `comm`.
+
+#include <mpi.h>
+
+#include "drop_in/mpi/comms.h"
+
+namespace rondo::drop_in {
+
+/// What a message's call says of it. `peer` may be MPI_PROC_NULL, of receives MPI_ANY_SOURCE.
+struct Message {
+  int count;
+  MPI_Datatype type;
+  int peer;
+  int tag;
+};
+
+int rehearseSend(const KnownComm& known, MPI_Comm comm, const char* call, const Message& message);
+int rehearseRecv(const KnownComm& known, MPI_Comm comm, const char* call, const Message& message,
+                 MPI_Status* status);
+int rehearseSendrecv(const KnownComm& known, MPI_Comm comm, const Message& out, const Message& in,
+                     MPI_Status* status);
+/// The request is complete at once.
+int rehearseSendLater(const KnownComm& known, MPI_Comm comm, const char* call,
+                      const Message& message, MPI_Request* request);
+int rehearseRecvLater(const KnownComm& known, MPI_Comm comm, const char* call,
+                      const Message& message, MPI_Request* request);
+
+}  // namespace rondo::drop_in
