@@ -43,8 +43,8 @@ struct Layout {
 
 /// FIFOs of all pairs of a rank, in bytes: 64 lanes a pair for up to 4 ranks. With 42 of them one
 /// pair moved 183 GB/s (4 x H200 over NVLink, 2026-11).
-constexpr uint64_t kMostPairBytes = 14u << 20;
-constexpr uint64_t kPairBytesPerLane = 144u << 10;
+constexpr uint64_t kMostPairBytes = 12u << 20;
+constexpr uint64_t kPairBytesPerLane = 128u << 10;
 constexpr int kMostPairLanes = 64;
 
 int pairLanes(int ranks, int lanes) {
@@ -68,7 +68,8 @@ LeaseShape leaseShape(int ranks, int lanes) {
   // a window for LL holds what needs no more lanes than this
   shape.windowLL = {std::clamp(lanes / 2, 1, kShapeLL.lanes), kShapeLL.roomBytes};
   shape.windowLL128 = {std::clamp(lanes, 1, kShapeLL128.lanes), kShapeLL128.roomBytes};
-  shape.ringLanes = std::clamp(lanes, 1, kRingLanes);
+  // three quarters fill the links, and their slots are half of a small lease
+  shape.ringLanes = std::clamp(lanes * 3 / 4, 1, kRingLanes);
   shape.pairLanes = pairLanes(ranks, lanes);
   return shape;
 }
