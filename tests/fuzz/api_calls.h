@@ -286,15 +286,24 @@ class Caller {
   }
 
   void spoilConfig(rondoConfig_t* config) {
-    switch (draw_.below(4)) {
+    switch (draw_.below(7)) {
       case 0:
         config->size = draw_.below(16);
         return;
       case 1:
-        config->version = draw_.value<uint32_t>() | 4;  // 1 and 2 are known
+        config->version = draw_.value<uint32_t>() | 8;  // 1 to 4 are known
         return;
       case 2:
         config->device = -3 - draw_.value<uint16_t>();
+        return;
+      case 3:
+        config->reproducible = 2 + draw_.value<uint16_t>();
+        return;
+      case 4:
+        config->smBudget = -1 - draw_.value<uint16_t>();
+        return;
+      case 5:
+        config->blocking = 2 + draw_.value<uint16_t>();
         return;
       default:
         // Some text in the letters of a rule, never a whole one: it has no number of bytes.
