@@ -136,8 +136,8 @@ if $fortran -o "$scratch/fortran_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in
   counted MPI_Scan 3 0 ""
   counted MPI_Iallreduce 15 0 ""
   counted MPI_Bcast 3 0 ""
-elif command -v "$fortran" >/dev/null; then
+elif command -v "$("$fortran" --showme:command 2>/dev/null || echo "$fortran")" >/dev/null; then
   fail "$fortran does not compile fortran_test.f90"
 else
-  echo "no $fortran: the Fortran entry points are not tested"
+  echo "no Fortran compiler behind $fortran: the Fortran entry points are not tested"
 fi

@@ -76,11 +76,11 @@ rondoResult_t rondoCommFinalize(rondoComm_t comm) {
   if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
   if (!rondo::claimComm(comm, rondoComm::kBusy)) return refuseBusy(comm, call);
   if (!comm->impl->idle()) {
-    comm->use.store(rondoComm::kFree, std::memory_order_release);
+    rondo::releaseComm(comm);
     return rondo::refuseOutstanding(comm, call);
   }
   comm->state.store(rondoComm::kFinalized, std::memory_order_release);
-  comm->use.store(rondoComm::kFree, std::memory_order_release);
+  rondo::releaseComm(comm);
   return rondoSuccess;
 }
 
@@ -94,7 +94,7 @@ rondoResult_t rondoCommDestroy(rondoComm_t comm) {
   if (comm->ownedByMpi) return refuseOwned(comm, call);
   if (!rondo::claimComm(comm, rondoComm::kBusy)) return refuseBusy(comm, call);
   if (!comm->impl->idle()) {
-    comm->use.store(rondoComm::kFree, std::memory_order_release);
+    rondo::releaseComm(comm);
     return rondo::refuseOutstanding(comm, call);
   }
   rondoResult_t result = rondoSuccess;

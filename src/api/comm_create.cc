@@ -52,7 +52,8 @@ struct LocalInfo {
 /// reason to fail.
 void readOwnCosts(const Options& options, LocalInfo* mine) {
   const FoundCosts found = findCosts(machineModel(mine->node), costsDirs(options.tuneDir));
-  if (!found.warning.empty()) {
+  static std::atomic_flag warned;  // not once for every communicator
+  if (!found.warning.empty() && !warned.test_and_set()) {
     std::fprintf(stderr, "rondo: warning: %s; the built-in costs are used\n",
                  found.warning.c_str());
   }
@@ -221,8 +222,9 @@ void logMade(const Communicator::Parts& parts, const HostGrouping& hosts, const 
                   parts.facts.groups.text().empty() ? "none" : parts.facts.groups.text().c_str());
   });
   logLine(LogPart::Plan, LogLevel::Info, rank, [&] {
-    return format("communicator \"%s\": built-in costs of host memory%s%s", parts.name.c_str(),
-                  parts.tune.empty() ? "" : ", rules ", config.options.tune.c_str());
+    return format("communicator \"%s\": costs of host memory: %s%s%s", parts.name.c_str(),
+                  parts.costsSource.c_str(), parts.tune.empty() ? "" : ", rules ",
+                  config.options.tune.c_str());
   });
   if (hosts.hosts > 1) {
     logLine(LogPart::Net, LogLevel::Info, rank, [&] {

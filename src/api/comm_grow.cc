@@ -8,6 +8,7 @@
 #include "api/forming.h"
 #include "api/handle.h"
 #include "api/join.h"
+#include "api/virtual_comm.h"
 #include "base/error.h"
 #include "p2p/boot_id.h"
 
@@ -86,6 +87,7 @@ rondoResult_t growOld(rondoComm_t comm, int nranks, const rondoUniqueId* id, int
                       rondoComm_t* newcomm, const rondoConfig_t* given) {
   const Use use(comm, kCall);
   if (use.result() != rondoSuccess) return use.result();
+  if (isVirtual(comm)) return refuseVirtual(comm, kCall);
   Communicator& parent = *comm->impl;
   Joining joining;
   const rondoResult_t bad = guarded(comm, kCall, [&] {
@@ -149,6 +151,7 @@ rondoResult_t rondoCommGetUniqueId(rondoComm_t comm, rondoUniqueId* id) {
   const char* const call = "rondoCommGetUniqueId";
   const rondo::Use use(comm, call);
   if (use.result() != rondoSuccess) return use.result();
+  if (rondo::isVirtual(comm)) return rondo::refuseVirtual(comm, call);
   return rondo::guarded(comm, call, [&] {
     if (id == nullptr) {
       throw rondo::Error(rondoInvalidArgument,

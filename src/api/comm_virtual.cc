@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "coll/sim/output.h"
 #include "coll/sim/program.h"
+#include "p2p/cuda_device.h"
 #include "topo/load.h"
 
 namespace rondo {
@@ -77,7 +78,10 @@ class Rehearsed final : public VirtualComm {
     if (use.src == Slots::None || use.dst == Slots::None || first || bytes == 0) return;
     const char* const from = static_cast<const char*>(request.src) + offset(use.src);
     char* const to = static_cast<char*>(request.dst) + offset(use.dst);
-    if (from == to) return;
+    if (from == to || pointerKind(from).memory == PointerKind::kDevice ||
+        pointerKind(to).memory == PointerKind::kDevice) {
+      return;
+    }
     const Clock clock(&planning_);
     std::memmove(to, from, bytes);
   }

@@ -54,6 +54,8 @@ rondoConfig_t adoptConfig(const char* call, const rondoConfig_t& given) {
   rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
   std::memcpy(&config, &given, given.size < sizeof config ? given.size : sizeof config);
   if (given.version < kFirstWithSmBudget) config.smBudget = 0;  // padding there
+  config.size = sizeof config;
+  config.version = RONDO_CONFIG_VERSION;
   return config;
 }
 

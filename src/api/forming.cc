@@ -1,6 +1,7 @@
 #include "api/forming.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 #include <system_error>
@@ -79,10 +80,14 @@ bool isUnready(const rondoComm* comm) {
 }
 
 void stopForming(rondoComm* comm) {
-  Forming* const forming = comm->forming.load(std::memory_order_acquire);
-  if (forming == nullptr) return;
+  Forming* const forming = comm->forming.exchange(nullptr, std::memory_order_acq_rel);
+  if (forming == nullptr) {  // another thread ends it
+    while (comm->state.load(std::memory_order_acquire) == rondoComm::kForming) sched_yield();
+    return;
+  }
   forming->interrupt.raise();
-  endForming(comm);
+  forming->thread.join();
+  delete forming;
 }
 
 void endForming(rondoComm* comm) {

@@ -1,66 +1,18 @@
 #include "api/group.h"
 
 #include <algorithm>
-#include <memory>
-#include <mutex>
-#include <unordered_set>
 #include <utility>
 
 #include "api/comm_create.h"
 #include "api/device_group.h"
 #include "api/profile_range.h"
+#include "api/requests.h"
 #include "api/virtual_comm.h"
 #include "base/error.h"
 #include "coll/progress.h"
 
-/// What rondoGroupStart collects, runs, or lets run on by itself. Recycled, never freed: a stale
-/// pointer is noticed, and a thread that still polls one polls memory.
-struct rondoRequest {
-  rondo::GroupRun run;
-  std::vector<rondoComm*> comms;
-  bool outstanding = false;  ///< Given out by rondoGroupEndAsync. Under Requests::mutex.
-};
-
 namespace rondo {
 namespace {
-
-/// All requests there are.
-struct Requests {
-  std::mutex mutex;
-  std::unordered_set<rondoRequest*> all;
-  std::vector<rondoRequest*> free;
-};
-Requests& requests() {
-  static Requests* all = new Requests;  // outlives every static
-  return *all;
-}
-
-rondoRequest* takeRequest() {
-  Requests& all = requests();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  if (all.free.empty()) {
-    auto fresh = std::make_unique<rondoRequest>();
-    all.free.reserve(all.all.size() + 1);
-    all.all.insert(fresh.get());
-    return fresh.release();
-  }
-  rondoRequest* request = all.free.back();
-  all.free.pop_back();
-  return request;
-}
-
-void clear(rondoRequest& request) {
-  request.run.close();
-  request.comms.clear();
-}
-
-void giveBack(rondoRequest* request) {
-  clear(*request);
-  Requests& all = requests();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  request->outstanding = false;
-  all.free.push_back(request);
-}
 
 /// The calling thread's open group. What it collects into is kept for the next one.
 struct OpenGroup {
@@ -124,19 +76,26 @@ rondoComm* commOf(const std::vector<rondoComm*>& comms, const Communicator* impl
   return nullptr;
 }
 
-/// Records a fault of `run` and marks the communicator.
+/// Records a fault of a run and marks the communicator, which the caller `held`s, or which may end
+/// meanwhile by an abort: then somebody else's call finds the abort word by itself.
 rondoResult_t report(const char* call, const std::vector<rondoComm*>& comms,
-                     const OperationFault& fault) {
+                     const OperationFault& fault, bool held) {
   if (fault.call == nullptr) return rondoSuccess;
   rondoComm* comm = commOf(comms, fault.comm);
-  if (comm != nullptr) {
+  if (comm != nullptr && !held && !claimComm(comm, rondoComm::kBusy)) comm = nullptr;
+  const bool known = comm != nullptr && comm->impl.get() == fault.comm;
+  if (known) {
     comm->broken = fault.what;
     comm->brokenCode = fault.remote ? rondoRemoteError : rondoInvalidUsage;
     comm->impl->noteBroken(fault.what);
   }
   const std::string where =
       std::string(call) == fault.call ? fault.call : format("%s: %s", call, fault.call);
-  return fail(comm, fault.remote ? rondoRemoteError : rondoInvalidUsage, where + ": " + fault.what);
+  const rondoResult_t result =
+      fail(known ? comm : nullptr, fault.remote ? rondoRemoteError : rondoInvalidUsage,
+           where + ": " + fault.what);
+  if (comm != nullptr && !held) releaseComm(comm);
+  return result;
 }
 
 /// Waits for `run` on the calling thread. With the spin bound of tests it may give up.
@@ -222,34 +181,20 @@ rondoResult_t close(const char* call, bool* outermost) {
   return result;
 }
 
-rondoRequest* findRequest(rondoRequest_t* request, const char* call, rondoResult_t* bad) {
-  if (request == nullptr) {
-    *bad = fail(nullptr, rondoInvalidArgument,
-                format("%s: argument request is NULL; allowed: the address of a request", call));
-    return nullptr;
-  }
-  Requests& all = requests();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  if (*request == nullptr || all.all.count(*request) == 0 || !(*request)->outstanding) {
-    *bad = fail(nullptr, rondoInvalidArgument,
-                format("%s: argument request is %p; allowed: a request of rondoGroupEndAsync that "
-                       "was not waited for yet",
-                       call, static_cast<void*>(*request)));
-    return nullptr;
-  }
-  return *request;
-}
-
 rondoResult_t finish(rondoRequest_t* handle, const char* call) {
   rondoRequest* request = std::exchange(*handle, nullptr);
   ProgressThread::one().remove(request->run);
-  const rondoResult_t result = report(call, request->comms, request->run.fault());
+  const rondoResult_t result = report(call, request->comms, request->run.fault(), false);
   giveBack(request);
   return result;
 }
 
+/// Of one that is not freed: others may have been aborted meanwhile.
 const WaitPolicy& policyOf(const std::vector<rondoComm*>& comms) {
-  return comms.front()->impl->groupWait();
+  const auto alive = std::find_if(comms.begin(), comms.end(),
+                                  [](const rondoComm* comm) { return comm->impl != nullptr; });
+  static const WaitPolicy plain;
+  return alive == comms.end() ? plain : (*alive)->impl->groupWait();
 }
 
 rondoResult_t waitRequest(rondoRequest_t* handle, const char* call) {
@@ -304,7 +249,7 @@ rondoResult_t runNow(const char* call, rondoRequest& collected) {
   GroupRun& run = collected.run;
   run.issue(OpOrigin::Group);
   if (!waitFor(run, policyOf(collected.comms))) return refuseSpinBound(call, collected.comms);
-  return report(call, collected.comms, run.fault());
+  return report(call, collected.comms, run.fault(), true);
 }
 
 /// Enqueues what the group has on device memory, before anything on host memory waits; what is
@@ -329,8 +274,7 @@ rondoResult_t letRun(const char* call, rondoRequest_t* request) {
   collected.run.issue(OpOrigin::Async);
   collected.run.tryPoll();
   if (!collected.run.done()) thread.add(collected.run);
-  const std::lock_guard<std::mutex> lock(requests().mutex);
-  collected.outstanding = true;
+  giveOut(&collected);
   *request = group.take();
   return rondoSuccess;
 }
@@ -381,7 +325,12 @@ rondoResult_t rondoGroupEndAsync(rondoRequest_t* request) {
         nullptr, rondoInvalidArgument,
         "rondoGroupEndAsync: argument request is NULL; allowed: where to write the request");
     if (depth > 0) --depth;
-    if (depth == 0) group.drop();
+    if (depth == 0) {
+      group.failure = rondoSuccess;
+      group.drop();
+    } else {
+      rondo::deferFailure(bad);
+    }
     return bad;
   }
   if (depth > 1) {

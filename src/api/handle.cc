@@ -202,12 +202,13 @@ void releaseComm(rondoComm* comm) {
 }
 
 Use::Use(rondoComm* comm, const char* call) : comm_(comm) {
-  if (comm == nullptr || comm->state.load(std::memory_order_acquire) != rondoComm::kAlive)
-      [[unlikely]] {
-    comm_ = nullptr;
-    result_ = comm == nullptr ? checkHandle(comm, call) : refuseUse(comm, call);
-    return;
-  }
+  while (comm == nullptr || comm->state.load(std::memory_order_acquire) != rondoComm::kAlive)
+    [[unlikely]] {
+      result_ = comm == nullptr ? checkHandle(comm, call) : refuseUse(comm, call);
+      if (result_ == rondoSuccess) continue;  // it was being made, and is there now
+      comm_ = nullptr;
+      return;
+    }
   result_ = holdComm(comm, call);
   if (result_ != rondoSuccess) [[unlikely]] {
     comm_ = nullptr;

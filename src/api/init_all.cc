@@ -41,6 +41,7 @@ rondoConfig_t configFor(const char* call, const rondoConfig_t* given, const int*
   if (given != nullptr) config = adoptConfig(call, *given);
   if (devices != nullptr) config.device = devices[rank];
   if (devices == nullptr && config.device != RONDO_DEVICE_NONE) config.device = RONDO_DEVICE_AUTO;
+  config.blocking = 1;  // the ranks' threads wait here
   return config;
 }
 

@@ -40,7 +40,8 @@ typedef struct rondoVirtualConfig_t {
  * sends and receives as if the peer were there. Buffers may be of any kind and must not be NULL
  * where a call would not allow it, but are not touched (see ownData); `stream` is not looked at.
  * What rondoGroupEndAsync gives is complete. rondoCommDup gives another handle on the same
- * rehearsal; rondoCommSplit and rondoCommShrink are rondoUnsupported, for what other ranks would
+ * rehearsal; rondoCommSplit, rondoCommShrink, rondoCommGrow and
+ * rondoCommGetUniqueId are rondoUnsupported, for what other ranks would
  * say is not known. Local. Since 0.4.
  *
  * Errors: rondoInvalidArgument (NULL; a topology that cannot be read, with file and line; more

@@ -56,7 +56,8 @@ std::string timeText() {
 }
 
 std::string lineOf(LogPart part, LogLevel level, int rank, const std::string& text) {
-  static const std::string host = hostName();
+  // Never destroyed: threads that outlive main write lines, too.
+  static const std::string& host = *new std::string(hostName());
   const std::string who = rank < 0 ? "-" : std::to_string(rank);
   std::string line =
       format("%s rondo %s %s rank=%s host=%s pid=%d ", timeText().c_str(), logLevelName(level),

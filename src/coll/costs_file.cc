@@ -263,7 +263,7 @@ FoundCosts findCosts(uint64_t machine, const std::vector<std::string>& dirs) {
     const std::string path = dir + "/" + costsFileName(machine);
     looked += (looked.empty() ? "" : " and ") + dir;
     struct stat facts;
-    if (stat(path.c_str(), &facts) != 0 && (errno == ENOENT || errno == ENOTDIR)) continue;
+    if (stat(path.c_str(), &facts) != 0) continue;  // not there, or not for this user to see
     try {
       const CostsFile file = readCosts(path);
       if (file.machine != machine) {

@@ -27,6 +27,8 @@ std::vector<FlightOp> readRing(const OpRing& ring, const TickScale& scale) {
   return out;
 }
 
+constexpr int kMostRanks = 1 << 20;
+
 std::vector<MemberText> readMembers(const CommStatus& status, int size) {
   std::vector<MemberText> out;
   const int known = std::min(size, static_cast<int>(CommStatus::kMostMembers));
@@ -51,7 +53,11 @@ bool readComm(CommStatus& status, const TickScale& scale, FlightComm* out) {
   out->localSize = status.localSize;
   out->born = scale.ns(born);
   out->stallSeconds = status.stallSeconds;
-  out->members = readMembers(status, status.size);
+  // Another process may write what it likes there.
+  if (out->size < 1 || out->size > kMostRanks || out->rank < 0 || out->rank >= out->size) {
+    return false;
+  }
+  out->members = readMembers(status, out->size);
   out->broken = status.broken.read();
   out->waits = status.waits.read();
   const uint64_t seen = std::atomic_ref(status.waitsSeen).load(std::memory_order_acquire);

@@ -168,8 +168,10 @@ uint32_t Fabric::farLost(int rank, FarLoss how, const std::string& why) {
     const std::lock_guard<std::mutex> lock(lostMutex_);
     if (whyLost_.empty()) whyLost_ = why;
   }
-  farRank(rank)->gone = true;
-  PeerWatch::noteFarDeath();
+  if (how != FarLoss::Left) {
+    farRank(rank)->gone = true;
+    PeerWatch::noteFarDeath();
+  }
   shm_->abort(word);
   return word;
 }

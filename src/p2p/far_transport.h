@@ -15,6 +15,7 @@ enum class FarLoss {
   Broken,  ///< The network says that the way to it is gone, and so is most likely the rank.
   Ended,   ///< Its host says that its process has ended.
   Silent,  ///< Nothing comes from its host any more.
+  Left,    ///< It lives, but has let go of the communicator while it was waited for.
 };
 
 /// What a network hands up. Called by whichever thread moves its bytes; must return at once and

@@ -55,7 +55,7 @@ Segment& Segment::own() {
 }
 
 Segment::Segment()
-    : fd_(memfd_create("rondo", MFD_CLOEXEC)),
+    : fd_(memfd_create("rondo", MFD_CLOEXEC | MFD_ALLOW_SEALING)),
       pool_(StatusArea::kBytes, kPoolReserve),
       heapRanges_(0, 0) {
   if (fd_.get() < 0) throw systemError("cannot create shared memory (memfd_create)", errno);
@@ -79,6 +79,8 @@ Segment::Segment()
                         errno);
     }
   }
+  // So that readers of other users need not fear that it shrinks under them.
+  fcntl(fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK);
   heap_ = base_ + kPoolReserve;
   heapRanges_ = RangeAllocator(kPoolReserve, bytes_);
   statuses_.open(base_, token_);

@@ -142,7 +142,7 @@ void HostWatch::serve(Link& link) {
   if (got > 0) return;
   // Asked in vain for minutes, the kernel gives up: that is silence and no end.
   const bool silence = got < 0 && errno != ECONNRESET && errno != EPIPE;
-  if (!silence) link.state = State::Ended;
+  link.state = silence ? State::Failed : State::Ended;
   link.since = Clock::now();
   epoll_ctl(events_.get(), EPOLL_CTL_DEL, link.fd.get(), nullptr);
 }
@@ -150,9 +150,9 @@ void HostWatch::serve(Link& link) {
 void HostWatch::takeGuests() {
   for (const UniqueFd& socket : listeners_.sockets) {
     for (;;) {
+      if (guests_.size() == kMostGuests) return;  // the others wait in the backlog
       UniqueFd fd(accept4(socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (fd.get() < 0) break;
-      if (guests_.size() == kMostGuests) guests_.erase(guests_.begin());
       follow(fd.get(), EPOLLIN | EPOLLRDHUP);
       guests_.push_back({std::move(fd), Clock::now()});
     }

@@ -20,6 +20,9 @@ constexpr uint32_t kCreditEvery = kUcxWindow / 2;
 
 /// How long UCX's word that a way is gone waits for a better one: who ended, and how.
 constexpr std::chrono::milliseconds kDoubt{500};
+/// What a process that has ended sent before is waited for so long, where the network does not say
+/// that nothing comes any more.
+constexpr std::chrono::milliseconds kLastWords{2000};
 
 /// Whether count `a`, which may have wrapped, is past `b`.
 bool past(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) > 0; }
@@ -254,7 +257,7 @@ void UcxTransport::missed(UcxPeer& peer, uint8_t channel, uint32_t next) {
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   if (peer.told || past(peer.channels[channel].arrived, next)) return;
   peer.bye = false;  // it should have stayed
-  lose(peer, FarLoss::Broken, "it destroyed its communicator while this rank waits for it");
+  lose(peer, FarLoss::Left, "it destroyed its communicator while this rank waits for it");
   afterFailure();
 }
 
@@ -296,8 +299,8 @@ void UcxTransport::onHostEvent(const HostWatch::Event& event) {
   for (UcxPeer* peer : all_) {
     if (silent && peer->host == (*known)->host) {
       lose(*peer, FarLoss::Silent, "nothing comes from its host");
-    } else if (peer->token == event.token) {
-      lose(*peer, FarLoss::Ended, "its process has ended");
+    } else if (peer->token == event.token && peer->ended == Clock::time_point{}) {
+      peer->ended = Clock::now();  // the worker asks afterFailure() next
     }
   }
 }
@@ -305,7 +308,19 @@ void UcxTransport::onHostEvent(const HostWatch::Event& event) {
 bool UcxTransport::afterFailure() {
   bool again = false;
   for (UcxPeer* peer : all_) {
-    if (peer->doubted == Clock::time_point{} || peer->lost) continue;
+    if (peer->lost) continue;
+    if (peer->ended != Clock::time_point{}) {
+      // What it sent last, a goodbye perhaps, comes by another way and may take longer; behind it
+      // comes the end of that way.
+      const bool nothingComes = peer->endpoint != nullptr && peer->endpoint->failed;
+      if (nothingComes || Clock::now() - peer->ended > kLastWords) {
+        lose(*peer, FarLoss::Ended, "its process has ended");
+      } else {
+        again = true;
+      }
+      continue;
+    }
+    if (peer->doubted == Clock::time_point{}) continue;
     if (Clock::now() - peer->doubted < kDoubt) {
       again = true;
     } else {

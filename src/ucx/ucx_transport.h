@@ -55,6 +55,7 @@ struct UcxPeer {
   std::string why;               ///< With lost.
   /// Since when UCX says that the way is gone while others may know better; none: it does not.
   std::chrono::steady_clock::time_point doubted{};
+  std::chrono::steady_clock::time_point ended{};  ///< Its process, by its host's word.
   std::vector<UcxChannel> channels;
 };
 

@@ -1,6 +1,7 @@
 #include "ucx/ucx_worker.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -68,7 +69,12 @@ UcxWorker& UcxWorker::own() {
   static UcxWorker* const one = [] {
     auto* const made = new UcxWorker(Settings{});
     made->watchedAt_ = made->hosts_.open(ucxInterfaces());
+    // The application's signals are not for this thread.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     std::thread([made] { made->keepMoving(); }).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return made;
   }();
   return *one;

@@ -81,6 +81,21 @@ TEST(InitAll, TheConfigurationHoldsForAll) {
   for (rondoComm_t comm : comms) EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
 }
 
+// The one thread would have to ask each of them; they are there when the call returns.
+TEST(InitAll, WaitsAlsoWhereTheConfigurationSaysNotTo) {
+  rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  std::vector<rondoComm_t> comms(2);
+  ASSERT_EQ(rondoCommInitAll(comms.data(), 2, noDevices(2).data(), &config), rondoSuccess)
+      << rondoGetLastError(nullptr);
+  for (const rondoComm_t comm : comms) {
+    rondoResult_t state = rondoInProgress;
+    EXPECT_EQ(rondoCommGetAsyncError(comm, &state), rondoSuccess);
+    EXPECT_EQ(state, rondoSuccess);
+  }
+  for (const rondoComm_t comm : comms) EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
+}
+
 TEST(InitAll, RefusesWhatIsWrongAndMakesNothing) {
   const char* call = "rondoCommInitAll";
   rondoComm_t comms[2] = {nullptr, nullptr};

@@ -178,8 +178,9 @@ TEST(IdBootstrap, AThousandGroupsLeaveNothing) {
   }
   EXPECT_TRUE(serviceEnds());
   EXPECT_LE(IdService::instance().state().groups, strangers());
-  EXPECT_EQ(openDescriptors(), descriptors);
-  EXPECT_TRUE(soon([&] { return runningThreads() == threads; }));
+  // Less is fine: what other tests left behind ends meanwhile.
+  EXPECT_TRUE(soon([&] { return openDescriptors() <= descriptors; }));
+  EXPECT_TRUE(soon([&] { return runningThreads() <= threads; }));
 }
 
 TEST(IdBootstrap, ManyIdsAtOnceShareOneThread) {

@@ -53,7 +53,9 @@ TEST(InitBackground, OneThreadIsEveryRank) {
   for (int rank = 0; rank < 3; ++rank) {
     ASSERT_EQ(rondoCommInitRankConfig(&comms[rank], 3, id, rank, &config), rondoInProgress)
         << rondoGetLastError(nullptr);
-    if (rank < 2) EXPECT_EQ(stateOf(comms[0]), rondoInProgress);
+    if (rank < 2) {
+      EXPECT_EQ(stateOf(comms[0]), rondoInProgress);
+    }
   }
   for (rondoComm_t comm : comms) {
     ASSERT_EQ(awaitEnd(comm), rondoSuccess) << rondoGetLastError(comm);

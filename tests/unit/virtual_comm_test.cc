@@ -238,6 +238,9 @@ TEST_F(Virtual, WhatCannotBeSaidIsRefused) {
   EXPECT_EQ(rondoCommSplit(comm, 0, 0, &part, nullptr), rondoUnsupported);
   expectPart(rondoGetLastError(comm), "is virtual, and what its other ranks would say");
   EXPECT_EQ(rondoCommShrink(comm, nullptr, 0, &part, nullptr, 0), rondoUnsupported);
+  rondoUniqueId id;
+  EXPECT_EQ(rondoCommGetUniqueId(comm, &id), rondoUnsupported);
+  EXPECT_EQ(rondoCommGrow(comm, 9, nullptr, -1, &part, nullptr), rondoUnsupported);
   rondoPrediction_t prediction{};
   EXPECT_EQ(rondoCommGetPrediction(comm, &prediction), rondoInvalidArgument);
   expectPart(rondoGetLastError(comm), "prediction->size is 0");

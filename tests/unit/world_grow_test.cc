@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <mutex>
+#include <latch>
 
 #include "support/refusal.h"
 #include "support/world.h"
@@ -23,21 +23,21 @@ void growing(int old, int added, int maker,
              const std::function<void(rondoComm_t comm, int rank, const rondoUniqueId& id)>& body) {
   rondoUniqueId first, more{};
   ASSERT_EQ(rondoGetUniqueId(&first), rondoSuccess) << rondoGetLastError(nullptr);
-  std::mutex made;
-  made.lock();
+  std::latch made(1);
   onRanks(old + added, [&](int rank) {
     rondoComm_t comm = nullptr;
     if (rank < old) {
       ASSERT_EQ(rondoCommInitRank(&comm, old, first, rank), rondoSuccess);
       if (rank == maker) {
         EXPECT_EQ(rondoCommGetUniqueId(comm, &more), rondoSuccess) << rondoGetLastError(comm);
-        made.unlock();
+        made.count_down();
       }
     }
-    made.lock();
-    made.unlock();
+    made.wait();
     body(comm, rank, more);
-    if (comm != nullptr) EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
+    if (comm != nullptr) {
+      EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
+    }
   });
 }
 
@@ -54,7 +54,9 @@ TEST(WorldGrow, OldRanksKeepTheirNumbersAndNewOnesFollow) {
     EXPECT_EQ(size, 5);
     EXPECT_EQ(me, rank);
     EXPECT_EQ(sumOver(grown, 1 << rank), 31);
-    if (comm != nullptr) EXPECT_EQ(sumOver(comm, 1 << rank), 7) << "the parent goes on";
+    if (comm != nullptr) {
+      EXPECT_EQ(sumOver(comm, 1 << rank), 7) << "the parent goes on";
+    }
     EXPECT_EQ(sumOver(grown, 1), 5);
     EXPECT_EQ(rondoCommDestroy(grown), rondoSuccess);
   });
@@ -81,7 +83,9 @@ TEST(WorldGrow, ANewRankThatDoesNotComeIsNamedAndTheOldOnesGoOn) {
         rondoCommGrow(comm, 4, rank == 1 ? nullptr : &id, rank < 2 ? -1 : rank, &grown, nullptr),
         rondoSystemError, "rondoCommGrow", {"rank 3 of 4 did not join within 300 ms"});
     EXPECT_EQ(grown, nullptr);
-    if (comm != nullptr) EXPECT_EQ(sumOver(comm, 1), 2);
+    if (comm != nullptr) {
+      EXPECT_EQ(sumOver(comm, 1), 2);
+    }
   });
 }
 
@@ -155,7 +159,9 @@ TEST(WorldGrow, InTheBackgroundOnOldAndNewRanks) {
         rondoCommGrow(comm, 3, rank == 1 ? nullptr : &id, rank < 2 ? -1 : rank, &grown, &config),
         rondoInProgress)
         << rondoGetLastError(nullptr);
-    if (comm != nullptr) EXPECT_EQ(sumOver(comm, 1), 2) << "the parent is free meanwhile";
+    if (comm != nullptr) {
+      EXPECT_EQ(sumOver(comm, 1), 2) << "the parent is free meanwhile";
+    }
     rondoResult_t state = rondoInProgress;
     while (state == rondoInProgress) {
       ASSERT_EQ(rondoCommGetAsyncError(grown, &state), rondoSuccess);

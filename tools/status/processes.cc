@@ -62,7 +62,10 @@ std::unique_ptr<AreaMapping> mapFile(const std::string& path) {
   if (fd < 0) return nullptr;
   struct stat info {};
   void* base = MAP_FAILED;
-  if (fstat(fd, &info) == 0 && static_cast<uint64_t>(info.st_size) >= StatusArea::kBytes) {
+  // One that could shrink under the mapping is not Rondo's.
+  const int seals = fcntl(fd, F_GET_SEALS);
+  const bool stays = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+  if (stays && fstat(fd, &info) == 0 && static_cast<uint64_t>(info.st_size) >= StatusArea::kBytes) {
     base = mmap(nullptr, StatusArea::kBytes, PROT_READ, MAP_SHARED, fd, 0);
   }
   close(fd);

@@ -9,6 +9,7 @@
 namespace rondo::drop_in {
 
 void Attempt::abort() {
+  if (rehearsing) flushTransfers();
   if (!known_.aborted.exchange(true)) rondoCommAbort(known_.rondo);
 }
 

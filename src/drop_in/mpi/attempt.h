@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "drop_in/mpi/comms.h"
+#include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/requests.h"
 #include "drop_in/mpi/stats.h"
 
@@ -18,6 +19,8 @@ class Attempt {
       : known_(find(comm)), comm_(comm), call_(call), why_(known_.why) {
     if (statsOn) [[unlikely]]
       start_ = statsClock();
+    if (rehearsing) [[unlikely]]
+      flushTransfers();
   }
 
   /// Goes to MPI unless `good`, because of `otherwise`; says whether Rondo still answers.

@@ -199,6 +199,7 @@ int refuseChild(const char* call, MPI_Comm comm) {
 }
 
 void beginTransfer(const KnownComm& known, int peer, bool sends, size_t bytes) {
+  if (known.aborted) return;
   State& self = state();
   bool full = false;
   {

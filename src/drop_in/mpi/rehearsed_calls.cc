@@ -143,4 +143,9 @@ int MPI_Comm_free(MPI_Comm* comm) {
   return PMPI_Comm_free(comm);
 }
 
+int MPI_Comm_disconnect(MPI_Comm* comm) {
+  if (rehearsing) flushTransfers();
+  return PMPI_Comm_disconnect(comm);
+}
+
 double MPI_Wtime() { return rehearsing ? rehearsedTime() : PMPI_Wtime(); }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/request_calls.h"
 
 using namespace rondo;
@@ -92,60 +93,67 @@ int refuse(const char* call, const Pending& pending) {
                              call, name(pending.call())));
 }
 
+/// Whether a request is not MPI's. What a rehearsal's requests began is timed now.
+bool anyWaitedFor() {
+  if (rehearsing) [[unlikely]]
+    flushTransfers();
+  return anyPending();
+}
+
 }  // namespace
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  if (!anyPending() || request == nullptr) [[likely]]
+  if (!anyWaitedFor() || request == nullptr) [[likely]]
     return PMPI_Wait(request, status);
   return wait(request, status);
 }
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  if (!anyPending() || wrong(1, request, flag)) [[likely]]
+  if (!anyWaitedFor() || wrong(1, request, flag)) [[likely]]
     return PMPI_Test(request, flag, status);
   return test(request, flag, status);
 }
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
-  if (!anyPending() || wrong(count, requests, requests)) [[likely]]
+  if (!anyWaitedFor() || wrong(count, requests, requests)) [[likely]]
     return PMPI_Waitall(count, requests, statuses);
   return waitAll(count, requests, statuses);
 }
 
 int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
-  if (!anyPending() || wrong(count, requests, flag)) [[likely]]
+  if (!anyWaitedFor() || wrong(count, requests, flag)) [[likely]]
     return PMPI_Testall(count, requests, flag, statuses);
   return testAll(count, requests, flag, statuses);
 }
 
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
-  if (!anyPending() || wrong(count, requests, index)) [[likely]]
+  if (!anyWaitedFor() || wrong(count, requests, index)) [[likely]]
     return PMPI_Waitany(count, requests, index, status);
   return waitAny(count, requests, index, status);
 }
 
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
-  if (!anyPending() || wrong(count, requests, index) || flag == nullptr) [[likely]]
+  if (!anyWaitedFor() || wrong(count, requests, index) || flag == nullptr) [[likely]]
     return PMPI_Testany(count, requests, index, flag, status);
   return testAny(count, requests, index, flag, status);
 }
 
 int MPI_Waitsome(int count, MPI_Request requests[], int* number, int indices[],
                  MPI_Status statuses[]) {
-  if (!anyPending() || wrong(count, requests, number)) [[likely]]
+  if (!anyWaitedFor() || wrong(count, requests, number)) [[likely]]
     return PMPI_Waitsome(count, requests, number, indices, statuses);
   return waitSome(count, requests, number, indices, statuses);
 }
 
 int MPI_Testsome(int count, MPI_Request requests[], int* number, int indices[],
                  MPI_Status statuses[]) {
-  if (!anyPending() || wrong(count, requests, number)) [[likely]]
+  if (!anyWaitedFor() || wrong(count, requests, number)) [[likely]]
     return PMPI_Testsome(count, requests, number, indices, statuses);
   return testSome(count, requests, number, indices, statuses);
 }
 
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  if (!anyPending()) return PMPI_Request_get_status(request, flag, status);
+  if (!anyWaitedFor()) return PMPI_Request_get_status(request, flag, status);
   pollPending();
   const int code = PMPI_Request_get_status(request, flag, status);
   if (code != MPI_SUCCESS || !*flag) return code;
@@ -156,7 +164,7 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 // MPI forbids the two for non-blocking collectives; one that is complete may go, as it would in
 // MPI.
 int MPI_Request_free(MPI_Request* request) {
-  if (!anyPending() || request == nullptr) return PMPI_Request_free(request);
+  if (!anyWaitedFor() || request == nullptr) return PMPI_Request_free(request);
   if (const Held ours = findPending(*request)) {
     ours->poll();
     if (!ours->done()) return refuse("MPI_Request_free", *ours);
@@ -165,7 +173,7 @@ int MPI_Request_free(MPI_Request* request) {
 }
 
 int MPI_Cancel(MPI_Request* request) {
-  if (!anyPending() || request == nullptr) return PMPI_Cancel(request);
+  if (!anyWaitedFor() || request == nullptr) return PMPI_Cancel(request);
   if (const Held ours = findPending(*request)) return refuse("MPI_Cancel", *ours);
   return PMPI_Cancel(request);
 }

@@ -32,6 +32,8 @@ ncclResult_t take(ncclComm_t comm, const char* name, bool evenBusy, rondoComm_t*
       *inner = comm->inner;
     } else if (word == ncclComm::kBusy && evenBusy) {
       comm->unwanted = true;
+      // What runs on it in the background ends; this never waits.
+      if (comm->inner != nullptr) rondoCommRevoke(comm->inner);
       comm->word.store(ncclComm::kDead, std::memory_order_release);
       return ncclSuccess;
     }

@@ -1,0 +1,30 @@
+#pragma once
+// The pool of requests: what groups collect into, and what rondoGroupEndAsync gives out.
+
+#include <vector>
+
+#include "api/rondo.h"
+#include "coll/group_run.h"
+
+/// What rondoGroupStart collects, runs, or lets run on by itself. Recycled, never freed: a stale
+/// pointer is noticed, and a thread that still polls one polls memory.
+struct rondoRequest {
+  rondo::GroupRun run;
+  std::vector<rondoComm*> comms;
+  bool outstanding = false;  ///< Given out by rondoGroupEndAsync. Under the pool's mutex.
+};
+
+namespace rondo {
+
+rondoRequest* takeRequest();
+/// Empties it; it stays the caller's.
+void clear(rondoRequest& request);
+void giveBack(rondoRequest* request);
+
+/// From now on the caller of the library knows it.
+void giveOut(rondoRequest* request);
+/// One that the caller knows and has not waited for; else nullptr, and *bad says what is wrong with
+/// the argument `request` of `call`.
+rondoRequest* findRequest(rondoRequest_t* request, const char* call, rondoResult_t* bad);
+
+}  // namespace rondo
