@@ -88,12 +88,11 @@ Segment::Segment()
 
 Segment::~Segment() { munmap(base_, bytes_); }
 
-/// By madvise and not by fallocate, which UCX does not notice: the card would go on sending the old
-/// pages, for which it keeps registrations, when memory is allocated here again.
+/// Gives the pages back. By madvise and not by fallocate, which UCX does not notice: the card would
+/// go on sending the old pages, for which it keeps registrations, when memory is allocated here
+/// again. Where the system refuses (locked memory), they stay.
 void Segment::punch(uint64_t offset, uint64_t bytes) {
-  if (madvise(base_ + offset, bytes, MADV_REMOVE) == 0) return;
-  fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-            static_cast<off_t>(bytes));
+  madvise(base_ + offset, bytes, MADV_REMOVE);
 }
 
 void Segment::reclaim() {
