@@ -85,7 +85,13 @@ IdBootstrap::IdBootstrap(const rondoUniqueId& id, int nranks, int rank, const Id
       limitMs_(limitMs),
       place_(treePlace(rank, nranks)),
       links_(rank, nranks, limitMs) {
-  join(id, host, interfaces);
+  try {
+    join(id, host, interfaces);
+  } catch (const Error&) {
+    // The program may end now, and with it the service that tells the others why.
+    IdService::instance().settle();
+    throw;
+  }
 }
 
 void IdBootstrap::join(const rondoUniqueId& id, const IdHost& host, const std::string& interfaces) {
@@ -172,7 +178,12 @@ void IdBootstrap::allGather(const void* mine, size_t bytes, void* all) {
     throw Error(rondoInternalError,
                 format("allGather of %zu bytes a rank; allowed: %u", bytes, wire::kMostPart));
   }
-  links_.gather(mine, bytes, all);
+  try {
+    links_.gather(mine, bytes, all);
+  } catch (const Error&) {
+    IdService::instance().settle();
+    throw;
+  }
 }
 
 }  // namespace rondo

@@ -12,6 +12,11 @@
 #include "base/error.h"
 
 namespace rondo {
+namespace {
+
+constexpr int kSettleMs = 1000;
+
+}  // namespace
 
 IdService& IdService::instance() {
   // Never destroyed: the thread may outlive the program's static objects. A fork takes the object
@@ -56,6 +61,20 @@ void IdService::add(std::unique_ptr<IdGroup> group) {
   running_ = true;
 }
 
+void IdService::settle() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const Clock::time_point start = Clock::now();
+  // The turn that is going on may have polled before the last words were said; the next has not.
+  const uint64_t wanted = turn_ + 2;
+  while (running_ && turn_ < wanted && millisSince(start) < kSettleMs) {
+    const uint64_t one = 1;
+    if (write(wake_.get(), &one, sizeof one) != sizeof one) return;
+    const uint64_t now = turn_;
+    turned_.wait_for(lock, std::chrono::milliseconds(kSettleMs),
+                     [&] { return turn_ != now || !running_; });
+  }
+}
+
 IdService::State IdService::state() {
   const std::lock_guard<std::mutex> lock(mutex_);
   return {groups_, running_};
@@ -64,6 +83,8 @@ IdService::State IdService::state() {
 // False: nothing to do any more, and the next add() starts a new thread.
 bool IdService::takeNew(std::vector<std::unique_ptr<IdGroup>>& groups) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  ++turn_;
+  turned_.notify_all();
   uint64_t count = 0;
   if (read(wake_.get(), &count, sizeof count) < 0) count = 0;  // nothing new is no error
   for (auto& group : added_) groups.push_back(std::move(group));

@@ -1,6 +1,8 @@
 #pragma once
 // The thread that answers for this process's unique ids.
 
+#include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -19,6 +21,10 @@ class IdService {
   /// Answers for `group` from now on. Throws Error.
   void add(std::unique_ptr<IdGroup> group);
 
+  /// Returns when what members have said by now has been heard and passed on, or after a second. A
+  /// process that ends earlier takes with it what other ranks were still to be told.
+  void settle();
+
   /// Groups still answered for, and whether the thread runs (tests).
   struct State {
     size_t groups;
@@ -36,6 +42,8 @@ class IdService {
   std::vector<std::unique_ptr<IdGroup>> added_;
   size_t groups_ = 0;
   bool running_ = false;
+  uint64_t turn_ = 0;  // of the thread's loop
+  std::condition_variable turned_;
 };
 
 }  // namespace rondo

@@ -260,6 +260,38 @@ TEST(IdBootstrap, MissingRanksAreNamedToAll) {
   EXPECT_TRUE(serviceEnds());
 }
 
+/// The maker's own rank is told first; on a single core it would end the process, and with it the
+/// service, before the others are told.
+TEST(IdBootstrap, TheMakersProcessEndsOnlyWhenAllAreTold) {
+  if (kThreadSanitizer) GTEST_SKIP() << "a fork of a process with threads";
+  constexpr int kRanks = 12;
+  int channel[2];
+  ASSERT_EQ(pipe(channel), 0);
+  std::vector<pid_t> pids;
+  for (int rank : {0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}) {
+    pids.push_back(inProcess(rank, [&](int me) {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(static_cast<size_t>(sched_getcpu()), &one);
+      rondoUniqueId id{};
+      if (me == 0) {
+        sched_setaffinity(0, sizeof one, &one);
+        makeUniqueId(kHost, &id);
+        for (int other = 2; other < kRanks; ++other) {
+          if (write(channel[1], &id, sizeof id) != static_cast<ssize_t>(sizeof id)) return false;
+        }
+      } else if (read(channel[0], &id, sizeof id) != static_cast<ssize_t>(sizeof id)) {
+        return false;
+      }
+      const Outcome end = outcomeOf([&] { IdBootstrap(id, kRanks, me, kHost, 400); });
+      return end.sentence == "rank 1 of 12 did not join within 400 ms";
+    }));
+  }
+  for (const pid_t pid : pids) EXPECT_TRUE(endedWell(pid));
+  close(channel[0]);
+  close(channel[1]);
+}
+
 TEST(IdBootstrap, ASilentConnectionHoldsNobodyUp) {
   const rondoUniqueId id = newId();
   const UniqueFd silent = rawConnection(id);
