@@ -29,8 +29,8 @@ group() {
     pids[$r]=$!
   done
   for r in "${!where[@]}"; do
-    for _ in $(seq 1000); do [[ -e $name.pid.$r ]] && break; sleep 0.02; done
-    [[ -e $name.pid.$r ]] || { fail "$1: rank $r does not come: $(cat "$name".*)"; return; }
+    for _ in $(seq 1000); do [[ -s $name.pid.$r ]] && break; sleep 0.02; done
+    [[ -s $name.pid.$r ]] || { fail "$1: rank $r does not come: $(cat "$name".*)"; return; }
   done
 }
 tell() {  # signal, rank

@@ -108,9 +108,7 @@ void UcxTransport::launch(UcxPeer& peer, Outgoing* out, const void* data, size_t
                                         sizeof out->header, data, bytes, &param);
   if (UCS_PTR_IS_PTR(request)) return;
   finish(out);
-  if (UCS_PTR_IS_ERR(request)) {
-    lose(peer, FarLoss::Broken, ucs_status_string(UCS_PTR_STATUS(request)));
-  }
+  if (UCS_PTR_IS_ERR(request)) doubt(peer, ucs_status_string(UCS_PTR_STATUS(request)));
 }
 
 void UcxTransport::finish(Outgoing* out) {
@@ -209,7 +207,7 @@ ucs_status_t UcxTransport::take(UcxPeer& peer, const UcxHeader& header, void* da
     param.user_data = &arrival;
     void* const request = ucp_am_recv_data_nbx(worker_.handle(), data, arrival.data, bytes, &param);
     if (UCS_PTR_IS_ERR(request)) {
-      lose(peer, FarLoss::Broken, ucs_status_string(UCS_PTR_STATUS(request)));
+      doubt(peer, ucs_status_string(UCS_PTR_STATUS(request)));
       return UCS_OK;
     }
     if (request != nullptr) {
@@ -280,14 +278,18 @@ bool UcxTransport::othersKnowBetter(const UcxPeer& peer) const {
          });
 }
 
+/// UCX has lost it, which may be heard from a call before it is from the endpoint's error handler.
+void UcxTransport::doubt(UcxPeer& peer, const std::string& why) {
+  if (!othersKnowBetter(peer)) return lose(peer, FarLoss::Broken, why);
+  if (peer.lost || peer.doubted != Clock::time_point{}) return;
+  peer.doubted = Clock::now();
+  peer.why = why;
+  worker_.askAgain();
+}
+
 void UcxTransport::onFailure(const UcxEndpoint& endpoint) {
   for (UcxPeer* peer : all_) {
-    if (peer->endpoint != &endpoint) continue;
-    if (othersKnowBetter(*peer)) {
-      peer->doubted = Clock::now();
-    } else {
-      lose(*peer, FarLoss::Broken, endpoint.why);
-    }
+    if (peer->endpoint == &endpoint) doubt(*peer, endpoint.why);
   }
 }
 
@@ -324,7 +326,7 @@ bool UcxTransport::afterFailure() {
     if (Clock::now() - peer->doubted < kDoubt) {
       again = true;
     } else {
-      lose(*peer, FarLoss::Broken, peer->endpoint->why);
+      lose(*peer, FarLoss::Broken, peer->why);
     }
   }
   if (lostWord_ != 0) sendToLiving(UcxKind::Abort, std::exchange(lostWord_, 0));

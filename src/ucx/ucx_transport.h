@@ -52,7 +52,7 @@ struct UcxPeer {
   std::atomic<bool> bye{false};  ///< It destroyed its communicator: it may go.
   bool lost = false;             ///< Nothing is sent to it any more.
   bool told = false;             ///< ... and the communicator has ended because of that.
-  std::string why;               ///< With lost.
+  std::string why;               ///< With lost, or doubted.
   /// Since when UCX says that the way is gone while others may know better; none: it does not.
   std::chrono::steady_clock::time_point doubted{};
   std::chrono::steady_clock::time_point ended{};  ///< Its process, by its host's word.
@@ -141,6 +141,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void onHostEvent(const HostWatch::Event& event) override;
   bool afterFailure() override;
   bool othersKnowBetter(const UcxPeer& peer) const;
+  void doubt(UcxPeer& peer, const std::string& why);
   void lose(UcxPeer& peer, FarLoss how, const std::string& why);
   std::unique_ptr<char[]> takeBuffer();
 

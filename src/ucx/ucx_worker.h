@@ -81,6 +81,8 @@ class UcxWorker {
   void detach(uint64_t group, int rank);
   /// The worker that lives as long as its process looks at it now and then.
   HostWatch& hosts() { return hosts_; }
+  /// The next progress asks every receiver's afterFailure().
+  void askAgain() { failed_ = true; }
   /// Says whether anything moved.
   bool progressLocked();
 
