@@ -16,7 +16,7 @@ compile() {  # header, compiler and flags...
 
 for header in $(find . -name '*.h' -o -name '*.hpp' | sed 's,^\./,,' | sort); do
   case $header in
-    api/rondo.h | api/rondo_mpi.h | api/rondo_virtual.h)
+    api/rondo.h | api/rondo_*.h)
       compile "$header" $CC -std=c11 -pedantic -Werror $flags -x c
       compile "$header" $CXX -std=c++17 -pedantic -Werror $flags -x c++
       ;;

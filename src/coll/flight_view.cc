@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/rondo.h"
 #include "base/error.h"
 #include "coll/call_log.h"
 #include "p2p/segment.h"
