@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "mpi_tool.h"
 #include "tune_trials.h"
 
 namespace {
@@ -140,10 +141,6 @@ int run(const Arguments& a, int rank, int ranks) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank = 0, ranks = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   Arguments a;
   CLI::App app("What the planner's choices cost beside the best algorithm there is.", "regret");
   app.add_option("collectives", a.collectives, "As in RONDO_TUNE")->capture_default_str();
@@ -155,14 +152,5 @@ int main(int argc, char** argv) {
   app.add_option("--memory", a.memory, "host, or rondo for rondoMemAlloc's")
       ->check(CLI::IsMember({"host", "rondo"}))
       ->capture_default_str();
-  int code = 2;
-  try {
-    app.parse(argc, argv);
-    code = run(a, rank, ranks);
-  } catch (const CLI::ParseError& error) {
-    code = rank == 0 ? app.exit(error) : error.get_exit_code();
-    code = code == 0 ? 0 : 2;
-  }
-  MPI_Finalize();
-  return code;
+  return runAsJob(app, argc, argv, [&](int rank, int ranks) { return run(a, rank, ranks); });
 }

@@ -5,7 +5,7 @@ set -euo pipefail
 library=$TEST_BUILDDIR/.libs/librondo.so
 [[ -f $library ]] || { echo "no shared library in this build"; exit 77; }
 
-declared=$(cat "$TEST_SRCDIR"/src/api/rondo{,_mpi,_virtual}.h |
+declared=$(cat "$TEST_SRCDIR"/src/api/rondo{,_*}.h |
   sed -n 's/^RONDO_API .*[ *]\(rondo[A-Z][A-Za-z0-9]*\)(.*/\1/p' | sort)
 exported=$($TEST_NM -D --defined-only "$library" | awk '$2 != "A" { print $3 }' |
   sed 's/@.*//' | sort)

@@ -22,7 +22,7 @@ $TEST_CC -Wall -Werror -o "$stage/user" "$stage/user.c" "${flags[@]}"
 "$stage/user"
 
 # Headers are installed without the source tree's folders.
-for header in rondo.h rondo_mpi.h rondo_virtual.h; do
+for header in rondo{,_collectives,_comm,_group,_mpi,_types,_virtual}.h; do
   echo "#include <$header>" | "$TEST_MPICC" -std=c11 -Wall -Werror "${flags[@]}" -fsyntax-only -x c -
 done
 

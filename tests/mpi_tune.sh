@@ -67,6 +67,7 @@ if [[ -x $explain ]]; then
   expect "$("$explain" allreduce 64K --ranks 2 --costs "$file")" 'runs [a-z]+ '
   refused 2 "README.md:[0-9]+: is .*; allowed: \"rondo-costs 1\"" \
     "$explain" allreduce 64K --costs "$TEST_SRCDIR/README.md"
+  refused 2 '--costs: /nonexistent: No such file' "$explain" allreduce ring --costs /nonexistent
   if "$explain" allreduce 1M --ranks 8 --topology "2 cpu cores=4" >"$scratch/said" 2>&1; then
     expect "$(cat "$scratch/said")" '^rondo: costs: built-in$'
     expect "$(cat "$scratch/said")" '^rondo: groups: 0,0,0,0,1,1,1,1$'

@@ -23,7 +23,7 @@ isShown() {  # header
 
 check() {  # header
   case $1 in
-    api/rondo.h | api/rondo_mpi.h | api/rondo_virtual.h)
+    api/rondo.h | api/rondo_*.h)
       compile "$1" $CC -std=c11 -pedantic -Werror $flags -x c
       compile "$1" $CXX -std=c++17 -pedantic -Werror $flags -x c++
       ;;

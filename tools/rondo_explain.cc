@@ -132,6 +132,15 @@ Collective collectiveOf(const Arguments& a) {
                                            a.collective.c_str(), known().c_str()));
 }
 
+HostCosts costsOf(const std::string& file) {
+  try {
+    return readCosts(file).costs;
+  } catch (const Error& error) {
+    throw Error(error.code(), format("option --costs: %s; allowed: a file of rondo-tune's",
+                                     error.sentence().c_str()));
+  }
+}
+
 /// What the ranks would agree on. Without a machine: one host, a core for each.
 CommFacts factsOf(const Arguments& a, std::string* source) {
   CommFacts facts;
@@ -140,7 +149,7 @@ CommFacts factsOf(const Arguments& a, std::string* source) {
   facts.chunkBytes = ShmLayout::kMostArea / 2;
   *source = "built-in";
   if (!a.costs.empty()) {
-    facts.costs = readCosts(a.costs).costs;
+    facts.costs = costsOf(a.costs);
     *source = a.costs;
   } else if (a.topology.empty()) {
     const FoundCosts found =
@@ -195,6 +204,7 @@ int explain(const Arguments& a) {
     std::fputs(algorithmsDoc().c_str(), stdout);
     return 0;
   }
+  if (!a.costs.empty()) costsOf(a.costs);  // a wrong one is said, though not every table needs it
   uint64_t bytes = 0;
   if (a.choose || asksForBytes(a, &bytes)) return choose(a);
   const std::vector<Plan> plans = record(a);

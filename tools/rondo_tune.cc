@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "coll/costs_file.h"
+#include "mpi_tool.h"
 #include "topo/node_facts.h"
 #include "tune_fit.h"
 #include "tune_trials.h"
@@ -286,23 +287,11 @@ int runTuner(const Arguments& a, int rank, int ranks) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank = 0, ranks = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   Arguments arguments;
   CLI::App app(
       "Measures what the planner's choices rest on. Start it as a job: mpirun -n 2 rondo-tune",
       "rondo-tune");
   declare(app, arguments);
-  int code = 0;
-  try {
-    app.parse(argc, argv);
-    code = runTuner(arguments, rank, ranks);
-  } catch (const CLI::ParseError& error) {
-    code = rank == 0 ? app.exit(error) : error.get_exit_code();
-    code = code == 0 ? 0 : 2;
-  }
-  MPI_Finalize();
-  return code;
+  return runAsJob(app, argc, argv,
+                  [&](int rank, int ranks) { return runTuner(arguments, rank, ranks); });
 }

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "api/rondo.h"
+#include "api/rondo_types.h"
 
 namespace rondo {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "api/rondo.h"
+#include "api/rondo_types.h"
 
 namespace rondo {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "api/rondo.h"
+#include "api/rondo_types.h"
 #include "coll/device_planner.h"
 #include "coll/exchange.h"
 #include "coll/scaled_ops.h"

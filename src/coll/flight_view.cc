@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "api/rondo.h"
 #include "base/error.h"
+#include "base/printable.h"
 #include "coll/call_log.h"
 #include "p2p/segment.h"
 
@@ -35,7 +37,8 @@ std::vector<MemberText> readMembers(const CommStatus& status, int size) {
   for (int r = 0; r < known; ++r) {
     const MemberNote& note = status.members[r];
     out.push_back(
-        {note.host < CommStatus::kMostHosts ? status.hosts[note.host].read() : "?", note.pid});
+        {note.host < CommStatus::kMostHosts ? printable(status.hosts[note.host].read()) : "?",
+         note.pid});
   }
   return out;
 }
@@ -47,7 +50,7 @@ bool readComm(CommStatus& status, const TickScale& scale, FlightComm* out) {
   if (before == CommStatus::kFree || status.id == 0) return false;
   const uint64_t born = status.born;
   out->id = status.id;
-  out->name = status.name.read();
+  out->name = printable(status.name.read());
   out->rank = status.rank;
   out->size = status.size;
   out->localSize = status.localSize;
@@ -58,8 +61,8 @@ bool readComm(CommStatus& status, const TickScale& scale, FlightComm* out) {
     return false;
   }
   out->members = readMembers(status, out->size);
-  out->broken = status.broken.read();
-  out->waits = status.waits.read();
+  out->broken = printable(status.broken.read());
+  out->waits = printable(status.waits.read());
   const uint64_t seen = std::atomic_ref(status.waitsSeen).load(std::memory_order_acquire);
   if (seen != 0) out->waitsSeen = scale.ns(seen);
   out->host = readRing(status.host, scale);
@@ -110,8 +113,8 @@ bool canReadFlights(char* base, std::string* why) {
 FlightProcess readFlights(char* base) {
   StatusHead& head = StatusArea::head(base);
   FlightProcess out;
-  out.host = head.host.read();
-  out.program = head.program.read();
+  out.host = printable(head.host.read());
+  out.program = printable(head.program.read());
   out.pid = head.pid;
   out.library = head.library;
   out.token = head.token;

@@ -51,7 +51,8 @@ struct FlightProcess {
 /// why.
 bool canReadFlights(char* base, std::string* why);
 
-/// Reads it. `base` stays mapped meanwhile; whoever writes it may be running, stopped or dead.
+/// Reads it; texts are printable(). `base` stays mapped meanwhile; whoever writes it may be
+/// running, stopped or dead.
 FlightProcess readFlights(char* base);
 
 /// This process, and all peers whose segments it maps, dead ones among them.

@@ -5,7 +5,7 @@
 #include <deque>
 #include <mutex>
 
-#include "api/rondo.h"
+#include "api/rondo_types.h"
 
 namespace rondo {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Reductions of 16 bytes at a time, of any type and operator, chosen at run time.
 
-#include "api/rondo.h"
+#include "api/rondo_types.h"
 #include "kernels/element_ops.h"
 
 namespace rondo {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "api/rondo.h"
+#include "api/rondo_types.h"
 #include "p2p/boot_links.h"
 #include "p2p/bootstrap.h"
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "api/rondo.h"
 #include "api/types.h"
 #include "support/collective_case.h"
 

@@ -1,6 +1,7 @@
 // What ranks must agree on, over made-up records: no MPI, no processes.
 
 #include "api/consensus.h"
+#include "api/rondo.h"
 #include "base/error.h"
 
 #include <gtest/gtest.h>

@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/printable.h"
 #include "coll/flight_view.h"
 #include "p2p/segment.h"
 #include "support/world.h"
@@ -185,6 +186,41 @@ TEST(Flight, CallsLeaveTheirTraces) {
     ASSERT_EQ(record.members.size(), 2u);
     EXPECT_EQ(record.members[0].pid, getpid());
   });
+}
+
+/// What others wrote goes to a terminal and into error texts.
+TEST(Flight, TextsOfOthersAreReadPrintable) {
+  rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+  config.name = "a\x1b[2Jb";
+  rondoUniqueId id;
+  rondoComm_t comm = nullptr;
+  ASSERT_EQ(rondoGetUniqueId(&id), rondoSuccess);
+  ASSERT_EQ(rondoCommInitRankConfig(&comm, 1, id, 0, &config), rondoSuccess);
+  bool found = false;
+  for (const FlightProcess& process : readNearFlights()) {
+    for (const FlightComm& each : process.comms) found |= each.name == "a\\x1b[2Jb";
+  }
+  EXPECT_TRUE(found);
+  EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
+}
+
+TEST(Printable, LeavesTextAndShowsWhatATerminalWouldObey) {
+  const std::string plain =
+      "rank 3 (host \"h\\xfcgel\"), 10 \xc2\xb5s \xe2\x82\xac \xf0\x9f\x8e\xb5";
+  EXPECT_EQ(printable(plain), plain);
+  EXPECT_EQ(printable(""), "");
+  EXPECT_EQ(printable("a\x1b]0;b\x07\n\t\x7f"), "a\\x1b]0;b\\x07\\n\\x09\\x7f");
+  EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
+  EXPECT_EQ(printable("\x9b"
+                      "2J"),
+            "\\x9b"
+            "2J");  // a control of one byte
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "2J"),
+            "\\xc2\\x9b"
+            "2J");                                         // and of two
+  EXPECT_EQ(printable("cut \xe2\x82"), "cut \\xe2\\x82");  // in the middle of one
+  EXPECT_EQ(printable("\xc0\x9b\xed\xa0\x80"), "\\xc0\\x9b\\xed\\xa0\\x80");  // no UTF-8
 }
 
 TEST(Flight, GroupsKeepTheTimeOfTheirCalls) {

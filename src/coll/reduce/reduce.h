@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "api/rondo.h"
+#include "api/rondo_types.h"
 
 namespace rondo {
 

@@ -1,0 +1,235 @@
+/* Of rondo.h: communicators, how they are made and how they end; memory; the library itself. */
+#ifndef RONDO_COMM_H_
+#define RONDO_COMM_H_
+
+#include "rondo_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * How to make a communicator. Start from RONDO_CONFIG_INITIALIZER, then set fields.
+ *
+ * A struct of an older header (smaller size) is accepted; the missing fields take their defaults. A
+ * larger one is accepted if all bytes this library does not know are zero, and refused otherwise.
+ * Since 0.1.
+ */
+typedef struct rondoConfig_t {
+  size_t size;          /**< sizeof(rondoConfig_t) of the caller. */
+  uint32_t version;     /**< RONDO_CONFIG_VERSION of the caller. */
+  int32_t device;       /**< CUDA device ordinal, RONDO_DEVICE_AUTO or RONDO_DEVICE_NONE. */
+  const char* name;     /**< Appears in errors and logs. NULL: "comm". Copied. */
+  const char* hostId;   /**< This rank's host identity; overrides RONDO_HOSTID and the computed one.
+                           NULL: unset. */
+  const char* tune;     /**< As RONDO_TUNE, for this communicator; must be equal on all ranks. NULL:
+                           RONDO_TUNE. */
+  int32_t reproducible; /**< 1: every reduction is associated as the balanced binary tree over rank
+                           numbers (split at the largest power of two below their number), partial
+                           results of 8- and 16-bit floats are float32: the same bits whatever the
+                           algorithm, the channels, the hosts. 0: as RONDO_REPRODUCIBLE says. Must
+                           be equal on all ranks. Since 0.2. */
+  int32_t smBudget;     /**< Multiprocessors of the device that this communicator's kernels may keep
+                           busy; its GPU memory grows with them, 0.8 MiB each. Kernels of different
+                           communicators wait for each other's peers, so the budgets of all that are
+                           alive in a process must fit on the device together. 0: as
+                           RONDO_SM_BUDGET says; there 0 is half of the device for the first
+                           communicator and some for each further one. Since 0.3. */
+  int32_t blocking;     /**< 1: the call that makes the communicator returns when it is made. 0: it
+                           returns rondoInProgress with a handle, and a thread of its own does the
+                           rest; until rondoCommGetAsyncError gives another result the handle may
+                           only be asked that, or be given to rondoCommAbort. For rondoCommInitRank,
+                           rondoCommInitMPI and rondoCommGrow; a child of a parent that was made so
+                           is made blocking. Since 0.4. */
+} rondoConfig_t;
+
+#define RONDO_CONFIG_VERSION 4
+#define RONDO_CONFIG_INITIALIZER \
+  { sizeof(rondoConfig_t), RONDO_CONFIG_VERSION, RONDO_DEVICE_AUTO, NULL, NULL, NULL, 0, 0, 1 }
+
+/* ---- the library ---- */
+
+/** The library's version, coded as RONDO_VERSION_CODE. Since 0.1. */
+RONDO_API rondoResult_t rondoGetVersion(int* version);
+
+/** The name of a result ("rondoInvalidArgument"); never NULL, also for unknown values. Since 0.1.
+ */
+RONDO_API const char* rondoGetErrorString(rondoResult_t result);
+
+/**
+ * The sentence of the calling thread's last failed Rondo call, or "" if none failed yet. The
+ * pointer is valid until the thread's next failed call or rondoGetLastError. With a communicator,
+ * the last failure of a call on it, by any thread; NULL: of any call. Since 0.1.
+ */
+RONDO_API const char* rondoGetLastError(rondoComm_t comm);
+
+/* ---- communicators ---- */
+
+/**
+ * Makes an id for a new group. Call it on one rank and hand the 128 bytes to all, by whatever
+ * channel there is. This process answers for the id until the group is complete, at an address of
+ * this host that RONDO_NET_IF may choose; ranks may be on several hosts. Since 0.1.
+ */
+RONDO_API rondoResult_t rondoGetUniqueId(rondoUniqueId* id);
+
+/**
+ * Joins the group that `id` names as `rank` of `nranks` (0 <= rank < nranks). Blocks until all have
+ * joined. Ranks may be processes or threads. Since 0.1. Errors: rondoInvalidArgument (null, rank
+ * out of range), rondoInvalidUsage (ranks disagree), rondoSystemError.
+ */
+RONDO_API rondoResult_t rondoCommInitRank(rondoComm_t* comm, int nranks, rondoUniqueId id,
+                                          int rank);
+
+/**
+ * rondoCommInitRank with a configuration; `config` may be NULL. With config.blocking 0 it returns
+ * rondoInProgress, and *comm is a handle at once: rondoCommGetAsyncError tells when it is ready, or
+ * why it will not be (then free it with rondoCommDestroy). Wrong arguments of this call are refused
+ * at once. Since 0.1.
+ */
+RONDO_API rondoResult_t rondoCommInitRankConfig(rondoComm_t* comm, int nranks, rondoUniqueId id,
+                                                int rank, const rondoConfig_t* config);
+
+/**
+ * Makes a communicator of `nranks` ranks that are all in this process: comms[r] becomes rank r's,
+ * on device devices[r] (an ordinal, RONDO_DEVICE_AUTO or RONDO_DEVICE_NONE). devices NULL:
+ * config->device for all if that is RONDO_DEVICE_NONE, else device r modulo visible devices, else
+ * none. `config` holds for all ranks but for its device, and may be NULL. One thread may drive them
+ * all, if calls on them that wait for each other are in one group. On failure nothing is made.
+ * Since 0.4. Errors: rondoInvalidArgument (comms NULL, nranks < 1, a device that does not exist),
+ * rondoSystemError (no threads to be had), and those of rondoCommInitRankConfig.
+ */
+RONDO_API rondoResult_t rondoCommInitAll(rondoComm_t* comms, int nranks, const int* devices,
+                                         const rondoConfig_t* config);
+
+/** Ends use of the communicator: later collective calls get rondoInvalidUsage. Local. Since 0.1. */
+RONDO_API rondoResult_t rondoCommFinalize(rondoComm_t comm);
+
+/** Frees the communicator. Local: peers that are still reading what this rank sent can finish.
+ * Since 0.1. */
+RONDO_API rondoResult_t rondoCommDestroy(rondoComm_t comm);
+
+/**
+ * Ends the communicator on all ranks: calls pending on this and other ranks return rondoRemoteError
+ * soon after, and the handle is freed as by rondoCommDestroy. Never blocks. May be called while
+ * another thread of this process is inside a collective on `comm`; the handle then stays valid
+ * until that call has returned. Memory of rondoMemAlloc that a pending call used may be written by
+ * peers until their calls have returned too: do not free or reuse it before. Since 0.1.
+ *
+ * Of a communicator that is still being made (config.blocking 0) it ends the making: the thread
+ * that does it is waited for, which takes some milliseconds, and nothing is left of it; the other
+ * ranks' making fails with rondoRemoteError. Since 0.4.
+ */
+RONDO_API rondoResult_t rondoCommAbort(rondoComm_t comm);
+
+/** Number of ranks. Since 0.1. */
+RONDO_API rondoResult_t rondoCommCount(rondoComm_t comm, int* count);
+/** This rank, 0 .. count - 1. Since 0.1. */
+RONDO_API rondoResult_t rondoCommUserRank(rondoComm_t comm, int* rank);
+/** This rank's number among the ranks of its host, in rank order. Since 0.1. */
+RONDO_API rondoResult_t rondoCommLocalRank(rondoComm_t comm, int* localRank);
+/** Number of ranks on this rank's host. Since 0.1. */
+RONDO_API rondoResult_t rondoCommLocalSize(rondoComm_t comm, int* localSize);
+/** This rank's CUDA device ordinal, or RONDO_DEVICE_NONE. Since 0.1. */
+RONDO_API rondoResult_t rondoCommCuDevice(rondoComm_t comm, int* device);
+
+/* ---- memory ---- */
+
+/**
+ * Allocates `bytes` of host memory (0 gives NULL) that ranks of this host read in place instead of
+ * through staging. Page aligned. Local: needs no communicator and no agreement. Since 0.1.
+ */
+RONDO_API rondoResult_t rondoMemAlloc(void** ptr, size_t bytes);
+
+/** Frees memory of rondoMemAlloc; NULL is allowed. No collective may be using it. Since 0.1. */
+RONDO_API rondoResult_t rondoMemFree(void* ptr);
+
+/* ---- errors of others, and communicators made of communicators ---- */
+
+/**
+ * Whether `comm` still works: *result is rondoSuccess, or what every call on it returns from now on
+ * (rondoRemoteError after the death of a rank or an abort; rondoInvalidUsage after calls that
+ * differed). Local, returns at once, and may be called while another thread is inside a call on
+ * `comm`, be it the one that frees it (asked of a communicator that is gone, the function itself
+ * gives rondoInvalidUsage); the sentence is behind rondoGetLastError(comm) if no thread is. The
+ * result of the function itself is that of asking. Since 0.3. Of a communicator made with
+ * config.blocking 0 *result is rondoInProgress until it can be used (rondoSuccess) or could not be
+ * made. Since 0.4.
+ */
+RONDO_API rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result);
+
+/**
+ * Ends pending and later calls on `comm` on all ranks, as rondoCommAbort does, but the handle stays
+ * for rondoCommGetAsyncError, rondoCommShrink and rondoCommDestroy. Never blocks; may be called
+ * while another thread of this process is inside a call on `comm`. Since 0.3.
+ */
+RONDO_API rondoResult_t rondoCommRevoke(rondoComm_t comm);
+
+/** Color of a rank that becomes no rank of a part (rondoCommSplit). The value is NCCL's. */
+#define RONDO_SPLIT_NOCOLOR (-1)
+
+/**
+ * Cuts `comm` into parts: ranks that give the same `color` (from 0) become one communicator, in
+ * which they are ordered by `key`, and by their rank in `comm` where keys are equal. A rank with
+ * RONDO_SPLIT_NOCOLOR gets *newcomm = NULL. Collective over all ranks of `comm`, which goes on as
+ * before; host memory only travels, and the parts share the parent's mappings and pool. `config`
+ * may be NULL: then everything is as for `comm`; a host identity is always that of `comm`, unless
+ * config.hostId is given. Free a part with rondoCommDestroy, before or after `comm`. Since
+ * 0.3. Errors are returned on all ranks of a part.
+ */
+RONDO_API rondoResult_t rondoCommSplit(rondoComm_t comm, int color, int key, rondoComm_t* newcomm,
+                                       const rondoConfig_t* config);
+
+/** A communicator of the same ranks in the same order. Collective; as rondoCommSplit with equal
+ * colors and keys. Since 0.3. */
+RONDO_API rondoResult_t rondoCommDup(rondoComm_t comm, rondoComm_t* newcomm,
+                                     const rondoConfig_t* config);
+
+/** Flags of rondoCommShrink. Values are NCCL's. */
+#define RONDO_SHRINK_DEFAULT 0
+/** First ends what is pending on `comm`, on all ranks (rondoCommRevoke). */
+#define RONDO_SHRINK_ABORT 1
+
+/**
+ * Makes a communicator of the ranks of `comm` that are left without the dead ones and without
+ * excludeRanks[0 .. excludeCount), in the same order. Every other rank calls it, with the same
+ * list; the listed and the dead take no part. NULL and 0 leave out the dead only: those whose
+ * process has ended and was found out by any caller, also while this call runs. Works on a
+ * communicator that is broken by a death, an abort or rondoCommRevoke as well as on a sound one,
+ * which goes on unless RONDO_SHRINK_ABORT is given. `config` as for rondoCommSplit. Across
+ * hosts, too. Since 0.3. Errors: rondoInvalidArgument (a rank of the list is out of range or the
+ * calling one), rondoInvalidUsage (lists differ, or a request is outstanding on a sound
+ * communicator), rondoUnsupported (more than 1,024 ranks).
+ */
+RONDO_API rondoResult_t rondoCommShrink(rondoComm_t comm, const int* excludeRanks, int excludeCount,
+                                        rondoComm_t* newcomm, const rondoConfig_t* config,
+                                        int flags);
+
+/**
+ * Makes an id by which new ranks join `comm` in one rondoCommGrow. Local; call it on one rank of
+ * `comm`, the only one that then passes it to rondoCommGrow, and hand the 128 bytes to every new
+ * rank. This process answers for the id, as after rondoGetUniqueId. Since 0.4.
+ */
+RONDO_API rondoResult_t rondoCommGetUniqueId(rondoComm_t comm, rondoUniqueId* id);
+
+/**
+ * Makes a communicator of the ranks of `comm`, which keep their numbers, and of new ranks behind
+ * them: `nranks` in all, more than `comm` has. Every rank of `comm` calls it with rank -1, and one
+ * of them with the id of rondoCommGetUniqueId, the others with NULL (or the same id). A new rank
+ * calls it with `comm` NULL, the id, and its number, from the size of `comm` to nranks - 1.
+ * Collective over all of them. `comm` goes on as before; mappings, pool and connections are the
+ * process's, so the two share them, and either may be destroyed first. `config` NULL: as for `comm`
+ * on its ranks, the defaults on new ones, which must agree. With config.blocking 0 it returns
+ * rondoInProgress, on ranks of `comm` once all of them have called it. Since 0.4.
+ *
+ * Errors, on all old ranks: rondoInvalidArgument (nranks, rank), rondoInvalidUsage (no id, several
+ * ids, ranks that differ in nranks), rondoSystemError (new ranks that did not come within
+ * RONDO_BOOT_TIMEOUT_MS, by number), rondoRemoteError (a rank ended meanwhile).
+ */
+RONDO_API rondoResult_t rondoCommGrow(rondoComm_t comm, int nranks, const rondoUniqueId* id,
+                                      int rank, rondoComm_t* newcomm, const rondoConfig_t* config);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RONDO_COMM_H_ */

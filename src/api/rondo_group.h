@@ -1,0 +1,87 @@
+/* Of rondo.h: send and receive, groups and requests. */
+#ifndef RONDO_GROUP_H_
+#define RONDO_GROUP_H_
+
+#include "rondo_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- send and receive ----
+ *
+ * Sends from one rank to another are received in the order in which they were sent. A send or
+ * receive outside a group blocks until its buffer may be reused; a send may need its receive to be
+ * called first. What must overlap goes into a group, or is one rondoSendRecv.
+ *
+ * On device memory a call returns at once, and what follows on `stream` waits: a send until its
+ * receive has taken what the library does not hold. The ranks of a pair both have device memory.
+ * With count 0 and device memory or a stream nothing is done, nor waited for; on host memory peers
+ * hear of it. Since 0.3.
+ */
+
+/** Sends sendbuff[0 .. count) to rank `peer`, which calls rondoRecv with the same count and type.
+ * Since 0.2. */
+RONDO_API rondoResult_t rondoSend(const void* sendbuff, size_t count, rondoDataType_t datatype,
+                                  int peer, rondoComm_t comm, rondoStream_t stream);
+
+/** Receives `count` elements that rank `peer` sends, into recvbuff. Since 0.2. */
+RONDO_API rondoResult_t rondoRecv(void* recvbuff, size_t count, rondoDataType_t datatype, int peer,
+                                  rondoComm_t comm, rondoStream_t stream);
+
+/** A rondoSend to `dest` and a rondoRecv from `source` at once; the buffers must not overlap. Since
+ * 0.2. */
+RONDO_API rondoResult_t rondoSendRecv(const void* sendbuff, size_t sendcount, int dest,
+                                      void* recvbuff, size_t recvcount, int source,
+                                      rondoDataType_t datatype, rondoComm_t comm,
+                                      rondoStream_t stream);
+
+/* ---- groups and requests ---- */
+
+/**
+ * Opens a group on the calling thread: calls of collectives, sends and receives until the matching
+ * end only check their arguments and are collected. Groups nest; the outermost end counts. An error
+ * inside is remembered and reported by the end. Since 0.2.
+ */
+RONDO_API rondoResult_t rondoGroupStart(void);
+
+/**
+ * Runs everything collected, on all communicators concerned, and returns when it is done. Sends and
+ * receives may stand in any order. Collectives of one communicator run in the order of their calls;
+ * neighbours of one kind, datatype, operator and root that have at most 16 KiB each (of the larger
+ * buffer) run as one call on the sum of their counts, for one latency instead of many. Therefore
+ * all ranks make the same calls in the same groups, and of such neighbours none may write memory
+ * that another one reads or writes (rondoInvalidUsage). A floating-point reduction in a group may
+ * round otherwise than by itself, though the same way on every run; with config.reproducible its
+ * bits are the same. Until it returns, other threads' calls on the communicators get
+ * rondoInvalidUsage. Returns the first cause of failure. Since 0.2.
+ *
+ * What is on device memory is only enqueued, before anything on host memory runs: for each
+ * communicator all its sends and receives as one launch on the stream of the first of them, which
+ * their other streams wait for, and then its collectives in the order of their calls. Communicators
+ * take turns in the order in which they were made, on all ranks. Since 0.3.
+ */
+RONDO_API rondoResult_t rondoGroupEnd(void);
+
+/**
+ * Like rondoGroupEnd, but returns at once; *request becomes the group's. Buffers belong to it until
+ * the request is complete. Any number may be outstanding. Not inside another group. Since 0.2.
+ */
+RONDO_API rondoResult_t rondoGroupEndAsync(rondoRequest_t* request);
+
+/** *done = 1 and *request = NULL if the group is complete, else *done = 0. Returns the group's
+ * result once done. Since 0.2. */
+RONDO_API rondoResult_t rondoTest(rondoRequest_t* request, int* done);
+
+/** Waits for the group, sets *request to NULL and returns its result. Since 0.2. */
+RONDO_API rondoResult_t rondoWait(rondoRequest_t* request);
+
+/** rondoWait for each of requests[0 .. count), NULL ones skipped; returns the first failure, after
+ * all are complete. Since 0.2. */
+RONDO_API rondoResult_t rondoWaitAll(size_t count, rondoRequest_t* requests);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RONDO_GROUP_H_ */

@@ -1,0 +1,30 @@
+#pragma once
+// The beginning and the end of a measuring program that is a job of MPI.
+
+#include <mpi.h>
+
+#include <CLI/CLI.hpp>
+
+namespace rondo::tune {
+
+/// Reads the options, whose faults rank 0 alone tells (status 2); else run(rank, ranks) gives the
+/// exit status.
+template <class Run>
+int runAsJob(CLI::App& app, int argc, char** argv, const Run& run) {
+  MPI_Init(&argc, &argv);
+  int rank = 0, ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  int code = 2;
+  try {
+    app.parse(argc, argv);
+    code = run(rank, ranks);
+  } catch (const CLI::ParseError& error) {
+    code = rank == 0 ? app.exit(error) : error.get_exit_code();
+    code = code == 0 ? 0 : 2;
+  }
+  MPI_Finalize();
+  return code;
+}
+
+}  // namespace rondo::tune
