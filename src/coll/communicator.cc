@@ -14,6 +14,9 @@ namespace {
 
 /// Idle polls of a group's collective before this rank's call is compared with those of its peers.
 constexpr uint32_t kPollsBeforeComparing = 1024;
+/// So it is every few milliseconds of any wait, too: on a crowded host a thousand polls are many
+/// seconds.
+std::atomic<uint32_t> longWaits{0};
 
 /// A group's waits that are longer are written down with their steps; those of other calls every
 /// few milliseconds.
@@ -72,6 +75,7 @@ std::string Communicator::abortText() const {
 
 /// Now and then in a long wait.
 void Communicator::watch(std::chrono::steady_clock::duration waited) {
+  longWaits.fetch_add(1, std::memory_order_relaxed);
   PeerWatch::one().look();
   const int deserter = log_.deserter();
   if (deserter >= 0) parts_.fabric->abortDeserted(deserter);
@@ -190,9 +194,11 @@ Communicator::Progress Communicator::poll(bool* moved) {
   if (runner_.mismatch()) return Progress::Mismatch;
   idlePolls_ = *moved ? 0 : idlePolls_ + 1;
   if (idlePolls_ % kPollsOfALongWait == kPollsOfALongWait - 1) noteWait();
-  if (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1 && log_.someoneElsewhere()) {
-    return Progress::Mismatch;
-  }
+  const uint32_t waits = longWaits.load(std::memory_order_relaxed);
+  const bool due = !*moved && (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1 ||
+                               waits != comparedAt_);
+  comparedAt_ = waits;
+  if (due && log_.someoneElsewhere()) return Progress::Mismatch;
   return parts_.wait.aborted() ? Progress::Aborted : Progress::Busy;
 }
 

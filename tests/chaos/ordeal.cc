@@ -125,7 +125,7 @@ void checkError(const Me& me, const Plan& plan, rondoComm_t comm, rondoResult_t 
   me.check(sentence.find(format("rank %d (host \"", plan.victim)) != std::string::npos &&
                sentence.find(how) != std::string::npos,
            "the sentence does not name the dead: " + sentence);
-  me.check(me.note().errorMs <= kMostErrorMs * slack(),
+  me.check(me.note().errorMs <= kMostErrorMs * slack() + me.shared->lateMs,
            format("the error came after %d ms", static_cast<int>(me.note().errorMs)));
   me.check(rondoBarrier(comm, nullptr) == rondoRemoteError, "a later call did not fail");
   rondoResult_t state = rondoSuccess;
