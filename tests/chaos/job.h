@@ -216,6 +216,17 @@ inline int openDescriptors() {
   return count;
 }
 
+/// What they are, for a sentence.
+inline std::string descriptorsText() {
+  std::string out;
+  for (int fd = 0; fd < 256; ++fd) {
+    char target[100] = {};
+    if (readlink(format("/proc/self/fd/%d", fd).c_str(), target, sizeof target - 1) <= 0) continue;
+    out += format(" %d:%s", fd, target);
+  }
+  return out;
+}
+
 /// Without the test's own.
 inline int runningThreads() {
   int count = -Pulse::threads();

@@ -69,7 +69,8 @@ class Ledger {
     constexpr int kOfTheProcess = 4;  // segment, epoll, timer, wake-up
     const int most = descriptors_ + kOfTheProcess + (answers ? 1 + kMostEndpoints : 0);
     me.check(soon([most] { return openDescriptors() <= most; }),
-             format("%d descriptors are open, before it were %d", openDescriptors(), descriptors_));
+             format("%d descriptors are open, before it were %d:%s", openDescriptors(),
+                    descriptors_, descriptorsText().c_str()));
     me.check(soon([answers] { return runningThreads() <= (answers ? 3 : 2); }),
              format("%d threads are running", runningThreads()));
   }

@@ -192,7 +192,8 @@ void checkNothingLeft(const Me& me, const Plan& plan, const std::vector<rondoCom
   me.check(runningThreads() <= 2, format("%d threads are running", runningThreads()));
   // The progress thread may be holding one for a moment.
   me.check(soon([&] { return openDescriptors() == descriptors; }),
-           format("%d descriptors are open, not %d", openDescriptors(), descriptors));
+           format("%d descriptors are open, not %d:%s", openDescriptors(), descriptors,
+                  descriptorsText().c_str()));
 }
 
 }  // namespace
