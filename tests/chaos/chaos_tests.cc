@@ -103,6 +103,12 @@ TEST(Chaos, AStoppedProcessIsNotDeadButAStall) {
   EXPECT_NE(said.find("rondo: stall: communicator \"comm\""), std::string::npos) << said;
   EXPECT_NE(said.find("allreduce with count 1, datatype int32, op max"), std::string::npos) << said;
   EXPECT_NE(said.find("rank 1 (host"), std::string::npos) << said;
+  const size_t where = said.find(". Where: rank 1 ");
+  EXPECT_NE(where, std::string::npos) << said;
+  EXPECT_NE(said.find(", its process is stopped (SIGSTOP, or a terminal's)", where),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find(". More: rondo-status "), std::string::npos) << said;
   EXPECT_LE(std::count(said.begin(), said.end(), '\n'), 2) << said;
 }
 

@@ -232,6 +232,8 @@ void endure(const Me& me, const Plan& plan) {
   me.ok(rondoBarrier(comm, nullptr), comm, "the first barrier");
   // One descriptor a peer watches it, until the communicator ends.
   const int descriptors = openDescriptors() - (plan.size - 1);
+  // Nobody dies before all have counted: a dead one is no longer watched.
+  me.ok(rondoBarrier(comm, nullptr), comm, "the second barrier");
   const rondoResult_t result = workUntilError(me, plan, comm);
   checkError(me, plan, comm, result);
   std::vector<rondoComm_t> comms{comm};
