@@ -5,11 +5,15 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <set>
+#include <vector>
 
 #include "base/error.h"
 #include "base/ticks.h"
 #include "coll/flight_trace.h"
+#include "status/merge.h"
 #include "status/report.h"
 
 namespace {
@@ -70,6 +74,22 @@ int run(int pid, const std::string& record) {
   return report.trouble ? kTrouble : kFine;
 }
 
+std::string readRecord(const std::string& name) {
+  std::ifstream file(name, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file) throw systemError("cannot read \"" + name + "\"", errno);
+  return text;
+}
+
+int merge(const std::vector<std::string>& names, const std::string& to) {
+  std::vector<RecordFile> files;
+  for (const std::string& name : names) files.push_back({name, readRecord(name)});
+  const Merged merged = mergeRecords(files);
+  if (const int bad = writeRecord(to, merged.trace)) return bad;
+  std::fputs(merged.summary.c_str(), stdout);
+  return kFine;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -79,20 +99,30 @@ int main(int argc, char** argv) {
       "rondo-status");
   int pid = 0;
   std::string record;
-  app.add_option("PID", pid, "A rank of the job")->required()->check(CLI::PositiveNumber);
+  std::vector<std::string> files;
+  CLI::Option* const whose =
+      app.add_option("PID", pid, "A rank of the job")->check(CLI::PositiveNumber);
   app.add_option("--record", record,
                  "File for the last operations of the job's ranks on this host, as a trace for "
                  "ui.perfetto.dev");
+  app.add_option("--merge", files,
+                 "Records of several hosts, which go into the file of --record as one, their "
+                 "clocks brought together; instead of PID")
+      ->excludes(whose)
+      ->needs("--record");
   app.footer(
       "Exit status: 0 nobody is missing; 1 a rank is missing, stopped or dead, or a communicator "
-      "is broken; 2 wrong arguments; 3 the process cannot be read; 4 the file cannot be written.");
+      "is broken; 2 wrong arguments; 3 the process or a record cannot be read; 4 the file cannot "
+      "be "
+      "written.");
   try {
     app.parse(argc, argv);
+    if (pid == 0 && files.empty()) throw CLI::RequiredError("PID (or --merge)");
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kFine : kUsage;
   }
   try {
-    return run(pid, record);
+    return files.empty() ? run(pid, record) : merge(files, record);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "rondo-status: %s\n", error.what());
     return kUnreadable;

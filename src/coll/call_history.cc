@@ -21,6 +21,16 @@ std::string listed(const std::vector<std::string>& parts) {
   return out;
 }
 
+/// Ranks of other hosts that wait say for what; those that compute, or have gone on, say nothing.
+/// `last`: the last collective that it told of.
+std::string farText(const std::string& who, bool exchange, const Call& last) {
+  const std::string there = who + " is on another host";
+  if (exchange) return there;
+  if (last.sequence == 0) return there + " and has told of no call";
+  return there + format(" and last told of collective %llu, %s",
+                        static_cast<unsigned long long>(last.sequence), callText(last).c_str());
+}
+
 }  // namespace
 
 void CallLog::beginExchange(std::span<const Transfer> transfers, OpOrigin origin,
@@ -113,7 +123,9 @@ std::string CallLog::stallText(const std::string& name, double seconds) const {
   for (int r = 0; r < place_.size; ++r) {
     if (r == place_.rank) continue;
     if (!fabric_->near(r)) {
-      others.push_back(fabric_->rankText(r) + " is on another host");
+      const Call last = lastCall(r);
+      (exchange || last.sequence >= current ? others : missing)
+          .push_back(farText(fabric_->rankText(r), exchange, last));
       continue;
     }
     const std::string is = fabric_->rankText(r) + (fabric_->left(r) ? " has left, " : " is ");

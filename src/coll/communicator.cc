@@ -1,23 +1,48 @@
 #include "coll/communicator.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdio>
 
 #include "api/types.h"
 #include "base/error.h"
+#include "base/ticks.h"
 #include "coll/flight_trace.h"
 #include "coll/progress.h"
 #include "coll/wait_text.h"
 #include "p2p/peer_watch.h"
+#include "p2p/process_state.h"
 
 namespace rondo {
 namespace {
 
 /// Idle polls of a group's collective before this rank's call is compared with those of its peers.
 constexpr uint32_t kPollsBeforeComparing = 1024;
+/// So it is every few milliseconds of any wait, too: on a crowded host a thousand polls are many
+/// seconds.
+std::atomic<uint32_t> longWaits{0};
 
 /// A group's waits that are longer are written down with their steps; those of other calls every
 /// few milliseconds.
 constexpr uint32_t kPollsOfALongWait = 4096;
+
+/// Since when a rank is in no call, and what its process does meanwhile; of one that is in a call
+/// only whether it is stopped there. May be empty.
+std::string placeText(const FlightProcess& process, const FlightComm& comm, int64_t now) {
+  const FlightOp* const last = comm.last();
+  const bool calls = last != nullptr && last->running();
+  const bool known = isProcess(process.pid, process.token);
+  const ProcessState state = known ? readProcessState(process.pid) : ProcessState{};
+  if (calls && !state.stopped()) return "";
+  std::string out = format("rank %d is in its call", comm.rank);
+  if (!calls) {
+    const int64_t since = last != nullptr ? last->ended : comm.born;
+    out = format("rank %d has made no call for %.3g s", comm.rank,
+                 static_cast<double>(std::max<int64_t>(0, now - since)) * 1e-9);
+  }
+  return known ? out + ", its process is " + state.text : out;
+}
 
 }  // namespace
 
@@ -72,6 +97,7 @@ std::string Communicator::abortText() const {
 
 /// Now and then in a long wait.
 void Communicator::watch(std::chrono::steady_clock::duration waited) {
+  longWaits.fetch_add(1, std::memory_order_relaxed);
   PeerWatch::one().look();
   const int deserter = log_.deserter();
   if (deserter >= 0) parts_.fabric->abortDeserted(deserter);
@@ -79,25 +105,31 @@ void Communicator::watch(std::chrono::steady_clock::duration waited) {
   if (parts_.stallSeconds == 0 || waited < limit) return;
   if (!parts_.fabric->claimReport(limit)) return;
   const double seconds = std::chrono::duration<double>(waited).count();
-  const std::string text = log_.stallText(parts_.name, seconds) + waitsText();
+  const std::string text = log_.stallText(parts_.name, seconds) + waitsText() +
+                           format(". More: rondo-status %d", static_cast<int>(getpid()));
   std::fprintf(stderr, "rondo: stall: %s\n", text.c_str());
   logLine(LogPart::Watch, LogLevel::Warn, parts_.place.rank, [&] { return "stall: " + text; });
   dumpFlights(parts_.recordFile, "stall: " + text);
 }
 
-/// Which steps the ranks of this host wait in.
+/// Which steps the ranks of this host wait in, and where those are that do not.
 std::string Communicator::waitsText() const {
-  std::string out;
+  const auto now = static_cast<int64_t>(monotonicNs());
+  std::string steps, places;
+  const auto add = [](std::string& to, const char* heading, const std::string& text) {
+    if (!text.empty()) to += (to.empty() ? heading : "; ") + text;
+  };
   for (const FlightProcess& process : readNearFlights()) {
     for (const FlightComm& comm : process.comms) {
-      const bool waits = comm.last() != nullptr && comm.last()->running() && !comm.waits.empty() &&
-                         comm.waitsSeen >= comm.last()->started;
-      if (comm.id != parts_.id || !comm.alive || !waits) continue;
-      out +=
-          format("%srank %d: %s", out.empty() ? ". Steps: " : "; ", comm.rank, comm.waits.c_str());
+      if (comm.id != parts_.id || !comm.alive) continue;
+      add(places, ". Where: ", placeText(process, comm, now));
+      const FlightOp* const last = comm.last();
+      const bool waits = last != nullptr && last->running() && !comm.waits.empty() &&
+                         comm.waitsSeen >= last->started;
+      if (waits) add(steps, ". Steps: ", format("rank %d: %s", comm.rank, comm.waits.c_str()));
     }
   }
-  return out;
+  return places + steps;
 }
 
 /// A call at the moment it begins.
@@ -190,9 +222,11 @@ Communicator::Progress Communicator::poll(bool* moved) {
   if (runner_.mismatch()) return Progress::Mismatch;
   idlePolls_ = *moved ? 0 : idlePolls_ + 1;
   if (idlePolls_ % kPollsOfALongWait == kPollsOfALongWait - 1) noteWait();
-  if (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1 && log_.someoneElsewhere()) {
-    return Progress::Mismatch;
-  }
+  const uint32_t waits = longWaits.load(std::memory_order_relaxed);
+  const bool due = !*moved && (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1 ||
+                               waits != comparedAt_);
+  comparedAt_ = waits;
+  if (due && log_.someoneElsewhere()) return Progress::Mismatch;
   return parts_.wait.aborted() ? Progress::Aborted : Progress::Busy;
 }
 

@@ -163,6 +163,7 @@ class Communicator {
   BoundPlan nothing_{};              // of calls with count 0, which peers must see too
   WaitPolicy groupWait_;
   uint32_t idlePolls_ = 0;
+  uint32_t comparedAt_ = 0;  // the last of longWaits that calls were compared for
   bool explainedCosts_ = false;
   bool exchanging_ = false;  // the current operation is one of sends and receives
   std::atomic<bool> knownBroken_{false};

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <mutex>
 
 #include "api/types.h"
@@ -74,6 +75,8 @@ class Trace {
     if (!algorithm.empty()) {
       out += format(",\"algorithm\":%s,\"lanes\":%d", quoted(algorithm).c_str(), facts.lanes());
     }
+    const bool rooted = !facts.isTransfers() && isRooted(static_cast<Collective>(facts.collective));
+    if (rooted) out += format(",\"root\":%d", facts.root);
     if (op.started > op.enqueued) {
       out += ",\"queued_us\":" + micros(op.started - op.enqueued);
     }
@@ -112,6 +115,15 @@ std::string wallClock(int64_t monotonic) {
   return std::to_string(ns - static_cast<int64_t>(monotonicNs()) + monotonic);
 }
 
+/// Equal for processes whose CLOCK_MONOTONIC is one and the same.
+std::string clockName() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  char space[64] = {};
+  if (readlink("/proc/self/ns/time", space, sizeof space - 1) <= 0) space[0] = '\0';
+  return boot + " " + space;
+}
+
 /// Beside the file first: who reads it finds a whole one.
 void writeFile(const std::string& name, const std::string& text) {
   const std::string beside = format("%s.%d", name.c_str(), static_cast<int>(getpid()));
@@ -145,10 +157,12 @@ std::string flightTrace(const std::vector<FlightProcess>& processes, const std::
     }
   }
   return format(
-      "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"why\":%s,\"origin_realtime_ns\":%s,"
-      "\"origin_monotonic_ns\":%lld},\n\"traceEvents\":[\n%s\n]}\n",
-      quoted(why).c_str(), wallClock(origin).c_str(), static_cast<long long>(origin),
-      trace.events().c_str());
+      "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"why\":%s,\"host\":%s,\"clock\":%s,"
+      "\"origin_realtime_ns\":%s,\"origin_monotonic_ns\":%lld,\"written_monotonic_ns\":%lld},\n"
+      "\"traceEvents\":[\n%s\n]}\n",
+      quoted(why).c_str(), quoted(processes.empty() ? "" : processes[0].host).c_str(),
+      quoted(clockName()).c_str(), wallClock(origin).c_str(), static_cast<long long>(origin),
+      static_cast<long long>(now), trace.events().c_str());
 }
 
 void dumpFlights(const std::string& file, const std::string& why) noexcept {

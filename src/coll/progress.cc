@@ -28,8 +28,9 @@ using Clock = std::chrono::steady_clock;
 constexpr int kLooksBeforeYield = 64;
 constexpr int kLooksBeforeNap = 512;
 constexpr std::chrono::microseconds kNap{50};
-/// With groups outstanding: so many naps between looks at the peers.
-constexpr int kLooksPerWatch = 128;
+/// With groups outstanding, between looks at the peers. By the clock: on a crowded host a hundred
+/// naps, or yields, are seconds.
+constexpr std::chrono::milliseconds kWatchEvery{10};
 constexpr int kGraceNapMs = 25;
 
 /// A group of operations up to so many bytes is left to its caller for a while: waking the thread
@@ -194,14 +195,19 @@ bool ProgressThread::pollDue(bool* moved) {
 void ProgressThread::work() {
   int idle = 0;
   bool moved = false;
+  auto watchAt = Clock::now() + kWatchEvery;
   while (pollDue(&moved)) {
     idle = moved ? 0 : idle + 1;
     moved = false;
     if (idle < kLooksBeforeYield) continue;
+    const auto now = Clock::now();
+    if (now >= watchAt) {
+      PeerWatch::one().look();
+      watchAt = now + kWatchEvery;
+    }
     if (idle < kLooksBeforeNap) {
       sched_yield();
     } else {
-      if (idle % kLooksPerWatch == 0) PeerWatch::one().look();
       std::this_thread::sleep_for(kNap);
     }
   }

@@ -1,6 +1,7 @@
-// Many seeded ordeals, several at a time: chaos_run [--runs N] [--seed FIRST] [--jobs J]
-// [--seconds S] [--kind NAME] [--slack X]. Every one that goes wrong is printed with its seed; the
-// last lines count. Exit status 0: none went wrong and nothing is left.
+// Many seeded ordeals, several at a time: chaos_run [--runs N] [--seed FIRST] [--every STEP]
+// [--jobs J] [--seconds S] [--kind NAME] [--slack X]. Every one that goes wrong is printed with its
+// seed, and what was tried again because the machine was late; the last lines count. Exit status 0:
+// none went wrong and nothing is left.
 
 #include <sys/syscall.h>
 
@@ -14,15 +15,16 @@ namespace rondo::chaos {
 namespace {
 
 struct Wish {
-  uint64_t runs = 200, seed = 1, jobs = 4, seconds = 0;
+  uint64_t runs = 200, seed = 1, every = 1, jobs = 6, seconds = 0;
   int kind = -1;
 };
 
 [[noreturn]] void usage(const char* what) {
-  std::fprintf(stderr,
-               "chaos_run: %s\nusage: chaos_run [--runs N] [--seed FIRST] [--jobs J] [--seconds S] "
-               "[--kind NAME] [--slack X]\n",
-               what);
+  std::fprintf(
+      stderr,
+      "chaos_run: %s\nusage: chaos_run [--runs N] [--seed FIRST] [--every STEP] [--jobs J] "
+      "[--seconds S] [--kind NAME] [--slack X]\n",
+      what);
   std::exit(2);
 }
 
@@ -46,6 +48,7 @@ Wish read(int argc, char** argv) {
     }
     uint64_t* const to = name == "--runs"      ? &wish.runs
                          : name == "--seed"    ? &wish.seed
+                         : name == "--every"   ? &wish.every
                          : name == "--jobs"    ? &wish.jobs
                          : name == "--seconds" ? &wish.seconds
                                                : nullptr;
@@ -60,6 +63,7 @@ Wish read(int argc, char** argv) {
 struct Tally {
   std::atomic<uint64_t> next;
   std::atomic<uint64_t> done[kKinds], wrong[kKinds];
+  std::atomic<uint64_t> again;  ///< Tried again, for the machine was late.
   std::atomic<int> leaks;
 };
 
@@ -70,10 +74,14 @@ void worker(const Wish& wish, Tally& tally) {
   while (nowMs() < end) {
     const uint64_t at = tally.next.fetch_add(1);
     if (at >= wish.runs) break;
-    const uint64_t seed = wish.seed + at;
+    const uint64_t seed = wish.seed + at * wish.every;
     const Kind kind = wish.kind < 0 ? kindOf(seed) : static_cast<Kind>(wish.kind);
-    const std::string wrong = runMischief(seed, kind);
+    std::vector<std::string> again;
+    const std::string wrong = runMischief(seed, kind, &again);
+    for (const std::string& each : again) std::printf("AGAIN: %s\n", each.c_str());
+    tally.again += again.size();
     ++tally.done[static_cast<int>(kind)];
+    std::fflush(stdout);
     if (wrong.empty()) continue;
     ++tally.wrong[static_cast<int>(kind)];
     std::printf("WRONG: %s\n", wrong.c_str());
@@ -117,12 +125,13 @@ int main(const Wish& wish) {
     wrong += tally->wrong[k];
   }
   std::printf(
-      "seeds %llu to %llu: %llu runs in %.1f s, %llu wrong, %d with something left, %d "
-      "workers crashed\n",
+      "seeds %llu to %llu: %llu runs in %.1f s, %llu wrong, %llu tried again (the machine was "
+      "late), %d with something left, %d workers crashed\n",
       static_cast<unsigned long long>(wish.seed),
-      static_cast<unsigned long long>(wish.seed + std::max<uint64_t>(done, 1) - 1),
+      static_cast<unsigned long long>(wish.seed + (std::max<uint64_t>(done, 1) - 1) * wish.every),
       static_cast<unsigned long long>(done), static_cast<double>(nowMs() - start) / 1000,
-      static_cast<unsigned long long>(wrong), tally->leaks.load(), crashed);
+      static_cast<unsigned long long>(wrong), static_cast<unsigned long long>(tally->again.load()),
+      tally->leaks.load(), crashed);
   return wrong == 0 && tally->leaks == 0 && crashed == 0 && done > 0 ? 0 : 1;
 }
 

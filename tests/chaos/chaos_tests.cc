@@ -81,11 +81,10 @@ TEST(Chaos, AStoppedProcessIsNotDeadButAStall) {
       3,
       [](const Me& me) {
         rondoComm_t comm = me.join();
-        const int64_t end = nowMs() + 3000;
         int going = 1;
         for (int calls = 0; going != 0; ++calls) {
           if (calls == 100) ++me.shared->ready;
-          const int mine = nowMs() < end ? 1 : 0;
+          const int mine = me.shared->moreMade == 0 ? 1 : 0;
           me.ok(rondoAllReduce(&mine, &going, 1, rondoInt32, rondoMax, comm, nullptr), comm,
                 "an all-reduce beside a stopped process");
         }
@@ -94,8 +93,9 @@ TEST(Chaos, AStoppedProcessIsNotDeadButAStall) {
       [](Shared& shared) {
         while (shared.ready < 3) usleep(1000);
         kill(shared.pids[1], SIGSTOP);
-        usleep(2000000);
+        somethingIsSaid();
         kill(shared.pids[1], SIGCONT);
+        shared.moreMade = 1;
       });
   unsetenv("RONDO_STALL_SECONDS");
   expectGood(outcome);
@@ -103,6 +103,12 @@ TEST(Chaos, AStoppedProcessIsNotDeadButAStall) {
   EXPECT_NE(said.find("rondo: stall: communicator \"comm\""), std::string::npos) << said;
   EXPECT_NE(said.find("allreduce with count 1, datatype int32, op max"), std::string::npos) << said;
   EXPECT_NE(said.find("rank 1 (host"), std::string::npos) << said;
+  const size_t where = said.find(". Where: rank 1 ");
+  EXPECT_NE(where, std::string::npos) << said;
+  EXPECT_NE(said.find(", its process is stopped (SIGSTOP, or a terminal's)", where),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find(". More: rondo-status "), std::string::npos) << said;
   EXPECT_LE(std::count(said.begin(), said.end(), '\n'), 2) << said;
 }
 

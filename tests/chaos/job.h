@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "api/rondo.h"
@@ -50,6 +52,7 @@ struct Shared {
   std::atomic<int> ready, done;
   rondoUniqueId more;  ///< By which ranks join later; there once `moreMade` is.
   std::atomic<int> moreMade;
+  std::atomic<int64_t> lateMs;  ///< By how much ranks woke up too late, together.
   std::atomic<pid_t> pids[kMostRanks];
   Note notes[kMostRanks];
 };
@@ -81,6 +84,32 @@ struct Me {
   }
 };
 
+/// A thread that sleeps for short times and writes down how much longer they were: as long as that,
+/// the machine had no time for its process (other work, or everything was stopped), which limits of
+/// time must not count.
+class Pulse {
+ public:
+  static void start(Shared* shared) {
+    threads() = 1;
+    std::thread([shared] {
+      for (int64_t before = nowMs();;) {
+        usleep(1000 * kEveryMs);
+        const int64_t now = nowMs(), late = now - before - kEveryMs;
+        if (late > kUsualMs) shared->lateMs += late;
+        before = now;
+      }
+    }).detach();
+  }
+  /// Those of this process, which are none of Rondo's.
+  static int& threads() {
+    static int count = 0;
+    return count;
+  }
+
+ private:
+  static constexpr int kEveryMs = 20, kUsualMs = 10;
+};
+
 inline Shared* newShared() {
   void* const memory =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -90,6 +119,7 @@ inline Shared* newShared() {
 struct Outcome {
   std::string failure;  ///< Of the first rank that has one; empty: none.
   std::string errors;   ///< What the ranks wrote to stderr.
+  int64_t lateMs = 0;   ///< See Pulse.
   std::vector<Note> notes;
 };
 
@@ -102,6 +132,16 @@ inline std::string readAll(int fd) {
 using Body = std::function<void(const Me&)>;
 using Meddle = std::function<void(Shared&)>;
 
+/// In the launcher: whether any rank has written to stderr, waiting for it.
+inline bool somethingIsSaid() {
+  struct stat file {};
+  for (int i = 0; i < 1000 * 20 * slack() && file.st_size == 0; ++i) {
+    usleep(1000);
+    if (fstat(2, &file) != 0) return false;
+  }
+  return file.st_size != 0;
+}
+
 /// In the launcher: forks the ranks, makes the id, meddles, and reaps `last` after all others, so
 /// that how it ended stays to be read. Never returns.
 [[noreturn]] inline void launch(int n, Shared* shared, const Body& body, const Meddle& meddle,
@@ -113,6 +153,7 @@ using Meddle = std::function<void(Shared&)>;
     const pid_t pid = fork();
     if (pid == 0) {
       alarm(static_cast<unsigned>(kHangSeconds * slack()));
+      Pulse::start(shared);
       Me me{rank, n, shared, {}};
       if (read(channel[0], &me.id, sizeof me.id) != static_cast<ssize_t>(sizeof me.id)) _exit(2);
       body(me);
@@ -157,6 +198,7 @@ inline Outcome run(int n, const Body& body, const Meddle& meddle = {}, int last 
   Outcome out;
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) out.failure = "the launcher failed";
   out.errors = readAll(fileno(errors));
+  out.lateMs = shared->lateMs;
   std::fclose(errors);
   for (int rank = 0; rank < n; ++rank) {
     out.notes.push_back(shared->notes[rank]);
@@ -174,8 +216,20 @@ inline int openDescriptors() {
   return count;
 }
 
+/// What they are, for a sentence.
+inline std::string descriptorsText() {
+  std::string out;
+  for (int fd = 0; fd < 256; ++fd) {
+    char target[100] = {};
+    if (readlink(format("/proc/self/fd/%d", fd).c_str(), target, sizeof target - 1) <= 0) continue;
+    out += format(" %d:%s", fd, target);
+  }
+  return out;
+}
+
+/// Without the test's own.
 inline int runningThreads() {
-  int count = 0;
+  int count = -Pulse::threads();
   DIR* const dir = opendir("/proc/self/task");
   while (const dirent* entry = readdir(dir)) count += entry->d_name[0] != '.';
   closedir(dir);

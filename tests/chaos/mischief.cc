@@ -17,11 +17,13 @@ struct Draft {
   uint64_t seed;
   Kind kind;
   int size, victim;
-  int added;    ///< Grow: new ranks.
-  int call;     ///< In which call the mistake is made.
-  int delayUs;  ///< When something happens.
-  int room;     ///< Descriptors, or MiB, that are left.
-  bool whole;   ///< AbortInit: all ranks come; Grow: nobody is killed.
+  int added;     ///< Grow: new ranks.
+  int call;      ///< In which call the mistake is made.
+  int delayUs;   ///< When something happens.
+  int room;      ///< Descriptors, or MiB, that are left.
+  bool whole;    ///< AbortInit: all ranks come; Grow: nobody is killed.
+  int flavor;    ///< Which mistake, in calls of which size.
+  bool grouped;  ///< The calls are made in groups.
 };
 
 Draft draftOf(uint64_t seed, Kind kind) {
@@ -37,14 +39,17 @@ Draft draftOf(uint64_t seed, Kind kind) {
   draft.delayUs = below(20000);
   draft.room = below(48);
   draft.whole = below(2) == 0;
+  draft.flavor = below(12);
+  draft.grouped = below(3) == 0;
   return draft;
 }
 
 std::string draftText(const Draft& draft) {
-  return format("seed %llu: %s: %d ranks, rank %d, +%d, call %d, after %d us, room %d, %s",
-                static_cast<unsigned long long>(draft.seed), kindName(draft.kind), draft.size,
-                draft.victim, draft.added, draft.call, draft.delayUs, draft.room,
-                draft.whole ? "whole" : "not whole");
+  return format(
+      "seed %llu: %s: %d ranks, rank %d, +%d, call %d, after %d us, room %d, %s, flavor %d%s",
+      static_cast<unsigned long long>(draft.seed), kindName(draft.kind), draft.size, draft.victim,
+      draft.added, draft.call, draft.delayUs, draft.room, draft.whole ? "whole" : "not whole",
+      draft.flavor, draft.grouped ? ", in groups" : "");
 }
 
 bool soon(const std::function<bool()>& condition) {
@@ -64,7 +69,8 @@ class Ledger {
     constexpr int kOfTheProcess = 4;  // segment, epoll, timer, wake-up
     const int most = descriptors_ + kOfTheProcess + (answers ? 1 + kMostEndpoints : 0);
     me.check(soon([most] { return openDescriptors() <= most; }),
-             format("%d descriptors are open, before it were %d", openDescriptors(), descriptors_));
+             format("%d descriptors are open, before it were %d:%s", openDescriptors(),
+                    descriptors_, descriptorsText().c_str()));
     me.check(soon([answers] { return runningThreads() <= (answers ? 3 : 2); }),
              format("%d threads are running", runningThreads()));
   }
@@ -74,13 +80,15 @@ class Ledger {
 };
 
 /// One all-reduce, whose result must be right if it is a success.
-rondoResult_t sum(const Me& me, rondoComm_t comm, size_t count, int turn) {
+rondoResult_t sum(const Me& me, rondoComm_t comm, size_t count, int turn, bool grouped = false) {
   int size = 0, rank = 0;
   me.ok(rondoCommCount(comm, &size), comm, "rondoCommCount");
   me.ok(rondoCommUserRank(comm, &rank), comm, "rondoCommUserRank");
   std::vector<int> in(count, rank + turn), out(count, -1);
-  const rondoResult_t result =
+  if (grouped) rondoGroupStart();
+  rondoResult_t result =
       rondoAllReduce(in.data(), out.data(), count, rondoInt32, rondoSum, comm, nullptr);
+  if (grouped) result = rondoGroupEnd();
   const int want = size * (size - 1) / 2 + size * turn;
   if (result == rondoSuccess) {
     me.check(std::all_of(out.begin(), out.end(), [want](int v) { return v == want; }),
@@ -124,22 +132,46 @@ void stopVictim(Shared& shared, const Draft& draft) {
   if (!soon([&] { return shared.ready == draft.size; })) return;
   usleep(static_cast<useconds_t>(draft.delayUs));
   kill(shared.pids[draft.victim], SIGSTOP);
-  usleep(draft.kind == Kind::LongStop ? 2500000 : static_cast<useconds_t>(draft.room) * 4000);
+  if (draft.kind == Kind::LongStop) {
+    somethingIsSaid();
+  } else {
+    usleep(static_cast<useconds_t>(draft.room) * 4000);
+  }
   kill(shared.pids[draft.victim], SIGCONT);
   shared.moreMade = 1;
 }
 
-/// The call in which one rank errs: what it came to.
-rondoResult_t mistaken(const Me& me, const Draft& draft, rondoComm_t comm, int turn) {
-  const size_t count = 1 + (draft.seed % 3 == 0 ? 50000 : draft.seed % 500);
-  if (me.rank != draft.victim || turn != draft.call) return sum(me, comm, count, turn);
-  if (draft.kind == Kind::WrongOrder) {
-    std::vector<int> all(count * static_cast<size_t>(me.size)), in(count);
-    if (draft.seed % 2 == 0) return rondoBarrier(comm, nullptr);
-    return rondoAllGather(in.data(), all.data(), count, rondoInt32, comm, nullptr);
+/// A call of the job, or the one in which a rank errs.
+rondoResult_t oneCall(const Me& me, const Draft& draft, rondoComm_t comm, int turn) {
+  static constexpr size_t kCounts[] = {1, 300, 50000};
+  const size_t count = kCounts[draft.flavor % 3] + draft.seed % 100;
+  if (me.rank != draft.victim || turn != draft.call) {
+    return sum(me, comm, count, turn, draft.grouped);
   }
-  std::vector<int> in(2 * count, 1), out(2 * count);
-  const size_t wrong = draft.seed % 2 == 0 ? count + 1 : 2 * count;
+  std::vector<int> in(4 * count, 1), out(4 * count);
+  size_t wrong = count;
+  switch (draft.flavor / 3 + (draft.kind == Kind::WrongOrder ? 4 : 0)) {
+    case 0:
+      wrong = 0;
+      break;
+    case 1:
+      wrong = count + 1;
+      break;
+    case 2:
+      wrong = count - count / 2;
+      break;
+    case 3:
+      wrong = 2 * count;
+      break;
+    case 4:
+      return rondoBarrier(comm, nullptr);
+    case 5:
+      return rondoAllGather(in.data(), out.data(), count, rondoInt32, comm, nullptr);
+    case 6:
+      return rondoBroadcast(in.data(), out.data(), count, rondoInt32, me.rank, comm, nullptr);
+    default:
+      return rondoAllToAll(in.data(), out.data(), count, rondoInt32, comm, nullptr);
+  }
   return rondoAllReduce(in.data(), out.data(), wrong, rondoInt32, rondoSum, comm, nullptr);
 }
 
@@ -147,7 +179,7 @@ void mistake(const Me& me, const Draft& draft) {
   const Ledger ledger;
   rondoComm_t comm = me.join(), rest = nullptr;
   rondoResult_t result = rondoSuccess;
-  for (int turn = 0; result == rondoSuccess; ++turn) result = mistaken(me, draft, comm, turn);
+  for (int turn = 0; result == rondoSuccess; ++turn) result = oneCall(me, draft, comm, turn);
   const std::string sentence = rondoGetLastError(nullptr);
   me.check(result == rondoInvalidUsage || result == rondoRemoteError,
            format("a mistake came to %d: %s", result, sentence.c_str()));
@@ -161,10 +193,17 @@ void mistake(const Me& me, const Draft& draft) {
   ledger.check(me);
 }
 
+void limitJoining(int ms) {
+  setenv("RONDO_BOOT_TIMEOUT_MS", std::to_string(ms * slack()).c_str(), 1);
+}
+
 void neverComes(const Me& me, const Draft& draft) {
   if (me.rank == draft.victim) return;
   const Ledger ledger;
-  setenv("RONDO_BOOT_TIMEOUT_MS", std::to_string(150 * slack()).c_str(), 1);
+  // The limit is to count what joining takes, and not who is started when.
+  ++me.shared->ready;
+  me.check(soon([&] { return me.shared->ready == me.size - 1; }), "the others do not come either");
+  limitJoining(150);
   rondoComm_t comm = nullptr;
   const rondoResult_t result = rondoCommInitRank(&comm, me.size, me.id, me.rank);
   const std::string sentence = rondoGetLastError(nullptr);
@@ -204,7 +243,7 @@ void abortInit(const Me& me, const Draft& draft) {
   }
   const int64_t start = nowMs();
   me.ok(rondoCommAbort(comm), nullptr, "rondoCommAbort");
-  me.check(nowMs() - start < 2000 * slack(),
+  me.check(nowMs() - start < 2000 * slack() + me.shared->lateMs,
            format("rondoCommAbort took %d ms", static_cast<int>(nowMs() - start)));
   ledger.check(me);
 }
@@ -214,7 +253,7 @@ void grow(const Me& me, const Draft& draft) {
   const Ledger ledger;
   const int old = draft.size, all = old + draft.added;
   const bool isNew = me.rank >= old, killed = !draft.whole && me.rank == all - 1;
-  setenv("RONDO_BOOT_TIMEOUT_MS", std::to_string(2000 * slack()).c_str(), 1);
+  limitJoining(draft.whole ? 20000 : 1000);
   rondoComm_t comm = nullptr, grown = nullptr;
   if (!isNew) {
     const Me part{me.rank, old, me.shared, me.id};
@@ -282,7 +321,7 @@ void starve(const Me& me, const Draft& draft) {
 /// With too little of something: works, or fails on all ranks with a sentence.
 void scarce(const Me& me, const Draft& draft) {
   const Ledger ledger;
-  setenv("RONDO_BOOT_TIMEOUT_MS", std::to_string(1500 * slack()).c_str(), 1);
+  limitJoining(draft.kind == Kind::Memlock ? 20000 : 1500);
   starve(me, draft);
   rondoComm_t comm = nullptr;
   const rondoResult_t result = rondoCommInitRank(&comm, me.size, me.id, me.rank);
@@ -322,13 +361,39 @@ void body(const Me& me, const Draft& draft) {
   }
 }
 
-std::string runDeath(uint64_t seed, bool byExit) {
+std::string runDeath(uint64_t seed, bool byExit, int64_t* lateMs) {
   Plan plan = planOf(seed);
   plan.byExit = byExit;
   Outcome outcome;
   const std::string wrong = runOrdeal(plan, &outcome);
+  *lateMs = outcome.lateMs;
   if (!wrong.empty()) return wrong;
   return outcome.errors.empty() ? "" : planText(plan) + ": said " + outcome.errors;
+}
+
+std::string runOnce(uint64_t seed, Kind kind, int64_t* lateMs) {
+  if (kind == Kind::Kill || kind == Kind::Exit) return runDeath(seed, kind == Kind::Exit, lateMs);
+  const Draft draft = draftOf(seed, kind);
+  const int ranks = draft.size + (kind == Kind::Grow ? draft.added : 0);
+  const bool stops = kind == Kind::Stop || kind == Kind::LongStop;
+  const Outcome outcome = run(
+      ranks, [&draft](const Me& me) { body(me, draft); },
+      stops ? Meddle([&draft](Shared& shared) { stopVictim(shared, draft); }) : Meddle());
+  *lateMs = outcome.lateMs;
+  if (!outcome.failure.empty()) return draftText(draft) + ": " + outcome.failure;
+  const bool stall = outcome.errors.find("rondo: stall: ") != std::string::npos;
+  if (kind == Kind::LongStop && !stall) return draftText(draft) + ": no stall was reported";
+  if (kind == Kind::LongStop || outcome.errors.empty()) return "";
+  return draftText(draft) + ": said " + outcome.errors;
+}
+
+/// Of what no lateness of the machine is the cause.
+bool isDefect(const std::string& wrong) {
+  for (const char* const sign :
+       {"returned as success", "(crash)", "in use", "are mapped", "are open", "are running"}) {
+    if (wrong.find(sign) != std::string::npos) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -341,7 +406,7 @@ const char* kindName(Kind kind) {
 }
 
 Kind kindOf(uint64_t seed) {
-  if (seed % 40 == 39) return Kind::LongStop;
+  if (seed % 80 == 79) return Kind::LongStop;
   const uint64_t at = seed % 20;
   if (at < 6) return Kind::Kill;
   if (at < 8) return Kind::Exit;
@@ -352,26 +417,16 @@ Kind kindOf(uint64_t seed) {
   return rest[at - 8];
 }
 
-std::string runMischief(uint64_t seed) { return runMischief(seed, kindOf(seed)); }
-
-std::string runMischief(uint64_t seed, Kind kind) {
-  if (kind == Kind::Kill || kind == Kind::Exit) return runDeath(seed, kind == Kind::Exit);
-  const Draft draft = draftOf(seed, kind);
-  const int ranks = draft.size + (kind == Kind::Grow ? draft.added : 0);
-  const bool stops = kind == Kind::Stop || kind == Kind::LongStop;
-  const Outcome outcome = run(
-      ranks, [&draft](const Me& me) { body(me, draft); },
-      stops ? Meddle([&draft](Shared& shared) { stopVictim(shared, draft); }) : Meddle());
-  if (!outcome.failure.empty()) return draftText(draft) + ": " + outcome.failure;
-  const bool stall = outcome.errors.find("rondo: stall: ") != std::string::npos;
-  if (kind == Kind::LongStop && !stall && slack() == 1)
-    return draftText(draft) + ": no stall was reported";
-  // With other work on the machine some rank may have had to wait for so long.
-  const bool allowed = kind == Kind::LongStop || (stall && slack() > 1);
-  if (!allowed && !outcome.errors.empty()) {
-    return draftText(draft) + ": said " + outcome.errors;
+std::string runMischief(uint64_t seed, Kind kind, std::vector<std::string>* again) {
+  constexpr int kAttempts = 3;
+  constexpr int64_t kLateMs = 100;
+  for (int attempt = 1;; ++attempt) {
+    int64_t lateMs = 0;
+    std::string wrong = runOnce(seed, kind, &lateMs);
+    const bool final = attempt == kAttempts || lateMs < kLateMs || isDefect(wrong);
+    if (wrong.empty() || final) return wrong;
+    again->push_back(format("the machine was %d ms late: ", static_cast<int>(lateMs)) + wrong);
   }
-  return "";
 }
 
 }  // namespace rondo::chaos

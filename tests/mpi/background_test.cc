@@ -12,6 +12,7 @@
 
 namespace {
 
+MPI_Comm on = MPI_COMM_NULL;  // with this rank and size
 int rank = -1, size = 0;
 
 void check(bool good, const char* what) {
@@ -24,7 +25,7 @@ void check(bool good, const char* what) {
 rondoResult_t begin(rondoComm_t* comm) {
   rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
   config.blocking = 0;
-  return rondoCommInitMPI(comm, MPI_COMM_WORLD, &config);
+  return rondoCommInitMPI(comm, on, &config);
 }
 
 void awaitReady(rondoComm_t comm) {
@@ -48,7 +49,7 @@ void refused() {
   check(begin(&comm) == rondoInvalidUsage &&
             std::strstr(rondoGetLastError(nullptr), "below MPI_THREAD_MULTIPLE") != nullptr,
         "was not refused");
-  check(rondoCommInitMPI(&comm, MPI_COMM_WORLD, nullptr) == rondoSuccess, "blocking");
+  check(rondoCommInitMPI(&comm, on, nullptr) == rondoSuccess, "blocking");
   checkSum(comm);
 }
 
@@ -56,7 +57,7 @@ void made() {
   rondoComm_t comm = nullptr, late = nullptr;
   check(begin(&comm) == rondoInProgress, "did not begin");
   // MPI is free meanwhile, also on the same communicator.
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Barrier(on);
   awaitReady(comm);
   checkSum(comm);
   check(rondoCommDestroy(comm) == rondoSuccess, "destroy");
@@ -64,7 +65,7 @@ void made() {
   check(begin(&late) == rondoInProgress, "did not begin");
   if (rank != 0) usleep(20000);
   check(rondoCommAbort(late) == rondoSuccess, "abort");
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Barrier(on);
   check(begin(&comm) == rondoInProgress, "did not begin again");
   awaitReady(comm);
   checkSum(comm);  // and left to MPI_Finalize
@@ -76,12 +77,15 @@ int main(int argc, char** argv) {
   const bool threads = argc > 1 && std::strcmp(argv[1], "threads") == 0;
   int level = 0;
   MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED, &level);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (threads && level < MPI_THREAD_MULTIPLE) {
     std::printf("this MPI has no MPI_THREAD_MULTIPLE\n");
   } else {
-    threads ? made() : refused();
+    for (const MPI_Comm each : {MPI_COMM_WORLD, MPI_COMM_SELF}) {
+      on = each;
+      MPI_Comm_rank(on, &rank);
+      MPI_Comm_size(on, &size);
+      threads ? made() : refused();
+    }
   }
   MPI_Finalize();
   return 0;

@@ -186,6 +186,7 @@ void cached() {
   usleep(static_cast<useconds_t>(rank) * 1000);
   CHECK(rondoCommFromMPI(mine, &second) == rondoSuccess && second == first);  // local now
   CHECK(rondoCommDestroy(first) == rondoInvalidUsage);
+  CHECK(says("belongs to an MPI communicator"));
   checkShape(first, mine);  // still good
   MPI_Comm copy;
   MPI_Comm_dup(mine, &copy);  // does not inherit it

@@ -31,24 +31,6 @@ std::vector<std::string> entries(const std::string& folder, int* error) {
   return names;
 }
 
-std::string firstLine(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-/// The value of a line of /proc/PID/status; empty: there is none.
-std::string statusValue(int pid, const std::string& key) {
-  std::ifstream file(procPath(pid, "status"));
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind(key + ":", 0) != 0) continue;
-    const size_t begin = line.find_first_not_of(" \t", key.size() + 1);
-    return begin == std::string::npos ? "" : line.substr(begin);
-  }
-  return "";
-}
-
 /// As the process calls itself: the last of NSpid.
 int ownPid(int pid) {
   std::istringstream numbers(statusValue(pid, "NSpid"));
@@ -71,25 +53,6 @@ std::unique_ptr<AreaMapping> mapFile(const std::string& path) {
   close(fd);
   if (base == MAP_FAILED) return nullptr;
   return std::make_unique<AreaMapping>(static_cast<char*>(base), StatusArea::kBytes);
-}
-
-const char* stateName(char letter) {
-  switch (letter) {
-    case 'R':
-      return "running";
-    case 'S':
-      return "sleeping";
-    case 'D':
-      return "in a wait that nothing interrupts";
-    case 'T':
-      return "stopped (SIGSTOP, or a terminal's)";
-    case 't':
-      return "stopped by a debugger";
-    case 'Z':
-      return "ended, not yet reaped by its parent";
-    default:
-      return "in an unknown state";
-  }
 }
 
 }  // namespace
@@ -123,21 +86,6 @@ std::unique_ptr<AreaMapping> mapArea(int pid, std::string* why) {
     if (StatusArea::head(mapping->base()).pid == ownPid(pid)) return mapping;
   }
   return nullptr;
-}
-
-ProcessState readProcessState(int pid) {
-  ProcessState out;
-  const std::string state = statusValue(pid, "State");
-  out.there = !state.empty();
-  if (!out.there) {
-    out.text = "ended";
-    return out;
-  }
-  out.letter = state[0];
-  out.text = stateName(out.letter);
-  const std::string channel = firstLine(procPath(pid, "wchan"));
-  if (!channel.empty() && channel != "0" && !out.stopped()) out.text += " in " + channel;
-  return out;
 }
 
 std::string readKernelStack(int pid) {

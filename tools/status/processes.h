@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coll/flight_view.h"
+#include "p2p/process_state.h"
 
 namespace rondo::status {
 
@@ -27,15 +28,6 @@ class AreaMapping {
 /// Of process `pid`. nullptr: there is none, and `why` says in a sentence that follows "process 77"
 /// what stands in the way.
 std::unique_ptr<AreaMapping> mapArea(int pid, std::string* why);
-
-/// What the kernel says of a process at this moment.
-struct ProcessState {
-  bool there = false;
-  char letter = '?';  ///< Of its main thread: R, S, D, T (stopped), Z ...
-  std::string text;   ///< "sleeping in futex_wait_queue", "stopped", "running".
-  bool stopped() const { return letter == 'T' || letter == 't'; }
-};
-ProcessState readProcessState(int pid);
 
 /// Its kernel stack, a frame a line, where that may be read (root); else empty.
 std::string readKernelStack(int pid);
