@@ -1,6 +1,6 @@
 // A program that knows CUDA's runtime and NCCL only, as NCCL's documentation writes them: rehearsed
 // by RONDO_VIRTUAL with a stub for CUDA.
-// Usage: nccl_rehearsed one RANK RANKS | all | leave | split, the devices by `all` and `leave`
+// Usage: nccl_rehearsed one RANK RANKS | all | leave | split; but for `one`, with all devices
 
 #include <cstdio>
 #include <cstdlib>
@@ -117,12 +117,28 @@ std::vector<Rank> one(int rank, int ranks) {
   return mine;
 }
 
-std::vector<Rank> all() {
+/// Every rank's own call, in a group, which runs them on threads.
+void initByRank(std::vector<ncclComm_t>& comms) {
+  ncclUniqueId id;
+  NCCL(ncclGetUniqueId(&id));
+  NCCL(ncclGroupStart());
+  for (size_t i = 0; i < comms.size(); ++i) {
+    CUDA(cudaSetDevice(static_cast<int>(i)));
+    NCCL(ncclCommInitRank(&comms[i], static_cast<int>(comms.size()), id, static_cast<int>(i)));
+  }
+  NCCL(ncclGroupEnd());
+}
+
+std::vector<Rank> all(bool byRank) {
   int devices = 0;
   CUDA(cudaGetDeviceCount(&devices));
   std::vector<Rank> mine(static_cast<size_t>(devices));
   std::vector<ncclComm_t> comms(mine.size());
-  NCCL(ncclCommInitAll(comms.data(), devices, nullptr));
+  if (byRank) {
+    initByRank(comms);
+  } else {
+    NCCL(ncclCommInitAll(comms.data(), devices, nullptr));
+  }
   for (size_t i = 0; i < mine.size(); ++i) {
     mine[i].device = static_cast<int>(i);
     mine[i].comm = comms[i];
@@ -136,9 +152,10 @@ std::vector<Rank> all() {
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "all";
   const bool alone = std::strcmp(how, "one") == 0 && argc == 4;
-  std::vector<Rank> mine = alone ? one(std::atoi(argv[2]), std::atoi(argv[3])) : all();
+  const bool leaves = std::strcmp(how, "leave") == 0;
+  std::vector<Rank> mine = alone ? one(std::atoi(argv[2]), std::atoi(argv[3])) : all(leaves);
   work(mine);
-  if (std::strcmp(how, "leave") == 0) return 0;  // as programs that end without cleaning up
+  if (leaves) return 0;  // as programs that end without cleaning up
   if (std::strcmp(how, "split") == 0) {
     ncclComm_t part = nullptr;
     NCCL(ncclCommSplit(mine[0].comm, 0, 0, &part, nullptr));

@@ -55,7 +55,7 @@ has rank0.nccl0.calls.csv 'rondoAllReduce,1024,'
 [[ $(ls "$scratch"/run.* | wc -l) == 3 ]] || fail "not three files"
 rm "$scratch"/run.*
 
-echo "== a program that does not clean up"
+echo "== ranks made by threads of a group, in a program that does not clean up"
 STUB_CUDA_DEVICES=2 rehearse "$cluster:2" leave || fail "leave"
 has rank0.nccl0.calls.csv 'rondoAllReduce,67108864,'
 rm "$scratch"/run.*
