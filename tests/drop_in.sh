@@ -46,22 +46,30 @@ done
 grep -q '^rondo_mpi: MPI_Allreduce .* type [1-9].* operator [1-9].* arguments [1-9]' "$log" ||
   fail "the reasons of MPI_Allreduce"
 
+# Non-blocking calls of few bytes are MPI's, but with RONDO_MPI=both.
 for ranks in 1 2 3; do
   echo "== the same by non-blocking calls, and requests, $ranks ranks"
-  layered $ranks RONDO_MPI_STATS=1 "$programs/later_test" expect-layer >"$log" 2>&1 ||
+  layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/later_test" expect-layer >"$log" 2>&1 ||
     fail "later_test failed"
   grep ' checks on a rank' "$log"
   [[ $ranks = 1 ]] || grep -q '^rondo_mpi: MPI_Ialltoallv  *[1-9]' "$log" || fail "nothing taken"
-  layered $ranks RONDO_MPI_STATS=1 "$programs/requests_test" >"$log" 2>&1 ||
+  layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/requests_test" >"$log" 2>&1 ||
     fail "requests_test failed"
   grep ' checks on a rank' "$log"
 done
 grep -q '^rondo_mpi: MPI_Waitsome  *[1-9]' "$log" || fail "no row of MPI_Waitsome"
 
+echo "== Rondo's requests beside MPI's, by size"
+layered 2 RONDO_MPI_STATS=1 "$programs/later_test" expect-layer >"$log" 2>&1 || fail "later_test, host"
+for call in allreduce reduce_scatter bcast allgatherv scatter; do
+  grep -q "^rondo_mpi: MPI_I$call  *[1-9].* few bytes [1-9]" "$log" || fail "MPI_I$call by size"
+done
+grep -q '^rondo_mpi: MPI_Ibarrier  *0 .* few bytes [1-9]' "$log" || fail "MPI_Ibarrier by size"
+
 echo "== MPI_Finalize before the end of non-blocking calls"
-layered 2 "$programs/finalize_test" begun >"$log" 2>&1 || fail "finalize_test begun"
+layered 2 RONDO_MPI=both "$programs/finalize_test" begun >"$log" 2>&1 || fail "finalize_test begun"
 if grep -q 'never waited for' "$log"; then fail "a call that ends was given up"; fi
-layered 2 "$programs/finalize_test" lonely >"$log" 2>&1 || fail "finalize_test lonely"
+layered 2 RONDO_MPI=both "$programs/finalize_test" lonely >"$log" 2>&1 || fail "finalize_test lonely"
 grep -q 'MPI_Finalize: 1 non-blocking collectives, the first one MPI_Ibarrier, were never' "$log" ||
   fail "no sentence about a call that cannot end"
 
@@ -72,7 +80,7 @@ fi
 grep -q 'wrong: the layer is mapped' "$log" || fail "another failure than the layer's absence"
 
 echo "== threads, and what is counted"
-layered 3 RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "thread_test failed"
+layered 3 RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "thread_test"
 counted MPI_Allreduce 540 0 ""
 counted MPI_Bcast 540 0 ""
 counted MPI_Iallreduce 1080 0 ""
@@ -88,8 +96,9 @@ for mode in off device; do
   counted MPI_Allreduce 0 360 "RONDO_MPI 360"
 done
 grep -q 'RONDO_MPI=device: all calls go to MPI so far' "$log" || fail "no warning"
-layered 2 RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "both"
+layered 2 RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "host"
 counted MPI_Allreduce 360 0 ""
+counted MPI_Iallreduce 0 720 "few bytes 720"
 for setting in RONDO_MPI=gpu RONDO_MPI_STATS=yes; do
   if layered 2 $setting "$programs/thread_test" >"$log" 2>&1; then fail "$setting was accepted"; fi
   grep -q "environment variable ${setting%=*} is \"${setting#*=}\"; allowed: " "$log" ||
@@ -108,7 +117,7 @@ grep -q 'no Rondo communicator: .*rubbish' "$log" || fail "no reason"
 
 echo "== mistakes"
 for ranks in 2 3; do
-  layered $ranks "$programs/mistake_test" >"$log" 2>&1 || fail "mistake_test failed"
+  layered $ranks RONDO_MPI=both "$programs/mistake_test" >"$log" 2>&1 || fail "mistake_test failed"
 done
 
 echo "== device buffers, with a driver whose memory the host cannot touch"
@@ -130,7 +139,7 @@ if $fortran -o "$scratch/fortran_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in
   >"$log" 2>&1; then
   for ranks in 1 2 3; do
     echo "== Fortran, $ranks ranks"
-    layered $ranks RONDO_MPI_STATS=1 "$scratch/fortran_test" >"$log" 2>&1 || fail "fortran_test failed"
+    layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$scratch/fortran_test" >"$log" 2>&1 || fail "fortran_test failed"
   done
   # Both modules' calls came to the layer: the old one's on the grid, mpi_f08's broadcast.
   counted MPI_Scan 3 0 ""

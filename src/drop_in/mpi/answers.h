@@ -66,6 +66,8 @@ class JobOf final : public Job {
 /// The call returns when the work is done.
 struct AtOnce {
   bool good() const { return true; }
+  /// Whether a call of blocks of so many bytes is Rondo's: the same number on all ranks.
+  bool worth(size_t) const { return true; }
   template <class Build>
   int operator()(Attempt& call, const Build& build) const {
     return call.taken([&] {
@@ -83,6 +85,7 @@ struct AtOnce {
 struct Later {
   MPI_Request* request;
   bool good() const { return request != nullptr; }
+  bool worth(size_t bytes) const { return bytes >= leastLater; }
   template <class Build>
   int operator()(Attempt& call, const Build& build) const {
     return call.begun(request, [&] { return std::make_unique<JobOf<Build>>(build); });

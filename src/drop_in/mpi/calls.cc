@@ -59,6 +59,7 @@ const char* text(Why why) {
                                                     "operator",
                                                     "types of blocks",
                                                     "2 GiB or more",
+                                                    "few bytes",
                                                     "arguments",
                                                     "inside Rondo"};
   return kTexts[static_cast<size_t>(why)];

@@ -64,6 +64,7 @@ enum class Why : uint8_t {
   Operator,      ///< Rondo has no such operator, or MPI does not define it on the type.
   BlockTypes,    ///< Every block has a type of its own.
   Large,         ///< A block beyond what MPI_Pack can address.
+  Small,         ///< A non-blocking call of small blocks, which MPI does in less time.
   Arguments,     ///< Wrong, and MPI is to say so.
   Inside,        ///< A call of Rondo's own, while it makes a communicator. Not counted.
 };

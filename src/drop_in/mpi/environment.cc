@@ -5,6 +5,7 @@
 
 #include "drop_in/mpi/life.h"
 #include "drop_in/mpi/rehearsal.h"
+#include "drop_in/rehearsed_machine.h"
 
 using namespace rondo::drop_in;
 

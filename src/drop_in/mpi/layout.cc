@@ -166,10 +166,6 @@ MPI_Datatype KeptType::keep(MPI_Datatype type) {
   return kept_;
 }
 
-Bytes::Bytes(const Elements& elements) : elements_(elements) {
-  if (!elements.layout.dense || elements.device) copy();
-}
-
 void Bytes::copy() {
   if (copy_) return;
   copy_ = std::make_unique_for_overwrite<char[]>(std::max<size_t>(1, elements_.bytes()));
@@ -177,20 +173,6 @@ void Bytes::copy() {
 
 void Bytes::outlast() {
   if (copy_) elements_.type = kept_.keep(elements_.type);
-}
-
-void Bytes::load() {
-  if (copy_) pack(elements_, copy_.get());
-}
-
-void Bytes::load(size_t first, size_t count) {
-  if (!copy_) return;
-  pack(elements_.part(static_cast<ptrdiff_t>(first), count),
-       copy_.get() + first * elements_.layout.size);
-}
-
-void Bytes::store() {
-  if (copy_) unpack(copy_.get(), elements_);
 }
 
 }  // namespace rondo::drop_in

@@ -55,19 +55,35 @@ class KeptType {
   MPI_Datatype kept_ = MPI_DATATYPE_NULL;
 };
 
-/// A call's buffer as bytes.
+/// A call's buffer as bytes. What is usual, that nothing is copied, costs small calls no call here.
 class Bytes {
  public:
   /// Throws std::bad_alloc.
-  explicit Bytes(const Elements& elements);
+  explicit Bytes(const Elements& elements) : elements_(elements) {
+    if (!elements.layout.dense || elements.device) [[unlikely]]
+      copy();
+  }
   /// Not in place, whatever the layout: before load(). Throws std::bad_alloc.
   void copy();
   /// The program may free the type before store().
   void outlast();
   char* data() const { return copy_ ? copy_.get() : elements_.begin; }
-  void load();                            ///< Before it is sent: packs what is copied.
-  void store();                           ///< After it was received: unpacks.
-  void load(size_t first, size_t count);  ///< Some elements only.
+  /// Before it is sent: packs what is copied.
+  void load() {
+    if (copy_) [[unlikely]]
+      pack(elements_, copy_.get());
+  }
+  /// Some elements only.
+  void load(size_t first, size_t count) {
+    if (copy_) [[unlikely]]
+      pack(elements_.part(static_cast<ptrdiff_t>(first), count),
+           copy_.get() + first * elements_.layout.size);
+  }
+  /// After it was received: unpacks.
+  void store() {
+    if (copy_) [[unlikely]]
+      unpack(copy_.get(), elements_);
+  }
 
  private:
   Elements elements_;

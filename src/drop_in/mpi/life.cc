@@ -86,6 +86,8 @@ int begin() {
   }
   statsOn = settings.stats;
   const bool host = settings.mode == Mode::Host || settings.mode == Mode::Both;
+  // Whether a buffer lies on a device is known to its rank only, and MPI might not know what to do.
+  leastLater = settings.mode == Mode::Host ? kLeastLater : 0;
   unless = !host ? Why::Off : all[2] != 0 ? Why::ThreadLevel : Why::Taken;
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -50,6 +50,12 @@ bool openBlock(Attempt& call, const Side& side) {
          call.need(side.blockBytes() <= INT_MAX, Why::Large);
 }
 
+/// The same, and whether the call is worth it.
+template <class Answer>
+bool openBlock(Attempt& call, const Side& side, const Answer& answer) {
+  return openBlock(call, side) && call.need(answer.worth(side.blockBytes()), Why::Small);
+}
+
 /// MPI does not look for this mistake, and other ranks may not have made it: it ends the call on
 /// all of them.
 void requireSameBytes(const Side& send, const Side& recv) {
@@ -66,7 +72,7 @@ int bcast(Attempt& call, const Answer& answer, const Pass& pass, const Triple& o
       answer.good() && call.hasRank(root) && of.count >= 0 && of.buffer != MPI_IN_PLACE;
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Side side(of, 1);
-  if (!openBlock(call, side)) return call.passed(pass());
+  if (!openBlock(call, side, answer)) return call.passed(pass());
   const bool isRoot = call.isRoot(root);
   return answer(call, [&] {
     return Movement{Nothing{}, Bytes(side.all),
@@ -90,7 +96,7 @@ int allgather(Attempt& call, const Answer& answer, const Pass& pass, const Tripl
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Side recv(to, call.size());
   const Side send = inPlace ? recv : Side(from, 1);
-  if (!openBlock(call, recv) || !openBlock(call, send)) return call.passed(pass());
+  if (!openBlock(call, recv, answer) || !openBlock(call, send)) return call.passed(pass());
   const int me = call.rank();
   return answer(call, [&] {
     requireSameBytes(send, recv);
@@ -115,7 +121,7 @@ int gather(Attempt& call, const Answer& answer, const Pass& pass, const Triple& 
   // What is not significant here is not looked at: a block on one side stands for the other's.
   const Side recv = isRoot ? Side(to, call.size()) : Side(from, 1);
   const Side send = inPlace ? recv : Side(from, 1);
-  if (!openBlock(call, recv) || !openBlock(call, send)) return call.passed(pass());
+  if (!openBlock(call, recv, answer) || !openBlock(call, send)) return call.passed(pass());
   return answer(call, [&] {
     requireSameBytes(send, recv);
     return Movement{
@@ -138,7 +144,7 @@ int scatter(Attempt& call, const Answer& answer, const Pass& pass, const Triple&
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Side send = isRoot ? Side(from, call.size()) : Side(to, 1);
   const Side recv = inPlace ? send : Side(to, 1);
-  if (!openBlock(call, send) || !openBlock(call, recv)) return call.passed(pass());
+  if (!openBlock(call, send, answer) || !openBlock(call, recv)) return call.passed(pass());
   return answer(call, [&] {
     requireSameBytes(send, recv);
     return Movement{isRoot ? Bytes(send.all) : noBytes(), inPlace ? noBytes() : Bytes(recv.all),
@@ -161,7 +167,7 @@ int alltoall(Attempt& call, const Answer& answer, const Pass& pass, const Triple
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Side recv(to, call.size());
   const Side send = inPlace ? recv : Side(from, call.size());
-  if (!openBlock(call, recv) || !openBlock(call, send)) return call.passed(pass());
+  if (!openBlock(call, recv, answer) || !openBlock(call, send)) return call.passed(pass());
   return answer(call, [&] {
     requireSameBytes(send, recv);
     return Movement{inPlace ? noBytes() : Bytes(send.all), Bytes(recv.all),

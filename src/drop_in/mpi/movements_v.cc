@@ -1,11 +1,12 @@
 // MPI's movements with a block of its own for every rank, blocking and non-blocking. All-gather's
-// counts are equal on all ranks, but of the others only a pair of ranks, or the root, knows one:
-// nothing but the communicator and the root may decide, so that on a communicator of Rondo's all
-// are taken.
+// counts are equal on all ranks, so their sum may decide. Of the others only a pair of ranks, or
+// the root, knows one: nothing but the communicator and the root may decide, so that on a
+// communicator of Rondo's all are taken.
 
 #include <mpi.h>
 
 #include <cstdint>
+#include <numeric>
 
 #include "drop_in/mpi/answers.h"
 #include "drop_in/mpi/blocks.h"
@@ -52,7 +53,13 @@ int allgatherv(Attempt& call, const Answer& answer, const Pass& pass, const Trip
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Elements recv = elementsOf(to);
   const Elements send = inPlace ? recv : elementsOf(from);
-  if (!bothValid(call, recv, send)) return call.passed(pass());
+  const auto mean = [&] {
+    const size_t all = std::accumulate(to.counts, to.counts + call.size(), size_t{0});
+    return all * recv.layout.size / static_cast<size_t>(call.size());
+  };
+  if (!bothValid(call, recv, send) || !call.need(answer.worth(mean()), Why::Small)) {
+    return call.passed(pass());
+  }
   const int me = call.rank();
   return answer(call, [&] {
     return Movement{

@@ -16,11 +16,15 @@ using namespace rondo::drop_in;
 
 namespace {
 
-/// Opens the call to Rondo if it knows type and operator and nothing is wrong.
-bool openReduction(Attempt& call, bool good, MPI_Datatype type, MPI_Op op, Reduction* how) {
-  if (!call.need(good, Why::Arguments)) return false;
+/// Opens the call to Rondo if it knows type and operator and nothing is wrong. `number`: elements
+/// of the whole vector.
+template <class Answer>
+bool openReduction(Attempt& call, const Answer& answer, bool good, size_t number, MPI_Datatype type,
+                   MPI_Op op, Reduction* how) {
+  if (!call.need(good && answer.good(), Why::Arguments)) return false;
   *how = reductionOf(type, op);
-  return call.need(how->why == Why::Taken, how->why);
+  return call.need(how->why == Why::Taken, how->why) &&
+         call.need(answer.worth(number * how->size), Why::Small);
 }
 
 /// The arguments that MPI's calls of this kind have in common.
@@ -57,9 +61,9 @@ template <class Answer, class Pass>
 int reduceAlike(Attempt& call, const Answer& answer, const Pass& pass, SameCount rondoCall,
                 const Vectors& of, int count) {
   Reduction how;
-  const bool good = answer.good() && count >= 0 && of.recv != MPI_IN_PLACE;
-  if (!openReduction(call, good, of.type, of.op, &how)) return call.passed(pass());
+  const bool good = count >= 0 && of.recv != MPI_IN_PLACE;
   const auto number = static_cast<size_t>(count);
+  if (!openReduction(call, answer, good, number, of.type, of.op, &how)) return call.passed(pass());
   const bool inPlace = of.send == MPI_IN_PLACE;
   if (!devicesOn) [[likely]] {  // 20 ns less than Bytes on both sides
     return answer(call, [&] {
@@ -86,10 +90,9 @@ int reduceToRoot(Attempt& call, const Answer& answer, const Pass& pass, const Ve
                  int count, int root) {
   Reduction how;
   const void* significant = call.isRoot(root) ? of.recv : of.send;
-  const bool good =
-      answer.good() && count >= 0 && call.hasRank(root) && significant != MPI_IN_PLACE;
-  if (!openReduction(call, good, of.type, of.op, &how)) return call.passed(pass());
+  const bool good = count >= 0 && call.hasRank(root) && significant != MPI_IN_PLACE;
   const auto number = static_cast<size_t>(count);
+  if (!openReduction(call, answer, good, number, of.type, of.op, &how)) return call.passed(pass());
   const bool isRoot = call.isRoot(root), inPlace = of.send == MPI_IN_PLACE;
   if (!devicesOn) [[likely]] {
     return answer(call, [&] {
@@ -132,9 +135,9 @@ template <class Answer, class Pass>
 int reduceScatterBlock(Attempt& call, const Answer& answer, const Pass& pass, const Vectors& of,
                        int count) {
   Reduction how;
-  const bool good = answer.good() && count >= 0 && of.recv != MPI_IN_PLACE;
-  if (!openReduction(call, good, of.type, of.op, &how)) return call.passed(pass());
+  const bool good = count >= 0 && of.recv != MPI_IN_PLACE;
   const auto number = static_cast<size_t>(count), all = number * static_cast<size_t>(call.size());
+  if (!openReduction(call, answer, good, all, of.type, of.op, &how)) return call.passed(pass());
   return answer(call, [&] {
     return Movement{Bytes(inputOf(of, all, how)),
                     OwnBlock(vectorOf(of.recv, number, of, how), of.send == MPI_IN_PLACE),
@@ -156,10 +159,10 @@ template <class Answer, class Pass>
 int reduceScatter(Attempt& call, const Answer& answer, const Pass& pass, const Vectors& of,
                   const int counts[]) {
   Reduction how;
-  const bool good = answer.good() && countsAreGood(counts, call.size()) && of.recv != MPI_IN_PLACE;
-  if (!openReduction(call, good, of.type, of.op, &how)) return call.passed(pass());
+  const bool good = countsAreGood(counts, call.size()) && of.recv != MPI_IN_PLACE;
+  const size_t all = good ? std::accumulate(counts, counts + call.size(), size_t{0}) : 0;
+  if (!openReduction(call, answer, good, all, of.type, of.op, &how)) return call.passed(pass());
   const auto mine = static_cast<size_t>(counts[call.rank()]);
-  const size_t all = std::accumulate(counts, counts + call.size(), size_t{0});
   return answer(call, [&] {
     return Movement{CountedBytes{Counts(counts, call.size(), 1), Bytes(inputOf(of, all, how))},
                     OwnBlock(vectorOf(of.recv, mine, of, how), of.send == MPI_IN_PLACE),
@@ -173,7 +176,9 @@ int reduceScatter(Attempt& call, const Answer& answer, const Pass& pass, const V
 
 template <class Answer, class Pass>
 int barrier(Attempt& call, const Answer& answer, const Pass& pass) {
-  if (!call.need(answer.good(), Why::Arguments)) return call.passed(pass());
+  if (!call.need(answer.good(), Why::Arguments) || !call.need(answer.worth(0), Why::Small)) {
+    return call.passed(pass());
+  }
   return answer(
       call, [] { return Direct{[](rondoComm_t comm) { return rondoBarrier(comm, nullptr); }}; });
 }

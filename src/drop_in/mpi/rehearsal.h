@@ -12,9 +12,6 @@ namespace rondo::drop_in {
 
 inline bool rehearsing = false;  ///< Written in MPI_Init and MPI_Finalize.
 
-/// Whether the environment asks for a rehearsal.
-bool wantsRehearsal();
-
 /// Makes MPI_COMM_WORLD the virtual one. MPI_SUCCESS, or an error code raised on MPI_COMM_WORLD.
 int beginRehearsal();
 /// Says what was predicted, and writes the files.

@@ -7,6 +7,7 @@
 #include "drop_in/nccl/failure.h"
 #include "drop_in/nccl/group.h"
 #include "drop_in/nccl/jobs.h"
+#include "drop_in/nccl/rehearsal.h"
 #include "drop_in/nccl/settings.h"
 
 namespace rondo::nccl {
@@ -28,6 +29,13 @@ void requireOutput(const void* out, const char* name) {
   refuseArgument(format("argument %s is NULL; allowed: where to write it", name));
 }
 
+/// Where the calling thread works. A rehearsal does nothing there, and streams are not ordered.
+Place placeOfCaller() {
+  Place place = currentPlace();
+  if (rehearsing()) place.context = nullptr;
+  return place;
+}
+
 /// A failure inside a group also fails the group.
 template <class Body>
 ncclResult_t creates(const char* name, const Body& body) {
@@ -44,17 +52,19 @@ ncclResult_t initRank(const char* name, ncclComm_t* comm, int nranks, const nccl
     if (rank == 0) warnOfVariables();
     Job job;
     job.name = name;
-    job.place = currentPlace();
+    job.place = placeOfCaller();
     job.blocking = config.blocking;
+    if (rehearsing()) job.run = rehearsal(id, nranks, rank);
     job.makes = makeHandle(config.blocking, job.place);
     job.written = comm;
     rondoUniqueId key;
     static_assert(sizeof key == sizeof id);
     std::memcpy(&key, &id, sizeof key);
-    job.run = [config, key, nranks, rank, device = job.place.device](rondoComm_t* made) {
+    const auto real = [config, key, nranks, rank, device = job.place.device](rondoComm_t* made) {
       const rondoConfig_t wanted = config.forRondo(device);
       return rondoCommInitRankConfig(made, nranks, key, rank, &wanted);
     };
+    if (!rehearsing()) job.run = real;
     logLine(Loud::Info,
             format("%s: rank %d of %d on device %d", name, rank, nranks, job.place.device));
     *comm = job.makes;
@@ -70,6 +80,23 @@ std::vector<Place> placesOf(int count, const int* devices) {
                                   : Place{RONDO_DEVICE_NONE, nullptr});
   }
   return places;
+}
+
+/// All ranks of a communicator, in the order of `places`.
+rondoResult_t makeAll(std::vector<rondoComm_t>* made, std::vector<Place>* places) {
+  const int count = static_cast<int>(places->size());
+  if (rehearsing()) {
+    const ncclUniqueId id = rehearsedId();
+    rondoResult_t result = rondoSuccess;
+    for (int i = 0; i < count && result == rondoSuccess; ++i) {
+      (*places)[static_cast<size_t>(i)].context = nullptr;
+      result = rehearsal(id, count, i)(&(*made)[static_cast<size_t>(i)]);
+    }
+    return result;
+  }
+  std::vector<int> devices;
+  for (const Place& place : *places) devices.push_back(place.device);
+  return rondoCommInitAll(made->data(), count, devices.data(), nullptr);
 }
 
 /// What a job on an existing communicator has in common with others.
@@ -106,6 +133,10 @@ RONDO_NCCL_CALL(ncclResult_t, ncclGetUniqueId, (ncclUniqueId * uniqueId)) {
     return rondo::nccl::fail(nullptr, ncclInvalidArgument,
                              "ncclGetUniqueId: argument uniqueId is NULL; allowed: where to write "
                              "the id");
+  }
+  if (rondo::nccl::rehearsing()) {
+    *uniqueId = rondo::nccl::rehearsedId();
+    return ncclSuccess;
   }
   rondoUniqueId id;
   if (const rondoResult_t bad = rondoGetUniqueId(&id)) {
@@ -146,11 +177,9 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommInitAll, (ncclComm_t * comm, int ndev, con
     rondo::nccl::requireOutput(comm, "comm");
     if (ndev < 1) rondo::nccl::refuseArgument(format("argument ndev is %d; allowed: from 1", ndev));
     rondo::nccl::warnOfVariables();
-    const std::vector<rondo::nccl::Place> places = rondo::nccl::placesOf(ndev, devlist);
-    std::vector<int> devices;
-    for (const rondo::nccl::Place& place : places) devices.push_back(place.device);
+    std::vector<rondo::nccl::Place> places = rondo::nccl::placesOf(ndev, devlist);
     std::vector<rondoComm_t> made(places.size());
-    if (const rondoResult_t bad = rondoCommInitAll(made.data(), ndev, devices.data(), nullptr)) {
+    if (const rondoResult_t bad = rondo::nccl::makeAll(&made, &places)) {
       return rondo::nccl::failAs(nullptr, name, bad);
     }
     for (size_t i = 0; i < made.size(); ++i) {

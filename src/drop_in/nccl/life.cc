@@ -3,6 +3,7 @@
 #include "drop_in/nccl/failure.h"
 #include "drop_in/nccl/group.h"
 #include "drop_in/nccl/jobs.h"
+#include "drop_in/nccl/rehearsal.h"
 
 namespace rondo::nccl {
 namespace {
@@ -78,6 +79,7 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommDestroy, (ncclComm_t comm)) {
   rondoComm_t inner = nullptr;
   if (const ncclResult_t bad = rondo::nccl::take(comm, name, false, &inner)) return bad;
   if (inner == nullptr) return ncclSuccess;
+  const rondo::nccl::EndOfRehearsal end(inner);
   const rondoResult_t result = rondoCommDestroy(inner);
   return result == rondoSuccess ? ncclSuccess : failAs(nullptr, name, result);
 }
@@ -88,6 +90,7 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommAbort, (ncclComm_t comm)) {
   rondoComm_t inner = nullptr;
   if (const ncclResult_t bad = rondo::nccl::take(comm, name, true, &inner)) return bad;
   if (inner == nullptr) return ncclSuccess;
+  const rondo::nccl::EndOfRehearsal end(inner);
   const rondoResult_t result = rondoCommAbort(inner);
   return result == rondoSuccess ? ncclSuccess : failAs(nullptr, name, result);
 }
@@ -136,7 +139,13 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommUserRank, (const ncclComm_t comm, int* ran
 }
 
 RONDO_NCCL_CALL(ncclResult_t, ncclCommCuDevice, (const ncclComm_t comm, int* device)) {
-  return rondo::nccl::answer(comm, "ncclCommCuDevice", "device", device, rondoCommCuDevice);
+  const ncclResult_t result =
+      rondo::nccl::answer(comm, "ncclCommCuDevice", "device", device, rondoCommCuDevice);
+  // A rehearsal's ranks are on no device; the program may want to make it current again.
+  if (result == ncclSuccess && rondo::nccl::rehearsing() && comm->place.device >= 0) {
+    *device = comm->place.device;
+  }
+  return result;
 }
 
 RONDO_NCCL_CALL(ncclResult_t, ncclGetVersion, (int* version)) {

@@ -1,15 +1,20 @@
 // Memory, and its registration: Rondo takes buffers as they are, so registering one makes a handle
 // and nothing else.
 
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 
 #include "drop_in/nccl/failure.h"
 #include "drop_in/nccl/group.h"
+#include "drop_in/nccl/rehearsal.h"
 
 namespace rondo::nccl {
 namespace {
+
+/// A rehearsal touches no buffer: where there is no device, the host's memory does.
+bool hostMemoryDoes() { return rehearsing() && !hasDevices(); }
 
 /// A buffer that a program registered.
 struct Registration {
@@ -80,15 +85,20 @@ RONDO_NCCL_CALL(ncclResult_t, ncclMemAlloc, (void** ptr, size_t size)) {
                        name, static_cast<void*>(ptr), size));
   }
   return guarded(name, [&] {
-    *ptr = rondo::nccl::allocate(size);
-    return ncclSuccess;
+    *ptr = rondo::nccl::hostMemoryDoes() ? std::malloc(size) : rondo::nccl::allocate(size);
+    return *ptr == nullptr ? fail(nullptr, ncclSystemError, std::string(name) + ": no memory")
+                           : ncclSuccess;
   });
 }
 
 RONDO_NCCL_CALL(ncclResult_t, ncclMemFree, (void* ptr)) {
   if (ptr == nullptr) return ncclSuccess;
   return guarded("ncclMemFree", [&] {
-    rondo::nccl::release(ptr);
+    if (rondo::nccl::hostMemoryDoes()) {
+      std::free(ptr);
+    } else {
+      rondo::nccl::release(ptr);
+    }
     return ncclSuccess;
   });
 }

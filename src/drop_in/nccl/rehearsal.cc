@@ -1,0 +1,139 @@
+#include "drop_in/nccl/rehearsal.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "drop_in/rehearsed_machine.h"
+
+namespace rondo::nccl {
+namespace {
+
+constexpr const char* kDoor = "rondo nccl";
+
+/// A communicator that is rehearsed.
+struct Entry {
+  rondoComm_t made = nullptr;
+  rondoComm_t kept = nullptr;  ///< nullptr: over.
+  std::string output;
+};
+
+struct State {
+  std::mutex mutex;
+  std::vector<Entry> entries;
+  /// The ids of communicators, and how many ranks of each are still to come to this process.
+  std::map<std::string, int> coming;
+  int written = 0;    ///< Communicators whose files this process writes.
+  int firstRank = 0;  ///< That of the first of them: processes have different ones.
+};
+State& state() {
+  static State* const one = new State;  // outlives every static
+  return *one;
+}
+
+void end(const Entry& entry) {
+  if (!entry.output.empty()) drop_in::reportMachine(kDoor, entry.kept);
+  drop_in::endMachine(kDoor, entry.kept);
+  if (entry.output.empty()) return;
+  std::fprintf(stderr, "%s: wrote %s.calls.csv, .flows.csv and .trace.json\n", kDoor,
+               entry.output.c_str());
+}
+
+void endAll() {
+  std::vector<Entry> left;
+  {
+    const std::lock_guard<std::mutex> lock(state().mutex);
+    for (Entry& entry : state().entries) left.push_back(std::exchange(entry, {}));
+  }
+  for (const Entry& entry : left) {
+    if (entry.kept == nullptr) continue;
+    rondoCommDestroy(entry.made);
+    end(entry);
+  }
+}
+
+/// What the files of this rank begin with; "": another rank of the process writes the
+/// communicator's.
+std::string outputOf(const ncclUniqueId& id, int nranks, int rank, const std::string& begin) {
+  State& self = state();
+  const std::lock_guard<std::mutex> lock(self.mutex);
+  const auto [at, first] = self.coming.try_emplace({id.internal, sizeof id.internal}, nranks);
+  if (--at->second == 0) self.coming.erase(at);
+  if (!first) return "";
+  if (self.written == 0) self.firstRank = rank;
+  return format("%s.rank%d.nccl%d", begin.c_str(), self.firstRank, self.written++);
+}
+
+rondoResult_t make(const drop_in::Wish& wish, int nranks, int rank, const std::string& output,
+                   rondoComm_t* made) {
+  const drop_in::Machine machine =
+      drop_in::makeMachine(wish.topology, nranks, rank, output, /*ownData=*/false);
+  if (machine.made == nullptr) return rondoInvalidArgument;
+  static std::once_flag once;
+  std::call_once(once, [] { std::atexit(endAll); });
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().entries.push_back({machine.made, machine.kept, output});
+  *made = machine.made;
+  return rondoSuccess;
+}
+
+}  // namespace
+
+bool rehearsing() {
+  static const bool wanted = drop_in::wantsRehearsal();
+  return wanted;
+}
+
+ncclUniqueId rehearsedId() {
+  static std::atomic<unsigned> count{0};
+  ncclUniqueId id{};
+  std::snprintf(id.internal, sizeof id.internal, "rehearsal %d %u", static_cast<int>(getpid()),
+                count++);
+  return id;
+}
+
+std::function<rondoResult_t(rondoComm_t* made)> rehearsal(const ncclUniqueId& id, int nranks,
+                                                          int rank) {
+  const drop_in::Wish wish = drop_in::readWish();
+  if (wish.ranks > 0 && nranks > wish.ranks) {
+    throw Error(rondoInvalidArgument,
+                format("argument nranks is %d; allowed: 1 to %d, the ranks of RONDO_VIRTUAL",
+                       nranks, wish.ranks));
+  }
+  const std::string output = outputOf(id, nranks, rank, wish.output);
+  return [wish, nranks, rank, output](rondoComm_t* made) {
+    return make(wish, nranks, rank, output, made);
+  };
+}
+
+EndOfRehearsal::EndOfRehearsal(rondoComm_t ending) {
+  if (!rehearsing() || ending == nullptr) return;
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  const std::vector<Entry>& all = state().entries;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i].kept != nullptr && all[i].made == ending) which_ = i + 1;
+  }
+  // The handle may be another communicator's soon.
+  if (which_ != 0) state().entries[which_ - 1].made = nullptr;
+}
+
+EndOfRehearsal::~EndOfRehearsal() {
+  if (which_ == 0) return;
+  Entry entry;
+  {
+    const std::lock_guard<std::mutex> lock(state().mutex);
+    entry = std::exchange(state().entries[which_ - 1], {});
+  }
+  if (entry.kept != nullptr) end(entry);
+}
+
+}  // namespace rondo::nccl

@@ -1,0 +1,42 @@
+#pragma once
+// What the doors' rehearsals have in common: the environment's wish, a virtual communicator whose
+// predictions are kept, and its end.
+
+#include <string>
+
+#include "api/rondo.h"
+#include "api/rondo_virtual.h"
+
+namespace rondo::drop_in {
+
+/// A machine that need not be there, as RONDO_VIRTUAL, _RANK and _OUT give it.
+struct Wish {
+  std::string topology;                  ///< A file or a description.
+  std::string output = "rondo-virtual";  ///< What the files' names begin with.
+  int ranks = 0;                         ///< 0: one on every place of the machine.
+  int rank = 0;                          ///< Which one a process is that does not say it itself.
+};
+
+/// Whether the environment asks for a rehearsal.
+bool wantsRehearsal();
+/// Throws Error: the variable, its value, what is allowed.
+Wish readWish();
+
+/// A virtual communicator, and a handle on it that stays for its time and its files.
+struct Machine {
+  rondoComm_t made = nullptr;
+  rondoComm_t kept = nullptr;
+};
+/// Both nullptr: rondoGetLastError(nullptr) says why. `output` empty: nothing is written.
+/// `ownData`: a rank's own part of a result is put in its place, else no buffer is touched.
+Machine makeMachine(const std::string& topology, int ranks, int rank, const std::string& output,
+                    bool ownData);
+
+rondoPrediction_t predictionOf(rondoComm_t comm);
+
+/// Says what was predicted in a line that begins with `door`, on standard error.
+void reportMachine(const char* door, rondoComm_t kept);
+/// Writes the files, when `made` is gone. What cannot be written is said.
+void endMachine(const char* door, rondoComm_t kept);
+
+}  // namespace rondo::drop_in

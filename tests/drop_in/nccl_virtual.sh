@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# A program that knows CUDA and NCCL only, without a GPU: libnccl.so.2 rehearses it on a cluster that
+# is not there, and a stub answers its CUDA calls. The stub's device memory cannot be touched.
+set -euo pipefail
+libraries=$TEST_BUILDDIR/.libs
+[[ -f $libraries/libnccl.so.2 ]] || { echo "no shared library in this build"; exit 77; }
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+log=$scratch/log
+# shellcheck disable=SC2086  # the compiler may be several words
+compile() { ${TEST_CXX:-c++} -std=c++20 -O0 "$@"; }
+compile -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$scratch/libcuda.so.1" \
+  "$TEST_SRCDIR/tests/drop_in/stub_cuda.cc"
+compile -o "$scratch/program" -I"$TEST_SRCDIR/src" -I"$TEST_SRCDIR/tests" \
+  "$TEST_SRCDIR/tests/drop_in/nccl_rehearsed.cc" "$scratch/libcuda.so.1" "$libraries/libnccl.so.2" \
+  -Wl,-rpath-link,"$libraries"
+export LD_LIBRARY_PATH=$scratch:$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+cluster="2 x (1 cpu, 8 gpu nvlink=100 nvswitch, 8 nic=10)"
+
+fail() {
+  echo "$*"
+  cat "$log"
+  exit 1
+}
+rehearse() {  # RONDO_VIRTUAL, arguments of the program...
+  local virtual=$1
+  shift
+  RONDO_VIRTUAL=$virtual RONDO_VIRTUAL_OUT=$scratch/run "$scratch/program" "$@" >"$log" 2>&1
+}
+has() { grep -q -- "$2" "$scratch/run.$1" || fail "no $2 in $1"; }
+none() { if compgen -G "$scratch/run.*" >/dev/null; then fail "files are there"; fi; }
+
+echo "== one process as rank 11 of 16"
+if ! rehearse "$cluster:16" one 11 16; then
+  grep -q 'this build has no topologies' "$log" && { echo "no topologies in this build"; exit 77; }
+  fail "the rehearsal failed"
+fi
+grep -q 'rondo nccl: rehearsed [0-9]* calls as rank 11 of 16: [1-9][0-9.]* us predicted' "$log" ||
+  fail "no sum"
+# Ten calls, of which every one has a predicted time.
+has rank11.nccl0.calls.csv '^0,rondoAllReduce,16384,'
+has rank11.nccl0.calls.csv 'rondoAllReduce,67108864,'
+has rank11.nccl0.calls.csv 'rondoReduceScatter,'
+has rank11.nccl0.calls.csv 'rondoBroadcast,1048576,'
+has rank11.nccl0.calls.csv 'rondoGroupEnd,2097152,p2p,'
+has rank11.nccl0.flows.csv ',11,12,1048576,'
+has rank11.nccl0.trace.json '"name":"rank 11 of 16"'
+rm "$scratch"/run.*
+
+echo "== one process with all devices of a host: one of the ranks writes"
+STUB_CUDA_DEVICES=8 rehearse "$cluster:8" all || fail "all devices"
+grep -q 'as rank 0 of 8:' "$log" || fail "no sum of rank 0"
+[[ $(grep -c ' us predicted' "$log") == 1 ]] || fail "more than one sum"
+has rank0.nccl0.calls.csv 'rondoAllReduce,1024,'
+[[ $(ls "$scratch"/run.* | wc -l) == 3 ]] || fail "not three files"
+rm "$scratch"/run.*
+
+echo "== ranks made by threads of a group, in a program that does not clean up"
+STUB_CUDA_DEVICES=2 rehearse "$cluster:2" leave || fail "leave"
+has rank0.nccl0.calls.csv 'rondoAllReduce,67108864,'
+rm "$scratch"/run.*
+
+echo "== the same program without RONDO_VIRTUAL does not pretend"
+if env -u RONDO_VIRTUAL RONDO_BOOT_TIMEOUT_MS=1000 STUB_CUDA_DEVICES=2 "$scratch/program" all \
+  >"$log" 2>&1; then
+  fail "a stub passed for a machine"
+fi
+none
+
+echo "== what cannot be rehearsed is said"
+refused() {  # sentence, RONDO_VIRTUAL, arguments of the program...
+  local sentence=$1
+  shift
+  if rehearse "$@"; then fail "$* was accepted"; fi
+  grep -qF "$sentence" "$log" || fail "no sentence: $sentence"
+}
+refused 'argument nranks is 17; allowed: 1 to 16, the ranks of RONDO_VIRTUAL' "$cluster:16" one 0 17
+refused '17 ranks; allowed on this machine: 1 to 16' "$cluster" one 0 17
+refused '/nowhere.xml cannot be read' /nowhere.xml:4 one 0 4
+refused 'allowed: TOPOLOGY:N with N from 1' "$cluster:0" one 0 4
+none
+refused 'ncclCommSplit: rondoCommSplit: communicator' "$cluster:8" split
