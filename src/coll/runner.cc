@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "coll/runner_short.h"
+
 namespace rondo {
 namespace {
 
@@ -12,6 +14,9 @@ constexpr uint64_t kLeastInPlace = 4096;
 /// Answers in place that a reader lets come before it waits for them, and so those that a sender
 /// may tell of at once. Fewer than a channel holds, or both would wait.
 constexpr uint32_t kMostOwed = 8;
+
+/// How often a short call looks for a message before the wait loop does.
+constexpr uint32_t kShortLooks = 100;
 
 /// Blocks of a run, which counts them in 32 bits.
 constexpr uint64_t kMostRun = 1 << 20;
@@ -60,7 +65,16 @@ bool Runner::poll(bool* moved) {
 }
 
 RunResult Runner::run(const BoundPlan& plan, const HostCall& call, const WaitPolicy& policy) {
+  size_t done = 0;
+  if (isShort(plan, call)) {
+    plan_ = &plan;
+    *stamp_ = call.stamp;
+    done = runShort(plan, call, std::min(policy.spinsBeforeYield, kShortLooks));
+    if (done == plan.lanes.front().last.size() && drained()) [[likely]]
+      return RunResult::Ok;
+  }
   begin(plan, call);
+  lanes_.front().next = done;
   return waitUntil(policy, [this](bool* moved) -> std::optional<RunResult> {
     if (poll(moved)) return RunResult::Ok;
     if (mismatch_) [[unlikely]]
