@@ -8,15 +8,18 @@
 
 namespace rondo {
 
-/// Whether runShort() may be asked.
-inline bool isShort(const BoundPlan& plan, const HostCall& call) {
-  return plan.fullPeriods == 0 && plan.lanes.size() == 1 && call.uneven == nullptr &&
-         !call.stream && plan.scale == nullptr;
+/// The steps of a call that is one short lane, or nullptr: a period that is not full, or, with
+/// uneven slots, one that no slot is longer than.
+inline const std::vector<BoundStep>* shortSteps(const BoundPlan& plan, const HostCall& call) {
+  if (plan.lanes.size() != 1 || call.stream || plan.scale != nullptr) return nullptr;
+  const BoundLane& lane = plan.lanes.front();
+  if (call.uneven == nullptr) return plan.fullPeriods == 0 ? &lane.last : nullptr;
+  const bool once = call.uneven->most * plan.elementBytes <= plan.periodBytes;
+  return once && lane.last.empty() ? &lane.full : nullptr;
 }
 
-/// Does the first steps of a call that isShort(), one after the other, looking at most `looks`
-/// times for each message, and says how many they are: the rest is the Runner's. The stamp of
-/// posted messages is set before.
-size_t runShort(const BoundPlan& plan, const HostCall& call, uint32_t looks);
+/// Does the first of those steps, one after the other, looking at most `looks` times for each
+/// message, and says how many they are: the rest is the Runner's. `stamp`: Channels::stamp.
+size_t runShort(const BoundPlan& plan, const HostCall& call, uint32_t* stamp, uint32_t looks);
 
 }  // namespace rondo
