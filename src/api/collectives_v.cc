@@ -57,8 +57,10 @@ uint64_t typicalOf(const UnevenBlocks& agreed) {
   return std::bit_ceil(agreed.total / agreed.counts.size() + 1);
 }
 
-/// Runs the call on the blocks in `at`.
-rondoResult_t run(const CollectiveArgs& args, const UnevenCall& call, Workplace& at) {
+/// Runs the call on the blocks in `at`. Not inlined: each use of a thread's variable would look for
+/// it again.
+[[gnu::noinline, gnu::noclone]] rondoResult_t run(const CollectiveArgs& args,
+                                                  const UnevenCall& call, Workplace& at) {
   const UnevenBlocks &src = at.src, &dst = at.dst;
   if (const rondoResult_t bad = checkSpans(args, src.extent, dst.extent)) return bad;
   const bool idle = src.total == 0 && dst.total == 0;

@@ -55,6 +55,9 @@ thread_local OpenGroup group;
 
 /// How many groups are open on the calling thread, in each other. Apart, because every call asks
 /// and this needs no constructor.
+#if defined(__GNUC__) && !defined(__clang__)
+[[gnu::tls_model("initial-exec")]]
+#endif
 constinit thread_local int depth = 0;
 
 /// Empties the open group on the way out.

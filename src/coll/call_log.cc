@@ -101,6 +101,7 @@ void CallLog::announce(const HostRequest& request, size_t pass, OpOrigin origin,
         silent_.push_back(r);
     }
   });
+  if (silent_.empty()) uneven_ = nullptr;  // nobody to ask
   if (fabric_->spansHosts()) [[unlikely]]
     tellTakers(key);
 }

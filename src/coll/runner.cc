@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "coll/runner_short.h"
+#include "coll/uneven_part.h"
+
 namespace rondo {
 namespace {
 
@@ -12,6 +15,9 @@ constexpr uint64_t kLeastInPlace = 4096;
 /// Answers in place that a reader lets come before it waits for them, and so those that a sender
 /// may tell of at once. Fewer than a channel holds, or both would wait.
 constexpr uint32_t kMostOwed = 8;
+
+/// How often a short call looks for a message before the wait loop does.
+constexpr uint32_t kShortLooks = 100;
 
 /// Blocks of a run, which counts them in 32 bits.
 constexpr uint64_t kMostRun = 1 << 20;
@@ -60,7 +66,15 @@ bool Runner::poll(bool* moved) {
 }
 
 RunResult Runner::run(const BoundPlan& plan, const HostCall& call, const WaitPolicy& policy) {
+  size_t done = 0;
+  if (const auto* const steps = shortSteps(plan, call)) {
+    plan_ = &plan;
+    done = runShort(plan, call, stamp_, std::min(policy.spinsBeforeYield, kShortLooks));
+    if (done == steps->size() && drained()) [[likely]]
+      return RunResult::Ok;
+  }
   begin(plan, call);
+  lanes_.front().next = done;
   return waitUntil(policy, [this](bool* moved) -> std::optional<RunResult> {
     if (poll(moved)) return RunResult::Ok;
     if (mismatch_) [[unlikely]]
@@ -173,21 +187,16 @@ bool Runner::execute(Lane& lane, const BoundStep& step) {
 /// With slots of different lengths: the step's part of its slot, nothing where the slot has ended.
 /// Sender and reader know the slot's length both, and leave out the same steps.
 bool Runner::executeUneven(Lane& lane, const BoundStep& step) {
-  const UnevenSlots& slots = *call_.uneven;
-  const size_t slot = static_cast<size_t>(step.slot);
-  const uint64_t element = plan_->elementBytes;
-  const bool arrives = (step.bits & (algo::kDst | algo::kOwn)) != 0 || step.kind == StepKind::Fetch;
-  const uint64_t count = arrives ? slots.dstCounts[slot] : slots.srcCounts[slot];
-  const uint64_t begin = (lane.base + step.offset) / element;
-  if (begin >= count) return true;
+  const UnevenPart its =
+      unevenPart(step, *call_.uneven, lane.base + step.offset, plan_->elementBytes);
+  if (its.ended) return true;
   BoundStep part = step;
-  part.count = std::min(step.count, count - begin);
-  part.bytes = part.count * element;
-  part.srcOffset = step.offset + slots.srcDispls[slot] * element;
-  part.dstOffset = step.offset + slots.dstDispls[slot] * element;
+  part.count = its.count;
+  part.bytes = its.count * plan_->elementBytes;
+  part.srcOffset = its.srcOffset;
+  part.dstOffset = its.dstOffset;
   part.lands = false;
-  // The slot's whole length goes with each message, so that the first one tells of a difference.
-  *stamp_ = expected_ = call_.stamp ^ static_cast<uint32_t>(count * 0x9e3779b97f4a7c15u >> 32);
+  *stamp_ = expected_ = stampOf(call_, its.slotCount);
   return execute(lane, part);
 }
 
