@@ -49,14 +49,15 @@ std::string known() {
 
 const Algorithm& find(const Arguments& a) {
   if (a.collective.empty() || a.algorithm.empty()) {
-    throw Error(rondoInvalidArgument, "name a collective and an algorithm; there are: " + known());
+    throw Error(rondoInvalidArgument,
+                "name a collective and an algorithm, or a size as in 64K; there are: " + known());
   }
   for (const Algorithm& row : registry()) {
     if (a.collective == collectiveName(row.collective) && a.algorithm == row.name) return row;
   }
   throw Error(rondoInvalidArgument,
-              format("there is no algorithm \"%s %s\"; there are: %s", a.collective.c_str(),
-                     a.algorithm.c_str(), known().c_str()));
+              format("\"%s %s\" is no algorithm, and no size as in 64K; there are: %s",
+                     a.collective.c_str(), a.algorithm.c_str(), known().c_str()));
 }
 
 unsigned bytesOf(const std::string& type) {
@@ -278,7 +279,11 @@ int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Prints the step table of a collective algorithm.", "rondo-explain");
   declare(app, arguments);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
   try {
     return explain(arguments);
   } catch (const std::exception& error) {

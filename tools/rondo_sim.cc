@@ -51,7 +51,7 @@ Collective collectiveOf(const std::string& name) {
 uint64_t sizeOf(const char* option, const std::string& text) {
   uint64_t bytes = 0;
   if (!parseSize(text, &bytes) || bytes == 0 || bytes > uint64_t{1} << 44) {
-    refuse(format("%s is \"%s\"; allowed: 1 to 16T, with K, M or G, as in 256M", option,
+    refuse(format("%s is \"%s\"; allowed: 1 to 16384G, with K, M or G, as in 256M", option,
                   text.c_str()));
   }
   return bytes;
@@ -60,7 +60,9 @@ uint64_t sizeOf(const char* option, const std::string& text) {
 /// "256M", or "64K-256M": from the first, four times each, to the second.
 std::vector<uint64_t> sizesOf(const std::string& text) {
   const size_t dash = text.find('-');
-  if (dash == std::string::npos) return {sizeOf("--bytes", text)};
+  if (dash == std::string::npos || dash == 0 || dash + 1 == text.size()) {
+    return {sizeOf("--bytes", text)};
+  }
   const uint64_t first = sizeOf("--bytes", text.substr(0, dash));
   const uint64_t last = sizeOf("--bytes", text.substr(dash + 1));
   if (last < first) refuse("--bytes is \"" + text + "\"; allowed: the smaller size first");

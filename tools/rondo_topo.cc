@@ -139,6 +139,9 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   try {
+    if (app.count("--topology") > 0 && arguments.topology.empty()) {
+      throw Error(rondoInvalidArgument, "--topology is \"\"; allowed: a file or a description");
+    }
     show(arguments);
     return 0;
   } catch (const Error& error) {

@@ -15,6 +15,7 @@
 #include "coll/costs_file.h"
 #include "mpi_tool.h"
 #include "topo/node_facts.h"
+#include "tune_check.h"
 #include "tune_fit.h"
 #include "tune_trials.h"
 
@@ -26,7 +27,7 @@ using namespace rondo::tune;
 struct Arguments {
   std::string output, most = "256M", memory = "host";
   double seconds = 25;
-  bool dryRun = false, fresh = false;
+  bool dryRun = false, fresh = false, check = false;
 };
 
 /// A call that is timed: its rule's algorithm, and whether it only checks the fit.
@@ -107,10 +108,11 @@ class Tuner {
     }
   }
 
+  uint64_t most() const { return most_; }
+
   void run() {
-    const std::vector<double> times = measureOrAbort();
+    const std::vector<StateTimes> states = measureOrAbort();
     if (rank_ != 0) return;
-    for (size_t i = 0; i < times.size(); ++i) observations_[i].picoseconds = times[i];
     const NodeFacts node = readNodeFacts();
     const uint64_t machine = machineModel(node);
     const std::string path =
@@ -118,16 +120,23 @@ class Tuner {
                           : a_.output;
     const CostsFile before = earlier(path, machine, a_.fresh);
     const std::vector<bool> free = measurable(by_);
+    std::vector<CostsState> found;
+    for (const StateTimes& state : states) {
+      if (states.size() > 1) {
+        std::printf("\nThe machine was in %zu states. For %zu calls a flag's way was %.0f ns:\n",
+                    states.size(), state.calls, static_cast<double>(state.flag) * 1e-3);
+      }
+      found.push_back(fitState(state, before, found, free));
+    }
     CostsFile file;
     file.machine = machine;
     file.processor = node.cpuModel;
     file.ranks = ranks_;
     file.when = static_cast<int64_t>(time(nullptr));
-    file.costs = fitCosts(observations_, by_, before.costs, free);
-    file.measured = before.measured;
-    for (size_t i = 0; i < free.size(); ++i) file.measured[i] = file.measured[i] || free[i];
-    printCalls(before.costs, file.costs);
-    printCosts(file.costs, free, file.measured);
+    std::vector<CostsState> merged = mergedStates(std::move(found), before, free);
+    static_cast<CostsState&>(file) = merged.front();
+    file.others.assign(merged.begin() + 1, merged.end());
+    if (merged.size() > 1) std::printf("\nThe file's: %s\n", stateText(file, merged).c_str());
     if (a_.dryRun) {
       std::printf("Not written (--dry-run): %s\n", path.c_str());
       return;
@@ -137,8 +146,27 @@ class Tuner {
   }
 
  private:
+  /// The costs of one state; what it says nothing of is as in the same state before, or else as in
+  /// the first one.
+  CostsState fitState(const StateTimes& state, const CostsFile& before,
+                      const std::vector<CostsState>& found, const std::vector<bool>& free) {
+    for (size_t i = 0; i < state.times.size(); ++i) observations_[i].picoseconds = state.times[i];
+    const CostsState* prior = &before;
+    if (!found.empty()) prior = &found.front();
+    if (sameState(before.flag, state.flag)) prior = &before;
+    for (const CostsState& other : before.others) {
+      if (sameState(other.flag, state.flag)) prior = &other;
+    }
+    CostsState out{state.flag != 0 ? state.flag : before.flag,
+                   fitCosts(observations_, by_, prior->costs, free), prior->measured};
+    for (size_t i = 0; i < free.size(); ++i) out.measured[i] = out.measured[i] || free[i];
+    printCalls(prior->costs, out.costs);
+    printCosts(out.costs, free, out.measured);
+    return out;
+  }
+
   /// What fails on one rank alone while others are in a call would leave these waiting.
-  std::vector<double> measureOrAbort() {
+  std::vector<StateTimes> measureOrAbort() {
     try {
       return measure();
     } catch (const Error& error) {
@@ -151,7 +179,7 @@ class Tuner {
     return {};
   }
 
-  std::vector<double> measure() {
+  std::vector<StateTimes> measure() {
     std::vector<std::unique_ptr<ForcedComm>> comms;
     std::vector<Trial> trials;
     for (const Plan& plan : kPlans) {
@@ -179,7 +207,7 @@ class Tuner {
     RotatingBuffers buffers(longest, a_.memory == "rondo");
     Pace pace;
     pace.seconds = a_.seconds;
-    return timeTrials(trials, buffers, pace);
+    return timeStates(trials, buffers, pace);
   }
 
   void addTrials(const Plan& plan, const ForcedComm& comm, std::vector<Trial>* trials) {
@@ -204,6 +232,7 @@ class Tuner {
                 "measured, us", "predicted, us", "error", "before");
     std::vector<double> fitted, heldOut, old;
     for (const Observation& o : observations_) {
+      if (o.picoseconds == 0) continue;  // not in this state
       const TuneRule& rule = o.rules.front();
       std::string what =
           std::string(collectiveName(o.request.collective)) + " " + rule.algorithm->name;
@@ -267,6 +296,10 @@ void declare(CLI::App& app, Arguments& a) {
       ->capture_default_str();
   app.add_flag("--fresh", a.fresh,
                "Begin with the built-in costs, not with the file of an earlier run");
+  app.add_flag(
+      "--check", a.check,
+      "Measure nothing new: print what is predicted now, by the file that jobs find, beside "
+      "what is measured");
   app.add_flag("--dry-run", a.dryRun, "Measure and print, write nothing");
 }
 
@@ -274,7 +307,8 @@ void declare(CLI::App& app, Arguments& a) {
 int runTuner(const Arguments& a, int rank, int ranks) {
   int code = 0;
   try {
-    Tuner(a, rank, ranks).run();
+    Tuner tuner(a, rank, ranks);
+    a.check ? checkFile(tuner.most(), a.memory == "rondo") : tuner.run();
   } catch (const std::exception& error) {
     const auto* const mine = dynamic_cast<const Error*>(&error);
     code = mine != nullptr && mine->code() == rondoInvalidArgument ? 2 : 1;

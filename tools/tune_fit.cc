@@ -204,6 +204,38 @@ HostCosts fitCosts(const std::vector<Observation>& observations, const Measured&
   return Fit(observations, by, prior, free).run();
 }
 
+std::vector<std::vector<uint64_t>> splitStates(std::vector<uint64_t> flags) {
+  std::sort(flags.begin(), flags.end());
+  std::vector<std::vector<uint64_t>> out;
+  for (const uint64_t flag : flags) {
+    if (out.empty() || !sameState(out.back().back(), flag)) out.emplace_back();
+    out.back().push_back(flag);
+  }
+  return out;
+}
+
+std::vector<CostsState> mergedStates(std::vector<CostsState> run, const CostsFile& before,
+                                     const std::vector<bool>& free) {
+  std::vector<CostsState> known{before};
+  known.insert(known.end(), before.others.begin(), before.others.end());
+  const size_t measured = run.size();
+  for (CostsState& state : known) {
+    const bool again =
+        std::any_of(run.begin(), run.begin() + static_cast<ptrdiff_t>(measured),
+                    [&](const CostsState& s) { return sameState(s.flag, state.flag); });
+    // One without a flag's way was measured when nobody looked at it.
+    if (again || state.flag == 0 || run.size() == kMostStates) continue;
+    for (size_t i = 0; i < free.size(); ++i) {
+      if (!free[i] || state.measured[i]) continue;
+      const auto at = costFields()[i].at;
+      state.costs.*at = run.front().costs.*at;
+      state.measured[i] = true;
+    }
+    run.push_back(std::move(state));
+  }
+  return run;
+}
+
 Errors errorsOf(const std::vector<double>& relative) {
   std::vector<double> sizes;
   for (const double error : relative) sizes.push_back(std::fabs(error));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "coll/costs_file.h"
 #include "coll/planner.h"
 
 namespace rondo::tune {
@@ -33,6 +34,15 @@ std::vector<bool> measurable(const Measured& by);
 /// that are not `free` are kept.
 HostCosts fitCosts(const std::vector<Observation>& observations, const Measured& by,
                    const HostCosts& prior, const std::vector<bool>& free);
+
+/// Values in ascending order, cut where one is so much more than the one before that it is of
+/// another state.
+std::vector<std::vector<uint64_t>> splitStates(std::vector<uint64_t> flags);
+
+/// The states of a file after a run: those of the run, then those of the file before it that are of
+/// none of them, which get what only this run could see (`free`) and no run before.
+std::vector<CostsState> mergedStates(std::vector<CostsState> run, const CostsFile& before,
+                                     const std::vector<bool>& free);
 
 /// Relative errors of the predictions: their median and the greatest, without sign.
 struct Errors {

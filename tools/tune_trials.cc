@@ -9,6 +9,8 @@
 #include "api/handle.h"
 #include "api/rondo_mpi.h"
 #include "base/error.h"
+#include "coll/costs_file.h"
+#include "tune_fit.h"
 
 namespace rondo::tune {
 namespace {
@@ -81,7 +83,7 @@ ForcedComm::ForcedComm(const std::string& rules) : rules_(rules) {
 
 ForcedComm::~ForcedComm() { rondoCommDestroy(comm_); }
 
-const Communicator& ForcedComm::impl() const { return *comm_->impl; }
+Communicator& ForcedComm::impl() const { return *comm_->impl; }
 
 uint64_t sendBytes(Collective collective, uint64_t bytes, int ranks) {
   if (collective == Collective::Barrier) return 0;
@@ -126,52 +128,155 @@ RotatingBuffers::Piece RotatingBuffers::next(uint64_t sendBytes, uint64_t recvBy
   return {pieceOf(send_, sendBytes), pieceOf(recv_, recvBytes)};
 }
 
-std::vector<double> timeTrials(const std::vector<Trial>& trials, RotatingBuffers& buffers,
-                               const Pace& pace) {
-  using Clock = std::chrono::steady_clock;
-  const int ranks = trials.front().comm->impl().place().size;
-  std::vector<std::vector<double>> samples(trials.size());
-  const auto runOne = [&](size_t i, bool keep) {
-    const Trial& trial = trials[i];
-    const uint64_t sent = sendBytes(trial.collective, trial.bytes, ranks);
-    const uint64_t received = recvBytes(trial.collective, trial.bytes, ranks);
-    for (int k = callsARound(trial.bytes); k > 0; --k) {
-      const RotatingBuffers::Piece piece = buffers.next(sent, received);
-      MPI_Barrier(MPI_COMM_WORLD);
-      const Clock::time_point begin = Clock::now();
-      call(trial, piece);
-      const std::chrono::duration<double, std::pico> took = Clock::now() - begin;
-      if (keep) samples[i].push_back(took.count());
+namespace {
+
+/// Times of calls, and the state of the machine that each was in.
+struct Samples {
+  std::vector<double> times;
+  std::vector<uint64_t> flags;  ///< By time; kBetween: two states.
+};
+constexpr uint64_t kBetween = UINT64_MAX;
+/// A median of fewer times says nothing.
+constexpr size_t kLeastTimes = 3;
+/// A state with less than this part of the calls was but passed.
+constexpr size_t kLeastPart = 20;
+
+class Timer {
+ public:
+  Timer(const std::vector<Trial>& trials, RotatingBuffers& buffers, bool looks)
+      : trials_(trials),
+        buffers_(buffers),
+        looks_(looks),
+        ranks_(trials.front().comm->impl().place().size),
+        samples_(trials.size()) {
+    // Calls of one length together, so that short ones find the caches as they would leave them.
+    for (size_t i = 0; i < trials.size(); ++i) lengths_[trials[i].bytes].push_back(i);
+  }
+
+  void run(const Pace& pace) {
+    runRound(false);
+    const Clock::time_point start = Clock::now();
+    for (int round = 0, more = 1; more != 0; ++round) {
+      runRound(true);
+      const std::chrono::duration<double> passed = Clock::now() - start;
+      more = round + 1 < pace.least || (round + 1 < pace.most && passed.count() < pace.seconds);
+      MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
-  };
-  // Calls of one length together, so that short ones find the caches as they would leave them.
-  std::map<uint64_t, std::vector<size_t>> lengths;
-  for (size_t i = 0; i < trials.size(); ++i) lengths[trials[i].bytes].push_back(i);
-  const auto runRound = [&](bool keep) {
-    for (const auto& [bytes, same] : lengths) {
+    for (size_t i = 0; i < trials_.size(); ++i) {
+      std::vector<double>& mine = samples_[i].times;
+      const bool rooted = isRooted(trials_[i].collective);
+      MPI_Allreduce(MPI_IN_PLACE, mine.data(), static_cast<int>(mine.size()), MPI_DOUBLE,
+                    rooted ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD);
+      for (double& time : mine) time /= rooted ? 1 : ranks_;
+    }
+  }
+
+  const std::vector<Samples>& samples() const { return samples_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  uint64_t look() const { return looks_ ? flagNow(*trials_.front().comm) : 0; }
+
+  void runRound(bool keep) {
+    uint64_t before = look();
+    for (const auto& [bytes, same] : lengths_) {
       const int turns = !keep || bytes > kMostInCaches ? 1 : 3;
       for (int turn = bytes > kMostInCaches ? 1 : 0; turn <= turns; ++turn) {
         for (const size_t i : same) runOne(i, keep && turn > 0);
       }
+      const uint64_t after = look();
+      const bool steady = before == after || sameState(before, after);
+      for (const size_t i : same) {
+        samples_[i].flags.resize(samples_[i].times.size(), steady ? before : kBetween);
+      }
+      before = after;
     }
-  };
-  runRound(false);
-  const Clock::time_point start = Clock::now();
-  for (int round = 0, more = 1; more != 0; ++round) {
-    runRound(true);
-    const std::chrono::duration<double> passed = Clock::now() - start;
-    more = round + 1 < pace.least || (round + 1 < pace.most && passed.count() < pace.seconds);
-    MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
   }
-  std::vector<double> medians;
-  for (size_t i = 0; i < trials.size(); ++i) {
-    std::vector<double>& mine = samples[i];
-    const bool rooted = isRooted(trials[i].collective);
-    MPI_Allreduce(MPI_IN_PLACE, mine.data(), static_cast<int>(mine.size()), MPI_DOUBLE,
-                  rooted ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD);
-    medians.push_back(medianOf(mine) / (rooted ? 1 : ranks));
+
+  void runOne(size_t i, bool keep) {
+    const Trial& trial = trials_[i];
+    const uint64_t sent = sendBytes(trial.collective, trial.bytes, ranks_);
+    const uint64_t received = recvBytes(trial.collective, trial.bytes, ranks_);
+    for (int k = callsARound(trial.bytes); k > 0; --k) {
+      const RotatingBuffers::Piece piece = buffers_.next(sent, received);
+      MPI_Barrier(MPI_COMM_WORLD);
+      const Clock::time_point begin = Clock::now();
+      call(trial, piece);
+      const std::chrono::duration<double, std::pico> took = Clock::now() - begin;
+      if (keep) samples_[i].times.push_back(took.count());
+    }
   }
-  return medians;
+
+  const std::vector<Trial>& trials_;
+  RotatingBuffers& buffers_;
+  bool looks_;
+  int ranks_;
+  std::vector<Samples> samples_;
+  std::map<uint64_t, std::vector<size_t>> lengths_;
+};
+
+/// What was measured while a flag's way was from `least` to `most`.
+StateTimes timesBetween(const std::vector<Samples>& samples, uint64_t least, uint64_t most) {
+  StateTimes out{0, 0, {}};
+  for (const Samples& all : samples) {
+    std::vector<double> mine;
+    for (size_t k = 0; k < all.times.size(); ++k) {
+      if (all.flags[k] >= least && all.flags[k] <= most) mine.push_back(all.times[k]);
+    }
+    out.calls += mine.size();
+    out.times.push_back(mine.size() < kLeastTimes ? 0 : medianOf(std::move(mine)));
+  }
+  return out;
+}
+
+}  // namespace
+
+uint64_t flagNow(const ForcedComm& comm) {
+  Communicator& impl = comm.impl();
+  std::vector<int> hostOf;
+  for (int r = 0; r < impl.place().size; ++r) {
+    hostOf.push_back(impl.fabric()->near(r) ? 0 : 1);  // right on rank 0's host, which counts
+  }
+  int ends[2] = {-1, -1};
+  if (impl.place().rank == 0) {
+    const FlagPair mine = flagPairOf(impl.facts(), hostOf);
+    ends[0] = mine.first, ends[1] = mine.second;
+  }
+  MPI_Bcast(ends, 2, MPI_INT, 0, MPI_COMM_WORLD);
+  uint64_t flag = 0;
+  if (impl.flagWay({ends[0], ends[1]}, &flag) != RunResult::Ok) {
+    throw Error(rondoRemoteError, "a rank did not answer");
+  }
+  MPI_Bcast(&flag, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  return flag;
+}
+
+Times timeTrials(const std::vector<Trial>& trials, RotatingBuffers& buffers, const Pace& pace) {
+  Timer timer(trials, buffers, false);
+  timer.run(pace);
+  return timesBetween(timer.samples(), 0, 0).times;
+}
+
+std::vector<StateTimes> timeStates(const std::vector<Trial>& trials, RotatingBuffers& buffers,
+                                   const Pace& pace) {
+  Timer timer(trials, buffers, true);
+  timer.run(pace);
+  std::vector<uint64_t> flags;
+  for (const Samples& all : timer.samples()) {
+    for (const uint64_t flag : all.flags) {
+      if (flag != kBetween) flags.push_back(flag);
+    }
+  }
+  std::vector<StateTimes> states;
+  for (const std::vector<uint64_t>& same : splitStates(flags)) {
+    if (same.size() * kLeastPart < flags.size()) continue;
+    states.push_back(timesBetween(timer.samples(), same.front(), same.back()));
+    states.back().flag = same[same.size() / 2];
+  }
+  std::stable_sort(states.begin(), states.end(),
+                   [](const StateTimes& a, const StateTimes& b) { return a.calls > b.calls; });
+  return states;
 }
 
 }  // namespace rondo::tune

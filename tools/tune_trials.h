@@ -23,7 +23,7 @@ class ForcedComm {
   ForcedComm& operator=(const ForcedComm&) = delete;
 
   rondoComm_t handle() const { return comm_; }
-  const Communicator& impl() const;
+  Communicator& impl() const;
   const std::string& rules() const { return rules_; }
 
  private:
@@ -72,9 +72,26 @@ struct Pace {
   int most = 400;       ///< and so many at most.
 };
 
-/// By trial: the median of its times, in picoseconds. A call's time is the mean over the ranks, or
-/// where it has a root that of the slowest. Collective over MPI_COMM_WORLD; the same on all ranks.
-std::vector<double> timeTrials(const std::vector<Trial>& trials, RotatingBuffers& buffers,
-                               const Pace& pace);
+/// By trial: the median of its times, in picoseconds; 0: there are too few. A call's time is the
+/// mean over the ranks, or where it has a root that of the slowest.
+using Times = std::vector<double>;
+
+/// Collective over MPI_COMM_WORLD; the same on all ranks.
+Times timeTrials(const std::vector<Trial>& trials, RotatingBuffers& buffers, const Pace& pace);
+
+/// What was measured while the machine was in one of its states.
+struct StateTimes {
+  uint64_t flag;  ///< A flag's way in it (coll/flag_way.h); 0: no two ranks could look.
+  size_t calls;
+  Times times;
+};
+
+/// The same by the states that the machine was in, the one with the most calls first: before and
+/// after calls of each length two ranks look, and what came between two states counts for none.
+std::vector<StateTimes> timeStates(const std::vector<Trial>& trials, RotatingBuffers& buffers,
+                                   const Pace& pace);
+
+/// A flag's way just now, the same on all ranks; 0: no two ranks can look. Collective.
+uint64_t flagNow(const ForcedComm& comm);
 
 }  // namespace rondo::tune

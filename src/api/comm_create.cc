@@ -11,6 +11,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "api/comm_costs.h"
 #include "api/consensus.h"
 #include "api/handle.h"
 #include "base/error.h"
@@ -46,23 +47,26 @@ struct LocalInfo {
   NodeFacts node;         ///< Of local rank 0 only.
   HostCosts costs;        ///< Of rank 0 only: what all ranks choose by.
   char costsSource[512];  ///< Where they come from, for people.
+  uint64_t costStates;    ///< How many the file has, if more than one.
 };
 
 /// What rondo-tune measured on machines like this one, if it did. A file that is no good is no
 /// reason to fail.
-void readOwnCosts(const Options& options, LocalInfo* mine) {
-  const FoundCosts found = findCosts(machineModel(mine->node), costsDirs(options.tuneDir));
+std::vector<CostsState> readOwnCosts(const Options& options, LocalInfo* mine) {
+  FoundCosts found = findCosts(machineModel(mine->node), costsDirs(options.tuneDir));
   static std::atomic_flag warned;  // not once for every communicator
   if (!found.warning.empty() && !warned.test_and_set()) {
     std::fprintf(stderr, "rondo: warning: %s; the built-in costs are used\n",
                  found.warning.c_str());
   }
   mine->costs = found.costs;
+  mine->costStates = found.states.size();
   found.source.copy(mine->costsSource, sizeof mine->costsSource - 1);
+  return std::move(found.states);
 }
 
 std::vector<LocalInfo> gatherLocal(Bootstrap& boot, const Options& options, uint64_t machine,
-                                   bool leader) {
+                                   bool leader, std::vector<CostsState>* states) {
   LocalInfo mine{};
   mine.machine = machine;
   static std::atomic<uint64_t> communicators{0};
@@ -73,7 +77,7 @@ std::vector<LocalInfo> gatherLocal(Bootstrap& boot, const Options& options, uint
     // A machine with more CPUs than a cpu_set_t holds: the rank counts as bound nowhere.
     if (sched_getaffinity(0, sizeof mine.cpus, &mine.cpus) != 0) CPU_ZERO(&mine.cpus);
     if (leader) mine.node = readNodeFacts();
-    if (boot.rank() == 0) readOwnCosts(options, &mine);
+    if (boot.rank() == 0) *states = readOwnCosts(options, &mine);
   });
   std::vector<LocalInfo> all(static_cast<size_t>(boot.size()));
   boot.allGather(&mine, sizeof mine, all.data());
@@ -285,8 +289,9 @@ std::unique_ptr<Communicator> buildComm(Bootstrap& boot, const Config& config, W
   const HostGrouping hosts = groupByHost(infos, rank);
   parts.place = {rank, n, hosts.localRank, hosts.localSize()};
 
+  std::vector<CostsState> states;
   const std::vector<LocalInfo> local =
-      gatherLocal(boot, config.options, host.machine, hosts.localRank == 0);
+      gatherLocal(boot, config.options, host.machine, hosts.localRank == 0, &states);
   const Crowd crowd = greatestCrowd(local);
   parts.facts.ranks = n;
   parts.facts.cpus = crowd.cpus;
@@ -321,7 +326,11 @@ std::unique_ptr<Communicator> buildComm(Bootstrap& boot, const Config& config, W
   }
   addDevice(boot, exchange ? &*exchange : nullptr, peers, hosts, config, &parts);
   logMade(parts, hosts, config);
-  return std::make_unique<Communicator>(std::move(parts));
+  auto made = std::make_unique<Communicator>(std::move(parts));
+  if (local.front().costStates > 1) {
+    settleCosts(boot, *made, states, hosts.hostOf, hosts.hosts > 1);
+  }
+  return made;
 }
 
 CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {

@@ -95,6 +95,10 @@ std::string Communicator::abortText() const {
   return culprit < 0 ? text : text + log_.lastCallText(culprit);
 }
 
+RunResult Communicator::flagWay(const FlagPair& pair, uint64_t* picoseconds) {
+  return measureFlag(channels_, parts_.place.rank, pair, groupWait_, picoseconds);
+}
+
 /// Now and then in a long wait.
 void Communicator::watch(std::chrono::steady_clock::duration waited) {
   longWaits.fetch_add(1, std::memory_order_relaxed);

@@ -14,6 +14,7 @@
 #include "coll/device_runner.h"
 #include "coll/exchange.h"
 #include "coll/facts.h"
+#include "coll/flag_way.h"
 #include "coll/flight_recorder.h"
 #include "coll/host_request.h"
 #include "coll/joint_call.h"
@@ -59,6 +60,13 @@ class Communicator {
   const std::string& whyNoDevice() const { return parts_.whyNoDevice; }
   const CommFacts& facts() const { return parts_.facts; }
   const std::string& costsSource() const { return parts_.costsSource; }
+  /// Replaces facts().costs. Before the first call, by all ranks alike.
+  void adoptCosts(const HostCosts& costs, const std::string& source) {
+    parts_.facts.costs = costs;
+    parts_.costsSource = source;
+  }
+  /// measureFlag() between two ranks of one host; other ranks do nothing. While no call runs.
+  RunResult flagWay(const FlagPair& pair, uint64_t* picoseconds);
 
   /// Runs the call to its end. Only one thread at a time; not while operations of a group are under
   /// way (idle()).

@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kMostBytes = 64 << 10;  ///< Such a file has two KiB.
 constexpr char kTitle[] = "rondo-costs 1";
+constexpr uint64_t kMostFlag = 1'000'000'000;
 
 /// A descriptor that closes itself.
 class File {
@@ -62,8 +63,7 @@ std::string shown(std::string text) {
 class Parser {
  public:
   Parser(const std::string& text, const std::string& name) : text_(text), name_(name) {
-    out_.measured.assign(costFields().size(), false);
-    known_.assign(costFields().size(), false);
+    begin(&out_);
   }
 
   CostsFile parse() {
@@ -114,7 +114,32 @@ class Parser {
       out_.when = static_cast<int64_t>(number(key, value, 253'402'300'799));
       return;
     }
+    if (key == "state") return parseState(value);
     parseField(key, value);
+  }
+
+  /// What follows belongs to this state.
+  void begin(CostsState* state) {
+    state_ = state;
+    state->measured.assign(costFields().size(), false);
+    known_.assign(costFields().size(), false);
+  }
+
+  /// The first such line may come before all fields.
+  void parseState(const std::string& value) {
+    const uint64_t flag = number("state", value, kMostFlag);
+    if (flag == 0) refuse("state is \"0\"; allowed: a flag's way, a whole number from 1");
+    const bool first = out_.others.empty() && out_.flag == 0;
+    const bool named = std::find(known_.begin(), known_.end(), true) != known_.end();
+    if (!first || named) {
+      if (out_.flag == 0) refuse("state begins a second one; allowed: after a state line first");
+      if (out_.others.size() + 2 > kMostStates) {
+        refuse(format("state begins a state too many; allowed: %zu", kMostStates));
+      }
+      out_.others.reserve(kMostStates);  // state_ stays where it is
+      begin(&out_.others.emplace_back());
+    }
+    state_->flag = flag;
   }
 
   void parseMachine(const std::string& value) {
@@ -136,8 +161,8 @@ class Parser {
         refuse(format("%s says \"%s\" after its number; allowed: measured or default", key.c_str(),
                       shown(origin).c_str()));
       }
-      out_.costs.*fields[i].at = number(key, value.substr(0, blank), fields[i].most());
-      out_.measured[i] = origin == "measured";
+      state_->costs.*fields[i].at = number(key, value.substr(0, blank), fields[i].most());
+      state_->measured[i] = origin == "measured";
       return;
     }
     refuse(
@@ -158,7 +183,8 @@ class Parser {
   const std::string& text_;
   const std::string& name_;
   CostsFile out_;
-  std::vector<bool> known_;
+  CostsState* state_ = nullptr;
+  std::vector<bool> known_;  // of the state
   int line_ = 0;
   bool titled_ = false;
 };
@@ -191,7 +217,44 @@ std::string sourceOf(const CostsFile& file, const std::string& path) {
                 ageText(file.when).c_str());
 }
 
+std::string formatState(const CostsState& state) {
+  std::string text;
+  if (state.flag > 0) text += format("state %llu\n", static_cast<unsigned long long>(state.flag));
+  const auto fields = costFields();
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const bool measured = i < state.measured.size() && state.measured[i];
+    text += format("%s %llu %s\n", fields[i].name,
+                   static_cast<unsigned long long>(state.costs.*fields[i].at),
+                   measured ? "measured" : "default");
+  }
+  return text;
+}
+
 }  // namespace
+
+bool sameState(uint64_t flag, uint64_t other) {
+  const auto [less, more] = std::minmax(flag, other);
+  return static_cast<double>(more) <= kSameState * static_cast<double>(less);
+}
+
+const CostsState& nearestState(const std::vector<CostsState>& states, uint64_t flag) {
+  const auto ratio = [flag](const CostsState& state) {
+    const auto [less, more] = std::minmax(state.flag, flag);
+    return static_cast<double>(more) / static_cast<double>(std::max<uint64_t>(less, 1));
+  };
+  const auto nearest = std::min_element(
+      states.begin(), states.end(),
+      [&](const CostsState& a, const CostsState& b) { return ratio(a) < ratio(b); });
+  return ratio(*nearest) > kNoState ? states.front() : *nearest;
+}
+
+std::string stateText(const CostsState& state, const std::vector<CostsState>& states) {
+  std::string all;
+  for (const CostsState& each : states) {
+    all += format("%s%.0f", all.empty() ? "" : ", ", static_cast<double>(each.flag) * 1e-3);
+  }
+  return format("state %.0f ns of %s", static_cast<double>(state.flag) * 1e-3, all.c_str());
+}
 
 std::string formatCosts(const CostsFile& file) {
   std::string text = std::string(kTitle) + "\n# Written by rondo-tune. Picoseconds.\n";
@@ -202,13 +265,8 @@ std::string formatCosts(const CostsFile& file) {
     text += format("measured_at %lld\n# That is %s.\n", static_cast<long long>(file.when),
                    timeText(file.when).c_str());
   }
-  const auto fields = costFields();
-  for (size_t i = 0; i < fields.size(); ++i) {
-    const bool measured = i < file.measured.size() && file.measured[i];
-    text += format("%s %llu %s\n", fields[i].name,
-                   static_cast<unsigned long long>(file.costs.*fields[i].at),
-                   measured ? "measured" : "default");
-  }
+  text += formatState(file);
+  for (const CostsState& state : file.others) text += formatState(state);
   return text;
 }
 
@@ -272,15 +330,19 @@ FoundCosts findCosts(uint64_t machine, const std::vector<std::string>& dirs) {
                            static_cast<unsigned long long>(file.machine),
                            static_cast<unsigned long long>(machine)));
       }
-      return {file.costs, sourceOf(file, path), ""};
+      FoundCosts found{file.costs, sourceOf(file, path)};
+      if (!file.others.empty()) {
+        found.states = {file};
+        found.states.insert(found.states.end(), file.others.begin(), file.others.end());
+      }
+      return found;
     } catch (const Error& error) {
-      return {{}, "built-in (" + path + " is no good)", error.sentence()};
+      return {{}, "built-in (" + path + " is no good)", {}, error.sentence()};
     }
   }
   return {{},
           format("built-in (no %s in %s; rondo-tune makes it)", costsFileName(machine).c_str(),
-                 looked.c_str()),
-          ""};
+                 looked.c_str())};
 }
 
 }  // namespace rondo

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "coll/forecast.h"
 
 namespace rondo {
 namespace {
@@ -62,18 +63,17 @@ std::vector<int> typicalRanks(int root, const CommFacts& facts) {
   return ranks;
 }
 
-uint64_t slowestRank(const Request& request, const Algorithm& algorithm,
-                     const algo::Geometry& geometry, const CommFacts& facts) {
+uint64_t timeOf(const Request& request, const Algorithm& algorithm, const algo::Geometry& geometry,
+                const CommFacts& facts) {
   algo::Geometry typical = geometry;
   if (request.uneven) typical.count = request.count;
   typical = withoutEmptyBlocks(typical, algorithm, facts);
-  uint64_t slowest = 0;
+  std::vector<Plan> plans;
   for (const int rank : typicalRanks(request.root, facts)) {
     const algo::Group group{rank, facts.ranks, request.root, facts.groups.placement()};
-    const Plan plan = recordPlan(algorithm, group, typical);
-    slowest = std::max(slowest, predict(plan, request.elementBytes, facts));
+    plans.push_back(recordPlan(algorithm, group, typical));
   }
-  return slowest;
+  return forecast(plans, request.elementBytes, facts);
 }
 
 const TuneRule* findRule(const Request& request, const std::vector<TuneRule>& rules) {
@@ -107,7 +107,7 @@ std::vector<Candidate> rankCandidates(const Request& request, const CommFacts& f
         continue;
       for (const uint64_t chunk : chunkSizes(facts, rule != nullptr ? rule->chunkBytes : 0)) {
         const algo::Geometry geometry = cut(request, algorithm, facts, lanes, chunk);
-        ranking.push_back({&algorithm, geometry, slowestRank(request, algorithm, geometry, facts)});
+        ranking.push_back({&algorithm, geometry, timeOf(request, algorithm, geometry, facts)});
       }
     }
   }

@@ -406,7 +406,6 @@ bool Runner::move(Lane& lane, const BoundStep& step) {
     compute(lane, step, received, dst, space);
     if ((bits & algo::kRecv) != 0) step.recv->release();
     if (step.recv2 != nullptr) step.recv2->release();
-    if (space != nullptr) step.send->post(step.bytes, nullptr);
     lane.computed = true;
   }
   return !inPlace || step.send->tryPostInPlace(dst, step.bytes, nullptr, {});

@@ -84,7 +84,8 @@ void Runner::combine(Lane& lane, const BoundStep& step, char* dst, void* space) 
   releaseInputs(step);
 }
 
-/// What a move does with its messages, if it receives any: into dst and `space`, where not nullptr.
+/// What a move does with its messages, if it receives any: into dst and `space`, where not nullptr;
+/// what is in `space` is posted as soon as it is there.
 void Runner::compute(Lane& lane, const BoundStep& step, const void* const* received, char* dst,
                      void* space) {
   const int bits = step.bits;
@@ -99,6 +100,7 @@ void Runner::compute(Lane& lane, const BoundStep& step, const void* const* recei
     const int mine = (bits & algo::kFirst) != 0 ? 0 : n - 1;
     reduceInto(before ? nullptr : dst, space, inputs, n, (bits & algo::kSrc) != 0 ? mine : -1, step,
                divisor);
+    if (space != nullptr) step.send->post(step.bytes, nullptr);
     if (before) plan_->copy(dst, nullptr, received[0], step.bytes, CopyTo::kUser);
     return;
   }
@@ -107,10 +109,13 @@ void Runner::compute(Lane& lane, const BoundStep& step, const void* const* recei
     plan_->scale(dst, src, plan_->scalar, step.count);
     from = dst;
   }
-  if (dst != nullptr && dst != from) {
-    plan_->copy(dst, nullptr, from, step.bytes, space == nullptr ? toUser() : CopyTo::kUser);
+  if (space != nullptr) {
+    plan_->copy(space, nullptr, from, step.bytes, CopyTo::kStaging);
+    step.send->post(step.bytes, nullptr);
   }
-  if (space != nullptr) plan_->copy(space, nullptr, from, step.bytes, CopyTo::kStaging);
+  if (dst != nullptr && dst != from) {
+    plan_->copy(dst, nullptr, from, step.bytes, toUser());
+  }
 }
 
 }  // namespace rondo

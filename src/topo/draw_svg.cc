@@ -13,6 +13,8 @@ namespace rondo::topo {
 namespace {
 
 constexpr size_t kMostHosts = 4, kMostRings = 16, kMostSwitches = 24, kMostTreeHosts = 32;
+constexpr int kMostLabels = 8;
+constexpr double kWidest = 1250;
 constexpr double kCell = 78, kBoxWidth = 62, kBoxHeight = 30, kMargin = 24;
 constexpr double kCpuY = 40, kPciY = 120, kDeviceY = 200, kNvY = 300, kRingY = 236;
 
@@ -21,23 +23,9 @@ struct Point {
 };
 
 const char* fill(NodeKind kind) {
-  switch (kind) {
-    case NodeKind::Cpu:
-      return "#cfe2f3";
-    case NodeKind::Numa:
-      return "#e8eef4";
-    case NodeKind::Pci:
-      return "#eeeeee";
-    case NodeKind::Gpu:
-      return "#c9e7b5";
-    case NodeKind::Nic:
-      return "#ffe3b3";
-    case NodeKind::NvSwitch:
-      return "#9fd37d";
-    case NodeKind::Switch:
-      return "#f6cf92";
-  }
-  return "#ffffff";
+  static constexpr const char* kColours[kNodeKinds] = {"#cfe2f3", "#e8eef4", "#eeeeee", "#c9e7b5",
+                                                       "#ffe3b3", "#9fd37d", "#f6cf92"};
+  return kColours[static_cast<int>(kind)];
 }
 
 /// Colours that are told apart, however many there are.
@@ -58,11 +46,17 @@ class Drawing {
     std::string hosts;
     double y = kMargin + 40;
     const size_t shown = std::min(kMostHosts, graph_.hosts().size());
+    double right = 0, widest = 0;
+    for (size_t h = 0; h < shown; ++h) widest = std::max(widest, innerOf(static_cast<int>(h)));
     for (size_t h = 0; h < shown; ++h) {
+      const bool besides = h > 0 && right + 2 * widest < kWidest;  // small ones
+      right = besides ? right + widest : 0;
+      if (h > 0 && !besides) y += height_ + 16;
       top_ = y;
-      drawHost(static_cast<int>(h));
-      y += height_ + 16;
+      shifted(right, [&] { drawHost(static_cast<int>(h)); });
+      width_ = std::max(width_, right + widest + 12);
     }
+    y += shown > 0 ? height_ + 16 : 0;
     if (shown < graph_.hosts().size()) {
       text({kMargin, y + 6}, format("... and %zu more hosts", graph_.hosts().size() - shown), 14,
            "start", "#333");
@@ -156,18 +150,36 @@ class Drawing {
     return count > 0 ? sum / count : -1;
   }
 
+  /// Draws what `draw` draws, further to the right.
+  template <class Draw>
+  void shifted(double right, const Draw& draw) {
+    const std::string begin = format("<g transform=\"translate(%.1f,0)\">\n", right);
+    for (std::string* layer : {&lines_, &boxes_, &rings_}) *layer += begin;
+    draw();
+    for (std::string* layer : {&lines_, &boxes_, &rings_}) *layer += "</g>\n";
+  }
+
+  /// The right end of what a host holds.
+  double innerOf(int host) const {
+    const double devices = kMargin + 12 + kCell * static_cast<double>(devicesInOrder(host).size());
+    const size_t cpus = graph_.all(NodeKind::Cpu, host).size();
+    return std::max(devices, kMargin + 24 + 150.0 * static_cast<double>(cpus));
+  }
+
   void drawHost(int host) {
     places_.clear();
+    arches_ = 0;
+    for (const int gpu : graph_.all(NodeKind::Gpu, host)) {
+      for (const Arc arc : graph_.from(gpu)) {
+        arches_ += (arc & 1) == 0 && graph_.node(graph_.target(arc)).kind == NodeKind::Gpu ? 1 : 0;
+      }
+    }
     const std::vector<int> devices = devicesInOrder(host);
     std::map<int, double> x;
-    double next = kMargin + 12 + kCell / 2;
-    for (const int device : devices) {
-      x[device] = next;
-      next += kCell;
-    }
+    for (const int device : devices)
+      x[device] = kMargin + 12 + kCell * (static_cast<double>(x.size()) + 0.5);
     const std::vector<int> cpus = graph_.all(NodeKind::Cpu, host);
-    const double inner =
-        std::max(next - kCell / 2, kMargin + 24 + 150.0 * static_cast<double>(cpus.size()));
+    const double inner = innerOf(host);
     const bool bare = devices.empty();
     height_ = bare ? 90 : graph_.all(NodeKind::NvSwitch, host).empty() ? 300 : 358;
     boxes_ += format(
@@ -175,7 +187,6 @@ class Drawing {
         "fill=\"none\" stroke=\"#999\" stroke-dasharray=\"5 4\"/>\n",
         kMargin, top_, inner - kMargin + 12, height_);
     text({kMargin + 8, top_ + 16}, graph_.hosts()[static_cast<size_t>(host)], 13, "start", "#000");
-    width_ = std::max(width_, inner + 12);
     for (const int device : devices) places_[device] = {x[device], top_ + kDeviceY};
     double spare = kMargin + 90;
     for (const int cpu : cpus) {
@@ -260,6 +271,8 @@ class Drawing {
           "<path d=\"M %.1f %.1f Q %.1f %.1f %.1f %.1f\" fill=\"none\" "
           "stroke=\"#76b900\" stroke-width=\"%.1f\"/>\n",
           a.x, a.y + 10, (a.x + b.x) / 2, a.y + 2 * rise + 10, b.x, b.y + 10, width);
+      // Of many only those between neighbours, which nothing hides.
+      if (arches_ > kMostLabels && std::abs(a.x - b.x) > 1.5 * kCell) return;
       return label({(a.x + b.x) / 2, a.y + rise + 12}, gigabytes(link.bytesPerSecond) + count);
     }
     const char* const colour = nv                              ? "#76b900"
@@ -337,7 +350,9 @@ class Drawing {
         nics += graph_.node(graph_.target(arc)).host >= 0;
       const size_t up = graph_.from(switches[i]).size() - nics;
       box({x, y}, 84, NodeKind::Switch, graph_.node(switches[i]).name,
-          nics > 0 ? format("%zu NICs, %zu up", nics, up) : format("%zu leaves", up));
+          nics == 0 ? format("%zu leaves", up)
+          : up == 0 ? format("%zu NICs", nics)
+                    : format("%zu NICs, %zu up", nics, up));
       x += 92;
     }
     if (switches.size() > kMostSwitches) {
@@ -395,8 +410,14 @@ class Drawing {
       rings_ += format("<rect x=\"%.1f\" y=\"%.1f\" width=\"18\" height=\"6\" fill=\"%s\"/>\n",
                        kMargin, y - 8, ringColour(r).c_str());
       std::string order;
+      int host = -1;
       for (size_t i = 0; i < std::min<size_t>(10, ring.places.size()); ++i) {
-        order += (i == 0 ? "" : " ") + graph_.node(ring.places[i]).name;
+        const Node& node = graph_.node(ring.places[i]);
+        if (graph_.hosts().size() > 1 && node.host != host) {
+          order += (i == 0 ? "" : ", ") + graph_.hosts()[static_cast<size_t>(node.host)] + ":";
+        }
+        host = node.host;
+        order += (order.empty() ? "" : " ") + node.name;
       }
       if (ring.places.size() > 10) order += " ...";
       text({kMargin + 26, y},
@@ -415,6 +436,7 @@ class Drawing {
   const Channels* channels_;
   std::string lines_, boxes_, rings_;
   std::map<int, Point> places_;
+  int arches_ = 0;  // NVLinks between two GPUs of the host
   double top_ = 0, height_ = 0, width_ = 0;
 };
 

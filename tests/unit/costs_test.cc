@@ -117,6 +117,55 @@ TEST(CostsFile, RoundTrip) {
       << "nothing is left beside it";
 }
 
+/// A file with states of these flags' ways; state k's hop costs 1000 + k.
+CostsFile statesFile(const std::vector<uint64_t>& flags) {
+  CostsFile file = oddFile();
+  for (size_t k = 0; k < flags.size(); ++k) {
+    CostsState state = file;
+    state.flag = flags[k];
+    state.costs.hop = 1000 + k;
+    if (k == 0) static_cast<CostsState&>(file) = state;
+    if (k > 0) file.others.push_back(state);
+  }
+  return file;
+}
+
+TEST(CostsFile, StatesComeBackInTheirOrder) {
+  const CostsFile file = statesFile({81'000, 31'000, 337'000, 1});
+  const CostsFile again = parseCosts(formatCosts(file), "FILE");
+  EXPECT_EQ(formatCosts(again), formatCosts(file));
+  EXPECT_EQ(again.flag, 81'000u);
+  EXPECT_EQ(again.costs.hop, 1000u);
+  ASSERT_EQ(again.others.size(), 3u);
+  EXPECT_EQ(again.others[1].flag, 337'000u);
+  EXPECT_EQ(again.others[1].costs.hop, 1002u);
+  EXPECT_EQ(again.others[1].measured, file.others[1].measured);
+  const CostsFile missing = parseCosts(
+      "rondo-costs 1\nmachine 00000000000000aa\nstate 7\nhop 5 measured\nstate 8\n", "FILE");
+  EXPECT_EQ(missing.others[0].costs, HostCosts{}) << "not the first state's";
+}
+
+TEST(CostsFile, AStatesFlagTellsWhichHolds) {
+  const CostsFile file = statesFile({81'000, 31'000, 337'000});
+  std::vector<CostsState> states{file};
+  states.insert(states.end(), file.others.begin(), file.others.end());
+  const auto hopAt = [&](uint64_t flag) { return nearestState(states, flag).costs.hop; };
+  EXPECT_EQ(hopAt(79'000), 1000u);
+  EXPECT_EQ(hopAt(33'000), 1001u);
+  EXPECT_EQ(hopAt(10'000), 1001u);
+  EXPECT_EQ(hopAt(45'000), 1001u);
+  EXPECT_EQ(hopAt(55'000), 1000u) << "by ratio";
+  EXPECT_EQ(hopAt(300'000), 1002u);
+  EXPECT_EQ(hopAt(1'300'000), 1002u);
+  EXPECT_EQ(hopAt(5'000'000), 1000u) << "no cache is as far: others had the cores";
+  EXPECT_EQ(hopAt(1), 1000u);
+  EXPECT_TRUE(sameState(81'000, 96'000));
+  EXPECT_FALSE(sameState(31'000, 81'000));
+  EXPECT_TRUE(sameState(0, 0));
+  EXPECT_FALSE(sameState(0, 1));
+  EXPECT_EQ(stateText(states[2], states), "state 337 ns of 81, 31, 337");
+}
+
 TEST(CostsFile, WhatIsMissingHasItsDefault) {
   const CostsFile file =
       parseCosts("rondo-costs 1\r\n# words\n\nmachine 00000000000000aa\nhop 5 measured", "FILE");
@@ -149,6 +198,12 @@ TEST(CostsFile, ComplaintsNameLineFieldAndWhatIsAllowed) {
       {head + "hop  5 measured\n", "after its number"},
       {head + "hop 1 measured\nhop 1 measured\n", "FILE:4: hop is there twice"},
       {head + "hops 1 measured\n", "there is no field \"hops\""},
+      {head + "state 0\n", "FILE:3: state is \"0\"; allowed: a flag's way, a whole number from 1"},
+      {head + "state soon\n", "FILE:3: state is \"soon\""},
+      {head + "hop 1 measured\nstate 5\nhop 1 measured\nstate 6\nhop 2 measured\nhop 2 measured\n",
+       "FILE:8: hop is there twice"},
+      {head + "state 1\nstate 2\nstate 3\nstate 4\nstate 5\n",
+       "FILE:7: state begins a state too many; allowed: 4"},
       {head + "ranks many\n", "ranks is \"many\""},
       {head + std::string(70'000, '#') + "\n", "FILE: has 70040 bytes; allowed: 65536"},
   };
@@ -221,6 +276,7 @@ TEST(FindCosts, TheFirstDirectoryThatHasOne) {
   FoundCosts found = findCosts(file.machine, dirs);
   EXPECT_EQ(found.costs, HostCosts{});
   EXPECT_EQ(found.warning, "");
+  EXPECT_TRUE(found.states.empty());
   EXPECT_NE(found.source.find("built-in (no " + name), std::string::npos) << found.source;
   writeCosts(file, dirs[1] + "/" + name);
   found = findCosts(file.machine, dirs);
@@ -231,6 +287,13 @@ TEST(FindCosts, TheFirstDirectoryThatHasOne) {
   file.costs.hop = 1;
   writeCosts(file, dirs[0] + "/" + name);
   EXPECT_EQ(findCosts(file.machine, dirs).costs.hop, 1u);
+  EXPECT_TRUE(findCosts(file.machine, dirs).states.empty()) << "one is no choice";
+  writeCosts(statesFile({50, 500}), dirs[0] + "/" + name);
+  found = findCosts(file.machine, dirs);
+  ASSERT_EQ(found.states.size(), 2u);
+  EXPECT_EQ(found.costs.hop, 1000u);
+  EXPECT_EQ(found.states[0].costs.hop, 1000u);
+  EXPECT_EQ(found.states[1].flag, 500u);
 }
 
 TEST(FindCosts, OneThatIsNoGoodIsToldAndNotUsed) {

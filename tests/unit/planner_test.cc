@@ -142,6 +142,46 @@ TEST(Planner, HierarchiesWinWhereTheyCrossLess) {
   EXPECT_EQ(best({Collective::Barrier, 0, 1, 0}, even), "dissemination");
 }
 
+/// A KiB takes 100 to copy, a flag `hop`, and nothing else takes anything.
+CommFacts copiesAndFlags(uint64_t hop) {
+  CommFacts out = facts(2, 2);
+  HostCosts& costs = out.costs;
+  costs.step = costs.message = costs.lane = costs.pastPerKiB = 0;
+  costs.cold1M = costs.cold8M = costs.cold64M = costs.cold512M = 0;
+  costs.copyPerKiB = costs.handOnPerKiB = costs.againPerKiB = costs.reducePerKiB = 100;
+  costs.hop = hop;
+  return out;
+}
+
+uint64_t timeOf(Collective collective, const char* algorithm, uint64_t bytes,
+                const CommFacts& facts) {
+  const std::string rule =
+      std::string(collectiveName(collective)) + ":host:0-:" + algorithm + "/1/32K";
+  return rankCandidates({collective, bytes / 4, 4, 0}, facts, parseTune(rule)).front().picoseconds;
+}
+
+TEST(Planner, WorkAfterASendHidesTheFlagsWay) {
+  // Put, copy its own, fetch: while the second copy lasts, the flag is on its way.
+  EXPECT_EQ(timeOf(Collective::AllGather, "direct", 32u << 10, copiesAndFlags(3000)), 9600u);
+  EXPECT_EQ(timeOf(Collective::AllGather, "direct", 32u << 10, copiesAndFlags(4000)), 10'400u);
+  EXPECT_EQ(timeOf(Collective::AllGather, "ring", 32u << 10, copiesAndFlags(3000)), 9600u);
+  // Nothing is between the put and the wait of an all-reduce.
+  EXPECT_EQ(timeOf(Collective::AllReduce, "oneshot", 32u << 10, copiesAndFlags(3000)), 9400u);
+}
+
+TEST(Planner, ReadersWaitForWhatASenderDoesFirst) {
+  for (const char* name : {"oneshot", "ring", "tree"}) {
+    // The root copies into the room; a flag; the reader copies out of it.
+    EXPECT_EQ(timeOf(Collective::Broadcast, name, 32u << 10, copiesAndFlags(1000)), 7400u) << name;
+    // Two periods: put, keep, put, a flag, copy out; meanwhile the reader has got the first.
+    EXPECT_EQ(timeOf(Collective::Broadcast, name, 64u << 10, copiesAndFlags(1000)), 13'800u)
+        << name;
+  }
+  EXPECT_EQ(timeOf(Collective::Reduce, "oneshot", 32u << 10, copiesAndFlags(1000)), 7400u);
+  // The root's own slot is copied while the other's is on its way.
+  EXPECT_EQ(timeOf(Collective::Gather, "direct", 32u << 10, copiesAndFlags(1000)), 7400u);
+}
+
 TEST(Planner, FarMessagesCostMore) {
   const Algorithm& ring = *findAlgorithm(Collective::AllReduce, "ring");
   const CommFacts f = fourGroups(), interleaved = fourGroups(true);

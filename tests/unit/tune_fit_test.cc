@@ -143,5 +143,46 @@ TEST(TuneFit, NothingToFitChangesNothing) {
             HostCosts{});
 }
 
+TEST(TuneStates, AreCutWhereFlagsAreFarApart) {
+  const auto states = splitStates({337, 81, 31, 83, 79, 96, 30, 330, 353});
+  ASSERT_EQ(states.size(), 3u);
+  EXPECT_EQ(states[0], (std::vector<uint64_t>{30, 31}));
+  EXPECT_EQ(states[1], (std::vector<uint64_t>{79, 81, 83, 96}));
+  EXPECT_EQ(states[2], (std::vector<uint64_t>{330, 337, 353}));
+  EXPECT_EQ(splitStates({0, 0, 0}).size(), 1u) << "nobody looked";
+  EXPECT_TRUE(splitStates({}).empty());
+}
+
+TEST(TuneStates, OfEarlierRunsAreKeptWhereThisOneWasNot) {
+  const size_t fields = costFields().size();
+  const auto state = [&](uint64_t flag, uint64_t hop) {
+    CostsState out;
+    out.flag = flag;
+    out.costs.hop = hop;
+    out.measured.assign(fields, false);
+    return out;
+  };
+  CostsFile before;
+  static_cast<CostsState&>(before) = state(80'000, 1);
+  before.others = {state(30'000, 2), state(330'000, 3)};
+  std::vector<bool> free(fields, false);
+  free[0] = true;  // hop
+  std::vector<CostsState> run{state(85'000, 10)};
+  run[0].measured[0] = true;
+  std::vector<CostsState> merged = mergedStates(run, before, free);
+  ASSERT_EQ(merged.size(), 3u);
+  EXPECT_EQ(merged[0].costs.hop, 10u);
+  EXPECT_EQ(merged[1].flag, 30'000u);
+  EXPECT_EQ(merged[1].costs.hop, 10u) << "nobody had measured it: this run's is nearer the truth";
+  EXPECT_TRUE(merged[1].measured[0]);
+  before.others[0].measured[0] = true;
+  EXPECT_EQ(mergedStates(run, before, free)[1].costs.hop, 2u);
+  // What was measured when nobody looked is replaced; never more states than a file holds.
+  before.flag = 0;
+  EXPECT_EQ(mergedStates(run, before, free).size(), 3u);
+  for (const uint64_t flag : {1u, 10u, 100u, 1000u}) before.others.push_back(state(flag, 0));
+  EXPECT_EQ(mergedStates(run, before, free).size(), kMostStates);
+}
+
 }  // namespace
 }  // namespace rondo::tune

@@ -1,0 +1,13 @@
+#pragma once
+// Whether the costs that jobs find still hold.
+
+#include <cstdint>
+
+namespace rondo::tune {
+
+/// Prints, for ring and two-shot all-reduces from 64 KiB to `most` bytes, what new communicators
+/// predict beside what they then measure, and the errors' median and worst. Calls during which the
+/// machine changed its state are made again, on new communicators. Collective over MPI_COMM_WORLD.
+void checkFile(uint64_t most, bool mapped);
+
+}  // namespace rondo::tune
