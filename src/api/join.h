@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/comm_create.h"
 #include "base/error.h"
@@ -17,6 +18,7 @@ IdHost thisHost();
 /// then is everybody's: if it stayed away, the others would wait for it.
 struct Joining {
   rondoUniqueId id{};
+  std::vector<rondoUniqueId> moreIds{};  ///< Behind `id`, if there are several.
   int nranks = 0;
   int rank = 0;
   Config config;

@@ -90,6 +90,21 @@ RONDO_API rondoResult_t rondoCommInitRankConfig(rondoComm_t* comm, int nranks, r
                                                 int rank, const rondoConfig_t* config);
 
 /**
+ * rondoCommInitRankConfig with several ids, for very many ranks: the process that makes an id
+ * serves every rank that joins by it with a connection and three small messages, and here it does
+ * so for a part of the ranks only. `ids` are `idCount` different ids of rondoGetUniqueId
+ * (1 <= idCount <= nranks, at most 4096), best made by processes of different hosts; all ranks give
+ * the same ones in the same order. Ranks floor(i nranks / idCount) to
+ * floor((i + 1) nranks / idCount) - 1 join by ids[i], and the first of them by ids[0] too; `ids` is
+ * not read after the call has returned. Everything else is as with one id, `config` (may be NULL)
+ * included. Since 0.5. Errors: rondoInvalidArgument (null, rank or idCount out of range, the same id
+ * twice), rondoInvalidUsage (ranks disagree, an id of a communicator that grows), rondoSystemError.
+ */
+RONDO_API rondoResult_t rondoCommInitRankScalable(rondoComm_t* comm, int nranks,
+                                                  const rondoUniqueId* ids, int idCount, int rank,
+                                                  const rondoConfig_t* config);
+
+/**
  * Makes a communicator of `nranks` ranks that are all in this process: comms[r] becomes rank r's,
  * on device devices[r] (an ordinal, RONDO_DEVICE_AUTO or RONDO_DEVICE_NONE). devices NULL:
  * config->device for all if that is RONDO_DEVICE_NONE, else device r modulo visible devices, else

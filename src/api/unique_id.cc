@@ -1,6 +1,9 @@
 // The door for launchers other than MPI.
 
+#include <algorithm>
 #include <cstddef>
+#include <map>
+#include <span>
 
 #include "api/forming.h"
 #include "api/join.h"
@@ -14,7 +17,9 @@ namespace {
 
 std::unique_ptr<Communicator> joinAndBuild(const Joining& joining) {
   const BootWait wait(nullptr, joining.hook);
-  IdBootstrap boot(joining.id, joining.nranks, joining.rank, joining.host,
+  std::vector<rondoUniqueId> ids = joining.moreIds;
+  ids.insert(ids.begin(), joining.id);
+  IdBootstrap boot(ids, joining.nranks, joining.rank, joining.host,
                    static_cast<int>(joining.boot.bootTimeoutMs), joining.boot.netInterfaces);
   together(boot, [&] {
     if (joining.wrong) throw *joining.wrong;
@@ -22,8 +27,30 @@ std::unique_ptr<Communicator> joinAndBuild(const Joining& joining) {
   return buildComm(boot, joining.config, joining.hook);
 }
 
-rondoResult_t initRank(const char* call, rondoComm_t* comm, int nranks, const rondoUniqueId& id,
-                       int rank, const rondoConfig_t* config) {
+void requireIdOfNewGroup(const rondoUniqueId& id) {
+  if (readId(id).members == 0) return;
+  throw Error(rondoInvalidUsage,
+              "id is one of rondoCommGetUniqueId, for a communicator that grows; allowed: one of "
+              "rondoGetUniqueId, or rondoCommGrow");
+}
+
+/// An id serves one part of the ranks.
+void requireDifferentIds(std::span<const rondoUniqueId> ids) {
+  std::map<Secret, size_t> known;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto [at, isNew] = known.emplace(readId(ids[i]).secret, i);
+    if (!isNew) {
+      throw Error(
+          rondoInvalidArgument,
+          format("argument ids has the same id at %zu and %zu; allowed: different ones, each "
+                 "of a rondoGetUniqueId of its own",
+                 at->second, i));
+    }
+  }
+}
+
+rondoResult_t initRank(const char* call, rondoComm_t* comm, int nranks,
+                       std::span<const rondoUniqueId> ids, int rank, const rondoConfig_t* config) {
   Joining joining;
   const rondoResult_t bad = guarded(nullptr, call, [&] {
     if (nranks < 1) {
@@ -33,12 +60,10 @@ rondoResult_t initRank(const char* call, rondoComm_t* comm, int nranks, const ro
       throw Error(rondoInvalidArgument,
                   format("argument rank is %d; allowed: 0 to %d", rank, nranks - 1));
     }
-    if (readId(id).members != 0) {
-      throw Error(rondoInvalidUsage,
-                  "id is one of rondoCommGetUniqueId, for a communicator that grows; allowed: one "
-                  "of rondoGetUniqueId, or rondoCommGrow");
-    }
-    joining = prepareJoining(call, id, nranks, rank, config);
+    for (const rondoUniqueId& id : ids) requireIdOfNewGroup(id);
+    requireDifferentIds(ids);
+    joining = prepareJoining(call, ids[0], nranks, rank, config);
+    joining.moreIds.assign(ids.begin() + 1, ids.end());
   });
   if (bad != rondoSuccess) return bad;
   rondoComm_t nowhere = nullptr;
@@ -95,10 +120,30 @@ rondoResult_t rondoGetUniqueId(rondoUniqueId* id) {
 }
 
 rondoResult_t rondoCommInitRank(rondoComm_t* comm, int nranks, rondoUniqueId id, int rank) {
-  return rondo::initRank("rondoCommInitRank", comm, nranks, id, rank, nullptr);
+  return rondo::initRank("rondoCommInitRank", comm, nranks, {&id, 1}, rank, nullptr);
 }
 
 rondoResult_t rondoCommInitRankConfig(rondoComm_t* comm, int nranks, rondoUniqueId id, int rank,
                                       const rondoConfig_t* config) {
-  return rondo::initRank("rondoCommInitRankConfig", comm, nranks, id, rank, config);
+  return rondo::initRank("rondoCommInitRankConfig", comm, nranks, {&id, 1}, rank, config);
+}
+
+rondoResult_t rondoCommInitRankScalable(rondoComm_t* comm, int nranks, const rondoUniqueId* ids,
+                                        int idCount, int rank, const rondoConfig_t* config) {
+  const char* const call = "rondoCommInitRankScalable";
+  const rondoResult_t bad = rondo::guarded(nullptr, call, [&] {
+    const int most = std::min(std::max(nranks, 1), rondo::wire::kMostIds);
+    if (idCount < 1 || idCount > most) {
+      throw rondo::Error(rondoInvalidArgument,
+                         rondo::format("argument idCount is %d; allowed: 1 to %d (nranks, at most "
+                                       "%d)",
+                                       idCount, most, rondo::wire::kMostIds));
+    }
+    if (ids == nullptr) {
+      throw rondo::Error(rondoInvalidArgument,
+                         rondo::format("argument ids is NULL; allowed: idCount (%d) ids", idCount));
+    }
+  });
+  if (bad != rondoSuccess) return bad;
+  return rondo::initRank(call, comm, nranks, {ids, static_cast<size_t>(idCount)}, rank, config);
 }

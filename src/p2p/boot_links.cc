@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "p2p/interrupt.h"
@@ -16,23 +17,18 @@ constexpr int kFarewellMs = 100;   // for messages that matter to others only
 
 }  // namespace
 
-BootLinks::BootLinks(int rank, int ranks, int limitMs)
-    : rank_(rank), ranks_(ranks), limitMs_(limitMs), place_(treePlace(rank, ranks)) {}
+BootLinks::BootLinks(int rank, int ranks, int limitMs, int ids)
+    : rank_(rank), ranks_(ranks), limitMs_(limitMs), place_(treePlace(rank, ranks, ids)) {}
 
 BootLinks::~BootLinks() {
   if (!established_ || failed_) return;
-  if (BootLink* link = maker()) {
-    link->send(wire::message(wire::Kind::Bye), Deadline(kFarewellMs));
+  for (BootLink& link : links_) {
+    if (link.rank() < 0 && link.isOpen()) {
+      link.send(wire::message(wire::Kind::Bye), Deadline(kFarewellMs));
+    }
   }
   // The last thing said between two ranks is the parent's Result, and this one has come.
   if (BootLink* link = parent()) resetAtClose(link->fd());
-}
-
-BootLink* BootLinks::maker() {
-  const auto at = std::find_if(links_.begin(), links_.end(), [](const BootLink& each) {
-    return each.rank() < 0 && each.isOpen();
-  });
-  return at == links_.end() ? nullptr : &*at;
 }
 
 BootLink* BootLinks::parent() {
@@ -49,13 +45,19 @@ uint64_t BootLinks::messages() const {
 }
 
 int BootLinks::waitFor(std::vector<pollfd>& set, int timeoutMs) {
-  BootLink* const link = maker();
-  set.push_back({link != nullptr ? link->fd() : -1, POLLIN, 0});
+  const size_t asked = set.size();
+  std::vector<BootLink*> makers;
+  for (BootLink& link : links_) {
+    if (link.rank() >= 0 || !link.isOpen()) continue;
+    makers.push_back(&link);
+    set.push_back({link.fd(), POLLIN, 0});
+  }
   const int found = BootWait::poll(set, timeoutMs);
   checkInterrupt();
-  const bool spoke = found > 0 && set.back().revents != 0;
-  set.pop_back();
-  if (spoke) listenTo(*link);
+  for (size_t i = 0; found > 0 && i < makers.size(); ++i) {
+    if (set[asked + i].revents != 0) listenTo(*makers[i]);
+  }
+  set.resize(asked);
   return found;
 }
 
@@ -89,12 +91,7 @@ void BootLinks::receive(BootLink& link, wire::Kind kind, uint32_t bytes, const s
                       format("%s has not answered for %d ms", who.c_str(), limitMs));
         }
         std::vector<pollfd> set{{link.fd(), POLLIN, 0}};
-        if (link.rank() < 0) {
-          BootWait::poll(set, deadline.left());
-          checkInterrupt();
-        } else {
-          waitFor(set, deadline.left());
-        }
+        waitFor(set, deadline.left());
       }
     }
   }
@@ -102,6 +99,12 @@ void BootLinks::receive(BootLink& link, wire::Kind kind, uint32_t bytes, const s
 
 wire::Welcome BootLinks::greet(int rank, UniqueFd fd, wire::Hello hello, const Secret& secret,
                                const std::string& who, int limitMs) {
+  return finishGreeting(hail(rank, std::move(fd), hello, secret, who, limitMs), hello, secret, who,
+                        limitMs);
+}
+
+BootLink BootLinks::hail(int rank, UniqueFd fd, wire::Hello& hello, const Secret& secret,
+                         const std::string& who, int limitMs) {
   BootLink link(rank, std::move(fd));
   wire::Challenge challenge;
   receive(link, wire::Kind::Challenge, sizeof challenge, who, limitMs);
@@ -119,6 +122,11 @@ wire::Welcome BootLinks::greet(int rank, UniqueFd fd, wire::Hello hello, const S
   wire::sign(hello, secret, challenge.nonce);
   // If it does not get there, the answer that is read next says why.
   link.send(wire::message(wire::Kind::Hello, &hello, sizeof hello), Deadline(limitMs));
+  return link;
+}
+
+wire::Welcome BootLinks::finishGreeting(BootLink link, const wire::Hello& hello,
+                                        const Secret& secret, const std::string& who, int limitMs) {
   wire::Welcome welcome;
   receive(link, wire::Kind::Welcome, sizeof welcome, who, limitMs);
   std::memcpy(&welcome, link.body().data(), sizeof welcome);
@@ -136,6 +144,13 @@ void BootLinks::addChild(int rank, UniqueFd fd, const wire::Hello& hello, const 
   link.send(wire::message(wire::Kind::Welcome, &welcome, sizeof welcome), Deadline(kFarewellMs));
   atTheGate_ += 2;  // its challenge and its Hello
   links_.push_back(std::move(link));
+}
+
+void BootLinks::meet(int limitMs) {
+  const int usual = std::exchange(limitMs_, limitMs);
+  char nothing;
+  gather(nullptr, 0, &nothing);
+  limitMs_ = usual;
 }
 
 void BootLinks::gather(const void* mine, size_t bytes, void* all) {

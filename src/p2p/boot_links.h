@@ -11,12 +11,13 @@
 
 namespace rondo {
 
-/// Every rank has a connection to the process that made the id (the maker), to its parent and to
-/// its children. Blobs go up and down the tree. Failures go to all neighbours and to the maker,
-/// which tells everybody, so that all ranks throw the same sentence.
+/// Every rank has a connection to the process that made its id (the maker; a rank that stands for
+/// the others of its id has two), to its parent and to its children. Blobs go up and down the tree.
+/// Failures go to all neighbours and to the maker, which tells everybody, so that all ranks throw
+/// the same sentence.
 class BootLinks {
  public:
-  BootLinks(int rank, int ranks, int limitMs);
+  BootLinks(int rank, int ranks, int limitMs, int ids = 1);
   /// Says goodbye to the maker if nothing has failed.
   ~BootLinks();
   BootLinks(const BootLinks&) = delete;
@@ -28,8 +29,18 @@ class BootLinks {
   wire::Welcome greet(int rank, UniqueFd fd, wire::Hello hello, const Secret& secret,
                       const std::string& who, int limitMs);
 
+  /// The first half of greet(): the proof is sent, the answer not read. finishGreeting() reads it;
+  /// `hello` must stay until then.
+  BootLink hail(int rank, UniqueFd fd, wire::Hello& hello, const Secret& secret,
+                const std::string& who, int limitMs);
+  wire::Welcome finishGreeting(BootLink link, const wire::Hello& hello, const Secret& secret,
+                               const std::string& who, int limitMs);
+
   /// A child whose Hello has been accepted.
   void addChild(int rank, UniqueFd fd, const wire::Hello& hello, const Secret& secret);
+
+  /// Waits so long until the whole tree is there.
+  void meet(int limitMs);
 
   /// The tree is complete.
   void setEstablished() { established_ = true; }
@@ -56,7 +67,6 @@ class BootLinks {
   uint64_t messages() const;
 
  private:
-  BootLink* maker();
   BootLink* parent();
   void receive(BootLink& link, wire::Kind kind, uint32_t bytes, const std::string& who,
                int limitMs);

@@ -20,6 +20,9 @@ namespace {
 // longer to hear of it.
 constexpr int kGraceMs = 2000;
 constexpr int kGracePerLevelMs = 500;
+constexpr int kTellMs = 100;  // for a message that matters to others only
+
+constexpr char kMaker[] = "the process that made the id";
 
 int checkedRanks(int nranks, int rank) {
   if (nranks < 1 || nranks > wire::kMostRanks) {
@@ -30,6 +33,15 @@ int checkedRanks(int nranks, int rank) {
     throw Error(rondoInvalidArgument, format("rank is %d; allowed: 0 to %d", rank, nranks - 1));
   }
   return rank;
+}
+
+int checkedIds(size_t ids, int nranks) {
+  const int most = std::min(nranks, wire::kMostIds);
+  if (ids < 1 || ids > static_cast<size_t>(most)) {
+    throw Error(rondoInvalidArgument,
+                format("there are %zu ids; allowed: 1 to %d for %d ranks", ids, most, nranks));
+  }
+  return static_cast<int>(ids);
 }
 
 UniqueFd connectToMaker(const IdBytes& id, const std::vector<NetAddress>& sources,
@@ -78,15 +90,24 @@ void makeUniqueId(const IdHost& host, rondoUniqueId* id, const std::string& inte
   *id = packId(secret, endpoints, host.name, members);
 }
 
-IdBootstrap::IdBootstrap(const rondoUniqueId& id, int nranks, int rank, const IdHost& host,
-                         int limitMs, const std::string& interfaces)
+/// Of those a rank was given the ones that it needs.
+struct IdBootstrap::Ids {
+  IdBytes first;  ///< Its secret is the tree's.
+  IdBytes own;
+  IdPart part;
+};
+
+IdBootstrap::IdBootstrap(std::span<const rondoUniqueId> ids, int nranks, int rank,
+                         const IdHost& host, int limitMs, const std::string& interfaces)
     : nranks_(nranks),
       rank_(checkedRanks(nranks, rank)),
       limitMs_(limitMs),
-      place_(treePlace(rank, nranks)),
-      links_(rank, nranks, limitMs) {
+      place_(treePlace(rank, nranks, checkedIds(ids.size(), nranks))),
+      links_(rank, nranks, limitMs, static_cast<int>(ids.size())) {
+  const auto count = static_cast<int>(ids.size());
+  const IdPart part{nranks, count, IdPart::of(rank, nranks, count)};
   try {
-    join(id, host, interfaces);
+    join({readId(ids[0]), readId(ids[static_cast<size_t>(part.index)]), part}, host, interfaces);
   } catch (const Error&) {
     // The program may end now, and with it the service that tells the others why.
     IdService::instance().settle();
@@ -94,31 +115,54 @@ IdBootstrap::IdBootstrap(const rondoUniqueId& id, int nranks, int rank, const Id
   }
 }
 
-void IdBootstrap::join(const rondoUniqueId& id, const IdHost& host, const std::string& interfaces) {
-  const IdBytes bytes = readId(id);
+/// Registers with the maker of this rank's id; who stands for its part, with that of id 0 too,
+/// whose answer says where its parent is.
+wire::Welcome IdBootstrap::present(const Ids& ids, UniqueFd own, wire::Hello hello,
+                                   const IdHost& host, const std::vector<NetAddress>& sources) {
+  const int limit = limitMs_ + kGraceMs;
+  hello.part = static_cast<uint16_t>(ids.part.index);
+  if (ids.part.index == 0 || rank_ != ids.part.begin()) {
+    return links_.greet(-1, std::move(own), hello, ids.own.secret, kMaker, limit);
+  }
+  wire::Hello above = hello;
+  above.part = 0;
+  UniqueFd fd = connectToMaker(ids.first, sources, host, limitMs_);
+  BootLink hailed = links_.hail(-1, std::move(fd), above, ids.first.secret, kMaker, limit);
+  try {
+    links_.greet(-1, std::move(own), hello, ids.own.secret, kMaker, limit);
+  } catch (const Error& error) {
+    hailed.send(wire::failureMessage(error.code(), error.sentence()), Deadline(kTellMs));
+    throw;
+  }
+  return links_.finishGreeting(std::move(hailed), above, ids.first.secret, kMaker, limit);
+}
+
+void IdBootstrap::join(const Ids& ids, const IdHost& host, const std::string& interfaces) {
+  const Secret& secret = ids.first.secret;
   // Names of local sockets can be seen by other users: they must not tell of the id's secret.
-  secret_ = derivedSecret(bytes.secret, "rondo sockets");
+  secret_ = derivedSecret(secret, "rondo sockets");
   std::vector<NetAddress> sources;
   if (!interfaces.empty()) sources = chooseInterface(listInterfaces(), interfaces).addresses;
-  UniqueFd maker = connectToMaker(bytes, sources, host, limitMs_);
+  UniqueFd maker = connectToMaker(ids.own, sources, host, limitMs_);
   std::optional<Gate> gate;
-  if (!place_.children.empty()) {
-    gate.emplace(bytes.secret, listenAt(addressesBeside(maker.get())));
-  }
+  if (!place_.children.empty()) gate.emplace(secret, listenAt(addressesBeside(maker.get())));
   wire::Hello hello{};
   hello.version = wire::kVersion;
   hello.purpose = wire::Purpose::Register;
   hello.rank = rank_;
   hello.nranks = nranks_;
+  hello.moreIds = static_cast<uint16_t>(ids.part.ids - 1);
   hello.limitMs = limitMs_;
   hello.user = geteuid();
   hello.hostHash = host.hash;
   if (gate) hello.endpoints = gate->endpoints();
-  const wire::Welcome welcome = links_.greet(-1, std::move(maker), hello, bytes.secret,
-                                             "the process that made the id", limitMs_ + kGraceMs);
+  const wire::Welcome welcome = present(ids, std::move(maker), hello, host, sources);
   try {
-    if (place_.parent >= 0) joinParent(welcome.endpoints, hello, bytes.secret, sources);
-    if (gate) acceptChildren(*gate, bytes.secret);
+    if (place_.parent >= 0) joinParent(welcome.endpoints, hello, secret, sources);
+    // Other parts may be complete one limit later than this one: their makers say what is missing.
+    const int limit = ids.part.ids == 1 ? limitMs_ : 2 * limitMs_ + kGraceMs;
+    if (gate) acceptChildren(*gate, secret, limit);
+    if (ids.part.ids > 1) links_.meet(limit);
   } catch (const Error& error) {
     links_.failUnlessTold(error.code(), error.sentence());
   }
@@ -144,15 +188,15 @@ void IdBootstrap::joinParent(const Endpoints& parent, const wire::Hello& hello,
                limitMs_ + kGracePerLevelMs * place_.depth);
 }
 
-void IdBootstrap::acceptChildren(Gate& gate, const Secret& secret) {
+void IdBootstrap::acceptChildren(Gate& gate, const Secret& secret, int limitMs) {
   std::vector<int> missing;
   for (const TreeBranch& child : place_.children) missing.push_back(child.first);
-  const Deadline deadline(limitMs_);
+  const Deadline deadline(limitMs);
   while (!missing.empty()) {
     if (deadline.left() == 0) {
       links_.fail(rondoSystemError,
                   format("%s of %d joined but did not go on within %d ms%s",
-                         ranksText(missing).c_str(), nranks_, limitMs_, gate.refusals().c_str()));
+                         ranksText(missing).c_str(), nranks_, limitMs, gate.refusals().c_str()));
     }
     std::vector<pollfd> set;
     gate.collect(set);

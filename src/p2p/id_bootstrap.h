@@ -1,6 +1,7 @@
 #pragma once
 // The unique-id door: ranks that find each other by the 128 bytes of an id, on one host or several.
 
+#include <span>
 #include <string>
 
 #include "api/rondo_types.h"
@@ -29,6 +30,11 @@ void makeUniqueId(const IdHost& host, rondoUniqueId* id, const std::string& inte
 class IdBootstrap : public Bootstrap {
  public:
   IdBootstrap(const rondoUniqueId& id, int nranks, int rank, const IdHost& host,
+              int limitMs = 30000, const std::string& interfaces = {})
+      : IdBootstrap({&id, 1}, nranks, rank, host, limitMs, interfaces) {}
+  /// By several ids, at most `nranks`: each part of the ranks (IdPart) registers with the maker of
+  /// its own. All ranks have the same ones in the same order.
+  IdBootstrap(std::span<const rondoUniqueId> ids, int nranks, int rank, const IdHost& host,
               int limitMs = 30000, const std::string& interfaces = {});
 
   int rank() const override { return rank_; }
@@ -41,10 +47,13 @@ class IdBootstrap : public Bootstrap {
   uint64_t messages() const { return links_.messages(); }
 
  private:
-  void join(const rondoUniqueId& id, const IdHost& host, const std::string& interfaces);
+  struct Ids;
+  void join(const Ids& ids, const IdHost& host, const std::string& interfaces);
+  wire::Welcome present(const Ids& ids, UniqueFd own, wire::Hello hello, const IdHost& host,
+                        const std::vector<NetAddress>& sources);
   void joinParent(const Endpoints& parent, const wire::Hello& hello, const Secret& secret,
                   const std::vector<NetAddress>& sources);
-  void acceptChildren(class Gate& gate, const Secret& secret);
+  void acceptChildren(class Gate& gate, const Secret& secret, int limitMs);
 
   int nranks_;
   int rank_;

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "p2p/boot_tree.h"
 
 namespace rondo {
 namespace {
@@ -51,7 +50,7 @@ void IdGroup::handle(const pollfd* entries) {
   for (Gate::Visitor& visitor : gate_.handle(entries)) join(visitor);
   checkTime();
   std::erase_if(links_, [](const auto& link) { return link->closed; });
-  const auto ranks = static_cast<int>(byRank_.size());
+  const auto ranks = static_cast<int>(bySlot_.size());
   if (links_.empty() && ranks > 0 && joined_ == ranks) finished_ = true;
 }
 
@@ -75,7 +74,7 @@ std::string IdGroup::objection(const wire::Hello& hello, int* code) const {
   if (hello.hostHash == hostHash_ && hello.user != geteuid()) {
     return "the unique id was made by another user of this host";
   }
-  const auto known = static_cast<int>(byRank_.size());
+  const int known = part_.ranks;
   if (known > 0 && hello.nranks != known) {
     return format("rank %d says nranks is %d, rank %d said %d", hello.rank, hello.nranks,
                   firstRank_, known);
@@ -86,8 +85,25 @@ std::string IdGroup::objection(const wire::Hello& hello, int* code) const {
     return format("rank %d of %d; allowed: 0 <= rank < nranks <= %d", hello.rank, hello.nranks,
                   wire::kMostRanks);
   }
-  if (known > 0 && everJoined_[static_cast<size_t>(hello.rank)]) {
+  const std::string other = otherIds(hello);
+  if (!other.empty()) return other;
+  if (known > 0 && everJoined_[slotOf(hello.rank)]) {
     return format("rank %d of %d has already joined with this unique id", hello.rank, known);
+  }
+  return "";
+}
+
+/// What is wrong with the ids that a joiner has, this one among them, or "".
+std::string IdGroup::otherIds(const wire::Hello& hello) const {
+  const int ids = hello.moreIds + 1, index = hello.part;
+  if (part_.ranks > 0 && (ids != part_.ids || index != part_.index)) {
+    return format("for rank %d the id is number %d of %d, for rank %d number %d of %d", hello.rank,
+                  index, ids, firstRank_, part_.index, part_.ids);
+  }
+  if (ids > hello.nranks || ids > wire::kMostIds || index >= ids ||
+      IdPart{hello.nranks, ids, index}.slotOf(hello.rank) < 0) {
+    return format("rank %d of %d does not join by id %d of %d", hello.rank, hello.nranks, index,
+                  ids);
   }
   return "";
 }
@@ -102,15 +118,15 @@ void IdGroup::join(Gate::Visitor& visitor) {
     gate_.countRefusal(visitor.from, wrong);
     return refuse(link, code, wrong);
   }
-  const auto rank = static_cast<size_t>(hello.rank);
   if (!failure_.empty()) {
-    everJoined_[rank] = 1;
+    everJoined_[slotOf(hello.rank)] = 1;
     ++joined_;
     return refuse(link, failureCode_, failure_);
   }
-  if (byRank_.empty()) {
-    byRank_.resize(static_cast<size_t>(hello.nranks));
-    everJoined_.resize(byRank_.size());
+  if (bySlot_.empty()) {
+    part_ = {hello.nranks, hello.moreIds + 1, hello.part};
+    bySlot_.resize(static_cast<size_t>(part_.slots()));
+    everJoined_.resize(bySlot_.size());
     firstRank_ = hello.rank;
     waiting_ = true;
     waitingSince_ = Clock::now();
@@ -119,19 +135,19 @@ void IdGroup::join(Gate::Visitor& visitor) {
   link.rank = hello.rank;
   link.endpoints = hello.endpoints;
   link.nonce = hello.nonce;
-  byRank_[rank] = &link;
-  everJoined_[rank] = 1;
-  if (++joined_ == static_cast<int>(byRank_.size())) welcomeAll();
+  bySlot_[slotOf(hello.rank)] = &link;
+  everJoined_[slotOf(hello.rank)] = 1;
+  if (++joined_ == static_cast<int>(bySlot_.size())) welcomeAll();
 }
 
 void IdGroup::welcomeAll() {
   waiting_ = false;
-  const auto ranks = static_cast<int>(byRank_.size());
-  // A copy: a member that turns out to have died takes itself out of byRank_.
-  const std::vector<Link*> members = byRank_;
+  // A copy: a member that turns out to have died takes itself out of bySlot_.
+  const std::vector<Link*> members = bySlot_;
   for (Link* member : members) {
     wire::Welcome welcome{};
-    const int parent = treePlace(member->rank, ranks).parent;
+    // The parent of a part's first rank joins by id 0, and so does that rank, once more.
+    const int parent = part_.slotOf(treePlace(member->rank, part_.ranks, part_.ids).parent);
     if (parent >= 0) welcome.endpoints = members[static_cast<size_t>(parent)]->endpoints;
     wire::sign(welcome, secret_, member->nonce);
     send(*member, wire::message(wire::Kind::Welcome, &welcome, sizeof welcome));
@@ -153,9 +169,9 @@ bool IdGroup::parse(Link& link) {
   wire::Header header;
   if (link.in.size() < sizeof header) return true;
   std::memcpy(&header, link.in.data(), sizeof header);
-  const bool all = joined_ == static_cast<int>(byRank_.size());
+  const bool all = joined_ == static_cast<int>(bySlot_.size());
   if (all && header.kind == wire::Kind::Bye && header.bytes == 0) {
-    byRank_[static_cast<size_t>(link.rank)] = nullptr;
+    bySlot_[slotOf(link.rank)] = nullptr;
     resetAtClose(link.fd.get());
     link.closed = true;
     return true;
@@ -175,9 +191,9 @@ bool IdGroup::parse(Link& link) {
 void IdGroup::leave(Link& link) {
   link.closed = true;
   if (link.rank < 0 || link.closing) return;
-  byRank_[static_cast<size_t>(link.rank)] = nullptr;
+  bySlot_[slotOf(link.rank)] = nullptr;
   fail(rondoRemoteError,
-       format("rank %d of %zu ended while the communicator was made", link.rank, byRank_.size()));
+       format("rank %d of %d ended while the communicator was made", link.rank, part_.ranks));
 }
 
 void IdGroup::write(Link& link) {
@@ -217,21 +233,21 @@ void IdGroup::fail(int code, const std::string& sentence) {
   for (const auto& link : links_) {
     if (link->rank >= 0) refuse(*link, code, sentence);
   }
-  std::fill(byRank_.begin(), byRank_.end(), nullptr);
+  std::fill(bySlot_.begin(), bySlot_.end(), nullptr);
 }
 
 void IdGroup::checkTime() {
   if (waiting_ && millisSince(waitingSince_) >= limitMs_) {
-    fail(rondoSystemError, format("%s of %zu did not join within %d ms%s", absentRanks().c_str(),
-                                  byRank_.size(), limitMs_, gate_.refusals().c_str()));
+    fail(rondoSystemError, format("%s of %d did not join within %d ms%s", absentRanks().c_str(),
+                                  part_.ranks, limitMs_, gate_.refusals().c_str()));
   }
   if (!failure_.empty() && millisSince(waitingSince_) >= kLingerMs) finished_ = true;
 }
 
 std::string IdGroup::absentRanks() const {
   std::vector<int> absent;
-  for (size_t rank = 0; rank < everJoined_.size(); ++rank) {
-    if (!everJoined_[rank]) absent.push_back(static_cast<int>(rank));
+  for (size_t slot = 0; slot < everJoined_.size(); ++slot) {
+    if (!everJoined_[slot]) absent.push_back(part_.rankOf(static_cast<int>(slot)));
   }
   return ranksText(absent);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "p2p/boot_gate.h"
+#include "p2p/boot_tree.h"
 #include "p2p/bootstrap.h"
 
 namespace rondo {
@@ -44,6 +45,8 @@ class IdGroup {
 
   void join(Gate::Visitor& visitor);
   std::string objection(const wire::Hello& hello, int* code) const;
+  std::string otherIds(const wire::Hello& hello) const;
+  size_t slotOf(int rank) const { return static_cast<size_t>(part_.slotOf(rank)); }
   void welcomeAll();
   void read(Link& link);
   bool parse(Link& link);
@@ -60,7 +63,8 @@ class IdGroup {
   Gate gate_;
   size_t gateEntries_ = 0;
   std::vector<std::unique_ptr<Link>> links_;
-  std::vector<Link*> byRank_;  // nullptr: not joined, or gone
+  IdPart part_;                // who joins here; no ranks: not known yet
+  std::vector<Link*> bySlot_;  // nullptr: not joined, or gone
   std::vector<char> everJoined_;
   int firstRank_ = -1;  // who fixed the number of ranks
   int joined_ = 0;

@@ -42,7 +42,7 @@ struct Challenge {
   Nonce nonce;
 };
 
-enum class Purpose : uint32_t {
+enum class Purpose : uint16_t {
   Register = 1,  ///< A rank to the process that made the id.
   Child = 2      ///< A rank to its parent in the tree.
 };
@@ -50,6 +50,7 @@ enum class Purpose : uint32_t {
 struct Hello {
   uint32_t version;
   Purpose purpose;
+  uint16_t part;  ///< Which of its ids, from 0, this rank takes the one that it registers with for.
   int32_t rank;
   int32_t nranks;
   int32_t limitMs;  ///< How long this rank is ready to wait for others.
@@ -57,8 +58,8 @@ struct Hello {
   uint64_t hostHash;
   Nonce nonce;
   Endpoints endpoints;  ///< Where its children find it; none if it has no children.
-  char unused[2];
-  Mac mac;  ///< proof(secret, kHelloRole, Challenge::nonce, all before)
+  uint16_t moreIds;     ///< The group has so many more ids than one.
+  Mac mac;              ///< proof(secret, kHelloRole, Challenge::nonce, all before)
 };
 static_assert(sizeof(Hello) == 120);
 
@@ -70,12 +71,13 @@ struct Welcome {
 static_assert(sizeof(Welcome) == 72);
 
 constexpr char kMagic[8] = {'R', 'O', 'N', 'D', 'O', 'T', 'C', 'P'};
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;  // 2: of one id only
 constexpr const char* kHelloRole = "rondo hello";
 constexpr const char* kWelcomeRole = "rondo welcome";
 constexpr uint32_t kMostPart = 1u << 20;  ///< Bytes of one rank's part.
 constexpr uint32_t kMostFailure = 2048;   ///< Bytes of a Failure; longer sentences are cut.
 constexpr int kMostRanks = 1 << 16;       ///< Joined ranks of one group.
+constexpr int kMostIds = 1 << 12;         ///< Ids of one group.
 
 /// A header and a body of fixed size, ready to be sent.
 std::vector<char> message(Kind kind, const void* body = nullptr, size_t bytes = 0);

@@ -19,7 +19,7 @@ namespace {
 
 /// Progress ends when nothing is left to do, or after so many rounds, so that its caller can look
 /// at what came.
-constexpr int kMostRounds = 16;
+constexpr int kMostRounds = 1;
 
 /// How long nobody need make progress: at first, and when nothing has moved for long. A look costs
 /// 17 us of cold caches.

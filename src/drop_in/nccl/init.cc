@@ -1,6 +1,7 @@
 // Communicators: from an id, for all devices of a process, out of other communicators.
 
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "drop_in/nccl/config.h"
@@ -43,8 +44,8 @@ ncclResult_t creates(const char* name, const Body& body) {
   return result == ncclSuccess || result == ncclInProgress ? result : failInGroup(result);
 }
 
-ncclResult_t initRank(const char* name, ncclComm_t* comm, int nranks, const ncclUniqueId& id,
-                      int rank, const ncclConfig_t* given) {
+ncclResult_t initRank(const char* name, ncclComm_t* comm, int nranks,
+                      std::span<const ncclUniqueId> ids, int rank, const ncclConfig_t* given) {
   return creates(name, [&] {
     requireOutput(comm, "comm");
     requireRank(nranks, rank);
@@ -54,15 +55,16 @@ ncclResult_t initRank(const char* name, ncclComm_t* comm, int nranks, const nccl
     job.name = name;
     job.place = placeOfCaller();
     job.blocking = config.blocking;
-    if (rehearsing()) job.run = rehearsal(id, nranks, rank);
+    if (rehearsing()) job.run = rehearsal(ids[0], nranks, rank);
     job.makes = makeHandle(config.blocking, job.place);
     job.written = comm;
-    rondoUniqueId key;
-    static_assert(sizeof key == sizeof id);
-    std::memcpy(&key, &id, sizeof key);
-    const auto real = [config, key, nranks, rank, device = job.place.device](rondoComm_t* made) {
+    static_assert(sizeof(rondoUniqueId) == sizeof(ncclUniqueId));
+    std::vector<rondoUniqueId> keys(ids.size());
+    std::memcpy(keys.data(), ids.data(), ids.size_bytes());
+    const auto real = [config, keys, nranks, rank, device = job.place.device](rondoComm_t* made) {
       const rondoConfig_t wanted = config.forRondo(device);
-      return rondoCommInitRankConfig(made, nranks, key, rank, &wanted);
+      return rondoCommInitRankScalable(made, nranks, keys.data(), static_cast<int>(keys.size()),
+                                       rank, &wanted);
     };
     if (!rehearsing()) job.run = real;
     logLine(Loud::Info,
@@ -148,16 +150,15 @@ RONDO_NCCL_CALL(ncclResult_t, ncclGetUniqueId, (ncclUniqueId * uniqueId)) {
 
 RONDO_NCCL_CALL(ncclResult_t, ncclCommInitRank,
                 (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank)) {
-  return rondo::nccl::initRank("ncclCommInitRank", comm, nranks, commId, rank, nullptr);
+  return rondo::nccl::initRank("ncclCommInitRank", comm, nranks, {&commId, 1}, rank, nullptr);
 }
 
 RONDO_NCCL_CALL(ncclResult_t, ncclCommInitRankConfig,
                 (ncclComm_t * comm, int nranks, ncclUniqueId commId, int rank,
                  ncclConfig_t* config)) {
-  return rondo::nccl::initRank("ncclCommInitRankConfig", comm, nranks, commId, rank, config);
+  return rondo::nccl::initRank("ncclCommInitRankConfig", comm, nranks, {&commId, 1}, rank, config);
 }
 
-// All ranks have all ids, and one is enough for Rondo: the first.
 RONDO_NCCL_CALL(ncclResult_t, ncclCommInitRankScalable,
                 (ncclComm_t * newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds,
                  ncclConfig_t* config)) {
@@ -168,7 +169,8 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommInitRankScalable,
         format("%s: argument nId is %d and commIds is %p; allowed: 1 to nranks (%d) ids", name, nId,
                static_cast<void*>(commIds), nranks)));
   }
-  return rondo::nccl::initRank(name, newcomm, nranks, commIds[0], myrank, config);
+  return rondo::nccl::initRank(name, newcomm, nranks, {commIds, static_cast<size_t>(nId)}, myrank,
+                               config);
 }
 
 RONDO_NCCL_CALL(ncclResult_t, ncclCommInitAll, (ncclComm_t * comm, int ndev, const int* devlist)) {
