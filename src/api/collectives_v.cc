@@ -70,6 +70,7 @@ rondoResult_t run(const CollectiveArgs& args, const UnevenCall& call, Workplace&
       bool onDevice = false;
       if (const rondoResult_t bad = checkMemory(used, &onDevice)) return bad;
       if (onDevice) return refuseDevice(args);
+      if (const rondoResult_t bad = checkScalar(args, call.op)) return bad;
     }
   }
   UnevenSlots& slots = at.slots;
