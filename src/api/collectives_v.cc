@@ -72,6 +72,7 @@ uint64_t typicalOf(const UnevenBlocks& agreed) {
       bool onDevice = false;
       if (const rondoResult_t bad = checkMemory(used, &onDevice)) return bad;
       if (onDevice) return refuseDevice(args);
+      if (const rondoResult_t bad = checkScalar(args, call.op)) return bad;
     }
   }
   UnevenSlots& slots = at.slots;

@@ -13,7 +13,8 @@ namespace {
 /// Answers a question about a communicator by copying a number.
 rondoResult_t answer(rondoComm_t comm, const char* call, const char* argument, int* out,
                      int (*read)(const rondo::Communicator&)) {
-  if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
+  const rondo::Keep keep(comm, call);
+  if (!keep) return keep.result();
   if (out == nullptr) {
     return rondo::fail(nullptr, rondoInvalidArgument,
                        rondo::format("%s: argument %s is NULL; allowed: where to write the answer",
@@ -73,7 +74,8 @@ rondoResult_t rondoCommCuDevice(rondoComm_t comm, int* device) {
 
 rondoResult_t rondoCommFinalize(rondoComm_t comm) {
   const char* call = "rondoCommFinalize";
-  if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
+  const rondo::Keep keep(comm, call);
+  if (!keep) return keep.result();
   if (!rondo::claimComm(comm, rondoComm::kBusy)) return refuseBusy(comm, call);
   if (!comm->impl->idle()) {
     rondo::releaseComm(comm);
@@ -90,7 +92,8 @@ rondoResult_t rondoCommDestroy(rondoComm_t comm) {
     rondo::destroyHandle(comm);
     return rondoSuccess;
   }
-  if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
+  const rondo::Keep keep(comm, call);
+  if (!keep) return keep.result();
   if (comm->ownedByMpi) return refuseOwned(comm, call);
   if (!rondo::claimComm(comm, rondoComm::kBusy)) return refuseBusy(comm, call);
   if (!comm->impl->idle()) {
@@ -110,7 +113,8 @@ rondoResult_t rondoCommAbort(rondoComm_t comm) {
     rondo::destroyHandle(comm);
     return rondoSuccess;
   }
-  if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
+  const rondo::Keep keep(comm, call);
+  if (!keep) return keep.result();
   comm->impl->abort();
   // What runs on by itself sees the abort word at its next poll.
   while (!comm->impl->idle()) rondo::ProgressThread::pollAll();
@@ -121,7 +125,8 @@ rondoResult_t rondoCommAbort(rondoComm_t comm) {
 }
 
 rondoResult_t rondoCommRevoke(rondoComm_t comm) {
-  if (const rondoResult_t bad = rondo::checkHandle(comm, "rondoCommRevoke")) return bad;
+  const rondo::Keep keep(comm, "rondoCommRevoke");
+  if (!keep) return keep.result();
   comm->impl->abort();
   return rondoSuccess;
 }
@@ -142,6 +147,8 @@ rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result) {
     if (isUnmade(comm)) rondo::endForming(comm);
     return rondoSuccess;
   }
+  const rondo::Keep keep(comm, call);
+  if (!keep) return keep.result();
   rondo::endForming(comm);
   rondo::PeerWatch::one().look();
   if (!rondo::claimComm(comm, rondoComm::kAsked)) {  // a thread is inside a call, and will know
@@ -150,7 +157,7 @@ rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result) {
   }
   if (comm->impl->aborted() && comm->broken.empty()) rondo::breakComm(comm, *comm->impl);
   *result = comm->broken.empty() ? rondoSuccess : comm->brokenCode;
-  if (!comm->broken.empty()) comm->lastError = comm->broken;
+  if (!comm->broken.empty()) comm->noteError(comm->broken);
   rondo::releaseComm(comm);
   return rondoSuccess;
 }

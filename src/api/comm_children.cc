@@ -133,13 +133,17 @@ std::vector<int> excluded(const rondoComm& comm, const int* ranks, int count) {
   return {ranks, ranks + count};
 }
 
-void requireShrinkable(const rondoComm& comm, int flags) {
+void requireFlags(int flags) {
   if (flags != RONDO_SHRINK_DEFAULT && flags != RONDO_SHRINK_ABORT) {
     throw Error(rondoInvalidArgument,
                 format("argument flags is %d; allowed: RONDO_SHRINK_DEFAULT (%d) or "
                        "RONDO_SHRINK_ABORT (%d)",
                        flags, RONDO_SHRINK_DEFAULT, RONDO_SHRINK_ABORT));
   }
+}
+
+/// The same on all ranks.
+void requireShrinkable(const rondoComm& comm) {
   const int size = comm.impl->place().size;
   if (size > static_cast<int>(Board::kMostRanks)) {
     throw Error(rondoUnsupported,
@@ -164,10 +168,12 @@ class Alone final : public Bootstrap {
 };
 
 CommPtr shrink(const rondoComm& parent, Survivors& boot, const Config& config) {
+  CommPtr child;
   for (;;) {
     try {
-      boot.settle();
-      CommPtr child = makeChild(boot, parent, config);
+      if (!boot.settle()) return child;
+      child.reset();
+      child = makeChild(boot, parent, config);
       boot.commit();
       return child;
     } catch (const Survivors::Changed&) {  // one rank fewer
@@ -179,12 +185,13 @@ rondoResult_t shrinkHeld(const char* call, rondoComm_t comm, const int* ranks, i
                          rondoComm_t* newcomm, const rondoConfig_t* given, int flags) {
   return guarded(comm, call, [&] {
     Communicator& parent = *comm->impl;
-    requireShrinkable(*comm, flags);
+    requireShrinkable(*comm);
     if (flags == RONDO_SHRINK_ABORT) parent.abort();
     while (parent.aborted() && !parent.idle()) ProgressThread::pollAll();
     const uint32_t generation = ++comm->shrinks;
     if (parent.fabric() == nullptr) {
       Alone boot;
+      requireFlags(flags);
       requireOutput(newcomm);
       excluded(*comm, ranks, count);
       *newcomm = makeChild(boot, *comm, childConfig(call, *comm, given)).release();
@@ -194,6 +201,7 @@ rondoResult_t shrinkHeld(const char* call, rondoComm_t comm, const int* ranks, i
     Config config;
     std::unique_ptr<Survivors> boot;
     try {
+      requireFlags(flags);
       requireIdle(*comm);
       requireOutput(newcomm);
       named = excluded(*comm, ranks, count);

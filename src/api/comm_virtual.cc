@@ -168,6 +168,8 @@ rondoComm_t makeVirtual(std::shared_ptr<VirtualComm> rehearsal) {
 }  // namespace
 
 rondoResult_t dupVirtual(rondoComm* comm, rondoComm_t* newcomm) {
+  const Keep keep(comm, "rondoCommDup");
+  if (!keep) return keep.result();
   return guarded(comm, "rondoCommDup", [&] {
     if (newcomm == nullptr) {
       throw Error(rondoInvalidArgument,
@@ -212,7 +214,8 @@ rondoResult_t rondoCommInitVirtual(rondoComm_t* comm, const char* topology, int 
 
 rondoResult_t rondoCommGetPrediction(rondoComm_t comm, rondoPrediction_t* prediction) {
   const char* const call = "rondoCommGetPrediction";
-  if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
+  const rondo::Keep keep(comm, call);
+  if (!keep) return keep.result();
   return rondo::guarded(comm, call, [&] {
     using rondo::Error;
     if (comm->rehearsal == nullptr) {

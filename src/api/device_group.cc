@@ -85,7 +85,8 @@ void DeviceGroup::clear() {
 rondoResult_t DeviceGroup::check(const char* call) const {
   for (size_t i = 0; i < used_; ++i) {
     const Part& part = parts_[i];
-    if (const rondoResult_t bad = checkHandle(part.comm, call)) return bad;
+    const Keep keep(part.comm, call);
+    if (!keep) return keep.result();
     const std::string fault = Exchange::selfFault(part.comm->impl->place().rank, part.transfers);
     if (fault.empty()) continue;
     return fail(part.comm, rondoInvalidUsage, std::string(call) + ": " + fault);

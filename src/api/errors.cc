@@ -19,7 +19,7 @@ std::string& threadError() {
 }  // namespace
 
 rondoResult_t fail(rondoComm* comm, rondoResult_t code, std::string sentence) {
-  if (comm != nullptr) comm->lastError = sentence;
+  if (comm != nullptr) comm->noteError(sentence);
   threadError() = std::move(sentence);
   return code;
 }
@@ -44,11 +44,12 @@ rondoResult_t guarded(rondoComm* comm, const char* call, const std::function<voi
 }  // namespace rondo
 
 const char* rondoGetLastError(rondoComm_t comm) {
-  // One that is being made is another thread's to write.
   const uint32_t state =
       comm == nullptr ? rondoComm::kDead : comm->state.load(std::memory_order_acquire);
-  if (state == rondoComm::kDead || state == rondoComm::kForming) {
-    return rondo::threadError().c_str();
-  }
-  return comm->lastError.c_str();
+  const bool has =
+      state == rondoComm::kAlive || state == rondoComm::kFinalized || state == rondoComm::kUnmade;
+  if (!has) return rondo::threadError().c_str();
+  thread_local std::string copy;  // its own may be written by another thread
+  copy = comm->notedError();
+  return copy.c_str();
 }

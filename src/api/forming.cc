@@ -44,7 +44,8 @@ void form(rondoComm* comm, const char* call, const Make& make) {
     return;
   }
   comm->brokenCode = result;
-  comm->broken = comm->lastError = rondoGetLastError(nullptr);
+  comm->broken = rondoGetLastError(nullptr);
+  comm->noteError(comm->broken);
   comm->state.store(rondoComm::kUnmade, std::memory_order_release);
 }
 

@@ -74,7 +74,8 @@ rondoResult_t refuse(const char* call, const std::string& what) {
 
 rondoComm* commOf(const std::vector<rondoComm*>& comms, const Communicator* impl) {
   for (rondoComm* comm : comms) {
-    if (comm->impl.get() == impl) return comm;
+    const Keep keep(comm);
+    if (keep && comm->impl.get() == impl) return comm;
   }
   return nullptr;
 }
@@ -120,14 +121,18 @@ bool waitFor(GroupRun& run, const WaitPolicy& policy) {
   return true;
 }
 
-rondoResult_t refuseSpinBound(const char* call, const std::vector<rondoComm*>& comms) {
-  rondoComm* comm = comms.empty() ? nullptr : comms.front();
+/// `held` as for report().
+rondoResult_t refuseSpinBound(const char* call, const std::vector<rondoComm*>& comms, bool held) {
   const std::string what = "waited longer than RONDO_SPIN_BOUND_MS for a peer";
+  const std::string sentence = std::string(call) + ": " + what;
   for (rondoComm* each : comms) {
+    if (!held && !claimComm(each, rondoComm::kBusy)) continue;
     each->broken = what;
+    each->noteError(sentence);
     each->impl->noteBroken(what);
+    if (!held) releaseComm(each);
   }
-  return fail(comm, rondoRemoteError, std::string(call) + ": " + what);
+  return fail(nullptr, rondoRemoteError, sentence);
 }
 
 /// Keeps other threads from communicators, as a plain call does.
@@ -155,7 +160,8 @@ class Holds {
 /// What is wrong with the operations of the group as a whole.
 rondoResult_t checkWhole(const char* call, rondoRequest& collected) {
   for (rondoComm* comm : collected.comms) {
-    if (const rondoResult_t bad = checkHandle(comm, call)) return bad;
+    const Keep keep(comm, call);
+    if (!keep) return keep.result();
     const std::string fault = collected.run.faultOf(*comm->impl);
     if (!fault.empty()) {
       return fail(comm, rondoInvalidUsage, std::string(call) + ": " + fault);
@@ -192,21 +198,22 @@ rondoResult_t finish(rondoRequest_t* handle, const char* call) {
   return result;
 }
 
-/// Of one that is not freed: others may have been aborted meanwhile.
-const WaitPolicy& policyOf(const std::vector<rondoComm*>& comms) {
-  const auto alive = std::find_if(comms.begin(), comms.end(),
-                                  [](const rondoComm* comm) { return comm->impl != nullptr; });
-  static const WaitPolicy plain;
-  return alive == comms.end() ? plain : (*alive)->impl->groupWait();
+/// Waits for a group that runs on by itself: as one of its communicators does that is alive, and
+/// that another thread may abort meanwhile.
+bool waitForOther(rondoRequest& request) {
+  for (rondoComm* comm : request.comms) {
+    const Keep keep(comm);
+    if (keep) return waitFor(request.run, comm->impl->groupWait());
+  }
+  return waitFor(request.run, WaitPolicy());
 }
 
 rondoResult_t waitRequest(rondoRequest_t* handle, const char* call) {
   rondoResult_t bad = rondoSuccess;
   rondoRequest* request = findRequest(handle, call, &bad);
   if (request == nullptr) return bad;
-  const bool wait = !request->run.done() && !request->comms.empty();
-  if (wait && !waitFor(request->run, policyOf(request->comms))) {
-    return refuseSpinBound(call, request->comms);
+  if (!request->run.done() && !waitForOther(*request)) {
+    return refuseSpinBound(call, request->comms, false);
   }
   return finish(handle, call);
 }
@@ -251,7 +258,9 @@ namespace {
 rondoResult_t runNow(const char* call, rondoRequest& collected) {
   GroupRun& run = collected.run;
   run.issue(OpOrigin::Group);
-  if (!waitFor(run, policyOf(collected.comms))) return refuseSpinBound(call, collected.comms);
+  if (!waitFor(run, collected.comms.front()->impl->groupWait())) {
+    return refuseSpinBound(call, collected.comms, true);
+  }
   return report(call, collected.comms, run.fault(), true);
 }
 

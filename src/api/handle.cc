@@ -13,6 +13,17 @@
 #include "api/forming.h"
 #include "api/profile_range.h"
 #include "base/error.h"
+#include "coll/progress.h"
+
+void rondoComm::noteError(const std::string& sentence) {
+  const std::lock_guard<std::mutex> lock(errorMutex_);
+  lastError_ = sentence;
+}
+
+std::string rondoComm::notedError() {
+  const std::lock_guard<std::mutex> lock(errorMutex_);
+  return lastError_;
+}
 
 namespace rondo {
 namespace {
@@ -43,8 +54,8 @@ rondoResult_t refuseUnready(rondoComm* comm, const char* call, uint32_t state) {
 }
 
 rondoResult_t refuseUse(rondoComm* comm, const char* call) {
-  const uint32_t state = comm->state.load(std::memory_order_acquire);
-  if (state == rondoComm::kFinalized) {
+  const Keep keep(comm);
+  if (keep && comm->state.load(std::memory_order_acquire) == rondoComm::kFinalized) {
     return fail(comm, rondoInvalidUsage,
                 format("%s: communicator \"%s\" (%p) was finalized by rondoCommFinalize; no call "
                        "may follow but "
@@ -64,9 +75,27 @@ bool canFenceAllThreads() {
 /// Destroys a handle that is unwanted, unless a call is running on it or somebody else does.
 void destroyIfFree(rondoComm* comm) {
   uint32_t free = rondoComm::kFree;
-  if (comm->use.compare_exchange_strong(free, rondoComm::kBusy, std::memory_order_acq_rel)) {
-    destroyHandle(comm);
+  if (!comm->use.compare_exchange_strong(free, rondoComm::kBusy, std::memory_order_acq_rel)) return;
+  // Requests that nobody waited for read it; they see the abort word at their next poll.
+  if (comm->impl != nullptr && !comm->impl->idle()) {
+    comm->impl->abort();
+    while (!comm->impl->idle()) ProgressThread::pollAll();
   }
+  destroyHandle(comm);
+}
+
+/// The end of what a handle held; from now on it waits to be used again.
+void bury(rondoComm* comm) {
+  comm->impl.reset();
+  comm->rehearsal.reset();
+  comm->config.reset();  // handles are kept for long
+  Graveyard& yard = graveyard();
+  const std::lock_guard<std::mutex> lock(yard.mutex);
+  yard.handles.push_back(comm);
+}
+
+void letGo(rondoComm* comm) {
+  if (comm->keepers.fetch_sub(1, std::memory_order_acq_rel) == 1) bury(comm);
 }
 
 }  // namespace
@@ -90,9 +119,10 @@ rondoComm* newHandle() {
   comm->shrinks = 0;
   comm->broken.clear();
   comm->brokenCode = rondoRemoteError;
-  comm->lastError.clear();
+  comm->noteError("");
   comm->use.store(rondoComm::kFree, std::memory_order_relaxed);
   comm->unwanted.store(false, std::memory_order_relaxed);
+  comm->keepers.store(1, std::memory_order_relaxed);
   openProfiler();
   canFenceAllThreads();  // registers the process, which takes milliseconds, before any call
   return comm;
@@ -109,12 +139,29 @@ void destroyHandle(rondoComm* comm) {
   endForming(comm);
   if (comm->onFree) std::exchange(comm->onFree, nullptr)();
   comm->state.store(rondoComm::kDead, std::memory_order_release);
-  comm->impl.reset();
-  comm->rehearsal.reset();
-  comm->config.reset();  // handles are kept for long
-  Graveyard& yard = graveyard();
-  const std::lock_guard<std::mutex> lock(yard.mutex);
-  yard.handles.push_back(comm);
+  letGo(comm);
+}
+
+Keep::Keep(rondoComm* comm, const char* call) {
+  do {
+    result_ = checkHandle(comm, call);
+    if (result_ == rondoSuccess) take(comm);
+  } while (result_ == rondoSuccess && comm_ == nullptr);  // destroyed in between: say so
+}
+
+void Keep::take(rondoComm* comm) {
+  if (comm == nullptr) return;
+  const uint32_t state = comm->state.load(std::memory_order_acquire);
+  if (state != rondoComm::kAlive && state != rondoComm::kFinalized) return;
+  uint32_t keepers = comm->keepers.load(std::memory_order_relaxed);
+  while (keepers != 0 &&
+         !comm->keepers.compare_exchange_weak(keepers, keepers + 1, std::memory_order_acquire)) {
+  }
+  if (keepers != 0) comm_ = comm;
+}
+
+Keep::~Keep() {
+  if (comm_ != nullptr) letGo(comm_);
 }
 
 void breakComm(rondoComm* comm, Communicator& impl) {

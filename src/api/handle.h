@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "api/comm_create.h"
@@ -34,6 +35,8 @@ struct rondoComm {
 
   std::atomic<uint32_t> state{kDead};
   std::atomic<uint32_t> use{kFree};
+  /// Who has `impl` and what lies beside it: the handle while it is not destroyed, and each Keep.
+  std::atomic<uint32_t> keepers{0};
   std::atomic<bool> unwanted{false};  ///< Whoever next finds `use` free takes it and destroys.
   std::atomic<rondo::Forming*> forming{nullptr};  ///< Of a handle that is or was being made.
   std::unique_ptr<rondo::Communicator> impl;
@@ -46,7 +49,14 @@ struct rondoComm {
   uint32_t shrinks = 0;                         ///< Calls of rondoCommShrink so far.
   std::string broken;  ///< Why no collective may run any more; empty: it may.
   rondoResult_t brokenCode = rondoRemoteError;
-  std::string lastError;
+
+  /// The sentence of the last failed call. Any thread: a watchdog may ask while a call fails.
+  void noteError(const std::string& sentence);
+  std::string notedError();
+
+ private:
+  std::mutex errorMutex_;
+  std::string lastError_;
 };
 
 namespace rondo {
@@ -57,7 +67,8 @@ rondoComm* newHandle();
 /// A handle with `impl`, alive.
 rondoComm* makeHandle(std::unique_ptr<Communicator> impl);
 
-/// Frees what the handle holds; the handle itself is reused much later. Local.
+/// Ends the handle, for who has its `use` alone. What it holds is freed at once, or by the last
+/// Keep of it; the handle itself is reused much later. Local.
 void destroyHandle(rondoComm* comm);
 
 /// Notes that `impl` was aborted, and why: a peer's doing, or calls that differ.
@@ -67,6 +78,27 @@ void findBreak(rondoComm* comm, Communicator& impl);
 
 /// "comm is NULL" and the like; rondoSuccess if the handle may be asked questions.
 rondoResult_t checkHandle(rondoComm* comm, const char* call);
+
+/// While it lives, what a handle holds stays, though another thread may end the handle meanwhile
+/// (rondoCommAbort). For who has not its `use`.
+class Keep {
+ public:
+  /// Of a communicator that is alive or finalized; else it keeps nothing.
+  explicit Keep(rondoComm* comm) { take(comm); }
+  /// The same; and then result() is the failure of `call`, as checkHandle() says.
+  Keep(rondoComm* comm, const char* call);
+  ~Keep();
+  Keep(const Keep&) = delete;
+  Keep& operator=(const Keep&) = delete;
+  explicit operator bool() const { return comm_ != nullptr; }
+  rondoResult_t result() const { return result_; }
+
+ private:
+  void take(rondoComm* comm);
+
+  rondoComm* comm_ = nullptr;
+  rondoResult_t result_ = rondoSuccess;
+};
 
 /// Takes the word that keeps other threads from `comm`: `as` kBusy or kAsked. False while another
 /// thread is in a call on it.

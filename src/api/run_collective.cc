@@ -52,17 +52,18 @@ rondoResult_t runDevice(const CollectiveArgs& args, const CollectiveKind& kind) 
                                  args.type, kind.op, kind.root, args.stream, scaled});
 }
 
-/// A premultiplied sum whose scalar the host cannot read.
-rondoResult_t checkScalar(const CollectiveArgs& args, const CollectiveKind& kind) {
-  const ScaledOp* scaled = kind.reduces ? args.comm->impl->scaledOps().find(kind.op) : nullptr;
+}  // namespace
+
+rondoResult_t checkScalar(const CollectiveArgs& args, rondoRedOp_t op) {
+  if (op < ScaledOps::kFirst) [[likely]]
+    return rondoSuccess;
+  const ScaledOp* scaled = args.comm->impl->scaledOps().find(op);
   if (scaled == nullptr || !scaled->onDevice) return rondoSuccess;
   return fail(args.comm, rondoUnsupported,
               format("%s: argument op is %d, whose scalar is device memory, and the buffers are "
                      "host memory; allowed: device memory, or a scalar on the host",
-                     args.call, kind.op));
+                     args.call, op));
 }
-
-}  // namespace
 
 rondoResult_t refuseDevice(const CollectiveArgs& args) {
   return fail(args.comm, rondoUnsupported,
@@ -104,18 +105,18 @@ rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request) {
 rondoResult_t runTransfers(const CollectiveArgs& args, std::span<const Transfer> transfers) {
   const ProfileRange range(
       args.call, [&] { return RangePayload::of(transfers, args.comm->impl->place().rank); });
-  if (groupOpen()) {
-    addToGroup(args.comm, args.call, transfers);
-    return rondoSuccess;
-  }
-  Communicator& comm = *args.comm->impl;
-  const std::string fault = Exchange::selfFault(comm.place().rank, transfers);
-  if (!fault.empty()) {
-    return fail(args.comm, rondoInvalidUsage, std::string(args.call) + ": " + fault);
-  }
-  if (args.comm->rehearsal != nullptr) [[unlikely]]
-    return runVirtual(args.comm, args.call, transfers);
   try {
+    if (groupOpen()) {
+      addToGroup(args.comm, args.call, transfers);
+      return rondoSuccess;
+    }
+    Communicator& comm = *args.comm->impl;
+    const std::string fault = Exchange::selfFault(comm.place().rank, transfers);
+    if (!fault.empty()) {
+      return fail(args.comm, rondoInvalidUsage, std::string(args.call) + ": " + fault);
+    }
+    if (args.comm->rehearsal != nullptr) [[unlikely]]
+      return runVirtual(args.comm, args.call, transfers);
     if (!comm.idle()) [[unlikely]]
       return runAlone(args.comm, args.call, transfers);
     const RunResult result = comm.runExchange(transfers);
@@ -144,8 +145,8 @@ rondoResult_t runCollective(const CollectiveArgs& args, const CollectiveKind& ki
   if (const rondoResult_t bad = checkMemory(args, &onDevice)) return bad;
   if (onDevice) [[unlikely]]
     return runDevice(args, kind);
-  if (kind.reduces && kind.op >= ScaledOps::kFirst) [[unlikely]] {
-    if (const rondoResult_t bad = checkScalar(args, kind)) return bad;
+  if (kind.reduces) {
+    if (const rondoResult_t bad = checkScalar(args, kind.op)) return bad;
   }
   return runHost(args, {key, args.send, args.recv});
 }

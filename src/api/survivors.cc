@@ -15,9 +15,8 @@
 namespace rondo {
 namespace {
 
-// In a state: took no part to the end; has not got what commit() gathers; has.
+// In a state: took no part to the end.
 constexpr uint64_t kGaveUp = uint64_t{1} << 31;
-constexpr uint64_t kLacks = uint64_t{1} << 30, kCommitted = uint64_t{1} << 29;
 
 uint64_t load(uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_acquire); }
 void store(uint64_t& word, uint64_t value) {
@@ -91,17 +90,13 @@ void Survivors::publish() {
   fabric_.shareBoard();
 }
 
-void Survivors::mark(uint64_t flag) {
-  store(fabric_.board(me_).state, state_ | flag);
-  fabric_.shareBoard();
-}
-
 /// What a rank holds for gone, beside what this one does; what it knows more is added.
 Survivors::Other Survivors::compare(int rank) {
   Board& board = fabric_.board(rank);
   const uint64_t state = load(board.state);
-  if (state >> 32 != generation_) return Other::Absent;
-  if ((state & kGaveUp) != 0) {
+  if (state >> 32 < generation_) return Other::Absent;
+  // Or it has come to a later call of rondoCommShrink, and this one was not whole for it.
+  if (state >> 32 > generation_ || (state & kGaveUp) != 0) {
     throw Error(rondoInvalidUsage, format("%s gave rondoCommShrink up; its own error says why",
                                           fabric_.rankText(rank).c_str()));
   }
@@ -121,15 +116,18 @@ Survivors::Other Survivors::compare(int rank) {
   return more ? Other::More : fewer ? Other::Fewer : Other::Same;
 }
 
-bool Survivors::settled() {
+/// *stands: what was made the turn before is everybody's.
+bool Survivors::settled(bool* stands) {
   bool all = true, changed = false;
   for (int r = 0; r < ranks_; ++r) {
     if (r == me_ || !takesPart(r)) continue;
+    const bool end = gone(r);  // first: what it said comes before its end
+    if (whole_ != 0 && load(fabric_.board(r).step) == whole_) return *stands = true;
     const Other other = compare(r);
     changed |= other == Other::More;
     if (other == Other::Same) continue;
     all = false;
-    if (gone(r)) {
+    if (end) {
       add(gone_, r);
       changed = true;
     }
@@ -141,13 +139,19 @@ bool Survivors::settled() {
   return all && !changed;
 }
 
-void Survivors::settle() {
+bool Survivors::settle() {
   PeerWatch::one().look();
   for (int r = 0; r < ranks_; ++r) {
     if (r != me_ && takesPart(r) && fabric_.gone(r, false)) add(gone_, r);
   }
   publish();
-  wait([this] { return settled(); });
+  bool stands = false;
+  wait([&] { return settled(&stands); });
+  if (stands) {
+    finish();
+    return false;
+  }
+  whole_ = 0;
   members_.clear();
   for (int r = 0; r < ranks_; ++r) {
     if (takesPart(r)) members_.push_back(r);
@@ -155,37 +159,22 @@ void Survivors::settle() {
   rank_ = static_cast<int>(std::find(members_.begin(), members_.end(), me_) - members_.begin());
   step_ = (state_ & 0xffffffffu) << 32;
   secret_ = sharedSecret(*this);
+  return true;
 }
 
 void Survivors::commit() {
+  whole_ = stepWord(step_ + 2);  // the gathering's own, and one more
   char none = 0;
   std::vector<char> all(members_.size());
-  try {
-    allGather(&none, sizeof none, all.data());
-  } catch (const Changed&) {
-    if (!someoneCommitted()) throw;
-  }
-  mark(kCommitted);
-  committed_ = true;
+  allGather(&none, sizeof none, all.data());
+  finish();
 }
 
-/// Of a rank that is gone this one has not heard what another may have: whether anybody has heard
-/// of all. False once everybody lacks something, is gone, or has begun again.
-bool Survivors::someoneCommitted() {
-  mark(kLacks);
-  bool committed = false;
-  wait([&] {
-    bool open = false;
-    for (const int r : members_) {
-      if (r == me_) continue;
-      const bool end = gone(r);  // first: what it said comes before its end
-      const uint64_t state = load(fabric_.board(r).state);
-      committed |= state == (state_ | kCommitted);
-      open |= state == state_ && !end;
-    }
-    return committed || !open;
-  });
-  return committed;
+/// The others may read this board long after: its state may be that of a later shrink by then.
+void Survivors::finish() {
+  store(fabric_.board(me_).step, whole_);
+  fabric_.shareBoard();
+  committed_ = true;
 }
 
 void Survivors::wait(const std::function<bool()>& done) {
@@ -221,7 +210,7 @@ void Survivors::gatherPiece(const void* mine, size_t bytes, char* all, size_t st
   Board& board = fabric_.board(me_);
   ++step_;
   std::memcpy(board.blobs[step_ & 1], mine, bytes);
-  store(board.step, generation_ << 52 ^ step_);
+  store(board.step, stepWord(step_));
   fabric_.shareBoard();
   std::vector<bool> read(members_.size());
   wait([&] {
@@ -238,7 +227,7 @@ bool Survivors::readPiece(int rank, size_t bytes, char* out) {
   Board& board = fabric_.board(rank);
   const auto there = [&] {
     const uint64_t theirs = load(board.step);
-    return theirs == (generation_ << 52 ^ step_) || theirs == (generation_ << 52 ^ (step_ + 1));
+    return theirs == stepWord(step_) || theirs == stepWord(step_ + 1);
   };
   // In this order: a rank that goes has given before what it gave.
   const bool end = load(board.state) != state_ || gone(rank);

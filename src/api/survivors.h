@@ -14,9 +14,15 @@ namespace rondo {
 /// On one host every gathering completes on all survivors or on none: what a rank gave stays
 /// readable when it dies, and everyone looks for it before looking whether its giver is gone. Of a
 /// rank of another host some may have heard and others not: who has not begins again, and whoever
-/// has finds that out in the next gathering. The last one, commit(), has nothing after it: who
-/// lacks a part there asks how it ended for the others. So all survivors take the same turns, and
-/// begin again with fewer together.
+/// has finds that out in the next gathering.
+///
+/// The last gathering, commit(), has none after it, and who has it all says so on its board. Who
+/// lacks a part settles again, and while it does, takes a word of that from any rank that it does
+/// not hold for gone yet. It goes on without such a word only when every rank that it does not hold
+/// for gone has published the same set as itself: then none of these can hear the word any more,
+/// for whoever might have said it is in the set. So all who remain have what was made, or none of
+/// them, however many ranks end at whatever time. (A rank that has it and ends may have returned
+/// it to its caller before.)
 class Survivors final : public Bootstrap {
  public:
   /// Somebody else has gone meanwhile: settle() again.
@@ -31,10 +37,11 @@ class Survivors final : public Bootstrap {
   Survivors(const Survivors&) = delete;
   Survivors& operator=(const Survivors&) = delete;
 
-  /// Collective over those who are left: agrees on who that is. Throws Error, where ranks leave out
-  /// others or give up, on all of them.
-  void settle();
-  /// The last gathering: then all survivors have what they made.
+  /// Collective over those who are left: agrees on who that is. False: it turned out that commit()
+  /// of the turn before was whole for somebody, and what was made there is everybody's; that is the
+  /// end. Throws Error, where ranks leave out others or give up, on all of them.
+  bool settle();
+  /// The last gathering: then all survivors have what they made. Throws Changed.
   void commit();
 
   int rank() const override { return rank_; }
@@ -50,11 +57,11 @@ class Survivors final : public Bootstrap {
   bool takesPart(int rank) const;
   enum class Other { Absent, Same, Fewer, More };
   Other compare(int rank);
-  bool settled();
+  bool settled(bool* stands);
   void gatherPiece(const void* mine, size_t bytes, char* all, size_t stride);
   bool readPiece(int rank, size_t bytes, char* out);
-  void mark(uint64_t flag);
-  bool someoneCommitted();
+  uint64_t stepWord(uint64_t step) const { return generation_ << 52 ^ step; }
+  void finish();
   void wait(const std::function<bool()>& done);
 
   Communicator& parent_;
@@ -65,6 +72,7 @@ class Survivors final : public Bootstrap {
   Set gone_, named_;
   uint64_t state_ = 0;  // what is published
   uint64_t step_ = 0;
+  uint64_t whole_ = 0;  // the step of a rank for which the last commit() was whole; 0: none yet
   bool committed_ = false;
   std::vector<int> members_;
   int rank_ = 0;

@@ -95,12 +95,15 @@ rondoResult_t VirtualGroup::run(const char* call) {
   return rondoSuccess;
 }
 
-bool isVirtual(const rondoComm* comm) {
-  return comm != nullptr && comm->state.load(std::memory_order_acquire) == rondoComm::kAlive &&
-         comm->rehearsal != nullptr;
+bool isVirtual(rondoComm* comm) {
+  const Keep keep(comm);
+  return keep && comm->rehearsal != nullptr &&
+         comm->state.load(std::memory_order_acquire) == rondoComm::kAlive;
 }
 
 rondoResult_t refuseVirtual(rondoComm* comm, const char* call) {
+  const Keep keep(comm, call);
+  if (!keep) return keep.result();
   return fail(comm, rondoUnsupported,
               format("%s: communicator \"%s\" is virtual, and what its other ranks would say is "
                      "not known; allowed: rondoCommDup, or another rondoCommInitVirtual",

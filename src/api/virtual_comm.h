@@ -50,7 +50,7 @@ class VirtualGroup {
 };
 
 /// Whether it is alive and virtual. NULL and destroyed handles are not.
-bool isVirtual(const rondoComm* comm);
+bool isVirtual(rondoComm* comm);
 /// rondoUnsupported: what the call needs of other ranks, a virtual communicator does not know.
 rondoResult_t refuseVirtual(rondoComm* comm, const char* call);
 /// Another handle on the same rehearsal.

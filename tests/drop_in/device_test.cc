@@ -101,6 +101,23 @@ void movements(bool device, MPI_Datatype type, int count, size_t stride) {
   expect(right(mine.real, rank), "scatterv");
 }
 
+/// A receive of which MPI tells nothing any more, while `send` sends; any call may bring it in.
+template <class Send>
+void freedReceive(Ints& in, MPI_Datatype type, int count, const Send& send) {
+  const int before = (rank + ranks - 1) % ranks;
+  MPI_Request request;
+  MPI_Irecv(in.given, count, type, before, 6, MPI_COMM_WORLD, &request);
+  MPI_Request_free(&request);
+  expect(request == MPI_REQUEST_NULL, "a freed request is null");
+  send();
+  const double end = MPI_Wtime() + 20;
+  for (int flag = 0; in.real[0] != before && MPI_Wtime() < end;) {
+    MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);  // MPI progresses
+    MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /// Around a ring, by every call; `count` elements of ints `stride` apart.
 void messages(bool device, MPI_Datatype type, int count, size_t stride) {
   const int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
@@ -143,6 +160,12 @@ void messages(bool device, MPI_Datatype type, int count, size_t stride) {
   MPI_Irecv(in.given, count, type, before, 5, MPI_COMM_WORLD, &requests[1]);
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   expect(in.real[0] == before && all(in.real + 1, ints - 1, -1), "a short message");
+  std::fill(in.real, in.real + ints, -1);
+  freedReceive(in, type, count, [&] {
+    MPI_Isend(out.given, count, type, next, 6, MPI_COMM_WORLD, &requests[0]);
+    MPI_Request_free(&requests[0]);
+  });
+  arrived("irecv whose request was freed");
 }
 
 }  // namespace

@@ -162,6 +162,61 @@ TEST(NcclLife, OneThreadSplitsInAGroup) {
   EXPECT_TRUE(world.works());
 }
 
+// The splits of one parent run in the order of their calls, on all ranks.
+TEST(NcclLife, SplitsAParentTwiceInOneGroup) {
+  for (const int blocking : {1, 0}) {
+    ncclConfig_t config = plainConfig();
+    config.blocking = blocking;
+    World world(2);
+    ncclComm_t both[2] = {}, alone[2] = {};
+    ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+    for (int r = 0; r < 2; ++r) {
+      EXPECT_EQ(ncclCommSplit(world[r], 0, 0, &both[r], &config), ncclSuccess);
+      EXPECT_EQ(ncclCommSplit(world[r], r, 0, &alone[r], &config), ncclSuccess);
+    }
+    EXPECT_EQ(ncclGroupEnd(), blocking ? ncclSuccess : ncclInProgress) << ncclGetLastError(nullptr);
+    for (int r = 0; r < 2; ++r) {
+      ncclResult_t state = ncclInternalError;
+      for (ncclComm_t comm : {both[r], alone[r], world[r]}) {
+        ASSERT_TRUE(settles(comm, &state));
+        EXPECT_EQ(state, ncclSuccess) << ncclGetLastError(comm);
+      }
+      int count = 0;
+      EXPECT_EQ(ncclCommCount(both[r], &count), ncclSuccess);
+      EXPECT_EQ(count, 2);
+      EXPECT_EQ(ncclCommCount(alone[r], &count), ncclSuccess);
+      EXPECT_EQ(count, 1);
+      EXPECT_EQ(ncclCommDestroy(both[r]), ncclSuccess);
+      EXPECT_EQ(ncclCommDestroy(alone[r]), ncclSuccess);
+    }
+    EXPECT_TRUE(world.works());
+  }
+}
+
+// What one thread ends is not made busy again by another.
+TEST(NcclLife, AbortMeetsFinalize) {
+  ncclConfig_t config = plainConfig();
+  config.blocking = 0;
+  for (int round = 0; round < 30; ++round) {
+    ncclUniqueId id;
+    ncclComm_t comm = nullptr;
+    ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+    ASSERT_EQ(ncclCommInitRankConfig(&comm, 1, id, 0, &config), ncclInProgress);
+    ncclResult_t state = ncclInternalError;
+    ASSERT_TRUE(settles(comm, &state));
+    std::atomic<bool> go{false};
+    std::thread other([&] {
+      while (!go) std::this_thread::yield();
+      EXPECT_EQ(ncclCommAbort(comm), ncclSuccess) << ncclGetLastError(nullptr);
+    });
+    go = true;
+    const ncclResult_t finalized = ncclCommFinalize(comm);
+    EXPECT_TRUE(finalized == ncclInProgress || finalized == ncclInvalidArgument) << finalized;
+    other.join();
+    expectRefused(ncclCommGetAsyncError(comm, &state), ncclInvalidArgument, {"destroyed"});
+  }
+}
+
 TEST(NcclLife, ANonBlockingSplitKeepsItsParentBusy) {
   ncclConfig_t config = plainConfig();
   config.blocking = 0;

@@ -144,6 +144,22 @@ TEST(WorldChildren, ShrinkRefusesWhatItCannotDo) {
   });
 }
 
+TEST(WorldChildren, WhatOneRankGetsWrongInAShrinkEndsItForAll) {
+  const Env bound("RONDO_SPIN_BOUND_MS", "20000");  // instead of a wait for ever
+  World(2).run([](const Rank& me) {
+    rondoComm_t rest = nullptr;
+    const int flags = me.rank == 0 ? 4 : RONDO_SHRINK_DEFAULT;
+    const rondoResult_t result = rondoCommShrink(me.comm, nullptr, 0, &rest, nullptr, flags);
+    const std::string sentence = rondoGetLastError(me.comm);
+    EXPECT_EQ(result, me.rank == 0 ? rondoInvalidArgument : rondoInvalidUsage) << sentence;
+    const char* const why = me.rank == 0 ? "flags is 4" : "gave rondoCommShrink up";
+    EXPECT_NE(sentence.find(why), std::string::npos) << sentence;
+    ASSERT_EQ(rondoCommShrink(me.comm, nullptr, 0, &rest, nullptr, 0), rondoSuccess);
+    EXPECT_EQ(sumOver(rest, 1), 2);
+    EXPECT_EQ(rondoCommDestroy(rest), rondoSuccess);
+  });
+}
+
 TEST(WorldChildren, AsyncErrorTellsOfARevocation) {
   World(3).run([](const Rank& me) {
     rondoResult_t state = rondoInternalError;

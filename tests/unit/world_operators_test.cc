@@ -6,6 +6,7 @@
 #include <cstring>
 #include <random>
 
+#include "api/handle.h"
 #include "support/world.h"
 
 namespace rondo::testing {
@@ -102,6 +103,25 @@ float tree(const std::vector<std::vector<float>>& in, size_t i, size_t lo, size_
 bool sameBits(float a, float b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+/// A scalar that only a device can read, and buffers of the host, which the host would reduce.
+TEST(WorldScaled, AScalarOfADeviceIsRefusedForHostMemory) {
+  World(2).run([](const Rank& me) {
+    float scalar = 1, in[4] = {1, 2, 3, 4}, out[4] = {};
+    const size_t counts[2] = {1, 2};
+    rondoRedOp_t op = 0;
+    RONDO_OK(rondoRedOpCreatePreMulSum(&op, &scalar, rondoFloat32, rondoScalarDevice, me.comm));
+    me.comm->impl->scaledOps().find(op)->onDevice = true;  // there need be no device
+    const rondoResult_t results[] = {
+        rondoAllReduce(in, out, 4, rondoFloat32, op, me.comm, nullptr),
+        rondoReduceScatter(in, out, 2, rondoFloat32, op, me.comm, nullptr),
+        rondoReduceScatterV(in, out, counts, rondoFloat32, op, me.comm, nullptr)};
+    for (const rondoResult_t result : results) EXPECT_EQ(result, rondoUnsupported);
+    const std::string sentence = rondoGetLastError(me.comm);
+    EXPECT_NE(sentence.find("rondoReduceScatterV: argument op"), std::string::npos) << sentence;
+    RONDO_OK(rondoBarrier(me.comm, nullptr));
+  });
 }
 
 TEST(WorldReproducible, OneAssociationWhateverTheAlgorithm) {

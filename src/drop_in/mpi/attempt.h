@@ -9,6 +9,7 @@
 #include "drop_in/mpi/comms.h"
 #include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/requests.h"
+#include "drop_in/mpi/staged.h"
 #include "drop_in/mpi/stats.h"
 
 namespace rondo::drop_in {
@@ -78,6 +79,7 @@ class Attempt {
 
  private:
   void done() {
+    endFreed();
     if (statsOn) [[unlikely]]
       count(call_, why_, statsClock() - start_);
   }

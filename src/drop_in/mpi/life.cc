@@ -10,6 +10,7 @@
 #include "drop_in/mpi/failure.h"
 #include "drop_in/mpi/requests.h"
 #include "drop_in/mpi/settings.h"
+#include "drop_in/mpi/staged.h"
 #include "drop_in/mpi/stats.h"
 
 namespace rondo::drop_in {
@@ -98,6 +99,7 @@ int begin() {
 }
 
 void end() {
+  drainFreed();
   drainPending();
   if (statsOn) printStats(modeName(settings.mode));
   statsOn = false;

@@ -56,12 +56,16 @@ int send(MPI_Comm comm, const char* call, const Buffer& buffer, const Mpis& mpis
 
 template <class Mpis>
 int receive(MPI_Comm comm, const char* call, const Buffer& buffer, const Mpis& mpis) {
-  if (!buffer.staged()) [[likely]]
-    return mpis(const_cast<void*>(buffer.begin));
+  if (!buffer.staged()) [[likely]] {
+    const int code = mpis(const_cast<void*>(buffer.begin));
+    endFreed();
+    return code;
+  }
   return guarded(comm, call, [&] {
     Image image(buffer.elements());
     const int code = mpis(image.begin());
     image.bringBack();
+    endFreed();
     return code;
   });
 }

@@ -69,6 +69,7 @@ void RequestArray::waitForAll() {
 }
 
 int RequestArray::endMessages(int code) {
+  endFreed();
   for (const Message& message : messages_) {
     if (*message.at != MPI_REQUEST_NULL) continue;
     removeStaged(message.request, message.staged);

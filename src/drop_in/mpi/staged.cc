@@ -1,7 +1,12 @@
 #include "drop_in/mpi/staged.h"
 
+#include <sched.h>
+
+#include <chrono>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "drop_in/mpi/failure.h"
@@ -14,6 +19,7 @@ namespace {
 struct State {
   std::mutex mutex;
   std::unordered_map<MPI_Request, HeldMessage> messages;
+  std::vector<std::pair<MPI_Request, HeldMessage>> freed;
 };
 State& state() {
   static State* const instance = new State;
@@ -54,6 +60,50 @@ void removeStaged(MPI_Request request, const HeldMessage& message) {
   if (found == self.messages.end() || found->second != message) return;
   self.messages.erase(found);
   pendingCount.fetch_sub(1);
+}
+
+void freeStaged(MPI_Request* request, const HeldMessage& message) {
+  State& self = state();
+  const std::lock_guard<std::mutex> lock(self.mutex);
+  self.messages.erase(*request);  // it goes on counting as pending
+  self.freed.emplace_back(*request, message);
+  freedCount.fetch_add(1);
+  *request = MPI_REQUEST_NULL;
+}
+
+void endFreedNow() {
+  State& self = state();
+  std::vector<std::pair<MPI_Request, HeldMessage>> mine, left;
+  {
+    const std::lock_guard<std::mutex> lock(self.mutex);
+    mine.swap(self.freed);
+  }
+  for (auto& [request, message] : mine) {
+    int over = 0;
+    PMPI_Test(&request, &over, MPI_STATUS_IGNORE);
+    if (over == 0) {
+      left.emplace_back(request, std::move(message));
+      continue;
+    }
+    message->end();
+    freedCount.fetch_sub(1);
+    pendingCount.fetch_sub(1);
+  }
+  const std::lock_guard<std::mutex> lock(self.mutex);
+  self.freed.insert(self.freed.end(), left.begin(), left.end());
+}
+
+void drainFreed() {
+  constexpr std::chrono::seconds kPatience{2};
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (endFreed(); freedCount.load() != 0 && std::chrono::steady_clock::now() < until; endFreed()) {
+    sched_yield();
+  }
+  State& self = state();
+  for (auto& [request, message] : self.freed) {
+    PMPI_Cancel(&request);
+    PMPI_Request_free(&request);
+  }
 }
 
 }  // namespace rondo::drop_in

@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <memory>
 
 #include "drop_in/mpi/image.h"
@@ -32,5 +33,19 @@ void addStaged(MPI_Request request, const HeldMessage& message);
 HeldMessage findStaged(MPI_Request request);
 /// The request has ended; its handle may be another message's already.
 void removeStaged(MPI_Request request, const HeldMessage& message);
+
+/// MPI_Request_free: *request is MPI_REQUEST_NULL then, but MPI's own lives until the message is
+/// over, for what it receives has to go to the device.
+void freeStaged(MPI_Request* request, const HeldMessage& message);
+/// Messages whose requests the program has freed.
+inline std::atomic<size_t> freedCount{0};
+void endFreedNow();
+/// Ends those of them that are over: after every call by which the program may have learned so.
+inline void endFreed() {
+  if (freedCount.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    endFreedNow();
+}
+/// In MPI_Finalize: waits for them a while, then cancels what has no sender.
+void drainFreed();
 
 }  // namespace rondo::drop_in

@@ -155,6 +155,7 @@ int MPI_Testsome(int count, MPI_Request requests[], int* number, int indices[],
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   if (!anyWaitedFor()) return PMPI_Request_get_status(request, flag, status);
   pollPending();
+  endFreed();
   const int code = PMPI_Request_get_status(request, flag, status);
   if (code != MPI_SUCCESS || !*flag) return code;
   const HeldMessage message = findStaged(request);
@@ -168,6 +169,9 @@ int MPI_Request_free(MPI_Request* request) {
   if (const Held ours = findPending(*request)) {
     ours->poll();
     if (!ours->done()) return refuse("MPI_Request_free", *ours);
+  } else if (const HeldMessage message = findStaged(*request)) {
+    freeStaged(request, message);
+    return MPI_SUCCESS;
   }
   return PMPI_Request_free(request);
 }

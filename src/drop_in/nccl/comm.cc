@@ -55,6 +55,17 @@ ncclComm* makeHandle(bool blocking, const Place& place) {
   return comm;
 }
 
+ncclResult_t holdHandle(ncclComm* comm, const char* name) {
+  {
+    const std::lock_guard<std::mutex> lock(comm->mutex);
+    uint32_t ready = ncclComm::kReady;
+    if (comm->word.compare_exchange_strong(ready, ncclComm::kBusy, std::memory_order_acq_rel)) {
+      return ncclSuccess;
+    }
+  }
+  return refuse(comm, name);
+}
+
 void finishHandle(ncclComm* comm, rondoComm_t inner, ncclResult_t result) {
   {
     const std::lock_guard<std::mutex> lock(comm->mutex);

@@ -41,6 +41,8 @@ namespace rondo::nccl {
 
 /// A new handle, busy.
 ncclComm* makeHandle(bool blocking, const Place& place);
+/// Makes it busy, which it is not yet; else records why it cannot be used.
+ncclResult_t holdHandle(ncclComm* comm, const char* name);
 /// The operation that made it busy is over; `inner` may be nullptr where that failed.
 void finishHandle(ncclComm* comm, rondoComm_t inner, ncclResult_t result);
 /// Takes the handle out of use; what it held is the caller's.

@@ -107,18 +107,11 @@ Job jobOn(const char* name, ncclComm_t parent, const Config& config, ncclComm_t*
   job.name = name;
   job.place = parent->place;
   job.blocking = config.blocking;
+  job.on = parent;
   job.makes = makeHandle(config.blocking, job.place);
   job.written = newcomm;
   *newcomm = job.makes;
   return job;
-}
-
-/// The parent is busy until a background job on it is done.
-void hold(Job* job, ncclComm_t parent) {
-  if (job->blocking) return;
-  job->holds = parent;
-  const std::lock_guard<std::mutex> lock(parent->mutex);
-  parent->word.store(ncclComm::kBusy, std::memory_order_release);
 }
 
 }  // namespace
@@ -209,7 +202,6 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommSplit,
       rondo::nccl::retireHandle(job.makes);
       job.makes = *newcomm = nullptr;
     }
-    rondo::nccl::hold(&job, comm);
     job.run = [read, comm, color, key](rondoComm_t* made) {
       const rondoConfig_t wanted = read.forRondo(comm->place.device);
       return rondoCommSplit(comm->inner, color, key, made, read.asksAnything() ? &wanted : nullptr);
@@ -233,7 +225,6 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommShrink,
     }
     const Config read = rondo::nccl::readConfig(config, comm->blocking);
     Job job = rondo::nccl::jobOn(name, comm, read, newcomm);
-    rondo::nccl::hold(&job, comm);
     const std::vector<int> without(excludeRanksList, excludeRanksList + excludeRanksCount);
     job.run = [read, comm, without, shrinkFlags](rondoComm_t* made) {
       const rondoConfig_t wanted = read.forRondo(comm->place.device);

@@ -1,5 +1,6 @@
 #include "drop_in/nccl/jobs.h"
 
+#include <algorithm>
 #include <memory>
 #include <system_error>
 #include <thread>
@@ -12,7 +13,40 @@ namespace rondo::nccl {
 namespace {
 
 void letGo(const Job& job) {
-  if (job.holds != nullptr) finishHandle(job.holds, job.holds->inner, ncclSuccess);
+  if (job.frees) finishHandle(job.on, job.on->inner, ncclSuccess);
+}
+
+/// Indices of jobs that run one after the other, because they use one communicator.
+using Chain = std::vector<size_t>;
+
+std::vector<Chain> chainsOf(const std::vector<Job>& jobs) {
+  std::vector<Chain> chains;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const auto same = std::find_if(chains.begin(), chains.end(), [&](const Chain& chain) {
+      return jobs[i].on != nullptr && jobs[chain.front()].on == jobs[i].on;
+    });
+    if (same == chains.end()) {
+      chains.push_back({i});
+    } else {
+      same->push_back(i);
+    }
+  }
+  return chains;
+}
+
+bool inBackground(const std::vector<Job>& jobs, const Chain& chain) {
+  return std::none_of(chain.begin(), chain.end(), [&](size_t i) { return jobs[i].blocking; });
+}
+
+/// What jobs in the background use is busy until the last of them is done.
+ncclResult_t hold(std::vector<Job>* jobs, const std::vector<Chain>& chains) {
+  for (const Chain& chain : chains) {
+    Job& last = (*jobs)[chain.back()];
+    if (last.on == nullptr || !inBackground(*jobs, chain)) continue;
+    if (const ncclResult_t bad = holdHandle(last.on, last.name)) return bad;
+    last.frees = true;
+  }
+  return ncclSuccess;
 }
 
 /// The job to its end. The sentence of a failure is the calling thread's, and the handle's.
@@ -42,27 +76,35 @@ struct Together {
   std::vector<Outcome> outcomes;
 };
 
-void performOnThread(const Job& job, Together& together, size_t index) {
+void performOnThread(const std::vector<Job>& jobs, const Chain& chain, Together& together) {
   together.word.wait(Together::kWait);
   if (together.word.load() == Together::kStop) return;
-  enter(job.place);
-  Together::Outcome& outcome = together.outcomes[index];
-  outcome.result = perform(job);
-  if (outcome.result != ncclSuccess) outcome.sentence = lastSentence();
+  for (const size_t index : chain) {
+    enter(jobs[index].place);
+    Together::Outcome& outcome = together.outcomes[index];
+    outcome.result = perform(jobs[index]);
+    if (outcome.result != ncclSuccess) outcome.sentence = lastSentence();
+  }
 }
 
-/// Threads for all jobs, or for none: they wait for each other.
-std::string start(const std::vector<Job>& jobs, const std::shared_ptr<Together>& together,
+/// A thread for each chain, or none at all: they wait for each other.
+std::string start(const std::shared_ptr<const std::vector<Job>>& jobs,
+                  const std::vector<Chain>& chains, const std::shared_ptr<Together>& together,
                   std::vector<std::thread>* threads) {
   try {
-    for (size_t i = 0; i < jobs.size(); ++i) {
-      threads->emplace_back([job = jobs[i], together, i] { performOnThread(job, *together, i); });
+    for (const Chain& chain : chains) {
+      threads->emplace_back([=] { performOnThread(*jobs, chain, *together); });
     }
     return "";
   } catch (const std::system_error& error) {
-    return format("thread %zu of %zu could not be started: %s", threads->size() + 1, jobs.size(),
+    return format("thread %zu of %zu could not be started: %s", threads->size() + 1, chains.size(),
                   error.what());
   }
+}
+
+ncclResult_t discardAll(const std::vector<Job>& jobs, ncclResult_t why) {
+  for (const Job& job : jobs) discard(job);
+  return why;
 }
 
 }  // namespace
@@ -74,31 +116,34 @@ void discard(const Job& job) {
   if (job.written != nullptr) *job.written = nullptr;
 }
 
-ncclResult_t runTogether(std::vector<Job> jobs) {
+ncclResult_t runTogether(std::vector<Job> given) {
+  const std::vector<Chain> chains = chainsOf(given);
+  if (const ncclResult_t bad = hold(&given, chains)) return discardAll(given, bad);
+  const auto jobs = std::make_shared<const std::vector<Job>>(std::move(given));
   const auto together = std::make_shared<Together>();
-  together->outcomes.resize(jobs.size());
+  together->outcomes.resize(jobs->size());
   std::vector<std::thread> threads;
-  const std::string failure = start(jobs, together, &threads);
+  const std::string failure = start(jobs, chains, together, &threads);
   together->word.store(failure.empty() ? Together::kGo : Together::kStop);
   together->word.notify_all();
   bool inProgress = false;
   for (size_t i = 0; i < threads.size(); ++i) {
-    if (jobs[i].blocking || !failure.empty()) {
-      threads[i].join();
-    } else {
+    if (failure.empty() && inBackground(*jobs, chains[i])) {
       threads[i].detach();
       inProgress = true;
+    } else {
+      threads[i].join();
     }
   }
   if (!failure.empty()) {
-    for (const Job& job : jobs) discard(job);
-    return fail(nullptr, ncclSystemError, std::string(jobs.front().name) + ": " + failure);
+    const char* name = jobs->front().name;
+    return discardAll(*jobs,
+                      fail(nullptr, ncclSystemError, format("%s: %s", name, failure.c_str())));
   }
-  for (size_t i = 0; i < jobs.size(); ++i) {
+  for (size_t i = 0; i < jobs->size(); ++i) {
+    if (!(*jobs)[i].blocking) continue;
     const Together::Outcome& outcome = together->outcomes[i];
-    if (jobs[i].blocking && outcome.result != ncclSuccess) {
-      return fail(nullptr, outcome.result, outcome.sentence);
-    }
+    if (outcome.result != ncclSuccess) return fail(nullptr, outcome.result, outcome.sentence);
   }
   return inProgress ? ncclInProgress : ncclSuccess;
 }

@@ -13,8 +13,9 @@ struct Job {
   const char* name;  ///< Of NCCL's call.
   /// Does it; fills in what it makes, if it makes anything.
   std::function<rondoResult_t(rondoComm_t* made)> run;
-  ncclComm* makes = nullptr;      ///< The handle for it, busy.
-  ncclComm* holds = nullptr;      ///< Busy until the job is done, but then as good as before.
+  ncclComm* makes = nullptr;  ///< The handle for it, busy.
+  ncclComm* on = nullptr;     ///< The communicator that it uses. Jobs on one run in their order.
+  bool frees = false;         ///< `on` is busy until it is done; runTogether() says so.
   ncclComm_t* written = nullptr;  ///< Where the program has `makes`; NULL comes there if it failed.
   bool blocking = true;
   Place place;  ///< Where it runs.

@@ -26,11 +26,14 @@ ncclResult_t answer(ncclComm_t comm, const char* name, const char* argument, int
 /// busy is freed later, by the thread that has it.
 ncclResult_t take(ncclComm_t comm, const char* name, bool evenBusy, rondoComm_t* inner) {
   *inner = nullptr;
+  bool taken = false;
   {
     const std::lock_guard<std::mutex> lock(comm->mutex);
     const uint32_t word = comm->word.load(std::memory_order_relaxed);
     if (word == ncclComm::kReady || word == ncclComm::kFailed) {
       *inner = comm->inner;
+      taken = true;
+      comm->word.store(ncclComm::kDead, std::memory_order_release);
     } else if (word == ncclComm::kBusy && evenBusy) {
       comm->unwanted = true;
       // What runs on it in the background ends; this never waits.
@@ -39,7 +42,7 @@ ncclResult_t take(ncclComm_t comm, const char* name, bool evenBusy, rondoComm_t*
       return ncclSuccess;
     }
   }
-  if (*inner == nullptr && comm->word.load() != ncclComm::kFailed) return refuse(comm, name);
+  if (!taken) return refuse(comm, name);
   retireHandle(comm);
   return ncclSuccess;
 }
@@ -61,14 +64,11 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommFinalize, (ncclComm_t comm)) {
     job.name = name;
     job.place = comm->place;
     job.blocking = comm->blocking;
+    job.on = comm;
     job.run = [comm](rondoComm_t*) {
       comm->order.drain(comm->place);
       return rondoCommFinalize(comm->inner);
     };
-    if (!job.blocking) {
-      job.holds = comm;
-      comm->word.store(ncclComm::kBusy, std::memory_order_release);
-    }
     return rondo::nccl::submit(std::move(job));
   });
 }
