@@ -61,6 +61,13 @@ void printFacts() {
   if (!costs.warning.empty()) row("", costs.warning);
 }
 
+void printDropInOption(const OptionRow& option, const char* reader) {
+  const char* const now = std::getenv(option.name);
+  std::printf("%s (%s, default %s), read by %s\n    %s\n    now: %s\n", option.name, option.type,
+              *option.fallback == '\0' ? "unset" : option.fallback, reader, option.meaning,
+              now == nullptr || *now == '\0' ? "unset" : now);
+}
+
 void printOptions() {
   const Options options = readOptions();
   for (const OptionRow& option : optionTable()) {
@@ -71,10 +78,10 @@ void printOptions() {
         optionText(options, option).empty() ? "unset" : optionText(options, option).c_str());
   }
   for (const OptionRow& option : drop_in::kOptionRows) {
-    const char* const now = std::getenv(option.name);
-    std::printf("%s (%s, default %s), read by librondo_mpi.so\n    %s\n    now: %s\n", option.name,
-                option.type, option.fallback, option.meaning,
-                now == nullptr || *now == '\0' ? "unset" : now);
+    printDropInOption(option, "librondo_mpi.so");
+  }
+  for (const OptionRow& option : drop_in::kRehearsalRows) {
+    printDropInOption(option, "librondo_mpi.so and libnccl.so.2");
   }
 }
 

@@ -36,13 +36,13 @@ runsWith() {  # program, ranks
 
 # What the program knows of: short runs, sizes to 64 KiB, validation.
 optionsOf() {  # program
-  local said options=()
+  local said known=()
   said=$(timeout 30 "$1" -h 2>&1 || true)
-  grep -q -- '-i[ ,].*ITER' <<<"$said" && options+=(-i 20)
-  grep -q -- '-x[ ,].*ITER' <<<"$said" && options+=(-x 2)
-  grep -qE -- '-m[ ,].*(SIZE|MIN|MAX)' <<<"$said" && options+=(-m 1:65536)
-  grep -q -- '-c[ ,].*validat' <<<"$said" && options+=(-c)
-  echo "${options[*]-}"
+  grep -q -- '-i[ ,].*ITER' <<<"$said" && known+=(-i 20)
+  grep -q -- '-x[ ,].*ITER' <<<"$said" && known+=(-x 2)
+  grep -qE -- '-m[ ,].*(SIZE|MIN|MAX)' <<<"$said" && known+=(-m 1:65536)
+  grep -q -- '-c[ ,].*validat' <<<"$said" && known+=(-c)
+  echo "${known[*]-}"
 }
 
 failed=0 ran=0 validated=0

@@ -1,5 +1,6 @@
 #pragma once
-// The environment variables of librondo_mpi.so, which settings.cc reads, for rondo-info.
+// The environment variables of librondo_mpi.so, which settings.cc reads, and those of rehearsals,
+// for rondo-info.
 
 #include "base/options.h"
 
@@ -11,6 +12,17 @@ inline constexpr OptionRow kOptionRows[] = {
     {"RONDO_MPI_STATS", "switch", "0",
      "1: in MPI_Finalize rank 0 prints how often each call was answered or handed on, and why",
      false},
+};
+
+/// Those of both doors, which rehearsed_machine.cc reads.
+inline constexpr OptionRow kRehearsalRows[] = {
+    {"RONDO_VIRTUAL", "text", "",
+     "TOPOLOGY:N, a file or a description and ranks: the program is rehearsed on that machine, its "
+     "calls planned and timed instead of moved",
+     false},
+    {"RONDO_VIRTUAL_RANK", "number", "0", "which rank a rehearsed MPI program is", false},
+    {"RONDO_VIRTUAL_OUT", "text", "rondo-virtual",
+     "what the names of a rehearsal's files begin with: calls, flows, timeline", false},
 };
 
 }  // namespace rondo::drop_in

@@ -22,12 +22,13 @@ class Requests {
     return *instance;
   }
 
-  MPI_Request add(const Held& pending) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    known_.emplace(pending->request_, pending);
-    active_.push_back(pending);
+  MPI_Request add(Held pending) {
+    const MPI_Request request = pending->request_;
     pendingCount.fetch_add(1);
-    return pending->request_;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    known_.emplace(request, pending);
+    active_.push_back(std::move(pending));
+    return request;
   }
 
   Held find(MPI_Request request) {
@@ -128,7 +129,7 @@ static std::atomic<bool> asked{false};
 
 rondoResult_t beginPending(const KnownComm& known, MPI_Comm comm, Call call,
                            std::unique_ptr<Job> job, MPI_Request* request) {
-  const Held pending = std::make_shared<Pending>(known, comm, call, std::move(job));
+  Held pending = std::make_shared<Pending>(known, comm, call, std::move(job));
   Requests::start(*pending);
   known.pending.fetch_add(1);
   const rondoResult_t result = Requests::launch(*pending);
@@ -137,8 +138,8 @@ rondoResult_t beginPending(const KnownComm& known, MPI_Comm comm, Call call,
     Requests::drop(*pending);
     return result;
   }
-  *request = Requests::all().add(pending);
-  if (!asked.exchange(true, std::memory_order_relaxed)) askMpiToPoll();
+  *request = Requests::all().add(std::move(pending));
+  if (!asked.load(std::memory_order_relaxed) && !asked.exchange(true)) askMpiToPoll();
   return rondoSuccess;
 }
 
