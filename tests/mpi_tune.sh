@@ -42,6 +42,19 @@ said=$(RONDO_EXPLAIN=1 runMpi 2 "${job[@]}" 2>&1) || fail "$said"
 expect "$said" "^rondo: costs: $file, measured 20"
 [[ $(grep -c '^rondo: costs: ' <<<"$said") -ge 1 ]] || fail "nobody says which costs there are"
 
+# It is looked whether the file still holds.
+out=$(runMpi 2 "$tune" --check --max 64K)
+expect "$out" "^costs: $file, measured 20"
+expect "$out" '^Without sign: median [0-9]+ %, worst [0-9]+ %\.$'
+
+# Of a file with states one is picked, by all ranks alike, unless ranks wait for a core.
+cp "$file" "$scratch/before"
+{ grep -v '^state ' "$scratch/before" | sed 's/^hop .*/state 100\n&/'; echo "state 900000000"; } >"$file"
+said=$(RONDO_EXPLAIN=1 runMpi 2 "${job[@]}" 2>&1) || fail "$said"
+expect "$said" "^rondo: costs: $file, measured 20"
+expect "$(RONDO_EXPLAIN=1 runMpi 3 "${job[@]}" 2>&1)" "^rondo: costs: $file, measured 20"
+mv "$scratch/before" "$file"
+
 # What a run cannot see is kept from the run before; --fresh forgets it.
 sed -i 's/^hosts_hop .*/hosts_hop 7654321 measured/' "$file"
 expect "$(runMpi 2 "$tune" "${short[@]}")" '^hosts_hop +7654\.321 +8000\.000 +an earlier'

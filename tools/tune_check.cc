@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iterator>
 #include <memory>
@@ -25,7 +26,7 @@ struct Row {
   double predicted[std::size(kRules)], measured[std::size(kRules)];  ///< In picoseconds.
   std::string source;
   uint64_t flag;
-  bool steady;  ///< The machine was in one state all the time.
+  bool steady;  ///< Enough was measured in the state that was planned for.
 };
 
 Row runSize(uint64_t bytes, RotatingBuffers& buffers) {
@@ -39,9 +40,17 @@ Row runSize(uint64_t bytes, RotatingBuffers& buffers) {
   row.flag = flagNow(*comms.front());
   Pace pace;
   pace.seconds = kSecondsASize;
-  const Times times = timeTrials(trials, buffers, pace);
-  const uint64_t after = flagNow(*comms.front());
-  row.steady = row.flag == after || sameState(row.flag, after);
+  // What counts is what was measured in the state that the communicators planned for.
+  const std::vector<StateTimes> states = timeStates(trials, buffers, pace);
+  const StateTimes* used = nullptr;
+  for (const StateTimes& state : states) {
+    const bool same = state.flag == row.flag || sameState(state.flag, row.flag);
+    if (same && used == nullptr) used = &state;
+  }
+  row.steady =
+      used != nullptr && std::find(used->times.begin(), used->times.end(), 0) == used->times.end();
+  Times times(trials.size(), 0);
+  if (!states.empty()) times = (used != nullptr ? *used : states.front()).times;
   row.source = comms.front()->impl().costsSource();
   const Request request{Collective::AllReduce, bytes / 4, 4, 0};
   for (size_t i = 0; i < trials.size(); ++i) {
@@ -72,7 +81,7 @@ void checkFile(uint64_t most, bool mapped) {
       std::printf("costs: %s\n%-10s %10s %14s %13s %7s %9s\n", row.source.c_str(), "algorithm",
                   "bytes", "predicted, us", "measured, us", "error", "flag, ns");
     }
-    for (size_t i = 0; i < std::size(kRules); ++i) {
+    for (size_t i = 0; i < std::size(kRules) && row.measured[i] > 0; ++i) {
       const double error = row.predicted[i] / row.measured[i] - 1;
       errors.push_back(error);
       std::printf("%-10s %10llu %14.2f %13.2f %+6.0f%% %9.0f%s\n",

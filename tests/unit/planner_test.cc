@@ -146,7 +146,7 @@ TEST(Planner, HierarchiesWinWhereTheyCrossLess) {
 CommFacts copiesAndFlags(uint64_t hop) {
   CommFacts out = facts(2, 2);
   HostCosts& costs = out.costs;
-  costs.step = costs.message = costs.lane = costs.pastPerKiB = 0;
+  costs.step = costs.message = costs.pastPerKiB = 0;
   costs.cold1M = costs.cold8M = costs.cold64M = costs.cold512M = 0;
   costs.copyPerKiB = costs.handOnPerKiB = costs.againPerKiB = costs.reducePerKiB = 100;
   costs.hop = hop;
@@ -157,29 +157,48 @@ uint64_t timeOf(Collective collective, const char* algorithm, uint64_t bytes,
                 const CommFacts& facts) {
   const std::string rule =
       std::string(collectiveName(collective)) + ":host:0-:" + algorithm + "/1/32K";
-  return rankCandidates({collective, bytes / 4, 4, 0}, facts, parseTune(rule)).front().picoseconds;
+  const Request request{collective, bytes / 4, 4, 0};
+  return rankCandidates(request, facts, parseTune(rule)).front().picoseconds;
+}
+
+/// The slowest rank's time, and up to a 256th more for the others.
+void expectTime(uint64_t found, uint64_t slowest) {
+  EXPECT_GE(found, slowest);
+  EXPECT_LE(found, slowest + slowest / 256);
 }
 
 TEST(Planner, WorkAfterASendHidesTheFlagsWay) {
+  using C = Collective;
+  const uint64_t bytes = 32u << 10;
   // Put, copy its own, fetch: while the second copy lasts, the flag is on its way.
-  EXPECT_EQ(timeOf(Collective::AllGather, "direct", 32u << 10, copiesAndFlags(3000)), 9600u);
-  EXPECT_EQ(timeOf(Collective::AllGather, "direct", 32u << 10, copiesAndFlags(4000)), 10'400u);
-  EXPECT_EQ(timeOf(Collective::AllGather, "ring", 32u << 10, copiesAndFlags(3000)), 9600u);
+  expectTime(timeOf(C::AllGather, "direct", bytes, copiesAndFlags(3000)), 9600);
+  expectTime(timeOf(C::AllGather, "direct", bytes, copiesAndFlags(4000)), 10'400);
+  expectTime(timeOf(C::AllGather, "ring", bytes, copiesAndFlags(3000)), 9600);
   // Nothing is between the put and the wait of an all-reduce.
-  EXPECT_EQ(timeOf(Collective::AllReduce, "oneshot", 32u << 10, copiesAndFlags(3000)), 9400u);
+  expectTime(timeOf(C::AllReduce, "oneshot", bytes, copiesAndFlags(3000)), 9400);
 }
 
 TEST(Planner, ReadersWaitForWhatASenderDoesFirst) {
+  using C = Collective;
+  const uint64_t bytes = 32u << 10;
+  const CommFacts f = copiesAndFlags(1000);
   for (const char* name : {"oneshot", "ring", "tree"}) {
     // The root copies into the room; a flag; the reader copies out of it.
-    EXPECT_EQ(timeOf(Collective::Broadcast, name, 32u << 10, copiesAndFlags(1000)), 7400u) << name;
+    expectTime(timeOf(C::Broadcast, name, bytes, f), 7400);
     // Two periods: put, keep, put, a flag, copy out; meanwhile the reader has got the first.
-    EXPECT_EQ(timeOf(Collective::Broadcast, name, 64u << 10, copiesAndFlags(1000)), 13'800u)
-        << name;
+    expectTime(timeOf(C::Broadcast, name, 2 * bytes, f), 13'800);
   }
-  EXPECT_EQ(timeOf(Collective::Reduce, "oneshot", 32u << 10, copiesAndFlags(1000)), 7400u);
+  expectTime(timeOf(C::Reduce, "oneshot", bytes, f), 7400);
   // The root's own slot is copied while the other's is on its way.
-  EXPECT_EQ(timeOf(Collective::Gather, "direct", 32u << 10, copiesAndFlags(1000)), 7400u);
+  expectTime(timeOf(C::Gather, "direct", bytes, f), 7400);
+}
+
+TEST(Planner, OfEqualOnesThatWinsWhichLetsRanksGoEarly) {
+  const CommFacts f = copiesAndFlags(1000);
+  const std::vector<Candidate> ranking = rankCandidates({Collective::Scan, 256, 4, 0}, f, {});
+  // Rank 1 has to wait for rank 0 in all of them; rank 0 for rank 1 only where both publish.
+  EXPECT_STRNE(ranking.front().algorithm->name, "oneshot");
+  EXPECT_LT(timeOf(Collective::Scan, "oneshot", 1024, f), ranking.front().picoseconds * 102 / 100);
 }
 
 TEST(Planner, FarMessagesCostMore) {
