@@ -121,7 +121,7 @@ void row(const char* name, size_t bytes, const Run& layer, const Run& mpi) {
 /// `bytes`: of the whole vector.
 void rows(size_t bytes) {
   const int floats = static_cast<int>(bytes / 4), each = std::max(1, floats / ranks);
-  std::vector<float> in(static_cast<size_t>(floats) + 1, 1), out(in.size() + 16);
+  std::vector<float> in(static_cast<size_t>(floats + ranks), 1), out(in.size() + 16);
   const auto world = MPI_COMM_WORLD;
   row(
       "allreduce", bytes,
@@ -142,6 +142,29 @@ void rows(size_t bytes) {
       "allgather", bytes,
       [&] { MPI_Allgather(in.data(), each, MPI_FLOAT, out.data(), each, MPI_FLOAT, world); },
       [&] { PMPI_Allgather(in.data(), each, MPI_FLOAT, out.data(), each, MPI_FLOAT, world); });
+  row(
+      "gather", bytes,
+      [&] { MPI_Gather(in.data(), each, MPI_FLOAT, out.data(), each, MPI_FLOAT, 0, world); },
+      [&] { PMPI_Gather(in.data(), each, MPI_FLOAT, out.data(), each, MPI_FLOAT, 0, world); });
+  row(
+      "scatter", bytes,
+      [&] { MPI_Scatter(in.data(), each, MPI_FLOAT, out.data(), each, MPI_FLOAT, 0, world); },
+      [&] { PMPI_Scatter(in.data(), each, MPI_FLOAT, out.data(), each, MPI_FLOAT, 0, world); });
+  row(
+      "alltoall", bytes,
+      [&] { MPI_Alltoall(in.data(), each, MPI_FLOAT, out.data(), each, MPI_FLOAT, world); },
+      [&] { PMPI_Alltoall(in.data(), each, MPI_FLOAT, out.data(), each, MPI_FLOAT, world); });
+  std::vector<int> counts(static_cast<size_t>(ranks), each), at(counts.size());
+  for (size_t i = 0; i < at.size(); ++i) at[i] = static_cast<int>(i) * each;
+  const auto uneven = [&](auto begin, auto wait) {
+    MPI_Request request;
+    begin(in.data(), counts.data(), at.data(), MPI_FLOAT, out.data(), counts.data(), at.data(),
+          MPI_FLOAT, world, &request);
+    wait(&request, MPI_STATUS_IGNORE);
+  };
+  row(
+      "ialltoallv", bytes, [&] { uneven(MPI_Ialltoallv, MPI_Wait); },
+      [&] { uneven(PMPI_Ialltoallv, PMPI_Wait); });
 }
 
 }  // namespace
@@ -163,7 +186,8 @@ int main(int argc, char** argv) {
   making();
   if (rank == 0)
     std::printf("%-10s %9s %12s %12s %8s\n", "", "bytes", "MPI_, us", "PMPI_, us", "ratio");
-  for (const size_t bytes : {size_t{8}, size_t{64} << 10, size_t{1} << 20, size_t{16} << 20}) {
+  for (const size_t bytes : {size_t{8}, size_t{256}, size_t{4} << 10, size_t{64} << 10,
+                             size_t{1} << 20, size_t{16} << 20}) {
     rows(bytes);
   }
   rondoCommDestroy(comm);

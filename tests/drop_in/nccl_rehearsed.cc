@@ -111,6 +111,11 @@ std::vector<Rank> one(int rank, int ranks) {
   NCCL(ncclRedOpCreatePreMulSum(&scaled, &factor, kFloat32, kScalarHost, mine[0].comm));
   NCCL(ncclAllReduce(mine[0].in, mine[0].in, 4096, kFloat32, scaled, mine[0].comm, nullptr));
   NCCL(ncclRedOpDestroy(scaled, mine[0].comm));
+  // In a rehearsal nobody sends ids, and this one may be what the memory held before.
+  ncclComm_t second = nullptr;
+  NCCL(ncclCommInitRank(&second, ranks, id, rank));
+  NCCL(ncclBroadcast(mine[0].in, mine[0].in, 64, kInt8, 0, second, mine[0].stream));
+  NCCL(ncclCommDestroy(second));
   void* own = nullptr;
   NCCL(ncclMemAlloc(&own, 4096));
   NCCL(ncclMemFree(own));

@@ -37,7 +37,7 @@ if ! rehearse "$cluster:16" one 11 16; then
 fi
 grep -q 'rondo nccl: rehearsed [0-9]* calls as rank 11 of 16: [1-9][0-9.]* us predicted' "$log" ||
   fail "no sum"
-# Ten calls, of which every one has a predicted time.
+has rank11.nccl1.calls.csv '^0,rondoBroadcast,64,'
 has rank11.nccl0.calls.csv '^0,rondoAllReduce,16384,'
 has rank11.nccl0.calls.csv 'rondoAllReduce,67108864,'
 has rank11.nccl0.calls.csv 'rondoReduceScatter,'

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,10 +31,14 @@ struct Entry {
 struct State {
   std::mutex mutex;
   std::vector<Entry> entries;
-  /// The ids of communicators, and how many ranks of each are still to come to this process.
-  std::map<std::string, int> coming;
-  int written = 0;    ///< Communicators whose files this process writes.
-  int firstRank = 0;  ///< That of the first of them: processes have different ones.
+  /// Which ranks of a communicator came to this process, and of how many.
+  struct Came {
+    int nranks = 0;
+    std::set<int> ranks;
+  };
+  std::map<std::string, Came> came;  ///< By id.
+  int written = 0;                   ///< Communicators whose files this process writes.
+  int firstRank = 0;                 ///< That of the first of them: processes have different ones.
 };
 State& state() {
   static State* const one = new State;  // outlives every static
@@ -66,9 +71,12 @@ void endAll() {
 std::string outputOf(const ncclUniqueId& id, int nranks, int rank, const std::string& begin) {
   State& self = state();
   const std::lock_guard<std::mutex> lock(self.mutex);
-  const auto [at, first] = self.coming.try_emplace({id.internal, sizeof id.internal}, nranks);
-  if (--at->second == 0) self.coming.erase(at);
-  if (!first) return "";
+  State::Came& came = self.came[{id.internal, sizeof id.internal}];
+  // Where nobody is there to send an id, a program may use one for several communicators.
+  const bool another = came.nranks != nranks || came.ranks.contains(rank);
+  if (another) came = {nranks, {}};
+  came.ranks.insert(rank);
+  if (!another) return "";
   if (self.written == 0) self.firstRank = rank;
   return format("%s.rank%d.nccl%d", begin.c_str(), self.firstRank, self.written++);
 }
