@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "api/rondo.h"
 #include "base/error.h"
 #include "drop_in/nccl/abi.h"
 
