@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # What happens on other hosts when a rank is killed or stopped, or a cable is pulled: hosts of name
-# spaces, ranks by unique id. Needs root.
+# spaces, ranks by unique id. Needs root. Times are printed; HOSTS_DEATH_SLACK=0 holds them against what is
+# promised (5 s for a cable), by default they may be 6 s more: the machine may be busy. HOSTS_DEATH=cut runs one
+# section alone, HOSTS_DEATH_MADE=1000 makes so many communicators, HOSTS_DEATH_AWAY=2.8 cuts the cable for so long.
 set -euo pipefail
 rank=$TEST_BUILDDIR/tests/hosts_rank
 
@@ -12,7 +14,7 @@ fi
 # ---- inside: on host h0; `on`, `cut` and `mend` are given ----
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-failures=0
+failures=0 slack=${HOSTS_DEATH_SLACK:-6}
 fail() { echo "FAILED: $*"; failures=1; }
 now() { date +%s.%N; }
 since() { awk -v a="$1" -v b="$(now)" 'BEGIN {printf "%.2f", b - a}'; }
@@ -29,17 +31,17 @@ group() {
     pids[$r]=$!
   done
   for r in "${!where[@]}"; do
-    for _ in $(seq 1000); do [[ -s $name.pid.$r ]] && break; sleep 0.02; done
+    for _ in $(seq 1200); do [[ -s $name.pid.$r ]] && break; sleep 0.05; done
     [[ -s $name.pid.$r ]] || { fail "$1: rank $r does not come: $(cat "$name".*)"; return; }
   done
 }
 tell() {  # signal, rank
   on "${where[$2]}" "kill -$1 $(cat "$name.pid.$2")"
 }
-# ends RANK LIMIT PART...: it has to end in an error within LIMIT seconds of `start`, whose sentence
-# has all parts.
+# ends RANK LIMIT PART...: it has to end in an error within LIMIT seconds (and some slack) of `start`, whose
+# sentence has all parts.
 ends() {
-  local r=$1 limit=$2 part said took
+  local r=$1 limit=$(($2 + slack)) part said took
   shift 2
   until grep -q ': error' "$name.$r" || ! kill -0 "${pids[$r]}" 2>/dev/null; do
     (( $(printf '%.0f' "$(since "$start")") > limit + 10 )) && break
@@ -58,9 +60,8 @@ sums() {  # rank: it has to end well
   grep -q ' sums in ' "$name.$1" || fail "rank $1 of ${name##*/}: $(cat "$name.$1")"
 }
 reap() { local r; for r in "${!pids[@]}"; do wait "${pids[$r]}" 2>/dev/null || true; done; }
-only=${HOSTS_DEATH:-.}
 
-if [[ killed =~ $only ]]; then
+killedSection() {
   echo "== a rank is killed that is alone on its host; the others go on without it"
   group killed "h0 h0 h1 h2" 1000 shrink
   start=$(now)
@@ -75,9 +76,9 @@ if [[ killed =~ $only ]]; then
   done
   tail -qn1 "$name".{0,1,3}
   reap
-fi
+}
 
-if [[ beside =~ $only ]]; then
+besideSection() {
   echo "== a rank is killed beside another one, which knows how it ended"
   group beside "h0 h1 h1" 100000
   start=$(now)
@@ -89,9 +90,9 @@ if [[ beside =~ $only ]]; then
     grep -Eq '"comm" (was killed by signal 9 \(Killed\)|ended)' "$name.$r" || fail "beside: rank $r"
   done
   reap
-fi
+}
 
-if [[ idle =~ $only ]]; then
+idleSection() {
   echo "== nobody is in a call: what that costs, and a death is found in the next one"
   group idle "h0 h1" 10 idle
   spent() {  # rank: nanoseconds of Rondo's own threads
@@ -112,21 +113,21 @@ if [[ idle =~ $only ]]; then
   touch "$name.stop"
   ends 0 1 'rank 1 (host "h1"' ' ended'
   reap
-fi
+}
 
-if [[ stopped =~ $only ]]; then
-  echo "== a rank that is stopped for 7 s, alone on its host, is late and not dead"
+stoppedSection() {
+  echo "== a rank that is stopped for 6 s, alone on its host, is late and not dead"
   group stopped "h0 h1 h2" 1000
   tell STOP 1
-  sleep 7
+  sleep 6
   tell CONT 1
   sleep 0.3
   touch "$name.stop"
   for r in 0 1 2; do sums $r; done
   reap
-fi
+}
 
-if [[ revoke =~ $only ]]; then
+revokeSection() {
   echo "== a communicator is revoked; all go on with a new one"
   group revoke "h0 h1 h1" 1000 revoke
   start=$(now)
@@ -139,30 +140,32 @@ if [[ revoke =~ $only ]]; then
     grep -q 'shrunk to 3 in 0\.' "$name.$r" || fail "revoke: $(cat "$name.$r")"
   done
   reap
-fi
+}
 
-if [[ create =~ $only ]]; then
-  echo "== 300 communicators leave nothing"
-  group create "h0 h1 h1" 300 create
+createSection() {
+  local made=${HOSTS_DEATH_MADE:-100}
+  echo "== $made communicators leave nothing"
+  group create "h0 h1 h1" $made create
   touch "$name.stop"
   for r in 0 1 2; do sums $r; done
-  grep -h '300 comm' "$name".[0-2]
+  grep -h "$made comm" "$name".[0-2]
   reap
-fi
-if [[ mended =~ $only ]]; then
+}
+mendedSection() {
   echo "== a cable is cut and mended within 3 s"
   group mended "h0 h1 h1 h2" 500000
   cut h1
-  sleep 2.8
+  sleep "${HOSTS_DEATH_AWAY:-2}"
   mend h1
-  sleep 1
+  start=$(now)
   touch "$name.stop"
   for r in 0 1 2 3; do sums $r; done
+  echo "  over $(since "$start") s after it was mended"
   cat "$name".[0-3]
   reap
-fi
+}
 
-if [[ cut =~ $only ]]; then
+cutSection() {
   echo "== a cable is cut for good; both sides go on with those whom they reach"
   group cut "h0 h0 h1 h2" 500000 shrink
   start=$(now)
@@ -180,5 +183,22 @@ if [[ cut =~ $only ]]; then
   tail -qn1 "$name".[0-3]
   mend h1
   reap
-fi
+}
+
+# wanted SECTION...: those that are to run, one after the other.
+wanted() {
+  local section
+  for section; do
+    if [[ $section =~ ${HOSTS_DEATH:-.} ]]; then "${section}Section"; fi
+  done
+  return $failures
+}
+# Two of them mostly sleep. A cable is everybody's: those come last.
+wanted idle >"$scratch/idle.log" 2>&1 & idle=$!
+wanted stopped >"$scratch/stopped.log" 2>&1 & stopped=$!
+wanted killed beside revoke create || failures=1
+wait $idle || failures=1
+wait $stopped || failures=1
+cat "$scratch"/{idle,stopped}.log
+wanted mended cut || failures=1
 exit $failures

@@ -97,7 +97,7 @@ RONDO_API rondoResult_t rondoCommInitRankConfig(rondoComm_t* comm, int nranks, r
  * the same ones in the same order. Ranks floor(i nranks / idCount) to
  * floor((i + 1) nranks / idCount) - 1 join by ids[i], and the first of them by ids[0] too; `ids` is
  * not read after the call has returned. Everything else is as with one id, `config` (may be NULL)
- * included. Since 0.5. Errors: rondoInvalidArgument (null, rank or idCount out of range, the same id
+ * included. Since 0.5. Errors: rondoInvalidArgument (null, rank or idCount out of range, one id
  * twice), rondoInvalidUsage (ranks disagree, an id of a communicator that grows), rondoSystemError.
  */
 RONDO_API rondoResult_t rondoCommInitRankScalable(rondoComm_t* comm, int nranks,

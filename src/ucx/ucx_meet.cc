@@ -25,6 +25,7 @@ struct WorkerInfo {
   uint64_t group;  // of rank 0: the communicator's number
   uint64_t addressBytes;
   Endpoints watchedAt;
+  UcxPorts ports;
 };
 
 uint64_t freshGroup() {
@@ -45,7 +46,7 @@ std::unique_ptr<UcxTransport> UcxTransport::create(Bootstrap& boot, UcxWorker& w
 void UcxTransport::meet(Bootstrap& boot) {
   const auto n = static_cast<size_t>(boot.size());
   const WorkerInfo mine{worker_.token(), rank_ == 0 ? freshGroup() : 0, worker_.address().size(),
-                        worker_.watchedAt()};
+                        worker_.watchedAt(), worker_.ports()};
   std::vector<WorkerInfo> infos(n);
   boot.allGather(&mine, sizeof mine, infos.data());
   group_ = infos[0].group;
@@ -62,6 +63,8 @@ void UcxTransport::meet(Bootstrap& boot) {
     if (peers_[r] == nullptr) continue;
     peers_[r]->token = infos[r].token;
     peers_[r]->watchedAt = infos[r].watchedAt;
+    const std::lock_guard<std::mutex> lock(worker_.mutex());
+    worker_.knowPorts(infos[r].ports);
   }
 
   int code = rondoSuccess;

@@ -25,6 +25,10 @@ constexpr int kMostRounds = 1;
 /// 17 us of cold caches.
 constexpr std::chrono::milliseconds kLeastNap{1}, kMostNap{20};
 
+/// Connections are looked for so often while somebody waits, and what each look costs is 1 us a
+/// descriptor.
+constexpr std::chrono::seconds kBoundEvery{5};
+
 /// Who waits for messages makes progress at least so often, on a crowded host too.
 constexpr std::chrono::milliseconds kWaitGap{500};
 
@@ -114,10 +118,12 @@ void UcxWorker::open(const Settings& settings) {
   params.features = UCP_FEATURE_AM;
   check(ucp_init(&params, config, &context_), "ucp_init");
 
+  const std::vector<int> listening = listeningSockets();
   ucp_worker_params_t wanted{};
   wanted.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   wanted.thread_mode = UCS_THREAD_MODE_SERIALIZED;
   check(ucp_worker_create(context_, &wanted, &worker_), "ucp_worker_create");
+  ports_ = portsSince(listening);
 
   ucp_am_handler_param_t handler{};
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
@@ -231,6 +237,10 @@ void UcxWorker::lookAtHosts(bool othersWaited) {
   }
   const bool waits = now - waitSeen_ <= kWaitGap;
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - waitSince_);
+  if (waits && waited >= 2 * kWaitGap && now - boundAt_ >= kBoundEvery) {
+    boundAt_ = now;
+    boundRetransmission(ports_, theirPorts_);
+  }
   for (const HostWatch::Event& event : hosts_.look(waits ? waited : decltype(waited){0})) {
     for (const auto& [key, receiver] : receivers_) receiver->onHostEvent(event);
     failed_ = true;

@@ -11,10 +11,12 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "ucx/host_watch.h"
+#include "ucx/ucx_sockets.h"
 #include "ucx/ucx_wire.h"
 
 namespace rondo {
@@ -66,6 +68,9 @@ class UcxWorker {
   /// Where other processes' watches find this one.
   const Endpoints& watchedAt() const { return watchedAt_; }
 
+  /// The ports of its own TCP connections' listeners, if UCX uses TCP.
+  const UcxPorts& ports() const { return ports_; }
+
   /// Moves what can be moved, unless another thread is at it.
   void progress();
 
@@ -76,6 +81,8 @@ class UcxWorker {
   ucp_worker_h handle() const { return worker_; }
   /// The endpoint for worker `token` at `address`, made unless there is one. Throws Error.
   UcxEndpoint& connect(uint64_t token, const std::string& address);
+  /// Where other processes' UCX listens.
+  void knowPorts(const UcxPorts& theirs) { theirPorts_.insert(theirs.begin(), theirs.end()); }
   /// From then on somebody makes progress now and then, also while no rank is in a call.
   void attach(uint64_t group, int rank, UcxReceiver* receiver);
   void detach(uint64_t group, int rank);
@@ -110,7 +117,9 @@ class UcxWorker {
   std::string address_;
   HostWatch hosts_;
   Endpoints watchedAt_{};
-  std::chrono::steady_clock::time_point waitSince_{}, waitSeen_{};
+  UcxPorts ports_{};
+  std::unordered_set<uint16_t> theirPorts_;
+  std::chrono::steady_clock::time_point waitSince_{}, waitSeen_{}, boundAt_{};
   bool failed_ = false;  // since the last progress, an endpoint or a host
   uint64_t turns_ = 0;   // progress calls
   std::condition_variable used_;
