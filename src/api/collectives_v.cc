@@ -5,6 +5,7 @@
 
 #include "api/comm_create.h"
 #include "api/group.h"
+#include "api/quick_checks.h"
 #include "api/run_collective.h"
 #include "api/types.h"
 #include "api/uneven_checks.h"
@@ -28,8 +29,10 @@ Workplace& workplace() {
 
 /// One slot only: this rank's `count` elements at the buffer's begin.
 void own(rondoComm_t comm, size_t slot, size_t count, UnevenBlocks* blocks) {
-  blocks->counts.assign(ranksOf(comm), 0);
-  blocks->displs.assign(ranksOf(comm), 0);
+  const size_t ranks = ranksOf(comm);
+  blocks->counts.resize(ranks);
+  blocks->displs.resize(ranks);
+  for (size_t r = 0; r < ranks; ++r) blocks->counts[r] = blocks->displs[r] = 0;
   blocks->counts[slot] = blocks->total = blocks->extent = count;
 }
 
@@ -62,9 +65,13 @@ uint64_t typicalOf(const UnevenBlocks& agreed) {
 [[gnu::noinline, gnu::noclone]] rondoResult_t run(const CollectiveArgs& args,
                                                   const UnevenCall& call, Workplace& at) {
   const UnevenBlocks &src = at.src, &dst = at.dst;
-  if (const rondoResult_t bad = checkSpans(args, src.extent, dst.extent)) return bad;
+  const size_t element = typeSize(args.type);
+  const bool plain = plainlyPlaced(args, src.extent * element, dst.extent * element);
+  if (!plain) {
+    if (const rondoResult_t bad = checkSpans(args, src.extent, dst.extent)) return bad;
+  }
   const bool idle = src.total == 0 && dst.total == 0;
-  if (!idle) {
+  if (!plain && !idle) {
     CollectiveArgs used = args;
     used.usesSend = args.usesSend && src.total > 0;
     used.usesRecv = args.usesRecv && dst.total > 0;

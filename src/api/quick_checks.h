@@ -35,12 +35,37 @@ inline constexpr std::array<TypeFacts, 64> kTypeFacts = factsOfTypes();
 
 /// Lengths that cannot overflow, and addresses that cannot wrap with such lengths.
 constexpr uint64_t kMostCount = uint64_t{1} << 32, kMostBlocks = uint64_t{1} << 20;
+constexpr uint64_t kMostBytes = uint64_t{1} << 60;
 constexpr uintptr_t kMostAddress = uintptr_t{1} << 62;
 
 }  // namespace quick_checks
 
-/// Whether nothing is wrong with the call, whose count is above 0 and whose buffers are host
-/// memory. False: perhaps.
+/// Whether nothing is wrong with a call's buffers of so many bytes: separate or in place, and host
+/// memory. False: perhaps. A length of 0 stands for a buffer that is not used.
+inline bool plainlyPlaced(const CollectiveArgs& args, uint64_t sendBytes, uint64_t recvBytes) {
+  using namespace quick_checks;
+  const auto send = reinterpret_cast<uintptr_t>(args.send);
+  const auto recv = reinterpret_cast<uintptr_t>(args.recv);
+  const bool sends = args.usesSend && sendBytes > 0, receives = args.usesRecv && recvBytes > 0;
+  if (args.stream != nullptr || args.comm->rehearsal != nullptr) return false;
+  if ((sendBytes | recvBytes) >= kMostBytes) return false;
+  if (sends && (send - 1 >= kMostAddress || pointerKind(args.send).memory != PointerKind::kHost)) {
+    return false;
+  }
+  if (receives &&
+      (recv - 1 >= kMostAddress || pointerKind(args.recv).memory != PointerKind::kHost)) {
+    return false;
+  }
+  if (!sends || !receives) return sends || receives;
+  if (send + sendBytes <= recv || recv + recvBytes <= send) [[likely]]
+    return true;
+  // Both may wrap.
+  const uint64_t inPlace =
+      static_cast<uint64_t>(args.alias) * kTypeFacts[static_cast<size_t>(args.type)].bytes;
+  return args.mayAlias && send - recv == inPlace;
+}
+
+/// Whether nothing is wrong with a call with even counts above 0. False: perhaps.
 inline bool plainlyRight(const CollectiveArgs& args, const CollectiveKind& kind) {
   using namespace quick_checks;
   const auto type = static_cast<uint32_t>(args.type), op = static_cast<uint32_t>(kind.op);
@@ -51,26 +76,8 @@ inline bool plainlyRight(const CollectiveArgs& args, const CollectiveKind& kind)
   if (args.count - 1 >= kMostCount || (args.sendBlocks | args.recvBlocks) >= kMostBlocks) {
     return false;
   }
-  if (args.stream != nullptr) return false;
-  const auto send = reinterpret_cast<uintptr_t>(args.send);
-  const auto recv = reinterpret_cast<uintptr_t>(args.recv);
-  if (args.usesSend &&
-      (send - 1 >= kMostAddress || pointerKind(args.send).memory != PointerKind::kHost)) {
-    return false;
-  }
-  if (args.usesRecv &&
-      (recv - 1 >= kMostAddress || pointerKind(args.recv).memory != PointerKind::kHost)) {
-    return false;
-  }
-  if (!args.usesSend || !args.usesRecv) return args.usesSend || args.usesRecv;
   const uint64_t bytes = args.count * kTypeFacts[type].bytes;
-  const bool apart =
-      send + bytes * args.sendBlocks <= recv || recv + bytes * args.recvBlocks <= send;
-  if (apart) [[likely]]
-    return true;
-  // Both may wrap.
-  const uint64_t inPlace = static_cast<uint64_t>(args.alias) * kTypeFacts[type].bytes;
-  return args.mayAlias && send - recv == inPlace;
+  return plainlyPlaced(args, bytes * args.sendBlocks, bytes * args.recvBlocks);
 }
 
 }  // namespace rondo
