@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
 #include "api/types.h"
 #include "base/error.h"
@@ -42,6 +43,15 @@ std::string placeText(const FlightProcess& process, const FlightComm& comm, int6
                  static_cast<double>(std::max<int64_t>(0, now - since)) * 1e-9);
   }
   return known ? out + ", its process is " + state.text : out;
+}
+
+/// Nothing where there is nothing.
+std::string listed(const char* heading, const std::map<int, std::string>& texts) {
+  std::string out;
+  for (const auto& each : texts) {
+    if (!each.second.empty()) out += (out.empty() ? heading : "; ") + each.second;
+  }
+  return out;
 }
 
 }  // namespace
@@ -116,24 +126,21 @@ void Communicator::watch(std::chrono::steady_clock::duration waited) {
   dumpFlights(parts_.recordFile, "stall: " + text);
 }
 
-/// Which steps the ranks of this host wait in, and where those are that do not.
+/// Which steps the ranks of this host wait in, and where those are that do not; in rank order.
 std::string Communicator::waitsText() const {
   const auto now = static_cast<int64_t>(monotonicNs());
-  std::string steps, places;
-  const auto add = [](std::string& to, const char* heading, const std::string& text) {
-    if (!text.empty()) to += (to.empty() ? heading : "; ") + text;
-  };
+  std::map<int, std::string> steps, places;
   for (const FlightProcess& process : readNearFlights()) {
     for (const FlightComm& comm : process.comms) {
       if (comm.id != parts_.id || !comm.alive) continue;
-      add(places, ". Where: ", placeText(process, comm, now));
+      places[comm.rank] = placeText(process, comm, now);
       const FlightOp* const last = comm.last();
       const bool waits = last != nullptr && last->running() && !comm.waits.empty() &&
                          comm.waitsSeen >= last->started;
-      if (waits) add(steps, ". Steps: ", format("rank %d: %s", comm.rank, comm.waits.c_str()));
+      if (waits) steps[comm.rank] = format("rank %d: %s", comm.rank, comm.waits.c_str());
     }
   }
-  return places + steps;
+  return listed(". Where: ", places) + listed(". Steps: ", steps);
 }
 
 /// A call at the moment it begins.

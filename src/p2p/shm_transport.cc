@@ -107,6 +107,8 @@ void ShmTransport::watch(const std::function<void(int, Ending)>& ended) {
     if (processes_[at].get() < 0 || tokens_[at] == Segment::own().token()) continue;
     PeerWatch::one().watch(this, tokens_[at], std::move(processes_[at]),
                            [r, ended](Ending ending) { ended(r, ending); });
+    // And beyond the communicator's end, until nobody can hold this rank's lease any more.
+    PeerWatch::one().watch(&tokens_, tokens_[at], UniqueFd(), [](Ending) {});
   }
   processes_.clear();
 }
@@ -133,9 +135,32 @@ bool ShmTransport::claimReport(std::chrono::seconds again) {
   return reported.compare_exchange_strong(last, static_cast<uint32_t>(now.count()) + 1);
 }
 
+namespace {
+
+/// Goes on watching processes that are watched now, or for which there is something to watch by.
+class StillWatched {
+ public:
+  StillWatched(const std::vector<uint64_t>& tokens, std::vector<UniqueFd> processes) {
+    processes.resize(tokens.size());
+    for (size_t r = 0; r < tokens.size(); ++r) {
+      if (tokens[r] == Segment::own().token()) continue;
+      PeerWatch::one().watch(this, tokens[r], std::move(processes[r]), [](Ending) {});
+    }
+  }
+  ~StillWatched() { PeerWatch::one().forget(this); }
+  StillWatched(const StillWatched&) = delete;
+  StillWatched& operator=(const StillWatched&) = delete;
+};
+
+}  // namespace
+
 ShmTransport::~ShmTransport() {
   for (int r = 0; joined_ && r < layout_.ranks; ++r) died(r);  // remembered for what follows
+  // A peer may yet end without having let go of this rank's lease.
+  std::shared_ptr<StillWatched> watched;
+  if (joined_) watched = std::make_shared<StillWatched>(tokens_, std::move(processes_));
   PeerWatch::one().forget(this);
+  PeerWatch::one().forget(&tokens_);
   if (offset_ == RangeAllocator::kNone) return;
   if (!joined_) {
     Segment::own().endLease(offset_, 0);
@@ -150,7 +175,7 @@ ShmTransport::~ShmTransport() {
   // A peer that died is not counted, unless it died between its mark and its count: then the lease
   // is lost, which is better than given away too early.
   Segment::own().endLease(offset_, static_cast<uint32_t>(layout_.ranks - 1),
-                          [marks = leavers(rank_), tokens = tokens_] {
+                          [marks = leavers(rank_), tokens = tokens_, watched] {
                             uint32_t dead = 0;
                             for (size_t r = 0; r < tokens.size(); ++r) {
                               const bool marked =

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "chaos/ordeal.h"
+#include "p2p/segment.h"
 
 namespace rondo::chaos {
 namespace {
@@ -146,6 +147,25 @@ TEST(Chaos, ARankThatLeavesAndEndsIsNoErrorForOthers) {
       me.check(out == 1 - me.rank, "a wrong message");
     }
     rondoCommDestroy(comm);
+  });
+  expectGood(outcome);
+}
+
+TEST(Chaos, WhoDiesAfterOthersHaveLeftHoldsNoneOfTheirMemory) {
+  const Outcome outcome = run(3, [](const Me& me) {
+    rondoComm_t comm = me.join();
+    me.ok(rondoBarrier(comm, nullptr), comm, "a barrier");
+    if (me.rank == 2) {
+      while (me.shared->done < 2) usleep(1000);
+      me.die();
+    }
+    const int before = openDescriptors();
+    me.ok(rondoCommDestroy(comm), nullptr, "rondoCommDestroy");
+    me.check(Segment::own().poolUsed() != 0, "the memory is free while a peer may read it");
+    ++me.shared->done;
+    for (int i = 0; i < 10000 && Segment::own().poolUsed() != 0; ++i) usleep(1000);
+    me.check(Segment::own().poolUsed() == 0, "the memory is still in use");
+    me.check(openDescriptors() == before - 2, "the dead one is still watched");
   });
   expectGood(outcome);
 }

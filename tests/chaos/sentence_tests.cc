@@ -87,7 +87,7 @@ TEST(Sentences, CallsOnACommunicatorWithAGroupUnderWay) {
 }
 
 TEST(Sentences, ThePoolIsUsedUp) {
-  setenv("RONDO_POOL_BYTES", "1M", 1);
+  setenv("RONDO_POOL_BYTES", "256K", 1);
   expectGood(run(2, [](const Me& me) {
     const rondoComm_t comm = me.join();
     rondoResult_t result = rondoSuccess;
