@@ -8,6 +8,9 @@
 namespace rondo {
 namespace {
 
+/// Predictions that differ by less than this part are equal.
+constexpr uint64_t kEqualPart = 128;
+
 constexpr uint64_t kLeastChunk =
     4096;  // smaller ones cost more steps than they hide; when staging is short only
 
@@ -76,6 +79,35 @@ uint64_t timeOf(const Request& request, const Algorithm& algorithm, const algo::
   return forecast(plans, request.elementBytes, facts);
 }
 
+/// Whether it only puts, reduces and fetches: then what lies in rondoMemAlloc memory is read where
+/// it is, while a chain's moves go through staging.
+bool isWindow(const Candidate& candidate, const Request& request, const CommFacts& facts) {
+  const algo::Group group{0, facts.ranks, request.root, facts.groups.placement()};
+  const Plan plan = recordPlan(*candidate.algorithm, group, candidate.geometry);
+  const auto moves = [](const std::vector<Step>& steps) {
+    return std::any_of(steps.begin(), steps.end(), [](const Step& step) {
+      return step.kind == StepKind::Move && (step.bits & (algo::kSend | algo::kRecv)) != 0;
+    });
+  };
+  return std::none_of(plan.lanes.begin(), plan.lanes.end(), [&](const LaneProgram& lane) {
+    return moves(lane.full) || moves(lane.last);
+  });
+}
+
+/// The kind of memory is local and may not choose. So of candidates that are as good as the best
+/// one on ordinary memory, the one is taken that is best on the other kind.
+void preferWindows(std::vector<Candidate>* ranking, const Request& request,
+                   const CommFacts& facts) {
+  if (ranking->empty()) return;
+  const uint64_t best = ranking->front().picoseconds;
+  const uint64_t limit = best + best / kEqualPart;
+  const auto end = std::find_if(ranking->begin(), ranking->end(),
+                                [limit](const Candidate& c) { return c.picoseconds > limit; });
+  const auto window = std::find_if(ranking->begin(), end,
+                                   [&](const Candidate& c) { return isWindow(c, request, facts); });
+  if (window != end) std::rotate(ranking->begin(), window, window + 1);
+}
+
 const TuneRule* findRule(const Request& request, const std::vector<TuneRule>& rules) {
   const uint64_t bytes = request.count * request.elementBytes;
   for (const TuneRule& rule : rules) {
@@ -114,6 +146,7 @@ std::vector<Candidate> rankCandidates(const Request& request, const CommFacts& f
   std::stable_sort(ranking.begin(), ranking.end(), [](const Candidate& a, const Candidate& b) {
     return a.picoseconds < b.picoseconds;
   });
+  preferWindows(&ranking, request, facts);
   return ranking;
 }
 
