@@ -18,7 +18,7 @@ UcxSendPort::UcxSendPort(UcxTransport& transport, int channel, std::vector<UcxPe
       peers_(std::move(peers)),
       stamp_(stamp),
       state_(std::make_unique<State>()),
-      ringBytes_(kUcxWindowChunks * transport.chunkBytes()) {}
+      ringBytes_(kUcxRingChunks * transport.chunkBytes()) {}
 
 UcxSendPort::~UcxSendPort() {
   advance();
@@ -47,7 +47,7 @@ bool UcxSendPort::fullNow() {
   if (underWay >= kUcxWindow) return true;
   if (underWay == 0) return false;
   const uint64_t before = state_->slots[(posted_ - underWay) % kUcxWindow].bytesBefore;
-  return bytes_ - before >= ringBytes_;
+  return bytes_ - before >= kUcxWindowChunks * transport_.chunkBytes();
 }
 
 bool UcxSendPort::full() {

@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// A peer gets its credit back when so many messages are released, or a longest message's bytes:
-/// half of what it may have under way, or a quarter.
+/// half of what it may have under way. So one that has to wait has two messages under way at least.
 constexpr uint32_t kCreditEvery = kUcxWindow / 2;
 
 /// How long UCX's word that a way is gone waits for a better one: who ended, and how.
