@@ -79,8 +79,10 @@ uint64_t typicalOf(const UnevenBlocks& agreed) {
       bool onDevice = false;
       if (const rondoResult_t bad = checkMemory(used, &onDevice)) return bad;
       if (onDevice) return refuseDevice(args);
-      if (const rondoResult_t bad = checkScalar(args, call.op)) return bad;
     }
+  }
+  if (!idle) {
+    if (const rondoResult_t bad = checkScalar(args, call.op)) return bad;
   }
   UnevenSlots& slots = at.slots;
   slots.srcCounts.swap(at.src.counts);

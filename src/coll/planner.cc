@@ -11,6 +11,9 @@ namespace {
 /// Predictions that differ by less than this part are equal.
 constexpr uint64_t kEqualPart = 128;
 
+/// Shorter calls go through staging, wherever their buffers are.
+constexpr uint64_t kLeastInPlace = 4096;
+
 constexpr uint64_t kLeastChunk =
     4096;  // smaller ones cost more steps than they hide; when staging is short only
 
@@ -98,7 +101,7 @@ bool isWindow(const Candidate& candidate, const Request& request, const CommFact
 /// one on ordinary memory, the one is taken that is best on the other kind.
 void preferWindows(std::vector<Candidate>* ranking, const Request& request,
                    const CommFacts& facts) {
-  if (ranking->empty()) return;
+  if (ranking->empty() || request.count * request.elementBytes < kLeastInPlace) return;
   const uint64_t best = ranking->front().picoseconds;
   const uint64_t limit = best + best / kEqualPart;
   const auto end = std::find_if(ranking->begin(), ranking->end(),

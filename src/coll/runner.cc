@@ -70,8 +70,10 @@ RunResult Runner::run(const BoundPlan& plan, const HostCall& call, const WaitPol
   if (const auto* const steps = shortSteps(plan, call)) {
     plan_ = &plan;
     done = runShort(plan, call, stamp_, std::min(policy.spinsBeforeYield, kShortLooks));
-    if (done == steps->size() && drained()) [[likely]]
+    if (done == steps->size() && drained()) [[likely]] {
+      plan_ = nullptr;  // who asks for positions later finds none
       return RunResult::Ok;
+    }
   }
   begin(plan, call);
   lanes_.front().next = done;

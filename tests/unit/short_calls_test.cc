@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "p2p/faulty_ports.h"
 #include "support/world.h"
 
@@ -124,6 +127,20 @@ TEST(ShortCalls, AnotherCallsMessage) {
     const std::string why = rondoGetLastError(me.comm);
     EXPECT_NE(why.find("op sum"), std::string::npos) << why;
     EXPECT_NE(why.find("op max"), std::string::npos) << why;
+  });
+}
+
+/// A rank whose part is empty is silent, and the others wait for its call after their own steps.
+/// Where they are then is asked after a while.
+TEST(ShortCalls, ALongWaitForASilentRank) {
+  World(2).run([](const Rank& me) {
+    const size_t counts[] = {1, 0}, displs[] = {0, 1};
+    int32_t src = 7, dst = 0;
+    if (me.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    ASSERT_EQ(
+        rondoAllGatherV(&src, counts[me.rank], &dst, counts, displs, rondoInt32, me.comm, nullptr),
+        rondoSuccess);
+    EXPECT_EQ(dst, 7);
   });
 }
 

@@ -182,6 +182,9 @@ Time Engine::work(const CompactStep& step) const {
                                              : costs.copyPerKiB);
       if (step.in2 >= 0) time += perKiB(step.bytes, costs.reducePerKiB);
       if (receives && sends) time += perKiB(step.bytes, costs.handOnPerKiB);
+      // Of the caller's data one copy is sent and one stays.
+      const bool stays = !receives && (step.bits & algo::kDst) != 0;
+      if (stays && sends) time += perKiB(step.bytes, costs.copyPerKiB);
       return time;
     }
     default:
