@@ -85,7 +85,7 @@ besideSection() {
   pid=$(cat "$name.pid.1")
   tell 9 1
   ends 0 2 "rank 1 (host \"h1\", pid $pid, by way of"
-  ends 2 2 "rank 1 (host \"h1\", pid $pid)" 'it was in collective '
+  ends 2 2 "rank 1 (host \"h1\", pid $pid)" '; it was ' ' collective '
   for r in 0 2; do  # nobody can tell any more once its parent has asked
     grep -Eq '"comm" (was killed by signal 9 \(Killed\)|ended)' "$name.$r" || fail "beside: rank $r"
   done
