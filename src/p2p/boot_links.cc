@@ -148,8 +148,7 @@ void BootLinks::addChild(int rank, UniqueFd fd, const wire::Hello& hello, const 
 
 void BootLinks::meet(int limitMs) {
   const int usual = std::exchange(limitMs_, limitMs);
-  char nothing;
-  gather(nullptr, 0, &nothing);
+  gather(nullptr, 0, nullptr);
   limitMs_ = usual;
 }
 

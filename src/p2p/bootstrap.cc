@@ -7,8 +7,6 @@
 #include <cstring>
 #include <vector>
 
-#include "base/error.h"
-
 namespace rondo {
 
 Secret makeSecret() {
@@ -24,6 +22,10 @@ Secret makeSecret() {
 }
 
 void Bootstrap::agree(int code, const std::string& sentence) {
+  if (const std::optional<Error> failure = verdict(code, sentence)) throw *failure;
+}
+
+std::optional<Error> Bootstrap::verdict(int code, const std::string& sentence) {
   // Two steps: the usual case, nobody failed, costs four bytes a rank.
   const bool failed = code != rondoSuccess || !sentence.empty();
   const int32_t mine = !failed ? rondoSuccess : code == rondoSuccess ? rondoInternalError : code;
@@ -33,7 +35,7 @@ void Bootstrap::agree(int code, const std::string& sentence) {
   auto first = std::find_if(codes.begin(), codes.end(),
                             [](int32_t c) { return c != rondoSuccess && c != rondoRemoteError; });
   if (first == codes.end()) first = std::find(codes.begin(), codes.end(), rondoRemoteError);
-  if (first == codes.end()) return;
+  if (first == codes.end()) return std::nullopt;
 
   struct Text {
     char text[1024];
@@ -46,7 +48,7 @@ void Bootstrap::agree(int code, const std::string& sentence) {
   std::string whole = texts[culprit].text;
   if (whole.empty()) whole = format("failed with code %d and no sentence", *first);
   if (size() > 1) whole = format("rank %zu: ", culprit) + whole;
-  throw Error(static_cast<rondoResult_t>(*first), whole);
+  return Error(static_cast<rondoResult_t>(*first), whole);
 }
 
 }  // namespace rondo

@@ -4,7 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+
+#include "base/error.h"
 
 namespace rondo {
 
@@ -37,6 +40,9 @@ class Bootstrap {
   /// Error on all ranks if any failed, its sentence naming the first rank that did (a rank with
   /// rondoRemoteError only if there is no other). `code` is the failing rank's rondoResult_t.
   void agree(int code, const std::string& sentence);
+  /// The Error that agree() throws for what a rank said; itself it throws the door's own failures
+  /// only, of which other ranks need not know.
+  std::optional<Error> verdict(int code, const std::string& sentence);
 };
 
 }  // namespace rondo

@@ -1,6 +1,7 @@
 #include "p2p/shm_transport.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -71,8 +72,12 @@ std::unique_ptr<ShmTransport> ShmTransport::create(Bootstrap& boot, FdExchange* 
     problem = error.sentence();
     code = error.code();
   }
-  boot.agree(code, problem);
-  self->joined_ = true;
+  // Peers that hear that all is well use the lease, whether this rank hears it or not.
+  self->joined_ = problem.empty();
+  if (const std::optional<Error> failure = boot.verdict(code, problem)) {
+    self->joined_ = false;
+    throw *failure;
+  }
   return self;
 }
 

@@ -49,7 +49,7 @@ class Reader {
       source_.refuse(at, error.sentence());
     }
   }
-  int add(const XmlElement& at, Node node) {
+  int add(const XmlElement& at, const Node& node) {
     return checked(at, [&] { return graph_.addNode(node); });
   }
   void join(const XmlElement& at, const Link& link) {

@@ -4,6 +4,8 @@
 // A value becomes a signed integer whose order is the operator's: smaller is better, and a NaN is
 // better than everything. Then both operators are a minimum of (value, index).
 
+#include <limits>
+
 #include "coll/reduce/reduce_ops.h"
 
 namespace rondo {
@@ -40,7 +42,7 @@ template <class T, class Int>
 struct FloatKey : ValueKey<Int> {
   template <int W>
   RONDO_INLINE static Vec<Int, W> of(Vec<Int, W> x) {
-    constexpr Int kMagnitude = static_cast<Int>(~(Int{1} << (8 * sizeof(Int) - 1)));
+    constexpr Int kMagnitude = std::numeric_limits<Int>::max();
     return x ^ ((x < 0) & kMagnitude);
   }
   template <int W>
@@ -49,7 +51,7 @@ struct FloatKey : ValueKey<Int> {
   }
   template <int W>
   RONDO_INLINE static Vec<Int, W> isNan(Vec<Int, W> x) {
-    constexpr Int kMagnitude = static_cast<Int>(~(Int{1} << (8 * sizeof(Int) - 1)));
+    constexpr Int kMagnitude = std::numeric_limits<Int>::max();
     constexpr Int kInfinity = sizeof(Int) == 4 ? Int(0x7f800000) : Int(0x7ff0000000000000);
     return (x & kMagnitude) > kInfinity;
   }
