@@ -10,6 +10,7 @@
 #include <ctime>
 #include <fstream>
 #include <mutex>
+#include <new>
 
 #include "api/types.h"
 #include "base/error.h"
@@ -167,7 +168,9 @@ std::string flightTrace(const std::vector<FlightProcess>& processes, const std::
 
 void dumpFlights(const std::string& file, const std::string& why) noexcept {
   if (file.empty()) return;
-  static std::mutex* const mutex = new std::mutex;  // of one process's writers
+  // Of one process's writers.
+  static std::mutex* const mutex = new (std::nothrow) std::mutex;
+  if (mutex == nullptr) return;
   try {
     const std::lock_guard<std::mutex> lock(*mutex);
     std::string name;

@@ -1,6 +1,7 @@
 #include "topo/hwloc_graph.h"
 
 #include <hwloc.h>
+#include <cmath>
 
 #include <cerrno>
 #include <map>
@@ -116,7 +117,8 @@ class Builder {
   void join(int above, int below, float gigabytes) {
     uint64_t bytes = kPciBytes;
     if (gigabytes > 0)
-      bytes = static_cast<uint64_t>(static_cast<double>(gigabytes) * 1000 + 0.5) * 1'000'000;
+      bytes =
+          static_cast<uint64_t>(std::llround(static_cast<double>(gigabytes) * 1000)) * 1'000'000;
     if (bytes == 0 || bytes > Graph::kMostBandwidth) bytes = kPciBytes;
     graph_.addLink({LinkKind::Pci, above, below, bytes, kPciLatency});
   }

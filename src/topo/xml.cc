@@ -82,7 +82,7 @@ class Parsing {
     element->name = textOf(name);
     element->line = context_->input->line;
     // libxml2 gives each attribute as name, prefix, URI, begin and end of its value.
-    for (int i = 0; i < attributes; ++i, values += 5) {
+    for (int i = 0; i < attributes; ++i, values += 5) {  // NOLINT(bugprone-infinite-loop)
       element->attributes.push_back(
           {textOf(values[0]), std::string(reinterpret_cast<const char*>(values[3]),
                                           static_cast<size_t>(values[4] - values[3]))});

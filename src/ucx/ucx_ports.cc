@@ -25,7 +25,7 @@ UcxSendPort::~UcxSendPort() {
   if (completed_ == posted_) return;
   transport_.settle();
   advance();
-  if (completed_ != posted_) state_.release();
+  if (completed_ != posted_) static_cast<void>(state_.release());
 }
 
 void UcxSendPort::advance() {

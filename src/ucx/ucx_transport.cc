@@ -417,8 +417,8 @@ UcxTransport::~UcxTransport() {
   }
   if (inFlight_ == 0) return;
   // UCX still reads or writes what belongs to messages that no living peer took: it stays.
-  for (auto& peer : peers_) peer.release();
-  for (auto& out : outgoings_) out.release();
+  for (auto& peer : peers_) static_cast<void>(peer.release());
+  for (auto& out : outgoings_) static_cast<void>(out.release());
 }
 
 std::unique_ptr<SendPort> UcxTransport::sendTo(int lane, int rank, const uint32_t* stamp) {

@@ -12,7 +12,7 @@ struct PeerTransfer {
   bool sends;
   uint64_t bytes;
   bool operator==(const PeerTransfer&) const = default;
-  auto operator<=>(const PeerTransfer&) const = default;
+  auto operator<=>(const PeerTransfer&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// What `rank` sends and receives at once, its peers being there at the same time and doing nothing
