@@ -144,11 +144,21 @@ size_t ranksOfThisProcess(const std::vector<LocalInfo>& all) {
       all.begin(), all.end(), [own](const LocalInfo& info) { return info.segmentToken == own; }));
 }
 
-WaitPolicy waitPolicy(const Options& options, const Crowd& crowd, WaitHook hook) {
+/// Whether ranks outnumber cores. Those of a part of a crowd (a row of a grid) are as crowded as
+/// the whole, whose other processes run beside them: a process remembers. This rank's business
+/// alone.
+bool isCrowded(const Crowd& crowd, size_t ranksOfProcess) {
+  static std::atomic<bool> amongProcesses{false};
+  const bool here = crowd.share() > 1;
+  if (here && ranksOfProcess == 1) amongProcesses.store(true, std::memory_order_relaxed);
+  return here || amongProcesses.load(std::memory_order_relaxed);
+}
+
+WaitPolicy waitPolicy(const Options& options, bool crowded, WaitHook hook) {
   WaitPolicy policy;
   // Where ranks outnumber cores the peer cannot run until this rank lets go: give the core away
   // almost at once.
-  if (crowd.share() > 1) policy.spinsBeforeYield = 8;
+  if (crowded) policy.spinsBeforeYield = 8;
   policy.hook = std::move(hook);
   policy.spinBoundMs = options.spinBoundMs;
   return policy;
@@ -306,7 +316,8 @@ std::unique_ptr<Communicator> buildComm(Bootstrap& boot, const Config& config, W
   parts.recordFile = config.options.record;
   parts.id = mixBits(local.front().segmentToken + mixBits(local.front().serial));
   for (const RankInfo& info : infos) parts.members.push_back({info.hostName, info.pid});
-  parts.wait = waitPolicy(config.options, crowdOf(local, host.machine), std::move(hook));
+  const bool crowded = isCrowded(crowdOf(local, host.machine), ranksOfThisProcess(local));
+  parts.wait = waitPolicy(config.options, crowded, std::move(hook));
 
   if (hosts.hosts > 1) {
     parts.wait.spinsBeforeYield = std::min(parts.wait.spinsBeforeYield, kSpinsAcross);
