@@ -10,6 +10,7 @@
 #include "coll/explain.h"
 #include "coll/planner.h"
 #include "coll/verifier.h"
+#include "explain_device.h"
 #include "explain_json.h"
 #ifdef RONDO_HAVE_MAPS
 #include "explain_topology.h"
@@ -32,7 +33,7 @@ constexpr int kMostRanks = 256;
 constexpr int kMostPlanned = 4096;
 
 struct Arguments {
-  std::string collective, algorithm, type = "float32", groups, topology, costs;
+  std::string collective, algorithm, type = "float32", groups, topology, costs, memory = "host";
   int ranks = 4, root = 0, lanes = 1, lane = 0, rank = -1;
   Count count = 0, chunk = 1024, align = 1;
   int cpus = 0;
@@ -60,15 +61,17 @@ const Algorithm& find(const Arguments& a) {
                      a.collective.c_str(), a.algorithm.c_str(), known().c_str()));
 }
 
-unsigned bytesOf(const std::string& type) {
+rondoDataType_t typeOf(const std::string& type) {
   std::string names;
   for (const rondoDataType_t known : kAllTypes) {
-    if (type == typeName(known)) return static_cast<unsigned>(typeSize(known));
+    if (type == typeName(known)) return known;
     names += (names.empty() ? "" : ", ") + std::string(typeName(known));
   }
   throw Error(rondoInvalidArgument,
               format("--type is \"%s\"; allowed: %s", type.c_str(), names.c_str()));
 }
+
+unsigned bytesOf(const std::string& type) { return static_cast<unsigned>(typeSize(typeOf(type))); }
 
 /// "2x2" as a group for every rank; empty: it is something else.
 std::vector<int> evenGroups(const std::string& text, int ranks) {
@@ -133,9 +136,9 @@ Collective collectiveOf(const Arguments& a) {
                                            a.collective.c_str(), known().c_str()));
 }
 
-HostCosts costsOf(const std::string& file) {
+CostsFile fileOf(const std::string& file) {
   try {
-    return readCosts(file).costs;
+    return readCosts(file);
   } catch (const Error& error) {
     throw Error(error.code(), format("option --costs: %s; allowed: a file of rondo-tune's",
                                      error.sentence().c_str()));
@@ -150,7 +153,7 @@ CommFacts factsOf(const Arguments& a, std::string* source) {
   facts.chunkBytes = ShmLayout::kMostArea / 2;
   *source = "built-in";
   if (!a.costs.empty()) {
-    facts.costs = costsOf(a.costs);
+    facts.costs = fileOf(a.costs).costs;
     *source = a.costs;
   } else if (a.topology.empty()) {
     const FoundCosts found =
@@ -172,6 +175,27 @@ CommFacts factsOf(const Arguments& a, std::string* source) {
   return facts;
 }
 
+/// The same on device memory: kernels of a graph, one after the other.
+void chooseOnDevice(const Arguments& a, Collective collective, Count count) {
+  DeviceFacts facts = deviceFactsOf(a.ranks, a.topology);
+  std::string source = "built-in";
+  if (!a.costs.empty()) {
+    facts.costs = fileOf(a.costs).device;
+    source = a.costs;
+  }
+  const rondoDataType_t type = typeOf(a.type);
+  const DeviceRequest request{collective, count, bytesOf(a.type), reducesOf(collective, type)};
+  if (chooseDevice(request, facts, {}).algorithm == nullptr) {
+    throw Error(rondoUnsupported,
+                format("%s of device memory has no kernel for %d ranks%s; allowed: allreduce, "
+                       "allgather, reducescatter, reduce and broadcast, and alltoall of at most %d "
+                       "ranks joined by NVLink",
+                       collectiveName(collective), a.ranks,
+                       facts.lineStores ? "" : " that NVLink does not connect", kMaxWindowRanks));
+  }
+  std::printf("rondo: costs: %s\n%s", source.c_str(), explainDevice(request, facts).c_str());
+}
+
 /// What a communicator of these ranks would run, and what it would not.
 int choose(const Arguments& a) {
   if (a.root >= a.ranks) {
@@ -182,6 +206,10 @@ int choose(const Arguments& a) {
   uint64_t bytes = 0;
   const unsigned element = bytesOf(a.type);
   const Count count = asksForBytes(a, &bytes) ? (bytes + element - 1) / element : a.count;
+  if (a.memory == "device") {
+    chooseOnDevice(a, collective, count);
+    return 0;
+  }
   const Request request{collective, collective == Collective::Barrier ? 0 : count, element, a.root};
   std::string source;
   const CommFacts facts = factsOf(a, &source);
@@ -205,7 +233,7 @@ int explain(const Arguments& a) {
     std::fputs(algorithmsDoc().c_str(), stdout);
     return 0;
   }
-  if (!a.costs.empty()) costsOf(a.costs);  // a wrong one is said, though not every table needs it
+  if (!a.costs.empty()) fileOf(a.costs);  // a wrong one is said, though not every table needs it
   uint64_t bytes = 0;
   if (a.choose || asksForBytes(a, &bytes)) return choose(a);
   const std::vector<Plan> plans = record(a);
@@ -266,6 +294,11 @@ void declare(CLI::App& app, Arguments& a) {
   app.add_option("--costs", a.costs,
                  "A file of rondo-tune's for the planner (default: this machine's if --topology is "
                  "not given, else the built-in costs)");
+  app.add_option("--memory", a.memory,
+                 "Whose buffers, for the planner: host, or device (GPUs joined by NVLink, or those "
+                 "of --topology)")
+      ->check(CLI::IsMember({"host", "device"}))
+      ->capture_default_str();
   app.add_option("--cpus", a.cpus, "CPUs for the planner (default: the topology's, or one a rank)")
       ->check(CLI::Range(1, 4096));
   app.add_flag("--json", a.json, "As JSON, all ranks");

@@ -16,6 +16,7 @@
 #include "mpi_tool.h"
 #include "topo/node_facts.h"
 #include "tune_check.h"
+#include "tune_device.h"
 #include "tune_fit.h"
 #include "tune_trials.h"
 
@@ -111,13 +112,12 @@ class Tuner {
   uint64_t most() const { return most_; }
 
   void run() {
-    const std::vector<StateTimes> states = measureOrAbort();
+    std::vector<StateTimes> states;
+    orAbort([&] { states = measure(); });
     if (rank_ != 0) return;
     const NodeFacts node = readNodeFacts();
     const uint64_t machine = machineModel(node);
-    const std::string path =
-        a_.output.empty() ? costsDirs(readOptions().tuneDir).front() + "/" + costsFileName(machine)
-                          : a_.output;
+    const std::string path = pathOf(machine);
     const CostsFile before = earlier(path, machine, a_.fresh);
     const std::vector<bool> free = measurable(by_);
     std::vector<CostsState> found;
@@ -128,15 +128,57 @@ class Tuner {
       }
       found.push_back(fitState(state, before, found, free));
     }
-    CostsFile file;
-    file.machine = machine;
-    file.processor = node.cpuModel;
-    file.ranks = ranks_;
-    file.when = static_cast<int64_t>(time(nullptr));
+    CostsFile file = withHead({}, machine, node);
+    file.device = before.device;
+    file.deviceMeasured = before.deviceMeasured;
     std::vector<CostsState> merged = mergedStates(std::move(found), before, free);
     static_cast<CostsState&>(file) = merged.front();
     file.others.assign(merged.begin() + 1, merged.end());
     if (merged.size() > 1) std::printf("\nThe file's: %s\n", stateText(file, merged).c_str());
+    write(file, path);
+  }
+
+  /// The costs of device memory, which are added to those of host memory.
+  void runOnDevices() {
+    const NodeFacts node = readNodeFacts();
+    const uint64_t machine = machineModel(node);
+    const std::string path = pathOf(machine);
+    CostsFile file = rank_ == 0 ? earlier(path, machine, a_.fresh) : CostsFile();
+    MPI_Bcast(&file.device, sizeof file.device, MPI_BYTE, 0, MPI_COMM_WORLD);
+    std::vector<DeviceObservation> trials = deviceTrials(ranks_, most_, file.device);
+    if (rank_ == 0) {
+      std::printf("rondo-tune: %zu kinds of calls on %d GPUs, about %.0f seconds\n", trials.size(),
+                  ranks_, a_.seconds);
+      std::fflush(stdout);
+    }
+    orAbort([&] { timeOnDevices(&trials, a_.seconds); });
+    if (rank_ != 0) return;
+    const DeviceFit fit = fitDeviceCosts(trials, file.device);
+    printDeviceFit(trials, file.device, fit);
+    file = withHead(std::move(file), machine, node);
+    file.device = fit.costs;
+    file.deviceMeasured.resize(fit.measured.size());
+    for (size_t i = 0; i < fit.measured.size(); ++i) {
+      if (fit.measured[i]) file.deviceMeasured[i] = true;
+    }
+    write(file, path);
+  }
+
+ private:
+  std::string pathOf(uint64_t machine) const {
+    if (!a_.output.empty()) return a_.output;
+    return costsDirs(readOptions().tuneDir).front() + "/" + costsFileName(machine);
+  }
+
+  CostsFile withHead(CostsFile file, uint64_t machine, const NodeFacts& node) const {
+    file.machine = machine;
+    file.processor = node.cpuModel;
+    file.ranks = ranks_;
+    file.when = static_cast<int64_t>(time(nullptr));
+    return file;
+  }
+
+  void write(const CostsFile& file, const std::string& path) const {
     if (a_.dryRun) {
       std::printf("Not written (--dry-run): %s\n", path.c_str());
       return;
@@ -145,7 +187,6 @@ class Tuner {
     std::printf("Written: %s\n", path.c_str());
   }
 
- private:
   /// The costs of one state; what it says nothing of is as in the same state before, or else as in
   /// the first one.
   CostsState fitState(const StateTimes& state, const CostsFile& before,
@@ -166,17 +207,18 @@ class Tuner {
   }
 
   /// What fails on one rank alone while others are in a call would leave these waiting.
-  std::vector<StateTimes> measureOrAbort() {
+  template <class Work>
+  void orAbort(Work work) const {
     try {
-      return measure();
+      return work();
     } catch (const Error& error) {
-      if (error.code() == rondoInvalidUsage) throw;  // on all ranks
+      // On all ranks.
+      if (error.code() == rondoInvalidUsage || error.code() == rondoInvalidArgument) throw;
       std::fprintf(stderr, "rondo-tune: rank %d: %s\n", rank_, error.what());
     } catch (const std::exception& error) {
       std::fprintf(stderr, "rondo-tune: rank %d: %s\n", rank_, error.what());
     }
     MPI_Abort(MPI_COMM_WORLD, 1);
-    return {};
   }
 
   std::vector<StateTimes> measure() {
@@ -290,9 +332,9 @@ void declare(CLI::App& app, Arguments& a) {
       ->capture_default_str();
   app.add_option("--max", a.most, "Longest call")->capture_default_str();
   app.add_option("--memory", a.memory,
-                 "Whose buffers: host (ordinary ones) or rondo (rondoMemAlloc, which peers read in "
-                 "place)")
-      ->check(CLI::IsMember({"host", "rondo"}))
+                 "Whose buffers: host (ordinary ones), rondo (rondoMemAlloc, which peers read in "
+                 "place) or device (a GPU for each rank; adds to the file)")
+      ->check(CLI::IsMember({"host", "rondo", "device"}))
       ->capture_default_str();
   app.add_flag("--fresh", a.fresh,
                "Begin with the built-in costs, not with the file of an earlier run");
@@ -308,7 +350,16 @@ int runTuner(const Arguments& a, int rank, int ranks) {
   int code = 0;
   try {
     Tuner tuner(a, rank, ranks);
-    a.check ? checkFile(tuner.most(), a.memory == "rondo") : tuner.run();
+    if (a.memory == "device") {
+      if (a.check) {
+        throw Error(rondoInvalidArgument,
+                    "--check and --memory device; allowed: --dry-run, which prints what the file's "
+                    "costs predict (before) beside the times");
+      }
+      tuner.runOnDevices();
+    } else {
+      a.check ? checkFile(tuner.most(), a.memory == "rondo") : tuner.run();
+    }
   } catch (const std::exception& error) {
     const auto* const mine = dynamic_cast<const Error*>(&error);
     code = mine != nullptr && mine->code() == rondoInvalidArgument ? 2 : 1;

@@ -74,9 +74,9 @@ double medianOf(std::vector<double> values) {
 
 }  // namespace
 
-ForcedComm::ForcedComm(const std::string& rules) : rules_(rules) {
+ForcedComm::ForcedComm(const std::string& rules, int device) : rules_(rules) {
   rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
-  config.device = RONDO_DEVICE_NONE;
+  config.device = device;
   config.tune = rules_.c_str();
   check(rondoCommInitMPI(&comm_, MPI_COMM_WORLD, &config));
 }

@@ -14,10 +14,11 @@
 
 namespace rondo::tune {
 
-/// A communicator over MPI_COMM_WORLD that runs what `rules` (as RONDO_TUNE) say. Collective.
+/// A communicator over MPI_COMM_WORLD that runs what `rules` (as RONDO_TUNE) say, on host memory
+/// unless `device` (as config.device) says otherwise. Collective.
 class ForcedComm {
  public:
-  explicit ForcedComm(const std::string& rules);
+  explicit ForcedComm(const std::string& rules, int device = RONDO_DEVICE_NONE);
   ~ForcedComm();
   ForcedComm(const ForcedComm&) = delete;
   ForcedComm& operator=(const ForcedComm&) = delete;

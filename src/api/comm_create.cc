@@ -46,6 +46,7 @@ struct LocalInfo {
   cpu_set_t cpus;         ///< Where the rank may run.
   NodeFacts node;         ///< Of local rank 0 only.
   HostCosts costs;        ///< Of rank 0 only: what all ranks choose by.
+  DeviceCosts device;     ///< The same on device memory.
   char costsSource[512];  ///< Where they come from, for people.
   uint64_t costStates;    ///< How many the file has, if more than one.
 };
@@ -60,6 +61,7 @@ std::vector<CostsState> readOwnCosts(const Options& options, LocalInfo* mine) {
                  found.warning.c_str());
   }
   mine->costs = found.costs;
+  mine->device = found.device;
   mine->costStates = found.states.size();
   found.source.copy(mine->costsSource, sizeof mine->costsSource - 1);
   return std::move(found.states);
@@ -167,10 +169,12 @@ WaitPolicy waitPolicy(const Options& options, bool crowded, WaitHook hook) {
 /// The GPU side, if every rank can have one. A rank that asked for a device by number gets it or an
 /// error.
 void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& peers,
-               const HostGrouping& hosts, const Config& config, Communicator::Parts* parts) {
+               const HostGrouping& hosts, const Config& config, const DeviceCosts& costs,
+               Communicator::Parts* parts) {
   DeviceConfig wanted{config.device, parts->place.localRank, config.options.spinBoundMs,
                       parts->tune, parts->explain};
   wanted.smBudget = static_cast<int>(config.options.smBudget);
+  wanted.costs = costs;
   if (hosts.hosts > 1) {
     parts->whyNoDevice = format(
         "its ranks are on %d hosts, and device memory does not cross hosts yet; allowed: "
@@ -335,7 +339,8 @@ std::unique_ptr<Communicator> buildComm(Bootstrap& boot, const Config& config, W
     parts.fabric = makeFabric(boot, config, exchange ? &*exchange : nullptr, hosts, infos,
                               ranksOfThisProcess(local));
   }
-  addDevice(boot, exchange ? &*exchange : nullptr, peers, hosts, config, &parts);
+  addDevice(boot, exchange ? &*exchange : nullptr, peers, hosts, config, local.front().device,
+            &parts);
   logMade(parts, hosts, config);
   auto made = std::make_unique<Communicator>(std::move(parts));
   if (local.front().costStates > 1) {

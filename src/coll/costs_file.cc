@@ -17,6 +17,8 @@ namespace rondo {
 namespace {
 
 constexpr size_t kMostBytes = 64 << 10;  ///< Such a file has two KiB.
+/// Before the names of fields of device memory.
+constexpr char kDevice[] = "device_";
 constexpr char kTitle[] = "rondo-costs 1";
 constexpr uint64_t kMostFlag = 1'000'000'000;
 
@@ -155,18 +157,41 @@ class Parser {
       if (key != fields[i].name) continue;
       if (known_[i]) refuse(format("%s is there twice", key.c_str()));
       known_[i] = true;
-      const size_t blank = value.find(' ');
-      const std::string origin = blank == std::string::npos ? "" : value.substr(blank + 1);
-      if (origin != "measured" && origin != "default") {
-        refuse(format("%s says \"%s\" after its number; allowed: measured or default", key.c_str(),
-                      shown(origin).c_str()));
-      }
-      state_->costs.*fields[i].at = number(key, value.substr(0, blank), fields[i].most());
-      state_->measured[i] = origin == "measured";
+      state_->measured[i] =
+          parseNumber(key, value, fields[i].most(), &(state_->costs.*fields[i].at));
       return;
     }
+    if (key.starts_with(kDevice) && parseDevice(key, value)) return;
     refuse(
         format("there is no field \"%s\"; docs/calibration.md has them all", shown(key).c_str()));
+  }
+
+  bool parseDevice(const std::string& key, const std::string& value) {
+    const auto fields = deviceCostFields();
+    for (size_t i = 0; i < fields.size(); ++i) {
+      if (key != std::string(kDevice) + fields[i].name) continue;
+      out_.deviceMeasured.resize(fields.size());
+      deviceKnown_.resize(fields.size());
+      if (deviceKnown_[i]) refuse(format("%s is there twice", key.c_str()));
+      deviceKnown_[i] = true;
+      out_.deviceMeasured[i] =
+          parseNumber(key, value, fields[i].most(), &(out_.device.*fields[i].at));
+      return true;
+    }
+    return false;
+  }
+
+  /// "90000 measured"; whether it is measured.
+  bool parseNumber(const std::string& key, const std::string& value, uint64_t most,
+                   uint64_t* to) const {
+    const size_t blank = value.find(' ');
+    const std::string origin = blank == std::string::npos ? "" : value.substr(blank + 1);
+    if (origin != "measured" && origin != "default") {
+      refuse(format("%s says \"%s\" after its number; allowed: measured or default", key.c_str(),
+                    shown(origin).c_str()));
+    }
+    *to = number(key, value.substr(0, blank), most);
+    return origin == "measured";
   }
 
   uint64_t number(const std::string& key, const std::string& value, uint64_t most) const {
@@ -185,6 +210,7 @@ class Parser {
   CostsFile out_;
   CostsState* state_ = nullptr;
   std::vector<bool> known_;  // of the state
+  std::vector<bool> deviceKnown_;
   int line_ = 0;
   bool titled_ = false;
 };
@@ -217,15 +243,18 @@ std::string sourceOf(const CostsFile& file, const std::string& path) {
                 ageText(file.when).c_str());
 }
 
+std::string fieldLine(const std::string& name, uint64_t value, bool measured) {
+  return format("%s %llu %s\n", name.c_str(), static_cast<unsigned long long>(value),
+                measured ? "measured" : "default");
+}
+
 std::string formatState(const CostsState& state) {
   std::string text;
   if (state.flag > 0) text += format("state %llu\n", static_cast<unsigned long long>(state.flag));
   const auto fields = costFields();
   for (size_t i = 0; i < fields.size(); ++i) {
     const bool measured = i < state.measured.size() && state.measured[i];
-    text += format("%s %llu %s\n", fields[i].name,
-                   static_cast<unsigned long long>(state.costs.*fields[i].at),
-                   measured ? "measured" : "default");
+    text += fieldLine(fields[i].name, state.costs.*fields[i].at, measured);
   }
   return text;
 }
@@ -264,6 +293,11 @@ std::string formatCosts(const CostsFile& file) {
   if (file.when > 0) {
     text += format("measured_at %lld\n# That is %s.\n", static_cast<long long>(file.when),
                    timeText(file.when).c_str());
+  }
+  const auto fields = deviceCostFields();
+  for (size_t i = 0; i < std::min(fields.size(), file.deviceMeasured.size()); ++i) {
+    text += fieldLine(std::string(kDevice) + fields[i].name, file.device.*fields[i].at,
+                      file.deviceMeasured[i]);
   }
   text += formatState(file);
   for (const CostsState& state : file.others) text += formatState(state);
@@ -331,13 +365,16 @@ FoundCosts findCosts(uint64_t machine, const std::vector<std::string>& dirs) {
                            static_cast<unsigned long long>(machine)));
       }
       FoundCosts found{file.costs, sourceOf(file, path)};
+      found.device = file.device;
       if (!file.others.empty()) {
         found.states = {file};
         found.states.insert(found.states.end(), file.others.begin(), file.others.end());
       }
       return found;
     } catch (const Error& error) {
-      return {{}, "built-in (" + path + " is no good)", {}, error.sentence()};
+      FoundCosts none{{}, "built-in (" + path + " is no good)"};
+      none.warning = error.sentence();
+      return none;
     }
   }
   return {{},

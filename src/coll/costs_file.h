@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coll/costs.h"
+#include "coll/device_costs.h"
 
 namespace rondo {
 
@@ -32,6 +33,8 @@ struct CostsFile : CostsState {
   int ranks = 0;          ///< That measured; 0: it does not say.
   int64_t when = 0;       ///< Seconds since 1970; 0: it does not say.
   std::vector<CostsState> others;
+  DeviceCosts device;                ///< On device memory, whatever the state.
+  std::vector<bool> deviceMeasured;  ///< By field of deviceCostFields(); empty: none is there.
 };
 
 std::string formatCosts(const CostsFile& file);
@@ -60,6 +63,7 @@ struct FoundCosts {
   std::string source;  ///< "/etc/rondo/costs-..txt, measured .. (2 days ago)"; "built-in (..)".
   /// If the file has more than one, all of them, the first of which has `costs`; else none.
   std::vector<CostsState> states = {};
+  DeviceCosts device = {};
   std::string warning = {};  ///< A file is there and was not used: why; else empty.
 };
 

@@ -1,13 +1,13 @@
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
-#ifdef HAVE_CUDA
 
 #include "coll/device_planner.h"
 
 #include <algorithm>
 
 #include "base/error.h"
+#include "coll/device_predict.h"
 
 namespace rondo {
 namespace {
@@ -16,44 +16,18 @@ using algo::Geometry;
 
 Count divideUp(Count a, Count b) { return (a + b - 1) / b; }
 
-/// What things cost on a device, in picoseconds. Fitted to rondo-bench on 4 x H200 over NVLink,
-/// 2026-11-21 (rings on 2 as well), from a graph; eagerly every kernel costs the same constant
-/// more.
-struct DeviceCosts {
-  Count launch = 900'000;    ///< A kernel of one block that does nothing.
-  Count laneLL = 3'500;      ///< Each block, to be started and waited for.
-  Count lane = 10'000;       ///< The same of LL128 and Simple.
-  Count flagLL = 1'600'000;  ///< Data from one rank to another, with all that is done to them.
-  Count flagLL128 = 2'200'000;
-  Count further = 1'400'000;        ///< A second exchange that waits for the first...
-  Count furtherOnePeer = 900'000;   ///< ... where it waits for one peer only.
-  Count thread = 500;               ///< Each peer's packet of a block's threads above 128.
-  Count round = 900'000;            ///< A further packet of a thread.
-  Count overlappedRound = 400'000;  ///< The same where two exchanges overlap.
-  Count period = 500'000;           ///< A further period: other lanes are in theirs.
-  Count wireLLPerKiB = 3'400;       ///< Stores to all peers, 300 GB/s.
-  Count wirePerKiB = 3'200;         ///< The same of LL128, 320 GB/s.
-  Count overlapPerKiB = 3'050;      ///< Where two exchanges overlap, 335 GB/s.
-  Count onePeerPerKiB = 2'700;      ///< Either where all go to the same peer.
-  Count ringStart = 6'000'000;      ///< Round a ring, however long it is...
-  Count ringHop = 1'800'000;        ///< ... and each hop.
-  Count pipeHop = 2'700'000;        ///< From a rank of a pipeline to the next.
-  Count ringPerKiB = 2'900;         ///< Stores to one peer, 353 GB/s...
-  Count ringLanePerKiB = 205'000;   ///< ... but no more than a lane can do, 5 GB/s.
-};
-constexpr DeviceCosts kCosts;
-
 /// An algorithm through windows.
 struct WindowForm {
   Collective collective;
   const char* algorithm;
   bool blockPerRank;
   int exchanges;
+  bool copiesOwn = false;
 };
 constexpr WindowForm kWindowForms[] = {
-    {Collective::AllReduce, "oneshot", false, 1},    {Collective::AllReduce, "twoshot", true, 2},
-    {Collective::ReduceScatter, "direct", false, 1}, {Collective::AllGather, "direct", false, 1},
-    {Collective::AllToAll, "direct", false, 1},      {Collective::Reduce, "oneshot", false, 1},
+    {Collective::AllReduce, "oneshot", false, 1},     {Collective::AllReduce, "twoshot", true, 2},
+    {Collective::ReduceScatter, "direct", false, 1},  {Collective::AllGather, "direct", false, 1},
+    {Collective::AllToAll, "direct", false, 1, true}, {Collective::Reduce, "oneshot", false, 1},
     {Collective::Broadcast, "oneshot", false, 1},
 };
 
@@ -76,6 +50,7 @@ class Search {
   Search(const DeviceRequest& request, const DeviceFacts& facts, const TuneRule* rule)
       : request_(request),
         facts_(facts),
+        costs_(facts.costs),
         rule_(rule),
         align_(std::max<Count>(1, 16 / request.elementBytes)) {}
 
@@ -98,9 +73,19 @@ class Search {
   bool allowed(Protocol protocol) const {
     return rule_ == nullptr || rule_->protocol.empty() || rule_->protocol == protocolName(protocol);
   }
+  /// What instantiate.cu makes of it; a build without CUDA predicts all the same.
   const Kernel* kernel(const char* algorithm, Protocol protocol) const {
+#ifdef HAVE_CUDA
     return findKernel(collectiveName(request_.collective), algorithm, protocol, request_.reduces,
                       facts_.ranks);
+#else
+    static_cast<void>(algorithm), static_cast<void>(protocol);
+    return nullptr;
+#endif
+  }
+  /// LL is for what is shortest: all-reduce of common types, where its latency counts.
+  bool served(const char* algorithm, Protocol protocol) const {
+    return hasDeviceKernel(request_, algorithm, protocol, facts_.ranks);
   }
   /// Calls body(lanes) for every number of lanes up to `most` that is worth a look.
   template <class Body>
@@ -124,8 +109,8 @@ class Search {
     if (n > kMaxWindowRanks || (!isLL && !facts_.lineStores)) return;
     if (n == 1 && form.collective != Collective::AllToAll) return;
     if (!allowed(protocol)) return;
+    if (!served(form.algorithm, protocol)) return;
     const Kernel* const found = kernel(form.algorithm, protocol);
-    if (found == nullptr) return;
     const WindowShape shape = isLL ? facts_.windowLL : facts_.windowLL128;
     const Count lineBytes = request_.reduces == Reduces::kAll ? 112 : 120;
     const Count place = isLL ? shape.placeBytes(n) / 2 : shape.placeBytes(n) / 128 * lineBytes;
@@ -135,23 +120,24 @@ class Search {
       const Count block = blockOf(g) * request_.elementBytes;
       const Count vectors = isLL ? divideUp(block, 8) : divideUp(block, 4 * lineBytes) * 32;
       const Count threads = std::min<Count>(divideUp(vectors, 32) * 32, kBlockThreads);
-      const Count periods = divideUp(request_.count, g.period());
-      const Count exchanges = static_cast<Count>(form.exchanges);
-      const Count wire = request_.count * request_.elementBytes * exchanges *
-                         static_cast<Count>(n - 1) / static_cast<Count>(g.blocks);
-      Count cost = kCosts.launch + (isLL ? kCosts.flagLL : kCosts.flagLL128);
-      cost += static_cast<Count>(lanes) * (isLL ? kCosts.laneLL : kCosts.lane);
-      cost += (exchanges - 1) * (n == 2 ? kCosts.furtherOnePeer : kCosts.further) +
-              (periods - 1) * kCosts.period;
-      const Count peers = static_cast<Count>(n - 1);
-      if (threads > 128) cost += exchanges * peers * (threads - 128) * kCosts.thread;
-      cost += exchanges * (divideUp(vectors, threads) - 1) *
-              (exchanges > 1 ? kCosts.overlappedRound : kCosts.round);
-      const Count linePerKiB = n == 2          ? kCosts.onePeerPerKiB
-                               : exchanges > 1 ? kCosts.overlapPerKiB
-                                               : kCosts.wirePerKiB;
-      cost +=
-          isLL ? wire * 2 * kCosts.wireLLPerKiB / 1024 : wire * 128 / lineBytes * linePerKiB / 1024;
+      const Count bytes = request_.count * request_.elementBytes;
+      const WindowWork work{.ranks = n,
+                            .exchanges = form.exchanges,
+                            .copiesOwn = form.copiesOwn,
+                            .oneWay = isRooted(form.collective),
+                            .linesOf128 = !isLL,
+                            .lineBytes = static_cast<int>(lineBytes),
+                            .lanes = lanes,
+                            .threads = static_cast<int>(threads),
+                            .packets = vectors,
+                            .periods = divideUp(request_.count, g.period()),
+                            .slotBytes = bytes,
+                            .sentBytes = bytes * static_cast<Count>(form.exchanges * (n - 1)) /
+                                         static_cast<Count>(g.blocks),
+                            .foldedBytes = form.collective == Collective::ReduceScatter
+                                               ? bytes * static_cast<Count>(n - 1)
+                                               : 0};
+      const Count cost = windowTime(work, costs_);
       take(DeviceChoice{form.algorithm, protocol, g, static_cast<int>(threads), found, cost});
     });
   }
@@ -159,9 +145,9 @@ class Search {
   template <class Take>
   void rings(const RingForm& form, Take take) const {
     if (!allowed(Protocol::kSimple)) return;
+    if (!served("ring", Protocol::kSimple)) return;
     const Kernel* const found = kernel("ring", Protocol::kSimple);
-    if (found == nullptr) return;
-    const Count hops = static_cast<Count>(facts_.ranks - 1);
+    const int hops = facts_.ranks - 1;
     const int blocks = form.blockPerRank ? facts_.ranks : 1;
     const Count most = kBlockSlots * kSlotBytes / request_.elementBytes / align_ * align_;
     lanes(facts_.ringLanes, [&](int lanes) {
@@ -171,16 +157,17 @@ class Search {
       const Count even = divideUp(divideUp(request_.count, cuts * periods), align_) * align_;
       const Geometry g{request_.count, lanes, blocks, std::min(most, even), align_};
       // Slices of a period follow each other, and so do periods: hops cost once a call.
-      const Count rounds = static_cast<Count>(form.rounds);
-      const Count passes = rounds > 0 ? hops * rounds : 1;
-      const Count wire =
-          request_.count * request_.elementBytes * passes / static_cast<Count>(blocks);
-      const Count perKiB =
-          std::max(kCosts.ringPerKiB, kCosts.ringLanePerKiB / static_cast<Count>(lanes));
-      const Count way =
-          rounds > 0 ? kCosts.ringStart + passes * kCosts.ringHop : hops * kCosts.pipeHop;
-      const Count cost =
-          kCosts.launch + static_cast<Count>(lanes) * kCosts.lane + way + wire * perKiB / 1024;
+      const int passes = form.rounds > 0 ? hops * form.rounds : 1;
+      const Count bytes = request_.count * request_.elementBytes;
+      const RingWork work{
+          .ranks = facts_.ranks,
+          .lanes = lanes,
+          .pipeline = form.rounds == 0,
+          .hops = form.rounds == 0 ? hops : passes,
+          .sentBytes = bytes * static_cast<Count>(passes) / static_cast<Count>(blocks),
+          .keptBytes = form.rounds == 0 ? 0 : bytes / static_cast<Count>(blocks),
+          .folds = request_.collective == Collective::ReduceScatter};
+      const Count cost = ringTime(work, costs_);
       take(DeviceChoice{"ring", Protocol::kSimple, g, kRingThreads, found, cost});
     });
   }
@@ -192,6 +179,7 @@ class Search {
 
   const DeviceRequest& request_;
   const DeviceFacts& facts_;
+  const DeviceCosts& costs_;
   const TuneRule* rule_;
   const Count align_;
 };
@@ -208,6 +196,24 @@ const TuneRule* findRule(const DeviceRequest& request, const std::vector<TuneRul
 }
 
 }  // namespace
+
+bool hasDeviceKernel(const DeviceRequest& request, std::string_view algorithm, Protocol protocol,
+                     int ranks) {
+  const Collective collective = request.collective;
+  if (isReduction(collective) != (request.reduces != Reduces::kNothing)) return false;
+  if (protocol == Protocol::kSimple) {
+    return algorithm == "ring" &&
+           std::any_of(std::begin(kRingForms), std::end(kRingForms),
+                       [&](const RingForm& form) { return form.collective == collective; });
+  }
+  if (protocol == Protocol::kLL) {
+    return collective == Collective::AllReduce && algorithm == "oneshot" &&
+           request.reduces == Reduces::kHot && ranks > 1 && ranks <= kMaxWindowRanks;
+  }
+  return std::any_of(std::begin(kWindowForms), std::end(kWindowForms), [&](const WindowForm& form) {
+    return form.collective == collective && algorithm == form.algorithm;
+  });
+}
 
 DeviceChoice chooseDevice(const DeviceRequest& request, const DeviceFacts& facts,
                           const std::vector<TuneRule>& rules) {
@@ -226,7 +232,10 @@ std::string explainDevice(const DeviceRequest& request, const DeviceFacts& facts
   std::vector<DeviceChoice> best;
   Search(request, facts, nullptr).all([&](const DeviceChoice& choice) {
     for (DeviceChoice& other : best) {
-      if (other.kernel != choice.kernel) continue;
+      if (std::string_view(other.algorithm) != choice.algorithm ||
+          other.protocol != choice.protocol) {
+        continue;
+      }
       if (choice.picoseconds < other.picoseconds) other = choice;
       return;
     }
@@ -249,5 +258,3 @@ std::string explainDevice(const DeviceRequest& request, const DeviceFacts& facts
 }
 
 }  // namespace rondo
-
-#endif  // HAVE_CUDA

@@ -3,8 +3,10 @@
 // agreed on and of the call's agreed arguments.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "coll/device_costs.h"
 #include "coll/planner.h"
 #include "kernels/launch.h"
 
@@ -18,6 +20,7 @@ struct DeviceFacts {
   WindowShape windowLL = kShapeLL;  ///< What there is memory for.
   WindowShape windowLL128 = kShapeLL128;
   int ringLanes = kRingLanes;
+  DeviceCosts costs = {};  ///< Of rank 0.
 };
 
 struct DeviceRequest {
@@ -32,10 +35,15 @@ struct DeviceChoice {
   const char* algorithm;  ///< As in the registry; nullptr: nothing serves the request.
   Protocol protocol;
   algo::Geometry geometry;
-  int threads;  ///< Of a CUDA block, which is a lane.
-  const Kernel* kernel;
-  uint64_t picoseconds;  ///< Predicted.
+  int threads;           ///< Of a CUDA block, which is a lane.
+  const Kernel* kernel;  ///< nullptr in a build without CUDA.
+  uint64_t picoseconds;  ///< Predicted: in a graph, from kernel to kernel.
 };
+
+/// Whether such a kernel is instantiated, as a build without CUDA can say it too (tests hold this
+/// against the table of kernels).
+bool hasDeviceKernel(const DeviceRequest& request, std::string_view algorithm, Protocol protocol,
+                     int ranks);
 
 /// The best candidate; with a matching rule, the best of those that it allows.
 DeviceChoice chooseDevice(const DeviceRequest& request, const DeviceFacts& facts,

@@ -27,6 +27,7 @@ struct DeviceConfig {
   int smBudget = 0;        ///< config.smBudget: multiprocessors of its kernels; 0: what is usual.
   bool noLineStores = false;    ///< Tests: 128-byte stores count as those over PCIe.
   bool losePeerWrites = false;  ///< Tests: this rank's writes to its peers go astray.
+  DeviceCosts costs = {};       ///< What kernels are chosen by; the same on all ranks.
 };
 
 /// A collective on device memory, arguments checked.

@@ -76,6 +76,26 @@ TEST(Kernels, CoverTheRegistry) {
   }
 }
 
+// What builds without CUDA predict for is what there are kernels for.
+TEST(Kernels, AreWhatThePlannerSaysWithoutThem) {
+  for (int c = 0; c < kCollectives; ++c) {
+    const auto collective = static_cast<Collective>(c);
+    for (const char* const algorithm : {"oneshot", "twoshot", "direct", "ring", "tree"}) {
+      for (const Protocol p : {Protocol::kLL, Protocol::kLL128, Protocol::kSimple}) {
+        for (const Reduces what : {Reduces::kNothing, Reduces::kHot, Reduces::kAll}) {
+          for (const int ranks : {1, 2, 3, 8, 9}) {
+            const bool there =
+                findKernel(collectiveName(collective), algorithm, p, what, ranks) != nullptr;
+            EXPECT_EQ(hasDeviceKernel({collective, 1, 4, what}, algorithm, p, ranks), there)
+                << collectiveName(collective) << " " << algorithm << " " << protocolName(p) << ", "
+                << ranks << " ranks, reduces " << static_cast<int>(what);
+          }
+        }
+      }
+    }
+  }
+}
+
 // Every type and operator on the device, compiled for the host: the same bits as the host's own.
 TEST(Fold, EqualsTheHostsReductions) {
   std::mt19937_64 random(1);

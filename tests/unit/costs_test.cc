@@ -79,6 +79,20 @@ TEST(Costs, EveryOneIsAField) {
   for (const CostField& field : costFields()) EXPECT_EQ(marked.*field.at, 1'234'567u);
 }
 
+TEST(Costs, EveryOneOfDeviceMemoryIsAField) {
+  EXPECT_EQ(deviceCostFields().size() * sizeof(uint64_t), sizeof(DeviceCosts));
+  std::set<std::string> names;
+  DeviceCosts marked;
+  for (const DeviceCostField& field : deviceCostFields()) {
+    EXPECT_TRUE(names.insert(field.name).second) << field.name;
+    EXPECT_LE(DeviceCosts{}.*field.at, field.most()) << field.name;
+    marked.*field.at = 1'234'567;
+  }
+  for (const DeviceCostField& field : deviceCostFields()) {
+    EXPECT_EQ(marked.*field.at, 1'234'567u);
+  }
+}
+
 TEST(Costs, ColdBuffersFollowTheirCurve) {
   HostCosts costs;
   costs.cold128K = 1000;
@@ -128,6 +142,38 @@ CostsFile statesFile(const std::vector<uint64_t>& flags) {
     if (k > 0) file.others.push_back(state);
   }
   return file;
+}
+
+TEST(CostsFile, CostsOfDeviceMemoryComeBackWhateverTheState) {
+  CostsFile file = oddFile();
+  EXPECT_EQ(formatCosts(file).find("device_"), std::string::npos);
+  uint64_t value = 11;
+  for (const DeviceCostField& field : deviceCostFields()) {
+    file.device.*field.at = value = value * 3 % 999'979;
+    file.deviceMeasured.push_back(value % 2 == 0);
+  }
+  file.flag = 80'000;
+  file.others.push_back({300'000, HostCosts{}, std::vector<bool>(costFields().size(), false)});
+  const std::string text = formatCosts(file);
+  const CostsFile again = parseCosts(text, "FILE");
+  EXPECT_EQ(again.device, file.device);
+  EXPECT_EQ(again.deviceMeasured, file.deviceMeasured);
+  EXPECT_EQ(again.costs, file.costs);
+  EXPECT_EQ(again.others.size(), 1u);
+  EXPECT_EQ(formatCosts(again), text);
+  const std::string head = "rondo-costs 1\nmachine 0123456789abcdef\n";
+  EXPECT_EQ(parseCosts(head + "device_lane 7 measured\n", "FILE").device.lane, 7u);
+  EXPECT_EQ(parseCosts(head + "device_lane 7 measured\n", "FILE").device.launch,
+            DeviceCosts{}.launch);
+  EXPECT_EQ(complaint(head + "device_lane 7 measured\ndevice_lane 7 measured\n"),
+            "FILE:4: device_lane is there twice");
+  EXPECT_EQ(complaint(head + "device_lanes 7 measured\n"),
+            "FILE:3: there is no field \"device_lanes\"; docs/calibration.md has them all");
+  const Scratch scratch;
+  writeCosts(file, scratch.at(costsFileName(file.machine)));
+  EXPECT_EQ(findCosts(file.machine, {scratch.path()}).device, file.device);
+  scratch.write(costsFileName(file.machine), text + "nonsense\n");
+  EXPECT_EQ(findCosts(file.machine, {scratch.path()}).device, DeviceCosts{});
 }
 
 TEST(CostsFile, StatesComeBackInTheirOrder) {

@@ -1,0 +1,59 @@
+#include "coll/device_costs.h"
+
+#include <algorithm>
+
+namespace rondo {
+namespace {
+
+// The defaults: fitted by tools/tune_device_fit.cc to tests/measurements/h200_x2.csv (2 x H200,
+// NV18, 2026-11-22) and h200_x4.csv (4 x H200, 2026-11-21), medians of rondo-bench in graphs.
+constexpr DeviceCostField kFields[] = {
+    {"launch", &DeviceCosts::launch, "a kernel of one block that does nothing", false},
+    {"lane_ll", &DeviceCosts::laneLL, "each block of LL", false},
+    {"lane", &DeviceCosts::lane, "each block of LL128 and of a ring", false},
+    {"flag_ll", &DeviceCosts::flagLL, "data from rank to rank by LL", false},
+    {"flag_ll128", &DeviceCosts::flagLL128, "data from rank to rank by LL128", false},
+    {"flag_peer", &DeviceCosts::flagPeer, "each further peer", false},
+    {"further", &DeviceCosts::further, "a second exchange", false},
+    {"further_peer", &DeviceCosts::furtherPeer, "each further peer of it", false},
+    {"own", &DeviceCosts::own, "a block of its own that is copied", false},
+    {"own_per_kib", &DeviceCosts::ownPerKiB, "its data", true},
+    {"thread", &DeviceCosts::thread, "each thread above 128, for each peer", false},
+    {"round", &DeviceCosts::round, "a further packet of a thread", false},
+    {"overlapped_round", &DeviceCosts::overlappedRound, "the same while exchanges overlap", false},
+    {"period", &DeviceCosts::period, "a further period", false},
+    {"wire_ll_per_kib", &DeviceCosts::wireLLPerKiB, "stores of LL", true},
+    {"wire_per_kib", &DeviceCosts::wirePerKiB, "stores of LL128 to several peers", true},
+    {"overlap_per_kib", &DeviceCosts::overlapPerKiB, "the same while exchanges overlap", true},
+    {"one_peer_per_kib", &DeviceCosts::onePeerPerKiB, "stores of LL128 to one peer", true},
+    {"pair_overlap_per_kib", &DeviceCosts::pairOverlapPerKiB, "the same while exchanges overlap",
+     true},
+    {"ring_start", &DeviceCosts::ringStart, "a ring", false},
+    {"ring_hop", &DeviceCosts::ringHop, "each hop of a ring", false},
+    {"pipe_hop", &DeviceCosts::pipeHop, "each hop of a pipeline", false},
+    {"ring_per_kib", &DeviceCosts::ringPerKiB, "what is sent there", true},
+    {"keep_per_kib", &DeviceCosts::keepPerKiB, "what is received there last", true},
+    {"fold_per_kib", &DeviceCosts::foldPerKiB, "what is reduced there last", true},
+    {"ring_lane_per_kib", &DeviceCosts::ringLanePerKiB, "the least time of a lane", true},
+};
+
+/// Of the machine where the defaults were measured: NV18.
+constexpr uint64_t kMeasuredBandwidth = 450'000'000'000;
+
+}  // namespace
+
+DeviceCosts DeviceCosts::onLinksOf(uint64_t bytesPerSecond) const {
+  DeviceCosts out = *this;
+  const double slower = static_cast<double>(kMeasuredBandwidth) /
+                        static_cast<double>(std::max<uint64_t>(bytesPerSecond, 1));
+  for (const auto wire :
+       {&DeviceCosts::wireLLPerKiB, &DeviceCosts::wirePerKiB, &DeviceCosts::overlapPerKiB,
+        &DeviceCosts::onePeerPerKiB, &DeviceCosts::pairOverlapPerKiB, &DeviceCosts::ringPerKiB}) {
+    out.*wire = static_cast<uint64_t>(static_cast<double>(out.*wire) * slower + 0.5);
+  }
+  return out;
+}
+
+std::span<const DeviceCostField> deviceCostFields() { return kFields; }
+
+}  // namespace rondo

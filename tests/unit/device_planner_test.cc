@@ -1,0 +1,235 @@
+// What is predicted for device memory, held against times that were measured on GPUs, and the fit
+// of rondo-tune --memory device. Needs no GPU.
+
+#include "coll/device_planner.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <random>
+#include <sstream>
+
+#include "tune_device.h"
+
+namespace rondo::test {
+namespace {
+
+using tune::DeviceObservation;
+
+Collective collectiveOf(const std::string& name) {
+  for (int c = 0; c < kCollectives; ++c) {
+    if (name == collectiveName(static_cast<Collective>(c))) return static_cast<Collective>(c);
+  }
+  throw std::runtime_error("there is no collective " + name);
+}
+
+DeviceFacts gpus(int ranks) {
+  DeviceFacts facts;
+  facts.ranks = ranks;
+  facts.lanes = 128;
+  facts.lineStores = true;
+  return facts;
+}
+
+DeviceRequest requestOf(Collective collective, uint64_t bytes, int ranks) {
+  const uint64_t slots = collective == Collective::ReduceScatter ? static_cast<uint64_t>(ranks) : 1;
+  return {collective, bytes / 4 / slots, 4,
+          isReduction(collective) ? Reduces::kHot : Reduces::kNothing};
+}
+
+/// The rows of tests/measurements/NAME.
+std::vector<DeviceObservation> measurements(const std::string& name) {
+  const char* const root = std::getenv("TEST_SRCDIR");
+  const std::string path =
+      std::string(root == nullptr ? "." : root) + "/tests/measurements/" + name;
+  std::ifstream file(path);
+  EXPECT_TRUE(file.good()) << path << " cannot be read; TEST_SRCDIR names the source tree";
+  std::vector<DeviceObservation> out;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    std::stringstream fields(line);
+    std::string word[6];
+    for (std::string& each : word) std::getline(fields, each, ',');
+    const Collective collective = collectiveOf(word[0]);
+    const int ranks = std::stoi(word[1]);
+    out.push_back({requestOf(collective, std::stoull(word[2]), ranks), gpus(ranks),
+                   parseTune(word[0] + ":device:0-:" + word[5]), std::stod(word[3]) * 1e6});
+  }
+  return out;
+}
+
+struct Errors {
+  double geomean = 0, worst = 0;
+};
+Errors errorsOf(const std::vector<DeviceObservation>& observations, const DeviceCosts& costs,
+                bool heldOutOnly = false) {
+  Errors out;
+  double logs = 0, count = 0;
+  for (const DeviceObservation& o : observations) {
+    if (heldOutOnly && !o.heldOut) continue;
+    const double error = std::fabs(static_cast<double>(predictionOf(o, costs)) / o.picoseconds - 1);
+    logs += std::log1p(error);
+    out.worst = std::max(out.worst, error);
+    ++count;
+  }
+  out.geomean = std::expm1(logs / count);
+  return out;
+}
+
+// Wanted: below 10 % geomean at 2 and 4 GPUs (ASTRA-sim publishes 20.6 and 12.0).
+TEST(DevicePredictions, AreCloseToWhatTwoAndFourGpusTook) {
+  for (const char* const name : {"h200_x2.csv", "h200_x4.csv"}) {
+    const std::vector<DeviceObservation> rows = measurements(name);
+    ASSERT_GE(rows.size(), 20u) << name;
+    for (const DeviceObservation& o : rows) {
+      // What the row says has run is what is predicted.
+      const DeviceChoice choice = chooseDevice(o.request, o.facts, o.rules);
+      EXPECT_EQ(o.rules.front().algorithm->name, std::string(choice.algorithm));
+      EXPECT_EQ(o.rules.front().lanes, choice.geometry.lanes);
+      EXPECT_EQ(o.rules.front().protocol, protocolName(choice.protocol));
+    }
+    const Errors errors = errorsOf(rows, DeviceCosts{});
+    EXPECT_LT(errors.geomean, 0.05) << name;
+    EXPECT_LT(errors.worst, 0.15) << name;
+    std::map<Collective, std::vector<DeviceObservation>> each;
+    for (const DeviceObservation& o : rows) each[o.request.collective].push_back(o);
+    for (const auto& [collective, some] : each) {
+      EXPECT_LT(errorsOf(some, DeviceCosts{}).geomean, 0.10) << collectiveName(collective);
+    }
+  }
+}
+
+// The fit finds a good half from the other, which it has not seen.
+TEST(DevicePredictions, HoldForSizesOutsideTheFit) {
+  std::vector<DeviceObservation> rows = measurements("h200_x2.csv");
+  for (size_t i = 0; i < rows.size(); ++i) rows[i].heldOut = i % 2 == 1;
+  DeviceCosts prior;
+  for (const DeviceCostField& field : deviceCostFields()) prior.*field.at += prior.*field.at / 4;
+  prior.launch = DeviceCosts{}.launch;
+  EXPECT_GT(errorsOf(rows, prior, true).geomean, 0.15);
+  const tune::DeviceFit fit = fitDeviceCosts(rows, prior);
+  const Errors errors = errorsOf(rows, fit.costs, true);
+  EXPECT_LT(errors.geomean, 0.05);
+  EXPECT_LT(errors.worst, 0.20);
+}
+
+// Of other GPUs, whose times follow the model: the fit finds what they follow, and says what no
+// time depended on.
+TEST(DeviceFit, FindsWhatMadeUpTheTimes) {
+  DeviceCosts truth;
+  truth.flagLL = 2'600'000;
+  truth.lane = 20'000;
+  truth.wirePerKiB = truth.onePeerPerKiB = 5'400;
+  truth.ringPerKiB = 5'900;
+  truth.ringStart = 9'000'000;
+  std::vector<DeviceObservation> rows = measurements("h200_x2.csv");
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> spread(0, 0.02);
+  for (DeviceObservation& o : rows) {
+    o.picoseconds = static_cast<double>(predictionOf(o, truth)) * std::exp(spread(random));
+  }
+  const tune::DeviceFit fit = fitDeviceCosts(rows, DeviceCosts{});
+  EXPECT_LT(errorsOf(rows, fit.costs).geomean, 0.03);
+  EXPECT_NEAR(static_cast<double>(fit.costs.ringPerKiB), 5'900, 300);
+  EXPECT_NEAR(static_cast<double>(fit.costs.flagLL), 2.6e6, 0.15e6);
+  const auto fields = deviceCostFields();
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const std::string name = fields[i].name;
+    // Two ranks say nothing of further peers, and nobody of what a launch is by itself.
+    const bool blind = name == "launch" || name == "flag_peer" || name == "further_peer" ||
+                       name == "wire_per_kib" || name == "overlap_per_kib" ||
+                       name == "ring_lane_per_kib";
+    EXPECT_EQ(fit.measured[i], !blind) << name;
+    if (blind) EXPECT_EQ(fit.costs.*fields[i].at, DeviceCosts{}.*fields[i].at) << name;
+  }
+}
+
+// What rondo-tune --memory device times: each rule leaves one kernel to its call and says nothing
+// of other sizes, and from such calls alone all that two GPUs can tell is found.
+TEST(DeviceTrials, ForceWhatTheySayAndTellEveryCost) {
+  for (const int ranks : {2, 4, 8}) {
+    std::vector<DeviceObservation> trials = tune::deviceTrials(ranks, 64u << 20, DeviceCosts{});
+    ASSERT_GT(trials.size(), 60u);
+    DeviceCosts truth;
+    for (const DeviceCostField& field : deviceCostFields()) truth.*field.at *= 2;
+    size_t heldOut = 0;
+    for (DeviceObservation& o : trials) {
+      const std::vector<TuneRule> rules = parseTune(tune::ruleOf(o));
+      const DeviceChoice choice = chooseDevice(o.request, o.facts, rules);
+      EXPECT_EQ(choice.algorithm, std::string(o.rules.front().algorithm->name)) << tune::ruleOf(o);
+      EXPECT_EQ(choice.geometry.lanes, o.rules.front().lanes) << tune::ruleOf(o);
+      EXPECT_EQ(protocolName(choice.protocol), o.rules.front().protocol) << tune::ruleOf(o);
+      EXPECT_EQ(rules.front().to, rules.front().from + 1);
+      o.picoseconds = static_cast<double>(predictionOf(o, truth));
+      heldOut += o.heldOut ? 1 : 0;
+    }
+    EXPECT_NEAR(static_cast<double>(heldOut), static_cast<double>(trials.size()) / 4, 1);
+    const tune::DeviceFit fit = fitDeviceCosts(trials, DeviceCosts{});
+    EXPECT_LT(errorsOf(trials, fit.costs, true).geomean, 0.05) << ranks << " ranks";
+    EXPECT_FALSE(fit.measured[0]);
+    for (size_t i = 1; i < fit.measured.size(); ++i) {
+      const std::string name = deviceCostFields()[i].name;
+      const bool pairs = name == "one_peer_per_kib" || name == "pair_overlap_per_kib";
+      const bool several =
+          name.ends_with("_peer") || name == "wire_per_kib" || name == "overlap_per_kib";
+      // Places are so short with eight ranks that a thread never has a second packet.
+      if (name == "ring_lane_per_kib" || (ranks == 8 && name.ends_with("round"))) continue;
+      EXPECT_EQ(fit.measured[i], ranks == 2 ? !several : !pairs) << name << ", " << ranks;
+    }
+  }
+}
+
+// What was measured to be best stays chosen.
+TEST(DevicePlanner, KeepsRingsWhereTheyWereMeasuredBest) {
+  const auto algorithm = [](Collective collective, uint64_t bytes, int ranks) {
+    return std::string(
+        chooseDevice(requestOf(collective, bytes, ranks), gpus(ranks), {}).algorithm);
+  };
+  EXPECT_EQ(algorithm(Collective::AllReduce, 64u << 20, 2), "ring");
+  EXPECT_EQ(algorithm(Collective::AllReduce, 8u << 20, 2), "twoshot");
+  EXPECT_EQ(algorithm(Collective::AllReduce, 64u << 20, 4), "ring");
+  EXPECT_EQ(algorithm(Collective::AllReduce, 8u << 20, 4), "twoshot");
+  EXPECT_EQ(algorithm(Collective::AllReduce, 8, 4), "oneshot");
+  for (const Collective rooted : {Collective::Broadcast, Collective::Reduce}) {
+    EXPECT_EQ(algorithm(rooted, 1u << 10, 2), "oneshot");
+    EXPECT_EQ(algorithm(rooted, 4u << 20, 2), "ring");
+    EXPECT_EQ(algorithm(rooted, 4u << 20, 4), "ring");  // one-shot took 1.6 of NCCL's time there
+  }
+  EXPECT_EQ(algorithm(Collective::AllGather, 64u << 20, 2), "ring");
+  EXPECT_EQ(algorithm(Collective::ReduceScatter, 64u << 20, 2), "ring");
+}
+
+TEST(DevicePlanner, ExplainsInOrderOfTime) {
+  const std::string text = explainDevice(requestOf(Collective::AllReduce, 1u << 20, 2), gpus(2));
+  EXPECT_NE(text.find("allreduce of 1048576 bytes on device memory"), std::string::npos) << text;
+  for (const char* const form :
+       {"oneshot LL,", "oneshot LL128,", "twoshot LL128,", "ring Simple,"}) {
+    EXPECT_NE(text.find(form), std::string::npos) << text;
+  }
+  double last = 0;
+  for (size_t at = text.find("predicted "); at != std::string::npos;
+       at = text.find("predicted ", at + 1)) {
+    const double time = std::stod(text.substr(at + 10));
+    EXPECT_GE(time, last) << text;
+    last = time;
+  }
+  EXPECT_GT(last, 0);
+}
+
+TEST(DeviceCosts, OfSlowerLinksMakeLongCallsSlowerAndShortOnesNot) {
+  DeviceFacts slow = gpus(2);
+  slow.costs = slow.costs.onLinksOf(150'000'000'000);
+  const auto time = [](const DeviceFacts& facts, uint64_t bytes) {
+    return static_cast<double>(
+        chooseDevice(requestOf(Collective::AllReduce, bytes, 2), facts, {}).picoseconds);
+  };
+  EXPECT_NEAR(time(slow, 1u << 30) / time(gpus(2), 1u << 30), 3, 0.15);
+  EXPECT_NEAR(time(slow, 8) / time(gpus(2), 8), 1, 0.01);
+  EXPECT_EQ(DeviceCosts{}.onLinksOf(450'000'000'000), DeviceCosts{});
+}
+
+}  // namespace
+}  // namespace rondo::test

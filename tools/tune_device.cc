@@ -1,0 +1,119 @@
+#include "tune_device.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "base/error.h"
+#include "tune_fit.h"
+
+namespace rondo::tune {
+namespace {
+
+struct Form {
+  Collective collective;
+  const char* algorithm;
+  Protocol protocol;
+  uint64_t least, most;  ///< Bytes at which it may be the best.
+};
+constexpr uint64_t kKi = 1024, kMi = 1024 * kKi;
+constexpr Form kForms[] = {
+    {Collective::AllReduce, "oneshot", Protocol::kLL, 8, 256 * kKi},
+    {Collective::AllReduce, "oneshot", Protocol::kLL128, kKi, 16 * kMi},
+    {Collective::AllReduce, "twoshot", Protocol::kLL128, 64 * kKi, 64 * kMi},
+    {Collective::AllReduce, "ring", Protocol::kSimple, kMi, 1024 * kMi},
+    {Collective::ReduceScatter, "direct", Protocol::kLL128, kKi, 64 * kMi},
+    {Collective::ReduceScatter, "ring", Protocol::kSimple, kMi, 1024 * kMi},
+    {Collective::AllGather, "direct", Protocol::kLL128, kKi, 64 * kMi},
+    {Collective::AllGather, "ring", Protocol::kSimple, kMi, 1024 * kMi},
+    {Collective::AllToAll, "direct", Protocol::kLL128, kKi, 64 * kMi},
+    {Collective::Reduce, "oneshot", Protocol::kLL128, kKi, 4 * kMi},
+    {Collective::Reduce, "ring", Protocol::kSimple, kMi, 1024 * kMi},
+    {Collective::Broadcast, "oneshot", Protocol::kLL128, kKi, 4 * kMi},
+    {Collective::Broadcast, "ring", Protocol::kSimple, kMi, 1024 * kMi},
+};
+constexpr uint64_t kSizes[] = {8,   kKi,     16 * kKi, 64 * kKi, 256 * kKi,
+                               kMi, 4 * kMi, 16 * kMi, 64 * kMi, 256 * kMi};
+constexpr size_t kHeldOutEach = 4;
+constexpr uint32_t kElement = 4;
+
+}  // namespace
+
+std::vector<DeviceObservation> deviceTrials(int ranks, uint64_t most, const DeviceCosts& prior) {
+  DeviceFacts facts;
+  facts.ranks = ranks;
+  facts.lanes = kShapeLL128.lanes;
+  facts.lineStores = true;
+  facts.costs = prior;
+  std::vector<DeviceObservation> out;
+  for (const Form& form : kForms) {
+    for (const uint64_t bytes : kSizes) {
+      if (bytes < form.least || bytes > std::min(most, form.most)) continue;
+      TuneRule rule{};
+      rule.collective = form.collective;
+      rule.from = bytes;
+      rule.to = bytes + 1;
+      rule.algorithm = findAlgorithm(form.collective, form.algorithm);
+      rule.device = true;
+      rule.protocol = protocolName(form.protocol);
+      const Reduces what = isReduction(form.collective) ? Reduces::kHot : Reduces::kNothing;
+      const DeviceRequest request{form.collective, bytes / kElement, kElement, what};
+      const DeviceChoice choice = chooseDevice(request, facts, {rule});
+      // A rule that nothing can follow is only a wish.
+      if (choice.algorithm == nullptr || std::string_view(choice.algorithm) != form.algorithm ||
+          choice.protocol != form.protocol) {
+        continue;
+      }
+      for (const int part : {1, 2}) {
+        rule.lanes = choice.geometry.lanes / part;
+        if (rule.lanes < part) break;
+        out.push_back({request, facts, {rule}, 0, out.size() % kHeldOutEach == kHeldOutEach - 1});
+      }
+    }
+  }
+  return out;
+}
+
+std::string ruleOf(const DeviceObservation& trial) {
+  const TuneRule& rule = trial.rules.front();
+  return format("%s:device:%llu-%llu:%s/%d/%s", collectiveName(rule.collective),
+                static_cast<unsigned long long>(rule.from),
+                static_cast<unsigned long long>(rule.to), rule.algorithm->name, rule.lanes,
+                rule.protocol.c_str());
+}
+
+void printDeviceFit(const std::vector<DeviceObservation>& trials, const DeviceCosts& before,
+                    const DeviceFit& after) {
+  std::printf("\n%-34s %11s %13s %13s %7s %9s\n", "call (* not in the fit)", "bytes",
+              "measured, us", "predicted, us", "error", "before");
+  std::vector<double> fitted, heldOut;
+  for (const DeviceObservation& o : trials) {
+    if (o.picoseconds <= 0) continue;
+    const TuneRule& rule = o.rules.front();
+    const auto predicted = static_cast<double>(predictionOf(o, after.costs));
+    const double error = predicted / o.picoseconds - 1;
+    const double was = static_cast<double>(predictionOf(o, before)) / o.picoseconds - 1;
+    (o.heldOut ? heldOut : fitted).push_back(error);
+    const std::string what =
+        format("%s %s/%d/%s%s", collectiveName(rule.collective), rule.algorithm->name, rule.lanes,
+               rule.protocol.c_str(), o.heldOut ? " *" : "");
+    std::printf("%-34s %11llu %13.2f %13.2f %+6.0f%% %+8.0f%%\n", what.c_str(),
+                static_cast<unsigned long long>(rule.from), o.picoseconds * 1e-6, predicted * 1e-6,
+                100 * error, 100 * was);
+  }
+  const Errors in = errorsOf(fitted), out = errorsOf(heldOut);
+  std::printf(
+      "\nOf those that were fitted: median %.0f%%, worst %.0f%%; held out: median %.0f%%, "
+      "worst %.0f%%\n\n%-28s %12s %12s  %-10s %s\n",
+      100 * in.median, 100 * in.worst, 100 * out.median, 100 * out.worst, "cost", "ns", "before",
+      "from", "of");
+  const auto fields = deviceCostFields();
+  for (size_t i = 0; i < fields.size(); ++i) {
+    std::printf("device_%-21s %12.3f %12.3f  %-10s %s\n", fields[i].name,
+                static_cast<double>(after.costs.*fields[i].at) * 1e-3,
+                static_cast<double>(before.*fields[i].at) * 1e-3,
+                after.measured[i] ? "this run" : "before", fields[i].meaning);
+  }
+}
+
+}  // namespace rondo::tune

@@ -1,0 +1,27 @@
+#pragma once
+// rondo-tune --memory device: times kernels on the ranks' GPUs, and fits what they cost.
+
+#include <cstdint>
+
+#include "tune_device_fit.h"
+
+namespace rondo::tune {
+
+/// The calls that are timed on so many ranks: for every algorithm and protocol, sizes at which it
+/// could be chosen, with the lanes that the planner would take by `prior` and with half of them. A
+/// fourth of them is held out of the fit.
+std::vector<DeviceObservation> deviceTrials(int ranks, uint64_t most, const DeviceCosts& prior);
+
+/// As RONDO_TUNE: leaves the call's kernel and lanes to it, and says nothing of other sizes.
+std::string ruleOf(const DeviceObservation& trial);
+
+/// Times them on new communicators over MPI_COMM_WORLD, on graphs of some calls each, for about so
+/// many seconds; the same times on all ranks. Throws Error(rondoInvalidArgument) where the ranks
+/// have no GPUs.
+void timeOnDevices(std::vector<DeviceObservation>* trials, double seconds);
+
+/// Prints calls with their predictions, errors before and after, and the costs.
+void printDeviceFit(const std::vector<DeviceObservation>& trials, const DeviceCosts& before,
+                    const DeviceFit& after);
+
+}  // namespace rondo::tune

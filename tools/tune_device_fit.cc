@@ -1,0 +1,61 @@
+#include "tune_device_fit.h"
+
+#include "fit_logs.h"
+
+namespace rondo::tune {
+namespace {
+
+constexpr uint64_t DeviceCosts::*kKept = &DeviceCosts::launch;
+
+}  // namespace
+
+uint64_t predictionOf(const DeviceObservation& observation, const DeviceCosts& costs) {
+  DeviceFacts facts = observation.facts;
+  facts.costs = costs;
+  return chooseDevice(observation.request, facts, observation.rules).picoseconds;
+}
+
+DeviceFit fitDeviceCosts(const std::vector<DeviceObservation>& observations,
+                         const DeviceCosts& prior) {
+  std::vector<const DeviceObservation*> used;
+  std::vector<double> measured;
+  for (const DeviceObservation& o : observations) {
+    if (o.heldOut || o.picoseconds <= 0 || predictionOf(o, prior) == 0) continue;
+    used.push_back(&o);
+    measured.push_back(o.picoseconds);
+  }
+  const auto fields = deviceCostFields();
+  const auto predictionsOf = [&](const DeviceCosts& costs) {
+    std::vector<double> out;
+    for (const DeviceObservation* o : used) {
+      out.push_back(static_cast<double>(predictionOf(*o, costs)));
+    }
+    return out;
+  };
+  // What no time depends on takes no part, else the fit's damping would move it.
+  DeviceFit fit{prior, std::vector<bool>(fields.size(), false)};
+  const std::vector<double> before = predictionsOf(prior);
+  std::vector<size_t> free;
+  std::vector<uint64_t> begin, most;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    DeviceCosts more = prior;
+    more.*fields[i].at += more.*fields[i].at / 8 + 1000;
+    if (fields[i].at == kKept || predictionsOf(more) == before) continue;
+    free.push_back(i);
+    fit.measured[i] = true;
+    begin.push_back(prior.*fields[i].at);
+    most.push_back(fields[i].most());
+  }
+  const auto costsOf = [&](const std::vector<uint64_t>& values) {
+    DeviceCosts costs = prior;
+    for (size_t k = 0; k < free.size(); ++k) costs.*fields[free[k]].at = values[k];
+    return costs;
+  };
+  const Predict predict = [&](const std::vector<uint64_t>& values) {
+    return predictionsOf(costsOf(values));
+  };
+  fit.costs = costsOf(fitLogs(measured, predict, begin, most));
+  return fit;
+}
+
+}  // namespace rondo::tune

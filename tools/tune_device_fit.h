@@ -1,0 +1,30 @@
+#pragma once
+// Finds the costs with which the device planner's predictions come closest to measured times.
+
+#include <vector>
+
+#include "coll/device_planner.h"
+
+namespace rondo::tune {
+
+/// A call in a graph that was timed, with a rule that leaves one kernel and its lanes to it.
+struct DeviceObservation {
+  DeviceRequest request;
+  DeviceFacts facts;  ///< Of the ranks that made it; its costs do not count.
+  std::vector<TuneRule> rules;
+  double picoseconds;
+  bool heldOut = false;  ///< Takes no part in the fit: shows what it is worth.
+};
+
+/// What the planner predicts for the call if things cost `costs`; 0: nothing may run.
+uint64_t predictionOf(const DeviceObservation& observation, const DeviceCosts& costs);
+
+struct DeviceFit {
+  DeviceCosts costs;
+  std::vector<bool> measured;  ///< By field: some call's time depends on it.
+};
+/// As fitCosts(). A launch is kept as it is: no call is without a flag too.
+DeviceFit fitDeviceCosts(const std::vector<DeviceObservation>& observations,
+                         const DeviceCosts& prior);
+
+}  // namespace rondo::tune
