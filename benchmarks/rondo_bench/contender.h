@@ -42,6 +42,8 @@ struct CallArgs {
   }
 };
 
+inline constexpr const char* kMpiName = "mpi";
+
 /// A library that is timed: its name in the rows, and its call. The call throws RunError.
 struct Contender {
   std::string library;

@@ -43,7 +43,8 @@ void requireRanks(const Benchmark& benchmark, const Options& options, int ranks)
 Environment::Environment(const Options& options) : options_(options) {
   if (options.memory != MemoryKind::kDevice) {
     memory_ = makeHostMemory(options.memory);
-    timer_ = std::make_unique<HostTimer>();
+    place_ = std::make_unique<MeetingPlace>(session_.mpi(), !options.meetInBarrier);
+    timer_ = std::make_unique<HostTimer>(place_->meeting());
     return;
   }
   device_ = std::make_unique<Device>(session_);

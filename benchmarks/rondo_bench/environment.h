@@ -8,6 +8,7 @@
 #include "benchmark.h"
 #include "contender.h"
 #include "device.h"
+#include "meeting_place.h"
 #include "memory.h"
 #include "options.h"
 #include "peer_nccl.h"
@@ -31,10 +32,13 @@ class Environment {
   /// Versions and machine, for the reports' heads.
   std::string versions() const;
   std::string machine() const;
+  /// How the ranks come together before each call.
+  std::string meeting() const { return place_ ? place_->text() : "MPI_Barrier"; }
 
  private:
   const Options& options_;
   Session session_;
+  std::unique_ptr<MeetingPlace> place_;  // host memory's
   std::unique_ptr<Device> device_;
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Timer> timer_;

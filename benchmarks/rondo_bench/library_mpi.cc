@@ -240,7 +240,7 @@ void requireMpiCan(const Benchmark& benchmark, const Options& options, int ranks
 
 Contender mpiContender(const Benchmark& benchmark, MPI_Comm comm) {
   const MpiCall& call = callOf(benchmark);
-  return {"mpi", [call, comm](const CallArgs& args) {
+  return {kMpiName, [call, comm](const CallArgs& args) {
             if (args.group == 1) return check(call.run(args, {comm, nullptr}), call.name);
             thread_local std::vector<MPI_Request> requests;
             requests.assign(static_cast<size_t>(args.group), MPI_REQUEST_NULL);
@@ -253,7 +253,7 @@ Contender mpiContender(const Benchmark& benchmark, MPI_Comm comm) {
 
 Contender mpiOverlapped(const Benchmark& benchmark, MPI_Comm comm, const Between& between) {
   const MpiCall& call = callOf(benchmark);
-  return {"mpi", [call, comm, between](const CallArgs& args) {
+  return {kMpiName, [call, comm, between](const CallArgs& args) {
             MPI_Request request = MPI_REQUEST_NULL;
             check(call.run(args, {comm, &request}), call.name);
             between([&] {

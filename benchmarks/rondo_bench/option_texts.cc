@@ -9,9 +9,9 @@ namespace rondo::bench {
 namespace {
 
 constexpr const char* kMeasures = R"(What the columns mean:
-  A rank's time of an iteration is the time its call took by the steady clock; the ranks meet in an
-  MPI_Barrier before each iteration, outside that time. An iteration's time is the mean over the
-  ranks. usec_p50 and usec_p99 are percentiles (nearest rank) of the iterations' times; usec_min and
+  A rank's time of an iteration is the time its call took by the steady clock; the ranks meet
+  before each iteration, outside that time: as the line "meeting" says. An iteration's time is the
+  mean over the ranks. usec_p50 and usec_p99 are percentiles (nearest rank) of the iterations' times; usec_min and
   usec_max are over all ranks and iterations. On device memory a sample is the time between two
   events around a number of calls, divided by that number, of the slowest rank.
   busbw is the size divided by usec_p50, times the collective's factor as nccl-tests defines it
@@ -131,6 +131,10 @@ void addRunOptions(CLI::App& app, const Command& command, OptionTexts& texts, Op
   addText(app, "--budget", texts.budget, "SECONDS",
           "For each size and library, where --warmup and --iters do not say otherwise" +
               format(" [%g]", command.budgetSeconds));
+  addText(app, "--meeting", texts.meeting, "WHERE",
+          "Where ranks come together before a timed call on host memory: auto (by flags, and they "
+          "start at one instant, where all are on one host and have cores of their own), or "
+          "barrier (MPI_Barrier, as elsewhere) [auto]");
   addText(app, "--progress", texts.progress, "WHEN",
           "Progress line on stderr: auto (if it is a terminal), always, never [auto]");
   addText(app, "--csv", options.csvPath, "FILE", "Also write the rows to this file");

@@ -18,7 +18,7 @@ struct OptionTexts {
               root = kNotGiven, window = kNotGiven, group = kNotGiven, collective = kNotGiven,
               polls = kNotGiven, memory = kNotGiven, library = kNotGiven, peer = kNotGiven,
               warmup = kNotGiven, iterations = kNotGiven, budget = kNotGiven, calls = kNotGiven,
-              progress = kNotGiven, threshold = kNotGiven, columns = kNotGiven;
+              progress = kNotGiven, meeting = kNotGiven, threshold = kNotGiven, columns = kNotGiven;
 };
 
 /// Adds what `command` takes to its part of the command line.

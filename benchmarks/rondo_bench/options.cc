@@ -84,6 +84,9 @@ void readRun(const OptionTexts& texts, Options& options) {
     const size_t choice = readChoice("--progress", texts.progress, {"auto", "always", "never"});
     options.progress = static_cast<When>(choice);
   }
+  if (given(texts.meeting)) {
+    options.meetInBarrier = readChoice("--meeting", texts.meeting, {"auto", "barrier"}) == 1;
+  }
   if (given(texts.calls) && !options.graph) {
     throw UsageError("--graph-calls " + texts.calls + ": allowed only together with --graph");
   }

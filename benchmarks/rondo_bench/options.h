@@ -39,6 +39,7 @@ struct Options {
   std::optional<int> warmup;      ///< Unset: by size.
   std::optional<int> iterations;  ///< Unset: by size, within the budget.
   double budgetSeconds = 0.5;
+  bool meetInBarrier = false;
   bool graph = false;
   int callsPerSample = 20;
   std::string csvPath;

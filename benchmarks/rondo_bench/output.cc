@@ -68,6 +68,7 @@ RunInfo describe(const Environment& environment, const std::string& what) {
   info.facts = {{"run", run},
                 {"versions", environment.versions()},
                 {"machine", environment.machine()},
+                {"meeting", environment.meeting()},
                 {"times", "us; p50, p99 of the mean over ranks; min, max over all ranks"}};
   return info;
 }

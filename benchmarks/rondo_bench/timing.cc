@@ -33,6 +33,16 @@ void HostTimer::check(const Trial& trial, std::vector<Samples>& samples) {
   }
 }
 
+/// Brings the ranks together before a call.
+void HostTimer::gather(const Trial& trial) const {
+  if (meeting_ != nullptr) {
+    meeting_->meet();
+    return;
+  }
+  trial.session.barrier();
+  trial.session.meet(trial.ring.layout().peer, trial.ring.layout().leads);
+}
+
 double HostTimer::rounds(const Trial& trial, int iterations, bool keep, const OnProgress& progress,
                          std::vector<Samples>& samples) {
   const size_t contenders = trial.contenders.size();
@@ -49,10 +59,12 @@ double HostTimer::rounds(const Trial& trial, int iterations, bool keep, const On
     const CallArgs args = trial.onSet(set);
     if (place == 0) progress(static_cast<int>(at / contenders), iterations);
 
-    trial.gather();
+    gather(trial);
     const Clock::time_point before = Clock::now();
     trial.contenders[c].call(args);
     const Clock::time_point after = Clock::now();
+    // The meeting makes no call of MPI's, which may have left something to do.
+    if (meeting_ != nullptr && trial.contenders[c].library == kMpiName) trial.session.barrier();
 
     if (keep) samples[c].usec.push_back(microseconds(after - before));
     if (check && at >= firstChecked) samples[c].wrong += trial.ring.countWrong(set);

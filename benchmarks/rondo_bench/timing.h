@@ -7,6 +7,7 @@
 
 #include "buffers.h"
 #include "contender.h"
+#include "meeting.h"
 #include "session.h"
 #include "stats.h"
 
@@ -19,12 +20,6 @@ struct Trial {
   const BufferRing& ring;
   CallArgs args;  ///< Everything but the buffers.
   bool check;
-
-  /// Brings the ranks together before a call.
-  void gather() const {
-    session.barrier();
-    session.meet(ring.layout().peer, ring.layout().leads);
-  }
 
   CallArgs onSet(size_t set) const {
     CallArgs result = args;
@@ -64,10 +59,18 @@ class Timer {
 /// Timer of calls that are complete when they return.
 class HostTimer : public Timer {
  public:
+  /// Before each call the ranks meet in `meeting`; in MPI_Barrier where it is nullptr.
+  explicit HostTimer(Meeting* meeting) : meeting_(meeting) {}
+
   void check(const Trial& trial, std::vector<Samples>& samples) override;
   double rounds(const Trial& trial, int iterations, bool keep, const OnProgress& progress,
                 std::vector<Samples>& samples) override;
   AcrossRanks across() const override { return AcrossRanks::kMean; }
+
+ private:
+  void gather(const Trial& trial) const;
+
+  Meeting* meeting_;
 };
 
 /// Which library goes at place `place` of round `round`. Where the libraries divide the sets of the

@@ -57,6 +57,7 @@ class Binder {
     bool readsDst = false;
     for (const BoundStep& step : *steps) readsDst |= (step.bits & algo::kOwn) != 0;
     for (BoundStep& step : *steps) {
+      if (step.kind == StepKind::Move) step.runs = !readsDst && copiesAlone(step, *steps);
       if (step.kind == StepKind::Fetch) step.runs = !readsDst && readersOf(step.recv, *steps) == 1;
       if (step.kind == StepKind::Reduce) step.runs = sendersOn(step.send, *steps) == 1;
     }
@@ -68,6 +69,22 @@ class Binder {
         if (step.lands && answer) step.runs &= other.runs;
       }
     }
+  }
+  /// A copy from src to dst that can wait, because no other step writes there. One whose block
+  /// another step reads from src is better done then, while a cache holds it.
+  static bool copiesAlone(const BoundStep& step, const std::vector<BoundStep>& steps) {
+    if (step.bits != (algo::kSrc | algo::kDst)) return false;
+    const auto meet = [&](uint64_t a, uint64_t b, uint64_t bytes) {
+      return a < b + bytes && b < a + step.bytes;
+    };
+    return std::none_of(steps.begin(), steps.end(), [&](const BoundStep& other) {
+      if (&other == &step) return false;
+      const bool reads = other.kind == StepKind::Put || other.kind == StepKind::Reduce ||
+                         (other.bits & algo::kSrc) != 0;
+      const bool writes = other.kind == StepKind::Fetch || (other.bits & algo::kDst) != 0;
+      return (reads && meet(step.srcOffset, other.srcOffset, other.bytes)) ||
+             (writes && meet(step.dstOffset, other.dstOffset, other.bytes));
+    });
   }
   static ptrdiff_t sendersOn(const SendPort* port, const std::vector<BoundStep>& steps) {
     return std::count_if(steps.begin(), steps.end(), [port](const BoundStep& step) {

@@ -17,7 +17,8 @@ struct BoundStep {
   uint8_t bits;
   bool toEveryone;
   bool lands;              ///< A Put whose answer a Fetch of the same block brings, and that Fetch.
-  bool runs;               ///< May post, or wait for, the messages of many periods at once.
+  bool runs;               ///< May post, or wait for, the messages of many periods at once; a copy
+                           ///< from src to dst: may be done in a later period.
   SendPort* send;          ///< Where the result goes; nullptr: nowhere. Fetch: if it lands, the
                            ///< port of its Put.
   RecvPort* recv;          ///< Move, Fetch.

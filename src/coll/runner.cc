@@ -9,9 +9,6 @@
 namespace rondo {
 namespace {
 
-/// Below this many bytes a copy costs less than waiting for the readers at the end of the call.
-constexpr uint64_t kLeastInPlace = 4096;
-
 /// Answers in place that a reader lets come before it waits for them, and so those that a sender
 /// may tell of at once. Fewer than a channel holds, or both would wait.
 constexpr uint32_t kMostOwed = 8;
@@ -153,7 +150,7 @@ bool Runner::advance(Lane& lane, bool* done) {
     while (lane.next < steps.size()) {
       const BoundStep& step = steps[lane.next];
       const bool ran = call_.uneven == nullptr ? execute(lane, step) : executeUneven(lane, step);
-      if (!ran) return moved;
+      if (!ran) return copyLate(lane) || moved;
       ++lane.next;
       lane.seen = 0;
       lane.computed = false;
@@ -163,6 +160,7 @@ bool Runner::advance(Lane& lane, bool* done) {
     lane.next = 0;
     lane.base += plan_->periodBytes;
   }
+  while (copyLate(lane)) moved = true;
   *done = true;
   return moved;
 }
@@ -385,6 +383,12 @@ bool Runner::move(Lane& lane, const BoundStep& step) {
   const int bits = step.bits;
   if (bits == (algo::kSrc | algo::kSend)) {
     return postSource(step, call_.src + lane.base + step.srcOffset, nullptr);
+  }
+  if (bits == (algo::kSrc | algo::kDst) && plan_->scale == nullptr) {
+    if (uint32_t* const owed = countOf(lane, step)) {
+      ++*owed;
+      return true;
+    }
   }
   char* dst = (bits & algo::kDst) != 0 ? call_.dst + lane.base + step.dstOffset : nullptr;
   if (bits == (algo::kOwn | algo::kSend)) {

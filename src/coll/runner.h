@@ -64,9 +64,9 @@ class Runner {
     int seen;         // Reduce, Barrier: peers whose message is there
     bool computed;    // only the posting of the result is left
     uint32_t left;    // blocks behind this one that every peer has put and wants landed
-    std::vector<uint32_t>
-        counts;  // a step that runs: Put: blocks posted ahead; Fetch: blocks owed;
-                 // Reduce: blocks landed of which the readers have not been told
+    std::vector<uint32_t> counts;  // a step that runs: Put: blocks posted ahead; Fetch: blocks
+                                   // owed; Reduce: blocks landed of which the readers have not been
+                                   // told; Move: copies of full periods that are still to be made
     std::vector<const void*> inputs;
     std::vector<void*> landings;
   };
@@ -76,6 +76,7 @@ class Runner {
   bool executeUneven(Lane& lane, const BoundStep& step);
   bool execute(Lane& lane, const BoundStep& step);
   bool move(Lane& lane, const BoundStep& step);
+  bool copyLate(Lane& lane);
   uint32_t* countOf(Lane& lane, const BoundStep& step) const;
   bool put(Lane& lane, const BoundStep& step);
   bool takeLanded(const BoundStep& step, uint32_t* owed, uint32_t most);

@@ -118,4 +118,23 @@ void Runner::compute(Lane& lane, const BoundStep& step, const void* const* recei
   }
 }
 
+/// Makes the oldest copy that was put off, if there is one: while a lane waits, and at its end. So
+/// who sends is not kept waiting by what this rank does for itself.
+bool Runner::copyLate(Lane& lane) {
+  if (plan_->fullPeriods <= 1 || call_.uneven != nullptr) return false;
+  const auto& steps = lane.program->full;
+  const bool full = lane.period < fullPeriods_;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const BoundStep& step = steps[i];
+    if (step.kind != StepKind::Move || lane.counts[i] == 0) continue;
+    const uint64_t begun = full ? lane.period + (i < lane.next ? 1 : 0) : fullPeriods_;
+    const uint64_t base = (begun - lane.counts[i]--) * plan_->periodBytes;
+    const char* const src = call_.src + base + step.srcOffset;
+    char* const dst = call_.dst + base + step.dstOffset;
+    if (dst != src) plan_->copy(dst, nullptr, src, step.bytes, toUser());
+    return true;
+  }
+  return false;
+}
+
 }  // namespace rondo

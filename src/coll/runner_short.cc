@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "coll/uneven_part.h"
-#include "p2p/shm_layout.h"
 
 namespace rondo {
 namespace {
@@ -27,7 +26,8 @@ class ShortCall {
     Piece piece{call_.src + step.srcOffset, call_.dst + step.dstOffset, step.bytes, step.count,
                 call_.stamp};
     if (call_.uneven != nullptr && !cut(step, &piece)) return true;
-    if (piece.bytes > ShmLayout::kInline) return false;
+    const bool longer = piece.bytes >= kLeastInPlace;  // may be posted, or land, in place
+    if (longer && step.lands) return false;
     switch (step.kind) {
       case StepKind::Put:
         return send(step, piece);
@@ -38,6 +38,10 @@ class ShortCall {
       case StepKind::Move:
         if (step.bits == (algo::kSrc | algo::kSend)) return send(step, piece);
         if (step.bits == (algo::kRecv | algo::kDst)) return receive(step, piece);
+        if (step.bits == (algo::kSrc | algo::kDst | algo::kSend)) {
+          return !(longer && step.send->reaches(piece.dst, piece.bytes)) && send(step, piece) &&
+                 copy(piece);
+        }
         return step.bits == (algo::kSrc | algo::kDst) && copy(piece);
       default:
         return false;
@@ -62,6 +66,10 @@ class ShortCall {
   }
 
   bool send(const BoundStep& step, const Piece& piece) const {
+    if (call_.announceSrc && piece.bytes >= kLeastInPlace &&
+        step.send->reaches(piece.src, piece.bytes)) {
+      return false;
+    }
     void* const space = step.send->tryAcquire(piece.bytes);
     if (space == nullptr) return false;
     plan_.copy(space, nullptr, piece.src, piece.bytes, CopyTo::kStaging);

@@ -1,12 +1,16 @@
 #pragma once
-// Short calls: a lane whose messages travel in their headers needs nothing remembered from step to
-// step, and most of them end without a wait worth the name. The Runner takes over where this ends.
+// Short calls: one lane and one period, whose messages all have room at once, need nothing
+// remembered from step to step, and most of them end without a wait worth the name. The Runner
+// takes over where this ends.
 
 #include <cstddef>
 
 #include "coll/runner.h"
 
 namespace rondo {
+
+/// Below this many bytes a copy costs less than waiting for the readers at the end of the call.
+constexpr uint64_t kLeastInPlace = 4096;
 
 /// The steps of a call that is one short lane, or nullptr: a period that is not full, or, with
 /// uneven slots, one that no slot is longer than.
