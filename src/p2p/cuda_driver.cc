@@ -63,6 +63,7 @@ Loaded load() {
   loader.find(RONDO_SYMBOL(cuStreamCreate), &d.streamCreate);
   loader.find(RONDO_SYMBOL(cuStreamSynchronize), &d.streamSynchronize);
   loader.find(RONDO_SYMBOL(cuStreamDestroy), &d.streamDestroy);
+  loader.find(RONDO_SYMBOL(cuStreamIsCapturing), &d.streamIsCapturing);
   loader.find(RONDO_SYMBOL(cuPointerGetAttributes), &d.pointerGetAttributes);
   loader.find(RONDO_SYMBOL(cuMemHostAlloc), &d.memHostAlloc);
   loader.find(RONDO_SYMBOL(cuMemHostGetDevicePointer), &d.memHostGetDevicePointer);

@@ -30,6 +30,7 @@ struct CudaDriver {
   decltype(&::cuStreamCreate) streamCreate;
   decltype(&::cuStreamSynchronize) streamSynchronize;
   decltype(&::cuStreamDestroy) streamDestroy;
+  decltype(&::cuStreamIsCapturing) streamIsCapturing;
   decltype(&::cuPointerGetAttributes) pointerGetAttributes;
   decltype(&::cuMemHostAlloc) memHostAlloc;
   decltype(&::cuMemHostGetDevicePointer) memHostGetDevicePointer;
