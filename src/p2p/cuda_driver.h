@@ -35,6 +35,8 @@ struct CudaDriver {
   decltype(&::cuMemHostAlloc) memHostAlloc;
   decltype(&::cuMemHostGetDevicePointer) memHostGetDevicePointer;
   decltype(&::cuMemFreeHost) memFreeHost;
+  decltype(&::cuMemHostRegister) memHostRegister;
+  decltype(&::cuMemHostUnregister) memHostUnregister;
   decltype(&::cuMemAlloc) memAlloc;
   decltype(&::cuMemFree) memFree;
   decltype(&::cuMemsetD32Async) memsetD32Async;

@@ -260,6 +260,27 @@ TEST(DeviceDeath, AStallIsReported) {
   EXPECT_NE(said.find(". Not in that call yet: rank 1 (host"), std::string::npos) << said;
 }
 
+/// A rank's context, and with it all its memory, goes away under it: what it says then reaches the
+/// others, and it can destroy what it has.
+TEST(DeviceDeath, AContextThatIsReset) {
+  expectGood(run(2, [](const Me& me) {
+    Gpu gpu(me);
+    gpu.begin();
+    if (me.rank == 0) {
+      me.ok(gpu.sum(gpu.comm), gpu.comm, "a sum that rank 1 does not make");
+      gpu.end();
+      gpu.checkBroken(rondoRemoteError, {"rank 1 aborted communicator \"comm\""});
+      gpu.checkCuda();
+      me.ok(rondoCommDestroy(gpu.comm), nullptr, "rondoCommDestroy");
+      return;
+    }
+    gpu.ok(cudaDeviceReset(), "cudaDeviceReset");
+    usleep(200000);  // the progress thread looks meanwhile
+    me.ok(rondoCommRevoke(gpu.comm), gpu.comm, "rondoCommRevoke");
+    me.ok(rondoCommDestroy(gpu.comm), nullptr, "rondoCommDestroy");
+  }));
+}
+
 /// Both ranks are threads of one process, on one GPU.
 TEST(DeviceDeath, AnAbortByAnotherThread) {
   expectGood(run(1, [](const Me& me) {
