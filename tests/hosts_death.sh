@@ -165,6 +165,32 @@ mendedSection() {
   reap
 }
 
+lastSection() {
+  echo "== a rank ends while its cable is away, just after a send: what it sent arrives"
+  group last "h0 h1" 1000 last
+  touch "$name.stop"
+  sleep 0.5
+  cut h1
+  touch "$name.end"
+  sleep 1
+  mend h1
+  for r in 0 1; do
+    wait "${pids[$r]}" || fail "last: rank $r: $(cat "$name.$r")"
+    grep -q 'the last words are there' "$name.$r" || fail "last: rank $r: $(cat "$name.$r")"
+  done
+}
+
+lateSection() {
+  echo "== a rank is stopped for longer than RONDO_TIMEOUT_MS: an error on all that names it"
+  RONDO_TIMEOUT_MS=1500 group late "h0 h1 h1" 1000
+  tell STOP 0
+  start=$(now)
+  for r in 1 2; do ends $r 3 'config.timeout' 'Not in that call yet: rank 0 (host "h0"'; done
+  tell CONT 0
+  ends 0 20 'config.timeout'
+  reap
+}
+
 cutSection() {
   echo "== a cable is cut for good; both sides go on with those whom they reach"
   group cut "h0 h0 h1 h2" 500000 shrink
@@ -193,12 +219,14 @@ wanted() {
   done
   return $failures
 }
-# Two of them mostly sleep. A cable is everybody's: those come last.
+# Three of them mostly sleep. A cable is everybody's: those come last.
 wanted idle >"$scratch/idle.log" 2>&1 & idle=$!
 wanted stopped >"$scratch/stopped.log" 2>&1 & stopped=$!
+wanted late >"$scratch/late.log" 2>&1 & late=$!
 wanted killed beside revoke create || failures=1
 wait $idle || failures=1
 wait $stopped || failures=1
-cat "$scratch"/{idle,stopped}.log
-wanted mended cut || failures=1
+wait $late || failures=1
+cat "$scratch"/{idle,stopped,late}.log
+wanted mended last cut || failures=1
 exit $failures

@@ -1,12 +1,13 @@
 // One rank that sums over and over, for scripts that spread ranks over hosts and then do something
 // to them.
 //
-// hosts_rank FILE RANKS RANK COUNT [shrink|revoke|idle|create]: rank 0 makes the id and writes it
-// to FILE, the others wait for it. Sums COUNT numbers with all ranks until FILE.stop exists or a
+// hosts_rank FILE RANKS RANK COUNT [shrink|revoke|idle|create|last]: rank 0 makes the id and writes
+// it to FILE, the others wait for it. Sums COUNT numbers with all ranks until FILE.stop exists or a
 // call fails. Writes its process id to FILE.pid.RANK once calls work. Prints how it ended in one
 // line; with "shrink" it goes on with those who are left until FILE.end exists, with "revoke" rank
 // 0 revokes the communicator when FILE.stop exists and all shrink; with "idle" ranks make no calls
-// between the first few and FILE.stop. Exit status 0, or 1 when a result was wrong.
+// between the first few and FILE.stop; with "last" rank 0 sends rank 1 COUNT numbers once FILE.end
+// exists, and ends. Exit status 0, or 1 when a result was wrong.
 
 #include <malloc.h>
 #include <sys/resource.h>
@@ -33,6 +34,9 @@ struct Job {
   size_t count = 0;
   std::string then;
 };
+
+/// From so many numbers on a call takes seconds, and one is enough to see that calls work.
+constexpr size_t kLarge = size_t{1} << 24;
 
 double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -87,7 +91,7 @@ rondoResult_t sumUntil(const Job& job, rondoComm_t comm, const std::string& stop
       if (out[i] != wanted) fail(job, "a wrong sum", comm);
     }
     if (out[job.count] != 0) return rondoSuccess;
-    if (*calls == 20) {
+    if (*calls == (job.count < kLarge ? 20 : 0)) {
       const std::string pid = std::to_string(getpid());
       writeFile(job.file + ".pid." + std::to_string(job.rank), pid.data(), pid.size());
       while (job.then == "idle" && !exists(stop)) usleep(20000);
@@ -144,6 +148,21 @@ void makeMany(const Job& job, rondoComm_t comm) {
   }
 }
 
+/// The process ends right after this.
+void lastWords(const Job& job, rondoComm_t comm) {
+  std::vector<int32_t> words(job.count);
+  for (size_t i = 0; i < job.count; ++i) words[i] = job.rank == 0 ? static_cast<int32_t>(i) : -1;
+  while (job.rank == 0 && !exists(job.file + ".end")) usleep(1000);
+  const rondoResult_t result =
+      job.rank == 0 ? rondoSend(words.data(), job.count, rondoInt32, 1, comm, nullptr)
+                    : rondoRecv(words.data(), job.count, rondoInt32, 0, comm, nullptr);
+  if (result != rondoSuccess) fail(job, "the last words", comm);
+  for (size_t i = 0; i < job.count; ++i) {
+    if (words[i] != static_cast<int32_t>(i)) fail(job, "wrong last words", comm);
+  }
+  std::printf("rank %d: the last words are there\n", job.rank);
+}
+
 double cpuSeconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -182,6 +201,7 @@ int run(const Job& job) {
   const double cpu = cpuSeconds();
   rondoResult_t result = sumUntil(job, comm, job.file + ".stop", &calls, &last);
   if (result == rondoSuccess && job.then == "create") makeMany(job, comm);
+  if (result == rondoSuccess && job.then == "last") lastWords(job, comm);
   if (result == rondoSuccess && job.then == "revoke") {
     if (job.rank == 0) rondoCommRevoke(comm);
     result = sumUntil(job, comm, job.file + ".never", &calls, &last);

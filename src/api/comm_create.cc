@@ -317,6 +317,7 @@ std::unique_ptr<Communicator> buildComm(Bootstrap& boot, const Config& config, W
   if (hosts.hosts > 1) parts.facts.costs.acrossHosts();
   parts.facts.l3Bytes = local.front().node.l3Bytes;
   parts.stallSeconds = config.options.stallSeconds;
+  parts.timeoutMs = config.options.timeoutMs;
   parts.recordFile = config.options.record;
   parts.id = mixBits(local.front().segmentToken + mixBits(local.front().serial));
   for (const RankInfo& info : infos) parts.members.push_back({info.hostName, info.pid});

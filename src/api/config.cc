@@ -18,8 +18,8 @@ constexpr size_t kEnds[] = {
     offsetof(rondoConfig_t, tune),     offsetof(rondoConfig_t, reproducible),
     offsetof(rondoConfig_t, blocking), sizeof(rondoConfig_t)};
 
-/// The struct did not grow when it got this field.
-constexpr uint32_t kFirstWithSmBudget = 3;
+/// The struct did not grow when it got these fields.
+constexpr uint32_t kFirstWithSmBudget = 3, kFirstWithTimeout = 5;
 constexpr int kMostMultiprocessors = 1024;
 
 bool endsAfterAField(size_t size) {
@@ -54,6 +54,7 @@ rondoConfig_t adoptConfig(const char* call, const rondoConfig_t& given) {
   rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
   std::memcpy(&config, &given, given.size < sizeof config ? given.size : sizeof config);
   if (given.version < kFirstWithSmBudget) config.smBudget = 0;  // padding there
+  if (given.version < kFirstWithTimeout) config.timeout = 0;
   config.size = sizeof config;
   config.version = RONDO_CONFIG_VERSION;
   return config;
@@ -90,6 +91,11 @@ Config checkConfig(const char* call, const rondoConfig_t* config) {
     refuse(format("%s: config.blocking is %d; allowed: 0 or 1", call, given.blocking));
   }
   out.blocking = given.blocking == 1;
+  if (given.timeout < 0) {
+    refuse(
+        format("%s: config.timeout is %d; allowed: from 0, in milliseconds", call, given.timeout));
+  }
+  if (given.timeout > 0) out.options.timeoutMs = static_cast<uint64_t>(given.timeout);
   if (given.smBudget > 0) out.options.smBudget = static_cast<uint64_t>(given.smBudget);
   return out;
 }

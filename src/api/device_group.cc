@@ -12,8 +12,15 @@
 namespace rondo {
 namespace {
 
+/// Before a launch: the communicator's own sentence is better than the runner's.
+void refuseBroken(const Communicator& comm) {
+  if (comm.aborted()) [[unlikely]]
+    throw Error(rondoRemoteError, comm.abortText());
+}
+
 /// Enqueues a collective, and writes down that it was.
 void launchOne(Communicator& comm, const DeviceCall& call) {
+  refuseBroken(comm);
   OpFacts facts;
   facts.collective = static_cast<uint8_t>(call.collective);
   facts.origin = OpOrigin::Device;
@@ -21,6 +28,7 @@ void launchOne(Communicator& comm, const DeviceCall& call) {
   facts.op = call.op;
   facts.root = call.root;
   facts.count = call.count;
+  comm.numberLaunch(call.stream, &facts);
   comm.recorder().launch(facts);
   comm.deviceRunner()->run(call);
   comm.recorder().launched();
@@ -32,6 +40,7 @@ void launchOne(Communicator& comm, const DeviceCall& call) {
 
 void launchTransfers(Communicator& comm, const char* name, std::span<const Transfer> transfers,
                      std::span<const rondoStream_t> streams) {
+  refuseBroken(comm);
   OpFacts facts;
   facts.collective = OpFacts::kTransfers;
   facts.origin = OpOrigin::Device;

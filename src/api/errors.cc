@@ -24,10 +24,12 @@ rondoResult_t fail(rondoComm* comm, rondoResult_t code, std::string sentence) {
   return code;
 }
 
-rondoResult_t guarded(rondoComm* comm, const char* call, const std::function<void()>& body) {
+namespace {
+
+/// What is being thrown, as a failure of `call`.
+rondoResult_t failed(rondoComm* comm, const char* call) {
   try {
-    body();
-    return rondoSuccess;
+    throw;
   } catch (const Error& error) {
     const std::string& sentence = error.sentence();
     const bool named = sentence.rfind(call, 0) == 0;
@@ -38,6 +40,21 @@ rondoResult_t guarded(rondoComm* comm, const char* call, const std::function<voi
     return fail(comm, rondoInvalidArgument, std::string(call) + ": " + error.what());
   } catch (const std::exception& error) {
     return fail(comm, rondoInternalError, std::string(call) + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+rondoResult_t guarded(rondoComm* comm, const char* call, const std::function<void()>& body) {
+  try {
+    body();
+    return rondoSuccess;
+  } catch (...) {
+    try {
+      return failed(comm, call);
+    } catch (...) {  // there is no memory for the sentence either
+      return rondoOutOfMemory;
+    }
   }
 }
 

@@ -285,10 +285,29 @@ rondoResult_t letRun(const char* call, rondoRequest_t* request) {
   if (const rondoResult_t bad = holds.take(call)) return bad;
   collected.run.issue(OpOrigin::Async);
   collected.run.tryPoll();
-  if (!collected.run.done()) thread.add(collected.run);
+  try {
+    if (!collected.run.done()) thread.add(collected.run);
+  } catch (...) {  // half done, and nobody will do the rest
+    for (rondoComm* comm : collected.comms) comm->impl->abort();
+    collected.run.giveUp();
+    throw;
+  }
   giveOut(&collected);
   *request = group.take();
   return rondoSuccess;
+}
+
+/// Closes the group, and runs what the outermost one has collected.
+rondoResult_t endGroup(const char* call) {
+  bool outermost = false;
+  if (const rondoResult_t bad = close(call, &outermost); bad || !outermost) return bad;
+  const Dropper afterwards;
+  if (const rondoResult_t bad = launchDevice(call)) return bad;
+  rondoRequest& collected = group.request();
+  if (collected.comms.empty()) return rondoSuccess;
+  Holds holds(collected.comms);
+  if (const rondoResult_t bad = holds.take(call)) return bad;
+  return runNow(call, collected);
 }
 
 }  // namespace
@@ -318,15 +337,12 @@ rondoResult_t rondoGroupStart(void) {
 rondoResult_t rondoGroupEnd(void) {
   const char* call = "rondoGroupEnd";
   const rondo::ProfileRange range(call, [] { return rondo::RangePayload{}; });
-  bool outermost = false;
-  if (const rondoResult_t bad = rondo::close(call, &outermost); bad || !outermost) return bad;
-  const rondo::Dropper afterwards;
-  if (const rondoResult_t bad = rondo::launchDevice(call)) return bad;
-  rondoRequest& collected = group.request();
-  if (collected.comms.empty()) return rondoSuccess;
-  rondo::Holds holds(collected.comms);
-  if (const rondoResult_t bad = holds.take(call)) return bad;
-  return rondo::runNow(call, collected);
+  try {
+    return rondo::endGroup(call);
+  } catch (...) {
+    group.drop();
+    return rondo::guarded(nullptr, call, [] { throw; });
+  }
 }
 
 rondoResult_t rondoGroupEndAsync(rondoRequest_t* request) {
@@ -353,15 +369,16 @@ rondoResult_t rondoGroupEndAsync(rondoRequest_t* request) {
     --depth;
     return rondoSuccess;
   }
-  bool outermost = false;
-  if (const rondoResult_t bad = rondo::close(call, &outermost)) return bad;
-  if (const rondoResult_t bad = rondo::launchDevice(call)) {
-    group.drop();
-    return bad;
-  }
   try {
+    bool outermost = false;
+    if (const rondoResult_t bad = rondo::close(call, &outermost)) return bad;
+    if (const rondoResult_t bad = rondo::launchDevice(call)) {
+      group.drop();
+      return bad;
+    }
     return rondo::letRun(call, request);
   } catch (...) {
+    group.drop();
     return rondo::guarded(nullptr, call, [] { throw; });
   }
 }

@@ -41,11 +41,18 @@ typedef struct rondoConfig_t {
                            only be asked that, or be given to rondoCommAbort. For rondoCommInitRank,
                            rondoCommInitMPI and rondoCommGrow; a child of a parent that was made so
                            is made blocking. Since 0.4. */
+  int32_t timeout;      /**< Milliseconds after which a call in which nothing has moved ends the
+                           communicator on all ranks with rondoRemoteError, as rondoCommRevoke
+                           would, and a sentence that says who has not entered which call, and
+                           where that rank is. On device memory: milliseconds that a kernel has
+                           waited for a peer. Ranks may differ: the first to run out counts. 0: as
+                           RONDO_TIMEOUT_MS says; there 0, the default, is never, for a slow rank
+                           is legal. Since 0.6. */
 } rondoConfig_t;
 
-#define RONDO_CONFIG_VERSION 4
+#define RONDO_CONFIG_VERSION 5
 #define RONDO_CONFIG_INITIALIZER \
-  { sizeof(rondoConfig_t), RONDO_CONFIG_VERSION, RONDO_DEVICE_AUTO, NULL, NULL, NULL, 0, 0, 1 }
+  { sizeof(rondoConfig_t), RONDO_CONFIG_VERSION, RONDO_DEVICE_AUTO, NULL, NULL, NULL, 0, 0, 1, 0 }
 
 /* ---- the library ---- */
 

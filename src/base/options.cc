@@ -93,6 +93,11 @@ const std::vector<OptionRow>& optionTable() {
        "a wait longer than this many seconds is reported once on stderr, with what each rank is "
        "at; 0: never",
        false},
+      {"RONDO_TIMEOUT_MS", "number", "0",
+       "a wait longer than this many milliseconds ends the communicator on all ranks, with an "
+       "error "
+       "that says who is missing; 0: never",
+       false},
       {"RONDO_NET_IF", "text", "",
        "network interfaces over which ranks that join by unique id meet: NAME[,NAME...] or "
        "^NAME[,^NAME...] for all others (default: the one with the default route, containers' "
@@ -138,6 +143,7 @@ Options readOptions() {
   readSize("RONDO_SM_BUDGET", 0, 1024, &options.smBudget);
   readSize("RONDO_SPIN_BOUND_MS", 0, 1u << 30, &options.spinBoundMs);
   readSize("RONDO_STALL_SECONDS", 0, 1u << 30, &options.stallSeconds);
+  readSize("RONDO_TIMEOUT_MS", 0, 1u << 30, &options.timeoutMs);
   readFileName("RONDO_RECORD", &options.record);
   return options;
 }
@@ -155,6 +161,7 @@ std::string optionText(const Options& options, const OptionRow& row) {
   if (name == "RONDO_SM_BUDGET") return std::to_string(options.smBudget);
   if (name == "RONDO_SPIN_BOUND_MS") return std::to_string(options.spinBoundMs);
   if (name == "RONDO_STALL_SECONDS") return std::to_string(options.stallSeconds);
+  if (name == "RONDO_TIMEOUT_MS") return std::to_string(options.timeoutMs);
   if (name == "RONDO_NET_IF") return options.netInterfaces;
   if (name == "RONDO_BOOT_TIMEOUT_MS") return std::to_string(options.bootTimeoutMs);
   if (name == "RONDO_LOG") return options.log;

@@ -19,6 +19,7 @@ struct Options {
   uint64_t poolBytes = 16u << 20;  ///< RONDO_POOL_BYTES
   uint64_t spinBoundMs = 0;        ///< RONDO_SPIN_BOUND_MS; 0: no bound
   uint64_t stallSeconds = 30;      ///< RONDO_STALL_SECONDS; 0: no report
+  uint64_t timeoutMs = 0;          ///< RONDO_TIMEOUT_MS; 0: a slow rank is legal for ever
   std::string netInterfaces;       ///< RONDO_NET_IF
   uint64_t bootTimeoutMs = 30000;  ///< RONDO_BOOT_TIMEOUT_MS
   uint64_t smBudget = 0;           ///< RONDO_SM_BUDGET; 0: what is usual

@@ -99,7 +99,7 @@ std::string CallLog::lastCallText(int rank) const {
 }
 
 int CallLog::deserter() const {
-  if (fabric_ == nullptr || waitsInExchange()) return -1;
+  if (fabric_ == nullptr || waitsInExchange(place_.rank)) return -1;
   for (int r = 0; r < place_.size; ++r) {
     if (r == place_.rank || !fabric_->left(r)) continue;
     // This rank's own record, not its own variables: another thread may be beginning a call.
@@ -110,31 +110,41 @@ int CallLog::deserter() const {
   return -1;
 }
 
-bool CallLog::waitsInExchange() const { return load(state_->exchanges) > load(state_->exchanged); }
+bool CallLog::waitsInExchange(int rank) const {
+  RankState& state = fabric_->state(rank);
+  return load(state.exchanges) > load(state.exchanged);
+}
 
-std::string CallLog::stallText(const std::string& name, double seconds) const {
-  if (fabric_ == nullptr) return "";
-  const bool exchange = waitsInExchange();
+std::string CallLog::absentText(int waiter) const {
+  const bool near = fabric_->near(waiter), exchange = near && waitsInExchange(waiter);
+  const Call own = lastCall(waiter);
   std::string text =
-      format("communicator \"%s\": %s has waited %.3g s %s", name.c_str(),
-             fabric_->rankText(place_.rank).c_str(), seconds, positionText(place_.rank).c_str());
-  const uint64_t current = lastCall(place_.rank).sequence;
+      near ? positionText(waiter)
+           : format("in collective %llu, %s", static_cast<unsigned long long>(own.sequence),
+                    own.sequence == 0 ? "?" : callText(own).c_str());
   std::vector<std::string> missing, others;
   for (int r = 0; r < place_.size; ++r) {
-    if (r == place_.rank) continue;
+    if (r == waiter) continue;
     if (!fabric_->near(r)) {
       const Call last = lastCall(r);
-      (exchange || last.sequence >= current ? others : missing)
+      (exchange || last.sequence >= own.sequence ? others : missing)
           .push_back(farText(fabric_->rankText(r), exchange, last));
       continue;
     }
     const std::string is = fabric_->rankText(r) + (fabric_->left(r) ? " has left, " : " is ");
-    const bool absent = !exchange && lastCall(r).sequence < current;
+    const bool absent = !exchange && lastCall(r).sequence < own.sequence;
     (absent ? missing : others).push_back(is + positionText(r));
   }
   if (!missing.empty()) text += ". Not in that call yet: " + listed(missing);
   if (!others.empty()) text += ". Others: " + listed(others);
   return text;
+}
+
+std::string CallLog::stallText(const std::string& name, double seconds) const {
+  if (fabric_ == nullptr) return "";
+  return format("communicator \"%s\": %s has waited %.3g s ", name.c_str(),
+                fabric_->rankText(place_.rank).c_str(), seconds) +
+         absentText(place_.rank);
 }
 
 }  // namespace rondo

@@ -54,7 +54,10 @@ class CallLog {
   /// What `rank` did last: ", in all-reduce with ... (collective 3)". Empty where that is not
   /// known.
   std::string lastCallText(int rank) const;
-  /// What this rank waits for, who has come and who has not.
+  /// What a rank is in that waits, who has come and who has not: "in collective 12, ...". Of
+  /// another host's rank: as far as it told.
+  std::string absentText(int waiter) const;
+  /// The same of this rank, as a sentence.
   std::string stallText(const std::string& name, double seconds) const;
 
   /// Whether a peer made another call where this rank makes its current ones. Ranks of other hosts
@@ -82,7 +85,7 @@ class CallLog {
   std::string mismatchAt(uint64_t sequence, bool passes, const std::string& name) const;
 
   Call lastCall(int rank) const;
-  bool waitsInExchange() const;
+  bool waitsInExchange(int rank) const;
   std::string positionText(int rank) const;
 
   Fabric* fabric_;

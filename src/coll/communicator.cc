@@ -1,58 +1,22 @@
 #include "coll/communicator.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <map>
 
 #include "api/types.h"
 #include "base/error.h"
-#include "base/ticks.h"
+#include "coll/device_calls.h"
 #include "coll/flight_trace.h"
+#include "coll/patrol.h"
 #include "coll/progress.h"
 #include "coll/wait_text.h"
 #include "p2p/peer_watch.h"
-#include "p2p/process_state.h"
 
 namespace rondo {
 namespace {
 
 /// Idle polls of a group's collective before this rank's call is compared with those of its peers.
 constexpr uint32_t kPollsBeforeComparing = 1024;
-/// So it is every few milliseconds of any wait, too: on a crowded host a thousand polls are many
-/// seconds.
-std::atomic<uint32_t> longWaits{0};
-
-/// A group's waits that are longer are written down with their steps; those of other calls every
-/// few milliseconds.
-constexpr uint32_t kPollsOfALongWait = 4096;
-
-/// Since when a rank is in no call, and what its process does meanwhile; of one that is in a call
-/// only whether it is stopped there. May be empty.
-std::string placeText(const FlightProcess& process, const FlightComm& comm, int64_t now) {
-  const FlightOp* const last = comm.last();
-  const bool calls = last != nullptr && last->running();
-  const bool known = isProcess(process.pid, process.token);
-  const ProcessState state = known ? readProcessState(process.pid) : ProcessState{};
-  if (calls && !state.stopped()) return "";
-  std::string out = format("rank %d is in its call", comm.rank);
-  if (!calls) {
-    const int64_t since = last != nullptr ? last->ended : comm.born;
-    out = format("rank %d has made no call for %.3g s", comm.rank,
-                 static_cast<double>(std::max<int64_t>(0, now - since)) * 1e-9);
-  }
-  return known ? out + ", its process is " + state.text : out;
-}
-
-/// Nothing where there is nothing.
-std::string listed(const char* heading, const std::map<int, std::string>& texts) {
-  std::string out;
-  for (const auto& each : texts) {
-    if (!each.second.empty()) out += (out.empty() ? heading : "; ") + each.second;
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -76,7 +40,7 @@ Communicator::Communicator(Parts parts)
     parts_.fabric->watchPeers([this] {
       if (parts_.device) parts_.device->abort();
     });
-    if (PeerWatch::one().watches()) ProgressThread::tryStart();
+    if (PeerWatch::one().watches() || parts_.device) ProgressThread::tryStart();
   }
   groupWait_ = parts_.wait;
   // A group's waiter need not be who runs it.
@@ -92,55 +56,17 @@ Communicator::Communicator(Parts parts)
   // Source and destination of all ranks together no longer fit the last-level cache.
   const uint64_t l3 = parts_.facts.l3Bytes != 0 ? parts_.facts.l3Bytes : kUsualL3;
   streamBytes_ = l3 / (2 * static_cast<uint64_t>(parts_.place.localSize));
+  if (parts_.fabric && parts_.device) ProgressThread::patrol(this, [this] { watchDevice(); });
 }
 
 // No thread may find a peer dead in the middle of what follows.
 Communicator::~Communicator() {
+  Patrol::one().remove(this);
   if (parts_.fabric) parts_.fabric->stopWatching();
-}
-
-std::string Communicator::abortText() const {
-  const int culprit = parts_.fabric->culprit();
-  const std::string text = parts_.fabric->abortText(parts_.name);
-  return culprit < 0 ? text : text + log_.lastCallText(culprit);
 }
 
 RunResult Communicator::flagWay(const FlagPair& pair, uint64_t* picoseconds) {
   return measureFlag(channels_, parts_.place.rank, pair, groupWait_, picoseconds);
-}
-
-/// Now and then in a long wait.
-void Communicator::watch(std::chrono::steady_clock::duration waited) {
-  longWaits.fetch_add(1, std::memory_order_relaxed);
-  PeerWatch::one().look();
-  const int deserter = log_.deserter();
-  if (deserter >= 0) parts_.fabric->abortDeserted(deserter);
-  const std::chrono::seconds limit(parts_.stallSeconds);
-  if (parts_.stallSeconds == 0 || waited < limit) return;
-  if (!parts_.fabric->claimReport(limit)) return;
-  const double seconds = std::chrono::duration<double>(waited).count();
-  const std::string text = log_.stallText(parts_.name, seconds) + waitsText() +
-                           format(". More: rondo-status %d", static_cast<int>(getpid()));
-  std::fprintf(stderr, "rondo: stall: %s\n", text.c_str());
-  logLine(LogPart::Watch, LogLevel::Warn, parts_.place.rank, [&] { return "stall: " + text; });
-  dumpFlights(parts_.recordFile, "stall: " + text);
-}
-
-/// Which steps the ranks of this host wait in, and where those are that do not; in rank order.
-std::string Communicator::waitsText() const {
-  const auto now = static_cast<int64_t>(monotonicNs());
-  std::map<int, std::string> steps, places;
-  for (const FlightProcess& process : readNearFlights()) {
-    for (const FlightComm& comm : process.comms) {
-      if (comm.id != parts_.id || !comm.alive) continue;
-      places[comm.rank] = placeText(process, comm, now);
-      const FlightOp* const last = comm.last();
-      const bool waits = last != nullptr && last->running() && !comm.waits.empty() &&
-                         comm.waitsSeen >= last->started;
-      if (waits) steps[comm.rank] = format("rank %d: %s", comm.rank, comm.waits.c_str());
-    }
-  }
-  return listed(". Where: ", places) + listed(". Steps: ", steps);
 }
 
 /// A call at the moment it begins.
@@ -204,7 +130,10 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
 }
 
 std::string Communicator::mismatchText() {
-  return deserted() ? "" : log_.mismatchText(parts_.name);
+  if (deserted()) return "";
+  const std::string text = log_.mismatchText(parts_.name);
+  if (!text.empty() || launches_ == 0) return text;
+  return deviceMismatch(readDeviceCalls(parts_.id), parts_.name);
 }
 
 /// After a v-collective's own messages: what silent peers meant.
@@ -232,8 +161,8 @@ Communicator::Progress Communicator::poll(bool* moved) {
   }
   if (runner_.mismatch()) return Progress::Mismatch;
   idlePolls_ = *moved ? 0 : idlePolls_ + 1;
-  if (idlePolls_ % kPollsOfALongWait == kPollsOfALongWait - 1) noteWait();
-  const uint32_t waits = longWaits.load(std::memory_order_relaxed);
+  if (idlePolls_ % kPollsOfALongWait == kPollsOfALongWait - 1) noteLongPoll();
+  const uint32_t waits = longWaits_.load(std::memory_order_relaxed);
   const bool due = !*moved && (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1 ||
                                waits != comparedAt_);
   comparedAt_ = waits;
@@ -283,7 +212,7 @@ Communicator::Progress Communicator::pollExchange(bool* moved) {
   }
   if (exchange_.mismatch()) return Progress::Mismatch;
   idlePolls_ = *moved ? 0 : idlePolls_ + 1;
-  if (idlePolls_ % kPollsOfALongWait == kPollsOfALongWait - 1) noteWait();
+  if (idlePolls_ % kPollsOfALongWait == kPollsOfALongWait - 1) noteLongPoll();
   return parts_.wait.aborted() ? Progress::Aborted : Progress::Busy;
 }
 

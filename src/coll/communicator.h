@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,6 +40,7 @@ class Communicator {
     bool explain = false;
     std::string costsSource = {};          ///< Where facts.costs come from, for people.
     uint64_t stallSeconds = 0;             ///< A longer wait is reported; 0: none.
+    uint64_t timeoutMs = 0;                ///< A longer wait ends the communicator; 0: none.
     uint64_t id = 0;                       ///< The same on all ranks, and on no others.
     std::vector<MemberText> members;       ///< Where each rank is.
     std::string recordFile;                ///< RONDO_RECORD.
@@ -124,6 +126,12 @@ class Communicator {
   Fabric* fabric() const { return parts_.fabric.get(); }
   const WaitPolicy& wait() const { return parts_.wait; }
   FlightRecorder& recorder() { return recorder_; }
+  /// Says of a collective on device memory which one it is, and whether it goes into a graph.
+  void numberLaunch(rondoStream_t stream, OpFacts* facts) {
+    capturing_ = capturing_ || parts_.device->captures(stream);
+    facts->captured = capturing_;
+    facts->sequence = ++launches_;
+  }
   /// No call may run any more, for this reason: recorded, and logged. Once.
   void noteBroken(const std::string& why);
 
@@ -153,10 +161,23 @@ class Communicator {
   std::string waitsText() const;
   void logCall(const HostRequest& request) const;
   RunResult awaitSilent();
+  // communicator_watch.cc
   void watch(std::chrono::steady_clock::duration waited);
+  void watchDevice();
+  void noteLongPoll();
+  void reportStall(const std::string& text);
+  void giveUp(const std::string& why);
+  std::string timeoutText(int rank) const;
   /// Says where peers and rondo-status see it what the current operation waits for. Only by the
   /// thread that runs it.
   void noteWait();
+
+  /// Idle polls of a group after which its wait is a long one, written down with its steps; those
+  /// of other calls are every few milliseconds.
+  static constexpr uint32_t kPollsOfALongWait = 4096;
+  /// Calls are compared every few milliseconds of any wait, too: on a crowded host a thousand polls
+  /// are many seconds.
+  static inline std::atomic<uint32_t> longWaits_{0};
 
   Parts parts_;
   Channels channels_;
@@ -170,8 +191,14 @@ class Communicator {
   const BoundPlan* plan_ = nullptr;  // of the current call
   BoundPlan nothing_{};              // of calls with count 0, which peers must see too
   WaitPolicy groupWait_;
+  uint32_t launches_ = 0;                            // collectives on device memory
+  bool capturing_ = false;                           // some of them went into graphs
+  std::chrono::steady_clock::time_point lookAgain_;  // at what ranks called on device memory
+  mutable std::mutex verdictMutex_;
+  std::string verdict_;  // once config.timeout has run out here
   uint32_t idlePolls_ = 0;
-  uint32_t comparedAt_ = 0;  // the last of longWaits that calls were compared for
+  std::chrono::steady_clock::time_point idleSince_;  // of a long wait of a group
+  uint32_t comparedAt_ = 0;  // the last of longWaits_ that calls were compared for
   bool explainedCosts_ = false;
   bool exchanging_ = false;  // the current operation is one of sends and receives
   std::atomic<bool> knownBroken_{false};

@@ -87,6 +87,11 @@ class CudaRunner : public DeviceRunner {
 
   int device() const override { return device_.ordinal(); }
   void abort() noexcept override { hostWord(&FaultWords::abort).store(1); }
+  std::chrono::milliseconds takeLongWait() noexcept override {
+    return std::chrono::milliseconds(uint64_t{hostWord(&FaultWords::waited).exchange(0)} * 1048576 /
+                                     1000000);
+  }
+  bool captures(rondoStream_t stream) const override { return streamCaptures(stream); }
   void check() const override;
   DeviceChoice choose(const DeviceRequest& request) const override {
     return chooseDevice(request, facts_, tune_);

@@ -1,6 +1,7 @@
 #pragma once
 // What a communicator owns for its device: the memory that peers address, and the kernels over it.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -76,6 +77,11 @@ class DeviceRunner {
 
   /// Ends the waits of kernels that run or come. From any thread.
   virtual void abort() noexcept = 0;
+  /// How long a kernel has waited, as one of them said since this was last asked; 0: none waits
+  /// long (100 ms). One thread at a time, whichever.
+  virtual std::chrono::milliseconds takeLongWait() noexcept = 0;
+  /// Whether what is enqueued on `stream` goes into a graph.
+  virtual bool captures(rondoStream_t stream) const = 0;
 
   /// What becomes of a call with these agreed arguments.
   virtual DeviceChoice choose(const DeviceRequest& request) const = 0;

@@ -25,6 +25,7 @@ OpFacts OpFacts::of(const OpWords& words) {
   out.collective = static_cast<uint8_t>(w1);
   out.uneven = (w1 >> 8 & 1) != 0;
   out.sends = (w1 >> 9 & 1) != 0;
+  out.captured = (w1 >> 10 & 1) != 0;
   out.pass = static_cast<uint8_t>(w1 >> 16);
   out.origin = static_cast<OpOrigin>(w1 >> 24 & 3);
   out.type = static_cast<int32_t>(w1 >> 32);
@@ -108,6 +109,7 @@ void FlightRecorder::noteWait(std::string_view text) {
 }
 
 void FlightRecorder::noteBroken(const std::string& why) {
+  const std::lock_guard<std::mutex> lock(brokenMutex_);
   if (status_ != nullptr) status_->broken.write(why);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,16 +31,20 @@ struct OpFacts {
   OpOrigin origin = OpOrigin::Call;
   uint32_t choice = kNoAlgorithm;  ///< BoundPlan::choice.
   int32_t type = 0, op = 0;
-  int32_t root = 0;    ///< Or the first transfer's peer.
-  bool sends = false;  ///< The first transfer does.
-  uint64_t count = 0;  ///< Elements of a slot; transfers: bytes of all.
+  int32_t root = 0;       ///< Or the first transfer's peer.
+  bool sends = false;     ///< The first transfer does.
+  bool captured = false;  ///< A device call of a graph, or one that comes after such a call.
+  uint64_t count = 0;     ///< Elements of a slot; transfers: bytes of all.
   uint16_t transfers = 0;
-  uint32_t sequence = 0;  ///< Of collectives and of exchanges on host memory, each by themselves.
+  /// Of collectives and of exchanges on host memory, each by themselves; of collectives on device
+  /// memory.
+  uint32_t sequence = 0;
 
   OpWords words() const {
     return {{count,
              uint64_t{collective} | uint64_t{uneven} << 8 | uint64_t{sends} << 9 |
-                 uint64_t{pass} << 16 | static_cast<uint64_t>(origin) << 24 |
+                 uint64_t{captured} << 10 | uint64_t{pass} << 16 |
+                 static_cast<uint64_t>(origin) << 24 |
                  static_cast<uint64_t>(static_cast<uint32_t>(type)) << 32,
              static_cast<uint32_t>(op) | static_cast<uint64_t>(static_cast<uint32_t>(root)) << 32,
              choice | uint64_t{transfers} << 16 | uint64_t{sequence} << 32}};
@@ -100,12 +105,14 @@ class FlightRecorder {
 
   /// In a long wait, now and then: what it waits for.
   void noteWait(std::string_view text);
+  /// Any thread.
   void noteBroken(const std::string& why);
 
   uint64_t id() const { return id_; }
 
  private:
   uint64_t id_;
+  std::mutex brokenMutex_;
   CommStatus* status_;  // nullptr: there was none left, and nobody else sees the rings
   std::unique_ptr<OpRing> ownHost_, ownDevice_;
   OpRing *host_, *device_;

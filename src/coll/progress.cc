@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "coll/patrol.h"
 #include "p2p/peer_watch.h"
 
 namespace rondo {
@@ -129,6 +130,16 @@ void ProgressThread::remove(GroupRun& run) {
   state_->count();
 }
 
+void ProgressThread::patrol(const void* owner, std::function<void()> look) {
+  Patrol::one().add(owner, std::move(look));
+  try {  // it may be asleep for good
+    State& state = *one().state_;
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    if (state.asleep) state.arm(Clock::now());
+  } catch (...) {  // then nobody looks
+  }
+}
+
 bool ProgressThread::pollAll() {
   if (outstanding.load(std::memory_order_acquire) == 0) return false;
   // Runs are never freed, and one that was closed meanwhile refuses the poll.
@@ -151,7 +162,9 @@ void ProgressThread::awaitEvent() {
   for (;;) {
     // While an end that was seen is given time, its descriptor stays readable: only the timer then.
     pollfd events[2] = {{state_->timer, POLLIN, 0}, {peers.fd(), POLLIN, 0}};
-    poll(events, looking || peers.fd() < 0 ? 1 : 2, looking ? kGraceNapMs : -1);
+    poll(events, looking || peers.fd() < 0 ? 1 : 2,
+         looking ? kGraceNapMs : Patrol::one().pauseMs());
+    Patrol::one().walk();
     if (events[0].revents != 0) break;
     looking = (looking || events[1].revents != 0) && peers.look();
   }
@@ -203,6 +216,7 @@ void ProgressThread::work() {
     const auto now = Clock::now();
     if (now >= watchAt) {
       PeerWatch::one().look();
+      Patrol::one().walk();
       watchAt = now + kWatchEvery;
     }
     if (idle < kLooksBeforeNap) {

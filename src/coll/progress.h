@@ -2,6 +2,8 @@
 // The progress thread: polls groups that run on by themselves, learns of the death of peers, and
 // sleeps when there is nothing to do.
 
+#include <functional>
+
 #include "coll/group_run.h"
 
 namespace rondo {
@@ -22,6 +24,8 @@ class ProgressThread {
   void add(GroupRun& run);
   /// Before `run` is closed.
   void remove(GroupRun& run);
+  /// `look` runs twenty times a second until Patrol::one().remove(owner), if there is a thread.
+  static void patrol(const void* owner, std::function<void()> look);
   /// Polls all groups once on the calling thread; says whether anything was done.
   static bool pollAll();
 

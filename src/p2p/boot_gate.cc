@@ -82,6 +82,7 @@ void Gate::acceptAll(int listener) {
       }
       return;
     }
+    outOfDescriptors_ = false;
     auto stranger = std::make_unique<Stranger>();
     stranger->fd = std::move(fd);
     stranger->from = addressText(endpointOf(stranger->fd.get(), true).address);

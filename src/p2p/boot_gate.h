@@ -43,6 +43,9 @@ class Gate {
   /// "; 2 connections were turned away, the last from 10.0.0.1: wrong secret", or "".
   std::string refusals() const;
 
+  /// Somebody knocks, and this process has no descriptor left to open by.
+  bool outOfDescriptors() const { return outOfDescriptors_; }
+
   /// For a refusal decided by the owner.
   void countRefusal(const std::string& from, const std::string& why);
 

@@ -106,6 +106,9 @@ struct PairView {
 struct FaultWords {
   uint32_t abort;  ///< The host's: not 0 ends every wait.
   uint32_t error;  ///< The kernel's: not 0 once a wait was given up.
+  /// The kernel's: how long a wait takes already that is a long one, in 2^20 ns; written anew at
+  /// each look, so that the host, which clears it, sees whether somebody waits still.
+  uint32_t waited;
 };
 
 struct FaultView {

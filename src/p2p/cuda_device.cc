@@ -57,6 +57,15 @@ PointerKind pointerKind(const void* pointer) {
   return {};
 }
 
+bool streamCaptures(CUstream_st* stream) {
+  static const CudaDriver* const driver = findCudaDriver();
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // The legacy stream cannot be captured.
+  if (driver == nullptr || stream == nullptr) return false;
+  return driver->streamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 CudaDevice CudaDevice::open(int wanted, int localRank) {
   const CudaDriver& cu = cudaDriver();
   const int count = visibleDevices();
@@ -151,6 +160,8 @@ ContextScope::~ContextScope() {
 namespace rondo {
 
 PointerKind pointerKind(const void*) { return {}; }
+
+bool streamCaptures(CUstream_st*) { return false; }
 
 CUctx_st* currentCudaContext() { return nullptr; }
 

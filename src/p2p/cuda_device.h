@@ -5,6 +5,7 @@
 #include <cstdint>
 
 struct CUctx_st;
+struct CUstream_st;
 
 namespace rondo {
 
@@ -17,6 +18,9 @@ struct PointerKind {
 /// One driver call, allowed while a stream captures; everything is host memory where there is no
 /// driver, or none was started.
 PointerKind pointerKind(const void* pointer);
+
+/// Whether what is enqueued on `stream` goes into a graph.
+bool streamCaptures(CUstream_st* stream);
 
 /// The device and context that a rank works in.
 class CudaDevice {

@@ -63,10 +63,13 @@ Loaded load() {
   loader.find(RONDO_SYMBOL(cuStreamCreate), &d.streamCreate);
   loader.find(RONDO_SYMBOL(cuStreamSynchronize), &d.streamSynchronize);
   loader.find(RONDO_SYMBOL(cuStreamDestroy), &d.streamDestroy);
+  loader.find(RONDO_SYMBOL(cuStreamIsCapturing), &d.streamIsCapturing);
   loader.find(RONDO_SYMBOL(cuPointerGetAttributes), &d.pointerGetAttributes);
   loader.find(RONDO_SYMBOL(cuMemHostAlloc), &d.memHostAlloc);
   loader.find(RONDO_SYMBOL(cuMemHostGetDevicePointer), &d.memHostGetDevicePointer);
   loader.find(RONDO_SYMBOL(cuMemFreeHost), &d.memFreeHost);
+  loader.find(RONDO_SYMBOL(cuMemHostRegister), &d.memHostRegister);
+  loader.find(RONDO_SYMBOL(cuMemHostUnregister), &d.memHostUnregister);
   loader.find(RONDO_SYMBOL(cuMemAlloc), &d.memAlloc);
   loader.find(RONDO_SYMBOL(cuMemFree), &d.memFree);
   loader.find(RONDO_SYMBOL(cuMemsetD32Async), &d.memsetD32Async);

@@ -30,10 +30,13 @@ struct CudaDriver {
   decltype(&::cuStreamCreate) streamCreate;
   decltype(&::cuStreamSynchronize) streamSynchronize;
   decltype(&::cuStreamDestroy) streamDestroy;
+  decltype(&::cuStreamIsCapturing) streamIsCapturing;
   decltype(&::cuPointerGetAttributes) pointerGetAttributes;
   decltype(&::cuMemHostAlloc) memHostAlloc;
   decltype(&::cuMemHostGetDevicePointer) memHostGetDevicePointer;
   decltype(&::cuMemFreeHost) memFreeHost;
+  decltype(&::cuMemHostRegister) memHostRegister;
+  decltype(&::cuMemHostUnregister) memHostUnregister;
   decltype(&::cuMemAlloc) memAlloc;
   decltype(&::cuMemFree) memFree;
   decltype(&::cuMemsetD32Async) memsetD32Async;

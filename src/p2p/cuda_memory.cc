@@ -5,6 +5,8 @@
 
 #include "p2p/cuda_memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -232,23 +234,51 @@ void readDevice(const CudaDevice& device, const void* at, void* to, size_t bytes
   });
 }
 
-PinnedMemory::PinnedMemory(const CudaDevice& device, size_t bytes) : context_(device.context()) {
+namespace {
+
+/// Pages of this process's own; nullptr: the system has none.
+void* ownPages(size_t bytes) {
+  void* const pages =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return pages == MAP_FAILED ? nullptr : pages;
+}
+
+}  // namespace
+
+/// The host looks at it whenever it likes, so it must not go with the context, which the
+/// application may reset: memory of this process, which the driver is lent. Where that is not
+/// possible the driver's own.
+PinnedMemory::PinnedMemory(const CudaDevice& device, size_t bytes)
+    : context_(device.context()), bytes_(bytes) {
+  const CudaDriver& cu = cudaDriver();
   const ContextScope scope(context_);
-  checkCuda(cudaDriver().memHostAlloc(&host_, bytes,
-                                      CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
-            format("cuMemHostAlloc of %zu bytes", bytes));
-  std::memset(host_, 0, bytes);
+  constexpr unsigned kShared = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+  host_ = ownPages(bytes);
+  lent_ = host_ != nullptr && cu.memHostRegister(host_, bytes, kShared) == CUDA_SUCCESS;
+  if (!lent_) {
+    if (host_ != nullptr) munmap(host_, bytes);
+    checkCuda(cu.memHostAlloc(&host_, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
+              format("cuMemHostAlloc of %zu bytes", bytes));
+    std::memset(host_, 0, bytes);
+  }
   CUdeviceptr at = 0;
-  const CUresult result = cudaDriver().memHostGetDevicePointer(&at, host_, 0);
-  if (result != CUDA_SUCCESS) cudaDriver().memFreeHost(host_);
+  const CUresult result = cu.memHostGetDevicePointer(&at, host_, 0);
+  if (result != CUDA_SUCCESS) release();
   checkCuda(result, "cuMemHostGetDevicePointer");
   device_ = reinterpret_cast<void*>(at);
 }
 
-PinnedMemory::~PinnedMemory() {
+void PinnedMemory::release() {
   const ContextScope scope(context_);
-  cudaDriver().memFreeHost(host_);
+  if (!lent_) {
+    cudaDriver().memFreeHost(host_);
+    return;
+  }
+  cudaDriver().memHostUnregister(host_);
+  munmap(host_, bytes_);
 }
+
+PinnedMemory::~PinnedMemory() { release(); }
 
 }  // namespace rondo
 

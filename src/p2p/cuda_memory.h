@@ -63,7 +63,11 @@ class PinnedMemory {
   void* device() const { return device_; }
 
  private:
+  void release();
+
   CUctx_st* context_;
+  size_t bytes_;
+  bool lent_ = false;  // memory of this process, which outlives the context
   void* host_ = nullptr;
   void* device_ = nullptr;
 };

@@ -85,6 +85,7 @@ std::string Fabric::abortText(const std::string& name) const {
 std::string Fabric::lossText(uint32_t word, int rank) const {
   if ((word & kDied) != 0) return endingText(rank);
   if ((word & kDeserted) != 0) return "has let go of it and takes no part in this call";
+  if ((word & kTimedOut) != 0) return "has waited longer than its config.timeout";
   if ((word & kSilent) != 0) {
     return "cannot be reached any more: nothing comes from its host, whose cable, power or system "
            "is gone";
@@ -126,6 +127,11 @@ void Fabric::peerDied(int place, Ending ending) {
 int Fabric::culprit() const {
   const uint32_t word = aborted();
   return (word & (kDied | kDeserted | kSilent)) != 0 ? static_cast<int>(word & kRankBits) - 1 : -1;
+}
+
+int Fabric::timedOut() const {
+  const uint32_t word = aborted();
+  return (word & kTimedOut) != 0 ? static_cast<int>(word & kRankBits) - 1 : -1;
 }
 
 std::string Fabric::rankText(int rank) const {

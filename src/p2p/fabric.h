@@ -45,6 +45,10 @@ class Fabric final : public FarEvents {
   int culprit() const;
   /// Aborts because `rank` has let go of the communicator while others need it.
   void abortDeserted(int rank) { endAll((static_cast<uint32_t>(rank) + 1) | kDeserted); }
+  /// Aborts because this rank has waited too long.
+  void abortTimedOut() { endAll((static_cast<uint32_t>(rank_) + 1) | kTimedOut); }
+  /// The rank that did so; -1: another cause, or none.
+  int timedOut() const;
   /// Of a near rank: its process has ended, or it has let go of the communicator.
   bool died(int rank) const { return near(rank) && shm_->died(place(rank)); }
   bool left(int rank) const { return near(rank) && shm_->left(place(rank)); }
@@ -93,7 +97,8 @@ class Fabric final : public FarEvents {
   // longer taking part.
   static constexpr uint32_t kLost = 1u << 31, kDied = 1u << 30, kDeserted = 1u << 29;
   static constexpr uint32_t kSilent = 1u << 28;
-  static constexpr uint32_t kRankBits = kSilent - 1;
+  static constexpr uint32_t kTimedOut = 1u << 27;  // the rank's own doing: it waited too long
+  static constexpr uint32_t kRankBits = kTimedOut - 1;
 
   int place(int rank) const { return placeOf_[static_cast<size_t>(rank)]; }
   void peerDied(int place, Ending ending);

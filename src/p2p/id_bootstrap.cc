@@ -194,6 +194,12 @@ void IdBootstrap::acceptChildren(Gate& gate, const Secret& secret, int limitMs) 
   const Deadline deadline(limitMs);
   while (!missing.empty()) {
     if (deadline.left() == 0) {
+      if (gate.outOfDescriptors()) {
+        links_.fail(rondoSystemError,
+                    format("rank %d of %d cannot take in %s: its process has too many open files "
+                           "(see RLIMIT_NOFILE)",
+                           rank_, nranks_, ranksText(missing).c_str()));
+      }
       links_.fail(rondoSystemError,
                   format("%s of %d joined but did not go on within %d ms%s",
                          ranksText(missing).c_str(), nranks_, limitMs, gate.refusals().c_str()));

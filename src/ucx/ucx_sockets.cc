@@ -1,8 +1,10 @@
 #include "ucx/ucx_sockets.h"
 
 #include <dirent.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -68,16 +70,37 @@ UcxPorts portsSince(const std::vector<int>& before) {
   return ports;
 }
 
-int boundRetransmission(const UcxPorts& own, const std::unordered_set<uint16_t>& theirs) {
-  int bounded = 0;
+namespace {
+
+/// act(fd) for each connection of UCX's.
+template <class Act>
+void forEachConnection(const UcxPorts& own, const std::unordered_set<uint16_t>& theirs,
+                       const Act& act) {
   forEachTcpSocket([&](int fd) {
     const uint16_t to = portOf(fd, true);
     if (to == 0) return;  // not connected
     const bool accepted = std::find(own.begin(), own.end(), portOf(fd, false)) != own.end();
-    if (!accepted && theirs.count(to) == 0) return;
+    if (accepted || theirs.count(to) != 0) act(fd);
+  });
+}
+
+}  // namespace
+
+int boundRetransmission(const UcxPorts& own, const std::unordered_set<uint16_t>& theirs) {
+  int bounded = 0;
+  forEachConnection(own, theirs, [&](int fd) {
     if (setsockopt(fd, IPPROTO_TCP, kRtoMaxMs, &kMostWaitMs, sizeof kMostWaitMs) == 0) ++bounded;
   });
   return bounded;
+}
+
+bool allHasArrived(const UcxPorts& own, const std::unordered_set<uint16_t>& theirs) {
+  bool all = true;
+  forEachConnection(own, theirs, [&](int fd) {
+    int bytes = 0;
+    all = all && (ioctl(fd, SIOCOUTQ, &bytes) != 0 || bytes == 0);
+  });
+  return all;
 }
 
 }  // namespace rondo

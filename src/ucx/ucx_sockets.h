@@ -23,4 +23,7 @@ UcxPorts portsSince(const std::vector<int>& before);
 /// the connections for which that holds now.
 int boundRetransmission(const UcxPorts& own, const std::unordered_set<uint16_t>& theirs);
 
+/// Whether the kernels of the other ends have all that was sent over these connections.
+bool allHasArrived(const UcxPorts& own, const std::unordered_set<uint16_t>& theirs);
+
 }  // namespace rondo

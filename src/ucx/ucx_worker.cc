@@ -32,6 +32,10 @@ constexpr std::chrono::seconds kBoundEvery{5};
 /// Who waits for messages makes progress at least so often, on a crowded host too.
 constexpr std::chrono::milliseconds kWaitGap{500};
 
+/// A process that ends waits so long for its last words to arrive: a cable that was away for 3 s is
+/// back by then.
+constexpr std::chrono::seconds kLastWords{4};
+
 void check(ucs_status_t status, const char* what) {
   if (status == UCS_OK) return;
   throw Error(
@@ -79,6 +83,7 @@ UcxWorker& UcxWorker::own() {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     std::thread([made] { made->keepMoving(); }).detach();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    std::atexit([] { own().awaitArrival(); });
     return made;
   }();
   return *one;
@@ -226,6 +231,28 @@ void UcxWorker::keepMoving() {
       seen = turns_;
     }
     std::this_thread::sleep_for(nap);
+  }
+}
+
+/// The process ends. What it sent last may wait to be sent again, for a cable was away for a
+/// moment; the kernel would forget it where something is left unread, as a late credit is.
+void UcxWorker::awaitArrival() {
+  if (getpid() != process_) return;  // a fork's end
+  const auto start = std::chrono::steady_clock::now();
+  bool bound = false;
+  const auto theirs = [this] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return theirPorts_;
+  }();
+  while (!allHasArrived(ports_, theirs)) {
+    const auto waited = std::chrono::steady_clock::now() - start;
+    if (waited > kLastWords) return;
+    if (!bound && waited > kWaitGap) {
+      boundRetransmission(ports_, theirs);
+      bound = true;
+    }
+    progress();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 

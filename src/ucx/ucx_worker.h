@@ -3,6 +3,7 @@
 // shared by all communicators. Every call of UCX is made under one lock.
 
 #include <ucp/api/ucp.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -107,6 +108,7 @@ class UcxWorker {
   void close();
   void closeEndpoints();
   void keepMoving();
+  void awaitArrival();
   void lookAtHosts(bool othersWaited);
   void afterFailures();
 
@@ -117,6 +119,7 @@ class UcxWorker {
   std::string address_;
   HostWatch hosts_;
   Endpoints watchedAt_{};
+  const int process_ = getpid();
   UcxPorts ports_{};
   std::unordered_set<uint16_t> theirPorts_;
   std::chrono::steady_clock::time_point waitSince_{}, waitSeen_{}, boundAt_{};

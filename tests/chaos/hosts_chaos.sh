@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
-# Ranks on two hosts of name spaces sum over and over while, by a seed, one is killed or stopped, or a host's cable is
-# pulled and put back. Killed: the three others are told who it was, shrink, and go on. Else: all go on, and no sum is
-# wrong. Nothing may stay behind. Needs root.
+# Ranks on two hosts of name spaces sum over and over while, by a seed, something is done to them:
+#   kill   a rank: the others are told who it was, shrink, and go on
+#   stop   a rank is stopped (SIGSTOP) and continued: all go on
+#   cut    a host's cable is pulled, and put back within 3 s: all go on
+#   large  the same in the middle of a sum of HOSTS_CHAOS_LARGE numbers [2^20; 2^28 are 1 GiB] between two ranks
+#   gone   a cable is pulled for longer than 5 s: all are told whom they cannot reach, and each side shrinks and goes on
+# No sum may be wrong, and nothing may stay behind. Needs root.
 #   HOSTS_CHAOS_RUNS=500 HOSTS_CHAOS_SEED=1 TEST_SRCDIR=. TEST_BUILDDIR=build tests/chaos/hosts_chaos.sh
-# HOSTS_CHAOS_STOP: seconds for which a rank is stopped at most [2].
+# HOSTS_CHAOS_STOP: seconds for which a rank is stopped at most [2]. HOSTS_CHAOS_KIND: this ordeal only.
 set -euo pipefail
 rank=$TEST_BUILDDIR/tests/hosts_rank
 if [[ ${1:-} != inside ]]; then
   exec "$TEST_SRCDIR/tests/testbed/hosts" 2 bash "$TEST_SRCDIR/tests/chaos/hosts_chaos.sh" inside
 fi
 
-runs=${HOSTS_CHAOS_RUNS:-3} seed=${HOSTS_CHAOS_SEED:-1} stop=${HOSTS_CHAOS_STOP:-2}
+runs=${HOSTS_CHAOS_RUNS:-3} seed=${HOSTS_CHAOS_SEED:-1} stop=${HOSTS_CHAOS_STOP:-2} large=${HOSTS_CHAOS_LARGE:-$((1 << 20))}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 where=(h0 h0 h1 h1)
@@ -19,61 +23,102 @@ fail() { echo "FAILED: seed $seed, $ordeal: $*"; failures=$((failures + 1)); }
 pidOf() { cat "$name.pid.$1"; }
 tell() { on "${where[$2]}" "kill -$1 $(pidOf "$2")"; }
 pause() { sleep "$(awk -v ms=$((RANDOM % $1)) 'BEGIN {print ms / 1000}')"; }  # at most so many milliseconds
-# awaits PATTERN RANK...: each says so, or fails to within two minutes.
+# awaits PATTERN RANK...: each says so, or fails to before it ends, or within two minutes.
 awaits() {
-  local pattern=$1 r
+  local pattern=$1 r k there
   shift
   for r; do
-    for _ in $(seq 1200); do grep -Eq -- "$pattern" "$name.$r" && continue 2; sleep 0.1; done
+    for ((k = 0; k < 1200; ++k)); do
+      there=$(kill -0 "${pids[$r]}" 2>/dev/null && echo yes || true)
+      grep -Eq -- "$pattern" "$name.$r" && continue 2
+      [[ -n $there ]] || break
+      sleep 0.1
+    done
     fail "rank $r does not say \"$pattern\": $(cat "$name.$r")"
   done
 }
 
-run() {
-  local r victim count then pids=()
-  RANDOM=$seed  # the same seed, the same choices
-  ordeal=$(awk -v k=$((seed % 3)) 'BEGIN {split("kill stop cut", a); print a[k + 1]}')
-  victim=$((RANDOM % 4)) count=$((1 << RANDOM % 20))
-  [[ $ordeal == kill ]] && then=shrink || then=
-  name=$scratch/$seed
-  for r in 0 1 2 3; do
-    on "${where[$r]}" "exec timeout 300 '$rank' '$name' 4 $r $count $then" >"$name.$r" 2>&1 &
+# Of fifty seeds in a row one is large and five are gone; the rest are of the first three kinds.
+ordealOf() {
+  if (($1 % 50 == 10)); then echo large; elif (($1 % 10 == 5)); then echo gone; else
+    case $(($1 % 3)) in 0) echo kill ;; 1) echo stop ;; 2) echo cut ;; esac
+  fi
+}
+start() {  # COUNT [THEN]: the ranks of `where`, until all of them sum
+  local r
+  for r in "${!where[@]}"; do
+    on "${where[$r]}" "exec timeout 300 '$rank' '$name' ${#where[@]} $r $1 ${2:-}" >"$name.$r" 2>&1 &
     pids[$r]=$!
   done
-  for r in 0 1 2 3; do
-    for _ in $(seq 1200); do [[ -e $name.pid.$r ]] && break; sleep 0.05; done
-    [[ -e $name.pid.$r ]] || { fail "rank $r does not come: $(cat "$name".[0-3])"; return; }
+  for r in "${!where[@]}"; do
+    for _ in $(seq 4000); do [[ -e $name.pid.$r ]] && continue 2; sleep 0.05; done
+    fail "rank $r does not come: $(cat "$name".[0-3])"
+    return 1
   done
+}
+
+killOrdeal() {
+  local r pid others=()
+  start $count shrink || return 0
   pause 300
-  case $ordeal in
-    kill)
-      local pid others=()
-      pid=$(pidOf $victim)
-      for r in 0 1 2 3; do [[ $r == "$victim" ]] || others+=("$r"); done
-      tell 9 $victim
-      awaits "rank $victim \(host \"${where[$victim]}\", pid $pid" "${others[@]}"
-      touch "$name.end"
-      awaits 'shrunk to 3 in .* sums' "${others[@]}"
-      wait "${pids[$victim]}" 2>/dev/null || true
-      unset "pids[$victim]"
-      ;;
-    stop)
-      tell STOP $victim
-      pause $((stop * 1000))
-      tell CONT $victim
-      touch "$name.stop"
-      awaits ' sums in ' 0 1 2 3
-      ;;
-    cut)
-      cut "${where[$victim]}"
-      pause 2000
-      mend "${where[$victim]}"
-      touch "$name.stop"
-      awaits ' sums in ' 0 1 2 3
-      ;;
-  esac
+  pid=$(pidOf $victim)
+  for r in 0 1 2 3; do [[ $r == "$victim" ]] || others+=("$r"); done
+  tell 9 $victim
+  awaits "rank $victim \(host \"${where[$victim]}\", pid $pid" "${others[@]}"
+  touch "$name.end"
+  awaits 'shrunk to 3 in .* sums' "${others[@]}"
+  wait "${pids[$victim]}" 2>/dev/null || true
+  unset "pids[$victim]"
+}
+stopOrdeal() {
+  start $count || return 0
+  pause 300
+  tell STOP $victim
+  pause $((stop * 1000))
+  tell CONT $victim
+  touch "$name.stop"
+  awaits ' sums in ' 0 1 2 3
+}
+cutOrdeal() {
+  start $count || return 0
+  pause 300
+  cut "${where[$victim]}"
+  pause 2000
+  mend "${where[$victim]}"
+  touch "$name.stop"
+  awaits ' sums in ' 0 1 2 3
+}
+largeOrdeal() {
+  where=(h0 h1) count=$large
+  start $count || return 0
+  pause $((large >> 17))
+  cut h1
+  pause 2000
+  mend h1
+  touch "$name.stop"
+  awaits ' sums in ' 0 1
+}
+goneOrdeal() {
+  start $count shrink || return 0
+  pause 300
+  cut "${where[$victim]}"
+  awaits 'error 6 after .* cannot be reached any more' 0 1 2 3
+  mend "${where[$victim]}"
+  sleep 0.5
+  touch "$name.end"
+  awaits 'shrunk to 2 in .* sums' 0 1 2 3
+}
+
+run() {
+  local r victim count where=(h0 h0 h1 h1) pids=()
+  RANDOM=$seed  # the same seed, the same choices
+  ordeal=${HOSTS_CHAOS_KIND:-$(ordealOf $seed)}
+  victim=$((RANDOM % 4)) count=$((1 << RANDOM % 20))
+  name=$scratch/$seed
+  SECONDS=0
+  "${ordeal}Ordeal"
   for r in "${!pids[@]}"; do wait "${pids[$r]}" || fail "rank $r ended with $?: $(cat "$name.$r")"; done
-  echo "seed $seed: $ordeal of rank $victim, $count numbers"
+  echo "seed $seed: $ordeal of rank $victim, $count numbers, $SECONDS s"
   rm -f "$name".*
 }
 

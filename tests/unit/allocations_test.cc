@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
@@ -10,11 +11,11 @@
 
 namespace {
 
-/// Allocations of this thread.
-thread_local size_t allocations = 0;
+/// Allocations of this thread, and from the how-manieth on there is no memory.
+thread_local size_t allocations = 0, lastGood = SIZE_MAX;
 
 void* counted(std::size_t bytes) {
-  ++allocations;
+  if (++allocations > lastGood) throw std::bad_alloc();
   if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
   throw std::bad_alloc();
 }
@@ -91,6 +92,34 @@ void collectives(const Rank& me, rondoRequest_t* request) {
   }
   ok(rondoBroadcast(in.data(), &out[41], 3, rondoFloat32, 0, me.comm, nullptr));
   ok(request == nullptr ? rondoGroupEnd() : rondoGroupEndAsync(request));
+}
+
+/// A group while there is memory for so many allocations; whether that was enough.
+bool groupOf(const Rank& me, size_t good, size_t count) {
+  std::array<float, 256> in{}, out{};
+  lastGood = allocations + good;
+  const rondoResult_t begun = rondoGroupStart();
+  rondoAllReduce(in.data(), out.data(), count, rondoFloat32, rondoSum, me.comm, nullptr);
+  rondoBroadcast(in.data(), out.data(), count, rondoFloat32, 0, me.comm, nullptr);
+  const rondoResult_t ended = rondoGroupEnd();
+  lastGood = SIZE_MAX;
+  EXPECT_EQ(begun, rondoSuccess);
+  return ended == rondoSuccess;
+}
+
+/// Nothing is thrown at the caller, nothing is left open, and the communicator goes on.
+TEST(Allocations, AGroupWithoutMemoryIsAnError) {
+  World(1).run([](const Rank& me) {
+    size_t good = 0;
+    for (size_t count = 3; !groupOf(me, good, count); ++count) {
+      ASSERT_LT(++good, 200u);
+      float in = 7, out = 0;
+      ok(rondoAllReduce(&in, &out, 1, rondoFloat32, rondoSum, me.comm, nullptr));
+      EXPECT_EQ(out, 7);
+    }
+    EXPECT_GT(good, 3u);
+    EXPECT_EQ(rondoGroupEnd(), rondoInvalidUsage);
+  });
 }
 
 TEST(Allocations, PlainCalls) {

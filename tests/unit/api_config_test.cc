@@ -78,7 +78,7 @@ TEST(ApiInit, OneRanksBadConfigurationIsToldToAll) {
     if (rank == 1) config.version = 9;
     rondoComm_t comm = kMark;
     expectRefused(rondoCommInitRankConfig(&comm, 3, id, rank, &config), rondoInvalidArgument,
-                  "rondoCommInitRankConfig", {"rank 1", "config.version is 9", "allowed: 1 to 4"});
+                  "rondoCommInitRankConfig", {"rank 1", "config.version is 9", "allowed: 1 to 5"});
     EXPECT_EQ(comm, kMark);
   });
 }
@@ -96,6 +96,12 @@ TEST(ApiConfig, Sizes) {
   config.size = offsetof(rondoConfig_t, blocking);
   config.version = 3;
   EXPECT_EQ(make(&config), rondoSuccess) << rondoGetLastError(nullptr);
+  // What was padding then is no timeout.
+  config = RONDO_CONFIG_INITIALIZER;
+  config.version = 4;
+  config.timeout = -7;
+  EXPECT_EQ(make(&config), rondoSuccess) << rondoGetLastError(nullptr);
+  config.version = 3;
   config.hostId = config.tune = reinterpret_cast<const char*>(uintptr_t{1});
   for (const size_t size : {offsetof(rondoConfig_t, name), offsetof(rondoConfig_t, hostId)}) {
     config.size = size;
@@ -107,6 +113,17 @@ TEST(ApiConfig, Sizes) {
     config.size = size;
     expectConfigRefused(config, {"config.size is " + std::to_string(size), "allowed"});
   }
+}
+
+TEST(ApiConfig, Timeouts) {
+  rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+  for (const int timeout : {-1, INT32_MIN}) {
+    config.timeout = timeout;
+    expectConfigRefused(config,
+                        {"config.timeout is " + std::to_string(timeout), "allowed: from 0"});
+  }
+  config.timeout = INT32_MAX;
+  EXPECT_EQ(make(&config), rondoSuccess) << rondoGetLastError(nullptr);
 }
 
 struct Newer {
@@ -127,11 +144,11 @@ TEST(ApiConfig, ANewersTailMustBeZero) {
 }
 
 TEST(ApiConfig, Versions) {
-  for (const uint32_t version : {0u, 5u, 0xffffffffu}) {
+  for (const uint32_t version : {0u, 6u, 0xffffffffu}) {
     rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
     config.version = version;
     expectConfigRefused(config,
-                        {"config.version is " + std::to_string(version), "allowed: 1 to 4"});
+                        {"config.version is " + std::to_string(version), "allowed: 1 to 5"});
   }
 }
 
@@ -174,6 +191,7 @@ TEST(ApiEnvironment, BadValuesAreNamed) {
              {"RONDO_POOL_BYTES", "99999999999999999999", "a number from 262144"},
              {"RONDO_POOL_BYTES", "17179869184G", "a number from 262144"},
              {"RONDO_SPIN_BOUND_MS", "soon", "a number from 0"},
+             {"RONDO_TIMEOUT_MS", "-1", "a number from 0"},
              {"RONDO_CPU", "sse9", "plain, avx2, avx512 and avx512vbmi"},
              {"RONDO_TUNE", "fast", "allowed: COLLECTIVE:"},
              {"RONDO_GROUPS", "0,0", "the communicator has 1 rank;"},

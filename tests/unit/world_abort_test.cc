@@ -63,6 +63,23 @@ TEST(WorldAbort, FromAnotherThreadWhileAllRanksWait) {
   }
 }
 
+/// As in tests/chaos/timeout_tests.cc, but where sanitizers see it: on one host and on three.
+TEST(WorldAbort, ByATimeout) {
+  const Env timeout("RONDO_TIMEOUT_MS", "100");
+  for (const std::vector<int>& hosts : {std::vector<int>{0, 0, 0}, std::vector<int>{0, 1, 2}}) {
+    std::atomic<int> over{0};
+    World(3).hosts(hosts).open([&](const Rank& me) {
+      while (me.rank == 2 && over < 2) std::this_thread::yield();
+      EXPECT_EQ(rondoBarrier(me.comm, nullptr), rondoRemoteError);
+      const std::string sentence = rondoGetLastError(nullptr);
+      EXPECT_NE(sentence.find("config.timeout"), std::string::npos) << sentence;
+      EXPECT_NE(sentence.find("Not in that call yet: "), std::string::npos) << sentence;
+      ++over;
+      EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess);
+    });
+  }
+}
+
 TEST(WorldAbort, FromTheRanksOwnThreadBetweenCalls) {
   World(2).open([](const Rank& me) {
     if (me.rank == 0) {

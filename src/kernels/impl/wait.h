@@ -10,19 +10,25 @@ namespace rondo::device {
 /// wait that works ends long before the first look.
 constexpr uint32_t kPollsPerLook = 1024;
 
+/// A wait that takes this long (100 ms) is told to the host, in these units: 2^20 ns.
+constexpr uint32_t kLongWait = 96, kLongWaitShift = 20;
+
 __device__ __forceinline__ uint64_t nanoseconds() {
   uint64_t t;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
   return t;
 }
 
-/// True if the wait that began at `since` (0: not known yet) must end.
+/// True if the wait that began at `since` (0: not known yet) must end. Tells of one that is long.
 __device__ __forceinline__ bool mustGiveUp(const FaultView& fault, uint64_t* since) {
   if (loadRelaxed(&fault.words->abort) != 0 || loadRelaxed(&fault.words->error) != 0) return true;
-  if (fault.boundNs == 0) return false;
   const uint64_t now = nanoseconds();
   if (*since == 0) *since = now;
-  return now - *since > fault.boundNs;
+  const uint64_t waited = now - *since;
+  if (waited >> kLongWaitShift > kLongWait) {
+    storeRelaxed(&fault.words->waited, static_cast<uint32_t>(waited >> kLongWaitShift));
+  }
+  return fault.boundNs != 0 && waited > fault.boundNs;
 }
 
 /// Polls until ready(); false if the wait was given up, which the host then sees. Where threads

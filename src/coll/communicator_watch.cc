@@ -1,0 +1,171 @@
+// What becomes of a communicator's long waits: deaths are looked for, stalls reported, and where a
+// timeout is set it ends them.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "base/error.h"
+#include "base/ticks.h"
+#include "coll/communicator.h"
+#include "coll/device_calls.h"
+#include "coll/flight_trace.h"
+#include "p2p/peer_watch.h"
+#include "p2p/process_state.h"
+
+namespace rondo {
+namespace {
+
+/// Reading what all ranks have called takes a millisecond.
+constexpr std::chrono::milliseconds kBetweenLooks{200};
+
+/// Since when a rank is in no call, and what its process does meanwhile; of one that is in a call
+/// only whether it is stopped there. May be empty.
+std::string placeText(const FlightProcess& process, const FlightComm& comm, int64_t now) {
+  const FlightOp* const last = comm.last();
+  const bool calls = last != nullptr && last->running();
+  const bool known = isProcess(process.pid, process.token);
+  const ProcessState state = known ? readProcessState(process.pid) : ProcessState{};
+  if (calls && !state.stopped()) return "";
+  std::string out = format("rank %d is in its call", comm.rank);
+  if (!calls) {
+    const int64_t since = last != nullptr ? last->ended : comm.born;
+    out = format("rank %d has made no call for %.3g s", comm.rank,
+                 static_cast<double>(std::max<int64_t>(0, now - since)) * 1e-9);
+  }
+  return known ? out + ", its process is " + state.text : out;
+}
+
+/// Nothing where there is nothing.
+std::string listed(const char* heading, const std::map<int, std::string>& texts) {
+  std::string out;
+  for (const auto& each : texts) {
+    if (!each.second.empty()) out += (out.empty() ? heading : "; ") + each.second;
+  }
+  return out;
+}
+
+}  // namespace
+
+/// Now and then in a long wait.
+void Communicator::watch(std::chrono::steady_clock::duration waited) {
+  longWaits_.fetch_add(1, std::memory_order_relaxed);
+  PeerWatch::one().look();
+  const int deserter = log_.deserter();
+  if (deserter >= 0) parts_.fabric->abortDeserted(deserter);
+  const double seconds = std::chrono::duration<double>(waited).count();
+  if (parts_.timeoutMs != 0 && waited >= std::chrono::milliseconds(parts_.timeoutMs)) {
+    return giveUp(log_.stallText(parts_.name, seconds) + waitsText());
+  }
+  const std::chrono::seconds limit(parts_.stallSeconds);
+  if (parts_.stallSeconds == 0 || waited < limit) return;
+  if (!parts_.fabric->claimReport(limit)) return;
+  reportStall(log_.stallText(parts_.name, seconds) + waitsText());
+}
+
+/// A group that has not moved for thousands of polls, whoever polls it.
+void Communicator::noteLongPoll() {
+  noteWait();
+  const auto now = std::chrono::steady_clock::now();
+  if (idlePolls_ < kPollsOfALongWait) {
+    idleSince_ = now;
+  } else if (parts_.fabric) {
+    watch(now - idleSince_);
+  }
+}
+
+/// On the progress thread, twenty times a second. Kernels see this process's word only, and nobody
+/// may be waiting on the host: who aborted is passed on here, and a kernel that waits for long is
+/// looked after as a call on host memory is by the thread that waits.
+void Communicator::watchDevice() {
+  DeviceRunner& device = *parts_.device;
+  if (parts_.fabric->aborted() != 0) return device.abort();
+  const auto now = std::chrono::steady_clock::now();
+  if (now < lookAgain_) return;
+  const std::chrono::milliseconds waited = device.takeLongWait();
+  if (waited.count() == 0) return;
+  lookAgain_ = now + kBetweenLooks;
+  const bool late =
+      parts_.timeoutMs != 0 && waited.count() >= static_cast<int64_t>(parts_.timeoutMs);
+  const std::vector<DeviceCalls> calls = readDeviceCalls(parts_.id);
+  const int me = parts_.place.rank, deserter = deviceDeserter(calls, me);
+  if (deserter >= 0) {
+    parts_.fabric->abortDeserted(deserter);
+  } else if (!deviceMismatch(calls, parts_.name).empty()) {
+    parts_.fabric->abort();  // what differs, each rank finds out for itself
+  } else {
+    const std::chrono::seconds limit(parts_.stallSeconds);
+    const bool stalls = limit.count() != 0 && waited >= limit;
+    if (!late && !(stalls && parts_.fabric->claimReport(limit))) return;
+    const std::string text =
+        deviceStall(calls, me, parts_.name, std::chrono::duration<double>(waited).count(),
+                    static_cast<int64_t>(monotonicNs()));
+    if (!late) return reportStall(text);
+    giveUp(text);
+  }
+  device.abort();
+}
+
+void Communicator::reportStall(const std::string& what) {
+  const std::string text = what + format(". More: rondo-status %d", static_cast<int>(getpid()));
+  std::fprintf(stderr, "rondo: stall: %s\n", text.c_str());
+  logLine(LogPart::Watch, LogLevel::Warn, parts_.place.rank, [&] { return "stall: " + text; });
+  dumpFlights(parts_.recordFile, "stall: " + text);
+}
+
+/// Ends the communicator on all ranks. The verdict is where near ranks read it before the abort
+/// word says that it is.
+void Communicator::giveUp(const std::string& why) {
+  const std::lock_guard<std::mutex> lock(verdictMutex_);
+  if (!verdict_.empty() || parts_.fabric->aborted() != 0) return;
+  verdict_ = format("config.timeout of %llu ms (or RONDO_TIMEOUT_MS) has passed: ",
+                    static_cast<unsigned long long>(parts_.timeoutMs)) +
+             why;
+  recorder_.noteBroken(verdict_);
+  parts_.fabric->abortTimedOut();
+}
+
+/// The verdict of `rank`, which gave up; from another host what this rank knows itself.
+std::string Communicator::timeoutText(int rank) const {
+  if (rank == parts_.place.rank) {
+    const std::lock_guard<std::mutex> lock(verdictMutex_);
+    return verdict_;
+  }
+  if (parts_.fabric->near(rank)) {
+    for (const FlightProcess& process : readNearFlights()) {
+      for (const FlightComm& comm : process.comms) {
+        if (comm.id == parts_.id && comm.rank == rank && !comm.broken.empty()) return comm.broken;
+      }
+    }
+  }
+  return parts_.fabric->abortText(parts_.name) + ": it is " + log_.absentText(rank);
+}
+
+std::string Communicator::abortText() const {
+  const int late = parts_.fabric->timedOut();
+  if (late >= 0) return timeoutText(late);
+  const int culprit = parts_.fabric->culprit();
+  const std::string text = parts_.fabric->abortText(parts_.name);
+  return culprit < 0 ? text : text + log_.lastCallText(culprit);
+}
+
+/// Which steps the ranks of this host wait in, and where those are that do not; in rank order.
+std::string Communicator::waitsText() const {
+  const auto now = static_cast<int64_t>(monotonicNs());
+  std::map<int, std::string> steps, places;
+  for (const FlightProcess& process : readNearFlights()) {
+    for (const FlightComm& comm : process.comms) {
+      if (comm.id != parts_.id || !comm.alive) continue;
+      places[comm.rank] = placeText(process, comm, now);
+      const FlightOp* const last = comm.last();
+      const bool waits = last != nullptr && last->running() && !comm.waits.empty() &&
+                         comm.waitsSeen >= last->started;
+      if (waits) steps[comm.rank] = format("rank %d: %s", comm.rank, comm.waits.c_str());
+    }
+  }
+  return listed(". Where: ", places) + listed(". Steps: ", steps);
+}
+
+}  // namespace rondo

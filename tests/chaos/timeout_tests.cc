@@ -1,0 +1,123 @@
+// config.timeout: a rank that does not come is an error on every rank, which names it.
+
+#include <gtest/gtest.h>
+
+#include "chaos/job.h"
+
+namespace rondo::chaos {
+namespace {
+
+constexpr char kPassed[] =
+    "config.timeout of 200 ms (or RONDO_TIMEOUT_MS) has passed: communicator \"comm\": rank ";
+
+void expectGood(const Outcome& outcome) { EXPECT_EQ(outcome.failure, "") << outcome.errors; }
+
+rondoComm_t joinWith(const Me& me, int timeout) {
+  rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+  config.timeout = timeout;
+  rondoComm_t comm = nullptr;
+  me.ok(rondoCommInitRankConfig(&comm, me.size, me.id, me.rank, &config), nullptr, "joining");
+  return comm;
+}
+
+/// The call must have ended in rondoRemoteError, with all parts in its sentence.
+void checkVerdict(const Me& me, rondoResult_t result, const std::vector<std::string>& parts) {
+  const std::string sentence = rondoGetLastError(nullptr);
+  me.check(result == rondoRemoteError, format("gave %d: %s", result, sentence.c_str()));
+  for (const std::string& part : parts) {
+    me.check(sentence.find(part) != std::string::npos,
+             "\"" + sentence + "\" has no \"" + part + "\"");
+  }
+}
+
+void checkGoesOn(const Me& me, rondoComm_t comm) {
+  rondoComm_t rest = nullptr;
+  me.ok(rondoCommShrink(comm, nullptr, 0, &rest, nullptr, RONDO_SHRINK_DEFAULT), comm, "shrink");
+  int in = me.rank, sum = -1;
+  me.ok(rondoAllReduce(&in, &sum, 1, rondoInt32, rondoSum, rest, nullptr), rest, "a sum");
+  me.check(sum == me.size * (me.size - 1) / 2, "a wrong sum of all");
+  rondoCommDestroy(rest);
+  rondoCommDestroy(comm);
+}
+
+/// One rank that has a timeout is enough; the one that did not come hears of it in its next call.
+TEST(Timeout, TheVerdictIsTheSameOnAllRanks) {
+  expectGood(run(3, [](const Me& me) {
+    const rondoComm_t comm = joinWith(me, me.rank == 0 ? 200 : 0);
+    me.ok(rondoBarrier(comm, nullptr), comm, "a barrier");
+    const std::vector<std::string> parts = {
+        kPassed,
+        "in collective 2, allreduce with count 1, datatype int32, op sum",
+        ". Not in that call yet: rank 2 (host",
+        "is after collective 1, barrier",
+        "Where: rank 2 has made no call for",
+        "its process is "};
+    int in = me.rank, sum = -1;
+    const auto call = [&] {
+      return rondoAllReduce(&in, &sum, 1, rondoInt32, rondoSum, comm, nullptr);
+    };
+    if (me.rank == 2) {
+      while (me.shared->done < 2) usleep(1000);
+    }
+    checkVerdict(me, call(), parts);
+    rondoResult_t state = rondoSuccess;
+    me.ok(rondoCommGetAsyncError(comm, &state), comm, "rondoCommGetAsyncError");
+    me.check(state == rondoRemoteError, "the communicator is not said to be broken");
+    ++me.shared->done;
+    checkGoesOn(me, comm);
+  }));
+}
+
+TEST(Timeout, OfAMessageSaysWhoHasNotSentIt) {
+  setenv("RONDO_TIMEOUT_MS", "200", 1);
+  expectGood(run(2, [](const Me& me) {
+    const rondoComm_t comm = me.join();
+    if (me.rank == 0) {
+      int value = 0;
+      checkVerdict(me, rondoRecv(&value, 1, rondoInt32, 1, comm, nullptr),
+                   {kPassed, "in a receive of 4 bytes from rank 1", "rank 1 has made no call for"});
+    }
+    ++me.shared->done;
+    while (me.shared->done < 2) usleep(1000);
+    checkGoesOn(me, comm);
+  }));
+  unsetenv("RONDO_TIMEOUT_MS");
+}
+
+/// The group runs by itself: nobody is inside a call.
+TEST(Timeout, OfAGroupThatNobodyWaitsFor) {
+  expectGood(run(2, [](const Me& me) {
+    const rondoComm_t comm = joinWith(me, me.rank == 0 ? 200 : 0);
+    if (me.rank == 0) {
+      int in = 1, sum = 0;
+      rondoRequest_t request = nullptr;
+      rondoGroupStart();
+      rondoAllReduce(&in, &sum, 1, rondoInt32, rondoSum, comm, nullptr);
+      me.ok(rondoGroupEndAsync(&request), comm, "rondoGroupEndAsync");
+      rondoResult_t state = rondoSuccess;
+      while (state == rondoSuccess) {
+        usleep(10000);
+        me.ok(rondoCommGetAsyncError(comm, &state), comm, "rondoCommGetAsyncError");
+      }
+      checkVerdict(me, rondoWait(&request), {kPassed, "Not in that call yet: rank 1 (host"});
+    }
+    ++me.shared->done;
+    while (me.shared->done < 2) usleep(1000);
+    checkGoesOn(me, comm);
+  }));
+}
+
+/// Late, each by less than the timeout, and together by more.
+TEST(Timeout, IsNotForTheSumOfWaits) {
+  expectGood(run(2, [](const Me& me) {
+    const rondoComm_t comm = joinWith(me, 3000 * slack());
+    for (int i = 0; i < 8; ++i) {
+      if (me.rank == i % 2) usleep(100000);
+      me.ok(rondoBarrier(comm, nullptr), comm, "a barrier");
+    }
+    rondoCommDestroy(comm);
+  }));
+}
+
+}  // namespace
+}  // namespace rondo::chaos
