@@ -76,6 +76,9 @@ Communicator::Communicator(Parts parts)
     parts_.fabric->watchPeers([this] {
       if (parts_.device) parts_.device->abort();
     });
+    if (parts_.device) {
+      parts_.device->onFailure([fabric = parts_.fabric.get()] { fabric->abort(); });
+    }
     if (PeerWatch::one().watches()) ProgressThread::tryStart();
   }
   groupWait_ = parts_.wait;
@@ -99,7 +102,15 @@ Communicator::~Communicator() {
   if (parts_.fabric) parts_.fabric->stopWatching();
 }
 
+/// Why the device's calls stopped working, if they did; `usage`: because calls differ.
+std::string Communicator::deviceFailure(bool usage) const {
+  rondoResult_t code = rondoSuccess;
+  const std::string text = parts_.device ? parts_.device->failure(&code) : "";
+  return usage == (code == rondoInvalidUsage) ? text : "";
+}
+
 std::string Communicator::abortText() const {
+  if (const std::string text = deviceFailure(false); !text.empty()) return text;
   const int culprit = parts_.fabric->culprit();
   const std::string text = parts_.fabric->abortText(parts_.name);
   return culprit < 0 ? text : text + log_.lastCallText(culprit);
@@ -204,6 +215,7 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
 }
 
 std::string Communicator::mismatchText() {
+  if (const std::string text = deviceFailure(true); !text.empty()) return text;
   return deserted() ? "" : log_.mismatchText(parts_.name);
 }
 
@@ -257,8 +269,7 @@ void Communicator::beginExchange(std::span<const Transfer> transfers, OpOrigin o
                                  uint64_t enqueued) {
   exchanging_ = true;
   log_.beginExchange(transfers, origin, enqueued);
-  exchange_.begin(channels_, parts_.place.rank, transfers,
-                  ExchangeContext{findCopy(parts_.cpu), channels_.stamp.get(), streamBytes_});
+  exchange_.begin(channels_, parts_.place.rank, transfers, exchangeContext());
 }
 
 RunResult Communicator::runExchange(std::span<const Transfer> transfers) {

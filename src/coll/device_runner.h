@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -75,6 +76,12 @@ class DeviceRunner {
 
   /// Ends the waits of kernels that run or come. From any thread.
   virtual void abort() noexcept = 0;
+
+  /// `call` runs once, on any thread, when calls stop working for a cause outside the kernels;
+  /// nullptr: not any more.
+  virtual void onFailure(std::function<void()>) {}
+  /// That cause, as a sentence; empty: there is none.
+  virtual std::string failure(rondoResult_t*) const { return ""; }
 
   /// What becomes of a call with these agreed arguments.
   virtual DeviceChoice choose(const DeviceRequest& request) const = 0;
