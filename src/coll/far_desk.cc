@@ -118,6 +118,7 @@ bool FarPieces::pollQueue(size_t index, FarFailure* failure) {
     }
     answer(view_.answered[place(index)], queue.done + 1);
     ++queue.done;
+    ++done_;
     queue.running = false;
     --running_;
     moved = true;
@@ -163,8 +164,11 @@ bool FarDesk::poll() {
 }
 
 bool FarDesk::pollAll(FarFailure* failure) {
+  const uint32_t before = chunks_.done() + pieces_.done();
   bool moved = chunks_.poll(failure);
   if (failure->what.empty()) moved |= pieces_.poll(failure);
+  const uint32_t answers = chunks_.done() + pieces_.done() - before;
+  if (answers != 0) owed_.fetch_sub(answers, std::memory_order_relaxed);
   if (!failure->what.empty()) return true;
   if (moved || !busy()) {
     idle_ = false;

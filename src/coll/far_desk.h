@@ -30,6 +30,7 @@ class FarChunks {
   bool poll(FarFailure* failure);
   bool busy() const { return running_; }
   void startAt(uint32_t number) { done_ = number; }
+  uint32_t done() const { return done_; }
 
  private:
   bool rang() const;
@@ -49,6 +50,7 @@ class FarPieces {
   bool poll(FarFailure* failure);
   bool busy() const { return running_ > 0; }
   void startAt(uint32_t number);
+  uint32_t done() const { return done_; }
 
  private:
   struct Queue {
@@ -70,6 +72,7 @@ class FarPieces {
   const FarPairView view_;
   std::vector<Queue> queues_;
   int running_ = 0;
+  uint32_t done_ = 0;  ///< Pieces of all queues.
 };
 
 /// Both for one rank. poll() is called by one thread at a time, the rest by any.
@@ -93,9 +96,16 @@ class FarDesk {
   /// `call` runs once, if the desk fails.
   void onFailure(std::function<void()> call);
 
-  /// Replays of a graph may ring at any time from now on.
+  /// So many rings will come, who knows when: streams may have much else to do first.
+  void expect(uint64_t rings) {
+    owed_.fetch_add(static_cast<int64_t>(rings), std::memory_order_relaxed);
+  }
+  /// Replays of a graph may ring at any time from now on, any number of times.
   void expectReplays() { replays_.store(true, std::memory_order_relaxed); }
   bool expectsReplays() const { return replays_.load(std::memory_order_relaxed); }
+  bool expectsRings() const {
+    return expectsReplays() || owed_.load(std::memory_order_relaxed) > 0;
+  }
   /// Tests; while nothing is under way.
   void startAt(uint32_t number);
 
@@ -109,6 +119,7 @@ class FarDesk {
   FarChunks chunks_;
   FarPieces pieces_;
   std::atomic<bool> replays_{false};
+  std::atomic<int64_t> owed_{0};    ///< Without replays: rings that have not been answered.
   std::atomic<uint32_t> owner_{0};  ///< 1 while a thread polls; stays so when the desk is closed.
   bool idle_ = false;               ///< Waits since `since_`, though something is under way.
   std::chrono::steady_clock::time_point since_, watchAt_;

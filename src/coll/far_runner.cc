@@ -87,7 +87,7 @@ class FarRunner : public DeviceRunner {
   void launchAround(const char* name, std::span<const Transfer> transfers, rondoStream_t stream);
   void copySelf(const char* name, std::span<const Transfer> transfers, rondoStream_t stream);
   void launchCollected(const char* name, rondoStream_t stream);
-  void launched(rondoStream_t stream);
+  void launched(rondoStream_t stream, uint64_t rings);
 
   const uint64_t serial_;
   const RankPlace place_;
@@ -120,8 +120,14 @@ void FarRunner::check() const {
   }
 }
 
-void FarRunner::launched(rondoStream_t stream) {
-  if (!desk_->expectsReplays() && device_->captures(stream)) desk_->expectReplays();
+void FarRunner::launched(rondoStream_t stream, uint64_t rings) {
+  if (!desk_->expectsReplays()) {
+    if (device_->captures(stream)) {
+      desk_->expectReplays();
+    } else {
+      desk_->expect(rings);
+    }
+  }
   FarThread::one().wake();
 }
 
@@ -160,7 +166,7 @@ void FarRunner::run(const DeviceCall& call) {
   const auto blocks =
       static_cast<int>(std::min<uint64_t>(wanted + 1, static_cast<uint64_t>(device_->blocks())));
   device_->launch(far, blocks, call.stream);
-  launched(call.stream);
+  launched(call.stream, (call.count + far.chunk - 1) / far.chunk);
 }
 
 void FarRunner::exchange(const char* name, std::span<const Transfer> transfers,
@@ -208,8 +214,14 @@ void FarRunner::launchAround(const char* name, std::span<const Transfer> transfe
 
 void FarRunner::launchCollected(const char* name, rondoStream_t stream) {
   if (call_.queues == 0) return;
+  uint64_t rings = 0;
+  for (int q = 0; q < call_.queues; ++q) {
+    for (int i = call_.queue[q].begin; i < call_.queue[q].end; ++i) {
+      rings += (call_.piece[i].bytes + call_.view.pieceBytes - 1) / call_.view.pieceBytes;
+    }
+  }
   device_->launch(name, call_, std::min(call_.queues, device_->blocks()), stream);
-  launched(stream);
+  launched(stream, rings);
   call_.queues = 0;
 }
 

@@ -27,7 +27,8 @@ constexpr microseconds kSpin{200};
 constexpr milliseconds kYield{2};
 constexpr milliseconds kNapShort{50};
 constexpr microseconds kShortNap{20};
-/// Where a graph may ring without any host code: so late its kernel may be noticed after a pause.
+/// Where a kernel may ring after a pause (its stream had other work, or a graph is launched, which
+/// runs no host code): so late it may be noticed.
 constexpr microseconds kLongNap{250};
 
 void pause() {
@@ -55,7 +56,7 @@ struct FarThread::State {
   // The thread's own.
   std::vector<std::shared_ptr<FarDesk>> served;
   uint32_t seenCalls = 0, looks = 0;
-  bool replays = false, shares = false;
+  bool shares = false;
   Clock::time_point since = Clock::now();  ///< When something was done last.
 };
 
@@ -137,8 +138,8 @@ void FarThread::rest(bool busy) {
     return;
   }
   if (busy || quiet < kNapShort) return std::this_thread::sleep_for(kShortNap);
-  s.replays = std::any_of(s.served.begin(), s.served.end(),
-                          [](const auto& desk) { return desk->expectsReplays(); });
+  const bool expects = std::any_of(s.served.begin(), s.served.end(),
+                                   [](const auto& desk) { return desk->expectsRings(); });
   std::unique_lock<std::mutex> lock(s.mutex);
   s.sleeps.store(true, std::memory_order_seq_cst);
   const auto needed = [&s] {
@@ -146,7 +147,7 @@ void FarThread::rest(bool busy) {
            s.changes.load(std::memory_order_relaxed) !=
                s.seenChanges.load(std::memory_order_relaxed);
   };
-  if (s.replays) {
+  if (expects) {
     s.awake.wait_for(lock, kLongNap, needed);
   } else {
     s.awake.wait(lock, needed);

@@ -121,6 +121,7 @@ class DeviceHands {
   __device__ bool idle(bool moved) {
     since_ = moved ? 0 : since_;
     looks_ = moved ? 0 : looks_ + 1;
+    constexpr uint32_t kLooks = 256;  // at all queues, a microsecond each
     if (looks_ % kLooks != kLooks - 1) return true;
     const bool gaveUp = threadIdx.x == 0 && device::mustGiveUp(fault_, &since_);
     if (gaveUp) device::storeRelaxed(&fault_.words->error, 1u);
@@ -131,7 +132,6 @@ class DeviceHands {
   }
 
  private:
-  static constexpr uint32_t kLooks = 256;  // at all queues, a microsecond each
   const FaultView& fault_;
   FarHeld* const held_;
   uint64_t since_ = 0;

@@ -11,6 +11,7 @@
 #include "api/device_group.h"
 #include "api/group.h"
 #include "api/handle.h"
+#include "coll/far_staging.h"
 #include "support/pretended_device.h"
 #include "support/world.h"
 
@@ -22,7 +23,7 @@ using Ints = std::vector<int32_t>;
 struct FarRank {
   rondoComm_t comm;
   int rank, size;
-  PretendedStream& stream;
+  PretendedStream &stream, &other;
   std::barrier<>& barrier;
 
   rondoResult_t collective(Collective collective, const Ints& in, int32_t* out, size_t count,
@@ -57,12 +58,12 @@ void onHosts(const std::vector<int>& hostOf, const std::function<void(const FarR
       if (rank == without) throw Error(rondoUnsupported, "it was sold");
       return std::make_unique<PretendedDevice>();
     };
-    PretendedStream stream;
+    PretendedStream stream, other;
     CommPtr comm;
     ASSERT_EQ(guarded(nullptr, "onHosts", [&] { comm = createComm(boot, config, {}); }),
               rondoSuccess)
         << rondoGetLastError(nullptr);
-    body({comm.get(), r, n, stream, barrier});
+    body({comm.get(), r, n, stream, other, barrier});
     comm.reset();
   });
 }
@@ -165,7 +166,6 @@ TEST(FarDevice, InPlace) {
 
 TEST(FarDevice, GroupsOfSendsOnSeveralStreams) {
   onHosts({0, 1, 1}, [](const FarRank& me) {
-    PretendedStream other;
     for (const size_t count : {1u, 777u, 300'000u}) {
       const auto n = static_cast<size_t>(me.size);
       Ints out = dataOf(me.rank, count + n), in(n * count, -1), sum(count, -1);
@@ -176,11 +176,11 @@ TEST(FarDevice, GroupsOfSendsOnSeveralStreams) {
         const Transfer give = transferOf(me.size - 1 - k, true,
                                          out.data() + static_cast<size_t>(me.size - 1 - k), count);
         me.good(me.transfer({take}));
-        me.good(runOnDevice(me.comm, "rondoTest", {&give, 1}, other.handle()));
+        me.good(runOnDevice(me.comm, "rondoTest", {&give, 1}, me.other.handle()));
       }
       me.good(me.collective(Collective::AllReduce, out, sum.data(), count));
       ASSERT_EQ(rondoGroupEnd(), rondoSuccess) << rondoGetLastError(me.comm);
-      other.synchronize();
+      me.other.synchronize();
       me.stream.synchronize();
       EXPECT_EQ(wrong(in.data(), n * count,
                       [&](size_t i) {
@@ -256,7 +256,7 @@ TEST(FarDevice, CallsReturnAtOnceAndHostMemoryGoesOn) {
     Ints sum(5000, -1), onHost(5000, -1);
     if (me.rank == 0) me.good(me.collective(Collective::AllReduce, in, sum.data(), 5000));
     me.good(rondoAllReduce(in.data(), onHost.data(), 5000, rondoInt32, rondoSum, me.comm, nullptr));
-    if (me.rank == 0) EXPECT_FALSE(me.stream.idle());  // the other one has not called
+    EXPECT_EQ(me.stream.idle(), me.rank == 1);  // the other one has not called
     me.barrier.arrive_and_wait();
     if (me.rank == 1) me.good(me.collective(Collective::AllReduce, in, sum.data(), 5000));
     me.stream.synchronize();
@@ -290,7 +290,7 @@ void expectBroken(const FarRank& me, rondoResult_t code, const std::string& word
     result = me.collective(Collective::AllReduce, in, out.data(), 10);
     me.stream.synchronize();
   }
-  if (code != rondoSuccess) EXPECT_EQ(result, code);
+  EXPECT_TRUE(code == rondoSuccess || result == code) << result;
   const std::string why = rondoGetLastError(me.comm);
   EXPECT_NE(why.find(words), std::string::npos) << why;
   rondoResult_t state = rondoSuccess;
@@ -350,7 +350,7 @@ TEST(FarDevice, NoneIfOneRankHasNone) {
 // All ranks cut alike, chunks fit slots, and pieces fit their memory.
 TEST(FarDevice, StagingIsBounded) {
   for (const int ranks : {2, 3, 16, 300, 2000}) {
-    EXPECT_LE(FarStaging(ranks).bytes(), (ranks <= 1000 ? 20u : 40u) << 20) << ranks;
+    EXPECT_LE(FarStaging(ranks).bytes(), (ranks <= 300 ? 18u : 44u) << 20) << ranks;
     for (const uint64_t element : {1u, 4u, 16u}) {
       for (const uint64_t count : {1u, 1000u, 1u << 20, 1u << 28}) {
         const uint64_t slots = static_cast<uint64_t>(ranks);
