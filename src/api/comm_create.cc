@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "coll/costs_file.h"
+#include "coll/far_runner.h"
 #include "topo/near_groups.h"
 #include "topo/node_facts.h"
 #include "ucx/ucx_transport.h"
@@ -166,6 +167,23 @@ WaitPolicy waitPolicy(const Options& options, bool crowded, WaitHook hook) {
   return policy;
 }
 
+/// Device memory over hosts is moved by host communicators that the caller does not see.
+std::unique_ptr<DeviceRunner> makeFarDevice(Bootstrap& boot, const Config& config,
+                                            const DeviceConfig& wanted, std::string* why) {
+  Config carrier = config;
+  carrier.device = RONDO_DEVICE_NONE;
+  carrier.name += " (device memory)";
+  carrier.farDevice = nullptr;
+  const auto open = [&] {
+    if (config.device == RONDO_DEVICE_NONE) {
+      throw Error(rondoUnsupported, "it was made without a device");
+    }
+    return config.farDevice ? config.farDevice(boot.rank()) : openFarDevice(wanted);
+  };
+  return createFarRunner(
+      boot, wanted, open, [&] { return buildComm(boot, carrier, {}); }, why);
+}
+
 /// The GPU side, if every rank can have one. A rank that asked for a device by number gets it or an
 /// error.
 void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& peers,
@@ -176,10 +194,7 @@ void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& pe
   wanted.smBudget = static_cast<int>(config.options.smBudget);
   wanted.costs = costs;
   if (hosts.hosts > 1) {
-    parts->whyNoDevice = format(
-        "its ranks are on %d hosts, and device memory does not cross hosts yet; allowed: "
-        "host memory",
-        hosts.hosts);
+    parts->device = makeFarDevice(boot, config, wanted, &parts->whyNoDevice);
   } else {
     parts->device = createDeviceRunner(boot, exchange, peers, wanted, &parts->whyNoDevice);
   }
@@ -340,6 +355,7 @@ std::unique_ptr<Communicator> buildComm(Bootstrap& boot, const Config& config, W
     parts.fabric = makeFabric(boot, config, exchange ? &*exchange : nullptr, hosts, infos,
                               ranksOfThisProcess(local));
   }
+  if (hosts.hosts > 1) exchange.reset();  // carriers of device memory have their own, of that name
   addDevice(boot, exchange ? &*exchange : nullptr, peers, hosts, config, local.front().device,
             &parts);
   logMade(parts, hosts, config);

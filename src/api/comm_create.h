@@ -13,6 +13,7 @@
 namespace rondo {
 
 class Communicator;
+class FarDevice;
 
 /// rondoConfig_t after checking: every field has a value.
 struct Config {
@@ -21,6 +22,8 @@ struct Config {
   bool blocking = true;
   Options options;  ///< The environment, overridden by the configuration's fields.
   std::function<void(Channels&, int rank)> decorate;  ///< Tests: replaces ports; may be empty.
+  /// Tests: the device of a communicator that spans hosts; may be empty.
+  std::function<std::unique_ptr<FarDevice>(int rank)> farDevice;
 };
 
 /// The caller's struct in this library's layout; size and version are checked. Throws Error.

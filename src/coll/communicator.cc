@@ -40,6 +40,9 @@ Communicator::Communicator(Parts parts)
     parts_.fabric->watchPeers([this] {
       if (parts_.device) parts_.device->abort();
     });
+    if (parts_.device) {
+      parts_.device->onFailure([fabric = parts_.fabric.get()] { fabric->abort(); });
+    }
     if (PeerWatch::one().watches() || parts_.device) ProgressThread::tryStart();
   }
   groupWait_ = parts_.wait;
@@ -63,6 +66,13 @@ Communicator::Communicator(Parts parts)
 Communicator::~Communicator() {
   Patrol::one().remove(this);
   if (parts_.fabric) parts_.fabric->stopWatching();
+}
+
+/// Why the device's calls stopped working, if they did; `usage`: because calls differ.
+std::string Communicator::deviceFailure(bool usage) const {
+  rondoResult_t code = rondoSuccess;
+  const std::string text = parts_.device ? parts_.device->failure(&code) : "";
+  return usage == (code == rondoInvalidUsage) ? text : "";
 }
 
 RunResult Communicator::flagWay(const FlagPair& pair, uint64_t* picoseconds) {
@@ -130,6 +140,7 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
 }
 
 std::string Communicator::mismatchText() {
+  if (const std::string text = deviceFailure(true); !text.empty()) return text;
   if (deserted()) return "";
   const std::string text = log_.mismatchText(parts_.name);
   if (!text.empty() || launches_ == 0) return text;
@@ -186,8 +197,7 @@ void Communicator::beginExchange(std::span<const Transfer> transfers, OpOrigin o
                                  uint64_t enqueued) {
   exchanging_ = true;
   log_.beginExchange(transfers, origin, enqueued);
-  exchange_.begin(channels_, parts_.place.rank, transfers,
-                  ExchangeContext{findCopy(parts_.cpu), channels_.stamp.get(), streamBytes_});
+  exchange_.begin(channels_, parts_.place.rank, transfers, exchangeContext());
 }
 
 RunResult Communicator::runExchange(std::span<const Transfer> transfers) {

@@ -122,6 +122,12 @@ class Communicator {
   /// Whether a rank's end is the cause.
   bool deserted() const { return parts_.fabric && parts_.fabric->culprit() >= 0; }
 
+  /// For who runs exchanges of its own on a communicator that has no other calls.
+  const Channels& channels() const { return channels_; }
+  ExchangeContext exchangeContext() const {
+    return {findCopy(parts_.cpu), channels_.stamp.get(), streamBytes_};
+  }
+
   /// nullptr with one rank.
   Fabric* fabric() const { return parts_.fabric.get(); }
   const WaitPolicy& wait() const { return parts_.wait; }
@@ -159,6 +165,7 @@ class Communicator {
   }
   const BoundPlan* makePlan(const PlanKey& key);
   std::string waitsText() const;
+  std::string deviceFailure(bool usage) const;
   void logCall(const HostRequest& request) const;
   RunResult awaitSilent();
   // communicator_watch.cc

@@ -144,6 +144,7 @@ std::string Communicator::timeoutText(int rank) const {
 }
 
 std::string Communicator::abortText() const {
+  if (const std::string text = deviceFailure(false); !text.empty()) return text;
   const int late = parts_.fabric->timedOut();
   if (late >= 0) return timeoutText(late);
   const int culprit = parts_.fabric->culprit();

@@ -19,6 +19,7 @@
 #include "coll/device_budget.h"
 #include "coll/device_exchange.h"
 #include "coll/device_lease.h"
+#include "coll/device_scaled.h"
 #include "kernels/launch.h"
 #include "kernels/scale.h"
 
@@ -106,6 +107,11 @@ class CudaRunner : public DeviceRunner {
   uint64_t serial() const override { return serial_; }
   void startEpochsAt(uint32_t value) override { lease_.setCounters(device_, value); }
 
+  // For runScaledSum().
+  void multiply(const DeviceCall& call, void* into, uint64_t count) const;
+  void* allocate(const DeviceCall& call, uint64_t bytes) const;
+  void release(const DeviceCall& call, void* memory) const;
+
  private:
   std::atomic_ref<uint32_t> hostWord(uint32_t FaultWords::*word) const {
     return std::atomic_ref<uint32_t>(static_cast<FaultWords*>(faults_->host())->*word);
@@ -114,7 +120,6 @@ class CudaRunner : public DeviceRunner {
   CallArgs argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const;
   int launch(const DeviceCall& call, const DeviceChoice& choice) const;
   void runScaled(const DeviceCall& call);
-  void multiply(const DeviceCall& call, void* into, uint64_t count) const;
   [[noreturn]] void refuse(const DeviceCall& call) const;
   void throwCuda(const std::string& what, int error) const;
   static uint64_t serialOf(const std::vector<DeviceCard>& cards) {
@@ -186,53 +191,25 @@ void CudaRunner::refuse(const DeviceCall& call) const {
              kMaxWindowRanks));
 }
 
-/// What this rank gives, times its scalar, to `into`.
-void CudaRunner::multiply(const DeviceCall& call, void* into, uint64_t count) const {
-  const auto bytes = static_cast<uint32_t>(typeSize(call.type));
-  ScaleCall scale{static_cast<const unsigned char*>(call.send),
-                  static_cast<unsigned char*>(into),
-                  count,
-                  call.type,
-                  bytes,
-                  static_cast<const unsigned char*>(call.scaled->scalar),
-                  {}};
-  if (pointerKind(scale.scalar).memory == PointerKind::kHost) {
-    std::memcpy(&scale.value, scale.scalar, bytes);
-    scale.scalar = nullptr;
-  }
-  throwCuda(format("%s: launching the kernel that multiplies", call.name),
-            launchScale(scale, call.stream));
-}
-
-/// The products go where the result will come, if all of them fit there and this rank gets one;
-/// else to memory of their own, which stream order allows to be gone when the call returns.
 void CudaRunner::runScaled(const DeviceCall& call) {
   const ContextScope scope(device_.context());
-  const bool all = call.collective == Collective::ReduceScatter;
-  const uint64_t count = call.count * (all ? static_cast<uint64_t>(size_) : 1);
-  DeviceCall sum = call;
-  sum.op = rondoSum;
-  sum.scaled = nullptr;
-  const bool gets = call.collective == Collective::AllReduce ||
-                    (call.collective == Collective::Reduce && call.root == rank_);
-  if (gets) {
-    multiply(call, call.recv, count);
-    sum.send = call.recv;
-    return run(sum);
-  }
-  void* products = nullptr;
+  runScaledSum(call, {rank_, size_, 0, size_}, *this, [this](const DeviceCall& sum) { run(sum); });
+}
+
+void CudaRunner::multiply(const DeviceCall& call, void* into, uint64_t count) const {
+  throwCuda(format("%s: launching the kernel that multiplies", call.name),
+            multiplyOnDevice(call, into, count));
+}
+
+void* CudaRunner::allocate(const DeviceCall& call, uint64_t bytes) const {
+  void* memory = nullptr;
   throwCuda(format("%s: memory for the products", call.name),
-            allocateOnStream(&products, count * typeSize(call.type), call.stream));
-  sum.send = products;
-  const auto release = [&] { return freeOnStream(products, call.stream); };
-  try {
-    multiply(call, products, count);
-    run(sum);
-  } catch (...) {
-    release();
-    throw;
-  }
-  throwCuda(format("%s: freeing the products", call.name), release());
+            allocateOnStream(&memory, bytes, call.stream));
+  return memory;
+}
+
+void CudaRunner::release(const DeviceCall& call, void* memory) const {
+  throwCuda(format("%s: freeing the products", call.name), freeOnStream(memory, call.stream));
 }
 
 void CudaRunner::run(const DeviceCall& call) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -82,6 +83,12 @@ class DeviceRunner {
   virtual std::chrono::milliseconds takeLongWait() noexcept = 0;
   /// Whether what is enqueued on `stream` goes into a graph.
   virtual bool captures(rondoStream_t stream) const = 0;
+
+  /// `call` runs once, on any thread, when calls stop working for a cause outside the kernels;
+  /// nullptr: not any more.
+  virtual void onFailure(std::function<void()>) {}
+  /// That cause, as a sentence; empty: there is none.
+  virtual std::string failure(rondoResult_t*) const { return ""; }
 
   /// What becomes of a call with these agreed arguments.
   virtual DeviceChoice choose(const DeviceRequest& request) const = 0;

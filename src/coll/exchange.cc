@@ -12,12 +12,6 @@ constexpr uint64_t kLeastInPlace = 16384;
 /// A message's length is 32 bits wide.
 constexpr uint64_t kMostInPlace = 1u << 30;
 
-/// Both sides of a transfer know its length.
-uint32_t stampOf(uint64_t bytes) {
-  const uint64_t mixed = (bytes + 1) * 0x9e3779b97f4a7c15u;
-  return static_cast<uint32_t>(mixed >> 32) | 1u;
-}
-
 /// The next transfer of `rank` with itself in one direction, from place `at` on; the end if there
 /// is none.
 size_t nextSelf(int rank, bool sends, std::span<const Transfer> transfers, size_t at) {
@@ -72,6 +66,13 @@ void Exchange::copySelf() {
   });
 }
 
+/// Both sides of a transfer know its length.
+uint32_t Exchange::stampOf(const Transfer& t) const {
+  const uint64_t known = context_.tag != 0 ? context_.tag : t.bytes;
+  const uint64_t mixed = (known + 1) * 0x9e3779b97f4a7c15u;
+  return static_cast<uint32_t>(mixed >> 32) | 1u;
+}
+
 Exchange::Queue& Exchange::queueOf(const Channels& channels, const Transfer& t) {
   uint32_t& at = queueAt_[2 * static_cast<size_t>(t.peer) + (t.sends ? 1 : 0)];
   if (at == kNone) {
@@ -81,7 +82,7 @@ Exchange::Queue& Exchange::queueOf(const Channels& channels, const Transfer& t) 
     RecvPort* recv = t.sends ? nullptr : channels.pairRecvs[index].get();
     // A far rank takes a message into staging of its own.
     const uint64_t most = channels.isFar(t.peer) ? channels.chunkBytes : kMostInPlace;
-    queues_.push_back({t.peer, t.sends, send, recv, kNone, kNone, stampOf(t.bytes), 0, most});
+    queues_.push_back({t.peer, t.sends, send, recv, kNone, kNone, stampOf(t), 0, most});
   }
   return queues_[at];
 }
@@ -142,7 +143,7 @@ bool Exchange::advance(Queue& queue) {
   if (queue.done == t.bytes) {
     queue.first = next_[queue.first];
     queue.done = 0;
-    if (queue.first != kNone) queue.stamp = stampOf(transfers_[queue.first].bytes);
+    if (queue.first != kNone) queue.stamp = stampOf(transfers_[queue.first]);
   }
   return true;
 }

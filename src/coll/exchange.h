@@ -24,6 +24,7 @@ struct ExchangeContext {
   CopyFn copy;
   uint32_t* stamp;       ///< Channels::stamp.
   uint64_t streamBytes;  ///< Receives of at least this many bytes are written past the caches.
+  uint64_t tag = 0;      ///< Not 0: instead of a transfer's length, what both sides know of it.
 };
 
 /// Runs transfers of one rank. Those with the same peer and direction run in their order, all
@@ -70,6 +71,7 @@ class Exchange {
     uint64_t done;         ///< Bytes of the first one.
     uint64_t mostInPlace;  ///< Longest message from the caller's memory.
   };
+  uint32_t stampOf(const Transfer& t) const;
   Queue& queueOf(const Channels& channels, const Transfer& t);
   bool advance(Queue& queue);
   bool sendSome(Queue& queue, const Transfer& t);

@@ -55,7 +55,11 @@ struct Preference {
   const char* value;
   bool withoutVerbs;  ///< Only then.
 };
+/// TCP takes Rondo's longest messages between hosts whole (256 KiB), instead of putting parts of 64
+/// KiB together: all-reduce of 1 MiB between two processes on loopback takes 426 us for 785, of 256
+/// KiB 117 for 140 (2 cores, medians, 2026-11-22).
 constexpr Preference kPreferences[] = {{"RNDV_THRESH", "inf", true},
+                                       {"TCP_RX_SEG_SIZE", "300k", false},
                                        {"KEEPALIVE_INTERVAL", "1s", false}};
 
 bool hasVerbs() {

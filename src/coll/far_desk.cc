@@ -1,0 +1,240 @@
+#include "coll/far_desk.h"
+
+#include <sched.h>
+
+#include <utility>
+
+#include "base/error.h"
+
+namespace rondo {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kWatchEvery{10};
+
+uint32_t look(uint32_t& word) {
+  return std::atomic_ref<uint32_t>(word).load(std::memory_order_acquire);
+}
+void answer(FarWord& word, uint32_t number) {
+  std::atomic_ref<uint32_t>(word.value).store(number, std::memory_order_release);
+}
+
+/// Both sides of a piece have the same, if their transfers are equally long and as far.
+uint64_t tagOf(const FarPairLetter& letter) {
+  return letter.whole + letter.offset * 0x9e3779b97f4a7c15u;
+}
+
+}  // namespace
+
+/// Whether all blocks of a kernel have put in their part of the next chunk.
+bool FarChunks::rang() const {
+  const uint32_t slot = done_ % kFarSlots;
+  uint32_t* const words = view_.rung + slot * kFarBlocks;
+  if (look(words[0]) != done_ + 1) return false;
+  for (uint32_t b = 1; b < view_.letters[slot].blocks; ++b) {
+    if (look(words[b]) != done_ + 1) return false;
+  }
+  return true;
+}
+
+void FarChunks::start() {
+  const uint32_t slot = done_ % kFarSlots;
+  const FarLetter& letter = view_.letters[slot];
+  const PlanKey key{letter.count, static_cast<rondoDataType_t>(letter.type),
+                    static_cast<rondoRedOp_t>(letter.op), letter.root,
+                    static_cast<Collective>(letter.collective)};
+  run_.addCollective(carrier_, letter.name,
+                     {key, view_.in + slot * view_.slotBytes, view_.out + slot * view_.slotBytes});
+  run_.issue(OpOrigin::Device);
+  running_ = true;
+}
+
+bool FarChunks::poll(FarFailure* failure) {
+  bool moved = false;
+  for (;;) {
+    if (!running_) {
+      if (!rang()) return moved;
+      start();
+    }
+    moved |= run_.tryPoll();
+    if (!run_.done()) return moved;
+    const OperationFault& fault = run_.fault();
+    if (fault.call != nullptr) {
+      *failure = {fault.remote ? rondoRemoteError : rondoInvalidUsage,
+                  std::string(fault.call) + ": " + fault.what};
+      return true;
+    }
+    run_.close();
+    running_ = false;
+    answer(view_.answered[done_ % kFarSlots], done_ + 1);
+    ++done_;
+  }
+}
+
+FarPieces::FarPieces(Communicator& carrier, const FarPairView& view)
+    : carrier_(carrier), view_(view) {
+  const int rank = carrier.place().rank, n = carrier.place().size;
+  queues_ = std::vector<Queue>(static_cast<size_t>(farQueues(n)));
+  for (int k = 1; k < n; ++k) {
+    Queue& sends = queues_[static_cast<size_t>(2 * (k - 1))];
+    sends.peer = (rank + k) % n;
+    sends.sends = true;
+    queues_[static_cast<size_t>(2 * (k - 1) + 1)].peer = (rank + n - k) % n;
+  }
+}
+
+FarPairLetter& FarPieces::letter(size_t index) const { return view_.letters[place(index)]; }
+
+void FarPieces::startAt(uint32_t number) {
+  for (Queue& queue : queues_) queue.done = number;
+}
+
+bool FarPieces::start(size_t index) {
+  Queue& queue = queues_[index];
+  if (look(view_.rung[place(index)]) != queue.done + 1) return false;
+  const FarPairLetter& mail = letter(index);
+  unsigned char* const data = view_.slots + place(index) * view_.pieceBytes;
+  queue.transfer = {queue.peer, queue.sends, reinterpret_cast<char*>(data), mail.bytes};
+  ExchangeContext context = carrier_.exchangeContext();
+  context.tag = tagOf(mail);
+  queue.exchange.begin(carrier_.channels(), carrier_.place().rank, {&queue.transfer, 1}, context);
+  queue.running = true;
+  ++running_;
+  return true;
+}
+
+bool FarPieces::pollQueue(size_t index, FarFailure* failure) {
+  Queue& queue = queues_[index];
+  bool moved = false;
+  while (queue.running || start(index)) {
+    if (!queue.exchange.poll(&moved)) {
+      if (!queue.exchange.mismatch()) return moved;
+      *failure = {rondoInvalidUsage,
+                  format("rondoRecv: rank %d receives %llu bytes from rank %d, which sends another "
+                         "number of bytes; allowed: the count of the matching rondoSend",
+                         carrier_.place().rank,
+                         static_cast<unsigned long long>(letter(index).whole), queue.peer)};
+      return true;
+    }
+    answer(view_.answered[place(index)], queue.done + 1);
+    ++queue.done;
+    ++done_;
+    queue.running = false;
+    --running_;
+    moved = true;
+  }
+  return moved;
+}
+
+bool FarPieces::poll(FarFailure* failure) {
+  bool moved = false;
+  for (size_t i = 0; i < queues_.size() && failure->what.empty(); ++i) {
+    moved |= pollQueue(i, failure);
+  }
+  if (failure->what.empty() && running_ > 0 && !moved && carrier_.aborted()) {
+    *failure = {rondoRemoteError, "sends and receives: " + carrier_.abortText()};
+  }
+  return moved;
+}
+
+FarDesk::FarDesk(std::unique_ptr<Communicator> chunks, std::unique_ptr<Communicator> pieces,
+                 const FarView& view, const FarPairView& pairs, FaultWords* faults)
+    : chunkCarrier_(std::move(chunks)),
+      pieceCarrier_(std::move(pieces)),
+      faults_(faults),
+      chunks_(*chunkCarrier_, view),
+      pieces_(*pieceCarrier_, pairs) {}
+
+bool FarDesk::poll() {
+  if (owner_.exchange(1, std::memory_order_acquire) != 0) return false;
+  bool moved = false;
+  if (!failed_.load(std::memory_order_relaxed)) {
+    FarFailure failure;
+    try {
+      moved = pollAll(&failure);
+    } catch (const Error& error) {
+      failure = {error.code(), error.sentence()};
+    } catch (const std::exception& error) {
+      failure = {rondoInternalError, error.what()};
+    }
+    if (!failure.what.empty()) fail(std::move(failure));
+  }
+  owner_.store(0, std::memory_order_release);
+  return moved;
+}
+
+bool FarDesk::pollAll(FarFailure* failure) {
+  const uint32_t before = chunks_.done() + pieces_.done();
+  bool moved = chunks_.poll(failure);
+  if (failure->what.empty()) moved |= pieces_.poll(failure);
+  const uint32_t answers = chunks_.done() + pieces_.done() - before;
+  if (answers != 0) owed_.fetch_sub(answers, std::memory_order_relaxed);
+  if (!failure->what.empty()) return true;
+  if (moved || !busy()) {
+    idle_ = false;
+    return moved;
+  }
+  const auto now = Clock::now();
+  if (!idle_) {
+    idle_ = true;
+    since_ = now;
+    watchAt_ = now + kWatchEvery;
+  } else if (now >= watchAt_) {
+    watchAt_ = now + kWatchEvery;
+    if (look(faults_->error) != 0) {
+      *failure = {rondoRemoteError,
+                  "a kernel waited longer than RONDO_SPIN_BOUND_MS for a peer and was given up"};
+    } else {
+      watch(chunks_.busy() ? *chunkCarrier_ : *pieceCarrier_);
+    }
+  }
+  return moved;
+}
+
+/// Who waits looks for peers that ended, and reports a stall.
+void FarDesk::watch(Communicator& carrier) {
+  const WaitPolicy& policy = carrier.groupWait();
+  if (policy.watch) policy.watch(Clock::now() - since_);
+}
+
+void FarDesk::fail(FarFailure failure) {
+  std::function<void()> tell;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    failure_ = std::move(failure);
+    tell = std::exchange(onFailure_, nullptr);
+  }
+  failed_.store(true, std::memory_order_release);
+  abort();
+  if (tell) tell();
+}
+
+void FarDesk::abort() noexcept {
+  std::atomic_ref<uint32_t>(faults_->abort).store(1);
+  chunkCarrier_->abort();
+  pieceCarrier_->abort();
+}
+
+FarFailure FarDesk::failure() const {
+  if (!failed_.load(std::memory_order_acquire)) return {};
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return failure_;
+}
+
+void FarDesk::onFailure(std::function<void()> call) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  onFailure_ = std::move(call);
+}
+
+void FarDesk::startAt(uint32_t number) {
+  while (owner_.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+  chunks_.startAt(number);
+  pieces_.startAt(number);
+  owner_.store(0, std::memory_order_release);
+}
+
+void FarDesk::close() {
+  while (owner_.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+}
+
+}  // namespace rondo

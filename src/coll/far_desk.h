@@ -1,0 +1,132 @@
+#pragma once
+// The host's side of device memory between hosts: polls what a rank's kernels have put into
+// page-locked memory, runs it on host communicators of its own, and answers. Makes no CUDA call.
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "coll/communicator.h"
+#include "coll/far_staging.h"
+#include "coll/group_run.h"
+
+namespace rondo {
+
+/// Why a desk has closed; `what` empty: it has not.
+struct FarFailure {
+  rondoResult_t code = rondoSuccess;
+  std::string what;
+};
+
+/// Collectives, chunk by chunk.
+class FarChunks {
+ public:
+  FarChunks(Communicator& carrier, const FarView& view) : carrier_(carrier), view_(view) {}
+  /// Does what can be done at once. `failure` is set if nothing can any more.
+  bool poll(FarFailure* failure);
+  bool busy() const { return running_; }
+  void startAt(uint32_t number) { done_ = number; }
+  uint32_t done() const { return done_; }
+
+ private:
+  bool rang() const;
+  void start();
+
+  Communicator& carrier_;
+  const FarView view_;
+  GroupRun run_;
+  bool running_ = false;
+  uint32_t done_ = 0;  ///< Chunks so far.
+};
+
+/// Sends and receives: a queue to and one from each other rank, which do not wait for each other.
+class FarPieces {
+ public:
+  FarPieces(Communicator& carrier, const FarPairView& view);
+  bool poll(FarFailure* failure);
+  bool busy() const { return running_ > 0; }
+  void startAt(uint32_t number);
+  uint32_t done() const { return done_; }
+
+ private:
+  struct Queue {
+    int peer = 0;
+    bool sends = false;
+    bool running = false;
+    uint32_t done = 0;  ///< Pieces so far.
+    Transfer transfer{};
+    Exchange exchange;
+  };
+  bool start(size_t index);
+  bool pollQueue(size_t index, FarFailure* failure);
+  FarPairLetter& letter(size_t index) const;
+  size_t place(size_t index) const {
+    return index * kFarPairSlots + queues_[index].done % kFarPairSlots;
+  }
+
+  Communicator& carrier_;
+  const FarPairView view_;
+  std::vector<Queue> queues_;
+  int running_ = 0;
+  uint32_t done_ = 0;  ///< Pieces of all queues.
+};
+
+/// Both for one rank. poll() is called by one thread at a time, the rest by any.
+class FarDesk {
+ public:
+  /// The carriers are host communicators of the same ranks that nobody else uses. `faults`: where
+  /// this rank's kernels look when they wait.
+  FarDesk(std::unique_ptr<Communicator> chunks, std::unique_ptr<Communicator> pieces,
+          const FarView& view, const FarPairView& pairs, FaultWords* faults);
+
+  /// Does what can be done at once; whether that was anything.
+  bool poll();
+  /// Whether something is under way.
+  bool busy() const { return chunks_.busy() || pieces_.busy(); }
+  /// No poll runs any more, nor will.
+  void close();
+
+  /// Ends waits of kernels here, and what is under way on all ranks.
+  void abort() noexcept;
+  FarFailure failure() const;
+  /// `call` runs once, if the desk fails.
+  void onFailure(std::function<void()> call);
+
+  /// So many rings will come, who knows when: streams may have much else to do first.
+  void expect(uint64_t rings) {
+    owed_.fetch_add(static_cast<int64_t>(rings), std::memory_order_relaxed);
+  }
+  /// Replays of a graph may ring at any time from now on, any number of times.
+  void expectReplays() { replays_.store(true, std::memory_order_relaxed); }
+  bool expectsReplays() const { return replays_.load(std::memory_order_relaxed); }
+  bool expectsRings() const {
+    return expectsReplays() || owed_.load(std::memory_order_relaxed) > 0;
+  }
+  /// Tests; while nothing is under way.
+  void startAt(uint32_t number);
+
+ private:
+  bool pollAll(FarFailure* failure);
+  void fail(FarFailure failure);
+  void watch(Communicator& carrier);
+
+  const std::unique_ptr<Communicator> chunkCarrier_, pieceCarrier_;
+  FaultWords* const faults_;
+  FarChunks chunks_;
+  FarPieces pieces_;
+  std::atomic<bool> replays_{false};
+  std::atomic<int64_t> owed_{0};    ///< Without replays: rings that have not been answered.
+  std::atomic<uint32_t> owner_{0};  ///< 1 while a thread polls; stays so when the desk is closed.
+  bool idle_ = false;               ///< Waits since `since_`, though something is under way.
+  std::chrono::steady_clock::time_point since_, watchAt_;
+  mutable std::mutex mutex_;  ///< Of what follows.
+  FarFailure failure_;
+  std::function<void()> onFailure_;
+  std::atomic<bool> failed_{false};
+};
+
+}  // namespace rondo

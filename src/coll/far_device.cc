@@ -1,0 +1,151 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "coll/far_device.h"
+
+#include "base/error.h"
+
+#ifdef HAVE_CUDA
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "coll/device_budget.h"
+#include "coll/device_scaled.h"
+#include "kernels/launch.h"
+#include "kernels/scale.h"
+#include "p2p/cuda_memory.h"
+
+namespace rondo {
+namespace {
+
+/// Blocks of kernels that share a multiprocessor, as elsewhere.
+constexpr int kBlocksPerProcessor = 2;
+
+class CudaFarDevice : public FarDevice {
+ public:
+  explicit CudaFarDevice(const DeviceConfig& config)
+      : device_(CudaDevice::open(config.device, config.localRank)) {
+    const ContextScope scope(device_.context());
+    int processors = 1;
+    throwCuda("loading the kernels", loadFar(&processors));
+    throwCuda("loading the kernels", loadScale());
+    throwCuda("making an event", makeEvent(&event_));
+    takeBlocks(processors * kBlocksPerProcessor, config.smBudget * kBlocksPerProcessor);
+  }
+  ~CudaFarDevice() override {
+    const ContextScope scope(device_.context());
+    freeEvent(event_);
+  }
+
+  int ordinal() const override { return device_.ordinal(); }
+  int blocks() const override { return blocks_; }
+
+  Memory pinned(uint64_t bytes) override {
+    pinned_.push_back(std::make_unique<PinnedMemory>(device_, bytes));
+    return {static_cast<unsigned char*>(pinned_.back()->host()),
+            static_cast<unsigned char*>(pinned_.back()->device())};
+  }
+  uint32_t* counters(uint64_t words) override {
+    counters_.push_back(
+        allocateDevice(device_, words * sizeof(uint32_t), DeviceMemory::Sharing::kLegacyIpc));
+    return reinterpret_cast<uint32_t*>(counters_.back()->data());
+  }
+  void setCounters(uint32_t* at, uint32_t value, uint64_t words) override {
+    fillDevice(device_, at, value, words);
+  }
+
+  void launch(const FarCall& call, int blocks, rondoStream_t stream) override {
+    const ContextScope scope(device_.context());
+    throwCuda(call.name, "launching the kernel", launchFar(call, blocks, stream));
+  }
+  void launch(const char* name, const FarExchangeCall& call, int blocks,
+              rondoStream_t stream) override {
+    const ContextScope scope(device_.context());
+    throwCuda(name, "launching sends and receives", launchFarExchange(call, blocks, stream));
+  }
+  void copy(const char* name, void* to, const void* from, uint64_t bytes,
+            rondoStream_t stream) override {
+    const ContextScope scope(device_.context());
+    throwCuda(name, "copying within the device", copyOnStream(to, from, bytes, stream));
+  }
+  void multiply(const DeviceCall& call, void* into, uint64_t count) override {
+    const ContextScope scope(device_.context());
+    throwCuda(call.name, "launching the kernel that multiplies",
+              multiplyOnDevice(call, into, count));
+  }
+  void* allocate(const DeviceCall& call, uint64_t bytes) override {
+    const ContextScope scope(device_.context());
+    void* memory = nullptr;
+    throwCuda(call.name, "memory for the products", allocateOnStream(&memory, bytes, call.stream));
+    return memory;
+  }
+  void release(const DeviceCall& call, void* memory) override {
+    const ContextScope scope(device_.context());
+    throwCuda(call.name, "freeing the products", freeOnStream(memory, call.stream));
+  }
+  void order(const char* name, rondoStream_t first, rondoStream_t later) override {
+    const ContextScope scope(device_.context());
+    throwCuda(name, "ordering two streams", orderStreams(first, later, event_));
+  }
+  bool captures(rondoStream_t stream) override {
+    const ContextScope scope(device_.context());
+    return isCapturing(stream);
+  }
+  void synchronize() override { device_.synchronize(); }
+
+ private:
+  /// A communicator gets a sixteenth of what is left of the device, half for collectives and half
+  /// for sends and receives: few blocks fill PCIe, and it waits for a network.
+  void takeBlocks(int total, int wanted) {
+    const int free = DeviceBudget::free(device_.ordinal(), total);
+    const int usual = std::clamp(free / 16, 2, 2 * kFarBlocks);
+    const int all = wanted == 0 ? usual : std::clamp(wanted, 2, 2 * kFarBlocks);
+    if (!budget_.take(device_.ordinal(), total, all)) {
+      throw Error(rondoUnhandledCudaError,
+                  format("the device has room for %d blocks of kernels at once, of which %d are "
+                         "left to this communicator, which wants %d; allowed: fewer communicators "
+                         "alive or a smaller config.smBudget (RONDO_SM_BUDGET)",
+                         total, free, all));
+    }
+    blocks_ = all / 2;
+  }
+  void throwCuda(const std::string& what, int error) const {
+    if (error == 0) return;
+    throw Error(rondoUnhandledCudaError,
+                format("%s on device %d: %s (%s)", what.c_str(), device_.ordinal(),
+                       cudaErrorName(error), cudaErrorText(error)));
+  }
+  void throwCuda(const char* name, const char* what, int error) const {
+    if (error != 0) throwCuda(format("%s: %s", name, what), error);
+  }
+
+  CudaDevice device_;
+  DeviceBudget budget_;
+  int blocks_ = 1;
+  CUevent_st* event_ = nullptr;
+  std::vector<std::unique_ptr<PinnedMemory>> pinned_;
+  std::vector<std::shared_ptr<DeviceMemory>> counters_;
+};
+
+}  // namespace
+
+std::unique_ptr<FarDevice> openFarDevice(const DeviceConfig& config) {
+  return std::make_unique<CudaFarDevice>(config);
+}
+
+}  // namespace rondo
+
+#else
+
+namespace rondo {
+
+std::unique_ptr<FarDevice> openFarDevice(const DeviceConfig&) {
+  throw Error(rondoUnsupported, "this build of Rondo has no CUDA kernels");
+}
+
+}  // namespace rondo
+
+#endif  // HAVE_CUDA

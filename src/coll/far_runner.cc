@@ -1,0 +1,295 @@
+#include "coll/far_runner.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "api/types.h"
+#include "base/error.h"
+#include "coll/device_order.h"
+#include "coll/device_scaled.h"
+#include "coll/far_thread.h"
+
+namespace rondo {
+namespace {
+
+/// A collective of so few bytes is put in and taken out by one block of threads: there is nothing
+/// to gain by more, and each polls across PCIe.
+constexpr uint64_t kBytesPerBlock = 16u << 10;
+
+int32_t slotsOf(Slots used, int ranks) {
+  return used == Slots::None ? 0 : used == Slots::All ? ranks : 1;
+}
+
+class FarRunner : public DeviceRunner {
+ public:
+  FarRunner(std::unique_ptr<FarDevice> device, std::unique_ptr<Communicator> chunks,
+            std::unique_ptr<Communicator> pieces, const DeviceConfig& config, uint64_t serial)
+      : serial_(serial),
+        place_(chunks->place()),
+        spinBoundMs_(config.spinBoundMs),
+        device_(std::move(device)),
+        staging_(place_.size),
+        memory_(device_->pinned(staging_.bytes())),
+        counters_(device_->counters(staging_.counterWords())),
+        fault_{staging_.faults(memory_.device), spinBoundMs_ * 1'000'000},
+        view_(staging_.view(memory_.device, counters_)),
+        desk_(std::make_shared<FarDesk>(
+            std::move(chunks), std::move(pieces), staging_.view(memory_.host, nullptr),
+            staging_.pairs(memory_.host, nullptr), staging_.faults(memory_.host))) {
+    call_.view = staging_.pairs(memory_.device, counters_);
+    call_.fault = fault_;
+    queues_.resize(static_cast<size_t>(farQueues(place_.size)));
+    FarThread::one().add(desk_);
+  }
+
+  ~FarRunner() override {
+    // Kernels that still run need the desk, and use what is freed next.
+    try {
+      device_->synchronize();
+    } catch (const Error&) {  // the context is gone, and with it all memory
+    }
+    desk_->onFailure(nullptr);
+    FarThread::one().remove(*desk_);
+    desk_->close();
+    desk_.reset();
+  }
+
+  int device() const override { return device_->ordinal(); }
+  void run(const DeviceCall& call) override;
+  void exchange(const char* name, std::span<const Transfer> transfers,
+                std::span<const rondoStream_t> streams) override;
+  void order(rondoStream_t first, rondoStream_t later) override {
+    device_->order("rondoGroupEnd", first, later);
+  }
+  uint64_t serial() const override { return serial_; }
+  void check() const override;
+  void abort() noexcept override { desk_->abort(); }
+  DeviceChoice choose(const DeviceRequest&) const override {
+    DeviceChoice choice{};
+    choice.algorithm = "host";  // that of host memory, chosen there
+    return choice;
+  }
+  void startEpochsAt(uint32_t value) override {
+    device_->setCounters(counters_, value, staging_.counterWords());
+    desk_->startAt(value);
+  }
+  void onFailure(std::function<void()> call) override { desk_->onFailure(std::move(call)); }
+  std::string failure(rondoResult_t* code) const override {
+    const FarFailure failure = desk_->failure();
+    *code = failure.code;
+    return failure.what;
+  }
+
+ private:
+  void launchAround(const char* name, std::span<const Transfer> transfers, rondoStream_t stream);
+  void copySelf(const char* name, std::span<const Transfer> transfers, rondoStream_t stream);
+  void launchCollected(const char* name, rondoStream_t stream);
+  void launched(rondoStream_t stream, uint64_t rings);
+
+  const uint64_t serial_;
+  const RankPlace place_;
+  const uint64_t spinBoundMs_;
+  const std::unique_ptr<FarDevice> device_;
+  const FarStaging staging_;
+  const FarDevice::Memory memory_;
+  uint32_t* const counters_;
+  const FaultView fault_;
+  const FarView view_;
+  std::shared_ptr<FarDesk> desk_;
+  FarExchangeCall call_{};                     // of the launch that is collected
+  std::vector<std::vector<FarPiece>> queues_;  // as in FarPairView
+};
+
+void FarRunner::check() const {
+  const FarFailure failure = desk_->failure();
+  if (!failure.what.empty()) throw Error(failure.code, failure.what);
+  const auto word = [&](uint32_t FaultWords::*which) {
+    return std::atomic_ref<uint32_t>(staging_.faults(memory_.host)->*which).load();
+  };
+  if (word(&FaultWords::abort) != 0) {
+    throw Error(rondoRemoteError, "the communicator was aborted; its device kernels have ended");
+  }
+  if (word(&FaultWords::error) != 0) {
+    throw Error(rondoRemoteError,
+                format("a device collective of rank %d of %d waited more than %llu ms "
+                       "(RONDO_SPIN_BOUND_MS) for a peer and was given up",
+                       place_.rank, place_.size, static_cast<unsigned long long>(spinBoundMs_)));
+  }
+}
+
+void FarRunner::launched(rondoStream_t stream, uint64_t rings) {
+  if (!desk_->expectsReplays()) {
+    if (device_->captures(stream)) {
+      desk_->expectReplays();
+    } else {
+      desk_->expect(rings);
+    }
+  }
+  FarThread::one().wake();
+}
+
+void FarRunner::run(const DeviceCall& call) {
+  check();
+  if (call.count == 0) return;
+  if (call.scaled != nullptr) {
+    return runScaledSum(call, place_, *device_, [this](const DeviceCall& sum) { run(sum); });
+  }
+  const uint64_t element = typeSize(call.type);
+  const uint64_t slots = hasSlots(call.collective) ? static_cast<uint64_t>(place_.size) : 1;
+  if (slots * element > kFarSlotBytes) {
+    throw Error(
+        rondoUnsupported,
+        format("%s: device memory with %d ranks on several hosts is not available; allowed "
+               "there: at most %llu ranks",
+               call.name, place_.size, static_cast<unsigned long long>(kFarSlotBytes / element)));
+  }
+  const SlotUse use = slotUse(call.collective, place_.rank, call.root);
+  FarCall far{};
+  far.src = static_cast<const unsigned char*>(call.send);
+  far.dst = static_cast<unsigned char*>(call.recv);
+  far.count = call.count;
+  far.chunk = farChunk(call.collective, call.count, element, place_.size);
+  far.elementBytes = static_cast<uint32_t>(element);
+  far.srcSlots = slotsOf(use.src, place_.size);
+  far.dstSlots = slotsOf(use.dst, place_.size);
+  far.collective = static_cast<int32_t>(call.collective);
+  far.type = call.type;
+  far.op = isReduction(call.collective) ? static_cast<int32_t>(call.op) : 0;
+  far.root = isRooted(call.collective) ? call.root : 0;
+  far.name = call.name;
+  far.view = view_;
+  far.fault = fault_;
+  const uint64_t wanted = (std::min(far.chunk, far.count) * slots * element - 1) / kBytesPerBlock;
+  const auto blocks =
+      static_cast<int>(std::min<uint64_t>(wanted + 1, static_cast<uint64_t>(device_->blocks())));
+  device_->launch(far, blocks, call.stream);
+  launched(call.stream, (call.count + far.chunk - 1) / far.chunk);
+}
+
+void FarRunner::exchange(const char* name, std::span<const Transfer> transfers,
+                         std::span<const rondoStream_t> streams) {
+  check();
+  for (const rondoStream_t other : streams.subspan(1)) device_->order(name, other, streams[0]);
+  launchAround(name, transfers, streams[0]);
+  for (const rondoStream_t other : streams.subspan(1)) device_->order(name, streams[0], other);
+}
+
+/// To and from the other ranks by kernels, within this one by copies.
+void FarRunner::launchAround(const char* name, std::span<const Transfer> transfers,
+                             rondoStream_t stream) {
+  for (auto& queue : queues_) queue.clear();
+  const int n = place_.size;
+  size_t longest = 0;
+  for (const Transfer& t : transfers) {
+    if (t.bytes == 0 || t.peer == place_.rank) continue;
+    const int away = t.sends ? t.peer - place_.rank : place_.rank - t.peer;
+    auto& queue = queues_[static_cast<size_t>(2 * ((away + n) % n - 1) + (t.sends ? 0 : 1))];
+    queue.push_back({reinterpret_cast<unsigned char*>(t.data), t.bytes});
+    longest = std::max(longest, queue.size());
+  }
+  copySelf(name, transfers, stream);
+  const auto most = static_cast<size_t>(mostPerFarQueue(n));
+  for (size_t begin = 0; begin < longest; begin += most) {
+    call_.queues = 0;
+    int pieces = 0;
+    for (size_t index = 0; index < queues_.size(); ++index) {
+      const std::vector<FarPiece>& all = queues_[index];
+      const size_t first = std::min(begin, all.size()), last = std::min(begin + most, all.size());
+      if (first == last) continue;
+      if (call_.queues == kMostFarQueues) {
+        launchCollected(name, stream);
+        pieces = 0;
+      }
+      FarQueue& queue = call_.queue[call_.queues++];
+      queue = {static_cast<int32_t>(index), pieces, pieces};
+      for (size_t i = first; i < last; ++i) call_.piece[queue.end++] = all[i];
+      pieces = queue.end;
+    }
+    launchCollected(name, stream);
+  }
+}
+
+void FarRunner::launchCollected(const char* name, rondoStream_t stream) {
+  if (call_.queues == 0) return;
+  uint64_t rings = 0;
+  for (int q = 0; q < call_.queues; ++q) {
+    for (int i = call_.queue[q].begin; i < call_.queue[q].end; ++i) {
+      rings += (call_.piece[i].bytes + call_.view.pieceBytes - 1) / call_.view.pieceBytes;
+    }
+  }
+  device_->launch(name, call_, std::min(call_.queues, device_->blocks()), stream);
+  launched(stream, rings);
+  call_.queues = 0;
+}
+
+/// Sends of this rank to itself meet the receives of the same place in order.
+void FarRunner::copySelf(const char* name, std::span<const Transfer> transfers,
+                         rondoStream_t stream) {
+  size_t receive = 0;
+  for (const Transfer& send : transfers) {
+    if (send.peer != place_.rank || !send.sends) continue;
+    while (transfers[receive].peer != place_.rank || transfers[receive].sends) ++receive;
+    char* const to = transfers[receive++].data;
+    if (send.bytes > 0 && to != send.data) {
+      device_->copy(name, to, send.data, send.bytes, stream);
+    }
+  }
+}
+
+/// What a rank tells the others of its device.
+struct FarCard {
+  int32_t code;
+  OrderCard order;
+  std::array<char, 160> why;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceRunner> createFarRunner(
+    Bootstrap& boot, const DeviceConfig& config,
+    const std::function<std::unique_ptr<FarDevice>()>& open,
+    const std::function<std::unique_ptr<Communicator>()>& makeCarrier, std::string* why) {
+  FarCard mine{};
+  mine.order = nextOrderCard();
+  std::unique_ptr<FarDevice> device;
+  try {
+    device = open();
+  } catch (const Error& error) {
+    mine.code = error.code();
+    std::strncpy(mine.why.data(), error.what(), mine.why.size() - 1);
+  }
+  std::vector<FarCard> cards(static_cast<size_t>(boot.size()));
+  boot.allGather(&mine, sizeof mine, cards.data());
+  std::vector<OrderCard> orders;
+  for (size_t r = 0; r < cards.size(); ++r) {
+    orders.push_back(cards[r].order);
+    if (cards[r].code == rondoSuccess) continue;
+    *why = format("rank %zu has no device: %s", r, cards[r].why.data());
+    if (cards[r].code == rondoInvalidArgument) throw Error(rondoInvalidArgument, *why);
+    return nullptr;
+  }
+  std::unique_ptr<Communicator> chunks = makeCarrier(), pieces = makeCarrier();
+  std::unique_ptr<FarRunner> runner;
+  int code = rondoSuccess;
+  std::string sentence;
+  try {
+    runner = std::make_unique<FarRunner>(std::move(device), std::move(chunks), std::move(pieces),
+                                         config, agreedOrder(orders));
+  } catch (const Error& error) {
+    code = error.code();
+    sentence = error.sentence();
+  }
+  try {
+    boot.agree(code, sentence);
+  } catch (const Error& error) {
+    if (error.code() != rondoUnhandledCudaError) throw;
+    *why = error.sentence();  // agreed: the same on all ranks
+    return nullptr;
+  }
+  return runner;
+}
+
+}  // namespace rondo

@@ -1,0 +1,63 @@
+#include "coll/far_staging.h"
+
+namespace rondo {
+namespace {
+
+/// Hands out parts of an allocation, on lines of their own.
+class Cutter {
+ public:
+  uint64_t take(uint64_t bytes, uint64_t grain = 128) {
+    at_ = (at_ + grain - 1) / grain * grain;
+    const uint64_t begin = at_;
+    at_ += bytes;
+    return begin;
+  }
+  uint64_t end() { return take(0, 4096); }
+
+ private:
+  uint64_t at_ = 0;
+};
+
+template <class T>
+T* at(unsigned char* base, uint64_t offset) {
+  return reinterpret_cast<T*>(base + offset);
+}
+
+}  // namespace
+
+FarStaging::FarStaging(int ranks) : queues_(farQueues(ranks)), pieceBytes_(farPiece(ranks)) {
+  const uint64_t places = static_cast<uint64_t>(queues_) * kFarPairSlots;
+  Cutter cut;
+  cut.take(sizeof(FaultWords));
+  letters_ = cut.take(kFarSlots * sizeof(FarLetter));
+  rung_ = cut.take(kFarSlots * kFarBlocks * sizeof(uint32_t));
+  answered_ = cut.take(kFarSlots * sizeof(FarWord));
+  pairLetters_ = cut.take(places * sizeof(FarPairLetter));
+  pairRung_ = cut.take(places * sizeof(uint32_t));
+  pairAnswered_ = cut.take(places * sizeof(FarWord));
+  in_ = cut.take(kFarSlots * kFarSlotBytes, 4096);
+  out_ = cut.take(kFarSlots * kFarSlotBytes, 4096);
+  slots_ = cut.take(places * pieceBytes_, 4096);
+  bytes_ = cut.end();
+}
+
+FarView FarStaging::view(unsigned char* base, uint32_t* counters) const {
+  return {base + in_,
+          base + out_,
+          kFarSlotBytes,
+          at<FarLetter>(base, letters_),
+          at<uint32_t>(base, rung_),
+          at<FarWord>(base, answered_),
+          counters};
+}
+
+FarPairView FarStaging::pairs(unsigned char* base, uint32_t* counters) const {
+  return {base + slots_,
+          pieceBytes_,
+          at<FarPairLetter>(base, pairLetters_),
+          at<uint32_t>(base, pairRung_),
+          at<FarWord>(base, pairAnswered_),
+          counters + kFarBlocks};
+}
+
+}  // namespace rondo

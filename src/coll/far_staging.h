@@ -1,0 +1,64 @@
+#pragma once
+// How the page-locked memory between a rank's kernels and its progress thread is cut. Bounded: 8
+// MiB for collectives, and about as much for sends and receives, whatever the number of ranks.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "coll/plan.h"
+#include "kernels/far.h"
+
+namespace rondo {
+
+/// Of one side of a chunk of a collective, all slots together. With half of it a TCP connection
+/// idles more between chunks.
+constexpr uint64_t kFarSlotBytes = 1u << 20;
+/// A shorter chunk is not worth its message.
+constexpr uint64_t kLeastFarChunk = 128u << 10;
+constexpr uint64_t kMostFarPairBytes = 8u << 20;
+constexpr uint64_t kMostFarPiece = 512u << 10;
+constexpr uint64_t kLeastFarPiece = 4096;
+
+/// Elements of a slot that go at once. A function of agreed values: all ranks cut alike.
+inline uint64_t farChunk(Collective collective, uint64_t count, uint64_t elementBytes, int ranks) {
+  const uint64_t slots = hasSlots(collective) ? static_cast<uint64_t>(ranks) : 1;
+  const uint64_t column = slots * elementBytes;
+  const uint64_t most = std::max<uint64_t>(1, kFarSlotBytes / column);
+  const uint64_t least = std::max<uint64_t>(1, kLeastFarChunk / column);
+  const uint64_t quarter = (count + 3) / 4;
+  const uint64_t chunk = std::min(most, std::max(least, quarter));
+  // whole lines of any type, so that only the last chunk's slots are off them
+  return chunk >= 128 ? chunk / 64 * 64 : chunk;
+}
+
+/// Bytes of a send or receive that go at once, the same for all ranks of a communicator.
+inline uint64_t farPiece(int ranks) {
+  const uint64_t slots = uint64_t{2} * static_cast<uint64_t>(ranks - 1) * kFarPairSlots;
+  return std::clamp(kMostFarPairBytes / slots / 512 * 512, kLeastFarPiece, kMostFarPiece);
+}
+
+/// Queues of sends and receives of a rank (FarPairView).
+constexpr int farQueues(int ranks) { return 2 * (ranks - 1); }
+/// Transfers of one queue that fit one launch beside as many of every other.
+constexpr int mostPerFarQueue(int ranks) {
+  return std::max(1, kMostFarPieces / std::min(kMostFarQueues, std::max(1, farQueues(ranks))));
+}
+
+/// Offsets in one allocation.
+struct FarStaging {
+  explicit FarStaging(int ranks);
+  uint64_t bytes() const { return bytes_; }
+  /// `counters`: device memory, counterWords().
+  FarView view(unsigned char* base, uint32_t* counters) const;
+  FarPairView pairs(unsigned char* base, uint32_t* counters) const;
+  uint64_t counterWords() const { return static_cast<uint64_t>(kFarBlocks + queues_); }
+  FaultWords* faults(unsigned char* base) const { return reinterpret_cast<FaultWords*>(base); }
+
+ private:
+  int queues_;
+  uint64_t pieceBytes_;
+  uint64_t letters_, rung_, answered_, pairLetters_, pairRung_, pairAnswered_;
+  uint64_t in_, out_, slots_, bytes_;
+};
+
+}  // namespace rondo

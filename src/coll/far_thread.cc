@@ -1,0 +1,176 @@
+#include "coll/far_thread.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace rondo {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+/// Without anything to do the thread looks for a while, because the next kernel mostly follows the
+/// last one soon, then lets others run between looks, then naps. While something is under way a nap
+/// is short: it adds to the time of the call.
+constexpr uint32_t kLooksByClock = 64;
+constexpr microseconds kSpin{200};
+constexpr milliseconds kYield{2};
+constexpr milliseconds kNapShort{50};
+constexpr microseconds kShortNap{20};
+/// Where a kernel may ring after a pause (its stream had other work, or a graph is launched, which
+/// runs no host code): so late it may be noticed.
+constexpr microseconds kLongNap{250};
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+/// Whether the thread has one core, which the thread that enqueues or waits most likely has, too.
+bool boundToOne() {
+  cpu_set_t allowed;
+  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) == 1;
+}
+
+}  // namespace
+
+struct FarThread::State {
+  std::mutex mutex;
+  std::condition_variable awake;
+  std::vector<std::shared_ptr<FarDesk>> desks;
+  std::atomic<uint32_t> changes{0};  ///< Of `desks`.
+  std::atomic<uint32_t> seenChanges{0};
+  std::atomic<uint32_t> calls{0};  ///< wake() so far.
+  std::atomic<bool> sleeps{false};
+  // The thread's own.
+  std::vector<std::shared_ptr<FarDesk>> served;
+  uint32_t seenCalls = 0, looks = 0;
+  bool shares = false;
+  Clock::time_point since = Clock::now();  ///< When something was done last.
+};
+
+FarThread& FarThread::one() {
+  static FarThread* thread = new FarThread;
+  return *thread;
+}
+
+FarThread::FarThread() : state_(new State) {
+  state_->shares = boundToOne();
+  if (state_->shares) {
+    std::fprintf(stderr,
+                 "rondo: warning: this process may run on one core only, which its program and the "
+                 "thread that moves device memory between hosts then share; allowed, but slow: "
+                 "bind ranks to several cores (mpirun --bind-to none, or --map-by slot:PE=2)\n");
+  }
+  // The application's signals are not for this thread.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread([this] { loop(); }).detach();
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    delete state_;
+    throw;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void FarThread::add(std::shared_ptr<FarDesk> desk) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->desks.push_back(std::move(desk));
+  state_->changes.fetch_add(1, std::memory_order_release);
+}
+
+void FarThread::remove(const FarDesk& desk) {
+  uint32_t change = 0;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    std::erase_if(state_->desks, [&desk](const auto& each) { return each.get() == &desk; });
+    change = state_->changes.fetch_add(1, std::memory_order_release) + 1;
+    state_->awake.notify_one();
+  }
+  while (static_cast<int32_t>(state_->seenChanges.load(std::memory_order_acquire) - change) < 0) {
+    sched_yield();
+  }
+}
+
+void FarThread::wake() {
+  state_->calls.fetch_add(1, std::memory_order_seq_cst);
+  if (!state_->sleeps.load(std::memory_order_seq_cst)) return;
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->awake.notify_one();
+}
+
+/// What there is to serve; whether wake() was called since.
+bool FarThread::refresh() {
+  State& s = *state_;
+  const uint32_t calls = s.calls.load(std::memory_order_acquire);
+  const bool called = calls != s.seenCalls;
+  s.seenCalls = calls;
+  if (s.changes.load(std::memory_order_acquire) != s.seenChanges.load(std::memory_order_relaxed)) {
+    const std::lock_guard<std::mutex> lock(s.mutex);
+    s.served = s.desks;
+    s.seenChanges.store(s.changes.load(std::memory_order_relaxed), std::memory_order_release);
+  }
+  return called;
+}
+
+/// After a look at which nothing could be done.
+void FarThread::rest(bool busy) {
+  State& s = *state_;
+  if (!s.shares && ++s.looks % kLooksByClock != 0) return pause();
+  const auto quiet = Clock::now() - s.since;
+  if (quiet < kSpin && !s.shares) return;
+  if (quiet < kYield) {
+    sched_yield();
+    return;
+  }
+  if (busy || quiet < kNapShort) return std::this_thread::sleep_for(kShortNap);
+  const bool expects = std::any_of(s.served.begin(), s.served.end(),
+                                   [](const auto& desk) { return desk->expectsRings(); });
+  std::unique_lock<std::mutex> lock(s.mutex);
+  s.sleeps.store(true, std::memory_order_seq_cst);
+  const auto needed = [&s] {
+    return s.calls.load(std::memory_order_seq_cst) != s.seenCalls ||
+           s.changes.load(std::memory_order_relaxed) !=
+               s.seenChanges.load(std::memory_order_relaxed);
+  };
+  if (expects) {
+    s.awake.wait_for(lock, kLongNap, needed);
+  } else {
+    s.awake.wait(lock, needed);
+  }
+  s.sleeps.store(false, std::memory_order_relaxed);
+}
+
+void FarThread::loop() {
+  pthread_setname_np(pthread_self(), "rondo-far");
+  State& s = *state_;
+  for (;;) {
+    bool moved = refresh(), busy = false;
+    for (const auto& desk : s.served) {
+      moved |= desk->poll();
+      busy |= desk->busy();
+    }
+    if (!moved) {
+      rest(busy);
+      continue;
+    }
+    s.since = Clock::now();
+    s.looks = 0;
+  }
+}
+
+}  // namespace rondo

@@ -1,0 +1,222 @@
+#pragma once
+// A FarDevice without a GPU: kernels are the kernels' own code on threads, streams are queues with
+// a thread each, device memory is memory.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "coll/far_device.h"
+
+namespace rondo::testing {
+
+/// What runs in order, one after the other, on a thread of its own; or is written down to be run
+/// again.
+class PretendedStream {
+ public:
+  using Work = std::function<void()>;
+
+  PretendedStream() : thread_([this] { loop(); }) {}
+  PretendedStream(const PretendedStream&) = delete;
+  PretendedStream& operator=(const PretendedStream&) = delete;
+  ~PretendedStream() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ended_ = true;
+      changed_.notify_all();
+    }
+    thread_.join();
+  }
+  rondoStream_t handle() { return reinterpret_cast<rondoStream_t>(this); }
+  static PretendedStream& of(rondoStream_t stream) {
+    return *reinterpret_cast<PretendedStream*>(stream);
+  }
+
+  void enqueue(Work work) {
+    if (graph_ != nullptr) return graph_->push_back(std::move(work));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    queue_.push_back(std::move(work));
+    changed_.notify_all();
+  }
+  /// What is enqueued from now on goes into `graph`; nullptr: runs.
+  void captureInto(std::vector<Work>* graph) { graph_ = graph; }
+  bool captures() const { return graph_ != nullptr; }
+  void replay(const std::vector<Work>& graph) {
+    for (const Work& work : graph) enqueue(work);
+  }
+  void synchronize() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return queue_.empty(); });
+  }
+  bool idle() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return queue_.empty();
+  }
+
+ private:
+  void loop() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return ended_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      const Work work = queue_.front();
+      lock.unlock();
+      work();
+      lock.lock();
+      queue_.pop_front();
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Work> queue_;
+  std::vector<Work>* graph_ = nullptr;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+/// One block of a kernel (kernels/far_call.h).
+class PretendedHands {
+ public:
+  PretendedHands(int block, int blocks, const FaultView& fault, bool together)
+      : block_(block), blocks_(blocks), fault_(fault), together_(together) {}
+  int block() const { return block_; }
+  int blocks() const { return blocks_; }
+  uint32_t begun(const uint32_t* chunks) const { return chunks[block_]; }
+  void toHost(void* to, const void* from, uint64_t bytes) const { copy(to, from, bytes); }
+  void fromHost(void* to, const void* from, uint64_t bytes) const { copy(to, from, bytes); }
+  template <class T>
+  void write(T* host, const T& value) const {
+    *host = value;
+  }
+  void ring(uint32_t* word, uint32_t number) const {
+    std::atomic_ref<uint32_t>(*word).store(number, std::memory_order_release);
+  }
+  bool await(uint32_t* word, uint32_t number) {
+    while (!rang(word, number)) {
+      if (!idle(false)) return false;
+    }
+    return true;
+  }
+  void end(uint32_t* chunks, uint32_t number) const {
+    chunks[block_] = number;
+    for (int b = blocks_; block_ == 0 && b < kFarBlocks; ++b) chunks[b] = number;
+  }
+  FarHeld held(int i) const { return held_[i]; }
+  void keep(int i, const FarHeld& held, bool) { held_[i] = held; }
+  bool rang(uint32_t* word, uint32_t number) const {
+    return std::atomic_ref<uint32_t>(*word).load(std::memory_order_acquire) == number;
+  }
+  bool idle(bool) const {
+    std::this_thread::yield();
+    return std::atomic_ref<uint32_t>(fault_.words->abort).load() == 0;
+  }
+  void endQueue(uint32_t* pieces, uint32_t number) const { *pieces = number; }
+
+ private:
+  void copy(void* to, const void* from, uint64_t bytes) const {
+    const auto part = static_cast<uint64_t>(together_ ? block_ : 0);
+    const auto parts = static_cast<uint64_t>(together_ ? blocks_ : 1);
+    const uint64_t begin = bytes * part / parts, end = bytes * (part + 1) / parts;
+    if (begin == end) return;
+    std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
+                end - begin);
+  }
+  int block_, blocks_;
+  const FaultView& fault_;
+  bool together_;
+  FarHeld held_[kMostFarQueues] = {};
+};
+
+class PretendedDevice : public FarDevice {
+ public:
+  static constexpr int kBlocks = 2;
+
+  int ordinal() const override { return 0; }
+  int blocks() const override { return kBlocks; }
+  Memory pinned(uint64_t bytes) override {
+    unsigned char* const at = take(bytes);
+    return {at, at};
+  }
+  uint32_t* counters(uint64_t words) override {
+    return reinterpret_cast<uint32_t*>(take(words * sizeof(uint32_t)));
+  }
+  void setCounters(uint32_t* at, uint32_t value, uint64_t words) override {
+    for (uint64_t w = 0; w < words; ++w) at[w] = value;
+  }
+  void launch(const FarCall& call, int blocks, rondoStream_t stream) override {
+    enqueue(stream, [call, blocks] {
+      onBlocks(blocks, [&](int b) {
+        PretendedHands hands(b, blocks, call.fault, true);
+        FarVisit<PretendedHands>(hands, call).run();
+      });
+    });
+  }
+  void launch(const char*, const FarExchangeCall& call, int blocks, rondoStream_t stream) override {
+    enqueue(stream, [call, blocks] {
+      onBlocks(blocks, [&](int b) {
+        PretendedHands hands(b, blocks, call.fault, false);
+        FarExchangeVisit<PretendedHands>(hands, call).run();
+      });
+    });
+  }
+  void copy(const char*, void* to, const void* from, uint64_t bytes,
+            rondoStream_t stream) override {
+    enqueue(stream, [=] { std::memmove(to, from, bytes); });
+  }
+  void multiply(const DeviceCall& call, void* into, uint64_t count) override {  // of int32_t
+    const auto* from = static_cast<const int32_t*>(call.send);
+    const auto* scalar = static_cast<const int32_t*>(call.scaled->scalar);
+    enqueue(call.stream, [=] {
+      for (uint64_t i = 0; i < count; ++i) static_cast<int32_t*>(into)[i] = from[i] * *scalar;
+    });
+  }
+  void* allocate(const DeviceCall&, uint64_t bytes) override { return take(bytes); }
+  void release(const DeviceCall&, void*) override {}
+  void order(const char*, rondoStream_t first, rondoStream_t later) override {
+    struct Event {
+      std::atomic<bool> happened{false};
+    };
+    const auto event = std::make_shared<Event>();
+    enqueue(first, [event] { event->happened = true; });
+    enqueue(later, [event] {
+      while (!event->happened) std::this_thread::yield();
+    });
+  }
+  bool captures(rondoStream_t stream) override { return PretendedStream::of(stream).captures(); }
+  void synchronize() override {
+    for (PretendedStream* stream : streams_) stream->synchronize();
+  }
+
+ private:
+  void enqueue(rondoStream_t stream, PretendedStream::Work work) {
+    PretendedStream* const to = &PretendedStream::of(stream);
+    if (std::find(streams_.begin(), streams_.end(), to) == streams_.end()) streams_.push_back(to);
+    to->enqueue(std::move(work));
+  }
+  template <class Body>
+  static void onBlocks(int blocks, const Body& body) {
+    std::vector<std::thread> others;
+    for (int b = 1; b < blocks; ++b) others.emplace_back(body, b);
+    body(0);
+    for (std::thread& other : others) other.join();
+  }
+  unsigned char* take(uint64_t bytes) {
+    memory_.emplace_back((bytes + 63) / 64);
+    return memory_.back().data()->bytes;
+  }
+  struct alignas(64) Line {
+    unsigned char bytes[64] = {};
+  };
+  std::deque<std::vector<Line>> memory_;
+  std::vector<PretendedStream*> streams_;
+};
+
+}  // namespace rondo::testing

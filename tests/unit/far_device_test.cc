@@ -1,0 +1,367 @@
+// Device memory on communicators that span hosts, without a GPU: the kernels' code runs on threads
+// (tests/support/pretended_device.h), everything else is what a GPU has. Hosts are threads with
+// another host id, between which UCX is.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <barrier>
+#include <numeric>
+
+#include "api/device_group.h"
+#include "api/group.h"
+#include "api/handle.h"
+#include "coll/far_staging.h"
+#include "support/pretended_device.h"
+#include "support/world.h"
+
+namespace rondo::testing {
+namespace {
+
+using Ints = std::vector<int32_t>;
+
+struct FarRank {
+  rondoComm_t comm;
+  int rank, size;
+  PretendedStream &stream, &other;
+  std::barrier<>& barrier;
+
+  rondoResult_t collective(Collective collective, const Ints& in, int32_t* out, size_t count,
+                           int root = 0, rondoRedOp_t op = rondoSum,
+                           const ScaledOp* scaled = nullptr) const {
+    return runOnDevice(comm, DeviceCall{"rondoTest", collective, in.data(), out, count, rondoInt32,
+                                        op, root, stream.handle(), scaled});
+  }
+  rondoResult_t transfer(std::initializer_list<Transfer> transfers) const {
+    return runOnDevice(comm, "rondoTest", {transfers.begin(), transfers.size()}, stream.handle());
+  }
+  void good(rondoResult_t result) const {
+    ASSERT_EQ(result, rondoSuccess) << rondoGetLastError(comm);
+  }
+};
+
+Transfer transferOf(int peer, bool sends, int32_t* data, size_t count) {
+  return {peer, sends, reinterpret_cast<char*>(data), count * sizeof *data};
+}
+
+/// body(rank) on ranks of which rank r is on host hostOf[r]; all have a device but `without`.
+void onHosts(const std::vector<int>& hostOf, const std::function<void(const FarRank&)>& body,
+             int without = -1) {
+  const int n = static_cast<int>(hostOf.size());
+  ThreadGroup group(n);
+  std::barrier<> barrier(n);
+  onRanks(n, [&](int r) {
+    ThreadBootstrap boot(group, r);
+    Config config = checkConfig("onHosts", nullptr);
+    config.options.hostId = "host" + std::to_string(hostOf[static_cast<size_t>(r)]);
+    config.farDevice = [without](int rank) -> std::unique_ptr<FarDevice> {
+      if (rank == without) throw Error(rondoUnsupported, "it was sold");
+      return std::make_unique<PretendedDevice>();
+    };
+    PretendedStream stream, other;
+    CommPtr comm;
+    ASSERT_EQ(guarded(nullptr, "onHosts", [&] { comm = createComm(boot, config, {}); }),
+              rondoSuccess)
+        << rondoGetLastError(nullptr);
+    body({comm.get(), r, n, stream, other, barrier});
+    comm.reset();
+  });
+}
+
+int32_t element(int rank, size_t i) { return rank * 1000003 + static_cast<int32_t>(i) * 7; }
+int32_t sumOf(int ranks, size_t i) {
+  int32_t sum = 0;
+  for (int r = 0; r < ranks; ++r) sum += element(r, i);
+  return sum;
+}
+Ints dataOf(int rank, size_t count) {
+  Ints data(count);
+  for (size_t i = 0; i < count; ++i) data[i] = element(rank, i);
+  return data;
+}
+/// How many of out[0, count) are not value(i).
+template <class Value>
+size_t wrong(const int32_t* out, size_t count, const Value& value) {
+  size_t bad = 0;
+  for (size_t i = 0; i < count; ++i) bad += out[i] != value(i) ? 1 : 0;
+  return bad;
+}
+
+/// Every collective at this count, one after the other without a wait between.
+void everyCollective(const FarRank& me, size_t count) {
+  const auto n = static_cast<size_t>(me.size), mine = static_cast<size_t>(me.rank);
+  const int root = me.size - 1;
+  const Ints in = dataOf(me.rank, count * n);
+  Ints sum(count + 1, -1), reduced(count + 1, -1), all(count * n + 1, -1), part(count + 1, -1),
+      swapped(count * n + 1, -1), sent(count + 1, -1), scattered(count + 1, -1);
+  Ints gathered(count * n + 1, -1);
+  me.good(me.collective(Collective::AllReduce, in, sum.data(), count));
+  me.good(me.collective(Collective::Reduce, in, reduced.data(), count, root));
+  me.good(me.collective(Collective::AllGather, in, all.data(), count));
+  me.good(me.collective(Collective::ReduceScatter, in, part.data(), count));
+  me.good(me.collective(Collective::AllToAll, in, swapped.data(), count));
+  me.good(me.collective(Collective::Broadcast, in, sent.data(), count, root));
+  me.good(me.collective(Collective::Gather, in, gathered.data(), count, root));
+  me.good(me.collective(Collective::Scatter, in, scattered.data(), count, root));
+  me.stream.synchronize();
+  EXPECT_EQ(wrong(sum.data(), count, [&](size_t i) { return sumOf(me.size, i); }), 0u);
+  const bool isRoot = me.rank == root;
+  const auto reducedTo = [&](size_t i) { return isRoot ? sumOf(me.size, i) : -1; };
+  EXPECT_EQ(wrong(reduced.data(), count, reducedTo), 0u);
+  const auto slotOf = [&](size_t i) { return element(static_cast<int>(i / count), i % count); };
+  EXPECT_EQ(wrong(all.data(), count * n, slotOf), 0u);
+  const auto partOf = [&](size_t i) { return sumOf(me.size, mine * count + i); };
+  EXPECT_EQ(wrong(part.data(), count, partOf), 0u);
+  const auto blockOf = [&](size_t i) {
+    return element(static_cast<int>(i / count), mine * count + i % count);
+  };
+  EXPECT_EQ(wrong(swapped.data(), count * n, blockOf), 0u);
+  EXPECT_EQ(wrong(sent.data(), count, [&](size_t i) { return element(root, i); }), 0u);
+  const auto gatheredOf = [&](size_t i) { return isRoot ? slotOf(i) : -1; };
+  EXPECT_EQ(wrong(gathered.data(), count * n, gatheredOf), 0u);
+  const auto scatteredOf = [&](size_t i) { return element(root, mine * count + i); };
+  EXPECT_EQ(wrong(scattered.data(), count, scatteredOf), 0u);
+  for (const Ints* each : {&sum, &reduced, &all, &part, &swapped, &sent, &gathered, &scattered}) {
+    EXPECT_EQ(each->back(), -1) << "past the end, count " << count;
+  }
+}
+
+TEST(FarDevice, EveryCollectiveOfAnyLength) {
+  for (const auto& hosts : std::vector<std::vector<int>>{{0, 1}, {0, 1, 1}}) {
+    onHosts(hosts, [](const FarRank& me) {
+      // one block, several, one chunk, several, more than there are slots
+      for (const size_t count : {1u, 1000u, 40001u, 150001u, 700000u}) everyCollective(me, count);
+    });
+  }
+}
+
+TEST(FarDevice, InPlace) {
+  onHosts({0, 1, 0}, [](const FarRank& me) {
+    constexpr size_t kCount = 100'003;
+    const auto n = static_cast<size_t>(me.size), at = static_cast<size_t>(me.rank) * kCount;
+    Ints sum = dataOf(me.rank, kCount), part = dataOf(me.rank, kCount * n), all(kCount * n, -1),
+         swapped = dataOf(me.rank, kCount * n);
+    std::copy(sum.begin(), sum.end(), all.begin() + static_cast<ptrdiff_t>(at));
+    const auto run = [&](Collective collective, int32_t* in, int32_t* out) {
+      me.good(runOnDevice(me.comm, DeviceCall{"rondoTest", collective, in, out, kCount, rondoInt32,
+                                              rondoSum, 0, me.stream.handle()}));
+    };
+    run(Collective::AllReduce, sum.data(), sum.data());
+    run(Collective::ReduceScatter, part.data(), part.data() + at);
+    run(Collective::AllGather, all.data() + at, all.data());
+    run(Collective::AllToAll, swapped.data(), swapped.data());
+    me.stream.synchronize();
+    EXPECT_EQ(wrong(sum.data(), kCount, [&](size_t i) { return sumOf(me.size, i); }), 0u);
+    EXPECT_EQ(wrong(part.data() + at, kCount, [&](size_t i) { return sumOf(me.size, at + i); }),
+              0u);
+    EXPECT_EQ(wrong(all.data(), kCount * n,
+                    [&](size_t i) { return element(static_cast<int>(i / kCount), i % kCount); }),
+              0u);
+    EXPECT_EQ(
+        wrong(swapped.data(), kCount * n,
+              [&](size_t i) { return element(static_cast<int>(i / kCount), at + i % kCount); }),
+        0u);
+  });
+}
+
+TEST(FarDevice, GroupsOfSendsOnSeveralStreams) {
+  onHosts({0, 1, 1}, [](const FarRank& me) {
+    for (const size_t count : {1u, 777u, 300'000u}) {
+      const auto n = static_cast<size_t>(me.size);
+      Ints out = dataOf(me.rank, count + n), in(n * count, -1), sum(count, -1);
+      ASSERT_EQ(rondoGroupStart(), rondoSuccess);
+      for (int k = 0; k < me.size; ++k) {  // receives first; to itself, too
+        const auto from = static_cast<size_t>(k);
+        const Transfer take = transferOf(k, false, in.data() + from * count, count);
+        const Transfer give = transferOf(me.size - 1 - k, true,
+                                         out.data() + static_cast<size_t>(me.size - 1 - k), count);
+        me.good(me.transfer({take}));
+        me.good(runOnDevice(me.comm, "rondoTest", {&give, 1}, me.other.handle()));
+      }
+      me.good(me.collective(Collective::AllReduce, out, sum.data(), count));
+      ASSERT_EQ(rondoGroupEnd(), rondoSuccess) << rondoGetLastError(me.comm);
+      me.other.synchronize();
+      me.stream.synchronize();
+      EXPECT_EQ(wrong(in.data(), n * count,
+                      [&](size_t i) {
+                        return element(static_cast<int>(i / count),
+                                       i % count + static_cast<size_t>(me.rank));
+                      }),
+                0u);
+      EXPECT_EQ(wrong(sum.data(), count, [&](size_t i) { return sumOf(me.size, i); }), 0u);
+    }
+  });
+}
+
+// The transfers of a group do not wait for each other: what rank 0 hears last comes only after the
+// last of what it sends.
+TEST(FarDevice, QueuesDoNotWaitForEachOther) {
+  onHosts({0, 1, 2}, [](const FarRank& me) {
+    constexpr size_t kCount = 400'000;  // several pieces
+    Ints a = dataOf(me.rank, kCount), b(kCount, -1), c(kCount, -1);
+    if (me.rank == 0) {
+      me.good(me.transfer({transferOf(2, false, b.data(), kCount),
+                           transferOf(1, true, a.data(), kCount),
+                           transferOf(1, true, a.data(), kCount)}));
+    } else if (me.rank == 1) {
+      me.good(me.transfer({transferOf(0, false, b.data(), kCount)}));
+      me.good(me.transfer({transferOf(0, false, c.data(), kCount)}));
+      me.good(me.transfer({transferOf(2, true, a.data(), 5)}));
+    } else {
+      me.good(me.transfer({transferOf(1, false, c.data(), 5)}));
+      me.good(me.transfer({transferOf(0, true, a.data(), kCount)}));
+    }
+    me.stream.synchronize();
+    if (me.rank == 2) return;
+    EXPECT_EQ(wrong(b.data(), kCount, [&](size_t i) { return element(2 - 2 * me.rank, i); }), 0u);
+  });
+}
+
+TEST(FarDevice, GraphsAreReplayedAndCountersWrap) {
+  onHosts({0, 1}, [](const FarRank& me) {
+    constexpr size_t kCount = 200'000;
+    Ints in(kCount), sum(kCount, -1), got(kCount, -1), first(1), second(1);
+    for (const uint32_t start : {0u, 0xfffffff9u}) {
+      me.barrier.arrive_and_wait();
+      me.comm->impl->deviceRunner()->startEpochsAt(start);
+      me.barrier.arrive_and_wait();
+      std::vector<PretendedStream::Work> graph, small;
+      me.stream.captureInto(&graph);
+      me.good(me.collective(Collective::AllReduce, in, sum.data(), kCount));
+      me.good(me.transfer({transferOf(1 - me.rank, true, in.data(), kCount),
+                           transferOf(1 - me.rank, false, got.data(), kCount)}));
+      me.stream.captureInto(&small);
+      me.good(me.collective(Collective::AllReduce, first, second.data(), 1));
+      me.stream.captureInto(nullptr);
+      for (int replay = 0; replay < 6; ++replay) {
+        const auto value = [&](int rank, size_t i) { return element(rank, i) ^ (replay << 8); };
+        for (size_t i = 0; i < kCount; ++i) in[i] = value(me.rank, i);
+        first[0] = replay;
+        me.stream.replay(replay % 2 == 0 ? graph : small);
+        me.stream.replay(replay % 2 == 0 ? small : graph);
+        if (replay == 3) me.good(me.collective(Collective::AllReduce, in, sum.data(), 30));
+        me.stream.synchronize();
+        EXPECT_EQ(second[0], 2 * replay);
+        EXPECT_EQ(wrong(sum.data(), kCount, [&](size_t i) { return value(0, i) + value(1, i); }),
+                  0u);
+        EXPECT_EQ(wrong(got.data(), kCount, [&](size_t i) { return value(1 - me.rank, i); }), 0u);
+      }
+    }
+  });
+}
+
+TEST(FarDevice, CallsReturnAtOnceAndHostMemoryGoesOn) {
+  onHosts({0, 1}, [](const FarRank& me) {
+    const Ints in = dataOf(me.rank, 5000);
+    Ints sum(5000, -1), onHost(5000, -1);
+    if (me.rank == 0) me.good(me.collective(Collective::AllReduce, in, sum.data(), 5000));
+    me.good(rondoAllReduce(in.data(), onHost.data(), 5000, rondoInt32, rondoSum, me.comm, nullptr));
+    EXPECT_EQ(me.stream.idle(), me.rank == 1);  // the other one has not called
+    me.barrier.arrive_and_wait();
+    if (me.rank == 1) me.good(me.collective(Collective::AllReduce, in, sum.data(), 5000));
+    me.stream.synchronize();
+    EXPECT_EQ(sum, onHost);
+  });
+}
+
+TEST(FarDevice, PremultipliedSums) {
+  onHosts({0, 1}, [](const FarRank& me) {
+    const int32_t scalar = me.rank + 2;
+    const ScaledOp op{rondoInt32, true, &scalar, {}, false};
+    const Ints in = dataOf(me.rank, 3000);
+    Ints sum(3000, -1), part(1500, -1);
+    me.good(me.collective(Collective::AllReduce, in, sum.data(), 3000, 0, 1024, &op));
+    me.good(me.collective(Collective::ReduceScatter, in, part.data(), 1500, 0, 1024, &op));
+    me.stream.synchronize();
+    const auto value = [](size_t i) { return 2 * element(0, i) + 3 * element(1, i); };
+    EXPECT_EQ(wrong(sum.data(), 3000, value), 0u);
+    const size_t at = static_cast<size_t>(me.rank) * 1500;
+    EXPECT_EQ(wrong(part.data(), 1500, [&](size_t i) { return value(at + i); }), 0u);
+  });
+}
+
+/// After a failure: streams end, and the next call of every rank says why, in these words.
+void expectBroken(const FarRank& me, rondoResult_t code, const std::string& words) {
+  me.stream.synchronize();
+  const Ints in(10);
+  Ints out(10);
+  rondoResult_t result = rondoSuccess;
+  while (result == rondoSuccess) {  // what one rank knows, others hear a little later
+    result = me.collective(Collective::AllReduce, in, out.data(), 10);
+    me.stream.synchronize();
+  }
+  EXPECT_TRUE(code == rondoSuccess || result == code) << result;
+  const std::string why = rondoGetLastError(me.comm);
+  EXPECT_NE(why.find(words), std::string::npos) << why;
+  rondoResult_t state = rondoSuccess;
+  while (state == rondoSuccess) {
+    ASSERT_EQ(rondoCommGetAsyncError(me.comm, &state), rondoSuccess);
+  }
+  me.barrier.arrive_and_wait();  // nobody leaves who might be asked
+}
+
+TEST(FarDevice, CallsThatDifferEndOnAllRanks) {
+  onHosts({0, 1}, [](const FarRank& me) {
+    const Ints in = dataOf(me.rank, 5000);
+    Ints out(5000);
+    me.good(me.collective(Collective::AllReduce, in, out.data(), me.rank == 0 ? 5000 : 4000));
+    expectBroken(me, rondoSuccess, "");
+  });
+}
+
+TEST(FarDevice, SendsOfAnotherLengthAreNotTakenForData) {
+  onHosts({0, 1}, [](const FarRank& me) {
+    Ints data(600'000);
+    // the first pieces are equally long
+    me.good(me.transfer(
+        {transferOf(1 - me.rank, me.rank == 0, data.data(), me.rank == 0 ? 600'000 : 500'000)}));
+    if (me.rank == 1) {
+      expectBroken(me, rondoInvalidUsage, "receives 2000000 bytes from rank 0");
+    } else {
+      expectBroken(me, rondoSuccess, "");
+    }
+  });
+}
+
+TEST(FarDevice, AbortEndsWhatWaits) {
+  onHosts({0, 1}, [](const FarRank& me) {
+    const Ints in = dataOf(me.rank, 5000);
+    Ints out(5000);
+    if (me.rank == 0) {
+      me.good(me.collective(Collective::AllReduce, in, out.data(), 5000));
+      me.good(me.transfer({transferOf(1, false, out.data(), 10)}));
+    } else {
+      EXPECT_EQ(rondoCommRevoke(me.comm), rondoSuccess);
+    }
+    expectBroken(me, rondoRemoteError, "");
+  });
+}
+
+TEST(FarDevice, NoneIfOneRankHasNone) {
+  onHosts(
+      {0, 1},
+      [](const FarRank& me) {
+        EXPECT_EQ(me.comm->impl->deviceRunner(), nullptr);
+        EXPECT_EQ(me.comm->impl->whyNoDevice(), "rank 1 has no device: it was sold");
+      },
+      1);
+}
+
+// All ranks cut alike, chunks fit slots, and pieces fit their memory.
+TEST(FarDevice, StagingIsBounded) {
+  for (const int ranks : {2, 3, 16, 300, 2000}) {
+    EXPECT_LE(FarStaging(ranks).bytes(), (ranks <= 300 ? 18u : 44u) << 20) << ranks;
+    for (const uint64_t element : {1u, 4u, 16u}) {
+      for (const uint64_t count : {1u, 1000u, 1u << 20, 1u << 28}) {
+        const uint64_t slots = static_cast<uint64_t>(ranks);
+        const uint64_t chunk = farChunk(Collective::AllGather, count, element, ranks);
+        EXPECT_GE(chunk, 1u);
+        EXPECT_LE(chunk * slots * element, kFarSlotBytes);
+      }
+    }
+    EXPECT_LE(mostPerFarQueue(ranks) * std::min(farQueues(ranks), kMostFarQueues), kMostFarPieces);
+  }
+}
+
+}  // namespace
+}  // namespace rondo::testing
