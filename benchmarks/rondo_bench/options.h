@@ -40,6 +40,7 @@ struct Options {
   std::optional<int> iterations;  ///< Unset: by size, within the budget.
   double budgetSeconds = 0.5;
   bool graph = false;
+  bool registered = false;  ///< Device memory: buffers are registered with Rondo.
   int callsPerSample = 20;
   std::string csvPath;
   std::string jsonPath;

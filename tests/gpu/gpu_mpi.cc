@@ -34,6 +34,11 @@ constexpr Case kCases[] = {
     {"transfer graphs", transferGraphs, false},
     {"transfer wrap", transferWrap, false},
     {"transfer mix, legacy IPC", transferMix, true},
+    {"registered transfers", registeredTransfers, false},
+    {"partly registered", partlyRegistered, false},
+    {"copy engines", copyEngineMoves, false},
+    {"copy engine graphs", copyEngineGraphs, false},
+    {"registered over and over", registeredOverAndOver, false},
 };
 
 std::vector<int> others(const Bootstrap& boot) {

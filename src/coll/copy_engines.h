@@ -1,0 +1,49 @@
+#pragma once
+// Collectives that only move bytes, on memory that every rank reaches: left to the copy engines,
+// between two small kernels in which all ranks meet.
+
+#include <cstdint>
+
+#include "coll/device_runner.h"
+#include "coll/user_memory.h"
+#include "kernels/direct_call.h"
+
+namespace rondo {
+
+class CopyEngines {
+ public:
+  CopyEngines(const MeetingView& view, const FaultView& fault, int rank, int size);
+  ~CopyEngines();
+  CopyEngines(const CopyEngines&) = delete;
+  CopyEngines& operator=(const CopyEngines&) = delete;
+
+  /// Makes what run() needs; the context is current. Returns a cudaError_t.
+  int prepare();
+
+  /// Whether the call is one for them: an all-gather, or an all-to-all that is not in place, of at
+  /// least from() bytes in all, into memory registered as symmetric that every rank reaches. Then
+  /// all ranks say so, by their promise. Throws Error(rondoInvalidUsage) for memory that was freed
+  /// since it was registered.
+  const UserMemory::Entry* serve(const DeviceCall& call, const UserMemory& memory) const;
+  /// Enqueues it. Allowed while its stream captures. Returns a cudaError_t.
+  int run(const DeviceCall& call, const UserMemory::Entry& into);
+
+  /// Collectives so far.
+  uint64_t calls() const { return calls_; }
+  void startFrom(uint64_t bytes) { from_ = bytes; }
+
+ private:
+  int meet(uint32_t tag, bool compare, CUstream_st* stream) const;
+
+  const MeetingView view_;
+  const FaultView fault_;
+  const int rank_;
+  const int size_;
+  uint64_t from_;
+  uint64_t calls_ = 0;
+  CUstream_st* side_ = nullptr;  ///< Of the copy to this rank itself.
+  CUevent_st* forked_ = nullptr;
+  CUevent_st* joined_ = nullptr;
+};
+
+}  // namespace rondo
