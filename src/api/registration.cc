@@ -29,8 +29,8 @@ MemoryRegistry& registryOf(Communicator& comm) {
 }
 
 /// One collective call about memory. Whether there is a registry is the same on all ranks.
-rondoResult_t together(rondoComm* comm, const char* call,
-                       const std::function<void(MemoryRegistry&, Bootstrap&)>& body) {
+rondoResult_t onAllRanks(rondoComm* comm, const char* call,
+                         const std::function<void(MemoryRegistry&, Bootstrap&)>& body) {
   const Use use(comm, call);
   if (use.result() != rondoSuccess) return use.result();
   const rondoResult_t result = guarded(comm, call, [&] {
@@ -71,7 +71,7 @@ void checkRegister(int flags, const rondoRegistration_t* registration, size_t by
 
 rondoResult_t rondoCommRegister(rondoComm_t comm, void* ptr, size_t bytes, int flags,
                                 rondoRegistration_t* registration) {
-  return rondo::together(
+  return rondo::onAllRanks(
       comm, "rondoCommRegister", [&](rondo::MemoryRegistry& registry, rondo::Bootstrap& boot) {
         rondo::together(boot, [&] { rondo::checkRegister(flags, registration, bytes); });
         *registration =
@@ -80,8 +80,8 @@ rondoResult_t rondoCommRegister(rondoComm_t comm, void* ptr, size_t bytes, int f
 }
 
 rondoResult_t rondoCommDeregister(rondoComm_t comm, rondoRegistration_t registration) {
-  return rondo::together(comm, "rondoCommDeregister",
-                         [&](rondo::MemoryRegistry& registry, rondo::Bootstrap& boot) {
-                           registry.removeMemory(boot, registration);
-                         });
+  return rondo::onAllRanks(comm, "rondoCommDeregister",
+                           [&](rondo::MemoryRegistry& registry, rondo::Bootstrap& boot) {
+                             registry.removeMemory(boot, registration);
+                           });
 }

@@ -29,7 +29,7 @@ typedef uint64_t rondoRegistration_t;
  * the communicator's device. *registration is written on success.
  *
  * Calls need not be changed afterwards. rondoRecv, rondoSendRecv, rondoGather, rondoScatter: what
- * is received into registered memory, from 512 KiB on, is written there by the sender. With
+ * is received into registered memory, from 4 MiB on, is written there by the sender. With
  * RONDO_REGISTER_SYMMETRIC, rondoAllGather and rondoAllToAll (not in place) into it, of 32 MiB or
  * more in all, are done by the copy engines: no multiprocessor is busy meanwhile. Memory of a rank
  * that another cannot map (memory of a pool, say) is accepted and used as if it were not

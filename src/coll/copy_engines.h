@@ -2,6 +2,7 @@
 // Collectives that only move bytes, on memory that every rank reaches: left to the copy engines,
 // between two small kernels in which all ranks meet.
 
+#include <array>
 #include <cstdint>
 
 #include "coll/device_runner.h"
@@ -33,6 +34,11 @@ class CopyEngines {
   void startFrom(uint64_t bytes) { from_ = bytes; }
 
  private:
+  /// Beside the call's own: one engine alone does not fill the links.
+  static constexpr int kStreams = 4;
+
+  int copyBlock(unsigned char* to, const unsigned char* from, uint64_t bytes,
+                CUstream_st* stream) const;
   int meet(uint32_t tag, bool compare, CUstream_st* stream) const;
 
   const MeetingView view_;
@@ -41,9 +47,9 @@ class CopyEngines {
   const int size_;
   uint64_t from_;
   uint64_t calls_ = 0;
-  CUstream_st* side_ = nullptr;  ///< Of the copy to this rank itself.
-  CUevent_st* forked_ = nullptr;
-  CUevent_st* joined_ = nullptr;
+  /// The first one is that of the copy to this rank itself.
+  std::array<CUstream_st*, kStreams> sides_{};
+  CUevent_st* event_ = nullptr;
 };
 
 }  // namespace rondo

@@ -33,6 +33,11 @@ class DeviceExchange {
   /// mapped, as `memory` knows it at each call. It outlives this object.
   void goStraight(const DirectView& view, const UserMemory& memory);
 
+  /// After goStraight(), on all ranks: only transfers of at least so many bytes do.
+  void straightFrom(uint64_t bytes) {
+    if (direct_ != nullptr) direct_->asksFrom = bytes;
+  }
+
   /// Receives so far that were offered to their senders.
   uint64_t straight() const { return straight_; }
 

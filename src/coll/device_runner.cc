@@ -111,7 +111,10 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     held.copied = copyEngines_.calls();
     return held;
   }
-  void copyEnginesFrom(uint64_t bytes) override { copyEngines_.startFrom(bytes); }
+  void useMemoryFrom(uint64_t straight, uint64_t copied) override {
+    exchange_.straightFrom(straight);
+    copyEngines_.startFrom(copied);
+  }
 
  private:
   std::atomic_ref<uint32_t> hostWord(uint32_t FaultWords::*word) const {
@@ -286,12 +289,12 @@ void CudaRunner::run(const DeviceCall& call) {
   const Reduces what = !reduces                    ? Reduces::kNothing
                        : isHot(call.type, call.op) ? Reduces::kHot
                                                    : Reduces::kAll;
-  const DeviceChoice& choice = remembered({call.collective, call.count, element, what});
-  if (choice.algorithm == nullptr) refuse(call);
   const ContextScope scope(device_.context());
   if (const UserMemory::Entry* into = copyEngines_.serve(call, memory_)) {
     return throwCuda(format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into));
   }
+  const DeviceChoice& choice = remembered({call.collective, call.count, element, what});
+  if (choice.algorithm == nullptr) refuse(call);
   const int error = launch(call, choice);
   if (error != 0)
     throwCuda(format("%s: launching the %s kernel", call.name, choice.algorithm), error);

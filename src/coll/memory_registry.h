@@ -34,8 +34,9 @@ class MemoryRegistry {
   };
   virtual Held heldMemory() const = 0;
 
-  /// Tests: collectives of at least so many bytes in all are left to copy engines.
-  virtual void copyEnginesFrom(uint64_t bytes) = 0;
+  /// Tests, on all ranks, after addMemory(): transfers of at least `straight` bytes go straight, and
+  /// collectives of at least `copied` bytes in all are left to copy engines.
+  virtual void useMemoryFrom(uint64_t straight, uint64_t copied) = 0;
 };
 
 }  // namespace rondo

@@ -111,6 +111,33 @@ void UserMemory::checkTogether(const std::vector<Card>& cards) {
   }
 }
 
+namespace {
+
+/// The same ranks with a new secret: names of sockets are made of it, and the communicator's own
+/// may be in use.
+class WithNewSecret : public Bootstrap {
+ public:
+  explicit WithNewSecret(Bootstrap& ranks) : ranks_(ranks) {
+    const Secret mine = ranks.rank() == 0 ? makeSecret() : Secret{};
+    std::vector<Secret> all(static_cast<size_t>(ranks.size()));
+    ranks.allGather(&mine, sizeof mine, all.data());
+    secret_ = all.front();
+  }
+  int rank() const override { return ranks_.rank(); }
+  int size() const override { return ranks_.size(); }
+  const Secret& secret() const override { return secret_; }
+  void allGather(const void* mine, size_t bytes, void* all) override {
+    ranks_.allGather(mine, bytes, all);
+  }
+  void idle() override { ranks_.idle(); }
+
+ private:
+  Bootstrap& ranks_;
+  Secret secret_{};
+};
+
+}  // namespace
+
 std::vector<UniqueFd> UserMemory::passDescriptors(Bootstrap& boot, const std::vector<Card>& cards,
                                                   const UniqueFd& own) const {
   const bool any = std::any_of(cards.begin(), cards.end(), [](const Card& card) {
@@ -122,7 +149,8 @@ std::vector<UniqueFd> UserMemory::passDescriptors(Bootstrap& boot, const std::ve
   for (int r = 0; r < boot.size(); ++r) {
     if (r != rank_) peers.push_back(r);
   }
-  FdExchange sockets(boot, peers);
+  WithNewSecret ranks(boot);
+  FdExchange sockets(ranks, peers);
   boot.agree(rondoSuccess, "");  // all of them are bound
   std::vector<UniqueFd> received = sockets.exchange(own.get());
   for (size_t k = 0; k < peers.size(); ++k) {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "coll/memory_registry.h"
 #include "gpu/cases.h"
+#include "p2p/cuda_memory.h"
 
 namespace rondo::test {
 namespace {
@@ -105,6 +106,7 @@ uint64_t once(RankEnv& env, const Move& move, uint32_t seed) {
 uint64_t registeredTransfers(RankEnv& env) {
   uint64_t bad = 0;
   const Registered all(env, true, false);
+  registryOf(env).useMemoryFrom(10000, ~uint64_t{0});
   if (registryOf(env).heldMemory().unreached > 0) bad += fail(env, "memory that no rank reaches");
   bad += transferSizes(env) + transferMix(env) + transfersInARow(env);
   const uint64_t straight = registryOf(env).heldMemory().straight;
@@ -118,6 +120,7 @@ uint64_t partlyRegistered(RankEnv& env) {
   uint64_t bad = 0;
   {
     const Registered some(env, env.rank() % 2 == 0, false);
+    registryOf(env).useMemoryFrom(10000, ~uint64_t{0});
     bad += transferMix(env);
     const bool went = registryOf(env).heldMemory().straight > 0;
     if (env.size() > 1 && went != (env.rank() % 2 == 0)) bad += fail(env, "the wrong ones went");
@@ -129,14 +132,17 @@ uint64_t copyEngineMoves(RankEnv& env) {
   uint64_t bad = 0;
   uint32_t seed = 1;
   const Registered all(env, true, true);
-  registryOf(env).copyEnginesFrom(1);
+  registryOf(env).useMemoryFrom(1, 1);
   const auto most = static_cast<uint64_t>(kMostElements) / static_cast<uint64_t>(env.size());
   for (const bool gathers : {true, false}) {
+    if (env.size() == 1 && !gathers)
+      continue;  // nothing for them to do, and not everywhere a kernel
     for (const uint64_t count : {uint64_t{1}, uint64_t{3}, uint64_t{1000}, most}) {
       bad += once(env, {gathers, count, count == most ? 0u : 17u}, seed++);
     }
   }
   bad += once(env, {true, 5000, 9, true}, seed++);
+  if (env.size() == 1) return bad;
   for (const uint64_t count : {uint64_t{100}, uint64_t{200000}}) {  // without a wait between them
     const Move first{true, count, 0}, second{false, count, count * 8 + kGuard};
     load(env, second, seed);
@@ -148,7 +154,7 @@ uint64_t copyEngineMoves(RankEnv& env) {
     }
     bad += wrong(env, second, seed++);
   }
-  if (env.size() > 1 && registryOf(env).heldMemory().copied < 10) {
+  if (registryOf(env).heldMemory().copied < 10) {
     bad += fail(env, "the copy engines did nothing");
   }
   return bad;
@@ -156,8 +162,9 @@ uint64_t copyEngineMoves(RankEnv& env) {
 
 // A graph of both, replayed on new data, with calls between; counters pass the end of 32 bits.
 uint64_t copyEngineGraphs(RankEnv& env) {
+  if (env.size() == 1) return 0;
   const Registered all(env, true, true);
-  registryOf(env).copyEnginesFrom(1);
+  registryOf(env).useMemoryFrom(1, 1);
   env.sync();
   env.barrier();
   env.runner->startEpochsAt(0xfffffffau);
@@ -187,20 +194,28 @@ uint64_t copyEngineGraphs(RankEnv& env) {
   return bad;
 }
 
-// Allocated, registered, used, given back and freed many times. Every third time it is freed while
-// it is registered: what then has its address is another allocation, and nobody may write into what
-// the peers still have mapped.
+// Allocated, registered, used, given back and freed many times; now and then memory of the virtual
+// memory management calls. Every third time it is freed while it is registered: what then has its
+// address is another allocation, and nobody may write into what the peers still have mapped.
 uint64_t registeredOverAndOver(RankEnv& env) {
   uint64_t bad = 0;
   const uint64_t words = 1u << 20;
   auto* const host = reinterpret_cast<uint32_t*>(env.host);
   const int next = (env.rank() + 1) % env.size(),
             previous = (env.rank() + env.size() - 1) % env.size();
+  const CudaDevice device = CudaDevice::open(env.runner->device(), 0);
   for (uint32_t round = 0; round < 24; ++round) {
+    const uint64_t before = registryOf(env).heldMemory().straight;
     char* memory = nullptr;
     const uint64_t bytes = words * 4 + 4096 * (round % 5);
     env.barrier();
-    cuda(cudaMalloc(&memory, bytes), "cudaMalloc");
+    std::shared_ptr<DeviceMemory> virtualMemory;
+    if (round % 6 == 3 && device.exportsDescriptors()) {
+      virtualMemory = allocateDevice(device, bytes, DeviceMemory::Sharing::kDescriptor);
+      memory = reinterpret_cast<char*>(virtualMemory->data());
+    } else {
+      cuda(cudaMalloc(&memory, bytes), "cudaMalloc");
+    }
     const uint64_t number = registryOf(env).addMemory(env.boot(), memory, bytes, round % 2 == 0);
     if (round % 3 == 2) {
       env.barrier();
@@ -219,8 +234,13 @@ uint64_t registeredOverAndOver(RankEnv& env) {
     cuda(cudaMemcpyAsync(host, memory, words * 4, cudaMemcpyDeviceToHost, env.stream), "copy");
     env.sync();
     for (uint64_t i = 0; i < words; ++i) bad += host[i] != word(previous, i, round);
+    const bool went = registryOf(env).heldMemory().straight > before;
+    if (went != (env.size() > 1 && round % 3 != 2)) {
+      std::printf("round %u: %s\n", round, went ? "went straight" : "did not go straight");
+      ++bad;
+    }
     registryOf(env).removeMemory(env.boot(), number);
-    cuda(cudaFree(memory), "cudaFree");
+    if (virtualMemory == nullptr) cuda(cudaFree(memory), "cudaFree");
   }
   if (registryOf(env).heldMemory().registrations != 0) bad += fail(env, "registrations are left");
   return bad;

@@ -90,7 +90,7 @@ TEST(Faults, PromisesThatAreNotKept) {
   runWorld(2, patient(), [](RankEnv& env) {
     auto& registry = dynamic_cast<MemoryRegistry&>(*env.runner);
     const uint64_t number = registry.addMemory(env.boot(), env.dst, 1 << 20, true);
-    registry.copyEnginesFrom(1);
+    registry.useMemoryFrom(1, 1);
     const auto gather = [&](size_t offset) {
       env.runner->run({"rondoAllGather", Collective::AllGather, env.src, env.dst + offset, 1000,
                        rondoFloat32, rondoSum, 0, env.stream});
@@ -112,7 +112,7 @@ TEST(Faults, PromisesThatAreNotKept) {
 TEST(Faults, RegisteredMemoryThatIsFreed) {
   runWorld(2, patient(), [](RankEnv& env) {
     auto& registry = dynamic_cast<MemoryRegistry&>(*env.runner);
-    registry.copyEnginesFrom(1);
+    registry.useMemoryFrom(1, 1);
     float* memory = nullptr;
     const size_t bytes = size_t{16} << 20;
     env.barrier();

@@ -42,9 +42,10 @@ __device__ __forceinline__ bool arrived(const DirectHead& call, const Held& held
   return loadAcquire(&directLane(call, call.rank, peer, held.lane)->done) == held.met;
 }
 
-/// Any number of bytes, by all threads of the block, eight vectors of each under way.
-__device__ __forceinline__ void copyLong(unsigned char* to, const unsigned char* from,
-                                         uint64_t bytes) {
+/// Any number of bytes, by all threads of the block, eight vectors of each under way. Not inlined:
+/// it needs all registers for itself.
+__device__ __noinline__ inline void copyLong(unsigned char* to, const unsigned char* from,
+                                             uint64_t bytes) {
   constexpr uint64_t kAtOnce = 1u << 30;
   for (uint64_t at = 0; at < bytes; at += kAtOnce) {
     const auto now = static_cast<uint32_t>(bytes - at < kAtOnce ? bytes - at : kAtOnce);
