@@ -39,10 +39,24 @@ void Device::synchronize() const {
 void* DeviceMemory::allocate(size_t bytes) {
   CuPointer block = 0;
   device_.cuda().check(device_.cuda().memAlloc(&block, bytes), "cuMemAlloc");
-  return reinterpret_cast<void*>(block);
+  void* const memory = reinterpret_cast<void*>(block);
+  if (comm_ != nullptr) {
+    rondoRegistration_t number = 0;
+    checkRondo(rondoCommRegister(comm_, memory, bytes, RONDO_REGISTER_SYMMETRIC, &number),
+               "rondoCommRegister", comm_);
+    registered_[memory] = number;
+  }
+  return memory;
 }
 
-void DeviceMemory::release(void* block) { device_.cuda().memFree(address(block)); }
+void DeviceMemory::release(void* block) {
+  const auto found = registered_.find(block);
+  if (found != registered_.end()) {
+    rondoCommDeregister(comm_, found->second);
+    registered_.erase(found);
+  }
+  device_.cuda().memFree(address(block));
+}
 
 void DeviceMemory::write(void* to, size_t bytes, const std::function<void(void*)>& produce) {
   if (scratch_.size() < bytes) scratch_.resize(bytes);

@@ -1,10 +1,12 @@
 #pragma once
 // A rank's CUDA device: its context, one stream, memory, and the timing of calls on it.
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "api/rondo_register.h"
 #include "cuda_driver.h"
 #include "memory.h"
 #include "session.h"
@@ -34,7 +36,9 @@ class Device {
 
 class DeviceMemory : public Memory {
  public:
-  explicit DeviceMemory(const Device& device) : device_(device) {}
+  /// Registers its blocks with `comm`, unless it is nullptr: then all ranks allocate and release
+  /// blocks of the same lengths in the same order.
+  DeviceMemory(const Device& device, rondoComm_t comm) : device_(device), comm_(comm) {}
   void* allocate(size_t bytes) override;
   void release(void* block) override;
   void write(void* to, size_t bytes, const std::function<void(void*)>& produce) override;
@@ -43,6 +47,8 @@ class DeviceMemory : public Memory {
 
  private:
   const Device& device_;
+  const rondoComm_t comm_;
+  std::map<void*, rondoRegistration_t> registered_;
   std::vector<char> scratch_;
 };
 

@@ -113,6 +113,8 @@ void addDeviceOptions(CLI::App& app, OptionTexts& texts, Options& options) {
           "host (ordinary memory), rondo (rondoMemAlloc) or device (CUDA) [host]");
   addFlag(app, "--graph", options.graph,
           "Device memory: replay calls that were captured in a CUDA graph");
+  addFlag(app, "--register", options.registered,
+          "Device memory: register the buffers with Rondo's communicator, as symmetric");
   addText(app, "--graph-calls", texts.calls, "N", "Calls in a graph [20]");
 }
 

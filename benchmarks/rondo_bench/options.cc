@@ -109,6 +109,10 @@ void requireSense(const Options& options) {
     throw UsageError(std::string("--graph: allowed only with --memory device, not --memory ") +
                      memoryName(options.memory));
   }
+  if (options.registered && !device) {
+    throw UsageError(std::string("--register: allowed only with --memory device, not --memory ") +
+                     memoryName(options.memory));
+  }
   if (options.group > 1 && device) {
     throw UsageError("--group: allowed only with --memory host or rondo, not --memory device");
   }

@@ -41,6 +41,7 @@ struct Options {
   double budgetSeconds = 0.5;
   bool meetInBarrier = false;
   bool graph = false;
+  bool registered = false;  ///< Device memory: buffers are registered with Rondo.
   int callsPerSample = 20;
   std::string csvPath;
   std::string jsonPath;

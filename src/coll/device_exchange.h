@@ -1,11 +1,14 @@
 #pragma once
 // Sends and receives of device memory: any number of them as one launch.
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "coll/exchange.h"
+#include "coll/user_memory.h"
+#include "kernels/direct_call.h"
 #include "kernels/launch.h"
 
 namespace rondo {
@@ -26,6 +29,18 @@ class DeviceExchange {
   /// the same places. Returns a cudaError_t.
   int enqueue(std::span<const Transfer> transfers, CUstream_st* stream);
 
+  /// From now on, on all ranks, large transfers go straight to where the receiver's memory is
+  /// mapped, as `memory` knows it at each call. It outlives this object.
+  void goStraight(const DirectView& view, const UserMemory& memory);
+
+  /// After goStraight(), on all ranks: only transfers of at least so many bytes do.
+  void straightFrom(uint64_t bytes) {
+    if (direct_ != nullptr) direct_->asksFrom = bytes;
+  }
+
+  /// Receives so far that were offered to their senders.
+  uint64_t straight() const { return straight_; }
+
   /// Pieces of one queue that fit one launch beside as many of every other.
   static int mostPerQueue(int size) { return kMostPieces / (2 * (size - 1) + 2); }
 
@@ -34,6 +49,7 @@ class DeviceExchange {
   const ExchangeHead& head() const { return call_; }
   void collect(std::span<const Transfer> transfers);
   int launchRound(size_t round, CUstream_st* stream);
+  int launch(int pieces, int blocks, int threads, CUstream_st* stream);
   int threadsFor(const TransferCut& cut) const;
 
   const int size_;
@@ -42,6 +58,9 @@ class DeviceExchange {
   /// By queue: the whole of it. Sends to rank r at 2 r, receives from it at 2 r + 1, what this rank
   /// copies to itself at both places of its own rank.
   std::vector<std::vector<TransferPiece>> queues_;
+  uint64_t straight_ = 0;
+  const UserMemory* memory_ = nullptr;
+  std::unique_ptr<DirectCall<kMostPieces>> direct_;  ///< With memory_.
 };
 
 }  // namespace rondo

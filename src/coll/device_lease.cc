@@ -6,9 +6,11 @@
 #include "coll/device_lease.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "api/rondo.h"
 #include "base/error.h"
+#include "coll/device_budget.h"
 
 namespace rondo {
 namespace {
@@ -22,7 +24,9 @@ struct Layout {
     credit = head + flags;
     steps = credit + flags;
     pairs = steps + flags;
-    epochsLL = pairs + peers * static_cast<uint64_t>(shape.pairLanes) * sizeof(PairLane);
+    direct = pairs + peers * static_cast<uint64_t>(shape.pairLanes) * sizeof(PairLane);
+    meeting = direct + peers * static_cast<uint64_t>(shape.pairLanes) * sizeof(DirectLane);
+    epochsLL = meeting + (ranks <= kMaxPairRanks ? kMeetingBytes : 0);
     epochsLL128 = epochsLL + static_cast<uint64_t>(shape.windowLL.lanes) * 8;
     countersEnd = epochsLL128 + static_cast<uint64_t>(shape.windowLL128.lanes) * 8;
     written = countersEnd;
@@ -36,7 +40,7 @@ struct Layout {
   }
   static uint64_t roundUp(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
   static constexpr int kWrittenWords = 1024;
-  uint64_t head, credit, steps, pairs, epochsLL, epochsLL128, countersEnd;
+  uint64_t head, credit, steps, pairs, direct, meeting, epochsLL, epochsLL128, countersEnd;
   uint64_t written;  ///< What peers write when the communicator is made, one word each.
   uint64_t hello, slots, fifos, windowLL, windowLL128, bytes;
 };
@@ -62,6 +66,32 @@ uint32_t greeting(int from, int to) {
 }
 
 }  // namespace
+
+int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why) {
+  int least = kShapeLL128.lanes;
+  for (size_t r = 0; r < cards.size(); ++r) {
+    const DeviceCard& card = cards[r];
+    const auto sharers =
+        static_cast<int>(std::count_if(cards.begin(), cards.end(), [&](const DeviceCard& other) {
+          return other.device == card.device;
+        }));
+    const int total = card.blocksAtOnce / sharers;
+    const int free = card.blocksFree == card.blocksAtOnce ? total : card.blocksFree / sharers;
+    const int usual = DeviceBudget::usual(total, free);
+    const int lanes = card.blocksWanted == 0 ? usual : card.blocksWanted;
+    if (lanes < 1 || lanes > free) {
+      *why = format(
+          "the device of rank %zu has room for %d blocks of kernels at once, of which %d "
+          "are left%s to this communicator, which wants %d; allowed: fewer ranks on the "
+          "device, communicators alive or a smaller config.smBudget (RONDO_SM_BUDGET)",
+          r, card.blocksAtOnce, card.blocksFree,
+          sharers > 1 ? format(" (for %d ranks)", sharers).c_str() : "", std::max(1, lanes));
+      return 0;
+    }
+    least = std::min(least, lanes);
+  }
+  return least;
+}
 
 LeaseShape leaseShape(int ranks, int lanes) {
   LeaseShape shape;
@@ -247,6 +277,22 @@ PairView DeviceLease::pairs() const {
   for (int r = 0; r < size_ && r < kMaxPairRanks; ++r) {
     view.fifos[r] = at(r, layout.fifos);
     view.counters[r] = at(r, layout.pairs);
+  }
+  return view;
+}
+
+DirectView DeviceLease::direct() const {
+  const Layout layout(size_, shape_);
+  DirectView view{};
+  for (int r = 0; r < size_ && r < kMaxPairRanks; ++r) view.lanes[r] = at(r, layout.direct);
+  return view;
+}
+
+MeetingView DeviceLease::meeting() const {
+  const Layout layout(size_, shape_);
+  MeetingView view{};
+  for (int r = 0; r < size_ && r < kMaxPairRanks; ++r) {
+    view.words[r] = reinterpret_cast<uint64_t*>(at(r, layout.meeting));
   }
   return view;
 }

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "coll/device_order.h"
+#include "kernels/direct_call.h"
 #include "p2p/bootstrap.h"
 #include "p2p/channel_view.h"
 #include "p2p/cuda_memory.h"
@@ -26,6 +28,10 @@ struct DeviceCard {
   OrderCard order;
   std::array<char, 160> why;  ///< The sentence behind `code`.
 };
+
+/// How many blocks every rank may keep busy: ranks that share a device wait for each other, as do
+/// communicators, so all their kernels must fit on it together. 0: too few are left, as `why` says.
+int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why);
 
 /// How a rank's memory is cut. It grows with the blocks that the communicator may keep busy, about
 /// 0.4 MiB each: a communicator with few of them needs little.
@@ -54,6 +60,8 @@ class DeviceLease {
   HelloView hello() const;
   RingView ring() const;
   PairView pairs() const;
+  DirectView direct() const;
+  MeetingView meeting() const;
   const LeaseShape& shape() const { return shape_; }
   /// 128-byte stores of every rank arrive whole at every other.
   bool lineStores() const { return lineStores_; }

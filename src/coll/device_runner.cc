@@ -16,10 +16,12 @@
 
 #include "api/types.h"
 #include "base/error.h"
+#include "coll/copy_engines.h"
 #include "coll/device_budget.h"
 #include "coll/device_exchange.h"
 #include "coll/device_lease.h"
 #include "coll/device_scaled.h"
+#include "coll/user_memory.h"
 #include "kernels/launch.h"
 #include "kernels/scale.h"
 
@@ -46,7 +48,7 @@ class OrderEvent {
   CUevent_st* event_ = nullptr;
 };
 
-class CudaRunner : public DeviceRunner {
+class CudaRunner : public DeviceRunner, public MemoryRegistry {
  public:
   CudaRunner(Bootstrap& boot, FdExchange* fds, const std::vector<int>& peers, Opened opened,
              const std::vector<DeviceCard>& cards, int lanesAtMost, const DeviceConfig& config)
@@ -73,7 +75,9 @@ class CudaRunner : public DeviceRunner {
         windowLL128_(lease_.windowLL128()),
         hello_(lease_.hello()),
         ring_(lease_.ring()),
-        exchange_(lease_.pairs(), fault_, boot.rank(), boot.size(), lanesAtMost) {
+        exchange_(lease_.pairs(), fault_, boot.rank(), boot.size(), lanesAtMost),
+        memory_(device_, cards, boot.rank()),
+        copyEngines_(lease_.meeting(), fault_, boot.rank(), boot.size()) {
     const ContextScope scope(device_.context());
     throwCuda("making an event", event_.make());
   }
@@ -106,6 +110,18 @@ class CudaRunner : public DeviceRunner {
   }
   uint64_t serial() const override { return serial_; }
   void startEpochsAt(uint32_t value) override { lease_.setCounters(device_, value); }
+  uint64_t addMemory(Bootstrap& boot, void* memory, size_t bytes, bool symmetric) override;
+  void removeMemory(Bootstrap& boot, uint64_t number) override { memory_.remove(boot, number); }
+  Held heldMemory() const override {
+    Held held = memory_.held();
+    held.straight = exchange_.straight();
+    held.copied = copyEngines_.calls();
+    return held;
+  }
+  void useMemoryFrom(uint64_t straight, uint64_t copied) override {
+    exchange_.straightFrom(straight);
+    copyEngines_.startFrom(copied);
+  }
 
   // For runScaledSum().
   void multiply(const DeviceCall& call, void* into, uint64_t count) const;
@@ -145,6 +161,8 @@ class CudaRunner : public DeviceRunner {
   const HelloView hello_;
   const RingView ring_;
   DeviceExchange exchange_;
+  UserMemory memory_;
+  CopyEngines copyEngines_;
   OrderEvent event_;
   struct Remembered {
     DeviceRequest request{};
@@ -153,11 +171,28 @@ class CudaRunner : public DeviceRunner {
   std::array<Remembered, 64> choices_{};  // the last ones, by a hash of the request
 };
 
+uint64_t CudaRunner::addMemory(Bootstrap& boot, void* memory, size_t bytes, bool symmetric) {
+  const ContextScope scope(device_.context());
+  const int error = copyEngines_.prepare();
+  boot.agree(error == 0 ? rondoSuccess : rondoUnhandledCudaError,
+             error == 0 ? "" : format("making a stream: %s", cudaErrorText(error)));
+  const uint64_t number = memory_.add(boot, memory, bytes, symmetric);
+  exchange_.goStraight(lease_.direct(), memory_);
+  return number;
+}
+
 void CudaRunner::check() const {
   if (hostWord(&FaultWords::abort).load(std::memory_order_relaxed) != 0) {
     throw Error(rondoRemoteError, "the communicator was aborted; its device kernels have ended");
   }
-  if (hostWord(&FaultWords::error).load(std::memory_order_relaxed) != 0) {
+  const uint32_t error = hostWord(&FaultWords::error).load(std::memory_order_relaxed);
+  if (error == kTagsDiffer) {
+    throw Error(rondoInvalidUsage,
+                "ranks gave recvbuff at different places of memory registered with "
+                "RONDO_REGISTER_SYMMETRIC, or made different calls; what such a call wrote is not "
+                "to be used");
+  }
+  if (error != 0) {
     throw Error(rondoRemoteError,
                 format("a device collective of rank %d of %d waited more than %llu ms "
                        "(RONDO_SPIN_BOUND_MS) for a peer and was given up",
@@ -237,9 +272,12 @@ void CudaRunner::run(const DeviceCall& call) {
   const Reduces what = !reduces                    ? Reduces::kNothing
                        : isHot(call.type, call.op) ? Reduces::kHot
                                                    : Reduces::kAll;
+  const ContextScope scope(device_.context());
+  if (const UserMemory::Entry* into = copyEngines_.serve(call, memory_)) {
+    return throwCuda(format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into));
+  }
   const DeviceChoice& choice = remembered({call.collective, call.count, element, what});
   if (choice.algorithm == nullptr) refuse(call);
-  const ContextScope scope(device_.context());
   const int error = launch(call, choice);
   if (error != 0)
     throwCuda(format("%s: launching the %s kernel", call.name, choice.algorithm), error);
@@ -325,6 +363,7 @@ Opened openDevice(const DeviceConfig& config, DeviceCard* card) {
   int processors = 1;
   int error = loadKernels(&card->blocksAtOnce, &processors);
   if (error == 0) error = loadScale();
+  if (error == 0) error = loadDirect(&card->blocksAtOnce, processors);
   if (error != 0) {
     throw Error(rondoUnhandledCudaError,
                 format("loading the kernels on device %d: %s (%s)", opened.device->ordinal(),
@@ -334,34 +373,6 @@ Opened openDevice(const DeviceConfig& config, DeviceCard* card) {
   card->blocksWanted = config.smBudget * (card->blocksAtOnce / processors);
   opened.faults = std::make_unique<PinnedMemory>(*opened.device, sizeof(FaultWords));
   return opened;
-}
-
-// How many blocks every rank may keep busy: ranks that share a device wait for each other, as do
-// communicators, so all their kernels must fit on it together. 0: too few are left, as `why` says.
-int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why) {
-  int least = kShapeLL128.lanes;
-  for (size_t r = 0; r < cards.size(); ++r) {
-    const DeviceCard& card = cards[r];
-    const auto sharers =
-        static_cast<int>(std::count_if(cards.begin(), cards.end(), [&](const DeviceCard& other) {
-          return other.device == card.device;
-        }));
-    const int total = card.blocksAtOnce / sharers;
-    const int free = card.blocksFree == card.blocksAtOnce ? total : card.blocksFree / sharers;
-    const int usual = DeviceBudget::usual(total, free);
-    const int lanes = card.blocksWanted == 0 ? usual : card.blocksWanted;
-    if (lanes < 1 || lanes > free) {
-      *why = format(
-          "the device of rank %zu has room for %d blocks of kernels at once, of which %d "
-          "are left%s to this communicator, which wants %d; allowed: fewer ranks on the "
-          "device, communicators alive or a smaller config.smBudget (RONDO_SM_BUDGET)",
-          r, card.blocksAtOnce, card.blocksFree,
-          sharers > 1 ? format(" (for %d ranks)", sharers).c_str() : "", std::max(1, lanes));
-      return 0;
-    }
-    least = std::min(least, lanes);
-  }
-  return least;
 }
 
 }  // namespace

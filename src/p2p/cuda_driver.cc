@@ -87,6 +87,8 @@ Loaded load() {
   loader.find(RONDO_SYMBOL(cuMemSetAccess), &d.memSetAccess);
   loader.find(RONDO_SYMBOL(cuMemExportToShareableHandle), &d.memExportToShareableHandle);
   loader.find(RONDO_SYMBOL(cuMemImportFromShareableHandle), &d.memImportFromShareableHandle);
+  loader.find(RONDO_SYMBOL(cuMemGetAddressRange), &d.memGetAddressRange);
+  loader.find(RONDO_SYMBOL(cuMemRetainAllocationHandle), &d.memRetainAllocationHandle);
   return out;
 }
 

@@ -54,6 +54,8 @@ struct CudaDriver {
   decltype(&::cuMemSetAccess) memSetAccess;
   decltype(&::cuMemExportToShareableHandle) memExportToShareableHandle;
   decltype(&::cuMemImportFromShareableHandle) memImportFromShareableHandle;
+  decltype(&::cuMemGetAddressRange) memGetAddressRange;
+  decltype(&::cuMemRetainAllocationHandle) memRetainAllocationHandle;
 };
 
 /// nullptr if there is no driver or it lacks a function; `why` (may be nullptr) then says which.

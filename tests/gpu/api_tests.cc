@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "api/rondo.h"
+#include "api/rondo_register.h"
 
 namespace rondo::test {
 namespace {
@@ -182,6 +183,34 @@ TEST(DeviceApi, SendReceiveGatherScatter) {
       good(rondoCommDestroy(comm));
     });
   }
+}
+
+TEST(DeviceApi, RegisteredMemory) {
+  rondoUniqueId id;
+  onRanks(2, [&](const Rank& me) {
+    const rondoComm_t comm = makeComm(me, &id);
+    constexpr size_t kHalf = 9u << 19;
+    rondoRegistration_t number = 0;
+    Buffers b(me, 2 * kHalf);
+    good(rondoCommRegister(comm, b.dst.at(0), 2 * kHalf * sizeof(int), RONDO_REGISTER_SYMMETRIC,
+                           &number));
+    good(rondoAllGather(b.src.at(0), b.dst.at(0), kHalf, rondoInt32, comm, b.stream));
+    EXPECT_EQ(b.dst.wrong(b.stream, 0, kHalf, [&](size_t i) { return element(0, i); }), 0u);
+    EXPECT_EQ(b.dst.wrong(b.stream, kHalf, kHalf, [&](size_t i) { return element(1, i); }), 0u);
+    good(rondoSendRecv(b.src.at(5), kHalf, me.after(1), b.dst.at(7), kHalf, me.before(1),
+                       rondoInt32, comm, b.stream));
+    EXPECT_EQ(
+        b.dst.wrong(b.stream, 7, kHalf, [&](size_t i) { return element(me.before(1), i + 5); }),
+        0u);
+    EXPECT_EQ(rondoCommRegister(comm, b.src.at(0), 4, 2, &number), rondoInvalidArgument);
+    good(rondoGroupStart());
+    EXPECT_EQ(rondoCommDeregister(comm, number), rondoInvalidUsage);
+    good(rondoGroupEnd());
+    good(rondoCommDeregister(comm, number));
+    EXPECT_EQ(rondoCommDeregister(comm, number), rondoInvalidArgument);
+    me.meet();
+    good(rondoCommDestroy(comm));
+  });
 }
 
 /// Sends and receives over all pairs on two streams, and collectives on a third: one group.

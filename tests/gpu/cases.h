@@ -41,4 +41,14 @@ uint64_t transferGraphs(RankEnv& env);
 /// and where counters wrap.
 uint64_t transferWrap(RankEnv& env);
 
+/// register_cases.cc: large transfers into registered memory, all of the above again,
+uint64_t registeredTransfers(RankEnv& env);
+/// with some ranks' memory only,
+uint64_t partlyRegistered(RankEnv& env);
+/// collectives by the copy engines,
+uint64_t copyEngineMoves(RankEnv& env);
+uint64_t copyEngineGraphs(RankEnv& env);
+/// and memory that comes and goes, also while it is registered.
+uint64_t registeredOverAndOver(RankEnv& env);
+
 }  // namespace rondo::test

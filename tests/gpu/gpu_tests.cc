@@ -10,60 +10,13 @@
 
 #include "base/error.h"
 #include "gpu/cases.h"
+#include "gpu/world.h"
 #include "kernels/launch.h"
 #include "p2p/cuda_device.h"
 #include "support/thread_bootstrap.h"
 
 namespace rondo::test {
 namespace {
-
-using Body = std::function<void(RankEnv&)>;
-
-int devices() {
-  int count = 0;
-  cuda(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
-  return count;
-}
-
-// Ranks on `overDevices` devices in turn; the calling threads' contexts decide.
-void runWorld(int ranks, DeviceConfig config, const Body& body, int overDevices = 1) {
-  ThreadGroup group(ranks);
-  std::vector<std::thread> threads;
-  for (int r = 0; r < ranks; ++r) {
-    threads.emplace_back([&, r] {
-      try {
-        cuda(cudaSetDevice(r % overDevices), "cudaSetDevice");
-        ThreadBootstrap boot(group, r);
-        RankEnv env(boot, nullptr, config);
-        if (env.runner == nullptr) throw Error(rondoInternalError, "no runner: " + env.why);
-        env.barrier();
-        body(env);
-        env.sync();
-        env.barrier();
-      } catch (const Error& error) {
-        std::printf("FAILED: rank %d: %s\n", r, error.what());
-        std::fflush(stdout);
-        std::_Exit(1);  // the other ranks wait for this one
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
-
-DeviceConfig patient() {
-  DeviceConfig config;
-  config.spinBoundMs = 20000;  // a hang becomes a failure
-  return config;
-}
-
-Error errorOf(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(rondoSuccess, "");
-}
 
 // How all-reduce is done: free, or by force.
 constexpr const char* kForced[] = {"",          "oneshot", "oneshot/3/LL128",

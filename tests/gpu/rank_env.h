@@ -89,6 +89,7 @@ class RankEnv {
 
   int rank() const { return boot_.rank(); }
   int size() const { return boot_.size(); }
+  Bootstrap& boot() { return boot_; }
   void barrier() {
     char mine = 0;
     std::vector<char> all(static_cast<size_t>(size()));

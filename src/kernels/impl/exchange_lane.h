@@ -2,7 +2,9 @@
 // What a block of threads knows of the lanes of transfers that are its own, and how bytes are
 // copied between any two addresses.
 
-#include "kernels/exchange_call.h"
+#include <type_traits>
+
+#include "kernels/direct_call.h"
 #include "kernels/impl/memory.h"
 
 namespace rondo {
@@ -57,6 +59,9 @@ __device__ __noinline__ inline void copyAny(unsigned char* to, const unsigned ch
   copyPieces<unsigned char, 1>(to + done, from + done, bytes - done);
 }
 
+/// How a transfer goes: through slots, or straight into the receiver's buffer.
+enum class Way : int32_t { kUnknown, kStaged, kDirect };
+
 /// Where a block of threads is with one lane of one queue.
 struct Held {
   int32_t queue;
@@ -64,6 +69,10 @@ struct Held {
   int32_t piece;   ///< The transfer that it is at; the queue's end: none.
   uint64_t slots;  ///< Sent, or received, on this lane so far.
   uint64_t done;   ///< Bytes of the lane's part of the transfer.
+  // of a launch that knows memory of its ranks:
+  uint64_t there;  ///< Where the transfer goes straight.
+  uint64_t met;    ///< Large transfers on this lane so far, this one too once its way is known.
+  Way way;
 };
 
 __device__ __forceinline__ PairLane* counters(const ExchangeHead& call, int owner, int peer,
@@ -72,8 +81,15 @@ __device__ __forceinline__ PairLane* counters(const ExchangeHead& call, int owne
   return reinterpret_cast<PairLane*>(call.pairs.counters[owner]) + place * call.pairs.lanes + lane;
 }
 
+__device__ __forceinline__ DirectLane* directLane(const DirectHead& call, int owner, int peer,
+                                                  int lane) {
+  const int place = peer < owner ? peer : peer - 1;
+  return reinterpret_cast<DirectLane*>(call.direct.lanes[owner]) + place * call.pairs.lanes + lane;
+}
+
 /// From `held->piece` on to the next transfer that uses the lane, or to the queue's end.
-__device__ __forceinline__ void skipOthers(const ExchangeHead& call, const TransferPiece* pieces,
+template <class Piece>
+__device__ __forceinline__ void skipOthers(const ExchangeHead& call, const Piece* pieces,
                                            Held* held) {
   const TransferQueue& queue = call.queue[held->queue];
   const int step = queue.side == algo::Side::Copies ? 2 : 1;
@@ -84,16 +100,18 @@ __device__ __forceinline__ void skipOthers(const ExchangeHead& call, const Trans
 }
 
 /// On to the lane's next transfer.
-__device__ __forceinline__ void nextPiece(const ExchangeHead& call, const TransferPiece* pieces,
+template <class Piece>
+__device__ __forceinline__ void nextPiece(const ExchangeHead& call, const Piece* pieces,
                                           Held* held) {
   held->done = 0;
+  held->way = Way::kUnknown;
   held->piece += call.queue[held->queue].side == algo::Side::Copies ? 2 : 1;
   skipOthers(call, pieces, held);
 }
 
 /// Opens item `item` of the call, by one thread.
-__device__ __forceinline__ Held openItem(const ExchangeHead& call, const TransferPiece* pieces,
-                                         int item) {
+template <class Head, class Piece>
+__device__ __forceinline__ Held openItem(const Head& call, const Piece* pieces, int item) {
   Held held{};
   int lane = item;
   while (lane >= call.queue[held.queue].lanes) lane -= call.queue[held.queue++].lanes;
@@ -106,7 +124,26 @@ __device__ __forceinline__ Held openItem(const ExchangeHead& call, const Transfe
   const bool sends = queue.side == algo::Side::Sends;
   held.slots =
       __ldcg(reinterpret_cast<const unsigned long long*>(sends ? &own->sent : &own->received));
+  if constexpr (std::is_same_v<Piece, DirectPiece>) {
+    const DirectLane* const words = directLane(call, call.rank, queue.peer, lane);
+    held.met = __ldcg(
+        reinterpret_cast<const unsigned long long*>(sends ? &words->sent : &words->received));
+  }
   return held;
+}
+
+/// Writes back for the next kernel what the lane has done, by one thread.
+template <class Head, class Piece>
+__device__ __forceinline__ void finish(const Head& call, const Piece*, const Held& held) {
+  const TransferQueue& queue = call.queue[held.queue];
+  if (queue.side == algo::Side::Copies) return;
+  const bool sends = queue.side == algo::Side::Sends;
+  PairLane* const own = counters(call, call.rank, queue.peer, held.lane);
+  (sends ? own->sent : own->received) = held.slots;
+  if constexpr (std::is_same_v<Piece, DirectPiece>) {
+    DirectLane* const words = directLane(call, call.rank, queue.peer, held.lane);
+    (sends ? words->sent : words->received) = held.met;
+  }
 }
 
 }  // namespace device

@@ -1,0 +1,133 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#ifdef HAVE_CUDA
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "api/types.h"
+#include "base/error.h"
+#include "coll/copy_engines.h"
+
+namespace rondo {
+namespace {
+
+/// In all, what a rank receives. Below, two meetings cost more than copy engines gain.
+constexpr uint64_t kFrom = 32u << 20;
+/// Parts of a block begin at multiples of this.
+constexpr uint64_t kGrain = 128u << 10;
+
+/// What all ranks must agree on, in 24 bits.
+uint32_t tagOf(const DeviceCall& call, const UserMemory::Entry& into, uint64_t offset) {
+  uint64_t hash = into.number;
+  for (const uint64_t word : {offset, static_cast<uint64_t>(call.count * typeSize(call.type)),
+                              static_cast<uint64_t>(call.collective)}) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  }
+  return static_cast<uint32_t>(hash >> 40);
+}
+
+}  // namespace
+
+CopyEngines::CopyEngines(const MeetingView& view, const FaultView& fault, int rank, int size)
+    : view_(view), fault_(fault), rank_(rank), size_(size), from_(kFrom) {}
+
+CopyEngines::~CopyEngines() {
+  freeEvent(event_);
+  for (CUstream_st* const stream : sides_) freeStream(stream);
+}
+
+int CopyEngines::prepare() {
+  int error = event_ == nullptr ? makeEvent(&event_) : 0;
+  for (CUstream_st*& stream : sides_) {
+    if (error == 0 && stream == nullptr) error = makeStream(&stream);
+  }
+  return error;
+}
+
+const UserMemory::Entry* CopyEngines::serve(const DeviceCall& call,
+                                            const UserMemory& memory) const {
+  const bool exchanges = call.collective == Collective::AllToAll;
+  if (!exchanges && call.collective != Collective::AllGather) return nullptr;
+  const uint64_t bytes = call.count * typeSize(call.type) * static_cast<uint64_t>(size_);
+  if (sides_.back() == nullptr || size_ < 2 || size_ > kMaxPairRanks || bytes < from_)
+    return nullptr;
+  if (exchanges && call.send == call.recv) return nullptr;
+  const UserMemory::Entry* stale = nullptr;
+  const UserMemory::Entry* const into = memory.find(call.recv, bytes, &stale);
+  if (into == nullptr && stale != nullptr && stale->everywhere) {
+    throw Error(rondoInvalidUsage,
+                format("%s: argument recvbuff (%p) lies in memory that was registered and has been "
+                       "freed since; allowed: rondoCommDeregister before it is freed",
+                       call.name, call.recv));
+  }
+  return into != nullptr && into->everywhere ? into : nullptr;
+}
+
+int CopyEngines::meet(uint32_t tag, bool compare, CUstream_st* stream) const {
+  return launchMeeting({view_, fault_, rank_, size_, tag, compare ? 1 : 0}, stream);
+}
+
+static int experiment() {
+  static const int k = [] {
+    const char* text = getenv("RONDO_TEST_CE");
+    return text != nullptr ? atoi(text) : 2;
+  }();
+  return k;
+}
+
+/// In equal parts, one on the call's stream and one on each of the others but the first.
+int CopyEngines::copyBlock(unsigned char* to, const unsigned char* from, uint64_t bytes,
+                           CUstream_st* stream) const {
+  const int k = experiment() % 10;
+  const uint64_t part = (bytes / static_cast<uint64_t>(k) + kGrain - 1) / kGrain * kGrain;
+  int error = 0;
+  for (int s = 0; s < k && error == 0; ++s) {
+    const uint64_t begin = static_cast<uint64_t>(s) * part;
+    if (begin >= bytes) break;
+    error = copyOnStream(to + begin, from + begin, std::min(part, bytes - begin),
+                         s == 0 ? stream : sides_[static_cast<size_t>(s)], experiment() >= 10);
+  }
+  return error;
+}
+
+// A rank puts its blocks into the others' memory, each at another peer at any time. Its own one
+// goes meanwhile.
+int CopyEngines::run(const DeviceCall& call, const UserMemory::Entry& into) {
+  ++calls_;
+  const uint64_t slot = call.count * typeSize(call.type);
+  auto* const recv = static_cast<unsigned char*>(call.recv);
+  const auto* const send = static_cast<const unsigned char*>(call.send);
+  const auto offset = static_cast<uint64_t>(recv - into.memory);
+  const uint64_t place = static_cast<uint64_t>(rank_) * slot;
+  const auto blockFor = [&](int peer) {
+    return call.collective == Collective::AllGather ? send
+                                                    : send + static_cast<uint64_t>(peer) * slot;
+  };
+  const uint32_t tag = tagOf(call, into, offset);
+  int error = orderStreams(call.stream, sides_[0], event_);
+  if (error == 0 && blockFor(rank_) != recv + place) {
+    error = copyByKernel(recv + place, blockFor(rank_), slot, sides_[0]);
+  }
+  if (error == 0) error = meet(tag, true, call.stream);
+  for (size_t s = 1; s < sides_.size() && error == 0; ++s) {
+    error = orderStreams(call.stream, sides_[s], event_);
+  }
+  for (int k = 1; k < size_ && error == 0; ++k) {
+    const int peer = (rank_ + k) % size_;
+    auto* const to = reinterpret_cast<unsigned char*>(into.here[static_cast<size_t>(peer)]);
+    error = copyBlock(to + offset + place, blockFor(peer), slot, call.stream);
+  }
+  // Joined whatever failed: a capture must not end with loose branches.
+  for (CUstream_st* const side : sides_) {
+    const int join = orderStreams(side, call.stream, event_);
+    if (error == 0) error = join;
+  }
+  return error == 0 ? meet(tag, false, call.stream) : error;
+}
+
+}  // namespace rondo
+
+#endif  // HAVE_CUDA

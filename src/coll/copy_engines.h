@@ -1,0 +1,55 @@
+#pragma once
+// Collectives that only move bytes, on memory that every rank reaches: left to the copy engines,
+// between two small kernels in which all ranks meet.
+
+#include <array>
+#include <cstdint>
+
+#include "coll/device_runner.h"
+#include "coll/user_memory.h"
+#include "kernels/direct_call.h"
+
+namespace rondo {
+
+class CopyEngines {
+ public:
+  CopyEngines(const MeetingView& view, const FaultView& fault, int rank, int size);
+  ~CopyEngines();
+  CopyEngines(const CopyEngines&) = delete;
+  CopyEngines& operator=(const CopyEngines&) = delete;
+
+  /// Makes what run() needs; the context is current. Returns a cudaError_t.
+  int prepare();
+
+  /// Whether the call is one for them: an all-gather, or an all-to-all that is not in place, of at
+  /// least from() bytes in all, into memory registered as symmetric that every rank reaches. Then
+  /// all ranks say so, by their promise. Throws Error(rondoInvalidUsage) for memory that was freed
+  /// since it was registered.
+  const UserMemory::Entry* serve(const DeviceCall& call, const UserMemory& memory) const;
+  /// Enqueues it. Allowed while its stream captures. Returns a cudaError_t.
+  int run(const DeviceCall& call, const UserMemory::Entry& into);
+
+  /// Collectives so far.
+  uint64_t calls() const { return calls_; }
+  void startFrom(uint64_t bytes) { from_ = bytes; }
+
+ private:
+  /// Beside the call's own: one engine alone does not fill the links.
+  static constexpr int kStreams = 4;
+
+  int copyBlock(unsigned char* to, const unsigned char* from, uint64_t bytes,
+                CUstream_st* stream) const;
+  int meet(uint32_t tag, bool compare, CUstream_st* stream) const;
+
+  const MeetingView view_;
+  const FaultView fault_;
+  const int rank_;
+  const int size_;
+  uint64_t from_;
+  uint64_t calls_ = 0;
+  /// The first one is that of the copy to this rank itself.
+  std::array<CUstream_st*, kStreams> sides_{};
+  CUevent_st* event_ = nullptr;
+};
+
+}  // namespace rondo

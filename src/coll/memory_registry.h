@@ -1,0 +1,42 @@
+#pragma once
+// Memory of the callers' that the ranks of a communicator have told each other of. A DeviceRunner
+// that knows of such memory is one of these, too.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "p2p/bootstrap.h"
+
+namespace rondo {
+
+class MemoryRegistry {
+ public:
+  virtual ~MemoryRegistry() = default;
+
+  /// Collective over `boot`, a Bootstrap of the communicator's ranks in their order. Every rank's
+  /// device memory [memory, memory + bytes) is mapped by all others where that can be done; nullptr
+  /// and 0: this rank has none. `symmetric`, the same on all ranks: rondoCommRegister's promise.
+  /// Every kernel launched before it must end without a later call of anybody. Returns a number
+  /// that is the same on all ranks, never 0. Throws the same Error on all ranks.
+  virtual uint64_t addMemory(Bootstrap& boot, void* memory, size_t bytes, bool symmetric) = 0;
+
+  /// Collective: nobody has it mapped when it returns. Waits for the device. Throws the same Error
+  /// on all ranks.
+  virtual void removeMemory(Bootstrap& boot, uint64_t number) = 0;
+
+  /// What is in use, for reports.
+  struct Held {
+    size_t registrations = 0;
+    uint64_t mappedBytes = 0;  ///< Of peers' allocations, in this rank's address space.
+    uint64_t straight = 0;     ///< Receives so far that were offered to their senders.
+    uint64_t copied = 0;       ///< Collectives so far that copy engines did.
+    size_t unreached = 0;  ///< Ranks' parts that some rank could not map; they go through slots.
+  };
+  virtual Held heldMemory() const = 0;
+
+  /// Tests, on all ranks, after addMemory(): transfers of at least `straight` bytes go straight, and
+  /// collectives of at least `copied` bytes in all are left to copy engines.
+  virtual void useMemoryFrom(uint64_t straight, uint64_t copied) = 0;
+};
+
+}  // namespace rondo

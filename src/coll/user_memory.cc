@@ -1,0 +1,289 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#ifdef HAVE_CUDA
+
+#include <algorithm>
+#include <cstring>
+
+#include "api/rondo.h"
+#include "base/error.h"
+#include "coll/user_memory.h"
+#include "p2p/fd_exchange.h"
+
+namespace rondo {
+
+/// What a rank tells the others of its part of a registration.
+struct UserMemory::Card {
+  int32_t code;
+  int32_t symmetric;
+  int32_t how;  ///< ExportedAllocation::How
+  int32_t pad;
+  uint64_t memory;
+  uint64_t bytes;
+  uint64_t base;  ///< Of the allocation.
+  uint64_t allocated;
+  CudaIpcHandle ipc;
+};
+
+UserMemory::UserMemory(const CudaDevice& device, const std::vector<DeviceCard>& cards, int rank)
+    : device_(device), rank_(rank) {
+  for (const DeviceCard& card : cards) places_.push_back({card.process, card.device});
+}
+
+namespace {
+
+void checkRange(const CudaDevice& device, void* memory, size_t bytes, UserAllocation* own) {
+  const auto refuse = [&](const char* what) {
+    throw Error(rondoInvalidArgument,
+                format("argument ptr (%p) is %s; allowed: memory of cudaMalloc or the like on the "
+                       "communicator's device %d, or NULL with 0 bytes",
+                       memory, what, device.ordinal()));
+  };
+  const PointerKind kind = pointerKind(memory);
+  if (kind.memory == PointerKind::kManaged) refuse("managed memory");
+  if (kind.memory != PointerKind::kDevice || !findAllocation(memory, own)) {
+    refuse("no device memory (host memory, or freed)");
+  }
+  if (kind.device != device.ordinal()) {
+    refuse(format("memory of device %d", kind.device).c_str());
+  }
+  const auto offset = static_cast<size_t>(static_cast<unsigned char*>(memory) - own->base);
+  if (bytes > own->bytes - offset) {
+    throw Error(rondoInvalidArgument,
+                format("argument bytes is %zu, but the allocation that ptr (%p) lies in ends %zu "
+                       "bytes behind it; allowed: memory within one allocation",
+                       bytes, memory, own->bytes - offset));
+  }
+}
+
+}  // namespace
+
+UserMemory::Card UserMemory::describe(void* memory, size_t bytes, bool symmetric,
+                                      UserAllocation* own, UniqueFd* fd) const {
+  if ((memory == nullptr) != (bytes == 0)) {
+    throw Error(rondoInvalidArgument,
+                format("argument ptr is %p and bytes is %zu; allowed: memory and its length, or "
+                       "NULL and 0",
+                       memory, bytes));
+  }
+  if (entries_.size() == kMost) {
+    throw Error(rondoOutOfMemory,
+                format("%zu registrations are there already; allowed: %zu at once "
+                       "(rondoCommDeregister frees one)",
+                       entries_.size(), kMost));
+  }
+  Card card{};
+  card.symmetric = symmetric ? 1 : 0;
+  if (memory == nullptr) return card;
+  checkRange(device_, memory, bytes, own);
+  card.memory = reinterpret_cast<uint64_t>(memory);
+  card.bytes = bytes;
+  card.base = reinterpret_cast<uint64_t>(own->base);
+  card.allocated = own->bytes;
+  const bool crosses = std::any_of(places_.begin(), places_.end(), [&](const Place& place) {
+    return place.process != places_[static_cast<size_t>(rank_)].process;
+  });
+  if (!crosses) return card;
+  ExportedAllocation exported = exportAllocation(device_, *own);
+  card.how = exported.how;
+  card.ipc = exported.ipc;
+  *fd = std::move(exported.fd);
+  return card;
+}
+
+/// What depends on all cards alone: the same Error on all ranks.
+void UserMemory::checkTogether(const std::vector<Card>& cards) {
+  for (size_t r = 1; r < cards.size(); ++r) {
+    if (cards[r].symmetric != cards[0].symmetric) {
+      throw Error(rondoInvalidUsage,
+                  format("argument flags is %d on rank 0 and %d on rank %zu; allowed: the same on "
+                         "all ranks",
+                         cards[0].symmetric, cards[r].symmetric, r));
+    }
+    if (cards[0].symmetric != 0 && cards[r].bytes != cards[0].bytes) {
+      throw Error(rondoInvalidUsage,
+                  format("argument bytes is %llu on rank 0 and %llu on rank %zu; allowed with "
+                         "RONDO_REGISTER_SYMMETRIC: the same on all ranks",
+                         static_cast<unsigned long long>(cards[0].bytes),
+                         static_cast<unsigned long long>(cards[r].bytes), r));
+    }
+  }
+}
+
+namespace {
+
+/// The same ranks with a new secret: names of sockets are made of it, and the communicator's own
+/// may be in use.
+class WithNewSecret : public Bootstrap {
+ public:
+  explicit WithNewSecret(Bootstrap& ranks) : ranks_(ranks) {
+    const Secret mine = ranks.rank() == 0 ? makeSecret() : Secret{};
+    std::vector<Secret> all(static_cast<size_t>(ranks.size()));
+    ranks.allGather(&mine, sizeof mine, all.data());
+    secret_ = all.front();
+  }
+  int rank() const override { return ranks_.rank(); }
+  int size() const override { return ranks_.size(); }
+  const Secret& secret() const override { return secret_; }
+  void allGather(const void* mine, size_t bytes, void* all) override {
+    ranks_.allGather(mine, bytes, all);
+  }
+  void idle() override { ranks_.idle(); }
+
+ private:
+  Bootstrap& ranks_;
+  Secret secret_{};
+};
+
+}  // namespace
+
+std::vector<UniqueFd> UserMemory::passDescriptors(Bootstrap& boot, const std::vector<Card>& cards,
+                                                  const UniqueFd& own) const {
+  const bool any = std::any_of(cards.begin(), cards.end(), [](const Card& card) {
+    return card.how == ExportedAllocation::kDescriptor;
+  });
+  std::vector<UniqueFd> byRank(cards.size());
+  if (!any) return byRank;
+  std::vector<int> peers;
+  for (int r = 0; r < boot.size(); ++r) {
+    if (r != rank_) peers.push_back(r);
+  }
+  WithNewSecret ranks(boot);
+  FdExchange sockets(ranks, peers);
+  boot.agree(rondoSuccess, "");  // all of them are bound
+  std::vector<UniqueFd> received = sockets.exchange(own.get());
+  for (size_t k = 0; k < peers.size(); ++k) {
+    byRank[static_cast<size_t>(peers[k])] = std::move(received[k]);
+  }
+  return byRank;
+}
+
+/// What cannot be mapped stays 0: it goes through slots.
+void UserMemory::map(const std::vector<Card>& cards, const std::vector<UniqueFd>& descriptors,
+                     Entry* entry) const {
+  const Place& mine = places_[static_cast<size_t>(rank_)];
+  entry->here.assign(cards.size(), 0);
+  entry->mapped.resize(cards.size());
+  uint64_t all = 0;
+  for (const auto& other : entries_) all += other->mappedBytes;
+  for (size_t r = 0; r < cards.size(); ++r) {
+    const Card& card = cards[r];
+    if (card.memory == 0) continue;
+    uint64_t base = card.base;
+    if (places_[r].process == mine.process) {
+      const UserAllocation theirs{reinterpret_cast<unsigned char*>(card.base), card.allocated, 0};
+      if (places_[r].device != mine.device && !reachInProcess(device_, theirs)) continue;
+    } else {
+      if (all + entry->mappedBytes + card.allocated > kMostBytes) continue;
+      try {
+        if (card.how == ExportedAllocation::kDescriptor && descriptors[r].get() >= 0) {
+          entry->mapped[r] = importDescriptor(device_, descriptors[r], card.allocated);
+        } else if (card.how == ExportedAllocation::kIpc) {
+          entry->mapped[r] = importIpc(device_, card.ipc, card.allocated);
+        }
+      } catch (const Error&) {
+      }
+      if (entry->mapped[r] == nullptr) continue;
+      base = reinterpret_cast<uint64_t>(entry->mapped[r]->data());
+      entry->mappedBytes += card.allocated;
+    }
+    const uint64_t at = base + (card.memory - card.base);
+    if (fitsOffer(at, card.bytes)) entry->here[r] = at;
+  }
+}
+
+uint64_t UserMemory::add(Bootstrap& boot, void* memory, size_t bytes, bool symmetric) {
+  UserAllocation own;
+  UniqueFd fd;
+  Card card{};
+  std::string sentence;
+  try {
+    card = describe(memory, bytes, symmetric, &own, &fd);
+  } catch (const Error& error) {
+    card.code = error.code();
+    sentence = error.sentence();
+  }
+  boot.agree(card.code, sentence);
+  const auto size = static_cast<size_t>(boot.size());
+  std::vector<Card> cards(size);
+  boot.allGather(&card, sizeof card, cards.data());
+  checkTogether(cards);
+  const std::vector<UniqueFd> descriptors = passDescriptors(boot, cards, fd);
+  auto entry = std::make_unique<Entry>();
+  entry->memory = static_cast<unsigned char*>(memory);
+  entry->bytes = bytes;
+  entry->id = own.id;
+  entry->symmetric = symmetric;
+  map(cards, descriptors, entry.get());
+  std::vector<uint64_t> table(size * size);  // row r: where rank r has everybody's
+  boot.allGather(entry->here.data(), size * sizeof(uint64_t), table.data());
+  entry->there.resize(size);
+  for (size_t r = 0; r < size; ++r) {
+    entry->there[r] = table[r * size + static_cast<size_t>(rank_)];
+    for (size_t of = 0; of < size; ++of) {
+      entry->unreached += cards[of].memory != 0 && table[r * size + of] == 0 ? 1 : 0;
+    }
+  }
+  entry->everywhere = symmetric && cards[0].bytes > 0 && entry->unreached == 0;
+  entry->number = ++lastNumber_;
+  entries_.push_back(std::move(entry));
+  return lastNumber_;
+}
+
+void UserMemory::remove(Bootstrap& boot, uint64_t number) {
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const auto& entry) { return entry->number == number; });
+  std::vector<uint64_t> all(static_cast<size_t>(boot.size()));
+  boot.allGather(&number, sizeof number, all.data());
+  std::string fault;
+  int code = rondoSuccess;
+  if (found == entries_.end()) {
+    code = rondoInvalidArgument;
+    fault = format(
+        "argument registration is %llu; allowed: what rondoCommRegister gave for this "
+        "communicator, once",
+        static_cast<unsigned long long>(number));
+  } else if (std::any_of(all.begin(), all.end(), [&](uint64_t n) { return n != number; })) {
+    code = rondoInvalidUsage;
+    fault = "ranks give different registrations; allowed: the same on all ranks";
+  }
+  boot.agree(code, fault);
+  try {
+    device_.synchronize();  // kernels may still write there
+  } catch (const Error& error) {
+    code = error.code();
+    fault = error.sentence();
+  }
+  boot.agree(code, fault);
+  entries_.erase(found);
+  boot.agree(rondoSuccess, "");  // nobody has it any more
+}
+
+MemoryRegistry::Held UserMemory::held() const {
+  MemoryRegistry::Held out;
+  out.registrations = entries_.size();
+  for (const auto& entry : entries_) {
+    out.mappedBytes += entry->mappedBytes;
+    out.unreached += entry->unreached;
+  }
+  return out;
+}
+
+const UserMemory::Entry* UserMemory::find(const void* data, uint64_t bytes,
+                                          const Entry** stale) const {
+  const auto* const begin = static_cast<const unsigned char*>(data);
+  for (const auto& entry : entries_) {
+    if (begin < entry->memory || bytes > entry->bytes ||
+        static_cast<uint64_t>(begin - entry->memory) > entry->bytes - bytes) {
+      continue;
+    }
+    if (allocationId(begin) == entry->id) return entry.get();
+    if (stale != nullptr) *stale = entry.get();
+  }
+  return nullptr;
+}
+
+}  // namespace rondo
+
+#endif  // HAVE_CUDA

@@ -1,0 +1,67 @@
+#pragma once
+// What a rank knows of the memory that all ranks of its communicator have registered.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "coll/device_lease.h"
+#include "coll/memory_registry.h"
+#include "p2p/bootstrap.h"
+#include "p2p/cuda_user_memory.h"
+
+namespace rondo {
+
+class UserMemory {
+ public:
+  /// At once on a communicator, and what peers' allocations may take of the address space.
+  static constexpr size_t kMost = 256;
+  static constexpr uint64_t kMostBytes = uint64_t{1} << 44;
+
+  struct Entry {
+    uint64_t number = 0;
+    unsigned char* memory = nullptr;  ///< This rank's; nullptr: none.
+    uint64_t bytes = 0;
+    uint64_t id = 0;  ///< Of the allocation that it lay in when it was registered.
+    bool symmetric = false;
+    bool everywhere = false;                            ///< Every rank reaches every other's.
+    std::vector<uint64_t> here;                         ///< By rank: where this rank has theirs.
+    std::vector<uint64_t> there;                        ///< By rank: where they have this one's.
+    std::vector<std::shared_ptr<DeviceMemory>> mapped;  ///< What `here` points into.
+    uint64_t mappedBytes = 0;
+    size_t unreached = 0;
+  };
+
+  UserMemory(const CudaDevice& device, const std::vector<DeviceCard>& cards, int rank);
+
+  uint64_t add(Bootstrap& boot, void* memory, size_t bytes, bool symmetric);
+  void remove(Bootstrap& boot, uint64_t number);
+  MemoryRegistry::Held held() const;
+
+  /// The registration that has all of this rank's [data, data + bytes); nullptr: none. If there is
+  /// one but its allocation has been freed since, nullptr too, and `stale` (may be nullptr) is it.
+  const Entry* find(const void* data, uint64_t bytes, const Entry** stale = nullptr) const;
+
+ private:
+  struct Card;
+  Card describe(void* memory, size_t bytes, bool symmetric, UserAllocation* own,
+                UniqueFd* fd) const;
+  static void checkTogether(const std::vector<Card>& cards);
+  std::vector<UniqueFd> passDescriptors(Bootstrap& boot, const std::vector<Card>& cards,
+                                        const UniqueFd& own) const;
+  void map(const std::vector<Card>& cards, const std::vector<UniqueFd>& descriptors,
+           Entry* entry) const;
+
+  const CudaDevice& device_;
+  const int rank_;
+  struct Place {
+    std::array<uint64_t, 2> process;
+    std::array<unsigned char, 16> device;
+  };
+  std::vector<Place> places_;  ///< By rank.
+  std::vector<std::unique_ptr<Entry>> entries_;
+  uint64_t lastNumber_ = 0;
+};
+
+}  // namespace rondo

@@ -1,0 +1,86 @@
+#pragma once
+// What is written straight into a peer's own buffer: what its kernels are told. Needs no CUDA
+// header.
+
+#include <cstdint>
+
+#include "kernels/exchange_call.h"
+
+namespace rondo {
+
+/// What two ranks tell each other about the large transfers of one lane, in the memory of each of
+/// the two: what the peer writes, and what the rank keeps for its own next kernel.
+struct alignas(64) DirectLane {
+  uint64_t offer;  ///< The peer's, which receives: packOffer().
+  uint64_t done;   ///< The peer's, which sends: the number of the last that it wrote straight.
+  uint64_t pad0[2];
+  uint64_t sent;  ///< This rank's own: large transfers so far, as its last kernel left them.
+  uint64_t received;
+  uint64_t pad1[2];
+};
+
+/// Where every rank keeps them, in the order of PairView::counters.
+struct DirectView {
+  unsigned char* lanes[kMaxPairRanks];  ///< Indexed by rank.
+};
+
+constexpr uint64_t kOfferNumbers = 0xffff;  ///< A number's bits in an offer.
+
+/// "Transfer `number` of the lane goes to `there`", an address of the sender's; 0: through slots.
+RONDO_ALGO uint64_t packOffer(uint64_t there, uint64_t number) {
+  return there << 16 | (number & kOfferNumbers);
+}
+/// Addresses that an offer has room for.
+constexpr bool fitsOffer(uint64_t there, uint64_t bytes) { return (there + bytes) >> 48 == 0; }
+
+/// A transfer, and for a receive where the sender has this memory mapped; 0: nowhere.
+struct DirectPiece : TransferPiece {
+  uint64_t there;
+};
+
+/// What a launch is told on a communicator that knows memory of its ranks; the pieces follow.
+struct DirectHead : ExchangeHead {
+  DirectView direct;
+  uint64_t asksFrom;  ///< The sender of so many bytes or more waits for an offer.
+};
+template <int kPieces>
+struct DirectCall : DirectHead {
+  DirectPiece piece[kPieces];
+};
+
+/// Enqueues it, as launchExchange() does.
+int launchDirect(const DirectHead& call, int pieces, int blocks, int threads, CUstream_st* stream);
+
+/// Where all ranks tell all others that they have come: words kMeetingStride apart, one for each
+/// rank, and then this rank's own count.
+struct MeetingView {
+  uint64_t* words[kMaxPairRanks];  ///< Indexed by rank.
+};
+constexpr int kMeetingStride = 16;  // a line each
+constexpr uint64_t kMeetingBytes = uint64_t{kMaxPairRanks + 1} * kMeetingStride * 8;
+
+/// Every rank's kernel ends when those of all have begun.
+struct MeetingCall {
+  MeetingView view;
+  FaultView fault;
+  int32_t rank;
+  int32_t size;
+  uint32_t tag;     ///< What all ranks must agree on; 24 bits count.
+  int32_t compare;  ///< Not 0: where the tags differ, the fault word becomes kTagsDiffer.
+};
+constexpr uint32_t kTagsDiffer = 2;
+
+/// All return a cudaError_t. The first three are allowed while `stream` captures.
+int launchMeeting(const MeetingCall& call, CUstream_st* stream);
+int copyOnStream(void* to, const void* from, uint64_t bytes, CUstream_st* stream, bool any = false);
+/// Within the device, by few blocks: one copy engine does all of a stream's copies and those beside
+/// them, one after the other.
+int copyByKernel(void* to, const void* from, uint64_t bytes, CUstream_st* stream);
+int makeStream(CUstream_st** stream);
+void freeStream(CUstream_st* stream);
+
+/// Loads the kernels into the current context, and lowers `blocksAtOnce` to what the device holds
+/// of the largest at once. Returns a cudaError_t.
+int loadDirect(int* blocksAtOnce, int processors);
+
+}  // namespace rondo

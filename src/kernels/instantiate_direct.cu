@@ -1,0 +1,116 @@
+// Transfers on communicators that know memory of their ranks, and meetings of all ranks around what
+// copy engines do.
+
+#include <cuda_runtime.h>
+
+#include "kernels/impl/exchange.h"
+
+namespace rondo {
+namespace {
+
+template <int kPieces>
+__global__ void __launch_bounds__(kExchangeThreads, 2)
+    directKernel(const __grid_constant__ DirectCall<kPieces> call) {
+  runExchange(static_cast<const DirectHead&>(call), call.piece);
+}
+
+/// Thread t is about rank t. A word counts meetings above its tag.
+__global__ void meetingKernel(const __grid_constant__ MeetingCall call) {
+  const auto peer = static_cast<int>(threadIdx.x);
+  uint64_t* const own = call.view.words[call.rank];
+  uint64_t* const count = own + kMaxPairRanks * kMeetingStride;
+  const uint64_t number = (*count >> 24) + 1;
+  bool given = false;
+  if (peer < call.size && peer != call.rank) {
+    device::storeRelease(call.view.words[peer] + call.rank * kMeetingStride,
+                         number << 24 | call.tag);
+    uint64_t word = 0;
+    const auto come = [&] {
+      word = device::loadAcquire(own + peer * kMeetingStride);
+      return static_cast<int64_t>(((word >> 24) - number) << 24) >= 0;  // it may be one ahead
+    };
+    // A wait that is given up would hide what the first meeting found.
+    given = call.compare == 0 && device::loadRelaxed(&call.fault.words->error) == kTagsDiffer;
+    if (!given) given = !device::waitUntil(call.fault, come);
+    if (!given && call.compare != 0 && (word & 0xffffff) != call.tag) {
+      device::storeRelaxed(&call.fault.words->error, kTagsDiffer);
+    }
+  }
+  if (!__syncthreads_or(given) && peer == 0) *count = number << 24;
+}
+
+constexpr unsigned kCopyBlocks = 16;
+constexpr unsigned kCopyThreads = 512;
+
+__global__ void __launch_bounds__(kCopyThreads)
+    copyKernel(unsigned char* to, const unsigned char* from, uint64_t bytes) {
+  const uint64_t part = divideUp(divideUp(bytes, gridDim.x), 512) * 512;
+  const uint64_t begin = part * blockIdx.x;
+  if (begin >= bytes) return;
+  device::copyLong(to + begin, from + begin, bytes - begin < part ? bytes - begin : part);
+}
+
+/// Errors are reported by their code, so they must not turn up at the caller's next check.
+int reported(cudaError_t error) {
+  if (error != cudaSuccess) cudaGetLastError();
+  return error;
+}
+
+const void* directFunction(int pieces) {
+  return pieces <= kFewPieces ? reinterpret_cast<const void*>(&directKernel<kFewPieces>)
+                              : reinterpret_cast<const void*>(&directKernel<kMostPieces>);
+}
+
+}  // namespace
+
+int launchDirect(const DirectHead& call, int pieces, int blocks, int threads, CUstream_st* stream) {
+  void* arguments[] = {const_cast<DirectHead*>(&call)};
+  return reported(cudaLaunchKernel(directFunction(pieces), dim3(static_cast<unsigned>(blocks)),
+                                   dim3(static_cast<unsigned>(threads)), arguments, 0, stream));
+}
+
+int launchMeeting(const MeetingCall& call, CUstream_st* stream) {
+  void* arguments[] = {const_cast<MeetingCall*>(&call)};
+  return reported(cudaLaunchKernel(reinterpret_cast<const void*>(&meetingKernel), dim3(1), dim3(32),
+                                   arguments, 0, stream));
+}
+
+int copyOnStream(void* to, const void* from, uint64_t bytes, CUstream_st* stream, bool any) {
+  return reported(cudaMemcpyAsync(to, from, bytes, any ? cudaMemcpyDefault : cudaMemcpyDeviceToDevice, stream));
+}
+
+int copyByKernel(void* to, const void* from, uint64_t bytes, CUstream_st* stream) {
+  auto* target = static_cast<unsigned char*>(to);
+  const auto* source = static_cast<const unsigned char*>(from);
+  void* arguments[] = {&target, &source, &bytes};
+  return reported(cudaLaunchKernel(reinterpret_cast<const void*>(&copyKernel), dim3(kCopyBlocks),
+                                   dim3(kCopyThreads), arguments, 0, stream));
+}
+
+int makeStream(CUstream_st** stream) {
+  return reported(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
+}
+
+void freeStream(CUstream_st* stream) {
+  if (stream != nullptr) reported(cudaStreamDestroy(stream));
+}
+
+int loadDirect(int* blocksAtOnce, int processors) {
+  for (const void* function : {directFunction(kFewPieces), directFunction(kMostPieces),
+                               reinterpret_cast<const void*>(&meetingKernel),
+                               reinterpret_cast<const void*>(&copyKernel)}) {
+    cudaFuncAttributes attributes;
+    int perProcessor = 1 << 16;
+    cudaError_t error = cudaFuncGetAttributes(&attributes, function);
+    // what waits for nobody may share the device with anything
+    if (error == cudaSuccess && function != reinterpret_cast<const void*>(&copyKernel)) {
+      error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perProcessor, function,
+                                                            kExchangeThreads, 0);
+    }
+    if (error != cudaSuccess) return reported(error);
+    if (perProcessor * processors < *blocksAtOnce) *blocksAtOnce = perProcessor * processors;
+  }
+  return cudaSuccess;
+}
+
+}  // namespace rondo

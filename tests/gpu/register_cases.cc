@@ -1,0 +1,249 @@
+// Memory that ranks have registered: transfers and copies straight into it, on random bytes, and
+// what happens when it is freed.
+
+#include <cstring>
+
+#include "base/error.h"
+#include "coll/memory_registry.h"
+#include "gpu/cases.h"
+#include "p2p/cuda_memory.h"
+
+namespace rondo::test {
+namespace {
+
+MemoryRegistry& registryOf(RankEnv& env) { return dynamic_cast<MemoryRegistry&>(*env.runner); }
+
+constexpr size_t kAll = (kMostElements + 2 * kGuard) * sizeof(float);
+
+/// All of the ranks' dst that are `wanted`, while it lives.
+class Registered {
+ public:
+  Registered(RankEnv& env, bool wanted, bool symmetric) : env_(env) {
+    env.sync();
+    number_ = registryOf(env).addMemory(env.boot(), wanted ? env.dst : nullptr, wanted ? kAll : 0,
+                                        symmetric);
+  }
+  Registered(const Registered&) = delete;
+  Registered& operator=(const Registered&) = delete;
+  ~Registered() { registryOf(env_).removeMemory(env_.boot(), number_); }
+
+ private:
+  RankEnv& env_;
+  uint64_t number_;
+};
+
+uint64_t fail(RankEnv& env, const char* what) {
+  std::printf("rank %d of %d: %s\n", env.rank(), env.size(), what);
+  return 1;
+}
+
+uint32_t word(int rank, uint64_t i, uint32_t seed) {
+  return (static_cast<uint32_t>(i) * 2654435761u ^ seed * 0x85ebca6bu) +
+         static_cast<uint32_t>(rank) * 0x9e3779b9u;
+}
+
+/// Of all-gather and all-to-all: where rank `from`'s block for rank `to` has its first word.
+uint64_t origin(bool gathers, int to, uint64_t count) {
+  return gathers ? 0 : static_cast<uint64_t>(to) * count;
+}
+
+struct Move {
+  bool gathers;
+  uint64_t count;   ///< Words of a block.
+  uint64_t offset;  ///< Of the result, in words.
+  bool inPlace = false;
+};
+
+void launch(RankEnv& env, const Move& move) {
+  float* const result = env.dst + move.offset;
+  const float* const from =
+      move.inPlace ? result + static_cast<uint64_t>(env.rank()) * move.count : env.src;
+  env.runner->run({"rondoAllGather", move.gathers ? Collective::AllGather : Collective::AllToAll,
+                   from, result, move.count, rondoFloat32, rondoSum, 0, env.stream});
+}
+
+void load(RankEnv& env, const Move& move, uint32_t seed) {
+  auto* const host = reinterpret_cast<uint32_t*>(env.host);
+  const uint64_t words = move.count * (move.gathers ? 1 : static_cast<uint64_t>(env.size()));
+  for (uint64_t i = 0; i < words; ++i) host[i] = word(env.rank(), i, seed);
+  cuda(cudaMemsetAsync(env.dst, 0xff, kAll, env.stream), "memset");
+  float* const to = move.inPlace
+                        ? env.dst + move.offset + static_cast<uint64_t>(env.rank()) * move.count
+                        : env.src;
+  cuda(cudaMemcpyAsync(to, host, words * 4, cudaMemcpyHostToDevice, env.stream), "copy");
+  env.sync();
+  env.loaded();
+}
+
+/// Wrong words of the result and of kGuard on either side.
+uint64_t wrong(RankEnv& env, const Move& move, uint32_t seed) {
+  const uint64_t words = move.count * static_cast<uint64_t>(env.size());
+  const uint64_t before = move.offset < kGuard ? move.offset : kGuard;
+  cuda(cudaMemcpyAsync(env.host, env.dst + move.offset - before, (before + words + kGuard) * 4,
+                       cudaMemcpyDeviceToHost, env.stream),
+       "copy");
+  env.sync();
+  const auto* const got = reinterpret_cast<const uint32_t*>(env.host);
+  uint64_t bad = 0;
+  for (uint64_t i = 0; i < before; ++i) bad += got[i] != ~0u;
+  for (uint64_t i = 0; i < kGuard; ++i) bad += got[before + words + i] != ~0u;
+  for (int r = 0; r < env.size(); ++r) {
+    const uint64_t block = before + static_cast<uint64_t>(r) * move.count;
+    const uint64_t first = origin(move.gathers, env.rank(), move.count);
+    for (uint64_t i = 0; i < move.count; ++i) bad += got[block + i] != word(r, first + i, seed);
+  }
+  return bad;
+}
+
+uint64_t once(RankEnv& env, const Move& move, uint32_t seed) {
+  load(env, move, seed);
+  launch(env, move);
+  return wrong(env, move, seed);
+}
+
+}  // namespace
+
+uint64_t registeredTransfers(RankEnv& env) {
+  uint64_t bad = 0;
+  const Registered all(env, true, false);
+  registryOf(env).useMemoryFrom(10000, ~uint64_t{0});
+  if (registryOf(env).heldMemory().unreached > 0) bad += fail(env, "memory that no rank reaches");
+  bad += transferSizes(env) + transferMix(env) + transfersInARow(env);
+  const uint64_t straight = registryOf(env).heldMemory().straight;
+  if (env.size() > 1 && straight == 0) bad += fail(env, "nothing went straight");
+  bad += transferGraphs(env) + transferWrap(env);
+  return bad;
+}
+
+// Ranks with and without registered memory, and again when nobody has any.
+uint64_t partlyRegistered(RankEnv& env) {
+  uint64_t bad = 0;
+  {
+    const Registered some(env, env.rank() % 2 == 0, false);
+    registryOf(env).useMemoryFrom(10000, ~uint64_t{0});
+    bad += transferMix(env);
+    const bool went = registryOf(env).heldMemory().straight > 0;
+    if (env.size() > 1 && went != (env.rank() % 2 == 0)) bad += fail(env, "the wrong ones went");
+  }
+  return bad + transferMix(env);
+}
+
+uint64_t copyEngineMoves(RankEnv& env) {
+  uint64_t bad = 0;
+  uint32_t seed = 1;
+  const Registered all(env, true, true);
+  registryOf(env).useMemoryFrom(1, 1);
+  const auto most = static_cast<uint64_t>(kMostElements) / static_cast<uint64_t>(env.size());
+  for (const bool gathers : {true, false}) {
+    if (env.size() == 1 && !gathers)
+      continue;  // nothing for them to do, and not everywhere a kernel
+    for (const uint64_t count : {uint64_t{1}, uint64_t{3}, uint64_t{1000}, most}) {
+      bad += once(env, {gathers, count, count == most ? 0u : 17u}, seed++);
+    }
+  }
+  bad += once(env, {true, 5000, 9, true}, seed++);
+  if (env.size() == 1) return bad;
+  for (const uint64_t count : {uint64_t{100}, uint64_t{200000}}) {  // without a wait between them
+    const Move first{true, count, 0}, second{false, count, count * 8 + kGuard};
+    load(env, second, seed);
+    env.barrier();
+    for (int k = 0; k < 3; ++k) {
+      launch(env, first);
+      launch(env, second);
+      env.allReduce(env.src, env.dst + 16 * count + 3 * kGuard, 100);
+    }
+    bad += wrong(env, second, seed++);
+  }
+  if (registryOf(env).heldMemory().copied < 10) {
+    bad += fail(env, "the copy engines did nothing");
+  }
+  return bad;
+}
+
+// A graph of both, replayed on new data, with calls between; counters pass the end of 32 bits.
+uint64_t copyEngineGraphs(RankEnv& env) {
+  if (env.size() == 1) return 0;
+  const Registered all(env, true, true);
+  registryOf(env).useMemoryFrom(1, 1);
+  env.sync();
+  env.barrier();
+  env.runner->startEpochsAt(0xfffffffau);
+  env.barrier();
+  const Move move{false, 3000, 5};
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  cuda(cudaStreamBeginCapture(env.stream, cudaStreamCaptureModeThreadLocal), "begin capture");
+  launch(env, {true, 3000, 100000});
+  launch(env, move);
+  cuda(cudaStreamEndCapture(env.stream, &graph), "end capture");
+  env.barrier();
+  cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+  cuda(cudaGraphUpload(exec, env.stream), "upload");
+  env.sync();
+  env.barrier();
+  uint64_t bad = 0;
+  for (uint32_t replay = 0; replay < 6; ++replay) {
+    load(env, move, replay);
+    cuda(cudaGraphLaunch(exec, env.stream), "graph launch");
+    if (replay % 2 == 1) launch(env, move);
+    bad += wrong(env, move, replay);
+  }
+  env.barrier();
+  cuda(cudaGraphExecDestroy(exec), "destroy graph");
+  cuda(cudaGraphDestroy(graph), "destroy graph");
+  return bad;
+}
+
+// Allocated, registered, used, given back and freed many times; now and then memory of the virtual
+// memory management calls. Every third time it is freed while it is registered: what then has its
+// address is another allocation, and nobody may write into what the peers still have mapped.
+uint64_t registeredOverAndOver(RankEnv& env) {
+  uint64_t bad = 0;
+  const uint64_t words = 1u << 20;
+  auto* const host = reinterpret_cast<uint32_t*>(env.host);
+  const int next = (env.rank() + 1) % env.size(),
+            previous = (env.rank() + env.size() - 1) % env.size();
+  const CudaDevice device = CudaDevice::open(env.runner->device(), 0);
+  for (uint32_t round = 0; round < 24; ++round) {
+    const uint64_t before = registryOf(env).heldMemory().straight;
+    char* memory = nullptr;
+    const uint64_t bytes = words * 4 + 4096 * (round % 5);
+    env.barrier();
+    std::shared_ptr<DeviceMemory> virtualMemory;
+    if (round % 6 == 3 && device.exportsDescriptors()) {
+      virtualMemory = allocateDevice(device, bytes, DeviceMemory::Sharing::kDescriptor);
+      memory = reinterpret_cast<char*>(virtualMemory->data());
+    } else {
+      cuda(cudaMalloc(&memory, bytes), "cudaMalloc");
+    }
+    const uint64_t number = registryOf(env).addMemory(env.boot(), memory, bytes, round % 2 == 0);
+    if (round % 3 == 2) {
+      env.barrier();
+      cuda(cudaFree(memory), "cudaFree");
+      cuda(cudaMalloc(&memory, bytes), "cudaMalloc");
+      env.barrier();
+    }
+    for (uint64_t i = 0; i < words; ++i) host[i] = word(env.rank(), i, round);
+    cuda(cudaMemcpyAsync(env.src, host, words * 4, cudaMemcpyHostToDevice, env.stream), "copy");
+    cuda(cudaMemsetAsync(memory, 0xff, bytes, env.stream), "memset");
+    env.sync();
+    env.barrier();
+    const Transfer transfers[] = {{next, true, reinterpret_cast<char*>(env.src), words * 4},
+                                  {previous, false, memory, words * 4}};
+    env.runner->exchange("rondoSendRecv", transfers, {&env.stream, 1});
+    cuda(cudaMemcpyAsync(host, memory, words * 4, cudaMemcpyDeviceToHost, env.stream), "copy");
+    env.sync();
+    for (uint64_t i = 0; i < words; ++i) bad += host[i] != word(previous, i, round);
+    const bool went = registryOf(env).heldMemory().straight > before;
+    if (went != (env.size() > 1 && round % 3 != 2)) {
+      std::printf("round %u: %s\n", round, went ? "went straight" : "did not go straight");
+      ++bad;
+    }
+    registryOf(env).removeMemory(env.boot(), number);
+    if (virtualMemory == nullptr) cuda(cudaFree(memory), "cudaFree");
+  }
+  if (registryOf(env).heldMemory().registrations != 0) bad += fail(env, "registrations are left");
+  return bad;
+}
+
+}  // namespace rondo::test
