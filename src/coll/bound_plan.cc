@@ -70,20 +70,13 @@ class Binder {
       }
     }
   }
-  /// A copy from src to dst that can wait, because no other step writes there. One whose block
-  /// another step reads from src is better done then, while a cache holds it.
+  /// A copy from src to dst that can wait, because no other step writes there.
   static bool copiesAlone(const BoundStep& step, const std::vector<BoundStep>& steps) {
     if (step.bits != (algo::kSrc | algo::kDst)) return false;
-    const auto meet = [&](uint64_t a, uint64_t b, uint64_t bytes) {
-      return a < b + bytes && b < a + step.bytes;
-    };
     return std::none_of(steps.begin(), steps.end(), [&](const BoundStep& other) {
-      if (&other == &step) return false;
-      const bool reads = other.kind == StepKind::Put || other.kind == StepKind::Reduce ||
-                         (other.bits & algo::kSrc) != 0;
       const bool writes = other.kind == StepKind::Fetch || (other.bits & algo::kDst) != 0;
-      return (reads && meet(step.srcOffset, other.srcOffset, other.bytes)) ||
-             (writes && meet(step.dstOffset, other.dstOffset, other.bytes));
+      return &other != &step && writes && other.dstOffset < step.dstOffset + step.bytes &&
+             step.dstOffset < other.dstOffset + other.bytes;
     });
   }
   static ptrdiff_t sendersOn(const SendPort* port, const std::vector<BoundStep>& steps) {

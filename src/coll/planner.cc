@@ -137,8 +137,8 @@ std::vector<Candidate> rankCandidates(const Request& request, const CommFacts& f
     if (facts.reproducible && isReduction(request.collective) && !algorithm.reproducible) continue;
     // A hierarchy of one level is one of the others; a rule may ask for it all the same.
     if (algorithm.hierarchy != nullptr && !facts.groups.layered() && rule == nullptr) continue;
-    // Of two ranks both reduce half, and one of them has to wait for the other twice to be rid of
-    // it.
+    // Of two ranks the one that is not the root would have to wait as long as the root, which ends
+    // no sooner for it.
     const bool halves = request.collective == Collective::Reduce && facts.ranks == 2 &&
                         blocksOf(algorithm, 2, facts.groups) > 1;
     if (halves && rule == nullptr) continue;

@@ -43,6 +43,22 @@ TEST(Planner, SmallCallsTakeOneExchangeLargeOnesMoveLess) {
   }
 }
 
+TEST(Planner, OfTwoRanksOnlyARuleReducesInTwoExchanges) {
+  const auto hasTwoShot = [](int ranks, uint64_t count, const std::vector<TuneRule>& rules) {
+    const Request request{Collective::Reduce, count, 4, 0};
+    const std::vector<Candidate> ranking =
+        rankCandidates(request, facts(ranks, static_cast<uint32_t>(ranks)), rules);
+    return std::any_of(ranking.begin(), ranking.end(), [](const Candidate& c) {
+      return std::strcmp(c.algorithm->name, "twoshot") == 0;
+    });
+  };
+  for (const uint64_t count : {2048ull, 1000000ull}) {
+    EXPECT_FALSE(hasTwoShot(2, count, {}));
+    EXPECT_TRUE(hasTwoShot(2, count, parseTune("reduce:host:0-:twoshot")));
+    EXPECT_TRUE(hasTwoShot(3, count, {}));
+  }
+}
+
 TEST(Planner, IsTheSameEveryTime) {
   for (const uint64_t count : {1ull, 77777ull}) {
     const auto first = rankCandidates(sum(count), facts(5, 2), {});
