@@ -172,7 +172,7 @@ Communicator::Progress Communicator::poll(bool* moved) {
   }
   if (runner_.mismatch()) return Progress::Mismatch;
   idlePolls_ = *moved ? 0 : idlePolls_ + 1;
-  if (idlePolls_ % kPollsOfALongWait == kPollsOfALongWait - 1) noteLongPoll();
+  if (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1) noteLongPoll();
   const uint32_t waits = longWaits_.load(std::memory_order_relaxed);
   const bool due = !*moved && (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1 ||
                                waits != comparedAt_);
@@ -222,7 +222,7 @@ Communicator::Progress Communicator::pollExchange(bool* moved) {
   }
   if (exchange_.mismatch()) return Progress::Mismatch;
   idlePolls_ = *moved ? 0 : idlePolls_ + 1;
-  if (idlePolls_ % kPollsOfALongWait == kPollsOfALongWait - 1) noteLongPoll();
+  if (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1) noteLongPoll();
   return parts_.wait.aborted() ? Progress::Aborted : Progress::Busy;
 }
 

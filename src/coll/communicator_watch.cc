@@ -65,13 +65,13 @@ void Communicator::watch(std::chrono::steady_clock::duration waited) {
   reportStall(log_.stallText(parts_.name, seconds) + waitsText());
 }
 
-/// A group that has not moved for thousands of polls, whoever polls it.
+/// A group that has not moved for a thousand polls, or some thousands, whoever polls it.
 void Communicator::noteLongPoll() {
-  noteWait();
   const auto now = std::chrono::steady_clock::now();
-  if (idlePolls_ < kPollsOfALongWait) {
+  if (idlePolls_ % kPollsOfALongWait == kPollsOfALongWait - 1) noteWait();
+  if (idlePolls_ < kPollsOfALongWait / 4) {
     idleSince_ = now;
-  } else if (parts_.fabric) {
+  } else if (parts_.fabric && now - idleSince_ > std::chrono::milliseconds(10)) {
     watch(now - idleSince_);
   }
 }

@@ -123,6 +123,7 @@ struct FdExchange::Round {
   std::vector<UniqueFd> fds;
   size_t toSend;
   size_t toReceive;
+  std::string missing;  // what did not fit; the peers still get what they wait for
 };
 
 FdExchange::FdExchange(Bootstrap& boot, std::vector<int> peers)
@@ -146,8 +147,12 @@ FdExchange::FdExchange(Bootstrap& boot, std::vector<int> peers)
 FdExchange::~FdExchange() = default;
 
 std::vector<UniqueFd> FdExchange::exchange(int fd, int limitMs) {
-  Round round{std::vector<char>(peers_.size()), std::vector<char>(peers_.size()),
-              std::vector<UniqueFd>(peers_.size()), peers_.size(), peers_.size()};
+  Round round{std::vector<char>(peers_.size()),
+              std::vector<char>(peers_.size()),
+              std::vector<UniqueFd>(peers_.size()),
+              peers_.size(),
+              peers_.size(),
+              ""};
   for (Arrival& early : std::exchange(early_, {})) {
     accept(round, early.peer, round_, std::move(early.fd));
   }
@@ -188,6 +193,7 @@ std::vector<UniqueFd> FdExchange::exchange(int fd, int limitMs) {
     }
   }
   ++round_;
+  if (!round.missing.empty()) throw Error(rondoSystemError, round.missing);
   return std::move(round.fds);
 }
 
@@ -236,13 +242,15 @@ bool FdExchange::receiveOne(Round& round) {
     ++dropped_;
     return true;
   }
+  UniqueFd fd;
   if (message.hasFd != 0 && got.fds.empty()) {
-    throw Error(rondoSystemError,
-                format("the descriptor of rank %d did not fit: this process has too many open "
-                       "files (see RLIMIT_NOFILE)",
-                       message.rank));
+    round.missing = format(
+        "the descriptor of rank %d did not fit: this process has too many open "
+        "files (see RLIMIT_NOFILE)",
+        message.rank);
+  } else if (message.hasFd != 0) {
+    fd = std::move(got.fds.front());
   }
-  UniqueFd fd = message.hasFd != 0 ? std::move(got.fds.front()) : UniqueFd();
   accept(round, static_cast<size_t>(peer - peers_.begin()), message.round, std::move(fd));
   return true;
 }
