@@ -184,7 +184,7 @@ void timeOnDevices(std::vector<DeviceObservation>* trials, double seconds) {
   uint64_t longest = 0;
   for (const DeviceObservation& o : *trials) {
     const auto ranks = static_cast<uint64_t>(o.facts.ranks);
-    longest = std::max(longest, o.request.count * o.request.elementBytes * ranks);
+    longest = std::max<uint64_t>(longest, o.request.count * o.request.elementBytes * ranks);
   }
   const uint64_t area = std::max<uint64_t>(kAreaBytes, longest + 512);
   const double each = seconds / static_cast<double>(std::max<size_t>(trials->size(), 1));
