@@ -21,16 +21,21 @@ constexpr uint64_t kCalls = 20;
 constexpr uint64_t kAreaBytes = 256u << 20;
 constexpr int kWarmUps = 4, kLeastSamples = 12, kMostSamples = 100;
 
+/// The same answer on all ranks: a communicator has devices or none.
+int deviceOf(const ForcedComm& comm) {
+  int ordinal = RONDO_DEVICE_NONE;
+  if (rondoCommCuDevice(comm.handle(), &ordinal) != rondoSuccess || ordinal < 0) {
+    throw Error(rondoInvalidArgument,
+                "--memory is device, but the ranks have no GPUs that reach each other; allowed "
+                "here: host and rondo");
+  }
+  return ordinal;
+}
+
 /// The device that a communicator runs on; its context is current.
 class Device {
  public:
-  explicit Device(rondoComm_t comm) {
-    int ordinal = RONDO_DEVICE_NONE;
-    if (rondoCommCuDevice(comm, &ordinal) != rondoSuccess || ordinal < 0) {
-      throw Error(rondoInvalidArgument,
-                  "--memory is device, but the ranks have no GPUs that reach each other; allowed "
-                  "here: host and rondo");
-    }
+  explicit Device(int ordinal) {
     cuda.check(cuda.deviceGet(&device_, ordinal), "cuDeviceGet");
     bench::CuContext context = nullptr;
     cuda.check(cuda.primaryContextRetain(&context, device_), "cuDevicePrimaryCtxRetain");
@@ -195,7 +200,7 @@ void timeOnDevices(std::vector<DeviceObservation>* trials, double seconds) {
     for (const size_t i : pass) rules += (rules.empty() ? "" : ",") + ruleOf((*trials)[i]);
     const ForcedComm comm(rules, RONDO_DEVICE_AUTO);
     if (device == nullptr) {
-      device = std::make_unique<Device>(comm.handle());
+      device = std::make_unique<Device>(deviceOf(comm));
       send = device->allocate(area);
       recv = device->allocate(area);
     }
