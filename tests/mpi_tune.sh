@@ -62,6 +62,12 @@ expect "$(cat "$file")" '^hosts_hop 7654321 measured$'
 runMpi 2 "$tune" "${short[@]}" --fresh --memory rondo --output "$scratch/other" >"$scratch/said"
 expect "$(cat "$scratch/other")" '^hosts_hop 8000000 default$'
 
+# Costs of device memory stay where host memory is measured.
+echo 'device_lane 4321 measured' >>"$file"
+runMpi 2 "$tune" "${short[@]}" --fresh >"$scratch/said"
+expect "$(cat "$file")" '^device_lane 4321 measured$'
+expect "$(cat "$file")" '^hosts_hop 8000000 default$'
+
 # One that is no good is told once, with its line, and is no reason to fail.
 sed -i 's/^hop .*/hop fast measured/' "$file"
 line=$(grep -n '^hop ' "$file" | cut -d: -f1)
