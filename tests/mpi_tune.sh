@@ -62,6 +62,12 @@ expect "$(cat "$file")" '^hosts_hop 7654321 measured$'
 runMpi 2 "$tune" "${short[@]}" --fresh --memory rondo --output "$scratch/other" >"$scratch/said"
 expect "$(cat "$scratch/other")" '^hosts_hop 8000000 default$'
 
+# Costs of device memory stay where host memory is measured.
+echo 'device_lane 4321 measured' >>"$file"
+runMpi 2 "$tune" "${short[@]}" --fresh >"$scratch/said"
+expect "$(cat "$file")" '^device_lane 4321 measured$'
+expect "$(cat "$file")" '^hosts_hop 8000000 default$'
+
 # One that is no good is told once, with its line, and is no reason to fail.
 sed -i 's/^hop .*/hop fast measured/' "$file"
 line=$(grep -n '^hop ' "$file" | cut -d: -f1)
@@ -72,12 +78,24 @@ expect "$said" "^rondo: warning: $file:$line: hop is \"fast\"; allowed: a whole 
 refused 2 'there is 1 rank; allowed: 2 or more' runMpi 1 "$tune"
 refused 2 '--max is "1"; allowed: 64K to 16G' runMpi 2 "$tune" --max 1
 refused 2 'seconds' runMpi 2 "$tune" --seconds 1e9
+CUDA_VISIBLE_DEVICES='' refused 2 '--memory is device, but the ranks have no GPUs' \
+  runMpi 2 "$tune" --memory device --dry-run
+refused 2 '--check and --memory device; allowed: --dry-run' runMpi 2 "$tune" --memory device --check
 refused 1 '/dev/null/x' runMpi 2 "$tune" "${short[@]}" --output /dev/null/x
 
 if [[ -x $explain ]]; then
   mv "$scratch/other" "$file"
   expect "$("$explain" allreduce 64K --ranks 2)" "^rondo: costs: $file"
   expect "$("$explain" allreduce 64K --ranks 2 --costs "$file")" 'runs [a-z]+ '
+  said=$("$explain" allreduce 64K --ranks 2 --memory device --type bfloat16)
+  expect "$said" 'runs oneshot LL128, [0-9]+ lanes of [0-9]+ threads, predicted [0-9.]+ us$'
+  echo "device_flag_ll128 900000000 measured" >>"$file"
+  said=$("$explain" allreduce 64K --ranks 2 --memory device)
+  expect "$said" "^rondo: costs: $file"
+  expect "$said" 'runs oneshot LL, [0-9]+ lanes '
+  refused 2 'gather of device memory has no kernel for 4 ranks; allowed: allreduce, ' \
+    "$explain" gather 64K --memory device
+  refused 2 '--memory' "$explain" allreduce 64K --memory mapped
   refused 2 "README.md:[0-9]+: is .*; allowed: \"rondo-costs 1\"" \
     "$explain" allreduce 64K --costs "$TEST_SRCDIR/README.md"
   refused 2 '--costs: /nonexistent: No such file' "$explain" allreduce ring --costs /nonexistent
@@ -86,6 +104,9 @@ if [[ -x $explain ]]; then
     expect "$(cat "$scratch/said")" '^rondo: groups: 0,0,0,0,1,1,1,1$'
     hosts="4 x (1 cpu cores=2, 1 nic=50)"
     expect "$("$explain" allreduce 1M --ranks 8 --topology "$hosts")" '^rondo: groups: 0,0,1,1,2,2,3,3$'
+    gpus=(--memory device --topology "2 cpu, 4 gpu nvlink=450 nvswitch")
+    expect "$("$explain" alltoall 1M --ranks 4 "${gpus[@]}")" 'runs direct LL128, '
+    refused 2 '--ranks is 5; allowed on this machine.s device memory: 1 to 4' "$explain" alltoall 1M -n 5 "${gpus[@]}"
     refused 2 '--ranks is 9; allowed on this machine: 1 to 8' "$explain" allreduce 1M -n 9 --topology "$hosts"
   else
     expect "$(cat "$scratch/said")" 'without libxml2'

@@ -182,6 +182,11 @@ void chooseOnDevice(const Arguments& a, Collective collective, Count count) {
   if (!a.costs.empty()) {
     facts.costs = fileOf(a.costs).device;
     source = a.costs;
+  } else if (a.topology.empty()) {
+    const FoundCosts found =
+        findCosts(machineModel(readNodeFacts()), costsDirs(readOptions().tuneDir));
+    facts.costs = found.device;
+    source = found.source;
   }
   const rondoDataType_t type = typeOf(a.type);
   const DeviceRequest request{collective, count, bytesOf(a.type), reducesOf(collective, type)};

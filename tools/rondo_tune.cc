@@ -82,10 +82,10 @@ std::string sizeText(uint64_t bytes) {
 }
 
 /// The prior: what an earlier run on this machine model has found, for what this one cannot see.
-CostsFile earlier(const std::string& path, uint64_t machine, bool fresh) {
+CostsFile earlier(const std::string& path, uint64_t machine) {
   CostsFile none;
   none.measured.assign(costFields().size(), false);
-  if (fresh || access(path.c_str(), F_OK) != 0) return none;
+  if (access(path.c_str(), F_OK) != 0) return none;
   try {
     CostsFile found = readCosts(path);
     if (found.machine == machine) return found;
@@ -118,7 +118,11 @@ class Tuner {
     const NodeFacts node = readNodeFacts();
     const uint64_t machine = machineModel(node);
     const std::string path = pathOf(machine);
-    const CostsFile before = earlier(path, machine, a_.fresh);
+    CostsFile before = earlier(path, machine);
+    if (a_.fresh) {
+      static_cast<CostsState&>(before) = {0, {}, std::vector<bool>(costFields().size(), false)};
+      before.others.clear();
+    }
     const std::vector<bool> free = measurable(by_);
     std::vector<CostsState> found;
     for (const StateTimes& state : states) {
@@ -143,7 +147,11 @@ class Tuner {
     const NodeFacts node = readNodeFacts();
     const uint64_t machine = machineModel(node);
     const std::string path = pathOf(machine);
-    CostsFile file = rank_ == 0 ? earlier(path, machine, a_.fresh) : CostsFile();
+    CostsFile file = rank_ == 0 ? earlier(path, machine) : CostsFile();
+    if (a_.fresh) {
+      file.device = {};
+      file.deviceMeasured.clear();
+    }
     MPI_Bcast(&file.device, sizeof file.device, MPI_BYTE, 0, MPI_COMM_WORLD);
     std::vector<DeviceObservation> trials = deviceTrials(ranks_, most_, file.device);
     if (rank_ == 0) {
@@ -337,7 +345,7 @@ void declare(CLI::App& app, Arguments& a) {
       ->check(CLI::IsMember({"host", "rondo", "device"}))
       ->capture_default_str();
   app.add_flag("--fresh", a.fresh,
-               "Begin with the built-in costs, not with the file of an earlier run");
+               "Begin with the built-in costs of this kind of memory, not with the file's");
   app.add_flag(
       "--check", a.check,
       "Measure nothing new: print what is predicted now, by the file that jobs find, beside "

@@ -21,16 +21,21 @@ constexpr uint64_t kCalls = 20;
 constexpr uint64_t kAreaBytes = 256u << 20;
 constexpr int kWarmUps = 4, kLeastSamples = 12, kMostSamples = 100;
 
+/// The same answer on all ranks: a communicator has devices or none.
+int deviceOf(const ForcedComm& comm) {
+  int ordinal = RONDO_DEVICE_NONE;
+  if (rondoCommCuDevice(comm.handle(), &ordinal) != rondoSuccess || ordinal < 0) {
+    throw Error(rondoInvalidArgument,
+                "--memory is device, but the ranks have no GPUs that reach each other; allowed "
+                "here: host and rondo");
+  }
+  return ordinal;
+}
+
 /// The device that a communicator runs on; its context is current.
 class Device {
  public:
-  explicit Device(rondoComm_t comm) {
-    int ordinal = RONDO_DEVICE_NONE;
-    if (rondoCommCuDevice(comm, &ordinal) != rondoSuccess || ordinal < 0) {
-      throw Error(rondoInvalidArgument,
-                  "--memory is device, but the ranks have no GPUs that reach each other; allowed "
-                  "here: host and rondo");
-    }
+  explicit Device(int ordinal) {
     cuda.check(cuda.deviceGet(&device_, ordinal), "cuDeviceGet");
     bench::CuContext context = nullptr;
     cuda.check(cuda.primaryContextRetain(&context, device_), "cuDevicePrimaryCtxRetain");
@@ -184,7 +189,7 @@ void timeOnDevices(std::vector<DeviceObservation>* trials, double seconds) {
   uint64_t longest = 0;
   for (const DeviceObservation& o : *trials) {
     const auto ranks = static_cast<uint64_t>(o.facts.ranks);
-    longest = std::max(longest, o.request.count * o.request.elementBytes * ranks);
+    longest = std::max<uint64_t>(longest, o.request.count * o.request.elementBytes * ranks);
   }
   const uint64_t area = std::max<uint64_t>(kAreaBytes, longest + 512);
   const double each = seconds / static_cast<double>(std::max<size_t>(trials->size(), 1));
@@ -195,7 +200,7 @@ void timeOnDevices(std::vector<DeviceObservation>* trials, double seconds) {
     for (const size_t i : pass) rules += (rules.empty() ? "" : ",") + ruleOf((*trials)[i]);
     const ForcedComm comm(rules, RONDO_DEVICE_AUTO);
     if (device == nullptr) {
-      device = std::make_unique<Device>(comm.handle());
+      device = std::make_unique<Device>(deviceOf(comm));
       send = device->allocate(area);
       recv = device->allocate(area);
     }

@@ -206,10 +206,10 @@ bool hasDeviceKernel(const DeviceRequest& request, std::string_view algorithm, P
            std::any_of(std::begin(kRingForms), std::end(kRingForms),
                        [&](const RingForm& form) { return form.collective == collective; });
   }
-  if (protocol == Protocol::kLL) {
-    return collective == Collective::AllReduce && algorithm == "oneshot" &&
-           request.reduces == Reduces::kHot && ranks > 1 && ranks <= kMaxWindowRanks;
-  }
+  // Of the usual all-reduce there is a kernel for each number of ranks.
+  const bool usual = collective == Collective::AllReduce && request.reduces == Reduces::kHot;
+  if (usual && (ranks < 2 || ranks > kMaxWindowRanks)) return false;
+  if (protocol == Protocol::kLL) return usual && algorithm == "oneshot";
   return std::any_of(std::begin(kWindowForms), std::end(kWindowForms), [&](const WindowForm& form) {
     return form.collective == collective && algorithm == form.algorithm;
   });

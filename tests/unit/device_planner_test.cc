@@ -6,25 +6,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
 #include <map>
 #include <random>
-#include <sstream>
 
+#include "support/measurements.h"
 #include "tune_device.h"
 
 namespace rondo::test {
 namespace {
 
 using tune::DeviceObservation;
-
-Collective collectiveOf(const std::string& name) {
-  for (int c = 0; c < kCollectives; ++c) {
-    if (name == collectiveName(static_cast<Collective>(c))) return static_cast<Collective>(c);
-  }
-  throw std::runtime_error("there is no collective " + name);
-}
 
 DeviceFacts gpus(int ranks) {
   DeviceFacts facts;
@@ -40,23 +31,10 @@ DeviceRequest requestOf(Collective collective, uint64_t bytes, int ranks) {
           isReduction(collective) ? Reduces::kHot : Reduces::kNothing};
 }
 
-/// The rows of tests/measurements/NAME.
 std::vector<DeviceObservation> measurements(const std::string& name) {
-  const char* const root = std::getenv("TEST_SRCDIR");
-  const std::string path =
-      std::string(root == nullptr ? "." : root) + "/tests/measurements/" + name;
-  std::ifstream file(path);
-  EXPECT_TRUE(file.good()) << path << " cannot be read; TEST_SRCDIR names the source tree";
   std::vector<DeviceObservation> out;
-  for (std::string line; std::getline(file, line);) {
-    if (line.empty() || line[0] == '#') continue;
-    std::stringstream fields(line);
-    std::string word[6];
-    for (std::string& each : word) std::getline(fields, each, ',');
-    const Collective collective = collectiveOf(word[0]);
-    const int ranks = std::stoi(word[1]);
-    out.push_back({requestOf(collective, std::stoull(word[2]), ranks), gpus(ranks),
-                   parseTune(word[0] + ":device:0-:" + word[5]), std::stod(word[3]) * 1e6});
+  for (const DeviceMeasurement& m : deviceMeasurements(name)) {
+    out.push_back({m.request(), m.facts(), parseTune(m.rule), m.picoseconds});
   }
   return out;
 }

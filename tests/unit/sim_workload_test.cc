@@ -240,7 +240,7 @@ TEST(SimChoices, SayWhatWouldRun) {
   const topo::Graph device = topo::parseSynthetic("1 cpu, 4 gpu nvlink=400 nvswitch");
   Rehearsal gpus(device, 4, {});
   expectPart(choiceLine(gpus, {Collective::AllReduce, 1024}),
-             "allreduce               1024 oneshot    LL             96     28672");
+             "allreduce               1024 oneshot    LL              1      4096");
   const topo::Graph host = topo::parseSynthetic("1 cpu cores=4");
   Rehearsal cores(host, 4, {});
   const std::string line = choiceLine(cores, {Collective::AllReduce, 1u << 20});

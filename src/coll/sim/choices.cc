@@ -15,6 +15,9 @@ struct Cut {
   uint64_t chunk;
 };
 
+/// Of what Rehearsal::planned() plans.
+constexpr uint64_t kPlannedElement = 4;
+
 Cut cutOf(const Rehearsal& on, const algo::Geometry& g) {
   if (!on.onDevice() || on.settings().lanes > 0 || on.settings().chunk > 0) {
     return {g.lanes, g.chunk};
@@ -45,13 +48,17 @@ std::string choicesHead() {
 
 std::string choiceLine(Rehearsal& on, const CallShape& call) {
   const Outcome& best = on.best(call);
-  const Cut cut = cutOf(on, best.geometry);
+  const DeviceChoice planned = on.planned(*best.algorithm, best.geometry.count);
+  const bool isPlanned = planned.algorithm != nullptr;
+  const Cut cut = isPlanned ? Cut{planned.geometry.lanes, planned.geometry.chunk * kPlannedElement}
+                            : cutOf(on, best.geometry);
   const uint64_t bytes = call.collective == Collective::Barrier ? 0 : call.bytes;
   const Time time = best.result.picoseconds;
   return format("%-14s %13llu %-10s %-8s %8d %9llu %9llu %13.2f %10.2f\n",
                 collectiveName(call.collective), static_cast<unsigned long long>(bytes),
-                best.algorithm->name, protocolOf(on, *best.algorithm), cut.channels,
-                static_cast<unsigned long long>(cut.chunk),
+                best.algorithm->name,
+                isPlanned ? protocolName(planned.protocol) : protocolOf(on, *best.algorithm),
+                cut.channels, static_cast<unsigned long long>(cut.chunk),
                 static_cast<unsigned long long>(stepsOfRank(on, best, call.root)),
                 static_cast<double>(time) * 1e-6,
                 busBandwidth(call.collective, on.partRanks(), bytes, time) * 1e-9);

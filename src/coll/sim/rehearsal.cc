@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "coll/planner.h"
+#include "coll/sim/device_ranks.h"
 #include "coll/sim/shorten.h"
 #include "p2p/channel_view.h"
 #include "p2p/shm_layout.h"
@@ -37,6 +38,25 @@ std::vector<RankGroups> groupsOf(const Parts& parts, const std::vector<int>& hos
   return out;
 }
 
+/// So that the whole call takes `whole`.
+void stretch(Result* result, Time whole) {
+  const Time was = result->picoseconds;
+  if (was == 0) return;
+  const auto at = [&](Time time) {
+    return static_cast<Time>(static_cast<unsigned __int128>(time) * whole / was);
+  };
+  for (Transfer& transfer : result->transfers) {
+    transfer.start = at(transfer.start);
+    transfer.end = at(transfer.end);
+  }
+  for (Span& span : result->spans) {
+    span.ready = at(span.ready);
+    span.start = at(span.start);
+    span.end = at(span.end);
+  }
+  result->picoseconds = whole;
+}
+
 }  // namespace
 
 int placesOn(const topo::Graph& graph) {
@@ -60,6 +80,34 @@ Rehearsal::Rehearsal(const topo::Graph& graph, int ranks, Settings settings, Par
   layered_ = std::all_of(groups_.begin(), groups_.end(), [this](const RankGroups& g) {
     return g.layered() && g.text() == groups_[0].text();
   });
+  const bool usual = settings_.lanes == 0 && settings_.chunk == 0 && settings_.depth < 0;
+  if (!device_ || !usual || graph.hosts().size() > 1) return;
+  std::vector<int> gpus = places_;
+  if (!parts_.whole()) {
+    gpus.clear();
+    for (const int rank : parts_.members[0]) gpus.push_back(places_[static_cast<size_t>(rank)]);
+  }
+  kernels_ = deviceFactsOn(graph, gpus);
+  // Parts that share PCIe links hinder each other, which the planner does not know.
+  if (!parts_.whole() && !kernels_->lineStores) kernels_.reset();
+}
+
+DeviceChoice Rehearsal::planned(const Algorithm& algorithm, Count bytes) const {
+  if (!kernels_ || partRanks_ < 2 || algorithm.collective == Collective::Barrier) return {};
+  constexpr uint32_t kElement = 4;
+  const bool reduces = isReduction(algorithm.collective);
+  const DeviceRequest request{algorithm.collective, std::max<Count>(bytes / kElement, 1), kElement,
+                              reduces ? Reduces::kHot : Reduces::kNothing};
+  TuneRule rule{};
+  rule.collective = algorithm.collective;
+  rule.to = ~uint64_t{0};
+  rule.algorithm = &algorithm;
+  rule.device = true;
+  const DeviceChoice choice = chooseDevice(request, *kernels_, {rule});
+  // A rule that nothing can follow is only a wish.
+  const bool follows =
+      choice.algorithm != nullptr && std::string_view(choice.algorithm) == algorithm.name;
+  return follows ? choice : DeviceChoice{};
 }
 
 bool Rehearsal::mayRun(const Algorithm& row) const {
@@ -76,6 +124,12 @@ std::vector<const Algorithm*> Rehearsal::candidates(Collective collective) const
     known += (known.empty() ? "" : ", ") + std::string(row.name);
     const bool wanted = settings_.algorithm.empty() ? mayRun(row) : settings_.algorithm == row.name;
     if (wanted) out.push_back(&row);
+  }
+  const auto unplanned = [this](const Algorithm* row) {
+    return planned(*row, 1).algorithm == nullptr;
+  };
+  if (settings_.algorithm.empty() && !std::all_of(out.begin(), out.end(), unplanned)) {
+    std::erase_if(out, unplanned);
   }
   if (out.empty() && !settings_.algorithm.empty()) {
     throw Error(rondoInvalidArgument,
@@ -152,6 +206,10 @@ Outcome Rehearsal::simulate(const Algorithm& algorithm, const algo::Geometry& ge
   Job job = jobOf(algorithm, geometry, root);
   job.record = record && stepsOf(algorithm, geometry, root, true) <= settings_.mostKept;
   Outcome out{&algorithm, geometry, sim::simulate(job), 0};
+  const DeviceChoice choice = planned(algorithm, geometry.count);
+  if (choice.algorithm != nullptr && out.result.blocked.empty()) {
+    stretch(&out.result, choice.picoseconds);
+  }
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return out;
 }

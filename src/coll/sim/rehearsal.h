@@ -3,10 +3,12 @@
 // and how long each takes.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "coll/device_planner.h"
 #include "coll/registry.h"
 #include "coll/sim/job.h"
 
@@ -66,14 +68,22 @@ class Rehearsal {
   /// Device memory is what ranks on GPUs have.
   bool onDevice() const { return device_; }
 
-  /// Those that may run. Throws Error(rondoInvalidArgument) if the one that was asked for is none.
+  /// What the device planner makes of an algorithm for slots of so many bytes, floats and sums.
+  /// `algorithm` of it is nullptr where it plans nothing: on host memory, over several hosts, where
+  /// there is no kernel, and where the settings cut calls otherwise.
+  DeviceChoice planned(const Algorithm& algorithm, Count bytes) const;
+
+  /// Those that may run; where the device planner plans, those with a kernel. Throws
+  /// Error(rondoInvalidArgument) if the one that was asked for is none.
   std::vector<const Algorithm*> candidates(Collective collective) const;
   algo::Geometry geometryOf(const Algorithm& algorithm, const CallShape& call) const;
   Job jobOf(const Algorithm& algorithm, const algo::Geometry& geometry, int root) const;
   /// Steps of all ranks that are simulated one by one; `record`: where each is kept.
   double stepsOf(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
                  bool record = false) const;
-  /// Keeps transfers if `record`, and the call has no more than Settings::mostKept steps.
+  /// Where the device planner plans, times are stretched so that the call takes what it predicts:
+  /// kernels are more than their messages. Keeps transfers if `record`, and the call has no more
+  /// than Settings::mostKept steps.
   Outcome simulate(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
                    bool record) const;
 
@@ -97,8 +107,9 @@ class Rehearsal {
   std::vector<int> places_;
   Parts parts_;
   int partRanks_;
-  std::vector<RankGroups> groups_;  ///< By part: which of its ranks share a host.
-  bool layered_;                    ///< A hierarchy is the same in all parts.
+  std::vector<RankGroups> groups_;      ///< By part: which of its ranks share a host.
+  std::optional<DeviceFacts> kernels_;  ///< Of the first part, on GPUs of one host.
+  bool layered_;                        ///< A hierarchy is the same in all parts.
   std::map<std::tuple<Collective, uint64_t, int>, Outcome> known_;
 };
 

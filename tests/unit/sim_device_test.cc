@@ -1,0 +1,110 @@
+// Rehearsals on the GPUs of one host take what the device planner predicts, and so what was
+// measured.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "coll/sim/device_ranks.h"
+#include "coll/sim/rehearsal.h"
+#include "support/measurements.h"
+#include "topo/synthetic.h"
+
+namespace rondo::sim {
+namespace {
+
+using test::DeviceMeasurement;
+
+/// rondo-sim counts all slots.
+uint64_t bytesOf(const DeviceMeasurement& m) {
+  const bool slots = m.collective == Collective::AllGather || m.collective == Collective::AllToAll;
+  return slots ? m.bytes * static_cast<uint64_t>(m.ranks) : m.bytes;
+}
+
+TEST(SimDevice, TimesOnTwoAndFourGpusAreThoseThatWereMeasured) {
+  for (const int ranks : {2, 4}) {
+    const topo::Graph graph =
+        topo::parseSynthetic(format("2 cpu, %d gpu nvlink=450 nvswitch", ranks));
+    double logs = 0, worst = 0, rows = 0;
+    for (const DeviceMeasurement& m : test::deviceMeasurements(format("h200_x%d.csv", ranks))) {
+      const TuneRule ran = parseTune(m.rule).front();
+      Settings settings;
+      settings.algorithm = ran.algorithm->name;
+      Rehearsal on(graph, ranks, settings);
+      const DeviceChoice planned =
+          on.planned(*ran.algorithm, m.request().count * m.request().elementBytes);
+      ASSERT_NE(planned.algorithm, nullptr) << m.rule;
+      if (ran.protocol != protocolName(planned.protocol)) continue;  // today's choice is another
+      const Outcome& outcome = on.best({m.collective, bytesOf(m)});
+      EXPECT_EQ(outcome.result.picoseconds, planned.picoseconds) << m.rule << ", " << m.bytes;
+      const double error =
+          std::fabs(static_cast<double>(outcome.result.picoseconds) / m.picoseconds - 1);
+      logs += std::log1p(error);
+      worst = std::max(worst, error);
+      ++rows;
+    }
+    EXPECT_GE(rows, 20) << ranks << " GPUs";
+    EXPECT_LT(std::expm1(logs / rows), 0.06) << ranks << " GPUs";
+    EXPECT_LT(worst, 0.20) << ranks << " GPUs";
+  }
+}
+
+TEST(SimDevice, WhatRunsIsThePlannersChoice) {
+  const topo::Graph graph = topo::parseSynthetic("4 gpu nvlink=450 nvswitch");
+  Rehearsal on(graph, 4, {});
+  for (uint64_t bytes = 64; bytes <= 256u << 20; bytes *= 16) {
+    const Outcome& best = on.best({Collective::AllReduce, bytes});
+    const DeviceChoice choice =
+        chooseDevice({Collective::AllReduce, bytes / 4, 4, Reduces::kHot},
+                     deviceFactsOn(graph, graph.all(topo::NodeKind::Gpu)), {});
+    EXPECT_EQ(best.algorithm->name, std::string(choice.algorithm)) << bytes;
+    EXPECT_EQ(best.result.picoseconds, choice.picoseconds) << bytes;
+  }
+  // What has no kernel is rehearsed all the same.
+  EXPECT_GT(on.best({Collective::Scan, 4096}).result.picoseconds, 0u);
+  EXPECT_GT(on.best({Collective::Gather, 4096}).result.picoseconds, 0u);
+}
+
+TEST(SimDevice, TransfersFillTheStretchedTime) {
+  const topo::Graph graph = topo::parseSynthetic("2 gpu nvlink=450 nvswitch");
+  Settings settings;
+  settings.record = true;
+  Rehearsal on(graph, 2, settings);
+  const Result& result = on.best({Collective::AllReduce, 64u << 20}).result;
+  ASSERT_FALSE(result.transfers.empty());
+  Time last = 0;
+  for (const Transfer& transfer : result.transfers) {
+    EXPECT_LE(transfer.start, transfer.end);
+    last = std::max(last, transfer.end);
+  }
+  EXPECT_LE(last, result.picoseconds);
+  EXPECT_GT(last, result.picoseconds / 2);
+  for (const Span& span : result.spans) EXPECT_LE(span.end, result.picoseconds);
+  // Two ranks, two shots: half of the data each way and twice.
+  uint64_t bytes = 0;
+  for (const uint64_t arc : result.arcBytes) bytes += arc;
+  EXPECT_EQ(bytes, 2 * 2 * (uint64_t{64} << 20));
+}
+
+TEST(SimDevice, OtherGeometriesAndSeveralHostsAreSimulatedAsTheyAre) {
+  const topo::Graph graph = topo::parseSynthetic("2 gpu nvlink=450 nvswitch");
+  const topo::Graph hosts = topo::parseSynthetic("2 x (2 gpu nvlink=450 nvswitch, 2 nic=50)");
+  Settings settings;
+  settings.lanes = 4;
+  const Algorithm& ring = *findAlgorithm(Collective::AllReduce, "ring");
+  EXPECT_EQ(Rehearsal(graph, 2, settings).planned(ring, 4096).algorithm, nullptr);
+  EXPECT_EQ(Rehearsal(hosts, 4, {}).planned(ring, 4096).algorithm, nullptr);
+  EXPECT_STREQ(Rehearsal(graph, 2, {}).planned(ring, 4096).algorithm, "ring");
+  const Algorithm& tree = *findAlgorithm(Collective::AllReduce, "tree");
+  EXPECT_EQ(Rehearsal(graph, 2, {}).planned(tree, 4096).algorithm, nullptr) << "has no kernel";
+  EXPECT_THROW(deviceFactsOn(hosts, hosts.all(topo::NodeKind::Gpu)), Error);
+  // GPUs without NVLink cannot store whole lines: a ring over PCIe.
+  const topo::Graph pcie = topo::parseSynthetic("2 cpu, 4 gpu");
+  const DeviceFacts facts = deviceFactsOn(pcie, pcie.all(topo::NodeKind::Gpu));
+  EXPECT_FALSE(facts.lineStores);
+  EXPECT_GT(facts.costs.ringPerKiB, 5 * DeviceCosts{}.ringPerKiB);
+}
+
+}  // namespace
+}  // namespace rondo::sim
