@@ -167,9 +167,13 @@ WaitPolicy waitPolicy(const Options& options, bool crowded, WaitHook hook) {
   return policy;
 }
 
+std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, WaitHook hook,
+                                      int lane);
+
 /// Device memory over hosts is moved by host communicators that the caller does not see.
 std::unique_ptr<DeviceRunner> makeFarDevice(Bootstrap& boot, const Config& config,
-                                            const DeviceConfig& wanted, std::string* why) {
+                                            const DeviceConfig& wanted, int lanes,
+                                            std::string* why) {
   Config carrier = config;
   carrier.device = RONDO_DEVICE_NONE;
   carrier.name += " (device memory)";
@@ -181,7 +185,7 @@ std::unique_ptr<DeviceRunner> makeFarDevice(Bootstrap& boot, const Config& confi
     return config.farDevice ? config.farDevice(boot.rank()) : openFarDevice(wanted);
   };
   return createFarRunner(
-      boot, wanted, open, [&] { return buildComm(boot, carrier, {}); }, why);
+      boot, wanted, open, [&](int lane) { return buildOn(boot, carrier, {}, lane); }, lanes, why);
 }
 
 /// The GPU side, if every rank can have one. A rank that asked for a device by number gets it or an
@@ -194,7 +198,10 @@ void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& pe
   wanted.smBudget = static_cast<int>(config.options.smBudget);
   wanted.costs = costs;
   if (hosts.hosts > 1) {
-    parts->device = makeFarDevice(boot, config, wanted, &parts->whyNoDevice);
+    const int processors =
+        static_cast<int>(parts->facts.cpus) / std::max(1, parts->facts.localRanks);
+    const int lanes = config.farDevice ? 2 : farLanes(processors);
+    parts->device = makeFarDevice(boot, config, wanted, lanes, &parts->whyNoDevice);
   } else {
     parts->device = createDeviceRunner(boot, exchange, peers, wanted, &parts->whyNoDevice);
   }
@@ -210,7 +217,7 @@ void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& pe
 /// Shared memory among the ranks of this host, UCX to the others.
 std::unique_ptr<Fabric> makeFabric(Bootstrap& boot, const Config& config, FdExchange* exchange,
                                    const HostGrouping& hosts, const std::vector<RankInfo>& infos,
-                                   size_t ranksOfProcess) {
+                                   size_t ranksOfProcess, int lane) {
   const int n = boot.size(), rank = boot.rank();
   std::vector<std::string> names;
   std::vector<int> far, pids;
@@ -233,7 +240,7 @@ std::unique_ptr<Fabric> makeFabric(Bootstrap& boot, const Config& config, FdExch
   boot.allGather(&mine, sizeof mine, networks.data());
   checkNetworks(networks);
   UcxWorker* worker = nullptr;
-  together(boot, [&] { worker = &UcxWorker::own(); });
+  together(boot, [&] { worker = &UcxWorker::own(lane); });
   fabric->join(UcxTransport::create(
       boot, *worker,
       {far, names, layout.lanes, layout.chunkBytes(), fabric.get(), kMeetMs, hosts.hostOf}));
@@ -294,7 +301,11 @@ void together(Bootstrap& boot, const std::function<void()>& step) {
   boot.agree(code, sentence);
 }
 
-std::unique_ptr<Communicator> buildComm(Bootstrap& boot, const Config& config, WaitHook hook) {
+namespace {
+
+/// `lane`: communicators of different lanes share no lock of the network.
+std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, WaitHook hook,
+                                      int lane) {
   const int n = boot.size(), rank = boot.rank();
   const size_t ranks = static_cast<size_t>(n);
   Communicator::Parts parts;
@@ -353,7 +364,7 @@ std::unique_ptr<Communicator> buildComm(Bootstrap& boot, const Config& config, W
       if (!peers.empty()) exchange.emplace(boot, peers);
     });
     parts.fabric = makeFabric(boot, config, exchange ? &*exchange : nullptr, hosts, infos,
-                              ranksOfThisProcess(local));
+                              ranksOfThisProcess(local), lane);
   }
   if (hosts.hosts > 1) exchange.reset();  // carriers of device memory have their own, of that name
   addDevice(boot, exchange ? &*exchange : nullptr, peers, hosts, config, local.front().device,
@@ -364,6 +375,12 @@ std::unique_ptr<Communicator> buildComm(Bootstrap& boot, const Config& config, W
     settleCosts(boot, *made, states, hosts.hostOf, hosts.hosts > 1);
   }
   return made;
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> buildComm(Bootstrap& boot, const Config& config, WaitHook hook) {
+  return buildOn(boot, config, std::move(hook), 0);
 }
 
 CommPtr createComm(Bootstrap& boot, const Config& config, WaitHook hook) {

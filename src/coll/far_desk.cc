@@ -28,17 +28,17 @@ uint64_t tagOf(const FarPairLetter& letter) {
 
 /// Whether all blocks of a kernel have put in their part of the next chunk.
 bool FarChunks::rang() const {
-  const uint32_t slot = done_ % kFarSlots;
+  const uint32_t slot = next_ % kFarSlots;
   uint32_t* const words = view_.rung + slot * kFarBlocks;
-  if (look(words[0]) != done_ + 1) return false;
+  if (look(words[0]) != next_ + 1) return false;
   for (uint32_t b = 1; b < view_.letters[slot].blocks; ++b) {
-    if (look(words[b]) != done_ + 1) return false;
+    if (look(words[b]) != next_ + 1) return false;
   }
   return true;
 }
 
 void FarChunks::start() {
-  const uint32_t slot = done_ % kFarSlots;
+  const uint32_t slot = next_ % kFarSlots;
   const FarLetter& letter = view_.letters[slot];
   const PlanKey key{letter.count, static_cast<rondoDataType_t>(letter.type),
                     static_cast<rondoRedOp_t>(letter.op), letter.root,
@@ -66,7 +66,8 @@ bool FarChunks::poll(FarFailure* failure) {
     }
     run_.close();
     running_ = false;
-    answer(view_.answered[done_ % kFarSlots], done_ + 1);
+    answer(view_.answered[next_ % kFarSlots], next_ + 1);
+    next_ += lanes_;
     ++done_;
   }
 }
@@ -137,21 +138,34 @@ bool FarPieces::poll(FarFailure* failure) {
   return moved;
 }
 
-FarDesk::FarDesk(std::unique_ptr<Communicator> chunks, std::unique_ptr<Communicator> pieces,
-                 const FarView& view, const FarPairView& pairs, FaultWords* faults)
-    : chunkCarrier_(std::move(chunks)),
+FarDesk::FarDesk(std::vector<std::unique_ptr<Communicator>> chunks,
+                 std::unique_ptr<Communicator> pieces, const FarView& view,
+                 const FarPairView& pairs, FaultWords* faults)
+    : chunkCarriers_(std::move(chunks)),
       pieceCarrier_(std::move(pieces)),
       faults_(faults),
-      chunks_(*chunkCarrier_, view),
-      pieces_(*pieceCarrier_, pairs) {}
+      pieces_(*pieceCarrier_, pairs) {
+  const auto lanes = static_cast<uint32_t>(chunkCarriers_.size());
+  for (uint32_t k = 0; k < lanes; ++k) {
+    lanes_.push_back(std::make_unique<Lane>(*chunkCarriers_[k], view, k, lanes));
+  }
+  lanes_[0]->pieces = &pieces_;
+}
 
-bool FarDesk::poll() {
-  if (owner_.exchange(1, std::memory_order_acquire) != 0) return false;
+bool FarDesk::busy(int lane) const {
+  return lane < lanes() && lanes_[static_cast<size_t>(lane)]->busy() &&
+         !failed_.load(std::memory_order_relaxed);
+}
+
+bool FarDesk::poll(int number) {
+  if (number >= lanes()) return false;
+  Lane& lane = *lanes_[static_cast<size_t>(number)];
+  if (lane.owner.exchange(1, std::memory_order_acquire) != 0) return false;
   bool moved = false;
   if (!failed_.load(std::memory_order_relaxed)) {
     FarFailure failure;
     try {
-      moved = pollAll(&failure);
+      moved = pollLane(lane, &failure);
     } catch (const Error& error) {
       failure = {error.code(), error.sentence()};
     } catch (const std::exception& error) {
@@ -159,48 +173,50 @@ bool FarDesk::poll() {
     }
     if (!failure.what.empty()) fail(std::move(failure));
   }
-  owner_.store(0, std::memory_order_release);
+  lane.owner.store(0, std::memory_order_release);
   return moved;
 }
 
-bool FarDesk::pollAll(FarFailure* failure) {
-  const uint32_t before = chunks_.done() + pieces_.done();
-  bool moved = chunks_.poll(failure);
-  if (failure->what.empty()) moved |= pieces_.poll(failure);
-  const uint32_t answers = chunks_.done() + pieces_.done() - before;
+bool FarDesk::pollLane(Lane& lane, FarFailure* failure) {
+  const uint32_t before = lane.done();
+  bool moved = lane.chunks.poll(failure);
+  if (failure->what.empty() && lane.pieces != nullptr) moved |= lane.pieces->poll(failure);
+  const uint32_t answers = lane.done() - before;
   if (answers != 0) owed_.fetch_sub(answers, std::memory_order_relaxed);
   if (!failure->what.empty()) return true;
-  if (moved || !busy()) {
-    idle_ = false;
+  if (moved || !lane.busy()) {
+    lane.idle = false;
     return moved;
   }
   const auto now = Clock::now();
-  if (!idle_) {
-    idle_ = true;
-    since_ = now;
-    watchAt_ = now + kWatchEvery;
-  } else if (now >= watchAt_) {
-    watchAt_ = now + kWatchEvery;
+  if (!lane.idle) {
+    lane.idle = true;
+    lane.since = now;
+    lane.watchAt = now + kWatchEvery;
+  } else if (now >= lane.watchAt) {
+    lane.watchAt = now + kWatchEvery;
     if (look(faults_->error) != 0) {
       *failure = {rondoRemoteError,
                   "a kernel waited longer than RONDO_SPIN_BOUND_MS for a peer and was given up"};
     } else {
-      watch(chunks_.busy() ? *chunkCarrier_ : *pieceCarrier_);
+      watch(lane);
     }
   }
   return moved;
 }
 
 /// Who waits looks for peers that ended, and reports a stall.
-void FarDesk::watch(Communicator& carrier) {
+void FarDesk::watch(Lane& lane) {
+  const Communicator& carrier = lane.chunks.busy() ? lane.carrier : *pieceCarrier_;
   const WaitPolicy& policy = carrier.groupWait();
-  if (policy.watch) policy.watch(Clock::now() - since_);
+  if (policy.watch) policy.watch(Clock::now() - lane.since);
 }
 
 void FarDesk::fail(FarFailure failure) {
   std::function<void()> tell;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_.what.empty()) return;  // another lane came first
     failure_ = std::move(failure);
     tell = std::exchange(onFailure_, nullptr);
   }
@@ -211,7 +227,7 @@ void FarDesk::fail(FarFailure failure) {
 
 void FarDesk::abort() noexcept {
   std::atomic_ref<uint32_t>(faults_->abort).store(1);
-  chunkCarrier_->abort();
+  for (const auto& carrier : chunkCarriers_) carrier->abort();
   pieceCarrier_->abort();
 }
 
@@ -227,14 +243,16 @@ void FarDesk::onFailure(std::function<void()> call) {
 }
 
 void FarDesk::startAt(uint32_t number) {
-  while (owner_.exchange(1, std::memory_order_acquire) != 0) sched_yield();
-  chunks_.startAt(number);
+  close();
+  for (const auto& lane : lanes_) lane->chunks.startAt(number);
   pieces_.startAt(number);
-  owner_.store(0, std::memory_order_release);
+  for (const auto& lane : lanes_) lane->owner.store(0, std::memory_order_release);
 }
 
 void FarDesk::close() {
-  while (owner_.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+  for (const auto& lane : lanes_) {
+    while (lane->owner.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+  }
 }
 
 }  // namespace rondo

@@ -22,14 +22,15 @@ struct FarFailure {
   std::string what;
 };
 
-/// Collectives, chunk by chunk.
+/// Collectives, chunk by chunk: every lanes-th of them.
 class FarChunks {
  public:
-  FarChunks(Communicator& carrier, const FarView& view) : carrier_(carrier), view_(view) {}
+  FarChunks(Communicator& carrier, const FarView& view, uint32_t lane, uint32_t lanes)
+      : carrier_(carrier), view_(view), lane_(lane), lanes_(lanes), next_(lane) {}
   /// Does what can be done at once. `failure` is set if nothing can any more.
   bool poll(FarFailure* failure);
   bool busy() const { return running_; }
-  void startAt(uint32_t number) { done_ = number; }
+  void startAt(uint32_t number) { next_ = number + (lane_ - number) % lanes_; }
   uint32_t done() const { return done_; }
 
  private:
@@ -39,8 +40,10 @@ class FarChunks {
   Communicator& carrier_;
   const FarView view_;
   GroupRun run_;
+  const uint32_t lane_, lanes_;  ///< A power of two, so that numbers may wrap.
   bool running_ = false;
-  uint32_t done_ = 0;  ///< Chunks so far.
+  uint32_t next_;      ///< Chunks before the one that comes, of all lanes.
+  uint32_t done_ = 0;  ///< Chunks of this lane so far.
 };
 
 /// Sends and receives: a queue to and one from each other rank, which do not wait for each other.
@@ -75,18 +78,20 @@ class FarPieces {
   uint32_t done_ = 0;  ///< Pieces of all queues.
 };
 
-/// Both for one rank. poll() is called by one thread at a time, the rest by any.
+/// Both for one rank. A lane is polled by one thread at a time, the rest is called by any.
 class FarDesk {
  public:
   /// The carriers are host communicators of the same ranks that nobody else uses. `faults`: where
   /// this rank's kernels look when they wait.
-  FarDesk(std::unique_ptr<Communicator> chunks, std::unique_ptr<Communicator> pieces,
+  FarDesk(std::vector<std::unique_ptr<Communicator>> chunks, std::unique_ptr<Communicator> pieces,
           const FarView& view, const FarPairView& pairs, FaultWords* faults);
 
-  /// Does what can be done at once; whether that was anything.
-  bool poll();
-  /// Whether something is under way.
-  bool busy() const { return chunks_.busy() || pieces_.busy(); }
+  /// One for each carrier of chunks; the first one has the pieces, too.
+  int lanes() const { return static_cast<int>(lanes_.size()); }
+  /// Does what can be done at once; whether that was anything. Nothing in a lane that is not there.
+  bool poll(int lane);
+  /// Whether something is under way. By the thread that polls.
+  bool busy(int lane) const;
   /// No poll runs any more, nor will.
   void close();
 
@@ -110,20 +115,31 @@ class FarDesk {
   void startAt(uint32_t number);
 
  private:
-  bool pollAll(FarFailure* failure);
-  void fail(FarFailure failure);
-  void watch(Communicator& carrier);
+  struct Lane {
+    Lane(Communicator& by, const FarView& view, uint32_t number, uint32_t of)
+        : carrier(by), chunks(by, view, number, of) {}
+    Communicator& carrier;
+    FarChunks chunks;
+    FarPieces* pieces = nullptr;
+    bool idle = false;  ///< Waits since `since`, though something is under way.
+    std::chrono::steady_clock::time_point since, watchAt;
+    std::atomic<uint32_t> owner{0};  ///< 1 while a thread polls; stays so when the desk is closed.
 
-  const std::unique_ptr<Communicator> chunkCarrier_, pieceCarrier_;
+    uint32_t done() const { return chunks.done() + (pieces != nullptr ? pieces->done() : 0); }
+    bool busy() const { return chunks.busy() || (pieces != nullptr && pieces->busy()); }
+  };
+  bool pollLane(Lane& lane, FarFailure* failure);
+  void fail(FarFailure failure);
+  void watch(Lane& lane);
+
+  const std::vector<std::unique_ptr<Communicator>> chunkCarriers_;
+  const std::unique_ptr<Communicator> pieceCarrier_;
   FaultWords* const faults_;
-  FarChunks chunks_;
   FarPieces pieces_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
   std::atomic<bool> replays_{false};
-  std::atomic<int64_t> owed_{0};    ///< Without replays: rings that have not been answered.
-  std::atomic<uint32_t> owner_{0};  ///< 1 while a thread polls; stays so when the desk is closed.
-  bool idle_ = false;               ///< Waits since `since_`, though something is under way.
-  std::chrono::steady_clock::time_point since_, watchAt_;
-  mutable std::mutex mutex_;  ///< Of what follows.
+  std::atomic<int64_t> owed_{0};  ///< Without replays: rings that have not been answered.
+  mutable std::mutex mutex_;      ///< Of what follows.
   FarFailure failure_;
   std::function<void()> onFailure_;
   std::atomic<bool> failed_{false};

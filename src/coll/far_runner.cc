@@ -25,10 +25,10 @@ int32_t slotsOf(Slots used, int ranks) {
 
 class FarRunner : public DeviceRunner {
  public:
-  FarRunner(std::unique_ptr<FarDevice> device, std::unique_ptr<Communicator> chunks,
+  FarRunner(std::unique_ptr<FarDevice> device, std::vector<std::unique_ptr<Communicator>> chunks,
             std::unique_ptr<Communicator> pieces, const DeviceConfig& config, uint64_t serial)
       : serial_(serial),
-        place_(chunks->place()),
+        place_(pieces->place()),
         spinBoundMs_(config.spinBoundMs),
         device_(std::move(device)),
         staging_(place_.size),
@@ -42,7 +42,10 @@ class FarRunner : public DeviceRunner {
     call_.view = staging_.pairs(memory_.device, counters_);
     call_.fault = fault_;
     queues_.resize(static_cast<size_t>(farQueues(place_.size)));
-    FarThread::one().add(desk_);
+    for (int lane = 0; lane < desk_->lanes(); ++lane) {
+      threads_.push_back(&FarThread::of(lane));
+      threads_.back()->add(desk_);
+    }
   }
 
   ~FarRunner() override {
@@ -52,7 +55,7 @@ class FarRunner : public DeviceRunner {
     } catch (const Error&) {  // the context is gone, and with it all memory
     }
     desk_->onFailure(nullptr);
-    FarThread::one().remove(*desk_);
+    for (FarThread* thread : threads_) thread->remove(*desk_);
     desk_->close();
     desk_.reset();
   }
@@ -104,6 +107,7 @@ class FarRunner : public DeviceRunner {
   const FaultView fault_;
   const FarView view_;
   std::shared_ptr<FarDesk> desk_;
+  std::vector<FarThread*> threads_;            // of its lanes
   FarExchangeCall call_{};                     // of the launch that is collected
   std::vector<std::vector<FarPiece>> queues_;  // as in FarPairView
 };
@@ -133,7 +137,7 @@ void FarRunner::launched(rondoStream_t stream, uint64_t rings) {
       desk_->expect(rings);
     }
   }
-  FarThread::one().wake();
+  for (FarThread* thread : threads_) thread->wake();
 }
 
 void FarRunner::run(const DeviceCall& call) {
@@ -253,10 +257,15 @@ struct FarCard {
 
 }  // namespace
 
+int farLanes(int processorsPerRank) {
+  return processorsPerRank >= 8 ? 4 : processorsPerRank >= 4 ? 2 : 1;
+}
+
 std::unique_ptr<DeviceRunner> createFarRunner(
     Bootstrap& boot, const DeviceConfig& config,
     const std::function<std::unique_ptr<FarDevice>()>& open,
-    const std::function<std::unique_ptr<Communicator>()>& makeCarrier, std::string* why) {
+    const std::function<std::unique_ptr<Communicator>(int lane)>& makeCarrier, int lanes,
+    std::string* why) {
   FarCard mine{};
   mine.order = nextOrderCard();
   std::unique_ptr<FarDevice> device;
@@ -276,7 +285,9 @@ std::unique_ptr<DeviceRunner> createFarRunner(
     if (cards[r].code == rondoInvalidArgument) throw Error(rondoInvalidArgument, *why);
     return nullptr;
   }
-  std::unique_ptr<Communicator> chunks = makeCarrier(), pieces = makeCarrier();
+  std::vector<std::unique_ptr<Communicator>> chunks;
+  for (int lane = 0; lane < lanes; ++lane) chunks.push_back(makeCarrier(lane));
+  std::unique_ptr<Communicator> pieces = makeCarrier(0);
   std::unique_ptr<FarRunner> runner;
   int code = rondoSuccess;
   std::string sentence;

@@ -10,11 +10,10 @@
 
 namespace rondo {
 
-/// Of one side of a chunk of a collective, all slots together. With half of it a TCP connection
-/// idles more between chunks.
-constexpr uint64_t kFarSlotBytes = 1u << 20;
+/// Of one side of a chunk of a collective, all slots together.
+constexpr uint64_t kFarSlotBytes = 512u << 10;
 /// A shorter chunk is not worth its message.
-constexpr uint64_t kLeastFarChunk = 128u << 10;
+constexpr uint64_t kLeastFarChunk = 64u << 10;
 constexpr uint64_t kMostFarPairBytes = 8u << 20;
 constexpr uint64_t kMostFarPiece = 512u << 10;
 constexpr uint64_t kLeastFarPiece = 4096;

@@ -43,9 +43,13 @@ bool boundToOne() {
   return sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) == 1;
 }
 
+/// When any thread did something last, in ns: the lanes take turns with short calls.
+std::atomic<int64_t> lastMove{0};
+
 }  // namespace
 
 struct FarThread::State {
+  int lane = 0;
   std::mutex mutex;
   std::condition_variable awake;
   std::vector<std::shared_ptr<FarDesk>> desks;
@@ -57,17 +61,21 @@ struct FarThread::State {
   std::vector<std::shared_ptr<FarDesk>> served;
   uint32_t seenCalls = 0, looks = 0;
   bool shares = false;
-  Clock::time_point since = Clock::now();  ///< When something was done last.
 };
 
-FarThread& FarThread::one() {
-  static FarThread* thread = new FarThread;
+FarThread& FarThread::of(int lane) {
+  static std::mutex mutex;
+  static FarThread* threads[kFarSlots] = {};
+  const std::lock_guard<std::mutex> lock(mutex);
+  FarThread*& thread = threads[lane];
+  if (thread == nullptr) thread = new FarThread(lane);
   return *thread;
 }
 
-FarThread::FarThread() : state_(new State) {
+FarThread::FarThread(int lane) : state_(new State) {
+  state_->lane = lane;
   state_->shares = boundToOne();
-  if (state_->shares) {
+  if (state_->shares && lane == 0) {
     std::fprintf(stderr,
                  "rondo: warning: this process may run on one core only, which its program and the "
                  "thread that moves device memory between hosts then share; allowed, but slow: "
@@ -131,7 +139,8 @@ bool FarThread::refresh() {
 void FarThread::rest(bool busy) {
   State& s = *state_;
   if (!s.shares && ++s.looks % kLooksByClock != 0) return pause();
-  const auto quiet = Clock::now() - s.since;
+  const auto quiet = Clock::now().time_since_epoch() -
+                     std::chrono::nanoseconds(lastMove.load(std::memory_order_relaxed));
   if (quiet < kSpin && !s.shares) return;
   if (quiet < kYield) {
     sched_yield();
@@ -161,14 +170,15 @@ void FarThread::loop() {
   for (;;) {
     bool moved = refresh(), busy = false;
     for (const auto& desk : s.served) {
-      moved |= desk->poll();
-      busy |= desk->busy();
+      moved |= desk->poll(s.lane);
+      busy |= desk->busy(s.lane);
     }
     if (!moved) {
       rest(busy);
       continue;
     }
-    s.since = Clock::now();
+    const std::chrono::nanoseconds now = Clock::now().time_since_epoch();
+    lastMove.store(now.count(), std::memory_order_relaxed);
     s.looks = 0;
   }
 }

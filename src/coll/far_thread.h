@@ -1,5 +1,6 @@
 #pragma once
-// The thread of a process that serves the kernels of communicators that span hosts.
+// The threads of a process that serve the kernels of communicators that span hosts: one for each
+// lane of their desks.
 
 #include <memory>
 
@@ -7,15 +8,15 @@
 
 namespace rondo {
 
-/// Process-wide. Thread safe. It makes no CUDA call and no MPI call.
+/// Process-wide, one of each lane. Thread safe. It makes no CUDA call and no MPI call.
 class FarThread {
  public:
   FarThread(const FarThread&) = delete;
   FarThread& operator=(const FarThread&) = delete;
   /// Made at the first call, with its thread, which lives as long as the process.
-  static FarThread& one();
+  static FarThread& of(int lane);
 
-  /// Serves `desk` until it is removed.
+  /// Serves its lane of `desk` until it is removed.
   void add(std::shared_ptr<FarDesk> desk);
   /// When it returns, the thread has let go of it.
   void remove(const FarDesk& desk);
@@ -23,7 +24,7 @@ class FarThread {
   void wake();
 
  private:
-  FarThread();
+  explicit FarThread(int lane);
   struct State;
   void loop();
   bool refresh();

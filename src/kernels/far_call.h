@@ -16,8 +16,8 @@ namespace rondo {
 
 /// Blocks of a kernel at most. Each rings for itself.
 constexpr int kFarBlocks = 8;
-/// Chunks of a collective under way: one copied in, one on the wire, one copied out, one to spare.
-constexpr uint32_t kFarSlots = 4;
+/// Chunks of a collective under way: up to four on the wire, and as many that are copied in or out.
+constexpr uint32_t kFarSlots = 8;
 /// Pieces of a queue of sends or receives under way.
 constexpr uint32_t kFarPairSlots = 2;
 /// Of one launch. A kernel's arguments are 4 KiB at most.

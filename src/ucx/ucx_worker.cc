@@ -55,12 +55,19 @@ struct Preference {
   const char* value;
   bool withoutVerbs;  ///< Only then.
 };
+constexpr Preference kPreferences[] = {{"RNDV_THRESH", "inf", true},
+                                       {"KEEPALIVE_INTERVAL", "1s", false}};
+
 /// TCP takes Rondo's longest messages between hosts whole (256 KiB), instead of putting parts of 64
 /// KiB together: all-reduce of 1 MiB between two processes on loopback takes 426 us for 785, of 256
-/// KiB 117 for 140 (2 cores, medians, 2026-11-22).
-constexpr Preference kPreferences[] = {{"RNDV_THRESH", "inf", true},
-                                       {"TCP_RX_SEG_SIZE", "300k", false},
-                                       {"KEEPALIVE_INTERVAL", "1s", false}};
+/// KiB 117 for 140 (2 cores, medians, 2026-11-22). UCX 1.13 has the name without its transport;
+/// later versions are left alone, because a name that they do not know makes them warn.
+void preferWholeMessages(ucp_config_t* config) {
+  unsigned major = 0, minor = 0, release = 0;
+  ucp_get_version(&major, &minor, &release);
+  if (major != 1 || minor != 13 || std::getenv("UCX_TCP_RX_SEG_SIZE") != nullptr) return;
+  ucp_config_modify(config, "RX_SEG_SIZE", "300k");
+}
 
 bool hasVerbs() {
   std::error_code none;
@@ -77,20 +84,27 @@ uint64_t randomNumber() {
 
 }  // namespace
 
-UcxWorker& UcxWorker::own() {
-  static UcxWorker* const one = [] {
-    auto* const made = new UcxWorker(Settings{});
-    made->watchedAt_ = made->hosts_.open(ucxInterfaces());
-    // The application's signals are not for this thread.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::thread([made] { made->keepMoving(); }).detach();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    std::atexit([] { own().awaitArrival(); });
-    return made;
-  }();
-  return *one;
+UcxWorker& UcxWorker::own(int lane) {
+  static std::mutex making;
+  static std::atomic<UcxWorker*> workers[kMostLanes] = {};
+  const std::lock_guard<std::mutex> lock(making);
+  if (UcxWorker* const known = workers[lane].load()) return *known;
+  auto* const made = new UcxWorker(Settings{});
+  made->watchedAt_ = made->hosts_.open(ucxInterfaces());
+  // The application's signals are not for this thread.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread([made] { made->keepMoving(); }).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  workers[lane].store(made);
+  static const int atExit = std::atexit([] {
+    for (const std::atomic<UcxWorker*>& each : workers) {
+      if (UcxWorker* const worker = each.load()) worker->awaitArrival();
+    }
+  });
+  static_cast<void>(atExit);
+  return *made;
 }
 
 UcxWorker::UcxWorker(const Settings& settings) : token_(randomNumber()), hosts_(token_) {
@@ -119,6 +133,7 @@ void UcxWorker::open(const Settings& settings) {
       ucp_config_modify(config, preference.name, preference.value);
     }
   }
+  preferWholeMessages(config);
   for (const auto& [name, value] : settings) {
     check(ucp_config_modify(config, name.c_str(), value.c_str()), "ucp_config_modify");
   }

@@ -1,6 +1,7 @@
 #pragma once
 // UCX as a process uses it: one context, one worker, an endpoint for each process of another host,
-// shared by all communicators. Every call of UCX is made under one lock.
+// shared by all communicators. Every call of UCX is made under one lock. What moves device memory
+// by several threads has more of these, one for each lane.
 
 #include <ucp/api/ucp.h>
 #include <unistd.h>
@@ -53,8 +54,10 @@ class UcxWorker {
   using Settings = std::vector<std::pair<std::string, std::string>>;
 
   /// The process's own, made at the first call from the environment (UCX_TLS, UCX_NET_DEVICES and
-  /// so on), and never destroyed: the peers' last words may still come. Throws Error.
-  static UcxWorker& own();
+  /// so on), and never destroyed: the peers' last words may still come. Lane 0 is everybody's;
+  /// there are kMostLanes at most. Throws Error.
+  static UcxWorker& own(int lane = 0);
+  static constexpr int kMostLanes = 4;
   /// For tests: with settings of its own, as names without "UCX_" and values.
   explicit UcxWorker(const Settings& settings);
   ~UcxWorker();
