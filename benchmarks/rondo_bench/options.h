@@ -40,7 +40,8 @@ struct Options {
   std::optional<int> iterations;  ///< Unset: by size, within the budget.
   double budgetSeconds = 0.5;
   bool graph = false;
-  bool registered = false;  ///< Device memory: buffers are registered with Rondo.
+  bool registered = false;   ///< Device memory: buffers are registered with Rondo,
+  bool copyEngines = false;  ///< for copy engines.
   int callsPerSample = 20;
   std::string csvPath;
   std::string jsonPath;
