@@ -41,9 +41,9 @@ void* DeviceMemory::allocate(size_t bytes) {
   device_.cuda().check(device_.cuda().memAlloc(&block, bytes), "cuMemAlloc");
   void* const memory = reinterpret_cast<void*>(block);
   if (comm_ != nullptr) {
+    const int flags = copyEngines_ ? RONDO_REGISTER_COPY_ENGINES : RONDO_REGISTER_DEFAULT;
     rondoRegistration_t number = 0;
-    checkRondo(rondoCommRegister(comm_, memory, bytes, RONDO_REGISTER_SYMMETRIC, &number),
-               "rondoCommRegister", comm_);
+    checkRondo(rondoCommRegister(comm_, memory, bytes, flags, &number), "rondoCommRegister", comm_);
     registered_[memory] = number;
   }
   return memory;

@@ -38,7 +38,8 @@ class DeviceMemory : public Memory {
  public:
   /// Registers its blocks with `comm`, unless it is nullptr: then all ranks allocate and release
   /// blocks of the same lengths in the same order.
-  DeviceMemory(const Device& device, rondoComm_t comm) : device_(device), comm_(comm) {}
+  DeviceMemory(const Device& device, rondoComm_t comm, bool copyEngines)
+      : device_(device), comm_(comm), copyEngines_(copyEngines) {}
   void* allocate(size_t bytes) override;
   void release(void* block) override;
   void write(void* to, size_t bytes, const std::function<void(void*)>& produce) override;
@@ -48,6 +49,7 @@ class DeviceMemory : public Memory {
  private:
   const Device& device_;
   const rondoComm_t comm_;
+  const bool copyEngines_;
   std::map<void*, rondoRegistration_t> registered_;
   std::vector<char> scratch_;
 };

@@ -48,8 +48,8 @@ Environment::Environment(const Options& options) : options_(options) {
     return;
   }
   device_ = std::make_unique<Device>(session_);
-  memory_ =
-      std::make_unique<DeviceMemory>(*device_, options.registered ? session_.rondo() : nullptr);
+  memory_ = std::make_unique<DeviceMemory>(
+      *device_, options.registered ? session_.rondo() : nullptr, options.copyEngines);
   const int calls = options.graph ? options.callsPerSample : kEagerCalls;
   timer_ = std::make_unique<DeviceTimer>(*device_, calls, options.graph);
   if (options.peer == Peer::kNccl) nccl_ = std::make_unique<Nccl>(session_);

@@ -114,7 +114,9 @@ void addDeviceOptions(CLI::App& app, OptionTexts& texts, Options& options) {
   addFlag(app, "--graph", options.graph,
           "Device memory: replay calls that were captured in a CUDA graph");
   addFlag(app, "--register", options.registered,
-          "Device memory: register the buffers with Rondo's communicator, as symmetric");
+          "Device memory: register the buffers with Rondo's communicator");
+  addFlag(app, "--copy-engines", options.copyEngines,
+          "With --register: all-gather and all-to-all of 32M and more by copy engines");
   addText(app, "--graph-calls", texts.calls, "N", "Calls in a graph [20]");
 }
 

@@ -113,6 +113,9 @@ void requireSense(const Options& options) {
     throw UsageError(std::string("--register: allowed only with --memory device, not --memory ") +
                      memoryName(options.memory));
   }
+  if (options.copyEngines && !options.registered) {
+    throw UsageError("--copy-engines: allowed only together with --register");
+  }
   if (options.group > 1 && device) {
     throw UsageError("--group: allowed only with --memory host or rondo, not --memory device");
   }

@@ -41,7 +41,8 @@ struct Options {
   double budgetSeconds = 0.5;
   bool meetInBarrier = false;
   bool graph = false;
-  bool registered = false;  ///< Device memory: buffers are registered with Rondo.
+  bool registered = false;   ///< Device memory: buffers are registered with Rondo,
+  bool copyEngines = false;  ///< for copy engines.
   int callsPerSample = 20;
   std::string csvPath;
   std::string jsonPath;

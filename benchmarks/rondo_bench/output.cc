@@ -95,6 +95,7 @@ RunInfo describe(const Environment& environment, const Benchmark& benchmark) {
   }
   if (options.graph) run += ", graphs of " + std::to_string(options.callsPerSample) + " calls";
   if (options.registered) run += ", buffers registered";
+  if (options.copyEngines) run += " for copy engines";
   info.facts.front().second = run;
   std::string& times = info.facts.back().second;
   if (benchmark.across == AcrossRanks::kFirst) {

@@ -53,16 +53,17 @@ void checkRegister(int flags, const rondoRegistration_t* registration, size_t by
     throw Error(rondoInvalidArgument,
                 "argument registration is NULL; allowed: where to write the number");
   }
-  if (flags != RONDO_REGISTER_DEFAULT && flags != RONDO_REGISTER_SYMMETRIC) {
+  if (flags != RONDO_REGISTER_DEFAULT && flags != RONDO_REGISTER_COPY_ENGINES) {
     throw Error(rondoInvalidArgument,
                 format("argument flags is %d; allowed: RONDO_REGISTER_DEFAULT (%d) or "
-                       "RONDO_REGISTER_SYMMETRIC (%d)",
-                       flags, RONDO_REGISTER_DEFAULT, RONDO_REGISTER_SYMMETRIC));
+                       "RONDO_REGISTER_COPY_ENGINES (%d)",
+                       flags, RONDO_REGISTER_DEFAULT, RONDO_REGISTER_COPY_ENGINES));
   }
-  if (flags == RONDO_REGISTER_SYMMETRIC && bytes == 0) {
-    throw Error(rondoInvalidArgument,
-                "argument bytes is 0; allowed with RONDO_REGISTER_SYMMETRIC: 1 or more, the same "
-                "on all ranks");
+  if (flags == RONDO_REGISTER_COPY_ENGINES && bytes == 0) {
+    throw Error(
+        rondoInvalidArgument,
+        "argument bytes is 0; allowed with RONDO_REGISTER_COPY_ENGINES: 1 or more, the same "
+        "on all ranks");
   }
 }
 
@@ -75,7 +76,7 @@ rondoResult_t rondoCommRegister(rondoComm_t comm, void* ptr, size_t bytes, int f
       comm, "rondoCommRegister", [&](rondo::MemoryRegistry& registry, rondo::Bootstrap& boot) {
         rondo::together(boot, [&] { rondo::checkRegister(flags, registration, bytes); });
         *registration =
-            registry.addMemory(boot, ptr, bytes, (flags & RONDO_REGISTER_SYMMETRIC) != 0);
+            registry.addMemory(boot, ptr, bytes, (flags & RONDO_REGISTER_COPY_ENGINES) != 0);
       });
 }
 

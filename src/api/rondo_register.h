@@ -15,11 +15,12 @@ typedef uint64_t rondoRegistration_t;
 /** Flags of rondoCommRegister. */
 #define RONDO_REGISTER_DEFAULT 0
 /**
- * A promise: wherever a collective's recvbuff lies in this registration on one rank, it lies at the
+ * All-gathers and all-to-alls into this memory are left to the copy engines, and with it a promise:
+ * wherever a collective's recvbuff lies in this registration on one rank, it lies at the
  * same distance from ptr of the same registration on all ranks, and the call is in place on all
  * ranks or on none. All ranks give the same `bytes`, not 0.
  */
-#define RONDO_REGISTER_SYMMETRIC 1
+#define RONDO_REGISTER_COPY_ENGINES 1
 
 /**
  * Registers device memory [ptr, ptr + bytes) of this rank with `comm`, so that other ranks of the
@@ -30,11 +31,12 @@ typedef uint64_t rondoRegistration_t;
  *
  * Calls need not be changed afterwards. rondoRecv, rondoSendRecv, rondoGather, rondoScatter: what
  * is received into registered memory, from 4 MiB on, is written there by the sender. With
- * RONDO_REGISTER_SYMMETRIC, rondoAllGather and rondoAllToAll (not in place) into it, of 32 MiB or
- * more in all, are done by the copy engines: no multiprocessor is busy meanwhile. Memory of a rank
- * that another cannot map (memory of a pool, say) is accepted and used as if it were not
- * registered. A graph that was captured while memory was registered may be launched only while it
- * still is; one that was captured before the communicator's first registration goes on as before.
+ * RONDO_REGISTER_COPY_ENGINES, rondoAllGather and rondoAllToAll (not in place) into it, of 32 MiB
+ * or more in all, keep no multiprocessor busy but for the copy of a rank's own block; by themselves
+ * they may take longer than Rondo's kernels. Memory of a rank that another cannot map (memory of a
+ * pool, say) is accepted and used as if it were not registered. A graph that was captured while
+ * memory was registered may be launched only while it still is; one that was captured before the
+ * communicator's first registration goes on as before.
  *
  * Waits for nothing that is enqueued, but mapping memory may make the driver wait for kernels that
  * run: none may wait for a later call of any rank. At most 256 registrations of a communicator at
@@ -42,7 +44,7 @@ typedef uint64_t rondoRegistration_t;
  *
  * Errors, on all ranks: rondoInvalidArgument (host or managed memory, freed memory, memory of
  * another device, a range that goes past its allocation, flags, one of ptr and bytes 0),
- * rondoInvalidUsage (ranks differ in flags, or in bytes with RONDO_REGISTER_SYMMETRIC; inside a
+ * rondoInvalidUsage (ranks differ in flags, or in bytes with RONDO_REGISTER_COPY_ENGINES; inside a
  * group), rondoOutOfMemory (256 are there), rondoUnsupported (`comm` has host memory only).
  */
 RONDO_API rondoResult_t rondoCommRegister(rondoComm_t comm, void* ptr, size_t bytes, int flags,
@@ -53,7 +55,7 @@ RONDO_API rondoResult_t rondoCommRegister(rondoComm_t comm, void* ptr, size_t by
  * Collective, all ranks with the same number; waits until the device is idle. Memory that is freed
  * while it is registered stays in use until then: later calls on the same addresses see that they
  * are another allocation and go through Rondo's own memory, but for the two of
- * RONDO_REGISTER_SYMMETRIC, which are refused. Since 0.6. Errors, on all ranks:
+ * RONDO_REGISTER_COPY_ENGINES, which are refused. Since 0.6. Errors, on all ranks:
  * rondoInvalidArgument (no such registration of `comm`), rondoInvalidUsage (ranks differ; inside a
  * group).
  */

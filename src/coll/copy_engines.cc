@@ -3,9 +3,6 @@
 #endif
 #ifdef HAVE_CUDA
 
-#include <algorithm>
-#include <cstdlib>
-
 #include "api/types.h"
 #include "base/error.h"
 #include "coll/copy_engines.h"
@@ -15,8 +12,6 @@ namespace {
 
 /// In all, what a rank receives. Below, two meetings cost more than copy engines gain.
 constexpr uint64_t kFrom = 32u << 20;
-/// Parts of a block begin at multiples of this.
-constexpr uint64_t kGrain = 128u << 10;
 
 /// What all ranks must agree on, in 24 bits.
 uint32_t tagOf(const DeviceCall& call, const UserMemory::Entry& into, uint64_t offset) {
@@ -36,14 +31,12 @@ CopyEngines::CopyEngines(const MeetingView& view, const FaultView& fault, int ra
 
 CopyEngines::~CopyEngines() {
   freeEvent(event_);
-  for (CUstream_st* const stream : sides_) freeStream(stream);
+  freeStream(side_);
 }
 
 int CopyEngines::prepare() {
   int error = event_ == nullptr ? makeEvent(&event_) : 0;
-  for (CUstream_st*& stream : sides_) {
-    if (error == 0 && stream == nullptr) error = makeStream(&stream);
-  }
+  if (error == 0 && side_ == nullptr) error = makeStream(&side_);
   return error;
 }
 
@@ -52,8 +45,7 @@ const UserMemory::Entry* CopyEngines::serve(const DeviceCall& call,
   const bool exchanges = call.collective == Collective::AllToAll;
   if (!exchanges && call.collective != Collective::AllGather) return nullptr;
   const uint64_t bytes = call.count * typeSize(call.type) * static_cast<uint64_t>(size_);
-  if (sides_.back() == nullptr || size_ < 2 || size_ > kMaxPairRanks || bytes < from_)
-    return nullptr;
+  if (side_ == nullptr || size_ < 2 || size_ > kMaxPairRanks || bytes < from_) return nullptr;
   if (exchanges && call.send == call.recv) return nullptr;
   const UserMemory::Entry* stale = nullptr;
   const UserMemory::Entry* const into = memory.find(call.recv, bytes, &stale);
@@ -70,29 +62,6 @@ int CopyEngines::meet(uint32_t tag, bool compare, CUstream_st* stream) const {
   return launchMeeting({view_, fault_, rank_, size_, tag, compare ? 1 : 0}, stream);
 }
 
-static int experiment() {
-  static const int k = [] {
-    const char* text = getenv("RONDO_TEST_CE");
-    return text != nullptr ? atoi(text) : 2;
-  }();
-  return k;
-}
-
-/// In equal parts, one on the call's stream and one on each of the others but the first.
-int CopyEngines::copyBlock(unsigned char* to, const unsigned char* from, uint64_t bytes,
-                           CUstream_st* stream) const {
-  const int k = experiment() % 10;
-  const uint64_t part = (bytes / static_cast<uint64_t>(k) + kGrain - 1) / kGrain * kGrain;
-  int error = 0;
-  for (int s = 0; s < k && error == 0; ++s) {
-    const uint64_t begin = static_cast<uint64_t>(s) * part;
-    if (begin >= bytes) break;
-    error = copyOnStream(to + begin, from + begin, std::min(part, bytes - begin),
-                         s == 0 ? stream : sides_[static_cast<size_t>(s)], experiment() >= 10);
-  }
-  return error;
-}
-
 // A rank puts its blocks into the others' memory, each at another peer at any time. Its own one
 // goes meanwhile.
 int CopyEngines::run(const DeviceCall& call, const UserMemory::Entry& into) {
@@ -107,24 +76,20 @@ int CopyEngines::run(const DeviceCall& call, const UserMemory::Entry& into) {
                                                     : send + static_cast<uint64_t>(peer) * slot;
   };
   const uint32_t tag = tagOf(call, into, offset);
-  int error = orderStreams(call.stream, sides_[0], event_);
-  if (error == 0 && blockFor(rank_) != recv + place) {
-    error = copyByKernel(recv + place, blockFor(rank_), slot, sides_[0]);
+  int error = orderStreams(call.stream, side_, event_);
+  if (error != 0) return error;
+  if (blockFor(rank_) != recv + place) {
+    error = copyByKernel(recv + place, blockFor(rank_), slot, side_);
   }
   if (error == 0) error = meet(tag, true, call.stream);
-  for (size_t s = 1; s < sides_.size() && error == 0; ++s) {
-    error = orderStreams(call.stream, sides_[s], event_);
-  }
   for (int k = 1; k < size_ && error == 0; ++k) {
     const int peer = (rank_ + k) % size_;
     auto* const to = reinterpret_cast<unsigned char*>(into.here[static_cast<size_t>(peer)]);
-    error = copyBlock(to + offset + place, blockFor(peer), slot, call.stream);
+    error = copyOnStream(to + offset + place, blockFor(peer), slot, call.stream);
   }
-  // Joined whatever failed: a capture must not end with loose branches.
-  for (CUstream_st* const side : sides_) {
-    const int join = orderStreams(side, call.stream, event_);
-    if (error == 0) error = join;
-  }
+  // Joined whatever failed: a capture must not end with a loose branch.
+  const int join = orderStreams(side_, call.stream, event_);
+  if (error == 0) error = join;
   return error == 0 ? meet(tag, false, call.stream) : error;
 }
 

@@ -2,7 +2,6 @@
 // Collectives that only move bytes, on memory that every rank reaches: left to the copy engines,
 // between two small kernels in which all ranks meet.
 
-#include <array>
 #include <cstdint>
 
 #include "coll/device_runner.h"
@@ -34,11 +33,6 @@ class CopyEngines {
   void startFrom(uint64_t bytes) { from_ = bytes; }
 
  private:
-  /// Beside the call's own: one engine alone does not fill the links.
-  static constexpr int kStreams = 4;
-
-  int copyBlock(unsigned char* to, const unsigned char* from, uint64_t bytes,
-                CUstream_st* stream) const;
   int meet(uint32_t tag, bool compare, CUstream_st* stream) const;
 
   const MeetingView view_;
@@ -47,8 +41,7 @@ class CopyEngines {
   const int size_;
   uint64_t from_;
   uint64_t calls_ = 0;
-  /// The first one is that of the copy to this rank itself.
-  std::array<CUstream_st*, kStreams> sides_{};
+  CUstream_st* side_ = nullptr;  ///< Of the copy to this rank itself.
   CUevent_st* event_ = nullptr;
 };
 

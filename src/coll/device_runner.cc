@@ -187,10 +187,11 @@ void CudaRunner::check() const {
   }
   const uint32_t error = hostWord(&FaultWords::error).load(std::memory_order_relaxed);
   if (error == kTagsDiffer) {
-    throw Error(rondoInvalidUsage,
-                "ranks gave recvbuff at different places of memory registered with "
-                "RONDO_REGISTER_SYMMETRIC, or made different calls; what such a call wrote is not "
-                "to be used");
+    throw Error(
+        rondoInvalidUsage,
+        "ranks gave recvbuff at different places of memory registered with "
+        "RONDO_REGISTER_COPY_ENGINES, or made different calls; what such a call wrote is not "
+        "to be used");
   }
   if (error != 0) {
     throw Error(rondoRemoteError,

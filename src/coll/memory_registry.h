@@ -34,8 +34,8 @@ class MemoryRegistry {
   };
   virtual Held heldMemory() const = 0;
 
-  /// Tests, on all ranks, after addMemory(): transfers of at least `straight` bytes go straight, and
-  /// collectives of at least `copied` bytes in all are left to copy engines.
+  /// Tests, on all ranks, after addMemory(): transfers of at least `straight` bytes go straight,
+  /// and collectives of at least `copied` bytes in all are left to copy engines.
   virtual void useMemoryFrom(uint64_t straight, uint64_t copied) = 0;
 };
 

@@ -104,7 +104,7 @@ void UserMemory::checkTogether(const std::vector<Card>& cards) {
     if (cards[0].symmetric != 0 && cards[r].bytes != cards[0].bytes) {
       throw Error(rondoInvalidUsage,
                   format("argument bytes is %llu on rank 0 and %llu on rank %zu; allowed with "
-                         "RONDO_REGISTER_SYMMETRIC: the same on all ranks",
+                         "RONDO_REGISTER_COPY_ENGINES: the same on all ranks",
                          static_cast<unsigned long long>(cards[0].bytes),
                          static_cast<unsigned long long>(cards[r].bytes), r));
     }

@@ -72,7 +72,7 @@ constexpr uint32_t kTagsDiffer = 2;
 
 /// All return a cudaError_t. The first three are allowed while `stream` captures.
 int launchMeeting(const MeetingCall& call, CUstream_st* stream);
-int copyOnStream(void* to, const void* from, uint64_t bytes, CUstream_st* stream, bool any = false);
+int copyOnStream(void* to, const void* from, uint64_t bytes, CUstream_st* stream);
 /// Within the device, by few blocks: one copy engine does all of a stream's copies and those beside
 /// them, one after the other.
 int copyByKernel(void* to, const void* from, uint64_t bytes, CUstream_st* stream);

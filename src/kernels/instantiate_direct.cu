@@ -75,8 +75,8 @@ int launchMeeting(const MeetingCall& call, CUstream_st* stream) {
                                    arguments, 0, stream));
 }
 
-int copyOnStream(void* to, const void* from, uint64_t bytes, CUstream_st* stream, bool any) {
-  return reported(cudaMemcpyAsync(to, from, bytes, any ? cudaMemcpyDefault : cudaMemcpyDeviceToDevice, stream));
+int copyOnStream(void* to, const void* from, uint64_t bytes, CUstream_st* stream) {
+  return reported(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
 }
 
 int copyByKernel(void* to, const void* from, uint64_t bytes, CUstream_st* stream) {

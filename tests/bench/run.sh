@@ -129,6 +129,8 @@ refused "--budget -1: allowed is" allreduce --budget -1
 refused "--csv $scratch/none/x: cannot be written (No such file" allreduce --csv "$scratch/none/x"
 refused "unknown option --root" allreduce --root 0
 refused "--graph: allowed only with --memory device" allreduce --graph
+refused "--register: allowed only with --memory device" allreduce --register
+refused "--copy-engines: allowed only together with --register" allreduce --copy-engines
 refused "--peer nccl: allowed only with --memory device" allreduce --peer nccl
 refused "--peer mpi: MPI has no type like bfloat16" allreduce --peer mpi --type int8,bfloat16
 refused "--peer mpi: MPI has no operator like avg" allreduce --peer mpi --op avg

@@ -192,7 +192,7 @@ TEST(DeviceApi, RegisteredMemory) {
     constexpr size_t kHalf = 9u << 19;
     rondoRegistration_t number = 0;
     Buffers b(me, 2 * kHalf);
-    good(rondoCommRegister(comm, b.dst.at(0), 2 * kHalf * sizeof(int), RONDO_REGISTER_SYMMETRIC,
+    good(rondoCommRegister(comm, b.dst.at(0), 2 * kHalf * sizeof(int), RONDO_REGISTER_COPY_ENGINES,
                            &number));
     good(rondoAllGather(b.src.at(0), b.dst.at(0), kHalf, rondoInt32, comm, b.stream));
     EXPECT_EQ(b.dst.wrong(b.stream, 0, kHalf, [&](size_t i) { return element(0, i); }), 0u);
