@@ -39,6 +39,9 @@ for ranks in 2 3; do
   done
   grep -q '"meta": {' "$scratch/rows.json" || complain "JSON has no meta"
   grep -q "$ranks ranks, host memory, out of place" "$scratch/out" || complain "table's head"
+  # Which of the two depends on the machine's cores.
+  grep -Eq '^# meeting +(flags in shared memory, then one start|MPI_Barrier: more ranks than cores)' \
+    "$scratch/out" || complain "does not say how ranks meet"
   [[ $(awk '$2 == "rondo"' "$scratch/out" | wc -l) == 8 ]] || complain "rows of the table"
   ! grep -q "$(printf '\r')" "$scratch/err" || complain "a progress line without a terminal"
 
@@ -92,6 +95,10 @@ try 2 "$bench" "${quick[@]}" --max 64 --progress always
 try 2 "$bench" "${quick[@]}" --max 64 --no-check
 [[ $status == 0 ]] && grep -q 'not checked' "$scratch/out" || complain "--no-check"
 
+try 2 "$bench" "${quick[@]}" --max 64 --peer mpi --meeting barrier
+[[ $status == 0 ]] && grep -Eq '^# meeting +MPI_Barrier, as asked for$' "$scratch/out" ||
+  complain "--meeting barrier"
+
 for option in --help "allreduce --help" --version; do
   try 2 "$bench" $option
   [[ $status == 0 && $(grep -Ec 'Usage:|^rondo-bench 0' "$scratch/out") == 1 ]] ||
@@ -125,6 +132,7 @@ refused "--max 16K: allowed is at least --min, which is 64K" allreduce --min 64K
 refused "--step 1: allowed is a whole number from 2 to" allreduce --step 1
 refused "--iters 20000: allowed is a whole number from 1 to 10000" allreduce --iters 20000
 refused "--memory gpu: allowed are host, rondo, device" allreduce --memory gpu
+refused "--meeting here: allowed are auto, barrier" allreduce --meeting here
 refused "--budget -1: allowed is" allreduce --budget -1
 refused "--csv $scratch/none/x: cannot be written (No such file" allreduce --csv "$scratch/none/x"
 refused "unknown option --root" allreduce --root 0

@@ -1,8 +1,10 @@
-// Calls whose messages travel in their headers: on both sides of that length, with messages that
-// come at once, late, or too late for the short way, which the Runner then takes over in mid-call.
+// Calls of one period: on both sides of the length that travels in a header and of the one that may
+// be posted in place, with messages that come at once, late, or too late for the short way, which
+// the Runner then takes over in mid-call.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -97,7 +99,34 @@ void checkAll(World& world, const std::vector<size_t>& counts) {
 TEST(ShortCalls, AtOnce) {
   for (const int ranks : {2, 3}) {
     World world(ranks);
-    checkAll(world, {1, 2, 23, 24, 25});  // 96 bytes are the most that travel in a header
+    // 96 bytes are the most that travel in a header, 4096 the least that is posted in place.
+    checkAll(world, {1, 2, 23, 24, 25, 1023, 1024, 5001});
+  }
+}
+
+/// Memory that peers read where it is: such messages are the Runner's.
+TEST(ShortCalls, MemoryOfAllRanks) {
+  for (const char* tune : {"allgather:host:0-:ring", "allgather:host:0-:direct"}) {
+    World(2).tune(tune).run([](const Rank& me) {
+      constexpr size_t kMost = 5001;
+      void *from = nullptr, *to = nullptr;
+      ASSERT_EQ(rondoMemAlloc(&from, kMost * sizeof(int32_t)), rondoSuccess);
+      ASSERT_EQ(rondoMemAlloc(&to, 2 * kMost * sizeof(int32_t)), rondoSuccess);
+      auto* const src = static_cast<int32_t*>(from);
+      auto* const dst = static_cast<int32_t*>(to);
+      for (const size_t count : {size_t{24}, size_t{1023}, size_t{1024}, kMost}) {
+        for (size_t i = 0; i < count; ++i) src[i] = value(me.rank, i);
+        std::fill(dst, dst + 2 * count, -1);
+        ASSERT_EQ(rondoAllGather(src, dst, count, rondoInt32, me.comm, nullptr), rondoSuccess);
+        // Nobody reads src any more.
+        std::fill(src, src + count, -2);
+        for (size_t i = 0; i < 2 * count; ++i) {
+          ASSERT_EQ(dst[i], value(static_cast<int>(i / count), i % count)) << count << ' ' << i;
+        }
+      }
+      EXPECT_EQ(rondoMemFree(from), rondoSuccess);
+      EXPECT_EQ(rondoMemFree(to), rondoSuccess);
+    });
   }
 }
 
@@ -113,7 +142,7 @@ TEST(ShortCalls, Late) {
       return faults;
     });
   });
-  checkAll(world, {2, 24});
+  checkAll(world, {2, 24, 1000, 3000});
 }
 
 /// A short message of another call is noticed, wherever it is found.
