@@ -20,7 +20,7 @@ testers=$(echo /usr/lib/*/scalapack/openmpi-tests)
 # The lines that say how it went, without times and rates.
 findings() {  # log
   { grep -aE 'ntegrity|tests completed|tests skipped|SOLUTION IS|Solution is|PASSED|FAILED|Failed|INFOG\(1\)' "$1" || true; } |
-    awk '/PASSED|FAILED/ { n[$NF]++; next } { print } END { for (w in n) print w, n[w] }' | sort
+    sed -E 's/[0-9]+ times//' | awk '/PASSED|FAILED/ { n[$NF]++; next } { print } END { for (w in n) print w, n[w] }' | sort
 }
 
 failed=0 ran=0

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <thread>
 
 #include "drop_in/nccl_world.h"
 
@@ -37,6 +38,25 @@ class NcclGroup : public ::testing::Test {
   int* src(int r) { return in[static_cast<size_t>(r)].data(); }
   int* dst(int r) { return out[static_cast<size_t>(r)].data(); }
 };
+
+// Rank 0 waits in a group of a send and a receive: once rank 1 has what it sends, it is in there
+// until rank 1 sends.
+TEST_F(NcclGroup, ACommunicatorInUseByAnotherThreadIsNotDestroyed) {
+  std::thread other([&] {
+    EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+    EXPECT_EQ(ncclSend(src(0), 1, kInt32, 1, world[0], nullptr), ncclSuccess);
+    EXPECT_EQ(ncclRecv(dst(0), 1, kInt32, 1, world[0], nullptr), ncclSuccess);
+    EXPECT_EQ(ncclGroupEnd(), ncclSuccess);
+  });
+  EXPECT_EQ(ncclRecv(dst(1), 1, kInt32, 0, world[1], nullptr), ncclSuccess);
+  EXPECT_EQ(dst(1)[0], 0);
+  expectRefused(ncclCommDestroy(world[0]), ncclInvalidUsage, {"in use by another thread"});
+  EXPECT_EQ(ncclSend(src(1), 1, kInt32, 0, world[1], nullptr), ncclSuccess);
+  other.join();
+  EXPECT_EQ(dst(0)[0], 100);
+  // It is as it was, and is destroyed with the world.
+  EXPECT_TRUE(world.works());
+}
 
 TEST_F(NcclGroup, EveryCollectiveGivesItsResult) {
   group([&](int r) { return ncclAllReduce(src(r), dst(r), 2, kInt32, kMax, world[r], nullptr); });

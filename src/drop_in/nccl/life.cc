@@ -22,16 +22,20 @@ ncclResult_t answer(ncclComm_t comm, const char* name, const char* argument, int
   return result == rondoSuccess ? ncclSuccess : failAs(comm, name, result);
 }
 
-/// Takes a handle that is made or has failed out of use; what it held goes to *inner. One that is
-/// busy is freed later, by the thread that has it.
-ncclResult_t take(ncclComm_t comm, const char* name, bool evenBusy, rondoComm_t* inner) {
+/// Takes a handle that is made or has failed out of use; what it held goes to *inner, and the
+/// handle is the caller's to retire or to put back as it was (*before). One that is busy is freed
+/// later, by the thread that has it: then *before is 0.
+ncclResult_t take(ncclComm_t comm, const char* name, bool evenBusy, rondoComm_t* inner,
+                  uint32_t* before) {
   *inner = nullptr;
+  *before = 0;
   bool taken = false;
   {
     const std::lock_guard<std::mutex> lock(comm->mutex);
     const uint32_t word = comm->word.load(std::memory_order_relaxed);
     if (word == ncclComm::kReady || word == ncclComm::kFailed) {
       *inner = comm->inner;
+      *before = word;
       taken = true;
       comm->word.store(ncclComm::kDead, std::memory_order_release);
     } else if (word == ncclComm::kBusy && evenBusy) {
@@ -42,10 +46,11 @@ ncclResult_t take(ncclComm_t comm, const char* name, bool evenBusy, rondoComm_t*
       return ncclSuccess;
     }
   }
-  if (!taken) return refuse(comm, name);
-  retireHandle(comm);
-  return ncclSuccess;
+  return taken ? ncclSuccess : refuse(comm, name);
 }
+
+/// Rondo refuses to end a communicator that is in use, and does nothing then.
+bool isStillThere(rondoResult_t result) { return result == rondoInvalidUsage; }
 
 }  // namespace
 }  // namespace rondo::nccl
@@ -77,10 +82,18 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommDestroy, (ncclComm_t comm)) {
   const char* name = "ncclCommDestroy";
   if (comm == nullptr) return ncclSuccess;
   rondoComm_t inner = nullptr;
-  if (const ncclResult_t bad = rondo::nccl::take(comm, name, false, &inner)) return bad;
-  if (inner == nullptr) return ncclSuccess;
-  const rondo::nccl::EndOfRehearsal end(inner);
-  const rondoResult_t result = rondoCommDestroy(inner);
+  uint32_t before = 0;
+  if (const ncclResult_t bad = rondo::nccl::take(comm, name, false, &inner, &before)) return bad;
+  rondoResult_t result = rondoSuccess;
+  if (inner != nullptr) {
+    const rondo::nccl::EndOfRehearsal end(inner);
+    result = rondoCommDestroy(inner);
+  }
+  if (rondo::nccl::isStillThere(result)) {
+    comm->word.store(before, std::memory_order_release);
+    return failAs(comm, name, result);
+  }
+  rondo::nccl::retireHandle(comm);
   return result == rondoSuccess ? ncclSuccess : failAs(nullptr, name, result);
 }
 
@@ -88,7 +101,9 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommAbort, (ncclComm_t comm)) {
   const char* name = "ncclCommAbort";
   if (comm == nullptr) return ncclSuccess;
   rondoComm_t inner = nullptr;
-  if (const ncclResult_t bad = rondo::nccl::take(comm, name, true, &inner)) return bad;
+  uint32_t before = 0;
+  if (const ncclResult_t bad = rondo::nccl::take(comm, name, true, &inner, &before)) return bad;
+  if (before != 0) rondo::nccl::retireHandle(comm);
   if (inner == nullptr) return ncclSuccess;
   const rondo::nccl::EndOfRehearsal end(inner);
   const rondoResult_t result = rondoCommAbort(inner);
