@@ -18,6 +18,7 @@
 #include "rondo_collectives.h"
 #include "rondo_comm.h"
 #include "rondo_group.h"
+#include "rondo_register.h"
 #include "rondo_types.h"
 
 #define RONDO_MAJOR 0

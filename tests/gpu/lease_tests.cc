@@ -86,5 +86,22 @@ TEST(Cut, LaunchesHaveRoom) {
   }
 }
 
+// An offer holds any address that fits it, and tells a transfer from the one before, also where the
+// number's kept bits wrap; counters that were all set to one value are no offer of the next.
+TEST(Offer, HoldsAnAddressAndANumber) {
+  const uint64_t there = 0x7f12'3456'7895;
+  EXPECT_TRUE(fitsOffer(there, uint64_t{1} << 40));
+  EXPECT_FALSE(fitsOffer(there, uint64_t{1} << 48));
+  EXPECT_FALSE(fitsOffer(uint64_t{1} << 48, 1));
+  for (const uint64_t number : {uint64_t{1}, uint64_t{65535}, uint64_t{65536}, uint64_t{1} << 40}) {
+    EXPECT_EQ(packOffer(there, number) >> 16, there);
+    EXPECT_EQ((packOffer(there, number) ^ number) & kOfferNumbers, 0u);
+    EXPECT_NE((packOffer(there, number) ^ (number + 1)) & kOfferNumbers, 0u);
+    EXPECT_EQ(packOffer(0, number) >> 16, 0u);
+  }
+  const uint64_t set = 0xfffffffafffffffau;
+  EXPECT_NE((set ^ (set + 1)) & kOfferNumbers, 0u);
+}
+
 }  // namespace
 }  // namespace rondo::test
