@@ -62,12 +62,12 @@ constexpr Preference kPreferences[] = {{"RNDV_THRESH", "inf", true},
 
 /// TCP takes Rondo's longest messages between hosts whole (256 KiB), instead of putting parts of 64
 /// KiB together: all-reduce of 1 MiB between two processes on loopback takes 426 us for 785, of 256
-/// KiB 117 for 140 (2 cores, medians, 2026-11-22). UCX 1.13 has the name without its transport;
-/// later versions are left alone, because a name that they do not know makes them warn.
+/// KiB 117 for 140 (2 cores, medians, 2026-11-22). UCX 1.13 and 1.16 take the name without its
+/// transport; later versions are left alone, because a name that they do not know makes them warn.
 void preferWholeMessages(ucp_config_t* config) {
   unsigned major = 0, minor = 0, release = 0;
   ucp_get_version(&major, &minor, &release);
-  if (major != 1 || minor != 13 || std::getenv("UCX_TCP_RX_SEG_SIZE") != nullptr) return;
+  if (major != 1 || minor > 16 || std::getenv("UCX_TCP_RX_SEG_SIZE") != nullptr) return;
   ucp_config_modify(config, "RX_SEG_SIZE", "300k");
 }
 

@@ -2,11 +2,13 @@
 // A FarDevice without a GPU: kernels are the kernels' own code on threads, streams are queues with
 // a thread each, device memory is memory.
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
