@@ -80,9 +80,9 @@ class DeviceRunner {
   virtual void abort() noexcept = 0;
   /// How long a kernel has waited, as one of them said since this was last asked; 0: none waits
   /// long (100 ms). One thread at a time, whichever.
-  virtual std::chrono::milliseconds takeLongWait() noexcept = 0;
-  /// Whether what is enqueued on `stream` goes into a graph.
-  virtual bool captures(rondoStream_t stream) const = 0;
+  virtual std::chrono::milliseconds takeLongWait() noexcept { return {}; }
+  /// Whether what is enqueued on the stream goes into a graph.
+  virtual bool captures(rondoStream_t) const { return false; }
 
   /// `call` runs once, on any thread, when calls stop working for a cause outside the kernels;
   /// nullptr: not any more.

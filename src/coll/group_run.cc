@@ -189,7 +189,8 @@ void GroupRun::end(Part& part) {
 
 /// What follows on this communicator cannot run any more; other communicators go on.
 void GroupRun::fail(Part& part, Communicator::Progress how, const std::string& what) {
-  if (fault_.call == nullptr) {
+  const char* const call = part.exchanging ? part.transferCall : part.calls[part.next];
+  try {
     std::string why = what.empty() ? part.comm->mismatchText() : what;
     const bool remote = why.empty() && how == Communicator::Progress::Aborted;
     if (remote) {
@@ -197,8 +198,10 @@ void GroupRun::fail(Part& part, Communicator::Progress how, const std::string& w
     } else if (why.empty()) {
       why = "a message of another call came: the ranks make different calls";
     }
-    const char* call = part.exchanging ? part.transferCall : part.calls[part.next];
-    fault_ = {call, part.comm, remote, why};
+    if (fault_.call == nullptr) fault_ = {call, part.comm, remote, why};
+  } catch (const std::bad_alloc&) {  // there is no memory for the sentence
+    fault_.call = call;
+    fault_.comm = part.comm;
   }
   // What this rank knows, the others may not.
   if (how == Communicator::Progress::Mismatch) part.comm->abort();

@@ -87,9 +87,21 @@ void ShmTransport::map(const std::vector<LeaseInfo>& all, const std::vector<int>
   const auto n = static_cast<size_t>(layout_.ranks);
   std::vector<UniqueFd> segments, processes;
   if (exchange != nullptr) {
-    segments = exchange->exchange(Segment::own().fd());
+    // Where something did not fit, the peers still get what they wait for.
+    std::optional<Error> wrong;
+    try {
+      segments = exchange->exchange(Segment::own().fd());
+    } catch (const Error& error) {
+      if (error.code() != rondoSystemError) throw;
+      wrong = error;
+    }
     const UniqueFd self = PeerWatch::ownProcess();
-    processes = exchange->exchange(self.get());
+    try {
+      processes = exchange->exchange(self.get());
+    } catch (const Error&) {
+      if (!wrong) throw;
+    }
+    if (wrong) throw Error(*wrong);
   }
   processes_.resize(n);
   size_t next = 0;
