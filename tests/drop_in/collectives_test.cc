@@ -125,6 +125,27 @@ void errors() {
   MPI_Comm_free(&dup);
 }
 
+/// More communicators of one parent than the layer makes its own at once; the last one is used so
+/// much that it does.
+void many() {
+  constexpr int kMany = 12;
+  MPI_Comm parent;
+  MPI_Comm_dup(MPI_COMM_WORLD, &parent);
+  for (int i = 1; i <= kMany; ++i) {
+    MPI_Comm one;
+    MPI_Comm_split(parent, 0, rank, &one);
+    for (int round = 0; round < (i == kMany ? 40 : 1); ++round) {
+      const int mine = rank + round;
+      int sum = 0;
+      MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, one);
+      expect(sum == ranks * (ranks - 1) / 2 + ranks * round, "a sum on one of many communicators");
+    }
+    if (i == kMany) moves(Comm("the last one of many", one), 4);
+    MPI_Comm_free(&one);
+  }
+  MPI_Comm_free(&parent);
+}
+
 void communicators() {
   MPI_Comm dup, half, nested, some, grid;
   MPI_Comm_dup(MPI_COMM_WORLD, &dup);
@@ -176,6 +197,7 @@ int main(int argc, char** argv) {
   mixed(Comm("MPI_COMM_WORLD", MPI_COMM_WORLD));
   mixed(Comm("MPI_COMM_SELF", MPI_COMM_SELF));
   communicators();
+  many();
   attributes();
   errors();
   return finish();

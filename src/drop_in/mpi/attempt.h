@@ -22,6 +22,8 @@ class Attempt {
       start_ = statsClock();
     if (rehearsing) [[unlikely]]
       flushTransfers();
+    if (why_ == Why::Many && isBlocking(call)) [[unlikely]]
+      why_ = useOnceMore(comm);
   }
 
   /// Goes to MPI unless `good`, because of `otherwise`; says whether Rondo still answers.

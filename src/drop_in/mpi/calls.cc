@@ -55,6 +55,7 @@ const char* text(Why why) {
                                                     "one rank",
                                                     "communicator not converted",
                                                     "no Rondo communicator",
+                                                    "many communicators",
                                                     "type",
                                                     "operator",
                                                     "types of blocks",

@@ -52,6 +52,11 @@ enum class Call : uint8_t {
 };
 constexpr size_t kCalls = static_cast<size_t>(Call::Waitsome) + 1;
 
+/// A collective at which MPI lets a rank wait for the others.
+constexpr bool isBlocking(Call call) {
+  return call < Call::Iallgather || (call >= Call::Reduce && call <= Call::Scatterv);
+}
+
 /// Why a call went to MPI. All but Arguments follow from what MPI makes equal on all ranks.
 enum class Why : uint8_t {
   Taken,         ///< It did not.
@@ -60,6 +65,7 @@ enum class Why : uint8_t {
   OneRank,       ///< A communicator of one rank.
   NotConverted,  ///< Inter-communicator, or made by a call at which the layer does not convert.
   NoRondo,       ///< Rondo could not make its communicator; the sentence is kept.
+  Many,          ///< One of many communicators of one parent, and hardly used.
   Type,          ///< Rondo has no such element type.
   Operator,      ///< Rondo has no such operator, or MPI does not define it on the type.
   BlockTypes,    ///< Every block has a type of its own.

@@ -170,21 +170,42 @@ void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size) {
 
 bool knowsParent(MPI_Comm parent) { return find(parent).size > 0; }
 
-void convert(MPI_Comm comm, Why unless) {
+void convert(MPI_Comm comm, Why unless, int children) {
   auto known = std::make_unique<KnownComm>();
   PMPI_Comm_rank(comm, &known->rank);
   PMPI_Comm_size(comm, &known->size);
   known->why = unless;
-  if (unless == Why::Taken) {
-    if (known->size == 1) {
-      known->why = Why::OneRank;
-    } else {
-      known->rondo = makeRondo(comm, known->rank);
-      if (known->rondo == nullptr) known->why = Why::NoRondo;
-    }
+  known->children = children;
+  if (known->size == 1 && (unless == Why::Taken || unless == Why::Many)) {
+    known->why = Why::OneRank;
+  } else if (unless == Why::Taken) {
+    known->rondo = makeRondo(comm, known->rank);
+    if (known->rondo == nullptr) known->why = Why::NoRondo;
   }
   keep(comm, std::move(known));
   PMPI_Comm_set_attr(comm, keyval(), nullptr);
+}
+
+Child childOf(MPI_Comm parent, bool counted) {
+  constexpr int kFirst = 8;
+  const KnownComm& known = find(parent);
+  if (!counted) return {known.why == Why::Many ? Why::Many : Why::Taken, 0};
+  const int number = known.children.fetch_add(1) + 1;
+  return {known.why == Why::Many || number > kFirst ? Why::Many : Why::Taken, number};
+}
+
+Why useOnceMore(MPI_Comm comm) {
+  constexpr int kCallsThatPay = 32;  // making one costs as much as thousands of short calls
+  KnownComm* known = nullptr;
+  {
+    State& self = state();
+    const std::lock_guard<std::mutex> lock(self.mutex);
+    known = self.known.at(comm).get();
+  }
+  if (known->calls.fetch_add(1) + 1 < kCallsThatPay) return Why::Many;
+  known->rondo = makeRondo(comm, known->rank);
+  known->why = known->rondo != nullptr ? Why::Taken : Why::NoRondo;
+  return known->why;
 }
 
 // A call that ends lowers its communicator's number before it looks here, and a communicator is put

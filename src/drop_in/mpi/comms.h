@@ -20,6 +20,8 @@ struct KnownComm {
   int size = 0;
   mutable std::atomic<bool> aborted{false};  ///< `rondo` is freed already.
   mutable std::atomic<int> pending{0};       ///< Non-blocking calls under way.
+  mutable std::atomic<int> children{0};      ///< Made from it by calls of all its ranks.
+  mutable std::atomic<int> calls{0};         ///< Blocking collectives while it is Why::Many.
 };
 
 /// Local and quick; a communicator that the layer does not know has Why::NotConverted, and all have
@@ -35,8 +37,22 @@ bool knowsParent(MPI_Comm parent);
 void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size);
 
 /// Makes the Rondo communicator of `comm`, or notes why there is none. Collective over `comm`,
-/// which the layer must not know yet.
-void convert(MPI_Comm comm, Why unless);
+/// which the layer must not know yet. `children`: where the counting of its children begins.
+void convert(MPI_Comm comm, Why unless, int children = 0);
+
+/// For a program that makes communicators all the time, each used a few times (a grid with its rows
+/// and columns for one operation): Why::Taken for the first children of `parent`, then Why::Many.
+struct Child {
+  Why why;
+  int number;  ///< A child counts its own children from here.
+};
+/// The same on all ranks of `parent` if all are in the call that makes the child, which `counted`
+/// says.
+Child childOf(MPI_Comm parent, bool counted);
+
+/// All ranks of `comm`, which is Why::Many, are in the same blocking collective: makes its Rondo
+/// communicator after all if it is used so much. Why it stays MPI's, or Why::Taken.
+Why useOnceMore(MPI_Comm comm);
 
 /// Destroys the Rondo communicators whose MPI communicator was freed before the last non-blocking
 /// call on it was done. Next to nothing if there are none.

@@ -38,8 +38,8 @@ int MPI_Finalize() {
 
 namespace {
 
-int adopted(int code, MPI_Comm parent, const MPI_Comm* made) {
-  if (code == MPI_SUCCESS) adopt(parent, *made);
+int adopted(int code, MPI_Comm parent, const MPI_Comm* made, bool byAll = true) {
+  if (code == MPI_SUCCESS) adopt(parent, *made, byAll);
   return code;
 }
 
@@ -80,7 +80,8 @@ int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
 
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
   if (rehearsed(comm) != nullptr) return refuseChild("MPI_Comm_create_group", comm);
-  return adopted(PMPI_Comm_create_group(comm, group, tag, made), comm, made);
+  constexpr bool kByTheGroup = false;
+  return adopted(PMPI_Comm_create_group(comm, group, tag, made), comm, made, kByTheGroup);
 }
 
 int MPI_Cart_create(MPI_Comm comm, int dimensions, const int sizes[], const int periods[],

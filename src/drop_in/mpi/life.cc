@@ -108,8 +108,12 @@ void end() {
   forgetAll();
 }
 
-void adopt(MPI_Comm parent, MPI_Comm made) {
-  if (made != MPI_COMM_NULL && knowsParent(parent)) convert(made, unless);
+void adopt(MPI_Comm parent, MPI_Comm made, bool byAll) {
+  if (!knowsParent(parent)) return;
+  const Child child = childOf(parent, byAll);  // counts, also where this rank gets none
+  if (made == MPI_COMM_NULL) return;
+  const Why general = unless;
+  convert(made, general == Why::Taken ? child.why : general, child.number);
 }
 
 }  // namespace rondo::drop_in

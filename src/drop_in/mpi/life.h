@@ -13,6 +13,7 @@ int begin();
 void end();
 
 /// After `parent` got the child `made`, which may be MPI_COMM_NULL: makes it Rondo's too.
-void adopt(MPI_Comm parent, MPI_Comm made);
+/// `byAll`: all ranks of `parent` are in the call that made it.
+void adopt(MPI_Comm parent, MPI_Comm made, bool byAll = true);
 
 }  // namespace rondo::drop_in
