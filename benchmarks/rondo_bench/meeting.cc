@@ -13,7 +13,7 @@ constexpr int64_t kLeadPerRankNs = 100;
 /// A start further away is another clock's.
 constexpr int64_t kMostLeadNs = 1'000'000;
 
-constexpr int kLooksOfALongWait = 1024;
+constexpr int kLooksOfALongWait = 128;
 
 int64_t nowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
