@@ -14,6 +14,7 @@
 
 #include "coll/device_budget.h"
 #include "coll/device_scaled.h"
+#include "kernels/direct_call.h"
 #include "kernels/launch.h"
 #include "kernels/scale.h"
 #include "p2p/cuda_memory.h"

@@ -192,8 +192,4 @@ bool isCapturing(CUstream_st* stream) {
          status != cudaStreamCaptureStatusNone;
 }
 
-int copyOnStream(void* to, const void* from, uint64_t bytes, CUstream_st* stream) {
-  return reported(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
-}
-
 }  // namespace rondo

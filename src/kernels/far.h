@@ -15,7 +15,5 @@ int launchFar(const FarCall& call, int blocks, CUstream_st* stream);
 int launchFarExchange(const FarExchangeCall& call, int blocks, CUstream_st* stream);
 /// Whether what is enqueued on `stream` becomes part of a graph.
 bool isCapturing(CUstream_st* stream);
-/// Within the device.
-int copyOnStream(void* to, const void* from, uint64_t bytes, CUstream_st* stream);
 
 }  // namespace rondo
