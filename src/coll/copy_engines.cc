@@ -34,6 +34,11 @@ CopyEngines::~CopyEngines() {
   freeStream(side_);
 }
 
+void CopyEngines::leave() {
+  event_ = nullptr;
+  side_ = nullptr;
+}
+
 int CopyEngines::prepare() {
   int error = event_ == nullptr ? makeEvent(&event_) : 0;
   if (error == 0 && side_ == nullptr) error = makeStream(&side_);

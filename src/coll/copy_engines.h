@@ -14,6 +14,8 @@ class CopyEngines {
  public:
   CopyEngines(const MeetingView& view, const FaultView& fault, int rank, int size);
   ~CopyEngines();
+  /// The context is gone, and with it what would be freed.
+  void leave();
   CopyEngines(const CopyEngines&) = delete;
   CopyEngines& operator=(const CopyEngines&) = delete;
 

@@ -6,14 +6,16 @@ namespace rondo {
 namespace {
 
 // The defaults: fitted by tools/tune_device_fit.cc to tests/measurements/h200_x2.csv (2 x H200,
-// NV18, 2026-11-22) and h200_x4.csv (4 x H200, 2026-11-21), medians of rondo-bench in graphs.
+// NV18, 2026-11-22) and h200_x4.csv (4 x H200), medians of rondo-bench in graphs; those of flags of
+// further peers set by hand, when four GPUs had shown that they differ.
 constexpr DeviceCostField kFields[] = {
     {"launch", &DeviceCosts::launch, "a kernel of one block that does nothing", false},
     {"lane_ll", &DeviceCosts::laneLL, "each block of LL", false},
     {"lane", &DeviceCosts::lane, "each block of LL128 and of a ring", false},
     {"flag_ll", &DeviceCosts::flagLL, "data from rank to rank by LL", false},
     {"flag_ll128", &DeviceCosts::flagLL128, "data from rank to rank by LL128", false},
-    {"flag_peer", &DeviceCosts::flagPeer, "each further peer", false},
+    {"flag_peer", &DeviceCosts::flagPeer, "each further peer of LL", false},
+    {"flag_ll128_peer", &DeviceCosts::flagPeerLL128, "each further peer of LL128", false},
     {"further", &DeviceCosts::further, "a second exchange", false},
     {"further_peer", &DeviceCosts::furtherPeer, "each further peer of it", false},
     {"own", &DeviceCosts::own, "a block of its own that is copied", false},

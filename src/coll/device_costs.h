@@ -15,7 +15,8 @@ struct DeviceCosts {
   uint64_t lane = 9'000;        ///< The same of LL128 and Simple.
   uint64_t flagLL = 1'475'000;  ///< Data from one rank to another, with all that is done to them.
   uint64_t flagLL128 = 1'505'000;
-  uint64_t flagPeer = 228'000;         ///< Either of them more for each further peer.
+  uint64_t flagPeer = 150'000;         ///< Of LL more for each further peer...
+  uint64_t flagPeerLL128 = 385'000;    ///< ... and of LL128.
   uint64_t further = 385'000;          ///< A second exchange that waits for the first...
   uint64_t furtherPeer = 268'000;      ///< ... and for each further peer.
   uint64_t own = 368'000;              ///< A block that a rank keeps, copied for itself...

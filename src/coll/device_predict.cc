@@ -23,7 +23,7 @@ uint64_t windowTime(const WindowWork& work, const DeviceCosts& costs) {
   // Its warps do half of the work.
   const Count ways = work.oneWay ? 1 : 2;
   Count time = costs.launch + (work.linesOf128 ? costs.flagLL128 : costs.flagLL);
-  time += furtherPeers * costs.flagPeer;
+  time += furtherPeers * (work.linesOf128 ? costs.flagPeerLL128 : costs.flagPeer);
   time += lanes * (work.linesOf128 ? costs.lane : costs.laneLL) * ways / 2;
   time += (exchanges - 1) * (costs.further + furtherPeers * costs.furtherPeer);
   time += (work.periods - 1) * costs.period;

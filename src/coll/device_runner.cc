@@ -42,6 +42,8 @@ class OrderEvent {
   OrderEvent& operator=(const OrderEvent&) = delete;
   ~OrderEvent() { freeEvent(event_); }
   int make() { return makeEvent(&event_); }
+  /// Its context is gone, and the driver does not look before it touches what went with it.
+  void leave() { event_ = nullptr; }
   CUevent_st* get() const { return event_; }
 
  private:
@@ -87,6 +89,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     try {
       device_.synchronize();
     } catch (const Error&) {  // the context is gone, and with it all memory
+      event_.leave();
+      copyEngines_.leave();
     }
   }
 

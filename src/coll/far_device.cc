@@ -37,6 +37,11 @@ class CudaFarDevice : public FarDevice {
     takeBlocks(processors * kBlocksPerProcessor, config.smBudget * kBlocksPerProcessor);
   }
   ~CudaFarDevice() override {
+    try {
+      device_.synchronize();
+    } catch (const Error&) {
+      return;  // the context is gone, and the event with it
+    }
     const ContextScope scope(device_.context());
     freeEvent(event_);
   }

@@ -153,6 +153,22 @@ rondoResult_t rondoMemFree(void* ptr) {
   return rondoSuccess;
 }
 
+// The fake's device memory is anybody's: registering is counted, so that what is given back was
+// taken.
+namespace {
+rondoRegistration_t registered = 0;
+}  // namespace
+
+rondoResult_t rondoCommRegister(rondoComm_t, void*, size_t, int, rondoRegistration_t* number) {
+  *number = ++registered;
+  return rondoSuccess;
+}
+
+rondoResult_t rondoCommDeregister(rondoComm_t, rondoRegistration_t number) {
+  if (number < 1 || number > registered) return failWith(rondoInvalidArgument, "no such number");
+  return rondoSuccess;
+}
+
 rondoResult_t rondoAllReduce(const void* send, void* recv, size_t count, rondoDataType_t datatype,
                              rondoRedOp_t op, rondoComm_t comm, rondoStream_t stream) {
   if (fakeFault("call")) return failWith(rondoInternalError, "the fake's calls fail");

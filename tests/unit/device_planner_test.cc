@@ -59,9 +59,9 @@ Errors errorsOf(const std::vector<DeviceObservation>& observations, const Device
 
 // Wanted: below 10 % geomean at 2 and 4 GPUs (ASTRA-sim publishes 20.6 and 12.0).
 TEST(DevicePredictions, AreCloseToWhatTwoAndFourGpusTook) {
-  for (const char* const name : {"h200_x2.csv", "h200_x4.csv"}) {
+  for (const char* const name : {"h200_x2.csv", "h200_x2_later.csv", "h200_x4.csv"}) {
     const std::vector<DeviceObservation> rows = measurements(name);
-    ASSERT_GE(rows.size(), 20u) << name;
+    ASSERT_GE(rows.size(), 17u) << name;
     for (const DeviceObservation& o : rows) {
       // What the row says has run is what is predicted.
       const DeviceChoice choice = chooseDevice(o.request, o.facts, o.rules);
@@ -117,9 +117,8 @@ TEST(DeviceFit, FindsWhatMadeUpTheTimes) {
   for (size_t i = 0; i < fields.size(); ++i) {
     const std::string name = fields[i].name;
     // Two ranks say nothing of further peers, and nobody of what a launch is by itself.
-    const bool blind = name == "launch" || name == "flag_peer" || name == "further_peer" ||
-                       name == "wire_per_kib" || name == "overlap_per_kib" ||
-                       name == "ring_lane_per_kib";
+    const bool blind = name == "launch" || name.ends_with("_peer") || name == "wire_per_kib" ||
+                       name == "overlap_per_kib" || name == "ring_lane_per_kib";
     EXPECT_EQ(fit.measured[i], !blind) << name;
     if (blind) EXPECT_EQ(fit.costs.*fields[i].at, DeviceCosts{}.*fields[i].at) << name;
   }
