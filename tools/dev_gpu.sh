@@ -1,0 +1,91 @@
+# shellcheck shell=bash
+# What ./dev does for GPUs, sourced by it. Another machine runs what this one built, so nothing here
+# builds.
+
+# build/gpu holds all that it takes: carry the checkout with that folder, and run ./dev gpu-test there.
+gpuPack() {
+  local program dir=$build/gpu
+  [[ -x $build/tests/gpu_tests ]] ||
+    fail "this build has no GPU part: configure found no CUDA (see the summary in $build/configure.log)"
+  rm -rf "$dir"
+  mkdir -p "$dir/bin" "$dir/lib"
+  for program in tests/gpu_tests tests/gpu_death tests/gpu_mpi install/bin/rondo-bench; do
+    install -s "$build/$program" "$dir/bin/"
+  done
+  cp -P "$build"/install/lib/librondo.so* "$dir/lib/"
+  strip "$dir"/lib/librondo.so.*.*
+}
+
+gpuReady() {
+  [[ -x $build/gpu/bin/gpu_tests ]] || gpuPack
+  haveGpu || fail "no GPU here (nvidia-smi lists none); build/gpu is what to carry to a machine with some"
+  gpus=$(nvidia-smi -L | grep -c '^GPU')
+  export PATH=$build/gpu/bin:$PATH LD_LIBRARY_PATH=$build/gpu/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  # Kernels are loaded before any of them spins; NVLink multicast can put shared GPUs out of service.
+  export CUDA_MODULE_LOADING=EAGER NCCL_NVLS_ENABLE=0 MPI_TIMEOUT=300
+  # shellcheck source=tests/mpi_env.sh
+  . tests/mpi_env.sh
+}
+
+runAsHosts() {  # ranks, arguments of rondo-bench...
+  local ranks=$1
+  shift
+  # shellcheck disable=SC2016
+  UCX_TLS=tcp,self runMpi "$ranks" sh -c 'i=$OMPI_COMM_WORLD_LOCAL_RANK
+    RONDO_HOSTID=host$i CUDA_VISIBLE_DEVICES=$i exec rondo-bench "$@" --memory device' sh "$@"
+}
+
+gpuTest() {
+  local ranks result=0
+  gpuReady
+  bounded 300 gpu_tests "$@" || result=1
+  bounded 120 gpu_death || result=1
+  for ((ranks = 2; ranks <= gpus; ++ranks)); do
+    say "dev: gpu_mpi, $ranks processes"
+    runMpi "$ranks" gpu_mpi || result=1
+  done
+  for ((ranks = 1; ranks <= gpus; ranks *= 2)); do
+    runMpi "$ranks" rondo-bench allreduce --memory device --max 64M --step 16 || result=1
+    runMpi "$ranks" rondo-bench allreduce --memory device --max 1M --step 16 --in-place --graph || result=1
+  done
+  # As hosts of one GPU each, of which the network between them is this machine's.
+  for ((ranks = 2; ranks <= gpus; ranks += gpus > 2 ? gpus - 2 : 1)); do
+    say "dev: $ranks hosts"
+    runAsHosts "$ranks" all --max 32K --step 64 || result=1
+    runAsHosts "$ranks" allreduce --max 16M --step 64 --graph || result=1
+  done
+  [[ $result == 0 ]] && say "dev: all GPU tests passed on $gpus GPUs"
+  return $result
+}
+
+gpuBench() {  # most bytes
+  local ranks mode
+  gpuReady
+  for ((ranks = 2; ranks <= gpus; ranks *= 2)); do
+    # A kernel without a library around it, if one was put there: what the links allow.
+    if command -v "bare_$ranks" >/dev/null; then bounded 60 "bare_$ranks" 12 -t18 | grep '^best' || true; fi
+    for mode in "" --graph; do
+      # shellcheck disable=SC2086
+      runMpi "$ranks" rondo-bench allreduce --memory device --peer nccl --min 8 --max "${1:-256M}" \
+        --step 2 $mode --csv "${OUT:-$build/gpu}/allreduce_$ranks${mode:+_graph}.csv"
+    done
+  done
+  # The other collectives, sends and receives, as one table for each way of launching them.
+  for mode in "" --graph; do
+    # shellcheck disable=SC2086
+    runMpi "$gpus" rondo-bench all --memory device --peer nccl --min 1K --max 64M --step 16 \
+      --window 16 $mode --csv "${OUT:-$build/gpu}/all_$gpus${mode:+_graph}.csv"
+  done
+}
+
+# Ranks in step: under the tools one rank's copies wait for another rank's kernels, and those for it.
+gpuSanitize() {  # gtest filter
+  local tool result=0
+  local filter=${1:-OneGpu/Conformance.MixedInARow/1:OneGpu/Transfers.InARow/2*:OneGpu/Ranks.BackToBack/2}
+  gpuReady
+  for tool in memcheck racecheck; do
+    RONDO_GPU_TESTS_IN_STEP=1 bounded 600 compute-sanitizer --tool $tool --error-exitcode 1 \
+      gpu_tests --gtest_filter="$filter" || result=1
+  done
+  return $result
+}
