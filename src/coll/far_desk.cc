@@ -217,15 +217,25 @@ void FarDesk::fail(FarFailure failure) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!failure_.what.empty()) return;  // another lane came first
-    failure_ = std::move(failure);
+    // What the carriers say of an abort is about themselves: who caused it the communicator knows.
+    const bool echo = ended_ && failure.code == rondoRemoteError;
+    if (!echo) failure_ = std::move(failure);
     tell = std::exchange(onFailure_, nullptr);
   }
   failed_.store(true, std::memory_order_release);
-  abort();
+  endWaits();
   if (tell) tell();
 }
 
 void FarDesk::abort() noexcept {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ended_ = true;
+  }
+  endWaits();
+}
+
+void FarDesk::endWaits() noexcept {
   std::atomic_ref<uint32_t>(faults_->abort).store(1);
   for (const auto& carrier : chunkCarriers_) carrier->abort();
   pieceCarrier_->abort();

@@ -115,6 +115,7 @@ class FarDesk {
   void startAt(uint32_t number);
 
  private:
+  void endWaits() noexcept;
   struct Lane {
     Lane(Communicator& by, const FarView& view, uint32_t number, uint32_t of)
         : carrier(by), chunks(by, view, number, of) {}
@@ -141,6 +142,7 @@ class FarDesk {
   std::atomic<int64_t> owed_{0};  ///< Without replays: rings that have not been answered.
   mutable std::mutex mutex_;      ///< Of what follows.
   FarFailure failure_;
+  bool ended_ = false;  ///< By abort(), whose cause is elsewhere.
   std::function<void()> onFailure_;
   std::atomic<bool> failed_{false};
 };

@@ -70,10 +70,6 @@ class FarRunner : public DeviceRunner {
   uint64_t serial() const override { return serial_; }
   void check() const override;
   void abort() noexcept override { desk_->abort(); }
-  std::chrono::milliseconds takeLongWait() noexcept override {
-    const std::atomic_ref<uint32_t> word(staging_.faults(memory_.host)->waited);
-    return std::chrono::milliseconds(uint64_t{word.exchange(0)} * 1048576 / 1000000);
-  }
   bool captures(rondoStream_t stream) const override { return device_->captures(stream); }
   DeviceChoice choose(const DeviceRequest&) const override {
     DeviceChoice choice{};

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <barrier>
 #include <numeric>
 
@@ -310,17 +311,17 @@ TEST(FarDevice, CallsThatDifferEndOnAllRanks) {
 }
 
 TEST(FarDevice, SendsOfAnotherLengthAreNotTakenForData) {
-  onHosts({0, 1}, [](const FarRank& me) {
+  std::atomic<int> named{0};  // by one at least: who hears of the end first looks no further
+  onHosts({0, 1}, [&](const FarRank& me) {
     Ints data(600'000);
     // the first pieces are equally long
     me.good(me.transfer(
         {transferOf(1 - me.rank, me.rank == 0, data.data(), me.rank == 0 ? 600'000 : 500'000)}));
-    if (me.rank == 1) {
-      expectBroken(me, rondoInvalidUsage, "receives 2000000 bytes from rank 0");
-    } else {
-      expectBroken(me, rondoSuccess, "");
-    }
+    expectBroken(me, rondoSuccess, "");
+    const std::string why = rondoGetLastError(me.comm);
+    if (why.find("receives 2000000 bytes from rank 0") != std::string::npos) ++named;
   });
+  EXPECT_GE(named.load(), 1);
 }
 
 TEST(FarDevice, AbortEndsWhatWaits) {
@@ -330,7 +331,9 @@ TEST(FarDevice, AbortEndsWhatWaits) {
     if (me.rank == 0) {
       me.good(me.collective(Collective::AllReduce, in, out.data(), 5000));
       me.good(me.transfer({transferOf(1, false, out.data(), 10)}));
-    } else {
+    }
+    me.barrier.arrive_and_wait();
+    if (me.rank == 1) {
       EXPECT_EQ(rondoCommRevoke(me.comm), rondoSuccess);
     }
     expectBroken(me, rondoRemoteError, "");
