@@ -218,13 +218,16 @@ size_t activeNow(std::vector<Held>* left) {
 }  // namespace
 
 void drainPending() {
-  std::vector<Held> left;
-  int mine = static_cast<int>(activeNow(&left)), most = 0;
+  std::vector<Held> begun, left;
+  int mine = static_cast<int>(activeNow(&begun)), most = 0;
   // Afterwards every rank has begun all that it ever will: what does not end now has no partner.
   PMPI_Allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   if (most == 0) return askMpiNoMore();
   const auto until = std::chrono::steady_clock::now() + kPatience;
   while (activeNow(&left) > 0 && std::chrono::steady_clock::now() < until) sched_yield();
+  // A call that failed, because a rank that never made it has left, does not end either.
+  std::erase_if(begun, [](const Held& one) { return one->done() && !one->failed(); });
+  left = begun;
   if (left.empty()) {
     askMpiNoMore();
     return;
