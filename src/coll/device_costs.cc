@@ -1,6 +1,7 @@
 #include "coll/device_costs.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace rondo {
 namespace {
@@ -51,7 +52,7 @@ DeviceCosts DeviceCosts::onLinksOf(uint64_t bytesPerSecond) const {
   for (const auto wire :
        {&DeviceCosts::wireLLPerKiB, &DeviceCosts::wirePerKiB, &DeviceCosts::overlapPerKiB,
         &DeviceCosts::onePeerPerKiB, &DeviceCosts::pairOverlapPerKiB, &DeviceCosts::ringPerKiB}) {
-    out.*wire = static_cast<uint64_t>(static_cast<double>(out.*wire) * slower + 0.5);
+    out.*wire = static_cast<uint64_t>(std::llround(static_cast<double>(out.*wire) * slower));
   }
   return out;
 }

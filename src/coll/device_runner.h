@@ -86,7 +86,7 @@ class DeviceRunner {
 
   /// `call` runs once, on any thread, when calls stop working for a cause outside the kernels;
   /// nullptr: not any more.
-  virtual void onFailure(std::function<void()>) {}
+  virtual void onFailure(const std::function<void()>&) {}
   /// That cause, as a sentence; empty: there is none.
   virtual std::string failure(rondoResult_t*) const { return ""; }
 

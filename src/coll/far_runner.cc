@@ -80,7 +80,7 @@ class FarRunner : public DeviceRunner {
     device_->setCounters(counters_, value, staging_.counterWords());
     desk_->startAt(value);
   }
-  void onFailure(std::function<void()> call) override { desk_->onFailure(std::move(call)); }
+  void onFailure(const std::function<void()>& call) override { desk_->onFailure(call); }
   std::string failure(rondoResult_t* code) const override {
     const FarFailure failure = desk_->failure();
     *code = failure.code;
