@@ -101,9 +101,10 @@ void movements(bool device, MPI_Datatype type, int count, size_t stride) {
   expect(right(mine.real, rank), "scatterv");
 }
 
-/// A receive of which MPI tells nothing any more, while `send` sends; any call may bring it in.
-template <class Send>
-void freedReceive(Ints& in, MPI_Datatype type, int count, const Send& send) {
+/// A receive of which MPI tells nothing any more, while `send` sends; any call may bring it in,
+/// and a part of it at a time, so the program looks for the whole message (`whole`).
+template <class Send, class Whole>
+void freedReceive(Ints& in, MPI_Datatype type, int count, const Send& send, const Whole& whole) {
   const int before = (rank + ranks - 1) % ranks;
   MPI_Request request;
   MPI_Irecv(in.given, count, type, before, 6, MPI_COMM_WORLD, &request);
@@ -111,7 +112,7 @@ void freedReceive(Ints& in, MPI_Datatype type, int count, const Send& send) {
   expect(request == MPI_REQUEST_NULL, "a freed request is null");
   send();
   const double end = MPI_Wtime() + 20;
-  for (int flag = 0; in.real[0] != before && MPI_Wtime() < end;) {
+  for (int flag = 0; !whole() && MPI_Wtime() < end;) {
     MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);  // MPI progresses
     MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
   }
@@ -123,10 +124,13 @@ void messages(bool device, MPI_Datatype type, int count, size_t stride) {
   const int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
   const size_t ints = static_cast<size_t>(count) * stride;
   Ints out(device, ints, rank), in(device, ints, -1);
-  const auto arrived = [&](const char* how) {
+  const auto whole = [&] {
     bool right = true;
     for (size_t i = 0; i < ints; ++i) right &= in.real[i] == (i % stride == 0 ? before : -1);
-    expect(right, how);
+    return right;
+  };
+  const auto arrived = [&](const char* how) {
+    expect(whole(), how);
     std::fill(in.real, in.real + ints, -1);
   };
   MPI_Status status, statuses[2];
@@ -161,10 +165,11 @@ void messages(bool device, MPI_Datatype type, int count, size_t stride) {
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   expect(in.real[0] == before && all(in.real + 1, ints - 1, -1), "a short message");
   std::fill(in.real, in.real + ints, -1);
-  freedReceive(in, type, count, [&] {
+  const auto send = [&] {
     MPI_Isend(out.given, count, type, next, 6, MPI_COMM_WORLD, &requests[0]);
     MPI_Request_free(&requests[0]);
-  });
+  };
+  freedReceive(in, type, count, send, whole);
   arrived("irecv whose request was freed");
 }
 
