@@ -79,7 +79,8 @@ class Search {
     return findKernel(collectiveName(request_.collective), algorithm, protocol, request_.reduces,
                       facts_.ranks);
 #else
-    static_cast<void>(algorithm), static_cast<void>(protocol);
+    static_cast<void>(algorithm);
+    static_cast<void>(protocol);
     return nullptr;
 #endif
   }
