@@ -1,22 +1,21 @@
 #include "coll/progress.h"
 
 #include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/error.h"
+#include "base/own_thread.h"
 #include "coll/patrol.h"
+#include "p2p/fd_exchange.h"
 #include "p2p/peer_watch.h"
 
 namespace rondo {
@@ -41,12 +40,6 @@ constexpr int kGraceNapMs = 25;
 constexpr uint64_t kShortBytes = 16384;
 constexpr std::chrono::microseconds kPatience{100};
 
-/// Whether the calling thread may run on one processor only, and so may the threads it makes.
-bool boundToOne() {
-  cpu_set_t allowed;
-  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) == 1;
-}
-
 /// Groups that run by themselves in this process.
 std::atomic<size_t> outstanding{0};
 
@@ -60,7 +53,7 @@ struct ProgressThread::State {
   std::mutex mutex;
   std::vector<Entry> entries;
   std::vector<GroupRun*> due;  ///< The thread's own.
-  int timer = -1;
+  UniqueFd timer;
   bool sharesCore = false;  ///< The thread has one core, most likely its caller's.
   bool asleep = false;
   Clock::time_point wakeAt = Clock::time_point::max();  ///< When the timer ends the sleep.
@@ -72,7 +65,7 @@ struct ProgressThread::State {
     const auto ns = std::chrono::nanoseconds(when.time_since_epoch()).count();
     itimerspec spec{};
     spec.it_value = {ns / 1'000'000'000, ns % 1'000'000'000};
-    timerfd_settime(timer, TFD_TIMER_ABSTIME, &spec, nullptr);
+    timerfd_settime(timer.get(), TFD_TIMER_ABSTIME, &spec, nullptr);
   }
   void count() { outstanding.store(entries.size(), std::memory_order_release); }
 };
@@ -82,29 +75,13 @@ ProgressThread& ProgressThread::one() {
   return *thread;
 }
 
-ProgressThread::ProgressThread() : state_(new State) {
-  state_->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-  if (state_->timer < 0) {
-    const int cause = errno;
-    delete state_;
-    throw Error(rondoSystemError, format("the progress thread needs a timer, and timerfd_create "
-                                         "failed: %s",
-                                         std::strerror(cause)));
+ProgressThread::ProgressThread() : state_(std::make_unique<State>()) {
+  state_->timer = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
+  if (state_->timer.get() < 0) {
+    throw systemError("the progress thread needs a timer, and timerfd_create failed", errno);
   }
-  state_->sharesCore = boundToOne();
-  // The application's signals are not for this thread.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    std::thread([this] { loop(); }).detach();
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    close(state_->timer);
-    delete state_;
-    throw;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  state_->sharesCore = boundToOneCore();
+  ownThread("the progress thread", [this] { loop(); }).detach();
 }
 
 void ProgressThread::tryStart() noexcept {
@@ -161,7 +138,7 @@ void ProgressThread::awaitEvent() {
   bool looking = false;
   for (;;) {
     // While an end that was seen is given time, its descriptor stays readable: only the timer then.
-    pollfd events[2] = {{state_->timer, POLLIN, 0}, {peers.fd(), POLLIN, 0}};
+    pollfd events[2] = {{state_->timer.get(), POLLIN, 0}, {peers.fd(), POLLIN, 0}};
     poll(events, looking || peers.fd() < 0 ? 1 : 2,
          looking ? kGraceNapMs : Patrol::one().pauseMs());
     Patrol::one().walk();
@@ -169,7 +146,7 @@ void ProgressThread::awaitEvent() {
     looking = (looking || events[1].revents != 0) && peers.look();
   }
   uint64_t expirations = 0;
-  while (read(state_->timer, &expirations, sizeof expirations) < 0 && errno == EINTR) {
+  while (read(state_->timer.get(), &expirations, sizeof expirations) < 0 && errno == EINTR) {
   }
 }
 

@@ -3,6 +3,7 @@
 // sleeps when there is nothing to do.
 
 #include <functional>
+#include <memory>
 
 #include "coll/group_run.h"
 
@@ -37,7 +38,7 @@ class ProgressThread {
   void awaitEvent();
   void work();
   bool pollDue(bool* moved);
-  State* state_;  // never freed: the thread may outlive every static
+  std::unique_ptr<State> state_;  // never freed, as the object: the thread may outlive every static
 };
 
 }  // namespace rondo

@@ -1,15 +1,12 @@
 #include "p2p/id_service.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
-#include <thread>
 
 #include "base/error.h"
+#include "base/own_thread.h"
 
 namespace rondo {
 namespace {
@@ -45,17 +42,7 @@ void IdService::add(std::unique_ptr<IdGroup> group) {
   }
   wake_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (wake_.get() < 0) throw systemError("eventfd of the unique id service", errno);
-  // The application's signal handlers are for its own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    std::thread([this] { serve(); }).detach();
-  } catch (const std::system_error& error) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw systemError("starting the unique id service", error.code().value());
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ownThread("the unique id service", [this] { serve(); }).detach();
   added_.push_back(std::move(group));
   ++groups_;
   running_ = true;
