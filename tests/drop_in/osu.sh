@@ -2,7 +2,9 @@
 # Every program of the OSU micro-benchmarks for host memory, unmodified, through librondo_mpi.so, with
 # validation where the program has it. RONDO_OSU_DIR: a folder under which the built programs lie
 # (c/mpi of its build, or libexec/osu-micro-benchmarks/mpi of an installation). By hand, in the build
-# folder: tests/drop_in/osu.sh [RANKS...]; it takes minutes. RONDO_MPI (host) is handed on.
+# folder: tests/drop_in/osu.sh [RANKS...]; it takes minutes. RONDO_MPI (host) is handed on. RONDO_OSU_BARE=1:
+# without the layer, to see what MPI alone gives. RONDO_OSU_OPTIONS: more words for every program, such as
+# "-T all", "-l" (in place) or "-k rotate" (roots).
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 . "$here/mpi_env.sh"
@@ -34,11 +36,12 @@ runsWith() {  # program, ranks
   esac
 }
 
-# Short runs, sizes to 64 KiB, validation, and what RONDO_OSU_OPTIONS adds ("-T all", "-l", "-k rotate").
+# Short runs, sizes to 64 KiB, validation.
 read -ra wanted <<<"-i 5 -x 1 -u 1 -m 1:65536 -c ${RONDO_OSU_OPTIONS:-}"
+preload=(-x LD_PRELOAD="$layer" -x RONDO_MPI="${RONDO_MPI:-host}" -x RONDO_MPI_STATS=1)
+[[ ${RONDO_OSU_BARE:-0} == 0 ]] || preload=()
 run() {  # ranks, program, options...
-  runMpi "$1" -x LD_LIBRARY_PATH -x LD_PRELOAD="$layer" -x RONDO_MPI="${RONDO_MPI:-host}" \
-    -x RONDO_MPI_STATS=1 "${@:2}" >"$log" 2>&1
+  runMpi "$1" -x LD_LIBRARY_PATH ${preload[@]+"${preload[@]}"} "${@:2}" >"$log" 2>&1
 }
 
 # A program that has no validation, or no sizes, says so and is run without: asking each for its help

@@ -4,7 +4,6 @@
 // then: in a blocking collective, where MPI lets ranks wait for each other, they tell each other
 // what the v-collectives since the last time moved; what they agree on decides the next ones.
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
