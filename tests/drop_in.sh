@@ -11,6 +11,14 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
 
+# A driver whose memory the host cannot touch. With it, and RONDO_MPI=both, calls of any size are Rondo's.
+mkdir "$scratch/fake"
+# shellcheck disable=SC2086  # the compiler may be several words
+${TEST_CXX:-c++} -shared -fPIC -o "$scratch/fake/libcuda.so.1" "$TEST_SRCDIR/tests/drop_in/fake_driver.cc"
+withDriver() {  # command...
+  LD_LIBRARY_PATH=$scratch/fake:$LD_LIBRARY_PATH "$@"
+}
+
 layered() {  # ranks, then NAME=VALUE for the job's environment or arguments of mpirun...
   local ranks=$1 settings=()
   shift
@@ -53,11 +61,11 @@ grep -q '^rondo_mpi: MPI_Allreduce .* many communicators 232' "$log" ||
 # Non-blocking calls of few bytes are MPI's, but with RONDO_MPI=both.
 for ranks in 1 2 3; do
   echo "== the same by non-blocking calls, and requests, $ranks ranks"
-  layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/later_test" expect-layer >"$log" 2>&1 ||
+  withDriver layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/later_test" expect-layer >"$log" 2>&1 ||
     fail "later_test failed"
   grep ' checks on a rank' "$log"
   [[ $ranks = 1 ]] || grep -q '^rondo_mpi: MPI_Ialltoallv  *[1-9]' "$log" || fail "nothing taken"
-  layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/requests_test" >"$log" 2>&1 ||
+  withDriver layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/requests_test" >"$log" 2>&1 ||
     fail "requests_test failed"
   grep ' checks on a rank' "$log"
 done
@@ -70,12 +78,35 @@ for call in allreduce reduce_scatter bcast allgatherv scatter; do
 done
 grep -q '^rondo_mpi: MPI_Ibarrier  *0 .* few bytes [1-9]' "$log" || fail "MPI_Ibarrier by size"
 
+# Three such calls a round, and ranks agree on sizes in a barrier after 16 calls, so after each sixth
+# round: 24 rounds of few bytes, of which 6 are Rondo's; 24 of many, but for the first 6; and 24 of few
+# again, of which the first 6 are still Rondo's. Of the blocking calls, which agree at the 17th, 33rd
+# and so on, 48 are small, of which 16 are Rondo's, and 48 large: all but the first 16.
+echo "== sizes that no rank knows alone"
+layered 3 RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/collectives_test" uneven >"$log" 2>&1 || fail "uneven"
+for call in Igatherv Iscatterv Ialltoallv; do
+  counted MPI_$call $((3 * 30)) $((3 * 42)) "few bytes $((3 * 42))"
+done
+for call in Gatherv Scatterv Alltoallv; do
+  counted MPI_$call $((3 * 16)) $((3 * 16)) "few bytes $((3 * 16))"
+done
+withDriver layered 3 RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/collectives_test" uneven >"$log" 2>&1 ||
+  fail "uneven with a driver"
+counted MPI_Igatherv $((3 * 72)) 0 ""
+counted MPI_Gatherv $((3 * 32)) 0 ""
+
 echo "== MPI_Finalize before the end of non-blocking calls"
-layered 2 RONDO_MPI=both "$programs/finalize_test" begun >"$log" 2>&1 || fail "finalize_test begun"
+withDriver layered 2 RONDO_MPI=both "$programs/finalize_test" begun >"$log" 2>&1 || fail "finalize_test begun"
 if grep -q 'never waited for' "$log"; then fail "a call that ends was given up"; fi
-layered 2 RONDO_MPI=both "$programs/finalize_test" lonely >"$log" 2>&1 || fail "finalize_test lonely"
+withDriver layered 2 RONDO_MPI=both "$programs/finalize_test" lonely >"$log" 2>&1 || fail "finalize_test lonely"
 grep -q 'MPI_Finalize: 1 non-blocking collectives, the first one MPI_Ibarrier, were never' "$log" ||
   fail "no sentence about a call that cannot end"
+
+echo "== calls before MPI_Init and after MPI_Finalize are MPI's to refuse"
+for when in before after; do
+  if layered 2 "$programs/finalize_test" $when >"$log" 2>&1; then fail "a call $when was accepted"; fi
+  grep -qi "MPI_Allreduce.* $when MPI_" "$log" || fail "no sentence of MPI's about a call $when"
+done
 
 echo "== without the layer the test of whose functions run fails"
 if runMpi 1 "$programs/collectives_test" expect-layer >"$log" 2>&1; then
@@ -84,7 +115,7 @@ fi
 grep -q 'wrong: the layer is mapped' "$log" || fail "another failure than the layer's absence"
 
 echo "== threads, and what is counted"
-layered 3 RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "thread_test"
+withDriver layered 3 RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "thread_test"
 counted MPI_Allreduce 540 0 ""
 counted MPI_Bcast 540 0 ""
 counted MPI_Iallreduce 1080 0 ""
@@ -121,29 +152,23 @@ grep -q 'no Rondo communicator: .*rubbish' "$log" || fail "no reason"
 
 echo "== mistakes"
 for ranks in 2 3; do
-  layered $ranks RONDO_MPI=both "$programs/mistake_test" >"$log" 2>&1 || fail "mistake_test failed"
+  withDriver layered $ranks RONDO_MPI=both "$programs/mistake_test" >"$log" 2>&1 || fail "mistake_test failed"
 done
 
-echo "== device buffers, with a driver whose memory the host cannot touch"
-mkdir "$scratch/fake"
-# shellcheck disable=SC2086  # the compiler may be several words
-${TEST_CXX:-c++} -shared -fPIC -o "$scratch/fake/libcuda.so.1" "$TEST_SRCDIR/tests/drop_in/fake_driver.cc"
-libraries=$LD_LIBRARY_PATH
-export LD_LIBRARY_PATH=$scratch/fake:$LD_LIBRARY_PATH
+echo "== device buffers"
 for ranks in 2 3; do
-  layered $ranks RONDO_MPI=both "$programs/device_test" >"$log" 2>&1 || fail "device_test failed"
+  withDriver layered $ranks RONDO_MPI=both "$programs/device_test" >"$log" 2>&1 || fail "device_test failed"
 done
-if layered 2 RONDO_MPI=host "$programs/device_test" >"$log" 2>&1; then
+if withDriver layered 2 RONDO_MPI=host "$programs/device_test" >"$log" 2>&1; then
   fail "device memory was touched without harm: the fake is none"
 fi
-export LD_LIBRARY_PATH=$libraries
 
 fortran=${TEST_MPIFORT:-mpifort}
 if $fortran -o "$scratch/fortran_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in/fortran_test.f90" \
   >"$log" 2>&1; then
   for ranks in 1 2 3; do
     echo "== Fortran, $ranks ranks"
-    layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$scratch/fortran_test" >"$log" 2>&1 || fail "fortran_test failed"
+    withDriver layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$scratch/fortran_test" >"$log" 2>&1 || fail "fortran_test failed"
   done
   # Both modules' calls came to the layer: the old one's on the grid, mpi_f08's broadcast.
   counted MPI_Scan 3 0 ""

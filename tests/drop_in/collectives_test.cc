@@ -1,6 +1,6 @@
 // A program that knows MPI only: every collective by its MPI_ name and by its PMPI_ name, on
 // several communicators, among other things that a program does. Usage: mpirun -n N -x
-// LD_PRELOAD=.../librondo_mpi.so collectives_test [expect-layer]
+// LD_PRELOAD=.../librondo_mpi.so collectives_test [expect-layer|uneven]
 
 #include "drop_in/cases.h"
 
@@ -72,6 +72,21 @@ void mixed(const Comm& comm) {
   }
 }
 
+/// MPI_CHAR, of which MPI defines no reduction, and MPIs do them all the same: as C's char, and
+/// sums wrap around (Open MPI's end at 127 where it uses AVX: not compared).
+void characters(const Comm& comm) {
+  const Type type{"char", MPI_CHAR, 1, 'i'};
+  for (const Op& op : kOps) {
+    if (std::strchr(op.kinds, 'i') != nullptr) reduceOnce(comm, type, op, 65);
+  }
+  constexpr int kMany = 8192;  // Rondo's, as a non-blocking call too
+  std::vector<char> in(kMany, 100), out(kMany, 0);
+  MPI_Allreduce(in.data(), out.data(), kMany, MPI_CHAR, MPI_SUM, comm.mpi);
+  const std::vector<char> sum(kMany, static_cast<char>(100 * comm.size));
+  expect(comm.size == 1 || !isMapped("/librondo_mpi.so") || out == sum,
+         "a sum of characters wraps around");
+}
+
 /// Attributes of the program are copied and deleted once by a dup and a free, layer or not.
 int copies = 0, deletions = 0;
 void attributes() {
@@ -123,6 +138,18 @@ void errors() {
   MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, dup);
   expect(out == ranks, "a sum after errors");
   MPI_Comm_free(&dup);
+
+  // Errors without a communicator are those of MPI_COMM_WORLD.
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Request request;
+  same(MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL),
+       PMPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL), "no communicator");
+  same(MPI_Ibcast(&in, 1, MPI_INT, 0, MPI_COMM_NULL, &request),
+       PMPI_Ibcast(&in, 1, MPI_INT, 0, MPI_COMM_NULL, &request), "none for a request");
+  same(MPI_Gatherv(&in, 1, MPI_INT, &out, &in, &in, MPI_INT, 0, MPI_COMM_NULL),
+       PMPI_Gatherv(&in, 1, MPI_INT, &out, &in, &in, MPI_INT, 0, MPI_COMM_NULL), "none, v");
+  same(MPI_Comm_dup(MPI_COMM_NULL, &dup), PMPI_Comm_dup(MPI_COMM_NULL, &dup), "none to copy");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
 /// More communicators of one parent than the layer makes its own at once; the last one is used so
@@ -186,16 +213,83 @@ void communicators() {
   }
 }
 
+/// Whether block r of `per[r]` ints each begins with r * 1000 + `what`.
+void expectBlocks(const std::vector<int>& all, const std::vector<int>& at,
+                  const std::vector<int>& per, int what, const char* call) {
+  for (int r = 0; r < ranks; ++r) {
+    const auto i = static_cast<size_t>(r);
+    expect(per[i] == 0 || all[static_cast<size_t>(at[i])] == r * 1000 + what, call);
+  }
+}
+
+/// The v-collectives whose counts nobody knows all of, with blocks of up to `most` ints, only rank
+/// 1's so large; each round with MPI_Barrier after them, or with blocking calls.
+void unevenRounds(const Comm& comm, int rounds, int most, bool later) {
+  std::vector<int> per(static_cast<size_t>(ranks)), at(per.size()), same(per.size());
+  for (int r = 0, next = 0; r < ranks; ++r) {
+    const auto i = static_cast<size_t>(r);
+    per[i] = r == 1 ? most : r % 3 == 2 ? 0 : 1;
+    at[i] = next;
+    next += per[i];
+    same[i] = r * most;
+  }
+  const int mine = per[static_cast<size_t>(rank)];
+  const auto bytes = static_cast<size_t>(most) * per.size();
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<int> in(bytes, rank * 1000 + round), gathered(bytes), got(bytes), exchanged(bytes);
+    std::vector<int> parts(bytes);
+    for (int r = 0; r < ranks; ++r) parts[static_cast<size_t>(r * most)] = r * 1000 + round;
+    std::vector<int> to(per.size(), mine);  // a rank gives everybody a block of its own length
+    std::vector<int> from(same);
+    if (later) {
+      MPI_Request some[3];
+      MPI_Igatherv(in.data(), mine, MPI_INT, gathered.data(), per.data(), at.data(), MPI_INT, 0,
+                   comm.mpi, &some[0]);
+      MPI_Iscatterv(parts.data(), per.data(), same.data(), MPI_INT, got.data(), mine, MPI_INT, 0,
+                    comm.mpi, &some[1]);
+      MPI_Ialltoallv(in.data(), to.data(), same.data(), MPI_INT, exchanged.data(), per.data(),
+                     from.data(), MPI_INT, comm.mpi, &some[2]);
+      MPI_Waitall(3, some, MPI_STATUSES_IGNORE);
+      MPI_Barrier(comm.mpi);
+    } else {
+      MPI_Gatherv(in.data(), mine, MPI_INT, gathered.data(), per.data(), at.data(), MPI_INT, 0,
+                  comm.mpi);
+      MPI_Scatterv(parts.data(), per.data(), same.data(), MPI_INT, got.data(), mine, MPI_INT, 0,
+                   comm.mpi);
+      MPI_Alltoallv(in.data(), to.data(), same.data(), MPI_INT, exchanged.data(), per.data(),
+                    from.data(), MPI_INT, comm.mpi);
+    }
+    if (rank == 0) expectBlocks(gathered, at, per, round, "gatherv");
+    expect(mine == 0 || got[0] == rank * 1000 + round, "scatterv");
+    expectBlocks(exchanged, from, per, round, "alltoallv");
+  }
+}
+
+/// Sizes that grow and shrink again: tests/drop_in.sh holds who answered against the rules.
+void uneven() {
+  const Comm world("MPI_COMM_WORLD", MPI_COMM_WORLD);
+  for (const int most : {2, 20000, 2}) unevenRounds(world, 24, most, true);
+  MPI_Comm dup;
+  MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+  for (const int most : {2, 20000}) unevenRounds(Comm("a duplicate", dup), 16, most, false);
+  MPI_Comm_free(&dup);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   start(&argc, &argv);
+  if (argc > 1 && std::string(argv[1]) == "uneven") {
+    uneven();
+    return finish();
+  }
   if (argc > 1 && std::string(argv[1]) == "expect-layer") {
     expect(isMapped("/librondo_mpi.so"), "the layer is mapped");
   }
   everything(Comm("MPI_COMM_WORLD", MPI_COMM_WORLD), true);
   mixed(Comm("MPI_COMM_WORLD", MPI_COMM_WORLD));
   mixed(Comm("MPI_COMM_SELF", MPI_COMM_SELF));
+  characters(Comm("MPI_COMM_WORLD", MPI_COMM_WORLD));
   errors();  // on one of the first communicators: the later ones are MPI's
   communicators();
   many();

@@ -67,6 +67,28 @@ void later(std::vector<int>& in, std::vector<int>& out) {
   }
 }
 
+int handled = 0, handledCode = MPI_SUCCESS;
+MPI_Comm handledOn = MPI_COMM_NULL;
+void handle(MPI_Comm* comm, int* code, ...) {
+  ++handled;
+  handledCode = *code;
+  handledOn = *comm;
+}
+
+/// The program's own error handler is called, once, with the code that the call returns.
+void ownHandler(std::vector<int>& in, std::vector<int>& out) {
+  MPI_Comm comm = tolerant();
+  MPI_Errhandler own;
+  MPI_Comm_create_errhandler(handle, &own);
+  MPI_Comm_set_errhandler(comm, own);
+  const int code =
+      MPI_Allgather(in.data(), rank == 0 ? 1 : 4, MPI_INT, out.data(), 4, MPI_INT, comm);
+  expectError(code, "MPI_Allgather: ", "blocks of 4 bytes");
+  expect(handled == 1 && handledCode == code && handledOn == comm, "the program's error handler");
+  MPI_Errhandler_free(&own);
+  MPI_Comm_free(&comm);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -87,6 +109,7 @@ int main(int argc, char** argv) {
               "MPI_Allreduce: ", "overlap");
   MPI_Comm_free(&comm);
 
+  ownHandler(in, out);
   later(in, out);
 
   int sum = 0;

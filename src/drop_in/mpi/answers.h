@@ -68,6 +68,8 @@ struct AtOnce {
   bool good() const { return true; }
   /// Whether a call of blocks of so many bytes is Rondo's: the same number on all ranks.
   bool worth(size_t) const { return true; }
+  /// The same for a v-collective of blocks as ranks have agreed on.
+  bool worthUneven(size_t agreed) const { return !decidesBySize() || agreed >= kLeastUneven; }
   template <class Build>
   int operator()(Attempt& call, const Build& build) const {
     return call.taken([&] {
@@ -86,6 +88,7 @@ struct Later {
   MPI_Request* request;
   bool good() const { return request != nullptr; }
   bool worth(size_t bytes) const { return bytes >= leastLater; }
+  bool worthUneven(size_t agreed) const { return agreed >= leastLater; }
   template <class Build>
   int operator()(Attempt& call, const Build& build) const {
     return call.begun(request, [&] { return std::make_unique<JobOf<Build>>(build); });

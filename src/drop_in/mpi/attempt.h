@@ -24,6 +24,9 @@ class Attempt {
       flushTransfers();
     if (why_ == Why::Many && isBlocking(call)) [[unlikely]]
       why_ = useOnceMore(comm);
+    if (isBlocking(call) && known_.uneven.due()) [[unlikely]]
+      agree();
+    if (isUneven(call) && why_ == Why::Taken) known_.uneven.count();
   }
 
   /// Goes to MPI unless `good`, because of `otherwise`; says whether Rondo still answers.
@@ -32,6 +35,11 @@ class Attempt {
     return why_ == Why::Taken;
   }
   bool open() const { return why_ == Why::Taken; }
+  /// The size of the v-collectives that all ranks know of; this one has a block of `bytes` here.
+  size_t agreedSize(size_t bytes) const {
+    known_.uneven.note(bytes);
+    return known_.uneven.bytes();
+  }
   int size() const { return known_.size; }
   int rank() const { return known_.rank; }
   bool isRoot(int root) const { return known_.rank == root; }
@@ -84,6 +92,9 @@ class Attempt {
     endFreed();
     if (statsOn) [[unlikely]]
       count(call_, why_, statsClock() - start_);
+  }
+  void agree() {
+    if (why_ == Why::Taken && decidesBySize() && !known_.aborted) known_.uneven.agree(known_.rondo);
   }
   int refused();
   int failed(rondoResult_t result);

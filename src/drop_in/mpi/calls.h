@@ -57,6 +57,12 @@ constexpr bool isBlocking(Call call) {
   return call < Call::Iallgather || (call >= Call::Reduce && call <= Call::Scatterv);
 }
 
+/// Ranks know only their own part of its size.
+constexpr bool isUneven(Call call) {
+  return call == Call::Alltoallv || call == Call::Gatherv || call == Call::Scatterv ||
+         call == Call::Ialltoallv || call == Call::Igatherv || call == Call::Iscatterv;
+}
+
 /// Why a call went to MPI. All but Arguments follow from what MPI makes equal on all ranks.
 enum class Why : uint8_t {
   Taken,         ///< It did not.
@@ -70,7 +76,7 @@ enum class Why : uint8_t {
   Operator,      ///< Rondo has no such operator, or MPI does not define it on the type.
   BlockTypes,    ///< Every block has a type of its own.
   Large,         ///< A block beyond what MPI_Pack can address.
-  Small,         ///< A non-blocking call of small blocks, which MPI does in less time.
+  Small,         ///< A call of small blocks, which MPI does in less time.
   Arguments,     ///< Wrong, and MPI is to say so.
   Inside,        ///< A call of Rondo's own, while it makes a communicator. Not counted.
 };

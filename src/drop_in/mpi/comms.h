@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/rondo.h"
+#include "drop_in/mpi/agreed_size.h"
 #include "drop_in/mpi/calls.h"
 
 namespace rondo::drop_in {
@@ -22,6 +23,7 @@ struct KnownComm {
   mutable std::atomic<int> pending{0};       ///< Non-blocking calls under way.
   mutable std::atomic<int> children{0};      ///< Made from it by calls of all its ranks.
   mutable std::atomic<int> calls{0};         ///< Blocking collectives while it is Why::Many.
+  mutable AgreedSize uneven{};               ///< What its v-collectives move.
 };
 
 /// Local and quick; a communicator that the layer does not know has Why::NotConverted, and all have

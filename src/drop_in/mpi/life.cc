@@ -52,7 +52,8 @@ std::array<int, 2 * n> extremes(const std::array<int, n>& mine) {
 }
 
 /// Device memory is a rank's own business, as what is there is copied to the host for Rondo.
-void prepareDevices(int rank, Mode mode) {
+/// Whether any rank may have some.
+bool prepareDevices(int rank, Mode mode) {
   const char* why = "";
   if (mode == Mode::Both && !findDevices(&why) && rank == 0) {
     std::fprintf(stderr, "rondo_mpi: RONDO_MPI=both: no device memory is looked for: %s\n", why);
@@ -63,6 +64,10 @@ void prepareDevices(int rank, Mode mode) {
         "rondo_mpi: RONDO_MPI=device: all calls go to MPI so far; with both, Rondo answers "
         "collectives on host and on device buffers\n");
   }
+  if (mode != Mode::Both) return false;
+  int mine = devicesOn, any = 0;
+  PMPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  return any != 0;
 }
 
 }  // namespace
@@ -87,12 +92,11 @@ int begin() {
   }
   statsOn = settings.stats;
   const bool host = settings.mode == Mode::Host || settings.mode == Mode::Both;
-  // Whether a buffer lies on a device is known to its rank only, and MPI might not know what to do.
-  leastLater = settings.mode == Mode::Host ? kLeastLater : 0;
   unless = !host ? Why::Off : all[2] != 0 ? Why::ThreadLevel : Why::Taken;
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  prepareDevices(rank, settings.mode);
+  // Whether a buffer lies on a device is known to its rank only, and MPI might not know what to do.
+  leastLater = prepareDevices(rank, settings.mode) ? 0 : kLeastLater;
   convert(MPI_COMM_SELF, unless);
   convert(MPI_COMM_WORLD, unless);
   return MPI_SUCCESS;

@@ -1,7 +1,6 @@
 // MPI's movements with a block of its own for every rank, blocking and non-blocking. All-gather's
 // counts are equal on all ranks, so their sum may decide. Of the others only a pair of ranks, or
-// the root, knows one: nothing but the communicator and the root may decide, so that on a
-// communicator of Rondo's all are taken.
+// the root, knows one: what decides is the size that ranks have agreed on before.
 
 #include <mpi.h>
 
@@ -42,6 +41,17 @@ bool bothValid(Attempt& call, const Elements& one, const Elements& other) {
   return call.need(one.layout.valid && other.layout.valid, Why::Arguments);
 }
 
+/// Whether a v-collective is Rondo's; `bytes`: a block of this rank's.
+template <class Answer>
+bool isWorth(Attempt& call, const Answer& answer, size_t bytes) {
+  return call.need(answer.worthUneven(call.agreedSize(bytes)), Why::Small);
+}
+
+size_t meanBlock(const Elements& of, const int* counts, int ranks) {
+  return std::accumulate(counts, counts + ranks, size_t{0}) * of.layout.size /
+         static_cast<size_t>(ranks);
+}
+
 Bytes noBytes() { return Bytes({nullptr, 0, MPI_BYTE, {true, true, 1, 1}}); }
 
 template <class Answer, class Pass>
@@ -53,11 +63,8 @@ int allgatherv(Attempt& call, const Answer& answer, const Pass& pass, const Trip
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Elements recv = elementsOf(to);
   const Elements send = inPlace ? recv : elementsOf(from);
-  const auto mean = [&] {
-    const size_t all = std::accumulate(to.counts, to.counts + call.size(), size_t{0});
-    return all * recv.layout.size / static_cast<size_t>(call.size());
-  };
-  if (!bothValid(call, recv, send) || !call.need(answer.worth(mean()), Why::Small)) {
+  if (!bothValid(call, recv, send) ||
+      !call.need(answer.worth(meanBlock(recv, to.counts, call.size())), Why::Small)) {
     return call.passed(pass());
   }
   const int me = call.rank();
@@ -107,7 +114,9 @@ int gatherv(Attempt& call, const Answer& answer, const Pass& pass, const Triple&
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Elements recv = isRoot ? elementsOf(to) : elementsOf(from);
   const Elements send = inPlace ? recv : elementsOf(from);
-  if (!bothValid(call, recv, send)) return call.passed(pass());
+  if (!bothValid(call, recv, send) || !isWorth(call, answer, send.bytes())) {
+    return call.passed(pass());
+  }
   if (isRoot) return gathervHere(call, answer, inPlace, send, recv, to, root);
   return answer(call, [&] {
     return Movement{Bytes(send), Nothing{}, [](Bytes& sent, Nothing&) { sent.load(); },
@@ -148,7 +157,9 @@ int scatterv(Attempt& call, const Answer& answer, const Pass& pass, const Uneven
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Elements send = isRoot ? elementsOf(from) : elementsOf(to);
   const Elements recv = inPlace ? send : elementsOf(to);
-  if (!bothValid(call, recv, send)) return call.passed(pass());
+  if (!bothValid(call, recv, send) || !isWorth(call, answer, recv.bytes())) {
+    return call.passed(pass());
+  }
   if (isRoot) return scattervHere(call, answer, inPlace, send, from, recv, root);
   return answer(call, [&] {
     return Movement{Nothing{}, Bytes(recv), [](Nothing&, Bytes&) {},
@@ -174,7 +185,10 @@ int alltoallv(Attempt& call, const Answer& answer, const Pass& pass, const Uneve
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Elements recv = elementsOf(to);
   const Elements send = inPlace ? recv : elementsOf(from);
-  if (!bothValid(call, recv, send)) return call.passed(pass());
+  const int* const given = inPlace ? to.counts : from.counts;
+  if (!bothValid(call, recv, send) || !isWorth(call, answer, meanBlock(send, given, call.size()))) {
+    return call.passed(pass());
+  }
   if (inPlace) {
     return answer(call, [&] {
       return Movement{Nothing{}, Blocks(recv, to.counts, to.displs, call.size()),
