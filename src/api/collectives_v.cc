@@ -21,6 +21,7 @@ int rankOf(rondoComm_t comm) { return comm->impl->place().rank; }
 struct Workplace {
   UnevenBlocks src, dst;
   UnevenSlots slots;
+  RootedSlots gathers, scatters;
 };
 /// Where the thread's is, once it is there: apart, because this needs no constructor.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -206,8 +207,8 @@ rondoResult_t rondoGatherV(const void* sendbuff, size_t sendcount, void* recvbuf
     CollectiveArgs args{"rondoGatherV", sendbuff, recvbuff, sendcount, datatype, comm, stream};
     args.countName = "sendcount";
     rondo::Workplace& at = rondo::workplace();
-    if (plainlyGathers(args, root, {recvcounts, displs, sendcount}, &at.slots)) [[likely]]
-      return rondo::runRooted(args, Collective::Gather, root, at.slots);
+    if (plainlyGathers(args, root, {recvcounts, displs, sendcount}, &at.gathers)) [[likely]]
+      return rondo::runRooted(args, Collective::Gather, root, at.gathers.slots);
     if (const rondoResult_t bad = rondo::checkType(args)) return bad;
     if (const rondoResult_t bad = rondo::checkRank(args, "root", root)) return bad;
     const auto me = static_cast<size_t>(rondo::rankOf(comm));
@@ -239,8 +240,8 @@ rondoResult_t rondoScatterV(const void* sendbuff, const size_t* sendcounts, cons
     CollectiveArgs args{"rondoScatterV", sendbuff, recvbuff, recvcount, datatype, comm, stream};
     args.countName = "recvcount";
     rondo::Workplace& at = rondo::workplace();
-    if (plainlyScatters(args, root, {sendcounts, displs, recvcount}, &at.slots)) [[likely]]
-      return rondo::runRooted(args, Collective::Scatter, root, at.slots);
+    if (plainlyScatters(args, root, {sendcounts, displs, recvcount}, &at.scatters)) [[likely]]
+      return rondo::runRooted(args, Collective::Scatter, root, at.scatters.slots);
     if (const rondoResult_t bad = rondo::checkType(args)) return bad;
     if (const rondoResult_t bad = rondo::checkRank(args, "root", root)) return bad;
     const auto me = static_cast<size_t>(rondo::rankOf(comm));

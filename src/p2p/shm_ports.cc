@@ -117,12 +117,10 @@ bool ShmRecvPort::tryPeek(Message* message) {
     message->data = segment_ + h.offset + taken_ * run.stride;
     message->landing = landing == 0 ? nullptr : segment_ + landing + taken_ * run.stride;
     message->left = left_ = static_cast<uint32_t>(run.blocks) - taken_ - 1;
-    inHeader_ = false;
     return true;
   }
   message->landing = h.landing == 0 ? nullptr : segment_ + h.landing;
   message->left = 0;
-  inHeader_ = message->data == h.inlined;
   return true;
 }
 
@@ -133,11 +131,7 @@ void ShmRecvPort::release() {
     return;
   }
   taken_ = 0;
-  ++next_;
-  // What the sender is not told of keeps fewer headers from it than it has, and no space: it never
-  // waits for them.
-  if (inHeader_ && next_ % kToldAtOnce != 0) return;
-  std::atomic_ref(line_->released).store(next_, std::memory_order_release);
+  std::atomic_ref(line_->released).store(++next_, std::memory_order_release);
 }
 
 }  // namespace rondo

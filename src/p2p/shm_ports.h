@@ -57,17 +57,12 @@ class ShmRecvPort final : public RecvPort {
   void release() override;
 
  private:
-  /// Of messages that lie in their headers the sender is told so many at once: it looks for space
-  /// where they are counted, and each change costs both a line's way.
-  static constexpr uint64_t kToldAtOnce = 4;
-
   MessageHeader* headers_;
   ReaderLine* line_;
   char* segment_;
   uint64_t next_ = 0;
-  bool inHeader_ = false;  // the message that was peeked last
-  uint32_t taken_ = 0;     // of the run at hand
-  uint32_t left_ = 0;      // of it, behind the message that was peeked last
+  uint32_t taken_ = 0;  // of the run at hand
+  uint32_t left_ = 0;   // of it, behind the message that was peeked last
 };
 
 }  // namespace rondo
