@@ -5,7 +5,7 @@
 
 #include "api/comm_create.h"
 #include "api/group.h"
-#include "api/quick_checks.h"
+#include "api/quick_rooted.h"
 #include "api/run_collective.h"
 #include "api/types.h"
 #include "api/uneven_checks.h"
@@ -21,10 +21,20 @@ int rankOf(rondoComm_t comm) { return comm->impl->place().rank; }
 struct Workplace {
   UnevenBlocks src, dst;
   UnevenSlots slots;
+  RootedSlots gathers, scatters;
 };
+/// Where the thread's is, once it is there: apart, because this needs no constructor.
+#if defined(__GNUC__) && !defined(__clang__)
+[[gnu::tls_model("initial-exec")]]
+#endif
+constinit thread_local Workplace* known = nullptr;
+
 Workplace& workplace() {
-  static thread_local Workplace one;
-  return one;
+  if (known == nullptr) [[unlikely]] {
+    static thread_local Workplace one;
+    known = &one;
+  }
+  return *known;
 }
 
 /// One slot only: this rank's `count` elements at the buffer's begin.
@@ -99,6 +109,13 @@ uint64_t typicalOf(const UnevenBlocks& agreed) {
 }
 
 uint64_t guess(rondoDataType_t type) { return kTypicalBytes / typeSize(type); }
+
+rondoResult_t runRooted(const CollectiveArgs& args, Collective collective, int root,
+                        const UnevenSlots& slots) {
+  PlanKey key{guess(args.type), args.type, rondoSum, root, collective};
+  key.uneven = true;
+  return runHost(args, {key, args.send, args.recv, &slots});
+}
 
 }  // namespace
 }  // namespace rondo
@@ -189,11 +206,13 @@ rondoResult_t rondoGatherV(const void* sendbuff, size_t sendcount, void* recvbuf
   return publicCall(comm, "rondoGatherV", [&]() -> rondoResult_t {
     CollectiveArgs args{"rondoGatherV", sendbuff, recvbuff, sendcount, datatype, comm, stream};
     args.countName = "sendcount";
+    rondo::Workplace& at = rondo::workplace();
+    if (plainlyGathers(args, root, {recvcounts, displs, sendcount}, &at.gathers)) [[likely]]
+      return rondo::runRooted(args, Collective::Gather, root, at.gathers.slots);
     if (const rondoResult_t bad = rondo::checkType(args)) return bad;
     if (const rondoResult_t bad = rondo::checkRank(args, "root", root)) return bad;
     const auto me = static_cast<size_t>(rondo::rankOf(comm));
     args.usesRecv = root == rondo::rankOf(comm);
-    rondo::Workplace& at = rondo::workplace();
     UnevenBlocks &src = at.src, &dst = at.dst;
     rondo::own(comm, me, sendcount, &src);
     if (sendcount > PTRDIFF_MAX / rondo::typeSize(datatype)) return rondo::checkBuffers(args);
@@ -220,12 +239,14 @@ rondoResult_t rondoScatterV(const void* sendbuff, const size_t* sendcounts, cons
   return publicCall(comm, "rondoScatterV", [&]() -> rondoResult_t {
     CollectiveArgs args{"rondoScatterV", sendbuff, recvbuff, recvcount, datatype, comm, stream};
     args.countName = "recvcount";
+    rondo::Workplace& at = rondo::workplace();
+    if (plainlyScatters(args, root, {sendcounts, displs, recvcount}, &at.scatters)) [[likely]]
+      return rondo::runRooted(args, Collective::Scatter, root, at.scatters.slots);
     if (const rondoResult_t bad = rondo::checkType(args)) return bad;
     if (const rondoResult_t bad = rondo::checkRank(args, "root", root)) return bad;
     const auto me = static_cast<size_t>(rondo::rankOf(comm));
     args.usesSend = root == rondo::rankOf(comm);
     if (recvcount > PTRDIFF_MAX / rondo::typeSize(datatype)) return rondo::checkBuffers(args);
-    rondo::Workplace& at = rondo::workplace();
     UnevenBlocks &src = at.src, &dst = at.dst;
     rondo::own(comm, me, recvcount, &dst);
     if (args.usesSend) {

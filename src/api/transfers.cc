@@ -6,6 +6,7 @@
 #include "api/comm_create.h"
 #include "api/device_group.h"
 #include "api/group.h"
+#include "api/quick_checks.h"
 #include "api/run_collective.h"
 #include "api/types.h"
 #include "base/error.h"
@@ -28,6 +29,11 @@ bool nothingOnDevice(const CollectiveArgs& args) {
 
 /// Checks one buffer and its peer.
 rondoResult_t check(const CollectiveArgs& args, const char* peerName, int peer, bool* onDevice) {
+  CollectiveKind kind{};
+  kind.rooted = true;
+  kind.root = peer;
+  if (plainlyRight(args, kind)) [[likely]]
+    return rondoSuccess;
   if (const rondoResult_t bad = checkBuffers(args)) return bad;
   if (const rondoResult_t bad = checkRank(args, peerName, peer)) return bad;
   if (args.count > 0) return checkMemory(args, onDevice);

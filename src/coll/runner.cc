@@ -254,7 +254,14 @@ bool Runner::put(Lane& lane, const BoundStep& step) {
       return true;
     }
   }
-  return postSource(step, src, answer);
+  if (!postSource(step, src, answer)) return false;
+  // The next block goes into staging, too, while there is room: its readers find it there when they
+  // come, and nothing that this rank waits for meanwhile keeps it from that.
+  const bool another = posted != nullptr && lane.period + 1 < fullPeriods_;
+  if (another && !step.lands && plan_->lanes.size() == 1) {
+    *posted = postSource(step, src + plan_->periodBytes, nullptr) ? 1 : 0;
+  }
+  return true;
 }
 
 /// Takes the messages that say that blocks have landed, as they come, until at most `most` are

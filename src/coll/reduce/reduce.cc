@@ -106,7 +106,7 @@ bool stringCopy(char* dst, const char* src, size_t bytes) {
   // Whole lines only are taken without being read: the part before the first one goes first.
   constexpr size_t kLine = 64;
   const size_t head = (kLine - reinterpret_cast<uintptr_t>(dst) % kLine) % kLine;
-  __builtin_memcpy(dst, src, kLine);
+  if (head != 0) __builtin_memcpy(dst, src, kLine);
   dst += head;
   src += head;
   bytes -= head;
