@@ -61,7 +61,10 @@ TEST(Segment, ADeathIsSeenWhereNobodyElseLooks) {
   close(probe);
   Segment::own();
   const pid_t child = fork();  // which has no progress thread
-  if (child == 0) _exit(comesBackAfterADeath() ? 0 : 1);
+  if (child == 0) {
+    alarm(60);
+    _exit(comesBackAfterADeath() ? 0 : 1);
+  }
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
