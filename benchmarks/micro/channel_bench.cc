@@ -49,7 +49,7 @@ class Channel {
       : layout_{2, 1, ShmLayout::kMostArea * 2},
         offset_(
             Segment::own().lease(layout_.leaseBytes(), layout_.controlBytes(), ~uint64_t{0} / 2)) {}
-  ~Channel() { Segment::own().endLease(offset_, 0); }
+  ~Channel() { Segment::own().endLease(offset_); }
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 

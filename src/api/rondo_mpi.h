@@ -25,6 +25,12 @@ extern "C" {
  * have called it, for it duplicates mpiComm, and goes on in a thread of its own, which calls MPI:
  * MPI_THREAD_MULTIPLE is required (rondoInvalidUsage). rondoCommAbort ends it on this rank; MPI has
  * no way to tell the others, so that each must. Since 0.4.
+ *
+ * Blocking or not, it waits inside MPI until all ranks of mpiComm have called it, and nothing can
+ * end that: MPI cannot take back a duplication which one rank never enters. Where that may happen,
+ * hand round an id of rondoGetUniqueId and call rondoCommInitRankConfig, whose joining can be
+ * aborted at any time and has a limit; or wait with an MPI_Ibarrier first. Both are written out in
+ * docs/boot.md.
  */
 RONDO_API rondoResult_t rondoCommInitMPI(rondoComm_t* comm, MPI_Comm mpiComm,
                                          const rondoConfig_t* config);

@@ -12,6 +12,7 @@
 #include "coll/communicator.h"
 #include "coll/device_calls.h"
 #include "coll/flight_trace.h"
+#include "coll/wait_cycle.h"
 #include "p2p/peer_watch.h"
 #include "p2p/process_state.h"
 
@@ -156,7 +157,8 @@ std::string Communicator::abortText() const {
 std::string Communicator::waitsText() const {
   const auto now = static_cast<int64_t>(monotonicNs());
   std::map<int, std::string> steps, places;
-  for (const FlightProcess& process : readNearFlights()) {
+  const std::vector<FlightProcess> processes = readNearFlights();
+  for (const FlightProcess& process : processes) {
     for (const FlightComm& comm : process.comms) {
       if (comm.id != parts_.id || !comm.alive) continue;
       places[comm.rank] = placeText(process, comm, now);
@@ -166,7 +168,9 @@ std::string Communicator::waitsText() const {
       if (waits) steps[comm.rank] = format("rank %d: %s", comm.rank, comm.waits.c_str());
     }
   }
-  return listed(". Where: ", places) + listed(". Steps: ", steps);
+  const std::string cycle = waitCycleText(processes, parts_.id, parts_.place.rank);
+  return (cycle.empty() ? "" : ". A cycle of waits: " + cycle) + listed(". Where: ", places) +
+         listed(". Steps: ", steps);
 }
 
 }  // namespace rondo

@@ -44,11 +44,14 @@ bool BootLink::send(const std::vector<char>& message, const Deadline& deadline) 
 bool BootLink::send(const wire::Header& header, const void* body, size_t bytes,
                     const Deadline& deadline) {
   ++messages_;
-  return sendBytes(&header, sizeof header, bytes > 0 ? MSG_MORE : 0, deadline) &&
-         sendBytes(body, bytes, 0, deadline);
+  if (!sendBytes(&header, sizeof header, bytes > 0 ? MSG_MORE : 0, deadline)) return false;
+  const bool whole = sendBytes(body, bytes, 0, deadline);
+  torn_ = !whole;
+  return whole;
 }
 
 bool BootLink::sendBytes(const void* bytes, size_t count, int flags, const Deadline& deadline) {
+  if (torn_) return false;
   const char* from = static_cast<const char*>(bytes);
   while (count > 0) {
     const ssize_t sent = ::send(fd_.get(), from, count, flags | MSG_NOSIGNAL);
@@ -56,7 +59,10 @@ bool BootLink::sendBytes(const void* bytes, size_t count, int flags, const Deadl
     if (sent < 0 && errno == EAGAIN) {
       std::vector<pollfd> set{{fd_.get(), POLLOUT, 0}};
       const int found = BootWait::poll(set, deadline.left());
-      if (found == 0 || (found < 0 && errno == ECANCELED)) return false;
+      if (found == 0 || (found < 0 && errno == ECANCELED)) {
+        torn_ = from != bytes;
+        return false;
+      }
       continue;
     }
     if (sent < 0) return false;

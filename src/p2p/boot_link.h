@@ -34,7 +34,8 @@ class BootLink {
   void expectBody(size_t bytes);
   const std::vector<char>& body() const { return body_; }
 
-  /// False: broken, or `deadline` passed; what the other side said last can still be read.
+  /// False: broken, or `deadline` passed; what the other side said last can still be read. After
+  /// half a frame nothing is sent any more: the other side would take it for the rest.
   bool send(const std::vector<char>& message, const Deadline& deadline);
   bool send(const wire::Header& header, const void* body, size_t bytes, const Deadline& deadline);
 
@@ -56,6 +57,7 @@ class BootLink {
   size_t bytes_ = 0, have_ = 0;
   std::vector<char> body_;
   uint64_t messages_ = 0;
+  bool torn_ = false;
 };
 
 }  // namespace rondo

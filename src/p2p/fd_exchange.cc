@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "p2p/interrupt.h"
 #include "p2p/unix_socket.h"
 
 namespace rondo {
@@ -164,6 +165,9 @@ std::vector<UniqueFd> FdExchange::exchange(int fd, int limitMs) {
     if (moved) {
       progress = now;
       continue;
+    }
+    if (BootWait::interrupted()) {
+      throw Error(rondoRemoteError, "rondoCommAbort was called while descriptors were exchanged");
     }
     if (now - idle >= kIdleEvery) {
       boot_.idle();

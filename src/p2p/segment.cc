@@ -13,6 +13,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "p2p/peer_watch.h"
 
 namespace rondo {
 namespace {
@@ -97,18 +98,30 @@ void Segment::punch(uint64_t offset, uint64_t bytes) {
 
 void Segment::reclaim() {
   const auto done = [this](const Ended& ended) {
-    auto* header = reinterpret_cast<LeaseHeader*>(base_ + ended.offset);
-    const uint32_t gone = std::atomic_ref(header->detached).load(std::memory_order_acquire);
-    if (gone < ended.peers && (!ended.deadPeers || gone + ended.deadPeers() < ended.peers)) {
-      return false;
-    }
+    if (ended.unused && !ended.unused()) return false;
     pool_.release(ended.offset);
     return true;
   };
   ended_.erase(std::remove_if(ended_.begin(), ended_.end(), done), ended_.end());
 }
 
+/// Where no communicator was ever made no other thread looks. Not under the lock: whoever is told
+/// of a death may take others.
+void Segment::lookForDeaths() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (ended_.empty()) return;
+  }
+  PeerWatch::one().look();
+}
+
+void Segment::settle() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  reclaim();
+}
+
 uint64_t Segment::lease(uint64_t bytes, uint64_t zeroBytes, uint64_t limit) {
+  lookForDeaths();
   const std::lock_guard<std::mutex> lock(mutex_);
   reclaim();
   bytes = RangeAllocator::roundUp(bytes);
@@ -118,13 +131,14 @@ uint64_t Segment::lease(uint64_t bytes, uint64_t zeroBytes, uint64_t limit) {
   return offset;
 }
 
-void Segment::endLease(uint64_t offset, uint32_t peers, std::function<uint32_t()> deadPeers) {
+void Segment::endLease(uint64_t offset, std::function<bool()> unused) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  ended_.push_back({offset, peers, std::move(deadPeers)});
+  ended_.push_back({offset, std::move(unused)});
   reclaim();
 }
 
 uint64_t Segment::poolUsed() {
+  lookForDeaths();
   const std::lock_guard<std::mutex> lock(mutex_);
   reclaim();
   return pool_.used();

@@ -17,11 +17,11 @@
 
 namespace rondo {
 
-/// First line of every lease. Peers count themselves out here when they let go of it.
+/// First line of every lease. Peers read here when its rank has let go of theirs.
 struct LeaseHeader {
-  uint32_t detached;  ///< Atomic: peers that no longer read or write the lease.
-  uint32_t aborted;   ///< Atomic: 1 + the rank that aborted the communicator; 0: none did.
-  uint32_t left;      ///< Atomic: 1 once the lease's rank has let go of the communicator.
+  uint32_t serial;   ///< Atomic: of the communicator; another one once the memory is used again.
+  uint32_t aborted;  ///< Atomic: 1 + the rank that aborted the communicator; 0: none did.
+  uint32_t left;     ///< Atomic: 1 once the lease's rank has let go of the communicator.
   uint32_t
       reported;  ///< Atomic: when a stall was last reported, in seconds since the boot; 0: never.
   uint32_t ending;  ///< Atomic: how the process of the lease's rank ended (p2p/peer_watch.h).
@@ -42,9 +42,12 @@ class Segment {
   /// Takes `bytes` from the pool with its first `zeroBytes` cleared; returns the offset, or
   /// RangeAllocator::kNone if more than `limit` bytes of pool would be in use then.
   uint64_t lease(uint64_t bytes, uint64_t zeroBytes, uint64_t limit);
-  /// Gives a lease back; its memory is reused once `peers` peers have detached from it, or died
-  /// before they could: `deadPeers`, if not empty, says how many.
-  void endLease(uint64_t offset, uint32_t peers, std::function<uint32_t()> deadPeers = {});
+  /// Gives a lease back; its memory is reused once `unused`, if not empty, is true: it is asked in
+  /// this call and the next ones, under a lock, until it is, and must not call this object.
+  void endLease(uint64_t offset, std::function<bool()> unused = {});
+  /// Looks which ended leases are unused by now.
+  void settle();
+  /// Bytes of the pool that are in use; looks for ended peers first, which somebody has to.
   uint64_t poolUsed();
 
   /// What this process says of its communicators.
@@ -63,13 +66,13 @@ class Segment {
  private:
   Segment();
   ~Segment();
+  void lookForDeaths();
   void reclaim();
   void punch(uint64_t offset, uint64_t bytes);
 
   struct Ended {
     uint64_t offset;
-    uint32_t peers;
-    std::function<uint32_t()> deadPeers;
+    std::function<bool()> unused;
   };
   UniqueFd fd_;
   uint64_t token_ = 0;

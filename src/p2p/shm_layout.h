@@ -88,11 +88,7 @@ struct ShmLayout {
                sizeof(PairCounts);
   }
   uint64_t boardAt() const { return pairCountsAt(kCallRecords); }
-  /// One byte a rank: 1 before it counts itself out of the lease (LeaseHeader::detached).
-  uint64_t leaversAt() const { return boardAt() + sizeof(Board); }
-  uint64_t controlBytes() const {
-    return RangeAllocator::roundUp(leaversAt() + static_cast<uint64_t>(ranks));
-  }
+  uint64_t controlBytes() const { return RangeAllocator::roundUp(boardAt() + sizeof(Board)); }
   uint64_t leaseBytes() const { return areaAt(channels()); }
 
  private:

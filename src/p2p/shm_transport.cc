@@ -12,6 +12,14 @@ namespace {
 
 constexpr int kLanes = 2;
 
+/// Of this process's next lease.
+uint32_t nextSerial() {
+  static std::atomic<uint32_t> last{0};
+  uint32_t serial = 0;
+  while (serial == 0) serial = ++last;  // cleared memory is nobody's
+  return serial;
+}
+
 }  // namespace
 
 void ShmTransport::takeLease(Bootstrap& boot, const Wish& wish) {
@@ -36,6 +44,10 @@ void ShmTransport::takeLease(Bootstrap& boot, const Wish& wish) {
         "RONDO_POOL_BYTES",
         static_cast<unsigned long long>(Segment::own().poolUsed()),
         static_cast<unsigned long long>(poolLimit));
+  } else {
+    serial_ = nextSerial();
+    auto* const own = reinterpret_cast<LeaseHeader*>(Segment::own().base() + offset_);
+    std::atomic_ref(own->serial).store(serial_, std::memory_order_release);
   }
   boot.agree(problem.empty() ? rondoSuccess : rondoOutOfMemory, problem);
 }
@@ -49,7 +61,8 @@ std::unique_ptr<ShmTransport> ShmTransport::create(Bootstrap& boot, FdExchange* 
   self->takeLease(boot, wish);
 
   Segment& own = Segment::own();
-  const LeaseInfo mine{own.token(), own.bytes(), self->offset_, self->layout_.areaBytes};
+  const LeaseInfo mine{own.token(), own.bytes(), self->offset_, self->layout_.areaBytes,
+                       self->serial_};
   std::vector<LeaseInfo> all(static_cast<size_t>(boot.size()));
   boot.allGather(&mine, sizeof mine, all.data());
   for (const LeaseInfo& info : all) {
@@ -72,7 +85,8 @@ std::unique_ptr<ShmTransport> ShmTransport::create(Bootstrap& boot, FdExchange* 
     problem = error.sentence();
     code = error.code();
   }
-  // Peers that hear that all is well use the lease, whether this rank hears it or not.
+  // Peers that hear that all is well use the lease, whether this rank hears it or not. Nobody
+  // touches another's before it hears that, and nobody hears it if any rank has a problem.
   self->joined_ = problem.empty();
   if (const std::optional<Error> failure = boot.verdict(code, problem)) {
     self->joined_ = false;
@@ -115,6 +129,7 @@ void ShmTransport::map(const std::vector<LeaseInfo>& all, const std::vector<int>
     segments_.push_back(PeerSegment::map(info.token, std::move(segment), info.segmentBytes));
     leases_.push_back(segments_.back()->base() + info.offset);
     tokens_.push_back(info.token);
+    serials_.push_back(static_cast<uint32_t>(info.serial));
   }
 }
 
@@ -169,38 +184,78 @@ class StillWatched {
   StillWatched& operator=(const StillWatched&) = delete;
 };
 
+/// Whose letting go, or death, a lease still waits for: every rank says so in its own lease, which
+/// the others can read until then and later see to be another's. So it matters to nobody how far
+/// the making of the communicator came elsewhere, or in which moment a process was killed.
+class Stayers {
+ public:
+  Stayers(std::vector<uint64_t> tokens, std::vector<UniqueFd> processes,
+          const std::vector<uint32_t>& serials, const std::vector<char*>& leases,
+          std::vector<std::shared_ptr<PeerSegment>> segments)
+      : watched_(tokens, std::move(processes)) {
+    for (size_t r = 0; r < tokens.size(); ++r) {
+      stayers_.push_back({tokens[r], serials[r], reinterpret_cast<LeaseHeader*>(leases[r]),
+                          std::move(segments[r])});
+    }
+  }
+  /// Never reads a lease again whose rank was seen to have let go: in a process of several ranks
+  /// that memory may be in use.
+  bool none() {
+    std::erase_if(stayers_, hasGone);
+    return stayers_.empty();
+  }
+
+ private:
+  struct Stayer {
+    uint64_t token;
+    uint32_t serial;
+    LeaseHeader* header;
+    std::shared_ptr<PeerSegment> segment;
+  };
+  static bool hasGone(const Stayer& stayer) {
+    const auto read = [](uint32_t& word) {
+      return std::atomic_ref(word).load(std::memory_order_acquire);
+    };
+    return read(stayer.header->serial) != stayer.serial || read(stayer.header->left) != 0 ||
+           PeerWatch::one().died(stayer.token);
+  }
+
+  StillWatched watched_;
+  std::vector<Stayer> stayers_;
+};
+
 }  // namespace
 
 ShmTransport::~ShmTransport() {
-  for (int r = 0; joined_ && r < layout_.ranks; ++r) died(r);  // remembered for what follows
+  // Who is known to have died is remembered for what follows. A rank that gave the making up may
+  // use its lease for something else by now.
+  for (int r = 0; joined_ && r < layout_.ranks; ++r) {
+    const auto at = static_cast<size_t>(r);
+    const bool ended = ending(r).word() != 0;
+    const uint32_t serial = std::atomic_ref(header(r)->serial).load(std::memory_order_acquire);
+    if (ended && serial == serials_[at]) PeerWatch::one().believeDead(tokens_[at]);
+  }
   // A peer may yet end without having let go of this rank's lease.
-  std::shared_ptr<StillWatched> watched;
-  if (joined_) watched = std::make_shared<StillWatched>(tokens_, std::move(processes_));
+  std::shared_ptr<Stayers> stayers;
+  if (joined_) {
+    stayers = std::make_shared<Stayers>(tokens_, std::move(processes_), serials_, leases_,
+                                        std::move(segments_));
+  }
   PeerWatch::one().forget(this);
   PeerWatch::one().forget(&tokens_);
   if (offset_ == RangeAllocator::kNone) return;
+  auto* const own = reinterpret_cast<LeaseHeader*>(Segment::own().base() + offset_);
+  const std::atomic_ref<uint32_t> left(own->left);
   if (!joined_) {
-    Segment::own().endLease(offset_, 0);
+    left.store(1, std::memory_order_release);
+    Segment::own().endLease(offset_);
     return;
   }
-  std::atomic_ref(header(rank_)->left).store(1, std::memory_order_release);
-  for (int r = 0; r < layout_.ranks; ++r) {
-    if (r == rank_) continue;
-    std::atomic_ref(leavers(r)[rank_]).store(1, std::memory_order_seq_cst);
-    std::atomic_ref(header(r)->detached).fetch_add(1, std::memory_order_release);
-  }
-  // A peer that died is not counted, unless it died between its mark and its count: then the lease
-  // is lost, which is better than given away too early.
-  Segment::own().endLease(offset_, static_cast<uint32_t>(layout_.ranks - 1),
-                          [marks = leavers(rank_), tokens = tokens_, watched] {
-                            uint32_t dead = 0;
-                            for (size_t r = 0; r < tokens.size(); ++r) {
-                              const bool marked =
-                                  std::atomic_ref(marks[r]).load(std::memory_order_acquire) != 0;
-                              if (!marked && PeerWatch::one().died(tokens[r])) ++dead;
-                            }
-                            return dead;
-                          });
+  // Before it says that it has left: until then no peer's lease, and with this rank among those who
+  // stay not this one either, is used again, so that the first look at each reads what is its own.
+  Segment::own().endLease(offset_, [stayers] { return stayers->none(); });
+  left.store(1, std::memory_order_release);
+  Segment::own().settle();
 }
 
 Channels ShmTransport::makeChannels() {

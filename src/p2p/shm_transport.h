@@ -22,6 +22,7 @@ struct LeaseInfo {
   uint64_t segmentBytes;
   uint64_t offset;
   uint64_t areaBytes;  ///< 0: could not get one.
+  uint64_t serial;     ///< LeaseHeader::serial while it is this lease.
 };
 
 class ShmTransport {
@@ -37,7 +38,7 @@ class ShmTransport {
   /// are none. Throws the same Error on all ranks.
   static std::unique_ptr<ShmTransport> create(Bootstrap& boot, FdExchange* exchange,
                                               const std::vector<int>& near, const Wish& wish);
-  /// Local; peers go on reading what was posted.
+  /// Local; peers go on reading what was posted. The lease is free once all have let go or died.
   ~ShmTransport();
 
   Channels makeChannels();
@@ -89,18 +90,16 @@ class ShmTransport {
   LeaseHeader* header(int rank) const { return reinterpret_cast<LeaseHeader*>(leases_[rank]); }
   void takeLease(Bootstrap& boot, const Wish& wish);
   void map(const std::vector<LeaseInfo>& all, const std::vector<int>& near, FdExchange* exchange);
-  unsigned char* leavers(int rank) const {
-    return reinterpret_cast<unsigned char*>(leases_[static_cast<size_t>(rank)]) +
-           layout_.leaversAt();
-  }
 
   int rank_;
   ShmLayout layout_;
   uint64_t offset_ = RangeAllocator::kNone;
-  bool joined_ = false;  // peers know the lease: it must wait for them
+  uint32_t serial_ = 0;
+  bool joined_ = false;  // peers may use the lease: it must wait for them
   std::vector<std::shared_ptr<PeerSegment>> segments_;
   std::vector<char*> leases_;
   std::vector<uint64_t> tokens_;
+  std::vector<uint32_t> serials_;
   std::vector<UniqueFd> processes_;  // until watch()
 };
 

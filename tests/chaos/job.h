@@ -110,6 +110,16 @@ class Pulse {
   static constexpr int kEveryMs = 20, kUsualMs = 10;
 };
 
+/// Waits up to `ms` for it, and as much longer as the ranks of the job wake up too late meanwhile.
+inline bool holdsSoon(const Shared& shared, int64_t ms, const std::function<bool()>& condition) {
+  const int64_t start = nowMs(), late = shared.lateMs;
+  while (!condition()) {
+    if (nowMs() - start > ms * slack() + shared.lateMs - late) return condition();
+    usleep(1000);
+  }
+  return true;
+}
+
 inline Shared* newShared() {
   void* const memory =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

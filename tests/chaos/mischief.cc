@@ -52,9 +52,8 @@ std::string draftText(const Draft& draft) {
       draft.flavor, draft.grouped ? ", in groups" : "");
 }
 
-bool soon(const std::function<bool()>& condition) {
-  for (int i = 0; i < 10000 * slack() && !condition(); ++i) usleep(1000);
-  return condition();
+bool soon(const Shared& shared, const std::function<bool()>& condition) {
+  return holdsSoon(shared, 10000, condition);
 }
 
 /// What a rank has before it begins, and must have at the end.
@@ -64,14 +63,15 @@ class Ledger {
   /// Everything was given back. A segment, its watch and a progress thread are the process's own.
   /// `answers`: this process still answers for an id whose group has failed, for 30 s.
   void check(const Me& me, bool answers = false) const {
-    me.check(soon([] { return Segment::own().poolUsed() == 0; }), "shared memory is still in use");
+    me.check(soon(*me.shared, [] { return Segment::own().poolUsed() == 0; }),
+             "shared memory is still in use");
     me.check(mappedSegments() <= 1, format("%d segments are mapped", mappedSegments()));
     constexpr int kOfTheProcess = 4;  // segment, epoll, timer, wake-up
     const int most = descriptors_ + kOfTheProcess + (answers ? 1 + kMostEndpoints : 0);
-    me.check(soon([most] { return openDescriptors() <= most; }),
+    me.check(soon(*me.shared, [most] { return openDescriptors() <= most; }),
              format("%d descriptors are open, before it were %d:%s", openDescriptors(),
                     descriptors_, descriptorsText().c_str()));
-    me.check(soon([answers] { return runningThreads() <= (answers ? 3 : 2); }),
+    me.check(soon(*me.shared, [answers] { return runningThreads() <= (answers ? 3 : 2); }),
              format("%d threads are running", runningThreads()));
   }
 
@@ -129,7 +129,7 @@ void stopped(const Me& me, const Draft& draft) {
 }
 
 void stopVictim(Shared& shared, const Draft& draft) {
-  if (!soon([&] { return shared.ready == draft.size; })) return;
+  if (!soon(shared, [&] { return shared.ready == draft.size; })) return;
   usleep(static_cast<useconds_t>(draft.delayUs));
   kill(shared.pids[draft.victim], SIGSTOP);
   if (draft.kind == Kind::LongStop) {
@@ -202,7 +202,8 @@ void neverComes(const Me& me, const Draft& draft) {
   const Ledger ledger;
   // The limit is to count what joining takes, and not who is started when.
   ++me.shared->ready;
-  me.check(soon([&] { return me.shared->ready == me.size - 1; }), "the others do not come either");
+  me.check(soon(*me.shared, [&] { return me.shared->ready == me.size - 1; }),
+           "the others do not come either");
   limitJoining(150);
   rondoComm_t comm = nullptr;
   const rondoResult_t result = rondoCommInitRank(&comm, me.size, me.id, me.rank);
@@ -216,10 +217,11 @@ void neverComes(const Me& me, const Draft& draft) {
 
 rondoResult_t awaitEnd(const Me& me, rondoComm_t comm) {
   rondoResult_t state = rondoInProgress;
-  me.check(soon([&] {
-             me.ok(rondoCommGetAsyncError(comm, &state), nullptr, "rondoCommGetAsyncError");
-             return state != rondoInProgress;
-           }),
+  me.check(soon(*me.shared,
+                [&] {
+                  me.ok(rondoCommGetAsyncError(comm, &state), nullptr, "rondoCommGetAsyncError");
+                  return state != rondoInProgress;
+                }),
            "is still being made");
   return state;
 }
@@ -263,7 +265,7 @@ void grow(const Me& me, const Draft& draft) {
       me.shared->moreMade = 1;
     }
   }
-  me.check(soon([&] { return me.shared->moreMade == 1; }), "no id was made");
+  me.check(soon(*me.shared, [&] { return me.shared->moreMade == 1; }), "no id was made");
   if (killed) {
     std::thread([&] {
       usleep(static_cast<useconds_t>(draft.delayUs) / 3);

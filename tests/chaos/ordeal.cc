@@ -176,9 +176,8 @@ void recover(const Me& me, const Plan& plan, std::vector<rondoComm_t>& comms) {
   }
 }
 
-bool soon(const std::function<bool()>& condition) {
-  for (int i = 0; i < 3000 * slack() && !condition(); ++i) usleep(1000);
-  return condition();
+bool soon(const Me& me, const std::function<bool()>& condition) {
+  return holdsSoon(*me.shared, 3000, condition);
 }
 
 void checkNothingLeft(const Me& me, const Plan& plan, const std::vector<rondoComm_t>& comms,
@@ -186,12 +185,14 @@ void checkNothingLeft(const Me& me, const Plan& plan, const std::vector<rondoCom
   for (rondoComm_t comm : comms) me.ok(rondoCommDestroy(comm), nullptr, "rondoCommDestroy");
   ++me.shared->done;
   const int survivors = plan.size - (plan.second < 0 ? 1 : 2);
-  me.check(soon([&] { return me.shared->done == survivors; }), "not all survivors came to the end");
-  me.check(soon([] { return Segment::own().poolUsed() == 0; }), "shared memory is still in use");
+  me.check(soon(me, [&] { return me.shared->done == survivors; }),
+           "not all survivors came to the end");
+  me.check(soon(me, [] { return Segment::own().poolUsed() == 0; }),
+           "shared memory is still in use");
   me.check(mappedSegments() == 1, format("%d segments are mapped", mappedSegments()));
   me.check(runningThreads() <= 2, format("%d threads are running", runningThreads()));
   // The progress thread may be holding one for a moment.
-  me.check(soon([&] { return openDescriptors() == descriptors; }),
+  me.check(soon(me, [&] { return openDescriptors() == descriptors; }),
            format("%d descriptors are open, not %d:%s", openDescriptors(), descriptors,
                   descriptorsText().c_str()));
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "chaos/job.h"
+#include "coll/flight_view.h"
 
 namespace rondo::chaos {
 namespace {
@@ -104,6 +105,62 @@ TEST(Timeout, OfAGroupThatNobodyWaitsFor) {
     ++me.shared->done;
     while (me.shared->done < 2) usleep(1000);
     checkGoesOn(me, comm);
+  }));
+}
+
+/// Whether rank 1 of the communicator with that name is inside a call.
+bool otherIsInside(const char* name) {
+  for (const FlightProcess& process : readNearFlights()) {
+    for (const FlightComm& each : process.comms) {
+      if (each.name == name && each.rank == 1 && each.last() != nullptr) {
+        return each.last()->running();
+      }
+    }
+  }
+  return false;
+}
+
+TEST(Timeout, ACycleOfWaitsIsNamed) {
+  expectGood(run(2, [](const Me& me) {
+    const rondoComm_t comm = joinWith(me, me.rank == 0 ? 200 : 0);
+    rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+    config.name = "other";
+    rondoComm_t other = nullptr;
+    me.ok(rondoCommDup(comm, &other, &config), comm, "rondoCommDup");
+    if (me.rank == 1) me.ok(rondoBarrier(other, nullptr), other, "a barrier of the other");
+    while (me.rank == 0 && !otherIsInside("other")) usleep(1000);
+    checkVerdict(me, rondoBarrier(comm, nullptr),
+                 {kPassed, ". A cycle of waits: rank 0 of communicator \"comm\" (pid ",
+                  ", barrier, waits for rank 1 of communicator \"other\" (pid ",
+                  ", barrier, waits for the first to make that call; allowed: the same order of "
+                  "calls on all ranks, or calls that do not block (rondoGroupEndAsync)"});
+    if (me.rank == 0) me.ok(rondoBarrier(other, nullptr), other, "a barrier of the other");
+    rondoCommDestroy(other);
+    rondoCommDestroy(comm);
+  }));
+}
+
+TEST(Timeout, CallsInSwappedOrderThatDoNotBlockComplete) {
+  expectGood(run(2, [](const Me& me) {
+    rondoComm_t comms[2] = {joinWith(me, 20000 * slack()), nullptr};
+    me.ok(rondoCommDup(comms[0], &comms[1], nullptr), comms[0], "rondoCommDup");
+    for (const size_t count : {size_t{1}, size_t{1000}, size_t{200000}}) {
+      for (int turn = 0; turn < 10; ++turn) {
+        std::vector<int> in(count, turn + me.rank), out[2] = {in, in};
+        rondoRequest_t requests[2] = {};
+        for (const int at : {me.rank, 1 - me.rank}) {
+          rondoGroupStart();
+          rondoAllReduce(in.data(), out[at].data(), count, rondoInt32, rondoSum, comms[at],
+                         nullptr);
+          me.ok(rondoGroupEndAsync(&requests[at]), comms[at], "rondoGroupEndAsync");
+        }
+        for (const int at : {me.rank, 1 - me.rank}) {
+          me.ok(rondoWait(&requests[at]), comms[at], "rondoWait");
+          me.check(out[at] == std::vector<int>(count, 2 * turn + 1), "a wrong sum");
+        }
+      }
+    }
+    for (const rondoComm_t comm : comms) rondoCommDestroy(comm);
   }));
 }
 

@@ -45,6 +45,51 @@ void checkSum(rondoComm_t comm) {
         "an all-reduce");
 }
 
+/// An init that the last rank never enters is given up by the others, at once and without harm to
+/// MPI: by id, as docs/boot.md says. No thread but this one calls MPI.
+void givenUp() {
+  rondoUniqueId id;
+  if (rank == 0) check(rondoGetUniqueId(&id) == rondoSuccess, "rondoGetUniqueId");
+  MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, on);
+  if (rank != size - 1) {
+    rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    rondoComm_t comm = nullptr;
+    rondoResult_t state = rondoSuccess;
+    check(rondoCommInitRankConfig(&comm, size, id, rank, &config) == rondoInProgress, "by id");
+    usleep(30000);
+    check(rondoCommGetAsyncError(comm, &state) == rondoSuccess, "rondoCommGetAsyncError");
+    // Another rank may have given up already.
+    check(state == rondoInProgress || state == rondoRemoteError, "an init without the last rank");
+    check(rondoCommAbort(comm) == rondoSuccess, "abort of an init that nobody completes");
+  }
+  MPI_Barrier(on);
+}
+
+/// Whether all others come is seen before the init, and one that does not is not waited for.
+void looksFirst() {
+  MPI_Comm early = MPI_COMM_NULL;
+  MPI_Comm_dup(on, &early);
+  MPI_Request request = MPI_REQUEST_NULL;
+  int there = 0;
+  if (rank != size - 1) {
+    MPI_Ibarrier(early, &request);
+    for (int i = 0; i < 30 && !there; ++i) {
+      MPI_Test(&request, &there, MPI_STATUS_IGNORE);
+      usleep(1000);
+    }
+    check(!there, "a barrier without the last rank");
+  }
+  MPI_Barrier(on);  // the program goes on otherwise, and this time all come
+  if (rank == size - 1) MPI_Ibarrier(early, &request);
+  while (!there) MPI_Test(&request, &there, MPI_STATUS_IGNORE);
+  rondoComm_t comm = nullptr;
+  check(rondoCommInitMPI(&comm, on, nullptr) == rondoSuccess, "an init that all ranks enter");
+  checkSum(comm);
+  check(rondoCommDestroy(comm) == rondoSuccess, "destroy");
+  MPI_Comm_free(&early);
+}
+
 void refused() {
   rondoComm_t comm = nullptr;
   check(begin(&comm) == rondoInvalidUsage &&
@@ -86,6 +131,10 @@ int main(int argc, char** argv) {
       MPI_Comm_rank(on, &rank);
       MPI_Comm_size(on, &size);
       threads ? made() : refused();
+      if (size > 1) {
+        givenUp();
+        looksFirst();
+      }
     }
   }
   MPI_Finalize();

@@ -2,12 +2,14 @@
 // network, the id's bytes.
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <cmath>
 #include <cstring>
 #include <set>
 
 #include "p2p/boot_id.h"
+#include "p2p/boot_link.h"
 #include "p2p/boot_mac.h"
 #include "p2p/boot_tree.h"
 #include "p2p/net_interfaces.h"
@@ -224,6 +226,29 @@ TEST(BootId, IsReadAsItWasPacked) {
   EXPECT_EQ(bytes.secret, secret);
   EXPECT_EQ(endpointText(bytes.endpoints), "10.0.0.7 port 4000 or fd00::2 port 4001");
   EXPECT_EQ(std::strlen(bytes.hostName), sizeof bytes.hostName - 1);
+}
+
+// A frame that its reader did not take in time must not be followed by another: the reader would
+// take that for the rest.
+TEST(BootLink, AfterHalfAFrameNothingFollows) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+  BootLink link(1, UniqueFd(ends[0]));
+  const UniqueFd other(ends[1]);
+  const std::vector<char> body(8u << 20, 'x');
+  EXPECT_FALSE(link.send({wire::Kind::Part, static_cast<uint32_t>(body.size())}, body.data(),
+                         body.size(), Deadline(10)));
+  std::vector<char> taken(body.size());
+  const auto takeAll = [&] {
+    size_t bytes = 0;
+    for (ssize_t got = 1; got > 0; bytes += got > 0 ? static_cast<size_t>(got) : 0) {
+      got = recv(other.get(), taken.data(), taken.size(), 0);
+    }
+    return bytes;
+  };
+  EXPECT_GT(takeAll(), sizeof(wire::Header));
+  EXPECT_FALSE(link.send(wire::message(wire::Kind::Ask), Deadline(1000)));
+  EXPECT_EQ(takeAll(), 0u);
 }
 
 }  // namespace

@@ -9,8 +9,11 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
+#include "p2p/interrupt.h"
 #include "p2p/unix_socket.h"
 #include "tests/unit/boot_ranks.h"
 
@@ -93,6 +96,37 @@ TEST(FdExchange, SixtyFourProcessesOverTenDeepQueues) {
     return exchangeOnce(exchange, peers, me, 10) && exchangeOnce(exchange, peers, me, 500);
   });
   for (pid_t pid : pids) EXPECT_TRUE(endedWell(pid));
+}
+
+TEST(FdExchange, AnAbortEndsTheWaitForARankThatIsBusyElsewhere) {
+  const rondoUniqueId id = newId();
+  const auto start = std::chrono::steady_clock::now();
+  std::atomic<bool> over{false};
+  const auto outcomes = onThreads(2, [&](int rank) {
+    IdBootstrap boot(id, 2, rank, kHost);
+    FdExchange exchange(boot, {1 - rank});
+    meet(boot);
+    if (rank == 1) {  // it can be reached, and sends nothing
+      while (!over) usleep(1000);
+      return;
+    }
+    Interrupt interrupt;
+    const BootWait wait(&interrupt, {});
+    std::thread other([&interrupt] {
+      usleep(20000);
+      interrupt.raise();
+    });
+    try {
+      exchange.exchange(-1);
+      ADD_FAILURE() << "has got what nobody sent";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.sentence(), "rondoCommAbort was called while descriptors were exchanged");
+    }
+    other.join();
+    over = true;
+  });
+  for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.sentence, "");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(25)) << "its own limit";
 }
 
 TEST(FdExchange, ARankMaySendNothing) {

@@ -20,7 +20,7 @@ class Lease {
     Segment& own = Segment::own();
     offset_ = own.lease(layout_.leaseBytes(), layout_.controlBytes(), ~uint64_t{0} / 2);
   }
-  ~Lease() { Segment::own().endLease(offset_, 0); }
+  ~Lease() { Segment::own().endLease(offset_); }
   const ShmLayout& layout() const { return layout_; }
   char* at() const { return Segment::own().base() + offset_; }
   ShmSendPort sender(int to, int readers) const {

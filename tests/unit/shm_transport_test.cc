@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -14,27 +15,35 @@
 namespace rondo {
 namespace {
 
-/// A door that breaks for one rank in its gather number `breaks`, when the others have been served:
-/// as where the rank's own thread aborts the making.
+constexpr int kLastGather = 3;  // leases are there; who has which; all are mapped
+
+/// When a rank's door breaks: in its gather number `number` (0: never), once the others have been
+/// served, as where the rank's own thread aborts the making; or before anybody has said anything.
+struct Break {
+  int number = 0;
+  bool before = false;
+};
+
 class BreakingDoor : public Bootstrap {
  public:
-  BreakingDoor(ThreadBootstrap& door, int breaks) : door_(door), breaks_(breaks) {}
+  BreakingDoor(ThreadBootstrap& door, Break at) : door_(door), break_(at) {}
   int rank() const override { return door_.rank(); }
   int size() const override { return door_.size(); }
   const Secret& secret() const override { return door_.secret(); }
   void allGather(const void* mine, size_t bytes, void* all) override {
-    door_.allGather(mine, bytes, all);
-    if (--breaks_ == 0) throw Error(rondoRemoteError, "aborted");
+    const bool broken = --break_.number == 0;
+    if (!broken || !break_.before) door_.allGather(mine, bytes, all);
+    if (broken) throw Error(rondoRemoteError, "aborted");
   }
 
  private:
   ThreadBootstrap& door_;
-  int breaks_;
+  Break break_;
 };
 
-/// Pool in use while three ranks that make a transport hold theirs, of which rank 1's door breaks;
-/// the others' do not. `failed`: whether each rank's making failed.
-uint64_t usedWhenMade(int breaks, std::vector<char>* failed) {
+/// Pool in use while three ranks that make a transport hold theirs, whose doors break at `breaks`.
+/// `failed`: whether each rank's making failed.
+uint64_t usedWhenMade(const std::array<Break, 3>& breaks, std::vector<char>* failed) {
   const uint64_t before = Segment::own().poolUsed();
   constexpr uint64_t kPool = 8u << 20;
   const ShmTransport::Wish wish{kPool, kPool, ShmLayout::kLeastArea};
@@ -45,7 +54,7 @@ uint64_t usedWhenMade(int breaks, std::vector<char>* failed) {
   for (int rank = 0; rank < 3; ++rank) {
     threads.emplace_back([&, rank] {
       ThreadBootstrap door(group, rank);
-      BreakingDoor breaking(door, rank == 1 ? breaks : 0);
+      BreakingDoor breaking(door, breaks[static_cast<size_t>(rank)]);
       std::unique_ptr<ShmTransport> made;
       try {
         made = ShmTransport::create(breaking, nullptr, {0, 1, 2}, wish);
@@ -63,13 +72,21 @@ uint64_t usedWhenMade(int breaks, std::vector<char>* failed) {
 }
 
 TEST(ShmTransport, ARankThatDoesNotHearOfTheEndLetsGoAllTheSame) {
-  constexpr int kLastGather = 3;  // leases are there; who has which; all are mapped
   std::vector<char> failed;
-  const uint64_t used = usedWhenMade(0, &failed);
+  const uint64_t used = usedWhenMade({}, &failed);
   EXPECT_EQ(failed, (std::vector<char>{0, 0, 0}));
   // The others may still write into what rank 1 had.
-  EXPECT_EQ(usedWhenMade(kLastGather, &failed), used);
+  EXPECT_EQ(usedWhenMade({Break{}, Break{kLastGather}, Break{}}, &failed), used);
   EXPECT_EQ(failed, (std::vector<char>{0, 1, 0}));
+}
+
+// Rank 2 knows that the making has failed, and its lease is free at once; the others, which have
+// mapped it and do not know, must neither wait for it as long as its process lives nor write there.
+TEST(ShmTransport, WhoGivesUpEarlierThanTheOthersKeepsNoLeaseOfTheirs) {
+  std::vector<char> failed;
+  const Break late{kLastGather, true};
+  EXPECT_EQ(usedWhenMade({late, late, Break{kLastGather - 1}}, &failed), 0u);
+  EXPECT_EQ(failed, (std::vector<char>{1, 1, 1}));
 }
 
 }  // namespace
