@@ -4,7 +4,7 @@
 # promised (5 s for a cable), by default they may be 6 s more: the machine may be busy. HOSTS_DEATH=cut runs one
 # section alone, HOSTS_DEATH_MADE=1000 makes so many communicators, HOSTS_DEATH_AWAY=2.8 cuts the cable for so long.
 set -euo pipefail
-rank=$TEST_BUILDDIR/tests/hosts_rank
+rank=$TEST_BUILDDIR/tests/hosts_rank device=$TEST_BUILDDIR/tests/far_rank nccl=$TEST_BUILDDIR/tests/hosts_nccl
 
 # ---- outside: make the hosts ----
 if [[ ${1:-} != inside ]]; then
@@ -19,7 +19,7 @@ fail() { echo "FAILED: $*"; failures=1; }
 now() { date +%s.%N; }
 since() { awk -v a="$1" -v b="$(now)" 'BEGIN {printf "%.2f", b - a}'; }
 
-# group NAME "HOSTS OF RANKS" COUNT [THEN]: starts the ranks, and waits until all of them sum.
+# group NAME "HOSTS OF RANKS" COUNT [THEN [PROGRAM]]: starts the ranks, and waits until all of them sum.
 declare -A pids
 group() {
   name=$scratch/$1
@@ -27,7 +27,7 @@ group() {
   local r
   pids=()
   for r in "${!where[@]}"; do
-    on "${where[$r]}" "exec timeout 120 '$rank' '$name' ${#where[@]} $r $3 ${4:-}" >"$name.$r" 2>&1 &
+    on "${where[$r]}" "exec timeout 120 '${5:-$rank}' '$name' ${#where[@]} $r $3 ${4:-}" >"$name.$r" 2>&1 &
     pids[$r]=$!
   done
   for r in "${!where[@]}"; do
@@ -75,6 +75,21 @@ killedSection() {
     grep -q "shrunk to 3 in 0\.[0-9]* s, then [0-9]* sums" "$name.$r" || fail "killed: $(cat "$name.$r")"
   done
   tail -qn1 "$name".{0,1,3}
+  reap
+}
+
+deviceSection() {
+  echo "== a rank is killed while kernels of all ranks wait for each other: they end, and the others go on"
+  group device "h0 h1 h1 h2" 300000 shrink "$device"
+  start=$(now)
+  pid=$(cat "$name.pid.1")
+  tell 9 1
+  for r in 0 2 3; do ends $r 2 "rank 1 (host \"h1\", pid $pid" 'of communicator "comm'; done
+  touch "$name.end"
+  for r in 0 2 3; do
+    wait "${pids[$r]}" || fail "device: rank $r: $(cat "$name.$r")"
+    grep -q 'shrunk to 3 in .* sums' "$name.$r" || fail "device: $(cat "$name.$r")"
+  done
   reap
 }
 
@@ -142,6 +157,29 @@ revokeSection() {
   reap
 }
 
+ncclSection() {
+  echo "== an NCCL program over hosts: its collectives, and a rank that is killed"
+  group nccl "h0 h1 h1 h2" 5000 "" "$nccl"
+  start=$(now)
+  pid=$(cat "$name.pid.2")
+  tell 9 2
+  for r in 0 1 3; do ends $r 2 "rank 2 (host \"h1\", pid $pid"; done
+  touch "$name.end"
+  for r in 0 1 3; do
+    wait "${pids[$r]}" || fail "nccl: rank $r: $(cat "$name.$r")"
+    grep -q 'shrunk to 3' "$name.$r" || fail "nccl: $(cat "$name.$r")"
+  done
+  reap
+}
+
+growSection() {
+  echo "== a communicator over hosts takes in a rank of another one"
+  group grow "h0 h1 h2" 1000 grow
+  touch "$name.stop"
+  for r in 0 1 2; do sums $r; done
+  reap
+}
+
 createSection() {
   local made=${HOSTS_DEATH_MADE:-100}
   echo "== $made communicators leave nothing"
@@ -191,11 +229,32 @@ lateSection() {
   reap
 }
 
+# The same cable as the next one's.
+deviceCutSection() {
+  echo "== ... while kernels wait for each other: they end on both sides"
+  group deviceCut "h0 h1 h2" 300000 shrink-but-1 "$device"
+  touch "$scratch/device.sums"
+  for _ in $(seq 1200); do [[ -s $scratch/cut.at ]] && break; sleep 0.05; done
+  start=$(cat "$scratch/cut.at")
+  for r in 0 2; do ends $r 5 'rank 1 (host "h1"' 'cannot be reached any more'; done
+  ends 1 5 '(host "h' 'cannot be reached any more'
+  touch "$name.end"
+  for r in 0 1 2; do
+    wait "${pids[$r]}" || fail "device cut: rank $r: $(cat "$name.$r")"
+    [[ $r == 1 ]] || grep -q 'shrunk to 2 in' "$name.$r" || fail "device cut: $(cat "$name.$r")"
+  done
+  reap
+}
+
 cutSection() {
+  local k deviceCut
+  deviceCutSection >"$scratch/device.log" 2>&1 & deviceCut=$!
   echo "== a cable is cut for good; both sides go on with those whom they reach"
   group cut "h0 h0 h1 h2" 500000 shrink
+  for ((k = 0; k < 1200; ++k)); do [[ -e $scratch/device.sums ]] && break; sleep 0.05; done
   start=$(now)
   cut h1
+  echo "$start" >"$scratch/cut.at"
   for r in 0 1 3; do ends $r 5 'rank 2 (host "h1"' 'by way of 10.77.' 'cannot be reached any more'; done
   ends 2 5 '(host "h' 'cannot be reached any more'
   sleep 0.5
@@ -207,6 +266,9 @@ cutSection() {
   wait "${pids[2]}" || fail "cut: $(cat "$name.2")"
   grep -q 'shrunk to 1 in' "$name.2" || fail "cut: $(cat "$name.2")"
   tail -qn1 "$name".[0-3]
+  wait $deviceCut || failures=1
+  cat "$scratch/device.log"
+  ! grep -q '^FAILED' "$scratch/device.log" || failures=1
   mend h1
   reap
 }
@@ -223,7 +285,7 @@ wanted() {
 wanted idle >"$scratch/idle.log" 2>&1 & idle=$!
 wanted stopped >"$scratch/stopped.log" 2>&1 & stopped=$!
 wanted late >"$scratch/late.log" 2>&1 & late=$!
-wanted killed beside revoke create || failures=1
+wanted killed device beside nccl revoke grow create || failures=1
 wait $idle || failures=1
 wait $stopped || failures=1
 wait $late || failures=1

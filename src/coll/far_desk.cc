@@ -223,8 +223,10 @@ void FarDesk::fail(FarFailure failure) {
     tell = std::exchange(onFailure_, nullptr);
   }
   failed_.store(true, std::memory_order_release);
-  endWaits();
+  // First the communicator: a kernel that ends now has wrong data, and whoever then asks
+  // rondoCommGetAsyncError must hear so.
   if (tell) tell();
+  endWaits();
 }
 
 void FarDesk::abort() noexcept {

@@ -3,6 +3,7 @@
 #include <ucp/api/ucp.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -55,6 +56,34 @@ std::string ucxInterfaces() {
     if (known) wish += (wish.empty() ? "" : ",") + name;
   }
   return wish.empty() ? environment("RONDO_NET_IF") : wish;
+}
+
+cpu_set_t processorsOf(const std::string& list, const cpu_set_t& allowed) {
+  cpu_set_t near;
+  CPU_ZERO(&near);
+  std::istringstream ranges(list);
+  for (std::string range; std::getline(ranges, range, ',');) {
+    int first = 0, last = 0;
+    const int found = std::sscanf(range.c_str(), "%d-%d", &first, &last);
+    if (found < 1 || first < 0) return allowed;
+    if (found == 1) last = first;
+    for (int cpu = first; cpu <= last && cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(cpu, &allowed)) CPU_SET(cpu, &near);
+    }
+  }
+  return CPU_COUNT(&near) == 0 ? allowed : near;
+}
+
+void runNearNetwork() {
+  const std::string interfaces = ucxInterfaces();
+  if (interfaces.empty() || interfaces.find_first_of(",^") != std::string::npos) return;
+  std::ifstream known("/sys/class/net/" + interfaces + "/device/local_cpulist");
+  std::string list;
+  cpu_set_t allowed;
+  if (!std::getline(known, list)) return;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  const cpu_set_t near = processorsOf(list, allowed);
+  sched_setaffinity(0, sizeof near, &near);
 }
 
 std::string ucxSettingsText() {

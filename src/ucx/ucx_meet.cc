@@ -26,6 +26,7 @@ struct WorkerInfo {
   uint64_t addressBytes;
   Endpoints watchedAt;
   UcxPorts ports;
+  char tcpSegment[32];
 };
 
 uint64_t freshGroup() {
@@ -33,6 +34,23 @@ uint64_t freshGroup() {
   uint64_t number = 0;
   std::memcpy(&number, secret.data(), sizeof number);
   return number;
+}
+
+/// UCX's TCP takes a peer's messages to be no longer than its own may be: with another limit there,
+/// it ends the process. All ranks throw the same.
+void checkSegments(const std::vector<WorkerInfo>& all) {
+  const auto shown = [](const WorkerInfo& info) {
+    return info.tcpSegment[0] == '\0' ? std::string("UCX's default")
+                                      : format("\"%s\"", info.tcpSegment);
+  };
+  for (size_t r = 1; r < all.size(); ++r) {
+    if (std::strcmp(all[r].tcpSegment, all[0].tcpSegment) == 0) continue;
+    throw Error(rondoInvalidUsage,
+                format("the longest TCP message of UCX is %s on rank 0 and %s on rank %zu; "
+                       "allowed: the same on all ranks, by one version of UCX (until 1.16 Rondo "
+                       "makes it 300k) or the same UCX_TCP_RX_SEG_SIZE",
+                       shown(all[0]).c_str(), shown(all[r]).c_str(), r));
+  }
 }
 
 }  // namespace
@@ -45,10 +63,13 @@ std::unique_ptr<UcxTransport> UcxTransport::create(Bootstrap& boot, UcxWorker& w
 
 void UcxTransport::meet(Bootstrap& boot) {
   const auto n = static_cast<size_t>(boot.size());
-  const WorkerInfo mine{worker_.token(), rank_ == 0 ? freshGroup() : 0, worker_.address().size(),
-                        worker_.watchedAt(), worker_.ports()};
+  WorkerInfo mine{worker_.token(),          rank_ == 0 ? freshGroup() : 0,
+                  worker_.address().size(), worker_.watchedAt(),
+                  worker_.ports(),          {}};
+  worker_.tcpSegment().copy(mine.tcpSegment, sizeof mine.tcpSegment - 1);
   std::vector<WorkerInfo> infos(n);
   boot.allGather(&mine, sizeof mine, infos.data());
+  checkSegments(infos);
   group_ = infos[0].group;
 
   uint64_t longest = 1;

@@ -72,6 +72,9 @@ class UcxWorker {
   /// Where other processes' watches find this one.
   const Endpoints& watchedAt() const { return watchedAt_; }
 
+  /// The longest message that its TCP takes whole, as UCX's setting has it; empty: UCX's default.
+  const std::string& tcpSegment() const { return tcpSegment_; }
+
   /// The ports of its own TCP connections' listeners, if UCX uses TCP.
   const UcxPorts& ports() const { return ports_; }
 
@@ -111,6 +114,8 @@ class UcxWorker {
   void close();
   void closeEndpoints();
   void keepMoving();
+  bool moveUntilQuiet();
+  bool armed();
   void awaitArrival();
   void lookAtHosts(bool othersWaited);
   void afterFailures();
@@ -120,6 +125,8 @@ class UcxWorker {
   ucp_worker_h worker_ = nullptr;
   uint64_t token_ = 0;
   std::string address_;
+  std::string tcpSegment_;
+  int wakes_ = -1;  // readable when there may be something to move, once it is armed; -1: none
   HostWatch hosts_;
   Endpoints watchedAt_{};
   const int process_ = getpid();

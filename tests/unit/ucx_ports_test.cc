@@ -10,7 +10,9 @@
 #include <functional>
 #include <thread>
 
+#include "base/error.h"
 #include "support/thread_bootstrap.h"
+#include "ucx/ucx_devices.h"
 
 namespace rondo {
 namespace {
@@ -259,6 +261,55 @@ TEST(UcxPorts, WhoIsLostIsNamedToEverybody) {
   const auto out = hosts.sender(0, 2);
   EXPECT_TRUE(send(*out, 1, 100));
   EXPECT_TRUE(hosts.until([&] { return out->drained(); }));
+}
+
+/// TCP would take down who gets a longer message than it has room for.
+TEST(UcxPorts, AnotherLongestMessageIsRefusedOnAllRanks) {
+  ThreadGroup group(3);
+  std::vector<std::string> sentences(3);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < 3; ++r) {
+    threads.emplace_back([&, r] {
+      ThreadBootstrap boot(group, r);
+      UcxWorker worker({{"TLS", "tcp"}, {"RX_SEG_SIZE", r == 2 ? "64k" : "300k"}});
+      Told told;
+      const UcxTransport::Wish wish{{(r + 1) % 3, (r + 2) % 3}, {"a", "b", "c"}, 2, kChunk, &told};
+      try {
+        UcxTransport::create(boot, worker, wish);
+      } catch (const Error& error) {
+        sentences[static_cast<size_t>(r)] = error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& sentence : sentences) {
+    EXPECT_NE(sentence.find("\"300k\" on rank 0 and \"64k\" on rank 2"), std::string::npos)
+        << sentence;
+    EXPECT_NE(sentence.find("UCX_TCP_RX_SEG_SIZE"), std::string::npos) << sentence;
+  }
+}
+
+std::vector<int> numbersOf(const cpu_set_t& set) {
+  std::vector<int> numbers;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) numbers.push_back(cpu);
+  }
+  return numbers;
+}
+
+TEST(UcxDevices, AThreadStaysWithinItsRanksProcessors) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  for (const int cpu : {1, 2, 3, 9}) CPU_SET(cpu, &allowed);
+  const auto near = [&](const char* list) { return numbersOf(processorsOf(list, allowed)); };
+  using Numbers = std::vector<int>;
+  EXPECT_EQ(near("0-2,9"), (Numbers{1, 2, 9}));
+  EXPECT_EQ(near("3"), (Numbers{3}));
+  const Numbers all{1, 2, 3, 9};
+  EXPECT_EQ(near("4-7"), all);  // its binding is elsewhere
+  EXPECT_EQ(near(""), all);
+  EXPECT_EQ(near("none"), all);
+  EXPECT_EQ(near("0-99999"), all);
 }
 
 TEST(UcxPorts, WhoSaidGoodbyeMayGo) {
