@@ -1,13 +1,11 @@
 #include "api/forming.h"
 
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
-#include <system_error>
 #include <thread>
 
 #include "base/error.h"
+#include "base/own_thread.h"
 #include "p2p/cuda_device.h"
 
 namespace rondo {
@@ -19,21 +17,6 @@ struct Forming {
 };
 
 namespace {
-
-/// The application's signal handlers are for its own threads.
-std::thread startQuietly(std::function<void()> body) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    std::thread thread(std::move(body));
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return thread;
-  } catch (const std::system_error& error) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw systemError("starting the thread that makes the communicator", error.code().value());
-  }
-}
 
 void form(rondoComm* comm, const char* call, const Make& make) {
   std::unique_ptr<Communicator> impl;
@@ -59,12 +42,13 @@ rondoComm* formInBackground(const char* call, const std::shared_ptr<const Config
   if (adopt) adopt(*comm);
   comm->state.store(rondoComm::kForming, std::memory_order_release);
   try {
-    forming->thread = startQuietly([comm, call, context = currentCudaContext(),
-                                    interrupt = &forming->interrupt, make = std::move(make)] {
-      const ContextScope scope(context);
-      const BootWait wait(interrupt, {});
-      form(comm, call, make);
-    });
+    forming->thread = ownThread("the thread that makes the communicator",
+                                [comm, call, context = currentCudaContext(),
+                                 interrupt = &forming->interrupt, make = std::move(make)] {
+                                  const ContextScope scope(context);
+                                  const BootWait wait(interrupt, {});
+                                  form(comm, call, make);
+                                });
   } catch (...) {
     comm->state.store(rondoComm::kUnmade, std::memory_order_release);
     destroyHandle(comm);

@@ -17,6 +17,7 @@
 #include "kernels/direct_call.h"
 #include "kernels/launch.h"
 #include "kernels/scale.h"
+#include "p2p/cuda_device.h"
 #include "p2p/cuda_memory.h"
 
 namespace rondo {
@@ -98,7 +99,7 @@ class CudaFarDevice : public FarDevice {
   }
   bool captures(rondoStream_t stream) override {
     const ContextScope scope(device_.context());
-    return isCapturing(stream);
+    return streamCaptures(stream);
   }
   void synchronize() override { device_.synchronize(); }
 

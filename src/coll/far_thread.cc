@@ -2,15 +2,17 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "base/own_thread.h"
 
 namespace rondo {
 namespace {
@@ -35,12 +37,6 @@ void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
-}
-
-/// Whether the thread has one core, which the thread that enqueues or waits most likely has, too.
-bool boundToOne() {
-  cpu_set_t allowed;
-  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) == 1;
 }
 
 /// When any thread did something last, in ns: the lanes take turns with short calls.
@@ -72,27 +68,16 @@ FarThread& FarThread::of(int lane) {
   return *thread;
 }
 
-FarThread::FarThread(int lane) : state_(new State) {
+FarThread::FarThread(int lane) : state_(std::make_unique<State>()) {
   state_->lane = lane;
-  state_->shares = boundToOne();
+  state_->shares = boundToOneCore();
   if (state_->shares && lane == 0) {
     std::fprintf(stderr,
                  "rondo: warning: this process may run on one core only, which its program and the "
                  "thread that moves device memory between hosts then share; allowed, but slow: "
                  "bind ranks to several cores (mpirun --bind-to none, or --map-by slot:PE=2)\n");
   }
-  // The application's signals are not for this thread.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    std::thread([this] { loop(); }).detach();
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    delete state_;
-    throw;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ownThread("the thread that moves device memory between hosts", [this] { loop(); }).detach();
 }
 
 void FarThread::add(std::shared_ptr<FarDesk> desk) {

@@ -29,7 +29,7 @@ class FarThread {
   void loop();
   bool refresh();
   void rest(bool busy);
-  State* state_;  // never freed: the thread may outlive every static
+  std::unique_ptr<State> state_;  // never freed, as the object: the thread may outlive every static
 };
 
 }  // namespace rondo

@@ -186,10 +186,4 @@ int launchFarExchange(const FarExchangeCall& call, int blocks, CUstream_st* stre
   return launch(reinterpret_cast<const void*>(&farExchange), &call, blocks, stream);
 }
 
-bool isCapturing(CUstream_st* stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  return reported(cudaStreamIsCapturing(stream, &status)) == cudaSuccess &&
-         status != cudaStreamCaptureStatusNone;
-}
-
 }  // namespace rondo

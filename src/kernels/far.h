@@ -13,7 +13,5 @@ int loadFar(int* processors);
 /// Allowed while `stream` captures. 1 to kFarBlocks blocks.
 int launchFar(const FarCall& call, int blocks, CUstream_st* stream);
 int launchFarExchange(const FarExchangeCall& call, int blocks, CUstream_st* stream);
-/// Whether what is enqueued on `stream` becomes part of a graph.
-bool isCapturing(CUstream_st* stream);
 
 }  // namespace rondo

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +14,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/own_thread.h"
 #include "p2p/bootstrap.h"
 #include "ucx/ucx_devices.h"
 
@@ -104,12 +104,7 @@ UcxWorker& UcxWorker::own(int lane) {
   if (UcxWorker* const known = workers[lane].load()) return *known;
   auto* const made = new UcxWorker(Settings{});
   made->watchedAt_ = made->hosts_.open(ucxInterfaces());
-  // The application's signals are not for this thread.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([made] { made->keepMoving(); }).detach();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ownThread("the thread that moves the network", [made] { made->keepMoving(); }).detach();
   workers[lane].store(made);
   static const int atExit = std::atexit([] {
     for (const std::atomic<UcxWorker*>& each : workers) {
