@@ -1,8 +1,10 @@
 # Which sources are compiled together (tools/joined_cxx): neighbours of one list of a sources.am, in one
 # folder. A line a group, the source that stands for it first.
 #   awk -v most=6 [-v only=REGEX] -f join_groups.awk */sources.am ...
-# Alone stay sources of two lists, those that are lent to the sanitizers' builds as they are, and
-# those whose helpers have a name that the group has already. From the top folder.
+# Alone stay sources of two lists, those that are lent to the sanitizers' builds as they are, those with
+# a type named like one of a header, and whose helpers have a name that the group has already. To be
+# run in the top folder.
+BEGIN { apart = "^src/(coll/reduce/.*|p2p/fd_exchange|topo/draw_text)\\.cc$" }
 
 # Names that a source declares for itself, in a namespace without a name; "" for what can't be joined.
 function ownNames(path,   line, kind, hidden, outside, names, found) {
@@ -12,14 +14,19 @@ function ownNames(path,   line, kind, hidden, outside, names, found) {
     if (line ~ /^(using|[a-z]+.*[({;]$)/ && line !~ /^namespace/ && kind == "") outside = 1
     if (line ~ /^namespace \{/) hidden = 1
     else if (line ~ /^}  \/\/ namespace$/) hidden = 0
-    else if (hidden && line ~ /^[A-Za-z]/) names = names nameOf(line) " "
+    else if (hidden && line ~ /^[A-Za-z]/) names = names namesOf(line) " "
     if (line ~ /^(void\*? )?operator (new|delete)|^void\* operator new/) outside = kind = "both"
   }
   close(path)
   return kind != "" && outside ? "" : names
 }
 
-function nameOf(line) {
+function namesOf(line,   names) {
+  while (line ~ /^constexpr/ && match(line, /k[A-Z][A-Za-z0-9]* =/)) {
+    names = names " " substr(line, RSTART, RLENGTH - 2)
+    line = "constexpr" substr(line, RSTART + RLENGTH)
+  }
+  if (names != "") return names
   sub(/^(enum class|using|struct|class|enum|union) /, "", line)
   if (match(line, /[A-Za-z_][A-Za-z0-9_]*\(/)) return substr(line, RSTART, RLENGTH - 1)
   sub(/ *(=|;|\{|\[).*/, "", line)
@@ -53,7 +60,7 @@ END {
   for (s = 1; s <= sources; s++) {
     folder = path[s]
     sub(/\/[^\/]*$/, "", folder)
-    if (uses[path[s]] > 1 || folder ~ /reduce$/ || (only != "" && path[s] !~ only)) continue
+    if (uses[path[s]] > 1 || path[s] ~ apart || (only != "" && path[s] !~ only)) continue
     own = ownNames(path[s])
     if (own == "") continue
     isTest = folder ~ /^tests/
