@@ -12,11 +12,10 @@ done
 # A rank that dies without a word leaves nothing behind: no file, no socket of the abstract space.
 leftovers() {
   find /dev/shm -name '*rondo*' 2>/dev/null || true
-  grep -a rondo /proc/net/unix || true
+  awk '/rondo/ { print $NF }' /proc/net/unix
 }
 echo "== kill -9"
 before=$(leftovers | sort -u)
-# The names of the job's sockets are its own; others on this machine come and go.
 if runMpi 3 "$program" die >die.$$.log 2>&1; then
   cat die.$$.log
   rm -f die.$$.log
@@ -25,10 +24,11 @@ if runMpi 3 "$program" die >die.$$.log 2>&1; then
 fi
 grep -q 'rank 1 dies now' die.$$.log || { cat die.$$.log; rm -f die.$$.log; exit 1; }
 rm -f die.$$.log
-after=
-for _ in 1 2 3 4 5 6 7 8 9 10; do
-  after=$(comm -13 <(echo "$before") <(leftovers | sort -u))
-  [[ -z $after ]] && break
+# Other jobs' sockets come and go beside this: left behind is what stays.
+stays=$(comm -13 <(echo "$before") <(leftovers | sort -u))
+for _ in $(seq 20); do
+  [[ -z $stays ]] && break
   sleep 0.5
+  stays=$(comm -12 <(echo "$stays") <(leftovers | sort -u))
 done
-[[ -z $after ]] || { printf 'left behind:\n%s\n' "$after"; exit 1; }
+[[ -z $stays ]] || { printf 'left behind:\n%s\n' "$stays"; exit 1; }
