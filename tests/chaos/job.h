@@ -43,12 +43,13 @@ inline int64_t nowMs() {
 struct Note {
   char failure[800];   ///< Empty: all was as it should be.
   char sentence[800];  ///< Of the error that it met.
-  int64_t errorMs;     ///< From the kill to that error.
+  int64_t errorMs;     ///< From the death to that error.
   int64_t shrinkMs;
   int rest;  ///< Ranks of the communicator that it ended with.
 };
 struct Shared {
-  std::atomic<int64_t> killedAt;
+  std::atomic<int64_t> killedAt;  ///< When somebody was about to be killed.
+  std::atomic<int64_t> diedAt;    ///< When the launcher saw the end of the rank that it reaps last.
   std::atomic<int> ready, done;
   rondoUniqueId more;  ///< By which ranks join later; there once `moreMade` is.
   std::atomic<int> moreMade;
@@ -176,6 +177,14 @@ inline bool somethingIsSaid() {
   if (rondoGetUniqueId(&id) != rondoSuccess) _exit(3);
   for (int rank = 0; rank < n; ++rank) {
     if (write(channel[1], &id, sizeof id) != static_cast<ssize_t>(sizeof id)) _exit(3);
+  }
+  // Not the victim's own word: on a busy machine seconds may pass before its last call is made.
+  if (last >= 0) {
+    std::thread([pid = pids[static_cast<size_t>(last)], shared] {
+      siginfo_t info{};
+      waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT);
+      shared->diedAt = nowMs();
+    }).detach();
   }
   if (meddle) meddle(*shared);
   for (int pass = 0; pass < 2; ++pass) {

@@ -11,6 +11,10 @@ namespace {
 /// From the kill to the error of every survivor.
 constexpr int64_t kMostErrorMs = 1000;
 
+bool soon(const Me& me, const std::function<bool()>& condition) {
+  return holdsSoon(*me.shared, 3000, condition);
+}
+
 /// Work of one phase; every call's result is checked, and the first that is no success returned.
 class Work {
  public:
@@ -118,7 +122,9 @@ rondoResult_t workUntilError(const Me& me, const Plan& plan, rondoComm_t comm) {
 void checkError(const Me& me, const Plan& plan, rondoComm_t comm, rondoResult_t result) {
   const std::string sentence = rondoGetLastError(nullptr);
   sentence.copy(me.note().sentence, sizeof me.note().sentence - 1);
-  me.note().errorMs = nowMs() - me.shared->killedAt;
+  const int64_t erredAt = nowMs();
+  me.check(soon(me, [&] { return me.shared->diedAt != 0; }), "the launcher has seen no death");
+  me.note().errorMs = std::max<int64_t>(0, erredAt - me.shared->diedAt);
   me.check(result == rondoRemoteError,
            format("the error after the death is %d: %s", result, sentence.c_str()));
   const char* const how = plan.byExit ? "ended with exit status 3" : "was killed by signal 9";
@@ -174,10 +180,6 @@ void recover(const Me& me, const Plan& plan, std::vector<rondoComm_t>& comms) {
     me.check(result == rondoRemoteError,
              format("after a shrink: %d: %s", result, rondoGetLastError(nullptr)));
   }
-}
-
-bool soon(const Me& me, const std::function<bool()>& condition) {
-  return holdsSoon(*me.shared, 3000, condition);
 }
 
 void checkNothingLeft(const Me& me, const Plan& plan, const std::vector<rondoComm_t>& comms,
