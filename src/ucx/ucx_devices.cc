@@ -58,6 +58,25 @@ std::string ucxInterfaces() {
   return wish.empty() ? environment("RONDO_NET_IF") : wish;
 }
 
+std::vector<std::string> ucxCards(size_t most) {
+  std::vector<NetInterface> all;
+  try {
+    all = listInterfaces();
+  } catch (const Error&) {
+    return {};
+  }
+  std::vector<std::string> cards;
+  std::istringstream devices(environment("UCX_NET_DEVICES"));
+  for (std::string device; std::getline(devices, device, ',');) {
+    const bool known = std::any_of(all.begin(), all.end(), [&](const auto& each) {
+      return each.name == device && each.kind != NetInterface::Loopback;
+    });
+    if (!known || std::find(cards.begin(), cards.end(), device) != cards.end()) return {};
+    if (cards.size() < most) cards.push_back(device);
+  }
+  return cards;
+}
+
 cpu_set_t processorsOf(const std::string& list, const cpu_set_t& allowed) {
   cpu_set_t near;
   CPU_ZERO(&near);

@@ -4,12 +4,18 @@
 #include <sched.h>
 
 #include <string>
+#include <vector>
 
 namespace rondo {
 
 /// The interfaces that UCX_NET_DEVICES lets UCX use, as RONDO_NET_IF names them: of "mlx5_0:1" the
 /// one that has the card's addresses. Without such, RONDO_NET_IF itself.
 std::string ucxInterfaces();
+
+/// The network interfaces that UCX_NET_DEVICES lists, at most `most`: several are several ways for
+/// long messages. Empty where it lists none, or something else: cards of verbs are UCX's own
+/// business.
+std::vector<std::string> ucxCards(size_t most);
 
 /// Of the processors in `allowed` those that `list` names, as /sys does ("0-3,8"); all of `allowed`
 /// where that leaves none, or the list is none.

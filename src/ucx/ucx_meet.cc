@@ -19,11 +19,12 @@ using Clock = std::chrono::steady_clock;
 /// With more far ranks than this ways are tried when they are first used: most never are.
 constexpr size_t kMostGreeted = 256;
 
-/// What a rank tells the others of its worker.
-struct WorkerInfo {
+/// What a rank tells the others of one of its rails.
+struct RailInfo {
   uint64_t token;
   uint64_t group;  // of rank 0: the communicator's number
   uint64_t addressBytes;
+  uint64_t rails;
   Endpoints watchedAt;
   UcxPorts ports;
   char tcpSegment[32];
@@ -38,8 +39,8 @@ uint64_t freshGroup() {
 
 /// UCX's TCP takes a peer's messages to be no longer than its own may be: with another limit there,
 /// it ends the process. All ranks throw the same.
-void checkSegments(const std::vector<WorkerInfo>& all) {
-  const auto shown = [](const WorkerInfo& info) {
+void checkSegments(const std::vector<RailInfo>& all) {
+  const auto shown = [](const RailInfo& info) {
     return info.tcpSegment[0] == '\0' ? std::string("UCX's default")
                                       : format("\"%s\"", info.tcpSegment);
   };
@@ -61,37 +62,49 @@ std::unique_ptr<UcxTransport> UcxTransport::create(Bootstrap& boot, UcxWorker& w
   return self;
 }
 
-void UcxTransport::meet(Bootstrap& boot) {
+/// Returns how many rails every rank has.
+size_t UcxTransport::meetRail(Bootstrap& boot, size_t rail) {
   const auto n = static_cast<size_t>(boot.size());
-  WorkerInfo mine{worker_.token(),          rank_ == 0 ? freshGroup() : 0,
-                  worker_.address().size(), worker_.watchedAt(),
-                  worker_.ports(),          {}};
-  worker_.tcpSegment().copy(mine.tcpSegment, sizeof mine.tcpSegment - 1);
-  std::vector<WorkerInfo> infos(n);
+  UcxWorker& worker = worker_.rail(static_cast<int>(rail));
+  RailInfo mine{};
+  mine.token = worker.token();
+  mine.group = rank_ == 0 ? freshGroup() : 0;
+  mine.addressBytes = worker.address().size();
+  mine.rails = static_cast<uint64_t>(worker_.rails());
+  mine.watchedAt = worker.watchedAt();
+  mine.ports = worker.ports();
+  worker.tcpSegment().copy(mine.tcpSegment, sizeof mine.tcpSegment - 1);
+  std::vector<RailInfo> infos(n);
   boot.allGather(&mine, sizeof mine, infos.data());
   checkSegments(infos);
-  group_ = infos[0].group;
+  if (rail == 0) group_ = infos[0].group;
 
-  uint64_t longest = 1;
-  for (const WorkerInfo& info : infos) longest = std::max(longest, info.addressBytes);
-  std::string padded = worker_.address();
+  uint64_t longest = 1, rails = mine.rails;
+  for (const RailInfo& info : infos) {
+    longest = std::max(longest, info.addressBytes);
+    rails = std::min(rails, info.rails);
+  }
+  std::string padded = worker.address();
   padded.resize(longest);
   std::string all(longest * n, '\0');
   boot.allGather(padded.data(), longest, all.data());
-  std::vector<std::string> addresses;
+  const std::lock_guard<std::mutex> lock(worker_.mutex());
   for (size_t r = 0; r < n; ++r) {
-    addresses.push_back(all.substr(r * longest, infos[r].addressBytes));
     if (peers_[r] == nullptr) continue;
-    peers_[r]->token = infos[r].token;
-    peers_[r]->watchedAt = infos[r].watchedAt;
-    const std::lock_guard<std::mutex> lock(worker_.mutex());
     worker_.knowPorts(infos[r].ports);
+    peers_[r]->ways.push_back({infos[r].token, infos[r].watchedAt,
+                               all.substr(r * longest, infos[r].addressBytes), nullptr});
   }
+  return rails;
+}
 
+void UcxTransport::meet(Bootstrap& boot) {
+  const size_t rails = meetRail(boot, 0);
+  for (size_t rail = 1; rail < rails; ++rail) meetRail(boot, rail);
   int code = rondoSuccess;
   std::string sentence;
   try {
-    connectAll(addresses);
+    connectAll();
   } catch (const Error& error) {
     code = error.code();
     sentence = error.sentence();
@@ -100,18 +113,22 @@ void UcxTransport::meet(Bootstrap& boot) {
   if (all_.size() <= kMostGreeted) greet(boot);
 }
 
-void UcxTransport::connectAll(const std::vector<std::string>& addresses) {
+void UcxTransport::connectAll() {
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   worker_.attach(group_, rank_, this);
   attached_ = true;
   for (UcxPeer* peer : all_) {
-    const auto r = static_cast<size_t>(peer->rank);
     try {
-      peer->endpoint = &worker_.connect(peer->token, addresses[r]);
+      for (size_t rail = 0; rail < peer->ways.size(); ++rail) {
+        UcxWay& way = peer->ways[rail];
+        way.endpoint = &worker_.rail(static_cast<int>(rail)).connect(way.token, way.address);
+        way.address.clear();
+      }
     } catch (const Error& error) {
       peer->lost = true;
-      throw Error(error.code(), format("no way to rank %d on host \"%s\": %s", peer->rank,
-                                       wish_.hosts[r].c_str(), error.what()));
+      throw Error(error.code(),
+                  format("no way to rank %d on host \"%s\": %s", peer->rank,
+                         wish_.hosts[static_cast<size_t>(peer->rank)].c_str(), error.what()));
     }
   }
   watchHosts();
@@ -131,7 +148,10 @@ void UcxTransport::watchHosts() {
     const auto there = std::count(hostOf.begin(), hostOf.end(), peer->host);
     const auto least = std::min(here, there);
     if (placed(mine) % least == placed(static_cast<size_t>(peer->rank)) % least) {
-      worker_.hosts().watch(peer->token, peer->watchedAt);
+      for (size_t rail = 0; rail < peer->ways.size(); ++rail) {
+        const UcxWay& way = peer->ways[rail];
+        worker_.rail(static_cast<int>(rail)).hosts().watch(way.token, way.watchedAt);
+      }
     }
   }
 }
@@ -144,9 +164,10 @@ std::string UcxTransport::silentPeer() const {
       return format("the way to rank %d on host \"%s\" does not work: %s", peer->rank, host,
                     peer->why.c_str());
     }
-    if (!peer->hello) {
-      return format("nothing came from rank %d on host \"%s\" in %d s", peer->rank, host,
-                    wish_.limitMs / 1000);
+    if (!peer->saidHello()) {
+      const bool some = peer->hellos != 0;
+      return format("nothing came from rank %d on host \"%s\" in %d s%s", peer->rank, host,
+                    wish_.limitMs / 1000, some ? " on one of its network cards" : "");
     }
   }
   return "";
@@ -157,7 +178,7 @@ void UcxTransport::greet(Bootstrap& boot) {
   std::string problem;
   {
     const std::lock_guard<std::mutex> lock(worker_.mutex());
-    sendToLiving(UcxKind::Hello, 0);
+    sendOnAllWays(UcxKind::Hello);
   }
   for (;;) {
     {
@@ -181,7 +202,8 @@ void UcxTransport::greet(Bootstrap& boot) {
 
 std::string UcxTransport::networkText() const {
   const std::string watched = endpointText(worker_.watchedAt());
-  return ucxSettingsText() +
+  const size_t rails = all_.empty() ? 1 : all_.front()->ways.size();
+  return ucxSettingsText() + format(", %zu rail%s", rails, rails == 1 ? "" : "s") +
          (watched.empty() ? "; hosts are not watched" : "; watched at " + watched);
 }
 

@@ -18,11 +18,8 @@ using Clock = std::chrono::steady_clock;
 /// half of what it may have under way. So one that has to wait has two messages under way at least.
 constexpr uint32_t kCreditEvery = kUcxWindow / 2;
 
-/// How long UCX's word that a way is gone waits for a better one: who ended, and how.
-constexpr std::chrono::milliseconds kDoubt{500};
-/// What a process that has ended sent before is waited for so long, where the network does not say
-/// that nothing comes any more.
-constexpr std::chrono::milliseconds kLastWords{2000};
+/// Shorter messages go by the first rail: another one would win nothing.
+constexpr size_t kLeastStriped = 16384;
 
 /// Whether count `a`, which may have wrapped, is past `b`.
 bool past(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) > 0; }
@@ -64,7 +61,9 @@ void UcxTransport::post(const std::vector<UcxPeer*>& peers, const UcxHeader& hea
     mine.sequence = header.sequence;
     mine.released = channel.told = channel.taken;
     channel.untoldBytes = 0;
-    send(*peer, mine, data, bytes, pending);
+    // Long ones take turns on the rails; who reads them knows their order.
+    const size_t rail = bytes < kLeastStriped ? 0 : channel.striped++ % peer->ways.size();
+    send(*peer, mine, data, bytes, pending, rail);
   }
 }
 
@@ -83,8 +82,8 @@ UcxTransport::Outgoing* UcxTransport::newOutgoing(const UcxHeader& header, UcxPe
 }
 
 void UcxTransport::send(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes,
-                        UcxPending* pending) {
-  launch(peer, newOutgoing(header, pending), data, bytes);
+                        UcxPending* pending, size_t rail) {
+  launch(peer, newOutgoing(header, pending), data, bytes, rail);
 }
 
 void UcxTransport::sendCopy(UcxPeer& peer, const UcxHeader& header, const void* data,
@@ -92,11 +91,13 @@ void UcxTransport::sendCopy(UcxPeer& peer, const UcxHeader& header, const void* 
   Outgoing* const out = newOutgoing(header, nullptr);
   const char* const from = static_cast<const char*>(data);
   out->copy.assign(from, from + bytes);
-  launch(peer, out, out->copy.data(), bytes);
+  launch(peer, out, out->copy.data(), bytes, 0);
 }
 
-void UcxTransport::launch(UcxPeer& peer, Outgoing* out, const void* data, size_t bytes) {
-  if (peer.lost || peer.endpoint->failed) return finish(out);
+void UcxTransport::launch(UcxPeer& peer, Outgoing* out, const void* data, size_t bytes,
+                          size_t rail) {
+  UcxEndpoint* const endpoint = peer.ways[rail].endpoint;
+  if (peer.lost || endpoint == nullptr || endpoint->failed) return finish(out);
   ucp_request_param_t param{};
   param.op_attr_mask =
       UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
@@ -104,7 +105,7 @@ void UcxTransport::launch(UcxPeer& peer, Outgoing* out, const void* data, size_t
   param.user_data = out;
   // Words are taken where they arrive, whatever length UCX_RNDV_THRESH says.
   param.flags = out->header.kind == UcxKind::Data ? 0u : unsigned{UCP_AM_SEND_FLAG_EAGER};
-  void* const request = ucp_am_send_nbx(peer.endpoint->handle, kUcxMessageId, &out->header,
+  void* const request = ucp_am_send_nbx(endpoint->handle, kUcxMessageId, &out->header,
                                         sizeof out->header, data, bytes, &param);
   if (UCS_PTR_IS_PTR(request)) return;
   finish(out);
@@ -124,8 +125,8 @@ void UcxTransport::sent(void* request, ucs_status_t, void* outgoing) {
   ucp_request_free(request);
 }
 
-ucs_status_t UcxTransport::onMessage(const UcxHeader& header, void* data, size_t bytes,
-                                     uint64_t attributes) {
+ucs_status_t UcxTransport::onMessage(ucp_worker_h by, const UcxHeader& header, void* data,
+                                     size_t bytes, uint64_t attributes) {
   const auto from = static_cast<size_t>(header.from);
   if (from >= peers_.size() || peers_[from] == nullptr) return UCS_OK;
   UcxPeer& peer = *peers_[from];
@@ -138,7 +139,21 @@ ucs_status_t UcxTransport::onMessage(const UcxHeader& header, void* data, size_t
   if (past(header.released, released.load(std::memory_order_relaxed))) {
     released.store(header.released, std::memory_order_release);
   }
-  return header.kind == UcxKind::Data ? take(peer, header, data, bytes, attributes) : UCS_OK;
+  if (header.kind != UcxKind::Data) return UCS_OK;
+  // Credits keep the place of a message free, and longer ones than agreed are not sent: what breaks
+  // that is no rank of this communicator.
+  UcxChannel& channel = peer.channels[header.channel];
+  if (header.sequence - channel.taken >= kUcxWindow || bytes > wish_.chunkBytes) {
+    lose(peer, FarLoss::Broken,
+         format("it sent message %u of %zu bytes, which is none of this communicator's",
+                header.sequence, bytes));
+    return UCS_OK;
+  }
+  UcxArrival& arrival = channel.arrivals[header.sequence % kUcxWindow];
+  ++channel.arrived;
+  arrival.by = by;
+  arrival.bytes = bytes;
+  return take(peer, arrival, header, data, attributes);
 }
 
 /// What is no message of a channel.
@@ -147,9 +162,11 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
   BoardNews news;
   switch (header.kind) {
     case UcxKind::Hello:
-      peer.hello = true;
+      peer.hellos |= 1u << header.channel;
       break;
     case UcxKind::Bye:
+      // Behind the last messages of its way.
+      if (++peer.byes < peer.ways.size()) break;
       peer.bye = true;
       wish_.events->farLeft(peer.rank);
       break;
@@ -180,22 +197,11 @@ std::unique_ptr<char[]> UcxTransport::takeBuffer() {
   return buffer;
 }
 
-/// Credits keep the place of a message free, and longer ones than agreed are not sent: what breaks
-/// that is no rank of this communicator.
-ucs_status_t UcxTransport::take(UcxPeer& peer, const UcxHeader& header, void* data, size_t bytes,
-                                uint64_t attributes) {
-  UcxChannel& channel = peer.channels[header.channel];
-  if (header.sequence - channel.taken >= kUcxWindow || bytes > wish_.chunkBytes) {
-    lose(peer, FarLoss::Broken,
-         format("it sent message %u of %zu bytes, which is none of this communicator's",
-                header.sequence, bytes));
-    return UCS_OK;
-  }
-  UcxArrival& arrival = channel.arrivals[header.sequence % kUcxWindow];
-  ++channel.arrived;
+ucs_status_t UcxTransport::take(UcxPeer& peer, UcxArrival& arrival, const UcxHeader& header,
+                                void* data, uint64_t attributes) {
+  const size_t bytes = arrival.bytes;
   arrival.sequence = header.sequence;
   arrival.stamp = header.stamp;
-  arrival.bytes = bytes;
   arrival.ofUcx = false;
   ucs_status_t answer = UCS_OK;
   if ((attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
@@ -205,7 +211,7 @@ ucs_status_t UcxTransport::take(UcxPeer& peer, const UcxHeader& header, void* da
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     param.cb.recv_am = received;
     param.user_data = &arrival;
-    void* const request = ucp_am_recv_data_nbx(worker_.handle(), data, arrival.data, bytes, &param);
+    void* const request = ucp_am_recv_data_nbx(arrival.by, data, arrival.data, bytes, &param);
     if (UCS_PTR_IS_ERR(request)) {
       doubt(peer, ucs_status_string(UCS_PTR_STATUS(request)));
       return UCS_OK;
@@ -238,7 +244,7 @@ void UcxTransport::received(void* request, ucs_status_t status, size_t, void* ar
 void UcxTransport::release(UcxPeer& peer, uint8_t channelNumber, UcxArrival& arrival) {
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   UcxChannel& channel = peer.channels[channelNumber];
-  if (arrival.ofUcx) ucp_am_data_release(worker_.handle(), arrival.data);
+  if (arrival.ofUcx) ucp_am_data_release(arrival.by, arrival.data);
   if (arrival.buffer) buffers_.push_back(std::move(arrival.buffer));
   arrival.ofUcx = false;
   ++channel.taken;
@@ -251,88 +257,6 @@ void UcxTransport::release(UcxPeer& peer, uint8_t channelNumber, UcxArrival& arr
   send(peer, header, nullptr, 0, nullptr);
 }
 
-void UcxTransport::missed(UcxPeer& peer, uint8_t channel, uint32_t next) {
-  const std::lock_guard<std::mutex> lock(worker_.mutex());
-  if (peer.told || past(peer.channels[channel].arrived, next)) return;
-  peer.bye = false;  // it should have stayed
-  lose(peer, FarLoss::Left, "it destroyed its communicator while this rank waits for it");
-  afterFailure();
-}
-
-void UcxTransport::lose(UcxPeer& peer, FarLoss how, const std::string& why) {
-  if (!peer.lost) peer.why = why;
-  peer.lost = true;
-  if (peer.told || peer.bye || closing_) return;
-  peer.told = true;
-  const uint32_t word = wish_.events->farLost(peer.rank, how, why);
-  if (lostWord_ == 0) lostWord_ = word;
-}
-
-/// Whether a better word than UCX's may come: from the peer's host, or from ranks beside it.
-bool UcxTransport::othersKnowBetter(const UcxPeer& peer) const {
-  if (wish_.hostOf.empty()) return false;
-  return worker_.hosts().watches(peer.token) ||
-         std::any_of(all_.begin(), all_.end(), [&](const UcxPeer* other) {
-           return other->host == peer.host && other->token != peer.token && !other->lost &&
-                  !other->endpoint->failed;
-         });
-}
-
-/// UCX has lost it, which may be heard from a call before it is from the endpoint's error handler.
-void UcxTransport::doubt(UcxPeer& peer, const std::string& why) {
-  if (!othersKnowBetter(peer)) return lose(peer, FarLoss::Broken, why);
-  if (peer.lost || peer.doubted != Clock::time_point{}) return;
-  peer.doubted = Clock::now();
-  peer.why = why;
-  worker_.askAgain();
-}
-
-void UcxTransport::onFailure(const UcxEndpoint& endpoint) {
-  for (UcxPeer* peer : all_) {
-    if (peer->endpoint == &endpoint) doubt(*peer, endpoint.why);
-  }
-}
-
-void UcxTransport::onHostEvent(const HostWatch::Event& event) {
-  const auto known = std::find_if(all_.begin(), all_.end(),
-                                  [&](const UcxPeer* peer) { return peer->token == event.token; });
-  if (known == all_.end()) return;
-  const bool silent = event.what == HostWatch::What::Silent;
-  for (UcxPeer* peer : all_) {
-    if (silent && peer->host == (*known)->host) {
-      lose(*peer, FarLoss::Silent, "nothing comes from its host");
-    } else if (peer->token == event.token && peer->ended == Clock::time_point{}) {
-      peer->ended = Clock::now();  // the worker asks afterFailure() next
-    }
-  }
-}
-
-bool UcxTransport::afterFailure() {
-  bool again = false;
-  for (UcxPeer* peer : all_) {
-    if (peer->lost) continue;
-    if (peer->ended != Clock::time_point{}) {
-      // What it sent last, a goodbye perhaps, comes by another way and may take longer; behind it
-      // comes the end of that way.
-      const bool nothingComes = peer->endpoint != nullptr && peer->endpoint->failed;
-      if (nothingComes || Clock::now() - peer->ended > kLastWords) {
-        lose(*peer, FarLoss::Ended, "its process has ended");
-      } else {
-        again = true;
-      }
-      continue;
-    }
-    if (peer->doubted == Clock::time_point{}) continue;
-    if (Clock::now() - peer->doubted < kDoubt) {
-      again = true;
-    } else {
-      lose(*peer, FarLoss::Broken, peer->why);
-    }
-  }
-  if (lostWord_ != 0) sendToLiving(UcxKind::Abort, std::exchange(lostWord_, 0));
-  return again;
-}
-
 void UcxTransport::sendToLiving(UcxKind kind, uint32_t word, uint32_t detail) {
   for (UcxPeer* peer : all_) {
     if (peer->lost || peer->bye) continue;
@@ -340,6 +264,17 @@ void UcxTransport::sendToLiving(UcxKind kind, uint32_t word, uint32_t detail) {
     header.stamp = word;
     header.sequence = detail;
     send(*peer, header, nullptr, 0, nullptr);
+  }
+}
+
+void UcxTransport::sendOnAllWays(UcxKind kind) {
+  for (UcxPeer* peer : all_) {
+    if (peer->lost || peer->bye) continue;
+    for (size_t rail = 0; rail < peer->ways.size(); ++rail) {
+      UcxHeader header = headerTo(*peer, kind);
+      header.channel = static_cast<uint8_t>(rail);
+      send(*peer, header, nullptr, 0, nullptr, rail);
+    }
   }
 }
 
@@ -368,7 +303,7 @@ void UcxTransport::share(const BoardNews& news) {
 }
 
 std::string UcxTransport::linkText(int rank) const {
-  const Endpoints &mine = worker_.watchedAt(), &theirs = peerOf(rank).watchedAt;
+  const Endpoints &mine = worker_.watchedAt(), &theirs = peerOf(rank).ways[0].watchedAt;
   for (const Endpoint& there : theirs) {
     for (const Endpoint& here : mine) {
       if (there.port == 0 || here.port == 0 || isIpv4(there.address) != isIpv4(here.address)) {
@@ -403,7 +338,7 @@ UcxTransport::~UcxTransport() {
   {
     const std::lock_guard<std::mutex> lock(worker_.mutex());
     closing_ = true;
-    sendToLiving(UcxKind::Bye, 0);
+    sendOnAllWays(UcxKind::Bye);
   }
   settle();
   const std::lock_guard<std::mutex> lock(worker_.mutex());
@@ -411,7 +346,7 @@ UcxTransport::~UcxTransport() {
   for (UcxPeer* peer : all_) {
     for (UcxChannel& channel : peer->channels) {
       for (UcxArrival& arrival : channel.arrivals) {
-        if (arrival.ofUcx) ucp_am_data_release(worker_.handle(), arrival.data);
+        if (arrival.ofUcx) ucp_am_data_release(arrival.by, arrival.data);
       }
     }
   }

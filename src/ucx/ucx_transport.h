@@ -1,6 +1,7 @@
 #pragma once
 // One communicator's ways to the ranks of other hosts, as active messages of UCX.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -23,6 +24,7 @@ struct UcxArrival {
   uint32_t stamp = 0;
   void* data = nullptr;
   size_t bytes = 0;
+  ucp_worker_h by = nullptr;       ///< Whose.
   bool ofUcx = false;              ///< UCX's memory, which has to be given back.
   std::unique_ptr<char[]> buffer;  ///< Or one of the transport's.
   UcxTransport* owner = nullptr;
@@ -34,22 +36,30 @@ struct UcxChannel {
   std::atomic<uint32_t> released{0};  ///< Of what was sent: messages the peer has released.
   UcxArrival arrivals[kUcxWindow];
   // With the lock held:
-  uint32_t taken = 0;  ///< Messages that this rank has released.
-  uint32_t told = 0;   ///< So many the peer knows of.
+  uint32_t striped = 0;  ///< Messages sent that took turns on the rails.
+  uint32_t taken = 0;    ///< Messages that this rank has released.
+  uint32_t told = 0;     ///< So many the peer knows of.
   uint64_t untoldBytes = 0;
   uint32_t arrived = 0;  ///< Messages whose arrival has begun.
+};
+
+/// One rail to a peer: the same number at both ends.
+struct UcxWay {
+  uint64_t token = 0;  ///< Of the peer's worker; of the first way also its process.
+  Endpoints watchedAt{};
+  std::string address;
+  UcxEndpoint* endpoint = nullptr;
 };
 
 struct UcxPeer {
   UcxPeer(int peerRank, int channelCount)
       : rank(peerRank), channels(static_cast<size_t>(channelCount)) {}
   int rank;
-  uint64_t token = 0;  ///< Its process.
   int host = -1;
-  UcxEndpoint* endpoint = nullptr;
-  Endpoints watchedAt{};
-  bool hello = false;            ///< It has said so.
-  std::atomic<bool> bye{false};  ///< It destroyed its communicator: it may go.
+  std::vector<UcxWay> ways;
+  uint32_t hellos = 0;           ///< A bit for each way on which it has said so.
+  size_t byes = 0;               ///< Ways on which it has said that it goes.
+  std::atomic<bool> bye{false};  ///< On all: it destroyed its communicator, and may go.
   bool lost = false;             ///< Nothing is sent to it any more.
   bool told = false;             ///< ... and the communicator has ended because of that.
   std::string why;               ///< With lost, or doubted.
@@ -57,6 +67,20 @@ struct UcxPeer {
   std::chrono::steady_clock::time_point doubted{};
   std::chrono::steady_clock::time_point ended{};  ///< Its process, by its host's word.
   std::vector<UcxChannel> channels;
+
+  bool saidHello() const { return hellos + 1 == 1u << ways.size(); }
+  bool has(uint64_t token) const {
+    return std::any_of(ways.begin(), ways.end(), [&](const UcxWay& w) { return w.token == token; });
+  }
+  bool has(const UcxEndpoint& endpoint) const {
+    return std::any_of(ways.begin(), ways.end(),
+                       [&](const UcxWay& w) { return w.endpoint == &endpoint; });
+  }
+  /// Nothing comes from it any more.
+  bool cutOff() const {
+    return std::all_of(ways.begin(), ways.end(),
+                       [](const UcxWay& w) { return w.endpoint != nullptr && w.endpoint->failed; });
+  }
 };
 
 /// Counts the peers that a message still has to leave for; nullptr: nobody waits for it.
@@ -103,6 +127,10 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   /// Message `next` of a channel is waited for, and `peer` said goodbye: if it never sent that one,
   /// it is lost.
   void missed(UcxPeer& peer, uint8_t channel, uint32_t next);
+  /// Tests: the worker that message `sequence` came by, while it is not released.
+  void* heldBy(int rank, uint8_t channel, uint32_t sequence) const {
+    return peerOf(rank).channels[channel].arrivals[sequence % kUcxWindow].by;
+  }
   /// Waits until what was sent has left, for so long that a living peer would have taken it.
   void settle();
 
@@ -117,7 +145,8 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
 
   UcxTransport(UcxWorker& worker, int rank, Wish wish);
   void meet(Bootstrap& boot);
-  void connectAll(const std::vector<std::string>& addresses);
+  size_t meetRail(Bootstrap& boot, size_t rail);
+  void connectAll();
   void watchHosts();
   void greet(Bootstrap& boot);
   std::string silentPeer() const;
@@ -126,15 +155,17 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
 
   // With the lock held:
   void send(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes,
-            UcxPending* pending);
+            UcxPending* pending, size_t rail = 0);
   void sendCopy(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes);
   Outgoing* newOutgoing(const UcxHeader& header, UcxPending* pending);
-  void launch(UcxPeer& peer, Outgoing* out, const void* data, size_t bytes);
+  void launch(UcxPeer& peer, Outgoing* out, const void* data, size_t bytes, size_t rail);
   void finish(Outgoing* out);
   void sendToLiving(UcxKind kind, uint32_t word, uint32_t detail = 0);
-  ucs_status_t onMessage(const UcxHeader& header, void* data, size_t bytes,
+  /// A word that the peer needs on each way.
+  void sendOnAllWays(UcxKind kind);
+  ucs_status_t onMessage(ucp_worker_h by, const UcxHeader& header, void* data, size_t bytes,
                          uint64_t attributes) override;
-  ucs_status_t take(UcxPeer& peer, const UcxHeader& header, void* data, size_t bytes,
+  ucs_status_t take(UcxPeer& peer, UcxArrival& arrival, const UcxHeader& header, void* data,
                     uint64_t attributes);
   void onWord(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes);
   void onFailure(const UcxEndpoint& endpoint) override;

@@ -9,20 +9,21 @@
 namespace rondo {
 
 enum class UcxKind : uint8_t {
-  Hello,   ///< The way works; the first message of a communicator in each direction.
+  Hello,   ///< The way works; the first message of a communicator on each, in each direction.
   Data,    ///< A message of a channel.
   Credit,  ///< Nothing but `released`.
   Record,  ///< What the sender called.
   Board,   ///< What stands on the sender's board.
   Abort,   ///< Ends the communicator.
-  Bye,     ///< The last message: the sender destroyed its communicator.
+  Bye,     ///< The last message on each way: the sender destroyed its communicator.
 };
 
 struct UcxHeader {
   uint64_t group;    ///< The communicator.
   int32_t from, to;  ///< Ranks in it.
   UcxKind kind;
-  uint8_t channel;    ///< Data, Credit: 2 * lane, and 1 more in a channel to everyone.
+  uint8_t channel;    ///< Data, Credit: 2 * lane, and 1 more in a channel to everyone. Hello, Bye:
+                      ///< the rail.
   uint16_t version;   ///< kUcxVersion.
   uint32_t stamp;     ///< Data: see Channels::stamp. Abort: the abort word.
   uint32_t sequence;  ///< Data: the number of the message in its channel, from 0. Abort: the
@@ -39,7 +40,7 @@ struct UcxRecord {
   uint64_t sent, taken;
 };
 
-constexpr uint16_t kUcxVersion = 2;
+constexpr uint16_t kUcxVersion = 3;
 constexpr unsigned kUcxMessageId = 1;
 
 /// Messages of a channel that may be under way: sent, and not known to be released.

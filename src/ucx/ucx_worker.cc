@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -102,8 +103,17 @@ UcxWorker& UcxWorker::own(int lane) {
   static std::atomic<UcxWorker*> workers[kMostLanes] = {};
   const std::lock_guard<std::mutex> lock(making);
   if (UcxWorker* const known = workers[lane].load()) return *known;
-  auto* const made = new UcxWorker(Settings{});
-  made->watchedAt_ = made->hosts_.open(ucxInterfaces());
+  const std::vector<std::string> cards = ucxCards(kMostRails);
+  const auto on = [&](size_t k) {
+    return cards.size() > 1 ? Settings{{"NET_DEVICES", cards[k]}} : Settings{};
+  };
+  auto* const made = new UcxWorker(on(0));
+  for (size_t k = 1; k < cards.size(); ++k) made->addRail(on(k));
+  for (int k = 0; k < made->rails(); ++k) {
+    UcxWorker& rail = made->rail(k);
+    rail.watchedAt_ =
+        rail.hosts_.open(cards.size() > 1 ? cards[static_cast<size_t>(k)] : ucxInterfaces());
+  }
   ownThread("the thread that moves the network", [made] { made->keepMoving(); }).detach();
   workers[lane].store(made);
   static const int atExit = std::atexit([] {
@@ -115,13 +125,18 @@ UcxWorker& UcxWorker::own(int lane) {
   return *made;
 }
 
-UcxWorker::UcxWorker(const Settings& settings) : token_(randomNumber()), hosts_(token_) {
+UcxWorker::UcxWorker(const Settings& settings, UcxWorker* first)
+    : first_(first == nullptr ? this : first), token_(randomNumber()), hosts_(token_) {
   try {
     open(settings);
   } catch (...) {
     close();
     throw;
   }
+}
+
+void UcxWorker::addRail(const Settings& settings) {
+  further_.push_back(std::unique_ptr<UcxWorker>(new UcxWorker(settings, this)));
 }
 
 UcxWorker::~UcxWorker() {
@@ -224,13 +239,14 @@ void UcxWorker::detach(uint64_t group, int rank) { receivers_.erase({group, rank
 /// Messages for a communicator that is gone, late credits most likely, are dropped.
 ucs_status_t UcxWorker::onMessage(void* self, const void* header, size_t headerBytes, void* data,
                                   size_t bytes, const ucp_am_recv_param_t* param) {
-  auto& worker = *static_cast<UcxWorker*>(self);
+  const auto& by = *static_cast<UcxWorker*>(self);
+  const auto& receivers = by.first_->receivers_;
   UcxHeader head;
   if (headerBytes != sizeof head) return UCS_OK;
   std::memcpy(&head, header, sizeof head);
-  const auto found = worker.receivers_.find({head.group, head.to});
-  if (head.version != kUcxVersion || found == worker.receivers_.end()) return UCS_OK;
-  return found->second->onMessage(head, data, bytes, param->recv_attr);
+  const auto found = receivers.find({head.group, head.to});
+  if (head.version != kUcxVersion || found == receivers.end()) return UCS_OK;
+  return found->second->onMessage(by.worker_, head, data, bytes, param->recv_attr);
 }
 
 void UcxWorker::onError(void* endpoint, ucp_ep_h, ucs_status_t status) {
@@ -238,8 +254,9 @@ void UcxWorker::onError(void* endpoint, ucp_ep_h, ucs_status_t status) {
   if (failed.failed) return;
   failed.failed = true;
   failed.why = ucs_status_string(status);
-  failed.worker->failed_ = true;
-  for (const auto& [key, receiver] : failed.worker->receivers_) receiver->onFailure(failed);
+  UcxWorker& first = *failed.worker->first_;
+  first.failed_ = true;
+  for (const auto& [key, receiver] : first.receivers_) receiver->onFailure(failed);
 }
 
 /// Whether anything moved.
@@ -251,7 +268,20 @@ bool UcxWorker::moveUntilQuiet() {
 
 /// Whether UCX will say when there is something to move; if not now, then most likely because there
 /// is.
-bool UcxWorker::armed() { return wakes_ >= 0 && ucp_worker_arm(worker_) == UCS_OK; }
+bool UcxWorker::armed() {
+  bool all = true;
+  onRails([&](UcxWorker& rail) {
+    all = all && rail.wakes_ >= 0 && ucp_worker_arm(rail.worker_) == UCS_OK;
+  });
+  return all;
+}
+
+void UcxWorker::sleepUntilWoken() {
+  std::array<pollfd, kMostRails> events{};
+  nfds_t count = 0;
+  onRails([&](UcxWorker& rail) { events[count++] = {rail.wakes_, POLLIN, 0}; });
+  poll(events.data(), count, static_cast<int>(kArmedNap.count()));
+}
 
 /// The end of a message that UCX counts as sent may still lie in its own memory, because the socket
 /// was full, when its rank goes elsewhere: into MPI, say, to wait there for the message's reader.
@@ -277,8 +307,7 @@ void UcxWorker::keepMoving() {
       seen = turns_;
     }
     if (wakes) {
-      pollfd event{wakes_, POLLIN, 0};
-      poll(&event, 1, static_cast<int>(kArmedNap.count()));
+      sleepUntilWoken();
     } else if (moves && wakes_ >= 0) {
       sched_yield();  // there is more, and who waits for the lock comes first
     } else {
@@ -297,11 +326,16 @@ void UcxWorker::awaitArrival() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return theirPorts_;
   }();
-  while (!allHasArrived(ports_, theirs)) {
+  const auto arrived = [&] {
+    bool all = true;
+    onRails([&](UcxWorker& rail) { all = all && allHasArrived(rail.ports_, theirs); });
+    return all;
+  };
+  while (!arrived()) {
     const auto waited = std::chrono::steady_clock::now() - start;
     if (waited > kLastWords) return;
     if (!bound && waited > kWaitGap) {
-      boundRetransmission(ports_, theirs);
+      onRails([&](UcxWorker& rail) { boundRetransmission(rail.ports_, theirs); });
       bound = true;
     }
     progress();
@@ -319,12 +353,14 @@ void UcxWorker::lookAtHosts(bool othersWaited) {
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - waitSince_);
   if (waits && waited >= 2 * kWaitGap && now - boundAt_ >= kBoundEvery) {
     boundAt_ = now;
-    boundRetransmission(ports_, theirPorts_);
+    onRails([&](UcxWorker& rail) { boundRetransmission(rail.ports_, theirPorts_); });
   }
-  for (const HostWatch::Event& event : hosts_.look(waits ? waited : decltype(waited){0})) {
-    for (const auto& [key, receiver] : receivers_) receiver->onHostEvent(event);
-    failed_ = true;
-  }
+  onRails([&](UcxWorker& rail) {
+    for (const HostWatch::Event& event : rail.hosts_.look(waits ? waited : decltype(waited){0})) {
+      for (const auto& [key, receiver] : receivers_) receiver->onHostEvent(event);
+      failed_ = true;
+    }
+  });
 }
 
 void UcxWorker::afterFailures() {
@@ -338,6 +374,7 @@ bool UcxWorker::progressLocked() {
   ++turns_;
   int round = 0;
   while (round < kMostRounds && ucp_worker_progress(worker_) != 0) ++round;
+  for (const auto& rail : further_) round += ucp_worker_progress(rail->worker_) != 0 ? 1 : 0;
   if (failed_) [[unlikely]]
     afterFailures();
   return round > 0;

@@ -38,8 +38,8 @@ struct UcxEndpoint {
 class UcxReceiver {
  public:
   virtual ~UcxReceiver() = default;
-  /// `data` as UCX hands them out; the answer is the callback's.
-  virtual ucs_status_t onMessage(const UcxHeader& header, void* data, size_t bytes,
+  /// `data` as UCX hands them out on worker `by`; the answer is the callback's.
+  virtual ucs_status_t onMessage(ucp_worker_h by, const UcxHeader& header, void* data, size_t bytes,
                                  uint64_t attributes) = 0;
   virtual void onFailure(const UcxEndpoint& endpoint) = 0;
   /// A process that is watched has ended, or its host is silent.
@@ -59,10 +59,18 @@ class UcxWorker {
   static UcxWorker& own(int lane = 0);
   static constexpr int kMostLanes = 4;
   /// For tests: with settings of its own, as names without "UCX_" and values.
-  explicit UcxWorker(const Settings& settings);
+  explicit UcxWorker(const Settings& settings) : UcxWorker(settings, nullptr) {}
   ~UcxWorker();
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;
+
+  /// Another way to the same processes, by another network card: a worker of its own, under this
+  /// one's lock, whose messages this one's receivers get. Before anybody knows this worker.
+  void addRail(const Settings& settings);
+  static constexpr int kMostRails = 4;
+  /// This one included.
+  int rails() const { return 1 + static_cast<int>(further_.size()); }
+  UcxWorker& rail(int k) { return k == 0 ? *this : *further_[static_cast<size_t>(k - 1)]; }
 
   /// No other process's worker has this number.
   uint64_t token() const { return token_; }
@@ -78,12 +86,12 @@ class UcxWorker {
   /// The ports of its own TCP connections' listeners, if UCX uses TCP.
   const UcxPorts& ports() const { return ports_; }
 
-  /// Moves what can be moved, unless another thread is at it.
+  /// Moves what can be moved, by all rails, unless another thread is at it.
   void progress();
 
   std::mutex& mutex() { return mutex_; }
 
-  // With the lock held:
+  // With the lock held; attach() and what follows are the first rail's:
 
   ucp_worker_h handle() const { return worker_; }
   /// The endpoint for worker `token` at `address`, made unless there is one. Throws Error.
@@ -101,6 +109,7 @@ class UcxWorker {
   bool progressLocked();
 
  private:
+  UcxWorker(const Settings& settings, UcxWorker* first);
   using Key = std::pair<uint64_t, int>;
   struct Hash {
     size_t operator()(const Key& key) const {
@@ -116,10 +125,16 @@ class UcxWorker {
   void keepMoving();
   bool moveUntilQuiet();
   bool armed();
+  void sleepUntilWoken();
   void awaitArrival();
   void lookAtHosts(bool othersWaited);
   void afterFailures();
+  template <class Act>
+  void onRails(const Act& act) {
+    for (int k = 0; k < rails(); ++k) act(rail(k));
+  }
 
+  UcxWorker* const first_;  // itself, but for further rails
   std::mutex mutex_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
@@ -138,6 +153,7 @@ class UcxWorker {
   std::condition_variable used_;
   std::unordered_map<uint64_t, std::unique_ptr<UcxEndpoint>> endpoints_;
   std::unordered_map<Key, UcxReceiver*, Hash> receivers_;
+  std::vector<std::unique_ptr<UcxWorker>> further_;  // the first to go: they use what is above
 };
 
 }  // namespace rondo

@@ -6,10 +6,13 @@
 #   large  the same in the middle of a sum of HOSTS_CHAOS_LARGE numbers [2^20; 2^28 are 1 GiB] between two ranks
 #   gone   a cable is pulled for longer than 5 s: all are told whom they cannot reach, and each side shrinks and goes on
 # No sum may be wrong, and nothing may stay behind. Needs root.
+# HOSTS_CHAOS_DEVICE=1: the sums are of device memory, which is pretended; without the last kind, after which each
+# host would be alone with its devices.
 #   HOSTS_CHAOS_RUNS=500 HOSTS_CHAOS_SEED=1 TEST_SRCDIR=. TEST_BUILDDIR=build tests/chaos/hosts_chaos.sh
 # HOSTS_CHAOS_STOP: seconds for which a rank is stopped at most [2]. HOSTS_CHAOS_KIND: this ordeal only.
 set -euo pipefail
 rank=$TEST_BUILDDIR/tests/hosts_rank
+[[ -z ${HOSTS_CHAOS_DEVICE:-} ]] || rank=$TEST_BUILDDIR/tests/far_rank
 if [[ ${1:-} != inside ]]; then
   exec "$TEST_SRCDIR/tests/testbed/hosts" 2 bash "$TEST_SRCDIR/tests/chaos/hosts_chaos.sh" inside
 fi
@@ -40,7 +43,7 @@ awaits() {
 
 # Of fifty seeds in a row one is large and five are gone; the rest are of the first three kinds.
 ordealOf() {
-  if (($1 % 50 == 10)); then echo large; elif (($1 % 10 == 5)); then echo gone; else
+  if (($1 % 50 == 10)); then echo large; elif (($1 % 10 == 5)) && [[ -z ${HOSTS_CHAOS_DEVICE:-} ]]; then echo gone; else
     case $(($1 % 3)) in 0) echo kill ;; 1) echo stop ;; 2) echo cut ;; esac
   fi
 }

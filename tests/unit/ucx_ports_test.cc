@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <set>
 #include <thread>
 
 #include "base/error.h"
@@ -53,7 +54,8 @@ struct Told : FarEvents {
 /// Ranks that are all far from each other.
 class Hosts {
  public:
-  explicit Hosts(int n) : told_(static_cast<size_t>(n)), stamps_(static_cast<size_t>(n), 1) {
+  explicit Hosts(int n, int rails = 1)
+      : told_(static_cast<size_t>(n)), stamps_(static_cast<size_t>(n), 1) {
     workers_.resize(static_cast<size_t>(n));
     transports_.resize(static_cast<size_t>(n));
     ThreadGroup group(n);
@@ -63,6 +65,7 @@ class Hosts {
         const auto at = static_cast<size_t>(r);
         ThreadBootstrap boot(group, r);
         workers_[at] = std::make_unique<UcxWorker>(UcxWorker::Settings{{"TLS", "tcp"}});
+        for (int k = 1; k < rails; ++k) workers_[at]->addRail({{"TLS", "tcp"}});
         UcxTransport::Wish wish{
             {}, std::vector<std::string>(told_.size(), "here"), 2, kChunk, &told_[at]};
         for (int far = 0; far < n; ++far) {
@@ -125,8 +128,12 @@ void expectNext(Hosts& hosts, RecvPort& port, char mark, size_t bytes, uint32_t 
   port.release();
 }
 
-TEST(UcxPorts, MessagesOfAllLengthsComeInOrderWithTheirStamps) {
-  Hosts hosts(2);
+/// As many rails as the test's parameter says.
+class UcxRails : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Cards, UcxRails, testing::Values(1, 2, 3));
+
+TEST_P(UcxRails, MessagesOfAllLengthsComeInOrderWithTheirStamps) {
+  Hosts hosts(2, GetParam());
   const auto out = hosts.sender(0, 1);
   const auto in = hosts[1].recvFrom(0, 0, false);
   const size_t lengths[] = {0, 1, 255, 256, 257, 4096, 8192, 16384, 40000, kChunk};
@@ -196,8 +203,8 @@ TEST(UcxPorts, WhatIsUnderWayIsBounded) {
   expectNext(hosts, *in, 1, kChunk, 1);
 }
 
-TEST(UcxPorts, MemoryIsSentFromWhereItIs) {
-  Hosts hosts(2);
+TEST_P(UcxRails, MemoryIsSentFromWhereItIs) {
+  Hosts hosts(2, GetParam());
   const auto out = hosts.sender(0, 1);
   const auto in = hosts[1].recvFrom(0, 0, false);
   std::vector<char> data(kChunk, 5);
@@ -251,8 +258,8 @@ TEST(UcxPorts, WordsBesideTheChannelsArrive) {
   EXPECT_EQ(hosts.told(1).aborted, 0u);
 }
 
-TEST(UcxPorts, WhoIsLostIsNamedToEverybody) {
-  Hosts hosts(3);
+TEST_P(UcxRails, WhoIsLostIsNamedToEverybody) {
+  Hosts hosts(3, GetParam());
   hosts.kill(2);
   ASSERT_TRUE(hosts.until([&] { return hosts.told(0).lost == 2 && hosts.told(1).lost == 2; }));
   EXPECT_NE(hosts.told(0).whyLost, "");
@@ -271,7 +278,8 @@ TEST(UcxPorts, AnotherLongestMessageIsRefusedOnAllRanks) {
   for (int r = 0; r < 3; ++r) {
     threads.emplace_back([&, r] {
       ThreadBootstrap boot(group, r);
-      UcxWorker worker({{"TLS", "tcp"}, {"RX_SEG_SIZE", r == 2 ? "64k" : "300k"}});
+      UcxWorker worker(
+          UcxWorker::Settings{{"TLS", "tcp"}, {"RX_SEG_SIZE", r == 2 ? "64k" : "300k"}});
       Told told;
       const UcxTransport::Wish wish{{(r + 1) % 3, (r + 2) % 3}, {"a", "b", "c"}, 2, kChunk, &told};
       try {
@@ -297,6 +305,38 @@ std::vector<int> numbersOf(const cpu_set_t& set) {
   return numbers;
 }
 
+/// Long messages leave on each rail.
+TEST(UcxPorts, LongMessagesTakeTurnsOnTheRails) {
+  Hosts hosts(2, 2);
+  const auto out = hosts.sender(0, 1);
+  const auto in = hosts[1].recvFrom(0, 0, false);
+  std::set<void*> from;  // which of the reader's workers had it
+  for (int k = 0; k < 4; ++k) {
+    ASSERT_TRUE(hosts.until([&] { return send(*out, static_cast<char>(k), 40000); }));
+    Message message{};
+    ASSERT_TRUE(hosts.until([&] { return in->tryPeek(&message); }));
+    from.insert(hosts[1].heldBy(0, 0, static_cast<uint32_t>(k)));
+    expectNext(hosts, *in, static_cast<char>(k), 40000, 1);
+  }
+  EXPECT_EQ(from.size(), 2u);
+}
+
+TEST(UcxPorts, WhoHasFewerCardsSetsTheNumberOfRails) {
+  ThreadGroup group(2);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < 2; ++r) {
+    threads.emplace_back([&, r] {
+      ThreadBootstrap boot(group, r);
+      UcxWorker worker(UcxWorker::Settings{{"TLS", "tcp"}});
+      if (r == 0) worker.addRail({{"TLS", "tcp"}});
+      Told told;
+      const auto made = UcxTransport::create(boot, worker, {{1 - r}, {"a", "b"}, 2, kChunk, &told});
+      EXPECT_NE(made->networkText().find("1 rail"), std::string::npos) << made->networkText();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(UcxDevices, AThreadStaysWithinItsRanksProcessors) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -312,8 +352,8 @@ TEST(UcxDevices, AThreadStaysWithinItsRanksProcessors) {
   EXPECT_EQ(near("0-99999"), all);
 }
 
-TEST(UcxPorts, WhoSaidGoodbyeMayGo) {
-  Hosts hosts(2);
+TEST_P(UcxRails, WhoSaidGoodbyeMayGo) {
+  Hosts hosts(2, GetParam());
   auto out = hosts.sender(1, 0);
   const auto in = hosts[0].recvFrom(0, 1, false);
   EXPECT_TRUE(send(*out, 3, 30000));
