@@ -61,8 +61,8 @@ grep -q '^rondo_mpi: MPI_Allreduce .* many communicators 232' "$log" ||
 # Non-blocking calls of few bytes are MPI's, but with RONDO_MPI=both.
 for ranks in 1 2 3; do
   echo "== the same by non-blocking calls, and requests, $ranks ranks"
-  withDriver layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/later_test" expect-layer >"$log" 2>&1 ||
-    fail "later_test failed"
+  withDriver layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/later_test" expect-layer \
+    >"$log" 2>&1 || fail "later_test failed"
   grep ' checks on a rank' "$log"
   [[ $ranks = 1 ]] || grep -q '^rondo_mpi: MPI_Ialltoallv  *[1-9]' "$log" || fail "nothing taken"
   withDriver layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/requests_test" >"$log" 2>&1 ||
@@ -168,7 +168,8 @@ if $fortran -o "$scratch/fortran_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in
   >"$log" 2>&1; then
   for ranks in 1 2 3; do
     echo "== Fortran, $ranks ranks"
-    withDriver layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$scratch/fortran_test" >"$log" 2>&1 || fail "fortran_test failed"
+    withDriver layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$scratch/fortran_test" >"$log" 2>&1 ||
+      fail "fortran_test failed"
   done
   # Both modules' calls came to the layer: the old one's on the grid, mpi_f08's broadcast.
   counted MPI_Scan 3 0 ""

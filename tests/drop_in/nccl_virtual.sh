@@ -60,6 +60,11 @@ STUB_CUDA_DEVICES=2 rehearse "$cluster:2" leave || fail "leave"
 has rank0.nccl0.calls.csv 'rondoAllReduce,67108864,'
 rm "$scratch"/run.*
 
+echo "== the legacy stream while another one is captured"
+compile -o "$scratch/capture" -I"$TEST_SRCDIR/src" "$TEST_SRCDIR/tests/drop_in/nccl_capture.cc" \
+  "$TEST_SRCDIR/src/drop_in/nccl/driver.cc" "$TEST_SRCDIR/src/base/error.cc" -ldl
+"$scratch/capture" >"$log" 2>&1 || fail "nccl_capture"
+
 echo "== the same program without RONDO_VIRTUAL does not pretend"
 if env -u RONDO_VIRTUAL RONDO_BOOT_TIMEOUT_MS=1000 STUB_CUDA_DEVICES=2 "$scratch/program" all \
   >"$log" 2>&1; then

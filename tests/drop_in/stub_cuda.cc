@@ -112,9 +112,14 @@ int cuEventDestroy_v2(void*) { return 0; }
 int cuEventRecord(void*, void*) { return 0; }
 int cuStreamWaitEvent(void*, void*, unsigned) { return 0; }
 int cuEventSynchronize(void*) { return 0; }
-int cuStreamGetCaptureInfo_v2(void*, int* status, unsigned long long*, void*, const void*,
+/// STUB_CUDA_CAPTURES: streams that exist capture, so that the legacy one cannot be asked.
+int cuStreamGetCaptureInfo_v2(void* stream, int* status, unsigned long long* id, void*, const void*,
                               size_t*) {
-  *status = 0;
+  constexpr int kImplicit = 906;
+  const bool captures = std::getenv("STUB_CUDA_CAPTURES") != nullptr;
+  if (captures && stream == nullptr) return kImplicit;
+  *status = captures;
+  *id = 7;
   return 0;
 }
 int cuGetErrorName(int, const char** text) {

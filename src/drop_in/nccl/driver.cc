@@ -143,8 +143,16 @@ void release(void* memory) {
 uint64_t captureOf(CUstream_st* stream) {
   int status = 0;
   unsigned long long id = 0;
-  // The legacy stream cannot be asked while another one captures, and then is none itself.
-  if (driver().captureInfo(stream, &status, &id, nullptr, nullptr, nullptr) != 0) return 0;
+  const Result result = driver().captureInfo(stream, &status, &id, nullptr, nullptr, nullptr);
+  constexpr Result kImplicit = 906;  // CUDA_ERROR_STREAM_CAPTURE_IMPLICIT
+  if (result == kImplicit) {
+    // What is enqueued there would fail, and end the capture.
+    throw Error(rondoInvalidUsage,
+                "argument stream is the legacy stream (NULL), which waits for one that is being "
+                "captured into a graph; allowed: the captured stream, one of "
+                "cudaStreamNonBlocking, or the legacy one after cudaStreamEndCapture");
+  }
+  if (result != 0) return 0;
   constexpr int kCapturing = 1;
   return status == kCapturing ? id : 0;
 }

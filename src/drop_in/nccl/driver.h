@@ -33,7 +33,8 @@ void* allocate(size_t bytes);
 void release(void* memory);
 
 /// Of a capture: equal for streams that are captured into one graph, 0 while none captures. The
-/// stream must exist: the driver crashes otherwise.
+/// stream must exist: the driver crashes otherwise. Throws Error for the legacy stream while one
+/// that it waits for captures.
 uint64_t captureOf(CUstream_st* stream);
 
 // Events are made in the current context when they are first needed. All but destroyEvent throw
