@@ -37,13 +37,6 @@ class ForcedComm {
 uint64_t sendBytes(Collective collective, uint64_t bytes, int ranks);
 uint64_t recvBytes(Collective collective, uint64_t bytes, int ranks);
 
-/// A call that is timed again and again.
-struct Trial {
-  const ForcedComm* comm;
-  Collective collective;
-  uint64_t bytes;  ///< Of a slot; a multiple of 4.
-};
-
 /// Two areas of memory from which successive calls take different pieces, as rondo-bench does.
 class RotatingBuffers {
  public:
@@ -67,6 +60,14 @@ class RotatingBuffers {
   size_t turn_ = 0;
 };
 
+/// A call that is timed again and again.
+struct Trial {
+  const ForcedComm* comm;
+  Collective collective;
+  uint64_t bytes;                      ///< Of a slot; a multiple of 4.
+  RotatingBuffers* buffers = nullptr;  ///< Its own; nullptr: those of all trials.
+};
+
 struct Pace {
   double seconds = 20;  ///< Rounds over all trials begin until then...
   int least = 5;        ///< ... but so many at least,
@@ -85,6 +86,7 @@ struct StateTimes {
   uint64_t flag;  ///< A flag's way in it (coll/flag_way.h); 0: no two ranks could look.
   size_t calls;
   Times times;
+  uint64_t pace = 0;  ///< In the middle of its looks (coll/flag_way.h).
 };
 
 /// The same by the states that the machine was in, the one with the most calls first: before and
@@ -93,6 +95,9 @@ std::vector<StateTimes> timeStates(const std::vector<Trial>& trials, RotatingBuf
                                    const Pace& pace);
 
 /// A flag's way just now, the same on all ranks; 0: no two ranks can look. Collective.
-uint64_t flagNow(const ForcedComm& comm);
+struct Look {
+  uint64_t flag = 0, pace = 0;
+};
+Look lookNow(const ForcedComm& comm);
 
 }  // namespace rondo::tune
