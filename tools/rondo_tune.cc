@@ -208,7 +208,6 @@ class Tuner {
     }
     CostsState out{state.flag != 0 ? state.flag : before.flag,
                    fitCosts(observations_, by_, prior->costs, free), prior->measured};
-    out.pace = state.pace;
     for (size_t i = 0; i < free.size(); ++i) out.measured[i] = out.measured[i] || free[i];
     printCalls(prior->costs, out.costs);
     printCosts(out.costs, free, out.measured);

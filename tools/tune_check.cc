@@ -29,13 +29,6 @@ struct Row {
   bool steady;  ///< Enough was measured in the state that was planned for.
 };
 
-/// Of a communicator's source of costs: which state it picked, without what it saw.
-std::string stateOf(const std::string& source) {
-  const size_t begin = source.find(", state ");
-  if (begin == std::string::npos) return "";
-  return source.substr(begin, source.find(" (now", begin) - begin);
-}
-
 Row runSize(uint64_t bytes, RotatingBuffers& buffers) {
   std::vector<std::unique_ptr<ForcedComm>> comms;
   std::vector<Trial> trials;
@@ -44,7 +37,7 @@ Row runSize(uint64_t bytes, RotatingBuffers& buffers) {
     trials.push_back({comms.back().get(), Collective::AllReduce, bytes});
   }
   Row row{};
-  row.flag = lookNow(*comms.front()).flag;
+  row.flag = flagNow(*comms.front());
   Pace pace;
   pace.seconds = kSecondsASize;
   // What counts is what was measured in the state that the communicators planned for.
@@ -62,7 +55,7 @@ Row runSize(uint64_t bytes, RotatingBuffers& buffers) {
   const Request request{Collective::AllReduce, bytes / 4, 4, 0};
   for (size_t i = 0; i < trials.size(); ++i) {
     const CommFacts& facts = comms[i]->impl().facts();
-    row.steady &= stateOf(comms[i]->impl().costsSource()) == stateOf(row.source);
+    row.steady &= facts.costs == comms[0]->impl().facts().costs;
     row.predicted[i] = static_cast<double>(
         rankCandidates(request, facts, parseTune(kRules[i])).front().picoseconds);
     row.measured[i] = times[i];

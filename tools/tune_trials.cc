@@ -172,16 +172,11 @@ class Timer {
   }
 
   const std::vector<Samples>& samples() const { return samples_; }
-  const std::vector<Look>& looks() const { return seen_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  uint64_t look() {
-    if (!looks_) return 0;
-    seen_.push_back(lookNow(*trials_.front().comm));
-    return seen_.back().flag;
-  }
+  uint64_t look() const { return looks_ ? flagNow(*trials_.front().comm) : 0; }
 
   void runRound(bool keep) {
     uint64_t before = look();
@@ -219,7 +214,6 @@ class Timer {
   bool looks_;
   int ranks_;
   std::vector<Samples> samples_;
-  std::vector<Look> seen_;
   std::map<uint64_t, std::vector<size_t>> lengths_;
 };
 
@@ -237,19 +231,9 @@ StateTimes timesBetween(const std::vector<Samples>& samples, uint64_t least, uin
   return out;
 }
 
-/// The middle of those looks that saw such flags.
-uint64_t paceBetween(const std::vector<Look>& looks, uint64_t least, uint64_t most) {
-  std::vector<double> paces;
-  for (const Look& look : looks) {
-    const bool inside = look.flag >= least && look.flag <= most;
-    if (inside && look.pace > 0) paces.push_back(static_cast<double>(look.pace));
-  }
-  return paces.empty() ? 0 : static_cast<uint64_t>(medianOf(std::move(paces)));
-}
-
 }  // namespace
 
-Look lookNow(const ForcedComm& comm) {
+uint64_t flagNow(const ForcedComm& comm) {
   Communicator& impl = comm.impl();
   std::vector<int> hostOf;
   for (int r = 0; r < impl.place().size; ++r) {
@@ -261,14 +245,12 @@ Look lookNow(const ForcedComm& comm) {
     ends[0] = mine.first, ends[1] = mine.second;
   }
   MPI_Bcast(ends, 2, MPI_INT, 0, MPI_COMM_WORLD);
-  Look look;
-  const FlagPair pair{ends[0], ends[1]};
-  if (impl.flagWay(pair, &look.flag) != RunResult::Ok ||
-      impl.pace(pair, &look.pace) != RunResult::Ok) {
+  uint64_t flag = 0;
+  if (impl.flagWay({ends[0], ends[1]}, &flag) != RunResult::Ok) {
     throw Error(rondoRemoteError, "a rank did not answer");
   }
-  MPI_Bcast(&look, sizeof look, MPI_BYTE, 0, MPI_COMM_WORLD);
-  return look;
+  MPI_Bcast(&flag, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  return flag;
 }
 
 Times timeTrials(const std::vector<Trial>& trials, RotatingBuffers& buffers, const Pace& pace) {
@@ -292,7 +274,6 @@ std::vector<StateTimes> timeStates(const std::vector<Trial>& trials, RotatingBuf
     if (same.size() * kLeastPart < flags.size()) continue;
     states.push_back(timesBetween(timer.samples(), same.front(), same.back()));
     states.back().flag = same[same.size() / 2];
-    states.back().pace = paceBetween(timer.looks(), same.front(), same.back());
   }
   std::stable_sort(states.begin(), states.end(),
                    [](const StateTimes& a, const StateTimes& b) { return a.calls > b.calls; });

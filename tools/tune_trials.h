@@ -86,7 +86,6 @@ struct StateTimes {
   uint64_t flag;  ///< A flag's way in it (coll/flag_way.h); 0: no two ranks could look.
   size_t calls;
   Times times;
-  uint64_t pace = 0;  ///< In the middle of its looks (coll/flag_way.h).
 };
 
 /// The same by the states that the machine was in, the one with the most calls first: before and
@@ -95,9 +94,6 @@ std::vector<StateTimes> timeStates(const std::vector<Trial>& trials, RotatingBuf
                                    const Pace& pace);
 
 /// A flag's way just now, the same on all ranks; 0: no two ranks can look. Collective.
-struct Look {
-  uint64_t flag = 0, pace = 0;
-};
-Look lookNow(const ForcedComm& comm);
+uint64_t flagNow(const ForcedComm& comm);
 
 }  // namespace rondo::tune

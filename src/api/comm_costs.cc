@@ -13,12 +13,6 @@ struct Pick {
   char source[576];
 };
 
-std::string paceText(const CostsState& state, uint64_t pace) {
-  if (state.pace == 0 || pace == 0) return "";
-  return format(", copies take %.2f of then",
-                static_cast<double>(pace) / static_cast<double>(state.pace));
-}
-
 }  // namespace
 
 void settleCosts(Bootstrap& boot, Communicator& comm, const std::vector<CostsState>& states,
@@ -27,20 +21,19 @@ void settleCosts(Bootstrap& boot, Communicator& comm, const std::vector<CostsSta
   if (pair.first < 0) return;
   Pick mine{};
   together(boot, [&] {
-    uint64_t flag = 0, pace = 0;
-    if (comm.flagWay(pair, &flag) != RunResult::Ok || comm.pace(pair, &pace) != RunResult::Ok) {
+    uint64_t flag = 0;
+    if (comm.flagWay(pair, &flag) != RunResult::Ok) {
       throw Error(rondoRemoteError, comm.aborted() ? comm.abortText()
                                                    : "a rank did not answer while the costs of "
                                                      "this machine's state were looked for");
     }
     if (states.empty()) return;
     const CostsState& state = nearestState(states, flag);
-    mine.costs = pacedCosts(state, flag, pace);
+    mine.costs = state.costs;
     mine.measured = state.measuredBits();
     const std::string source =
-        comm.costsSource() + format(", %s (now %.0f)%s", stateText(state, states).c_str(),
-                                    static_cast<double>(flag) * 1e-3,
-                                    paceText(state, pace).c_str());
+        comm.costsSource() + format(", %s (now %.0f)", stateText(state, states).c_str(),
+                                    static_cast<double>(flag) * 1e-3);
     source.copy(mine.source, sizeof mine.source - 1);
   });
   std::vector<Pick> all(static_cast<size_t>(boot.size()));

@@ -52,7 +52,7 @@ struct LocalInfo {
   MeasuredCosts measured;
   DeviceCosts device;     ///< The same on device memory.
   char costsSource[512];  ///< Where they come from, for people.
-  uint64_t costStates;    ///< How many the file has, if there is something to look at.
+  uint64_t costStates;    ///< How many the file has, if more than one.
 };
 
 /// What rondo-tune measured on machines like this one, if it did. A file that is no good is no
@@ -399,7 +399,7 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
             &parts);
   logMade(parts, hosts, config);
   auto made = std::make_unique<Communicator>(std::move(parts));
-  if (local.front().costStates > 0) {
+  if (local.front().costStates > 1) {
     settleCosts(boot, *made, states, hosts.hostOf);
   }
   return made;

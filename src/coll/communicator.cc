@@ -79,11 +79,6 @@ RunResult Communicator::flagWay(const FlagPair& pair, uint64_t* picoseconds) {
   return measureFlag(channels_, parts_.place.rank, pair, groupWait_, picoseconds);
 }
 
-RunResult Communicator::pace(const FlagPair& pair, uint64_t* picoseconds) {
-  return measurePace(channels_, parts_.place.rank, pair, parts_.facts.chunkBytes, groupWait_,
-                     picoseconds);
-}
-
 /// A call at the moment it begins.
 void Communicator::logCall(const HostRequest& request) const {
   logLine(LogPart::Call, LogLevel::Debug, parts_.place.rank, [&] {

@@ -69,8 +69,6 @@ class Communicator {
   }
   /// measureFlag() between two ranks of one host; other ranks do nothing. While no call runs.
   RunResult flagWay(const FlagPair& pair, uint64_t* picoseconds);
-  /// measurePace(), on the same terms.
-  RunResult pace(const FlagPair& pair, uint64_t* picoseconds);
 
   /// Runs the call to its end. Only one thread at a time; not while operations of a group are under
   /// way (idle()).

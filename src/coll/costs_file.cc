@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -118,7 +117,6 @@ class Parser {
       return;
     }
     if (key == "state") return parseState(value);
-    if (key == "pace") return parsePace(value);
     parseField(key, value);
   }
 
@@ -144,12 +142,6 @@ class Parser {
       begin(&out_.others.emplace_back());
     }
     state_->flag = flag;
-  }
-
-  void parsePace(const std::string& value) {
-    if (state_->pace != 0) refuse("pace is there twice");
-    state_->pace = number("pace", value, kMostFlag);
-    if (state_->pace == 0) refuse("pace is \"0\"; allowed: picoseconds, a whole number from 1");
   }
 
   void parseMachine(const std::string& value) {
@@ -259,7 +251,6 @@ std::string fieldLine(const std::string& name, uint64_t value, bool measured) {
 std::string formatState(const CostsState& state) {
   std::string text;
   if (state.flag > 0) text += format("state %llu\n", static_cast<unsigned long long>(state.flag));
-  if (state.pace > 0) text += format("pace %llu\n", static_cast<unsigned long long>(state.pace));
   const auto fields = costFields();
   for (size_t i = 0; i < fields.size(); ++i) {
     const bool measured = i < state.measured.size() && state.measured[i];
@@ -284,26 +275,6 @@ const CostsState& nearestState(const std::vector<CostsState>& states, uint64_t f
       states.begin(), states.end(),
       [&](const CostsState& a, const CostsState& b) { return ratio(a) < ratio(b); });
   return ratio(*nearest) > kNoState ? states.front() : *nearest;
-}
-
-HostCosts pacedCosts(const CostsState& state, uint64_t flag, uint64_t pace) {
-  if (state.pace == 0 || pace == 0) return state.costs;
-  const auto ratioOf = [](uint64_t now, uint64_t then, double most) {
-    if (now == 0 || then == 0) return 1.0;
-    return std::clamp(static_cast<double>(now) / static_cast<double>(then), 1 / most, most);
-  };
-  HostCosts costs = state.costs;
-  const auto times = [&costs](uint64_t HostCosts::*at, double ratio) {
-    costs.*at = static_cast<uint64_t>(std::llround(static_cast<double>(costs.*at) * ratio));
-  };
-  const double way = ratioOf(flag, state.flag, kSameState), work = ratioOf(pace, state.pace, 2);
-  for (const auto at : {&HostCosts::hop, &HostCosts::message}) times(at, way);
-  for (const auto at :
-       {&HostCosts::step, &HostCosts::lane, &HostCosts::copyPerKiB, &HostCosts::reducePerKiB,
-        &HostCosts::handOnPerKiB, &HostCosts::againPerKiB, &HostCosts::pastPerKiB}) {
-    times(at, work);
-  }
-  return costs;
 }
 
 std::string stateText(const CostsState& state, const std::vector<CostsState>& states) {
@@ -402,7 +373,7 @@ FoundCosts findCosts(uint64_t machine, const std::vector<std::string>& dirs) {
       FoundCosts found{file.costs, sourceOf(file, path)};
       found.device = file.device;
       found.measured = file.measuredBits();
-      if (!file.others.empty() || file.pace > 0) {
+      if (!file.others.empty()) {
         found.states = {file};
         found.states.insert(found.states.end(), file.others.begin(), file.others.end());
       }

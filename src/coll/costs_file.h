@@ -17,8 +17,7 @@ struct CostsState {
   uint64_t flag = 0;  ///< A flag's way (coll/flag_way.h) in it, in picoseconds; 0: not known.
   HostCosts costs;    ///< Fields that the file does not name have their defaults.
   /// By field, in the order of costFields(): measured, not a default that was written along.
-  std::vector<bool> measured = {};
-  uint64_t pace = 0;  ///< measurePace() in it, in the middle; 0: not known.
+  std::vector<bool> measured;
   MeasuredCosts measuredBits() const;
 };
 constexpr size_t kMostStates = 4;
@@ -64,8 +63,7 @@ std::vector<std::string> costsDirs(const std::string& tuneDir);
 struct FoundCosts {
   HostCosts costs;
   std::string source;  ///< "/etc/rondo/costs-..txt, measured .. (2 days ago)"; "built-in (..)".
-  /// The file's, the first of which has `costs`, if there is something to look at: several, or a
-  /// pace; else none.
+  /// If the file has more than one, all of them, the first of which has `costs`; else none.
   std::vector<CostsState> states = {};
   DeviceCosts device = {};
   MeasuredCosts measured = 0;  ///< Of `costs`.
@@ -75,10 +73,6 @@ struct FoundCosts {
 /// The state whose flag's way is nearest, by ratio; the first one where none is near, because then
 /// something else was measured. `states` has at least one.
 const CostsState& nearestState(const std::vector<CostsState>& states, uint64_t flag);
-/// The state's costs where it runs quicker or slower than it did: a virtual machine's cores do, by
-/// a third within minutes. `flag` and `pace`: now; where no pace is known, they stay. What comes
-/// from memory stays as it is.
-HostCosts pacedCosts(const CostsState& state, uint64_t flag, uint64_t pace);
 /// "81 ns, of 31, 81, 337": which state of which.
 std::string stateText(const CostsState& state, const std::vector<CostsState>& states);
 

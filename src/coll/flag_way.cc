@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
-#include <vector>
 
 namespace rondo {
 namespace {
@@ -51,47 +50,6 @@ class Side {
   SendPort& send_;
   RecvPort& recv_;
   const WaitPolicy& policy_;
-};
-
-/// A hand-over as it is in collectives: out of the caller's memory, and into it.
-constexpr uint64_t kPaceBytes = 16u << 10;
-constexpr int kPaceTrips = 2;
-constexpr int kPaceBatches = 15;
-
-/// The same with `kPaceBytes` a message.
-class LongSide {
- public:
-  LongSide(Channels& channels, int peer, const WaitPolicy& policy)
-      : send_(*channels.sends[channels.index(0, peer)]),
-        recv_(*channels.pairRecvs[channels.index(0, peer)]),
-        policy_(policy),
-        own_(kPaceBytes, 1) {}
-
-  RunResult send() {
-    return waitUntil(policy_, [&](bool*) -> std::optional<RunResult> {
-      void* const space = send_.tryAcquire(kPaceBytes);
-      if (space == nullptr) return std::nullopt;
-      std::memcpy(space, own_.data(), kPaceBytes);
-      send_.post(kPaceBytes, nullptr);
-      return RunResult::Ok;
-    });
-  }
-  RunResult receive() {
-    return waitUntil(policy_, [&](bool*) -> std::optional<RunResult> {
-      Message message;
-      if (!recv_.tryPeek(&message)) return std::nullopt;
-      if (message.bytes != kPaceBytes) return RunResult::Mismatch;
-      std::memcpy(own_.data(), message.data, kPaceBytes);
-      recv_.release();
-      return RunResult::Ok;
-    });
-  }
-
- private:
-  SendPort& send_;
-  RecvPort& recv_;
-  const WaitPolicy& policy_;
-  std::vector<char> own_;
 };
 
 /// Sends back what comes until it is 0.
@@ -147,30 +105,6 @@ RunResult measureFlag(Channels& channels, int rank, const FlagPair& pair, const 
   if (pair.first < 0) return RunResult::Ok;
   if (rank == pair.first) return ask(Side(channels, pair.second, policy), picoseconds);
   if (rank == pair.second) return echo(Side(channels, pair.first, policy));
-  return RunResult::Ok;
-}
-
-RunResult measurePace(Channels& channels, int rank, const FlagPair& pair, uint64_t chunkBytes,
-                      const WaitPolicy& policy, uint64_t* picoseconds) {
-  *picoseconds = 0;
-  const bool first = rank == pair.first, second = rank == pair.second;
-  if (pair.first < 0 || chunkBytes < kPaceBytes || (!first && !second)) return RunResult::Ok;
-  LongSide side(channels, first ? pair.second : pair.first, policy);
-  std::vector<double> times;
-  // The first batch warms the lines.
-  for (int batch = 0; batch <= kPaceBatches; ++batch) {
-    const Clock::time_point begin = Clock::now();
-    for (int trip = 0; trip < kPaceTrips; ++trip) {
-      RunResult result = first ? side.send() : side.receive();
-      if (result == RunResult::Ok) result = first ? side.receive() : side.send();
-      if (result != RunResult::Ok) return result;
-    }
-    const std::chrono::duration<double, std::pico> took = Clock::now() - begin;
-    if (batch > 0) times.push_back(took.count() / (2 * kPaceTrips));
-  }
-  const auto middle = times.begin() + kPaceBatches / 2;
-  std::nth_element(times.begin(), middle, times.end());
-  if (first) *picoseconds = std::max<uint64_t>(1, static_cast<uint64_t>(*middle));
   return RunResult::Ok;
 }
 

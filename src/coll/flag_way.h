@@ -27,10 +27,4 @@ FlagPair flagPairOf(const CommFacts& facts, const std::vector<int>& hostOf);
 RunResult measureFlag(Channels& channels, int rank, const FlagPair& pair, const WaitPolicy& policy,
                       uint64_t* picoseconds);
 
-/// What a hand-over of some KiB takes, copied in and out: how quick the cores are now. For about as
-/// long as measureFlag(), on the same terms; the middle of several times. 0 where channels are too
-/// short for it.
-RunResult measurePace(Channels& channels, int rank, const FlagPair& pair, uint64_t chunkBytes,
-                      const WaitPolicy& policy, uint64_t* picoseconds);
-
 }  // namespace rondo

@@ -212,26 +212,6 @@ TEST(CostsFile, AStatesFlagTellsWhichHolds) {
   EXPECT_EQ(stateText(states[2], states), "state 337 ns of 81, 31, 337");
 }
 
-TEST(CostsFile, APaceComesBackAndScalesWhatCoresDo) {
-  CostsFile file = statesFile({80'000, 300'000});
-  file.pace = 1'000'000;
-  file.others[0].pace = 3'000'000;
-  const CostsFile back = parseCosts(formatCosts(file), "FILE");
-  EXPECT_EQ(back.pace, 1'000'000u);
-  EXPECT_EQ(back.others.at(0).pace, 3'000'000u);
-
-  const HostCosts now = pacedCosts(back, 88'000, 1'250'000);
-  EXPECT_EQ(now.hop, back.costs.hop * 88 / 80);
-  EXPECT_EQ(now.copyPerKiB, back.costs.copyPerKiB * 5 / 4);
-  EXPECT_EQ(now.reducePerKiB, back.costs.reducePerKiB * 5 / 4);
-  EXPECT_EQ(now.cold64M, back.costs.cold64M) << "memory is as quick as it was";
-  EXPECT_EQ(now.hostsPerKiB, back.costs.hostsPerKiB);
-  // Something else was measured.
-  EXPECT_EQ(pacedCosts(back, 80'000, 90'000'000).copyPerKiB, 2 * back.costs.copyPerKiB);
-  EXPECT_EQ(pacedCosts(back, 88'000, 0), back.costs);
-  EXPECT_EQ(pacedCosts(statesFile({80'000}), 88'000, 9), statesFile({80'000}).costs);
-}
-
 TEST(CostsFile, WhatIsMissingHasItsDefault) {
   const CostsFile file =
       parseCosts("rondo-costs 1\r\n# words\n\nmachine 00000000000000aa\nhop 5 measured", "FILE");
@@ -266,9 +246,6 @@ TEST(CostsFile, ComplaintsNameLineFieldAndWhatIsAllowed) {
       {head + "hops 1 measured\n", "there is no field \"hops\""},
       {head + "state 0\n", "FILE:3: state is \"0\"; allowed: a flag's way, a whole number from 1"},
       {head + "state soon\n", "FILE:3: state is \"soon\""},
-      {head + "state 5\npace 0\n", "FILE:4: pace is \"0\"; allowed: picoseconds, a whole number"},
-      {head + "state 5\npace 4\npace 4\n", "FILE:5: pace is there twice"},
-      {head + "pace fast\n", "FILE:3: pace is \"fast\""},
       {head + "hop 1 measured\nstate 5\n",
        "FILE:4: state begins a second one; allowed: after a state line first"},
       {head + "state 4\nhop 1 measured\nstate 5\nhop 1 measured\nhop 1 measured\n",
@@ -359,10 +336,6 @@ TEST(FindCosts, TheFirstDirectoryThatHasOne) {
   writeCosts(file, dirs[0] + "/" + name);
   EXPECT_EQ(findCosts(file.machine, dirs).costs.hop, 1u);
   EXPECT_TRUE(findCosts(file.machine, dirs).states.empty()) << "one is no choice";
-  CostsFile paced = statesFile({50});
-  paced.pace = 9;
-  writeCosts(paced, dirs[0] + "/" + name);
-  EXPECT_EQ(findCosts(file.machine, dirs).states.size(), 1u) << "but it may be scaled";
   writeCosts(statesFile({50, 500}), dirs[0] + "/" + name);
   found = findCosts(file.machine, dirs);
   ASSERT_EQ(found.states.size(), 2u);

@@ -90,7 +90,7 @@ TEST(LinkFacts, PackagesCountWhereRanksShareOne) {
   const LinkFacts links = linksOn(1, 8, 0, false);
   EXPECT_TRUE(links.apart(0, 4));
   EXPECT_FALSE(links.apart(4, 7));
-  EXPECT_EQ(links.text(), "packages 60.00 GB/s and 100ns apart, 60.00 GB/s into each");
+  EXPECT_EQ(links.text(), "packages 60 GB/s and 100ns apart, 60 GB/s into each");
   CommFacts facts = factsOn(links, 1, 8);
   EXPECT_EQ(facts.links.apartMessage, HostCosts{}.farMessage + 200'000);
   EXPECT_EQ(facts.costs, HostCosts{});

@@ -142,32 +142,12 @@ TEST(WorldCosts, AllRanksPlanByTheStateThatRankZeroSees) {
   }
 }
 
-/// A file with a pace: what costs cores' time is as much more as copies take more now.
-TEST(WorldCosts, AllRanksPlanByTheMachinesPace) {
-  const Files files(2);
-  CostsFile file;
-  file.machine = machineModel(readNodeFacts());
-  file.flag = 100'000;
-  file.pace = 1;  // it cannot be as quick now: twice as much is the most that is believed
-  file.measured.assign(costFields().size(), true);
-  writeCosts(file, files.path(0));
-  eachWithItsOwn(files, 2, [&](int rank, const Communicator& comm) {
-    if (allowedCpus() < 2) return;  // nobody looks
-    EXPECT_EQ(comm.facts().costs.copyPerKiB, 2 * HostCosts{}.copyPerKiB) << rank;
-    EXPECT_EQ(comm.facts().costs.cold64M, HostCosts{}.cold64M) << rank;
-    EXPECT_NE(comm.costsSource().find(", copies take "), std::string::npos) << comm.costsSource();
-  });
-}
-
 TEST(WorldCosts, MessagesAfterALookAreWhole) {
   World(2).run([](const Rank& me) {
     for (int k = 0; k < 5; ++k) {
       uint64_t flag = 0;
       ASSERT_EQ(me.comm->impl->flagWay({0, 1}, &flag), RunResult::Ok);
       EXPECT_EQ(flag > 0, me.rank == 0);
-      uint64_t pace = 7;
-      ASSERT_EQ(me.comm->impl->pace({0, 1}, &pace), RunResult::Ok);
-      EXPECT_EQ(pace > 0, me.rank == 0);
       float in[64], out[64];
       for (int i = 0; i < 64; ++i) in[i] = static_cast<float>(i + k + me.rank);
       ASSERT_EQ(rondoAllReduce(in, out, 64, rondoFloat32, rondoSum, me.comm, nullptr),
