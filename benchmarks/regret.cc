@@ -46,6 +46,8 @@ Collective collectiveOf(const std::string& name) {
               format("there is no collective \"%s\"; there are: %s", name.c_str(), known.c_str()));
 }
 
+constexpr double kWithin = 1.05;
+
 class Regret {
  public:
   Regret(Collective collective, int rank, int ranks)
@@ -57,6 +59,26 @@ class Regret {
       forced_.push_back(std::make_unique<ForcedComm>(
           format("%s:host:0-:%s", collectiveName(collective), row.name)));
     }
+  }
+
+  /// On both kinds of memory.
+  void runBoth(uint64_t least, uint64_t most, double seconds) {
+    const uint64_t longest = most * static_cast<uint64_t>(hasSlots(collective_) ? ranks_ : 1);
+    RotatingBuffers ordinary(longest, false), mapped(longest, true);
+    if (rank_ == 0) {
+      std::printf("%s on %d ranks, costs: %s\nTimes over the best: ordinary, mapped memory\n",
+                  collectiveName(collective_), ranks_, free_.impl().costsSource().c_str());
+      std::printf("%10s  %-10s %5s %5s  %-10s %5s %5s  %-10s %10s  %-10s %10s\n", "bytes", "chosen",
+                  "ord.", "map.", "for both", "ord.", "map.", "ordinary", "us", "mapped", "us");
+    }
+    for (uint64_t bytes = least; bytes <= most; bytes *= 2) {
+      runSizeOnBoth(bytes, seconds, &ordinary, &mapped);
+    }
+    if (rank_ != 0) return;
+    std::printf(
+        "  within 5 %% of %zu sizes: chosen %d ordinary, %d mapped, %d both; the best one "
+        "for both %d\n\n",
+        ratios_.size(), within_[0], within_[1], within_[2], within_[3]);
   }
 
   void run(uint64_t least, uint64_t most, double seconds, bool mapped) {
@@ -77,7 +99,7 @@ class Regret {
     std::vector<double> sorted = ratios_;
     std::sort(sorted.begin(), sorted.end());
     const auto within =
-        std::count_if(sorted.begin(), sorted.end(), [](double r) { return r <= 1.05; });
+        std::count_if(sorted.begin(), sorted.end(), [](double r) { return r <= kWithin; });
     std::printf("  within 5 %% at %lld of %zu sizes; median %.2f, worst %.2f\n\n",
                 static_cast<long long>(within), sorted.size(), sorted[sorted.size() / 2],
                 sorted.back());
@@ -85,6 +107,45 @@ class Regret {
   }
 
  private:
+  void runSizeOnBoth(uint64_t bytes, double seconds, RotatingBuffers* ordinary,
+                     RotatingBuffers* mapped) {
+    std::vector<Trial> trials;
+    for (const auto& comm : forced_) {
+      trials.push_back({comm.get(), collective_, bytes, ordinary});
+      trials.push_back({comm.get(), collective_, bytes, mapped});
+    }
+    Pace pace;
+    pace.seconds = seconds;
+    const std::vector<double> times = timeTrials(trials, *ordinary, pace);
+    if (rank_ != 0) return;
+    const Request request{collective_, bytes / 4, 4, 0};
+    const Candidate chosen = rankCandidates(request, free_.impl().facts(), {}).front();
+    size_t best[2] = {0, 0}, one = 0, mine = 0;
+    for (size_t i = 0; i < algorithms_.size(); ++i) {
+      for (size_t m = 0; m < 2; ++m) {
+        if (times[2 * i + m] < times[2 * best[m] + m]) best[m] = i;
+      }
+      if (algorithms_[i] == chosen.algorithm) mine = i;
+    }
+    const auto ratio = [&](size_t i, size_t m) {
+      return times[2 * i + m] / times[2 * best[m] + m];
+    };
+    const auto worse = [&](size_t i) { return std::max(ratio(i, 0), ratio(i, 1)); };
+    for (size_t i = 0; i < algorithms_.size(); ++i) {
+      if (worse(i) < worse(one)) one = i;
+    }
+    ratios_.push_back(worse(mine));
+    const bool good[4] = {ratio(mine, 0) <= kWithin, ratio(mine, 1) <= kWithin,
+                          worse(mine) <= kWithin, worse(one) <= kWithin};
+    for (size_t k = 0; k < 4; ++k) within_[k] += good[k] ? 1 : 0;
+    std::printf("%10llu  %-10s %5.2f %5.2f  %-10s %5.2f %5.2f  %-10s %10.2f  %-10s %10.2f\n",
+                static_cast<unsigned long long>(bytes), algorithms_[mine]->name, ratio(mine, 0),
+                ratio(mine, 1), algorithms_[one]->name, ratio(one, 0), ratio(one, 1),
+                algorithms_[best[0]]->name, times[2 * best[0]] * 1e-6, algorithms_[best[1]]->name,
+                times[2 * best[1] + 1] * 1e-6);
+    std::fflush(stdout);
+  }
+
   void runSize(uint64_t bytes, double seconds, RotatingBuffers& buffers) {
     std::vector<Trial> trials;
     for (const auto& comm : forced_) trials.push_back({comm.get(), collective_, bytes});
@@ -120,6 +181,7 @@ class Regret {
   std::vector<const Algorithm*> algorithms_;
   std::vector<std::unique_ptr<ForcedComm>> forced_;
   std::vector<double> ratios_;
+  int within_[4] = {};  // the chosen one: ordinary, mapped, both; the best one for both
 };
 
 int run(const Arguments& a, int rank, int ranks) {
@@ -129,7 +191,12 @@ int run(const Arguments& a, int rank, int ranks) {
     for (const std::string& name : a.collectives) collectives.push_back(collectiveOf(name));
     if (ranks < 2) throw Error(rondoInvalidArgument, "there is 1 rank; allowed: 2 or more");
     for (const Collective collective : collectives) {
-      Regret(collective, rank, ranks).run(least, most, a.seconds, a.memory == "rondo");
+      Regret regret(collective, rank, ranks);
+      if (a.memory == "both") {
+        regret.runBoth(least, most, a.seconds);
+      } else {
+        regret.run(least, most, a.seconds, a.memory == "rondo");
+      }
     }
     return 0;
   } catch (const Error& error) {
@@ -149,8 +216,8 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", a.seconds, "How long each size is measured")
       ->check(CLI::Range(0.01, 60.0))
       ->capture_default_str();
-  app.add_option("--memory", a.memory, "host, or rondo for rondoMemAlloc's")
-      ->check(CLI::IsMember({"host", "rondo"}))
+  app.add_option("--memory", a.memory, "host, rondo for rondoMemAlloc's, or both")
+      ->check(CLI::IsMember({"host", "rondo", "both"}))
       ->capture_default_str();
   return runAsJob(app, argc, argv, [&](int rank, int ranks) { return run(a, rank, ranks); });
 }

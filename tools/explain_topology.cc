@@ -76,14 +76,17 @@ void placeOnTopology(const std::string& topology, CommFacts* facts) {
     cores += std::max(graph.node(cpu).cores, 1);
   }
   facts->cpus = static_cast<uint32_t>(std::max(cores, 1));
-  if (ranksOf.size() > 1) {
-    facts->groups = RankGroups(hosts);
-    facts->costs.acrossHosts();
-    return;
-  }
+  std::vector<Seat> seats;
+  for (const int cpu : cpus) seats.push_back({graph.node(cpu).host, cpu, true});
+  facts->links = linkFactsOf(graph, seats);
+  facts->links.acrossHosts = ranksOf.size() > 1;
   // As when ranks are bound: groups count where one of them has several ranks.
   const RankGroups near(cpus);
-  if (near.layered()) facts->groups = near;
+  if (ranksOf.size() > 1) {
+    facts->groups = RankGroups(hosts);
+  } else if (near.layered()) {
+    facts->groups = near;
+  }
 }
 
 }  // namespace rondo

@@ -152,13 +152,18 @@ CommFacts factsOf(const Arguments& a, std::string* source) {
   facts.lanes = kHostLanes;
   facts.chunkBytes = ShmLayout::kMostArea / 2;
   *source = "built-in";
+  HostCosts costs;
+  MeasuredCosts measured = 0;
   if (!a.costs.empty()) {
-    facts.costs = fileOf(a.costs).costs;
+    const CostsFile file = fileOf(a.costs);
+    costs = file.costs;
+    measured = file.measuredBits();
     *source = a.costs;
   } else if (a.topology.empty()) {
     const FoundCosts found =
         findCosts(machineModel(readNodeFacts()), costsDirs(readOptions().tuneDir));
-    facts.costs = found.costs;
+    costs = found.costs;
+    measured = found.measured;
     *source = found.source;
     if (!found.warning.empty()) std::fprintf(stderr, "rondo-explain: %s\n", found.warning.c_str());
   }
@@ -171,6 +176,7 @@ CommFacts factsOf(const Arguments& a, std::string* source) {
     throw Error(rondoUnsupported, "--topology: this build is without libxml2");
 #endif
   }
+  setCosts(costs, measured, &facts);
   if (a.cpus > 0) facts.cpus = static_cast<uint32_t>(a.cpus);
   return facts;
 }
@@ -221,6 +227,9 @@ int choose(const Arguments& a) {
   std::printf("rondo: costs: %s\n", source.c_str());
   if (facts.groups.count() > 1 && facts.ranks <= 64) {
     std::printf("rondo: groups: %s\n", facts.groups.text().c_str());
+  }
+  if (const std::string links = facts.links.text(); !links.empty()) {
+    std::printf("rondo: links: %s\n", links.c_str());
   }
   std::fputs(explainChoice(request, rankCandidates(request, facts, {})).c_str(), stdout);
   return 0;

@@ -208,10 +208,10 @@ void runWorkload(const Arguments& a, const topo::Graph& graph) {
     std::fprintf(stderr, "rondo-sim: %s: computing again from checkpoints is left out\n",
                  a.workload.c_str());
   }
-  if (workload.pipelineBytes > 0 || workload.pipeline > 1) {
+  if (workload.pipeline > 1) {
     std::fprintf(stderr,
-                 "rondo-sim: %s: what pipeline stages send each other, and wait for each other, is "
-                 "left out\n",
+                 "rondo-sim: %s: that pipeline stages wait for each other's first and last "
+                 "micro-batches is left out\n",
                  a.workload.c_str());
   }
   const sim::WorkloadTimes times = sim::timeWorkload(workload, graph, a.ranks, settingsOf(a));

@@ -9,8 +9,8 @@ namespace rondo::tune {
 
 uint64_t predictionOf(const Observation& observation, const Measured& by, const HostCosts& costs) {
   CommFacts facts = by.facts;
-  facts.costs = costs;
-  if (by.acrossHosts) facts.costs.acrossHosts();
+  facts.links.acrossHosts = by.acrossHosts;
+  setCosts(costs, kAllMeasured, &facts);
   const auto ranking = rankCandidates(observation.request, facts, observation.rules);
   return ranking.empty() ? 0 : ranking.front().picoseconds;
 }

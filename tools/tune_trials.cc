@@ -198,8 +198,9 @@ class Timer {
     const Trial& trial = trials_[i];
     const uint64_t sent = sendBytes(trial.collective, trial.bytes, ranks_);
     const uint64_t received = recvBytes(trial.collective, trial.bytes, ranks_);
+    RotatingBuffers& buffers = trial.buffers != nullptr ? *trial.buffers : buffers_;
     for (int k = callsARound(trial.bytes); k > 0; --k) {
-      const RotatingBuffers::Piece piece = buffers_.next(sent, received);
+      const RotatingBuffers::Piece piece = buffers.next(sent, received);
       MPI_Barrier(MPI_COMM_WORLD);
       const Clock::time_point begin = Clock::now();
       call(trial, piece);

@@ -37,13 +37,6 @@ class ForcedComm {
 uint64_t sendBytes(Collective collective, uint64_t bytes, int ranks);
 uint64_t recvBytes(Collective collective, uint64_t bytes, int ranks);
 
-/// A call that is timed again and again.
-struct Trial {
-  const ForcedComm* comm;
-  Collective collective;
-  uint64_t bytes;  ///< Of a slot; a multiple of 4.
-};
-
 /// Two areas of memory from which successive calls take different pieces, as rondo-bench does.
 class RotatingBuffers {
  public:
@@ -65,6 +58,14 @@ class RotatingBuffers {
 
   Area send_, recv_;
   size_t turn_ = 0;
+};
+
+/// A call that is timed again and again.
+struct Trial {
+  const ForcedComm* comm;
+  Collective collective;
+  uint64_t bytes;                      ///< Of a slot; a multiple of 4.
+  RotatingBuffers* buffers = nullptr;  ///< Its own; nullptr: those of all trials.
 };
 
 struct Pace {

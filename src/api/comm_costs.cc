@@ -9,13 +9,14 @@ namespace {
 /// Of rank 0: what all ranks choose by from now on.
 struct Pick {
   HostCosts costs;
+  MeasuredCosts measured;
   char source[576];
 };
 
 }  // namespace
 
 void settleCosts(Bootstrap& boot, Communicator& comm, const std::vector<CostsState>& states,
-                 const std::vector<int>& hostOf, bool acrossHosts) {
+                 const std::vector<int>& hostOf) {
   const FlagPair pair = flagPairOf(comm.facts(), hostOf);
   if (pair.first < 0) return;
   Pick mine{};
@@ -29,7 +30,7 @@ void settleCosts(Bootstrap& boot, Communicator& comm, const std::vector<CostsSta
     if (states.empty()) return;
     const CostsState& state = nearestState(states, flag);
     mine.costs = state.costs;
-    if (acrossHosts) mine.costs.acrossHosts();
+    mine.measured = state.measuredBits();
     const std::string source =
         comm.costsSource() + format(", %s (now %.0f)", stateText(state, states).c_str(),
                                     static_cast<double>(flag) * 1e-3);
@@ -37,7 +38,7 @@ void settleCosts(Bootstrap& boot, Communicator& comm, const std::vector<CostsSta
   });
   std::vector<Pick> all(static_cast<size_t>(boot.size()));
   boot.allGather(&mine, sizeof mine, all.data());
-  comm.adoptCosts(all.front().costs, all.front().source);
+  comm.adoptCosts(all.front().costs, all.front().measured, all.front().source);
 }
 
 }  // namespace rondo

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "api/comm_costs.h"
+#include "api/comm_hosts.h"
 #include "api/consensus.h"
 #include "api/handle.h"
 #include "base/error.h"
@@ -45,8 +46,10 @@ struct LocalInfo {
   uint64_t serial;        ///< Of the process's communicators.
   uint64_t machine;       ///< Whose CPUs they are: hosts may be containers of one.
   cpu_set_t cpus;         ///< Where the rank may run.
-  NodeFacts node;         ///< Of local rank 0 only.
+  uint64_t sketchHash;    ///< Of local rank 0 only: of what it knows of the host.
+  bool rdma;              ///< UCX may use it.
   HostCosts costs;        ///< Of rank 0 only: what all ranks choose by.
+  MeasuredCosts measured;
   DeviceCosts device;     ///< The same on device memory.
   char costsSource[512];  ///< Where they come from, for people.
   uint64_t costStates;    ///< How many the file has, if more than one.
@@ -54,14 +57,16 @@ struct LocalInfo {
 
 /// What rondo-tune measured on machines like this one, if it did. A file that is no good is no
 /// reason to fail.
-std::vector<CostsState> readOwnCosts(const Options& options, LocalInfo* mine) {
-  FoundCosts found = findCosts(machineModel(mine->node), costsDirs(options.tuneDir));
+std::vector<CostsState> readOwnCosts(const Options& options, const NodeFacts& node,
+                                     LocalInfo* mine) {
+  FoundCosts found = findCosts(machineModel(node), costsDirs(options.tuneDir));
   static std::atomic_flag warned;  // not once for every communicator
   if (!found.warning.empty() && !warned.test_and_set()) {
     std::fprintf(stderr, "rondo: warning: %s; the built-in costs are used\n",
                  found.warning.c_str());
   }
   mine->costs = found.costs;
+  mine->measured = found.measured;
   mine->device = found.device;
   mine->costStates = found.states.size();
   found.source.copy(mine->costsSource, sizeof mine->costsSource - 1);
@@ -69,7 +74,7 @@ std::vector<CostsState> readOwnCosts(const Options& options, LocalInfo* mine) {
 }
 
 std::vector<LocalInfo> gatherLocal(Bootstrap& boot, const Options& options, uint64_t machine,
-                                   bool leader, std::vector<CostsState>* states) {
+                                   topo::HostSketch* sketch, std::vector<CostsState>* states) {
   LocalInfo mine{};
   mine.machine = machine;
   static std::atomic<uint64_t> communicators{0};
@@ -79,8 +84,12 @@ std::vector<LocalInfo> gatherLocal(Bootstrap& boot, const Options& options, uint
     CPU_ZERO(&mine.cpus);
     // A machine with more CPUs than a cpu_set_t holds: the rank counts as bound nowhere.
     if (sched_getaffinity(0, sizeof mine.cpus, &mine.cpus) != 0) CPU_ZERO(&mine.cpus);
-    if (leader) mine.node = readNodeFacts();
-    if (boot.rank() == 0) *states = readOwnCosts(options, &mine);
+    mine.rdma = mayUseRdma(NetworkChoice::ofEnvironment().transports);
+    if (sketch != nullptr) {
+      *sketch = topo::readHostSketch();
+      mine.sketchHash = sketch->hash();
+    }
+    if (boot.rank() == 0) *states = readOwnCosts(options, sketch->node, &mine);
   });
   std::vector<LocalInfo> all(static_cast<size_t>(boot.size()));
   boot.allGather(&mine, sizeof mine, all.data());
@@ -130,15 +139,35 @@ Crowd greatestCrowd(const std::vector<LocalInfo>& all) {
 
 /// The groups of near ranks: as asked for, the hosts, or on one host from the ranks' bindings and
 /// what its first rank knows of its CPUs. Depends on agreed values alone.
-RankGroups groupsOf(const GroupWish& wish, const std::vector<LocalInfo>& all,
-                    const HostGrouping& hosts) {
+RankGroups groupsOf(const GroupWish& wish, const std::vector<cpu_set_t>& bindings,
+                    const HostGrouping& hosts, const NodeFacts& node) {
   if (wish.kind == GroupWish::Listed) return RankGroups(wish.list);
   if (hosts.hosts > 1) {
     return wish.kind == GroupWish::Off ? RankGroups() : RankGroups(hosts.hostOf);
   }
+  return RankGroups(nearGroups(wish, bindings, node.places));
+}
+
+/// What the choices of all ranks rest on: who is near whom, what lies between, and what that costs.
+/// `own`: this host's sketch, of its first rank.
+void agreeOnPlaces(Bootstrap& boot, const GroupWish& wish, const std::vector<LocalInfo>& all,
+                   const HostGrouping& hosts, const topo::HostSketch* own, CommFacts* facts) {
+  std::vector<uint64_t> hashes;
   std::vector<cpu_set_t> bindings;
-  for (const LocalInfo& info : all) bindings.push_back(info.cpus);
-  return RankGroups(nearGroups(wish, bindings, all.front().node.places));
+  for (const LocalInfo& info : all) {
+    hashes.push_back(info.sketchHash);
+    bindings.push_back(info.cpus);
+  }
+  const KnownHosts known = gatherHosts(boot, hosts.hostOf, hashes, own);
+  const NodeFacts& first = known.kinds.front().node;
+  facts->groups = groupsOf(wish, bindings, hosts, first);
+  facts->l3Bytes = first.l3Bytes;
+  // Whoever wants no groups takes all ranks for near.
+  if (wish.kind != GroupWish::Off) {
+    facts->links = linksBetween(known, hosts.hostOf, bindings, all.front().rdma);
+  }
+  facts->links.acrossHosts = hosts.hosts > 1;
+  setCosts(all.front().costs, all.front().measured, facts);
 }
 
 size_t ranksOfThisProcess(const std::vector<LocalInfo>& all) {
@@ -330,18 +359,17 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   parts.place = {rank, n, hosts.localRank, hosts.localSize()};
 
   std::vector<CostsState> states;
+  topo::HostSketch sketch;
+  topo::HostSketch* const own = hosts.localRank == 0 ? &sketch : nullptr;
   const std::vector<LocalInfo> local =
-      gatherLocal(boot, config.options, host.machine, hosts.localRank == 0, &states);
+      gatherLocal(boot, config.options, host.machine, own, &states);
   const Crowd crowd = greatestCrowd(local);
   parts.facts.ranks = n;
   parts.facts.cpus = crowd.cpus;
   parts.facts.localRanks = crowd.ranks;
   parts.facts.reproducible = config.options.reproducible;
-  parts.facts.groups = groupsOf(groups, local, hosts);
-  parts.facts.costs = local.front().costs;
   parts.costsSource = local.front().costsSource;
-  if (hosts.hosts > 1) parts.facts.costs.acrossHosts();
-  parts.facts.l3Bytes = local.front().node.l3Bytes;
+  agreeOnPlaces(boot, groups, local, hosts, own, &parts.facts);
   parts.stallSeconds = config.options.stallSeconds;
   parts.timeoutMs = config.options.timeoutMs;
   parts.recordFile = config.options.record;
@@ -372,7 +400,7 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   logMade(parts, hosts, config);
   auto made = std::make_unique<Communicator>(std::move(parts));
   if (local.front().costStates > 1) {
-    settleCosts(boot, *made, states, hosts.hostOf, hosts.hosts > 1);
+    settleCosts(boot, *made, states, hosts.hostOf);
   }
   return made;
 }

@@ -108,7 +108,11 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
   const Request request{key.collective, key.count, typeSize(key.type), key.root, key.uneven};
   const std::vector<Candidate> ranking = rankCandidates(request, parts_.facts, parts_.tune);
   if (parts_.explain && parts_.place.rank == 0) {
-    if (!explainedCosts_) std::fprintf(stderr, "rondo: costs: %s\n", parts_.costsSource.c_str());
+    if (!explainedCosts_) {
+      const std::string links = parts_.facts.links.text();
+      std::fprintf(stderr, "rondo: costs: %s\n", parts_.costsSource.c_str());
+      if (!links.empty()) std::fprintf(stderr, "rondo: links: %s\n", links.c_str());
+    }
     explainedCosts_ = true;
     std::fputs(explainChoice(request, ranking).c_str(), stderr);
   }

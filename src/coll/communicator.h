@@ -63,8 +63,8 @@ class Communicator {
   const CommFacts& facts() const { return parts_.facts; }
   const std::string& costsSource() const { return parts_.costsSource; }
   /// Replaces facts().costs. Before the first call, by all ranks alike.
-  void adoptCosts(const HostCosts& costs, const std::string& source) {
-    parts_.facts.costs = costs;
+  void adoptCosts(const HostCosts& costs, MeasuredCosts measured, const std::string& source) {
+    setCosts(costs, measured, &parts_.facts);
     parts_.costsSource = source;
   }
   /// measureFlag() between two ranks of one host; other ranks do nothing. While no call runs.

@@ -349,6 +349,12 @@ std::vector<std::string> costsDirs(const std::string& tuneDir) {
   return dirs;
 }
 
+MeasuredCosts CostsState::measuredBits() const {
+  MeasuredCosts bits = 0;
+  for (size_t i = 0; i < measured.size(); ++i) bits |= MeasuredCosts{measured[i]} << i;
+  return bits;
+}
+
 FoundCosts findCosts(uint64_t machine, const std::vector<std::string>& dirs) {
   std::string looked;
   for (const std::string& dir : dirs) {
@@ -366,6 +372,7 @@ FoundCosts findCosts(uint64_t machine, const std::vector<std::string>& dirs) {
       }
       FoundCosts found{file.costs, sourceOf(file, path)};
       found.device = file.device;
+      found.measured = file.measuredBits();
       if (!file.others.empty()) {
         found.states = {file};
         found.states.insert(found.states.end(), file.others.begin(), file.others.end());

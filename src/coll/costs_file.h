@@ -7,6 +7,7 @@
 
 #include "coll/costs.h"
 #include "coll/device_costs.h"
+#include "coll/link_facts.h"
 
 namespace rondo {
 
@@ -17,6 +18,7 @@ struct CostsState {
   HostCosts costs;    ///< Fields that the file does not name have their defaults.
   /// By field, in the order of costFields(): measured, not a default that was written along.
   std::vector<bool> measured;
+  MeasuredCosts measuredBits() const;
 };
 constexpr size_t kMostStates = 4;
 /// Flags' ways that differ by more are of different states: 31, 81 and 337 ns on a virtual machine
@@ -64,7 +66,8 @@ struct FoundCosts {
   /// If the file has more than one, all of them, the first of which has `costs`; else none.
   std::vector<CostsState> states = {};
   DeviceCosts device = {};
-  std::string warning = {};  ///< A file is there and was not used: why; else empty.
+  MeasuredCosts measured = 0;  ///< Of `costs`.
+  std::string warning = {};    ///< A file is there and was not used: why; else empty.
 };
 
 /// The state whose flag's way is nearest, by ratio; the first one where none is near, because then

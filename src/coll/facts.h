@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "coll/costs.h"
+#include "coll/link_facts.h"
 #include "coll/rank_groups.h"
 
 namespace rondo {
@@ -21,7 +22,8 @@ struct CommFacts {
   uint64_t l3Bytes = 0;
   bool reproducible = false;  ///< Reductions have one association.
   RankGroups groups;          ///< Which ranks lie close together.
-  HostCosts costs;
+  LinkFacts links;            ///< What lies between packages and between hosts.
+  HostCosts costs;            ///< Set by setCosts() where there are links.
 };
 
 }  // namespace rondo

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "coll/forecast.h"
+#include "coll/link_bound.h"
 #include "coll/planner.h"
 
 namespace rondo {
@@ -17,6 +18,9 @@ constexpr uint64_t kSteadyPart = 16;
 /// Of two plans whose slowest rank takes as long, that is better which lets the others go earlier
 /// (a scan along the ranks, against an exchange): so much of the ranks' mean counts too.
 constexpr uint64_t kEarlyPart = 256;
+
+/// Of two plans that fill the links, that is better which does less besides: so much of it counts.
+constexpr uint64_t kBesidesPart = 256;
 
 /// Whether the Runner writes the results past the caches (Communicator::streamBytes_).
 bool isPastCaches(const Plan& plan, size_t elementBytes, const CommFacts& facts) {
@@ -56,8 +60,7 @@ class Prices {
         return {};
       case StepKind::Barrier:
         price.before += sentFar(algo::kEveryone, bytes);
-        price.after = costs.message * static_cast<uint64_t>(n_ - 1) +
-                      takenFar(facts_.groups.farOf(rank_, 0, n_), 0);
+        price.after = costs.message * static_cast<uint64_t>(n_ - 1) + takenFar(0, n_, 0);
         return price;
       case StepKind::Put:
         price.before += per(bytes, costs.copyPerKiB);
@@ -69,7 +72,7 @@ class Prices {
         // A prefix that is this rank's own alone is copied.
         if (received(step) == 0 && step.bits != 0) price.before += per(bytes, costs.copyPerKiB);
         price.before += (per(bytes, costs.reducePerKiB) + costs.message) * received(step) +
-                        takenFar(facts_.groups.farOf(rank_, step.from, step.from2), bytes);
+                        takenFar(step.from, step.from2, bytes);
         if (sends) price.before += per(bytes, costs.handOnPerKiB + pastPerKiB_);
         break;
       case StepKind::Move:
@@ -83,10 +86,21 @@ class Prices {
  private:
   static uint64_t per(uint64_t bytes, uint64_t perKiB) { return bytes * perKiB / 1024; }
 
-  /// `messages` that come from another group.
-  uint64_t takenFar(int messages, uint64_t bytes) const {
-    return static_cast<uint64_t>(messages) *
-           (facts_.costs.farMessage + per(bytes, facts_.costs.farPerKiB));
+  /// What messages of ranks [lo, hi) cost more: of those in another package, and of the others in
+  /// another group.
+  uint64_t takenFar(int lo, int hi, uint64_t bytes) const {
+    uint64_t apart = 0, far = 0;
+    if (facts_.links.package.empty()) {
+      far = static_cast<uint64_t>(facts_.groups.farOf(rank_, lo, hi));
+    } else {
+      for (int r = lo; r < hi; ++r) {
+        const bool isApart = facts_.links.apart(rank_, r);
+        apart += isApart ? 1 : 0;
+        far += !isApart && facts_.groups.far(rank_, r) ? 1 : 0;
+      }
+    }
+    return far * (facts_.costs.farMessage + per(bytes, facts_.costs.farPerKiB)) +
+           apart * (facts_.links.apartMessage + per(bytes, facts_.links.apartPerKiB));
   }
   /// Of one that goes to `to`, or to everyone: a network takes it once for each reader.
   uint64_t sentFar(int to, uint64_t bytes) const {
@@ -96,7 +110,7 @@ class Prices {
   }
   uint64_t taken(int from, uint64_t bytes) const {
     if (from < 0) return 0;
-    return facts_.costs.message + (far(from) ? takenFar(1, bytes) : 0);
+    return facts_.costs.message + takenFar(from, from + 1, bytes);
   }
 
   /// Operands of a Reduce step that are not this rank's own.
@@ -354,7 +368,9 @@ uint64_t forecast(const std::vector<Plan>& plans, size_t elementBytes, const Com
     const Course course = courseOf(*plan, elementBytes, facts, lead);
     ends(std::max(course.total, lastPost + facts.costs.hop + course.tail));
   }
-  return slowest + sum / plans.size() / kEarlyPart;
+  const uint64_t time = slowest + sum / plans.size() / kEarlyPart;
+  const uint64_t bound = linkBound(plans, elementBytes, facts);
+  return bound <= time ? time : bound + time / kBesidesPart;
 }
 
 }  // namespace rondo

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "topo/usual_links.h"
 
 namespace rondo::topo {
 namespace {
@@ -17,11 +18,6 @@ struct TopologyDeleter {
 };
 using Topology = std::unique_ptr<hwloc_topology, TopologyDeleter>;
 using Pci = hwloc_obj_attr_u::hwloc_pcidev_attr_s;
-
-// hwloc does not measure them.
-constexpr uint64_t kMemoryBytes = 200'000'000'000, kSocketBytes = 60'000'000'000;
-constexpr uint64_t kMemoryLatency = 50'000, kSocketLatency = 100'000, kPciLatency = 250'000;
-constexpr uint64_t kPciBytes = 63'015'384'608;  // 5.0 x16, where a virtual machine says nothing
 
 Topology open() {
   hwloc_topology_t raw = nullptr;

@@ -149,6 +149,32 @@ TEST(SimWorkload, StepTimesAddUp) {
   expectPart(text, "computing                  21.0 us");
 }
 
+TEST(SimWorkload, PipelineStagesSendToTheirNeighbours) {
+  const std::string header =
+      "HYBRID_TRANSFORMER model_parallel_NPU_group: 1 ep: 1 pp: 4 vpp: 2 ga: 3 all_gpus: 8 "
+      "pp_comm: ";
+  const std::string layers = "1\na -1 1000 NONE 0 1000 NONE 0 1000 NONE 0 0\n";
+  const topo::Graph graph = topo::parseSynthetic("8 x (1 cpu, 1 gpu, 1 nic=10)");
+  const auto step = [&](const std::string& bytes) {
+    return timeWorkload(parseWorkload(header + bytes + "\n" + layers, "w"), graph, 0, {});
+  };
+  const WorkloadTimes none = step("0"), some = step("10000000"), twice = step("20000000");
+  EXPECT_EQ(none.stageSends, 0u);
+  EXPECT_EQ(some.stageSends, 12u) << "forwards and backwards, 2 virtual stages, 3 micro-batches";
+  EXPECT_EQ(some.total, none.total + 12 * some.stageSend);
+  // A cable of 10 GB/s takes a millisecond; every rank has one of its own.
+  EXPECT_GT(some.stageSend, 1'000'000'000u);
+  EXPECT_LT(some.stageSend, 1'300'000'000u);
+  EXPECT_NEAR(static_cast<double>(twice.stageSend) / static_cast<double>(some.stageSend), 2, 0.1);
+  const std::string text = workloadText(parseWorkload(header + "10000000\n" + layers, "w"), some);
+  expectPart(text, "us: 12 of 10000000 bytes, ");
+  // Two ranks a host share its cable.
+  const topo::Graph pairs = topo::parseSynthetic("4 x (1 cpu, 2 gpu, 1 nic=10)");
+  const WorkloadTimes shared =
+      timeWorkload(parseWorkload(header + "10000000\n" + layers, "w"), pairs, 0, {});
+  EXPECT_GT(shared.stageSend, 2'000'000'000u);
+}
+
 TEST(SimWorkload, ACallIsTheSameWhetherItComesAloneOrInAStep) {
   const topo::Graph graph = topo::parseSynthetic("1 cpu, 4 gpu nvlink=400 nvswitch");
   const Workload w =

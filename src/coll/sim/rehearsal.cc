@@ -38,6 +38,19 @@ std::vector<RankGroups> groupsOf(const Parts& parts, const std::vector<int>& hos
   return out;
 }
 
+/// Of the first part.
+std::vector<Seat> seatsOf(const topo::Graph& graph, const Parts& parts,
+                          const std::vector<int>& places) {
+  std::vector<Seat> seats;
+  const auto add = [&](int place) { seats.push_back({graph.node(place).host, place, true}); };
+  if (parts.whole()) {
+    for (const int place : places) add(place);
+  } else {
+    for (const int rank : parts.members[0]) add(places[static_cast<size_t>(rank)]);
+  }
+  return seats;
+}
+
 /// So that the whole call takes `whole`.
 void stretch(Result* result, Time whole) {
   const Time was = result->picoseconds;
@@ -80,6 +93,7 @@ Rehearsal::Rehearsal(const topo::Graph& graph, int ranks, Settings settings, Par
   layered_ = std::all_of(groups_.begin(), groups_.end(), [this](const RankGroups& g) {
     return g.layered() && g.text() == groups_[0].text();
   });
+  if (!device_) links_ = linkFactsOf(graph, seatsOf(graph, parts_, places_));
   const bool usual = settings_.lanes == 0 && settings_.chunk == 0 && settings_.depth < 0;
   if (!device_ || !usual || graph.hosts().size() > 1) return;
   std::vector<int> gpus = places_;
@@ -239,10 +253,11 @@ Outcome Rehearsal::simulatePlanned(const CallShape& call) const {
   facts.lanes = settings_.lanes > 0 ? settings_.lanes : kHostLanes;
   facts.chunkBytes = settings_.chunk > 0 ? settings_.chunk : ShmLayout::kMostArea / 2;
   facts.cpus = static_cast<uint32_t>(partRanks_);  // a core for each rank
-  if (groups_[0].count() > 1) {
-    facts.groups = groups_[0];
-    facts.costs.acrossHosts();
-  }
+  const bool acrossHosts = groups_[0].count() > 1;
+  if (acrossHosts) facts.groups = groups_[0];
+  facts.links = links_;
+  facts.links.acrossHosts = acrossHosts;
+  setCosts({}, 0, &facts);
   const Request request{call.collective, slotCount(call, partRanks_), 1, call.root};
   const std::vector<Candidate> ranking = rankCandidates(request, facts, {});
   const Candidate& best = ranking.front();

@@ -110,6 +110,7 @@ class Rehearsal {
   std::vector<RankGroups> groups_;      ///< By part: which of its ranks share a host.
   std::optional<DeviceFacts> kernels_;  ///< Of the first part, on GPUs of one host.
   bool layered_;                        ///< A hierarchy is the same in all parts.
+  LinkFacts links_;                     ///< On host memory: of the first part.
   std::map<std::tuple<Collective, uint64_t, int>, Outcome> known_;
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "coll/sim/output.h"
+#include "coll/sim/stage_sends.h"
 
 namespace rondo::sim {
 namespace {
@@ -134,6 +135,16 @@ WorkloadTimes timeWorkload(const Workload& workload, const topo::Graph& graph, i
     if (!workload.weightFirst()) weight();
   }
   out.total = clock.end();
+  if (workload.pipeline > 1 && workload.pipelineBytes > 0) {
+    const Rehearsal all(graph, out.ranks, settings);
+    out.stageSend = stageSend(all, out.ranks / workload.pipeline, workload.pipelineBytes);
+    out.stageSends = 2 * static_cast<uint64_t>(workload.virtualStages) *
+                     static_cast<uint64_t>(workload.accumulation);
+    if (out.stageSend > (kMostTime - std::min(out.total, kMostTime)) / out.stageSends) {
+      throw Error(rondoInvalidArgument, "the step takes longer than 53 days");
+    }
+    out.total += out.stageSends * out.stageSend;
+  }
   out.calls = calls.take();
   return out;
 }
@@ -158,11 +169,17 @@ std::string workloadText(const Workload& workload, const WorkloadTimes& times) {
     out += line(workload.layers[i], times.layers[i]);
     blocking += times.layers[i].exposed;
   }
+  if (times.stageSends > 0) {
+    out += format("\npipeline's sends %14.1f us: %llu of %llu bytes, %.1f us each\n",
+                  micro(times.stageSends * times.stageSend),
+                  static_cast<unsigned long long>(times.stageSends),
+                  static_cast<unsigned long long>(workload.pipelineBytes), micro(times.stageSend));
+  }
   out += format(
       "\ncomputing      %16.1f us\nexposed calls  %16.1f us, of which at the end, for "
       "weight gradients, %.1f us\nstep           %16.1f us\n",
-      micro(times.compute), micro(times.exposed()), micro(times.exposed() - blocking),
-      micro(times.total));
+      micro(times.compute), micro(times.exposed()),
+      micro(times.exposed() - blocking - times.stageSends * times.stageSend), micro(times.total));
   return out;
 }
 

@@ -33,13 +33,17 @@ struct WorkloadTimes {
   std::vector<LayerTimes> layers;
   std::vector<WorkloadCall> calls;  ///< In the order in which they are met first.
   int ranks = 0;
+  uint64_t stageSends = 0;  ///< Messages between neighbouring pipeline stages, one after the other.
+  Time stageSend = 0;       ///< Each of them, all ranks at once.
   Time compute = 0, total = 0;
   Time exposed() const { return total - compute; }
 };
 
 /// One step: all layers forwards, then all backwards. Calls of the forward pass and of input
 /// gradients are waited for; those of weight gradients run one after the other beside what follows,
-/// and are waited for at the end. `ranks` 0: those the workload names, else all places. Throws
+/// and are waited for at the end. Stages of a pipeline send their neighbours pp_comm bytes forwards
+/// and as many backwards, for each micro-batch (ga) and virtual stage (vpp), and wait for it.
+/// `ranks` 0: those the workload names, else all places. Throws
 /// Error(rondoInvalidArgument) where workload and machine do not fit.
 WorkloadTimes timeWorkload(const Workload& workload, const topo::Graph& graph, int ranks,
                            const Settings& settings);
