@@ -2,9 +2,9 @@
 # folder. A line a group, the source that stands for it first.
 #   awk -v most=6 [-v only=REGEX] -f join_groups.awk */sources.am ...
 # Alone stay sources of two lists, those that are lent to the sanitizers' builds as they are, those with
-# a type named like one of a header, and whose helpers have a name that the group has already. To be
+# a name of their own that a header has too, and whose helpers have a name that the group has already. To be
 # run in the top folder.
-BEGIN { apart = "^src/(coll/reduce/.*|p2p/fd_exchange|topo/draw_text)\\.cc$" }
+BEGIN { apart = "^src/(coll/reduce/.*|coll/planner|p2p/fd_exchange|topo/draw_text)\\.cc$" }
 
 # Names that a source declares for itself, in a namespace without a name; "" for what can't be joined.
 function ownNames(path,   line, kind, hidden, outside, names, found) {
