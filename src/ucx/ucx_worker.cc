@@ -163,7 +163,8 @@ void UcxWorker::open(const Settings& settings) {
   }
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES;
-  params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  // Over verbs nobody has tried yet how it sleeps: there the thread looks by the clock.
+  params.features = UCP_FEATURE_AM | (verbs ? 0u : unsigned{UCP_FEATURE_WAKEUP});
   check(ucp_init(&params, config, &context_), "ucp_init");
 
   const std::vector<int> listening = listeningSockets();
