@@ -104,6 +104,8 @@ if [[ -x $explain ]]; then
     expect "$(cat "$scratch/said")" '^rondo: groups: 0,0,0,0,1,1,1,1$'
     hosts="4 x (1 cpu cores=2, 1 nic=50)"
     expect "$("$explain" allreduce 1M --ranks 8 --topology "$hosts")" '^rondo: groups: 0,0,1,1,2,2,3,3$'
+    expect "$("$explain" allreduce 1M --ranks 8 --topology "$hosts")" \
+      '^rondo: links: hosts 50 GB/s and 1.5us apart, 50 GB/s into each, by RDMA$'
     gpus=(--memory device --topology "2 cpu, 4 gpu nvlink=450 nvswitch")
     expect "$("$explain" alltoall 1M --ranks 4 "${gpus[@]}")" 'runs direct LL128, '
     refused 2 '--ranks is 5; allowed on this machine.s device memory: 1 to 4' "$explain" alltoall 1M -n 5 "${gpus[@]}"
