@@ -127,7 +127,7 @@ class Net {
     int rank, looks;
   };
   struct Node {
-    std::deque<Letter>& way(int from) { return this->from[static_cast<size_t>(from)]; }
+    std::deque<Letter>& way(int rank) { return from[static_cast<size_t>(rank)]; }
     FarEvents* events = nullptr;
     std::vector<std::deque<Letter>> from;
     std::deque<End> ends;
