@@ -1,7 +1,9 @@
 #include "coll/communicator.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 #include "api/types.h"
 #include "base/error.h"
@@ -17,6 +19,20 @@ namespace {
 
 /// Idle polls of a group's collective before this rank's call is compared with those of its peers.
 constexpr uint32_t kPollsBeforeComparing = 1024;
+
+/// So long the cause of a device's failure that lies with a peer is left to whoever knows which
+/// one: what watches the peers mostly does within milliseconds, and says it to all ranks.
+constexpr std::chrono::seconds kCauseElsewhere{1};
+
+/// Calls of the device work no more: ends the communicator on all ranks.
+void endForDevice(Fabric& fabric, rondoResult_t why) {
+  const auto end = std::chrono::steady_clock::now() + kCauseElsewhere;
+  while (why == rondoRemoteError && fabric.aborted() == 0) {
+    if (std::chrono::steady_clock::now() >= end) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (fabric.aborted() == 0) fabric.abort();
+}
 
 }  // namespace
 
@@ -41,7 +57,8 @@ Communicator::Communicator(Parts parts)
       if (parts_.device) parts_.device->abort();
     });
     if (parts_.device) {
-      parts_.device->onFailure([fabric = parts_.fabric.get()] { fabric->abort(); });
+      parts_.device->onFailure(
+          [fabric = parts_.fabric.get()](rondoResult_t why) { endForDevice(*fabric, why); });
     }
     if (PeerWatch::one().watches() || parts_.device) ProgressThread::tryStart();
   }

@@ -84,9 +84,9 @@ class DeviceRunner {
   /// Whether what is enqueued on the stream goes into a graph.
   virtual bool captures(rondoStream_t) const { return false; }
 
-  /// `call` runs once, on any thread, when calls stop working for a cause outside the kernels;
-  /// nullptr: not any more.
-  virtual void onFailure(const std::function<void()>&) {}
+  /// `call` runs once, on any thread, when calls stop working for a cause outside the kernels
+  /// (rondoRemoteError: a peer's); nullptr: not any more.
+  virtual void onFailure(const std::function<void(rondoResult_t)>&) {}
   /// That cause, as a sentence; empty: there is none.
   virtual std::string failure(rondoResult_t*) const { return ""; }
 

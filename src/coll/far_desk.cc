@@ -213,7 +213,8 @@ void FarDesk::watch(Lane& lane) {
 }
 
 void FarDesk::fail(FarFailure failure) {
-  std::function<void()> tell;
+  std::function<void(rondoResult_t)> tell;
+  const rondoResult_t code = failure.code;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!failure_.what.empty()) return;  // another lane came first
@@ -225,7 +226,7 @@ void FarDesk::fail(FarFailure failure) {
   failed_.store(true, std::memory_order_release);
   // First the communicator: a kernel that ends now has wrong data, and whoever then asks
   // rondoCommGetAsyncError must hear so.
-  if (tell) tell();
+  if (tell) tell(code);
   endWaits();
 }
 
@@ -249,7 +250,7 @@ FarFailure FarDesk::failure() const {
   return failure_;
 }
 
-void FarDesk::onFailure(std::function<void()> call) {
+void FarDesk::onFailure(std::function<void(rondoResult_t)> call) {
   const std::lock_guard<std::mutex> lock(mutex_);
   onFailure_ = std::move(call);
 }

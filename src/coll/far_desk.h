@@ -98,8 +98,8 @@ class FarDesk {
   /// Ends waits of kernels here, and what is under way on all ranks.
   void abort() noexcept;
   FarFailure failure() const;
-  /// `call` runs once, if the desk fails.
-  void onFailure(std::function<void()> call);
+  /// `call` runs once, if the desk fails; rondoRemoteError: because of a peer.
+  void onFailure(std::function<void(rondoResult_t)> call);
 
   /// So many rings will come, who knows when: streams may have much else to do first.
   void expect(uint64_t rings) {
@@ -143,7 +143,7 @@ class FarDesk {
   mutable std::mutex mutex_;      ///< Of what follows.
   FarFailure failure_;
   bool ended_ = false;  ///< By abort(), whose cause is elsewhere.
-  std::function<void()> onFailure_;
+  std::function<void(rondoResult_t)> onFailure_;
   std::atomic<bool> failed_{false};
 };
 

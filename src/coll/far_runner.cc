@@ -80,7 +80,9 @@ class FarRunner : public DeviceRunner {
     device_->setCounters(counters_, value, staging_.counterWords());
     desk_->startAt(value);
   }
-  void onFailure(const std::function<void()>& call) override { desk_->onFailure(call); }
+  void onFailure(const std::function<void(rondoResult_t)>& call) override {
+    desk_->onFailure(call);
+  }
   std::string failure(rondoResult_t* code) const override {
     const FarFailure failure = desk_->failure();
     *code = failure.code;
