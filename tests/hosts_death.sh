@@ -59,6 +59,15 @@ sums() {  # rank: it has to end well
   wait "${pids[$1]}" || fail "rank $1 of ${name##*/} ended with $?: $(cat "$name.$1")"
   grep -q ' sums in ' "$name.$1" || fail "rank $1 of ${name##*/}: $(cat "$name.$1")"
 }
+goOn() {  # section, what the ranks say, ranks...: told to, they shrink, sum, and end well
+  local section=$1 said=$2 r
+  shift 2
+  touch "$name.end"
+  for r; do
+    wait "${pids[$r]}" || fail "$section: rank $r: $(cat "$name.$r")"
+    grep -q "$said" "$name.$r" || fail "$section: $(cat "$name.$r")"
+  done
+}
 reap() { local r; for r in "${!pids[@]}"; do wait "${pids[$r]}" 2>/dev/null || true; done; }
 
 killedSection() {
@@ -69,11 +78,7 @@ killedSection() {
   tell 9 2
   for r in 0 1 3; do ends $r 2 "rank 2 (host \"h1\", pid $pid, by way of 10.77." ' ended'; done
   sleep 0.5
-  touch "$name.end"
-  for r in 0 1 3; do
-    wait "${pids[$r]}" || fail "killed: rank $r: $(cat "$name.$r")"
-    grep -q "shrunk to 3 in 0\.[0-9]* s, then [0-9]* sums" "$name.$r" || fail "killed: $(cat "$name.$r")"
-  done
+  goOn killed "shrunk to 3 in 0\.[0-9]* s, then [0-9]* sums" 0 1 3
   tail -qn1 "$name".{0,1,3}
   reap
 }
@@ -85,11 +90,7 @@ deviceSection() {
   pid=$(cat "$name.pid.1")
   tell 9 1
   for r in 0 2 3; do ends $r 2 "rank 1 (host \"h1\", pid $pid" 'of communicator "comm'; done
-  touch "$name.end"
-  for r in 0 2 3; do
-    wait "${pids[$r]}" || fail "device: rank $r: $(cat "$name.$r")"
-    grep -q 'shrunk to 3 in .* sums' "$name.$r" || fail "device: $(cat "$name.$r")"
-  done
+  goOn device 'shrunk to 3 in .* sums' 0 2 3
   reap
 }
 
@@ -149,11 +150,7 @@ revokeSection() {
   touch "$name.stop"
   for r in 0 1 2; do ends $r 2 'rank 0 aborted communicator'; done
   sleep 0.3
-  touch "$name.end"
-  for r in 0 1 2; do
-    wait "${pids[$r]}" || fail "revoke: rank $r: $(cat "$name.$r")"
-    grep -q 'shrunk to 3 in 0\.' "$name.$r" || fail "revoke: $(cat "$name.$r")"
-  done
+  goOn revoke 'shrunk to 3 in 0\.' 0 1 2
   reap
 }
 
@@ -164,11 +161,7 @@ ncclSection() {
   pid=$(cat "$name.pid.2")
   tell 9 2
   for r in 0 1 3; do ends $r 2 "rank 2 (host \"h1\", pid $pid"; done
-  touch "$name.end"
-  for r in 0 1 3; do
-    wait "${pids[$r]}" || fail "nccl: rank $r: $(cat "$name.$r")"
-    grep -q 'shrunk to 3' "$name.$r" || fail "nccl: $(cat "$name.$r")"
-  done
+  goOn nccl 'shrunk to 3' 0 1 3
   reap
 }
 
@@ -258,11 +251,7 @@ cutSection() {
   for r in 0 1 3; do ends $r 5 'rank 2 (host "h1"' 'by way of 10.77.' 'cannot be reached any more'; done
   ends 2 5 '(host "h' 'cannot be reached any more'
   sleep 0.5
-  touch "$name.end"
-  for r in 0 1 3; do
-    wait "${pids[$r]}" || fail "cut: rank $r: $(cat "$name.$r")"
-    grep -q 'shrunk to 3 in' "$name.$r" || fail "cut: $(cat "$name.$r")"
-  done
+  goOn cut 'shrunk to 3 in' 0 1 3
   wait "${pids[2]}" || fail "cut: $(cat "$name.2")"
   grep -q 'shrunk to 1 in' "$name.2" || fail "cut: $(cat "$name.2")"
   tail -qn1 "$name".[0-3]

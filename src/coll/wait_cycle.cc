@@ -84,8 +84,7 @@ std::string waitCycleText(const std::vector<FlightProcess>& processes, uint64_t 
   for (const Waiter& waiter : path) out += waiterText(waiter) + ", waits for ";
   return out +
          "the first to make that call; allowed: the same order of calls on all ranks, or calls "
-         "that "
-         "do not block (rondoGroupEndAsync)";
+         "that do not block (rondoGroupEndAsync)";
 }
 
 }  // namespace rondo

@@ -28,6 +28,14 @@ struct Wish {
   std::exit(2);
 }
 
+[[noreturn]] void noSuchKind(const char* name) {
+  std::string said = std::string("--kind is \"") + name + "\"; allowed:";
+  for (int k = 0; k < kKinds; ++k) {
+    said += std::string(k == 0 ? " \"" : ", \"") + kindName(static_cast<Kind>(k)) + '"';
+  }
+  usage(said.c_str());
+}
+
 Wish read(int argc, char** argv) {
   Wish wish;
   for (int i = 1; i < argc; i += 2) {
@@ -43,7 +51,7 @@ Wish read(int argc, char** argv) {
       for (int k = 0; k < kKinds; ++k) {
         if (std::strcmp(kindName(static_cast<Kind>(k)), argv[i + 1]) == 0) wish.kind = k;
       }
-      if (wish.kind < 0) usage("no such kind");
+      if (wish.kind < 0) noSuchKind(argv[i + 1]);
       continue;
     }
     uint64_t* const to = name == "--runs"      ? &wish.runs
