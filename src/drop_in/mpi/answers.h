@@ -65,6 +65,7 @@ class JobOf final : public Job {
 
 /// The call returns when the work is done.
 struct AtOnce {
+  static constexpr bool kMayAsk = true;  ///< Ranks may wait for each other in it.
   bool good() const { return true; }
   /// Whether a call of blocks of so many bytes is Rondo's: the same number on all ranks.
   bool worth(size_t) const { return true; }
@@ -85,6 +86,7 @@ struct AtOnce {
 
 /// The call returns a request.
 struct Later {
+  static constexpr bool kMayAsk = false;
   MPI_Request* request;
   bool good() const { return request != nullptr; }
   bool worth(size_t bytes) const { return bytes >= leastLater; }
@@ -94,5 +96,21 @@ struct Later {
     return call.begun(request, [&] { return std::make_unique<JobOf<Build>>(build); });
   }
 };
+
+/// Whether a call of `bytes` bytes on each rank, its buffers where `own` says, is over already:
+/// see Attempt::over(). `run`: Rondo's call on the caller's buffers as they are.
+template <class Answer, class Pass, class Own, class Run>
+bool overOnDevices(Attempt& call, const Answer&, const Pass& pass, size_t bytes, const Own& own,
+                   const Run& run, int* code) {
+  if constexpr (Answer::kMayAsk) {
+    if (bytes == 0 || !call.asksMemory()) [[likely]]
+      return false;
+    OwnMemory mine;
+    own(mine);
+    return call.over(mine, pass, run, code);
+  } else {
+    return false;
+  }
+}
 
 }  // namespace rondo::drop_in

@@ -38,6 +38,7 @@ Elements elementsOf(const Triple& of) {
 Elements elementsOf(const Uneven& of) { return elementsOf(Triple{of.buffer, 0, of.type}); }
 
 bool bothValid(Attempt& call, const Elements& one, const Elements& other) {
+  call.saw(one.device || other.device);
   return call.need(one.layout.valid && other.layout.valid, Why::Arguments);
 }
 

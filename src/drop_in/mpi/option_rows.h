@@ -8,7 +8,8 @@ namespace rondo::drop_in {
 
 inline constexpr OptionRow kOptionRows[] = {
     {"RONDO_MPI", "text", "host",
-     "which calls the layer answers: off, host (host memory), device or both", false},
+     "which calls the layer answers: off, host (host memory), device (device memory) or both",
+     false},
     {"RONDO_MPI_STATS", "switch", "0",
      "1: in MPI_Finalize rank 0 prints how often each call was answered or handed on, and why",
      false},
