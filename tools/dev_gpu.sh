@@ -9,7 +9,7 @@ gpuPack() {
     fail "this build has no GPU part: configure found no CUDA (see the summary in $build/configure.log)"
   rm -rf "$dir"
   mkdir -p "$dir/bin" "$dir/lib"
-  for program in tests/gpu_tests tests/gpu_death tests/gpu_mpi install/bin/rondo-bench; do
+  for program in tests/gpu_tests tests/gpu_death tests/gpu_chaos tests/gpu_mpi install/bin/rondo-bench; do
     install -s "$build/$program" "$dir/bin/"
   done
   # The layer before MPI, with a program that knows nothing of Rondo.
@@ -55,6 +55,7 @@ gpuTest() {
   gpuReady
   bounded 300 gpu_tests "$@" || result=1
   bounded 120 gpu_death || result=1
+  bounded 300 gpu_chaos --runs 24 || result=1
   for ((ranks = 2; ranks <= gpus; ++ranks)); do
     say "dev: gpu_mpi, $ranks processes"
     runMpi "$ranks" gpu_mpi || result=1
