@@ -338,8 +338,7 @@ int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) const
   const CallArgs args = argumentsOf(call, choice);
   const int lanes = choice.geometry.lanes;
   if (choice.protocol == Protocol::kSimple) {
-    // A pipeline is filled slice by slice; elsewhere a slice is one pass of a lane's threads.
-    const RingCall ring{args, ring_, isRooted(call.collective) ? kSlotBytes / 2 : kSlotBytes};
+    const RingCall ring{args, ring_};
     return launchKernel(*choice.kernel, &ring, lanes, choice.threads, call.stream);
   }
   const HelloCall window{{choice.protocol == Protocol::kLL ? windowLL_ : windowLL128_, args},

@@ -52,7 +52,6 @@ struct HelloCall : WindowCall {
 struct RingCall {
   CallArgs args;
   RingView ring;
-  uint32_t sliceBytes;  ///< At most kSlotBytes, a multiple of 16.
 };
 
 enum class Protocol : uint8_t { kLL, kLL128, kSimple };

@@ -115,8 +115,8 @@ __device__ __forceinline__ PrimsSimple<Reducer>::PrimsSimple(const RingCall& cal
   }
   firstReceived_ = received_ = head_ = steps_[0];
   firstSent_ = sent_ = steps_[1];
-  inSlot_ = steps_[2];
-  outSlot_ = steps_[3];
+  inSlot_ = steps_[2] % kFifoSlots;  // tests set all counters to some value
+  outSlot_ = steps_[3] % kFifoSlots;
   credit_ = sent_ - kFifoSlots;  // nothing is known yet
   if (threadIdx.x < kRingThreads / 32) desk->sent[threadIdx.x] = desk->taken[threadIdx.x] = 0;
   if (threadIdx.x == 0) desk->working = workers() / 32;
@@ -221,7 +221,7 @@ __device__ __forceinline__ void PrimsSimple<Reducer>::move(algo::Block b, int, i
   const bool wide = ((bits & algo::kSrc) == 0 || device::aligned(src, 16)) &&
                     ((bits & algo::kDst) == 0 || device::aligned(dst, 16));
   const uint32_t total = static_cast<uint32_t>(b.count) * args.elementBytes;
-  const uint32_t slices = (total + call_.sliceBytes - 1) / call_.sliceBytes;  // of equal length
+  const uint32_t slices = (total + kSlotBytes - 1) / kSlotBytes;  // of equal length
   const uint32_t slice = ((total + slices - 1) / slices + 15) / 16 * 16;
 #pragma unroll 1
   for (uint32_t from = 0; from < total; from += slice) {
