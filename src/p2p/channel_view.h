@@ -71,8 +71,8 @@ struct FifoView {
 struct RingView {
   FifoView fromPrev;
   FifoView toNext;
-  /// This rank's, per lane (kFlagWords apart): slices received, slices sent, which both wrap, and the
-  /// slots of the next ones.
+  /// This rank's, per lane (kFlagWords apart): slices received, slices sent, which both wrap, and
+  /// the slots of the next ones.
   uint32_t* steps;
 };
 
