@@ -66,6 +66,11 @@ class Buffer {
     const void* const from = host_.data();
     if (device_) driverCall("cuMemcpyHtoD_v2", address_, from, bytes());
   }
+  void set(size_t place, T value) {
+    host_[place] = value;
+    const void* const from = &value;
+    if (device_) driverCall("cuMemcpyHtoD_v2", address_ + place * sizeof(T), from, sizeof(T));
+  }
   /// What is there now.
   const std::vector<T>& read() {
     void* const to = host_.data();

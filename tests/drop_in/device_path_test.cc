@@ -1,11 +1,12 @@
 // Collectives on device buffers by way of the devices: which calls take it, when some ranks have
 // host memory, and when it fails. By any CUDA driver, a real one or the fake:
 //   mpirun -n 2 -x LD_PRELOAD=.../librondo_mpi.so -x RONDO_MPI=both -x RONDO_MPI_STATS=1
-//       device_path_test [every | quiet | alone | failing | time]
+//       device_path_test [every | quiet | alone | uneven | failing | time]
 // every (default): all collectives, memory everywhere on devices, on some ranks, and nowhere.
 // quiet: many calls on host memory, then on device memory. alone: a scan and 20
 // all-reduces on device memory.
-// failing: calls until one fails, which it must on all ranks. time: beside copies through the host.
+// uneven: small calls with a count for each rank, which become MPI's. failing: calls until one
+// fails, which it must on all ranks. time: beside copies through the host.
 
 #include <algorithm>
 #include <numeric>
@@ -158,6 +159,82 @@ void scanOnce() {
   expect(out.all(rank * (rank + 1) / 2), "scan");
 }
 
+/// Blocks of three ints, five apart, in the wrong order: of calls that MPI does after the first 16,
+/// and between them what other calls wrote meanwhile.
+class Blocks {
+ public:
+  explicit Blocks(bool device) : ints_(device, n() * 5, -1), counts_(n(), 3), displs_(n()) {
+    for (int r = 0; r < ranks; ++r) displs_[static_cast<size_t>(r)] = (ranks - 1 - r) * 5;
+  }
+  int* data() { return ints_.data(); }
+  const int* counts() const { return counts_.data(); }
+  const int* displs() const { return displs_.data(); }
+  void fill(int value) { ints_.fill(value); }
+  void setGaps(int value) {
+    for (size_t r = 0; r < n(); ++r) ints_.set(r * 5 + 4, value);
+  }
+  /// Rank r's block is value(r), the last int of its gap `gap`.
+  template <class Value>
+  bool are(const Value& value, int gap) {
+    const std::vector<int>& now = ints_.read();
+    bool right = true;
+    for (int r = 0; r < ranks; ++r) {
+      const auto at = static_cast<size_t>((ranks - 1 - r) * 5);
+      for (size_t i = 0; i < 3; ++i) right &= now[at + i] == value(r);
+      right &= now[at + 3] == -1 && now[at + 4] == gap;
+    }
+    return right;
+  }
+
+ private:
+  Buffer<int> ints_;
+  std::vector<int> counts_, displs_;
+};
+
+void unevenRound(bool device, bool later, int round) {
+  Blocks from(device), to(device);
+  Buffer<int> mine(device, 3, rank + round);
+  const int root = round % ranks;
+  const auto isRoots = [=](int r) { return r + round; };
+  MPI_Request request = MPI_REQUEST_NULL;
+  const auto end = [&](Blocks& received) {
+    if (later) received.setGaps(-9);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return later ? -9 : -1;
+  };
+  if (later) {
+    MPI_Igatherv(mine.data(), 3, MPI_INT, to.data(), to.counts(), to.displs(), MPI_INT, root,
+                 MPI_COMM_WORLD, &request);
+  } else {
+    MPI_Gatherv(mine.data(), 3, MPI_INT, to.data(), to.counts(), to.displs(), MPI_INT, root,
+                MPI_COMM_WORLD);
+  }
+  int gap = end(to);
+  expect(to.are([&](int r) { return rank == root ? isRoots(r) : -1; }, gap), "small gatherv");
+  mine.fill(-5);
+  if (later) {
+    MPI_Iscatterv(to.data(), to.counts(), to.displs(), MPI_INT, mine.data(), 3, MPI_INT, root,
+                  MPI_COMM_WORLD, &request);
+  } else {
+    MPI_Scatterv(to.data(), to.counts(), to.displs(), MPI_INT, mine.data(), 3, MPI_INT, root,
+                 MPI_COMM_WORLD);
+  }
+  end(to);
+  expect(mine.all(rank + round), "small scatterv");
+  from.fill(rank);
+  to.fill(-1);
+  if (later) {
+    MPI_Ialltoallv(from.data(), from.counts(), from.displs(), MPI_INT, to.data(), to.counts(),
+                   to.displs(), MPI_INT, MPI_COMM_WORLD, &request);
+  } else {
+    MPI_Alltoallv(from.data(), from.counts(), from.displs(), MPI_INT, to.data(), to.counts(),
+                  to.displs(), MPI_INT, MPI_COMM_WORLD);
+  }
+  gap = end(to);
+  expect(to.are([](int r) { return r; }, gap), "small alltoallv");
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /// The communicator fails on all ranks, and none waits for ever.
 void failing() {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -231,12 +308,18 @@ int main(int argc, char** argv) {
   } else if (what == "alone") {
     scanOnce();
     reduceOften(true, 20);
+  } else if (what == "uneven") {
+    for (int round = 0; round < 24; ++round) {
+      const bool device = round % 3 == 0 || (round % 3 == 1 && rank == 0);
+      unevenRound(device, false, round);
+      unevenRound(device, true, round);
+    }
   } else if (what == "failing") {
     failing();
   } else if (what == "time") {
     timing();
   } else {
-    std::printf("argument 1 is %s; allowed: every, quiet, alone, failing, time\n", argv[1]);
+    std::printf("argument 1 is %s; allowed: every, quiet, alone, uneven, failing, time\n", argv[1]);
     return 2;
   }
   return finish();

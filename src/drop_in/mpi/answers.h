@@ -70,7 +70,7 @@ struct AtOnce {
   /// Whether a call of blocks of so many bytes is Rondo's: the same number on all ranks.
   bool worth(size_t) const { return true; }
   /// The same for a v-collective of blocks as ranks have agreed on.
-  bool worthUneven(size_t agreed) const { return !decidesBySize() || agreed >= kLeastUneven; }
+  bool worthUneven(size_t agreed) const { return agreed >= leastUneven; }
   template <class Build>
   int operator()(Attempt& call, const Build& build) const {
     return call.taken([&] {
@@ -90,7 +90,7 @@ struct Later {
   MPI_Request* request;
   bool good() const { return request != nullptr; }
   bool worth(size_t bytes) const { return bytes >= leastLater; }
-  bool worthUneven(size_t agreed) const { return agreed >= leastLater; }
+  bool worthUneven(size_t agreed) const { return agreed >= leastUnevenLater; }
   template <class Build>
   int operator()(Attempt& call, const Build& build) const {
     return call.begun(request, [&] { return std::make_unique<JobOf<Build>>(build); });

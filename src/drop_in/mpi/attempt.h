@@ -127,7 +127,8 @@ class Attempt {
       count(call_, why_ == Why::Taken && device_ ? Why::ByHost : why_, statsClock() - start_);
   }
   void agree() {
-    if (why_ == Why::Taken && decidesBySize() && !known_.aborted) known_.uneven.agree(known_.rondo);
+    if (why_ == Why::Taken && leastUneven != 0 && !known_.aborted)
+      known_.uneven.agree(known_.rondo);
   }
   int refused();
   int failed(rondoResult_t result);

@@ -99,6 +99,8 @@ int begin() {
   unless = reasonAgainst(settings.mode, devices, all[2] != 0);
   // Whether a buffer lies on a device is known to its rank only, and MPI might not know what to do.
   leastLater = devices != Devices::Nowhere ? 0 : kLeastLater;
+  leastUneven = kLeastUneven;
+  leastUnevenLater = kLeastLater;
   devicesEverywhere = devices == Devices::Everywhere;
   devicesOnly = devicesEverywhere && settings.mode == Mode::Device;
   convert(MPI_COMM_SELF, unless);

@@ -167,8 +167,8 @@ int reduceScatterBlock(Attempt& call, const Answer& answer, const Pass& pass, co
   if (overOnDevices(call, answer, pass, from.bytes(), own, run, &code)) return code;
   return answer(call, [&] {
     return Movement{Bytes(from), OwnBlock(to, inPlace), loadInput(false),
-                    [=](Bytes& from, OwnBlock& to, rondoComm_t comm) {
-                      return rondoReduceScatter(from.data(), to.data(), number, how.type, how.op,
+                    [=](Bytes& sent, OwnBlock& mine, rondoComm_t comm) {
+                      return rondoReduceScatter(sent.data(), mine.data(), number, how.type, how.op,
                                                 comm, nullptr);
                     }};
   });

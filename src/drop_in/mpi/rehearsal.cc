@@ -75,7 +75,7 @@ int beginRehearsal() {
   const int code =
       keepVirtual(MPI_COMM_WORLD, makeKept(self.wish.ranks, self.wish.rank, self.wish.output));
   rehearsing = code == MPI_SUCCESS;
-  if (rehearsing) leastLater = 0;
+  if (rehearsing) leastLater = leastUneven = leastUnevenLater = 0;
   return code;
 }
 
