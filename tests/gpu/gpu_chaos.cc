@@ -94,6 +94,14 @@ class Work {
     ++turn_;
     return sums(1, me_.rank == draft_.victim ? 100 : kCount, [] {});
   }
+  /// What Gpu's own sums are of: `in` as it was.
+  void restore() {
+    host_.assign(kCount, 1);
+    gpu_.ok(cudaMemcpyAsync(gpu_.in, host_.data(), kCount * sizeof(int), cudaMemcpyHostToDevice,
+                            gpu_.stream),
+            "cudaMemcpyAsync");
+    gpu_.end();
+  }
   /// The greatest of what the ranks give; of a communicator where all must be well.
   int agree(int mine) {
     int most = -1;
@@ -323,6 +331,7 @@ void endure(const Me& me, const Draft& draft) {
   if (gone) {  // the others have what it shared with them
     while (me.shared->ready < 2 * me.size - 1) usleep(1000);
   } else {
+    work.restore();
     gpu.goOn(me.size - (fewer ? 1 : 0));
   }
   ++me.shared->ready;
