@@ -24,6 +24,9 @@ inline constexpr OptionRow kRehearsalRows[] = {
     {"RONDO_VIRTUAL_RANK", "number", "0", "which rank a rehearsed MPI program is", false},
     {"RONDO_VIRTUAL_OUT", "text", "rondo-virtual",
      "what the names of a rehearsal's files begin with: calls, flows, timeline", false},
+    {"RONDO_VIRTUAL_SPLIT", "text", "",
+     "RULE;RULE...: what all ranks of a rehearsal say in each split, as \"rank / 8\" or \"local\"",
+     false},
 };
 
 }  // namespace rondo::drop_in
