@@ -125,7 +125,17 @@ void spread(bool device, int count, MPI_Comm comm) {
   MPI_Type_free(&type);
 }
 
+/// One buffer on the device, the other on the host, of every rank.
+void halves() {
+  Buffer<int> host(false, 100, rank), device(true, 100, -1);
+  MPI_Allreduce(host.data(), device.data(), 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  expect(device.all(sumOfRanks()), "allreduce from the host to the device");
+  MPI_Reduce(device.data(), host.data(), 100, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
+  expect(host.all(rank == 0 ? sumOfRanks() : rank), "reduce from the device to the host");
+}
+
 void every() {
+  halves();  // now, while ranks ask each other in every call
   MPI_Comm copy;
   MPI_Comm_dup(MPI_COMM_WORLD, &copy);
   for (MPI_Comm comm : {MPI_COMM_WORLD, copy}) {
