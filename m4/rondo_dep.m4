@@ -43,7 +43,14 @@ AC_DEFUN([RONDO_DEP], [
     rondo_save_LIBS=$LIBS
     CXXFLAGS="$CXXFLAGS $RONDO_CXX20 $$2_CFLAGS"
     LIBS="$$2_LIBS $LIBS"
-    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include $5]], [[(void)($6);]])],
+    # The answer for a DIR is none for another configure, which may look elsewhere.
+    AS_IF([test -n "$rondo_dir"], [AS_UNSET([rondo_cv_link_$1])])
+    AC_CACHE_VAL([rondo_cv_link_$1],
+      [AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include $5]], [[(void)($6);]])],
+        [rondo_cv_link_$1=yes], [rondo_cv_link_$1=no])])
+    rondo_links=$rondo_cv_link_$1
+    AS_IF([test -n "$rondo_dir"], [AS_UNSET([rondo_cv_link_$1])])
+    AS_IF([test $rondo_links = yes],
       [rondo_have_$1=yes
        rondo_show_$1="$rondo_version"],
       [$2_CFLAGS=

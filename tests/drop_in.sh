@@ -18,6 +18,14 @@ ${TEST_CXX:-c++} -shared -fPIC -o "$scratch/fake/libcuda.so.1" "$TEST_SRCDIR/tes
 withDriver() {  # command...
   LD_LIBRARY_PATH=$scratch/fake:$LD_LIBRARY_PATH "$@"
 }
+# And communicators that seem to have devices, by a library before librondo.so.
+# shellcheck disable=SC2086
+${TEST_CXX:-c++} -std=c++20 -shared -fPIC -I"$TEST_SRCDIR/src" -o "$scratch/pretended.so" \
+  "$TEST_SRCDIR/tests/drop_in/pretended_device.cc"
+withDevices() {  # command...
+  local layer=$layer:$scratch/pretended.so
+  withDriver "$@"
+}
 
 layered() {  # ranks, then NAME=VALUE for the job's environment or arguments of mpirun...
   local ranks=$1 settings=()
@@ -92,8 +100,8 @@ for call in Gatherv Scatterv Alltoallv; do
 done
 withDriver layered 3 RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/collectives_test" uneven >"$log" 2>&1 ||
   fail "uneven with a driver"
-counted MPI_Igatherv $((3 * 72)) 0 ""
-counted MPI_Gatherv $((3 * 32)) 0 ""
+counted MPI_Igatherv $((3 * 30)) $((3 * 42)) "few bytes $((3 * 42))"
+counted MPI_Gatherv $((3 * 16)) $((3 * 16)) "few bytes $((3 * 16))"
 
 echo "== MPI_Finalize before the end of non-blocking calls"
 withDriver layered 2 RONDO_MPI=both "$programs/finalize_test" begun >"$log" 2>&1 || fail "finalize_test begun"
@@ -130,7 +138,7 @@ for mode in off device; do
   layered 2 RONDO_MPI=$mode RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "$mode"
   counted MPI_Allreduce 0 360 "RONDO_MPI 360"
 done
-grep -q 'RONDO_MPI=device: all calls go to MPI so far' "$log" || fail "no warning"
+grep -q 'RONDO_MPI=device: no device memory is looked for: ' "$log" || fail "no warning"
 layered 2 RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "host"
 counted MPI_Allreduce 360 0 ""
 counted MPI_Iallreduce 0 720 "few bytes 720"
@@ -159,6 +167,45 @@ echo "== device buffers"
 for ranks in 2 3; do
   withDriver layered $ranks RONDO_MPI=both "$programs/device_test" >"$log" 2>&1 || fail "device_test failed"
 done
+path=$programs/device_path_test
+for ranks in 2 3; do
+  echo "== between devices, $ranks ranks"
+  withDevices layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$path" every >"$log" 2>&1 || fail "every"
+  # Of 48 on a rank 6 have device memory on all ranks, some bytes, and are not in place; in 16 one rank has some.
+  counted MPI_Alltoall $((ranks * 48)) 0 "on devices $((ranks * 6)), by way of the host $((ranks * 10 + 16))"
+  grep -q '^rondo_mpi: MPI_Scan .* by way of the host [0-9]*$' "$log" || fail "the way of MPI_Scan"
+  withDevices layered $ranks RONDO_MPI=device RONDO_MPI_STATS=1 "$path" every >"$log" 2>&1 || fail "device"
+  grep -q '^rondo_mpi: MPI_Bcast .* host memory [0-9]*, on devices [0-9]*, by way of' "$log" ||
+    fail "the ways of MPI_Bcast"
+done
+# 50 calls without device memory, then 50 with: the 13 before ranks look again go by way of the host.
+withDevices layered 2 RONDO_MPI=both RONDO_MPI_STATS=1 "$path" quiet >"$log" 2>&1 || fail "quiet"
+counted MPI_Allreduce 200 0 "on devices 74, by way of the host 26"
+withDevices layered 2 RONDO_MPI=device RONDO_MPI_STATS=1 "$path" quiet >"$log" 2>&1 || fail "quiet, device"
+counted MPI_Allreduce 100 100 "host memory 100, on devices 100"
+# Three such calls a half of a round, and a barrier: after 6 halves ranks agree that they are small.
+withDevices layered 3 RONDO_MPI=both RONDO_MPI_STATS=1 "$path" uneven >"$log" 2>&1 || fail "uneven, devices"
+for call in Gatherv Igatherv Scatterv Iscatterv Alltoallv Ialltoallv; do
+  counted MPI_$call 9 63 "few bytes 63, by way of the host 4"
+done
+
+echo "== no way between devices"
+for setting in PRETEND_FAILS=make FAKE_STREAMS=1 PRETEND_LACKS=rondoAllReduce; do
+  withDevices layered 3 RONDO_MPI=both RONDO_MPI_STATS=1 $setting "$path" alone >"$log" 2>&1 || fail "$setting"
+  counted MPI_Allreduce 60 0 "by way of the host 60"
+  [[ $setting = *LACKS* ]] || grep -q '^rondo_mpi: rank 1: device memory goes by way of the host: .' "$log" ||
+    fail "no reason"
+done
+withDriver layered 2 RONDO_MPI=both RONDO_MPI_STATS=1 "$path" alone >"$log" 2>&1 || fail "no kernels"
+counted MPI_Allreduce 40 0 "by way of the host 40"
+[[ $(grep -c '^rondo_mpi: rank 0: device memory goes by way of the host: .*config.device is 0' "$log") = 1 ]] ||
+  fail "no reason of Rondo's, or not once"
+for ranks in 2 3; do
+  withDevices layered $ranks RONDO_MPI=both PRETEND_FAILS=call "$path" failing >"$log" 2>&1 || fail "failing"
+  grep -q '^rondo_mpi: MPI_Allreduce on device memory: rondoAllReduce: rank 1 aborted' "$log" ||
+    fail "no sentence about a call that failed"
+done
+
 if withDriver layered 2 RONDO_MPI=host "$programs/device_test" >"$log" 2>&1; then
   fail "device memory was touched without harm: the fake is none"
 fi

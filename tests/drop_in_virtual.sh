@@ -18,9 +18,10 @@ fail() {
   exit 1
 }
 rehearse() {  # processes, RONDO_VIRTUAL, rank
-  RONDO_VIRTUAL=$2 RONDO_VIRTUAL_RANK=$3 RONDO_VIRTUAL_OUT=$scratch/run runMpi "$1" \
+  RONDO_VIRTUAL=$2 RONDO_VIRTUAL_RANK=$3 RONDO_VIRTUAL_OUT=$scratch/run \
+    RONDO_VIRTUAL_SPLIT="${rule-rank / 8; 1 - rank / 8 * 2}" runMpi "$1" \
     -x LD_LIBRARY_PATH -x LD_PRELOAD="$layer" -x RONDO_VIRTUAL -x RONDO_VIRTUAL_RANK \
-    -x RONDO_VIRTUAL_OUT "$program" >"$log" 2>&1
+    -x RONDO_VIRTUAL_OUT -x RONDO_VIRTUAL_SPLIT "$program" >"$log" 2>&1
 }
 
 rehearse 1 "$cluster:16" 3 || fail "the rehearsal failed"
@@ -29,7 +30,12 @@ grep -q '^0,rondoAllReduce,16,' "$scratch/run.calls.csv" || fail "no all-reduce 
 grep -q '^[0-9]*,rondoGroupEnd,1048576,p2p,' "$scratch/run.calls.csv" || fail "no message"
 grep -q ',11,3,1048576,' "$scratch/run.flows.csv" || fail "no flow from rank 11"
 grep -q '"name":"rank 3 of 16"' "$scratch/run.trace.json" || fail "no timeline"
-[[ -s $scratch/run.host1.calls.csv ]] || fail "nothing of the host's communicator"
+grep -q '^[0-9]*,rondoBarrier,0,.*,rehearsal.split0$' "$scratch/run.calls.csv" ||
+  fail "nothing of the host's communicator"
+grep -q '^[0-9]*,rondoAllReduce,4,.*,rehearsal.split1$' "$scratch/run.calls.csv" ||
+  fail "nothing of the split"
+grep -q 'calls as rank 3 of 8: [1-9][0-9.]* us predicted (rehearsal.split1)' "$log" ||
+  fail "no sum of the split"
 
 echo "== what cannot be rehearsed is said"
 refused() {  # processes, RONDO_VIRTUAL, rank, sentence
@@ -42,3 +48,5 @@ refused 1 "$cluster:16" 16 'argument rank is 16; allowed: 0 to 15'
 refused 1 "$cluster:16" first 'environment variable RONDO_VIRTUAL_RANK is "first"'
 refused 1 "/nowhere.xml:4" 0 '/nowhere.xml cannot be read'
 refused 1 "$cluster:0" 0 'allowed: TOPOLOGY:N with N from 1'
+rule='rank /' refused 1 "$cluster:16" 0 'the rule "rank /": found ""; expected: a number'
+rule='' refused 1 "$cluster:16" 3 'MPI_Comm_split with the rule'

@@ -12,8 +12,10 @@ gpuPack() {
   for program in tests/gpu_tests tests/gpu_death tests/gpu_chaos tests/gpu_mpi install/bin/rondo-bench; do
     install -s "$build/$program" "$dir/bin/"
   done
-  cp -P "$build"/install/lib/librondo.so* "$dir/lib/"
-  strip "$dir"/lib/librondo.so.*.*
+  # The layer before MPI, with a program that knows nothing of Rondo.
+  [[ -x $build/tests/drop_in/device_path_test ]] && install -s "$build/tests/drop_in/device_path_test" "$dir/bin/"
+  cp -P "$build"/install/lib/librondo.so* "$build"/install/lib/librondo_mpi.so "$dir/lib/"
+  strip "$dir"/lib/librondo.so.*.* "$dir/lib/librondo_mpi.so"
 }
 
 gpuReady() {
@@ -35,6 +37,19 @@ runAsHosts() {  # ranks, arguments of rondo-bench...
     RONDO_HOSTID=host$i CUDA_VISIBLE_DEVICES=$i exec rondo-bench "$@" --memory device' sh "$@"
 }
 
+# MPI's collectives on device buffers, by the layer: right, and beside copies through the host.
+gpuLayer() {
+  local ranks what result=0
+  for ((ranks = 2; ranks <= gpus; ++ranks)); do
+    for what in every quiet time; do
+      say "dev: device_path_test $what, $ranks processes"
+      runMpi "$ranks" -x LD_LIBRARY_PATH -x LD_PRELOAD="$build/gpu/lib/librondo_mpi.so" -x RONDO_MPI=both \
+        -x RONDO_MPI_STATS=1 device_path_test "$what" || result=1
+    done
+  done
+  return $result
+}
+
 gpuTest() {
   local ranks result=0
   gpuReady
@@ -45,6 +60,7 @@ gpuTest() {
     say "dev: gpu_mpi, $ranks processes"
     runMpi "$ranks" gpu_mpi || result=1
   done
+  if command -v device_path_test >/dev/null; then gpuLayer || result=1; fi
   for ((ranks = 1; ranks <= gpus; ranks *= 2)); do
     runMpi "$ranks" rondo-bench allreduce --memory device --max 64M --step 16 || result=1
     runMpi "$ranks" rondo-bench allreduce --memory device --max 1M --step 16 --in-place --graph || result=1

@@ -201,21 +201,41 @@ void showChannels(const Arguments& a, const topo::Graph& graph) {
   }
 }
 
+/// What stages of a pipeline send each other, over time.
+std::string drawStages(const Arguments& a, const sim::Workload& workload, const topo::Graph& graph,
+                       const sim::WorkloadTimes& times) {
+  const sim::Rehearsal on(graph, times.ranks, settingsOf(a));
+  sim::Job job;
+  job.graph = &graph;
+  job.places = on.places();
+  const std::string title = format(
+      "%d stages of %d ranks, %d micro-batches: %.2f us, of which each waits %.2f us",
+      workload.pipeline, times.ranks / workload.pipeline, workload.accumulation,
+      static_cast<double>(times.run.end) * 1e-6, static_cast<double>(times.run.bubble) * 1e-6);
+  return heatSvg(job, stageTransfers(on, times.pipeline, times.run, workload.pipelineBytes), title);
+}
+
 void runWorkload(const Arguments& a, const topo::Graph& graph) {
-  if (a.keeps()) refuse("--workload is given; allowed without --flows, --trace and --svg");
+  if (!a.flows.empty()) refuse("--workload is given; allowed without --flows");
   const sim::Workload workload = sim::parseWorkload(topo::readFile(a.workload), a.workload);
   if (workload.checkpoints > 0) {
     std::fprintf(stderr, "rondo-sim: %s: computing again from checkpoints is left out\n",
                  a.workload.c_str());
   }
-  if (workload.pipeline > 1) {
-    std::fprintf(stderr,
-                 "rondo-sim: %s: that pipeline stages wait for each other's first and last "
-                 "micro-batches is left out\n",
-                 a.workload.c_str());
+  if (a.keeps() && workload.pipeline == 1) {
+    refuse(
+        "--trace and --svg of a --workload show its pipeline's stages, and its pp is 1; "
+        "allowed: from 2");
+  }
+  if (!a.svg.empty() && workload.pipelineBytes == 0) {
+    refuse(
+        "--svg of a --workload shows what its stages send, and its pp_comm is 0; allowed: "
+        "from 1");
   }
   const sim::WorkloadTimes times = sim::timeWorkload(workload, graph, a.ranks, settingsOf(a));
   std::fputs(workloadText(workload, times).c_str(), stdout);
+  if (!a.trace.empty()) sim::writeFile(a.trace, traceJson(times.run));
+  if (!a.svg.empty()) sim::writeFile(a.svg, drawStages(a, workload, graph, times));
 }
 
 void declare(CLI::App& app, Arguments& a) {

@@ -185,6 +185,16 @@ rondoResult_t shrinkHeld(const char* call, rondoComm_t comm, const int* ranks, i
                          rondoComm_t* newcomm, const rondoConfig_t* given, int flags) {
   return guarded(comm, call, [&] {
     Communicator& parent = *comm->impl;
+    if (comm->rehearsal != nullptr) {
+      requireFlags(flags);
+      requireIdle(*comm);
+      requireOutput(newcomm);
+      *newcomm = shrinkVirtual(comm, excluded(*comm, ranks, count), given);
+      if (flags != RONDO_SHRINK_ABORT) return;
+      comm->broken =
+          format("communicator \"%s\" was ended by rondoCommShrink", parent.name().c_str());
+      return;
+    }
     requireShrinkable(*comm);
     if (flags == RONDO_SHRINK_ABORT) parent.abort();
     while (parent.aborted() && !parent.idle()) ProgressThread::pollAll();
@@ -221,12 +231,12 @@ rondoResult_t shrinkHeld(const char* call, rondoComm_t comm, const int* ranks, i
 
 rondoResult_t rondoCommSplit(rondoComm_t comm, int color, int key, rondoComm_t* newcomm,
                              const rondoConfig_t* config) {
-  if (rondo::isVirtual(comm)) return rondo::refuseVirtual(comm, "rondoCommSplit");
+  if (rondo::isVirtual(comm)) return rondo::splitVirtual(comm, color, newcomm, config);
   return rondo::split("rondoCommSplit", comm, color, key, newcomm, config);
 }
 
 rondoResult_t rondoCommDup(rondoComm_t comm, rondoComm_t* newcomm, const rondoConfig_t* config) {
-  if (rondo::isVirtual(comm)) return rondo::dupVirtual(comm, newcomm);
+  if (rondo::isVirtual(comm)) return rondo::dupVirtual(comm, newcomm, config);
   return rondo::split("rondoCommDup", comm, 0, 0, newcomm, config);
 }
 
@@ -239,7 +249,6 @@ rondoResult_t rondoCommShrink(rondoComm_t comm, const int* excludeRanks, int exc
                        "rondoCommShrink: the communicator was finalized; allowed: before "
                        "rondoCommFinalize");
   }
-  if (rondo::isVirtual(comm)) return rondo::refuseVirtual(comm, call);
   if (const rondoResult_t bad = rondo::holdComm(comm, call)) return bad;
   const rondoResult_t result =
       rondo::shrinkHeld(call, comm, excludeRanks, excludeCount, newcomm, config, flags);

@@ -6,8 +6,15 @@
 
 namespace rondo {
 
-rondoResult_t dupVirtual(rondoComm* comm, rondoComm_t*) {
+// Nobody has a virtual communicator here.
+rondoResult_t splitVirtual(rondoComm* comm, int, rondoComm_t*, const rondoConfig_t*) {
+  return refuseVirtual(comm, "rondoCommSplit");
+}
+rondoResult_t dupVirtual(rondoComm* comm, rondoComm_t*, const rondoConfig_t*) {
   return refuseVirtual(comm, "rondoCommDup");
+}
+rondoComm_t shrinkVirtual(rondoComm*, const std::vector<int>&, const rondoConfig_t*) {
+  return nullptr;
 }
 
 }  // namespace rondo
@@ -17,6 +24,13 @@ rondoResult_t rondoCommInitVirtual(rondoComm_t*, const char*, int, int,
   return rondo::fail(nullptr, rondoUnsupported,
                      "rondoCommInitVirtual: this build has no topologies; allowed: one that was "
                      "configured where libxml2's headers are");
+}
+
+rondoResult_t rondoCommSplitVirtual(rondoComm_t comm, const char*, rondoComm_t*,
+                                    const rondoConfig_t*) {
+  return rondo::fail(comm, rondoInvalidUsage,
+                     "rondoCommSplitVirtual: the communicator is not virtual; allowed: one of "
+                     "rondoCommInitVirtual");
 }
 
 rondoResult_t rondoCommGetPrediction(rondoComm_t comm, rondoPrediction_t*) {

@@ -22,11 +22,15 @@ typedef struct rondoVirtualConfig_t {
                          its predicted time), OUTPUT.flows.csv (every transfer of every call,
                          columns as of rondo-sim --flows) and OUTPUT.trace.json (a timeline for
                          Perfetto). NULL: nothing is written. Copied. */
+  const char* splits; /**< What all ranks say in rondoCommSplit, as rules of rondoCommSplitVirtual
+                         parted by ';': the first is for the first split of a communicator that
+                         comes of this one, the last one for all further ones. NULL: rondoCommSplit
+                         is rondoUnsupported. Copied. Since 0.8. */
 } rondoVirtualConfig_t;
 
-#define RONDO_VIRTUAL_CONFIG_VERSION 1
+#define RONDO_VIRTUAL_CONFIG_VERSION 2
 #define RONDO_VIRTUAL_CONFIG_INITIALIZER \
-  { sizeof(rondoVirtualConfig_t), RONDO_VIRTUAL_CONFIG_VERSION, 0, NULL, NULL }
+  { sizeof(rondoVirtualConfig_t), RONDO_VIRTUAL_CONFIG_VERSION, 0, NULL, NULL, NULL }
 
 /**
  * Makes a communicator of `nranks` ranks on a machine that need not be there, of which this process
@@ -39,10 +43,17 @@ typedef struct rondoVirtualConfig_t {
  * predicted time to what rondoCommGetPrediction tells: collectives as if all ranks called together,
  * sends and receives as if the peer were there. Buffers may be of any kind and must not be NULL
  * where a call would not allow it, but are not touched (see ownData); `stream` is not looked at.
- * What rondoGroupEndAsync gives is complete. rondoCommDup gives another handle on the same
- * rehearsal; rondoCommSplit, rondoCommShrink, rondoCommGrow and
- * rondoCommGetUniqueId are rondoUnsupported, for what other ranks would
- * say is not known. Local. Since 0.4.
+ * What rondoGroupEndAsync gives is complete. Local. Since 0.4.
+ *
+ * Communicators that are made of it (rondoCommSplit by config.splits, rondoCommSplitVirtual,
+ * rondoCommShrink, rondoCommDup) are virtual too: their ranks keep their places, calls on all of
+ * them follow each other on one clock, and OUTPUT's files are written when the last one is
+ * destroyed; they name each call's communicator, and number ranks as here. A child is called as its
+ * config->name says, else PARENT.split0, PARENT.shrink1, numbered in turn; nothing else of its
+ * configuration matters. rondoCommDup without one gives another handle on the same communicator.
+ * The other parts of a split are taken to make the same calls at the same time, over the same
+ * links, as far as they have as many ranks. rondoCommGrow and rondoCommGetUniqueId are
+ * rondoUnsupported.
  *
  * Errors: rondoInvalidArgument (NULL; a topology that cannot be read, with file and line; more
  * ranks than places; rank out of range), rondoUnsupported (a build without libxml2).
@@ -62,14 +73,29 @@ typedef struct rondoPrediction_t {
   uint64_t planningNanoseconds; /**< Real time that the calls took here. */
   char lastCall[32];            /**< "rondoAllReduce"; "" before the first. */
   char lastAlgorithm[32]; /**< "ring"; "p2p" for sends and receives, "none" where nothing moves. */
+  char comm[32];          /**< The communicator's name, as far as there is room. Since 0.8. */
 } rondoPrediction_t;
 
 /**
- * The predicted time of the calls so far on a communicator of rondoCommInitVirtual. Local. Since
- * 0.4. Errors: rondoInvalidArgument (NULL, prediction->size), rondoInvalidUsage (`comm` is not
- * virtual).
+ * The predicted time of the calls so far on a virtual communicator, without those on others that
+ * were made of it. Local. Since 0.4. Errors: rondoInvalidArgument (NULL, prediction->size),
+ * rondoInvalidUsage (`comm` is not virtual).
  */
 RONDO_API rondoResult_t rondoCommGetPrediction(rondoComm_t comm, rondoPrediction_t* prediction);
+
+/**
+ * rondoCommSplit of a virtual communicator, where `rule` says what every rank of it gives: a color,
+ * and after a comma a key, which is equal for all if left out. They are whole numbers computed with
+ * + - * / % < > == and brackets (< > == are 1 or 0) of `rank` and `size` of the communicator,
+ * `host`, the number of the rank's host among the communicator's, and `local`, the rank's number on
+ * it: "rank / 8", "local", "rank % 4, size - rank", "(rank < 6) - 1". Ranks of a negative color get
+ * *newcomm = NULL. `config` may be NULL; what a child has of it, rondoCommInitVirtual says. Local.
+ * Since 0.8. Errors: rondoInvalidArgument (NULL; a rule that cannot be read, or has no value for a
+ * rank), rondoInvalidUsage (`comm` is not virtual, a group is open), rondoUnsupported
+ * (config->blocking 0).
+ */
+RONDO_API rondoResult_t rondoCommSplitVirtual(rondoComm_t comm, const char* rule,
+                                              rondoComm_t* newcomm, const rondoConfig_t* config);
 
 #ifdef __cplusplus
 }

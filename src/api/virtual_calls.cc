@@ -101,18 +101,25 @@ bool isVirtual(rondoComm* comm) {
          comm->state.load(std::memory_order_acquire) == rondoComm::kAlive;
 }
 
+void requireVirtual(const rondoComm& comm) {
+  if (comm.rehearsal != nullptr) return;
+  throw Error(rondoInvalidUsage,
+              format("communicator \"%s\" is not virtual; allowed: one of rondoCommInitVirtual, "
+                     "or made of one",
+                     comm.impl->name().c_str()));
+}
+
 rondoResult_t refuseVirtual(rondoComm* comm, const char* call) {
   const Keep keep(comm, call);
   if (!keep) return keep.result();
   return fail(comm, rondoUnsupported,
-              format("%s: communicator \"%s\" is virtual, and what its other ranks would say is "
-                     "not known; allowed: rondoCommDup, or another rondoCommInitVirtual",
+              format("%s: communicator \"%s\" is virtual, and ranks that come to it are not known; "
+                     "allowed: rondoCommInitVirtual with as many ranks",
                      call, comm->impl->name().c_str()));
 }
 
 rondoResult_t finishVirtual(rondoComm* comm, const char* call) {
-  if (comm->rehearsal.use_count() > 1) return rondoSuccess;  // another handle goes on
-  return guarded(comm, call, [&] { comm->rehearsal->write(); });
+  return guarded(comm, call, [&] { comm->rehearsal->close(); });
 }
 
 }  // namespace rondo

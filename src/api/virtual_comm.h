@@ -19,8 +19,8 @@ class VirtualComm {
   virtual void run(const char* call, std::span<const Transfer> transfers) = 0;
   /// Puts this rank's own data where they belong, if that was asked for.
   virtual void keepOwn(const HostRequest& request) = 0;
-  /// Writes what was asked for, at the end of the last handle.
-  virtual void write() = 0;
+  /// Before the handle ends; the last one of a rehearsal writes what was asked for.
+  virtual void close() = 0;
 };
 
 /// Runs a checked call on a virtual communicator, or puts it into the open group.
@@ -53,8 +53,15 @@ class VirtualGroup {
 bool isVirtual(rondoComm* comm);
 /// rondoUnsupported: what the call needs of other ranks, a virtual communicator does not know.
 rondoResult_t refuseVirtual(rondoComm* comm, const char* call);
-/// Another handle on the same rehearsal.
-rondoResult_t dupVirtual(rondoComm* comm, rondoComm_t* newcomm);
+/// Throws Error if it is not virtual.
+void requireVirtual(const rondoComm& comm);
+/// rondoCommSplit and rondoCommDup of virtual communicators.
+rondoResult_t splitVirtual(rondoComm* comm, int color, rondoComm_t* newcomm,
+                           const rondoConfig_t* config);
+rondoResult_t dupVirtual(rondoComm* comm, rondoComm_t* newcomm, const rondoConfig_t* config);
+/// Without the ranks that are excluded, which the caller is not of. Throws Error.
+rondoComm_t shrinkVirtual(rondoComm* comm, const std::vector<int>& excluded,
+                          const rondoConfig_t* config);
 /// Before a virtual communicator's handle is destroyed.
 rondoResult_t finishVirtual(rondoComm* comm, const char* call);
 

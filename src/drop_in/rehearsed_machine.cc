@@ -50,24 +50,29 @@ Wish readWish() {
     refuse("RONDO_VIRTUAL_RANK", "the rank that this process is, from 0");
   }
   if (const std::string output = env("RONDO_VIRTUAL_OUT"); !output.empty()) out.output = output;
+  out.splits = env("RONDO_VIRTUAL_SPLIT");
   return out;
 }
 
-Machine makeMachine(const std::string& topology, int ranks, int rank, const std::string& output,
+Machine makeMachine(const Wish& wish, int ranks, int rank, const std::string& output,
                     bool ownData) {
   rondoVirtualConfig_t config = RONDO_VIRTUAL_CONFIG_INITIALIZER;
   config.ownData = ownData;
   config.name = "rehearsal";
   config.output = output.empty() ? nullptr : output.c_str();
-  Machine out;
-  if (rondoCommInitVirtual(&out.kept, topology.c_str(), ranks, rank, &config) != rondoSuccess) {
+  config.splits = wish.splits.empty() ? nullptr : wish.splits.c_str();
+  rondoComm_t made = nullptr;
+  if (rondoCommInitVirtual(&made, wish.topology.c_str(), ranks, rank, &config) != rondoSuccess) {
     return {};
   }
-  if (rondoCommDup(out.kept, &out.made, nullptr) != rondoSuccess) {
-    rondoCommDestroy(out.kept);
-    return {};
-  }
-  return out;
+  return keepMachine(made);
+}
+
+Machine keepMachine(rondoComm_t made) {
+  Machine out{made, nullptr};
+  if (rondoCommDup(made, &out.kept, nullptr) == rondoSuccess) return out;
+  rondoCommDestroy(made);
+  return {};
 }
 
 rondoPrediction_t predictionOf(rondoComm_t comm) {
@@ -82,9 +87,9 @@ void reportMachine(const char* door, rondoComm_t kept) {
   int rank = 0, size = 0;
   rondoCommUserRank(kept, &rank);
   rondoCommCount(kept, &size);
-  std::fprintf(stderr, "%s: rehearsed %llu calls as rank %d of %d: %.2f us predicted\n", door,
+  std::fprintf(stderr, "%s: rehearsed %llu calls as rank %d of %d: %.2f us predicted (%s)\n", door,
                static_cast<unsigned long long>(p.calls), rank, size,
-               static_cast<double>(p.picoseconds) * 1e-6);
+               static_cast<double>(p.picoseconds) * 1e-6, p.comm);
 }
 
 void endMachine(const char* door, rondoComm_t kept) {

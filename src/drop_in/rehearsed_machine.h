@@ -15,6 +15,7 @@ struct Wish {
   std::string output = "rondo-virtual";  ///< What the files' names begin with.
   int ranks = 0;                         ///< 0: one on every place of the machine.
   int rank = 0;                          ///< Which one a process is that does not say it itself.
+  std::string splits;                    ///< What all ranks say where communicators are split.
 };
 
 /// Whether the environment asks for a rehearsal.
@@ -27,14 +28,17 @@ struct Machine {
   rondoComm_t made = nullptr;
   rondoComm_t kept = nullptr;
 };
-/// Both nullptr: rondoGetLastError(nullptr) says why. `output` empty: nothing is written.
-/// `ownData`: a rank's own part of a result is put in its place, else no buffer is touched.
-Machine makeMachine(const std::string& topology, int ranks, int rank, const std::string& output,
-                    bool ownData);
+/// Ranks of the wish's machine, of which this is `rank`; both nullptr: rondoGetLastError(nullptr)
+/// says why. `output` empty: nothing is written. `ownData`: a rank's own part of a result is put in
+/// its place, else no buffer is touched.
+Machine makeMachine(const Wish& wish, int ranks, int rank, const std::string& output, bool ownData);
+/// The same for a virtual communicator that was made of another one; nullptr: it is none.
+Machine keepMachine(rondoComm_t made);
 
 rondoPrediction_t predictionOf(rondoComm_t comm);
 
-/// Says what was predicted in a line that begins with `door`, on standard error.
+/// Says what was predicted, and for which communicator, in a line that begins with `door`, on
+/// standard error.
 void reportMachine(const char* door, rondoComm_t kept);
 /// Writes the files, when `made` is gone. What cannot be written is said.
 void endMachine(const char* door, rondoComm_t kept);

@@ -1,11 +1,14 @@
 // A CUDA driver with memory that no host code can touch: each allocation is mapped twice, once
 // without access, which is the "device" address, and once for this file's copies. Built as
-// libcuda.so.1; device_test allocates by fakeAlloc.
+// libcuda.so.1; device_test allocates by fakeAlloc, device_path_test as from any driver.
+// FAKE_STREAMS=N: on rank 1 there is no memory for stream N+1 and later ones.
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -15,24 +18,52 @@ namespace {
 struct Allocation {
   char* real;
   size_t bytes;
+  unsigned long long number;
+  bool synchronous;
 };
 std::mutex mutex;
 std::map<uintptr_t, Allocation> allocations;
-int copies = 0;
+int copies = 0, streams = 0;
+std::atomic<int> busy{0};  ///< So many looks at a stream find work there.
 thread_local int pushed = 0;
+thread_local bool current = false;
 
-/// What is really there; nullptr: not device memory, or not all of it.
-char* realOf(uintptr_t address, size_t bytes) {
-  const std::lock_guard<std::mutex> lock(mutex);
+/// nullptr: not device memory, or not all of it. With the lock.
+Allocation* find(uintptr_t address, size_t bytes, uintptr_t* offset) {
   auto at = allocations.upper_bound(address);
   if (at == allocations.begin()) return nullptr;
   --at;
   if (address + bytes > at->first + at->second.bytes) return nullptr;
-  return at->second.real + (address - at->first);
+  *offset = address - at->first;
+  return &at->second;
 }
 
-constexpr int kInvalidValue = 1, kInvalidContext = 201;
+/// What is really there; nullptr: not device memory, or not all of it.
+char* realOf(uintptr_t address, size_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  uintptr_t offset = 0;
+  const Allocation* found = find(address, bytes, &offset);
+  return found == nullptr ? nullptr : found->real + offset;
+}
+
+unsigned long long numberOf(uintptr_t address) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  uintptr_t offset = 0;
+  const Allocation* found = find(address, 1, &offset);
+  return found == nullptr ? 0 : found->number;
+}
+
+constexpr int kInvalidValue = 1, kOutOfMemory = 2, kInvalidContext = 201, kNotReady = 600;
 int contextOfFake;
+
+bool hasContext() { return current || pushed > 0; }
+
+int streamsAllowed() {
+  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  const char* allowed = std::getenv("FAKE_STREAMS");
+  if (allowed == nullptr || rank == nullptr || std::strcmp(rank, "1") != 0) return 1 << 20;
+  return std::atoi(allowed);
+}
 
 }  // namespace
 
@@ -46,14 +77,44 @@ int cuPointerGetAttributes(unsigned number, int* attributes, void** values,
   for (unsigned i = 0; i < number; ++i) {
     if (attributes[i] == 1) *static_cast<void**>(values[i]) = device ? &contextOfFake : nullptr;
     if (attributes[i] == 2) *static_cast<unsigned*>(values[i]) = device ? 2 : 0;
+    if (attributes[i] == 7) {
+      *static_cast<unsigned long long*>(values[i]) = numberOf(static_cast<uintptr_t>(address));
+    }
     if (attributes[i] == 8) *static_cast<unsigned*>(values[i]) = 0;
+    if (attributes[i] == 9) *static_cast<int*>(values[i]) = device ? 0 : -2;
   }
   return 0;
 }
 
-// As on a thread that has no context of its own: copies need the memory's.
+int cuPointerSetAttribute(const void* value, int attribute, unsigned long long address) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  uintptr_t offset = 0;
+  Allocation* found = find(static_cast<uintptr_t>(address), 1, &offset);
+  if (found == nullptr || attribute != 6) return kInvalidValue;
+  found->synchronous = *static_cast<const unsigned*>(value) == 1;
+  return 0;
+}
+
+int cuDeviceGetCount(int* number) {
+  *number = 1;
+  return 0;
+}
+int cuDeviceGet(int* device, int) {
+  *device = 0;
+  return 0;
+}
+int cuDevicePrimaryCtxRetain(void** context, int) {
+  *context = &contextOfFake;
+  return 0;
+}
+int cuCtxSetCurrent(void* context) {
+  current = context != nullptr;
+  return 0;
+}
+
+// On a thread that has no context of its own copies need the memory's.
 int cuCtxGetCurrent(void** context) {
-  *context = pushed > 0 ? &contextOfFake : nullptr;
+  *context = hasContext() ? &contextOfFake : nullptr;
   return 0;
 }
 int cuCtxPushCurrent_v2(void* context) {
@@ -66,14 +127,18 @@ int cuCtxPopCurrent_v2(void**) {
   return 0;
 }
 int cuStreamCreate(void** stream, unsigned) {
+  if (!hasContext()) return kInvalidContext;
+  if (++streams > streamsAllowed()) return kOutOfMemory;
   *stream = &contextOfFake;
-  return pushed > 0 ? 0 : kInvalidContext;
+  return 0;
 }
+int cuStreamDestroy_v2(void*) { return 0; }
 int cuStreamSynchronize(void*) { return 0; }
+int cuStreamQuery(void*) { return busy.fetch_sub(1) > 0 ? kNotReady : 0; }
 
 int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, size_t bytes, void*) {
   const char* real = realOf(static_cast<uintptr_t>(from), bytes);
-  if (pushed == 0) return kInvalidContext;
+  if (!hasContext()) return kInvalidContext;
   if (real == nullptr) return kInvalidValue;
   std::memcpy(to, real, bytes);
   ++copies;
@@ -81,7 +146,7 @@ int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, size_t bytes, void*)
 }
 int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, void*) {
   char* real = realOf(static_cast<uintptr_t>(to), bytes);
-  if (pushed == 0) return kInvalidContext;
+  if (!hasContext()) return kInvalidContext;
   if (real == nullptr) return kInvalidValue;
   std::memcpy(real, from, bytes);
   ++copies;
@@ -97,9 +162,51 @@ void* fakeAlloc(size_t bytes, void** real) {
   close(file);
   if (device == MAP_FAILED || *real == MAP_FAILED) return nullptr;
   const std::lock_guard<std::mutex> lock(mutex);
-  allocations[reinterpret_cast<uintptr_t>(device)] = {static_cast<char*>(*real), bytes};
+  static unsigned long long number = 0;
+  allocations[reinterpret_cast<uintptr_t>(device)] = {static_cast<char*>(*real), bytes, ++number,
+                                                      false};
   return device;
 }
+
+int cuMemAlloc_v2(unsigned long long* address, size_t bytes) {
+  void* real = nullptr;
+  *address = reinterpret_cast<uintptr_t>(fakeAlloc(bytes, &real));
+  return *address == 0 ? kOutOfMemory : 0;
+}
+int cuMemFree_v2(unsigned long long address) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto at = allocations.find(static_cast<uintptr_t>(address));
+  if (at == allocations.end()) return kInvalidValue;
+  munmap(reinterpret_cast<void*>(at->first), at->second.bytes);
+  munmap(at->second.real, at->second.bytes);
+  allocations.erase(at);
+  return 0;
+}
+
+// The program's own copies are not counted.
+int cuMemcpyHtoD_v2(unsigned long long to, const void* from, size_t bytes) {
+  char* real = realOf(static_cast<uintptr_t>(to), bytes);
+  if (real == nullptr) return kInvalidValue;
+  std::memcpy(real, from, bytes);
+  return 0;
+}
+int cuMemcpyDtoH_v2(void* to, unsigned long long from, size_t bytes) {
+  const char* real = realOf(static_cast<uintptr_t>(from), bytes);
+  if (real == nullptr) return kInvalidValue;
+  std::memcpy(to, real, bytes);
+  return 0;
+}
+
+/// What kernels would see at a device address; nullptr: it is none, or its allocation's copies may
+/// still be under way when they return.
+void* fakeKernelView(const void* address) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  uintptr_t offset = 0;
+  const Allocation* found = find(reinterpret_cast<uintptr_t>(address), 1, &offset);
+  return found == nullptr || !found->synchronous ? nullptr : found->real + offset;
+}
+/// A kernel was enqueued: the stream is busy for a while.
+void fakeLaunch() { busy.store(50); }
 
 int fakeCopies() { return copies; }
 }

@@ -152,6 +152,34 @@ std::vector<Rank> all(bool byRank) {
   return mine;
 }
 
+/// Halves of the ranks, in the opposite order, and then all but rank 2.
+void parts(std::vector<Rank>& mine) {
+  std::vector<ncclComm_t> halves(mine.size()), rest(mine.size());
+  const int ranks = static_cast<int>(mine.size());
+  NCCL(ncclGroupStart());
+  for (int i = 0; i < ranks; ++i) {
+    const auto at = static_cast<size_t>(i);
+    NCCL(ncclCommSplit(mine[at].comm, i / (ranks / 2), ranks - i, &halves[at], nullptr));
+  }
+  NCCL(ncclGroupEnd());
+  int without[] = {2};
+  for (int i = 0; i < ranks; ++i) {
+    const auto at = static_cast<size_t>(i);
+    int rank = -1, count = 0;
+    NCCL(ncclCommUserRank(halves[at], &rank));
+    NCCL(ncclCommCount(halves[at], &count));
+    if (count != ranks / 2 || rank != ranks / 2 - 1 - i % (ranks / 2)) std::exit(3);
+    NCCL(ncclAllReduce(mine[at].in, mine[at].out, 4096, kInt8, kSum, halves[at], mine[at].stream));
+    if (i == without[0]) continue;
+    NCCL(ncclCommShrink(mine[at].comm, without, 1, &rest[at], nullptr, 0));
+    NCCL(ncclCommCount(rest[at], &count));
+    if (count != ranks - 1) std::exit(4);
+    NCCL(ncclAllReduce(mine[at].in, mine[at].out, 8192, kInt8, kSum, rest[at], mine[at].stream));
+  }
+  for (ncclComm_t comm : halves) NCCL(ncclCommDestroy(comm));
+  for (ncclComm_t comm : rest) NCCL(ncclCommDestroy(comm));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -161,9 +189,6 @@ int main(int argc, char** argv) {
   std::vector<Rank> mine = alone ? one(std::atoi(argv[2]), std::atoi(argv[3])) : all(leaves);
   work(mine);
   if (leaves) return 0;  // as programs that end without cleaning up
-  if (std::strcmp(how, "split") == 0) {
-    ncclComm_t part = nullptr;
-    NCCL(ncclCommSplit(mine[0].comm, 0, 0, &part, nullptr));
-  }
+  if (std::strcmp(how, "split") == 0) parts(mine);
   for (Rank& r : mine) r.finish();
 }

@@ -55,6 +55,18 @@ has rank0.nccl0.calls.csv 'rondoAllReduce,1024,'
 [[ $(ls "$scratch"/run.* | wc -l) == 3 ]] || fail "not three files"
 rm "$scratch"/run.*
 
+echo "== communicators made of others: their calls are on the same clock, in the same files"
+RONDO_VIRTUAL_SPLIT="rank / 4, 0 - rank" STUB_CUDA_DEVICES=8 rehearse "$cluster:8" split ||
+  fail "split"
+grep -q 'as rank 3 of 4: [1-9][0-9.]* us predicted (rehearsal.split0)' "$log" || fail "no half"
+grep -q 'as rank 0 of 7: [1-9][0-9.]* us predicted (rehearsal.shrink1)' "$log" || fail "no rest"
+[[ $(grep -c ' wrote ' "$log") == 1 ]] || fail "not written once"
+has rank0.nccl0.calls.csv 'rondoAllReduce,4096,.*,rehearsal.split0$'
+has rank0.nccl0.calls.csv 'rondoAllReduce,8192,.*,rehearsal.shrink1$'
+has rank0.nccl0.flows.csv '^[0-9]*,[0-7],[0-7],.*,rehearsal.split0$'
+[[ $(ls "$scratch"/run.* | wc -l) == 3 ]] || fail "not three files"
+rm "$scratch"/run.*
+
 echo "== ranks made by threads of a group, in a program that does not clean up"
 STUB_CUDA_DEVICES=2 rehearse "$cluster:2" leave || fail "leave"
 has rank0.nccl0.calls.csv 'rondoAllReduce,67108864,'
@@ -85,3 +97,4 @@ refused '/nowhere.xml cannot be read' /nowhere.xml:4 one 0 4
 refused 'allowed: TOPOLOGY:N with N from 1' "$cluster:0" one 0 4
 none
 refused 'ncclCommSplit: rondoCommSplit: communicator' "$cluster:8" split
+RONDO_VIRTUAL_SPLIT='rank /' refused 'the rule "rank /": found' "$cluster:8" split

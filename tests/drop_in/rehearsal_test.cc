@@ -68,8 +68,23 @@ void communicators() {
   MPI_Comm_size(MPI_COMM_SELF, &size);
   expect(size == 1, "MPI_COMM_SELF is this process");
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  MPI_Comm part = MPI_COMM_NULL;
-  expect(MPI_Comm_split(MPI_COMM_WORLD, 0, 0, &part) != MPI_SUCCESS, "a split is refused");
+  MPI_Comm part = MPI_COMM_NULL, none = MPI_COMM_WORLD, pair = MPI_COMM_NULL;
+  expect(MPI_Comm_split(MPI_COMM_WORLD, 0, 0, &part) == MPI_SUCCESS,
+         "MPI_Comm_split with the rule");
+  if (part == MPI_COMM_NULL) return;
+  MPI_Comm_size(part, &size);
+  MPI_Comm_rank(part, &place);
+  expect(size == 8 && place == 3, "the first eight ranks");
+  int one = 1, sum = 0;
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, part);
+  expect(sum == 1, "its own part of the sum");
+  expect(MPI_Comm_split(MPI_COMM_WORLD, 5, 0, &pair) == MPI_SUCCESS, "a part again");
+  MPI_Comm_free(&pair);
+  expect(MPI_Comm_split(MPI_COMM_WORLD, MPI_UNDEFINED, 0, &none) != MPI_SUCCESS,
+         "a rank without a color, which the rule gives one");
+  expect(MPI_Comm_create_group(MPI_COMM_WORLD, MPI_GROUP_EMPTY, 0, &none) != MPI_SUCCESS,
+         "groups are refused");
+  MPI_Comm_free(&part);
   char byte = 0;
   expect(MPI_Send(&byte, 1, MPI_CHAR, 16, 0, MPI_COMM_WORLD) != MPI_SUCCESS, "no rank 16");
 }

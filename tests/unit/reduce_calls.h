@@ -23,15 +23,19 @@ using Operands = std::vector<Bytes>;
 constexpr size_t kGuard = 64;
 constexpr unsigned char kGuardByte = 0xa5;
 
-inline std::vector<CpuLevel> levels() {
-  std::vector<CpuLevel> found;
-  for (const char* name : {"plain", "avx2", "avx512", "avx512vbmi"}) {
-    try {
-      found.push_back(chooseCpuLevel(name));
-    } catch (const std::invalid_argument&) {  // Not on this processor.
+/// Those of this processor.
+inline const std::vector<CpuLevel>& levels() {
+  static const std::vector<CpuLevel> all = [] {
+    std::vector<CpuLevel> found;
+    for (const char* name : {"plain", "avx2", "avx512", "avx512vbmi"}) {
+      try {
+        found.push_back(chooseCpuLevel(name));
+      } catch (const std::invalid_argument&) {  // Not on this processor.
+      }
     }
-  }
-  return found;
+    return found;
+  }();
+  return all;
 }
 
 /// `bytes` of memory at an address that is `misalign` past a multiple of 64, with guards around.

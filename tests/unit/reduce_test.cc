@@ -34,10 +34,11 @@ TEST_P(ReduceLevels, MatchReferenceInAnyShape) {
           if (count > 300 && random() % 4) continue;
           if (random() % kOneOf != 0) continue;
           for (CpuLevel level : levels()) {
-            SCOPED_TRACE(testing::Message() << opName(op) << " n " << n << " count " << count << " "
-                                            << describe(shape) << " " << cpuLevelName(level));
             check(findReduce(type, op, level), shape, count, call, in, want);
-            if (HasFatalFailure()) return;
+            if (!HasFatalFailure()) continue;
+            ADD_FAILURE() << opName(op) << " n " << n << " count " << count << " "
+                          << describe(shape) << " " << cpuLevelName(level);
+            return;
           }
         }
       }

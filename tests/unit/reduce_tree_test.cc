@@ -23,10 +23,11 @@ TEST_P(ReduceTree, MatchesReferenceForAnyNumberOfOperands) {
         const std::vector<Shape> all = shapes(n, typeSize(type));
         const Shape& shape = all[random() % all.size()];
         for (CpuLevel level : levels()) {
-          SCOPED_TRACE(testing::Message() << opName(op) << " n " << n << " count " << count << " "
-                                          << describe(shape) << " " << cpuLevelName(level));
           check(findReduce(type, op, level), shape, count, call, in, want);
-          if (HasFatalFailure()) return;
+          if (!HasFatalFailure()) continue;
+          ADD_FAILURE() << opName(op) << " n " << n << " count " << count << " " << describe(shape)
+                        << " " << cpuLevelName(level);
+          return;
         }
       }
     }
@@ -93,11 +94,11 @@ TEST_P(ReduceScale, OneOperandOfAReductionIsScaledFirst) {
         for (int pick = 0; pick < 3; ++pick) {
           const Shape& shape = all[random() % all.size()];
           for (CpuLevel level : levels()) {
-            SCOPED_TRACE(testing::Message()
-                         << opName(op) << " n " << n << " count " << count << " scaled "
-                         << call.scaled << " " << describe(shape) << " " << cpuLevelName(level));
             check(findReduce(type, op, level), shape, count, call, in, want);
-            if (HasFatalFailure()) return;
+            if (!HasFatalFailure()) continue;
+            ADD_FAILURE() << opName(op) << " n " << n << " count " << count << " scaled "
+                          << call.scaled << " " << describe(shape) << " " << cpuLevelName(level);
+            return;
           }
         }
       }

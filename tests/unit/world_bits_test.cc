@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <span>
 
 #include "coll/reduce/reduce.h"
 #include "support/values.h"
@@ -35,18 +36,53 @@ Bytes randomElements(rondoDataType_t type, int rank) {
   return bytes;
 }
 
-/// Every rank's result of one all-reduce.
-std::vector<Bytes> results(int ranks, const char* rule, rondoDataType_t type, rondoRedOp_t op) {
-  std::vector<Bytes> all(static_cast<size_t>(ranks));
+struct Kind {
+  rondoDataType_t type;
+  rondoRedOp_t op;
+};
+
+/// What of `types` and all operators is defined.
+std::vector<Kind> definedKinds(std::span<const rondoDataType_t> types) {
+  std::vector<Kind> kinds;
+  for (const rondoDataType_t type : types) {
+    for (const rondoRedOp_t op : kAllOps) {
+      if (opDefined(type, op)) kinds.push_back({type, op});
+    }
+  }
+  return kinds;
+}
+
+/// Every rank's results of all-reduces, one of each kind: [kind][rank]. inputs: [kind][rank].
+/// One communicator makes them all: to make it takes longer than a hundred of these calls.
+using Results = std::vector<std::vector<Bytes>>;
+Results results(int ranks, const char* rule, const std::vector<Kind>& kinds,
+                const Results& inputs) {
+  Results all(kinds.size(), std::vector<Bytes>(static_cast<size_t>(ranks)));
   World(ranks).tune(rule).run([&](const Rank& me) {
-    const Bytes mine = randomElements(type, me.rank);
-    Bytes& out = all[static_cast<size_t>(me.rank)];
-    out.resize(mine.size());
-    EXPECT_EQ(rondoAllReduce(mine.data(), out.data(), kCount, type, op, me.comm, nullptr),
-              rondoSuccess)
-        << rondoGetLastError(me.comm);
+    for (size_t k = 0; k < kinds.size(); ++k) {
+      const Bytes& mine = inputs[k][static_cast<size_t>(me.rank)];
+      Bytes& out = all[k][static_cast<size_t>(me.rank)];
+      out.resize(mine.size());
+      EXPECT_EQ(rondoAllReduce(mine.data(), out.data(), kCount, kinds[k].type, kinds[k].op, me.comm,
+                               nullptr),
+                rondoSuccess)
+          << rondoGetLastError(me.comm);
+    }
   });
   return all;
+}
+
+Results randomInputs(int ranks, const std::vector<Kind>& kinds) {
+  Results inputs;
+  for (size_t k = 0; k < kinds.size(); ++k) {
+    if (k > 0 && kinds[k].type == kinds[k - 1].type) {
+      inputs.push_back(inputs.back());
+      continue;
+    }
+    inputs.emplace_back();
+    for (int r = 0; r < ranks; ++r) inputs.back().push_back(randomElements(kinds[k].type, r));
+  }
+  return inputs;
 }
 
 bool supported(const char* level) {
@@ -61,19 +97,22 @@ bool supported(const char* level) {
 class WorldBits : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(WorldBits, RanksRunsAndCpuLevelsAgree) {
+  constexpr rondoDataType_t kTypes[] = {rondoFloat16, rondoBfloat16, rondoFloat32,
+                                        rondoFloat64, rondoInt8,     rondoUint64};
+  const std::vector<Kind> kinds = definedKinds(kTypes);
   for (const int ranks : {2, 5}) {
-    for (const rondoDataType_t type :
-         {rondoFloat16, rondoBfloat16, rondoFloat32, rondoFloat64, rondoInt8, rondoUint64}) {
-      for (const rondoRedOp_t op : kAllOps) {
-        if (!opDefined(type, op)) continue;
-        const std::vector<Bytes> first = results(ranks, GetParam(), type, op);
-        for (const Bytes& other : first) EXPECT_EQ(other, first[0]) << typeName(type);
-        for (const char* level : {"", "plain", "avx2", "avx512", "avx512vbmi"}) {
-          if (!supported(level)) continue;
-          const Env cpu("RONDO_CPU", level);
-          EXPECT_EQ(results(ranks, GetParam(), type, op), first)
-              << typeName(type) << " " << opName(op) << ", RONDO_CPU=" << level;
-        }
+    const Results inputs = randomInputs(ranks, kinds);
+    const Results first = results(ranks, GetParam(), kinds, inputs);
+    for (size_t k = 0; k < kinds.size(); ++k) {
+      for (const Bytes& other : first[k]) EXPECT_EQ(other, first[k][0]) << typeName(kinds[k].type);
+    }
+    for (const char* level : {"", "plain", "avx2", "avx512", "avx512vbmi"}) {
+      if (!supported(level)) continue;
+      const Env cpu("RONDO_CPU", level);
+      const Results again = results(ranks, GetParam(), kinds, inputs);
+      for (size_t k = 0; k < kinds.size(); ++k) {
+        EXPECT_EQ(again[k], first[k])
+            << typeName(kinds[k].type) << " " << opName(kinds[k].op) << ", RONDO_CPU=" << level;
       }
     }
   }
@@ -86,18 +125,19 @@ INSTANTIATE_TEST_SUITE_P(World, WorldBits,
 
 TEST(WorldBitsInRankOrder, AreThePlainAnswer) {
   const int ranks = 4;
+  const std::vector<Kind> kinds = definedKinds(kAllTypes);
+  const Results inputs = randomInputs(ranks, kinds);
+  std::vector<Bytes> expected;
+  for (size_t k = 0; k < kinds.size(); ++k) {
+    std::vector<const char*> parts;
+    for (const Bytes& part : inputs[k]) parts.push_back(part.data());
+    expected.push_back(plainReduce(kinds[k].type, kinds[k].op, kCount, parts));
+  }
   for (const char* rule : {"allreduce:host:0-:oneshot", "allreduce:host:0-:twoshot/2/1K"}) {
-    for (const rondoDataType_t type : kAllTypes) {
-      for (const rondoRedOp_t op : kAllOps) {
-        if (!opDefined(type, op)) continue;
-        std::vector<Bytes> parts;
-        std::vector<const char*> inputs;
-        for (int r = 0; r < ranks; ++r) parts.push_back(randomElements(type, r));
-        for (const Bytes& part : parts) inputs.push_back(part.data());
-        const Bytes expected = plainReduce(type, op, kCount, inputs);
-        EXPECT_EQ(results(ranks, rule, type, op)[1], expected)
-            << typeName(type) << " " << opName(op) << " " << rule;
-      }
+    const Results got = results(ranks, rule, kinds, inputs);
+    for (size_t k = 0; k < kinds.size(); ++k) {
+      EXPECT_EQ(got[k][1], expected[k])
+          << typeName(kinds[k].type) << " " << opName(kinds[k].op) << " " << rule;
     }
   }
 }

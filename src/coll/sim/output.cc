@@ -133,12 +133,14 @@ std::string busiestLinks(const topo::Graph& graph, const Result& result, size_t 
   return out;
 }
 
-std::string flowsHead() {
-  return "flow_id,src,dest,flow_size,channel_id,chunk_id,conn_type,prev,start_ps,end_ps,route\n";
+std::string flowsHead(const std::string& more) {
+  return "flow_id,src,dest,flow_size,channel_id,chunk_id,conn_type,prev,start_ps,end_ps,route" +
+         (more.empty() ? "" : "," + more) + "\n";
 }
 
 std::string flowsLines(const Job& job, const Result& result, uint64_t first, Time later,
-                       const std::vector<int>& ranks) {
+                       const std::vector<int>& ranks, const std::string& more) {
+  const std::string end = more.empty() ? "\n" : "," + more + "\n";
   const RouteTexts routes(job, result);
   const auto rank = [&ranks](int number) { return ranks.empty() ? number : ranks[at(number)]; };
   std::string out;
@@ -147,11 +149,11 @@ std::string flowsLines(const Job& job, const Result& result, uint64_t first, Tim
     const auto& texts = routes.of(t);
     const std::string previous =
         t.previous < 0 ? "" : std::to_string(first + static_cast<uint64_t>(t.previous));
-    out += format("%llu,%d,%d,%llu,%d,%llu,%s,%s,%llu,%llu,%s\n",
+    out += format("%llu,%d,%d,%llu,%d,%llu,%s,%s,%llu,%llu,%s%s",
                   static_cast<unsigned long long>(first + i), rank(t.from), rank(t.to),
                   static_cast<unsigned long long>(t.bytes), t.lane, t.period, texts.connection,
                   previous.c_str(), static_cast<unsigned long long>(later + t.start),
-                  static_cast<unsigned long long>(later + t.end), texts.route.c_str());
+                  static_cast<unsigned long long>(later + t.end), texts.route.c_str(), end.c_str());
   }
   return out;
 }

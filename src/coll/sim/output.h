@@ -24,10 +24,11 @@ std::string flowsCsv(const Job& job, const Result& result);
 std::string flowsJson(const Job& job, const Result& result);
 
 /// The head of flowsCsv(), and its lines for flows that are numbered from `first` and happen
-/// `later`. `ranks`: what the job's numbers stand for; empty: themselves.
-std::string flowsHead();
+/// `later`. `ranks`: what the job's numbers stand for; empty: themselves. Both end with a further
+/// column where `more` is not empty.
+std::string flowsHead(const std::string& more = "");
 std::string flowsLines(const Job& job, const Result& result, uint64_t first, Time later,
-                       const std::vector<int>& ranks);
+                       const std::vector<int>& ranks, const std::string& more = "");
 
 /// For Perfetto or chrome://tracing: a process for each rank, a thread for each lane, a slice for
 /// each step and one for what it waited before it.

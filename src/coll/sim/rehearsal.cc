@@ -82,10 +82,15 @@ int placesOn(const topo::Graph& graph) {
 }
 
 Rehearsal::Rehearsal(const topo::Graph& graph, int ranks, Settings settings, Parts parts)
+    : Rehearsal(graph, placeRanks(graph, ranks > 0 ? ranks : placesOn(graph)), std::move(settings),
+                std::move(parts)) {}
+
+Rehearsal::Rehearsal(const topo::Graph& graph, std::vector<int> places, Settings settings,
+                     Parts parts)
     : graph_(graph),
       settings_(std::move(settings)),
       device_(hasGpus(graph)),
-      places_(placeRanks(graph, ranks > 0 ? ranks : placesOn(graph))),
+      places_(std::move(places)),
       parts_(std::move(parts)),
       partRanks_(parts_.whole() ? static_cast<int>(places_.size())
                                 : static_cast<int>(parts_.members[0].size())),
@@ -95,7 +100,9 @@ Rehearsal::Rehearsal(const topo::Graph& graph, int ranks, Settings settings, Par
   });
   if (!device_) links_ = linkFactsOf(graph, seatsOf(graph, parts_, places_));
   const bool usual = settings_.lanes == 0 && settings_.chunk == 0 && settings_.depth < 0;
-  if (!device_ || !usual || graph.hosts().size() > 1) return;
+  const bool near = std::all_of(groups_.begin(), groups_.end(),
+                                [](const RankGroups& hosts) { return hosts.count() == 1; });
+  if (!device_ || !usual || !near) return;
   std::vector<int> gpus = places_;
   if (!parts_.whole()) {
     gpus.clear();

@@ -57,6 +57,8 @@ class Rehearsal {
   /// makes the calls for itself, and CallShape::root is a number in it. Throws
   /// Error(rondoInvalidArgument).
   Rehearsal(const topo::Graph& graph, int ranks, Settings settings, Parts parts = {});
+  /// By rank: its place. The other conditions are the same.
+  Rehearsal(const topo::Graph& graph, std::vector<int> places, Settings settings, Parts parts);
 
   const topo::Graph& graph() const { return graph_; }
   const Settings& settings() const { return settings_; }

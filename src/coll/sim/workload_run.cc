@@ -105,6 +105,26 @@ std::string line(const Layer& layer, const LayerTimes& t) {
                 micro(t.forwardComm), micro(t.inputComm), micro(t.weightComm), micro(t.exposed));
 }
 
+/// Stages take turns, and wait for each other.
+void addBubbles(const Workload& workload, const topo::Graph& graph, const Settings& settings,
+                WorkloadTimes* out) {
+  Pipeline& pipeline = out->pipeline;
+  if (workload.pipelineBytes > 0) {
+    const Rehearsal all(graph, out->ranks, settings);
+    pipeline.send = stageSend(all, out->ranks / workload.pipeline, workload.pipelineBytes);
+    out->stageSends = 2 * static_cast<uint64_t>(workload.virtualStages) *
+                      static_cast<uint64_t>(workload.accumulation);
+  }
+  // No stage waits for more than all of another's work and messages.
+  const auto stages = static_cast<unsigned __int128>(pipeline.stages);
+  const auto messages = static_cast<unsigned __int128>(out->stageSends) + 2;
+  if (stages * (out->total + messages * pipeline.send) > kMostTime) {
+    throw Error(rondoInvalidArgument, "the step takes longer than 53 days");
+  }
+  out->run = runPipeline(pipeline);
+  out->total += out->run.bubble;
+}
+
 }  // namespace
 
 WorkloadTimes timeWorkload(const Workload& workload, const topo::Graph& graph, int ranks,
@@ -122,6 +142,7 @@ WorkloadTimes timeWorkload(const Workload& workload, const topo::Graph& graph, i
     clock.compute(layer.forward);
     clock.call(times.forwardComm, &times);
   }
+  const Time forward = clock.now;
   for (size_t i = workload.layers.size(); i-- > 0;) {
     const Layer& layer = workload.layers[i];
     LayerTimes& times = out.layers[i];
@@ -135,16 +156,9 @@ WorkloadTimes timeWorkload(const Workload& workload, const topo::Graph& graph, i
     if (!workload.weightFirst()) weight();
   }
   out.total = clock.end();
-  if (workload.pipeline > 1 && workload.pipelineBytes > 0) {
-    const Rehearsal all(graph, out.ranks, settings);
-    out.stageSend = stageSend(all, out.ranks / workload.pipeline, workload.pipelineBytes);
-    out.stageSends = 2 * static_cast<uint64_t>(workload.virtualStages) *
-                     static_cast<uint64_t>(workload.accumulation);
-    if (out.stageSend > (kMostTime - std::min(out.total, kMostTime)) / out.stageSends) {
-      throw Error(rondoInvalidArgument, "the step takes longer than 53 days");
-    }
-    out.total += out.stageSends * out.stageSend;
-  }
+  out.pipeline = {workload.pipeline, workload.virtualStages, workload.accumulation,
+                  forward,           clock.now - forward,    0};
+  if (workload.pipeline > 1) addBubbles(workload, graph, settings, &out);
   out.calls = calls.take();
   return out;
 }
@@ -169,17 +183,26 @@ std::string workloadText(const Workload& workload, const WorkloadTimes& times) {
     out += line(workload.layers[i], times.layers[i]);
     blocking += times.layers[i].exposed;
   }
+  const Pipeline& pipeline = times.pipeline;
+  if (pipeline.stages > 1) {
+    const double part = times.run.end == 0 ? 0
+                                           : static_cast<double>(times.run.bubble) /
+                                                 static_cast<double>(times.run.end);
+    out += format(
+        "\npipeline       %16.1f us waiting for other stages, %.1f %% of their %.1f us; %.1f %% "
+        "would be if messages took no time\n",
+        micro(times.run.bubble), 100 * part, micro(times.run.end), 100 * idealBubble(pipeline));
+  }
   if (times.stageSends > 0) {
-    out += format("\npipeline's sends %14.1f us: %llu of %llu bytes, %.1f us each\n",
-                  micro(times.stageSends * times.stageSend),
+    out += format("pipeline's sends %14s %llu of %llu bytes, %.1f us each\n", "",
                   static_cast<unsigned long long>(times.stageSends),
-                  static_cast<unsigned long long>(workload.pipelineBytes), micro(times.stageSend));
+                  static_cast<unsigned long long>(workload.pipelineBytes), micro(pipeline.send));
   }
   out += format(
       "\ncomputing      %16.1f us\nexposed calls  %16.1f us, of which at the end, for "
       "weight gradients, %.1f us\nstep           %16.1f us\n",
-      micro(times.compute), micro(times.exposed()),
-      micro(times.exposed() - blocking - times.stageSends * times.stageSend), micro(times.total));
+      micro(times.compute), micro(times.exposed()), micro(times.exposed() - blocking),
+      micro(times.total));
   return out;
 }
 

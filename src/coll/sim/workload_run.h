@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "coll/sim/pipeline.h"
 #include "coll/sim/rehearsal.h"
 #include "coll/sim/workload.h"
 
@@ -33,17 +34,21 @@ struct WorkloadTimes {
   std::vector<LayerTimes> layers;
   std::vector<WorkloadCall> calls;  ///< In the order in which they are met first.
   int ranks = 0;
-  uint64_t stageSends = 0;  ///< Messages between neighbouring pipeline stages, one after the other.
-  Time stageSend = 0;       ///< Each of them, all ranks at once.
+  uint64_t stageSends = 0;  ///< Messages between a rank and its like in the next stage and back.
+  /// Its `send` is of each of them, all ranks at once.
+  Pipeline pipeline;
+  PipelineRun run;  ///< Of several stages.
   Time compute = 0, total = 0;
-  Time exposed() const { return total - compute; }
+  Time exposed() const { return total - compute - run.bubble; }
 };
 
 /// One step: all layers forwards, then all backwards. Calls of the forward pass and of input
 /// gradients are waited for; those of weight gradients run one after the other beside what follows,
-/// and are waited for at the end. Stages of a pipeline send their neighbours pp_comm bytes forwards
-/// and as many backwards, for each micro-batch (ga) and virtual stage (vpp), and wait for it.
-/// `ranks` 0: those the workload names, else all places. Throws
+/// and are waited for at the end. Of a pipeline that is what each of pp equal stages does for its
+/// ga micro-batches and vpp virtual stages together: each of them takes an equal part of the
+/// forward and of the backward pass, and stages wait for what the one before them sends
+/// (runPipeline()), pp_comm bytes forwards and as many backwards; the wait for weight gradients
+/// comes after the last one. `ranks` 0: those the workload names, else all places. Throws
 /// Error(rondoInvalidArgument) where workload and machine do not fit.
 WorkloadTimes timeWorkload(const Workload& workload, const topo::Graph& graph, int ranks,
                            const Settings& settings);

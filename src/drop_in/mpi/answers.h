@@ -65,11 +65,12 @@ class JobOf final : public Job {
 
 /// The call returns when the work is done.
 struct AtOnce {
+  static constexpr bool kMayAsk = true;  ///< Ranks may wait for each other in it.
   bool good() const { return true; }
   /// Whether a call of blocks of so many bytes is Rondo's: the same number on all ranks.
   bool worth(size_t) const { return true; }
   /// The same for a v-collective of blocks as ranks have agreed on.
-  bool worthUneven(size_t agreed) const { return !decidesBySize() || agreed >= kLeastUneven; }
+  bool worthUneven(size_t agreed) const { return agreed >= leastUneven; }
   template <class Build>
   int operator()(Attempt& call, const Build& build) const {
     return call.taken([&] {
@@ -85,14 +86,31 @@ struct AtOnce {
 
 /// The call returns a request.
 struct Later {
+  static constexpr bool kMayAsk = false;
   MPI_Request* request;
   bool good() const { return request != nullptr; }
   bool worth(size_t bytes) const { return bytes >= leastLater; }
-  bool worthUneven(size_t agreed) const { return agreed >= leastLater; }
+  bool worthUneven(size_t agreed) const { return agreed >= leastUnevenLater; }
   template <class Build>
   int operator()(Attempt& call, const Build& build) const {
     return call.begun(request, [&] { return std::make_unique<JobOf<Build>>(build); });
   }
 };
+
+/// Whether a call of `bytes` bytes on each rank, its buffers where `own` says, is over already:
+/// see Attempt::over(). `run`: Rondo's call on the caller's buffers as they are.
+template <class Answer, class Pass, class Own, class Run>
+bool overOnDevices(Attempt& call, const Answer&, const Pass& pass, size_t bytes, const Own& own,
+                   const Run& run, int* code) {
+  if constexpr (Answer::kMayAsk) {
+    if (bytes == 0 || !call.asksMemory()) [[likely]]
+      return false;
+    OwnMemory mine;
+    own(mine);
+    return call.over(mine, pass, run, code);
+  } else {
+    return false;
+  }
+}
 
 }  // namespace rondo::drop_in

@@ -10,7 +10,9 @@ namespace rondo::drop_in {
 
 void Attempt::abort() {
   if (rehearsing) flushTransfers();
-  if (!known_.aborted.exchange(true)) rondoCommAbort(known_.rondo);
+  if (known_.aborted.exchange(true)) return;
+  known_.devices.abort();
+  rondoCommAbort(known_.rondo);
 }
 
 int Attempt::refused() {
@@ -25,6 +27,14 @@ int Attempt::failed(rondoResult_t result) {
   if (result == rondoInvalidArgument) abort();
   done();
   return raise(comm_, result, std::string(name(call_)) + ": " + sentence);
+}
+
+/// Kernels of other ranks may wait for this one's.
+int Attempt::failedOnDevices(rondoResult_t result) {
+  const std::string sentence = rondoGetLastError(nullptr);
+  abort();
+  done();
+  return raise(comm_, result, std::string(name(call_)) + " on device memory: " + sentence);
 }
 
 int Attempt::caught(const std::exception_ptr& thrown) {

@@ -35,6 +35,10 @@ class Attempt {
     return why_ == Why::Taken;
   }
   bool open() const { return why_ == Why::Taken; }
+  /// A buffer of this rank's is device memory, or not.
+  void saw(bool device) { device_ |= device; }
+  /// Whether ranks have to agree on where their buffers are: the same on all of them.
+  bool asksMemory() const { return why_ == Why::Taken && known_.devices.asks() && !rehearsing; }
   /// The size of the v-collectives that all ranks know of; this one has a block of `bytes` here.
   size_t agreedSize(size_t bytes) const {
     known_.uneven.note(bytes);
@@ -70,6 +74,35 @@ class Attempt {
     return MPI_SUCCESS;
   }
 
+  /// By all ranks, if asksMemory(): true if the call is over, because it ran between the devices,
+  /// or is MPI's, or failed; *code is its result then. False: it is to be taken as ever.
+  template <class Pass, class Run>
+  bool over(const OwnMemory& mine, const Pass& pass, const Run& run, int* code) {
+    if (known_.aborted.load(std::memory_order_relaxed)) return false;
+    Way way = Way::Host;
+    rondoResult_t result = known_.devices.agree(known_, comm_, mine, &way);
+    if (result == rondoSuccess && way == Way::Host) return false;
+    if (result == rondoSuccess && way == Way::Mpi) {
+      why_ = Why::HostMemory;
+      *code = passed(pass());
+      return true;
+    }
+    try {
+      if (result == rondoSuccess) result = known_.devices.run(run);
+    } catch (...) {
+      *code = caught(std::current_exception());
+      return true;
+    }
+    if (result == rondoUnsupported) return false;
+    if (result != rondoSuccess) {
+      *code = failedOnDevices(result);
+    } else {
+      why_ = Why::OnDevice;
+      *code = passed(MPI_SUCCESS);
+    }
+    return true;
+  }
+
   /// The same for a non-blocking call: make() gives a Job, which runs on by itself.
   template <class Make>
   int begun(MPI_Request* request, const Make& make) {
@@ -91,13 +124,15 @@ class Attempt {
   void done() {
     endFreed();
     if (statsOn) [[unlikely]]
-      count(call_, why_, statsClock() - start_);
+      count(call_, why_ == Why::Taken && device_ ? Why::ByHost : why_, statsClock() - start_);
   }
   void agree() {
-    if (why_ == Why::Taken && decidesBySize() && !known_.aborted) known_.uneven.agree(known_.rondo);
+    if (why_ == Why::Taken && leastUneven != 0 && !known_.aborted)
+      known_.uneven.agree(known_.rondo);
   }
   int refused();
   int failed(rondoResult_t result);
+  int failedOnDevices(rondoResult_t result);
   void abort();
   int caught(const std::exception_ptr& thrown);
 
@@ -105,6 +140,7 @@ class Attempt {
   MPI_Comm comm_;
   Call call_;
   Why why_;
+  bool device_ = false;
   uint64_t start_ = 0;
 };
 

@@ -62,6 +62,9 @@ const char* text(Why why) {
                                                     "2 GiB or more",
                                                     "few bytes",
                                                     "arguments",
+                                                    "host memory",
+                                                    "on devices",
+                                                    "by way of the host",
                                                     "inside Rondo"};
   return kTexts[static_cast<size_t>(why)];
 }

@@ -63,7 +63,8 @@ constexpr bool isUneven(Call call) {
          call == Call::Ialltoallv || call == Call::Igatherv || call == Call::Iscatterv;
 }
 
-/// Why a call went to MPI. All but Arguments follow from what MPI makes equal on all ranks.
+/// Why a call went to MPI, or which way it was taken. All but Arguments and ByHost follow from what
+/// MPI makes equal on all ranks.
 enum class Why : uint8_t {
   Taken,         ///< It did not.
   Off,           ///< RONDO_MPI says so.
@@ -78,9 +79,16 @@ enum class Why : uint8_t {
   Large,         ///< A block beyond what MPI_Pack can address.
   Small,         ///< A call of small blocks, which MPI does in less time.
   Arguments,     ///< Wrong, and MPI is to say so.
+  HostMemory,    ///< RONDO_MPI=device, and no rank's buffers are on a device.
+  OnDevice,      ///< It did not: it ran between the devices.
+  ByHost,        ///< It did not, and this rank's device memory went by way of the host.
   Inside,        ///< A call of Rondo's own, while it makes a communicator. Not counted.
 };
 constexpr size_t kWhys = static_cast<size_t>(Why::Inside);
+
+constexpr bool isTaken(Why why) {
+  return why == Why::Taken || why == Why::OnDevice || why == Why::ByHost;
+}
 
 const char* name(Call call);
 const char* text(Why why);

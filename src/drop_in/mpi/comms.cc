@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -81,6 +82,7 @@ void keep(MPI_Comm comm, std::unique_ptr<KnownComm> known) {
 }
 
 void destroyRondo(const KnownComm& known) {
+  known.devices.destroy();
   if (known.rondo != nullptr && !known.aborted) rondoCommDestroy(known.rondo);
 }
 
@@ -109,42 +111,70 @@ int keyval() {
   return self.keyval;
 }
 
-void noteRefusal() {
+/// False: it was noted before.
+bool noteRefusal(const std::string& sentence) {
   State& self = state();
-  const std::string sentence = rondoGetLastError(nullptr);
   const std::lock_guard<std::mutex> lock(self.mutex);
-  if (std::find(self.refusals.begin(), self.refusals.end(), sentence) == self.refusals.end()) {
-    self.refusals.push_back(sentence);
-  }
+  const bool isNew =
+      std::find(self.refusals.begin(), self.refusals.end(), sentence) == self.refusals.end();
+  if (isNew) self.refusals.push_back(sentence);
+  return isNew;
 }
 
 /// Rondo gets a communicator of its own making: one without the program's attributes, whose copy
-/// functions would otherwise run once more, and without its error handler.
-rondoComm_t makeRondo(MPI_Comm comm, int rank) {
+/// functions would otherwise run once more, and without its error handler. No communicator on all
+/// ranks if one fails, or has `why` it cannot.
+struct Made {
+  rondoComm_t comm = nullptr;
+  std::string why;     ///< This rank's sentence, if it failed.
+  bool byAll = false;  ///< Failed on all ranks, for the same reason.
+};
+Made makeRondo(MPI_Comm comm, int rank, int device, const std::string& why = {}) {
   MPI_Comm bare = MPI_COMM_NULL;
-  if (PMPI_Comm_split(comm, 0, rank, &bare) != MPI_SUCCESS) return nullptr;
+  if (PMPI_Comm_split(comm, 0, rank, &bare) != MPI_SUCCESS) return {nullptr, "no MPI_Comm_split"};
   PMPI_Comm_set_errhandler(bare, MPI_ERRORS_RETURN);
   char label[MPI_MAX_OBJECT_NAME + 1] = "";
   int length = 0;
   PMPI_Comm_get_name(comm, label, &length);
   rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
-  config.device = RONDO_DEVICE_NONE;
-  if (length > 0) config.name = label;
+  config.device = device;
+  const std::string called = std::string(label) + (device >= 0 ? " (devices)" : "");
+  if (!called.empty()) config.name = called.c_str();
   rondoComm_t made = nullptr;
   inside = true;
   const rondoResult_t result = rondoCommInitMPI(&made, bare, &config);
   inside = false;
-  if (result != rondoSuccess) noteRefusal();
+  Made out{made, why};
+  if (result != rondoSuccess && why.empty()) out.why = rondoGetLastError(nullptr);
+  if (result != rondoSuccess && out.why.empty()) out.why = rondoGetErrorString(result);
   // Whether calls are taken must be the same everywhere, whatever befell this rank alone.
-  int mine = result == rondoSuccess, all = 0;
-  PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, bare);
+  int failed[] = {!out.why.empty(), -!out.why.empty()}, most[2];
+  PMPI_Allreduce(failed, most, 2, MPI_INT, MPI_MAX, bare);
   PMPI_Comm_free(&bare);
-  if (all == 1) return made;
-  if (mine == 1) rondoCommDestroy(made);
-  return nullptr;
+  if (most[0] == 0) return out;
+  if (result == rondoSuccess) rondoCommDestroy(made);
+  out.comm = nullptr;
+  out.byAll = most[1] == -1;
+  return out;
+}
+
+rondoComm_t makeHostRondo(MPI_Comm comm, int rank) {
+  const Made made = makeRondo(comm, rank, RONDO_DEVICE_NONE);
+  if (!made.why.empty()) noteRefusal("no Rondo communicator: " + made.why);
+  return made.comm;
 }
 
 }  // namespace
+
+rondoComm_t makeDeviceRondo(MPI_Comm comm, int rank, int device, const std::string& unless) {
+  const Made made = makeRondo(comm, rank, device, unless);
+  if (made.why.empty()) return made.comm;
+  const std::string sentence = "device memory goes by way of the host: " + made.why;
+  if (noteRefusal(sentence) && (rank == 0 || !made.byAll)) {
+    std::fprintf(stderr, "rondo_mpi: rank %d: %s\n", rank, sentence.c_str());
+  }
+  return made.comm;
+}
 
 const KnownComm& find(MPI_Comm comm) {
   if (inside) [[unlikely]]
@@ -179,7 +209,7 @@ void convert(MPI_Comm comm, Why unless, int children) {
   if (known->size == 1 && (unless == Why::Taken || unless == Why::Many)) {
     known->why = Why::OneRank;
   } else if (unless == Why::Taken) {
-    known->rondo = makeRondo(comm, known->rank);
+    known->rondo = makeHostRondo(comm, known->rank);
     if (known->rondo == nullptr) known->why = Why::NoRondo;
   }
   keep(comm, std::move(known));
@@ -203,7 +233,7 @@ Why useOnceMore(MPI_Comm comm) {
     known = self.known.at(comm).get();
   }
   if (known->calls.fetch_add(1) + 1 < kCallsThatPay) return Why::Many;
-  known->rondo = makeRondo(comm, known->rank);
+  known->rondo = makeHostRondo(comm, known->rank);
   known->why = known->rondo != nullptr ? Why::Taken : Why::NoRondo;
   return known->why;
 }

@@ -10,6 +10,7 @@
 #include "api/rondo.h"
 #include "drop_in/mpi/agreed_size.h"
 #include "drop_in/mpi/calls.h"
+#include "drop_in/mpi/device_path.h"
 
 namespace rondo::drop_in {
 
@@ -24,6 +25,7 @@ struct KnownComm {
   mutable std::atomic<int> children{0};      ///< Made from it by calls of all its ranks.
   mutable std::atomic<int> calls{0};         ///< Blocking collectives while it is Why::Many.
   mutable AgreedSize uneven{};               ///< What its v-collectives move.
+  mutable DevicePath devices{};              ///< How its calls on device memory go.
 };
 
 /// Local and quick; a communicator that the layer does not know has Why::NotConverted, and all have
@@ -56,6 +58,11 @@ Child childOf(MPI_Comm parent, bool counted);
 /// communicator after all if it is used so much. Why it stays MPI's, or Why::Taken.
 Why useOnceMore(MPI_Comm comm);
 
+/// A second Rondo communicator of `comm`, in which this is rank `rank`, with device `device`.
+/// Collective over `comm`. `unless`: a sentence that says why this rank cannot; mostly empty.
+/// nullptr, on all ranks, if one cannot: who knows why says so on standard error, once.
+rondoComm_t makeDeviceRondo(MPI_Comm comm, int rank, int device, const std::string& unless);
+
 /// Destroys the Rondo communicators whose MPI communicator was freed before the last non-blocking
 /// call on it was done. Next to nothing if there are none.
 void destroyIdle();
@@ -63,7 +70,7 @@ void destroyIdle();
 /// Destroys all Rondo communicators; afterwards no communicator is known.
 void forgetAll();
 
-/// The sentences with which Rondo refused communicators on this rank, each once.
+/// The sentences with which Rondo refused communicators on this rank, each once, and what for.
 std::vector<std::string> refusals();
 
 }  // namespace rondo::drop_in

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -16,18 +18,24 @@ using Result = int;
 using Context = void*;
 using Stream = void*;
 using DevicePointer = unsigned long long;
-constexpr int kContextAttribute = 1, kMemoryTypeAttribute = 2, kIsManagedAttribute = 8;
+constexpr int kContextAttribute = 1, kMemoryTypeAttribute = 2, kSyncMemopsAttribute = 6,
+              kBufferIdAttribute = 7, kIsManagedAttribute = 8, kOrdinalAttribute = 9;
 constexpr unsigned kMemoryTypeDevice = 2;
 constexpr unsigned kStreamNonBlocking = 1;
+constexpr Result kNotReady = 600;
+const Stream kLegacyStream = reinterpret_cast<Stream>(1);
 
 struct Driver {
   Result (*init)(unsigned);
   Result (*pointerGetAttributes)(unsigned, int*, void**, DevicePointer);
+  Result (*pointerSetAttribute)(const void*, int, DevicePointer);
   Result (*ctxGetCurrent)(Context*);
   Result (*ctxPushCurrent)(Context);
   Result (*ctxPopCurrent)(Context*);
   Result (*streamCreate)(Stream*, unsigned);
   Result (*streamSynchronize)(Stream);
+  Result (*streamQuery)(Stream);
+  Result (*streamDestroy)(Stream);
   Result (*memcpyDtoHAsync)(void*, DevicePointer, size_t, Stream);
   Result (*memcpyHtoDAsync)(DevicePointer, const void*, size_t, Stream);
 };
@@ -46,33 +54,32 @@ struct Kind {
   Context context = nullptr;
   unsigned memory = 0;  ///< 0: nothing
   unsigned managed = 0;
+  int device = -1;
+  unsigned long long buffer = 0;  ///< Of the process's allocations; 0: it has no number.
 };
 
 Kind kindOf(const void* address) {
   Kind kind;
-  int attributes[] = {kContextAttribute, kMemoryTypeAttribute, kIsManagedAttribute};
-  void* values[] = {&kind.context, &kind.memory, &kind.managed};
-  if (driver.pointerGetAttributes(3, attributes, values, number(address)) != 0) return {};
+  int attributes[] = {kContextAttribute, kMemoryTypeAttribute, kIsManagedAttribute,
+                      kOrdinalAttribute, kBufferIdAttribute};
+  void* values[] = {&kind.context, &kind.memory, &kind.managed, &kind.device, &kind.buffer};
+  if (driver.pointerGetAttributes(5, attributes, values, number(address)) != 0) return {};
   return kind;
 }
 
-/// Makes a context the calling thread's for a while. Memory of the virtual memory calls and of
-/// pools belongs to none: then it is the thread's own.
-class ContextScope {
- public:
-  explicit ContextScope(Context wanted) : pushed_(wanted != nullptr) {
-    if (pushed_) check(driver.ctxPushCurrent(wanted), "cuCtxPushCurrent");
-  }
-  ContextScope(const ContextScope&) = delete;
-  ContextScope& operator=(const ContextScope&) = delete;
-  ~ContextScope() {
-    Context before = nullptr;
-    if (pushed_) driver.ctxPopCurrent(&before);
-  }
+/// The allocations that prepare() has seen lately, by their numbers, which never come again.
+std::array<std::atomic<unsigned long long>, 256> prepared{};
 
- private:
-  bool pushed_;
-};
+/// Not all memory knows the attribute: that of pools has to do without.
+void prepare(const Kind& kind, const void* address) {
+  std::atomic<unsigned long long>& seen = prepared[kind.buffer % prepared.size()];
+  if (kind.buffer != 0 && seen.load(std::memory_order_relaxed) == kind.buffer) return;
+  const unsigned on = 1;
+  driver.pointerSetAttribute(&on, kSyncMemopsAttribute, number(address));
+  const ContextScope scope(kind.context);
+  driver.streamSynchronize(kLegacyStream);  // the fills and copies before the attribute
+  seen.store(kind.buffer, std::memory_order_relaxed);
+}
 
 /// The layer's stream of the current context. Streams end with their contexts.
 Stream currentStream() {
@@ -92,6 +99,26 @@ Stream currentStream() {
 
 }  // namespace
 
+ContextScope::ContextScope(void* wanted) : pushed_(wanted != nullptr) {
+  if (pushed_) check(driver.ctxPushCurrent(wanted), "cuCtxPushCurrent");
+}
+ContextScope::~ContextScope() {
+  Context before = nullptr;
+  if (pushed_) driver.ctxPopCurrent(&before);
+}
+
+DeviceStream::DeviceStream() {
+  check(driver.streamCreate(&stream_, kStreamNonBlocking), "cuStreamCreate");
+}
+DeviceStream::~DeviceStream() { driver.streamDestroy(stream_); }
+
+bool DeviceStream::idle() const {
+  const Result result = driver.streamQuery(stream_);
+  if (result == kNotReady) return false;
+  check(result, "cuStreamQuery");
+  return true;
+}
+
 bool findDevices(const char** why) {
   void* library = dlopen("libcuda.so.1", RTLD_NOW);  // stays open for the process's life
   *why = "there is no libcuda.so.1";
@@ -103,6 +130,9 @@ bool findDevices(const char** why) {
   *why = "the CUDA driver lacks functions";
   if (!find("cuInit", &driver.init) ||
       !find("cuPointerGetAttributes", &driver.pointerGetAttributes) ||
+      !find("cuPointerSetAttribute", &driver.pointerSetAttribute) ||
+      !find("cuStreamQuery", &driver.streamQuery) ||
+      !find("cuStreamDestroy_v2", &driver.streamDestroy) ||
       !find("cuCtxGetCurrent", &driver.ctxGetCurrent) ||
       !find("cuCtxPushCurrent_v2", &driver.ctxPushCurrent) ||
       !find("cuCtxPopCurrent_v2", &driver.ctxPopCurrent) ||
@@ -122,9 +152,15 @@ bool isDeviceMemory(const void* address) {
   return kind.memory == kMemoryTypeDevice && kind.managed == 0;
 }
 
+DeviceSpot prepareSpot(const void* address) {
+  const Kind kind = kindOf(address);
+  prepare(kind, address);
+  return {kind.context, kind.device};
+}
+
 void copyFromDevice(void* host, const void* device, size_t bytes) {
   if (bytes == 0) return;
-  const ContextScope scope(kindOf(device).context);
+  const ContextScope scope(prepareSpot(device).context);
   const Stream stream = currentStream();
   check(driver.memcpyDtoHAsync(host, number(device), bytes, stream), "cuMemcpyDtoHAsync");
   check(driver.streamSynchronize(stream), "cuStreamSynchronize");
@@ -132,7 +168,7 @@ void copyFromDevice(void* host, const void* device, size_t bytes) {
 
 void copyToDevice(void* device, const void* host, size_t bytes) {
   if (bytes == 0) return;
-  const ContextScope scope(kindOf(device).context);
+  const ContextScope scope(prepareSpot(device).context);
   const Stream stream = currentStream();
   check(driver.memcpyHtoDAsync(number(device), host, bytes, stream), "cuMemcpyHtoDAsync");
   check(driver.streamSynchronize(stream), "cuStreamSynchronize");

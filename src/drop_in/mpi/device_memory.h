@@ -4,9 +4,12 @@
 
 #include <cstddef>
 
+#include "api/rondo_types.h"
+
 namespace rondo::drop_in {
 
-/// Whether buffers are looked at: RONDO_MPI=both, and there is a driver. Written in MPI_Init.
+/// Whether buffers are looked at: RONDO_MPI=both or device, and there is a driver. Written in
+/// MPI_Init.
 inline bool devicesOn = false;
 
 /// Sets devicesOn if the driver can be used; false: why not is in *why, a sentence.
@@ -16,6 +19,43 @@ bool isDeviceMemory(const void* address);
 /// Memory that only a device can read; false for host memory, pinned and managed memory too. Asks
 /// the driver each time: an address may have become another kind of memory since the last call.
 inline bool onDevice(const void* address) { return devicesOn && isDeviceMemory(address); }
+
+/// Where device memory lies. Memory of the virtual memory calls and of pools has no context.
+struct DeviceSpot {
+  void* context = nullptr;
+  int device = -1;
+};
+/// Of an address on a device. The program's copies and fills of its allocation end before they
+/// return from now on, so that what a blocking call of its wrote is there when MPI gets the buffer;
+/// at the first sight of an allocation what is on the default stream is waited for.
+DeviceSpot prepareSpot(const void* address);
+
+/// Makes a context current for a scope; nullptr: leaves the thread's. Throws Error.
+class ContextScope {
+ public:
+  explicit ContextScope(void* context);
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+  ~ContextScope();
+
+ private:
+  bool pushed_;
+};
+
+/// A stream that waits for none of the program's, made in the current context. Throws Error.
+class DeviceStream {
+ public:
+  DeviceStream();
+  DeviceStream(const DeviceStream&) = delete;
+  DeviceStream& operator=(const DeviceStream&) = delete;
+  ~DeviceStream();
+  rondoStream_t get() const { return static_cast<rondoStream_t>(stream_); }
+  /// Whether all that was enqueued is done. Throws Error.
+  bool idle() const;
+
+ private:
+  void* stream_ = nullptr;
+};
 
 /// Done on return, after what is on the device at entry: no stream of the program's is waited for,
 /// as buffers are ready when they are given to MPI. Throw Error.

@@ -60,7 +60,10 @@ int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
 }
 
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
-  if (rehearsed(comm) != nullptr) return refuseChild("MPI_Comm_split", comm);
+  if (const KnownComm* known = rehearsed(comm)) {
+    flushTransfers();
+    return rehearseSplit(*known, comm, color, key, made);
+  }
   return adopted(PMPI_Comm_split(comm, color, key, made), comm, made);
 }
 

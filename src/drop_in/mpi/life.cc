@@ -51,23 +51,25 @@ std::array<int, 2 * n> extremes(const std::array<int, n>& mine) {
   return all;
 }
 
-/// Device memory is a rank's own business, as what is there is copied to the host for Rondo.
-/// Whether any rank may have some.
-bool prepareDevices(int rank, Mode mode) {
+/// Where ranks look for device memory.
+enum class Devices { Nowhere, Somewhere, Everywhere };
+
+Devices prepareDevices(int rank, Mode mode) {
+  if (mode != Mode::Both && mode != Mode::Device) return Devices::Nowhere;
   const char* why = "";
-  if (mode == Mode::Both && !findDevices(&why) && rank == 0) {
-    std::fprintf(stderr, "rondo_mpi: RONDO_MPI=both: no device memory is looked for: %s\n", why);
+  if (!findDevices(&why) && rank == 0) {
+    std::fprintf(stderr, "rondo_mpi: RONDO_MPI=%s: no device memory is looked for: %s\n",
+                 modeName(mode), why);
   }
-  if (mode == Mode::Device && rank == 0) {
-    std::fprintf(
-        stderr,
-        "rondo_mpi: RONDO_MPI=device: all calls go to MPI so far; with both, Rondo answers "
-        "collectives on host and on device buffers\n");
-  }
-  if (mode != Mode::Both) return false;
-  int mine = devicesOn, any = 0;
-  PMPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  return any != 0;
+  const std::array<int, 2> all = extremes(std::array<int, 1>{devicesOn});
+  if (all[0] == 0) return Devices::Nowhere;
+  return all[0] == -all[1] ? Devices::Everywhere : Devices::Somewhere;
+}
+
+/// Why no communicator is to be converted, if so.
+Why reasonAgainst(Mode mode, Devices devices, bool serialized) {
+  if (mode == Mode::Off || (mode == Mode::Device && devices == Devices::Nowhere)) return Why::Off;
+  return serialized ? Why::ThreadLevel : Why::Taken;
 }
 
 }  // namespace
@@ -91,12 +93,16 @@ int begin() {
                         modeName(settings.mode), settings.stats));
   }
   statsOn = settings.stats;
-  const bool host = settings.mode == Mode::Host || settings.mode == Mode::Both;
-  unless = !host ? Why::Off : all[2] != 0 ? Why::ThreadLevel : Why::Taken;
   int rank = 0;
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const Devices devices = prepareDevices(rank, settings.mode);
+  unless = reasonAgainst(settings.mode, devices, all[2] != 0);
   // Whether a buffer lies on a device is known to its rank only, and MPI might not know what to do.
-  leastLater = prepareDevices(rank, settings.mode) ? 0 : kLeastLater;
+  leastLater = devices != Devices::Nowhere ? 0 : kLeastLater;
+  leastUneven = kLeastUneven;
+  leastUnevenLater = kLeastLater;
+  devicesEverywhere = devices == Devices::Everywhere;
+  devicesOnly = devicesEverywhere && settings.mode == Mode::Device;
   convert(MPI_COMM_SELF, unless);
   convert(MPI_COMM_WORLD, unless);
   return MPI_SUCCESS;
@@ -107,7 +113,7 @@ void end() {
   drainPending();
   if (statsOn) printStats(modeName(settings.mode));
   statsOn = false;
-  devicesOn = false;
+  devicesOn = devicesEverywhere = false;
   unless = Why::Off;
   forgetAll();
 }

@@ -77,7 +77,7 @@ int begin(MPI_Comm comm, const char* call, const Buffer& buffer, bool receives,
   if (!buffer.staged()) [[likely]]
     return mpis(const_cast<void*>(buffer.begin));
   return guarded(comm, call, [&] {
-    const HeldMessage message = std::make_shared<Staged>(buffer.elements(), receives);
+    const auto message = std::make_shared<StagedMessage>(buffer.elements(), receives);
     const int code = mpis(message->begin());
     if (code == MPI_SUCCESS) addStaged(*request, message);
     return code;

@@ -46,6 +46,7 @@ Bytes noBytes() { return Bytes({nullptr, 0, MPI_BYTE, {true, true, 1, 1}}); }
 
 /// Whether the block that this side describes lets Rondo answer.
 bool openBlock(Attempt& call, const Side& side) {
+  call.saw(side.all.device);
   return call.need(side.all.layout.valid, Why::Arguments) &&
          call.need(side.blockBytes() <= INT_MAX, Why::Large);
 }
@@ -61,6 +62,15 @@ bool openBlock(Attempt& call, const Side& side, const Answer& answer) {
 bool plain(const Side& send, const Side& recv) {
   const auto serves = [](const Side& side) { return side.all.layout.dense && !side.all.device; };
   return serves(send) && serves(recv) && send.blockBytes() == recv.blockBytes();
+}
+
+/// What this rank brings to a call of the devices.
+auto memoryOf(const Side& send, const Side& recv, bool fits = true) {
+  return [&send, &recv, fits](OwnMemory& mine) {
+    mine.add(send.all);
+    mine.add(recv.all);
+    if (!fits || send.blockBytes() != recv.blockBytes()) mine.refuse();
+  };
 }
 
 /// MPI does not look for this mistake, and other ranks may not have made it: it ends the call on
@@ -81,6 +91,13 @@ int bcast(Attempt& call, const Answer& answer, const Pass& pass, const Triple& o
   const Side side(of, 1);
   if (!openBlock(call, side, answer)) return call.passed(pass());
   const bool isRoot = call.isRoot(root);
+  const auto run = [&](rondoComm_t comm, rondoStream_t stream) {
+    char* const all = side.all.begin;
+    return rondoBroadcast(all, all, side.blockBytes(), rondoUint8, root, comm, stream);
+  };
+  int code = MPI_SUCCESS;
+  const auto own = [&](OwnMemory& mine) { mine.add(side.all); };
+  if (overOnDevices(call, answer, pass, side.blockBytes(), own, run, &code)) return code;
   return answer(call, [&] {
     return Movement{Nothing{}, Bytes(side.all),
                     [=](Nothing&, Bytes& bytes) {
@@ -105,14 +122,17 @@ int allgather(Attempt& call, const Answer& answer, const Pass& pass, const Tripl
   const Side send = inPlace ? recv : Side(from, 1);
   if (!openBlock(call, recv, answer) || !openBlock(call, send)) return call.passed(pass());
   const int me = call.rank();
-  if (plain(send, recv)) [[likely]] {
-    const char* mine = inPlace ? recv.all.begin + recv.at(me) : send.all.begin;
-    return answer(call, [=, all = recv.all.begin, block = recv.blockBytes()] {
-      return Direct{[=](rondoComm_t comm) {
-        return rondoAllGather(mine, all, block, rondoUint8, comm, nullptr);
-      }};
-    });
+  const auto run = [mine = inPlace ? recv.all.begin + recv.at(me) : send.all.begin,
+                    all = recv.all.begin,
+                    block = recv.blockBytes()](rondoComm_t comm, rondoStream_t stream = nullptr) {
+    return rondoAllGather(mine, all, block, rondoUint8, comm, stream);
+  };
+  int code = MPI_SUCCESS;
+  if (overOnDevices(call, answer, pass, recv.blockBytes(), memoryOf(send, recv), run, &code)) {
+    return code;
   }
+  if (plain(send, recv)) [[likely]]
+    return answer(call, [=] { return Direct{run}; });
   return answer(call, [&] {
     requireSameBytes(send, recv);
     return Movement{
@@ -137,15 +157,17 @@ int gather(Attempt& call, const Answer& answer, const Pass& pass, const Triple& 
   const Side recv = isRoot ? Side(to, call.size()) : Side(from, 1);
   const Side send = inPlace ? recv : Side(from, 1);
   if (!openBlock(call, recv, answer) || !openBlock(call, send)) return call.passed(pass());
-  if (plain(send, recv)) [[likely]] {
-    const char* mine = inPlace ? recv.all.begin + recv.at(root) : send.all.begin;
-    char* all = isRoot ? recv.all.begin : nullptr;
-    return answer(call, [=, block = recv.blockBytes()] {
-      return Direct{[=](rondoComm_t comm) {
-        return rondoGather(mine, all, block, rondoUint8, root, comm, nullptr);
-      }};
-    });
+  const auto run = [mine = inPlace ? recv.all.begin + recv.at(root) : send.all.begin,
+                    all = isRoot ? recv.all.begin : nullptr, block = recv.blockBytes(),
+                    root](rondoComm_t comm, rondoStream_t stream = nullptr) {
+    return rondoGather(mine, all, block, rondoUint8, root, comm, stream);
+  };
+  int code = MPI_SUCCESS;
+  if (overOnDevices(call, answer, pass, recv.blockBytes(), memoryOf(send, recv), run, &code)) {
+    return code;
   }
+  if (plain(send, recv)) [[likely]]
+    return answer(call, [=] { return Direct{run}; });
   return answer(call, [&] {
     requireSameBytes(send, recv);
     return Movement{
@@ -169,15 +191,18 @@ int scatter(Attempt& call, const Answer& answer, const Pass& pass, const Triple&
   const Side send = isRoot ? Side(from, call.size()) : Side(to, 1);
   const Side recv = inPlace ? send : Side(to, 1);
   if (!openBlock(call, send, answer) || !openBlock(call, recv)) return call.passed(pass());
-  if (plain(send, recv)) [[likely]] {
-    const char* all = isRoot ? send.all.begin : nullptr;
-    char* mine = inPlace ? send.all.begin + send.at(root) : recv.all.begin;
-    return answer(call, [=, block = send.blockBytes()] {
-      return Direct{[=](rondoComm_t comm) {
-        return rondoScatter(all, mine, block, rondoUint8, root, comm, nullptr);
-      }};
-    });
+  const auto run = [all = isRoot ? send.all.begin : nullptr,
+                    mine = inPlace ? send.all.begin + send.at(root) : recv.all.begin,
+                    block = send.blockBytes(),
+                    root](rondoComm_t comm, rondoStream_t stream = nullptr) {
+    return rondoScatter(all, mine, block, rondoUint8, root, comm, stream);
+  };
+  int code = MPI_SUCCESS;
+  if (overOnDevices(call, answer, pass, send.blockBytes(), memoryOf(send, recv), run, &code)) {
+    return code;
   }
+  if (plain(send, recv)) [[likely]]
+    return answer(call, [=] { return Direct{run}; });
   return answer(call, [&] {
     requireSameBytes(send, recv);
     return Movement{isRoot ? Bytes(send.all) : noBytes(), inPlace ? noBytes() : Bytes(recv.all),
@@ -201,14 +226,15 @@ int alltoall(Attempt& call, const Answer& answer, const Pass& pass, const Triple
   const Side recv(to, call.size());
   const Side send = inPlace ? recv : Side(from, call.size());
   if (!openBlock(call, recv, answer) || !openBlock(call, send)) return call.passed(pass());
-  if (plain(send, recv)) [[likely]] {
-    return answer(call, [from = inPlace ? recv.all.begin : send.all.begin, to = recv.all.begin,
-                         block = recv.blockBytes()] {
-      return Direct{[=](rondoComm_t comm) {
-        return rondoAllToAll(from, to, block, rondoUint8, comm, nullptr);
-      }};
-    });
-  }
+  const auto run = [from = inPlace ? recv.all.begin : send.all.begin, to = recv.all.begin,
+                    block = recv.blockBytes()](rondoComm_t comm, rondoStream_t stream = nullptr) {
+    return rondoAllToAll(from, to, block, rondoUint8, comm, stream);
+  };
+  int code = MPI_SUCCESS;
+  const auto own = memoryOf(send, recv, !inPlace);  // kernels have not always room for that
+  if (overOnDevices(call, answer, pass, recv.blockBytes(), own, run, &code)) return code;
+  if (plain(send, recv)) [[likely]]
+    return answer(call, [=] { return Direct{run}; });
   return answer(call, [&] {
     requireSameBytes(send, recv);
     return Movement{inPlace ? noBytes() : Bytes(send.all), Bytes(recv.all),

@@ -9,6 +9,7 @@
 
 #include "drop_in/mpi/answers.h"
 #include "drop_in/mpi/blocks.h"
+#include "drop_in/mpi/host_twin.h"
 
 using namespace rondo;
 using namespace rondo::drop_in;
@@ -38,6 +39,7 @@ Elements elementsOf(const Triple& of) {
 Elements elementsOf(const Uneven& of) { return elementsOf(Triple{of.buffer, 0, of.type}); }
 
 bool bothValid(Attempt& call, const Elements& one, const Elements& other) {
+  call.saw(one.device || other.device);
   return call.need(one.layout.valid && other.layout.valid, Why::Arguments);
 }
 
@@ -50,6 +52,13 @@ bool isWorth(Attempt& call, const Answer& answer, size_t bytes) {
 size_t meanBlock(const Elements& of, const int* counts, int ranks) {
   return std::accumulate(counts, counts + ranks, size_t{0}) * of.layout.size /
          static_cast<size_t>(ranks);
+}
+
+/// Blocks that are significant at the root only.
+Argument atRoot(const Attempt& call, int root, Argument blocks) {
+  blocks.ranks = call.size();
+  if (!call.isRoot(root)) blocks.counts = nullptr;
+  return blocks;
 }
 
 Bytes noBytes() { return Bytes({nullptr, 0, MPI_BYTE, {true, true, 1, 1}}); }
@@ -241,9 +250,12 @@ int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
                 const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
                 MPI_Comm comm) {
   Attempt call(Call::Gatherv, comm);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Gatherv(from, sendcount, sendtype, to, recvcounts, displs, recvtype, root, comm);
+  };
   const auto pass = [&] {
-    return PMPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-                        comm);
+    return handOn(comm, {sendbuf, sendtype, &sendcount, nullptr},
+                  atRoot(call, root, {recvbuf, recvtype, recvcounts, displs}), mpi);
   };
   return gatherv(call, AtOnce{}, pass, {sendbuf, sendcount, sendtype},
                  {recvbuf, recvcounts, displs, recvtype}, root);
@@ -253,9 +265,13 @@ int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void
                  const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
                  MPI_Comm comm, MPI_Request* request) {
   Attempt call(Call::Igatherv, comm);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Igatherv(from, sendcount, sendtype, to, recvcounts, displs, recvtype, root, comm,
+                         request);
+  };
   const auto pass = [&] {
-    return PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
-                         comm, request);
+    return handOnLater(comm, {sendbuf, sendtype, &sendcount, nullptr},
+                       atRoot(call, root, {recvbuf, recvtype, recvcounts, displs}), request, mpi);
   };
   return gatherv(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
                  {recvbuf, recvcounts, displs, recvtype}, root);
@@ -265,9 +281,12 @@ int MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[]
                  MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
                  int root, MPI_Comm comm) {
   Attempt call(Call::Scatterv, comm);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Scatterv(from, sendcounts, displs, sendtype, to, recvcount, recvtype, root, comm);
+  };
   const auto pass = [&] {
-    return PMPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-                         comm);
+    return handOn(comm, atRoot(call, root, {sendbuf, sendtype, sendcounts, displs}),
+                  {recvbuf, recvtype, &recvcount, nullptr}, mpi);
   };
   return scatterv(call, AtOnce{}, pass, {sendbuf, sendcounts, displs, sendtype},
                   {recvbuf, recvcount, recvtype}, root);
@@ -277,9 +296,13 @@ int MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int displs[
                   MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
                   int root, MPI_Comm comm, MPI_Request* request) {
   Attempt call(Call::Iscatterv, comm);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Iscatterv(from, sendcounts, displs, sendtype, to, recvcount, recvtype, root, comm,
+                          request);
+  };
   const auto pass = [&] {
-    return PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
-                          comm, request);
+    return handOnLater(comm, atRoot(call, root, {sendbuf, sendtype, sendcounts, displs}),
+                       {recvbuf, recvtype, &recvcount, nullptr}, request, mpi);
   };
   return scatterv(call, Later{request}, pass, {sendbuf, sendcounts, displs, sendtype},
                   {recvbuf, recvcount, recvtype}, root);
@@ -289,9 +312,13 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
                   MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
                   MPI_Datatype recvtype, MPI_Comm comm) {
   Attempt call(Call::Alltoallv, comm);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Alltoallv(from, sendcounts, sdispls, sendtype, to, recvcounts, rdispls, recvtype,
+                          comm);
+  };
   const auto pass = [&] {
-    return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-                          recvtype, comm);
+    return handOn(comm, {sendbuf, sendtype, sendcounts, sdispls, call.size()},
+                  {recvbuf, recvtype, recvcounts, rdispls, call.size()}, mpi);
   };
   return alltoallv(call, AtOnce{}, pass, {sendbuf, sendcounts, sdispls, sendtype},
                    {recvbuf, recvcounts, rdispls, recvtype});
@@ -302,9 +329,13 @@ int MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int sdispl
                    const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
                    MPI_Request* request) {
   Attempt call(Call::Ialltoallv, comm);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Ialltoallv(from, sendcounts, sdispls, sendtype, to, recvcounts, rdispls, recvtype,
+                           comm, request);
+  };
   const auto pass = [&] {
-    return PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-                           recvtype, comm, request);
+    return handOnLater(comm, {sendbuf, sendtype, sendcounts, sdispls, call.size()},
+                       {recvbuf, recvtype, recvcounts, rdispls, call.size()}, request, mpi);
   };
   return alltoallv(call, Later{request}, pass, {sendbuf, sendcounts, sdispls, sendtype},
                    {recvbuf, recvcounts, rdispls, recvtype});

@@ -8,7 +8,8 @@ namespace rondo::drop_in {
 
 inline constexpr OptionRow kOptionRows[] = {
     {"RONDO_MPI", "text", "host",
-     "which calls the layer answers: off, host (host memory), device or both", false},
+     "which calls the layer answers: off, host (host memory), device (device memory) or both",
+     false},
     {"RONDO_MPI_STATS", "switch", "0",
      "1: in MPI_Finalize rank 0 prints how often each call was answered or handed on, and why",
      false},
@@ -23,6 +24,9 @@ inline constexpr OptionRow kRehearsalRows[] = {
     {"RONDO_VIRTUAL_RANK", "number", "0", "which rank a rehearsed MPI program is", false},
     {"RONDO_VIRTUAL_OUT", "text", "rondo-virtual",
      "what the names of a rehearsal's files begin with: calls, flows, timeline", false},
+    {"RONDO_VIRTUAL_SPLIT", "text", "",
+     "RULE;RULE...: what all ranks of a rehearsal say in each split, as \"rank / 8\" or \"local\"",
+     false},
 };
 
 }  // namespace rondo::drop_in

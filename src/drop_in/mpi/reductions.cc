@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "drop_in/mpi/answers.h"
@@ -53,6 +54,15 @@ constexpr auto loadInput(bool inPlace) {
   };
 }
 
+/// What this rank brings to a call of the devices: kernels want whole elements, up to 8 bytes.
+auto memoryOf(const Elements& send, const Elements& recv, const Reduction& how, bool fits = true) {
+  return [&, fits, alignment = std::min<size_t>(how.size, 8)](OwnMemory& mine) {
+    mine.add(send, alignment);
+    mine.add(recv, alignment);
+    if (!fits) mine.refuse();
+  };
+}
+
 /// rondoAllReduce and others with the same arguments.
 using SameCount = rondoResult_t (*)(const void*, void*, size_t, rondoDataType_t, rondoRedOp_t,
                                     rondoComm_t, rondoStream_t);
@@ -65,18 +75,22 @@ int reduceAlike(Attempt& call, const Answer& answer, const Pass& pass, SameCount
   const auto number = static_cast<size_t>(count);
   if (!openReduction(call, answer, good, number, of.type, of.op, &how)) return call.passed(pass());
   const bool inPlace = of.send == MPI_IN_PLACE;
-  if (!devicesOn) [[likely]] {  // 20 ns less than Bytes on both sides
-    return answer(call, [&] {
-      return Direct{[=, from = inPlace ? of.recv : of.send, to = of.recv](rondoComm_t comm) {
-        return rondoCall(from, to, number, how.type, how.op, comm, nullptr);
-      }};
-    });
-  }
+  const auto run = [=, from = inPlace ? of.recv : of.send, to = of.recv](
+                       rondoComm_t comm, rondoStream_t stream = nullptr) {
+    return rondoCall(from, to, number, how.type, how.op, comm, stream);
+  };
+  if (!devicesOn) [[likely]]  // 20 ns less than Bytes on both sides
+    return answer(call, [=] { return Direct{run}; });
+  const Elements from = inPlace ? kNone : vectorOf(of.send, number, of, how);
+  const Elements to = vectorOf(of.recv, number, of, how);
+  call.saw(from.device || to.device);
+  int code = MPI_SUCCESS;
+  const size_t bytes = rondoCall == rondoAllReduce ? to.bytes() : 0;  // scans have no kernels
+  if (overOnDevices(call, answer, pass, bytes, memoryOf(from, to, how), run, &code)) return code;
   // The first rank's result of an exclusive scan is nobody's: what was there stays.
   const bool receives = rondoCall != rondoExscan || call.rank() > 0;
   return answer(call, [&] {
-    return Movement{Bytes(inPlace ? kNone : vectorOf(of.send, number, of, how)),
-                    Bytes(vectorOf(of.recv, number, of, how)), loadInput(inPlace),
+    return Movement{Bytes(from), Bytes(to), loadInput(inPlace),
                     [=](Bytes& sent, Bytes& received, rondoComm_t comm) {
                       return rondoCall(inPlace ? received.data() : sent.data(), received.data(),
                                        number, how.type, how.op, comm, nullptr);
@@ -94,16 +108,20 @@ int reduceToRoot(Attempt& call, const Answer& answer, const Pass& pass, const Ve
   const auto number = static_cast<size_t>(count);
   if (!openReduction(call, answer, good, number, of.type, of.op, &how)) return call.passed(pass());
   const bool isRoot = call.isRoot(root), inPlace = of.send == MPI_IN_PLACE;
-  if (!devicesOn) [[likely]] {
-    return answer(call, [&] {
-      return Direct{[=, from = inPlace ? of.recv : of.send, to = of.recv](rondoComm_t comm) {
-        return rondoReduce(from, to, number, how.type, how.op, root, comm, nullptr);
-      }};
-    });
-  }
+  const auto run = [=, from = inPlace ? of.recv : of.send, to = isRoot ? of.recv : nullptr](
+                       rondoComm_t comm, rondoStream_t stream = nullptr) {
+    return rondoReduce(from, to, number, how.type, how.op, root, comm, stream);
+  };
+  if (!devicesOn) [[likely]]
+    return answer(call, [=] { return Direct{run}; });
+  const Elements from = inPlace ? kNone : vectorOf(of.send, number, of, how);
+  const Elements to = isRoot ? vectorOf(of.recv, number, of, how) : kNone;
+  call.saw(from.device || to.device);
+  int code = MPI_SUCCESS;
+  const auto own = memoryOf(from, to, how);
+  if (overOnDevices(call, answer, pass, number * how.size, own, run, &code)) return code;
   return answer(call, [&] {
-    return Movement{Bytes(inPlace ? kNone : vectorOf(of.send, number, of, how)),
-                    Bytes(isRoot ? vectorOf(of.recv, number, of, how) : kNone), loadInput(inPlace),
+    return Movement{Bytes(from), Bytes(to), loadInput(inPlace),
                     [=](Bytes& sent, Bytes& received, rondoComm_t comm) {
                       return rondoReduce(inPlace ? received.data() : sent.data(), received.data(),
                                          number, how.type, how.op, root, comm, nullptr);
@@ -138,11 +156,19 @@ int reduceScatterBlock(Attempt& call, const Answer& answer, const Pass& pass, co
   const bool good = count >= 0 && of.recv != MPI_IN_PLACE;
   const auto number = static_cast<size_t>(count), all = number * static_cast<size_t>(call.size());
   if (!openReduction(call, answer, good, all, of.type, of.op, &how)) return call.passed(pass());
+  const bool inPlace = of.send == MPI_IN_PLACE;
+  const Elements from = inputOf(of, all, how), to = vectorOf(of.recv, number, of, how);
+  call.saw(from.device || to.device);
+  const auto run = [&](rondoComm_t comm, rondoStream_t stream) {
+    return rondoReduceScatter(from.begin, to.begin, number, how.type, how.op, comm, stream);
+  };
+  int code = MPI_SUCCESS;
+  const auto own = memoryOf(from, to, how, !inPlace);
+  if (overOnDevices(call, answer, pass, from.bytes(), own, run, &code)) return code;
   return answer(call, [&] {
-    return Movement{Bytes(inputOf(of, all, how)),
-                    OwnBlock(vectorOf(of.recv, number, of, how), of.send == MPI_IN_PLACE),
-                    loadInput(false), [=](Bytes& from, OwnBlock& to, rondoComm_t comm) {
-                      return rondoReduceScatter(from.data(), to.data(), number, how.type, how.op,
+    return Movement{Bytes(from), OwnBlock(to, inPlace), loadInput(false),
+                    [=](Bytes& sent, OwnBlock& mine, rondoComm_t comm) {
+                      return rondoReduceScatter(sent.data(), mine.data(), number, how.type, how.op,
                                                 comm, nullptr);
                     }};
   });
@@ -163,9 +189,11 @@ int reduceScatter(Attempt& call, const Answer& answer, const Pass& pass, const V
   const size_t all = good ? std::accumulate(counts, counts + call.size(), size_t{0}) : 0;
   if (!openReduction(call, answer, good, all, of.type, of.op, &how)) return call.passed(pass());
   const auto mine = static_cast<size_t>(counts[call.rank()]);
+  const Elements input = inputOf(of, all, how), block = vectorOf(of.recv, mine, of, how);
+  call.saw(input.device || block.device);
   return answer(call, [&] {
-    return Movement{CountedBytes{Counts(counts, call.size(), 1), Bytes(inputOf(of, all, how))},
-                    OwnBlock(vectorOf(of.recv, mine, of, how), of.send == MPI_IN_PLACE),
+    return Movement{CountedBytes{Counts(counts, call.size(), 1), Bytes(input)},
+                    OwnBlock(block, of.send == MPI_IN_PLACE),
                     [](CountedBytes& from, OwnBlock&) { from.load(); },
                     [=](CountedBytes& from, OwnBlock& to, rondoComm_t comm) {
                       return rondoReduceScatterV(from.bytes.data(), to.data(), from.counts.data(),

@@ -35,13 +35,11 @@ constexpr const char* kDoor = "rondo_mpi";
 /// As many are timed together at most.
 constexpr size_t kMostBegun = 4096;
 
-/// A virtual communicator; a handle on it stays until the end.
-rondoComm_t makeKept(int ranks, int rank, const std::string& output) {
-  State& self = state();
-  const Machine machine = makeMachine(self.wish.topology, ranks, rank, output, /*ownData=*/true);
+/// Its time is this process's until the end.
+rondoComm_t keep(const Machine& machine) {
   if (machine.made == nullptr) return nullptr;
-  const std::lock_guard<std::mutex> lock(self.mutex);
-  self.machines.push_back(machine.kept);
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().machines.push_back(machine.kept);
   return machine.made;
 }
 
@@ -72,10 +70,11 @@ int beginRehearsal() {
   } catch (const Error& error) {
     return raise(MPI_COMM_WORLD, error.code(), error.sentence());
   }
-  const int code =
-      keepVirtual(MPI_COMM_WORLD, makeKept(self.wish.ranks, self.wish.rank, self.wish.output));
+  const Machine machine =
+      makeMachine(self.wish, self.wish.ranks, self.wish.rank, self.wish.output, /*ownData=*/true);
+  const int code = keepVirtual(MPI_COMM_WORLD, keep(machine));
   rehearsing = code == MPI_SUCCESS;
-  if (rehearsing) leastLater = 0;
+  if (rehearsing) leastLater = leastUneven = leastUnevenLater = 0;
   return code;
 }
 
@@ -103,20 +102,32 @@ int rehearseDup(MPI_Comm parent, MPI_Comm made) {
 int rehearseHost(MPI_Comm parent, MPI_Comm made) {
   const KnownComm* known = rehearsed(parent);
   if (known == nullptr || made == MPI_COMM_NULL) return MPI_SUCCESS;
-  int rank = 0, size = 0;
-  rondoCommLocalRank(known->rondo, &rank);
-  rondoCommLocalSize(known->rondo, &size);
-  State& self = state();
-  // Hosts are taken to be alike: it is the first one's ranks that are rehearsed.
-  return keepVirtual(
-      made,
-      makeKept(size, rank, format("%s.host%zu", self.wish.output.c_str(), self.machines.size())));
+  rondoComm_t host = nullptr;
+  if (rondoCommSplitVirtual(known->rondo, "host", &host, nullptr) != rondoSuccess) {
+    return keepVirtual(made, nullptr);
+  }
+  return keepVirtual(made, keep(keepMachine(host)));
+}
+
+int rehearseSplit(const KnownComm& parent, MPI_Comm comm, int color, int key, MPI_Comm* made) {
+  const bool none = color == MPI_UNDEFINED;
+  if (color < 0 && !none) return PMPI_Comm_split(comm, color, key, made);  // its own error
+  rondoComm_t part = nullptr;
+  const rondoResult_t result =
+      rondoCommSplit(parent.rondo, none ? RONDO_SPLIT_NOCOLOR : color, key, &part, nullptr);
+  if (result != rondoSuccess) return raise(comm, result, rondoGetLastError(nullptr));
+  const int code = PMPI_Comm_split(comm, color, key, made);
+  if (none) return code;
+  if (code == MPI_SUCCESS) return keepVirtual(*made, keep(keepMachine(part)));
+  rondoCommDestroy(part);
+  return code;
 }
 
 int refuseChild(const char* call, MPI_Comm comm) {
   return raise(comm, rondoUnsupported,
                format("%s: in a rehearsal (RONDO_VIRTUAL) nobody knows what other ranks would say; "
-                      "allowed: MPI_Comm_dup, and MPI_Comm_split_type with MPI_COMM_TYPE_SHARED",
+                      "allowed: MPI_Comm_dup, MPI_Comm_split by RONDO_VIRTUAL_SPLIT, and "
+                      "MPI_Comm_split_type with MPI_COMM_TYPE_SHARED",
                       call));
 }
 

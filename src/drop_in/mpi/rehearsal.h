@@ -29,6 +29,9 @@ inline const KnownComm* rehearsed(MPI_Comm comm) {
 /// for that of the ranks on this one's host.
 int rehearseDup(MPI_Comm parent, MPI_Comm made);
 int rehearseHost(MPI_Comm parent, MPI_Comm made);
+/// MPI_Comm_split, where RONDO_VIRTUAL_SPLIT says what the other ranks would: the program's next
+/// communicator is virtual too.
+int rehearseSplit(const KnownComm& parent, MPI_Comm comm, int color, int key, MPI_Comm* made);
 /// What depends on other ranks' arguments is an error, raised on `comm`.
 int refuseChild(const char* call, MPI_Comm comm);
 

@@ -72,10 +72,10 @@ inline bool anyPending() { return pendingCount.load(std::memory_order_relaxed) !
 /// ranks; written in MPI_Init.
 inline size_t leastLater = 0;
 constexpr size_t kLeastLater = 4096;
-/// Whether sizes decide at all.
-inline bool decidesBySize() { return leastLater != 0; }
-/// The same of blocking v-collectives: MPI's gathering and scattering of 8 bytes takes 0.1 us, and
-/// Rondo's 0.25; from 1 KiB Rondo's is the faster one (there and then).
+/// The same of v-collectives, whose device memory is copied to the host for MPI. Blocking ones:
+/// MPI's gathering and scattering of 8 bytes takes 0.1 us, and Rondo's 0.25; from 1 KiB Rondo's is
+/// the faster one (there and then). 0: all are Rondo's.
+inline size_t leastUneven = 0, leastUnevenLater = 0;
 constexpr size_t kLeastUneven = 512;
 
 /// Begins `job` and makes its request; not successful: there is none, and

@@ -29,13 +29,13 @@ State& state() {
 }  // namespace
 
 int Staged::end() {
-  if (!receives_) return MPI_SUCCESS;
-  receives_ = false;
+  if (ended_) return MPI_SUCCESS;
+  ended_ = true;
   try {
-    image_.bringBack();
+    bringBack();
   } catch (const Error& error) {
     return raise(MPI_COMM_WORLD, error.code(),
-                 "a message's way to the device: " + error.sentence());
+                 "the way of what was received to the device: " + error.sentence());
   }
   return MPI_SUCCESS;
 }

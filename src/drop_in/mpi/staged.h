@@ -1,6 +1,6 @@
 #pragma once
-// Messages between device buffers. They stay in MPI's matching: MPI sends and receives an image of
-// the buffer on the host, and its request is the program's.
+// Device buffers in what MPI does by non-blocking calls: MPI gets a copy on the host, and its
+// request is the program's. So messages stay in MPI's matching.
 
 #include <mpi.h>
 
@@ -11,20 +11,35 @@
 
 namespace rondo::drop_in {
 
-/// A message under way, by a non-blocking call.
+/// What is under way, by a non-blocking call.
 class Staged {
  public:
-  Staged(const Elements& elements, bool receives) : image_(elements), receives_(receives) {}
-  char* begin() { return image_.begin(); }
+  Staged() = default;
+  Staged(const Staged&) = delete;
+  Staged& operator=(const Staged&) = delete;
+  virtual ~Staged() = default;
   /// MPI is done with it: what was received goes to the device, once. MPI_SUCCESS or a code,
   /// raised.
   int end();
 
  private:
+  virtual void bringBack() = 0;  ///< Throws Error.
+  bool ended_ = false;
+};
+using HeldMessage = std::shared_ptr<Staged>;
+
+class StagedMessage final : public Staged {
+ public:
+  StagedMessage(const Elements& elements, bool receives) : image_(elements), receives_(receives) {}
+  char* begin() { return image_.begin(); }
+
+ private:
+  void bringBack() override {
+    if (receives_) image_.bringBack();
+  }
   Image image_;
   bool receives_;
 };
-using HeldMessage = std::shared_ptr<Staged>;
 
 /// Remembers `message` until its request has ended. A handle that was there before is one that MPI
 /// uses again, so that its message is over.

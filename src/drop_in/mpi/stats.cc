@@ -40,16 +40,17 @@ Sums sumOverRanks() {
 }
 
 std::string line(Call call, const std::array<Sum, kWhys>& sums) {
-  Sum passed;
+  Sum taken, passed;
   std::string whys;
-  for (size_t why = 1; why < kWhys; ++why) {
+  for (size_t why = 0; why < kWhys; ++why) {
     if (sums[why].calls == 0) continue;
-    passed.calls += sums[why].calls;
-    passed.nanoseconds += sums[why].nanoseconds;
+    Sum& sum = isTaken(static_cast<Why>(why)) ? taken : passed;
+    sum.calls += sums[why].calls;
+    sum.nanoseconds += sums[why].nanoseconds;
+    if (why == 0) continue;
     whys += format("%s%s %llu", whys.empty() ? "  " : ", ", text(static_cast<Why>(why)),
                    static_cast<unsigned long long>(sums[why].calls));
   }
-  const Sum& taken = sums[0];
   if (taken.calls + passed.calls == 0) return "";
   return format("rondo_mpi: %-25s %10llu %11.6f %10llu %11.6f%s\n", name(call),
                 static_cast<unsigned long long>(taken.calls), taken.seconds(),
@@ -77,7 +78,7 @@ void printStats(const std::string& mode) {
       size, mode.c_str(), "call", "taken", "seconds", "passed on", "seconds");
   for (size_t call = 0; call < kCalls; ++call) table += line(static_cast<Call>(call), sums[call]);
   for (const std::string& sentence : refusals()) {
-    table += "rondo_mpi: no Rondo communicator: " + sentence + "\n";
+    table += "rondo_mpi: " + sentence + "\n";
   }
   std::fputs(table.c_str(), stderr);
   std::fflush(stderr);

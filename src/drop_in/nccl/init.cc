@@ -204,7 +204,10 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommSplit,
     }
     job.run = [read, comm, color, key](rondoComm_t* made) {
       const rondoConfig_t wanted = read.forRondo(comm->place.device);
-      return rondoCommSplit(comm->inner, color, key, made, read.asksAnything() ? &wanted : nullptr);
+      const rondoResult_t result =
+          rondoCommSplit(comm->inner, color, key, made, read.asksAnything() ? &wanted : nullptr);
+      if (result == rondoSuccess) rondo::nccl::rehearseChild(comm->inner, *made);
+      return result;
     };
     return rondo::nccl::submit(std::move(job));
   });
@@ -228,8 +231,11 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommShrink,
     const std::vector<int> without(excludeRanksList, excludeRanksList + excludeRanksCount);
     job.run = [read, comm, without, shrinkFlags](rondoComm_t* made) {
       const rondoConfig_t wanted = read.forRondo(comm->place.device);
-      return rondoCommShrink(comm->inner, without.data(), static_cast<int>(without.size()), made,
-                             read.asksAnything() ? &wanted : nullptr, shrinkFlags);
+      const rondoResult_t result =
+          rondoCommShrink(comm->inner, without.data(), static_cast<int>(without.size()), made,
+                          read.asksAnything() ? &wanted : nullptr, shrinkFlags);
+      if (result == rondoSuccess) rondo::nccl::rehearseChild(comm->inner, *made);
+      return result;
     };
     return rondo::nccl::submit(std::move(job));
   });

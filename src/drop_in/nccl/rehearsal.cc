@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -45,22 +46,34 @@ State& state() {
   return *one;
 }
 
+/// Whether a communicator is alive whose calls go into the same files.
+bool stillWanted(const std::string& output) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  const std::vector<Entry>& all = state().entries;
+  return std::any_of(all.begin(), all.end(), [&](const Entry& entry) {
+    return entry.kept != nullptr && entry.output == output;
+  });
+}
+
 void end(const Entry& entry) {
   if (!entry.output.empty()) drop_in::reportMachine(kDoor, entry.kept);
   drop_in::endMachine(kDoor, entry.kept);
-  if (entry.output.empty()) return;
+  if (entry.output.empty() || stillWanted(entry.output)) return;
   std::fprintf(stderr, "%s: wrote %s.calls.csv, .flows.csv and .trace.json\n", kDoor,
                entry.output.c_str());
 }
 
-void endAll() {
-  std::vector<Entry> left;
-  {
-    const std::lock_guard<std::mutex> lock(state().mutex);
-    for (Entry& entry : state().entries) left.push_back(std::exchange(entry, {}));
+/// A communicator that is not over, taken out of the list; `kept` nullptr: there is none.
+Entry takeOne() {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  for (Entry& entry : state().entries) {
+    if (entry.kept != nullptr) return std::exchange(entry, {});
   }
-  for (const Entry& entry : left) {
-    if (entry.kept == nullptr) continue;
+  return {};
+}
+
+void endAll() {
+  for (Entry entry = takeOne(); entry.kept != nullptr; entry = takeOne()) {
     rondoCommDestroy(entry.made);
     end(entry);
   }
@@ -84,7 +97,7 @@ std::string outputOf(const ncclUniqueId& id, int nranks, int rank, const std::st
 rondoResult_t make(const drop_in::Wish& wish, int nranks, int rank, const std::string& output,
                    rondoComm_t* made) {
   const drop_in::Machine machine =
-      drop_in::makeMachine(wish.topology, nranks, rank, output, /*ownData=*/false);
+      drop_in::makeMachine(wish, nranks, rank, output, /*ownData=*/false);
   if (machine.made == nullptr) return rondoInvalidArgument;
   static std::once_flag once;
   std::call_once(once, [] { std::atexit(endAll); });
@@ -121,6 +134,20 @@ std::function<rondoResult_t(rondoComm_t* made)> rehearsal(const ncclUniqueId& id
   return [wish, nranks, rank, output](rondoComm_t* made) {
     return make(wish, nranks, rank, output, made);
   };
+}
+
+void rehearseChild(rondoComm_t parent, rondoComm_t child) {
+  if (!rehearsing() || child == nullptr) return;
+  State& self = state();
+  const std::lock_guard<std::mutex> lock(self.mutex);
+  const auto found = std::find_if(
+      self.entries.begin(), self.entries.end(),
+      [parent](const Entry& entry) { return entry.kept != nullptr && entry.made == parent; });
+  if (found == self.entries.end()) return;
+  Entry entry{child, nullptr, found->output};
+  if (rondoCommDup(child, &entry.kept, nullptr) == rondoSuccess) {
+    self.entries.push_back(std::move(entry));
+  }
 }
 
 EndOfRehearsal::EndOfRehearsal(rondoComm_t ending) {

@@ -22,6 +22,9 @@ ncclUniqueId rehearsedId();
 std::function<rondoResult_t(rondoComm_t* made)> rehearsal(const ncclUniqueId& id, int nranks,
                                                           int rank);
 
+/// After `child` was made of `parent`, which is rehearsed: its prediction is kept too.
+void rehearseChild(rondoComm_t parent, rondoComm_t child);
+
 /// Stands around the end of a communicator: afterwards its prediction is said, and its files are
 /// written. Those that are alive when the process exits end then.
 class EndOfRehearsal {

@@ -1,0 +1,120 @@
+#include "drop_in/mpi/device_path.h"
+
+#include <chrono>
+
+#include "base/error.h"
+#include "drop_in/mpi/comms.h"
+
+namespace rondo::drop_in {
+namespace {
+
+// What a rank tells the others; the words are or-ed.
+constexpr uint32_t kUnfit = 1;   ///< This call: memory that is not a device's, or not for kernels.
+constexpr uint32_t kDevice = 2;  ///< This call: memory that is a device's.
+constexpr uint32_t kSeen = 4;    ///< The same since the last agreement.
+
+/// Programs without device buffers pay 12 instead of 200 ns a call: after so many calls without any
+/// ranks agree in every 16th call only. Meanwhile a device buffer goes by way of the host, which is
+/// right whatever the others have.
+constexpr int kQuietAfter = 16, kCallsPerLook = 16;
+
+/// How often MPI progresses while a kernel runs.
+constexpr std::chrono::microseconds kBetweenProgress{5};
+
+void progressMpi() {
+  int found = 0;
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+}
+
+}  // namespace
+
+void OwnMemory::add(const Elements& elements, size_t alignment) {
+  if (elements.bytes() == 0) return;
+  if (!elements.device) return refuse();
+  DeviceSpot spot;
+  try {
+    spot = prepareSpot(elements.begin);
+  } catch (const Error&) {
+    refuse();  // the copy to the host meets the same, and says so
+  }
+  if (any_ && (spot.device != spot_.device || spot.context != spot_.context)) refuse();
+  any_ = true;
+  spot_ = spot;
+  const bool aligned = reinterpret_cast<uintptr_t>(elements.begin) % alignment == 0;
+  if (!elements.layout.dense || !aligned) refuse();
+}
+
+rondoResult_t DevicePath::agree(const KnownComm& known, MPI_Comm comm, const OwnMemory& mine,
+                                Way* way) {
+  *way = Way::Host;
+  const bool fits = mine.fits() && (state_ != State::Ready || mine.spot().device == at_.device);
+  seen_ |= mine.any();
+  if (quiet_ >= kQuietAfter && !devicesOnly && ++unasked_ < kCallsPerLook) return rondoSuccess;
+  unasked_ = 0;
+  const uint32_t word = (fits ? 0 : kUnfit) | (mine.any() ? kDevice : 0) | (seen_ ? kSeen : 0);
+  seen_ = false;
+  uint32_t all = 0;
+  const rondoResult_t result =
+      rondoAllReduce(&word, &all, 1, rondoUint32, rondoBitOr, known.rondo, nullptr);
+  if (result != rondoSuccess) return result;
+  quiet_ = (all & kSeen) != 0 ? 0 : quiet_ + 1;
+  if ((all & kUnfit) == 0) {
+    if (state_ == State::Untried) make(known, comm, mine.spot());
+    if (state_ == State::Ready) *way = Way::Device;
+  } else if (devicesOnly && (all & kDevice) == 0) {
+    *way = Way::Mpi;
+  }
+  return rondoSuccess;
+}
+
+/// A rank that fails by itself goes through the making all the same, for the others wait in it.
+void DevicePath::make(const KnownComm& known, MPI_Comm comm, const DeviceSpot& spot) {
+  std::string why;
+  std::unique_ptr<ContextScope> scope;
+  try {
+    scope = std::make_unique<ContextScope>(spot.context);
+    stream_ = std::make_unique<DeviceStream>();
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  comm_ = makeDeviceRondo(comm, known.rank, spot.device, why);
+  state_ = comm_ != nullptr ? State::Ready : State::Refused;
+  if (state_ == State::Refused) stream_.reset();
+  at_ = spot;
+  context_ = spot.context;
+}
+
+void DevicePath::wait() {
+  using Clock = std::chrono::steady_clock;
+  for (Clock::time_point last = Clock::now(); !stream_->idle();) {
+    const Clock::time_point now = Clock::now();
+    if (now - last < kBetweenProgress) continue;
+    progressMpi();
+    last = now;
+  }
+  // Kernels end without a result when a rank has died or the communicator was revoked.
+  rondoResult_t state = rondoSuccess;
+  const rondoResult_t asked = rondoCommGetAsyncError(comm_, &state);
+  if (asked != rondoSuccess) state = asked;
+  if (state != rondoSuccess) throw Error(state, rondoGetLastError(comm_));
+}
+
+void DevicePath::destroy() {
+  if (comm_ == nullptr) return;
+  rondoCommDestroy(comm_);
+  comm_ = nullptr;
+  try {
+    const ContextScope scope(context_);
+    stream_.reset();
+  } catch (const Error&) {
+    // The context is gone, and the stream with it.
+    stream_.release();
+  }
+}
+
+void DevicePath::abort() {
+  if (comm_ != nullptr) rondoCommAbort(comm_);
+  comm_ = nullptr;
+}
+
+}  // namespace rondo::drop_in

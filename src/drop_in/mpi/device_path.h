@@ -1,0 +1,91 @@
+#pragma once
+// Collectives whose buffers lie on a device on every rank run between the devices, on a second
+// Rondo communicator. A rank knows of its own memory only, so all ranks have to tell each other:
+// by 4 bytes on the first communicator, in calls at which MPI lets them wait for each other.
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "api/rondo.h"
+#include "drop_in/mpi/device_memory.h"
+#include "drop_in/mpi/layout.h"
+
+namespace rondo::drop_in {
+
+struct KnownComm;
+
+/// Whether all ranks of the job look for device memory, so that it may be everywhere. The same on
+/// all ranks; written in MPI_Init.
+inline bool devicesEverywhere = false;
+/// RONDO_MPI=device: calls without any device memory are MPI's. The same on all ranks.
+inline bool devicesOnly = false;
+
+/// What a rank brings to a call: of buffers that are significant and not empty.
+class OwnMemory {
+ public:
+  /// `alignment`: what kernels ask of the address.
+  void add(const Elements& elements, size_t alignment = 1);
+  /// What kernels cannot do here, wherever the memory is.
+  void refuse() { fits_ = false; }
+  bool any() const { return any_; }
+  bool fits() const { return any_ && fits_; }
+  const DeviceSpot& spot() const { return spot_; }
+
+ private:
+  bool any_ = false;   ///< Some memory is a device's.
+  bool fits_ = true;   ///< All of it is, of one device, and as kernels take it.
+  DeviceSpot spot_{};  ///< Of that.
+};
+
+/// Which way all ranks take.
+enum class Way : uint8_t { Host, Device, Mpi };
+
+/// A communicator's. MPI orders the collectives on it, those of threads too.
+class DevicePath {
+ public:
+  DevicePath() = default;
+  DevicePath(const DevicePath&) = delete;
+  DevicePath& operator=(const DevicePath&) = delete;
+
+  /// Whether agree() has something to decide: the same on all ranks.
+  bool asks() const { return devicesEverywhere && (state_ != State::Refused || devicesOnly); }
+
+  /// By all ranks, in the same blocking collective on `comm`, which is `known`. The first time that
+  /// all have device memory the second communicator is made. Not successful: the first one has
+  /// failed. Throws nothing.
+  rondoResult_t agree(const KnownComm& known, MPI_Comm comm, const OwnMemory& mine, Way* way);
+
+  /// Way::Device: runs call(comm, stream) and waits until its work is done, while MPI progresses.
+  /// rondoUnsupported, on all ranks and with nothing done: there is no kernel. Throws Error.
+  template <class Run>
+  rondoResult_t run(const Run& call) {
+    const ContextScope scope(context_);
+    const rondoResult_t result = call(comm_, stream_->get());
+    if (result == rondoSuccess) wait();
+    return result;
+  }
+
+  /// Of a communicator that ends, or that has failed.
+  void destroy();
+  void abort();
+
+ private:
+  enum class State : uint8_t { Untried, Ready, Refused };
+
+  void make(const KnownComm& known, MPI_Comm comm, const DeviceSpot& spot);
+  void wait();
+
+  State state_ = State::Untried;
+  bool seen_ = false;  ///< This rank had device memory in a call since the last agreement.
+  int quiet_ = 0;      ///< Agreements in a row that found none on any rank.
+  int unasked_ = 0;    ///< Calls since the last agreement.
+  rondoComm_t comm_ = nullptr;
+  DeviceSpot at_{};  ///< Of the communicator, once Ready.
+  void* context_ = nullptr;
+  std::unique_ptr<DeviceStream> stream_;
+};
+
+}  // namespace rondo::drop_in

@@ -1,0 +1,326 @@
+// Collectives on device buffers by way of the devices: which calls take it, when some ranks have
+// host memory, and when it fails. By any CUDA driver, a real one or the fake:
+//   mpirun -n 2 -x LD_PRELOAD=.../librondo_mpi.so -x RONDO_MPI=both -x RONDO_MPI_STATS=1
+//       device_path_test [every | quiet | alone | uneven | failing | time]
+// every (default): all collectives, memory everywhere on devices, on some ranks, and nowhere.
+// quiet: many calls on host memory, then on device memory. alone: a scan and 20
+// all-reduces on device memory.
+// uneven: small calls with a count for each rank, which become MPI's. failing: calls until one
+// fails, which it must on all ranks. time: beside copies through the host.
+
+#include <algorithm>
+#include <numeric>
+
+#include "drop_in/device_buffers.h"
+
+using namespace drop_in_test;
+
+namespace {
+
+size_t n() { return static_cast<size_t>(ranks); }
+int sumOfRanks() { return ranks * (ranks - 1) / 2; }
+
+template <class T>
+MPI_Datatype typeOf() {
+  if constexpr (std::is_same_v<T, float>) return MPI_FLOAT;
+  if constexpr (std::is_same_v<T, double>) return MPI_DOUBLE;
+  return MPI_INT;
+}
+
+template <class T>
+void reductions(bool device, int count, MPI_Comm comm) {
+  const auto number = static_cast<size_t>(count);
+  const MPI_Datatype type = typeOf<T>();
+  const auto own = static_cast<T>(rank), sum = static_cast<T>(sumOfRanks());
+  Buffer<T> in(device, number, own), out(device, number, -1), wide(device, number * n(), own);
+  MPI_Allreduce(in.data(), out.data(), count, type, MPI_SUM, comm);
+  expect(out.all(sum), "allreduce");
+  MPI_Allreduce(MPI_IN_PLACE, out.data(), count, type, MPI_MAX, comm);
+  expect(out.all(sum), "allreduce in place");
+  const int root = ranks - 1;
+  out.fill(-7);
+  MPI_Reduce(in.data(), rank == root ? out.data() : nullptr, count, type, MPI_SUM, root, comm);
+  expect(out.all(rank == root ? sum : -7), "reduce");
+  out.fill(own);
+  MPI_Reduce(rank == 0 ? MPI_IN_PLACE : out.data(), rank == 0 ? out.data() : nullptr, count, type,
+             MPI_SUM, 0, comm);
+  expect(out.all(rank == 0 ? sum : own), "reduce in place");
+  MPI_Reduce_scatter_block(wide.data(), out.data(), count, type, MPI_SUM, comm);
+  expect(out.all(sum), "reduce_scatter_block");
+  MPI_Scan(in.data(), out.data(), count, type, MPI_SUM, comm);
+  expect(out.all(static_cast<T>(rank * (rank + 1) / 2)), "scan");
+  MPI_Request request;
+  MPI_Iallreduce(in.data(), out.data(), count, type, MPI_SUM, comm, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  expect(out.all(sum), "iallreduce");
+}
+
+/// Blocks that tell their sender, and the place in them.
+int at(int sender, size_t place) { return sender * 1000003 + static_cast<int>(place); }
+
+std::vector<int> block(int sender, size_t number) {
+  std::vector<int> values(number);
+  for (size_t i = 0; i < number; ++i) values[i] = at(sender, i);
+  return values;
+}
+
+/// Every rank's block in rank order.
+bool isWhole(const std::vector<int>& whole, size_t number) {
+  for (size_t i = 0; i < whole.size(); ++i) {
+    if (whole[i] != at(static_cast<int>(i / number), i % number)) return false;
+  }
+  return true;
+}
+
+void movements(bool device, int count, MPI_Comm comm) {
+  const auto number = static_cast<size_t>(count);
+  Buffer<int> mine(device, number, 0), whole(device, number * n(), -1), back(device, number, -1);
+  mine.write(block(rank, number));
+  MPI_Allgather(mine.data(), count, MPI_INT, whole.data(), count, MPI_INT, comm);
+  expect(isWhole(whole.read(), number), "allgather");
+  std::vector<int> mineOnly(number * n(), -1);
+  const auto own = block(rank, number);
+  std::copy(own.begin(), own.end(), mineOnly.begin() + rank * count);
+  whole.write(mineOnly);
+  MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, whole.data(), count, MPI_INT, comm);
+  expect(isWhole(whole.read(), number), "allgather in place");
+  const int root = ranks / 2;
+  MPI_Scatter(whole.data(), count, MPI_INT, back.data(), count, MPI_INT, root, comm);
+  expect(back.read() == own, "scatter");
+  whole.fill(-1);
+  MPI_Gather(mine.data(), count, MPI_INT, rank == root ? whole.data() : nullptr, count, MPI_INT,
+             root, comm);
+  if (rank == root) expect(isWhole(whole.read(), number), "gather");
+  if (rank == root) whole.write(mineOnly);
+  MPI_Gather(rank == root ? MPI_IN_PLACE : mine.data(), count, MPI_INT,
+             rank == root ? whole.data() : nullptr, count, MPI_INT, root, comm);
+  if (rank == root) expect(isWhole(whole.read(), number), "gather in place");
+  MPI_Bcast(rank == root ? mine.data() : back.data(), count, MPI_INT, root, comm);
+  expect(rank == root || back.read() == block(root, number), "bcast");
+  Buffer<int> out(device, number * n(), rank);
+  MPI_Alltoall(out.data(), count, MPI_INT, whole.data(), count, MPI_INT, comm);
+  std::vector<int> expected(number * n());
+  for (size_t i = 0; i < expected.size(); ++i) expected[i] = static_cast<int>(i / number);
+  expect(whole.read() == expected, "alltoall");
+  MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out.data(), count, MPI_INT, comm);
+  expect(out.read() == expected, "alltoall in place");
+  std::vector<int> counts(n(), count), displs(n());
+  for (size_t r = 0; r < n(); ++r) displs[r] = static_cast<int>(r) * count;
+  MPI_Allgatherv(mine.data(), count, MPI_INT, whole.data(), counts.data(), displs.data(), MPI_INT,
+                 comm);
+  expect(isWhole(whole.read(), number), "allgatherv");
+}
+
+/// Ints three apart, which kernels do not take.
+void spread(bool device, int count, MPI_Comm comm) {
+  MPI_Datatype type;
+  MPI_Type_create_resized(MPI_INT, 0, 12, &type);
+  MPI_Type_commit(&type);
+  Buffer<int> mine(device, static_cast<size_t>(count) * 3, rank);
+  MPI_Bcast(mine.data(), count, type, 0, comm);
+  const std::vector<int>& now = mine.read();
+  bool right = true;
+  for (size_t i = 0; i < now.size(); ++i) right &= now[i] == (i % 3 == 0 ? 0 : rank);
+  expect(right, "bcast of a type with gaps");
+  MPI_Type_free(&type);
+}
+
+void every() {
+  MPI_Comm copy;
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  for (MPI_Comm comm : {MPI_COMM_WORLD, copy}) {
+    for (const int where : {2, 1, 0}) {
+      const bool device = where == 2 || (where == 1 && rank == 0);
+      for (const int count : {0, 1, 1000, 200001}) {
+        reductions<float>(device, count, comm);
+        reductions<double>(device, count, comm);
+        reductions<int>(device, count, comm);
+        movements(device, count, comm);
+      }
+      spread(device, 1000, comm);
+    }
+  }
+  MPI_Comm_free(&copy);
+}
+
+void reduceOften(bool device, int times) {
+  Buffer<int> in(device, 100, rank), out(device, 100, -1);
+  for (int i = 0; i < times; ++i) {
+    out.fill(-1);
+    MPI_Allreduce(in.data(), out.data(), 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    expect(out.all(sumOfRanks()), "allreduce, again and again");
+  }
+}
+
+/// By way of the host, always.
+void scanOnce() {
+  Buffer<int> in(true, 100, rank), out(true, 100, -1);
+  MPI_Scan(in.data(), out.data(), 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  expect(out.all(rank * (rank + 1) / 2), "scan");
+}
+
+/// Blocks of three ints, five apart, in the wrong order: of calls that MPI does after the first 16,
+/// and between them what other calls wrote meanwhile.
+class Blocks {
+ public:
+  explicit Blocks(bool device) : ints_(device, n() * 5, -1), counts_(n(), 3), displs_(n()) {
+    for (int r = 0; r < ranks; ++r) displs_[static_cast<size_t>(r)] = (ranks - 1 - r) * 5;
+  }
+  int* data() { return ints_.data(); }
+  const int* counts() const { return counts_.data(); }
+  const int* displs() const { return displs_.data(); }
+  void fill(int value) { ints_.fill(value); }
+  void setGaps(int value) {
+    for (size_t r = 0; r < n(); ++r) ints_.set(r * 5 + 4, value);
+  }
+  /// Rank r's block is value(r), the last int of its gap `gap`.
+  template <class Value>
+  bool are(const Value& value, int gap) {
+    const std::vector<int>& now = ints_.read();
+    bool right = true;
+    for (int r = 0; r < ranks; ++r) {
+      const auto at = static_cast<size_t>((ranks - 1 - r) * 5);
+      for (size_t i = 0; i < 3; ++i) right &= now[at + i] == value(r);
+      right &= now[at + 3] == -1 && now[at + 4] == gap;
+    }
+    return right;
+  }
+
+ private:
+  Buffer<int> ints_;
+  std::vector<int> counts_, displs_;
+};
+
+void unevenRound(bool device, bool later, int round) {
+  Blocks from(device), to(device);
+  Buffer<int> mine(device, 3, rank + round);
+  const int root = round % ranks;
+  const auto isRoots = [=](int r) { return r + round; };
+  MPI_Request request = MPI_REQUEST_NULL;
+  const auto end = [&](Blocks& received) {
+    if (later) received.setGaps(-9);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return later ? -9 : -1;
+  };
+  if (later) {
+    MPI_Igatherv(mine.data(), 3, MPI_INT, to.data(), to.counts(), to.displs(), MPI_INT, root,
+                 MPI_COMM_WORLD, &request);
+  } else {
+    MPI_Gatherv(mine.data(), 3, MPI_INT, to.data(), to.counts(), to.displs(), MPI_INT, root,
+                MPI_COMM_WORLD);
+  }
+  int gap = end(to);
+  expect(to.are([&](int r) { return rank == root ? isRoots(r) : -1; }, gap), "small gatherv");
+  mine.fill(-5);
+  if (later) {
+    MPI_Iscatterv(to.data(), to.counts(), to.displs(), MPI_INT, mine.data(), 3, MPI_INT, root,
+                  MPI_COMM_WORLD, &request);
+  } else {
+    MPI_Scatterv(to.data(), to.counts(), to.displs(), MPI_INT, mine.data(), 3, MPI_INT, root,
+                 MPI_COMM_WORLD);
+  }
+  end(to);
+  expect(mine.all(rank + round), "small scatterv");
+  from.fill(rank);
+  to.fill(-1);
+  if (later) {
+    MPI_Ialltoallv(from.data(), from.counts(), from.displs(), MPI_INT, to.data(), to.counts(),
+                   to.displs(), MPI_INT, MPI_COMM_WORLD, &request);
+  } else {
+    MPI_Alltoallv(from.data(), from.counts(), from.displs(), MPI_INT, to.data(), to.counts(),
+                  to.displs(), MPI_INT, MPI_COMM_WORLD);
+  }
+  gap = end(to);
+  expect(to.are([](int r) { return r; }, gap), "small alltoallv");
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/// The communicator fails on all ranks, and none waits for ever.
+void failing() {
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  Buffer<int> in(true, 100, rank), out(true, 100, -1);
+  int failed = 0, code = MPI_SUCCESS;
+  for (int i = 0; i < 100 && failed == 0; ++i) {
+    code = MPI_Allreduce(in.data(), out.data(), 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    failed = code != MPI_SUCCESS;
+  }
+  expect(failed == 1, "a failure of one rank is an error on all");
+  code = MPI_Allreduce(in.data(), out.data(), 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  char said[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, said, &length);
+  expect(std::strstr(said, "an earlier error has ended the communicator") != nullptr, said);
+}
+
+/// Seconds of a call in the middle of `rounds`, on the slowest rank.
+template <class Call>
+double secondsOf(int rounds, const Call& call) {
+  std::vector<double> times;
+  for (int i = 0; i < rounds + 5; ++i) {
+    PMPI_Barrier(MPI_COMM_WORLD);
+    const double begin = PMPI_Wtime();
+    call();
+    double seconds = PMPI_Wtime() - begin;
+    PMPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    if (i >= 5) times.push_back(seconds);
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+void timing() {
+  constexpr size_t kMost = size_t{16} << 20;
+  Buffer<float> in(true, kMost / 4, 1), out(true, kMost / 4, 0);
+  std::vector<float> host(kMost / 4), result(kMost / 4);
+  void *const hostIn = host.data(), *const hostOut = result.data();
+  const auto from = reinterpret_cast<DevicePointer>(in.data());
+  const auto to = reinterpret_cast<DevicePointer>(out.data());
+  if (rank == 0) std::printf("%10s %12s %12s %8s\n", "bytes", "layer us", "copies us", "ratio");
+  for (size_t bytes = 8; bytes <= kMost; bytes *= bytes < 1024 ? 8 : 4) {
+    const auto count = static_cast<int>(bytes / 4);
+    const int rounds = bytes < (1 << 20) ? 200 : 30;
+    const double layer = secondsOf(rounds, [&] {
+      MPI_Allreduce(in.data(), out.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    });
+    const double copies = secondsOf(rounds, [&] {
+      driverCall("cuMemcpyDtoH_v2", hostIn, from, bytes);
+      PMPI_Allreduce(hostIn, hostOut, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+      driverCall("cuMemcpyHtoD_v2", to, static_cast<const void*>(hostOut), bytes);
+    });
+    if (rank == 0) {
+      std::printf("%10zu %12.2f %12.2f %8.2f\n", bytes, layer * 1e6, copies * 1e6, copies / layer);
+    }
+  }
+  expect(true, "time");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  start(&argc, &argv);
+  useDevice();
+  const std::string what = argc > 1 ? argv[1] : "every";
+  if (what == "every") {
+    every();
+  } else if (what == "quiet") {
+    reduceOften(false, 50);
+    reduceOften(true, 50);
+  } else if (what == "alone") {
+    scanOnce();
+    reduceOften(true, 20);
+  } else if (what == "uneven") {
+    for (int round = 0; round < 24; ++round) {
+      const bool device = round % 3 == 0 || (round % 3 == 1 && rank == 0);
+      unevenRound(device, false, round);
+      unevenRound(device, true, round);
+    }
+  } else if (what == "failing") {
+    failing();
+  } else if (what == "time") {
+    timing();
+  } else {
+    std::printf("argument 1 is %s; allowed: every, quiet, alone, uneven, failing, time\n", argv[1]);
+    return 2;
+  }
+  return finish();
+}

@@ -1,0 +1,162 @@
+// Stands before librondo.so and pretends that communicators can have devices: on those made with
+// one it takes device memory of fake_driver.cc only, and moves it by the host. So the layer before
+// MPI is tested without a GPU. Built by drop_in.sh, preloaded after librondo_mpi.so.
+//
+// PRETEND_FAILS=NAME: what goes wrong on rank 1 alone: "make" (making a communicator with a
+// device), "call" (the 5th call on one). PRETEND_LACKS=NAME: a call that has no kernel, on all
+// ranks.
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <set>
+
+#include "api/rondo.h"
+
+namespace {
+
+std::mutex mutex;
+std::set<rondoComm_t> withDevice;
+int calls = 0;
+
+template <class Function>
+Function* real(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+template <class Function>
+Function* ofDriver(const char* name) {
+  static void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+  return reinterpret_cast<Function*>(dlsym(driver, name));
+}
+
+bool is(const char* variable, const char* value) {
+  const char* given = std::getenv(variable);
+  return given != nullptr && std::strcmp(given, value) == 0;
+}
+bool fails(const char* what) {
+  return is("OMPI_COMM_WORLD_RANK", "1") && is("PRETEND_FAILS", what);
+}
+
+bool hasDevice(rondoComm_t comm) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return withDevice.contains(comm);
+}
+
+/// The address for the host; bad: it is none of a device that kernels may use.
+void* view(const void* buffer, bool* bad) {
+  if (buffer == nullptr) return nullptr;
+  void* const seen = ofDriver<void*(const void*)>("fakeKernelView")(buffer);
+  *bad |= seen == nullptr;
+  return seen;
+}
+
+/// Calls run(send, recv, stream) with what the host may touch.
+template <class Run>
+rondoResult_t collective(const char* name, const void* send, void* recv, rondoComm_t comm,
+                         rondoStream_t stream, const Run& run) {
+  if (!hasDevice(comm)) return run(send, recv, stream);
+  if (is("PRETEND_LACKS", name)) return rondoUnsupported;
+  bool bad = stream == nullptr;
+  const void* const from = view(send, &bad);
+  void* const to = view(recv, &bad);
+  if (bad) {
+    std::fprintf(stderr, "pretended device: %s(%p, %p, ..., %p)\n", name, send, recv,
+                 static_cast<void*>(stream));
+    return rondoInvalidArgument;
+  }
+  if (++calls == 5 && fails("call")) return rondoUnhandledCudaError;
+  const rondoResult_t result = run(from, to, nullptr);
+  ofDriver<void()>("fakeLaunch")();
+  return result;
+}
+
+}  // namespace
+
+extern "C" {
+
+int pretendedCalls() { return calls; }
+
+rondoResult_t rondoCommInitMPI(rondoComm_t* comm, void* mpiComm, const rondoConfig_t* config) {
+  const auto init = real<rondoResult_t(rondoComm_t*, void*, const rondoConfig_t*)>(__func__);
+  if (config->device < 0) return init(comm, mpiComm, config);
+  rondoConfig_t onHost = *config;
+  onHost.device = RONDO_DEVICE_NONE;
+  const rondoResult_t result = init(comm, mpiComm, &onHost);
+  if (result != rondoSuccess) return result;
+  if (fails("make")) {
+    rondoCommDestroy(*comm);
+    return rondoOutOfMemory;
+  }
+  const std::lock_guard<std::mutex> lock(mutex);
+  withDevice.insert(*comm);
+  return rondoSuccess;
+}
+
+rondoResult_t rondoAllReduce(const void* send, void* recv, size_t count, rondoDataType_t type,
+                             rondoRedOp_t op, rondoComm_t comm, rondoStream_t stream) {
+  static const auto next = real<decltype(rondoAllReduce)>(__func__);
+  return collective(__func__, send, recv, comm, stream, [=](auto from, auto to, auto on) {
+    return next(from, to, count, type, op, comm, on);
+  });
+}
+
+rondoResult_t rondoReduce(const void* send, void* recv, size_t count, rondoDataType_t type,
+                          rondoRedOp_t op, int root, rondoComm_t comm, rondoStream_t stream) {
+  static const auto next = real<decltype(rondoReduce)>(__func__);
+  return collective(__func__, send, recv, comm, stream, [=](auto from, auto to, auto on) {
+    return next(from, to, count, type, op, root, comm, on);
+  });
+}
+
+rondoResult_t rondoReduceScatter(const void* send, void* recv, size_t count, rondoDataType_t type,
+                                 rondoRedOp_t op, rondoComm_t comm, rondoStream_t stream) {
+  static const auto next = real<decltype(rondoReduceScatter)>(__func__);
+  return collective(__func__, send, recv, comm, stream, [=](auto from, auto to, auto on) {
+    return next(from, to, count, type, op, comm, on);
+  });
+}
+
+rondoResult_t rondoAllGather(const void* send, void* recv, size_t count, rondoDataType_t type,
+                             rondoComm_t comm, rondoStream_t stream) {
+  static const auto next = real<decltype(rondoAllGather)>(__func__);
+  return collective(__func__, send, recv, comm, stream, [=](auto from, auto to, auto on) {
+    return next(from, to, count, type, comm, on);
+  });
+}
+
+rondoResult_t rondoAllToAll(const void* send, void* recv, size_t count, rondoDataType_t type,
+                            rondoComm_t comm, rondoStream_t stream) {
+  static const auto next = real<decltype(rondoAllToAll)>(__func__);
+  return collective(__func__, send, recv, comm, stream, [=](auto from, auto to, auto on) {
+    return next(from, to, count, type, comm, on);
+  });
+}
+
+rondoResult_t rondoBroadcast(const void* send, void* recv, size_t count, rondoDataType_t type,
+                             int root, rondoComm_t comm, rondoStream_t stream) {
+  static const auto next = real<decltype(rondoBroadcast)>(__func__);
+  return collective(__func__, send, recv, comm, stream, [=](auto from, auto to, auto on) {
+    return next(from, to, count, type, root, comm, on);
+  });
+}
+
+rondoResult_t rondoGather(const void* send, void* recv, size_t count, rondoDataType_t type,
+                          int root, rondoComm_t comm, rondoStream_t stream) {
+  static const auto next = real<decltype(rondoGather)>(__func__);
+  return collective(__func__, send, recv, comm, stream, [=](auto from, auto to, auto on) {
+    return next(from, to, count, type, root, comm, on);
+  });
+}
+
+rondoResult_t rondoScatter(const void* send, void* recv, size_t count, rondoDataType_t type,
+                           int root, rondoComm_t comm, rondoStream_t stream) {
+  static const auto next = real<decltype(rondoScatter)>(__func__);
+  return collective(__func__, send, recv, comm, stream, [=](auto from, auto to, auto on) {
+    return next(from, to, count, type, root, comm, on);
+  });
+}
+}
