@@ -14,7 +14,7 @@
 #include "base/ticks.h"
 #include "coll/flight_trace.h"
 #include "status/merge.h"
-#include "status/report.h"
+#include "status/processes.h"
 
 namespace {
 

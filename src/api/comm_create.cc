@@ -348,6 +348,7 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   together(boot, [&] {
     parts.cpu = chooseCpuLevel(config.options.cpu.c_str());
     parts.tune = parseTune(config.options.tune);
+    parts.dumpSignal = DumpSignal(config.options.dumpSignal, config.options.record);
     groups = parseGroups(config.options.groups, n);
     host = readHostId(config.options.hostId);
     mine = describeRank(config.options, host, config.device);

@@ -194,4 +194,11 @@ void log_detail::write(LogPart part, LogLevel level, int rank, const std::string
   writeWhole(to.fd, lineOf(part, level, rank, text));
 }
 
+void logReport(const std::string& what, const std::string& text) {
+  const std::string whole = lineOf(LogPart::Watch, LogLevel::Info, -1, what) + text;
+  Sink& to = sink();
+  const std::lock_guard<std::mutex> lock(to.mutex);
+  writeWhole(to.fd, whole);
+}
+
 }  // namespace rondo

@@ -73,4 +73,9 @@ void logLine(LogPart part, LogLevel level, int rank, const Text& text) {
     log_detail::write(part, level, rank, text());
 }
 
+/// Several lines that somebody asked for: a line as above that says `what`, then `text` as it is.
+/// Written whatever RONDO_LOG says, and at once, so that processes can share a file. `text` ends in
+/// a newline.
+void logReport(const std::string& what, const std::string& text);
+
 }  // namespace rondo

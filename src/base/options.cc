@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/signal_name.h"
 
 namespace rondo {
 namespace {
@@ -54,6 +55,12 @@ void readFileName(const char* name, std::string* out) {
   readText(name, out);
   std::string expanded;
   if (!expandFileName(*out, &expanded)) refuse(name, out->c_str(), kFileNameAllowed);
+}
+
+void readSignal(const char* name, int* out) {
+  std::string text;
+  readText(name, &text);
+  if (!parseSignal(text, out)) refuse(name, text.c_str(), kSignalsAllowed);
 }
 
 }  // namespace
@@ -116,6 +123,10 @@ const std::vector<OptionRow>& optionTable() {
        "file to which the last operations of the host's ranks are written after an error, as a "
        "trace for Perfetto; %h and %p as above (default: none)",
        false},
+      {"RONDO_DUMP_SIGNAL", "text", "",
+       "signal by which a rank writes to the log what rondo-status says, and its last operations: "
+       "USR2, 12, RTMIN+1 (default: none)",
+       false},
   };
   return rows;
 }
@@ -145,6 +156,7 @@ Options readOptions() {
   readSize("RONDO_STALL_SECONDS", 0, 1u << 30, &options.stallSeconds);
   readSize("RONDO_TIMEOUT_MS", 0, 1u << 30, &options.timeoutMs);
   readFileName("RONDO_RECORD", &options.record);
+  readSignal("RONDO_DUMP_SIGNAL", &options.dumpSignal);
   return options;
 }
 
@@ -167,6 +179,9 @@ std::string optionText(const Options& options, const OptionRow& row) {
   if (name == "RONDO_LOG") return options.log;
   if (name == "RONDO_LOG_FILE") return options.logFile;
   if (name == "RONDO_RECORD") return options.record;
+  if (name == "RONDO_DUMP_SIGNAL") {
+    return options.dumpSignal == 0 ? "" : signalName(options.dumpSignal);
+  }
   throw Error(rondoInternalError, "options table row " + name + " has no value");
 }
 

@@ -26,6 +26,7 @@ struct Options {
   std::string log;                 ///< RONDO_LOG
   std::string logFile;             ///< RONDO_LOG_FILE; empty: stderr
   std::string record;              ///< RONDO_RECORD; empty: errors dump nothing
+  int dumpSignal = 0;              ///< RONDO_DUMP_SIGNAL; 0: none
 };
 
 /// One row of the table.

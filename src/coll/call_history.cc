@@ -6,6 +6,7 @@
 #include "api/types.h"
 #include "base/error.h"
 #include "coll/call_log.h"
+#include "coll/flight_view.h"
 
 namespace rondo {
 namespace {
@@ -13,6 +14,23 @@ namespace {
 uint64_t load(uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_acquire); }
 void store(uint64_t& word, uint64_t value) {
   std::atomic_ref(word).store(value, std::memory_order_release);
+}
+
+constexpr const char* kBeforeAll = "before its first call";
+
+/// What a near rank last launched on device memory, by its flight record, which outlives it: "its
+/// launch of collective 12, allreduce with ..."; empty: nothing, or nobody can see it.
+std::string launchText(uint64_t id, int rank) {
+  for (const FlightProcess& process : readNearFlights()) {
+    for (const FlightComm& comm : process.comms) {
+      if (comm.id != id || comm.rank != rank || comm.device.empty()) continue;
+      const OpFacts& facts = comm.device.back().facts;
+      const std::string call = flightText(facts);
+      if (facts.isTransfers()) return "its launch of " + call + " on device memory";
+      return format("its launch of collective %u on device memory, ", facts.sequence) + call;
+    }
+  }
+  return "";
 }
 
 std::string listed(const std::vector<std::string>& parts) {
@@ -87,7 +105,7 @@ std::string CallLog::positionText(int rank) const {
            first;
   }
   const Call last = lastCall(rank);
-  if (last.sequence == 0) return begun != 0 ? "after sends and receives" : "before its first call";
+  if (last.sequence == 0) return begun != 0 ? "after sends and receives" : kBeforeAll;
   const char* const when = load(state.completed) >= last.sequence ? "after" : "in";
   return format("%s collective %llu, %s", when, static_cast<unsigned long long>(last.sequence),
                 callText(last).c_str());
@@ -95,7 +113,10 @@ std::string CallLog::positionText(int rank) const {
 
 std::string CallLog::lastCallText(int rank) const {
   if (fabric_ == nullptr || !fabric_->near(rank)) return "";
-  return "; it was " + positionText(rank);
+  const std::string onHost = positionText(rank), onDevice = launchText(recorder_.id(), rank);
+  if (onDevice.empty()) return "; it was " + onHost;
+  if (onHost == kBeforeAll) return "; it was after " + onDevice;
+  return "; it was " + onHost + ", and after " + onDevice;
 }
 
 int CallLog::deserter() const {

@@ -8,6 +8,7 @@
 #include "api/types.h"
 #include "base/error.h"
 #include "coll/device_calls.h"
+#include "coll/far_calls.h"
 #include "coll/flight_trace.h"
 #include "coll/patrol.h"
 #include "coll/progress.h"
@@ -76,12 +77,21 @@ Communicator::Communicator(Parts parts)
   // Source and destination of all ranks together no longer fit the last-level cache.
   const uint64_t l3 = parts_.facts.l3Bytes != 0 ? parts_.facts.l3Bytes : kUsualL3;
   streamBytes_ = l3 / (2 * static_cast<uint64_t>(parts_.place.localSize));
+  if (parts_.fabric && parts_.fabric->spansHosts()) {
+    FlightComm self;
+    self.id = parts_.id;
+    self.name = parts_.name;
+    self.size = parts_.place.size;
+    self.members = parts_.members;
+    FarCalls::one().add(parts_.fabric.get(), std::move(self));
+  }
   if (parts_.fabric && parts_.device) ProgressThread::patrol(this, [this] { watchDevice(); });
 }
 
 // No thread may find a peer dead in the middle of what follows.
 Communicator::~Communicator() {
   Patrol::one().remove(this);
+  FarCalls::one().remove(parts_.fabric.get());
   if (parts_.fabric) parts_.fabric->stopWatching();
 }
 

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "coll/call_log.h"
 #include "coll/device_runner.h"
+#include "coll/dump_signal.h"
 #include "coll/exchange.h"
 #include "coll/facts.h"
 #include "coll/flag_way.h"
@@ -44,6 +45,7 @@ class Communicator {
     uint64_t id = 0;                       ///< The same on all ranks, and on no others.
     std::vector<MemberText> members;       ///< Where each rank is.
     std::string recordFile;                ///< RONDO_RECORD.
+    DumpSignal dumpSignal;                 ///< RONDO_DUMP_SIGNAL.
     std::unique_ptr<Fabric> fabric;        ///< nullptr with one rank.
     std::unique_ptr<DeviceRunner> device;  ///< nullptr: host memory only.
     std::string whyNoDevice;               ///< Then the reason, as a sentence.

@@ -11,6 +11,7 @@
 #include "base/ticks.h"
 #include "coll/communicator.h"
 #include "coll/device_calls.h"
+#include "coll/far_calls.h"
 #include "coll/flight_trace.h"
 #include "coll/wait_cycle.h"
 #include "p2p/peer_watch.h"
@@ -73,6 +74,7 @@ void Communicator::noteLongPoll() {
   if (idlePolls_ < kPollsOfALongWait / 4) {
     idleSince_ = now;
   } else if (parts_.fabric && now - idleSince_ > std::chrono::milliseconds(10)) {
+    noteWait();  // four thousand polls are many seconds on a crowded host
     watch(now - idleSince_);
   }
 }
@@ -168,7 +170,8 @@ std::string Communicator::waitsText() const {
       if (waits) steps[comm.rank] = format("rank %d: %s", comm.rank, comm.waits.c_str());
     }
   }
-  const std::string cycle = waitCycleText(processes, parts_.id, parts_.place.rank);
+  const std::string cycle =
+      waitCycleText(processes, FarCalls::one().read(), parts_.id, parts_.place.rank);
   return (cycle.empty() ? "" : ". A cycle of waits: " + cycle) + listed(". Where: ", places) +
          listed(". Steps: ", steps);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 
@@ -10,15 +11,15 @@
 namespace rondo {
 namespace {
 
-constexpr int kStrangerMs = 10000;  // for a Hello: one round trip and a busy machine
 constexpr size_t kMostStrangers = 256;
 constexpr int kEvictMs = 1000;  // when full, one older than this makes room
+constexpr int kLooks = 20;      // at the door, at least, in the time that a stranger has
 
 }  // namespace
 
 struct Gate::Stranger {
   UniqueFd fd;
-  Clock::time_point since = Clock::now();
+  Clock::duration waited{};  // of the time that counts
   std::string from;
   wire::Nonce nonce;
   struct {
@@ -29,8 +30,9 @@ struct Gate::Stranger {
   bool gone = false;
 };
 
-Gate::Gate(const Secret& secret, Listeners listeners)
-    : secret_(secret), listeners_(std::move(listeners)) {}
+// A Hello takes one round trip; the rest is for busy machines.
+Gate::Gate(const Secret& secret, Listeners listeners, int limitMs)
+    : secret_(secret), listeners_(std::move(listeners)), limitMs_(limitMs) {}
 
 Gate::~Gate() = default;
 
@@ -44,6 +46,7 @@ size_t Gate::collect(std::vector<pollfd>& set) const {
 std::vector<Gate::Visitor> Gate::handle(const pollfd* entries) {
   std::vector<Visitor> visitors;
   const size_t doors = listeners_.sockets.size(), polled = strangers_.size();
+  countTime();
   for (size_t i = 0; i < polled; ++i) {
     if (entries[doors + i].revents == 0) continue;
     Stranger& stranger = *strangers_[i];
@@ -61,11 +64,24 @@ std::vector<Gate::Visitor> Gate::handle(const pollfd* entries) {
 
 bool Gate::isFull() const { return strangers_.size() >= kMostStrangers; }
 
+int Gate::lookMs() const { return std::max(1, limitMs_ / kLooks); }
+
 int Gate::timeout() const {
   if (strangers_.empty()) return -1;
-  const int limit = isFull() ? kEvictMs : kStrangerMs;
-  const int64_t left = limit - millisSince(strangers_.front()->since) + 1;
-  return static_cast<int>(std::max<int64_t>(0, left));
+  const auto limit = std::chrono::milliseconds(isFull() ? kEvictMs : limitMs_);
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(limit - strangers_.front()->waited);
+  return static_cast<int>(std::clamp<int64_t>(left.count(), 0, lookMs()));
+}
+
+/// Since the last look. Of one that came much later than was meant, which is this process's own
+/// doing, only a part counts.
+void Gate::countTime() {
+  const auto now = Clock::now();
+  const Clock::duration most = std::chrono::milliseconds(2 * lookMs());
+  const Clock::duration passed = std::min(now - lookedAt_, most);
+  lookedAt_ = now;
+  for (const auto& each : strangers_) each->waited += passed;
 }
 
 void Gate::acceptAll(int listener) {
@@ -159,12 +175,12 @@ std::string Gate::refusals() const {
 
 void Gate::checkTime() {
   for (const auto& each : strangers_) {
-    if (each->gone || millisSince(each->since) < kStrangerMs) continue;
-    countRefusal(each->from, format("it said nothing for %d ms", kStrangerMs));
+    if (each->gone || each->waited < std::chrono::milliseconds(limitMs_)) continue;
+    countRefusal(each->from, format("it said nothing for %d ms", limitMs_));
     each->gone = true;
   }
   if (!isFull() || strangers_.front()->gone) return;
-  if (millisSince(strangers_.front()->since) < kEvictMs) return;
+  if (strangers_.front()->waited < std::chrono::milliseconds(kEvictMs)) return;
   countRefusal(strangers_.front()->from, "it said nothing while others waited");
   strangers_.front()->gone = true;
 }

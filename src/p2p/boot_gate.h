@@ -15,7 +15,9 @@ namespace rondo {
 /// A state machine that never blocks. It accepts connections, asks each for its proof, and hands
 /// over those that give it. Everybody else (silent, slow, garbage, wrong secret, another version)
 /// is turned away without harm to the others: what it reads from a stranger is bounded, and so are
-/// the strangers at one time and their time.
+/// the strangers at one time and their time. Only time in which this process looks after its door
+/// counts: one that was stopped for a while (SIGSTOP, a machine that was put to sleep) finds
+/// strangers who have been waiting for it.
 class Gate {
  public:
   struct Visitor {
@@ -24,7 +26,8 @@ class Gate {
     std::string from;  ///< Its address.
   };
 
-  Gate(const Secret& secret, Listeners listeners);
+  /// `limitMs`: within which a stranger has to have said who it is.
+  Gate(const Secret& secret, Listeners listeners, int limitMs = 10000);
   ~Gate();
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
@@ -58,11 +61,15 @@ class Gate {
   void turnAway(Stranger& stranger, int code, const std::string& why);
   void checkTime();
   bool isFull() const;
+  void countTime();
+  int lookMs() const;
 
   Secret secret_;
   Listeners listeners_;
+  int limitMs_;
   std::vector<std::unique_ptr<Stranger>> strangers_;
   bool outOfDescriptors_ = false;
+  Clock::time_point lookedAt_ = Clock::now();
   int refused_ = 0;
   std::string lastRefusal_;
 };

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <iterator>
 
 #include "p2p/fd_exchange.h"
 #include "p2p/status_area.h"
@@ -83,6 +84,11 @@ bool isProcess(int pid, uint64_t token) {
   }
   closedir(dir);
   return found;
+}
+
+std::string readKernelStack(int pid) {
+  std::ifstream file(procPath(pid, "stack"));
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 }  // namespace rondo

@@ -24,4 +24,7 @@ bool isProcess(int pid, uint64_t token);
 /// The value of a line of /proc/PID/status; empty: there is none.
 std::string statusValue(int pid, const std::string& key);
 
+/// Its kernel stack, a frame a line, where that may be read (root); else empty.
+std::string readKernelStack(int pid);
+
 }  // namespace rondo

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "api/handle.h"
 #include "chaos/ordeal.h"
 #include "p2p/segment.h"
 
@@ -74,6 +75,41 @@ TEST(Chaos, TheSentenceSaysWhatTheDeadWasAt) {
       },
       {}, 1);
   expectGood(outcome);
+}
+
+/// As a rank with a device writes it down; there is none here.
+void noteLaunch(rondoComm_t comm, bool transfer) {
+  OpFacts facts;
+  facts.collective = transfer ? OpFacts::kTransfers : static_cast<uint8_t>(Collective::Barrier);
+  facts.transfers = transfer ? 1 : 0;
+  facts.count = 64;
+  facts.sequence = 7;
+  comm->impl->recorder().launch(facts);
+  comm->impl->recorder().launched();
+}
+
+TEST(Chaos, TheSentenceCountsCallsOnDeviceMemory) {
+  for (const bool transfer : {false, true}) {
+    for (const bool called : {false, true}) {
+      expectGood(run(
+          2,
+          [&](const Me& me) {
+            rondoComm_t comm = me.join();
+            if (called) rondoBarrier(comm, nullptr);
+            if (me.rank == 1) {
+              noteLaunch(comm, transfer);
+              _exit(3);
+            }
+            const std::string before = called ? "collective 1, barrier, and after " : "";
+            checkRemote(me, rondoBarrier(comm, nullptr),
+                        "ended with exit status 3; it was after " + before + "its launch of " +
+                            (transfer ? "a receive of 64 bytes from rank 0 on device memory"
+                                      : "collective 7 on device memory, barrier"));
+            rondoCommDestroy(comm);
+          },
+          {}, 1));
+    }
+  }
 }
 
 TEST(Chaos, AStoppedProcessIsNotDeadButAStall) {

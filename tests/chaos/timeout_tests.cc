@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "chaos/job.h"
+#include "coll/far_calls.h"
 #include "coll/flight_view.h"
 
 namespace rondo::chaos {
@@ -108,13 +109,23 @@ TEST(Timeout, OfAGroupThatNobodyWaitsFor) {
   }));
 }
 
-/// Whether rank 1 of the communicator with that name is inside a call.
-bool otherIsInside(const char* name) {
+/// Whether rank 1 of the communicator with that name is inside a call, and (`knows`) has written
+/// down what it waits for.
+bool otherIsInside(const char* name, bool knows = false) {
   for (const FlightProcess& process : readNearFlights()) {
     for (const FlightComm& each : process.comms) {
-      if (each.name == name && each.rank == 1 && each.last() != nullptr) {
-        return each.last()->running();
-      }
+      if (each.name != name || each.rank != 1 || each.last() == nullptr) continue;
+      return each.last()->running() && (!knows || each.waitsSeen >= each.last()->started);
+    }
+  }
+  return false;
+}
+
+/// Whether a rank of another host has told that it waits in that communicator.
+bool farIsInside(const char* name) {
+  for (const FlightProcess& process : FarCalls::one().read()) {
+    for (const FlightComm& each : process.comms) {
+      if (each.name == name && each.last() != nullptr) return true;
     }
   }
   return false;
@@ -135,6 +146,110 @@ TEST(Timeout, ACycleOfWaitsIsNamed) {
                   ", barrier, waits for the first to make that call; allowed: the same order of "
                   "calls on all ranks, or calls that do not block (rondoGroupEndAsync)"});
     if (me.rank == 0) me.ok(rondoBarrier(other, nullptr), other, "a barrier of the other");
+    rondoCommDestroy(other);
+    rondoCommDestroy(comm);
+  }));
+}
+
+/// The most usual of them.
+TEST(Timeout, ACycleOfReceivesIsNamed) {
+  expectGood(run(2, [](const Me& me) {
+    const rondoComm_t comm = joinWith(me, me.rank == 0 ? 200 : 0);
+    int value = 0;
+    while (me.rank == 0 && !otherIsInside("comm")) usleep(1000);
+    const rondoResult_t result = rondoRecv(&value, 1, rondoInt32, 1 - me.rank, comm, nullptr);
+    checkVerdict(me, result,
+                 {kPassed, ". A cycle of waits: rank 0 of communicator \"comm\" (pid ",
+                  ") in its exchange 1, a receive of 4 bytes from rank 1, waits for rank 1 of "
+                  "communicator \"comm\" (pid ",
+                  ") in its exchange 1, a receive of 4 bytes from rank 0, waits for the first to "
+                  "make that call; allowed: the same order of calls on all ranks, sends and "
+                  "receives that wait for each other in one group (rondoGroupStart), or calls that "
+                  "do not block (rondoGroupEndAsync)"});
+    rondoCommDestroy(comm);
+  }));
+}
+
+TEST(Timeout, ACycleOfAReceiveAndACollectiveIsNamed) {
+  expectGood(run(2, [](const Me& me) {
+    const rondoComm_t comm = joinWith(me, me.rank == 0 ? 200 : 0);
+    int value = 0;
+    while (me.rank == 0 && !otherIsInside("comm")) usleep(1000);
+    const rondoResult_t result = me.rank == 0 ? rondoBarrier(comm, nullptr)
+                                              : rondoRecv(&value, 1, rondoInt32, 0, comm, nullptr);
+    checkVerdict(me, result,
+                 {". A cycle of waits: rank 0 of communicator \"comm\" (pid ",
+                  ") in its collective 1, barrier, waits for rank 1 of communicator",
+                  ") in its exchange 1, a receive of 4 bytes from rank 0, waits for the first"});
+    rondoCommDestroy(comm);
+  }));
+}
+
+/// One waits in a group, whose transfers are known by what it has written down.
+TEST(Timeout, ACycleWithAGroupIsNamed) {
+  expectGood(run(2, [](const Me& me) {
+    const rondoComm_t comm = joinWith(me, me.rank == 0 ? 200 : 0);
+    int values[2] = {};
+    if (me.rank == 0) {
+      while (!otherIsInside("comm", true)) usleep(1000);
+      checkVerdict(me, rondoRecv(values, 1, rondoInt32, 1, comm, nullptr),
+                   {kPassed, ". A cycle of waits: rank 0 of communicator \"comm\" (pid ",
+                    ") in its exchange 1, a receive of 4 bytes from rank 1, waits for rank 1 of ",
+                    ") in its exchange 1, 2 sends and receives of 8 bytes, the first from rank 0, "
+                    "waits for the first"});
+    } else {
+      rondoGroupStart();
+      for (int& each : values) rondoRecv(&each, 1, rondoInt32, 0, comm, nullptr);
+      me.check(rondoGroupEnd() == rondoRemoteError, "no verdict");
+    }
+    rondoCommDestroy(comm);
+  }));
+}
+
+/// Of which one is late, and the others wait for it only.
+TEST(Timeout, ALateSenderIsNoCycle) {
+  expectGood(run(2, [](const Me& me) {
+    const rondoComm_t comm = joinWith(me, me.rank == 0 ? 200 : 0);
+    int value = 0;
+    if (me.rank == 1) {
+      while (me.shared->done == 0) usleep(1000);
+    } else {
+      const rondoResult_t result = rondoRecv(&value, 1, rondoInt32, 1, comm, nullptr);
+      checkVerdict(me, result, {kPassed});
+      const std::string sentence = rondoGetLastError(nullptr);
+      me.check(sentence.find("cycle") == std::string::npos, sentence);
+      ++me.shared->done;
+    }
+    rondoCommDestroy(comm);
+  }));
+}
+
+/// As ACycleOfWaitsIsNamed; each rank is a host.
+TEST(Timeout, ACycleOverHostsIsNamed) {
+  expectGood(run(2, [](const Me& me) {
+    setenv("RONDO_HOSTID", me.rank == 0 ? "host-a" : "host-b", 1);
+    const rondoComm_t comm = joinWith(me, me.rank == 0 ? 1000 : 0);
+    rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+    config.name = "other";
+    rondoComm_t other = nullptr;
+    me.ok(rondoCommDup(comm, &other, &config), comm, "rondoCommDup");
+    if (me.rank == 1) {
+      me.ok(rondoBarrier(other, nullptr), other, "a barrier of the other");
+      me.check(rondoBarrier(comm, nullptr) == rondoRemoteError, "no verdict");
+    } else {
+      while (!farIsInside("other")) usleep(1000);
+      const rondoResult_t result = rondoBarrier(comm, nullptr);
+      const std::string sentence = rondoGetLastError(nullptr);
+      for (const char* part :
+           {". A cycle of waits: rank 0 of communicator \"comm\" (pid ",
+            ", barrier, waits for rank 1 of communicator \"other\" (host \"",
+            ", barrier, waits for the first to make that call; allowed: the same order of calls "
+            "on all ranks, or calls"}) {
+        me.check(result == rondoRemoteError && sentence.find(part) != std::string::npos,
+                 format("gave %d: %s: no %s", result, sentence.c_str(), part));
+      }
+      me.ok(rondoBarrier(other, nullptr), other, "a barrier of the other");
+    }
     rondoCommDestroy(other);
     rondoCommDestroy(comm);
   }));

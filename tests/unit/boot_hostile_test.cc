@@ -258,6 +258,39 @@ TEST(BootGate, MoreSilentConnectionsThanItHoldsDoNotKeepARankOut) {
   visitors.join();
 }
 
+/// Looks once at what `gate` is asked for, waiting `ms` at most; the ranks that got in.
+std::vector<int> lookOnce(Gate& gate, int ms) {
+  std::vector<pollfd> set;
+  gate.collect(set);
+  poll(set.data(), set.size(), ms);
+  std::vector<int> ranks;
+  for (const Gate::Visitor& visitor : gate.handle(set.data())) ranks.push_back(visitor.hello.rank);
+  return ranks;
+}
+
+/// As one does that was stopped (SIGSTOP) after it had polled: what a rank said meanwhile is there.
+TEST(BootGate, AProcessThatWasStoppedTurnsNobodyAway) {
+  const Secret secret = makeSecret();
+  Gate gate(secret, localListeners(), 400);
+  const UniqueFd rank = rawConnection(gate.endpoints()), silent = rawConnection(gate.endpoints());
+  lookOnce(gate, 1000);
+  lookOnce(gate, 0);  // both have been let in
+  std::vector<pollfd> set;
+  gate.collect(set);
+  for (pollfd& each : set) each.revents = 0;
+  say(rank, helloMessage(signedHello(secret, hearChallenge(rank), 3, 9)));
+  usleep(1'000'000);
+  EXPECT_TRUE(gate.handle(set.data()).empty());
+  std::vector<int> ranks;
+  for (int i = 0; i < 20 && ranks.empty(); ++i) ranks = lookOnce(gate, 5);
+  EXPECT_EQ(ranks, std::vector<int>{3}) << gate.refusals();
+  // Who says nothing while it is looked after is turned away in time.
+  const auto start = Clock::now();
+  while (gate.refusals().empty() && millisSince(start) < 20000) lookOnce(gate, gate.timeout());
+  EXPECT_NE(gate.refusals().find("it said nothing for 400 ms"), std::string::npos)
+      << gate.refusals();
+}
+
 // ---- the whole group ----
 
 TEST(BootHostile, AScannerDoesNoHarm) {

@@ -88,13 +88,6 @@ std::unique_ptr<AreaMapping> mapArea(int pid, std::string* why) {
   return nullptr;
 }
 
-std::string readKernelStack(int pid) {
-  std::ifstream file(procPath(pid, "stack"));
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 std::vector<LocalProcess> findProcesses() {
   std::vector<LocalProcess> found;
   int error = 0;

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "coll/flight_view.h"
-#include "p2p/process_state.h"
+#include "coll/status_report.h"
 
 namespace rondo::status {
 
@@ -28,16 +27,6 @@ class AreaMapping {
 /// Of process `pid`. nullptr: there is none, and `why` says in a sentence that follows "process 77"
 /// what stands in the way.
 std::unique_ptr<AreaMapping> mapArea(int pid, std::string* why);
-
-/// Its kernel stack, a frame a line, where that may be read (root); else empty.
-std::string readKernelStack(int pid);
-
-/// A process that has a status area.
-struct LocalProcess {
-  int pid = 0;  ///< In this name space.
-  ProcessState state;
-  FlightProcess flights;
-};
 
 /// All of them that may be read; their states are those of this moment.
 std::vector<LocalProcess> findProcesses();

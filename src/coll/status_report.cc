@@ -1,10 +1,10 @@
-#include "status/report.h"
+#include "coll/status_report.h"
 
 #include <algorithm>
 
 #include "base/error.h"
 
-namespace rondo::status {
+namespace rondo {
 namespace {
 
 /// Nobody is missed sooner: between two calls a rank may compute.
@@ -164,7 +164,32 @@ class Table {
   int64_t since_ = INT64_MAX;
 };
 
+/// "collective 12, allreduce with ... (ring) took 3.2 us, ended 0.4 s ago".
+std::string operationLine(const char* where, const FlightOp& op, int64_t now) {
+  const char* const kind = op.facts.isTransfers() ? "exchange" : "collective";
+  std::string out =
+      format("    %s%s %u, %s", where, kind, op.facts.sequence, flightText(op.facts).c_str());
+  const std::string algorithm = op.facts.algorithm();
+  if (!algorithm.empty()) out += " (" + algorithm + ")";
+  if (op.running()) return out + format(", has not ended for %.3g s\n", since(op.started, now));
+  return out + format(", took %.3g us, ended %.3g s ago\n",
+                      static_cast<double>(op.ended - op.started) * 1e-3, since(op.ended, now));
+}
+
+std::string operationLines(const char* where, const std::vector<FlightOp>& ops, size_t most,
+                           int64_t now) {
+  std::string out;
+  const size_t count = std::min(most, ops.size());
+  for (size_t i = 0; i < count; ++i) out += operationLine(where, ops[ops.size() - 1 - i], now);
+  return out;
+}
+
 }  // namespace
+
+std::string lastOperations(const FlightComm& comm, size_t most, int64_t now) {
+  return operationLines("", comm.host, most, now) +
+         operationLines("launch of ", comm.device, most, now);
+}
 
 Report reportOn(int pid, const std::vector<LocalProcess>& all, int64_t now) {
   Report out;
@@ -185,4 +210,4 @@ Report reportOn(int pid, const std::vector<LocalProcess>& all, int64_t now) {
   return out;
 }
 
-}  // namespace rondo::status
+}  // namespace rondo
