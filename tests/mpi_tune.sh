@@ -62,6 +62,28 @@ expect "$(cat "$file")" '^hosts_hop 7654321 measured$'
 runMpi 2 "$tune" "${short[@]}" --fresh --memory rondo --output "$scratch/other" >"$scratch/said"
 expect "$(cat "$scratch/other")" '^hosts_hop 8000000 default$'
 
+# Over hosts it is the network that is measured; what the file says of a host stays, in each of its states.
+cat >"$scratch/asHost" <<'AS'
+#!/usr/bin/env bash
+export RONDO_HOSTID=host$((OMPI_COMM_WORLD_RANK % 2))
+exec "$@"
+AS
+chmod +x "$scratch/asHost"
+{ sed '/^state /d; s/^hop .*/state 100\nhop 4321 measured/' "$file"; echo "state 900000000"; } >"$scratch/states"
+mv "$scratch/states" "$file"
+for ranks in 2 4; do
+  out=$(runMpi $ranks "$scratch/asHost" "$tune" "${short[@]}")
+  expect "$out" "^rondo-tune: [0-9]+ kinds of calls on $ranks ranks of 2 hosts, for the network's costs"
+  expect "$out" '^hosts_hop +[0-9.]+ +8000\.000 +this run'
+  expect "$out" '^hop +4\.321 +90\.000 +an earlier'
+  expect "$out" '^Predictions of the calls above, before: +median'
+  [[ $(grep -c '^hosts_hop [0-9]* measured$' "$file") == 2 ]] || fail "not in both states: $(cat "$file")"
+  expect "$(cat "$file")" '^hop 4321 measured$'
+done
+out=$(runMpi 4 "$scratch/asHost" "$tune" --check --max 64K)
+expect "$out" '^Without sign: median [0-9]+ %, worst [0-9]+ %\.$'
+runMpi 2 "$tune" "${short[@]}" --fresh >"$scratch/said"
+
 # Costs of device memory stay where host memory is measured.
 echo 'device_lane 4321 measured' >>"$file"
 runMpi 2 "$tune" "${short[@]}" --fresh >"$scratch/said"

@@ -6,7 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
+#include <map>
 #include <memory>
 #include <span>
 
@@ -18,6 +20,7 @@
 #include "tune_check.h"
 #include "tune_device.h"
 #include "tune_fit.h"
+#include "tune_plans.h"
 #include "tune_trials.h"
 
 namespace {
@@ -26,53 +29,15 @@ using namespace rondo;
 using namespace rondo::tune;
 
 struct Arguments {
-  std::string output, most = "256M", memory = "host";
+  std::string output, most, memory = "host";
   double seconds = 25;
   bool dryRun = false, fresh = false, check = false;
 };
 
-/// A call that is timed: its rule's algorithm, and whether it only checks the fit.
-struct Plan {
-  Collective collective;
-  const char* algorithm;
-  const char* cut;  ///< "/LANES/CHUNK", or "" for what the planner takes.
-  bool heldOut;
-};
-constexpr Plan kPlans[] = {
-    {Collective::AllReduce, "oneshot", "/1/32K", false},
-    {Collective::AllReduce, "oneshot", "/2/32K", false},
-    {Collective::AllReduce, "twoshot", "/1/32K", false},
-    {Collective::AllReduce, "twoshot", "/2/32K", false},
-    {Collective::AllReduce, "twoshot", "/2/16K", false},
-    {Collective::AllReduce, "ring", "/1/32K", false},
-    {Collective::AllReduce, "ring", "/2/32K", false},
-    {Collective::AllReduce, "ring", "/2/16K", false},
-    {Collective::AllReduce, "doubling", "/1/32K", false},
-    {Collective::AllReduce, "halving", "/1/32K", false},
-    {Collective::AllReduce, "halving", "/2/32K", false},
-    {Collective::Broadcast, "oneshot", "/1/32K", false},
-    {Collective::AllGather, "direct", "/1/32K", false},
-    {Collective::AllGather, "ring", "/2/32K", false},
-    {Collective::ReduceScatter, "direct", "/1/32K", false},
-    {Collective::Barrier, "oneshot", "", false},
-    {Collective::AllReduce, "ring", "", true},
-    {Collective::AllReduce, "twoshot", "", true},
-};
-constexpr uint64_t kSizes[] = {8,        512,      4u << 10,  16u << 10, 64u << 10, 256u << 10,
-                               1u << 20, 4u << 20, 16u << 20, 64u << 20, 256u << 20};
-/// Between the others.
-constexpr uint64_t kHeldOutSizes[] = {96u << 10, 512u << 10, 2u << 20,
-                                      8u << 20,  32u << 20,  128u << 20};
+constexpr char kPool[] = "64M";
 /// Shorter calls leave lanes or blocks empty; predictions take these for full ones, because the
 /// ranks' plans differ then.
 constexpr uint64_t kLeastOfMany = 1u << 10;
-/// Other collectives tell what a copy is and what a reduction; all-reduce covers the sizes.
-constexpr uint64_t kMostOfOthers = 4u << 20;
-
-std::string ruleOf(const Plan& plan) {
-  return format("%s:host:0-:%s%s", collectiveName(plan.collective), plan.algorithm, plan.cut);
-}
-
 std::string sizeText(uint64_t bytes) {
   if (bytes >= 1u << 20 && bytes % (1u << 20) == 0)
     return format("%llu MiB", static_cast<unsigned long long>(bytes >> 20));
@@ -99,17 +64,24 @@ CostsFile earlier(const std::string& path, uint64_t machine) {
 class Tuner {
  public:
   Tuner(const Arguments& a, int rank, int ranks) : a_(a), rank_(rank), ranks_(ranks) {
-    if (!parseSize(a.most, &most_) || most_ < 64u << 10 || most_ > uint64_t{1} << 34) {
-      throw Error(rondoInvalidArgument,
-                  format("--max is \"%s\"; allowed: 64K to 16G", a.most.c_str()));
-    }
     if (ranks < 2) {
       throw Error(rondoInvalidArgument,
                   "there is 1 rank; allowed: 2 or more, as in mpirun -n 2 rondo-tune");
     }
+    // Over hosts messages are longer, and the default is not room enough for all communicators.
+    setenv("RONDO_POOL_BYTES", kPool, 0);
+    if (a.memory != "device") hosts_ = hostsOfJob();
+    program_ = hosts_ > 1 ? networkProgram(layered()) : hostProgram();
+    most_ = program_.most;
+    if (!a.most.empty() && !parseSize(a.most, &most_)) most_ = 0;
+    if (most_ < 64u << 10 || most_ > uint64_t{1} << 34) {
+      throw Error(rondoInvalidArgument,
+                  format("--max is \"%s\"; allowed: 64K to 16G", a.most.c_str()));
+    }
   }
 
   uint64_t most() const { return most_; }
+  bool layered() const { return hosts_ > 1 && hosts_ < ranks_; }
 
   void run() {
     std::vector<StateTimes> states;
@@ -136,6 +108,7 @@ class Tuner {
     file.device = before.device;
     file.deviceMeasured = before.deviceMeasured;
     std::vector<CostsState> merged = mergedStates(std::move(found), before, free);
+    if (by_.acrossHosts) giveToAll(free, &merged);
     static_cast<CostsState&>(file) = merged.front();
     file.others.assign(merged.begin() + 1, merged.end());
     if (merged.size() > 1) std::printf("\nThe file's: %s\n", stateText(file, merged).c_str());
@@ -231,13 +204,21 @@ class Tuner {
 
   std::vector<StateTimes> measure() {
     std::vector<std::unique_ptr<ForcedComm>> comms;
+    std::map<int, const ForcedComm*> shared;
     std::vector<Trial> trials;
-    for (const Plan& plan : kPlans) {
-      comms.push_back(std::make_unique<ForcedComm>(ruleOf(plan)));
-      addTrials(plan, *comms.back(), &trials);
+    for (const TimedPlan& plan : program_.plans) {
+      const auto known = shared.find(plan.comm);
+      const ForcedComm* comm = known != shared.end() ? known->second : nullptr;
+      if (comm == nullptr) {
+        comms.push_back(std::make_unique<ForcedComm>(plan.comm < 0 ? ruleOf(plan)
+                                                                   : rulesOf(program_, plan.comm)));
+        comm = comms.back().get();
+        if (plan.comm >= 0) shared[plan.comm] = comm;
+      }
+      addTrials(plan, *comm, &trials);
     }
     by_.facts = comms.front()->impl().facts();
-    by_.acrossHosts = comms.front()->impl().place().localSize < ranks_;
+    by_.acrossHosts = hosts_ > 1;
     for (const auto& comm : comms) {
       if (comm->impl().facts().chunkBytes == by_.facts.chunkBytes) continue;
       throw Error(rondoInvalidUsage,
@@ -250,29 +231,35 @@ class Tuner {
                           recvBytes(trial.collective, trial.bytes, ranks_)});
     }
     if (rank_ == 0) {
-      std::printf("rondo-tune: %zu kinds of calls on %d ranks, about %.0f seconds\n", trials.size(),
-                  ranks_, a_.seconds);
+      std::printf("rondo-tune: %zu kinds of calls on %d ranks%s, about %.0f seconds\n",
+                  trials.size(), ranks_,
+                  hosts_ > 1 ? format(" of %d hosts, for the network's costs", hosts_).c_str() : "",
+                  a_.seconds);
       std::fflush(stdout);
     }
     RotatingBuffers buffers(longest, a_.memory == "rondo");
     Pace pace;
     pace.seconds = a_.seconds;
-    return timeStates(trials, buffers, pace);
+    if (hosts_ == 1) return timeStates(trials, buffers, pace);
+    // A network is the same whatever caches rank 0 shares; how quick it is nobody knows beforehand.
+    pace.least = 3;
+    pace.inARow = program_.inARow;
+    pace.sheds = true;
+    return {{0, trials.size(), timeTrials(trials, buffers, pace)}};
   }
 
-  void addTrials(const Plan& plan, const ForcedComm& comm, std::vector<Trial>* trials) {
-    const std::vector<TuneRule> rules = parseTune(comm.rules());
+  void addTrials(const TimedPlan& plan, const ForcedComm& comm, std::vector<Trial>* trials) {
+    const std::vector<TuneRule> rules = parseTune(ruleOf(plan));
     const auto add = [&](uint64_t bytes) {
       const bool others = plan.collective != Collective::AllReduce;
-      if (bytes > (others ? std::min(most_, kMostOfOthers) : most_)) return;
+      if (bytes > (others ? std::min(most_, program_.mostOfOthers) : most_)) return;
       const bool one = rules.front().lanes == 1 && rules.front().algorithm->blocks(ranks_) == 1;
       if (bytes < kLeastOfMany && bytes > 0 && !one) return;
       trials->push_back({&comm, plan.collective, bytes});
       observations_.push_back({{plan.collective, bytes / 4, 4, 0}, rules, 0, plan.heldOut});
     };
     if (plan.collective == Collective::Barrier) return add(0);
-    const std::span<const uint64_t> sizes =
-        plan.heldOut ? std::span<const uint64_t>(kHeldOutSizes) : std::span<const uint64_t>(kSizes);
+    const std::span<const uint64_t> sizes = plan.heldOut ? program_.heldOutSizes : program_.sizes;
     for (const uint64_t bytes : sizes) add(bytes);
   }
 
@@ -326,7 +313,8 @@ class Tuner {
   }
 
   const Arguments& a_;
-  int rank_, ranks_;
+  int rank_, ranks_, hosts_ = 1;
+  Program program_;
   uint64_t most_ = 0;
   Measured by_;
   std::vector<Observation> observations_;
@@ -338,7 +326,7 @@ void declare(CLI::App& app, Arguments& a) {
   app.add_option("--seconds", a.seconds, "How long to measure")
       ->check(CLI::Range(0.1, 600.0))
       ->capture_default_str();
-  app.add_option("--max", a.most, "Longest call")->capture_default_str();
+  app.add_option("--max", a.most, "Longest call (default: 256M; over several hosts 16M)");
   app.add_option("--memory", a.memory,
                  "Whose buffers: host (ordinary ones), rondo (rondoMemAlloc, which peers read in "
                  "place) or device (a GPU for each rank; adds to the file)")
@@ -366,7 +354,7 @@ int runTuner(const Arguments& a, int rank, int ranks) {
       }
       tuner.runOnDevices();
     } else {
-      a.check ? checkFile(tuner.most(), a.memory == "rondo") : tuner.run();
+      a.check ? checkFile(tuner.most(), a.memory == "rondo", tuner.layered()) : tuner.run();
     }
   } catch (const std::exception& error) {
     const auto* const mine = dynamic_cast<const Error*>(&error);

@@ -16,7 +16,9 @@
 namespace rondo::tune {
 namespace {
 
-constexpr const char* kRules[] = {"allreduce:host:0-:ring", "allreduce:host:0-:twoshot"};
+/// The last one where there are hierarchies.
+constexpr const char* kRules[] = {"allreduce:host:0-:ring", "allreduce:host:0-:twoshot",
+                                  "allreduce:host:0-:stripes"};
 constexpr uint64_t kLeast = 64u << 10;
 constexpr double kSecondsASize = 0.3;
 constexpr int kMostTries = 6;
@@ -24,19 +26,21 @@ constexpr int kMostTries = 6;
 /// One size on new communicators, which look at the machine when they are made.
 struct Row {
   double predicted[std::size(kRules)], measured[std::size(kRules)];  ///< In picoseconds.
+  size_t count;                                                      ///< Of them.
   std::string source;
   uint64_t flag;
   bool steady;  ///< Enough was measured in the state that was planned for.
 };
 
-Row runSize(uint64_t bytes, RotatingBuffers& buffers) {
+Row runSize(uint64_t bytes, RotatingBuffers& buffers, bool layered) {
   std::vector<std::unique_ptr<ForcedComm>> comms;
   std::vector<Trial> trials;
-  for (const char* rule : kRules) {
-    comms.push_back(std::make_unique<ForcedComm>(rule));
+  Row row{};
+  row.count = std::size(kRules) - (layered ? 0 : 1);
+  for (size_t i = 0; i < row.count; ++i) {
+    comms.push_back(std::make_unique<ForcedComm>(kRules[i]));
     trials.push_back({comms.back().get(), Collective::AllReduce, bytes});
   }
-  Row row{};
   row.flag = flagNow(*comms.front());
   Pace pace;
   pace.seconds = kSecondsASize;
@@ -68,20 +72,21 @@ Row runSize(uint64_t bytes, RotatingBuffers& buffers) {
 
 }  // namespace
 
-void checkFile(uint64_t most, bool mapped) {
+void checkFile(uint64_t most, bool mapped, bool layered) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   RotatingBuffers buffers(most, mapped);
   std::vector<double> errors;
   for (uint64_t bytes = kLeast; bytes <= most; bytes *= 2) {
-    Row row = runSize(bytes, buffers);
-    for (int tries = 1; !row.steady && tries < kMostTries; ++tries) row = runSize(bytes, buffers);
+    Row row = runSize(bytes, buffers, layered);
+    for (int tries = 1; !row.steady && tries < kMostTries; ++tries)
+      row = runSize(bytes, buffers, layered);
     if (rank != 0) continue;
     if (bytes == kLeast) {
       std::printf("costs: %s\n%-10s %10s %14s %13s %7s %9s\n", row.source.c_str(), "algorithm",
                   "bytes", "predicted, us", "measured, us", "error", "flag, ns");
     }
-    for (size_t i = 0; i < std::size(kRules) && row.measured[i] > 0; ++i) {
+    for (size_t i = 0; i < row.count && row.measured[i] > 0; ++i) {
       const double error = row.predicted[i] / row.measured[i] - 1;
       errors.push_back(error);
       std::printf("%-10s %10llu %14.2f %13.2f %+6.0f%% %9.0f%s\n",

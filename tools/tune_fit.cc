@@ -24,8 +24,10 @@ std::vector<bool> measurable(const Measured& by) {
     const std::string name = field.name;
     if (name.starts_with("hosts_")) {
       out.push_back(several && by.acrossHosts);
+    } else if (by.acrossHosts) {
+      out.push_back(false);  // hidden behind the network's
     } else if (name == "far_message" || name == "far_per_kib") {
-      out.push_back(several && !by.acrossHosts);
+      out.push_back(several);
     } else if (name.starts_with("far_")) {
       out.push_back(false);
     } else if (name == "yield") {
@@ -101,6 +103,16 @@ std::vector<CostsState> mergedStates(std::vector<CostsState> run, const CostsFil
     run.push_back(std::move(state));
   }
   return run;
+}
+
+void giveToAll(const std::vector<bool>& free, std::vector<CostsState>* states) {
+  for (CostsState& state : *states) {
+    for (size_t i = 0; i < free.size(); ++i) {
+      if (!free[i]) continue;
+      state.costs.*costFields()[i].at = states->front().costs.*costFields()[i].at;
+      state.measured[i] = true;
+    }
+  }
 }
 
 Errors errorsOf(const std::vector<double>& relative) {

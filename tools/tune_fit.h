@@ -26,7 +26,8 @@ struct Measured {
 /// What the planner predicts for the call if things cost `costs`; 0: nothing may run.
 uint64_t predictionOf(const Observation& observation, const Measured& by, const HostCosts& costs);
 
-/// By field: whether calls of this communicator can tell it.
+/// By field: whether calls of this communicator can tell it. Over several hosts that is what the
+/// network costs, and nothing of what lies inside a host.
 std::vector<bool> measurable(const Measured& by);
 
 /// Least squares of the predictions' relative errors, by Gauss-Newton over the logarithms of the
@@ -43,6 +44,9 @@ std::vector<std::vector<uint64_t>> splitStates(std::vector<uint64_t> flags);
 /// none of them, which get what only this run could see (`free`) and no run before.
 std::vector<CostsState> mergedStates(std::vector<CostsState> run, const CostsFile& before,
                                      const std::vector<bool>& free);
+
+/// The first state's values of these fields to all states: a network is the same in all of them.
+void giveToAll(const std::vector<bool>& free, std::vector<CostsState>* states);
 
 /// Relative errors of the predictions: their median and the greatest, without sign.
 struct Errors {

@@ -154,7 +154,8 @@ class Timer {
   }
 
   void run(const Pace& pace) {
-    runRound(false);
+    inARow_ = pace.inARow;
+    runRound(false, pace.sheds ? pace.seconds / 4 : 1e9);
     const Clock::time_point start = Clock::now();
     for (int round = 0, more = 1; more != 0; ++round) {
       runRound(true);
@@ -178,9 +179,19 @@ class Timer {
 
   uint64_t look() const { return looks_ ? flagNow(*trials_.front().comm) : 0; }
 
-  void runRound(bool keep) {
+  /// Lengths to which it comes only after more than `limit` seconds are left out from then on.
+  void runRound(bool keep, double limit = 1e9) {
     uint64_t before = look();
-    for (const auto& [bytes, same] : lengths_) {
+    const Clock::time_point begin = Clock::now();
+    for (auto next = lengths_.begin(); next != lengths_.end(); ++next) {
+      const auto& [bytes, same] = *next;
+      const std::chrono::duration<double> passed = Clock::now() - begin;
+      int late = limit < 1e9 && passed.count() > limit ? 1 : 0;
+      if (limit < 1e9) MPI_Bcast(&late, 1, MPI_INT, 0, MPI_COMM_WORLD);
+      if (late != 0) {
+        lengths_.erase(next, lengths_.end());
+        return;
+      }
       const int turns = !keep || bytes > kMostInCaches ? 1 : 3;
       for (int turn = bytes > kMostInCaches ? 1 : 0; turn <= turns; ++turn) {
         for (const size_t i : same) runOne(i, keep && turn > 0);
@@ -199,7 +210,9 @@ class Timer {
     const uint64_t sent = sendBytes(trial.collective, trial.bytes, ranks_);
     const uint64_t received = recvBytes(trial.collective, trial.bytes, ranks_);
     RotatingBuffers& buffers = trial.buffers != nullptr ? *trial.buffers : buffers_;
-    for (int k = callsARound(trial.bytes); k > 0; --k) {
+    const int calls = callsARound(trial.bytes);
+    if (inARow_ && !isRooted(trial.collective)) return runInARow(i, calls, keep);
+    for (int k = calls; k > 0; --k) {
       const RotatingBuffers::Piece piece = buffers.next(sent, received);
       MPI_Barrier(MPI_COMM_WORLD);
       const Clock::time_point begin = Clock::now();
@@ -209,9 +222,22 @@ class Timer {
     }
   }
 
+  void runInARow(size_t i, int calls, bool keep) {
+    const Trial& trial = trials_[i];
+    const uint64_t sent = sendBytes(trial.collective, trial.bytes, ranks_);
+    const uint64_t received = recvBytes(trial.collective, trial.bytes, ranks_);
+    RotatingBuffers& buffers = trial.buffers != nullptr ? *trial.buffers : buffers_;
+    MPI_Barrier(MPI_COMM_WORLD);
+    call(trial, buffers.next(sent, received));  // ranks that left the barrier late are here, too
+    const Clock::time_point begin = Clock::now();
+    for (int k = 0; k < calls; ++k) call(trial, buffers.next(sent, received));
+    const std::chrono::duration<double, std::pico> took = Clock::now() - begin;
+    if (keep) samples_[i].times.push_back(took.count() / calls);
+  }
+
   const std::vector<Trial>& trials_;
   RotatingBuffers& buffers_;
-  bool looks_;
+  bool looks_, inARow_ = false;
   int ranks_;
   std::vector<Samples> samples_;
   std::map<uint64_t, std::vector<size_t>> lengths_;
@@ -232,6 +258,13 @@ StateTimes timesBetween(const std::vector<Samples>& samples, uint64_t least, uin
 }
 
 }  // namespace
+
+int hostsOfJob() {
+  const ForcedComm any("");
+  int firsts = any.impl().place().localRank == 0 ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &firsts, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  return firsts;
+}
 
 uint64_t flagNow(const ForcedComm& comm) {
   Communicator& impl = comm.impl();

@@ -72,6 +72,10 @@ struct Pace {
   double seconds = 20;  ///< Rounds over all trials begin until then...
   int least = 5;        ///< ... but so many at least,
   int most = 400;       ///< and so many at most.
+  /// Short calls are timed several in a row, as their mean; but for those with a root.
+  bool inARow = false;
+  /// Lengths that a first round does not reach in a quarter of the time are left out.
+  bool sheds = false;
 };
 
 /// By trial: the median of its times, in picoseconds; 0: there are too few. A call's time is the
@@ -92,6 +96,9 @@ struct StateTimes {
 /// after calls of each length two ranks look, and what came between two states counts for none.
 std::vector<StateTimes> timeStates(const std::vector<Trial>& trials, RotatingBuffers& buffers,
                                    const Pace& pace);
+
+/// Hosts that the job's ranks are on, as Rondo counts them. Collective over MPI_COMM_WORLD.
+int hostsOfJob();
 
 /// A flag's way just now, the same on all ranks; 0: no two ranks can look. Collective.
 uint64_t flagNow(const ForcedComm& comm);

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
+
+#include "tune_plans.h"
 
 namespace rondo::tune {
 namespace {
@@ -119,20 +122,23 @@ TEST(TuneFit, KeepsWhatTheRanksCannotSee) {
   by.acrossHosts = true;
   EXPECT_FALSE(at(measurable(by), "far_per_kib"));
   EXPECT_TRUE(at(measurable(by), "hosts_per_kib"));
+  EXPECT_FALSE(at(measurable(by), "hop")) << "its own run tells what lies inside a host";
 }
 
 TEST(TuneFit, FindsWhatLiesBetweenHosts) {
   Measured by = twoRanks();
   by.facts.groups = RankGroups({0, 1});
   by.acrossHosts = true;
-  HostCosts far = truth();
+  const HostCosts near = truth();  // of an earlier run
+  HostCosts far = near;
   far.hostsHop = 20'000'000;
   far.hostsPerKiB = 400'000;
   far.hostsSendPerKiB = 400'000;
   const auto calls = timesOf(far, by, 0);
-  const HostCosts found = fitCosts(calls, by, HostCosts{}, measurable(by));
+  const HostCosts found = fitCosts(calls, by, near, measurable(by));
   EXPECT_LT(errorsOf(errors(calls, by, found, true)).median, 0.05);
-  EXPECT_EQ(found.farHop, HostCosts{}.farHop);
+  EXPECT_EQ(found.farHop, near.farHop);
+  EXPECT_EQ(found.hop, near.hop);
 }
 
 TEST(TuneFit, NothingToFitChangesNothing) {
@@ -182,6 +188,35 @@ TEST(TuneStates, OfEarlierRunsAreKeptWhereThisOneWasNot) {
   EXPECT_EQ(mergedStates(run, before, free).size(), 3u);
   for (const uint64_t flag : {1u, 10u, 100u, 1000u}) before.others.push_back(state(flag, 0));
   EXPECT_EQ(mergedStates(run, before, free).size(), kMostStates);
+}
+
+TEST(TuneStates, ANetworkIsTheSameInAll) {
+  std::vector<CostsState> states(2);
+  std::vector<bool> free;
+  for (const CostField& field : costFields()) {
+    free.push_back(std::string(field.name).starts_with("hosts_"));
+  }
+  for (CostsState& state : states) state.measured.assign(free.size(), false);
+  states[0].costs.hostsHop = 1;
+  states[0].costs.hop = 2;
+  states[1].costs.hop = 3;
+  giveToAll(free, &states);
+  EXPECT_EQ(states[1].costs.hostsHop, 1u);
+  EXPECT_EQ(states[1].costs.hop, 3u);
+  EXPECT_NE(states[1].measured, std::vector<bool>(free.size(), false));
+}
+
+TEST(TunePlans, TheNetworksShareCommunicatorsByCollective) {
+  for (const bool layered : {false, true}) {
+    const Program program = networkProgram(layered);
+    for (const TimedPlan& plan : program.plans) {
+      const std::vector<TuneRule> rules = parseTune(rulesOf(program, plan.comm));
+      const auto mine = std::count_if(rules.begin(), rules.end(), [&](const TuneRule& rule) {
+        return rule.collective == plan.collective;
+      });
+      EXPECT_EQ(mine, 1) << ruleOf(plan) << ": a communicator takes a collective's first rule";
+    }
+  }
 }
 
 }  // namespace
