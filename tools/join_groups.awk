@@ -1,15 +1,16 @@
 # Which sources are compiled together (tools/joined_cxx): neighbours of one list of a sources.am, in one
 # folder. A line a group, the source that stands for it first.
-#   awk -v most=6 [-v only=REGEX] -f join_groups.awk */sources.am ...
+#   awk -v most=12 [-v only=REGEX] -f join_groups.awk */sources.am ...
 # Alone stay sources of two lists, those that are lent to the sanitizers' builds as they are, those with
 # a name of their own that a header has too, and whose helpers have a name that the group has already. To be
 # run in the top folder.
-BEGIN { apart = "^src/(coll/reduce/.*|coll/planner|p2p/fd_exchange|topo/draw_text)\\.cc$" }
+BEGIN { apart = "^src/(coll/reduce/.*|coll/planner|drop_in/nccl/config|p2p/fd_exchange|topo/draw_text)\\.cc$" }
 
 # Names that a source declares for itself, in a namespace without a name; "" for what can't be joined.
 function ownNames(path,   line, kind, hidden, outside, names, found) {
   names = " "
   while ((found = getline line < path) > 0) {
+    sub(/^\[\[[a-z_:]*\]\] /, "", line)
     if (line ~ /^namespace rondo[a-z_:]* \{/) kind = "rondo"
     if (line ~ /^(using|[a-z]+.*[({;]$)/ && line !~ /^namespace/ && kind == "") outside = 1
     if (line ~ /^namespace \{/) hidden = 1

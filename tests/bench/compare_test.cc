@@ -13,7 +13,8 @@ namespace {
 /// A file of rows that goes with the test.
 class File {
  public:
-  explicit File(const std::string& text) : path_(testing::TempDir() + "rondo_compare_" + unique()) {
+  explicit File(const std::string& text)
+      : path_(::testing::TempDir() + "rondo_compare_" + unique()) {
     std::ofstream(path_) << text;
   }
   ~File() { std::remove(path_.c_str()); }

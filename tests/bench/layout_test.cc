@@ -123,7 +123,7 @@ Buffer reference(const Job& job, const Buffers& in, size_t me, bool& untouched) 
   return in[peer];
 }
 
-class BenchLayout : public testing::TestWithParam<const char*> {};
+class BenchLayout : public ::testing::TestWithParam<const char*> {};
 
 std::vector<const char*> names() {
   std::vector<const char*> result;
@@ -131,7 +131,7 @@ std::vector<const char*> names() {
   return result;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BenchLayout, testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(All, BenchLayout, ::testing::ValuesIn(names()),
                          [](const auto& param) { return std::string(param.param); });
 
 void check(const Job& job) {

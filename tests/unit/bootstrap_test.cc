@@ -25,7 +25,7 @@ namespace {
 size_t strangers() {
   static std::string counted;
   static size_t count = 0;
-  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+  const ::testing::TestInfo& test = *::testing::UnitTest::GetInstance()->current_test_info();
   const std::string name = std::string(test.test_suite_name()) + "." + test.name();
   if (counted != name) {
     counted = name;
@@ -118,7 +118,7 @@ TEST(Agree, AllRanksThrowTheFirstCause) {
   EXPECT_TRUE(serviceEnds());
 }
 
-class Groups : public testing::TestWithParam<int> {};
+class Groups : public ::testing::TestWithParam<int> {};
 
 TEST_P(Groups, GatherInRankOrder) {
   const int n = GetParam();
@@ -144,7 +144,7 @@ TEST_P(Groups, GatherInRankOrder) {
   EXPECT_EQ(right, 5 * n);
   EXPECT_TRUE(serviceEnds());
 }
-INSTANTIATE_TEST_SUITE_P(Sizes, Groups, testing::Values(1, 2, 3, 17, 64));
+INSTANTIATE_TEST_SUITE_P(Sizes, Groups, ::testing::Values(1, 2, 3, 17, 64));
 
 TEST(IdBootstrap, SeventeenRanksTakeAboutAMillisecondARound) {
   constexpr int kRounds = 50;

@@ -62,7 +62,7 @@ void meet(Bootstrap& boot) {
   boot.allGather(&mine, 1, all.data());
 }
 
-class Exchange : public testing::TestWithParam<int> {};
+class Exchange : public ::testing::TestWithParam<int> {};
 
 TEST_P(Exchange, EveryRankHoldsEveryMemory) {
   const int n = GetParam();
@@ -84,7 +84,7 @@ TEST_P(Exchange, EveryRankHoldsEveryMemory) {
   EXPECT_TRUE(soon([&] { return openDescriptors() <= before; }));
 }
 // 24 threads of one process already hold 24 * 23 descriptors.
-INSTANTIATE_TEST_SUITE_P(Sizes, Exchange, testing::Values(1, 2, 3, 11, 24));
+INSTANTIATE_TEST_SUITE_P(Sizes, Exchange, ::testing::Values(1, 2, 3, 11, 24));
 
 TEST(FdExchange, SixtyFourProcessesOverTenDeepQueues) {
   constexpr int kRanks = 64;

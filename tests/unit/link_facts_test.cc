@@ -193,7 +193,7 @@ TEST(HostSketch, HostsAreJoinedByTheirCards) {
 
 TEST(HostSketch, CardsAreReadFromTheKernel) {
   namespace fs = std::filesystem;
-  const fs::path sys = fs::path(testing::TempDir()) / "sketch_sys";
+  const fs::path sys = fs::path(::testing::TempDir()) / "sketch_sys";
   fs::remove_all(sys);
   const auto put = [&](const std::string& path, const std::string& text) {
     fs::create_directories((sys / path).parent_path());

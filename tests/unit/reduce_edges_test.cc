@@ -38,7 +38,7 @@ class Island {
 constexpr size_t kCounts[] = {1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, 127, 129, 200, 515};
 constexpr int kMost = 5;
 
-class ReduceEdges : public testing::TestWithParam<rondoDataType_t> {
+class ReduceEdges : public ::testing::TestWithParam<rondoDataType_t> {
  protected:
   Island operands_[kMost], outputs_[2];
 
@@ -102,7 +102,7 @@ TEST_P(ReduceEdges, NothingBesideWhatIsScaled) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTypes, ReduceEdges, testing::ValuesIn(kAllTypes),
+INSTANTIATE_TEST_SUITE_P(AllTypes, ReduceEdges, ::testing::ValuesIn(kAllTypes),
                          [](const auto& test) { return std::string(typeName(test.param)); });
 
 TEST(CopyEdges, NothingBesideThem) {

@@ -17,7 +17,7 @@ constexpr unsigned kOneOf = 12;  // shapes; the plain build runs them all
 constexpr unsigned kOneOf = 1;
 #endif
 
-class ReduceLevels : public testing::TestWithParam<rondoDataType_t> {};
+class ReduceLevels : public ::testing::TestWithParam<rondoDataType_t> {};
 
 TEST_P(ReduceLevels, MatchReferenceInAnyShape) {
   const rondoDataType_t type = GetParam();
@@ -67,7 +67,7 @@ TEST_P(ReduceLevels, AverageDividesByAnyNumber) {
       }
       const Bytes want = expected(type, rondoAvg, {divisor}, in);
       for (CpuLevel level : levels()) {
-        SCOPED_TRACE(testing::Message()
+        SCOPED_TRACE(::testing::Message()
                      << "divisor " << divisor << " n " << n << " " << cpuLevelName(level));
         check(findReduce(type, rondoAvg, level), {0, false, -1, -1, false}, kCount, {divisor}, in,
               want);
@@ -77,7 +77,7 @@ TEST_P(ReduceLevels, AverageDividesByAnyNumber) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTypes, ReduceLevels, testing::ValuesIn(kAllTypes),
+INSTANTIATE_TEST_SUITE_P(AllTypes, ReduceLevels, ::testing::ValuesIn(kAllTypes),
                          [](const auto& test) { return std::string(typeName(test.param)); });
 
 TEST(ReduceCopy, OneAndTwoDestinationsOfAnySize) {
@@ -99,8 +99,8 @@ TEST(ReduceCopy, OneAndTwoDestinationsOfAnySize) {
           Buffer dst0(bytes, misalign), dst1(bytes, (misalign * 5) % 64);
           findCopy(level)(dst0.data(), second ? dst1.data() : nullptr, src.data(), bytes,
                           kTo[kind / 2]);
-          SCOPED_TRACE(testing::Message() << bytes << " bytes, misalign " << misalign << " kind "
-                                          << kind << " " << cpuLevelName(level));
+          SCOPED_TRACE(::testing::Message() << bytes << " bytes, misalign " << misalign << " kind "
+                                            << kind << " " << cpuLevelName(level));
           ASSERT_TRUE(dst0.holds(want) && dst0.guardsIntact());
           ASSERT_TRUE(second ? dst1.holds(want) : bytes == 0 || dst1.data()[0] == kGuardByte);
           ASSERT_TRUE(dst1.guardsIntact());

@@ -7,7 +7,7 @@ namespace {
 
 using namespace reduce_test;
 
-class ReduceTree : public testing::TestWithParam<rondoDataType_t> {};
+class ReduceTree : public ::testing::TestWithParam<rondoDataType_t> {};
 
 TEST_P(ReduceTree, MatchesReferenceForAnyNumberOfOperands) {
   const rondoDataType_t type = GetParam();
@@ -48,7 +48,7 @@ TEST(ReduceTreeOrder, ShowsInASum) {
   }
 }
 
-class ReduceScale : public testing::TestWithParam<rondoDataType_t> {};
+class ReduceScale : public ::testing::TestWithParam<rondoDataType_t> {};
 
 TEST_P(ReduceScale, MultipliesAndRounds) {
   const rondoDataType_t type = GetParam();
@@ -106,11 +106,11 @@ TEST_P(ReduceScale, OneOperandOfAReductionIsScaledFirst) {
   }
 }
 
-std::string nameOf(const testing::TestParamInfo<rondoDataType_t>& test) {
+std::string nameOf(const ::testing::TestParamInfo<rondoDataType_t>& test) {
   return typeName(test.param);
 }
-INSTANTIATE_TEST_SUITE_P(AllTypes, ReduceTree, testing::ValuesIn(kAllTypes), nameOf);
-INSTANTIATE_TEST_SUITE_P(AllTypes, ReduceScale, testing::ValuesIn(kAllTypes), nameOf);
+INSTANTIATE_TEST_SUITE_P(AllTypes, ReduceTree, ::testing::ValuesIn(kAllTypes), nameOf);
+INSTANTIATE_TEST_SUITE_P(AllTypes, ReduceScale, ::testing::ValuesIn(kAllTypes), nameOf);
 
 }  // namespace
 }  // namespace rondo

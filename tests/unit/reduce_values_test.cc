@@ -31,7 +31,7 @@ TEST(ReduceHalf, EveryValueSurvives) {
       ASSERT_EQ(got, i) << "the reference itself";
     }
     for (CpuLevel level : levels()) {
-      SCOPED_TRACE(testing::Message() << typeName(type) << " " << cpuLevelName(level));
+      SCOPED_TRACE(::testing::Message() << typeName(type) << " " << cpuLevelName(level));
       check(findReduce(type, rondoSum, level), {0, false, -1, -1, false}, 65536, {}, in, want);
     }
   }
@@ -82,7 +82,7 @@ TEST(ReduceFloat8, EveryPairOfValues) {
         want[i] = e4m3 ? reference::E4m3::round(exact) : reference::E5m2::round(exact);
       }
       for (CpuLevel level : levels()) {
-        SCOPED_TRACE(testing::Message()
+        SCOPED_TRACE(::testing::Message()
                      << typeName(type) << " " << opName(op) << " " << cpuLevelName(level));
         check(findReduce(type, op, level), {0, false, -1, -1, false}, 65536, {}, in, want);
       }
@@ -172,8 +172,8 @@ TEST(ReduceFloat, IgnoresTheCallersFloatingPointEnvironment) {
       const Bytes want = expected(type, op, call, in);
       for (CpuLevel level : levels()) {
         for (unsigned setting : {kFlushAndZero, kRoundUp, kFlushAndZero | kRoundUp}) {
-          SCOPED_TRACE(testing::Message() << typeName(type) << " " << opName(op) << " "
-                                          << cpuLevelName(level) << " " << setting);
+          SCOPED_TRACE(::testing::Message() << typeName(type) << " " << opName(op) << " "
+                                            << cpuLevelName(level) << " " << setting);
           const unsigned before = _mm_getcsr();
           _mm_setcsr(before | setting);
           check(findReduce(type, op, level), {0, false, -1, -1, false}, 1000, call, in, want);

@@ -129,8 +129,8 @@ void expectNext(Hosts& hosts, RecvPort& port, char mark, size_t bytes, uint32_t 
 }
 
 /// As many rails as the test's parameter says.
-class UcxRails : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Cards, UcxRails, testing::Values(1, 2, 3));
+class UcxRails : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Cards, UcxRails, ::testing::Values(1, 2, 3));
 
 TEST_P(UcxRails, MessagesOfAllLengthsComeInOrderWithTheirStamps) {
   Hosts hosts(2, GetParam());

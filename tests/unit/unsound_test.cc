@@ -26,11 +26,11 @@ Findings findingsOf(const Algorithm& algorithm, int ranks, const algo::Geometry&
   return verifyPlans(recordAllRanks(algorithm, ranks, 0, geometry), options);
 }
 
-testing::AssertionResult says(const Findings& findings, const std::string& words) {
+::testing::AssertionResult says(const Findings& findings, const std::string& words) {
   for (const std::string& finding : findings) {
-    if (finding.find(words) != std::string::npos) return testing::AssertionSuccess();
+    if (finding.find(words) != std::string::npos) return ::testing::AssertionSuccess();
   }
-  return testing::AssertionFailure() << "none says \"" << words << "\": " << text(findings);
+  return ::testing::AssertionFailure() << "none says \"" << words << "\": " << text(findings);
 }
 
 /// Everyone sends its block round the ring and keeps what came, as an "all-reduce".

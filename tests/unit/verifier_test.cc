@@ -12,7 +12,7 @@ namespace {
 
 using namespace test;
 
-class Registered : public testing::TestWithParam<size_t> {
+class Registered : public ::testing::TestWithParam<size_t> {
  protected:
   const Algorithm& algorithm() const { return registry()[GetParam()]; }
 
@@ -27,7 +27,7 @@ class Registered : public testing::TestWithParam<size_t> {
             const int roots = rootsOf(algorithm(), ranks), step = ranks > 9 ? 4 : 1;
             for (int root = 0; root < roots; root += step) {
               body(geometry, root);
-              if (testing::Test::HasFailure()) return;
+              if (::testing::Test::HasFailure()) return;
             }
           }
         }
@@ -162,7 +162,7 @@ TEST(Properties, OneShotOverwritesWhatPeersStillReadInPlace) {
   EXPECT_TRUE(zeroCopyInPlaceSafe(*findAlgorithm(Collective::AllReduce, "twoshot"), 3));
 }
 
-INSTANTIATE_TEST_SUITE_P(Verifier, Registered, testing::Range(size_t{0}, registry().size()),
+INSTANTIATE_TEST_SUITE_P(Verifier, Registered, ::testing::Range(size_t{0}, registry().size()),
                          [](const auto& which) {
                            const Algorithm& row = registry()[which.param];
                            return std::string(collectiveName(row.collective)) + "_" + row.name;

@@ -10,7 +10,7 @@
 namespace rondo::testing {
 namespace {
 
-#define RONDO_OK(call) ASSERT_EQ((call), rondoSuccess) << rondoGetLastError(nullptr)
+#define RONDO_OK(call) ASSERT_EQ(call, rondoSuccess) << rondoGetLastError(nullptr)
 
 constexpr int32_t kPoison = -7;
 
