@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "coll/staging_copy.h"
 
 namespace rondo {
 namespace {
@@ -161,7 +162,7 @@ bool Exchange::sendSome(Queue& queue, const Transfer& t) {
   const uint64_t bytes = std::min(left, chunk_);
   void* space = queue.send->tryAcquire(bytes);
   if (space == nullptr) return false;
-  if (bytes > 0) context_.copy(space, nullptr, from, bytes, CopyTo::kStaging);
+  if (bytes > 0) context_.copy(space, nullptr, from, bytes, toStaging(*queue.send));
   queue.send->post(bytes, nullptr);
   queue.done += bytes;
   return true;

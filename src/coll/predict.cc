@@ -211,11 +211,11 @@ class Walker {
     out_.lastPost = now();
     lane.posts.push_back(now());
   }
-  /// When the lane's next message comes.
-  uint64_t arrival(const Lane& lane, bool far) const {
+  /// When the last of the lane's next `messages` ones comes.
+  uint64_t arrival(const Lane& lane, size_t messages, bool far) const {
     const uint64_t way = ways_.near + (far ? ways_.far : 0);
     if (lane.posts.empty()) return lead_ + way;
-    return lane.posts[std::min(lane.waits, lane.posts.size() - 1)] + way;
+    return lane.posts[std::min(lane.waits + messages, lane.posts.size()) - 1] + way;
   }
 
   /// Until it has to wait: until when; or kEnded.
@@ -233,10 +233,12 @@ class Walker {
       if (barrier || moves || step.kind == StepKind::Wait) {
         const bool far =
             barrier ? prices_.someFar() : prices_.far(step.from) || prices_.far(step.from2);
-        const uint64_t comes = arrival(lane, far);
+        // A move that joins takes two, and what it sends is no answer to the first of them.
+        const size_t messages = moves && step.from2 >= 0 ? 2 : 1;
+        const uint64_t comes = arrival(lane, messages, far);
         if (!std::exchange(out_.waited, true)) out_.beforeWait = out_.busy;
         if (comes > now()) return comes;
-        ++lane.waits;
+        lane.waits += messages;
       }
       if (!barrier) out_.busy += price.before;
       if (!barrier && (step.bits & algo::kSend) != 0) post(lane);

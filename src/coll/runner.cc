@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "coll/runner_short.h"
+#include "coll/staging_copy.h"
 #include "coll/uneven_part.h"
 
 namespace rondo {
@@ -219,7 +220,7 @@ bool Runner::postSource(const BoundStep& step, const char* src, void* answer) {
   if (plan_->scale != nullptr) [[unlikely]] {
     plan_->scale(space, src, plan_->scalar, step.count);
   } else {
-    plan_->copy(space, nullptr, src, step.bytes, CopyTo::kStaging);
+    plan_->copy(space, nullptr, src, step.bytes, toStaging(*step.send));
   }
   step.send->post(step.bytes, answer);
   return true;
@@ -402,7 +403,7 @@ bool Runner::move(Lane& lane, const BoundStep& step) {
     void* space = step.send->tryAcquire(step.bytes);
     if (space == nullptr) return false;
     plan_->copy(space, nullptr, call_.dst + lane.base + step.dstOffset, step.bytes,
-                CopyTo::kStaging);
+                toStaging(*step.send));
     step.send->post(step.bytes, nullptr);
     return true;
   }

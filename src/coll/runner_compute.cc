@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "coll/runner.h"
+#include "coll/staging_copy.h"
 
 namespace rondo {
 namespace {
@@ -53,6 +54,7 @@ void Runner::reduceInto(char* dst, void* space, const void* const* inputs, int n
 void Runner::reduceThroughScratch(char* dst, void* space, const void* const* inputs, int n, int own,
                                   const BoundStep& step, uint32_t divisor) {
   const void** parts = scratchInputs_.data();
+  const CopyTo way = toStaging(*step.send);
   for (uint64_t done = 0; done < step.bytes; done += kScratchBytes) {
     const uint64_t bytes = std::min<uint64_t>(kScratchBytes, step.bytes - done);
     for (int k = 0; k < n; ++k) parts[k] = static_cast<const char*>(inputs[k]) + done;
@@ -60,7 +62,7 @@ void Runner::reduceThroughScratch(char* dst, void* space, const void* const* inp
     part.count = bytes / plan_->elementBytes;
     char* const here = dst != nullptr ? dst + done : scratch_.bytes;
     plan_->reduce(arguments(here, nullptr, parts, n, own, part, divisor, false));
-    plan_->copy(static_cast<char*>(space) + done, nullptr, here, bytes, CopyTo::kStaging);
+    plan_->copy(static_cast<char*>(space) + done, nullptr, here, bytes, way);
   }
 }
 
@@ -113,7 +115,7 @@ void Runner::compute(Lane& lane, const BoundStep& step, const void* const* recei
     from = dst;
   }
   if (space != nullptr) {
-    plan_->copy(space, nullptr, from, step.bytes, CopyTo::kStaging);
+    plan_->copy(space, nullptr, from, step.bytes, toStaging(*step.send));
     step.send->post(step.bytes, nullptr);
   }
   if (dst != nullptr && dst != from) {

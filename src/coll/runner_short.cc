@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "coll/staging_copy.h"
 #include "coll/uneven_part.h"
 
 namespace rondo {
@@ -72,7 +73,7 @@ class ShortCall {
     }
     void* const space = step.send->tryAcquire(piece.bytes);
     if (space == nullptr) return false;
-    plan_.copy(space, nullptr, piece.src, piece.bytes, CopyTo::kStaging);
+    plan_.copy(space, nullptr, piece.src, piece.bytes, toStaging(*step.send));
     *stamp_ = piece.stamp;
     step.send->post(piece.bytes, nullptr);
     return true;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "p2p/shm_layout.h"
+#include "p2p/staging_way.h"
 #include "p2p/transport.h"
 
 namespace rondo {
@@ -38,6 +39,8 @@ class ShmSendPort final : public SendPort {
   int readerCount_;
   uint64_t posted_ = 0;    // messages
   uint64_t released_ = 0;  // messages that all readers are known to have released
+  StagingWay way_;
+  uint64_t began_ = 0;     // writing the message at hand: ticks
   uint64_t inPlace_ = 0;   // 1 + the last message posted in place
   uint64_t acquired_ = 0;  // offset of the acquired space from the segment's start
   // The area is a ring; positions count bytes for ever, waste at its end included.

@@ -8,7 +8,11 @@ class TraceSendPort final : public SendPort {
   TraceSendPort(const PortId& id, std::unique_ptr<SendPort> port, std::shared_ptr<MessageLog> log)
       : id_(id), port_(std::move(port)), log_(std::move(log)) {}
 
-  void* tryAcquire(size_t bytes) override { return port_->tryAcquire(bytes); }
+  void* tryAcquire(size_t bytes) override {
+    void* const space = port_->tryAcquire(bytes);
+    past_ = port_->past();
+    return space;
+  }
   void post(size_t bytes, void* landing) override {
     log_->enter({id_, bytes, false, landing != nullptr}, [&] {
       port_->post(bytes, landing);

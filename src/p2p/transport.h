@@ -45,6 +45,13 @@ class SendPort {
   virtual bool reaches(const void* data, size_t bytes) const = 0;
   /// Whether the readers have released every message that was posted in place.
   virtual bool drained() = 0;
+
+  /// Whether the acquired space should be written past the caches, because its readers have it
+  /// sooner so.
+  bool past() const { return past_; }
+
+ protected:
+  bool past_ = false;  ///< Set by tryAcquire().
 };
 
 /// A reading end.

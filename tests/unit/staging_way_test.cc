@@ -1,0 +1,79 @@
+// How a channel's writer finds out which way into staging is the better one. Costs are made up:
+// what a machine does may change while a test runs.
+
+#include "p2p/staging_way.h"
+
+#include <gtest/gtest.h>
+
+namespace rondo {
+namespace {
+
+constexpr size_t kBytes = 32768;
+
+/// Ticks a byte of either way.
+struct Machine {
+  double through, past;
+};
+constexpr Machine kSharedCache{0.1, 0.15};
+constexpr Machine kApart{1.2, 0.2};
+
+void write(StagingWay& way, const Machine& machine, double disturbed = 1) {
+  const double cost = way.past() ? machine.past : machine.through;
+  way.learn(static_cast<uint64_t>(cost * disturbed * kBytes), kBytes);
+}
+
+/// Of the next `count` messages, how many go past the caches.
+int written(StagingWay& way, const Machine& machine, int count) {
+  int past = 0;
+  for (int i = 0; i < count; ++i) {
+    past += way.past() ? 1 : 0;
+    write(way, machine);
+  }
+  return past;
+}
+
+TEST(StagingWay, goesThroughTheCachesAndTriesTheOtherWayNowAndThen) {
+  StagingWay way;
+  EXPECT_EQ(written(way, kSharedCache, 8), 0);
+  EXPECT_TRUE(way.past());
+  EXPECT_EQ(written(way, kSharedCache, 248), 4);
+  EXPECT_EQ(written(way, kSharedCache, 2560), 10);
+}
+
+TEST(StagingWay, takesTheCheaperWayAfterOneTry) {
+  StagingWay way;
+  EXPECT_EQ(written(way, kApart, 9), 1);
+  EXPECT_EQ(written(way, kApart, 55), 55);
+  EXPECT_EQ(written(way, kApart, 64), 63);
+}
+
+TEST(StagingWay, followsTheMachine) {
+  StagingWay way;
+  written(way, kApart, 300);
+  EXPECT_TRUE(way.past());
+  written(way, kSharedCache, 2560);
+  EXPECT_LE(written(way, kSharedCache, 256), 1);
+  written(way, kApart, 2560);
+  EXPECT_GE(written(way, kApart, 256), 255);
+}
+
+TEST(StagingWay, isNotTurnedByADisturbance) {
+  StagingWay way;
+  written(way, kSharedCache, 100);
+  write(way, kSharedCache, 10000);
+  EXPECT_FALSE(way.past());
+  written(way, kApart, 600);
+  write(way, kApart, 10000);
+  EXPECT_TRUE(way.past());
+}
+
+TEST(StagingWay, keepsItsWayWhereBothCostNearlyTheSame) {
+  const Machine between{0.5, 0.2};
+  StagingWay first, second;
+  EXPECT_LE(written(first, between, 256), 4);
+  written(second, kApart, 300);
+  EXPECT_GE(written(second, between, 2560), 2550);
+}
+
+}  // namespace
+}  // namespace rondo
