@@ -6,8 +6,8 @@
 // left; nothing may stay taken. Exit status 0: none went wrong.
 
 #include <algorithm>
-#include <cstring>
 #include <random>
+#include <utility>
 
 #include "coll/device_budget.h"
 #include "gpu/death_rank.h"
@@ -116,7 +116,6 @@ class Work {
   }
 
  private:
-  /// The same on all ranks.
   size_t shared(size_t below) { return random_() % below; }
 
   void fill(size_t count, int value) {
@@ -338,7 +337,6 @@ void endure(const Me& me, const Draft& draft) {
   checkNothingLeft(me, device, descriptors);
 }
 
-/// In the launcher.
 void meddle(Shared& shared, const Draft& draft) {
   if (!holdsSoon(shared, 50'000, [&] { return shared.done >= draft.size; })) return;
   usleep(static_cast<useconds_t>(draft.delayUs));
