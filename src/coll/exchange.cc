@@ -162,7 +162,7 @@ bool Exchange::sendSome(Queue& queue, const Transfer& t) {
   const uint64_t bytes = std::min(left, chunk_);
   void* space = queue.send->tryAcquire(bytes);
   if (space == nullptr) return false;
-  if (bytes > 0) context_.copy(space, nullptr, from, bytes, toStaging(*queue.send));
+  if (bytes > 0) copyToStaging(context_.copy, *queue.send, space, from, bytes);
   queue.send->post(bytes, nullptr);
   queue.done += bytes;
   return true;

@@ -220,7 +220,7 @@ bool Runner::postSource(const BoundStep& step, const char* src, void* answer) {
   if (plan_->scale != nullptr) [[unlikely]] {
     plan_->scale(space, src, plan_->scalar, step.count);
   } else {
-    plan_->copy(space, nullptr, src, step.bytes, toStaging(*step.send));
+    copyToStaging(plan_->copy, *step.send, space, src, step.bytes);
   }
   step.send->post(step.bytes, answer);
   return true;
@@ -402,8 +402,8 @@ bool Runner::move(Lane& lane, const BoundStep& step) {
   if (bits == (algo::kOwn | algo::kSend)) {
     void* space = step.send->tryAcquire(step.bytes);
     if (space == nullptr) return false;
-    plan_->copy(space, nullptr, call_.dst + lane.base + step.dstOffset, step.bytes,
-                toStaging(*step.send));
+    copyToStaging(plan_->copy, *step.send, space, call_.dst + lane.base + step.dstOffset,
+                  step.bytes);
     step.send->post(step.bytes, nullptr);
     return true;
   }

@@ -54,7 +54,6 @@ void Runner::reduceInto(char* dst, void* space, const void* const* inputs, int n
 void Runner::reduceThroughScratch(char* dst, void* space, const void* const* inputs, int n, int own,
                                   const BoundStep& step, uint32_t divisor) {
   const void** parts = scratchInputs_.data();
-  const CopyTo way = toStaging(*step.send);
   for (uint64_t done = 0; done < step.bytes; done += kScratchBytes) {
     const uint64_t bytes = std::min<uint64_t>(kScratchBytes, step.bytes - done);
     for (int k = 0; k < n; ++k) parts[k] = static_cast<const char*>(inputs[k]) + done;
@@ -62,7 +61,7 @@ void Runner::reduceThroughScratch(char* dst, void* space, const void* const* inp
     part.count = bytes / plan_->elementBytes;
     char* const here = dst != nullptr ? dst + done : scratch_.bytes;
     plan_->reduce(arguments(here, nullptr, parts, n, own, part, divisor, false));
-    plan_->copy(static_cast<char*>(space) + done, nullptr, here, bytes, way);
+    copyToStaging(plan_->copy, *step.send, static_cast<char*>(space) + done, here, bytes);
   }
 }
 
@@ -115,7 +114,7 @@ void Runner::compute(Lane& lane, const BoundStep& step, const void* const* recei
     from = dst;
   }
   if (space != nullptr) {
-    plan_->copy(space, nullptr, from, step.bytes, toStaging(*step.send));
+    copyToStaging(plan_->copy, *step.send, space, from, step.bytes);
     step.send->post(step.bytes, nullptr);
   }
   if (dst != nullptr && dst != from) {

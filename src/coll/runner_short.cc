@@ -73,7 +73,7 @@ class ShortCall {
     }
     void* const space = step.send->tryAcquire(piece.bytes);
     if (space == nullptr) return false;
-    plan_.copy(space, nullptr, piece.src, piece.bytes, toStaging(*step.send));
+    copyToStaging(plan_.copy, *step.send, space, piece.src, piece.bytes);
     *stamp_ = piece.stamp;
     step.send->post(piece.bytes, nullptr);
     return true;

@@ -27,7 +27,7 @@ class HelpingSendPort final : public SendPort {
   void* tryAcquire(size_t bytes) override {
     void* space = port_->tryAcquire(bytes);
     if (space == nullptr) helper_.waited();
-    past_ = port_->past();
+    way_ = port_->way();
     return space;
   }
   void post(size_t bytes, void* landing) override { port_->post(bytes, landing); }

@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "base/ticks.h"
-
 namespace rondo {
 namespace {
 
@@ -41,7 +39,7 @@ bool ShmSendPort::full() {
 void* ShmSendPort::tryAcquire(size_t bytes) {
   if (full()) return nullptr;
   pendingStart_ = pendingHead_ = head_;
-  past_ = false;
+  way_ = nullptr;
   if (bytes <= ShmLayout::kInline) {
     unsigned char* space = header().inlined;
     acquired_ = static_cast<uint64_t>(reinterpret_cast<char*>(space) - segment_);
@@ -60,10 +58,7 @@ void* ShmSendPort::tryAcquire(size_t bytes) {
   pendingStart_ = head_ + waste;
   acquired_ = areaOffset_ + pendingStart_ % areaBytes_;
   pendingHead_ = pendingStart_ + need;
-  if (bytes >= kLeastPast) {
-    past_ = way_.past();
-    began_ = ticks();
-  }
+  if (bytes >= kLeastPast) way_ = &staging_;
   return segment_ + acquired_;
 }
 
@@ -85,10 +80,7 @@ void ShmSendPort::publish(uint64_t offset, size_t bytes, void* landing, Run run)
   std::atomic_ref(h.sequence).store(posted_, std::memory_order_release);
 }
 
-void ShmSendPort::post(size_t bytes, void* landing) {
-  if (bytes >= kLeastPast) way_.learn(ticks() - began_, bytes);
-  publish(acquired_, bytes, landing, {});
-}
+void ShmSendPort::post(size_t bytes, void* landing) { publish(acquired_, bytes, landing, {}); }
 
 bool ShmSendPort::tryPostInPlace(const void* data, size_t bytes, void* landing, Run run) {
   if (full()) return false;

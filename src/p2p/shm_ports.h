@@ -39,8 +39,7 @@ class ShmSendPort final : public SendPort {
   int readerCount_;
   uint64_t posted_ = 0;    // messages
   uint64_t released_ = 0;  // messages that all readers are known to have released
-  StagingWay way_;
-  uint64_t began_ = 0;     // writing the message at hand: ticks
+  StagingWay staging_;
   uint64_t inPlace_ = 0;   // 1 + the last message posted in place
   uint64_t acquired_ = 0;  // offset of the acquired space from the segment's start
   // The area is a ring; positions count bytes for ever, waste at its end included.

@@ -10,7 +10,7 @@ class TraceSendPort final : public SendPort {
 
   void* tryAcquire(size_t bytes) override {
     void* const space = port_->tryAcquire(bytes);
-    past_ = port_->past();
+    way_ = port_->way();
     return space;
   }
   void post(size_t bytes, void* landing) override {

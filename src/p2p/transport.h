@@ -7,6 +7,8 @@
 
 namespace rondo {
 
+class StagingWay;
+
 /// A message as its reader sees it: valid until release().
 struct Message {
   const void* data;
@@ -46,12 +48,12 @@ class SendPort {
   /// Whether the readers have released every message that was posted in place.
   virtual bool drained() = 0;
 
-  /// Whether the acquired space should be written past the caches, because its readers have it
-  /// sooner so.
-  bool past() const { return past_; }
+  /// What tells how the acquired space is to be written, and is to be told how long that took;
+  /// nullptr where only writing it through the caches makes sense.
+  StagingWay* way() const { return way_; }
 
  protected:
-  bool past_ = false;  ///< Set by tryAcquire().
+  StagingWay* way_ = nullptr;  ///< Set by tryAcquire().
 };
 
 /// A reading end.

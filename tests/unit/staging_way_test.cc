@@ -5,6 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "coll/staging_copy.h"
+
 namespace rondo {
 namespace {
 
@@ -73,6 +77,35 @@ TEST(StagingWay, keepsItsWayWhereBothCostNearlyTheSame) {
   EXPECT_LE(written(first, between, 256), 4);
   written(second, kApart, 300);
   EXPECT_GE(written(second, between, 2560), 2550);
+}
+
+class PortWithWay final : public SendPort {
+ public:
+  explicit PortWithWay(StagingWay* way) { way_ = way; }
+  void* tryAcquire(size_t) override { return nullptr; }
+  void post(size_t, void*) override {}
+  bool tryPostInPlace(const void*, size_t, void*, Run) override { return false; }
+  bool reaches(const void*, size_t) const override { return false; }
+  bool drained() override { return true; }
+};
+
+std::vector<CopyTo> copies;
+void noteCopy(void*, void*, const void*, size_t, CopyTo to) { copies.push_back(to); }
+
+int pastAmong(const SendPort& port, uint64_t bytes, int count) {
+  copies.clear();
+  for (int i = 0; i < count; ++i) copyToStaging(noteCopy, port, nullptr, nullptr, bytes);
+  EXPECT_EQ(copies.size(), static_cast<size_t>(count));
+  return static_cast<int>(std::count(copies.begin(), copies.end(), CopyTo::kPast));
+}
+
+TEST(StagingWay, IsAskedForEachLongCopyWhereThereIsOne) {
+  StagingWay way;
+  const PortWithWay port(&way), without(nullptr);
+  EXPECT_EQ(pastAmong(port, kLeastPast, 8), 0);
+  EXPECT_EQ(pastAmong(port, kLeastPast - 1, 100), 0);
+  EXPECT_EQ(pastAmong(without, kLeastPast, 100), 0);
+  EXPECT_EQ(pastAmong(port, kLeastPast, 1), 1);
 }
 
 }  // namespace
