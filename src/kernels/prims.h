@@ -131,8 +131,6 @@ class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer>> {
   uint32_t* steps_;
   uint32_t received_;
   uint32_t sent_;
-  uint32_t inSlot_;
-  uint32_t outSlot_;
   uint32_t head_;    // of in_, as last seen by this warp
   uint32_t credit_;  // of out_, likewise
   uint32_t firstReceived_;

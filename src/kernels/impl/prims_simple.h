@@ -97,7 +97,8 @@ __device__ __forceinline__ void combine(const Operands& o, const Reduction& redu
 
 }  // namespace device
 
-static_assert(kFifoSlots > kBlockSlots, "see channel_view.h: ranks would wait for each other");
+static_assert(kFifoSlots > kBlockSlots && (kFifoSlots & (kFifoSlots - 1)) == 0,
+              "see channel_view.h: ranks would wait for each other, and counters wrap");
 
 template <class Reducer>
 __device__ __forceinline__ PrimsSimple<Reducer>::PrimsSimple(const RingCall& call, int lane,
@@ -115,8 +116,6 @@ __device__ __forceinline__ PrimsSimple<Reducer>::PrimsSimple(const RingCall& cal
   }
   firstReceived_ = received_ = head_ = steps_[0];
   firstSent_ = sent_ = steps_[1];
-  inSlot_ = steps_[2] % kFifoSlots;  // tests set all counters to some value
-  outSlot_ = steps_[3] % kFifoSlots;
   credit_ = sent_ - kFifoSlots;  // nothing is known yet
   if (threadIdx.x < kRingThreads / 32) desk->sent[threadIdx.x] = desk->taken[threadIdx.x] = 0;
   if (threadIdx.x == 0) desk->working = workers() / 32;
@@ -128,8 +127,6 @@ __device__ __forceinline__ void PrimsSimple<Reducer>::finish() {
   if (threadIdx.x == 0) {
     steps_[0] = received_;
     steps_[1] = sent_;
-    steps_[2] = inSlot_;
-    steps_[3] = outSlot_;
   }
   if (threadIdx.x % 32 == 0) {
     __threadfence_block();
@@ -169,12 +166,8 @@ __device__ __forceinline__ bool PrimsSimple<Reducer>::ready() {
 template <class Reducer>
 template <int bits>
 __device__ __forceinline__ void PrimsSimple<Reducer>::done() {
-  const auto advance = [](uint32_t* count, uint32_t* slot) {
-    ++*count;
-    *slot = *slot + 1 == kFifoSlots ? 0 : *slot + 1;
-  };
-  if (bits & algo::kRecv) advance(&received_, &inSlot_);
-  if (bits & algo::kSend) advance(&sent_, &outSlot_);
+  received_ += (bits & algo::kRecv) ? 1 : 0;
+  sent_ += (bits & algo::kSend) ? 1 : 0;
   __syncwarp();
   if (threadIdx.x % 32 != 0) return;
   __threadfence_block();
@@ -230,8 +223,8 @@ __device__ __forceinline__ void PrimsSimple<Reducer>::move(algo::Block b, int, i
       return;
     }
     const uint32_t bytes = total - from < slice ? total - from : slice;
-    const device::Operands o{in_.slots + inSlot_ * kSlotBytes, src + from, dst + from,
-                             out_.slots + outSlot_ * kSlotBytes};
+    const device::Operands o{in_.slots + received_ % kFifoSlots * kSlotBytes, src + from,
+                             dst + from, out_.slots + sent_ % kFifoSlots * kSlotBytes};
     const uint32_t whole = wide ? bytes / 16 * 16 : 0;
     device::combine<bits, Reducer, 8>(o, reduction, device::WholeUnits{}, 0, whole, workers());
     device::combine<bits, Reducer, 1>(o, reduction, device::Elements{args.elementBytes}, whole,
