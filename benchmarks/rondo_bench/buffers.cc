@@ -12,24 +12,21 @@ constexpr size_t kMostSets = 64;
 // Consecutive sets use different values, so that a result left over from another call is noticed.
 constexpr size_t kPhaseStep = 13;
 
-constexpr size_t kLine = 64;
-constexpr size_t kGap = 16 * kLine;  // no prefetcher reaches from one buffer into the next
+constexpr size_t kGap = 1024;  // no prefetcher reaches from one buffer into the next
 
-size_t wholeLines(size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
-
-/// An odd number of cache lines. At a distance of whole pages all buffers would share the few lines
+/// An odd number of lines. At a distance of whole pages all buffers would share the few lines
 /// that an address's low bits choose, and small messages would measure that.
-size_t oddLines(size_t bytes) {
-  const size_t whole = wholeLines(bytes);
-  return whole / kLine % 2 == 0 ? whole + kLine : whole;
+size_t oddLines(size_t bytes, size_t line) {
+  const size_t lines = (bytes + line - 1) / line;
+  return (lines % 2 == 0 ? lines + 1 : lines) * line;
 }
 
 }  // namespace
 
-RingPlan planRing(const Extent& extent, bool inPlace, bool hot) {
+RingPlan planRing(const Extent& extent, bool inPlace, bool hot, size_t line) {
   RingPlan plan{};
-  plan.sendStride = inPlace ? 0 : oddLines(extent.send + kGap);
-  plan.setStride = oddLines((inPlace ? extent.common : plan.sendStride + extent.recv) + kGap);
+  plan.sendStride = inPlace ? 0 : oddLines(extent.send + kGap, line);
+  plan.setStride = oddLines((inPlace ? extent.common : plan.sendStride + extent.recv) + kGap, line);
   const size_t most = std::max<size_t>(1, inPlace ? extent.common : extent.send + extent.recv);
   const size_t least = std::max<size_t>(1, extent.leastTouched);
   plan.sets = std::clamp<size_t>((kColdBytes + least - 1) / least, 2, kMostSets);

@@ -20,8 +20,9 @@ struct RingPlan {
 };
 
 /// At least 64 MiB touched on every rank and two sets, at most 64 sets and 1 GiB a rank; a message
-/// that is larger by itself gets one set. `hot`: one set always.
-RingPlan planRing(const Extent& extent, bool inPlace, bool hot);
+/// that is larger by itself gets one set. `hot`: one set always. All buffers begin at multiples of
+/// `line` bytes.
+RingPlan planRing(const Extent& extent, bool inPlace, bool hot, size_t line);
 
 /// The sets for one size, with the values that the layout wants in them.
 class BufferRing {

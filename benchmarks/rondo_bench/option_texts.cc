@@ -104,6 +104,8 @@ void addDataOptions(CLI::App& app, const Command& command, OptionTexts& texts, O
     addFlag(app, "--hot", options.hot,
             "Use one set of buffers over and over, so that caches hold it. Otherwise sets rotate: "
             "at least 64 MiB and two sets, at most 64 sets and 1 GiB a rank");
+    addText(app, "--align", texts.align, "BYTES",
+            "Buffers lie an odd number of these apart: a power of two from 16 to 1M [64]");
     addFlag(app, "--no-check", options.noCheck, "Do not check results; wrong is 0 then");
   }
 }

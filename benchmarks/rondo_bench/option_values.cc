@@ -1,6 +1,7 @@
 #include "option_values.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <sstream>
 #include <stdexcept>
@@ -55,6 +56,15 @@ size_t readSize(const std::string& name, const std::string& text) {
   } catch (const std::invalid_argument& error) {
     refuse(name, text, std::string("not a size; ") + error.what());
   }
+}
+
+size_t readPowerOfTwo(const std::string& name, const std::string& text, size_t least, size_t most) {
+  const size_t value = readSize(name, text);
+  if (value < least || value > most || !std::has_single_bit(value)) {
+    refuse(name, text,
+           "allowed is a power of two from " + formatSize(least) + " to " + formatSize(most));
+  }
+  return value;
 }
 
 int readInt(const std::string& name, const std::string& text, int least, int most) {

@@ -10,6 +10,7 @@ namespace rondo::bench {
 
 /// Each throws UsageError: "--name text: what is wrong; allowed are ...".
 size_t readSize(const std::string& name, const std::string& text);
+size_t readPowerOfTwo(const std::string& name, const std::string& text, size_t least, size_t most);
 int readInt(const std::string& name, const std::string& text, int least, int most);
 double readSeconds(const std::string& name, const std::string& text);
 double readRatio(const std::string& name, const std::string& text);

@@ -47,6 +47,7 @@ void readData(const OptionTexts& texts, Options& options) {
   if (given(texts.group)) options.group = readInt("--group", texts.group, 1, 1024);
   if (given(texts.root)) options.root = readInt("--root", texts.root, 0, 1 << 20);
   if (given(texts.window)) options.window = readInt("--window", texts.window, 1, 1024);
+  if (given(texts.align)) options.align = readPowerOfTwo("--align", texts.align, 16, 1 << 20);
   if (given(texts.polls)) options.polls = readInt("--polls", texts.polls, 0, 100000);
   std::vector<std::string> names;
   for (const Benchmark& benchmark : benchmarks()) {

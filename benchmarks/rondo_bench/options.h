@@ -35,6 +35,7 @@ struct Options {
   Library library = Library::kRondo;
   Peer peer = Peer::kNone;
   bool hot = false;
+  size_t align = 64;  ///< Buffers begin at odd multiples of it.
   bool noCheck = false;
   std::optional<int> warmup;      ///< Unset: by size.
   std::optional<int> iterations;  ///< Unset: by size, within the budget.

@@ -28,8 +28,8 @@ class Range {
                       benchmark_.quantum(seat_, type.size));
   }
   RingPlan plan(const ElementType& type, size_t bytes) const {
-    return planRing(extentOf(benchmark_, seat_, bytes, type.size, inPlace_), inPlace_,
-                    options_.hot);
+    return planRing(extentOf(benchmark_, seat_, bytes, type.size, inPlace_), inPlace_, options_.hot,
+                    options_.align);
   }
   /// The most that any size of any type needs.
   size_t blockBytes() const {

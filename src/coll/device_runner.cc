@@ -22,6 +22,7 @@
 #include "coll/device_lease.h"
 #include "coll/device_scaled.h"
 #include "coll/user_memory.h"
+#include "kernels/direct_call.h"
 #include "kernels/launch.h"
 #include "kernels/scale.h"
 
@@ -140,6 +141,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   CallArgs argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const;
   int launch(const DeviceCall& call, const DeviceChoice& choice) const;
   void runScaled(const DeviceCall& call);
+  void copyAlone(const DeviceCall& call) const;
   [[noreturn]] void refuse(const DeviceCall& call) const;
   void throwCuda(const std::string& what, int error) const;
   static uint64_t serialOf(const std::vector<DeviceCard>& cards) {
@@ -241,6 +243,14 @@ void CudaRunner::multiply(const DeviceCall& call, void* into, uint64_t count) co
             multiplyOnDevice(call, into, count));
 }
 
+// With one rank every collective is a copy of one slot, reductions too: the driver's copy has all
+// of the device to itself, and a kernel of ours would have its lanes.
+void CudaRunner::copyAlone(const DeviceCall& call) const {
+  if (call.send == call.recv) return;
+  throwCuda(format("%s: enqueueing a copy", call.name),
+            copyOnStream(call.recv, call.send, call.count * typeSize(call.type), call.stream));
+}
+
 void* CudaRunner::allocate(const DeviceCall& call, uint64_t bytes) const {
   void* memory = nullptr;
   throwCuda(format("%s: memory for the products", call.name),
@@ -278,6 +288,7 @@ void CudaRunner::run(const DeviceCall& call) {
                        : isHot(call.type, call.op) ? Reduces::kHot
                                                    : Reduces::kAll;
   const ContextScope scope(device_.context());
+  if (size_ == 1) return copyAlone(call);
   if (const UserMemory::Entry* into = copyEngines_.serve(call, memory_)) {
     return throwCuda(format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into));
   }

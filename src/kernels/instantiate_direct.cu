@@ -39,7 +39,7 @@ __global__ void meetingKernel(const __grid_constant__ MeetingCall call) {
   if (!__syncthreads_or(given) && peer == 0) *count = number << 24;
 }
 
-constexpr unsigned kCopyBlocks = 16;
+constexpr unsigned kCopyBlocks = 32;
 constexpr unsigned kCopyThreads = 512;
 
 __global__ void __launch_bounds__(kCopyThreads)

@@ -17,7 +17,8 @@ __device__ void copyBytes(unsigned char* to, const unsigned char* from, unsigned
   for (unsigned i = 0; i < bytes; ++i) to[i] = from[i];
 }
 
-/// A thread takes 16 bytes of elements at a time; buffers are aligned to an element only.
+/// A thread takes 16 bytes of elements at a time, byte by byte where a buffer is aligned to an
+/// element only.
 __global__ void scale(ScaleCall call) {
   const unsigned perUnit = 16 / call.elementBytes;
   Unit factors[2] = {{0, 0}, {0, 0}};
@@ -27,11 +28,18 @@ __global__ void scale(ScaleCall call) {
   for (unsigned e = 0; e < perUnit; ++e) {
     copyBytes(scalars + e * call.elementBytes, from, call.elementBytes);
   }
+  const bool whole =
+      (reinterpret_cast<uintptr_t>(call.src) | reinterpret_cast<uintptr_t>(call.dst)) % 16 == 0;
   const uint64_t units = (call.count + perUnit - 1) / perUnit;
   const uint64_t stride = uint64_t{gridDim.x} * blockDim.x;
   for (uint64_t u = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; u < units; u += stride) {
     const uint64_t first = u * perUnit;
     const uint64_t left = call.count - first;
+    if (whole && left >= perUnit) {
+      factors[0] = reinterpret_cast<const Unit*>(call.src)[u];
+      reinterpret_cast<Unit*>(call.dst)[u] = product(call.type, factors);
+      continue;
+    }
     const unsigned bytes =
         (left < perUnit ? static_cast<unsigned>(left) : perUnit) * call.elementBytes;
     copyBytes(reinterpret_cast<unsigned char*>(&factors[0]), call.src + first * call.elementBytes,

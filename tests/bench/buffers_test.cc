@@ -18,7 +18,7 @@ constexpr size_t kMiB = size_t{1} << 20;
 /// Of buffers that are as large on all ranks.
 RingPlan plan(size_t send, size_t recv, bool inPlace, bool hot) {
   const size_t common = std::max(send, recv);
-  return planRing({send, recv, common, inPlace ? common : send + recv}, inPlace, hot);
+  return planRing({send, recv, common, inPlace ? common : send + recv}, inPlace, hot, 64);
 }
 
 TEST(BenchRing, TouchesEnoughButNotTooMuch) {
@@ -32,8 +32,8 @@ TEST(BenchRing, TouchesEnoughButNotTooMuch) {
   EXPECT_EQ(plan(4, 4, false, true).sets, 1u);
   EXPECT_EQ(plan(0, 0, false, false).sets, 64u);
   // The rank that touches least decides how many are cold, the one that touches most how many fit.
-  EXPECT_EQ(planRing({kMiB, 16 * kMiB, 16 * kMiB, 4 * kMiB}, false, false).sets, 16u);
-  EXPECT_EQ(planRing({kMiB, 127 * kMiB, 127 * kMiB, kMiB}, false, false).sets, 8u);
+  EXPECT_EQ(planRing({kMiB, 16 * kMiB, 16 * kMiB, 4 * kMiB}, false, false, 64).sets, 16u);
+  EXPECT_EQ(planRing({kMiB, 127 * kMiB, 127 * kMiB, kMiB}, false, false, 64).sets, 8u);
 }
 
 TEST(BenchRing, BuffersDoNotOverlapOrShareCacheLines) {
@@ -47,6 +47,19 @@ TEST(BenchRing, BuffersDoNotOverlapOrShareCacheLines) {
     EXPECT_EQ(ring.setStride / 64 % 2, 1u) << "sets would share few lines of a cache";
   }
   EXPECT_EQ(plan(64, 64, true, false).sendStride, 0u);
+}
+
+TEST(BenchRing, BuffersBeginAtOddMultiplesOfALine) {
+  for (size_t line : {size_t{16}, size_t{64}, size_t{4096}}) {
+    for (bool inPlace : {false, true}) {
+      const RingPlan ring = planRing({5000, 300, 5000, 300}, inPlace, false, line);
+      EXPECT_EQ(ring.sendStride % line, 0u) << line;
+      EXPECT_EQ(ring.setStride % line, 0u) << line;
+      EXPECT_EQ(ring.setStride / line % 2, 1u) << line;
+      EXPECT_GE(ring.setStride, inPlace ? 5000u : ring.sendStride + 300u);
+      if (!inPlace) EXPECT_EQ(ring.sendStride / line % 2, 1u) << line;
+    }
+  }
 }
 
 TEST(BenchRing, AllLibrariesMeetAllSetsAndEachSetRests) {

@@ -112,6 +112,7 @@ refused "unknown option --op" 2 alltoall --op sum
 refused "unknown option --memory" 2 barrier --memory host
 refused "--collective latency: allowed are allreduce" 2 overlap --collective latency
 refused "--window 0: allowed is a whole number from 1" 2 bw --window 0
+refused "--align 48: allowed is a power of two from 16 to 1M" 2 allreduce --align 48
 refused "--library mpi: allowed only without --peer" 2 bcast --library mpi --peer mpi
 
 if [[ $fake != none ]]; then
