@@ -36,7 +36,12 @@ void Device::synchronize() const {
   cuda_.check(cuda_.streamSynchronize(stream_), "cuStreamSynchronize");
 }
 
+// Whole pages, as the allocators of frameworks have them: of an allocation that is not a multiple
+// of 64 KiB long peers map small pages, and their copy engines reach three quarters of the
+// bandwidth.
 void* DeviceMemory::allocate(size_t bytes) {
+  constexpr size_t kPage = size_t{2} << 20;
+  bytes = (bytes + kPage - 1) / kPage * kPage;
   CuPointer block = 0;
   device_.cuda().check(device_.cuda().memAlloc(&block, bytes), "cuMemAlloc");
   void* const memory = reinterpret_cast<void*>(block);

@@ -8,6 +8,7 @@
 
 #include "api/rondo.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "coll/user_memory.h"
 #include "p2p/fd_exchange.h"
 
@@ -32,6 +33,9 @@ UserMemory::UserMemory(const CudaDevice& device, const std::vector<DeviceCard>& 
 }
 
 namespace {
+
+/// Of an allocation that is not a multiple of this long, peers in other processes map small pages.
+constexpr uint64_t kWholePages = 64u << 10;
 
 void checkRange(const CudaDevice& device, void* memory, size_t bytes, UserAllocation* own) {
   const auto refuse = [&](const char* what) {
@@ -85,6 +89,14 @@ UserMemory::Card UserMemory::describe(void* memory, size_t bytes, bool symmetric
     return place.process != places_[static_cast<size_t>(rank_)].process;
   });
   if (!crosses) return card;
+  if (symmetric && own->bytes % kWholePages != 0) {
+    logLine(LogPart::Device, LogLevel::Warn, rank_, [&] {
+      return format(
+          "rondoCommRegister: the allocation of %p is %zu bytes long; copy engines of other "
+          "processes reach a quarter more of the link where it is a multiple of %llu",
+          memory, own->bytes, static_cast<unsigned long long>(kWholePages));
+    });
+  }
   ExportedAllocation exported = exportAllocation(device_, *own);
   card.how = exported.how;
   card.ipc = exported.ipc;
