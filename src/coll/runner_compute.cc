@@ -50,12 +50,17 @@ void Runner::reduceInto(char* dst, void* space, const void* const* inputs, int n
 /// there to `space`: a string copy takes lines that another core holds without reading them, a
 /// reduction cannot. Through the scratch to both, two-shot on ordinary memory took 1.11 to 1.25 of
 /// the best algorithm's time from 128 KiB to 4 MiB, so 1.02 to 1.14 (2 cores of an EPYC,
-/// 2026-11-22).
+/// 2026-11-22). What goes past the caches goes in one piece, because each ends with a fence that
+/// waits for its stores: 256 KiB took 51 us in parts and 43 so, where cores share no cache (family
+/// 25, 2026-11-22).
 void Runner::reduceThroughScratch(char* dst, void* space, const void* const* inputs, int n, int own,
                                   const BoundStep& step, uint32_t divisor) {
   const void** parts = scratchInputs_.data();
-  for (uint64_t done = 0; done < step.bytes; done += kScratchBytes) {
-    const uint64_t bytes = std::min<uint64_t>(kScratchBytes, step.bytes - done);
+  const StagingWay* const way = step.send->way();
+  const uint64_t most =
+      dst != nullptr && way != nullptr && way->past() ? step.bytes : kScratchBytes;
+  for (uint64_t done = 0; done < step.bytes; done += most) {
+    const uint64_t bytes = std::min<uint64_t>(most, step.bytes - done);
     for (int k = 0; k < n; ++k) parts[k] = static_cast<const char*>(inputs[k]) + done;
     BoundStep part = step;
     part.count = bytes / plan_->elementBytes;

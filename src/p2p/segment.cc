@@ -30,9 +30,32 @@ uint64_t heapReserve() {
   return std::clamp((memory + kGiB - 1) / kGiB * kGiB, kHeapLeast, kHeapMost);
 }
 
-void* mapShared(int fd, uint64_t bytes) {
-  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+void* mapShared(int fd, uint64_t bytes, void* at = nullptr) {
+  const int flags = MAP_SHARED | MAP_NORESERVE | (at != nullptr ? MAP_FIXED : 0);
+  void* base = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
   if (base != MAP_FAILED) madvise(base, bytes, MADV_DONTDUMP);
+  return base;
+}
+
+/// Maps a peer's segment at an address whose last 28 bits are PeerSegment::shiftOf(`number`) more
+/// than those of `own`. Where the system does not lend the addresses for that it comes to lie
+/// anywhere.
+void* mapShifted(int fd, uint64_t bytes, const char* own, uint64_t number) {
+  const uint64_t room = bytes + PeerSegment::kTurn;
+  void* const lent =
+      mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (lent == MAP_FAILED) return mapShared(fd, bytes);
+  const uint64_t first = reinterpret_cast<uintptr_t>(lent);
+  const uint64_t wanted = reinterpret_cast<uintptr_t>(own) + PeerSegment::shiftOf(number);
+  const uint64_t before = (wanted - first) % PeerSegment::kTurn;
+  char* const at = static_cast<char*>(lent) + before;
+  void* const base = mapShared(fd, bytes, at);
+  if (base == MAP_FAILED) {
+    munmap(lent, room);
+    return mapShared(fd, bytes);
+  }
+  if (before != 0) munmap(lent, before);
+  munmap(at + bytes, PeerSegment::kTurn - before);
   return base;
 }
 
@@ -174,7 +197,8 @@ std::shared_ptr<PeerSegment> PeerSegment::map(uint64_t token, UniqueFd fd, uint6
   if (static_cast<uint64_t>(status.st_size) < bytes) {
     throw Error(rondoInternalError, "a peer's shared memory is smaller than it said");
   }
-  void* base = mapShared(fd.get(), bytes);
+  static uint64_t number = 0;  // of peers that were ever mapped
+  void* base = mapShifted(fd.get(), bytes, Segment::own().base(), ++number);
   if (base == MAP_FAILED) throw systemError("cannot map a peer's shared memory (mmap)", errno);
   std::shared_ptr<PeerSegment> mapped(new PeerSegment(static_cast<char*>(base), bytes, true));
   known = mapped;

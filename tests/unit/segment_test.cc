@@ -128,6 +128,22 @@ TEST(Segment, OneMappingAPeer) {
   EXPECT_TRUE(own.release(memory));
 }
 
+TEST(Segment, NoTwoMappingsLieWholeTurnsApart) {
+  // The same offsets of two segments would take each other's place in the first cache.
+  Segment& own = Segment::own();
+  const auto map = [&own](uint64_t token) {
+    return PeerSegment::map(own.token() + token, UniqueFd(dup(own.fd())), own.bytes());
+  };
+  const auto first = map(2), second = map(3);
+  const auto apart = [](const char* a, const char* b) {
+    return (reinterpret_cast<uintptr_t>(a) - reinterpret_cast<uintptr_t>(b)) % PeerSegment::kTurn;
+  };
+  EXPECT_NE(apart(first->base(), own.base()), 0U);
+  EXPECT_EQ(apart(second->base(), first->base()), PeerSegment::shiftOf(1));
+  EXPECT_EQ(apart(first->base(), own.base()) % PeerSegment::shiftOf(1), 0U);
+  EXPECT_GT(PeerSegment::shiftOf(1), 0U);
+}
+
 TEST(Segment, APeersSegmentThatIsTooShortIsRefused) {
   const UniqueFd file(memfd_create("rondo-test", 0));
   EXPECT_THROW(PeerSegment::map(77, UniqueFd(dup(file.get())), 4096), Error);
