@@ -172,6 +172,7 @@ class Communicator {
   RunResult awaitSilent();
   // communicator_watch.cc
   void watch(std::chrono::steady_clock::duration waited);
+  void tellWait(std::chrono::steady_clock::duration waited);
   void watchDevice();
   void noteLongPoll();
   void reportStall(const std::string& text);
@@ -207,6 +208,9 @@ class Communicator {
   std::string verdict_;  // once config.timeout has run out here
   uint32_t idlePolls_ = 0;
   std::chrono::steady_clock::time_point idleSince_;  // of a long wait of a group
+  // Of the wait that other hosts were last told of: how long it was then, and what was known.
+  std::atomic<int64_t> toldAfter_{0};
+  std::atomic<uint64_t> toldNews_{0};
   uint32_t comparedAt_ = 0;  // the last of longWaits_ that calls were compared for
   bool explainedCosts_ = false;
   bool exchanging_ = false;  // the current operation is one of sends and receives

@@ -16,12 +16,19 @@
 #include "coll/wait_cycle.h"
 #include "p2p/peer_watch.h"
 #include "p2p/process_state.h"
+#include "p2p/segment.h"
 
 namespace rondo {
 namespace {
 
 /// Reading what all ranks have called takes a millisecond.
 constexpr std::chrono::milliseconds kBetweenLooks{200};
+
+/// When other hosts are first told of a wait, then each time after twice as long, and when there is
+/// something new to tell, but not more often than that.
+constexpr std::chrono::milliseconds kFirstTold{300}, kBetweenNews{50};
+/// So many waits of others are passed on.
+constexpr int kMostTold = 32;
 
 /// Since when a rank is in no call, and what its process does meanwhile; of one that is in a call
 /// only whether it is stopped there. May be empty.
@@ -57,6 +64,7 @@ void Communicator::watch(std::chrono::steady_clock::duration waited) {
   PeerWatch::one().look();
   const int deserter = log_.deserter();
   if (deserter >= 0) parts_.fabric->abortDeserted(deserter);
+  if (parts_.fabric->spansHosts()) tellWait(waited);
   const double seconds = std::chrono::duration<double>(waited).count();
   if (parts_.timeoutMs != 0 && waited >= std::chrono::milliseconds(parts_.timeoutMs)) {
     return giveUp(log_.stallText(parts_.name, seconds) + waitsText());
@@ -65,6 +73,36 @@ void Communicator::watch(std::chrono::steady_clock::duration waited) {
   if (parts_.stallSeconds == 0 || waited < limit) return;
   if (!parts_.fabric->claimReport(limit)) return;
   reportStall(log_.stallText(parts_.name, seconds) + waitsText());
+}
+
+/// Those of other hosts whom this rank waits for learn of its call, and of whoever waits elsewhere,
+/// as far as this host knows: so what all ranks of a circle of waits wait for comes round to each.
+void Communicator::tellWait(std::chrono::steady_clock::duration waited) {
+  if (waited < kFirstTold) return toldAfter_.store(0, std::memory_order_relaxed);
+  WaitDesk& desk = Segment::own().waits();
+  const auto told = std::chrono::steady_clock::duration(toldAfter_.load(std::memory_order_relaxed));
+  const bool news = desk.news() != toldNews_.load(std::memory_order_relaxed);
+  if (told <= waited && waited < 2 * told && !(news && waited - told >= kBetweenNews)) return;
+  toldAfter_.store(waited.count(), std::memory_order_relaxed);
+  toldNews_.store(desk.news(), std::memory_order_relaxed);
+  const std::vector<WaitNote> links =
+      waitLinks(readNearFlights(), FarCalls::one().read(), static_cast<int64_t>(monotonicNs()));
+  const auto mine = std::find_if(links.begin(), links.end(), [this](const WaitNote& each) {
+    return each.comm == parts_.id && each.rank == parts_.place.rank;
+  });
+  if (mine == links.end()) return;
+  if (desk.put(*mine)) toldNews_.fetch_add(1, std::memory_order_relaxed);
+  for (uint32_t i = 0; i < mine->awaited; ++i) {
+    const int rank = mine->whom[i].rank;
+    if (rank < 0 || rank >= parts_.place.size || parts_.fabric->near(rank)) continue;
+    parts_.fabric->shareWait(rank, *mine);
+    int others = 0;
+    for (const WaitNote& each : links) {
+      // The rest of its own call is known there.
+      const bool same = each.comm == mine->comm && each.call.at[3] >> 32 == mine->call.at[3] >> 32;
+      if (!same && ++others <= kMostTold) parts_.fabric->shareWait(rank, each);
+    }
+  }
 }
 
 /// A group that has not moved for a thousand polls, or some thousands, whoever polls it.

@@ -125,6 +125,7 @@ FlightProcess readFlights(char* base) {
     FlightComm comm;
     if (readComm(StatusArea::status(base, i), scale, &comm)) out.comms.push_back(std::move(comm));
   }
+  out.notes = StatusArea::waits(base).read();
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coll/flight_recorder.h"
+#include "p2p/wait_note.h"
 
 namespace rondo {
 
@@ -45,6 +46,7 @@ struct FlightProcess {
   int library = 0;
   uint64_t token = 0;
   std::vector<FlightComm> comms;
+  std::vector<WaitNote> notes;  ///< Of itself and of others.
 };
 
 /// Whether a segment that is mapped at `base` has a status area that this version can read; if not,

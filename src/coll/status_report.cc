@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "coll/wait_cycle.h"
 
 namespace rondo {
 namespace {
@@ -26,6 +27,7 @@ class Table {
   Table(const FlightComm& asked, const std::vector<LocalProcess>& all, int64_t now)
       : asked_(asked), now_(now), members_(static_cast<size_t>(std::max(1, asked.size))) {
     for (const LocalProcess& process : all) {
+      near_.push_back(process.flights);
       for (const FlightComm& comm : process.flights.comms) {
         if (comm.id != asked.id || comm.rank < 0 || comm.rank >= asked.size) continue;
         Member& member = members_[static_cast<size_t>(comm.rank)];
@@ -48,6 +50,9 @@ class Table {
       out.text += format("  rank %d", r) + rankText(r, &out.trouble) + "\n";
     }
     out.text += "  " + verdict(&out.trouble) + "\n";
+    const std::string cycle = waitCycleText(near_, {}, asked_.id, asked_.rank);
+    if (!cycle.empty()) out.text += "  A cycle of waits: " + cycle + ".\n";
+    out.trouble |= !cycle.empty();
     return out;
   }
 
@@ -160,6 +165,7 @@ class Table {
   const FlightComm& asked_;
   int64_t now_;
   std::vector<Member> members_;
+  std::vector<FlightProcess> near_;
   const FlightOp* front_ = nullptr;
   int64_t since_ = INT64_MAX;
 };

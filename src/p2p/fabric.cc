@@ -5,7 +5,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/ticks.h"
 #include "p2p/mixed_ports.h"
+#include "p2p/segment.h"
 
 namespace rondo {
 
@@ -214,7 +216,27 @@ void Fabric::shareBoard() {
   std::copy_n(mine.named, Board::kWords, news.named);
   news.step = mine.step;
   std::memcpy(news.blob, mine.blobs[mine.step & 1], sizeof news.blob);
-  far_->share(news);
+  far_->share(news, FarTransport::kEverybody);
+}
+
+void Fabric::shareWait(int rank, const WaitNote& note) {
+  if (!far_ || near(rank)) return;
+  const auto now = static_cast<int64_t>(monotonicNs());
+  WaitNote told = note;
+  told.started = now - note.started;
+  told.seen = now - note.seen;
+  far_->share(told, rank);
+}
+
+/// Hosts' clocks differ, ages do not. On its way a message gets older by less than a circle of
+/// waits that shall be told from a passing one.
+void Fabric::farWaits(int, const WaitNote& note) {
+  const auto now = static_cast<int64_t>(monotonicNs());
+  if (note.awaited > WaitNote::kMostAwaited || note.started < note.seen || note.seen < 0) return;
+  WaitNote heard = note;
+  heard.started = now - note.started;
+  heard.seen = now - note.seen;
+  Segment::own().waits().put(heard);
 }
 
 void Fabric::farCalled(int rank, const Call& call, PairCounts counts) {

@@ -65,6 +65,8 @@ class Fabric final : public FarEvents {
   }
   /// Far ranks get to know what stands on this rank's board.
   void shareBoard();
+  /// A far rank gets to know who waits for whom.
+  void shareWait(int rank, const WaitNote& note);
 
   /// Lets the network move while this rank waits for something else.
   void progress() {
@@ -112,6 +114,7 @@ class Fabric final : public FarEvents {
   void farLeft(int rank) override { farRank(rank)->left = true; }
   void farCalled(int rank, const Call& call, PairCounts counts) override;
   void farBoard(int rank, const BoardNews& news) override;
+  void farWaits(int rank, const WaitNote& note) override;
 
   int rank_, ranks_;
   std::vector<int> near_;

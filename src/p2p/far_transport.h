@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
 
 #include "p2p/call_record.h"
 #include "p2p/transport.h"
+#include "p2p/wait_note.h"
 
 namespace rondo {
 
@@ -17,6 +19,9 @@ enum class FarLoss {
   Silent,  ///< Nothing comes from its host any more.
   Left,    ///< It lives, but has let go of the communicator while it was waited for.
 };
+
+/// What ranks tell each other beside their calls.
+using FarNews = std::variant<BoardNews, WaitNote>;
 
 /// What a network hands up. Called by whichever thread moves its bytes; must return at once and
 /// call nothing of the network.
@@ -33,6 +38,8 @@ class FarEvents {
   virtual void farCalled(int rank, const Call& call, PairCounts counts) = 0;
   /// What stands on the board of `rank`.
   virtual void farBoard(int rank, const BoardNews& news) = 0;
+  /// `rank` says of itself or of another whom it waits for.
+  virtual void farWaits(int rank, const WaitNote& note) = 0;
 };
 
 /// One communicator's ways to the ranks of other hosts. Ranks are the communicator's.
@@ -53,8 +60,9 @@ class FarTransport {
   virtual void abort(uint32_t word, uint32_t detail) = 0;
   /// Lets `rank` know what this rank called.
   virtual void tell(int rank, const Call& call, PairCounts counts) = 0;
-  /// Lets all far ranks know this rank's board.
-  virtual void share(const BoardNews& news) = 0;
+  /// Lets far rank `to` know this rank's board, or who waits for whom.
+  virtual void share(const FarNews& news, int to) = 0;
+  static constexpr int kEverybody = -1;
   /// Between which addresses `rank`'s host is watched: "10.0.0.1 to 10.0.0.2"; empty: it is not.
   virtual std::string linkText(int rank) const = 0;
 };

@@ -108,6 +108,7 @@ Segment::Segment()
   heap_ = base_ + kPoolReserve;
   heapRanges_ = RangeAllocator(kPoolReserve, bytes_);
   statuses_.open(base_, token_);
+  waits_.open(&StatusArea::waits(base_));
 }
 
 Segment::~Segment() { munmap(base_, bytes_); }

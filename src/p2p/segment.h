@@ -52,6 +52,8 @@ class Segment {
 
   /// What this process says of its communicators.
   StatusDesk& statuses() { return statuses_; }
+  /// What it waits for, and others of whom it was told.
+  WaitDesk& waits() { return waits_; }
 
   /// Heap memory, page aligned; nullptr if there is none left.
   void* allocate(uint64_t bytes);
@@ -84,6 +86,7 @@ class Segment {
   RangeAllocator heapRanges_;
   std::vector<Ended> ended_;
   StatusDesk statuses_;
+  WaitDesk waits_;
 };
 
 /// A peer process's segment as this process maps it. Shared by all communicators; unmapped with the

@@ -12,6 +12,7 @@
 
 #include "base/ticks.h"
 #include "p2p/flight_ring.h"
+#include "p2p/wait_notes.h"
 
 namespace rondo {
 
@@ -92,7 +93,7 @@ struct CommStatus {
 /// The first bytes of a segment.
 struct StatusHead {
   static constexpr uint64_t kMagic = 0x5355'5441'5453'4452u;
-  static constexpr uint32_t kVersion = 1;  ///< Of all these structs.
+  static constexpr uint32_t kVersion = 2;  ///< Of all these structs.
 
   uint64_t magic;  ///< Atomic: written last.
   uint32_t version;
@@ -112,7 +113,8 @@ struct StatusArea {
   static constexpr uint64_t kEach = (sizeof(CommStatus) + 4095) / 4096 * 4096;
   /// Communicators of a process beyond these are not seen from outside.
   static constexpr uint64_t kMost = 512;
-  static constexpr uint64_t kBytes = kFirst + kMost * kEach;
+  static constexpr uint64_t kWaits = kFirst + kMost * kEach;
+  static constexpr uint64_t kBytes = kWaits + (sizeof(WaitSlots) + 4095) / 4096 * 4096;
   static_assert(sizeof(StatusHead) <= kFirst && sizeof(CommStatus) % 64 == 0);
 
   /// `base`: a whole mapping of a segment.
@@ -120,6 +122,7 @@ struct StatusArea {
   static CommStatus& status(char* base, uint64_t i) {
     return *reinterpret_cast<CommStatus*>(base + kFirst + i * kEach);
   }
+  static WaitSlots& waits(char* base) { return *reinterpret_cast<WaitSlots*>(base + kWaits); }
 };
 
 /// Which of them are taken in this process's own segment. Thread safe.

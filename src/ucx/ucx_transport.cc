@@ -160,6 +160,7 @@ ucs_status_t UcxTransport::onMessage(ucp_worker_h by, const UcxHeader& header, v
 void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes) {
   UcxRecord record;
   BoardNews news;
+  WaitNote note;
   switch (header.kind) {
     case UcxKind::Hello:
       peer.hellos |= 1u << header.channel;
@@ -184,6 +185,11 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
       if (bytes != sizeof news) break;
       std::memcpy(&news, data, sizeof news);
       wish_.events->farBoard(peer.rank, news);
+      break;
+    case UcxKind::Waits:
+      if (bytes != sizeof note) break;
+      std::memcpy(&note, data, sizeof note);
+      wish_.events->farWaits(peer.rank, note);
       break;
     default:
       break;
@@ -295,10 +301,14 @@ void UcxTransport::tell(int rank, const Call& call, PairCounts counts) {
   sendCopy(peer, headerTo(peer, UcxKind::Record), &record, sizeof record);
 }
 
-void UcxTransport::share(const BoardNews& news) {
+void UcxTransport::share(const FarNews& news, int to) {
+  const UcxKind kind = std::holds_alternative<WaitNote>(news) ? UcxKind::Waits : UcxKind::Board;
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   for (UcxPeer* peer : all_) {
-    if (!peer->bye) sendCopy(*peer, headerTo(*peer, UcxKind::Board), &news, sizeof news);
+    if (peer->bye || (to != kEverybody && to != peer->rank)) continue;
+    std::visit(
+        [&](const auto& each) { sendCopy(*peer, headerTo(*peer, kind), &each, sizeof each); },
+        news);
   }
 }
 

@@ -110,7 +110,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void progress() override { worker_.progress(); }
   void abort(uint32_t word, uint32_t detail) override;
   void tell(int rank, const Call& call, PairCounts counts) override;
-  void share(const BoardNews& news) override;
+  void share(const FarNews& news, int to) override;
   std::string linkText(int rank) const override;
 
   /// What it runs on, for people: UCX's version and settings, and where this process is watched.

@@ -14,6 +14,7 @@ enum class UcxKind : uint8_t {
   Credit,  ///< Nothing but `released`.
   Record,  ///< What the sender called.
   Board,   ///< What stands on the sender's board.
+  Waits,   ///< A call that waits, the sender's or another one's.
   Abort,   ///< Ends the communicator.
   Bye,     ///< The last message on each way: the sender destroyed its communicator.
 };
@@ -40,7 +41,7 @@ struct UcxRecord {
   uint64_t sent, taken;
 };
 
-constexpr uint16_t kUcxVersion = 3;
+constexpr uint16_t kUcxVersion = 4;
 constexpr unsigned kUcxMessageId = 1;
 
 /// Messages of a channel that may be under way: sent, and not known to be released.

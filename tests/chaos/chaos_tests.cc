@@ -206,22 +206,54 @@ TEST(Chaos, WhoDiesAfterOthersHaveLeftHoldsNoneOfTheirMemory) {
   expectGood(outcome);
 }
 
+/// This process, all threads, while it makes no call; in microseconds of CPU time.
+int64_t idleCost(const Me& me) {
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  usleep(400000);
+  getrusage(RUSAGE_SELF, &after);
+  const auto us = [](const rusage& u) {
+    return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 + u.ru_utime.tv_usec +
+           u.ru_stime.tv_usec;
+  };
+  const int64_t cost = us(after) - us(before);
+  me.check(cost < 10000, format("%d us of CPU in 400 ms", static_cast<int>(cost)));
+  return cost;
+}
+
 TEST(Chaos, WaitingForNothingCostsNothing) {
   const Outcome outcome = run(2, [](const Me& me) {
     rondoComm_t comm = me.join();
-    rusage before{}, after{};
-    getrusage(RUSAGE_SELF, &before);
-    usleep(400000);
-    getrusage(RUSAGE_SELF, &after);
-    const auto us = [](const rusage& u) {
-      return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 + u.ru_utime.tv_usec +
-             u.ru_stime.tv_usec;
-    };
-    me.check(us(after) - us(before) < 10000,
-             format("%d us of CPU in 400 ms", static_cast<int>(us(after) - us(before))));
+    idleCost(me);
     me.ok(rondoBarrier(comm, nullptr), comm, "a barrier");
     rondoCommDestroy(comm);
   });
+  expectGood(outcome);
+}
+
+TEST(Chaos, AfterADeathSurvivorsAreIdle) {
+  const Outcome outcome = run(
+      4,
+      [](const Me& me) {
+        rondoComm_t comm = me.join(), rest = nullptr;
+        rondoResult_t result = rondoSuccess;
+        sumOfRanks(comm, me, &result);
+        if (me.rank == 1) me.die();
+        sumOfRanks(comm, me, &result);
+        checkRemote(me, result, "rank 1 (host");
+        const int64_t broken = idleCost(me);
+        me.ok(rondoCommShrink(comm, nullptr, 0, &rest, nullptr, RONDO_SHRINK_DEFAULT), comm,
+              "rondoCommShrink");
+        me.check(sumOfRanks(rest, me, &result) == 0 + 2 + 3, "a wrong sum of the survivors");
+        const int64_t shrunk = idleCost(me);
+        std::printf("rank %d: %d us of CPU in 400 ms after the error, %d after the shrink\n",
+                    me.rank, static_cast<int>(broken), static_cast<int>(shrunk));
+        std::fflush(stdout);
+        me.ok(rondoBarrier(rest, nullptr), rest, "a barrier");
+        rondoCommDestroy(rest);
+        rondoCommDestroy(comm);
+      },
+      {}, 1);
   expectGood(outcome);
 }
 

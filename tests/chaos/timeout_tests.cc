@@ -255,6 +255,71 @@ TEST(Timeout, ACycleOverHostsIsNamed) {
   }));
 }
 
+/// How many ranks of other hosts have said here whom they wait for.
+size_t waitersHeard() { return readNearFlights().front().notes.size(); }
+
+rondoComm_t joinOnHost(const Me& me) {
+  setenv("RONDO_HOSTID", format("host-%d", me.rank).c_str(), 1);
+  return joinWith(me, me.rank == 0 ? 2000 * slack() : 0);
+}
+
+/// Rank k is in the k-th communicator's barrier, which rank k + 1 has not called: each host sees
+/// one link of the circle, and what it is told of the others.
+TEST(Timeout, ACycleOverHostsOfWhichNoneSeesTheWholeIsNamed) {
+  expectGood(run(3, [](const Me& me) {
+    const rondoComm_t comm = joinOnHost(me);
+    rondoComm_t pairs[3] = {};
+    for (int k = 0; k < 3; ++k) {
+      rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+      const std::string name = format("pair-%d", k);
+      config.name = name.c_str();
+      config.timeout = me.rank == 0 ? 2000 * slack() : 0;
+      const bool in = me.rank == k || me.rank == (k + 1) % 3;
+      me.ok(rondoCommSplit(comm, in ? 0 : RONDO_SPLIT_NOCOLOR, (me.rank - k + 3) % 3, &pairs[k],
+                           &config),
+            comm, "rondoCommSplit");
+    }
+    while (me.rank == 0 && waitersHeard() < 2) usleep(1000);
+    const rondoResult_t result = rondoBarrier(pairs[me.rank], nullptr);
+    if (me.rank == 0) {
+      checkVerdict(me, result,
+                   {". A cycle of waits: rank 0 of communicator \"pair-0\" (pid ",
+                    ") in its collective 1, barrier, waits for rank 0 of communicator \"pair-1\" "
+                    "(host \"",
+                    ") in its collective 1, barrier, waits for rank 0 of communicator \"pair-2\" "
+                    "(host \"",
+                    ", barrier, waits for the first to make that call; allowed: "});
+      rondoCommAbort(comm);
+    }
+    me.check(result == rondoRemoteError, "no verdict");
+    for (const rondoComm_t each : pairs) {
+      if (each != nullptr) rondoCommAbort(each);
+    }
+    if (me.rank != 0) rondoCommAbort(comm);
+  }));
+}
+
+/// The most usual one, over hosts.
+TEST(Timeout, ACycleOfReceivesOverHostsIsNamed) {
+  expectGood(run(3, [](const Me& me) {
+    const rondoComm_t comm = joinOnHost(me);
+    while (me.rank == 0 && waitersHeard() < 2) usleep(1000);
+    int value = 0;
+    const rondoResult_t result =
+        me.rank == 1 ? rondoBarrier(comm, nullptr)
+                     : rondoRecv(&value, 1, rondoInt32, (me.rank + 1) % 3, comm, nullptr);
+    if (me.rank == 0) {
+      checkVerdict(me, result,
+                   {". A cycle of waits: rank 0 of communicator \"comm\" (pid ",
+                    ") in its exchange 1, a receive of 4 bytes from rank 1, waits for rank 1 of "
+                    "communicator \"comm\" (host \"",
+                    ") in its collective 1, barrier, waits for ", "waits for the first"});
+    }
+    me.check(result == rondoRemoteError, "no verdict");
+    rondoCommDestroy(comm);
+  }));
+}
+
 TEST(Timeout, CallsInSwappedOrderThatDoNotBlockComplete) {
   expectGood(run(2, [](const Me& me) {
     rondoComm_t comms[2] = {joinWith(me, 20000 * slack()), nullptr};

@@ -178,7 +178,9 @@ class BoardsOnly final : public FarTransport {
   }
   void abort(uint32_t, uint32_t) override {}
   void tell(int, const Call&, PairCounts) override {}
-  void share(const BoardNews& news) override { net_.share(rank_, news); }
+  void share(const FarNews& news, int) override {
+    if (const auto* const board = std::get_if<BoardNews>(&news)) net_.share(rank_, *board);
+  }
   std::string linkText(int) const override { return ""; }
 
  private:

@@ -41,10 +41,15 @@ struct Told : FarEvents {
     boardOf = rank;
     board = news;
   }
+  void farWaits(int rank, const WaitNote& note) override {
+    waitsOf = rank;
+    waits = note;
+  }
   std::atomic<uint32_t> aborted{0};
   uint32_t detail = 0;
-  int left = -1, boardOf = -1;
+  int left = -1, boardOf = -1, waitsOf = -1;
   BoardNews board{};
+  WaitNote waits{};
   int lost = -1, caller = -1;
   std::string whyLost;
   Call called;
@@ -246,9 +251,15 @@ TEST(UcxPorts, WordsBesideTheChannelsArrive) {
   news.step = 5;
   news.gone[3] = 7;
   news.blob[1000] = 9;
-  hosts[0].share(news);
+  hosts[0].share(news, FarTransport::kEverybody);
   ASSERT_TRUE(hosts.until([&] { return hosts.told(1).boardOf == 0; }));
   EXPECT_EQ(std::memcmp(&hosts.told(1).board, &news, sizeof news), 0);
+  WaitNote note{};
+  note.comm = 8;
+  note.host[5] = 'h';
+  hosts[0].share(note, 1);
+  ASSERT_TRUE(hosts.until([&] { return hosts.told(1).waitsOf == 0; }));
+  EXPECT_EQ(std::memcmp(&hosts.told(1).waits, &note, sizeof note), 0);
   EXPECT_NE(hosts[0].networkText().find("UCX_TLS="), std::string::npos);
   EXPECT_NE(hosts[0].networkText().find("hosts are not watched"), std::string::npos);
   hosts[1].abort(12, 34);

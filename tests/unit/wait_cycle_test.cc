@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+
 #include "api/types.h"
+#include "coll/status_report.h"
 
 namespace rondo {
 namespace {
@@ -120,22 +123,116 @@ TEST(WaitCycle, GroupsByWhatIsOutstanding) {
             "");
 }
 
+struct Whom {
+  std::string host;
+  int pid, rank;
+};
+/// What `process` says of its rank of communicator `id`, which was in its call until `seen`.
+WaitNote noteOf(const FlightProcess& process, uint64_t id, int rank, int64_t seen,
+                const std::vector<Whom>& whom) {
+  WaitNote note{};
+  note.process = WaitNote::keyOf(process.host, process.pid);
+  note.comm = id;
+  note.rank = rank;
+  note.pid = process.pid;
+  note.started = 10;
+  note.seen = seen;
+  note.whole = 1;
+  for (const FlightComm& comm : process.comms) {
+    if (comm.id == id) note.call = comm.last()->facts.words();
+  }
+  std::snprintf(note.name, sizeof note.name, "c%d", static_cast<int>(id));
+  std::snprintf(note.host, sizeof note.host, "%s", process.host.c_str());
+  for (const Whom& each : whom) {
+    note.whom[note.awaited++] = {WaitNote::keyOf(each.host, each.pid), each.rank, 0};
+  }
+  return note;
+}
+
 TEST(WaitCycle, RanksOfOtherHostsByWhatTheyTold) {
   const std::vector<FlightProcess> near = {
       process(11, {member(1, 0, At::In, 5), member(2, 0, At::After, 2)})};
   std::vector<FlightProcess> far = {
       process(12, {member(1, 1, At::In, 4), member(2, 1, At::In, 3)})};
   far[0].host = "b";
-  const std::string text = waitCycleText(near, far, 1, 0);
+  EXPECT_EQ(waitCycleText(near, far, 1, 0), "") << "it has not said whom it waits for";
+  std::vector<FlightProcess> told = near;
+  told[0].notes = {noteOf(far[0], 2, 1, 20, {{"", 11, 0}})};
+  const std::string text = waitCycleText(told, far, 1, 0);
   EXPECT_NE(text.find("waits for rank 1 of communicator \"c2\" (host \"b\", pid 12) in its "
                       "collective 3, barrier, waits for the first"),
             std::string::npos)
       << text;
-  // What a rank may have left again though not all have entered it proves nothing.
-  far[0].comms[1].host.back().facts.collective = static_cast<uint8_t>(Collective::Broadcast);
+  far[0].comms[0].host.back().facts.sequence = 5;
+  EXPECT_EQ(waitCycleText(told, far, 1, 0), "") << "it has come";
+  far[0].comms[0].host.back().facts.sequence = 4;
+  told[0].notes[0].seen = 9;
+  EXPECT_EQ(waitCycleText(told, far, 1, 0), "") << "that was before this rank began to wait";
+}
+
+/// Each of three hosts sees one link.
+TEST(WaitCycle, OverHostsOfWhichNoneSeesTheWhole) {
+  std::vector<FlightProcess> all = {
+      process(11, {member(1, 0, At::In, 1), member(3, 0, At::After, 0)}),
+      process(12, {member(1, 1, At::After, 0), member(2, 1, At::In, 1)}),
+      process(13, {member(2, 2, At::After, 0), member(3, 2, At::In, 1)})};
+  for (size_t k = 0; k < 3; ++k) all[k].host = std::string(1, static_cast<char>('a' + k));
+  std::vector<FlightProcess> near = {all[0]};
+  near[0].notes = {noteOf(all[1], 2, 1, 20, {{"c", 13, 2}}),
+                   noteOf(all[2], 3, 2, 20, {{"a", 11, 0}})};
+  const std::vector<FlightProcess> far = {all[1], all[2]};
+  const std::string text = waitCycleText(near, far, 1, 0);
+  EXPECT_NE(text.find("rank 1 of communicator \"c2\" (host \"b\", pid 12) in its collective 1, "
+                      "barrier, waits for rank 2 of communicator \"c3\" (host \"c\", pid 13)"),
+            std::string::npos)
+      << text;
+  // rondo-status knows of other hosts what the process was told.
+  near[0].notes.push_back(noteOf(all[0], 1, 0, 20, {{"b", 12, 1}}));
+  const Report report = reportOn(11, {{11, {}, near[0]}}, 30);
+  EXPECT_NE(report.text.find("  A cycle of waits: rank 0 of communicator \"c1\" (pid 11) in its"),
+            std::string::npos)
+      << report.text;
+  EXPECT_TRUE(report.trouble);
+  near[0].notes[1].free[0] = 2;
+  EXPECT_EQ(waitCycleText(near, far, 1, 0), "") << "its calls on c2 go on by themselves";
+  near[0].notes.erase(near[0].notes.begin() + 1);
+  EXPECT_EQ(waitCycleText(near, far, 1, 0), "") << "a link is missing";
+  near[0].notes = {};
   EXPECT_EQ(waitCycleText(near, far, 1, 0), "");
-  far[0].comms[1] = member(2, 1, At::In, 2);
-  EXPECT_EQ(waitCycleText(near, far, 1, 0), "") << "this rank has made that call";
+}
+
+/// The first message comes at a time at which nobody could know how it ends.
+TEST(WaitCycle, SendsAndReceivesOverHosts) {
+  const auto text = [](bool first, bool second) {
+    FlightProcess a = process(11, {transferring(1, 0, first, 1)});
+    FlightProcess b = process(12, {transferring(1, 1, second, 0)});
+    a.comms[0].members = {{"a", 11}, {"b", 12}};
+    a.host = "a";
+    b.host = "b";
+    WaitNote note = noteOf(b, 1, 1, 20, {{"a", 11, 0}});
+    note.whom[0].sends = second ? 1 : 0;
+    a.notes = {note};
+    return waitCycleText({a}, {}, 1, 0);
+  };
+  EXPECT_NE(text(false, false), "");
+  EXPECT_NE(text(true, true), "");
+  EXPECT_EQ(text(true, false), "") << "they belong together";
+}
+
+/// Who is late for a broadcast is waited for only by those to whom it brings something.
+TEST(WaitCycle, OfRootedCollectivesByTheirSteps) {
+  const auto text = [](const char* waits) {
+    FlightComm broadcast = member(1, 1, At::In, 1);
+    broadcast.host.back().facts.collective = static_cast<uint8_t>(Collective::Broadcast);
+    broadcast.waits = waits;
+    broadcast.waitsSeen = 11;
+    return waitCycleText({process(10, {member(1, 0, At::After, 0)}), process(11, {broadcast}),
+                          process(12, {transferring(1, 2, false, 1)})},
+                         {}, 1, 1);
+  };
+  EXPECT_EQ(text("lane 0: period 1 of 1, step 1 of 1 (recv) has no message of rank 0"), "");
+  EXPECT_NE(text("lane 0: period 1 of 1, step 1 of 1 (recv) has no message of rank 2"), "");
+  EXPECT_EQ(text(""), "");
 }
 
 TEST(WaitCycle, NoneWhereSomebodyIsOnlyLateOrDoesNotBlock) {
