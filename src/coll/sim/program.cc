@@ -161,6 +161,8 @@ Time Program::exchange(ProgramComm* comm, const std::string& name,
     const ExchangeJob exchange(comm->on_, comm->rank(), transfers);
     ProgramComm::Exchanged made{exchange.ranks(), {}, exchange.job(keeps_)};
     if (made.ranks.size() > 1) made.result = simulate(made.job);
+    const std::optional<Time> time = comm->on_.exchangeTime(comm->rank(), transfers);
+    if (time && made.result.blocked.empty()) stretch(&made.result, *time);
     made.job.plan = nullptr;  // it refers to `exchange`
     found = comm->exchanges_.emplace(transfers, std::move(made)).first;
   }
