@@ -115,7 +115,7 @@ if [[ -x $explain ]]; then
   said=$("$explain" allreduce 64K --ranks 2 --memory device)
   expect "$said" "^rondo: costs: $file"
   expect "$said" 'runs oneshot LL, [0-9]+ lanes '
-  refused 2 'gather of device memory has no kernel for 4 ranks; allowed: allreduce, ' \
+  refused 2 'scan of device memory has no kernel for 4 ranks; allowed: allreduce, ' \
     "$explain" gather 64K --memory device
   refused 2 '--memory' "$explain" allreduce 64K --memory mapped
   refused 2 "README.md:[0-9]+: is .*; allowed: \"rondo-costs 1\"" \

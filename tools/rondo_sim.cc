@@ -29,7 +29,7 @@ struct Arguments {
   std::string workload;
   int ranks = 0, root = 0, lanes = 0, depth = -1;
   unsigned long long periods = 16;
-  bool channels = false, opGiven = false, bytesGiven = false;
+  bool channels = false, opGiven = false, bytesGiven = false, periodsGiven = false;
 
   bool keeps() const { return !flows.empty() || !trace.empty() || !svg.empty(); }
 };
@@ -78,6 +78,7 @@ sim::Settings settingsOf(const Arguments& a) {
   out.chunk = a.chunk.empty() ? 0 : sizeOf("--chunk", a.chunk);
   out.depth = a.depth;
   out.periods = a.periods;
+  out.wholeIfKept = !a.periodsGiven;
   return out;
 }
 
@@ -127,6 +128,14 @@ class Simulation {
                  chosen.algorithm->name, steps * 1e-6, on_.settings().mostKept * 1e-6));
     }
     const sim::Outcome best = on_.simulate(*chosen.algorithm, chosen.geometry, a_.root, true);
+    if (best.result.simulatedPeriods < best.result.periods) {
+      std::fprintf(stderr,
+                   "rondo-sim: --flows, --trace and --svg have %llu of %llu full periods; "
+                   "allowed for more: --periods, up to %.0f million steps\n",
+                   static_cast<unsigned long long>(best.result.simulatedPeriods),
+                   static_cast<unsigned long long>(best.result.periods),
+                   on_.settings().mostKept * 1e-6);
+    }
     const sim::Job job = on_.jobOf(*best.algorithm, best.geometry, a_.root);
     const bool json = a_.flows.ends_with(".json");
     if (!a_.flows.empty()) {
@@ -289,6 +298,7 @@ int main(int argc, char** argv) {
   }
   arguments.opGiven = app.count("--op") > 0;
   arguments.bytesGiven = app.count("--bytes") > 0;
+  arguments.periodsGiven = app.count("--periods") > 0;
   try {
     const topo::Loaded loaded = topo::loadTopology(arguments.topology);
     for (const std::string& warning : loaded.warnings) {

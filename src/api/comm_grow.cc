@@ -83,11 +83,20 @@ rondoUniqueId agreedId(const std::vector<Wish>& all) {
   return giver->id;
 }
 
+/// A rehearsal waits for nobody: new ranks are there when they are asked for.
+rondoResult_t growRehearsed(rondoComm_t comm, int nranks, const rondoUniqueId* id, int rank,
+                            rondoComm_t* newcomm, const rondoConfig_t* given) {
+  return guarded(comm, kCall, [&] {
+    requireOldArguments(*comm, nranks, rank, id, newcomm);
+    *newcomm = growVirtual(comm, nranks, given);
+  });
+}
+
 rondoResult_t growOld(rondoComm_t comm, int nranks, const rondoUniqueId* id, int rank,
                       rondoComm_t* newcomm, const rondoConfig_t* given) {
   const Use use(comm, kCall);
   if (use.result() != rondoSuccess) return use.result();
-  if (isVirtual(comm)) return refuseVirtual(comm, kCall);
+  if (comm->rehearsal != nullptr) return growRehearsed(comm, nranks, id, rank, newcomm, given);
   Communicator& parent = *comm->impl;
   Joining joining;
   const rondoResult_t bad = guarded(comm, kCall, [&] {
@@ -113,6 +122,9 @@ rondoResult_t growOld(rondoComm_t comm, int nranks, const rondoUniqueId* id, int
   });
 }
 
+/// A process answers for it; nobody does for a virtual communicator's.
+bool answered(const IdBytes& id) { return id.endpoints[0].port != 0; }
+
 rondoResult_t growNew(int nranks, const rondoUniqueId* id, int rank, rondoComm_t* newcomm,
                       const rondoConfig_t* given) {
   Joining joining;
@@ -127,6 +139,11 @@ rondoResult_t growNew(int nranks, const rondoUniqueId* id, int rank, rondoComm_t
     if (members == 0) {
       throw Error(rondoInvalidUsage,
                   "id is one of rondoGetUniqueId; allowed: one of rondoCommGetUniqueId");
+    }
+    if (!answered(readId(*id))) {
+      throw Error(rondoInvalidUsage,
+                  "id is of a virtual communicator, which no other process joins; allowed: "
+                  "rondoCommInitVirtual with all ranks, as one of the new ones");
     }
     if (nranks <= members) {
       throw Error(rondoInvalidArgument,
@@ -151,11 +168,14 @@ rondoResult_t rondoCommGetUniqueId(rondoComm_t comm, rondoUniqueId* id) {
   const char* const call = "rondoCommGetUniqueId";
   const rondo::Use use(comm, call);
   if (use.result() != rondoSuccess) return use.result();
-  if (rondo::isVirtual(comm)) return rondo::refuseVirtual(comm, call);
   return rondo::guarded(comm, call, [&] {
     if (id == nullptr) {
       throw rondo::Error(rondoInvalidArgument,
                          "argument id is NULL; allowed: where to write the id");
+    }
+    if (comm->rehearsal != nullptr) {
+      *id = rondo::packId({}, {}, "", comm->impl->place().size);
+      return;
     }
     rondo::makeUniqueId(rondo::thisHost(), id, rondo::readBootOptions().netInterfaces,
                         comm->impl->place().size);

@@ -6,16 +6,17 @@
 
 namespace rondo {
 
-// Nobody has a virtual communicator here.
-rondoResult_t splitVirtual(rondoComm* comm, int, rondoComm_t*, const rondoConfig_t*) {
-  return refuseVirtual(comm, "rondoCommSplit");
+// Nobody has a virtual communicator here, and so nobody calls these.
+rondoResult_t splitVirtual(rondoComm*, int, rondoComm_t*, const rondoConfig_t*) {
+  return rondoInternalError;
 }
-rondoResult_t dupVirtual(rondoComm* comm, rondoComm_t*, const rondoConfig_t*) {
-  return refuseVirtual(comm, "rondoCommDup");
+rondoResult_t dupVirtual(rondoComm*, rondoComm_t*, const rondoConfig_t*) {
+  return rondoInternalError;
 }
 rondoComm_t shrinkVirtual(rondoComm*, const std::vector<int>&, const rondoConfig_t*) {
   return nullptr;
 }
+rondoComm_t growVirtual(rondoComm*, int, const rondoConfig_t*) { return nullptr; }
 
 }  // namespace rondo
 

@@ -46,14 +46,16 @@ typedef struct rondoVirtualConfig_t {
  * What rondoGroupEndAsync gives is complete. Local. Since 0.4.
  *
  * Communicators that are made of it (rondoCommSplit by config.splits, rondoCommSplitVirtual,
- * rondoCommShrink, rondoCommDup) are virtual too: their ranks keep their places, calls on all of
- * them follow each other on one clock, and OUTPUT's files are written when the last one is
- * destroyed; they name each call's communicator, and number ranks as here. A child is called as its
- * config->name says, else PARENT.split0, PARENT.shrink1, numbered in turn; nothing else of its
- * configuration matters. rondoCommDup without one gives another handle on the same communicator.
- * The other parts of a split are taken to make the same calls at the same time, over the same
- * links, as far as they have as many ranks. rondoCommGrow and rondoCommGetUniqueId are
- * rondoUnsupported.
+ * rondoCommShrink, rondoCommGrow, rondoCommDup) are virtual too: their ranks keep their places,
+ * calls on all of them follow each other on one clock, and OUTPUT's files are written when the last
+ * one is destroyed; they name each call's communicator, and number ranks as here. A child is called
+ * as its config->name says, else PARENT.split0, PARENT.shrink1, numbered in turn; nothing else of
+ * its configuration matters. rondoCommDup without one gives another handle on the same
+ * communicator. The other parts of a split are taken to make the same calls at the same time, over
+ * the same links, as far as they have as many ranks. New ranks of rondoCommGrow are there at once,
+ * on the machine's first places where no rank has been, and then on those of ranks that
+ * rondoCommShrink left out; more than there are places is rondoInvalidArgument. What
+ * rondoCommGetUniqueId gives is for rondoCommGrow on this rank alone.
  *
  * Errors: rondoInvalidArgument (NULL; a topology that cannot be read, with file and line; more
  * ranks than places; rank out of range), rondoUnsupported (a build without libxml2).

@@ -109,15 +109,6 @@ void requireVirtual(const rondoComm& comm) {
                      comm.impl->name().c_str()));
 }
 
-rondoResult_t refuseVirtual(rondoComm* comm, const char* call) {
-  const Keep keep(comm, call);
-  if (!keep) return keep.result();
-  return fail(comm, rondoUnsupported,
-              format("%s: communicator \"%s\" is virtual, and ranks that come to it are not known; "
-                     "allowed: rondoCommInitVirtual with as many ranks",
-                     call, comm->impl->name().c_str()));
-}
-
 rondoResult_t finishVirtual(rondoComm* comm, const char* call) {
   return guarded(comm, call, [&] { comm->rehearsal->close(); });
 }

@@ -145,14 +145,26 @@ rondoComm_t shrinkVirtual(rondoComm* comm, const std::vector<int>& excluded,
   const Rehearsed& parent = rehearsedOf(*comm);
   const std::lock_guard<std::mutex> lock(parent.all()->mutex);
   const std::vector<int>& all = parent.comm()->members().parts[0];
-  std::vector<int> rest;
+  std::vector<int> rest, left;
   for (size_t rank = 0; rank < all.size(); ++rank) {
     const bool leaves =
         std::find(excluded.begin(), excluded.end(), static_cast<int>(rank)) != excluded.end();
-    if (!leaves) rest.push_back(all[rank]);
+    (leaves ? left : rest).push_back(all[rank]);
   }
+  parent.all()->program.leave(left);
   return makeChild(parent, nameOf("rondoCommShrink", config, parent, "shrink"), {rest},
                    ownNumber(parent));
+}
+
+rondoComm_t growVirtual(rondoComm* comm, int nranks, const rondoConfig_t* config) {
+  const Rehearsed& parent = rehearsedOf(*comm);
+  const std::lock_guard<std::mutex> lock(parent.all()->mutex);
+  std::vector<int> all = parent.comm()->members().parts[0];
+  const std::string name = nameOf("rondoCommGrow", config, parent, "grow");
+  const std::vector<int> more =
+      parent.all()->program.come(static_cast<size_t>(nranks) - all.size());
+  all.insert(all.end(), more.begin(), more.end());
+  return makeChild(parent, name, {all}, ownNumber(parent));
 }
 
 }  // namespace rondo

@@ -51,8 +51,6 @@ class VirtualGroup {
 
 /// Whether it is alive and virtual. NULL and destroyed handles are not.
 bool isVirtual(rondoComm* comm);
-/// rondoUnsupported: what the call needs of other ranks, a virtual communicator does not know.
-rondoResult_t refuseVirtual(rondoComm* comm, const char* call);
 /// Throws Error if it is not virtual.
 void requireVirtual(const rondoComm& comm);
 /// rondoCommSplit and rondoCommDup of virtual communicators.
@@ -62,6 +60,9 @@ rondoResult_t dupVirtual(rondoComm* comm, rondoComm_t* newcomm, const rondoConfi
 /// Without the ranks that are excluded, which the caller is not of. Throws Error.
 rondoComm_t shrinkVirtual(rondoComm* comm, const std::vector<int>& excluded,
                           const rondoConfig_t* config);
+/// With new ranks behind its own, `nranks` in all, on places of the machine that are free. Throws
+/// Error.
+rondoComm_t growVirtual(rondoComm* comm, int nranks, const rondoConfig_t* config);
 /// Before a virtual communicator's handle is destroyed.
 rondoResult_t finishVirtual(rondoComm* comm, const char* call);
 

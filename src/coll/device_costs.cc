@@ -8,7 +8,8 @@ namespace {
 
 // The defaults: fitted by tools/tune_device_fit.cc to tests/measurements/h200_x2.csv (2 x H200,
 // NV18, 2026-11-22) and h200_x4.csv (4 x H200), medians of rondo-bench in graphs; those of flags of
-// further peers set by hand, when four GPUs had shown that they differ.
+// further peers set by hand, when four GPUs had shown that they differ. Those of exchanges: fitted
+// by hand to gather, scatter and latency of h200_exchange.csv's rows of 4 GPUs.
 constexpr DeviceCostField kFields[] = {
     {"launch", &DeviceCosts::launch, "a kernel of one block that does nothing", false},
     {"lane_ll", &DeviceCosts::laneLL, "each block of LL", false},
@@ -38,6 +39,12 @@ constexpr DeviceCostField kFields[] = {
     {"keep_per_kib", &DeviceCosts::keepPerKiB, "what is received there last", true},
     {"fold_per_kib", &DeviceCosts::foldPerKiB, "what is reduced there last", true},
     {"ring_lane_per_kib", &DeviceCosts::ringLanePerKiB, "the least time of a lane", true},
+    {"exchange", &DeviceCosts::exchange, "a send to its receive", false},
+    {"exchange_alone", &DeviceCosts::exchangeAlone, "more where no rank was ahead", false},
+    {"exchange_lane", &DeviceCosts::exchangeLane, "each of its lanes", false},
+    {"exchange_lane_per_kib", &DeviceCosts::exchangeLanePerKiB, "what a lane moves", true},
+    {"exchange_in_per_kib", &DeviceCosts::exchangeInPerKiB, "what a rank receives", true},
+    {"exchange_out_per_kib", &DeviceCosts::exchangeOutPerKiB, "what a rank sends", true},
 };
 
 /// Of the machine where the defaults were measured: NV18.
@@ -51,7 +58,8 @@ DeviceCosts DeviceCosts::onLinksOf(uint64_t bytesPerSecond) const {
                         static_cast<double>(std::max<uint64_t>(bytesPerSecond, 1));
   for (const auto wire :
        {&DeviceCosts::wireLLPerKiB, &DeviceCosts::wirePerKiB, &DeviceCosts::overlapPerKiB,
-        &DeviceCosts::onePeerPerKiB, &DeviceCosts::pairOverlapPerKiB, &DeviceCosts::ringPerKiB}) {
+        &DeviceCosts::onePeerPerKiB, &DeviceCosts::pairOverlapPerKiB, &DeviceCosts::ringPerKiB,
+        &DeviceCosts::exchangeInPerKiB, &DeviceCosts::exchangeOutPerKiB}) {
     out.*wire = static_cast<uint64_t>(std::llround(static_cast<double>(out.*wire) * slower));
   }
   return out;

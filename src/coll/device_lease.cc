@@ -45,20 +45,6 @@ struct Layout {
   uint64_t hello, slots, fifos, windowLL, windowLL128, bytes;
 };
 
-/// FIFOs of all pairs of a rank, in bytes: 64 lanes a pair for up to 4 ranks. With 42 of them one
-/// pair moved 183 GB/s (4 x H200 over NVLink, 2026-11).
-constexpr uint64_t kMostPairBytes = 12u << 20;
-constexpr uint64_t kPairBytesPerLane = 128u << 10;
-constexpr int kMostPairLanes = 64;
-
-int pairLanes(int ranks, int lanes) {
-  if (ranks == 1) return std::min(lanes, kMostPairLanes);  // copies only, without memory
-  if (ranks > kMaxPairRanks) return 0;
-  const uint64_t all = std::min(kMostPairBytes, static_cast<uint64_t>(lanes) * kPairBytesPerLane);
-  const uint64_t fit = all / static_cast<uint64_t>(ranks - 1) / kPairFifoBytes;
-  return static_cast<int>(std::clamp<uint64_t>(fit, 1, kMostPairLanes));
-}
-
 // What rank `from` writes to rank `to` to see whether it arrives.
 uint32_t greeting(int from, int to) {
   return 0x9e3779b9u * static_cast<uint32_t>(from + 1) ^

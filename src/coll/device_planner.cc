@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "coll/device_predict.h"
+#include "kernels/exchange_call.h"
 
 namespace rondo {
 namespace {
@@ -229,6 +230,20 @@ DeviceChoice chooseDevice(const DeviceRequest& request, const DeviceFacts& facts
   return best;
 }
 
+DeviceChoice chooseExchange(const DeviceRequest& request, const DeviceFacts& facts) {
+  const bool gathers = request.collective == Collective::Gather;
+  if (!gathers && request.collective != Collective::Scatter) return {};
+  const int lanes = pairLanes(facts.ranks, facts.lanes);
+  if (!facts.lineStores || facts.ranks < 2 || lanes == 0) return {};
+  ExchangeWork root(lanes);
+  const Count bytes = request.count * request.elementBytes;
+  for (int peer = 1; peer < facts.ranks; ++peer) root.add(peer, !gathers, bytes);
+  const Count chunk = kPairLineData / request.elementBytes;
+  const Geometry geometry{request.count, std::max(root.lanes(), 1), 1, chunk, 1};
+  return {"direct",         Protocol::kLL128, geometry,
+          kExchangeThreads, nullptr,          root.time(facts.costs, true)};
+}
+
 std::string explainDevice(const DeviceRequest& request, const DeviceFacts& facts) {
   std::vector<DeviceChoice> best;
   Search(request, facts, nullptr).all([&](const DeviceChoice& choice) {
@@ -242,6 +257,8 @@ std::string explainDevice(const DeviceRequest& request, const DeviceFacts& facts
     }
     best.push_back(choice);
   });
+  const DeviceChoice exchange = chooseExchange(request, facts);
+  if (exchange.algorithm != nullptr) best.push_back(exchange);
   std::stable_sort(best.begin(), best.end(), [](const DeviceChoice& a, const DeviceChoice& b) {
     return a.picoseconds < b.picoseconds;
   });

@@ -49,6 +49,10 @@ bool hasDeviceKernel(const DeviceRequest& request, std::string_view algorithm, P
 DeviceChoice chooseDevice(const DeviceRequest& request, const DeviceFacts& facts,
                           const std::vector<TuneRule>& rules);
 
+/// Gather and scatter, which are sends and receives in one launch: `algorithm` is nullptr for other
+/// collectives, and where 128-byte lines do not arrive whole, which was not measured.
+DeviceChoice chooseExchange(const DeviceRequest& request, const DeviceFacts& facts);
+
 /// The best candidate of each algorithm and protocol, the best one first, as lines of text.
 std::string explainDevice(const DeviceRequest& request, const DeviceFacts& facts);
 

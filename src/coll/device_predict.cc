@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/exchange_call.h"
+
 namespace rondo {
 namespace {
 
@@ -47,6 +49,42 @@ uint64_t ringTime(const RingWork& work, const DeviceCosts& costs) {
   const uint64_t perKiB = std::max<uint64_t>(costs.ringPerKiB, costs.ringLanePerKiB / lanes);
   return costs.launch + lanes * costs.lane + way + per(work.sentBytes, perKiB) +
          per(work.keptBytes, work.folds ? costs.foldPerKiB : costs.keepPerKiB);
+}
+
+void ExchangeWork::add(int peer, bool sends, Count bytes) {
+  if (bytes == 0) return;
+  (sends ? sent_ : received_) += bytes;
+  PairView pairs{};
+  pairs.lanes = pairLanes_;
+  pairs.lines = 1;
+  const TransferCut cut = cutTransfer(pairs, bytes);
+  const auto lanes = static_cast<Count>(cut.lanes);
+  auto queue = std::find_if(queues_.begin(), queues_.end(), [&](const Queue& known) {
+    return known.peer == peer && known.sends == sends;
+  });
+  if (queue == queues_.end()) queue = queues_.insert(queue, Queue{peer, sends, 0, 0});
+  queue->lanes = std::max(queue->lanes, lanes);
+  queue->longest += std::min<Count>(cut.perLane, bytes);
+}
+
+int ExchangeWork::lanes() const {
+  Count most = 0;
+  for (const Queue& queue : queues_) most = std::max(most, queue.lanes);
+  return static_cast<int>(most);
+}
+
+uint64_t ExchangeWork::time(const DeviceCosts& costs, bool ahead) const {
+  if (queues_.empty()) return 0;
+  Count lanes = 0, longest = 0;
+  for (const Queue& queue : queues_) {
+    lanes += queue.lanes;
+    longest = std::max(longest, queue.longest);
+  }
+  const uint64_t data =
+      std::max({per(longest, costs.exchangeLanePerKiB), per(received_, costs.exchangeInPerKiB),
+                per(sent_, costs.exchangeOutPerKiB)});
+  return costs.launch + costs.exchange + (ahead ? 0 : costs.exchangeAlone) +
+         lanes * costs.exchangeLane + data;
 }
 
 }  // namespace rondo

@@ -1,6 +1,8 @@
 #pragma once
 // What the device planner expects of a kernel: its time in a graph, from the way its work is cut.
 
+#include <vector>
+
 #include "coll/algo/base.h"
 #include "coll/device_costs.h"
 
@@ -35,5 +37,30 @@ struct RingWork {
   bool folds;             ///< ... but reduces with its own.
 };
 uint64_t ringTime(const RingWork& work, const DeviceCosts& costs);
+
+/// Sends and receives of a rank in one launch, where 128-byte lines arrive whole.
+class ExchangeWork {
+ public:
+  /// `pairLanes`: the most that a pair of ranks has in each direction.
+  explicit ExchangeWork(int pairLanes) : pairLanes_(pairLanes) {}
+  /// Transfers with one peer in one direction follow each other.
+  void add(int peer, bool sends, algo::Count bytes);
+
+  /// The most that one transfer has.
+  int lanes() const;
+
+  /// `ahead`: launches follow each other without an answer, so that peers may be a launch ahead.
+  uint64_t time(const DeviceCosts& costs, bool ahead) const;
+
+ private:
+  struct Queue {
+    int peer;
+    bool sends;
+    algo::Count lanes, longest;  ///< Of bytes that a lane moves.
+  };
+  int pairLanes_;
+  std::vector<Queue> queues_;
+  algo::Count sent_ = 0, received_ = 0;
+};
 
 }  // namespace rondo

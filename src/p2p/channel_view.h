@@ -82,6 +82,25 @@ constexpr uint32_t kPairSlots = 4;
 constexpr uint32_t kPairSlotBytes = 16u << 10;
 constexpr uint64_t kPairFifoBytes = uint64_t{kPairSlots} * kPairSlotBytes;
 
+/// FIFOs of all pairs of a rank, in bytes: 64 lanes a pair for up to 4 ranks. With 42 of them one
+/// pair moved 183 GB/s (4 x H200 over NVLink, 2026-11).
+constexpr uint64_t kMostPairBytes = 12u << 20;
+constexpr uint64_t kPairBytesPerLane = 128u << 10;
+constexpr int kMostPairLanes = 64;
+
+/// Lanes of each pair and direction, where a communicator has `lanes` blocks; 0: too many ranks.
+constexpr int pairLanes(int ranks, int lanes) {
+  const int peers = ranks - 1;
+  if (ranks > kMaxPairRanks) return 0;
+  const uint64_t wanted = static_cast<uint64_t>(lanes) * kPairBytesPerLane;
+  const uint64_t all = wanted < kMostPairBytes ? wanted : kMostPairBytes;
+  // One rank alone has copies, which take no memory.
+  const uint64_t fit = peers > 0 ? all / static_cast<uint64_t>(peers) / kPairFifoBytes
+                                 : static_cast<uint64_t>(lanes);
+  if (fit > static_cast<uint64_t>(kMostPairLanes)) return kMostPairLanes;
+  return fit < 1 ? 1 : static_cast<int>(fit);
+}
+
 /// The counters of one lane of a pair of ranks, in the memory of each of the two: what the peer
 /// writes, and what the rank keeps for its own next kernel.
 struct alignas(128) PairLane {

@@ -181,7 +181,12 @@ class Drawing {
     const std::vector<int> cpus = graph_.all(NodeKind::Cpu, host);
     const double inner = innerOf(host);
     const bool bare = devices.empty();
-    height_ = bare ? 90 : graph_.all(NodeKind::NvSwitch, host).empty() ? 300 : 358;
+    // Below the devices there is room for the rings between GPUs, and for cables.
+    const bool ends = graph_.all(NodeKind::Gpu, host).empty() && graph_.hosts().size() < 2;
+    height_ = bare                                           ? 90
+              : ends                                         ? kDeviceY + 40
+              : graph_.all(NodeKind::NvSwitch, host).empty() ? 300
+                                                             : 358;
     boxes_ += format(
         "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"8\" "
         "fill=\"none\" stroke=\"#999\" stroke-dasharray=\"5 4\"/>\n",
@@ -403,7 +408,8 @@ class Drawing {
   }
 
   double drawLegend(double y) {
-    if (channels_ == nullptr) return y + kMargin;
+    // A single place has a ring and a tree without links.
+    if (channels_ == nullptr || channels_->places.size() < 2) return y + kMargin;
     y += 14;
     for (size_t r = 0; r < std::min(kMostRings, channels_->rings.size()); ++r, y += 17) {
       const Ring& ring = channels_->rings[r];

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -43,18 +44,40 @@ inline Collective collectiveNamed(const std::string& name) {
   throw std::runtime_error("there is no collective " + name);
 }
 
-inline std::vector<DeviceMeasurement> deviceMeasurements(const std::string& name) {
+/// The words of a file's lines, up to six, without comments.
+inline std::vector<std::array<std::string, 6>> measuredWords(const std::string& name) {
   const char* const root = std::getenv("TEST_SRCDIR");
   const std::string path =
       std::string(root == nullptr ? "." : root) + "/tests/measurements/" + name;
   std::ifstream file(path);
   EXPECT_TRUE(file.good()) << path << " cannot be read; TEST_SRCDIR names the source tree";
-  std::vector<DeviceMeasurement> out;
+  std::vector<std::array<std::string, 6>> out;
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line[0] == '#') continue;
     std::stringstream fields(line);
-    std::string word[6];
-    for (std::string& each : word) std::getline(fields, each, ',');
+    for (std::string& each : out.emplace_back()) std::getline(fields, each, ',');
+  }
+  return out;
+}
+
+/// Sends, receives and what is made of them.
+struct ExchangeMeasurement {
+  std::string what;  ///< "gather", "scatter", "latency": a message of a ping-pong.
+  int ranks;
+  uint64_t bytes;
+  double picoseconds;
+};
+inline std::vector<ExchangeMeasurement> exchangeMeasurements(const std::string& name) {
+  std::vector<ExchangeMeasurement> out;
+  for (const auto& word : measuredWords(name)) {
+    out.push_back({word[0], std::stoi(word[1]), std::stoull(word[2]), std::stod(word[3]) * 1e6});
+  }
+  return out;
+}
+
+inline std::vector<DeviceMeasurement> deviceMeasurements(const std::string& name) {
+  std::vector<DeviceMeasurement> out;
+  for (const auto& word : measuredWords(name)) {
     out.push_back({collectiveNamed(word[0]), std::stoi(word[1]), std::stoull(word[2]),
                    std::stod(word[3]) * 1e6, word[0] + ":device:0-:" + word[5]});
   }

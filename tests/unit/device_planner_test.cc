@@ -9,6 +9,7 @@
 #include <map>
 #include <random>
 
+#include "coll/device_predict.h"
 #include "support/measurements.h"
 #include "tune_device.h"
 
@@ -80,6 +81,71 @@ TEST(DevicePredictions, AreCloseToWhatTwoAndFourGpusTook) {
   }
 }
 
+/// What is predicted of a row of h200_exchange.csv.
+uint64_t exchangePrediction(const std::string& what, int ranks, uint64_t bytes) {
+  if (what == "latency") {
+    ExchangeWork work(pairLanes(ranks, 128));
+    work.add(1, true, bytes);
+    return work.time(DeviceCosts{}, false);
+  }
+  const Collective collective = what == "gather" ? Collective::Gather : Collective::Scatter;
+  return chooseExchange({collective, bytes / 4, 4, Reduces::kNothing}, gpus(ranks)).picoseconds;
+}
+
+// Sends, gather and scatter: fitted to 4 GPUs, and right on 2 as well.
+TEST(DevicePredictions, OfSendsAreCloseToo) {
+  for (const int ranks : {2, 4}) {
+    double logs = 0, worst = 0, rows = 0;
+    for (const ExchangeMeasurement& m : exchangeMeasurements("h200_exchange.csv")) {
+      if (m.ranks != ranks) continue;
+      const auto predicted = static_cast<double>(exchangePrediction(m.what, m.ranks, m.bytes));
+      const double error = std::fabs(predicted / m.picoseconds - 1);
+      EXPECT_LT(error, 0.20) << m.what << " of " << m.bytes << " on " << ranks;
+      logs += std::log1p(error);
+      worst = std::max(worst, error);
+      ++rows;
+    }
+    ASSERT_EQ(rows, 15);
+    std::printf("%d GPUs: %.1f %% geomean, %.1f %% worst\n", ranks, 100 * std::expm1(logs / rows),
+                100 * worst);
+    EXPECT_LT(std::expm1(logs / rows), 0.08);
+  }
+}
+
+TEST(DevicePredictions, OfExchangesAddUp) {
+  const DeviceCosts costs;
+  const auto one = [&](uint64_t bytes) {
+    ExchangeWork work(64);
+    work.add(1, true, bytes);
+    return work.time(costs, true);
+  };
+  // Transfers with a peer follow each other, those with several share the rank's links, and those
+  // in both directions do not.
+  ExchangeWork twice(64), both(64), several(64);
+  for (int i = 0; i < 2; ++i) {
+    twice.add(1, true, 64u << 20);
+    both.add(1, i == 0, 64u << 20);
+  }
+  for (int peer = 1; peer < 8; ++peer) several.add(peer, true, 64u << 20);
+  EXPECT_NEAR(static_cast<double>(twice.time(costs, true)) / static_cast<double>(one(64u << 20)), 2,
+              0.05);
+  EXPECT_NEAR(static_cast<double>(both.time(costs, true)) / static_cast<double>(one(64u << 20)), 1,
+              0.02);
+  EXPECT_GT(several.time(costs, true), 6 * one(64u << 20));
+  EXPECT_EQ(ExchangeWork(64).time(costs, true), 0u) << "nothing is sent";
+  // Lanes are fewer where peers are many, and none beyond the most; PCIe was not measured.
+  EXPECT_EQ(pairLanes(4, 128), 64);
+  EXPECT_EQ(pairLanes(8, 128), 27);
+  const DeviceRequest gather{Collective::Gather, 1024, 4, Reduces::kNothing};
+  EXPECT_EQ(chooseExchange(gather, gpus(kMaxPairRanks + 1)).algorithm, nullptr);
+  EXPECT_EQ(chooseExchange(requestOf(Collective::AllGather, 4096, 4), gpus(4)).algorithm, nullptr);
+  DeviceFacts pcie = gpus(4);
+  pcie.lineStores = false;
+  EXPECT_EQ(chooseExchange(gather, pcie).algorithm, nullptr);
+  EXPECT_NE(explainDevice(gather, gpus(4)).find("runs direct LL128, 2 lanes"), std::string::npos)
+      << explainDevice(gather, gpus(4));
+}
+
 // The fit finds a good half from the other, which it has not seen.
 TEST(DevicePredictions, HoldForSizesOutsideTheFit) {
   std::vector<DeviceObservation> rows = measurements("h200_x2.csv");
@@ -118,7 +184,8 @@ TEST(DeviceFit, FindsWhatMadeUpTheTimes) {
     const std::string name = fields[i].name;
     // Two ranks say nothing of further peers, and nobody of what a launch is by itself.
     const bool blind = name == "launch" || name.ends_with("_peer") || name == "wire_per_kib" ||
-                       name == "overlap_per_kib" || name == "ring_lane_per_kib";
+                       name == "overlap_per_kib" || name == "ring_lane_per_kib" ||
+                       name.starts_with("exchange");
     EXPECT_EQ(fit.measured[i], !blind) << name;
     if (blind) {
       EXPECT_EQ(fit.costs.*fields[i].at, DeviceCosts{}.*fields[i].at) << name;
@@ -156,7 +223,9 @@ TEST(DeviceTrials, ForceWhatTheySayAndTellEveryCost) {
           name.ends_with("_peer") || name == "wire_per_kib" || name == "overlap_per_kib";
       // Places are so short with eight ranks that a thread never has a second packet.
       if (name == "ring_lane_per_kib" || (ranks == 8 && name.ends_with("round"))) continue;
-      EXPECT_EQ(fit.measured[i], ranks == 2 ? !several : !pairs) << name << ", " << ranks;
+      const bool sends = name.starts_with("exchange");  // no collective's call tells them
+      EXPECT_EQ(fit.measured[i], !sends && (ranks == 2 ? !several : !pairs))
+          << name << ", " << ranks;
     }
   }
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "coll/sim/device_ranks.h"
+#include "coll/sim/program.h"
 #include "coll/sim/rehearsal.h"
 #include "support/measurements.h"
 #include "topo/synthetic.h"
@@ -64,6 +65,28 @@ TEST(SimDevice, WhatRunsIsThePlannersChoice) {
   // What has no kernel is rehearsed all the same.
   EXPECT_GT(on.best({Collective::Scan, 4096}).result.picoseconds, 0u);
   EXPECT_GT(on.best({Collective::Gather, 4096}).result.picoseconds, 0u);
+}
+
+// A message takes what was measured, 4.37 us and 244 us, where links alone would be half of it.
+TEST(SimDevice, SendsAndGathersTakeWhatIsPredicted) {
+  const topo::Graph graph = topo::parseSynthetic("2 cpu, 4 gpu nvlink=450 nvswitch");
+  Program program(graph, "program", 4, 0, true);
+  const auto micro = [](Time time) { return static_cast<double>(time) * 1e-6; };
+  const auto send = [&](std::vector<PeerTransfer> transfers) {
+    return micro(program.exchange(program.first(), "rondoSend", transfers));
+  };
+  EXPECT_NEAR(send({{1, true, 1024}}), 4.37, 0.4);
+  EXPECT_NEAR(send({{1, true, 64u << 20}}), 244, 24);
+  EXPECT_EQ(send({{0, true, 1024}, {0, false, 1024}}), 0) << "a copy";
+  Rehearsal on(graph, 4, {});
+  const Outcome& gather = on.best({Collective::Gather, 4 * (4u << 20)});
+  EXPECT_EQ(gather.algorithm->name, std::string("direct"));
+  EXPECT_NEAR(micro(gather.result.picoseconds), 37.2, 5);
+  // Over PCIe, and over hosts, messages go over the links as before.
+  const topo::Graph pcie = topo::parseSynthetic("2 cpu, 4 gpu");
+  EXPECT_FALSE(Rehearsal(pcie, 4, {}).exchangeTime(0, {{1, true, 1024}}));
+  const topo::Graph hosts = topo::parseSynthetic("2 x (2 gpu nvlink=450 nvswitch, 2 nic=50)");
+  EXPECT_FALSE(Rehearsal(hosts, 4, {}).exchangeTime(0, {{1, true, 1024}}));
 }
 
 TEST(SimDevice, TransfersFillTheStretchedTime) {

@@ -7,6 +7,7 @@
 
 #include "coll/registry.h"
 #include "coll/sim/output.h"
+#include "coll/sim/rehearsal.h"
 #include "topo/synthetic.h"
 
 namespace {
@@ -94,6 +95,34 @@ TEST_F(SimOutput, BusiestLinksComeFirst) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
   EXPECT_NE(text.find("10 GB/s"), std::string::npos) << text;
   EXPECT_LT(text.find("10 GB/s"), text.find('\n')) << "cables are the narrowest: " << text;
+}
+
+// A list of flows is whole, unless it would be too long or less is asked for.
+TEST(SimKept, HasAllPeriods) {
+  const topo::Graph graph =
+      topo::parseSynthetic("2 x (1 cpu, 4 gpu nvlink=450 nvswitch, 4 nic=50)");
+  Settings settings;
+  settings.lanes = 1;
+  settings.chunk = 4096;
+  const CallShape call{Collective::AllReduce, 1u << 20};
+  const Algorithm& ring = *findAlgorithm(Collective::AllReduce, "ring");
+  const auto kept = [&] {
+    const Rehearsal on(graph, 8, settings);
+    return on.simulate(ring, on.geometryOf(ring, call), 0, true).result;
+  };
+  const Result whole = kept();
+  EXPECT_EQ(whole.periods, 32u);
+  EXPECT_EQ(whole.simulatedPeriods, 32u);
+  uint64_t bytes = 0;
+  for (const Transfer& transfer : whole.transfers) bytes += transfer.bytes;
+  EXPECT_EQ(bytes, 2 * 7 * call.bytes);
+  settings.mostKept = 5'000;  // steps of all periods: 32 x 8 x 15
+  EXPECT_EQ(kept().simulatedPeriods, 32u);
+  settings.mostKept = 3'000;
+  EXPECT_EQ(kept().simulatedPeriods, 16u);
+  settings.mostKept = 4e6;
+  settings.wholeIfKept = false;
+  EXPECT_EQ(kept().simulatedPeriods, 16u);
 }
 
 TEST(SimBandwidth, CountsWhatEachRankHasToSend) {

@@ -187,6 +187,63 @@ TEST_F(VirtualChildren, ShrinkLeavesTheOthersWhereTheyAre) {
   EXPECT_EQ(rondoCommDestroy(rest), rondoSuccess);
 }
 
+TEST_F(VirtualChildren, NewRanksSitWhereNobodyHasBeen) {
+  make(3, nullptr, nullptr, 16);  // two hosts of four
+  rondoUniqueId id;
+  ASSERT_EQ(rondoCommGetUniqueId(world_, &id), rondoSuccess) << rondoGetLastError(world_);
+  rondoComm_t grown = nullptr, again = nullptr, full = nullptr;
+  ASSERT_EQ(rondoCommGrow(world_, 24, &id, -1, &grown, nullptr), rondoSuccess)
+      << rondoGetLastError(world_);
+  expectPlace(grown, 3, 24, 3, 8);
+  EXPECT_STREQ(predictionOf(grown).comm, "world.grow0");
+  // As a communicator that had as many from the beginning.
+  rondoComm_t whole = nullptr, all = nullptr;
+  ASSERT_EQ(rondoCommInitVirtual(&whole, kCluster, 24, 3, nullptr), rondoSuccess);
+  EXPECT_EQ(reduceTime(grown), reduceTime(whole));
+  EXPECT_GT(reduceTime(grown), reduceTime(world_));
+  // A host fails, and the spare one takes its place; when no place is free, those of the failed.
+  std::vector<int> out(8);
+  std::iota(out.begin(), out.end(), 8);
+  rondoComm_t rest = nullptr;
+  ASSERT_EQ(rondoCommShrink(grown, out.data(), 8, &rest, nullptr, 0), rondoSuccess);
+  ASSERT_EQ(rondoCommGrow(rest, 24, nullptr, -1, &again, nullptr), rondoSuccess)
+      << rondoGetLastError(rest);
+  EXPECT_EQ(reduceTime(again), reduceTime(whole)) << "hosts 0, 2 and 3 instead of 0, 1 and 2";
+  ASSERT_EQ(rondoCommGrow(again, 32, nullptr, -1, &full, nullptr), rondoSuccess);
+  expectPlace(full, 3, 32, 3, 8);
+  ASSERT_EQ(rondoCommInitVirtual(&all, kCluster, 0, 3, nullptr), rondoSuccess);
+  EXPECT_EQ(reduceTime(full), reduceTime(all));
+  rondoComm_t none = nullptr;
+  EXPECT_EQ(rondoCommGrow(full, 33, nullptr, -1, &none, nullptr), rondoInvalidArgument);
+  expectPart(rondoGetLastError(full), "1 new ranks; allowed: up to 0, for the machine has places");
+  for (rondoComm_t each : {grown, whole, all, rest, again, full}) {
+    EXPECT_EQ(rondoCommDestroy(each), rondoSuccess);
+  }
+}
+
+TEST_F(VirtualChildren, GrowingIsRefusedAsInEarnest) {
+  make(3, nullptr, nullptr, 16);
+  rondoUniqueId id, other;
+  ASSERT_EQ(rondoCommGetUniqueId(world_, &id), rondoSuccess);
+  rondoComm_t none = nullptr;
+  EXPECT_EQ(rondoCommGrow(world_, 16, &id, -1, &none, nullptr), rondoInvalidArgument);
+  expectPart(rondoGetLastError(world_), "argument nranks is 16; allowed: from 17");
+  EXPECT_EQ(rondoCommGrow(world_, 17, &id, 3, &none, nullptr), rondoInvalidArgument);
+  expectPart(rondoGetLastError(world_), "argument rank is 3; allowed: -1");
+  EXPECT_EQ(rondoCommGrow(world_, 17, &id, -1, nullptr, nullptr), rondoInvalidArgument);
+  EXPECT_EQ(rondoCommGetUniqueId(world_, nullptr), rondoInvalidArgument);
+  rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  EXPECT_EQ(rondoCommGrow(world_, 17, &id, -1, &none, &config), rondoUnsupported);
+  // Nobody answers for the id in another process.
+  EXPECT_EQ(rondoCommGrow(nullptr, 17, &id, 16, &none, nullptr), rondoInvalidUsage);
+  expectPart(rondoGetLastError(nullptr), "id is of a virtual communicator");
+  ASSERT_EQ(rondoGetUniqueId(&other), rondoSuccess);
+  EXPECT_EQ(rondoCommGrow(world_, 17, &other, -1, &none, nullptr), rondoInvalidUsage);
+  expectPart(rondoGetLastError(world_), "id is one of rondoGetUniqueId");
+  EXPECT_EQ(none, nullptr);
+}
+
 TEST_F(VirtualChildren, ConfigurationsNameThem) {
   make(0, "rank / 8; rank % 8; rank / 16");
   rondoConfig_t config = RONDO_CONFIG_INITIALIZER;

@@ -237,9 +237,8 @@ TEST_F(Virtual, WhatCannotBeSaidIsRefused) {
   rondoComm_t part = nullptr;
   EXPECT_EQ(rondoCommSplit(comm, 0, 0, &part, nullptr), rondoUnsupported);
   expectPart(rondoGetLastError(comm), "is virtual, and which color its other ranks would give");
-  rondoUniqueId id;
-  EXPECT_EQ(rondoCommGetUniqueId(comm, &id), rondoUnsupported);
-  EXPECT_EQ(rondoCommGrow(comm, 9, nullptr, -1, &part, nullptr), rondoUnsupported);
+  EXPECT_EQ(rondoCommGrow(comm, 9, nullptr, -1, &part, nullptr), rondoInvalidArgument);
+  expectPart(rondoGetLastError(comm), "1 new ranks; allowed: up to 0, for the machine has places");
   rondoPrediction_t prediction{};
   EXPECT_EQ(rondoCommGetPrediction(comm, &prediction), rondoInvalidArgument);
   expectPart(rondoGetLastError(comm), "prediction->size is 0");

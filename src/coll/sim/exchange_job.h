@@ -7,14 +7,6 @@
 
 namespace rondo::sim {
 
-struct PeerTransfer {
-  int peer;
-  bool sends;
-  uint64_t bytes;
-  bool operator==(const PeerTransfer&) const = default;
-  auto operator<=>(const PeerTransfer&) const = default;  // NOLINT(modernize-use-nullptr)
-};
-
 /// What `rank` sends and receives at once, its peers being there at the same time and doing nothing
 /// else. Those of one pair and direction follow each other.
 class ExchangeJob {

@@ -88,13 +88,15 @@ std::vector<int> ProgramComm::hosts() const {
 
 Program::Program(topo::Graph graph, const std::string& name, int ranks, int rank, bool keeps)
     : graph_(std::move(graph)), keeps_(keeps) {
-  places_ = placeRanks(graph_, ranks > 0 ? ranks : placesOn(graph_));
-  const int all = static_cast<int>(places_.size());
+  const int most = placesOn(graph_);
+  const int all = ranks > 0 ? ranks : most;
+  places_ = placeRanks(graph_, std::max(all, most));
   if (rank < 0 || rank >= all) {
     throw Error(rondoInvalidArgument,
                 format("argument rank is %d; allowed: 0 to %d", rank, all - 1));
   }
-  std::vector<int> numbers(places_.size());
+  used_ = static_cast<size_t>(all);
+  std::vector<int> numbers(used_);
   std::iota(numbers.begin(), numbers.end(), 0);
   add(name, {{std::move(numbers)}, rank});
 }
@@ -103,6 +105,28 @@ ProgramComm* Program::add(const std::string& name, Members members) {
   comms_.push_back(
       std::make_unique<ProgramComm>(graph_, name, std::move(members), places_, keeps_));
   return comms_.back().get();
+}
+
+std::vector<int> Program::come(size_t count) {
+  const size_t fresh = places_.size() - used_;
+  if (count > fresh + left_.size()) {
+    throw Error(rondoInvalidArgument,
+                format("%zu new ranks; allowed: up to %zu, for the machine has places for %zu "
+                       "ranks, and on the others are ranks already",
+                       count, fresh + left_.size(), places_.size()));
+  }
+  std::vector<int> out;
+  while (out.size() < count && used_ < places_.size()) out.push_back(static_cast<int>(used_++));
+  const size_t again = count - out.size();
+  out.insert(out.end(), left_.begin(), left_.begin() + static_cast<std::ptrdiff_t>(again));
+  left_.erase(left_.begin(), left_.begin() + static_cast<std::ptrdiff_t>(again));
+  return out;
+}
+
+void Program::leave(const std::vector<int>& ranks) {
+  left_.insert(left_.end(), ranks.begin(), ranks.end());
+  std::sort(left_.begin(), left_.end());
+  left_.erase(std::unique(left_.begin(), left_.end()), left_.end());
 }
 
 std::vector<int> Program::hostsOf(const std::vector<int>& ranks) const {
@@ -137,6 +161,8 @@ Time Program::exchange(ProgramComm* comm, const std::string& name,
     const ExchangeJob exchange(comm->on_, comm->rank(), transfers);
     ProgramComm::Exchanged made{exchange.ranks(), {}, exchange.job(keeps_)};
     if (made.ranks.size() > 1) made.result = simulate(made.job);
+    const std::optional<Time> time = comm->on_.exchangeTime(comm->rank(), transfers);
+    if (time && made.result.blocked.empty()) stretch(&made.result, *time);
     made.job.plan = nullptr;  // it refers to `exchange`
     found = comm->exchanges_.emplace(transfers, std::move(made)).first;
   }

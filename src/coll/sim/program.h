@@ -79,6 +79,11 @@ class Program {
   ProgramComm* first() { return comms_.front().get(); }
   /// A further one; it lives as long as this.
   ProgramComm* add(const std::string& name, Members members);
+  /// Numbers for ranks that come later: first places of the machine where nobody has been, then of
+  /// those that left. Throws Error(rondoInvalidArgument): fewer than `count` are free.
+  std::vector<int> come(size_t count);
+  /// These have left a communicator, and nobody says that they are elsewhere.
+  void leave(const std::vector<int>& ranks);
   /// Of ranks as the machine numbers them.
   std::vector<int> hostsOf(const std::vector<int>& ranks) const;
 
@@ -114,7 +119,9 @@ class Program {
   topo::Graph graph_;
   bool keeps_;
   std::vector<std::unique_ptr<ProgramComm>> comms_;
-  std::vector<int> places_;  ///< By rank of the machine.
+  std::vector<int> places_;  ///< By rank of the machine, those included that nobody is on.
+  size_t used_;              ///< The first of them where nobody has been.
+  std::vector<int> left_;    ///< In their order.
   std::vector<ProgramCall> calls_;
   std::vector<Source> sources_;  // of calls_
   Time now_ = 0;

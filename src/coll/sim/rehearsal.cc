@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "coll/device_predict.h"
 #include "coll/planner.h"
 #include "coll/sim/device_ranks.h"
 #include "coll/sim/shorten.h"
@@ -51,7 +52,8 @@ std::vector<Seat> seatsOf(const topo::Graph& graph, const Parts& parts,
   return seats;
 }
 
-/// So that the whole call takes `whole`.
+}  // namespace
+
 void stretch(Result* result, Time whole) {
   const Time was = result->picoseconds;
   if (was == 0) return;
@@ -69,8 +71,6 @@ void stretch(Result* result, Time whole) {
   }
   result->picoseconds = whole;
 }
-
-}  // namespace
 
 int placesOn(const topo::Graph& graph) {
   const bool gpus = hasGpus(graph);
@@ -119,6 +119,10 @@ DeviceChoice Rehearsal::planned(const Algorithm& algorithm, Count bytes) const {
   const bool reduces = isReduction(algorithm.collective);
   const DeviceRequest request{algorithm.collective, std::max<Count>(bytes / kElement, 1), kElement,
                               reduces ? Reduces::kHot : Reduces::kNothing};
+  const DeviceChoice exchange = chooseExchange(request, *kernels_);
+  if (exchange.algorithm != nullptr) {
+    return algorithm.name == std::string_view(exchange.algorithm) ? exchange : DeviceChoice{};
+  }
   TuneRule rule{};
   rule.collective = algorithm.collective;
   rule.to = ~uint64_t{0};
@@ -129,6 +133,19 @@ DeviceChoice Rehearsal::planned(const Algorithm& algorithm, Count bytes) const {
   const bool follows =
       choice.algorithm != nullptr && std::string_view(choice.algorithm) == algorithm.name;
   return follows ? choice : DeviceChoice{};
+}
+
+std::optional<Time> Rehearsal::exchangeTime(int rank,
+                                            const std::vector<PeerTransfer>& transfers) const {
+  if (!kernels_ || !kernels_->lineStores) return std::nullopt;
+  const int lanes = pairLanes(partRanks_, kernels_->lanes);
+  if (lanes == 0) return std::nullopt;
+  ExchangeWork work(lanes);
+  for (const PeerTransfer& t : transfers) {
+    if (t.peer != rank) work.add(t.peer, t.sends, t.bytes);
+  }
+  if (work.lanes() == 0) return std::nullopt;
+  return work.time(kernels_->costs, false);
 }
 
 bool Rehearsal::mayRun(const Algorithm& row) const {
@@ -207,8 +224,22 @@ bool Rehearsal::alike(const Algorithm& algorithm, const algo::Geometry& geometry
   return true;
 }
 
+Count Rehearsal::keptPeriods(const Algorithm& algorithm, const algo::Geometry& geometry,
+                             int root) const {
+  if (!settings_.wholeIfKept || settings_.periods == 0) return settings_.periods;
+  const double whole = stepsOfPeriods(algorithm, geometry, root, 0, true);
+  return whole <= settings_.mostKept ? 0 : settings_.periods;
+}
+
 double Rehearsal::stepsOf(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
                           bool record) const {
+  const Count periods =
+      record ? keptPeriods(algorithm, geometry, root) : static_cast<Count>(settings_.periods);
+  return stepsOfPeriods(algorithm, geometry, root, periods, record);
+}
+
+double Rehearsal::stepsOfPeriods(const Algorithm& algorithm, const algo::Geometry& geometry,
+                                 int root, Count most, bool record) const {
   double full = 0, last = 0;
   const algo::Group group{std::min(1, partRanks_ - 1), partRanks_, root, groups_[0].placement()};
   const Count repeats = !record && alike(algorithm, geometry, root) ? settings_.repeats : 0;
@@ -217,7 +248,7 @@ double Rehearsal::stepsOf(const Algorithm& algorithm, const algo::Geometry& geom
     last += static_cast<double>(shorten(lane.last, repeats).steps.size());
   }
   const Count all = geometry.fullPeriods();
-  const Count periods = settings_.periods == 0 ? all : std::min<Count>(settings_.periods, all);
+  const Count periods = most == 0 ? all : std::min(most, all);
   return (full * static_cast<double>(periods) + last) * ranks();
 }
 
@@ -226,6 +257,7 @@ Outcome Rehearsal::simulate(const Algorithm& algorithm, const algo::Geometry& ge
   const auto start = std::chrono::steady_clock::now();
   Job job = jobOf(algorithm, geometry, root);
   job.record = record && stepsOf(algorithm, geometry, root, true) <= settings_.mostKept;
+  if (job.record) job.periods = keptPeriods(algorithm, geometry, root);
   Outcome out{&algorithm, geometry, sim::simulate(job), 0};
   const DeviceChoice choice = planned(algorithm, geometry.count);
   if (choice.algorithm != nullptr && out.result.blocked.empty()) {

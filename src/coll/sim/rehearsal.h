@@ -29,6 +29,9 @@ struct Settings {
   int depth = -1;              ///< Messages that a channel holds; negative: the transport's.
   Count periods = 16;          ///< As Job::periods.
   Count repeats = 64;          ///< As Job::repeats.
+  /// A call whose transfers are kept is simulated with all its periods, if it has no more than
+  /// mostKept steps then.
+  bool wholeIfKept = true;
   /// An algorithm that takes more simulated steps is left out, unless it is named: about half a
   /// minute.
   double mostSteps = 2e7;
@@ -50,6 +53,18 @@ struct LeftOut {
   const Algorithm* algorithm;
   double steps;
 };
+
+/// A message to a rank, or from it.
+struct PeerTransfer {
+  int peer;
+  bool sends;
+  uint64_t bytes;
+  bool operator==(const PeerTransfer&) const = default;
+  auto operator<=>(const PeerTransfer&) const = default;  // NOLINT(modernize-use-nullptr)
+};
+
+/// So that the whole call takes `whole`.
+void stretch(Result* result, Time whole);
 
 class Rehearsal {
  public:
@@ -74,6 +89,9 @@ class Rehearsal {
   /// `algorithm` of it is nullptr where it plans nothing: on host memory, over several hosts, where
   /// there is no kernel, and where the settings cut calls otherwise.
   DeviceChoice planned(const Algorithm& algorithm, Count bytes) const;
+  /// Of sends and receives of `rank` in one launch, its peers being there; none where planned()
+  /// plans nothing.
+  std::optional<Time> exchangeTime(int rank, const std::vector<PeerTransfer>& transfers) const;
 
   /// Those that may run; where the device planner plans, those with a kernel. Throws
   /// Error(rondoInvalidArgument) if the one that was asked for is none.
@@ -100,6 +118,11 @@ class Rehearsal {
  private:
   bool mayRun(const Algorithm& row) const;
   bool alike(const Algorithm& algorithm, const algo::Geometry& geometry, int root) const;
+  /// Full periods that are simulated where transfers are kept; 0: all.
+  Count keptPeriods(const Algorithm& algorithm, const algo::Geometry& geometry, int root) const;
+  /// `most`: of full periods; 0: all.
+  double stepsOfPeriods(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
+                        Count most, bool record) const;
   Outcome findBest(const CallShape& call) const;
   Outcome simulatePlanned(const CallShape& call) const;
 
