@@ -24,9 +24,10 @@ namespace {
 /// Reading what all ranks have called takes a millisecond.
 constexpr std::chrono::milliseconds kBetweenLooks{200};
 
-/// When other hosts are first told of a wait, then each time after twice as long, and when there is
-/// something new to tell, but not more often than that.
-constexpr std::chrono::milliseconds kFirstTold{300}, kBetweenNews{50};
+/// When other hosts are first told of a wait, then each time after twice as long, but at least so
+/// often: what is sent finds out whether a way still leads there. And when there is something new
+/// to tell, but not more often than that.
+constexpr std::chrono::milliseconds kFirstTold{300}, kToldAgain{5000}, kBetweenNews{50};
 /// So many waits of others are passed on.
 constexpr int kMostTold = 32;
 
@@ -82,7 +83,8 @@ void Communicator::tellWait(std::chrono::steady_clock::duration waited) {
   WaitDesk& desk = Segment::own().waits();
   const auto told = std::chrono::steady_clock::duration(toldAfter_.load(std::memory_order_relaxed));
   const bool news = desk.news() != toldNews_.load(std::memory_order_relaxed);
-  if (told <= waited && waited < 2 * told && !(news && waited - told >= kBetweenNews)) return;
+  const auto again = told + std::min<std::chrono::steady_clock::duration>(told, kToldAgain);
+  if (told <= waited && waited < again && !(news && waited - told >= kBetweenNews)) return;
   toldAfter_.store(waited.count(), std::memory_order_relaxed);
   toldNews_.store(desk.news(), std::memory_order_relaxed);
   const std::vector<WaitNote> links =

@@ -60,14 +60,17 @@ void check(ucs_status_t status, const char* what) {
 /// that moves data by itself, a rendezvous is but a round trip more: credits keep room for what is
 /// sent at once. All-reduce of 64 KiB between two hosts of a veth takes 27 us for 60, of 1 MiB 386
 /// for 660 (2 cores, UCX 1.13.1 over TCP, medians, 2026-11-21). A peer that was killed is noticed
-/// by looking after it: every 20 s in UCX.
+/// by looking after it: every 20 s in UCX. Over verbs it is for the peer's process to answer: one
+/// that was stopped for 32 s was lost (1 s, Soft-RoCE, 2026-11-22). There HostWatch, and what
+/// waiting ranks tell each other, find out.
 struct Preference {
   const char* name;
   const char* value;
-  bool withoutVerbs;  ///< Only then.
+  bool onVerbs, elsewhere;  ///< Where the host has a verbs device, and where it has none.
 };
-constexpr Preference kPreferences[] = {{"RNDV_THRESH", "inf", true},
-                                       {"KEEPALIVE_INTERVAL", "1s", false}};
+constexpr Preference kPreferences[] = {{"RNDV_THRESH", "inf", false, true},
+                                       {"KEEPALIVE_INTERVAL", "1s", false, true},
+                                       {"KEEPALIVE_INTERVAL", "inf", true, false}};
 
 /// TCP takes Rondo's longest messages between hosts whole (256 KiB), instead of putting parts of 64
 /// KiB together: all-reduce of 1 MiB between two processes on loopback takes 426 us for 785, of 256
@@ -150,7 +153,7 @@ void UcxWorker::open(const Settings& settings) {
   const std::unique_ptr<ucp_config_t, void (*)(ucp_config_t*)> owner(config, ucp_config_release);
   const bool verbs = hasVerbs();
   for (const Preference& preference : kPreferences) {
-    if (preference.withoutVerbs && verbs) continue;
+    if (!(verbs ? preference.onVerbs : preference.elsewhere)) continue;
     // A version without TCP, or with another name for it, does as it likes.
     if (std::getenv((std::string("UCX_") + preference.name).c_str()) == nullptr) {
       ucp_config_modify(config, preference.name, preference.value);
