@@ -231,7 +231,7 @@ rondoResult_t shrinkHeld(const char* call, rondoComm_t comm, const int* ranks, i
 
 rondoResult_t rondoCommSplit(rondoComm_t comm, int color, int key, rondoComm_t* newcomm,
                              const rondoConfig_t* config) {
-  if (rondo::isVirtual(comm)) return rondo::splitVirtual(comm, color, newcomm, config);
+  if (rondo::isVirtual(comm)) return rondo::splitVirtual(comm, color, key, newcomm, config);
   return rondo::split("rondoCommSplit", comm, color, key, newcomm, config);
 }
 

@@ -7,7 +7,7 @@
 namespace rondo {
 
 // Nobody has a virtual communicator here, and so nobody calls these.
-rondoResult_t splitVirtual(rondoComm*, int, rondoComm_t*, const rondoConfig_t*) {
+rondoResult_t splitVirtual(rondoComm*, int, int, rondoComm_t*, const rondoConfig_t*) {
   return rondoInternalError;
 }
 rondoResult_t dupVirtual(rondoComm*, rondoComm_t*, const rondoConfig_t*) {

@@ -21,7 +21,11 @@ typedef struct rondoVirtualConfig_t {
   const char* output; /**< What rondoCommDestroy writes begins so: OUTPUT.calls.csv (every call with
                          its predicted time), OUTPUT.flows.csv (every transfer of every call,
                          columns as of rondo-sim --flows) and OUTPUT.trace.json (a timeline for
-                         Perfetto). NULL: nothing is written. Copied. */
+                         Perfetto). Every split that takes a rule is noted in OUTPUT.splits.csv,
+                         which is kept and added to: ranks that are rehearsed one after the other
+                         with the same output find out where a rule parts them otherwise than
+                         their colors and keys do (rondoInvalidArgument). NULL: nothing is written.
+                         Copied. */
   const char* splits; /**< What all ranks say in rondoCommSplit, as rules of rondoCommSplitVirtual
                          parted by ';': the first is for the first split of a communicator that
                          comes of this one, the last one for all further ones. NULL: rondoCommSplit

@@ -8,6 +8,7 @@
 #include "api/handle.h"
 #include "api/rehearsed.h"
 #include "api/rondo_virtual.h"
+#include "api/split_notes.h"
 #include "base/error.h"
 #include "base/printable.h"
 
@@ -64,21 +65,47 @@ int ownNumber(const Rehearsed& parent) {
   return members.parts[0][static_cast<size_t>(members.rank)];
 }
 
-/// nullptr: the rule puts this rank into no part. `color`: what the rank itself says, if it does.
+/// What the rank itself says, and as which of the splits that took a rule.
+struct Said {
+  int color, key;
+  size_t split;
+};
+
+/// Tells the notes of all rehearsals of this program what the rank says. Throws Error.
+void note(const Rehearsed& parent, const sim::SplitRule& rule, const Said& said,
+          const std::vector<std::vector<int>>& parts) {
+  const std::string& output = parent.all()->config.output;
+  if (output.empty()) return;
+  std::vector<RulePlace> places;
+  for (size_t p = 0; p < parts.size(); ++p) {
+    for (size_t i = 0; i < parts[p].size(); ++i) {
+      const auto number = static_cast<size_t>(parts[p][i]);
+      if (places.size() <= number) places.resize(number + 1, RulePlace{-1, -1});
+      places[number] = {static_cast<int>(p), static_cast<int>(i)};
+    }
+  }
+  noteSplit(output + ".splits.csv",
+            {said.split, parent.comm()->members().parts[0], rule.text(), ownNumber(parent),
+             said.color, said.key},
+            places);
+}
+
+/// nullptr: the rule puts this rank into no part. `said` nullptr: the rule is the program's own.
 rondoComm_t splitBy(const char* call, const Rehearsed& parent, const sim::SplitRule& rule,
-                    const int* color, const rondoConfig_t* config) {
+                    const Said* said, const rondoConfig_t* config) {
   const std::vector<std::vector<int>> parts = cut(parent, rule);
   const int own = ownNumber(parent);
   const bool has = std::any_of(parts.begin(), parts.end(), [own](const std::vector<int>& part) {
     return std::find(part.begin(), part.end(), own) != part.end();
   });
-  if (color != nullptr && has != (*color != RONDO_SPLIT_NOCOLOR)) {
+  if (said != nullptr && has != (said->color != RONDO_SPLIT_NOCOLOR)) {
     throw Error(rondoInvalidArgument,
                 format("argument color is %d, and the rule \"%s\" puts rank %d into %s; allowed: a "
                        "rule that says what the program says",
-                       *color, printable(rule.text()).c_str(), parent.comm()->rank(),
+                       said->color, printable(rule.text()).c_str(), parent.comm()->rank(),
                        has ? "a part" : "none"));
   }
+  if (said != nullptr) note(parent, rule, *said, parts);
   if (!has) return nullptr;
   return makeChild(parent, nameOf(call, config, parent, "split"), parts, own);
 }
@@ -106,7 +133,7 @@ void requireColor(int color) {
 
 }  // namespace
 
-rondoResult_t splitVirtual(rondoComm* comm, int color, rondoComm_t* newcomm,
+rondoResult_t splitVirtual(rondoComm* comm, int color, int key, rondoComm_t* newcomm,
                            const rondoConfig_t* config) {
   const char* const call = "rondoCommSplit";
   const Use use(comm, call);
@@ -118,7 +145,8 @@ rondoResult_t splitVirtual(rondoComm* comm, int color, rondoComm_t* newcomm,
     const Rehearsed& parent = rehearsedOf(*comm);
     RehearsedProgram& all = *parent.all();
     const std::lock_guard<std::mutex> lock(all.mutex);
-    *newcomm = splitBy(call, parent, nextRule(all, parent.name()), &color, config);
+    const Said said{color, key, all.splits};
+    *newcomm = splitBy(call, parent, nextRule(all, parent.name()), &said, config);
   });
 }
 

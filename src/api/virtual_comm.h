@@ -54,7 +54,7 @@ bool isVirtual(rondoComm* comm);
 /// Throws Error if it is not virtual.
 void requireVirtual(const rondoComm& comm);
 /// rondoCommSplit and rondoCommDup of virtual communicators.
-rondoResult_t splitVirtual(rondoComm* comm, int color, rondoComm_t* newcomm,
+rondoResult_t splitVirtual(rondoComm* comm, int color, int key, rondoComm_t* newcomm,
                            const rondoConfig_t* config);
 rondoResult_t dupVirtual(rondoComm* comm, rondoComm_t* newcomm, const rondoConfig_t* config);
 /// Without the ranks that are excluded, which the caller is not of. Throws Error.

@@ -42,10 +42,21 @@ class Writer {
   void children(int above, size_t indent) {
     for (const Arc arc : graph_.from(above)) {
       const Link& link = graph_.link(arc / 2);
-      if (link.kind == LinkKind::Pci && done_.insert(graph_.target(arc)).second) {
-        device(graph_.target(arc), link, indent);
+      const int below = graph_.target(arc);
+      if (link.kind != LinkKind::Pci || !done_.insert(below).second) continue;
+      if (onCpuItself(above, below, link)) {
+        nic(graph_.node(below), std::string(indent, ' '));
+      } else {
+        device(below, link, indent);
       }
     }
+  }
+
+  /// As a virtual machine's card, which NCCL puts there without a PCIe device.
+  bool onCpuItself(int above, int below, const Link& link) const {
+    const Node& node = graph_.node(below);
+    return node.kind == NodeKind::Nic && node.busId.empty() &&
+           graph_.node(above).kind == NodeKind::Cpu && link.bytesPerSecond == bytesOnCpu(node.rate);
   }
 
   /// Devices without one get a place of their own, far from real ones.

@@ -185,8 +185,7 @@ class Reader {
                                       model, place.busId, megabits * 125'000});
     if (place.pci != nullptr) return join(*place.pci, pciLink(*place.pci, above, nic));
     // On the CPU itself: as fast as its port.
-    const uint64_t rate = megabits > 0 ? megabits * 125'000 : 1'250'000'000;
-    join(element, {LinkKind::Pci, above, nic, rate, kPciLatency});
+    join(element, {LinkKind::Pci, above, nic, bytesOnCpu(megabits * 125'000), kPciLatency});
   }
 
   void addC2c(const XmlElement& element, int host, int gpu) {

@@ -13,6 +13,9 @@ namespace rondo::topo {
 /// host_hash are several hosts.
 Graph readNcclXml(const XmlElement& root, XmlSource& source);
 
+/// The link of a card that stands on the CPU itself, without a PCIe device: as fast as its port.
+constexpr uint64_t bytesOnCpu(uint64_t rate) { return rate > 0 ? rate : 1'250'000'000; }
+
 /// One host of the graph; throws Error(rondoInvalidArgument) for one that has no CPU. NCCL's format
 /// knows PCIe by generation and width: other bandwidths become the nearest one.
 std::string writeNcclXml(const Graph& graph, int host);

@@ -325,6 +325,57 @@ TEST_F(VirtualChildren, WhatIsWrittenNamesThem) {
   std::filesystem::remove_all(folder);
 }
 
+// One rank's color cannot tell whether the rule is the program's; a second rank's can.
+TEST_F(VirtualChildren, RulesThatPartOtherwiseAreFoundOut) {
+  char folder[] = "/tmp/rondo-notes-XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string output = std::string(folder) + "/run";
+  const char* rule = "rank / 8, 0 - rank";
+  // As rank `rank`, a split by what the program says: the sentence of its refusal, or nothing.
+  const auto said = [&](int rank, int color, int key) {
+    make(rank, rule, output.c_str());
+    rondoComm_t part = nullptr;
+    const rondoResult_t result = rondoCommSplit(world_, color, key, &part, nullptr);
+    const std::string sentence = result == rondoSuccess ? "" : rondoGetLastError(world_);
+    EXPECT_TRUE(result == rondoSuccess || result == rondoInvalidArgument);
+    EXPECT_EQ(part == nullptr, result != rondoSuccess);
+    if (part != nullptr) {
+      EXPECT_EQ(rondoCommDestroy(part), rondoSuccess);
+    }
+    EXPECT_EQ(rondoCommDestroy(world_), rondoSuccess);
+    world_ = nullptr;
+    return sentence;
+  };
+  EXPECT_EQ(said(9, 71, -9), "");
+  EXPECT_EQ(said(12, 71, -12), "") << "which number a color has does not matter";
+  EXPECT_EQ(said(3, 5, -3), "");
+  expectPart(said(1, 71, -1),
+             "argument color is 71, and rank 9's rehearsal gave 71: one part for "
+             "the program, and two for the rule \"rank / 8, 0 - rank\"; allowed");
+  expectPart(said(15, 70, -15),
+             "rank 9's rehearsal gave 71: not one part for the program, and one");
+  expectPart(said(10, 71, 10), "argument key is 10, and rank 9's rehearsal gave -9: by the rule's");
+  EXPECT_EQ(said(10, 71, -10), "") << "what was refused is not noted";
+  // The program changes, and says it again from the first rank on: a later run of a rank counts.
+  EXPECT_EQ(said(9, 71, -9), "");
+  // Another rule for the same split begins anew; what is no note is passed over.
+  rule = "rank % 2";
+  std::ofstream(output + ".splits.csv", std::ios::app) << "nonsense\n1,2\n";
+  EXPECT_EQ(said(1, 71, 0), "");
+  EXPECT_EQ(said(9, 71, 0), "");
+  expectPart(said(2, 71, 0), "argument color is 71, and rank 1's rehearsal gave 71");
+  // Where nothing can be noted, that is said.
+  std::filesystem::remove(output + ".splits.csv");
+  std::filesystem::create_directory(output + ".splits.csv");
+  make(4, rule, output.c_str());
+  rondoComm_t part = nullptr;
+  EXPECT_EQ(rondoCommSplit(world_, 0, 0, &part, nullptr), rondoSystemError);
+  expectPart(rondoGetLastError(world_), ".splits.csv: Is a directory; what ranks say in splits");
+  EXPECT_EQ(rondoCommDestroy(world_), rondoSuccess);
+  world_ = nullptr;
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(VirtualChildren, WhatDoesNotFitIsRefused) {
   make(5, "(rank < 8) - 1; (rank > 7) - 1");
   rondoComm_t part = nullptr;
