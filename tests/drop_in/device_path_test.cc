@@ -47,6 +47,10 @@ void reductions(bool device, int count, MPI_Comm comm) {
   expect(out.all(rank == 0 ? sum : own), "reduce in place");
   MPI_Reduce_scatter_block(wide.data(), out.data(), count, type, MPI_SUM, comm);
   expect(out.all(sum), "reduce_scatter_block");
+  const std::vector<int> even(n(), count);
+  out.fill(-1);
+  MPI_Reduce_scatter(wide.data(), out.data(), even.data(), type, MPI_SUM, comm);
+  expect(out.all(sum), "reduce_scatter");
   MPI_Scan(in.data(), out.data(), count, type, MPI_SUM, comm);
   expect(out.all(static_cast<T>(rank * (rank + 1) / 2)), "scan");
   MPI_Request request;
@@ -111,6 +115,75 @@ void movements(bool device, int count, MPI_Comm comm) {
   expect(isWhole(whole.read(), number), "allgatherv");
 }
 
+/// Calls with a count for each rank: rank r sends block(r, lengthOf(r)), the blocks lie in the
+/// wrong order and with gaps, and one is empty.
+class Uneven {
+ public:
+  Uneven(bool device, int count)
+      : count_(count), all_(device, n() * static_cast<size_t>(count + 1) * 2 + 1, -1) {
+    for (int r = 0; r < ranks; ++r) {
+      counts_.push_back(lengthOf(r));
+      displs_.push_back((ranks - 1 - r) * (count + 1) * 2);
+    }
+  }
+  int lengthOf(int r) const { return r == 1 ? 0 : count_ + r; }
+  int* data() { return all_.data(); }
+  const int* counts() const { return counts_.data(); }
+  const int* displs() const { return displs_.data(); }
+  std::vector<int> of(int r) const { return block(r, static_cast<size_t>(lengthOf(r))); }
+  void clear() { all_.fill(-1); }
+  /// Every rank's block in its place, `mine` too, and nothing between them; or only the blocks.
+  void put() { all_.write(expected(-1)); }
+  bool right() { return all_.read() == expected(-1); }
+
+ private:
+  std::vector<int> expected(int between) const {
+    std::vector<int> all(n() * static_cast<size_t>(count_ + 1) * 2 + 1, between);
+    for (int r = 0; r < ranks; ++r) {
+      const std::vector<int> one = of(r);
+      std::copy(one.begin(), one.end(), all.begin() + displs_[static_cast<size_t>(r)]);
+    }
+    return all;
+  }
+  int count_;
+  Buffer<int> all_;
+  std::vector<int> counts_, displs_;
+};
+
+void uneven(bool device, int count, MPI_Comm comm) {
+  Uneven all(device, count);
+  const int own = all.lengthOf(rank), root = ranks - 1;
+  Buffer<int> mine(device, static_cast<size_t>(own), 0);
+  mine.write(all.of(rank));
+  MPI_Allgatherv(mine.data(), own, MPI_INT, all.data(), all.counts(), all.displs(), MPI_INT, comm);
+  expect(all.right(), "allgatherv, uneven");
+  all.clear();
+  MPI_Gatherv(mine.data(), own, MPI_INT, all.data(), all.counts(), all.displs(), MPI_INT, root,
+              comm);
+  expect(rank != root || all.right(), "gatherv");
+  all.put();
+  mine.fill(-5);
+  MPI_Scatterv(all.data(), all.counts(), all.displs(), MPI_INT, mine.data(), own, MPI_INT, root,
+               comm);
+  expect(mine.read() == all.of(rank), "scatterv");
+  // Everybody gets its own length from each, and sends each its own.
+  Uneven got(device, count);
+  const std::vector<int> alike(n(), own);
+  Buffer<int> wide(device, n() * static_cast<size_t>(count + ranks), -1);
+  std::vector<int> places;
+  for (int r = 0; r < ranks; ++r) places.push_back(r * (count + ranks));
+  got.put();
+  MPI_Alltoallv(got.data(), got.counts(), got.displs(), MPI_INT, wide.data(), alike.data(),
+                places.data(), MPI_INT, comm);
+  bool right = true;
+  const std::vector<int> now = wide.read(), expected = all.of(rank);
+  for (int r = 0; r < ranks; ++r) {
+    right &=
+        std::equal(expected.begin(), expected.end(), now.begin() + places[static_cast<size_t>(r)]);
+  }
+  expect(right, "alltoallv");
+}
+
 /// Ints three apart, which kernels do not take.
 void spread(bool device, int count, MPI_Comm comm) {
   MPI_Datatype type;
@@ -146,6 +219,7 @@ void every() {
         reductions<double>(device, count, comm);
         reductions<int>(device, count, comm);
         movements(device, count, comm);
+        uneven(device, count, comm);
       }
       spread(device, 1000, comm);
     }

@@ -159,4 +159,20 @@ rondoResult_t rondoScatter(const void* send, void* recv, size_t count, rondoData
     return next(from, to, count, type, root, comm, on);
   });
 }
+
+// Sends and receives come in groups only.
+rondoResult_t rondoSend(const void* send, size_t count, rondoDataType_t type, int peer,
+                        rondoComm_t comm, rondoStream_t stream) {
+  static const auto next = real<decltype(rondoSend)>(__func__);
+  return collective(__func__, send, nullptr, comm, stream, [=](auto from, auto, auto on) {
+    return next(from, count, type, peer, comm, on);
+  });
+}
+
+rondoResult_t rondoRecv(void* recv, size_t count, rondoDataType_t type, int peer, rondoComm_t comm,
+                        rondoStream_t stream) {
+  static const auto next = real<decltype(rondoRecv)>(__func__);
+  return collective(__func__, nullptr, recv, comm, stream,
+                    [=](auto, auto to, auto on) { return next(to, count, type, peer, comm, on); });
+}
 }

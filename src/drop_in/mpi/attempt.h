@@ -22,6 +22,8 @@ class Attempt {
       start_ = statsClock();
     if (rehearsing) [[unlikely]]
       flushTransfers();
+    if (devicesOn) [[unlikely]]
+      forgetAnswers();
     if (why_ == Why::Many && isBlocking(call)) [[unlikely]]
       why_ = useOnceMore(comm);
     if (isBlocking(call) && known_.uneven.due()) [[unlikely]]

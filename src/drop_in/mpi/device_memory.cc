@@ -67,6 +67,18 @@ Kind kindOf(const void* address) {
   return kind;
 }
 
+/// What the driver said last on this thread, in one call of the program's, whose buffers do not
+/// become other memory meanwhile. A question takes 0.07 us (H200).
+struct Answers {
+  struct One {
+    const void* address = nullptr;
+    Kind kind;
+  };
+  std::array<One, 2> last;
+  size_t next = 0;
+};
+constinit thread_local Answers answers;
+
 /// The allocations that prepare() has seen lately, by their numbers, which never come again.
 std::array<std::atomic<unsigned long long>, 256> prepared{};
 
@@ -149,13 +161,27 @@ bool findDevices(const char** why) {
 
 bool isDeviceMemory(const void* address) {
   const Kind kind = kindOf(address);
+  answers.last[answers.next++ % answers.last.size()] = {address, kind};
   return kind.memory == kMemoryTypeDevice && kind.managed == 0;
+}
+
+void forgetAnswers() {
+  for (Answers::One& one : answers.last) one.address = nullptr;
 }
 
 DeviceSpot prepareSpot(const void* address) {
   const Kind kind = kindOf(address);
   prepare(kind, address);
   return {kind.context, kind.device};
+}
+
+DeviceSpot prepareAsked(const void* address) {
+  for (const Answers::One& one : answers.last) {
+    if (one.address != address) continue;
+    prepare(one.kind, address);
+    return {one.kind.context, one.kind.device};
+  }
+  return prepareSpot(address);
 }
 
 void copyFromDevice(void* host, const void* device, size_t bytes) {

@@ -19,6 +19,8 @@ bool isDeviceMemory(const void* address);
 /// Memory that only a device can read; false for host memory, pinned and managed memory too. Asks
 /// the driver each time: an address may have become another kind of memory since the last call.
 inline bool onDevice(const void* address) { return devicesOn && isDeviceMemory(address); }
+/// A call of the program's begins: what the driver said of addresses before may be over.
+void forgetAnswers();
 
 /// Where device memory lies. Memory of the virtual memory calls and of pools has no context.
 struct DeviceSpot {
@@ -29,6 +31,9 @@ struct DeviceSpot {
 /// return from now on, so that what a blocking call of its wrote is there when MPI gets the buffer;
 /// at the first sight of an allocation what is on the default stream is waited for.
 DeviceSpot prepareSpot(const void* address);
+/// The same, of a buffer that the call under way has asked onDevice() about: the driver is not
+/// asked again, if forgetAnswers() was at the call's begin.
+DeviceSpot prepareAsked(const void* address);
 
 /// Makes a context current for a scope; nullptr: leaves the thread's. Throws Error.
 class ContextScope {

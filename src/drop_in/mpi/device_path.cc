@@ -18,8 +18,9 @@ constexpr uint32_t kSeen = 4;    ///< The same since the last agreement.
 /// right whatever the others have.
 constexpr int kQuietAfter = 16, kCallsPerLook = 16;
 
-/// How often MPI progresses while a kernel runs.
-constexpr std::chrono::microseconds kBetweenProgress{5};
+/// How often MPI progresses while a kernel runs: at once, as a kernel takes 6 us to begin and end
+/// (H200), then again when it takes long. In between the 0.5 us would be late to see the end.
+constexpr std::chrono::microseconds kBetweenProgress{5}, kFirstPause{15};
 
 void progressMpi() {
   int found = 0;
@@ -33,7 +34,7 @@ void OwnMemory::add(const Elements& elements, size_t alignment) {
   if (!elements.device) return refuse();
   DeviceSpot spot;
   try {
-    spot = prepareSpot(elements.begin);
+    spot = prepareAsked(elements.begin);
   } catch (const Error&) {
     refuse();  // the copy to the host meets the same, and says so
   }
@@ -47,7 +48,10 @@ void OwnMemory::add(const Elements& elements, size_t alignment) {
 rondoResult_t DevicePath::agree(const KnownComm& known, MPI_Comm comm, const OwnMemory& mine,
                                 Way* way) {
   *way = Way::Host;
-  const bool fits = mine.fits() && (state_ != State::Ready || mine.spot().device == at_.device);
+  // The communicator cannot be made by a rank that does not know where.
+  const bool fits = state_ != State::Ready
+                        ? mine.fits()
+                        : mine.none() || (mine.fits() && mine.spot().device == at_.device);
   seen_ |= mine.any();
   if (quiet_ >= kQuietAfter && !devicesOnly && ++unasked_ < kCallsPerLook) return rondoSuccess;
   unasked_ = 0;
@@ -86,11 +90,12 @@ void DevicePath::make(const KnownComm& known, MPI_Comm comm, const DeviceSpot& s
 
 void DevicePath::wait() {
   using Clock = std::chrono::steady_clock;
-  for (Clock::time_point last = Clock::now(); !stream_->idle();) {
-    const Clock::time_point now = Clock::now();
-    if (now - last < kBetweenProgress) continue;
+  progressMpi();
+  Clock::time_point next = Clock::now() + kFirstPause;
+  while (!stream_->idle()) {
+    if (Clock::now() < next) continue;
     progressMpi();
-    last = now;
+    next = Clock::now() + kBetweenProgress;
   }
   // Kernels end without a result when a rank has died or the communicator was revoked.
   rondoResult_t state = rondoSuccess;

@@ -32,6 +32,8 @@ class OwnMemory {
   void refuse() { fits_ = false; }
   bool any() const { return any_; }
   bool fits() const { return any_ && fits_; }
+  /// Nothing at all, which goes any way.
+  bool none() const { return !any_ && fits_; }
   const DeviceSpot& spot() const { return spot_; }
 
  private:

@@ -10,6 +10,7 @@
 #include "drop_in/mpi/answers.h"
 #include "drop_in/mpi/blocks.h"
 #include "drop_in/mpi/host_twin.h"
+#include "drop_in/mpi/transfers.h"
 
 using namespace rondo;
 using namespace rondo::drop_in;
@@ -37,13 +38,31 @@ Elements elementsOf(const Triple& of) {
           liesOnDevice(of.buffer, of.type)};
 }
 Elements elementsOf(const Uneven& of) { return elementsOf(Triple{of.buffer, 0, of.type}); }
+/// A rank's block.
+Elements blockOf(const Uneven& of, int rank) {
+  const ptrdiff_t from = of.displs[rank] * layoutOf(of.type).extent;
+  return elementsOf({static_cast<const char*>(of.buffer) + from, of.counts[rank], of.type});
+}
+
+/// One block from or to every rank; `but`: a rank that needs none, or -1.
+void sendEach(Transfers& transfers, const Uneven& of, int ranks, int but = -1) {
+  for (int r = 0; r < ranks; ++r) {
+    if (r != but) transfers.send(blockOf(of, r), r);
+  }
+}
+void receiveEach(Transfers& transfers, const Uneven& of, int ranks, int but = -1) {
+  for (int r = 0; r < ranks; ++r) {
+    if (r != but) transfers.receive(blockOf(of, r), r);
+  }
+}
 
 bool bothValid(Attempt& call, const Elements& one, const Elements& other) {
   call.saw(one.device || other.device);
   return call.need(one.layout.valid && other.layout.valid, Why::Arguments);
 }
 
-/// Whether a v-collective is Rondo's; `bytes`: a block of this rank's.
+/// Whether a v-collective that did not run between the devices is Rondo's; `bytes`: a block of this
+/// rank's.
 template <class Answer>
 bool isWorth(Attempt& call, const Answer& answer, size_t bytes) {
   return call.need(answer.worthUneven(call.agreedSize(bytes)), Why::Small);
@@ -77,6 +96,16 @@ int allgatherv(Attempt& call, const Answer& answer, const Pass& pass, const Trip
     return call.passed(pass());
   }
   const int me = call.rank();
+  const auto fill = [&](Transfers& transfers) {
+    const Elements mine = inPlace ? blockOf(to, me) : send;
+    for (int r = 0; r < call.size(); ++r) {
+      if (!inPlace || r != me) transfers.send(mine, r);
+    }
+    receiveEach(transfers, to, call.size(), inPlace ? me : -1);
+    return true;
+  };
+  int code = MPI_SUCCESS;
+  if (overByTransfers(call, answer, pass, fill, &code)) return code;
   return answer(call, [&] {
     return Movement{
         inPlace ? noBytes() : Bytes(send), Blocks(recv, to.counts, to.displs, call.size()),
@@ -123,9 +152,15 @@ int gatherv(Attempt& call, const Answer& answer, const Pass& pass, const Triple&
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Elements recv = isRoot ? elementsOf(to) : elementsOf(from);
   const Elements send = inPlace ? recv : elementsOf(from);
-  if (!bothValid(call, recv, send) || !isWorth(call, answer, send.bytes())) {
-    return call.passed(pass());
-  }
+  if (!bothValid(call, recv, send)) return call.passed(pass());
+  const auto fill = [&](Transfers& transfers) {
+    if (!inPlace) transfers.send(send, root);
+    if (isRoot) receiveEach(transfers, to, call.size(), inPlace ? root : -1);
+    return true;
+  };
+  int code = MPI_SUCCESS;
+  if (overByTransfers(call, answer, pass, fill, &code)) return code;
+  if (!isWorth(call, answer, send.bytes())) return call.passed(pass());
   if (isRoot) return gathervHere(call, answer, inPlace, send, recv, to, root);
   return answer(call, [&] {
     return Movement{Bytes(send), Nothing{}, [](Bytes& sent, Nothing&) { sent.load(); },
@@ -166,9 +201,15 @@ int scatterv(Attempt& call, const Answer& answer, const Pass& pass, const Uneven
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Elements send = isRoot ? elementsOf(from) : elementsOf(to);
   const Elements recv = inPlace ? send : elementsOf(to);
-  if (!bothValid(call, recv, send) || !isWorth(call, answer, recv.bytes())) {
-    return call.passed(pass());
-  }
+  if (!bothValid(call, recv, send)) return call.passed(pass());
+  const auto fill = [&](Transfers& transfers) {
+    if (isRoot) sendEach(transfers, from, call.size(), inPlace ? root : -1);
+    if (!inPlace) transfers.receive(recv, root);
+    return true;
+  };
+  int code = MPI_SUCCESS;
+  if (overByTransfers(call, answer, pass, fill, &code)) return code;
+  if (!isWorth(call, answer, recv.bytes())) return call.passed(pass());
   if (isRoot) return scattervHere(call, answer, inPlace, send, from, recv, root);
   return answer(call, [&] {
     return Movement{Nothing{}, Bytes(recv), [](Nothing&, Bytes&) {},
@@ -195,9 +236,16 @@ int alltoallv(Attempt& call, const Answer& answer, const Pass& pass, const Uneve
   const Elements recv = elementsOf(to);
   const Elements send = inPlace ? recv : elementsOf(from);
   const int* const given = inPlace ? to.counts : from.counts;
-  if (!bothValid(call, recv, send) || !isWorth(call, answer, meanBlock(send, given, call.size()))) {
-    return call.passed(pass());
-  }
+  if (!bothValid(call, recv, send)) return call.passed(pass());
+  const auto fill = [&](Transfers& transfers) {
+    if (inPlace) return false;  // what is sent would have to lie somewhere else
+    sendEach(transfers, from, call.size());
+    receiveEach(transfers, to, call.size());
+    return true;
+  };
+  int code = MPI_SUCCESS;
+  if (overByTransfers(call, answer, pass, fill, &code)) return code;
+  if (!isWorth(call, answer, meanBlock(send, given, call.size()))) return call.passed(pass());
   if (inPlace) {
     return answer(call, [&] {
       return Movement{Nothing{}, Blocks(recv, to.counts, to.displs, call.size()),

@@ -191,10 +191,19 @@ int reduceScatter(Attempt& call, const Answer& answer, const Pass& pass, const V
   const auto mine = static_cast<size_t>(counts[call.rank()]);
   const Elements input = inputOf(of, all, how), block = vectorOf(of.recv, mine, of, how);
   call.saw(input.device || block.device);
+  const bool inPlace = of.send == MPI_IN_PLACE;
+  const auto run = [&](rondoComm_t comm, rondoStream_t stream) {
+    return rondoReduceScatter(input.begin, block.begin, mine, how.type, how.op, comm, stream);
+  };
+  // Kernels have blocks of one size only; all ranks know all sizes.
+  const bool even =
+      std::all_of(counts, counts + call.size(), [&](int n) { return n == counts[0]; });
+  int code = MPI_SUCCESS;
+  const auto own = memoryOf(input, block, how, !inPlace);
+  if (overOnDevices(call, answer, pass, even ? input.bytes() : 0, own, run, &code)) return code;
   return answer(call, [&] {
     return Movement{CountedBytes{Counts(counts, call.size(), 1), Bytes(input)},
-                    OwnBlock(block, of.send == MPI_IN_PLACE),
-                    [](CountedBytes& from, OwnBlock&) { from.load(); },
+                    OwnBlock(block, inPlace), [](CountedBytes& from, OwnBlock&) { from.load(); },
                     [=](CountedBytes& from, OwnBlock& to, rondoComm_t comm) {
                       return rondoReduceScatterV(from.bytes.data(), to.data(), from.counts.data(),
                                                  how.type, how.op, comm, nullptr);

@@ -1,0 +1,128 @@
+// The programs of OSU's manner that measure a pair of ranks (osu_pattern.cc).
+
+#include "drop_in/osu_pattern.h"
+
+namespace drop_in_test {
+namespace {
+
+class Pair {
+ public:
+  bool oneWay = false;  ///< Only rank 1 receives.
+
+  Pair()
+      : from_(options.places[rank & 1] == 'D', options.most),
+        to_(options.places[rank & 1] == 'D', options.most) {}
+
+  bool latency(size_t bytes) {
+    const auto round = [&](int) {
+      if (rank == 0) {
+        send(bytes, 1, 1);
+        receive(bytes, 1, 1);
+      } else {
+        receive(bytes, 0, 1);
+        send(bytes, 0, 1);
+      }
+    };
+    setRounds(bytes, 10000, 1000, 100, 10);
+    const double seconds = repeat(bytes, round);
+    return print(bytes, seconds * 1e6 / 2);
+  }
+
+  /// A window of 64 messages, and a short answer; or both at once.
+  bool bandwidth(size_t bytes, bool both) {
+    constexpr int kWindow = 64;
+    const int other = 1 - rank, tag = 100 + rank, others = 100 + other;
+    const auto round = [&](int) {
+      MPI_Request requests[2 * kWindow];
+      int n = 0;
+      const int count = asInt(bytes / typeBytes());
+      for (int i = 0; i < kWindow && (both || rank == 1); ++i) {
+        MPI_Irecv(to_.data(), count, options.type, other, others, MPI_COMM_WORLD, &requests[n++]);
+      }
+      for (int i = 0; i < kWindow && (both || rank == 0); ++i) {
+        MPI_Isend(from_.data(), count, options.type, other, tag, MPI_COMM_WORLD, &requests[n++]);
+      }
+      MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+      if (rank == 1) MPI_Send(from_.data(), 4, MPI_CHAR, 0, 200, MPI_COMM_WORLD);
+      if (rank == 0) {
+        MPI_Recv(answer_, 4, MPI_CHAR, 1, 200, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      }
+    };
+    setRounds(bytes, 100, 20, 10, 2);
+    const double seconds = repeat(bytes, round);
+    const double moved = static_cast<double>(bytes) * kWindow * (both ? 2 : 1);
+    return print(bytes, moved / 1e6 / seconds);
+  }
+
+ private:
+  void send(size_t bytes, int to, int tag) {
+    if (options.copies) from_.down(bytes);
+    MPI_Send(options.copies ? from_.host() : from_.data(), asInt(bytes / typeBytes()), options.type,
+             to, tag, MPI_COMM_WORLD);
+  }
+  void receive(size_t bytes, int from, int tag) {
+    MPI_Recv(options.copies ? to_.host() : to_.data(), asInt(bytes / typeBytes()), options.type,
+             from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (options.copies) to_.up(bytes);
+  }
+
+  template <class Round>
+  double repeat(size_t bytes, const Round& round) {
+    double seconds = 0;
+    wrong_ = 0;
+    PMPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < rounds + skip; ++i) {
+      if (options.checks) {
+        for (size_t k = 0; k < bytes / typeBytes(); ++k) {
+          put(from_.host(), k, valueOf(rank, 0, k, i));
+          put(to_.host(), k, 99);
+        }
+        from_.up(bytes);
+        to_.up(bytes);
+        MPI_Barrier(MPI_COMM_WORLD);
+      }
+      const double begin = MPI_Wtime();
+      round(i);
+      if (i >= skip) seconds += MPI_Wtime() - begin;
+      if (options.checks) check(bytes, i);
+    }
+    return seconds / rounds;
+  }
+
+  void check(size_t bytes, int round) {
+    if (oneWay && rank != 1) return;
+    to_.down(bytes);
+    for (size_t k = 0; k < bytes / typeBytes(); ++k) {
+      wrong_ += get(to_.host(), k) != valueOf(1 - rank, 0, k, round);
+    }
+  }
+
+  bool print(size_t bytes, double value) {
+    int all = 0;
+    PMPI_Allreduce(&wrong_, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0) {
+      std::printf("%-10zu%14.2f", bytes, value);
+      if (options.checks) std::printf("%14s", all == 0 ? "Pass" : "Fail");
+      std::printf("\n");
+      std::fflush(stdout);
+    }
+    return all == 0;
+  }
+
+  Area from_, to_;
+  char answer_[4] = {};
+  int wrong_ = 0;
+};
+
+}  // namespace
+
+bool isPair(const std::string& name) { return name == "latency" || name == "bw" || name == "bibw"; }
+
+bool runPair(const std::string& name) {
+  Pair pair;
+  pair.oneWay = name == "bw";
+  if (name == "latency") return everySize([&](size_t bytes) { return pair.latency(bytes); });
+  return everySize([&](size_t bytes) { return pair.bandwidth(bytes, name == "bibw"); });
+}
+
+}  // namespace drop_in_test
