@@ -199,6 +199,8 @@ int main(int argc, char** argv) {
   }
   MPI_Type_free(&spread);
   const auto copies = reinterpret_cast<int (*)()>(dlsym(driver, "fakeCopies"));
+  const auto lockings = reinterpret_cast<int (*)()>(dlsym(driver, "fakeLockings"));
   expect(copies() > 0, "there were copies");
+  expect(lockings() > 0 && lockings() < copies() / 4, "pages are locked once and used again");
   return finish();
 }

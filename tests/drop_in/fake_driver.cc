@@ -23,7 +23,7 @@ struct Allocation {
 };
 std::mutex mutex;
 std::map<uintptr_t, Allocation> allocations;
-int copies = 0, streams = 0;
+int copies = 0, streams = 0, lockings = 0;
 std::atomic<int> busy{0};  ///< So many looks at a stream find work there.
 thread_local int pushed = 0;
 thread_local bool current = false;
@@ -135,6 +135,16 @@ int cuStreamCreate(void** stream, unsigned) {
 int cuStreamDestroy_v2(void*) { return 0; }
 int cuStreamSynchronize(void*) { return 0; }
 int cuStreamQuery(void*) { return busy.fetch_sub(1) > 0 ? kNotReady : 0; }
+
+// Pages that are locked may be used with another context, and only by whole ones.
+int cuMemHostRegister_v2(void* pages, size_t bytes, unsigned flags) {
+  if (!hasContext()) return kInvalidContext;
+  const bool whole = reinterpret_cast<uintptr_t>(pages) % 4096 == 0 && bytes % 4096 == 0;
+  if (!whole || flags != 1) return kInvalidValue;
+  ++lockings;
+  return 0;
+}
+int fakeLockings() { return lockings; }
 
 int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, size_t bytes, void*) {
   const char* real = realOf(static_cast<uintptr_t>(from), bytes);

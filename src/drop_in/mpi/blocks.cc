@@ -37,7 +37,7 @@ void Blocks::copy() {
     displs_[r] = total;
     total += counts_[r];
   }
-  copy_ = std::make_unique_for_overwrite<char[]>(total + 1);
+  copy_ = stagingBytes(total + 1, at_.device ? at_.begin : nullptr);
 }
 
 Elements Blocks::callers(int rank) const {

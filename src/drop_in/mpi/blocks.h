@@ -46,7 +46,7 @@ class Blocks {
   Counts counts_, displs_;
   char* first_;        ///< The lowest block's begin, if nothing is copied.
   size_t extent_ = 0;  ///< From there to the end of the last one.
-  std::unique_ptr<char[]> copy_;
+  StagingBytes copy_;
   KeptType kept_;
 };
 

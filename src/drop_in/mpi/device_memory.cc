@@ -1,6 +1,7 @@
 #include "drop_in/mpi/device_memory.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <array>
 #include <atomic>
@@ -23,6 +24,7 @@ constexpr int kContextAttribute = 1, kMemoryTypeAttribute = 2, kSyncMemopsAttrib
 constexpr unsigned kMemoryTypeDevice = 2;
 constexpr unsigned kStreamNonBlocking = 1;
 constexpr Result kNotReady = 600;
+constexpr unsigned kRegisterPortable = 1;
 const Stream kLegacyStream = reinterpret_cast<Stream>(1);
 
 struct Driver {
@@ -38,6 +40,7 @@ struct Driver {
   Result (*streamDestroy)(Stream);
   Result (*memcpyDtoHAsync)(void*, DevicePointer, size_t, Stream);
   Result (*memcpyHtoDAsync)(DevicePointer, const void*, size_t, Stream);
+  Result (*memHostRegister)(void*, size_t, unsigned);  ///< nullptr: it has none.
 };
 
 Driver driver;  // once devicesOn
@@ -154,6 +157,7 @@ bool findDevices(const char** why) {
       !find("cuMemcpyHtoDAsync_v2", &driver.memcpyHtoDAsync)) {
     return false;
   }
+  find("cuMemHostRegister_v2", &driver.memHostRegister);
   *why = "the CUDA driver does not start";
   devicesOn = driver.init(0) == 0;
   return devicesOn;
@@ -182,6 +186,22 @@ DeviceSpot prepareAsked(const void* address) {
     return {one.kind.context, one.kind.device};
   }
   return prepareSpot(address);
+}
+
+char* lockPages(size_t bytes, const void* device) {
+  if (driver.memHostRegister == nullptr) return nullptr;
+  void* const pages =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return nullptr;
+  try {
+    const ContextScope scope(kindOf(device).context);
+    if (driver.memHostRegister(pages, bytes, kRegisterPortable) == 0)
+      return static_cast<char*>(pages);
+  } catch (const Error&) {
+    // the copy meets the same, and says so
+  }
+  munmap(pages, bytes);
+  return nullptr;
 }
 
 void copyFromDevice(void* host, const void* device, size_t bytes) {

@@ -62,6 +62,10 @@ class DeviceStream {
   void* stream_ = nullptr;
 };
 
+/// Page-locked memory of this process for copies of `device`; nullptr: the driver cannot. It stays
+/// memory when the context goes.
+char* lockPages(size_t bytes, const void* device);
+
 /// Done on return, after what is on the device at entry: no stream of the program's is waited for,
 /// as buffers are ready when they are given to MPI. Throw Error.
 void copyFromDevice(void* host, const void* device, size_t bytes);

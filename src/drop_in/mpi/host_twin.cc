@@ -21,10 +21,10 @@ HostTwin::HostTwin(const Argument& of)
     first_ = std::min(first_, block.begin);
     last = std::max(last, block.end);
   }
-  bytes_.resize(static_cast<size_t>(last - first_));
-  given_ = bytes_.data() - first_;
+  bytes_ = stagingBytes(static_cast<size_t>(last - first_), buffer_ + first_);
+  given_ = bytes_.get() - first_;
   for (const Range& block : blocks_) {
-    copyFromDevice(bytes_.data() + (block.begin - first_), buffer_ + block.begin,
+    copyFromDevice(bytes_.get() + (block.begin - first_), buffer_ + block.begin,
                    static_cast<size_t>(block.end - block.begin));
   }
 }
@@ -50,7 +50,7 @@ void HostTwin::findBlocks(const Argument& of) {
 void HostTwin::bringBack() {
   if (!used()) return;
   for (const Range& block : blocks_) {
-    copyToDevice(buffer_ + block.begin, bytes_.data() + (block.begin - first_),
+    copyToDevice(buffer_ + block.begin, bytes_.get() + (block.begin - first_),
                  static_cast<size_t>(block.end - block.begin));
   }
 }

@@ -11,6 +11,7 @@
 
 #include "drop_in/mpi/device_memory.h"
 #include "drop_in/mpi/staged.h"
+#include "drop_in/mpi/staging.h"
 
 namespace rondo::drop_in {
 
@@ -28,7 +29,7 @@ class HostTwin {
   /// Copies what lies on a device; what does not, or is no good, is left to MPI as it is. Throws
   /// Error, std::bad_alloc.
   explicit HostTwin(const Argument& of);
-  bool used() const { return !bytes_.empty(); }
+  bool used() const { return bytes_ != nullptr; }
   /// What MPI is to be given.
   void* data() const { return given_; }
   /// The blocks to the device again. Throws Error.
@@ -45,7 +46,7 @@ class HostTwin {
   void* given_;
   std::vector<Range> blocks_;  ///< Neighbours as one.
   ptrdiff_t first_ = 0;        ///< Where the bytes begin.
-  std::vector<char> bytes_;
+  StagingBytes bytes_;
 };
 
 /// What a blocking call does with device memory: mpi(send, recv) is MPI's call. Its code.

@@ -11,10 +11,11 @@ Image::Image(const Elements& elements) : elements_(elements) {
   PMPI_Type_get_true_extent(elements.type, &lower, &extent);
   const ptrdiff_t last = static_cast<ptrdiff_t>(elements.count - 1) * elements.layout.extent;
   first_ = std::min<ptrdiff_t>(lower, lower + last);
-  bytes_.resize(static_cast<size_t>(std::max<ptrdiff_t>(lower, lower + last) + extent - first_));
-  copyFromDevice(bytes_.data(), elements.begin + first_, bytes_.size());
+  length_ = static_cast<size_t>(std::max<ptrdiff_t>(lower, lower + last) + extent - first_);
+  bytes_ = stagingBytes(length_, elements.begin + first_);
+  copyFromDevice(bytes_.get(), elements.begin + first_, length_);
 }
 
-void Image::bringBack() { copyToDevice(elements_.begin + first_, bytes_.data(), bytes_.size()); }
+void Image::bringBack() { copyToDevice(elements_.begin + first_, bytes_.get(), length_); }
 
 }  // namespace rondo::drop_in

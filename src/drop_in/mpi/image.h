@@ -1,9 +1,8 @@
 #pragma once
 // A host copy of elements on a device, from the first to the last of their bytes.
 
-#include <vector>
-
 #include "drop_in/mpi/layout.h"
+#include "drop_in/mpi/staging.h"
 
 namespace rondo::drop_in {
 
@@ -15,7 +14,7 @@ class Image {
   Image& operator=(const Image&) = delete;
 
   /// Where the elements begin here; the same type describes them.
-  char* begin() { return bytes_.data() - first_; }
+  char* begin() { return bytes_.get() - first_; }
   Elements onHost() { return {begin(), elements_.count, elements_.type, elements_.layout}; }
   /// To the device again, what lies between the elements as it was. Throws Error.
   void bringBack();
@@ -23,7 +22,8 @@ class Image {
  private:
   Elements elements_;
   ptrdiff_t first_;
-  std::vector<char> bytes_;
+  size_t length_;
+  StagingBytes bytes_;
 };
 
 }  // namespace rondo::drop_in

@@ -168,7 +168,7 @@ MPI_Datatype KeptType::keep(MPI_Datatype type) {
 
 void Bytes::copy() {
   if (copy_) return;
-  copy_ = std::make_unique_for_overwrite<char[]>(std::max<size_t>(1, elements_.bytes()));
+  copy_ = stagingBytes(elements_.bytes(), elements_.device ? elements_.begin : nullptr);
 }
 
 void Bytes::outlast() {

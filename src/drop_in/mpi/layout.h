@@ -7,7 +7,8 @@
 #include <mpi.h>
 
 #include <cstddef>
-#include <memory>
+
+#include "drop_in/mpi/staging.h"
 
 namespace rondo::drop_in {
 
@@ -87,7 +88,7 @@ class Bytes {
 
  private:
   Elements elements_;
-  std::unique_ptr<char[]> copy_;
+  StagingBytes copy_;
   KeptType kept_;
 };
 
