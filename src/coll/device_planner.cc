@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "coll/device_predict.h"
-#include "kernels/exchange_call.h"
+#include "kernels/direct_call.h"
 
 namespace rondo {
 namespace {

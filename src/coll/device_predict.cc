@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/exchange_call.h"
+#include "kernels/direct_call.h"
 
 namespace rondo {
 namespace {
