@@ -116,7 +116,7 @@ if [[ -x $explain ]]; then
   expect "$said" "^rondo: costs: $file"
   expect "$said" 'runs oneshot LL, [0-9]+ lanes '
   refused 2 'scan of device memory has no kernel for 4 ranks; allowed: allreduce, ' \
-    "$explain" gather 64K --memory device
+    "$explain" scan 64K --memory device
   refused 2 '--memory' "$explain" allreduce 64K --memory mapped
   refused 2 "README.md:[0-9]+: is .*; allowed: \"rondo-costs 1\"" \
     "$explain" allreduce 64K --costs "$TEST_SRCDIR/README.md"

@@ -250,7 +250,9 @@ std::string fieldLine(const std::string& name, uint64_t value, bool measured) {
 
 std::string formatState(const CostsState& state) {
   std::string text;
-  if (state.flag > 0) text += format("state %llu\n", static_cast<unsigned long long>(state.flag));
+  // On a machine with more work than cores a flag may have taken longer than a file may say.
+  const uint64_t flag = std::min(state.flag, kMostFlag);
+  if (flag > 0) text += format("state %llu\n", static_cast<unsigned long long>(flag));
   const auto fields = costFields();
   for (size_t i = 0; i < fields.size(); ++i) {
     const bool measured = i < state.measured.size() && state.measured[i];

@@ -64,7 +64,8 @@ grep -q 'as rank 0 of 7: [1-9][0-9.]* us predicted (rehearsal.shrink1)' "$log" |
 has rank0.nccl0.calls.csv 'rondoAllReduce,4096,.*,rehearsal.split0$'
 has rank0.nccl0.calls.csv 'rondoAllReduce,8192,.*,rehearsal.shrink1$'
 has rank0.nccl0.flows.csv '^[0-9]*,[0-7],[0-7],.*,rehearsal.split0$'
-[[ $(ls "$scratch"/run.* | wc -l) == 3 ]] || fail "not three files"
+has rank0.nccl0.splits.csv '^[0-9]*,[0-9a-f]*,[0-9a-f]*,0,'
+[[ $(ls "$scratch"/run.* | wc -l) == 4 ]] || fail "not three files, and what was said in the split"
 rm "$scratch"/run.*
 
 echo "== ranks made by threads of a group, in a program that does not clean up"

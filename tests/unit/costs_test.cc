@@ -191,6 +191,14 @@ TEST(CostsFile, StatesComeBackInTheirOrder) {
   EXPECT_EQ(missing.others[0].costs, HostCosts{}) << "not the first state's";
 }
 
+// Seen with eight runnable threads on two cores: the file was written, and then refused.
+TEST(CostsFile, WhatIsWrittenIsReadHoweverSlowTheMachineWas) {
+  const CostsFile again = parseCosts(formatCosts(statesFile({2'021'940'125, 31'000})), "FILE");
+  EXPECT_EQ(again.flag, 1'000'000'000u);
+  ASSERT_EQ(again.others.size(), 1u);
+  EXPECT_EQ(again.others[0].flag, 31'000u);
+}
+
 TEST(CostsFile, AStatesFlagTellsWhichHolds) {
   const CostsFile file = statesFile({81'000, 31'000, 337'000});
   std::vector<CostsState> states{file};
