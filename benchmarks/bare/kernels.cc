@@ -4,7 +4,7 @@
 #include <cstring>
 
 #if defined(__x86_64__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 namespace rondo::bare {
@@ -121,11 +121,36 @@ void bounce(Pair& p, size_t n) {
   }
 }
 
+__attribute__((target("avx512f"), noinline)) void ntc(char* o, const char* a, size_t n) {
+  for (size_t i = 0; i < n; i += 64)
+    _mm512_stream_si512((__m512i*)(o + i), _mm512_loadu_si512(a + i));
+  _mm_sfence();
+}
+template <bool Past>
+void shot(Pair& p, size_t n) {
+  constexpr size_t c = Shared::kStaging / 2;
+  for (size_t i = 0; i < n * 4; i += c) {
+    const size_t at = i % (2 * c), k = std::min(c, n * 4 - i);
+    char* s = p.shared->staging[p.rank] + at;
+    const char* x = (const char*)p.send[p.rank] + i;
+    if (Past)
+      ntc(s, x, k);
+    else {
+      size_t kk = k;
+      __asm__ volatile("rep movsb" : "+D"(s), "+S"(x), "+c"(kk)::"memory");
+    }
+    p.meet();
+    sum(p.recv[p.rank] + i / 4, p.send[p.rank] + i / 4,
+        (const float*)(p.shared->staging[1 - p.rank] + at), k / 4);
+  }
+}
 }  // namespace
 
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> all = {
       {"bounce", false, bounce},
+      {"shot-rep", false, shot<false>},
+      {"shot-nt", false, shot<true>},
       {"direct-each-sums-all", true, eachSumsAll},
       {"direct-push", true, push},
       {"direct-push-past", true, pushPast},

@@ -120,6 +120,13 @@ void print(const std::vector<Contender>& all, size_t bytes, bool direct) {
       best = &c;
     }
   }
+  {
+    std::printf("%zu %s:", bytes, direct ? "mapped" : "ordinary");
+    for (const Contender& c : all)
+      if (c.direct == direct) std::printf("  %s %.2f", c.name.c_str(), median(c.usec));
+    std::printf("\n");
+    return;
+  }
   std::vector<double> ratios;
   for (size_t i = 0; i < rondo->usec.size(); ++i) ratios.push_back(rondo->usec[i] / best->usec[i]);
   std::printf("%10zu  %-8s %10.2f %10.2f  %-22s %6.2f\n", bytes, direct ? "mapped" : "ordinary",
@@ -127,6 +134,7 @@ void print(const std::vector<Contender>& all, size_t bytes, bool direct) {
   std::fflush(stdout);
 }
 
+std::vector<std::pair<std::string, Rondo*>> others;
 bool runSize(Pair& pair, Rondo& rondo, size_t bytes, int runs) {
   const size_t count = bytes / sizeof(float);
   const int iterations = static_cast<int>(std::clamp<size_t>((16 << 20) / bytes, 1, 500));
@@ -136,6 +144,15 @@ bool runSize(Pair& pair, Rondo& rondo, size_t bytes, int runs) {
       {"rondo", false, [&](size_t n) { rondo.sum(pair.send[pair.rank], own, n); }, own, {}});
   all.push_back(
       {"rondo", true, [&](size_t n) { rondo.sum(rondo.send, rondo.recv, n); }, rondo.recv, {}});
+  for (auto& [name, r] : others) {
+    all.push_back({name,
+                   false,
+                   [&pair, own, r](size_t n) { r->sum(pair.send[pair.rank], own, n); },
+                   own,
+                   {}});
+    all.push_back({name, true, [r](size_t n) { r->sum(r->send, r->recv, n); }, r->recv, {}});
+    fill(pair, *r, count);
+  }
   for (const Kernel& k : kernels()) {
     all.push_back({k.name, k.direct, [&pair, &k](size_t n) { k.run(pair, n); }, own, {}});
   }
@@ -162,6 +179,19 @@ bool runSize(Pair& pair, Rondo& rondo, size_t bytes, int runs) {
 int run(const Options& options) {
   Pair pair(options.max);
   Rondo rondo(pair, options.max);
+  if (const char* list = getenv("OTHERS")) {
+    std::string l = list;
+    for (size_t at = 0; at < l.size();) {
+      size_t end = std::min(l.find(' ', at), l.size());
+      std::string one = l.substr(at, end - at);
+      if (one[0] == 'w')
+        setenv("RONDO_WIDE", one.c_str() + 1, 1);
+      else
+        setenv("RONDO_TUNE", ("allreduce:host:0-:" + one).c_str(), 1);
+      others.push_back({one, new Rondo(pair, options.max)});
+      at = end + 1;
+    }
+  }
   if (pair.rank == 0) {
     std::printf("%10s  %-8s %10s %10s  %-22s %6s\n", "bytes", "memory", "Rondo, us", "bare, us",
                 "best bare kernel", "ratio");
