@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <vector>
 
 namespace {
 
@@ -26,6 +28,9 @@ std::map<uintptr_t, Allocation> allocations;
 int copies = 0, streams = 0, lockings = 0;
 std::atomic<int> busy{0};  ///< So many looks at a stream find work there.
 thread_local int pushed = 0;
+using Graph = std::vector<std::function<void()>>;
+thread_local Graph* recording = nullptr;
+int graphLaunches = 0;
 thread_local bool current = false;
 
 /// nullptr: not device memory, or not all of it. With the lock.
@@ -162,6 +167,37 @@ int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, 
   ++copies;
   return 0;
 }
+
+// A graph is what fakeRecord() was told while it was captured.
+int cuStreamBeginCapture_v2(void*, int) {
+  recording = new Graph;
+  return 0;
+}
+int cuStreamEndCapture(void*, void** graph) {
+  *graph = recording;
+  recording = nullptr;
+  return 0;
+}
+int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  *executable = new Graph(*static_cast<Graph*>(graph));
+  return 0;
+}
+int cuGraphDestroy(void* graph) {
+  delete static_cast<Graph*>(graph);
+  return 0;
+}
+int cuGraphExecDestroy(void* graph) { return cuGraphDestroy(graph); }
+int cuGraphLaunch(void* graph, void*) {
+  for (const auto& call : *static_cast<Graph*>(graph)) call();
+  ++graphLaunches;
+  return 0;
+}
+/// False: nothing is captured.
+bool fakeRecord(const std::function<void()>* call) {
+  if (recording != nullptr) recording->push_back(*call);
+  return recording != nullptr;
+}
+int fakeGraphLaunches() { return graphLaunches; }
 
 /// Memory of which only *real may be touched; nullptr: none.
 void* fakeAlloc(size_t bytes, void** real) {

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <set>
 
@@ -68,6 +69,8 @@ rondoResult_t collective(const char* name, const void* send, void* recv, rondoCo
                  static_cast<void*>(stream));
     return rondoInvalidArgument;
   }
+  const std::function<void()> later = [=] { run(from, to, nullptr); };
+  if (ofDriver<bool(const std::function<void()>*)>("fakeRecord")(&later)) return rondoSuccess;
   if (++calls == 5 && fails("call")) return rondoUnhandledCudaError;
   const rondoResult_t result = run(from, to, nullptr);
   ofDriver<void()>("fakeLaunch")();

@@ -79,7 +79,8 @@ class Attempt {
   /// By all ranks, if asksMemory(): true if the call is over, because it ran between the devices,
   /// or is MPI's, or failed; *code is its result then. False: it is to be taken as ever.
   template <class Pass, class Run>
-  bool over(const OwnMemory& mine, const Pass& pass, const Run& run, int* code) {
+  bool over(const OwnMemory& mine, const Pass& pass, const Run& run, int* code,
+            const CallKey& key = {}) {
     if (known_.aborted.load(std::memory_order_relaxed)) return false;
     Way way = Way::Host;
     rondoResult_t result = known_.devices.agree(known_, comm_, mine, &way);
@@ -90,7 +91,7 @@ class Attempt {
       return true;
     }
     try {
-      if (result == rondoSuccess) result = known_.devices.run(run);
+      if (result == rondoSuccess) result = known_.devices.run(run, key);
     } catch (...) {
       *code = caught(std::current_exception());
       return true;

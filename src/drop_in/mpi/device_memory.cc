@@ -41,6 +41,14 @@ struct Driver {
   Result (*memcpyDtoHAsync)(void*, DevicePointer, size_t, Stream);
   Result (*memcpyHtoDAsync)(DevicePointer, const void*, size_t, Stream);
   Result (*memHostRegister)(void*, size_t, unsigned);  ///< nullptr: it has none.
+  // Graphs; all of them are there or none.
+  Result (*streamBeginCapture)(Stream, int);
+  Result (*streamEndCapture)(Stream, void**);
+  Result (*graphInstantiate)(void**, void*, unsigned long long);
+  Result (*graphDestroy)(void*);
+  Result (*graphExecDestroy)(void*);
+  Result (*graphLaunch)(void*, Stream);
+  bool graphs;
 };
 
 Driver driver;  // once devicesOn
@@ -134,6 +142,25 @@ bool DeviceStream::idle() const {
   return true;
 }
 
+bool DeviceStream::beginCapture() {
+  constexpr int kThreadLocal = 1;  // what other threads of the program call is their business
+  return driver.graphs && driver.streamBeginCapture(stream_, kThreadLocal) == 0;
+}
+
+void* DeviceStream::endCapture() {
+  void *graph = nullptr, *executable = nullptr;
+  if (driver.streamEndCapture(stream_, &graph) != 0 || graph == nullptr) return nullptr;
+  if (driver.graphInstantiate(&executable, graph, 0) != 0) executable = nullptr;
+  driver.graphDestroy(graph);
+  return executable;
+}
+
+void DeviceStream::launch(void* graph) {
+  check(driver.graphLaunch(graph, stream_), "cuGraphLaunch");
+}
+
+void DeviceStream::destroy(void* graph) { driver.graphExecDestroy(graph); }
+
 bool findDevices(const char** why) {
   void* library = dlopen("libcuda.so.1", RTLD_NOW);  // stays open for the process's life
   *why = "there is no libcuda.so.1";
@@ -158,6 +185,12 @@ bool findDevices(const char** why) {
     return false;
   }
   find("cuMemHostRegister_v2", &driver.memHostRegister);
+  driver.graphs = find("cuStreamBeginCapture_v2", &driver.streamBeginCapture) &&
+                  find("cuStreamEndCapture", &driver.streamEndCapture) &&
+                  find("cuGraphInstantiateWithFlags", &driver.graphInstantiate) &&
+                  find("cuGraphDestroy", &driver.graphDestroy) &&
+                  find("cuGraphExecDestroy", &driver.graphExecDestroy) &&
+                  find("cuGraphLaunch", &driver.graphLaunch);
   *why = "the CUDA driver does not start";
   devicesOn = driver.init(0) == 0;
   return devicesOn;

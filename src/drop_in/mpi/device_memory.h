@@ -58,6 +58,14 @@ class DeviceStream {
   /// Whether all that was enqueued is done. Throws Error.
   bool idle() const;
 
+  /// What is enqueued from now on goes into a graph. False: the driver cannot.
+  bool beginCapture();
+  /// Ends it. The graph, to be launched often; nullptr: there is none.
+  void* endCapture();
+  /// Throws Error.
+  void launch(void* graph);
+  static void destroy(void* graph);
+
  private:
   void* stream_ = nullptr;
 };

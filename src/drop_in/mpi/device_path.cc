@@ -104,12 +104,33 @@ void DevicePath::wait() {
   if (state != rondoSuccess) throw Error(state, rondoGetLastError(comm_));
 }
 
+KeptGraphs::Kept& KeptGraphs::seen(const CallKey& key) {
+  const uint64_t mixed = (reinterpret_cast<uintptr_t>(key.send) >> 4) * 31 +
+                         (reinterpret_cast<uintptr_t>(key.recv) >> 4) * 17 + key.count * 7 +
+                         static_cast<uint64_t>(key.type) * 3 + static_cast<uint64_t>(key.op);
+  Kept& kept = kept_[(mixed * 0x9e3779b97f4a7c15u) >> 60];
+  if (kept.key != key) {
+    if (kept.graph != nullptr) DeviceStream::destroy(kept.graph);
+    kept = {key};
+  }
+  ++kept.times;
+  return kept;
+}
+
+void KeptGraphs::clear() {
+  for (Kept& kept : kept_) {
+    if (kept.graph != nullptr) DeviceStream::destroy(kept.graph);
+    kept = {};
+  }
+}
+
 void DevicePath::destroy() {
   if (comm_ == nullptr) return;
   rondoCommDestroy(comm_);
   comm_ = nullptr;
   try {
     const ContextScope scope(context_);
+    graphs_.clear();
     stream_.reset();
   } catch (const Error&) {
     // The context is gone, and the stream with it.
