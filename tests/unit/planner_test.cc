@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace rondo {
 namespace {
@@ -249,6 +250,32 @@ TEST(Planner, HostsMakeStripesWinAndWindowsLose) {
   EXPECT_GT(5 * costOf("twoshot", 4u << 20), 7 * costOf("stripes", 4u << 20));
   // A hop takes microseconds: the shortest calls take the fewest.
   EXPECT_GT(costOf("ring", 2), 2 * rankCandidates(sum(2), f, {}).front().picoseconds);
+}
+
+/// Lanes share a connection there: what all ranks exchange goes in one, by shorter messages.
+TEST(Planner, BetweenHostsExchangesTakeOneLaneAndShorterChunks) {
+  CommFacts f = facts(2, 2);
+  f.chunkBytes = 256u << 10;
+  f.lanes = 2;
+  f.groups = RankGroups({0, 1});
+  f.costs.acrossHosts();
+  const auto most = [&](Collective collective, const std::vector<TuneRule>& rules) {
+    std::pair<int, uint64_t> all{0, 0};  // lanes, bytes of a chunk
+    for (const Candidate& c : rankCandidates({collective, 1u << 20, 4, 0}, f, rules)) {
+      all = {std::max(all.first, c.geometry.lanes),
+             std::max<uint64_t>(all.second, c.geometry.chunk * 4)};
+    }
+    return all;
+  };
+  const std::pair<int, uint64_t> whole{2, 256u << 10}, half{1, 128u << 10};
+  const auto exchanges = {Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter,
+                          Collective::AllToAll};
+  for (const Collective each : exchanges) EXPECT_EQ(most(each, {}), whole) << "on one host";
+  f.links.acrossHosts = true;
+  for (const Collective each : exchanges) EXPECT_EQ(most(each, {}), half);
+  EXPECT_EQ(most(Collective::Broadcast, {}), whole);
+  const auto rules = parseTune("allgather:host:0-1G:ring/2/262144");
+  EXPECT_EQ(most(Collective::AllGather, rules), whole) << "a rule may ask for it";
 }
 
 /// Who shares CPUs is a machine's affair, not the communicator's.
