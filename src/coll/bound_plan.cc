@@ -30,7 +30,13 @@ class Binder {
         bound.back().send = sendPort(step.from);
       }
     }
-    if (channels_.far.empty()) findRuns(&bound);
+    if (channels_.far.empty()) {
+      findRuns(&bound);
+    } else {
+      findLateCopies(&bound);
+      for (BoundStep& step : bound) step.ahead = comesAhead(step, bound);
+      findKept(steps, &bound);
+    }
     return bound;
   }
 
@@ -48,6 +54,42 @@ class Binder {
       if (fetch && same && other.kind == StepKind::Put && other.to == step.from) return true;
     }
     return false;
+  }
+
+  /// Between hosts a message is a message; but what a rank copies for itself can wait until it has
+  /// nothing to send.
+  static void findLateCopies(std::vector<BoundStep>* steps) {
+    const bool readsDst = std::any_of(steps->begin(), steps->end(), [](const BoundStep& step) {
+      return (step.bits & algo::kOwn) != 0;
+    });
+    for (BoundStep& step : *steps) {
+      if (step.kind == StepKind::Move) step.runs = !readsDst && copiesAlone(step, *steps);
+    }
+  }
+  /// Where a rank's part of dst is nobody's source, in place or not, it may be written before the
+  /// step's time.
+  bool comesAhead(const BoundStep& step, const std::vector<BoundStep>& steps) const {
+    const Collective what = plan_.algorithm->collective;
+    const bool spread = what == Collective::AllGather || what == Collective::Broadcast ||
+                        what == Collective::Gather || what == Collective::Scatter;
+    return spread && step.fromFar && readersOf(step.recv, steps) == 1;
+  }
+  void findKept(const std::vector<Step>& plan, std::vector<BoundStep>* steps) const {
+    auto at = steps->begin();
+    for (const Step& step : plan) {
+      if (step.kind == StepKind::Signal || step.kind == StepKind::Wait) continue;
+      const BoundStep& mine = *at++;
+      const bool sends = step.kind == StepKind::Move && mine.bits == (algo::kOwn | algo::kSend);
+      std::prev(at)->keeps = sends && channels_.isFar(step.to) &&
+                             std::none_of(at, steps->end(), [&](const BoundStep& other) {
+                               return writesInto(other, mine);
+                             });
+    }
+  }
+  static bool writesInto(const BoundStep& other, const BoundStep& step) {
+    const bool writes = other.kind == StepKind::Fetch || (other.bits & algo::kDst) != 0;
+    return writes && other.dstOffset < step.dstOffset + step.bytes &&
+           step.dstOffset < other.dstOffset + other.bytes;
   }
 
   /// Steps whose messages have their channel for themselves, so that those of later periods may
@@ -74,9 +116,7 @@ class Binder {
   static bool copiesAlone(const BoundStep& step, const std::vector<BoundStep>& steps) {
     if (step.bits != (algo::kSrc | algo::kDst)) return false;
     return std::none_of(steps.begin(), steps.end(), [&](const BoundStep& other) {
-      const bool writes = other.kind == StepKind::Fetch || (other.bits & algo::kDst) != 0;
-      return &other != &step && writes && other.dstOffset < step.dstOffset + step.bytes &&
-             step.dstOffset < other.dstOffset + other.bytes;
+      return &other != &step && writesInto(other, step);
     });
   }
   static ptrdiff_t sendersOn(const SendPort* port, const std::vector<BoundStep>& steps) {
@@ -115,6 +155,7 @@ class Binder {
     } else if (step.from >= 0) {
       const auto& room = step.room == Room::All ? channels_.allRecvs : channels_.pairRecvs;
       out.recv = room[channels_.index(lane_, step.from)].get();
+      out.fromFar = channels_.isFar(step.from);
       if (step.kind == StepKind::Move && step.from2 >= 0) {
         out.recv2 = room[channels_.index(lane_, step.from2)].get();
       }

@@ -19,6 +19,10 @@ struct BoundStep {
   bool lands;              ///< A Put whose answer a Fetch of the same block brings, and that Fetch.
   bool runs;               ///< May post, or wait for, the messages of many periods at once; a copy
                            ///< from src to dst: may be done in a later period.
+  bool fromFar;            ///< `recv` is of another host: what it brings can be expected.
+  bool ahead;              ///< ... and so can what it brings in the next period.
+  bool keeps;              ///< A result in dst that goes to another host: no step behind this one
+                           ///< writes there, so that it can be sent from where it is.
   SendPort* send;          ///< Where the result goes; nullptr: nowhere. Fetch: if it lands, the
                            ///< port of its Put.
   RecvPort* recv;          ///< Move, Fetch.

@@ -233,7 +233,7 @@ void Communicator::beginExchange(std::span<const Transfer> transfers, OpOrigin o
 
 RunResult Communicator::runExchange(std::span<const Transfer> transfers) {
   beginExchange(transfers, OpOrigin::Call, 0);
-  return waitUntil(groupWait_, [this](bool* moved) -> std::optional<RunResult> {
+  const RunResult result = waitUntil(groupWait_, [this](bool* moved) -> std::optional<RunResult> {
     if (exchange_.poll(moved)) {
       log_.finishExchange();
       return RunResult::Ok;
@@ -244,6 +244,7 @@ RunResult Communicator::runExchange(std::span<const Transfer> transfers) {
       return RunResult::Mismatch;
     return std::nullopt;
   });
+  return result == RunResult::Ok ? result : failed(result);
 }
 
 Communicator::Progress Communicator::pollExchange(bool* moved) {

@@ -78,10 +78,15 @@ class Communicator {
     const HostCall call = prepare(request, {&request, 1}, OpOrigin::Call);
     const RunResult result = runner_.run(*plan_, call, parts_.wait);
     if (result != RunResult::Ok) [[unlikely]]
-      return result;
+      return failed(result);
     if (log_.asksSilent()) return awaitSilent();
     log_.finish();
     return result;
+  }
+
+  /// Nothing is written any more to the buffers of a call that will not end: it has failed.
+  void withdraw() {
+    if (parts_.fabric) parts_.fabric->withdraw();
   }
 
   /// The same in pieces, for groups: begin() once, then poll() until it says something other than
@@ -127,7 +132,7 @@ class Communicator {
   /// For who runs exchanges of its own on a communicator that has no other calls.
   const Channels& channels() const { return channels_; }
   ExchangeContext exchangeContext() const {
-    return {findCopy(parts_.cpu), channels_.stamp.get(), streamBytes_};
+    return {findCopy(parts_.cpu), channels_.stamp.get(), streamBytes_, true};
   }
 
   /// nullptr with one rank.
@@ -166,6 +171,10 @@ class Communicator {
             request.uneven};
   }
   const BoundPlan* makePlan(const PlanKey& key);
+  RunResult failed(RunResult result) {
+    withdraw();
+    return result;
+  }
   std::string waitsText() const;
   std::string deviceFailure(bool usage) const;
   void logCall(const HostRequest& request) const;

@@ -83,7 +83,7 @@ Exchange::Queue& Exchange::queueOf(const Channels& channels, const Transfer& t) 
     RecvPort* recv = t.sends ? nullptr : channels.pairRecvs[index].get();
     // A far rank takes a message into staging of its own.
     const uint64_t most = channels.isFar(t.peer) ? channels.chunkBytes : kMostInPlace;
-    queues_.push_back({t.peer, t.sends, send, recv, kNone, kNone, stampOf(t), 0, most});
+    queues_.push_back({t.peer, t.sends, send, recv, kNone, kNone, stampOf(t), 0, most, 0});
   }
   return queues_[at];
 }
@@ -143,7 +143,7 @@ bool Exchange::advance(Queue& queue) {
   if (!(queue.sends ? sendSome(queue, t) : receiveSome(queue, t))) return false;
   if (queue.done == t.bytes) {
     queue.first = next_[queue.first];
-    queue.done = 0;
+    queue.done = queue.expected = 0;
     if (queue.first != kNone) queue.stamp = stampOf(transfers_[queue.first]);
   }
   return true;
@@ -168,7 +168,16 @@ bool Exchange::sendSome(Queue& queue, const Transfer& t) {
   return true;
 }
 
+/// A long message from another host comes straight to its place, if it does not come too early.
+void Exchange::expect(Queue& queue, const Transfer& t) const {
+  const uint64_t bytes = std::min(t.bytes - queue.done, chunk_);
+  if (bytes < kLeastInPlace || queue.done + bytes <= queue.expected) return;
+  queue.recv->expect(t.data + queue.done, bytes, queue.stamp);
+  queue.expected = queue.done + bytes;
+}
+
 bool Exchange::receiveSome(Queue& queue, const Transfer& t) {
+  if (context_.expects && queue.mostInPlace == chunk_) expect(queue, t);
   Message message{};
   if (!queue.recv->tryPeek(&message)) return false;
   if (message.stamp != queue.stamp || message.bytes > t.bytes - queue.done) {
@@ -178,7 +187,7 @@ bool Exchange::receiveSome(Queue& queue, const Transfer& t) {
         rank_, static_cast<unsigned long long>(t.bytes), queue.peer);
     return false;
   }
-  if (message.bytes > 0) {
+  if (message.bytes > 0 && message.data != t.data + queue.done) {
     const CopyTo to = t.bytes >= context_.streamBytes ? CopyTo::kPast : CopyTo::kUser;
     context_.copy(t.data + queue.done, nullptr, message.data, message.bytes, to);
   }

@@ -24,6 +24,7 @@ struct ExchangeContext {
   CopyFn copy;
   uint32_t* stamp;       ///< Channels::stamp.
   uint64_t streamBytes;  ///< Receives of at least this many bytes are written past the caches.
+  bool expects = false;  ///< What other hosts send may come straight to its place.
   uint64_t tag = 0;      ///< Not 0: instead of a transfer's length, what both sides know of it.
 };
 
@@ -70,11 +71,14 @@ class Exchange {
     uint32_t stamp;        ///< Of the first one.
     uint64_t done;         ///< Bytes of the first one.
     uint64_t mostInPlace;  ///< Longest message from the caller's memory.
+    uint64_t expected;     ///< A receive from another host: bytes with the message that is expected
+                           ///< where it belongs.
   };
   uint32_t stampOf(const Transfer& t) const;
   Queue& queueOf(const Channels& channels, const Transfer& t);
   bool advance(Queue& queue);
   bool sendSome(Queue& queue, const Transfer& t);
+  void expect(Queue& queue, const Transfer& t) const;
   bool receiveSome(Queue& queue, const Transfer& t);
   void copySelf();
 

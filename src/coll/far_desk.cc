@@ -97,6 +97,7 @@ bool FarPieces::start(size_t index) {
   unsigned char* const data = view_.slots + place(index) * view_.pieceBytes;
   queue.transfer = {queue.peer, queue.sends, reinterpret_cast<char*>(data), mail.bytes};
   ExchangeContext context = carrier_.exchangeContext();
+  context.expects = false;  // its slots are others' again when a call has failed
   context.tag = tagOf(mail);
   queue.exchange.begin(carrier_.channels(), carrier_.place().rank, {&queue.transfer, 1}, context);
   queue.running = true;

@@ -95,7 +95,9 @@ bool GroupRun::tryPoll() {
 void GroupRun::giveUp() {
   while (owner_.exchange(1, std::memory_order_acquire) != 0) sched_yield();
   for (size_t i = 0; i < used_; ++i) {
-    if (!parts_[i].ended) end(parts_[i]);
+    if (parts_[i].ended) continue;
+    parts_[i].comm->withdraw();
+    end(parts_[i]);
   }
   done_.store(true, std::memory_order_release);
   owner_.store(0, std::memory_order_release);
@@ -205,6 +207,7 @@ void GroupRun::fail(Part& part, Communicator::Progress how, const std::string& w
   }
   // What this rank knows, the others may not.
   if (how == Communicator::Progress::Mismatch) part.comm->abort();
+  part.comm->withdraw();
   end(part);
 }
 

@@ -43,6 +43,7 @@ void Runner::begin(const BoundPlan& plan, const HostCall& call) {
     lane.next = 0;
     lane.base = 0;
     lane.seen = 0;
+    lane.expects = false;
     lane.computed = false;
     if (plan.fullPeriods > 1) lane.counts.assign(lane.program->full.size(), 0);
   }
@@ -154,6 +155,7 @@ bool Runner::advance(Lane& lane, bool* done) {
       if (!ran) return copyLate(lane) || moved;
       ++lane.next;
       lane.seen = 0;
+      lane.expects = false;
       lane.computed = false;
       moved = true;
     }
@@ -283,13 +285,15 @@ bool Runner::fetch(Lane& lane, const BoundStep& step) {
     return takeLanded(step, owed, lane.period + 1 < fullPeriods_ ? kMostOwed - 1 : 0);
   }
   if (owed != nullptr && !takeLanded(step, owed, 0)) return false;
+  char* const dst = call_.dst + lane.base + step.dstOffset;
+  if (step.fromFar) expect(lane, step, dst);
   Message message;
   if (!peek(step.recv, &message, step.bytes)) return false;
-  if (landing(step, lane.base) == nullptr) {
-    plan_->copy(call_.dst + lane.base + step.dstOffset, nullptr, message.data, step.bytes,
-                toUser());
+  if (landing(step, lane.base) == nullptr && message.data != dst) {
+    plan_->copy(dst, nullptr, message.data, step.bytes, toUser());
   }
   step.recv->release();
+  if (step.fromFar) expectNext(lane, step, dst);
   return true;
 }
 
@@ -400,10 +404,13 @@ bool Runner::move(Lane& lane, const BoundStep& step) {
   }
   char* dst = (bits & algo::kDst) != 0 ? call_.dst + lane.base + step.dstOffset : nullptr;
   if (bits == (algo::kOwn | algo::kSend)) {
+    char* const result = call_.dst + lane.base + step.dstOffset;
+    if (step.keeps && postsDst(step, result)) {
+      return step.send->tryPostInPlace(result, step.bytes, nullptr, {});
+    }
     void* space = step.send->tryAcquire(step.bytes);
     if (space == nullptr) return false;
-    copyToStaging(plan_->copy, *step.send, space, call_.dst + lane.base + step.dstOffset,
-                  step.bytes);
+    copyToStaging(plan_->copy, *step.send, space, result, step.bytes);
     step.send->post(step.bytes, nullptr);
     return true;
   }
@@ -411,6 +418,8 @@ bool Runner::move(Lane& lane, const BoundStep& step) {
   const bool alike = (bits & (algo::kOwn | algo::kBefore)) == 0;  // dst keeps what is sent
   const bool inPlace = sends && dst != nullptr && alike && postsDst(step, dst);
   if (!lane.computed) {
+    const bool asItIs = step.recv2 == nullptr && (bits & (algo::kSrc | algo::kOwn)) == 0;
+    if (step.fromFar && asItIs && dst != nullptr) expect(lane, step, dst);
     Message messages[2] = {};
     if ((bits & algo::kRecv) != 0 && !peek(step.recv, &messages[0], step.bytes)) return false;
     if (step.recv2 != nullptr && !peek(step.recv2, &messages[1], step.bytes)) return false;
@@ -419,6 +428,7 @@ bool Runner::move(Lane& lane, const BoundStep& step) {
     const void* const received[2] = {messages[0].data, messages[1].data};
     compute(lane, step, received, dst, space);
     if ((bits & algo::kRecv) != 0) step.recv->release();
+    if (step.fromFar && asItIs && dst != nullptr) expectNext(lane, step, dst);
     if (step.recv2 != nullptr) step.recv2->release();
     lane.computed = true;
   }

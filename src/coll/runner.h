@@ -62,6 +62,7 @@ class Runner {
     size_t next;      // step
     uint64_t base;    // bytes: the period's start
     int seen;         // Reduce, Barrier: peers whose message is there
+    bool expects;     // the step's message is expected in dst
     bool computed;    // only the posting of the result is left
     uint32_t left;    // blocks behind this one that every peer has put and wants landed
     std::vector<uint32_t> counts;  // a step that runs: Put: blocks posted ahead; Fetch: blocks
@@ -81,6 +82,8 @@ class Runner {
   bool put(Lane& lane, const BoundStep& step);
   bool takeLanded(const BoundStep& step, uint32_t* owed, uint32_t most);
   bool reduce(Lane& lane, const BoundStep& step);
+  void expect(Lane& lane, const BoundStep& step, char* dst) const;
+  void expectNext(const Lane& lane, const BoundStep& step, char* dst) const;
   bool fetch(Lane& lane, const BoundStep& step);
   bool tell(Lane& lane, const BoundStep& step, const char* dst);
   bool barrier(Lane& lane, const BoundStep& step);

@@ -1,9 +1,11 @@
-// What the steps of a bound plan compute, once their messages are there.
+// What the steps of a bound plan compute, once their messages are there, and where those of other
+// hosts are wanted.
 
 #include <algorithm>
 #include <utility>
 
 #include "coll/runner.h"
+#include "coll/runner_short.h"
 #include "coll/staging_copy.h"
 
 namespace rondo {
@@ -120,6 +122,20 @@ void Runner::compute(Lane& lane, const BoundStep& step, const void* const* recei
   if (dst != nullptr && dst != from) {
     plan_->copy(dst, nullptr, from, step.bytes, toUser());
   }
+}
+
+/// A message from another host that goes to dst as it is need not come by way of other memory.
+void Runner::expect(Lane& lane, const BoundStep& step, char* dst) const {
+  if (lane.expects || step.bytes < kLeastInPlace) return;
+  step.recv->expect(dst, step.bytes, expected_);
+  lane.expects = true;
+}
+
+/// That of the next period may come while this rank sends.
+void Runner::expectNext(const Lane& lane, const BoundStep& step, char* dst) const {
+  const bool more = lane.period + 1 < fullPeriods_ && call_.uneven == nullptr;
+  if (!more || !step.ahead || step.bytes < kLeastInPlace) return;
+  step.recv->expect(dst + plan_->periodBytes, step.bytes, expected_);
 }
 
 /// Makes the oldest copy that was put off, if there is one: while a lane waits, and at its end. So

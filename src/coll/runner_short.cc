@@ -81,8 +81,12 @@ class ShortCall {
 
   bool receive(const BoundStep& step, const Piece& piece) const {
     Message message;
+    if (step.fromFar && piece.bytes >= kLeastInPlace) {
+      step.recv->expect(piece.dst, piece.bytes, piece.stamp);
+    }
     if (!peek(step.recv, piece, &message)) return false;
-    plan_.copy(piece.dst, nullptr, message.data, piece.bytes, CopyTo::kUser);
+    if (message.data != piece.dst)
+      plan_.copy(piece.dst, nullptr, message.data, piece.bytes, CopyTo::kUser);
     step.recv->release();
     return true;
   }

@@ -66,6 +66,11 @@ class Fabric final : public FarEvents {
   /// Far ranks get to know what stands on this rank's board.
   void shareBoard();
 
+  /// A call has failed: what the network brings from now on is not written to its buffers.
+  void withdraw() {
+    if (far_) far_->withdraw();
+  }
+
   /// Lets the network move while this rank waits for something else.
   void progress() {
     if (far_) far_->progress();

@@ -57,6 +57,8 @@ class FarTransport {
   virtual void share(const BoardNews& news) = 0;
   /// Between which addresses `rank`'s host is watched: "10.0.0.1 to 10.0.0.2"; empty: it is not.
   virtual std::string linkText(int rank) const = 0;
+  /// Nothing is written any more to where a RecvPort expected it. Any thread.
+  virtual void withdraw() = 0;
 };
 
 }  // namespace rondo

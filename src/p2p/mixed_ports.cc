@@ -67,7 +67,8 @@ class HelpingRecvPort final : public RecvPort {
 };
 
 /// Space is the near port's; what was written there is copied for the far ranks, over whose network
-/// it takes many times as long.
+/// it takes many times as long. What is long enough to be sent from where it is goes from there to
+/// the far ranks; near ones that cannot read it there get a copy.
 class MixedSendPort final : public SendPort {
  public:
   MixedSendPort(std::unique_ptr<SendPort> near, std::unique_ptr<SendPort> far)
@@ -86,12 +87,18 @@ class MixedSendPort final : public SendPort {
   bool tryPostInPlace(const void* data, size_t bytes, void* landing, Run run) override {
     // The far port has to have room before the near one posts, which cannot be taken back.
     if (far_->tryAcquire(0) == nullptr) return false;
-    if (!near_->tryPostInPlace(data, bytes, landing, run)) return false;
+    if (near_->reaches(data, bytes)) {
+      if (!near_->tryPostInPlace(data, bytes, landing, run)) return false;
+    } else {
+      void* const copy = near_->tryAcquire(bytes);
+      if (copy == nullptr) return false;
+      std::memcpy(copy, data, bytes);
+      near_->post(bytes, landing);
+    }
     return far_->tryPostInPlace(data, bytes, nullptr, run);
   }
-  bool reaches(const void* data, size_t bytes) const override {
-    return near_->reaches(data, bytes) && far_->reaches(data, bytes);
-  }
+  /// No rank writes an answer where it sees what went to everyone.
+  bool reaches(const void* data, size_t bytes) const override { return far_->reaches(data, bytes); }
   bool drained() override {
     // Both, so that both move.
     const bool far = far_->drained();

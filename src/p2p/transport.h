@@ -1,5 +1,5 @@
 #pragma once
-// What moves messages between ranks. Two small interfaces, eight virtual functions; what kind of
+// What moves messages between ranks. Two small interfaces, nine virtual functions; what kind of
 // memory or network is behind one is decided when the communicator is made.
 
 #include <cstddef>
@@ -64,6 +64,12 @@ class RecvPort {
   virtual bool tryPeek(Message* message) = 0;
   /// Ends the reading of that message; its space may be written again.
   virtual void release() = 0;
+  /// Where the next message is wanted, if it comes with these bytes and this stamp: one of a
+  /// network that has not come yet is written there, and its Message::data is `into`. Holds until
+  /// that message is released, or FarTransport::withdraw(). Others do nothing.
+  virtual void expect(void* into, size_t bytes, uint32_t stamp);
 };
+
+inline void RecvPort::expect(void*, size_t, uint32_t) {}
 
 }  // namespace rondo

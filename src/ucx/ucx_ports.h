@@ -64,6 +64,9 @@ class UcxRecvPort final : public RecvPort {
 
   bool tryPeek(Message* message) override;
   void release() override;
+  void expect(void* into, size_t bytes, uint32_t stamp) override {
+    transport_.expect(peer_, channel_, {into, bytes, next_, stamp});
+  }
 
  private:
   UcxArrival& arrival() const { return peer_.channels[channel_].arrivals[next_ % kUcxWindow]; }

@@ -197,6 +197,29 @@ std::unique_ptr<char[]> UcxTransport::takeBuffer() {
   return buffer;
 }
 
+void UcxTransport::expect(UcxPeer& peer, uint8_t channel, const UcxWish& wish) {
+  const std::lock_guard<std::mutex> lock(worker_.mutex());
+  peer.channels[channel].wish = wish;
+}
+
+void UcxTransport::withdraw() {
+  const std::lock_guard<std::mutex> lock(worker_.mutex());
+  for (UcxPeer* peer : all_) {
+    for (UcxChannel& channel : peer->channels) channel.wish = {};
+  }
+}
+
+/// Straight to where its reader would copy it: over TCP UCX takes its memory back when onMessage()
+/// returns, so that whatever is not wanted yet has to be copied once more.
+bool UcxTransport::takeWhereWanted(const UcxWish& wish, UcxArrival& arrival, const void* data) {
+  const bool wanted = wish.into != nullptr && wish.sequence == arrival.sequence &&
+                      wish.bytes == arrival.bytes && wish.stamp == arrival.stamp;
+  if (!wanted) return false;
+  std::memcpy(wish.into, data, wish.bytes);
+  arrival.data = wish.into;
+  return true;
+}
+
 ucs_status_t UcxTransport::take(UcxPeer& peer, UcxArrival& arrival, const UcxHeader& header,
                                 void* data, uint64_t attributes) {
   const size_t bytes = arrival.bytes;
@@ -221,6 +244,8 @@ ucs_status_t UcxTransport::take(UcxPeer& peer, UcxArrival& arrival, const UcxHea
       return UCS_INPROGRESS;
     }
     answer = UCS_INPROGRESS;
+  } else if (takeWhereWanted(peer.channels[header.channel].wish, arrival, data)) {
+    ++direct_;
   } else if ((attributes & UCP_AM_RECV_ATTR_FLAG_DATA) != 0 && bytes > UcxArrival::kSmall) {
     arrival.ofUcx = true;
     arrival.data = data;
@@ -247,6 +272,7 @@ void UcxTransport::release(UcxPeer& peer, uint8_t channelNumber, UcxArrival& arr
   if (arrival.ofUcx) ucp_am_data_release(arrival.by, arrival.data);
   if (arrival.buffer) buffers_.push_back(std::move(arrival.buffer));
   arrival.ofUcx = false;
+  if (channel.wish.sequence == arrival.sequence) channel.wish = {};
   ++channel.taken;
   channel.untoldBytes += arrival.bytes;
   if (channel.taken - channel.told < kCreditEvery && channel.untoldBytes < wish_.chunkBytes) return;

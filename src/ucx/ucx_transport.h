@@ -31,6 +31,13 @@ struct UcxArrival {
   char small[kSmall];
 };
 
+/// Where a message is wanted that has not come yet.
+struct UcxWish {
+  void* into = nullptr;  ///< nullptr: nowhere.
+  size_t bytes = 0;
+  uint32_t sequence = 0, stamp = 0;
+};
+
 /// Both directions of one channel with one peer.
 struct UcxChannel {
   std::atomic<uint32_t> released{0};  ///< Of what was sent: messages the peer has released.
@@ -41,6 +48,7 @@ struct UcxChannel {
   uint32_t told = 0;     ///< So many the peer knows of.
   uint64_t untoldBytes = 0;
   uint32_t arrived = 0;  ///< Messages whose arrival has begun.
+  UcxWish wish;
 };
 
 /// One rail to a peer: the same number at both ends.
@@ -108,6 +116,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   std::unique_ptr<SendPort> sendToAll(int lane, const uint32_t* stamp) override;
   std::unique_ptr<RecvPort> recvFrom(int lane, int rank, bool everyone) override;
   void progress() override { worker_.progress(); }
+  void withdraw() override;
   void abort(uint32_t word, uint32_t detail) override;
   void tell(int rank, const Call& call, PairCounts counts) override;
   void share(const BoardNews& news) override;
@@ -122,6 +131,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   /// Sends one message of a channel to all of `peers`; `pending` counts down as it leaves.
   void post(const std::vector<UcxPeer*>& peers, const UcxHeader& header, const void* data,
             size_t bytes, UcxPending* pending);
+  void expect(UcxPeer& peer, uint8_t channel, const UcxWish& wish);
   /// Gives the memory of a message back, and the peer its credit when it is time.
   void release(UcxPeer& peer, uint8_t channel, UcxArrival& arrival);
   /// Message `next` of a channel is waited for, and `peer` said goodbye: if it never sent that one,
@@ -130,6 +140,11 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   /// Tests: the worker that message `sequence` came by, while it is not released.
   void* heldBy(int rank, uint8_t channel, uint32_t sequence) const {
     return peerOf(rank).channels[channel].arrivals[sequence % kUcxWindow].by;
+  }
+  /// Tests: messages that went straight to where they were wanted.
+  uint64_t direct() {
+    const std::lock_guard<std::mutex> lock(worker_.mutex());
+    return direct_;
   }
   /// Waits until what was sent has left, for so long that a living peer would have taken it.
   void settle();
@@ -167,6 +182,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
                          uint64_t attributes) override;
   ucs_status_t take(UcxPeer& peer, UcxArrival& arrival, const UcxHeader& header, void* data,
                     uint64_t attributes);
+  static bool takeWhereWanted(const UcxWish& wish, UcxArrival& arrival, const void* data);
   void onWord(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes);
   void onFailure(const UcxEndpoint& endpoint) override;
   void onHostEvent(const HostWatch::Event& event) override;
@@ -186,6 +202,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   bool attached_ = false;
   bool closing_ = false;
   uint32_t lostWord_ = 0;                        // to be sent on
+  uint64_t direct_ = 0;                          // messages that went where they were wanted
   size_t inFlight_ = 0;                          // sends and receives that UCX has not finished
   int settleMs_ = 1000;                          // left for waiting in settle()
   std::vector<std::unique_ptr<UcxPeer>> peers_;  // by rank; nullptr for near ones

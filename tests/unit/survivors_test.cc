@@ -176,6 +176,7 @@ class BoardsOnly final : public FarTransport {
     net_.look(rank_);
     net_.turns.pass(rank_);
   }
+  void withdraw() override {}
   void abort(uint32_t, uint32_t) override {}
   void tell(int, const Call&, PairCounts) override {}
   void share(const BoardNews& news) override { net_.share(rank_, news); }

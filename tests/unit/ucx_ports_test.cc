@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -151,6 +152,58 @@ TEST_P(UcxRails, MessagesOfAllLengthsComeInOrderWithTheirStamps) {
     }
   }
   EXPECT_TRUE(hosts.until([&] { return out->drained(); }));
+}
+
+TEST_P(UcxRails, WhatIsExpectedComesStraightToItsPlace) {
+  Hosts hosts(2, GetParam());
+  const auto out = hosts.sender(0, 1);
+  const auto in = hosts[1].recvFrom(0, 0, false);
+  std::vector<char> place(kChunk, 0);
+  for (const size_t bytes : {kChunk, uint64_t{20000}, uint64_t{100}}) {
+    const uint64_t before = hosts[1].direct();
+    in->expect(place.data(), bytes, hosts.stamp(0));
+    ASSERT_TRUE(hosts.until([&] { return send(*out, 'a', bytes); }));
+    Message message{};
+    ASSERT_TRUE(hosts.until([&] { return in->tryPeek(&message); }));
+    EXPECT_EQ(message.data, place.data());
+    EXPECT_EQ(hosts[1].direct(), before + 1);
+    EXPECT_EQ(std::count(place.begin(), place.begin() + static_cast<ptrdiff_t>(bytes), 'a'),
+              static_cast<ptrdiff_t>(bytes));
+    in->release();
+    std::fill(place.begin(), place.end(), 0);
+    // The one behind it is not meant.
+    ASSERT_TRUE(hosts.until([&] { return send(*out, 'b', bytes); }));
+    expectNext(hosts, *in, 'b', bytes, hosts.stamp(0));
+  }
+  EXPECT_EQ(std::count(place.begin(), place.end(), 0), static_cast<ptrdiff_t>(kChunk));
+}
+
+TEST(UcxPorts, WhatIsNotAsExpectedGoesElsewhere) {
+  Hosts hosts(2);
+  const auto out = hosts.sender(0, 1);
+  const auto in = hosts[1].recvFrom(0, 0, false);
+  std::vector<char> place(kChunk, 0);
+  const uint32_t stamp = hosts.stamp(0);
+  const auto comes = [&](size_t bytes) {
+    ASSERT_TRUE(hosts.until([&] { return send(*out, 'a', bytes); }));
+    expectNext(hosts, *in, 'a', bytes, stamp);
+  };
+  in->expect(place.data(), 20000, stamp);
+  comes(20001);
+  in->expect(place.data(), 20000, stamp + 1);
+  comes(20000);
+  in->expect(place.data(), 20000, stamp);
+  hosts[1].withdraw();
+  comes(20000);
+  // Too late: it is here.
+  ASSERT_TRUE(hosts.until([&] { return send(*out, 'a', 20000); }));
+  Message message{};
+  ASSERT_TRUE(hosts.until([&] { return in->tryPeek(&message); }));
+  in->expect(place.data(), 20000, stamp);
+  expectNext(hosts, *in, 'a', 20000, stamp);
+  comes(20000);
+  EXPECT_EQ(std::count(place.begin(), place.end(), 0), static_cast<ptrdiff_t>(kChunk));
+  EXPECT_EQ(hosts[1].direct(), 0u);
 }
 
 TEST(UcxPorts, ALaneAndADirectionKnowNothingOfOthers) {
