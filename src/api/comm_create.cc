@@ -30,7 +30,7 @@ namespace {
 /// Data of one channel, where messages cross a network: a transport's costs are more by the
 /// message than shared memory's. Two hosts over a veth, one rank each, all-reduce of 16 MiB: see
 /// docs/multi-node.md.
-constexpr uint64_t kMostAreaAcross = 512u << 10;
+constexpr uint64_t kMostAreaAcross = 256u << 10;
 
 /// Looks at a network take some 150 ns each: after so many the core is given away, as after 50 us
 /// of looks at memory. All-gather of 4 KiB by two ranks that the kernel had put on one core: 310 us

@@ -143,8 +143,9 @@ std::vector<Candidate> rankCandidates(const Request& request, const CommFacts& f
                         blocksOf(algorithm, 2, facts.groups) > 1;
     if (halves && rule == nullptr) continue;
     for (int lanes = 1; lanes <= facts.lanes; ++lanes) {
-      if (rule != nullptr && rule->lanes != 0 && std::min(rule->lanes, facts.lanes) != lanes)
-        continue;
+      const int wanted = rule != nullptr && rule->lanes != 0 ? rule->lanes : 0;
+      if (wanted != 0 && std::min(wanted, facts.lanes) != lanes) continue;
+      if (wanted == 0 && lanes > 1 && facts.links.acrossHosts) continue;
       for (const uint64_t chunk : chunkSizes(facts, rule != nullptr ? rule->chunkBytes : 0)) {
         const algo::Geometry geometry = cut(request, algorithm, facts, lanes, chunk);
         ranking.push_back({&algorithm, geometry, timeOf(request, algorithm, geometry, facts)});

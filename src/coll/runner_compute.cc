@@ -127,7 +127,7 @@ void Runner::compute(Lane& lane, const BoundStep& step, const void* const* recei
 /// A message from another host that goes to dst as it is need not come by way of other memory.
 void Runner::expect(Lane& lane, const BoundStep& step, char* dst) const {
   if (lane.expects || step.bytes < kLeastInPlace) return;
-  step.recv->expect(dst, step.bytes, expected_);
+  step.recv->expect(dst, step.bytes | (call_.stream ? 1ull << 63 : 0), expected_);
   lane.expects = true;
 }
 
@@ -135,7 +135,7 @@ void Runner::expect(Lane& lane, const BoundStep& step, char* dst) const {
 void Runner::expectNext(const Lane& lane, const BoundStep& step, char* dst) const {
   const bool more = lane.period + 1 < fullPeriods_ && call_.uneven == nullptr;
   if (!more || !step.ahead || step.bytes < kLeastInPlace) return;
-  step.recv->expect(dst + plan_->periodBytes, step.bytes, expected_);
+  step.recv->expect(dst + plan_->periodBytes, step.bytes | (call_.stream ? 1ull << 63 : 0), expected_);
 }
 
 /// Makes the oldest copy that was put off, if there is one: while a lane waits, and at its end. So

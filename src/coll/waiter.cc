@@ -1,6 +1,8 @@
 #include "coll/waiter.h"
 
 #include <sched.h>
+#include <time.h>
+#include <stdlib.h>
 
 namespace rondo {
 namespace {
@@ -12,8 +14,16 @@ constexpr std::chrono::milliseconds kWatchEvery{10};
 RunResult Waiter::waitLonger() {
   if (policy_.aborted()) return RunResult::Aborted;
   if (spins_ >= policy_.spinsBeforeYield) {
+    const bool first = spins_ == policy_.spinsBeforeYield;
     spins_ = policy_.spinsBeforeYield;
-    sched_yield();
+    static thread_local int yields_ = 0;
+    if (first) yields_ = 0;
+    if (getenv("RONDO_Y") && ++yields_ > atoi(getenv("RONDO_Y"))) {
+      const struct timespec t{0, 20000};
+      nanosleep(&t, nullptr);
+    } else {
+      sched_yield();
+    }
   }
   // Every eighth time: polling MPI costs some 100 ns, a yield without another runnable thread as
   // much.

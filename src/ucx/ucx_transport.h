@@ -36,6 +36,7 @@ struct UcxWish {
   void* into = nullptr;  ///< nullptr: nowhere.
   size_t bytes = 0;
   uint32_t sequence = 0, stamp = 0;
+  bool past = false;
 };
 
 /// Both directions of one channel with one peer.
