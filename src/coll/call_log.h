@@ -63,6 +63,10 @@ class CallLog {
   /// Whether a peer made another call where this rank makes its current ones. Ranks of other hosts
   /// are told of this rank's: two of which each waits for the other's message both learn of it.
   bool someoneElsewhere();
+  /// `rank` is known to have called the collective that this rank is in; not of exchanges.
+  bool hasCome(int rank) const {
+    return !waitsInExchange(place_.rank) && lastCall(rank).sequence >= lastCall(place_.rank).sequence;
+  }
 
   /// Whether the current call is one in which a silent peer has to be asked what it means.
   bool asksSilent() const { return fabric_ != nullptr && uneven_ != nullptr; }

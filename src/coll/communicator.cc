@@ -83,6 +83,7 @@ Communicator::Communicator(Parts parts)
     self.name = parts_.name;
     self.size = parts_.place.size;
     self.members = parts_.members;
+    parts_.fabric->answerFor(parts_.id);
     FarCalls::one().add(parts_.fabric.get(), std::move(self));
   }
   if (parts_.fabric && parts_.device) ProgressThread::patrol(this, [this] { watchDevice(); });

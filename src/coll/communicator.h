@@ -173,6 +173,7 @@ class Communicator {
   // communicator_watch.cc
   void watch(std::chrono::steady_clock::duration waited);
   void tellWait(std::chrono::steady_clock::duration waited);
+  void askAbout(const WaitNote& mine, bool first);
   void watchDevice();
   void noteLongPoll();
   void reportStall(const std::string& text);

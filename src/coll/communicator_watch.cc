@@ -13,6 +13,7 @@
 #include "coll/device_calls.h"
 #include "coll/far_calls.h"
 #include "coll/flight_trace.h"
+#include "coll/place_text.h"
 #include "coll/wait_cycle.h"
 #include "p2p/peer_watch.h"
 #include "p2p/process_state.h"
@@ -30,23 +31,6 @@ constexpr std::chrono::milliseconds kBetweenLooks{200};
 constexpr std::chrono::milliseconds kFirstTold{300}, kToldAgain{5000}, kBetweenNews{50};
 /// So many waits of others are passed on.
 constexpr int kMostTold = 32;
-
-/// Since when a rank is in no call, and what its process does meanwhile; of one that is in a call
-/// only whether it is stopped there. May be empty.
-std::string placeText(const FlightProcess& process, const FlightComm& comm, int64_t now) {
-  const FlightOp* const last = comm.last();
-  const bool calls = last != nullptr && last->running();
-  const bool known = isProcess(process.pid, process.token);
-  const ProcessState state = known ? readProcessState(process.pid) : ProcessState{};
-  if (calls && !state.stopped()) return "";
-  std::string out = format("rank %d is in its call", comm.rank);
-  if (!calls) {
-    const int64_t since = last != nullptr ? last->ended : comm.born;
-    out = format("rank %d has made no call for %.3g s", comm.rank,
-                 static_cast<double>(std::max<int64_t>(0, now - since)) * 1e-9);
-  }
-  return known ? out + ", its process is " + state.text : out;
-}
 
 /// Nothing where there is nothing.
 std::string listed(const char* heading, const std::map<int, std::string>& texts) {
@@ -93,6 +77,7 @@ void Communicator::tellWait(std::chrono::steady_clock::duration waited) {
     return each.comm == parts_.id && each.rank == parts_.place.rank;
   });
   if (mine == links.end()) return;
+  askAbout(*mine, told.count() == 0);
   if (desk.put(*mine)) toldNews_.fetch_add(1, std::memory_order_relaxed);
   for (uint32_t i = 0; i < mine->awaited; ++i) {
     const int rank = mine->whom[i].rank;
@@ -103,6 +88,24 @@ void Communicator::tellWait(std::chrono::steady_clock::duration waited) {
       // The rest of its own call is known there.
       const bool same = each.comm == mine->comm && each.call.at[3] >> 32 == mine->call.at[3] >> 32;
       if (!same && ++others <= kMostTold) parts_.fabric->shareWait(rank, each);
+    }
+  }
+}
+
+/// Whoever is waited for on another host gets the note itself, which is a question too. It may be
+/// stopped: ranks beside it are mostly on its host, and answer as well.
+void Communicator::askAbout(const WaitNote& mine, bool first) {
+  const auto awaited = [&mine](int rank) {
+    return std::any_of(mine.whom, mine.whom + mine.awaited,
+                       [rank](const WaitNote::Awaited& each) { return each.rank == rank; });
+  };
+  for (uint32_t i = 0; i < mine.awaited; ++i) {
+    const int rank = mine.whom[i].rank;
+    if (rank < 0 || rank >= parts_.place.size || parts_.fabric->near(rank)) continue;
+    parts_.fabric->noteAsked(rank, first);
+    for (const int beside : {rank - 1, rank + 1}) {
+      if (beside < 0 || beside >= parts_.place.size || awaited(beside)) continue;
+      parts_.fabric->shareWait(beside, mine);
     }
   }
 }
@@ -209,6 +212,9 @@ std::string Communicator::waitsText() const {
                          comm.waitsSeen >= last->started;
       if (waits) steps[comm.rank] = format("rank %d: %s", comm.rank, comm.waits.c_str());
     }
+  }
+  for (int r = 0; r < parts_.place.size; ++r) {
+    if (!parts_.fabric->near(r) && !log_.hasCome(r)) places[r] = parts_.fabric->lateText(r);
   }
   const std::string cycle =
       waitCycleText(processes, FarCalls::one().read(), parts_.id, parts_.place.rank);

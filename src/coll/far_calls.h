@@ -17,7 +17,7 @@ class FarCalls {
   static FarCalls& one();
 
   /// A communicator over several hosts; until remove(fabric), which comes before its end.
-  void add(const Fabric* fabric, FlightComm identity);
+  void add(Fabric* fabric, FlightComm identity);
   void remove(const Fabric* fabric);
 
   /// A process for each of them, with its rank in each communicator and, as an operation that has
@@ -25,15 +25,20 @@ class FarCalls {
   /// nothing more may have gone on since.
   std::vector<FlightProcess> read() const;
 
+  /// Tells other hosts that asked where ranks of this host are; on the network's thread, not more
+  /// than twenty times a second.
+  void answerAll();
+
  private:
   struct Entry {
-    const Fabric* fabric;
+    Fabric* fabric;
     FlightComm identity;
   };
-  FarCalls() = default;
+  FarCalls();
 
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
+  int64_t answered_ = 0;
 };
 
 }  // namespace rondo

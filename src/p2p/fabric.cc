@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "base/ticks.h"
 #include "p2p/mixed_ports.h"
 #include "p2p/segment.h"
@@ -230,13 +231,51 @@ void Fabric::shareWait(int rank, const WaitNote& note) {
 
 /// Hosts' clocks differ, ages do not. On its way a message gets older by less than a circle of
 /// waits that shall be told from a passing one.
-void Fabric::farWaits(int, const WaitNote& note) {
+void Fabric::farWaits(int rank, const WaitNote& note) {
   const auto now = static_cast<int64_t>(monotonicNs());
   if (note.awaited > WaitNote::kMostAwaited || note.started < note.seen || note.seen < 0) return;
   WaitNote heard = note;
   heard.started = now - note.started;
   heard.seen = now - note.seen;
   Segment::own().waits().put(heard);
+  if (note.comm != id_ || note.rank != rank || farRank(rank) == nullptr) return;
+  int late = -1;
+  for (uint32_t i = 0; i < note.awaited; ++i) {
+    const int each = note.whom[i].rank;
+    if (each < 0 || each >= ranks_ || !near(each)) continue;
+    if (late < 0 || each == rank_) late = each;
+  }
+  if (late < 0) return;
+  farRank(rank)->asksFor = late;
+  FarQuestions::open.store(true, std::memory_order_release);
+}
+
+int Fabric::takeQuestion(int asker) {
+  return near(asker) ? -1 : farRank(asker)->asksFor.exchange(-1);
+}
+
+void Fabric::noteAsked(int rank, bool first) {
+  FarRank& far = *farRank(rank);
+  const std::lock_guard<std::mutex> lock(lostMutex_);
+  if (first || far.asked == 0) far.asked = static_cast<int64_t>(monotonicNs());
+}
+
+void Fabric::farLate(int, const LateNote& note) {
+  if (note.rank < 0 || note.rank >= ranks_ || near(note.rank)) return;
+  FarRank& far = *farRank(note.rank);
+  const std::lock_guard<std::mutex> lock(lostMutex_);
+  far.heard = static_cast<int64_t>(monotonicNs());
+  far.late = printable(std::string(note.text, strnlen(note.text, sizeof note.text)));
+}
+
+std::string Fabric::lateText(int rank) const {
+  const FarRank& far = *farRank(rank);
+  const std::lock_guard<std::mutex> lock(lostMutex_);
+  if (far.asked == 0) return "";
+  if (far.heard < far.asked) return format("of rank %d its host has not answered", rank);
+  const auto now = static_cast<int64_t>(monotonicNs());
+  return far.late + format(" (as its host said %.3g s ago)",
+                           static_cast<double>(now - far.heard) * 1e-9);
 }
 
 void Fabric::farCalled(int rank, const Call& call, PairCounts counts) {

@@ -67,6 +67,17 @@ class Fabric final : public FarEvents {
   void shareBoard();
   /// A far rank gets to know who waits for whom.
   void shareWait(int rank, const WaitNote& note);
+  /// The communicator's id, by which questions of other hosts are known.
+  void answerFor(uint64_t id) { id_ = id; }
+  /// `rank`, of another host, is waited for; `first`: only now.
+  void noteAsked(int rank, bool first);
+  /// What its host says of it, "" if it was not asked.
+  std::string lateText(int rank) const;
+  /// Whom far rank `asker` waits for here, once a question; -1: for nobody.
+  int takeQuestion(int asker);
+  void answer(int asker, const LateNote& note) {
+    if (far_) far_->share(note, asker);
+  }
 
   /// Lets the network move while this rank waits for something else.
   void progress() {
@@ -93,6 +104,9 @@ class Fabric final : public FarEvents {
     PairCounts counts[ShmLayout::kCallRecords] = {};
     Board board = {};
     std::atomic<bool> left{false}, gone{false};
+    std::atomic<int> asksFor{-1};         ///< A near rank.
+    int64_t asked = 0, heard = 0;         ///< With lostMutex_.
+    std::string late;                     ///< With it.
     std::atomic<uint32_t> ending{0};  ///< How it ended, if that is known.
   };
   // In an abort word: not aborted, but out of reach (as the network says, or silent), ended, or no
@@ -115,6 +129,7 @@ class Fabric final : public FarEvents {
   void farCalled(int rank, const Call& call, PairCounts counts) override;
   void farBoard(int rank, const BoardNews& news) override;
   void farWaits(int rank, const WaitNote& note) override;
+  void farLate(int rank, const LateNote& note) override;
 
   int rank_, ranks_;
   std::vector<int> near_;
@@ -125,6 +140,7 @@ class Fabric final : public FarEvents {
   std::vector<std::unique_ptr<FarRank>> farRanks_;  // by rank; nullptr for near ones
   mutable std::mutex lostMutex_;
   std::string whyLost_;
+  std::atomic<uint64_t> id_{0};
   std::unique_ptr<FarTransport> far_;  // the first to go: it calls what is above
 };
 

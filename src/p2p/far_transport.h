@@ -1,6 +1,7 @@
 #pragma once
 // What moves messages to ranks on other hosts, whatever network there is.
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,7 +22,14 @@ enum class FarLoss {
 };
 
 /// What ranks tell each other beside their calls.
-using FarNews = std::variant<BoardNews, WaitNote>;
+using FarNews = std::variant<BoardNews, WaitNote, LateNote>;
+
+/// Other hosts ask where ranks are that they wait for. Who hears that must return at once, so the
+/// thread of the network answers, also while the rank's own thread is elsewhere.
+struct FarQuestions {
+  static inline std::atomic<bool> open{false};            ///< Somebody asked.
+  static inline std::atomic<void (*)()> answer{nullptr};  ///< Runs without the network's lock.
+};
 
 /// What a network hands up. Called by whichever thread moves its bytes; must return at once and
 /// call nothing of the network.
@@ -40,6 +48,8 @@ class FarEvents {
   virtual void farBoard(int rank, const BoardNews& news) = 0;
   /// `rank` says of itself or of another whom it waits for.
   virtual void farWaits(int rank, const WaitNote& note) = 0;
+  /// What `rank` answers to such a note.
+  virtual void farLate(int rank, const LateNote& note) = 0;
 };
 
 /// One communicator's ways to the ranks of other hosts. Ranks are the communicator's.

@@ -47,4 +47,11 @@ struct WaitNote {
 };
 static_assert(std::is_trivially_copyable_v<WaitNote> && sizeof(WaitNote) % 8 == 0);
 
+/// What its host says of a rank that another host waits for.
+struct LateNote {
+  int32_t rank, unused;
+  char text[504];  ///< Its last call, and what its process does.
+};
+static_assert(std::is_trivially_copyable_v<LateNote> && sizeof(LateNote) == 512);
+
 }  // namespace rondo

@@ -161,6 +161,7 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
   UcxRecord record;
   BoardNews news;
   WaitNote note;
+  LateNote late;
   switch (header.kind) {
     case UcxKind::Hello:
       peer.hellos |= 1u << header.channel;
@@ -190,6 +191,11 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
       if (bytes != sizeof note) break;
       std::memcpy(&note, data, sizeof note);
       wish_.events->farWaits(peer.rank, note);
+      break;
+    case UcxKind::Late:
+      if (bytes != sizeof late) break;
+      std::memcpy(&late, data, sizeof late);
+      wish_.events->farLate(peer.rank, late);
       break;
     default:
       break;
@@ -302,7 +308,8 @@ void UcxTransport::tell(int rank, const Call& call, PairCounts counts) {
 }
 
 void UcxTransport::share(const FarNews& news, int to) {
-  const UcxKind kind = std::holds_alternative<WaitNote>(news) ? UcxKind::Waits : UcxKind::Board;
+  constexpr UcxKind kKinds[] = {UcxKind::Board, UcxKind::Waits, UcxKind::Late};
+  const UcxKind kind = kKinds[news.index()];
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   for (UcxPeer* peer : all_) {
     if (peer->bye || (to != kEverybody && to != peer->rank)) continue;

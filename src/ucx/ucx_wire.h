@@ -15,6 +15,7 @@ enum class UcxKind : uint8_t {
   Record,  ///< What the sender called.
   Board,   ///< What stands on the sender's board.
   Waits,   ///< A call that waits, the sender's or another one's.
+  Late,    ///< The answer to it: where a rank of the sender's host is.
   Abort,   ///< Ends the communicator.
   Bye,     ///< The last message on each way: the sender destroyed its communicator.
 };
@@ -41,7 +42,7 @@ struct UcxRecord {
   uint64_t sent, taken;
 };
 
-constexpr uint16_t kUcxVersion = 4;
+constexpr uint16_t kUcxVersion = 5;
 constexpr unsigned kUcxMessageId = 1;
 
 /// Messages of a channel that may be under way: sent, and not known to be released.

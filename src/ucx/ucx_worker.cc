@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/own_thread.h"
+#include "p2p/far_transport.h"
 #include "p2p/bootstrap.h"
 #include "ucx/ucx_devices.h"
 
@@ -309,6 +310,10 @@ void UcxWorker::keepMoving() {
       wakes = !othersWaited && armed();
       nap = othersWaited || moves ? kLeastNap : std::min(2 * nap, kMostNap);
       seen = turns_;
+    }
+    if (FarQuestions::open.exchange(false, std::memory_order_acquire)) {
+      if (const auto answer = FarQuestions::answer.load()) answer();
+      continue;  // what was armed may have been used up
     }
     if (wakes) {
       sleepUntilWoken();

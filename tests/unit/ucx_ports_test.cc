@@ -45,11 +45,16 @@ struct Told : FarEvents {
     waitsOf = rank;
     waits = note;
   }
+  void farLate(int rank, const LateNote& note) override {
+    lateOf = rank;
+    late = note;
+  }
   std::atomic<uint32_t> aborted{0};
   uint32_t detail = 0;
-  int left = -1, boardOf = -1, waitsOf = -1;
+  int left = -1, boardOf = -1, waitsOf = -1, lateOf = -1;
   BoardNews board{};
   WaitNote waits{};
+  LateNote late{};
   int lost = -1, caller = -1;
   std::string whyLost;
   Call called;
@@ -260,6 +265,10 @@ TEST(UcxPorts, WordsBesideTheChannelsArrive) {
   hosts[0].share(note, 1);
   ASSERT_TRUE(hosts.until([&] { return hosts.told(1).waitsOf == 0; }));
   EXPECT_EQ(std::memcmp(&hosts.told(1).waits, &note, sizeof note), 0);
+  const LateNote late{1, 0, "it computes"};
+  hosts[1].share(late, 0);
+  ASSERT_TRUE(hosts.until([&] { return hosts.told(0).lateOf == 1; }));
+  EXPECT_EQ(std::memcmp(&hosts.told(0).late, &late, sizeof late), 0);
   EXPECT_NE(hosts[0].networkText().find("UCX_TLS="), std::string::npos);
   EXPECT_NE(hosts[0].networkText().find("hosts are not watched"), std::string::npos);
   hosts[1].abort(12, 34);
