@@ -130,6 +130,7 @@ void Communicator::watchDevice() {
   const std::chrono::milliseconds waited = device.takeLongWait();
   if (waited.count() == 0) return;
   lookAgain_ = now + kBetweenLooks;
+  recorder_.noteKernelWait();
   const bool late =
       parts_.timeoutMs != 0 && waited.count() >= static_cast<int64_t>(parts_.timeoutMs);
   const std::vector<DeviceCalls> calls = readDeviceCalls(parts_.id);

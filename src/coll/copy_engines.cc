@@ -41,8 +41,10 @@ void CopyEngines::leave() {
 
 int CopyEngines::prepare() {
   int error = event_ == nullptr ? makeEvent(&event_) : 0;
-  if (error == 0 && side_ == nullptr) error = makeStream(&side_);
-  return error;
+  if (error != 0 || side_ != nullptr) return error;
+  error = makeStream(&side_);
+  // The first launch on a stream may wait for kernels that run: that is now.
+  return error != 0 ? error : copyByKernel(nullptr, nullptr, 0, side_);
 }
 
 const UserMemory::Entry* CopyEngines::serve(const DeviceCall& call,

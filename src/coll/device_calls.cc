@@ -45,6 +45,17 @@ std::string lastText(const DeviceCalls& calls, int64_t now) {
   return number + flightText(last.facts) + ", launched " + ageText(last.started, now);
 }
 
+/// Kernels that wait say so five times a second.
+constexpr int64_t kFreshNs = 2'000'000'000;
+
+/// A kernel that has been launched and does not wait has not begun (something on its GPU comes
+/// first), or has ended.
+std::string kernelText(const DeviceCalls& calls, int64_t now) {
+  if (calls.ops.empty() || now - calls.ops.back().started < kFreshNs) return "";
+  const bool waits = calls.kernelWaits >= 0 && now - calls.kernelWaits < kFreshNs;
+  return waits ? ", its kernel waits too" : ", no kernel of it says that it waits";
+}
+
 }  // namespace
 
 uint32_t DeviceCalls::collectives() const {
@@ -69,6 +80,7 @@ std::vector<DeviceCalls> readDeviceCalls(uint64_t id) {
       const bool known = isProcess(process.pid, process.token);
       calls.process = known ? readProcessState(process.pid).text : "";
       calls.left = !comm.alive;
+      calls.kernelWaits = comm.kernelWaits;
       calls.ops = comm.device;
     }
   }
@@ -123,7 +135,7 @@ std::string deviceStall(const std::vector<DeviceCalls>& all, int me, const std::
     if (each.rank == me) continue;
     std::string& list = counts && each.collectives() < mine->collectives() ? missing : others;
     list += (list.empty() ? "" : "; ") + each.who + (each.left ? " has left, " : "") +
-            " last called " + lastText(each, now);
+            " last called " + lastText(each, now) + kernelText(each, now);
     if (!each.process.empty()) list += ", its process is " + each.process;
   }
   if (!missing.empty()) out += ". Not in that call yet: " + missing;

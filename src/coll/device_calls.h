@@ -16,6 +16,7 @@ struct DeviceCalls {
   std::string who;            ///< "rank 3 (host "a", pid 14)".
   std::string process;        ///< "stopped (SIGSTOP, or a terminal's)"; empty: not known.
   bool left = false;          ///< It has let go of the communicator.
+  int64_t kernelWaits = -1;   ///< When a kernel of it last said that it waits; -1: never.
   std::vector<FlightOp> ops;  ///< The oldest first.
 
   /// So many collectives, those before `ops` among them.

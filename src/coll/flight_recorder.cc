@@ -108,6 +108,11 @@ void FlightRecorder::noteWait(std::string_view text) {
   std::atomic_ref(status_->waitsSeen).store(ticks(), std::memory_order_release);
 }
 
+void FlightRecorder::noteKernelWait() {
+  if (status_ == nullptr) return;
+  std::atomic_ref(status_->kernelWaits).store(ticks(), std::memory_order_release);
+}
+
 void FlightRecorder::noteBroken(const std::string& why) {
   const std::lock_guard<std::mutex> lock(brokenMutex_);
   if (status_ != nullptr) status_->broken.write(why);

@@ -105,6 +105,8 @@ class FlightRecorder {
 
   /// In a long wait, now and then: what it waits for.
   void noteWait(std::string_view text);
+  /// A kernel has said that it waits for long. Any thread.
+  void noteKernelWait();
   /// Any thread.
   void noteBroken(const std::string& why);
 

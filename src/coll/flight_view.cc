@@ -65,6 +65,8 @@ bool readComm(CommStatus& status, const TickScale& scale, FlightComm* out) {
   out->waits = printable(status.waits.read());
   const uint64_t seen = std::atomic_ref(status.waitsSeen).load(std::memory_order_acquire);
   if (seen != 0) out->waitsSeen = scale.ns(seen);
+  const uint64_t kernel = std::atomic_ref(status.kernelWaits).load(std::memory_order_acquire);
+  if (kernel != 0) out->kernelWaits = scale.ns(kernel);
   out->host = readRing(status.host, scale);
   out->device = readRing(status.device, scale);
   const uint32_t after = state.load(std::memory_order_acquire);

@@ -30,8 +30,9 @@ struct FlightComm {
   int64_t born = 0;
   uint64_t stallSeconds = 0;
   std::string broken;
-  std::string waits;       ///< What its last long wait was for...
-  int64_t waitsSeen = -1;  ///< ... and when that was written; -1: never.
+  std::string waits;         ///< What its last long wait was for...
+  int64_t waitsSeen = -1;    ///< ... and when that was written; -1: never.
+  int64_t kernelWaits = -1;  ///< When a kernel of it last said that it waits; -1: never.
   std::vector<MemberText> members;
   std::vector<FlightOp> host, device;  ///< The oldest first.
 

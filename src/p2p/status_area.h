@@ -85,6 +85,7 @@ struct CommStatus {
   // While it is alive.
   SharedText<768> waits;   ///< Of a wait that is long: its steps.
   uint64_t waitsSeen;      ///< Atomic: when that was written, in ticks().
+  uint64_t kernelWaits;    ///< Atomic: when a kernel of its last said that it waits, in ticks().
   SharedText<768> broken;  ///< Why no call may run any more; empty: it may.
   OpRing host;             ///< Written by who has the communicator's turn.
   OpRing device;           ///< Written by who holds the communicator.
@@ -93,7 +94,7 @@ struct CommStatus {
 /// The first bytes of a segment.
 struct StatusHead {
   static constexpr uint64_t kMagic = 0x5355'5441'5453'4452u;
-  static constexpr uint32_t kVersion = 2;  ///< Of all these structs.
+  static constexpr uint32_t kVersion = 3;  ///< Of all these structs.
 
   uint64_t magic;  ///< Atomic: written last.
   uint32_t version;

@@ -72,7 +72,7 @@ void streams(Machine& machine, Comms& comms) {
   machine.group(
       [&](int r) {
         cudaStream_t* const stream = &brief[static_cast<size_t>(r)];
-        cuda(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), "a stream");
+        cuda(rondo::test::makeFreshStream(stream), "a stream");
         return call(r, *stream);
       },
       "a brief stream");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "drop_in/nccl_calls.h"
+#include "gpu/fresh_stream.h"
 
 namespace nccl_test {
 
@@ -51,8 +52,8 @@ class Machine {
       Gpu& gpu = gpus_[r];
       gpu.device = static_cast<int>(r) % devices;
       cuda(cudaSetDevice(gpu.device), "cudaSetDevice");
-      cuda(cudaStreamCreateWithFlags(&gpu.stream, cudaStreamNonBlocking), "a stream");
-      cuda(cudaStreamCreateWithFlags(&gpu.other, cudaStreamNonBlocking), "a stream");
+      cuda(rondo::test::makeFreshStream(&gpu.stream), "a stream");
+      cuda(rondo::test::makeFreshStream(&gpu.other), "a stream");
       cuda(cudaMalloc(&gpu.in, kBytes), "memory");
       cuda(cudaMalloc(&gpu.out, kBytes), "memory");
     }

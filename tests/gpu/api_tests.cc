@@ -14,6 +14,7 @@
 
 #include "api/rondo.h"
 #include "api/rondo_register.h"
+#include "gpu/fresh_stream.h"
 
 namespace rondo::test {
 namespace {
@@ -69,7 +70,7 @@ void onRanks(int ranks, const std::function<void(const Rank&)>& body) {
 /// making of a stream wait for the other rank's kernel, and that waits for this rank's.
 cudaStream_t newStream() {
   cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  check(makeFreshStream(&stream));
   return stream;
 }
 

@@ -13,6 +13,7 @@
 
 #include "api/rondo.h"
 #include "api/types.h"
+#include "gpu/fresh_stream.h"
 
 namespace rondo::test {
 namespace {
@@ -72,7 +73,7 @@ void onHosts(const std::vector<std::string>& hosts,
       rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
       config.hostId = hosts[static_cast<size_t>(r)].c_str();
       FarRank me{r, n, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, barrier};
-      check(cudaStreamCreateWithFlags(&me.stream, cudaStreamNonBlocking));
+      check(makeFreshStream(&me.stream));
       for (unsigned char** p : {&me.src, &me.dst}) check(cudaMalloc(p, kMostBytes));
       for (unsigned char** p : {&me.give, &me.take}) check(cudaMallocHost(p, kMostBytes));
       good(rondoCommInitRankConfig(&me.comm, n, id, r, &config));
@@ -219,7 +220,7 @@ TEST(FarGpu, Groups) {
   onHosts({"a", "b", "b"}, [](const FarRank& me) {
     constexpr size_t kBytes = 1'234'567;
     cudaStream_t other = nullptr;
-    check(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+    check(makeFreshStream(&other));
     me.load(kBytes + 3, 9);
     me.poison(4 * kBytes + 64);
     me.meet();

@@ -317,7 +317,7 @@ TEST(PointerKind, TellsHostDeviceAndManaged) {
 
 int main(int argc, char** argv) {
   // Ranks that share a GPU need hardware queues of their own, and no kernel may load late.
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   setenv("CUDA_MODULE_LOADING", "EAGER", 1);
   setenv("RONDO_SPIN_BOUND_MS", "20000", 0);  // a hang becomes a failure
   testing::InitGoogleTest(&argc, argv);

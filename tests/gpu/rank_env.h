@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coll/device_runner.h"
+#include "gpu/fresh_stream.h"
 
 namespace rondo::test {
 
@@ -66,7 +67,7 @@ constexpr int kGuard = 8;  // elements after a result that must stay as they are
 class RankEnv {
  public:
   RankEnv(Bootstrap& boot, FdExchange* fds, const DeviceConfig& config) : boot_(boot) {
-    cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+    cuda(makeFreshStream(&stream), "a stream");
     const size_t bytes = (kMostElements + 2 * kGuard) * sizeof(float);
     for (float** p : {&src, &dst}) cuda(cudaMalloc(p, bytes), "cudaMalloc");
     cuda(cudaMallocHost(&host, bytes), "cudaMallocHost");

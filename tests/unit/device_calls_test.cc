@@ -97,14 +97,19 @@ TEST(DeviceCalls, AStallSaysWhoIsBehind) {
   std::vector<DeviceCalls> all = threeRanks();
   all[2].ops.pop_back();
   all[2].process = "stopped";
+  all[1].kernelWaits = 31 * kSecond;
+  all[2].kernelWaits = 29 * kSecond;
   EXPECT_EQ(
       deviceStall(all, 0, "dp", 5, 32 * kSecond),
       "communicator \"dp\": a kernel of rank 0 (host \"a\", pid 1) has waited 5 s; its last "
       "call on device memory is collective 2 there, allgather with count 4, datatype float32, "
       "launched 30 s ago. Not in that call yet: rank 2 (host \"a\", pid 1) last called "
       "collective 1 there, allreduce with count 8, datatype float32, op sum, launched 31 s "
-      "ago, its process is stopped. Others: rank 1 (host \"a\", pid 1) last called collective "
-      "2 there, allgather with count 4, datatype float32, launched 30 s ago");
+      "ago, no kernel of it says that it waits, its process is stopped. Others: rank 1 (host "
+      "\"a\", pid 1) last called collective 2 there, allgather with count 4, datatype float32, "
+      "launched 30 s ago, its kernel waits too");
+  // the kernel may not have had the time to say so
+  EXPECT_TRUE(!has(deviceStall(all, 0, "dp", 1, 3 * kSecond), "kernel of it"));
   all[2].ops.clear();
   EXPECT_TRUE(has(deviceStall(all, 0, "dp", 5, 32 * kSecond),
                   "rank 2 (host \"a\", pid 1) last called none"));
