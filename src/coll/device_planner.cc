@@ -209,9 +209,10 @@ bool hasDeviceKernel(const DeviceRequest& request, std::string_view algorithm, P
                        [&](const RingForm& form) { return form.collective == collective; });
   }
   // Of the usual all-reduce there is a kernel for each number of ranks.
-  const bool usual = collective == Collective::AllReduce && request.reduces == Reduces::kHot;
+  const bool sum = collective == Collective::AllReduce && request.reduces != Reduces::kAll;
+  const bool usual = sum && request.reduces == Reduces::kHot;
   if (usual && (ranks < 2 || ranks > kMaxWindowRanks)) return false;
-  if (protocol == Protocol::kLL) return usual && algorithm == "oneshot";
+  if (protocol == Protocol::kLL) return sum && algorithm == "oneshot";
   return std::any_of(std::begin(kWindowForms), std::end(kWindowForms), [&](const WindowForm& form) {
     return form.collective == collective && algorithm == form.algorithm;
   });

@@ -21,6 +21,7 @@
 #include "coll/device_exchange.h"
 #include "coll/device_lease.h"
 #include "coll/device_scaled.h"
+#include "coll/order_event.h"
 #include "coll/user_memory.h"
 #include "kernels/direct_call.h"
 #include "kernels/launch.h"
@@ -34,21 +35,6 @@ struct Opened {
   std::unique_ptr<CudaDevice> device;
   std::unique_ptr<PinnedMemory> faults;
   DeviceBudget budget;
-};
-
-class OrderEvent {
- public:
-  OrderEvent() = default;
-  OrderEvent(const OrderEvent&) = delete;
-  OrderEvent& operator=(const OrderEvent&) = delete;
-  ~OrderEvent() { freeEvent(event_); }
-  int make() { return makeEvent(&event_); }
-  /// Its context is gone, and the driver does not look before it touches what went with it.
-  void leave() { event_ = nullptr; }
-  CUevent_st* get() const { return event_; }
-
- private:
-  CUevent_st* event_ = nullptr;
 };
 
 class CudaRunner : public DeviceRunner, public MemoryRegistry {
@@ -265,10 +251,12 @@ void CudaRunner::release(const DeviceCall& call, void* memory) const {
 void CudaRunner::run(const DeviceCall& call) {
   check();
   if (call.count == 0) return;
-  if (call.scaled != nullptr) return runScaled(call);
+  // Sums of the usual types multiply on their way in.
+  const bool fused = call.scaled != nullptr && size_ > 1 && isHot(call.type, rondoSum);
+  if (call.scaled != nullptr && !fused) return runScaled(call);
   const auto element = static_cast<uint32_t>(typeSize(call.type));
   const bool reduces = isReduction(call.collective);
-  if (reduces && !opDefined(call.type, call.op)) {
+  if (reduces && !fused && !opDefined(call.type, call.op)) {
     throw Error(rondoUnsupported,
                 format("%s: operator %d (%s) on %s is not available on device memory; allowed "
                        "there: the library's own operators",
@@ -285,6 +273,7 @@ void CudaRunner::run(const DeviceCall& call) {
   checkPlace("sendbuff", call.send, use.src);
   checkPlace("recvbuff", call.recv, use.dst);
   const Reduces what = !reduces                    ? Reduces::kNothing
+                       : fused                     ? Reduces::kScaled
                        : isHot(call.type, call.op) ? Reduces::kHot
                                                    : Reduces::kAll;
   const ContextScope scope(device_.context());
@@ -338,11 +327,12 @@ CallArgs CudaRunner::argumentsOf(const DeviceCall& call, const DeviceChoice& cho
           size_,
           static_cast<uint32_t>(typeSize(call.type)),
           call.root,
-          Reduction{call.type, call.op, divisor},
+          Reduction{call.type, call.scaled != nullptr ? rondoSum : call.op, divisor},
           cutOf(choice.geometry),
           fault_,
           use.src == Slots::All ? slot : 0,
-          use.dst == Slots::All ? slot : 0};
+          use.dst == Slots::All ? slot : 0,
+          scaleOf(call)};
 }
 
 int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) const {

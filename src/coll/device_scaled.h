@@ -1,5 +1,6 @@
 #pragma once
-// Premultiplied sums on a device: a kernel multiplies, then the collective adds.
+// Premultiplied sums on a device: the collective's kernel multiplies what it reads, or, for types
+// that are rare, a kernel multiplies before the collective adds.
 
 #include "api/types.h"
 #include "coll/device_runner.h"
@@ -7,6 +8,11 @@
 #include "coll/plan.h"
 
 namespace rondo {
+
+struct Scale;
+
+/// What a kernel that Reduces::kScaled is told; nothing for other calls.
+Scale scaleOf(const DeviceCall& call);
 
 /// Enqueues what multiplies `count` elements of what the rank gives into `into`. The current
 /// context is the device's. Returns a cudaError_t.

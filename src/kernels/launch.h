@@ -20,6 +20,12 @@ constexpr int kBlockThreads = 512;
 /// each has eight loads of 16 bytes under way at once, which takes registers.
 constexpr int kRingThreads = 256;
 
+/// What a rank multiplies its own elements by, for kernels that Reduces::kScaled.
+struct Scale {
+  const unsigned char* scalar;  ///< One element, read when the kernel runs; nullptr: value.
+  unsigned long long value;     ///< One element, at its beginning.
+};
+
 /// What every kernel is told of its call.
 struct CallArgs {
   const unsigned char* src;
@@ -33,6 +39,7 @@ struct CallArgs {
   FaultView fault;
   uint64_t srcSlot;  ///< Bytes from a slot to the next; 0: there is one only, whatever its number.
   uint64_t dstSlot;
+  Scale scale;
 };
 
 /// The argument of a window kernel. What every kernel reads comes first: a line of constants that
@@ -63,7 +70,8 @@ constexpr const char* protocolName(Protocol p) {
 enum class Reduces : uint8_t {
   kNothing,
   kHot,  ///< isHot()
-  kAll
+  kAll,
+  kScaled  ///< Sums of isHot() types, of inputs that each rank multiplies by a scalar of its own.
 };
 
 /// One instantiated kernel. `algorithm` names the registry's row whose header it is made of.

@@ -77,6 +77,7 @@ class Window : public algo::Windows {
   __device__ bool poll(Ready ready);
 
   const Call& call_;
+  const typename Reducer::Source source_;
   const int lane_;
   Flag epoch_;
   bool gaveUp_ = false;  // of this thread: from then on it only goes through the motions
@@ -125,6 +126,7 @@ class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer>> {
   __device__ void done();
 
   const RingCall& call_;
+  const typename Reducer::Source source_;
   RingDesk* desk_;
   FifoView in_;   // of this lane
   FifoView out_;  // of this lane

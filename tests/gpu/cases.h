@@ -23,6 +23,8 @@ uint64_t epochWrap(RankEnv& env);
 /// conformance.cc, on random bits, against the host's reductions in the order of the same plan:
 /// reductions of every type and operator,
 uint64_t everyTypeAndOperator(RankEnv& env);
+/// premultiplied sums, by one kernel and by two,
+uint64_t premultipliedSums(RankEnv& env);
 /// every collective at many counts, off alignment and in place,
 uint64_t everyCollective(RankEnv& env);
 /// and different collectives in a row without a host wait.

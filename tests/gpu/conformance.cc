@@ -43,7 +43,45 @@ struct Problem {
   int root;
   bool inPlace;
   int shift;  ///< Elements that the buffers are off their alignment.
+  bool scaled = false;  ///< Every rank multiplies what it gives by its scalarOf().
 };
+
+/// What a kernel must be able to do among so many ranks.
+Reduces reducesOf(const Problem& p, int ranks) {
+  if (!isReduction(p.collective)) return Reduces::kNothing;
+  if (!isHot(p.type, p.op)) return Reduces::kAll;
+  return p.scaled && ranks > 1 ? Reduces::kScaled : Reduces::kHot;
+}
+
+/// 1/3 or 1.6, of integers 3 or 5.
+Unit scalarOf(rondoDataType_t type, int rank) {
+  const bool third = rank % 2 == 0;
+  switch (type) {
+    case rondoFloat16:
+      return {third ? 0x3555u : 0x3e66u, 0};
+    case rondoBfloat16:
+      return {third ? 0x3eabu : 0x3fcdu, 0};
+    case rondoFloat32:
+      return {third ? 0x3eaaaaabu : 0x3fcccccdu, 0};
+    case rondoFloat64:
+      return {third ? 0x3fd5555555555555u : 0x3ff999999999999au, 0};
+    default:
+      return {third ? 3u : 5u, 0};
+  }
+}
+
+Bytes productsOf(const Bytes& input, rondoDataType_t type, int rank) {
+  const size_t element = typeSize(type);
+  const Unit scalar = scalarOf(type, rank);
+  Bytes out(input.size());
+  for (size_t at = 0; at < input.size(); at += element) {
+    Unit factors[2] = {{0, 0}, scalar};
+    std::memcpy(&factors[0], &input[at], element);
+    const Unit product = foldAny(Reduction{type, rondoProd, 0}, factors, 2);
+    std::memcpy(&out[at], &product, element);
+  }
+  return out;
+}
 
 size_t slotsOf(Slots use, int size) {
   return use == Slots::None ? 0 : use == Slots::All ? static_cast<size_t>(size) : 1;
@@ -60,6 +98,7 @@ class Reference {
     for (int r = 0; r < size; ++r) {
       inputs_.push_back(randomBits(
           r, slotsOf(slotUse(p.collective, r, p.root).src, size) * p.count * element_, seed));
+      if (p.scaled) products_.push_back(productsOf(inputs_.back(), p.type, r));
     }
   }
   const Bytes& input(int rank) const { return inputs_[static_cast<size_t>(rank)]; }
@@ -103,7 +142,8 @@ class Reference {
     const uint32_t divisor = p_.op == rondoAvg ? static_cast<uint32_t>(size_) : 0;
     std::vector<const void*> in;
     for (int k = 0; k < size_; ++k) {
-      in.push_back(&input((first + k) % size_)[at + begin * element_]);
+      const auto r = static_cast<size_t>((first + k) % size_);
+      in.push_back(&(p_.scaled ? products_ : inputs_)[r][at + begin * element_]);
     }
     unsigned char* const to = &(*out)[begin * element_];
     if (size_ == 1) {
@@ -142,6 +182,7 @@ class Reference {
   const int size_;
   const size_t element_;
   std::vector<Bytes> inputs_;
+  std::vector<Bytes> products_;  // where they are scaled
 };
 
 /// Where the own part of the larger buffer lies, for in place.
@@ -166,14 +207,22 @@ Bytes fromDevice(RankEnv& env, const unsigned char* from, size_t bytes) {
   return Bytes(got, got + bytes);
 }
 
+/// This rank's scalar, in memory of the host or of the device.
+void giveScalar(RankEnv& env, ScaledOp* op) {
+  const Unit scalar = scalarOf(op->type, env.rank());
+  std::memcpy(op->value.data(), &scalar, sizeof scalar);
+  op->scalar = op->value.data();
+  if (!op->onDevice) return;
+  auto* const place = reinterpret_cast<unsigned char*>(env.src + kMostElements);
+  toDevice(env, place, Bytes(op->value.begin(), op->value.end()));
+  op->scalar = place;
+}
+
 uint64_t runProblem(RankEnv& env, const Problem& p, uint32_t seed) {
   const size_t element = typeSize(p.type);
   const bool reduces = isReduction(p.collective);
-  const Reduces what = !reduces              ? Reduces::kNothing
-                       : isHot(p.type, p.op) ? Reduces::kHot
-                                             : Reduces::kAll;
-  const DeviceChoice choice =
-      env.runner->choose({p.collective, p.count, static_cast<uint32_t>(element), what});
+  const DeviceChoice choice = env.runner->choose(
+      {p.collective, p.count, static_cast<uint32_t>(element), reducesOf(p, env.size())});
   if (choice.algorithm == nullptr) return 1;
   const Reference reference(p, choice, env.size(), seed);
   const Bytes& input = reference.input(env.rank());
@@ -193,8 +242,11 @@ uint64_t runProblem(RankEnv& env, const Problem& p, uint32_t seed) {
   constexpr size_t kTail = 64;
   if (!p.inPlace) cuda(cudaMemsetAsync(recv, 0xa5, want.size() + kTail, env.stream), "memset");
   toDevice(env, send, input);
+  ScaledOp scaled{p.type, true, nullptr, {}, seed % 2 == 0};
+  if (p.scaled) giveScalar(env, &scaled);
   env.loaded();
-  env.runner->run({p.name, p.collective, send, recv, p.count, p.type, p.op, p.root, env.stream});
+  env.runner->run({p.name, p.collective, send, recv, p.count, p.type, p.op, p.root, env.stream,
+                   p.scaled ? &scaled : nullptr});
   const Bytes got = fromDevice(env, recv, want.size() + kTail);
   uint64_t bad = 0;
   for (size_t i = 0; i < want.size(); ++i) bad += got[i] != want[i] ? 1 : 0;
@@ -238,6 +290,29 @@ uint64_t everyTypeAndOperator(RankEnv& env) {
           bad += runProblem(env, {c.collective, c.name, type, op, count, root, seed % 3 == 0, 0},
                             seed);
           ++seed;
+        }
+      }
+    }
+  }
+  return bad;
+}
+
+uint64_t premultipliedSums(RankEnv& env) {
+  uint64_t bad = 0;
+  uint32_t seed = 50000;
+  for (const auto& c : kCollectivesHere) {
+    if (!isReduction(c.collective)) continue;
+    for (const rondoDataType_t type :
+         {rondoFloat32, rondoFloat16, rondoBfloat16, rondoFloat64, rondoInt32}) {
+      for (const size_t count : {1, 7, 480, 5001, 70000}) {
+        for (const int shift : {0, 1}) {
+          for (const bool inPlace : {false, true}) {
+            const int root = static_cast<int>(seed) % env.size();
+            bad += runProblem(
+                env, {c.collective, c.name, type, rondoSum, count, root, inPlace, shift, true},
+                seed);
+            seed += seed % 5 == 0 ? 2 : 1;
+          }
         }
       }
     }

@@ -26,6 +26,7 @@ constexpr Case kCases[] = {
     {"epoch wrap", epochWrap, false},
     {"legacy IPC", backToBack, true},
     {"every type and operator", everyTypeAndOperator, false},
+    {"premultiplied sums", premultipliedSums, false},
     {"every collective", everyCollective, false},
     {"mixed in a row", mixedInARow, false},
     {"transfer sizes", transferSizes, false},

@@ -70,6 +70,9 @@ class Conformance : public testing::TestWithParam<int> {
           "alltoall:device:0-:direct/3";
     }
     config.tune = parseTune(rules);
+    run(test, config);
+  }
+  void run(uint64_t (*test)(RankEnv&), const DeviceConfig& config) {
     runWorld(GetParam(), config, [&](RankEnv& env) {
       EXPECT_EQ(test(env), 0u);
       env.sync();
@@ -79,6 +82,9 @@ class Conformance : public testing::TestWithParam<int> {
 };
 
 TEST_P(Conformance, EveryTypeAndOperatorThroughWindows) { run(everyTypeAndOperator, false); }
+TEST_P(Conformance, PremultipliedSums) { run(premultipliedSums, patient()); }
+TEST_P(Conformance, PremultipliedSumsThroughWindows) { run(premultipliedSums, false); }
+TEST_P(Conformance, PremultipliedSumsRoundTheRing) { run(premultipliedSums, true); }
 TEST_P(Conformance, EveryTypeAndOperatorRoundTheRing) { run(everyTypeAndOperator, true); }
 TEST_P(Conformance, EveryCollectiveThroughWindows) { run(everyCollective, false); }
 TEST_P(Conformance, EveryCollectiveRoundTheRing) { run(everyCollective, true); }

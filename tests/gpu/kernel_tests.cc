@@ -63,7 +63,8 @@ TEST(Kernels, CoverTheRegistry) {
   for (const Algorithm& row : registry()) {
     if (!row.device) continue;
     const bool reduces = isReduction(row.collective);
-    for (const Reduces what : {Reduces::kNothing, Reduces::kHot, Reduces::kAll}) {
+    for (const Reduces what :
+         {Reduces::kNothing, Reduces::kHot, Reduces::kAll, Reduces::kScaled}) {
       if ((what == Reduces::kNothing) == reduces) continue;
       for (const int ranks : {2, 3, 8}) {
         bool found = false;
@@ -82,7 +83,8 @@ TEST(Kernels, AreWhatThePlannerSaysWithoutThem) {
     const auto collective = static_cast<Collective>(c);
     for (const char* const algorithm : {"oneshot", "twoshot", "direct", "ring", "tree"}) {
       for (const Protocol p : {Protocol::kLL, Protocol::kLL128, Protocol::kSimple}) {
-        for (const Reduces what : {Reduces::kNothing, Reduces::kHot, Reduces::kAll}) {
+        for (const Reduces what :
+             {Reduces::kNothing, Reduces::kHot, Reduces::kAll, Reduces::kScaled}) {
           for (const int ranks : {1, 2, 3, 8, 9}) {
             const bool there =
                 findKernel(collectiveName(collective), algorithm, p, what, ranks) != nullptr;

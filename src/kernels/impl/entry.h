@@ -48,6 +48,8 @@ template <>
 constexpr Reduces kReducesOf<HotReducer> = Reduces::kHot;
 template <>
 constexpr Reduces kReducesOf<AnyReducer> = Reduces::kAll;
+template <>
+constexpr Reduces kReducesOf<ScaledReducer> = Reduces::kScaled;
 
 template <class Wire>
 constexpr Protocol kProtocolOf = Protocol::kLL128;
@@ -81,5 +83,6 @@ std::vector<Kernel> allReduceKernels();
 std::vector<Kernel> windowKernels();
 std::vector<Kernel> rankedKernels();
 std::vector<Kernel> ringKernels();
+std::vector<Kernel> scaledKernels();
 
 }  // namespace rondo

@@ -67,7 +67,8 @@ struct Elements {
 
 /// Bytes [from, end) of all operands, kUnroll pieces in flight for each of `threads` threads.
 template <int bits, class Reducer, int kUnroll, class Piece>
-__device__ __forceinline__ void combine(const Operands& o, const Reduction& reduction, Piece piece,
+__device__ __forceinline__ void combine(const Operands& o, const Reduction& reduction,
+                                        const typename Reducer::Source& source, Piece piece,
                                         uint32_t from, uint32_t end, uint32_t threads) {
   const uint32_t step = piece.bytes() * threads;
   for (uint32_t base = from + threadIdx.x * piece.bytes(); base < end; base += kUnroll * step) {
@@ -82,6 +83,7 @@ __device__ __forceinline__ void combine(const Operands& o, const Reduction& redu
     for (int u = 0; u < kUnroll; ++u) {
       const uint32_t i = base + u * step;
       if (i >= end) continue;
+      if (bits & algo::kSrc) b[u] = Unit{source(b[u].a), source(b[u].b)};
       Unit v = (bits & algo::kRecv) ? a[u] : b[u];
       if constexpr ((bits & algo::kRecv) && (bits & algo::kSrc)) {
         const unsigned long long words[2][2] = {{a[u].a, b[u].a}, {a[u].b, b[u].b}};
@@ -104,6 +106,7 @@ template <class Reducer>
 __device__ __forceinline__ PrimsSimple<Reducer>::PrimsSimple(const RingCall& call, int lane,
                                                              RingDesk* desk)
     : call_(call),
+      source_(call.args),
       desk_(desk),
       in_(call.ring.fromPrev),
       out_(call.ring.toNext),
@@ -226,8 +229,8 @@ __device__ __forceinline__ void PrimsSimple<Reducer>::move(algo::Block b, int, i
     const device::Operands o{in_.slots + received_ % kFifoSlots * kSlotBytes, src + from,
                              dst + from, out_.slots + sent_ % kFifoSlots * kSlotBytes};
     const uint32_t whole = wide ? bytes / 16 * 16 : 0;
-    device::combine<bits, Reducer, 8>(o, reduction, device::WholeUnits{}, 0, whole, workers());
-    device::combine<bits, Reducer, 1>(o, reduction, device::Elements{args.elementBytes}, whole,
+    device::combine<bits, Reducer, 8>(o, reduction, source_, device::WholeUnits{}, 0, whole, workers());
+    device::combine<bits, Reducer, 1>(o, reduction, source_, device::Elements{args.elementBytes}, whole,
                                       bytes, workers());
     if (bits & (algo::kRecv | algo::kSend)) done<bits>();
   }

@@ -2,7 +2,7 @@
 // What a kernel makes of n operands of 16 bytes: a switch over the few hot cases, or a call of the
 // one function that knows all types and operators.
 
-#include "kernels/reduce_units.h"
+#include "kernels/launch.h"
 
 namespace rondo {
 namespace device {
@@ -25,6 +25,7 @@ struct Float32Word {
   float2 x;
   __device__ explicit Float32Word(unsigned long long w) : x(twoFloats(w)) {}
   __device__ void add(const Float32Word& o) { x = make_float2(x.x + o.x.x, x.y + o.x.y); }
+  __device__ void multiply(const Float32Word& o) { x = make_float2(x.x * o.x.x, x.y * o.x.y); }
   __device__ void divide(float by) {
     const float4 q = divided(make_float4(x.x, x.y, 0, 0), by);
     x = make_float2(q.x, q.y);
@@ -43,6 +44,10 @@ struct Narrow16Word {
   __device__ void add(const Narrow16Word& o) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) x[i] += o.x[i];
+  }
+  __device__ void multiply(const Narrow16Word& o) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) x[i] *= o.x[i];
   }
   __device__ void divide(float by) {
     const float4 q = divided(make_float4(x[0], x[1], x[2], x[3]), by);
@@ -71,14 +76,42 @@ __device__ __forceinline__ unsigned long long sumWords(const unsigned long long 
   return sum.word();
 }
 
+/// Rounded to the type, as a buffer of products would be.
+template <class Word>
+__device__ __forceinline__ unsigned long long productOf(unsigned long long word,
+                                                        unsigned long long factor) {
+  Word product(word);
+  product.multiply(Word(factor));
+  return product.word();
+}
+
+/// A word full of the scalar.
+__device__ __forceinline__ unsigned long long readScalar(const Scale& scale,
+                                                         uint32_t elementBytes) {
+  unsigned long long one = scale.value;
+  if (scale.scalar != nullptr) {
+    one = elementBytes == 4 ? *reinterpret_cast<const uint32_t*>(scale.scalar)
+                            : *reinterpret_cast<const uint16_t*>(scale.scalar);
+  }
+  return elementBytes == 4 ? (one & 0xffffffffu) * 0x100000001u
+                           : (one & 0xffffu) * 0x1000100010001u;
+}
+
 __device__ __noinline__ inline Unit foldAnyCalled(const Reduction& r, const Unit* in, int n) {
   return foldAny(r, in, n);
 }
 
 }  // namespace device
 
+/// A reducer makes what enters a reduction of what lies in the caller's src: mostly that itself.
+struct SourceAsItIs {
+  __device__ explicit SourceAsItIs(const CallArgs&) {}
+  __device__ unsigned long long operator()(unsigned long long word) const { return word; }
+};
+
 /// isHot() in reduce_units.h.
 struct HotReducer {
+  using Source = SourceAsItIs;
   template <int kMost>
   __device__ static unsigned long long word(const Reduction& r,
                                             const unsigned long long (&in)[kMost], int n) {
@@ -99,8 +132,32 @@ struct HotReducer {
   }
 };
 
+/// Sums of products.
+struct ScaledReducer : HotReducer {
+  class Source {
+   public:
+    __device__ explicit Source(const CallArgs& args)
+        : type_(args.reduction.type), factor_(device::readScalar(args.scale, args.elementBytes)) {}
+    __device__ unsigned long long operator()(unsigned long long word) const {
+      switch (type_) {
+        case rondoFloat16:
+          return device::productOf<device::Narrow16Word<element::Float16>>(word, factor_);
+        case rondoBfloat16:
+          return device::productOf<device::Narrow16Word<element::Bfloat16>>(word, factor_);
+        default:
+          return device::productOf<device::Float32Word>(word, factor_);
+      }
+    }
+
+   private:
+    rondoDataType_t type_;
+    unsigned long long factor_;
+  };
+};
+
 /// Everything.
 struct AnyReducer {
+  using Source = SourceAsItIs;
   template <int kWords, int kMost>
   __device__ static void reduce(const Reduction& r, const unsigned long long (&in)[kWords][kMost],
                                 int n, unsigned long long (&out)[kWords]) {
@@ -116,6 +173,7 @@ struct AnyReducer {
 
 /// For collectives that only move.
 struct NoReducer {
+  using Source = SourceAsItIs;
   template <int kWords, int kMost>
   __device__ static void reduce(const Reduction&, const unsigned long long (&in)[kWords][kMost],
                                 int, unsigned long long (&out)[kWords]) {

@@ -82,7 +82,7 @@ __device__ __noinline__ inline void copyBlock(unsigned char* to, const unsigned 
 #define RONDO_WINDOW_OF Window<Wire, Reducer, kRanks, kMeets>
 
 RONDO_WINDOW RONDO_WINDOW_OF::Window(const Call& call, int lane)
-    : call_(call), lane_(lane), epoch_(static_cast<Flag>(call.window.epochs[lane])) {}
+    : call_(call), source_(call.args), lane_(lane), epoch_(static_cast<Flag>(call.window.epochs[lane])) {}
 
 RONDO_WINDOW const unsigned char* RONDO_WINDOW_OF::src(algo::Block b) const {
   return call_.args.src + static_cast<uint64_t>(b.slot) * call_.args.srcSlot +
@@ -108,7 +108,8 @@ RONDO_WINDOW unsigned long long* RONDO_WINDOW_OF::hello(int owner, int source) c
          source;
 }
 
-// Words past the block's end, and those that a vector has no room for, may hold anything.
+// What the rank gives to a reduction. Words past the block's end, and those that a vector has no
+// room for, may hold anything.
 RONDO_WINDOW void RONDO_WINDOW_OF::load(const unsigned char* from, uint32_t bytes, uint32_t vector,
                                         unsigned long long (&word)[kWords]) const {
   const uint32_t at = 8 * Wire::firstWord(vector);
@@ -116,13 +117,13 @@ RONDO_WINDOW void RONDO_WINDOW_OF::load(const unsigned char* from, uint32_t byte
 #pragma unroll
     for (int k = 0; k < kWords; ++k) {
       const bool inside = at + 8 * k < bytes;
-      word[k] = inside ? reinterpret_cast<const unsigned long long*>(from + at)[k] : 0;
+      word[k] = inside ? source_(reinterpret_cast<const unsigned long long*>(from + at)[k]) : 0;
     }
     return;
   }
   const Unit u = device::loadSlowly(from, at, bytes);
-  word[0] = u.a;
-  if (kWords > 1) word[kWords - 1] = u.b;
+  word[0] = source_(u.a);
+  if (kWords > 1) word[kWords - 1] = source_(u.b);
 }
 
 RONDO_WINDOW void RONDO_WINDOW_OF::store(unsigned char* to, uint32_t bytes, uint32_t vector,
