@@ -222,6 +222,46 @@ lateSection() {
   reap
 }
 
+# says RANK WORDS [STOPPED]: it prints a line that matches them, sooner or later: a verdict comes every second. That
+# rank is kept stopped, whoever else stops and continues processes.
+says() {
+  local k
+  for ((k = 0; k < 300; ++k)); do
+    if grep -qE -- "$2" "$name.$1"; then
+      grep -m1 -oE -- "$2" "$name.$1" | sed 's/^/  .../'
+      return
+    fi
+    [[ -z ${3:-} ]] || tell STOP "$3"
+    sleep 0.2
+  done
+  fail "rank $1 of ${name##*/} does not say \"$2\": $(cat "$name.$1")"
+}
+
+whereSection() {
+  local answered='\(as its host said [0-9.e-]* s ago\)' call='collective [0-9]*, allreduce with count 1001, datatype int32, op sum'
+  local late='rondo: stall: communicator "comm": rank 0 \(host "h0".*'
+  echo "== a stall whose cause is on another host: its host says where the late rank is"
+  RONDO_STALL_SECONDS=1 group where "h0 h1 h1" 1000
+  says 0 "${late}Where: rank 1 .*, its process is stopped \(SIGSTOP, or a terminal's\); .*$call.* $answered" 1
+  tell CONT 1
+  touch "$name.stop"
+  for r in 0 1 2; do sums $r; done
+  reap
+  echo "== ... which sits outside of Rondo, alone on its host"
+  RONDO_STALL_SECONDS=1 group aside "h0 h1" 1000 aside
+  says 0 "${late}Where: rank 1 has made no call for [0-9.]* s, its process is sleeping[a-z_ ]*; its last call was $call $answered"
+  touch "$name.stop"
+  for r in 0 1; do sums $r; done
+  reap
+  echo "== ... which is stopped, alone on its host: nobody answers, and the verdict comes all the same"
+  RONDO_STALL_SECONDS=1 group alone "h0 h1" 1000
+  says 0 "${late}Where: where rank 1 is, its host has not answered" 1
+  tell CONT 1
+  touch "$name.stop"
+  for r in 0 1; do sums $r; done
+  reap
+}
+
 # The same cable as the next one's.
 deviceCutSection() {
   echo "== ... while kernels wait for each other: they end on both sides"
@@ -270,14 +310,16 @@ wanted() {
   done
   return $failures
 }
-# Three of them mostly sleep. A cable is everybody's: those come last.
+# Four of them mostly sleep. A cable is everybody's: those come last.
 wanted idle >"$scratch/idle.log" 2>&1 & idle=$!
 wanted stopped >"$scratch/stopped.log" 2>&1 & stopped=$!
 wanted late >"$scratch/late.log" 2>&1 & late=$!
+wanted where >"$scratch/where.log" 2>&1 & aside=$!
 wanted killed device beside nccl revoke grow create || failures=1
 wait $idle || failures=1
 wait $stopped || failures=1
 wait $late || failures=1
-cat "$scratch"/{idle,stopped,late}.log
+wait $aside || failures=1
+cat "$scratch"/{idle,stopped,late,where}.log
 wanted mended last cut || failures=1
 exit $failures

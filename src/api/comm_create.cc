@@ -248,12 +248,13 @@ std::unique_ptr<Fabric> makeFabric(Bootstrap& boot, const Config& config, FdExch
                                    const HostGrouping& hosts, const std::vector<RankInfo>& infos,
                                    size_t ranksOfProcess, int lane) {
   const int n = boot.size(), rank = boot.rank();
+  std::vector<Fabric::Member> members;
   std::vector<std::string> names;
-  std::vector<int> far, pids;
+  std::vector<int> far;
   for (int r = 0; r < n; ++r) {
     const auto at = static_cast<size_t>(r);
     names.emplace_back(infos[at].hostName);
-    pids.push_back(infos[at].pid);
+    members.push_back({infos[at].hostName, infos[at].pid, hosts.hostOf[at]});
     if (hosts.hostOf[at] != hosts.hostOf[static_cast<size_t>(rank)]) far.push_back(r);
   }
   const uint64_t pool = config.options.poolBytes;
@@ -261,7 +262,8 @@ std::unique_ptr<Fabric> makeFabric(Bootstrap& boot, const Config& config, FdExch
   if (hosts.hosts > 1) wish.mostArea = kMostAreaAcross;
   auto shm = ShmTransport::create(boot, exchange, hosts.localRanks, wish);
   const ShmLayout layout = shm->layout();
-  auto fabric = std::make_unique<Fabric>(rank, n, hosts.localRanks, std::move(shm), names, pids);
+  auto fabric =
+      std::make_unique<Fabric>(rank, hosts.localRanks, std::move(shm), std::move(members));
   if (hosts.hosts == 1) return fabric;
 
   const NetworkChoice mine = NetworkChoice::ofEnvironment();

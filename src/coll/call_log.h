@@ -60,6 +60,11 @@ class CallLog {
   /// The same of this rank, as a sentence.
   std::string stallText(const std::string& name, double seconds) const;
 
+  /// Whether the current call is one of sends and receives.
+  bool inExchange() const { return waitsInExchange(place_.rank); }
+  /// `rank` is known to have made the collective that this rank is in.
+  bool hasCome(int rank) const { return lastCall(rank).sequence >= lastCall(place_.rank).sequence; }
+
   /// Whether a peer made another call where this rank makes its current ones. Ranks of other hosts
   /// are told of this rank's: two of which each waits for the other's message both learn of it.
   bool someoneElsewhere();

@@ -8,6 +8,7 @@
 #include "api/types.h"
 #include "base/error.h"
 #include "coll/device_calls.h"
+#include "coll/far_answers.h"
 #include "coll/far_calls.h"
 #include "coll/flight_trace.h"
 #include "coll/patrol.h"
@@ -84,6 +85,7 @@ Communicator::Communicator(Parts parts)
     self.size = parts_.place.size;
     self.members = parts_.members;
     FarCalls::one().add(parts_.fabric.get(), std::move(self));
+    FarAnswers::one().add(parts_.id, parts_.fabric.get());
   }
   if (parts_.fabric && parts_.device) ProgressThread::patrol(this, [this] { watchDevice(); });
 }
@@ -92,6 +94,7 @@ Communicator::Communicator(Parts parts)
 Communicator::~Communicator() {
   Patrol::one().remove(this);
   FarCalls::one().remove(parts_.fabric.get());
+  FarAnswers::one().remove(parts_.fabric.get());
   if (parts_.fabric) parts_.fabric->stopWatching();
 }
 

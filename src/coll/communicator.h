@@ -166,13 +166,15 @@ class Communicator {
             request.uneven};
   }
   const BoundPlan* makePlan(const PlanKey& key);
-  std::string waitsText() const;
+  std::string waitsText(std::chrono::steady_clock::duration waited) const;
   std::string deviceFailure(bool usage) const;
   void logCall(const HostRequest& request) const;
   RunResult awaitSilent();
   // communicator_watch.cc
   void watch(std::chrono::steady_clock::duration waited);
   void tellWait(std::chrono::steady_clock::duration waited);
+  void askLate(std::chrono::steady_clock::duration waited);
+  std::vector<int> awaitedFar() const;
   void watchDevice();
   void noteLongPoll();
   void reportStall(const std::string& text);
@@ -211,6 +213,8 @@ class Communicator {
   // Of the wait that other hosts were last told of: how long it was then, and what was known.
   std::atomic<int64_t> toldAfter_{0};
   std::atomic<uint64_t> toldNews_{0};
+  // When other hosts were last asked where late ranks are, of the steady clock.
+  std::atomic<int64_t> askedAt_{0};
   uint32_t comparedAt_ = 0;  // the last of longWaits_ that calls were compared for
   bool explainedCosts_ = false;
   bool exchanging_ = false;  // the current operation is one of sends and receives

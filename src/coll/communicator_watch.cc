@@ -13,9 +13,9 @@
 #include "coll/device_calls.h"
 #include "coll/far_calls.h"
 #include "coll/flight_trace.h"
+#include "coll/place_text.h"
 #include "coll/wait_cycle.h"
 #include "p2p/peer_watch.h"
-#include "p2p/process_state.h"
 #include "p2p/segment.h"
 
 namespace rondo {
@@ -31,22 +31,11 @@ constexpr std::chrono::milliseconds kFirstTold{300}, kToldAgain{5000}, kBetweenN
 /// So many waits of others are passed on.
 constexpr int kMostTold = 32;
 
-/// Since when a rank is in no call, and what its process does meanwhile; of one that is in a call
-/// only whether it is stopped there. May be empty.
-std::string placeText(const FlightProcess& process, const FlightComm& comm, int64_t now) {
-  const FlightOp* const last = comm.last();
-  const bool calls = last != nullptr && last->running();
-  const bool known = isProcess(process.pid, process.token);
-  const ProcessState state = known ? readProcessState(process.pid) : ProcessState{};
-  if (calls && !state.stopped()) return "";
-  std::string out = format("rank %d is in its call", comm.rank);
-  if (!calls) {
-    const int64_t since = last != nullptr ? last->ended : comm.born;
-    out = format("rank %d has made no call for %.3g s", comm.rank,
-                 static_cast<double>(std::max<int64_t>(0, now - since)) * 1e-9);
-  }
-  return known ? out + ", its process is " + state.text : out;
-}
+/// So long before a verdict other hosts are asked where late ranks are, and again after so long
+/// while the wait goes on: nobody waits for an answer.
+constexpr std::chrono::milliseconds kAskBefore{500}, kAskAgain{5000};
+/// So many of them.
+constexpr size_t kMostAsked = 16;
 
 /// Nothing where there is nothing.
 std::string listed(const char* heading, const std::map<int, std::string>& texts) {
@@ -65,15 +54,18 @@ void Communicator::watch(std::chrono::steady_clock::duration waited) {
   PeerWatch::one().look();
   const int deserter = log_.deserter();
   if (deserter >= 0) parts_.fabric->abortDeserted(deserter);
-  if (parts_.fabric->spansHosts()) tellWait(waited);
+  if (parts_.fabric->spansHosts()) {
+    tellWait(waited);
+    askLate(waited);
+  }
   const double seconds = std::chrono::duration<double>(waited).count();
   if (parts_.timeoutMs != 0 && waited >= std::chrono::milliseconds(parts_.timeoutMs)) {
-    return giveUp(log_.stallText(parts_.name, seconds) + waitsText());
+    return giveUp(log_.stallText(parts_.name, seconds) + waitsText(waited));
   }
   const std::chrono::seconds limit(parts_.stallSeconds);
   if (parts_.stallSeconds == 0 || waited < limit) return;
   if (!parts_.fabric->claimReport(limit)) return;
-  reportStall(log_.stallText(parts_.name, seconds) + waitsText());
+  reportStall(log_.stallText(parts_.name, seconds) + waitsText(waited));
 }
 
 /// Those of other hosts whom this rank waits for learn of its call, and of whoever waits elsewhere,
@@ -105,6 +97,45 @@ void Communicator::tellWait(std::chrono::steady_clock::duration waited) {
       if (!same && ++others <= kMostTold) parts_.fabric->shareWait(rank, each);
     }
   }
+}
+
+/// Whom of other hosts this rank's call waits for, the first of them; if all have come, one of
+/// these may be stopped inside the call.
+std::vector<int> Communicator::awaitedFar() const {
+  const int ranks = parts_.place.size;
+  std::vector<int> late, come;
+  const auto add = [&](std::vector<int>& to, int rank) {
+    if (rank < 0 || rank >= ranks || parts_.fabric->near(rank) || to.size() == kMostAsked) return;
+    to.push_back(rank);
+  };
+  if (!log_.inExchange()) {
+    for (int r = 0; r < ranks; ++r) add(log_.hasCome(r) ? come : late, r);
+    return late.empty() ? come : late;
+  }
+  const auto now = static_cast<int64_t>(monotonicNs());
+  for (const WaitNote& each : waitLinks(readNearFlights(), FarCalls::one().read(), now)) {
+    if (each.comm != parts_.id || each.rank != parts_.place.rank) continue;
+    for (uint32_t i = 0; i < each.awaited; ++i) add(late, each.whom[i].rank);
+  }
+  return late;
+}
+
+/// So that their hosts' answers are there when a verdict is due.
+void Communicator::askLate(std::chrono::steady_clock::duration waited) {
+  using Duration = std::chrono::steady_clock::duration;
+  Duration due = Duration::max();
+  if (parts_.stallSeconds != 0) due = std::chrono::seconds(parts_.stallSeconds);
+  if (parts_.timeoutMs != 0)
+    due = std::min<Duration>(due, std::chrono::milliseconds(parts_.timeoutMs));
+  if (due == Duration::max() || waited < due - std::min<Duration>(kAskBefore, due / 2)) return;
+  const Duration now = std::chrono::steady_clock::now().time_since_epoch();
+  const Duration asked(askedAt_.load(std::memory_order_relaxed));
+  const bool afresh = asked < now - waited;
+  if (!afresh && now - asked < std::min<Duration>(kAskAgain, due)) return;
+  askedAt_.store(now.count(), std::memory_order_relaxed);
+  const std::vector<int> awaited = awaitedFar();
+  const bool inside = !log_.inExchange() && !awaited.empty() && log_.hasCome(awaited.front());
+  parts_.fabric->ask(awaited, inside, afresh);
 }
 
 /// A group that has not moved for a thousand polls, or some thousands, whoever polls it.
@@ -196,8 +227,9 @@ std::string Communicator::abortText() const {
   return culprit < 0 ? text : text + log_.lastCallText(culprit);
 }
 
-/// Which steps the ranks of this host wait in, and where those are that do not; in rank order.
-std::string Communicator::waitsText() const {
+/// Which steps the ranks of this host wait in, and where those are that do not, and what other
+/// hosts answered; in rank order.
+std::string Communicator::waitsText(std::chrono::steady_clock::duration waited) const {
   const auto now = static_cast<int64_t>(monotonicNs());
   std::map<int, std::string> steps, places;
   const std::vector<FlightProcess> processes = readNearFlights();
@@ -209,6 +241,12 @@ std::string Communicator::waitsText() const {
       const bool waits = last != nullptr && last->running() && !comm.waits.empty() &&
                          comm.waitsSeen >= last->started;
       if (waits) steps[comm.rank] = format("rank %d: %s", comm.rank, comm.waits.c_str());
+    }
+  }
+  const auto began = (std::chrono::steady_clock::now() - waited).time_since_epoch().count();
+  if (parts_.fabric->spansHosts() && askedAt_.load(std::memory_order_relaxed) >= began) {
+    for (int r = 0; r < parts_.place.size; ++r) {
+      if (!parts_.fabric->near(r)) places[r] = parts_.fabric->placeText(r);
     }
   }
   const std::string cycle =

@@ -11,20 +11,30 @@
 
 namespace rondo {
 
-Fabric::Fabric(int rank, int ranks, std::vector<int> near, std::unique_ptr<ShmTransport> shm,
-               std::vector<std::string> hosts, std::vector<int> pids)
+namespace {
+
+std::vector<int> hostsOf(const std::vector<Fabric::Member>& members) {
+  std::vector<int> out;
+  for (const Fabric::Member& each : members) out.push_back(each.hostOf);
+  return out;
+}
+
+}  // namespace
+
+Fabric::Fabric(int rank, std::vector<int> near, std::unique_ptr<ShmTransport> shm,
+               std::vector<Member> members)
     : rank_(rank),
-      ranks_(ranks),
+      ranks_(static_cast<int>(members.size())),
       near_(std::move(near)),
-      placeOf_(static_cast<size_t>(ranks), -1),
+      placeOf_(members.size(), -1),
       shm_(std::move(shm)),
-      hosts_(std::move(hosts)),
-      pids_(std::move(pids)),
-      farRanks_(static_cast<size_t>(ranks)) {
+      members_(std::move(members)),
+      places_(rank, hostsOf(members_)),
+      farRanks_(members_.size()) {
   for (size_t i = 0; i < near_.size(); ++i) {
     placeOf_[static_cast<size_t>(near_[i])] = static_cast<int>(i);
   }
-  for (int r = 0; r < ranks; ++r) {
+  for (int r = 0; r < ranks_; ++r) {
     if (placeOf_[static_cast<size_t>(r)] < 0) {
       farRanks_[static_cast<size_t>(r)] = std::make_unique<FarRank>();
     }
@@ -137,8 +147,8 @@ int Fabric::timedOut() const {
 }
 
 std::string Fabric::rankText(int rank) const {
-  const auto at = static_cast<size_t>(rank);
-  return format("rank %d (host \"%s\", pid %d)", rank, hosts_[at].c_str(), pids_[at]);
+  const Member& member = members_[static_cast<size_t>(rank)];
+  return format("rank %d (host \"%s\", pid %d)", rank, member.host.c_str(), member.pid);
 }
 
 /// A process whose parent reaped it at once may have ended how it will; so may a far one that was
@@ -195,7 +205,7 @@ void storeWords(uint64_t* to, const uint64_t* from) {
 }  // namespace
 
 /// In the order in which its rank wrote it.
-void Fabric::farBoard(int rank, const BoardNews& news) {
+void Fabric::hear(int rank, const BoardNews& news) {
   Board& board = farRank(rank)->board;
   storeWords(board.gone, news.gone);
   storeWords(board.named, news.named);
@@ -230,13 +240,35 @@ void Fabric::shareWait(int rank, const WaitNote& note) {
 
 /// Hosts' clocks differ, ages do not. On its way a message gets older by less than a circle of
 /// waits that shall be told from a passing one.
-void Fabric::farWaits(int, const WaitNote& note) {
+void Fabric::hear(int, const WaitNote& note) {
   const auto now = static_cast<int64_t>(monotonicNs());
   if (note.awaited > WaitNote::kMostAwaited || note.started < note.seen || note.seen < 0) return;
   WaitNote heard = note;
   heard.started = now - note.started;
   heard.seen = now - note.seen;
   Segment::own().waits().put(heard);
+}
+
+void Fabric::farNews(int rank, const FarNews& news) {
+  std::visit([this, rank](const auto& each) { hear(rank, each); }, news);
+}
+
+void Fabric::ask(const std::vector<int>& late, bool inside, bool afresh) {
+  if (!far_) return;
+  for (const FarPlaces::Letter& letter : places_.ask(late, inside, afresh)) {
+    far_->share(letter.question, letter.to);
+  }
+}
+
+void Fabric::hear(int rank, const PlaceQuestion& question) {
+  if (!places_.asked(rank, question)) return;
+  if (const auto wake = wake_.load(std::memory_order_acquire)) wake();
+}
+
+void Fabric::answer(const FarPlaces::Asked& asked, const std::string& text) {
+  PlaceAnswer answer{asked.question.rank, asked.question.number, {}};
+  answer.text.write(text);
+  far_->share(answer, asked.by);
 }
 
 void Fabric::farCalled(int rank, const Call& call, PairCounts counts) {

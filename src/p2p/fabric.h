@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "p2p/far_places.h"
 #include "p2p/far_transport.h"
 #include "p2p/shm_transport.h"
 
@@ -16,10 +17,15 @@ namespace rondo {
 
 class Fabric final : public FarEvents {
  public:
-  /// `near`: the ranks of this host, ascending, between which `shm` is. `hosts`: by rank, the name
-  /// of its host. `pids`: by rank, its process in its own name space.
-  Fabric(int rank, int ranks, std::vector<int> near, std::unique_ptr<ShmTransport> shm,
-         std::vector<std::string> hosts, std::vector<int> pids);
+  /// What is known of a rank.
+  struct Member {
+    std::string host;  ///< The name of its host.
+    int pid;           ///< In its own name space.
+    int hostOf;        ///< A number, equal for the ranks of one host.
+  };
+  /// `near`: the ranks of this host, ascending, between which `shm` is. `members`: by rank.
+  Fabric(int rank, std::vector<int> near, std::unique_ptr<ShmTransport> shm,
+         std::vector<Member> members);
   ~Fabric() override;
 
   /// The network, whose events this object takes. Before makeChannels().
@@ -67,6 +73,14 @@ class Fabric final : public FarEvents {
   void shareBoard();
   /// A far rank gets to know who waits for whom.
   void shareWait(int rank, const WaitNote& note);
+  /// Asks where these are: see FarPlaces, and placeText() for the answers. Waits for nothing.
+  void ask(const std::vector<int>& late, bool inside, bool afresh);
+  std::string placeText(int rank) const { return places_.text(rank); }
+  /// `wake` runs, on the network's thread, when other hosts have asked; it must return at once.
+  void onQuestions(void (*wake)()) { wake_.store(wake, std::memory_order_release); }
+  /// What they asked since the last time.
+  std::vector<FarPlaces::Asked> takeQuestions() { return places_.take(); }
+  void answer(const FarPlaces::Asked& asked, const std::string& text);
 
   /// Lets the network move while this rank waits for something else.
   void progress() {
@@ -113,15 +127,20 @@ class Fabric final : public FarEvents {
   uint32_t farLost(int rank, FarLoss how, const std::string& why) override;
   void farLeft(int rank) override { farRank(rank)->left = true; }
   void farCalled(int rank, const Call& call, PairCounts counts) override;
-  void farBoard(int rank, const BoardNews& news) override;
-  void farWaits(int rank, const WaitNote& note) override;
+  void farNews(int rank, const FarNews& news) override;
+  void hear(int rank, const BoardNews& news);
+  void hear(int rank, const WaitNote& note);
+  void hear(int rank, const PlaceQuestion& question);
+  void hear(int rank, const PlaceAnswer& answer) { places_.answered(rank, answer); }
+  void hear(int, const EndNote&) {}
 
   int rank_, ranks_;
   std::vector<int> near_;
   std::vector<int> placeOf_;  // among the near ranks, or -1
   std::unique_ptr<ShmTransport> shm_;
-  std::vector<std::string> hosts_;
-  std::vector<int> pids_;
+  std::vector<Member> members_;
+  FarPlaces places_;
+  std::atomic<void (*)()> wake_{nullptr};
   std::vector<std::unique_ptr<FarRank>> farRanks_;  // by rank; nullptr for near ones
   mutable std::mutex lostMutex_;
   std::string whyLost_;

@@ -4,11 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <variant>
 
-#include "p2p/call_record.h"
+#include "p2p/far_news.h"
 #include "p2p/transport.h"
-#include "p2p/wait_note.h"
 
 namespace rondo {
 
@@ -19,9 +17,6 @@ enum class FarLoss {
   Silent,  ///< Nothing comes from its host any more.
   Left,    ///< It lives, but has let go of the communicator while it was waited for.
 };
-
-/// What ranks tell each other beside their calls.
-using FarNews = std::variant<BoardNews, WaitNote>;
 
 /// What a network hands up. Called by whichever thread moves its bytes; must return at once and
 /// call nothing of the network.
@@ -36,10 +31,8 @@ class FarEvents {
   virtual void farLeft(int rank) = 0;
   /// What `rank` called, and what it means to move between itself and this rank.
   virtual void farCalled(int rank, const Call& call, PairCounts counts) = 0;
-  /// What stands on the board of `rank`.
-  virtual void farBoard(int rank, const BoardNews& news) = 0;
-  /// `rank` says of itself or of another whom it waits for.
-  virtual void farWaits(int rank, const WaitNote& note) = 0;
+  /// What `rank` passed to FarTransport::share().
+  virtual void farNews(int rank, const FarNews& news) = 0;
 };
 
 /// One communicator's ways to the ranks of other hosts. Ranks are the communicator's.
@@ -60,7 +53,7 @@ class FarTransport {
   virtual void abort(uint32_t word, uint32_t detail) = 0;
   /// Lets `rank` know what this rank called.
   virtual void tell(int rank, const Call& call, PairCounts counts) = 0;
-  /// Lets far rank `to` know this rank's board, or who waits for whom.
+  /// Tells far rank `to`.
   virtual void share(const FarNews& news, int to) = 0;
   static constexpr int kEverybody = -1;
   /// Between which addresses `rank`'s host is watched: "10.0.0.1 to 10.0.0.2"; empty: it is not.

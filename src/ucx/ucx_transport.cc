@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <type_traits>
+#include <utility>
+#include <variant>
 
 #include "base/error.h"
 #include "ucx/ucx_ports.h"
@@ -156,11 +159,30 @@ ucs_status_t UcxTransport::onMessage(ucp_worker_h by, const UcxHeader& header, v
   return take(peer, arrival, header, data, attributes);
 }
 
+namespace {
+
+/// As one of FarNews if `kind` is that one's and the bytes are as many.
+template <size_t At>
+bool readOne(size_t kind, const void* data, size_t bytes, FarNews* news) {
+  using One = std::variant_alternative_t<At, FarNews>;
+  static_assert(std::is_trivially_copyable_v<One>);
+  if (kind != At || bytes != sizeof(One)) return false;
+  std::memcpy(&news->emplace<At>(), data, bytes);
+  return true;
+}
+
+template <size_t... At>
+bool readAny(std::index_sequence<At...>, size_t kind, const void* data, size_t bytes,
+             FarNews* news) {
+  return (readOne<At>(kind, data, bytes, news) || ...);
+}
+
+}  // namespace
+
 /// What is no message of a channel.
 void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes) {
   UcxRecord record;
-  BoardNews news;
-  WaitNote note;
+  FarNews news;
   switch (header.kind) {
     case UcxKind::Hello:
       peer.hellos |= 1u << header.channel;
@@ -181,17 +203,13 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
           peer.rank, {record.sequence, {record.words[0], record.words[1], record.words[2]}},
           {record.sent, record.taken});
       break;
-    case UcxKind::Board:
-      if (bytes != sizeof news) break;
-      std::memcpy(&news, data, sizeof news);
-      wish_.events->farBoard(peer.rank, news);
-      break;
-    case UcxKind::Waits:
-      if (bytes != sizeof note) break;
-      std::memcpy(&note, data, sizeof note);
-      wish_.events->farWaits(peer.rank, note);
-      break;
     default:
+      if (header.kind < UcxKind::News) break;
+      if (readAny(std::make_index_sequence<std::variant_size_v<FarNews>>(),
+                  static_cast<size_t>(header.kind) - static_cast<size_t>(UcxKind::News), data,
+                  bytes, &news)) {
+        wish_.events->farNews(peer.rank, news);
+      }
       break;
   }
 }
@@ -302,7 +320,7 @@ void UcxTransport::tell(int rank, const Call& call, PairCounts counts) {
 }
 
 void UcxTransport::share(const FarNews& news, int to) {
-  const UcxKind kind = std::holds_alternative<WaitNote>(news) ? UcxKind::Waits : UcxKind::Board;
+  const auto kind = static_cast<UcxKind>(static_cast<size_t>(UcxKind::News) + news.index());
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   for (UcxPeer* peer : all_) {
     if (peer->bye || (to != kEverybody && to != peer->rank)) continue;

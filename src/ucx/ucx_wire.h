@@ -13,10 +13,9 @@ enum class UcxKind : uint8_t {
   Data,    ///< A message of a channel.
   Credit,  ///< Nothing but `released`.
   Record,  ///< What the sender called.
-  Board,   ///< What stands on the sender's board.
-  Waits,   ///< A call that waits, the sender's or another one's.
   Abort,   ///< Ends the communicator.
   Bye,     ///< The last message on each way: the sender destroyed its communicator.
+  News,    ///< The first of FarNews; the others follow in their order.
 };
 
 struct UcxHeader {
@@ -41,7 +40,7 @@ struct UcxRecord {
   uint64_t sent, taken;
 };
 
-constexpr uint16_t kUcxVersion = 4;
+constexpr uint16_t kUcxVersion = 5;
 constexpr unsigned kUcxMessageId = 1;
 
 /// Messages of a channel that may be under way: sent, and not known to be released.

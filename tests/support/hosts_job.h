@@ -98,7 +98,8 @@ rondoResult_t sumUntil(const Job& job, rondoComm_t comm, const Sum& sum, const s
     if (*calls == (job.count < kLarge ? 20 : 0)) {
       const std::string pid = std::to_string(getpid());
       writeFile(job.file + ".pid." + std::to_string(job.rank), pid.data(), pid.size());
-      while (job.then == "idle" && !exists(stop)) usleep(20000);
+      const bool aside = job.then == "idle" || (job.then == "aside" && rank == 1);
+      while (aside && !exists(stop)) usleep(20000);
     }
   }
 }

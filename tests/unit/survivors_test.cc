@@ -157,7 +157,7 @@ class Net {
     }
   }
   static void hand(FarEvents& events, int from, const Letter& letter) {
-    if (letter.kind == Letter::Board) events.farBoard(from, letter.news);
+    if (letter.kind == Letter::Board) events.farNews(from, letter.news);
     if (letter.kind == Letter::Left) events.farLeft(from);
   }
 
@@ -198,10 +198,11 @@ std::unique_ptr<Communicator> makeParent(Net& net, ThreadBootstrap& boot) {
   parts.facts.ranks = n;
   parts.wait.spinBoundMs = 30'000;         // a test that would hang fails
   parts.wait.spinsBeforeYield = 1u << 30;  // Turns has the say
-  parts.fabric = std::make_unique<Fabric>(me, n, std::vector<int>{me},
-                                          ShmTransport::create(boot, nullptr, {me}, wish),
-                                          std::vector<std::string>(static_cast<size_t>(n), "host"),
-                                          std::vector<int>(static_cast<size_t>(n), 1));
+  std::vector<Fabric::Member> members;
+  for (int r = 0; r < n; ++r) members.push_back({"host", 1, r});
+  parts.fabric =
+      std::make_unique<Fabric>(me, std::vector<int>{me},
+                               ShmTransport::create(boot, nullptr, {me}, wish), std::move(members));
   net.listen(me, parts.fabric.get());
   parts.fabric->join(std::make_unique<BoardsOnly>(net, me));
   return std::make_unique<Communicator>(std::move(parts));

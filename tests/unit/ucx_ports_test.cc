@@ -37,19 +37,14 @@ struct Told : FarEvents {
     counts = pair;
   }
   void farLeft(int rank) override { left = rank; }
-  void farBoard(int rank, const BoardNews& news) override {
-    boardOf = rank;
-    board = news;
-  }
-  void farWaits(int rank, const WaitNote& note) override {
-    waitsOf = rank;
-    waits = note;
+  void farNews(int rank, const FarNews& what) override {
+    newsOf = rank;
+    news = what;
   }
   std::atomic<uint32_t> aborted{0};
   uint32_t detail = 0;
-  int left = -1, boardOf = -1, waitsOf = -1;
-  BoardNews board{};
-  WaitNote waits{};
+  int left = -1, newsOf = -1;
+  FarNews news;
   int lost = -1, caller = -1;
   std::string whyLost;
   Call called;
@@ -252,14 +247,23 @@ TEST(UcxPorts, WordsBesideTheChannelsArrive) {
   news.gone[3] = 7;
   news.blob[1000] = 9;
   hosts[0].share(news, FarTransport::kEverybody);
-  ASSERT_TRUE(hosts.until([&] { return hosts.told(1).boardOf == 0; }));
-  EXPECT_EQ(std::memcmp(&hosts.told(1).board, &news, sizeof news), 0);
+  ASSERT_TRUE(hosts.until([&] { return hosts.told(1).newsOf == 0; }));
+  EXPECT_EQ(std::memcmp(&std::get<BoardNews>(hosts.told(1).news), &news, sizeof news), 0);
   WaitNote note{};
   note.comm = 8;
   note.host[5] = 'h';
   hosts[0].share(note, 1);
-  ASSERT_TRUE(hosts.until([&] { return hosts.told(1).waitsOf == 0; }));
-  EXPECT_EQ(std::memcmp(&hosts.told(1).waits, &note, sizeof note), 0);
+  ASSERT_TRUE(hosts.until([&] { return std::holds_alternative<WaitNote>(hosts.told(1).news); }));
+  EXPECT_EQ(std::memcmp(&std::get<WaitNote>(hosts.told(1).news), &note, sizeof note), 0);
+  hosts[0].share(PlaceQuestion{1, 77, 1}, 1);
+  ASSERT_TRUE(
+      hosts.until([&] { return std::holds_alternative<PlaceQuestion>(hosts.told(1).news); }));
+  EXPECT_EQ(std::get<PlaceQuestion>(hosts.told(1).news).number, 77u);
+  PlaceAnswer answer{1, 77, {}};
+  answer.text.write("it computes");
+  hosts[1].share(answer, 0);
+  ASSERT_TRUE(hosts.until([&] { return hosts.told(0).newsOf == 1; }));
+  EXPECT_EQ(std::memcmp(&std::get<PlaceAnswer>(hosts.told(0).news), &answer, sizeof answer), 0);
   EXPECT_NE(hosts[0].networkText().find("UCX_TLS="), std::string::npos);
   EXPECT_NE(hosts[0].networkText().find("hosts are not watched"), std::string::npos);
   hosts[1].abort(12, 34);

@@ -1,0 +1,56 @@
+#pragma once
+// What ranks of different hosts tell each other beside their messages and calls.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+
+#include "p2p/call_record.h"
+#include "p2p/wait_note.h"
+
+namespace rondo {
+
+/// A text of at most so many bytes; longer ones are cut off.
+template <size_t Bytes>
+struct NewsText {
+  uint32_t bytes = 0;
+  char at[Bytes - sizeof bytes] = {};
+
+  void write(std::string_view text) {
+    bytes = static_cast<uint32_t>(std::min(text.size(), sizeof at));
+    std::memcpy(at, text.data(), bytes);
+  }
+  /// False: nobody wrote it so.
+  bool read(std::string* text) const {
+    if (bytes > sizeof at) return false;
+    text->assign(at, bytes);
+    return true;
+  }
+};
+
+/// Where is `rank`, which the sender waits for?
+struct PlaceQuestion {
+  int32_t rank;
+  uint32_t number;  ///< Goes back with the answer.
+  uint32_t inside;  ///< 1: it is known to be in the call; what would stop it there?
+};
+
+/// The answer of a rank of the same host; an empty text where nothing is to be said.
+struct PlaceAnswer {
+  int32_t rank;
+  uint32_t number;
+  NewsText<504> text;
+};
+
+/// Why the sender ends the communicator; before its abort.
+struct EndNote {
+  NewsText<1024> why;
+};
+
+using FarNews = std::variant<BoardNews, WaitNote, PlaceQuestion, PlaceAnswer, EndNote>;
+
+}  // namespace rondo
