@@ -42,7 +42,7 @@ struct Problem {
   size_t count;
   int root;
   bool inPlace;
-  int shift;  ///< Elements that the buffers are off their alignment.
+  int shift;            ///< Elements that the buffers are off their alignment.
   bool scaled = false;  ///< Every rank multiplies what it gives by its scalarOf().
 };
 

@@ -63,8 +63,7 @@ TEST(Kernels, CoverTheRegistry) {
   for (const Algorithm& row : registry()) {
     if (!row.device) continue;
     const bool reduces = isReduction(row.collective);
-    for (const Reduces what :
-         {Reduces::kNothing, Reduces::kHot, Reduces::kAll, Reduces::kScaled}) {
+    for (const Reduces what : {Reduces::kNothing, Reduces::kHot, Reduces::kAll, Reduces::kScaled}) {
       if ((what == Reduces::kNothing) == reduces) continue;
       for (const int ranks : {2, 3, 8}) {
         bool found = false;

@@ -229,9 +229,10 @@ __device__ __forceinline__ void PrimsSimple<Reducer>::move(algo::Block b, int, i
     const device::Operands o{in_.slots + received_ % kFifoSlots * kSlotBytes, src + from,
                              dst + from, out_.slots + sent_ % kFifoSlots * kSlotBytes};
     const uint32_t whole = wide ? bytes / 16 * 16 : 0;
-    device::combine<bits, Reducer, 8>(o, reduction, source_, device::WholeUnits{}, 0, whole, workers());
-    device::combine<bits, Reducer, 1>(o, reduction, source_, device::Elements{args.elementBytes}, whole,
-                                      bytes, workers());
+    device::combine<bits, Reducer, 8>(o, reduction, source_, device::WholeUnits{}, 0, whole,
+                                      workers());
+    device::combine<bits, Reducer, 1>(o, reduction, source_, device::Elements{args.elementBytes},
+                                      whole, bytes, workers());
     if (bits & (algo::kRecv | algo::kSend)) done<bits>();
   }
 }

@@ -76,13 +76,27 @@ __device__ __forceinline__ unsigned long long sumWords(const unsigned long long 
   return sum.word();
 }
 
-/// Rounded to the type, as a buffer of products would be.
 template <class Word>
 __device__ __forceinline__ unsigned long long productOf(unsigned long long word,
                                                         unsigned long long factor) {
   Word product(word);
   product.multiply(Word(factor));
   return product.word();
+}
+
+/// A word of elements times a word of scalars, rounded to the type as a buffer of products would
+/// be. Not inlined: kernels would be twice as large.
+__device__ __noinline__ inline unsigned long long scaledWord(rondoDataType_t type,
+                                                             unsigned long long word,
+                                                             unsigned long long factor) {
+  switch (type) {
+    case rondoFloat16:
+      return productOf<Narrow16Word<element::Float16>>(word, factor);
+    case rondoBfloat16:
+      return productOf<Narrow16Word<element::Bfloat16>>(word, factor);
+    default:
+      return productOf<Float32Word>(word, factor);
+  }
 }
 
 /// A word full of the scalar.
@@ -139,14 +153,7 @@ struct ScaledReducer : HotReducer {
     __device__ explicit Source(const CallArgs& args)
         : type_(args.reduction.type), factor_(device::readScalar(args.scale, args.elementBytes)) {}
     __device__ unsigned long long operator()(unsigned long long word) const {
-      switch (type_) {
-        case rondoFloat16:
-          return device::productOf<device::Narrow16Word<element::Float16>>(word, factor_);
-        case rondoBfloat16:
-          return device::productOf<device::Narrow16Word<element::Bfloat16>>(word, factor_);
-        default:
-          return device::productOf<device::Float32Word>(word, factor_);
-      }
+      return device::scaledWord(type_, word, factor_);
     }
 
    private:

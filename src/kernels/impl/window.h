@@ -82,7 +82,10 @@ __device__ __noinline__ inline void copyBlock(unsigned char* to, const unsigned 
 #define RONDO_WINDOW_OF Window<Wire, Reducer, kRanks, kMeets>
 
 RONDO_WINDOW RONDO_WINDOW_OF::Window(const Call& call, int lane)
-    : call_(call), source_(call.args), lane_(lane), epoch_(static_cast<Flag>(call.window.epochs[lane])) {}
+    : call_(call),
+      source_(call.args),
+      lane_(lane),
+      epoch_(static_cast<Flag>(call.window.epochs[lane])) {}
 
 RONDO_WINDOW const unsigned char* RONDO_WINDOW_OF::src(algo::Block b) const {
   return call_.args.src + static_cast<uint64_t>(b.slot) * call_.args.srcSlot +
