@@ -188,6 +188,13 @@ withDevices layered 2 RONDO_MPI=both RONDO_MPI_STATS=1 "$path" quiet >"$log" 2>&
 counted MPI_Allreduce 200 0 "on devices 74, by way of the host 26"
 withDevices layered 2 RONDO_MPI=device RONDO_MPI_STATS=1 "$path" quiet >"$log" 2>&1 || fail "quiet, device"
 counted MPI_Allreduce 100 100 "host memory 100, on devices 100"
+for ranks in 2 3; do
+  echo "== calls that come again, $ranks ranks"
+  withDevices layered $ranks RONDO_MPI=both "$path" again >"$log" 2>&1 || fail "again"
+done
+for what in begin end instantiate; do
+  withDevices layered 2 RONDO_MPI=both FAKE_GRAPHS=$what "$path" again >"$log" 2>&1 || fail "again, no $what"
+done
 # Three such calls a half of a round, and a barrier: after 6 halves ranks agree that they are small. In 8 of 24
 # rounds all ranks have device memory, which blocking calls move between the devices.
 withDevices layered 3 RONDO_MPI=both RONDO_MPI_STATS=1 "$path" uneven >"$log" 2>&1 || fail "uneven, devices"
@@ -218,6 +225,12 @@ for ranks in 2 3; do
   withDevices layered $ranks RONDO_MPI=both PRETEND_FAILS=call "$path" failing >"$log" 2>&1 || fail "failing"
   grep -q '^rondo_mpi: MPI_Allreduce on device memory: rondoAllReduce: rank 1 aborted' "$log" ||
     fail "no sentence about a call that failed"
+done
+
+withDevices layered 3 RONDO_MPI=both FAKE_GRAPHS=launch "$path" failing >"$log" 2>&1 || fail "failing graph"
+grep -q 'cuGraphLaunch failed with CUresult' "$log" || fail "no sentence about a graph"
+for ranks in 2 3; do
+  withDevices layered $ranks RONDO_MPI=both "$path" differing >"$log" 2>&1 || fail "differing"
 done
 
 if withDriver layered 2 RONDO_MPI=host "$programs/device_test" >"$log" 2>&1; then

@@ -1,31 +1,23 @@
 // Collectives on device buffers by way of the devices: which calls take it, when some ranks have
 // host memory, and when it fails. By any CUDA driver, a real one or the fake:
 //   mpirun -n 2 -x LD_PRELOAD=.../librondo_mpi.so -x RONDO_MPI=both -x RONDO_MPI_STATS=1
-//       device_path_test [every | quiet | alone | uneven | failing | time]
+//       device_path_test [every | quiet | alone | again | uneven | failing | differing | time]
 // every (default): all collectives, memory everywhere on devices, on some ranks, and nowhere.
 // quiet: many calls on host memory, then on device memory. alone: a scan and 20
 // all-reduces on device memory.
+// again: calls that come often, which are launched as graphs then.
 // uneven: small calls with a count for each rank, which become MPI's. failing: calls until one
-// fails, which it must on all ranks. time: beside copies through the host.
+// fails, which it must on all ranks. differing: ranks give different counts, which is an error.
+// time: a launch, a graph and copies through the host, in turns.
 
 #include <algorithm>
 #include <numeric>
 
-#include "drop_in/device_buffers.h"
+#include "drop_in/device_path.h"
 
 using namespace drop_in_test;
 
 namespace {
-
-size_t n() { return static_cast<size_t>(ranks); }
-int sumOfRanks() { return ranks * (ranks - 1) / 2; }
-
-template <class T>
-MPI_Datatype typeOf() {
-  if constexpr (std::is_same_v<T, float>) return MPI_FLOAT;
-  if constexpr (std::is_same_v<T, double>) return MPI_DOUBLE;
-  return MPI_INT;
-}
 
 template <class T>
 void reductions(bool device, int count, MPI_Comm comm) {
@@ -336,48 +328,6 @@ void failing() {
   expect(std::strstr(said, "an earlier error has ended the communicator") != nullptr, said);
 }
 
-/// Seconds of a call in the middle of `rounds`, on the slowest rank.
-template <class Call>
-double secondsOf(int rounds, const Call& call) {
-  std::vector<double> times;
-  for (int i = 0; i < rounds + 5; ++i) {
-    PMPI_Barrier(MPI_COMM_WORLD);
-    const double begin = PMPI_Wtime();
-    call();
-    double seconds = PMPI_Wtime() - begin;
-    PMPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    if (i >= 5) times.push_back(seconds);
-  }
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
-}
-
-void timing() {
-  constexpr size_t kMost = size_t{16} << 20;
-  Buffer<float> in(true, kMost / 4, 1), out(true, kMost / 4, 0);
-  std::vector<float> host(kMost / 4), result(kMost / 4);
-  void *const hostIn = host.data(), *const hostOut = result.data();
-  const auto from = reinterpret_cast<DevicePointer>(in.data());
-  const auto to = reinterpret_cast<DevicePointer>(out.data());
-  if (rank == 0) std::printf("%10s %12s %12s %8s\n", "bytes", "layer us", "copies us", "ratio");
-  for (size_t bytes = 8; bytes <= kMost; bytes *= bytes < 1024 ? 8 : 4) {
-    const auto count = static_cast<int>(bytes / 4);
-    const int rounds = bytes < (1 << 20) ? 200 : 30;
-    const double layer = secondsOf(rounds, [&] {
-      MPI_Allreduce(in.data(), out.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-    });
-    const double copies = secondsOf(rounds, [&] {
-      driverCall("cuMemcpyDtoH_v2", hostIn, from, bytes);
-      PMPI_Allreduce(hostIn, hostOut, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-      driverCall("cuMemcpyHtoD_v2", to, static_cast<const void*>(hostOut), bytes);
-    });
-    if (rank == 0) {
-      std::printf("%10zu %12.2f %12.2f %8.2f\n", bytes, layer * 1e6, copies * 1e6, copies / layer);
-    }
-  }
-  expect(true, "time");
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -398,12 +348,18 @@ int main(int argc, char** argv) {
       unevenRound(device, false, round);
       unevenRound(device, true, round);
     }
+  } else if (what == "again") {
+    again();
   } else if (what == "failing") {
     failing();
+  } else if (what == "differing") {
+    differing();
   } else if (what == "time") {
     timing();
   } else {
-    std::printf("argument 1 is %s; allowed: every, quiet, alone, uneven, failing, time\n", argv[1]);
+    std::printf(
+        "argument 1 is %s; allowed: every, quiet, alone, again, uneven, failing, differing, time\n",
+        argv[1]);
     return 2;
   }
   return finish();

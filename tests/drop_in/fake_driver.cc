@@ -1,7 +1,8 @@
 // A CUDA driver with memory that no host code can touch: each allocation is mapped twice, once
 // without access, which is the "device" address, and once for this file's copies. Built as
 // libcuda.so.1; device_test allocates by fakeAlloc, device_path_test as from any driver.
-// FAKE_STREAMS=N: on rank 1 there is no memory for stream N+1 and later ones.
+// FAKE_STREAMS=N: on rank 1 there is no memory for stream N+1 and later ones. FAKE_GRAPHS=NAME:
+// what of graphs fails on rank 1 alone: begin, end, instantiate, or launch.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,8 +11,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <vector>
 
 namespace {
 
@@ -25,6 +28,10 @@ std::mutex mutex;
 std::map<uintptr_t, Allocation> allocations;
 int copies = 0, streams = 0, lockings = 0;
 std::atomic<int> busy{0};  ///< So many looks at a stream find work there.
+using Graph = std::vector<std::function<void()>>;
+thread_local Graph* recording = nullptr;
+thread_local int captureMode = 0;
+std::atomic<int> graphs{0}, graphLaunches{0};
 thread_local int pushed = 0;
 thread_local bool current = false;
 
@@ -58,11 +65,20 @@ int contextOfFake;
 
 bool hasContext() { return current || pushed > 0; }
 
-int streamsAllowed() {
+/// Of rank 1 only.
+const char* fault(const char* variable) {
   const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
-  const char* allowed = std::getenv("FAKE_STREAMS");
-  if (allowed == nullptr || rank == nullptr || std::strcmp(rank, "1") != 0) return 1 << 20;
-  return std::atoi(allowed);
+  return rank != nullptr && std::strcmp(rank, "1") == 0 ? std::getenv(variable) : nullptr;
+}
+
+int streamsAllowed() {
+  const char* allowed = fault("FAKE_STREAMS");
+  return allowed == nullptr ? 1 << 20 : std::atoi(allowed);
+}
+
+bool graphsFail(const char* where) {
+  const char* failing = fault("FAKE_GRAPHS");
+  return failing != nullptr && std::strcmp(failing, where) == 0;
 }
 
 }  // namespace
@@ -162,6 +178,56 @@ int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, 
   ++copies;
   return 0;
 }
+
+// A graph is what fakeRecord() was told while it was captured. Making one is forbidden while some
+// capture is "global", as a program's on another thread may be: this thread must have said that it
+// does not mind.
+int cuThreadExchangeStreamCaptureMode(int* mode) {
+  std::swap(*mode, captureMode);
+  return 0;
+}
+int cuStreamBeginCapture_v2(void*, int mode) {
+  if (mode != 2 || graphsFail("begin")) return kInvalidValue;
+  recording = new Graph;
+  return 0;
+}
+int cuStreamEndCapture(void*, void** graph) {
+  *graph = nullptr;
+  if (graphsFail("end")) {
+    delete recording;
+    recording = nullptr;
+    return kInvalidValue;
+  }
+  ++graphs;
+  *graph = recording;
+  recording = nullptr;
+  return 0;
+}
+int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  if (graphsFail("instantiate") || captureMode != 2 || !hasContext()) return kInvalidValue;
+  ++graphs;
+  *executable = new Graph(*static_cast<Graph*>(graph));
+  return 0;
+}
+int cuGraphDestroy(void* graph) {
+  --graphs;
+  delete static_cast<Graph*>(graph);
+  return 0;
+}
+int cuGraphExecDestroy(void* graph) { return cuGraphDestroy(graph); }
+int cuGraphLaunch(void* graph, void*) {
+  if (graphsFail("launch") || captureMode != 0 || !hasContext()) return kInvalidValue;
+  for (const auto& call : *static_cast<Graph*>(graph)) call();
+  ++graphLaunches;
+  return 0;
+}
+/// False: nothing is captured.
+bool fakeRecord(const std::function<void()>* call) {
+  if (recording != nullptr) recording->push_back(*call);
+  return recording != nullptr;
+}
+int fakeGraphs() { return graphs; }
+int fakeGraphLaunches() { return graphLaunches; }
 
 /// Memory of which only *real may be touched; nullptr: none.
 void* fakeAlloc(size_t bytes, void** real) {

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <set>
 
@@ -68,6 +69,16 @@ rondoResult_t collective(const char* name, const void* send, void* recv, rondoCo
                  static_cast<void*>(stream));
     return rondoInvalidArgument;
   }
+  // A kernel in a graph looks at its addresses when it runs.
+  const std::function<void()> later = [=] {
+    bool lost = false;
+    const void* const nowFrom = view(send, &lost);
+    void* const nowTo = view(recv, &lost);
+    if (lost) std::abort();
+    run(nowFrom, nowTo, nullptr);
+    ofDriver<void()>("fakeLaunch")();
+  };
+  if (ofDriver<bool(const std::function<void()>*)>("fakeRecord")(&later)) return rondoSuccess;
   if (++calls == 5 && fails("call")) return rondoUnhandledCudaError;
   const rondoResult_t result = run(from, to, nullptr);
   ofDriver<void()>("fakeLaunch")();

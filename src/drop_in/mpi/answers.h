@@ -101,13 +101,13 @@ struct Later {
 /// see Attempt::over(). `run`: Rondo's call on the caller's buffers as they are.
 template <class Answer, class Pass, class Own, class Run>
 bool overOnDevices(Attempt& call, const Answer&, const Pass& pass, size_t bytes, const Own& own,
-                   const Run& run, int* code) {
+                   const Run& run, int* code, const CallKey& key = {}) {
   if constexpr (Answer::kMayAsk) {
     if (bytes == 0 || !call.asksMemory()) [[likely]]
       return false;
     OwnMemory mine;
     own(mine);
-    return call.over(mine, pass, run, code);
+    return call.over(mine, pass, run, code, key);
   } else {
     return false;
   }

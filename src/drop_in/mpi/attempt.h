@@ -77,12 +77,16 @@ class Attempt {
   }
 
   /// By all ranks, if asksMemory(): true if the call is over, because it ran between the devices,
-  /// or is MPI's, or failed; *code is its result then. False: it is to be taken as ever.
+  /// or is MPI's, or failed; *code is its result then. False: it is to be taken as ever. `key`: of
+  /// a call that may be kept as a graph.
   template <class Pass, class Run>
-  bool over(const OwnMemory& mine, const Pass& pass, const Run& run, int* code) {
+  bool over(const OwnMemory& mine, const Pass& pass, const Run& run, int* code,
+            const CallKey& key = {}) {
     if (known_.aborted.load(std::memory_order_relaxed)) return false;
     Way way = Way::Host;
-    rondoResult_t result = known_.devices.agree(known_, comm_, mine, &way);
+    const uint64_t what = static_cast<uint64_t>(key.type) * 32 + static_cast<uint64_t>(key.op);
+    const uint64_t alike = static_cast<uint64_t>(call_) + key.count * 64 + (what << 40);
+    rondoResult_t result = known_.devices.agree(known_, comm_, mine, alike, &way);
     if (result == rondoSuccess && way == Way::Host) return false;
     if (result == rondoSuccess && way == Way::Mpi) {
       why_ = Why::HostMemory;
@@ -90,7 +94,7 @@ class Attempt {
       return true;
     }
     try {
-      if (result == rondoSuccess) result = known_.devices.run(run);
+      if (result == rondoSuccess) result = known_.devices.run(run, key);
     } catch (...) {
       *code = caught(std::current_exception());
       return true;

@@ -41,6 +41,15 @@ struct Driver {
   Result (*memcpyDtoHAsync)(void*, DevicePointer, size_t, Stream);
   Result (*memcpyHtoDAsync)(DevicePointer, const void*, size_t, Stream);
   Result (*memHostRegister)(void*, size_t, unsigned);  ///< nullptr: it has none.
+  // Graphs: all of these, or `graphs` is false.
+  bool graphs;
+  Result (*threadExchangeStreamCaptureMode)(int*);
+  Result (*streamBeginCapture)(Stream, int);
+  Result (*streamEndCapture)(Stream, void**);
+  Result (*graphInstantiate)(void**, void*, unsigned long long);
+  Result (*graphDestroy)(void*);
+  Result (*graphExecDestroy)(void*);
+  Result (*graphLaunch)(void*, Stream);
 };
 
 Driver driver;  // once devicesOn
@@ -134,14 +143,73 @@ bool DeviceStream::idle() const {
   return true;
 }
 
+DeviceGraph::~DeviceGraph() {
+  if (executable_ != nullptr) driver.graphExecDestroy(executable_);
+}
+
+namespace {
+
+/// Making a graph allocates, which a capture on another thread of the program (of mode "global")
+/// forbids all threads that have not said that they know what they do. Twice gives back what was.
+void exchangeCaptureMode(int* mode) { driver.threadExchangeStreamCaptureMode(mode); }
+constexpr int kRelaxed = 2;
+/// Of the thread, while one of the layer's streams captures.
+constinit thread_local int captureModeBefore = 0;
+
+}  // namespace
+
+bool DeviceStream::beginCapture() {
+  if (!driver.graphs) return false;
+  captureModeBefore = kRelaxed;
+  exchangeCaptureMode(&captureModeBefore);
+  if (driver.streamBeginCapture(stream_, kRelaxed) == 0) return true;
+  exchangeCaptureMode(&captureModeBefore);
+  return false;
+}
+
+DeviceGraph DeviceStream::endCapture() {
+  void *graph = nullptr, *executable = nullptr;
+  const Result ended = driver.streamEndCapture(stream_, &graph);
+  if (ended == 0 && graph != nullptr && driver.graphInstantiate(&executable, graph, 0) != 0) {
+    executable = nullptr;
+  }
+  if (ended == 0 && graph != nullptr) driver.graphDestroy(graph);
+  exchangeCaptureMode(&captureModeBefore);
+  return DeviceGraph(executable);
+}
+
+void DeviceStream::launch(const DeviceGraph& graph) {
+  check(driver.graphLaunch(graph.get(), stream_), "cuGraphLaunch");
+}
+
+namespace {
+
+struct Finder {
+  void* library;
+  template <class Function>
+  bool operator()(const char* name, Function* function) const {
+    *function = reinterpret_cast<Function>(dlsym(library, name));
+    return *function != nullptr;
+  }
+};
+
+bool findGraphs(const Finder& find) {
+  return find("cuThreadExchangeStreamCaptureMode", &driver.threadExchangeStreamCaptureMode) &&
+         find("cuStreamBeginCapture_v2", &driver.streamBeginCapture) &&
+         find("cuStreamEndCapture", &driver.streamEndCapture) &&
+         find("cuGraphInstantiateWithFlags", &driver.graphInstantiate) &&
+         find("cuGraphDestroy", &driver.graphDestroy) &&
+         find("cuGraphExecDestroy", &driver.graphExecDestroy) &&
+         find("cuGraphLaunch", &driver.graphLaunch);
+}
+
+}  // namespace
+
 bool findDevices(const char** why) {
   void* library = dlopen("libcuda.so.1", RTLD_NOW);  // stays open for the process's life
   *why = "there is no libcuda.so.1";
   if (library == nullptr) return false;
-  const auto find = [library](const char* name, auto* function) {
-    *function = reinterpret_cast<std::remove_pointer_t<decltype(function)>>(dlsym(library, name));
-    return *function != nullptr;
-  };
+  const Finder find{library};
   *why = "the CUDA driver lacks functions";
   if (!find("cuInit", &driver.init) ||
       !find("cuPointerGetAttributes", &driver.pointerGetAttributes) ||
@@ -158,6 +226,7 @@ bool findDevices(const char** why) {
     return false;
   }
   find("cuMemHostRegister_v2", &driver.memHostRegister);
+  driver.graphs = findGraphs(find);
   *why = "the CUDA driver does not start";
   devicesOn = driver.init(0) == 0;
   return devicesOn;

@@ -3,6 +3,7 @@
 // time, and copied to and from host memory. Needs no CUDA header.
 
 #include <cstddef>
+#include <utility>
 
 #include "api/rondo_types.h"
 
@@ -47,6 +48,26 @@ class ContextScope {
   bool pushed_;
 };
 
+/// What a stream was given to do, to be launched often. Made by DeviceStream.
+class DeviceGraph {
+ public:
+  DeviceGraph() = default;
+  explicit DeviceGraph(void* executable) : executable_(executable) {}
+  DeviceGraph(DeviceGraph&& other) noexcept : executable_(other.executable_) { other.leave(); }
+  DeviceGraph& operator=(DeviceGraph&& other) noexcept {
+    std::swap(executable_, other.executable_);
+    return *this;
+  }
+  ~DeviceGraph();
+  explicit operator bool() const { return executable_ != nullptr; }
+  void* get() const { return executable_; }
+  /// Its context is gone, and it with that.
+  void leave() { executable_ = nullptr; }
+
+ private:
+  void* executable_ = nullptr;
+};
+
 /// A stream that waits for none of the program's, made in the current context. Throws Error.
 class DeviceStream {
  public:
@@ -57,6 +78,14 @@ class DeviceStream {
   rondoStream_t get() const { return static_cast<rondoStream_t>(stream_); }
   /// Whether all that was enqueued is done. Throws Error.
   bool idle() const;
+
+  /// What this thread enqueues from now on goes into a graph. False: the driver cannot. What other
+  /// threads of the program capture or call meanwhile is not touched.
+  bool beginCapture();
+  /// Ends it. No graph: the driver could not make one.
+  DeviceGraph endCapture();
+  /// Throws Error.
+  void launch(const DeviceGraph& graph);
 
  private:
   void* stream_ = nullptr;

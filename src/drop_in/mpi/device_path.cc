@@ -12,6 +12,17 @@ namespace {
 constexpr uint32_t kUnfit = 1;   ///< This call: memory that is not a device's, or not for kernels.
 constexpr uint32_t kDevice = 2;  ///< This call: memory that is a device's.
 constexpr uint32_t kSeen = 4;    ///< The same since the last agreement.
+/// And a number of the call's, with its complement: if all have the same, no bit is in both.
+constexpr int kCallBits = 14, kCallShift = 3;
+constexpr uint32_t kCallMask = (1u << kCallBits) - 1;
+
+uint32_t callWord(uint64_t call) {
+  const auto number = static_cast<uint32_t>((call * 0x9e3779b97f4a7c15u) >> (64 - kCallBits));
+  return (number | (~number & kCallMask) << kCallBits) << kCallShift;
+}
+bool callsDiffer(uint32_t all) {
+  return ((all >> kCallShift) & (all >> (kCallShift + kCallBits)) & kCallMask) != 0;
+}
 
 /// Programs without device buffers pay 12 instead of 200 ns a call: after so many calls without any
 /// ranks agree in every 16th call only. Meanwhile a device buffer goes by way of the host, which is
@@ -25,6 +36,18 @@ constexpr std::chrono::microseconds kBetweenProgress{5}, kFirstPause{15};
 void progressMpi() {
   int found = 0;
   PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+}
+
+bool onOneHost(MPI_Comm comm) {
+  MPI_Comm near = MPI_COMM_NULL;
+  int size = 0, nearSize = -1;
+  PMPI_Comm_size(comm, &size);
+  if (PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near) != MPI_SUCCESS) {
+    return false;
+  }
+  PMPI_Comm_size(near, &nearSize);
+  PMPI_Comm_free(&near);
+  return nearSize == size;
 }
 
 }  // namespace
@@ -46,7 +69,7 @@ void OwnMemory::add(const Elements& elements, size_t alignment) {
 }
 
 rondoResult_t DevicePath::agree(const KnownComm& known, MPI_Comm comm, const OwnMemory& mine,
-                                Way* way) {
+                                uint64_t call, Way* way) {
   *way = Way::Host;
   // The communicator cannot be made by a rank that does not know where.
   const bool fits = state_ != State::Ready
@@ -55,13 +78,15 @@ rondoResult_t DevicePath::agree(const KnownComm& known, MPI_Comm comm, const Own
   seen_ |= mine.any();
   if (quiet_ >= kQuietAfter && !devicesOnly && ++unasked_ < kCallsPerLook) return rondoSuccess;
   unasked_ = 0;
-  const uint32_t word = (fits ? 0 : kUnfit) | (mine.any() ? kDevice : 0) | (seen_ ? kSeen : 0);
+  const uint32_t word =
+      (fits ? 0 : kUnfit) | (mine.any() ? kDevice : 0) | (seen_ ? kSeen : 0) | callWord(call);
   seen_ = false;
   uint32_t all = 0;
   const rondoResult_t result =
       rondoAllReduce(&word, &all, 1, rondoUint32, rondoBitOr, known.rondo, nullptr);
   if (result != rondoSuccess) return result;
   quiet_ = (all & kSeen) != 0 ? 0 : quiet_ + 1;
+  if (callsDiffer(all)) return rondoSuccess;
   if ((all & kUnfit) == 0) {
     if (state_ == State::Untried) make(known, comm, mine.spot());
     if (state_ == State::Ready) *way = Way::Device;
@@ -86,6 +111,8 @@ void DevicePath::make(const KnownComm& known, MPI_Comm comm, const DeviceSpot& s
   if (state_ == State::Refused) stream_.reset();
   at_ = spot;
   context_ = spot.context;
+  near_ = onOneHost(comm);
+  graphs_ = std::make_unique<KeptGraphs>();
 }
 
 void DevicePath::wait() {
@@ -104,17 +131,24 @@ void DevicePath::wait() {
   if (state != rondoSuccess) throw Error(state, rondoGetLastError(comm_));
 }
 
-void DevicePath::destroy() {
-  if (comm_ == nullptr) return;
-  rondoCommDestroy(comm_);
-  comm_ = nullptr;
+/// What is left of the context's.
+void DevicePath::letGo() {
+  if (stream_ == nullptr) return;
   try {
     const ContextScope scope(context_);
+    graphs_->clear();
     stream_.reset();
   } catch (const Error&) {
-    // The context is gone, and the stream with it.
+    // The context is gone, and what was in it.
+    graphs_->clear(true);
     stream_.release();
   }
+}
+
+void DevicePath::destroy() {
+  if (comm_ != nullptr) rondoCommDestroy(comm_);
+  comm_ = nullptr;
+  letGo();
 }
 
 void DevicePath::abort() {

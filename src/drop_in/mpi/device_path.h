@@ -11,6 +11,7 @@
 
 #include "api/rondo.h"
 #include "drop_in/mpi/device_memory.h"
+#include "drop_in/mpi/kept_graphs.h"
 #include "drop_in/mpi/layout.h"
 
 namespace rondo::drop_in {
@@ -56,16 +57,28 @@ class DevicePath {
   bool asks() const { return devicesEverywhere && (state_ != State::Refused || devicesOnly); }
 
   /// By all ranks, in the same blocking collective on `comm`, which is `known`. The first time that
-  /// all have device memory the second communicator is made. Not successful: the first one has
+  /// all have device memory the second communicator is made. `call`: a number that differs with
+  /// what MPI makes equal on all ranks; if they are not the same, calls go by way of the host,
+  /// where that is an error: kernels in graphs are not compared. Not successful: the first one has
   /// failed. Throws nothing.
-  rondoResult_t agree(const KnownComm& known, MPI_Comm comm, const OwnMemory& mine, Way* way);
+  rondoResult_t agree(const KnownComm& known, MPI_Comm comm, const OwnMemory& mine, uint64_t call,
+                      Way* way);
 
   /// Way::Device: runs call(comm, stream) and waits until its work is done, while MPI progresses.
   /// rondoUnsupported, on all ranks and with nothing done: there is no kernel. Throws Error.
   template <class Run>
-  rondoResult_t run(const Run& call) {
+  rondoResult_t run(const Run& call, const CallKey& key) {
     const ContextScope scope(context_);
-    const rondoResult_t result = call(comm_, stream_->get());
+    rondoResult_t result = rondoSuccess;
+    const auto launch = [&] {
+      result = call(comm_, stream_->get());
+      return result == rondoSuccess;
+    };
+    if (const DeviceGraph* graph = near_ ? graphs_->of(key, *stream_, launch) : nullptr) {
+      stream_->launch(*graph);
+    } else {
+      launch();
+    }
     if (result == rondoSuccess) wait();
     return result;
   }
@@ -79,6 +92,7 @@ class DevicePath {
 
   void make(const KnownComm& known, MPI_Comm comm, const DeviceSpot& spot);
   void wait();
+  void letGo();
 
   State state_ = State::Untried;
   bool seen_ = false;  ///< This rank had device memory in a call since the last agreement.
@@ -88,6 +102,8 @@ class DevicePath {
   DeviceSpot at_{};  ///< Of the communicator, once Ready.
   void* context_ = nullptr;
   std::unique_ptr<DeviceStream> stream_;
+  bool near_ = false;  ///< All ranks are on this host: a kernel's launch is what takes the time.
+  std::unique_ptr<KeptGraphs> graphs_;
 };
 
 }  // namespace rondo::drop_in

@@ -86,7 +86,10 @@ int reduceAlike(Attempt& call, const Answer& answer, const Pass& pass, SameCount
   call.saw(from.device || to.device);
   int code = MPI_SUCCESS;
   const size_t bytes = rondoCall == rondoAllReduce ? to.bytes() : 0;  // scans have no kernels
-  if (overOnDevices(call, answer, pass, bytes, memoryOf(from, to, how), run, &code)) return code;
+  const CallKey key{inPlace ? of.recv : of.send, of.recv, number, how.type, how.op, bytes};
+  if (overOnDevices(call, answer, pass, bytes, memoryOf(from, to, how), run, &code, key)) {
+    return code;
+  }
   // The first rank's result of an exclusive scan is nobody's: what was there stays.
   const bool receives = rondoCall != rondoExscan || call.rank() > 0;
   return answer(call, [&] {
