@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "api/types.h"
+#include "base/config_files.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "coll/costs_file.h"
@@ -161,7 +162,7 @@ CommFacts factsOf(const Arguments& a, std::string* source) {
     *source = a.costs;
   } else if (a.topology.empty()) {
     const FoundCosts found =
-        findCosts(machineModel(readNodeFacts()), costsDirs(readOptions().tuneDir));
+        findCosts(machineModel(readNodeFacts()), configDirs(readOptions().tuneDir));
     costs = found.costs;
     measured = found.measured;
     *source = found.source;
@@ -190,7 +191,7 @@ void chooseOnDevice(const Arguments& a, Collective collective, Count count) {
     source = a.costs;
   } else if (a.topology.empty()) {
     const FoundCosts found =
-        findCosts(machineModel(readNodeFacts()), costsDirs(readOptions().tuneDir));
+        findCosts(machineModel(readNodeFacts()), configDirs(readOptions().tuneDir));
     facts.costs = found.device;
     source = found.source;
   }

@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "api/rondo.h"
+#include "base/config_files.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "coll/costs_file.h"
@@ -56,7 +57,7 @@ void printFacts() {
   row("CPU level", cpuLevel(readOptions().cpu));
   row("CPUs allowed", std::to_string(allowedCpus()));
   const FoundCosts costs =
-      findCosts(machineModel(readNodeFacts()), costsDirs(readOptions().tuneDir));
+      findCosts(machineModel(readNodeFacts()), configDirs(readOptions().tuneDir));
   row("costs", costs.source);
   if (!costs.warning.empty()) row("", costs.warning);
 }

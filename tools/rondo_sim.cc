@@ -227,10 +227,6 @@ std::string drawStages(const Arguments& a, const sim::Workload& workload, const 
 void runWorkload(const Arguments& a, const topo::Graph& graph) {
   if (!a.flows.empty()) refuse("--workload is given; allowed without --flows");
   const sim::Workload workload = sim::parseWorkload(topo::readFile(a.workload), a.workload);
-  if (workload.checkpoints > 0) {
-    std::fprintf(stderr, "rondo-sim: %s: computing again from checkpoints is left out\n",
-                 a.workload.c_str());
-  }
   if (a.keeps() && workload.pipeline == 1) {
     refuse(
         "--trace and --svg of a --workload show its pipeline's stages, and its pp is 1; "

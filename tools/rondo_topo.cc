@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/config_files.h"
 #include "base/error.h"
 #include "topo/discover.h"
 #include "topo/draw_svg.h"
@@ -25,7 +26,7 @@ constexpr size_t kMostBoundPlaces = 256;
 
 struct Arguments {
   std::string topology, svg, xml, ncclXml, path, host;
-  bool channels = false;
+  bool channels = false, measure = false, dryRun = false;
 };
 
 void writeFile(const std::string& path, const std::string& text) {
@@ -42,8 +43,18 @@ void writeFile(const std::string& path, const std::string& text) {
 }
 
 topo::Loaded load(const Arguments& a) {
-  if (a.topology.empty()) return {topo::discoverHost(), "this host", {}};
-  return topo::loadTopology(a.topology);
+  if (!a.topology.empty()) return topo::loadTopology(a.topology);
+  topo::Loaded out;
+  out.source = "this host";
+  out.graph = a.measure ? topo::measureHost(&out.warnings) : topo::discoverHost(&out.warnings);
+  return out;
+}
+
+/// Later jobs find it there.
+void keepMeasured(const topo::Graph& graph, bool dryRun) {
+  const std::string path = topo::measuredLinksPath();
+  if (!dryRun) writeConfigFile(topo::writeGraphXml(graph), path);
+  std::fprintf(stderr, "%s: %s\n", dryRun ? "Not written (--dry-run)" : "Written", path.c_str());
 }
 
 int hostOf(const topo::Graph& graph, const std::string& name) {
@@ -95,6 +106,7 @@ void show(const Arguments& a) {
     std::fprintf(stderr, "rondo-topo: %s\n", warning.c_str());
   }
   const topo::Graph& graph = loaded.graph;
+  if (a.measure) keepMeasured(graph, a.dryRun);
   const int host = hostOf(graph, a.host);
   const bool quiet = a.xml == "-" || a.ncclXml == "-" || a.svg == "-" || !a.path.empty();
   if (!a.path.empty()) printPath(graph, a.path);
@@ -124,6 +136,10 @@ void declare(CLI::App& app, Arguments& a) {
   app.add_option("--path", a.path, "Print the way between two nodes: host0/gpu0,host1/gpu3");
   app.add_option("--svg", a.svg, "Draw the machine and its rings to this file; -: standard output");
   app.add_option("--xml", a.xml, "Write the machine as Rondo's XML");
+  app.add_flag("--measure", a.measure,
+               "Measure this host's memory, sockets and GPUs' links, for later jobs; on an idle "
+               "machine, unbound, with all GPUs. Takes seconds");
+  app.add_flag("--dry-run", a.dryRun, "With --measure: show, write nothing");
   app.add_option("--nccl-xml", a.ncclXml, "Write a host as NCCL's XML, for NCCL_TOPO_FILE");
 }
 
@@ -141,6 +157,13 @@ int main(int argc, char** argv) {
   try {
     if (app.count("--topology") > 0 && arguments.topology.empty()) {
       throw Error(rondoInvalidArgument, "--topology is \"\"; allowed: a file or a description");
+    }
+    if (arguments.measure && !arguments.topology.empty()) {
+      throw Error(rondoInvalidArgument,
+                  "--measure and --topology; allowed: --measure alone, for this host");
+    }
+    if (arguments.dryRun && !arguments.measure) {
+      throw Error(rondoInvalidArgument, "--dry-run; allowed: with --measure");
     }
     show(arguments);
     return 0;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 
+#include "base/config_files.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "coll/costs_file.h"
@@ -148,7 +149,7 @@ class Tuner {
  private:
   std::string pathOf(uint64_t machine) const {
     if (!a_.output.empty()) return a_.output;
-    return costsDirs(readOptions().tuneDir).front() + "/" + costsFileName(machine);
+    return configDirs(readOptions().tuneDir).front() + "/" + costsFileName(machine);
   }
 
   CostsFile withHead(CostsFile file, uint64_t machine, const NodeFacts& node) const {

@@ -34,8 +34,37 @@ constexpr Form kForms[] = {
 };
 constexpr uint64_t kSizes[] = {8,   kKi,     16 * kKi, 64 * kKi, 256 * kKi,
                                kMi, 4 * kMi, 16 * kMi, 64 * kMi, 256 * kMi};
+constexpr uint64_t kMostExchanged = 64 * kMi;
 constexpr size_t kHeldOutEach = 4;
 constexpr uint32_t kElement = 4;
+
+bool nextIsHeldOut(const std::vector<DeviceObservation>& trials) {
+  return trials.size() % kHeldOutEach == kHeldOutEach - 1;
+}
+
+/// Sends and receives: a root's with all others, and a pair's.
+void addExchanges(const DeviceFacts& facts, uint64_t most, std::vector<DeviceObservation>* out) {
+  const auto add = [&](const DeviceRequest& request, bool message) {
+    out->push_back({request, facts, {}, 0, nextIsHeldOut(*out), message});
+  };
+  for (const uint64_t bytes : kSizes) {
+    if (bytes < kKi || bytes > std::min(most, kMostExchanged)) continue;
+    for (const Collective collective : {Collective::Gather, Collective::Scatter}) {
+      const DeviceRequest request{collective, bytes / kElement, kElement, Reduces::kNothing};
+      if (chooseExchange(request, facts).algorithm == nullptr) return;  // more ranks than send
+      add(request, false);
+      if (collective == Collective::Scatter) add(request, true);
+    }
+  }
+}
+
+std::string nameOf(const DeviceObservation& o) {
+  if (o.message) return "message";
+  if (o.rules.empty()) return std::string(collectiveName(o.request.collective)) + " direct";
+  const TuneRule& rule = o.rules.front();
+  return format("%s %s/%d/%s", collectiveName(rule.collective), rule.algorithm->name, rule.lanes,
+                rule.protocol.c_str());
+}
 
 }  // namespace
 
@@ -67,14 +96,16 @@ std::vector<DeviceObservation> deviceTrials(int ranks, uint64_t most, const Devi
       for (const int part : {1, 2}) {
         rule.lanes = choice.geometry.lanes / part;
         if (rule.lanes < part) break;
-        out.push_back({request, facts, {rule}, 0, out.size() % kHeldOutEach == kHeldOutEach - 1});
+        out.push_back({request, facts, {rule}, 0, nextIsHeldOut(out)});
       }
     }
   }
+  addExchanges(facts, most, &out);
   return out;
 }
 
 std::string ruleOf(const DeviceObservation& trial) {
+  if (trial.rules.empty()) return "";
   const TuneRule& rule = trial.rules.front();
   return format("%s:device:%llu-%llu:%s/%d/%s", collectiveName(rule.collective),
                 static_cast<unsigned long long>(rule.from),
@@ -89,17 +120,14 @@ void printDeviceFit(const std::vector<DeviceObservation>& trials, const DeviceCo
   std::vector<double> fitted, heldOut;
   for (const DeviceObservation& o : trials) {
     if (o.picoseconds <= 0) continue;
-    const TuneRule& rule = o.rules.front();
     const auto predicted = static_cast<double>(predictionOf(o, after.costs));
     const double error = predicted / o.picoseconds - 1;
     const double was = static_cast<double>(predictionOf(o, before)) / o.picoseconds - 1;
     (o.heldOut ? heldOut : fitted).push_back(error);
-    const std::string what =
-        format("%s %s/%d/%s%s", collectiveName(rule.collective), rule.algorithm->name, rule.lanes,
-               rule.protocol.c_str(), o.heldOut ? " *" : "");
+    const std::string what = nameOf(o) + (o.heldOut ? " *" : "");
     std::printf("%-34s %11llu %13.2f %13.2f %+6.0f%% %+8.0f%%\n", what.c_str(),
-                static_cast<unsigned long long>(rule.from), o.picoseconds * 1e-6, predicted * 1e-6,
-                100 * error, 100 * was);
+                static_cast<unsigned long long>(o.request.count * o.request.elementBytes),
+                o.picoseconds * 1e-6, predicted * 1e-6, 100 * error, 100 * was);
   }
   const Errors in = errorsOf(fitted), out = errorsOf(heldOut);
   std::printf(

@@ -8,11 +8,12 @@
 namespace rondo::tune {
 
 /// The calls that are timed on so many ranks: for every algorithm and protocol, sizes at which it
-/// could be chosen, with the lanes that the planner would take by `prior` and with half of them. A
-/// fourth of them is held out of the fit.
+/// could be chosen, with the lanes that the planner would take by `prior` and with half of them;
+/// and gathers, scatters and messages. A fourth of them is held out of the fit.
 std::vector<DeviceObservation> deviceTrials(int ranks, uint64_t most, const DeviceCosts& prior);
 
-/// As RONDO_TUNE: leaves the call's kernel and lanes to it, and says nothing of other sizes.
+/// As RONDO_TUNE: leaves the call's kernel and lanes to it, and says nothing of other sizes. Empty
+/// where there is one kernel only.
 std::string ruleOf(const DeviceObservation& trial);
 
 /// Times them on new communicators over MPI_COMM_WORLD, on graphs of some calls each, for about so

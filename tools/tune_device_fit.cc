@@ -1,6 +1,8 @@
 #include "tune_device_fit.h"
 
+#include "coll/device_predict.h"
 #include "fit_logs.h"
+#include "p2p/channel_view.h"
 
 namespace rondo::tune {
 namespace {
@@ -12,7 +14,14 @@ constexpr uint64_t DeviceCosts::*kKept = &DeviceCosts::launch;
 uint64_t predictionOf(const DeviceObservation& observation, const DeviceCosts& costs) {
   DeviceFacts facts = observation.facts;
   facts.costs = costs;
-  return chooseDevice(observation.request, facts, observation.rules).picoseconds;
+  const DeviceRequest& request = observation.request;
+  if (observation.message) {
+    ExchangeWork work(pairLanes(facts.ranks, facts.lanes));
+    work.add(1, true, request.count * request.elementBytes);
+    return work.time(costs, false);
+  }
+  if (observation.rules.empty()) return chooseExchange(request, facts).picoseconds;
+  return chooseDevice(request, facts, observation.rules).picoseconds;
 }
 
 DeviceFit fitDeviceCosts(const std::vector<DeviceObservation>& observations,

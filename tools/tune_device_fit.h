@@ -7,13 +7,15 @@
 
 namespace rondo::tune {
 
-/// A call in a graph that was timed, with a rule that leaves one kernel and its lanes to it.
+/// A call in a graph that was timed, with a rule that leaves one kernel and its lanes to it. A
+/// gather, a scatter and a message have only one, and no rule.
 struct DeviceObservation {
   DeviceRequest request;
   DeviceFacts facts;  ///< Of the ranks that made it; its costs do not count.
   std::vector<TuneRule> rules;
   double picoseconds;
   bool heldOut = false;  ///< Takes no part in the fit: shows what it is worth.
+  bool message = false;  ///< From rank 0 to 1, which answers; half of both. No collective.
 };
 
 /// What the planner predicts for the call if things cost `costs`; 0: nothing may run.

@@ -94,10 +94,30 @@ void enqueue(const DeviceRequest& request, const void* send, void* recv, rondoCo
     case Collective::Broadcast:
       result = rondoBroadcast(send, recv, count, rondoFloat32, 0, comm, stream);
       break;
+    case Collective::Gather:
+      result = rondoGather(send, recv, count, rondoFloat32, 0, comm, stream);
+      break;
+    case Collective::Scatter:
+      result = rondoScatter(send, recv, count, rondoFloat32, 0, comm, stream);
+      break;
     default:
       throw Error(rondoInternalError, "rondo-tune times no such call on devices");
   }
   if (result != rondoSuccess) throw Error(result, rondoGetLastError(comm));
+}
+
+/// A message to rank 1 and its answer; the other ranks have nothing to do.
+void enqueueMessages(size_t count, const void* send, void* recv, int rank, rondoComm_t comm,
+                     rondoStream_t stream) {
+  if (rank > 1) return;
+  const auto check = [comm](rondoResult_t result) {
+    if (result != rondoSuccess) throw Error(result, rondoGetLastError(comm));
+  };
+  const auto there = [&] { check(rondoSend(send, count, rondoFloat32, 1 - rank, comm, stream)); };
+  const auto back = [&] { check(rondoRecv(recv, count, rondoFloat32, 1 - rank, comm, stream)); };
+  if (rank == 0) there();
+  back();
+  if (rank == 1) there();
 }
 
 /// Calls of one trial, captured.
@@ -105,7 +125,10 @@ class Graph {
  public:
   Graph(Device& device, const DeviceObservation& trial, rondoComm_t comm, char* send, char* recv,
         uint64_t area)
-      : device_(device) {
+      : device_(device), waysOfCall_(trial.message ? 2 : 1) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (trial.message && rank > 1) return;
     const auto ranks = static_cast<uint64_t>(trial.facts.ranks);
     const uint64_t bytes = trial.request.count * trial.request.elementBytes;
     const uint64_t stride = (bytes * ranks + 511) / 512 * 512;
@@ -115,8 +138,13 @@ class Graph {
     bench::CuGraph graph = nullptr;
     try {
       for (uint64_t k = 0; k < kCalls; ++k) {
-        enqueue(trial.request, send + k % sets * stride, recv + k % sets * stride, comm,
-                device.stream);
+        char* const from = send + k % sets * stride;
+        char* const to = recv + k % sets * stride;
+        if (trial.message) {
+          enqueueMessages(trial.request.count, from, to, rank, comm, device.stream);
+        } else {
+          enqueue(trial.request, from, to, comm, device.stream);
+        }
       }
     } catch (...) {
       device.cuda.endCapture(device.stream, &graph);
@@ -130,23 +158,27 @@ class Graph {
   }
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
-  ~Graph() { device_.cuda.graphExecDestroy(exec_); }
+  ~Graph() {
+    if (exec_ != nullptr) device_.cuda.graphExecDestroy(exec_);
+  }
 
-  /// Picoseconds a call.
+  /// Picoseconds a call; of messages, one way. 0 on ranks that have none of it.
   double time() const {
     const bench::CudaDriver& cuda = device_.cuda;
     MPI_Barrier(MPI_COMM_WORLD);
+    if (exec_ == nullptr) return 0;
     cuda.check(cuda.eventRecord(device_.start, device_.stream), "cuEventRecord");
     cuda.check(cuda.graphLaunch(exec_, device_.stream), "cuGraphLaunch");
     cuda.check(cuda.eventRecord(device_.end, device_.stream), "cuEventRecord");
     cuda.check(cuda.streamSynchronize(device_.stream), "cuStreamSynchronize");
     float milliseconds = 0;
     cuda.check(cuda.eventElapsed(&milliseconds, device_.start, device_.end), "cuEventElapsedTime");
-    return static_cast<double>(milliseconds) * 1e9 / static_cast<double>(kCalls);
+    return static_cast<double>(milliseconds) * 1e9 / static_cast<double>(kCalls * waysOfCall_);
   }
 
  private:
   Device& device_;
+  uint64_t waysOfCall_;
   bench::CuGraphExec exec_ = nullptr;
 };
 
@@ -165,13 +197,14 @@ double timeOf(const Graph& graph, double seconds) {
   return times[static_cast<size_t>(samples / 2)];
 }
 
-/// Trials that one communicator can be told apart: of a collective and size each has one. A
+/// Trials that one communicator can be told apart: of a collective and size each has one rule. A
 /// communicator takes a part of the device for itself, so there is one at a time.
 std::vector<std::vector<size_t>> passesOf(const std::vector<DeviceObservation>& trials) {
   std::vector<std::vector<size_t>> passes;
   for (size_t i = 0; i < trials.size(); ++i) {
     const auto clashes = [&](size_t other) {
-      return trials[other].request.collective == trials[i].request.collective &&
+      return !trials[i].rules.empty() &&
+             trials[other].request.collective == trials[i].request.collective &&
              trials[other].request.count == trials[i].request.count;
     };
     auto pass = std::find_if(passes.begin(), passes.end(), [&](const std::vector<size_t>& mine) {
@@ -197,7 +230,10 @@ void timeOnDevices(std::vector<DeviceObservation>* trials, double seconds) {
   char *send = nullptr, *recv = nullptr;
   for (const std::vector<size_t>& pass : passesOf(*trials)) {
     std::string rules;
-    for (const size_t i : pass) rules += (rules.empty() ? "" : ",") + ruleOf((*trials)[i]);
+    for (const size_t i : pass) {
+      const std::string rule = ruleOf((*trials)[i]);
+      if (!rule.empty()) rules += (rules.empty() ? "" : ",") + rule;
+    }
     const ForcedComm comm(rules, RONDO_DEVICE_AUTO);
     if (device == nullptr) {
       device = std::make_unique<Device>(deviceOf(comm));

@@ -15,6 +15,7 @@
 #include "api/comm_hosts.h"
 #include "api/consensus.h"
 #include "api/handle.h"
+#include "base/config_files.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -59,7 +60,7 @@ struct LocalInfo {
 /// reason to fail.
 std::vector<CostsState> readOwnCosts(const Options& options, const NodeFacts& node,
                                      LocalInfo* mine) {
-  FoundCosts found = findCosts(machineModel(node), costsDirs(options.tuneDir));
+  FoundCosts found = findCosts(machineModel(node), configDirs(options.tuneDir));
   static std::atomic_flag warned;  // not once for every communicator
   if (!found.warning.empty() && !warned.test_and_set()) {
     std::fprintf(stderr, "rondo: warning: %s; the built-in costs are used\n",

@@ -8,9 +8,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
-#include <system_error>
 
+#include "base/config_files.h"
 #include "base/error.h"
 
 namespace rondo {
@@ -313,42 +312,11 @@ CostsFile parseCosts(const std::string& text, const std::string& name) {
 CostsFile readCosts(const std::string& path) { return parseCosts(readAll(path), path); }
 
 void writeCosts(const CostsFile& file, const std::string& path) {
-  const std::filesystem::path place(path);
-  std::error_code fault;
-  if (place.has_parent_path()) std::filesystem::create_directories(place.parent_path(), fault);
-  const std::string beside = path + format(".%d", static_cast<int>(getpid()));
-  const std::string text = formatCosts(file);
-  try {
-    const File out(open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-    if (out.get() < 0) throw systemError(beside, errno);
-    if (write(out.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-        fsync(out.get()) != 0) {
-      throw systemError(beside, errno);
-    }
-    if (rename(beside.c_str(), path.c_str()) != 0) throw systemError(path, errno);
-  } catch (...) {
-    unlink(beside.c_str());
-    throw;
-  }
+  writeConfigFile(formatCosts(file), path);
 }
 
 std::string costsFileName(uint64_t machine) {
   return format("costs-%016llx.txt", static_cast<unsigned long long>(machine));
-}
-
-std::vector<std::string> costsDirs(const std::string& tuneDir) {
-  if (!tuneDir.empty()) return {tuneDir};
-  std::vector<std::string> dirs;
-  const char* const config = std::getenv("XDG_CONFIG_HOME");
-  const char* const home = std::getenv("HOME");
-  // The XDG base directory specification: relative paths count as not set.
-  if (config != nullptr && *config == '/') {
-    dirs.push_back(std::string(config) + "/rondo");
-  } else if (home != nullptr && *home == '/') {
-    dirs.push_back(std::string(home) + "/.config/rondo");
-  }
-  dirs.emplace_back("/etc/rondo");
-  return dirs;
 }
 
 MeasuredCosts CostsState::measuredBits() const {

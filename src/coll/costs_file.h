@@ -48,16 +48,11 @@ CostsFile parseCosts(const std::string& text, const std::string& name);
 /// Reads a file; throws as parseCosts(), and Error(rondoSystemError) where it cannot be read.
 CostsFile readCosts(const std::string& path);
 
-/// Writes it beside its place and then moves it there, so that no job reads half of it. Makes the
-/// directory if need be. Throws Error(rondoSystemError).
+/// As writeConfigFile().
 void writeCosts(const CostsFile& file, const std::string& path);
 
 /// "costs-0123456789abcdef.txt"
 std::string costsFileName(uint64_t machine);
-
-/// Where jobs look: `tuneDir` (RONDO_TUNE_DIR) alone if it is not empty, else the user's
-/// configuration and then the system's.
-std::vector<std::string> costsDirs(const std::string& tuneDir);
 
 /// What a job uses.
 struct FoundCosts {

@@ -5,7 +5,12 @@
 #include <algorithm>
 #include <map>
 
+#include "base/config_files.h"
+#include "base/options.h"
 #include "topo/hwloc_graph.h"
+#include "topo/measure.h"
+#include "topo/measured_links.h"
+#include "topo/node_facts.h"
 #include "topo/nvml.h"
 
 namespace rondo::topo {
@@ -34,11 +39,31 @@ void addRdmaPorts(Graph& graph, int host, const std::vector<RdmaPort>& ports) {
   }
 }
 
-Graph discoverHost() {
+Graph describeHost() {
   Graph graph = readThisHost(hostName());
   addNvLinks(graph, 0, readNvml());
   addRdmaPorts(graph, 0, readRdmaPorts());
   return graph;
+}
+
+Graph discoverHost(std::vector<std::string>* warnings) {
+  Graph graph = describeHost();
+  *warnings =
+      applyMeasured(machineModel(readNodeFacts()), configDirs(readOptions().tuneDir), graph, 0);
+  return graph;
+}
+
+Graph measureHost(std::vector<std::string>* left) {
+  Graph graph = describeHost();
+  *left = measureMemoryLinks(graph, 0);
+  const std::vector<std::string> ofGpus = addGpuCopies(measureGpuCopies(), graph, 0);
+  left->insert(left->end(), ofGpus.begin(), ofGpus.end());
+  return graph;
+}
+
+std::string measuredLinksPath() {
+  return configDirs(readOptions().tuneDir).front() + "/" +
+         linksFileName(machineModel(readNodeFacts()));
 }
 
 }  // namespace rondo::topo

@@ -66,14 +66,18 @@ class Drawing {
     y = drawTrees(y);
     y = drawLegend(y);
     const double width = std::max(width_, 560.0) + kMargin;
+    const bool measured =
+        std::any_of(graph_.links().begin(), graph_.links().end(),
+                    [](const Link& link) { return link.claimedBytes.has_value(); });
     std::string out = format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
         "viewBox=\"0 0 %.0f %.0f\" font-family=\"DejaVu Sans, sans-serif\">\n"
         "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
         "<text x=\"%.0f\" y=\"%.0f\" font-size=\"18\" font-weight=\"bold\">%s</text>\n"
         "<text x=\"%.0f\" y=\"%.0f\" font-size=\"11\" fill=\"#555\">Numbers on links: GB/s in each "
-        "direction.</text>\n",
-        width, y, width, y, kMargin, kMargin + 6, xmlEscape(title).c_str(), kMargin, kMargin + 24);
+        "direction%s.</text>\n",
+        width, y, width, y, kMargin, kMargin + 6, xmlEscape(title).c_str(), kMargin, kMargin + 24,
+        measured ? "; * and bold: measured" : "");
     return out + lines_ + boxes_ + rings_ + "</svg>\n";
   }
 
@@ -84,19 +88,26 @@ class Drawing {
         "stroke-width=\"%.1f\"/>\n",
         a.x, a.y, b.x, b.y, colour.c_str(), width);
   }
-  void text(Point at, const std::string& what, int size, const char* anchor, const char* colour) {
+  void text(Point at, const std::string& what, int size, const char* anchor, const char* colour,
+            const char* style = "") {
     boxes_ += format(
         "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" text-anchor=\"%s\" "
-        "fill=\"%s\">%s</text>\n",
-        at.x, at.y, size, anchor, colour, xmlEscape(what).c_str());
+        "fill=\"%s\"%s>%s</text>\n",
+        at.x, at.y, size, anchor, colour, style, xmlEscape(what).c_str());
   }
-  void label(Point at, const std::string& what) {
+  /// Of a link: what it carries, bold and with a star where that was measured.
+  void label(Point at, const Link& link) {
+    const std::string count = link.count > 1 ? format(" (%d)", link.count) : "";
+    if (!link.claimedBytes) return label(at, gigabytes(link.bytesPerSecond) + count);
+    label(at, gigabytes(link.bytesPerSecond) + "*" + count, " font-weight=\"bold\"");
+  }
+  void label(Point at, const std::string& what, const char* style = "") {
     boxes_ += format(
         "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"12\" fill=\"white\" "
         "fill-opacity=\"0.85\"/>\n",
         at.x - 3.2 * static_cast<double>(what.size()) - 1, at.y - 9,
         6.4 * static_cast<double>(what.size()) + 2);
-    text(at, what, 10, "middle", "#444");
+    text(at, what, 10, "middle", "#444", style);
   }
   void box(Point centre, double width, NodeKind kind, const std::string& name,
            const std::string& second) {
@@ -260,7 +271,9 @@ class Drawing {
   std::string memory(int cpu) const {
     for (const Arc arc : graph_.from(cpu)) {
       const Link& link = graph_.link(arc / 2);
-      if (link.kind == LinkKind::Memory) return ", memory " + gigabytes(link.bytesPerSecond);
+      if (link.kind == LinkKind::Memory) {
+        return ", memory " + gigabytes(link.bytesPerSecond) + (link.claimedBytes ? "*" : "");
+      }
     }
     return "";
   }
@@ -268,7 +281,6 @@ class Drawing {
     const bool nv = link.kind == LinkKind::NvLink;
     const double width =
         std::clamp(std::log2(static_cast<double>(link.bytesPerSecond) * 1e-9 + 1) / 2, 1.0, 5.0);
-    const std::string count = link.count > 1 ? format(" (%d)", link.count) : "";
     if (nv && std::abs(a.y - b.y) < 1) {
       // Between GPUs that stand in one row: an arch above them.
       const double rise = 18 + std::abs(a.x - b.x) * 0.12;
@@ -278,7 +290,7 @@ class Drawing {
           a.x, a.y + 10, (a.x + b.x) / 2, a.y + 2 * rise + 10, b.x, b.y + 10, width);
       // Of many only those between neighbours, which nothing hides.
       if (arches_ > kMostLabels && std::abs(a.x - b.x) > 1.5 * kCell) return;
-      return label({(a.x + b.x) / 2, a.y + rise + 12}, gigabytes(link.bytesPerSecond) + count);
+      return label({(a.x + b.x) / 2, a.y + rise + 12}, link);
     }
     const char* const colour = nv                              ? "#76b900"
                                : link.kind == LinkKind::C2c    ? "#a64ca6"
@@ -287,8 +299,7 @@ class Drawing {
     if (nv) b.x = a.x;  // a switch is as wide as its host
     line(a, b, colour, width);
     const double part = nv ? 0.72 : 0.5;
-    label({a.x + (b.x - a.x) * part, a.y + (b.y - a.y) * part + 4},
-          gigabytes(link.bytesPerSecond) + count);
+    label({a.x + (b.x - a.x) * part, a.y + (b.y - a.y) * part + 4}, link);
   }
 
   void drawRings() {

@@ -22,6 +22,13 @@ std::string describe(const Graph& graph, int index) {
   return out;
 }
 
+/// "25 GB/s", or "25 GB/s measured (0.25 GB/s claimed)".
+std::string widthText(const Link& link) {
+  std::string out = shortBandwidth(link.bytesPerSecond);
+  if (link.claimedBytes) out += " measured (" + shortBandwidth(*link.claimedBytes) + " claimed)";
+  return out;
+}
+
 class Tree {
  public:
   Tree(const Graph& graph, int host) : graph_(graph), host_(host) {}
@@ -55,8 +62,7 @@ class Tree {
       const Link& link = graph_.link(arc / 2);
       const bool wanted = link.kind == kind || link.kind == LinkKind::C2c;
       if (!wanted || graph_.node(graph_.target(arc)).host != host_) continue;
-      out += format(", %s %s%s to %s", linkKindName(link.kind),
-                    shortBandwidth(link.bytesPerSecond).c_str(),
+      out += format(", %s %s%s to %s", linkKindName(link.kind), widthText(link).c_str(),
                     link.count > 1 ? format(" x%d", link.count).c_str() : "",
                     graph_.node(graph_.target(arc)).name.c_str());
     }
@@ -72,8 +78,8 @@ class Tree {
         continue;
       }
       out_ += std::string(2 * depth, ' ') + describe(graph_, other) + "  " +
-              linkKindName(link.kind) + " " + shortBandwidth(link.bytesPerSecond) +
-              beside(other, LinkKind::NvLink) + cables(other) + "\n";
+              linkKindName(link.kind) + " " + widthText(link) + beside(other, LinkKind::NvLink) +
+              cables(other) + "\n";
       below(other, depth + 1);
     }
   }
@@ -113,6 +119,11 @@ std::string wayName(const Graph& graph, const Path& path) {
   if (cpus > 1) return "SYS";
   if (cpus == 1) return "PHB";
   return switches > 1 ? "PXB" : "PIX";
+}
+
+bool overMeasured(const Graph& graph, const Path& path) {
+  return std::any_of(path.arcs.begin(), path.arcs.end(),
+                     [&](Arc arc) { return graph.link(arc / 2).claimedBytes.has_value(); });
 }
 
 /// Hosts that look the same from outside.
@@ -164,8 +175,13 @@ std::string matrixText(const Graph& graph, int host) {
   const size_t left = rows.size() > kMostColumns ? rows.size() - kMostColumns : 0;
   rows.resize(rows.size() - left);
   PathFinder finder(graph);
+  const bool stars = std::any_of(graph.links().begin(), graph.links().end(),
+                                 [](const Link& link) { return link.claimedBytes.has_value(); });
+  const int width = stars ? 11 : 9;
   std::string out = format("%-8s", "");
-  for (const int column : rows) out += format(" %9s", graph.node(column).name.substr(0, 9).c_str());
+  for (const int column : rows) {
+    out += format(" %*s", width, graph.node(column).name.substr(0, 9).c_str());
+  }
   out += "\n";
   for (const int row : rows) {
     out += format("%-8s", graph.node(row).name.substr(0, 8).c_str());
@@ -173,18 +189,20 @@ std::string matrixText(const Graph& graph, int host) {
       Path path;
       const unsigned inside = kAllLinks & ~linkBit(LinkKind::Network);
       if (row == column) {
-        out += format(" %9s", "X");
+        out += format(" %*s", width, "X");
       } else if (!finder.find(row, column, &path, 0, inside)) {
-        out += format(" %9s", "-");
+        out += format(" %*s", width, "-");
       } else {
-        const std::string cell =
+        std::string cell =
             wayName(graph, path) + format(" %.4g", static_cast<double>(path.bytesPerSecond) * 1e-9);
-        out += format(" %9s", cell.c_str());
+        if (overMeasured(graph, path)) cell += "*";
+        out += format(" %*s", width, cell.c_str());
       }
     }
     out += "\n";
   }
   if (left > 0) out += format("... and %zu more\n", left);
+  if (stars) out += "*: over links whose bandwidth was measured\n";
   return out;
 }
 

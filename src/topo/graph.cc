@@ -98,11 +98,8 @@ int Graph::addLink(const Link& link) {
   if (link.count < 1 || link.count > kMostCount) {
     refuse(what + format(" has a count of %d; allowed: 1 to %d", link.count, kMostCount));
   }
-  const bool fewer = from(link.a).size() <= from(link.b).size();
-  for (const Arc arc : from(fewer ? link.a : link.b)) {
-    if (target(arc) == (fewer ? link.b : link.a) && this->link(arc / 2).kind == link.kind) {
-      refuse(what + " is there twice; several physical links are one with a count");
-    }
+  if (findLink(link.kind, link.a, link.b) >= 0) {
+    refuse(what + " is there twice; several physical links are one with a count");
   }
   const int index = static_cast<int>(links_.size());
   links_.push_back(link);
@@ -113,6 +110,26 @@ int Graph::addLink(const Link& link) {
 
 void Graph::setRate(int node, uint64_t bytesPerSecond) {
   nodes_[static_cast<size_t>(node)].rate = std::min(bytesPerSecond, kMostBandwidth);
+}
+
+int Graph::findLink(LinkKind kind, int a, int b) const {
+  const bool fewer = from(a).size() <= from(b).size();
+  for (const Arc arc : from(fewer ? a : b)) {
+    if (target(arc) == (fewer ? b : a) && link(arc / 2).kind == kind) return arc / 2;
+  }
+  return -1;
+}
+
+void Graph::setMeasuredBandwidth(int index, uint64_t bytesPerSecond) {
+  Link& link = links_[static_cast<size_t>(index)];
+  if (!link.claimedBytes) link.claimedBytes = link.bytesPerSecond;
+  link.bytesPerSecond = std::clamp<uint64_t>(bytesPerSecond, 1, kMostBandwidth);
+}
+
+void Graph::setMeasuredLatency(int index, uint64_t picoseconds) {
+  Link& link = links_[static_cast<size_t>(index)];
+  if (!link.claimedPicoseconds) link.claimedPicoseconds = link.picoseconds;
+  link.picoseconds = std::min(picoseconds, kMostLatency);
 }
 
 std::string Graph::fullName(int index) const {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -40,6 +41,9 @@ struct Link {
   uint64_t bytesPerSecond;  ///< In each direction, all physical links together.
   uint64_t picoseconds;
   int count = 1;  ///< Physical links.
+  /// What the machine claimed, where something else was measured and stands above.
+  std::optional<uint64_t> claimedBytes = {}, claimedPicoseconds = {};
+  bool measured() const { return claimedBytes || claimedPicoseconds; }
 };
 
 /// One direction of a link: 2 x link, and 1 more from b to a.
@@ -60,6 +64,10 @@ class Graph {
   int addNode(Node node);
   int addLink(const Link& link);
   void setRate(int node, uint64_t bytesPerSecond);
+  /// From now on a link has what was measured; what it had is kept as claimed, by the first call.
+  /// Figures above the limits become these.
+  void setMeasuredBandwidth(int link, uint64_t bytesPerSecond);
+  void setMeasuredLatency(int link, uint64_t picoseconds);
 
   const std::vector<std::string>& hosts() const { return hosts_; }
   const std::vector<Node>& nodes() const { return nodes_; }
@@ -78,6 +86,9 @@ class Graph {
   /// By full name; -1: none.
   int find(const std::string& fullName) const;
   int findHost(const std::string& name) const;
+
+  /// The link of a kind between two nodes, whichever end is which; -1: none.
+  int findLink(LinkKind kind, int a, int b) const;
 
   /// Nodes of a kind, of one host or of all (host < 0), in the order they were added.
   std::vector<int> all(NodeKind kind, int host = -1) const;

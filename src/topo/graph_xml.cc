@@ -71,10 +71,7 @@ class Reader {
     if (const std::string* model = element.find("model")) node.model = *model;
     if (const std::string* busId = element.find("busid")) node.busId = *busId;
     if (const std::string* rate = element.find("rate")) {
-      if (!parseBandwidth(*rate, &node.rate)) {
-        source_.refuse(element,
-                       format("rate is \"%.40s\"; allowed: %s", rate->c_str(), kBandwidthAllowed));
-      }
+      node.rate = bandwidth(element, "rate", *rate);
     }
     checked(element, [&] { return graph_.addNode(node); });
   }
@@ -106,18 +103,29 @@ class Reader {
     }
     link.a = findEnd(element, between.substr(0, blank), host);
     link.b = findEnd(element, between.substr(blank + 1), host);
-    const std::string& bandwidth = source_.need(element, "bandwidth");
-    if (!parseBandwidth(bandwidth, &link.bytesPerSecond)) {
-      source_.refuse(element, format("bandwidth is \"%.40s\"; allowed: %s", bandwidth.c_str(),
-                                     kBandwidthAllowed));
-    }
-    const std::string& latency = source_.need(element, "latency");
-    if (!parseLatency(latency, &link.picoseconds)) {
-      source_.refuse(element,
-                     format("latency is \"%.40s\"; allowed: %s", latency.c_str(), kLatencyAllowed));
-    }
+    link.bytesPerSecond = bandwidth(element, "bandwidth", source_.need(element, "bandwidth"));
+    link.picoseconds = latency(element, "latency", source_.need(element, "latency"));
     link.count = static_cast<int>(source_.whole(element, "count", 1, Graph::kMostCount, 1));
-    checked(element, [&] { return graph_.addLink(link); });
+    const int index = checked(element, [&] { return graph_.addLink(link); });
+    if (const std::string* found = element.find("measured_bandwidth")) {
+      graph_.setMeasuredBandwidth(index, bandwidth(element, "measured_bandwidth", *found));
+    }
+    if (const std::string* found = element.find("measured_latency")) {
+      graph_.setMeasuredLatency(index, latency(element, "measured_latency", *found));
+    }
+  }
+
+  uint64_t bandwidth(const XmlElement& element, const char* attribute, const std::string& text) {
+    uint64_t value = 0;
+    if (parseBandwidth(text, &value)) return value;
+    source_.refuse(element, format("%s is \"%.40s\"; allowed: %s", attribute, text.c_str(),
+                                   kBandwidthAllowed));
+  }
+  uint64_t latency(const XmlElement& element, const char* attribute, const std::string& text) {
+    uint64_t value = 0;
+    if (parseLatency(text, &value)) return value;
+    source_.refuse(
+        element, format("%s is \"%.40s\"; allowed: %s", attribute, text.c_str(), kLatencyAllowed));
   }
 
   XmlSource& source_;
@@ -139,11 +147,17 @@ std::string linkText(const Graph& graph, const Link& link, bool inside) {
   const auto name = [&](int node) {
     return xmlEscape(inside ? graph.node(node).name : graph.fullName(node));
   };
-  std::string out =
-      format("<link kind=\"%s\" between=\"%s %s\" bandwidth=\"%s\" latency=\"%s\"",
-             linkKindName(link.kind), name(link.a).c_str(), name(link.b).c_str(),
-             bandwidthText(link.bytesPerSecond).c_str(), latencyText(link.picoseconds).c_str());
+  std::string out = format("<link kind=\"%s\" between=\"%s %s\" bandwidth=\"%s\" latency=\"%s\"",
+                           linkKindName(link.kind), name(link.a).c_str(), name(link.b).c_str(),
+                           bandwidthText(link.claimedBytes.value_or(link.bytesPerSecond)).c_str(),
+                           latencyText(link.claimedPicoseconds.value_or(link.picoseconds)).c_str());
   if (link.count > 1) out += format(" count=\"%d\"", link.count);
+  if (link.claimedBytes) {
+    out += format(" measured_bandwidth=\"%s\"", bandwidthText(link.bytesPerSecond).c_str());
+  }
+  if (link.claimedPicoseconds) {
+    out += format(" measured_latency=\"%s\"", latencyText(link.picoseconds).c_str());
+  }
   return out + "/>\n";
 }
 

@@ -94,6 +94,12 @@ std::string bandwidthText(uint64_t bytesPerSecond) {
   return text(bytesPerSecond, 1, "B/s");
 }
 
+uint64_t fourDigits(uint64_t value) {
+  uint64_t unit = 1;
+  while (value / unit >= 10'000) unit *= 10;
+  return (value + unit / 2) / unit * unit;
+}
+
 std::string shortBandwidth(uint64_t bytesPerSecond) {
   return format("%.4g GB/s", static_cast<double>(bytesPerSecond) * 1e-9);
 }

@@ -19,6 +19,9 @@ bool parseWhole(std::string_view text, uint64_t least, uint64_t most, uint64_t* 
 std::string bandwidthText(uint64_t bytesPerSecond);
 std::string latencyText(uint64_t picoseconds);
 
+/// To four digits, which is more than a measurement is worth.
+uint64_t fourDigits(uint64_t value);
+
 /// For people: "63.02 GB/s".
 std::string shortBandwidth(uint64_t bytesPerSecond);
 

@@ -12,6 +12,7 @@
 #include <random>
 #include <set>
 
+#include "base/config_files.h"
 #include "base/error.h"
 #include "coll/costs_file.h"
 #include "coll/planner.h"
@@ -372,11 +373,11 @@ TEST(FindCosts, LooksWhereItIsTold) {
   const Env home("HOME", "/home/me");
   {
     const Env config("XDG_CONFIG_HOME", "/cfg");
-    EXPECT_EQ(costsDirs(""), (std::vector<std::string>{"/cfg/rondo", "/etc/rondo"}));
-    EXPECT_EQ(costsDirs("/my"), std::vector<std::string>{"/my"});
+    EXPECT_EQ(configDirs(""), (std::vector<std::string>{"/cfg/rondo", "/etc/rondo"}));
+    EXPECT_EQ(configDirs("/my"), std::vector<std::string>{"/my"});
   }
   const Env config("XDG_CONFIG_HOME", "not/absolute");
-  EXPECT_EQ(costsDirs(""), (std::vector<std::string>{"/home/me/.config/rondo", "/etc/rondo"}));
+  EXPECT_EQ(configDirs(""), (std::vector<std::string>{"/home/me/.config/rondo", "/etc/rondo"}));
 }
 
 TEST(MachineModel, IsOfTheModelNotOfTheMachine) {

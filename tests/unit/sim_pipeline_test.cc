@@ -84,6 +84,28 @@ TEST(SimPipeline, WhateverTheNumbersItEndsAndIsPossible) {
   }
 }
 
+TEST(SimPipeline, StagesMayDiffer) {
+  // The slowest one never waits between its first forward and its last backward: what the last
+  // one does fits into its own time.
+  Pipeline p{3, 1, 6, 0, 0, 0, {{600, 1200}, {6000, 9000}, {1200, 600}}};
+  const PipelineRun run = runPipeline(p);
+  expectPossible(p, run);
+  EXPECT_EQ(run.end, 15'000u + 100 + 200);
+  EXPECT_EQ(run.bubble, run.end - (1800 + 15'000 + 1800) / 3);
+  p.send = 70;
+  for (const int chunks : {1, 2, 3}) {
+    for (int microBatches = 1; microBatches <= 7; ++microBatches) {
+      p.chunks = chunks;
+      p.microBatches = microBatches;
+      expectPossible(p, runPipeline(p));
+    }
+  }
+  // Equal ones are what they were.
+  const PipelineRun equal = runPipeline({3, 2, 6, 600, 900, 5});
+  EXPECT_EQ(runPipeline({3, 2, 6, 0, 0, 5, std::vector<Pipeline::Stage>(3, {600, 900})}).end,
+            equal.end);
+}
+
 TEST(SimPipeline, MessagesLengthenTheWaysThereAndBack) {
   // One micro-batch goes there and back: six messages of four stages, and nothing beside them.
   const PipelineRun one = runPipeline({4, 1, 1, 1000, 2000, 50});

@@ -77,6 +77,30 @@ TEST(SimSymmetry, WhatIsNotSymmetricIsSimulatedWhole) {
   }
 }
 
+TEST(SimSymmetry, OfVeryManyStepsAFewSteadyPeriodsStandForAll) {
+  const topo::Graph graph =
+      topo::parseSynthetic("64 x (2 cpu, 8 gpu nvlink=450 nvswitch, 8 nic=50) rail");
+  const Algorithm& stripes = *findAlgorithm(Collective::AllReduce, "stripes");
+  const CallShape call{Collective::AllReduce, uint64_t{1} << 34};
+  Result results[2];
+  for (const Count periods : {5, 64}) {
+    Settings settings;
+    settings.periods = periods;
+    settings.chunk = 64 << 10;
+    const Rehearsal on(graph, 512, settings);
+    const algo::Geometry geometry = on.geometryOf(stripes, call);
+    ASSERT_GT(geometry.fullPeriods(), 64u);
+    ASSERT_EQ(on.stepsOf(stripes, geometry, 0) > 4e6, periods == 64);
+    results[periods == 5 ? 0 : 1] = on.simulate(stripes, geometry, 0, false).result;
+  }
+  EXPECT_EQ(results[0].simulatedPeriods, 5u);
+  EXPECT_EQ(results[1].simulatedPeriods, 4u);
+  EXPECT_EQ(results[1].arcBytes, results[0].arcBytes);
+  const double error =
+      static_cast<double>(results[1].picoseconds) / static_cast<double>(results[0].picoseconds) - 1;
+  EXPECT_LT(std::abs(error), 0.02);
+}
+
 TEST(SimSymmetry, AFlatRingOfAThousandRanksIsShort) {
   const topo::Graph graph =
       topo::parseSynthetic("128 x (2 cpu, 8 gpu nvlink=450 nvswitch, 8 nic=50) rail");

@@ -21,7 +21,7 @@ using rondo::testing::refusalOf;
 
 const std::string kHeader =
     "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 2 pp: 1 vpp: 1 ga: 1 "
-    "all_gpus: 8 checkpoints: 2 3 5 checkpoint_initiates: 0 pp_comm: 8388608.0\n";
+    "all_gpus: 8 checkpoints: 2 1 0 checkpoint_initiates: 0 pp_comm: 8388608.0\n";
 const std::string kLayers =
     "2\n"
     "attention\t-1\t1000\tALLGATHER\t65536\t2000\tREDUCESCATTER\t0\t3000\tNONE\t0\t100\n"
@@ -37,7 +37,7 @@ TEST(SimWorkload, ReadsWhatSimAiWrites) {
   EXPECT_EQ(w.model, 2);
   EXPECT_EQ(w.expert, 2);
   EXPECT_EQ(w.ranks, 8);
-  EXPECT_EQ(w.checkpoints, 2);
+  EXPECT_EQ(w.checkpoints, (std::vector<int>{0, 1}));
   EXPECT_EQ(w.pipelineBytes, 8388608u);
   ASSERT_EQ(w.layers.size(), 2u);
   const Layer& first = w.layers[0];
@@ -75,7 +75,7 @@ TEST(SimWorkload, WhatIsWrongIsSaidWithFileAndLine) {
   expectPart(refusal("DATA speed: 4\n"), "found \"speed:\"; expected: model_parallel_NPU_group");
   expectPart(refusal("DATA ep: zero\n"), "found \"zero\"; expected: ep, a whole number from 1");
   expectPart(refusal("DATA ep:\n"), "expected: a number after ep");
-  expectPart(refusal("DATA checkpoints: 3 1 2\n"), "3 numbers of layers after checkpoints");
+  expectPart(refusal("DATA checkpoints: 3 1 2\n"), "3 numbers after checkpoints");
   expectPart(refusal("DATA\nmany\n"), "w.txt:2: found \"many\"; expected: the number of layers");
   expectPart(refusal("DATA\n2\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n"),
              "w.txt:4: the file ends here; expected: layer 2 of 2");
@@ -85,6 +85,21 @@ TEST(SimWorkload, WhatIsWrongIsSaidWithFileAndLine) {
   expectPart(refusal("DATA\n1\na -1 -5 NONE 0 1 NONE 0 1 NONE 0 1\n"), "the forward time in ns");
   expectPart(refusal("DATA\n1\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\nb\n"),
              "w.txt:4: found \"b\"; expected: nothing more, for line 2 says 1 layers");
+  const std::string layer = "a -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n";
+  expectPart(refusal("DATA checkpoints: 1 2\n2\n" + layer + layer),
+             "w.txt:1: found \"2\"; expected: a layer's number, from 0 to 1");
+  expectPart(refusal("DATA checkpoints: 1 1 checkpoint_initiates: 1 0\n2\n" + layer + layer),
+             "w.txt:1: found \"0\"; expected: in checkpoint_initiates layers at or behind");
+  expectPart(refusal("DATA pp: 2 pp_layers: 2 1 2\n2\n" + layer + layer),
+             "w.txt:1: found \"pp_layers of 2 stages with 3 layers\"; expected: pp 2 and all 2");
+  expectPart(refusal("DATA pp_layers: 2 1 1\n2\n" + layer + layer), "expected: pp 1 and all 2");
+  expectPart(refusal("DATA pp: 2 pp_layers: 2 0 2\n2\n" + layer + layer),
+             "found \"0\"; expected: a layer's number, or how many, a whole number from 1");
+  std::string long_ = "DATA checkpoints: 1 0 checkpoint_initiates: 3000";
+  for (int i = 0; i < 3000; ++i) long_ += " " + std::to_string(i);
+  long_ += "\n3000\n";
+  for (int i = 0; i < 3000; ++i) long_ += layer;
+  expectPart(refusal(long_), "expected: at most 1000000 layers computed again");
   expectPart(refusal("DATA\n1\n\x1b[2J -1 1 \x07 0 1 NONE 0 1 NONE 0 1\n"), "found \"?\"");
 }
 
@@ -126,6 +141,43 @@ TEST(SimWorkload, PartsMoveWhatEachWouldAlone) {
       }
     }
   }
+}
+
+TEST(SimWorkload, LayersBehindACheckpointAreComputedAgain) {
+  const topo::Graph graph = topo::parseSynthetic("2 x (1 cpu, 4 gpu nvlink=400 nvswitch, 4 nic)");
+  const std::string again = "checkpoints: 1 0 checkpoint_initiates: 1 1 pp_comm";
+  std::string header = kHeader;
+  const size_t from = header.find("checkpoints:");
+  const WorkloadTimes plain = timeWorkload(parseWorkload(header + kLayers, "w"), graph, 0, {});
+  header.replace(from, header.find("pp_comm") + 7 - from, again);
+  const WorkloadTimes t = timeWorkload(parseWorkload(header + kLayers, "w"), graph, 0, {});
+  EXPECT_EQ(t.again, 1000u * 1000) << "the first layer, before the second goes backwards";
+  EXPECT_EQ(t.compute, plain.compute + t.again);
+  EXPECT_EQ(t.layers[0].exposed, 2 * plain.layers[0].exposed) << "and its call";
+  EXPECT_EQ(t.total, plain.total + t.again + plain.layers[0].forwardComm);
+  EXPECT_EQ(t.calls[0].times, plain.calls[0].times + 1);
+}
+
+TEST(SimWorkload, StagesWithLayersOfTheirOwn) {
+  const topo::Graph graph = topo::parseSynthetic("1 x (1 cpu, 2 gpu nvlink=400 nvswitch)");
+  const std::string header = "HYBRID_TRANSFORMER model_parallel_NPU_group: 1 pp: 2 ga: 4";
+  const std::string layers =
+      "\n3\nembed -1 4000 NONE 0 4000 NONE 0 0 NONE 0 0\n"
+      "block -1 4000 NONE 0 2000 NONE 0 2000 NONE 0 0\n"
+      "loss -1 4000 NONE 0 4000 NONE 0 0 NONE 0 0\n";
+  const Workload w = parseWorkload(header + " pp_layers: 2 1 2" + layers, "w");
+  const WorkloadTimes t = timeWorkload(w, graph, 0, {});
+  // The first one has a micro-batch of 1 us each way, the second one of 2: that is the slower one,
+  // and has the other's first forward before it and its last backward behind.
+  EXPECT_EQ(t.total, (1000u + 4 * 4000 + 1000) * 1000);
+  EXPECT_EQ(t.compute, 12'000u * 1000) << "in the mean";
+  EXPECT_EQ(t.run.bubble, t.total - t.compute);
+  expectPart(workloadText(w, t),
+             "1               2            8.0            8.0            2.0\n");
+  // Where they are equal it is all the same.
+  const Workload equal = parseWorkload(header + layers, "w");
+  const WorkloadTimes one = timeWorkload(equal, graph, 0, {});
+  EXPECT_EQ(one.total, 24'000u * 1000 * 5 / 4);
 }
 
 TEST(SimWorkload, StepTimesAddUp) {

@@ -78,7 +78,7 @@ TEST_P(TopoGolden, PictureIsWellFormedAndNamesEverything) {
 INSTANTIATE_TEST_SUITE_P(Machines, TopoGolden,
                          ::testing::Values("vm_2gpu.nccl", "vm_4gpu.nccl", "dgx_a100.nccl",
                                            "dgx_h100.nccl", "pcie_two_sockets", "no_gpu.hwloc",
-                                           "fat_tree_64"),
+                                           "fat_tree_64", "lying_pcie", "lying_pcie_measured"),
                          [](const auto& machine) {
                            std::string name = machine.param;
                            for (char& c : name) c = c == '.' ? '_' : c;

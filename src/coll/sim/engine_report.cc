@@ -83,6 +83,13 @@ Time Engine::leftOut(const std::vector<std::vector<Run>>& runs,
   return most;
 }
 
+bool Engine::steady() const {
+  if (periods_ < 3) return false;
+  const Time last = periodEnds_[periods_ - 1] - periodEnds_[periods_ - 2];
+  const Time before = periodEnds_[periods_ - 2] - periodEnds_[periods_ - 3];
+  return (last > before ? last - before : before - last) <= before / 1000;
+}
+
 Result Engine::report() {
   result_.blocked = blockedSteps();
   result_.periods = plans_.fullPeriods;

@@ -74,12 +74,17 @@ class Stages {
 
   PipelineRun take() {
     PipelineRun out;
-    for (const Stage& stage : stages_) out.end = std::max(out.end, stage.free);
+    unsigned __int128 work = 0;
+    for (int s = 0; s < p_.stages; ++s) {
+      out.ends.push_back(stages_[at(s)].free);
+      out.end = std::max(out.end, out.ends.back());
+      work += static_cast<unsigned __int128>(p_.of(s).forward) + p_.of(s).backward;
+    }
     for (Stage& stage : stages_) {
       out.work.insert(out.work.end(), stage.work.begin(), stage.work.end());
     }
     out.messages = std::move(messages_);
-    out.bubble = out.end - p_.forward - p_.backward;
+    out.bubble = out.end - static_cast<Time>(work / at(p_.stages));
     return out;
   }
 
@@ -100,11 +105,11 @@ class Stages {
     return done_[(at(stage) * 2 + (piece.forward ? 0 : 1)) * pieces() + number];
   }
 
-  Time lengthOf(const Piece& piece) const {
+  Time lengthOf(const Piece& piece, int stage) const {
     const auto n = static_cast<unsigned __int128>(pieces());
     const auto i =
         static_cast<unsigned __int128>(piece.microBatch) * at(p_.chunks) + at(piece.chunk);
-    const Time whole = piece.forward ? p_.forward : p_.backward;
+    const Time whole = piece.forward ? p_.of(stage).forward : p_.of(stage).backward;
     return static_cast<Time>(whole * (i + 1) / n - whole * i / n);
   }
 
@@ -116,7 +121,7 @@ class Stages {
       const bool first = piece.forward && stage == 0 && piece.chunk == 0;
       const Time there = first ? 0 : arrival(piece, stage);
       if (there == kNever) return moved;
-      const Time start = std::max(self.free, there), end = start + lengthOf(piece);
+      const Time start = std::max(self.free, there), end = start + lengthOf(piece, stage);
       self.work.push_back(
           {stage, piece.microBatch, piece.chunk, piece.forward, self.free, start, end});
       self.free = end;

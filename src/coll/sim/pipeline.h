@@ -9,12 +9,20 @@
 
 namespace rondo::sim {
 
-/// Equal stages. Of each micro-batch a stage does `chunks` parts of the model (its virtual stages),
+/// Of each micro-batch a stage does `chunks` parts of the model (its virtual stages),
 /// one after the other, with all other stages in between.
 struct Pipeline {
   int stages = 1, chunks = 1, microBatches = 1;
   Time forward = 0, backward = 0;  ///< Of all of a stage's work together.
   Time send = 0;                   ///< A message to a neighbouring stage.
+  /// By stage, where they differ: the same of each. Empty: all are equal.
+  struct Stage {
+    Time forward = 0, backward = 0;
+  };
+  std::vector<Stage> each = {};
+  Stage of(int stage) const {
+    return each.empty() ? Stage{forward, backward} : each[static_cast<size_t>(stage)];
+  }
 };
 
 /// What a stage does without a stop: a micro-batch's way through one of its chunks.
@@ -33,6 +41,7 @@ struct StageMessage {
 struct PipelineRun {
   std::vector<StageWork> work;  ///< Of each stage in its order.
   std::vector<StageMessage> messages;
+  std::vector<Time> ends;  ///< By stage: of its last work.
   Time end = 0;
   Time bubble = 0;  ///< That a stage waits for others, in the mean over the stages.
 };

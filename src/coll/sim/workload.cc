@@ -65,6 +65,7 @@ class Parser {
                                 static_cast<unsigned long long>(layers))));
     }
     checkEnd(layers);
+    checkHead(layers);
     return std::move(out_);
   }
 
@@ -134,10 +135,12 @@ class Parser {
     if (key == "ga") return size(&out_.accumulation);
     if (key == "all_gpus") return size(&out_.ranks);
     if (key == "pp_comm") return readPipelineBytes(word, at);
-    if (key == "checkpoints" || key == "checkpoint_initiates") return readList(words, at, key);
+    if (key == "checkpoints") return readList(words, at, name, 0, &out_.checkpoints);
+    if (key == "checkpoint_initiates") return readList(words, at, name, 0, &out_.initiates);
+    if (key == "pp_layers") return readList(words, at, name, 1, &out_.layersOfStages);
     refuse(words[at],
-           "model_parallel_NPU_group, ep, pp, vpp, ga, all_gpus, checkpoints, checkpoint_initiates "
-           "or pp_comm");
+           "model_parallel_NPU_group, ep, pp, vpp, ga, all_gpus, checkpoints, "
+           "checkpoint_initiates, pp_comm or pp_layers");
   }
 
   /// Generators write it as "8388608.0".
@@ -152,19 +155,60 @@ class Parser {
     return at + 2;
   }
 
-  /// "checkpoints: 2 7 14": a number of layers, and these.
-  size_t readList(const std::vector<std::string_view>& words, size_t at, std::string_view key) {
-    const std::string name(key);
+  /// "checkpoints: 2 7 14": how many, and these.
+  size_t readList(const std::vector<std::string_view>& words, size_t at, const std::string& name,
+                  uint64_t least, std::vector<int>* into) {
     const uint64_t count = number(words[at + 1], name.c_str(), 0, kMostLayers);
     if (count > words.size() - at - 2) {
-      refuse(words.back(), format("%llu numbers of layers after %s",
-                                  static_cast<unsigned long long>(count), name.c_str()));
+      refuse(words.back(),
+             format("%llu numbers after %s", static_cast<unsigned long long>(count), name.c_str()));
     }
+    into->clear();
     for (uint64_t i = 0; i < count; ++i) {
-      number(words[at + 2 + i], "the number of a layer", 0, kMostLayers);
+      const uint64_t value =
+          number(words[at + 2 + i], "a layer's number, or how many", least, kMostLayers);
+      into->push_back(static_cast<int>(value));
     }
-    if (key == "checkpoints") out_.checkpoints = static_cast<int>(count);
+    headLine_ = line_;
     return at + 2 + static_cast<size_t>(count);
+  }
+
+  /// What the first line says of layers, when these are known.
+  void checkHead(uint64_t layers) {
+    line_ = headLine_;
+    for (std::vector<int>* const list : {&out_.checkpoints, &out_.initiates}) {
+      for (const int layer : *list) {
+        if (static_cast<uint64_t>(layer) < layers) continue;
+        refuse(std::to_string(layer), format("a layer's number, from 0 to %llu",
+                                             static_cast<unsigned long long>(layers - 1)));
+      }
+      std::sort(list->begin(), list->end());
+    }
+    if (!out_.initiates.empty() &&
+        (out_.checkpoints.empty() || out_.checkpoints.front() > out_.initiates.front())) {
+      refuse(std::to_string(out_.initiates.front()),
+             "in checkpoint_initiates layers at or behind a checkpoint");
+    }
+    uint64_t again = 0;
+    for (const int layer : out_.initiates) {
+      for (size_t i = out_.againFrom(static_cast<size_t>(layer)); i < static_cast<size_t>(layer);
+           ++i) {
+        nanoseconds_ += out_.layers[i].forward;
+        if (++again <= kMostLayers && nanoseconds_ <= kMostNanoseconds) continue;
+        refuse(std::to_string(layer),
+               format("at most %zu layers computed again, of %llu ns with all others", kMostLayers,
+                      static_cast<unsigned long long>(kMostNanoseconds)));
+      }
+    }
+    if (out_.layersOfStages.empty()) return;
+    uint64_t sum = 0;
+    for (const int count : out_.layersOfStages) sum += static_cast<uint64_t>(count);
+    if (out_.layersOfStages.size() != static_cast<size_t>(out_.pipeline) || sum != layers) {
+      refuse(format("pp_layers of %zu stages with %llu layers", out_.layersOfStages.size(),
+                    static_cast<unsigned long long>(sum)),
+             format("pp %d and all %llu layers", out_.pipeline,
+                    static_cast<unsigned long long>(layers)));
+    }
   }
 
   void readLayer(const std::vector<std::string_view>& words) {
@@ -228,7 +272,7 @@ class Parser {
 
   const std::string& text_;
   const std::string& name_;
-  size_t at_ = 0, line_ = 0;
+  size_t at_ = 0, line_ = 0, headLine_ = 0;
   uint64_t nanoseconds_ = 0;
   bool modelSaid_ = false;
   Workload out_;
@@ -240,6 +284,13 @@ const char* commGroupName(CommGroup group) {
   static constexpr const char* kNames[kCommGroups] = {"all", "model", "data", "expert",
                                                       "data-expert"};
   return kNames[static_cast<int>(group)];
+}
+
+size_t Workload::againFrom(size_t i) const {
+  const int layer = static_cast<int>(i);
+  if (!std::binary_search(initiates.begin(), initiates.end(), layer)) return i;
+  const auto above = std::upper_bound(checkpoints.begin(), checkpoints.end(), layer);
+  return static_cast<size_t>(*(above - 1));  // there is one: the reader saw to it
 }
 
 Workload parseWorkload(const std::string& text, const std::string& name) {

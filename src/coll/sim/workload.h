@@ -35,12 +35,18 @@ struct Workload {
   std::string policy;  ///< "HYBRID_TRANSFORMER_FWD_IN_BCKWD"
   int model = 1, expert = 1, pipeline = 1, virtualStages = 1, accumulation = 1;
   int ranks = 0;  ///< 0: not said.
-  int checkpoints = 0;
+  /// Numbers of layers, from 0. Before the backward pass of a layer in `initiates` the layers from
+  /// the nearest checkpoint at or before it are computed again, up to it and without it.
+  std::vector<int> checkpoints, initiates;
   uint64_t pipelineBytes = 0;
   std::vector<Layer> layers;
+  /// By pipeline stage: how many of the layers it has, in their order. Empty: all stages have all.
+  std::vector<int> layersOfStages;
 
   /// A layer's weight gradient comes before its input gradient.
   bool weightFirst() const { return policy == "DATA"; }
+  /// The first of the layers that are computed again before layer `i` goes backwards; `i`: none.
+  size_t againFrom(size_t i) const;
 };
 
 constexpr size_t kMostWorkloadBytes = 64u << 20;

@@ -105,9 +105,69 @@ std::string line(const Layer& layer, const LayerTimes& t) {
                 micro(t.forwardComm), micro(t.inputComm), micro(t.weightComm), micro(t.exposed));
 }
 
+/// What a stage does when nothing keeps it waiting.
+struct Pass {
+  Time forward = 0, backward = 0;
+  Time after = 0;  ///< Until the last weight gradient's call has ended, too.
+  Time compute = 0, again = 0;
+};
+
+/// The layers of one stage, all of them forwards and then backwards.
+class StagePass {
+ public:
+  StagePass(const Workload& workload, size_t first, size_t end, Calls* calls,
+            std::vector<LayerTimes>* times)
+      : workload_(workload), first_(first), end_(end), calls_(*calls), times_(*times) {}
+
+  Pass run() {
+    for (size_t i = first_; i < end_; ++i) forwards(i, &out_.compute);
+    out_.forward = clock_.now;
+    for (size_t i = end_; i-- > first_;) backwards(i);
+    out_.backward = clock_.now - out_.forward;
+    out_.compute += out_.again;
+    out_.after = clock_.end() - clock_.now;
+    return out_;
+  }
+
+ private:
+  void forwards(size_t i, Time* compute) {
+    const Layer& layer = workload_.layers[i];
+    times_[i].forwardComm = calls_.timeOf(layer.forwardComm);
+    *compute += layer.forward * kNanosecond;
+    clock_.compute(layer.forward);
+    clock_.call(times_[i].forwardComm, &times_[i]);
+  }
+
+  void backwards(size_t i) {
+    const Layer& layer = workload_.layers[i];
+    LayerTimes& times = times_[i];
+    // What another stage has computed is not computed again.
+    for (size_t j = std::max(workload_.againFrom(i), first_); j < i; ++j) forwards(j, &out_.again);
+    times.inputComm = calls_.timeOf(layer.inputComm);
+    times.weightComm = calls_.timeOf(layer.weightComm);
+    out_.compute += (layer.inputGradient + layer.weightGradient) * kNanosecond;
+    if (workload_.weightFirst()) weight(layer, times);
+    clock_.compute(layer.inputGradient);
+    clock_.call(times.inputComm, &times);
+    if (!workload_.weightFirst()) weight(layer, times);
+  }
+
+  void weight(const Layer& layer, const LayerTimes& times) {
+    clock_.compute(layer.weightGradient);
+    if (!layer.weightComm.none) clock_.callBeside(times.weightComm, layer.update);
+  }
+
+  const Workload& workload_;
+  size_t first_, end_;
+  Calls& calls_;
+  std::vector<LayerTimes>& times_;
+  Clock clock_;
+  Pass out_;
+};
+
 /// Stages take turns, and wait for each other.
 void addBubbles(const Workload& workload, const topo::Graph& graph, const Settings& settings,
-                WorkloadTimes* out) {
+                const std::vector<Pass>& passes, WorkloadTimes* out) {
   Pipeline& pipeline = out->pipeline;
   if (workload.pipelineBytes > 0) {
     const Rehearsal all(graph, out->ranks, settings);
@@ -122,7 +182,11 @@ void addBubbles(const Workload& workload, const topo::Graph& graph, const Settin
     throw Error(rondoInvalidArgument, "the step takes longer than 53 days");
   }
   out->run = runPipeline(pipeline);
-  out->total += out->run.bubble;
+  out->total = 0;
+  for (size_t s = 0; s < out->run.ends.size(); ++s) {
+    out->total =
+        std::max(out->total, out->run.ends[s] + passes[std::min(s, passes.size() - 1)].after);
+  }
 }
 
 }  // namespace
@@ -132,36 +196,50 @@ WorkloadTimes timeWorkload(const Workload& workload, const topo::Graph& graph, i
   WorkloadTimes out;
   out.ranks = ranksOf(workload, graph, ranks);
   Calls calls(workload, graph, out.ranks, settings);
-  Clock clock;
-  for (const Layer& layer : workload.layers) {
-    LayerTimes& times = out.layers.emplace_back();
-    times.forwardComm = calls.timeOf(layer.forwardComm);
-    times.inputComm = calls.timeOf(layer.inputComm);
-    times.weightComm = calls.timeOf(layer.weightComm);
-    out.compute += (layer.forward + layer.inputGradient + layer.weightGradient) * kNanosecond;
-    clock.compute(layer.forward);
-    clock.call(times.forwardComm, &times);
+  out.pipeline = {workload.pipeline, workload.virtualStages, workload.accumulation, 0, 0, 0};
+  out.layers.resize(workload.layers.size());
+  std::vector<int> stages = workload.layersOfStages;
+  const bool differ = !stages.empty();
+  if (!differ) stages.push_back(static_cast<int>(workload.layers.size()));
+  std::vector<Pass> passes;
+  size_t first = 0;
+  for (const int layers : stages) {
+    const size_t end = first + static_cast<size_t>(layers);
+    passes.push_back(StagePass(workload, first, end, &calls, &out.layers).run());
+    first = end;
   }
-  const Time forward = clock.now;
-  for (size_t i = workload.layers.size(); i-- > 0;) {
-    const Layer& layer = workload.layers[i];
-    LayerTimes& times = out.layers[i];
-    const auto weight = [&] {
-      clock.compute(layer.weightGradient);
-      if (!layer.weightComm.none) clock.callBeside(times.weightComm, layer.update);
-    };
-    if (workload.weightFirst()) weight();
-    clock.compute(layer.inputGradient);
-    clock.call(times.inputComm, &times);
-    if (!workload.weightFirst()) weight();
+  for (const Pass& pass : passes) {
+    out.compute += pass.compute;
+    out.again += pass.again;
+    out.total = std::max(out.total, pass.forward + pass.backward + pass.after);
+    if (differ) out.pipeline.each.push_back({pass.forward, pass.backward});
   }
-  out.total = clock.end();
-  out.pipeline = {workload.pipeline, workload.virtualStages, workload.accumulation,
-                  forward,           clock.now - forward,    0};
-  if (workload.pipeline > 1) addBubbles(workload, graph, settings, &out);
+  out.compute /= passes.size();
+  out.again /= passes.size();
+  out.pipeline.forward = passes[0].forward;
+  out.pipeline.backward = passes[0].backward;
+  if (workload.pipeline > 1) addBubbles(workload, graph, settings, passes, &out);
   out.calls = calls.take();
   return out;
 }
+
+namespace {
+
+/// A line for each stage, where they differ.
+std::string stagesText(const Workload& workload, const WorkloadTimes& times) {
+  if (times.pipeline.each.empty() || times.run.ends.empty()) return "";
+  std::string out = format("\n%-8s %8s %14s %14s %14s\n", "stage", "layers", "forward, us",
+                           "backward, us", "waits, us");
+  for (size_t s = 0; s < times.pipeline.each.size(); ++s) {
+    const Pipeline::Stage& stage = times.pipeline.each[s];
+    out += format("%-8zu %8d %14.1f %14.1f %14.1f\n", s, workload.layersOfStages[s],
+                  micro(stage.forward), micro(stage.backward),
+                  micro(times.run.end - stage.forward - stage.backward));
+  }
+  return out;
+}
+
+}  // namespace
 
 std::string workloadText(const Workload& workload, const WorkloadTimes& times) {
   std::string out = format("%s, %d ranks: model %d, expert %d, pipeline %d, data %d\n",
@@ -183,20 +261,26 @@ std::string workloadText(const Workload& workload, const WorkloadTimes& times) {
     out += line(workload.layers[i], times.layers[i]);
     blocking += times.layers[i].exposed;
   }
+  blocking /= std::max<size_t>(workload.layersOfStages.size(), 1);  // a stage's, in the mean
   const Pipeline& pipeline = times.pipeline;
+  out += stagesText(workload, times);
   if (pipeline.stages > 1) {
     const double part = times.run.end == 0 ? 0
                                            : static_cast<double>(times.run.bubble) /
                                                  static_cast<double>(times.run.end);
-    out += format(
-        "\npipeline       %16.1f us waiting for other stages, %.1f %% of their %.1f us; %.1f %% "
-        "would be if messages took no time\n",
-        micro(times.run.bubble), 100 * part, micro(times.run.end), 100 * idealBubble(pipeline));
+    out += format("\npipeline       %16.1f us waiting for other stages, %.1f %% of their %.1f us",
+                  micro(times.run.bubble), 100 * part, micro(times.run.end));
+    out += pipeline.each.empty() ? format("; %.1f %% would be if messages took no time\n",
+                                          100 * idealBubble(pipeline))
+                                 : ", in the mean over the stages\n";
   }
   if (times.stageSends > 0) {
     out += format("pipeline's sends %14s %llu of %llu bytes, %.1f us each\n", "",
                   static_cast<unsigned long long>(times.stageSends),
                   static_cast<unsigned long long>(workload.pipelineBytes), micro(pipeline.send));
+  }
+  if (times.again > 0) {
+    out += format("\nfrom checkpoints %14.1f us are computed again\n", micro(times.again));
   }
   out += format(
       "\ncomputing      %16.1f us\nexposed calls  %16.1f us, of which at the end, for "

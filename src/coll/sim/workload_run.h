@@ -37,8 +37,9 @@ struct WorkloadTimes {
   uint64_t stageSends = 0;  ///< Messages between a rank and its like in the next stage and back.
   /// Its `send` is of each of them, all ranks at once.
   Pipeline pipeline;
-  PipelineRun run;  ///< Of several stages.
-  Time compute = 0, total = 0;
+  PipelineRun run;              ///< Of several stages.
+  Time compute = 0, total = 0;  ///< Computing is a stage's, in the mean where they differ.
+  Time again = 0;               ///< Of computing: layers from a checkpoint on.
   Time exposed() const { return total - compute - run.bubble; }
 };
 
@@ -46,7 +47,8 @@ struct WorkloadTimes {
 /// gradients are waited for; those of weight gradients run one after the other beside what follows,
 /// and are waited for at the end. Of a pipeline that is what each of pp equal stages does for its
 /// ga micro-batches and vpp virtual stages together: each of them takes an equal part of the
-/// forward and of the backward pass, and stages wait for what the one before them sends
+/// forward and of the backward pass (Workload::layersOfStages: each stage does its own layers, and
+/// the step ends when the last one does), and stages wait for what the one before them sends
 /// (runPipeline()), pp_comm bytes forwards and as many backwards; the wait for weight gradients
 /// comes after the last one. `ranks` 0: those the workload names, else all places. Throws
 /// Error(rondoInvalidArgument) where workload and machine do not fit.

@@ -1,0 +1,67 @@
+#include "base/config_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.h"
+
+namespace rondo {
+namespace {
+
+/// A descriptor that closes itself.
+class File {
+ public:
+  explicit File(int fd) : fd_(fd) {}
+  ~File() {
+    if (fd_ >= 0) close(fd_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+std::vector<std::string> configDirs(const std::string& tuneDir) {
+  if (!tuneDir.empty()) return {tuneDir};
+  std::vector<std::string> dirs;
+  const char* const config = std::getenv("XDG_CONFIG_HOME");
+  const char* const home = std::getenv("HOME");
+  // The XDG base directory specification: relative paths count as not set.
+  if (config != nullptr && *config == '/') {
+    dirs.push_back(std::string(config) + "/rondo");
+  } else if (home != nullptr && *home == '/') {
+    dirs.push_back(std::string(home) + "/.config/rondo");
+  }
+  dirs.emplace_back("/etc/rondo");
+  return dirs;
+}
+
+void writeConfigFile(const std::string& text, const std::string& path) {
+  const std::filesystem::path place(path);
+  std::error_code fault;
+  if (place.has_parent_path()) std::filesystem::create_directories(place.parent_path(), fault);
+  const std::string beside = path + format(".%d", static_cast<int>(getpid()));
+  try {
+    const File out(open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (out.get() < 0) throw systemError(beside, errno);
+    if (write(out.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+        fsync(out.get()) != 0) {
+      throw systemError(beside, errno);
+    }
+    if (rename(beside.c_str(), path.c_str()) != 0) throw systemError(path, errno);
+  } catch (...) {
+    unlink(beside.c_str());
+    throw;
+  }
+}
+
+}  // namespace rondo
