@@ -65,16 +65,17 @@ void run(const std::string& file, int ranks, int rank, const char* pause) {
   IdBootstrap boot(id, ranks, rank, host, static_cast<int>(options.bootTimeoutMs),
                    options.netInterfaces);
   const int64_t joined = millisSince(start);
+  const auto toJoin = static_cast<unsigned long long>(boot.messages());
   gather(boot, 0);
   if (pause != nullptr) {
     writeFile(format("%s.%d", pause, rank), "", 0);
     waitForFile(pause);
   }
   for (int round = 1; round < 10; ++round) gather(boot, round);
-  std::printf("rank %d on %s: joined in %lld ms, %llu messages with 10 gathers, %lld ms in all\n",
-              rank, host.name.c_str(), static_cast<long long>(joined),
-              static_cast<unsigned long long>(boot.messages()),
-              static_cast<long long>(millisSince(start)));
+  std::printf(
+      "rank %d on %s: joined in %lld ms with %llu messages, %llu with 10 gathers, %lld ms in all\n",
+      rank, host.name.c_str(), static_cast<long long>(joined), toJoin,
+      static_cast<unsigned long long>(boot.messages()), static_cast<long long>(millisSince(start)));
 }
 
 }  // namespace

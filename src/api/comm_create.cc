@@ -38,8 +38,8 @@ constexpr uint64_t kMostAreaAcross = 512u << 10;
 /// with 2000 (veth, UCX over TCP, 2026-11-21).
 constexpr uint32_t kSpinsAcross = 256;
 
-/// For reaching the ranks of other hosts.
-constexpr int kMeetMs = 30'000;
+/// For reaching the ranks of other hosts, or as long as the boot may take if that is less.
+constexpr uint64_t kMeetMs = 30'000;
 
 /// What the ranks tell each other of where they run, once they know which host they share.
 struct LocalInfo {
@@ -272,10 +272,18 @@ std::unique_ptr<Fabric> makeFabric(Bootstrap& boot, const Config& config, FdExch
   boot.allGather(&mine, sizeof mine, networks.data());
   checkNetworks(networks);
   UcxWorker* worker = nullptr;
-  together(boot, [&] { worker = &UcxWorker::own(lane); });
+  together(boot, [&] {
+    try {
+      worker = &UcxWorker::own(lane);
+    } catch (const Error& error) {
+      throw Error(error.code(), format("host \"%s\": ", infos[static_cast<size_t>(rank)].hostName) +
+                                    error.sentence());
+    }
+  });
   fabric->join(UcxTransport::create(
       boot, *worker,
-      {far, names, layout.lanes, layout.chunkBytes(), fabric.get(), kMeetMs, hosts.hostOf}));
+      {far, names, layout.lanes, layout.chunkBytes(), fabric.get(),
+       static_cast<int>(std::min(kMeetMs, config.options.bootTimeoutMs)), hosts.hostOf}));
   return fabric;
 }
 

@@ -28,6 +28,7 @@ struct RailInfo {
   Endpoints watchedAt;
   UcxPorts ports;
   char tcpSegment[32];
+  char networks[160];  // for people
 };
 
 uint64_t freshGroup() {
@@ -74,6 +75,7 @@ size_t UcxTransport::meetRail(Bootstrap& boot, size_t rail) {
   mine.watchedAt = worker.watchedAt();
   mine.ports = worker.ports();
   worker.tcpSegment().copy(mine.tcpSegment, sizeof mine.tcpSegment - 1);
+  worker.networks().text(sizeof mine.networks - 1).copy(mine.networks, sizeof mine.networks - 1);
   std::vector<RailInfo> infos(n);
   boot.allGather(&mine, sizeof mine, infos.data());
   checkSegments(infos);
@@ -93,7 +95,8 @@ size_t UcxTransport::meetRail(Bootstrap& boot, size_t rail) {
     if (peers_[r] == nullptr) continue;
     worker_.knowPorts(infos[r].ports);
     peers_[r]->ways.push_back({infos[r].token, infos[r].watchedAt,
-                               all.substr(r * longest, infos[r].addressBytes), nullptr});
+                               all.substr(r * longest, infos[r].addressBytes), infos[r].networks,
+                               nullptr});
   }
   return rails;
 }
@@ -111,6 +114,15 @@ void UcxTransport::meet(Bootstrap& boot) {
   }
   boot.agree(code, sentence);  // from here on every rank takes messages
   if (all_.size() <= kMostGreeted) greet(boot);
+  for (UcxPeer* peer : all_) {
+    for (UcxWay& way : peer->ways) way.networks = std::string();
+  }
+}
+
+/// What UCX may use at both ends.
+std::string UcxTransport::networksTo(const UcxPeer& peer, size_t rail) const {
+  return format("%s here, %s there", worker_.rail(static_cast<int>(rail)).networks().text().c_str(),
+                peer.ways[rail].networks.c_str());
 }
 
 void UcxTransport::connectAll() {
@@ -118,17 +130,20 @@ void UcxTransport::connectAll() {
   worker_.attach(group_, rank_, this);
   attached_ = true;
   for (UcxPeer* peer : all_) {
+    size_t rail = 0;
     try {
-      for (size_t rail = 0; rail < peer->ways.size(); ++rail) {
+      for (; rail < peer->ways.size(); ++rail) {
         UcxWay& way = peer->ways[rail];
-        way.endpoint = &worker_.rail(static_cast<int>(rail)).connect(way.token, way.address);
+        UcxWorker& worker = worker_.rail(static_cast<int>(rail));
+        way.endpoint = &worker.connect(way.token, way.address);
         way.address.clear();
       }
     } catch (const Error& error) {
       peer->lost = true;
-      throw Error(error.code(),
-                  format("no way to rank %d on host \"%s\": %s", peer->rank,
-                         wish_.hosts[static_cast<size_t>(peer->rank)].c_str(), error.what()));
+      throw Error(error.code(), format("no way from host \"%s\" to rank %d on host \"%s\" (%s): %s",
+                                       wish_.hosts[static_cast<size_t>(rank_)].c_str(), peer->rank,
+                                       wish_.hosts[static_cast<size_t>(peer->rank)].c_str(),
+                                       networksTo(*peer, rail).c_str(), error.what()));
     }
   }
   watchHosts();
@@ -161,13 +176,14 @@ std::string UcxTransport::silentPeer() const {
   for (const UcxPeer* peer : all_) {
     const char* const host = wish_.hosts[static_cast<size_t>(peer->rank)].c_str();
     if (peer->lost) {
-      return format("the way to rank %d on host \"%s\" does not work: %s", peer->rank, host,
-                    peer->why.c_str());
+      return format("the way to rank %d on host \"%s\" (%s) does not work: %s", peer->rank, host,
+                    networksTo(*peer, peer->silentRail()).c_str(), peer->why.c_str());
     }
     if (!peer->saidHello()) {
       const bool some = peer->hellos != 0;
-      return format("nothing came from rank %d on host \"%s\" in %d s%s", peer->rank, host,
-                    wish_.limitMs / 1000, some ? " on one of its network cards" : "");
+      return format("nothing came from rank %d on host \"%s\" in %d ms%s (%s)", peer->rank, host,
+                    wish_.limitMs, some ? " on one of its network cards" : "",
+                    networksTo(*peer, peer->silentRail()).c_str());
     }
   }
   return "";

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -48,6 +49,7 @@ struct UcxWay {
   uint64_t token = 0;  ///< Of the peer's worker; of the first way also its process.
   Endpoints watchedAt{};
   std::string address;
+  std::string networks;  ///< That the peer has, for people; until ranks have met.
   UcxEndpoint* endpoint = nullptr;
 };
 
@@ -69,6 +71,11 @@ struct UcxPeer {
   std::vector<UcxChannel> channels;
 
   bool saidHello() const { return hellos + 1 == 1u << ways.size(); }
+  /// The first way on which it has not said so.
+  size_t silentRail() const {
+    const auto rail = static_cast<size_t>(std::countr_one(hellos));
+    return std::min(rail, ways.size() - 1);
+  }
   bool has(uint64_t token) const {
     return std::any_of(ways.begin(), ways.end(), [&](const UcxWay& w) { return w.token == token; });
   }
@@ -150,6 +157,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void watchHosts();
   void greet(Bootstrap& boot);
   std::string silentPeer() const;
+  std::string networksTo(const UcxPeer& peer, size_t rail) const;
   UcxPeer& peerOf(int rank) const { return *peers_[static_cast<size_t>(rank)]; }
   UcxHeader headerTo(const UcxPeer& peer, UcxKind kind) const;
 

@@ -72,16 +72,29 @@ constexpr Preference kPreferences[] = {{"RNDV_THRESH", "inf", false, true},
                                        {"KEEPALIVE_INTERVAL", "1s", false, true},
                                        {"KEEPALIVE_INTERVAL", "inf", true, false}};
 
-/// TCP takes Rondo's longest messages between hosts whole (256 KiB), instead of putting parts of 64
-/// KiB together: all-reduce of 1 MiB between two processes on loopback takes 426 us for 785, of 256
-/// KiB 117 for 140 (2 cores, medians, 2026-11-22). UCX 1.13 and 1.16 take the name without its
-/// transport; later versions are left alone, because a name that they do not know makes them warn.
-/// Returns what holds then; empty: what UCX does by itself.
-std::string preferWholeMessages(ucp_config_t* config) {
-  if (const char* const wish = std::getenv("UCX_TCP_RX_SEG_SIZE")) return wish;
+/// UCX 1.13 and 1.16 take the names of TCP's settings without "TCP_"; later versions are left
+/// alone, because a name that they do not know makes them warn.
+bool takesTcpSettings() {
   unsigned major = 0, minor = 0, release = 0;
   ucp_get_version(&major, &minor, &release);
-  if (major != 1 || minor > 16) return "";
+  return major == 1 && minor <= 16;
+}
+
+/// A connection is made without waiting for it: UCX would stand still, with its lock, for the two
+/// minutes that the kernel takes to give up where nobody answers, a peer after the other. (The
+/// setting for less, SYN_CNT, makes 1.13.1 fail: "Invalid memory pool parameter(s)".)
+void preferNotToWait(ucp_config_t* config) {
+  if (std::getenv("UCX_TCP_CONN_NB") != nullptr || !takesTcpSettings()) return;
+  ucp_config_modify(config, "CONN_NB", "y");
+}
+
+/// TCP takes Rondo's longest messages between hosts whole (256 KiB), instead of putting parts of 64
+/// KiB together: all-reduce of 1 MiB between two processes on loopback takes 426 us for 785, of 256
+/// KiB 117 for 140 (2 cores, medians, 2026-11-22). Returns what holds then; empty: what UCX does by
+/// itself.
+std::string preferWholeMessages(ucp_config_t* config) {
+  if (const char* const wish = std::getenv("UCX_TCP_RX_SEG_SIZE")) return wish;
+  if (!takesTcpSettings()) return "";
   const char* const whole = "300k";
   return ucp_config_modify(config, "RX_SEG_SIZE", whole) == UCS_OK ? whole : "";
 }
@@ -147,7 +160,8 @@ UcxWorker::~UcxWorker() {
   close();
 }
 
-void UcxWorker::open(const Settings& settings) {
+/// `tcp`: with what Rondo prefers of TCP, of which UCX would warn where it opens none.
+void UcxWorker::openContext(const Settings& settings, bool tcp) {
   ucp_config_t* config = nullptr;
   check(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read");
   const std::unique_ptr<ucp_config_t, void (*)(ucp_config_t*)> owner(config, ucp_config_release);
@@ -159,7 +173,10 @@ void UcxWorker::open(const Settings& settings) {
       ucp_config_modify(config, preference.name, preference.value);
     }
   }
-  tcpSegment_ = preferWholeMessages(config);
+  if (tcp) {
+    tcpSegment_ = preferWholeMessages(config);
+    preferNotToWait(config);
+  }
   for (const auto& [name, value] : settings) {
     check(ucp_config_modify(config, name.c_str(), value.c_str()), "ucp_config_modify");
     if (name == "RX_SEG_SIZE") tcpSegment_ = value;
@@ -168,8 +185,19 @@ void UcxWorker::open(const Settings& settings) {
   params.field_mask = UCP_PARAM_FIELD_FEATURES;
   // Over verbs nobody has tried yet how it sleeps: there the thread looks by the clock.
   params.features = UCP_FEATURE_AM | (verbs ? 0u : unsigned{UCP_FEATURE_WAKEUP});
-  check(ucp_init(&params, config, &context_), "ucp_init");
+  const ucs_status_t status = ucp_init(&params, config, &context_);
+  if (status == UCS_ERR_NO_DEVICE) throw noNetwork(settings, ucs_status_string(status));
+  check(status, "ucp_init");
+  networks_ = UcxNetworks::of(context_);
+  if (networks_.none()) throw noNetwork(settings, "what is left reaches this host alone");
+}
 
+void UcxWorker::open(const Settings& settings) {
+  openContext(settings, true);
+  if (!networks_.mayHave("tcp")) {
+    ucp_cleanup(std::exchange(context_, nullptr));
+    openContext(settings, false);
+  }
   const std::vector<int> listening = listeningSockets();
   ucp_worker_params_t wanted{};
   wanted.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "ucx/host_watch.h"
+#include "ucx/ucx_networks.h"
 #include "ucx/ucx_sockets.h"
 #include "ucx/ucx_wire.h"
 
@@ -51,7 +52,7 @@ class UcxReceiver {
 
 class UcxWorker {
  public:
-  using Settings = std::vector<std::pair<std::string, std::string>>;
+  using Settings = UcxSettings;
 
   /// The process's own, made at the first call from the environment (UCX_TLS, UCX_NET_DEVICES and
   /// so on), and never destroyed: the peers' last words may still come. Lane 0 is everybody's;
@@ -82,6 +83,9 @@ class UcxWorker {
 
   /// The longest message that its TCP takes whole, as UCX's setting has it; empty: UCX's default.
   const std::string& tcpSegment() const { return tcpSegment_; }
+
+  /// What its context may use to reach other hosts: at least one, or it would not be.
+  const UcxNetworks& networks() const { return networks_; }
 
   /// The ports of its own TCP connections' listeners, if UCX uses TCP.
   const UcxPorts& ports() const { return ports_; }
@@ -120,6 +124,7 @@ class UcxWorker {
                                 size_t bytes, const ucp_am_recv_param_t* param);
   static void onError(void* endpoint, ucp_ep_h handle, ucs_status_t status);
   void open(const Settings& settings);
+  void openContext(const Settings& settings, bool tcp);
   void close();
   void closeEndpoints();
   void keepMoving();
@@ -141,6 +146,7 @@ class UcxWorker {
   uint64_t token_ = 0;
   std::string address_;
   std::string tcpSegment_;
+  UcxNetworks networks_;
   int wakes_ = -1;  // readable when there may be something to move, once it is armed; -1: none
   HostWatch hosts_;
   Endpoints watchedAt_{};
