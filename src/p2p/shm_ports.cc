@@ -1,6 +1,7 @@
 #include "p2p/shm_ports.h"
 
 #include <cstring>
+#include <utility>
 
 namespace rondo {
 namespace {
@@ -10,15 +11,31 @@ uint64_t lines(uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
 }  // namespace
 
+uint64_t WideArea::take() {
+  for (size_t k = 0; k < taken_.size(); ++k) {
+    const size_t at = (next_ + k) % taken_.size();
+    if (taken_[at]) continue;
+    taken_[at] = true;
+    next_ = at + 1;
+    return offset_ + at * bytes_;
+  }
+  return kNone;
+}
+
+void WideArea::give(uint64_t window) {
+  if (window != kNone) taken_[(window - offset_) / bytes_] = false;
+}
+
 ShmSendPort::ShmSendPort(const ShmLayout& layout, int channel, int readers, char* lease,
-                         char* segment, const uint32_t* stamp)
+                         char* segment, const uint32_t* stamp, std::shared_ptr<WideArea> wide)
     : headers_(reinterpret_cast<MessageHeader*>(lease + layout.headersAt(channel))),
       readers_(reinterpret_cast<ReaderLine*>(lease + layout.readerLineAt(channel, 0))),
       segment_(segment),
       stamp_(stamp),
       areaOffset_(static_cast<uint64_t>(lease - segment) + layout.areaAt(channel)),
       areaBytes_(layout.areaBytes),
-      readerCount_(readers) {}
+      readerCount_(readers),
+      wide_(std::move(wide)) {}
 
 void ShmSendPort::refresh() {
   uint64_t least = posted_;
@@ -34,6 +51,28 @@ bool ShmSendPort::full() {
   if (posted_ - released_ < ShmLayout::kHeaders) return false;
   refresh();
   return posted_ - released_ >= ShmLayout::kHeaders;
+}
+
+/// Where a long message of `bytes` bytes at `position` of the ring lies, from the segment's start.
+/// Both places keep messages under way apart, so each message can have either.
+uint64_t ShmSendPort::placeOf(uint64_t position, size_t bytes) {
+  const uint64_t within = position & (areaBytes_ - 1);
+  way_ = &staging_;
+  staging_.choose(wide_ != nullptr && wide_->open(bytes) ? wide_->bytes() : 0);
+  if (!staging_.wide() && !holds_) return areaOffset_ + within;
+  const uint64_t round = position / areaBytes_;
+  auto& held = held_[round % 2];
+  // All messages of the round before the last one are released.
+  if (held.round != round && held.window != WideArea::kNone) {
+    wide_->give(held.window);
+    held.window = WideArea::kNone;
+  }
+  if (staging_.wide()) {
+    if (held.window == WideArea::kNone) held = {round, wide_->take()};
+    if (held.window == WideArea::kNone) staging_.choose(0);
+  }
+  holds_ = held_[0].window != WideArea::kNone || held_[1].window != WideArea::kNone;
+  return (staging_.wide() ? held.window : areaOffset_) + within;
 }
 
 void* ShmSendPort::tryAcquire(size_t bytes) {
@@ -56,9 +95,9 @@ void* ShmSendPort::tryAcquire(size_t bytes) {
     if (head_ + waste + need - freed_ > areaBytes_) return nullptr;
   }
   pendingStart_ = head_ + waste;
-  acquired_ = areaOffset_ + pendingStart_ % areaBytes_;
   pendingHead_ = pendingStart_ + need;
-  if (bytes >= kLeastPast) way_ = &staging_;
+  acquired_ = bytes >= kLeastPast ? placeOf(pendingStart_, bytes)
+                                  : areaOffset_ + (pendingStart_ & (areaBytes_ - 1));
   return segment_ + acquired_;
 }
 
@@ -80,7 +119,10 @@ void ShmSendPort::publish(uint64_t offset, size_t bytes, void* landing, Run run)
   std::atomic_ref(h.sequence).store(posted_, std::memory_order_release);
 }
 
-void ShmSendPort::post(size_t bytes, void* landing) { publish(acquired_, bytes, landing, {}); }
+void ShmSendPort::post(size_t bytes, void* landing) {
+  publish(acquired_, bytes, landing, {});
+  if (way_ != nullptr) way_->posted();
+}
 
 bool ShmSendPort::tryPostInPlace(const void* data, size_t bytes, void* landing, Run run) {
   if (full()) return false;

@@ -32,7 +32,14 @@ void ShmTransport::takeLease(Bootstrap& boot, const Wish& wish) {
   while (layout_.areaBytes > ShmLayout::kLeastArea && layout_.leaseBytes() > share) {
     layout_.areaBytes /= 2;
   }
-  for (; layout_.areaBytes >= ShmLayout::kLeastArea; layout_.areaBytes /= 2) {
+  // Shorter windows would all stay in a reader's cache, and wide staging is of no use then.
+  if (layout_.ranks > 1 && layout_.areaBytes == ShmLayout::kMostArea) {
+    for (const int windows : {ShmLayout::kMostWindows, ShmLayout::kLeastWindows, 0}) {
+      layout_.windows = windows;
+      if (layout_.leaseBytes() <= share) break;
+    }
+  }
+  for (; layout_.areaBytes >= ShmLayout::kLeastArea; layout_.areaBytes /= 2, layout_.windows = 0) {
     offset_ = Segment::own().lease(layout_.leaseBytes(), layout_.controlBytes(), poolLimit);
     if (offset_ != RangeAllocator::kNone) break;
   }
@@ -264,12 +271,15 @@ Channels ShmTransport::makeChannels() {
   channels.ranks = n;
   channels.lanes = layout_.lanes;
   channels.chunkBytes = layout_.chunkBytes();
+  std::shared_ptr<WideArea> wide;
+  if (layout_.windows > 0)
+    wide = std::make_shared<WideArea>(layout_, offset_ + layout_.windowsAt());
   for (int lane = 0; lane < layout_.lanes; ++lane) {
     for (int peer = 0; peer < n; ++peer) {
       const bool own = peer == rank_;
       channels.sends.push_back(std::make_unique<ShmSendPort>(
           layout_, layout_.channel(lane, rank_, own ? -1 : peer), own ? n - 1 : 1, leases_[rank_],
-          segments_[rank_]->base(), channels.stamp.get()));
+          segments_[rank_]->base(), channels.stamp.get(), wide));
       channels.pairRecvs.push_back(
           own ? nullptr
               : std::make_unique<ShmRecvPort>(layout_, layout_.channel(lane, peer, rank_), 0,
