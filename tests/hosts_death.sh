@@ -218,7 +218,7 @@ lateSection() {
   start=$(now)
   for r in 1 2; do ends $r 3 'config.timeout' 'Not in that call yet: rank 0 (host "h0"'; done
   tell CONT 0
-  ends 0 20 'config.timeout'
+  ends 0 20 'config.timeout' ' has passed: communicator "comm": rank ' 'Not in that call yet: rank 0 (host "h0"'
   reap
 }
 

@@ -26,8 +26,8 @@ rondoResult_t report(const CollectiveArgs& args, RunResult result, const std::st
       comm->brokenCode = rondoInvalidUsage;
     }
   }
-  // What this rank knows, the others may not: they are told by the abort word, and compare calls.
-  if (result == RunResult::Mismatch) comm->impl->abort();
+  // What this rank knows, the others may not.
+  if (result == RunResult::Mismatch) comm->impl->abortDiffering(comm->broken);
   comm->impl->noteBroken(comm->broken);
   return fail(comm, comm->brokenCode, std::string(args.call) + ": " + comm->broken);
 }

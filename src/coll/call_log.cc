@@ -179,7 +179,8 @@ bool CallLog::someoneElsewhere() {
 
 /// The first two ranks whose collective number `sequence` differs, as a sentence; empty: none.
 /// Without `passes` it does not count what runs as one with what.
-std::string CallLog::mismatchAt(uint64_t sequence, bool passes, const std::string& name) const {
+std::string CallLog::mismatchAt(uint64_t sequence, bool passes, const std::string& name,
+                                bool* vague) const {
   Call theirs, other;
   Pair pair{};
   std::string whole;  // arrays that differ at the entry of a rank that has not called yet
@@ -204,12 +205,14 @@ std::string CallLog::mismatchAt(uint64_t sequence, bool passes, const std::strin
       }
     }
   }
+  *vague = !whole.empty();
   return whole;
 }
 
-std::string CallLog::mismatchText(const std::string& name) {
+std::string CallLog::mismatchText(const std::string& name, bool* vague) {
+  *vague = false;
   if (fabric_ == nullptr) return "";
-  std::string text = visibleMismatch(name);
+  std::string text = visibleMismatch(name, vague);
   if (!fabric_->spansHosts()) return text;
   tellFarRanks();
   using Clock = std::chrono::steady_clock;
@@ -217,7 +220,7 @@ std::string CallLog::mismatchText(const std::string& name) {
   bool aborted = false;
   while (text.empty() && Clock::now() < until) {
     fabric_->progress();
-    text = visibleMismatch(name);
+    text = visibleMismatch(name, vague);
     if (!aborted && fabric_->aborted() != 0) {
       aborted = true;
       until = std::min(until, Clock::now() + kLateHearsay);
@@ -226,12 +229,12 @@ std::string CallLog::mismatchText(const std::string& name) {
   return text;
 }
 
-std::string CallLog::visibleMismatch(const std::string& name) const {
+std::string CallLog::visibleMismatch(const std::string& name, bool* vague) const {
   const uint64_t first =
       sequence_ < ShmLayout::kCallRecords ? 1 : sequence_ + 1 - ShmLayout::kCallRecords;
   for (const bool passes : {false, true}) {
     for (uint64_t s = first; s <= sequence_ + ShmLayout::kCallRecords; ++s) {
-      std::string text = mismatchAt(s, passes, name);
+      std::string text = mismatchAt(s, passes, name, vague);
       if (!text.empty()) return text;
     }
   }

@@ -78,16 +78,18 @@ class CallLog {
 
   /// Two ranks whose calls differ though they should be the same, as a sentence; empty: none that
   /// can be seen. `name`: the communicator's. What ranks of other hosts called may take a while to
-  /// come.
-  std::string mismatchText(const std::string& name);
+  /// come. `vague`: it is not known which counts of a v-collective differ, but another rank may
+  /// know.
+  std::string mismatchText(const std::string& name, bool* vague);
 
  private:
   bool read(int rank, uint64_t sequence, Call* call, int of, PairCounts* counts) const;
   bool differs(uint64_t sequence) const;
   void tellFarRanks();
   void tellTakers(const PlanKey& key);
-  std::string visibleMismatch(const std::string& name) const;
-  std::string mismatchAt(uint64_t sequence, bool passes, const std::string& name) const;
+  std::string visibleMismatch(const std::string& name, bool* vague) const;
+  std::string mismatchAt(uint64_t sequence, bool passes, const std::string& name,
+                         bool* vague) const;
 
   Call lastCall(int rank) const;
   bool waitsInExchange(int rank) const;

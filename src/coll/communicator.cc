@@ -176,7 +176,11 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
 std::string Communicator::mismatchText() {
   if (const std::string text = deviceFailure(true); !text.empty()) return text;
   if (deserted()) return "";
-  const std::string text = log_.mismatchText(parts_.name);
+  bool vague = false;
+  std::string text = log_.mismatchText(parts_.name, &vague);
+  const int who = parts_.fabric && (vague || text.empty()) ? parts_.fabric->differing() : -1;
+  const std::string told = who >= 0 && who != parts_.place.rank ? reasonOf(who) : "";
+  if (!told.empty()) text = told;
   if (!text.empty() || launches_ == 0) return text;
   return deviceMismatch(readDeviceCalls(parts_.id), parts_.name);
 }

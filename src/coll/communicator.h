@@ -118,6 +118,9 @@ class Communicator {
     if (parts_.fabric) parts_.fabric->abort();
     if (parts_.device) parts_.device->abort();
   }
+  /// The same, because calls differ: `why` is what the other ranks say, as far as they know nothing
+  /// themselves.
+  void abortDiffering(const std::string& why);
   /// Whether calls end, and then why, as a sentence.
   bool aborted() const { return parts_.fabric && parts_.fabric->aborted() != 0; }
   std::string abortText() const;
@@ -180,6 +183,7 @@ class Communicator {
   void reportStall(const std::string& text);
   void giveUp(const std::string& why);
   std::string timeoutText(int rank) const;
+  std::string reasonOf(int rank) const;
   /// Says where peers and rondo-status see it what the current operation waits for. Only by the
   /// thread that runs it.
   void noteWait();

@@ -37,6 +37,9 @@ constexpr std::chrono::milliseconds kAskBefore{500}, kAskAgain{5000};
 /// So many of them.
 constexpr size_t kMostAsked = 16;
 
+/// A reason that was told before an abort is there after so long, or was lost.
+constexpr std::chrono::milliseconds kReasonComes{300};
+
 /// Nothing where there is nothing.
 std::string listed(const char* heading, const std::map<int, std::string>& texts) {
   std::string out;
@@ -199,22 +202,35 @@ void Communicator::giveUp(const std::string& why) {
                     static_cast<unsigned long long>(parts_.timeoutMs)) +
              why;
   recorder_.noteBroken(verdict_);
-  parts_.fabric->abortTimedOut();
+  parts_.fabric->abortTimedOut(verdict_);
 }
 
-/// The verdict of `rank`, which gave up; from another host what this rank knows itself.
+void Communicator::abortDiffering(const std::string& why) {
+  if (parts_.fabric) parts_.fabric->abortDiffering(why);
+  if (parts_.device) parts_.device->abort();
+}
+
+/// What `rank` gave as its reason when it ended the communicator. From another host it may come a
+/// little after the abort word, which a near rank may have got first.
+std::string Communicator::reasonOf(int rank) const {
+  Fabric& fabric = *parts_.fabric;
+  std::string why = fabric.toldWhy(rank);
+  const auto end = std::chrono::steady_clock::now() + kReasonComes;
+  while (why.empty() && !fabric.near(rank) && std::chrono::steady_clock::now() < end) {
+    fabric.progress();
+    why = fabric.toldWhy(rank);
+  }
+  return why;
+}
+
+/// The verdict of `rank`, which gave up; if it is not to be had, what this rank knows itself.
 std::string Communicator::timeoutText(int rank) const {
   if (rank == parts_.place.rank) {
     const std::lock_guard<std::mutex> lock(verdictMutex_);
     return verdict_;
   }
-  if (parts_.fabric->near(rank)) {
-    for (const FlightProcess& process : readNearFlights()) {
-      for (const FlightComm& comm : process.comms) {
-        if (comm.id == parts_.id && comm.rank == rank && !comm.broken.empty()) return comm.broken;
-      }
-    }
-  }
+  const std::string why = reasonOf(rank);
+  if (!why.empty()) return why;
   return parts_.fabric->abortText(parts_.name) + ": it is " + log_.absentText(rank);
 }
 

@@ -190,8 +190,9 @@ void GroupRun::end(Part& part) {
 /// What follows on this communicator cannot run any more; other communicators go on.
 void GroupRun::fail(Part& part, Communicator::Progress how, const std::string& what) {
   const char* const call = part.exchanging ? part.transferCall : part.calls[part.next];
+  std::string why;
   try {
-    std::string why = what.empty() ? part.comm->mismatchText() : what;
+    why = what.empty() ? part.comm->mismatchText() : what;
     const bool remote = why.empty() && how == Communicator::Progress::Aborted;
     if (remote) {
       why = part.comm->abortText();
@@ -204,7 +205,7 @@ void GroupRun::fail(Part& part, Communicator::Progress how, const std::string& w
     fault_.comm = part.comm;
   }
   // What this rank knows, the others may not.
-  if (how == Communicator::Progress::Mismatch) part.comm->abort();
+  if (how == Communicator::Progress::Mismatch) part.comm->abortDiffering(why);
   end(part);
 }
 

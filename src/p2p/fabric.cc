@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "base/ticks.h"
 #include "p2p/mixed_ports.h"
 #include "p2p/segment.h"
@@ -98,6 +100,7 @@ std::string Fabric::lossText(uint32_t word, int rank) const {
   if ((word & kDied) != 0) return endingText(rank);
   if ((word & kDeserted) != 0) return "has let go of it and takes no part in this call";
   if ((word & kTimedOut) != 0) return "has waited longer than its config.timeout";
+  if ((word & kDiffering) != 0) return "found that the ranks make different calls";
   if ((word & kSilent) != 0) {
     return "cannot be reached any more: nothing comes from its host, whose cable, power or system "
            "is gone";
@@ -141,9 +144,36 @@ int Fabric::culprit() const {
   return (word & (kDied | kDeserted | kSilent)) != 0 ? static_cast<int>(word & kRankBits) - 1 : -1;
 }
 
-int Fabric::timedOut() const {
+int Fabric::endedBy(uint32_t kind) const {
   const uint32_t word = aborted();
-  return (word & kTimedOut) != 0 ? static_cast<int>(word & kRankBits) - 1 : -1;
+  return (word & kind) != 0 ? static_cast<int>(word & kRankBits) - 1 : -1;
+}
+
+void Fabric::endWith(uint32_t kind, const std::string& why) {
+  {
+    const std::lock_guard<std::mutex> lock(lostMutex_);
+    shm_->why(place(rank_)).write(why);
+  }
+  try {
+    EndNote note;
+    note.why.write(why);
+    if (far_) far_->share(note, FarTransport::kEverybody);
+  } catch (const std::bad_alloc&) {  // the end matters more
+  }
+  endAll((static_cast<uint32_t>(rank_) + 1) | kind);
+}
+
+void Fabric::hear(int rank, const EndNote& note) {
+  std::string why;
+  if (!note.why.read(&why)) return;
+  const std::lock_guard<std::mutex> lock(lostMutex_);
+  if (farRank(rank)->why.empty()) farRank(rank)->why = printable(why);
+}
+
+std::string Fabric::toldWhy(int rank) const {
+  if (near(rank)) return printable(shm_->why(place(rank)).read());
+  const std::lock_guard<std::mutex> lock(lostMutex_);
+  return farRank(rank)->why;
 }
 
 std::string Fabric::rankText(int rank) const {

@@ -51,10 +51,15 @@ class Fabric final : public FarEvents {
   int culprit() const;
   /// Aborts because `rank` has let go of the communicator while others need it.
   void abortDeserted(int rank) { endAll((static_cast<uint32_t>(rank) + 1) | kDeserted); }
-  /// Aborts because this rank has waited too long.
-  void abortTimedOut() { endAll((static_cast<uint32_t>(rank_) + 1) | kTimedOut); }
+  /// Aborts because this rank has waited too long, or because calls differ. The others are told
+  /// `why`: what this rank sees of others they may not see.
+  void abortTimedOut(const std::string& why) { endWith(kTimedOut, why); }
+  void abortDiffering(const std::string& why) { endWith(kDiffering, why); }
   /// The rank that did so; -1: another cause, or none.
-  int timedOut() const;
+  int timedOut() const { return endedBy(kTimedOut); }
+  int differing() const { return endedBy(kDiffering); }
+  /// What `rank` told then; "": nothing, or it has not arrived.
+  std::string toldWhy(int rank) const;
   /// Of a near rank: its process has ended, or it has let go of the communicator.
   bool died(int rank) const { return near(rank) && shm_->died(place(rank)); }
   bool left(int rank) const { return near(rank) && shm_->left(place(rank)); }
@@ -108,17 +113,21 @@ class Fabric final : public FarEvents {
     Board board = {};
     std::atomic<bool> left{false}, gone{false};
     std::atomic<uint32_t> ending{0};  ///< How it ended, if that is known.
+    std::string why;                  ///< It ended the communicator. With lostMutex_.
   };
   // In an abort word: not aborted, but out of reach (as the network says, or silent), ended, or no
   // longer taking part.
   static constexpr uint32_t kLost = 1u << 31, kDied = 1u << 30, kDeserted = 1u << 29;
   static constexpr uint32_t kSilent = 1u << 28;
-  static constexpr uint32_t kTimedOut = 1u << 27;  // the rank's own doing: it waited too long
-  static constexpr uint32_t kRankBits = kTimedOut - 1;
+  static constexpr uint32_t kTimedOut = 1u << 27;   // the rank's own doing: it waited too long
+  static constexpr uint32_t kDiffering = 1u << 26;  // the same: it found calls that differ
+  static constexpr uint32_t kRankBits = kDiffering - 1;
 
   int place(int rank) const { return placeOf_[static_cast<size_t>(rank)]; }
   void peerDied(int place, Ending ending);
   void endAll(uint32_t word, uint32_t detail = 0);
+  void endWith(uint32_t kind, const std::string& why);
+  int endedBy(uint32_t kind) const;
   std::string endingText(int rank) const;
   std::string lossText(uint32_t word, int rank) const;
   FarRank* farRank(int rank) const { return farRanks_[static_cast<size_t>(rank)].get(); }
@@ -132,7 +141,7 @@ class Fabric final : public FarEvents {
   void hear(int rank, const WaitNote& note);
   void hear(int rank, const PlaceQuestion& question);
   void hear(int rank, const PlaceAnswer& answer) { places_.answered(rank, answer); }
-  void hear(int, const EndNote&) {}
+  void hear(int rank, const EndNote& note);
 
   int rank_, ranks_;
   std::vector<int> near_;

@@ -5,6 +5,7 @@
 
 #include "p2p/call_record.h"
 #include "p2p/segment.h"
+#include "p2p/status_area.h"
 
 namespace rondo {
 
@@ -96,7 +97,10 @@ struct ShmLayout {
                sizeof(PairCounts);
   }
   uint64_t boardAt() const { return pairCountsAt(kCallRecords); }
-  uint64_t controlBytes() const { return RangeAllocator::roundUp(boardAt() + sizeof(Board)); }
+  /// Why the rank ended the communicator.
+  uint64_t whyAt() const { return boardAt() + sizeof(Board); }
+  using Why = SharedText<1024>;
+  uint64_t controlBytes() const { return RangeAllocator::roundUp(whyAt() + sizeof(Why)); }
   uint64_t windowsAt() const { return areaAt(channels()); }
   uint64_t leaseBytes() const { return windowsAt() + static_cast<uint64_t>(windows) * areaBytes; }
 

@@ -65,6 +65,9 @@ class ShmTransport {
   Board& board(int rank) const {
     return *reinterpret_cast<Board*>(leases_[static_cast<size_t>(rank)] + layout_.boardAt());
   }
+  ShmLayout::Why& why(int rank) const {
+    return *reinterpret_cast<ShmLayout::Why*>(leases_[static_cast<size_t>(rank)] + layout_.whyAt());
+  }
   /// Makes `word` the abort word of every rank that has none yet.
   void abort(uint32_t word);
 

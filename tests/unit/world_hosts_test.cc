@@ -168,6 +168,24 @@ TEST(WorldHosts, AnAbortReachesOtherHosts) {
   });
 }
 
+/// Only rank 0 sees that a message is not what it asked for; the others wait for it.
+TEST(WorldHosts, ADifferenceBetweenOthersIsToldToAll) {
+  World(4).hosts({0, 0, 1, 1}).open([](const Rank& me) {
+    std::vector<int32_t> data(4);
+    if (me.rank == 1) {
+      EXPECT_EQ(rondoSend(data.data(), 2, rondoInt32, 0, me.comm, nullptr), rondoSuccess);
+    }
+    EXPECT_EQ(me.rank == 0 ? rondoRecv(data.data(), 4, rondoInt32, 1, me.comm, nullptr)
+                           : rondoBarrier(me.comm, nullptr),
+              rondoInvalidUsage);
+    const std::string sentence = rondoGetLastError(me.comm);
+    EXPECT_NE(sentence.find("rank 0 receives 16 bytes from rank 1, which sends another number"),
+              std::string::npos)
+        << "rank " << me.rank << ": " << sentence;
+    rondoCommDestroy(me.comm);
+  });
+}
+
 size_t openFiles() {
   const std::filesystem::directory_iterator files("/proc/self/fd");
   return static_cast<size_t>(std::distance(begin(files), end(files)));

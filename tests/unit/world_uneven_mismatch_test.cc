@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "support/collective_case.h"
@@ -34,9 +35,16 @@ struct Outcome {
     return std::count(results.begin(), results.end(), rondoInvalidUsage) > 0;
   }
   /// Whether every rank that was refused was told `words`.
-  bool says(const std::string& words) const {
+  bool says(const std::string& words) const { return saysAny({words}); }
+  /// The same, each rank one of them.
+  bool saysAny(const std::vector<std::string>& words) const {
     for (size_t r = 0; r < kRanks; ++r) {
-      if (results[r] != rondoSuccess && sentences[r].find(words) == std::string::npos) return false;
+      if (results[r] == rondoSuccess) continue;
+      if (std::none_of(words.begin(), words.end(), [&](const std::string& each) {
+            return sentences[r].find(each) != std::string::npos;
+          })) {
+        return false;
+      }
     }
     return true;
   }
@@ -163,6 +171,7 @@ TEST(WorldUnevenMismatch, EntriesThatDiffer) {
 }
 
 /// Two entries that differ by as much: the totals are equal, and so is the choice of the algorithm.
+/// Over hosts each rank sees its own entry only, so not all need name the same one.
 TEST(WorldUnevenMismatch, EntriesThatAreExchanged) {
   for (const Call call : {Call::AllGatherV, Call::ReduceScatterV}) {
     const Outcome outcome = run(call, 1000, [](Attempt& a, const Rank& me) {
@@ -172,7 +181,7 @@ TEST(WorldUnevenMismatch, EntriesThatAreExchanged) {
       }
     });
     EXPECT_TRUE(outcome.anyRefused()) << callName(call);
-    EXPECT_TRUE(outcome.says("recvcounts[0] is 999") || outcome.says("recvcounts[1] is 1001"))
+    EXPECT_TRUE(outcome.saysAny({"recvcounts[0] is 999", "recvcounts[1] is 1001"}))
         << outcome.text();
   }
 }
