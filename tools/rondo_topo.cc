@@ -106,7 +106,6 @@ void show(const Arguments& a) {
     std::fprintf(stderr, "rondo-topo: %s\n", warning.c_str());
   }
   const topo::Graph& graph = loaded.graph;
-  if (a.measure) keepMeasured(graph, a.dryRun);
   const int host = hostOf(graph, a.host);
   const bool quiet = a.xml == "-" || a.ncclXml == "-" || a.svg == "-" || !a.path.empty();
   if (!a.path.empty()) printPath(graph, a.path);
@@ -124,6 +123,7 @@ void show(const Arguments& a) {
   if (!a.xml.empty()) writeFile(a.xml, topo::writeGraphXml(graph));
   if (!a.ncclXml.empty()) writeFile(a.ncclXml, topo::writeNcclXml(graph, host));
   if (!a.svg.empty()) writeFile(a.svg, drawSvg(graph, &channels, loaded.source));
+  if (a.measure) keepMeasured(graph, a.dryRun);
 }
 
 void declare(CLI::App& app, Arguments& a) {

@@ -65,7 +65,9 @@ class Drawing {
     y = drawSwitches(y);
     y = drawTrees(y);
     y = drawLegend(y);
-    const double width = std::max(width_, 560.0) + kMargin;
+    // A letter of the title takes some 11 of these; a file's name may be long.
+    const double titled = 11.5 * static_cast<double>(title.size());
+    const double width = std::max({width_, 560.0, titled}) + kMargin;
     const bool measured =
         std::any_of(graph_.links().begin(), graph_.links().end(),
                     [](const Link& link) { return link.claimedBytes.has_value(); });

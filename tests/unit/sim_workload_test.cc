@@ -252,9 +252,20 @@ TEST(SimWorkload, MachineAndWorkloadMustFit) {
 TEST(SimWorkload, SurvivesWhatIsDamaged) {
   std::mt19937 random(20261121);
   const std::string sound = kHeader + kLayers;
-  const std::string pieces[] = {
-      "\n", " ", "-1",  "99999999999999999999",   "ALLREDUCE_EP", "NONE",
-      ":",  "0", "ep:", "checkpoints: 1000000 1", "\t",           "_DP_EP"};
+  const std::string pieces[] = {"\n",
+                                " ",
+                                "-1",
+                                "99999999999999999999",
+                                "ALLREDUCE_EP",
+                                "NONE",
+                                ":",
+                                "0",
+                                "ep:",
+                                "checkpoints: 1000000 1",
+                                "\t",
+                                "checkpoint_initiates: 2 0 1",
+                                "pp_layers: 2 1 1",
+                                "_DP_EP"};
   int read = 0;
   for (int round = 0; round < 20000; ++round) {
     std::string text = sound;
