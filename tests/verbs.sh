@@ -6,7 +6,7 @@ set -euo pipefail
 # ---- outside: the machine sees this file system ----
 if [[ ${1:-} != inside ]]; then
   cd "$TEST_BUILDDIR"
-  export RDMA_VM_TIMEOUT=${RDMA_VM_TIMEOUT:-150} LD_LIBRARY_PATH=$TEST_BUILDDIR/.libs
+  export RDMA_VM_TIMEOUT=${RDMA_VM_TIMEOUT:-240} LD_LIBRARY_PATH=$TEST_BUILDDIR/.libs
   exec "$TEST_SRCDIR/tests/testbed/rdma-vm" bash "$TEST_SRCDIR/tests/verbs.sh" inside
 fi
 
@@ -15,7 +15,7 @@ program=$TEST_BUILDDIR/tests/.libs/verbs_rank
 [[ -x $program ]] || program=$TEST_BUILDDIR/tests/verbs_rank
 export UCX_LOG_LEVEL=info
 failures=0
-# over TRANSPORT NAME-IN-THE-LOG LEAST-COUNT DEVICE-OF-EACH-RANK...: devices are hosts
+# over TRANSPORT NAME-IN-THE-LOG LEAST-COUNT DEVICES-OF-EACH-RANK...: devices are hosts
 over() {
   local tls=$1 log=$2 least=$3 file r=0 device
   shift 3
@@ -41,5 +41,21 @@ echo "== two ranks, ud"
 over ud_v ud_verbs/rxe 0 rxe0 rxe1
 echo "== three ranks, rc, long ones"
 over rc_v rc_verbs/rxe 300000 rxe0 rxe1 rxe0
+
+# A second cable, and long messages on both: UCX's own rails (UCX_MAX_RNDV_RAILS, 2 of them).
+echo "== two ranks with two cards each, rc, long ones"
+export PATH=$PATH:/usr/sbin:/sbin
+ip link add eth2 mtu 4200 type veth peer name eth3 mtu 4200
+for end in 2 3; do
+  ip address add 10.98.0.$((end - 1))/24 dev eth$end
+  ip link set eth$end up
+  rdma link add rxe$end type rxe netdev eth$end
+done
+sent() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/sent_pkts"; }
+first=$(sent rxe0) second=$(sent rxe2)
+over rc_v 'rc_verbs/rxe.:1 rc_verbs/rxe' 300000 rxe0:1,rxe2 rxe1:1,rxe3
+first=$(($(sent rxe0) - first)) second=$(($(sent rxe2) - second))
+echo "rank 0 sent $first packets by its first card, $second by its second"
+((second > first / 5)) || { echo "the second card has next to nothing to do"; failures=1; }
 echo "$((SECONDS - start)) s"
 exit $failures
