@@ -1,6 +1,7 @@
 // Premultiplied sums of the usual types: one kernel multiplies and adds. Other types go through a
-// kernel that only multiplies (scale.h). Large all-reduces have kernels for the numbers of GPUs that
-// hosts have most: through one for any number, 16 MiB on two take 1.14 times what two kernels do.
+// kernel that only multiplies (scale.h). Large all-reduces have kernels for the numbers of GPUs
+// that hosts have most: through one for any number, 16 MiB on two take 1.14 times what two kernels
+// do.
 
 #include "coll/algo/ring.h"
 #include "coll/algo/window.h"
