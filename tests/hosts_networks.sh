@@ -20,7 +20,7 @@ start() {
   name=$scratch/$1
   pids=()
   for r in 0 1 2; do
-    on "${where[$r]}" "exec env RONDO_NET_IF=eth0 ${settings[$r]} timeout 60 '$rank' '$name' 3 $r 10" \
+    on "${where[$r]}" "exec env RONDO_NET_IF=eth0 ${settings[$r]} timeout 60 '$rank' '$name' 3 $r 10 ${then:-}" \
       >"$name.$r" 2>&1 &
     pids+=($!)
   done
@@ -64,7 +64,15 @@ all apart "UCX_NET_DEVICES=eth1 $limit" \
   'nothing came from rank 1 on host "h1" in 4000 ms (tcp/eth1 here, tcp/eth1 there)' UCX_NET_DEVICES
 all oneCard "UCX_NET_DEVICES=eth0,eth1 $limit" \
   'nothing came from rank 1 on host "h1" in 4000 ms on one of its network cards (tcp/eth1 here, tcp/eth1 there)'
+# The same processes once it is gone.
+then=again start again "UCX_NET_DEVICES=eth1 $limit" "UCX_NET_DEVICES=eth1 $limit"
+for r in 0 1 2; do
+  for _ in $(seq 400); do grep -q 'at first: .* nothing came from rank 1' "$name.$r" && break; sleep 0.05; done
+done
 ip neigh del "$far" dev eth1
+touch "$name.again" "$name.stop"
+for r in 0 1 2; do wait "${pids[$r]}" || fail "again: $(cat "$name.$r")"; done
+grep -h . "$name".[0-2]
 
 # A network that says no.
 ip route add unreachable "$far"
