@@ -45,7 +45,7 @@ class WideArea {
   size_t next_ = 0;
   uint64_t carried_ = 0;
 
-  static constexpr uint64_t kFirst = 16u << 20;
+  static constexpr uint64_t kFirst = 2u << 20;
 };
 
 /// Writes into this rank's own lease.

@@ -32,7 +32,7 @@ class StagingWay {
   /// Bytes between such trials. One of a wide area of 1.5 MiB costs some 0.5 MiB's time more than
   /// the better way: 0.8 % of the least distance, which holds after a change, 0.2 % of the most.
   /// From past the caches it is some 5 MiB's, where no cache is shared after all.
-  static constexpr int64_t kFirstTrial = 4 << 20;
+  static constexpr int64_t kFirstTrial = 2 << 20;
   static constexpr int64_t kLeastApart = 64 << 20;
   static constexpr int64_t kMostApart = 256 << 20;
 
@@ -96,6 +96,9 @@ class StagingWay {
       cold_ -= bytes;
       return;
     }
+    // What has gone past the caches costs what it costs, so a try that is shorter is the truth. A
+    // caller's data that were cold once would else keep a writer from it for thousands of messages.
+    if (way_ == kPast && best_ == kNarrow && now < cost_[kPast]) cost_[kPast] = now;
     adapt(cost_[way_], now);
     if (way_ == best_) watchBest(bytes);
     judge(bytes);
