@@ -195,6 +195,24 @@ done
 for what in begin end instantiate; do
   withDevices layered 2 RONDO_MPI=both FAKE_GRAPHS=$what "$path" again >"$log" 2>&1 || fail "again, no $what"
 done
+for ranks in 2 3; do
+  echo "== non-blocking calls between devices, $ranks ranks"
+  withDevices layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$path" later >"$log" 2>&1 || fail "later"
+  # Each of them 18 times on a rank: all ranks have device memory, rank 0 has, none has.
+  for call in Ireduce Ireduce_scatter Ireduce_scatter_block Ibcast Iallgather Igatherv Iscatter Ialltoall; do
+    counted MPI_$call $((ranks * 18)) 0 "on devices $((ranks * 6)), by way of the host 6"
+  done
+  withDevices layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$path" later-threads >"$log" 2>&1 ||
+    fail "later-threads"
+  counted MPI_Iallreduce $((ranks * 153)) 0 "on devices $((ranks * 150)), by way of the host $((ranks * 3))"
+  withDevices layered $ranks RONDO_MPI=both PRETEND_FAILS=call "$path" later-failing >"$log" 2>&1 ||
+    fail "later-failing"
+  grep -q '^rondo_mpi: MPI_Iallreduce: on device memory: .' "$log" || fail "no sentence about a launch"
+  withDevices layered $ranks RONDO_MPI=both "$path" later-differing >"$log" 2>&1 || fail "later-differing"
+  withDevices layered $ranks RONDO_MPI=both "$path" later-lonely >"$log" 2>&1 || fail "later-lonely"
+  grep -q 'MPI_Finalize: 1 non-blocking collectives, the first one MPI_Iallreduce, were never' "$log" ||
+    fail "no sentence about a call on devices that cannot end"
+done
 # Three such calls a half of a round, and a barrier: after 6 halves ranks agree that they are small. In 8 of 24
 # rounds all ranks have device memory, which blocking calls move between the devices.
 withDevices layered 3 RONDO_MPI=both RONDO_MPI_STATS=1 "$path" uneven >"$log" 2>&1 || fail "uneven, devices"
@@ -223,7 +241,7 @@ counted MPI_Allreduce 40 0 "by way of the host 40"
   fail "no reason of Rondo's, or not once"
 for ranks in 2 3; do
   withDevices layered $ranks RONDO_MPI=both PRETEND_FAILS=call "$path" failing >"$log" 2>&1 || fail "failing"
-  grep -q '^rondo_mpi: MPI_Allreduce on device memory: rondoAllReduce: rank 1 aborted' "$log" ||
+  grep -q '^rondo_mpi: MPI_Allreduce: on device memory: rank 1 aborted' "$log" ||
     fail "no sentence about a call that failed"
 done
 

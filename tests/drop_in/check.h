@@ -12,8 +12,9 @@ namespace drop_in_test {
 
 inline int rank = 0, ranks = 1, failures = 0, checks = 0;
 
-inline void start(int* argc, char*** argv) {
-  MPI_Init(argc, argv);
+inline void start(int* argc, char*** argv, bool threads = false) {
+  int level = 0;
+  threads ? MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &level) : MPI_Init(argc, argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 }

@@ -17,9 +17,21 @@ MPI_Datatype typeOf() {
   return MPI_INT;
 }
 
+/// What the fake driver counts; -1: the driver is a real one.
+inline int counted(const char* what) {
+  static void* const library = dlopen("libcuda.so.1", RTLD_NOW);
+  const auto function = reinterpret_cast<int (*)()>(dlsym(library, what));
+  return function == nullptr ? -1 : function();
+}
+
 /// Arguments of device_path_test: see there.
 void again();
 void differing();
 void timing();
+void later();
+void laterThreads();
+void laterFailing();
+void laterDiffering();
+void laterLonely();
 
 }  // namespace drop_in_test

@@ -8,13 +8,6 @@
 namespace drop_in_test {
 namespace {
 
-/// What the fake driver counts; -1: the driver is a real one.
-int counted(const char* what) {
-  static void* const library = dlopen("libcuda.so.1", RTLD_NOW);
-  const auto function = reinterpret_cast<int (*)()>(dlsym(library, what));
-  return function == nullptr ? -1 : function();
-}
-
 /// The value differs each time, and so does what is there before.
 template <class T>
 void reduceAgain(Buffer<T>& in, Buffer<T>& out, int count, MPI_Op op, bool inPlace, int turn,

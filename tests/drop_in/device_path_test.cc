@@ -1,17 +1,22 @@
 // Collectives on device buffers by way of the devices: which calls take it, when some ranks have
 // host memory, and when it fails. By any CUDA driver, a real one or the fake:
 //   mpirun -n 2 -x LD_PRELOAD=.../librondo_mpi.so -x RONDO_MPI=both -x RONDO_MPI_STATS=1
-//       device_path_test [every | quiet | alone | again | uneven | failing | differing | time]
+//       device_path_test [every | quiet | alone | again | uneven | failing | differing | later |
+//                         later-threads | later-failing | later-differing | later-lonely | time]
 // every (default): all collectives, memory everywhere on devices, on some ranks, and nowhere.
 // quiet: many calls on host memory, then on device memory. alone: a scan and 20
 // all-reduces on device memory.
 // again: calls that come often, which are launched as graphs then.
 // uneven: small calls with a count for each rank, which become MPI's. failing: calls until one
 // fails, which it must on all ranks. differing: ranks give different counts, which is an error.
+// later: non-blocking calls, under way together, of late ranks, among blocking ones; and when one
+// fails, when ranks give different counts, and when a rank never calls.
 // time: a launch, a graph and copies through the host, in turns.
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <string>
 
 #include "drop_in/device_path.h"
 
@@ -328,39 +333,52 @@ void failing() {
   expect(std::strstr(said, "an earlier error has ended the communicator") != nullptr, said);
 }
 
+void quiet() {
+  reduceOften(false, 50);
+  reduceOften(true, 50);
+}
+
+void alone() {
+  scanOnce();
+  reduceOften(true, 20);
+}
+
+void unevenRounds() {
+  for (int round = 0; round < 24; ++round) {
+    const bool device = round % 3 == 0 || (round % 3 == 1 && rank == 0);
+    unevenRound(device, false, round);
+    unevenRound(device, true, round);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  start(&argc, &argv);
-  useDevice();
   const std::string what = argc > 1 ? argv[1] : "every";
-  if (what == "every") {
-    every();
-  } else if (what == "quiet") {
-    reduceOften(false, 50);
-    reduceOften(true, 50);
-  } else if (what == "alone") {
-    scanOnce();
-    reduceOften(true, 20);
-  } else if (what == "uneven") {
-    for (int round = 0; round < 24; ++round) {
-      const bool device = round % 3 == 0 || (round % 3 == 1 && rank == 0);
-      unevenRound(device, false, round);
-      unevenRound(device, true, round);
-    }
-  } else if (what == "again") {
-    again();
-  } else if (what == "failing") {
-    failing();
-  } else if (what == "differing") {
-    differing();
-  } else if (what == "time") {
-    timing();
-  } else {
-    std::printf(
-        "argument 1 is %s; allowed: every, quiet, alone, again, uneven, failing, differing, time\n",
-        argv[1]);
+  start(&argc, &argv, what == "later-threads");
+  useDevice();
+  const std::map<std::string, void (*)()> all = {
+      {"every", every},
+      {"quiet", quiet},
+      {"alone", alone},
+      {"again", again},
+      {"uneven", unevenRounds},
+      {"failing", failing},
+      {"differing", differing},
+      {"later", later},
+      {"later-threads", laterThreads},
+      {"later-failing", laterFailing},
+      {"later-differing", laterDiffering},
+      {"later-lonely", laterLonely},
+      {"time", timing},
+  };
+  const auto found = all.find(what);
+  if (found == all.end()) {
+    std::printf("argument 1 is %s; allowed:", what.c_str());
+    for (const auto& [name, run] : all) std::printf(" %s", name.c_str());
+    std::printf("\n");
     return 2;
   }
+  found->second();
   return finish();
 }

@@ -4,6 +4,7 @@
 // FAKE_STREAMS=N: on rank 1 there is no memory for stream N+1 and later ones. FAKE_GRAPHS=NAME:
 // what of graphs fails on rank 1 alone: begin, end, instantiate, or launch.
 
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -27,11 +29,16 @@ struct Allocation {
 std::mutex mutex;
 std::map<uintptr_t, Allocation> allocations;
 int copies = 0, streams = 0, lockings = 0;
-std::atomic<int> busy{0};  ///< So many looks at a stream find work there.
+std::atomic<int> busy{0};  ///< So many looks at the stream find work there.
+/// What is on the stream; there is one. Each says whether it is done.
+std::mutex workMutex;
+std::deque<std::function<bool()>> work;
+std::atomic<uint64_t> launched{0}, finished{0};
+std::atomic<bool> looking{false};
 using Graph = std::vector<std::function<void()>>;
 thread_local Graph* recording = nullptr;
 thread_local int captureMode = 0;
-std::atomic<int> graphs{0}, graphLaunches{0};
+std::atomic<int> graphs{0}, graphLaunches{0}, events{0};
 thread_local int pushed = 0;
 thread_local bool current = false;
 
@@ -62,6 +69,24 @@ unsigned long long numberOf(uintptr_t address) {
 
 constexpr int kInvalidValue = 1, kOutOfMemory = 2, kInvalidContext = 201, kNotReady = 600;
 int contextOfFake;
+
+/// A look at work may lead to another look.
+void look() {
+  if (looking.exchange(true)) return;
+  for (;;) {
+    std::function<bool()> first;
+    {
+      const std::lock_guard<std::mutex> lock(workMutex);
+      if (work.empty()) break;
+      first = work.front();
+    }
+    if (!first()) break;
+    const std::lock_guard<std::mutex> lock(workMutex);
+    work.pop_front();
+    ++finished;
+  }
+  looking = false;
+}
 
 bool hasContext() { return current || pushed > 0; }
 
@@ -150,7 +175,34 @@ int cuStreamCreate(void** stream, unsigned) {
 }
 int cuStreamDestroy_v2(void*) { return 0; }
 int cuStreamSynchronize(void*) { return 0; }
-int cuStreamQuery(void*) { return busy.fetch_sub(1) > 0 ? kNotReady : 0; }
+int cuStreamQuery(void*) {
+  look();
+  return finished < launched || busy.fetch_sub(1) > 0 ? kNotReady : 0;
+}
+int cuCtxSynchronize() {
+  while (cuStreamQuery(nullptr) != 0) sched_yield();
+  return 0;
+}
+int cuEventCreate(void** event, unsigned) {
+  if (!hasContext()) return kInvalidContext;
+  *event = new uint64_t{0};
+  ++events;
+  return 0;
+}
+int cuEventRecord(void* event, void*) {
+  *static_cast<uint64_t*>(event) = launched;
+  return 0;
+}
+int cuEventQuery(void* event) {
+  look();
+  return finished < *static_cast<uint64_t*>(event) || busy.fetch_sub(1) > 0 ? kNotReady : 0;
+}
+int cuEventDestroy_v2(void* event) {
+  delete static_cast<uint64_t*>(event);
+  --events;
+  return 0;
+}
+int fakeEvents() { return events; }
 
 // Pages that are locked may be used with another context, and only by whole ones.
 int cuMemHostRegister_v2(void* pages, size_t bytes, unsigned flags) {
@@ -281,8 +333,15 @@ void* fakeKernelView(const void* address) {
   const Allocation* found = find(reinterpret_cast<uintptr_t>(address), 1, &offset);
   return found == nullptr || !found->synchronous ? nullptr : found->real + offset;
 }
-/// A kernel was enqueued: the stream is busy for a while.
-void fakeLaunch() { busy.store(50); }
+/// A kernel was enqueued, which says whether it is done: the stream is busy until then, and for
+/// some looks more.
+void fakeLaunch(const std::function<bool()>* done) {
+  const std::lock_guard<std::mutex> lock(workMutex);
+  work.push_back(*done);
+  ++launched;
+  busy.store(50);
+}
 
 int fakeCopies() { return copies; }
+int fakeLaunched() { return static_cast<int>(launched); }
 }

@@ -12,8 +12,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "api/rondo.h"
 
@@ -22,6 +24,7 @@ namespace {
 std::mutex mutex;
 std::set<rondoComm_t> withDevice;
 int calls = 0;
+thread_local bool groupLaunches = false;  ///< The open group has sends or receives of devices.
 
 template <class Function>
 Function* real(const char* name) {
@@ -55,10 +58,30 @@ void* view(const void* buffer, bool* bad) {
   return seen;
 }
 
-/// Calls run(send, recv, stream) with what the host may touch.
+/// Ends the open group: a kernel, which is done when it is done.
+rondoResult_t launchGroup() {
+  const auto request = std::make_shared<rondoRequest_t>();
+  if (const rondoResult_t result = rondoGroupEndAsync(request.get())) return result;
+  const std::function<bool()> done = [request] {
+    int ended = 0;
+    return rondoTest(request.get(), &ended) != rondoSuccess || ended != 0;
+  };
+  ofDriver<void(const std::function<bool()>*)>("fakeLaunch")(&done);
+  return rondoSuccess;
+}
+
+template <class Run>
+rondoResult_t launch(const Run& run) {
+  rondoGroupStart();
+  run();
+  return launchGroup();
+}
+
+/// Calls run(send, recv, stream) with what the host may touch. `grouped`: inside a group of the
+/// layer's, whose end launches it.
 template <class Run>
 rondoResult_t collective(const char* name, const void* send, void* recv, rondoComm_t comm,
-                         rondoStream_t stream, const Run& run) {
+                         rondoStream_t stream, const Run& run, bool grouped = false) {
   if (!hasDevice(comm)) return run(send, recv, stream);
   if (is("PRETEND_LACKS", name)) return rondoUnsupported;
   bool bad = stream == nullptr;
@@ -75,14 +98,12 @@ rondoResult_t collective(const char* name, const void* send, void* recv, rondoCo
     const void* const nowFrom = view(send, &lost);
     void* const nowTo = view(recv, &lost);
     if (lost) std::abort();
-    run(nowFrom, nowTo, nullptr);
-    ofDriver<void()>("fakeLaunch")();
+    launch([&] { run(nowFrom, nowTo, nullptr); });
   };
   if (ofDriver<bool(const std::function<void()>*)>("fakeRecord")(&later)) return rondoSuccess;
   if (++calls == 5 && fails("call")) return rondoUnhandledCudaError;
-  const rondoResult_t result = run(from, to, nullptr);
-  ofDriver<void()>("fakeLaunch")();
-  return result;
+  groupLaunches = groupLaunches || grouped;
+  return grouped ? run(from, to, nullptr) : launch([&] { run(from, to, nullptr); });
 }
 
 }  // namespace
@@ -171,19 +192,26 @@ rondoResult_t rondoScatter(const void* send, void* recv, size_t count, rondoData
   });
 }
 
-// Sends and receives come in groups only.
+// Sends and receives come in groups only, whose end launches them.
+rondoResult_t rondoGroupEnd() {
+  static const auto next = real<decltype(rondoGroupEnd)>(__func__);
+  if (!std::exchange(groupLaunches, false)) return next();
+  return launchGroup();
+}
+
 rondoResult_t rondoSend(const void* send, size_t count, rondoDataType_t type, int peer,
                         rondoComm_t comm, rondoStream_t stream) {
   static const auto next = real<decltype(rondoSend)>(__func__);
-  return collective(__func__, send, nullptr, comm, stream, [=](auto from, auto, auto on) {
-    return next(from, count, type, peer, comm, on);
-  });
+  return collective(
+      __func__, send, nullptr, comm, stream,
+      [=](auto from, auto, auto on) { return next(from, count, type, peer, comm, on); }, true);
 }
 
 rondoResult_t rondoRecv(void* recv, size_t count, rondoDataType_t type, int peer, rondoComm_t comm,
                         rondoStream_t stream) {
   static const auto next = real<decltype(rondoRecv)>(__func__);
-  return collective(__func__, nullptr, recv, comm, stream,
-                    [=](auto, auto to, auto on) { return next(to, count, type, peer, comm, on); });
+  return collective(
+      __func__, nullptr, recv, comm, stream,
+      [=](auto, auto to, auto on) { return next(to, count, type, peer, comm, on); }, true);
 }
 }

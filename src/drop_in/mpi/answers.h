@@ -52,10 +52,8 @@ Direct(Run) -> Direct<Run>;
 template <class Build>
 class JobOf final : public Job {
  public:
-  explicit JobOf(const Build& build) : work_(build()) {
-    work_.outlast();
-    work_.load();
-  }
+  explicit JobOf(const Build& build) : work_(build()) { work_.outlast(); }
+  void load() override { work_.load(); }
   rondoResult_t run(rondoComm_t comm) noexcept override { return work_.run(comm); }
   void store() override { work_.store(); }
 
@@ -88,20 +86,23 @@ struct AtOnce {
 struct Later {
   static constexpr bool kMayAsk = false;
   MPI_Request* request;
+  mutable std::unique_ptr<Asked> asked = nullptr;  ///< It may run between devices.
   bool good() const { return request != nullptr; }
   bool worth(size_t bytes) const { return bytes >= leastLater; }
   bool worthUneven(size_t agreed) const { return agreed >= leastUnevenLater; }
   template <class Build>
   int operator()(Attempt& call, const Build& build) const {
-    return call.begun(request, [&] { return std::make_unique<JobOf<Build>>(build); });
+    const auto make = [&] { return std::make_unique<JobOf<Build>>(build); };
+    return call.begun(request, make, std::move(asked));
   }
 };
 
 /// Whether a call of `bytes` bytes on each rank, its buffers where `own` says, is over already:
-/// see Attempt::over(). `run`: Rondo's call on the caller's buffers as they are.
+/// see Attempt::over(). `run`: Rondo's call on the caller's buffers as they are; kept if the call
+/// does not block.
 template <class Answer, class Pass, class Own, class Run>
-bool overOnDevices(Attempt& call, const Answer&, const Pass& pass, size_t bytes, const Own& own,
-                   const Run& run, int* code, const CallKey& key = {}) {
+bool overOnDevices(Attempt& call, const Answer& answer, const Pass& pass, size_t bytes,
+                   const Own& own, const Run& run, int* code, const CallKey& key = {}) {
   if constexpr (Answer::kMayAsk) {
     if (bytes == 0 || !call.asksMemory()) [[likely]]
       return false;
@@ -109,6 +110,11 @@ bool overOnDevices(Attempt& call, const Answer&, const Pass& pass, size_t bytes,
     own(mine);
     return call.over(mine, pass, run, code, key);
   } else {
+    if (bytes != 0 && call.asksMemory()) [[unlikely]] {
+      OwnMemory mine;
+      own(mine);
+      answer.asked = call.askLater(mine, run, key);
+    }
     return false;
   }
 }

@@ -22,8 +22,10 @@ class Attempt {
       start_ = statsClock();
     if (rehearsing) [[unlikely]]
       flushTransfers();
-    if (devicesOn) [[unlikely]]
+    if (devicesOn) [[unlikely]] {
       forgetAnswers();
+      if (isBlocking(call)) known_.devices.later().flush(known_);
+    }
     if (why_ == Why::Many && isBlocking(call)) [[unlikely]]
       why_ = useOnceMore(comm);
     if (isBlocking(call) && known_.uneven.due()) [[unlikely]]
@@ -84,9 +86,7 @@ class Attempt {
             const CallKey& key = {}) {
     if (known_.aborted.load(std::memory_order_relaxed)) return false;
     Way way = Way::Host;
-    const uint64_t what = static_cast<uint64_t>(key.type) * 32 + static_cast<uint64_t>(key.op);
-    const uint64_t alike = static_cast<uint64_t>(call_) + key.count * 64 + (what << 40);
-    rondoResult_t result = known_.devices.agree(known_, comm_, mine, alike, &way);
+    rondoResult_t result = known_.devices.agree(known_, comm_, mine, alike(key), &way);
     if (result == rondoSuccess && way == Way::Host) return false;
     if (result == rondoSuccess && way == Way::Mpi) {
       why_ = Why::HostMemory;
@@ -109,20 +109,33 @@ class Attempt {
     return true;
   }
 
-  /// The same for a non-blocking call: make() gives a Job, which runs on by itself.
+  /// For a non-blocking call, if asksMemory(): what begun() is to have if the communicator's calls
+  /// can run between devices; else nullptr. Throws std::bad_alloc.
+  template <class Run>
+  std::unique_ptr<Asked> askLater(const OwnMemory& mine, const Run& run, const CallKey& key) {
+    known_.devices.noteLater(mine);
+    if (!known_.devices.later().isOpen()) return nullptr;
+    return std::make_unique<Asked>(known_.devices.wordOf(mine, alike(key)), run,
+                                   known_.devices.fits(mine), device_);
+  }
+  /// In a blocking call of all ranks that says nothing of memory, if asksMemory().
+  void meet() { known_.devices.meet(known_, comm_); }
+
+  /// As taken() for a non-blocking call: make() gives a Job, which runs on by itself.
   template <class Make>
-  int begun(MPI_Request* request, const Make& make) {
+  int begun(MPI_Request* request, const Make& make, std::unique_ptr<Asked> asked = nullptr) {
     if (known_.aborted.load(std::memory_order_relaxed)) [[unlikely]]
       return refused();
     rondoResult_t result;
+    const bool asks = asked != nullptr;
     try {
-      result = beginPending(known_, comm_, call_, make(), request);
+      result = beginPending(known_, comm_, call_, make(), request, std::move(asked));
     } catch (...) {
       return caught(std::current_exception());
     }
     if (result != rondoSuccess) [[unlikely]]
       return failed(result);
-    done();
+    asks ? doneByQueue() : done();
     return MPI_SUCCESS;
   }
 
@@ -131,6 +144,16 @@ class Attempt {
     endFreed();
     if (statsOn) [[unlikely]]
       count(call_, why_ == Why::Taken && device_ ? Why::ByHost : why_, statsClock() - start_);
+  }
+  /// Which way it went is counted when that is known.
+  void doneByQueue() {
+    endFreed();
+    if (statsOn) addTime(call_, statsClock() - start_);
+  }
+  /// What MPI makes equal on all ranks, as a number.
+  uint64_t alike(const CallKey& key) const {
+    const uint64_t what = static_cast<uint64_t>(key.type) * 32 + static_cast<uint64_t>(key.op);
+    return static_cast<uint64_t>(call_) + key.count * 64 + (what << 40);
   }
   void agree() {
     if (why_ == Why::Taken && leastUneven != 0 && !known_.aborted)

@@ -10,6 +10,7 @@
 
 #include "api/rondo_mpi.h"
 #include "drop_in/mpi/handles.h"
+#include "drop_in/mpi/launcher.h"
 #include "drop_in/mpi/requests.h"
 
 namespace rondo::drop_in {
@@ -82,6 +83,7 @@ void keep(MPI_Comm comm, std::unique_ptr<KnownComm> known) {
 }
 
 void destroyRondo(const KnownComm& known) {
+  forgetQueue(known);
   known.devices.destroy();
   if (known.rondo != nullptr && !known.aborted) rondoCommDestroy(known.rondo);
 }
@@ -158,6 +160,13 @@ Made makeRondo(MPI_Comm comm, int rank, int device, const std::string& why = {})
   return out;
 }
 
+void sayRefusal(const std::string& what, const Made& made, int rank) {
+  const std::string sentence = what + made.why;
+  if (noteRefusal(sentence) && (rank == 0 || !made.byAll)) {
+    std::fprintf(stderr, "rondo_mpi: rank %d: %s\n", rank, sentence.c_str());
+  }
+}
+
 rondoComm_t makeHostRondo(MPI_Comm comm, int rank) {
   const Made made = makeRondo(comm, rank, RONDO_DEVICE_NONE);
   if (!made.why.empty()) noteRefusal("no Rondo communicator: " + made.why);
@@ -169,10 +178,14 @@ rondoComm_t makeHostRondo(MPI_Comm comm, int rank) {
 rondoComm_t makeDeviceRondo(MPI_Comm comm, int rank, int device, const std::string& unless) {
   const Made made = makeRondo(comm, rank, device, unless);
   if (made.why.empty()) return made.comm;
-  const std::string sentence = "device memory goes by way of the host: " + made.why;
-  if (noteRefusal(sentence) && (rank == 0 || !made.byAll)) {
-    std::fprintf(stderr, "rondo_mpi: rank %d: %s\n", rank, sentence.c_str());
-  }
+  sayRefusal("device memory goes by way of the host: ", made, rank);
+  return made.comm;
+}
+
+rondoComm_t makeAskingRondo(MPI_Comm comm, int rank, const std::string& unless) {
+  const Made made = makeRondo(comm, rank, RONDO_DEVICE_NONE, unless);
+  if (made.why.empty()) return made.comm;
+  sayRefusal("device memory of non-blocking calls goes by way of the host: ", made, rank);
   return made.comm;
 }
 

@@ -63,6 +63,9 @@ Why useOnceMore(MPI_Comm comm);
 /// nullptr, on all ranks, if one cannot: who knows why says so on standard error, once.
 rondoComm_t makeDeviceRondo(MPI_Comm comm, int rank, int device, const std::string& unless);
 
+/// A third one, without a device, for what ranks tell each other of non-blocking calls. As above.
+rondoComm_t makeAskingRondo(MPI_Comm comm, int rank, const std::string& unless);
+
 /// Destroys the Rondo communicators whose MPI communicator was freed before the last non-blocking
 /// call on it was done. Next to nothing if there are none.
 void destroyIdle();

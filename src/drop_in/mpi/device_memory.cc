@@ -41,6 +41,10 @@ struct Driver {
   Result (*memcpyDtoHAsync)(void*, DevicePointer, size_t, Stream);
   Result (*memcpyHtoDAsync)(DevicePointer, const void*, size_t, Stream);
   Result (*memHostRegister)(void*, size_t, unsigned);  ///< nullptr: it has none.
+  Result (*eventCreate)(void**, unsigned);
+  Result (*eventRecord)(void*, Stream);
+  Result (*eventQuery)(void*);
+  Result (*eventDestroy)(void*);
   // Graphs: all of these, or `graphs` is false.
   bool graphs;
   Result (*threadExchangeStreamCaptureMode)(int*);
@@ -123,6 +127,11 @@ Stream currentStream() {
 
 }  // namespace
 
+void* currentContext() {
+  Context current = nullptr;
+  return driver.ctxGetCurrent(&current) == 0 ? current : nullptr;
+}
+
 ContextScope::ContextScope(void* wanted) : pushed_(wanted != nullptr) {
   if (pushed_) check(driver.ctxPushCurrent(wanted), "cuCtxPushCurrent");
 }
@@ -140,6 +149,21 @@ bool DeviceStream::idle() const {
   const Result result = driver.streamQuery(stream_);
   if (result == kNotReady) return false;
   check(result, "cuStreamQuery");
+  return true;
+}
+
+DeviceEvent::~DeviceEvent() {
+  if (event_ != nullptr) driver.eventDestroy(event_);
+}
+void DeviceEvent::record(rondoStream_t stream) {
+  constexpr unsigned kNoTimes = 2;
+  if (event_ == nullptr) check(driver.eventCreate(&event_, kNoTimes), "cuEventCreate");
+  check(driver.eventRecord(event_, stream), "cuEventRecord");
+}
+bool DeviceEvent::reached() const {
+  const Result result = driver.eventQuery(event_);
+  if (result == kNotReady) return false;
+  check(result, "cuEventQuery");
   return true;
 }
 
@@ -216,6 +240,9 @@ bool findDevices(const char** why) {
       !find("cuPointerSetAttribute", &driver.pointerSetAttribute) ||
       !find("cuStreamQuery", &driver.streamQuery) ||
       !find("cuStreamDestroy_v2", &driver.streamDestroy) ||
+      !find("cuEventCreate", &driver.eventCreate) || !find("cuEventRecord", &driver.eventRecord) ||
+      !find("cuEventQuery", &driver.eventQuery) ||
+      !find("cuEventDestroy_v2", &driver.eventDestroy) ||
       !find("cuCtxGetCurrent", &driver.ctxGetCurrent) ||
       !find("cuCtxPushCurrent_v2", &driver.ctxPushCurrent) ||
       !find("cuCtxPopCurrent_v2", &driver.ctxPopCurrent) ||

@@ -36,6 +36,9 @@ DeviceSpot prepareSpot(const void* address);
 /// asked again, if forgetAnswers() was at the call's begin.
 DeviceSpot prepareAsked(const void* address);
 
+/// The thread's; nullptr: none.
+void* currentContext();
+
 /// Makes a context current for a scope; nullptr: leaves the thread's. Throws Error.
 class ContextScope {
  public:
@@ -66,6 +69,27 @@ class DeviceGraph {
 
  private:
   void* executable_ = nullptr;
+};
+
+/// A place in what a stream does. Its context is current where nothing else is said.
+class DeviceEvent {
+ public:
+  DeviceEvent() = default;
+  DeviceEvent(DeviceEvent&& other) noexcept : event_(other.event_) { other.leave(); }
+  DeviceEvent& operator=(DeviceEvent&& other) noexcept {
+    std::swap(event_, other.event_);
+    return *this;
+  }
+  ~DeviceEvent();  ///< In any context.
+  /// After all that was enqueued. Throws Error.
+  void record(rondoStream_t stream);
+  /// Whether the stream has come so far. Throws Error.
+  bool reached() const;
+  /// Its context is gone, and it with that.
+  void leave() { event_ = nullptr; }
+
+ private:
+  void* event_ = nullptr;
 };
 
 /// A stream that waits for none of the program's, made in the current context. Throws Error.

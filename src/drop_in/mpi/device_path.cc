@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "drop_in/mpi/comms.h"
+#include "drop_in/mpi/launcher.h"
 
 namespace rondo::drop_in {
 namespace {
@@ -33,9 +34,10 @@ constexpr int kQuietAfter = 16, kCallsPerLook = 16;
 /// (H200), then again when it takes long. In between the 0.5 us would be late to see the end.
 constexpr std::chrono::microseconds kBetweenProgress{5}, kFirstPause{15};
 
-void progressMpi() {
-  int found = 0;
-  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+constexpr const char* kEnded = "an earlier error has ended the communicator";
+
+Error onDevices(rondoResult_t result, const std::string& said) {
+  return Error(result, "on device memory: " + (said.empty() ? rondoGetErrorString(result) : said));
 }
 
 bool onOneHost(MPI_Comm comm) {
@@ -51,6 +53,11 @@ bool onOneHost(MPI_Comm comm) {
 }
 
 }  // namespace
+
+void progressMpi() {
+  int found = 0;
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+}
 
 void OwnMemory::add(const Elements& elements, size_t alignment) {
   if (elements.bytes() == 0) return;
@@ -71,15 +78,11 @@ void OwnMemory::add(const Elements& elements, size_t alignment) {
 rondoResult_t DevicePath::agree(const KnownComm& known, MPI_Comm comm, const OwnMemory& mine,
                                 uint64_t call, Way* way) {
   *way = Way::Host;
-  // The communicator cannot be made by a rank that does not know where.
-  const bool fits = state_ != State::Ready
-                        ? mine.fits()
-                        : mine.none() || (mine.fits() && mine.spot().device == at_.device);
+  if (state_ == State::Ready) meet(known, comm);
   seen_ |= mine.any();
   if (quiet_ >= kQuietAfter && !devicesOnly && ++unasked_ < kCallsPerLook) return rondoSuccess;
   unasked_ = 0;
-  const uint32_t word =
-      (fits ? 0 : kUnfit) | (mine.any() ? kDevice : 0) | (seen_ ? kSeen : 0) | callWord(call);
+  const uint32_t word = wordOf(mine, call) | (seen_ ? kSeen : 0);
   seen_ = false;
   uint32_t all = 0;
   const rondoResult_t result =
@@ -96,6 +99,63 @@ rondoResult_t DevicePath::agree(const KnownComm& known, MPI_Comm comm, const Own
   return rondoSuccess;
 }
 
+bool DevicePath::fits(const OwnMemory& mine) const {
+  // The communicator cannot be made by a rank that does not know where.
+  if (state_ != State::Ready) return mine.fits();
+  return mine.none() || (mine.fits() && mine.spot().device == at_.device);
+}
+
+uint32_t DevicePath::wordOf(const OwnMemory& mine, uint64_t call) const {
+  return (fits(mine) ? 0 : kUnfit) | (mine.any() ? kDevice : 0) | callWord(call);
+}
+
+void DevicePath::noteLater(const OwnMemory& mine) {
+  wantsLater_ = true;
+  laterFits_ = mine.fits();
+  laterSpot_ = mine.spot();
+}
+
+void DevicePath::meet(const KnownComm& known, MPI_Comm comm) {
+  if (!wantsLater_ || laterTried_) return;
+  wantsLater_ = false;
+  if (state_ == State::Untried) {
+    const uint32_t word = laterFits_ ? 0 : kUnfit;
+    uint32_t all = 0;
+    // If that fails the call does, too.
+    if (rondoAllReduce(&word, &all, 1, rondoUint32, rondoBitOr, known.rondo, nullptr) !=
+            rondoSuccess ||
+        all != 0) {
+      return;
+    }
+    make(known, comm, laterSpot_);
+  }
+  laterTried_ = true;
+  if (state_ != State::Ready) return;
+  const std::string why = startLauncher();
+  const rondoComm_t asking = makeAskingRondo(comm, known.rank, why);
+  if (asking == nullptr) return;
+  later_.open(asking);
+  watchQueue(known);
+}
+
+bool DevicePath::beginLater(uint32_t answer, const Asked& asked, DeviceEvent* end) {
+  if ((answer & kUnfit) != 0 || callsDiffer(answer)) return false;
+  const rondoComm_t comm = comm_;
+  if (comm == nullptr) throw Error(rondoRemoteError, kEnded);
+  const rondoResult_t result = asked.run(comm, stream_->get());
+  if (result == rondoUnsupported) return false;
+  if (result != rondoSuccess) throw onDevices(result, rondoGetLastError(nullptr));
+  end->record(stream_->get());
+  return true;
+}
+
+bool DevicePath::ended(const DeviceEvent& end) {
+  const ContextScope scope(context_);
+  if (!end.reached()) return false;
+  check();
+  return true;
+}
+
 /// A rank that fails by itself goes through the making all the same, for the others wait in it.
 void DevicePath::make(const KnownComm& known, MPI_Comm comm, const DeviceSpot& spot) {
   std::string why;
@@ -110,7 +170,7 @@ void DevicePath::make(const KnownComm& known, MPI_Comm comm, const DeviceSpot& s
   state_ = comm_ != nullptr ? State::Ready : State::Refused;
   if (state_ == State::Refused) stream_.reset();
   at_ = spot;
-  context_ = spot.context;
+  context_ = spot.context != nullptr ? spot.context : currentContext();
   near_ = onOneHost(comm);
   graphs_ = std::make_unique<KeptGraphs>();
 }
@@ -124,11 +184,17 @@ void DevicePath::wait() {
     progressMpi();
     next = Clock::now() + kBetweenProgress;
   }
-  // Kernels end without a result when a rank has died or the communicator was revoked.
+  check();
+}
+
+/// Kernels end without a result when a rank has died or the communicator was revoked.
+void DevicePath::check() {
+  const rondoComm_t comm = comm_;
+  if (comm == nullptr) throw Error(rondoRemoteError, kEnded);
   rondoResult_t state = rondoSuccess;
-  const rondoResult_t asked = rondoCommGetAsyncError(comm_, &state);
+  const rondoResult_t asked = rondoCommGetAsyncError(comm, &state);
   if (asked != rondoSuccess) state = asked;
-  if (state != rondoSuccess) throw Error(state, rondoGetLastError(comm_));
+  if (state != rondoSuccess) throw onDevices(state, rondoGetLastError(comm));
 }
 
 /// What is left of the context's.
@@ -146,14 +212,14 @@ void DevicePath::letGo() {
 }
 
 void DevicePath::destroy() {
-  if (comm_ != nullptr) rondoCommDestroy(comm_);
-  comm_ = nullptr;
+  later_.destroy();
+  if (const rondoComm_t comm = comm_.exchange(nullptr)) rondoCommDestroy(comm);
   letGo();
 }
 
 void DevicePath::abort() {
-  if (comm_ != nullptr) rondoCommAbort(comm_);
-  comm_ = nullptr;
+  later_.abort();
+  if (const rondoComm_t comm = comm_.exchange(nullptr)) rondoCommAbort(comm);
 }
 
 }  // namespace rondo::drop_in

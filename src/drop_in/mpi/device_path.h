@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "api/rondo.h"
 #include "drop_in/mpi/device_memory.h"
 #include "drop_in/mpi/kept_graphs.h"
+#include "drop_in/mpi/later_queue.h"
 #include "drop_in/mpi/layout.h"
 
 namespace rondo::drop_in {
@@ -45,6 +47,9 @@ class OwnMemory {
 
 /// Which way all ranks take.
 enum class Way : uint8_t { Host, Device, Mpi };
+
+/// Lets MPI's messages move.
+void progressMpi();
 
 /// A communicator's. MPI orders the collectives on it, those of threads too.
 class DevicePath {
@@ -83,6 +88,23 @@ class DevicePath {
     return result;
   }
 
+  /// Non-blocking calls.
+  LaterQueue& later() { return later_; }
+  /// All ranks are in one that may be for devices, of this memory here.
+  void noteLater(const OwnMemory& mine);
+  /// All ranks are in a blocking call: what non-blocking ones since need is made.
+  void meet(const KnownComm& known, MPI_Comm comm);
+  bool fits(const OwnMemory& mine) const;
+  /// What this rank tells of a call; see agree().
+  uint32_t wordOf(const OwnMemory& mine, uint64_t call) const;
+  /// Launches a call that all ranks have made, of which they say `answer`; false, on all ranks: it
+  /// goes by way of the host. context() is current. Throws Error.
+  bool beginLater(uint32_t answer, const Asked& asked, DeviceEvent* end);
+  /// Where its work is enqueued, and memory copied that may be anybody's on the device.
+  void* context() const { return context_; }
+  /// Whether it is done. Throws Error.
+  bool ended(const DeviceEvent& end);
+
   /// Of a communicator that ends, or that has failed.
   void destroy();
   void abort();
@@ -92,18 +114,24 @@ class DevicePath {
 
   void make(const KnownComm& known, MPI_Comm comm, const DeviceSpot& spot);
   void wait();
+  void check();
   void letGo();
 
   State state_ = State::Untried;
   bool seen_ = false;  ///< This rank had device memory in a call since the last agreement.
   int quiet_ = 0;      ///< Agreements in a row that found none on any rank.
   int unasked_ = 0;    ///< Calls since the last agreement.
-  rondoComm_t comm_ = nullptr;
-  DeviceSpot at_{};  ///< Of the communicator, once Ready.
+  std::atomic<rondoComm_t> comm_ = nullptr;  ///< nullptr: none, or an error has ended it.
+  DeviceSpot at_{};                          ///< Of the communicator, once Ready.
   void* context_ = nullptr;
   std::unique_ptr<DeviceStream> stream_;
   bool near_ = false;  ///< All ranks are on this host: a kernel's launch is what takes the time.
   std::unique_ptr<KeptGraphs> graphs_;
+  LaterQueue later_;
+  bool wantsLater_ = false;  ///< There were non-blocking calls that may be for devices.
+  bool laterTried_ = false;  ///< What they need was made, or could not be.
+  bool laterFits_ = false;   ///< The last of them did, and
+  DeviceSpot laterSpot_{};   ///< was there.
 };
 
 }  // namespace rondo::drop_in

@@ -8,6 +8,7 @@
 #include "drop_in/mpi/comms.h"
 #include "drop_in/mpi/device_memory.h"
 #include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/launcher.h"
 #include "drop_in/mpi/requests.h"
 #include "drop_in/mpi/settings.h"
 #include "drop_in/mpi/staged.h"
@@ -111,6 +112,7 @@ int begin() {
 void end() {
   drainFreed();
   drainPending();
+  stopLauncher();
   if (statsOn) printStats(modeName(settings.mode));
   statsOn = false;
   devicesOn = devicesEverywhere = false;

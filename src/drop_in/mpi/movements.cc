@@ -91,9 +91,9 @@ int bcast(Attempt& call, const Answer& answer, const Pass& pass, const Triple& o
   const Side side(of, 1);
   if (!openBlock(call, side, answer)) return call.passed(pass());
   const bool isRoot = call.isRoot(root);
-  const auto run = [&](rondoComm_t comm, rondoStream_t stream) {
-    char* const all = side.all.begin;
-    return rondoBroadcast(all, all, side.blockBytes(), rondoUint8, root, comm, stream);
+  const auto run = [all = side.all.begin, bytes = side.blockBytes(), root](rondoComm_t comm,
+                                                                           rondoStream_t stream) {
+    return rondoBroadcast(all, all, bytes, rondoUint8, root, comm, stream);
   };
   int code = MPI_SUCCESS;
   const auto own = [&](OwnMemory& mine) { mine.add(side.all); };

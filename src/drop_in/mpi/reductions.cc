@@ -162,7 +162,7 @@ int reduceScatterBlock(Attempt& call, const Answer& answer, const Pass& pass, co
   const bool inPlace = of.send == MPI_IN_PLACE;
   const Elements from = inputOf(of, all, how), to = vectorOf(of.recv, number, of, how);
   call.saw(from.device || to.device);
-  const auto run = [&](rondoComm_t comm, rondoStream_t stream) {
+  const auto run = [=](rondoComm_t comm, rondoStream_t stream) {
     return rondoReduceScatter(from.begin, to.begin, number, how.type, how.op, comm, stream);
   };
   int code = MPI_SUCCESS;
@@ -195,7 +195,7 @@ int reduceScatter(Attempt& call, const Answer& answer, const Pass& pass, const V
   const Elements input = inputOf(of, all, how), block = vectorOf(of.recv, mine, of, how);
   call.saw(input.device || block.device);
   const bool inPlace = of.send == MPI_IN_PLACE;
-  const auto run = [&](rondoComm_t comm, rondoStream_t stream) {
+  const auto run = [=](rondoComm_t comm, rondoStream_t stream) {
     return rondoReduceScatter(input.begin, block.begin, mine, how.type, how.op, comm, stream);
   };
   // Kernels have blocks of one size only; all ranks know all sizes.
@@ -219,6 +219,7 @@ int barrier(Attempt& call, const Answer& answer, const Pass& pass) {
   if (!call.need(answer.good(), Why::Arguments) || !call.need(answer.worth(0), Why::Small)) {
     return call.passed(pass());
   }
+  if (Answer::kMayAsk && call.asksMemory()) call.meet();
   return answer(
       call, [] { return Direct{[](rondoComm_t comm) { return rondoBarrier(comm, nullptr); }}; });
 }

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "drop_in/mpi/mpi_progress.h"
+#include "drop_in/mpi/stats.h"
 
 namespace rondo::drop_in {
 
@@ -68,9 +69,11 @@ class Requests {
   static void start(Pending& pending);
   static void drop(Pending& pending);
   static rondoResult_t launch(Pending& pending);
-  static void abort(const Pending& pending) {
-    const KnownComm& known = *pending.known_;
-    if (!known.aborted.exchange(true)) rondoCommAbort(known.rondo);
+  static void abort(const Pending& pending) { abort(*pending.known_); }
+  static void abort(const KnownComm& known) {
+    if (known.aborted.exchange(true)) return;
+    known.devices.abort();
+    rondoCommAbort(known.rondo);
   }
 
  private:
@@ -124,22 +127,29 @@ rondoResult_t Requests::launch(Pending& pending) {
   return rondoGroupEndAsync(&pending.rondo_);
 }
 
+/// A look at a device takes a microsecond.
+constexpr int kPollsOfOneCall = 4;
+
 /// Whether MPI was asked to poll, at the first request: programs without one pay nothing.
-static std::atomic<bool> asked{false};
+static std::atomic<bool> mpiPolls{false};
 
 rondoResult_t beginPending(const KnownComm& known, MPI_Comm comm, Call call,
-                           std::unique_ptr<Job> job, MPI_Request* request) {
-  Held pending = std::make_shared<Pending>(known, comm, call, std::move(job));
+                           std::unique_ptr<Job> job, MPI_Request* request,
+                           std::unique_ptr<Asked> asked) {
+  LaterQueue& queue = known.devices.later();
+  if (asked == nullptr || !asked->fits) job->load();
+  Held pending = std::make_shared<Pending>(known, comm, call, std::move(job), std::move(asked));
   Requests::start(*pending);
   known.pending.fetch_add(1);
-  const rondoResult_t result = Requests::launch(*pending);
+  const rondoResult_t result =
+      queue.isOpen() ? queue.add(known, pending) : Requests::launch(*pending);
   if (result != rondoSuccess) {
     known.pending.fetch_sub(1);
     Requests::drop(*pending);
     return result;
   }
   *request = Requests::all().add(std::move(pending));
-  if (!asked.load(std::memory_order_relaxed) && !asked.exchange(true)) askMpiToPoll();
+  if (!mpiPolls.load(std::memory_order_relaxed) && !mpiPolls.exchange(true)) askMpiToPoll();
   return rondoSuccess;
 }
 
@@ -148,14 +158,14 @@ std::string Pending::sentence() const { return std::string(name(call_)) + ": " +
 /// Only the thread that has busy_.
 void Pending::settle(rondoResult_t result) {
   result_ = result;
-  if (result != rondoSuccess) sentence_ = rondoGetLastError(nullptr);
   try {
-    if (result == rondoSuccess) job_->store();
+    if (result == rondoSuccess && job_ != nullptr) job_->store();
   } catch (const std::exception& error) {
     result_ = rondoInternalError;
     sentence_ = error.what();
   }
   job_.reset();
+  event_ = {};
   const KnownComm* known = known_;
   known_ = nullptr;
   const MPI_Request request = request_;
@@ -165,24 +175,118 @@ void Pending::settle(rondoResult_t result) {
   PMPI_Grequest_complete(request);
 }
 
+rondoResult_t Pending::ask(rondoComm_t asking) {
+  phase_.store(Phase::Asking, std::memory_order_release);
+  if (!asks()) return rondoSuccess;
+  rondoGroupStart();
+  rondoAllReduce(&asked_->word, &answer_, 1, rondoUint32, rondoBitOr, asking, nullptr);
+  return rondoGroupEndAsync(&rondo_);
+}
+
+bool Pending::beginAsked(const KnownComm& known) {
+  if (asks()) {
+    int answered = 0;
+    const rondoResult_t result = rondoTest(&rondo_, &answered);
+    if (result == rondoSuccess && !answered) return false;
+    if (result != rondoSuccess) {
+      fail(result, rondoGetLastError(nullptr));
+      return true;
+    }
+  }
+  try {
+    const ContextScope scope(known.devices.context());  // the launcher's thread has none
+    if (!asks() || !known.devices.beginLater(answer_, *asked_, &event_)) {
+      beginOnHost(known);
+    } else {
+      if (statsOn) count(call_, Why::OnDevice, 0);
+      phase_.store(Phase::OnDevice, std::memory_order_release);
+    }
+  } catch (const std::exception& error) {
+    // It has befallen this rank only, so that the others must be let go.
+    const auto* const ours = dynamic_cast<const Error*>(&error);
+    Requests::abort(known);
+    fail(ours != nullptr ? ours->code() : rondoOutOfMemory,
+         ours != nullptr ? ours->sentence() : "no memory for a packed copy of a buffer");
+  }
+  return true;
+}
+
+void Pending::beginOnHost(const KnownComm& known) {
+  if (asks()) {
+    if (asked_->fits) job_->load();
+    if (statsOn) count(call_, asked_->device ? Why::ByHost : Why::Taken, 0);
+  }
+  if (known.aborted.load(std::memory_order_relaxed)) {
+    return fail(rondoRemoteError, "an earlier error has ended the communicator");
+  }
+  const rondoResult_t result = Requests::launch(*this);
+  if (result != rondoSuccess) return fail(result, rondoGetLastError(nullptr));
+  phase_.store(Phase::OnHost, std::memory_order_release);
+}
+
+void Pending::fail(rondoResult_t result, const std::string& sentence) {
+  result_ = result;
+  sentence_ = sentence;
+  phase_.store(Phase::Failed, std::memory_order_release);
+}
+
+/// Only the thread that has busy_.
+void Pending::step() {
+  if (!begun()) known_->devices.later().advance(*known_);
+  switch (phase_.load(std::memory_order_acquire)) {
+    case Phase::Asking:
+      return;
+    case Phase::Failed:
+      return settle(result_);
+    case Phase::OnDevice:
+      try {
+        if (!known_->devices.ended(event_)) return;
+        job_.reset();  // nothing of it has run
+        return settle(rondoSuccess);
+      } catch (const Error& error) {
+        sentence_ = error.sentence();
+        event_.leave();  // its context may be gone
+        Requests::abort(*known_);
+        return settle(error.code());
+      }
+    case Phase::OnHost: {
+      int over = 0;
+      const rondoResult_t result = rondoTest(&rondo_, &over);
+      if (result != rondoSuccess) sentence_ = rondoGetLastError(nullptr);
+      if (over || result != rondoSuccess) settle(result);
+    }
+  }
+}
+
 void Pending::poll() {
   if (done() || busy_.exchange(true, std::memory_order_acquire)) return;
-  if (!done()) {
-    int ended = 0;
-    const rondoResult_t result = rondoTest(&rondo_, &ended);
-    if (ended || result != rondoSuccess) settle(result);
-  }
+  if (!done()) step();
   busy_.store(false, std::memory_order_release);
 }
 
+/// Other calls, and messages, may have to move before it can begin on all ranks.
+void Pending::waitForBegin() {
+  for (int polls = 0; !done() && phase_.load(std::memory_order_acquire) != Phase::OnHost; ++polls) {
+    poll();
+    if (polls % kPollsOfOneCall != 0) continue;
+    pollPending();
+    progressMpi();
+  }
+}
+
 void Pending::wait() {
+  waitForBegin();
   const NoPollsOfMpi whileWaiting;  // Rondo's wait moves all that is under way
   while (!done()) {
     if (busy_.exchange(true, std::memory_order_acquire)) {
       sched_yield();
       continue;
     }
-    if (!done()) settle(rondoWait(&rondo_));
+    if (!done()) {
+      const rondoResult_t result = rondoWait(&rondo_);
+      if (result != rondoSuccess) sentence_ = rondoGetLastError(nullptr);
+      settle(result);
+    }
     busy_.store(false, std::memory_order_release);
   }
 }

@@ -11,6 +11,8 @@
 
 #include "api/rondo.h"
 #include "drop_in/mpi/comms.h"
+#include "drop_in/mpi/device_memory.h"
+#include "drop_in/mpi/later_queue.h"
 
 namespace rondo::drop_in {
 
@@ -21,6 +23,7 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
   virtual ~Job() = default;
+  virtual void load() = 0;  ///< What it sends, before run(). May throw.
   virtual rondoResult_t run(rondoComm_t comm) noexcept = 0;  ///< Inside a group of Rondo's.
   virtual void store() = 0;                                  ///< After it succeeded. May throw.
 };
@@ -28,8 +31,10 @@ class Job {
 /// One non-blocking collective. Alive until MPI has freed its request and nobody looks at it.
 class Pending {
  public:
-  Pending(const KnownComm& known, MPI_Comm comm, Call call, std::unique_ptr<Job> job)
-      : known_(&known), comm_(comm), call_(call), job_(std::move(job)) {}
+  /// `asked`: it may run between devices, if all ranks say so. nullptr: it does not.
+  Pending(const KnownComm& known, MPI_Comm comm, Call call, std::unique_ptr<Job> job,
+          std::unique_ptr<Asked> asked = nullptr)
+      : known_(&known), comm_(comm), call_(call), job_(std::move(job)), asked_(std::move(asked)) {}
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
 
@@ -39,6 +44,14 @@ class Pending {
   void poll();
   void wait();
 
+  // For the queue of a communicator that has devices, by one thread at a time.
+  bool asks() const { return asked_ != nullptr; }
+  bool begun() const { return phase_.load(std::memory_order_acquire) != Phase::Asking; }
+  /// Asks the other ranks, if it asks. Not successful: nothing has happened.
+  rondoResult_t ask(rondoComm_t asking);
+  /// Begins it if all ranks have answered; false: they have not. Throws nothing.
+  bool beginAsked(const KnownComm& known);
+
   MPI_Comm comm() const { return comm_.load(std::memory_order_relaxed); }
   Call call() const { return call_; }
   rondoResult_t result() const { return result_; }
@@ -47,6 +60,13 @@ class Pending {
  private:
   friend class Requests;
   void settle(rondoResult_t result);
+  void step();
+  void beginOnHost(const KnownComm& known);
+  void fail(rondoResult_t result, const std::string& sentence);
+  void waitForBegin();
+
+  /// Asking: it has not begun. Failed: it could not.
+  enum class Phase : uint8_t { Asking, OnHost, OnDevice, Failed };
 
   MPI_Request request_ = MPI_REQUEST_NULL;
   rondoRequest_t rondo_ = nullptr;
@@ -54,6 +74,10 @@ class Pending {
   std::atomic<MPI_Comm> comm_;
   const Call call_;
   std::unique_ptr<Job> job_;
+  std::unique_ptr<Asked> asked_;
+  uint32_t answer_ = 0;  ///< What all ranks say.
+  std::atomic<Phase> phase_{Phase::OnHost};
+  DeviceEvent event_;
   rondoResult_t result_ = rondoSuccess;
   std::string sentence_;
   std::atomic<bool> busy_{false};  ///< A thread is at it.
@@ -80,8 +104,10 @@ constexpr size_t kLeastUneven = 512;
 
 /// Begins `job` and makes its request; not successful: there is none, and
 /// rondoGetLastError(nullptr) says why. Throws Error or std::bad_alloc, with nothing begun.
+/// `asked`: see Pending.
 rondoResult_t beginPending(const KnownComm& known, MPI_Comm comm, Call call,
-                           std::unique_ptr<Job> job, MPI_Request* request);
+                           std::unique_ptr<Job> job, MPI_Request* request,
+                           std::unique_ptr<Asked> asked = nullptr);
 
 /// nullptr: the request is not Rondo's.
 Held findPending(MPI_Request request);

@@ -43,7 +43,7 @@ std::string line(Call call, const std::array<Sum, kWhys>& sums) {
   Sum taken, passed;
   std::string whys;
   for (size_t why = 0; why < kWhys; ++why) {
-    if (sums[why].calls == 0) continue;
+    if (sums[why].calls == 0 && sums[why].nanoseconds == 0) continue;
     Sum& sum = isTaken(static_cast<Why>(why)) ? taken : passed;
     sum.calls += sums[why].calls;
     sum.nanoseconds += sums[why].nanoseconds;
@@ -64,6 +64,11 @@ void count(Call call, Why why, uint64_t nanoseconds) {
   Cell& cell = cells[static_cast<size_t>(call)][static_cast<size_t>(why)];
   cell.calls.fetch_add(1, std::memory_order_relaxed);
   cell.nanoseconds.fetch_add(nanoseconds, std::memory_order_relaxed);
+}
+
+void addTime(Call call, uint64_t nanoseconds) {
+  cells[static_cast<size_t>(call)][static_cast<size_t>(Why::Taken)].nanoseconds.fetch_add(
+      nanoseconds, std::memory_order_relaxed);
 }
 
 void printStats(const std::string& mode) {

@@ -18,6 +18,9 @@ inline uint64_t statsClock() {
 /// Any thread.
 void count(Call call, Why why, uint64_t nanoseconds);
 
+/// Adds the time of a call whose way is counted elsewhere.
+void addTime(Call call, uint64_t nanoseconds);
+
 /// Adds the ranks' numbers up and prints them on rank 0's standard error. Collective over
 /// MPI_COMM_WORLD. `mode`: RONDO_MPI's value.
 void printStats(const std::string& mode);

@@ -3,6 +3,7 @@
 // knows its own blocks. They become one launch.
 
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "drop_in/mpi/answers.h"
@@ -42,23 +43,28 @@ constexpr int kMostDevices = 16;
 /// As overOnDevices(); fill(transfers) says what is to be moved, if ranks ask each other at all,
 /// and whether it can be between devices.
 template <class Answer, class Pass, class Fill>
-bool overByTransfers(Attempt& call, const Answer&, const Pass& pass, const Fill& fill, int* code) {
+bool overByTransfers(Attempt& call, const Answer& answer, const Pass& pass, const Fill& fill,
+                     int* code) {
+  if (!call.asksMemory() || call.size() > kMostDevices) [[likely]]
+    return false;
+  Transfers transfers;
+  OwnMemory mine;
+  try {
+    if (!fill(transfers)) mine.refuse();
+  } catch (const std::bad_alloc&) {
+    mine.refuse();
+  }
+  transfers.describe(&mine);
   if constexpr (Answer::kMayAsk) {
-    if (!call.asksMemory() || call.size() > kMostDevices) [[likely]]
-      return false;
-    Transfers transfers;
-    OwnMemory mine;
-    try {
-      if (!fill(transfers)) mine.refuse();
-    } catch (const std::bad_alloc&) {
-      mine.refuse();
-    }
-    transfers.describe(&mine);
     const auto run = [&](rondoComm_t comm, rondoStream_t stream) {
       return transfers.run(comm, stream);
     };
     return call.over(mine, pass, run, code);
   } else {
+    const auto run = [all = std::move(transfers)](rondoComm_t comm, rondoStream_t stream) {
+      return all.run(comm, stream);
+    };
+    answer.asked = call.askLater(mine, run, {});
     return false;
   }
 }

@@ -1,0 +1,77 @@
+#include "drop_in/mpi/later_queue.h"
+
+#include <chrono>
+
+#include "drop_in/mpi/comms.h"
+#include "drop_in/mpi/device_path.h"
+#include "drop_in/mpi/launcher.h"
+#include "drop_in/mpi/requests.h"
+
+namespace rondo::drop_in {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Ranks that make the call together agree so soon, and the kernel runs while the program computes.
+constexpr std::chrono::microseconds kTogether{4};
+
+}  // namespace
+
+rondoResult_t LaterQueue::add(const KnownComm& known, const std::shared_ptr<Pending>& pending) {
+  if (const rondoResult_t result = pending->ask(asking_)) return result;
+  const bool asks = pending->asks();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    list_.push_back(pending);
+  }
+  waiting_.fetch_add(1, std::memory_order_release);
+  const Clock::time_point until = Clock::now() + kTogether;
+  do {
+    advance(known);
+  } while (asks && !pending->begun() && Clock::now() < until);
+  if (waits()) wakeLauncher();
+  return rondoSuccess;
+}
+
+std::shared_ptr<Pending> LaterQueue::first() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return list_.empty() ? nullptr : list_.front();
+}
+
+void LaterQueue::advance(const KnownComm& known, bool byProgram) {
+  if (!waits()) return;
+  if (busy_.exchange(true, std::memory_order_acquire)) return;
+  // A call that has begun may end on another thread, and be the last of a communicator that is
+  // freed.
+  known.pending.fetch_add(1);
+  while (const std::shared_ptr<Pending> pending = first()) {
+    if (!pending->beginAsked(known)) break;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    list_.pop_front();
+    waiting_.fetch_sub(1, std::memory_order_release);
+  }
+  busy_.store(false, std::memory_order_release);
+  known.pending.fetch_sub(1);
+  if (byProgram) destroyIdle();
+}
+
+void LaterQueue::flushNow(const KnownComm& known) {
+  Clock::time_point next = Clock::now();
+  while (waits()) {
+    advance(known);
+    if (Clock::now() < next) continue;
+    pollPending();
+    progressMpi();
+    next = Clock::now() + std::chrono::microseconds(5);
+  }
+}
+
+void LaterQueue::destroy() {
+  if (const rondoComm_t asking = asking_.exchange(nullptr)) rondoCommDestroy(asking);
+}
+
+void LaterQueue::abort() {
+  if (const rondoComm_t asking = asking_.exchange(nullptr)) rondoCommAbort(asking);
+}
+
+}  // namespace rondo::drop_in
