@@ -2,14 +2,14 @@
 // to them.
 //
 // hosts_rank FILE RANKS RANK COUNT [shrink|revoke|idle|aside|create|last|grow|again]: rank 0 makes
-// the id and writes it to FILE, the others wait for it. Sums COUNT numbers with all ranks until FILE.stop
-// exists or a call fails. Writes its process id to FILE.pid.RANK once calls work. Prints how it
-// ended in one line; with "shrink" it goes on with those who are left until FILE.end exists, with
-// "revoke" rank 0 revokes the communicator when FILE.stop exists and all shrink; with "idle" ranks
-// make no calls between the first few and FILE.stop, with "aside" rank 1 makes none then; with
-// "last" rank 0 sends rank 1 COUNT numbers once FILE.end exists, and ends; with "grow" the last
-// rank joins a communicator of the others; with "again" ranks that could not join try it once more
-// when FILE.again exists. Exit status 0, or 1 when a result was wrong.
+// the id and writes it to FILE, the others wait for it. Sums COUNT numbers with all ranks until
+// FILE.stop exists or a call fails. Writes its process id to FILE.pid.RANK once calls work. Prints
+// how it ended in one line; with "shrink" it goes on with those who are left until FILE.end exists,
+// with "revoke" rank 0 revokes the communicator when FILE.stop exists and all shrink; with "idle"
+// ranks make no calls between the first few and FILE.stop, with "aside" rank 1 makes none then;
+// with "last" rank 0 sends rank 1 COUNT numbers once FILE.end exists, and ends; with "grow" the
+// last rank joins a communicator of the others; with "again" ranks that could not join try it once
+// more when FILE.again exists. Exit status 0, or 1 when a result was wrong.
 
 #include <malloc.h>
 #include <sys/resource.h>
