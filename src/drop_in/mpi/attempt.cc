@@ -34,7 +34,7 @@ int Attempt::failedOnDevices(rondoResult_t result) {
   const std::string sentence = rondoGetLastError(nullptr);
   abort();
   done();
-  return raise(comm_, result, std::string(name(call_)) + " on device memory: " + sentence);
+  return raise(comm_, result, std::string(name(call_)) + ": on device memory: " + sentence);
 }
 
 int Attempt::caught(const std::exception_ptr& thrown) {
