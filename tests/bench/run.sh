@@ -75,7 +75,8 @@ for ranks in 2 3; do
   checkCsv $ranks 6
   [[ $(rowsWith 2) == "mpi rondo" ]] || complain "libraries $(rowsWith 2)"
   awk '$2 == "rondo" { p50 = $5; ratio = $10; fields = NF }
-       $2 == "mpi" { off = ratio * $5 / p50 - 1; if (off < 0) off = -off; seen += off < 0.05 && fields == 11 }
+       $2 == "mpi" { off = ratio - p50 / $5; if (off < 0) off = -off
+                     seen += off < 0.05 * p50 / $5 + 0.001 && fields == 11 }
        END { exit seen != 3 }' "$scratch/out" || complain "ratios to MPI"
 
   try $ranks "$bench" "${quick[@]}" --hot --in-place --peer mpi --min 1M --max 1M \
