@@ -249,7 +249,7 @@ whereSection() {
   reap
   echo "== ... which sits outside of Rondo, alone on its host"
   RONDO_STALL_SECONDS=1 group aside "h0 h1" 1000 aside
-  says 0 "${late}Where: rank 1 has made no call for [0-9.]* s, its process is sleeping[a-z_ ]*; its last call was $call $answered"
+  says 0 "${late}Where: rank 1 has made no call for [0-9.]* s, its process is sleeping[^;]*; its last call was $call $answered"
   touch "$name.stop"
   for r in 0 1; do sums $r; done
   reap

@@ -21,8 +21,7 @@ rondoResult_t report(const CollectiveArgs& args, RunResult result, const std::st
   } else {
     findBreak(comm, *comm->impl);
     if (result == RunResult::Mismatch && comm->brokenCode != rondoInvalidUsage) {
-      comm->broken =
-          why.empty() ? "a message of another call came: the ranks make different calls" : why;
+      comm->broken = why.empty() ? comm->impl->differText() : why;
       comm->brokenCode = rondoInvalidUsage;
     }
   }

@@ -47,7 +47,7 @@ Survivors::Survivors(Communicator& parent, const std::vector<int>& named, uint32
   policy_.mismatch = nullptr;
   policy_.watch = [this, limit = std::chrono::seconds(stallSeconds)](auto waited) {
     PeerWatch::one().look();
-    if (limit.count() == 0 || waited < limit || !fabric_.claimReport(limit)) return;
+    if (limit.count() == 0 || waited < limit || !fabric_.claimReport(limit, waited)) return;
     std::string absent;
     for (int r = 0; r < ranks_; ++r) {
       if (takesPart(r) && r != me_ && load(fabric_.board(r).state) >> 32 != generation_) {

@@ -121,6 +121,8 @@ class Communicator {
   /// The same, because calls differ: `why` is what the other ranks say, as far as they know nothing
   /// themselves.
   void abortDiffering(const std::string& why);
+  /// Of a mismatch of which nobody knows more.
+  std::string differText() const;
   /// Whether calls end, and then why, as a sentence.
   bool aborted() const { return parts_.fabric && parts_.fabric->aborted() != 0; }
   std::string abortText() const;

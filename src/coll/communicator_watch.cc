@@ -67,7 +67,7 @@ void Communicator::watch(std::chrono::steady_clock::duration waited) {
   }
   const std::chrono::seconds limit(parts_.stallSeconds);
   if (parts_.stallSeconds == 0 || waited < limit) return;
-  if (!parts_.fabric->claimReport(limit)) return;
+  if (!parts_.fabric->claimReport(limit, waited)) return;
   reportStall(log_.stallText(parts_.name, seconds) + waitsText(waited));
 }
 
@@ -176,7 +176,7 @@ void Communicator::watchDevice() {
   } else {
     const std::chrono::seconds limit(parts_.stallSeconds);
     const bool stalls = limit.count() != 0 && waited >= limit;
-    if (!late && !(stalls && parts_.fabric->claimReport(limit))) return;
+    if (!late && !(stalls && parts_.fabric->claimReport(limit, waited))) return;
     const std::string text =
         deviceStall(calls, me, parts_.name, std::chrono::duration<double>(waited).count(),
                     static_cast<int64_t>(monotonicNs()));
@@ -203,6 +203,10 @@ void Communicator::giveUp(const std::string& why) {
              why;
   recorder_.noteBroken(verdict_);
   parts_.fabric->abortTimedOut(verdict_);
+}
+
+std::string Communicator::differText() const {
+  return parts_.fabric ? parts_.fabric->differText(parts_.name) : "calls differ";
 }
 
 void Communicator::abortDiffering(const std::string& why) {

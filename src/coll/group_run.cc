@@ -197,7 +197,7 @@ void GroupRun::fail(Part& part, Communicator::Progress how, const std::string& w
     if (remote) {
       why = part.comm->abortText();
     } else if (why.empty()) {
-      why = "a message of another call came: the ranks make different calls";
+      why = part.comm->differText();
     }
     if (fault_.call == nullptr) fault_ = {call, part.comm, remote, why};
   } catch (const std::bad_alloc&) {  // there is no memory for the sentence

@@ -42,7 +42,11 @@ std::string placeText(const FlightProcess& process, const FlightComm& comm, int6
                  seconds(last != nullptr ? last->ended : comm.born, now)) +
           elsewhere(process, comm, now);
   }
-  return known ? out + ", its process is " + state.text : out;
+  if (!known) return out;
+  out += ", its process is " + state.text;
+  const std::string stack =
+      state.letter == 'S' || state.letter == 'D' ? kernelStackText(process.pid) : std::string();
+  return stack.empty() ? out : out + " (" + stack + ")";
 }
 
 std::string placeForFar(const FlightProcess& process, const FlightComm& comm, int64_t now) {

@@ -15,6 +15,9 @@ namespace rondo {
 
 namespace {
 
+/// Between two hosts' reports of the same stall: long enough for news of the first.
+constexpr std::chrono::milliseconds kHostsApart{200}, kHostsApartAtMost{2000};
+
 std::vector<int> hostsOf(const std::vector<Fabric::Member>& members) {
   std::vector<int> out;
   for (const Fabric::Member& each : members) out.push_back(each.hostOf);
@@ -95,6 +98,11 @@ std::string Fabric::abortText(const std::string& name) const {
   return format("%s of communicator \"%s\" ", who.c_str(), name.c_str()) + lossText(word, rank);
 }
 
+std::string Fabric::differText(const std::string& name) const {
+  return format("%s of communicator \"%s\" ", rankText(rank_).c_str(), name.c_str()) +
+         lossText(kDiffering, rank_);
+}
+
 /// What the word says of its rank.
 std::string Fabric::lossText(uint32_t word, int rank) const {
   if ((word & kDied) != 0) return endingText(rank);
@@ -161,6 +169,14 @@ void Fabric::endWith(uint32_t kind, const std::string& why) {
   } catch (const std::bad_alloc&) {  // the end matters more
   }
   endAll((static_cast<uint32_t>(rank_) + 1) | kind);
+}
+
+bool Fabric::claimReport(std::chrono::seconds again, std::chrono::steady_clock::duration waited) {
+  const int host = members_[static_cast<size_t>(rank_)].hostOf;
+  if (waited < again + std::min(host * kHostsApart, kHostsApartAtMost)) return false;
+  if (!shm_->claimReport(again)) return false;
+  if (far_) far_->share(ReportNote{}, FarTransport::kEverybody);
+  return true;
 }
 
 void Fabric::hear(int rank, const EndNote& note) {

@@ -3,6 +3,7 @@
 // others.
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -65,9 +66,13 @@ class Fabric final : public FarEvents {
   bool left(int rank) const { return near(rank) && shm_->left(place(rank)); }
   /// Of any rank: either, or it is out of reach for good. `alsoLeft`: or only the first or last.
   bool gone(int rank, bool alsoLeft = true) const;
+  /// What is said where nobody knows what differs.
+  std::string differText(const std::string& name) const;
   /// "rank 2 (host "a", pid 77)".
   std::string rankText(int rank) const;
-  bool claimReport(std::chrono::seconds again) { return shm_->claimReport(again); }
+  /// Whether this rank, which has `waited`, reports a stall: one does every `again`. Hosts begin
+  /// one after the other, so that they hear of the first.
+  bool claimReport(std::chrono::seconds again, std::chrono::steady_clock::duration waited);
   /// Of a near rank.
   RankState& state(int rank) const { return shm_->state(place(rank)); }
   /// Of a far rank: what it last shared.
@@ -142,6 +147,7 @@ class Fabric final : public FarEvents {
   void hear(int rank, const PlaceQuestion& question);
   void hear(int rank, const PlaceAnswer& answer) { places_.answered(rank, answer); }
   void hear(int rank, const EndNote& note);
+  void hear(int, const ReportNote&) { shm_->noteReport(); }
 
   int rank_, ranks_;
   std::vector<int> near_;

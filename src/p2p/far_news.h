@@ -51,6 +51,11 @@ struct EndNote {
   NewsText<1024> why;
 };
 
-using FarNews = std::variant<BoardNews, WaitNote, PlaceQuestion, PlaceAnswer, EndNote>;
+/// The sender's host reports a stall; the others need not.
+struct ReportNote {
+  uint32_t unused = 0;
+};
+
+using FarNews = std::variant<BoardNews, WaitNote, PlaceQuestion, PlaceAnswer, EndNote, ReportNote>;
 
 }  // namespace rondo

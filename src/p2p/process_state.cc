@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "p2p/fd_exchange.h"
 #include "p2p/status_area.h"
@@ -89,6 +91,19 @@ bool isProcess(int pid, uint64_t token) {
 std::string readKernelStack(int pid) {
   std::ifstream file(procPath(pid, "stack"));
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Of "[<0>] futex_wait_queue+0x60/0x90" the name.
+std::string kernelStackText(int pid) {
+  constexpr int kMostFrames = 5;
+  std::istringstream frames(readKernelStack(pid));
+  std::string out, address, function;
+  for (int i = 0; i < kMostFrames && frames >> address && std::getline(frames, function); ++i) {
+    const size_t begin = std::min(function.find_first_not_of(' '), function.size());
+    const std::string name = function.substr(begin, function.find('+') - begin);
+    out += (out.empty() ? "" : " < ") + name;
+  }
+  return out;
 }
 
 }  // namespace rondo

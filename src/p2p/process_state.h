@@ -27,4 +27,7 @@ std::string statusValue(int pid, const std::string& key);
 /// Its kernel stack, a frame a line, where that may be read (root); else empty.
 std::string readKernelStack(int pid);
 
+/// Its innermost functions in one line, "futex_wait_queue < do_futex < ..."; empty as there.
+std::string kernelStackText(int pid);
+
 }  // namespace rondo

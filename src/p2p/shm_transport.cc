@@ -165,9 +165,26 @@ void ShmTransport::noteEnding(int rank, Ending ending) {
       .compare_exchange_strong(none, ending.word(), std::memory_order_acq_rel);
 }
 
-bool ShmTransport::claimReport(std::chrono::seconds again) {
-  const auto now = std::chrono::duration_cast<std::chrono::seconds>(
+namespace {
+
+std::chrono::seconds secondsNow() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
       std::chrono::steady_clock::now().time_since_epoch());
+}
+
+/// Who reports again is the host that did, unless it has stopped to: others come so much later.
+constexpr uint32_t kOthersLater = 1;
+
+}  // namespace
+
+void ShmTransport::noteReport() {
+  std::atomic_ref(header(0)->reported)
+      .store(static_cast<uint32_t>(secondsNow().count()) + 1 + kOthersLater,
+             std::memory_order_relaxed);
+}
+
+bool ShmTransport::claimReport(std::chrono::seconds again) {
+  const std::chrono::seconds now = secondsNow();
   std::atomic_ref<uint32_t> reported(header(0)->reported);
   uint32_t last = reported.load(std::memory_order_relaxed);
   if (last != 0 && now - std::chrono::seconds(last) < again) return false;

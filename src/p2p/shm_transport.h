@@ -85,6 +85,8 @@ class ShmTransport {
   void noteEnding(int rank, Ending ending);
   /// True on one rank of the host, and then on none for `again`.
   bool claimReport(std::chrono::seconds again);
+  /// Another host's rank has reported: counts as this one's.
+  void noteReport();
 
   const ShmLayout& layout() const { return layout_; }
 

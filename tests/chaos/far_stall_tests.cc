@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "chaos/job.h"
 
 namespace rondo::chaos {
@@ -127,6 +129,45 @@ TEST(FarStall, ARankInAnotherCallIsSaidToBeThere) {
           std::snprintf(shared.notes[0].failure, 800, "the verdict does not say it");
         }
         shared.moreMade = 1;
+      });
+  EXPECT_EQ(outcome.failure, "") << outcome.errors;
+}
+
+/// Ranks of two hosts wait for the same one: one of them says so, each second.
+TEST(FarStall, OneHostReportsForAll) {
+  constexpr int kSeconds = 6;
+  const Outcome outcome = run(
+      3,
+      [&](const Me& me) {
+        setenv("RONDO_HOSTID", me.rank == 0 ? "one" : "two", 1);
+        setenv("RONDO_STALL_SECONDS", "1", 1);
+        const rondoComm_t comm = me.join();
+        me.ok(rondoBarrier(comm, nullptr), comm, "a barrier");
+        ++me.shared->ready;
+        while (me.rank == 1 && me.shared->moreMade == 0) usleep(10000);
+        sumOn(me, comm);
+        rondoCommDestroy(comm);
+      },
+      [&](Shared& shared) {
+        while (shared.ready < 3) usleep(1000);
+        const auto begin = std::chrono::steady_clock::now();
+        std::chrono::duration<double> passed{0};
+        while (passed.count() < kSeconds) {
+          usleep(10000);
+          passed = std::chrono::steady_clock::now() - begin;
+        }
+        const std::string all = readAll(2), start = "rondo: stall: communicator";
+        int reports = 0;
+        for (size_t at = all.find(start); at != std::string::npos; at = all.find(start, at + 1)) {
+          ++reports;
+        }
+        shared.moreMade = 1;
+        // A host claims one each second or two; two hosts that do not hear of each other, twice as
+        // many.
+        if (reports < 1 || reports > passed.count() / 2 + 1.5) {
+          std::snprintf(shared.notes[0].failure, 800, "%d reports in %.1f s", reports,
+                        passed.count());
+        }
       });
   EXPECT_EQ(outcome.failure, "") << outcome.errors;
 }

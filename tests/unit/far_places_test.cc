@@ -3,8 +3,13 @@
 #include "p2p/far_places.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 
 #include "coll/place_text.h"
+#include "p2p/process_state.h"
 
 namespace rondo {
 namespace {
@@ -109,6 +114,24 @@ TEST(FarPlaces, ALongTextIsCutOff) {
 }
 
 /// A process that is not there: nothing is said of its state.
+/// Of a child that sleeps; without the right to read it there is nothing.
+TEST(PlaceText, KernelStacksAreOneLine) {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) pause();
+  }
+  while (readProcessState(child).letter != 'S') usleep(1000);
+  const std::string stack = readKernelStack(child), line = kernelStackText(child);
+  EXPECT_EQ(line.empty(), stack.empty());
+  if (!stack.empty()) {
+    EXPECT_NE(line.find("pause"), std::string::npos) << line;
+    EXPECT_NE(line.find(" < "), std::string::npos) << line;
+    EXPECT_EQ(line.find_first_of("+[]\n"), std::string::npos) << line;
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
 TEST(PlaceText, SaysTheLastCallForOtherHosts) {
   FlightProcess process;
   FlightComm comm;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "api/handle.h"
 #include "p2p/segment.h"
 #include "support/world.h"
 
@@ -102,6 +103,23 @@ TEST(WorldAbort, FromTheRanksOwnThreadBetweenCalls) {
     EXPECT_EQ(rondoCommAbort(me.comm), rondoSuccess);
   });
   EXPECT_EQ(Segment::own().poolUsed(), 0u);
+}
+
+/// Calls differ and nobody can say how: the records are those of later calls already, or a reason
+/// was lost on its way.
+TEST(WorldAbort, ThatNamesNoDifference) {
+  for (const std::vector<int>& hosts : {std::vector<int>{0, 0, 0}, std::vector<int>{0, 0, 1}}) {
+    World(3).hosts(hosts).open([](const Rank& me) {
+      EXPECT_EQ(rondoBarrier(me.comm, nullptr), rondoSuccess);
+      if (me.rank == 1) me.comm->impl->abortDiffering("");
+      EXPECT_NE(rondoBarrier(me.comm, nullptr), rondoSuccess);
+      const std::string sentence = rondoGetLastError(me.comm);
+      EXPECT_NE(sentence.find("rank 1 (host \""), std::string::npos) << sentence;
+      EXPECT_NE(sentence.find("found that the ranks make different calls"), std::string::npos)
+          << sentence;
+      rondoCommDestroy(me.comm);
+    });
+  }
 }
 
 TEST(WorldAbort, ByAllRanksAtOnceAgainAndAgain) {
