@@ -1,7 +1,7 @@
 #pragma once
 // The event by which a runner orders streams.
 
-#include "kernels/exchange_call.h"
+#include "kernels/direct_call.h"
 
 namespace rondo {
 
