@@ -9,26 +9,9 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/unique_fd.h"
 
 namespace rondo {
-namespace {
-
-/// A descriptor that closes itself.
-class File {
- public:
-  explicit File(int fd) : fd_(fd) {}
-  ~File() {
-    if (fd_ >= 0) close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-}  // namespace
 
 std::vector<std::string> configDirs(const std::string& tuneDir) {
   if (!tuneDir.empty()) return {tuneDir};
@@ -51,7 +34,7 @@ void writeConfigFile(const std::string& text, const std::string& path) {
   if (place.has_parent_path()) std::filesystem::create_directories(place.parent_path(), fault);
   const std::string beside = path + format(".%d", static_cast<int>(getpid()));
   try {
-    const File out(open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    const UniqueFd out(open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (out.get() < 0) throw systemError(beside, errno);
     if (write(out.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
         fsync(out.get()) != 0) {

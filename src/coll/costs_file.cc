@@ -11,6 +11,7 @@
 
 #include "base/config_files.h"
 #include "base/error.h"
+#include "base/unique_fd.h"
 
 namespace rondo {
 namespace {
@@ -20,21 +21,6 @@ constexpr size_t kMostBytes = 64 << 10;  ///< Such a file has two KiB.
 constexpr char kDevice[] = "device_";
 constexpr char kTitle[] = "rondo-costs 1";
 constexpr uint64_t kMostFlag = 1'000'000'000;
-
-/// A descriptor that closes itself.
-class File {
- public:
-  explicit File(int fd) : fd_(fd) {}
-  ~File() {
-    if (fd_ >= 0) close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 std::string timeText(int64_t when) {
   const auto seconds = static_cast<time_t>(when);
@@ -216,7 +202,7 @@ class Parser {
 
 std::string readAll(const std::string& path) {
   // A pipe must not make a job wait.
-  const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) throw systemError(path, errno);
   struct stat facts;
   if (fstat(file.get(), &facts) != 0) throw systemError(path, errno);

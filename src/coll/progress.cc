@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "base/own_thread.h"
+#include "base/unique_fd.h"
 #include "coll/patrol.h"
-#include "p2p/fd_exchange.h"
 #include "p2p/peer_watch.h"
 
 namespace rondo {

@@ -4,26 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "p2p/bootstrap.h"
 
 namespace rondo {
-
-/// A descriptor that is closed with its owner.
-class UniqueFd {
- public:
-  UniqueFd() = default;
-  explicit UniqueFd(int fd) : fd_(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : fd_(other.release()) {}
-  UniqueFd& operator=(UniqueFd&& other) noexcept;
-  UniqueFd(const UniqueFd&) = delete;
-  UniqueFd& operator=(const UniqueFd&) = delete;
-  ~UniqueFd();
-  int get() const { return fd_; }
-  int release();
-
- private:
-  int fd_ = -1;
-};
 
 /// One rank's end of the node's exchange: a datagram socket in the abstract name space whose name
 /// is made of one half of the group's secret and the rank, so that nobody can guess it before it

@@ -10,7 +10,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "p2p/fd_exchange.h"
+#include "base/unique_fd.h"
 #include "p2p/status_area.h"
 
 namespace rondo {

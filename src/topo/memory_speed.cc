@@ -11,9 +11,9 @@
 #include <chrono>
 #include <fstream>
 #include <numeric>
-#include <sstream>
 #include <thread>
 
+#include "base/cpu_list.h"
 #include "base/error.h"
 
 namespace rondo::topo {
@@ -99,20 +99,6 @@ double readRate(const Pages& pages) {
   }
   std::atomic<uint64_t> kept{sum};
   return kept.load() != 1 ? bytes / secondsSince(start) : 0;
-}
-
-/// "0-3,8-11"
-std::vector<int> parseCpuList(const std::string& text) {
-  std::vector<int> cpus;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) {
-    int first = 0, last = 0;
-    const int found = std::sscanf(part.c_str(), "%d-%d", &first, &last);
-    if (found < 1) continue;
-    if (found == 1) last = first;
-    for (int cpu = std::max(first, 0); cpu <= last && cpu < CPU_SETSIZE; ++cpu) cpus.push_back(cpu);
-  }
-  return cpus;
 }
 
 }  // namespace

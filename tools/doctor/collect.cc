@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/cpu_list.h"
 #include "doctor/facts.h"
 #include "doctor/files.h"
 
@@ -153,18 +154,6 @@ void readOpenMpi(const Tree& tree, Facts* facts) {
 }
 
 }  // namespace
-
-std::vector<int> parseCpuList(const std::string& text) {
-  std::vector<int> cpus;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, ',');) {
-    int first = 0, last = 0;
-    const int found = std::sscanf(part.c_str(), " %d-%d", &first, &last);
-    if (found < 1) continue;
-    for (int cpu = first; cpu <= (found == 2 ? last : first); ++cpu) cpus.push_back(cpu);
-  }
-  return cpus;
-}
 
 Facts readFacts(const std::string& root) {
   const Tree tree(root);

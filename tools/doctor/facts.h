@@ -79,7 +79,4 @@ Facts readFacts(const std::string& root);
 /// What stands in no file: this process's environment, limits of space, interfaces, versions.
 void addProcessFacts(Facts* facts);
 
-/// "0-3,8" to numbers.
-std::vector<int> parseCpuList(const std::string& text);
-
 }  // namespace rondo::doctor
