@@ -30,8 +30,10 @@ void launchOne(Communicator& comm, const DeviceCall& call) {
   facts.count = call.count;
   comm.numberLaunch(call.stream, &facts);
   comm.recorder().launch(facts);
-  comm.deviceRunner()->run(call);
-  comm.recorder().launched();
+  const DeviceServed served = comm.deviceRunner()->run(call);
+  facts.way = served.way;
+  facts.choice = served.choice;
+  comm.recorder().launched(facts);
   logLine(LogPart::Call, LogLevel::Debug, comm.place().rank, [&] {
     return format("communicator \"%s\": launched %s with count %zu, datatype %s",
                   comm.name().c_str(), call.name, call.count, typeName(call.type));
@@ -50,7 +52,7 @@ void launchTransfers(Communicator& comm, const char* name, std::span<const Trans
   facts.sends = !transfers.empty() && transfers.front().sends;
   comm.recorder().launch(facts);
   comm.deviceRunner()->exchange(name, transfers, streams);
-  comm.recorder().launched();
+  comm.recorder().launched(facts);
 }
 
 }  // namespace

@@ -42,7 +42,9 @@ std::string lastText(const DeviceCalls& calls, int64_t now) {
   const FlightOp& last = calls.ops.back();
   const std::string number =
       last.facts.isTransfers() ? "" : format("collective %u there, ", last.facts.sequence);
-  return number + flightText(last.facts) + ", launched " + ageText(last.started, now);
+  const std::string served = last.facts.served();
+  return number + flightText(last.facts) + (served.empty() ? "" : " (" + served + ")") +
+         ", launched " + ageText(last.started, now);
 }
 
 /// Kernels that wait say so five times a second.

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "coll/device_predict.h"
+#include "coll/flight_recorder.h"
 #include "kernels/direct_call.h"
 
 namespace rondo {
@@ -229,6 +230,16 @@ DeviceChoice chooseDevice(const DeviceRequest& request, const DeviceFacts& facts
   // A rule that asks for what cannot be had is a wish.
   if (best.algorithm == nullptr && rule != nullptr) Search(request, facts, nullptr).all(take);
   return best;
+}
+
+DeviceServed servedBy(Collective collective, const DeviceChoice& choice) {
+  if (choice.algorithm == nullptr) return {};
+  const Algorithm* const algorithm = findAlgorithm(collective, choice.algorithm);
+  const DeviceWay way = choice.protocol == Protocol::kLL      ? DeviceWay::kLL
+                        : choice.protocol == Protocol::kLL128 ? DeviceWay::kLL128
+                                                              : DeviceWay::kSimple;
+  return {way, algorithm == nullptr ? OpFacts::kNoAlgorithm
+                                    : choiceOf(algorithm, choice.geometry.lanes)};
 }
 
 DeviceChoice chooseExchange(const DeviceRequest& request, const DeviceFacts& facts) {

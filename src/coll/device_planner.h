@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coll/device_costs.h"
+#include "coll/device_way.h"
 #include "coll/planner.h"
 #include "kernels/launch.h"
 
@@ -48,6 +49,9 @@ bool hasDeviceKernel(const DeviceRequest& request, std::string_view algorithm, P
 /// The best candidate; with a matching rule, the best of those that it allows.
 DeviceChoice chooseDevice(const DeviceRequest& request, const DeviceFacts& facts,
                           const std::vector<TuneRule>& rules);
+
+/// What a flight record says of a call that becomes this.
+DeviceServed servedBy(Collective collective, const DeviceChoice& choice);
 
 /// Gather and scatter, which are sends and receives in one launch: `algorithm` is nullptr for other
 /// collectives, and where 128-byte lines do not arrive whole, which was not measured.

@@ -92,7 +92,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceChoice choose(const DeviceRequest& request) const override {
     return chooseDevice(request, facts_, tune_);
   }
-  void run(const DeviceCall& call) override;
+  DeviceServed run(const DeviceCall& call) override;
   void exchange(const char* name, std::span<const Transfer> transfers,
                 std::span<const rondoStream_t> streams) override;
   void order(rondoStream_t first, rondoStream_t later) override {
@@ -123,11 +123,16 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   std::atomic_ref<uint32_t> hostWord(uint32_t FaultWords::*word) const {
     return std::atomic_ref<uint32_t>(static_cast<FaultWords*>(faults_->host())->*word);
   }
-  const DeviceChoice& remembered(const DeviceRequest& request);
+  struct Remembered {
+    DeviceRequest request{};
+    DeviceChoice choice{};
+    DeviceServed served{};
+  };
+  const Remembered& remembered(const DeviceRequest& request);
   CallArgs argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const;
   int launch(const DeviceCall& call, const DeviceChoice& choice) const;
-  void runScaled(const DeviceCall& call);
-  void copyAlone(const DeviceCall& call) const;
+  DeviceServed runScaled(const DeviceCall& call);
+  DeviceServed copyAlone(const DeviceCall& call) const;
   [[noreturn]] void refuse(const DeviceCall& call) const;
   void throwCuda(const std::string& what, int error) const;
   static uint64_t serialOf(const std::vector<DeviceCard>& cards) {
@@ -156,10 +161,6 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   UserMemory memory_;
   CopyEngines copyEngines_;
   OrderEvent event_;
-  struct Remembered {
-    DeviceRequest request{};
-    DeviceChoice choice{};
-  };
   std::array<Remembered, 64> choices_{};  // the last ones, by a hash of the request
 };
 
@@ -194,7 +195,7 @@ void CudaRunner::check() const {
 }
 
 // Choosing takes a microsecond, of which a launch has three.
-const DeviceChoice& CudaRunner::remembered(const DeviceRequest& request) {
+const CudaRunner::Remembered& CudaRunner::remembered(const DeviceRequest& request) {
   const auto same = [&](const DeviceRequest& other) {
     return other.collective == request.collective && other.count == request.count &&
            other.elementBytes == request.elementBytes && other.reduces == request.reduces;
@@ -203,10 +204,11 @@ const DeviceChoice& CudaRunner::remembered(const DeviceRequest& request) {
                        request.elementBytes * 3 + static_cast<uint64_t>(request.reduces);
   Remembered& entry = choices_[(key * 0x9e3779b97f4a7c15u) >> 58];
   if (entry.choice.algorithm == nullptr || !same(entry.request)) {
-    entry = {request, choose(request)};
+    entry = {request, choose(request), {}};
+    entry.served = servedBy(request.collective, entry.choice);
     if (explain_) std::fputs(explainDevice(request, facts_).c_str(), stderr);
   }
-  return entry.choice;
+  return entry;
 }
 
 void CudaRunner::refuse(const DeviceCall& call) const {
@@ -219,9 +221,10 @@ void CudaRunner::refuse(const DeviceCall& call) const {
              kMaxWindowRanks));
 }
 
-void CudaRunner::runScaled(const DeviceCall& call) {
+DeviceServed CudaRunner::runScaled(const DeviceCall& call) {
   const ContextScope scope(device_.context());
-  runScaledSum(call, {rank_, size_, 0, size_}, *this, [this](const DeviceCall& sum) { run(sum); });
+  return runScaledSum(call, {rank_, size_, 0, size_}, *this,
+                      [this](const DeviceCall& sum) { return run(sum); });
 }
 
 void CudaRunner::multiply(const DeviceCall& call, void* into, uint64_t count) const {
@@ -231,10 +234,11 @@ void CudaRunner::multiply(const DeviceCall& call, void* into, uint64_t count) co
 
 // With one rank every collective is a copy of one slot, reductions too: the driver's copy has all
 // of the device to itself, and a kernel of ours would have its lanes.
-void CudaRunner::copyAlone(const DeviceCall& call) const {
-  if (call.send == call.recv) return;
+DeviceServed CudaRunner::copyAlone(const DeviceCall& call) const {
+  if (call.send == call.recv) return {};
   throwCuda(format("%s: enqueueing a copy", call.name),
             copyOnStream(call.recv, call.send, call.count * typeSize(call.type), call.stream));
+  return {DeviceWay::kOneCopy};
 }
 
 void* CudaRunner::allocate(const DeviceCall& call, uint64_t bytes) const {
@@ -248,9 +252,9 @@ void CudaRunner::release(const DeviceCall& call, void* memory) const {
   throwCuda(format("%s: freeing the products", call.name), freeOnStream(memory, call.stream));
 }
 
-void CudaRunner::run(const DeviceCall& call) {
+DeviceServed CudaRunner::run(const DeviceCall& call) {
   check();
-  if (call.count == 0) return;
+  if (call.count == 0) return {};
   // Sums of the usual types multiply on their way in.
   const bool fused = call.scaled != nullptr && size_ > 1 && isHot(call.type, rondoSum);
   if (call.scaled != nullptr && !fused) return runScaled(call);
@@ -279,13 +283,15 @@ void CudaRunner::run(const DeviceCall& call) {
   const ContextScope scope(device_.context());
   if (size_ == 1) return copyAlone(call);
   if (const UserMemory::Entry* into = copyEngines_.serve(call, memory_)) {
-    return throwCuda(format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into));
+    throwCuda(format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into));
+    return {DeviceWay::kCopyEngines};
   }
-  const DeviceChoice& choice = remembered({call.collective, call.count, element, what});
+  const auto& [request, choice, served] = remembered({call.collective, call.count, element, what});
   if (choice.algorithm == nullptr) refuse(call);
   const int error = launch(call, choice);
   if (error != 0)
     throwCuda(format("%s: launching the %s kernel", call.name, choice.algorithm), error);
+  return served;
 }
 
 void CudaRunner::throwCuda(const std::string& what, int error) const {

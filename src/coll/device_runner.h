@@ -12,6 +12,7 @@
 
 #include "api/rondo_types.h"
 #include "coll/device_planner.h"
+#include "coll/device_way.h"
 #include "coll/exchange.h"
 #include "coll/scaled_ops.h"
 #include "p2p/bootstrap.h"
@@ -55,9 +56,10 @@ class DeviceRunner {
 
   /// Enqueues the collective on its stream and returns. Both pointers are device memory of
   /// device(), aligned to an element; in place where the host's collective may be. Makes no
-  /// allocation and no driver call that a capturing stream forbids. Throws Error: rondoUnsupported
-  /// for what has no kernel, rondoRemoteError once a wait was given up, rondoUnhandledCudaError.
-  virtual void run(const DeviceCall& call) = 0;
+  /// allocation and no driver call that a capturing stream forbids. Returns how it is served.
+  /// Throws Error: rondoUnsupported for what has no kernel, rondoRemoteError once a wait was given
+  /// up, rondoUnhandledCudaError.
+  virtual DeviceServed run(const DeviceCall& call) = 0;
 
   /// Enqueues sends and receives of device memory of device() as one launch on the first of
   /// `streams`; the others wait for it, and it for what is on them. Every transfer between two

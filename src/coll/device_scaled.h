@@ -22,7 +22,8 @@ int multiplyOnDevice(const DeviceCall& call, void* into, uint64_t count);
 /// else to memory of their own, which stream order allows to be gone when the call returns.
 /// `device` has multiply(), allocate() and release() as FarDevice has; run(sum) adds.
 template <class Device, class Run>
-void runScaledSum(const DeviceCall& call, const RankPlace& place, Device& device, const Run& run) {
+DeviceServed runScaledSum(const DeviceCall& call, const RankPlace& place, Device& device,
+                          const Run& run) {
   const bool all = call.collective == Collective::ReduceScatter;
   const uint64_t count = call.count * (all ? static_cast<uint64_t>(place.size) : 1);
   DeviceCall sum = call;
@@ -37,14 +38,16 @@ void runScaledSum(const DeviceCall& call, const RankPlace& place, Device& device
   }
   void* const products = device.allocate(call, count * typeSize(call.type));
   sum.send = products;
+  DeviceServed served;
   try {
     device.multiply(call, products, count);
-    run(sum);
+    served = run(sum);
   } catch (...) {
     device.release(call, products);
     throw;
   }
   device.release(call, products);
+  return served;
 }
 
 }  // namespace rondo

@@ -61,7 +61,7 @@ class FarRunner : public DeviceRunner {
   }
 
   int device() const override { return device_->ordinal(); }
-  void run(const DeviceCall& call) override;
+  DeviceServed run(const DeviceCall& call) override;
   void exchange(const char* name, std::span<const Transfer> transfers,
                 std::span<const rondoStream_t> streams) override;
   void order(rondoStream_t first, rondoStream_t later) override {
@@ -138,11 +138,11 @@ void FarRunner::launched(rondoStream_t stream, uint64_t rings) {
   for (FarThread* thread : threads_) thread->wake();
 }
 
-void FarRunner::run(const DeviceCall& call) {
+DeviceServed FarRunner::run(const DeviceCall& call) {
   check();
-  if (call.count == 0) return;
+  if (call.count == 0) return {};
   if (call.scaled != nullptr) {
-    return runScaledSum(call, place_, *device_, [this](const DeviceCall& sum) { run(sum); });
+    return runScaledSum(call, place_, *device_, [this](const DeviceCall& sum) { return run(sum); });
   }
   const uint64_t element = typeSize(call.type);
   const uint64_t slots = hasSlots(call.collective) ? static_cast<uint64_t>(place_.size) : 1;
@@ -174,6 +174,7 @@ void FarRunner::run(const DeviceCall& call) {
       static_cast<int>(std::min<uint64_t>(wanted + 1, static_cast<uint64_t>(device_->blocks())));
   device_->launch(far, blocks, call.stream);
   launched(call.stream, (call.count + far.chunk - 1) / far.chunk);
+  return {DeviceWay::kHost};
 }
 
 void FarRunner::exchange(const char* name, std::span<const Transfer> transfers,

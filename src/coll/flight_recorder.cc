@@ -15,7 +15,7 @@ const char* opOriginName(OpOrigin origin) {
 
 uint32_t choiceOf(const Algorithm* algorithm, int lanes) {
   const auto at = static_cast<uint32_t>(algorithm - registry().data());
-  return std::min(at, 0x3ffu) | static_cast<uint32_t>(std::clamp(lanes, 0, 63)) << 10;
+  return std::min(at, 0x3ffu) | static_cast<uint32_t>(std::clamp(lanes, 0, 255)) << 10;
 }
 
 OpFacts OpFacts::of(const OpWords& words) {
@@ -26,12 +26,13 @@ OpFacts OpFacts::of(const OpWords& words) {
   out.uneven = (w1 >> 8 & 1) != 0;
   out.sends = (w1 >> 9 & 1) != 0;
   out.captured = (w1 >> 10 & 1) != 0;
+  out.way = static_cast<DeviceWay>(w1 >> 11 & 7);
   out.pass = static_cast<uint8_t>(w1 >> 16);
   out.origin = static_cast<OpOrigin>(w1 >> 24 & 3);
   out.type = static_cast<int32_t>(w1 >> 32);
   out.op = static_cast<int32_t>(w2);
   out.root = static_cast<int32_t>(w2 >> 32);
-  out.choice = static_cast<uint32_t>(w3 & 0xffff);
+  out.choice = static_cast<uint32_t>((w3 & 0xffff) | (w1 >> 14 & 3) << 16);
   out.transfers = static_cast<uint16_t>(w3 >> 16);
   out.sequence = static_cast<uint32_t>(w3 >> 32);
   return out;
@@ -53,7 +54,32 @@ std::string OpFacts::algorithm() const {
 }
 
 int OpFacts::lanes() const {
-  return choice == kNoAlgorithm ? 0 : static_cast<int>(choice >> 10 & 63);
+  return choice == kNoAlgorithm ? 0 : static_cast<int>(choice >> 10 & 255);
+}
+
+std::string OpFacts::wayText() const {
+  switch (way) {
+    case DeviceWay::kLL:
+      return "LL";
+    case DeviceWay::kLL128:
+      return "LL128";
+    case DeviceWay::kSimple:
+      return "Simple";
+    case DeviceWay::kCopyEngines:
+      return "copy engines";
+    case DeviceWay::kOneCopy:
+      return "one copy";
+    case DeviceWay::kHost:
+      return "calls on host memory";
+    case DeviceWay::kNone:
+      break;
+  }
+  return "";
+}
+
+std::string OpFacts::served() const {
+  const std::string first = algorithm(), second = wayText();
+  return first + (first.empty() || second.empty() ? "" : ", ") + second;
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coll/device_way.h"
 #include "coll/exchange.h"
 #include "coll/host_request.h"
 #include "p2p/status_area.h"
@@ -29,7 +30,8 @@ struct OpFacts {
   bool uneven = false;
   uint8_t pass = 1;  ///< So many run as one.
   OpOrigin origin = OpOrigin::Call;
-  uint32_t choice = kNoAlgorithm;  ///< BoundPlan::choice.
+  uint32_t choice = kNoAlgorithm;  ///< BoundPlan::choice, or DeviceServed's.
+  DeviceWay way = DeviceWay::kNone;
   int32_t type = 0, op = 0;
   int32_t root = 0;       ///< Or the first transfer's peer.
   bool sends = false;     ///< The first transfer does.
@@ -43,11 +45,12 @@ struct OpFacts {
   OpWords words() const {
     return {{count,
              uint64_t{collective} | uint64_t{uneven} << 8 | uint64_t{sends} << 9 |
-                 uint64_t{captured} << 10 | uint64_t{pass} << 16 |
+                 uint64_t{captured} << 10 | static_cast<uint64_t>(way) << 11 |
+                 uint64_t{choice >> 16 & 3} << 14 | uint64_t{pass} << 16 |
                  static_cast<uint64_t>(origin) << 24 |
                  static_cast<uint64_t>(static_cast<uint32_t>(type)) << 32,
              static_cast<uint32_t>(op) | static_cast<uint64_t>(static_cast<uint32_t>(root)) << 32,
-             choice | uint64_t{transfers} << 16 | uint64_t{sequence} << 32}};
+             (choice & 0xffff) | uint64_t{transfers} << 16 | uint64_t{sequence} << 32}};
   }
   static OpFacts of(const OpWords& words);
 
@@ -59,8 +62,12 @@ struct OpFacts {
   /// "ring" or ""; lanes 0: not known.
   std::string algorithm() const;
   int lanes() const;
+  /// "LL128", "copy engines"; empty on host memory, or not known.
+  std::string wayText() const;
+  /// Both, for a reader: "ring", "twoshot, LL128", "copy engines"; empty: not known.
+  std::string served() const;
 };
-/// For OpFacts::choice: the algorithm's place in the registry, and the plan's lanes.
+/// For OpFacts::choice: the algorithm's place in the registry, and the plan's lanes, at most 255.
 uint32_t choiceOf(const Algorithm* algorithm, int lanes);
 
 /// What every rank of a communicator is known to be.
@@ -101,7 +108,11 @@ class FlightRecorder {
     const uint64_t now = ticks();
     device_->begin(++launched_, facts.words(), now, now);
   }
-  void launched() { device_->end(launched_, ticks()); }
+  /// `facts` are those of launch(), with how it is served.
+  void launched(const OpFacts& facts) {
+    device_->amend(launched_, facts.words());
+    device_->end(launched_, ticks());
+  }
 
   /// In a long wait, now and then: what it waits for.
   void noteWait(std::string_view text);

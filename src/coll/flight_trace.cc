@@ -76,6 +76,8 @@ class Trace {
     if (!algorithm.empty()) {
       out += format(",\"algorithm\":%s,\"lanes\":%d", quoted(algorithm).c_str(), facts.lanes());
     }
+    const std::string way = facts.wayText();
+    if (!way.empty()) out += ",\"by\":" + quoted(way);
     const bool rooted = !facts.isTransfers() && isRooted(static_cast<Collective>(facts.collective));
     if (rooted) out += format(",\"root\":%d", facts.root);
     if (op.started > op.enqueued) {

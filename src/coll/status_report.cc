@@ -87,8 +87,8 @@ class Table {
         format("%s %u, %s", kind, op->facts.sequence, flightText(op->facts).c_str());
     if (!op->running()) return format("after %s, %.3g s ago", call.c_str(), since(op->ended, now_));
     std::string out = format("in %s, for %.3g s", call.c_str(), since(op->started, now_));
-    const std::string algorithm = op->facts.algorithm();
-    if (!algorithm.empty()) out += " (" + algorithm + ")";
+    const std::string served = op->facts.served();
+    if (!served.empty()) out += " (" + served + ")";
     if (!comm.waits.empty() && comm.waitsSeen >= op->started) out += "; " + comm.waits;
     return out;
   }
@@ -175,8 +175,8 @@ std::string operationLine(const char* where, const FlightOp& op, int64_t now) {
   const char* const kind = op.facts.isTransfers() ? "exchange" : "collective";
   std::string out =
       format("    %s%s %u, %s", where, kind, op.facts.sequence, flightText(op.facts).c_str());
-  const std::string algorithm = op.facts.algorithm();
-  if (!algorithm.empty()) out += " (" + algorithm + ")";
+  const std::string served = op.facts.served();
+  if (!served.empty()) out += " (" + served + ")";
   if (op.running()) return out + format(", has not ended for %.3g s\n", since(op.started, now));
   return out + format(", took %.3g us, ended %.3g s ago\n",
                       static_cast<double>(op.ended - op.started) * 1e-3, since(op.ended, now));

@@ -37,6 +37,10 @@ class OpRing {
     std::atomic_ref(entry.number).store(number, std::memory_order_release);
     put(last_, number);
   }
+  /// Says more of the newest one. A reader may see some of the old words beside some of the new.
+  void amend(uint64_t number, const OpWords& words) {
+    for (int i = 0; i < OpWords::kWords; ++i) put(at(number).words.at[i], words.at[i]);
+  }
   void end(uint64_t number, uint64_t ended) { put(at(number).ended, ended); }
 
   /// Empties it, for another writer. Costs as much as was written.

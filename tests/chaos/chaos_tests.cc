@@ -85,7 +85,7 @@ void noteLaunch(rondoComm_t comm, bool transfer) {
   facts.count = 64;
   facts.sequence = 7;
   comm->impl->recorder().launch(facts);
-  comm->impl->recorder().launched();
+  comm->impl->recorder().launched(facts);
 }
 
 TEST(Chaos, TheSentenceCountsCallsOnDeviceMemory) {

@@ -9,6 +9,7 @@
 #include "coll/device_calls.h"
 #include "coll/patrol.h"
 #include "coll/progress.h"
+#include "coll/registry.h"
 
 namespace rondo {
 namespace {
@@ -98,6 +99,10 @@ TEST(DeviceCalls, AStallSaysWhoIsBehind) {
   all[2].ops.pop_back();
   all[2].process = "stopped";
   all[1].kernelWaits = 31 * kSecond;
+  all[1].ops.back().facts.way = DeviceWay::kSimple;
+  const Algorithm* const ring = findAlgorithm(Collective::AllGather, "ring");
+  ASSERT_NE(ring, nullptr);
+  all[1].ops.back().facts.choice = choiceOf(ring, 96);
   all[2].kernelWaits = 29 * kSecond;
   EXPECT_EQ(
       deviceStall(all, 0, "dp", 5, 32 * kSecond),
@@ -106,8 +111,8 @@ TEST(DeviceCalls, AStallSaysWhoIsBehind) {
       "launched 30 s ago. Not in that call yet: rank 2 (host \"a\", pid 1) last called "
       "collective 1 there, allreduce with count 8, datatype float32, op sum, launched 31 s "
       "ago, no kernel of it says that it waits, its process is stopped. Others: rank 1 (host "
-      "\"a\", pid 1) last called collective 2 there, allgather with count 4, datatype float32, "
-      "launched 30 s ago, its kernel waits too");
+      "\"a\", pid 1) last called collective 2 there, allgather with count 4, datatype float32 "
+      "(ring, Simple), launched 30 s ago, its kernel waits too");
   // the kernel may not have had the time to say so
   EXPECT_TRUE(!has(deviceStall(all, 0, "dp", 1, 3 * kSecond), "kernel of it"));
   all[2].ops.clear();

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "coll/device_predict.h"
+#include "coll/flight_recorder.h"
 #include "support/measurements.h"
 #include "tune_device.h"
 
@@ -56,6 +57,32 @@ Errors errorsOf(const std::vector<DeviceObservation>& observations, const Device
   }
   out.geomean = std::expm1(logs / count);
   return out;
+}
+
+TEST(DevicePlanner, RecordsSayWhatACallBecomes) {
+  for (const Count count : {Count{2}, Count{1} << 14, Count{1} << 26}) {
+    const DeviceRequest request{Collective::AllReduce, count, 4, Reduces::kHot};
+    DeviceFacts facts;
+    facts.ranks = 4;
+    facts.lanes = 96;
+    facts.lineStores = true;
+    const DeviceChoice choice = chooseDevice(request, facts, {});
+    ASSERT_NE(choice.algorithm, nullptr);
+    const DeviceServed served = servedBy(request.collective, choice);
+    OpFacts record;
+    record.way = served.way;
+    record.choice = served.choice;
+    const OpFacts read = OpFacts::of(record.words());
+    EXPECT_EQ(read.algorithm(), choice.algorithm);
+    EXPECT_EQ(read.lanes(), choice.geometry.lanes);
+    EXPECT_EQ(read.wayText(), protocolName(choice.protocol));
+    EXPECT_EQ(read.served(), read.algorithm() + ", " + read.wayText());
+  }
+  const DeviceServed none = servedBy(Collective::Scan, DeviceChoice{});
+  EXPECT_EQ(none.way, DeviceWay::kNone);
+  OpFacts exchange;
+  exchange.way = DeviceWay::kCopyEngines;
+  EXPECT_EQ(exchange.served(), "copy engines") << "no algorithm of the registry's";
 }
 
 // Wanted: below 10 % geomean at 2 and 4 GPUs (ASTRA-sim publishes 20.6 and 12.0).

@@ -13,6 +13,7 @@
 #include "api/group.h"
 #include "api/handle.h"
 #include "coll/far_staging.h"
+#include "coll/flight_view.h"
 #include "support/pretended_device.h"
 #include "support/world.h"
 
@@ -162,6 +163,23 @@ TEST(FarDevice, InPlace) {
         wrong(swapped.data(), kCount * n,
               [&](size_t i) { return element(static_cast<int>(i / kCount), at + i % kCount); }),
         0u);
+  });
+}
+
+TEST(FarDevice, TheRecordSaysThatTheHostServesThem) {
+  onHosts({0, 1}, [](const FarRank& me) {
+    Ints in = dataOf(me.rank, 100), out(100, -1);
+    me.good(me.collective(Collective::AllReduce, in, out.data(), 100));
+    me.stream.synchronize();
+    bool found = false;
+    const std::vector<FlightProcess> all = readNearFlights();
+    for (const FlightComm& comm : all.front().comms) {
+      if (comm.id != me.comm->impl->recorder().id() || comm.rank != me.rank) continue;
+      found = true;
+      ASSERT_EQ(comm.device.size(), 1u);
+      EXPECT_EQ(comm.device[0].facts.served(), "calls on host memory");
+    }
+    EXPECT_TRUE(found);
   });
 }
 

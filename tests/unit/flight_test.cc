@@ -115,7 +115,8 @@ TEST(OpFacts, SurviveTheirWords) {
   facts.count = ~uint64_t{0} >> 3;
   facts.transfers = 0xfffe;
   facts.sequence = 0xffffffff;
-  facts.choice = 1 | 63 << 10;
+  facts.choice = 1 | 255 << 10;
+  facts.way = DeviceWay::kHost;
   const OpFacts back = OpFacts::of(facts.words());
   EXPECT_EQ(back.collective, facts.collective);
   EXPECT_TRUE(back.uneven);
@@ -128,7 +129,9 @@ TEST(OpFacts, SurviveTheirWords) {
   EXPECT_EQ(back.count, facts.count);
   EXPECT_EQ(back.transfers, facts.transfers);
   EXPECT_EQ(back.sequence, facts.sequence);
-  EXPECT_EQ(back.lanes(), 63);
+  EXPECT_EQ(back.lanes(), 255);
+  EXPECT_EQ(back.choice, facts.choice);
+  EXPECT_EQ(back.wayText(), "calls on host memory");
   EXPECT_EQ(back.name(), "exscanv");
 }
 

@@ -1,0 +1,17 @@
+#pragma once
+// How a call on device memory is served, small enough for a flight record.
+
+#include <cstdint>
+
+namespace rondo {
+
+/// What moves its bytes: a kernel by one of three protocols, the copy engines between all ranks,
+/// one copy (a rank by itself), or calls on host memory (between hosts).
+enum class DeviceWay : uint8_t { kNone, kLL, kLL128, kSimple, kCopyEngines, kOneCopy, kHost };
+
+struct DeviceServed {
+  DeviceWay way = DeviceWay::kNone;
+  uint32_t choice = 0xffff;  ///< As choiceOf() has it; 0xffff: no algorithm of the registry's.
+};
+
+}  // namespace rondo
