@@ -226,6 +226,7 @@ void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& pe
   DeviceConfig wanted{config.device, parts->place.localRank, config.options.spinBoundMs,
                       parts->tune, parts->explain};
   wanted.smBudget = static_cast<int>(config.options.smBudget);
+  wanted.noSms = config.options.noSms;
   wanted.costs = costs;
   if (hosts.hosts > 1) {
     const int processors =
