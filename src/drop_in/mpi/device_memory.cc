@@ -145,12 +145,17 @@ DeviceStream::DeviceStream() {
 }
 DeviceStream::~DeviceStream() { driver.streamDestroy(stream_); }
 
-bool DeviceStream::idle() const {
-  const Result result = driver.streamQuery(stream_);
-  if (result == kNotReady) return false;
-  check(result, "cuStreamQuery");
-  return true;
+namespace {
+
+/// What a query said: it is done, or not yet, or has failed.
+bool isDone(Result result, const char* query) {
+  if (result != kNotReady) check(result, query);
+  return result != kNotReady;
 }
+
+}  // namespace
+
+bool DeviceStream::idle() const { return isDone(driver.streamQuery(stream_), "cuStreamQuery"); }
 
 DeviceEvent::~DeviceEvent() {
   if (event_ != nullptr) driver.eventDestroy(event_);
@@ -160,12 +165,7 @@ void DeviceEvent::record(rondoStream_t stream) {
   if (event_ == nullptr) check(driver.eventCreate(&event_, kNoTimes), "cuEventCreate");
   check(driver.eventRecord(event_, stream), "cuEventRecord");
 }
-bool DeviceEvent::reached() const {
-  const Result result = driver.eventQuery(event_);
-  if (result == kNotReady) return false;
-  check(result, "cuEventQuery");
-  return true;
-}
+bool DeviceEvent::reached() const { return isDone(driver.eventQuery(event_), "cuEventQuery"); }
 
 DeviceGraph::~DeviceGraph() {
   if (executable_ != nullptr) driver.graphExecDestroy(executable_);
