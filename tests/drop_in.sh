@@ -183,6 +183,15 @@ for ranks in 2 3; do
   grep -q '^rondo_mpi: MPI_Bcast .* host memory [0-9]*, on devices [0-9]*, by way of' "$log" ||
     fail "the ways of MPI_Bcast"
 done
+for ranks in 2 3; do
+  echo "== reduce-scatters between devices, $ranks ranks"
+  withDevices layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$path" scattered >"$log" 2>&1 || fail "scattered"
+  # On a rank 30 with memory on all devices, and two long ones; 30 with memory on rank 0's alone; 30 with none.
+  counted MPI_Reduce_scatter $((ranks * 92)) 0 "on devices $((ranks * 32)), by way of the host 30"
+  counted MPI_Ireduce_scatter $((ranks * 90)) 0 "on devices $((ranks * 30)), by way of the host 30"
+  counted MPI_Reduce_scatter_block $((ranks * 18)) 0 "on devices $((ranks * 6)), by way of the host 6"
+  counted MPI_Ireduce_scatter_block $((ranks * 18)) 0 "on devices $((ranks * 6)), by way of the host 6"
+done
 # 50 calls without device memory, then 50 with: the 13 before ranks look again go by way of the host.
 withDevices layered 2 RONDO_MPI=both RONDO_MPI_STATS=1 "$path" quiet >"$log" 2>&1 || fail "quiet"
 counted MPI_Allreduce 200 0 "on devices 74, by way of the host 26"

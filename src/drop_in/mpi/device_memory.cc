@@ -40,6 +40,9 @@ struct Driver {
   Result (*streamDestroy)(Stream);
   Result (*memcpyDtoHAsync)(void*, DevicePointer, size_t, Stream);
   Result (*memcpyHtoDAsync)(DevicePointer, const void*, size_t, Stream);
+  Result (*memcpyDtoDAsync)(DevicePointer, DevicePointer, size_t, Stream);
+  Result (*memAlloc)(DevicePointer*, size_t);
+  Result (*memFree)(DevicePointer);
   Result (*memHostRegister)(void*, size_t, unsigned);  ///< nullptr: it has none.
   Result (*eventCreate)(void**, unsigned);
   Result (*eventRecord)(void*, Stream);
@@ -138,6 +141,19 @@ ContextScope::ContextScope(void* wanted) : pushed_(wanted != nullptr) {
 ContextScope::~ContextScope() {
   Context before = nullptr;
   if (pushed_) driver.ctxPopCurrent(&before);
+}
+
+DeviceMemory::DeviceMemory(size_t bytes) {
+  DevicePointer address = 0;
+  check(driver.memAlloc(&address, bytes), "cuMemAlloc");
+  address_ = reinterpret_cast<char*>(address);
+}
+DeviceMemory::~DeviceMemory() {
+  if (address_ != nullptr) driver.memFree(number(address_));
+}
+
+void copyOnDevice(void* to, const void* from, size_t bytes, rondoStream_t stream) {
+  check(driver.memcpyDtoDAsync(number(to), number(from), bytes, stream), "cuMemcpyDtoDAsync");
 }
 
 DeviceStream::DeviceStream() {
@@ -249,7 +265,9 @@ bool findDevices(const char** why) {
       !find("cuStreamCreate", &driver.streamCreate) ||
       !find("cuStreamSynchronize", &driver.streamSynchronize) ||
       !find("cuMemcpyDtoHAsync_v2", &driver.memcpyDtoHAsync) ||
-      !find("cuMemcpyHtoDAsync_v2", &driver.memcpyHtoDAsync)) {
+      !find("cuMemcpyHtoDAsync_v2", &driver.memcpyHtoDAsync) ||
+      !find("cuMemcpyDtoDAsync_v2", &driver.memcpyDtoDAsync) ||
+      !find("cuMemAlloc_v2", &driver.memAlloc) || !find("cuMemFree_v2", &driver.memFree)) {
     return false;
   }
   find("cuMemHostRegister_v2", &driver.memHostRegister);
