@@ -53,6 +53,15 @@ void reductions(bool device, int count, MPI_Comm comm) {
   expect(out.all(sum), "reduce_scatter");
   MPI_Scan(in.data(), out.data(), count, type, MPI_SUM, comm);
   expect(out.all(static_cast<T>(rank * (rank + 1) / 2)), "scan");
+  out.fill(own);
+  MPI_Scan(MPI_IN_PLACE, out.data(), count, type, MPI_SUM, comm);
+  expect(out.all(static_cast<T>(rank * (rank + 1) / 2)), "scan in place");
+  out.fill(-3);
+  MPI_Exscan(in.data(), rank == 0 ? nullptr : out.data(), count, type, MPI_SUM, comm);
+  expect(out.all(static_cast<T>(rank == 0 ? -3 : rank * (rank - 1) / 2)), "exscan");
+  out.fill(own);
+  MPI_Exscan(MPI_IN_PLACE, out.data(), count, type, MPI_SUM, comm);
+  expect(out.all(static_cast<T>(rank == 0 ? 0 : rank * (rank - 1) / 2)), "exscan in place");
   MPI_Request request;
   MPI_Iallreduce(in.data(), out.data(), count, type, MPI_SUM, comm, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -236,7 +245,7 @@ void reduceOften(bool device, int times) {
   }
 }
 
-/// By way of the host, always.
+/// Between the devices of two ranks, of more by way of the host.
 void scanOnce() {
   Buffer<int> in(true, 100, rank), out(true, 100, -1);
   MPI_Scan(in.data(), out.data(), 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
