@@ -47,6 +47,8 @@ class RotatingBuffers {
     void* recv;
   };
   Piece next(uint64_t sendBytes, uint64_t recvBytes);
+  /// After how many such pieces all of them were used.
+  int sets(uint64_t sendBytes, uint64_t recvBytes) const;
 
  private:
   struct Area {
