@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "api/comm_create.h"
 #include "support/refusal.h"
 #include "support/world.h"
 
