@@ -1,5 +1,7 @@
 #include "tune_trials.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -143,10 +145,18 @@ RotatingBuffers::Piece RotatingBuffers::next(uint64_t sendBytes, uint64_t recvBy
 
 namespace {
 
+/// How often another process took this thread's core away.
+long turnsLost() {
+  struct rusage use {};
+  getrusage(RUSAGE_THREAD, &use);
+  return use.ru_nivcsw;
+}
+
 /// Times of calls, and the state of the machine that each was in.
 struct Samples {
   std::vector<double> times;
   std::vector<uint64_t> flags;  ///< By time; kBetween: two states.
+  std::vector<int> lost;        ///< By time; 1: some rank's core was another process's meanwhile.
 };
 constexpr uint64_t kBetween = UINT64_MAX;
 /// A median of fewer times says nothing.
@@ -162,6 +172,8 @@ class Timer {
         looks_(looks),
         ranks_(trials.front().comm->impl().place().size),
         samples_(trials.size()) {
+    const CommFacts& facts = trials.front().comm->impl().facts();
+    ownCores_ = static_cast<uint32_t>(facts.localRanks) <= facts.cpus;
     // Calls of one length together, so that short ones find the caches as they would leave them.
     for (size_t i = 0; i < trials.size(); ++i) lengths_[trials[i].bytes].push_back(i);
   }
@@ -182,6 +194,10 @@ class Timer {
       MPI_Allreduce(MPI_IN_PLACE, mine.data(), static_cast<int>(mine.size()), MPI_DOUBLE,
                     rooted ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD);
       for (double& time : mine) time /= rooted ? 1 : ranks_;
+      std::vector<int>& lost = samples_[i].lost;
+      lost.resize(mine.size(), 0);
+      MPI_Allreduce(MPI_IN_PLACE, lost.data(), static_cast<int>(lost.size()), MPI_INT, MPI_MAX,
+                    MPI_COMM_WORLD);
     }
   }
 
@@ -230,10 +246,12 @@ class Timer {
     for (int k = calls; k > 0; --k) {
       const RotatingBuffers::Piece piece = buffers.next(sent, received);
       MPI_Barrier(MPI_COMM_WORLD);
+      const long lost = turnsLost();
       const Clock::time_point begin = Clock::now();
       call(trial, piece);
       const std::chrono::duration<double, std::pico> took = Clock::now() - begin;
       if (keep) samples_[i].times.push_back(took.count());
+      if (keep) samples_[i].lost.push_back(ownCores_ && turnsLost() != lost ? 1 : 0);
     }
   }
 
@@ -253,20 +271,26 @@ class Timer {
   const std::vector<Trial>& trials_;
   RotatingBuffers& buffers_;
   bool looks_, inARow_ = false;
+  bool ownCores_;  ///< Where ranks wait for each other's, every call loses turns.
   int ranks_;
   std::vector<Samples> samples_;
   std::map<uint64_t, std::vector<size_t>> lengths_;
 };
 
-/// What was measured while a flag's way was from `least` to `most`.
+/// What was measured while a flag's way was from `least` to `most`: of calls that lost no turn, if
+/// there are enough of them.
 StateTimes timesBetween(const std::vector<Samples>& samples, uint64_t least, uint64_t most) {
-  StateTimes out{0, 0, {}};
+  StateTimes out{};
   for (const Samples& all : samples) {
-    std::vector<double> mine;
+    std::vector<double> mine, whole;
     for (size_t k = 0; k < all.times.size(); ++k) {
-      if (all.flags[k] >= least && all.flags[k] <= most) mine.push_back(all.times[k]);
+      if (all.flags[k] < least || all.flags[k] > most) continue;
+      mine.push_back(all.times[k]);
+      if (all.lost[k] == 0) whole.push_back(all.times[k]);
     }
     out.calls += mine.size();
+    out.disturbed |= whole.size() < kLeastTimes;
+    if (whole.size() >= kLeastTimes) mine = std::move(whole);
     out.times.push_back(mine.size() < kLeastTimes ? 0 : medianOf(std::move(mine)));
   }
   return out;
