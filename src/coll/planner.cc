@@ -40,6 +40,21 @@ algo::Geometry cut(const Request& request, const Algorithm& algorithm, const Com
   return geometry;
 }
 
+/// Whether more lanes would only cut messages between hosts that could be whole: lanes share a
+/// connection there, and each message costs both ends some 8 us of a core. Where all ranks send,
+/// nothing is gained in exchange: all-to-all, reduce-scatter and all-gather of 64 KiB and
+/// all-to-all of 256 KiB took 0.6, 0.6, 0.77 and 0.73 of the time with one lane instead of two (two
+/// hosts of one rank on a veth, 2026-11-22). With two ranks a host it was 0.9 to 1.2.
+bool fitsOneLane(const Request& request, const Algorithm& algorithm, const CommFacts& facts) {
+  const Collective what = request.collective;
+  const bool exchange = what == Collective::AllReduce || what == Collective::AllGather ||
+                        what == Collective::ReduceScatter || what == Collective::AllToAll;
+  const bool oneAHost = facts.links.acrossHosts && !facts.groups.layered();
+  if (!exchange || !oneAHost || request.uneven) return false;
+  const auto blocks = static_cast<uint64_t>(blocksOf(algorithm, facts.ranks, facts.groups));
+  return request.count * request.elementBytes <= blocks * facts.chunkBytes;
+}
+
 /// For predictions: where a short call leaves blocks empty, one rank's plan lacks the hops that the
 /// others' blocks take, and a chain of them looks short.
 algo::Geometry withoutEmptyBlocks(algo::Geometry geometry, const Algorithm& algorithm,
@@ -142,7 +157,8 @@ std::vector<Candidate> rankCandidates(const Request& request, const CommFacts& f
     const bool halves = request.collective == Collective::Reduce && facts.ranks == 2 &&
                         blocksOf(algorithm, 2, facts.groups) > 1;
     if (halves && rule == nullptr) continue;
-    for (int lanes = 1; lanes <= facts.lanes; ++lanes) {
+    const bool oneLane = rule == nullptr && fitsOneLane(request, algorithm, facts);
+    for (int lanes = 1; lanes <= (oneLane ? 1 : facts.lanes); ++lanes) {
       if (rule != nullptr && rule->lanes != 0 && std::min(rule->lanes, facts.lanes) != lanes)
         continue;
       for (const uint64_t chunk : chunkSizes(facts, rule != nullptr ? rule->chunkBytes : 0)) {

@@ -251,6 +251,33 @@ TEST(Planner, HostsMakeStripesWinAndWindowsLose) {
   EXPECT_GT(costOf("ring", 2), 2 * rankCandidates(sum(2), f, {}).front().picoseconds);
 }
 
+/// Lanes share a connection there: more of them would cut what can be one message.
+TEST(Planner, BetweenHostsOfOneRankAMessageIsNotCutForLanes) {
+  CommFacts f = facts(2, 2);
+  f.chunkBytes = 256u << 10;
+  f.lanes = 2;
+  f.groups = RankGroups({0, 1});
+  const auto mostLanes = [&](Collective collective, Count count,
+                             const std::vector<TuneRule>& rules = {}) {
+    int most = 0;
+    for (const Candidate& c : rankCandidates({collective, count, 4, 0}, f, rules)) {
+      most = std::max(most, c.geometry.lanes);
+    }
+    return most;
+  };
+  constexpr Count kChunk = 64u << 10;  // elements
+  EXPECT_EQ(mostLanes(Collective::AllToAll, kChunk), 2) << "on one host";
+  f.links.acrossHosts = true;
+  EXPECT_EQ(mostLanes(Collective::AllToAll, kChunk), 1);
+  EXPECT_EQ(mostLanes(Collective::AllToAll, kChunk + 1), 2) << "longer than a message";
+  EXPECT_EQ(mostLanes(Collective::Broadcast, kChunk), 2) << "from one rank";
+  const auto rules = parseTune("alltoall:host:0-1G:direct/2");
+  EXPECT_EQ(mostLanes(Collective::AllToAll, kChunk, rules), 2) << "a rule may ask for it";
+  f.ranks = 4;
+  f.groups = RankGroups({0, 0, 1, 1});
+  EXPECT_EQ(mostLanes(Collective::AllToAll, kChunk), 2) << "two ranks a host";
+}
+
 /// Who shares CPUs is a machine's affair, not the communicator's.
 TEST(Planner, RanksOfOtherMachinesTakeNoTurns) {
   CommFacts f = facts(8, 2);
