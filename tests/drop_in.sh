@@ -173,7 +173,13 @@ for ranks in 2 3; do
   withDevices layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$path" every >"$log" 2>&1 || fail "every"
   # Of 48 on a rank 6 have device memory on all ranks, some bytes, and are not in place; in 16 one rank has some.
   counted MPI_Alltoall $((ranks * 48)) 0 "on devices $((ranks * 6)), by way of the host $((ranks * 10 + 16))"
-  grep -q '^rondo_mpi: MPI_Scan .* by way of the host [0-9]*$' "$log" || fail "the way of MPI_Scan"
+  # Of two ranks' 288 a quarter has bytes on both devices; of more ranks' none goes between them.
+  for call in Scan Exscan; do
+    case $ranks in
+      2) counted MPI_$call 288 0 "on devices 72, by way of the host 72" ;;
+      *) grep -q "^rondo_mpi: MPI_$call .*  by way of the host [0-9]*\$" "$log" || fail "the way of MPI_$call" ;;
+    esac
+  done
   # By sends and receives, in six of their calls at least, and with counts that are alike as one count.
   for call in MPI_Allgatherv MPI_Gatherv MPI_Scatterv MPI_Alltoallv MPI_Reduce_scatter; do
     awk -v call=$call -v least=$((ranks * 6)) '$2 == call { sub(/.*on devices /, ""); found = $1 + 0 >= least }
@@ -182,6 +188,15 @@ for ranks in 2 3; do
   withDevices layered $ranks RONDO_MPI=device RONDO_MPI_STATS=1 "$path" every >"$log" 2>&1 || fail "device"
   grep -q '^rondo_mpi: MPI_Bcast .* host memory [0-9]*, on devices [0-9]*, by way of' "$log" ||
     fail "the ways of MPI_Bcast"
+done
+for ranks in 2 3; do
+  echo "== reduce-scatters between devices, $ranks ranks"
+  withDevices layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$path" scattered >"$log" 2>&1 || fail "scattered"
+  # On a rank 30 with memory on all devices, and two long ones; 30 with memory on rank 0's alone; 30 with none.
+  counted MPI_Reduce_scatter $((ranks * 92)) 0 "on devices $((ranks * 32)), by way of the host 30"
+  counted MPI_Ireduce_scatter $((ranks * 90)) 0 "on devices $((ranks * 30)), by way of the host 30"
+  counted MPI_Reduce_scatter_block $((ranks * 18)) 0 "on devices $((ranks * 6)), by way of the host 6"
+  counted MPI_Ireduce_scatter_block $((ranks * 18)) 0 "on devices $((ranks * 6)), by way of the host 6"
 done
 # 50 calls without device memory, then 50 with: the 13 before ranks look again go by way of the host.
 withDevices layered 2 RONDO_MPI=both RONDO_MPI_STATS=1 "$path" quiet >"$log" 2>&1 || fail "quiet"

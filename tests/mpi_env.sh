@@ -8,9 +8,10 @@ export OMPI_MCA_mpi_yield_when_idle=1
 export OMPI_MCA_btl=^openib,ofi
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 
+# A hang ends, and a slow day is none: two minutes were too few for jobs of some seconds at a load of 15.
 runMpi() {  # ranks, program, arguments...
   local ranks=$1
   shift
-  timeout --foreground -k 10 "${MPI_TIMEOUT:-120}" "${TEST_MPIRUN:-mpirun}" --oversubscribe --bind-to none \
+  timeout --foreground -k 10 "${MPI_TIMEOUT:-600}" "${TEST_MPIRUN:-mpirun}" --oversubscribe --bind-to none \
     -n "$ranks" "$@"
 }

@@ -14,6 +14,7 @@
 #include "coll/registry.h"
 #include "config.h"
 #include "drop_in/mpi/option_rows.h"
+#include "topo/measured_links.h"
 #include "topo/node_facts.h"
 
 namespace {
@@ -60,6 +61,12 @@ void printFacts() {
       findCosts(machineModel(readNodeFacts()), configDirs(readOptions().tuneDir));
   row("costs", costs.source);
   if (!costs.warning.empty()) row("", costs.warning);
+  std::vector<std::string> cards;
+  topo::HostSketch sketch = topo::readHostSketch(&cards);
+  const topo::LinksFound links = topo::sketchMeasured(
+      machineModel(sketch.node), configDirs(readOptions().tuneDir), cards, &sketch);
+  row("links", links.text);
+  if (!links.warning.empty()) row("", links.warning);
 }
 
 void printDropInOption(const OptionRow& option, const char* reader) {

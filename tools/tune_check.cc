@@ -29,7 +29,7 @@ struct Row {
   size_t count;                                                      ///< Of them.
   std::string source;
   uint64_t flag;
-  bool steady;  ///< Enough was measured in the state that was planned for.
+  bool steady;  ///< Enough was measured in the state that was planned for, with no turn lost.
 };
 
 Row runSize(uint64_t bytes, RotatingBuffers& buffers, bool layered) {
@@ -51,8 +51,8 @@ Row runSize(uint64_t bytes, RotatingBuffers& buffers, bool layered) {
     const bool same = state.flag == row.flag || sameState(state.flag, row.flag);
     if (same && used == nullptr) used = &state;
   }
-  row.steady =
-      used != nullptr && std::find(used->times.begin(), used->times.end(), 0) == used->times.end();
+  row.steady = used != nullptr && !used->disturbed &&
+               std::find(used->times.begin(), used->times.end(), 0) == used->times.end();
   Times times(trials.size(), 0);
   if (!states.empty()) times = (used != nullptr ? *used : states.front()).times;
   row.source = comms.front()->impl().costsSource();

@@ -1,5 +1,7 @@
 #include "tune_trials.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -18,7 +20,10 @@ namespace {
 /// What rondo-bench's buffers touch before they are used again, and how many there are at most.
 constexpr uint64_t kRotatedBytes = 32u << 20;
 constexpr uint64_t kMostSets = 64;
-/// Longer calls find their buffers in memory whatever was before.
+/// Longer calls find their buffers in memory whatever was before. Shorter ones find them where a
+/// job does that makes such calls alone only after all buffers were used by them: beside other
+/// kinds, which use more memory, ring and two-shot of 64 KiB took 11 to 14 us instead of 6 to 7
+/// (two ranks on an EPYC, an L3 of 32 MiB, 2026-11-22).
 constexpr uint64_t kMostInCaches = 1u << 20;
 
 void check(rondoResult_t result) {
@@ -59,10 +64,17 @@ void call(const Trial& trial, const RotatingBuffers::Piece& piece) {
   }
 }
 
+/// From one piece of an area to the next, and how many there are.
+uint64_t strideOf(uint64_t bytes) { return std::max<uint64_t>((bytes + 127) / 64 * 64, 64); }
+uint64_t setsIn(uint64_t area, uint64_t bytes) {
+  return std::clamp<uint64_t>(area / strideOf(bytes), 1, kMostSets);
+}
+
 /// Calls in a row of one trial, before it is another's turn.
 int callsARound(uint64_t bytes) {
-  if (bytes <= 8u << 10) return 24;
-  if (bytes <= 256u << 10) return 8;
+  if (bytes <= 8u << 10) return 72;
+  if (bytes <= 256u << 10) return 24;
+  if (bytes <= kMostInCaches) return 6;
   return bytes <= 4u << 20 ? 2 : 1;
 }
 
@@ -118,9 +130,12 @@ RotatingBuffers::Area RotatingBuffers::makeArea(uint64_t bytes, bool mapped) {
 }
 
 char* RotatingBuffers::pieceOf(const Area& area, uint64_t bytes) const {
-  const uint64_t stride = std::max<uint64_t>((bytes + 127) / 64 * 64, 64);
-  const uint64_t sets = std::clamp<uint64_t>(area.bytes / stride, 1, kMostSets);
-  return static_cast<char*>(area.memory.get()) + (sets > 1 ? turn_ % sets * stride : 0);
+  return static_cast<char*>(area.memory.get()) +
+         turn_ % setsIn(area.bytes, bytes) * strideOf(bytes);
+}
+
+int RotatingBuffers::sets(uint64_t sendBytes, uint64_t recvBytes) const {
+  return static_cast<int>(std::max(setsIn(send_.bytes, sendBytes), setsIn(recv_.bytes, recvBytes)));
 }
 
 RotatingBuffers::Piece RotatingBuffers::next(uint64_t sendBytes, uint64_t recvBytes) {
@@ -130,10 +145,18 @@ RotatingBuffers::Piece RotatingBuffers::next(uint64_t sendBytes, uint64_t recvBy
 
 namespace {
 
+/// How often another process took this thread's core away.
+long turnsLost() {
+  struct rusage use {};
+  getrusage(RUSAGE_THREAD, &use);
+  return use.ru_nivcsw;
+}
+
 /// Times of calls, and the state of the machine that each was in.
 struct Samples {
   std::vector<double> times;
   std::vector<uint64_t> flags;  ///< By time; kBetween: two states.
+  std::vector<int> lost;        ///< By time; 1: some rank's core was another process's meanwhile.
 };
 constexpr uint64_t kBetween = UINT64_MAX;
 /// A median of fewer times says nothing.
@@ -149,6 +172,8 @@ class Timer {
         looks_(looks),
         ranks_(trials.front().comm->impl().place().size),
         samples_(trials.size()) {
+    const CommFacts& facts = trials.front().comm->impl().facts();
+    ownCores_ = static_cast<uint32_t>(facts.localRanks) <= facts.cpus;
     // Calls of one length together, so that short ones find the caches as they would leave them.
     for (size_t i = 0; i < trials.size(); ++i) lengths_[trials[i].bytes].push_back(i);
   }
@@ -169,6 +194,10 @@ class Timer {
       MPI_Allreduce(MPI_IN_PLACE, mine.data(), static_cast<int>(mine.size()), MPI_DOUBLE,
                     rooted ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD);
       for (double& time : mine) time /= rooted ? 1 : ranks_;
+      std::vector<int>& lost = samples_[i].lost;
+      lost.resize(mine.size(), 0);
+      MPI_Allreduce(MPI_IN_PLACE, lost.data(), static_cast<int>(lost.size()), MPI_INT, MPI_MAX,
+                    MPI_COMM_WORLD);
     }
   }
 
@@ -192,10 +221,7 @@ class Timer {
         lengths_.erase(next, lengths_.end());
         return;
       }
-      const int turns = !keep || bytes > kMostInCaches ? 1 : 3;
-      for (int turn = bytes > kMostInCaches ? 1 : 0; turn <= turns; ++turn) {
-        for (const size_t i : same) runOne(i, keep && turn > 0);
-      }
+      for (const size_t i : same) runOne(i, keep);
       const uint64_t after = look();
       const bool steady = before == after || sameState(before, after);
       for (const size_t i : same) {
@@ -212,13 +238,20 @@ class Timer {
     RotatingBuffers& buffers = trial.buffers != nullptr ? *trial.buffers : buffers_;
     const int calls = callsARound(trial.bytes);
     if (inARow_ && !isRooted(trial.collective)) return runInARow(i, calls, keep);
+    if (trial.bytes <= kMostInCaches && !inARow_) {
+      for (int k = buffers.sets(sent, received); k > 0; --k) {
+        call(trial, buffers.next(sent, received));
+      }
+    }
     for (int k = calls; k > 0; --k) {
       const RotatingBuffers::Piece piece = buffers.next(sent, received);
       MPI_Barrier(MPI_COMM_WORLD);
+      const long lost = turnsLost();
       const Clock::time_point begin = Clock::now();
       call(trial, piece);
       const std::chrono::duration<double, std::pico> took = Clock::now() - begin;
       if (keep) samples_[i].times.push_back(took.count());
+      if (keep) samples_[i].lost.push_back(ownCores_ && turnsLost() != lost ? 1 : 0);
     }
   }
 
@@ -238,20 +271,26 @@ class Timer {
   const std::vector<Trial>& trials_;
   RotatingBuffers& buffers_;
   bool looks_, inARow_ = false;
+  bool ownCores_;  ///< Where ranks wait for each other's, every call loses turns.
   int ranks_;
   std::vector<Samples> samples_;
   std::map<uint64_t, std::vector<size_t>> lengths_;
 };
 
-/// What was measured while a flag's way was from `least` to `most`.
+/// What was measured while a flag's way was from `least` to `most`: of calls that lost no turn, if
+/// there are enough of them.
 StateTimes timesBetween(const std::vector<Samples>& samples, uint64_t least, uint64_t most) {
-  StateTimes out{0, 0, {}};
+  StateTimes out{};
   for (const Samples& all : samples) {
-    std::vector<double> mine;
+    std::vector<double> mine, whole;
     for (size_t k = 0; k < all.times.size(); ++k) {
-      if (all.flags[k] >= least && all.flags[k] <= most) mine.push_back(all.times[k]);
+      if (all.flags[k] < least || all.flags[k] > most) continue;
+      mine.push_back(all.times[k]);
+      if (all.lost[k] == 0) whole.push_back(all.times[k]);
     }
     out.calls += mine.size();
+    out.disturbed |= whole.size() < kLeastTimes;
+    if (whole.size() >= kLeastTimes) mine = std::move(whole);
     out.times.push_back(mine.size() < kLeastTimes ? 0 : medianOf(std::move(mine)));
   }
   return out;

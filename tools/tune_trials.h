@@ -47,6 +47,8 @@ class RotatingBuffers {
     void* recv;
   };
   Piece next(uint64_t sendBytes, uint64_t recvBytes);
+  /// After how many such pieces all of them were used.
+  int sets(uint64_t sendBytes, uint64_t recvBytes) const;
 
  private:
   struct Area {
@@ -90,6 +92,8 @@ struct StateTimes {
   uint64_t flag;  ///< A flag's way in it (coll/flag_way.h); 0: no two ranks could look.
   size_t calls;
   Times times;
+  /// Some trial's calls all lost a turn of a rank's core to another process, and count nonetheless.
+  bool disturbed = false;
 };
 
 /// The same by the states that the machine was in, the one with the most calls first: before and

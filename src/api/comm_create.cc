@@ -75,7 +75,8 @@ std::vector<CostsState> readOwnCosts(const Options& options, const NodeFacts& no
 }
 
 std::vector<LocalInfo> gatherLocal(Bootstrap& boot, const Options& options, uint64_t machine,
-                                   topo::HostSketch* sketch, std::vector<CostsState>* states) {
+                                   topo::HostSketch* sketch, std::vector<CostsState>* states,
+                                   std::string* links) {
   LocalInfo mine{};
   mine.machine = machine;
   static std::atomic<uint64_t> communicators{0};
@@ -87,7 +88,7 @@ std::vector<LocalInfo> gatherLocal(Bootstrap& boot, const Options& options, uint
     if (sched_getaffinity(0, sizeof mine.cpus, &mine.cpus) != 0) CPU_ZERO(&mine.cpus);
     mine.rdma = mayUseRdma(NetworkChoice::ofEnvironment().transports);
     if (sketch != nullptr) {
-      *sketch = topo::readHostSketch();
+      *sketch = sketchThisHost(options, links);
       mine.sketchHash = sketch->hash();
     }
     if (boot.rank() == 0) *states = readOwnCosts(options, sketch->node, &mine);
@@ -226,6 +227,7 @@ void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& pe
   DeviceConfig wanted{config.device, parts->place.localRank, config.options.spinBoundMs,
                       parts->tune, parts->explain};
   wanted.smBudget = static_cast<int>(config.options.smBudget);
+  wanted.noSms = config.options.noSms;
   wanted.costs = costs;
   if (hosts.hosts > 1) {
     const int processors =
@@ -373,8 +375,9 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   std::vector<CostsState> states;
   topo::HostSketch sketch;
   topo::HostSketch* const own = hosts.localRank == 0 ? &sketch : nullptr;
+  std::string links;
   const std::vector<LocalInfo> local =
-      gatherLocal(boot, config.options, host.machine, own, &states);
+      gatherLocal(boot, config.options, host.machine, own, &states, &links);
   const Crowd crowd = greatestCrowd(local);
   parts.facts.ranks = n;
   parts.facts.cpus = crowd.cpus;
@@ -410,6 +413,12 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   addDevice(boot, exchange ? &*exchange : nullptr, peers, hosts, config, local.front().device,
             &parts);
   logMade(parts, hosts, config);
+  if (own != nullptr) {
+    logLine(LogPart::Boot, LogLevel::Info, rank, [&] {
+      return format("communicator \"%s\": links of this host: %s", parts.name.c_str(),
+                    links.c_str());
+    });
+  }
   auto made = std::make_unique<Communicator>(std::move(parts));
   if (local.front().costStates > 1) {
     settleCosts(boot, *made, states, hosts.hostOf);

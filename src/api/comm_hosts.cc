@@ -1,8 +1,14 @@
 #include "api/comm_hosts.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <map>
+
+#include "base/config_files.h"
+#include "base/options.h"
+#include "topo/measured_links.h"
 
 namespace rondo {
 namespace {
@@ -52,6 +58,19 @@ int packageOf(const cpu_set_t& cpus, const CpuPlaces& places) {
 }
 
 }  // namespace
+
+HostSketch sketchThisHost(const Options& options, std::string* links) {
+  std::vector<std::string> cards;
+  HostSketch sketch = topo::readHostSketch(&cards);
+  const topo::LinksFound found =
+      topo::sketchMeasured(machineModel(sketch.node), configDirs(options.tuneDir), cards, &sketch);
+  static std::atomic_flag warned;  // not once for every communicator
+  if (!found.warning.empty() && !warned.test_and_set()) {
+    std::fprintf(stderr, "rondo: warning: %s\n", found.warning.c_str());
+  }
+  *links = found.text;
+  return sketch;
+}
 
 KnownHosts gatherHosts(Bootstrap& boot, const std::vector<int>& hostOf,
                        const std::vector<uint64_t>& hashes, const HostSketch* own) {

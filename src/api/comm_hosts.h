@@ -11,6 +11,13 @@
 
 namespace rondo {
 
+struct Options;
+
+/// This host as its first rank tells of it, with what was measured of its links (rondo-topo
+/// --measure). To `links` goes where that comes from, for people. A file that is no good is told of
+/// once a process, and is no reason to fail.
+topo::HostSketch sketchThisHost(const Options& options, std::string* links);
+
 /// The hosts of a communicator, those that are alike once.
 struct KnownHosts {
   std::vector<topo::HostSketch> kinds;  ///< In the order of their first ranks.

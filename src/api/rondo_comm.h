@@ -34,7 +34,11 @@ typedef struct rondoConfig_t {
                            communicators wait for each other's peers, so the budgets of all that are
                            alive in a process must fit on the device together. 0: as
                            RONDO_SM_BUDGET says; there 0 is half of the device for the first
-                           communicator and some for each further one. Since 0.3. */
+                           communicator and some for each further one. Since 0.3.
+                           RONDO_SM_BUDGET_NONE: as 0, and if all ranks ask for it copy engines move
+                           what needs no arithmetic, whatever its length, where they can: all-gather,
+                           all-to-all and broadcast into memory that is registered for them
+                           (rondo_register.h); the rest goes by kernels. Since 0.11. */
   int32_t blocking;     /**< 1: the call that makes the communicator returns when it is made. 0: it
                            returns rondoInProgress with a handle, and a thread of its own does the
                            rest; until rondoCommGetAsyncError gives another result the handle may
@@ -51,6 +55,7 @@ typedef struct rondoConfig_t {
 } rondoConfig_t;
 
 #define RONDO_CONFIG_VERSION 5
+#define RONDO_SM_BUDGET_NONE (-1)
 #define RONDO_CONFIG_INITIALIZER \
   { sizeof(rondoConfig_t), RONDO_CONFIG_VERSION, RONDO_DEVICE_AUTO, NULL, NULL, NULL, 0, 0, 1, 0 }
 

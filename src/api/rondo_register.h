@@ -33,10 +33,11 @@ typedef uint64_t rondoRegistration_t;
  * is received into registered memory, from 4 MiB on, is written there by the sender. With
  * RONDO_REGISTER_COPY_ENGINES, rondoAllGather and rondoAllToAll (not in place) into it, of 32 MiB
  * or more in all, keep no multiprocessor busy but for the copy of a rank's own block; by themselves
- * they may take longer than Rondo's kernels. Memory of a rank that another cannot map (memory of a
- * pool, say) is accepted and used as if it were not registered. A graph that was captured while
- * memory was registered may be launched only while it still is; one that was captured before the
- * communicator's first registration goes on as before.
+ * they may take longer than Rondo's kernels. With config.smBudget RONDO_SM_BUDGET_NONE that is so
+ * at any length, for rondoBroadcast too, and of the rank's own block. Memory of a rank that another
+ * cannot map (memory of a pool, say) is accepted and used as if it were not registered. A graph
+ * that was captured while memory was registered may be launched only while it still is; one that
+ * was captured before the communicator's first registration goes on as before.
  *
  * Waits for nothing that is enqueued, but mapping memory may make the driver wait for kernels that
  * run: none may wait for a later call of any rank. At most 256 registrations of a communicator at

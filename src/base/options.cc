@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <functional>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -43,6 +44,18 @@ void readSize(const char* name, uint64_t least, uint64_t most, uint64_t* out) {
                .c_str());
   }
   *out = bytes;
+}
+
+void readSmBudget(Options* options) {
+  constexpr const char* kName = "RONDO_SM_BUDGET";
+  constexpr uint64_t kMost = 1024;
+  const char* value = env(kName);
+  if (value == nullptr) return;
+  options->noSms = std::string_view(value) == "none";
+  if (options->noSms) return;
+  if (!parseSize(value, &options->smBudget) || options->smBudget > kMost) {
+    refuse(kName, value, "a number from 0 to 1024, or none");
+  }
 }
 
 void readLogLevels(const char* name, std::string* out) {
@@ -92,7 +105,8 @@ const std::vector<OptionRow>& optionTable() {
       {"RONDO_POOL_BYTES", "size", "16M", "shared memory for staging, per rank (from 256K)", true},
       {"RONDO_SM_BUDGET", "number", "0",
        "multiprocessors that a communicator's kernels may keep busy; 0: half of the device for the "
-       "first, some for each further one",
+       "first, some for each further one; none: as 0, but copy engines move what they can, on all "
+       "ranks or on none",
        false},
       {"RONDO_SPIN_BOUND_MS", "number", "0",
        "tests only: a wait longer than this many milliseconds is an error; 0: no bound", false},
@@ -151,7 +165,7 @@ Options readOptions() {
   readSwitch("RONDO_EXPLAIN", &options.explain);
   readSwitch("RONDO_REPRODUCIBLE", &options.reproducible);
   readSize("RONDO_POOL_BYTES", 256u << 10, uint64_t{1} << 30, &options.poolBytes);
-  readSize("RONDO_SM_BUDGET", 0, 1024, &options.smBudget);
+  readSmBudget(&options);
   readSize("RONDO_SPIN_BOUND_MS", 0, 1u << 30, &options.spinBoundMs);
   readSize("RONDO_STALL_SECONDS", 0, 1u << 30, &options.stallSeconds);
   readSize("RONDO_TIMEOUT_MS", 0, 1u << 30, &options.timeoutMs);
@@ -170,7 +184,9 @@ std::string optionText(const Options& options, const OptionRow& row) {
   if (name == "RONDO_EXPLAIN") return options.explain ? "1" : "0";
   if (name == "RONDO_REPRODUCIBLE") return options.reproducible ? "1" : "0";
   if (name == "RONDO_POOL_BYTES") return std::to_string(options.poolBytes);
-  if (name == "RONDO_SM_BUDGET") return std::to_string(options.smBudget);
+  if (name == "RONDO_SM_BUDGET") {
+    return options.noSms ? "none" : std::to_string(options.smBudget);
+  }
   if (name == "RONDO_SPIN_BOUND_MS") return std::to_string(options.spinBoundMs);
   if (name == "RONDO_STALL_SECONDS") return std::to_string(options.stallSeconds);
   if (name == "RONDO_TIMEOUT_MS") return std::to_string(options.timeoutMs);

@@ -23,6 +23,7 @@ struct Options {
   std::string netInterfaces;       ///< RONDO_NET_IF
   uint64_t bootTimeoutMs = 30000;  ///< RONDO_BOOT_TIMEOUT_MS
   uint64_t smBudget = 0;           ///< RONDO_SM_BUDGET; 0: what is usual
+  bool noSms = false;              ///< RONDO_SM_BUDGET=none
   std::string log;                 ///< RONDO_LOG
   std::string logFile;             ///< RONDO_LOG_FILE; empty: stderr
   std::string record;              ///< RONDO_RECORD; empty: errors dump nothing

@@ -16,8 +16,10 @@ constexpr uint64_t kFrom = 32u << 20;
 /// What all ranks must agree on, in 24 bits.
 uint32_t tagOf(const DeviceCall& call, const UserMemory::Entry& into, uint64_t offset) {
   uint64_t hash = into.number;
-  for (const uint64_t word : {offset, static_cast<uint64_t>(call.count * typeSize(call.type)),
-                              static_cast<uint64_t>(call.collective)}) {
+  for (const uint64_t word :
+       {offset, static_cast<uint64_t>(call.count * typeSize(call.type)),
+        static_cast<uint64_t>(call.collective) |
+            static_cast<uint64_t>(isRooted(call.collective) ? call.root : 0) << 32}) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 29;
   }
@@ -26,8 +28,14 @@ uint32_t tagOf(const DeviceCall& call, const UserMemory::Entry& into, uint64_t o
 
 }  // namespace
 
-CopyEngines::CopyEngines(const MeetingView& view, const FaultView& fault, int rank, int size)
-    : view_(view), fault_(fault), rank_(rank), size_(size), from_(kFrom) {}
+CopyEngines::CopyEngines(const MeetingView& view, const FaultView& fault, int rank, int size,
+                         bool alone)
+    : view_(view),
+      fault_(fault),
+      rank_(rank),
+      size_(size),
+      alone_(alone),
+      from_(alone ? 1 : kFrom) {}
 
 CopyEngines::~CopyEngines() {
   freeEvent(event_);
@@ -50,8 +58,11 @@ int CopyEngines::prepare() {
 const UserMemory::Entry* CopyEngines::serve(const DeviceCall& call,
                                             const UserMemory& memory) const {
   const bool exchanges = call.collective == Collective::AllToAll;
-  if (!exchanges && call.collective != Collective::AllGather) return nullptr;
-  const uint64_t bytes = call.count * typeSize(call.type) * static_cast<uint64_t>(size_);
+  // With several peers a root's own link carries a broadcast more than once: only to spare kernels.
+  const bool casts = alone_ && call.collective == Collective::Broadcast;
+  if (!exchanges && !casts && call.collective != Collective::AllGather) return nullptr;
+  const uint64_t slots = casts ? 1 : static_cast<uint64_t>(size_);
+  const uint64_t bytes = call.count * typeSize(call.type) * slots;
   if (side_ == nullptr || size_ < 2 || size_ > kMaxPairRanks || bytes < from_) return nullptr;
   if (exchanges && call.send == call.recv) return nullptr;
   const UserMemory::Entry* stale = nullptr;
@@ -69,27 +80,33 @@ int CopyEngines::meet(uint32_t tag, bool compare, CUstream_st* stream) const {
   return launchMeeting({view_, fault_, rank_, size_, tag, compare ? 1 : 0}, stream);
 }
 
+int CopyEngines::copyOwn(void* to, const void* from, uint64_t bytes) const {
+  return alone_ ? copyOnStream(to, from, bytes, side_) : copyByKernel(to, from, bytes, side_);
+}
+
 // A rank puts its blocks into the others' memory, each at another peer at any time. Its own one
-// goes meanwhile.
+// goes meanwhile. Of a broadcast only the root has blocks.
 int CopyEngines::run(const DeviceCall& call, const UserMemory::Entry& into) {
   ++calls_;
   const uint64_t slot = call.count * typeSize(call.type);
   auto* const recv = static_cast<unsigned char*>(call.recv);
   const auto* const send = static_cast<const unsigned char*>(call.send);
   const auto offset = static_cast<uint64_t>(recv - into.memory);
-  const uint64_t place = static_cast<uint64_t>(rank_) * slot;
+  const bool casts = call.collective == Collective::Broadcast;
+  const bool gives = !casts || call.root == rank_;
+  const uint64_t place = casts ? 0 : static_cast<uint64_t>(rank_) * slot;
   const auto blockFor = [&](int peer) {
-    return call.collective == Collective::AllGather ? send
-                                                    : send + static_cast<uint64_t>(peer) * slot;
+    return call.collective == Collective::AllToAll ? send + static_cast<uint64_t>(peer) * slot
+                                                   : send;
   };
   const uint32_t tag = tagOf(call, into, offset);
   int error = orderStreams(call.stream, side_, event_);
   if (error != 0) return error;
-  if (blockFor(rank_) != recv + place) {
-    error = copyByKernel(recv + place, blockFor(rank_), slot, side_);
+  if (gives && blockFor(rank_) != recv + place) {
+    error = copyOwn(recv + place, blockFor(rank_), slot);
   }
   if (error == 0) error = meet(tag, true, call.stream);
-  for (int k = 1; k < size_ && error == 0; ++k) {
+  for (int k = 1; gives && k < size_ && error == 0; ++k) {
     const int peer = (rank_ + k) % size_;
     auto* const to = reinterpret_cast<unsigned char*>(into.here[static_cast<size_t>(peer)]);
     error = copyOnStream(to + offset + place, blockFor(peer), slot, call.stream);

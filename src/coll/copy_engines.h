@@ -12,7 +12,9 @@ namespace rondo {
 
 class CopyEngines {
  public:
-  CopyEngines(const MeetingView& view, const FaultView& fault, int rank, int size);
+  /// `alone`: nothing of a call but its meetings is to run on multiprocessors, and no call is too
+  /// short.
+  CopyEngines(const MeetingView& view, const FaultView& fault, int rank, int size, bool alone);
   ~CopyEngines();
   /// The context is gone, and with it what would be freed.
   void leave();
@@ -23,9 +25,9 @@ class CopyEngines {
   int prepare();
 
   /// Whether the call is one for them: an all-gather, or an all-to-all that is not in place, of at
-  /// least from() bytes in all, into memory registered as symmetric that every rank reaches. Then
-  /// all ranks say so, by their promise. Throws Error(rondoInvalidUsage) for memory that was freed
-  /// since it was registered.
+  /// least from() bytes in all (alone: a broadcast too), into memory registered as symmetric that
+  /// every rank reaches. Then all ranks say so, by their promise. Throws Error(rondoInvalidUsage)
+  /// for memory that was freed since it was registered.
   const UserMemory::Entry* serve(const DeviceCall& call, const UserMemory& memory) const;
   /// Enqueues it. Allowed while its stream captures. Returns a cudaError_t.
   int run(const DeviceCall& call, const UserMemory::Entry& into);
@@ -35,12 +37,14 @@ class CopyEngines {
   void startFrom(uint64_t bytes) { from_ = bytes; }
 
  private:
+  int copyOwn(void* to, const void* from, uint64_t bytes) const;
   int meet(uint32_t tag, bool compare, CUstream_st* stream) const;
 
   const MeetingView view_;
   const FaultView fault_;
   const int rank_;
   const int size_;
+  const bool alone_;
   uint64_t from_;
   uint64_t calls_ = 0;
   CUstream_st* side_ = nullptr;  ///< Of the copy to this rank itself.

@@ -23,6 +23,7 @@ struct DeviceCard {
   int32_t blocksAtOnce;  ///< Of any kernel, on the whole device.
   int32_t blocksFree;    ///< Of them, not promised to another communicator of this process.
   int32_t blocksWanted;  ///< config.smBudget, as blocks; 0: what is usual.
+  int32_t noSms;         ///< DeviceConfig::noSms
   std::array<unsigned char, 16> device;
   std::array<uint64_t, 2> process;
   OrderCard order;

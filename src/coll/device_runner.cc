@@ -66,7 +66,9 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
         ring_(lease_.ring()),
         exchange_(lease_.pairs(), fault_, boot.rank(), boot.size(), lanesAtMost),
         memory_(device_, cards, boot.rank()),
-        copyEngines_(lease_.meeting(), fault_, boot.rank(), boot.size()) {
+        copyEngines_(lease_.meeting(), fault_, boot.rank(), boot.size(),
+                     std::all_of(cards.begin(), cards.end(),
+                                 [](const DeviceCard& card) { return card.noSms != 0; })) {
     const ContextScope scope(device_.context());
     throwCuda("making an event", event_.make());
   }
@@ -396,6 +398,7 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
   mine.process = processTag();
   mine.order = nextOrderCard();
   mine.noLines = config.noLineStores ? 1 : 0;
+  mine.noSms = config.noSms ? 1 : 0;
   Opened opened;
   try {
     opened = openDevice(config, &mine);

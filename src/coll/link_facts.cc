@@ -31,7 +31,9 @@ uint64_t perKiBOf(uint64_t bytesPerSecond) {
 /// Of several ways the narrowest and the longest.
 struct Worst {
   uint64_t bytes = 0, latency = 0;
-  void add(const topo::Path& path) {
+  bool measured = false;
+  void add(const topo::Graph& graph, const topo::Path& path) {
+    for (const topo::Arc arc : path.arcs) measured |= graph.link(arc / 2).measured();
     bytes = bytes == 0 ? path.bytesPerSecond : std::min(bytes, path.bytesPerSecond);
     latency = std::max(latency, path.picoseconds);
   }
@@ -39,14 +41,14 @@ struct Worst {
 
 /// All ways from the first of these nodes, and between neighbours, over links of these kinds.
 /// False: some are not joined.
-bool findWays(topo::PathFinder& finder, const std::vector<int>& nodes, unsigned kinds,
-              Worst* worst) {
+bool findWays(const topo::Graph& graph, topo::PathFinder& finder, const std::vector<int>& nodes,
+              unsigned kinds, Worst* worst) {
   topo::Path path;
   for (size_t i = 1; i < std::min(nodes.size(), kMostPaths); ++i) {
     for (const int from : {nodes[0], nodes[i - 1]}) {
       if (from == nodes[i]) continue;
       if (!finder.find(from, nodes[i], &path, 0, kinds)) return false;
-      worst->add(path);
+      worst->add(graph, path);
     }
   }
   return true;
@@ -60,6 +62,21 @@ uint64_t widthOf(const topo::Graph& graph, const std::vector<int>& nodes, LinkKi
       const topo::Link& link = graph.link(arc / 2);
       if (link.kind == kind) sum += link.bytesPerSecond;
     }
+  }
+  return sum;
+}
+
+/// Bytes/s that cards move between their networks and the host: no more than was measured of the
+/// link that they hang on.
+uint64_t widthOfCards(const topo::Graph& graph, const std::vector<int>& cards) {
+  uint64_t sum = 0;
+  for (const int card : cards) {
+    uint64_t below = UINT64_MAX;
+    for (const topo::Arc arc : graph.from(card)) {
+      const topo::Link& link = graph.link(arc / 2);
+      if (link.kind == LinkKind::Pci && link.claimedBytes) below = link.bytesPerSecond;
+    }
+    sum += std::min(below, widthOf(graph, {card}, LinkKind::Network));
   }
   return sum;
 }
@@ -100,7 +117,8 @@ void addPackages(const topo::Graph& graph, const std::vector<Seat>& seats, LinkF
   Worst worst;
   for (const auto& [host, set] : cpusOf) {
     const std::vector<int> cpus(set.begin(), set.end());
-    if (!findWays(finder, cpus, topo::kAllLinks & ~topo::linkBit(LinkKind::Network), &worst)) {
+    if (!findWays(graph, finder, cpus, topo::kAllLinks & ~topo::linkBit(LinkKind::Network),
+                  &worst)) {
       continue;
     }
     for (const int cpu : cpus) {
@@ -110,6 +128,7 @@ void addPackages(const topo::Graph& graph, const std::vector<Seat>& seats, LinkF
   }
   links->packageBytes = worst.bytes;
   links->packageLatency = worst.latency;
+  links->packagesMeasured = worst.measured;
 }
 
 void addHosts(const topo::Graph& graph, const std::vector<Seat>& seats, LinkFacts* links) {
@@ -128,13 +147,14 @@ void addHosts(const topo::Graph& graph, const std::vector<Seat>& seats, LinkFact
   }
   topo::PathFinder finder(graph);
   Worst worst;
-  if (!findWays(finder, nodes, topo::kAllLinks, &worst) || worst.bytes == 0) return;
+  if (!findWays(graph, finder, nodes, topo::kAllLinks, &worst) || worst.bytes == 0) return;
   links->hostBytes = worst.bytes;
   links->hostLatency = worst.latency;
+  links->hostsMeasured = worst.measured;
   links->rdma = true;
   for (const int cpu : nodes) {
     const std::vector<int> cards = graph.all(NodeKind::Nic, graph.node(cpu).host);
-    links->intoHost = leastOf(links->intoHost, widthOf(graph, cards, LinkKind::Network));
+    links->intoHost = leastOf(links->intoHost, widthOfCards(graph, cards));
     for (const int card : cards) links->rdma &= graph.node(card).model != "ethernet";
   }
 }
@@ -202,15 +222,17 @@ void setCosts(HostCosts costs, MeasuredCosts measured, CommFacts* facts) {
 std::string LinkFacts::text() const {
   std::string out;
   if (!package.empty()) {
-    out = format(
-        "packages %s and %s apart, %s into each", topo::shortBandwidth(packageBytes).c_str(),
-        topo::latencyText(packageLatency).c_str(), topo::shortBandwidth(intoPackage).c_str());
+    out = format("packages %s and %s apart, %s into each%s",
+                 topo::shortBandwidth(packageBytes).c_str(),
+                 topo::latencyText(packageLatency).c_str(),
+                 topo::shortBandwidth(intoPackage).c_str(), packagesMeasured ? " (measured)" : "");
   }
   if (hostBytes > 0) {
     out += out.empty() ? "" : "; ";
-    out += format("hosts %s and %s apart, %s into each, %s",
-                  topo::shortBandwidth(hostBytes).c_str(), topo::latencyText(hostLatency).c_str(),
-                  topo::shortBandwidth(intoHost).c_str(), rdma ? "by RDMA" : "by TCP");
+    out +=
+        format("hosts %s and %s apart, %s into each, %s%s", topo::shortBandwidth(hostBytes).c_str(),
+               topo::latencyText(hostLatency).c_str(), topo::shortBandwidth(intoHost).c_str(),
+               rdma ? "by RDMA" : "by TCP", hostsMeasured ? " (links measured)" : "");
   } else if (!host.empty()) {
     out += out.empty() ? "" : "; ";
     out += "between hosts not known";

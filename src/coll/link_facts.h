@@ -21,7 +21,9 @@ struct LinkFacts {
   std::vector<int> host;
   bool acrossHosts = false;  ///< The planner's groups are hosts.
   bool rdma = false;         ///< The cards between hosts move data without the CPUs.
-  // Of the narrowest way between two of them; 0: not known.
+  // Of the narrowest way between two of them; 0: not known. Measured: some link of such a way was
+  // (topo/measured_links.h), and is not as the machine claims.
+  bool packagesMeasured = false, hostsMeasured = false;
   uint64_t packageBytes = 0, packageLatency = 0;
   uint64_t hostBytes = 0, hostLatency = 0;
   // Bytes/s into a package (host) over all its links, and as many out of it; 0: not known.

@@ -33,9 +33,11 @@ int packageOf(const fs::path& sys, long numa, const CpuPlaces& places) {
   return package == CpuPlaces::kNowhere ? 0 : package;
 }
 
-void addNic(HostSketch* sketch, const NicSketch& nic) {
+void addNic(const NicSketch& nic, const std::string& busId, HostSketch* sketch,
+            std::vector<std::string>* cards) {
   if (sketch->nics == kMostNics || nic.bytesPerSecond == 0) return;
   sketch->nic[sketch->nics++] = nic;
+  cards->push_back(busId);
 }
 
 std::vector<fs::path> sortedEntries(const fs::path& dir) {
@@ -48,6 +50,16 @@ std::vector<fs::path> sortedEntries(const fs::path& dir) {
   return out;
 }
 
+/// Of the PCI device that this is, or is a part of, as a virtual machine's cards are.
+std::string busIdOf(const fs::path& device) {
+  std::error_code fault;
+  fs::path at = fs::canonical(device, fault);
+  while (at.has_relative_path() && at.filename().string().find(':') == std::string::npos) {
+    at = at.parent_path();
+  }
+  return at.filename();
+}
+
 std::string lineIn(const fs::path& file) {
   std::ifstream in(file);
   std::string line;
@@ -55,11 +67,22 @@ std::string lineIn(const fs::path& file) {
   return line;
 }
 
-void joinPackages(Graph& graph, const std::vector<int>& cpus) {
+void setMeasured(Graph& graph, int link, uint64_t bytesPerSecond, uint64_t picoseconds) {
+  if (bytesPerSecond > 0) graph.setMeasuredBandwidth(link, bytesPerSecond);
+  if (picoseconds > 0) graph.setMeasuredLatency(link, picoseconds);
+}
+
+void joinPackages(Graph& graph, const std::vector<int>& cpus, const HostSketch& sketch) {
   for (size_t a = 0; a < cpus.size(); ++a) {
     for (size_t b = a + 1; b < cpus.size(); ++b) {
       graph.addLink({LinkKind::Socket, cpus[a], cpus[b], kSocketBytes, kSocketLatency});
     }
+  }
+  for (uint32_t k = 0; k < sketch.sockets; ++k) {
+    const SocketSketch& socket = sketch.socket[k];
+    const int link = graph.findLink(LinkKind::Socket, cpus[static_cast<size_t>(socket.a)],
+                                    cpus[static_cast<size_t>(socket.b)]);
+    setMeasured(graph, link, socket.bytesPerSecond, socket.picoseconds);
   }
 }
 
@@ -83,12 +106,13 @@ uint64_t HostSketch::hash() const {
   return mixBits(hashBytes(bytes));
 }
 
-void readNics(const std::string& sys, HostSketch* sketch) {
+void readNics(const std::string& sys, HostSketch* sketch, std::vector<std::string>* cards) {
   const fs::path root(sys);
   for (const RdmaPort& port : readRdmaPorts(root / "class/infiniband")) {
     if (!port.active || port.busId.empty()) continue;  // one without a card is software
     const long numa = numberIn(root / "class/infiniband" / port.device / "device/numa_node");
-    addNic(sketch, {port.bytesPerSecond, packageOf(root, numa, sketch->node.places), 1});
+    addNic({port.bytesPerSecond, packageOf(root, numa, sketch->node.places), 1}, port.busId, sketch,
+           cards);
   }
   for (const fs::path& net : sortedEntries(root / "class/net")) {
     std::error_code fault;
@@ -98,14 +122,15 @@ void readNics(const std::string& sys, HostSketch* sketch) {
     }
     const uint64_t bytes = static_cast<uint64_t>(megabits) * 125'000;
     const int package = packageOf(root, numberIn(net / "device/numa_node"), sketch->node.places);
-    addNic(sketch, {std::min(bytes, Graph::kMostBandwidth), package, 0});
+    addNic({std::min(bytes, Graph::kMostBandwidth), package, 0}, busIdOf(net / "device"), sketch,
+           cards);
   }
 }
 
-HostSketch readHostSketch(const std::string& sys) {
+HostSketch readHostSketch(std::vector<std::string>* cards, const std::string& sys) {
   HostSketch sketch;
   sketch.node = readNodeFacts();
-  readNics(sys, &sketch);
+  readNics(sys, &sketch, cards);
   return sketch;
 }
 
@@ -119,15 +144,16 @@ Graph joinHosts(std::span<const HostSketch* const> hosts, bool rdma) {
     for (uint32_t p = 0; p < packages; ++p) {
       cpus.push_back(addNode(graph, NodeKind::Cpu, host, sketch->node.cpuModel));
     }
-    joinPackages(graph, cpus);
+    joinPackages(graph, cpus, *sketch);
     for (uint32_t k = 0; k < sketch->nics; ++k) {
       const NicSketch& card = sketch->nic[k];
       if ((card.rdma != 0) != rdma) continue;
       const int nic = addNode(graph, NodeKind::Nic, host, rdma ? "" : kEthernet);
       graph.setRate(nic, card.bytesPerSecond);
       const auto at = std::min(static_cast<size_t>(std::max(card.package, 0)), cpus.size() - 1);
-      graph.addLink(
+      const int link = graph.addLink(
           {LinkKind::Pci, cpus[at], nic, std::max(kPciBytes, card.bytesPerSecond), kPciLatency});
+      setMeasured(graph, link, card.pciBytes, card.pciPicoseconds);
       cards.emplace_back(nic, card.bytesPerSecond);
     }
   }

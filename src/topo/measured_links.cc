@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "topo/graph_xml.h"
 #include "topo/paths.h"
@@ -38,6 +40,68 @@ int counterpart(const Node& node, const Graph& graph, int host) {
   const Node& other = graph.node(found);
   const bool known = !node.busId.empty() && !other.busId.empty();
   return other.kind == node.kind && (!known || other.busId == node.busId) ? found : -1;
+}
+
+/// The first file that is there, or not for this user to see; empty: none.
+std::string firstFile(uint64_t machine, const std::vector<std::string>& dirs) {
+  for (const std::string& dir : dirs) {
+    const std::string path = dir + "/" + linksFileName(machine);
+    struct stat facts {};
+    if (stat(path.c_str(), &facts) == 0) return path;
+  }
+  return {};
+}
+
+/// The links between the packages of its one host go to `sketch`.
+void addSockets(const Graph& measured, HostSketch* sketch) {
+  const auto packages = static_cast<int>(sketch->node.packages);
+  std::vector<int> cpus;
+  for (int p = 0; p < packages; ++p) {
+    cpus.push_back(measured.find(measured.hosts()[0] + "/cpu" + std::to_string(p)));
+  }
+  for (int a = 0; a < packages; ++a) {
+    for (int b = a + 1; b < packages && sketch->sockets < kMostSockets; ++b) {
+      const int from = cpus[static_cast<size_t>(a)], to = cpus[static_cast<size_t>(b)];
+      const int found = from < 0 || to < 0 ? -1 : measured.findLink(LinkKind::Socket, from, to);
+      if (found < 0 || !measured.link(found).measured()) continue;
+      const Link& link = measured.link(found);
+      sketch->socket[sketch->sockets++] = {a, b, link.claimedBytes ? link.bytesPerSecond : 0,
+                                           link.claimedPicoseconds ? link.picoseconds : 0};
+    }
+  }
+}
+
+/// What was measured of the way to a card. Returns whether something was.
+bool addWay(const Graph& measured, int nic, NicSketch* card) {
+  const int cpu = measured.find(measured.hosts()[0] + "/cpu" + std::to_string(card->package));
+  Path path;
+  if (cpu < 0 || !PathFinder(measured).find(cpu, nic, &path, 0, linkBit(LinkKind::Pci))) {
+    return false;
+  }
+  bool latency = false;
+  for (const Arc arc : path.arcs) {
+    const Link& link = measured.link(arc / 2);
+    latency |= link.claimedPicoseconds.has_value();
+    if (!link.claimedBytes) continue;
+    const uint64_t least = card->pciBytes == 0 ? UINT64_MAX : card->pciBytes;
+    card->pciBytes = std::min(least, link.bytesPerSecond);
+  }
+  if (latency) card->pciPicoseconds = path.picoseconds;
+  return card->pciBytes > 0 || latency;
+}
+
+/// Returns how many of its links and ways have something now.
+size_t addToSketch(const Graph& measured, const std::vector<std::string>& cards,
+                   HostSketch* sketch) {
+  addSockets(measured, sketch);
+  size_t used = sketch->sockets;
+  for (size_t k = 0; k < cards.size(); ++k) {
+    for (const int nic : measured.all(NodeKind::Nic, 0)) {
+      const bool same = !cards[k].empty() && measured.node(nic).busId == cards[k];
+      if (same && addWay(measured, nic, &sketch->nic[k])) ++used;
+    }
+  }
+  return used;
 }
 
 }  // namespace
@@ -85,22 +149,46 @@ Missing mergeMeasured(const Graph& measured, Graph& graph, int host) {
 
 std::vector<std::string> applyMeasured(uint64_t machine, const std::vector<std::string>& dirs,
                                        Graph& graph, int host) {
-  for (const std::string& dir : dirs) {
-    const std::string path = dir + "/" + linksFileName(machine);
-    struct stat facts {};
-    if (stat(path.c_str(), &facts) != 0) continue;  // not there, or not for this user to see
-    try {
-      const Missing missing = mergeMeasured(readMeasured(path), graph, host);
-      if (missing.links == 0) return {};
-      return {format(
-          "%s: %zu measured link%s not there any more, the first is %s; the others hold; "
-          "rondo-topo --measure measures anew",
-          path.c_str(), missing.links, missing.links > 1 ? "s are" : " is", missing.first.c_str())};
-    } catch (const Error& error) {
-      return {std::string(error.what()) + "; no link has what was measured"};
-    }
+  const std::string path = firstFile(machine, dirs);
+  if (path.empty()) return {};
+  try {
+    const Missing missing = mergeMeasured(readMeasured(path), graph, host);
+    if (missing.links == 0) return {};
+    return {format(
+        "%s: %zu measured link%s not there any more, the first is %s; the others hold; "
+        "rondo-topo --measure measures anew",
+        path.c_str(), missing.links, missing.links > 1 ? "s are" : " is", missing.first.c_str())};
+  } catch (const Error& error) {
+    return {std::string(error.what()) + "; no link has what was measured"};
   }
-  return {};
+}
+
+LinksFound sketchMeasured(uint64_t machine, const std::vector<std::string>& dirs,
+                          const std::vector<std::string>& cards, HostSketch* sketch) {
+  const std::string path = firstFile(machine, dirs);
+  if (path.empty()) {
+    std::string looked;
+    for (const std::string& dir : dirs) looked += (looked.empty() ? "" : " and ") + dir;
+    return {format("as the machine claims (no %s in %s; rondo-topo --measure makes it)",
+                   linksFileName(machine).c_str(), looked.c_str())};
+  }
+  // Of such a host a communicator's graph has no links, and libxml2 takes milliseconds to load.
+  if (sketch->node.packages < 2 && sketch->nics == 0) {
+    return {path + ": not asked for (one package, no network card that says how fast it is)"};
+  }
+  const HostSketch claimed = *sketch;
+  try {
+    const Graph measured = readMeasured(path);
+    const auto links =
+        static_cast<size_t>(std::count_if(measured.links().begin(), measured.links().end(),
+                                          [](const Link& link) { return link.measured(); }));
+    return {format("%s: %zu measured, %zu of them between packages or on the way to network cards",
+                   path.c_str(), links, addToSketch(measured, cards, sketch))};
+  } catch (const Error& error) {
+    *sketch = claimed;
+    return {"as the machine claims (" + path + " is no good)",
+            std::string(error.what()) + "; no link has what was measured"};
+  }
 }
 
 }  // namespace rondo::topo

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "topo/graph.h"
+#include "topo/host_sketch.h"
 
 namespace rondo::topo {
 
@@ -45,5 +46,19 @@ Missing mergeMeasured(const Graph& measured, Graph& graph, int host);
 /// sentence each.
 std::vector<std::string> applyMeasured(uint64_t machine, const std::vector<std::string>& dirs,
                                        Graph& graph, int host);
+
+/// What a job knows of measured links, for people.
+struct LinksFound {
+  /// "/etc/rondo/links-..xml: 5 measured links, 1 of them between packages or to a network card".
+  std::string text;
+  std::string warning = {};  ///< A file is there and was not used: why; else empty.
+};
+
+/// As applyMeasured(), to what a communicator's graph has of a host: the links between its packages
+/// and the ways to its cards. Packages are known by their numbers ("cpu1"), cards by their bus ids,
+/// `cards`. Of a way that was measured in part what was measured counts. Builds without libxml2's
+/// headers use no file, and say so.
+LinksFound sketchMeasured(uint64_t machine, const std::vector<std::string>& dirs,
+                          const std::vector<std::string>& cards, HostSketch* sketch);
 
 }  // namespace rondo::topo

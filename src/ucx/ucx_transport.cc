@@ -17,9 +17,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A peer gets its credit back when so many messages are released, or a longest message's bytes:
-/// half of what it may have under way. So one that has to wait has two messages under way at least.
+/// A peer gets its credit back when so many messages are released, or so many longest messages'
+/// bytes: half of what it may have under way. So one that has to wait has two messages under way at
+/// least.
 constexpr uint32_t kCreditEvery = kUcxWindow / 2;
+constexpr uint64_t kCreditChunks = kUcxWindowChunks / 2;
 
 /// Shorter messages go by the first rail: another one would win nothing.
 constexpr size_t kLeastStriped = 16384;
@@ -273,7 +275,8 @@ void UcxTransport::release(UcxPeer& peer, uint8_t channelNumber, UcxArrival& arr
   arrival.ofUcx = false;
   ++channel.taken;
   channel.untoldBytes += arrival.bytes;
-  if (channel.taken - channel.told < kCreditEvery && channel.untoldBytes < wish_.chunkBytes) return;
+  const uint64_t creditBytes = kCreditChunks * wish_.chunkBytes;
+  if (channel.taken - channel.told < kCreditEvery && channel.untoldBytes < creditBytes) return;
   UcxHeader header = headerTo(peer, UcxKind::Credit);
   header.channel = channelNumber;
   header.released = channel.told = channel.taken;

@@ -231,7 +231,9 @@ void UcxWorker::close() {
 }
 
 void UcxWorker::closeEndpoints() {
-  for (auto& [token, endpoint] : endpoints_) {
+  for (auto& [token, endpoint] : endpoints_) givenUp_.push_back(std::move(endpoint));
+  endpoints_.clear();
+  for (const auto& endpoint : givenUp_) {
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     param.flags = UCP_EP_CLOSE_FLAG_FORCE;
@@ -240,12 +242,14 @@ void UcxWorker::closeEndpoints() {
     while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(worker_);
     ucp_request_free(request);
   }
-  endpoints_.clear();
+  givenUp_.clear();
 }
 
 UcxEndpoint& UcxWorker::connect(uint64_t token, const std::string& address) {
   std::unique_ptr<UcxEndpoint>& known = endpoints_[token];
-  if (known != nullptr) return *known;
+  if (known != nullptr && !known->failed) return *known;
+  // Communicators that were lost with it still ask it.
+  if (known != nullptr) givenUp_.push_back(std::move(known));
   auto made = std::make_unique<UcxEndpoint>();
   made->worker = this;
   ucp_ep_params_t params{};

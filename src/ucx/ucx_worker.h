@@ -98,7 +98,8 @@ class UcxWorker {
   // With the lock held; attach() and what follows are the first rail's:
 
   ucp_worker_h handle() const { return worker_; }
-  /// The endpoint for worker `token` at `address`, made unless there is one. Throws Error.
+  /// The endpoint for worker `token` at `address`, made unless there is one that has not failed.
+  /// Throws Error.
   UcxEndpoint& connect(uint64_t token, const std::string& address);
   /// Where other processes' UCX listens.
   void knowPorts(const UcxPorts& theirs) { theirPorts_.insert(theirs.begin(), theirs.end()); }
@@ -158,6 +159,8 @@ class UcxWorker {
   uint64_t turns_ = 0;   // progress calls
   std::condition_variable used_;
   std::unordered_map<uint64_t, std::unique_ptr<UcxEndpoint>> endpoints_;
+  std::vector<std::unique_ptr<UcxEndpoint>>
+      givenUp_;  // failed, and replaced since, or to be closed
   std::unordered_map<Key, UcxReceiver*, Hash> receivers_;
   std::vector<std::unique_ptr<UcxWorker>> further_;  // the first to go: they use what is above
 };

@@ -1,6 +1,7 @@
 #pragma once
 // What the files of device_path_test share.
 
+#include <optional>
 #include <type_traits>
 
 #include "drop_in/device_buffers.h"
@@ -24,12 +25,19 @@ inline int counted(const char* what) {
   return function == nullptr ? -1 : function();
 }
 
+/// The first call and the barrier make what later ones need.
+void openTheWay(MPI_Comm comm);
+
 /// Arguments of device_path_test: see there.
 void again();
 void differing();
 void timing();
+void timingLater();
+void timingScattered();
+void scattered();
 void later();
 void laterThreads();
+void laterFree();
 void laterFailing();
 void laterDiffering();
 void laterLonely();

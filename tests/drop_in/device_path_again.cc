@@ -1,7 +1,4 @@
-// device_path_test: calls that come again and again, which are launched as graphs, and times.
-
-#include <algorithm>
-#include <array>
+// device_path_test: calls that come again and again, which are launched as graphs.
 
 #include "drop_in/device_path.h"
 
@@ -102,68 +99,6 @@ void differing() {
   int length = 0;
   MPI_Error_string(code, said, &length);
   expect(std::strstr(said, "on device memory") == nullptr, said);
-}
-
-namespace {
-
-/// Seconds of each call in the middle of `rounds`, on the slowest rank, the calls in turns.
-template <size_t n, class Calls>
-std::array<double, n> secondsOf(int rounds, const Calls& calls) {
-  constexpr int kBefore = 20;
-  std::array<std::vector<double>, n> times;
-  for (int i = 0; i < rounds + kBefore; ++i) {
-    for (size_t which = 0; which < n; ++which) {
-      PMPI_Barrier(MPI_COMM_WORLD);
-      const double begin = PMPI_Wtime();
-      calls(which, i);
-      double seconds = PMPI_Wtime() - begin;
-      PMPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-      if (i >= kBefore) times[which].push_back(seconds);
-    }
-  }
-  std::array<double, n> middle;
-  for (size_t which = 0; which < n; ++which) {
-    std::sort(times[which].begin(), times[which].end());
-    middle[which] = times[which][times[which].size() / 2];
-  }
-  return middle;
-}
-
-}  // namespace
-
-/// A call is kept as a graph when it has come 16 times: `launched` has another address each time,
-/// `again` always the same.
-void timing() {
-  constexpr size_t kMost = size_t{16} << 20, kPlaces = 256, kApart = 64;
-  Buffer<float> in(true, kMost / 4 + kPlaces * kApart, 1), out(true, kMost / 4, 0);
-  std::vector<float> host(kMost / 4), result(kMost / 4);
-  void *const hostIn = host.data(), *const hostOut = result.data();
-  const auto from = reinterpret_cast<DevicePointer>(in.data());
-  const auto to = reinterpret_cast<DevicePointer>(out.data());
-  if (rank == 0) {
-    std::printf("%10s %12s %12s %12s %22s\n", "bytes", "copies us", "launched us", "again us",
-                "times quicker than copies");
-  }
-  for (size_t bytes = 8; bytes <= kMost; bytes *= bytes < 1024 ? 8 : 4) {
-    const auto count = static_cast<int>(bytes / 4);
-    const int rounds = bytes < (1 << 20) ? 200 : 30;
-    const auto copies = [&] {
-      driverCall("cuMemcpyDtoH_v2", hostIn, from, bytes);
-      PMPI_Allreduce(hostIn, hostOut, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-      driverCall("cuMemcpyHtoD_v2", to, static_cast<const void*>(hostOut), bytes);
-    };
-    const auto [byCopies, launched, again] = secondsOf<3>(rounds, [&](size_t which, int round) {
-      if (which == 0) return copies();
-      const size_t place = which == 2 ? 0 : 1 + static_cast<size_t>(round) % (kPlaces - 1);
-      MPI_Allreduce(in.data() + place * kApart, out.data(), count, MPI_FLOAT, MPI_SUM,
-                    MPI_COMM_WORLD);
-    });
-    if (rank == 0) {
-      std::printf("%10zu %12.2f %12.2f %12.2f %14.2f %7.2f\n", bytes, byCopies * 1e6,
-                  launched * 1e6, again * 1e6, byCopies / launched, byCopies / again);
-    }
-  }
-  expect(true, "time");
 }
 
 }  // namespace drop_in_test

@@ -15,16 +15,6 @@ namespace {
 
 constexpr int kCount = 3000;
 
-/// The first call and the barrier make what later ones need.
-void openTheWay(MPI_Comm comm) {
-  Buffer<int> in(true, kCount, rank), out(true, kCount, -1);
-  MPI_Request request;
-  MPI_Iallreduce(in.data(), out.data(), kCount, MPI_INT, MPI_SUM, comm, &request);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-  expect(out.all(sumOfRanks()), "iallreduce before there is a way between devices");
-  MPI_Barrier(comm);
-}
-
 std::vector<int> blockOf(int sender, size_t number) {
   std::vector<int> values(number);
   for (size_t i = 0; i < number; ++i) values[i] = sender * 100003 + static_cast<int>(i);
@@ -240,6 +230,15 @@ void twoCommunicators() {
 
 }  // namespace
 
+void openTheWay(MPI_Comm comm) {
+  Buffer<int> in(true, kCount, rank), out(true, kCount, -1);
+  MPI_Request request;
+  MPI_Iallreduce(in.data(), out.data(), kCount, MPI_INT, MPI_SUM, comm, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  expect(out.all(sumOfRanks()), "iallreduce before there is a way between devices");
+  MPI_Barrier(comm);
+}
+
 void later() {
   openTheWay(MPI_COMM_WORLD);
   for (int round = 0; round < 6; ++round) {
@@ -253,6 +252,37 @@ void later() {
   }
   twoCommunicators();
   expect(counted("fakeEvents") <= 0, "events are freed");
+}
+
+/// Memory is freed between calls and their ends, which waits for the device, and on a real driver
+/// may keep other threads from launching. Says where it is: on two communicators ranks may wait for
+/// each other for ever.
+void laterFree() {
+  constexpr int kTimes = 200;
+  MPI_Comm copies[2];
+  for (MPI_Comm& copy : copies) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    openTheWay(copy);
+  }
+  Buffer<int> in(true, kCount, rank), a(true, kCount, -1), b(true, kCount, -1);
+  for (const int comms : {1, 2}) {
+    for (int i = 0; i < kTimes; ++i) {
+      MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+      DevicePointer memory = 0;
+      driverCall("cuMemAlloc_v2", &memory, size_t{4} << 20);
+      for (int k = 0; k < comms; ++k) {
+        const int which = comms == 1 ? 0 : (rank + k) % 2;
+        MPI_Iallreduce(in.data(), which ? b.data() : a.data(), kCount, MPI_INT, MPI_SUM,
+                       copies[which], &requests[which]);
+      }
+      driverCall("cuMemFree_v2", memory);
+      MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+    if (rank == 0) std::printf("%d times memory was freed, communicators: %d\n", kTimes, comms);
+    std::fflush(stdout);
+  }
+  expect(a.all(sumOfRanks()) && b.all(sumOfRanks()), "iallreduce while memory is freed");
+  for (MPI_Comm& copy : copies) MPI_Comm_free(&copy);
 }
 
 /// A communicator for each thread, with blocking and non-blocking calls of them all beside each

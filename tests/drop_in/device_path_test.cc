@@ -1,17 +1,20 @@
 // Collectives on device buffers by way of the devices: which calls take it, when some ranks have
 // host memory, and when it fails. By any CUDA driver, a real one or the fake:
 //   mpirun -n 2 -x LD_PRELOAD=.../librondo_mpi.so -x RONDO_MPI=both -x RONDO_MPI_STATS=1
-//       device_path_test [every | quiet | alone | again | uneven | failing | differing | later |
-//                         later-threads | later-failing | later-differing | later-lonely | time]
+//       device_path_test [every | scattered | quiet | alone | again | uneven | failing |
+//                         differing | later | later-threads | later-failing | later-differing |
+//                         later-lonely | later-free | time | time-later | time-scattered]
 // every (default): all collectives, memory everywhere on devices, on some ranks, and nowhere.
+// scattered: the same for reduce-scatters of blocks that differ, or in place, blocking or not.
 // quiet: many calls on host memory, then on device memory. alone: a scan and 20
 // all-reduces on device memory.
 // again: calls that come often, which are launched as graphs then.
 // uneven: small calls with a count for each rank, which become MPI's. failing: calls until one
 // fails, which it must on all ranks. differing: ranks give different counts, which is an error.
 // later: non-blocking calls, under way together, of late ranks, among blocking ones; and when one
-// fails, when ranks give different counts, and when a rank never calls.
-// time: a launch, a graph and copies through the host, in turns.
+// fails, when ranks give different counts, when a rank never calls, and when memory is freed.
+// time: a launch, a graph and copies through the host, in turns. time-later: a request, too, and
+// how much of it hides behind a kernel. time-scattered: reduce-scatters of blocks that differ.
 
 #include <algorithm>
 #include <map>
@@ -50,6 +53,15 @@ void reductions(bool device, int count, MPI_Comm comm) {
   expect(out.all(sum), "reduce_scatter");
   MPI_Scan(in.data(), out.data(), count, type, MPI_SUM, comm);
   expect(out.all(static_cast<T>(rank * (rank + 1) / 2)), "scan");
+  out.fill(own);
+  MPI_Scan(MPI_IN_PLACE, out.data(), count, type, MPI_SUM, comm);
+  expect(out.all(static_cast<T>(rank * (rank + 1) / 2)), "scan in place");
+  out.fill(-3);
+  MPI_Exscan(in.data(), rank == 0 ? nullptr : out.data(), count, type, MPI_SUM, comm);
+  expect(out.all(static_cast<T>(rank == 0 ? -3 : rank * (rank - 1) / 2)), "exscan");
+  out.fill(own);
+  MPI_Exscan(MPI_IN_PLACE, out.data(), count, type, MPI_SUM, comm);
+  expect(out.all(static_cast<T>(rank == 0 ? 0 : rank * (rank - 1) / 2)), "exscan in place");
   MPI_Request request;
   MPI_Iallreduce(in.data(), out.data(), count, type, MPI_SUM, comm, &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -233,7 +245,7 @@ void reduceOften(bool device, int times) {
   }
 }
 
-/// By way of the host, always.
+/// Between the devices of two ranks, of more by way of the host.
 void scanOnce() {
   Buffer<int> in(true, 100, rank), out(true, 100, -1);
   MPI_Scan(in.data(), out.data(), 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -359,6 +371,7 @@ int main(int argc, char** argv) {
   useDevice();
   const std::map<std::string, void (*)()> all = {
       {"every", every},
+      {"scattered", scattered},
       {"quiet", quiet},
       {"alone", alone},
       {"again", again},
@@ -370,7 +383,10 @@ int main(int argc, char** argv) {
       {"later-failing", laterFailing},
       {"later-differing", laterDiffering},
       {"later-lonely", laterLonely},
+      {"later-free", laterFree},
       {"time", timing},
+      {"time-later", timingLater},
+      {"time-scattered", timingScattered},
   };
   const auto found = all.find(what);
   if (found == all.end()) {

@@ -25,6 +25,7 @@ struct Allocation {
   size_t bytes;
   unsigned long long number;
   bool synchronous;
+  bool filled = false;  ///< By a blocking copy of the program's.
 };
 std::mutex mutex;
 std::map<uintptr_t, Allocation> allocations;
@@ -35,6 +36,7 @@ std::mutex workMutex;
 std::deque<std::function<bool()>> work;
 std::atomic<uint64_t> launched{0}, finished{0};
 std::atomic<bool> looking{false};
+std::atomic<int> queuedCopies{0};  ///< From the device to itself.
 using Graph = std::vector<std::function<void()>>;
 thread_local Graph* recording = nullptr;
 thread_local int captureMode = 0;
@@ -230,6 +232,23 @@ int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, 
   ++copies;
   return 0;
 }
+/// After what was enqueued before.
+int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes, void*) {
+  const char* const source = realOf(static_cast<uintptr_t>(from), bytes);
+  char* const target = realOf(static_cast<uintptr_t>(to), bytes);
+  if (!hasContext()) return kInvalidContext;
+  if (source == nullptr || target == nullptr) return kInvalidValue;
+  const std::lock_guard<std::mutex> lock(workMutex);
+  ++queuedCopies;
+  work.push_back([=] {
+    std::memcpy(target, source, bytes);
+    --queuedCopies;
+    return true;
+  });
+  ++launched;
+  return 0;
+}
+bool fakeHasCopies() { return queuedCopies != 0; }
 
 // A graph is what fakeRecord() was told while it was captured. Making one is forbidden while some
 // capture is "global", as a program's on another thread may be: this thread must have said that it
@@ -316,6 +335,9 @@ int cuMemcpyHtoD_v2(unsigned long long to, const void* from, size_t bytes) {
   char* real = realOf(static_cast<uintptr_t>(to), bytes);
   if (real == nullptr) return kInvalidValue;
   std::memcpy(real, from, bytes);
+  const std::lock_guard<std::mutex> lock(mutex);
+  uintptr_t offset = 0;
+  find(static_cast<uintptr_t>(to), 1, &offset)->filled = true;
   return 0;
 }
 int cuMemcpyDtoH_v2(void* to, unsigned long long from, size_t bytes) {
@@ -325,13 +347,14 @@ int cuMemcpyDtoH_v2(void* to, unsigned long long from, size_t bytes) {
   return 0;
 }
 
-/// What kernels would see at a device address; nullptr: it is none, or its allocation's copies may
-/// still be under way when they return.
+/// What kernels would see at a device address; nullptr: it is none, or the program's copies to its
+/// allocation may still be under way when they return.
 void* fakeKernelView(const void* address) {
   const std::lock_guard<std::mutex> lock(mutex);
   uintptr_t offset = 0;
   const Allocation* found = find(reinterpret_cast<uintptr_t>(address), 1, &offset);
-  return found == nullptr || !found->synchronous ? nullptr : found->real + offset;
+  const bool late = found != nullptr && found->filled && !found->synchronous;
+  return found == nullptr || late ? nullptr : found->real + offset;
 }
 /// A kernel was enqueued, which says whether it is done: the stream is busy until then, and for
 /// some looks more.

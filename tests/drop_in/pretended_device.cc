@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +17,7 @@
 #include <mutex>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "api/rondo.h"
 
@@ -24,7 +26,9 @@ namespace {
 std::mutex mutex;
 std::set<rondoComm_t> withDevice;
 int calls = 0;
-thread_local bool groupLaunches = false;  ///< The open group has sends or receives of devices.
+std::atomic<int> kernelsBehind{0};  ///< Copies, and have not begun.
+/// Sends and receives of devices in the open group.
+thread_local std::vector<std::function<void()>> grouped;
 
 template <class Function>
 Function* real(const char* name) {
@@ -58,30 +62,55 @@ void* view(const void* buffer, bool* bad) {
   return seen;
 }
 
-/// Ends the open group: a kernel, which is done when it is done.
-rondoResult_t launchGroup() {
-  const auto request = std::make_shared<rondoRequest_t>();
-  if (const rondoResult_t result = rondoGroupEndAsync(request.get())) return result;
-  const std::function<bool()> done = [request] {
-    int ended = 0;
-    return rondoTest(request.get(), &ended) != rondoSuccess || ended != 0;
-  };
+bool isDone(rondoRequest_t* request) {
+  int ended = 0;
+  return rondoTest(request, &ended) != rondoSuccess || ended != 0;
+}
+
+/// `done`: looks at a kernel, once those before it are done.
+void enqueue(const std::function<bool()>& done) {
   ofDriver<void(const std::function<bool()>*)>("fakeLaunch")(&done);
+}
+
+struct Kernel {
+  rondoRequest_t request{};
+  bool begun = false;
+};
+
+template <class Run>
+rondoResult_t begin(const Run& run, rondoRequest_t* request) {
+  rondoGroupStart();
+  run();
+  return rondoGroupEndAsync(request);
+}
+
+/// A kernel, which is done when what run() asks for is. Kernels of several communicators must not
+/// wait for each other here, where there is one stream for them all; but what a copy reads is not
+/// to be written before that.
+template <class Run>
+rondoResult_t launch(const Run& run) {
+  const auto kernel = std::make_shared<Kernel>();
+  kernel->begun = !ofDriver<bool()>("fakeHasCopies")() && kernelsBehind == 0;
+  if (!kernel->begun) {
+    ++kernelsBehind;
+  } else if (const rondoResult_t result = begin(run, &kernel->request)) {
+    return result;
+  }
+  enqueue([kernel, run] {
+    if (!std::exchange(kernel->begun, true)) {
+      if (begin(run, &kernel->request) != rondoSuccess) std::abort();
+      --kernelsBehind;
+    }
+    return isDone(&kernel->request);
+  });
   return rondoSuccess;
 }
 
-template <class Run>
-rondoResult_t launch(const Run& run) {
-  rondoGroupStart();
-  run();
-  return launchGroup();
-}
-
-/// Calls run(send, recv, stream) with what the host may touch. `grouped`: inside a group of the
-/// layer's, whose end launches it.
+/// Calls run(send, recv, stream) with what the host may touch. `inGroup`: of the layer's, whose
+/// end launches it.
 template <class Run>
 rondoResult_t collective(const char* name, const void* send, void* recv, rondoComm_t comm,
-                         rondoStream_t stream, const Run& run, bool grouped = false) {
+                         rondoStream_t stream, const Run& run, bool inGroup = false) {
   if (!hasDevice(comm)) return run(send, recv, stream);
   if (is("PRETEND_LACKS", name)) return rondoUnsupported;
   bool bad = stream == nullptr;
@@ -98,12 +127,13 @@ rondoResult_t collective(const char* name, const void* send, void* recv, rondoCo
     const void* const nowFrom = view(send, &lost);
     void* const nowTo = view(recv, &lost);
     if (lost) std::abort();
-    launch([&] { run(nowFrom, nowTo, nullptr); });
+    launch([=] { run(nowFrom, nowTo, nullptr); });
   };
   if (ofDriver<bool(const std::function<void()>*)>("fakeRecord")(&later)) return rondoSuccess;
   if (++calls == 5 && fails("call")) return rondoUnhandledCudaError;
-  groupLaunches = groupLaunches || grouped;
-  return grouped ? run(from, to, nullptr) : launch([&] { run(from, to, nullptr); });
+  if (!inGroup) return launch([=] { run(from, to, nullptr); });
+  grouped.emplace_back([=] { run(from, to, nullptr); });
+  return rondoSuccess;
 }
 
 }  // namespace
@@ -195,8 +225,12 @@ rondoResult_t rondoScatter(const void* send, void* recv, size_t count, rondoData
 // Sends and receives come in groups only, whose end launches them.
 rondoResult_t rondoGroupEnd() {
   static const auto next = real<decltype(rondoGroupEnd)>(__func__);
-  if (!std::exchange(groupLaunches, false)) return next();
-  return launchGroup();
+  const auto all = std::exchange(grouped, {});
+  const rondoResult_t result = next();
+  if (all.empty() || result != rondoSuccess) return result;
+  return launch([all] {
+    for (const auto& one : all) one();
+  });
 }
 
 rondoResult_t rondoSend(const void* send, size_t count, rondoDataType_t type, int peer,

@@ -16,6 +16,7 @@ struct Case {
   const char* name;
   uint64_t (*run)(RankEnv&);
   bool legacyIpc;
+  bool noSms = false;
 };
 
 constexpr Case kCases[] = {
@@ -39,6 +40,7 @@ constexpr Case kCases[] = {
     {"registered transfers", registeredTransfers, false},
     {"partly registered", partlyRegistered, false},
     {"copy engines", copyEngineMoves, false},
+    {"copy engines alone", copyEnginesAlone, false, true},
     {"copy engine graphs", copyEngineGraphs, false},
     {"registered over and over", registeredOverAndOver, false},
 };
@@ -149,6 +151,7 @@ uint64_t runCase(const Case& test) {
   DeviceConfig config;
   config.spinBoundMs = 20000;
   config.legacyIpc = test.legacyIpc;
+  config.noSms = test.noSms;
   RankEnv env(boot, &fds, config);
   if (env.runner == nullptr) throw Error(rondoInternalError, "no runner: " + env.why);
   const uint64_t bad = test.run(env);

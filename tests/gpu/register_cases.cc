@@ -75,9 +75,10 @@ void load(RankEnv& env, const Move& move, uint32_t seed) {
   env.loaded();
 }
 
-/// Wrong words of the result and of kGuard on either side.
-uint64_t wrong(RankEnv& env, const Move& move, uint32_t seed) {
-  const uint64_t words = move.count * static_cast<uint64_t>(env.size());
+/// Wrong words of the `words` of the result, of which `wanted` says what they should be, and of
+/// kGuard on either side.
+template <class Wanted>
+uint64_t wrongWords(RankEnv& env, const Move& move, const Wanted& wanted, uint64_t words) {
   const uint64_t before = move.offset < kGuard ? move.offset : kGuard;
   cuda(cudaMemcpyAsync(env.host, env.dst + move.offset - before, (before + words + kGuard) * 4,
                        cudaMemcpyDeviceToHost, env.stream),
@@ -87,12 +88,16 @@ uint64_t wrong(RankEnv& env, const Move& move, uint32_t seed) {
   uint64_t bad = 0;
   for (uint64_t i = 0; i < before; ++i) bad += got[i] != ~0u;
   for (uint64_t i = 0; i < kGuard; ++i) bad += got[before + words + i] != ~0u;
-  for (int r = 0; r < env.size(); ++r) {
-    const uint64_t block = before + static_cast<uint64_t>(r) * move.count;
-    const uint64_t first = origin(move.gathers, env.rank(), move.count);
-    for (uint64_t i = 0; i < move.count; ++i) bad += got[block + i] != word(r, first + i, seed);
-  }
+  for (uint64_t i = 0; i < words; ++i) bad += got[before + i] != wanted(i);
   return bad;
+}
+
+uint64_t wrong(RankEnv& env, const Move& move, uint32_t seed) {
+  const uint64_t first = origin(move.gathers, env.rank(), move.count);
+  const auto wanted = [&](uint64_t i) {
+    return word(static_cast<int>(i / move.count), first + i % move.count, seed);
+  };
+  return wrongWords(env, move, wanted, move.count * static_cast<uint64_t>(env.size()));
 }
 
 uint64_t once(RankEnv& env, const Move& move, uint32_t seed) {
@@ -157,6 +162,41 @@ uint64_t copyEngineMoves(RankEnv& env) {
   if (registryOf(env).heldMemory().copied < 10) {
     bad += fail(env, "the copy engines did nothing");
   }
+  return bad;
+}
+
+// Without a least length, and broadcasts: what ranks ask for that give no multiprocessors.
+uint64_t copyEnginesAlone(RankEnv& env) {
+  uint64_t bad = once(env, {true, 100, 3}, 77);  // not registered: by a kernel
+  const Registered all(env, true, true);
+  uint32_t seed = 100;
+  uint64_t calls = 0;
+  if (registryOf(env).heldMemory().copied != 0) bad += fail(env, "copied what is not registered");
+  for (int root = 0; root < env.size() && env.size() > 1; ++root) {
+    for (const uint64_t count : {uint64_t{1}, uint64_t{1000}, uint64_t{kMostElements} / 2}) {
+      for (const bool inPlace : {false, true}) {
+        const Move move{true, count, 19, false};
+        load(env, move, ++seed);
+        const bool mine = env.rank() == root;
+        float* const result = env.dst + move.offset;
+        if (inPlace && mine) {
+          cuda(cudaMemcpyAsync(result, env.src, count * 4, cudaMemcpyDeviceToDevice, env.stream),
+               "copy");
+        }
+        const float* const from = !mine ? nullptr : inPlace ? result : env.src;
+        env.runner->run({"rondoBroadcast", Collective::Broadcast, from, result, count, rondoFloat32,
+                         rondoSum, root, env.stream});
+        ++calls;
+        bad += wrongWords(
+            env, move, [&](uint64_t i) { return word(root, i, seed); }, count);
+      }
+    }
+  }
+  if (env.size() > 1) {
+    bad += once(env, {true, 1, 0}, ++seed) + once(env, {false, 7, 5}, ++seed);
+    calls += 2;
+  }
+  if (registryOf(env).heldMemory().copied != calls) bad += fail(env, "kernels copied");
   return bad;
 }
 

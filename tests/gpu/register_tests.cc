@@ -16,8 +16,9 @@ namespace {
 // where they do not arrive whole.
 class Registrations : public testing::TestWithParam<std::tuple<int, int, bool>> {
  protected:
-  void run(uint64_t (*test)(RankEnv&)) {
+  void run(uint64_t (*test)(RankEnv&), bool noSms = false) {
     DeviceConfig config = patient();
+    config.noSms = noSms;
     config.smBudget = std::get<1>(GetParam());
     config.noLineStores = !std::get<2>(GetParam());
     runWorld(std::get<0>(GetParam()), config, [&](RankEnv& env) {
@@ -33,6 +34,7 @@ TEST_P(Registrations, OfSomeRanks) { run(partlyRegistered); }
 TEST_P(Registrations, CopyEngines) { run(copyEngineMoves); }
 TEST_P(Registrations, CopyEngineGraphs) { run(copyEngineGraphs); }
 TEST_P(Registrations, OverAndOver) { run(registeredOverAndOver); }
+TEST_P(Registrations, CopyEnginesAlone) { run(copyEnginesAlone, true); }
 INSTANTIATE_TEST_SUITE_P(OneGpu, Registrations,
                          testing::Combine(testing::Values(1, 2, 3), testing::Values(0, 1),
                                           testing::Bool()),

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "api/comm_create.h"
 #include "support/refusal.h"
 #include "support/world.h"
 
@@ -180,6 +181,25 @@ TEST(ApiConfig, TuneRules) {
   EXPECT_EQ(make(&config), rondoSuccess) << rondoGetLastError(nullptr);
 }
 
+TEST(ApiConfig, NoMultiprocessorsIsABudget) {
+  rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+  for (const int bad : {-2, 1025}) {
+    config.smBudget = bad;
+    expectConfigRefused(config,
+                        {"config.smBudget is " + std::to_string(bad), "RONDO_SM_BUDGET_NONE (-1)"});
+  }
+  config.smBudget = RONDO_SM_BUDGET_NONE;
+  EXPECT_EQ(make(&config), rondoSuccess) << rondoGetLastError(nullptr);
+  const Env budget("RONDO_SM_BUDGET", "12");
+  const Options given = checkConfig("call", &config).options;
+  EXPECT_TRUE(given.noSms && given.smBudget == 0) << given.smBudget;
+  EXPECT_EQ(checkConfig("call", nullptr).options.smBudget, 12u);
+  const Env none("RONDO_SM_BUDGET", "none");
+  EXPECT_TRUE(checkConfig("call", nullptr).options.noSms);
+  config.smBudget = 5;
+  EXPECT_FALSE(checkConfig("call", &config).options.noSms) << "the program has the last word";
+}
+
 TEST(ApiEnvironment, BadValuesAreNamed) {
   const struct {
     const char *name, *value, *allowed;
@@ -190,6 +210,8 @@ TEST(ApiEnvironment, BadValuesAreNamed) {
              {"RONDO_POOL_BYTES", "16MB", "a number from 262144"},
              {"RONDO_POOL_BYTES", "99999999999999999999", "a number from 262144"},
              {"RONDO_POOL_BYTES", "17179869184G", "a number from 262144"},
+             {"RONDO_SM_BUDGET", "1025", "a number from 0 to 1024, or none"},
+             {"RONDO_SM_BUDGET", "all", "a number from 0 to 1024, or none"},
              {"RONDO_SPIN_BOUND_MS", "soon", "a number from 0"},
              {"RONDO_TIMEOUT_MS", "-1", "a number from 0"},
              {"RONDO_CPU", "sse9", "plain, avx2, avx512 and avx512vbmi"},

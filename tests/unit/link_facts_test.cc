@@ -207,7 +207,10 @@ TEST(HostSketch, CardsAreReadFromTheKernel) {
   put("class/infiniband/mlx5_0/ports/1/rate", "200 Gb/sec (4X HDR)");
   put("class/infiniband/rxe0/ports/1/state", "4: ACTIVE");  // software: no card
   put("class/infiniband/rxe0/ports/1/rate", "2.5 Gb/sec (1X SDR)");
-  put("class/net/eth0/device/numa_node", "-1");
+  put("devices/pci0/0000:03:00.0/virtio0/numa_node", "-1");
+  fs::create_directories(sys / "class/net/eth0");
+  fs::create_directory_symlink(sys / "devices/pci0/0000:03:00.0/virtio0",
+                               sys / "class/net/eth0/device");
   put("class/net/eth0/speed", "10000");
   put("class/net/eth0/operstate", "up");
   put("class/net/veth0/speed", "10000");  // virtual
@@ -216,7 +219,8 @@ TEST(HostSketch, CardsAreReadFromTheKernel) {
   put("class/net/eth1/speed", "-1");
   put("class/net/eth1/operstate", "up");
   HostSketch sketch = twoPackages(0, false);
-  topo::readNics(sys, &sketch);
+  std::vector<std::string> cards;
+  topo::readNics(sys, &sketch, &cards);
   ASSERT_EQ(sketch.nics, 2u);
   EXPECT_EQ(sketch.nic[0].bytesPerSecond, 25 * kGB);
   EXPECT_EQ(sketch.nic[0].package, 1);
@@ -224,6 +228,7 @@ TEST(HostSketch, CardsAreReadFromTheKernel) {
   EXPECT_EQ(sketch.nic[1].bytesPerSecond, kGB * 5 / 4);
   EXPECT_EQ(sketch.nic[1].rdma, 0u);
   EXPECT_TRUE(sketch.hasRdma());
+  EXPECT_EQ(cards, (std::vector<std::string>{"card0", "0000:03:00.0"}));
   fs::remove_all(sys);
 }
 

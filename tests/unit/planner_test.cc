@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace rondo {
 namespace {
@@ -249,6 +250,41 @@ TEST(Planner, HostsMakeStripesWinAndWindowsLose) {
   EXPECT_GT(5 * costOf("twoshot", 4u << 20), 7 * costOf("stripes", 4u << 20));
   // A hop takes microseconds: the shortest calls take the fewest.
   EXPECT_GT(costOf("ring", 2), 2 * rankCandidates(sum(2), f, {}).front().picoseconds);
+}
+
+/// Lanes share a connection there, and each message has its price.
+TEST(Planner, BetweenHostsOfOneRankWhatCanBeOneMessageIsNotCut) {
+  CommFacts f = facts(2, 2);
+  f.chunkBytes = 256u << 10;
+  f.lanes = 2;
+  f.groups = RankGroups({0, 1});
+  using Cut = std::pair<int, uint64_t>;  // most lanes, bytes of the shortest chunk
+  const auto cut = [&](Collective collective, Count count, const std::vector<TuneRule>& rules) {
+    Cut found{0, f.chunkBytes};
+    for (const Candidate& c : rankCandidates({collective, count, 4, 0}, f, rules)) {
+      found = {std::max(found.first, c.geometry.lanes),
+               std::min<uint64_t>(found.second, c.geometry.chunk * 4)};
+    }
+    return found;
+  };
+  constexpr Count kChunk = 64u << 10;  // elements
+  const Cut any{2, 64u << 10}, whole{1, 256u << 10}, longer{2, 256u << 10}, oneLane{1, 64u << 10};
+  for (const Collective each : {Collective::AllToAll, Collective::Broadcast}) {
+    f.links.acrossHosts = false;
+    EXPECT_EQ(cut(each, kChunk, {}), any) << "on one host";
+    f.links.acrossHosts = true;
+    EXPECT_EQ(cut(each, kChunk, {}), whole);
+    EXPECT_EQ(cut(each, kChunk + 1, {}), longer) << "longer than a message";
+  }
+  EXPECT_EQ(cut(Collective::Reduce, kChunk, {}), any) << "not measured";
+  const auto rules = parseTune("alltoall:host:0-1G:direct/2");
+  EXPECT_EQ(cut(Collective::AllToAll, kChunk, rules).first, 2) << "a rule may ask for it";
+  f.ranks = 3;
+  f.groups = RankGroups({0, 1, 2});
+  EXPECT_EQ(cut(Collective::Broadcast, kChunk, {}), oneLane) << "chains of hosts";
+  f.ranks = 4;
+  f.groups = RankGroups({0, 0, 1, 1});
+  EXPECT_EQ(cut(Collective::AllToAll, kChunk, {}), any) << "two ranks a host";
 }
 
 /// Who shares CPUs is a machine's affair, not the communicator's.

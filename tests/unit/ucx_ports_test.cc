@@ -4,6 +4,8 @@
 #include "ucx/ucx_ports.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <chrono>
 #include <cstring>
@@ -58,14 +60,21 @@ class Hosts {
       : told_(static_cast<size_t>(n)), stamps_(static_cast<size_t>(n), 1) {
     workers_.resize(static_cast<size_t>(n));
     transports_.resize(static_cast<size_t>(n));
+    meet(rails);
+  }
+  /// By the workers that there are, if there are any, instead of what met before.
+  void meet(int rails = 1) {
+    const auto n = static_cast<int>(workers_.size());
     ThreadGroup group(n);
     std::vector<std::thread> threads;
     for (int r = 0; r < n; ++r) {
       threads.emplace_back([&, r] {
         const auto at = static_cast<size_t>(r);
         ThreadBootstrap boot(group, r);
-        workers_[at] = std::make_unique<UcxWorker>(UcxWorker::Settings{{"TLS", "tcp"}});
-        for (int k = 1; k < rails; ++k) workers_[at]->addRail({{"TLS", "tcp"}});
+        if (!workers_[at]) {
+          workers_[at] = std::make_unique<UcxWorker>(UcxWorker::Settings{{"TLS", "tcp"}});
+          for (int k = 1; k < rails; ++k) workers_[at]->addRail({{"TLS", "tcp"}});
+        }
         UcxTransport::Wish wish{
             {}, std::vector<std::string>(told_.size(), "here"), 2, kChunk, &told_[at]};
         for (int far = 0; far < n; ++far) {
@@ -88,6 +97,21 @@ class Hosts {
     workers_[static_cast<size_t>(rank)].reset();
     static auto* const graves = new std::vector<std::unique_ptr<UcxTransport>>;
     graves->push_back(std::move(transports_[static_cast<size_t>(rank)]));
+  }
+  /// Ends the connections at whose other end a worker listens; returns how many. Both ends see it.
+  int breakConnections() {
+    std::set<uint16_t> ports;
+    for (const auto& worker : workers_)
+      ports.insert(worker->ports().begin(), worker->ports().end());
+    int broken = 0;
+    for (int fd = 0; fd < 1024; ++fd) {
+      sockaddr_in peer{};
+      socklen_t length = sizeof peer;
+      if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0) continue;
+      if (peer.sin_family != AF_INET || ports.count(ntohs(peer.sin_port)) == 0) continue;
+      if (shutdown(fd, SHUT_RDWR) == 0) ++broken;
+    }
+    return broken;
   }
   /// Lets all workers move until `done`, for at most ten seconds.
   bool until(const std::function<bool()>& done) {
@@ -151,6 +175,30 @@ TEST_P(UcxRails, MessagesOfAllLengthsComeInOrderWithTheirStamps) {
     }
   }
   EXPECT_TRUE(hosts.until([&] { return out->drained(); }));
+}
+
+/// What UCX has given up it does not take up again; the same processes can meet all the same.
+TEST(UcxPorts, AfterItsConnectionWasLostAPairMeetsAgain) {
+  Hosts hosts(2);
+  for (int round = 1; round <= 3; ++round) {
+    ASSERT_GT(hosts.breakConnections(), 0);
+    const auto lost = [&](int rank) {
+      // Who has nothing to send may hear nothing.
+      hosts[rank].tell(1 - rank, Call{}, {});
+      return hosts.told(rank).lost == 1 - rank;
+    };
+    ASSERT_TRUE(hosts.until([&] { return lost(0) && lost(1); })) << round;
+    hosts.meet();
+    const auto there = hosts.sender(0, 1), back = hosts.sender(1, 0);
+    const auto taken = hosts[1].recvFrom(0, 0, false), answer = hosts[0].recvFrom(0, 1, false);
+    const auto mark = static_cast<char>(round);
+    ASSERT_TRUE(send(*there, mark, kChunk));
+    expectNext(hosts, *taken, mark, kChunk, hosts.stamp(0));
+    ASSERT_TRUE(send(*back, mark, 100));
+    expectNext(hosts, *answer, mark, 100, hosts.stamp(1));
+    EXPECT_TRUE(hosts.until([&] { return there->drained() && back->drained(); }));
+    hosts.told(0).lost = hosts.told(1).lost = -1;
+  }
 }
 
 TEST(UcxPorts, ALaneAndADirectionKnowNothingOfOthers) {

@@ -43,6 +43,10 @@ class Attempt {
   void saw(bool device) { device_ |= device; }
   /// Whether ranks have to agree on where their buffers are: the same on all of them.
   bool asksMemory() const { return why_ == Why::Taken && known_.devices.asks() && !rehearsing; }
+  /// See DevicePath::scratch(); nullptr, too, if `beside` is no device memory, or ranks do not ask.
+  char* scratch(const Elements& beside, size_t bytes) const {
+    return beside.device && asksMemory() ? known_.devices.scratch(beside.begin, bytes) : nullptr;
+  }
   /// The size of the v-collectives that all ranks know of; this one has a block of `bytes` here.
   size_t agreedSize(size_t bytes) const {
     known_.uneven.note(bytes);

@@ -40,6 +40,9 @@ struct Driver {
   Result (*streamDestroy)(Stream);
   Result (*memcpyDtoHAsync)(void*, DevicePointer, size_t, Stream);
   Result (*memcpyHtoDAsync)(DevicePointer, const void*, size_t, Stream);
+  Result (*memcpyDtoDAsync)(DevicePointer, DevicePointer, size_t, Stream);
+  Result (*memAlloc)(DevicePointer*, size_t);
+  Result (*memFree)(DevicePointer);
   Result (*memHostRegister)(void*, size_t, unsigned);  ///< nullptr: it has none.
   Result (*eventCreate)(void**, unsigned);
   Result (*eventRecord)(void*, Stream);
@@ -140,17 +143,35 @@ ContextScope::~ContextScope() {
   if (pushed_) driver.ctxPopCurrent(&before);
 }
 
+DeviceMemory::DeviceMemory(size_t bytes) {
+  DevicePointer address = 0;
+  check(driver.memAlloc(&address, bytes), "cuMemAlloc");
+  address_ = reinterpret_cast<char*>(address);
+}
+DeviceMemory::~DeviceMemory() {
+  if (address_ != nullptr) driver.memFree(number(address_));
+}
+
+void copyOnDevice(void* to, const void* from, size_t bytes, rondoStream_t stream) {
+  check(driver.memcpyDtoDAsync(number(to), number(from), bytes, stream), "cuMemcpyDtoDAsync");
+}
+
 DeviceStream::DeviceStream() {
   check(driver.streamCreate(&stream_, kStreamNonBlocking), "cuStreamCreate");
 }
 DeviceStream::~DeviceStream() { driver.streamDestroy(stream_); }
 
-bool DeviceStream::idle() const {
-  const Result result = driver.streamQuery(stream_);
-  if (result == kNotReady) return false;
-  check(result, "cuStreamQuery");
-  return true;
+namespace {
+
+/// What a query said: it is done, or not yet, or has failed.
+bool isDone(Result result, const char* query) {
+  if (result != kNotReady) check(result, query);
+  return result != kNotReady;
 }
+
+}  // namespace
+
+bool DeviceStream::idle() const { return isDone(driver.streamQuery(stream_), "cuStreamQuery"); }
 
 DeviceEvent::~DeviceEvent() {
   if (event_ != nullptr) driver.eventDestroy(event_);
@@ -160,12 +181,7 @@ void DeviceEvent::record(rondoStream_t stream) {
   if (event_ == nullptr) check(driver.eventCreate(&event_, kNoTimes), "cuEventCreate");
   check(driver.eventRecord(event_, stream), "cuEventRecord");
 }
-bool DeviceEvent::reached() const {
-  const Result result = driver.eventQuery(event_);
-  if (result == kNotReady) return false;
-  check(result, "cuEventQuery");
-  return true;
-}
+bool DeviceEvent::reached() const { return isDone(driver.eventQuery(event_), "cuEventQuery"); }
 
 DeviceGraph::~DeviceGraph() {
   if (executable_ != nullptr) driver.graphExecDestroy(executable_);
@@ -249,7 +265,9 @@ bool findDevices(const char** why) {
       !find("cuStreamCreate", &driver.streamCreate) ||
       !find("cuStreamSynchronize", &driver.streamSynchronize) ||
       !find("cuMemcpyDtoHAsync_v2", &driver.memcpyDtoHAsync) ||
-      !find("cuMemcpyHtoDAsync_v2", &driver.memcpyHtoDAsync)) {
+      !find("cuMemcpyHtoDAsync_v2", &driver.memcpyHtoDAsync) ||
+      !find("cuMemcpyDtoDAsync_v2", &driver.memcpyDtoDAsync) ||
+      !find("cuMemAlloc_v2", &driver.memAlloc) || !find("cuMemFree_v2", &driver.memFree)) {
     return false;
   }
   find("cuMemHostRegister_v2", &driver.memHostRegister);

@@ -92,6 +92,28 @@ class DeviceEvent {
   void* event_ = nullptr;
 };
 
+/// Memory on a device, whose context is current where nothing else is said.
+class DeviceMemory {
+ public:
+  /// Throws Error.
+  explicit DeviceMemory(size_t bytes);
+  DeviceMemory(DeviceMemory&& other) noexcept : address_(other.address_) { other.leave(); }
+  DeviceMemory& operator=(DeviceMemory&& other) noexcept {
+    std::swap(address_, other.address_);
+    return *this;
+  }
+  ~DeviceMemory();
+  char* get() const { return address_; }
+  /// Its context is gone, and it with that.
+  void leave() { address_ = nullptr; }
+
+ private:
+  char* address_ = nullptr;
+};
+
+/// Enqueues a copy from the device to itself. Throws Error.
+void copyOnDevice(void* to, const void* from, size_t bytes, rondoStream_t stream);
+
 /// A stream that waits for none of the program's, made in the current context. Throws Error.
 class DeviceStream {
  public:

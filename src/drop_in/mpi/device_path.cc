@@ -1,5 +1,7 @@
 #include "drop_in/mpi/device_path.h"
 
+#include <algorithm>
+#include <bit>
 #include <chrono>
 
 #include "base/error.h"
@@ -97,6 +99,25 @@ rondoResult_t DevicePath::agree(const KnownComm& known, MPI_Comm comm, const Own
     *way = Way::Mpi;
   }
   return rondoSuccess;
+}
+
+char* DevicePath::scratch(const void* beside, size_t bytes) {
+  constexpr size_t kLeast = size_t{64} << 10;
+  if (bytes == 0 || bytes > kMostScratch || state_ == State::Refused) return nullptr;
+  try {
+    const DeviceSpot at = prepareAsked(beside);
+    if (!scratch_.empty() && at.device != scratchDevice_) return nullptr;
+    if (bytes > scratchBytes_) {
+      const ContextScope scope(at.context);
+      const size_t whole = std::bit_ceil(std::max(bytes, kLeast));
+      scratch_.emplace_back(whole);
+      scratchBytes_ = whole;
+      scratchDevice_ = at.device;
+    }
+  } catch (const Error&) {
+    return nullptr;
+  }
+  return scratch_.back().get();
 }
 
 bool DevicePath::fits(const OwnMemory& mine) const {
@@ -203,10 +224,12 @@ void DevicePath::letGo() {
   try {
     const ContextScope scope(context_);
     graphs_->clear();
+    scratch_.clear();
     stream_.reset();
   } catch (const Error&) {
     // The context is gone, and what was in it.
     graphs_->clear(true);
+    for (DeviceMemory& memory : scratch_) memory.leave();
     stream_.release();
   }
 }

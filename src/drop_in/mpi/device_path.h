@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "api/rondo.h"
 #include "drop_in/mpi/device_memory.h"
@@ -88,6 +89,12 @@ class DevicePath {
     return result;
   }
 
+  /// The most that one call may have.
+  static constexpr size_t kMostScratch = size_t{32} << 20;
+  /// Memory of `bytes` on the device on which `beside` lies, for one call of the caller's, blocking
+  /// or not: what is enqueued for the next one comes later on the stream. nullptr: there is none.
+  char* scratch(const void* beside, size_t bytes);
+
   /// Non-blocking calls.
   LaterQueue& later() { return later_; }
   /// All ranks are in one that may be for devices, of this memory here.
@@ -127,6 +134,10 @@ class DevicePath {
   std::unique_ptr<DeviceStream> stream_;
   bool near_ = false;  ///< All ranks are on this host: a kernel's launch is what takes the time.
   std::unique_ptr<KeptGraphs> graphs_;
+  /// The longest is the last. The others wait for the end, as calls under way may have them.
+  std::vector<DeviceMemory> scratch_;
+  size_t scratchBytes_ = 0;  ///< Of the last.
+  int scratchDevice_ = -1;   ///< Of them all.
   LaterQueue later_;
   bool wantsLater_ = false;  ///< There were non-blocking calls that may be for devices.
   bool laterTried_ = false;  ///< What they need was made, or could not be.

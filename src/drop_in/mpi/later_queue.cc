@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "base/claim.h"
 #include "drop_in/mpi/comms.h"
 #include "drop_in/mpi/device_path.h"
 #include "drop_in/mpi/launcher.h"
@@ -14,6 +15,19 @@ using Clock = std::chrono::steady_clock;
 
 /// Ranks that make the call together agree so soon, and the kernel runs while the program computes.
 constexpr std::chrono::microseconds kTogether{4};
+
+/// Keeps a communicator: a call that has begun may end on another thread, and be the last of one
+/// that is freed.
+class Kept {
+ public:
+  explicit Kept(const KnownComm& known) : known_(known) { known_.pending.fetch_add(1); }
+  Kept(const Kept&) = delete;
+  Kept& operator=(const Kept&) = delete;
+  ~Kept() { known_.pending.fetch_sub(1); }
+
+ private:
+  const KnownComm& known_;
+};
 
 }  // namespace
 
@@ -40,19 +54,20 @@ std::shared_ptr<Pending> LaterQueue::first() {
 
 void LaterQueue::advance(const KnownComm& known, bool byProgram) {
   if (!waits()) return;
-  if (busy_.exchange(true, std::memory_order_acquire)) return;
-  // A call that has begun may end on another thread, and be the last of a communicator that is
-  // freed.
-  known.pending.fetch_add(1);
+  beginAnswered(known);
+  if (byProgram) destroyIdle();
+}
+
+void LaterQueue::beginAnswered(const KnownComm& known) {
+  const Kept kept(known);
+  const Claim mine(busy_);
+  if (!mine) return;
   while (const std::shared_ptr<Pending> pending = first()) {
-    if (!pending->beginAsked(known)) break;
+    if (!pending->beginAsked(known)) return;
     const std::lock_guard<std::mutex> lock(mutex_);
     list_.pop_front();
     waiting_.fetch_sub(1, std::memory_order_release);
   }
-  busy_.store(false, std::memory_order_release);
-  known.pending.fetch_sub(1);
-  if (byProgram) destroyIdle();
 }
 
 void LaterQueue::flushNow(const KnownComm& known) {

@@ -56,7 +56,7 @@ class LaterQueue {
 
  private:
   std::shared_ptr<Pending> first();
-  bool begin(const KnownComm& known, Pending& pending);
+  void beginAnswered(const KnownComm& known);
   void flushNow(const KnownComm& known);
 
   std::atomic<rondoComm_t> asking_ = nullptr;

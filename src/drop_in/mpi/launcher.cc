@@ -1,15 +1,14 @@
 #include "drop_in/mpi/launcher.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "base/error.h"
+#include "base/own_thread.h"
 #include "drop_in/mpi/comms.h"
 #include "drop_in/mpi/device_path.h"
 #include "drop_in/mpi/mpi_progress.h"
@@ -77,19 +76,13 @@ std::string startLauncher() {
   State& self = state();
   const std::lock_guard<std::mutex> lock(self.mutex);
   if (self.thread.joinable()) return "";
-  // The program's signals are its own threads'.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before);
-  std::string why;
   try {
     self.stop = false;
-    self.thread = std::thread(run);
-  } catch (const std::system_error& error) {
-    why = std::string("a thread cannot be started: ") + error.what();
+    self.thread = ownThread("the launcher of non-blocking collectives", run);
+  } catch (const Error& error) {
+    return error.sentence();
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return why;
+  return "";
 }
 
 void watchQueue(const KnownComm& known) {

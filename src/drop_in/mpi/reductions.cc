@@ -67,6 +67,28 @@ auto memoryOf(const Elements& send, const Elements& recv, const Reduction& how, 
 using SameCount = rondoResult_t (*)(const void*, void*, size_t, rondoDataType_t, rondoRedOp_t,
                                     rondoComm_t, rondoStream_t);
 
+/// Scans have no kernels. Of two ranks they are a reduction to the second one, in which the order
+/// does not matter, or a message to it.
+rondoResult_t scanOfTwo(SameCount rondoCall, int rank, const void* from, void* to, size_t number,
+                        const Reduction& how, rondoComm_t comm, rondoStream_t stream) {
+  const bool second = rank == 1;
+  if (rondoCall == rondoScan) {
+    const rondoResult_t result =
+        rondoReduce(from, second ? to : nullptr, number, how.type, how.op, 1, comm, stream);
+    if (result == rondoSuccess && !second && from != to) {
+      copyOnDevice(to, from, number * how.size, stream);
+    }
+    return result;
+  }
+  rondoGroupStart();
+  if (second) {
+    rondoRecv(to, number, how.type, 0, comm, stream);
+  } else {
+    rondoSend(from, number, how.type, 1, comm, stream);
+  }
+  return rondoGroupEnd();
+}
+
 template <class Answer, class Pass>
 int reduceAlike(Attempt& call, const Answer& answer, const Pass& pass, SameCount rondoCall,
                 const Vectors& of, int count) {
@@ -85,13 +107,19 @@ int reduceAlike(Attempt& call, const Answer& answer, const Pass& pass, SameCount
   const Elements to = vectorOf(of.recv, number, of, how);
   call.saw(from.device || to.device);
   int code = MPI_SUCCESS;
-  const size_t bytes = rondoCall == rondoAllReduce ? to.bytes() : 0;  // scans have no kernels
-  const CallKey key{inPlace ? of.recv : of.send, of.recv, number, how.type, how.op, bytes};
-  if (overOnDevices(call, answer, pass, bytes, memoryOf(from, to, how), run, &code, key)) {
-    return code;
-  }
+  const bool scans = rondoCall != rondoAllReduce;
+  const size_t bytes = !scans || call.size() == 2 ? to.bytes() : 0;
+  const auto onDevices = [=, me = call.rank()](rondoComm_t comm, rondoStream_t stream) {
+    if (!scans) return run(comm, stream);
+    return scanOfTwo(rondoCall, me, inPlace ? of.recv : of.send, of.recv, number, how, comm,
+                     stream);
+  };
+  const void* const input = inPlace ? of.recv : of.send;
+  const CallKey key{input, of.recv, number, how.type, how.op, scans ? 0 : bytes};
   // The first rank's result of an exclusive scan is nobody's: what was there stays.
   const bool receives = rondoCall != rondoExscan || call.rank() > 0;
+  const auto own = memoryOf(from, receives || inPlace ? to : kNone, how);
+  if (overOnDevices(call, answer, pass, bytes, own, onDevices, &code, key)) return code;
   return answer(call, [&] {
     return Movement{Bytes(from), Bytes(to), loadInput(inPlace),
                     [=](Bytes& sent, Bytes& received, rondoComm_t comm) {
@@ -147,6 +175,60 @@ class OwnBlock {
   Bytes bytes_;
 };
 
+/// A reduce-scatter between devices as this rank does it.
+struct Scattering {
+  Elements input, block;
+  Reduction how;
+  size_t before = 0;        ///< Elements of the blocks before this rank's.
+  char* scratch = nullptr;  ///< Of scratchBytes(), if it needs any.
+  bool even = true;         ///< All blocks are of one size: the same on all ranks.
+
+  /// In place the block would be made where input of it may still be read. Kernels have blocks of
+  /// one size only: others are cut out of an all-reduce, which goes piece by piece.
+  bool needsScratch() const { return !even || block.begin == input.begin; }
+  size_t scratchBytes() const {
+    return even ? block.bytes() : std::min(input.bytes(), DevicePath::kMostScratch);
+  }
+
+  rondoResult_t operator()(rondoComm_t comm, rondoStream_t stream) const {
+    if (!even) return cutOut(comm, stream);
+    char* const made = needsScratch() ? scratch : block.begin;
+    const rondoResult_t result =
+        rondoReduceScatter(input.begin, made, block.count, how.type, how.op, comm, stream);
+    if (result == rondoSuccess && made != block.begin) {
+      copyOnDevice(block.begin, made, block.bytes(), stream);
+    }
+    return result;
+  }
+
+ private:
+  rondoResult_t cutOut(rondoComm_t comm, rondoStream_t stream) const {
+    const size_t most = DevicePath::kMostScratch / how.size, after = before + block.count;
+    for (size_t at = 0; at < input.count; at += most) {
+      const size_t number = std::min(most, input.count - at);
+      const rondoResult_t result = rondoAllReduce(input.begin + at * how.size, scratch, number,
+                                                  how.type, how.op, comm, stream);
+      if (result != rondoSuccess) return result;
+      // In place, what is written here was input of this piece or of one before.
+      const size_t from = std::max(at, before), to = std::min(at + number, after);
+      if (from >= to) continue;
+      copyOnDevice(block.begin + (from - before) * how.size, scratch + (from - at) * how.size,
+                   (to - from) * how.size, stream);
+    }
+    return rondoSuccess;
+  }
+};
+
+template <class Answer, class Pass>
+bool scatteredOnDevices(Attempt& call, const Answer& answer, const Pass& pass, Scattering run,
+                        int* code) {
+  const bool needs = run.needsScratch();
+  if (needs) run.scratch = call.scratch(run.input, run.scratchBytes());
+  const auto own = memoryOf(run.input, run.block, run.how, !needs || run.scratch != nullptr);
+  const CallKey key{nullptr, nullptr, run.input.count, run.how.type, run.how.op};
+  return overOnDevices(call, answer, pass, run.input.bytes(), own, run, code, key);
+}
+
 /// The vector that a rank puts in.
 Elements inputOf(const Vectors& of, size_t number, const Reduction& how) {
   return vectorOf(of.send == MPI_IN_PLACE ? of.recv : of.send, number, of, how);
@@ -162,12 +244,8 @@ int reduceScatterBlock(Attempt& call, const Answer& answer, const Pass& pass, co
   const bool inPlace = of.send == MPI_IN_PLACE;
   const Elements from = inputOf(of, all, how), to = vectorOf(of.recv, number, of, how);
   call.saw(from.device || to.device);
-  const auto run = [=](rondoComm_t comm, rondoStream_t stream) {
-    return rondoReduceScatter(from.begin, to.begin, number, how.type, how.op, comm, stream);
-  };
   int code = MPI_SUCCESS;
-  const auto own = memoryOf(from, to, how, !inPlace);
-  if (overOnDevices(call, answer, pass, from.bytes(), own, run, &code)) return code;
+  if (scatteredOnDevices(call, answer, pass, {from, to, how}, &code)) return code;
   return answer(call, [&] {
     return Movement{Bytes(from), OwnBlock(to, inPlace), loadInput(false),
                     [=](Bytes& sent, OwnBlock& mine, rondoComm_t comm) {
@@ -195,15 +273,11 @@ int reduceScatter(Attempt& call, const Answer& answer, const Pass& pass, const V
   const Elements input = inputOf(of, all, how), block = vectorOf(of.recv, mine, of, how);
   call.saw(input.device || block.device);
   const bool inPlace = of.send == MPI_IN_PLACE;
-  const auto run = [=](rondoComm_t comm, rondoStream_t stream) {
-    return rondoReduceScatter(input.begin, block.begin, mine, how.type, how.op, comm, stream);
-  };
-  // Kernels have blocks of one size only; all ranks know all sizes.
-  const bool even =
-      std::all_of(counts, counts + call.size(), [&](int n) { return n == counts[0]; });
+  Scattering onDevices{input, block, how};
+  onDevices.even = std::all_of(counts, counts + call.size(), [&](int n) { return n == counts[0]; });
+  onDevices.before = std::accumulate(counts, counts + call.rank(), size_t{0});
   int code = MPI_SUCCESS;
-  const auto own = memoryOf(input, block, how, !inPlace);
-  if (overOnDevices(call, answer, pass, even ? input.bytes() : 0, own, run, &code)) return code;
+  if (scatteredOnDevices(call, answer, pass, onDevices, &code)) return code;
   return answer(call, [&] {
     return Movement{CountedBytes{Counts(counts, call.size(), 1), Bytes(input)},
                     OwnBlock(block, inPlace), [](CountedBytes& from, OwnBlock&) { from.load(); },

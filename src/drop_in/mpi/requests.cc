@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/claim.h"
 #include "base/error.h"
 #include "drop_in/mpi/mpi_progress.h"
 #include "drop_in/mpi/stats.h"
@@ -184,16 +185,16 @@ rondoResult_t Pending::ask(rondoComm_t asking) {
 }
 
 bool Pending::beginAsked(const KnownComm& known) {
-  if (asks()) {
-    int answered = 0;
-    const rondoResult_t result = rondoTest(&rondo_, &answered);
-    if (result == rondoSuccess && !answered) return false;
-    if (result != rondoSuccess) {
-      fail(result, rondoGetLastError(nullptr));
-      return true;
-    }
-  }
   try {
+    if (asks()) {
+      int answered = 0;
+      const rondoResult_t result = rondoTest(&rondo_, &answered);
+      if (result == rondoSuccess && !answered) return false;
+      if (result != rondoSuccess) {
+        fail(result, rondoGetLastError(nullptr));
+        return true;
+      }
+    }
     const ContextScope scope(known.devices.context());  // the launcher's thread has none
     if (!asks() || !known.devices.beginLater(answer_, *asked_, &event_)) {
       beginOnHost(known);
@@ -259,9 +260,9 @@ void Pending::step() {
 }
 
 void Pending::poll() {
-  if (done() || busy_.exchange(true, std::memory_order_acquire)) return;
-  if (!done()) step();
-  busy_.store(false, std::memory_order_release);
+  if (done()) return;
+  const Claim mine(busy_);
+  if (mine && !done()) step();
 }
 
 /// Other calls, and messages, may have to move before it can begin on all ranks.
@@ -278,16 +279,15 @@ void Pending::wait() {
   waitForBegin();
   const NoPollsOfMpi whileWaiting;  // Rondo's wait moves all that is under way
   while (!done()) {
-    if (busy_.exchange(true, std::memory_order_acquire)) {
+    const Claim mine(busy_);
+    if (!mine) {
       sched_yield();
       continue;
     }
-    if (!done()) {
-      const rondoResult_t result = rondoWait(&rondo_);
-      if (result != rondoSuccess) sentence_ = rondoGetLastError(nullptr);
-      settle(result);
-    }
-    busy_.store(false, std::memory_order_release);
+    if (done()) return;
+    const rondoResult_t result = rondoWait(&rondo_);
+    if (result != rondoSuccess) sentence_ = rondoGetLastError(nullptr);
+    settle(result);
   }
 }
 
