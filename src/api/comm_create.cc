@@ -414,7 +414,7 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
             &parts);
   logMade(parts, hosts, config);
   if (own != nullptr) {
-    logLine(LogPart::Boot, LogLevel::Info, rank, [&] {
+    logLine(LogPart::Plan, LogLevel::Info, rank, [&] {
       return format("communicator \"%s\": links of this host: %s", parts.name.c_str(),
                     links.c_str());
     });
