@@ -241,6 +241,22 @@ TEST(Doctor, CopiesBetweenGpus) {
   expectOnly({&apart}, "peer-access", Level::Warning, {"GPU 1 to GPU 0", "no peer access"});
   good.facts(R"("pairs": [{"from": 0, "to": 1, "access": true, "verified": true}])");
   EXPECT_EQ(examined({&good}).exitCode, 0);
+  Machine failed;
+  failed.facts(R"("pairs": [{"from": 0, "to": 1, "why": "cuMemAlloc: out of memory"}])");
+  expectOnly({&failed}, "peer-access", Level::Warning,
+             {"GPU 0 to GPU 1: no copy could be tried (cuMemAlloc: out of memory)"});
+}
+
+TEST(Doctor, CopiesThatNobodyCouldTryAreNotFine) {
+  Machine machine;
+  machine.gpu("0000:17:00.0").gpu("0000:65:00.0");
+  const std::string driver = "NVIDIA UNIX Open Kernel Module for x86_64  580.65.06\n";
+  machine.write("proc/driver/nvidia/version", driver);
+  expectOnly({&machine}, "peer-access", Level::Note, {"2 GPUs", "CUDA_VISIBLE_DEVICES"});
+  Machine seen("a");
+  seen.write("proc/driver/nvidia/version", driver);
+  seen.facts(R"("pairs": [{"from": 0, "to": 1, "access": true, "verified": true}])");
+  EXPECT_TRUE(examined({&machine, &seen}).findings.empty()) << "another rank of the host tried";
 }
 
 TEST(Doctor, WhatStandsBetweenGpus) {
@@ -263,6 +279,8 @@ TEST(Doctor, WhatStandsBetweenGpus) {
   machine.write("sys/bus/pci/devices/0000:16:00.0/config", config);
   expectOnly({&machine}, "acs", Level::Warning,
              {"1 PCI bridges, the first 0000:16:00.0", "setpci -s 0000:16:00.0 ECAP_ACS+6.w=0000"});
+  machine.write("sys/bus/pci/devices/0000:16:00.0/config", config.substr(0, 64));
+  expectOnly({&machine}, "acs", Level::Note, {"root only", "sudo rondo-doctor"});
   put(0x14c, 0x0001005f);  // source validation alone redirects nothing
   machine.write("sys/bus/pci/devices/0000:16:00.0/config", config);
   EXPECT_EQ(examined({&machine}).exitCode, 0);
@@ -273,6 +291,14 @@ TEST(Doctor, GpuMemoryForNetworkCards) {
   machine.gpu("0000:17:00.0").rdma().write("proc/sys/kernel/osrelease", "5.10.0-8\n");
   expectOnly({&machine}, "gpu-direct", Level::Warning,
              {"nvidia_peermem is not loaded", "Linux 5.10.0-8", "modprobe nvidia_peermem"});
+  const std::string kernel = "proc/sys/kernel/osrelease", driver = "proc/driver/nvidia/version";
+  machine.write(kernel, "6.1.0-18\n");
+  EXPECT_EQ(examined({&machine}).exitCode, 0) << "nothing is known of the driver";
+  machine.write(driver, "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06\n");
+  EXPECT_EQ(examined({&machine}).exitCode, 0);
+  machine.write(driver, "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue\n");
+  expectOnly({&machine}, "gpu-direct", Level::Warning,
+             {"the driver 550.54.15 cannot share", "mlx5_0", "not the open ones"});
   machine.write("proc/modules", "nvidia_peermem 16384 0 - Live 0x0\n");
   EXPECT_EQ(examined({&machine}).exitCode, 0);
 }
@@ -311,6 +337,18 @@ TEST(Doctor, SettingsOfOpenMpi) {
   Machine alone;
   alone.write(ofi, "").facts(R"("job": false)");
   EXPECT_EQ(examined({&alone}).exitCode, 0) << "not started by mpirun: its settings are unknown";
+}
+
+TEST(Doctor, SettingsOfTheUserGoBeforeTheMachines) {
+  Machine machine, home;
+  machine.write("etc/openmpi/openmpi-mca-params.conf", "btl = ^ofi\npml = ob1\n");
+  Facts facts = readFacts(machine.root());
+  home.write(".openmpi/mca-params.conf", "# mine\nbtl = self,ofi\n");
+  readUserParams(home.root(), &facts);
+  EXPECT_EQ(facts.ompiParams["btl"], "self,ofi");
+  EXPECT_EQ(facts.ompiParams["pml"], "ob1");
+  readUserParams(machine.root(), &facts);  // has none
+  EXPECT_EQ(facts.ompiParams["btl"], "self,ofi");
 }
 
 TEST(Doctor, WaysBetweenHosts) {

@@ -12,11 +12,34 @@ bool before512(const std::string& kernel) {
          (major < 5 || (major == 5 && minor < 12));
 }
 
+/// Where each rank is shown one GPU, as launchers do it, there is nothing to copy between.
+void checkUntried(Report* report, const HostFacts& host) {
+  const Facts& facts = *host.facts;
+  if (facts.gpus.size() < 2 || facts.nvidiaDriver.empty()) return;
+  for (const Facts* rank : host.ranks) {
+    if (!rank->pairs.empty()) return;
+  }
+  report->add(Level::Note, "peer-access", placeText(host.ranks),
+              format("%zu GPUs are here, but none of these processes may use two of them, so that "
+                     "no copy was tried",
+                     facts.gpus.size()),
+              "copies that do not arrive would not be found",
+              "run it without CUDA_VISIBLE_DEVICES");
+}
+
 void checkCopies(Report* report, const HostFacts& host) {
   for (const Facts* rank : host.ranks) {
     for (const PeerPair& pair : rank->pairs) {
       if (pair.verified) continue;
       const std::string gpus = format("GPU %d to GPU %d: ", pair.from, pair.to);
+      if (!pair.access && !pair.why.empty()) {
+        report->add(Level::Warning, "peer-access", placeText({rank}),
+                    gpus + "no copy could be tried (" + pair.why + ")",
+                    "whether they reach each other is not known; communicators on a GPU that "
+                    "cannot be used have host memory only",
+                    "nvidia-smi shows whose processes and what fault it has; then again");
+        continue;
+      }
       if (!pair.access) {
         report->add(Level::Warning, "peer-access", placeText({rank}),
                     gpus + "the driver allows no peer access",
@@ -46,6 +69,12 @@ void checkIsolation(Report* report, const HostFacts& host) {
                 "iommu=pt (or intel_iommu=off, amd_iommu=off) on the kernel's command line, and a "
                 "reboot");
   }
+  if (facts.acsUnread) {
+    report->add(Level::Note, "acs", placeText(host.ranks),
+                "what PCI bridges do with requests between devices is shown to root only",
+                "access control that slows copies between GPUs would not be found",
+                "sudo rondo-doctor");
+  }
   if (!facts.acsBridges.empty()) {
     report->add(
         Level::Warning, "acs", placeText(host.ranks),
@@ -63,11 +92,15 @@ void checkIsolation(Report* report, const HostFacts& host) {
 void checkDirect(Report* report, const HostFacts& host) {
   const Facts& facts = *host.facts;
   if (facts.gpus.empty() || facts.rdmaDevices.empty()) return;
-  if (facts.peermem || !before512(facts.kernel)) return;
+  const bool old = before512(facts.kernel);
+  // Without /proc/driver/nvidia nothing is known of the driver.
+  const bool closed = !facts.nvidiaDriver.empty() && !facts.openDriver;
+  if (facts.peermem || (!old && !closed)) return;
+  const std::string who = old ? "Linux " + facts.kernel : "the driver " + facts.nvidiaDriver;
   report->add(Level::Warning, "gpu-direct", placeText(host.ranks),
-              "nvidia_peermem is not loaded, and Linux " + facts.kernel +
-                  " cannot share GPU memory with " + facts.rdmaDevices[0] +
-                  " as dma-buf either (from 5.12)",
+              "nvidia_peermem is not loaded, and " + who + " cannot share GPU memory with " +
+                  facts.rdmaDevices[0] + " as dma-buf either (" +
+                  (old ? "from 5.12)" : "its kernel modules are not the open ones)"),
               "what GPUs send to other hosts is copied through host memory",
               "modprobe nvidia_peermem, or a kernel from 5.12 with the open driver");
 }
@@ -79,6 +112,7 @@ void checkDevices(Report* report) {
     report->begin(check);
   }
   for (const HostFacts& host : byHost(report->ranks())) {
+    checkUntried(report, host);
     checkCopies(report, host);
     checkIsolation(report, host);
     checkDirect(report, host);

@@ -101,9 +101,11 @@ void readPci(const Tree& tree, Facts* facts) {
     const std::string type = tree.line(devices + name + "/class");
     const bool gpu = type.rfind("0x0302", 0) == 0 || type.rfind("0x0300", 0) == 0;
     if (gpu && tree.line(devices + name + "/vendor") == "0x10de") facts->gpus.push_back(name);
-    if (type.rfind("0x0604", 0) == 0 && redirects(tree.read(devices + name + "/config"))) {
-      facts->acsBridges.push_back(name);
-    }
+    if (type.rfind("0x0604", 0) != 0) continue;
+    constexpr size_t kShownToAnybody = 64;
+    const std::string config = tree.read(devices + name + "/config");
+    facts->acsUnread |= config.size() == kShownToAnybody;
+    if (redirects(config)) facts->acsBridges.push_back(name);
   }
   facts->iommuGroups = static_cast<int>(tree.list("sys/kernel/iommu_groups").size());
   const std::string commands = " " + tree.line("proc/cmdline") + " ";
@@ -112,7 +114,9 @@ void readPci(const Tree& tree, Facts* facts) {
 }
 
 void readDrivers(const Tree& tree, Facts* facts) {
-  std::istringstream version(tree.line("proc/driver/nvidia/version"));
+  const std::string driver = tree.line("proc/driver/nvidia/version");
+  facts->openDriver = driver.find("Open Kernel Module") != std::string::npos;
+  std::istringstream version(driver);
   for (std::string part; version >> part;) {
     if (part.find('.') != std::string::npos && part[0] >= '0' && part[0] <= '9') {
       facts->nvidiaDriver = part;
@@ -154,6 +158,10 @@ void readOpenMpi(const Tree& tree, Facts* facts) {
 }
 
 }  // namespace
+
+void readUserParams(const std::string& home, Facts* facts) {
+  readParams(Tree(home).read(".openmpi/mca-params.conf"), &facts->ompiParams);
+}
 
 Facts readFacts(const std::string& root) {
   const Tree tree(root);

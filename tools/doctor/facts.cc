@@ -32,11 +32,13 @@ void eachField(auto& f, Visit visit) requires requires {
   visit("shmFree", f.shmFree);
   visit("gpus", f.gpus);
   visit("nvidiaDriver", f.nvidiaDriver);
+  visit("openDriver", f.openDriver);
   visit("peermem", f.peermem);
   visit("rdmaDevices", f.rdmaDevices);
   visit("iommuGroups", f.iommuGroups);
   visit("iommuPassthrough", f.iommuPassthrough);
   visit("acsBridges", f.acsBridges);
+  visit("acsUnread", f.acsUnread);
   visit("pairs", f.pairs);
   visit("ofiComponent", f.ofiComponent);
   visit("ompiParams", f.ompiParams);

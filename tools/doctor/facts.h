@@ -52,11 +52,13 @@ struct Facts {
 
   std::vector<std::string> gpus;  ///< PCI addresses.
   std::string nvidiaDriver;
-  bool peermem = false;  ///< nvidia_peermem is loaded.
+  bool openDriver = false;  ///< Its kernel modules are the open ones, which have dma-buf.
+  bool peermem = false;     ///< nvidia_peermem is loaded.
   std::vector<std::string> rdmaDevices;
   int iommuGroups = 0;
   bool iommuPassthrough = false;
   std::vector<std::string> acsBridges;  ///< That send traffic between their devices upwards.
+  bool acsUnread = false;               ///< Bridges show no more than 64 bytes to this user.
   std::vector<PeerPair> pairs;
 
   bool ofiComponent = false;                      ///< Open MPI has btl/ofi.
@@ -75,6 +77,9 @@ void from_json(const nlohmann::json& json, Facts& facts);
 /// Reads what stands in files under `root` ("/" for this machine); values in ROOT/facts.json
 /// replace what was found. Throws std::exception where that is no JSON.
 Facts readFacts(const std::string& root);
+
+/// Settings that this user has given Open MPI in HOME/.openmpi, which go before the machine's.
+void readUserParams(const std::string& home, Facts* facts);
 
 /// What stands in no file: this process's environment, limits of space, interfaces, versions.
 void addProcessFacts(Facts* facts);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <string_view>
 
 #include "api/rondo.h"
@@ -25,6 +26,7 @@ void addProcessFacts(Facts* facts) {
       facts->env[std::string(entry.substr(0, equals))] = entry.substr(equals + 1);
     }
   }
+  if (const char* const home = std::getenv("HOME"); home != nullptr) readUserParams(home, facts);
   std::array<char, 256> name{};
   if (gethostname(name.data(), name.size() - 1) == 0) facts->host = name.data();
   struct statvfs shm {};
