@@ -25,7 +25,7 @@ AC_DEFUN([RONDO_DEP], [
         AS_IF([test -f "$rondo_pc/$3.pc"], [rondo_pc_path=$rondo_pc:$PKG_CONFIG_PATH])
       done
     ], [rondo_pc_path=$PKG_CONFIG_PATH:])
-    AS_IF([test -n "$PKG_CONFIG$rondo_pc_path" &&
+    AS_IF([test -n "$PKG_CONFIG" && test -n "$rondo_pc_path" &&
            PKG_CONFIG_PATH=$rondo_pc_path $PKG_CONFIG --exists "$3" 2>/dev/null], [
       $2_CFLAGS=`PKG_CONFIG_PATH=$rondo_pc_path $PKG_CONFIG --cflags "$3"`
       $2_LIBS=`PKG_CONFIG_PATH=$rondo_pc_path $PKG_CONFIG --libs "$3"`

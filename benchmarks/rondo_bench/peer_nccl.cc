@@ -43,11 +43,6 @@ struct Nccl::Library : SharedObject {
     if (result != 0) throw RunError(std::string(call) + " failed: " + getErrorString(result));
   }
 
-  template <class Function>
-  void resolveIfThere(const char* name, Function*& function) const {
-    function = reinterpret_cast<Function*>(findIfThere(name));
-  }
-
   int (*getVersion)(int* version);
   const char* (*getErrorString)(int result);
   int (*getUniqueId)(NcclUniqueId* id);

@@ -179,7 +179,7 @@ bool Exchange::receiveSome(Queue& queue, const Transfer& t) {
     return false;
   }
   if (message.bytes > 0) {
-    const CopyTo to = t.bytes >= context_.streamBytes ? CopyTo::kPast : CopyTo::kUser;
+    const CopyTo to = toUser(message, t.bytes >= context_.streamBytes);
     context_.copy(t.data + queue.done, nullptr, message.data, message.bytes, to);
   }
   queue.recv->release();

@@ -287,7 +287,7 @@ bool Runner::fetch(Lane& lane, const BoundStep& step) {
   if (!peek(step.recv, &message, step.bytes)) return false;
   if (landing(step, lane.base) == nullptr) {
     plan_->copy(call_.dst + lane.base + step.dstOffset, nullptr, message.data, step.bytes,
-                toUser());
+                rondo::toUser(message, call_.stream));
   }
   step.recv->release();
   return true;
@@ -416,8 +416,7 @@ bool Runner::move(Lane& lane, const BoundStep& step) {
     if (step.recv2 != nullptr && !peek(step.recv2, &messages[1], step.bytes)) return false;
     void* space = nullptr;
     if (sends && !inPlace && (space = step.send->tryAcquire(step.bytes)) == nullptr) return false;
-    const void* const received[2] = {messages[0].data, messages[1].data};
-    compute(lane, step, received, dst, space);
+    compute(lane, step, messages, dst, space);
     if ((bits & algo::kRecv) != 0) step.recv->release();
     if (step.recv2 != nullptr) step.recv2->release();
     lane.computed = true;

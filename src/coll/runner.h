@@ -97,8 +97,7 @@ class Runner {
                   const BoundStep& step, uint32_t divisor);
   void reduceThroughScratch(char* dst, void* space, const void* const* inputs, int n, int own,
                             const BoundStep& step, uint32_t divisor);
-  void compute(Lane& lane, const BoundStep& step, const void* const* received, char* dst,
-               void* space);
+  void compute(Lane& lane, const BoundStep& step, const Message* received, char* dst, void* space);
   void combine(Lane& lane, const BoundStep& step, char* dst, void* space);
   /// Whether the step's part of dst can be posted where it is.
   bool postsDst(const BoundStep& step, const char* dst) const;

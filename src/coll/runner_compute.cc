@@ -95,13 +95,13 @@ void Runner::combine(Lane& lane, const BoundStep& step, char* dst, void* space) 
 
 /// What a move does with its messages, if it receives any: into dst and `space`, where not nullptr;
 /// what is in `space` is posted as soon as it is there.
-void Runner::compute(Lane& lane, const BoundStep& step, const void* const* received, char* dst,
+void Runner::compute(Lane& lane, const BoundStep& step, const Message* received, char* dst,
                      void* space) {
   const int bits = step.bits;
   const char* src = call_.src + lane.base + step.srcOffset;
   if ((bits & algo::kRecv) != 0 && (bits & (algo::kSrc | algo::kOwn)) != 0) {
     const char* own = (bits & algo::kOwn) != 0 ? call_.dst + lane.base + step.dstOffset : src;
-    const void* inputs[3] = {received[0], step.recv2 != nullptr ? received[1] : own, own};
+    const void* inputs[3] = {received[0].data, step.recv2 != nullptr ? received[1].data : own, own};
     if ((bits & algo::kFirst) != 0) std::swap(inputs[0], inputs[1]);
     const int n = step.recv2 != nullptr ? 3 : 2;
     const uint32_t divisor = (bits & algo::kFinal) != 0 ? plan_->divisor : 0;
@@ -110,10 +110,11 @@ void Runner::compute(Lane& lane, const BoundStep& step, const void* const* recei
     reduceInto(before ? nullptr : dst, space, inputs, n, (bits & algo::kSrc) != 0 ? mine : -1, step,
                divisor);
     if (space != nullptr) step.send->post(step.bytes, nullptr);
-    if (before) plan_->copy(dst, nullptr, received[0], step.bytes, CopyTo::kUser);
+    if (before)
+      plan_->copy(dst, nullptr, received[0].data, step.bytes, rondo::toUser(received[0], false));
     return;
   }
-  const void* from = (bits & algo::kRecv) != 0 ? received[0] : src;
+  const void* from = (bits & algo::kRecv) != 0 ? received[0].data : src;
   if (plan_->scale != nullptr && from == src) [[unlikely]] {
     plan_->scale(dst, src, plan_->scalar, step.count);
     from = dst;
@@ -123,7 +124,10 @@ void Runner::compute(Lane& lane, const BoundStep& step, const void* const* recei
     step.send->post(step.bytes, nullptr);
   }
   if (dst != nullptr && dst != from) {
-    plan_->copy(dst, nullptr, from, step.bytes, toUser());
+    const Message none{};
+    const bool came = (bits & algo::kRecv) != 0;
+    plan_->copy(dst, nullptr, from, step.bytes,
+                rondo::toUser(came ? received[0] : none, call_.stream));
   }
 }
 

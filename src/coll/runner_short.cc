@@ -82,7 +82,7 @@ class ShortCall {
   bool receive(const BoundStep& step, const Piece& piece) const {
     Message message;
     if (!peek(step.recv, piece, &message)) return false;
-    plan_.copy(piece.dst, nullptr, message.data, piece.bytes, CopyTo::kUser);
+    plan_.copy(piece.dst, nullptr, message.data, piece.bytes, toUser(message, false));
     step.recv->release();
     return true;
   }

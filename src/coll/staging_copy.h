@@ -15,8 +15,17 @@ inline void copyToStaging(CopyFn copy, const SendPort& port, void* space, const 
   StagingWay* const way = bytes >= kLeastPast ? port.way() : nullptr;
   if (way == nullptr) return copy(space, nullptr, from, bytes, CopyTo::kStaging);
   const uint64_t began = ticks();
-  copy(space, nullptr, from, bytes, way->past() ? CopyTo::kPast : CopyTo::kStaging);
+  copy(space, nullptr, from, bytes,
+       way->past()   ? CopyTo::kPast
+       : way->wide() ? CopyTo::kNear
+                     : CopyTo::kStaging);
   way->learn(ticks() - began, bytes);
+}
+
+/// What becomes of a copy of the message to the user. `past`: he is not going to find it in the
+/// caches anyway.
+inline CopyTo toUser(const Message& message, bool past) {
+  return past ? CopyTo::kPast : message.wide ? CopyTo::kNear : CopyTo::kUser;
 }
 
 }  // namespace rondo

@@ -5,9 +5,8 @@
 
 #include "p2p/cuda_driver.h"
 
-#include <dlfcn.h>
-
 #include "base/error.h"
+#include "base/shared_library.h"
 
 // cuda.h renames functions to their newest version (cuMemAlloc is cuMemAlloc_v2): the symbol to
 // look for is what the name expands to.
@@ -22,73 +21,58 @@ struct Loaded {
   std::string missing;  // empty: all there
 };
 
-class Loader {
- public:
-  explicit Loader(Loaded* out) : out_(out), library_(dlopen("libcuda.so.1", RTLD_NOW)) {
-    if (library_ == nullptr) out_->missing = "there is no libcuda.so.1";
-  }
-  template <class Function>
-  void find(const char* name, Function* function) {
-    if (library_ == nullptr) return;
-    *function = reinterpret_cast<Function>(dlsym(library_, name));
-    if (*function == nullptr) out_->missing = format("the CUDA driver has no %s", name);
-  }
-
- private:
-  Loaded* out_;
-  void* library_;  // stays open for the process's life
-};
-
 Loaded load() {
   Loaded out;
-  Loader loader(&out);
+  // Never closed: the driver has threads of its own.
+  static SharedLibrary& library = *new SharedLibrary({"libcuda.so.1"});
   CudaDriver& d = out.driver;
-  loader.find(RONDO_SYMBOL(cuInit), &d.init);
-  loader.find(RONDO_SYMBOL(cuGetErrorName), &d.getErrorName);
-  loader.find(RONDO_SYMBOL(cuGetErrorString), &d.getErrorString);
-  loader.find(RONDO_SYMBOL(cuDeviceGet), &d.deviceGet);
-  loader.find(RONDO_SYMBOL(cuDeviceGetCount), &d.deviceGetCount);
-  loader.find(RONDO_SYMBOL(cuDeviceGetAttribute), &d.deviceGetAttribute);
-  loader.find(RONDO_SYMBOL(cuDeviceGetUuid), &d.deviceGetUuid);
-  loader.find(RONDO_SYMBOL(cuDeviceCanAccessPeer), &d.deviceCanAccessPeer);
-  loader.find(RONDO_SYMBOL(cuDeviceGetP2PAttribute), &d.deviceGetP2PAttribute);
-  loader.find(RONDO_SYMBOL(cuDevicePrimaryCtxRetain), &d.devicePrimaryCtxRetain);
-  loader.find(RONDO_SYMBOL(cuDevicePrimaryCtxRelease), &d.devicePrimaryCtxRelease);
-  loader.find(RONDO_SYMBOL(cuCtxGetCurrent), &d.ctxGetCurrent);
-  loader.find(RONDO_SYMBOL(cuCtxGetDevice), &d.ctxGetDevice);
-  loader.find(RONDO_SYMBOL(cuCtxPushCurrent), &d.ctxPushCurrent);
-  loader.find(RONDO_SYMBOL(cuCtxPopCurrent), &d.ctxPopCurrent);
-  loader.find(RONDO_SYMBOL(cuCtxSynchronize), &d.ctxSynchronize);
-  loader.find(RONDO_SYMBOL(cuCtxEnablePeerAccess), &d.ctxEnablePeerAccess);
-  loader.find(RONDO_SYMBOL(cuStreamCreate), &d.streamCreate);
-  loader.find(RONDO_SYMBOL(cuStreamSynchronize), &d.streamSynchronize);
-  loader.find(RONDO_SYMBOL(cuStreamDestroy), &d.streamDestroy);
-  loader.find(RONDO_SYMBOL(cuStreamIsCapturing), &d.streamIsCapturing);
-  loader.find(RONDO_SYMBOL(cuPointerGetAttributes), &d.pointerGetAttributes);
-  loader.find(RONDO_SYMBOL(cuMemHostAlloc), &d.memHostAlloc);
-  loader.find(RONDO_SYMBOL(cuMemHostGetDevicePointer), &d.memHostGetDevicePointer);
-  loader.find(RONDO_SYMBOL(cuMemFreeHost), &d.memFreeHost);
-  loader.find(RONDO_SYMBOL(cuMemHostRegister), &d.memHostRegister);
-  loader.find(RONDO_SYMBOL(cuMemHostUnregister), &d.memHostUnregister);
-  loader.find(RONDO_SYMBOL(cuMemAlloc), &d.memAlloc);
-  loader.find(RONDO_SYMBOL(cuMemFree), &d.memFree);
-  loader.find(RONDO_SYMBOL(cuMemsetD32Async), &d.memsetD32Async);
-  loader.find(RONDO_SYMBOL(cuMemcpyDtoHAsync), &d.memcpyDtoHAsync);
-  loader.find(RONDO_SYMBOL(cuIpcGetMemHandle), &d.ipcGetMemHandle);
-  loader.find(RONDO_SYMBOL(cuIpcOpenMemHandle), &d.ipcOpenMemHandle);
-  loader.find(RONDO_SYMBOL(cuIpcCloseMemHandle), &d.ipcCloseMemHandle);
-  loader.find(RONDO_SYMBOL(cuMemGetAllocationGranularity), &d.memGetAllocationGranularity);
-  loader.find(RONDO_SYMBOL(cuMemCreate), &d.memCreate);
-  loader.find(RONDO_SYMBOL(cuMemRelease), &d.memRelease);
-  loader.find(RONDO_SYMBOL(cuMemAddressReserve), &d.memAddressReserve);
-  loader.find(RONDO_SYMBOL(cuMemAddressFree), &d.memAddressFree);
-  loader.find(RONDO_SYMBOL(cuMemMap), &d.memMap);
-  loader.find(RONDO_SYMBOL(cuMemUnmap), &d.memUnmap);
-  loader.find(RONDO_SYMBOL(cuMemSetAccess), &d.memSetAccess);
-  loader.find(RONDO_SYMBOL(cuMemExportToShareableHandle), &d.memExportToShareableHandle);
-  loader.find(RONDO_SYMBOL(cuMemImportFromShareableHandle), &d.memImportFromShareableHandle);
-  loader.find(RONDO_SYMBOL(cuMemGetAddressRange), &d.memGetAddressRange);
-  loader.find(RONDO_SYMBOL(cuMemRetainAllocationHandle), &d.memRetainAllocationHandle);
+  library.need(RONDO_SYMBOL(cuInit), &d.init);
+  library.need(RONDO_SYMBOL(cuGetErrorName), &d.getErrorName);
+  library.need(RONDO_SYMBOL(cuGetErrorString), &d.getErrorString);
+  library.need(RONDO_SYMBOL(cuDeviceGet), &d.deviceGet);
+  library.need(RONDO_SYMBOL(cuDeviceGetCount), &d.deviceGetCount);
+  library.need(RONDO_SYMBOL(cuDeviceGetAttribute), &d.deviceGetAttribute);
+  library.need(RONDO_SYMBOL(cuDeviceGetUuid), &d.deviceGetUuid);
+  library.need(RONDO_SYMBOL(cuDeviceCanAccessPeer), &d.deviceCanAccessPeer);
+  library.need(RONDO_SYMBOL(cuDeviceGetP2PAttribute), &d.deviceGetP2PAttribute);
+  library.need(RONDO_SYMBOL(cuDevicePrimaryCtxRetain), &d.devicePrimaryCtxRetain);
+  library.need(RONDO_SYMBOL(cuDevicePrimaryCtxRelease), &d.devicePrimaryCtxRelease);
+  library.need(RONDO_SYMBOL(cuCtxGetCurrent), &d.ctxGetCurrent);
+  library.need(RONDO_SYMBOL(cuCtxGetDevice), &d.ctxGetDevice);
+  library.need(RONDO_SYMBOL(cuCtxPushCurrent), &d.ctxPushCurrent);
+  library.need(RONDO_SYMBOL(cuCtxPopCurrent), &d.ctxPopCurrent);
+  library.need(RONDO_SYMBOL(cuCtxSynchronize), &d.ctxSynchronize);
+  library.need(RONDO_SYMBOL(cuCtxEnablePeerAccess), &d.ctxEnablePeerAccess);
+  library.need(RONDO_SYMBOL(cuStreamCreate), &d.streamCreate);
+  library.need(RONDO_SYMBOL(cuStreamSynchronize), &d.streamSynchronize);
+  library.need(RONDO_SYMBOL(cuStreamDestroy), &d.streamDestroy);
+  library.need(RONDO_SYMBOL(cuStreamIsCapturing), &d.streamIsCapturing);
+  library.need(RONDO_SYMBOL(cuPointerGetAttributes), &d.pointerGetAttributes);
+  library.need(RONDO_SYMBOL(cuMemHostAlloc), &d.memHostAlloc);
+  library.need(RONDO_SYMBOL(cuMemHostGetDevicePointer), &d.memHostGetDevicePointer);
+  library.need(RONDO_SYMBOL(cuMemFreeHost), &d.memFreeHost);
+  library.need(RONDO_SYMBOL(cuMemHostRegister), &d.memHostRegister);
+  library.need(RONDO_SYMBOL(cuMemHostUnregister), &d.memHostUnregister);
+  library.need(RONDO_SYMBOL(cuMemAlloc), &d.memAlloc);
+  library.need(RONDO_SYMBOL(cuMemFree), &d.memFree);
+  library.need(RONDO_SYMBOL(cuMemsetD32Async), &d.memsetD32Async);
+  library.need(RONDO_SYMBOL(cuMemcpyDtoHAsync), &d.memcpyDtoHAsync);
+  library.need(RONDO_SYMBOL(cuIpcGetMemHandle), &d.ipcGetMemHandle);
+  library.need(RONDO_SYMBOL(cuIpcOpenMemHandle), &d.ipcOpenMemHandle);
+  library.need(RONDO_SYMBOL(cuIpcCloseMemHandle), &d.ipcCloseMemHandle);
+  library.need(RONDO_SYMBOL(cuMemGetAllocationGranularity), &d.memGetAllocationGranularity);
+  library.need(RONDO_SYMBOL(cuMemCreate), &d.memCreate);
+  library.need(RONDO_SYMBOL(cuMemRelease), &d.memRelease);
+  library.need(RONDO_SYMBOL(cuMemAddressReserve), &d.memAddressReserve);
+  library.need(RONDO_SYMBOL(cuMemAddressFree), &d.memAddressFree);
+  library.need(RONDO_SYMBOL(cuMemMap), &d.memMap);
+  library.need(RONDO_SYMBOL(cuMemUnmap), &d.memUnmap);
+  library.need(RONDO_SYMBOL(cuMemSetAccess), &d.memSetAccess);
+  library.need(RONDO_SYMBOL(cuMemExportToShareableHandle), &d.memExportToShareableHandle);
+  library.need(RONDO_SYMBOL(cuMemImportFromShareableHandle), &d.memImportFromShareableHandle);
+  library.need(RONDO_SYMBOL(cuMemGetAddressRange), &d.memGetAddressRange);
+  library.need(RONDO_SYMBOL(cuMemRetainAllocationHandle), &d.memRetainAllocationHandle);
+  out.missing = library.missing();
   return out;
 }
 

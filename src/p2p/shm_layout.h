@@ -13,13 +13,15 @@ namespace rondo {
 /// a short message crosses with its flag.
 struct alignas(128) MessageHeader {
   uint64_t sequence;  ///< Atomic: 1 + the number of the message that the rest describes.
-  uint64_t offset;    ///< Of the data, from the start of the sender's segment.
+  uint64_t
+      offset;  ///< Of the data, from the start of the sender's segment. With kWide in a window.
   uint32_t bytes;
   uint32_t stamp;    ///< See Channels::stamp.
   uint64_t landing;  ///< Like offset; 0: none. With kRun: `inlined` begins with a RunHeader.
   unsigned char inlined[96];
 
   static constexpr uint64_t kRun = uint64_t{1} << 63;
+  static constexpr uint64_t kWide = uint64_t{1} << 63;
 };
 
 /// More than one message in place: see Run.

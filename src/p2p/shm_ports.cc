@@ -1,12 +1,17 @@
 #include "p2p/shm_ports.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
+
+#include "base/ticks.h"
 
 namespace rondo {
 namespace {
 
 constexpr uint64_t kLine = 64;
+/// Messages.
+[[maybe_unused]] constexpr uint64_t kListenEvery = 16;
 uint64_t lines(uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
 }  // namespace
@@ -37,9 +42,32 @@ ShmSendPort::ShmSendPort(const ShmLayout& layout, int channel, int readers, char
       readerCount_(readers),
       wide_(std::move(wide)) {}
 
+/// The first reader's count. Now and then, if it has changed, how long its line took to come says
+/// how near the reader is. Not often: what comes next has to wait for a line that is timed. And
+/// only at the first look since a message was posted: one that is looked at over and over may be
+/// on its way already.
+uint64_t ShmSendPort::firstReleased() {
+  std::atomic_ref released(readers_->released);
+#if defined(__x86_64__)
+  if (posted_ >= listenAt_ && posted_ != std::exchange(lookedAt_, posted_)) {
+    __builtin_ia32_lfence();
+    const uint64_t began = ticks();
+    const uint64_t count = released.load(std::memory_order_acquire);
+    __builtin_ia32_lfence();
+    const uint64_t took = ticks() - began;
+    if (count != released_) {
+      staging_.heard(took);
+      listenAt_ = posted_ + kListenEvery;
+    }
+    return count;
+  }
+#endif
+  return released.load(std::memory_order_acquire);
+}
+
 void ShmSendPort::refresh() {
-  uint64_t least = posted_;
-  for (int r = 0; r < readerCount_; ++r) {
+  uint64_t least = std::min(posted_, firstReleased());
+  for (int r = 1; r < readerCount_; ++r) {
     const uint64_t count = std::atomic_ref(readers_[r].released).load(std::memory_order_acquire);
     if (count < least) least = count;
   }
@@ -120,7 +148,8 @@ void ShmSendPort::publish(uint64_t offset, size_t bytes, void* landing, Run run)
 }
 
 void ShmSendPort::post(size_t bytes, void* landing) {
-  publish(acquired_, bytes, landing, {});
+  const uint64_t window = way_ != nullptr && way_->wide() ? MessageHeader::kWide : 0;
+  publish(acquired_ | window, bytes, landing, {});
   if (way_ != nullptr) way_->posted();
 }
 
@@ -151,7 +180,8 @@ ShmRecvPort::ShmRecvPort(const ShmLayout& layout, int channel, int reader, char*
 bool ShmRecvPort::tryPeek(Message* message) {
   MessageHeader& h = headers_[next_ % ShmLayout::kHeaders];
   if (std::atomic_ref(h.sequence).load(std::memory_order_acquire) != next_ + 1) return false;
-  message->data = segment_ + h.offset;
+  message->data = segment_ + (h.offset & ~MessageHeader::kWide);
+  message->wide = (h.offset & MessageHeader::kWide) != 0;
   message->bytes = h.bytes;
   message->stamp = h.stamp;
   if ((h.landing & MessageHeader::kRun) != 0) [[unlikely]] {

@@ -66,6 +66,7 @@ class ShmSendPort final : public SendPort {
  private:
   MessageHeader& header() { return headers_[posted_ % ShmLayout::kHeaders]; }
   bool full();
+  uint64_t firstReleased();
   void refresh();
   uint64_t placeOf(uint64_t position, size_t bytes);
   void publish(uint64_t offset, size_t bytes, void* landing, Run run);
@@ -79,6 +80,8 @@ class ShmSendPort final : public SendPort {
   int readerCount_;
   uint64_t posted_ = 0;    // messages
   uint64_t released_ = 0;  // messages that all readers are known to have released
+  uint64_t lookedAt_ = 0;  // messages posted when the first reader's line was last looked at
+  uint64_t listenAt_ = 0;  // messages posted when the first reader's line is to be timed next
   StagingWay staging_;
   std::shared_ptr<WideArea> wide_;
   // A round is one way through the area; messages under way are of the last two at most.

@@ -17,6 +17,7 @@ struct Message {
   void*
       landing;  ///< Where in its own memory the sender takes the answer to this; nullptr: nowhere.
   uint32_t left = 0;  ///< Messages of the same run that follow; see Run.
+  bool wide = false;  ///< It comes from a cache that sender and reader share; see staging_way.h.
 };
 
 /// Messages posted as one, `stride` bytes apart: data and landing both. Each is peeked and released

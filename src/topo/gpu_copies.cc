@@ -1,13 +1,11 @@
 #include "topo/gpu_copies.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 #include <memory>
 
 #include "base/error.h"
+#include "base/shared_library.h"
 
 namespace rondo::topo {
 namespace {
@@ -21,39 +19,34 @@ constexpr int kNoGpu = 100,
 
 using Memory = unsigned long long;  // CUdeviceptr
 
-struct Closer {
-  void operator()(void* handle) const { dlclose(handle); }
-};
-
 /// The driver's functions that are used, as its ABI has them.
 class Driver {
  public:
-  explicit Driver(const char* library) : handle_(dlopen(library, RTLD_NOW | RTLD_LOCAL)) {
-    if (handle_ == nullptr) return;
-    load(init, "cuInit");
-    load(errorText, "cuGetErrorString");
-    load(count, "cuDeviceGetCount");
-    load(deviceOf, "cuDeviceGet");
-    load(busId, "cuDeviceGetPCIBusId");
-    load(canAccessPeer, "cuDeviceCanAccessPeer");
-    load(retain, "cuDevicePrimaryCtxRetain");
-    load(release, "cuDevicePrimaryCtxRelease_v2");
-    load(setCurrent, "cuCtxSetCurrent");
-    load(enablePeer, "cuCtxEnablePeerAccess");
-    load(alloc, "cuMemAlloc_v2");
-    load(free, "cuMemFree_v2");
-    load(hostAlloc, "cuMemHostAlloc");
-    load(hostFree, "cuMemFreeHost");
-    load(fromHost, "cuMemcpyHtoDAsync_v2");
-    load(toHost, "cuMemcpyDtoHAsync_v2");
-    load(toPeer, "cuMemcpyPeerAsync");
-    load(makeEvent, "cuEventCreate");
-    load(dropEvent, "cuEventDestroy_v2");
-    load(record, "cuEventRecord");
-    load(waitFor, "cuEventSynchronize");
-    load(elapsed, "cuEventElapsedTime");
+  explicit Driver(const char* library) : library_({library}) {
+    library_.need("cuInit", &init);
+    library_.need("cuGetErrorString", &errorText);
+    library_.need("cuDeviceGetCount", &count);
+    library_.need("cuDeviceGet", &deviceOf);
+    library_.need("cuDeviceGetPCIBusId", &busId);
+    library_.need("cuDeviceCanAccessPeer", &canAccessPeer);
+    library_.need("cuDevicePrimaryCtxRetain", &retain);
+    library_.need("cuDevicePrimaryCtxRelease_v2", &release);
+    library_.need("cuCtxSetCurrent", &setCurrent);
+    library_.need("cuCtxEnablePeerAccess", &enablePeer);
+    library_.need("cuMemAlloc_v2", &alloc);
+    library_.need("cuMemFree_v2", &free);
+    library_.need("cuMemHostAlloc", &hostAlloc);
+    library_.need("cuMemFreeHost", &hostFree);
+    library_.need("cuMemcpyHtoDAsync_v2", &fromHost);
+    library_.need("cuMemcpyDtoHAsync_v2", &toHost);
+    library_.need("cuMemcpyPeerAsync", &toPeer);
+    library_.need("cuEventCreate", &makeEvent);
+    library_.need("cuEventDestroy_v2", &dropEvent);
+    library_.need("cuEventRecord", &record);
+    library_.need("cuEventSynchronize", &waitFor);
+    library_.need("cuEventElapsedTime", &elapsed);
   }
-  bool loaded() const { return handle_ != nullptr && all_; }
+  bool loaded() const { return library_.complete(); }
 
   int (*init)(unsigned) = nullptr;
   int (*errorText)(int, const char**) = nullptr;
@@ -86,15 +79,7 @@ class Driver {
   }
 
  private:
-  template <class Function>
-  void load(Function& function, const char* symbol) {
-    void* const found = dlsym(handle_.get(), symbol);
-    std::memcpy(&function, &found, sizeof found);
-    all_ = all_ && function != nullptr;
-  }
-
-  std::unique_ptr<void, Closer> handle_;
-  bool all_ = true;
+  SharedLibrary library_;
 };
 
 /// One GPU's context, memory and events.

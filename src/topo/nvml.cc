@@ -1,13 +1,11 @@
 #include "topo/nvml.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <memory>
 
 #include "base/error.h"
+#include "base/shared_library.h"
 #include "topo/pci_speeds.h"
 
 namespace rondo::topo {
@@ -26,27 +24,22 @@ struct PciInfo {
 };
 enum RemoteType : unsigned { kRemoteGpu = 0, kRemoteIbmNpu = 1, kRemoteSwitch = 2 };
 
-struct Closer {
-  void operator()(void* handle) const { dlclose(handle); }
-};
-
 /// The functions that are used; loaded() says whether all are there.
 class Nvml {
  public:
-  explicit Nvml(const char* library) : handle_(dlopen(library, RTLD_NOW | RTLD_LOCAL)) {
-    if (handle_ == nullptr) return;
-    load(init, "nvmlInit_v2");
-    load(shutdown, "nvmlShutdown");
-    load(count, "nvmlDeviceGetCount_v2");
-    load(handleOf, "nvmlDeviceGetHandleByIndex_v2");
-    load(name, "nvmlDeviceGetName");
-    load(pciInfo, "nvmlDeviceGetPciInfo_v3");
-    load(capability, "nvmlDeviceGetCudaComputeCapability");
-    load(linkState, "nvmlDeviceGetNvLinkState");
-    load(remotePci, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
+  explicit Nvml(const char* library) : library_({library}) {
+    library_.need("nvmlInit_v2", &init);
+    library_.need("nvmlShutdown", &shutdown);
+    library_.need("nvmlDeviceGetCount_v2", &count);
+    library_.need("nvmlDeviceGetHandleByIndex_v2", &handleOf);
+    library_.need("nvmlDeviceGetName", &name);
+    library_.need("nvmlDeviceGetPciInfo_v3", &pciInfo);
+    library_.need("nvmlDeviceGetCudaComputeCapability", &capability);
+    library_.need("nvmlDeviceGetNvLinkState", &linkState);
+    library_.need("nvmlDeviceGetNvLinkRemotePciInfo_v2", &remotePci);
     // Not in older drivers: a remote device that is no GPU is taken for a switch then.
-    optional(remoteType, "nvmlDeviceGetNvLinkRemoteDeviceType");
-    if (all_) started_ = init() == 0;
+    library_.find("nvmlDeviceGetNvLinkRemoteDeviceType", &remoteType);
+    if (library_.complete()) started_ = init() == 0;
   }
   ~Nvml() {
     if (started_) shutdown();
@@ -67,19 +60,8 @@ class Nvml {
   int (*remoteType)(Device, unsigned, unsigned*) = nullptr;
 
  private:
-  template <class Function>
-  void optional(Function& function, const char* symbol) {
-    void* const found = dlsym(handle_.get(), symbol);
-    std::memcpy(&function, &found, sizeof found);
-  }
-  template <class Function>
-  void load(Function& function, const char* symbol) {
-    optional(function, symbol);
-    all_ = all_ && function != nullptr;
-  }
-
-  std::unique_ptr<void, Closer> handle_;
-  bool all_ = true, started_ = false;
+  SharedLibrary library_;
+  bool started_ = false;
 };
 
 std::string busIdText(const PciInfo& pci) {

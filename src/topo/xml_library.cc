@@ -1,8 +1,7 @@
 #include "topo/xml_library.h"
 
-#include <dlfcn.h>
-
 #include "base/error.h"
+#include "base/shared_library.h"
 
 namespace rondo::topo {
 namespace {
@@ -10,28 +9,19 @@ namespace {
 // The library whose structs the headers of this build describe.
 constexpr const char* kName = LIBXML_VERSION >= 21400 ? "libxml2.so.16" : "libxml2.so.2";
 
-template <class Function>
-void find(void* library, const char* name, Function* function) {
-  *function = reinterpret_cast<Function>(dlsym(library, name));
-  if (*function == nullptr) {
-    throw Error(rondoUnsupported, format("%s has no function %s", kName, name));
-  }
-}
-
 XmlLibrary load() {
-  void* const library = dlopen(kName, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    throw Error(rondoUnsupported,
-                format("descriptions in XML need libxml2, which is not there: %s", dlerror()));
-  }
+  static SharedLibrary& library = *new SharedLibrary({kName});  // for the process's life
   XmlLibrary out{};
-  find(library, "xmlInitParser", &out.initParser);
-  find(library, "xmlCreatePushParserCtxt", &out.createPushParserCtxt);
-  find(library, "xmlCtxtUseOptions", &out.ctxtUseOptions);
-  find(library, "xmlParseChunk", &out.parseChunk);
-  find(library, "xmlStopParser", &out.stopParser);
-  find(library, "xmlFreeDoc", &out.freeDoc);
-  find(library, "xmlFreeParserCtxt", &out.freeParserCtxt);
+  library.need("xmlInitParser", &out.initParser);
+  library.need("xmlCreatePushParserCtxt", &out.createPushParserCtxt);
+  library.need("xmlCtxtUseOptions", &out.ctxtUseOptions);
+  library.need("xmlParseChunk", &out.parseChunk);
+  library.need("xmlStopParser", &out.stopParser);
+  library.need("xmlFreeDoc", &out.freeDoc);
+  library.need("xmlFreeParserCtxt", &out.freeParserCtxt);
+  if (!library.complete()) {
+    throw Error(rondoUnsupported, "descriptions in XML need libxml2: " + library.missing());
+  }
   out.initParser();
   return out;
 }

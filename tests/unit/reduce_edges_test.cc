@@ -113,7 +113,7 @@ TEST(CopyEdges, NothingBesideThem) {
       unsigned char* const from = src.place(bytes, last);
       fillRandom(rondoUint8, from, bytes, random);
       for (CpuLevel level : levels()) {
-        for (CopyTo to : {CopyTo::kStaging, CopyTo::kUser, CopyTo::kPast}) {
+        for (CopyTo to : {CopyTo::kStaging, CopyTo::kUser, CopyTo::kNear, CopyTo::kPast}) {
           findCopy(level)(dst0.place(bytes, last), bytes % 2 ? dst1.place(bytes, last) : nullptr,
                           from, bytes, to);
           ASSERT_TRUE(std::equal(from, from + bytes, dst0.place(bytes, last))) << bytes;

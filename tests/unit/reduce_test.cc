@@ -92,9 +92,9 @@ TEST(ReduceCopy, OneAndTwoDestinationsOfAnySize) {
       if (bytes > 4099 && misalign == 8) continue;
       Buffer src(bytes, (3 * misalign) % 64);
       std::copy(want.begin(), want.end(), src.data());
-      for (int kind = 0; kind < 6; ++kind) {
+      for (int kind = 0; kind < 8; ++kind) {
         const bool second = kind & 1;
-        constexpr CopyTo kTo[] = {CopyTo::kStaging, CopyTo::kUser, CopyTo::kPast};
+        constexpr CopyTo kTo[] = {CopyTo::kStaging, CopyTo::kUser, CopyTo::kNear, CopyTo::kPast};
         for (CpuLevel level : levels()) {
           Buffer dst0(bytes, misalign), dst1(bytes, (misalign * 5) % 64);
           findCopy(level)(dst0.data(), second ? dst1.data() : nullptr, src.data(), bytes,

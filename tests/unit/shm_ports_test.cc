@@ -49,10 +49,11 @@ bool send(ShmSendPort& port, unsigned char mark, size_t bytes) {
   return true;
 }
 
-bool receive(ShmRecvPort& port, unsigned char mark, size_t bytes) {
+bool receive(ShmRecvPort& port, unsigned char mark, size_t bytes, bool wide = false) {
   Message message;
   if (!port.tryPeek(&message)) return false;
   EXPECT_EQ(message.bytes, bytes);
+  EXPECT_EQ(message.wide, wide);
   const auto* data = static_cast<const unsigned char*>(message.data);
   for (size_t i = 0; i < bytes; ++i) {
     if (data[i] != mark) {
@@ -121,18 +122,25 @@ TEST(ShmPorts, ChannelsTakeTheWindowsOfAWideAreaInTurn) {
     ShmSendPort out[2] = {lease.sender(1, 1, wide), lease.sender(2, 1, wide)};
     ShmRecvPort in[2] = {lease.receiver(1, 0), lease.receiver(2, 0)};
     std::mt19937 random(static_cast<unsigned>(windows));
-    std::vector<std::pair<unsigned char, size_t>> underWay[2];
+    struct Sent {
+      unsigned char mark;
+      size_t bytes;
+      bool wide;
+    };
+    std::vector<Sent> underWay[2];
     int found = 0;
     for (int i = 0; i < 8000; ++i) {
       const size_t c = random() % 2;
       const size_t bytes = random() % (kArea / 2) + 1;
       if (underWay[c].size() == 2 || (random() % 3 == 0 && !underWay[c].empty())) {
-        ASSERT_TRUE(receive(in[c], underWay[c].front().first, underWay[c].front().second)) << i;
+        const Sent& first = underWay[c].front();
+        ASSERT_TRUE(receive(in[c], first.mark, first.bytes, first.wide)) << i;
         underWay[c].erase(underWay[c].begin());
       }
       if (underWay[c].size() == 2) continue;
-      found += sendWide(out[c], static_cast<unsigned char>(i), bytes) ? 1 : 0;
-      underWay[c].push_back({static_cast<unsigned char>(i), bytes});
+      const auto mark = static_cast<unsigned char>(i);
+      underWay[c].push_back({mark, bytes, sendWide(out[c], mark, bytes)});
+      found += underWay[c].back().wide ? 1 : 0;
     }
     EXPECT_GT(found, windows >= 4 ? 1000 : 0) << windows;
   }

@@ -92,6 +92,8 @@ class Changing {
  public:
   explicit Changing(const Machine& machine) : machine_(machine) {}
   void change(const Machine& machine) { machine_ = machine; }
+  /// What the reader's line takes from now on.
+  void comeTo(uint64_t ticks) { line_ = ticks; }
   /// All that was written is out of the caches.
   void pause() { wideInARow_ = 0; }
 
@@ -102,6 +104,7 @@ class Changing {
   Ways write(int count, size_t bytes = kBytes) {
     Ways found;
     for (int i = 0; i < count; ++i) {
+      if (line_ != 0 && i % 16 == 0) way_.heard(line_ + static_cast<uint64_t>(i % 48));
       way_.choose(kWideBytes);
       (way_.past() ? found.past : way_.wide() ? found.wide : found.narrow) += 1;
       way_.learn(static_cast<uint64_t>(cost(bytes) * static_cast<double>(bytes)), bytes);
@@ -131,6 +134,7 @@ class Changing {
   Machine machine_;
   StagingWay way_;
   size_t wideInARow_ = 0, outOfCaches_ = 0;
+  uint64_t line_ = 0;
 };
 
 /// The three states of two cores of an EPYC, family 25 (2026-11-22).
@@ -181,6 +185,60 @@ TEST(StagingWay, TriesAWideAreaForLessThanAHundredthOfTheBytes) {
     EXPECT_GT(machine.write(4 * perMiB, bytes).wide, perMiB) << bytes;
     EXPECT_LE(machine.write(gib, bytes).wide, gib * 3 / 200) << bytes;
     EXPECT_LE(machine.write(gib, bytes).wide, gib / 99) << bytes;
+  }
+}
+
+TEST(StagingWay, DoesNotGoPastTheCachesOfAReaderThatIsNear) {
+  // As scatters and gathers of 4 to 16 KiB found them: the writer's costs alone speak for past.
+  for (const Machine& costs : {Machine{0.27, 0.05, 0.166}, Machine{0.34, 0.06, 0.177}}) {
+    for (const size_t bytes : {size_t{4096}, size_t{16384}, kBytes}) {
+      Changing machine(costs);
+      machine.comeTo(80);
+      const Changing::Ways first = machine.write(1024, bytes);
+      EXPECT_EQ(first.past, 0);
+      EXPECT_GE(first.wide, 800) << bytes;
+      EXPECT_GE(machine.write(kMany, bytes).wide, kMany * 95 / 100) << bytes;
+    }
+  }
+}
+
+TEST(StagingWay, LeavesTheWideAreaWhereItIsNoBetter) {
+  Changing machine(kOneCore);
+  machine.comeTo(80);
+  machine.write(400);
+  EXPECT_GE(machine.write(kMany).narrow, kMany * 98 / 100);
+}
+
+TEST(StagingWay, LearnsNothingFromALineThatWasFetchedAhead) {
+  Changing machine(kNoCache);
+  machine.comeTo(370);
+  machine.write(64);
+  machine.comeTo(17);  // to 64
+  EXPECT_EQ(machine.write(kMany).wide, 0);
+  // But what was heard long ago does not keep it from what costs say.
+  machine.change(kOneLastCache);
+  machine.write(4096);
+  EXPECT_GE(machine.write(kMany).wide, kMany * 98 / 100);
+}
+
+TEST(StagingWay, DoesNotTryAWideAreaForAReaderThatIsFar) {
+  Changing machine({0.6, 0.3, 0.1});
+  machine.comeTo(370);
+  EXPECT_EQ(machine.write(kMany).wide, 0);
+}
+
+TEST(StagingWay, TurnsWhenTheReaderComesAndGoes) {
+  const Machine near{0.27, 0.05, 0.166};
+  Changing machine(near);
+  for (int round = 0; round < 3; ++round) {
+    machine.change(near);
+    machine.comeTo(80);
+    machine.write(512);
+    EXPECT_GE(machine.write(1024).wide, 900) << round;
+    machine.change(kNoCache);
+    machine.comeTo(370);
+    machine.write(512);
+    EXPECT_GE(machine.write(1024).past, 1000) << round;
   }
 }
 

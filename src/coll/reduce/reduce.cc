@@ -56,6 +56,14 @@ bool hasQuickStrings() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & (1u << 9)) != 0;
 }
+
+/// AMD's family 25, also where a hypervisor has made up the model's name.
+bool isFamily25() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid(0, &a, &b, &c, &d) == 0 || b != signature_AMD_ebx) return false;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return false;
+  return (a >> 8 & 0xf) + (a >> 20 & 0xff) == 25;
+}
 #endif
 
 std::string supportedNames() {
@@ -100,6 +108,15 @@ CpuLevel chooseCpuLevel(const char* forced) {
   throw std::invalid_argument("RONDO_CPU is \"" + std::string(forced) +
                               "\", which is not a CPU level; allowed are plain, avx2, avx512 and "
                               "avx512vbmi.");
+}
+
+size_t leastNearString() {
+#if defined(__x86_64__)
+  static const size_t least = isFamily25() ? 32768 : kLeastStringCopy;
+  return least;
+#else
+  return kLeastStringCopy;
+#endif
 }
 
 bool stringCopy(char* dst, const char* src, size_t bytes) {

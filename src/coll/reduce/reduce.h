@@ -80,8 +80,9 @@ ScaleFn findScale(rondoDataType_t type, CpuLevel level);
 
 /// What becomes of a copy's destination.
 enum class CopyTo {
-  kStaging,  ///< Another core reads it next: it is written through this core's caches.
+  kStaging,  ///< Lines that another core has read, and reads next: through this core's caches.
   kUser,     ///< Perhaps not in any cache: long ones are written without reading it first.
+  kNear,     ///< As kUser, where one side of the copy is in a cache that both cores share.
   kPast      ///< Past the caches, with a fence at the end.
 };
 

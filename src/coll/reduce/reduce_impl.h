@@ -47,7 +47,7 @@ void copyEntry(void* dst0, void* dst1, const void* src, size_t bytes, CopyTo to)
   char* const out = static_cast<char*>(dst0);
   const char* const in = static_cast<const char*>(src);
   if (to != CopyTo::kPast && dst1 == nullptr && bytes >= kLeastStringCopy &&
-      stringCopy(out, in, bytes)) {
+      (to != CopyTo::kNear || bytes >= leastNearString()) && stringCopy(out, in, bytes)) {
     return;
   }
   copyBytes<W>(out, static_cast<char*>(dst1), in, bytes, to == CopyTo::kPast, false);

@@ -9,6 +9,11 @@ namespace rondo {
 /// nothing otherwise: 8 KiB cold 0.40 against 0.77 us, 32 KiB cold 1.2 against 2.1, hot 0.33
 /// against 0.40 (EPYC, family 26, 2026-11-21).
 constexpr size_t kLeastStringCopy = 4096;
+/// The same for CopyTo::kNear. More on AMD's family 25, where strings begin slowly on lines of a
+/// shared cache: scatter of 4 and 16 KiB 0.74 and 1.93 us with them and 0.42 and 1.33 with vectors,
+/// but all-to-all of 64 KiB, in messages of 32, 16.7 and 19.0. Where the cores share no cache
+/// vectors lose a tenth at all of these sizes (EPYC, 2026-11-22).
+size_t leastNearString();
 
 /// Copies with the processor's string instruction, which takes ownership of whole destination lines
 /// without reading them; false, and nothing done, where that is not known to be quick.

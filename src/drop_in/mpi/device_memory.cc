@@ -1,6 +1,5 @@
 #include "drop_in/mpi/device_memory.h"
 
-#include <dlfcn.h>
 #include <sys/mman.h>
 
 #include <array>
@@ -10,6 +9,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/shared_library.h"
 
 namespace rondo::drop_in {
 namespace {
@@ -224,56 +224,45 @@ void DeviceStream::launch(const DeviceGraph& graph) {
 
 namespace {
 
-struct Finder {
-  void* library;
-  template <class Function>
-  bool operator()(const char* name, Function* function) const {
-    *function = reinterpret_cast<Function>(dlsym(library, name));
-    return *function != nullptr;
-  }
-};
-
-bool findGraphs(const Finder& find) {
-  return find("cuThreadExchangeStreamCaptureMode", &driver.threadExchangeStreamCaptureMode) &&
-         find("cuStreamBeginCapture_v2", &driver.streamBeginCapture) &&
-         find("cuStreamEndCapture", &driver.streamEndCapture) &&
-         find("cuGraphInstantiateWithFlags", &driver.graphInstantiate) &&
-         find("cuGraphDestroy", &driver.graphDestroy) &&
-         find("cuGraphExecDestroy", &driver.graphExecDestroy) &&
-         find("cuGraphLaunch", &driver.graphLaunch);
+bool findGraphs(const SharedLibrary& library) {
+  return library.find("cuThreadExchangeStreamCaptureMode",
+                      &driver.threadExchangeStreamCaptureMode) &&
+         library.find("cuStreamBeginCapture_v2", &driver.streamBeginCapture) &&
+         library.find("cuStreamEndCapture", &driver.streamEndCapture) &&
+         library.find("cuGraphInstantiateWithFlags", &driver.graphInstantiate) &&
+         library.find("cuGraphDestroy", &driver.graphDestroy) &&
+         library.find("cuGraphExecDestroy", &driver.graphExecDestroy) &&
+         library.find("cuGraphLaunch", &driver.graphLaunch);
 }
 
 }  // namespace
 
-bool findDevices(const char** why) {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW);  // stays open for the process's life
-  *why = "there is no libcuda.so.1";
-  if (library == nullptr) return false;
-  const Finder find{library};
-  *why = "the CUDA driver lacks functions";
-  if (!find("cuInit", &driver.init) ||
-      !find("cuPointerGetAttributes", &driver.pointerGetAttributes) ||
-      !find("cuPointerSetAttribute", &driver.pointerSetAttribute) ||
-      !find("cuStreamQuery", &driver.streamQuery) ||
-      !find("cuStreamDestroy_v2", &driver.streamDestroy) ||
-      !find("cuEventCreate", &driver.eventCreate) || !find("cuEventRecord", &driver.eventRecord) ||
-      !find("cuEventQuery", &driver.eventQuery) ||
-      !find("cuEventDestroy_v2", &driver.eventDestroy) ||
-      !find("cuCtxGetCurrent", &driver.ctxGetCurrent) ||
-      !find("cuCtxPushCurrent_v2", &driver.ctxPushCurrent) ||
-      !find("cuCtxPopCurrent_v2", &driver.ctxPopCurrent) ||
-      !find("cuStreamCreate", &driver.streamCreate) ||
-      !find("cuStreamSynchronize", &driver.streamSynchronize) ||
-      !find("cuMemcpyDtoHAsync_v2", &driver.memcpyDtoHAsync) ||
-      !find("cuMemcpyHtoDAsync_v2", &driver.memcpyHtoDAsync) ||
-      !find("cuMemcpyDtoDAsync_v2", &driver.memcpyDtoDAsync) ||
-      !find("cuMemAlloc_v2", &driver.memAlloc) || !find("cuMemFree_v2", &driver.memFree)) {
-    return false;
-  }
-  find("cuMemHostRegister_v2", &driver.memHostRegister);
-  driver.graphs = findGraphs(find);
-  *why = "the CUDA driver does not start";
-  devicesOn = driver.init(0) == 0;
+bool findDevices(std::string* why) {
+  // Never closed: the driver has threads of its own.
+  static SharedLibrary& library = *new SharedLibrary({"libcuda.so.1"});
+  library.need("cuInit", &driver.init);
+  library.need("cuPointerGetAttributes", &driver.pointerGetAttributes);
+  library.need("cuPointerSetAttribute", &driver.pointerSetAttribute);
+  library.need("cuStreamQuery", &driver.streamQuery);
+  library.need("cuStreamDestroy_v2", &driver.streamDestroy);
+  library.need("cuEventCreate", &driver.eventCreate);
+  library.need("cuEventRecord", &driver.eventRecord);
+  library.need("cuEventQuery", &driver.eventQuery);
+  library.need("cuEventDestroy_v2", &driver.eventDestroy);
+  library.need("cuCtxGetCurrent", &driver.ctxGetCurrent);
+  library.need("cuCtxPushCurrent_v2", &driver.ctxPushCurrent);
+  library.need("cuCtxPopCurrent_v2", &driver.ctxPopCurrent);
+  library.need("cuStreamCreate", &driver.streamCreate);
+  library.need("cuStreamSynchronize", &driver.streamSynchronize);
+  library.need("cuMemcpyDtoHAsync_v2", &driver.memcpyDtoHAsync);
+  library.need("cuMemcpyHtoDAsync_v2", &driver.memcpyHtoDAsync);
+  library.need("cuMemcpyDtoDAsync_v2", &driver.memcpyDtoDAsync);
+  library.need("cuMemAlloc_v2", &driver.memAlloc);
+  library.need("cuMemFree_v2", &driver.memFree);
+  library.find("cuMemHostRegister_v2", &driver.memHostRegister);
+  driver.graphs = findGraphs(library);
+  devicesOn = library.complete() && driver.init(0) == 0;
+  *why = library.complete() ? "the CUDA driver does not start" : library.missing();
   return devicesOn;
 }
 

@@ -3,6 +3,7 @@
 // time, and copied to and from host memory. Needs no CUDA header.
 
 #include <cstddef>
+#include <string>
 #include <utility>
 
 #include "api/rondo_types.h"
@@ -14,7 +15,7 @@ namespace rondo::drop_in {
 inline bool devicesOn = false;
 
 /// Sets devicesOn if the driver can be used; false: why not is in *why, a sentence.
-bool findDevices(const char** why);
+bool findDevices(std::string* why);
 
 bool isDeviceMemory(const void* address);
 /// Memory that only a device can read; false for host memory, pinned and managed memory too. Asks

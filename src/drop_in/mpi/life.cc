@@ -57,10 +57,10 @@ enum class Devices { Nowhere, Somewhere, Everywhere };
 
 Devices prepareDevices(int rank, Mode mode) {
   if (mode != Mode::Both && mode != Mode::Device) return Devices::Nowhere;
-  const char* why = "";
+  std::string why;
   if (!findDevices(&why) && rank == 0) {
     std::fprintf(stderr, "rondo_mpi: RONDO_MPI=%s: no device memory is looked for: %s\n",
-                 modeName(mode), why);
+                 modeName(mode), why.c_str());
   }
   const std::array<int, 2> all = extremes(std::array<int, 1>{devicesOn});
   if (all[0] == 0) return Devices::Nowhere;

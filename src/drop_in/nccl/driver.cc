@@ -1,9 +1,8 @@
 #include "drop_in/nccl/driver.h"
 
-#include <dlfcn.h>
-
 #include "api/rondo.h"
 #include "base/error.h"
+#include "base/shared_library.h"
 
 namespace rondo::nccl {
 namespace {
@@ -39,35 +38,33 @@ struct Driver {
   bool whole = false;  ///< All were found, and there is a device.
 };
 
-template <class Function>
-bool find(void* library, const char* name, Function* function) {
-  *function = reinterpret_cast<Function>(dlsym(library, name));
-  return *function != nullptr;
-}
-
 Driver load() {
   Driver d{};
-  void* lib = dlopen("libcuda.so.1", RTLD_NOW);
-  if (lib == nullptr) return d;
-  d.whole =
-      find(lib, "cuInit", &d.init) && find(lib, "cuDeviceGet", &d.deviceGet) &&
-      find(lib, "cuDeviceGetCount", &d.deviceGetCount) &&
-      find(lib, "cuDevicePrimaryCtxRetain", &d.primaryRetain) &&
-      find(lib, "cuCtxGetCurrent", &d.ctxGetCurrent) &&
-      find(lib, "cuCtxSetCurrent", &d.ctxSetCurrent) &&
-      find(lib, "cuCtxGetDevice", &d.ctxGetDevice) &&
-      find(lib, "cuCtxPushCurrent_v2", &d.ctxPush) && find(lib, "cuCtxPopCurrent_v2", &d.ctxPop) &&
-      find(lib, "cuCtxSynchronize", &d.ctxSynchronize) && find(lib, "cuMemAlloc_v2", &d.memAlloc) &&
-      find(lib, "cuMemFree_v2", &d.memFree) && find(lib, "cuEventCreate", &d.eventCreate) &&
-      find(lib, "cuEventDestroy_v2", &d.eventDestroy) &&
-      find(lib, "cuEventRecord", &d.eventRecord) &&
-      find(lib, "cuStreamWaitEvent", &d.streamWaitEvent) &&
-      find(lib, "cuEventSynchronize", &d.eventSynchronize) &&
-      find(lib, "cuStreamGetCaptureInfo_v2", &d.captureInfo) &&
-      find(lib, "cuGetErrorName", &d.errorName) && find(lib, "cuGetErrorString", &d.errorText);
-  find(lib, "cuCtxRecordEvent", &d.ctxRecordEvent);
+  // Never closed: the driver has threads of its own.
+  static SharedLibrary& library = *new SharedLibrary({"libcuda.so.1"});
+  library.need("cuInit", &d.init);
+  library.need("cuDeviceGet", &d.deviceGet);
+  library.need("cuDeviceGetCount", &d.deviceGetCount);
+  library.need("cuDevicePrimaryCtxRetain", &d.primaryRetain);
+  library.need("cuCtxGetCurrent", &d.ctxGetCurrent);
+  library.need("cuCtxSetCurrent", &d.ctxSetCurrent);
+  library.need("cuCtxGetDevice", &d.ctxGetDevice);
+  library.need("cuCtxPushCurrent_v2", &d.ctxPush);
+  library.need("cuCtxPopCurrent_v2", &d.ctxPop);
+  library.need("cuCtxSynchronize", &d.ctxSynchronize);
+  library.need("cuMemAlloc_v2", &d.memAlloc);
+  library.need("cuMemFree_v2", &d.memFree);
+  library.need("cuEventCreate", &d.eventCreate);
+  library.need("cuEventDestroy_v2", &d.eventDestroy);
+  library.need("cuEventRecord", &d.eventRecord);
+  library.need("cuStreamWaitEvent", &d.streamWaitEvent);
+  library.need("cuEventSynchronize", &d.eventSynchronize);
+  library.need("cuStreamGetCaptureInfo_v2", &d.captureInfo);
+  library.need("cuGetErrorName", &d.errorName);
+  library.need("cuGetErrorString", &d.errorText);
+  library.find("cuCtxRecordEvent", &d.ctxRecordEvent);
   int count = 0;
-  d.whole = d.whole && d.init(0) == 0 && d.deviceGetCount(&count) == 0 && count > 0;
+  d.whole = library.complete() && d.init(0) == 0 && d.deviceGetCount(&count) == 0 && count > 0;
   return d;
 }
 
