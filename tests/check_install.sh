@@ -38,3 +38,10 @@ for example in allreduce_mpi:2 transpose_mpi:3; do
     "${flags[@]}"
   runMpi "${example#*:}" "$stage/$name"
 done
+
+# In a tree that is moved the layers before MPI and NCCL find Rondo by where they are themselves.
+for layer in librondo_mpi.so rondo/nccl/libnccl.so.2; do
+  # shellcheck disable=SC2016  # the loader expands it
+  [[ ! -e $prefix/lib/$layer ]] || readelf -d "$prefix/lib/$layer" | grep -F runpath | grep -qF '$ORIGIN' ||
+    { echo "$layer does not look for librondo.so from where it is"; exit 1; }
+done
