@@ -112,6 +112,8 @@ if [[ -x $explain ]]; then
   mv "$scratch/other" "$file"
   expect "$("$explain" allreduce 64K --ranks 2)" "^rondo: costs: $file"
   expect "$("$explain" allreduce 64K --ranks 2 --costs "$file")" 'runs [a-z]+ '
+  expect "$(RONDO_TUNE=allreduce:host:0-1M:tree "$explain" allreduce 64K --ranks 4)" 'runs tree '
+  refused 2 'RONDO_TUNE rule "allreduce:host:0-1M:fast"' env RONDO_TUNE=allreduce:host:0-1M:fast "$explain" allreduce 64K --ranks 4
   said=$("$explain" allreduce 64K --ranks 2 --memory device --type bfloat16)
   expect "$said" 'runs oneshot LL128, [0-9]+ lanes of [0-9]+ threads, predicted [0-9.]+ us$'
   echo "device_flag_ll128 900000000 measured" >>"$file"

@@ -207,7 +207,8 @@ void chooseOnDevice(const Arguments& a, Collective collective, Count count) {
                        facts.lineStores ? "" : " that NVLink does not connect", kMaxWindowRanks,
                        kMaxPairRanks));
   }
-  std::printf("rondo: costs: %s\n%s", source.c_str(), explainDevice(request, facts).c_str());
+  std::printf("rondo: costs: %s\n%s", source.c_str(),
+              explainDevice(request, facts, parseTune(readOptions().tune)).c_str());
 }
 
 /// What a communicator of these ranks would run, and what it would not.
@@ -227,6 +228,7 @@ int choose(const Arguments& a) {
   const Request request{collective, collective == Collective::Barrier ? 0 : count, element, a.root};
   std::string source;
   const CommFacts facts = factsOf(a, &source);
+  const std::vector<TuneRule> rules = parseTune(readOptions().tune);
   std::printf("rondo: costs: %s\n", source.c_str());
   if (facts.groups.count() > 1 && facts.ranks <= 64) {
     std::printf("rondo: groups: %s\n", facts.groups.text().c_str());
@@ -234,7 +236,7 @@ int choose(const Arguments& a) {
   if (const std::string links = facts.links.text(); !links.empty()) {
     std::printf("rondo: links: %s\n", links.c_str());
   }
-  std::fputs(explainChoice(request, rankCandidates(request, facts, {})).c_str(), stdout);
+  std::fputs(explainChoice(request, rankCandidates(request, facts, rules)).c_str(), stdout);
   return 0;
 }
 

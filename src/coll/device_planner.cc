@@ -256,7 +256,8 @@ DeviceChoice chooseExchange(const DeviceRequest& request, const DeviceFacts& fac
           kExchangeThreads, nullptr,          root.time(facts.costs, true)};
 }
 
-std::string explainDevice(const DeviceRequest& request, const DeviceFacts& facts) {
+std::string explainDevice(const DeviceRequest& request, const DeviceFacts& facts,
+                          const std::vector<TuneRule>& rules) {
   std::vector<DeviceChoice> best;
   Search(request, facts, nullptr).all([&](const DeviceChoice& choice) {
     for (DeviceChoice& other : best) {
@@ -274,6 +275,15 @@ std::string explainDevice(const DeviceRequest& request, const DeviceFacts& facts
   std::stable_sort(best.begin(), best.end(), [](const DeviceChoice& a, const DeviceChoice& b) {
     return a.picoseconds < b.picoseconds;
   });
+  // What a rule has cut otherwise is no candidate of its own.
+  const DeviceChoice forced = rules.empty() ? DeviceChoice{} : chooseDevice(request, facts, rules);
+  if (forced.algorithm != nullptr) {
+    std::erase_if(best, [&](const DeviceChoice& other) {
+      return std::string_view(other.algorithm) == forced.algorithm &&
+             other.protocol == forced.protocol;
+    });
+    best.insert(best.begin(), forced);
+  }
   std::string text =
       format("rondo: %s of %llu bytes on device memory\n", collectiveName(request.collective),
              static_cast<unsigned long long>(request.count * request.elementBytes));

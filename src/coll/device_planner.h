@@ -57,7 +57,9 @@ DeviceServed servedBy(Collective collective, const DeviceChoice& choice);
 /// collectives, and where 128-byte lines do not arrive whole, which was not measured.
 DeviceChoice chooseExchange(const DeviceRequest& request, const DeviceFacts& facts);
 
-/// The best candidate of each algorithm and protocol, the best one first, as lines of text.
-std::string explainDevice(const DeviceRequest& request, const DeviceFacts& facts);
+/// The best candidate of each algorithm and protocol as lines of text: first what runs, then the
+/// others, the best one first.
+std::string explainDevice(const DeviceRequest& request, const DeviceFacts& facts,
+                          const std::vector<TuneRule>& rules);
 
 }  // namespace rondo

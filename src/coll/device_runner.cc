@@ -208,7 +208,7 @@ const CudaRunner::Remembered& CudaRunner::remembered(const DeviceRequest& reques
   if (entry.choice.algorithm == nullptr || !same(entry.request)) {
     entry = {request, choose(request), {}};
     entry.served = servedBy(request.collective, entry.choice);
-    if (explain_) std::fputs(explainDevice(request, facts_).c_str(), stderr);
+    if (explain_) std::fputs(explainDevice(request, facts_, tune_).c_str(), stderr);
   }
   return entry;
 }

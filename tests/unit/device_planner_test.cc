@@ -169,8 +169,9 @@ TEST(DevicePredictions, OfExchangesAddUp) {
   DeviceFacts pcie = gpus(4);
   pcie.lineStores = false;
   EXPECT_EQ(chooseExchange(gather, pcie).algorithm, nullptr);
-  EXPECT_NE(explainDevice(gather, gpus(4)).find("runs direct LL128, 2 lanes"), std::string::npos)
-      << explainDevice(gather, gpus(4));
+  EXPECT_NE(explainDevice(gather, gpus(4), {}).find("runs direct LL128, 2 lanes"),
+            std::string::npos)
+      << explainDevice(gather, gpus(4), {});
 }
 
 // The fit finds a good half from the other, which it has not seen.
@@ -287,11 +288,18 @@ TEST(DevicePlanner, KeepsRingsWhereTheyWereMeasuredBest) {
 }
 
 TEST(DevicePlanner, ExplainsInOrderOfTime) {
-  const std::string text = explainDevice(requestOf(Collective::AllReduce, 1u << 20, 2), gpus(2));
+  const std::string text =
+      explainDevice(requestOf(Collective::AllReduce, 1u << 20, 2), gpus(2), {});
   EXPECT_NE(text.find("allreduce of 1048576 bytes on device memory"), std::string::npos) << text;
   for (const char* const form :
        {"oneshot LL,", "oneshot LL128,", "twoshot LL128,", "ring Simple,"}) {
     EXPECT_NE(text.find(form), std::string::npos) << text;
+    const std::vector<TuneRule> rules = parseTune("allreduce:device:0-1G:ring/3/Simple");
+    const std::string forced =
+        explainDevice(requestOf(Collective::AllReduce, 1u << 20, 2), gpus(2), rules);
+    EXPECT_NE(forced.find("runs ring Simple, 3 lanes"), std::string::npos) << forced;
+    EXPECT_EQ(forced.find("or ring"), std::string::npos) << forced;
+    EXPECT_NE(forced.find("or twoshot"), std::string::npos) << forced;
   }
   double last = 0;
   for (size_t at = text.find("predicted "); at != std::string::npos;
