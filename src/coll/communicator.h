@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "coll/call_log.h"
+#include "coll/closing.h"
 #include "coll/device_runner.h"
 #include "coll/dump_signal.h"
 #include "coll/exchange.h"
@@ -103,6 +104,19 @@ class Communicator {
   void finishNumber(uint64_t number) { finished_.store(number + 1, std::memory_order_release); }
   /// Whether every operation that was issued has ended.
   bool idle() const { return served(issued_.load(std::memory_order_relaxed)); }
+  /// The first operation of a group that failed, for whom no request tells of it. `what` is read
+  /// once idle(): written by the operation's turn.
+  struct GroupFault {
+    const char* call = nullptr;  ///< nullptr: none failed.
+    bool remote = false;
+    std::string what;
+  };
+  void noteFault(const GroupFault& fault) {
+    if (groupFault_.call == nullptr) groupFault_ = fault;
+  }
+  const GroupFault& groupFault() const { return groupFault_; }
+  /// What rondoCommFinalize tells the peers, and learns of them.
+  Closing& closing() { return closing_; }
   ScaledOps& scaledOps() { return scaledOps_; }
   /// How a thread waits for a group; whether calls differ, the polls find out.
   const WaitPolicy& groupWait() const { return groupWait_; }
@@ -182,6 +196,10 @@ class Communicator {
   std::vector<int> awaitedFar() const;
   void watchDevice();
   void noteLongPoll();
+  bool looksDue(bool moved);
+  bool waitsLong(bool moved);
+  bool endIfDeserted(bool* moved);
+  void endIfStandsStill(bool moved);
   void reportStall(const std::string& text);
   void giveUp(const std::string& why);
   std::string timeoutText(int rank) const;
@@ -205,6 +223,8 @@ class Communicator {
   JointCall joint_;
   FlightRecorder recorder_;
   CallLog log_;
+  Closing closing_;
+  GroupFault groupFault_;
   ScaledOps scaledOps_;
   const BoundPlan* plan_ = nullptr;  // of the current call
   BoundPlan nothing_{};              // of calls with count 0, which peers must see too

@@ -200,6 +200,7 @@ void GroupRun::fail(Part& part, Communicator::Progress how, const std::string& w
       why = part.comm->differText();
     }
     if (fault_.call == nullptr) fault_ = {call, part.comm, remote, why};
+    part.comm->noteFault({call, remote, why});
   } catch (const std::bad_alloc&) {  // there is no memory for the sentence
     fault_.call = call;
     fault_.comm = part.comm;

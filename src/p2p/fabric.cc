@@ -106,7 +106,10 @@ std::string Fabric::differText(const std::string& name) const {
 /// What the word says of its rank.
 std::string Fabric::lossText(uint32_t word, int rank) const {
   if ((word & kDied) != 0) return endingText(rank);
-  if ((word & kDeserted) != 0) return "has let go of it and takes no part in this call";
+  if ((word & kDeserted) != 0) {
+    return near(rank) && closing(rank) != 0 ? "has finalized it and takes no part in this call"
+                                            : "has let go of it and takes no part in this call";
+  }
   if ((word & kTimedOut) != 0) return "has waited longer than its config.timeout";
   if ((word & kDiffering) != 0) return "found that the ranks make different calls";
   if ((word & kSilent) != 0) {
@@ -205,7 +208,7 @@ std::string Fabric::endingText(int rank) const {
 }
 
 bool Fabric::gone(int rank, bool alsoLeft) const {
-  if (near(rank)) return died(rank) || (alsoLeft && left(rank));
+  if (near(rank)) return died(rank) || (alsoLeft && finished(rank));
   const FarRank& far = *farRank(rank);
   return far.gone.load(std::memory_order_acquire) ||
          (alsoLeft && far.left.load(std::memory_order_acquire));

@@ -64,7 +64,13 @@ class Fabric final : public FarEvents {
   /// Of a near rank: its process has ended, or it has let go of the communicator.
   bool died(int rank) const { return near(rank) && shm_->died(place(rank)); }
   bool left(int rank) const { return near(rank) && shm_->left(place(rank)); }
-  /// Of any rank: either, or it is out of reach for good. `alsoLeft`: or only the first or last.
+  /// Of a near rank: it will make no call on the communicator any more, and none is under way
+  /// there: it has let go of it, or finalized it.
+  bool finished(int rank) const {
+    return left(rank) || (near(rank) && (closing(rank) & RankState::kFinalized) != 0);
+  }
+  /// Of any rank: it has died, or is out of reach for good, or, with `alsoLeft`, has let go of the
+  /// communicator or finalized it.
   bool gone(int rank, bool alsoLeft = true) const;
   /// What is said where nobody knows what differs.
   std::string differText(const std::string& name) const;
@@ -128,6 +134,9 @@ class Fabric final : public FarEvents {
   static constexpr uint32_t kDiffering = 1u << 26;  // the same: it found calls that differ
   static constexpr uint32_t kRankBits = kDiffering - 1;
 
+  uint64_t closing(int rank) const {
+    return std::atomic_ref(state(rank).closing).load(std::memory_order_acquire);
+  }
   int place(int rank) const { return placeOf_[static_cast<size_t>(rank)]; }
   void peerDied(int place, Ending ending);
   void endAll(uint32_t word, uint32_t detail = 0);
