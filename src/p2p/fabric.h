@@ -96,7 +96,16 @@ class Fabric final : public FarEvents {
   void onQuestions(void (*wake)()) { wake_.store(wake, std::memory_order_release); }
   /// What they asked since the last time.
   std::vector<FarPlaces::Asked> takeQuestions() { return places_.take(); }
-  void answer(const FarPlaces::Asked& asked, const std::string& text);
+  /// `said`: all but rank and number is sent.
+  void answer(const FarPlaces::Asked& asked, const PlaceAnswer& said);
+
+  /// The ranks of other hosts.
+  std::vector<int> farRanks() const;
+  /// Asks where these are, for somebody outside; apart from ask(), of which verdicts are made. The
+  /// wake of onQuestions() also runs for answers to these.
+  void survey(const std::vector<int>& ranks);
+  /// See FarPlaces::answerOf.
+  bool surveyed(int rank, PlaceAnswer* answer) const { return survey_.answerOf(rank, answer); }
 
   /// Lets the network move while this rank waits for something else.
   void progress() {
@@ -154,7 +163,7 @@ class Fabric final : public FarEvents {
   void hear(int rank, const BoardNews& news);
   void hear(int rank, const WaitNote& note);
   void hear(int rank, const PlaceQuestion& question);
-  void hear(int rank, const PlaceAnswer& answer) { places_.answered(rank, answer); }
+  void hear(int rank, const PlaceAnswer& answer);
   void hear(int rank, const EndNote& note);
   void hear(int, const ReportNote&) { shm_->noteReport(); }
 
@@ -163,7 +172,7 @@ class Fabric final : public FarEvents {
   std::vector<int> placeOf_;  // among the near ranks, or -1
   std::unique_ptr<ShmTransport> shm_;
   std::vector<Member> members_;
-  FarPlaces places_;
+  FarPlaces places_, survey_;
   std::atomic<void (*)()> wake_{nullptr};
   std::vector<std::unique_ptr<FarRank>> farRanks_;  // by rank; nullptr for near ones
   mutable std::mutex lostMutex_;
