@@ -153,7 +153,9 @@ rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result) {
   rondo::endForming(comm);
   rondo::PeerWatch::one().look();
   if (!rondo::claimComm(comm, rondoComm::kAsked)) {  // a thread is inside a call, and will know
-    *result = comm->impl->aborted() ? rondoRemoteError : rondoSuccess;
+    *result = !comm->impl->aborted()  ? rondoSuccess
+              : comm->impl->differs() ? rondoMismatch
+                                      : rondoRemoteError;
     return rondoSuccess;
   }
   if (comm->impl->aborted() && comm->broken.empty()) rondo::breakComm(comm, *comm->impl);

@@ -48,7 +48,7 @@ rondoResult_t drain(rondoComm* comm, const char* call) {
     return rondoSuccess;
   }
   comm->broken = fault.what;
-  comm->brokenCode = fault.remote ? rondoRemoteError : rondoInvalidUsage;
+  comm->brokenCode = fault.code;
   impl.noteBroken(fault.what);
   return fail(comm, comm->brokenCode, format("%s: %s: %s", call, fault.call, fault.what.c_str()));
 }

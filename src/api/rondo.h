@@ -10,7 +10,8 @@
  * different threads at once. Two threads inside one communicator get rondoInvalidUsage, not
  * corruption.
  *  - Every rank of a communicator must make the same collective calls in the same order, with the
- * same count, type, operator and root.
+ * same count, type, operator and root. If they differ every rank gets rondoMismatch (a sender or
+ * root that has returned already: from its next call), and the communicator is broken.
  */
 #ifndef RONDO_H_
 #define RONDO_H_

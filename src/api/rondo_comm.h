@@ -190,7 +190,7 @@ RONDO_API rondoResult_t rondoMemFree(void* ptr);
 
 /**
  * Whether `comm` still works: *result is rondoSuccess, or what every call on it returns from now on
- * (rondoRemoteError after the death of a rank or an abort; rondoInvalidUsage after calls that
+ * (rondoRemoteError after the death of a rank or an abort; rondoMismatch after calls that
  * differed). Local, returns at once, and may be called while another thread is inside a call on
  * `comm`, be it the one that frees it (asked of a communicator that is gone, the function itself
  * gives rondoInvalidUsage); the sentence is behind rondoGetLastError(comm) if no thread is. The

@@ -26,8 +26,9 @@ constexpr uint32_t kPollsBeforeComparing = 1024;
 /// one: what watches the peers mostly does within milliseconds, and says it to all ranks.
 constexpr std::chrono::seconds kCauseElsewhere{1};
 
-/// Calls of the device work no more: ends the communicator on all ranks.
-void endForDevice(Fabric& fabric, rondoResult_t why) {
+/// Calls of the device work no more, because of `what`: ends the communicator on all ranks.
+void endForDevice(Fabric& fabric, rondoResult_t why, const std::string& what) {
+  if (why == rondoMismatch && fabric.aborted() == 0) return fabric.abortDiffering(what);
   const auto end = std::chrono::steady_clock::now() + kCauseElsewhere;
   while (why == rondoRemoteError && fabric.aborted() == 0) {
     if (std::chrono::steady_clock::now() >= end) break;
@@ -61,7 +62,7 @@ Communicator::Communicator(Parts parts)
     });
     if (parts_.device) {
       parts_.device->onFailure(
-          [fabric = parts_.fabric.get()](rondoResult_t why) { endForDevice(*fabric, why); });
+          [this](rondoResult_t why) { endForDevice(*parts_.fabric, why, deviceFailure().why); });
     }
     if (PeerWatch::one().watches() || parts_.device) ProgressThread::tryStart();
   }
@@ -99,11 +100,17 @@ Communicator::~Communicator() {
   if (parts_.fabric) parts_.fabric->stopWatching();
 }
 
-/// Why the device's calls stopped working, if they did; `usage`: because calls differ.
-std::string Communicator::deviceFailure(bool usage) const {
-  rondoResult_t code = rondoSuccess;
-  const std::string text = parts_.device ? parts_.device->failure(&code) : "";
-  return usage == (code == rondoInvalidUsage) ? text : "";
+/// Why the device's calls stopped working; no words: they work.
+Communicator::End Communicator::deviceFailure() const {
+  End end{rondoSuccess, ""};
+  if (parts_.device) end.why = parts_.device->failure(&end.code);
+  return end;
+}
+
+Communicator::End Communicator::endOf() {
+  if (End device = deviceFailure(); device.code == rondoInvalidUsage) return device;
+  if (std::string text = mismatchText(); !text.empty()) return {rondoMismatch, std::move(text)};
+  return {differs() ? rondoMismatch : rondoRemoteError, abortText()};
 }
 
 RunResult Communicator::flagWay(const FlagPair& pair, uint64_t* picoseconds) {
@@ -175,7 +182,7 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
 }
 
 std::string Communicator::mismatchText() {
-  if (const std::string text = deviceFailure(true); !text.empty()) return text;
+  if (End device = deviceFailure(); device.code == rondoMismatch) return device.why;
   if (deserted()) return "";
   bool vague = false;
   std::string text = log_.mismatchText(parts_.name, &vague);

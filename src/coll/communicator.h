@@ -108,7 +108,7 @@ class Communicator {
   /// once idle(): written by the operation's turn.
   struct GroupFault {
     const char* call = nullptr;  ///< nullptr: none failed.
-    bool remote = false;
+    rondoResult_t code = rondoInternalError;
     std::string what;
   };
   void noteFault(const GroupFault& fault) {
@@ -124,6 +124,15 @@ class Communicator {
   /// Two ranks whose current calls differ though they should be the same, as a sentence; empty:
   /// none that can be seen.
   std::string mismatchText();
+  /// What every call comes to from now on, and why, as a sentence.
+  struct End {
+    rondoResult_t code;
+    std::string why;
+  };
+  /// Of a communicator that aborted() says has ended: calls that differ, or a rank's doing.
+  End endOf();
+  /// Whether a rank ended it because calls differ. Any thread.
+  bool differs() const { return parts_.fabric && parts_.fabric->differing() >= 0; }
   /// The same for sends and receives, after pollExchange() said so.
   const std::string& exchangeMismatch() const { return exchange_.mismatchText(); }
 
@@ -186,7 +195,7 @@ class Communicator {
   }
   const BoundPlan* makePlan(const PlanKey& key);
   std::string waitsText(std::chrono::steady_clock::duration waited) const;
-  std::string deviceFailure(bool usage) const;
+  End deviceFailure() const;
   void logCall(const HostRequest& request) const;
   RunResult awaitSilent();
   // communicator_watch.cc
