@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <thread>
 
 #include "api/handle.h"
 #include "p2p/segment.h"
@@ -109,9 +110,14 @@ TEST(WorldAbort, FromTheRanksOwnThreadBetweenCalls) {
 /// was lost on its way.
 TEST(WorldAbort, ThatNamesNoDifference) {
   for (const std::vector<int>& hosts : {std::vector<int>{0, 0, 0}, std::vector<int>{0, 0, 1}}) {
-    World(3).hosts(hosts).open([](const Rank& me) {
+    std::atomic<int> past{0};
+    World(3).hosts(hosts).open([&](const Rank& me) {
       EXPECT_EQ(rondoBarrier(me.comm, nullptr), rondoSuccess);
-      if (me.rank == 1) me.comm->impl->abortDiffering("");
+      ++past;
+      if (me.rank == 1) {
+        while (past < 3) std::this_thread::yield();
+        me.comm->impl->abortDiffering("");
+      }
       EXPECT_EQ(rondoBarrier(me.comm, nullptr), rondoMismatch) << "rank " << me.rank;
       rondoResult_t state = rondoSuccess;
       EXPECT_EQ(rondoCommGetAsyncError(me.comm, &state), rondoSuccess);
