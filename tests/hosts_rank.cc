@@ -132,10 +132,10 @@ void makeMany(const Job& job, rondoComm_t comm) {
         "memory %ld KiB, then %ld (allocated %zu, then %zu)\n",
         job.rank, job.count, seconds, before.descriptors, after.descriptors, before.threads,
         after.threads, before.kibibytes, after.kibibytes, before.allocated, after.allocated);
-    int32_t left = after.descriptors > before.descriptors || after.threads > before.threads ||
-                   after.kibibytes > before.kibibytes + 1024 ||
-                   after.allocated > before.allocated + kSlackBytes +
-                                         (exact ? 0 : job.count * kHandleBytes);
+    int32_t left =
+        after.descriptors > before.descriptors || after.threads > before.threads ||
+        after.kibibytes > before.kibibytes + 1024 ||
+        after.allocated > before.allocated + kSlackBytes + (exact ? 0 : job.count * kHandleBytes);
     int32_t any = 0;
     if (rondoAllReduce(&left, &any, 1, rondoInt32, rondoMax, comm, nullptr) != rondoSuccess) {
       fail(job, "whether a rank has more than before", comm);
