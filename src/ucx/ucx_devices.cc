@@ -105,6 +105,8 @@ void runNearNetwork() {
   sched_setaffinity(0, sizeof near, &near);
 }
 
+std::string ucxVersionText() { return ucp_get_version_string(); }
+
 std::string ucxSettingsText() {
   const auto shown = [](const char* name) {
     const std::string value = environment(name);

@@ -25,6 +25,9 @@ cpu_set_t processorsOf(const std::string& list, const cpu_set_t& allowed);
 /// wherever it may where /sys does not know, or there are several.
 void runNearNetwork();
 
+/// The version of the UCX that is loaded.
+std::string ucxVersionText();
+
 /// What UCX may use on this host, for people: its version, UCX_TLS, UCX_NET_DEVICES.
 std::string ucxSettingsText();
 

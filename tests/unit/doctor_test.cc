@@ -35,7 +35,7 @@ class Machine {
     write("sys/kernel/mm/transparent_hugepage/defrag", "always defer [madvise] never\n");
     write("proc/sys/kernel/yama/ptrace_scope", "0\n");
     write("proc/cmdline", "root=/dev/sda1 quiet\n");
-    facts(R"("rondoVersion": 400, "mpiVersion": "Open MPI v4.1.4")");
+    facts(R"("rondoVersion": 400, "mpiVersion": "Open MPI v4.1.4", "ucxVersion": "1.13.1")");
   }
   ~Machine() { std::filesystem::remove_all(root_); }
   Machine(const Machine&) = delete;
@@ -311,6 +311,9 @@ TEST(Doctor, RanksThatDiffer) {
   Machine mpi("b");
   mpi.facts(R"("mpiVersion": "Open MPI v5.0.1")");
   expectOnly({&one, &mpi}, "mpi-version", Level::Error, {"Open MPI v4.1.4", "Open MPI v5.0.1"});
+  Machine ucx("b");
+  ucx.facts(R"("ucxVersion": "1.16.0")");
+  expectOnly({&one, &ucx}, "ucx-version", Level::Warning, {"1.13.1", "1.16.0"});
   Machine driver("b");
   one.write("proc/driver/nvidia/version",
             "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue\n");

@@ -65,7 +65,7 @@ void checkComponents(Report* report, const HostFacts& host) {
 }  // namespace
 
 void checkVersions(Report* report) {
-  for (const char* const check : {"rondo-version", "mpi-version", "driver-version"}) {
+  for (const char* const check : {"rondo-version", "mpi-version", "ucx-version", "driver-version"}) {
     report->begin(check);
   }
   mustAgree(report, Level::Error, "rondo-version", "the version of Rondo",
@@ -75,6 +75,10 @@ void checkVersions(Report* report) {
   mustAgree(report, Level::Error, "mpi-version", "the version of MPI",
             "MPI may hang or crash at any call", "the same MPI on all hosts, mpirun's own",
             [](const Facts& f) { return f.mpiVersion; });
+  mustAgree(report, Level::Warning, "ucx-version", "the version of UCX",
+            "hosts may fail to connect: what one version tells of its devices another may not read",
+            "the same UCX on all hosts (ldd librondo.so shows which)",
+            [](const Facts& f) { return f.ucxVersion; });
   mustAgree(report, Level::Warning, "driver-version", "the NVIDIA driver",
             "functions of the newer one are not there on all hosts, and speeds differ",
             "the same driver on all hosts", [](const Facts& f) { return f.nvidiaDriver; });

@@ -17,6 +17,7 @@ void eachField(auto& f, Visit visit) requires requires {
   visit("env", f.env);
   visit("rondoVersion", f.rondoVersion);
   visit("mpiVersion", f.mpiVersion);
+  visit("ucxVersion", f.ucxVersion);
   visit("cpus", f.cpus);
   visit("onlineCpus", f.onlineCpus);
   visit("numaNodes", f.numaNodes);

@@ -36,6 +36,7 @@ struct Facts {
   std::map<std::string, std::string> env;  ///< OMPI_MCA_*, RONDO_*, UCX_*.
   int rondoVersion = 0;
   std::string mpiVersion;
+  std::string ucxVersion;
 
   std::vector<int> cpus;  ///< Where this rank may run.
   int onlineCpus = -1;

@@ -12,6 +12,7 @@
 #include "doctor/gpus.h"
 #include "doctor/job.h"
 #include "p2p/net_interfaces.h"
+#include "ucx/ucx_devices.h"
 
 extern char** environ;
 
@@ -39,6 +40,7 @@ void addProcessFacts(Facts* facts) {
   }
   rondoGetVersion(&facts->rondoVersion);
   facts->mpiVersion = Job::mpiVersion();
+  facts->ucxVersion = ucxVersionText();
   facts->pairs = tryPeerCopies();
 }
 
