@@ -30,6 +30,21 @@ AC_DEFUN([RONDO_MPI], [
   AS_IF([test $rondo_have_mpi = no], [
     AC_MSG_ERROR([Rondo needs Open MPI: install the packages libopenmpi-dev and openmpi-bin (their names on Debian and Ubuntu), or say where it is with --with-mpi=DIR; --with-mpi=$with_mpi found no working mpicc])
   ])
+  # With ULFM a program goes on after the death of a rank. In the flags, and not in config.h: nothing
+  # but the door for MPI programs asks.
+  AC_CACHE_CHECK([for MPIX_Comm_shrink (ULFM)], [rondo_cv_mpi_ulfm], [
+    rondo_save_CXXFLAGS=$CXXFLAGS
+    rondo_save_LIBS=$LIBS
+    CXXFLAGS="$CXXFLAGS $MPI_CFLAGS"
+    LIBS="$MPI_LIBS $LIBS"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>
+#include <mpi-ext.h>]], [[MPI_Comm rest;
+return MPIX_Comm_shrink(MPI_COMM_WORLD, &rest) == MPIX_ERR_PROC_FAILED ? MPIX_ERR_REVOKED : 0;]])],
+      [rondo_cv_mpi_ulfm=yes], [rondo_cv_mpi_ulfm=no])
+    CXXFLAGS=$rondo_save_CXXFLAGS
+    LIBS=$rondo_save_LIBS
+  ])
+  AS_IF([test $rondo_cv_mpi_ulfm = yes], [MPI_CFLAGS="$MPI_CFLAGS -DHAVE_MPI_ULFM=1"])
   rondo_show_mpi=`$MPICC --showme:version 2>/dev/null | sed -n 's/^.*Open MPI \([[0-9.]]*\).*/Open MPI \1/p'`
   AC_SUBST([MPI_CFLAGS])
   AC_SUBST([MPI_LIBS])

@@ -53,6 +53,11 @@ void printFacts() {
 #else
   row("CUDA kernels", "no");
 #endif
+#ifdef HAVE_MPI_ULFM
+  row("ULFM of MPI", "yes");
+#else
+  row("ULFM of MPI", "no");
+#endif
   row("compiler", __VERSION__);
   row("algorithms", algorithms());
   row("CPU level", cpuLevel(readOptions().cpu));

@@ -15,6 +15,7 @@
 #include "coll/flight_trace.h"
 #include "status/merge.h"
 #include "status/processes.h"
+#include "status/survey.h"
 
 namespace {
 
@@ -60,8 +61,9 @@ int run(int pid, const std::string& record) {
     std::fprintf(stderr, "rondo-status: process %d %s\n", pid, why.c_str());
     return kUnreadable;
   }
+  const FarSurvey far = surveyFrom(pid);
   const std::vector<LocalProcess> all = findProcesses();
-  const Report report = reportOn(pid, all, static_cast<int64_t>(monotonicNs()));
+  const Report report = reportOn(pid, all, static_cast<int64_t>(monotonicNs()), far);
   if (report.text.empty()) {
     std::fprintf(stderr, "rondo-status: process %d has ended meanwhile\n", pid);
     return kUnreadable;
@@ -95,7 +97,7 @@ int merge(const std::vector<std::string>& names, const std::string& to) {
 int main(int argc, char** argv) {
   CLI::App app(
       "Says what the ranks of a running job are at: who has not entered which call, and since "
-      "when. Reads the processes of this host and changes nothing.",
+      "when. Reads the processes of this host; of other hosts PID asks theirs, as for a stall.",
       "rondo-status");
   int pid = 0;
   std::string record;

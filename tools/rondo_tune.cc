@@ -195,7 +195,8 @@ class Tuner {
       return work();
     } catch (const Error& error) {
       // On all ranks.
-      if (error.code() == rondoInvalidUsage || error.code() == rondoInvalidArgument) throw;
+      const rondoResult_t code = error.code();
+      if (code == rondoInvalidUsage || code == rondoInvalidArgument || code == rondoMismatch) throw;
       std::fprintf(stderr, "rondo-tune: rank %d: %s\n", rank_, error.what());
     } catch (const std::exception& error) {
       std::fprintf(stderr, "rondo-tune: rank %d: %s\n", rank_, error.what());

@@ -1,6 +1,7 @@
 // Life and questions of a communicator.
 
 #include "api/comm_create.h"
+#include "api/drain.h"
 #include "api/forming.h"
 #include "api/handle.h"
 #include "api/virtual_comm.h"
@@ -77,13 +78,13 @@ rondoResult_t rondoCommFinalize(rondoComm_t comm) {
   const rondo::Keep keep(comm, call);
   if (!keep) return keep.result();
   if (!rondo::claimComm(comm, rondoComm::kBusy)) return refuseBusy(comm, call);
-  if (!comm->impl->idle()) {
-    rondo::releaseComm(comm);
-    return rondo::refuseOutstanding(comm, call);
-  }
-  comm->state.store(rondoComm::kFinalized, std::memory_order_release);
+  rondoResult_t drained = rondoSuccess;
+  const rondoResult_t bad =
+      rondo::guarded(nullptr, call, [&] { drained = rondo::drain(comm, call); });
+  const rondoResult_t result = bad != rondoSuccess ? bad : drained;
+  if (result == rondoSuccess) comm->state.store(rondoComm::kFinalized, std::memory_order_release);
   rondo::releaseComm(comm);
-  return rondoSuccess;
+  return result;
 }
 
 rondoResult_t rondoCommDestroy(rondoComm_t comm) {
@@ -152,7 +153,9 @@ rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result) {
   rondo::endForming(comm);
   rondo::PeerWatch::one().look();
   if (!rondo::claimComm(comm, rondoComm::kAsked)) {  // a thread is inside a call, and will know
-    *result = comm->impl->aborted() ? rondoRemoteError : rondoSuccess;
+    *result = !comm->impl->aborted()  ? rondoSuccess
+              : comm->impl->differs() ? rondoMismatch
+                                      : rondoRemoteError;
     return rondoSuccess;
   }
   if (comm->impl->aborted() && comm->broken.empty()) rondo::breakComm(comm, *comm->impl);

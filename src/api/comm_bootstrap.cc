@@ -41,13 +41,15 @@ void CommBootstrap::allGather(const void* mine, size_t bytes, void* all) {
     case RunResult::Ok:
       return;
     case RunResult::Mismatch:
-      throw Error(rondoInvalidUsage, parent_.exchangeMismatch());
+      throw Error(rondoMismatch, parent_.exchangeMismatch());
     case RunResult::SpinBound:
       throw Error(rondoRemoteError,
                   format("communicator \"%s\" waited longer than RONDO_SPIN_BOUND_MS for a peer",
                          parent_.name().c_str()));
-    case RunResult::Aborted:
-      throw Error(rondoRemoteError, parent_.abortText());
+    case RunResult::Aborted: {
+      const Communicator::End end = parent_.endOf();
+      throw Error(end.code, end.why);
+    }
   }
 }
 

@@ -13,9 +13,11 @@ namespace rondo {
 namespace {
 
 /// Before a launch: the communicator's own sentence is better than the runner's.
-void refuseBroken(const Communicator& comm) {
-  if (comm.aborted()) [[unlikely]]
-    throw Error(rondoRemoteError, comm.abortText());
+void refuseBroken(Communicator& comm) {
+  if (!comm.aborted()) [[likely]]
+    return;
+  const Communicator::End end = comm.endOf();
+  throw Error(end.code, end.why);
 }
 
 /// Enqueues a collective, and writes down that it was.

@@ -90,14 +90,12 @@ rondoResult_t report(const char* call, const std::vector<rondoComm*>& comms,
   const bool known = comm != nullptr && comm->impl.get() == fault.comm;
   if (known) {
     comm->broken = fault.what;
-    comm->brokenCode = fault.remote ? rondoRemoteError : rondoInvalidUsage;
+    comm->brokenCode = fault.code;
     comm->impl->noteBroken(fault.what);
   }
   const std::string where =
       std::string(call) == fault.call ? fault.call : format("%s: %s", call, fault.call);
-  const rondoResult_t result =
-      fail(known ? comm : nullptr, fault.remote ? rondoRemoteError : rondoInvalidUsage,
-           where + ": " + fault.what);
+  const rondoResult_t result = fail(known ? comm : nullptr, fault.code, where + ": " + fault.what);
   if (comm != nullptr && !held) releaseComm(comm);
   return result;
 }

@@ -170,9 +170,9 @@ void breakComm(rondoComm* comm, Communicator& impl) {
 }
 
 void findBreak(rondoComm* comm, Communicator& impl) {
-  comm->broken = impl.mismatchText();
-  comm->brokenCode = comm->broken.empty() ? rondoRemoteError : rondoInvalidUsage;
-  if (comm->broken.empty()) comm->broken = impl.abortText();
+  Communicator::End end = impl.endOf();
+  comm->brokenCode = end.code;
+  comm->broken = std::move(end.why);
 }
 
 void freeComm(rondoComm* comm) noexcept {

@@ -2,6 +2,9 @@
 
 #include <sched.h>
 #include <time.h>
+#ifdef HAVE_MPI_ULFM
+#include <mpi-ext.h>
+#endif
 
 #include <climits>
 #include <cstring>
@@ -13,11 +16,33 @@
 
 namespace rondo {
 
+namespace {
+
+/// Whether MPI says that a rank has ended, or that somebody has revoked the communicator.
+bool saysThatARankEnded([[maybe_unused]] int code) {
+#ifdef HAVE_MPI_ULFM
+  int kind = MPI_SUCCESS;
+  MPI_Error_class(code, &kind);
+  return kind == MPIX_ERR_PROC_FAILED || kind == MPIX_ERR_PROC_FAILED_PENDING ||
+         kind == MPIX_ERR_REVOKED;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
 void checkMpi(int code, const char* what) {
   if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING] = "unknown error";
   int length = 0;
   MPI_Error_string(code, text, &length);
+  if (saysThatARankEnded(code)) {
+    throw Error(rondoRemoteError,
+                format("%s failed: %s; allowed: a communicator without the ranks that ended, as "
+                       "MPIX_Comm_shrink makes it",
+                       what, text));
+  }
   throw Error(rondoMpiError, format("%s failed: %s", what, text));
 }
 

@@ -10,6 +10,7 @@
 namespace rondo {
 
 /// Throws Error(rondoMpiError) with MPI's text unless `code` is MPI_SUCCESS. `what` names the call.
+/// Where MPI has ULFM and says that a rank has ended, Error(rondoRemoteError).
 void checkMpi(int code, const char* what);
 
 /// Works on a private duplicate, which exists only as long as this object: nothing of a

@@ -10,7 +10,8 @@
  * different threads at once. Two threads inside one communicator get rondoInvalidUsage, not
  * corruption.
  *  - Every rank of a communicator must make the same collective calls in the same order, with the
- * same count, type, operator and root.
+ * same count, type, operator and root. If they differ every rank gets rondoMismatch (a sender or
+ * root that has returned already: from its next call), and the communicator is broken.
  */
 #ifndef RONDO_H_
 #define RONDO_H_
@@ -22,7 +23,7 @@
 #include "rondo_types.h"
 
 #define RONDO_MAJOR 0
-#define RONDO_MINOR 10
+#define RONDO_MINOR 11
 #define RONDO_PATCH 0
 /** major * 10000 + minor * 100 + patch of the header; compare with rondoGetVersion(). */
 #define RONDO_VERSION_CODE (RONDO_MAJOR * 10000 + RONDO_MINOR * 100 + RONDO_PATCH)

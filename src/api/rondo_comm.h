@@ -128,7 +128,23 @@ RONDO_API rondoResult_t rondoCommInitRankScalable(rondoComm_t* comm, int nranks,
 RONDO_API rondoResult_t rondoCommInitAll(rondoComm_t* comms, int nranks, const int* devices,
                                          const rondoConfig_t* config);
 
-/** Ends use of the communicator: later collective calls get rondoInvalidUsage. Local. Since 0.1. */
+/**
+ * Ends use of the communicator: later calls on it get rondoInvalidUsage. First waits until its
+ * groups that run on by themselves (rondoGroupEndAsync) have ended; their requests stay valid, and
+ * rondoWait or rondoTest gives the result of each. Blocks meanwhile, also with config.blocking 0;
+ * with nothing under way it returns at once, whatever the other ranks do. Work that calls enqueued
+ * on streams is not waited for: synchronise these first.
+ *
+ * Errors: rondoRemoteError, with the sentence of the group that failed, if a group cannot end: a
+ * rank of this host that it waits for has finalized or let go of the communicator, or all ranks of
+ * a communicator of one host are in this call and nothing can move any more (a send that nobody
+ * receives); or after a death, an abort, config.timeout. A rank of another host is missed when it
+ * destroys the communicator, and a short message that lies there unreceived is no wait and no
+ * error. rondoInvalidUsage: calls differ, another thread is in a call on `comm`, or a group is open
+ * on this thread while another is under way. After an error the communicator is not finalized;
+ * rondoCommShrink, rondoCommAbort and rondoCommDestroy may follow.
+ * Since 0.1; waits since 0.11.
+ */
 RONDO_API rondoResult_t rondoCommFinalize(rondoComm_t comm);
 
 /** Frees the communicator. Local: peers that are still reading what this rank sent can finish.
@@ -174,7 +190,7 @@ RONDO_API rondoResult_t rondoMemFree(void* ptr);
 
 /**
  * Whether `comm` still works: *result is rondoSuccess, or what every call on it returns from now on
- * (rondoRemoteError after the death of a rank or an abort; rondoInvalidUsage after calls that
+ * (rondoRemoteError after the death of a rank or an abort; rondoMismatch after calls that
  * differed). Local, returns at once, and may be called while another thread is inside a call on
  * `comm`, be it the one that frees it (asked of a communicator that is gone, the function itself
  * gives rondoInvalidUsage); the sentence is behind rondoGetLastError(comm) if no thread is. The

@@ -20,8 +20,8 @@ extern "C" {
  * hear of it. Since 0.3.
  */
 
-/** Sends sendbuff[0 .. count) to rank `peer`, which calls rondoRecv with the same count and type.
- * Since 0.2. */
+/** Sends sendbuff[0 .. count) to rank `peer`, which calls rondoRecv with the same count and type:
+ * other lengths are rondoMismatch there, and here from the next call. Since 0.2. */
 RONDO_API rondoResult_t rondoSend(const void* sendbuff, size_t count, rondoDataType_t datatype,
                                   int peer, rondoComm_t comm, rondoStream_t stream);
 

@@ -18,7 +18,8 @@ extern "C" {
  * MPI_Finalize. Since 0.1. Errors: rondoInvalidUsage (MPI not initialised or finalised, ranks that
  * disagree on the library or on options, each named), rondoInvalidArgument (MPI_COMM_NULL, an
  * inter-communicator), rondoRemoteError (a rank on another host that cannot be reached; it is
- * named), rondoMpiError, rondoSystemError. An error is returned on all ranks. Ranks may be on
+ * named; where MPI has ULFM, also a rank that has ended: call MPIX_Comm_shrink, and this with what
+ * it gives), rondoMpiError, rondoSystemError. An error is returned on all ranks. Ranks may be on
  * several hosts: see docs/multi-node.md.
  *
  * With config.blocking 0, on all ranks or none, it returns rondoInProgress (rondo.h) when all ranks
@@ -38,8 +39,9 @@ RONDO_API rondoResult_t rondoCommInitMPI(rondoComm_t* comm, MPI_Comm mpiComm,
 /**
  * The communicator that belongs to `mpiComm`: made at the first call (collective then), the same
  * handle afterwards (local then). It dies with MPI_Comm_free(mpiComm) or MPI_Finalize;
- * rondoCommDestroy on it is rondoInvalidUsage. A duplicate of `mpiComm` does not inherit it. Since
- * 0.1. Errors: as rondoCommInitMPI.
+ * rondoCommDestroy on it is rondoInvalidUsage. A duplicate of `mpiComm` does not inherit it, nor
+ * does what MPIX_Comm_shrink makes of it: there the first call makes a new one. Since 0.1. Errors:
+ * as rondoCommInitMPI.
  */
 RONDO_API rondoResult_t rondoCommFromMPI(MPI_Comm mpiComm, rondoComm_t* comm);
 

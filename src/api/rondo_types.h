@@ -25,12 +25,14 @@ typedef enum rondoResult_t {
   rondoInvalidArgument =
       4, /**< An argument is wrong; the sentence names it, its value, and what is allowed. */
   rondoInvalidUsage =
-      5, /**< The call is wrong here: destroyed communicator, two threads, ranks that differ. */
+      5, /**< The call is wrong here: destroyed communicator, two threads, options that differ. */
   rondoRemoteError = 6,  /**< Another rank aborted or died. */
   rondoInProgress = 7,   /**< Not an error: a non-blocking operation has not finished. */
   rondoUnsupported = 32, /**< Meaningful, but not available in this build or on this machine. */
   rondoMpiError = 33,    /**< An MPI call failed; its name and text are in the sentence. */
-  rondoOutOfMemory = 34  /**< Memory could not be had. */
+  rondoOutOfMemory = 34, /**< Memory could not be had. */
+  rondoMismatch = 35 /**< Ranks made different calls; the sentence names two of them and what each
+                        called. Since 0.10. */
 } rondoResult_t;
 
 /** Element types: open integer handles. Values below 32 are NCCL's. */

@@ -20,9 +20,9 @@ rondoResult_t report(const CollectiveArgs& args, RunResult result, const std::st
                           comm->impl->name().c_str());
   } else {
     findBreak(comm, *comm->impl);
-    if (result == RunResult::Mismatch && comm->brokenCode != rondoInvalidUsage) {
+    if (result == RunResult::Mismatch && comm->brokenCode != rondoMismatch) {
       comm->broken = why.empty() ? comm->impl->differText() : why;
-      comm->brokenCode = rondoInvalidUsage;
+      comm->brokenCode = rondoMismatch;
     }
   }
   // What this rank knows, the others may not.

@@ -47,6 +47,8 @@ const char* rondoGetErrorString(rondoResult_t result) {
       return "rondoMpiError";
     case rondoOutOfMemory:
       return "rondoOutOfMemory";
+    case rondoMismatch:
+      return "rondoMismatch";
   }
   return "unknown result";
 }

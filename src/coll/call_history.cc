@@ -119,16 +119,26 @@ std::string CallLog::lastCallText(int rank) const {
   return "; it was " + onHost + ", and after " + onDevice;
 }
 
-int CallLog::deserter() const {
+/// The first near rank for which among(rank) is true that has not made this rank's collective.
+template <class Among>
+int CallLog::firstAbsent(const Among& among) const {
   if (fabric_ == nullptr || waitsInExchange(place_.rank)) return -1;
   for (int r = 0; r < place_.size; ++r) {
-    if (r == place_.rank || !fabric_->left(r)) continue;
+    if (r == place_.rank || !fabric_->near(r) || !among(r)) continue;
     // This rank's own record, not its own variables: another thread may be beginning a call.
     const Call own = lastCall(place_.rank);
     if (load(state_->completed) >= own.sequence) return -1;
     if (lastCall(r).sequence + callPass(own) <= own.sequence) return r;
   }
   return -1;
+}
+
+int CallLog::deserter() const {
+  return firstAbsent([this](int r) { return fabric_->finished(r); });
+}
+
+int CallLog::absentee() const {
+  return firstAbsent([](int) { return true; });
 }
 
 bool CallLog::waitsInExchange(int rank) const {

@@ -49,8 +49,10 @@ class CallLog {
   void finishExchange();
 
   /// A near rank that will never make this rank's current collective, because it has let go of the
-  /// communicator; -1: none.
+  /// communicator or finalized it; -1: none.
   int deserter() const;
+  /// A near rank that has not made it; -1: none, or it is a call of sends and receives.
+  int absentee() const;
   /// What `rank` did last: ", in all-reduce with ... (collective 3)". Empty where that is not
   /// known.
   std::string lastCallText(int rank) const;
@@ -91,6 +93,8 @@ class CallLog {
   std::string mismatchAt(uint64_t sequence, bool passes, const std::string& name,
                          bool* vague) const;
 
+  template <class Among>
+  int firstAbsent(const Among& among) const;
   Call lastCall(int rank) const;
   bool waitsInExchange(int rank) const;
   std::string positionText(int rank) const;

@@ -26,8 +26,9 @@ constexpr uint32_t kPollsBeforeComparing = 1024;
 /// one: what watches the peers mostly does within milliseconds, and says it to all ranks.
 constexpr std::chrono::seconds kCauseElsewhere{1};
 
-/// Calls of the device work no more: ends the communicator on all ranks.
-void endForDevice(Fabric& fabric, rondoResult_t why) {
+/// Calls of the device work no more, because of `what`: ends the communicator on all ranks.
+void endForDevice(Fabric& fabric, rondoResult_t why, const std::string& what) {
+  if (why == rondoMismatch && fabric.aborted() == 0) return fabric.abortDiffering(what);
   const auto end = std::chrono::steady_clock::now() + kCauseElsewhere;
   while (why == rondoRemoteError && fabric.aborted() == 0) {
     if (std::chrono::steady_clock::now() >= end) break;
@@ -42,7 +43,8 @@ Communicator::Communicator(Parts parts)
     : parts_(std::move(parts)),
       runner_(parts_.place.size, channels_.stamp.get()),
       recorder_({parts_.id, parts_.name, parts_.place, parts_.members, parts_.stallSeconds}),
-      log_(parts_.fabric.get(), parts_.place, &recorder_) {
+      log_(parts_.fabric.get(), parts_.place, &recorder_),
+      closing_(parts_.fabric.get(), parts_.place.rank, parts_.place.size) {
   nothing_.algorithm = registry().data();
   if (parts_.fabric) {
     channels_ = parts_.fabric->makeChannels();
@@ -60,7 +62,7 @@ Communicator::Communicator(Parts parts)
     });
     if (parts_.device) {
       parts_.device->onFailure(
-          [fabric = parts_.fabric.get()](rondoResult_t why) { endForDevice(*fabric, why); });
+          [this](rondoResult_t why) { endForDevice(*parts_.fabric, why, deviceFailure().why); });
     }
     if (PeerWatch::one().watches() || parts_.device) ProgressThread::tryStart();
   }
@@ -98,11 +100,17 @@ Communicator::~Communicator() {
   if (parts_.fabric) parts_.fabric->stopWatching();
 }
 
-/// Why the device's calls stopped working, if they did; `usage`: because calls differ.
-std::string Communicator::deviceFailure(bool usage) const {
-  rondoResult_t code = rondoSuccess;
-  const std::string text = parts_.device ? parts_.device->failure(&code) : "";
-  return usage == (code == rondoInvalidUsage) ? text : "";
+/// Why the device's calls stopped working; no words: they work.
+Communicator::End Communicator::deviceFailure() const {
+  End end{rondoSuccess, ""};
+  if (parts_.device) end.why = parts_.device->failure(&end.code);
+  return end;
+}
+
+Communicator::End Communicator::endOf() {
+  if (End device = deviceFailure(); device.code == rondoInvalidUsage) return device;
+  if (std::string text = mismatchText(); !text.empty()) return {rondoMismatch, std::move(text)};
+  return {differs() ? rondoMismatch : rondoRemoteError, abortText()};
 }
 
 RunResult Communicator::flagWay(const FlagPair& pair, uint64_t* picoseconds) {
@@ -174,7 +182,7 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
 }
 
 std::string Communicator::mismatchText() {
-  if (const std::string text = deviceFailure(true); !text.empty()) return text;
+  if (End device = deviceFailure(); device.code == rondoMismatch) return device.why;
   if (deserted()) return "";
   bool vague = false;
   std::string text = log_.mismatchText(parts_.name, &vague);
@@ -198,6 +206,22 @@ RunResult Communicator::awaitSilent() {
   });
 }
 
+/// After each poll of a group: whether its peers are to be looked at.
+bool Communicator::looksDue(bool moved) {
+  idlePolls_ = moved ? 0 : idlePolls_ + 1;
+  const bool many = idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1;
+  if (many) noteLongPoll();
+  return waitsLong(moved) || (many && !moved);
+}
+
+/// Whether the wait in this poll, or another one of the process, is a long one by the clock.
+bool Communicator::waitsLong(bool moved) {
+  const uint32_t waits = longWaits_.load(std::memory_order_relaxed);
+  const bool due = !moved && waits != comparedAt_;
+  comparedAt_ = waits;
+  return due;
+}
+
 Communicator::Progress Communicator::poll(bool* moved) {
   if (runner_.poll(moved)) {
     const CallLog::Answer answer = log_.asksSilent() ? log_.askSilent() : CallLog::Answer::Nothing;
@@ -209,12 +233,9 @@ Communicator::Progress Communicator::poll(bool* moved) {
     }
   }
   if (runner_.mismatch()) return Progress::Mismatch;
-  idlePolls_ = *moved ? 0 : idlePolls_ + 1;
-  if (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1) noteLongPoll();
-  const uint32_t waits = longWaits_.load(std::memory_order_relaxed);
-  const bool due = !*moved && (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1 ||
-                               waits != comparedAt_);
-  comparedAt_ = waits;
+  const bool due = looksDue(*moved);
+  if (closing_.begun()) [[unlikely]]
+    endIfStandsStill(*moved);
   if (due && log_.someoneElsewhere()) return Progress::Mismatch;
   return parts_.wait.aborted() ? Progress::Aborted : Progress::Busy;
 }
@@ -241,7 +262,7 @@ void Communicator::beginExchange(std::span<const Transfer> transfers, OpOrigin o
 RunResult Communicator::runExchange(std::span<const Transfer> transfers) {
   beginExchange(transfers, OpOrigin::Call, 0);
   return waitUntil(groupWait_, [this](bool* moved) -> std::optional<RunResult> {
-    if (exchange_.poll(moved)) {
+    if (exchange_.poll(moved) || (waitsLong(*moved) && endIfDeserted(moved))) {
       log_.finishExchange();
       return RunResult::Ok;
     }
@@ -254,14 +275,34 @@ RunResult Communicator::runExchange(std::span<const Transfer> transfers) {
 }
 
 Communicator::Progress Communicator::pollExchange(bool* moved) {
-  if (exchange_.poll(moved)) {
+  if (exchange_.poll(moved) || (looksDue(*moved) && endIfDeserted(moved))) {
     log_.finishExchange();
     return Progress::Done;
   }
   if (exchange_.mismatch()) return Progress::Mismatch;
-  idlePolls_ = *moved ? 0 : idlePolls_ + 1;
-  if (idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1) noteLongPoll();
+  if (closing_.begun()) [[unlikely]]
+    endIfStandsStill(*moved);
   return parts_.wait.aborted() ? Progress::Aborted : Progress::Busy;
+}
+
+/// Of sends and receives that wait for a rank which makes no call any more: whether they are done
+/// all the same, by what it did before. Else the communicator ends.
+bool Communicator::endIfDeserted(bool* moved) {
+  if (!parts_.fabric) return false;
+  Fabric& fabric = *parts_.fabric;
+  const int gone = exchange_.waitsFor([&fabric](int peer) { return fabric.finished(peer); });
+  if (gone < 0) return false;
+  if (exchange_.poll(moved)) return true;
+  if (!*moved && !exchange_.mismatch()) fabric.abortDeserted(gone);
+  return false;
+}
+
+/// Nobody issues anything any more, and what is under way waits for calls that were never made.
+void Communicator::endIfStandsStill(bool moved) {
+  closing_.note(moved);
+  if (!closing_.standsStill() || parts_.fabric->aborted() != 0) return;
+  const int absent = exchanging_ ? exchange_.waitsFor([](int) { return true; }) : log_.absentee();
+  if (absent >= 0) parts_.fabric->abortDeserted(absent);
 }
 
 }  // namespace rondo

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "coll/call_log.h"
+#include "coll/closing.h"
 #include "coll/device_runner.h"
 #include "coll/dump_signal.h"
 #include "coll/exchange.h"
@@ -103,6 +104,19 @@ class Communicator {
   void finishNumber(uint64_t number) { finished_.store(number + 1, std::memory_order_release); }
   /// Whether every operation that was issued has ended.
   bool idle() const { return served(issued_.load(std::memory_order_relaxed)); }
+  /// The first operation of a group that failed, for whom no request tells of it. `what` is read
+  /// once idle(): written by the operation's turn.
+  struct GroupFault {
+    const char* call = nullptr;  ///< nullptr: none failed.
+    rondoResult_t code = rondoInternalError;
+    std::string what;
+  };
+  void noteFault(const GroupFault& fault) {
+    if (groupFault_.call == nullptr) groupFault_ = fault;
+  }
+  const GroupFault& groupFault() const { return groupFault_; }
+  /// What rondoCommFinalize tells the peers, and learns of them.
+  Closing& closing() { return closing_; }
   ScaledOps& scaledOps() { return scaledOps_; }
   /// How a thread waits for a group; whether calls differ, the polls find out.
   const WaitPolicy& groupWait() const { return groupWait_; }
@@ -110,6 +124,15 @@ class Communicator {
   /// Two ranks whose current calls differ though they should be the same, as a sentence; empty:
   /// none that can be seen.
   std::string mismatchText();
+  /// What every call comes to from now on, and why, as a sentence.
+  struct End {
+    rondoResult_t code;
+    std::string why;
+  };
+  /// Of a communicator that aborted() says has ended: calls that differ, or a rank's doing.
+  End endOf();
+  /// Whether a rank ended it because calls differ. Any thread.
+  bool differs() const { return parts_.fabric && parts_.fabric->differing() >= 0; }
   /// The same for sends and receives, after pollExchange() said so.
   const std::string& exchangeMismatch() const { return exchange_.mismatchText(); }
 
@@ -172,7 +195,7 @@ class Communicator {
   }
   const BoundPlan* makePlan(const PlanKey& key);
   std::string waitsText(std::chrono::steady_clock::duration waited) const;
-  std::string deviceFailure(bool usage) const;
+  End deviceFailure() const;
   void logCall(const HostRequest& request) const;
   RunResult awaitSilent();
   // communicator_watch.cc
@@ -182,6 +205,10 @@ class Communicator {
   std::vector<int> awaitedFar() const;
   void watchDevice();
   void noteLongPoll();
+  bool looksDue(bool moved);
+  bool waitsLong(bool moved);
+  bool endIfDeserted(bool* moved);
+  void endIfStandsStill(bool moved);
   void reportStall(const std::string& text);
   void giveUp(const std::string& why);
   std::string timeoutText(int rank) const;
@@ -205,6 +232,8 @@ class Communicator {
   JointCall joint_;
   FlightRecorder recorder_;
   CallLog log_;
+  Closing closing_;
+  GroupFault groupFault_;
   ScaledOps scaledOps_;
   const BoundPlan* plan_ = nullptr;  // of the current call
   BoundPlan nothing_{};              // of calls with count 0, which peers must see too

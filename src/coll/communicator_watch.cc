@@ -171,8 +171,8 @@ void Communicator::watchDevice() {
   const int me = parts_.place.rank, deserter = deviceDeserter(calls, me);
   if (deserter >= 0) {
     parts_.fabric->abortDeserted(deserter);
-  } else if (!deviceMismatch(calls, parts_.name).empty()) {
-    parts_.fabric->abort();  // what differs, each rank finds out for itself
+  } else if (const std::string differ = deviceMismatch(calls, parts_.name); !differ.empty()) {
+    parts_.fabric->abortDiffering(differ);
   } else {
     const std::chrono::seconds limit(parts_.stallSeconds);
     const bool stalls = limit.count() != 0 && waited >= limit;
@@ -239,7 +239,7 @@ std::string Communicator::timeoutText(int rank) const {
 }
 
 std::string Communicator::abortText() const {
-  if (const std::string text = deviceFailure(false); !text.empty()) return text;
+  if (const End device = deviceFailure(); !device.why.empty()) return device.why;
   const int late = parts_.fabric->timedOut();
   if (late >= 0) return timeoutText(late);
   const int culprit = parts_.fabric->culprit();

@@ -183,7 +183,7 @@ void CudaRunner::check() const {
   const uint32_t error = hostWord(&FaultWords::error).load(std::memory_order_relaxed);
   if (error == kTagsDiffer) {
     throw Error(
-        rondoInvalidUsage,
+        rondoMismatch,
         "ranks gave recvbuff at different places of memory registered with "
         "RONDO_REGISTER_COPY_ENGINES, or made different calls; what such a call wrote is not "
         "to be used");

@@ -127,6 +127,14 @@ size_t Exchange::pending(std::span<Pending> out) const {
   return all;
 }
 
+int Exchange::waitsFor(const std::function<bool(int)>& which) const {
+  for (const Queue& queue : queues_) {
+    const bool ended = queue.first == kNone && (queue.send == nullptr || queue.send->drained());
+    if (!ended && which(queue.peer)) return queue.peer;
+  }
+  return -1;
+}
+
 bool Exchange::poll(bool* moved) {
   bool done = true;
   for (Queue& queue : queues_) {

@@ -2,6 +2,7 @@
 // Sends and receives between pairs of ranks, any number at once, in any order.
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,6 +54,10 @@ class Exchange {
   };
   /// The first ones; returns how many there are.
   size_t pending(std::span<Pending> out) const;
+
+  /// The first peer of a queue that has not ended for which which(peer) is true; -1: none. Only by
+  /// the thread that polls.
+  int waitsFor(const std::function<bool(int)>& which) const;
 
   /// What keeps the self transfers from meeting; empty: nothing.
   static std::string selfFault(int rank, std::span<const Transfer> transfers);

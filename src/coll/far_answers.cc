@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -10,6 +11,8 @@
 #include "base/ticks.h"
 #include "coll/flight_view.h"
 #include "coll/place_text.h"
+#include "p2p/process_state.h"
+#include "p2p/segment.h"
 
 namespace rondo {
 namespace {
@@ -17,15 +20,30 @@ namespace {
 /// What is asked meanwhile is answered together: reading what all ranks are at takes a millisecond.
 constexpr std::chrono::milliseconds kBetweenAnswers{20};
 
+/// What a reader elsewhere compares ranks by.
+void writeFacts(const FlightProcess& process, const FlightComm& comm, int64_t now,
+                PlaceAnswer* said) {
+  if (isProcess(process.pid, process.token) && readProcessState(process.pid).stopped()) {
+    said->flags |= PlaceAnswer::kStopped;
+  }
+  const FlightOp* const op = comm.lastCollective();
+  if (op == nullptr) return;
+  const int64_t age = std::max<int64_t>(0, now - (op->running() ? op->started : op->ended));
+  said->flags |= PlaceAnswer::kCalled | (op->running() ? PlaceAnswer::kRunning : 0u);
+  said->sequence = op->facts.sequence;
+  said->ageMs = static_cast<uint32_t>(std::min<int64_t>(age / 1'000'000, UINT32_MAX));
+}
+
 /// Of one rank, as the status areas of this host have it. False: it is not seen there.
 bool placeOf(const std::vector<FlightProcess>& near, uint64_t id, const PlaceQuestion& question,
-             std::string* text) {
+             PlaceAnswer* said) {
   const auto now = static_cast<int64_t>(monotonicNs());
   for (const FlightProcess& process : near) {
     for (const FlightComm& comm : process.comms) {
       if (comm.id != id || comm.rank != question.rank || !comm.alive) continue;
-      *text =
-          question.inside != 0 ? placeText(process, comm, now) : placeForFar(process, comm, now);
+      said->text.write(question.inside != 0 ? placeText(process, comm, now)
+                                            : placeForFar(process, comm, now));
+      writeFacts(process, comm, now, said);
       return true;
     }
   }
@@ -42,6 +60,7 @@ FarAnswers& FarAnswers::one() {
 void FarAnswers::add(uint64_t id, Fabric* fabric) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (board_ == nullptr) board_ = &StatusArea::places(Segment::own().base());
     posts_.push_back({id, fabric});
     if (!started_) start();
   }
@@ -62,30 +81,80 @@ void FarAnswers::start() noexcept {
   }
 }
 
-void FarAnswers::wake() {
-  {
-    const std::lock_guard<std::mutex> lock(wakeMutex_);
-    asked_ = true;
-  }
-  woken_.notify_one();
-}
+void FarAnswers::wake() { ringBell(&board_->bell); }
 
 void FarAnswers::loop() {
   pthread_setname_np(pthread_self(), "rondo-answers");
-  for (;;) {
-    {
-      std::unique_lock<std::mutex> lock(wakeMutex_);
-      woken_.wait(lock, [this] { return asked_; });
-      asked_ = false;
+  for (uint32_t heard = 0;;) {
+    const uint32_t rung = std::atomic_ref(board_->bell).load(std::memory_order_acquire);
+    if (rung == heard) {
+      awaitBell(&board_->bell, heard);
+      continue;
     }
+    heard = rung;
+    serveRequest();
+    publish();
     std::vector<Letter> letters = collect();
     if (letters.empty()) continue;
     const std::vector<FlightProcess> near = readNearFlights();
     std::erase_if(letters, [&near](Letter& each) {
-      return !placeOf(near, each.post.id, each.asked.question, &each.text);
+      return !placeOf(near, each.post.id, each.asked.question, &each.said);
     });
     send(letters);
     std::this_thread::sleep_for(kBetweenAnswers);
+  }
+}
+
+/// Somebody outside wants to know what all ranks of other hosts are at.
+void FarAnswers::serveRequest() {
+  const uint32_t wanted = std::atomic_ref(board_->wanted).load(std::memory_order_acquire);
+  std::atomic_ref<uint32_t> served(board_->served);
+  if (served.load(std::memory_order_relaxed) == wanted) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::atomic_ref(board_->count).store(0, std::memory_order_release);
+  std::vector<uint64_t> done;  // ranks that are threads have one communicator several times
+  for (const Post& post : posts_) {
+    if (std::find(done.begin(), done.end(), post.id) != done.end()) continue;
+    done.push_back(post.id);
+    ask(post);
+  }
+  served.store(wanted, std::memory_order_release);
+}
+
+void FarAnswers::ask(const Post& post) {
+  uint32_t count = std::atomic_ref(board_->count).load(std::memory_order_relaxed);
+  std::vector<int> ranks;
+  for (const int rank : post.fabric->farRanks()) {
+    if (count == PlaceBoard::kMost) break;
+    PlaceBoard::Entry& entry = board_->entries[count++];
+    std::atomic_ref(entry.answered).store(0, std::memory_order_release);
+    entry.rank = rank;
+    entry.comm = post.id;
+    ranks.push_back(rank);
+  }
+  std::atomic_ref(board_->count).store(count, std::memory_order_release);
+  post.fabric->survey(ranks);
+}
+
+/// Puts the answers that have come where the asker reads them.
+void FarAnswers::publish() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const uint32_t count = std::atomic_ref(board_->count).load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < std::min(count, PlaceBoard::kMost); ++i) {
+    PlaceBoard::Entry& entry = board_->entries[i];
+    std::atomic_ref<uint32_t> answered(entry.answered);
+    if (answered.load(std::memory_order_relaxed) != 0) continue;
+    const auto post = std::find_if(posts_.begin(), posts_.end(),
+                                   [&](const Post& each) { return each.id == entry.comm; });
+    PlaceAnswer said{};
+    std::string text;
+    if (post == posts_.end() || !post->fabric->surveyed(entry.rank, &said)) continue;
+    if (!said.text.read(&text)) continue;
+    entry.flags = said.flags;
+    entry.sequence = said.sequence;
+    entry.ageMs = said.ageMs;
+    entry.text.write(text);
+    answered.store(1, std::memory_order_release);
   }
 }
 
@@ -94,7 +163,7 @@ std::vector<FarAnswers::Letter> FarAnswers::collect() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const Post& post : posts_) {
     for (const FarPlaces::Asked& asked : post.fabric->takeQuestions()) {
-      letters.push_back({post, asked, ""});
+      letters.push_back({post, asked, {}});
     }
   }
   return letters;
@@ -107,7 +176,7 @@ void FarAnswers::send(const std::vector<Letter>& letters) {
     const bool there = std::any_of(posts_.begin(), posts_.end(), [&](const Post& post) {
       return post.fabric == each.post.fabric && post.id == each.post.id;
     });
-    if (there) each.post.fabric->answer(each.asked, each.text);
+    if (there) each.post.fabric->answer(each.asked, each.said);
   }
 }
 

@@ -60,8 +60,7 @@ bool FarChunks::poll(FarFailure* failure) {
     if (!run_.done()) return moved;
     const OperationFault& fault = run_.fault();
     if (fault.call != nullptr) {
-      *failure = {fault.remote ? rondoRemoteError : rondoInvalidUsage,
-                  std::string(fault.call) + ": " + fault.what};
+      *failure = {fault.code, std::string(fault.call) + ": " + fault.what};
       return true;
     }
     run_.close();
@@ -110,7 +109,7 @@ bool FarPieces::pollQueue(size_t index, FarFailure* failure) {
   while (queue.running || start(index)) {
     if (!queue.exchange.poll(&moved)) {
       if (!queue.exchange.mismatch()) return moved;
-      *failure = {rondoInvalidUsage,
+      *failure = {rondoMismatch,
                   format("rondoRecv: rank %d receives %llu bytes from rank %d, which sends another "
                          "number of bytes; allowed: the count of the matching rondoSend",
                          carrier_.place().rank,
@@ -133,7 +132,8 @@ bool FarPieces::poll(FarFailure* failure) {
     moved |= pollQueue(i, failure);
   }
   if (failure->what.empty() && running_ > 0 && !moved && carrier_.aborted()) {
-    *failure = {rondoRemoteError, "sends and receives: " + carrier_.abortText()};
+    Communicator::End end = carrier_.endOf();
+    *failure = {end.code, "sends and receives: " + end.why};
   }
   return moved;
 }

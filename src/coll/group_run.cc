@@ -165,13 +165,16 @@ bool GroupRun::pollPart(Part& part) {
       if (part.running == 0) start(part);
       progress = part.exchanging ? part.comm->pollExchange(&moved) : part.comm->poll(&moved);
     } catch (const std::exception& error) {
-      fail(part, Progress::Mismatch, error.what());
+      const auto* const ours = dynamic_cast<const Error*>(&error);
+      fail(part, Progress::Mismatch, error.what(),
+           ours != nullptr ? ours->code() : rondoInvalidUsage);
       return true;
     }
     if (progress == Progress::Busy) return moved;
     if (progress != Progress::Done) {
-      const bool own = progress == Progress::Mismatch && part.exchanging;
-      fail(part, progress, own ? part.comm->exchangeMismatch() : "");
+      const bool differ = progress == Progress::Mismatch;
+      fail(part, progress, differ && part.exchanging ? part.comm->exchangeMismatch() : "",
+           differ ? rondoMismatch : rondoRemoteError);
       return true;
     }
     moved = true;
@@ -188,21 +191,26 @@ void GroupRun::end(Part& part) {
 }
 
 /// What follows on this communicator cannot run any more; other communicators go on.
-void GroupRun::fail(Part& part, Communicator::Progress how, const std::string& what) {
+/// `code`: what it comes to, unless an abort has another cause.
+void GroupRun::fail(Part& part, Communicator::Progress how, const std::string& what,
+                    rondoResult_t code) {
   const char* const call = part.exchanging ? part.transferCall : part.calls[part.next];
   std::string why;
   try {
-    why = what.empty() ? part.comm->mismatchText() : what;
-    const bool remote = why.empty() && how == Communicator::Progress::Aborted;
-    if (remote) {
-      why = part.comm->abortText();
-    } else if (why.empty()) {
-      why = part.comm->differText();
+    if (what.empty() && how == Communicator::Progress::Aborted) {
+      Communicator::End end = part.comm->endOf();
+      code = end.code;
+      why = std::move(end.why);
+    } else {
+      why = what.empty() ? part.comm->mismatchText() : what;
+      if (why.empty()) why = part.comm->differText();
     }
-    if (fault_.call == nullptr) fault_ = {call, part.comm, remote, why};
+    if (fault_.call == nullptr) fault_ = {call, part.comm, code, why};
+    part.comm->noteFault({call, code, why});
   } catch (const std::bad_alloc&) {  // there is no memory for the sentence
     fault_.call = call;
     fault_.comm = part.comm;
+    fault_.code = code;
   }
   // What this rank knows, the others may not.
   if (how == Communicator::Progress::Mismatch) part.comm->abortDiffering(why);

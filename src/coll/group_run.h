@@ -14,9 +14,9 @@ namespace rondo {
 
 /// How an operation failed. Stands by itself: the communicator may be gone when it is reported.
 struct OperationFault {
-  const char* call = nullptr;          ///< nullptr: nothing failed.
-  const Communicator* comm = nullptr;  ///< Only to be compared.
-  bool remote = false;                 ///< A peer's doing, not a wrong call.
+  const char* call = nullptr;               ///< nullptr: nothing failed.
+  const Communicator* comm = nullptr;       ///< Only to be compared.
+  rondoResult_t code = rondoInternalError;  ///< What the call comes to.
   std::string what;
 };
 
@@ -82,7 +82,7 @@ class GroupRun {
   void start(Part& part);
   bool finishOperation(Part& part);
   void end(Part& part);
-  void fail(Part& part, Communicator::Progress how, const std::string& what);
+  void fail(Part& part, Communicator::Progress how, const std::string& what, rondoResult_t code);
 
   std::deque<Part> parts_;  ///< The first used_ of them count; addresses stay.
   size_t used_ = 0;

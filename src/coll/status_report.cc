@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "coll/wait_cycle.h"
+#include "p2p/far_news.h"
 
 namespace rondo {
 namespace {
@@ -19,13 +20,28 @@ double since(int64_t then, int64_t now) {
 struct Member {
   const LocalProcess* process = nullptr;  ///< nullptr: not found on this host.
   const FlightComm* comm = nullptr;
+  const FarPlace* far = nullptr;  ///< What its host said; nullptr: it was not asked.
+};
+
+/// Where a rank is among the collectives of the communicator.
+struct Position {
+  bool known = false;    ///< The rest is.
+  bool called = false;   ///< It has called one...
+  bool running = false;  ///< ... and is in it.
+  uint32_t sequence = 0;
+  int64_t since = INT64_MAX;     ///< Of a running one.
+  const FlightOp* op = nullptr;  ///< Of this host.
 };
 
 /// One communicator over the processes of this host.
 class Table {
  public:
-  Table(const FlightComm& asked, const std::vector<LocalProcess>& all, int64_t now)
-      : asked_(asked), now_(now), members_(static_cast<size_t>(std::max(1, asked.size))) {
+  Table(const FlightComm& asked, const std::vector<LocalProcess>& all, int64_t now,
+        const FarSurvey& far)
+      : asked_(asked),
+        now_(now),
+        far_(far),
+        members_(static_cast<size_t>(std::max(1, asked.size))) {
     for (const LocalProcess& process : all) {
       near_.push_back(process.flights);
       for (const FlightComm& comm : process.flights.comms) {
@@ -33,6 +49,10 @@ class Table {
         Member& member = members_[static_cast<size_t>(comm.rank)];
         if (member.comm == nullptr || comm.alive) member = {&process, &comm};
       }
+    }
+    for (const FarPlace& place : far.places) {
+      if (place.comm != asked.id || place.rank < 0 || place.rank >= asked.size) continue;
+      members_[static_cast<size_t>(place.rank)].far = &place;
     }
     findFront();
   }
@@ -57,24 +77,50 @@ class Table {
   }
 
  private:
+  Position positionOf(const Member& member) const {
+    Position out;
+    if (member.comm != nullptr) {
+      out.known = true;
+      out.op = member.comm->lastCollective();
+      out.called = out.op != nullptr;
+      if (!out.called) return out;
+      out.sequence = out.op->facts.sequence;
+      out.running = out.op->running() && member.comm->alive;
+      if (out.running) out.since = out.op->started;
+    } else if (member.far != nullptr && member.far->answered) {
+      const FarPlace& far = *member.far;
+      out.known = true;
+      out.called = (far.flags & PlaceAnswer::kCalled) != 0;
+      out.running = out.called && (far.flags & PlaceAnswer::kRunning) != 0;
+      out.sequence = far.sequence;
+      if (out.running) out.since = now_ - int64_t{far.ageMs} * 1'000'000;
+    }
+    return out;
+  }
+
   /// The newest collective that somebody is in, and since when.
   void findFront() {
     for (const Member& member : members_) {
-      const FlightOp* const op = member.comm != nullptr ? member.comm->lastCollective() : nullptr;
-      if (op == nullptr || !op->running() || !member.comm->alive) continue;
-      if (front_ == nullptr || op->facts.sequence > front_->facts.sequence) front_ = op;
-    }
-    for (const Member& member : members_) {
-      const FlightOp* const op = member.comm != nullptr ? member.comm->lastCollective() : nullptr;
-      if (front_ == nullptr || op == nullptr || !op->running()) continue;
-      if (op->facts.sequence == front_->facts.sequence) since_ = std::min(since_, op->started);
+      const Position at = positionOf(member);
+      if (!at.running || (front_.known && at.sequence < front_.sequence)) continue;
+      if (!front_.known || at.sequence > front_.sequence) {
+        front_ = at;
+        continue;
+      }
+      front_.since = std::min(front_.since, at.since);
+      if (front_.op == nullptr) front_.op = at.op;
     }
   }
 
   bool absent(const Member& member) const {
-    if (front_ == nullptr || member.comm == nullptr) return false;
-    const FlightOp* const op = member.comm->lastCollective();
-    return op == nullptr || op->facts.sequence < front_->facts.sequence;
+    const Position at = positionOf(member);
+    return front_.known && at.known && (!at.called || at.sequence < front_.sequence);
+  }
+
+  bool allKnown() const {
+    return !far_.places.empty() &&
+           std::all_of(members_.begin(), members_.end(),
+                       [this](const Member& member) { return positionOf(member).known; });
   }
 
   std::string positionText(const FlightComm& comm) const {
@@ -107,11 +153,29 @@ class Table {
     if (at >= asked_.members.size() || own >= asked_.members.size()) return " is not known here";
     const MemberText& member = asked_.members[at];
     const std::string who = format(" (host \"%s\", pid %d)", member.host.c_str(), member.pid);
-    if (member.host != asked_.members[own].host) {
-      return who + " is on another host: ask rondo-status there";
-    }
+    if (member.host != asked_.members[own].host) return who + farText(rank, trouble);
     *trouble = true;
     return who + " has no process here that can be read: it has ended, or is of another user";
+  }
+
+  /// Of a rank of another host.
+  std::string farText(int rank, bool* trouble) const {
+    const Member& member = members_[static_cast<size_t>(rank)];
+    if (member.far == nullptr) {
+      const std::string why = far_.why.empty() ? "" : " (" + far_.why + ")";
+      return " is on another host: ask rondo-status there" + why;
+    }
+    if (!member.far->answered) {
+      *trouble = true;
+      return ": " + far_.silence;
+    }
+    // It begins with the rank, which stands there already.
+    const std::string name = format("rank %d ", rank), &said = member.far->text;
+    std::string out =
+        ", as its host says: " + (said.starts_with(name) ? said.substr(name.size()) : said);
+    if (absent(member)) out += "; NOT IN THAT CALL YET";
+    if ((member.far->flags & PlaceAnswer::kStopped) != 0) *trouble = true;
+    return out;
   }
 
   std::string rankText(int rank, bool* trouble) const {
@@ -139,24 +203,30 @@ class Table {
     return out;
   }
 
+  static bool stopped(const Member& member) {
+    if (member.comm != nullptr) return member.process->state.stopped();
+    return (member.far->flags & PlaceAnswer::kStopped) != 0;
+  }
+
   std::string verdict(bool* trouble) const {
-    if (front_ == nullptr) return "Nobody here is in a collective.";
+    const char* const where = allKnown() ? "" : " here";
+    if (!front_.known) return format("Nobody%s is in a collective.", where);
     std::string missing;
     for (int r = 0; r < asked_.size; ++r) {
       const Member& member = members_[static_cast<size_t>(r)];
       if (!absent(member)) continue;
       missing += format("%srank %d", missing.empty() ? "" : ", ", r);
-      if (!member.comm->alive) {
+      if (member.comm != nullptr && !member.comm->alive) {
         missing += " (has left)";
-      } else if (member.process->state.stopped()) {
+      } else if (stopped(member)) {
         missing += " (stopped)";
       }
     }
-    const double waited = since(since_, now_);
-    const std::string call =
-        format("collective %u, %s", front_->facts.sequence, flightText(front_->facts).c_str());
+    const double waited = since(front_.since, now_);
+    const std::string call = format("collective %u", front_.sequence) +
+                             (front_.op != nullptr ? ", " + flightText(front_.op->facts) : "");
     if (missing.empty()) {
-      return format("Everybody here is in %s, for %.3g s.", call.c_str(), waited);
+      return format("Everybody%s is in %s, for %.3g s.", where, call.c_str(), waited);
     }
     if (waited >= kPatience) *trouble = true;
     return format("Waited %.3g s in %s, for: %s.", waited, call.c_str(), missing.c_str());
@@ -164,10 +234,10 @@ class Table {
 
   const FlightComm& asked_;
   int64_t now_;
+  const FarSurvey& far_;
   std::vector<Member> members_;
   std::vector<FlightProcess> near_;
-  const FlightOp* front_ = nullptr;
-  int64_t since_ = INT64_MAX;
+  Position front_;
 };
 
 /// "collective 12, allreduce with ... (ring) took 3.2 us, ended 0.4 s ago".
@@ -197,7 +267,7 @@ std::string lastOperations(const FlightComm& comm, size_t most, int64_t now) {
          operationLines("launch of ", comm.device, most, now);
 }
 
-Report reportOn(int pid, const std::vector<LocalProcess>& all, int64_t now) {
+Report reportOn(int pid, const std::vector<LocalProcess>& all, int64_t now, const FarSurvey& far) {
   Report out;
   const auto asked = std::find_if(
       all.begin(), all.end(), [pid](const LocalProcess& process) { return process.pid == pid; });
@@ -208,7 +278,7 @@ Report reportOn(int pid, const std::vector<LocalProcess>& all, int64_t now) {
   for (const FlightComm& comm : asked->flights.comms) {
     if (!comm.alive || std::find(done.begin(), done.end(), comm.id) != done.end()) continue;
     done.push_back(comm.id);
-    const Report one = Table(comm, all, now).report();
+    const Report one = Table(comm, all, now, far).report();
     out.text += one.text;
     out.trouble |= one.trouble;
   }

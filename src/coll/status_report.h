@@ -23,9 +23,26 @@ struct Report {
   bool trouble = false;  ///< Somebody is missing, stopped, dead, or the communicator is broken.
 };
 
+/// A rank of another host, as its host answers.
+struct FarPlace {
+  uint64_t comm = 0;
+  int rank = 0;
+  bool answered = false;                        ///< The rest is known.
+  uint32_t flags = 0, sequence = 0, ageMs = 0;  ///< As of PlaceAnswer.
+  std::string text;                             ///< printable()
+};
+
+/// What other hosts were asked.
+struct FarSurvey {
+  std::vector<FarPlace> places;
+  std::string silence;  ///< What is said of a rank whose host has not answered.
+  std::string why;      ///< Why nobody was asked; "": no reason is given.
+};
+
 /// On every communicator that process `pid` (of `all`) is in and has not destroyed. `now`: of
 /// CLOCK_MONOTONIC, when `all` was read.
-Report reportOn(int pid, const std::vector<LocalProcess>& all, int64_t now);
+Report reportOn(int pid, const std::vector<LocalProcess>& all, int64_t now,
+                const FarSurvey& far = {});
 
 /// The last operations of this rank, up to `most` on host and as many on device memory, the newest
 /// first, one a line.

@@ -81,6 +81,13 @@ struct alignas(64) RankState {
   uint64_t transfers;  ///< Atomic: of the last of these, how many transfers it has...
   uint64_t peer;       ///< ... and of the first of them the peer, times 2, plus 1 if it sends...
   uint64_t bytes;      ///< ... and its length.
+  uint64_t closing;    ///< Atomic: 0, or the bits below, and from kOneMove on how often something
+                       ///< has moved since.
+  uint64_t looks;      ///< Atomic: how often something was looked for since, in vain.
+
+  static constexpr uint64_t kCloses = 1;     ///< The rank issues nothing any more...
+  static constexpr uint64_t kFinalized = 2;  ///< ... and nothing is under way.
+  static constexpr uint64_t kOneMove = 4;
 };
 
 /// Where ranks that remain of a communicator agree on what to do without the others: one a rank, in

@@ -18,6 +18,9 @@ namespace {
 /// Between two hosts' reports of the same stall: long enough for news of the first.
 constexpr std::chrono::milliseconds kHostsApart{200}, kHostsApartAtMost{2000};
 
+/// So that an answer is known by its number: those for verdicts begin at 1.
+constexpr uint32_t kSurveyNumbers = 1u << 31;
+
 std::vector<int> hostsOf(const std::vector<Fabric::Member>& members) {
   std::vector<int> out;
   for (const Fabric::Member& each : members) out.push_back(each.hostOf);
@@ -35,6 +38,7 @@ Fabric::Fabric(int rank, std::vector<int> near, std::unique_ptr<ShmTransport> sh
       shm_(std::move(shm)),
       members_(std::move(members)),
       places_(rank, hostsOf(members_)),
+      survey_(rank, hostsOf(members_), kSurveyNumbers),
       farRanks_(members_.size()) {
   for (size_t i = 0; i < near_.size(); ++i) {
     placeOf_[static_cast<size_t>(near_[i])] = static_cast<int>(i);
@@ -106,7 +110,10 @@ std::string Fabric::differText(const std::string& name) const {
 /// What the word says of its rank.
 std::string Fabric::lossText(uint32_t word, int rank) const {
   if ((word & kDied) != 0) return endingText(rank);
-  if ((word & kDeserted) != 0) return "has let go of it and takes no part in this call";
+  if ((word & kDeserted) != 0) {
+    return near(rank) && closing(rank) != 0 ? "has finalized it and takes no part in this call"
+                                            : "has let go of it and takes no part in this call";
+  }
   if ((word & kTimedOut) != 0) return "has waited longer than its config.timeout";
   if ((word & kDiffering) != 0) return "found that the ranks make different calls";
   if ((word & kSilent) != 0) {
@@ -205,7 +212,7 @@ std::string Fabric::endingText(int rank) const {
 }
 
 bool Fabric::gone(int rank, bool alsoLeft) const {
-  if (near(rank)) return died(rank) || (alsoLeft && left(rank));
+  if (near(rank)) return died(rank) || (alsoLeft && finished(rank));
   const FarRank& far = *farRank(rank);
   return far.gone.load(std::memory_order_acquire) ||
          (alsoLeft && far.left.load(std::memory_order_acquire));
@@ -311,10 +318,31 @@ void Fabric::hear(int rank, const PlaceQuestion& question) {
   if (const auto wake = wake_.load(std::memory_order_acquire)) wake();
 }
 
-void Fabric::answer(const FarPlaces::Asked& asked, const std::string& text) {
-  PlaceAnswer answer{asked.question.rank, asked.question.number, {}};
-  answer.text.write(text);
+void Fabric::hear(int rank, const PlaceAnswer& answer) {
+  if (places_.answered(rank, answer) || !survey_.answered(rank, answer)) return;
+  if (const auto wake = wake_.load(std::memory_order_acquire)) wake();
+}
+
+void Fabric::answer(const FarPlaces::Asked& asked, const PlaceAnswer& said) {
+  PlaceAnswer answer = said;
+  answer.rank = asked.question.rank;
+  answer.number = asked.question.number;
   far_->share(answer, asked.by);
+}
+
+std::vector<int> Fabric::farRanks() const {
+  std::vector<int> out;
+  for (int r = 0; r < ranks_; ++r) {
+    if (!near(r)) out.push_back(r);
+  }
+  return out;
+}
+
+void Fabric::survey(const std::vector<int>& ranks) {
+  if (!far_) return;
+  for (const FarPlaces::Letter& letter : survey_.ask(ranks, false, true)) {
+    far_->share(letter.question, letter.to);
+  }
 }
 
 void Fabric::farCalled(int rank, const Call& call, PairCounts counts) {

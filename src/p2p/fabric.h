@@ -64,7 +64,13 @@ class Fabric final : public FarEvents {
   /// Of a near rank: its process has ended, or it has let go of the communicator.
   bool died(int rank) const { return near(rank) && shm_->died(place(rank)); }
   bool left(int rank) const { return near(rank) && shm_->left(place(rank)); }
-  /// Of any rank: either, or it is out of reach for good. `alsoLeft`: or only the first or last.
+  /// Of a near rank: it will make no call on the communicator any more, and none is under way
+  /// there: it has let go of it, or finalized it.
+  bool finished(int rank) const {
+    return left(rank) || (near(rank) && (closing(rank) & RankState::kFinalized) != 0);
+  }
+  /// Of any rank: it has died, or is out of reach for good, or, with `alsoLeft`, has let go of the
+  /// communicator or finalized it.
   bool gone(int rank, bool alsoLeft = true) const;
   /// What is said where nobody knows what differs.
   std::string differText(const std::string& name) const;
@@ -90,7 +96,16 @@ class Fabric final : public FarEvents {
   void onQuestions(void (*wake)()) { wake_.store(wake, std::memory_order_release); }
   /// What they asked since the last time.
   std::vector<FarPlaces::Asked> takeQuestions() { return places_.take(); }
-  void answer(const FarPlaces::Asked& asked, const std::string& text);
+  /// `said`: all but rank and number is sent.
+  void answer(const FarPlaces::Asked& asked, const PlaceAnswer& said);
+
+  /// The ranks of other hosts.
+  std::vector<int> farRanks() const;
+  /// Asks where these are, for somebody outside; apart from ask(), of which verdicts are made. The
+  /// wake of onQuestions() also runs for answers to these.
+  void survey(const std::vector<int>& ranks);
+  /// See FarPlaces::answerOf.
+  bool surveyed(int rank, PlaceAnswer* answer) const { return survey_.answerOf(rank, answer); }
 
   /// Lets the network move while this rank waits for something else.
   void progress() {
@@ -128,6 +143,9 @@ class Fabric final : public FarEvents {
   static constexpr uint32_t kDiffering = 1u << 26;  // the same: it found calls that differ
   static constexpr uint32_t kRankBits = kDiffering - 1;
 
+  uint64_t closing(int rank) const {
+    return std::atomic_ref(state(rank).closing).load(std::memory_order_acquire);
+  }
   int place(int rank) const { return placeOf_[static_cast<size_t>(rank)]; }
   void peerDied(int place, Ending ending);
   void endAll(uint32_t word, uint32_t detail = 0);
@@ -145,7 +163,7 @@ class Fabric final : public FarEvents {
   void hear(int rank, const BoardNews& news);
   void hear(int rank, const WaitNote& note);
   void hear(int rank, const PlaceQuestion& question);
-  void hear(int rank, const PlaceAnswer& answer) { places_.answered(rank, answer); }
+  void hear(int rank, const PlaceAnswer& answer);
   void hear(int rank, const EndNote& note);
   void hear(int, const ReportNote&) { shm_->noteReport(); }
 
@@ -154,7 +172,7 @@ class Fabric final : public FarEvents {
   std::vector<int> placeOf_;  // among the near ranks, or -1
   std::unique_ptr<ShmTransport> shm_;
   std::vector<Member> members_;
-  FarPlaces places_;
+  FarPlaces places_, survey_;
   std::atomic<void (*)()> wake_{nullptr};
   std::vector<std::unique_ptr<FarRank>> farRanks_;  // by rank; nullptr for near ones
   mutable std::mutex lostMutex_;

@@ -44,6 +44,11 @@ struct PlaceAnswer {
   int32_t rank;
   uint32_t number;
   NewsText<504> text;
+  /// Of its last collective on host memory.
+  enum Flag : uint32_t { kCalled = 1, kRunning = 2, kStopped = 4 };
+  uint32_t flags = 0;  ///< It has called one, is in it; its process is stopped.
+  uint32_t sequence = 0;
+  uint32_t ageMs = 0;  ///< Since it began, or, unless running, ended.
 };
 
 /// Why the sender ends the communicator; before its abort.

@@ -21,7 +21,8 @@ bool contains(const std::vector<int>& ranks, int rank) {
 
 }  // namespace
 
-FarPlaces::FarPlaces(int rank, std::vector<int> hostOf) : rank_(rank), hostOf_(std::move(hostOf)) {}
+FarPlaces::FarPlaces(int rank, std::vector<int> hostOf, uint32_t numbers)
+    : rank_(rank), hostOf_(std::move(hostOf)), numbers_(numbers) {}
 
 /// Both are ranks, of one host.
 bool FarPlaces::knows(int by, int rank) const {
@@ -57,15 +58,25 @@ std::vector<FarPlaces::Letter> FarPlaces::ask(const std::vector<int>& late, bool
   return letters;
 }
 
-void FarPlaces::answered(int by, const PlaceAnswer& answer) {
+bool FarPlaces::answered(int by, const PlaceAnswer& answer) {
   std::string text;
-  if (knows(by, rank_) || !knows(by, answer.rank) || !answer.text.read(&text)) return;
+  if (knows(by, rank_) || !knows(by, answer.rank) || !answer.text.read(&text)) return false;
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = questions_.find(answer.rank);
-  if (found == questions_.end() || found->second.number != answer.number) return;
+  if (found == questions_.end() || found->second.number != answer.number) return false;
   found->second.answered = true;
   found->second.at = static_cast<int64_t>(monotonicNs());
   found->second.text = printable(text);
+  found->second.raw = answer;
+  return true;
+}
+
+bool FarPlaces::answerOf(int rank, PlaceAnswer* answer) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = questions_.find(rank);
+  if (found == questions_.end() || found->second.raw.number != found->second.number) return false;
+  *answer = found->second.raw;
+  return true;
 }
 
 std::string FarPlaces::text(int rank) const {

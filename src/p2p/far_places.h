@@ -15,8 +15,8 @@ namespace rondo {
 /// is believed only where they can know it: of ranks of their own host, and if they were asked.
 class FarPlaces {
  public:
-  /// `hostOf`: by rank, a number for its host.
-  FarPlaces(int rank, std::vector<int> hostOf);
+  /// `hostOf`: by rank, a number for its host. Questions are numbered from `numbers` on.
+  FarPlaces(int rank, std::vector<int> hostOf, uint32_t numbers = 0);
 
   struct Letter {
     int to;
@@ -26,8 +26,10 @@ class FarPlaces {
   /// two of its host, such as are not late if there are any. Answers before are forgotten if
   /// `afresh`.
   std::vector<Letter> ask(const std::vector<int>& late, bool inside, bool afresh);
-  /// `by` answers.
-  void answered(int by, const PlaceAnswer& answer);
+  /// `by` answers. False: nobody asked it that.
+  bool answered(int by, const PlaceAnswer& answer);
+  /// False: the last question about `rank` has no answer; else `answer` is its, as it was sent.
+  bool answerOf(int rank, PlaceAnswer* answer) const;
   /// What is known of `rank`: "" if it was not asked for, or nothing is to be said.
   std::string text(int rank) const;
 
@@ -47,6 +49,7 @@ class FarPlaces {
     bool answered = false;
     int64_t at = 0;  ///< When that was.
     std::string text;
+    PlaceAnswer raw{};
   };
   bool knows(int by, int rank) const;
   std::vector<int> witnesses(int rank, const std::vector<int>& late) const;
@@ -54,7 +57,7 @@ class FarPlaces {
   const int rank_;
   const std::vector<int> hostOf_;
   mutable std::mutex mutex_;
-  uint32_t numbers_ = 0;
+  uint32_t numbers_;
   std::map<int, Question> questions_;  // by the rank that they are about
   std::vector<Asked> asked_;
 };

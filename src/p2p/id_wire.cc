@@ -42,7 +42,7 @@ void throwFailure(const std::vector<char>& body, const std::string& from) {
   for (char& c : sentence) {
     if (static_cast<unsigned char>(c) < ' ') c = '?';  // it may be printed on a terminal
   }
-  if (sentence.empty() || code < 1 || code > rondoOutOfMemory) {
+  if (sentence.empty() || code < 1 || code > rondoMismatch) {
     throw Error(rondoSystemError, from + " sent a failure that makes no sense");
   }
   throw Error(static_cast<rondoResult_t>(code), sentence);

@@ -181,7 +181,7 @@ void mistake(const Me& me, const Draft& draft) {
   rondoResult_t result = rondoSuccess;
   for (int turn = 0; result == rondoSuccess; ++turn) result = oneCall(me, draft, comm, turn);
   const std::string sentence = rondoGetLastError(nullptr);
-  me.check(result == rondoInvalidUsage || result == rondoRemoteError,
+  me.check(result == rondoMismatch || result == rondoRemoteError,
            format("a mistake came to %d: %s", result, sentence.c_str()));
   me.check(sentence.find("rank ") != std::string::npos, "nobody is named: " + sentence);
   ++me.shared->ready;

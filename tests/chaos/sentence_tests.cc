@@ -57,7 +57,7 @@ TEST(Sentences, ASendAndItsReceiveDiffer) {
     if (me.rank == 1) {
       rondoSend(values, 2, rondoInt32, 0, comm, nullptr);
     } else {
-      expectSaid(me, rondoRecv(values, 4, rondoInt32, 1, comm, nullptr), rondoInvalidUsage,
+      expectSaid(me, rondoRecv(values, 4, rondoInt32, 1, comm, nullptr), rondoMismatch,
                  "is in another call");
     }
     awaitAll(me);

@@ -48,6 +48,23 @@ TEST_F(NcclErrors, ACallWithoutElementsIsNothingIfItsArgumentsAreRight) {
   EXPECT_TRUE(two.works());
 }
 
+// NCCL has no word for it.
+TEST_F(NcclErrors, CallsThatDiffer) {
+  World two(2);
+  int data[2][2] = {};
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  for (int r = 0; r < 2; ++r) {
+    const auto count = static_cast<size_t>(r + 1);
+    EXPECT_EQ(ncclAllReduce(data[r], data[r], count, kInt32, kSum, two[r], nullptr), ncclSuccess);
+  }
+  expectRefused(ncclGroupEnd(), ncclInvalidUsage, {"with count 1", "with count 2"});
+  for (int r = 0; r < 2; ++r) {
+    ncclResult_t state = ncclSuccess;
+    EXPECT_EQ(ncclCommGetAsyncError(two[r], &state), ncclSuccess);
+    EXPECT_EQ(state, ncclInvalidUsage);
+  }
+}
+
 TEST_F(NcclErrors, ArgumentsOfInit) {
   ncclUniqueId id;
   ncclComm_t comm = nullptr;

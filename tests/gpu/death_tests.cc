@@ -116,7 +116,7 @@ TEST(DeviceDeath, ATimeoutNamesWhoHasNotCalled) {
 TEST(DeviceDeath, CallsThatDifferAreNamed) {
   expectGood(
       absent([](const Me& me, Gpu& gpu) { me.ok(gpu.sum(gpu.comm, 100), gpu.comm, "another sum"); },
-             rondoInvalidUsage,
+             rondoMismatch,
              {"rank 0 calls allreduce with count 262144, datatype int32, op sum where rank 1 calls "
               "allreduce with count 100, datatype int32, op sum: both are collective 2 on device "
               "memory of "

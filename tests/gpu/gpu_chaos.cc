@@ -283,7 +283,7 @@ void checkSentence(const Gpu& gpu, const Draft& draft) {
       return gpu.checkBroken(rondoRemoteError,
                              {who, "has let go of it and takes no part in this call"});
     case Kind::Mismatch:
-      return gpu.checkBroken(rondoInvalidUsage,
+      return gpu.checkBroken(rondoMismatch,
                              {"where rank", "with count 100,", "on device memory of communicator"});
     default:
       return gpu.checkBroken(rondoRemoteError,

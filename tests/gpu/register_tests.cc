@@ -104,7 +104,7 @@ TEST(Faults, PromisesThatAreNotKept) {
     gather(env.rank() == 1 ? 8 : 0);
     env.sync();
     const Error error = errorOf([&] { gather(0); });
-    EXPECT_EQ(error.code(), rondoInvalidUsage);
+    EXPECT_EQ(error.code(), rondoMismatch);
     EXPECT_NE(error.sentence().find("different places"), std::string::npos) << error.sentence();
     registry.removeMemory(env.boot(), number);
   });

@@ -147,7 +147,7 @@ void expectAllFail(const char* rule, int ranks, bool shared,
                         why.find("has let go of it") != std::string::npos;
     const bool noticed = why.find("different calls") != std::string::npos ||
                          why.find("the same call on every rank") != std::string::npos;
-    EXPECT_TRUE(result == rondoRemoteError ? waited : result == rondoInvalidUsage && noticed)
+    EXPECT_TRUE(result == rondoRemoteError ? waited : result == rondoMismatch && noticed)
         << "rank " << me.rank << ": " << result << ", " << why;
     EXPECT_EQ(rondoBarrier(me.comm, nullptr), result);  // and stays so, at once
   });

@@ -105,6 +105,27 @@ TEST(FarPlaces, OnlyOfRanksOfThisHostAndForOthersAndSoManyAreAnswered) {
   EXPECT_EQ(static_cast<int>(places.take().size()), taken);
 }
 
+/// What rondo-status asks is apart from what verdicts ask: numbers tell the answers from each
+/// other.
+TEST(FarPlaces, TwoAskersAreAnsweredEachForItself) {
+  FarPlaces verdicts(0, kHosts), survey(0, kHosts, 1u << 31);
+  const auto one = verdicts.ask({3}, true, true), other = survey.ask({3}, false, true);
+  PlaceAnswer answer{};
+  EXPECT_FALSE(survey.answerOf(3, &answer));
+  EXPECT_FALSE(survey.answered(4, answerTo(one[0], "for the verdict")));
+  PlaceAnswer said = answerTo(other[0], "for the survey");
+  said.flags = PlaceAnswer::kCalled;
+  said.sequence = 12;
+  EXPECT_FALSE(verdicts.answered(4, said));
+  EXPECT_TRUE(survey.answered(4, said));
+  ASSERT_TRUE(survey.answerOf(3, &answer));
+  EXPECT_EQ(answer.sequence, 12u);
+  EXPECT_FALSE(survey.answerOf(2, &answer));
+  EXPECT_EQ(verdicts.text(3), "where rank 3 is, its host has not answered");
+  survey.ask({3}, false, false);
+  EXPECT_FALSE(survey.answerOf(3, &answer)) << "that answer was an earlier question's";
+}
+
 TEST(FarPlaces, ALongTextIsCutOff) {
   NewsText<504> text;
   text.write(std::string(1000, 'x'));

@@ -152,7 +152,7 @@ TEST(ShortCalls, AnotherCallsMessage) {
     const rondoResult_t result =
         me.rank == 0 ? rondoAllReduce(&src, &dst, 1, rondoInt32, rondoSum, me.comm, nullptr)
                      : rondoAllReduce(&src, &dst, 1, rondoInt32, rondoMax, me.comm, nullptr);
-    EXPECT_EQ(result, rondoInvalidUsage);
+    EXPECT_EQ(result, rondoMismatch);
     const std::string why = rondoGetLastError(me.comm);
     EXPECT_NE(why.find("op sum"), std::string::npos) << why;
     EXPECT_NE(why.find("op max"), std::string::npos) << why;

@@ -20,12 +20,12 @@ TEST(ErrorString, EveryResultHasItsOwnName) {
   for (rondoResult_t result :
        {rondoSuccess, rondoUnhandledCudaError, rondoSystemError, rondoInternalError,
         rondoInvalidArgument, rondoInvalidUsage, rondoRemoteError, rondoInProgress,
-        rondoUnsupported, rondoMpiError, rondoOutOfMemory}) {
+        rondoUnsupported, rondoMpiError, rondoOutOfMemory, rondoMismatch}) {
     const std::string name = rondoGetErrorString(result);
     EXPECT_EQ(name.rfind("rondo", 0), 0u) << name;
     names.insert(name);
   }
-  EXPECT_EQ(names.size(), 11u);
+  EXPECT_EQ(names.size(), 12u);
   EXPECT_STREQ(rondoGetErrorString(rondoInvalidArgument), "rondoInvalidArgument");
 }
 

@@ -112,7 +112,10 @@ TEST(WorldAbort, ThatNamesNoDifference) {
     World(3).hosts(hosts).open([](const Rank& me) {
       EXPECT_EQ(rondoBarrier(me.comm, nullptr), rondoSuccess);
       if (me.rank == 1) me.comm->impl->abortDiffering("");
-      EXPECT_NE(rondoBarrier(me.comm, nullptr), rondoSuccess);
+      EXPECT_EQ(rondoBarrier(me.comm, nullptr), rondoMismatch) << "rank " << me.rank;
+      rondoResult_t state = rondoSuccess;
+      EXPECT_EQ(rondoCommGetAsyncError(me.comm, &state), rondoSuccess);
+      EXPECT_EQ(state, rondoMismatch);
       const std::string sentence = rondoGetLastError(me.comm);
       EXPECT_NE(sentence.find("rank 1 (host \""), std::string::npos) << sentence;
       EXPECT_NE(sentence.find("found that the ranks make different calls"), std::string::npos)

@@ -91,7 +91,7 @@ void expectRefused(int first, const std::function<rondoResult_t(const Rank&)>& c
       rondoCommAbort(me.comm);
       return;
     }
-    EXPECT_EQ(result, rondoInvalidUsage) << "rank " << me.rank;
+    EXPECT_EQ(result, rondoMismatch) << "rank " << me.rank;
     const std::string sentence = rondoGetLastError(nullptr);
     for (const std::string& word : words) {
       EXPECT_NE(sentence.find(word), std::string::npos) << "rank " << me.rank << ": " << sentence;
@@ -177,7 +177,7 @@ TEST(WorldHosts, ADifferenceBetweenOthersIsToldToAll) {
     }
     EXPECT_EQ(me.rank == 0 ? rondoRecv(data.data(), 4, rondoInt32, 1, me.comm, nullptr)
                            : rondoBarrier(me.comm, nullptr),
-              rondoInvalidUsage);
+              rondoMismatch);
     const std::string sentence = rondoGetLastError(me.comm);
     EXPECT_NE(sentence.find("rank 0 receives 16 bytes from rank 1, which sends another number"),
               std::string::npos)

@@ -236,14 +236,14 @@ TEST(WorldJointPass, ManySmallAllReducesTravelAsOne) {
   }
 }
 
-/// Every rank calls body and gets rondoInvalidUsage with all `words`.
+/// Every rank calls body and gets rondoMismatch with all `words`.
 void expectMismatch(int ranks, const std::function<void(const Rank&, std::vector<float>&)>& body,
                     const std::vector<std::string>& words) {
   World(ranks).open([&](const Rank& me) {
     std::vector<float> memory(100000);
     ASSERT_EQ(rondoGroupStart(), rondoSuccess);
     body(me, memory);
-    EXPECT_EQ(rondoGroupEnd(), rondoInvalidUsage) << "rank " << me.rank;
+    EXPECT_EQ(rondoGroupEnd(), rondoMismatch) << "rank " << me.rank;
     const std::string sentence = rondoGetLastError(me.comm);
     for (const std::string& word : words) {
       EXPECT_NE(sentence.find(word), std::string::npos) << sentence << "\nlacks " << word;

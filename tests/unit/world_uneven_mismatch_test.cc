@@ -31,9 +31,7 @@ struct Outcome {
   std::vector<rondoResult_t> results{std::vector<rondoResult_t>(kRanks)};
   std::vector<std::string> sentences{std::vector<std::string>(kRanks)};
 
-  bool anyRefused() const {
-    return std::count(results.begin(), results.end(), rondoInvalidUsage) > 0;
-  }
+  bool anyRefused() const { return std::count(results.begin(), results.end(), rondoMismatch) > 0; }
   /// Whether every rank that was refused was told `words`.
   bool says(const std::string& words) const { return saysAny({words}); }
   /// The same, each rank one of them.
@@ -103,7 +101,7 @@ TEST(WorldUnevenMismatch, NothingAgainstSomething) {
     const Outcome outcome = run(call, 0, [waits](Attempt& a, const Rank& me) {
       if (me.rank == waits) ++a.c.count;
     });
-    EXPECT_EQ(outcome.results[static_cast<size_t>(waits)], rondoInvalidUsage) << callName(call);
+    EXPECT_EQ(outcome.results[static_cast<size_t>(waits)], rondoMismatch) << callName(call);
     EXPECT_TRUE(outcome.says("with count 0")) << outcome.text();
     EXPECT_TRUE(outcome.says("with count 1")) << outcome.text();
   }

@@ -39,8 +39,9 @@ int ownPid(int pid) {
   return last;
 }
 
-std::unique_ptr<AreaMapping> mapFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+std::unique_ptr<AreaMapping> mapFile(const std::string& path, Access access) {
+  const bool writes = access == Access::Write;
+  const int fd = open(path.c_str(), (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return nullptr;
   struct stat info {};
   void* base = MAP_FAILED;
@@ -48,7 +49,8 @@ std::unique_ptr<AreaMapping> mapFile(const std::string& path) {
   const int seals = fcntl(fd, F_GET_SEALS);
   const bool stays = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
   if (stays && fstat(fd, &info) == 0 && static_cast<uint64_t>(info.st_size) >= StatusArea::kBytes) {
-    base = mmap(nullptr, StatusArea::kBytes, PROT_READ, MAP_SHARED, fd, 0);
+    base = mmap(nullptr, StatusArea::kBytes, writes ? PROT_READ | PROT_WRITE : PROT_READ,
+                MAP_SHARED, fd, 0);
   }
   close(fd);
   if (base == MAP_FAILED) return nullptr;
@@ -59,7 +61,7 @@ std::unique_ptr<AreaMapping> mapFile(const std::string& path) {
 
 AreaMapping::~AreaMapping() { munmap(base_, bytes_); }
 
-std::unique_ptr<AreaMapping> mapArea(int pid, std::string* why) {
+std::unique_ptr<AreaMapping> mapArea(int pid, std::string* why, Access access) {
   int error = 0;
   const std::vector<std::string> descriptors = entries(procPath(pid, "fd"), &error);
   if (error != 0) {
@@ -75,7 +77,7 @@ std::unique_ptr<AreaMapping> mapArea(int pid, std::string* why) {
     char target[64] = {};
     if (readlink(path.c_str(), target, sizeof target - 1) <= 0) continue;
     if (std::strcmp(target, "/memfd:rondo (deleted)") != 0) continue;
-    std::unique_ptr<AreaMapping> mapping = mapFile(path);
+    std::unique_ptr<AreaMapping> mapping = mapFile(path, access);
     if (mapping == nullptr) continue;
     std::string problem;
     if (!canReadFlights(mapping->base(), &problem)) {

@@ -1,6 +1,6 @@
 #pragma once
-// Rondo processes of this host as /proc shows them. Nothing is written to them, and they are not
-// stopped.
+// Rondo processes of this host as /proc shows them. They are not stopped, and nothing is written to
+// them but that somebody asks.
 
 #include <memory>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace rondo::status {
 
-/// A read-only mapping of another process's status area; it stays when the process ends.
+/// A mapping of another process's status area; it stays when the process ends.
 class AreaMapping {
  public:
   AreaMapping(char* base, uint64_t bytes) : base_(base), bytes_(bytes) {}
@@ -26,7 +26,8 @@ class AreaMapping {
 
 /// Of process `pid`. nullptr: there is none, and `why` says in a sentence that follows "process 77"
 /// what stands in the way.
-std::unique_ptr<AreaMapping> mapArea(int pid, std::string* why);
+enum class Access { Read, Write };
+std::unique_ptr<AreaMapping> mapArea(int pid, std::string* why, Access access = Access::Read);
 
 /// All of them that may be read; their states are those of this moment.
 std::vector<LocalProcess> findProcesses();

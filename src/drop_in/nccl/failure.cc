@@ -25,6 +25,7 @@ Shared& shared() {
 ncclResult_t codeOf(rondoResult_t result) {
   switch (result) {
     case rondoUnsupported:
+    case rondoMismatch:
       return ncclInvalidUsage;
     case rondoMpiError:
     case rondoOutOfMemory:
