@@ -78,8 +78,8 @@ class DevicePath {
   /// rondoUnsupported, on all ranks and with nothing done: there is no kernel. Throws Error.
   template <class Run>
   rondoResult_t run(const Run& call, const CallKey& key) {
-    const ContextScope scope(context_);
     const TurnEnds over(turn_);
+    const ContextScope scope(context_);
     rondoResult_t result = rondoSuccess;
     const auto launch = [&] {
       result = call(comm_, stream_->get());
