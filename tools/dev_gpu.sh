@@ -41,7 +41,7 @@ runAsHosts() {  # ranks, arguments of rondo-bench...
 gpuLayer() {
   local ranks what result=0
   for ((ranks = 2; ranks <= gpus; ++ranks)); do
-    for what in every scattered quiet again later uneven time time-later time-scattered; do
+    for what in every scattered quiet again later later-free uneven time time-later time-scattered; do
       say "dev: device_path_test $what, $ranks processes"
       runMpi "$ranks" -x LD_LIBRARY_PATH -x LD_PRELOAD="$build/gpu/lib/librondo_mpi.so" -x RONDO_MPI=both \
         -x RONDO_MPI_STATS=1 device_path_test "$what" || result=1

@@ -37,7 +37,8 @@ Config checkConfig(const char* call, const rondoConfig_t* config);
 bool asksNotToWait(const rondoConfig_t* config);
 
 /// What a host wait does besides looking at memory, if the communicator came from MPI: polls MPI.
-/// May be empty. Must be safe to call at any time until the communicator is destroyed.
+/// May be empty. Must be safe to call at any time until the communicator is destroyed. It may come
+/// back with calls on other communicators: MPI's progress calls librondo_mpi.so.
 using WaitHook = std::function<void()>;
 
 /// Frees the communicator as rondoCommDestroy does (locally), also one that MPI owns.

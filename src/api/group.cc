@@ -37,6 +37,11 @@ struct OpenGroup {
   }
   /// Hands out what was collected.
   rondoRequest* take() { return std::exchange(request_, nullptr); }
+  /// Takes back what was handed out, to be dropped with the group.
+  void putBack(rondoRequest* request) {
+    if (request_ != nullptr) return giveBack(request);
+    request_ = request;
+  }
   void drop() {
     device.clear();
     rehearsed.clear();
@@ -66,6 +71,21 @@ struct Dropper {
   Dropper(const Dropper&) = delete;
   Dropper& operator=(const Dropper&) = delete;
   ~Dropper() { group.drop(); }
+};
+
+/// What the group collected while this thread runs it, apart from the group: the wait polls MPI,
+/// whose progress may come back with another group (librondo_mpi.so begins calls of the program's
+/// other communicators there). Ends before the Dropper.
+class Running {
+ public:
+  Running() : request_(&group.request()) { group.take(); }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  ~Running() { group.putBack(request_); }
+  rondoRequest& collected() const { return *request_; }
+
+ private:
+  rondoRequest* const request_;
 };
 
 rondoResult_t refuse(const char* call, const std::string& what) {
@@ -301,8 +321,9 @@ rondoResult_t endGroup(const char* call) {
   if (const rondoResult_t bad = close(call, &outermost); bad || !outermost) return bad;
   const Dropper afterwards;
   if (const rondoResult_t bad = launchDevice(call)) return bad;
-  rondoRequest& collected = group.request();
-  if (collected.comms.empty()) return rondoSuccess;
+  if (group.request().comms.empty()) return rondoSuccess;
+  const Running running;
+  rondoRequest& collected = running.collected();
   Holds holds(collected.comms);
   if (const rondoResult_t bad = holds.take(call)) return bad;
   return runNow(call, collected);
@@ -313,13 +334,15 @@ rondoResult_t endGroup(const char* call) {
 rondoResult_t runAlone(rondoComm* comm, const char* call, const HostRequest& request) {
   const Dropper afterwards;
   addToGroup(comm, call, request);
-  return runNow(call, group.request());
+  const Running running;
+  return runNow(call, running.collected());
 }
 
 rondoResult_t runAlone(rondoComm* comm, const char* call, std::span<const Transfer> transfers) {
   const Dropper afterwards;
   addToGroup(comm, call, transfers);
-  return runNow(call, group.request());
+  const Running running;
+  return runNow(call, running.collected());
 }
 
 }  // namespace rondo

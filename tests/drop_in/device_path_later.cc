@@ -255,8 +255,7 @@ void later() {
 }
 
 /// Memory is freed between calls and their ends, which waits for the device, and on a real driver
-/// may keep other threads from launching. Says where it is: on two communicators ranks may wait for
-/// each other for ever.
+/// keeps other threads from launching, while ranks call on two communicators in other orders.
 void laterFree() {
   constexpr int kTimes = 200;
   MPI_Comm copies[2];

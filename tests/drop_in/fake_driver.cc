@@ -2,7 +2,8 @@
 // without access, which is the "device" address, and once for this file's copies. Built as
 // libcuda.so.1; device_test allocates by fakeAlloc, device_path_test as from any driver.
 // FAKE_STREAMS=N: on rank 1 there is no memory for stream N+1 and later ones. FAKE_GRAPHS=NAME:
-// what of graphs fails on rank 1 alone: begin, end, instantiate, or launch.
+// what of graphs fails on rank 1 alone: begin, end, instantiate, or launch. FAKE_FREE=waits: a free
+// waits for the kernels, and none is launched meanwhile, as on real devices.
 
 #include <sched.h>
 #include <sys/mman.h>
@@ -33,6 +34,7 @@ int copies = 0, streams = 0, lockings = 0;
 std::atomic<int> busy{0};  ///< So many looks at the stream find work there.
 /// What is on the stream; there is one. Each says whether it is done.
 std::mutex workMutex;
+std::mutex launching;  ///< Whoever holds it keeps others from it.
 std::deque<std::function<bool()>> work;
 std::atomic<uint64_t> launched{0}, finished{0};
 std::atomic<bool> looking{false};
@@ -321,6 +323,10 @@ int cuMemAlloc_v2(unsigned long long* address, size_t bytes) {
   return *address == 0 ? kOutOfMemory : 0;
 }
 int cuMemFree_v2(unsigned long long address) {
+  if (const char* free = std::getenv("FAKE_FREE"); free && std::strcmp(free, "waits") == 0) {
+    const std::lock_guard<std::mutex> alone(launching);
+    for (; finished < launched; look()) sched_yield();
+  }
   const std::lock_guard<std::mutex> lock(mutex);
   const auto at = allocations.find(static_cast<uintptr_t>(address));
   if (at == allocations.end()) return kInvalidValue;
@@ -359,6 +365,7 @@ void* fakeKernelView(const void* address) {
 /// A kernel was enqueued, which says whether it is done: the stream is busy until then, and for
 /// some looks more.
 void fakeLaunch(const std::function<bool()>* done) {
+  const std::lock_guard<std::mutex> alone(launching);
   const std::lock_guard<std::mutex> lock(workMutex);
   work.push_back(*done);
   ++launched;

@@ -83,6 +83,11 @@ class World {
     decorate_ = std::move(replace);
     return *this;
   }
+  /// Called on each rank's thread now and then while it waits, as MPI's progress is.
+  World& whileWaiting(std::function<void()> hook) {
+    hook_ = std::move(hook);
+    return *this;
+  }
   void run(const std::function<void(const Rank&)>& body) {
     open([&body](const Rank& me) {
       body(me);
@@ -103,7 +108,7 @@ class World {
     onRanks(size_, [&](int r) {
       rondoComm_t comm = nullptr;
       const rondoResult_t result = !hosts.empty() ? initAcross(&comm, group, hosts, r)
-                                   : decorate_
+                                   : decorate_ || hook_
                                        ? initDecorated(&comm, id, r)
                                        : rondoCommInitRankConfig(&comm, size_, id, r, &config_);
       ASSERT_EQ(result, rondoSuccess) << rondoGetLastError(nullptr);
@@ -112,14 +117,14 @@ class World {
   }
 
  private:
-  /// What rondoCommInitRankConfig does, below the C API, which has no words for decorators.
+  /// What rondoCommInitRankConfig does, below the C API, which has no words for these.
   rondoResult_t initDecorated(rondoComm_t* comm, const rondoUniqueId& id, int rank) const {
     return guarded(nullptr, "World", [&] {
       const HostId host = readHostId("");
       IdBootstrap boot(id, size_, rank, {host.hash, host.name});
       Config config = checkConfig("World", &config_);
       config.decorate = decorate_;
-      *comm = createComm(boot, config, {}).release();
+      *comm = createComm(boot, config, hook_).release();
     });
   }
 
@@ -138,7 +143,7 @@ class World {
       Config config = checkConfig("World", &config_);
       config.options.hostId = "host" + std::to_string(hosts[static_cast<size_t>(rank)]);
       config.decorate = decorate_;
-      *comm = createComm(boot, config, {}).release();
+      *comm = createComm(boot, config, hook_).release();
     });
   }
 
@@ -147,6 +152,7 @@ class World {
   std::string groups_;
   rondoConfig_t config_;
   std::function<void(Channels&, int rank)> decorate_;
+  std::function<void()> hook_;
 };
 
 }  // namespace rondo::testing

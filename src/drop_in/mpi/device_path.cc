@@ -84,21 +84,25 @@ rondoResult_t DevicePath::agree(const KnownComm& known, MPI_Comm comm, const Own
   seen_ |= mine.any();
   if (quiet_ >= kQuietAfter && !devicesOnly && ++unasked_ < kCallsPerLook) return rondoSuccess;
   unasked_ = 0;
-  const uint32_t word = wordOf(mine, call) | (seen_ ? kSeen : 0);
+  uint32_t word = wordOf(mine, call) | (seen_ ? kSeen : 0);
+  if (threadsBeside && fits(mine) && !turn_.take(known)) word = byHost(word);
   seen_ = false;
   uint32_t all = 0;
   const rondoResult_t result =
       rondoAllReduce(&word, &all, 1, rondoUint32, rondoBitOr, known.rondo, nullptr);
-  if (result != rondoSuccess) return result;
+  if (result == rondoSuccess) *way = wayOf(known, comm, mine, all);
+  if (*way != Way::Device) turn_.release();
+  return result;
+}
+
+Way DevicePath::wayOf(const KnownComm& known, MPI_Comm comm, const OwnMemory& mine, uint32_t all) {
   quiet_ = (all & kSeen) != 0 ? 0 : quiet_ + 1;
-  if (callsDiffer(all)) return rondoSuccess;
+  if (callsDiffer(all)) return Way::Host;
   if ((all & kUnfit) == 0) {
     if (state_ == State::Untried) make(known, comm, mine.spot());
-    if (state_ == State::Ready) *way = Way::Device;
-  } else if (devicesOnly && (all & kDevice) == 0) {
-    *way = Way::Mpi;
+    return state_ == State::Ready ? Way::Device : Way::Host;
   }
-  return rondoSuccess;
+  return devicesOnly && (all & kDevice) == 0 ? Way::Mpi : Way::Host;
 }
 
 char* DevicePath::scratch(const void* beside, size_t bytes) {
@@ -129,6 +133,8 @@ bool DevicePath::fits(const OwnMemory& mine) const {
 uint32_t DevicePath::wordOf(const OwnMemory& mine, uint64_t call) const {
   return (fits(mine) ? 0 : kUnfit) | (mine.any() ? kDevice : 0) | callWord(call);
 }
+
+uint32_t DevicePath::byHost(uint32_t word) { return word | kUnfit; }
 
 void DevicePath::noteLater(const OwnMemory& mine) {
   wantsLater_ = true;

@@ -27,6 +27,10 @@ inline bool devicesEverywhere = false;
 /// RONDO_MPI=device: calls without any device memory are MPI's. The same on all ranks.
 inline bool devicesOnly = false;
 
+/// MPI_THREAD_MULTIPLE: a blocking call of one thread may be under way while another one waits for
+/// the device. Written in MPI_Init.
+inline bool threadsBeside = false;
+
 /// What a rank brings to a call: of buffers that are significant and not empty.
 class OwnMemory {
  public:
@@ -74,6 +78,7 @@ class DevicePath {
   /// rondoUnsupported, on all ranks and with nothing done: there is no kernel. Throws Error.
   template <class Run>
   rondoResult_t run(const Run& call, const CallKey& key) {
+    const TurnEnds over(turn_);
     const ContextScope scope(context_);
     rondoResult_t result = rondoSuccess;
     const auto launch = [&] {
@@ -104,6 +109,8 @@ class DevicePath {
   bool fits(const OwnMemory& mine) const;
   /// What this rank tells of a call; see agree().
   uint32_t wordOf(const OwnMemory& mine, uint64_t call) const;
+  /// The same, so that the call goes by way of the host on all ranks.
+  static uint32_t byHost(uint32_t word);
   /// Launches a call that all ranks have made, of which they say `answer`; false, on all ranks: it
   /// goes by way of the host. context() is current. Throws Error.
   bool beginLater(uint32_t answer, const Asked& asked, DeviceEvent* end);
@@ -119,6 +126,8 @@ class DevicePath {
  private:
   enum class State : uint8_t { Untried, Ready, Refused };
 
+  /// `all`: what they tell each other.
+  Way wayOf(const KnownComm& known, MPI_Comm comm, const OwnMemory& mine, uint32_t all);
   void make(const KnownComm& known, MPI_Comm comm, const DeviceSpot& spot);
   void wait();
   void check();
@@ -138,6 +147,7 @@ class DevicePath {
   std::vector<DeviceMemory> scratch_;
   size_t scratchBytes_ = 0;  ///< Of the last.
   int scratchDevice_ = -1;   ///< Of them all.
+  DeviceTurn turn_;          ///< Of the blocking call, if threadsBeside.
   LaterQueue later_;
   bool wantsLater_ = false;  ///< There were non-blocking calls that may be for devices.
   bool laterTried_ = false;  ///< What they need was made, or could not be.

@@ -29,7 +29,38 @@ class Kept {
   const KnownComm& known_;
 };
 
+/// Whose calls are between devices.
+struct Turn {
+  std::mutex mutex;
+  const KnownComm* holder = nullptr;
+  int calls = 0;
+};
+
+/// Never destroyed: MPI_Finalize may never run.
+Turn& turn() {
+  static Turn* const instance = new Turn;
+  return *instance;
+}
+
 }  // namespace
+
+bool DeviceTurn::take(const KnownComm& known) {
+  Turn& now = turn();
+  const std::lock_guard<std::mutex> lock(now.mutex);
+  if (now.calls != 0 && now.holder != &known) return false;
+  now.holder = &known;
+  ++now.calls;
+  taken_ = true;
+  return true;
+}
+
+void DeviceTurn::release() {
+  if (!taken_) return;
+  taken_ = false;
+  Turn& now = turn();
+  const std::lock_guard<std::mutex> lock(now.mutex);
+  --now.calls;
+}
 
 rondoResult_t LaterQueue::add(const KnownComm& known, const std::shared_ptr<Pending>& pending) {
   if (const rondoResult_t result = pending->ask(asking_)) return result;

@@ -20,6 +20,36 @@ namespace rondo::drop_in {
 class Pending;
 struct KnownComm;
 
+/// That this rank's calls between devices are of one communicator. From the asking to the end of
+/// such a call, no call of another communicator goes between devices: see docs/drop-in-mpi.md,
+/// "What keeps it from hanging". Any thread.
+class DeviceTurn {
+ public:
+  DeviceTurn() = default;
+  DeviceTurn(const DeviceTurn&) = delete;
+  DeviceTurn& operator=(const DeviceTurn&) = delete;
+  ~DeviceTurn() { release(); }
+
+  /// False, and nothing taken: a call of another communicator has it.
+  bool take(const KnownComm& known);
+  /// Once more than taken does nothing.
+  void release();
+
+ private:
+  bool taken_ = false;
+};
+
+class TurnEnds {
+ public:
+  explicit TurnEnds(DeviceTurn& turn) : turn_(turn) {}
+  TurnEnds(const TurnEnds&) = delete;
+  TurnEnds& operator=(const TurnEnds&) = delete;
+  ~TurnEnds() { turn_.release(); }
+
+ private:
+  DeviceTurn& turn_;
+};
+
 /// A call that may run between devices.
 struct Asked {
   uint32_t word = 0;                                             ///< What this rank tells.

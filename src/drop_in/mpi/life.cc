@@ -31,6 +31,7 @@ struct Intent {
 Intent readIntent() {
   Intent intent;
   PMPI_Query_thread(&intent.threadLevel);
+  threadsBeside = intent.threadLevel == MPI_THREAD_MULTIPLE;
   try {
     settings = readSettings();
   } catch (const Error& error) {

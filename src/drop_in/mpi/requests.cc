@@ -159,6 +159,7 @@ std::string Pending::sentence() const { return std::string(name(call_)) + ": " +
 /// Only the thread that has busy_.
 void Pending::settle(rondoResult_t result) {
   result_ = result;
+  turn_.release();
   try {
     if (result == rondoSuccess && job_ != nullptr) job_->store();
   } catch (const std::exception& error) {
@@ -179,6 +180,10 @@ void Pending::settle(rondoResult_t result) {
 rondoResult_t Pending::ask(rondoComm_t asking) {
   phase_.store(Phase::Asking, std::memory_order_release);
   if (!asks()) return rondoSuccess;
+  if (asked_->fits && !turn_.take(*known_)) {
+    pollPending();  // the other call may have ended
+    if (!turn_.take(*known_)) asked_->word = DevicePath::byHost(asked_->word);
+  }
   rondoGroupStart();
   rondoAllReduce(&asked_->word, &answer_, 1, rondoUint32, rondoBitOr, asking, nullptr);
   return rondoGroupEndAsync(&rondo_);
@@ -213,6 +218,7 @@ bool Pending::beginAsked(const KnownComm& known) {
 }
 
 void Pending::beginOnHost(const KnownComm& known) {
+  turn_.release();
   if (asks()) {
     if (asked_->fits) job_->load();
     if (statsOn) count(call_, asked_->device ? Why::ByHost : Why::Taken, 0);
@@ -228,6 +234,7 @@ void Pending::beginOnHost(const KnownComm& known) {
 void Pending::fail(rondoResult_t result, const std::string& sentence) {
   result_ = result;
   sentence_ = sentence;
+  turn_.release();
   phase_.store(Phase::Failed, std::memory_order_release);
 }
 

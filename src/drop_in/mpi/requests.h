@@ -75,6 +75,7 @@ class Pending {
   const Call call_;
   std::unique_ptr<Job> job_;
   std::unique_ptr<Asked> asked_;
+  DeviceTurn turn_;      ///< While it may be between devices.
   uint32_t answer_ = 0;  ///< What all ranks say.
   std::atomic<Phase> phase_{Phase::OnHost};
   DeviceEvent event_;

@@ -1,0 +1,124 @@
+// Calls made while the same thread waits in another one: a wait polls MPI, whose progress may come
+// back to Rondo, as it does below librondo_mpi.so.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "support/world.h"
+
+namespace rondo::testing {
+namespace {
+
+#define RONDO_OK(call) ASSERT_EQ(call, rondoSuccess) << rondoGetLastError(nullptr)
+
+/// A sum of 1 on each rank.
+struct Sum {
+  int32_t in = 1, out = 0;
+  rondoResult_t on(rondoComm_t comm) {
+    return rondoAllReduce(&in, &out, 1, rondoInt32, rondoSum, comm, nullptr);
+  }
+  rondoResult_t begin(rondoComm_t comm, rondoRequest_t* request) {
+    rondoGroupStart();
+    on(comm);
+    return rondoGroupEndAsync(request);
+  }
+};
+
+/// What this thread's next wait begins, once.
+thread_local std::function<void()>* next = nullptr;
+void beginNext() {
+  if (std::function<void()>* const begin = std::exchange(next, nullptr)) (*begin)();
+}
+
+/// `call` of all ranks, in whose wait rank 0 begins a sum on `other`: the others come to both
+/// afterwards.
+void whileRankZeroWaits(const Rank& me, rondoComm_t other, std::atomic<bool>* begun,
+                        const std::function<void()>& call) {
+  Sum beside;
+  rondoRequest_t request = nullptr;
+  rondoResult_t result = rondoInternalError;
+  std::function<void()> begin = [&] {
+    result = beside.begin(other, &request);
+    *begun = true;
+  };
+  if (me.rank == 0) next = &begin;
+  while (me.rank != 0 && !*begun) std::this_thread::yield();
+  call();
+  if (me.rank != 0) begin();
+  ASSERT_EQ(result, rondoSuccess) << rondoGetLastError(nullptr);
+  RONDO_OK(rondoWait(&request));
+  EXPECT_EQ(beside.out, me.size);
+}
+
+class WorldReentry : public ::testing::TestWithParam<int> {
+ protected:
+  /// Runs `call` on a communicator of each rank as above.
+  void run(const std::function<void(const Rank&)>& call) {
+    std::atomic<bool> begun{false};
+    World(GetParam()).whileWaiting(beginNext).run([&](const Rank& me) {
+      rondoComm_t other = nullptr;
+      RONDO_OK(rondoCommDup(me.comm, &other, nullptr));
+      whileRankZeroWaits(me, other, &begun, [&] { call(me); });
+      Sum after;
+      RONDO_OK(after.on(me.comm));
+      EXPECT_EQ(after.out, me.size);
+      RONDO_OK(rondoCommDestroy(other));
+    });
+  }
+};
+
+TEST_P(WorldReentry, AGroupBeginsWhileACallWaits) {
+  run([](const Rank& me) {
+    Sum sum;
+    RONDO_OK(sum.on(me.comm));
+    EXPECT_EQ(sum.out, me.size);
+  });
+}
+
+TEST_P(WorldReentry, AGroupBeginsWhileACallWaitsBehindARequest) {
+  run([](const Rank& me) {
+    Sum first, second;
+    rondoRequest_t request = nullptr;
+    RONDO_OK(first.begin(me.comm, &request));
+    RONDO_OK(second.on(me.comm));
+    RONDO_OK(rondoWait(&request));
+    EXPECT_EQ(first.out, me.size);
+    EXPECT_EQ(second.out, me.size);
+  });
+}
+
+TEST_P(WorldReentry, AGroupBeginsWhileATransferWaitsBehindARequest) {
+  run([](const Rank& me) {
+    Sum first;
+    rondoRequest_t request = nullptr;
+    int32_t token = me.rank;
+    RONDO_OK(first.begin(me.comm, &request));
+    const int to = (me.rank + 1) % me.size, from = (me.rank + me.size - 1) % me.size;
+    RONDO_OK(rondoSendRecv(&me.rank, 1, to, &token, 1, from, rondoInt32, me.comm, nullptr));
+    RONDO_OK(rondoWait(&request));
+    EXPECT_EQ(first.out, me.size);
+    EXPECT_EQ(token, from);
+  });
+}
+
+TEST_P(WorldReentry, AGroupBeginsWhileAGroupWaits) {
+  run([](const Rank& me) {
+    Sum first, second;
+    rondoGroupStart();
+    first.on(me.comm);
+    second.on(me.comm);
+    RONDO_OK(rondoGroupEnd());
+    EXPECT_EQ(first.out, me.size);
+    EXPECT_EQ(second.out, me.size);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(World, WorldReentry, ::testing::Values(2, 3));
+
+}  // namespace
+}  // namespace rondo::testing
