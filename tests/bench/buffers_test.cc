@@ -57,7 +57,9 @@ TEST(BenchRing, BuffersBeginAtOddMultiplesOfALine) {
       EXPECT_EQ(ring.setStride % line, 0u) << line;
       EXPECT_EQ(ring.setStride / line % 2, 1u) << line;
       EXPECT_GE(ring.setStride, inPlace ? 5000u : ring.sendStride + 300u);
-      if (!inPlace) EXPECT_EQ(ring.sendStride / line % 2, 1u) << line;
+      if (!inPlace) {
+        EXPECT_EQ(ring.sendStride / line % 2, 1u) << line;
+      }
     }
   }
 }

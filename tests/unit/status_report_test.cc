@@ -39,6 +39,9 @@ FarPlace place(int rank, uint32_t flags, uint32_t sequence, uint32_t ageMs) {
   return {7, rank, true, flags, sequence, ageMs, "rank " + std::to_string(rank) + " is there"};
 }
 
+/// Nothing is known of it.
+FarPlace silent(uint64_t comm, int rank) { return {comm, rank, false, 0, 0, 0, ""}; }
+
 constexpr uint32_t kAfter = PlaceAnswer::kCalled, kIn = kAfter | PlaceAnswer::kRunning;
 
 void expectIn(const std::string& text, const std::string& wanted) {
@@ -76,7 +79,7 @@ TEST(StatusReport, EverybodyMayBeKnown) {
 TEST(StatusReport, SilenceIsSaid) {
   FarSurvey far;
   far.silence = "no answer";
-  far.places = {place(1, kIn, 5, 10), {7, 2}, {8, 1}, {7, 99}, {7, -1}};
+  far.places = {place(1, kIn, 5, 10), silent(7, 2), silent(8, 1), silent(7, 99), silent(7, -1)};
   const Report report = reportOn(11, processOf(true), kNow, far);
   expectIn(report.text, "  rank 2 (host \"b\", pid 22): no answer\n");
   expectIn(report.text, "  Everybody here is in collective 5, ");
