@@ -65,7 +65,8 @@ void checkComponents(Report* report, const HostFacts& host) {
 }  // namespace
 
 void checkVersions(Report* report) {
-  for (const char* const check : {"rondo-version", "mpi-version", "ucx-version", "driver-version"}) {
+  for (const char* const check :
+       {"rondo-version", "mpi-version", "ucx-version", "driver-version"}) {
     report->begin(check);
   }
   mustAgree(report, Level::Error, "rondo-version", "the version of Rondo",
