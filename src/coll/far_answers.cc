@@ -125,7 +125,7 @@ void FarAnswers::ask(const Post& post) {
   uint32_t count = std::atomic_ref(board_->count).load(std::memory_order_relaxed);
   std::vector<int> ranks;
   for (const int rank : post.fabric->farRanks()) {
-    if (count == PlaceBoard::kMost) break;
+    if (count >= PlaceBoard::kMost) break;  // others may write there
     PlaceBoard::Entry& entry = board_->entries[count++];
     std::atomic_ref(entry.answered).store(0, std::memory_order_release);
     entry.rank = rank;
