@@ -190,7 +190,8 @@ class StagingWay {
 
   void beginTrial() {
     trial_ = roundOf(rival()) + kJudged;
-    trialCost_ = sinceTrial_ = 0;
+    trialCost_ = 0;
+    sinceTrial_ = 0;
   }
 
   void learnOfRival(double now, int64_t bytes) {

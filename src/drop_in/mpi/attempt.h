@@ -119,8 +119,9 @@ class Attempt {
   std::unique_ptr<Asked> askLater(const OwnMemory& mine, const Run& run, const CallKey& key) {
     known_.devices.noteLater(mine);
     if (!known_.devices.later().isOpen()) return nullptr;
-    return std::make_unique<Asked>(known_.devices.wordOf(mine, alike(key)), run,
-                                   known_.devices.fits(mine), device_);
+    // Braces: Clang before 16 takes no parentheses for an aggregate.
+    return std::make_unique<Asked>(
+        Asked{known_.devices.wordOf(mine, alike(key)), run, known_.devices.fits(mine), device_});
   }
   /// In a blocking call of all ranks that says nothing of memory, if asksMemory().
   void meet() { known_.devices.meet(known_, comm_); }

@@ -236,7 +236,7 @@ void DevicePath::letGo() {
     // The context is gone, and what was in it.
     graphs_->clear(true);
     for (DeviceMemory& memory : scratch_) memory.leave();
-    stream_.release();
+    static_cast<void>(stream_.release());
   }
 }
 
