@@ -4,6 +4,7 @@
 #include "api/drain.h"
 #include "api/forming.h"
 #include "api/handle.h"
+#include "api/profile_range.h"
 #include "api/virtual_comm.h"
 #include "base/error.h"
 #include "coll/progress.h"
@@ -74,6 +75,7 @@ rondoResult_t rondoCommCuDevice(rondoComm_t comm, int* device) {
 }
 
 rondoResult_t rondoCommFinalize(rondoComm_t comm) {
+  const rondo::LifeRange range("rondoCommFinalize");
   const char* call = "rondoCommFinalize";
   const rondo::Keep keep(comm, call);
   if (!keep) return keep.result();
@@ -88,6 +90,7 @@ rondoResult_t rondoCommFinalize(rondoComm_t comm) {
 }
 
 rondoResult_t rondoCommDestroy(rondoComm_t comm) {
+  const rondo::LifeRange range("rondoCommDestroy");
   const char* call = "rondoCommDestroy";
   if (isUnmade(comm)) {
     rondo::destroyHandle(comm);
@@ -108,6 +111,7 @@ rondoResult_t rondoCommDestroy(rondoComm_t comm) {
 }
 
 rondoResult_t rondoCommAbort(rondoComm_t comm) {
+  const rondo::LifeRange range("rondoCommAbort");
   const char* call = "rondoCommAbort";
   if (rondo::isUnready(comm)) rondo::stopForming(comm);
   if (isUnmade(comm)) {

@@ -8,6 +8,7 @@
 #include "api/comm_create.h"
 #include "api/group.h"
 #include "api/handle.h"
+#include "api/profile_range.h"
 #include "api/survivors.h"
 #include "api/virtual_comm.h"
 #include "base/error.h"
@@ -231,17 +232,20 @@ rondoResult_t shrinkHeld(const char* call, rondoComm_t comm, const int* ranks, i
 
 rondoResult_t rondoCommSplit(rondoComm_t comm, int color, int key, rondoComm_t* newcomm,
                              const rondoConfig_t* config) {
+  const rondo::LifeRange range("rondoCommSplit");
   if (rondo::isVirtual(comm)) return rondo::splitVirtual(comm, color, key, newcomm, config);
   return rondo::split("rondoCommSplit", comm, color, key, newcomm, config);
 }
 
 rondoResult_t rondoCommDup(rondoComm_t comm, rondoComm_t* newcomm, const rondoConfig_t* config) {
+  const rondo::LifeRange range("rondoCommDup");
   if (rondo::isVirtual(comm)) return rondo::dupVirtual(comm, newcomm, config);
   return rondo::split("rondoCommDup", comm, 0, 0, newcomm, config);
 }
 
 rondoResult_t rondoCommShrink(rondoComm_t comm, const int* excludeRanks, int excludeCount,
                               rondoComm_t* newcomm, const rondoConfig_t* config, int flags) {
+  const rondo::LifeRange range("rondoCommShrink");
   const char* const call = "rondoCommShrink";
   if (const rondoResult_t bad = rondo::checkHandle(comm, call)) return bad;
   if (comm->state.load(std::memory_order_acquire) != rondoComm::kAlive) {

@@ -8,6 +8,7 @@
 #include "api/forming.h"
 #include "api/handle.h"
 #include "api/join.h"
+#include "api/profile_range.h"
 #include "api/virtual_comm.h"
 #include "base/error.h"
 #include "p2p/boot_id.h"
@@ -184,6 +185,7 @@ rondoResult_t rondoCommGetUniqueId(rondoComm_t comm, rondoUniqueId* id) {
 
 rondoResult_t rondoCommGrow(rondoComm_t comm, int nranks, const rondoUniqueId* id, int rank,
                             rondoComm_t* newcomm, const rondoConfig_t* config) {
+  const rondo::LifeRange range("rondoCommGrow");
   return comm == nullptr ? rondo::growNew(nranks, id, rank, newcomm, config)
                          : rondo::growOld(comm, nranks, id, rank, newcomm, config);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/comm_create.h"
+#include "api/profile_range.h"
 #include "base/error.h"
 
 namespace rondo {
@@ -77,6 +78,7 @@ void joinAll(const rondoUniqueId& id, const std::vector<rondoConfig_t>& configs,
 
 rondoResult_t rondoCommInitAll(rondoComm_t* comms, int nranks, const int* devices,
                                const rondoConfig_t* config) {
+  const rondo::LifeRange range("rondoCommInitAll");
   const char* call = "rondoCommInitAll";
   return rondo::guarded(nullptr, call, [&] {
     rondo::requireArguments(comms, nranks);

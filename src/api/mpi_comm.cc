@@ -8,6 +8,7 @@
 #include "api/forming.h"
 #include "api/mpi_bootstrap.h"
 #include "api/mpi_state.h"
+#include "api/profile_range.h"
 #include "api/rondo_mpi.h"
 #include "base/error.h"
 
@@ -101,6 +102,7 @@ rondoComm* cachedOn(MPI_Comm mpiComm) {
 using namespace rondo;
 
 rondoResult_t rondoCommInitMPI(rondoComm_t* comm, MPI_Comm mpiComm, const rondoConfig_t* config) {
+  const LifeRange range("rondoCommInitMPI");
   constexpr const char* kCall = "rondoCommInitMPI";
   if (asksNotToWait(config)) {
     const rondoResult_t bad = guarded(nullptr, kCall, [&] {
@@ -118,6 +120,7 @@ rondoResult_t rondoCommInitMPI(rondoComm_t* comm, MPI_Comm mpiComm, const rondoC
 }
 
 rondoResult_t rondoCommFromMPI(MPI_Comm mpiComm, rondoComm_t* comm) {
+  const LifeRange range("rondoCommFromMPI");
   constexpr const char* kCall = "rondoCommFromMPI";
   return guarded(nullptr, kCall, [&] {
     requireMpi();

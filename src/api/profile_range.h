@@ -29,7 +29,7 @@ void push(void* domain, const char* call, const RangePayload& payload);
 void pop(void* domain);
 }  // namespace profile_detail
 
-/// Asks, once, whether somebody listens. Before the first call.
+/// Asks, once, whether somebody listens. Before the first collective.
 void openProfiler();
 
 inline bool profilerListens() {
@@ -54,6 +54,19 @@ class ProfileRange {
 
  private:
   void* domain_;
+};
+
+/// The same for a call that makes or ends a communicator, which may be the first one.
+class LifeRange {
+ public:
+  explicit LifeRange(const char* call) : range_(opened(call), [] { return RangePayload{}; }) {}
+
+ private:
+  static const char* opened(const char* call) {
+    openProfiler();
+    return call;
+  }
+  const ProfileRange range_;
 };
 
 }  // namespace rondo

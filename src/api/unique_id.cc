@@ -7,6 +7,7 @@
 
 #include "api/forming.h"
 #include "api/join.h"
+#include "api/profile_range.h"
 #include "base/options.h"
 #include "p2p/boot_id.h"
 #include "p2p/net_interfaces.h"
@@ -120,16 +121,19 @@ rondoResult_t rondoGetUniqueId(rondoUniqueId* id) {
 }
 
 rondoResult_t rondoCommInitRank(rondoComm_t* comm, int nranks, rondoUniqueId id, int rank) {
+  const rondo::LifeRange range("rondoCommInitRank");
   return rondo::initRank("rondoCommInitRank", comm, nranks, {&id, 1}, rank, nullptr);
 }
 
 rondoResult_t rondoCommInitRankConfig(rondoComm_t* comm, int nranks, rondoUniqueId id, int rank,
                                       const rondoConfig_t* config) {
+  const rondo::LifeRange range("rondoCommInitRankConfig");
   return rondo::initRank("rondoCommInitRankConfig", comm, nranks, {&id, 1}, rank, config);
 }
 
 rondoResult_t rondoCommInitRankScalable(rondoComm_t* comm, int nranks, const rondoUniqueId* ids,
                                         int idCount, int rank, const rondoConfig_t* config) {
+  const rondo::LifeRange range("rondoCommInitRankScalable");
   const char* const call = "rondoCommInitRankScalable";
   const rondoResult_t bad = rondo::guarded(nullptr, call, [&] {
     const int most = std::min(std::max(nranks, 1), rondo::wire::kMostIds);

@@ -66,6 +66,10 @@ TEST(Nvtx, EveryCallIsARangeWithItsArguments) {
     EXPECT_EQ(rondoGroupEnd(), rondoSuccess);
     // Refused before anything runs: no range.
     EXPECT_EQ(rondoBroadcast(in, out, 4, rondoFloat32, 7, me.comm, nullptr), rondoInvalidArgument);
+    rondoComm_t copy = nullptr;
+    ASSERT_EQ(rondoCommDup(me.comm, &copy, nullptr), rondoSuccess);
+    EXPECT_EQ(rondoCommFinalize(copy), rondoSuccess);
+    EXPECT_EQ(rondoCommDestroy(copy), rondoSuccess);
   });
   const SeenAll all = seen();
   EXPECT_EQ(all.domain, "Rondo");
@@ -81,8 +85,12 @@ TEST(Nvtx, EveryCallIsARangeWithItsArguments) {
     last[range.name] = payloadOf(range);
   }
   const std::map<std::string, int> expected = {
-      {"rondoAllReduce", 2}, {"rondoBroadcast", 2}, {"rondoBarrier", 2}, {"rondoAllGatherV", 2},
-      {"rondoSend", 2},      {"rondoRecv", 2},      {"rondoGroupEnd", 2}};
+      {"rondoAllReduce", 2},  {"rondoBroadcast", 2},
+      {"rondoBarrier", 2},    {"rondoAllGatherV", 2},
+      {"rondoSend", 2},       {"rondoRecv", 2},
+      {"rondoGroupEnd", 2},   {"rondoCommInitRankConfig", 2},
+      {"rondoCommDup", 2},    {"rondoCommFinalize", 2},
+      {"rondoCommDestroy", 4}};
   EXPECT_EQ(count, expected);
   EXPECT_EQ(last["rondoAllReduce"].bytes, 32u);
   EXPECT_EQ(last["rondoAllReduce"].count, 8u);
