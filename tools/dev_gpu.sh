@@ -54,11 +54,14 @@ gpuTest() {
   local ranks result=0
   gpuReady
   bounded 300 gpu_tests "$@" || result=1
+  RONDO_P2P=off bounded 200 gpu_tests --gtest_filter='*Conformance*:*Transfers*:-*Registrations*' || result=1
   bounded 120 gpu_death || result=1
   bounded 300 gpu_chaos --runs 24 || result=1
   for ((ranks = 2; ranks <= gpus; ++ranks)); do
     say "dev: gpu_mpi, $ranks processes"
     runMpi "$ranks" gpu_mpi || result=1
+    say "dev: the same through host memory"
+    RONDO_P2P=off runMpi "$ranks" gpu_mpi || result=1
   done
   if command -v device_path_test >/dev/null; then gpuLayer || result=1; fi
   for ((ranks = 1; ranks <= gpus; ranks *= 2)); do

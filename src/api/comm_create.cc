@@ -228,6 +228,7 @@ void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& pe
                       parts->tune, parts->explain};
   wanted.smBudget = static_cast<int>(config.options.smBudget);
   wanted.noSms = config.options.noSms;
+  wanted.hostMemory = config.options.noP2p;
   wanted.costs = costs;
   if (hosts.hosts > 1) {
     const int processors =
@@ -318,7 +319,8 @@ void logMade(const Communicator::Parts& parts, const HostGrouping& hosts, const 
   }
   logLine(LogPart::Device, LogLevel::Info, rank, [&] {
     return format("communicator \"%s\": ", parts.name.c_str()) +
-           (parts.device ? format("device %d", parts.device->device())
+           (parts.device ? format("device %d", parts.device->device()) +
+                               (parts.device->throughHost() ? ", others through host memory" : "")
                          : "host memory only: " + parts.whyNoDevice);
   });
 }

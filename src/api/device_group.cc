@@ -171,13 +171,12 @@ std::vector<Transfer>& asTransfers(const DeviceCall& call, const RankPlace& plac
   return transfers;
 }
 
-/// All-to-all through windows needs NVLink and few ranks; sends and receives do not.
+/// All-to-all through windows needs few ranks, and NVLink to be quick; sends and receives do not.
 bool needsTransfers(const DeviceRunner& runner, const DeviceCall& call) {
   if (call.collective == Collective::Gather || call.collective == Collective::Scatter) return true;
   if (call.collective != Collective::AllToAll || call.send == call.recv) return false;
   const auto element = static_cast<uint32_t>(typeSize(call.type));
-  return runner.choose({call.collective, call.count, element, Reduces::kNothing}).algorithm ==
-         nullptr;
+  return runner.choose({call.collective, call.count, element, Reduces::kNothing}).byTransfers;
 }
 
 }  // namespace

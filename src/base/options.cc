@@ -58,6 +58,14 @@ void readSmBudget(Options* options) {
   }
 }
 
+void readP2p(Options* options) {
+  constexpr const char* kName = "RONDO_P2P";
+  const char* value = env(kName);
+  if (value == nullptr) return;
+  options->noP2p = std::string_view(value) == "off";
+  if (!options->noP2p && std::string_view(value) != "auto") refuse(kName, value, "auto or off");
+}
+
 void readLogLevels(const char* name, std::string* out) {
   readText(name, out);
   LogLevels levels;
@@ -108,6 +116,10 @@ const std::vector<OptionRow>& optionTable() {
        "first, some for each further one; none: as 0, but copy engines move what they can, on all "
        "ranks or on none",
        false},
+      {"RONDO_P2P", "text", "auto",
+       "off: GPUs do not touch each other's memory, their kernels meet in host memory; auto: only "
+       "where they cannot",
+       true},
       {"RONDO_SPIN_BOUND_MS", "number", "0",
        "tests only: a wait longer than this many milliseconds is an error; 0: no bound", false},
       {"RONDO_STALL_SECONDS", "number", "30",
@@ -166,6 +178,7 @@ Options readOptions() {
   readSwitch("RONDO_REPRODUCIBLE", &options.reproducible);
   readSize("RONDO_POOL_BYTES", 256u << 10, uint64_t{1} << 30, &options.poolBytes);
   readSmBudget(&options);
+  readP2p(&options);
   readSize("RONDO_SPIN_BOUND_MS", 0, 1u << 30, &options.spinBoundMs);
   readSize("RONDO_STALL_SECONDS", 0, 1u << 30, &options.stallSeconds);
   readSize("RONDO_TIMEOUT_MS", 0, 1u << 30, &options.timeoutMs);
@@ -187,6 +200,7 @@ std::string optionText(const Options& options, const OptionRow& row) {
   if (name == "RONDO_SM_BUDGET") {
     return options.noSms ? "none" : std::to_string(options.smBudget);
   }
+  if (name == "RONDO_P2P") return options.noP2p ? "off" : "auto";
   if (name == "RONDO_SPIN_BOUND_MS") return std::to_string(options.spinBoundMs);
   if (name == "RONDO_STALL_SECONDS") return std::to_string(options.stallSeconds);
   if (name == "RONDO_TIMEOUT_MS") return std::to_string(options.timeoutMs);

@@ -24,6 +24,7 @@ struct Options {
   uint64_t bootTimeoutMs = 30000;  ///< RONDO_BOOT_TIMEOUT_MS
   uint64_t smBudget = 0;           ///< RONDO_SM_BUDGET; 0: what is usual
   bool noSms = false;              ///< RONDO_SM_BUDGET=none
+  bool noP2p = false;              ///< RONDO_P2P=off
   std::string log;                 ///< RONDO_LOG
   std::string logFile;             ///< RONDO_LOG_FILE; empty: stderr
   std::string record;              ///< RONDO_RECORD; empty: errors dump nothing

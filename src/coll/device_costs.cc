@@ -65,6 +65,32 @@ DeviceCosts DeviceCosts::onLinksOf(uint64_t bytesPerSecond) const {
   return out;
 }
 
+// Fitted by hand to rondo-bench with RONDO_P2P=off, RONDO_TUNE and 1 to 96 lanes (2 x H200, PCIe 5,
+// 2026-11-23), those of LL and of exchanges by rondo-tune. Lanes that poll across PCIe are felt.
+DeviceCosts DeviceCosts::throughHost() const {
+  DeviceCosts out = *this;
+  out.flagLL = 2'500'000;
+  out.thread = 450;
+  out.round = 240'000;
+  out.period = 1'720'000;
+  out.wireLLPerKiB = 33'000;
+  out.lane = 400'000;
+  out.ringStart = 20'000'000;
+  out.ringHop = 12'000'000;
+  out.pipeHop = 12'000'000;
+  out.ringPerKiB = 29'000;
+  out.keepPerKiB = 0;
+  out.foldPerKiB = 0;
+  out.ringLanePerKiB = 310'000;
+  out.exchange = 2'700'000;
+  out.exchangeAlone = 5'600'000;
+  out.exchangeLane = 76'000;
+  out.exchangeLanePerKiB = 1'380'000;
+  out.exchangeInPerKiB = 21'600;
+  out.exchangeOutPerKiB = 21'600;
+  return out;
+}
+
 std::span<const DeviceCostField> deviceCostFields() { return kFields; }
 
 }  // namespace rondo

@@ -46,6 +46,8 @@ struct DeviceCosts {
 
   /// The same GPUs joined by links of another bandwidth, each direction.
   DeviceCosts onLinksOf(uint64_t bytesPerSecond) const;
+  /// The same GPUs where their kernels meet in host memory, across PCIe.
+  DeviceCosts throughHost() const;
 
   bool operator==(const DeviceCosts&) const = default;
 };

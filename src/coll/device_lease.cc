@@ -10,6 +10,7 @@
 
 #include "api/rondo.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "coll/device_budget.h"
 
 namespace rondo {
@@ -101,52 +102,92 @@ struct DeviceLease::Offer {
   CudaIpcHandle ipc;
 };
 
-DeviceLease::DeviceLease(Bootstrap& boot, FdExchange* fds, const std::vector<int>& peers,
-                         const CudaDevice& device, const std::vector<DeviceCard>& cards,
-                         const LeaseShape& shape, bool losePeerWrites)
-    : rank_(boot.rank()), size_(boot.size()), shape_(shape) {
-  const bool descriptors =
-      std::all_of(cards.begin(), cards.end(), [](const auto& c) { return c.descriptors != 0; });
-  const bool crosses = std::any_of(cards.begin(), cards.end(), [&](const auto& c) {
-    return c.process != cards.front().process;
-  });
-  sharing_ = descriptors ? DeviceMemory::Sharing::kDescriptor : DeviceMemory::Sharing::kLegacyIpc;
+namespace {
 
-  Offer mine{};
-  UniqueFd fd;
+/// What one rank does alone, and all then agree on: the same Error on all of them.
+template <class Step>
+void agreeOn(Bootstrap& boot, Step step) {
   int code = rondoSuccess;
   std::string sentence;
-  const auto attempt = [&](auto&& step) {
-    try {
-      step();
-    } catch (const Error& error) {
-      code = error.code();
-      sentence = error.sentence();
-    }
-    boot.agree(code, sentence);
+  try {
+    step();
+  } catch (const Error& error) {
+    code = error.code();
+    sentence = error.sentence();
+  }
+  boot.agree(code, sentence);
+}
+
+bool allOf(const std::vector<DeviceCard>& cards, int32_t DeviceCard::*what) {
+  return std::all_of(cards.begin(), cards.end(),
+                     [what](const DeviceCard& card) { return card.*what != 0; });
+}
+
+}  // namespace
+
+std::unique_ptr<DeviceLease> DeviceLease::create(const Ranks& ranks, const LeaseShape& shape,
+                                                 const Wish& wish) {
+  const auto make = [&](DeviceMemory::Sharing sharing) {
+    std::unique_ptr<DeviceLease> lease(new DeviceLease(ranks, shape, sharing));
+    lease->allocate(ranks);
+    return lease;
   };
-  attempt([&] {
-    own_ = allocateDevice(device, Layout(size_, shape_).bytes, sharing_);
-    mine = makeOffer(crosses);
-    mine.lineStores = std::all_of(cards.begin(), cards.end(), [&](const DeviceCard& card) {
-      return card.noLines == 0 && device.storesLinesTo(card.device);
-    });
-    if (crosses && descriptors) fd = own_->exportDescriptor();
-    if (crosses && descriptors && fds == nullptr) {
-      throw Error(rondoInternalError, "ranks of several processes need a descriptor exchange");
+  if (!wish.hostMemory) {
+    auto lease =
+        make(allOf(ranks.cards, &DeviceCard::descriptors) ? DeviceMemory::Sharing::kDescriptor
+                                                          : DeviceMemory::Sharing::kLegacyIpc);
+    try {
+      lease->exchange(ranks, wish);
+      return lease;
+    } catch (const Error& error) {
+      if (error.code() != rondoUnhandledCudaError) throw;
+      logLine(LogPart::Device, LogLevel::Warn, ranks.boot.rank(), [&] {
+        return "the ranks' GPUs meet in host memory, which is several times slower: " +
+               error.sentence();
+      });
+    }
+  }
+  auto lease = make(DeviceMemory::Sharing::kHost);
+  lease->exchange(ranks, wish);
+  return lease;
+}
+
+DeviceLease::DeviceLease(const Ranks& ranks, const LeaseShape& shape, DeviceMemory::Sharing sharing)
+    : rank_(ranks.boot.rank()), size_(ranks.boot.size()), shape_(shape), sharing_(sharing) {}
+
+void DeviceLease::allocate(const Ranks& ranks) {
+  agreeOn(ranks.boot, [&] {
+    const Layout layout(size_, shape_);
+    own_ = allocateDevice(ranks.device, layout.bytes, sharing_);
+    if (onHost()) {
+      counters_ =
+          allocateDevice(ranks.device, layout.countersEnd, DeviceMemory::Sharing::kLegacyIpc);
     }
   });
+}
+
+void DeviceLease::exchange(const Ranks& ranks, const Wish& wish) {
+  Bootstrap& boot = ranks.boot;
+  const std::vector<DeviceCard>& cards = ranks.cards;
+  const bool crosses = std::any_of(cards.begin(), cards.end(), [&](const DeviceCard& card) {
+    return card.process != cards.front().process;
+  });
+  const bool descriptors = crosses && sharing_ != DeviceMemory::Sharing::kLegacyIpc;
+  Offer mine{};
+  UniqueFd fd;
+  agreeOn(boot, [&] { mine = makeOffer(ranks, crosses, &fd); });
   std::vector<Offer> offers(static_cast<size_t>(size_));
   boot.allGather(&mine, sizeof mine, offers.data());
   std::vector<UniqueFd> received;
-  if (crosses && descriptors) received = fds->exchange(fd.get());
-  attempt([&] { map(device, offers, cards, peers, received); });
+  if (descriptors) received = ranks.fds->exchange(fd.get());
+  agreeOn(boot, [&] { map(ranks, offers, received); });
   lineStores_ =
       std::all_of(offers.begin(), offers.end(), [](const Offer& o) { return o.lineStores != 0; });
-  attempt([&] {
-    if (!losePeerWrites) writeToPeers(device, peers);
+  const bool lost = wish.losePeerWrites && !onHost();
+  agreeOn(boot, [&] {
+    if (!lost) writeToPeers(ranks.device, ranks.peers);
   });
-  attempt([&] { checkWrites(device, peers); });
+  agreeOn(boot, [&] { checkWrites(ranks.device, ranks.peers); });
 }
 
 void DeviceLease::writeToPeers(const CudaDevice& device, const std::vector<int>& peers) const {
@@ -179,34 +220,47 @@ void DeviceLease::checkWrites(const CudaDevice& device, const std::vector<int>& 
   }
 }
 
-DeviceLease::Offer DeviceLease::makeOffer(bool crossesProcesses) {
+DeviceLease::Offer DeviceLease::makeOffer(const Ranks& ranks, bool crossesProcesses, UniqueFd* fd) {
   Offer offer{&own_, own_->bytes(), 0, {}};
-  if (crossesProcesses && sharing_ == DeviceMemory::Sharing::kLegacyIpc) {
+  offer.lineStores =
+      !onHost() && std::all_of(ranks.cards.begin(), ranks.cards.end(), [&](const DeviceCard& card) {
+        return card.noLines == 0 && ranks.device.storesLinesTo(card.device);
+      });
+  if (!crossesProcesses) return offer;
+  if (sharing_ == DeviceMemory::Sharing::kLegacyIpc) {
     offer.ipc = own_->exportIpc();
+    return offer;
+  }
+  *fd = own_->exportDescriptor();
+  if (ranks.fds == nullptr) {
+    throw Error(rondoInternalError, "ranks of several processes need a descriptor exchange");
   }
   return offer;
 }
 
-void DeviceLease::map(const CudaDevice& device, const std::vector<Offer>& offers,
-                      const std::vector<DeviceCard>& cards, const std::vector<int>& peers,
+void DeviceLease::map(const Ranks& ranks, const std::vector<Offer>& offers,
                       const std::vector<UniqueFd>& descriptors) {
+  const CudaDevice& device = ranks.device;
   memory_.resize(offers.size());
   memory_[static_cast<size_t>(rank_)] = own_;
-  for (size_t k = 0; k < peers.size(); ++k) {
-    const size_t peer = static_cast<size_t>(peers[k]);
-    const DeviceCard& mine = cards[static_cast<size_t>(rank_)];
+  const DeviceCard& mine = ranks.cards[static_cast<size_t>(rank_)];
+  for (size_t k = 0; k < ranks.peers.size(); ++k) {
+    const size_t peer = static_cast<size_t>(ranks.peers[k]);
+    const DeviceCard& theirs = ranks.cards[peer];
     try {
-      if (cards[peer].process == mine.process) {
+      if (theirs.process == mine.process) {
         memory_[peer] = *offers[peer].shared;
-        if (cards[peer].device != mine.device) memory_[peer]->allow(device);
-      } else if (sharing_ == DeviceMemory::Sharing::kDescriptor) {
-        memory_[peer] = importDescriptor(device, descriptors[k], offers[peer].bytes);
-      } else {
+        if (theirs.device != mine.device) memory_[peer]->allow(device);
+      } else if (sharing_ == DeviceMemory::Sharing::kLegacyIpc) {
         memory_[peer] = importIpc(device, offers[peer].ipc, offers[peer].bytes);
+      } else if (onHost()) {
+        memory_[peer] = importHostPages(device, descriptors[k], offers[peer].bytes);
+      } else {
+        memory_[peer] = importDescriptor(device, descriptors[k], offers[peer].bytes);
       }
     } catch (const Error& error) {
       throw Error(error.code(), format("device %d cannot map the memory of rank %d: %s",
-                                       device.ordinal(), peers[k], error.sentence().c_str()));
+                                       device.ordinal(), ranks.peers[k], error.sentence().c_str()));
     }
   }
 }
@@ -219,12 +273,17 @@ uint32_t* DeviceLease::words(int rank, uint64_t offset) const {
   return reinterpret_cast<uint32_t*>(at(rank, offset));
 }
 
+/// Counters that this rank alone keeps: across PCIe they would cost each kernel a round trip.
+unsigned char* DeviceLease::ownWords(uint64_t offset) const {
+  return counters_ != nullptr ? counters_->data() + offset : at(rank_, offset);
+}
+
 WindowView DeviceLease::window(const WindowShape& shape, uint64_t places, uint64_t epochs) const {
   WindowView view{};
   for (int r = 0; r < size_ && r < kMaxWindowRanks; ++r) {
     view.base[r] = at(r, places);
   }
-  view.epochs = reinterpret_cast<uint64_t*>(at(rank_, epochs));
+  view.epochs = reinterpret_cast<uint64_t*>(ownWords(epochs));
   view.placeBytes = size_ <= kMaxWindowRanks ? shape.placeBytes(size_) : 0;
   view.lanes = shape.lanes;
   return view;
@@ -252,7 +311,7 @@ RingView DeviceLease::ring() const {
   const int prev = (rank_ + size_ - 1) % size_;
   return RingView{{at(rank_, layout.slots), words(rank_, layout.head), words(prev, layout.credit)},
                   {at(next, layout.slots), words(next, layout.head), words(rank_, layout.credit)},
-                  words(rank_, layout.steps)};
+                  reinterpret_cast<uint32_t*>(ownWords(layout.steps))};
 }
 
 PairView DeviceLease::pairs() const {
@@ -284,7 +343,9 @@ MeetingView DeviceLease::meeting() const {
 }
 
 void DeviceLease::setCounters(const CudaDevice& device, uint32_t value) {
-  fillDevice(device, at(rank_, 0), value, Layout(size_, shape_).countersEnd / 4);
+  const uint64_t all = Layout(size_, shape_).countersEnd / 4;
+  fillDevice(device, at(rank_, 0), value, all);
+  if (counters_ != nullptr) fillDevice(device, counters_->data(), value, all);
 }
 
 }  // namespace rondo

@@ -46,15 +46,30 @@ LeaseShape leaseShape(int ranks, int lanes);
 /// Of each rank.
 uint64_t leaseBytes(int ranks, const LeaseShape& shape);
 
-/// One allocation a rank, laid out alike on all of them, mapped by every other.
+/// One allocation a rank, laid out alike on all of them, mapped by every other: memory of its
+/// device, or pages of the host.
 class DeviceLease {
  public:
+  /// What every rank brings to making one.
+  struct Ranks {
+    Bootstrap& boot;
+    FdExchange* fds;
+    const std::vector<int>& peers;
+    const CudaDevice& device;
+    const std::vector<DeviceCard>& cards;
+  };
+  struct Wish {
+    bool hostMemory = false;  ///< Pages of the host; the same on all ranks.
+    /// Tests: what this rank writes to others' devices goes astray, as behind an IOMMU that
+    /// translates it.
+    bool losePeerWrites = false;
+  };
+
   /// Collective: allocates, exchanges, maps, and has every rank write to all others and look at
-  /// what came. Throws the same Error on all ranks. `losePeerWrites`: tests; this rank's writes go
-  /// astray, as behind an IOMMU that translates them.
-  DeviceLease(Bootstrap& boot, FdExchange* fds, const std::vector<int>& peers,
-              const CudaDevice& device, const std::vector<DeviceCard>& cards,
-              const LeaseShape& shape, bool losePeerWrites = false);
+  /// what came. Where that fails with memory of the devices, it is pages of the host, and a warning
+  /// says why. Throws the same Error on all ranks.
+  static std::unique_ptr<DeviceLease> create(const Ranks& ranks, const LeaseShape& shape,
+                                             const Wish& wish);
 
   WindowView windowLL() const;
   WindowView windowLL128() const;
@@ -66,27 +81,32 @@ class DeviceLease {
   const LeaseShape& shape() const { return shape_; }
   /// 128-byte stores of every rank arrive whole at every other.
   bool lineStores() const { return lineStores_; }
+  bool onHost() const { return sharing_ == DeviceMemory::Sharing::kHost; }
 
   /// Sets every counter of this rank.
   void setCounters(const CudaDevice& device, uint32_t value);
 
  private:
   struct Offer;
-  Offer makeOffer(bool crossesProcesses);
-  void map(const CudaDevice& device, const std::vector<Offer>& offers,
-           const std::vector<DeviceCard>& cards, const std::vector<int>& peers,
+  DeviceLease(const Ranks& ranks, const LeaseShape& shape, DeviceMemory::Sharing sharing);
+  void exchange(const Ranks& ranks, const Wish& wish);
+  void allocate(const Ranks& ranks);
+  Offer makeOffer(const Ranks& ranks, bool crossesProcesses, UniqueFd* fd);
+  void map(const Ranks& ranks, const std::vector<Offer>& offers,
            const std::vector<UniqueFd>& descriptors);
   void writeToPeers(const CudaDevice& device, const std::vector<int>& peers) const;
   void checkWrites(const CudaDevice& device, const std::vector<int>& peers) const;
   WindowView window(const WindowShape& shape, uint64_t places, uint64_t epochs) const;
   unsigned char* at(int rank, uint64_t offset) const;
   uint32_t* words(int rank, uint64_t offset) const;
+  unsigned char* ownWords(uint64_t offset) const;
 
-  int rank_;
-  int size_;
+  const int rank_;
+  const int size_;
   const LeaseShape shape_;
-  DeviceMemory::Sharing sharing_;
+  const DeviceMemory::Sharing sharing_;
   bool lineStores_ = false;
+  std::shared_ptr<DeviceMemory> counters_;  ///< With pages of the host: what no peer looks at.
   std::shared_ptr<DeviceMemory> own_;
   std::vector<std::shared_ptr<DeviceMemory>> memory_;  ///< By rank, as mapped here.
 };

@@ -86,7 +86,12 @@ class Search {
     return nullptr;
 #endif
   }
-  /// LL is for what is shortest: all-reduce of common types, where its latency counts.
+  /// LL is for what is shortest: all-reduce of common types, where its latency counts, and
+  /// everything that has no other form of low latency.
+  bool worthLL(Collective collective) const {
+    const bool asked = rule_ != nullptr && rule_->protocol == protocolName(Protocol::kLL);
+    return collective == Collective::AllReduce || !facts_.lineStores || asked;
+  }
   bool served(const char* algorithm, Protocol protocol) const {
     return hasDeviceKernel(request_, algorithm, protocol, facts_.ranks);
   }
@@ -111,7 +116,7 @@ class Search {
     // Rooted collectives and all-to-all have no other form where a rank is alone.
     if (n > kMaxWindowRanks || (!isLL && !facts_.lineStores)) return;
     if (n == 1 && form.collective != Collective::AllToAll) return;
-    if (!allowed(protocol)) return;
+    if (!allowed(protocol) || (isLL && !worthLL(form.collective))) return;
     if (!served(form.algorithm, protocol)) return;
     const Kernel* const found = kernel(form.algorithm, protocol);
     const WindowShape shape = isLL ? facts_.windowLL : facts_.windowLL128;
@@ -198,6 +203,22 @@ const TuneRule* findRule(const DeviceRequest& request, const std::vector<TuneRul
   return nullptr;
 }
 
+/// An all-to-all without lines: LL moves every byte twice.
+bool quickerByTransfers(const DeviceRequest& request, const DeviceFacts& facts,
+                        const DeviceChoice& best) {
+  if (request.collective != Collective::AllToAll) return false;
+  if (best.algorithm == nullptr) return true;
+  const int lanes = pairLanes(facts.ranks, facts.lanes);
+  if (facts.lineStores || lanes == 0) return false;
+  ExchangeWork work(lanes);
+  for (int peer = 1; peer < facts.ranks; ++peer) {
+    for (const bool sends : {false, true}) {
+      work.add(peer, sends, request.count * request.elementBytes);
+    }
+  }
+  return work.time(facts.costs, false) < best.picoseconds;
+}
+
 }  // namespace
 
 bool hasDeviceKernel(const DeviceRequest& request, std::string_view algorithm, Protocol protocol,
@@ -213,7 +234,9 @@ bool hasDeviceKernel(const DeviceRequest& request, std::string_view algorithm, P
   const bool sum = collective == Collective::AllReduce && request.reduces != Reduces::kAll;
   const bool usual = sum && request.reduces == Reduces::kHot;
   if (usual && (ranks < 2 || ranks > kMaxWindowRanks)) return false;
-  if (protocol == Protocol::kLL) return sum && algorithm == "oneshot";
+  const bool isLL = protocol == Protocol::kLL;
+  if (isLL && collective == Collective::AllReduce) return sum && algorithm == "oneshot";
+  if (isLL && request.reduces != Reduces::kHot && isReduction(collective)) return false;
   return std::any_of(std::begin(kWindowForms), std::end(kWindowForms), [&](const WindowForm& form) {
     return form.collective == collective && algorithm == form.algorithm;
   });
@@ -229,6 +252,7 @@ DeviceChoice chooseDevice(const DeviceRequest& request, const DeviceFacts& facts
   Search(request, facts, rule).all(take);
   // A rule that asks for what cannot be had is a wish.
   if (best.algorithm == nullptr && rule != nullptr) Search(request, facts, nullptr).all(take);
+  best.byTransfers = quickerByTransfers(request, facts, best);
   return best;
 }
 

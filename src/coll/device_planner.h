@@ -39,6 +39,8 @@ struct DeviceChoice {
   int threads;           ///< Of a CUDA block, which is a lane.
   const Kernel* kernel;  ///< nullptr in a build without CUDA.
   uint64_t picoseconds;  ///< Predicted: in a graph, from kernel to kernel.
+  /// Sends and receives do the same, and are quicker or the only way (but not in place).
+  bool byTransfers = false;
 };
 
 /// Whether such a kernel is instantiated, as a build without CUDA can say it too (tests hold this

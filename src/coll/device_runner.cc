@@ -10,8 +10,6 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
-#include <cstring>
-#include <random>
 #include <utility>
 
 #include "api/types.h"
@@ -20,6 +18,7 @@
 #include "coll/device_budget.h"
 #include "coll/device_exchange.h"
 #include "coll/device_lease.h"
+#include "coll/device_open.h"
 #include "coll/device_scaled.h"
 #include "coll/order_event.h"
 #include "coll/user_memory.h"
@@ -30,43 +29,35 @@
 namespace rondo {
 namespace {
 
-// What a rank makes of its device before it knows the others.
-struct Opened {
-  std::unique_ptr<CudaDevice> device;
-  std::unique_ptr<PinnedMemory> faults;
-  DeviceBudget budget;
-};
-
 class CudaRunner : public DeviceRunner, public MemoryRegistry {
  public:
-  CudaRunner(Bootstrap& boot, FdExchange* fds, const std::vector<int>& peers, Opened opened,
+  CudaRunner(const RankPlace& place, OpenedDevice opened, std::unique_ptr<DeviceLease> lease,
              const std::vector<DeviceCard>& cards, int lanesAtMost, const DeviceConfig& config)
       : serial_(serialOf(cards)),
-        rank_(boot.rank()),
-        size_(boot.size()),
+        rank_(place.rank),
+        size_(place.size),
         spinBoundMs_(config.spinBoundMs),
-        explain_(config.explain && boot.rank() == 0),
+        explain_(config.explain && place.rank == 0),
         tune_(config.tune),
         device_(std::move(*opened.device)),
         faults_(std::move(opened.faults)),
         budget_(std::move(opened.budget)),
-        lease_(boot, fds, peers, device_, cards, leaseShape(boot.size(), lanesAtMost),
-               config.losePeerWrites),
-        facts_{boot.size(),
+        lease_(std::move(lease)),
+        facts_{size_,
                lanesAtMost,
-               lease_.lineStores(),
-               lease_.shape().windowLL,
-               lease_.shape().windowLL128,
-               lease_.shape().ringLanes,
-               config.costs},
+               lease_->lineStores(),
+               lease_->shape().windowLL,
+               lease_->shape().windowLL128,
+               lease_->shape().ringLanes,
+               lease_->onHost() ? config.costs.throughHost() : config.costs},
         fault_{static_cast<FaultWords*>(faults_->device()), spinBoundMs_ * 1000000},
-        windowLL_(lease_.windowLL()),
-        windowLL128_(lease_.windowLL128()),
-        hello_(lease_.hello()),
-        ring_(lease_.ring()),
-        exchange_(lease_.pairs(), fault_, boot.rank(), boot.size(), lanesAtMost),
-        memory_(device_, cards, boot.rank()),
-        copyEngines_(lease_.meeting(), fault_, boot.rank(), boot.size(),
+        windowLL_(lease_->windowLL()),
+        windowLL128_(lease_->windowLL128()),
+        hello_(lease_->hello()),
+        ring_(lease_->ring()),
+        exchange_(lease_->pairs(), fault_, rank_, size_, lanesAtMost),
+        memory_(device_, cards, rank_, !lease_->onHost()),
+        copyEngines_(lease_->meeting(), fault_, rank_, size_,
                      std::all_of(cards.begin(), cards.end(),
                                  [](const DeviceCard& card) { return card.noSms != 0; })) {
     const ContextScope scope(device_.context());
@@ -84,6 +75,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   }
 
   int device() const override { return device_.ordinal(); }
+  bool throughHost() const override { return lease_->onHost(); }
   void abort() noexcept override { hostWord(&FaultWords::abort).store(1); }
   std::chrono::milliseconds takeLongWait() noexcept override {
     return std::chrono::milliseconds(uint64_t{hostWord(&FaultWords::waited).exchange(0)} * 1048576 /
@@ -102,7 +94,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     throwCuda("ordering two streams", orderStreams(first, later, event_.get()));
   }
   uint64_t serial() const override { return serial_; }
-  void startEpochsAt(uint32_t value) override { lease_.setCounters(device_, value); }
+  void startEpochsAt(uint32_t value) override { lease_->setCounters(device_, value); }
   uint64_t addMemory(Bootstrap& boot, void* memory, size_t bytes, bool symmetric) override;
   void removeMemory(Bootstrap& boot, uint64_t number) override { memory_.remove(boot, number); }
   Held heldMemory() const override {
@@ -152,7 +144,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   CudaDevice device_;
   const std::unique_ptr<PinnedMemory> faults_;
   const DeviceBudget budget_;
-  DeviceLease lease_;
+  const std::unique_ptr<DeviceLease> lease_;
   const DeviceFacts facts_;
   const FaultView fault_;
   const WindowView windowLL_;
@@ -172,7 +164,8 @@ uint64_t CudaRunner::addMemory(Bootstrap& boot, void* memory, size_t bytes, bool
   boot.agree(error == 0 ? rondoSuccess : rondoUnhandledCudaError,
              error == 0 ? "" : format("making a stream: %s", cudaErrorText(error)));
   const uint64_t number = memory_.add(boot, memory, bytes, symmetric);
-  exchange_.goStraight(lease_.direct(), memory_);
+  // No offer could be taken.
+  if (!lease_->onHost()) exchange_.goStraight(lease_->direct(), memory_);
   return number;
 }
 
@@ -355,57 +348,13 @@ int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) const
   return launchKernel(*choice.kernel, &window, lanes, choice.threads, call.stream);
 }
 
-// Differs between processes, also of different process id name spaces.
-std::array<uint64_t, 2> processTag() {
-  static const std::array<uint64_t, 2> tag = [] {
-    std::random_device random;
-    const auto word = [&] { return uint64_t{random()} << 32 | random(); };
-    return std::array<uint64_t, 2>{word(), word()};
-  }();
-  return tag;
-}
-
-Opened openDevice(const DeviceConfig& config, DeviceCard* card) {
-  if (config.device == RONDO_DEVICE_NONE) {
-    throw Error(rondoUnsupported, "it was made without a device");
-  }
-  Opened opened;
-  opened.device = std::make_unique<CudaDevice>(CudaDevice::open(config.device, config.localRank));
-  const ContextScope scope(opened.device->context());
-  card->device = opened.device->uuid();
-  card->descriptors = !config.legacyIpc && opened.device->exportsDescriptors();
-  int processors = 1;
-  int error = loadKernels(&card->blocksAtOnce, &processors);
-  if (error == 0) error = loadScale();
-  if (error == 0) error = loadDirect(&card->blocksAtOnce, processors);
-  if (error != 0) {
-    throw Error(rondoUnhandledCudaError,
-                format("loading the kernels on device %d: %s (%s)", opened.device->ordinal(),
-                       cudaErrorName(error), cudaErrorText(error)));
-  }
-  card->blocksFree = DeviceBudget::free(opened.device->ordinal(), card->blocksAtOnce);
-  card->blocksWanted = config.smBudget * (card->blocksAtOnce / processors);
-  opened.faults = std::make_unique<PinnedMemory>(*opened.device, sizeof(FaultWords));
-  return opened;
-}
-
 }  // namespace
 
 std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fds,
                                                  const std::vector<int>& peers,
                                                  const DeviceConfig& config, std::string* why) {
   DeviceCard mine{};
-  mine.process = processTag();
-  mine.order = nextOrderCard();
-  mine.noLines = config.noLineStores ? 1 : 0;
-  mine.noSms = config.noSms ? 1 : 0;
-  Opened opened;
-  try {
-    opened = openDevice(config, &mine);
-  } catch (const Error& error) {
-    mine.code = error.code();
-    std::strncpy(mine.why.data(), error.what(), mine.why.size() - 1);
-  }
+  OpenedDevice opened = openDevice(config, &mine);
   std::vector<DeviceCard> cards(static_cast<size_t>(boot.size()));
   boot.allGather(&mine, sizeof mine, cards.data());
   for (size_t r = 0; r < cards.size(); ++r) {
@@ -422,9 +371,13 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
                taken ? ""
                      : "another communicator was made at the same time on the same device, and not "
                        "enough of it is left");
-    return std::make_unique<CudaRunner>(boot, fds, peers, std::move(opened), cards, lanes, config);
+    auto lease = DeviceLease::create({boot, fds, peers, *opened.device, cards},
+                                     leaseShape(boot.size(), lanes),
+                                     {config.hostMemory, config.losePeerWrites});
+    return std::make_unique<CudaRunner>(RankPlace{boot.rank(), boot.size(), 0, boot.size()},
+                                        std::move(opened), std::move(lease), cards, lanes, config);
   } catch (const Error& error) {
-    if (error.code() != rondoUnhandledCudaError) throw;
+    if (error.code() != rondoUnhandledCudaError && error.code() != rondoOutOfMemory) throw;
     *why = error.sentence();  // agreed: the same on all ranks
     return nullptr;
   }

@@ -26,9 +26,10 @@ struct DeviceConfig {
   uint64_t spinBoundMs = 0;         ///< RONDO_SPIN_BOUND_MS; 0: none.
   std::vector<TuneRule> tune = {};  ///< RONDO_TUNE; the same on all ranks.
   bool explain = false;             ///< RONDO_EXPLAIN: rank 0 says what it chose, and what else.
-  bool legacyIpc = false;  ///< Tests: share memory by legacy CUDA IPC on all ranks if any asks.
-  int smBudget = 0;        ///< config.smBudget: multiprocessors of its kernels; 0: what is usual.
-  bool noSms = false;      ///< RONDO_SM_BUDGET_NONE; counts if all ranks say so.
+  bool legacyIpc = false;   ///< Tests: share memory by legacy CUDA IPC on all ranks if any asks.
+  int smBudget = 0;         ///< config.smBudget: multiprocessors of its kernels; 0: what is usual.
+  bool noSms = false;       ///< RONDO_SM_BUDGET_NONE; counts if all ranks say so.
+  bool hostMemory = false;  ///< RONDO_P2P=off: ranks meet in host memory; the same on all ranks.
   bool noLineStores = false;    ///< Tests: 128-byte stores count as those over PCIe.
   bool losePeerWrites = false;  ///< Tests: this rank's writes to its peers go astray.
   DeviceCosts costs = {};       ///< What kernels are chosen by; the same on all ranks.
@@ -54,6 +55,8 @@ class DeviceRunner {
   virtual ~DeviceRunner() = default;
 
   virtual int device() const = 0;
+  /// Whether its kernels meet those of the others in host memory, not in that of the devices.
+  virtual bool throughHost() const { return false; }
 
   /// Enqueues the collective on its stream and returns. Both pointers are device memory of
   /// device(), aligned to an element; in place where the host's collective may be. Makes no
@@ -105,9 +108,10 @@ class DeviceRunner {
 /// every rank, so that no later call needs the context to itself. `fds` was made with the same
 /// `peers` (all other ranks, ascending) and is used only if some ranks are different processes;
 /// nullptr if none are.
+/// Devices that cannot reach each other's memory meet in host memory, with a warning.
 /// Returns nullptr on all ranks, and says in `why` (a sentence), if a rank has no device, this
-/// build no kernels, or the devices cannot reach each other's memory: the communicator then has
-/// host memory only. Throws the same Error on all ranks for a device ordinal that does not exist.
+/// build no kernels, or memory is lacking: the communicator then has host memory only. Throws the
+/// same Error on all ranks for a device ordinal that does not exist.
 std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fds,
                                                  const std::vector<int>& peers,
                                                  const DeviceConfig& config, std::string* why);

@@ -27,8 +27,9 @@ struct UserMemory::Card {
   CudaIpcHandle ipc;
 };
 
-UserMemory::UserMemory(const CudaDevice& device, const std::vector<DeviceCard>& cards, int rank)
-    : device_(device), rank_(rank) {
+UserMemory::UserMemory(const CudaDevice& device, const std::vector<DeviceCard>& cards, int rank,
+                       bool shared)
+    : device_(device), rank_(rank), shared_(shared) {
   for (const DeviceCard& card : cards) places_.push_back({card.process, card.device});
 }
 
@@ -88,7 +89,7 @@ UserMemory::Card UserMemory::describe(void* memory, size_t bytes, bool symmetric
   const bool crosses = std::any_of(places_.begin(), places_.end(), [&](const Place& place) {
     return place.process != places_[static_cast<size_t>(rank_)].process;
   });
-  if (!crosses) return card;
+  if (!crosses || !shared_) return card;
   if (symmetric && own->bytes % kWholePages != 0) {
     logLine(LogPart::Device, LogLevel::Warn, rank_, [&] {
       return format(
@@ -181,7 +182,7 @@ void UserMemory::map(const std::vector<Card>& cards, const std::vector<UniqueFd>
   for (const auto& other : entries_) all += other->mappedBytes;
   for (size_t r = 0; r < cards.size(); ++r) {
     const Card& card = cards[r];
-    if (card.memory == 0) continue;
+    if (card.memory == 0 || (!shared_ && static_cast<int>(r) != rank_)) continue;
     uint64_t base = card.base;
     if (places_[r].process == mine.process) {
       const UserAllocation theirs{reinterpret_cast<unsigned char*>(card.base), card.allocated, 0};

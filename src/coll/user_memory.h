@@ -33,7 +33,8 @@ class UserMemory {
     size_t unreached = 0;
   };
 
-  UserMemory(const CudaDevice& device, const std::vector<DeviceCard>& cards, int rank);
+  /// `shared`: peers may map each other's memory.
+  UserMemory(const CudaDevice& device, const std::vector<DeviceCard>& cards, int rank, bool shared);
 
   uint64_t add(Bootstrap& boot, void* memory, size_t bytes, bool symmetric);
   void remove(Bootstrap& boot, uint64_t number);
@@ -55,6 +56,7 @@ class UserMemory {
 
   const CudaDevice& device_;
   const int rank_;
+  const bool shared_;
   struct Place {
     std::array<uint64_t, 2> process;
     std::array<unsigned char, 16> device;

@@ -1,4 +1,5 @@
-// The other collectives through windows, for any number of ranks, and all-reduce of any type.
+// The other collectives through windows, for any number of ranks, and all-reduce of any type. By LL
+// those of the usual types, for links over which no line arrives whole.
 
 #include "coll/algo/window.h"
 #include "coll/algo/window_slots.h"
@@ -32,6 +33,11 @@ std::vector<Kernel> windowKernels() {
       windowRow<Reduce, Line, HotReducer, 0, kHello>("reduce", "oneshot"),
       windowRow<Reduce, EvenLine, AnyReducer, 0, kHello>("reduce", "oneshot"),
       windowRow<Broadcast, Line, NoReducer, 0, kHello>("broadcast", "oneshot"),
+      windowRow<ReduceScatter, ProtocolLL, HotReducer>("reducescatter", "direct"),
+      windowRow<AllGather, ProtocolLL, NoReducer>("allgather", "direct"),
+      windowRow<AllToAll, ProtocolLL, NoReducer>("alltoall", "direct"),
+      windowRow<Reduce, ProtocolLL, HotReducer, 0, kHello>("reduce", "oneshot"),
+      windowRow<Broadcast, ProtocolLL, NoReducer, 0, kHello>("broadcast", "oneshot"),
   };
 }
 

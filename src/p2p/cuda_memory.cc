@@ -5,9 +5,12 @@
 
 #include "p2p/cuda_memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -171,6 +174,63 @@ class IpcMapping : public DeviceMemory {
   CUctx_st* context_;
 };
 
+// An anonymous file, mapped by each process and lent to its driver: it goes with the last of them,
+// however they end.
+class HostPages : public DeviceMemory {
+ public:
+  HostPages(const CudaDevice& device, size_t bytes) : context_(device.context()) {
+    own_ = UniqueFd(memfd_create("rondo-device", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (own_.get() < 0 || ftruncate(own_.get(), static_cast<off_t>(bytes)) != 0) {
+      throw Error(rondoOutOfMemory, format("cannot create %zu bytes of shared memory for a device "
+                                           "(memfd_create, ftruncate): %s",
+                                           bytes, std::strerror(errno)));
+    }
+    fcntl(own_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    map(own_, bytes);
+  }
+  HostPages(const CudaDevice& device, const UniqueFd& fd, size_t bytes)
+      : context_(device.context()) {
+    map(fd, bytes);
+  }
+  ~HostPages() override {
+    const ContextScope scope(context_);
+    cudaDriver().memHostUnregister(pages_);
+    munmap(pages_, bytes_);
+  }
+
+  UniqueFd exportDescriptor() const override {
+    return UniqueFd(fcntl(own_.get(), F_DUPFD_CLOEXEC, 0));
+  }
+  void allow(const CudaDevice&) override {}  // portable: every context has it
+
+ private:
+  void map(const UniqueFd& fd, size_t bytes) {
+    pages_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+    if (pages_ == MAP_FAILED) {
+      throw Error(rondoOutOfMemory, format("cannot map %zu bytes of shared memory for a device: %s",
+                                           bytes, std::strerror(errno)));
+    }
+    bytes_ = bytes;
+    const ContextScope scope(context_);
+    const CudaDriver& cu = cudaDriver();
+    CUdeviceptr at = 0;
+    CUresult result = cu.memHostRegister(
+        pages_, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+    const bool lent = result == CUDA_SUCCESS;
+    if (lent) result = cu.memHostGetDevicePointer(&at, pages_, 0);
+    if (result != CUDA_SUCCESS) {
+      if (lent) cu.memHostUnregister(pages_);
+      munmap(pages_, bytes);
+      checkCuda(result, format("page-locking %zu bytes of shared memory", bytes));
+    }
+    data_ = reinterpret_cast<unsigned char*>(at);
+  }
+
+  CUctx_st* context_;
+  UniqueFd own_;
+  void* pages_ = nullptr;
+};
+
 }  // namespace
 
 UniqueFd DeviceMemory::exportDescriptor() const { return UniqueFd(); }
@@ -185,7 +245,9 @@ std::shared_ptr<DeviceMemory> allocateDevice(const CudaDevice& device, size_t by
                                              DeviceMemory::Sharing sharing) {
   const ContextScope scope(device.context());
   std::shared_ptr<DeviceMemory> memory;
-  if (sharing == DeviceMemory::Sharing::kDescriptor) {
+  if (sharing == DeviceMemory::Sharing::kHost) {
+    memory = std::make_shared<HostPages>(device, (bytes + 4095) / 4096 * 4096);
+  } else if (sharing == DeviceMemory::Sharing::kDescriptor) {
     memory = std::make_shared<VirtualMemory>(device, bytes);
   } else {
     memory = std::make_shared<PlainMemory>(device, bytes);
@@ -198,6 +260,11 @@ std::shared_ptr<DeviceMemory> importDescriptor(const CudaDevice& device, const U
                                                size_t bytes) {
   const ContextScope scope(device.context());
   return std::make_shared<VirtualMemory>(device, fd, bytes);
+}
+
+std::shared_ptr<DeviceMemory> importHostPages(const CudaDevice& device, const UniqueFd& fd,
+                                              size_t bytes) {
+  return std::make_shared<HostPages>(device, fd, bytes);
 }
 
 std::shared_ptr<DeviceMemory> importIpc(const CudaDevice& device, const CudaIpcHandle& handle,

@@ -1,6 +1,6 @@
 #pragma once
-// Device memory that other ranks of the node map, and host memory that a kernel writes. Needs no
-// CUDA header.
+// Memory of devices that other ranks of the node map, and host memory that a kernel writes. Needs
+// no CUDA header.
 
 #include <array>
 #include <cstddef>
@@ -19,7 +19,8 @@ using CudaIpcHandle = std::array<char, 64>;
 /// that another process has imported lives on there.
 class DeviceMemory {
  public:
-  enum class Sharing : uint8_t { kDescriptor, kLegacyIpc };
+  /// kHost: pages of the host, which every device reaches.
+  enum class Sharing : uint8_t { kDescriptor, kLegacyIpc, kHost };
 
   virtual ~DeviceMemory() = default;
   unsigned char* data() const { return data_; }
@@ -42,6 +43,9 @@ std::shared_ptr<DeviceMemory> allocateDevice(const CudaDevice& device, size_t by
 /// Maps a peer process's memory for use by `device`. `bytes` is what the peer's bytes() says.
 std::shared_ptr<DeviceMemory> importDescriptor(const CudaDevice& device, const UniqueFd& fd,
                                                size_t bytes);
+/// The same of pages of the host.
+std::shared_ptr<DeviceMemory> importHostPages(const CudaDevice& device, const UniqueFd& fd,
+                                              size_t bytes);
 std::shared_ptr<DeviceMemory> importIpc(const CudaDevice& device, const CudaIpcHandle& handle,
                                         size_t bytes);
 

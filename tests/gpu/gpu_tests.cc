@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "gpu/cases.h"
 #include "gpu/world.h"
 #include "kernels/launch.h"
@@ -151,28 +152,41 @@ TEST(Memory, LegacyIpcMemory) {
   runWorld(4, config, [&](RankEnv& env) { EXPECT_EQ(backToBack(env), 0u); });
 }
 
-// A rank whose writes to its peers go astray is found out before anything is computed.
-TEST(Memory, WritesThatDoNotArriveAreFoundOut) {
-  ThreadGroup group(3);
-  std::vector<std::thread> threads;
-  for (int r = 0; r < 3; ++r) {
-    threads.emplace_back([&, r] {
-      cuda(cudaSetDevice(0), "cudaSetDevice");
-      ThreadBootstrap boot(group, r);
-      DeviceConfig config = patient();
-      config.losePeerWrites = r == 1;
-      std::vector<int> peers;
-      for (int p = 0; p < 3; ++p) {
-        if (p != r) peers.push_back(p);
-      }
-      std::string why;
-      EXPECT_EQ(createDeviceRunner(boot, nullptr, peers, config, &why), nullptr);
-      EXPECT_NE(why.find("what rank 1 writes to the GPU memory of rank 0"), std::string::npos)
-          << why;
-      EXPECT_NE(why.find("IOMMU"), std::string::npos) << why;
-    });
+// As RONDO_P2P=off has it, and where devices do not reach each other.
+TEST(Memory, OfTheHost) {
+  DeviceConfig config = patient();
+  config.hostMemory = true;
+  for (const int ranks : {1, 2, 4}) {
+    for (const auto test : {backToBack, periodTails, graphReplays, epochWrap, everyCollective,
+                            transferMix, transferGraphs, transferWrap}) {
+      runWorld(ranks, config, [&](RankEnv& env) {
+        EXPECT_TRUE(env.runner->throughHost());
+        EXPECT_EQ(test(env), 0u);
+      });
+    }
   }
-  for (std::thread& thread : threads) thread.join();
+}
+
+// A rank whose writes to its peers go astray is found out before anything is computed: all go by
+// way of host memory, and a warning says why.
+TEST(Memory, WritesThatDoNotArriveAreFoundOut) {
+  configureLog("warn", "");
+  testing::internal::CaptureStderr();
+  runWorldOf(
+      3,
+      [](int rank) {
+        DeviceConfig config = patient();
+        config.losePeerWrites = rank == 1;
+        return config;
+      },
+      [](RankEnv& env) {
+        EXPECT_TRUE(env.runner->throughHost());
+        EXPECT_EQ(backToBack(env), 0u);
+      });
+  configureLog("off", "");
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("what rank 1 writes to the GPU memory of rank 0"), std::string::npos) << said;
+  EXPECT_NE(said.find("IOMMU"), std::string::npos) << said;
 }
 
 TEST(Faults, SpinBoundEndsTheKernelAndIsReported) {

@@ -141,8 +141,7 @@ TEST(DevicePlanner, ChoosesWhatFits) {
             const DeviceFacts facts{ranks, 100, lineStores || ranks == 1};
             const Reduces what = isReduction(collective) ? Reduces::kAll : Reduces::kNothing;
             const DeviceChoice c = chooseDevice({collective, count, element, what}, facts, {});
-            const bool served = collective != Collective::AllToAll ||
-                                (ranks <= kMaxWindowRanks && facts.lineStores);
+            const bool served = collective != Collective::AllToAll || ranks <= kMaxWindowRanks;
             ASSERT_EQ(c.algorithm != nullptr, served)
                 << collectiveName(collective) << ", " << ranks << " ranks";
             if (!served) continue;
@@ -153,6 +152,8 @@ TEST(DevicePlanner, ChoosesWhatFits) {
             const Count bytes = c.geometry.chunk * element;
             if (c.protocol == Protocol::kSimple) {
               EXPECT_LE(bytes, kBlockSlots * kSlotBytes);
+            } else if (c.protocol == Protocol::kLL) {
+              EXPECT_LE(bytes * 2, kShapeLL.placeBytes(ranks));
             } else {
               const Count line = what == Reduces::kAll ? 448 : 480;  // a warp's data
               EXPECT_LE((bytes + line - 1) / line * 512, kShapeLL128.placeBytes(ranks));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include "coll/device_runner.h"
@@ -64,9 +65,16 @@ inline std::vector<float> expected(const DeviceChoice& choice, int size, uint64_
 constexpr uint64_t kMostElements = 9u << 20;
 constexpr int kGuard = 8;  // elements after a result that must stay as they are
 
+/// RONDO_P2P=off: all tests by way of host memory.
+inline bool hostMemoryAsked() {
+  const char* const p2p = std::getenv("RONDO_P2P");
+  return p2p != nullptr && std::string_view(p2p) == "off";
+}
+
 class RankEnv {
  public:
-  RankEnv(Bootstrap& boot, FdExchange* fds, const DeviceConfig& config) : boot_(boot) {
+  RankEnv(Bootstrap& boot, FdExchange* fds, DeviceConfig config) : boot_(boot) {
+    if (hostMemoryAsked()) config.hostMemory = true;
     cuda(makeFreshStream(&stream), "a stream");
     const size_t bytes = (kMostElements + 2 * kGuard) * sizeof(float);
     for (float** p : {&src, &dst}) cuda(cudaMalloc(p, bytes), "cudaMalloc");

@@ -23,8 +23,10 @@ inline int devices() {
   return count;
 }
 
-// Ranks on `overDevices` devices in turn; the calling threads' contexts decide.
-inline void runWorld(int ranks, DeviceConfig config, const Body& body, int overDevices = 1) {
+// Ranks on `overDevices` devices in turn; the calling threads' contexts decide. `configOf`: by
+// rank.
+inline void runWorldOf(int ranks, const std::function<DeviceConfig(int)>& configOf,
+                       const Body& body, int overDevices = 1) {
   ThreadGroup group(ranks);
   std::vector<std::thread> threads;
   for (int r = 0; r < ranks; ++r) {
@@ -32,7 +34,7 @@ inline void runWorld(int ranks, DeviceConfig config, const Body& body, int overD
       try {
         cuda(cudaSetDevice(r % overDevices), "cudaSetDevice");
         ThreadBootstrap boot(group, r);
-        RankEnv env(boot, nullptr, config);
+        RankEnv env(boot, nullptr, configOf(r));
         if (env.runner == nullptr) throw Error(rondoInternalError, "no runner: " + env.why);
         env.barrier();
         body(env);
@@ -46,6 +48,11 @@ inline void runWorld(int ranks, DeviceConfig config, const Body& body, int overD
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+inline void runWorld(int ranks, const DeviceConfig& config, const Body& body, int overDevices = 1) {
+  runWorldOf(
+      ranks, [&](int) { return config; }, body, overDevices);
 }
 
 inline DeviceConfig patient() {

@@ -85,6 +85,37 @@ TEST(DevicePlanner, RecordsSayWhatACallBecomes) {
   EXPECT_EQ(exchange.served(), "copy engines") << "no algorithm of the registry's";
 }
 
+// Over NVLink lines of 128 bytes are as quick and carry more; elsewhere short calls have LL, which
+// in host memory is several times as quick as a ring.
+TEST(DevicePlanner, ShortCallsHaveLLWhereLinesMayBreak) {
+  for (const Collective collective :
+       {Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter,
+        Collective::AllToAll, Collective::Reduce, Collective::Broadcast}) {
+    DeviceFacts facts = gpus(2);
+    const auto chosen = [&](uint64_t bytes) {
+      return chooseDevice(requestOf(collective, bytes, 2), facts, {});
+    };
+    if (collective != Collective::AllReduce) {
+      EXPECT_NE(chosen(1024).protocol, Protocol::kLL) << collectiveName(collective);
+    }
+    facts.lineStores = false;
+    facts.costs = facts.costs.throughHost();
+    EXPECT_EQ(chosen(1024).protocol, Protocol::kLL) << collectiveName(collective);
+    EXPECT_EQ(chosen(64 << 10).protocol, Protocol::kLL) << collectiveName(collective);
+    if (collective == Collective::AllToAll) {  // there is no ring of it
+      EXPECT_FALSE(chosen(1024).byTransfers);
+      EXPECT_TRUE(chosen(64 << 20).byTransfers);
+      continue;
+    }
+    EXPECT_EQ(chosen(64 << 20).protocol, Protocol::kSimple) << collectiveName(collective);
+    EXPECT_LE(chosen(64 << 20).geometry.lanes, 48) << "lanes poll across PCIe";
+    // A type that LL would cut in two.
+    if (!isReduction(collective)) continue;
+    const DeviceRequest wide{collective, 64, 16, Reduces::kAll};
+    EXPECT_EQ(chooseDevice(wide, facts, {}).protocol, Protocol::kSimple);
+  }
+}
+
 // Wanted: below 10 % geomean at 2 and 4 GPUs (ASTRA-sim publishes 20.6 and 12.0).
 TEST(DevicePredictions, AreCloseToWhatTwoAndFourGpusTook) {
   for (const char* const name : {"h200_x2.csv", "h200_x2_later.csv", "h200_x4.csv"}) {
