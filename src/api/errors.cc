@@ -1,8 +1,6 @@
 // The sentences behind rondoGetLastError, and the C boundary.
 
 #include <exception>
-#include <new>
-#include <stdexcept>
 
 #include "api/comm_create.h"
 #include "api/handle.h"
@@ -30,16 +28,10 @@ namespace {
 rondoResult_t failed(rondoComm* comm, const char* call) {
   try {
     throw;
-  } catch (const Error& error) {
-    const std::string& sentence = error.sentence();
-    const bool named = sentence.rfind(call, 0) == 0;
-    return fail(comm, error.code(), named ? sentence : std::string(call) + ": " + sentence);
-  } catch (const std::bad_alloc&) {
-    return fail(comm, rondoOutOfMemory, std::string(call) + ": out of memory");
-  } catch (const std::invalid_argument& error) {
-    return fail(comm, rondoInvalidArgument, std::string(call) + ": " + error.what());
   } catch (const std::exception& error) {
-    return fail(comm, rondoInternalError, std::string(call) + ": " + error.what());
+    const std::string sentence = sentenceOf(error);
+    const bool named = sentence.rfind(call, 0) == 0;
+    return fail(comm, resultOf(error), named ? sentence : std::string(call) + ": " + sentence);
   }
 }
 

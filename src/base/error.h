@@ -23,6 +23,11 @@ class Error : public std::exception {
   std::string sentence_;
 };
 
+/// What an exception that was caught comes to, and why: "out of memory", or its own sentence. The
+/// text stays as long as the exception.
+rondoResult_t resultOf(const std::exception& error);
+const char* sentenceOf(const std::exception& error);
+
 /// printf into a std::string.
 [[gnu::format(printf, 1, 2)]] std::string format(const char* text, ...);
 

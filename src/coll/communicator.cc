@@ -222,6 +222,13 @@ bool Communicator::waitsLong(bool moved) {
   return due;
 }
 
+/// An end is a move, too: whoever waits for what comes next must not be taken for stuck.
+Communicator::Progress Communicator::ended() {
+  if (closing_.begun()) [[unlikely]]
+    closing_.note(true);
+  return Progress::Done;
+}
+
 Communicator::Progress Communicator::poll(bool* moved) {
   if (runner_.poll(moved)) {
     const CallLog::Answer answer = log_.asksSilent() ? log_.askSilent() : CallLog::Answer::Nothing;
@@ -229,7 +236,7 @@ Communicator::Progress Communicator::poll(bool* moved) {
     if (answer == CallLog::Answer::Nothing) {
       log_.finish();
       if (joint_.active()) joint_.finish();
-      return Progress::Done;
+      return ended();
     }
   }
   if (runner_.mismatch()) return Progress::Mismatch;
@@ -277,7 +284,7 @@ RunResult Communicator::runExchange(std::span<const Transfer> transfers) {
 Communicator::Progress Communicator::pollExchange(bool* moved) {
   if (exchange_.poll(moved) || (looksDue(*moved) && endIfDeserted(moved))) {
     log_.finishExchange();
-    return Progress::Done;
+    return ended();
   }
   if (exchange_.mismatch()) return Progress::Mismatch;
   if (closing_.begun()) [[unlikely]]

@@ -209,6 +209,7 @@ class Communicator {
   bool waitsLong(bool moved);
   bool endIfDeserted(bool* moved);
   void endIfStandsStill(bool moved);
+  Progress ended();
   void reportStall(const std::string& text);
   void giveUp(const std::string& why);
   std::string timeoutText(int rank) const;

@@ -165,9 +165,7 @@ bool GroupRun::pollPart(Part& part) {
       if (part.running == 0) start(part);
       progress = part.exchanging ? part.comm->pollExchange(&moved) : part.comm->poll(&moved);
     } catch (const std::exception& error) {
-      const auto* const ours = dynamic_cast<const Error*>(&error);
-      fail(part, Progress::Mismatch, error.what(),
-           ours != nullptr ? ours->code() : rondoInvalidUsage);
+      fail(part, Progress::Mismatch, sentenceOf(error), resultOf(error));
       return true;
     }
     if (progress == Progress::Busy) return moved;
@@ -212,8 +210,13 @@ void GroupRun::fail(Part& part, Communicator::Progress how, const std::string& w
     fault_.comm = part.comm;
     fault_.code = code;
   }
-  // What this rank knows, the others may not.
-  if (how == Communicator::Progress::Mismatch) part.comm->abortDiffering(why);
+  if (how == Communicator::Progress::Mismatch) {
+    if (code == rondoMismatch) {
+      part.comm->abortDiffering(why);  // what this rank knows, the others may not
+    } else {
+      part.comm->abort();  // a trouble of its own, of which they know nothing
+    }
+  }
   end(part);
 }
 

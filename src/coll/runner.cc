@@ -43,7 +43,7 @@ void Runner::begin(const BoundPlan& plan, const HostCall& call) {
     lane.next = 0;
     lane.base = 0;
     lane.seen = 0;
-    lane.computed = false;
+    lane.computed = lane.partly = false;
     if (plan.fullPeriods > 1) lane.counts.assign(lane.program->full.size(), 0);
   }
   fullPeriods_ = plan.fullPeriods;
@@ -151,11 +151,11 @@ bool Runner::advance(Lane& lane, bool* done) {
     while (lane.next < steps.size()) {
       const BoundStep& step = steps[lane.next];
       const bool ran = call_.uneven == nullptr ? execute(lane, step) : executeUneven(lane, step);
+      moved |= ran || std::exchange(lane.partly, false);
       if (!ran) return copyLate(lane) || moved;
       ++lane.next;
       lane.seen = 0;
-      lane.computed = false;
-      moved = true;
+      lane.computed = lane.partly = false;
     }
     ++lane.period;
     lane.next = 0;
@@ -267,10 +267,11 @@ bool Runner::put(Lane& lane, const BoundStep& step) {
 
 /// Takes the messages that say that blocks have landed, as they come, until at most `most` are
 /// owed.
-bool Runner::takeLanded(const BoundStep& step, uint32_t* owed, uint32_t most) {
+bool Runner::takeLanded(Lane& lane, const BoundStep& step, uint32_t* owed, uint32_t most) {
   Message message;
   while (*owed > 0 && peek(step.recv, &message, step.bytes)) {
     step.recv->release();
+    lane.partly = true;
     --*owed;
   }
   return *owed <= most;
@@ -280,9 +281,9 @@ bool Runner::fetch(Lane& lane, const BoundStep& step) {
   uint32_t* const owed = countOf(lane, step);
   if (owed != nullptr && landing(step, lane.base) != nullptr) {
     if (!std::exchange(lane.computed, true)) ++*owed;
-    return takeLanded(step, owed, lane.period + 1 < fullPeriods_ ? kMostOwed - 1 : 0);
+    return takeLanded(lane, step, owed, lane.period + 1 < fullPeriods_ ? kMostOwed - 1 : 0);
   }
-  if (owed != nullptr && !takeLanded(step, owed, 0)) return false;
+  if (owed != nullptr && !takeLanded(lane, step, owed, 0)) return false;
   Message message;
   if (!peek(step.recv, &message, step.bytes)) return false;
   if (landing(step, lane.base) == nullptr) {
@@ -349,7 +350,7 @@ bool Runner::reduce(Lane& lane, const BoundStep& step) {
   const bool allLand = landingsOf(lane, step) == plan_->ranks - 1;
   if (allLand && countOf(lane, step) != nullptr) {
     combine(lane, step, dst, nullptr);
-    lane.computed = true;
+    lane.computed = lane.partly = true;
     ++*countOf(lane, step);
     return tell(lane, step, dst);
   }
@@ -362,7 +363,7 @@ bool Runner::reduce(Lane& lane, const BoundStep& step) {
     step.send->post(bytes, nullptr);
     return true;
   }
-  lane.computed = true;
+  lane.computed = lane.partly = true;
   return tell(lane, step, dst);
 }
 
@@ -419,7 +420,7 @@ bool Runner::move(Lane& lane, const BoundStep& step) {
     compute(lane, step, messages, dst, space);
     if ((bits & algo::kRecv) != 0) step.recv->release();
     if (step.recv2 != nullptr) step.recv2->release();
-    lane.computed = true;
+    lane.computed = lane.partly = true;
   }
   return !inPlace || step.send->tryPostInPlace(dst, step.bytes, nullptr, {});
 }
@@ -428,7 +429,7 @@ bool Runner::barrier(Lane& lane, const BoundStep& step) {
   if (!lane.computed) {
     if (step.send->tryAcquire(0) == nullptr) return false;
     step.send->post(0, nullptr);
-    lane.computed = true;
+    lane.computed = lane.partly = true;
   }
   for (; lane.seen < plan_->ranks; ++lane.seen) {
     RecvPort* port = step.peers[lane.seen];
@@ -436,6 +437,7 @@ bool Runner::barrier(Lane& lane, const BoundStep& step) {
     Message message;
     if (!peek(port, &message, step.bytes)) return false;
     port->release();
+    lane.partly = true;
   }
   return true;
 }

@@ -63,6 +63,7 @@ class Runner {
     uint64_t base;    // bytes: the period's start
     int seen;         // Reduce, Barrier: peers whose message is there
     bool computed;    // only the posting of the result is left
+    bool partly;      // peers can tell what was done of the step, which has not ended
     uint32_t left;    // blocks behind this one that every peer has put and wants landed
     std::vector<uint32_t> counts;  // a step that runs: Put: blocks posted ahead; Fetch: blocks
                                    // owed; Reduce: blocks landed of which the readers have not been
@@ -79,7 +80,7 @@ class Runner {
   bool copyLate(Lane& lane);
   uint32_t* countOf(Lane& lane, const BoundStep& step) const;
   bool put(Lane& lane, const BoundStep& step);
-  bool takeLanded(const BoundStep& step, uint32_t* owed, uint32_t most);
+  bool takeLanded(Lane& lane, const BoundStep& step, uint32_t* owed, uint32_t most);
   bool reduce(Lane& lane, const BoundStep& step);
   bool fetch(Lane& lane, const BoundStep& step);
   bool tell(Lane& lane, const BoundStep& step, const char* dst);

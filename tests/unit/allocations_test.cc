@@ -94,8 +94,8 @@ void collectives(const Rank& me, rondoRequest_t* request) {
   ok(request == nullptr ? rondoGroupEnd() : rondoGroupEndAsync(request));
 }
 
-/// A group while there is memory for so many allocations; whether that was enough.
-bool groupOf(const Rank& me, size_t good, size_t count) {
+/// A group while there is memory for so many allocations.
+rondoResult_t groupOf(const Rank& me, size_t good, size_t count) {
   std::array<float, 256> in{}, out{};
   lastGood = allocations + good;
   const rondoResult_t begun = rondoGroupStart();
@@ -104,7 +104,7 @@ bool groupOf(const Rank& me, size_t good, size_t count) {
   const rondoResult_t ended = rondoGroupEnd();
   lastGood = SIZE_MAX;
   EXPECT_EQ(begun, rondoSuccess);
-  return ended == rondoSuccess;
+  return ended;
 }
 
 /// Nothing is thrown at the caller, nothing is left open, and the communicator goes on or says why
@@ -114,7 +114,7 @@ TEST(Allocations, AGroupWithoutMemoryIsAnError) {
   size_t good = 0;
   for (; !enough && good < 100000; good += 1 + good / 8) {
     World(1).run([&](const Rank& me) {
-      enough = groupOf(me, good, 100);
+      enough = groupOf(me, good, 100) == rondoSuccess;
       float in = 7, out = 0;
       const rondoResult_t next =
           rondoAllReduce(&in, &out, 1, rondoFloat32, rondoSum, me.comm, nullptr);
@@ -124,6 +124,22 @@ TEST(Allocations, AGroupWithoutMemoryIsAnError) {
   }
   EXPECT_TRUE(enough);
   EXPECT_GT(good, 3u);
+}
+
+/// Its calls do not differ from theirs.
+TEST(Allocations, AGroupWithoutMemoryOnOneRankIsNoMismatch) {
+  bool enough = false;
+  for (size_t good = 0; !enough && good < 100000; good += 1 + good / 8) {
+    World(2).open([&](const Rank& me) {
+      const rondoResult_t result = groupOf(me, me.rank == 0 ? good : SIZE_MAX / 2, 100);
+      if (me.rank == 0) enough = result == rondoSuccess;
+      if (result == rondoSuccess) return ok(rondoCommDestroy(me.comm));
+      EXPECT_EQ(result, me.rank == 0 ? rondoOutOfMemory : rondoRemoteError)
+          << "rank " << me.rank << " after " << good << ": " << rondoGetLastError(nullptr);
+      ok(rondoCommAbort(me.comm));
+    });
+  }
+  EXPECT_TRUE(enough);
 }
 
 TEST(Allocations, PlainCalls) {

@@ -127,6 +127,44 @@ TEST(WorldFinalize, FindsNothingWrongWhereAllEnds) {
   }
 }
 
+/// One message, as a group of its own.
+void beginOne(bool sends, int peer, int32_t* value, rondoComm_t comm,
+              std::vector<rondoRequest_t>* requests) {
+  requests->push_back(nullptr);
+  RONDO_OK(rondoGroupStart());
+  if (sends) {
+    RONDO_OK(rondoSend(value, 1, rondoInt32, peer, comm, nullptr));
+  } else {
+    RONDO_OK(rondoRecv(value, 1, rondoInt32, peer, comm, nullptr));
+  }
+  RONDO_OK(rondoGroupEndAsync(&requests->back()));
+}
+
+/// Thousands of groups, each of which ends with the one move that it makes, while rank 2 looks in
+/// vain all the time.
+TEST(WorldFinalize, GroupsThatEndOneAfterTheOtherAreNoStandstill) {
+  constexpr int kRounds = 2000;
+  World(3).open([](const Rank& me) {
+    int32_t value = 0;
+    std::vector<rondoRequest_t> requests;
+    if (me.rank == 2) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      beginOne(true, 0, &value, me.comm, &requests);
+      beginOne(false, 1, &value, me.comm, &requests);
+    } else {
+      if (me.rank == 0) beginOne(false, 2, &value, me.comm, &requests);
+      for (int round = 0; round < kRounds; ++round) {
+        beginOne(me.rank == 0, 1 - me.rank, &value, me.comm, &requests);
+        beginOne(me.rank == 1, 1 - me.rank, &value, me.comm, &requests);
+      }
+      if (me.rank == 1) beginOne(true, 2, &value, me.comm, &requests);
+    }
+    EXPECT_EQ(rondoCommFinalize(me.comm), rondoSuccess) << rondoGetLastError(me.comm);
+    EXPECT_EQ(rondoWaitAll(requests.size(), requests.data()), rondoSuccess);
+    RONDO_OK(rondoCommDestroy(me.comm));
+  });
+}
+
 TEST(WorldFinalize, ASendThatNobodyReceivesIsAnError) {
   for (const int ranks : {2, 3}) {
     std::atomic<int> over{0};
