@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "api/comm_create.h"
+#include "api/device_uneven.h"
 #include "api/group.h"
 #include "api/quick_rooted.h"
 #include "api/run_collective.h"
@@ -81,14 +82,22 @@ uint64_t typicalOf(const UnevenBlocks& agreed) {
     if (const rondoResult_t bad = checkSpans(args, src.extent, dst.extent)) return bad;
   }
   const bool idle = src.total == 0 && dst.total == 0;
-  if (!plain && !idle) {
+  // Then all ranks are idle, or none.
+  const bool agreed =
+      call.collective == Collective::AllGather || call.collective == Collective::ReduceScatter;
+  if (!plain) {
     CollectiveArgs used = args;
     used.usesSend = args.usesSend && src.total > 0;
     used.usesRecv = args.usesRecv && dst.total > 0;
+    bool onDevice = false;
     if (used.usesSend || used.usesRecv) {
-      bool onDevice = false;
       if (const rondoResult_t bad = checkMemory(used, &onDevice)) return bad;
-      if (onDevice) return refuseDevice(args);
+    } else if (!agreed && namesDevice(args)) {
+      return rondoSuccess;  // what its peers do on their devices is nothing to this rank
+    }
+    if (onDevice) {
+      return runOnDevice(args.comm, {args.call, call.collective, args.send, args.recv, args.type,
+                                     call.op, call.root, args.stream, src, dst});
     }
   }
   if (!idle) {

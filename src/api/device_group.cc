@@ -20,9 +20,8 @@ void refuseBroken(Communicator& comm) {
   throw Error(end.code, end.why);
 }
 
-/// Enqueues a collective, and writes down that it was.
-void launchOne(Communicator& comm, const DeviceCall& call) {
-  refuseBroken(comm);
+/// What is written down of a launch before it.
+OpFacts noteLaunch(Communicator& comm, const DeviceCall& call) {
   OpFacts facts;
   facts.collective = static_cast<uint8_t>(call.collective);
   facts.origin = OpOrigin::Device;
@@ -32,7 +31,12 @@ void launchOne(Communicator& comm, const DeviceCall& call) {
   facts.count = call.count;
   comm.numberLaunch(call.stream, &facts);
   comm.recorder().launch(facts);
-  const DeviceServed served = comm.deviceRunner()->run(call);
+  return facts;
+}
+
+/// And after it.
+void noteLaunched(Communicator& comm, const DeviceCall& call, OpFacts facts,
+                  const DeviceServed& served) {
   facts.way = served.way;
   facts.choice = served.choice;
   comm.recorder().launched(facts);
@@ -40,6 +44,23 @@ void launchOne(Communicator& comm, const DeviceCall& call) {
     return format("communicator \"%s\": launched %s with count %zu, datatype %s",
                   comm.name().c_str(), call.name, call.count, typeName(call.type));
   });
+}
+
+/// Enqueues a collective, and writes down that it was.
+void launchOne(Communicator& comm, const DeviceCall& call) {
+  refuseBroken(comm);
+  const OpFacts facts = noteLaunch(comm, call);
+  noteLaunched(comm, call, facts, comm.deviceRunner()->run(call));
+}
+
+/// Several as one launch.
+void launchJoint(Communicator& comm, std::span<const DeviceCall> calls) {
+  refuseBroken(comm);
+  static thread_local std::vector<OpFacts> facts;
+  facts.clear();
+  for (const DeviceCall& call : calls) facts.push_back(noteLaunch(comm, call));
+  const DeviceServed served = comm.deviceRunner()->runJoint(calls);
+  for (size_t i = 0; i < calls.size(); ++i) noteLaunched(comm, calls[i], facts[i], served);
 }
 
 void launchTransfers(Communicator& comm, const char* name, std::span<const Transfer> transfers,
@@ -113,12 +134,15 @@ void DeviceGroup::launch(const Part& part) {
   if (!part.transfers.empty()) {
     launchTransfers(comm, part.transferCall, part.transfers, part.streams);
   }
-  for (size_t i = 0; i < part.calls.size(); ++i) {
+  const std::span<const DeviceCall> calls(part.calls);
+  for (size_t i = 0; i < calls.size();) {
     // The collectives of a communicator share its memory.
-    if (i > 0 && part.calls[i].stream != part.calls[i - 1].stream) {
-      runner.order(part.calls[i - 1].stream, part.calls[i].stream);
+    if (i > 0 && calls[i].stream != calls[i - 1].stream) {
+      runner.order(calls[i - 1].stream, calls[i].stream);
     }
-    launchOne(comm, part.calls[i]);
+    const size_t joined = runner.joins(calls.subspan(i));
+    joined > 0 ? launchJoint(comm, calls.subspan(i, joined)) : launchOne(comm, calls[i]);
+    i += std::max<size_t>(joined, 1);
   }
 }
 

@@ -15,6 +15,9 @@ extern "C" {
  * Calls of one communicator on different streams are ordered by the caller, with an event, for they
  * share its memory; calls in one group are ordered by the library. Different communicators are
  * independent of each other.
+ * Scans and the barrier are for host memory. A rank that neither gives nor takes anything in a call
+ * with counts of its own (rondoAllToAllV, rondoGatherV, rondoScatterV) says by its pointers whose
+ * memory the call is on, or, if they are NULL, by a stream that is not.
  * One call's two buffers are of the same kind; different ranks may differ only where a function
  * says so. Buffers need no registration; memory from rondoMemAlloc is used in place. The two
  * buffers must not overlap unless the function's in-place rule allows it.
@@ -97,8 +100,9 @@ RONDO_API rondoResult_t rondoAllToAll(const void* sendbuff, void* recvbuff, size
 /**
  * recvbuff[rdispls[r] + i] = rank r's sendbuff[sdispls[rank] + i], for 0 <= i < recvcounts[r].
  * recvcounts[r] must equal rank r's sendcounts[rank]. Receive blocks must not overlap.
- * Displacements are elements; NULL: blocks follow each other. In place: sendbuff == recvbuff, with
- * equal counts and displacements for sending and receiving. Since 0.2.
+ * Displacements are elements; NULL: blocks follow each other. In place, on host memory: sendbuff ==
+ * recvbuff, with equal counts and displacements for sending and receiving. Since 0.2; on device
+ * memory, as all v-collectives, since 0.12.
  */
 RONDO_API rondoResult_t rondoAllToAllV(const void* sendbuff, const size_t* sendcounts,
                                        const size_t* sdispls, void* recvbuff,

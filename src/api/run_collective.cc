@@ -68,9 +68,7 @@ rondoResult_t refuseDevice(const CollectiveArgs& args) {
   return fail(args.comm, rondoUnsupported,
               std::string(args.call) +
                   ": the buffers are device memory; allowed so far: host memory (device memory: "
-                  "rondoAllReduce, rondoAllGather, rondoReduceScatter, rondoAllToAll, rondoReduce, "
-                  "rondoBroadcast, rondoGather, rondoScatter, rondoSend, rondoRecv and "
-                  "rondoSendRecv)");
+                  "everything but rondoScan and rondoExscan)");
 }
 
 rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request) {

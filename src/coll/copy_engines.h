@@ -32,6 +32,7 @@ class CopyEngines {
   /// Enqueues it. Allowed while its stream captures. Returns a cudaError_t.
   int run(const DeviceCall& call, const UserMemory::Entry& into);
 
+  bool alone() const { return alone_; }
   /// Collectives so far.
   uint64_t calls() const { return calls_; }
   void startFrom(uint64_t bytes) { from_ = bytes; }

@@ -17,8 +17,10 @@
 #include "coll/copy_engines.h"
 #include "coll/device_budget.h"
 #include "coll/device_exchange.h"
+#include "coll/device_joint.h"
 #include "coll/device_lease.h"
 #include "coll/device_open.h"
+#include "coll/device_request.h"
 #include "coll/device_scaled.h"
 #include "coll/order_event.h"
 #include "coll/user_memory.h"
@@ -87,6 +89,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     return chooseDevice(request, facts_, tune_);
   }
   DeviceServed run(const DeviceCall& call) override;
+  size_t joins(std::span<const DeviceCall> calls) override;
+  DeviceServed runJoint(std::span<const DeviceCall> calls) override;
   void exchange(const char* name, std::span<const Transfer> transfers,
                 std::span<const rondoStream_t> streams) override;
   void order(rondoStream_t first, rondoStream_t later) override {
@@ -123,6 +127,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     DeviceServed served{};
   };
   const Remembered& remembered(const DeviceRequest& request);
+  void follow(const char* name, std::span<const DeviceCall> calls, bool after) const;
   CallArgs argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const;
   int launch(const DeviceCall& call, const DeviceChoice& choice) const;
   DeviceServed runScaled(const DeviceCall& call);
@@ -155,6 +160,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   UserMemory memory_;
   CopyEngines copyEngines_;
   OrderEvent event_;
+  JointChoice joint_;                     // of the last joins()
   std::array<Remembered, 64> choices_{};  // the last ones, by a hash of the request
 };
 
@@ -250,43 +256,78 @@ void CudaRunner::release(const DeviceCall& call, void* memory) const {
 DeviceServed CudaRunner::run(const DeviceCall& call) {
   check();
   if (call.count == 0) return {};
-  // Sums of the usual types multiply on their way in.
-  const bool fused = call.scaled != nullptr && size_ > 1 && isHot(call.type, rondoSum);
-  if (call.scaled != nullptr && !fused) return runScaled(call);
-  const auto element = static_cast<uint32_t>(typeSize(call.type));
-  const bool reduces = isReduction(call.collective);
-  if (reduces && !fused && !opDefined(call.type, call.op)) {
-    throw Error(rondoUnsupported,
-                format("%s: operator %d (%s) on %s is not available on device memory; allowed "
-                       "there: the library's own operators",
-                       call.name, call.op, opName(call.op), typeName(call.type)));
-  }
-  const uint32_t aligned = std::min(element, 8u);
-  const SlotUse use = slotUse(call.collective, rank_, call.root);
-  const auto checkPlace = [&](const char* name, const void* pointer, Slots used) {
-    if (used == Slots::None || reinterpret_cast<uintptr_t>(pointer) % aligned == 0) return;
-    throw Error(rondoInvalidArgument,
-                format("%s: %s is %p; allowed: addresses that are multiples of %u", call.name, name,
-                       pointer, aligned));
-  };
-  checkPlace("sendbuff", call.send, use.src);
-  checkPlace("recvbuff", call.recv, use.dst);
-  const Reduces what = !reduces                    ? Reduces::kNothing
-                       : fused                     ? Reduces::kScaled
-                       : isHot(call.type, call.op) ? Reduces::kHot
-                                                   : Reduces::kAll;
+  const DeviceRequest wanted = requestOf(call, size_);
+  if (call.scaled != nullptr && wanted.reduces != Reduces::kScaled) return runScaled(call);
+  checkDeviceCall(call, rank_);
   const ContextScope scope(device_.context());
   if (size_ == 1) return copyAlone(call);
   if (const UserMemory::Entry* into = copyEngines_.serve(call, memory_)) {
     throwCuda(format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into));
     return {DeviceWay::kCopyEngines};
   }
-  const auto& [request, choice, served] = remembered({call.collective, call.count, element, what});
+  const auto& [request, choice, served] = remembered(wanted);
   if (choice.algorithm == nullptr) refuse(call);
   const int error = launch(call, choice);
   if (error != 0)
     throwCuda(format("%s: launching the %s kernel", call.name, choice.algorithm), error);
   return served;
+}
+
+size_t CudaRunner::joins(std::span<const DeviceCall> calls) {
+  // Copy engines that are to do all they can are asked first.
+  if (calls.size() < 2 || copyEngines_.alone()) return 0;
+  std::array<DeviceRequest, kMostJoined> requests;
+  const size_t most = std::min(calls.size(), requests.size());
+  size_t known = 0;
+  for (; known < most && calls[known].scaled == nullptr; ++known) {
+    requests[known] = requestOf(calls[known], size_);
+  }
+  joint_ = chooseJoint({requests.data(), known}, facts_, tune_, [this](const DeviceRequest& alone) {
+    return remembered(alone).choice.picoseconds;
+  });
+  return static_cast<size_t>(joint_.calls);
+}
+
+DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
+  check();
+  for (const DeviceCall& call : calls) checkDeviceCall(call, rank_);
+  const JointChoice& choice = joint_;
+  const ContextScope scope(device_.context());
+  JointCall joint =
+      jointCall(choice, calls, choice.protocol == Protocol::kLL ? windowLL_ : windowLL128_, fault_,
+                rank_, size_);
+  const char* const name = calls.front().name;
+  follow(name, calls, false);
+  const rondoStream_t stream = calls.front().stream;
+  const auto launchNow = [&](size_t some) {
+    throwCuda(format("%s: launching the kernel of %zu calls", name, some),
+              launchKernel(*choice.kernel, &joint, static_cast<int>(some) * choice.lanes,
+                           choice.threads, stream));
+  };
+  if (!touchEachOther(calls, size_)) {
+    launchNow(calls.size());
+  } else {
+    for (size_t i = 0; i < calls.size(); ++i) {
+      joint.firstLane = static_cast<int32_t>(i) * choice.lanes;
+      joint.item[0] = joint.item[i];
+      launchNow(1);
+    }
+  }
+  follow(name, calls, true);
+  return servedBy(calls.front().collective, choice.asAlone());
+}
+
+/// The first call's stream waits for those of the others, or, after it, they for it.
+void CudaRunner::follow(const char* name, std::span<const DeviceCall> calls, bool after) const {
+  const rondoStream_t first = calls.front().stream;
+  rondoStream_t last = first;
+  for (const DeviceCall& call : calls.subspan(1)) {
+    if (call.stream == first || call.stream == last) continue;
+    last = call.stream;
+    throwCuda(
+        format("%s: ordering two streams", name),
+        after ? orderStreams(first, last, event_.get()) : orderStreams(last, first, event_.get()));
+  }
 }
 
 void CudaRunner::throwCuda(const std::string& what, int error) const {

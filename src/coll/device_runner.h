@@ -65,6 +65,14 @@ class DeviceRunner {
   /// up, rondoUnhandledCudaError.
   virtual DeviceServed run(const DeviceCall& call) = 0;
 
+  /// How many of the first of `calls`, neighbours in a group, runJoint() takes: 0, or at least 2.
+  /// The same on all ranks, whose groups are alike.
+  virtual size_t joins(std::span<const DeviceCall>) { return 0; }
+  /// Right after joins() has said how many: enqueues them as one launch, on the stream of the
+  /// first, which waits for the others' streams, as they do for it. Calls that depend on each other
+  /// by this rank's buffers are launches of their own, in their order. Throws as run() does.
+  virtual DeviceServed runJoint(std::span<const DeviceCall>) { return {}; }
+
   /// Enqueues sends and receives of device memory of device() as one launch on the first of
   /// `streams`; the others wait for it, and it for what is on them. Every transfer between two
   /// ranks has a partner of the same length in the same place of their order; transfers of length 0

@@ -1,4 +1,4 @@
-// The list of kernels: what the five files beside this one make of the algorithms' headers, and
+// The list of kernels: what the six files beside this one make of the algorithms' headers, and
 // nothing else.
 
 #include "kernels/impl/entry.h"
@@ -12,6 +12,7 @@ const std::vector<Kernel>& kernels() {
     for (const Kernel& row : rankedKernels()) all.push_back(row);
     for (const Kernel& row : ringKernels()) all.push_back(row);
     for (const Kernel& row : scaledKernels()) all.push_back(row);
+    for (const Kernel& row : jointKernels()) all.push_back(row);
     return all;
   }();
   return rows;

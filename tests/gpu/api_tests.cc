@@ -63,6 +63,112 @@ TEST(DeviceApi, SendReceiveGatherScatter) {
   }
 }
 
+/// What each rank has in a call with counts of its own; one of them has nothing.
+size_t unevenCount(int rank, size_t unit) { return static_cast<size_t>((rank + 2) % 3) * unit; }
+
+void gatherAndScatterUneven(const Rank& me, rondoComm_t comm, Buffers& b, size_t unit) {
+  const auto n = static_cast<size_t>(me.ranks);
+  const size_t mine = unevenCount(me.rank, unit);
+  std::vector<size_t> counts(n), places(n);
+  size_t all = 0;
+  for (size_t r = 0; r < n; ++r) {
+    counts[r] = unevenCount(static_cast<int>(r), unit);
+    places[r] = all;
+    all += counts[r] + 3;
+  }
+  const int root = me.ranks - 1;
+  const auto wrongBlocks = [&](const auto& value) {
+    size_t bad = 0;
+    for (size_t r = 0; r < n; ++r) {
+      bad += b.dst.wrong(b.stream, places[r], counts[r],
+                         [&](size_t i) { return value(static_cast<int>(r), i); });
+      bad += b.dst.wrong(b.stream, places[r] + counts[r], 3, [](size_t) { return -1; });
+    }
+    return bad;
+  };
+  const auto clear = [&] { b.dst.fill(b.stream, [](size_t) { return -1; }); };
+  clear();
+  good(rondoAllGatherV(b.src.at(0), mine, b.dst.at(0), counts.data(), places.data(), rondoInt32,
+                       comm, b.stream));
+  EXPECT_EQ(wrongBlocks([](int r, size_t i) { return element(r, i); }), 0u);
+  clear();
+  good(rondoGatherV(b.src.at(0), mine, b.dst.at(0), counts.data(), places.data(), rondoInt32, root,
+                    comm, b.stream));
+  if (me.rank == root) {
+    EXPECT_EQ(wrongBlocks([](int r, size_t i) { return element(r, i); }), 0u);
+  }
+  clear();
+  good(rondoScatterV(b.src.at(0), counts.data(), places.data(), b.dst.at(0), mine, rondoInt32, root,
+                     comm, b.stream));
+  const size_t place = places[static_cast<size_t>(me.rank)];
+  EXPECT_EQ(b.dst.wrong(b.stream, 0, mine, [&](size_t i) { return element(root, place + i); }), 0u);
+  EXPECT_EQ(b.dst.wrong(b.stream, mine, 3, [](size_t) { return -1; }), 0u);
+  clear();
+  // rank r gives rank s as many as r has, from s on
+  std::vector<size_t> own(n, mine), from(n);
+  for (size_t s = 0; s < n; ++s) from[s] = s;
+  good(rondoAllToAllV(b.src.at(0), own.data(), from.data(), b.dst.at(0), counts.data(),
+                      places.data(), rondoInt32, comm, b.stream));
+  EXPECT_EQ(
+      wrongBlocks([&](int r, size_t i) { return element(r, i + static_cast<size_t>(me.rank)); }),
+      0u);
+}
+
+/// Blocks that differ, in place; and blocks that do not.
+void reduceScatterUneven(const Rank& me, rondoComm_t comm, Buffers& b, size_t unit) {
+  const auto n = static_cast<size_t>(me.ranks);
+  for (const bool even : {false, true}) {
+    std::vector<size_t> counts(n, unit);
+    size_t place = 0;
+    for (size_t r = 0; r < n; ++r) {
+      if (!even) counts[r] = unevenCount(static_cast<int>(r), unit);
+      if (static_cast<int>(r) < me.rank) place += counts[r];
+    }
+    const size_t mine = counts[static_cast<size_t>(me.rank)];
+    const auto sum = [&](size_t i) {
+      int out = 0;
+      for (int r = 0; r < me.ranks; ++r) out += element(r, place + i);
+      return out;
+    };
+    b.dst.fill(b.stream, [&](size_t i) { return element(me.rank, i); });
+    me.meet();
+    good(rondoReduceScatterV(b.dst.at(0), b.dst.at(place), counts.data(), rondoInt32, rondoSum,
+                             comm, b.stream));
+    EXPECT_EQ(b.dst.wrong(b.stream, place, mine, sum), 0u);
+    b.dst.fill(b.stream, [](size_t) { return -1; });
+    good(rondoReduceScatterV(b.src.at(0), b.dst.at(1), counts.data(), rondoInt32, rondoSum, comm,
+                             b.stream));
+    EXPECT_EQ(b.dst.wrong(b.stream, 1, mine, sum), 0u);
+    EXPECT_EQ(b.dst.wrong(b.stream, mine + 1, 3, [](size_t) { return -1; }), 0u);
+  }
+}
+
+TEST(DeviceApi, CountsOfTheirOwn) {
+  for (const int ranks : {1, 2, 3, 4}) {
+    rondoUniqueId id;
+    onRanks(ranks, [&](const Rank& me) {
+      const rondoComm_t comm = makeComm(me, &id);
+      constexpr size_t kMost = 70001;
+      Buffers b(me, 10 * kMost);
+      for (const size_t unit : {size_t{1}, size_t{1000}, kMost}) {
+        gatherAndScatterUneven(me, comm, b, unit);
+        reduceScatterUneven(me, comm, b, unit);
+      }
+      // whoever has nothing says by its stream that it is on devices
+      std::vector<size_t> none(static_cast<size_t>(ranks));
+      good(rondoAllToAllV(nullptr, none.data(), nullptr, nullptr, none.data(), nullptr, rondoInt32,
+                          comm, b.stream));
+      std::vector<size_t> one(static_cast<size_t>(ranks), 1);
+      EXPECT_EQ(rondoAllToAllV(b.src.at(0), one.data(), nullptr, b.src.at(0), one.data(), nullptr,
+                               rondoInt32, comm, b.stream),
+                rondoUnsupported);
+      check(cudaStreamSynchronize(b.stream));
+      me.meet();
+      good(rondoCommDestroy(comm));
+    });
+  }
+}
+
 TEST(DeviceApi, RegisteredMemory) {
   rondoUniqueId id;
   onRanks(2, [&](const Rank& me) {
@@ -181,6 +287,94 @@ TEST(DeviceApi, GroupsMixEverything) {
 
 // Whatever order ranks name communicators in, the group has one for all: else the kernels on one
 // stream would wait for each other in a circle.
+/// Where call k of a group of short ones has its data, and how many; some need several exchanges.
+constexpr size_t kShortCalls = 70, kShortRoom = 9000;
+size_t shortCount(size_t k) { return k % 9 == 8 ? 8000 + k : 1 + k * 37; }
+
+/// Each its own sum, on two streams in turn.
+void shortSums(const Rank& me, rondoComm_t comm, Buffers& b, cudaStream_t other) {
+  good(rondoGroupStart());
+  for (size_t k = 0; k < kShortCalls; ++k) {
+    good(rondoAllReduce(b.src.at(k * kShortRoom), b.dst.at(k * kShortRoom), shortCount(k),
+                        rondoInt32, rondoSum, comm, k % 2 == 0 ? b.stream : other));
+  }
+  good(rondoGroupEnd());
+  check(cudaStreamSynchronize(other));
+  size_t bad = 0;
+  for (size_t k = 0; k < kShortCalls; ++k) {
+    bad += b.dst.wrong(b.stream, k * kShortRoom, shortCount(k), [&](size_t i) {
+      int sum = 0;
+      for (int r = 0; r < me.ranks; ++r) sum += element(r, k * kShortRoom + i);
+      return sum;
+    });
+    bad += b.dst.wrong(b.stream, k * kShortRoom + shortCount(k), 3, [](size_t) { return -1; });
+  }
+  EXPECT_EQ(bad, 0u);
+}
+
+/// Neighbours of three kinds; then calls each of which needs what the one before wrote.
+void shortOnesOfOtherKinds(const Rank& me, rondoComm_t comm, Buffers& b) {
+  const auto n = static_cast<size_t>(me.ranks);
+  constexpr size_t kFew = 500;
+  const auto at = [&](size_t k) { return k * n * kFew; };
+  b.dst.fill(b.stream, [](size_t) { return -1; });
+  good(rondoGroupStart());
+  for (size_t k = 0; k < 10; ++k) {
+    good(rondoAllGather(b.src.at(k), b.dst.at(at(k)), kFew, rondoInt32, comm, b.stream));
+  }
+  for (size_t k = 10; k < 20; ++k) {
+    good(rondoReduceScatter(b.src.at(k), b.dst.at(at(k)), kFew, rondoInt32, rondoSum, comm,
+                            b.stream));
+  }
+  for (size_t k = 20; k < 26; ++k) {
+    good(rondoAllReduce(k == 20 ? b.src.at(0) : b.dst.at(at(k - 1)), b.dst.at(at(k)), kFew,
+                        rondoInt32, rondoSum, comm, b.stream));
+  }
+  good(rondoGroupEnd());
+  size_t bad = 0;
+  for (size_t k = 0; k < 10; ++k) {
+    bad += b.dst.wrong(b.stream, at(k), n * kFew,
+                       [&](size_t i) { return element(static_cast<int>(i / kFew), k + i % kFew); });
+  }
+  const auto sumAt = [&](size_t i) {
+    int sum = 0;
+    for (int r = 0; r < me.ranks; ++r) sum += element(r, i);
+    return sum;
+  };
+  for (size_t k = 10; k < 20; ++k) {
+    bad += b.dst.wrong(b.stream, at(k), kFew, [&](size_t i) {
+      return sumAt(k + static_cast<size_t>(me.rank) * kFew + i);
+    });
+  }
+  int times = 1;
+  for (size_t k = 20; k < 26; ++k, times *= me.ranks) {
+    bad += b.dst.wrong(b.stream, at(k), kFew, [&](size_t i) { return sumAt(i) * times; });
+  }
+  EXPECT_EQ(bad, 0u);
+}
+
+TEST(DeviceApi, ShortCollectivesOfAGroupAreOneLaunch) {
+  for (const int ranks : {2, 3, 4}) {
+    rondoUniqueId id;
+    onRanks(ranks, [&](const Rank& me) {
+      const rondoComm_t comm = makeComm(me, &id);
+      Buffers b(me, (kShortCalls + 1) * kShortRoom);
+      const cudaStream_t other = newStream();
+      me.meet();
+      for (int round = 0; round < 3; ++round) {
+        b.dst.fill(b.stream, [](size_t) { return -1; });
+        shortSums(me, comm, b, other);
+        shortOnesOfOtherKinds(me, comm, b);
+        me.meet();
+      }
+      check(cudaStreamSynchronize(b.stream));
+      me.meet();
+      check(cudaStreamDestroy(other));
+      good(rondoCommDestroy(comm));
+    });
+  }
+}
+
 TEST(DeviceApi, GroupsOrderCommunicators) {
   rondoUniqueId ids[2];
   onRanks(2, [&](const Rank& me) {

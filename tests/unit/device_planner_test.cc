@@ -9,6 +9,7 @@
 #include <map>
 #include <random>
 
+#include "coll/device_joint.h"
 #include "coll/device_predict.h"
 #include "coll/flight_recorder.h"
 #include "support/measurements.h"
@@ -114,6 +115,60 @@ TEST(DevicePlanner, ShortCallsHaveLLWhereLinesMayBreak) {
     const DeviceRequest wide{collective, 64, 16, Reduces::kAll};
     EXPECT_EQ(chooseDevice(wide, facts, {}).protocol, Protocol::kSimple);
   }
+}
+
+TEST(DevicePlanner, ShortNeighboursAreOneLaunch) {
+  DeviceFacts facts = gpus(4);
+  const auto joined = [&](std::vector<DeviceRequest> calls, const char* rule = "") {
+    return chooseJoint(calls, facts, parseTune(rule), [&](const DeviceRequest& alone) {
+      return chooseDevice(alone, facts, {}).picoseconds;
+    });
+  };
+  const auto sums = [](size_t calls, Count count, Reduces what = Reduces::kHot) {
+    return std::vector<DeviceRequest>(calls, {Collective::AllReduce, count, 4, what});
+  };
+  EXPECT_EQ(joined(sums(1, 8)).calls, 0);
+  EXPECT_EQ(joined(sums(2, 8)).calls, 2);
+  EXPECT_EQ(joined(sums(200, 1000)).calls, kMostJoined);
+  EXPECT_EQ(joined(sums(200, 40000)).calls, 0) << "160 kB have more to gain from many lanes";
+  EXPECT_GT(joined(sums(4, 8192)).lanes, 1);
+  EXPECT_EQ(joined(sums(64, 8)).lanes, 1);
+  EXPECT_EQ(joined(sums(9, 8), "allreduce:device:0-:twoshot").calls, 0);
+  // only what is alike, in the order of the calls
+  std::vector<DeviceRequest> mixed = sums(5, 8);
+  mixed.push_back({Collective::AllReduce, 8, 8, Reduces::kAll});
+  for (const DeviceRequest& more : sums(5, 8)) mixed.push_back(more);
+  EXPECT_EQ(joined(mixed).calls, 5);
+  mixed[3].collective = Collective::AllGather;
+  mixed[3].reduces = Reduces::kNothing;
+  EXPECT_EQ(joined(mixed).calls, 3);
+  EXPECT_EQ(
+      joined(std::vector<DeviceRequest>(4, {Collective::Broadcast, 8, 4, Reduces::kNothing})).calls,
+      0);
+  // as few as there are lanes
+  facts.lanes = 3;
+  EXPECT_EQ(joined(sums(9, 8)).calls, 3);
+  facts = gpus(9);
+  EXPECT_EQ(joined(sums(9, 8)).calls, 0) << "more ranks than windows have";
+  facts = gpus(2);
+  facts.lineStores = false;
+  EXPECT_EQ(joined(sums(9, 8)).protocol, Protocol::kLL);
+  EXPECT_EQ(joined(sums(9, 8, Reduces::kAll)).calls, 0);
+}
+
+TEST(DevicePlanner, CallsThatTouchEachOther) {
+  std::vector<char> memory(10000);
+  const auto call = [&](size_t from, size_t to) {
+    return DeviceCall{
+        "rondoTest", Collective::AllGather, &memory[from], &memory[to], 100, rondoInt8, rondoSum, 0,
+        nullptr};
+  };
+  const auto touch = [&](const std::vector<DeviceCall>& calls) { return touchEachOther(calls, 4); };
+  EXPECT_FALSE(touch({call(0, 1000), call(0, 1400), call(100, 1800)})) << "all read the same";
+  EXPECT_TRUE(touch({call(0, 1000), call(0, 1399)})) << "two write one byte";
+  EXPECT_TRUE(touch({call(0, 1000), call(1399, 2000)})) << "the second reads what the first writes";
+  EXPECT_TRUE(touch({call(1000, 2000), call(0, 700)})) << "the second writes what the first reads";
+  EXPECT_FALSE(touch({call(1100, 1000), call(0, 1400)})) << "in place";
 }
 
 // Wanted: below 10 % geomean at 2 and 4 GPUs (ASTRA-sim publishes 20.6 and 12.0).

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "api/device_group.h"
+#include "api/device_uneven.h"
 #include "api/group.h"
 #include "api/handle.h"
 #include "coll/far_staging.h"
@@ -135,6 +136,63 @@ TEST(FarDevice, EveryCollectiveOfAnyLength) {
       for (const size_t count : {1u, 1000u, 40001u, 150001u, 700000u}) everyCollective(me, count);
     });
   }
+}
+
+/// Counts of their own: rank r has (r + 2) % 3 units.
+TEST(FarDevice, UnevenCounts) {
+  onHosts({0, 1, 1}, [](const FarRank& me) {
+    constexpr size_t kUnit = 60'007;
+    const auto mine = static_cast<size_t>(me.rank);
+    UnevenBlocks all;
+    for (size_t r = 0; r < 3; ++r) {
+      all.counts.push_back((r + 2) % 3 * kUnit);
+      all.displs.push_back(all.total);
+      all.total = all.extent = all.total + all.counts.back();
+    }
+    const size_t count = all.counts[mine], place = all.displs[mine];
+    UnevenBlocks own = all, nothing = all;
+    for (size_t r = 0; r < 3; ++r) {
+      if (r != mine) own.counts[r] = 0;
+      own.displs[r] = nothing.counts[r] = 0;
+    }
+    nothing.total = 0;
+    UnevenBlocks same = all;  // as many to each as this rank has
+    same.counts.assign(3, count);
+    same.displs = {0, 1, 2};
+    constexpr int kRoot = 2;
+    const Ints in = dataOf(me.rank, all.total + kUnit);
+    Ints gathered(all.total + 1, -1), rooted(all.total + 1, -1), part(count + 1, -1),
+        scattered(count + 1, -1), swapped(all.total + 1, -1);
+    const auto run = [&](Collective collective, Ints& out, const UnevenBlocks& src,
+                         const UnevenBlocks& dst) {
+      me.good(runOnDevice(
+          me.comm, UnevenDeviceCall{"rondoTest", collective, in.data(), out.data(), rondoInt32,
+                                    rondoSum, kRoot, me.stream.handle(), src, dst}));
+    };
+    const bool isRoot = me.rank == kRoot;
+    run(Collective::AllGather, gathered, own, all);
+    run(Collective::Gather, rooted, own, isRoot ? all : nothing);
+    run(Collective::ReduceScatter, part, all, own);
+    run(Collective::Scatter, scattered, isRoot ? all : nothing, own);
+    run(Collective::AllToAll, swapped, same, all);
+    me.stream.synchronize();
+    const auto blocksOf = [&](size_t i, size_t from) {
+      size_t r = 2;
+      while (i < all.displs[r]) --r;
+      return element(static_cast<int>(r), from + i - all.displs[r]);
+    };
+    const auto gatheredOf = [&](size_t i) { return blocksOf(i, 0); };
+    EXPECT_EQ(wrong(gathered.data(), all.total, gatheredOf), 0u);
+    const auto rootedOf = [&](size_t i) { return isRoot ? blocksOf(i, 0) : -1; };
+    EXPECT_EQ(wrong(rooted.data(), all.total, rootedOf), 0u);
+    EXPECT_EQ(wrong(part.data(), count, [&](size_t i) { return sumOf(3, place + i); }), 0u);
+    EXPECT_EQ(wrong(scattered.data(), count, [&](size_t i) { return element(kRoot, place + i); }),
+              0u);
+    EXPECT_EQ(wrong(swapped.data(), all.total, [&](size_t i) { return blocksOf(i, mine); }), 0u);
+    for (const Ints* each : {&gathered, &rooted, &part, &scattered, &swapped}) {
+      EXPECT_EQ(each->back(), -1) << "past the end";
+    }
+  });
 }
 
 TEST(FarDevice, InPlace) {

@@ -84,5 +84,6 @@ std::vector<Kernel> windowKernels();
 std::vector<Kernel> rankedKernels();
 std::vector<Kernel> ringKernels();
 std::vector<Kernel> scaledKernels();
+std::vector<Kernel> jointKernels();
 
 }  // namespace rondo

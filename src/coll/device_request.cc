@@ -1,0 +1,48 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#ifdef HAVE_CUDA
+
+#include "coll/device_request.h"
+
+#include <algorithm>
+
+#include "api/types.h"
+#include "base/error.h"
+#include "coll/plan.h"
+#include "kernels/reduce_units.h"
+
+namespace rondo {
+
+DeviceRequest requestOf(const DeviceCall& call, int ranks) {
+  const bool fused = call.scaled != nullptr && ranks > 1 && isHot(call.type, rondoSum);
+  const Reduces what = !isReduction(call.collective) ? Reduces::kNothing
+                       : fused                       ? Reduces::kScaled
+                       : isHot(call.type, call.op)   ? Reduces::kHot
+                                                     : Reduces::kAll;
+  return {call.collective, call.count, static_cast<uint32_t>(typeSize(call.type)), what};
+}
+
+void checkDeviceCall(const DeviceCall& call, int rank) {
+  const bool plain = isReduction(call.collective) && call.scaled == nullptr;
+  if (plain && !opDefined(call.type, call.op)) {
+    throw Error(rondoUnsupported,
+                format("%s: operator %d (%s) on %s is not available on device memory; allowed "
+                       "there: the library's own operators",
+                       call.name, call.op, opName(call.op), typeName(call.type)));
+  }
+  const uint32_t aligned = std::min(static_cast<uint32_t>(typeSize(call.type)), 8u);
+  const SlotUse use = slotUse(call.collective, rank, call.root);
+  const auto checkPlace = [&](const char* name, const void* pointer, Slots used) {
+    if (used == Slots::None || reinterpret_cast<uintptr_t>(pointer) % aligned == 0) return;
+    throw Error(rondoInvalidArgument,
+                format("%s: %s is %p; allowed: addresses that are multiples of %u", call.name, name,
+                       pointer, aligned));
+  };
+  checkPlace("sendbuff", call.send, use.src);
+  checkPlace("recvbuff", call.recv, use.dst);
+}
+
+}  // namespace rondo
+
+#endif  // HAVE_CUDA
