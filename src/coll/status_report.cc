@@ -153,7 +153,9 @@ class Table {
     if (at >= asked_.members.size() || own >= asked_.members.size()) return " is not known here";
     const MemberText& member = asked_.members[at];
     const std::string who = format(" (host \"%s\", pid %d)", member.host.c_str(), member.pid);
-    if (member.host != asked_.members[own].host) return who + farText(rank, trouble);
+    // Hosts may have one name, as images of a container do.
+    const bool far = members_[at].far != nullptr || member.host != asked_.members[own].host;
+    if (far) return who + farText(rank, trouble);
     *trouble = true;
     return who + " has no process here that can be read: it has ended, or is of another user";
   }

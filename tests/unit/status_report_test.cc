@@ -76,6 +76,17 @@ TEST(StatusReport, EverybodyMayBeKnown) {
   EXPECT_FALSE(report.trouble);
 }
 
+/// As images of one container have it.
+TEST(StatusReport, HostsMayHaveOneName) {
+  std::vector<LocalProcess> all = processOf(true);
+  for (MemberText& each : all[0].flights.comms[0].members) each.host = "a";
+  FarSurvey far;
+  far.places = {place(1, kIn, 5, 10), place(2, kIn, 5, 10)};
+  const Report report = reportOn(11, all, kNow, far);
+  expectIn(report.text, "  rank 1 (host \"a\", pid 21), as its host says: is there\n");
+  EXPECT_FALSE(report.trouble);
+}
+
 TEST(StatusReport, SilenceIsSaid) {
   FarSurvey far;
   far.silence = "no answer";
