@@ -67,5 +67,28 @@ TEST(FarSurvey, SeveralMayAskAtOnce) {
   });
 }
 
+/// Nobody is missed there, and nobody is waited for.
+TEST(FarSurvey, ARankThatHasLetGoIsAnAnswer) {
+  World(2).hosts({0, 1}).open([&](const Rank& me) {
+    if (me.rank == 0) {
+      FarSurvey survey;
+      const auto gone = [&] {
+        return whole(survey) && (survey.places[0].flags & PlaceAnswer::kGone) != 0;
+      };
+      // It may leave only now.
+      const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (!gone() && std::chrono::steady_clock::now() < until) {
+        survey = status::surveyFrom(getpid());
+      }
+      EXPECT_TRUE(gone());
+      if (gone()) {
+        EXPECT_EQ(survey.places[0].rank, 1);
+        EXPECT_EQ(survey.places[0].text, "has let go of it, or has ended");
+      }
+    }
+    EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess);
+  });
+}
+
 }  // namespace
 }  // namespace rondo::testing
