@@ -51,6 +51,8 @@ bool UcxTransport::othersKnowBetter(const UcxPeer& peer) const {
 
 /// UCX has lost it, which may be heard from a call before it is from the endpoint's error handler.
 void UcxTransport::doubt(UcxPeer& peer, const std::string& why) {
+  const auto renewable = [](const UcxWay& way) { return way.renewable(); };
+  if (greeting_ && std::any_of(peer.ways.begin(), peer.ways.end(), renewable)) return;
   if (!othersKnowBetter(peer)) return lose(peer, FarLoss::Broken, why);
   if (peer.lost || peer.doubted != Clock::time_point{}) return;
   peer.doubted = Clock::now();

@@ -115,7 +115,7 @@ void UcxTransport::meet(Bootstrap& boot) {
   boot.agree(code, sentence);  // from here on every rank takes messages
   if (all_.size() <= kMostGreeted) greet(boot);
   for (UcxPeer* peer : all_) {
-    for (UcxWay& way : peer->ways) way.networks = std::string();
+    for (UcxWay& way : peer->ways) way.networks = way.address = std::string();
   }
 }
 
@@ -129,6 +129,7 @@ void UcxTransport::connectAll() {
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   worker_.attach(group_, rank_, this);
   attached_ = true;
+  greeting_ = all_.size() <= kMostGreeted;
   for (UcxPeer* peer : all_) {
     size_t rail = 0;
     try {
@@ -136,7 +137,6 @@ void UcxTransport::connectAll() {
         UcxWay& way = peer->ways[rail];
         UcxWorker& worker = worker_.rail(static_cast<int>(rail));
         way.endpoint = &worker.connect(way.token, way.address);
-        way.address.clear();
       }
     } catch (const Error& error) {
       peer->lost = true;
@@ -171,7 +171,47 @@ void UcxTransport::watchHosts() {
   }
 }
 
-/// The first peer that has not said hello, as a sentence; empty: there is none.
+/// A connection that worked for an earlier communicator was lost since, and perhaps only this end
+/// knows it: it is made anew. The other end will find out in the same way, and do the same.
+void UcxTransport::renew(UcxPeer& peer, size_t rail) {
+  UcxWay& way = peer.ways[rail];
+  try {
+    way.endpoint = &worker_.rail(static_cast<int>(rail)).connect(way.token, way.address);
+  } catch (const Error& error) {
+    peer.lost = true;
+    peer.why = error.what();
+  }
+  way.said = way.answered = false;
+}
+
+/// Says hello on every way, and again when the peer's has come, so that each side knows that it was
+/// heard: who is done here may do something else for long.
+void UcxTransport::sayHello() {
+  for (UcxPeer* peer : all_) {
+    for (size_t rail = 0; rail < peer->ways.size() && !peer->lost; ++rail) {
+      UcxWay& way = peer->ways[rail];
+      if (way.renewable()) renew(*peer, rail);
+      if (way.answered || (way.said && !way.heard)) continue;
+      UcxHeader header = headerTo(*peer, UcxKind::Hello);
+      header.channel = static_cast<uint8_t>(rail);
+      header.sequence = way.heard ? 1 : 0;
+      way.said = true;
+      way.answered = way.heard;
+      send(*peer, header, nullptr, 0, nullptr, rail);
+    }
+  }
+}
+
+void UcxTransport::endGreeting() {
+  greeting_ = false;
+  for (UcxPeer* peer : all_) {
+    for (UcxWay& way : peer->ways) {
+      if (way.met()) way.endpoint->met = true;
+    }
+  }
+}
+
+/// The first peer that this rank has not met, as a sentence; empty: there is none.
 std::string UcxTransport::silentPeer() const {
   for (const UcxPeer* peer : all_) {
     const char* const host = wish_.hosts[static_cast<size_t>(peer->rank)].c_str();
@@ -179,11 +219,14 @@ std::string UcxTransport::silentPeer() const {
       return format("the way to rank %d on host \"%s\" (%s) does not work: %s", peer->rank, host,
                     networksTo(*peer, peer->silentRail()).c_str(), peer->why.c_str());
     }
-    if (!peer->saidHello()) {
-      const bool some = peer->hellos != 0;
-      return format("nothing came from rank %d on host \"%s\" in %d ms%s (%s)", peer->rank, host,
-                    wish_.limitMs, some ? " on one of its network cards" : "",
-                    networksTo(*peer, peer->silentRail()).c_str());
+    if (!peer->met()) {
+      const auto& ways = peer->ways;
+      const size_t rail = peer->silentRail();
+      const bool some = std::any_of(ways.begin(), ways.end(), [](auto& way) { return way.heard; });
+      return format("nothing %s rank %d on host \"%s\" in %d ms%s (%s)",
+                    ways[rail].heard ? "reached" : "came from", peer->rank, host, wish_.limitMs,
+                    some && ways.size() > 1 ? " on one of its network cards" : "",
+                    networksTo(*peer, rail).c_str());
     }
   }
   return "";
@@ -192,20 +235,19 @@ std::string UcxTransport::silentPeer() const {
 void UcxTransport::greet(Bootstrap& boot) {
   const auto until = Clock::now() + std::chrono::milliseconds(wish_.limitMs);
   std::string problem;
-  {
-    const std::lock_guard<std::mutex> lock(worker_.mutex());
-    sendOnAllWays(UcxKind::Hello);
-  }
   for (;;) {
     {
       const std::lock_guard<std::mutex> lock(worker_.mutex());
+      sayHello();
       worker_.progressLocked();
       const bool lost =
           std::any_of(all_.begin(), all_.end(), [](const UcxPeer* peer) { return peer->lost; });
       problem = silentPeer();
-      // Its own hellos, too, must have left: after this it may do something else for long.
-      if (problem.empty() && inFlight_ == 0) break;
-      if (lost || Clock::now() > until) break;
+      const bool done = problem.empty() && inFlight_ == 0;  // its own have left, too
+      if (done || lost || Clock::now() > until) {
+        endGreeting();
+        break;
+      }
     }
     boot.idle();
     sched_yield();

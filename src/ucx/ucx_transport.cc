@@ -187,7 +187,9 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
   FarNews news;
   switch (header.kind) {
     case UcxKind::Hello:
-      peer.hellos |= 1u << header.channel;
+      if (header.channel >= peer.ways.size()) break;
+      peer.ways[header.channel].heard = true;
+      peer.ways[header.channel].heardMe |= header.sequence != 0;
       break;
     case UcxKind::Bye:
       // Behind the last messages of its way.

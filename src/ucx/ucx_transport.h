@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -51,6 +50,15 @@ struct UcxWay {
   std::string address;
   std::string networks;  ///< That the peer has, for people; until ranks have met.
   UcxEndpoint* endpoint = nullptr;
+  // Until ranks have met:
+  bool heard = false;     ///< The peer said hello by it.
+  bool heardMe = false;   ///< ... and that it has got this rank's.
+  bool said = false;      ///< This rank has said hello by its endpoint.
+  bool answered = false;  ///< ... and that it has got the peer's.
+
+  bool met() const { return heard && heardMe && answered; }
+  /// Its endpoint worked for an earlier communicator: a new one may work again.
+  bool renewable() const { return endpoint != nullptr && endpoint->failed && endpoint->met; }
 };
 
 struct UcxPeer {
@@ -59,7 +67,6 @@ struct UcxPeer {
   int rank;
   int host = -1;
   std::vector<UcxWay> ways;
-  uint32_t hellos = 0;           ///< A bit for each way on which it has said so.
   size_t byes = 0;               ///< Ways on which it has said that it goes.
   std::atomic<bool> bye{false};  ///< On all: it destroyed its communicator, and may go.
   bool lost = false;             ///< Nothing is sent to it any more.
@@ -70,11 +77,17 @@ struct UcxPeer {
   std::chrono::steady_clock::time_point ended{};  ///< Its process, by its host's word.
   std::vector<UcxChannel> channels;
 
-  bool saidHello() const { return hellos + 1 == 1u << ways.size(); }
-  /// The first way on which it has not said so.
+  bool met() const {
+    return std::all_of(ways.begin(), ways.end(), [](const UcxWay& w) { return w.met(); });
+  }
+  /// The first way on which it has not said hello, or else not got this rank's.
   size_t silentRail() const {
-    const auto rail = static_cast<size_t>(std::countr_one(hellos));
-    return std::min(rail, ways.size() - 1);
+    for (const auto part : {&UcxWay::heard, &UcxWay::heardMe}) {
+      for (size_t rail = 0; rail < ways.size(); ++rail) {
+        if (!(ways[rail].*part)) return rail;
+      }
+    }
+    return ways.size() - 1;
   }
   bool has(uint64_t token) const {
     return std::any_of(ways.begin(), ways.end(), [&](const UcxWay& w) { return w.token == token; });
@@ -156,6 +169,9 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void connectAll();
   void watchHosts();
   void greet(Bootstrap& boot);
+  void renew(UcxPeer& peer, size_t rail);
+  void sayHello();
+  void endGreeting();
   std::string silentPeer() const;
   std::string networksTo(const UcxPeer& peer, size_t rail) const;
   UcxPeer& peerOf(int rank) const { return *peers_[static_cast<size_t>(rank)]; }
@@ -192,6 +208,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   uint64_t group_ = 0;
   Wish wish_;
   bool attached_ = false;
+  bool greeting_ = false;
   bool closing_ = false;
   uint32_t lostWord_ = 0;                        // to be sent on
   size_t inFlight_ = 0;                          // sends and receives that UCX has not finished

@@ -9,7 +9,8 @@
 namespace rondo {
 
 enum class UcxKind : uint8_t {
-  Hello,   ///< The way works; the first message of a communicator on each, in each direction.
+  Hello,   ///< The way works; the first message of a communicator on each, in each direction, and
+           ///< once more when the peer's has come.
   Data,    ///< A message of a channel.
   Credit,  ///< Nothing but `released`.
   Record,  ///< What the sender called.
@@ -27,7 +28,7 @@ struct UcxHeader {
   uint16_t version;   ///< kUcxVersion.
   uint32_t stamp;     ///< Data: see Channels::stamp. Abort: the abort word.
   uint32_t sequence;  ///< Data: the number of the message in its channel, from 0. Abort: the
-                      ///< detail.
+                      ///< detail. Hello: 1 if the peer's has come by this way.
   uint32_t released;  ///< Data, Credit: messages of the same channel in the other direction that
                       ///< the sender has released.
 };
@@ -40,7 +41,7 @@ struct UcxRecord {
   uint64_t sent, taken;
 };
 
-constexpr uint16_t kUcxVersion = 5;
+constexpr uint16_t kUcxVersion = 6;
 constexpr unsigned kUcxMessageId = 1;
 
 /// Messages of a channel that may be under way: sent, and not known to be released.
