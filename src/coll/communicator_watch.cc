@@ -167,7 +167,9 @@ void Communicator::watchDevice() {
   recorder_.noteKernelWait();
   const bool late =
       parts_.timeoutMs != 0 && waited.count() >= static_cast<int64_t>(parts_.timeoutMs);
-  const std::vector<DeviceCalls> calls = readDeviceCalls(parts_.id);
+  std::vector<bool> over;
+  for (int r = 0; r < parts_.place.size; ++r) over.push_back(parts_.fabric->finished(r));
+  const std::vector<DeviceCalls> calls = readDeviceCalls(parts_.id, over);
   const int me = parts_.place.rank, deserter = deviceDeserter(calls, me);
   if (deserter >= 0) {
     parts_.fabric->abortDeserted(deserter);

@@ -70,7 +70,14 @@ bool DeviceCalls::captured() const {
   return std::any_of(ops.begin(), ops.end(), [](const auto& op) { return op.facts.captured; });
 }
 
-std::vector<DeviceCalls> readDeviceCalls(uint64_t id) {
+void noteOver(const std::vector<bool>& over, std::vector<DeviceCalls>* all) {
+  for (DeviceCalls& each : *all) {
+    const auto at = static_cast<size_t>(each.rank);  // as others wrote it
+    if (at < over.size() && over[at]) each.left = true;
+  }
+}
+
+std::vector<DeviceCalls> readDeviceCalls(uint64_t id, const std::vector<bool>& over) {
   std::map<int, DeviceCalls> found;
   for (const FlightProcess& process : readNearFlights()) {
     for (const FlightComm& comm : process.comms) {
@@ -88,6 +95,7 @@ std::vector<DeviceCalls> readDeviceCalls(uint64_t id) {
   }
   std::vector<DeviceCalls> all;
   for (auto& each : found) all.push_back(std::move(each.second));
+  noteOver(over, &all);
   return all;
 }
 

@@ -15,7 +15,7 @@ struct DeviceCalls {
   int rank = 0;
   std::string who;            ///< "rank 3 (host "a", pid 14)".
   std::string process;        ///< "stopped (SIGSTOP, or a terminal's)"; empty: not known.
-  bool left = false;          ///< It has let go of the communicator.
+  bool left = false;          ///< It has let go of the communicator, or finalized it.
   int64_t kernelWaits = -1;   ///< When a kernel of it last said that it waits; -1: never.
   std::vector<FlightOp> ops;  ///< The oldest first.
 
@@ -25,8 +25,11 @@ struct DeviceCalls {
   bool captured() const;
 };
 
-/// Of communicator `id`, by rank: ranks of this host whose record can be read.
-std::vector<DeviceCalls> readDeviceCalls(uint64_t id);
+/// Of communicator `id`, by rank: ranks of this host whose record can be read. `over`, by rank:
+/// have finalized it, as was known before: whoever does so meanwhile may have called once more.
+std::vector<DeviceCalls> readDeviceCalls(uint64_t id, const std::vector<bool>& over = {});
+/// Those of `all` that are `over` have left.
+void noteOver(const std::vector<bool>& over, std::vector<DeviceCalls>* all);
 
 /// A rank that has left without having made the last collective of rank `me`; -1: none.
 int deviceDeserter(const std::vector<DeviceCalls>& all, int me);

@@ -94,6 +94,19 @@ TEST(DeviceCalls, WhoLeavesBeforeACallIsADeserter) {
   EXPECT_EQ(deviceDeserter(all, 7), -1);
 }
 
+TEST(DeviceCalls, WhoFinalizesBeforeACallIsADeserter) {
+  std::vector<DeviceCalls> all = threeRanks();
+  noteOver({false, true, true}, &all);
+  EXPECT_EQ(deviceDeserter(all, 0), -1);
+  all[2].ops.pop_back();
+  EXPECT_EQ(deviceDeserter(all, 0), 2);
+  all = threeRanks();
+  all[2].ops.pop_back();
+  all[1].rank = -1;  // nobody's
+  noteOver({true, true, false}, &all);
+  EXPECT_EQ(deviceDeserter(all, 0), -1);
+}
+
 TEST(DeviceCalls, AStallSaysWhoIsBehind) {
   std::vector<DeviceCalls> all = threeRanks();
   all[2].ops.pop_back();

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "api/handle.h"
@@ -32,13 +34,14 @@ int quietMoves(Communicator& comm, const HostRequest& request, MessageLog& log) 
       return quiet;
     }
     quiet += seen && !moved ? 1 : 0;
-    if (!moved) std::this_thread::yield();
+    if (!moved) std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
 }
 
-void expectNoQuietMoves(const Algorithm& row, const std::string& geometry) {
+/// In chunks of 4 KiB, each posted in place.
+void expectNoQuietMoves(const Algorithm& row) {
   const std::string rule =
-      std::string(collectiveName(row.collective)) + ":host:0-:" + row.name + geometry;
+      std::string(collectiveName(row.collective)) + ":host:0-:" + row.name + "/1/4K";
   std::array<std::shared_ptr<MessageLog>, kRanks> logs;
   for (auto& each : logs) each = std::make_shared<MessageLog>();
   World world(kRanks);
@@ -46,7 +49,7 @@ void expectNoQuietMoves(const Algorithm& row, const std::string& geometry) {
     tracePorts(channels, rank, logs[static_cast<size_t>(rank)]);
   });
   world.run([&](const Rank& me) {
-    for (const uint64_t count : {3u, 200'000u}) {
+    for (const uint64_t count : {3u, 40'000u}) {
       const bool barrier = row.collective == Collective::Barrier;
       Buffer send(kRanks * count * sizeof(int32_t), true, 0), recv(send.bytes(), true, 0);
       const HostRequest request{
@@ -58,10 +61,7 @@ void expectNoQuietMoves(const Algorithm& row, const std::string& geometry) {
 }
 
 TEST(PollMoves, WhateverPeersCanTellIsSaid) {
-  for (const Algorithm& row : registry()) {
-    expectNoQuietMoves(row, "");
-    expectNoQuietMoves(row, "/1/4K");
-  }
+  for (const Algorithm& row : registry()) expectNoQuietMoves(row);
 }
 
 }  // namespace

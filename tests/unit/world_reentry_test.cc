@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <thread>
@@ -35,6 +37,20 @@ void beginNext() {
   if (std::function<void()>* const begin = std::exchange(next, nullptr)) (*begin)();
 }
 
+/// More than any of these waits on a slow day. What hangs for so long is a failure, and ends.
+constexpr const char* kLongestMs = "60000";
+
+/// False if rank 0's call has not waited, or its wait has begun nothing.
+bool awaitBegun(const std::atomic<bool>& begun) {
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(std::atoi(kLongestMs));
+  while (!begun) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
 /// `call` of all ranks, in whose wait rank 0 begins a sum on `other`: the others come to both
 /// afterwards.
 void whileRankZeroWaits(const Rank& me, rondoComm_t other, std::atomic<bool>* begun,
@@ -47,8 +63,11 @@ void whileRankZeroWaits(const Rank& me, rondoComm_t other, std::atomic<bool>* be
     *begun = true;
   };
   if (me.rank == 0) next = &begin;
-  while (me.rank != 0 && !*begun) std::this_thread::yield();
+  if (me.rank != 0) {
+    ASSERT_TRUE(awaitBegun(*begun)) << "rank 0's wait has begun nothing";
+  }
   call();
+  next = nullptr;  // `begin` ends here
   if (me.rank != 0) begin();
   ASSERT_EQ(result, rondoSuccess) << rondoGetLastError(nullptr);
   RONDO_OK(rondoWait(&request));
@@ -59,6 +78,7 @@ class WorldReentry : public ::testing::TestWithParam<int> {
  protected:
   /// Runs `call` on a communicator of each rank as above.
   void run(const std::function<void(const Rank&)>& call) {
+    const Env limit("RONDO_TIMEOUT_MS", kLongestMs);
     std::atomic<bool> begun{false};
     World(GetParam()).whileWaiting(beginNext).run([&](const Rank& me) {
       rondoComm_t other = nullptr;
