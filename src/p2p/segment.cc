@@ -120,10 +120,16 @@ void Segment::punch(uint64_t offset, uint64_t bytes) {
   madvise(base_ + offset, bytes, MADV_REMOVE);
 }
 
+void Segment::free(uint64_t offset) {
+  pool_.release(offset);
+  const auto besides = besides_.extract(offset);
+  if (!besides.empty()) besidesUsed_ -= besides.mapped();
+}
+
 void Segment::reclaim() {
   const auto done = [this](const Ended& ended) {
     if (ended.unused && !ended.unused()) return false;
-    pool_.release(ended.offset);
+    free(ended.offset);
     return true;
   };
   ended_.erase(std::remove_if(ended_.begin(), ended_.end(), done), ended_.end());
@@ -144,14 +150,18 @@ void Segment::settle() {
   reclaim();
 }
 
-uint64_t Segment::lease(uint64_t bytes, uint64_t zeroBytes, uint64_t limit) {
+uint64_t Segment::lease(uint64_t bytes, uint64_t zeroBytes, uint64_t limit, uint64_t besides) {
   lookForDeaths();
   const std::lock_guard<std::mutex> lock(mutex_);
   reclaim();
   bytes = RangeAllocator::roundUp(bytes);
-  if (pool_.used() + bytes > limit) return RangeAllocator::kNone;
-  const uint64_t offset = pool_.allocate(bytes);
-  if (offset != RangeAllocator::kNone) std::memset(base_ + offset, 0, zeroBytes);
+  besides = RangeAllocator::roundUp(besides);
+  if (counted() + bytes > limit) return RangeAllocator::kNone;
+  const uint64_t offset = pool_.allocate(bytes + besides);
+  if (offset == RangeAllocator::kNone) return offset;
+  std::memset(base_ + offset, 0, zeroBytes);
+  if (besides > 0) besides_[offset] = besides;
+  besidesUsed_ += besides;
   return offset;
 }
 
@@ -165,7 +175,7 @@ uint64_t Segment::poolUsed() {
   lookForDeaths();
   const std::lock_guard<std::mutex> lock(mutex_);
   reclaim();
-  return pool_.used();
+  return counted();
 }
 
 void* Segment::allocate(uint64_t bytes) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -40,14 +41,16 @@ class Segment {
   char* base() const { return base_; }
 
   /// Takes `bytes` from the pool with its first `zeroBytes` cleared; returns the offset, or
-  /// RangeAllocator::kNone if more than `limit` bytes of pool would be in use then.
-  uint64_t lease(uint64_t bytes, uint64_t zeroBytes, uint64_t limit);
+  /// RangeAllocator::kNone if more than `limit` bytes of pool would be in use then. `besides`:
+  /// bytes of the lease, not in `bytes`, that come last and count for no limit.
+  uint64_t lease(uint64_t bytes, uint64_t zeroBytes, uint64_t limit, uint64_t besides = 0);
   /// Gives a lease back; its memory is reused once `unused`, if not empty, is true: it is asked in
   /// this call and the next ones, under a lock, until it is, and must not call this object.
   void endLease(uint64_t offset, std::function<bool()> unused = {});
   /// Looks which ended leases are unused by now.
   void settle();
-  /// Bytes of the pool that are in use; looks for ended peers first, which somebody has to.
+  /// Bytes of the pool that are in use and count; looks for ended peers first, which somebody has
+  /// to.
   uint64_t poolUsed();
 
   /// What this process says of its communicators.
@@ -71,11 +74,13 @@ class Segment {
   void lookForDeaths();
   void reclaim();
   void punch(uint64_t offset, uint64_t bytes);
+  uint64_t counted() const { return pool_.used() - besidesUsed_; }
 
   struct Ended {
     uint64_t offset;
     std::function<bool()> unused;
   };
+  void free(uint64_t offset);
   UniqueFd fd_;
   uint64_t token_ = 0;
   uint64_t bytes_ = 0;
@@ -83,6 +88,8 @@ class Segment {
   char* heap_ = nullptr;
   std::mutex mutex_;
   RangeAllocator pool_;
+  std::map<uint64_t, uint64_t> besides_;  // by a lease's offset: bytes that do not count
+  uint64_t besidesUsed_ = 0;              // their sum
   RangeAllocator heapRanges_;
   std::vector<Ended> ended_;
   StatusDesk statuses_;

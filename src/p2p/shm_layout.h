@@ -45,11 +45,14 @@ struct ShmLayout {
   /// ones empty the L2 of the user's data.
   static constexpr uint64_t kMostArea = 64u << 10;
   static constexpr uint64_t kLeastArea = 4u << 10;
-  /// Windows of a lease, where its share of the pool has room for them: with 64 KiB each more than
-  /// the L2 of a core. 24 against 16, where cores share the last cache only: 64 KiB of all-reduce
-  /// 4.7 against 6.0 us, 16 KiB 1.6 against 2.0, from 256 KiB on level, as are 32 (EPYC with 1 MiB
-  /// of L2 a core, 2026-11-22).
-  static constexpr int kMostWindows = 24, kLeastWindows = 16;
+  /// Windows of a lease: with 64 KiB each more than the L2 of a core. 24 against 16, where cores
+  /// share the last cache only: 64 KiB of all-reduce 4.7 against 6.0 us, 16 KiB 1.6 against 2.0,
+  /// from 256 KiB on level, as are 32 (EPYC with 1 MiB of L2 a core, 2026-11-22).
+  static constexpr int kWindows = 24;
+  /// Communicators of more ranks of a host have none: each rank's fill 1.5 MiB of what the ranks
+  /// share. Four ranks on two cores, all-reduce of 64 KiB, 256 KiB and 1 MiB with them: 1.3, 1.1
+  /// and 1.0 of the time (six pairs of runs, 2026-11-23, noisy).
+  static constexpr int kMostWideRanks = 3;
 
   int ranks;
   int lanes;
@@ -104,7 +107,8 @@ struct ShmLayout {
   using Why = SharedText<1024>;
   uint64_t controlBytes() const { return RangeAllocator::roundUp(whyAt() + sizeof(Why)); }
   uint64_t windowsAt() const { return areaAt(channels()); }
-  uint64_t leaseBytes() const { return windowsAt() + static_cast<uint64_t>(windows) * areaBytes; }
+  uint64_t windowBytes() const { return static_cast<uint64_t>(windows) * areaBytes; }
+  uint64_t leaseBytes() const { return windowsAt() + windowBytes(); }
 
  private:
   int place(int from, int to) const { return (to - from + ranks) % ranks; }

@@ -32,15 +32,15 @@ void ShmTransport::takeLease(Bootstrap& boot, const Wish& wish) {
   while (layout_.areaBytes > ShmLayout::kLeastArea && layout_.leaseBytes() > share) {
     layout_.areaBytes /= 2;
   }
-  // Shorter windows would all stay in a reader's cache, and wide staging is of no use then.
-  if (layout_.ranks > 1 && layout_.areaBytes == ShmLayout::kMostArea) {
-    for (const int windows : {ShmLayout::kMostWindows, ShmLayout::kLeastWindows, 0}) {
-      layout_.windows = windows;
-      if (layout_.leaseBytes() <= share) break;
-    }
-  }
+  // Shorter windows would all stay in a reader's cache, and wide staging is of no use then. They
+  // count for no share: a communicator has them however many there are, because with windows on
+  // some the same plan took 1.2 to 1.7 times as long on the others (64 KiB to 1 MiB of all-reduce,
+  // two ranks, EPYC, family 25, 2026-11-23).
+  const bool wide = layout_.ranks > 1 && layout_.ranks <= ShmLayout::kMostWideRanks;
+  layout_.windows = wide && layout_.areaBytes == ShmLayout::kMostArea ? ShmLayout::kWindows : 0;
   for (; layout_.areaBytes >= ShmLayout::kLeastArea; layout_.areaBytes /= 2, layout_.windows = 0) {
-    offset_ = Segment::own().lease(layout_.leaseBytes(), layout_.controlBytes(), poolLimit);
+    offset_ = Segment::own().lease(layout_.windowsAt(), layout_.controlBytes(), poolLimit,
+                                   layout_.windowBytes());
     if (offset_ != RangeAllocator::kNone) break;
   }
   std::string problem;
@@ -75,6 +75,7 @@ std::unique_ptr<ShmTransport> ShmTransport::create(Bootstrap& boot, FdExchange* 
   for (const LeaseInfo& info : all) {
     self->layout_.areaBytes = std::min(self->layout_.areaBytes, info.areaBytes);
   }
+  if (self->layout_.areaBytes < ShmLayout::kMostArea) self->layout_.windows = 0;
   if (self->layout_.areaBytes < wish.mostArea) {
     logLine(LogPart::Boot, LogLevel::Info, boot.rank(), [&] {
       return format(

@@ -91,6 +91,24 @@ TEST(Segment, TheLimitBoundsThePool) {
   EXPECT_EQ(own.poolUsed(), used);
 }
 
+TEST(Segment, WhatALeaseHasBesidesCountsForNoLimit) {
+  Segment& own = Segment::own();
+  const uint64_t used = own.poolUsed();
+  const uint64_t first = own.lease(kPage, 0, used + 2 * kPage, 100 * kPage);
+  ASSERT_NE(first, RangeAllocator::kNone);
+  EXPECT_EQ(own.poolUsed(), used + kPage);
+  const uint64_t second = own.lease(kPage, 0, used + 2 * kPage, 100 * kPage);
+  ASSERT_NE(second, RangeAllocator::kNone);
+  EXPECT_GE(second > first ? second - first : first - second, 101 * kPage);
+  EXPECT_EQ(own.lease(kPage, 0, used + 2 * kPage, kPage), RangeAllocator::kNone);
+  own.endLease(first);
+  own.endLease(second);
+  EXPECT_EQ(own.poolUsed(), used);
+  const uint64_t again = own.lease(kPage, 0, used + kPage, 100 * kPage);
+  EXPECT_EQ(again, std::min(first, second)) << "all of it was given back";
+  own.endLease(again);
+}
+
 TEST(Segment, HeapMemoryIsAlignedZeroAndKnown) {
   Segment& own = Segment::own();
   char* memory = static_cast<char*>(own.allocate(10000));

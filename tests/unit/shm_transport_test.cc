@@ -71,6 +71,28 @@ uint64_t usedWhenMade(const std::array<Break, 3>& breaks, std::vector<char>* fai
   return used;
 }
 
+// A plan is to take as long on one communicator as on the next, so all of them have windows.
+TEST(ShmTransport, HasWindowsHoweverManyThereAre) {
+  constexpr uint64_t kPool = 16u << 20;
+  constexpr size_t kMade = 16;
+  ThreadGroup group(2);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      ThreadBootstrap door(group, rank);
+      std::vector<std::unique_ptr<ShmTransport>> made;
+      while (made.size() < kMade) {
+        made.push_back(ShmTransport::create(door, nullptr, {0, 1}, {kPool, 2 * kPool}));
+        const ShmLayout& layout = made.back()->layout();
+        EXPECT_EQ(layout.areaBytes, ShmLayout::kMostArea) << made.size();
+        EXPECT_EQ(layout.windows, ShmLayout::kWindows) << made.size();
+      }
+      door.barrier();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(ShmTransport, ARankThatDoesNotHearOfTheEndLetsGoAllTheSame) {
   std::vector<char> failed;
   const uint64_t used = usedWhenMade({}, &failed);
