@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/own_calls.h"
 #include "drop_in/mpi/requests.h"
 #include "drop_in/rehearsed_machine.h"
 
@@ -94,6 +95,7 @@ void endRehearsal() {
 int rehearseDup(MPI_Comm parent, MPI_Comm made) {
   const KnownComm* known = rehearsed(parent);
   if (known == nullptr || made == MPI_COMM_NULL) return MPI_SUCCESS;
+  const OwnCalls own;
   rondoComm_t twin = nullptr;
   rondoCommDup(known->rondo, &twin, nullptr);
   return keepVirtual(made, twin);
@@ -102,6 +104,7 @@ int rehearseDup(MPI_Comm parent, MPI_Comm made) {
 int rehearseHost(MPI_Comm parent, MPI_Comm made) {
   const KnownComm* known = rehearsed(parent);
   if (known == nullptr || made == MPI_COMM_NULL) return MPI_SUCCESS;
+  const OwnCalls own;
   rondoComm_t host = nullptr;
   if (rondoCommSplitVirtual(known->rondo, "host", &host, nullptr) != rondoSuccess) {
     return keepVirtual(made, nullptr);
@@ -110,6 +113,7 @@ int rehearseHost(MPI_Comm parent, MPI_Comm made) {
 }
 
 int rehearseSplit(const KnownComm& parent, MPI_Comm comm, int color, int key, MPI_Comm* made) {
+  const OwnCalls own;
   const bool none = color == MPI_UNDEFINED;
   if (color < 0 && !none) return PMPI_Comm_split(comm, color, key, made);  // its own error
   rondoComm_t part = nullptr;
@@ -151,6 +155,7 @@ void flushTransfers() {
     begun.swap(self.begun);
   }
   if (begun.empty()) return;
+  const OwnCalls own;
   char nothing = 0;  // nobody looks at it
   rondoGroupStart();
   for (const State::Begun& t : begun) {
