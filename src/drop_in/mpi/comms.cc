@@ -203,7 +203,7 @@ const KnownComm& find(MPI_Comm comm) {
   return findSlowly(comm);
 }
 
-void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size) {
+void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size, const Rehearsed& rehearsed) {
   // First, because it ends what the layer knew.
   PMPI_Comm_set_attr(comm, keyval(), nullptr);
   auto known = std::make_unique<KnownComm>();
@@ -211,6 +211,7 @@ void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size) {
   known->why = Why::Taken;
   known->rank = rank;
   known->size = size;
+  known->rehearsed = rehearsed;
   keep(comm, std::move(known));
 }
 
