@@ -79,6 +79,13 @@ for ranks in 1 2 3; do
 done
 grep -q '^rondo_mpi: MPI_Waitsome  *[1-9]' "$log" || fail "no row of MPI_Waitsome"
 
+echo "== in a group of the program's own"
+for ranks in 2 3; do
+  withDriver layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/own_group_test" >"$log" 2>&1 ||
+    fail "own_group_test failed"
+  counted MPI_Iallreduce $((ranks * 2)) 0 ""
+done
+
 echo "== Rondo's requests beside MPI's, by size"
 layered 2 RONDO_MPI_STATS=1 "$programs/later_test" expect-layer >"$log" 2>&1 || fail "later_test, host"
 for call in allreduce reduce_scatter bcast allgatherv scatter; do

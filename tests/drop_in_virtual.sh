@@ -29,6 +29,13 @@ grep -q 'rehearsed [0-9]* calls as rank 3 of 16: [1-9][0-9.]* us predicted' "$lo
 grep -q '^0,rondoAllReduce,16,' "$scratch/run.calls.csv" || fail "no all-reduce among the calls"
 grep -q '^[0-9]*,rondoGroupEnd,1048576,p2p,' "$scratch/run.calls.csv" || fail "no message"
 grep -q ',11,3,1048576,' "$scratch/run.flows.csv" || fail "no flow from rank 11"
+for pair in 2,3 0,3 7,3 3,7; do
+  grep -q ",$pair,1048576," "$scratch/run.flows.csv" || fail "no flow $pair of an exchange with neighbours"
+done
+# A column of the grid; odd ranks; three of those.
+for calls in "0 of 4" "6 of 8" "0 of 3"; do
+  grep -q "rehearsed 1 calls as rank $calls: [1-9]" "$log" || fail "no call as rank $calls"
+done
 grep -q '"name":"rank 3 of 16"' "$scratch/run.trace.json" || fail "no timeline"
 grep -q '^[0-9]*,rondoBarrier,0,.*,rehearsal.split0$' "$scratch/run.calls.csv" ||
   fail "nothing of the host's communicator"

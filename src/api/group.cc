@@ -1,61 +1,19 @@
 #include "api/group.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "api/comm_create.h"
-#include "api/device_group.h"
+#include "api/open_group.h"
 #include "api/profile_range.h"
-#include "api/requests.h"
-#include "api/virtual_comm.h"
 #include "base/error.h"
 #include "coll/progress.h"
 
 namespace rondo {
 namespace {
 
-/// The calling thread's open group. What it collects into is kept for the next one.
-struct OpenGroup {
-  OpenGroup() = default;
-  OpenGroup(const OpenGroup&) = delete;
-  OpenGroup& operator=(const OpenGroup&) = delete;
-  ~OpenGroup() {
-    if (request_ != nullptr) giveBack(request_);
-  }
-
-  /// Where operations on `comm` go.
-  GroupRun& runFor(rondoComm* comm) {
-    rondoRequest& into = request();
-    if (std::find(into.comms.rbegin(), into.comms.rend(), comm) == into.comms.rend()) {
-      into.comms.push_back(comm);
-    }
-    return into.run;
-  }
-  rondoRequest& request() {
-    if (request_ == nullptr) request_ = takeRequest();
-    return *request_;
-  }
-  /// Hands out what was collected.
-  rondoRequest* take() { return std::exchange(request_, nullptr); }
-  /// Takes back what was handed out, to be dropped with the group.
-  void putBack(rondoRequest* request) {
-    if (request_ != nullptr) return giveBack(request);
-    request_ = request;
-  }
-  void drop() {
-    device.clear();
-    rehearsed.clear();
-    if (request_ != nullptr) clear(*request_);
-  }
-
-  DeviceGroup device;
-  VirtualGroup rehearsed;
-  rondoResult_t failure = rondoSuccess;
-  std::string sentence;
-
- private:
-  rondoRequest* request_ = nullptr;
-};
+/// The calling thread's.
 thread_local OpenGroup group;
 
 /// How many groups are open on the calling thread, in each other. Apart, because every call asks
@@ -64,6 +22,18 @@ thread_local OpenGroup group;
 [[gnu::tls_model("initial-exec")]]
 #endif
 constinit thread_local int depth = 0;
+
+}  // namespace
+}  // namespace rondo
+
+/// What was open on a thread, while it is not.
+struct rondoGroup {
+  int depth = 0;
+  rondo::OpenGroup open;
+};
+
+namespace rondo {
+namespace {
 
 /// Empties the open group on the way out.
 struct Dropper {
@@ -352,6 +322,35 @@ using rondo::group;
 
 rondoResult_t rondoGroupStart(void) {
   ++depth;
+  return rondoSuccess;
+}
+
+rondoResult_t rondoGroupSetAside(rondoGroup_t* aside) {
+  const char* call = "rondoGroupSetAside";
+  if (aside == nullptr) {
+    return rondo::fail(nullptr, rondoInvalidArgument,
+                       std::string(call) + ": argument group is NULL; allowed: where to write it");
+  }
+  *aside = nullptr;
+  if (depth == 0) [[likely]]
+    return rondoSuccess;
+  return rondo::guarded(nullptr, call, [&] {
+    auto taken = std::make_unique<rondoGroup>();
+    taken->open.swap(group);
+    taken->depth = std::exchange(depth, 0);
+    *aside = taken.release();
+  });
+}
+
+rondoResult_t rondoGroupTakeBack(rondoGroup_t aside) {
+  if (aside == nullptr) return rondoSuccess;
+  if (depth > 0) {
+    return rondo::refuse("rondoGroupTakeBack",
+                         "this thread has a group open; allowed: after rondoGroupEnd");
+  }
+  const std::unique_ptr<rondoGroup> taken(aside);
+  group.swap(taken->open);
+  depth = taken->depth;
   return rondoSuccess;
 }
 

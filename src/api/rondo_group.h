@@ -83,6 +83,22 @@ RONDO_API rondoResult_t rondoWait(rondoRequest_t* request);
  * all are complete. Since 0.2. */
 RONDO_API rondoResult_t rondoWaitAll(size_t count, rondoRequest_t* requests);
 
+/** What rondoGroupSetAside took off a thread. Since 0.12. */
+typedef struct rondoGroup* rondoGroup_t;
+
+/**
+ * For a library that is called by a thread whose open group is not its own, and that uses Rondo
+ * itself: takes what is open off the calling thread, whose calls then run as if no group were. NULL
+ * in *group if none is open, which costs a nanosecond. Every one goes back by rondoGroupTakeBack on
+ * the same thread. Errors: rondoInvalidArgument, rondoOutOfMemory (the group stays open). Since
+ * 0.12.
+ */
+RONDO_API rondoResult_t rondoGroupSetAside(rondoGroup_t* group);
+
+/** Opens again what rondoGroupSetAside took off, as deep and with all it had collected. NULL:
+ * nothing. rondoInvalidUsage, and nothing done, while another group is open. Since 0.12. */
+RONDO_API rondoResult_t rondoGroupTakeBack(rondoGroup_t group);
+
 #ifdef __cplusplus
 }
 #endif

@@ -113,6 +113,34 @@ void attributes() {
   MPI_Comm_free_keyval(&key);
 }
 
+/// Movements without a type, on one side or the other.
+template <class Same>
+void noTypes(MPI_Comm comm, const Same& same) {
+  const MPI_Datatype none = MPI_DATATYPE_NULL;
+  std::vector<int> in(static_cast<size_t>(ranks) * 2), out(in.size());
+  const std::vector<int> counts(static_cast<size_t>(ranks), 1), places(counts.size(), 0);
+  const int *c = counts.data(), *p = places.data();
+  int *i = in.data(), *o = out.data();
+  MPI_Request request;
+#define SAME(call, ...) \
+  same(MPI_##call(__VA_ARGS__), PMPI_##call(__VA_ARGS__), #call " without a type")
+  SAME(Bcast, i, 1, none, 0, comm);
+  SAME(Allgather, i, 1, none, o, 1, MPI_INT, comm);
+  SAME(Allgather, i, 1, MPI_INT, o, 1, none, comm);
+  SAME(Alltoall, i, 1, none, o, 1, MPI_INT, comm);
+  SAME(Alltoall, i, 1, MPI_INT, o, 1, none, comm);
+  SAME(Gather, i, 1, none, o, 1, MPI_INT, 0, comm);
+  SAME(Scatter, i, 1, MPI_INT, o, 1, none, 0, comm);
+  SAME(Allgatherv, i, 1, none, o, c, p, MPI_INT, comm);
+  SAME(Allgatherv, i, 1, MPI_INT, o, c, p, none, comm);
+  SAME(Alltoallv, i, c, p, none, o, c, p, MPI_INT, comm);
+  SAME(Gatherv, i, 1, none, o, c, p, MPI_INT, 0, comm);
+  SAME(Scatterv, i, c, p, MPI_INT, o, 1, none, 0, comm);
+  SAME(Ibcast, i, 1, none, 0, comm, &request);
+  SAME(Iallgather, i, 1, MPI_INT, o, 1, none, comm, &request);
+#undef SAME
+}
+
 /// MPI's errors stay MPI's, and end no communicator.
 void errors() {
   MPI_Comm dup;
@@ -135,6 +163,7 @@ void errors() {
        PMPI_Allreduce(&in, &out, 1, MPI_DATATYPE_NULL, MPI_SUM, dup), "no type");
   same(MPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_BAND, dup),
        PMPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_BAND, dup), "bits of a float");
+  noTypes(dup, same);
   MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, dup);
   expect(out == ranks, "a sum after errors");
   MPI_Comm_free(&dup);

@@ -82,11 +82,132 @@ void communicators() {
   MPI_Comm_free(&pair);
   expect(MPI_Comm_split(MPI_COMM_WORLD, MPI_UNDEFINED, 0, &none) != MPI_SUCCESS,
          "a rank without a color, which the rule gives one");
-  expect(MPI_Comm_create_group(MPI_COMM_WORLD, MPI_GROUP_EMPTY, 0, &none) != MPI_SUCCESS,
-         "groups are refused");
+  const int degree = 1, next = 4;
+  expect(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &place, &degree, &next, MPI_UNWEIGHTED,
+                               MPI_INFO_NULL, 0, &none) != MPI_SUCCESS,
+         "edges that others give are refused");
   MPI_Comm_free(&part);
   char byte = 0;
   expect(MPI_Send(&byte, 1, MPI_CHAR, 16, 0, MPI_COMM_WORLD) != MPI_SUCCESS, "no rank 16");
+}
+
+int sumOf(MPI_Comm comm) {
+  int one = 1, sum = 0;
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+  return sum;
+}
+
+void isOf(MPI_Comm comm, int size, int place, const char* what) {
+  int n = -1, me = -1;
+  MPI_Comm_size(comm, &n);
+  MPI_Comm_rank(comm, &me);
+  expect(n == size && me == place, what);
+  expect(sumOf(comm) == 1, what);
+}
+
+void grids() {
+  const int sizes[] = {4, 4}, periods[] = {0, 1};
+  MPI_Comm grid = MPI_COMM_NULL, row = MPI_COMM_NULL, copy = MPI_COMM_NULL, none = MPI_COMM_WORLD;
+  MPI_Cart_create(MPI_COMM_WORLD, 2, sizes, periods, 1, &grid);
+  isOf(grid, 16, 3, "a grid of all ranks");
+  int kind = 0, dimensions = 0, at[2] = {9, 9}, up = 9, down = 9, left = 9, right = 9, who = -1;
+  MPI_Topo_test(grid, &kind);
+  MPI_Cartdim_get(grid, &dimensions);
+  MPI_Cart_coords(grid, 3, 2, at);
+  expect(kind == MPI_CART && dimensions == 2 && at[0] == 0 && at[1] == 3, "its place on the grid");
+  MPI_Cart_shift(grid, 0, 1, &up, &down);
+  MPI_Cart_shift(grid, 1, 1, &left, &right);
+  expect(up == MPI_PROC_NULL && down == 7 && left == 2 && right == 0, "its neighbours");
+  at[0] = 2, at[1] = -1;
+  MPI_Cart_rank(grid, at, &who);
+  expect(who == 11, "a rank by its coordinates, one of them around the end");
+  char byte = 0;
+  MPI_Sendrecv(&byte, 1, MPI_CHAR, down, 0, &byte, 0, MPI_CHAR, up, 0, grid, MPI_STATUS_IGNORE);
+  // Three neighbours, and nobody above.
+  std::vector<char> border(4 << 20), halo(4 << 20, 'h');
+  MPI_Request request;
+  MPI_Neighbor_alltoall(border.data(), 1 << 20, MPI_CHAR, halo.data(), 1 << 20, MPI_CHAR, grid);
+  const int counts[] = {1, 2, 3, 4}, places[] = {0, 1, 3, 6};
+  MPI_Ineighbor_allgatherv(border.data(), 3, MPI_CHAR, halo.data(), counts, places, MPI_CHAR, grid,
+                           &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  expect(halo[0] == 'h', "what neighbours send is left alone");
+  MPI_Comm_dup(grid, &copy);
+  MPI_Topo_test(copy, &kind);
+  expect(kind == MPI_CART, "a copy of a grid is one");
+  const int columns[] = {1, 0};
+  MPI_Cart_sub(grid, columns, &row);
+  isOf(row, 4, 0, "a column of the grid");
+  MPI_Cart_shift(row, 0, 1, &up, &down);
+  expect(up == MPI_PROC_NULL && down == 1, "its neighbours in the column");
+  const int lesser[] = {3}, flat[] = {0}, most[] = {17};
+  MPI_Cart_create(MPI_COMM_WORLD, 1, lesser, flat, 0, &none);
+  expect(none == MPI_COMM_NULL, "a rank beyond the grid's end");
+  expect(MPI_Cart_create(MPI_COMM_WORLD, 1, most, flat, 0, &none) != MPI_SUCCESS, "17 places");
+  MPI_Comm_set_errhandler(copy, MPI_ERRORS_RETURN);
+  at[0] = 4;
+  expect(MPI_Cart_rank(copy, at, &who) != MPI_SUCCESS, "coordinates beyond the end");
+  expect(MPI_Graphdims_get(copy, &who, &who) != MPI_SUCCESS, "a grid is no graph");
+  for (MPI_Comm* each : {&grid, &row, &copy}) MPI_Comm_free(each);
+}
+
+void graphs() {
+  // 0 - 1 - 2 - 3 - 0.
+  const int index[] = {2, 4, 6, 8}, edges[] = {1, 3, 0, 2, 1, 3, 0, 2};
+  MPI_Comm ring = MPI_COMM_NULL, near = MPI_COMM_NULL;
+  MPI_Graph_create(MPI_COMM_WORLD, 4, index, edges, 0, &ring);
+  isOf(ring, 4, 3, "a graph of four ranks");
+  int number = 0, who[2] = {9, 9};
+  MPI_Graph_neighbors_count(ring, 3, &number);
+  MPI_Graph_neighbors(ring, 3, 2, who);
+  expect(number == 2 && who[0] == 0 && who[1] == 2, "its neighbours in the graph");
+  const int from[] = {2, 15}, to[] = {4}, weights[] = {5, 6};
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, from, weights, 1, to, weights, MPI_INFO_NULL, 0,
+                                 &near);
+  isOf(near, 16, 3, "a graph of neighbours");
+  int in = 0, out = 0, weighted = 0, target = 0, heavy[2] = {0, 0}, light = 0;
+  MPI_Dist_graph_neighbors_count(near, &in, &out, &weighted);
+  MPI_Dist_graph_neighbors(near, 2, who, heavy, 1, &target, &light);
+  expect(in == 2 && out == 1 && weighted && who[1] == 15 && target == 4, "whom it hears and tells");
+  expect(heavy[1] == 6 && light == 5, "their weights");
+  MPI_Comm_free(&ring);
+  MPI_Comm_free(&near);
+}
+
+void groups() {
+  MPI_Group world, some, rest, twice;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  int size = 0, place = 0;
+  MPI_Group_size(world, &size);
+  MPI_Group_rank(world, &place);
+  expect(size == 16 && place == 3, "the group of all ranks");
+  int odd[1][3] = {{15, 1, -2}};
+  MPI_Group_range_incl(world, 1, odd, &some);
+  MPI_Comm part = MPI_COMM_NULL, other = MPI_COMM_WORLD, once = MPI_COMM_NULL;
+  MPI_Comm_create(MPI_COMM_WORLD, some, &part);
+  isOf(part, 8, 6, "odd ranks, from the last one on");
+  MPI_Group_difference(world, some, &rest);
+  MPI_Comm_create(MPI_COMM_WORLD, rest, &other);
+  expect(other == MPI_COMM_NULL, "a rank outside of the group");
+  const int chosen[] = {6, 0, 7};
+  MPI_Group_incl(some, 3, chosen, &twice);
+  MPI_Comm_create_group(part, twice, 0, &once);
+  isOf(once, 3, 0, "three of them");
+  const int asked[] = {0, 1, 2};
+  int is[] = {9, 9, 9}, same = -1;
+  MPI_Group_translate_ranks(twice, 3, asked, world, is);
+  expect(is[0] == 3 && is[1] == 15 && is[2] == 1, "who they are");
+  MPI_Group all;
+  MPI_Group_union(some, rest, &all);
+  MPI_Group_compare(all, world, &same);
+  expect(same == MPI_SIMILAR, "the same ranks in another order");
+  MPI_Comm host = MPI_COMM_NULL;
+  MPI_Group near, none;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  MPI_Comm_group(host, &near);
+  expect(MPI_Group_union(near, world, &none) != MPI_SUCCESS, "groups that have nothing in common");
+  for (MPI_Group* each : {&world, &some, &rest, &twice, &all, &near}) MPI_Group_free(each);
+  for (MPI_Comm* each : {&part, &once, &host}) MPI_Comm_free(each);
 }
 
 }  // namespace
@@ -98,6 +219,9 @@ int main(int argc, char** argv) {
     collectives();
     messages();
     communicators();
+    grids();
+    graphs();
+    groups();
   }
   return finish();
 }

@@ -138,6 +138,58 @@ TEST_P(WorldReentry, AGroupBeginsWhileAGroupWaits) {
   });
 }
 
+/// What another library does between the calls of a program's group.
+TEST_P(WorldReentry, AGroupThatIsSetAsideKeepsWhatItCollected) {
+  World(GetParam()).run([](const Rank& me) {
+    Sum collected, beside;
+    rondoGroupStart();
+    rondoGroupStart();
+    collected.on(me.comm);
+    rondoGroup_t aside = nullptr;
+    RONDO_OK(rondoGroupSetAside(&aside));
+    ASSERT_NE(aside, nullptr);
+    RONDO_OK(beside.on(me.comm));
+    EXPECT_EQ(beside.out, me.size);
+    EXPECT_EQ(collected.out, 0);
+    RONDO_OK(rondoGroupTakeBack(aside));
+    RONDO_OK(rondoGroupEnd());
+    RONDO_OK(rondoGroupEnd());
+    EXPECT_EQ(collected.out, me.size);
+    EXPECT_EQ(rondoGroupEnd(), rondoInvalidUsage);
+  });
+}
+
+TEST(GroupSetAside, KeepsItsFailure) {
+  rondoGroupStart();
+  int32_t word = 0;
+  rondoAllReduce(&word, &word, 1, rondoInt32, rondoSum, nullptr, nullptr);
+  rondoGroup_t aside = nullptr;
+  RONDO_OK(rondoGroupSetAside(&aside));
+  rondoGroupStart();
+  RONDO_OK(rondoGroupEnd());
+  RONDO_OK(rondoGroupTakeBack(aside));
+  EXPECT_EQ(rondoGroupEnd(), rondoInvalidArgument);
+}
+
+TEST(GroupSetAside, WhereNoneIsOpen) {
+  rondoGroup_t aside = reinterpret_cast<rondoGroup_t>(&aside);
+  RONDO_OK(rondoGroupSetAside(&aside));
+  EXPECT_EQ(aside, nullptr);
+  RONDO_OK(rondoGroupTakeBack(aside));
+  EXPECT_EQ(rondoGroupSetAside(nullptr), rondoInvalidArgument);
+}
+
+TEST(GroupSetAside, DoesNotComeBackInsideAnotherGroup) {
+  rondoGroupStart();
+  rondoGroup_t aside = nullptr;
+  RONDO_OK(rondoGroupSetAside(&aside));
+  rondoGroupStart();
+  EXPECT_EQ(rondoGroupTakeBack(aside), rondoInvalidUsage);
+  RONDO_OK(rondoGroupEnd());
+  RONDO_OK(rondoGroupTakeBack(aside));
+  RONDO_OK(rondoGroupEnd());
+}
+
 INSTANTIATE_TEST_SUITE_P(World, WorldReentry, ::testing::Values(2, 3));
 
 }  // namespace

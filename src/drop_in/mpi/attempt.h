@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "drop_in/mpi/comms.h"
+#include "drop_in/mpi/own_calls.h"
 #include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/requests.h"
 #include "drop_in/mpi/staged.h"
@@ -170,6 +171,7 @@ class Attempt {
   void abort();
   int caught(const std::exception_ptr& thrown);
 
+  const OwnCalls own_;
   const KnownComm& known_;
   MPI_Comm comm_;
   Call call_;

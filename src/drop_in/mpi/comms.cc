@@ -11,6 +11,7 @@
 #include "api/rondo_mpi.h"
 #include "drop_in/mpi/handles.h"
 #include "drop_in/mpi/launcher.h"
+#include "drop_in/mpi/own_calls.h"
 #include "drop_in/mpi/requests.h"
 
 namespace rondo::drop_in {
@@ -83,6 +84,7 @@ void keep(MPI_Comm comm, std::unique_ptr<KnownComm> known) {
 }
 
 void destroyRondo(const KnownComm& known) {
+  const OwnCalls own;
   forgetQueue(known);
   known.devices.destroy();
   if (known.rondo != nullptr && !known.aborted) rondoCommDestroy(known.rondo);
@@ -132,6 +134,7 @@ struct Made {
   bool byAll = false;  ///< Failed on all ranks, for the same reason.
 };
 Made makeRondo(MPI_Comm comm, int rank, int device, const std::string& why = {}) {
+  const OwnCalls own;
   MPI_Comm bare = MPI_COMM_NULL;
   if (PMPI_Comm_split(comm, 0, rank, &bare) != MPI_SUCCESS) return {nullptr, "no MPI_Comm_split"};
   PMPI_Comm_set_errhandler(bare, MPI_ERRORS_RETURN);
@@ -200,7 +203,7 @@ const KnownComm& find(MPI_Comm comm) {
   return findSlowly(comm);
 }
 
-void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size) {
+void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size, const Rehearsed& rehearsed) {
   // First, because it ends what the layer knew.
   PMPI_Comm_set_attr(comm, keyval(), nullptr);
   auto known = std::make_unique<KnownComm>();
@@ -208,6 +211,7 @@ void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size) {
   known->why = Why::Taken;
   known->rank = rank;
   known->size = size;
+  known->rehearsed = rehearsed;
   keep(comm, std::move(known));
 }
 

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,14 @@
 #include "drop_in/mpi/device_path.h"
 
 namespace rondo::drop_in {
+
+struct Members;
+struct Topology;
+/// What only a rehearsal has to know of a communicator, as MPI sees one process.
+struct Rehearsed {
+  std::shared_ptr<const Members> members;
+  std::shared_ptr<const Topology> topology;  ///< nullptr: it has none.
+};
 
 /// What the layer knows of a communicator. All of it is the same on all its ranks, but `rank`.
 struct KnownComm {
@@ -26,6 +35,7 @@ struct KnownComm {
   mutable std::atomic<int> calls{0};         ///< Blocking collectives while it is Why::Many.
   mutable AgreedSize uneven{};               ///< What its v-collectives move.
   mutable DevicePath devices{};              ///< How its calls on device memory go.
+  Rehearsed rehearsed{};
 };
 
 /// Local and quick; a communicator that the layer does not know has Why::NotConverted, and all have
@@ -38,7 +48,7 @@ bool knowsParent(MPI_Comm parent);
 
 /// `comm` is answered by `rondo`, in which this is rank `rank` of `size`, whatever MPI would say
 /// and the layer knew. It owns it from now on.
-void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size);
+void keepAs(MPI_Comm comm, rondoComm_t rondo, int rank, int size, const Rehearsed& rehearsed);
 
 /// Makes the Rondo communicator of `comm`, or notes why there is none. Collective over `comm`,
 /// which the layer must not know yet. `children`: where the counting of its children begins.

@@ -5,6 +5,8 @@
 
 #include "drop_in/mpi/life.h"
 #include "drop_in/mpi/rehearsal.h"
+#include "drop_in/mpi/rehearsed_groups.h"
+#include "drop_in/mpi/rehearsed_topology.h"
 #include "drop_in/rehearsed_machine.h"
 
 using namespace rondo::drop_in;
@@ -77,30 +79,45 @@ int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Com
 }
 
 int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
-  if (rehearsed(comm) != nullptr) return refuseChild("MPI_Comm_create", comm);
+  if (const KnownComm* known = rehearsed(comm)) {
+    flushTransfers();
+    return rehearseCreate(*known, comm, "MPI_Comm_create", group, made);
+  }
   return adopted(PMPI_Comm_create(comm, group, made), comm, made);
 }
 
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
-  if (rehearsed(comm) != nullptr) return refuseChild("MPI_Comm_create_group", comm);
+  if (const KnownComm* known = rehearsed(comm)) {
+    flushTransfers();
+    return rehearseCreate(*known, comm, "MPI_Comm_create_group", group, made);
+  }
   constexpr bool kByTheGroup = false;
   return adopted(PMPI_Comm_create_group(comm, group, tag, made), comm, made, kByTheGroup);
 }
 
 int MPI_Cart_create(MPI_Comm comm, int dimensions, const int sizes[], const int periods[],
                     int reorder, MPI_Comm* made) {
-  if (rehearsed(comm) != nullptr) return refuseChild("MPI_Cart_create", comm);
+  if (const KnownComm* known = rehearsed(comm)) {
+    flushTransfers();
+    return rehearseCart(*known, comm, dimensions, sizes, periods, made);
+  }
   return adopted(PMPI_Cart_create(comm, dimensions, sizes, periods, reorder, made), comm, made);
 }
 
 int MPI_Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm* made) {
-  if (rehearsed(comm) != nullptr) return refuseChild("MPI_Cart_sub", comm);
+  if (const KnownComm* known = rehearsed(comm)) {
+    flushTransfers();
+    return rehearseCartSub(*known, comm, remain, made);
+  }
   return adopted(PMPI_Cart_sub(comm, remain, made), comm, made);
 }
 
 int MPI_Graph_create(MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder,
                      MPI_Comm* made) {
-  if (rehearsed(comm) != nullptr) return refuseChild("MPI_Graph_create", comm);
+  if (const KnownComm* known = rehearsed(comm)) {
+    flushTransfers();
+    return rehearseGraph(*known, comm, nodes, index, edges, made);
+  }
   return adopted(PMPI_Graph_create(comm, nodes, index, edges, reorder, made), comm, made);
 }
 
@@ -117,7 +134,12 @@ int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int source
                                    const int sourceWeights[], int outdegree,
                                    const int destinations[], const int destinationWeights[],
                                    MPI_Info info, int reorder, MPI_Comm* made) {
-  if (rehearsed(comm) != nullptr) return refuseChild("MPI_Dist_graph_create_adjacent", comm);
+  if (const KnownComm* known = rehearsed(comm)) {
+    flushTransfers();
+    return rehearseAdjacent(
+        *known, comm,
+        {indegree, sources, sourceWeights, outdegree, destinations, destinationWeights}, made);
+  }
   return adopted(
       PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceWeights, outdegree,
                                       destinations, destinationWeights, info, reorder, made),

@@ -88,7 +88,7 @@ void mpi_cart_create_(MPI_Fint* c, MPI_Fint* dimensions, MPI_Fint* sizes, MPI_Fi
 void mpi_cart_sub_(MPI_Fint* c, MPI_Fint* remain, MPI_Fint* out, MPI_Fint* ierror) {
   MPI_Comm made = MPI_COMM_NULL;
   int dimensions = 0;
-  int code = PMPI_Cartdim_get(comm(c), &dimensions);
+  int code = MPI_Cartdim_get(comm(c), &dimensions);
   if (code == MPI_SUCCESS) code = MPI_Cart_sub(comm(c), flags(remain, dimensions).data(), &made);
   giveComm(out, made, ierror, code);
 }

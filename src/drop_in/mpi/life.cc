@@ -9,6 +9,7 @@
 #include "drop_in/mpi/device_memory.h"
 #include "drop_in/mpi/failure.h"
 #include "drop_in/mpi/launcher.h"
+#include "drop_in/mpi/own_calls.h"
 #include "drop_in/mpi/requests.h"
 #include "drop_in/mpi/settings.h"
 #include "drop_in/mpi/staged.h"
@@ -111,6 +112,7 @@ int begin() {
 }
 
 void end() {
+  const OwnCalls own;
   drainFreed();
   drainPending();
   stopLauncher();

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <mutex>
+#include <numeric>
 #include <vector>
 
 #include "base/error.h"
 #include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/own_calls.h"
+#include "drop_in/mpi/rehearsed_members.h"
 #include "drop_in/mpi/requests.h"
 #include "drop_in/rehearsed_machine.h"
 
@@ -43,13 +47,17 @@ rondoComm_t keep(const Machine& machine) {
   return machine.made;
 }
 
-int keepVirtual(MPI_Comm comm, rondoComm_t made) {
+/// `facts` without members: ranks of a part that only a rule knows.
+int keepVirtual(MPI_Comm comm, rondoComm_t made, Rehearsed facts = {}) {
   if (made == nullptr)
     return raise(MPI_COMM_WORLD, rondoInvalidArgument, rondoGetLastError(nullptr));
   int rank = 0, size = 0;
   rondoCommUserRank(made, &rank);
   rondoCommCount(made, &size);
-  keepAs(comm, made, rank, size);
+  if (facts.members == nullptr) {
+    facts.members = std::make_shared<const Members>(membersApart(size, rank));
+  }
+  keepAs(comm, made, rank, size, facts);
   return MPI_SUCCESS;
 }
 
@@ -72,7 +80,16 @@ int beginRehearsal() {
   }
   const Machine machine =
       makeMachine(self.wish, self.wish.ranks, self.wish.rank, self.wish.output, /*ownData=*/true);
-  const int code = keepVirtual(MPI_COMM_WORLD, keep(machine));
+  const rondoComm_t world = keep(machine);
+  Members all;
+  if (world != nullptr) {
+    int size = 0;
+    rondoCommCount(world, &size);
+    rondoCommUserRank(world, &all.own);
+    all.ranks.resize(static_cast<size_t>(size));
+    std::iota(all.ranks.begin(), all.ranks.end(), 0);
+  }
+  const int code = keepVirtual(MPI_COMM_WORLD, world, {std::make_shared<const Members>(all), {}});
   rehearsing = code == MPI_SUCCESS;
   if (rehearsing) leastLater = leastUneven = leastUnevenLater = 0;
   return code;
@@ -94,14 +111,34 @@ void endRehearsal() {
 int rehearseDup(MPI_Comm parent, MPI_Comm made) {
   const KnownComm* known = rehearsed(parent);
   if (known == nullptr || made == MPI_COMM_NULL) return MPI_SUCCESS;
+  const OwnCalls own;
   rondoComm_t twin = nullptr;
   rondoCommDup(known->rondo, &twin, nullptr);
-  return keepVirtual(made, twin);
+  return keepVirtual(made, twin, known->rehearsed);
+}
+
+int rehearsePart(const KnownComm& parent, MPI_Comm comm, const Part& part, MPI_Comm* made) {
+  const OwnCalls own;
+  rondoComm_t child = nullptr;
+  const rondoResult_t result =
+      part.rule.empty() ? rondoCommDup(parent.rondo, &child, nullptr)
+                        : rondoCommSplitVirtual(parent.rondo, part.rule.c_str(), &child, nullptr);
+  if (result != rondoSuccess) return raise(comm, result, rondoGetLastError(nullptr));
+  *made = MPI_COMM_NULL;
+  if (child == nullptr) return MPI_SUCCESS;
+  const int code = PMPI_Comm_dup(comm, made);
+  if (code != MPI_SUCCESS) {
+    rondoCommDestroy(child);
+    return code;
+  }
+  if (!part.rule.empty()) child = keep(keepMachine(child));
+  return keepVirtual(*made, child, part.facts);
 }
 
 int rehearseHost(MPI_Comm parent, MPI_Comm made) {
   const KnownComm* known = rehearsed(parent);
   if (known == nullptr || made == MPI_COMM_NULL) return MPI_SUCCESS;
+  const OwnCalls own;
   rondoComm_t host = nullptr;
   if (rondoCommSplitVirtual(known->rondo, "host", &host, nullptr) != rondoSuccess) {
     return keepVirtual(made, nullptr);
@@ -110,6 +147,7 @@ int rehearseHost(MPI_Comm parent, MPI_Comm made) {
 }
 
 int rehearseSplit(const KnownComm& parent, MPI_Comm comm, int color, int key, MPI_Comm* made) {
+  const OwnCalls own;
   const bool none = color == MPI_UNDEFINED;
   if (color < 0 && !none) return PMPI_Comm_split(comm, color, key, made);  // its own error
   rondoComm_t part = nullptr;
@@ -126,8 +164,10 @@ int rehearseSplit(const KnownComm& parent, MPI_Comm comm, int color, int key, MP
 int refuseChild(const char* call, MPI_Comm comm) {
   return raise(comm, rondoUnsupported,
                format("%s: in a rehearsal (RONDO_VIRTUAL) nobody knows what other ranks would say; "
-                      "allowed: MPI_Comm_dup, MPI_Comm_split by RONDO_VIRTUAL_SPLIT, and "
-                      "MPI_Comm_split_type with MPI_COMM_TYPE_SHARED",
+                      "allowed: MPI_Comm_dup, MPI_Comm_split by RONDO_VIRTUAL_SPLIT, "
+                      "MPI_Comm_split_type with MPI_COMM_TYPE_SHARED, MPI_Comm_create and "
+                      "MPI_Comm_create_group, MPI_Cart_create, MPI_Cart_sub, MPI_Graph_create, "
+                      "MPI_Dist_graph_create_adjacent",
                       call));
 }
 
@@ -151,6 +191,7 @@ void flushTransfers() {
     begun.swap(self.begun);
   }
   if (begun.empty()) return;
+  const OwnCalls own;
   char nothing = 0;  // nobody looks at it
   rondoGroupStart();
   for (const State::Begun& t : begun) {

@@ -32,6 +32,13 @@ int rehearseHost(MPI_Comm parent, MPI_Comm made);
 /// MPI_Comm_split, where RONDO_VIRTUAL_SPLIT says what the other ranks would: the program's next
 /// communicator is virtual too.
 int rehearseSplit(const KnownComm& parent, MPI_Comm comm, int color, int key, MPI_Comm* made);
+/// A communicator whose parts all ranks know, because MPI lets them say the same.
+struct Part {
+  std::string rule;  ///< Which, as rondoCommSplitVirtual takes it; empty: all of the parent.
+  Rehearsed facts;
+};
+/// Makes this rank's part of `parent`, which `comm` is; MPI_COMM_NULL if it is in none.
+int rehearsePart(const KnownComm& parent, MPI_Comm comm, const Part& part, MPI_Comm* made);
 /// What depends on other ranks' arguments is an error, raised on `comm`.
 int refuseChild(const char* call, MPI_Comm comm);
 

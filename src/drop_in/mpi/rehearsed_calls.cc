@@ -88,7 +88,7 @@ int rehearseSendLater(const KnownComm& known, MPI_Comm comm, const char* call,
   const int code =
       begin(known, comm, call, message.count, message.type, message.peer, /*sends=*/true);
   if (code != MPI_SUCCESS) return code;
-  return complete({MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE, 0}, request);
+  return completeRequest(request);
 }
 
 int rehearseRecv(const KnownComm& known, MPI_Comm comm, const char* call, const Message& message,
@@ -120,6 +120,15 @@ int rehearseSendrecv(const KnownComm& known, MPI_Comm comm, const Message& out, 
   const char* const call = "MPI_Sendrecv";
   if (const int code = begin(known, comm, call, out.count, out.type, out.peer, true)) return code;
   return rehearseRecv(known, comm, call, in, status);
+}
+
+int noteTransfer(const KnownComm& known, MPI_Comm comm, const char* call, const Message& message,
+                 bool sends) {
+  return begin(known, comm, call, message.count, message.type, message.peer, sends);
+}
+
+int completeRequest(MPI_Request* request) {
+  return complete({MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE, 0}, request);
 }
 
 }  // namespace rondo::drop_in

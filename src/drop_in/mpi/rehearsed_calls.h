@@ -27,4 +27,10 @@ int rehearseSendLater(const KnownComm& known, MPI_Comm comm, const char* call,
 int rehearseRecvLater(const KnownComm& known, MPI_Comm comm, const char* call,
                       const Message& message, MPI_Request* request);
 
+/// Checks one message as MPI would and notes its transfer, for calls that consist of several.
+int noteTransfer(const KnownComm& known, MPI_Comm comm, const char* call, const Message& message,
+                 bool sends);
+/// A request that is complete, with MPI's empty status.
+int completeRequest(MPI_Request* request);
+
 }  // namespace rondo::drop_in

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "drop_in/mpi/own_calls.h"
 #include "drop_in/mpi/requests.h"
 #include "drop_in/mpi/staged.h"
 #include "drop_in/mpi/stats.h"
@@ -37,6 +38,7 @@ class RequestArray {
   int endMessages(int code);
   void waitForMpis(MPI_Request request);
 
+  const OwnCalls own_;
   Call call_;
   const MPI_Request* requests_;
   Held one_;                ///< Of an array of one.

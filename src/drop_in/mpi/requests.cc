@@ -12,6 +12,7 @@
 #include "base/claim.h"
 #include "base/error.h"
 #include "drop_in/mpi/mpi_progress.h"
+#include "drop_in/mpi/own_calls.h"
 #include "drop_in/mpi/stats.h"
 
 namespace rondo::drop_in {
@@ -301,6 +302,7 @@ void Pending::wait() {
 Held findPending(MPI_Request request) { return Requests::all().find(request); }
 
 void pollPending() {
+  const OwnCalls own;
   // Polls call MPI, which may call back: the list is out of its holder's hands meanwhile.
   static thread_local std::vector<Held> kept;
   std::vector<Held> active;

@@ -48,8 +48,9 @@ class TypeTable {
   const TypeRow* find(MPI_Datatype type) const {
     for (size_t at = slotOf<kSlotBits>(type);; at = (at + 1) % kSlots) {
       const TypeRow& row = rows_[at];
-      if (row.mpi == type) return &row;
+      // First: MPI_DATATYPE_NULL is to be found nowhere, and free slots have it.
       if (row.mpi == MPI_DATATYPE_NULL) return nullptr;
+      if (row.mpi == type) return &row;
     }
   }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/own_calls.h"
 #include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/request_calls.h"
 
@@ -167,6 +168,7 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 int MPI_Request_free(MPI_Request* request) {
   if (!anyWaitedFor() || request == nullptr) return PMPI_Request_free(request);
   if (const Held ours = findPending(*request)) {
+    const OwnCalls own;
     ours->poll();
     if (!ours->done()) return refuse("MPI_Request_free", *ours);
   } else if (const HeldMessage message = findStaged(*request)) {

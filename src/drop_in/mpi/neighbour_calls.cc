@@ -1,0 +1,184 @@
+// MPI's neighbourhood collectives: MPI's, but in a rehearsal, where they are timed as the sends and
+// receives that they are. Memory is left as it is.
+
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+#include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/rehearsal.h"
+#include "drop_in/mpi/rehearsed_calls.h"
+#include "drop_in/mpi/rehearsed_topology.h"
+
+using namespace rondo;
+using namespace rondo::drop_in;
+
+namespace {
+
+/// What is exchanged with each neighbour.
+struct Block {
+  int count;
+  MPI_Datatype type;
+};
+
+/// Notes the transfers with all neighbours; `sent` and `received` give the block of the i-th one.
+template <class Sent, class Received>
+int exchange(const KnownComm& known, MPI_Comm comm, const char* call, const Sent& sent,
+             const Received& received) {
+  const Topology* const topology = known.rehearsed.topology.get();
+  if (topology == nullptr) {
+    return raiseMistake(comm, MPI_ERR_TOPOLOGY,
+                        std::string(call) + ": the communicator has no topology");
+  }
+  const Neighbours neighbours = neighboursOf(*topology, known.rank);
+  int code = MPI_SUCCESS;
+  for (size_t i = 0; i < neighbours.to.size() && code == MPI_SUCCESS; ++i) {
+    const Block block = sent(i);
+    code = noteTransfer(known, comm, call, {block.count, block.type, neighbours.to[i], 0}, true);
+  }
+  for (size_t i = 0; i < neighbours.from.size() && code == MPI_SUCCESS; ++i) {
+    const Block block = received(i);
+    code = noteTransfer(known, comm, call, {block.count, block.type, neighbours.from[i], 0}, false);
+  }
+  return code;
+}
+
+auto alike(int count, MPI_Datatype type) {
+  return [=](size_t) { return Block{count, type}; };
+}
+auto each(const int counts[], MPI_Datatype type) {
+  return [=](size_t i) { return Block{counts[i], type}; };
+}
+auto each(const int counts[], const MPI_Datatype types[]) {
+  return [=](size_t i) { return Block{counts[i], types[i]}; };
+}
+
+/// The blocking call, and the one that gives a request.
+template <class Sent, class Received>
+int now(const KnownComm& known, MPI_Comm comm, const char* call, const Sent& sent,
+        const Received& received) {
+  const int code = exchange(known, comm, call, sent, received);
+  flushTransfers();
+  return code;
+}
+template <class Sent, class Received>
+int later(const KnownComm& known, MPI_Comm comm, const char* call, const Sent& sent,
+          const Received& received, MPI_Request* request) {
+  const int code = exchange(known, comm, call, sent, received);
+  return code == MPI_SUCCESS ? completeRequest(request) : code;
+}
+
+}  // namespace
+
+int MPI_Neighbor_allgather(const void* in, int sends, MPI_Datatype sendType, void* out,
+                           int receives, MPI_Datatype recvType, MPI_Comm comm) {
+  const KnownComm* known = rehearsed(comm);
+  if (known == nullptr) {
+    return PMPI_Neighbor_allgather(in, sends, sendType, out, receives, recvType, comm);
+  }
+  return now(*known, comm, "MPI_Neighbor_allgather", alike(sends, sendType),
+             alike(receives, recvType));
+}
+
+int MPI_Neighbor_allgatherv(const void* in, int sends, MPI_Datatype sendType, void* out,
+                            const int receives[], const int places[], MPI_Datatype recvType,
+                            MPI_Comm comm) {
+  const KnownComm* known = rehearsed(comm);
+  if (known == nullptr) {
+    return PMPI_Neighbor_allgatherv(in, sends, sendType, out, receives, places, recvType, comm);
+  }
+  return now(*known, comm, "MPI_Neighbor_allgatherv", alike(sends, sendType),
+             each(receives, recvType));
+}
+
+int MPI_Neighbor_alltoall(const void* in, int sends, MPI_Datatype sendType, void* out, int receives,
+                          MPI_Datatype recvType, MPI_Comm comm) {
+  const KnownComm* known = rehearsed(comm);
+  if (known == nullptr) {
+    return PMPI_Neighbor_alltoall(in, sends, sendType, out, receives, recvType, comm);
+  }
+  return now(*known, comm, "MPI_Neighbor_alltoall", alike(sends, sendType),
+             alike(receives, recvType));
+}
+
+int MPI_Neighbor_alltoallv(const void* in, const int sends[], const int from[],
+                           MPI_Datatype sendType, void* out, const int receives[], const int to[],
+                           MPI_Datatype recvType, MPI_Comm comm) {
+  const KnownComm* known = rehearsed(comm);
+  if (known == nullptr) {
+    return PMPI_Neighbor_alltoallv(in, sends, from, sendType, out, receives, to, recvType, comm);
+  }
+  return now(*known, comm, "MPI_Neighbor_alltoallv", each(sends, sendType),
+             each(receives, recvType));
+}
+
+int MPI_Neighbor_alltoallw(const void* in, const int sends[], const MPI_Aint from[],
+                           const MPI_Datatype sendTypes[], void* out, const int receives[],
+                           const MPI_Aint to[], const MPI_Datatype recvTypes[], MPI_Comm comm) {
+  const KnownComm* known = rehearsed(comm);
+  if (known == nullptr) {
+    return PMPI_Neighbor_alltoallw(in, sends, from, sendTypes, out, receives, to, recvTypes, comm);
+  }
+  return now(*known, comm, "MPI_Neighbor_alltoallw", each(sends, sendTypes),
+             each(receives, recvTypes));
+}
+
+int MPI_Ineighbor_allgather(const void* in, int sends, MPI_Datatype sendType, void* out,
+                            int receives, MPI_Datatype recvType, MPI_Comm comm,
+                            MPI_Request* request) {
+  const KnownComm* known = rehearsed(comm);
+  if (known == nullptr) {
+    return PMPI_Ineighbor_allgather(in, sends, sendType, out, receives, recvType, comm, request);
+  }
+  return later(*known, comm, "MPI_Ineighbor_allgather", alike(sends, sendType),
+               alike(receives, recvType), request);
+}
+
+int MPI_Ineighbor_allgatherv(const void* in, int sends, MPI_Datatype sendType, void* out,
+                             const int receives[], const int places[], MPI_Datatype recvType,
+                             MPI_Comm comm, MPI_Request* request) {
+  const KnownComm* known = rehearsed(comm);
+  if (known == nullptr) {
+    return PMPI_Ineighbor_allgatherv(in, sends, sendType, out, receives, places, recvType, comm,
+                                     request);
+  }
+  return later(*known, comm, "MPI_Ineighbor_allgatherv", alike(sends, sendType),
+               each(receives, recvType), request);
+}
+
+int MPI_Ineighbor_alltoall(const void* in, int sends, MPI_Datatype sendType, void* out,
+                           int receives, MPI_Datatype recvType, MPI_Comm comm,
+                           MPI_Request* request) {
+  const KnownComm* known = rehearsed(comm);
+  if (known == nullptr) {
+    return PMPI_Ineighbor_alltoall(in, sends, sendType, out, receives, recvType, comm, request);
+  }
+  return later(*known, comm, "MPI_Ineighbor_alltoall", alike(sends, sendType),
+               alike(receives, recvType), request);
+}
+
+int MPI_Ineighbor_alltoallv(const void* in, const int sends[], const int from[],
+                            MPI_Datatype sendType, void* out, const int receives[], const int to[],
+                            MPI_Datatype recvType, MPI_Comm comm, MPI_Request* request) {
+  const KnownComm* known = rehearsed(comm);
+  if (known == nullptr) {
+    return PMPI_Ineighbor_alltoallv(in, sends, from, sendType, out, receives, to, recvType, comm,
+                                    request);
+  }
+  return later(*known, comm, "MPI_Ineighbor_alltoallv", each(sends, sendType),
+               each(receives, recvType), request);
+}
+
+int MPI_Ineighbor_alltoallw(const void* in, const int sends[], const MPI_Aint from[],
+                            const MPI_Datatype sendTypes[], void* out, const int receives[],
+                            const MPI_Aint to[], const MPI_Datatype recvTypes[], MPI_Comm comm,
+                            MPI_Request* request) {
+  const KnownComm* known = rehearsed(comm);
+  if (known == nullptr) {
+    return PMPI_Ineighbor_alltoallw(in, sends, from, sendTypes, out, receives, to, recvTypes, comm,
+                                    request);
+  }
+  return later(*known, comm, "MPI_Ineighbor_alltoallw", each(sends, sendTypes),
+               each(receives, recvTypes), request);
+}
