@@ -16,8 +16,9 @@ constexpr char kShared[] = "nothing in shared memory, where who reads pays";
 constexpr char kPast[] =
     "rondo-tune finds some 20 ns; 0, because memory that peers read in place does not have it";
 constexpr char kVeth[] =
-    "UCX over TCP between two hosts of a veth on 2 cores: 11.5 us for 64 B of all-reduce, 8 ms for "
-    "16 MiB, in which either rank sends and receives all of it, 2026-11-21";
+    "rondo-tune over UCX's TCP (cubic) between two hosts of a veth, a rank and a core each, 3 "
+    "runs, "
+    "2026-11-23";
 constexpr char kCold[] = "rondo-tune on 2 cores of an AMD EPYC, 2026-11-21";
 
 constexpr CostField kFields[] = {

@@ -30,11 +30,11 @@ struct HostCosts {
   uint64_t farSend = 0;        ///< Sending a message there, to each reader.
   uint64_t farSendPerKiB = 0;  ///< Its data.
   // The same five where the groups are hosts.
-  uint64_t hostsMessage = 2'000'000;
-  uint64_t hostsPerKiB = 220'000;
-  uint64_t hostsHop = 8'000'000;
-  uint64_t hostsSend = 2'000'000;
-  uint64_t hostsSendPerKiB = 220'000;
+  uint64_t hostsMessage = 5'500'000;
+  uint64_t hostsPerKiB = 180'000;
+  uint64_t hostsHop = 2'000'000;
+  uint64_t hostsSend = 5'500'000;
+  uint64_t hostsSendPerKiB = 180'000;
   // What a KiB of the caller's buffers costs more, read or written, in calls that touch so many
   // bytes of them on a rank: successive calls use different buffers, so longer ones find theirs in
   // farther caches, and in the end in memory. Between two of these sizes by the logarithm.

@@ -114,7 +114,12 @@ TEST(LinkFacts, WhatWasMeasuredHolds) {
 TEST(LinkFacts, CardsPriceTheWayBetweenHosts) {
   const CommFacts rdma = factsOn(linksOn(2, 4, 25 * kGB, true), 2, 4);
   EXPECT_EQ(rdma.costs.farPerKiB, 40'960u);  // 1 KiB at 25 GB/s
-  EXPECT_LT(rdma.costs.farHop, HostCosts{}.hostsHop);
+  const auto ofMessage = [](const HostCosts& costs) {
+    return costs.farSend + costs.farHop + costs.farMessage;
+  };
+  HostCosts tcp;
+  tcp.acrossHosts();
+  EXPECT_LT(2 * ofMessage(rdma.costs), ofMessage(tcp));
   EXPECT_EQ(rdma.links.intoHost, 25 * kGB);
   const CommFacts gigabit = factsOn(linksOn(2, 4, 125'000'000, false), 2, 4);
   EXPECT_EQ(gigabit.costs.farPerKiB, 8'192'000u);

@@ -246,8 +246,8 @@ TEST(Planner, HostsMakeStripesWinAndWindowsLose) {
   f.costs.acrossHosts();
   EXPECT_STREQ(rankCandidates(sum(4u << 20), f, {}).front().algorithm->name, "stripes");
   EXPECT_GT(costOf("twoshot", 4u << 20), 2 * before);
-  // Two of every rank's three copies of a result leave its host: measured 54 ms against 18.
-  EXPECT_GT(5 * costOf("twoshot", 4u << 20), 7 * costOf("stripes", 4u << 20));
+  // Two of every rank's three copies of a result leave its host.
+  EXPECT_GT(4 * costOf("twoshot", 4u << 20), 5 * costOf("stripes", 4u << 20));
   // A hop takes microseconds: the shortest calls take the fewest.
   EXPECT_GT(costOf("ring", 2), 2 * rankCandidates(sum(2), f, {}).front().picoseconds);
 }
