@@ -24,6 +24,7 @@ struct Arguments {
   std::vector<std::string> collectives{"allreduce"};
   std::string least = "8", most = "256M", memory = "host";
   double seconds = 1;
+  bool each = false;
 };
 
 uint64_t sizeOf(const char* option, const std::string& text) {
@@ -50,8 +51,8 @@ constexpr double kWithin = 1.05;
 
 class Regret {
  public:
-  Regret(Collective collective, int rank, int ranks)
-      : collective_(collective), rank_(rank), ranks_(ranks), free_("") {
+  Regret(Collective collective, int rank, int ranks, bool each)
+      : collective_(collective), rank_(rank), ranks_(ranks), each_(each), free_("") {
     for (const Algorithm& row : registry()) {
       if (row.collective != collective) continue;
       if (row.hierarchy != nullptr && !free_.impl().facts().groups.layered()) continue;
@@ -172,11 +173,21 @@ class Regret {
                 static_cast<unsigned long long>(bytes), cut.c_str(),
                 static_cast<double>(chosen.picoseconds) * 1e-6, mine * 1e-6,
                 algorithms_[best]->name, times[best] * 1e-6, ratio, ratio > 1.05 ? " *" : "");
+    if (each_) printEach(times);
     std::fflush(stdout);
+  }
+
+  void printEach(const std::vector<double>& times) const {
+    std::printf("%12s", "");
+    for (size_t i = 0; i < algorithms_.size(); ++i) {
+      std::printf("%s%s %.2f", i == 0 ? "" : ", ", algorithms_[i]->name, times[i] * 1e-6);
+    }
+    std::printf("\n");
   }
 
   Collective collective_;
   int rank_, ranks_;
+  bool each_;
   ForcedComm free_;
   std::vector<const Algorithm*> algorithms_;
   std::vector<std::unique_ptr<ForcedComm>> forced_;
@@ -191,7 +202,7 @@ int run(const Arguments& a, int rank, int ranks) {
     for (const std::string& name : a.collectives) collectives.push_back(collectiveOf(name));
     if (ranks < 2) throw Error(rondoInvalidArgument, "there is 1 rank; allowed: 2 or more");
     for (const Collective collective : collectives) {
-      Regret regret(collective, rank, ranks);
+      Regret regret(collective, rank, ranks, a.each);
       if (a.memory == "both") {
         regret.runBoth(least, most, a.seconds);
       } else {
@@ -216,6 +227,7 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", a.seconds, "How long each size is measured")
       ->check(CLI::Range(0.01, 60.0))
       ->capture_default_str();
+  app.add_flag("--each", a.each, "Print every algorithm's time, too");
   app.add_option("--memory", a.memory, "host, rondo for rondoMemAlloc's, or both")
       ->check(CLI::IsMember({"host", "rondo", "both"}))
       ->capture_default_str();

@@ -12,7 +12,8 @@
 namespace rondo::topo {
 namespace {
 
-constexpr size_t kMostHosts = 4, kMostRings = 16, kMostSwitches = 24, kMostTreeHosts = 32;
+constexpr size_t kMostHosts = 4, kMostRings = 16, kMostSwitches = 24;
+constexpr double kTreeRadius = 9, kLeastTreeColumn = 13;
 constexpr int kMostLabels = 8;
 constexpr double kWidest = 1250;
 constexpr double kCell = 78, kBoxWidth = 62, kBoxHeight = 30, kMargin = 24;
@@ -380,42 +381,61 @@ class Drawing {
     return y + 34;
   }
 
-  /// The first two trees, by hosts: who hangs below whom.
+  /// The first two trees, by hosts, or by places where there is one host: who hangs below whom.
   double drawTrees(double y) {
-    if (channels_ == nullptr || graph_.hosts().size() < 2 || channels_->trees.size() < 2) return y;
-    if (graph_.hosts().size() > kMostTreeHosts) return y;
-    text({kMargin, y + 10}, "Trees over the hosts (the first channel's two)", 13, "start", "#000");
-    const double each =
-        std::min(60.0, (std::max(width_, 560.0) - 40) / static_cast<double>(graph_.hosts().size()));
-    for (size_t t = 0; t < 2; ++t) y = drawTree(t, y + 34, each);
-    return y + 30;
-  }
-  double drawTree(size_t index, double y, double each) {
-    const Tree& tree = channels_->trees[index];
-    std::map<int, int> parents;  // of hosts
-    for (size_t i = 0; i < tree.places.size(); ++i) {
-      const int host = graph_.node(tree.places[i]).host;
-      if (tree.parents[i] < 0)
-        parents[host] = -1;
-      else if (const int up = graph_.node(tree.places[static_cast<size_t>(tree.parents[i])]).host;
-               up != host)
-        parents[host] = up;
+    const bool one = graph_.hosts().size() < 2;
+    if (channels_ == nullptr || channels_->places.size() < 2 || channels_->trees.size() < 2)
+      return y;
+    const size_t most = one ? channels_->places.size() : graph_.hosts().size();
+    const double each = std::min(60.0, (std::max(width_, 560.0) - 40) / static_cast<double>(most));
+    if (each < kLeastTreeColumn) return y;
+    text({kMargin, y + 10},
+         one ? "Trees (the first two)" : "Trees over the hosts (the first channel's two)", 13,
+         "start", "#000");
+    const double wide = each * static_cast<double>(most) + 30;
+    if (2 * wide > std::max(width_, 560.0)) {
+      for (size_t t = 0; t < 2; ++t) y = drawTree(t, {0, y + 34}, each);
+      return y + 30;
     }
-    const auto at = [&](int host) {
+    const double first = drawTree(0, {0, y + 34}, each);
+    return std::max(first, drawTree(1, {wide, y + 34}, each)) + 30;
+  }
+  /// Where the `place` stands in a picture of trees, from the left.
+  int columnOf(int place) const {
+    if (graph_.hosts().size() > 1) return graph_.node(place).host;
+    const auto& all = channels_->places;
+    return static_cast<int>(std::find(all.begin(), all.end(), place) - all.begin());
+  }
+  /// From `corner` on; returns where its lowest column is.
+  double drawTree(size_t index, Point corner, double each) {
+    const double radius = std::min(kTreeRadius, each / 2 - 1);
+    const Tree& tree = channels_->trees[index];
+    std::map<int, int> parents;  // of columns
+    for (size_t i = 0; i < tree.places.size(); ++i) {
+      const int column = columnOf(tree.places[i]);
+      if (tree.parents[i] < 0)
+        parents[column] = -1;
+      else if (const int up = columnOf(tree.places[static_cast<size_t>(tree.parents[i])]);
+               up != column)
+        parents[column] = up;
+    }
+    const auto at = [&](int column) {
       int levels = 0;
-      for (int h = host; parents[h] >= 0 && levels < 64; h = parents[h]) ++levels;
-      return Point{kMargin + 20 + each * static_cast<double>(host), y + 26.0 * levels};
+      for (int c = column; parents[c] >= 0 && levels < 64; c = parents[c]) ++levels;
+      return Point{corner.x + kMargin + 20 + each * static_cast<double>(column),
+                   corner.y + 26.0 * levels};
     };
-    double deepest = y;
-    for (const auto& [host, parent] : parents) {
-      const Point here = at(host);
+    double deepest = corner.y;
+    for (const auto& [column, parent] : parents) {
+      const Point here = at(column);
       deepest = std::max(deepest, here.y);
       if (parent >= 0) line(here, at(parent), ringColour(index), 2);
       boxes_ += format(
-          "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"9\" fill=\"white\" stroke=\"%s\" "
+          "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"white\" stroke=\"%s\" "
           "stroke-width=\"2\"/>\n",
-          here.x, here.y, ringColour(index).c_str());
-      text({here.x, here.y + 4}, std::to_string(host), 10, "middle", "#000");
+          here.x, here.y, radius, ringColour(index).c_str());
+      text({here.x, here.y + radius / 2 - 0.5}, std::to_string(column),
+           radius < kTreeRadius ? 7 : 10, "middle", "#000");
     }
     return deepest;
   }

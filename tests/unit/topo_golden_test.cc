@@ -73,6 +73,14 @@ TEST_P(TopoGolden, PictureIsWellFormedAndNamesEverything) {
           << graph.node(node).name;
     }
   }
+  const size_t hosts = graph.hosts().size();
+  const size_t columns = hosts > 1 ? hosts : channels.places.size();
+  if (channels.trees.size() < 2 || columns < 2 || columns > 16) return;
+  EXPECT_NE(svg.find(">Trees"), std::string::npos);
+  const std::string last = ">" + std::to_string(columns - 1) + "<";
+  size_t found = 0;
+  for (size_t at = svg.find(last); at != std::string::npos; at = svg.find(last, at + 1)) ++found;
+  EXPECT_EQ(found, 2u) << "in each of two trees once";
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, TopoGolden,
