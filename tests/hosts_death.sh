@@ -2,7 +2,8 @@
 # What happens on other hosts when a rank is killed or stopped, or a cable is pulled: hosts of name
 # spaces, ranks by unique id. Needs root. Times are printed; HOSTS_DEATH_SLACK=0 holds them against what is
 # promised (5 s for a cable), by default they may be 6 s more: the machine may be busy. HOSTS_DEATH=cut runs one
-# section alone, HOSTS_DEATH_MADE=1000 makes so many communicators, HOSTS_DEATH_AWAY=2.8 cuts the cable for so long.
+# section alone, HOSTS_DEATH_MADE=1000 makes so many communicators, HOSTS_DEATH_AWAY=2.8 cuts the cable for so long;
+# HOSTS_DEATH=large cuts it during an all-reduce of 1 GiB, and runs by that name alone.
 set -euo pipefail
 rank=$TEST_BUILDDIR/tests/hosts_rank device=$TEST_BUILDDIR/tests/far_rank nccl=$TEST_BUILDDIR/tests/hosts_nccl
 
@@ -302,6 +303,20 @@ cutSection() {
   reap
 }
 
+# 4 GiB of memory: only when it is asked for.
+largeSection() {
+  echo "== a cable is cut in the middle of an all-reduce of 1 GiB"
+  group large "h0 h1" $((1 << 28)) shrink
+  sleep 0.3
+  start=$(now)
+  cut h1
+  ends 0 5 'rank 1 (host "h1"' 'by way of 10.77.' 'cannot be reached any more'
+  ends 1 5 'rank 0 (host "h0"' 'by way of 10.77.' 'cannot be reached any more'
+  goOn large 'shrunk to 1 in' 0 1
+  mend h1
+  reap
+}
+
 # wanted SECTION...: those that are to run, one after the other.
 wanted() {
   local section
@@ -322,4 +337,5 @@ wait $late || failures=1
 wait $aside || failures=1
 cat "$scratch"/{idle,stopped,late,where}.log
 wanted mended last cut || failures=1
+[[ ${HOSTS_DEATH:-} != large ]] || largeSection
 exit $failures

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What happens over real verbs when a rank is killed, stopped, or revokes, and when a link goes away:
-# in a virtual machine with Soft-RoCE, where UCX runs rc_verbs. Ranks of even number are at one end of
+# What happens over real verbs when a rank is killed, stopped, or revokes, when a link goes away, and
+# when nothing does: in a virtual machine with Soft-RoCE, where UCX runs rc_verbs. Ranks of even number are at one end of
 # a virtual cable, the others at the other. Needs what tests/testbed/rdma-vm --prepare gets. Times are
 # the ranks' own, from the beginning of the call that failed; VERBS_DEATH_SLACK=0 holds them against
 # what is promised (5 s), by default they may be 10 s more: the machine is emulated. VERBS_DEATH_STOP:
@@ -113,6 +113,27 @@ log=$(<"$scratch/stopped.0")
 [[ $log == *'rondo: stall: communicator "comm": rank 0 '*'Not in that call yet: rank 1 (host "rxe1'* ]] ||
   fail "nobody reports the stall"
 grep -q 'ep_cfg.*am(rc_verbs/rxe' <<<"$log" || fail "UCX names no rc_verbs"
+
+at "nobody is in a call: the network's thread sleeps until the card wakes it, and looks at the hosts"
+launch idle 2 10 idle
+awaits idle 2
+pause 1
+slept() {  # rank: how often its network's thread has gone to sleep
+  local task
+  for task in /proc/"${pids[idle.$1]}"/task/*; do
+    [[ $(<"$task/comm") != rondo-ucx ]] || awk '/^voluntary_ctxt_switches/ {print $2}' "$task/status"
+  done
+}
+before=("$(slept 0)" "$(slept 1)") since=${EPOCHREALTIME/./}
+pause 5
+for r in 0 1; do
+  # 20 a second; by the clock it would be 50.
+  times=$((($(slept $r) - before[r]) * 10000000 / (${EPOCHREALTIME/./} - since)))
+  echo "  rank $r: it slept $((times / 10)).$((times % 10)) times a second"
+  ((times > 0 && times < 280)) || fail "idle: rank $r"
+done
+touch "$scratch/idle.stop"
+for r in 0 1; do sums idle.$r; done
 
 at "the cable is cut for good; the hosts' watches go another way, so it is for UCX to tell"
 UCX_RC_TIMEOUT=200ms UCX_RC_RETRY_COUNT=3 launch gone 2 1000

@@ -223,8 +223,9 @@ std::string UcxTransport::silentPeer() const {
       const auto& ways = peer->ways;
       const size_t rail = peer->silentRail();
       const bool some = std::any_of(ways.begin(), ways.end(), [](auto& way) { return way.heard; });
-      return format("nothing %s rank %d on host \"%s\" in %d ms%s (%s)",
-                    ways[rail].heard ? "reached" : "came from", peer->rank, host, wish_.limitMs,
+      return format("%s %d on host \"%s\" in %d ms%s (%s)",
+                    ways[rail].heard ? "nothing reached rank" : "nothing came from rank",
+                    peer->rank, host, wish_.limitMs,
                     some && ways.size() > 1 ? " on one of its network cards" : "",
                     networksTo(*peer, rail).c_str());
     }

@@ -183,8 +183,7 @@ void UcxWorker::openContext(const Settings& settings, bool tcp) {
   }
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES;
-  // Over verbs nobody has tried yet how it sleeps: there the thread looks by the clock.
-  params.features = UCP_FEATURE_AM | (verbs ? 0u : unsigned{UCP_FEATURE_WAKEUP});
+  params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
   const ucs_status_t status = ucp_init(&params, config, &context_);
   if (status == UCS_ERR_NO_DEVICE) throw noNetwork(settings, ucs_status_string(status));
   check(status, "ucp_init");
