@@ -135,14 +135,15 @@ RONDO_API rondoResult_t rondoCommInitAll(rondoComm_t* comms, int nranks, const i
  * with nothing under way it returns at once, whatever the other ranks do. Work that calls enqueued
  * on streams is not waited for: synchronise these first.
  *
- * Errors: rondoRemoteError, with the sentence of the group that failed, if a group cannot end: a
- * rank of this host that it waits for has finalized or let go of the communicator, or all ranks of
- * a communicator of one host are in this call and nothing can move any more (a send that nobody
- * receives); or after a death, an abort, config.timeout. A rank of another host is missed when it
- * destroys the communicator, and a short message that lies there unreceived is no wait and no
- * error. rondoInvalidUsage: calls differ, another thread is in a call on `comm`, or a group is open
- * on this thread while another is under way. After an error the communicator is not finalized;
- * rondoCommShrink, rondoCommAbort and rondoCommDestroy may follow.
+ * Errors: that of a group that failed, with its sentence: rondoRemoteError if it cannot end, as a
+ * rank of this host that it waits for has finalized or let go of the communicator, or as all ranks
+ * of a communicator of one host are in this call and nothing can move any more (a send that nobody
+ * receives), or after a death, an abort, config.timeout; rondoMismatch if calls differ;
+ * rondoOutOfMemory. A rank of another host is missed when it destroys the communicator, and a short
+ * message that lies there unreceived is no wait and no error. rondoInvalidUsage: another thread is
+ * in a call on `comm`, or a group is open on this thread while another is under way. After an error
+ * the communicator is not finalized; rondoCommShrink, rondoCommAbort and rondoCommDestroy may
+ * follow.
  * Since 0.1; waits since 0.11.
  */
 RONDO_API rondoResult_t rondoCommFinalize(rondoComm_t comm);

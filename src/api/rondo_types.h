@@ -32,7 +32,7 @@ typedef enum rondoResult_t {
   rondoMpiError = 33,    /**< An MPI call failed; its name and text are in the sentence. */
   rondoOutOfMemory = 34, /**< Memory could not be had. */
   rondoMismatch = 35 /**< Ranks made different calls; the sentence names two of them and what each
-                        called. Since 0.10. */
+                        called. Since 0.11. */
 } rondoResult_t;
 
 /** Element types: open integer handles. Values below 32 are NCCL's. */

@@ -136,6 +136,16 @@ void FarAnswers::ask(const Post& post) {
   post.fabric->survey(ranks);
 }
 
+/// Of a rank that has let go nobody answers any more: that is known here.
+bool FarAnswers::answerOf(const Fabric& fabric, int rank, PlaceAnswer* said) {
+  if (fabric.surveyed(rank, said)) return true;
+  const bool known = rank >= 0 && rank < fabric.ranks();  // others may write it
+  if (!known || !fabric.gone(rank)) return false;
+  said->flags = PlaceAnswer::kGone;
+  said->text.write("has let go of it, or has ended");
+  return true;
+}
+
 /// Puts the answers that have come where the asker reads them.
 void FarAnswers::publish() {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -148,7 +158,7 @@ void FarAnswers::publish() {
                                    [&](const Post& each) { return each.id == entry.comm; });
     PlaceAnswer said{};
     std::string text;
-    if (post == posts_.end() || !post->fabric->surveyed(entry.rank, &said)) continue;
+    if (post == posts_.end() || !answerOf(*post->fabric, entry.rank, &said)) continue;
     if (!said.text.read(&text)) continue;
     entry.flags = said.flags;
     entry.sequence = said.sequence;

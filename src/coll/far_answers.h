@@ -42,6 +42,7 @@ class FarAnswers {
   void loop();
   void serveRequest();
   void ask(const Post& post);
+  static bool answerOf(const Fabric& fabric, int rank, PlaceAnswer* said);
   void publish();
   std::vector<Letter> collect();
   void send(const std::vector<Letter>& letters);

@@ -26,6 +26,7 @@ struct Member {
 /// Where a rank is among the collectives of the communicator.
 struct Position {
   bool known = false;    ///< The rest is.
+  bool gone = false;     ///< It makes no more calls; nobody misses it.
   bool called = false;   ///< It has called one...
   bool running = false;  ///< ... and is in it.
   uint32_t sequence = 0;
@@ -90,6 +91,7 @@ class Table {
     } else if (member.far != nullptr && member.far->answered) {
       const FarPlace& far = *member.far;
       out.known = true;
+      out.gone = (far.flags & PlaceAnswer::kGone) != 0;
       out.called = (far.flags & PlaceAnswer::kCalled) != 0;
       out.running = out.called && (far.flags & PlaceAnswer::kRunning) != 0;
       out.sequence = far.sequence;
@@ -114,7 +116,7 @@ class Table {
 
   bool absent(const Member& member) const {
     const Position at = positionOf(member);
-    return front_.known && at.known && (!at.called || at.sequence < front_.sequence);
+    return front_.known && at.known && !at.gone && (!at.called || at.sequence < front_.sequence);
   }
 
   bool allKnown() const {
@@ -153,7 +155,9 @@ class Table {
     if (at >= asked_.members.size() || own >= asked_.members.size()) return " is not known here";
     const MemberText& member = asked_.members[at];
     const std::string who = format(" (host \"%s\", pid %d)", member.host.c_str(), member.pid);
-    if (member.host != asked_.members[own].host) return who + farText(rank, trouble);
+    // Hosts may have one name, as images of a container do.
+    const bool far = members_[at].far != nullptr || member.host != asked_.members[own].host;
+    if (far) return who + farText(rank, trouble);
     *trouble = true;
     return who + " has no process here that can be read: it has ended, or is of another user";
   }
@@ -169,8 +173,10 @@ class Table {
       *trouble = true;
       return ": " + far_.silence;
     }
+    const std::string& said = member.far->text;
+    if ((member.far->flags & PlaceAnswer::kGone) != 0) return " " + said;
     // It begins with the rank, which stands there already.
-    const std::string name = format("rank %d ", rank), &said = member.far->text;
+    const std::string name = format("rank %d ", rank);
     std::string out =
         ", as its host says: " + (said.starts_with(name) ? said.substr(name.size()) : said);
     if (absent(member)) out += "; NOT IN THAT CALL YET";

@@ -44,9 +44,9 @@ struct PlaceAnswer {
   int32_t rank;
   uint32_t number;
   NewsText<504> text;
-  /// Of its last collective on host memory.
-  enum Flag : uint32_t { kCalled = 1, kRunning = 2, kStopped = 4 };
-  uint32_t flags = 0;  ///< It has called one, is in it; its process is stopped.
+  /// Of its last collective on host memory. kGone is never sent: the asker's own host knows it.
+  enum Flag : uint32_t { kCalled = 1, kRunning = 2, kStopped = 4, kGone = 8 };
+  uint32_t flags = 0;  ///< It has called one, is in it; its process is stopped, or it is not there.
   uint32_t sequence = 0;
   uint32_t ageMs = 0;  ///< Since it began, or, unless running, ended.
 };

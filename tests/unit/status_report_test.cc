@@ -76,6 +76,28 @@ TEST(StatusReport, EverybodyMayBeKnown) {
   EXPECT_FALSE(report.trouble);
 }
 
+/// It has made its calls: nobody waits for it, and nothing is wrong.
+TEST(StatusReport, ARankThatHasLetGoIsNotMissed) {
+  FarSurvey far;
+  far.places = {{7, 1, true, PlaceAnswer::kGone, 0, 0, "has let go of it, or has ended"},
+                place(2, kIn, 5, 10)};
+  const Report report = reportOn(11, processOf(true), kNow, far);
+  expectIn(report.text, "  rank 1 (host \"b\", pid 21) has let go of it, or has ended\n");
+  expectIn(report.text, "  Everybody is in collective 5, ");
+  EXPECT_FALSE(report.trouble);
+}
+
+/// As images of one container have it.
+TEST(StatusReport, HostsMayHaveOneName) {
+  std::vector<LocalProcess> all = processOf(true);
+  for (MemberText& each : all[0].flights.comms[0].members) each.host = "a";
+  FarSurvey far;
+  far.places = {place(1, kIn, 5, 10), place(2, kIn, 5, 10)};
+  const Report report = reportOn(11, all, kNow, far);
+  expectIn(report.text, "  rank 1 (host \"a\", pid 21), as its host says: is there\n");
+  EXPECT_FALSE(report.trouble);
+}
+
 TEST(StatusReport, SilenceIsSaid) {
   FarSurvey far;
   far.silence = "no answer";

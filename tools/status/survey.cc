@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "base/error.h"
@@ -49,18 +50,27 @@ bool complete(const FarSurvey& survey) {
                      [](const FarPlace& place) { return place.answered; });
 }
 
-/// Another asker's request may come after this one: its answers are as good.
+/// Nothing while a request is open that came after what stands there: then it is made anew.
+std::optional<FarSurvey> readWhole(PlaceBoard& board) {
+  std::atomic_ref<uint32_t> wanted(board.wanted);
+  const uint32_t served = std::atomic_ref(board.served).load(std::memory_order_acquire);
+  if (wanted.load(std::memory_order_acquire) != served) return std::nullopt;
+  FarSurvey out = read(board);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (wanted.load(std::memory_order_relaxed) != served) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
 FarSurvey askBy(PlaceBoard& board, int pid) {
-  const uint32_t mine = std::atomic_ref(board.wanted).fetch_add(1, std::memory_order_acq_rel) + 1;
+  std::atomic_ref(board.wanted).fetch_add(1, std::memory_order_acq_rel);
   ringBell(&board.bell);
   const auto end = Clock::now() + std::chrono::seconds(kSeconds);
   for (;;) {
-    const uint32_t served = std::atomic_ref(board.served).load(std::memory_order_acquire);
-    const bool asked = static_cast<int32_t>(served - mine) >= 0;
     const bool late = Clock::now() >= end;
-    if (asked) {
-      FarSurvey survey = read(board);
-      if (late || complete(survey)) return survey;
+    if (const std::optional<FarSurvey> survey = readWhole(board)) {
+      if (late || complete(*survey)) return *survey;
     } else if (late) {
       FarSurvey none;
       none.why = format("process %d was told to ask, and did not within %d s", pid, kSeconds);
@@ -69,8 +79,6 @@ FarSurvey askBy(PlaceBoard& board, int pid) {
     std::this_thread::sleep_for(kBetweenLooks);
   }
 }
-
-}  // namespace
 
 FarSurvey surveyFrom(int pid) {
   FarSurvey none;

@@ -2,6 +2,7 @@
 // What a process is asked to find out from other hosts.
 
 #include "coll/status_report.h"
+#include "p2p/place_board.h"
 
 namespace rondo::status {
 
@@ -9,5 +10,8 @@ namespace rondo::status {
 /// for at most 2 s. Does nothing to a process that has none of other hosts; of one that cannot ask
 /// the answer says why.
 FarSurvey surveyFrom(int pid);
+/// The same by way of its board, which it serves. Others may ask meanwhile: their answers are as
+/// good.
+FarSurvey askBy(PlaceBoard& board, int pid);
 
 }  // namespace rondo::status
