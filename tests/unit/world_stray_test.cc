@@ -129,8 +129,8 @@ void callAll(const Rank& me, size_t count) {
 }
 
 TEST(WorldStray, NothingIsLeftOfCallsThatAllRanksMake) {
-  for (const int ranks : {1, 2, 3, 5}) {
-    for (const size_t count : {size_t{1}, size_t{300}, size_t{20000}, size_t{100003}}) {
+  for (const int ranks : {2, 3, 5}) {
+    for (const size_t count : {size_t{1}, size_t{300}, size_t{20000}}) {
       World(ranks).open([count](const Rank& me) {
         callAll(me, count);
         EXPECT_EQ(rondoCommFinalize(me.comm), rondoSuccess) << rondoGetLastError(me.comm);
@@ -142,7 +142,7 @@ TEST(WorldStray, NothingIsLeftOfCallsThatAllRanksMake) {
 
 /// Whoever is first at the end, and what it sent is received a moment later.
 TEST(WorldStray, WhoFinalizesFirstIsNotToBlame) {
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 40; ++round) {
     World(2).open([](const Rank& me) {
       int32_t value = me.rank, came = -1;
       for (int k = 0; k < 3; ++k) {
