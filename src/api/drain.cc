@@ -1,5 +1,9 @@
 #include "api/drain.h"
 
+#include <atomic>
+#include <optional>
+#include <string>
+
 #include "api/comm_create.h"
 #include "api/group.h"
 #include "base/error.h"
@@ -28,14 +32,56 @@ bool awaitGroups(Communicator& impl) {
   return true;
 }
 
+std::string untakenText(const Communicator& impl, int from, int to, uint64_t bytes) {
+  Fabric& fabric = *impl.fabric();
+  return format(
+      "%s of communicator \"%s\" sent %llu bytes that %s ended without taking: a send without a "
+      "receive, or a collective that rank %d did not make; allowed: calls that have their partners "
+      "on all ranks",
+      fabric.rankText(from).c_str(), impl.name().c_str(), static_cast<unsigned long long>(bytes),
+      fabric.rankText(to).c_str(), to);
+}
+
+/// A message between this rank, which issues nothing any more, and another of this host that nobody
+/// will take; empty: none that can be seen. What a peer sends after this look that peer's own
+/// look finds, since it comes after this rank's word that it has finalized.
+std::string strayMessage(const Communicator& impl) {
+  Fabric* const fabric = impl.fabric();
+  if (fabric == nullptr || impl.aborted()) return "";
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const int own = impl.place().rank;
+  for (int peer = 0; peer < impl.place().size; ++peer) {
+    if (peer == own || !fabric->near(peer)) continue;
+    const auto here = fabric->untaken(peer, own);
+    if (here) return untakenText(impl, peer, own, *here);
+    // What the peer takes as it leaves it has taken before it says so.
+    const auto there = fabric->finished(peer) ? fabric->untaken(own, peer) : std::nullopt;
+    if (there) return untakenText(impl, own, peer, *there);
+  }
+  return "";
+}
+
+rondoResult_t breakOff(rondoComm* comm, const char* call, rondoResult_t code,
+                       const std::string& what, const std::string& sentence) {
+  comm->broken = what;
+  comm->brokenCode = code;
+  comm->impl->noteBroken(what);
+  return fail(comm, code, format("%s: %s", call, sentence.c_str()));
+}
+
+/// Nothing is under way here any more.
+rondoResult_t finish(rondoComm* comm, const char* call) {
+  comm->impl->closing().end();
+  if (!comm->broken.empty()) return rondoSuccess;
+  const std::string stray = strayMessage(*comm->impl);
+  return stray.empty() ? rondoSuccess : breakOff(comm, call, rondoMismatch, stray, stray);
+}
+
 }  // namespace
 
 rondoResult_t drain(rondoComm* comm, const char* call) {
   Communicator& impl = *comm->impl;
-  if (impl.idle()) {  // what failed before, its request tells
-    impl.closing().end();
-    return rondoSuccess;
-  }
+  if (impl.idle()) return finish(comm, call);  // what failed before, its request tells
   if (const rondoResult_t bad = refuseInGroup(call)) return bad;
   impl.closing().begin();
   if (!awaitGroups(impl)) {
@@ -43,14 +89,9 @@ rondoResult_t drain(rondoComm* comm, const char* call) {
                 format("%s: waited longer than RONDO_SPIN_BOUND_MS for a peer", call));
   }
   const Communicator::GroupFault& fault = impl.groupFault();
-  if (fault.call == nullptr) {
-    impl.closing().end();
-    return rondoSuccess;
-  }
-  comm->broken = fault.what;
-  comm->brokenCode = fault.code;
-  impl.noteBroken(fault.what);
-  return fail(comm, comm->brokenCode, format("%s: %s: %s", call, fault.call, fault.what.c_str()));
+  if (fault.call == nullptr) return finish(comm, call);
+  return breakOff(comm, call, fault.code, fault.what,
+                  format("%s: %s", fault.call, fault.what.c_str()));
 }
 
 }  // namespace rondo

@@ -139,12 +139,13 @@ RONDO_API rondoResult_t rondoCommInitAll(rondoComm_t* comms, int nranks, const i
  * rank of this host that it waits for has finalized or let go of the communicator, or as all ranks
  * of a communicator of one host are in this call and nothing can move any more (a send that nobody
  * receives), or after a death, an abort, config.timeout; rondoMismatch if calls differ;
- * rondoOutOfMemory. A rank of another host is missed when it destroys the communicator, and a short
- * message that lies there unreceived is no wait and no error. rondoInvalidUsage: another thread is
- * in a call on `comm`, or a group is open on this thread while another is under way. After an error
- * the communicator is not finalized; rondoCommShrink, rondoCommAbort and rondoCommDestroy may
- * follow.
- * Since 0.1; waits since 0.11.
+ * rondoOutOfMemory. A rank of another host is missed when it destroys the communicator.
+ * rondoMismatch too if a message between this rank and another of its host will never be taken: one
+ * that was sent to this rank before this call, or that this rank sent to one which has finalized or
+ * destroyed the communicator without taking it (a short send waits for nobody). rondoInvalidUsage:
+ * another thread is in a call on `comm`, or a group is open on this thread while another is under
+ * way. After an error the communicator is not finalized; rondoCommShrink, rondoCommAbort and
+ * rondoCommDestroy may follow. Since 0.1; waits since 0.11.
  */
 RONDO_API rondoResult_t rondoCommFinalize(rondoComm_t comm);
 

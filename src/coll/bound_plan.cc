@@ -69,6 +69,18 @@ class Binder {
         if (step.lands && answer) step.runs &= other.runs;
       }
     }
+    findKept(steps);
+  }
+  /// Puts of blocks that their rank keeps, too.
+  static void findKept(std::vector<BoundStep>* steps) {
+    for (size_t i = 0; i + 1 < steps->size(); ++i) {
+      BoundStep& put = (*steps)[i];
+      const BoundStep& copy = (*steps)[i + 1];
+      put.keeps = put.kind == StepKind::Put && put.runs && !put.lands &&
+                  copy.kind == StepKind::Move && copy.bits == (algo::kSrc | algo::kDst) &&
+                  copy.runs && copy.srcOffset == put.srcOffset && copy.dstOffset == put.dstOffset &&
+                  copy.bytes == put.bytes;
+    }
   }
   /// A copy from src to dst that can wait, because no other step writes there.
   static bool copiesAlone(const BoundStep& step, const std::vector<BoundStep>& steps) {

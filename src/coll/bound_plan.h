@@ -19,6 +19,7 @@ struct BoundStep {
   bool lands;              ///< A Put whose answer a Fetch of the same block brings, and that Fetch.
   bool runs;               ///< May post, or wait for, the messages of many periods at once; a copy
                            ///< from src to dst: may be done in a later period.
+  bool keeps;              ///< A Put whose block the next step, which runs, copies from src to dst.
   SendPort* send;          ///< Where the result goes; nullptr: nowhere. Fetch: if it lands, the
                            ///< port of its Put.
   RecvPort* recv;          ///< Move, Fetch.

@@ -43,6 +43,7 @@ void Runner::begin(const BoundPlan& plan, const HostCall& call) {
     lane.next = 0;
     lane.base = 0;
     lane.seen = 0;
+    lane.kept = 0;
     lane.computed = lane.partly = false;
     if (plan.fullPeriods > 1) lane.counts.assign(lane.program->full.size(), 0);
   }
@@ -160,6 +161,7 @@ bool Runner::advance(Lane& lane, bool* done) {
     ++lane.period;
     lane.next = 0;
     lane.base += plan_->periodBytes;
+    lane.kept >>= 1;
   }
   while (copyLate(lane)) moved = true;
   *done = true;
@@ -210,30 +212,18 @@ char* Runner::landing(const BoundStep& step, uint64_t base) const {
   return usable ? dst : nullptr;
 }
 
-/// Posts a block of src: where it is, if the readers can see it there, else a copy.
-bool Runner::postSource(const BoundStep& step, const char* src, void* answer) {
-  if (call_.announceSrc && step.bytes >= kLeastInPlace && step.send->reaches(src, step.bytes)) {
-    return step.send->tryPostInPlace(src, step.bytes, answer, {});
-  }
-  void* space = step.send->tryAcquire(step.bytes);
-  if (space == nullptr) return false;
-  if (plan_->scale != nullptr) [[unlikely]] {
-    plan_->scale(space, src, plan_->scalar, step.count);
-  } else {
-    copyToStaging(plan_->copy, *step.send, space, src, step.bytes);
-  }
-  step.send->post(step.bytes, answer);
-  return true;
-}
-
 bool Runner::postsDst(const BoundStep& step, const char* dst) const {
   return step.bytes >= kLeastInPlace && step.send->reaches(dst, step.bytes);
 }
 
 /// What a step that runs over full periods counts; nullptr where it does not.
 uint32_t* Runner::countOf(Lane& lane, const BoundStep& step) const {
-  const bool full = step.runs && lane.period < fullPeriods_ && plan_->fullPeriods > 1;
-  return full && call_.uneven == nullptr ? &lane.counts[lane.next] : nullptr;
+  return counts(lane, step) ? &lane.counts[lane.next] : nullptr;
+}
+
+bool Runner::counts(const Lane& lane, const BoundStep& step) const {
+  return step.runs && lane.period < fullPeriods_ && plan_->fullPeriods > 1 &&
+         call_.uneven == nullptr;
 }
 
 /// Posts a block, in place those of the full periods behind it too: then their Puts are done.
@@ -255,12 +245,12 @@ bool Runner::put(Lane& lane, const BoundStep& step) {
       return true;
     }
   }
-  if (!postSource(step, src, answer)) return false;
+  if (!putBlock(lane, step, 0, answer)) return false;
   // The next block goes into staging, too, while there is room: its readers find it there when they
   // come, and nothing that this rank waits for meanwhile keeps it from that.
   const bool another = posted != nullptr && lane.period + 1 < fullPeriods_;
   if (another && !step.lands && plan_->lanes.size() == 1) {
-    *posted = postSource(step, src + plan_->periodBytes, nullptr) ? 1 : 0;
+    *posted = putBlock(lane, step, 1, nullptr) ? 1 : 0;
   }
   return true;
 }
@@ -395,7 +385,7 @@ bool Runner::move(Lane& lane, const BoundStep& step) {
   }
   if (bits == (algo::kSrc | algo::kDst) && plan_->scale == nullptr) {
     if (uint32_t* const owed = countOf(lane, step)) {
-      ++*owed;
+      *owed += 1 - (lane.kept & 1);
       return true;
     }
   }

@@ -64,6 +64,8 @@ class Runner {
     int seen;         // Reduce, Barrier: peers whose message is there
     bool computed;    // only the posting of the result is left
     bool partly;      // peers can tell what was done of the step, which has not ended
+    uint32_t kept;    // bits from the lowest: of this period and the next one the copy from src to
+                      // dst was made with the Put
     uint32_t left;    // blocks behind this one that every peer has put and wants landed
     std::vector<uint32_t> counts;  // a step that runs: Put: blocks posted ahead; Fetch: blocks
                                    // owed; Reduce: blocks landed of which the readers have not been
@@ -79,6 +81,7 @@ class Runner {
   bool move(Lane& lane, const BoundStep& step);
   bool copyLate(Lane& lane);
   uint32_t* countOf(Lane& lane, const BoundStep& step) const;
+  bool counts(const Lane& lane, const BoundStep& step) const;
   bool put(Lane& lane, const BoundStep& step);
   bool takeLanded(Lane& lane, const BoundStep& step, uint32_t* owed, uint32_t most);
   bool reduce(Lane& lane, const BoundStep& step);
@@ -88,7 +91,9 @@ class Runner {
   bool collectInputs(Lane& lane, const BoundStep& step);
   bool reduceAway(Lane& lane, const BoundStep& step);
   void releaseInputs(const BoundStep& step);
-  bool postSource(const BoundStep& step, const char* src, void* answer);
+  bool postSource(const BoundStep& step, const char* src, void* answer, char** keep = nullptr);
+  char* keepTo(const Lane& lane, const BoundStep& step, uint64_t ahead) const;
+  bool putBlock(Lane& lane, const BoundStep& step, uint64_t ahead, char* answer);
   char* landing(const BoundStep& step, uint64_t base) const;
   int landingsOf(const Lane& lane, const BoundStep& step) const;
   ReduceArgs arguments(void* first, void* second, const void* const* inputs, int n, int own,

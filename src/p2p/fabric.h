@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,11 @@ class Fabric final : public FarEvents {
   /// there: it has let go of it, or finalized it.
   bool finished(int rank) const {
     return left(rank) || (near(rank) && (closing(rank) & RankState::kFinalized) != 0);
+  }
+  /// The length of a message of `from` that `to` has not taken, if there is one: of near ranks, one
+  /// of which is this one.
+  std::optional<uint64_t> untaken(int from, int to) const {
+    return shm_->untaken(place(from), place(to));
   }
   /// Of any rank: it has died, or is out of reach for good, or, with `alsoLeft`, has let go of the
   /// communicator or finalized it.

@@ -312,6 +312,25 @@ Channels ShmTransport::makeChannels() {
   return channels;
 }
 
+std::optional<uint64_t> ShmTransport::untaken(int from, int channel, int reader) const {
+  char* const lease = leases_[static_cast<size_t>(from)];
+  auto* const headers = reinterpret_cast<MessageHeader*>(lease + layout_.headersAt(channel));
+  auto* const line = reinterpret_cast<ReaderLine*>(lease + layout_.readerLineAt(channel, reader));
+  const uint64_t next = std::atomic_ref(line->released).load(std::memory_order_acquire);
+  MessageHeader& oldest = headers[next % ShmLayout::kHeaders];
+  if (std::atomic_ref(oldest.sequence).load(std::memory_order_acquire) != next + 1) return {};
+  return oldest.bytes;
+}
+
+std::optional<uint64_t> ShmTransport::untaken(int from, int to) const {
+  for (int lane = 0; lane < layout_.lanes; ++lane) {
+    auto bytes = untaken(from, layout_.channel(lane, from, to), 0);
+    if (!bytes) bytes = untaken(from, layout_.channel(lane, from, -1), layout_.readerOf(from, to));
+    if (bytes) return bytes;
+  }
+  return {};
+}
+
 void ShmTransport::abort(uint32_t word) {
   for (int r = 0; r < layout_.ranks; ++r) {
     uint32_t none = 0;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "p2p/bootstrap.h"
@@ -78,6 +79,9 @@ class ShmTransport {
   bool left(int rank) const {
     return std::atomic_ref(header(rank)->left).load(std::memory_order_acquire) != 0;
   }
+  /// The length of the oldest message of `from` to `to`, or to everyone, that `to` has not
+  /// released, if there is one. One of the two is this rank.
+  std::optional<uint64_t> untaken(int from, int to) const;
   /// How it ended, as the first process that found out saw it.
   Ending ending(int rank) const {
     return Ending(std::atomic_ref(header(rank)->ending).load(std::memory_order_acquire));
@@ -93,6 +97,7 @@ class ShmTransport {
  private:
   ShmTransport(int rank, const ShmLayout& layout) : rank_(rank), layout_(layout) {}
   LeaseHeader* header(int rank) const { return reinterpret_cast<LeaseHeader*>(leases_[rank]); }
+  std::optional<uint64_t> untaken(int from, int channel, int reader) const;
   void takeLease(Bootstrap& boot, const Wish& wish);
   void map(const std::vector<LeaseInfo>& all, const std::vector<int>& near, FdExchange* exchange);
 

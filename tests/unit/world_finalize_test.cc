@@ -176,7 +176,9 @@ TEST(WorldFinalize, ASendThatNobodyReceivesIsAnError) {
                     {"rondoSend: rank 1 (", "has finalized it and takes no part in this call"});
         over = 1;
       } else {
-        RONDO_OK(rondoCommFinalize(me.comm));
+        // Rank 1 may find what has come of it (world_stray_test.cc).
+        const rondoResult_t result = rondoCommFinalize(me.comm);
+        EXPECT_TRUE(result == rondoSuccess || (me.rank == 1 && result == rondoMismatch)) << result;
         while (over == 0) std::this_thread::yield();
         RONDO_OK(rondoCommDestroy(me.comm));
       }
