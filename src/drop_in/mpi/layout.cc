@@ -121,6 +121,7 @@ void unpackToDevice(const char* packed, const Elements& elements) {
 bool liesOnDevice(const void* begin, MPI_Datatype type) {
   if (!devicesOn) [[likely]]
     return false;
+  if (type == MPI_DATATYPE_NULL) return false;  // Of an argument that is not read here.
   MPI_Aint lower = 0, extent = 0;
   if (predefined(type) == nullptr) PMPI_Type_get_true_extent(type, &lower, &extent);
   return onDevice(static_cast<const char*>(begin) + lower);
