@@ -120,8 +120,9 @@ if [[ -x $explain ]]; then
   said=$("$explain" allreduce 64K --ranks 2 --memory device)
   expect "$said" "^rondo: costs: $file"
   expect "$said" 'runs oneshot LL, [0-9]+ lanes '
-  refused 2 'scan of device memory has no kernel for 4 ranks; allowed: allreduce, ' \
-    "$explain" scan 64K --memory device
+  expect "$("$explain" scan 64K --memory device --ranks 12)" 'runs chain Simple, '
+  refused 2 'alltoall of device memory has no kernel for 12 ranks; allowed: allreduce, ' \
+    "$explain" alltoall 64K --memory device --ranks 12
   refused 2 '--memory' "$explain" allreduce 64K --memory mapped
   refused 2 "README.md:[0-9]+: is .*; allowed: \"rondo-costs 1\"" \
     "$explain" allreduce 64K --costs "$TEST_SRCDIR/README.md"

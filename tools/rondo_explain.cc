@@ -199,13 +199,14 @@ void chooseOnDevice(const Arguments& a, Collective collective, Count count) {
   const DeviceRequest request{collective, count, bytesOf(a.type), reducesOf(collective, type)};
   if (chooseDevice(request, facts, {}).algorithm == nullptr &&
       chooseExchange(request, facts).algorithm == nullptr) {
-    throw Error(rondoUnsupported,
-                format("%s of device memory has no kernel for %d ranks%s; allowed: allreduce, "
-                       "allgather, reducescatter, reduce and broadcast, and among ranks joined by "
-                       "NVLink alltoall of at most %d, gather and scatter of at most %d",
-                       collectiveName(collective), a.ranks,
-                       facts.lineStores ? "" : " that NVLink does not connect", kMaxWindowRanks,
-                       kMaxPairRanks));
+    throw Error(
+        rondoUnsupported,
+        format("%s of device memory has no kernel for %d ranks%s; allowed: allreduce, "
+               "allgather, reducescatter, reduce, broadcast, scan and exscan, and among ranks "
+               "joined by NVLink alltoall of at most %d, gather and scatter of at most %d",
+               collectiveName(collective), a.ranks,
+               facts.lineStores ? "" : " that NVLink does not connect", kMaxWindowRanks,
+               kMaxPairRanks));
   }
   std::printf("rondo: costs: %s\n%s", source.c_str(),
               explainDevice(request, facts, parseTune(readOptions().tune)).c_str());

@@ -8,6 +8,8 @@
 #include "api/handle.h"
 #include "api/rondo.h"
 #include "base/error.h"
+#include "coll/communicator.h"
+#include "coll/device_runner.h"
 #include "cuda_driver.h"
 #include "tune_device.h"
 #include "tune_trials.h"
@@ -28,6 +30,12 @@ int deviceOf(const ForcedComm& comm) {
     throw Error(rondoInvalidArgument,
                 "--memory is device, but the ranks have no GPUs that reach each other; allowed "
                 "here: host and rondo");
+  }
+  if (comm.impl().deviceRunner()->throughHost()) {
+    throw Error(rondoInvalidArgument,
+                "--memory is device, but the ranks' GPUs meet in host memory (RONDO_P2P=off, or "
+                "they do not reach each other); what is measured is GPUs that do; allowed here: "
+                "host and rondo");
   }
   return ordinal;
 }

@@ -18,6 +18,10 @@ CudaDriver::CudaDriver() : library_("libcuda.so.1", "--memory device") {
   library_.resolve("cuMemFree_v2", memFree);
   library_.resolve("cuMemcpyHtoD_v2", copyToDevice);
   library_.resolve("cuMemcpyDtoH_v2", copyToHost);
+  library_.resolve("cuMemAllocHost_v2", memAllocHost);
+  library_.resolve("cuMemFreeHost", memFreeHost);
+  library_.resolve("cuMemcpyHtoDAsync_v2", copyToDeviceAsync);
+  library_.resolve("cuMemcpyDtoHAsync_v2", copyToHostAsync);
   library_.resolve("cuStreamCreate", streamCreate);
   library_.resolve("cuStreamDestroy_v2", streamDestroy);
   library_.resolve("cuStreamSynchronize", streamSynchronize);

@@ -40,6 +40,10 @@ class CudaDriver {
   CuResult (*memFree)(CuPointer block);
   CuResult (*copyToDevice)(CuPointer to, const void* from, size_t bytes);
   CuResult (*copyToHost)(void* to, CuPointer from, size_t bytes);
+  CuResult (*memAllocHost)(void** block, size_t bytes);
+  CuResult (*memFreeHost)(void* block);
+  CuResult (*copyToDeviceAsync)(CuPointer to, const void* from, size_t bytes, CuStream stream);
+  CuResult (*copyToHostAsync)(void* to, CuPointer from, size_t bytes, CuStream stream);
   CuResult (*streamCreate)(CuStream* stream, unsigned flags);
   CuResult (*streamDestroy)(CuStream stream);
   CuResult (*streamSynchronize)(CuStream stream);

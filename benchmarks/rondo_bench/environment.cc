@@ -53,6 +53,7 @@ Environment::Environment(const Options& options) : options_(options) {
   const int calls = options.graph ? options.callsPerSample : kEagerCalls;
   timer_ = std::make_unique<DeviceTimer>(*device_, calls, options.graph);
   if (options.peer == Peer::kNccl) nccl_ = std::make_unique<Nccl>(session_);
+  stagedMpi_ = std::make_unique<StagedMpi>(*device_);
 }
 
 std::string Environment::versions() const {
@@ -81,7 +82,9 @@ std::vector<Contender> contendersOf(const Benchmark& benchmark, const Environmen
   }
   std::vector<Contender> result{rondoContender(benchmark, session.rondo())};
   if (environment.options().peer == Peer::kMpi) {
-    result.push_back(mpiContender(benchmark, session.mpi()));
+    StagedMpi* const staged = environment.stagedMpi();
+    result.push_back(staged != nullptr ? staged->contender(benchmark, session.mpi())
+                                       : mpiContender(benchmark, session.mpi()));
   }
   if (environment.nccl() != nullptr) result.push_back(environment.nccl()->contender(benchmark));
   return result;

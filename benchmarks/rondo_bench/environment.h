@@ -13,6 +13,7 @@
 #include "options.h"
 #include "peer_nccl.h"
 #include "session.h"
+#include "staged_mpi.h"
 #include "timing.h"
 
 namespace rondo::bench {
@@ -28,6 +29,8 @@ class Environment {
   Timer& timer() const { return *timer_; }
   rondoStream_t stream() const { return device_ ? device_->stream() : nullptr; }
   const Nccl* nccl() const { return nccl_.get(); }
+  /// nullptr on host memory.
+  StagedMpi* stagedMpi() const { return stagedMpi_.get(); }
 
   /// Versions and machine, for the reports' heads.
   std::string versions() const;
@@ -43,6 +46,7 @@ class Environment {
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Timer> timer_;
   std::unique_ptr<Nccl> nccl_;
+  std::unique_ptr<StagedMpi> stagedMpi_;
 };
 
 /// This rank's place, for the benchmarks' layouts.

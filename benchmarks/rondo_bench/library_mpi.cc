@@ -229,6 +229,11 @@ void requireMpiCan(const Benchmark& benchmark, const Options& options, int ranks
                         " in another place than Rondo; leave out --in-place, or time Rondo alone");
   }
   if (benchmark.has(kNoData)) return;
+  if (options.memory == MemoryKind::kDevice && benchmark.has(kPairs)) {
+    refuse(options,
+           "on device memory, which goes by way of the host, only collectives are timed, not " +
+               std::string(benchmark.name));
+  }
   for (const ElementType* type : options.types) {
     if (mostElements(benchmark, options, *type, ranks) > INT_MAX) {
       refuse(options, "MPI counts at most " + std::to_string(INT_MAX) + " elements, and --max " +

@@ -127,7 +127,8 @@ void addRunOptions(CLI::App& app, const Command& command, OptionTexts& texts, Op
           "The one to time: rondo, or mpi alone [rondo]");
   addText(app, "--peer", texts.peer, "LIBRARY",
           "Time another library on the same buffers, call by call in turn, and print Rondo's time "
-          "divided by its: mpi (host memory) or nccl (device memory). What MPI cannot "
+          "divided by its: mpi (on device memory its collectives, by copies to the host and "
+          "back) or nccl (device memory). What MPI cannot "
           "reduce is refused, or timed without it where --type or --op is all");
   addText(app, "--warmup", texts.warmup, "N",
           "Untimed iterations [200 to 8K, 50 to 1M, then 10; fewer where the budget ends]");

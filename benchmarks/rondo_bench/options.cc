@@ -120,8 +120,8 @@ void requireSense(const Options& options) {
   if (options.group > 1 && device) {
     throw UsageError("--group: allowed only with --memory host or rondo, not --memory device");
   }
-  if (options.peer == Peer::kMpi && device) {
-    throw UsageError("--peer mpi: allowed only with --memory host or rondo, not --memory device");
+  if (options.peer == Peer::kMpi && options.graph) {
+    throw UsageError("--peer mpi: allowed only without --graph, into which no call of MPI goes");
   }
   if (options.peer == Peer::kNccl && !device) {
     throw UsageError(std::string("--peer nccl: allowed only with --memory device, not --memory ") +

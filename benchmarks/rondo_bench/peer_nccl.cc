@@ -200,6 +200,8 @@ Call callOf(const Benchmark& benchmark) {
 
 }  // namespace
 
+bool ncclHas(const Benchmark& benchmark) { return callOf(benchmark) != nullptr; }
+
 void requireNcclCan(const Benchmark& benchmark, const Options& options, int ranks) {
   if (callOf(benchmark) == nullptr) {
     std::string names;

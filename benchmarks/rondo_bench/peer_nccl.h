@@ -11,6 +11,9 @@
 
 namespace rondo::bench {
 
+/// Whether NCCL has a call for it.
+bool ncclHas(const Benchmark& benchmark);
+
 /// Throws UsageError if NCCL has no such type, or averages it inexactly, or has no such collective.
 void requireNcclCan(const Benchmark& benchmark, const Options& options, int ranks);
 

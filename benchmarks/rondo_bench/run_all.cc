@@ -19,9 +19,12 @@ std::string whyLeftOut(const Benchmark& benchmark, const Options& options, int r
   if (benchmark.has(kAllPairs) && ranks % 2 != 0) return "needs an even number of ranks";
   if (options.memory == MemoryKind::kDevice) {
     if (benchmark.has(kNoData)) return "has no buffers";
-    if (benchmark.has(kUneven) || benchmark.has(kPrefixes)) return "not on device memory so far";
-    if (options.inPlace && benchmark.name == std::string_view("alltoall")) {
+    if (options.inPlace && std::string_view(benchmark.name).starts_with("alltoall")) {
       return "not in place on device memory";
+    }
+    if (options.peer == Peer::kNccl && !ncclHas(benchmark)) return "NCCL has no such call";
+    if (options.peer == Peer::kMpi && benchmark.has(kPairs)) {
+      return "MPI's messages are not timed on device memory";
     }
   }
   const bool alone = options.library == Library::kMpi;

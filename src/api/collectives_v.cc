@@ -87,8 +87,8 @@ uint64_t typicalOf(const UnevenBlocks& agreed) {
       call.collective == Collective::AllGather || call.collective == Collective::ReduceScatter;
   if (!plain) {
     CollectiveArgs used = args;
-    used.usesSend = args.usesSend && src.total > 0;
-    used.usesRecv = args.usesRecv && dst.total > 0;
+    used.usesSend = args.usesSend && src.extent > 0;
+    used.usesRecv = args.usesRecv && dst.extent > 0;
     bool onDevice = false;
     if (used.usesSend || used.usesRecv) {
       if (const rondoResult_t bad = checkMemory(used, &onDevice)) return bad;

@@ -1,6 +1,7 @@
 #include "api/device_group.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "api/comm_create.h"
 #include "api/group.h"
@@ -95,14 +96,20 @@ void DeviceGroup::add(rondoComm* comm, const DeviceCall& call) {
   partOf(comm).calls.push_back(call);
 }
 
-void DeviceGroup::add(rondoComm* comm, const char* name, std::span<const Transfer> transfers,
-                      rondoStream_t stream) {
+void DeviceGroup::add(rondoComm* comm, const TransferCall& call) {
   Part& part = partOf(comm);
-  if (part.transfers.empty()) part.transferCall = name;
-  part.transfers.insert(part.transfers.end(), transfers.begin(), transfers.end());
-  if (std::find(part.streams.begin(), part.streams.end(), stream) == part.streams.end()) {
-    part.streams.push_back(stream);
+  std::vector<Transfer>& to = call.collective ? part.pieces : part.transfers;
+  const size_t begin = to.size();
+  if (call.collective) {
+    part.made.push_back(
+        {call.name, part.calls.size(), begin, begin + call.transfers.size(), call.stream});
+  } else {
+    if (begin == 0) part.transferCall = call.name;
+    if (std::find(part.streams.begin(), part.streams.end(), call.stream) == part.streams.end()) {
+      part.streams.push_back(call.stream);
+    }
   }
+  to.insert(to.end(), call.transfers.begin(), call.transfers.end());
 }
 
 void DeviceGroup::clear() {
@@ -111,6 +118,8 @@ void DeviceGroup::clear() {
     parts_[i].transfers.clear();
     parts_[i].streams.clear();
     parts_[i].calls.clear();
+    parts_[i].pieces.clear();
+    parts_[i].made.clear();
   }
   used_ = 0;
   comms_.clear();
@@ -121,30 +130,58 @@ rondoResult_t DeviceGroup::check(const char* call) const {
     const Part& part = parts_[i];
     const Keep keep(part.comm, call);
     if (!keep) return keep.result();
-    const std::string fault = Exchange::selfFault(part.comm->impl->place().rank, part.transfers);
+    const int rank = part.comm->impl->place().rank;
+    std::string fault = Exchange::selfFault(rank, part.transfers);
+    for (size_t k = 0; fault.empty() && k < part.made.size(); ++k) {
+      fault = Exchange::selfFault(rank, part.of(part.made[k]));
+    }
     if (fault.empty()) continue;
     return fail(part.comm, rondoInvalidUsage, std::string(call) + ": " + fault);
   }
   return rondoSuccess;
 }
 
-void DeviceGroup::launch(const Part& part) {
-  DeviceRunner& runner = *part.comm->impl->deviceRunner();
-  Communicator& comm = *part.comm->impl;
-  if (!part.transfers.empty()) {
-    launchTransfers(comm, part.transferCall, part.transfers, part.streams);
-  }
-  const std::span<const DeviceCall> calls(part.calls);
-  for (size_t i = 0; i < calls.size();) {
-    // The collectives of a communicator share its memory.
-    if (i > 0 && calls[i].stream != calls[i - 1].stream) {
-      runner.order(calls[i - 1].stream, calls[i].stream);
+/// One communicator's part on its way. What a group has collected of one communicator shares its
+/// memory, so each launch waits for the one before it.
+class DeviceGroup::Launch {
+ public:
+  explicit Launch(const Part& part)
+      : part_(part), comm_(*part.comm->impl), runner_(*part.comm->impl->deviceRunner()) {}
+  void run() {
+    const std::span<const DeviceCall> calls(part_.calls);
+    if (!part_.transfers.empty()) {
+      launchTransfers(comm_, part_.transferCall, part_.transfers, part_.streams);
+      if (!part_.made.empty()) last_ = part_.streams.front();
     }
-    const size_t joined = runner.joins(calls.subspan(i));
-    joined > 0 ? launchJoint(comm, calls.subspan(i, joined)) : launchOne(comm, calls[i]);
-    i += std::max<size_t>(joined, 1);
+    size_t next = 0;
+    for (const Pieces& pieces : part_.made) {
+      collectives(calls.subspan(next, pieces.after - next));
+      next = pieces.after;
+      follow(pieces.stream);
+      launchTransfers(comm_, pieces.name, part_.of(pieces), {&pieces.stream, 1});
+    }
+    collectives(calls.subspan(next));
   }
-}
+
+ private:
+  void collectives(std::span<const DeviceCall> calls) {
+    for (size_t i = 0; i < calls.size();) {
+      follow(calls[i].stream);
+      const size_t joined = runner_.joins(calls.subspan(i));
+      joined > 0 ? launchJoint(comm_, calls.subspan(i, joined)) : launchOne(comm_, calls[i]);
+      i += std::max<size_t>(joined, 1);
+    }
+  }
+  void follow(rondoStream_t stream) {
+    if (last_ && *last_ != stream) runner_.order(*last_, stream);
+    last_ = stream;
+  }
+
+  const Part& part_;
+  Communicator& comm_;
+  DeviceRunner& runner_;
+  std::optional<rondoStream_t> last_;
+};
 
 rondoResult_t DeviceGroup::launch(const char* call) {
   std::stable_sort(parts_.begin(), parts_.begin() + static_cast<ptrdiff_t>(used_),
@@ -154,7 +191,7 @@ rondoResult_t DeviceGroup::launch(const char* call) {
                    });
   for (size_t i = 0; i < used_; ++i) {
     rondoComm* comm = parts_[i].comm;
-    const rondoResult_t bad = guarded(comm, call, [&] { launch(parts_[i]); });
+    const rondoResult_t bad = guarded(comm, call, [&] { Launch(parts_[i]).run(); });
     if (bad != rondoSuccess) return bad;
   }
   return rondoSuccess;
@@ -215,7 +252,8 @@ rondoResult_t runOnDevice(rondoComm* comm, const DeviceCall& call) {
             comm->impl->place().rank};
   });
   if (needsTransfers(*comm->impl->deviceRunner(), call)) {
-    return runOnDevice(comm, call.name, asTransfers(call, comm->impl->place()), call.stream);
+    return runOnDevice(comm,
+                       {call.name, asTransfers(call, comm->impl->place()), call.stream, true});
   }
   if (groupOpen()) {
     addToGroup(comm, call);
@@ -224,17 +262,20 @@ rondoResult_t runOnDevice(rondoComm* comm, const DeviceCall& call) {
   return guarded(comm, call.name, [&] { launchOne(*comm->impl, call); });
 }
 
-rondoResult_t runOnDevice(rondoComm* comm, const char* name, std::span<const Transfer> transfers,
-                          rondoStream_t stream) {
-  const ProfileRange range(name,
-                           [&] { return RangePayload::of(transfers, comm->impl->place().rank); });
+rondoResult_t runOnDevice(rondoComm* comm, const TransferCall& call) {
+  const ProfileRange range(
+      call.name, [&] { return RangePayload::of(call.transfers, comm->impl->place().rank); });
   if (groupOpen()) {
-    addToGroup(comm, name, transfers, stream);
+    addToGroup(comm, call);
     return rondoSuccess;
   }
-  const std::string fault = Exchange::selfFault(comm->impl->place().rank, transfers);
-  if (!fault.empty()) return fail(comm, rondoInvalidUsage, std::string(name) + ": " + fault);
-  return guarded(comm, name, [&] { launchTransfers(*comm->impl, name, transfers, {&stream, 1}); });
+  const std::string fault = Exchange::selfFault(comm->impl->place().rank, call.transfers);
+  if (!fault.empty()) {
+    return fail(comm, rondoInvalidUsage, std::string(call.name) + ": " + fault);
+  }
+  return guarded(comm, call.name, [&] {
+    launchTransfers(*comm->impl, call.name, call.transfers, {&call.stream, 1});
+  });
 }
 
 }  // namespace rondo

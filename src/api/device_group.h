@@ -11,13 +11,21 @@
 
 namespace rondo {
 
+/// Sends and receives of one call, checked.
+struct TransferCall {
+  const char* name;  ///< "rondoSend"
+  std::span<const Transfer> transfers;
+  rondoStream_t stream;
+  /// They are a collective, which keeps its place among those of a group.
+  bool collective = false;
+};
+
 /// What a group collects of one thread's operations on device memory. Reused; its vectors keep
 /// their memory.
 class DeviceGroup {
  public:
   void add(rondoComm* comm, const DeviceCall& call);
-  void add(rondoComm* comm, const char* name, std::span<const Transfer> transfers,
-           rondoStream_t stream);
+  void add(rondoComm* comm, const TransferCall& call);
   bool empty() const { return used_ == 0; }
   const std::vector<rondoComm*>& comms() const { return comms_; }
   void clear();
@@ -26,19 +34,32 @@ class DeviceGroup {
   rondoResult_t check(const char* call) const;
   /// Enqueues everything: communicators in the order in which they were made, so that all ranks
   /// have them in one order on a stream; for each its sends and receives as one launch, then its
-  /// collectives in the order of their calls. Ends with the first failure, recorded.
+  /// collectives in the order of their calls, those made of sends and receives too. Ends with the
+  /// first failure, recorded.
   rondoResult_t launch(const char* call);
 
  private:
+  /// A collective made of transfers.
+  struct Pieces {
+    const char* name;
+    size_t after;       ///< So many of Part::calls.
+    size_t begin, end;  ///< In Part::pieces.
+    rondoStream_t stream;
+  };
   struct Part {
     rondoComm* comm = nullptr;
     std::vector<Transfer> transfers;
     std::vector<rondoStream_t> streams;  ///< Of the transfers, each once.
     const char* transferCall = nullptr;  ///< Of the first one.
     std::vector<DeviceCall> calls;
+    std::vector<Transfer> pieces;
+    std::vector<Pieces> made;  ///< In the order of their calls.
+    std::span<const Transfer> of(const Pieces& each) const {
+      return std::span<const Transfer>(pieces).subspan(each.begin, each.end - each.begin);
+    }
   };
+  class Launch;
   Part& partOf(rondoComm* comm);
-  static void launch(const Part& part);
 
   std::vector<Part> parts_;  ///< The first used_ of them count.
   size_t used_ = 0;
@@ -50,7 +71,6 @@ class DeviceGroup {
 rondoResult_t runOnDevice(rondoComm* comm, const DeviceCall& call);
 
 /// The same for sends and receives.
-rondoResult_t runOnDevice(rondoComm* comm, const char* name, std::span<const Transfer> transfers,
-                          rondoStream_t stream);
+rondoResult_t runOnDevice(rondoComm* comm, const TransferCall& call);
 
 }  // namespace rondo

@@ -95,16 +95,17 @@ rondoResult_t runOnDevice(rondoComm* comm, const UnevenDeviceCall& call) {
   }
   const std::vector<Transfer>& transfers = transfersOf(call, comm->impl->place());
   if (transfers.empty()) return rondoSuccess;
-  return runOnDevice(comm, call.name, transfers, call.stream);
+  return runOnDevice(comm, {call.name, transfers, call.stream, true});
 }
 
 bool namesDevice(const CollectiveArgs& args) {
   if (args.comm->rehearsal != nullptr) return false;
+  // What an empty block names may be the end of somebody else's memory.
+  if (args.stream != nullptr) return true;
   const void* const named = args.usesRecv && args.recv != nullptr ? args.recv
                             : args.usesSend                       ? args.send
                                                                   : nullptr;
-  if (named == nullptr) return args.stream != nullptr;
-  return pointerKind(named).memory != PointerKind::kHost;
+  return named != nullptr && pointerKind(named).memory != PointerKind::kHost;
 }
 
 }  // namespace rondo

@@ -222,10 +222,7 @@ void addToGroup(rondoComm* comm, const char* call, std::span<const Transfer> tra
 
 void addToGroup(rondoComm* comm, const DeviceCall& call) { group.device.add(comm, call); }
 
-void addToGroup(rondoComm* comm, const char* name, std::span<const Transfer> transfers,
-                rondoStream_t stream) {
-  group.device.add(comm, name, transfers, stream);
-}
+void addToGroup(rondoComm* comm, const TransferCall& call) { group.device.add(comm, call); }
 
 void deferFailure(rondoResult_t result) {
   if (group.failure != rondoSuccess) return;

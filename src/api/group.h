@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "api/device_group.h"
 #include "api/handle.h"
 #include "coll/device_runner.h"
 #include "coll/group_run.h"
@@ -20,8 +21,7 @@ void addToGroup(rondoComm* comm, const char* call, std::span<const Transfer> tra
 
 /// The same on device memory, launched when the group ends.
 void addToGroup(rondoComm* comm, const DeviceCall& call);
-void addToGroup(rondoComm* comm, const char* name, std::span<const Transfer> transfers,
-                rondoStream_t stream);
+void addToGroup(rondoComm* comm, const TransferCall& call);
 
 /// Remembers the calling thread's last failure as the group's, if it is the first one.
 void deferFailure(rondoResult_t result);

@@ -15,9 +15,11 @@ extern "C" {
  * Calls of one communicator on different streams are ordered by the caller, with an event, for they
  * share its memory; calls in one group are ordered by the library. Different communicators are
  * independent of each other.
- * Scans and the barrier are for host memory. A rank that neither gives nor takes anything in a call
+ * The barrier is for host memory. A rank that neither gives nor takes anything in a call
  * with counts of its own (rondoAllToAllV, rondoGatherV, rondoScatterV) says by its pointers whose
- * memory the call is on, or, if they are NULL, by a stream that is not.
+ * memory the call is on, or by a stream that is not NULL. On device memory rondoAllGatherV,
+ * rondoAllToAllV, gathers, scatters and rondoAllToAll of more than 8 ranks are sends and receives:
+ * there are none where more than 16 ranks meet on one host.
  * One call's two buffers are of the same kind; different ranks may differ only where a function
  * says so. Buffers need no registration; memory from rondoMemAlloc is used in place. The two
  * buffers must not overlap unless the function's in-place rule allows it.
@@ -91,7 +93,7 @@ RONDO_API rondoResult_t rondoReduceScatterV(const void* sendbuff, void* recvbuff
 /**
  * recvbuff[r * count + i] = rank r's sendbuff[rank * count + i], for 0 <= i < count: `count`
  * elements from every rank to every rank. Both buffers hold ranks * count elements. In place:
- * sendbuff == recvbuff. Since 0.2.
+ * sendbuff == recvbuff; on device memory on all ranks or on none. Since 0.2.
  */
 RONDO_API rondoResult_t rondoAllToAll(const void* sendbuff, void* recvbuff, size_t count,
                                       rondoDataType_t datatype, rondoComm_t comm,

@@ -58,11 +58,12 @@ RONDO_API rondoResult_t rondoGroupStart(void);
  *
  * What is on device memory is only enqueued, before anything on host memory runs: for each
  * communicator all its sends and receives as one launch on the stream of the first of them, which
- * their other streams wait for, and then its collectives in the order of their calls. Neighbours
- * among them that are short and of one kind (all-reduces, all-gathers, reduce-scatters) may be one
- * launch, on the stream of the first of them, which their other streams wait for; they may depend
- * on each other, and ranks may differ in that. Communicators take turns in the order in which they
- * were made, on all ranks. Since 0.3.
+ * their other streams wait for, and then its collectives in the order of their calls, also those
+ * that are made of sends and receives (gathers, scatters, calls with counts of their own).
+ * Neighbours among them that are short and of one kind (all-reduces, all-gathers, reduce-scatters)
+ * may be one launch, on the stream of the first of them, which their other streams wait for; they
+ * may depend on each other, and ranks may differ in that. Communicators take turns in the order in
+ * which they were made, on all ranks. Since 0.3.
  */
 RONDO_API rondoResult_t rondoGroupEnd(void);
 

@@ -32,19 +32,6 @@ rondoResult_t report(const CollectiveArgs& args, RunResult result, const std::st
 }
 
 rondoResult_t runDevice(const CollectiveArgs& args, const CollectiveKind& kind) {
-  switch (kind.collective) {
-    case Collective::AllReduce:
-    case Collective::AllGather:
-    case Collective::ReduceScatter:
-    case Collective::AllToAll:
-    case Collective::Reduce:
-    case Collective::Broadcast:
-    case Collective::Gather:
-    case Collective::Scatter:
-      break;
-    default:
-      return refuseDevice(args);
-  }
   const bool made = kind.reduces && kind.op >= ScaledOps::kFirst;
   const ScaledOp* scaled = made ? args.comm->impl->scaledOps().find(kind.op) : nullptr;
   return runOnDevice(args.comm, {args.call, kind.collective, args.send, args.recv, args.count,
@@ -62,13 +49,6 @@ rondoResult_t checkScalar(const CollectiveArgs& args, rondoRedOp_t op) {
               format("%s: argument op is %d, whose scalar is device memory, and the buffers are "
                      "host memory; allowed: device memory, or a scalar on the host",
                      args.call, op));
-}
-
-rondoResult_t refuseDevice(const CollectiveArgs& args) {
-  return fail(args.comm, rondoUnsupported,
-              std::string(args.call) +
-                  ": the buffers are device memory; allowed so far: host memory (device memory: "
-                  "everything but rondoScan and rondoExscan)");
 }
 
 rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request) {

@@ -31,7 +31,4 @@ rondoResult_t runTransfers(const CollectiveArgs& args, std::span<const Transfer>
 /// Refuses a premultiplied sum whose scalar the host cannot read, for buffers of the host.
 rondoResult_t checkScalar(const CollectiveArgs& args, rondoRedOp_t op);
 
-/// "the buffers are device memory; allowed so far: ...", recorded.
-rondoResult_t refuseDevice(const CollectiveArgs& args);
-
 }  // namespace rondo

@@ -47,7 +47,7 @@ rondoResult_t run(const CollectiveArgs& args, std::initializer_list<Transfer> tr
   if (onDevice && std::all_of(all.begin(), all.end(), [](const auto& t) { return t.bytes == 0; })) {
     return rondoSuccess;
   }
-  if (onDevice) return runOnDevice(args.comm, args.call, all, args.stream);
+  if (onDevice) return runOnDevice(args.comm, {args.call, all, args.stream});
   return runTransfers(args, all);
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "api/types.h"
+#include "base/error.h"
 #include "coll/device_predict.h"
 
 namespace rondo {
@@ -110,6 +111,12 @@ struct Span {
 
 }  // namespace
 
+std::string explainJoint(const JointChoice& choice) {
+  return format("rondo: %d calls of a group as one launch: %s %s, %d lane%s of %d threads each\n",
+                choice.calls, choice.algorithm, protocolName(choice.protocol), choice.lanes,
+                choice.lanes == 1 ? "" : "s", choice.threads);
+}
+
 bool touchEachOther(std::span<const DeviceCall> calls, int ranks) {
   if (calls.empty()) return false;
   const SlotUse use = slotUse(calls.front().collective, 0, 0);
@@ -130,10 +137,10 @@ bool touchEachOther(std::span<const DeviceCall> calls, int ranks) {
   return false;
 }
 
-JointCall jointCall(const JointChoice& choice, std::span<const DeviceCall> calls,
-                    const WindowView& window, const FaultView& fault, int rank, int size) {
+JointWindowCall jointCall(const JointChoice& choice, std::span<const DeviceCall> calls,
+                          const WindowView& window, const FaultView& fault, int rank, int size) {
   const SlotUse use = slotUse(calls.front().collective, rank, 0);
-  JointCall out{};
+  JointWindowCall out{};
   out.window = window;
   out.args.rank = rank;
   out.args.size = size;

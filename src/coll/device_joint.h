@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <span>
+#include <string>
 
 #include "coll/device_planner.h"
 #include "coll/device_runner.h"
@@ -37,11 +38,14 @@ JointChoice chooseJoint(std::span<const DeviceRequest> calls, const DeviceFacts&
                         const std::vector<TuneRule>& rules,
                         const std::function<uint64_t(const DeviceRequest&)>& alone);
 
+/// A line for RONDO_EXPLAIN.
+std::string explainJoint(const JointChoice& choice);
+
 /// Whether a call reads or writes what another one writes, by this rank's buffers.
 bool touchEachOther(std::span<const DeviceCall> calls, int ranks);
 
 /// The kernel's argument for calls that became `choice`, all in one launch.
-JointCall jointCall(const JointChoice& choice, std::span<const DeviceCall> calls,
-                    const WindowView& window, const FaultView& fault, int rank, int size);
+JointWindowCall jointCall(const JointChoice& choice, std::span<const DeviceCall> calls,
+                          const WindowView& window, const FaultView& fault, int rank, int size);
 
 }  // namespace rondo

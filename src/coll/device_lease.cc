@@ -32,7 +32,8 @@ struct Layout {
     countersEnd = epochsLL128 + static_cast<uint64_t>(shape.windowLL128.lanes) * 8;
     written = countersEnd;
     hello = written + uint64_t{kWrittenWords} * 4;
-    slots = roundUp(hello + helloBytes(shape.windowLL128.lanes));
+    helloLL = hello + helloBytes(shape.windowLL128.lanes);
+    slots = roundUp(helloLL + helloBytes(shape.windowLL.lanes));
     fifos = roundUp(slots + static_cast<uint64_t>(shape.ringLanes) * kFifoSlots * kSlotBytes);
     windowLL = roundUp(fifos + peers * static_cast<uint64_t>(shape.pairLanes) * kPairFifoBytes);
     const bool windows = ranks <= kMaxWindowRanks;
@@ -43,7 +44,7 @@ struct Layout {
   static constexpr int kWrittenWords = 1024;
   uint64_t head, credit, steps, pairs, direct, meeting, epochsLL, epochsLL128, countersEnd;
   uint64_t written;  ///< What peers write when the communicator is made, one word each.
-  uint64_t hello, slots, fifos, windowLL, windowLL128, bytes;
+  uint64_t hello, helloLL, slots, fifos, windowLL, windowLL128, bytes;
 };
 
 // What rank `from` writes to rank `to` to see whether it arrives.
@@ -198,6 +199,10 @@ void DeviceLease::writeToPeers(const CudaDevice& device, const std::vector<int>&
   }
 }
 
+constexpr const char* kRemedy =
+    ". Usually an IOMMU or PCIe ACS redirects traffic between GPUs: turn it off (firmware setup, "
+    "kernel argument iommu=pt or intel_iommu=off or amd_iommu=off)";
+
 // Both ways: what the peers wrote here, as this device sees it, and what this rank wrote there, as
 // it sees it from here.
 void DeviceLease::checkWrites(const CudaDevice& device, const std::vector<int>& peers) const {
@@ -208,11 +213,10 @@ void DeviceLease::checkWrites(const CudaDevice& device, const std::vector<int>& 
     readDevice(device, words(to, layout.written) + from, &found, sizeof found);
     if (found == greeting(from, to)) return;
     throw Error(rondoUnhandledCudaError,
-                format("what rank %d writes to the GPU memory of rank %d does not arrive (read by "
-                       "rank %d: %08x instead of %08x). Usually an IOMMU or PCIe ACS redirects "
-                       "traffic between GPUs: turn it off (firmware setup, kernel argument "
-                       "iommu=pt or intel_iommu=off or amd_iommu=off)",
-                       from, to, rank_, found, greeting(from, to)));
+                format("what rank %d writes to the %s of rank %d does not arrive (read by "
+                       "rank %d: %08x instead of %08x)%s",
+                       from, onHost() ? "host pages" : "GPU memory", to, rank_, found,
+                       greeting(from, to), onHost() ? "" : kRemedy));
   };
   for (const int peer : peers) {
     expect(peer, rank_);
@@ -298,10 +302,11 @@ WindowView DeviceLease::windowLL128() const {
   return window(shape_.windowLL128, layout.windowLL128, layout.epochsLL128);
 }
 
-HelloView DeviceLease::hello() const {
+HelloView DeviceLease::hello(Protocol protocol) const {
   const Layout layout(size_, shape_);
+  const uint64_t flags = protocol == Protocol::kLL ? layout.helloLL : layout.hello;
   HelloView view{};
-  for (int r = 0; r < size_ && r < kMaxWindowRanks; ++r) view.flags[r] = at(r, layout.hello);
+  for (int r = 0; r < size_ && r < kMaxWindowRanks; ++r) view.flags[r] = at(r, flags);
   return view;
 }
 

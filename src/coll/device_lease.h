@@ -8,6 +8,7 @@
 
 #include "coll/device_order.h"
 #include "kernels/direct_call.h"
+#include "kernels/launch.h"
 #include "p2p/bootstrap.h"
 #include "p2p/channel_view.h"
 #include "p2p/cuda_memory.h"
@@ -73,7 +74,8 @@ class DeviceLease {
 
   WindowView windowLL() const;
   WindowView windowLL128() const;
-  HelloView hello() const;
+  /// Of the windows of that protocol, whose epochs they carry.
+  HelloView hello(Protocol protocol) const;
   RingView ring() const;
   PairView pairs() const;
   DirectView direct() const;

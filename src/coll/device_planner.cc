@@ -30,19 +30,22 @@ constexpr WindowForm kWindowForms[] = {
     {Collective::AllReduce, "oneshot", false, 1},     {Collective::AllReduce, "twoshot", true, 2},
     {Collective::ReduceScatter, "direct", false, 1},  {Collective::AllGather, "direct", false, 1},
     {Collective::AllToAll, "direct", false, 1, true}, {Collective::Reduce, "oneshot", false, 1},
-    {Collective::Broadcast, "oneshot", false, 1},
+    {Collective::Broadcast, "oneshot", false, 1},     {Collective::Scan, "oneshot", false, 1},
+    {Collective::Exscan, "oneshot", false, 1},
 };
 
-/// An algorithm round the ring.
+/// An algorithm over the links of the ring.
 struct RingForm {
   Collective collective;
+  const char* algorithm;
   bool blockPerRank;
   int rounds;  ///< Hops of a period, in times of ranks - 1; 0: a pipeline along all ranks.
 };
 constexpr RingForm kRingForms[] = {
-    {Collective::AllReduce, true, 2},  {Collective::ReduceScatter, false, 1},
-    {Collective::AllGather, false, 1}, {Collective::Reduce, false, 0},
-    {Collective::Broadcast, false, 0},
+    {Collective::AllReduce, "ring", true, 2},  {Collective::ReduceScatter, "ring", false, 1},
+    {Collective::AllGather, "ring", false, 1}, {Collective::Reduce, "ring", false, 0},
+    {Collective::Broadcast, "ring", false, 0}, {Collective::Scan, "chain", false, 0},
+    {Collective::Exscan, "chain", false, 0},
 };
 
 constexpr int kLaneCounts[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128};
@@ -64,7 +67,7 @@ class Search {
       windows(form, Protocol::kLL128, take);
     }
     for (const RingForm& form : kRingForms) {
-      if (form.collective == request_.collective && allowed("ring")) rings(form, take);
+      if (form.collective == request_.collective && allowed(form.algorithm)) rings(form, take);
     }
   }
 
@@ -153,8 +156,8 @@ class Search {
   template <class Take>
   void rings(const RingForm& form, Take take) const {
     if (!allowed(Protocol::kSimple)) return;
-    if (!served("ring", Protocol::kSimple)) return;
-    const Kernel* const found = kernel("ring", Protocol::kSimple);
+    if (!served(form.algorithm, Protocol::kSimple)) return;
+    const Kernel* const found = kernel(form.algorithm, Protocol::kSimple);
     const int hops = facts_.ranks - 1;
     const int blocks = form.blockPerRank ? facts_.ranks : 1;
     const Count most = kBlockSlots * kSlotBytes / request_.elementBytes / align_ * align_;
@@ -176,7 +179,7 @@ class Search {
           .keptBytes = form.rounds == 0 ? 0 : bytes / static_cast<Count>(blocks),
           .folds = request_.collective == Collective::ReduceScatter};
       const Count cost = ringTime(work, costs_);
-      take(DeviceChoice{"ring", Protocol::kSimple, g, kRingThreads, found, cost});
+      take(DeviceChoice{form.algorithm, Protocol::kSimple, g, kRingThreads, found, cost});
     });
   }
 
@@ -225,10 +228,11 @@ bool hasDeviceKernel(const DeviceRequest& request, std::string_view algorithm, P
                      int ranks) {
   const Collective collective = request.collective;
   if (isReduction(collective) != (request.reduces != Reduces::kNothing)) return false;
+  if (isScan(collective) && request.reduces == Reduces::kScaled) return false;
   if (protocol == Protocol::kSimple) {
-    return algorithm == "ring" &&
-           std::any_of(std::begin(kRingForms), std::end(kRingForms),
-                       [&](const RingForm& form) { return form.collective == collective; });
+    return std::any_of(std::begin(kRingForms), std::end(kRingForms), [&](const RingForm& form) {
+      return form.collective == collective && algorithm == form.algorithm;
+    });
   }
   // Of the usual all-reduce there is a kernel for each number of ranks.
   const bool sum = collective == Collective::AllReduce && request.reduces != Reduces::kAll;
@@ -250,9 +254,11 @@ DeviceChoice chooseDevice(const DeviceRequest& request, const DeviceFacts& facts
   };
   const TuneRule* const rule = findRule(request, rules);
   Search(request, facts, rule).all(take);
+  const bool found = best.algorithm != nullptr;
   // A rule that asks for what cannot be had is a wish.
   if (best.algorithm == nullptr && rule != nullptr) Search(request, facts, nullptr).all(take);
-  best.byTransfers = quickerByTransfers(request, facts, best);
+  const bool obeyed = rule != nullptr && found;
+  best.byTransfers = !obeyed && quickerByTransfers(request, facts, best);
   return best;
 }
 

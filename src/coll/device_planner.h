@@ -43,6 +43,10 @@ struct DeviceChoice {
   bool byTransfers = false;
 };
 
+constexpr bool isScan(Collective collective) {
+  return collective == Collective::Scan || collective == Collective::Exscan;
+}
+
 /// Whether such a kernel is instantiated, as a build without CUDA can say it too (tests hold this
 /// against the table of kernels).
 bool hasDeviceKernel(const DeviceRequest& request, std::string_view algorithm, Protocol protocol,

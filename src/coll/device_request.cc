@@ -10,12 +10,12 @@
 #include "api/types.h"
 #include "base/error.h"
 #include "coll/plan.h"
-#include "kernels/reduce_units.h"
 
 namespace rondo {
 
 DeviceRequest requestOf(const DeviceCall& call, int ranks) {
-  const bool fused = call.scaled != nullptr && ranks > 1 && isHot(call.type, rondoSum);
+  const bool fused = call.scaled != nullptr && ranks > 1 && !isScan(call.collective) &&
+                     isHot(call.type, rondoSum);
   const Reduces what = !isReduction(call.collective) ? Reduces::kNothing
                        : fused                       ? Reduces::kScaled
                        : isHot(call.type, call.op)   ? Reduces::kHot

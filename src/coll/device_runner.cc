@@ -55,7 +55,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
         fault_{static_cast<FaultWords*>(faults_->device()), spinBoundMs_ * 1000000},
         windowLL_(lease_->windowLL()),
         windowLL128_(lease_->windowLL128()),
-        hello_(lease_->hello()),
+        helloLL_(lease_->hello(Protocol::kLL)),
+        helloLL128_(lease_->hello(Protocol::kLL128)),
         ring_(lease_->ring()),
         exchange_(lease_->pairs(), fault_, rank_, size_, lanesAtMost),
         memory_(device_, cards, rank_, !lease_->onHost()),
@@ -128,6 +129,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   };
   const Remembered& remembered(const DeviceRequest& request);
   void follow(const char* name, std::span<const DeviceCall> calls, bool after) const;
+  void orderAround(const char* name, rondoStream_t launch, rondoStream_t other, bool after) const;
   CallArgs argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const;
   int launch(const DeviceCall& call, const DeviceChoice& choice) const;
   DeviceServed runScaled(const DeviceCall& call);
@@ -154,7 +156,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   const FaultView fault_;
   const WindowView windowLL_;
   const WindowView windowLL128_;
-  const HelloView hello_;
+  const HelloView helloLL_;
+  const HelloView helloLL128_;
   const RingView ring_;
   DeviceExchange exchange_;
   UserMemory memory_;
@@ -215,11 +218,9 @@ const CudaRunner::Remembered& CudaRunner::remembered(const DeviceRequest& reques
 void CudaRunner::refuse(const DeviceCall& call) const {
   throw Error(
       rondoUnsupported,
-      format("%s: device memory with %d ranks%s is not available; allowed there: at most %d ranks, "
-             "connected by NVLink (rondoAllReduce, rondoAllGather, rondoReduceScatter, rondoReduce "
-             "and rondoBroadcast: any)",
-             call.name, size_, facts_.lineStores ? "" : " that NVLink does not connect",
-             kMaxWindowRanks));
+      format("%s: device memory with %d ranks is not available; allowed there: at most %d ranks "
+             "(reductions, scans, rondoAllGather and rondoBroadcast: any)",
+             call.name, size_, kMaxWindowRanks));
 }
 
 DeviceServed CudaRunner::runScaled(const DeviceCall& call) {
@@ -236,7 +237,7 @@ void CudaRunner::multiply(const DeviceCall& call, void* into, uint64_t count) co
 // With one rank every collective is a copy of one slot, reductions too: the driver's copy has all
 // of the device to itself, and a kernel of ours would have its lanes.
 DeviceServed CudaRunner::copyAlone(const DeviceCall& call) const {
-  if (call.send == call.recv) return {};
+  if (call.send == call.recv || call.collective == Collective::Exscan) return {};
   throwCuda(format("%s: enqueueing a copy", call.name),
             copyOnStream(call.recv, call.send, call.count * typeSize(call.type), call.stream));
   return {DeviceWay::kOneCopy};
@@ -285,6 +286,7 @@ size_t CudaRunner::joins(std::span<const DeviceCall> calls) {
   joint_ = chooseJoint({requests.data(), known}, facts_, tune_, [this](const DeviceRequest& alone) {
     return remembered(alone).choice.picoseconds;
   });
+  if (explain_ && joint_.calls > 0) std::fputs(explainJoint(joint_).c_str(), stderr);
   return static_cast<size_t>(joint_.calls);
 }
 
@@ -293,7 +295,7 @@ DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
   for (const DeviceCall& call : calls) checkDeviceCall(call, rank_);
   const JointChoice& choice = joint_;
   const ContextScope scope(device_.context());
-  JointCall joint =
+  JointWindowCall joint =
       jointCall(choice, calls, choice.protocol == Protocol::kLL ? windowLL_ : windowLL128_, fault_,
                 rank_, size_);
   const char* const name = calls.front().name;
@@ -317,17 +319,24 @@ DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
   return servedBy(calls.front().collective, choice.asAlone());
 }
 
-/// The first call's stream waits for those of the others, or, after it, they for it.
 void CudaRunner::follow(const char* name, std::span<const DeviceCall> calls, bool after) const {
   const rondoStream_t first = calls.front().stream;
   rondoStream_t last = first;
   for (const DeviceCall& call : calls.subspan(1)) {
-    if (call.stream == first || call.stream == last) continue;
+    if (call.stream == last) continue;
     last = call.stream;
-    throwCuda(
-        format("%s: ordering two streams", name),
-        after ? orderStreams(first, last, event_.get()) : orderStreams(last, first, event_.get()));
+    orderAround(name, first, last, after);
   }
+}
+
+/// The launch's stream waits for another of its streams, or, after the launch, that one for it.
+void CudaRunner::orderAround(const char* name, rondoStream_t launch, rondoStream_t other,
+                             bool after) const {
+  if (other == launch) return;
+  // One that is not captured yet joins the capture behind the launch.
+  if (!after && streamCaptures(launch) && !streamCaptures(other)) return;
+  throwCuda(format("%s: ordering two streams", name),
+            orderStreams(after ? launch : other, after ? other : launch, event_.get()));
 }
 
 void CudaRunner::throwCuda(const std::string& what, int error) const {
@@ -347,16 +356,10 @@ void CudaRunner::exchange(const char* name, std::span<const Transfer> transfers,
                        name, size_, kMaxPairRanks));
   }
   const ContextScope scope(device_.context());
-  for (const rondoStream_t other : streams.subspan(1)) {
-    throwCuda(format("%s: ordering two streams", name),
-              orderStreams(other, streams[0], event_.get()));
-  }
+  for (const rondoStream_t other : streams.subspan(1)) orderAround(name, streams[0], other, false);
   throwCuda(format("%s: launching sends and receives", name),
             exchange_.enqueue(transfers, streams[0]));
-  for (const rondoStream_t other : streams.subspan(1)) {
-    throwCuda(format("%s: ordering two streams", name),
-              orderStreams(streams[0], other, event_.get()));
-  }
+  for (const rondoStream_t other : streams.subspan(1)) orderAround(name, streams[0], other, true);
 }
 
 CallArgs CudaRunner::argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const {
@@ -384,8 +387,8 @@ int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) const
     const RingCall ring{args, ring_};
     return launchKernel(*choice.kernel, &ring, lanes, choice.threads, call.stream);
   }
-  const HelloCall window{{choice.protocol == Protocol::kLL ? windowLL_ : windowLL128_, args},
-                         hello_};
+  const bool isLL = choice.protocol == Protocol::kLL;
+  const HelloCall window{{isLL ? windowLL_ : windowLL128_, args}, isLL ? helloLL_ : helloLL128_};
   return launchKernel(*choice.kernel, &window, lanes, choice.threads, call.stream);
 }
 

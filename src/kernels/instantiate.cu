@@ -1,4 +1,4 @@
-// The list of kernels: what the six files beside this one make of the algorithms' headers, and
+// The list of kernels: what the seven files beside this one make of the algorithms' headers, and
 // nothing else.
 
 #include "kernels/impl/entry.h"
@@ -11,6 +11,7 @@ const std::vector<Kernel>& kernels() {
     for (const Kernel& row : windowKernels()) all.push_back(row);
     for (const Kernel& row : rankedKernels()) all.push_back(row);
     for (const Kernel& row : ringKernels()) all.push_back(row);
+    for (const Kernel& row : scanKernels()) all.push_back(row);
     for (const Kernel& row : scaledKernels()) all.push_back(row);
     for (const Kernel& row : jointKernels()) all.push_back(row);
     return all;

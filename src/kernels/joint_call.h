@@ -19,7 +19,7 @@ struct JointItem {
 };
 
 /// The argument of a joint kernel. What differs between the calls is not in `args`.
-struct JointCall {
+struct JointWindowCall {
   WindowView window;
   CallArgs args;
   int32_t firstLane;  ///< Of item 0.
@@ -28,7 +28,7 @@ struct JointCall {
   int32_t dstSlots;
   JointItem item[kMostJoined];
 };
-static_assert(sizeof(JointCall) <= 4096);
+static_assert(sizeof(JointWindowCall) <= 4096);
 
 /// What the table of kernels has in the place of an algorithm's name.
 constexpr const char* kJoint = "joint";

@@ -38,6 +38,8 @@ class Window : public algo::Windows {
   __device__ void signal(int) {}            // the flags say it
   __device__ void wait(int, algo::Room) {}  // who reads polls
   __device__ void reduce(algo::Block b, algo::Room room);
+  /// `lo` is 0.
+  __device__ void reduceRange(algo::Block b, algo::Room room, int lo, int hi);
   __device__ void reducePut(algo::Block b, algo::Room room);
   __device__ void fetch(algo::Block b, int from, algo::Room room);
 
@@ -69,8 +71,9 @@ class Window : public algo::Windows {
   __device__ void store(unsigned char* to, uint32_t bytes, uint32_t vector,
                         const unsigned long long (&word)[kWords]) const;
   __device__ void putEveryone(uint32_t vector, device::Pair64 packet) const;
-  template <bool kPublish>
-  __device__ void reduceBlock(algo::Block b, algo::Room room);
+  enum class Then { kStore, kPublish, kStorePrefix };
+  template <Then kThen>
+  __device__ void reduceBlock(algo::Block b, algo::Room room, int prefix);
   __device__ void flushPuts();
   __device__ void flushFetches();
   template <class Ready>

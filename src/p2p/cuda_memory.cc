@@ -199,7 +199,13 @@ class HostPages : public DeviceMemory {
   }
 
   UniqueFd exportDescriptor() const override {
-    return UniqueFd(fcntl(own_.get(), F_DUPFD_CLOEXEC, 0));
+    UniqueFd copy(fcntl(own_.get(), F_DUPFD_CLOEXEC, 0));
+    if (copy.get() < 0) {
+      throw Error(rondoSystemError,
+                  format("cannot duplicate a descriptor of shared memory for a device: %s",
+                         std::strerror(errno)));
+    }
+    return copy;
   }
   void allow(const CudaDevice&) override {}  // portable: every context has it
 

@@ -73,6 +73,21 @@ int cuMemcpyDtoH_v2(void* to, unsigned long long from, size_t bytes) {
   return 0;
 }
 
+int cuMemAllocHost_v2(void** block, size_t bytes) {
+  *block = std::malloc(bytes);
+  return 0;
+}
+int cuMemFreeHost(void* block) {
+  std::free(block);
+  return 0;
+}
+int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, Stream* stream) {
+  return stream->capturing != nullptr ? kInvalid : cuMemcpyHtoD_v2(to, from, bytes);
+}
+int cuMemcpyDtoHAsync_v2(void* to, unsigned long long from, size_t bytes, Stream* stream) {
+  return stream->capturing != nullptr ? kInvalid : cuMemcpyDtoH_v2(to, from, bytes);
+}
+
 int cuStreamCreate(Stream** stream, unsigned) {
   *stream = new Stream;
   return 0;

@@ -219,6 +219,19 @@ if [[ $fake != none ]]; then
     --csv "$scratch/rows.csv"
   checkCsv 2 4
   refused "--peer nccl: NCCL has no type int16" allreduce --memory device --peer nccl --type int16
+  # MPI by way of the host: every collective, and nothing of the results that is not theirs.
+  for name in allreduce reduce bcast allgather allgatherv reduce_scatter reduce_scatterv alltoall \
+    alltoallv gather gatherv scatter scatterv scan exscan; do
+    for place in "" --in-place; do
+      [[ $place == "" || $name != bcast && $name != reduce_scatter* ]] || continue
+      try 2 "$fake" "$name" --memory device --warmup 1 --iters 3 --min 4K --max 4K $place --peer mpi \
+        --csv "$scratch/rows.csv"
+      [[ $status == 0 && $(rowsWith 2) == "mpi rondo" && $(rowsWith 3) == device ]] || complain "rows"
+      [[ $(rowsWith 1) == "$name" && $(rowsWith 12) == 0 ]] || complain "wrong elements"
+    done
+  done
+  refused "--peer mpi: allowed only without --graph" allreduce --memory device --graph --peer mpi
+  refused "only collectives are timed, not latency" latency --memory device --peer mpi
   # Eight checked before, and the 20 buffers of the last sample.
   faulty wrong --min 4K --max 4K --graph
   [[ $status == 1 && $(wrongOf rondo) == 28 ]] || complain "not 28 wrong"

@@ -50,6 +50,7 @@ struct Problem {
 Reduces reducesOf(const Problem& p, int ranks) {
   if (!isReduction(p.collective)) return Reduces::kNothing;
   if (!isHot(p.type, p.op)) return Reduces::kAll;
+  if (isScan(p.collective)) return Reduces::kHot;
   return p.scaled && ranks > 1 ? Reduces::kScaled : Reduces::kHot;
 }
 
@@ -127,6 +128,10 @@ class Reference {
       case Collective::Reduce:
         reduce(&out, 0, 0, p_.count, ring_ ? p_.root + 1 : 0);
         break;
+      case Collective::Scan:
+      case Collective::Exscan:
+        fold(&out, 0, 0, p_.count, 0, p_.collective == Collective::Scan ? rank + 1 : rank);
+        break;
       default:
         allReduce(&out);
     }
@@ -137,21 +142,25 @@ class Reference {
   /// Elements [begin, end) of the result from byte `at` of the inputs. A ring adds one rank after
   /// the other from rank `first` on; windows take all at once, in rank order.
   void reduce(Bytes* out, size_t at, size_t begin, size_t end, int first) const {
+    fold(out, at, begin, end, first, size_);
+  }
+  /// The same of so many `ranks`.
+  void fold(Bytes* out, size_t at, size_t begin, size_t end, int first, int ranks) const {
     if (begin >= end) return;
     const ReduceFn fn = findReduce(p_.type, p_.op, CpuLevel::kPlain);
     const uint32_t divisor = p_.op == rondoAvg ? static_cast<uint32_t>(size_) : 0;
     std::vector<const void*> in;
-    for (int k = 0; k < size_; ++k) {
+    for (int k = 0; k < ranks; ++k) {
       const auto r = static_cast<size_t>((first + k) % size_);
       in.push_back(&(p_.scaled ? products_ : inputs_)[r][at + begin * element_]);
     }
     unsigned char* const to = &(*out)[begin * element_];
-    if (size_ == 1) {
+    if (ranks == 1) {
       std::memcpy(to, in[0], (end - begin) * element_);
       return;
     }
     if (!ring_) {
-      fn({to, nullptr, in.data(), size_, end - begin, divisor, false});
+      fn({to, nullptr, in.data(), ranks, end - begin, divisor, false});
       return;
     }
     std::memcpy(to, in[0], (end - begin) * element_);
@@ -273,6 +282,8 @@ constexpr struct {
     {Collective::AllGather, "rondoAllGather", true},
     {Collective::Broadcast, "rondoBroadcast", true},
     {Collective::AllToAll, "rondoAllToAll", false},
+    {Collective::Scan, "rondoScan", true},
+    {Collective::Exscan, "rondoExscan", true},
 };
 
 }  // namespace
@@ -284,7 +295,7 @@ uint64_t everyTypeAndOperator(RankEnv& env) {
     if (!isReduction(c.collective)) continue;
     for (const rondoDataType_t type : kAllTypes) {
       for (const rondoRedOp_t op : kAllOps) {
-        if (!opDefined(type, op)) continue;
+        if (!opDefined(type, op) || (isScan(c.collective) && op == rondoAvg)) continue;
         for (const size_t count : {size_t{1}, size_t{333}, size_t{5000}}) {
           const int root = static_cast<int>(seed) % env.size();
           bad += runProblem(env, {c.collective, c.name, type, op, count, root, seed % 3 == 0, 0},
@@ -353,7 +364,8 @@ uint64_t mixedInARow(RankEnv& env) {
     std::vector<Problem> problems;
     std::vector<Bytes> wants;
     for (int k = 0; k < kCalls; ++k) {
-      const auto& c = kCollectivesHere[(static_cast<size_t>(k) * 5 + round) % 6];
+      const auto& c =
+          kCollectivesHere[(static_cast<size_t>(k) * 5 + round) % std::size(kCollectivesHere)];
       const size_t count = k % 3 == 0 ? 1 : k % 3 == 1 ? 200 : 9000;
       problems.push_back({c.collective, c.name, rondoFloat32, rondoSum, count,
                           k % 2 == 0 ? 0 : static_cast<int>(round) % env.size(), false, 0});

@@ -63,12 +63,13 @@ class Conformance : public testing::TestWithParam<int> {
     for (const char* name : {"allreduce", "reduce", "reducescatter", "allgather", "broadcast"}) {
       if (rings) rules += std::string(name) + ":device:0-:ring,";
     }
+    if (rings) rules += "scan:device:0-:chain,exscan:device:0-:chain";
     if (!rings) {
       rules =
           "allreduce:device:0-8K:oneshot/2/LL128,allreduce:device:8K-:twoshot/3,"
           "reduce:device:0-:oneshot/2,reducescatter:device:0-:direct/3,"
           "allgather:device:0-:direct/3,broadcast:device:0-:oneshot/2,"
-          "alltoall:device:0-:direct/3";
+          "alltoall:device:0-:direct/3,scan:device:0-:oneshot/2,exscan:device:0-:oneshot/2";
     }
     config.tune = parseTune(rules);
     run(test, config);
@@ -93,6 +94,14 @@ TEST_P(Conformance, MixedInARow) {
   runWorld(GetParam(), patient(), [&](RankEnv& env) { EXPECT_EQ(mixedInARow(env), 0u); });
 }
 TEST_P(Conformance, MixedWindowsInARow) { run(mixedInARow, false); }
+// Windows of both protocols in turn, in which ranks say hello.
+TEST_P(Conformance, MixedProtocolsInARow) {
+  DeviceConfig config = patient();
+  config.tune = parseTune(
+      "broadcast:device:0-:oneshot/2/LL,reduce:device:0-:oneshot/2/LL128,"
+      "allgather:device:0-:direct/3/LL,alltoall:device:0-:direct/3/LL128");
+  run(mixedInARow, config);
+}
 INSTANTIATE_TEST_SUITE_P(OneGpu, Conformance, testing::Values(1, 2, 3, 4, 8));
 
 // With blocks for every lane, and with so few that each takes turns with many; by lines, and as

@@ -83,7 +83,7 @@ TEST(Kernels, CoverTheRegistry) {
 TEST(Kernels, AreWhatThePlannerSaysWithoutThem) {
   for (int c = 0; c < kCollectives; ++c) {
     const auto collective = static_cast<Collective>(c);
-    for (const char* const algorithm : {"oneshot", "twoshot", "direct", "ring", "tree"}) {
+    for (const char* const algorithm : {"oneshot", "twoshot", "direct", "ring", "chain", "tree"}) {
       for (const Protocol p : {Protocol::kLL, Protocol::kLL128, Protocol::kSimple}) {
         for (const Reduces what :
              {Reduces::kNothing, Reduces::kHot, Reduces::kAll, Reduces::kScaled}) {

@@ -106,6 +106,10 @@ TEST(DevicePlanner, ShortCallsHaveLLWhereLinesMayBreak) {
     if (collective == Collective::AllToAll) {  // there is no ring of it
       EXPECT_FALSE(chosen(1024).byTransfers);
       EXPECT_TRUE(chosen(64 << 20).byTransfers);
+      const DeviceRequest large = requestOf(collective, 64 << 20, 2);
+      EXPECT_FALSE(
+          chooseDevice(large, facts, parseTune("alltoall:device:0-:direct/3/LL")).byTransfers)
+          << "a rule has said how";
       continue;
     }
     EXPECT_EQ(chosen(64 << 20).protocol, Protocol::kSimple) << collectiveName(collective);

@@ -36,7 +36,7 @@ struct FarRank {
                                         op, root, stream.handle(), scaled});
   }
   rondoResult_t transfer(std::initializer_list<Transfer> transfers) const {
-    return runOnDevice(comm, "rondoTest", {transfers.begin(), transfers.size()}, stream.handle());
+    return runOnDevice(comm, {"rondoTest", {transfers.begin(), transfers.size()}, stream.handle()});
   }
   void good(rondoResult_t result) const {
     ASSERT_EQ(result, rondoSuccess) << rondoGetLastError(comm);
@@ -97,7 +97,7 @@ void everyCollective(const FarRank& me, size_t count) {
   const Ints in = dataOf(me.rank, count * n);
   Ints sum(count + 1, -1), reduced(count + 1, -1), all(count * n + 1, -1), part(count + 1, -1),
       swapped(count * n + 1, -1), sent(count + 1, -1), scattered(count + 1, -1);
-  Ints gathered(count * n + 1, -1);
+  Ints gathered(count * n + 1, -1), upTo(count + 1, -1), before(count + 1, -1);
   me.good(me.collective(Collective::AllReduce, in, sum.data(), count));
   me.good(me.collective(Collective::Reduce, in, reduced.data(), count, root));
   me.good(me.collective(Collective::AllGather, in, all.data(), count));
@@ -106,8 +106,13 @@ void everyCollective(const FarRank& me, size_t count) {
   me.good(me.collective(Collective::Broadcast, in, sent.data(), count, root));
   me.good(me.collective(Collective::Gather, in, gathered.data(), count, root));
   me.good(me.collective(Collective::Scatter, in, scattered.data(), count, root));
+  me.good(me.collective(Collective::Scan, in, upTo.data(), count));
+  me.good(me.collective(Collective::Exscan, in, before.data(), count));
   me.stream.synchronize();
   EXPECT_EQ(wrong(sum.data(), count, [&](size_t i) { return sumOf(me.size, i); }), 0u);
+  EXPECT_EQ(wrong(upTo.data(), count, [&](size_t i) { return sumOf(me.rank + 1, i); }), 0u);
+  const auto sumBefore = [&](size_t i) { return me.rank == 0 ? -1 : sumOf(me.rank, i); };
+  EXPECT_EQ(wrong(before.data(), count, sumBefore), 0u);
   const bool isRoot = me.rank == root;
   const auto reducedTo = [&](size_t i) { return isRoot ? sumOf(me.size, i) : -1; };
   EXPECT_EQ(wrong(reduced.data(), count, reducedTo), 0u);
@@ -124,7 +129,8 @@ void everyCollective(const FarRank& me, size_t count) {
   EXPECT_EQ(wrong(gathered.data(), count * n, gatheredOf), 0u);
   const auto scatteredOf = [&](size_t i) { return element(root, mine * count + i); };
   EXPECT_EQ(wrong(scattered.data(), count, scatteredOf), 0u);
-  for (const Ints* each : {&sum, &reduced, &all, &part, &swapped, &sent, &gathered, &scattered}) {
+  for (const Ints* each :
+       {&sum, &reduced, &all, &part, &swapped, &sent, &gathered, &scattered, &upTo, &before}) {
     EXPECT_EQ(each->back(), -1) << "past the end, count " << count;
   }
 }
@@ -253,7 +259,7 @@ TEST(FarDevice, GroupsOfSendsOnSeveralStreams) {
         const Transfer give = transferOf(me.size - 1 - k, true,
                                          out.data() + static_cast<size_t>(me.size - 1 - k), count);
         me.good(me.transfer({take}));
-        me.good(runOnDevice(me.comm, "rondoTest", {&give, 1}, me.other.handle()));
+        me.good(runOnDevice(me.comm, {"rondoTest", {&give, 1}, me.other.handle()}));
       }
       me.good(me.collective(Collective::AllReduce, out, sum.data(), count));
       ASSERT_EQ(rondoGroupEnd(), rondoSuccess) << rondoGetLastError(me.comm);

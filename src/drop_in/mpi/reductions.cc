@@ -67,28 +67,6 @@ auto memoryOf(const Elements& send, const Elements& recv, const Reduction& how, 
 using SameCount = rondoResult_t (*)(const void*, void*, size_t, rondoDataType_t, rondoRedOp_t,
                                     rondoComm_t, rondoStream_t);
 
-/// Scans have no kernels. Of two ranks they are a reduction to the second one, in which the order
-/// does not matter, or a message to it.
-rondoResult_t scanOfTwo(SameCount rondoCall, int rank, const void* from, void* to, size_t number,
-                        const Reduction& how, rondoComm_t comm, rondoStream_t stream) {
-  const bool second = rank == 1;
-  if (rondoCall == rondoScan) {
-    const rondoResult_t result =
-        rondoReduce(from, second ? to : nullptr, number, how.type, how.op, 1, comm, stream);
-    if (result == rondoSuccess && !second && from != to) {
-      copyOnDevice(to, from, number * how.size, stream);
-    }
-    return result;
-  }
-  rondoGroupStart();
-  if (second) {
-    rondoRecv(to, number, how.type, 0, comm, stream);
-  } else {
-    rondoSend(from, number, how.type, 1, comm, stream);
-  }
-  return rondoGroupEnd();
-}
-
 template <class Answer, class Pass>
 int reduceAlike(Attempt& call, const Answer& answer, const Pass& pass, SameCount rondoCall,
                 const Vectors& of, int count) {
@@ -107,19 +85,18 @@ int reduceAlike(Attempt& call, const Answer& answer, const Pass& pass, SameCount
   const Elements to = vectorOf(of.recv, number, of, how);
   call.saw(from.device || to.device);
   int code = MPI_SUCCESS;
-  const bool scans = rondoCall != rondoAllReduce;
-  const size_t bytes = !scans || call.size() == 2 ? to.bytes() : 0;
-  const auto onDevices = [=, me = call.rank()](rondoComm_t comm, rondoStream_t stream) {
-    if (!scans) return run(comm, stream);
-    return scanOfTwo(rondoCall, me, inPlace ? of.recv : of.send, of.recv, number, how, comm,
-                     stream);
-  };
-  const void* const input = inPlace ? of.recv : of.send;
-  const CallKey key{input, of.recv, number, how.type, how.op, scans ? 0 : bytes};
+  // Scans that come again are no graphs: the key does not tell them from all-reduces.
+  const size_t bytes = to.bytes();
+  const CallKey key{inPlace ? of.recv : of.send,
+                    of.recv,
+                    number,
+                    how.type,
+                    how.op,
+                    rondoCall == rondoAllReduce ? bytes : 0};
   // The first rank's result of an exclusive scan is nobody's: what was there stays.
   const bool receives = rondoCall != rondoExscan || call.rank() > 0;
   const auto own = memoryOf(from, receives || inPlace ? to : kNone, how);
-  if (overOnDevices(call, answer, pass, bytes, own, onDevices, &code, key)) return code;
+  if (overOnDevices(call, answer, pass, bytes, own, run, &code, key)) return code;
   return answer(call, [&] {
     return Movement{Bytes(from), Bytes(to), loadInput(inPlace),
                     [=](Bytes& sent, Bytes& received, rondoComm_t comm) {

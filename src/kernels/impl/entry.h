@@ -68,9 +68,9 @@ Kernel windowRow(const char* collective, const char* algorithm) {
 }
 
 template <class Algorithm, class Reducer>
-Kernel ringRow(const char* collective) {
+Kernel ringRow(const char* collective, const char* algorithm = "ring") {
   return {collective,
-          "ring",
+          algorithm,
           Protocol::kSimple,
           kReducesOf<Reducer>,
           0,
@@ -83,6 +83,7 @@ std::vector<Kernel> allReduceKernels();
 std::vector<Kernel> windowKernels();
 std::vector<Kernel> rankedKernels();
 std::vector<Kernel> ringKernels();
+std::vector<Kernel> scanKernels();
 std::vector<Kernel> scaledKernels();
 std::vector<Kernel> jointKernels();
 

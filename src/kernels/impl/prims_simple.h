@@ -92,7 +92,7 @@ __device__ __forceinline__ void combine(const Operands& o, const Reduction& redu
         v = Unit{out[0], out[1]};
       }
       if (bits & algo::kSend) piece.store(o.send + i, v);
-      if (bits & algo::kDst) piece.store(o.dst + i, v);
+      if (bits & algo::kDst) piece.store(o.dst + i, (bits & algo::kBefore) ? a[u] : v);
     }
   }
 }

@@ -285,9 +285,11 @@ RONDO_WINDOW void RONDO_WINDOW_OF::flushFetches() {
   }
 }
 
+// A prefix drops what the ranks from `prefix` on have put, but waits for it: they have begun, too.
 template <class Wire, class Reducer, int kRanks, Meets kMeets>
-template <bool kPublish>
-__device__ __forceinline__ void RONDO_WINDOW_OF::reduceBlock(algo::Block b, algo::Room room) {
+template <typename RONDO_WINDOW_OF::Then kThen>
+__device__ __forceinline__ void RONDO_WINDOW_OF::reduceBlock(algo::Block b, algo::Room room,
+                                                             int prefix) {
   flushPuts();
   const int rank = call_.args.rank;
   const unsigned char* own = src(b);
@@ -322,18 +324,26 @@ __device__ __forceinline__ void RONDO_WINDOW_OF::reduceBlock(algo::Block b, algo
       for (int k = 0; k < kWords; ++k) word[k][r] = r == rank ? mine[k] : theirs[k];
     }
     unsigned long long result[kWords];
-    Reducer::reduce(call_.args.reduction, word, size(), result);
+    Reducer::reduce(call_.args.reduction, word, kThen == Then::kStorePrefix ? prefix : size(),
+                    result);
+    if (kThen == Then::kStorePrefix && prefix == 1) {  // bits as they are
+#pragma unroll
+      for (int k = 0; k < kWords; ++k) result[k] = word[k][0];
+    }
     Wire::together();
-    if (kPublish) putEveryone(v, Wire::pack(v, result, epoch_));
-    store(to, count, v, result);
+    if (kThen == Then::kPublish) putEveryone(v, Wire::pack(v, result, epoch_));
+    if (kThen != Then::kStorePrefix || prefix > 0) store(to, count, v, result);
   }
 }
 
 RONDO_WINDOW void RONDO_WINDOW_OF::reduce(algo::Block b, algo::Room room) {
-  reduceBlock<false>(b, room);
+  reduceBlock<Then::kStore>(b, room, 0);
+}
+RONDO_WINDOW void RONDO_WINDOW_OF::reduceRange(algo::Block b, algo::Room room, int, int hi) {
+  reduceBlock<Then::kStorePrefix>(b, room, hi);
 }
 RONDO_WINDOW void RONDO_WINDOW_OF::reducePut(algo::Block b, algo::Room room) {
-  reduceBlock<true>(b, room);
+  reduceBlock<Then::kPublish>(b, room, 0);
 }
 
 #undef RONDO_WINDOW

@@ -1,0 +1,34 @@
+// Scans: through windows, and along the ring's links from rank 0 on.
+
+#include "coll/algo/scan.h"
+#include "kernels/impl/entry.h"
+
+namespace rondo {
+namespace {
+
+RONDO_ALGORITHM(ScanOneShot, scanOneShot);
+RONDO_ALGORITHM(ExscanOneShot, exscanOneShot);
+RONDO_ALGORITHM(ScanChain, scanChain);
+RONDO_ALGORITHM(ExscanChain, exscanChain);
+
+using Line = ProtocolLL128<15>;
+using EvenLine = ProtocolLL128<14>;
+
+}  // namespace
+
+std::vector<Kernel> scanKernels() {
+  return {
+      windowRow<ScanOneShot, Line, HotReducer>("scan", "oneshot"),
+      windowRow<ScanOneShot, EvenLine, AnyReducer>("scan", "oneshot"),
+      windowRow<ScanOneShot, ProtocolLL, HotReducer>("scan", "oneshot"),
+      windowRow<ExscanOneShot, Line, HotReducer>("exscan", "oneshot"),
+      windowRow<ExscanOneShot, EvenLine, AnyReducer>("exscan", "oneshot"),
+      windowRow<ExscanOneShot, ProtocolLL, HotReducer>("exscan", "oneshot"),
+      ringRow<ScanChain, HotReducer>("scan", "chain"),
+      ringRow<ScanChain, AnyReducer>("scan", "chain"),
+      ringRow<ExscanChain, HotReducer>("exscan", "chain"),
+      ringRow<ExscanChain, AnyReducer>("exscan", "chain"),
+  };
+}
+
+}  // namespace rondo
