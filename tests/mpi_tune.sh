@@ -32,11 +32,11 @@ expect "$out" 'Not written \(--dry-run\): .*/dir/costs-'
 out=$(runMpi 2 "$tune" "${short[@]}")
 expect "$out" '^allreduce ring/2/32 KiB +64 KiB +[0-9.]+ +[0-9.]+ +[+-][0-9]+% +[+-][0-9]+%$'
 expect "$out" '^hop +[0-9.]+ +90\.000 +this run'
-expect "$out" '^hosts_hop +8000\.000 +8000\.000 +built-in'
+expect "$out" '^hosts_hop +2000\.000 +2000\.000 +built-in'
 file=$(echo "$RONDO_TUNE_DIR"/costs-*.txt)
 expect "$out" "^Written: $file\$"
 expect "$(cat "$file")" '^hop [0-9]+ measured$'
-expect "$(cat "$file")" '^hosts_hop 8000000 default$'
+expect "$(cat "$file")" '^hosts_hop 2000000 default$'
 expect "$("$info")" "^costs +$file, measured 20.* ago\)"
 
 # A job finds it, unless rank 0 has none.
@@ -60,10 +60,10 @@ mv "$scratch/before" "$file"
 
 # What a run cannot see is kept from the run before; --fresh forgets it.
 sed -i 's/^hosts_hop .*/hosts_hop 7654321 measured/' "$file"
-expect "$(runMpi 2 "$tune" "${short[@]}")" '^hosts_hop +7654\.321 +8000\.000 +an earlier'
+expect "$(runMpi 2 "$tune" "${short[@]}")" '^hosts_hop +7654\.321 +2000\.000 +an earlier'
 expect "$(cat "$file")" '^hosts_hop 7654321 measured$'
 runMpi 2 "$tune" "${short[@]}" --fresh --memory rondo --output "$scratch/other" >"$scratch/said"
-expect "$(cat "$scratch/other")" '^hosts_hop 8000000 default$'
+expect "$(cat "$scratch/other")" '^hosts_hop 2000000 default$'
 
 # Over hosts it is the network that is measured; what the file says of a host stays, in each of its states.
 cat >"$scratch/asHost" <<'AS'
@@ -77,7 +77,7 @@ mv "$scratch/states" "$file"
 for ranks in 2 4; do
   out=$(runMpi $ranks "$scratch/asHost" "$tune" "${short[@]}")
   expect "$out" "^rondo-tune: [0-9]+ kinds of calls on $ranks ranks of 2 hosts, for the network's costs"
-  expect "$out" '^hosts_hop +[0-9.]+ +8000\.000 +this run'
+  expect "$out" '^hosts_hop +[0-9.]+ +2000\.000 +this run'
   expect "$out" '^hop +4\.321 +90\.000 +an earlier'
   expect "$out" '^Predictions of the calls above, before: +median'
   [[ $(grep -c '^hosts_hop [0-9]* measured$' "$file") == 2 ]] || fail "not in both states: $(cat "$file")"
@@ -91,7 +91,7 @@ runMpi 2 "$tune" "${short[@]}" --fresh >"$scratch/said"
 echo 'device_lane 4321 measured' >>"$file"
 runMpi 2 "$tune" "${short[@]}" --fresh >"$scratch/said"
 expect "$(cat "$file")" '^device_lane 4321 measured$'
-expect "$(cat "$file")" '^hosts_hop 8000000 default$'
+expect "$(cat "$file")" '^hosts_hop 2000000 default$'
 
 # One that is no good is told once, with its line, and is no reason to fail.
 sed -i 's/^hop .*/hop fast measured/' "$file"

@@ -14,8 +14,8 @@
 namespace rondo {
 
 DeviceRequest requestOf(const DeviceCall& call, int ranks) {
-  const bool fused = call.scaled != nullptr && ranks > 1 && !isScan(call.collective) &&
-                     isHot(call.type, rondoSum);
+  const bool fused =
+      call.scaled != nullptr && ranks > 1 && !isScan(call.collective) && isHot(call.type, rondoSum);
   const Reduces what = !isReduction(call.collective) ? Reduces::kNothing
                        : fused                       ? Reduces::kScaled
                        : isHot(call.type, call.op)   ? Reduces::kHot

@@ -6,8 +6,8 @@
 //                         later-lonely | later-free | time | time-later | time-scattered]
 // every (default): all collectives, memory everywhere on devices, on some ranks, and nowhere.
 // scattered: the same for reduce-scatters of blocks that differ, or in place, blocking or not.
-// quiet: many calls on host memory, then on device memory. alone: a scan and 20
-// all-reduces on device memory.
+// quiet: many calls on host memory, then on device memory. alone: a scan of
+// rank 1's device memory and others' host memory, and 20 all-reduces on device memory.
 // again: calls that come often, which are launched as graphs then.
 // uneven: small calls with a count for each rank, which become MPI's. failing: calls until one
 // fails, which it must on all ranks. differing: ranks give different counts, which is an error.
@@ -245,9 +245,9 @@ void reduceOften(bool device, int times) {
   }
 }
 
-/// Between the devices of two ranks, of more by way of the host.
+/// By way of the host: rank 1 alone has device memory.
 void scanOnce() {
-  Buffer<int> in(true, 100, rank), out(true, 100, -1);
+  Buffer<int> in(rank == 1, 100, rank), out(rank == 1, 100, -1);
   MPI_Scan(in.data(), out.data(), 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   expect(out.all(rank * (rank + 1) / 2), "scan");
 }

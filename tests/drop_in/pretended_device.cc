@@ -166,6 +166,22 @@ rondoResult_t rondoAllReduce(const void* send, void* recv, size_t count, rondoDa
   });
 }
 
+rondoResult_t rondoScan(const void* send, void* recv, size_t count, rondoDataType_t type,
+                        rondoRedOp_t op, rondoComm_t comm, rondoStream_t stream) {
+  static const auto next = real<decltype(rondoScan)>(__func__);
+  return collective(__func__, send, recv, comm, stream, [=](auto from, auto to, auto on) {
+    return next(from, to, count, type, op, comm, on);
+  });
+}
+
+rondoResult_t rondoExscan(const void* send, void* recv, size_t count, rondoDataType_t type,
+                          rondoRedOp_t op, rondoComm_t comm, rondoStream_t stream) {
+  static const auto next = real<decltype(rondoExscan)>(__func__);
+  return collective(__func__, send, recv, comm, stream, [=](auto from, auto to, auto on) {
+    return next(from, to, count, type, op, comm, on);
+  });
+}
+
 rondoResult_t rondoReduce(const void* send, void* recv, size_t count, rondoDataType_t type,
                           rondoRedOp_t op, int root, rondoComm_t comm, rondoStream_t stream) {
   static const auto next = real<decltype(rondoReduce)>(__func__);
