@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <set>
 #include <utility>
 
 #include "api/types.h"
@@ -164,6 +165,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   CopyEngines copyEngines_;
   OrderEvent event_;
   JointChoice joint_;                     // of the last joins()
+  std::set<std::string> said_;            // of joint ones, by explain_
   std::array<Remembered, 64> choices_{};  // the last ones, by a hash of the request
 };
 
@@ -286,7 +288,10 @@ size_t CudaRunner::joins(std::span<const DeviceCall> calls) {
   joint_ = chooseJoint({requests.data(), known}, facts_, tune_, [this](const DeviceRequest& alone) {
     return remembered(alone).choice.picoseconds;
   });
-  if (explain_ && joint_.calls > 0) std::fputs(explainJoint(joint_).c_str(), stderr);
+  if (explain_ && joint_.calls > 0) {
+    const std::string line = explainJoint(joint_);
+    if (said_.insert(line).second) std::fputs(line.c_str(), stderr);
+  }
   return static_cast<size_t>(joint_.calls);
 }
 
