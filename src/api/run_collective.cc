@@ -58,17 +58,17 @@ rondoResult_t checkScalar(const CollectiveArgs& args, rondoRedOp_t op) {
     return rondoSuccess;
   const ScaledOp* scaled = args.comm->impl->scaledOps().find(op);
   if (scaled == nullptr || !scaled->onDevice) return rondoSuccess;
-  return fail(args.comm, rondoUnsupported,
-              format("%s: argument op is %d, whose scalar is device memory, and the buffers are "
-                     "host memory; allowed: device memory, or a scalar on the host",
-                     args.call, op));
+  return refuseCall(
+      args, rondoUnsupported,
+      format("argument op is %d, whose scalar is device memory, and the buffers are host memory; "
+             "allowed: device memory, or a scalar on the host",
+             op));
 }
 
 rondoResult_t refuseDevice(const CollectiveArgs& args) {
-  return fail(args.comm, rondoUnsupported,
-              std::string(args.call) +
-                  ": the buffers are device memory; allowed so far: host memory (device memory: "
-                  "everything but rondoScan and rondoExscan)");
+  return refuseCall(args, rondoUnsupported,
+                    "the buffers are device memory; allowed so far: host memory (device memory: "
+                    "everything but rondoScan and rondoExscan)");
 }
 
 rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request) {
