@@ -223,15 +223,18 @@ TEST(WorldFinalize, ACollectiveThatARankNeverMakesIsAnErrorOnTheOthers) {
 TEST(WorldFinalize, CallsThatWaitForARankThatIsGoneAreErrors) {
   for (const bool destroys : {false, true}) {
     for (const bool collective : {false, true}) {
-      std::atomic<int> over{0};
+      std::atomic<int> over{0}, gone{0};
       World(2).open([&](const Rank& me) {
         int value = 0;
         if (me.rank == 1) {
           RONDO_OK(destroys ? rondoCommDestroy(me.comm) : rondoCommFinalize(me.comm));
+          gone = 1;
           while (over == 0) std::this_thread::yield();
           EXPECT_EQ(rondoCommDestroy(me.comm), destroys ? rondoInvalidUsage : rondoSuccess);
           return;
         }
+        // A barrier's message that came before the end would be an error of the other rank.
+        while (collective && gone == 0) std::this_thread::yield();
         EXPECT_EQ(collective ? rondoBarrier(me.comm, nullptr)
                              : rondoRecv(&value, 1, rondoInt32, 1, me.comm, nullptr),
                   rondoRemoteError);
