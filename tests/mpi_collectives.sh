@@ -3,7 +3,7 @@
 set -euo pipefail
 . "$TEST_SRCDIR/tests/mpi_env.sh"
 
-for ranks in 1 2 3 4 5; do
+for ranks in 1 2 3 4 5 7 8 16; do
   echo "== $ranks ranks"
   runMpi "$ranks" "$TEST_BUILDDIR/tests/mpi/collectives_test"
 done

@@ -11,7 +11,7 @@ namespace rondo {
 namespace {
 
 rondoResult_t refuse(const CollectiveArgs& args, const std::string& what) {
-  return fail(args.comm, rondoInvalidArgument, std::string(args.call) + ": " + what);
+  return refuseCall(args, rondoInvalidArgument, what);
 }
 
 std::string typeList() {
@@ -92,6 +92,16 @@ rondoResult_t refuseOverlap(const CollectiveArgs& args, size_t sendBytes, size_t
 
 }  // namespace
 
+rondoResult_t refuseCall(const CollectiveArgs& args, rondoResult_t code, const std::string& what) {
+  const int rank = args.comm->impl->place().rank;
+  return fail(args.comm, code, format("%s: rank %d: %s", args.call, rank, what.c_str()));
+}
+
+std::string countText(size_t count) {
+  if (count <= PTRDIFF_MAX) return std::to_string(count);
+  return format("%zu (%td if it was signed)", count, static_cast<ptrdiff_t>(count));
+}
+
 rondoResult_t checkType(const CollectiveArgs& args) {
   if (typeSize(args.type) != 0) [[likely]]
     return rondoSuccess;
@@ -107,9 +117,9 @@ rondoResult_t checkBuffers(const CollectiveArgs& args) {
   if (args.count > most) [[unlikely]] {
     return refuse(
         args,
-        format("argument %s is %zu elements of %s; allowed: at most %zu, so that the buffer fits "
+        format("argument %s is %s elements of %s; allowed: at most %zu, so that the buffer fits "
                "the address space",
-               args.countName, args.count, typeName(args.type), most));
+               args.countName, countText(args.count).c_str(), typeName(args.type), most));
   }
   if (args.count == 0) return rondoSuccess;
   return checkSpans(args, args.count * args.sendBlocks, args.count * args.recvBlocks);
@@ -162,12 +172,11 @@ rondoResult_t checkMemory(const CollectiveArgs& args, bool* onDevice) {
   }
   const Communicator& comm = *args.comm->impl;
   if (comm.deviceRunner() == nullptr) {
-    return fail(
-        args.comm, rondoUnsupported,
-        format("%s: argument %s (%p) is %s, but communicator \"%s\" has host memory only: %s",
-               args.call, args.usesRecv ? "recvbuff" : "sendbuff",
-               args.usesRecv ? args.recv : args.send, describe(recv).c_str(), comm.name().c_str(),
-               comm.whyNoDevice().c_str()));
+    return refuseCall(
+        args, rondoUnsupported,
+        format("argument %s (%p) is %s, but communicator \"%s\" has host memory only: %s",
+               args.usesRecv ? "recvbuff" : "sendbuff", args.usesRecv ? args.recv : args.send,
+               describe(recv).c_str(), comm.name().c_str(), comm.whyNoDevice().c_str()));
   }
   const auto foreign = [&comm](const PointerKind& kind) {
     return kind.memory == PointerKind::kDevice && kind.device != comm.device();

@@ -1,6 +1,8 @@
 #pragma once
 // What every collective checks before it touches anything.
 
+#include <string>
+
 #include "api/handle.h"
 
 namespace rondo {
@@ -35,5 +37,10 @@ rondoResult_t checkOp(const CollectiveArgs& args, rondoRedOp_t op);
 /// `name`: "root", "peer".
 rondoResult_t checkRank(const CollectiveArgs& args, const char* name, int rank);
 rondoResult_t checkType(const CollectiveArgs& args);
+
+/// Records "call: rank: what" and returns `code`: jobs print the sentences of all their ranks.
+rondoResult_t refuseCall(const CollectiveArgs& args, rondoResult_t code, const std::string& what);
+/// A count for a sentence: programs in which counts have a sign hand over negative ones as huge.
+std::string countText(size_t count);
 
 }  // namespace rondo

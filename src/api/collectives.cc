@@ -29,10 +29,11 @@ ptrdiff_t blocks(int rank, size_t count) {
 rondoResult_t refuseAverage(const CollectiveArgs& args) {
   if (const rondoResult_t bad = rondo::checkType(args)) return bad;
   if (const rondoResult_t bad = rondo::checkOp(args, rondoAvg)) return bad;
-  return rondo::fail(args.comm, rondoInvalidArgument,
-                     rondo::format("%s: argument op is %d (avg); allowed: any operator of the "
-                                   "datatype but this one, which is not defined for scans",
-                                   args.call, rondoAvg));
+  return rondo::refuseCall(
+      args, rondoInvalidArgument,
+      rondo::format("argument op is %d (avg); allowed: any operator of the datatype but this one, "
+                    "which is not defined for scans",
+                    rondoAvg));
 }
 
 }  // namespace
@@ -155,12 +156,10 @@ rondoResult_t rondoBarrier(rondoComm_t comm, rondoStream_t stream) {
   return publicCall(comm, "rondoBarrier", [&]() -> rondoResult_t {
     const CollectiveArgs args{"rondoBarrier", nullptr, nullptr, 0, rondoInt8, comm, stream, false};
     if (stream != nullptr) {
-      return rondo::fail(
-          comm, rondoInvalidArgument,
-          rondo::format(
-              "rondoBarrier: argument stream is %p; allowed: NULL (the barrier is one of host "
-              "threads)",
-              static_cast<void*>(stream)));
+      return rondo::refuseCall(
+          args, rondoInvalidArgument,
+          rondo::format("argument stream is %p; allowed: NULL (the barrier is one of host threads)",
+                        static_cast<void*>(stream)));
     }
     const rondo::PlanKey key{0, rondoInt8, rondoSum, 0, Collective::Barrier};
     return rondo::runHost(args, {key, nullptr, nullptr});

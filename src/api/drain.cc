@@ -81,7 +81,8 @@ rondoResult_t finish(rondoComm* comm, const char* call) {
 
 rondoResult_t drain(rondoComm* comm, const char* call) {
   Communicator& impl = *comm->impl;
-  if (impl.idle()) return finish(comm, call);  // what failed before, its request tells
+  const bool collected = groupHolds(comm);
+  if (impl.idle() && !collected) return finish(comm, call);  // what failed, its request tells
   if (const rondoResult_t bad = refuseInGroup(call)) return bad;
   impl.closing().begin();
   if (!awaitGroups(impl)) {

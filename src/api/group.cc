@@ -210,6 +210,8 @@ rondoResult_t waitRequest(rondoRequest_t* handle, const char* call) {
 
 bool groupOpen() { return depth > 0; }
 
+bool groupHolds(const rondoComm* comm) { return groupOpen() && group.holds(comm); }
+
 void addToGroup(rondoComm* comm, const char* call, const HostRequest& request) {
   if (comm->rehearsal != nullptr) return group.rehearsed.add(comm, call, request);
   group.runFor(comm).addCollective(*comm->impl, call, request);

@@ -48,6 +48,9 @@ rondoResult_t publicCall(rondoComm* comm, const char* name, const Body& body) {
   return rondoSuccess;
 }
 
+/// Whether the calling thread's open group has collected calls on `comm`.
+bool groupHolds(const rondoComm* comm);
+
 /// rondoInvalidUsage if the calling thread has a group open: `call` may not stand there.
 rondoResult_t refuseInGroup(const char* call);
 

@@ -39,6 +39,13 @@ struct OpenGroup {
     if (request_ == nullptr) request_ = takeRequest();
     return *request_;
   }
+  /// Whether operations on `comm` are collected.
+  bool holds(const rondoComm* comm) const {
+    const auto has = [comm](const std::vector<rondoComm*>& comms) {
+      return std::find(comms.begin(), comms.end(), comm) != comms.end();
+    };
+    return has(device.comms()) || (request_ != nullptr && has(request_->comms));
+  }
   /// Hands out what was collected.
   rondoRequest* take() { return std::exchange(request_, nullptr); }
   /// Takes back what was handed out, to be dropped with the group.

@@ -9,7 +9,9 @@
 namespace {
 
 rondoResult_t refuse(rondoComm_t comm, const char* call, const std::string& what) {
-  return rondo::fail(comm, rondoInvalidArgument, std::string(call) + ": " + what);
+  const int rank = comm->impl->place().rank;
+  return rondo::fail(comm, rondoInvalidArgument,
+                     rondo::format("%s: rank %d: %s", call, rank, what.c_str()));
 }
 
 }  // namespace

@@ -45,10 +45,11 @@ rondoResult_t checkScalar(const CollectiveArgs& args, rondoRedOp_t op) {
     return rondoSuccess;
   const ScaledOp* scaled = args.comm->impl->scaledOps().find(op);
   if (scaled == nullptr || !scaled->onDevice) return rondoSuccess;
-  return fail(args.comm, rondoUnsupported,
-              format("%s: argument op is %d, whose scalar is device memory, and the buffers are "
-                     "host memory; allowed: device memory, or a scalar on the host",
-                     args.call, op));
+  return refuseCall(
+      args, rondoUnsupported,
+      format("argument op is %d, whose scalar is device memory, and the buffers are host memory; "
+             "allowed: device memory, or a scalar on the host",
+             op));
 }
 
 rondoResult_t runHost(const CollectiveArgs& args, const HostRequest& request) {

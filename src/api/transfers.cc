@@ -53,11 +53,11 @@ rondoResult_t run(const CollectiveArgs& args, std::initializer_list<Transfer> tr
 
 rondoResult_t refuseMixed(const CollectiveArgs& args, bool sendOnDevice) {
   const char* const kinds[] = {"host memory", "device memory"};
-  return fail(args.comm, rondoInvalidArgument,
-              format("%s: argument sendbuff (%p) is %s and recvbuff (%p) is %s; allowed: host "
-                     "memory both, or device memory both",
-                     args.call, args.send, kinds[sendOnDevice ? 1 : 0], args.recv,
-                     kinds[sendOnDevice ? 0 : 1]));
+  return refuseCall(
+      args, rondoInvalidArgument,
+      format("argument sendbuff (%p) is %s and recvbuff (%p) is %s; allowed: host "
+             "memory both, or device memory both",
+             args.send, kinds[sendOnDevice ? 1 : 0], args.recv, kinds[sendOnDevice ? 0 : 1]));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace rondo {
 namespace {
 
 rondoResult_t refuse(const CollectiveArgs& args, const std::string& what) {
-  return fail(args.comm, rondoInvalidArgument, std::string(args.call) + ": " + what);
+  return refuseCall(args, rondoInvalidArgument, what);
 }
 
 /// Whether each block begins behind the ones before it, as most do: then they are disjoint.
@@ -66,18 +66,18 @@ rondoResult_t checkUneven(const CollectiveArgs& args, const UnevenArgs& uneven,
   for (size_t r = 0; r < n; ++r) {
     const uint64_t count = uneven.counts[r];
     if (count > most || out.total + count > most) {
-      return refuse(
-          args,
-          format("argument %s[%zu] is %zu elements of %s, after %zu of the ranks before; "
-                 "allowed: at most %zu together, so that the buffer fits the address "
-                 "space",
-                 uneven.countsName, r, uneven.counts[r], typeName(args.type), out.total, most));
+      return refuse(args,
+                    format("argument %s[%zu] is %s elements of %s, after %zu of the ranks before; "
+                           "allowed: at most %zu together, so that the buffer fits the address "
+                           "space",
+                           uneven.countsName, r, countText(count).c_str(), typeName(args.type),
+                           out.total, most));
     }
     const uint64_t displ = uneven.displs == nullptr ? out.total : uneven.displs[r];
     if (count > 0 && displ > most - count) {
-      return refuse(args, format("argument %s[%zu] is %zu, with a block of %zu elements; allowed: "
+      return refuse(args, format("argument %s[%zu] is %s, with a block of %zu elements; allowed: "
                                  "blocks that end at %zu elements at most",
-                                 uneven.displsName, r, displ, count, most));
+                                 uneven.displsName, r, countText(displ).c_str(), count, most));
     }
     out.counts[r] = count;
     out.displs[r] = count > 0 ? displ : 0;
@@ -94,9 +94,10 @@ rondoResult_t checkMine(const CollectiveArgs& args, const char* name, size_t min
                         const char* countsName, uint64_t entry) {
   if (mine == entry) return rondoSuccess;
   const int rank = args.comm->impl->place().rank;
-  return refuse(args, format("argument %s is %zu and %s[%d], this rank's own, is %zu; allowed: "
-                             "equal counts",
-                             name, mine, countsName, rank, entry));
+  return refuse(args,
+                format("argument %s is %s and %s[%d], this rank's own, is %s; allowed: "
+                       "equal counts",
+                       name, countText(mine).c_str(), countsName, rank, countText(entry).c_str()));
 }
 
 }  // namespace rondo

@@ -72,6 +72,30 @@ algo::Geometry withoutEmptyBlocks(algo::Geometry geometry, const Algorithm& algo
   return geometry;
 }
 
+/// Whether ranks outnumber the processing units that they may use.
+bool isCrowded(const CommFacts& facts) {
+  const int crowd = facts.localRanks > 0 ? facts.localRanks : facts.ranks;
+  return static_cast<uint32_t>(crowd) > facts.cpus;
+}
+
+/// Whether all ranks wait for each other where only some have to, and that costs more than it
+/// saves.
+bool exchangesInVain(const Algorithm& algorithm, const CommFacts& facts) {
+  switch (algorithm.collective) {
+    case Collective::Reduce:
+      // Of two ranks the one that is not the root would have to wait as long as the root, which
+      // ends no sooner for it. Where ranks share cores every exchange takes turns of all of them.
+      return (facts.ranks == 2 || isCrowded(facts)) &&
+             blocksOf(algorithm, facts.ranks, facts.groups) > 1;
+    case Collective::Scan:
+    case Collective::Exscan:
+      // Only the ranks before one need have come.
+      return isCrowded(facts) && algorithm.reproducible && !facts.reproducible;
+    default:
+      return false;
+  }
+}
+
 /// The ranks that stand for all: the root and its neighbours; with groups, the ends of the root's
 /// group and of the one that follows it.
 std::vector<int> typicalRanks(int root, const CommFacts& facts) {
@@ -160,11 +184,7 @@ std::vector<Candidate> rankCandidates(const Request& request, const CommFacts& f
     if (facts.reproducible && isReduction(request.collective) && !algorithm.reproducible) continue;
     // A hierarchy of one level is one of the others; a rule may ask for it all the same.
     if (algorithm.hierarchy != nullptr && !facts.groups.layered() && rule == nullptr) continue;
-    // Of two ranks the one that is not the root would have to wait as long as the root, which ends
-    // no sooner for it.
-    const bool halves = request.collective == Collective::Reduce && facts.ranks == 2 &&
-                        blocksOf(algorithm, 2, facts.groups) > 1;
-    if (halves && rule == nullptr) continue;
+    if (rule == nullptr && exchangesInVain(algorithm, facts)) continue;
     const bool oneLane = whole && fitsOneLane(request, algorithm, facts);
     for (int lanes = 1; lanes <= (oneLane ? 1 : facts.lanes); ++lanes) {
       if (rule != nullptr && rule->lanes != 0 && std::min(rule->lanes, facts.lanes) != lanes)

@@ -213,7 +213,7 @@ TEST(DeviceApi, GroupsReportTheFirstCause) {
     good(rondoBroadcast(b.src.at(0), b.dst.at(0), 50, rondoInt32, 0, comm, b.stream));
     good(rondoSend(b.src.at(0), 5, rondoInt32, 9, comm, b.stream));
     good(rondoRecv(b.dst.at(0), 5, rondoDataType_t{999}, 0, comm, b.stream));
-    end("rondoSend: argument peer is 9");
+    end("rondoSend: rank 0: argument peer is 9");
     good(rondoGroupStart());
     good(rondoSend(b.src.at(0), 5, rondoInt32, 0, comm, b.stream));
     end("rank 0 sends itself 1 messages and receives 0");

@@ -77,20 +77,21 @@ inline std::vector<char> contribution(rondoDataType_t type, rondoRedOp_t op, int
   return bytes;
 }
 
-/// op over the ranks' contributions in rank order, element by element. inputs[r] points to `count`
-/// elements, aligned or not.
+/// op over the ranks' contributions in rank order, or as the balanced tree, element by element.
+/// inputs[r] points to `count` elements, aligned or not.
 inline std::vector<char> plainReduce(rondoDataType_t type, rondoRedOp_t op, size_t count,
-                                     const std::vector<const char*>& inputs) {
+                                     const std::vector<const char*>& inputs, bool tree = false) {
   std::vector<char> bytes(count * typeSize(type));
   const int n = static_cast<int>(inputs.size());
   withType(type, [&](auto kind) {
     using T = decltype(kind);
     for (size_t i = 0; i < count; ++i) {
-      const T value = reference::reduce<T>(op, n, static_cast<uint32_t>(n), [&](int r) {
-        T operand;
-        std::memcpy(&operand, inputs[static_cast<size_t>(r)] + i * sizeof(T), sizeof(T));
-        return operand;
-      });
+      const auto operand = [&](int r) {
+        T one;
+        std::memcpy(&one, inputs[static_cast<size_t>(r)] + i * sizeof(T), sizeof(T));
+        return one;
+      };
+      const T value = reference::reduce<T>(op, n, static_cast<uint32_t>(n), operand, tree);
       std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
     }
   });

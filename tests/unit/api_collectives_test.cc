@@ -59,7 +59,8 @@ class ApiCollectives : public ::testing::TestWithParam<int> {
     void refused(const Attempt& a, std::initializer_list<std::string> parts) const {
       SCOPED_TRACE(a.c.text());
       expectRefused(invoke(a.c, a.side, a.send, a.recv, me.rank, me.comm, a.stream),
-                    rondoInvalidArgument, callName(a.c.call), parts);
+                    rondoInvalidArgument,
+                    callName(a.c.call) + (": rank " + std::to_string(me.rank)), parts);
       EXPECT_TRUE(untouched());
     }
   };
@@ -189,6 +190,28 @@ TEST_P(ApiCollectives, CountsThatOverflow) {
     Attempt a = bench.good(call);
     a.send = reinterpret_cast<const void*>(UINTPTR_MAX - 7);
     bench.refused(a, {"argument sendbuff is 0x", "end of the address space", "allowed"});
+  });
+}
+
+/// Programs whose counts have a sign hand over negative ones as huge.
+TEST_P(ApiCollectives, NegativeCountsAndDisplacements) {
+  onEach([](const Bench& bench, Call call) {
+    constexpr auto kMinusThree = static_cast<size_t>(-3);
+    const size_t next = (bench.rank() + 1) % bench.size();
+    const std::string entry = "[" + std::to_string(next) + "]";
+    const std::string shown = " is 18446744073709551613 (-3 if it was signed)";
+    Attempt a = bench.good(call);
+    if (!takesCounts(call)) {
+      a.c.count = kMinusThree;
+      bench.refused(a, {"count" + shown});
+      return;
+    }
+    countsOf(a)[next] = kMinusThree;
+    if (bench.size() > 1) bench.refused(a, {"argument " + (countsName(call) + entry) + shown});
+    if (!hasDispls(call)) return;
+    a = bench.good(call);
+    (countsAreSent(call) ? a.side.sendDispls : a.side.recvDispls)[next] = kMinusThree;
+    bench.refused(a, {(call == Call::AllToAllV ? "rdispls" : "displs") + entry + shown});
   });
 }
 

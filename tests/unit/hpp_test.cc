@@ -114,7 +114,8 @@ TEST(Hpp, FailuresAreThrownWithTheSentence) {
       ADD_FAILURE() << "not thrown";
     } catch (const Exception& e) {
       EXPECT_EQ(e.result(), rondoInvalidArgument);
-      EXPECT_EQ(e.what(), std::string("rondoReduce: argument root is 5; allowed: 0 to 1"));
+      EXPECT_EQ(e.what(), "rondoReduce: rank " + std::to_string(me.rank) +
+                              ": argument root is 5; allowed: 0 to 1");
     }
     try {
       comm.allGatherV(&value, 1, &value, Sizes{1, 1, 1});

@@ -44,11 +44,12 @@ TEST(Planner, SmallCallsTakeOneExchangeLargeOnesMoveLess) {
   }
 }
 
-TEST(Planner, OfTwoRanksOnlyARuleReducesInTwoExchanges) {
-  const auto hasTwoShot = [](int ranks, uint64_t count, const std::vector<TuneRule>& rules) {
+TEST(Planner, OfTwoRanksAndOnCrowdedCoresOnlyARuleReducesInTwoExchanges) {
+  const auto hasTwoShot = [](int ranks, uint64_t count, const std::vector<TuneRule>& rules,
+                             int cpus = 8) {
     const Request request{Collective::Reduce, count, 4, 0};
     const std::vector<Candidate> ranking =
-        rankCandidates(request, facts(ranks, static_cast<uint32_t>(ranks)), rules);
+        rankCandidates(request, facts(ranks, static_cast<uint32_t>(cpus)), rules);
     return std::any_of(ranking.begin(), ranking.end(), [](const Candidate& c) {
       return std::strcmp(c.algorithm->name, "twoshot") == 0;
     });
@@ -57,7 +58,25 @@ TEST(Planner, OfTwoRanksOnlyARuleReducesInTwoExchanges) {
     EXPECT_FALSE(hasTwoShot(2, count, {}));
     EXPECT_TRUE(hasTwoShot(2, count, parseTune("reduce:host:0-:twoshot")));
     EXPECT_TRUE(hasTwoShot(3, count, {}));
+    EXPECT_TRUE(hasTwoShot(4, count, {}, 4));
+    EXPECT_FALSE(hasTwoShot(4, count, {}, 2));
+    EXPECT_TRUE(hasTwoShot(4, count, parseTune("reduce:host:0-:twoshot"), 2));
   }
+}
+
+TEST(Planner, ScansOnCrowdedCoresWaitForTheRanksBeforeAlone) {
+  const auto hasOneShot = [](const CommFacts& of) {
+    const std::vector<Candidate> ranking = rankCandidates({Collective::Scan, 100, 4, 0}, of, {});
+    EXPECT_FALSE(ranking.empty());
+    return std::any_of(ranking.begin(), ranking.end(), [](const Candidate& c) {
+      return std::strcmp(c.algorithm->name, "oneshot") == 0;
+    });
+  };
+  EXPECT_TRUE(hasOneShot(facts(4, 4)));
+  EXPECT_FALSE(hasOneShot(facts(4, 2)));
+  CommFacts reproducible = facts(4, 2);
+  reproducible.reproducible = true;
+  EXPECT_TRUE(hasOneShot(reproducible));
 }
 
 TEST(Planner, IsTheSameEveryTime) {

@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <span>
 
 #include "coll/reduce/reduce.h"
 #include "support/values.h"
+#include "support/wild_elements.h"
 #include "support/world.h"
 
 namespace rondo::testing {
@@ -15,26 +15,6 @@ namespace {
 
 using Bytes = std::vector<char>;
 constexpr size_t kCount = 3001;
-
-/// Random bits, every fourth element one of the awkward ones.
-Bytes randomElements(rondoDataType_t type, int rank) {
-  std::mt19937_64 random(static_cast<unsigned>(rank) * 77 + 5);
-  const size_t size = typeSize(type);
-  Bytes bytes(kCount * size);
-  const uint64_t tops[] = {0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000001,
-                           0x8000000000000000, 0x0000000000000001, 0x7ff4000000000000};
-  const uint32_t floats[] = {0x7f800000, 0xff800000, 0x7fc00001, 0x80000000, 1, 0x7fa00000};
-  const uint16_t halves[] = {0x7c00, 0xfc00, 0x7e01, 0x8000, 1, 0x7f80};
-  for (size_t i = 0; i < kCount; ++i) {
-    uint64_t value = random();
-    const size_t pick = random() % 24;
-    if (pick < 6) value = size == 8 ? tops[pick] : size == 4 ? floats[pick] : halves[pick];
-    for (size_t at = 0; at < size; at += 8) {
-      std::memcpy(bytes.data() + i * size + at, &value, std::min<size_t>(size, 8));
-    }
-  }
-  return bytes;
-}
 
 struct Kind {
   rondoDataType_t type;
@@ -80,7 +60,7 @@ Results randomInputs(int ranks, const std::vector<Kind>& kinds) {
       continue;
     }
     inputs.emplace_back();
-    for (int r = 0; r < ranks; ++r) inputs.back().push_back(randomElements(kinds[k].type, r));
+    for (int r = 0; r < ranks; ++r) inputs.back().push_back(wildElements(kinds[k].type, r, kCount));
   }
   return inputs;
 }

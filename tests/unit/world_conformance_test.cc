@@ -11,9 +11,9 @@
 #include <memory>
 #include <random>
 
-#include "coll/registry.h"
 #include "support/buffer.h"
 #include "support/collective_case.h"
+#include "support/tune_rules.h"
 #include "support/world.h"
 
 namespace rondo::testing {
@@ -91,25 +91,7 @@ void check(const Rank& me, const Sample& s) {
 /// Tune rules that together run every algorithm of the registry, with its usual chunks and with
 /// chunks of 1 KiB. The first is the planner's choice.
 std::vector<std::string> allRules() {
-  std::vector<std::string> rules{""};
-  for (size_t k = 0;; ++k) {
-    std::string usual, small;
-    bool any = false;
-    for (int c = 0; c < kCollectives; ++c) {
-      std::vector<std::string> names;
-      for (const Algorithm& row : registry()) {
-        if (row.collective == static_cast<Collective>(c)) names.push_back(row.name);
-      }
-      any |= k < names.size();
-      const std::string rule = std::string(collectiveName(static_cast<Collective>(c))) +
-                               ":host:0-:" + names[k % names.size()];
-      usual += (c > 0 ? "," : "") + rule;
-      small += (c > 0 ? "," : "") + rule + "/2/1K";
-    }
-    if (!any) return rules;
-    rules.push_back(usual);
-    rules.push_back(small);
-  }
+  return tuneRules([](const Algorithm&) { return true; }, {"", "/2/1K"});
 }
 
 /// Bytes of a staging chunk under a rule.

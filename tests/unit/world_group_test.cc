@@ -241,7 +241,8 @@ TEST(WorldGroups, MisuseIsNamed) {
     EXPECT_EQ(rondoRecv(nullptr, 1, rondoInt32, 0, me.comm, nullptr), rondoSuccess);
     EXPECT_EQ(rondoGroupEnd(), rondoInvalidArgument);
     const std::string sentence = rondoGetLastError(nullptr);
-    EXPECT_NE(sentence.find("rondoGroupEnd: rondoSend: argument peer is 7; allowed: 0 to 1"),
+    EXPECT_NE(sentence.find("rondoGroupEnd: rondoSend: rank " + std::to_string(me.rank) +
+                            ": argument peer is 7; allowed: 0 to 1"),
               std::string::npos)
         << sentence;
     // To itself without a receive.
@@ -256,6 +257,53 @@ TEST(WorldGroups, MisuseIsNamed) {
     RONDO_OK(rondoGroupEnd());
     RONDO_OK(rondoWait(&pending));
     EXPECT_EQ(other, 2);
+  });
+}
+
+/// What would wait for the group, or end what it needs, is refused and leaves it as it is.
+TEST(WorldGroups, WhatMayNotStandInAnOpenGroup) {
+  World(2).run([](const Rank& me) {
+    int32_t value = me.rank + 1, sum = 0;
+    const auto says = [](const char* words) {
+      const std::string sentence = rondoGetLastError(nullptr);
+      EXPECT_NE(sentence.find(words), std::string::npos) << sentence;
+    };
+    RONDO_OK(rondoGroupStart());
+    RONDO_OK(rondoAllReduce(&value, &sum, 1, rondoInt32, rondoSum, me.comm, nullptr));
+    EXPECT_EQ(rondoCommFinalize(me.comm), rondoInvalidUsage);
+    says("rondoCommFinalize: this thread has a group open");
+    rondoComm_t half = nullptr;
+    EXPECT_EQ(rondoCommSplit(me.comm, 0, 0, &half, nullptr), rondoInvalidUsage);
+    says("rondoCommSplit: a group is open; allowed: after rondoGroupEnd");
+    EXPECT_EQ(rondoWaitAll(0, nullptr), rondoInvalidUsage);
+    says("rondoWaitAll: this thread has a group open");
+    EXPECT_EQ(sum, 0);
+    RONDO_OK(rondoGroupEnd());
+    EXPECT_EQ(sum, 3);
+    // An inner group has no request of its own: the outermost one's end says so, and nothing runs.
+    rondoRequest_t request = nullptr;
+    RONDO_OK(rondoGroupStart());
+    RONDO_OK(rondoGroupStart());
+    sum = 0;
+    RONDO_OK(rondoAllReduce(&value, &sum, 1, rondoInt32, rondoSum, me.comm, nullptr));
+    EXPECT_EQ(rondoGroupEndAsync(&request), rondoSuccess);
+    EXPECT_EQ(rondoGroupEnd(), rondoInvalidUsage);
+    says("rondoGroupEndAsync: this group stands inside another one");
+    EXPECT_EQ(request, nullptr);
+    EXPECT_EQ(sum, 0);
+  });
+}
+
+TEST(WorldGroups, ACommunicatorDestroyedBeforeItsGroupRuns) {
+  World(2).open([](const Rank& me) {
+    int32_t value = 1, sum = 0;
+    RONDO_OK(rondoGroupStart());
+    RONDO_OK(rondoAllReduce(&value, &sum, 1, rondoInt32, rondoSum, me.comm, nullptr));
+    RONDO_OK(rondoCommDestroy(me.comm));
+    EXPECT_EQ(rondoGroupEnd(), rondoInvalidUsage);
+    const std::string sentence = rondoGetLastError(nullptr);
+    EXPECT_NE(sentence.find("is a destroyed communicator"), std::string::npos) << sentence;
+    EXPECT_EQ(sum, 0);
   });
 }
 

@@ -119,7 +119,9 @@ TEST(WorldScaled, AScalarOfADeviceIsRefusedForHostMemory) {
         rondoReduceScatterV(in, out, counts, rondoFloat32, op, me.comm, nullptr)};
     for (const rondoResult_t result : results) EXPECT_EQ(result, rondoUnsupported);
     const std::string sentence = rondoGetLastError(me.comm);
-    EXPECT_NE(sentence.find("rondoReduceScatterV: argument op"), std::string::npos) << sentence;
+    const std::string wanted =
+        "rondoReduceScatterV: rank " + std::to_string(me.rank) + ": argument op";
+    EXPECT_EQ(sentence.find(wanted), 0u) << sentence;
     RONDO_OK(rondoBarrier(me.comm, nullptr));
   });
 }
