@@ -45,3 +45,5 @@ for layer in librondo_mpi.so rondo/nccl/libnccl.so.2; do
   [[ ! -e $prefix/lib/$layer ]] || readelf -d "$prefix/lib/$layer" | grep -F runpath | grep -qF '$ORIGIN' ||
     { echo "$layer does not look for librondo.so from where it is"; exit 1; }
 done
+
+bash "$TEST_SRCDIR/tests/readme_drop_in.sh" "$prefix"

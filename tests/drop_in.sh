@@ -79,6 +79,18 @@ for ranks in 1 2 3; do
 done
 grep -q '^rondo_mpi: MPI_Waitsome  *[1-9]' "$log" || fail "no row of MPI_Waitsome"
 
+# Three starts of each kind in three sizes, of which the least is MPI's, but with RONDO_MPI=both.
+for ranks in 1 2 3; do
+  echo "== persistent collectives, $ranks ranks"
+  runMpi $ranks "$programs/persistent_test" >"$log" 2>&1 || fail "persistent_test without the layer"
+  layered $ranks RONDO_MPI_STATS=1 "$programs/persistent_test" layered >"$log" 2>&1 || fail "persistent_test failed"
+  grep ' checks on a rank' "$log"
+  [[ $ranks = 1 ]] || counted MPI_Ialltoallv $((ranks * 6)) 0 ""
+done
+withDriver layered 2 RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/persistent_test" layered >"$log" 2>&1 ||
+  fail "persistent_test with a driver"
+counted MPI_Ialltoallv $((2 * 9)) 0 ""
+
 echo "== in a group of the program's own"
 for ranks in 2 3; do
   withDriver layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/own_group_test" >"$log" 2>&1 ||

@@ -36,6 +36,20 @@ inline bool isMapped(const char* file) {
   return false;
 }
 
+/// A duplicate of MPI_COMM_WORLD that returns errors.
+inline MPI_Comm duplicate() {
+  MPI_Comm dup;
+  MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+  MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
+  return dup;
+}
+
+inline int classOf(int code) {
+  int errorClass = MPI_SUCCESS;
+  if (code != MPI_SUCCESS) MPI_Error_class(code, &errorClass);
+  return errorClass;
+}
+
 /// The exit status of the program, the same on all ranks.
 inline int finish() {
   int all = 0, least = 0;

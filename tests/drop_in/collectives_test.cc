@@ -146,11 +146,6 @@ void errors() {
   MPI_Comm dup;
   MPI_Comm_dup(MPI_COMM_WORLD, &dup);
   MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
-  const auto classOf = [](int code) {
-    int errorClass = 0;
-    MPI_Error_class(code, &errorClass);
-    return errorClass;
-  };
   int in = 1, out = 0;
   const auto same = [&](int layers, int mpis, const char* what) {
     expect(layers != MPI_SUCCESS && classOf(layers) == classOf(mpis), what);

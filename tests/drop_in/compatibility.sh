@@ -36,7 +36,7 @@ rows "## MPI functions" >"$scratch/mpi"
 cut -d'|' -f2 "$scratch/mpi" | sort >"$scratch/named"
 uniq -d "$scratch/named" >"$scratch/twice"
 [[ ! -s $scratch/twice ]] || complain "named twice: $(tr '\n' ' ' <"$scratch/twice")"
-echo '#include <mpi.h>' >"$scratch/mpi.c"
+printf '%s\n' '#include <mpi.h>' '#if __has_include(<mpi-ext.h>)' '#include <mpi-ext.h>' '#endif' >"$scratch/mpi.c"
 # shellcheck disable=SC2086  # the compiler may be several words
 ${TEST_MPICC:-mpicc} -E "$scratch/mpi.c" | tr '\n' ' ' | grep -oE '\bMPIX?_[A-Za-z0-9_]+ *\(' |
   tr -d ' (' | sort -u >"$scratch/functions"

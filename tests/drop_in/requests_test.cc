@@ -11,19 +11,6 @@ using namespace drop_in_test;
 
 namespace {
 
-MPI_Comm duplicate() {
-  MPI_Comm dup;
-  MPI_Comm_dup(MPI_COMM_WORLD, &dup);
-  MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
-  return dup;
-}
-
-int classOf(int code) {
-  int errorClass = MPI_SUCCESS;
-  if (code != MPI_SUCCESS) MPI_Error_class(code, &errorClass);
-  return errorClass;
-}
-
 int sumOfRanks() { return ranks * (ranks - 1) / 2; }
 
 /// Every rank's value is to it `rank`, so that results are known.

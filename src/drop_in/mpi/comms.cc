@@ -92,16 +92,8 @@ void destroyRondo(const KnownComm& known) {
 
 // Runs in MPI_Comm_free and MPI_Comm_disconnect.
 int forget(MPI_Comm comm, int, void*, void*) {
-  std::unique_ptr<KnownComm> known = take(comm);
-  if (known == nullptr) return MPI_SUCCESS;
-  forgetComm(comm);
-  {
-    State& self = state();
-    const std::lock_guard<std::mutex> lock(self.mutex);
-    self.dying.push_back(std::move(known));
-    dyingCount.fetch_add(1);
-  }
-  destroyIdle();
+  forgetPersistents(comm);
+  retire(comm);
   return MPI_SUCCESS;
 }
 
@@ -253,6 +245,19 @@ Why useOnceMore(MPI_Comm comm) {
   known->rondo = makeHostRondo(comm, known->rank);
   known->why = known->rondo != nullptr ? Why::Taken : Why::NoRondo;
   return known->why;
+}
+
+void retire(MPI_Comm comm) {
+  std::unique_ptr<KnownComm> known = take(comm);
+  if (known == nullptr) return;
+  forgetComm(comm);
+  {
+    State& self = state();
+    const std::lock_guard<std::mutex> lock(self.mutex);
+    self.dying.push_back(std::move(known));
+    dyingCount.fetch_add(1);
+  }
+  destroyIdle();
 }
 
 // A call that ends lowers its communicator's number before it looks here, and a communicator is put

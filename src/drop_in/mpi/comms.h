@@ -12,6 +12,7 @@
 #include "drop_in/mpi/agreed_size.h"
 #include "drop_in/mpi/calls.h"
 #include "drop_in/mpi/device_path.h"
+#include "drop_in/mpi/persistent.h"
 
 namespace rondo::drop_in {
 
@@ -35,6 +36,7 @@ struct KnownComm {
   mutable std::atomic<int> calls{0};         ///< Blocking collectives while it is Why::Many.
   mutable AgreedSize uneven{};               ///< What its v-collectives move.
   mutable DevicePath devices{};              ///< How its calls on device memory go.
+  mutable OwnOrders orders{};                ///< Of its persistent collectives.
   Rehearsed rehearsed{};
 };
 
@@ -79,6 +81,10 @@ rondoComm_t makeAskingRondo(MPI_Comm comm, int rank, const std::string& unless);
 /// Destroys the Rondo communicators whose MPI communicator was freed before the last non-blocking
 /// call on it was done. Next to nothing if there are none.
 void destroyIdle();
+
+/// Forgets `comm` and destroys its Rondo communicator, once the last non-blocking call on it is
+/// done. What MPI has of it stays.
+void retire(MPI_Comm comm);
 
 /// Destroys all Rondo communicators; afterwards no communicator is known.
 void forgetAll();

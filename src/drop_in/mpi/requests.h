@@ -52,6 +52,8 @@ class Pending {
   /// Begins it if all ranks have answered; false: they have not. Throws nothing.
   bool beginAsked(const KnownComm& known);
 
+  /// Errors that are still to come are raised on `comm`.
+  void raiseOn(MPI_Comm comm) { comm_.store(comm, std::memory_order_relaxed); }
   MPI_Comm comm() const { return comm_.load(std::memory_order_relaxed); }
   Call call() const { return call_; }
   rondoResult_t result() const { return result_; }

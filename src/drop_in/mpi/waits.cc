@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "drop_in/mpi/failure.h"
 #include "drop_in/mpi/own_calls.h"
+#include "drop_in/mpi/persistent.h"
 #include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/request_calls.h"
 
@@ -18,12 +19,14 @@ namespace {
 // Apart from their callers, which are to stay small.
 
 [[gnu::noinline]] int wait(MPI_Request* request, MPI_Status* status) {
+  const StartedOnes started(1, request);
   RequestArray all(Call::Wait, 1, request);
   all.waitForAll();
   return all.endedOne(PMPI_Wait(request, status), true, 0);
 }
 
 [[gnu::noinline]] int test(MPI_Request* request, int* flag, MPI_Status* status) {
+  const StartedOnes started(1, request);
   RequestArray all(Call::Test, 1, request);
   all.poll();
   const int code = PMPI_Test(request, flag, status);
@@ -31,12 +34,14 @@ namespace {
 }
 
 [[gnu::noinline]] int waitAll(int count, MPI_Request requests[], MPI_Status statuses[]) {
+  const StartedOnes started(count, requests);
   RequestArray all(Call::Waitall, count, requests);
   all.waitForAll();
   return all.ended(PMPI_Waitall(count, requests, statuses), count, nullptr, statuses);
 }
 
 [[gnu::noinline]] int testAll(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
+  const StartedOnes started(count, requests);
   RequestArray all(Call::Testall, count, requests);
   all.poll();
   const int code = PMPI_Testall(count, requests, flag, statuses);
@@ -45,6 +50,7 @@ namespace {
 
 [[gnu::noinline]] int testAny(int count, MPI_Request requests[], int* index, int* flag,
                               MPI_Status* status) {
+  const StartedOnes started(count, requests);
   RequestArray all(Call::Testany, count, requests);
   all.poll();
   const int code = PMPI_Testany(count, requests, index, flag, status);
@@ -52,6 +58,7 @@ namespace {
 }
 
 [[gnu::noinline]] int waitAny(int count, MPI_Request requests[], int* index, MPI_Status* status) {
+  const StartedOnes started(count, requests);
   RequestArray all(Call::Waitany, count, requests);
   int flag = 0, code = MPI_SUCCESS;
   do {
@@ -63,6 +70,7 @@ namespace {
 
 [[gnu::noinline]] int testSome(int count, MPI_Request requests[], int* number, int indices[],
                                MPI_Status statuses[]) {
+  const StartedOnes started(count, requests);
   RequestArray all(Call::Testsome, count, requests);
   all.poll();
   const int code = PMPI_Testsome(count, requests, number, indices, statuses);
@@ -72,6 +80,7 @@ namespace {
 
 [[gnu::noinline]] int waitSome(int count, MPI_Request requests[], int* number, int indices[],
                                MPI_Status statuses[]) {
+  const StartedOnes started(count, requests);
   RequestArray all(Call::Waitsome, count, requests);
   int code = MPI_SUCCESS;
   do {
@@ -157,6 +166,7 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   if (!anyWaitedFor()) return PMPI_Request_get_status(request, flag, status);
   pollPending();
   endFreed();
+  const StartedOnes started(1, &request);
   const int code = PMPI_Request_get_status(request, flag, status);
   if (code != MPI_SUCCESS || !*flag) return code;
   const HeldMessage message = findStaged(request);
@@ -166,6 +176,8 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 // MPI forbids the two for non-blocking collectives; one that is complete may go, as it would in
 // MPI.
 int MPI_Request_free(MPI_Request* request) {
+  int code = MPI_SUCCESS;
+  if (anyPersistent() && request != nullptr && freePersistent(request, &code)) return code;
   if (!anyWaitedFor() || request == nullptr) return PMPI_Request_free(request);
   if (const Held ours = findPending(*request)) {
     const OwnCalls own;
@@ -179,6 +191,8 @@ int MPI_Request_free(MPI_Request* request) {
 }
 
 int MPI_Cancel(MPI_Request* request) {
+  int code = MPI_SUCCESS;
+  if (anyPersistent() && request != nullptr && cancelPersistent(*request, &code)) return code;
   if (!anyWaitedFor() || request == nullptr) return PMPI_Cancel(request);
   if (const Held ours = findPending(*request)) return refuse("MPI_Cancel", *ours);
   return PMPI_Cancel(request);

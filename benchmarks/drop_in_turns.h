@@ -1,0 +1,44 @@
+#pragma once
+// Calls by two ways in turn in one process: what the programs about the layer before MPI measure
+// by.
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+namespace drop_in_bench {
+
+using Run = std::function<void()>;
+
+inline int rank = 0, ranks = 1;
+
+inline double median(std::vector<double>& times) {
+  const auto middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+/// Medians of the seconds that a call of each takes, on the slowest rank. Batches of one and of the
+/// other take turns, so that both meet the machine in the same states.
+inline std::vector<double> compare(const std::vector<Run>& runs, int batch, int rounds) {
+  std::vector<std::vector<double>> times(runs.size());
+  for (int round = -2; round < rounds; ++round) {
+    for (size_t i = 0; i < runs.size(); ++i) {
+      PMPI_Barrier(MPI_COMM_WORLD);
+      runs[i]();  // everybody is there
+      const double begin = PMPI_Wtime();
+      for (int n = 0; n < batch; ++n) runs[i]();
+      double seconds = (PMPI_Wtime() - begin) / batch;
+      PMPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+      if (round >= 0) times[i].push_back(seconds);
+    }
+  }
+  std::vector<double> medians;
+  for (std::vector<double>& one : times) medians.push_back(median(one));
+  return medians;
+}
+
+}  // namespace drop_in_bench

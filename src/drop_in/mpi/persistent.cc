@@ -1,0 +1,182 @@
+#include "drop_in/mpi/persistent.h"
+
+#include <bit>
+#include <mutex>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "drop_in/mpi/comms.h"
+#include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/own_calls.h"
+#include "drop_in/mpi/rehearsal.h"
+#include "drop_in/mpi/requests.h"
+
+namespace rondo::drop_in {
+
+OwnOrder::~OwnOrder() { retire(comm_); }
+
+namespace {
+
+/// By one thread at a time, as MPI demands of its request.
+struct Persistent {
+  Start start;
+  std::atomic<MPI_Comm> comm;  ///< The program's.
+  std::shared_ptr<OwnOrder> order;
+  MPI_Request begun = MPI_REQUEST_NULL;  ///< While it is active.
+  bool active = false;
+};
+using HeldPersistent = std::shared_ptr<Persistent>;
+
+/// Never destroyed: MPI_Finalize may run in an atexit handler.
+struct Table {
+  std::mutex mutex;
+  std::unordered_map<MPI_Request, HeldPersistent> all;
+};
+Table& table() {
+  static Table* const instance = new Table;
+  return *instance;
+}
+
+HeldPersistent findPersistent(MPI_Request request) {
+  if (!anyPersistent()) return nullptr;
+  Table& self = table();
+  const std::lock_guard<std::mutex> lock(self.mutex);
+  const auto found = self.all.find(request);
+  return found == self.all.end() ? nullptr : found->second;
+}
+
+int refuse(const Persistent& one, const char* call, const char* allowed) {
+  return raiseMistake(
+      one.comm, MPI_ERR_REQUEST,
+      format("%s: the request is an active persistent collective; allowed: %s", call, allowed));
+}
+
+// What ranks tell each other of a request: which orders are busy, and two more bits.
+constexpr uint64_t kWorth = uint64_t{1} << 62, kFailed = uint64_t{1} << 63;
+
+/// The same on all ranks: an order that is free on all of them; nullptr: there is none.
+std::shared_ptr<OwnOrder> freeOrder(const KnownComm& known, MPI_Comm comm, uint64_t word) {
+  OwnOrders& orders = known.orders;
+  for (size_t i = 0; i < OwnOrders::kMost; ++i) {
+    if (orders.all[i] != nullptr && orders.all[i]->busy()) word |= uint64_t{1} << i;
+  }
+  uint64_t all = kFailed;
+  const rondoResult_t result =
+      rondoAllReduce(&word, &all, 1, rondoUint64, rondoBitOr, known.rondo, nullptr);
+  if (result != rondoSuccess || (all & kFailed) != 0 || (all & kWorth) == 0) return nullptr;
+  const auto place = static_cast<size_t>(std::countr_one(all));
+  if (place >= OwnOrders::kMost) return nullptr;
+  std::shared_ptr<OwnOrder>& order = orders.all[place];
+  if (order != nullptr) return order;
+  MPI_Comm made = MPI_COMM_NULL;
+  if (PMPI_Comm_split(comm, 0, known.rank, &made) != MPI_SUCCESS) return nullptr;
+  // What goes wrong on it is raised on the program's.
+  PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+  convert(made, Why::Taken);
+  orders.closed = find(made).why != Why::Taken;
+  if (orders.closed) {
+    PMPI_Comm_free(&made);
+    return nullptr;
+  }
+  order = std::make_shared<OwnOrder>(made);
+  return order;
+}
+
+}  // namespace
+
+int keepPersistent(int code, MPI_Comm comm, const MPI_Request* request,
+                   const std::function<bool()>& worth, const std::function<Start()>& start) {
+  const KnownComm& known = find(comm);
+  if (known.why != Why::Taken || rehearsing || known.orders.closed) return code;
+  if (known.aborted.load(std::memory_order_relaxed)) return code;  // the others learn of it, too
+  const OwnCalls own;
+  const uint64_t word = code != MPI_SUCCESS ? kFailed : worth() ? kWorth : 0;
+  std::shared_ptr<OwnOrder> order = freeOrder(known, comm, word);
+  if (order == nullptr) return code;
+  auto one = std::make_shared<Persistent>();
+  one->start = start();
+  one->comm = comm;
+  order->setBusy(true);
+  one->order = std::move(order);
+  Table& self = table();
+  const std::lock_guard<std::mutex> lock(self.mutex);
+  self.all[*request] = std::move(one);
+  persistentCount.fetch_add(1);
+  return code;
+}
+
+bool startPersistent(MPI_Request request, int* code) {
+  const HeldPersistent one = findPersistent(request);
+  if (one == nullptr) return false;
+  if (one->active) {
+    *code = refuse(*one, "MPI_Start", "an inactive request");
+    return true;
+  }
+  *code = one->start(one->order->comm(), &one->begun);
+  if (*code != MPI_SUCCESS) {
+    PMPI_Comm_call_errhandler(one->comm, *code);
+    return true;
+  }
+  one->active = true;
+  pendingCount.fetch_add(1);
+  if (const Held begun = findPending(one->begun)) begun->raiseOn(one->comm);
+  return true;
+}
+
+bool freePersistent(MPI_Request* request, int* code) {
+  const HeldPersistent one = findPersistent(*request);
+  if (one == nullptr) return false;
+  if (one->active) {
+    *code = refuse(*one, "MPI_Request_free", "an inactive one (MPI-4.0, 6.13)");
+    return true;
+  }
+  {
+    Table& self = table();
+    const std::lock_guard<std::mutex> lock(self.mutex);
+    self.all.erase(*request);
+    persistentCount.fetch_sub(1);
+  }
+  one->start = nullptr;
+  one->order->setBusy(false);
+  *code = PMPI_Request_free(request);
+  return true;
+}
+
+bool cancelPersistent(MPI_Request request, int* code) {
+  const HeldPersistent one = findPersistent(request);
+  if (one == nullptr || !one->active) return false;
+  *code = refuse(*one, "MPI_Cancel", "requests of point-to-point calls and files");
+  return true;
+}
+
+void forgetPersistents(MPI_Comm comm) {
+  if (!anyPersistent()) return;
+  Table& self = table();
+  const std::lock_guard<std::mutex> lock(self.mutex);
+  for (const auto& [request, one] : self.all) {
+    if (one->comm == comm) one->comm = MPI_COMM_WORLD;
+  }
+}
+
+void StartedOnes::replace(int count, MPI_Request* requests) {
+  for (int i = 0; i < count; ++i) {
+    const HeldPersistent one = findPersistent(requests[i]);
+    if (one == nullptr || !one->active) continue;
+    replaced_.push_back({&requests[i], requests[i]});
+    requests[i] = one->begun;
+  }
+}
+
+void StartedOnes::putBack() {
+  for (const Replaced& each : replaced_) {
+    const HeldPersistent one = findPersistent(each.programs);
+    if (*each.at == MPI_REQUEST_NULL) {
+      one->active = false;
+      one->begun = MPI_REQUEST_NULL;
+      pendingCount.fetch_sub(1);
+    }
+    *each.at = each.programs;
+  }
+}
+
+}  // namespace rondo::drop_in
