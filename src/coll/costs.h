@@ -20,7 +20,9 @@ struct HostCosts {
   uint64_t againPerKiB = 38'000;   ///< A result of an earlier step that goes there.
   /// Either of them more where a call's results are written past the caches.
   uint64_t pastPerKiB = 0;
-  uint64_t yield = 1'500'000;  ///< Another rank's turn, where ranks outnumber cores.
+  /// Another rank's turn, where ranks outnumber cores. Of 1.5 to 4.5 us the one with which four and
+  /// eight ranks on two cores chose best (2026-11-23, docs/tried.md).
+  uint64_t yield = 2'500'000;
   // What a message costs more that comes from another group of near ranks, so that no cache holds
   // its lines for both.
   uint64_t farMessage = 300'000;  ///< Its flag and header.

@@ -72,10 +72,10 @@ algo::Geometry withoutEmptyBlocks(algo::Geometry geometry, const Algorithm& algo
   return geometry;
 }
 
-/// Whether ranks outnumber the processing units that they may use.
+/// Whether ranks of one host outnumber the processing units that they may use.
 bool isCrowded(const CommFacts& facts) {
-  const int crowd = facts.localRanks > 0 ? facts.localRanks : facts.ranks;
-  return static_cast<uint32_t>(crowd) > facts.cpus;
+  const bool oneHost = facts.localRanks == 0 || facts.localRanks == facts.ranks;
+  return oneHost && static_cast<uint32_t>(facts.ranks) > facts.cpus;
 }
 
 /// Whether all ranks wait for each other where only some have to, and that costs more than it
@@ -84,7 +84,10 @@ bool exchangesInVain(const Algorithm& algorithm, const CommFacts& facts) {
   switch (algorithm.collective) {
     case Collective::Reduce:
       // Of two ranks the one that is not the root would have to wait as long as the root, which
-      // ends no sooner for it. Where ranks share cores every exchange takes turns of all of them.
+      // ends no sooner for it. Where ranks share cores every exchange takes turns of all of them,
+      // and of two cores a root that reduces everything has one while the others copy by the other:
+      // nobody else waits.
+      if (isCrowded(facts) && facts.cpus <= 2 && !algorithm.reproducible) return true;
       return (facts.ranks == 2 || isCrowded(facts)) &&
              blocksOf(algorithm, facts.ranks, facts.groups) > 1;
     case Collective::Scan:

@@ -196,6 +196,80 @@ TEST_P(ApiArguments, QuestionsWithoutAPlaceForTheAnswer) {
   });
 }
 
+/// What each of the three calls has: `sends` and `receives`, and the names of its arguments.
+struct TransferCall {
+  const char* name;
+  bool sends, receives;
+  const char *count, *peer;
+};
+constexpr TransferCall kTransferCalls[] = {{"rondoSend", true, false, "count", "peer"},
+                                           {"rondoRecv", false, true, "count", "peer"},
+                                           {"rondoSendRecv", true, true, "sendcount", "dest"},
+                                           {"rondoSendRecv", true, true, "recvcount", "source"}};
+
+/// The arguments of such a call; with rondoSendRecv those of the side that the names are of.
+struct TransferArgs {
+  const void* send;
+  void* recv;
+  size_t count;
+  rondoDataType_t type;
+  int peer;
+  rondoStream_t stream = nullptr;
+};
+
+rondoResult_t callWith(const TransferCall& call, const TransferArgs& a, rondoComm_t comm) {
+  if (!call.receives) return rondoSend(a.send, a.count, a.type, a.peer, comm, a.stream);
+  if (!call.sends) return rondoRecv(a.recv, a.count, a.type, a.peer, comm, a.stream);
+  if (std::string(call.peer) == "dest") {
+    return rondoSendRecv(a.send, a.count, a.peer, a.recv, 1, 0, a.type, comm, a.stream);
+  }
+  return rondoSendRecv(a.send, 1, 0, a.recv, a.count, a.peer, a.type, comm, a.stream);
+}
+
+TEST_P(ApiArguments, OfSendsAndReceives) {
+  onEach([](rondoComm_t comm, Data& d) {
+    int rank = 0, size = 0;
+    ASSERT_EQ(rondoCommUserRank(comm, &rank), rondoSuccess);
+    ASSERT_EQ(rondoCommCount(comm, &size), rondoSuccess);
+    for (const TransferCall& call : kTransferCalls) {
+      const TransferArgs good{d.send, d.recv, 4, rondoFloat32, 0};
+      const auto refused = [&](const TransferArgs& a, std::initializer_list<std::string> parts) {
+        SCOPED_TRACE(call.count);
+        expectRefused(callWith(call, a, comm), rondoInvalidArgument,
+                      call.name + (": rank " + std::to_string(rank)), parts);
+      };
+      const std::string count = "argument " + std::string(call.count);
+      TransferArgs a = good;
+      if (call.sends)
+        a.send = nullptr;
+      else
+        a.recv = nullptr;
+      refused(a, {call.sends ? "argument sendbuff is NULL" : "argument recvbuff is NULL"});
+      for (const int peer : {-1, size, INT32_MAX, INT32_MIN}) {
+        a = good;
+        a.peer = peer;
+        refused(a, {"argument " + std::string(call.peer) + " is " + std::to_string(peer),
+                    "allowed: 0 to " + std::to_string(size - 1)});
+      }
+      a = good;
+      a.type = 99;
+      refused(a, {"argument datatype is 99", "allowed"});
+      a = good;
+      a.count = static_cast<size_t>(-2);
+      refused(a, {count + " is 18446744073709551614 (-2 if it was signed) elements of float32"});
+      a.count = size_t{PTRDIFF_MAX} / 4 + 1;
+      refused(a, {count + " is " + std::to_string(a.count), "fits the address space"});
+      a = good;
+      a.stream = kStream;
+      refused(a, {"argument stream is 0x1230", "allowed: NULL"});
+      if (!call.sends || !call.receives) continue;
+      a = good;
+      a.recv = d.send;
+      refused(a, {"arguments sendbuff (", "overlap"});
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Worlds, ApiArguments, ::testing::Values(1, 2));
 
 TEST(ApiVersion, NullIsRefusedWithASentence) {

@@ -64,6 +64,22 @@ TEST(Planner, OfTwoRanksAndOnCrowdedCoresOnlyARuleReducesInTwoExchanges) {
   }
 }
 
+TEST(Planner, OnTwoCrowdedCoresTheRootReducesEverything) {
+  for (const uint64_t count : {1ull, 16384ull, 4000000ull}) {
+    const Request request{Collective::Reduce, count, 4, 0};
+    for (const Candidate& c : rankCandidates(request, facts(4, 2), {})) {
+      EXPECT_STREQ(c.algorithm->name, "oneshot");
+    }
+    const std::vector<Candidate> more = rankCandidates(request, facts(8, 4), {});
+    EXPECT_TRUE(std::any_of(more.begin(), more.end(), [](const Candidate& c) {
+      return std::strcmp(c.algorithm->name, "tree") == 0;
+    }));
+    const Candidate forced =
+        rankCandidates(request, facts(4, 2), parseTune("reduce:host:0-:tree")).front();
+    EXPECT_STREQ(forced.algorithm->name, "tree");
+  }
+}
+
 TEST(Planner, ScansOnCrowdedCoresWaitForTheRanksBeforeAlone) {
   const auto hasOneShot = [](const CommFacts& of) {
     const std::vector<Candidate> ranking = rankCandidates({Collective::Scan, 100, 4, 0}, of, {});

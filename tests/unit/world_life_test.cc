@@ -48,6 +48,43 @@ TEST(WorldLife, SeveralCommunicatorsUsedInTurn) {
   });
 }
 
+/// Calls of several communicators in one group, which ranks list in different orders; those of one
+/// communicator keep theirs.
+TEST(WorldLife, SeveralCommunicatorsInOneGroup) {
+  constexpr int kRanks = 3, kComms = 3;
+  rondoUniqueId ids[kComms];
+  for (rondoUniqueId& id : ids) ASSERT_EQ(rondoGetUniqueId(&id), rondoSuccess);
+  onRanks(kRanks, [&](int rank) {
+    rondoComm_t comms[kComms];
+    for (int c = 0; c < kComms; ++c) {
+      ASSERT_EQ(rondoCommInitRank(&comms[c], kRanks, ids[c], rank), rondoSuccess);
+    }
+    for (const size_t count : {size_t{1}, size_t{5000}, size_t{200000}}) {
+      std::vector<std::vector<int32_t>> in, sum, got;
+      for (int c = 0; c < kComms; ++c) {
+        in.emplace_back(count, rank + 10 * c);
+        sum.emplace_back(count);
+        got.emplace_back(count);
+      }
+      const int next = (rank + 1) % kRanks, before = (rank + kRanks - 1) % kRanks;
+      ASSERT_EQ(rondoGroupStart(), rondoSuccess);
+      for (int k = 0; k < kComms; ++k) {
+        const auto c = static_cast<size_t>((k + rank) % kComms);
+        rondoRecv(got[c].data(), count, rondoInt32, before, comms[c], nullptr);
+        rondoAllReduce(in[c].data(), sum[c].data(), count, rondoInt32, rondoSum, comms[c], nullptr);
+        rondoSend(in[c].data(), count, rondoInt32, next, comms[c], nullptr);
+      }
+      ASSERT_EQ(rondoGroupEnd(), rondoSuccess) << rondoGetLastError(nullptr);
+      for (int c = 0; c < kComms; ++c) {
+        const auto at = static_cast<size_t>(c);
+        EXPECT_EQ(sum[at], std::vector<int32_t>(count, 3 + 10 * kRanks * c));
+        EXPECT_EQ(got[at], std::vector<int32_t>(count, before + 10 * c));
+      }
+    }
+    for (rondoComm_t comm : comms) EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
+  });
+}
+
 size_t mappings() {
   std::ifstream maps("/proc/self/maps");
   size_t lines = 0;
