@@ -269,6 +269,15 @@ for program in allreduce reduce_scatter bcast alltoallv igather bw; do
   grep -q '^8192 .* Pass$' "$log" || fail "osu_$program checked nothing"
 done
 
+echo "== the calls of OSU's programs on host memory"
+for program in allreduce_persistent bcast_persistent alltoallv_persistent reduce_scatter_persistent alltoallw ialltoallw \
+  igatherv ibarrier multi_lat mbw_mr; do
+  ln -sf "$programs/osu_pattern" "$scratch/osu_$program"
+  layered 4 RONDO_MPI_STATS=1 "$scratch/osu_$program" -c -i 2 -x 1 -u 1 -m 1024:16384 >"$log" 2>&1 || fail "osu_$program"
+  grep -q '^16384 .* Pass$' "$log" || fail "osu_$program checked nothing"
+  [[ $program != *_persistent ]] || grep -q '^rondo_mpi: MPI_I[a-z_]*  *[1-9]' "$log" || fail "osu_$program was MPI's"
+done
+
 echo "== no way between devices"
 for setting in PRETEND_FAILS=make FAKE_STREAMS=1 PRETEND_LACKS=rondoAllReduce; do
   withDevices layered 3 RONDO_MPI=both RONDO_MPI_STATS=1 $setting "$path" alone >"$log" 2>&1 || fail "$setting"
