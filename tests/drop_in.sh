@@ -105,21 +105,21 @@ for call in allreduce reduce_scatter bcast allgatherv scatter; do
 done
 grep -q '^rondo_mpi: MPI_Ibarrier  *0 .* few bytes [1-9]' "$log" || fail "MPI_Ibarrier by size"
 
-# Three such calls a round, and ranks agree on sizes in a barrier after 16 calls, so after each sixth
-# round: 24 rounds of few bytes, of which 6 are Rondo's; 24 of many, but for the first 6; and 24 of few
-# again, of which the first 6 are still Rondo's. Of the blocking calls, which agree at the 17th, 33rd
-# and so on, 48 are small, of which 16 are Rondo's, and 48 large: all but the first 16.
+# Three such calls a round, and ranks agree on sizes in a barrier after 16 calls, after 32 if they were what
+# they had been, and so on: in rounds 6, 12, 23, 45, 51 and 62 of 72. The first 24 and the last 24 are of few
+# bytes: Rondo's are 1 to 6 and 46 to 62. Of the blocking calls, which agree at the 17th, 33rd, 65th and 81st,
+# 48 are small, of which 16 are Rondo's, and 48 large: all but the first 16.
 echo "== sizes that no rank knows alone"
 layered 3 RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/collectives_test" uneven >"$log" 2>&1 || fail "uneven"
 for call in Igatherv Iscatterv Ialltoallv; do
-  counted MPI_$call $((3 * 30)) $((3 * 42)) "few bytes $((3 * 42))"
+  counted MPI_$call $((3 * 23)) $((3 * 49)) "few bytes $((3 * 49))"
 done
 for call in Gatherv Scatterv Alltoallv; do
   counted MPI_$call $((3 * 16)) $((3 * 16)) "few bytes $((3 * 16))"
 done
 withDriver layered 3 RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/collectives_test" uneven >"$log" 2>&1 ||
   fail "uneven with a driver"
-counted MPI_Igatherv $((3 * 30)) $((3 * 42)) "few bytes $((3 * 42))"
+counted MPI_Igatherv $((3 * 23)) $((3 * 49)) "few bytes $((3 * 49))"
 counted MPI_Gatherv $((3 * 16)) $((3 * 16)) "few bytes $((3 * 16))"
 
 echo "== MPI_Finalize before the end of non-blocking calls"
@@ -264,6 +264,15 @@ for program in allreduce reduce_scatter bcast alltoallv igather bw; do
   withDevices layered 2 RONDO_MPI=both "$scratch/osu_$program" -c -d cuda -i 2 -x 1 -u 1 -m 1:8192 D H >"$log" 2>&1 ||
     fail "osu_$program"
   grep -q '^8192 .* Pass$' "$log" || fail "osu_$program checked nothing"
+done
+
+echo "== the calls of OSU's programs on host memory"
+for program in allreduce_persistent bcast_persistent alltoallv_persistent reduce_scatter_persistent alltoallw ialltoallw \
+  igatherv ibarrier multi_lat mbw_mr; do
+  ln -sf "$programs/osu_pattern" "$scratch/osu_$program"
+  layered 4 RONDO_MPI_STATS=1 "$scratch/osu_$program" -c -i 2 -x 1 -u 1 -m 1024:16384 >"$log" 2>&1 || fail "osu_$program"
+  grep -q '^16384 .* Pass$' "$log" || fail "osu_$program checked nothing"
+  [[ $program != *_persistent ]] || grep -q '^rondo_mpi: MPI_I[a-z_]*  *[1-9]' "$log" || fail "osu_$program was MPI's"
 done
 
 echo "== no way between devices"

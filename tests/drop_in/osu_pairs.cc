@@ -1,4 +1,4 @@
-// The programs of OSU's manner that measure a pair of ranks (osu_pattern.cc).
+// The programs of OSU's manner that measure a pair of ranks, or several at once (osu_pattern.cc).
 
 #include "drop_in/osu_pattern.h"
 
@@ -7,21 +7,20 @@ namespace {
 
 class Pair {
  public:
-  bool oneWay = false;  ///< Only rank 1 receives.
+  bool oneWay = false;  ///< Only the second ranks receive.
 
+  /// The first half of the ranks each have one of the second half.
   Pair()
-      : from_(options.places[rank & 1] == 'D', options.most),
-        to_(options.places[rank & 1] == 'D', options.most) {}
+      : first_(rank < ranks / 2),
+        other_(first_ ? rank + ranks / 2 : rank - ranks / 2),
+        from_(options.places[first_ ? 0 : 1] == 'D', options.most),
+        to_(options.places[first_ ? 0 : 1] == 'D', options.most) {}
 
   bool latency(size_t bytes) {
     const auto round = [&](int) {
-      if (rank == 0) {
-        send(bytes, 1, 1);
-        receive(bytes, 1, 1);
-      } else {
-        receive(bytes, 0, 1);
-        send(bytes, 0, 1);
-      }
+      if (first_) send(bytes);
+      receive(bytes);
+      if (!first_) send(bytes);
     };
     setRounds(bytes, 10000, 1000, 100, 10);
     const double seconds = repeat(bytes, round);
@@ -31,38 +30,39 @@ class Pair {
   /// A window of 64 messages, and a short answer; or both at once.
   bool bandwidth(size_t bytes, bool both) {
     constexpr int kWindow = 64;
-    const int other = 1 - rank, tag = 100 + rank, others = 100 + other;
+    const int tag = 100 + rank, others = 100 + other_;
     const auto round = [&](int) {
       MPI_Request requests[2 * kWindow];
       int n = 0;
       const int count = asInt(bytes / typeBytes());
-      for (int i = 0; i < kWindow && (both || rank == 1); ++i) {
-        MPI_Irecv(to_.data(), count, options.type, other, others, MPI_COMM_WORLD, &requests[n++]);
+      for (int i = 0; i < kWindow && (both || !first_); ++i) {
+        MPI_Irecv(to_.data(), count, options.type, other_, others, MPI_COMM_WORLD, &requests[n++]);
       }
-      for (int i = 0; i < kWindow && (both || rank == 0); ++i) {
-        MPI_Isend(from_.data(), count, options.type, other, tag, MPI_COMM_WORLD, &requests[n++]);
+      for (int i = 0; i < kWindow && (both || first_); ++i) {
+        MPI_Isend(from_.data(), count, options.type, other_, tag, MPI_COMM_WORLD, &requests[n++]);
       }
       MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
-      if (rank == 1) MPI_Send(from_.data(), 4, MPI_CHAR, 0, 200, MPI_COMM_WORLD);
-      if (rank == 0) {
-        MPI_Recv(answer_, 4, MPI_CHAR, 1, 200, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      if (first_) {
+        MPI_Recv(answer_, 4, MPI_CHAR, other_, 200, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      } else {
+        MPI_Send(from_.data(), 4, MPI_CHAR, other_, 200, MPI_COMM_WORLD);
       }
     };
     setRounds(bytes, 100, 20, 10, 2);
     const double seconds = repeat(bytes, round);
-    const double moved = static_cast<double>(bytes) * kWindow * (both ? 2 : 1);
+    const double moved = static_cast<double>(bytes) * kWindow * (both ? 2 : 1) * (ranks / 2);
     return print(bytes, moved / 1e6 / seconds);
   }
 
  private:
-  void send(size_t bytes, int to, int tag) {
+  void send(size_t bytes) {
     if (options.copies) from_.down(bytes);
     MPI_Send(options.copies ? from_.host() : from_.data(), asInt(bytes / typeBytes()), options.type,
-             to, tag, MPI_COMM_WORLD);
+             other_, 1, MPI_COMM_WORLD);
   }
-  void receive(size_t bytes, int from, int tag) {
+  void receive(size_t bytes) {
     MPI_Recv(options.copies ? to_.host() : to_.data(), asInt(bytes / typeBytes()), options.type,
-             from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+             other_, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (options.copies) to_.up(bytes);
   }
 
@@ -90,10 +90,10 @@ class Pair {
   }
 
   void check(size_t bytes, int round) {
-    if (oneWay && rank != 1) return;
+    if (oneWay && first_) return;
     to_.down(bytes);
     for (size_t k = 0; k < bytes / typeBytes(); ++k) {
-      wrong_ += get(to_.host(), k) != valueOf(1 - rank, 0, k, round);
+      wrong_ += get(to_.host(), k) != valueOf(other_, 0, k, round);
     }
   }
 
@@ -109,6 +109,8 @@ class Pair {
     return all == 0;
   }
 
+  const bool first_;
+  const int other_;
   Area from_, to_;
   char answer_[4] = {};
   int wrong_ = 0;
@@ -116,12 +118,17 @@ class Pair {
 
 }  // namespace
 
-bool isPair(const std::string& name) { return name == "latency" || name == "bw" || name == "bibw"; }
+bool isPair(const std::string& name) {
+  const bool two = name == "latency" || name == "bw" || name == "bibw";
+  return two ? ranks == 2 : ranks % 2 == 0 && (name == "multi_lat" || name == "mbw_mr");
+}
 
 bool runPair(const std::string& name) {
   Pair pair;
-  pair.oneWay = name == "bw";
-  if (name == "latency") return everySize([&](size_t bytes) { return pair.latency(bytes); });
+  pair.oneWay = name == "bw" || name == "mbw_mr";
+  if (name == "latency" || name == "multi_lat") {
+    return everySize([&](size_t bytes) { return pair.latency(bytes); });
+  }
   return everySize([&](size_t bytes) { return pair.bandwidth(bytes, name == "bibw"); });
 }
 

@@ -1,13 +1,18 @@
 // Our own programs that make the calls of the OSU micro-benchmarks 7.x in their order, with their
 // options, sizes, repetitions and barriers, on host or device buffers, and check what arrives. For
 // machines to which OSU's own cannot be brought; osu.sh runs those. The name that it is called by
-// says which: osu_allreduce, ..., osu_iallreduce, ..., osu_latency, osu_bw, osu_bibw.
+// says which: osu_allreduce, ..., osu_iallreduce, ..., osu_allreduce_persistent, ..., osu_latency,
+// osu_bw, osu_bibw, and of several pairs osu_multi_lat, osu_mbw_mr.
 //   osu_allreduce [-d cuda] [-c] [-i ITERATIONS] [-x WARM-UPS] [-u BEFORE A CHECKED ONE]
 //                 [-m LEAST:MOST] [-T mpi_char | mpi_int | mpi_float] [-z]
 //   osu_latency   the same, then H or D for each of the two ranks
 // -z: by hand, copies to the host, MPI's call there, copies back, as a program must whose MPI knows
 // no device memory; to be run without the layer.
 
+#include <mpi.h>
+#if MPI_VERSION < 4 && defined(OPEN_MPI)
+#include <mpi-ext.h>
+#endif
 #include <unistd.h>
 
 #include <functional>
@@ -18,7 +23,10 @@ using namespace drop_in_test;
 
 namespace {
 
-/// A call on a send and a receive buffer, blocking or not.
+/// When a call is done: at its return, at a wait, at a wait after a start.
+enum class Mode { AtOnce, Later, Persistent };
+
+/// A call on a send and a receive buffer, or what begins one or makes its request.
 using Start = std::function<void(const void*, void*, size_t, MPI_Request*)>;
 
 enum class Sends { One, Each };  ///< One block to all, or one to each.
@@ -83,9 +91,10 @@ int wrongOnes(const Pattern& p, const char* got, size_t count, int round) {
 
 class Collective {
  public:
-  Collective(const Pattern& pattern, bool later)
+  Collective(const Pattern& pattern, Mode mode)
       : p_(pattern),
-        later_(later),
+        later_(mode == Mode::Later),
+        persistent_(mode == Mode::Persistent),
         from_(options.device, std::max<size_t>(1, blocksSent(p_)) * options.most),
         to_(options.device, std::max<size_t>(1, blocksGot(p_)) * options.most),
         spare_(options.device, std::max<size_t>(1, blocksGot(p_)) * options.most) {}
@@ -95,6 +104,7 @@ class Collective {
     count_ = bytes / typeBytes();
     setRounds(bytes, 1000, 100, 200, 10);
     int wrong = 0;
+    if (persistent_) p_.start(from_.data(), to_.data(), count_, &made_);
     PMPI_Barrier(MPI_COMM_WORLD);
     double seconds = 0;
     for (int i = 0; i < rounds + skip; ++i) {
@@ -106,6 +116,7 @@ class Collective {
       wrong += check(i);
       if (i >= skip) seconds += end - begin;
     }
+    if (persistent_) MPI_Request_free(&made_);
     const double latency = seconds / rounds;
     Overlap overlap;
     if (later_) {
@@ -148,7 +159,7 @@ class Collective {
     to_.up(got);
     for (int j = 0; j < options.before; ++j) {
       MPI_Barrier(MPI_COMM_WORLD);
-      if (!p_.inOneBuffer) call(spare_);
+      if (!p_.inOneBuffer && !persistent_) call(spare_);
     }
     MPI_Barrier(MPI_COMM_WORLD);
   }
@@ -156,6 +167,11 @@ class Collective {
   void call(Area& to) {
     MPI_Request request = MPI_REQUEST_NULL;
     if (options.copies) return callByCopies(to);
+    if (persistent_) {
+      MPI_Start(&made_);
+      MPI_Wait(&made_, MPI_STATUS_IGNORE);
+      return;
+    }
     p_.start(from_.data(), to.data(), count_, &request);
     if (later_) MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
@@ -221,7 +237,8 @@ class Collective {
   }
 
   const Pattern& p_;
-  const bool later_;
+  const bool later_, persistent_;
+  MPI_Request made_ = MPI_REQUEST_NULL;
   Area from_, to_, spare_;
   size_t count_ = 0;
 };
@@ -245,16 +262,26 @@ const Even& even(size_t count) {
   return last;
 }
 
-// The calls. Without a request they are the blocking ones.
+#if MPI_VERSION >= 4
+#define RONDO_INIT(name) MPI_##name##_init
+#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#define RONDO_INIT(name) MPIX_##name##_init
+#else
+#define RONDO_INIT(name) refuseInit
+template <class... Args>
+void refuseInit(Args...) {}
+#endif
 
-#define RONDO_BOTH(NAME, LATER, ...)                   \
-  if (later)                                           \
-    MPI_##LATER(__VA_ARGS__, MPI_COMM_WORLD, request); \
-  else                                                 \
+#define RONDO_BOTH(NAME, LATER, ...)                                       \
+  if (mode == Mode::Persistent)                                            \
+    RONDO_INIT(NAME)(__VA_ARGS__, MPI_COMM_WORLD, MPI_INFO_NULL, request); \
+  else if (mode == Mode::Later)                                            \
+    MPI_##LATER(__VA_ARGS__, MPI_COMM_WORLD, request);                     \
+  else                                                                     \
     MPI_##NAME(__VA_ARGS__, MPI_COMM_WORLD)
 
-/// `name` without "osu_" and the i of the non-blocking ones; false: there is none.
-bool findPattern(const std::string& name, bool later, Pattern* p) {
+/// `name` without "osu_", the i of the non-blocking ones and "_persistent"; false: there is none.
+bool findPattern(const std::string& name, Mode mode, Pattern* p) {
   const auto type = [] { return options.type; };
   if (name == "allreduce") {
     *p = {Sends::One, Gets::Sum};
@@ -323,10 +350,31 @@ bool findPattern(const std::string& name, bool later, Pattern* p) {
       RONDO_BOTH(Alltoallv, Ialltoallv, s, e.counts(), e.places(), type(), r, e.counts(),
                  e.places(), type());
     };
+  } else if (name == "alltoallw") {
+    *p = {Sends::Each, Gets::All};
+    p->start = [=](const void* s, void* r, size_t n, MPI_Request* request) {
+      const Even& e = even(n);
+      static std::vector<int> places;  // in bytes here
+      static std::vector<MPI_Datatype> types;
+      types.assign(number(), type());
+      places.assign(e.places(), e.places() + number());
+      for (int& place : places) place *= asInt(typeBytes());
+      RONDO_BOTH(Alltoallw, Ialltoallw, s, e.counts(), places.data(), types.data(), r, e.counts(),
+                 places.data(), types.data());
+    };
+  } else if (name == "barrier") {
+    *p = {Sends::One, Gets::Nothing};
+    p->start = [=](const void*, void*, size_t, MPI_Request* request) {
+      if (mode == Mode::Later) {
+        MPI_Ibarrier(MPI_COMM_WORLD, request);
+      } else {
+        MPI_Barrier(MPI_COMM_WORLD);
+      }
+    };
   } else {
     return false;
   }
-  return true;
+  return name != "barrier" || mode != Mode::Persistent;
 }
 
 #undef RONDO_BOTH
@@ -373,15 +421,17 @@ int main(int argc, char** argv) {
                 options.copies ? ", copied by hand" : "", ranks);
   }
   Pattern pattern;
-  const bool later = name[0] == 'i';
+  const std::string ending = "_persistent", call = name.substr(0, name.find(ending));
+  const Mode mode = call != name ? Mode::Persistent : name[0] == 'i' ? Mode::Later : Mode::AtOnce;
+  if (mode == Mode::Persistent && options.copies)
+    refuse("-z with persistent calls; allowed: without");
   bool right = false;
-  if (findPattern(later ? name.substr(1) : name, later, &pattern)) {
-    Collective collective(pattern, later);
+  if (findPattern(mode == Mode::Later ? call.substr(1) : call, mode, &pattern)) {
+    Collective collective(pattern, mode);
     right = everySize([&](size_t bytes) { return collective.measure(bytes); });
   } else if (!isPair(name)) {
-    refuse("there is no osu_" + name);
-  } else if (ranks != 2) {
-    refuse("a pair of ranks is measured; allowed: 2 ranks");
+    refuse("there is no osu_" + name + " of " + std::to_string(ranks) +
+           " ranks; allowed: two where a pair is measured, an even number for several");
   } else {
     right = runPair(name);
   }

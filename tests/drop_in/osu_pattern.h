@@ -79,7 +79,8 @@ inline int get(const char* at, size_t place) {
 
 inline int asInt(size_t value) { return static_cast<int>(value); }
 
-/// One of OSU's programs on two ranks by its name without "osu_"; false: there is none.
+/// One of OSU's programs on pairs of so many ranks by its name without "osu_"; false: there is
+/// none.
 bool isPair(const std::string& name);
 /// Whether all that came was right.
 bool runPair(const std::string& name);

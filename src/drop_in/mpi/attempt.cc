@@ -5,8 +5,20 @@
 
 #include "base/error.h"
 #include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/types.h"
 
 namespace rondo::drop_in {
+
+bool Attempt::isSmall(long long count, MPI_Datatype type) {
+  if (devicesOn) [[unlikely]]
+    return false;
+  if (!open()) return true;
+  const TypeRow* const row = predefined(type);
+  if (row == nullptr || count < 0 || static_cast<size_t>(count) * row->size >= leastLater) {
+    return false;
+  }
+  return !need(false, Why::Small);
+}
 
 void Attempt::abort() {
   if (rehearsing) flushTransfers();

@@ -98,6 +98,14 @@ Layout layoutOf(MPI_Datatype type) {
   return {true, isDenseCached(type), static_cast<size_t>(size), extent};
 }
 
+void requireSameBytes(size_t sent, size_t received) {
+  if (sent == received) return;
+  throw Error(rondoInvalidArgument,
+              format("sendcount and sendtype make blocks of %zu bytes, recvcount and recvtype "
+                     "blocks of %zu bytes; allowed: the same type signature",
+                     sent, received));
+}
+
 namespace {
 
 void packFromDevice(const Elements& elements, char* packed) {

@@ -40,6 +40,10 @@ bool liesOnDevice(const void* begin, MPI_Datatype type);
 void pack(const Elements& elements, char* packed);
 void unpack(const char* packed, const Elements& elements);
 
+/// Throws Error if the blocks that this rank sends and receives differ, a mistake that MPI does not
+/// look for. Other ranks may not have made it: it ends the call on all of them.
+void requireSameBytes(size_t sent, size_t received);
+
 /// A type that outlives the program's handle of it.
 class KeptType {
  public:

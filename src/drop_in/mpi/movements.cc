@@ -73,18 +73,13 @@ auto memoryOf(const Side& send, const Side& recv, bool fits = true) {
   };
 }
 
-/// MPI does not look for this mistake, and other ranks may not have made it: it ends the call on
-/// all of them.
 void requireSameBytes(const Side& send, const Side& recv) {
-  if (send.blockBytes() == recv.blockBytes()) return;
-  throw Error(rondoInvalidArgument,
-              format("sendcount and sendtype make blocks of %zu bytes, recvcount and recvtype "
-                     "blocks of %zu bytes; allowed: the same type signature",
-                     send.blockBytes(), recv.blockBytes()));
+  rondo::drop_in::requireSameBytes(send.blockBytes(), recv.blockBytes());
 }
 
 template <class Answer, class Pass>
-int bcast(Attempt& call, const Answer& answer, const Pass& pass, const Triple& of, int root) {
+[[gnu::noinline]] int bcast(Attempt& call, const Answer& answer, const Pass& pass, const Triple& of,
+                            int root) {
   const bool good =
       answer.good() && call.hasRank(root) && of.count >= 0 && of.buffer != MPI_IN_PLACE;
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
@@ -112,8 +107,8 @@ int bcast(Attempt& call, const Answer& answer, const Pass& pass, const Triple& o
 }
 
 template <class Answer, class Pass>
-int allgather(Attempt& call, const Answer& answer, const Pass& pass, const Triple& from,
-              const Triple& to) {
+[[gnu::noinline]] int allgather(Attempt& call, const Answer& answer, const Pass& pass,
+                                const Triple& from, const Triple& to) {
   const bool inPlace = from.buffer == MPI_IN_PLACE;
   const bool good =
       answer.good() && to.buffer != MPI_IN_PLACE && to.count >= 0 && (inPlace || from.count >= 0);
@@ -147,8 +142,8 @@ int allgather(Attempt& call, const Answer& answer, const Pass& pass, const Tripl
 }
 
 template <class Answer, class Pass>
-int gather(Attempt& call, const Answer& answer, const Pass& pass, const Triple& from,
-           const Triple& to, int root) {
+[[gnu::noinline]] int gather(Attempt& call, const Answer& answer, const Pass& pass,
+                             const Triple& from, const Triple& to, int root) {
   const bool isRoot = call.isRoot(root), inPlace = from.buffer == MPI_IN_PLACE;
   const bool good = answer.good() && call.hasRank(root) && (inPlace ? isRoot : from.count >= 0) &&
                     (!isRoot || (to.buffer != MPI_IN_PLACE && to.count >= 0));
@@ -182,8 +177,8 @@ int gather(Attempt& call, const Answer& answer, const Pass& pass, const Triple& 
 }
 
 template <class Answer, class Pass>
-int scatter(Attempt& call, const Answer& answer, const Pass& pass, const Triple& from,
-            const Triple& to, int root) {
+[[gnu::noinline]] int scatter(Attempt& call, const Answer& answer, const Pass& pass,
+                              const Triple& from, const Triple& to, int root) {
   const bool isRoot = call.isRoot(root), inPlace = to.buffer == MPI_IN_PLACE;
   const bool good = answer.good() && call.hasRank(root) && (inPlace ? isRoot : to.count >= 0) &&
                     (!isRoot || (from.buffer != MPI_IN_PLACE && from.count >= 0));
@@ -217,8 +212,8 @@ int scatter(Attempt& call, const Answer& answer, const Pass& pass, const Triple&
 }
 
 template <class Answer, class Pass>
-int alltoall(Attempt& call, const Answer& answer, const Pass& pass, const Triple& from,
-             const Triple& to) {
+[[gnu::noinline]] int alltoall(Attempt& call, const Answer& answer, const Pass& pass,
+                               const Triple& from, const Triple& to) {
   const bool inPlace = from.buffer == MPI_IN_PLACE;
   const bool good =
       answer.good() && to.buffer != MPI_IN_PLACE && to.count >= 0 && (inPlace || from.count >= 0);
@@ -258,6 +253,7 @@ int MPI_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm co
                MPI_Request* request) {
   Attempt call(Call::Ibcast, comm);
   const auto pass = [&] { return PMPI_Ibcast(buffer, count, type, root, comm, request); };
+  if (call.isSmall(count, type)) return call.passed(pass());
   return bcast(call, Later{request}, pass, {buffer, count, type}, root);
 }
 
@@ -278,6 +274,7 @@ int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
     return PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
                            request);
   };
+  if (call.isSmall(recvcount, recvtype)) return call.passed(pass());
   return allgather(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
                    {recvbuf, recvcount, recvtype});
 }
@@ -300,6 +297,9 @@ int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
     return PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
                         request);
   };
+  const bool small = sendbuf != MPI_IN_PLACE ? call.isSmall(sendcount, sendtype)
+                                             : call.isSmall(recvcount, recvtype);
+  if (small) return call.passed(pass());
   return gather(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
                 {recvbuf, recvcount, recvtype}, root);
 }
@@ -322,6 +322,9 @@ int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void
     return PMPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
                          request);
   };
+  const bool small = recvbuf != MPI_IN_PLACE ? call.isSmall(recvcount, recvtype)
+                                             : call.isSmall(sendcount, sendtype);
+  if (small) return call.passed(pass());
   return scatter(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
                  {recvbuf, recvcount, recvtype}, root);
 }
@@ -343,6 +346,7 @@ int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, voi
     return PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
                           request);
   };
+  if (call.isSmall(recvcount, recvtype)) return call.passed(pass());
   return alltoall(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
                   {recvbuf, recvcount, recvtype});
 }

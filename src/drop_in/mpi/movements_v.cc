@@ -1,65 +1,20 @@
-// MPI's movements with a block of its own for every rank, blocking and non-blocking. All-gather's
-// counts are equal on all ranks, so their sum may decide. Of the others only a pair of ranks, or
-// the root, knows one: what decides is the size that ranks have agreed on before.
+// MPI's movements with a block of its own for every rank, blocking and non-blocking, but
+// all-gather's. Only a pair of ranks, or the root, knows a block's size: what decides is the one
+// that ranks have agreed on before.
 
 #include <mpi.h>
 
 #include <cstdint>
 #include <numeric>
 
-#include "drop_in/mpi/answers.h"
-#include "drop_in/mpi/blocks.h"
 #include "drop_in/mpi/host_twin.h"
-#include "drop_in/mpi/transfers.h"
+#include "drop_in/mpi/types.h"
+#include "drop_in/mpi/uneven_blocks.h"
 
 using namespace rondo;
 using namespace rondo::drop_in;
 
 namespace {
-
-/// One block, as MPI's arguments give it.
-struct Triple {
-  const void* buffer;
-  int count;
-  MPI_Datatype type;
-};
-/// A block a rank.
-struct Uneven {
-  const void* buffer;
-  const int* counts;
-  const int* displs;
-  MPI_Datatype type;
-  bool good(int ranks) const { return countsAreGood(counts, ranks) && displs != nullptr; }
-};
-
-Elements elementsOf(const Triple& of) {
-  return {static_cast<char*>(const_cast<void*>(of.buffer)),
-          static_cast<size_t>(of.count > 0 ? of.count : 0), of.type, layoutOf(of.type),
-          liesOnDevice(of.buffer, of.type)};
-}
-Elements elementsOf(const Uneven& of) { return elementsOf(Triple{of.buffer, 0, of.type}); }
-/// A rank's block.
-Elements blockOf(const Uneven& of, int rank) {
-  const ptrdiff_t from = of.displs[rank] * layoutOf(of.type).extent;
-  return elementsOf({static_cast<const char*>(of.buffer) + from, of.counts[rank], of.type});
-}
-
-/// One block from or to every rank; `but`: a rank that needs none, or -1.
-void sendEach(Transfers& transfers, const Uneven& of, int ranks, int but = -1) {
-  for (int r = 0; r < ranks; ++r) {
-    if (r != but) transfers.send(blockOf(of, r), r);
-  }
-}
-void receiveEach(Transfers& transfers, const Uneven& of, int ranks, int but = -1) {
-  for (int r = 0; r < ranks; ++r) {
-    if (r != but) transfers.receive(blockOf(of, r), r);
-  }
-}
-
-bool bothValid(Attempt& call, const Elements& one, const Elements& other) {
-  call.saw(one.device || other.device);
-  return call.need(one.layout.valid && other.layout.valid, Why::Arguments);
-}
 
 /// Whether a v-collective that did not run between the devices is Rondo's; `bytes`: a block of this
 /// rank's.
@@ -68,9 +23,28 @@ bool isWorth(Attempt& call, const Answer& answer, size_t bytes) {
   return call.need(answer.worthUneven(call.agreedSize(bytes)), Why::Small);
 }
 
-size_t meanBlock(const Elements& of, const int* counts, int ranks) {
-  return std::accumulate(counts, counts + ranks, size_t{0}) * of.layout.size /
-         static_cast<size_t>(ranks);
+/// True: ranks have agreed that such a call is MPI's. Its own block is `count` of `type`, less than
+/// 0: it has none. Before all else, and apart from it: a small call takes a tenth of a microsecond.
+template <class Answer>
+bool agreedSmall(Attempt& call, const Answer& answer, long long count, MPI_Datatype type) {
+  if (devicesOn) [[unlikely]]
+    return false;
+  if (!call.open()) return true;
+  if (answer.worthUneven(call.agreedSize(0))) return false;
+  if (count >= 0) {
+    const TypeRow* const row = predefined(type);
+    if (row == nullptr) return false;
+    call.agreedSize(static_cast<size_t>(count) * row->size);
+  }
+  call.need(false, Why::Small);
+  return true;
+}
+/// Of an all-to-all: the mean block; with counts that are wrong MPI's, too, which says so.
+template <class Answer>
+bool agreedSmall(Attempt& call, const Answer& answer, const int counts[], MPI_Datatype type) {
+  if (counts == nullptr || !call.open()) return agreedSmall(call, answer, -1, type);
+  const long long all = std::accumulate(counts, counts + call.size(), 0LL);
+  return agreedSmall(call, answer, all < 0 ? -1 : all / call.size(), type);
 }
 
 /// Blocks that are significant at the root only.
@@ -78,48 +52,6 @@ Argument atRoot(const Attempt& call, int root, Argument blocks) {
   blocks.ranks = call.size();
   if (!call.isRoot(root)) blocks.counts = nullptr;
   return blocks;
-}
-
-Bytes noBytes() { return Bytes({nullptr, 0, MPI_BYTE, {true, true, 1, 1}}); }
-
-template <class Answer, class Pass>
-int allgatherv(Attempt& call, const Answer& answer, const Pass& pass, const Triple& from,
-               const Uneven& to) {
-  const bool inPlace = from.buffer == MPI_IN_PLACE;
-  const bool good = answer.good() && to.buffer != MPI_IN_PLACE && to.good(call.size()) &&
-                    (inPlace || from.count >= 0);
-  if (!call.need(good, Why::Arguments)) return call.passed(pass());
-  const Elements recv = elementsOf(to);
-  const Elements send = inPlace ? recv : elementsOf(from);
-  if (!bothValid(call, recv, send) ||
-      !call.need(answer.worth(meanBlock(recv, to.counts, call.size())), Why::Small)) {
-    return call.passed(pass());
-  }
-  const int me = call.rank();
-  const auto fill = [&](Transfers& transfers) {
-    const Elements mine = inPlace ? blockOf(to, me) : send;
-    for (int r = 0; r < call.size(); ++r) {
-      if (!inPlace || r != me) transfers.send(mine, r);
-    }
-    receiveEach(transfers, to, call.size(), inPlace ? me : -1);
-    return true;
-  };
-  int code = MPI_SUCCESS;
-  if (overByTransfers(call, answer, pass, fill, &code)) return code;
-  return answer(call, [&] {
-    return Movement{
-        inPlace ? noBytes() : Bytes(send), Blocks(recv, to.counts, to.displs, call.size()),
-        [=](Bytes& sent, Blocks& received) {
-          if (inPlace) return received.load(me);
-          if (received.overlaps(send)) sent.copy();
-          sent.load();
-        },
-        [=](Bytes& sent, Blocks& received, rondoComm_t comm) {
-          const char* mine = inPlace ? received.block(me) : sent.data();
-          return rondoAllGatherV(mine, inPlace ? received.bytes(me) : send.bytes(), received.data(),
-                                 received.counts(), received.displs(), rondoUint8, comm, nullptr);
-        }};
-  });
 }
 
 /// At the root.
@@ -144,8 +76,8 @@ int gathervHere(Attempt& call, const Answer& answer, bool inPlace, const Element
 }
 
 template <class Answer, class Pass>
-int gatherv(Attempt& call, const Answer& answer, const Pass& pass, const Triple& from,
-            const Uneven& to, int root) {
+[[gnu::noinline]] int gatherv(Attempt& call, const Answer& answer, const Pass& pass,
+                              const Triple& from, const Uneven& to, int root) {
   const bool isRoot = call.isRoot(root), inPlace = from.buffer == MPI_IN_PLACE;
   const bool good = answer.good() && call.hasRank(root) && (inPlace ? isRoot : from.count >= 0) &&
                     (!isRoot || (to.buffer != MPI_IN_PLACE && to.good(call.size())));
@@ -193,8 +125,8 @@ int scattervHere(Attempt& call, const Answer& answer, bool inPlace, const Elemen
 }
 
 template <class Answer, class Pass>
-int scatterv(Attempt& call, const Answer& answer, const Pass& pass, const Uneven& from,
-             const Triple& to, int root) {
+[[gnu::noinline]] int scatterv(Attempt& call, const Answer& answer, const Pass& pass,
+                               const Uneven& from, const Triple& to, int root) {
   const bool isRoot = call.isRoot(root), inPlace = to.buffer == MPI_IN_PLACE;
   const bool good = answer.good() && call.hasRank(root) && (inPlace ? isRoot : to.count >= 0) &&
                     (!isRoot || (from.buffer != MPI_IN_PLACE && from.good(call.size())));
@@ -227,8 +159,8 @@ rondoResult_t allToAllV(const Blocks& sent, const Blocks& received, rondoComm_t 
 }
 
 template <class Answer, class Pass>
-int alltoallv(Attempt& call, const Answer& answer, const Pass& pass, const Uneven& from,
-              const Uneven& to) {
+[[gnu::noinline]] int alltoallv(Attempt& call, const Answer& answer, const Pass& pass,
+                                const Uneven& from, const Uneven& to) {
   const bool inPlace = from.buffer == MPI_IN_PLACE;
   const bool good = answer.good() && to.buffer != MPI_IN_PLACE && to.good(call.size()) &&
                     (inPlace || from.good(call.size()));
@@ -270,34 +202,14 @@ int alltoallv(Attempt& call, const Answer& answer, const Pass& pass, const Uneve
 
 }  // namespace
 
-int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-                   const int recvcounts[], const int displs[], MPI_Datatype recvtype,
-                   MPI_Comm comm) {
-  Attempt call(Call::Allgatherv, comm);
-  const auto pass = [&] {
-    return PMPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                           comm);
-  };
-  return allgatherv(call, AtOnce{}, pass, {sendbuf, sendcount, sendtype},
-                    {recvbuf, recvcounts, displs, recvtype});
-}
-
-int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-                    const int recvcounts[], const int displs[], MPI_Datatype recvtype,
-                    MPI_Comm comm, MPI_Request* request) {
-  Attempt call(Call::Iallgatherv, comm);
-  const auto pass = [&] {
-    return PMPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                            comm, request);
-  };
-  return allgatherv(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
-                    {recvbuf, recvcounts, displs, recvtype});
-}
-
 int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                 const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
                 MPI_Comm comm) {
   Attempt call(Call::Gatherv, comm);
+  if (agreedSmall(call, AtOnce{}, sendbuf != MPI_IN_PLACE ? sendcount : -1, sendtype)) {
+    return call.passed(PMPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                    recvtype, root, comm));
+  }
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Gatherv(from, sendcount, sendtype, to, recvcounts, displs, recvtype, root, comm);
   };
@@ -313,6 +225,10 @@ int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void
                  const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
                  MPI_Comm comm, MPI_Request* request) {
   Attempt call(Call::Igatherv, comm);
+  if (agreedSmall(call, Later{request}, sendbuf != MPI_IN_PLACE ? sendcount : -1, sendtype)) {
+    return call.passed(PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+                                     recvtype, root, comm, request));
+  }
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Igatherv(from, sendcount, sendtype, to, recvcounts, displs, recvtype, root, comm,
                          request);
@@ -329,6 +245,10 @@ int MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[]
                  MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
                  int root, MPI_Comm comm) {
   Attempt call(Call::Scatterv, comm);
+  if (agreedSmall(call, AtOnce{}, recvbuf != MPI_IN_PLACE ? recvcount : -1, recvtype)) {
+    return call.passed(PMPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                     recvtype, root, comm));
+  }
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Scatterv(from, sendcounts, displs, sendtype, to, recvcount, recvtype, root, comm);
   };
@@ -344,6 +264,10 @@ int MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int displs[
                   MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
                   int root, MPI_Comm comm, MPI_Request* request) {
   Attempt call(Call::Iscatterv, comm);
+  if (agreedSmall(call, Later{request}, recvbuf != MPI_IN_PLACE ? recvcount : -1, recvtype)) {
+    return call.passed(PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
+                                      recvtype, root, comm, request));
+  }
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Iscatterv(from, sendcounts, displs, sendtype, to, recvcount, recvtype, root, comm,
                           request);
@@ -360,6 +284,10 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
                   MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
                   MPI_Datatype recvtype, MPI_Comm comm) {
   Attempt call(Call::Alltoallv, comm);
+  if (agreedSmall(call, AtOnce{}, recvcounts, recvtype)) {
+    return call.passed(PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                      rdispls, recvtype, comm));
+  }
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Alltoallv(from, sendcounts, sdispls, sendtype, to, recvcounts, rdispls, recvtype,
                           comm);
@@ -377,6 +305,10 @@ int MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int sdispl
                    const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
                    MPI_Request* request) {
   Attempt call(Call::Ialltoallv, comm);
+  if (agreedSmall(call, Later{request}, recvcounts, recvtype)) {
+    return call.passed(PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
+                                       rdispls, recvtype, comm, request));
+  }
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Ialltoallv(from, sendcounts, sdispls, sendtype, to, recvcounts, rdispls, recvtype,
                            comm, request);

@@ -68,8 +68,8 @@ using SameCount = rondoResult_t (*)(const void*, void*, size_t, rondoDataType_t,
                                     rondoComm_t, rondoStream_t);
 
 template <class Answer, class Pass>
-int reduceAlike(Attempt& call, const Answer& answer, const Pass& pass, SameCount rondoCall,
-                const Vectors& of, int count) {
+[[gnu::noinline]] int reduceAlike(Attempt& call, const Answer& answer, const Pass& pass,
+                                  SameCount rondoCall, const Vectors& of, int count) {
   Reduction how;
   const bool good = count >= 0 && of.recv != MPI_IN_PLACE;
   const auto number = static_cast<size_t>(count);
@@ -108,8 +108,8 @@ int reduceAlike(Attempt& call, const Answer& answer, const Pass& pass, SameCount
 }
 
 template <class Answer, class Pass>
-int reduceToRoot(Attempt& call, const Answer& answer, const Pass& pass, const Vectors& of,
-                 int count, int root) {
+[[gnu::noinline]] int reduceToRoot(Attempt& call, const Answer& answer, const Pass& pass,
+                                   const Vectors& of, int count, int root) {
   Reduction how;
   const void* significant = call.isRoot(root) ? of.recv : of.send;
   const bool good = count >= 0 && call.hasRank(root) && significant != MPI_IN_PLACE;
@@ -212,8 +212,8 @@ Elements inputOf(const Vectors& of, size_t number, const Reduction& how) {
 }
 
 template <class Answer, class Pass>
-int reduceScatterBlock(Attempt& call, const Answer& answer, const Pass& pass, const Vectors& of,
-                       int count) {
+[[gnu::noinline]] int reduceScatterBlock(Attempt& call, const Answer& answer, const Pass& pass,
+                                         const Vectors& of, int count) {
   Reduction how;
   const bool good = count >= 0 && of.recv != MPI_IN_PLACE;
   const auto number = static_cast<size_t>(count), all = number * static_cast<size_t>(call.size());
@@ -290,6 +290,7 @@ int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype t
   const auto pass = [&] {
     return PMPI_Iallreduce(sendbuf, recvbuf, count, type, op, comm, request);
   };
+  if (call.isSmall(count, type)) return call.passed(pass());
   return reduceAlike(call, Later{request}, pass, rondoAllReduce, {sendbuf, recvbuf, type, op},
                      count);
 }
@@ -305,6 +306,7 @@ int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, 
               MPI_Comm comm, MPI_Request* request) {
   Attempt call(Call::Iscan, comm);
   const auto pass = [&] { return PMPI_Iscan(sendbuf, recvbuf, count, type, op, comm, request); };
+  if (call.isSmall(count, type)) return call.passed(pass());
   return reduceAlike(call, Later{request}, pass, rondoScan, {sendbuf, recvbuf, type, op}, count);
 }
 
@@ -319,6 +321,7 @@ int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type
                 MPI_Comm comm, MPI_Request* request) {
   Attempt call(Call::Iexscan, comm);
   const auto pass = [&] { return PMPI_Iexscan(sendbuf, recvbuf, count, type, op, comm, request); };
+  if (call.isSmall(count, type)) return call.passed(pass());
   return reduceAlike(call, Later{request}, pass, rondoExscan, {sendbuf, recvbuf, type, op}, count);
 }
 
@@ -335,6 +338,7 @@ int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type
   const auto pass = [&] {
     return PMPI_Ireduce(sendbuf, recvbuf, count, type, op, root, comm, request);
   };
+  if (call.isSmall(count, type)) return call.passed(pass());
   return reduceToRoot(call, Later{request}, pass, {sendbuf, recvbuf, type, op}, count, root);
 }
 
@@ -353,6 +357,8 @@ int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
   const auto pass = [&] {
     return PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, type, op, comm, request);
   };
+  if (call.isSmall(static_cast<long long>(recvcount) * call.size(), type))
+    return call.passed(pass());
   return reduceScatterBlock(call, Later{request}, pass, {sendbuf, recvbuf, type, op}, recvcount);
 }
 
