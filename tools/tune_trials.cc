@@ -360,6 +360,8 @@ std::vector<StateTimes> timeStates(const std::vector<Trial>& trials, RotatingBuf
     states.push_back(timesBetween(timer.samples(), same.front(), same.back()));
     states.back().flag = same[same.size() / 2];
   }
+  // On a crowded machine no length may have passed in one state: then that is what there is.
+  if (states.empty()) states.push_back(timesBetween(timer.samples(), 0, kBetween));
   std::stable_sort(states.begin(), states.end(),
                    [](const StateTimes& a, const StateTimes& b) { return a.calls > b.calls; });
   return states;

@@ -98,6 +98,7 @@ struct StateTimes {
 
 /// The same by the states that the machine was in, the one with the most calls first: before and
 /// after calls of each length two ranks look, and what came between two states counts for none.
+/// Where all did, it is one state whose flag's way nobody knows (0).
 std::vector<StateTimes> timeStates(const std::vector<Trial>& trials, RotatingBuffers& buffers,
                                    const Pace& pace);
 

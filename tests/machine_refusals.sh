@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# What rondo-topo, rondo-sim and rondo-explain are given from outside and cannot take: one sentence that says
+# where it is wrong and what was expected, exit status 2, no crash. A deadlock names its ranks.
+set -euo pipefail
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export RONDO_TUNE_DIR=/nowhere
+topo=$TEST_BUILDDIR/rondo-topo sim=$TEST_BUILDDIR/rondo-sim explain=$TEST_BUILDDIR/rondo-explain
+[[ -x $topo && -x $sim && -x $explain ]] || exit 77
+cd "$scratch"
+failures=0
+
+said() {  # exit status, a part of the sentence, command...
+  local wanted=$1 part=$2 status=0
+  shift 2
+  timeout 120 "$@" >said 2>&1 || status=$?
+  [[ $status == "$wanted" ]] || { echo "exit status $status, expected $wanted: $*"; failures=1; }
+  grep -qF -- "$part" said || { echo "no \"$part\" by $*: $(head -c 2000 said)"; failures=1; }
+}
+machine() { printf '<rondo-topology version="1">\n%s\n</rondo-topology>\n' "$1"; }
+
+echo '<a><b>' >unclosed.xml
+printf '<!DOCTYPE l [<!ENTITY a "x"><!ENTITY b "&a;&a;">]>\n<l>&b;</l>\n' >bomb.xml
+machine '<host name="a"><cpu name="c" cores="99999999999999999999"/></host>' >absurd.xml
+machine '<host name="a"><cpu name="c"/></host><host name="b"><cpu name="c"/></host>' >apart.xml
+machine '<host name="a"><cpu name="c"/><toaster/><toaster/></host>' >toaster.xml
+machine "<host name=\"a\">$(seq -f '<cpu name="c%.0f"/>' 1000000)</host>" >million.xml
+said 2 'rondo-topo: unclosed.xml:1: it ends too early: <b> of line 1 is not closed' "$topo" --topology unclosed.xml
+said 2 'rondo-topo: bomb.xml:1: declares the entity "a"; entities are not allowed' "$topo" --topology bomb.xml
+said 2 'rondo-topo: absurd.xml:2: cores is "99999999999999999999"; allowed: 1 to 65536' "$topo" --topology absurd.xml
+said 2 'more than 262144 nodes' "$topo" --topology million.xml
+said 0 'toaster.xml:2: unknown element <toaster> in <host> is ignored' "$topo" --topology toaster.xml
+[[ $(grep -c 'is ignored' said) == 1 ]] || { echo "more than one warning: $(cat said)"; failures=1; }
+said 2 'rondo-topo: none.xml cannot be read: No such file' "$topo" --topology none.xml
+said 2 'character 1, at "1000000": expected a number of hosts from 1 to 65536' "$topo" --topology "1000000 x (8 gpu)"
+said 2 'at "toasters": expected cpu, pci, gpu or nic' "$topo" --topology "2 toasters"
+said 2 'there is no way from a/c to b/c' "$topo" --topology apart.xml --svg apart.svg
+
+two=(--topology "2 gpu nvlink=100 nvswitch" --bytes 1M)
+said 2 'there is no way from a/c to b/c' "$sim" --topology apart.xml --ranks 2
+said 2 'no way leads from host0/gpu1 to host0/gpu0; allowed: GPUs that are joined' "$sim" --topology "2 gpu" --bytes 1M
+said 2 '3 ranks; allowed on this machine: 1 to 2, one on each GPU' "$sim" "${two[@]}" --ranks 3
+said 2 '--op is "allreduse"; allowed: allreduce, ' "$sim" "${two[@]}" --op allreduse
+said 2 '--bytes is "1Q"; allowed: 1 to 16384G' "$sim" --topology "2 gpu nvlink=100 nvswitch" --bytes 1Q
+said 2 'the algorithm is "foo"; allowed for allreduce: ' "$sim" "${two[@]}" --algorithm foo
+said 2 '--flows is "flows.txt"; allowed: a name that ends in .csv or .json' "$sim" "${two[@]}" --flows flows.txt
+said 1 '/nowhere/flows.csv: No such file' "$sim" "${two[@]}" --flows /nowhere/flows.csv
+printf 'HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2\n3\nlayer x y\n' >work.txt
+said 2 'work.txt:3: found "y"; expected: 12 columns, not 3' "$sim" "${two[@]}" --workload work.txt
+said 1 'rondo-sim: deadlock: ' "$sim" --topology "3 gpu nvlink=100 nvswitch" --bytes 1M --algorithm ring --depth 0
+for rank in 0 1 2; do
+  grep -qE "rank $rank, .*: waits for a slot to rank $(((rank + 1) % 3)) \(0 of 0 in use\)" said ||
+    { echo "rank $rank is not named: $(cat said)"; failures=1; }
+done
+
+said 2 '--ranks is 9; allowed on this machine' "$explain" allreduce 1M --ranks 9 --topology "8 gpu nvlink=450 nvswitch" --memory device
+said 2 'none.xml cannot be read' "$explain" allreduce 64K --ranks 4 --topology none.xml
+exit $failures
