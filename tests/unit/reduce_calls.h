@@ -154,7 +154,7 @@ inline Operands randomOperands(rondoDataType_t type, int n, size_t count, std::m
 }
 
 /// What a call asks for besides type, operator and memory.
-struct Call {
+struct ReduceCall {
   uint32_t divisor = 0;
   bool tree = false;
   int scaled = -1;
@@ -169,7 +169,7 @@ T elementOf(const Bytes& bytes, size_t at) {
 }
 
 template <class T>
-Bytes expectedAs(rondoRedOp_t op, const Call& call, const Operands& in) {
+Bytes expectedAs(rondoRedOp_t op, const ReduceCall& call, const Operands& in) {
   Bytes out(in[0].size());
   for (size_t i = 0; i < out.size(); i += sizeof(T)) {
     const auto operand = [&](int k) {
@@ -186,7 +186,8 @@ Bytes expectedAs(rondoRedOp_t op, const Call& call, const Operands& in) {
   return out;
 }
 
-inline Bytes expected(rondoDataType_t type, rondoRedOp_t op, const Call& call, const Operands& in) {
+inline Bytes expected(rondoDataType_t type, rondoRedOp_t op, const ReduceCall& call,
+                      const Operands& in) {
   return reference::withType(type,
                              [&](auto kind) { return expectedAs<decltype(kind)>(op, call, in); });
 }
@@ -223,7 +224,7 @@ inline std::vector<Shape> shapes(int n, size_t elementSize) {
 }
 
 /// Runs `reduce` in one shape and checks outputs, operands and guards.
-inline void check(ReduceFn reduce, const Shape& shape, size_t count, const Call& call,
+inline void check(ReduceFn reduce, const Shape& shape, size_t count, const ReduceCall& call,
                   const Operands& in, const Bytes& want) {
   const size_t bytes = want.size();
   std::vector<Buffer> operands;

@@ -27,7 +27,7 @@ TEST_P(ReduceLevels, MatchReferenceInAnyShape) {
     for (int n : kOperandCounts) {
       for (size_t count : kCounts) {
         const auto in = randomOperands(type, n, count, random);
-        const Call call{op == rondoAvg && random() % 4 ? static_cast<uint32_t>(n) : 0};
+        const ReduceCall call{op == rondoAvg && random() % 4 ? static_cast<uint32_t>(n) : 0};
         const Bytes want = expected(type, op, call, in);
         for (const Shape& shape : shapes(n, typeSize(type))) {
           // Long operands meet a quarter of the shapes each: all of them meet some count.

@@ -18,7 +18,7 @@ TEST_P(ReduceTree, MatchesReferenceForAnyNumberOfOperands) {
       for (size_t count : {1, 2, 3, 7, 17, 65, 300, 1031}) {
         if (n > 60 && count > 65) continue;
         const Operands in = randomOperands(type, n, count, random);
-        const Call call{op == rondoAvg ? static_cast<uint32_t>(n) : 0, true};
+        const ReduceCall call{op == rondoAvg ? static_cast<uint32_t>(n) : 0, true};
         const Bytes want = expected(type, op, call, in);
         const std::vector<Shape> all = shapes(n, typeSize(type));
         const Shape& shape = all[random() % all.size()];
@@ -58,7 +58,7 @@ TEST_P(ReduceScale, MultipliesAndRounds) {
   for (size_t count : {0, 1, 2, 3, 15, 16, 17, 33, 64, 129, 1000}) {
     for (int draw = 0; draw < 20; ++draw) {
       const Operands in = randomOperands(type, 1, count, random);
-      const Call call{0, false, 0, randomOperands(type, 1, 1, random)[0]};
+      const ReduceCall call{0, false, 0, randomOperands(type, 1, 1, random)[0]};
       const Bytes want = expected(type, rondoSum, call, in);
       for (bool inPlace : {false, true}) {
         for (CpuLevel level : levels()) {
@@ -86,9 +86,9 @@ TEST_P(ReduceScale, OneOperandOfAReductionIsScaledFirst) {
       for (size_t count : {1, 7, 65, 511, 5000}) {
         if (n > 8 && count > 600) continue;
         const Operands in = randomOperands(type, n, count, random);
-        const Call call{op == rondoAvg ? static_cast<uint32_t>(n) : 0, random() % 2 == 0,
-                        static_cast<int>(random() % static_cast<uint64_t>(n)),
-                        randomOperands(type, 1, 1, random)[0]};
+        const ReduceCall call{op == rondoAvg ? static_cast<uint32_t>(n) : 0, random() % 2 == 0,
+                              static_cast<int>(random() % static_cast<uint64_t>(n)),
+                              randomOperands(type, 1, 1, random)[0]};
         const Bytes want = expected(type, op, call, in);
         const std::vector<Shape> all = shapes(n, typeSize(type));
         for (int pick = 0; pick < 3; ++pick) {

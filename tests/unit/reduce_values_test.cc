@@ -168,7 +168,7 @@ TEST(ReduceFloat, IgnoresTheCallersFloatingPointEnvironment) {
       if (!opDefined(type, op)) continue;
       const Operands in = randomOperands(type, 3, 1000, random);
       const Bytes scalar = randomOperands(type, 1, 1, random)[0];
-      const Call call{3, false, 1, scalar};
+      const ReduceCall call{3, false, 1, scalar};
       const Bytes want = expected(type, op, call, in);
       for (CpuLevel level : levels()) {
         for (unsigned setting : {kFlushAndZero, kRoundUp, kFlushAndZero | kRoundUp}) {
