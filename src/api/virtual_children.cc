@@ -2,6 +2,7 @@
 // same on all ranks anyway.
 
 #include <algorithm>
+#include <utility>
 
 #include "api/children.h"
 #include "api/comm_create.h"
@@ -53,8 +54,9 @@ std::vector<std::vector<int>> cut(const Rehearsed& parent, const sim::SplitRule&
   std::vector<std::vector<int>> out;
   for (const std::vector<int>& part : parent.comm()->members().parts) {
     for (const std::vector<int>& piece : rule.partsOf(parent.all()->program.hostsOf(part))) {
-      std::vector<int>& numbers = out.emplace_back();
+      std::vector<int> numbers;
       for (const int rank : piece) numbers.push_back(part[static_cast<size_t>(rank)]);
+      out.push_back(std::move(numbers));
     }
   }
   return out;

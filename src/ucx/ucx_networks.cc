@@ -81,7 +81,10 @@ std::string UcxNetworks::text(size_t most) const {
   if (!known_) return "unknown networks";
   std::string text;
   for (const std::string& network : all_) text += (text.empty() ? "" : ", ") + network;
-  if (text.size() > most) text = text.substr(0, most - 3) + "...";
+  if (text.size() > most) {
+    text.resize(most - 3);
+    text += "...";
+  }
   return text;
 }
 
