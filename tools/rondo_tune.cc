@@ -354,11 +354,6 @@ int runTuner(const Arguments& a, int rank, int ranks) {
                     "--check and --memory device; allowed: --dry-run, which prints what the file's "
                     "costs predict (before) beside the times");
       }
-      if (readOptions().noP2p) {
-        throw Error(rondoInvalidArgument,
-                    "--memory device with RONDO_P2P=off; allowed: auto, as what is measured is "
-                    "GPUs that reach each other's memory");
-      }
       tuner.runOnDevices();
     } else {
       a.check ? checkFile(tuner.most(), a.memory == "rondo", tuner.layered()) : tuner.run();

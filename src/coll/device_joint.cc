@@ -28,10 +28,6 @@ const char* formOf(Collective collective) {
   }
 }
 
-bool alike(const DeviceRequest& a, const DeviceRequest& b) {
-  return a.collective == b.collective && a.reduces == b.reduces;
-}
-
 /// Lines, and data in each.
 Count lineBytes(const DeviceRequest& request) {
   return request.reduces == Reduces::kAll ? 112 : 120;
@@ -111,6 +107,12 @@ struct Span {
 
 }  // namespace
 
+bool joinable(const DeviceRequest& first, const DeviceRequest& call) {
+  return formOf(first.collective) != nullptr && first.reduces != Reduces::kScaled &&
+         call.collective == first.collective && call.reduces == first.reduces &&
+         call.count * call.elementBytes <= kMostBytes;
+}
+
 std::string explainJoint(const JointChoice& choice) {
   return format("rondo: %d calls of a group as one launch: %s %s, %d lane%s of %d threads each\n",
                 choice.calls, choice.algorithm, protocolName(choice.protocol), choice.lanes,
@@ -171,8 +173,7 @@ JointChoice chooseJoint(std::span<const DeviceRequest> calls, const DeviceFacts&
                         const std::function<uint64_t(const DeviceRequest&)>& alone) {
   if (calls.size() < 2 || facts.ranks < 2 || facts.ranks > kMaxWindowRanks) return {};
   const DeviceRequest& first = calls.front();
-  const char* const form = formOf(first.collective);
-  if (form == nullptr || first.reduces == Reduces::kScaled) return {};
+  if (!joinable(first, calls[1])) return {};
   const bool ruled = std::any_of(rules.begin(), rules.end(), [&](const TuneRule& rule) {
     return rule.device && rule.collective == first.collective;
   });
@@ -189,15 +190,14 @@ JointChoice chooseJoint(std::span<const DeviceRequest> calls, const DeviceFacts&
   const auto most = static_cast<size_t>(std::min(kMostJoined, lanes));
   size_t count = 0;
   uint64_t apart = 0;
-  while (count < std::min(most, calls.size()) && alike(first, calls[count]) &&
-         calls[count].count * calls[count].elementBytes <= kMostBytes) {
+  while (count < std::min(most, calls.size()) && joinable(first, calls[count])) {
     apart += alone(calls[count]);
     ++count;
   }
   if (count < 2) return {};
   if (cutBest(Calls(calls.first(count)), lanes, facts, &choice) >= apart) return {};
   choice.calls = static_cast<int>(count);
-  choice.algorithm = form;
+  choice.algorithm = formOf(first.collective);
 #ifdef HAVE_CUDA
   choice.kernel = findKernel(collectiveName(first.collective), kJoint, choice.protocol,
                              first.reduces, facts.ranks);

@@ -11,6 +11,9 @@
 
 namespace rondo {
 
+/// Whether a call can be one of those that `first` begins.
+bool joinable(const DeviceRequest& first, const DeviceRequest& call);
+
 /// What the first of several calls become together.
 struct JointChoice {
   int calls = 0;  ///< As many of them; 0: they are better off alone.

@@ -254,10 +254,9 @@ DeviceChoice chooseDevice(const DeviceRequest& request, const DeviceFacts& facts
   };
   const TuneRule* const rule = findRule(request, rules);
   Search(request, facts, rule).all(take);
-  const bool found = best.algorithm != nullptr;
+  const bool obeyed = rule != nullptr && best.algorithm != nullptr;
   // A rule that asks for what cannot be had is a wish.
   if (best.algorithm == nullptr && rule != nullptr) Search(request, facts, nullptr).all(take);
-  const bool obeyed = rule != nullptr && found;
   best.byTransfers = !obeyed && quickerByTransfers(request, facts, best);
   return best;
 }

@@ -284,6 +284,7 @@ size_t CudaRunner::joins(std::span<const DeviceCall> calls) {
   size_t known = 0;
   for (; known < most && calls[known].scaled == nullptr; ++known) {
     requests[known] = requestOf(calls[known], size_);
+    if (!joinable(requests[0], requests[known])) break;  // each call of a group is asked
   }
   joint_ = chooseJoint({requests.data(), known}, facts_, tune_, [this](const DeviceRequest& alone) {
     return remembered(alone).choice.picoseconds;
