@@ -4,10 +4,13 @@ set -euo pipefail
 bare=$TEST_BUILDDIR/benchmarks/bare_allreduce
 [[ $(nproc) -ge 2 ]] || { echo "two cores are needed"; exit 77; }
 
-out=$("$bare" --min 64 --max 64K --step 32 --runs 1)
-printf '%s\n' "$out"
-rows=$(grep -cE '^ +[0-9]+  (ordinary|mapped) +[0-9.]+ +[0-9.]+  [a-z-]+ +[0-9.]+$' <<<"$out")
-[[ $rows == 6 ]] || { echo "$rows rows, expected 6"; exit 1; }
+for sets in '' --rotate; do
+  out=$("$bare" --min 64 --max 64K --step 32 --runs 1 $sets)
+  printf '%s\n' "$out"
+  row='^ +[0-9]+  (ordinary|mapped) +[0-9.]+ +[0-9.]+  (bounce|direct-[a-z-]+) +[0-9.]+ +[0-9.]+$'
+  rows=$(grep -cE "$row" <<<"$out")
+  [[ $rows == 6 ]] || { echo "$rows rows, expected 6"; exit 1; }
+done
 
 # Refusals name the option and what is allowed.
 if "$bare" --runs 0 2>err.$$; then echo "--runs 0 was accepted"; exit 1; fi

@@ -121,16 +121,29 @@ void bounce(Pair& p, size_t n) {
   }
 }
 
+/// Reads the own input once and writes the own output once, as every all-reduce must.
+void alone(Pair& p, size_t n) {
+  const float* const own = p.send[p.rank];
+  sum(p.recv[p.rank], own, own, n);
+}
+
+void alonePast(Pair& p, size_t n) {
+  const float* const own = p.send[p.rank];
+  sumPast(p.recv[p.rank], nullptr, own, own, n);
+}
+
 }  // namespace
 
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> all = {
-      {"bounce", false, bounce},
-      {"direct-each-sums-all", true, eachSumsAll},
-      {"direct-push", true, push},
-      {"direct-push-past", true, pushPast},
-      {"direct-rs-ag", true, reduceScatterAllGather},
-      {"direct-rs-ag-past", true, reduceScatterAllGatherPast},
+      {"bounce", Memory::Staged, bounce},
+      {"direct-each-sums-all", Memory::Direct, eachSumsAll},
+      {"direct-push", Memory::Direct, push},
+      {"direct-push-past", Memory::Direct, pushPast},
+      {"direct-rs-ag", Memory::Direct, reduceScatterAllGather},
+      {"direct-rs-ag-past", Memory::Direct, reduceScatterAllGatherPast},
+      {"alone", Memory::Alone, alone},
+      {"alone-past", Memory::Alone, alonePast},
   };
   return all;
 }

@@ -8,10 +8,16 @@
 
 namespace rondo::bare {
 
+enum class Memory {
+  Staged,  ///< Only the pair's staging is both processes'.
+  Direct,  ///< Needs buffers that both processes map.
+  Alone,   ///< Meets nobody: a pass over the own buffers, below which no all-reduce can be.
+};
+
 /// One float32 sum of `count` elements on the buffers of `pair`.
 struct Kernel {
   const char* name;
-  bool direct;  ///< Needs memory that both processes map; else only the pair's staging.
+  Memory memory;
   void (*run)(Pair& pair, size_t count);
 };
 

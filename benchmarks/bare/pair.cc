@@ -44,12 +44,13 @@ void bindTo(int rank) {
 
 }  // namespace
 
-Pair::Pair(size_t bufferBytes) : parent_(getpid()) {
+Pair::Pair(size_t areaBytes) : parent_(getpid()) {
   shared = new (mapShared(sizeof(Shared))) Shared;
   for (int r = 0; r < 2; ++r) {
-    send[r] = static_cast<float*>(mapShared(bufferBytes));
-    recv[r] = static_cast<float*>(mapShared(bufferBytes));
+    sendArea_[r] = static_cast<float*>(mapShared(areaBytes));
+    recvArea_[r] = static_cast<float*>(mapShared(areaBytes));
   }
+  turnTo(0);
   child_ = fork();
   if (child_ < 0) fail("fork");
   rank = child_ == 0 ? 1 : 0;
@@ -77,6 +78,13 @@ void Pair::meet() {
       child_ = -1;
       throw std::runtime_error("the other process ended");
     }
+  }
+}
+
+void Pair::turnTo(size_t bytes) {
+  for (int r = 0; r < 2; ++r) {
+    send[r] = sendArea_[r] + bytes / sizeof(float);
+    recv[r] = recvArea_[r] + bytes / sizeof(float);
   }
 }
 

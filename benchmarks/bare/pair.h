@@ -21,11 +21,11 @@ struct Shared {
   alignas(4096) char staging[2][kStaging];
 };
 
-/// One process's side. Buffers are mapped by both, indexed by rank.
+/// One process's side. Buffers are mapped by both, indexed by rank; `turnTo` moves all four.
 class Pair {
  public:
   /// Forks: returns in two processes, each bound to a core of its own. Throws std::system_error.
-  explicit Pair(size_t bufferBytes);
+  explicit Pair(size_t areaBytes);
   ~Pair();
   Pair(const Pair&) = delete;
   Pair& operator=(const Pair&) = delete;
@@ -36,10 +36,14 @@ class Pair {
   float* recv[2];
 
   void meet();
+  /// From now on the buffers begin `bytes` into their areas.
+  void turnTo(size_t bytes);
   /// Ends the child; says whether it went well. The parent's side only.
   bool joined();
 
  private:
+  float* sendArea_[2];
+  float* recvArea_[2];
   long epoch_ = 0;
   int child_ = -1;
   int parent_;
