@@ -161,7 +161,7 @@ grep -q 'RONDO_MPI=device: no device memory is looked for: ' "$log" || fail "no 
 layered 2 RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "host"
 counted MPI_Allreduce 360 0 ""
 counted MPI_Iallreduce 0 720 "few bytes 720"
-for setting in RONDO_MPI=gpu RONDO_MPI_STATS=yes; do
+for setting in RONDO_MPI=gpu RONDO_MPI_STATS=yes RONDO_MPI_MEASURE=no; do
   if layered 2 $setting "$programs/thread_test" >"$log" 2>&1; then fail "$setting was accepted"; fi
   grep -q "environment variable ${setting%=*} is \"${setting#*=}\"; allowed: " "$log" ||
     fail "no sentence about $setting"
@@ -171,6 +171,17 @@ if runMpi 1 -x LD_LIBRARY_PATH -x LD_PRELOAD="$layer" -x RONDO_MPI=off "$program
   fail "ranks with different RONDO_MPI were accepted"
 fi
 grep -q 'ranks have different RONDO_MPI' "$log" || fail "no sentence about different RONDO_MPI"
+
+echo "== movements that come often are tried with MPI too"
+for ranks in 2 3; do
+  layered $ranks RONDO_MPI_STATS=1 "$programs/measured_test" 120 >"$log" 2>&1 || fail "measured_test"
+  for call in Allgather Allgatherv Alltoall Bcast Gather Scatter; do
+    grep -q "^rondo_mpi: MPI_$call .* MPI is quicker [1-9]" "$log" || fail "MPI_$call was not tried with MPI"
+  done
+done
+layered 2 RONDO_MPI_STATS=1 RONDO_MPI_MEASURE=0 "$programs/measured_test" 120 >"$log" 2>&1 ||
+  fail "measured_test, off"
+! grep -q 'MPI is quicker' "$log" || fail "RONDO_MPI_MEASURE=0 tries MPI"
 
 echo "== Rondo makes no communicator: all goes to MPI, and the statistics say why"
 layered 2 RONDO_TUNE=rubbish RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "rubbish"

@@ -36,7 +36,8 @@ class AgreedSize {
       every_.store(stays ? std::min(2 * every_.load(kRelaxed), kMostCalls) : kCalls, kRelaxed);
     }
   }
-  /// The largest block of any rank before the last agreement.
+  static constexpr size_t kUnknown = SIZE_MAX;
+  /// The largest block of any rank before the last agreement; kUnknown before the first one.
   size_t bytes() const { return agreed_.load(kRelaxed); }
 
  private:
@@ -50,7 +51,7 @@ class AgreedSize {
   std::atomic<int> calls_{0};             ///< Since the last agreement.
   std::atomic<int> every_{kCalls};        ///< So many, and the next one is due.
   std::atomic<size_t> blocks_{0};         ///< The largest of this rank since then.
-  std::atomic<size_t> agreed_{SIZE_MAX};  ///< Before the first one all are Rondo's.
+  std::atomic<size_t> agreed_{kUnknown};  ///< Before the first one all are Rondo's.
 };
 
 }  // namespace rondo::drop_in

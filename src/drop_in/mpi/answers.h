@@ -67,6 +67,8 @@ struct AtOnce {
   bool good() const { return true; }
   /// Whether a call of blocks of so many bytes is Rondo's: the same number on all ranks.
   bool worth(size_t) const { return true; }
+  /// Whether it is, of those that are worth it, though MPI might be quicker.
+  bool stays(Attempt& call, size_t bytes) const { return call.staysRondos(bytes); }
   /// The same for a v-collective of blocks as ranks have agreed on.
   bool worthUneven(size_t agreed) const { return agreed >= leastUneven; }
   template <class Build>
@@ -89,6 +91,7 @@ struct Later {
   mutable std::unique_ptr<Asked> asked = nullptr;  ///< It may run between devices.
   bool good() const { return request != nullptr; }
   bool worth(size_t bytes) const { return bytes >= leastLater; }
+  bool stays(Attempt&, size_t) const { return true; }
   bool worthUneven(size_t agreed) const { return agreed >= leastUnevenLater; }
   template <class Build>
   int operator()(Attempt& call, const Build& build) const {

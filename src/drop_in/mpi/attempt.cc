@@ -1,5 +1,6 @@
 #include "drop_in/mpi/attempt.h"
 
+#include <iterator>
 #include <new>
 #include <string>
 
@@ -18,6 +19,13 @@ bool Attempt::isSmall(long long count, MPI_Datatype type) {
     return false;
   }
   return !need(false, Why::Small);
+}
+
+/// A failure is the communicator's, and told by the call that this is a part of.
+bool Attempt::sum(MeasuredChoice::Times* times) const {
+  const MeasuredChoice::Times mine = *times;
+  return rondoAllReduce(mine.of, times->of, std::size(mine.of), rondoUint64, rondoSum, known_.rondo,
+                        nullptr) == rondoSuccess;
 }
 
 void Attempt::abort() {

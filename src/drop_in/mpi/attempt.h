@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 
+#include "base/ticks.h"
 #include "drop_in/mpi/comms.h"
 #include "drop_in/mpi/own_calls.h"
 #include "drop_in/mpi/rehearsal.h"
@@ -56,6 +57,11 @@ class Attempt {
   size_t agreedSize(size_t bytes) const {
     known_.uneven.note(bytes);
     return known_.uneven.bytes();
+  }
+  /// Of a blocking movement that is Rondo's by all else, its blocks of `bytes` bytes, the same on
+  /// all ranks: whether it stays Rondo's, as it does where Rondo is quicker. The last question.
+  bool staysRondos(size_t bytes) {
+    return need(!measuring || why_ != Why::Taken || choose(bytes), Why::Quicker);
   }
   int size() const { return known_.size; }
   int rank() const { return known_.rank; }
@@ -151,6 +157,8 @@ class Attempt {
 
  private:
   void done() {
+    if (choice_ != nullptr) [[unlikely]]
+      choice_->ended(rondo::ticks() - began_);
     endFreed();
     if (statsOn) [[unlikely]]
       count(call_, why_ == Why::Taken && device_ ? Why::ByHost : why_, statsClock() - start_);
@@ -172,6 +180,17 @@ class Attempt {
       return alike(leastUneven) && alike(leastUnevenLater);
     });
   }
+  bool choose(size_t bytes) {
+    if (known_.aborted.load(std::memory_order_relaxed)) return true;
+    MeasuredChoice& choice = known_.measured.of(call_, bytes);
+    const auto who = choice.next([this](MeasuredChoice::Times* times) { return sum(times); });
+    if (choice.timed()) [[unlikely]] {
+      choice_ = &choice;
+      began_ = rondo::ticks();
+    }
+    return who == MeasuredChoice::kRondo;
+  }
+  bool sum(MeasuredChoice::Times* times) const;
   int refused();
   int failed(rondoResult_t result);
   int failedOnDevices(rondoResult_t result);
@@ -184,7 +203,8 @@ class Attempt {
   Call call_;
   Why why_;
   bool device_ = false;
-  uint64_t start_ = 0;
+  MeasuredChoice* choice_ = nullptr;  ///< What wants to know how long the call takes.
+  uint64_t start_ = 0, began_ = 0;
 };
 
 }  // namespace rondo::drop_in

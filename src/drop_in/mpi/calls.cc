@@ -61,6 +61,7 @@ const char* text(Why why) {
                                                     "types of blocks",
                                                     "2 GiB or more",
                                                     "few bytes",
+                                                    "MPI is quicker",
                                                     "arguments",
                                                     "host memory",
                                                     "on devices",

@@ -78,6 +78,7 @@ enum class Why : uint8_t {
   BlockTypes,    ///< Every block has a type of its own.
   Large,         ///< A block beyond what MPI_Pack can address.
   Small,         ///< A call of small blocks, which MPI does in less time.
+  Quicker,       ///< MPI was quicker at it when the ranks tried both.
   Arguments,     ///< Wrong, and MPI is to say so.
   HostMemory,    ///< RONDO_MPI=device, and no rank's buffers are on a device.
   OnDevice,      ///< It did not: it ran between the devices.

@@ -12,6 +12,7 @@
 #include "drop_in/mpi/agreed_size.h"
 #include "drop_in/mpi/calls.h"
 #include "drop_in/mpi/device_path.h"
+#include "drop_in/mpi/measured_choice.h"
 #include "drop_in/mpi/persistent.h"
 
 namespace rondo::drop_in {
@@ -35,6 +36,7 @@ struct KnownComm {
   mutable std::atomic<int> children{0};      ///< Made from it by calls of all its ranks.
   mutable std::atomic<int> calls{0};         ///< Blocking collectives while it is Why::Many.
   mutable AgreedSize uneven{};               ///< What its v-collectives move.
+  mutable MeasuredChoices measured{};        ///< Who is quicker at its movements.
   mutable DevicePath devices{};              ///< How its calls on device memory go.
   mutable OwnOrders orders{};                ///< Of its persistent collectives.
   Rehearsed rehearsed{};

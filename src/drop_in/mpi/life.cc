@@ -81,19 +81,20 @@ int begin() {
   const Intent intent = readIntent();
   // Waits inside Rondo let MPI progress on the thread that made the communicator, or on any if MPI
   // lets any: with MPI_THREAD_SERIALIZED a waiting thread might let nobody.
-  const std::array<int, 4> mine = {static_cast<int>(settings.mode), settings.stats,
-                                   intent.threadLevel == MPI_THREAD_SERIALIZED, intent.failed};
-  const std::array<int, 8> all = extremes(mine);
+  const std::array<int, 5> mine = {static_cast<int>(settings.mode), settings.stats,
+                                   intent.threadLevel == MPI_THREAD_SERIALIZED, intent.failed,
+                                   settings.measure};
+  const std::array<int, 10> all = extremes(mine);
   if (intent.failed) return raise(MPI_COMM_WORLD, rondoInvalidArgument, intent.sentence);
   if (all[3] != 0) {
     return raise(MPI_COMM_WORLD, rondoInvalidArgument,
                  "another rank was given a wrong environment variable; its sentence names it");
   }
-  if (all[0] != -all[4] || all[1] != -all[5]) {
+  if (all[0] != -all[5] || all[1] != -all[6] || all[4] != -all[9]) {
     return raise(MPI_COMM_WORLD, rondoInvalidArgument,
-                 format("ranks have different RONDO_MPI or RONDO_MPI_STATS: this one %s and %d; "
-                        "allowed: the same on all",
-                        modeName(settings.mode), settings.stats));
+                 format("ranks have different RONDO_MPI, RONDO_MPI_STATS or RONDO_MPI_MEASURE: "
+                        "this one %s, %d and %d; allowed: the same on all",
+                        modeName(settings.mode), settings.stats, settings.measure));
   }
   statsOn = settings.stats;
   int rank = 0;
@@ -104,6 +105,8 @@ int begin() {
   leastLater = devices != Devices::Nowhere ? 0 : kLeastLater;
   leastUneven = kLeastUneven;
   leastUnevenLater = kLeastLater;
+  // What lies on a device is copied to the host for MPI, which would be measured with it.
+  measuring = settings.measure && devices == Devices::Nowhere;
   devicesEverywhere = devices == Devices::Everywhere;
   devicesOnly = devicesEverywhere && settings.mode == Mode::Device;
   convert(MPI_COMM_SELF, unless);

@@ -56,8 +56,9 @@ int allgatherv(Attempt& call, const Answer& answer, const Pass& pass, const Trip
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Elements recv = elementsOf(to);
   const Elements send = inPlace ? recv : elementsOf(from);
-  if (!bothValid(call, recv, send) ||
-      !call.need(answer.worth(meanBlock(recv, to.counts, call.size())), Why::Small)) {
+  const size_t mean = meanBlock(recv, to.counts, call.size());
+  if (!bothValid(call, recv, send) || !call.need(answer.worth(mean), Why::Small) ||
+      !answer.stays(call, mean)) {
     return call.passed(pass());
   }
   const int me = call.rank();

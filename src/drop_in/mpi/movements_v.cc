@@ -20,7 +20,9 @@ namespace {
 /// rank's.
 template <class Answer>
 bool isWorth(Attempt& call, const Answer& answer, size_t bytes) {
-  return call.need(answer.worthUneven(call.agreedSize(bytes)), Why::Small);
+  const size_t agreed = call.agreedSize(bytes);
+  return call.need(answer.worthUneven(agreed), Why::Small) &&
+         (agreed == AgreedSize::kUnknown || answer.stays(call, agreed));
 }
 
 /// True: ranks have agreed that such a call is MPI's. Its own block is `count` of `type`, less than

@@ -13,6 +13,8 @@ inline constexpr OptionRow kOptionRows[] = {
     {"RONDO_MPI_STATS", "switch", "0",
      "1: in MPI_Finalize rank 0 prints how often each call was answered or handed on, and why",
      false},
+    {"RONDO_MPI_MEASURE", "switch", "1",
+     "0: movements that come often are not tried with MPI too, and stay Rondo's", false},
 };
 
 /// Those of both doors, which rehearsed_machine.cc reads.

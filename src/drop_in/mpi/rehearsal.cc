@@ -91,7 +91,10 @@ int beginRehearsal() {
   }
   const int code = keepVirtual(MPI_COMM_WORLD, world, {std::make_shared<const Members>(all), {}});
   rehearsing = code == MPI_SUCCESS;
-  if (rehearsing) leastLater = leastUneven = leastUnevenLater = 0;
+  if (rehearsing) {
+    leastLater = leastUneven = leastUnevenLater = 0;
+    measuring = false;
+  }
   return code;
 }
 

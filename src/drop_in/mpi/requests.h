@@ -104,6 +104,8 @@ constexpr size_t kLeastLater = 4096;
 /// the faster one (there and then). 0: all are Rondo's.
 inline size_t leastUneven = 0, leastUnevenLater = 0;
 constexpr size_t kLeastUneven = 512;
+/// Movements that come often are tried with MPI too. Written once, in MPI_Init.
+inline bool measuring = false;
 
 /// Begins `job` and makes its request; not successful: there is none, and
 /// rondoGetLastError(nullptr) says why. Throws Error or std::bad_alloc, with nothing begun.

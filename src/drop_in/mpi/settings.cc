@@ -18,6 +18,13 @@ std::string_view env(const char* name) {
                                            env(name).data(), allowed));
 }
 
+void readSwitch(const char* name, bool* value) {
+  const std::string_view text = env(name);
+  if (text.empty()) return;
+  if (text != "0" && text != "1") refuse(name, "0 or 1");
+  *value = text == "1";
+}
+
 }  // namespace
 
 const char* modeName(Mode mode) {
@@ -36,10 +43,8 @@ Settings readSettings() {
     }
     if (!known) refuse("RONDO_MPI", "off, host, device or both");
   }
-  if (const std::string_view stats = env("RONDO_MPI_STATS"); !stats.empty()) {
-    if (stats != "0" && stats != "1") refuse("RONDO_MPI_STATS", "0 or 1");
-    settings.stats = stats == "1";
-  }
+  readSwitch("RONDO_MPI_STATS", &settings.stats);
+  readSwitch("RONDO_MPI_MEASURE", &settings.measure);
   return settings;
 }
 

@@ -9,6 +9,7 @@ enum class Mode { Off, Host, Device, Both };
 struct Settings {
   Mode mode = Mode::Host;  ///< RONDO_MPI
   bool stats = false;      ///< RONDO_MPI_STATS
+  bool measure = true;     ///< RONDO_MPI_MEASURE
 };
 
 /// Throws Error(rondoInvalidArgument) that names the variable, its value and what is allowed.
