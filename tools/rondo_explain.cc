@@ -184,6 +184,12 @@ CommFacts factsOf(const Arguments& a, std::string* source) {
 
 /// The same on device memory: kernels of a graph, one after the other.
 void chooseOnDevice(const Arguments& a, Collective collective, Count count) {
+  if (count == 0) {
+    throw Error(
+        rondoInvalidArgument,
+        "argument BYTES or --count is 0, which is nothing on a device; allowed with --memory "
+        "device: 1 element and more");
+  }
   DeviceFacts facts = deviceFactsOf(a.ranks, a.topology);
   std::string source = "built-in";
   if (!a.costs.empty()) {

@@ -92,8 +92,8 @@ uint64_t typicalOf(const UnevenBlocks& agreed) {
     bool onDevice = false;
     if (used.usesSend || used.usesRecv) {
       if (const rondoResult_t bad = checkMemory(used, &onDevice)) return bad;
-    } else if (!agreed && namesDevice(args)) {
-      return rondoSuccess;  // what its peers do on their devices is nothing to this rank
+    } else if (!agreed && args.comm->impl->deviceRunner() != nullptr && namesDevice(args)) {
+      return runOnDevice(args.comm, {args.call, {}, args.stream, true});
     }
     if (onDevice) {
       return runOnDevice(args.comm, {args.call, call.collective, args.send, args.recv, args.type,

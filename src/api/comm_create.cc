@@ -235,6 +235,8 @@ void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& pe
         static_cast<int>(parts->facts.cpus) / std::max(1, parts->facts.localRanks);
     const int lanes = config.farDevice ? 2 : farLanes(processors);
     parts->device = makeFarDevice(boot, config, wanted, lanes, &parts->whyNoDevice);
+  } else if (config.nearDevice) {
+    parts->device = config.nearDevice(boot.rank());
   } else {
     parts->device = createDeviceRunner(boot, exchange, peers, wanted, &parts->whyNoDevice);
   }

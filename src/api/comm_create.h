@@ -13,6 +13,7 @@
 namespace rondo {
 
 class Communicator;
+class DeviceRunner;
 class FarDevice;
 
 /// rondoConfig_t after checking: every field has a value.
@@ -22,6 +23,8 @@ struct Config {
   bool blocking = true;
   Options options;  ///< The environment, overridden by the configuration's fields.
   std::function<void(Channels&, int rank)> decorate;  ///< Tests: replaces ports; may be empty.
+  /// Tests: the runner of a communicator on one host; may be empty.
+  std::function<std::unique_ptr<DeviceRunner>(int rank)> nearDevice;
   /// Tests: the device of a communicator that spans hosts; may be empty.
   std::function<std::unique_ptr<FarDevice>(int rank)> farDevice;
 };

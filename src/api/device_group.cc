@@ -125,6 +125,28 @@ void DeviceGroup::clear() {
   comms_.clear();
 }
 
+/// Streams that are not captured join the capture of the first launch's, but not the reverse.
+std::string DeviceGroup::captureFault(const Part& part) {
+  const rondoStream_t first = part.firstStream();
+  const DeviceRunner& runner = *part.comm->impl->deviceRunner();
+  rondoStream_t looked = first;
+  const auto captured = [&](rondoStream_t stream) {
+    if (stream == first || stream == looked) return false;
+    looked = stream;
+    return runner.captures(stream) && !runner.captures(first);
+  };
+  const auto ofOne = [&](const auto& each) { return captured(each.stream); };
+  if (std::none_of(part.streams.begin(), part.streams.end(), captured) &&
+      std::none_of(part.calls.begin(), part.calls.end(), ofOne) &&
+      std::none_of(part.made.begin(), part.made.end(), ofOne)) {
+    return "";
+  }
+  return format(
+      "rank %d: stream %p is captured, and stream %p, on which the group's first operation on the "
+      "communicator is, is not; allowed: both captured, or that one",
+      part.comm->impl->place().rank, static_cast<void*>(looked), static_cast<void*>(first));
+}
+
 rondoResult_t DeviceGroup::check(const char* call) const {
   for (size_t i = 0; i < used_; ++i) {
     const Part& part = parts_[i];
@@ -135,6 +157,7 @@ rondoResult_t DeviceGroup::check(const char* call) const {
     for (size_t k = 0; fault.empty() && k < part.made.size(); ++k) {
       fault = Exchange::selfFault(rank, part.of(part.made[k]));
     }
+    if (fault.empty()) fault = captureFault(part);
     if (fault.empty()) continue;
     return fail(part.comm, rondoInvalidUsage, std::string(call) + ": " + fault);
   }
@@ -157,6 +180,7 @@ class DeviceGroup::Launch {
     for (const Pieces& pieces : part_.made) {
       collectives(calls.subspan(next, pieces.after - next));
       next = pieces.after;
+      if (pieces.begin == pieces.end) continue;
       follow(pieces.stream);
       launchTransfers(comm_, pieces.name, part_.of(pieces), {&pieces.stream, 1});
     }
@@ -233,11 +257,11 @@ std::vector<Transfer>& asTransfers(const DeviceCall& call, const RankPlace& plac
 }
 
 /// All-to-all through windows needs few ranks, and NVLink to be quick; sends and receives do not.
-bool needsTransfers(const DeviceRunner& runner, const DeviceCall& call) {
+bool needsTransfers(DeviceRunner& runner, const DeviceCall& call) {
   if (call.collective == Collective::Gather || call.collective == Collective::Scatter) return true;
   if (call.collective != Collective::AllToAll || call.send == call.recv) return false;
   const auto element = static_cast<uint32_t>(typeSize(call.type));
-  return runner.choose({call.collective, call.count, element, Reduces::kNothing}).byTransfers;
+  return runner.byTransfers({call.collective, call.count, element, Reduces::kNothing});
 }
 
 }  // namespace
@@ -265,10 +289,12 @@ rondoResult_t runOnDevice(rondoComm* comm, const DeviceCall& call) {
 rondoResult_t runOnDevice(rondoComm* comm, const TransferCall& call) {
   const ProfileRange range(
       call.name, [&] { return RangePayload::of(call.transfers, comm->impl->place().rank); });
+  // Nothing on this rank keeps others' neighbours apart, too.
   if (groupOpen()) {
     addToGroup(comm, call);
     return rondoSuccess;
   }
+  if (call.transfers.empty()) return rondoSuccess;
   const std::string fault = Exchange::selfFault(comm->impl->place().rank, call.transfers);
   if (!fault.empty()) {
     return fail(comm, rondoInvalidUsage, std::string(call.name) + ": " + fault);

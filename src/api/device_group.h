@@ -16,7 +16,8 @@ struct TransferCall {
   const char* name;  ///< "rondoSend"
   std::span<const Transfer> transfers;
   rondoStream_t stream;
-  /// They are a collective, which keeps its place among those of a group.
+  /// They are a collective, which keeps its place among those of a group, also where this rank has
+  /// none: what becomes one launch is the same on all ranks.
   bool collective = false;
 };
 
@@ -39,7 +40,7 @@ class DeviceGroup {
   rondoResult_t launch(const char* call);
 
  private:
-  /// A collective made of transfers.
+  /// A collective made of transfers, were it none.
   struct Pieces {
     const char* name;
     size_t after;       ///< So many of Part::calls.
@@ -54,11 +55,17 @@ class DeviceGroup {
     std::vector<DeviceCall> calls;
     std::vector<Transfer> pieces;
     std::vector<Pieces> made;  ///< In the order of their calls.
+    /// Of what is launched first.
+    rondoStream_t firstStream() const {
+      if (!streams.empty()) return streams.front();
+      return !made.empty() && made.front().after == 0 ? made.front().stream : calls.front().stream;
+    }
     std::span<const Transfer> of(const Pieces& each) const {
       return std::span<const Transfer>(pieces).subspan(each.begin, each.end - each.begin);
     }
   };
   class Launch;
+  static std::string captureFault(const Part& part);
   Part& partOf(rondoComm* comm);
 
   std::vector<Part> parts_;  ///< The first used_ of them count.

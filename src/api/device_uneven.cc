@@ -89,13 +89,11 @@ rondoResult_t runOnDevice(rondoComm* comm, const UnevenDeviceCall& call) {
   if (call.collective == Collective::ReduceScatter) return reduceBlocks(comm, call);
   if (call.collective == Collective::AllToAll && call.send == call.recv && call.src.total > 0) {
     return fail(comm, rondoUnsupported,
-                format("%s: argument sendbuff (%p) is recvbuff, which is device memory; allowed "
-                       "there: two buffers",
-                       call.name, call.send));
+                format("%s: rank %d: argument sendbuff (%p) is recvbuff, which is device memory; "
+                       "allowed there: two buffers",
+                       call.name, comm->impl->place().rank, call.send));
   }
-  const std::vector<Transfer>& transfers = transfersOf(call, comm->impl->place());
-  if (transfers.empty()) return rondoSuccess;
-  return runOnDevice(comm, {call.name, transfers, call.stream, true});
+  return runOnDevice(comm, {call.name, transfersOf(call, comm->impl->place()), call.stream, true});
 }
 
 bool namesDevice(const CollectiveArgs& args) {

@@ -25,8 +25,8 @@ struct UnevenDeviceCall {
 /// Enqueues it, or puts it into the open group. An all-to-all in place is refused.
 rondoResult_t runOnDevice(rondoComm* comm, const UnevenDeviceCall& call);
 
-/// Whether a rank without any element calls on device memory, as its peers then do: by the first of
-/// its buffers that is not null, or else by its stream.
+/// Whether a rank without any element calls on device memory, as its peers then do: by its stream,
+/// or else by the first of its buffers, the receiving one first, that is not null.
 bool namesDevice(const CollectiveArgs& args);
 
 }  // namespace rondo

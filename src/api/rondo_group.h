@@ -60,10 +60,10 @@ RONDO_API rondoResult_t rondoGroupStart(void);
  * communicator all its sends and receives as one launch on the stream of the first of them, which
  * their other streams wait for, and then its collectives in the order of their calls, also those
  * that are made of sends and receives (gathers, scatters, calls with counts of their own).
- * Neighbours among them that are short and of one kind (all-reduces, all-gathers, reduce-scatters)
- * may be one launch, on the stream of the first of them, which their other streams wait for; they
- * may depend on each other, and ranks may differ in that. Communicators take turns in the order in
- * which they were made, on all ranks. Since 0.3.
+ * Short neighbours of one kind (all-reduces, all-gathers, reduce-scatters) may be one launch on the
+ * first one's stream; they may depend on each other, which may differ by rank. Streams join the
+ * capture of the first operation's, and are the caller's to join back; a first one outside the
+ * others' capture is rondoInvalidUsage. Communicators take turns in order of age. Since 0.3.
  */
 RONDO_API rondoResult_t rondoGroupEnd(void);
 

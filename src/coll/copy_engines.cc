@@ -68,10 +68,12 @@ const UserMemory::Entry* CopyEngines::serve(const DeviceCall& call,
   const UserMemory::Entry* stale = nullptr;
   const UserMemory::Entry* const into = memory.find(call.recv, bytes, &stale);
   if (into == nullptr && stale != nullptr && stale->everywhere) {
-    throw Error(rondoInvalidUsage,
-                format("%s: argument recvbuff (%p) lies in memory that was registered and has been "
-                       "freed since; allowed: rondoCommDeregister before it is freed",
-                       call.name, call.recv));
+    throw Error(
+        rondoInvalidUsage,
+        format(
+            "%s: rank %d: argument recvbuff (%p) lies in memory that was registered and has been "
+            "freed since; allowed: rondoCommDeregister before it is freed",
+            call.name, rank_, call.recv));
   }
   return into != nullptr && into->everywhere ? into : nullptr;
 }

@@ -116,7 +116,7 @@ class Search {
   void windows(const WindowForm& form, Protocol protocol, Take take) const {
     const int n = facts_.ranks;
     const bool isLL = protocol == Protocol::kLL;
-    // Rooted collectives and all-to-all have no other form where a rank is alone.
+    // All-to-all has no other form where a rank is alone.
     if (n > kMaxWindowRanks || (!isLL && !facts_.lineStores)) return;
     if (n == 1 && form.collective != Collective::AllToAll) return;
     if (!allowed(protocol) || (isLL && !worthLL(form.collective))) return;

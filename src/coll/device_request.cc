@@ -26,18 +26,20 @@ DeviceRequest requestOf(const DeviceCall& call, int ranks) {
 void checkDeviceCall(const DeviceCall& call, int rank) {
   const bool plain = isReduction(call.collective) && call.scaled == nullptr;
   if (plain && !opDefined(call.type, call.op)) {
-    throw Error(rondoUnsupported,
-                format("%s: operator %d (%s) on %s is not available on device memory; allowed "
-                       "there: the library's own operators",
-                       call.name, call.op, opName(call.op), typeName(call.type)));
+    throw Error(
+        rondoUnsupported,
+        format("%s: rank %d: argument op is %d (%s), which is not available on %s of device "
+               "memory; allowed there: the library's own operators",
+               call.name, rank, call.op, opName(call.op), typeName(call.type)));
   }
   const uint32_t aligned = std::min(static_cast<uint32_t>(typeSize(call.type)), 8u);
   const SlotUse use = slotUse(call.collective, rank, call.root);
   const auto checkPlace = [&](const char* name, const void* pointer, Slots used) {
     if (used == Slots::None || reinterpret_cast<uintptr_t>(pointer) % aligned == 0) return;
-    throw Error(rondoInvalidArgument,
-                format("%s: %s is %p; allowed: addresses that are multiples of %u", call.name, name,
-                       pointer, aligned));
+    throw Error(
+        rondoInvalidArgument,
+        format("%s: rank %d: argument %s is %p; allowed: addresses that are multiples of %u",
+               call.name, rank, name, pointer, aligned));
   };
   checkPlace("sendbuff", call.send, use.src);
   checkPlace("recvbuff", call.recv, use.dst);

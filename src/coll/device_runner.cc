@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "coll/copy_engines.h"
 #include "coll/device_budget.h"
+#include "coll/device_choices.h"
 #include "coll/device_exchange.h"
 #include "coll/device_joint.h"
 #include "coll/device_lease.h"
@@ -90,6 +91,9 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceChoice choose(const DeviceRequest& request) const override {
     return chooseDevice(request, facts_, tune_);
   }
+  bool byTransfers(const DeviceRequest& request) override {
+    return remembered(request).choice.byTransfers;
+  }
   DeviceServed run(const DeviceCall& call) override;
   size_t joins(std::span<const DeviceCall> calls) override;
   DeviceServed runJoint(std::span<const DeviceCall> calls) override;
@@ -123,12 +127,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   std::atomic_ref<uint32_t> hostWord(uint32_t FaultWords::*word) const {
     return std::atomic_ref<uint32_t>(static_cast<FaultWords*>(faults_->host())->*word);
   }
-  struct Remembered {
-    DeviceRequest request{};
-    DeviceChoice choice{};
-    DeviceServed served{};
-  };
-  const Remembered& remembered(const DeviceRequest& request);
+  const DeviceChoices::Entry& remembered(const DeviceRequest& request);
   void follow(const char* name, std::span<const DeviceCall> calls, bool after) const;
   void orderAround(const char* name, rondoStream_t launch, rondoStream_t other, bool after) const;
   CallArgs argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const;
@@ -164,9 +163,9 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   UserMemory memory_;
   CopyEngines copyEngines_;
   OrderEvent event_;
-  JointChoice joint_;                     // of the last joins()
-  std::set<std::string> said_;            // of joint ones, by explain_
-  std::array<Remembered, 64> choices_{};  // the last ones, by a hash of the request
+  JointChoice joint_;           // of the last joins()
+  std::set<std::string> said_;  // of joint ones, by explain_
+  DeviceChoices choices_;
 };
 
 uint64_t CudaRunner::addMemory(Bootstrap& boot, void* memory, size_t bytes, bool symmetric) {
@@ -200,29 +199,21 @@ void CudaRunner::check() const {
   }
 }
 
-// Choosing takes a microsecond, of which a launch has three.
-const CudaRunner::Remembered& CudaRunner::remembered(const DeviceRequest& request) {
-  const auto same = [&](const DeviceRequest& other) {
-    return other.collective == request.collective && other.count == request.count &&
-           other.elementBytes == request.elementBytes && other.reduces == request.reduces;
-  };
-  const uint64_t key = request.count * 41 + static_cast<uint64_t>(request.collective) * 7 +
-                       request.elementBytes * 3 + static_cast<uint64_t>(request.reduces);
-  Remembered& entry = choices_[(key * 0x9e3779b97f4a7c15u) >> 58];
-  if (entry.choice.algorithm == nullptr || !same(entry.request)) {
-    entry = {request, choose(request), {}};
-    entry.served = servedBy(request.collective, entry.choice);
-    if (explain_) std::fputs(explainDevice(request, facts_, tune_).c_str(), stderr);
-  }
-  return entry;
+const DeviceChoices::Entry& CudaRunner::remembered(const DeviceRequest& request) {
+  return choices_.find(request, [this](const DeviceRequest& wanted) {
+    if (explain_) std::fputs(explainDevice(wanted, facts_, tune_).c_str(), stderr);
+    return choose(wanted);
+  });
 }
 
 void CudaRunner::refuse(const DeviceCall& call) const {
   throw Error(
       rondoUnsupported,
-      format("%s: device memory with %d ranks is not available; allowed there: at most %d ranks "
-             "(reductions, scans, rondoAllGather and rondoBroadcast: any)",
-             call.name, size_, kMaxWindowRanks));
+      format(
+          "%s: rank %d: device memory with %d ranks is not available in place; allowed there: at "
+          "most %d ranks, or two buffers and at most %d (reductions, scans, rondoAllGather and "
+          "rondoBroadcast: any)",
+          call.name, rank_, size_, kMaxWindowRanks, kMaxPairRanks));
 }
 
 DeviceServed CudaRunner::runScaled(const DeviceCall& call) {
@@ -268,12 +259,13 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
     throwCuda(format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into));
     return {DeviceWay::kCopyEngines};
   }
-  const auto& [request, choice, served] = remembered(wanted);
+  const DeviceChoices::Entry& chosen = remembered(wanted);
+  const DeviceChoice& choice = chosen.choice;
   if (choice.algorithm == nullptr) refuse(call);
   const int error = launch(call, choice);
   if (error != 0)
     throwCuda(format("%s: launching the %s kernel", call.name, choice.algorithm), error);
-  return served;
+  return chosen.served;
 }
 
 size_t CudaRunner::joins(std::span<const DeviceCall> calls) {
@@ -329,7 +321,7 @@ void CudaRunner::follow(const char* name, std::span<const DeviceCall> calls, boo
   const rondoStream_t first = calls.front().stream;
   rondoStream_t last = first;
   for (const DeviceCall& call : calls.subspan(1)) {
-    if (call.stream == last) continue;
+    if (call.stream == first || call.stream == last) continue;
     last = call.stream;
     orderAround(name, first, last, after);
   }
@@ -357,9 +349,9 @@ void CudaRunner::exchange(const char* name, std::span<const Transfer> transfers,
   check();
   if (!exchange_.available()) {
     throw Error(rondoUnsupported,
-                format("%s: sends and receives of device memory between %d ranks are not "
+                format("%s: rank %d: sends and receives of device memory between %d ranks are not "
                        "available; allowed there: at most %d ranks",
-                       name, size_, kMaxPairRanks));
+                       name, rank_, size_, kMaxPairRanks));
   }
   const ContextScope scope(device_.context());
   for (const rondoStream_t other : streams.subspan(1)) orderAround(name, streams[0], other, false);

@@ -106,6 +106,8 @@ class DeviceRunner {
 
   /// What becomes of a call with these agreed arguments.
   virtual DeviceChoice choose(const DeviceRequest& request) const = 0;
+  /// Whether it becomes sends and receives.
+  virtual bool byTransfers(const DeviceRequest& request) { return choose(request).byTransfers; }
 
   /// Tests: lets all counters start at `value`. No kernel of any rank may be in flight, here or
   /// until all ranks have called it.

@@ -180,7 +180,11 @@ DeviceServed FarRunner::run(const DeviceCall& call) {
 void FarRunner::exchange(const char* name, std::span<const Transfer> transfers,
                          std::span<const rondoStream_t> streams) {
   check();
-  for (const rondoStream_t other : streams.subspan(1)) device_->order(name, other, streams[0]);
+  for (const rondoStream_t other : streams.subspan(1)) {
+    // One that is not captured yet joins the capture behind the launch.
+    if (captures(streams[0]) && !captures(other)) continue;
+    device_->order(name, other, streams[0]);
+  }
   launchAround(name, transfers, streams[0]);
   for (const rondoStream_t other : streams.subspan(1)) device_->order(name, streams[0], other);
 }

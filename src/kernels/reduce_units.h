@@ -124,7 +124,8 @@ RONDO_ALGO Unit foldPairs(const Reduction& r, const Unit* in, int n) {
 
 }  // namespace element
 
-/// The result of n >= 2 operands, for every type and operator of the library.
+/// The result of n operands, for every type and operator of the library. Of fewer than two nobody
+/// uses it.
 RONDO_ALGO Unit foldAny(const Reduction& r, const Unit* in, int n) {
   using namespace element;
   switch (r.type) {

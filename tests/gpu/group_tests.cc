@@ -230,5 +230,38 @@ TEST(DeviceApi, GroupsReportTheFirstCause) {
   });
 }
 
+// What is not captured cannot wait for what is: refused before anything is launched.
+TEST(DeviceApi, AGroupThatBeginsOutsideACaptureIsRefused) {
+  rondoUniqueId id;
+  onRanks(2, [&](const Rank& me) {
+    const rondoComm_t comm = makeComm(me, &id);
+    constexpr size_t kInts = 300;
+    Buffers b(me, 2 * kInts);
+    const cudaStream_t captured = newStream();
+    const auto both = [&](cudaStream_t first, cudaStream_t later) {
+      good(rondoGroupStart());
+      good(rondoAllReduce(b.src.at(0), b.dst.at(0), kInts, rondoInt32, rondoSum, comm, first));
+      good(rondoAllReduce(b.src.at(0), b.dst.at(kInts), kInts, rondoInt32, rondoSum, comm, later));
+      return rondoGroupEnd();
+    };
+    me.meet();
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamBeginCapture(captured, cudaStreamCaptureModeThreadLocal));
+    EXPECT_EQ(both(b.stream, captured), rondoInvalidUsage);
+    const std::string said = rondoGetLastError(comm);
+    EXPECT_NE(said.find("is captured, and stream"), std::string::npos) << said;
+    check(cudaStreamEndCapture(captured, &graph));
+    check(cudaGraphDestroy(graph));
+    me.meet();
+    good(both(b.stream, captured));
+    check(cudaStreamSynchronize(captured));
+    EXPECT_EQ(b.dst.wrong(b.stream, 0, 2 * kInts,
+                          [&](size_t i) { return element(0, i % kInts) + element(1, i % kInts); }),
+              0u);
+    me.meet();
+    good(rondoCommDestroy(comm));
+  });
+}
+
 }  // namespace
 }  // namespace rondo::test

@@ -232,5 +232,50 @@ TEST(DeviceApi, ShortSumsOfAGroupAreOneKernel) {
   });
 }
 
+// A rank without a part in what stands between two sums must not join them where the others do not.
+TEST(DeviceApi, IdleRanksKeepNeighboursApart) {
+  rondoUniqueId id;
+  onRanks(3, [&](const Rank& me) {
+    const rondoComm_t comm = makeComm(me, &id);
+    constexpr size_t kInts = 1000;
+    Buffers b(me, 5 * kInts);
+    const size_t mine = me.rank == 2 ? 0 : kInts;
+    const size_t counts[] = {kInts, kInts, 0}, places[] = {0, kInts, 2 * kInts};
+    const auto group = [&] {
+      good(rondoGroupStart());
+      good(rondoAllReduce(b.src.at(0), b.dst.at(0), kInts, rondoInt32, rondoSum, comm, b.stream));
+      good(rondoGatherV(mine > 0 ? b.src.at(0) : nullptr, mine, b.dst.at(2 * kInts), counts, places,
+                        rondoInt32, 0, comm, b.stream));
+      good(rondoAllReduce(b.src.at(kInts), b.dst.at(kInts), kInts, rondoInt32, rondoSum, comm,
+                          b.stream));
+      good(rondoGroupEnd());
+    };
+    const auto wrong = [&] {
+      size_t bad = b.dst.wrong(b.stream, 0, 2 * kInts, [](size_t i) {
+        return element(0, i) + element(1, i) + element(2, i);
+      });
+      for (int from = 0; me.rank == 0 && from < 2; ++from) {
+        bad += b.dst.wrong(b.stream, (2 + static_cast<size_t>(from)) * kInts, kInts,
+                           [&](size_t i) { return element(from, i); });
+      }
+      return bad;
+    };
+    me.meet();
+    for (int round = 0; round < 3; ++round) {
+      b.dst.fill(b.stream, [](size_t) { return -1; });
+      group();
+      EXPECT_EQ(wrong(), 0u) << "round " << round;
+    }
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamBeginCapture(b.stream, cudaStreamCaptureModeThreadLocal));
+    group();
+    check(cudaStreamEndCapture(b.stream, &graph));
+    EXPECT_EQ(kernelsOf(graph), me.rank == 2 ? 2u : 3u);
+    check(cudaGraphDestroy(graph));
+    me.meet();
+    good(rondoCommDestroy(comm));
+  });
+}
+
 }  // namespace
 }  // namespace rondo::test

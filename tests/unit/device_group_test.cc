@@ -1,0 +1,172 @@
+// What a group launches on a device, and in which order: a runner that only writes down what it is
+// asked for.
+
+#include "api/device_group.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/device_uneven.h"
+#include "api/group.h"
+#include "coll/device_runner.h"
+#include "support/world.h"
+
+namespace rondo::testing {
+namespace {
+
+rondoStream_t streamOf(int number) {
+  return reinterpret_cast<rondoStream_t>(static_cast<uintptr_t>(number) * 64);
+}
+int numberOf(rondoStream_t stream) {
+  return static_cast<int>(reinterpret_cast<uintptr_t>(stream) / 64);
+}
+
+/// Joins all neighbours; "run allreduce 8 on 1", "joint 2 on 1", "exchange 3 on 1 2", "order 1 2".
+class NotingRunner final : public DeviceRunner {
+ public:
+  NotingRunner(std::vector<std::string>* notes, const std::set<int>* captured)
+      : notes_(*notes), captured_(*captured) {}
+
+  int device() const override { return 0; }
+  DeviceServed run(const DeviceCall& call) override {
+    note(format("run %s %zu on %d", call.name, call.count, numberOf(call.stream)));
+    return {};
+  }
+  size_t joins(std::span<const DeviceCall> calls) override {
+    return calls.size() > 1 ? calls.size() : 0;
+  }
+  DeviceServed runJoint(std::span<const DeviceCall> calls) override {
+    note(format("joint %zu on %d", calls.size(), numberOf(calls.front().stream)));
+    return {};
+  }
+  void exchange(const char* name, std::span<const Transfer> transfers,
+                std::span<const rondoStream_t> streams) override {
+    note(format("exchange %s %zu on %d", name, transfers.size(), numberOf(streams.front())));
+  }
+  void order(rondoStream_t first, rondoStream_t later) override {
+    note(format("order %d %d", numberOf(first), numberOf(later)));
+  }
+  uint64_t serial() const override { return 1; }
+  void check() const override {}
+  void abort() noexcept override {}
+  bool captures(rondoStream_t stream) const override {
+    return captured_.count(numberOf(stream)) > 0;
+  }
+  DeviceChoice choose(const DeviceRequest&) const override { return {}; }
+  void startEpochsAt(uint32_t) override {}
+
+ private:
+  void note(std::string text) { notes_.push_back(std::move(text)); }
+  std::vector<std::string>& notes_;
+  const std::set<int>& captured_;
+};
+
+/// A rank whose device only writes down; `captured`: streams in a capture.
+struct NotingRank {
+  rondoComm_t comm;
+  int rank;
+  std::vector<std::string>& notes;
+  std::set<int>& captured;
+  int32_t* data;
+
+  rondoResult_t sum(size_t count, int stream) const {
+    return runOnDevice(comm, DeviceCall{"sum", Collective::AllReduce, data, data, count, rondoInt32,
+                                        rondoSum, 0, streamOf(stream)});
+  }
+  rondoResult_t gather(std::vector<uint64_t> counts, int stream) const {
+    UnevenBlocks all;
+    for (const uint64_t count : counts) {
+      all.counts.push_back(count);
+      all.displs.push_back(all.total);
+      all.total += count;
+    }
+    return runOnDevice(comm, UnevenDeviceCall{"gather", Collective::Gather, data, data, rondoInt32,
+                                              rondoSum, 0, streamOf(stream), all, all});
+  }
+};
+
+void onNotingRanks(int ranks, const std::function<void(const NotingRank&)>& body) {
+  ThreadGroup group(ranks);
+  onRanks(ranks, [&](int r) {
+    ThreadBootstrap boot(group, r);
+    std::vector<std::string> notes;
+    std::set<int> captured;
+    std::vector<int32_t> data(1000);
+    Config config = checkConfig("onNotingRanks", nullptr);
+    config.nearDevice = [&](int) { return std::make_unique<NotingRunner>(&notes, &captured); };
+    CommPtr comm;
+    ASSERT_EQ(guarded(nullptr, "onNotingRanks", [&] { comm = createComm(boot, config, {}); }),
+              rondoSuccess)
+        << rondoGetLastError(nullptr);
+    body({comm.get(), r, notes, captured, data.data()});
+    comm.reset();
+  });
+}
+
+using Notes = std::vector<std::string>;
+
+TEST(DeviceGroup, NeighboursJoin) {
+  onNotingRanks(1, [](const NotingRank& me) {
+    ASSERT_EQ(rondoGroupStart(), rondoSuccess);
+    EXPECT_EQ(me.sum(8, 1), rondoSuccess);
+    EXPECT_EQ(me.sum(9, 1), rondoSuccess);
+    ASSERT_EQ(rondoGroupEnd(), rondoSuccess);
+    EXPECT_EQ(me.notes, Notes{"joint 2 on 1"});
+  });
+}
+
+// What stands between them keeps neighbours apart on all ranks, or some would wait for a launch of
+// another form.
+TEST(DeviceGroup, WhatKeepsNeighboursApartDoesSoOnRanksWithoutAPartInIt) {
+  onNotingRanks(3, [](const NotingRank& me) {
+    ASSERT_EQ(rondoGroupStart(), rondoSuccess);
+    EXPECT_EQ(me.sum(8, 1), rondoSuccess);
+    // The one without a part has no buffer, and is known by its stream.
+    EXPECT_EQ(me.rank < 2 ? me.gather({4, 4, 0}, 2)
+                          : rondoGatherV(nullptr, 0, nullptr, nullptr, nullptr, rondoInt32, 0,
+                                         me.comm, streamOf(2)),
+              rondoSuccess);
+    EXPECT_EQ(me.sum(9, 1), rondoSuccess);
+    ASSERT_EQ(rondoGroupEnd(), rondoSuccess);
+    const Notes root{"run sum 8 on 1", "order 1 2", "exchange gather 3 on 2", "order 2 1",
+                     "run sum 9 on 1"};
+    const Notes giver{"run sum 8 on 1", "order 1 2", "exchange gather 1 on 2", "order 2 1",
+                      "run sum 9 on 1"};
+    const Notes idle{"run sum 8 on 1", "run sum 9 on 1"};
+    EXPECT_EQ(me.notes, me.rank == 0 ? root : me.rank == 1 ? giver : idle) << me.rank;
+  });
+}
+
+TEST(DeviceGroup, NothingIsLaunchedForARankWithoutAPart) {
+  onNotingRanks(3, [](const NotingRank& me) {
+    EXPECT_EQ(me.gather({4, 4, 0}, 2), rondoSuccess);
+    EXPECT_EQ(me.notes.size(), me.rank == 2 ? 0u : 1u);
+  });
+}
+
+TEST(DeviceGroup, AStreamThatIsNotCapturedCannotComeBeforeOneThatIs) {
+  onNotingRanks(1, [](const NotingRank& me) {
+    me.captured = {2};
+    ASSERT_EQ(rondoGroupStart(), rondoSuccess);
+    EXPECT_EQ(me.sum(8, 1), rondoSuccess);
+    EXPECT_EQ(me.sum(9, 2), rondoSuccess);
+    EXPECT_EQ(rondoGroupEnd(), rondoInvalidUsage);
+    EXPECT_EQ(me.notes, Notes{});
+    const std::string said = rondoGetLastError(me.comm);
+    EXPECT_NE(said.find("rondoGroupEnd: rank 0: stream 0x80 is captured, and stream 0x40"),
+              std::string::npos)
+        << said;
+    me.captured = {1};
+    ASSERT_EQ(rondoGroupStart(), rondoSuccess);
+    EXPECT_EQ(me.sum(8, 1), rondoSuccess);
+    EXPECT_EQ(me.gather({4}, 2), rondoSuccess);
+    EXPECT_EQ(rondoGroupEnd(), rondoSuccess) << rondoGetLastError(me.comm);
+  });
+}
+
+}  // namespace
+}  // namespace rondo::testing
