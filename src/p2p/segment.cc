@@ -194,6 +194,15 @@ bool Segment::release(void* ptr) {
   return true;
 }
 
+void populate(char* at, uint64_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  const uint64_t before = reinterpret_cast<uintptr_t>(at) % RangeAllocator::kPage;
+  madvise(at - before, bytes + before, MADV_POPULATE_WRITE);
+#else
+  static_cast<void>(at), static_cast<void>(bytes);
+#endif
+}
+
 std::shared_ptr<PeerSegment> PeerSegment::map(uint64_t token, UniqueFd fd, uint64_t bytes) {
   if (token == Segment::own().token()) {
     return std::shared_ptr<PeerSegment>(

@@ -96,6 +96,11 @@ class Segment {
   WaitDesk waits_;
 };
 
+/// Maps all pages of [at, at + bytes) here at once, and makes those that nobody has touched: to
+/// meet them one by one takes several times as long. Where the system cannot they are met one by
+/// one.
+void populate(char* at, uint64_t bytes);
+
 /// A peer process's segment as this process maps it. Shared by all communicators; unmapped with the
 /// last one.
 ///

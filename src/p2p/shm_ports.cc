@@ -172,16 +172,18 @@ bool ShmSendPort::drained() {
 }
 
 ShmRecvPort::ShmRecvPort(const ShmLayout& layout, int channel, int reader, char* peerLease,
-                         char* peerSegment)
+                         char* peerSegment, std::shared_ptr<PeerWindows> windows)
     : headers_(reinterpret_cast<MessageHeader*>(peerLease + layout.headersAt(channel))),
       line_(reinterpret_cast<ReaderLine*>(peerLease + layout.readerLineAt(channel, reader))),
-      segment_(peerSegment) {}
+      segment_(peerSegment),
+      windows_(std::move(windows)) {}
 
 bool ShmRecvPort::tryPeek(Message* message) {
   MessageHeader& h = headers_[next_ % ShmLayout::kHeaders];
   if (std::atomic_ref(h.sequence).load(std::memory_order_acquire) != next_ + 1) return false;
   message->data = segment_ + (h.offset & ~MessageHeader::kWide);
   message->wide = (h.offset & MessageHeader::kWide) != 0;
+  if (message->wide && windows_ != nullptr) windows_->met();
   message->bytes = h.bytes;
   message->stamp = h.stamp;
   if ((h.landing & MessageHeader::kRun) != 0) [[unlikely]] {

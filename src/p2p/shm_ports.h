@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "p2p/shm_layout.h"
@@ -19,8 +20,9 @@ class WideArea {
   static constexpr uint64_t kNone = ~uint64_t{0};
 
   /// `offset`: of the first window, from the segment's start.
-  WideArea(const ShmLayout& layout, uint64_t offset)
-      : offset_(offset),
+  WideArea(const ShmLayout& layout, char* segment, uint64_t offset)
+      : segment_(segment),
+        offset_(offset),
         bytes_(layout.areaBytes),
         taken_(static_cast<size_t>(layout.windows), false) {}
 
@@ -30,7 +32,10 @@ class WideArea {
   /// short job shall not pay for pages that nobody has touched.
   bool open(size_t bytes) {
     if (bytes < kLeastWide) return false;
-    if (carried_ <= kFirst) carried_ += bytes;
+    if (carried_ > kFirst) [[likely]]
+      return true;
+    carried_ += bytes;
+    if (carried_ > kFirst) populate(segment_ + offset_, this->bytes());
     return carried_ > kFirst;
   }
   /// The offset of a window from the segment's start: the one that was free for the longest, or
@@ -40,12 +45,30 @@ class WideArea {
   void give(uint64_t window);
 
  private:
+  char* segment_;
   uint64_t offset_, bytes_;
   std::vector<bool> taken_;
   size_t next_ = 0;
   uint64_t carried_ = 0;
 
-  static constexpr uint64_t kFirst = 2u << 20;
+  static constexpr uint64_t kFirst = 512u << 10;
+};
+
+/// A peer's wide area as a reader sees it.
+class PeerWindows {
+ public:
+  PeerWindows(const ShmLayout& layout, char* peerLease)
+      : begin_(peerLease + layout.windowsAt()), bytes_(layout.windowBytes()) {}
+  /// A message lies in one.
+  void met() {
+    if (!std::exchange(mapped_, true)) [[unlikely]]
+      populate(begin_, bytes_);
+  }
+
+ private:
+  char* begin_;
+  uint64_t bytes_;
+  bool mapped_ = false;
 };
 
 /// Writes into this rank's own lease.
@@ -102,7 +125,9 @@ class ShmSendPort final : public SendPort {
 /// Reads a peer's channel where it lies.
 class ShmRecvPort final : public RecvPort {
  public:
-  ShmRecvPort(const ShmLayout& layout, int channel, int reader, char* peerLease, char* peerSegment);
+  /// `windows`: of the peer, of all channels from it; nullptr: it has none.
+  ShmRecvPort(const ShmLayout& layout, int channel, int reader, char* peerLease, char* peerSegment,
+              std::shared_ptr<PeerWindows> windows = nullptr);
 
   bool tryPeek(Message* message) override;
   void release() override;
@@ -111,6 +136,7 @@ class ShmRecvPort final : public RecvPort {
   MessageHeader* headers_;
   ReaderLine* line_;
   char* segment_;
+  std::shared_ptr<PeerWindows> windows_;
   uint64_t next_ = 0;
   uint32_t taken_ = 0;  // of the run at hand
   uint32_t left_ = 0;   // of it, behind the message that was peeked last

@@ -290,8 +290,14 @@ Channels ShmTransport::makeChannels() {
   channels.lanes = layout_.lanes;
   channels.chunkBytes = layout_.chunkBytes();
   std::shared_ptr<WideArea> wide;
-  if (layout_.windows > 0)
-    wide = std::make_shared<WideArea>(layout_, offset_ + layout_.windowsAt());
+  std::vector<std::shared_ptr<PeerWindows>> theirs(static_cast<size_t>(n));
+  if (layout_.windows > 0) {
+    wide = std::make_shared<WideArea>(layout_, segments_[rank_]->base(),
+                                      offset_ + layout_.windowsAt());
+    for (int peer = 0; peer < n; ++peer) {
+      theirs[static_cast<size_t>(peer)] = std::make_shared<PeerWindows>(layout_, leases_[peer]);
+    }
+  }
   for (int lane = 0; lane < layout_.lanes; ++lane) {
     for (int peer = 0; peer < n; ++peer) {
       const bool own = peer == rank_;
@@ -301,12 +307,13 @@ Channels ShmTransport::makeChannels() {
       channels.pairRecvs.push_back(
           own ? nullptr
               : std::make_unique<ShmRecvPort>(layout_, layout_.channel(lane, peer, rank_), 0,
-                                              leases_[peer], segments_[peer]->base()));
+                                              leases_[peer], segments_[peer]->base(),
+                                              theirs[static_cast<size_t>(peer)]));
       channels.allRecvs.push_back(
           own ? nullptr
-              : std::make_unique<ShmRecvPort>(layout_, layout_.channel(lane, peer, -1),
-                                              layout_.readerOf(peer, rank_), leases_[peer],
-                                              segments_[peer]->base()));
+              : std::make_unique<ShmRecvPort>(
+                    layout_, layout_.channel(lane, peer, -1), layout_.readerOf(peer, rank_),
+                    leases_[peer], segments_[peer]->base(), theirs[static_cast<size_t>(peer)]));
     }
   }
   return channels;

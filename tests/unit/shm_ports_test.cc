@@ -4,7 +4,9 @@
 #include "p2p/shm_ports.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -25,7 +27,8 @@ class Lease {
   const ShmLayout& layout() const { return layout_; }
   char* at() const { return Segment::own().base() + offset_; }
   std::shared_ptr<WideArea> wide() const {
-    return std::make_shared<WideArea>(layout_, offset_ + layout_.windowsAt());
+    return std::make_shared<WideArea>(layout_, Segment::own().base(),
+                                      offset_ + layout_.windowsAt());
   }
   ShmSendPort sender(int to, int readers, std::shared_ptr<WideArea> wide = nullptr) const {
     return ShmSendPort(layout_, layout_.channel(0, 0, to), readers, at(), Segment::own().base(),
@@ -144,6 +147,36 @@ TEST(ShmPorts, ChannelsTakeTheWindowsOfAWideAreaInTurn) {
     }
     EXPECT_GT(found, windows >= 4 ? 1000 : 0) << windows;
   }
+}
+
+/// How many of the pages there are.
+size_t resident(char* at, uint64_t bytes) {
+  std::vector<unsigned char> pages(bytes / RangeAllocator::kPage);
+  EXPECT_EQ(mincore(at, bytes, pages.data()), 0);
+  return static_cast<size_t>(std::count_if(pages.begin(), pages.end(),
+                                           [](unsigned char page) { return (page & 1) != 0; }));
+}
+
+// To meet its pages one by one took ten times a message's time for a hundred messages.
+TEST(ShmPorts, AWideAreaIsThereAtOnceButNotForTheFirstMessages) {
+#ifndef MADV_POPULATE_WRITE
+  GTEST_SKIP() << "this system's headers have no MADV_POPULATE_WRITE";
+#else
+  const Lease lease(2, ShmLayout::kMostArea, ShmLayout::kWindows);
+  const ShmLayout& layout = lease.layout();
+  char* const windows = lease.at() + layout.windowsAt();
+  madvise(windows, layout.windowBytes(), MADV_REMOVE);  // of tests before
+  const auto wide = lease.wide();
+  size_t carried = 0;
+  for (; !wide->open(16384); carried += 16384) {
+    ASSERT_EQ(resident(windows, layout.windowBytes()), 0u) << carried;
+  }
+  EXPECT_GE(carried, size_t{256} << 10);
+  EXPECT_LE(carried, size_t{1} << 20);
+  const size_t pages = layout.windowBytes() / RangeAllocator::kPage;
+  if (resident(windows, layout.windowBytes()) == 0) GTEST_SKIP() << "a kernel before 5.14";
+  EXPECT_EQ(resident(windows, layout.windowBytes()), pages);
+#endif
 }
 
 TEST(ShmPorts, OnlyLongMessagesAreEverWrittenPastTheCaches) {
