@@ -3,13 +3,14 @@
 #include <benchmark/benchmark.h>
 
 #include "api/rondo.h"
+#include "coll/choice_memory.h"
 #include "coll/plan_cache.h"
 #include "coll/planner.h"
 
 namespace rondo {
 namespace {
 
-algo::Geometry geometryOf(uint64_t bytes, int ranks, int lanes) {
+algo::Geometry ringGeometry(uint64_t bytes, int ranks, int lanes) {
   return {bytes / 4, lanes, ranks, 8192, 16};
 }
 
@@ -18,7 +19,7 @@ void recordRing(benchmark::State& state) {
   const Algorithm& ring = *findAlgorithm(Collective::AllReduce, "ring");
   const int ranks = static_cast<int>(state.range(0));
   for (auto _ : state) {
-    benchmark::DoNotOptimize(recordPlan(ring, {3, ranks, 0}, geometryOf(256u << 20, ranks, 2)));
+    benchmark::DoNotOptimize(recordPlan(ring, {3, ranks, 0}, ringGeometry(256u << 20, ranks, 2)));
   }
 }
 BENCHMARK(recordRing)->Arg(2)->Arg(8)->Arg(64);
@@ -35,6 +36,25 @@ void rankAll(benchmark::State& state) {
   }
 }
 BENCHMARK(rankAll);
+
+/// What a count pays of whose size class there was another one: its plan alone.
+void planAnotherCount(benchmark::State& state) {
+  CommFacts facts;
+  facts.ranks = 8;
+  facts.lanes = 2;
+  facts.chunkBytes = 32u << 10;
+  facts.cpus = 8;
+  const Request request{Collective::AllReduce, 64u << 20, 4, 0};
+  ChoiceMemory choices;
+  choices.keep(request, nullptr, rankCandidates(request, facts, {}).front());
+  for (auto _ : state) {
+    const ChoiceMemory::Choice& found = *choices.find(request, nullptr);
+    const auto geometry =
+        rondo::geometryOf(request, *found.algorithm, facts, found.lanes, found.chunk);
+    benchmark::DoNotOptimize(recordPlan(*found.algorithm, {3, facts.ranks, 0}, geometry));
+  }
+}
+BENCHMARK(planAnotherCount);
 
 void findPlan(benchmark::State& state) {
   PlanCache cache;

@@ -142,8 +142,13 @@ void Communicator::noteBroken(const std::string& why) {
   dumpFlights(parts_.recordFile, why);
 }
 
-const BoundPlan* Communicator::makePlan(const PlanKey& key) {
-  const Request request{key.collective, key.count, typeSize(key.type), key.root, key.uneven};
+/// The choice for the request's size class, with a geometry for just this request.
+Candidate Communicator::choose(const Request& request) {
+  const TuneRule* const rule = findRule(request, parts_.tune);
+  if (const ChoiceMemory::Choice* const known = choices_.find(request, rule)) {
+    return {known->algorithm,
+            geometryOf(request, *known->algorithm, parts_.facts, known->lanes, known->chunk), 0};
+  }
   const std::vector<Candidate> ranking = rankCandidates(request, parts_.facts, parts_.tune);
   if (parts_.explain && parts_.place.rank == 0) {
     if (!explainedCosts_) {
@@ -158,9 +163,15 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
     throw Error(rondoInvalidUsage,
                 format("no algorithm for %s is left: RONDO_TUNE (or config.tune) asks for one that "
                        "cannot be reproducible; allowed: rules that leave another one",
-                       collectiveName(key.collective)));
+                       collectiveName(request.collective)));
   }
-  const Candidate& best = ranking.front();
+  choices_.keep(request, rule, ranking.front());
+  return ranking.front();
+}
+
+const BoundPlan* Communicator::makePlan(const PlanKey& key) {
+  const Candidate best =
+      choose({key.collective, key.count, typeSize(key.type), key.root, key.uneven});
   const algo::Group group{parts_.place.rank, parts_.place.size, key.root,
                           parts_.facts.groups.placement()};
   const Plan plan = recordPlan(*best.algorithm, group, best.geometry);

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "coll/call_log.h"
+#include "coll/choice_memory.h"
 #include "coll/closing.h"
 #include "coll/device_runner.h"
 #include "coll/dump_signal.h"
@@ -194,6 +195,7 @@ class Communicator {
             request.uneven};
   }
   const BoundPlan* makePlan(const PlanKey& key);
+  Candidate choose(const Request& request);
   std::string waitsText(std::chrono::steady_clock::duration waited) const;
   End deviceFailure() const;
   void logCall(const HostRequest& request) const;
@@ -228,6 +230,7 @@ class Communicator {
   Parts parts_;
   Channels channels_;
   PlanCache plans_;
+  ChoiceMemory choices_;
   Runner runner_;
   Exchange exchange_;
   JointCall joint_;

@@ -27,19 +27,6 @@ std::vector<uint64_t> chunkSizes(const CommFacts& facts, uint64_t wanted) {
   return sizes;
 }
 
-algo::Geometry cut(const Request& request, const Algorithm& algorithm, const CommFacts& facts,
-                   int lanes, uint64_t chunkBytes) {
-  algo::Geometry geometry{};
-  geometry.count = request.count;
-  geometry.lanes = lanes;
-  geometry.blocks = blocksOf(algorithm, facts.ranks, facts.groups);
-  geometry.align = std::max<Count>(1, 64 / request.elementBytes);
-  geometry.chunk = std::max<Count>(1, chunkBytes / request.elementBytes);
-  if (geometry.align > geometry.chunk) geometry.align = 1;
-  if (request.uneven) geometry.count = geometry.period();
-  return geometry;
-}
-
 /// Between hosts of one rank each message costs both ends some 8 us of a core, and lanes share a
 /// connection. Cutting what could be one message gains nothing there: with one lane instead of two
 /// all-to-all, reduce-scatter and all-gather of 64 KiB and all-to-all of 256 KiB took 0.6, 0.6,
@@ -157,25 +144,38 @@ void preferWindows(std::vector<Candidate>* ranking, const Request& request,
   if (window != end) std::rotate(ranking->begin(), window, window + 1);
 }
 
+}  // namespace
+
 const TuneRule* findRule(const Request& request, const std::vector<TuneRule>& rules) {
   const uint64_t bytes = request.count * request.elementBytes;
   for (const TuneRule& rule : rules) {
-    if (!rule.device && rule.collective == request.collective && bytes >= rule.from &&
-        bytes < rule.to) {
-      return &rule;
-    }
+    if (rule.device || rule.collective != request.collective) continue;
+    if (bytes < rule.from || bytes >= rule.to) continue;
+    // One for the even form of a collective says nothing of slots of different lengths.
+    return request.uneven && !rule.algorithm->uneven ? nullptr : &rule;
   }
   return nullptr;
 }
 
-}  // namespace
+algo::Geometry geometryOf(const Request& request, const Algorithm& algorithm,
+                          const CommFacts& facts, int lanes, Count chunk) {
+  algo::Geometry geometry{};
+  geometry.count = request.count;
+  geometry.lanes = lanes;
+  geometry.blocks = blocksOf(algorithm, facts.ranks, facts.groups);
+  geometry.align = std::max<Count>(1, 64 / request.elementBytes);
+  geometry.chunk = chunk;
+  if (geometry.align > geometry.chunk) geometry.align = 1;
+  if (request.uneven) geometry.count = geometry.period();
+  return geometry;
+}
 
-std::vector<Candidate> rankCandidates(const Request& request, const CommFacts& facts,
+std::vector<Candidate> rankCandidates(const Request& exact, const CommFacts& facts,
                                       const std::vector<TuneRule>& rules) {
   std::vector<Candidate> ranking;
-  const TuneRule* rule = findRule(request, rules);
-  // A rule for the even form of a collective says nothing of slots of different lengths.
-  if (rule != nullptr && request.uneven && !rule->algorithm->uneven) rule = nullptr;
+  const TuneRule* const rule = findRule(exact, rules);
+  Request request = exact;
+  request.count = typicalCount(exact.count);
   const bool whole = rule == nullptr && takesWholeMessages(request, facts);
   // Over more hosts shorter chunks may pass through chains sooner.
   const uint64_t only = whole && facts.ranks == 2 ? facts.chunkBytes : 0;
@@ -193,7 +193,8 @@ std::vector<Candidate> rankCandidates(const Request& request, const CommFacts& f
       if (rule != nullptr && rule->lanes != 0 && std::min(rule->lanes, facts.lanes) != lanes)
         continue;
       for (const uint64_t chunk : chunkSizes(facts, wanted)) {
-        const algo::Geometry geometry = cut(request, algorithm, facts, lanes, chunk);
+        const Count elements = std::max<Count>(1, chunk / request.elementBytes);
+        const auto geometry = geometryOf(request, algorithm, facts, lanes, elements);
         ranking.push_back({&algorithm, geometry, timeOf(request, algorithm, geometry, facts)});
       }
     }
@@ -202,6 +203,10 @@ std::vector<Candidate> rankCandidates(const Request& request, const CommFacts& f
     return a.picoseconds < b.picoseconds;
   });
   preferWindows(&ranking, request, facts);
+  for (Candidate& each : ranking) {
+    each.geometry =
+        geometryOf(exact, *each.algorithm, facts, each.geometry.lanes, each.geometry.chunk);
+  }
   return ranking;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 // Chooses: algorithm, lanes and chunk of a call, as a pure function of agreed facts.
 
+#include <algorithm>
+#include <bit>
 #include <string>
 #include <vector>
 
@@ -42,10 +44,26 @@ struct TuneRule {
 /// Throws Error(rondoInvalidArgument) that quotes the rule and says what is allowed.
 std::vector<TuneRule> parseTune(const std::string& text);
 
+/// What stands for calls of about `count` elements: the next number of four binary digits and
+/// zeros. A program whose counts differ from call to call chooses eight times for each factor of
+/// two, not in each call.
+constexpr Count typicalCount(Count count) {
+  const int zeros = std::max(0, static_cast<int>(std::bit_width(count)) - 4);
+  return ((count + (Count{1} << zeros) - 1) >> zeros) << zeros;
+}
+
+/// The rule that holds for the request; nullptr: none.
+const TuneRule* findRule(const Request& request, const std::vector<TuneRule>& rules);
+
 /// All candidates that may run, the best one first; ties go to the one registered first. With a
-/// matching rule, only what it allows.
+/// matching rule, only what it allows. The order and the predicted times are those of a call of
+/// typicalCount() elements.
 std::vector<Candidate> rankCandidates(const Request& request, const CommFacts& facts,
                                       const std::vector<TuneRule>& rules);
+
+/// The geometry of `lanes` lanes and chunks of `chunk` elements for just this request.
+algo::Geometry geometryOf(const Request& request, const Algorithm& algorithm,
+                          const CommFacts& facts, int lanes, Count chunk);
 
 /// Predicted time of a plan: `plan` is any rank's.
 uint64_t predict(const Plan& plan, size_t elementBytes, const CommFacts& facts);

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "coll/choice_memory.h"
+
 namespace rondo {
 namespace {
 
@@ -124,6 +126,63 @@ TEST(Planner, RulesBindInTheirRangeOnly) {
   const Request broadcast{Collective::Broadcast, 100, 4, 2};
   EXPECT_EQ(rankCandidates(broadcast, facts(4, 4), rules).front().algorithm->collective,
             Collective::Broadcast);
+}
+
+TEST(Planner, CountsOfAClassAreChosenAlikeAndCutForThemselves) {
+  for (const uint64_t count : {0ull, 1ull, 15ull, 16ull, 1ull << 20, 9ull << 30}) {
+    EXPECT_EQ(typicalCount(count), count);
+  }
+  EXPECT_EQ(typicalCount(17), 18u);
+  EXPECT_EQ(typicalCount(1000), 1024u);
+  int classes = 0;
+  for (uint64_t count = 1, last = 0; count < 1 << 16; ++count) {
+    const uint64_t typical = typicalCount(count);
+    ASSERT_GE(typical, count);
+    ASSERT_LE(typical - count, count / 8);
+    classes += typical != std::exchange(last, typical) ? 1 : 0;
+  }
+  EXPECT_LE(classes, 8 * 16);
+  const CommFacts f = facts(4, 4);
+  const std::vector<Candidate> typical = rankCandidates(sum(1024), f, {});
+  for (const uint64_t count : {961ull, 1000ull, 1023ull}) {
+    const std::vector<Candidate> ranking = rankCandidates(sum(count), f, {});
+    ASSERT_EQ(ranking.size(), typical.size());
+    for (size_t i = 0; i < ranking.size(); ++i) {
+      EXPECT_EQ(ranking[i].algorithm, typical[i].algorithm);
+      EXPECT_EQ(ranking[i].picoseconds, typical[i].picoseconds);
+      EXPECT_EQ(ranking[i].geometry.count, count);
+      EXPECT_EQ(ranking[i].geometry.chunk, typical[i].geometry.chunk);
+    }
+  }
+}
+
+TEST(Planner, ARuleHoldsForItsBytesWhateverTheClass) {
+  // 4000 and 4004 bytes are of one class, and the rule begins between them.
+  const std::vector<TuneRule> rules = parseTune("allreduce:host:4001-1M:ring/1/4K");
+  const CommFacts f = facts(4, 4);
+  EXPECT_STRNE(rankCandidates(sum(1000), f, rules).front().algorithm->name, "ring");
+  EXPECT_STREQ(rankCandidates(sum(1001), f, rules).front().algorithm->name, "ring");
+}
+
+TEST(Planner, ChoicesAreRememberedByClassRuleRootAndType) {
+  const CommFacts f = facts(4, 4);
+  const std::vector<TuneRule> rules = parseTune("allreduce:host:0-:ring/1/4K");
+  ChoiceMemory memory;
+  EXPECT_EQ(memory.find(sum(1000), nullptr), nullptr);
+  const Candidate best = rankCandidates(sum(1000), f, {}).front();
+  memory.keep(sum(1000), nullptr, best);
+  const ChoiceMemory::Choice* const found = memory.find(sum(1023), nullptr);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->algorithm, best.algorithm);
+  const algo::Geometry again =
+      geometryOf(sum(1000), *found->algorithm, f, found->lanes, found->chunk);
+  EXPECT_EQ(std::memcmp(&again, &best.geometry, sizeof again), 0);
+  EXPECT_EQ(memory.find(sum(1025), nullptr), nullptr);
+  EXPECT_EQ(memory.find(sum(1000), &rules.front()), nullptr);
+  EXPECT_EQ(memory.find({Collective::AllReduce, 1000, 8, 0}, nullptr), nullptr);
+  EXPECT_EQ(memory.find({Collective::AllReduce, 1000, 4, 1}, nullptr), nullptr);
+  EXPECT_EQ(memory.find({Collective::Reduce, 1000, 4, 0}, nullptr), nullptr);
+  EXPECT_EQ(memory.find({Collective::AllReduce, 1000, 4, 0, true}, nullptr), nullptr);
 }
 
 TEST(Planner, ChunksFitTheChannel) {
