@@ -99,6 +99,8 @@ double medianOf(std::vector<double> values) {
 
 }  // namespace
 
+void callOnce(const Trial& trial, const RotatingBuffers::Piece& piece) { call(trial, piece); }
+
 ForcedComm::ForcedComm(const std::string& rules, int device) : rules_(rules) {
   rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
   config.device = device;
@@ -126,7 +128,8 @@ uint64_t recvBytes(Collective collective, uint64_t bytes, int ranks) {
 
 RotatingBuffers::RotatingBuffers(uint64_t most, bool mapped)
     : send_(makeArea(std::max(most, kRotatedBytes), mapped)),
-      recv_(makeArea(std::max(most, kRotatedBytes), mapped)) {}
+      recv_(makeArea(std::max(most, kRotatedBytes), mapped)),
+      mapped_(mapped) {}
 
 RotatingBuffers::Area RotatingBuffers::makeArea(uint64_t bytes, bool mapped) {
   void* memory = nullptr;
