@@ -74,7 +74,7 @@ check() {  # collective, ranks, sizes, file
 
 run() {  # ranks, collective, least, most, sizes
   runMpi "$1" "$regret" "$2" --min "$3" --max "$4" --seconds 0.02 --each --check >"$scratch/said" 2>"$scratch/erred" ||
-    { cat "$scratch/said" "$scratch/erred"; fail "exit status $?: $2 on $1 ranks"; }
+    { cat "$scratch/said" "$scratch/erred"; fail "it failed: $2 on $1 ranks"; }
   check "$2" "$1" "$5" "$scratch/said"
 }
 
