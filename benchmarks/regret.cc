@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "mpi_tool.h"
+#include "regret_results.h"
 #include "tune_trials.h"
 
 namespace {
@@ -24,7 +25,7 @@ struct Arguments {
   std::vector<std::string> collectives{"allreduce"};
   std::string least = "8", most = "256M", memory = "host";
   double seconds = 1;
-  bool each = false;
+  bool each = false, check = false;
 };
 
 uint64_t sizeOf(const char* option, const std::string& text) {
@@ -51,8 +52,13 @@ constexpr double kWithin = 1.05;
 
 class Regret {
  public:
-  Regret(Collective collective, int rank, int ranks, bool each)
-      : collective_(collective), rank_(rank), ranks_(ranks), each_(each), free_("") {
+  Regret(Collective collective, int rank, int ranks, const Arguments& a)
+      : collective_(collective),
+        rank_(rank),
+        ranks_(ranks),
+        each_(a.each),
+        check_(a.check),
+        free_("") {
     for (const Algorithm& row : registry()) {
       if (row.collective != collective) continue;
       if (row.hierarchy != nullptr && !free_.impl().facts().groups.layered()) continue;
@@ -114,6 +120,7 @@ class Regret {
     for (const auto& comm : forced_) {
       trials.push_back({comm.get(), collective_, bytes, ordinary});
       trials.push_back({comm.get(), collective_, bytes, mapped});
+      if (check_) checkResults(trials.back(), rank_, ranks_);
     }
     Pace pace;
     pace.seconds = seconds;
@@ -151,6 +158,9 @@ class Regret {
     std::vector<Trial> trials;
     for (const auto& comm : forced_) trials.push_back({comm.get(), collective_, bytes});
     trials.push_back({&free_, collective_, bytes});
+    if (check_) {
+      for (const Trial& trial : trials) checkResults(trial, rank_, ranks_);
+    }
     Pace pace;
     pace.seconds = seconds;
     const std::vector<double> times = timeTrials(trials, buffers, pace);
@@ -187,7 +197,7 @@ class Regret {
 
   Collective collective_;
   int rank_, ranks_;
-  bool each_;
+  bool each_, check_;
   ForcedComm free_;
   std::vector<const Algorithm*> algorithms_;
   std::vector<std::unique_ptr<ForcedComm>> forced_;
@@ -202,7 +212,7 @@ int run(const Arguments& a, int rank, int ranks) {
     for (const std::string& name : a.collectives) collectives.push_back(collectiveOf(name));
     if (ranks < 2) throw Error(rondoInvalidArgument, "there is 1 rank; allowed: 2 or more");
     for (const Collective collective : collectives) {
-      Regret regret(collective, rank, ranks, a.each);
+      Regret regret(collective, rank, ranks, a);
       if (a.memory == "both") {
         regret.runBoth(least, most, a.seconds);
       } else {
@@ -228,6 +238,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.01, 60.0))
       ->capture_default_str();
   app.add_flag("--each", a.each, "Print every algorithm's time, too");
+  app.add_flag("--check", a.check, "Look at every algorithm's results before it is timed");
   app.add_option("--memory", a.memory, "host, rondo for rondoMemAlloc's, or both")
       ->check(CLI::IsMember({"host", "rondo", "both"}))
       ->capture_default_str();

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # rondo-tune writes a file, later jobs find it and say so, and what is wrong with one is told. rondo-explain's planner
-# knows machines and files. The regret benchmark prints its rows. No time is judged.
+# knows machines and files. No time is judged.
 set -euo pipefail
 . "$TEST_SRCDIR/tests/mpi_env.sh"
 scratch=$(mktemp -d)

@@ -47,6 +47,7 @@ class RotatingBuffers {
     void* recv;
   };
   Piece next(uint64_t sendBytes, uint64_t recvBytes);
+  bool mapped() const { return mapped_; }
   /// After how many such pieces all of them were used.
   int sets(uint64_t sendBytes, uint64_t recvBytes) const;
 
@@ -59,6 +60,7 @@ class RotatingBuffers {
   char* pieceOf(const Area& area, uint64_t bytes) const;
 
   Area send_, recv_;
+  bool mapped_;
   size_t turn_ = 0;
 };
 
@@ -69,6 +71,9 @@ struct Trial {
   uint64_t bytes;                      ///< Of a slot; a multiple of 4.
   RotatingBuffers* buffers = nullptr;  ///< Its own; nullptr: those of all trials.
 };
+
+/// The trial's call, once, on the caller's buffers; throws Error if it fails.
+void callOnce(const Trial& trial, const RotatingBuffers::Piece& piece);
 
 struct Pace {
   double seconds = 20;  ///< Rounds over all trials begin until then...

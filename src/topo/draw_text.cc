@@ -47,7 +47,10 @@ class Tree {
       }
     }
     for (const int node : graph_.all(NodeKind::NvSwitch, host_)) {
-      out_ += format("  %s: %zu GPUs\n", graph_.node(node).name.c_str(), graph_.from(node).size());
+      const auto gpus = std::count_if(
+          graph_.from(node).begin(), graph_.from(node).end(),
+          [&](Arc arc) { return graph_.node(graph_.target(arc)).kind == NodeKind::Gpu; });
+      out_ += format("  %s: %zu GPUs\n", graph_.node(node).name.c_str(), static_cast<size_t>(gpus));
     }
     return out_;
   }
@@ -156,12 +159,20 @@ std::string treeText(const Graph& graph) {
   constexpr size_t kShown = 16;
   const std::vector<int> switches = graph.all(NodeKind::Switch);
   for (size_t i = 0; i < std::min(kShown, switches.size()); ++i) {
-    size_t hosts = 0;
+    size_t cards = 0, nvSwitches = 0;
     for (const Arc arc : graph.from(switches[i])) {
-      hosts += graph.node(graph.target(arc)).host >= 0 ? 1 : 0;
+      const Node& end = graph.node(graph.target(arc));
+      if (end.kind == NodeKind::NvSwitch)
+        ++nvSwitches;
+      else if (end.host >= 0)
+        ++cards;
     }
-    out += format("%s: %zu NICs, %zu switches\n", graph.fullName(switches[i]).c_str(), hosts,
-                  graph.from(switches[i]).size() - hosts);
+    out += graph.fullName(switches[i]);
+    if (nvSwitches > 0) {
+      out += format(": %zu hosts' NVSwitches\n", nvSwitches);
+      continue;
+    }
+    out += format(": %zu NICs, %zu switches\n", cards, graph.from(switches[i]).size() - cards);
   }
   if (switches.size() > kShown)
     out += format("... and %zu more switches\n", switches.size() - kShown);

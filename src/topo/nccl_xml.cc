@@ -1,7 +1,9 @@
 #include "topo/nccl_xml.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <set>
 
 #include "topo/pci_speeds.h"
 #include "topo/quantities.h"
@@ -95,14 +97,15 @@ class Reader {
   }
 
   void addChildren(const XmlElement& element, int host, int above) {
-    for (const XmlElement& child : element.children) {
-      if (child.name == "pci")
-        addPci(child, host, above);
-      else if (child.name == "nic")
-        addNic(child, host, above, {});
-      else
-        source_.unknown(child, element.name);
-    }
+    for (const XmlElement& child : element.children) addChild(child, element, host, above);
+  }
+  void addChild(const XmlElement& child, const XmlElement& parent, int host, int above) {
+    if (child.name == "pci")
+      addPci(child, host, above);
+    else if (child.name == "nic")
+      addNic(child, host, above, {});
+    else
+      source_.unknown(child, parent.name);
   }
 
   Link pciLink(const XmlElement& element, int above, int below) {
@@ -125,24 +128,7 @@ class Reader {
   void addPci(const XmlElement& element, int host, int above) {
     const std::string& busId = source_.need(element, "busid");
     const XmlElement* inner = element.children.empty() ? nullptr : &element.children.front();
-    if (inner != nullptr && inner->name == "gpu") {
-      const auto sm = static_cast<int>(source_.whole(*inner, "sm", 10, 999, 90));
-      const std::string id =
-          "gpu" +
-          std::to_string(source_.whole(*inner, "dev", 0, 4095, graph_.count(NodeKind::Gpu, host)));
-      const int gpu =
-          add(*inner, Node{NodeKind::Gpu, host, 0, id, 0, -1, "sm" + std::to_string(sm), busId, 0});
-      join(element, pciLink(element, above, gpu));
-      for (const XmlElement& link : inner->children) {
-        if (link.name == "nvlink")
-          nvLinks_.push_back({gpu, &link, sm});
-        else if (link.name == "c2c")
-          addC2c(link, host, gpu);
-        else
-          source_.unknown(link, inner->name);
-      }
-      return;
-    }
+    if (inner != nullptr && inner->name == "gpu") return addGpu(element, host, above);
     if (inner != nullptr && inner->name == "nic") {
       for (const XmlElement& nic : element.children) addNic(nic, host, above, {&element, busId});
       return;
@@ -153,14 +139,81 @@ class Reader {
       const bool gpu = pciClass->starts_with("0x0302") || pciClass->starts_with("0x0300");
       const NodeKind kind = gpu ? NodeKind::Gpu : NodeKind::Nic;
       if (gpu || pciClass->starts_with("0x02")) {
-        const int leaf = add(element, Node{kind, host, 0, name(host, kind), 0, -1, "", busId, 0});
+        const std::string id = gpu ? gpuName(element, host) : name(host, kind);
+        const int leaf = add(element, Node{kind, host, 0, id, 0, -1, "", busId, 0});
         return join(element, pciLink(element, above, leaf));
       }
     }
     const int node =
         add(element, Node{NodeKind::Pci, host, 0, name(host, NodeKind::Pci), 0, -1, "", busId, 0});
     join(element, pciLink(element, above, node));
-    addChildren(element, host, node);
+    addBelowSwitch(element, host, node);
+  }
+
+  /// A large Broadcom switch shows itself as one above others; what lies between these is no link.
+  void addBelowSwitch(const XmlElement& element, int host, int node) {
+    for (const XmlElement& child : element.children) {
+      if (child.name == "pci" && !child.children.empty() && isPartOfSwitch(element, child)) {
+        addChildren(child, host, node);
+      } else {
+        addChild(child, element, host, node);
+      }
+    }
+  }
+
+  /// Its ids as numbers: device, subsystem's device; 0: none of a Broadcom switch.
+  struct SwitchId {
+    uint64_t device = 0, part = 0;
+  };
+  static SwitchId switchId(const XmlElement& element) {
+    const auto of = [&](std::string_view attribute) -> uint64_t {
+      const std::string* const text = element.find(attribute);
+      return text != nullptr ? std::strtoull(text->c_str(), nullptr, 16) : 0;
+    };
+    if (of("vendor") != 0x1000 || of("subsystem_vendor") != 0x1000) return {};
+    return {of("device"), of("subsystem_device") >> 12};
+  }
+  static bool isPartOfSwitch(const XmlElement& above, const XmlElement& below) {
+    const SwitchId a = switchId(above), b = switchId(below);
+    if (a.device != b.device) return false;
+    // PCIe 4: all parts alike; PCIe 5: the upper one is told from those below it.
+    return (a.device == 0xc010 && a.part == 0xa && b.part == 0xa) ||
+           (a.device == 0xc030 && a.part == 0 && b.part == 1);
+  }
+
+  /// By its dev, or by the next number that is free.
+  std::string gpuName(const XmlElement& element, int host) {
+    const int next = graph_.count(NodeKind::Gpu, host);
+    auto number =
+        static_cast<int>(source_.whole(element, "dev", 0, 4095, static_cast<uint64_t>(next)));
+    if (!numbers_.insert({host, number}).second) {
+      number = next;
+      while (!numbers_.insert({host, number}).second) ++number;
+      // As where each GPU is in a container of its own.
+      source_.note(element, "several GPUs of one host have the same dev; they are numbered anew");
+    }
+    return "gpu" + std::to_string(number);
+  }
+
+  void addGpu(const XmlElement& element, int host, int above) {
+    const XmlElement& inner = element.children.front();
+    const auto sm = static_cast<int>(source_.whole(inner, "sm", 10, 999, 90));
+    const int gpu = add(inner, Node{NodeKind::Gpu, host, 0, gpuName(inner, host), 0, -1,
+                                    "sm" + std::to_string(sm), *element.find("busid"), 0});
+    join(element, pciLink(element, above, gpu));
+    for (const XmlElement& link : inner.children) {
+      if (link.name == "nvlink")
+        nvLinks_.push_back({gpu, &link, sm});
+      else if (link.name == "c2c")
+        addC2c(link, host, gpu);
+      else
+        source_.unknown(link, inner.name);
+    }
+    if (element.children.size() > 1) {
+      source_.note(element.children[1],
+                   "a <pci> has several elements: its first, a <gpu>, is the device, and the "
+                   "others (a GPU's partitions, as an example) are left out");
+    }
   }
 
   struct Place {
@@ -171,16 +224,21 @@ class Reader {
   void addNic(const XmlElement& element, int host, int above, const Place& place) {
     if (element.name != "nic") return source_.unknown(element, "pci");
     uint64_t megabits = 0;
-    std::string model;
+    std::string model, dev;
     for (const XmlElement& net : element.children) {
       if (net.name != "net") {
         source_.unknown(net, element.name);
         continue;
       }
       if (const std::string* id = net.find("name"); id != nullptr && model.empty()) model = *id;
+      if (const std::string* id = net.find("dev"); id != nullptr && dev.empty()) dev = *id;
       megabits += source_.whole(net, "speed", 0, 100'000'000, 10'000);
     }
     if (element.children.empty()) return;
+    // One without a PCIe device hangs on the first CPU that a rank found: each rank on its own.
+    if (place.pci == nullptr && !model.empty() && !onCpus_.insert({host, {model, dev}}).second) {
+      return source_.note(element, "a <nic> of one name hangs on several CPUs; it counts once");
+    }
     const int nic = add(element, Node{NodeKind::Nic, host, 0, name(host, NodeKind::Nic), 0, -1,
                                       model, place.busId, megabits * 125'000});
     if (place.pci != nullptr) return join(*place.pci, pciLink(*place.pci, above, nic));
@@ -231,6 +289,9 @@ class Reader {
       int other = -1;
       if (tclass != nullptr && tclass->starts_with("0x0680")) {
         other = nvSwitch(*nv.element, host);
+      } else if (graph_.node(nv.gpu).busId == busId) {
+        source_.note(*nv.element, "an <nvlink> ends at its own GPU; such links are left out");
+        continue;
       } else if (const auto found = gpus.find({host, busId}); found != gpus.end()) {
         other = found->second;
       } else if (tclass != nullptr && tclass->starts_with("0x03")) {
@@ -254,6 +315,28 @@ class Reader {
       places[ends] = nv.element;
     }
     for (const auto& [ends, link] : links) join(*places[ends], link);
+    joinNvSwitches(links);
+  }
+
+  /// NCCL writes several hosts into one file if their NVLinks are one fabric.
+  void joinNvSwitches(const std::map<std::pair<int, int>, Link>& links) {
+    if (nvSwitches_.size() < 2) return;
+    std::map<int, Link> into;
+    const int fabric = graph_.addNode(Node{NodeKind::Switch, -1, 0, "nvlinks", 0, -1, "", "", 0});
+    for (const auto& [ends, link] : links) {
+      for (const int end : {ends.first, ends.second}) {
+        if (graph_.node(end).kind != NodeKind::NvSwitch) continue;
+        Link& sum =
+            into.try_emplace(end, Link{LinkKind::NvLink, end, fabric, 0, 0, 0}).first->second;
+        sum.bytesPerSecond += link.bytesPerSecond;
+        sum.count += link.count;
+      }
+    }
+    for (auto& [nvSwitch, link] : into) {
+      link.count = std::min(link.count, Graph::kMostCount);
+      link.bytesPerSecond = std::min(link.bytesPerSecond, Graph::kMostBandwidth);
+      graph_.addLink(link);
+    }
   }
 
   XmlSource& source_;
@@ -261,6 +344,9 @@ class Reader {
   std::map<std::string, int> hosts_;
   std::map<int, int> nvSwitches_;
   std::vector<NvLinks> nvLinks_;
+  std::set<std::pair<int, int>> numbers_;  // of GPUs: host, number
+  /// NICs without a PCIe device: host, name and dev.
+  std::set<std::pair<int, std::pair<std::string, std::string>>> onCpus_;
 };
 
 }  // namespace

@@ -35,6 +35,7 @@ PciSpeed nearestPci(uint64_t bytesPerSecond) {
 
 uint64_t nvLinkBytes(int sm) {
   if (sm >= 100) return 50'000'000'000;
+  if (sm == 86) return 14'062'500'000;  // Bridges of workstations' cards: 4 links, 56.25 GB/s.
   return sm >= 70 ? 25'000'000'000 : 20'000'000'000;
 }
 

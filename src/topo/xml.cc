@@ -136,12 +136,15 @@ void XmlSource::refuse(const XmlElement& at, const std::string& what) const {
   throw Error(rondoInvalidArgument, format("%s:%d: ", name_.c_str(), at.line) + what);
 }
 
+void XmlSource::note(const XmlElement& at, const std::string& what) {
+  if (std::find(seen_.begin(), seen_.end(), what) != seen_.end()) return;
+  seen_.push_back(what);
+  warnings_.push_back(format("%s:%d: %s", name_.c_str(), at.line, what.c_str()));
+}
+
 void XmlSource::unknown(const XmlElement& element, const std::string& parent) {
-  const std::string key = element.name + " in " + parent;
-  if (std::find(seen_.begin(), seen_.end(), key) != seen_.end()) return;
-  seen_.push_back(key);
-  warnings_.push_back(format("%s:%d: unknown element <%.40s> in <%.40s> is ignored", name_.c_str(),
-                             element.line, element.name.c_str(), parent.c_str()));
+  note(element, format("unknown element <%.40s> in <%.40s> is ignored", element.name.c_str(),
+                       parent.c_str()));
 }
 
 const std::string& XmlSource::need(const XmlElement& element, std::string_view attribute) const {

@@ -34,6 +34,8 @@ class XmlSource {
   /// "FILE:LINE: what", an Error(rondoInvalidArgument).
   [[noreturn]] void refuse(const XmlElement& at, const std::string& what) const;
   void unknown(const XmlElement& element, const std::string& parent);
+  /// A warning "FILE:LINE: what", at the first place of all that say the same.
+  void note(const XmlElement& at, const std::string& what);
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// The attribute, or a refusal that says what is missing.

@@ -110,6 +110,18 @@ TEST(Planner, IsTheSameEveryTime) {
   }
 }
 
+TEST(Planner, OfOnePieceALaneThatHidesNothingIsLeftOut) {
+  const auto lanes = [](const char* rule, const CommFacts& f) {
+    return rankCandidates(sum(16u << 20), f, parseTune(rule)).front().geometry.lanes;
+  };
+  CommFacts f = facts(2, 2);
+  EXPECT_EQ(lanes("allreduce:host:0-:oneshot", f), 1);
+  EXPECT_EQ(lanes("allreduce:host:0-:oneshot/2", f), 2) << "but a rule may have it";
+  EXPECT_EQ(lanes("allreduce:host:0-:twoshot", f), 2);
+  f.costs.hop = 20'000'000;  // hides something
+  EXPECT_EQ(lanes("allreduce:host:0-:oneshot", f), 2);
+}
+
 TEST(Planner, RulesBindInTheirRangeOnly) {
   const auto rules = parseTune(
       "broadcast:host:0-:oneshot,allreduce:host:400-800:twoshot/1/1K,allreduce:host:0-:ring/64");
