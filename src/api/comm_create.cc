@@ -38,6 +38,11 @@ constexpr uint64_t kMostAreaAcross = 512u << 10;
 /// with 2000 (veth, UCX over TCP, 2026-11-21).
 constexpr uint32_t kSpinsAcross = 256;
 
+/// Where ranks outnumber cores, at once: who has to run first is a process on the same core, and a
+/// look at the sockets costs more than to ask it. Two hosts of two ranks on two cores, 64 bytes,
+/// against 8 looks: all-reduce 0.86 to 0.94 of the time, all-gather 0.82 to 0.89 (2026-11-23).
+constexpr uint32_t kSpinsAcrossCrowded = 1;
+
 /// For reaching the ranks of other hosts, or as long as the boot may take if that is less.
 constexpr uint64_t kMeetMs = 30'000;
 
@@ -398,7 +403,8 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   parts.wait = waitPolicy(config.options, crowded, std::move(hook));
 
   if (hosts.hosts > 1) {
-    parts.wait.spinsBeforeYield = std::min(parts.wait.spinsBeforeYield, kSpinsAcross);
+    parts.wait.spinsBeforeYield =
+        std::min(parts.wait.spinsBeforeYield, crowded ? kSpinsAcrossCrowded : kSpinsAcross);
   }
 
   std::vector<int> peers;

@@ -58,6 +58,7 @@ UcxHeader UcxTransport::headerTo(const UcxPeer& peer, UcxKind kind) const {
 void UcxTransport::post(const std::vector<UcxPeer*>& peers, const UcxHeader& header,
                         const void* data, size_t bytes, UcxPending* pending) {
   const std::lock_guard<std::mutex> lock(worker_.mutex());
+  worker_.notePost();
   for (UcxPeer* peer : peers) {
     UcxChannel& channel = peer->channels[header.channel];
     UcxHeader mine = headerTo(*peer, UcxKind::Data);

@@ -33,6 +33,10 @@ constexpr std::chrono::milliseconds kLeastNap{1}, kMostNap{20};
 /// If it can, hosts are still looked after so often.
 constexpr std::chrono::milliseconds kArmedNap{50};
 
+/// While ranks poll the network the thread leaves them the lock, and looks after hosts so often;
+/// while they only send, which moves little of what was sent before, so often.
+constexpr std::chrono::milliseconds kPolledNap{10}, kPostedNap{2};
+
 /// The thread moves no more at a time: whoever wants to send waits for the lock meanwhile.
 constexpr int kMostMoves = 16;
 
@@ -318,18 +322,33 @@ void UcxWorker::sleepUntilWoken() {
   poll(events.data(), count, static_cast<int>(kArmedNap.count()));
 }
 
+/// For how long ranks in calls will do, by what has happened since these counts.
+std::chrono::milliseconds UcxWorker::othersNap(uint64_t* turns, uint64_t* posts) const {
+  const uint64_t turnsBefore = std::exchange(*turns, turns_.load(std::memory_order_relaxed));
+  const uint64_t postsBefore = std::exchange(*posts, posts_.load(std::memory_order_relaxed));
+  if (*turns != turnsBefore) return kPolledNap;
+  return *posts != postsBefore ? kPostedNap : std::chrono::milliseconds(0);
+}
+
 /// The end of a message that UCX counts as sent may still lie in its own memory, because the socket
 /// was full, when its rank goes elsewhere: into MPI, say, to wait there for the message's reader.
 /// And a rank that computes for long should hear of an abort. So where nobody else made progress
 /// for a while, this thread does, as long as there are communicators that span hosts: it sleeps
 /// until UCX's descriptor says that something can move. While others poll, that would wake it for
-/// each of their messages.
+/// each of their messages. Nor does it ask for the lock then, but seldom: who polls has it nearly
+/// always, and would have to wake this thread, on the same core as a rule, with a call of the
+/// system.
 void UcxWorker::keepMoving() {
   pthread_setname_np(pthread_self(), "rondo-ucx");
   runNearNetwork();
-  uint64_t seen = 0;
+  uint64_t seen = 0, turns = 0, posts = 0;
+  std::chrono::steady_clock::time_point lookedAt{};
   auto nap = kLeastNap;
   for (;;) {
+    if (std::chrono::steady_clock::now() - lookedAt < othersNap(&turns, &posts)) {
+      std::this_thread::sleep_for(nap = kLeastNap);
+      continue;
+    }
     bool wakes = false, moves = false;
     {
       std::unique_lock<std::mutex> lock(mutex_);
@@ -339,8 +358,9 @@ void UcxWorker::keepMoving() {
       lookAtHosts(othersWaited);
       wakes = !othersWaited && armed();
       nap = othersWaited || moves ? kLeastNap : std::min(2 * nap, kMostNap);
-      seen = turns_;
+      seen = turns = turns_;
     }
+    lookedAt = std::chrono::steady_clock::now();
     if (wakes) {
       sleepUntilWoken();
     } else if (moves && wakes_ >= 0) {
@@ -406,7 +426,7 @@ void UcxWorker::afterFailures() {
 }
 
 bool UcxWorker::progressLocked() {
-  ++turns_;
+  count(&turns_);
   int round = 0;
   while (round < kMostRounds && ucp_worker_progress(worker_) != 0) ++round;
   for (const auto& rail : further_) round += ucp_worker_progress(rail->worker_) != 0 ? 1 : 0;

@@ -113,6 +113,8 @@ class UcxWorker {
   void askAgain() { failed_ = true; }
   /// Says whether anything moved.
   bool progressLocked();
+  /// A rank in a call has sent something, and looks after it.
+  void notePost() { count(&posts_); }
 
  private:
   UcxWorker(const Settings& settings, UcxWorker* first);
@@ -122,6 +124,10 @@ class UcxWorker {
       return static_cast<size_t>(key.first ^ (static_cast<uint64_t>(key.second) << 40));
     }
   };
+  /// With the lock held; read without it.
+  static void count(std::atomic<uint64_t>* what) {
+    what->store(what->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   static ucs_status_t onMessage(void* self, const void* header, size_t headerBytes, void* data,
                                 size_t bytes, const ucp_am_recv_param_t* param);
   static void onError(void* endpoint, ucp_ep_h handle, ucs_status_t status);
@@ -130,6 +136,7 @@ class UcxWorker {
   void close();
   void closeEndpoints();
   void keepMoving();
+  std::chrono::milliseconds othersNap(uint64_t* turns, uint64_t* posts) const;
   bool moveUntilQuiet();
   bool armed();
   void sleepUntilWoken();
@@ -156,8 +163,8 @@ class UcxWorker {
   UcxPorts ports_{};
   std::unordered_set<uint16_t> theirPorts_;
   std::chrono::steady_clock::time_point waitSince_{}, waitSeen_{}, boundAt_{};
-  bool failed_ = false;  // since the last progress, an endpoint or a host
-  uint64_t turns_ = 0;   // progress calls
+  bool failed_ = false;                        // since the last progress, an endpoint or a host
+  std::atomic<uint64_t> turns_{0}, posts_{0};  // looks at the network, messages of ranks in calls
   std::condition_variable used_;
   std::unordered_map<uint64_t, std::unique_ptr<UcxEndpoint>> endpoints_;
   std::vector<std::unique_ptr<UcxEndpoint>>
