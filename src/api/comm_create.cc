@@ -401,7 +401,6 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   for (const RankInfo& info : infos) parts.members.push_back({info.hostName, info.pid});
   const bool crowded = isCrowded(crowdOf(local, host.machine), ranksOfThisProcess(local));
   parts.wait = waitPolicy(config.options, crowded, std::move(hook));
-
   if (hosts.hosts > 1) {
     parts.wait.spinsBeforeYield =
         std::min(parts.wait.spinsBeforeYield, crowded ? kSpinsAcrossCrowded : kSpinsAcross);

@@ -140,6 +140,9 @@ TEST(MeasuredChoice, EveryMovementAndSizeHasItsOwn) {
       EXPECT_EQ(seen.back(), &choices.of(call, bytes));
     }
   }
+  // Blocks of v-collectives may be longer.
+  EXPECT_EQ(&choices.of(Call::Scatterv, size_t{1} << 40), &choices.of(Call::Scatterv, SIZE_MAX));
+  EXPECT_NE(&choices.of(Call::Gather, size_t{1} << 40), &choices.of(Call::Gatherv, 0));
   std::sort(seen.begin(), seen.end());
   EXPECT_EQ(std::unique(seen.begin(), seen.end()), seen.end());
 }

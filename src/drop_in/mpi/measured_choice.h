@@ -92,11 +92,12 @@ class MeasuredChoices {
  public:
   /// `bytes`: of a block, as all ranks know it.
   MeasuredChoice& of(Call call, size_t bytes) {
-    return choices_[kindOf(call) * kClasses + static_cast<size_t>(std::bit_width(bytes))];
+    const auto width = static_cast<size_t>(std::bit_width(bytes));
+    return choices_[kindOf(call) * kClasses + std::min(width, kClasses - 1)];
   }
 
  private:
-  static constexpr size_t kKinds = 9, kClasses = 33;  ///< Blocks are shorter than 2 GiB.
+  static constexpr size_t kKinds = 9, kClasses = 33;  ///< From 4 GiB on all are of the last one.
 
   static constexpr size_t kindOf(Call call) {
     switch (call) {
