@@ -37,6 +37,8 @@ struct ProtocolLL {
   __device__ static Flag next(Flag epoch) { return epoch == ~0u ? 2u : epoch + 1; }
   /// In the last two epochs before the wrap places are emptied, so that no flag of long ago looks
   /// new.
+  /// Places are emptied then, hello flags are not: one of exactly 2^32 exchanges before, of a lane
+  /// that said no hello since (hours of calls that need none), would pass for a new one.
   __device__ static bool wraps(Flag epoch) { return epoch >= ~1u; }
 };
 
