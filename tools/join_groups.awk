@@ -4,7 +4,11 @@
 # Alone stay sources of two lists, those that are lent to the sanitizers' builds as they are, those with
 # a name of their own that a header has too, and whose helpers have a name that the group has already. To be
 # run in the top folder.
-BEGIN { apart = "^src/(coll/reduce/.*|coll/planner|drop_in/nccl/config|p2p/fd_exchange|topo/draw_text)\\.cc$" }
+BEGIN {
+  apart = "^src/(coll/reduce/.*|coll/planner|drop_in/nccl/config|p2p/fd_exchange|topo/draw_text)\\.cc$"
+  # Programs of a source or two, which are read here for what they share with others.
+  apart = apart "|^benchmarks/([a-z_]+|bare/.*|micro/.*)\\.cc$"
+}
 
 # Names that a source declares for itself, in a namespace without a name; "" for what can't be joined.
 function ownNames(path,   line, kind, hidden, outside, names, found) {
