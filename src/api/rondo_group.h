@@ -48,13 +48,14 @@ RONDO_API rondoResult_t rondoGroupStart(void);
 /**
  * Runs everything collected, on all communicators concerned, and returns when it is done. Sends and
  * receives may stand in any order. Collectives of one communicator run in the order of their calls;
- * neighbours of one kind, datatype, operator and root that have at most 16 KiB each (of the larger
- * buffer) run as one call on the sum of their counts, for one latency instead of many. Therefore
- * all ranks make the same calls in the same groups, and of such neighbours none may write memory
- * that another one reads or writes (rondoInvalidUsage). A floating-point reduction in a group may
- * round otherwise than by itself, though the same way on every run; with config.reproducible its
- * bits are the same. Until it returns, other threads' calls on the communicators get
- * rondoInvalidUsage. Returns the first cause of failure. Since 0.2.
+ * neighbours alike in kind, type, operator and root, of at most 16 KiB each (the larger buffer),
+ * run as one call on the sum of their counts, others (but v-collectives) as one where all ranks'
+ * inputs are 16 KiB at most: for one latency. So all ranks make the same calls in the same groups,
+ * and of alike neighbours none may write memory that another one reads or writes
+ * (rondoInvalidUsage). A floating-point reduction may round otherwise in a group than alone, the
+ * same way on every run; with config.reproducible its bits are the same. Until it returns, other
+ * threads' calls on these communicators get rondoInvalidUsage. Returns the first cause of failure.
+ * Since 0.2.
  *
  * What is on device memory is only enqueued, before anything on host memory runs: for each
  * communicator all its sends and receives as one launch on the stream of the first of them, which

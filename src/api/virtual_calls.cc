@@ -71,7 +71,7 @@ void VirtualGroup::runFor(rondoComm* comm, const std::vector<Call>& calls) {
     const std::span<const HostRequest> left(requests.data() + at, requests.size() - at);
     const size_t pass = JointCall::passOf(left, place.size);
     HostRequest joint = left[0];
-    for (size_t i = 1; i < pass; ++i) joint.key.count += left[i].key.count;
+    joint.key = JointCall::keyOf(left.first(pass), place);
     comm->rehearsal->run(names[at], joint);
     for (const HostRequest& each : left.first(pass)) comm->rehearsal->keepOwn(each);
     at += pass;

@@ -246,7 +246,7 @@ Communicator::Progress Communicator::poll(bool* moved) {
     if (answer == CallLog::Answer::Something) return Progress::Mismatch;
     if (answer == CallLog::Answer::Nothing) {
       log_.finish();
-      if (joint_.active()) joint_.finish();
+      endedOfPass_ = joint_.active() ? joint_.finish(parts_.cpu, parts_.facts.reproducible) : 1;
       return ended();
     }
   }
@@ -266,7 +266,7 @@ void Communicator::begin(std::span<const HostRequest> pass, OpOrigin origin) {
     return;
   }
   HostCall call = prepare(joint_.begin(pass, parts_.place), pass, origin);
-  call.stamp ^= static_cast<uint32_t>(JointCall::countsHash(pass) >> 32);
+  call.stamp ^= static_cast<uint32_t>(JointCall::callsHash(pass) >> 32);
   runner_.begin(*plan_, call);
 }
 

@@ -91,6 +91,9 @@ class Communicator {
   enum class Progress { Busy, Done, Aborted, Mismatch };
   /// More than one request: JointCall::passOf() joined them. They stay where they are meanwhile.
   void begin(std::span<const HostRequest> pass, OpOrigin origin);
+  /// After poll() said Done: so many of the first of them have ended, at least one. The others wait
+  /// for a begin() of their own.
+  size_t endedOfPass() const { return endedOfPass_; }
   Progress poll(bool* moved);
   /// Sends and receives to their end, like run(). After Mismatch, exchangeMismatch() says why.
   RunResult runExchange(std::span<const Transfer> transfers);
@@ -234,6 +237,7 @@ class Communicator {
   Runner runner_;
   Exchange exchange_;
   JointCall joint_;
+  size_t endedOfPass_ = 1;
   FlightRecorder recorder_;
   CallLog log_;
   Closing closing_;

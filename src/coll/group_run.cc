@@ -6,6 +6,7 @@
 
 #include "api/types.h"
 #include "base/error.h"
+#include "coll/mixed_pass.h"
 
 namespace rondo {
 
@@ -54,13 +55,13 @@ std::string GroupRun::faultOf(const Communicator& comm) {
   return fault.empty() ? clashOf(*part) : fault;
 }
 
-/// Calls that would run as one and need each other's results.
+/// Calls of one kind that would run as one and need each other's results.
 std::string GroupRun::clashOf(const Part& part) {
   const RankPlace& place = part.comm->place();
   std::span<const HostRequest> waiting = part.requests;
   for (size_t before = 0; before < part.requests.size();) {
     const size_t pass = JointCall::passOf(waiting, place.size);
-    if (pass > 1) {
+    if (pass > 1 && !MixedPass::differ(waiting.first(pass))) {
       const JointCall::Clash clash = checker_.findClash(waiting.first(pass), place);
       if (clash.found) {
         return format(
@@ -149,7 +150,7 @@ bool GroupRun::finishOperation(Part& part) {
   if (part.exchanging) {
     part.transfers.clear();
   } else {
-    part.next += part.running;
+    part.next += part.comm->endedOfPass();
   }
   part.running = 0;
   return !part.exchanges() && part.next == part.requests.size();

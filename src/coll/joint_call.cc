@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "api/types.h"
+#include "coll/mixed_pass.h"
 #include "p2p/segment.h"
 
 namespace rondo {
@@ -25,8 +26,7 @@ uint64_t mostBytes(const HostRequest& request, int ranks) {
 }
 
 bool joins(const HostRequest& request, int ranks) {
-  return request.key.collective != Collective::Barrier && !request.key.uneven && ranks > 1 &&
-         request.key.count <= JointCall::kMostCallBytes &&
+  return !request.key.uneven && ranks > 1 && request.key.count <= JointCall::kMostCallBytes &&
          mostBytes(request, ranks) <= JointCall::kMostCallBytes;
 }
 
@@ -66,25 +66,39 @@ struct Furthest {
   }
 };
 
-}  // namespace
-
-size_t JointCall::passOf(std::span<const HostRequest> waiting, int ranks) {
-  if (waiting.size() < 2 || !joins(waiting[0], ranks)) return 1;
+/// Those that differ in nothing but buffers and counts.
+size_t alikeOf(std::span<const HostRequest> waiting, int ranks) {
+  if (!joins(waiting[0], ranks)) return 1;
   PlanKey like = waiting[0].key;
   uint64_t bytes = mostBytes(waiting[0], ranks);
   size_t n = 1;
-  for (; n < waiting.size() && n < kMostCalls && joins(waiting[n], ranks); ++n) {
+  for (; n < waiting.size() && n < JointCall::kMostCalls && joins(waiting[n], ranks); ++n) {
     like.count = waiting[n].key.count;
     bytes += mostBytes(waiting[n], ranks);
-    if (like != waiting[n].key || bytes > kMostPassBytes) break;
+    if (like != waiting[n].key || bytes > JointCall::kMostPassBytes) break;
   }
   return n;
 }
 
-uint64_t JointCall::countsHash(std::span<const HostRequest> pass) {
+}  // namespace
+
+size_t JointCall::passOf(std::span<const HostRequest> waiting, int ranks) {
+  if (waiting.size() < 2) return 1;
+  return std::max(alikeOf(waiting, ranks), MixedPass::passOf(waiting, ranks));
+}
+
+PlanKey JointCall::keyOf(std::span<const HostRequest> pass, const RankPlace& place) {
+  if (MixedPass::differ(pass)) return MixedPass(pass, place).key();
+  PlanKey all = pass[0].key;
+  all.count = 0;
+  for (const HostRequest& request : pass) all.count += request.key.count;
+  return all;
+}
+
+uint64_t JointCall::callsHash(std::span<const HostRequest> pass) {
   uint64_t hash = pass.size();
   for (const HostRequest& request : pass) {
-    hash = (hash ^ request.key.count) * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ request.key.hash()) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 29;
   }
   return hash;
@@ -126,12 +140,27 @@ void JointCall::reserve() {
   if (!shared_) own_.resize(2 * kMostPassBytes);
 }
 
+/// A rank's block and, behind it, all ranks'.
+HostRequest JointCall::beginMixed(std::span<const HostRequest> pass) {
+  const MixedPass mixed(pass, place_);
+  char* const scratch = shared_ ? shared_.get() : own_.data();
+  dst_ = {scratch + kMostPassBytes, 1, false};
+  mixed.fill(scratch);
+  HostRequest all = pass[0];
+  all.key = mixed.key();
+  all.src = scratch;
+  all.dst = dst_.memory;
+  return all;
+}
+
 HostRequest JointCall::begin(std::span<const HostRequest> pass, const RankPlace& place) {
   reserve();
+  pass_ = pass;
+  place_ = place;
+  if (MixedPass::differ(pass)) return beginMixed(pass);
   HostRequest all = pass[0];
+  all.key = keyOf(pass, place);
   element_ = typeSize(all.key.type);
-  all.key.count = 0;
-  for (const HostRequest& request : pass) all.key.count += request.key.count;
   total_ = all.key.count * element_;
   const SlotUse use = slotUse(all.key.collective, place.rank, all.key.root);
   char* const scratch = shared_ ? shared_.get() : own_.data();
@@ -156,11 +185,21 @@ HostRequest JointCall::begin(std::span<const HostRequest> pass, const RankPlace&
   const bool dstDirect = dstSlots == 0 || (oneSlot && sideBySide(pass, dstOf));
   dst_ = {scratch + kMostPassBytes, dstSlots, dstDirect};
   if (!dstDirect) all.dst = dst_.memory;
-  pass_ = pass;
   return all;
 }
 
-void JointCall::finish() {
+size_t JointCall::finish(CpuLevel cpu, bool tree) {
+  size_t ended = pass_.size();
+  if (MixedPass::differ(pass_)) {
+    ended = MixedPass(pass_, place_).finish(dst_.memory, cpu, tree);
+  } else {
+    handOut();
+  }
+  pass_ = {};
+  return ended;
+}
+
+void JointCall::handOut() {
   const char* from = dst_.memory;
   for (const HostRequest& request : pass_) {
     if (dst_.direct) break;
@@ -172,7 +211,6 @@ void JointCall::finish() {
     }
     from += bytes;
   }
-  pass_ = {};
 }
 
 }  // namespace rondo

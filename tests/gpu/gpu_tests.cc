@@ -298,7 +298,8 @@ TEST(BadInput, HasASentence) {
                     rondoFloat32,     rondoRedOp_t{1000},    0,       env.stream};
     const Error op = errorOf([&] { runner.run(call); });
     EXPECT_EQ(op.code(), rondoUnsupported);
-    EXPECT_NE(op.sentence().find("operator 1000"), std::string::npos) << op.sentence();
+    EXPECT_NE(op.sentence().find("rank 0: argument op is 1000"), std::string::npos)
+        << op.sentence();
     call.op = rondoSum;
     call.send = reinterpret_cast<const char*>(env.src) + 2;
     const Error place = errorOf([&] { runner.run(call); });

@@ -31,7 +31,7 @@ struct Item {
   bool inPlace;
 };
 
-/// Groups in which neighbours are often alike, so that passes of every length come about.
+/// Groups in which neighbours are often alike, or short, so that passes of every length come about.
 std::vector<Item> randomGroup(std::mt19937& random, int ranks) {
   constexpr Collective kKinds[] = {
       Collective::AllReduce,     Collective::Broadcast, Collective::Reduce, Collective::AllGather,
@@ -40,6 +40,7 @@ std::vector<Item> randomGroup(std::mt19937& random, int ranks) {
   constexpr size_t kCounts[] = {0, 1, 3, 17, 256, 1000, 4096, 5000, 20000};
   std::vector<Item> items;
   const size_t n = 1 + random() % 90;
+  const bool mixed = random() % 2 == 0;
   while (items.size() < n) {
     const Item like{kKinds[random() % 11],
                     0,
@@ -47,8 +48,8 @@ std::vector<Item> randomGroup(std::mt19937& random, int ranks) {
                     random() % 2 == 0 ? rondoSum : rondoMax,
                     static_cast<int>(random() % static_cast<unsigned>(ranks)),
                     false};
-    const size_t alike = 1 + random() % 80;
-    const size_t largest = 2 + random() % (std::size(kCounts) - 1);
+    const size_t alike = mixed ? 1 : 1 + random() % 80;
+    const size_t largest = mixed ? 5 : 2 + random() % (std::size(kCounts) - 1);
     for (size_t i = 0; i < alike && items.size() < n; ++i) {
       items.push_back(like);
       items.back().count = kCounts[random() % largest];
@@ -313,7 +314,7 @@ TEST(WorldJointMismatch, AnotherKindInTheMiddle) {
                      RONDO_OK(rondoAllReduce(at, at, 50, rondoFloat32, rondoSum, me.comm, nullptr));
                    }
                  },
-                 {"one of 3 of a group", "one of 2 of a group"});
+                 {"broadcast with count 50", "allreduce with count 50", "collective 3"});
 }
 
 TEST(WorldJointMisuse, AResultThatAnotherCallReadsIsRefused) {
