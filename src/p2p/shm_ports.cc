@@ -85,9 +85,10 @@ bool ShmSendPort::full() {
 /// Both places keep messages under way apart, so each message can have either.
 uint64_t ShmSendPort::placeOf(uint64_t position, size_t bytes) {
   const uint64_t within = position & (areaBytes_ - 1);
-  way_ = &staging_;
-  staging_.choose(wide_ != nullptr && wide_->open(bytes) ? wide_->bytes() : 0);
-  if (!staging_.wide() && !holds_) return areaOffset_ + within;
+  StagingWay& way = staging_.of(bytes);
+  way_ = &way;
+  way.choose(wide_ != nullptr && wide_->open(bytes) ? wide_->bytes() : 0);
+  if (!way.wide() && !holds_) return areaOffset_ + within;
   const uint64_t round = position / areaBytes_;
   auto& held = held_[round % 2];
   // All messages of the round before the last one are released.
@@ -95,12 +96,12 @@ uint64_t ShmSendPort::placeOf(uint64_t position, size_t bytes) {
     wide_->give(held.window);
     held.window = WideArea::kNone;
   }
-  if (staging_.wide()) {
+  if (way.wide()) {
     if (held.window == WideArea::kNone) held = {round, wide_->take()};
-    if (held.window == WideArea::kNone) staging_.choose(0);
+    if (held.window == WideArea::kNone) way.choose(0);
   }
   holds_ = held_[0].window != WideArea::kNone || held_[1].window != WideArea::kNone;
-  return (staging_.wide() ? held.window : areaOffset_) + within;
+  return (way.wide() ? held.window : areaOffset_) + within;
 }
 
 void* ShmSendPort::tryAcquire(size_t bytes) {

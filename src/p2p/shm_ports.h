@@ -105,7 +105,7 @@ class ShmSendPort final : public SendPort {
   uint64_t released_ = 0;  // messages that all readers are known to have released
   uint64_t lookedAt_ = 0;  // messages posted when the first reader's line was last looked at
   uint64_t listenAt_ = 0;  // messages posted when the first reader's line is to be timed next
-  StagingWay staging_;
+  StagingWays staging_;
   std::shared_ptr<WideArea> wide_;
   // A round is one way through the area; messages under way are of the last two at most.
   struct {
