@@ -25,12 +25,17 @@ void recordRing(benchmark::State& state) {
 BENCHMARK(recordRing)->Arg(2)->Arg(8)->Arg(64);
 
 /// All candidates recorded, predicted and ranked: what the first call of a size pays.
-void rankAll(benchmark::State& state) {
+CommFacts eightRanks() {
   CommFacts facts;
   facts.ranks = 8;
   facts.lanes = 2;
   facts.chunkBytes = 32u << 10;
   facts.cpus = 8;
+  return facts;
+}
+
+void rankAll(benchmark::State& state) {
+  const CommFacts facts = eightRanks();
   for (auto _ : state) {
     benchmark::DoNotOptimize(rankCandidates({Collective::AllReduce, 64u << 20, 4, 0}, facts, {}));
   }
@@ -39,11 +44,7 @@ BENCHMARK(rankAll);
 
 /// What a count pays of whose size class there was another one: its plan alone.
 void planAnotherCount(benchmark::State& state) {
-  CommFacts facts;
-  facts.ranks = 8;
-  facts.lanes = 2;
-  facts.chunkBytes = 32u << 10;
-  facts.cpus = 8;
+  const CommFacts facts = eightRanks();
   const Request request{Collective::AllReduce, 64u << 20, 4, 0};
   ChoiceMemory choices;
   choices.keep(request, nullptr, rankCandidates(request, facts, {}).front());
