@@ -37,12 +37,19 @@ void shortSums(const Rank& me, rondoComm_t comm, Buffers& b, cudaStream_t other)
   EXPECT_EQ(bad, 0u);
 }
 
+/// Before a round. Under compute-sanitizer copies wait for the other ranks' kernels, so nobody
+/// launches one before all have ended theirs.
+void clear(const Rank& me, Buffers& b) {
+  b.dst.fill(b.stream, [](size_t) { return -1; });
+  me.meet();
+}
+
 /// Neighbours of three kinds; then calls each of which needs what the one before wrote.
 void shortOnesOfOtherKinds(const Rank& me, rondoComm_t comm, Buffers& b) {
   const auto n = static_cast<size_t>(me.ranks);
   constexpr size_t kFew = 500;
   const auto at = [&](size_t k) { return k * n * kFew; };
-  b.dst.fill(b.stream, [](size_t) { return -1; });
+  clear(me, b);
   good(rondoGroupStart());
   for (size_t k = 0; k < 10; ++k) {
     good(rondoAllGather(b.src.at(k), b.dst.at(at(k)), kFew, rondoInt32, comm, b.stream));
@@ -87,8 +94,9 @@ TEST(DeviceApi, ShortCollectivesOfAGroupAreOneLaunch) {
       const cudaStream_t other = newStream();
       me.meet();
       for (int round = 0; round < 3; ++round) {
-        b.dst.fill(b.stream, [](size_t) { return -1; });
+        clear(me, b);
         shortSums(me, comm, b, other);
+        me.meet();
         shortOnesOfOtherKinds(me, comm, b);
         me.meet();
       }
@@ -262,8 +270,7 @@ TEST(DeviceApi, IdleRanksKeepNeighboursApart) {
     };
     me.meet();
     for (int round = 0; round < 3; ++round) {
-      b.dst.fill(b.stream, [](size_t) { return -1; });
-      me.meet();  // under compute-sanitizer a fill waits for the other ranks' kernels
+      clear(me, b);
       group();
       EXPECT_EQ(wrong(), 0u) << "round " << round;
     }
