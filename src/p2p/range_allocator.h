@@ -10,9 +10,11 @@ class RangeAllocator {
  public:
   RangeAllocator(uint64_t begin, uint64_t end);
 
-  /// The start of a free range of `bytes` (a multiple of kPage), or kNone.
+  /// The start of a free range of `bytes` (a multiple of kPage), or kNone. Nothing changes where it
+  /// throws std::bad_alloc.
   uint64_t allocate(uint64_t bytes);
-  /// Gives back a range of allocate(); returns its size, or 0 if `begin` is not one.
+  /// Gives back a range of allocate(); returns its size, or 0 if `begin` is not one. Throws
+  /// nothing.
   uint64_t release(uint64_t begin);
   uint64_t used() const { return used_; }
 

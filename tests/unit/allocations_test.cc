@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "p2p/range_allocator.h"
 #include "support/world.h"
 
 namespace {
@@ -140,6 +141,31 @@ TEST(Allocations, AGroupWithoutMemoryOnOneRankIsNoMismatch) {
     });
   }
   EXPECT_TRUE(enough);
+}
+
+TEST(Allocations, NoRangeIsLostWhereThereIsNoMemory) {
+  constexpr uint64_t kPage = RangeAllocator::kPage;
+  RangeAllocator ranges(0, 4 * kPage);
+  uint64_t begin = RangeAllocator::kNone;
+  size_t good = 0;
+  for (; begin == RangeAllocator::kNone && good < 10; ++good) {
+    lastGood = allocations + good;
+    try {
+      begin = ranges.allocate(kPage);
+    } catch (const std::bad_alloc&) {
+    }
+    lastGood = SIZE_MAX;
+    if (begin != RangeAllocator::kNone) break;
+    EXPECT_EQ(ranges.used(), 0u);
+    EXPECT_EQ(ranges.allocate(4 * kPage), 0u) << "after " << good << " allocations";
+    EXPECT_EQ(ranges.release(0), 4 * kPage);
+  }
+  EXPECT_GT(good, 0u);
+  ASSERT_EQ(begin, 0u);
+  lastGood = allocations;
+  EXPECT_EQ(ranges.release(begin), kPage);
+  lastGood = SIZE_MAX;
+  EXPECT_EQ(ranges.allocate(4 * kPage), 0u);
 }
 
 TEST(Allocations, PlainCalls) {
