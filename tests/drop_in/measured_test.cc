@@ -1,5 +1,6 @@
-// A program that makes the same movements over and over: whoever does a call, Rondo or MPI, the
-// result is right.
+// A program that makes the same movements over and over, blocking and non-blocking: whoever does a
+// call, Rondo or MPI, the result is right. Usage: mpirun -n N [-x LD_PRELOAD=...] measured_test
+// [CALLS]
 
 #include <algorithm>
 #include <functional>
@@ -99,15 +100,130 @@ class Movements {
   std::vector<int> counts_, places_;
 };
 
+/// Non-blocking movements on a buffer each, in several ways to wait for them.
+class Requests {
+ public:
+  explicit Requests(int block) : block_(block) {
+    for (Ints* buffer : {&mine_, &all_, &from_, &to_, &sent_}) {
+      buffer->resize(static_cast<size_t>(block) * static_cast<size_t>(ranks));
+    }
+  }
+
+  /// Each is waited for before the next begins.
+  void oneByOne(int call) {
+    fill(call);
+    for (int kind = 0; kind < kKinds; ++kind) {
+      MPI_Request request = begin(kind, call);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    check(call, "one by one");
+  }
+  /// All under way at once, ended in another order than they began in.
+  void together(int call) {
+    fill(call);
+    MPI_Request requests[kKinds];
+    for (int kind = 0; kind < kKinds; ++kind) requests[kKinds - 1 - kind] = begin(kind, call);
+    if (call % 3 == 0) MPI_Waitall(kKinds, requests, MPI_STATUSES_IGNORE);
+    for (MPI_Request& request : requests) {
+      for (int over = 0; call % 3 == 1 && !over;) MPI_Test(&request, &over, MPI_STATUS_IGNORE);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    check(call, "together");
+  }
+
+ private:
+  using Ints = std::vector<int>;
+  static constexpr int kKinds = 4;
+
+  static int valueOf(int from, int to, int i, int call) {
+    return 1000 * from + 100 * to + i % 97 + call;
+  }
+  template <class Value>
+  void each(Ints& buffer, const Value& value) {
+    for (int r = 0; r < ranks; ++r) {
+      for (int i = 0; i < block_; ++i) buffer[static_cast<size_t>(r * block_ + i)] = value(r, i);
+    }
+  }
+  void fill(int call) {
+    for (Ints* buffer : {&all_, &to_, &from_}) std::fill(buffer->begin(), buffer->end(), -1);
+    each(mine_, [=](int, int i) { return valueOf(rank, 0, i, call); });
+    each(sent_, [=](int r, int i) { return valueOf(rank, r, i, call); });
+    if (rank == call % ranks) {
+      each(from_, [=](int r, int i) { return valueOf(rank, r, i, call); });
+    }
+  }
+  MPI_Request begin(int kind, int call) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (kind == 0) {
+      MPI_Ibcast(from_.data(), block_, MPI_INT, call % ranks, MPI_COMM_WORLD, &request);
+    } else if (kind == 1) {
+      MPI_Iallgather(mine_.data(), block_, MPI_INT, all_.data(), block_, MPI_INT, MPI_COMM_WORLD,
+                     &request);
+    } else if (kind == 2) {
+      MPI_Ialltoall(sent_.data(), block_, MPI_INT, to_.data(), block_, MPI_INT, MPI_COMM_WORLD,
+                    &request);
+    } else {
+      sum_.assign(static_cast<size_t>(block_), -1);
+      MPI_Iexscan(mine_.data(), sum_.data(), block_, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    }
+    return request;
+  }
+  void check(int call, const char* how) {
+    bool right = true;
+    for (int i = 0; i < block_; ++i) {
+      int before = 0;
+      for (int r = 0; r < ranks; ++r) {
+        const auto at = static_cast<size_t>(r * block_ + i);
+        right &= all_[at] == valueOf(r, 0, i, call) && to_[at] == valueOf(r, rank, i, call);
+        if (r < rank) before += valueOf(r, 0, i, call);
+      }
+      right &= from_[static_cast<size_t>(i)] == valueOf(call % ranks, 0, i, call);
+      right &= sum_[static_cast<size_t>(i)] == (rank == 0 ? -1 : before);
+    }
+    expect(right, std::string(how) + ", call " + std::to_string(call));
+  }
+
+  const int block_;
+  Ints mine_, all_, from_, to_, sent_, sum_;
+};
+
+/// Reductions that have one result only.
+void reductions(int call) {
+  std::vector<int> in(300, rank + call), out(300, -1);
+  const auto is = [&](int expected, const char* name) {
+    expect(std::all_of(out.begin(), out.end(), [=](int one) { return one == expected; }), name);
+    std::fill(out.begin(), out.end(), -1);
+  };
+  const int before = rank * (rank - 1) / 2 + rank * call;
+  MPI_Exscan(in.data(), out.data(), 300, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  is(rank == 0 ? -1 : before, "MPI_Exscan");
+  MPI_Scan(in.data(), out.data(), 300, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  is(before + rank + call, "MPI_Scan");
+}
+
+/// Floats, whose sum depends on who adds what first where ranks are more than two.
+void roundedSums() {
+  const float mine = 1.0f / static_cast<float>(rank + 3);
+  float sum = 0;
+  MPI_Reduce(&mine, &sum, 1, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
+  static float first = sum;
+  expect(sum == first, "the bits of a sum");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   start(&argc, &argv);
   const int calls = argc > 1 ? std::stoi(argv[1]) : 100;
   Movements small(24), large(70000);
+  Requests waited(2000), under(6000);
   for (int call = 0; call < calls; ++call) {
     small.all(call);
     large.all(call);
+    waited.oneByOne(call);
+    under.together(call);
+    reductions(call);
+    roundedSums();
   }
   return finish();
 }

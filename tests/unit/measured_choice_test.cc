@@ -20,42 +20,42 @@ class Pair {
     uint64_t rondo, mpi;
   };
   std::array<Cost, 2> costs{{{100, 100}, {100, 100}}};
+  bool losesTimes = false;  ///< The second rank does not see one of each run.
 
   /// `calls` calls; who did them, which both ranks decide alike.
   std::vector<Choice::Who> run(int calls) {
     std::vector<Choice::Who> done;
     for (int n = 0; n < calls; ++n) {
-      std::array<Choice::Who, 2> who;
-      // The first rank's sum needs what the second one brings: a look ahead at a copy of it.
+      EXPECT_EQ(choices_[0].due(), choices_[1].due()) << "call " << n;
+      if (choices_[0].due() && meets) meet();
+      std::array<Choice::Turn, 2> turns;
+      for (size_t r = 0; r < 2; ++r) turns[r] = choices_[r].next();
+      EXPECT_EQ(turns[0].who, turns[1].who) << "call " << n;
+      EXPECT_EQ(turns[0].run, turns[1].run) << "call " << n;
       for (size_t r = 0; r < 2; ++r) {
-        std::array<Choice::Times, 2> brought{};
-        for (size_t peer = 0; peer < 2; ++peer) {
-          Choice copy = before_[peer];
-          copy.next([&](Choice::Times* times) {
-            brought[peer] = *times;
-            return sums_;
-          });
-        }
-        who[r] = choices_[r].next([&](Choice::Times* times) {
-          for (size_t k = 0; k < 2; ++k) times->of[k] = brought[0].of[k] + brought[1].of[k];
-          return sums_;
-        });
+        if (!turns[r].timed() || (r == 1 && losesTimes && n % 8 == 7)) continue;
+        const bool rondos = turns[r].who == Choice::kRondo;
+        choices_[r].ended(turns[r].run, rondos ? costs[r].rondo : costs[r].mpi);
       }
-      EXPECT_EQ(who[0], who[1]) << "call " << n;
-      for (size_t r = 0; r < 2; ++r) {
-        if (choices_[r].timed()) {
-          choices_[r].ended(who[r] == Choice::kRondo ? costs[r].rondo : costs[r].mpi);
-        }
-      }
-      before_ = choices_;
-      done.push_back(who[0]);
+      done.push_back(turns[0].who);
     }
     return done;
   }
   void failSums() { sums_ = false; }
+  bool meets = true;  ///< In the call that follows a trial, as in blocking ones.
 
  private:
-  std::array<Choice, 2> choices_, before_;
+  void meet() {
+    Choice::Trial all{};
+    for (Choice& choice : choices_) {
+      const Choice::Trial mine = choice.seen();
+      for (size_t k = 0; k < Choice::kRuns; ++k) all.of[k] += mine.of[k];
+      all.incomplete += mine.incomplete;
+    }
+    for (Choice& choice : choices_) choice.decide(sums_ ? &all : nullptr);
+  }
+
+  std::array<Choice, 2> choices_;
   bool sums_ = true;
 };
 
@@ -129,12 +129,79 @@ TEST(MeasuredChoice, NothingChangesWhereRanksCannotAgree) {
   EXPECT_EQ(countOf(Choice::kRondo, pair.run(Choice::kLeastGap)), int{Choice::kLeastGap});
 }
 
+TEST(MeasuredChoice, UntilRanksMeetItGoesOnAsBefore) {
+  Pair pair;
+  pair.costs = {{{100, 1}, {100, 1}}};
+  pair.meets = false;
+  pair.run(kDecided);
+  EXPECT_EQ(countOf(Choice::kRondo, pair.run(1000)), 1000);
+  pair.meets = true;
+  EXPECT_EQ(countOf(Choice::kMpi, pair.run(Choice::kLeastGap)), int{Choice::kLeastGap});
+}
+
+TEST(MeasuredChoice, WhereTimesAreMissingOnARankRondoDoesIt) {
+  Pair pair;
+  pair.costs = {{{100, 1}, {100, 1}}};
+  pair.run(kDecided);
+  EXPECT_EQ(countOf(Choice::kMpi, pair.run(Choice::kLeastGap)), int{Choice::kLeastGap});
+  pair.losesTimes = true;
+  pair.run(Choice::kTrial);
+  EXPECT_EQ(countOf(Choice::kRondo, pair.run(Choice::kLeastGap)), int{Choice::kLeastGap});
+}
+
+/// As many calls as until a trial is over; who did the last one.
+Choice::Who laterCalls(LaterChoices& choices, const Choice& twin, int calls) {
+  Choice::Who last = Choice::kRondo;
+  for (int n = 0; n < calls; ++n) {
+    const LaterChoices::Turn next = choices.next(Call::Ibcast, 5000, twin);
+    last = next.turn.who;
+    EXPECT_EQ(next.choice != nullptr, next.turn.timed());
+    if (next.choice != nullptr) next.choice->ended(next.turn.run, last == Choice::kMpi ? 10 : 100);
+  }
+  return last;
+}
+
+TEST(MeasuredChoice, ANonBlockingCallFollowsItsTwinUntilItsOwnTrial) {
+  Choice twin;
+  LaterChoices choices;
+  EXPECT_EQ(laterCalls(choices, twin, 5), Choice::kRondo);
+  Choice::Trial mpis{{100, 1, 100, 1}, 0}, rondos{{1, 100, 1, 100}, 0};
+  twin.decide(&mpis);
+  EXPECT_EQ(laterCalls(choices, twin, 1), Choice::kMpi);
+  EXPECT_EQ(choices.best(Call::Ibcast, 5000, twin), Choice::kMpi);
+  twin.decide(&rondos);
+  EXPECT_EQ(laterCalls(choices, twin, kDecided - 6), Choice::kMpi);  // a trial ends with the other
+  ASSERT_TRUE(choices.due());
+  int met = 0;
+  choices.decide([&](Choice& choice) {
+    const Choice::Trial seen = choice.seen();
+    EXPECT_EQ(seen.incomplete, 0u);
+    choice.decide(&seen);
+    ++met;
+  });
+  EXPECT_EQ(met, 1);
+  EXPECT_FALSE(choices.due());
+  EXPECT_EQ(laterCalls(choices, twin, 1), Choice::kMpi);  // its own times, not the twin's
+  EXPECT_EQ(choices.best(Call::Ibcast, 5000, twin), Choice::kMpi);
+  EXPECT_EQ(choices.best(Call::Iscatter, 5000, twin), Choice::kRondo);
+}
+
+TEST(MeasuredChoice, ClosedOnesAreRondos) {
+  Choice twin;
+  const Choice::Trial mpis{{100, 1, 100, 1}, 0};
+  twin.decide(&mpis);
+  LaterChoices choices;
+  choices.close();
+  EXPECT_EQ(laterCalls(choices, twin, 2 * kDecided), Choice::kRondo);
+  EXPECT_FALSE(choices.due());
+}
+
 TEST(MeasuredChoice, EveryMovementAndSizeHasItsOwn) {
   MeasuredChoices choices;
   std::vector<MeasuredChoice*> seen;
-  for (const Call call :
-       {Call::Allgather, Call::Allgatherv, Call::Alltoall, Call::Alltoallv, Call::Bcast,
-        Call::Gather, Call::Gatherv, Call::Scatter, Call::Scatterv}) {
+  for (const Call call : {Call::Allgather, Call::Allgatherv, Call::Alltoall, Call::Alltoallv,
+                          Call::Bcast, Call::Gather, Call::Gatherv, Call::Scatter, Call::Scatterv,
+                          Call::Exscan, Call::Scan, Call::Reduce}) {
     for (const size_t bytes : {size_t{0}, size_t{8}, size_t{1} << 20, size_t{INT_MAX}}) {
       seen.push_back(&choices.of(call, bytes));
       EXPECT_EQ(seen.back(), &choices.of(call, bytes));
@@ -142,6 +209,7 @@ TEST(MeasuredChoice, EveryMovementAndSizeHasItsOwn) {
   }
   // Blocks of v-collectives may be longer.
   EXPECT_EQ(&choices.of(Call::Scatterv, size_t{1} << 40), &choices.of(Call::Scatterv, SIZE_MAX));
+  EXPECT_EQ(&choices.of(Call::Igatherv, 8), &choices.of(Call::Gatherv, 8));
   EXPECT_NE(&choices.of(Call::Gather, size_t{1} << 40), &choices.of(Call::Gatherv, 0));
   std::sort(seen.begin(), seen.end());
   EXPECT_EQ(std::unique(seen.begin(), seen.end()), seen.end());

@@ -91,7 +91,7 @@ struct Later {
   mutable std::unique_ptr<Asked> asked = nullptr;  ///< It may run between devices.
   bool good() const { return request != nullptr; }
   bool worth(size_t bytes) const { return bytes >= leastLater; }
-  bool stays(Attempt&, size_t) const { return true; }
+  bool stays(Attempt& call, size_t bytes) const { return call.staysRondosLater(bytes, request); }
   bool worthUneven(size_t agreed) const { return agreed >= leastUnevenLater; }
   template <class Build>
   int operator()(Attempt& call, const Build& build) const {

@@ -3,9 +3,11 @@
 #include <iterator>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/timed_wait.h"
 #include "drop_in/mpi/types.h"
 
 namespace rondo::drop_in {
@@ -21,11 +23,41 @@ bool Attempt::isSmall(long long count, MPI_Datatype type) {
   return !need(false, Why::Small);
 }
 
+void Attempt::agree() {
+  if (why_ != Why::Taken || known_.aborted) return;
+  if (known_.uneven.due() && leastUneven != 0) {
+    known_.uneven.agree(known_.rondo, [](size_t before, size_t now) {
+      const auto alike = [&](size_t least) { return (before < least) == (now < least); };
+      return alike(leastUneven) && alike(leastUnevenLater);
+    });
+  }
+  known_.laters.decide([this](MeasuredChoice& choice) { meet(choice); });
+}
+
+bool Attempt::chooseLater(size_t bytes, const MPI_Request* request) {
+  if (known_.aborted.load(std::memory_order_relaxed)) return true;
+  LaterChoices::Turn next = known_.laters.next(call_, bytes, known_.measured.of(call_, bytes));
+  laterChoice_ = std::move(next.choice);
+  request_ = request;
+  return begins(next.turn);
+}
+
 /// A failure is the communicator's, and told by the call that this is a part of.
-bool Attempt::sum(MeasuredChoice::Times* times) const {
-  const MeasuredChoice::Times mine = *times;
-  return rondoAllReduce(mine.of, times->of, std::size(mine.of), rondoUint64, rondoSum, known_.rondo,
-                        nullptr) == rondoSuccess;
+void Attempt::meet(MeasuredChoice& choice) const {
+  const MeasuredChoice::Trial mine = choice.seen();
+  MeasuredChoice::Trial all;
+  static_assert(sizeof all % sizeof(uint64_t) == 0);
+  const rondoResult_t result = rondoAllReduce(&mine, &all, sizeof all / sizeof(uint64_t),
+                                              rondoUint64, rondoSum, known_.rondo, nullptr);
+  choice.decide(result == rondoSuccess ? &all : nullptr);
+}
+
+void Attempt::timed() {
+  if (laterChoice_ == nullptr) {
+    choice_->ended(turn_.run, rondo::ticks() - began_);
+  } else {
+    timeUntilWait(std::move(laterChoice_), turn_.run, *request_, began_);
+  }
 }
 
 void Attempt::abort() {
@@ -36,12 +68,14 @@ void Attempt::abort() {
 }
 
 int Attempt::refused() {
+  turn_ = {};
   done();
   return raise(comm_, rondoRemoteError,
                std::string(name(call_)) + ": an earlier error has ended the communicator");
 }
 
 int Attempt::failed(rondoResult_t result) {
+  turn_ = {};
   const std::string sentence = rondoGetLastError(nullptr);
   // An argument that Rondo refuses, such as buffers that overlap: the others have called already.
   if (result == rondoInvalidArgument) abort();
@@ -51,6 +85,7 @@ int Attempt::failed(rondoResult_t result) {
 
 /// Kernels of other ranks may wait for this one's.
 int Attempt::failedOnDevices(rondoResult_t result) {
+  turn_ = {};
   const std::string sentence = rondoGetLastError(nullptr);
   abort();
   done();
@@ -58,6 +93,7 @@ int Attempt::failedOnDevices(rondoResult_t result) {
 }
 
 int Attempt::caught(const std::exception_ptr& thrown) {
+  turn_ = {};
   rondoResult_t result = rondoInternalError;
   std::string sentence = "unknown exception";
   try {

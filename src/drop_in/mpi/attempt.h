@@ -30,7 +30,7 @@ class Attempt {
     }
     if (why_ == Why::Many && isBlocking(call)) [[unlikely]]
       why_ = useOnceMore(comm);
-    if (isBlocking(call) && known_.uneven.due()) [[unlikely]]
+    if (isBlocking(call) && (known_.uneven.due() || known_.laters.due())) [[unlikely]]
       agree();
     if (isUneven(call) && why_ == Why::Taken) known_.uneven.count();
   }
@@ -58,10 +58,15 @@ class Attempt {
     known_.uneven.note(bytes);
     return known_.uneven.bytes();
   }
-  /// Of a blocking movement that is Rondo's by all else, its blocks of `bytes` bytes, the same on
-  /// all ranks: whether it stays Rondo's, as it does where Rondo is quicker. The last question.
+  /// Of a call whose result is the same whoever does it, and that is Rondo's by all else, its
+  /// blocks of `bytes` bytes, the same on all ranks: whether it stays Rondo's, as it does where
+  /// Rondo is quicker. The last question.
   bool staysRondos(size_t bytes) {
     return need(!measuring || why_ != Why::Taken || choose(bytes), Why::Quicker);
+  }
+  /// The same of a non-blocking one that gives `request`.
+  bool staysRondosLater(size_t bytes, const MPI_Request* request) {
+    return need(!measuring || why_ != Why::Taken || chooseLater(bytes, request), Why::Quicker);
   }
   int size() const { return known_.size; }
   int rank() const { return known_.rank; }
@@ -71,6 +76,8 @@ class Attempt {
 
   /// MPI's answer is the call's.
   int passed(int code) {
+    if (code != MPI_SUCCESS) [[unlikely]]
+      turn_ = {};
     done();
     return code;
   }
@@ -157,8 +164,8 @@ class Attempt {
 
  private:
   void done() {
-    if (choice_ != nullptr) [[unlikely]]
-      choice_->ended(rondo::ticks() - began_);
+    if (turn_.timed()) [[unlikely]]
+      timed();
     endFreed();
     if (statsOn) [[unlikely]]
       count(call_, why_ == Why::Taken && device_ ? Why::ByHost : why_, statsClock() - start_);
@@ -173,24 +180,24 @@ class Attempt {
     const uint64_t what = static_cast<uint64_t>(key.type) * 32 + static_cast<uint64_t>(key.op);
     return static_cast<uint64_t>(call_) + key.count * 64 + (what << 40);
   }
-  void agree() {
-    if (why_ != Why::Taken || leastUneven == 0 || known_.aborted) return;
-    known_.uneven.agree(known_.rondo, [](size_t before, size_t now) {
-      const auto alike = [&](size_t least) { return (before < least) == (now < least); };
-      return alike(leastUneven) && alike(leastUnevenLater);
-    });
-  }
+  void agree();
   bool choose(size_t bytes) {
     if (known_.aborted.load(std::memory_order_relaxed)) return true;
-    MeasuredChoice& choice = known_.measured.of(call_, bytes);
-    const auto who = choice.next([this](MeasuredChoice::Times* times) { return sum(times); });
-    if (choice.timed()) [[unlikely]] {
-      choice_ = &choice;
-      began_ = rondo::ticks();
-    }
-    return who == MeasuredChoice::kRondo;
+    choice_ = &known_.measured.of(call_, bytes);
+    if (choice_->due()) [[unlikely]]
+      meet(*choice_);
+    return begins(choice_->next());
   }
-  bool sum(MeasuredChoice::Times* times) const;
+  bool chooseLater(size_t bytes, const MPI_Request* request);
+  bool begins(MeasuredChoice::Turn turn) {
+    turn_ = turn;
+    if (turn.timed()) [[unlikely]]
+      began_ = rondo::ticks();
+    return turn.who == MeasuredChoice::kRondo;
+  }
+  void meet(MeasuredChoice& choice) const;
+  /// A call whose time ranks want to know has returned.
+  void timed();
   int refused();
   int failed(rondoResult_t result);
   int failedOnDevices(rondoResult_t result);
@@ -203,7 +210,10 @@ class Attempt {
   Call call_;
   Why why_;
   bool device_ = false;
-  MeasuredChoice* choice_ = nullptr;  ///< What wants to know how long the call takes.
+  MeasuredChoice::Turn turn_{};
+  MeasuredChoice* choice_ = nullptr;               ///< Of a blocking call that is measured.
+  std::shared_ptr<MeasuredChoice> laterChoice_{};  ///< Of a non-blocking one that is timed,
+  const MPI_Request* request_ = nullptr;           ///< and its request.
   uint64_t start_ = 0, began_ = 0;
 };
 

@@ -36,7 +36,8 @@ struct KnownComm {
   mutable std::atomic<int> children{0};      ///< Made from it by calls of all its ranks.
   mutable std::atomic<int> calls{0};         ///< Blocking collectives while it is Why::Many.
   mutable AgreedSize uneven{};               ///< What its v-collectives move.
-  mutable MeasuredChoices measured{};        ///< Who is quicker at its movements.
+  mutable MeasuredChoices measured{};        ///< Who is quicker at its blocking calls.
+  mutable LaterChoices laters{};             ///< And at its non-blocking ones.
   mutable DevicePath devices{};              ///< How its calls on device memory go.
   mutable OwnOrders orders{};                ///< Of its persistent collectives.
   Rehearsed rehearsed{};

@@ -1,62 +1,33 @@
 #pragma once
-// Who is quicker at a movement on this machine, now: Rondo or MPI. The ranks try both in turn, in
-// the program's own calls, and agree on what they saw. Only movements: they give the same bytes
-// whoever does them, while a reduction's last bits are its algorithm's.
+// Who is quicker at a collective on this machine, now: Rondo or MPI. The ranks try both in turn, in
+// the program's own calls, and agree on what they saw. Only at those which give the same bytes
+// whoever does them: movements, and reductions whose last bits are nobody's choice.
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "drop_in/mpi/calls.h"
 
 namespace rondo::drop_in {
 
 /// What the ranks of a communicator know of one collective on blocks of one size class. MPI orders
-/// the blocking collectives on a communicator, those of threads too, so that all but the times is
-/// the same on all ranks in each call.
+/// the collectives on a communicator, those of threads too, so that all but the times is the same
+/// on all ranks in each call.
 class MeasuredChoice {
  public:
   enum Who : uint8_t { kRondo, kMpi };
-  struct Times {
-    uint64_t of[2];  ///< By Who, in ticks.
-  };
-
-  /// A call begins: who does it. `sum(Times*)` adds up the times of all ranks, which all call it in
-  /// the same call, and says whether it could.
-  template <class Sum>
-  Who next(const Sum& sum) {
-    now_ = best_;
-    if (calls_++ < gap_) [[likely]]
-      return now_;
-    const uint32_t at = calls_ - 1 - gap_;
-    if (at == kTrial) {
-      decide(sum);
-      return now_ = best_;
-    }
-    place_ = at % kRun;
-    timed_ = true;
-    return now_ = (at / kRun) % 2 == 0 ? best_ : other(best_);
-  }
-
-  /// Whether ended() wants to know how long the call took.
-  bool timed() const { return timed_; }
-  void ended(uint64_t ticks) {
-    timed_ = false;
-    // The first ones of a run find caches, and ranks, as the other one left them.
-    if (place_ >= kRun / 2) run_ += ticks;
-    if (place_ + 1 < kRun) return;
-    uint64_t& kept = runs_.of[now_];
-    kept = kept == 0 ? run_ : now_ == kMpi ? std::max(kept, run_) : std::min(kept, run_);
-    run_ = 0;
-  }
 
   // A trial: two runs of each in turn. Half of its calls are the slower one's; where nothing
   // changes the next one is after twice as many calls. So a trial of one that takes twice as long
   // costs 3 % of the calls before the next one, and soon 0.1 %.
-  static constexpr uint32_t kRun = 8;
-  static constexpr uint32_t kTrial = 4 * kRun;
+  static constexpr uint32_t kRun = 8, kRuns = 4;
+  static constexpr uint32_t kTrial = kRuns * kRun;
   /// Calls. A program that makes fewer pays nothing, and Rondo has found its own ways by then.
   static constexpr uint32_t kFirstGap = 64;
   static constexpr uint32_t kLeastGap = 512;
@@ -64,65 +35,175 @@ class MeasuredChoice {
   /// MPI has to take less than this part of Rondo's time, in its longer run and Rondo's shorter.
   static constexpr uint64_t kBetterPercent = 95;
 
- private:
-  static Who other(Who who) { return who == kRondo ? kMpi : kRondo; }
+  /// Who does a call, and in which run of a trial it is timed; kNot: it is not.
+  struct Turn {
+    static constexpr uint32_t kNot = UINT32_MAX;
+    Who who = kRondo;
+    uint32_t run = kNot;
+    bool timed() const { return run != kNot; }
+  };
+  /// A trial as a rank saw it, in ticks, or as all did, added up.
+  struct Trial {
+    uint64_t of[kRuns];
+    uint64_t incomplete;  ///< Ranks that did not see the time of every call.
+  };
 
-  template <class Sum>
-  void decide(const Sum& sum) {
-    calls_ = 1;
-    Times all = runs_;
-    runs_ = {};
-    Who quicker = best_;
-    if (sum(&all)) quicker = all.of[kMpi] * 100 < all.of[kRondo] * kBetterPercent ? kMpi : kRondo;
+  /// A call begins.
+  Turn next() {
+    if (calls_ < gap_) [[likely]] {
+      ++calls_;
+      return {best_};
+    }
+    const uint32_t at = calls_ - gap_;
+    if (at == kTrial) return {best_};
+    ++calls_;
+    if (at == 0) first_ = best_;
+    const uint32_t run = at / kRun;
+    // The first ones of a run find caches, and ranks, as the other one left them.
+    return {run % 2 == 0 ? first_ : other(first_), at % kRun < kRun / 2 ? Turn::kNot : run};
+  }
+  /// A call that was timed has ended. Any thread.
+  void ended(uint32_t run, uint64_t ticks) {
+    runs_[run].fetch_add(ticks, kRelaxed);
+    samples_.fetch_add(1, kRelaxed);
+  }
+  /// A trial is over, and the ranks have not met since.
+  bool due() const { return calls_ == gap_ + kTrial; }
+  /// The ranks meet: all of them in the same call. What this one saw.
+  Trial seen() {
+    Trial mine{};
+    for (uint32_t run = 0; run < kRuns; ++run) mine.of[run] = runs_[run].exchange(0, kRelaxed);
+    mine.incomplete = samples_.exchange(0, kRelaxed) != kTrial / 2;
+    return mine;
+  }
+  /// `all`: what all saw, added up; nullptr: that could not be, and nothing changes. Where times
+  /// are missing Rondo is, or becomes, the quicker one.
+  void decide(const Trial* all) {
+    const Who quicker = all == nullptr ? best_ : all->incomplete > 0 ? kRondo : quickerOf(*all);
     gap_ = quicker != best_ ? kLeastGap : std::min(std::max(2 * gap_, kLeastGap), kMostGap);
     best_ = quicker;
+    calls_ = 0;
+    decided_ = true;
   }
 
-  uint32_t calls_ = 0;  ///< Since the last trial.
+  bool decided() const { return decided_; }
+  Who best() const { return best_; }
+  /// Before it is decided: as `twin` is.
+  void follow(const MeasuredChoice& twin) {
+    if (!decided_) best_ = twin.best_;
+  }
+
+ private:
+  static constexpr auto kRelaxed = std::memory_order_relaxed;
+  static Who other(Who who) { return who == kRondo ? kMpi : kRondo; }
+  Who quickerOf(const Trial& all) const {
+    const size_t r = first_ == kRondo ? 0 : 1, m = 1 - r;
+    const uint64_t rondos = std::min(all.of[r], all.of[r + 2]);
+    const uint64_t mpis = std::max(all.of[m], all.of[m + 2]);
+    return mpis * 100 < rondos * kBetterPercent ? kMpi : kRondo;
+  }
+
+  uint32_t calls_ = 0;  ///< Since the last trial was decided, to the end of the next one.
   uint32_t gap_ = kFirstGap;
-  uint32_t place_ = 0;  ///< In the run at hand.
-  Who best_ = kRondo, now_ = kRondo;
-  bool timed_ = false;
-  uint64_t run_ = 0;
-  Times runs_{};  ///< Rondo's shorter run and MPI's longer one.
+  Who best_ = kRondo, first_ = kRondo;
+  bool decided_ = false;
+  std::atomic<uint32_t> samples_{0};
+  std::array<std::atomic<uint64_t>, kRuns> runs_{};
 };
 
-/// All of a communicator.
+/// All of a communicator's blocking calls, or of its non-blocking ones.
 class MeasuredChoices {
  public:
-  /// `bytes`: of a block, as all ranks know it.
+  /// `bytes`: of a block, as all ranks know it. A call and its non-blocking twin are alike.
   MeasuredChoice& of(Call call, size_t bytes) {
     const auto width = static_cast<size_t>(std::bit_width(bytes));
     return choices_[kindOf(call) * kClasses + std::min(width, kClasses - 1)];
   }
 
  private:
-  static constexpr size_t kKinds = 9, kClasses = 33;  ///< From 4 GiB on all are of the last one.
+  static constexpr size_t kKinds = 12, kClasses = 33;  ///< From 4 GiB on all are of the last one.
 
   static constexpr size_t kindOf(Call call) {
     switch (call) {
       case Call::Allgather:
+      case Call::Iallgather:
         return 0;
       case Call::Allgatherv:
+      case Call::Iallgatherv:
         return 1;
       case Call::Alltoall:
+      case Call::Ialltoall:
         return 2;
       case Call::Alltoallv:
+      case Call::Ialltoallv:
         return 3;
       case Call::Bcast:
+      case Call::Ibcast:
         return 4;
       case Call::Gather:
+      case Call::Igather:
         return 5;
       case Call::Gatherv:
+      case Call::Igatherv:
         return 6;
       case Call::Scatter:
+      case Call::Iscatter:
         return 7;
+      case Call::Scatterv:
+      case Call::Iscatterv:
+        return 8;
+      case Call::Exscan:
+      case Call::Iexscan:
+        return 9;
+      case Call::Scan:
+      case Call::Iscan:
+        return 10;
       default:
-        return 8;  // Scatterv
+        return 11;  // Reduce, Ireduce
     }
   }
 
   std::array<MeasuredChoice, kKinds * kClasses> choices_{};
+};
+
+/// Of a communicator's non-blocking calls. What they took is known when the program has waited, and
+/// ranks may wait for each other in a blocking collective only: there they decide.
+class LaterChoices {
+ public:
+  /// Nobody decides here: all are Rondo's.
+  void close() { closed_ = true; }
+  struct Turn {
+    std::shared_ptr<MeasuredChoice> choice;  ///< Lives as long as this.
+    MeasuredChoice::Turn turn;
+  };
+  /// A call begins. `twin`: what is known of the blocking one.
+  Turn next(Call call, size_t bytes, const MeasuredChoice& twin) {
+    if (closed_) return {nullptr, {MeasuredChoice::kRondo}};
+    if (all_ == nullptr) all_ = std::make_shared<MeasuredChoices>();
+    MeasuredChoice& choice = all_->of(call, bytes);
+    choice.follow(twin);
+    const bool before = choice.due();
+    const MeasuredChoice::Turn turn = choice.next();
+    if (choice.due() && !before) due_.push_back(&choice);
+    return {turn.timed() ? std::shared_ptr<MeasuredChoice>(all_, &choice) : nullptr, turn};
+  }
+  bool due() const { return !due_.empty(); }
+  /// By all ranks in the same blocking collective: `meet(MeasuredChoice&)` for those that are due.
+  template <class Meet>
+  void decide(const Meet& meet) {
+    for (MeasuredChoice* const choice : due_) meet(*choice);
+    due_.clear();
+  }
+  /// Who does such calls now, but for those of trials.
+  MeasuredChoice::Who best(Call call, size_t bytes, const MeasuredChoice& twin) const {
+    if (all_ == nullptr || !all_->of(call, bytes).decided()) return twin.best();
+    return all_->of(call, bytes).best();
+  }
+
+ private:
+  bool closed_ = false;
+  std::shared_ptr<MeasuredChoices> all_;
+  std::vector<MeasuredChoice*> due_;
 };
 
 }  // namespace rondo::drop_in

@@ -78,6 +78,7 @@ std::shared_ptr<OwnOrder> freeOrder(const KnownComm& known, MPI_Comm comm, uint6
     PMPI_Comm_free(&made);
     return nullptr;
   }
+  find(made).laters.close();  // on it are starts only, in none of which ranks could decide
   order = std::make_shared<OwnOrder>(made);
   return order;
 }

@@ -76,6 +76,18 @@ bool large(long long count, MPI_Datatype type) {
   return size < 0 || static_cast<size_t>(count) * static_cast<size_t>(size) >= leastLater;
 }
 
+/// The same of a movement: not where MPI is the quicker one at `call` on `comm`, as far as is known
+/// when the request is made. Starts have no order that ranks could decide by.
+bool quick(MPI_Comm comm, Call call, long long count, MPI_Datatype type) {
+  const KnownComm& known = find(comm);
+  int size = 0;
+  PMPI_Type_size(type, &size);
+  if (!large(count, type) || size < 0) return size < 0;
+  const size_t bytes = static_cast<size_t>(count) * static_cast<size_t>(size);
+  return !measuring ||
+         known.laters.best(call, bytes, known.measured.of(call, bytes)) == MeasuredChoice::kRondo;
+}
+
 int sizeOf(MPI_Comm comm) { return find(comm).size; }
 bool isRoot(MPI_Comm comm, int root) { return find(comm).rank == root; }
 long long most(const int counts[], MPI_Comm comm) {
@@ -162,7 +174,7 @@ int RONDO_INIT(Bcast)(void* buffer, int count, MPI_Datatype type, int root, MPI_
                       MPI_Info info, MPI_Request* request) {
   return keepPersistent(
       RONDO_MPIS_INIT(Bcast)(buffer, count, type, root, comm, info, request), comm, request,
-      [&] { return large(count, type); },
+      [&] { return quick(comm, Call::Ibcast, count, type); },
       [&] {
         return [=, kept = LastingType(type)](MPI_Comm own, MPI_Request* begun) {
           return MPI_Ibcast(buffer, count, kept, root, own, begun);
@@ -176,7 +188,7 @@ int RONDO_INIT(Allgather)(const void* send, int sendcount, MPI_Datatype sendtype
   return keepPersistent(
       RONDO_MPIS_INIT(Allgather)(send, sendcount, sendtype, recv, recvcount, recvtype, comm, info,
                                  request),
-      comm, request, [&] { return large(recvcount, recvtype); },
+      comm, request, [&] { return quick(comm, Call::Iallgather, recvcount, recvtype); },
       [&] {
         return [=, from = LastingType(sendtype, send != MPI_IN_PLACE), to = LastingType(recvtype)](
                    MPI_Comm own, MPI_Request* begun) {
@@ -191,7 +203,7 @@ int RONDO_INIT(Allgatherv)(const void* send, int sendcount, MPI_Datatype sendtyp
   return keepPersistent(
       RONDO_MPIS_INIT(Allgatherv)(send, sendcount, sendtype, recv, counts, places, recvtype, comm,
                                   info, request),
-      comm, request, [&] { return large(most(counts, comm), recvtype); },
+      comm, request, [&] { return quick(comm, Call::Iallgatherv, most(counts, comm), recvtype); },
       [&] {
         return [=, from = LastingType(sendtype, send != MPI_IN_PLACE), to = LastingType(recvtype),
                 numbers = LastingNumbers(counts, sizeOf(comm)),
@@ -207,7 +219,7 @@ int RONDO_INIT(Alltoall)(const void* send, int sendcount, MPI_Datatype sendtype,
   return keepPersistent(
       RONDO_MPIS_INIT(Alltoall)(send, sendcount, sendtype, recv, recvcount, recvtype, comm, info,
                                 request),
-      comm, request, [&] { return large(recvcount, recvtype); },
+      comm, request, [&] { return quick(comm, Call::Ialltoall, recvcount, recvtype); },
       [&] {
         return [=, from = LastingType(sendtype, send != MPI_IN_PLACE), to = LastingType(recvtype)](
                    MPI_Comm own, MPI_Request* begun) {
@@ -224,7 +236,8 @@ int RONDO_INIT(Alltoallv)(const void* send, const int sendcounts[], const int se
   return keepPersistent(
       RONDO_MPIS_INIT(Alltoallv)(send, sendcounts, sendplaces, sendtype, recv, recvcounts,
                                  recvplaces, recvtype, comm, info, request),
-      comm, request, [&] { return large(most(recvcounts, comm), recvtype); },
+      comm, request,
+      [&] { return quick(comm, Call::Ialltoallv, most(recvcounts, comm), recvtype); },
       [&] {
         return
             [=, from = LastingType(sendtype, used > 0), to = LastingType(recvtype),
@@ -244,7 +257,8 @@ int RONDO_INIT(Gather)(const void* send, int sendcount, MPI_Datatype sendtype, v
                               info, request),
       comm, request,
       [&] {
-        return send != MPI_IN_PLACE ? large(sendcount, sendtype) : large(recvcount, recvtype);
+        return send != MPI_IN_PLACE ? quick(comm, Call::Igather, sendcount, sendtype)
+                                    : quick(comm, Call::Igather, recvcount, recvtype);
       },
       [&] {
         return [=, from = LastingType(sendtype, send != MPI_IN_PLACE),
@@ -262,7 +276,10 @@ int RONDO_INIT(Gatherv)(const void* send, int sendcount, MPI_Datatype sendtype, 
       RONDO_MPIS_INIT(Gatherv)(send, sendcount, sendtype, recv, counts, places, recvtype, root,
                                comm, info, request),
       comm, request,
-      [&] { return used > 0 ? large(most(counts, comm), recvtype) : large(sendcount, sendtype); },
+      [&] {
+        return used > 0 ? quick(comm, Call::Igatherv, most(counts, comm), recvtype)
+                        : quick(comm, Call::Igatherv, sendcount, sendtype);
+      },
       [&] {
         return [=, from = LastingType(sendtype, send != MPI_IN_PLACE),
                 to = LastingType(recvtype, used > 0), numbers = LastingNumbers(counts, used),
@@ -280,7 +297,8 @@ int RONDO_INIT(Scatter)(const void* send, int sendcount, MPI_Datatype sendtype, 
                                info, request),
       comm, request,
       [&] {
-        return recv != MPI_IN_PLACE ? large(recvcount, recvtype) : large(sendcount, sendtype);
+        return recv != MPI_IN_PLACE ? quick(comm, Call::Iscatter, recvcount, recvtype)
+                                    : quick(comm, Call::Iscatter, sendcount, sendtype);
       },
       [&] {
         return
@@ -299,7 +317,10 @@ int RONDO_INIT(Scatterv)(const void* send, const int counts[], const int places[
       RONDO_MPIS_INIT(Scatterv)(send, counts, places, sendtype, recv, recvcount, recvtype, root,
                                 comm, info, request),
       comm, request,
-      [&] { return used > 0 ? large(most(counts, comm), sendtype) : large(recvcount, recvtype); },
+      [&] {
+        return used > 0 ? quick(comm, Call::Iscatterv, most(counts, comm), sendtype)
+                        : quick(comm, Call::Iscatterv, recvcount, recvtype);
+      },
       [&] {
         return [=, from = LastingType(sendtype, used > 0),
                 to = LastingType(recvtype, recv != MPI_IN_PLACE),

@@ -4,6 +4,7 @@
 
 #include "drop_in/mpi/device_memory.h"
 #include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/timed_wait.h"
 
 namespace rondo::drop_in {
 namespace {
@@ -19,6 +20,7 @@ int raiseFailure(const Pending& failed) {
 
 RequestArray::RequestArray(Call call, int count, const MPI_Request* requests)
     : call_(call), requests_(requests) {
+  forgetTimed();
   if (statsOn) [[unlikely]]
     start_ = statsClock();
   if (count <= 0 || requests == nullptr) return;

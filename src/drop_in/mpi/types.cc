@@ -203,7 +203,7 @@ Reduction reductionOf(MPI_Datatype type, MPI_Op op) {
   const rondoRedOp_t known = operatorOf(op);
   if (known < 0 || (operatorsOf(row->kind) & bit(known)) == 0) return {Why::Operator};
   // Its elements lie an extent apart: what moves from one to the next, gaps included.
-  return {Why::Taken, row->rondo, known, static_cast<size_t>(row->extent)};
+  return {Why::Taken, row->rondo, known, static_cast<size_t>(row->extent), row->kind};
 }
 
 }  // namespace rondo::drop_in

@@ -44,6 +44,7 @@ struct Reduction {
   rondoDataType_t type = rondoUint8;
   rondoRedOp_t op = rondoSum;
   size_t size = 0;  ///< Bytes of an element.
+  TypeClass kind = TypeClass::Mute;
 };
 Reduction reductionOf(MPI_Datatype type, MPI_Op op);
 

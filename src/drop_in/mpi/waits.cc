@@ -10,6 +10,7 @@
 #include "drop_in/mpi/persistent.h"
 #include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/request_calls.h"
+#include "drop_in/mpi/timed_wait.h"
 
 using namespace rondo;
 using namespace rondo::drop_in;
@@ -19,6 +20,8 @@ namespace {
 // Apart from their callers, which are to stay small.
 
 [[gnu::noinline]] int wait(MPI_Request* request, MPI_Status* status) {
+  const TimedWait timed(*request);
+  if (timed.alone()) return PMPI_Wait(request, status);
   const StartedOnes started(1, request);
   RequestArray all(Call::Wait, 1, request);
   all.waitForAll();
