@@ -25,7 +25,7 @@ inline double median(std::vector<double>& times) {
 /// other take turns, so that both meet the machine in the same states. Before them come as many
 /// calls as the layer takes to find out who is quicker.
 inline std::vector<double> compare(const std::vector<Run>& runs, int batch, int rounds) {
-  constexpr int kFirst = 128;
+  constexpr int kFirst = 256;
   for (const Run& run : runs) {
     for (int n = 0; n < kFirst; ++n) run();
   }

@@ -84,11 +84,39 @@ TEST(MeasuredChoice, TheQuickerOneOnAllRanksTogetherDoesTheRest) {
   EXPECT_EQ(countOf(Choice::kMpi, pair.run(Choice::kLeastGap)), int{Choice::kLeastGap});
 }
 
+// A tie is tried again after 128 calls instead of 512.
+constexpr int kTiesGap = 2 * Choice::kFirstGap;
+
 TEST(MeasuredChoice, ALittleQuickerIsNotEnough) {
   Pair pair;
   pair.costs = {{{100, 96}, {100, 96}}};
   pair.run(kDecided);
-  EXPECT_EQ(countOf(Choice::kRondo, pair.run(Choice::kLeastGap)), int{Choice::kLeastGap});
+  EXPECT_EQ(countOf(Choice::kRondo, pair.run(kTiesGap)), kTiesGap);
+  EXPECT_EQ(countOf(Choice::kRondo, pair.run(Choice::kTrial)), int{Choice::kTrial / 2});
+  EXPECT_EQ(countOf(Choice::kRondo, pair.run(2 * kTiesGap)), 2 * kTiesGap);
+}
+
+TEST(MeasuredChoice, ALittleQuickerIsNotEnoughForRondoEither) {
+  Pair pair;
+  pair.costs = {{{100, 50}, {100, 50}}};
+  pair.run(kDecided + 1);
+  pair.costs = {{{96, 100}, {96, 100}}};
+  EXPECT_EQ(countOf(Choice::kMpi, pair.run(Choice::kLeastGap - 1)), int{Choice::kLeastGap} - 1);
+  pair.run(Choice::kTrial);
+  const int gap = 2 * Choice::kLeastGap;
+  EXPECT_EQ(countOf(Choice::kMpi, pair.run(gap)), gap);
+}
+
+TEST(MeasuredChoice, ShortBlocksHaveLongerRuns) {
+  MeasuredChoices choices;
+  const auto timedIn = [&](size_t bytes) {
+    MeasuredChoice& choice = choices.of(Call::Bcast, bytes);
+    int timed = 0;
+    for (int n = 0; n < 500; ++n) timed += choice.next().timed();
+    return timed;
+  };
+  EXPECT_EQ(timedIn(Choice::kShort - 1), int{Choice::kRuns * Choice::kShortsRun / 2});
+  EXPECT_EQ(timedIn(Choice::kShort), int{Choice::kTrial / 2});
 }
 
 TEST(MeasuredChoice, RondoComesBackWhenTheMachineChanges) {
@@ -118,7 +146,7 @@ TEST(MeasuredChoice, OneSlowRunDoesNotDecide) {
   pair.run(Choice::kRun);
   pair.costs = {{{100, 110}, {100, 110}}};
   pair.run(Choice::kTrial - Choice::kRun);
-  EXPECT_EQ(countOf(Choice::kRondo, pair.run(Choice::kLeastGap)), int{Choice::kLeastGap});
+  EXPECT_EQ(countOf(Choice::kRondo, pair.run(kTiesGap)), kTiesGap);
 }
 
 TEST(MeasuredChoice, NothingChangesWhereRanksCannotAgree) {

@@ -23,17 +23,24 @@ class MeasuredChoice {
  public:
   enum Who : uint8_t { kRondo, kMpi };
 
-  // A trial: two runs of each in turn. Half of its calls are the slower one's; where nothing
-  // changes the next one is after twice as many calls. So a trial of one that takes twice as long
-  // costs 3 % of the calls before the next one, and soon 0.1 %.
-  static constexpr uint32_t kRun = 8, kRuns = 4;
+  // A trial: two runs of each in turn. Half of its calls are the slower one's; where it is clear
+  // who is quicker, and nothing changes, the next one is after twice as many calls, at least 512.
+  // So a trial of one that takes twice as long costs 3 % of the calls before the next one, and soon
+  // 0.1 %. Short calls, in which a rank may run ahead of another one, have longer runs: at 8 bytes
+  // four calls of either took 0.6 to 1.5 of what many took (EPYC, 2 ranks, 2026-11-23).
+  static constexpr uint32_t kRun = 8, kShortsRun = 32, kRuns = 4;
+  static constexpr size_t kShort = 4096;  ///< Bytes; blocks under it are short.
   static constexpr uint32_t kTrial = kRuns * kRun;
   /// Calls. A program that makes fewer pays nothing, and Rondo has found its own ways by then.
   static constexpr uint32_t kFirstGap = 64;
   static constexpr uint32_t kLeastGap = 512;
   static constexpr uint32_t kMostGap = 16384;
-  /// MPI has to take less than this part of Rondo's time, in its longer run and Rondo's shorter.
+  /// Who has not got the calls has to take less than this part of the other one's time, in its
+  /// longer run and the other one's shorter.
   static constexpr uint64_t kBetterPercent = 95;
+
+  /// Of short blocks. Before the first call.
+  void haveLongRuns() { run_ = kShortsRun; }
 
   /// Who does a call, and in which run of a trial it is timed; kNot: it is not.
   struct Turn {
@@ -55,12 +62,12 @@ class MeasuredChoice {
       return {best_};
     }
     const uint32_t at = calls_ - gap_;
-    if (at == kTrial) return {best_};
+    if (at == trial()) return {best_};
     ++calls_;
     if (at == 0) first_ = best_;
-    const uint32_t run = at / kRun;
+    const uint32_t run = at / run_;
     // The first ones of a run find caches, and ranks, as the other one left them.
-    return {run % 2 == 0 ? first_ : other(first_), at % kRun < kRun / 2 ? Turn::kNot : run};
+    return {run % 2 == 0 ? first_ : other(first_), at % run_ < run_ / 2 ? Turn::kNot : run};
   }
   /// A call that was timed has ended. Any thread.
   void ended(uint32_t run, uint64_t ticks) {
@@ -68,20 +75,23 @@ class MeasuredChoice {
     samples_.fetch_add(1, kRelaxed);
   }
   /// A trial is over, and the ranks have not met since.
-  bool due() const { return calls_ == gap_ + kTrial; }
+  bool due() const { return calls_ == gap_ + trial(); }
   /// The ranks meet: all of them in the same call. What this one saw.
   Trial seen() {
     Trial mine{};
     for (uint32_t run = 0; run < kRuns; ++run) mine.of[run] = runs_[run].exchange(0, kRelaxed);
-    mine.incomplete = samples_.exchange(0, kRelaxed) != kTrial / 2;
+    mine.incomplete = samples_.exchange(0, kRelaxed) != trial() / 2;
     return mine;
   }
   /// `all`: what all saw, added up; nullptr: that could not be, and nothing changes. Where times
   /// are missing Rondo is, or becomes, the quicker one.
   void decide(const Trial* all) {
-    const Who quicker = all == nullptr ? best_ : all->incomplete > 0 ? kRondo : quickerOf(*all);
-    gap_ = quicker != best_ ? kLeastGap : std::min(std::max(2 * gap_, kLeastGap), kMostGap);
-    best_ = quicker;
+    const Who before = best_;
+    bool clear = true;
+    if (all != nullptr) best_ = all->incomplete > 0 ? kRondo : quickerOf(*all, &clear);
+    // One that was disturbed, or a tie, says little: again soon, but ever more seldom.
+    gap_ = best_ != before ? kLeastGap
+                           : std::min(clear ? std::max(2 * gap_, kLeastGap) : 2 * gap_, kMostGap);
     calls_ = 0;
     decided_ = true;
   }
@@ -96,14 +106,18 @@ class MeasuredChoice {
  private:
   static constexpr auto kRelaxed = std::memory_order_relaxed;
   static Who other(Who who) { return who == kRondo ? kMpi : kRondo; }
-  Who quickerOf(const Trial& all) const {
-    const size_t r = first_ == kRondo ? 0 : 1, m = 1 - r;
-    const uint64_t rondos = std::min(all.of[r], all.of[r + 2]);
-    const uint64_t mpis = std::max(all.of[m], all.of[m + 2]);
-    return mpis * 100 < rondos * kBetterPercent ? kMpi : kRondo;
+  uint32_t trial() const { return kRuns * run_; }
+  /// Runs 0 and 2 are those of who has the calls.
+  Who quickerOf(const Trial& all, bool* clear) const {
+    const auto [least, most] = std::minmax(all.of[0], all.of[2]);
+    const auto [othersLeast, othersMost] = std::minmax(all.of[1], all.of[3]);
+    const bool changes = othersMost * 100 < least * kBetterPercent;
+    *clear = changes || most < othersLeast;
+    return changes ? other(first_) : first_;
   }
 
-  uint32_t calls_ = 0;  ///< Since the last trial was decided, to the end of the next one.
+  uint32_t run_ = kRun;  ///< Calls in a run.
+  uint32_t calls_ = 0;   ///< Since the last trial was decided, to the end of the next one.
   uint32_t gap_ = kFirstGap;
   Who best_ = kRondo, first_ = kRondo;
   bool decided_ = false;
@@ -114,6 +128,11 @@ class MeasuredChoice {
 /// All of a communicator's blocking calls, or of its non-blocking ones.
 class MeasuredChoices {
  public:
+  MeasuredChoices() {
+    for (size_t i = 0; i < choices_.size(); ++i) {
+      if (i % kClasses <= kShortClasses) choices_[i].haveLongRuns();
+    }
+  }
   /// `bytes`: of a block, as all ranks know it. A call and its non-blocking twin are alike.
   MeasuredChoice& of(Call call, size_t bytes) {
     const auto width = static_cast<size_t>(std::bit_width(bytes));
@@ -122,6 +141,7 @@ class MeasuredChoices {
 
  private:
   static constexpr size_t kKinds = 12, kClasses = 33;  ///< From 4 GiB on all are of the last one.
+  static constexpr size_t kShortClasses = std::bit_width(MeasuredChoice::kShort - 1);
 
   static constexpr size_t kindOf(Call call) {
     switch (call) {
