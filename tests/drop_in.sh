@@ -174,7 +174,7 @@ grep -q 'ranks have different RONDO_MPI' "$log" || fail "no sentence about diffe
 
 echo "== movements that come often are tried with MPI too"
 for ranks in 2 3; do
-  layered $ranks RONDO_MPI_STATS=1 "$programs/measured_test" 120 >"$log" 2>&1 || fail "measured_test"
+  layered $ranks RONDO_MPI_STATS=1 "$programs/measured_test" 250 >"$log" 2>&1 || fail "measured_test"
   for call in Allgather Allgatherv Alltoall Bcast Gather Scatter Scan Exscan Ibcast Iallgather Ialltoall Iexscan; do
     grep -q "^rondo_mpi: MPI_$call .* MPI is quicker [1-9]" "$log" || fail "MPI_$call was not tried with MPI"
   done

@@ -181,7 +181,7 @@ TEST(MeasuredChoice, WhereTimesAreMissingOnARankRondoDoesIt) {
 Choice::Who laterCalls(LaterChoices& choices, const Choice& twin, int calls) {
   Choice::Who last = Choice::kRondo;
   for (int n = 0; n < calls; ++n) {
-    const LaterChoices::Turn next = choices.next(Call::Ibcast, 5000, twin);
+    const LaterChoices::Turn next = choices.next(Call::Ibcast, Choice::kShort, twin);
     last = next.turn.who;
     EXPECT_EQ(next.choice != nullptr, next.turn.timed());
     if (next.choice != nullptr) next.choice->ended(next.turn.run, last == Choice::kMpi ? 10 : 100);
@@ -196,7 +196,7 @@ TEST(MeasuredChoice, ANonBlockingCallFollowsItsTwinUntilItsOwnTrial) {
   Choice::Trial mpis{{100, 1, 100, 1}, 0}, rondos{{1, 100, 1, 100}, 0};
   twin.decide(&mpis);
   EXPECT_EQ(laterCalls(choices, twin, 1), Choice::kMpi);
-  EXPECT_EQ(choices.best(Call::Ibcast, 5000, twin), Choice::kMpi);
+  EXPECT_EQ(choices.best(Call::Ibcast, Choice::kShort, twin), Choice::kMpi);
   twin.decide(&rondos);
   EXPECT_EQ(laterCalls(choices, twin, kDecided - 6), Choice::kMpi);  // a trial ends with the other
   ASSERT_TRUE(choices.due());
@@ -210,8 +210,8 @@ TEST(MeasuredChoice, ANonBlockingCallFollowsItsTwinUntilItsOwnTrial) {
   EXPECT_EQ(met, 1);
   EXPECT_FALSE(choices.due());
   EXPECT_EQ(laterCalls(choices, twin, 1), Choice::kMpi);  // its own times, not the twin's
-  EXPECT_EQ(choices.best(Call::Ibcast, 5000, twin), Choice::kMpi);
-  EXPECT_EQ(choices.best(Call::Iscatter, 5000, twin), Choice::kRondo);
+  EXPECT_EQ(choices.best(Call::Ibcast, Choice::kShort, twin), Choice::kMpi);
+  EXPECT_EQ(choices.best(Call::Iscatter, Choice::kShort, twin), Choice::kRondo);
 }
 
 TEST(MeasuredChoice, ClosedOnesAreRondos) {

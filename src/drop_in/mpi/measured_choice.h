@@ -26,10 +26,11 @@ class MeasuredChoice {
   // A trial: two runs of each in turn. Half of its calls are the slower one's; where it is clear
   // who is quicker, and nothing changes, the next one is after twice as many calls, at least 512.
   // So a trial of one that takes twice as long costs 3 % of the calls before the next one, and soon
-  // 0.1 %. Short calls, in which a rank may run ahead of another one, have longer runs: at 8 bytes
-  // four calls of either took 0.6 to 1.5 of what many took (EPYC, 2 ranks, 2026-11-23).
+  // 0.1 %. A rank may run ahead of another one by what lies in Rondo's buffers or MPI's; runs of
+  // short blocks are long enough to see what comes then: four non-blocking broadcasts of 64 KiB
+  // took half as long a call as many (EPYC, 2 ranks without a common cache, 2026-11-23).
   static constexpr uint32_t kRun = 8, kShortsRun = 32, kRuns = 4;
-  static constexpr size_t kShort = 4096;  ///< Bytes; blocks under it are short.
+  static constexpr size_t kShort = size_t{256} << 10;  ///< Bytes; blocks under it are short.
   static constexpr uint32_t kTrial = kRuns * kRun;
   /// Calls. A program that makes fewer pays nothing, and Rondo has found its own ways by then.
   static constexpr uint32_t kFirstGap = 64;
