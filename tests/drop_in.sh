@@ -288,6 +288,17 @@ for program in allreduce_persistent bcast_persistent alltoallv_persistent reduce
   grep -q '^16384 .* Pass$' "$log" || fail "osu_$program checked nothing"
   [[ $program != *_persistent ]] || grep -q '^rondo_mpi: MPI_I[a-z_]*  *[1-9]' "$log" || fail "osu_$program was MPI's"
 done
+passes() {  # ranks, program, sizes it is right at
+  ln -sf "$programs/osu_pattern" "$scratch/osu_$2"
+  layered "$1" "$scratch/osu_$2" -c -i 3 -x 1 -u 1 -m 1024:16384 >"$log" 2>&1 || fail "osu_$2"
+  [[ $(grep -c ' Pass$' "$log") = "$3" ]] || fail "osu_$2 is not right at $3 sizes"
+}
+for call in allgather allgatherv alltoall alltoallv alltoallw; do
+  passes 4 neighbor_$call 10  # on a grid and on a graph
+  passes 4 ineighbor_$call 10
+done
+passes 2 latency_mt 5
+passes 2 latency_mp 10  # while children are there, and when they are gone
 
 echo "== no way between devices"
 for setting in PRETEND_FAILS=make FAKE_STREAMS=1 PRETEND_LACKS=rondoAllReduce; do

@@ -2,7 +2,8 @@
 // options, sizes, repetitions and barriers, on host or device buffers, and check what arrives. For
 // machines to which OSU's own cannot be brought; osu.sh runs those. The name that it is called by
 // says which: osu_allreduce, ..., osu_iallreduce, ..., osu_allreduce_persistent, ..., osu_latency,
-// osu_bw, osu_bibw, and of several pairs osu_multi_lat, osu_mbw_mr.
+// osu_bw, osu_bibw, of several pairs osu_multi_lat, osu_mbw_mr, with threads or children
+// osu_latency_mt, osu_latency_mp, and osu_neighbor_allgather, ..., osu_ineighbor_alltoallw.
 //   osu_allreduce [-d cuda] [-c] [-i ITERATIONS] [-x WARM-UPS] [-u BEFORE A CHECKED ONE]
 //                 [-m LEAST:MOST] [-T mpi_char | mpi_int | mpi_float] [-z]
 //   osu_latency   the same, then H or D for each of the two ranks
@@ -411,8 +412,8 @@ void readOptions(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  start(&argc, &argv);
   const std::string path = argv[0], name = path.substr(path.rfind("osu_") + 4);
+  start(&argc, &argv, name == "latency_mt");
   readOptions(argc, argv);
   if (options.device) useDevice();
   if (rank == 0) {
@@ -429,6 +430,10 @@ int main(int argc, char** argv) {
   if (findPattern(mode == Mode::Later ? call.substr(1) : call, mode, &pattern)) {
     Collective collective(pattern, mode);
     right = everySize([&](size_t bytes) { return collective.measure(bytes); });
+  } else if (isOfNeighbours(name)) {
+    right = runNeighbours(name);
+  } else if (isOfThreads(name)) {
+    right = runThreads(name);
   } else if (!isPair(name)) {
     refuse("there is no osu_" + name + " of " + std::to_string(ranks) +
            " ranks; allowed: two where a pair is measured, an even number for several");

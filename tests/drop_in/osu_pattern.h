@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "drop_in/device_buffers.h"
 
@@ -84,6 +85,11 @@ inline int asInt(size_t value) { return static_cast<int>(value); }
 bool isPair(const std::string& name);
 /// Whether all that came was right.
 bool runPair(const std::string& name);
+/// The same of those on neighbours, and of those with threads or processes.
+bool isOfNeighbours(const std::string& name);
+bool runNeighbours(const std::string& name);
+bool isOfThreads(const std::string& name);
+bool runThreads(const std::string& name);
 
 /// Whether all sizes were right; a wrong one is the last, as in OSU's.
 template <class Measure>
