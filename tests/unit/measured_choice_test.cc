@@ -214,6 +214,27 @@ TEST(MeasuredChoice, ANonBlockingCallFollowsItsTwinUntilItsOwnTrial) {
   EXPECT_EQ(choices.best(Call::Iscatter, Choice::kShort, twin), Choice::kRondo);
 }
 
+TEST(MeasuredChoice, WhatATwinSaidGivesWayToADisturbedTrialOfItsOwn) {
+  const Choice::Trial mpis{{100, 1, 100, 1}, 0};
+  for (const uint64_t rondos : {50, 99}) {
+    Choice twin;
+    twin.decide(&mpis);
+    LaterChoices choices;
+    laterCalls(choices, twin, kDecided);
+    // MPI's runs are the first and the third; one of Rondo's was disturbed.
+    const Choice::Trial seen{{100, 1000, 100, rondos}, 0};
+    choices.decide([&](Choice& choice) { choice.decide(&seen); });
+    EXPECT_EQ(choices.best(Call::Ibcast, Choice::kShort, twin), Choice::kRondo) << rondos;
+  }
+  Choice twin;
+  twin.decide(&mpis);
+  LaterChoices choices;
+  laterCalls(choices, twin, kDecided);
+  const Choice::Trial seen{{50, 100, 1000, 100}, 0};
+  choices.decide([&](Choice& choice) { choice.decide(&seen); });
+  EXPECT_EQ(choices.best(Call::Ibcast, Choice::kShort, twin), Choice::kMpi);
+}
+
 TEST(MeasuredChoice, ClosedOnesAreRondos) {
   Choice twin;
   const Choice::Trial mpis{{100, 1, 100, 1}, 0};
