@@ -3,7 +3,6 @@
 #include <iterator>
 #include <new>
 #include <string>
-#include <utility>
 
 #include "base/error.h"
 #include "drop_in/mpi/failure.h"
@@ -36,8 +35,9 @@ void Attempt::agree() {
 
 bool Attempt::chooseLater(size_t bytes, const MPI_Request* request) {
   if (known_.aborted.load(std::memory_order_relaxed)) return true;
-  LaterChoices::Turn next = known_.laters.next(call_, bytes, known_.measured.of(call_, bytes));
-  laterChoice_ = std::move(next.choice);
+  const LaterChoices::Turn next =
+      known_.laters.next(call_, bytes, known_.measured.of(call_, bytes));
+  choice_ = next.choice;
   request_ = request;
   return begins(next.turn);
 }
@@ -53,10 +53,10 @@ void Attempt::meet(MeasuredChoice& choice) const {
 }
 
 void Attempt::timed() {
-  if (laterChoice_ == nullptr) {
+  if (request_ == nullptr) {
     choice_->ended(turn_.run, rondo::ticks() - began_);
   } else {
-    timeUntilWait(std::move(laterChoice_), turn_.run, *request_, began_);
+    timeUntilWait(known_.laters.share(choice_), turn_.run, *request_, began_);
   }
 }
 

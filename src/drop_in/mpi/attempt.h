@@ -211,9 +211,8 @@ class Attempt {
   Why why_;
   bool device_ = false;
   MeasuredChoice::Turn turn_{};
-  MeasuredChoice* choice_ = nullptr;               ///< Of a blocking call that is measured.
-  std::shared_ptr<MeasuredChoice> laterChoice_{};  ///< Of a non-blocking one that is timed,
-  const MPI_Request* request_ = nullptr;           ///< and its request.
+  MeasuredChoice* choice_ = nullptr;      ///< Of a call that is measured.
+  const MPI_Request* request_ = nullptr;  ///< Of a non-blocking one.
   uint64_t start_ = 0, began_ = 0;
 };
 

@@ -197,7 +197,7 @@ class LaterChoices {
   /// Nobody decides here: all are Rondo's.
   void close() { closed_ = true; }
   struct Turn {
-    std::shared_ptr<MeasuredChoice> choice;  ///< Lives as long as this.
+    MeasuredChoice* choice;  ///< nullptr: it is not timed.
     MeasuredChoice::Turn turn;
   };
   /// A call begins. `twin`: what is known of the blocking one.
@@ -209,8 +209,10 @@ class LaterChoices {
     const bool before = choice.due();
     const MeasuredChoice::Turn turn = choice.next();
     if (choice.due() && !before) due_.push_back(&choice);
-    return {turn.timed() ? std::shared_ptr<MeasuredChoice>(all_, &choice) : nullptr, turn};
+    return {turn.timed() ? &choice : nullptr, turn};
   }
+  /// One of a call's, that outlives the communicator.
+  std::shared_ptr<MeasuredChoice> share(MeasuredChoice* choice) const { return {all_, choice}; }
   bool due() const { return !due_.empty(); }
   /// By all ranks in the same blocking collective: `meet(MeasuredChoice&)` for those that are due.
   template <class Meet>
