@@ -21,6 +21,11 @@ Json stepRow(int rank, size_t number, const Step& step) {
   if (step.count > 0) {
     row["offset"] = step.offset;
     row["count"] = step.count;
+    if (step.slots > 1) {
+      row["slot"] = step.slot;
+      row["slots"] = step.slots;
+      row["stride"] = step.stride;
+    }
   }
   return row;
 }

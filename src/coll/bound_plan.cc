@@ -84,12 +84,16 @@ class Binder {
   }
   /// A copy from src to dst that can wait, because no other step writes there.
   static bool copiesAlone(const BoundStep& step, const std::vector<BoundStep>& steps) {
-    if (step.bits != (algo::kSrc | algo::kDst)) return false;
+    if (step.bits != (algo::kSrc | algo::kDst) || step.slots > 1) return false;
     return std::none_of(steps.begin(), steps.end(), [&](const BoundStep& other) {
       const bool writes = other.kind == StepKind::Fetch || (other.bits & algo::kDst) != 0;
       return &other != &step && writes && other.dstOffset < step.dstOffset + step.bytes &&
-             step.dstOffset < other.dstOffset + other.bytes;
+             step.dstOffset < dstEnd(other);
     });
+  }
+  static uint64_t dstEnd(const BoundStep& step) {
+    const auto slots = static_cast<uint64_t>(step.slots);
+    return step.dstOffset + (slots - 1) * step.dstPitch + step.bytes / slots;
   }
   static ptrdiff_t sendersOn(const SendPort* port, const std::vector<BoundStep>& steps) {
     return std::count_if(steps.begin(), steps.end(), [port](const BoundStep& step) {
@@ -115,8 +119,11 @@ class Binder {
     out.dstOffset = out.offset + slotOffset(use_.dst, step.slot);
     out.lo = step.from;
     out.hi = step.from2;
-    out.bytes = step.count * elementBytes_;
-    out.count = step.count;
+    out.bytes = elementsOf(step) * elementBytes_;
+    out.count = elementsOf(step);
+    out.slots = step.slots;
+    out.srcPitch = slotOffset(use_.src, step.stride);
+    out.dstPitch = slotOffset(use_.dst, step.stride);
     if ((step.bits & algo::kSend) != 0 || step.kind == StepKind::Barrier) {
       out.toEveryone = step.kind != StepKind::Move && step.to == algo::kEveryone;
       out.send = sendPort(out.toEveryone ? plan_.group.rank : step.to);

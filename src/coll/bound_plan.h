@@ -31,7 +31,10 @@ struct BoundStep {
   uint64_t srcOffset;  ///< The same from the period's start in src, with even slots; likewise dst.
   uint64_t dstOffset;
   uint64_t bytes;
-  uint64_t count;  ///< Elements.
+  uint64_t count;     ///< Elements.
+  int slots;          ///< `bytes` and `count` are those of all of them (see algo::Block).
+  uint64_t srcPitch;  ///< Several slots: bytes from one to the next in src; likewise dst.
+  uint64_t dstPitch;
 };
 
 struct BoundLane {

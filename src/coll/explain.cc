@@ -16,19 +16,19 @@ void addSteps(const std::vector<Step>& steps, Count times, int ranks, RankTotals
     const bool everyone = step.kind != StepKind::Move && step.to < 0;
     if ((step.bits & algo::kSend) != 0) {
       totals.messages += times * (everyone ? others : 1);
-      totals.sent += times * step.count * (everyone ? others : 1);
+      totals.sent += times * elementsOf(step) * (everyone ? others : 1);
     }
     if (step.kind == StepKind::Barrier) totals.messages += times * others;
     const bool reduces =
         (step.bits & algo::kRecv) != 0 && (step.bits & (algo::kSrc | algo::kOwn)) != 0;
     if (step.kind == StepKind::Reduce) {
       const auto taken = static_cast<Count>(step.from2 - step.from);
-      totals.received += times * step.count * others;
-      totals.reduced += times * step.count * (taken > 0 ? taken - 1 : 0);
+      totals.received += times * elementsOf(step) * others;
+      totals.reduced += times * elementsOf(step) * (taken > 0 ? taken - 1 : 0);
     } else if (step.kind == StepKind::Fetch || (step.bits & algo::kRecv) != 0) {
       const Count messages = step.kind == StepKind::Move && step.from2 >= 0 ? 2 : 1;
-      totals.received += times * step.count * messages;
-      totals.reduced += reduces ? times * step.count * messages : 0;
+      totals.received += times * elementsOf(step) * messages;
+      totals.reduced += reduces ? times * elementsOf(step) * messages : 0;
     }
   }
 }
@@ -36,7 +36,7 @@ void addSteps(const std::vector<Step>& steps, Count times, int ranks, RankTotals
 /// "b3", "b0-4" for several blocks, or the elements where the step does not follow the blocks.
 std::string blockText(const Step& step, const Plan& plan, const ExplainOptions& options) {
   if (step.count == 0) return "";
-  if (hasSlots(plan.algorithm->collective)) return "s" + std::to_string(step.slot);
+  if (hasSlots(plan.algorithm->collective)) return "s" + slotsText(step);
   const algo::Part part = options.last ? algo::lastPart(plan.geometry, options.lane)
                                        : algo::fullPart(plan.geometry, options.lane);
   const Count begin = step.offset - part.offset, end = begin + step.count;

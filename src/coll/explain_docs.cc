@@ -114,6 +114,34 @@ Shape exampleShape(const Algorithm& algorithm) {
   return {name == "knomial4" ? 6 : 5, 1};
 }
 
+/// The steps of a call of that shape: of a full period, or of one slot in a quarter of a chunk.
+std::vector<Plan> exampleCall(const Algorithm& algorithm, const Shape& shape, bool isShort) {
+  const RankGroups near = shape.near();
+  const bool barrier = algorithm.collective == Collective::Barrier;
+  // A stripe is cut once more.
+  const Count chunk = algorithm.hierarchy != nullptr ? 32 : 1;
+  const Count full = chunk * static_cast<Count>(blocksOf(algorithm, shape.ranks, near));
+  const Count count = barrier ? 0 : isShort ? chunk / 4 : full;
+  return recordAllRanks(algorithm, shape.ranks, 0, {count, 1, 0, chunk, 1}, near);
+}
+
+bool mergesSlots(const Algorithm& algorithm) {
+  const auto plans = exampleCall(algorithm, exampleShape(algorithm), true);
+  const auto& steps = plans[0].lanes[0].last;
+  return std::any_of(steps.begin(), steps.end(), [](const Step& step) {
+    return step.slots > 1 && (step.bits & algo::kSend) != 0;
+  });
+}
+
+std::string exampleTable(const Algorithm& algorithm, bool isShort) {
+  const Shape shape = exampleShape(algorithm);
+  ExplainOptions options;
+  options.groups = shape.near().text();
+  options.last = isShort || algorithm.collective == Collective::Barrier;
+  const std::string table = explainTable(exampleCall(algorithm, shape, isShort), options);
+  return table.substr(0, table.find("\nThe call:"));
+}
+
 }  // namespace
 
 std::string algorithmsDoc() {
@@ -125,22 +153,13 @@ std::string algorithmsDoc() {
       "place unstaged: with sendbuff == recvbuff, peers may read the buffer where it is.\n\n" +
       summary();
   for (const Algorithm& algorithm : registry()) {
-    const Shape shape = exampleShape(algorithm);
-    const RankGroups near = shape.near();
-    const bool barrier = algorithm.collective == Collective::Barrier;
-    // A stripe is cut once more.
-    const Count chunk = algorithm.hierarchy != nullptr ? 32 : 1;
-    const Count count = chunk * static_cast<Count>(blocksOf(algorithm, shape.ranks, near));
-    const auto plans =
-        recordAllRanks(algorithm, shape.ranks, 0, {barrier ? 0 : count, 1, 0, chunk, 1}, near);
-    ExplainOptions options;
-    options.groups = near.text();
-    options.last = barrier;
-    const std::string table = explainTable(plans, options);
     out += format("\n### %s %s\n\n[`src/%s`](../src/%s)\n\n```text\n",
                   collectiveName(algorithm.collective), algorithm.name, algorithm.header,
                   algorithm.header) +
-           table.substr(0, table.find("\nThe call:")) + "```\n";
+           exampleTable(algorithm, false) + "```\n";
+    if (!mergesSlots(algorithm)) continue;
+    out += "\nA short call, whose messages carry several slots:\n\n```text\n" +
+           exampleTable(algorithm, true) + "```\n";
   }
   return out;
 }

@@ -19,8 +19,8 @@ class Counter {
   Traffic count() {
     const uint64_t periods = plan_.geometry.fullPeriods();
     for (const LaneProgram& lane : plan_.lanes) {
-      for (const Step& step : lane.full) add(step, step.count * elementBytes_ * periods);
-      for (const Step& step : lane.last) add(step, step.count * elementBytes_);
+      for (const Step& step : lane.full) add(step, elementsOf(step) * elementBytes_ * periods);
+      for (const Step& step : lane.last) add(step, elementsOf(step) * elementBytes_);
     }
     return sum_;
   }

@@ -65,8 +65,13 @@ struct Step {
   Count count;       ///< Elements, > 0 but for Signal, Wait, Barrier and messages without data.
   int32_t slot = 0;  ///< See algo::Block. Signal and Wait: that of what they announce.
   int32_t from2 =
-      -1;  ///< Move: a second rank that data comes from. Reduce: one past the last rank.
+      -1;             ///< Move: a second rank that data comes from. Reduce: one past the last rank.
+  int32_t slots = 1;  ///< See algo::Block: `count` elements of each.
+  int32_t stride = 1;  ///< 1 where there is one slot.
 };
+
+/// Elements of all its slots: what its message holds.
+inline Count elementsOf(const Step& step) { return step.count * static_cast<Count>(step.slots); }
 
 /// A message without data, or the taking of one.
 inline bool isNotice(const Step& step) {

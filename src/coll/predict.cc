@@ -51,7 +51,7 @@ class Prices {
   };
   Price of(const Step& step) const {
     const HostCosts& costs = facts_.costs;
-    const uint64_t bytes = step.count * elementBytes_;
+    const uint64_t bytes = elementsOf(step) * elementBytes_;
     const bool sends = (step.bits & algo::kSend) != 0;
     Price price{costs.step, 0};
     switch (step.kind) {

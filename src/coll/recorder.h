@@ -64,8 +64,9 @@ class Recorder : public algo::Primitives<Recorder>, public algo::Windows {
   static Room roomOf(int to) { return to == algo::kEveryone ? Room::All : Room::Pair; }
 
   void add(StepKind kind, int bits, Room room, int from, int to, algo::Block b, int from2 = -1) {
-    const Step step{kind, static_cast<uint8_t>(bits), room, from, to, b.offset, b.count, b.slot,
-                    from2};
+    const Step step{
+        kind,    static_cast<uint8_t>(bits), room, from, to, b.offset, b.count, b.slot, from2,
+        b.slots, b.slots > 1 ? b.stride : 1};
     if (b.count > 0 || isNotice(step)) out_.push_back(step);
   }
 

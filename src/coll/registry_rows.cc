@@ -1,5 +1,6 @@
 // The registry's rows.
 
+#include "coll/algo/aggregate.h"
 #include "coll/algo/barrier.h"
 #include "coll/algo/bruck.h"
 #include "coll/algo/hierarchy.h"
@@ -69,12 +70,14 @@ constexpr Hierarchical kStripes{blockPerStripe, noFillOf};
 constexpr Hierarchical kDown{oneBlockOf, downFillOf};
 constexpr Hierarchical kUp{oneBlockOf, chainOfLeadersFillOf};
 constexpr Hierarchical kMeeting{oneBlockOf, releaseFillOf};
+constexpr Hierarchical kRelays{oneBlockOf, noFillOf};
 constexpr Hierarchical kShares{oneBlockOf, noFillOf};
 
 }  // namespace
 
 const std::vector<Algorithm>& registry() {
   using C = Collective;
+  static const char* const aggregate = "coll/algo/aggregate.h";
   static const char* const bruck = "coll/algo/bruck.h";
   static const char* const knomial = "coll/algo/knomial.h";
   static const char* const pairwise = "coll/algo/pairwise.h";
@@ -155,6 +158,8 @@ const std::vector<Algorithm>& registry() {
        false, true},
       {"pairwise", C::AllToAll, oneBlock, algo::allToAllPairwise<Recorder>, false, tournamentFill,
        false, pairwise, false, true},
+      {"hier", C::AllToAll, oneBlock, algo::allToAllHierarchy<Recorder>, false, tournamentFill,
+       false, aggregate, false, false, false, &kRelays},
       {"direct", C::Gather, oneBlock, algo::gatherDirect<Recorder>, true, noFill, false, slots,
        false, true},
       {"binomial", C::Gather, oneBlock, algo::gatherKnomial<2, Recorder>, true, noFill, false,

@@ -379,6 +379,7 @@ int Runner::landingsOf(const Lane& lane, const BoundStep& step) const {
 }
 
 bool Runner::move(Lane& lane, const BoundStep& step) {
+  if (step.slots > 1) return moveSlots(lane, step);
   const int bits = step.bits;
   if (bits == (algo::kSrc | algo::kSend)) {
     return postSource(step, call_.src + lane.base + step.srcOffset, nullptr);

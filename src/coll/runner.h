@@ -79,6 +79,7 @@ class Runner {
   bool executeUneven(Lane& lane, const BoundStep& step);
   bool execute(Lane& lane, const BoundStep& step);
   bool move(Lane& lane, const BoundStep& step);
+  bool moveSlots(const Lane& lane, const BoundStep& step);
   bool copyLate(Lane& lane);
   uint32_t* countOf(Lane& lane, const BoundStep& step) const;
   bool counts(const Lane& lane, const BoundStep& step) const;

@@ -183,6 +183,38 @@ void Runner::compute(Lane& lane, const BoundStep& step, const Message* received,
   }
 }
 
+/// A block of several slots, which lie apart in the caller's memory and follow each other in a
+/// message: sends, takes or copies it.
+bool Runner::moveSlots(const Lane& lane, const BoundStep& step) {
+  const bool own = (step.bits & algo::kOwn) != 0;
+  const auto slots = static_cast<uint64_t>(step.slots);
+  const uint64_t each = step.bytes / slots;
+  const char* from =
+      own ? call_.dst + lane.base + step.dstOffset : call_.src + lane.base + step.srcOffset;
+  uint64_t fromPitch = own ? step.dstPitch : step.srcPitch;
+  char* to = call_.dst + lane.base + step.dstOffset;
+  uint64_t toPitch = step.dstPitch;
+  CopyTo how = toUser();
+  Message message{};
+  if ((step.bits & algo::kRecv) != 0) {
+    if (!peek(step.recv, &message, step.bytes)) return false;
+    from = static_cast<const char*>(message.data);
+    fromPitch = each;
+    how = rondo::toUser(message, call_.stream);
+  } else if ((step.bits & algo::kSend) != 0) {
+    to = static_cast<char*>(step.send->tryAcquire(step.bytes));
+    if (to == nullptr) return false;
+    toPitch = each;
+    how = CopyTo::kStaging;
+  }
+  for (uint64_t slot = 0; slot < slots && to != from; ++slot) {
+    plan_->copy(to + slot * toPitch, nullptr, from + slot * fromPitch, each, how);
+  }
+  if ((step.bits & algo::kRecv) != 0) step.recv->release();
+  if ((step.bits & algo::kSend) != 0) step.send->post(step.bytes, nullptr);
+  return true;
+}
+
 /// Makes the oldest copy that was put off, if there is one: while a lane waits, and at its end. So
 /// who sends is not kept waiting by what this rank does for itself.
 bool Runner::copyLate(Lane& lane) {

@@ -24,6 +24,7 @@ class ShortCall {
       : plan_(plan), call_(call), stamp_(stamp), looks_(looks) {}
 
   bool run(const BoundStep& step) const {
+    if (step.slots > 1) return false;
     Piece piece{call_.src + step.srcOffset, call_.dst + step.dstOffset, step.bytes, step.count,
                 call_.stamp};
     if (call_.uneven != nullptr && !cut(step, &piece)) return true;

@@ -108,9 +108,19 @@ std::string rangeText(Count offset, Count count) {
   return format("[%llu,%llu)", offset, offset + count);
 }
 
+std::string slotsText(const Step& step) {
+  const int last = step.slot + (step.slots - 1) * step.stride;
+  if (step.slots == 1) return std::to_string(step.slot);
+  if (step.stride == 1) return format("%d-%d", step.slot, last);
+  if (step.slots == 2) return format("%d,%d", step.slot, last);
+  return format("%d,%d..%d", step.slot, step.slot + step.stride, last);
+}
+
 std::string describeStep(const Step& step) {
   std::string block = step.count == 0 ? "" : rangeText(step.offset, step.count);
-  if (step.count > 0 && step.slot > 0) block += format(" of slot %d", step.slot);
+  if (step.count > 0 && (step.slot > 0 || step.slots > 1)) {
+    block += format(" of slot%s %s", step.slots > 1 ? "s" : "", slotsText(step).c_str());
+  }
   const std::string peers = peersText(step, block);
   return peers.empty() ? verbName(step) : verbName(step) + " " + peers;
 }

@@ -15,6 +15,9 @@ std::string verbName(const Step& step);
 /// "*", and a room is named where the step reads one: "1(all)> b0".
 std::string peersText(const Step& step, const std::string& block);
 
+/// "3", "3-6", or "3,7..15" for every fourth slot.
+std::string slotsText(const Step& step);
+
 /// The whole step with its elements, relative to the period: "recvReduceSend 4> [10,15) >1".
 std::string describeStep(const Step& step);
 

@@ -67,7 +67,7 @@ std::vector<TracedMessage> traced(const Call& call, bool shared, CommFacts* fact
 
 /// Adds what one step sends and reads. A signal has no message of its own: posting is the signal.
 void addStep(const Step& step, int lane, const algo::Group& group, Sizes* sizes) {
-  const uint64_t bytes = step.count * typeSize(kType);
+  const uint64_t bytes = elementsOf(step) * typeSize(kType);
   const int rank = group.rank;
   const bool barrier = step.kind == StepKind::Barrier;
   if (barrier || (step.bits & algo::kSend) != 0) {

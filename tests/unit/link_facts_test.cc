@@ -143,7 +143,7 @@ uint64_t sentBy(const Algorithm& algorithm, const algo::Geometry& geometry, cons
       if ((step.bits & algo::kSend) == 0 || step.kind == StepKind::Signal) return;
       for (int r = 0; r < facts.ranks; ++r) {
         const bool reads = step.to == algo::kEveryone || step.to == r;
-        if (reads && of(r) != host) sum += times * step.count * 4;
+        if (reads && of(r) != host) sum += times * elementsOf(step) * 4;
       }
     };
     for (const LaneProgram& lane : plan.lanes) {

@@ -74,6 +74,14 @@ const Mutation kMutations[] = {
     {"Before", flip<algo::kBefore>},
     {"First", flip<algo::kFirst>},
     {"next slot", [](auto& s, size_t i, const auto&) { return s[i].count > 0 && ++s[i].slot > 0; }},
+    {"slots + 1",
+     [](auto& s, size_t i, const auto&) { return s[i].count > 0 && ++s[i].slots > 0; }},
+    {"slots - 1",
+     [](auto& s, size_t i, const auto&) { return s[i].count > 0 && s[i].slots-- > 0; }},
+    {"stride + 1",
+     [](auto& s, size_t i, const auto&) { return s[i].count > 0 && ++s[i].stride > 0; }},
+    {"stride - 1",
+     [](auto& s, size_t i, const auto&) { return s[i].count > 0 && s[i].stride-- > 0; }},
     {"from2 + 1",
      [](auto& s, size_t i, const auto&) { return s[i].from2 >= 0 && ++s[i].from2 > 0; }},
     {"from2 - 1",
@@ -112,6 +120,16 @@ Uses usesOf(const Step& s, int n) {
   return uses;
 }
 
+bool overlap(const Step& a, const Step& b) {
+  if (a.offset >= b.offset + b.count || b.offset >= a.offset + a.count) return false;
+  for (int i = 0; i < a.slots; ++i) {
+    for (int k = 0; k < b.slots; ++k) {
+      if (a.slot + i * a.stride == b.slot + k * b.stride) return true;
+    }
+  }
+  return false;
+}
+
 /// Steps next to each other may change places when they use different queues, neither is a barrier,
 /// and they touch different elements or neither overwrites any. That changes nothing but when
 /// things happen here; where another rank's answer depends on it, it makes a deadlock, and is
@@ -131,9 +149,7 @@ bool commute(const Step& a, const Step& b, int n) {
   const bool writes =
       (((a.bits & algo::kDst) && !copies(a)) || ((b.bits & algo::kDst) && !copies(b))) &&
       !(adds(a) && adds(b));
-  const bool overlap =
-      a.slot == b.slot && a.offset < b.offset + b.count && b.offset < a.offset + a.count;
-  if (writes && overlap) return false;
+  if (writes && overlap(a, b)) return false;
   const Uses mine = usesOf(a, n), theirs = usesOf(b, n);
   for (const std::string& thing : mine.things) {
     if (std::count(theirs.things.begin(), theirs.things.end(), thing) > 0) return false;
@@ -146,8 +162,8 @@ bool commute(const Step& a, const Step& b, int n) {
 ///  - a second barrier after a barrier, on all ranks;
 ///  - Final in a scan, which has no average;
 ///  - the operands' order in a reduction that only one rank makes;
-///  - in a hierarchy, whose stages write dst one after the other: a copy made twice, and keeping a
-///    partial result that a later stage overwrites.
+///  - in a hierarchy, whose stages write dst one after the other: a copy made twice or of one slot
+///    more, and keeping a partial result that a later stage overwrites.
 bool sameMeaning(const std::string& mutation, const std::vector<Step>& before, size_t at, int n,
                  bool allRanks, const Algorithm& algorithm) {
   const Collective collective = algorithm.collective;
@@ -163,7 +179,7 @@ bool sameMeaning(const std::string& mutation, const std::vector<Step>& before, s
   }
   if (algorithm.hierarchy != nullptr) {
     const std::string verb = verbName(before[at]);
-    if (mutation == "duplicate" && verb == "copy") return true;
+    if ((mutation == "duplicate" || mutation == "slots + 1") && verb == "copy") return true;
     if (mutation == "Dst" && verb == "recvReduceSendOwn") return true;
   }
   const bool scans = collective == Collective::Scan || collective == Collective::Exscan;

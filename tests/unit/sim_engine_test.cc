@@ -151,7 +151,7 @@ uint64_t plannedBytes(const Call& call) {
         for (const Step& step : steps) {
           if ((step.bits & algo::kSend) == 0) continue;
           const Count peers = step.to < 0 ? static_cast<Count>(call.ranks - 1) : 1;
-          sum += step.count * peers * times;
+          sum += elementsOf(step) * peers * times;
         }
       };
       add(lane.full, plan.geometry.fullPeriods());

@@ -132,6 +132,34 @@ TEST(Unsound, PartialResultsThatArePostedWhereTheyStand) {
                    "(copySend [0,4) >1) has posted where it stands"));
 }
 
+/// Two ranks that give each other both slots at once.
+TEST(Unsound, BlocksOfSeveralSlots) {
+  const auto swap = [](Collective collective, Record record) {
+    return findingsOf(make(collective, oneBlock, record), 2, {2, 1, 0, 3, 1});
+  };
+  const auto reduced = swap(Collective::ReduceScatter, [](auto& p, auto& g, auto& part) {
+    p.send({part.offset, 1, 0, 2}, 1 - g.rank);
+    p.recvReduceCopy({part.offset, 1, 0, 2}, 1 - g.rank);
+  });
+  EXPECT_TRUE(says(reduced, "several slots are only copied, sent and received"));
+  const auto gathered = swap(Collective::AllGather, [](auto& p, auto& g, auto& part) {
+    p.send({part.offset, 1, 0, 2}, 1 - g.rank);
+    p.recv({part.offset, 1, 0, 2}, 1 - g.rank);
+  });
+  EXPECT_TRUE(says(gathered, "this rank has not all of its slots"));
+  const auto beyond = swap(Collective::AllToAll, [](auto& p, auto& g, auto& part) {
+    p.send({part.offset, 1, 1, 2}, 1 - g.rank);
+    p.recv({part.offset, 1, 0, 2, 3}, 1 - g.rank);
+  });
+  EXPECT_TRUE(says(beyond, "slot 2 does not exist"));
+  EXPECT_TRUE(says(beyond, "its slots do not lie in the collective's"));
+  const auto tooLong = swap(Collective::AllToAll, [](auto& p, auto& g, auto& part) {
+    p.send({part.offset, part.count, 0, 2}, 1 - g.rank);
+    p.recv({part.offset, part.count, 0, 2}, 1 - g.rank);
+  });
+  EXPECT_TRUE(says(tooLong, "its 4 elements do not fit a slot of 3"));
+}
+
 TEST(Unsound, FirstNeedsTwoOperands) {
   auto plans = recordAllRanks(*findAlgorithm(Collective::AllReduce, "tree"), 3, 0, {4, 1, 0, 4, 1});
   plans[1].lanes[0].full[0].bits |= algo::kFirst;  // joins three

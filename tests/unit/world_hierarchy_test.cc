@@ -16,9 +16,10 @@ namespace {
 
 const char* const kRules[] = {
     "allreduce:host:0-:hier,broadcast:host:0-:hier,reduce:host:0-:hier,allgather:host:0-:hier,"
-    "reducescatter:host:0-:hier,barrier:host:0-:hier",
+    "reducescatter:host:0-:hier,barrier:host:0-:hier,alltoall:host:0-:hier",
     "allreduce:host:0-:stripes/2/1K,broadcast:host:0-:hier/2/1K,reduce:host:0-:hier/2/1K,"
-    "allgather:host:0-:hier/2/1K,reducescatter:host:0-:hier/2/1K,barrier:host:0-:dissemination"};
+    "allgather:host:0-:hier/2/1K,reducescatter:host:0-:hier/2/"
+    "1K,barrier:host:0-:dissemination,alltoall:host:0-:hier/2/1K"};
 
 /// Halves, every other rank, one larger group, everyone alone, and two at random.
 std::vector<std::string> groupings(int ranks) {
@@ -58,8 +59,9 @@ void check(const Rank& me, const Case& call) {
 
 /// All calls that have a hierarchy, at one count.
 void checkAll(const Rank& me, rondoDataType_t type, size_t count, bool inPlace) {
-  for (const Call call : {Call::AllReduce, Call::Broadcast, Call::Reduce, Call::AllGather,
-                          Call::AllGatherV, Call::ReduceScatter, Call::ReduceScatterV}) {
+  for (const Call call :
+       {Call::AllReduce, Call::Broadcast, Call::Reduce, Call::AllGather, Call::AllGatherV,
+        Call::ReduceScatter, Call::ReduceScatterV, Call::AllToAll}) {
     Case c{call, type, rondoSum, count, 0, inPlace, false, 0};
     c.salt = static_cast<unsigned>(count);
     for (c.root = 0; c.root < (isRooted(call) ? me.size : 1); ++c.root) {

@@ -20,10 +20,16 @@ using Count = unsigned long long;
 /// gather, scatter), a buffer is n slots, slot r being rank r's, and offsets count from the slot's
 /// begin. A buffer with one part only, as all-gather's src, is that slot of it: its own slot. Other
 /// collectives have slot 0 alone.
+///
+/// A block may be the same elements of several slots, `slots` of them from `slot` on, each `stride`
+/// after the one before: one message, in which they follow each other. Such blocks are copied, sent
+/// and received, no more.
 struct Block {
   Count offset;
-  Count count;
+  Count count;  ///< Of each slot.
   int slot = 0;
+  int slots = 1;
+  int stride = 1;
 };
 
 /// Which ranks lie close together: groups of ranks, numbered by their first rank. With less than
@@ -57,6 +63,7 @@ struct Part {
   Count count;
   Count block;
   int lane = 0;
+  Count most = 0;  ///< Elements of the longest message; 0: a message is not more than a block.
   RONDO_ALGO Block at(int index) const {
     const Count begin = static_cast<Count>(index) * block;
     if (begin >= count) return Block{offset, 0};
@@ -65,6 +72,12 @@ struct Part {
   RONDO_ALGO Block whole() const { return Block{offset, count}; }
   /// The same elements of slot r.
   RONDO_ALGO Block slot(int r) const { return Block{offset, count, r}; }
+  /// Of how many slots these elements fit a message; at least 1.
+  RONDO_ALGO int slotsOfMessage() const {
+    const Count fit = count == 0 ? 1 : most / count;
+    constexpr Count kMany = 1 << 30;
+    return fit < 1 ? 1 : static_cast<int>(fit < kMany ? fit : kMany);
+  }
 };
 
 /// How a call's elements are cut: a period is lanes x blocks x chunk elements; full periods repeat,
@@ -83,7 +96,7 @@ struct Geometry {
 /// The part of `lane` in a full period, relative to the period's first element.
 RONDO_ALGO Part fullPart(const Geometry& g, int lane) {
   const Count per = static_cast<Count>(g.blocks) * g.chunk;
-  return Part{static_cast<Count>(lane) * per, per, g.chunk, lane};
+  return Part{static_cast<Count>(lane) * per, per, g.chunk, lane, g.chunk};
 }
 
 /// The part of `lane` in the last, shorter period, relative to that period's first element; its
@@ -96,8 +109,8 @@ RONDO_ALGO Part lastPart(const Geometry& g, int lane) {
   if (block > g.chunk) block = g.chunk;
   const Count per = static_cast<Count>(g.blocks) * block;
   const Count begin = static_cast<Count>(lane) * per;
-  if (begin >= left) return Part{0, 0, block, lane};
-  return Part{begin, left - begin < per ? left - begin : per, block, lane};
+  if (begin >= left) return Part{0, 0, block, lane, g.chunk};
+  return Part{begin, left - begin < per ? left - begin : per, block, lane, g.chunk};
 }
 
 }  // namespace rondo::algo

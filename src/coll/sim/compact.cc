@@ -75,7 +75,7 @@ class Compactor {
 
   CompactStep convert(const Step& step, int rank, int lane) {
     CompactStep out{step.kind, step.bits};
-    const uint64_t bytes = step.count * job_.elementBytes;
+    const uint64_t bytes = elementsOf(step) * job_.elementBytes;
     if (bytes > std::numeric_limits<uint32_t>::max()) {
       throw Error(rondoInvalidArgument,
                   format("a block of %llu bytes is too long to be simulated; allowed: up to 4 GiB",

@@ -100,12 +100,41 @@ bool usesSlot(Slots use, int slot, int rank) {
          (use == Slots::Mine && slot == rank);
 }
 
-/// What is wrong with the slot; empty: nothing.
+/// What is wrong with a step on several slots; nullptr: nothing.
+const char* slotsFault(const Step& step, int slots) {
+  constexpr int kCopy = algo::kSrc | algo::kDst, kSent = algo::kSrc | algo::kSend;
+  constexpr int kOwnSent = algo::kOwn | algo::kSend, kTaken = algo::kRecv | algo::kDst;
+  const int bits = step.bits;
+  const bool plain = bits == kCopy || bits == kSent || bits == kOwnSent || bits == kTaken;
+  if (step.kind != StepKind::Move || !plain || step.from2 >= 0) {
+    return "several slots are only copied, sent and received";
+  }
+  if (step.stride < 1 || step.stride > slots || step.slots > slots) {
+    return "its slots do not lie in the collective's";
+  }
+  return nullptr;
+}
+
+/// What is wrong with the slots; empty: nothing.
 std::string slotFault(const Step& step, const Plan& plan) {
   const int rank = plan.group.rank;
   const Collective collective = plan.algorithm->collective;
-  if (step.slot < 0 || step.slot >= verify::slotsOf(plan)) {
-    return format("slot %d does not exist", step.slot);
+  const int slots = verify::slotsOf(plan);
+  if (step.slots < 1 || (step.slots == 1 && step.stride != 1)) {
+    return "one slot has the stride 1, and a step at least one slot";
+  }
+  if (step.slots > 1) {
+    if (const char* fault = slotsFault(step, slots)) return fault;
+  }
+  const int last = step.slot + (step.slots - 1) * step.stride;
+  if (step.slot < 0 || last >= slots) {
+    return format("slot %d does not exist", step.slot < 0 ? step.slot : last);
+  }
+  if (step.slots > 1) {
+    const SlotUse use = slotUse(collective, rank, plan.group.root);
+    const bool all = ((step.bits & algo::kSrc) == 0 || use.src == Slots::All) &&
+                     ((step.bits & (algo::kDst | algo::kOwn)) == 0 || use.dst == Slots::All);
+    if (!all) return "this rank has not all of its slots";
   }
   const SlotUse use = slotUse(collective, rank, plan.group.root);
   const bool mine = step.kind == StepKind::Reduce && step.from <= rank && rank < step.from2;
@@ -140,8 +169,9 @@ std::string stepFault(const Step& step, const Plan& plan, Count length) {
   }
   const bool message = (step.bits & (algo::kSend | algo::kRecv)) != 0 ||
                        step.kind == StepKind::Fetch || (step.kind == StepKind::Reduce && n > 1);
-  if (message && step.count > plan.geometry.chunk) {
-    return format("its %llu elements do not fit a slot of %llu", step.count, plan.geometry.chunk);
+  if (message && elementsOf(step) > plan.geometry.chunk) {
+    return format("its %llu elements do not fit a slot of %llu", elementsOf(step),
+                  plan.geometry.chunk);
   }
   return "";
 }

@@ -214,8 +214,13 @@ std::string Machine::readFault(int rank, const Step& step, int from) const {
   const Round &mine = job_.rounds[ranks_[at(rank)].round], &theirs = job_.rounds[message.round];
   // All-to-all: what lies in the reader's slot at its sender comes into the sender's slot here.
   const bool crossed = plan_.algorithm->collective == Collective::AllToAll;
-  const bool slotsMeet =
-      crossed ? message.step->slot == rank && step.slot == from : message.step->slot == step.slot;
+  // By way of a third rank it comes from and into others; whether the values are right in the end,
+  // checkRound() sees.
+  const bool direct = message.step->slot == (crossed ? rank : step.slot) &&
+                      step.slot == (crossed ? from : step.slot) &&
+                      message.step->stride == step.stride;
+  const bool relayed = crossed && !plan_.algorithm->uneven;
+  const bool slotsMeet = message.step->slots == step.slots && (direct || relayed);
   if (!slotsMeet || message.step->offset != step.offset || message.step->count != step.count ||
       mine.call != theirs.call || mine.period != theirs.period) {
     return format("takes rank %d's next message, which holds elements %s%s of call %d, period %llu",
@@ -253,9 +258,9 @@ bool Machine::takeOwn(int rank, const Step& step) {
   const RankState& state = ranks_[at(rank)];
   const Program p = job_.rounds[state.round].program;
   const Atoms atoms = atoms_[numberOf(p)][at(rank)][state.step];
-  for (uint32_t i = 0; i < atoms.count; ++i) {
+  for (size_t i = 0; i < valuesOf(step, atoms); ++i) {
     if (state.dst.empty()) break;
-    const Cell& own = state.dst[cell(step.slot, p, atoms.first + i)];
+    const Cell& own = state.dst[cell(step, p, atoms, i)];
     if (own.writer == nullptr) {
       fail(rank, "reads dst where it has not written yet");
       return false;
@@ -321,7 +326,11 @@ Machine::Outcome Machine::transfer(int rank, const Step& step) {
   const RankState& state = ranks_[at(rank)];
   const Round& round = job_.rounds[state.round];
   const Atoms atoms = atoms_[numberOf(round.program)][at(rank)][state.step];
-  inputs_.assign(atoms.count, expressions_.leaf(round.call, rank, step.slot));
+  inputs_.clear();
+  for (int k = 0; k < step.slots; ++k) {
+    inputs_.insert(inputs_.end(), atoms.count,
+                   expressions_.leaf(round.call, rank, step.slot + k * step.stride));
+  }
   clocks_.tick(rank);
   if (!combine(rank, step)) return Outcome::Failed;
   if ((step.bits & algo::kFinal) != 0) {
@@ -340,8 +349,8 @@ void Machine::keep(int rank, const Step& step, const std::vector<Expr>& values) 
   const Atoms atoms = atoms_[numberOf(p)][at(rank)][state.step];
   const size_t cells = static_cast<size_t>(slots_) * cuts_[numberOf(p)].size();
   if (state.dst.size() != cells) state.dst.assign(cells, Cell{0, nullptr});
-  for (uint32_t i = 0; i < atoms.count; ++i) {
-    state.dst[cell(step.slot, p, atoms.first + i)] = Cell{values[i], &step};
+  for (size_t i = 0; i < valuesOf(step, atoms); ++i) {
+    state.dst[cell(step, p, atoms, i)] = Cell{values[i], &step};
   }
   if (clocks_.on()) dstWrites_.push_back({rank, state.round, &step, clocks_.save(rank)});
 }

@@ -106,8 +106,14 @@ class Machine {
   void reduceRange(int rank, const Step& step);
   void checkRound(int rank);
   std::string resultFault(int rank, int slot, Expr value, int call);
-  size_t cell(int slot, Program p, uint32_t atom) const {
-    return static_cast<size_t>(slot) * cuts_[p == Program::Full ? 0 : 1].size() + atom;
+  /// Of the i-th of the step's values, which go slot by slot.
+  size_t cell(const Step& step, Program p, Atoms atoms, size_t i) const {
+    const int slot = step.slot + static_cast<int>(i / atoms.count) * step.stride;
+    return static_cast<size_t>(slot) * cuts_[p == Program::Full ? 0 : 1].size() + atoms.first +
+           i % atoms.count;
+  }
+  static size_t valuesOf(const Step& step, Atoms atoms) {
+    return static_cast<size_t>(atoms.count) * static_cast<size_t>(step.slots);
   }
   void signal(int rank, const Step& step);
   void post(int rank, const Step& step, const std::vector<Expr>& values);

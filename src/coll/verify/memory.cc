@@ -121,10 +121,13 @@ class RankMemory {
   }
 
   void collect(int lane, size_t index, const Step& step) {
-    const Count slot = static_cast<Count>(step.slot) * lengthOf(plan_.geometry, program_);
-    const Access access{slot + step.offset, slot + step.offset + step.count, lane, index};
-    if (readsSrc(step, plan_.group.rank)) reads_.push_back(access);
-    if (writesDst(step)) writes_.push_back(access);
+    for (int k = 0; k < step.slots; ++k) {
+      const Count slot =
+          static_cast<Count>(step.slot + k * step.stride) * lengthOf(plan_.geometry, program_);
+      const Access access{slot + step.offset, slot + step.offset + step.count, lane, index};
+      if (readsSrc(step, plan_.group.rank)) reads_.push_back(access);
+      if (writesDst(step)) writes_.push_back(access);
+    }
   }
 
   void missing(Count begin, Count end) {

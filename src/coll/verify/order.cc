@@ -7,8 +7,17 @@
 namespace rondo::verify {
 namespace {
 
+bool has(const Step& step, int slot) {
+  const int after = slot - step.slot;
+  return after >= 0 && after % step.stride == 0 && after / step.stride < step.slots;
+}
+
 bool overlap(const Step& a, const Step& b) {
-  return a.slot == b.slot && a.offset < b.offset + b.count && b.offset < a.offset + a.count;
+  if (a.offset >= b.offset + b.count || b.offset >= a.offset + a.count) return false;
+  for (int k = 0; k < a.slots; ++k) {
+    if (has(b, a.slot + k * a.stride)) return true;
+  }
+  return false;
 }
 
 /// In place a pure copy writes what is there already.
