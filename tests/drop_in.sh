@@ -201,7 +201,7 @@ for ranks in 2 3; do
   withDriver layered $ranks RONDO_MPI=both "$programs/device_test" >"$log" 2>&1 || fail "device_test failed"
 done
 path=$programs/device_path_test
-for ranks in 2 3; do
+for ranks in 2 3 4; do
   echo "== between devices, $ranks ranks"
   withDevices layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$path" every >"$log" 2>&1 || fail "every"
   # Of 48 on a rank 6 have device memory on all ranks, some bytes, and are not in place; in 16 one rank has some.
@@ -307,6 +307,13 @@ for setting in PRETEND_FAILS=make FAKE_STREAMS=1 PRETEND_LACKS=rondoAllReduce; d
   [[ $setting = *LACKS* ]] || grep -q '^rondo_mpi: rank 1: device memory goes by way of the host: .' "$log" ||
     fail "no reason"
 done
+# Three ranks on two GPUs, whose kernels take turns but under MPS.
+withDevices layered 3 RONDO_MPI=both RONDO_MPI_STATS=1 FAKE_GPUS=2 "$path" alone >"$log" 2>&1 || fail "shared GPU"
+counted MPI_Allreduce 60 0 "by way of the host 60"
+[[ $(grep -c '^rondo_mpi: rank 0: device memory goes by way of the host: ranks 0 and 2 share a GPU' "$log") = 1 ]] ||
+  fail "no word of a shared GPU, or not once"
+withDevices layered 3 RONDO_MPI=both RONDO_MPI_STATS=1 FAKE_GPUS=2 FAKE_MPS=1 "$path" every >"$log" 2>&1 || fail "MPS"
+counted MPI_Alltoall 144 0 "on devices 18, by way of the host 46"
 withDriver layered 2 RONDO_MPI=both RONDO_MPI_STATS=1 "$path" alone >"$log" 2>&1 || fail "no kernels"
 counted MPI_Allreduce 40 0 "by way of the host 40"
 [[ $(grep -c '^rondo_mpi: rank 0: device memory goes by way of the host: .*config.device is 0' "$log") = 1 ]] ||

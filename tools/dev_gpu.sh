@@ -15,6 +15,8 @@ gpuPack() {
   # The layer before MPI, with a program that knows nothing of Rondo.
   [[ -x $build/tests/drop_in/device_path_test ]] && install -s "$build/tests/drop_in/device_path_test" "$dir/bin/"
   cp -P "$build"/install/lib/librondo.so* "$build"/install/lib/librondo_mpi.so "$dir/lib/"
+  # And the one for NCCL's programs.
+  install -s "$build/install/lib/rondo/nccl/libnccl.so.2" "$dir/lib/"
   strip "$dir"/lib/librondo.so.*.* "$dir/lib/librondo_mpi.so"
 }
 
@@ -29,18 +31,28 @@ gpuReady() {
   . tests/mpi_env.sh
 }
 
+# Processes on one GPU run at once under MPS only; a daemon for these tests. Fails where there is none.
+startMps() {
+  command -v nvidia-cuda-mps-control >/dev/null || return 1
+  CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d)
+  CUDA_MPS_LOG_DIRECTORY=$CUDA_MPS_PIPE_DIRECTORY
+  export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+  nvidia-cuda-mps-control -d || return 1
+  trap 'echo quit | nvidia-cuda-mps-control' EXIT
+}
+
 runAsHosts() {  # ranks, arguments of rondo-bench...
   local ranks=$1
   shift
   # shellcheck disable=SC2016
-  UCX_TLS=tcp,self runMpi "$ranks" sh -c 'i=$OMPI_COMM_WORLD_LOCAL_RANK
-    RONDO_HOSTID=host$i CUDA_VISIBLE_DEVICES=$i exec rondo-bench "$@" --memory device' sh "$@"
+  GPUS=$gpus UCX_TLS=tcp,self runMpi "$ranks" sh -c 'i=$OMPI_COMM_WORLD_LOCAL_RANK
+    RONDO_HOSTID=host$i CUDA_VISIBLE_DEVICES=$((i % $GPUS)) exec rondo-bench "$@" --memory device' sh "$@"
 }
 
 # MPI's collectives on device buffers, by the layer: right, and beside copies through the host.
 gpuLayer() {
   local ranks what result=0
-  for ((ranks = 2; ranks <= gpus; ++ranks)); do
+  for ((ranks = 2; ranks <= processes; ++ranks)); do
     for what in every scattered quiet again later later-free uneven time time-later time-scattered; do
       say "dev: device_path_test $what, $ranks processes"
       runMpi "$ranks" -x LD_LIBRARY_PATH -x LD_PRELOAD="$build/gpu/lib/librondo_mpi.so" -x RONDO_MPI=both \
@@ -50,32 +62,59 @@ gpuLayer() {
   return $result
 }
 
+# PyTorch, which was written for NCCL, where it is there.
+gpuTorch() {
+  python3 -c 'import torch' 2>/dev/null || return 0
+  local ranks library=$build/gpu/lib/libnccl.so.2 losses
+  losses=$(mktemp)
+  for ((ranks = 2; ranks <= processes; ranks *= 2)); do
+    say "dev: PyTorch on Rondo's libnccl.so.2, $ranks processes"
+    TEST_RANKS=$ranks LD_PRELOAD=$library bounded 200 python3 tests/drop_in/nccl_torch.py "$library" "$losses" || return 1
+  done
+}
+
 gpuTest() {
-  local ranks result=0
+  local result=0
   gpuReady
   bounded 300 gpu_tests "$@" || result=1
   RONDO_P2P=off bounded 200 gpu_tests \
     --gtest_filter='*Conformance*:*Transfers*:DeviceApi.*:-*Registrations*:DeviceApi.Reg*:DeviceApi.Fifty*' || result=1
   bounded 120 gpu_death || result=1
   bounded 300 gpu_chaos --runs 24 || result=1
-  for ((ranks = 2; ranks <= gpus; ++ranks)); do
+  gpuProcesses || result=1
+  [[ $result == 0 ]] && say "dev: all GPU tests passed on $gpus GPUs"
+  return $result
+}
+
+# Those whose ranks are processes: one a GPU, or four on one.
+gpuProcesses() {
+  local ranks processes result=0
+  gpuReady
+  processes=$gpus
+  if ((gpus == 1)) && startMps; then
+    processes=4
+    export CUDA_DEVICE_MAX_CONNECTIONS=8  # with 32 each a fourth process gets no context
+    say "dev: up to 4 processes share the GPU (MPS)"
+  fi
+  for ((ranks = 2; ranks <= processes; ++ranks)); do
     say "dev: gpu_mpi, $ranks processes"
     runMpi "$ranks" gpu_mpi || result=1
     say "dev: the same through host memory"
     RONDO_P2P=off runMpi "$ranks" gpu_mpi || result=1
   done
   if command -v device_path_test >/dev/null; then gpuLayer || result=1; fi
-  for ((ranks = 1; ranks <= gpus; ranks *= 2)); do
+  gpuTorch || result=1
+  for ((ranks = 1; ranks <= processes; ranks *= 2)); do
     runMpi "$ranks" rondo-bench allreduce --memory device --max 64M --step 16 || result=1
     runMpi "$ranks" rondo-bench allreduce --memory device --max 1M --step 16 --in-place --graph || result=1
   done
   # As hosts of one GPU each, of which the network between them is this machine's.
-  for ((ranks = 2; ranks <= gpus; ranks += gpus > 2 ? gpus - 2 : 1)); do
+  for ((ranks = 2; ranks <= processes; ranks += processes > 2 ? processes - 2 : 1)); do
     say "dev: $ranks hosts"
     runAsHosts "$ranks" all --max 32K --step 64 || result=1
     runAsHosts "$ranks" allreduce --max 16M --step 64 --graph || result=1
   done
-  [[ $result == 0 ]] && say "dev: all GPU tests passed on $gpus GPUs"
+  [[ $result == 0 ]] && say "dev: all tests of processes passed, up to $processes of them"
   return $result
 }
 

@@ -81,6 +81,22 @@ int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why) {
   return least;
 }
 
+std::string turnsTaken(const std::vector<DeviceCard>& cards) {
+  for (size_t b = 1; b < cards.size(); ++b) {
+    for (size_t a = 0; a < b; ++a) {
+      const DeviceCard &one = cards[a], &other = cards[b];
+      const bool apart = one.device == other.device && one.process != other.process;
+      if (!apart || (one.together != 0 && other.together != 0)) continue;
+      return format(
+          "ranks %zu and %zu are processes that share a GPU, which takes them in turns of some "
+          "milliseconds, and so long takes every call; allowed: MPS (nvidia-cuda-mps-control -d), "
+          "or a GPU for each process",
+          a, b);
+    }
+  }
+  return "";
+}
+
 LeaseShape leaseShape(int ranks, int lanes) {
   LeaseShape shape;
   // a window for LL holds what needs no more lanes than this

@@ -25,6 +25,7 @@ struct DeviceCard {
   int32_t blocksFree;    ///< Of them, not promised to another communicator of this process.
   int32_t blocksWanted;  ///< config.smBudget, as blocks; 0: what is usual.
   int32_t noSms;         ///< DeviceConfig::noSms
+  int32_t together;      ///< CudaDevice::runsProcessesTogether()
   std::array<unsigned char, 16> device;
   std::array<uint64_t, 2> process;
   OrderCard order;
@@ -34,6 +35,10 @@ struct DeviceCard {
 /// How many blocks every rank may keep busy: ranks that share a device wait for each other, as do
 /// communicators, so all their kernels must fit on it together. 0: too few are left, as `why` says.
 int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why);
+
+/// Of the first two ranks whose kernels cannot run at once, being processes that take turns on one
+/// device: which they are, and the remedy. Empty: there are none.
+std::string turnsTaken(const std::vector<DeviceCard>& cards);
 
 /// How a rank's memory is cut. It grows with the blocks that the communicator may keep busy, about
 /// 0.4 MiB each: a communicator with few of them needs little.

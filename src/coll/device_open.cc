@@ -45,6 +45,7 @@ OpenedDevice open(const DeviceConfig& config, DeviceCard* card) {
                 format("loading the kernels on device %d: %s (%s)", opened.device->ordinal(),
                        cudaErrorName(error), cudaErrorText(error)));
   }
+  card->together = opened.device->runsProcessesTogether() ? 1 : 0;
   card->blocksFree = DeviceBudget::free(opened.device->ordinal(), card->blocksAtOnce);
   card->blocksWanted = config.smBudget * (card->blocksAtOnce / processors);
   opened.faults = std::make_unique<PinnedMemory>(*opened.device, sizeof(FaultWords));

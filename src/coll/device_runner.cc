@@ -15,6 +15,7 @@
 
 #include "api/types.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "coll/copy_engines.h"
 #include "coll/device_budget.h"
 #include "coll/device_choices.h"
@@ -407,6 +408,9 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
   }
   const int lanes = agreedLanes(cards, why);
   if (lanes < 1) return nullptr;
+  if (const std::string turns = turnsTaken(cards); !turns.empty() && boot.rank() == 0) {
+    logLine(LogPart::Device, LogLevel::Warn, 0, [&] { return turns; });
+  }
   const bool taken = opened.budget.take(opened.device->ordinal(), mine.blocksAtOnce, lanes);
   try {
     boot.agree(taken ? rondoSuccess : rondoUnhandledCudaError,

@@ -128,6 +128,17 @@ bool CudaDevice::exportsDescriptors() const {
   return true;
 }
 
+bool CudaDevice::runsProcessesTogether() const {
+#if CUDA_VERSION >= 12040
+  int mps = 0;
+  return cudaDriver().deviceGetAttribute(&mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED,
+                                         handleOf(ordinal_)) == CUDA_SUCCESS &&
+         mps != 0;
+#else
+  return true;  // not known
+#endif
+}
+
 void CudaDevice::synchronize() const {
   const ContextScope scope(context_);
   checkCuda(cudaDriver().ctxSynchronize(), "cuCtxSynchronize");

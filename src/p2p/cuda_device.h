@@ -47,6 +47,8 @@ class CudaDevice {
   bool storesLinesTo(const std::array<unsigned char, 16>& uuid) const;
   /// Memory can be exported as a file descriptor.
   bool exportsDescriptors() const;
+  /// Kernels of several processes run on it at once (MPS); otherwise processes take turns.
+  bool runsProcessesTogether() const;
   /// Waits for everything enqueued in the context.
   void synchronize() const;
 

@@ -129,10 +129,10 @@ void movements(bool device, int count, MPI_Comm comm) {
 class Uneven {
  public:
   Uneven(bool device, int count)
-      : count_(count), all_(device, n() * static_cast<size_t>(count + 1) * 2 + 1, -1) {
+      : count_(count), all_(device, n() * static_cast<size_t>(count + ranks) * 2 + 1, -1) {
     for (int r = 0; r < ranks; ++r) {
       counts_.push_back(lengthOf(r));
-      displs_.push_back((ranks - 1 - r) * (count + 1) * 2);
+      displs_.push_back((ranks - 1 - r) * (count + ranks) * 2);
     }
   }
   int lengthOf(int r) const { return r == 1 ? 0 : count_ + r; }
@@ -147,7 +147,7 @@ class Uneven {
 
  private:
   std::vector<int> expected(int between) const {
-    std::vector<int> all(n() * static_cast<size_t>(count_ + 1) * 2 + 1, between);
+    std::vector<int> all(n() * static_cast<size_t>(count_ + ranks) * 2 + 1, between);
     for (int r = 0; r < ranks; ++r) {
       const std::vector<int> one = of(r);
       std::copy(one.begin(), one.end(), all.begin() + displs_[static_cast<size_t>(r)]);

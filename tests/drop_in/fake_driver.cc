@@ -148,6 +148,19 @@ int cuDeviceGet(int* device, int) {
   *device = 0;
   return 0;
 }
+// FAKE_GPUS=N: the ranks have that many between them (4); FAKE_MPS: processes run on one at once.
+int cuDeviceGetUuid_v2(void* uuid, int) {
+  const char* const gpus = std::getenv("FAKE_GPUS");
+  const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  const int number =
+      rank == nullptr ? 0 : std::atoi(rank) % (gpus == nullptr ? 4 : std::atoi(gpus));
+  std::memset(uuid, 1 + number, 16);
+  return 0;
+}
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+  *value = attribute == 133 && std::getenv("FAKE_MPS") != nullptr ? 1 : 0;
+  return 0;
+}
 int cuDevicePrimaryCtxRetain(void** context, int) {
   *context = &contextOfFake;
   return 0;

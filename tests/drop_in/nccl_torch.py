@@ -2,8 +2,9 @@
 """torch.distributed with its backend "nccl", one process a GPU, every result compared with the CPU's.
 
 nccl_torch.py LIBRARY LOSSES : LIBRARY is part of the path of the libnccl that must answer; the
-losses of a training of 200 steps are written to LOSSES, a line each. Knows nothing of Rondo. Exit
-status 77 without PyTorch or without two GPUs.
+losses of a training of 200 steps are written to LOSSES, a line each. Knows nothing of Rondo.
+TEST_RANKS: so many processes, several to a GPU where there are fewer (start MPS). Exit status 77
+without PyTorch or for fewer than two ranks.
 """
 import ctypes
 import faulthandler
@@ -231,11 +232,12 @@ def answering(name):
 def work(rank, size, library, losses_file):
     faulthandler.dump_traceback_later(150, exit=True)  # where it hangs, if it does
     os.environ.update(MASTER_ADDR="127.0.0.1", RANK=str(rank), WORLD_SIZE=str(size))
-    torch.cuda.set_device(rank)
+    gpu = rank % torch.cuda.device_count()
+    torch.cuda.set_device(gpu)
     said = lambda text: print(text, flush=True) if rank == 0 else None
     for turn in range(2):
         os.environ["MASTER_PORT"] = str(int(os.environ["TEST_PORT"]) + turn)
-        dist.init_process_group("nccl", device_id=torch.device("cuda", rank) if turn else None)
+        dist.init_process_group("nccl", device_id=torch.device("cuda", gpu) if turn else None)
         data = torch.ones(1, device="cuda")
         dist.all_reduce(data)
         assert data.item() == size, data
@@ -256,7 +258,7 @@ def work(rank, size, library, losses_file):
             groups(rank, size)
             said(f"streams, graphs and groups: {same.count} results are the CPU's")
         else:
-            losses = training(rank, rank)
+            losses = training(rank, gpu)
             if rank == 0:
                 with open(losses_file, "w") as out:
                     out.writelines(f"{loss!r}\n" for loss in losses)
@@ -265,8 +267,8 @@ def work(rank, size, library, losses_file):
 
 
 def main():
-    size = torch.cuda.device_count()
-    if size < 2:
+    size = int(os.environ.get("TEST_RANKS", torch.cuda.device_count()))
+    if size < 2 or not torch.cuda.is_available():
         sys.exit(77)
     os.environ.setdefault("TEST_PORT", "29511")
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

@@ -177,6 +177,10 @@ rondoComm_t makeDeviceRondo(MPI_Comm comm, int rank, int device, const std::stri
   return made.comm;
 }
 
+void refuseDevices(int rank, const std::string& why) {
+  sayRefusal("device memory goes by way of the host: ", {nullptr, why, true}, rank);
+}
+
 rondoComm_t makeAskingRondo(MPI_Comm comm, int rank, const std::string& unless) {
   const Made made = makeRondo(comm, rank, RONDO_DEVICE_NONE, unless);
   if (made.why.empty()) return made.comm;

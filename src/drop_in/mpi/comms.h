@@ -77,6 +77,8 @@ Why useOnceMore(MPI_Comm comm);
 /// Collective over `comm`. `unless`: a sentence that says why this rank cannot; mostly empty.
 /// nullptr, on all ranks, if one cannot: who knows why says so on standard error, once.
 rondoComm_t makeDeviceRondo(MPI_Comm comm, int rank, int device, const std::string& unless);
+/// All ranks know, by the same sentence, that there is no such communicator: rank 0 says so.
+void refuseDevices(int rank, const std::string& why);
 
 /// A third one, without a device, for what ranks tell each other of non-blocking calls. As above.
 rondoComm_t makeAskingRondo(MPI_Comm comm, int rank, const std::string& unless);

@@ -21,6 +21,7 @@ using Stream = void*;
 using DevicePointer = unsigned long long;
 constexpr int kContextAttribute = 1, kMemoryTypeAttribute = 2, kSyncMemopsAttribute = 6,
               kBufferIdAttribute = 7, kIsManagedAttribute = 8, kOrdinalAttribute = 9;
+constexpr int kMpsAttribute = 133;  // of a device
 constexpr unsigned kMemoryTypeDevice = 2;
 constexpr unsigned kStreamNonBlocking = 1;
 constexpr Result kNotReady = 600;
@@ -43,7 +44,10 @@ struct Driver {
   Result (*memcpyDtoDAsync)(DevicePointer, DevicePointer, size_t, Stream);
   Result (*memAlloc)(DevicePointer*, size_t);
   Result (*memFree)(DevicePointer);
-  Result (*memHostRegister)(void*, size_t, unsigned);  ///< nullptr: it has none.
+  Result (*memHostRegister)(void*, size_t, unsigned);  ///< nullptr: it has none; likewise these.
+  Result (*deviceGet)(int*, int);
+  Result (*deviceGetUuid)(void*, int);
+  Result (*deviceGetAttribute)(int*, int, int);
   Result (*eventCreate)(void**, unsigned);
   Result (*eventRecord)(void*, Stream);
   Result (*eventQuery)(void*);
@@ -133,6 +137,19 @@ Stream currentStream() {
 void* currentContext() {
   Context current = nullptr;
   return driver.ctxGetCurrent(&current) == 0 ? current : nullptr;
+}
+
+DeviceSharing sharingOf(int device) {
+  DeviceSharing sharing;
+  int handle = 0, mps = 0;
+  const bool known = driver.deviceGet != nullptr && driver.deviceGetUuid != nullptr &&
+                     driver.deviceGetAttribute != nullptr && device >= 0 &&
+                     driver.deviceGet(&handle, device) == 0 &&
+                     driver.deviceGetAttribute(&mps, kMpsAttribute, handle) == 0 &&
+                     driver.deviceGetUuid(sharing.device.data(), handle) == 0;
+  if (!known) return {};
+  sharing.together = mps != 0;
+  return sharing;
 }
 
 ContextScope::ContextScope(void* wanted) : pushed_(wanted != nullptr) {
@@ -260,6 +277,9 @@ bool findDevices(std::string* why) {
   library.need("cuMemAlloc_v2", &driver.memAlloc);
   library.need("cuMemFree_v2", &driver.memFree);
   library.find("cuMemHostRegister_v2", &driver.memHostRegister);
+  library.find("cuDeviceGet", &driver.deviceGet);
+  library.find("cuDeviceGetUuid_v2", &driver.deviceGetUuid);
+  library.find("cuDeviceGetAttribute", &driver.deviceGetAttribute);
   driver.graphs = findGraphs(library);
   devicesOn = library.complete() && driver.init(0) == 0;
   *why = library.complete() ? "the CUDA driver does not start" : library.missing();

@@ -2,6 +2,7 @@
 // Device memory that a program gives to MPI: recognised by the CUDA driver, which is found at run
 // time, and copied to and from host memory. Needs no CUDA header.
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -36,6 +37,13 @@ DeviceSpot prepareSpot(const void* address);
 /// The same, of a buffer that the call under way has asked onDevice() about: the driver is not
 /// asked again, if forgetAnswers() was at the call's begin.
 DeviceSpot prepareAsked(const void* address);
+
+/// What tells whether the kernels of two processes run at once.
+struct DeviceSharing {
+  std::array<unsigned char, 16> device{};  ///< All 0: not known.
+  bool together = true;                    ///< It runs several processes at once (MPS).
+};
+DeviceSharing sharingOf(int device);
 
 /// The thread's; nullptr: none.
 void* currentContext();

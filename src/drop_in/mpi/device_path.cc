@@ -54,6 +54,26 @@ bool onOneHost(MPI_Comm comm) {
   return nearSize == size;
 }
 
+/// Why the ranks' kernels would not run at once: the same sentence on all ranks. Empty: they would.
+std::string takeTurns(const KnownComm& known, int device) {
+  const DeviceSharing mine = sharingOf(device);
+  std::vector<DeviceSharing> all(static_cast<size_t>(known.size));
+  if (rondoAllGather(&mine, all.data(), sizeof mine, rondoUint8, known.rondo, nullptr) !=
+      rondoSuccess) {
+    return rondoGetLastError(known.rondo);
+  }
+  for (size_t b = 1; b < all.size(); ++b) {
+    for (size_t a = 0; a < b; ++a) {
+      if (all[a].device != all[b].device || (all[a].together && all[b].together)) continue;
+      return format(
+          "ranks %zu and %zu share a GPU, which takes processes in turns of some milliseconds; "
+          "allowed: MPS (nvidia-cuda-mps-control -d), or a GPU for each rank",
+          a, b);
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 void progressMpi() {
@@ -193,7 +213,11 @@ void DevicePath::make(const KnownComm& known, MPI_Comm comm, const DeviceSpot& s
   } catch (const std::exception& error) {
     why = error.what();
   }
-  comm_ = makeDeviceRondo(comm, known.rank, spot.device, why);
+  if (const std::string turns = takeTurns(known, spot.device); !turns.empty()) {
+    refuseDevices(known.rank, turns);
+  } else {
+    comm_ = makeDeviceRondo(comm, known.rank, spot.device, why);
+  }
   state_ = comm_ != nullptr ? State::Ready : State::Refused;
   if (state_ == State::Refused) stream_.reset();
   at_ = spot;

@@ -199,9 +199,9 @@ void flushTransfers() {
   rondoGroupStart();
   for (const State::Begun& t : begun) {
     // What a rank sends to itself moves in its memory.
-    int own = 0;
-    rondoCommUserRank(t.comm, &own);
-    if (t.peer == own) continue;
+    int me = 0;
+    rondoCommUserRank(t.comm, &me);
+    if (t.peer == me) continue;
     if (t.sends) {
       rondoSend(&nothing, t.bytes, rondoUint8, t.peer, t.comm, nullptr);
     } else {
