@@ -59,6 +59,37 @@ struct Swap {
   }
 };
 
+/// All-gather of short slots: every rank gives its slot to the ranks at its place in the other
+/// groups, so that it holds one of each group, and all of these to the members of its own group, in
+/// one message each. Slots of which not all fit a message, and ranks that are not numbered evenly,
+/// go by allGatherHierarchy().
+template <class Prims>
+RONDO_ALGO void allGatherColumns(Prims& p, const Group& g, const Part& part) {
+  if (isFlat(g)) return allGatherHierarchy(p, g, part);
+  const Hierarchy h(g);
+  const Lattice all(h);
+  const bool fits = all.places > 1 && part.slotsOfMessage() >= all.groups;
+  if (!fits || !all.holds(h)) return allGatherHierarchy(p, g, part);
+  for (int k = 1; k < all.groups; ++k) {
+    const int to = all.rank(h.groupAfter(k), h.place);
+    k == 1 ? p.copySend(part.slot(g.rank), to) : p.send(part.slot(g.rank), to);
+  }
+  for (int k = 1; k < all.groups; ++k) {
+    const int from = all.rank(h.groupAfter(all.groups - k), h.place);
+    p.recv(part.slot(from), from);
+  }
+  const Swap inside{all.places, all.groups, all.groupStep, all.groups};
+  inside.run(
+      [&](int k, int message) {
+        const int to = all.rank(h.mine, (h.place + k) % all.places);
+        p.sendOwn(inside.block(part, all.rank(0, h.place), message), to);
+      },
+      [&](int k, int message) {
+        const int from = (h.place + all.places - k) % all.places;
+        p.recv(inside.block(part, all.rank(0, from), message), all.rank(h.mine, from));
+      });
+}
+
 /// All-to-all by way of the own group's members. Members l and r of a group swap what l has for the
 /// r-th rank of each group and r for the l-th: then l holds what its group has for all l-th ranks,
 /// and the l-th ranks of two groups swap that. A group of m ranks sends m messages to each other
