@@ -114,6 +114,20 @@ bool CudaDevice::storesLinesTo(const std::array<unsigned char, 16>& uuid) const 
   return false;
 }
 
+std::vector<int> CudaDevice::reachedBy() const {
+  std::vector<int> out;
+  for (int peer = 0; peer < visibleDevices(); ++peer) {
+    int can = 0;
+    if (peer != ordinal_ &&
+        cudaDriver().deviceCanAccessPeer(&can, handleOf(peer), handleOf(ordinal_)) ==
+            CUDA_SUCCESS &&
+        can != 0) {
+      out.push_back(peer);
+    }
+  }
+  return out;
+}
+
 bool CudaDevice::exportsDescriptors() const {
   const CUdevice_attribute needed[] = {
       CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 struct CUctx_st;
 struct CUstream_st;
@@ -45,6 +46,8 @@ class CudaDevice {
   /// same device, or over NVLink, which is told by native atomics. False for a device that this
   /// process does not see.
   bool storesLinesTo(const std::array<unsigned char, 16>& uuid) const;
+  /// The other visible devices that can address this one's memory.
+  std::vector<int> reachedBy() const;
   /// Memory can be exported as a file descriptor.
   bool exportsDescriptors() const;
   /// Waits for everything enqueued in the context.

@@ -67,5 +67,7 @@ const CudaDriver& cudaDriver();
 
 /// Throws Error(rondoUnhandledCudaError) "WHAT: NAME (text)" unless `result` is success.
 void checkCuda(CUresult result, const std::string& what);
+/// The same of an allocation: Error(rondoOutOfMemory) if memory is what lacks.
+void checkCudaMemory(CUresult result, const std::string& what);
 
 }  // namespace rondo

@@ -1,0 +1,25 @@
+#pragma once
+// What tests ask and tell the fake driver (fake_driver.cc); found by dlsym in libcuda.so.1.
+
+#include <cstddef>
+
+/// How the driver behaves from now on, and what it has seen. One in the process.
+struct FakeCuda {
+  int devices = 2;
+  size_t bytesEach = size_t{64} << 20;  ///< Memory of a device.
+  bool virtualMemory = true;            ///< The devices' attribute says so.
+  bool createFails = false;  ///< cuMemCreate: not supported, whatever the attribute says.
+  bool peersReach = true;    ///< cuDeviceCanAccessPeer
+  int refusedAccess = -1;    ///< cuMemSetAccess for this device fails.
+  size_t used[8] = {};       ///< By device: memory that is not given back.
+  int contexts[8] = {};      ///< By device: how often its primary context is retained.
+  int synchronisations = 0;  ///< cuCtxSynchronize
+  int opened = 0;            ///< Mappings of legacy IPC handles that are open.
+  int peerEnables = 0;       ///< cuCtxEnablePeerAccess that enabled something.
+  int attributeCalls = 0;    ///< cuPointerGetAttributes
+};
+
+/// The library's one.
+extern "C" FakeCuda* fakeCuda();
+/// Makes the context of a device current on the calling thread; -1: none is.
+extern "C" void fakeCudaSetDevice(int device);
