@@ -190,8 +190,9 @@ RONDO_API rondoResult_t rondoMemAlloc(void** ptr, size_t bytes);
  * RONDO_DEVICE_AUTO: that of the calling thread's current context, or the first if it has none.
  * RONDO_DEVICE_NONE: host memory, as rondoMemAlloc. It comes in whole pages of the device, 2 MiB
  * on most, holds anything at first, can be addressed by every device of this process that reaches
- * `device`, and be registered for ranks of other processes (rondo_register.h). A driver without
- * virtual memory management gives what cudaMalloc does. May wait for kernels that run, as
+ * `device`, and be registered for ranks of other processes (rondo_register.h); ranks of this
+ * process send straight into it without that. A driver without virtual memory management gives
+ * what cudaMalloc does. May wait for kernels that run, as
  * cudaMalloc may; needs no communicator and no agreement. Since 0.14. Errors: rondoInvalidArgument
  * (ptr NULL, no such device), rondoOutOfMemory, rondoUnsupported (no driver, no device, a build
  * without CUDA), rondoUnhandledCudaError.

@@ -27,6 +27,9 @@ struct DeviceCard {
   int32_t noSms;         ///< DeviceConfig::noSms
   std::array<unsigned char, 16> device;
   std::array<uint64_t, 2> process;
+  int32_t ordinal;         ///< The process's name of the device.
+  int32_t registeredOnly;  ///< DeviceConfig::registeredOnly
+  uint64_t context;        ///< An address of the process.
   OrderCard order;
   std::array<char, 160> why;  ///< The sentence behind `code`.
 };

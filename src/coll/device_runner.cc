@@ -60,7 +60,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
         helloLL_(lease_->hello(Protocol::kLL)),
         helloLL128_(lease_->hello(Protocol::kLL128)),
         ring_(lease_->ring()),
-        exchange_(lease_->pairs(), fault_, rank_, size_, lanesAtMost),
+        exchange_(lease_->pairs(), lease_->direct(), memory_, fault_, rank_, size_, lanesAtMost),
         memory_(device_, cards, rank_, !lease_->onHost()),
         copyEngines_(lease_->meeting(), fault_, rank_, size_,
                      std::all_of(cards.begin(), cards.end(),
@@ -118,6 +118,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     copyEngines_.startFrom(copied);
   }
 
+  void meetNeighbours(Bootstrap& boot) { memory_.meetNeighbours(boot); }
+
   // For runScaledSum().
   void multiply(const DeviceCall& call, void* into, uint64_t count) const;
   void* allocate(const DeviceCall& call, uint64_t bytes) const;
@@ -173,10 +175,7 @@ uint64_t CudaRunner::addMemory(Bootstrap& boot, void* memory, size_t bytes, bool
   const int error = copyEngines_.prepare();
   boot.agree(error == 0 ? rondoSuccess : rondoUnhandledCudaError,
              error == 0 ? "" : format("making a stream: %s", cudaErrorText(error)));
-  const uint64_t number = memory_.add(boot, memory, bytes, symmetric);
-  // No offer could be taken.
-  if (!lease_->onHost()) exchange_.goStraight(lease_->direct(), memory_);
-  return number;
+  return memory_.add(boot, memory, bytes, symmetric);
 }
 
 void CudaRunner::check() const {
@@ -416,8 +415,11 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
     auto lease = DeviceLease::create({boot, fds, peers, *opened.device, cards},
                                      leaseShape(boot.size(), lanes),
                                      {config.hostMemory, config.losePeerWrites});
-    return std::make_unique<CudaRunner>(RankPlace{boot.rank(), boot.size(), 0, boot.size()},
-                                        std::move(opened), std::move(lease), cards, lanes, config);
+    auto runner =
+        std::make_unique<CudaRunner>(RankPlace{boot.rank(), boot.size(), 0, boot.size()},
+                                     std::move(opened), std::move(lease), cards, lanes, config);
+    runner->meetNeighbours(boot);
+    return runner;
   } catch (const Error& error) {
     if (error.code() != rondoUnhandledCudaError && error.code() != rondoOutOfMemory) throw;
     *why = error.sentence();  // agreed: the same on all ranks

@@ -31,6 +31,7 @@ struct DeviceConfig {
   bool noSms = false;       ///< RONDO_SM_BUDGET_NONE; counts if all ranks say so.
   bool hostMemory = false;  ///< RONDO_P2P=off: ranks meet in host memory; the same on all ranks.
   bool noLineStores = false;    ///< Tests: 128-byte stores count as those over PCIe.
+  bool registeredOnly = false;  ///< Tests: into what isn't registered nothing goes straight.
   bool losePeerWrites = false;  ///< Tests: this rank's writes to its peers go astray.
   DeviceCosts costs = {};       ///< What kernels are chosen by; the same on all ranks.
 };

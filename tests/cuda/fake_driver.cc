@@ -15,6 +15,7 @@
 #include <mutex>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -25,7 +26,7 @@ char contexts[kMostDevices];  // one address a device
 std::mutex mutex;
 FakeCuda fake;
 thread_local CUcontext current = nullptr;
-thread_local CUcontext before = nullptr;
+thread_local std::vector<CUcontext> pushed;
 std::set<std::pair<CUcontext, CUcontext>> enabled;
 
 CUcontext contextOf(int device) { return reinterpret_cast<CUcontext>(&contexts[device]); }
@@ -51,6 +52,7 @@ struct Range {
   bool opened = false;         ///< A peer's, by its handle.
   unsigned long long id = 0;
   std::set<int> access;
+  bool pooled = false;
 };
 std::map<uintptr_t, Range> ranges;
 unsigned long long lastId = 0;
@@ -95,7 +97,15 @@ using Lock = std::lock_guard<std::mutex>;
 
 extern "C" {
 
-FakeCuda* fakeCuda() { return &fake; }
+FakeCuda* fakeCudaAfresh() {
+  fake = FakeCuda{};
+  enabled.clear();
+  return &fake;
+}
+void fakeCudaPooled(unsigned long long address) {
+  const Lock lock(mutex);
+  ranges.at(address).pooled = true;
+}
 void fakeCudaSetDevice(int device) { current = device < 0 ? nullptr : contextOf(device); }
 
 CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
@@ -155,11 +165,13 @@ CUresult cuCtxGetDevice(CUdevice* device) {
   return CUDA_SUCCESS;
 }
 CUresult cuCtxPushCurrent_v2(CUcontext context) {
-  before = std::exchange(current, context);
+  pushed.push_back(std::exchange(current, context));
   return CUDA_SUCCESS;
 }
 CUresult cuCtxPopCurrent_v2(CUcontext* context) {
-  *context = std::exchange(current, before);
+  if (pushed.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  *context = std::exchange(current, pushed.back());
+  pushed.pop_back();
   return CUDA_SUCCESS;
 }
 CUresult cuCtxSynchronize() {
@@ -170,7 +182,9 @@ CUresult cuCtxSynchronize() {
 }
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned) {
   const Lock lock(mutex);
-  if (!fake.peersReach) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+  if (!fake.peersReach || deviceOf(current) == fake.refusedPeer) {
+    return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+  }
   if (!enabled.insert({current, peer}).second) return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
   ++fake.peerEnables;
   return CUDA_SUCCESS;
@@ -207,6 +221,10 @@ CUresult cuPointerGetAttributes(unsigned number, CUpointer_attribute* attributes
       case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
         *static_cast<int*>(values[i]) = range != nullptr ? range->memory->device : -2;
         break;
+      case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        *static_cast<void**>(values[i]) =
+            range != nullptr && range->pooled ? &contexts[0] : nullptr;
+        break;
       default:
         std::memset(values[i], 0, 4);
     }
@@ -231,7 +249,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
   if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   const uintptr_t at = reserve(bytes);
   if (at == 0 || !mapAt(at, memory)) return CUDA_ERROR_OUT_OF_MEMORY;
-  ranges[at] = {bytes, memory, true, false, ++lastId, {device}};
+  ranges[at] = {bytes, memory, true, false, ++lastId, {device}, false};
   *address = at;
   return CUDA_SUCCESS;
 }
@@ -280,7 +298,7 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsi
   if (at == 0 || !mapAt(at, memory)) return CUDA_ERROR_OUT_OF_MEMORY;
   ++memory->owners;
   ++fake.opened;
-  ranges[at] = {memory->bytes, memory, false, true, ++lastId, {memory->device}};
+  ranges[at] = {memory->bytes, memory, false, true, ++lastId, {memory->device}, false};
   *address = at;
   return CUDA_SUCCESS;
 }

@@ -11,6 +11,7 @@ struct FakeCuda {
   bool createFails = false;  ///< cuMemCreate: not supported, whatever the attribute says.
   bool peersReach = true;    ///< cuDeviceCanAccessPeer
   int refusedAccess = -1;    ///< cuMemSetAccess for this device fails.
+  int refusedPeer = -1;      ///< cuCtxEnablePeerAccess fails on this device.
   size_t used[8] = {};       ///< By device: memory that is not given back.
   int contexts[8] = {};      ///< By device: how often its primary context is retained.
   int synchronisations = 0;  ///< cuCtxSynchronize
@@ -19,7 +20,9 @@ struct FakeCuda {
   int attributeCalls = 0;    ///< cuPointerGetAttributes
 };
 
-/// The library's one.
-extern "C" FakeCuda* fakeCuda();
+/// The library's one, which is as at the beginning again.
+extern "C" FakeCuda* fakeCudaAfresh();
 /// Makes the context of a device current on the calling thread; -1: none is.
 extern "C" void fakeCudaSetDevice(int device);
+/// Says of an allocation that it is of a pool.
+extern "C" void fakeCudaPooled(unsigned long long address);

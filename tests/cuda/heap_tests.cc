@@ -1,14 +1,13 @@
 // rondoMemAllocDevice over a driver that is pretended (tests/cuda_memory.sh): where memory comes
 // from, who reaches it, and what is refused.
 
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "api/rondo.hpp"
-#include "cuda/fake_driver.h"
+#include "cuda/pretended.h"
 #include "p2p/cuda_user_memory.h"
 #include "p2p/device_heap.h"
 #include "support/refusal.h"
@@ -16,38 +15,7 @@
 namespace rondo::testing {
 namespace {
 
-template <class Function>
-Function* ofDriver(const char* name) {
-  static void* const library = dlopen("libcuda.so.1", RTLD_NOW);
-  void* const found = library != nullptr ? dlsym(library, name) : nullptr;
-  EXPECT_NE(found, nullptr) << "run by tests/cuda_memory.sh";
-  return reinterpret_cast<Function*>(found);
-}
-
-constexpr size_t kMiB = size_t{1} << 20;
-
-class DeviceMemoryOf : public ::testing::Test {
- protected:
-  DeviceMemoryOf() : fake(*ofDriver<FakeCuda*()>("fakeCuda")()) { fake = FakeCuda{}; }
-  ~DeviceMemoryOf() override {
-    current(-1);
-    for (const size_t used : fake.used) EXPECT_EQ(used, 0u) << "memory is left";
-    for (const int contexts : fake.contexts) EXPECT_EQ(contexts, 0) << "a context is left";
-  }
-  static void current(int device) { ofDriver<void(int)>("fakeCudaSetDevice")(device); }
-  static char* given(size_t bytes, int device) {
-    void* memory = nullptr;
-    EXPECT_EQ(rondoMemAllocDevice(&memory, bytes, device), rondoSuccess)
-        << rondoGetLastError(nullptr);
-    return static_cast<char*>(memory);
-  }
-  static void freed(void* memory) {
-    EXPECT_EQ(rondoMemFree(memory), rondoSuccess) << rondoGetLastError(nullptr);
-  }
-  FakeCuda& fake;
-};
-
-TEST_F(DeviceMemoryOf, ANamedDeviceTheCurrentOneOrTheFirst) {
+TEST_F(PretendedCuda, ANamedDeviceTheCurrentOneOrTheFirst) {
   for (const int device : {0, 1}) {
     char* const memory = given(3000, device);
     EXPECT_EQ(pointerKind(memory).device, device);
@@ -67,7 +35,7 @@ TEST_F(DeviceMemoryOf, ANamedDeviceTheCurrentOneOrTheFirst) {
 }
 
 // On the devices that are only neighbours no context is made: it would take some hundred MiB.
-TEST_F(DeviceMemoryOf, EveryDeviceThatCanReachesIt) {
+TEST_F(PretendedCuda, EveryDeviceThatCanReachesIt) {
   const DeviceHeap& heap = DeviceHeap::own();
   fake.devices = 4;
   fake.refusedAccess = 2;
@@ -89,7 +57,7 @@ TEST_F(DeviceMemoryOf, EveryDeviceThatCanReachesIt) {
 }
 
 // What rondoCommRegister passes to other processes.
-TEST_F(DeviceMemoryOf, ItCanBeExported) {
+TEST_F(PretendedCuda, ItCanBeExported) {
   char* const memory = given(5 * kMiB, 0);
   UserAllocation allocation;
   ASSERT_TRUE(findAllocation(memory + 4 * kMiB, &allocation));
@@ -105,7 +73,7 @@ TEST_F(DeviceMemoryOf, ItCanBeExported) {
 }
 
 // By the attribute, and where the attribute promises what the driver then refuses.
-TEST_F(DeviceMemoryOf, WithoutVirtualMemoryManagementItIsPlain) {
+TEST_F(PretendedCuda, WithoutVirtualMemoryManagementItIsPlain) {
   for (const bool promised : {false, true}) {
     fake.virtualMemory = promised;
     fake.createFails = true;
@@ -117,7 +85,7 @@ TEST_F(DeviceMemoryOf, WithoutVirtualMemoryManagementItIsPlain) {
   }
 }
 
-TEST_F(DeviceMemoryOf, NoneAndNothing) {
+TEST_F(PretendedCuda, NoneAndNothing) {
   void* memory = &memory;
   EXPECT_EQ(rondoMemAllocDevice(&memory, 0, 0), rondoSuccess);
   EXPECT_EQ(memory, nullptr);
@@ -127,7 +95,7 @@ TEST_F(DeviceMemoryOf, NoneAndNothing) {
   freed(host);
 }
 
-TEST_F(DeviceMemoryOf, WhatCannotBeIsRefusedAndWritesNothing) {
+TEST_F(PretendedCuda, WhatCannotBeIsRefusedAndWritesNothing) {
   void* const mark = &fake;
   void* memory = mark;
   const auto refused = [&](size_t bytes, int device, rondoResult_t code,
@@ -154,7 +122,7 @@ TEST_F(DeviceMemoryOf, WhatCannotBeIsRefusedAndWritesNothing) {
                 {"argument ptr is NULL"});
 }
 
-TEST_F(DeviceMemoryOf, OnlyItsOwnIsFreed) {
+TEST_F(PretendedCuda, OnlyItsOwnIsFreed) {
   char* const memory = given(1, 0);
   const auto refused = [](void* pointer) {
     expectRefused(rondoMemFree(pointer), rondoInvalidArgument, "rondoMemFree",
@@ -171,7 +139,7 @@ TEST_F(DeviceMemoryOf, OnlyItsOwnIsFreed) {
 }
 
 // Ten times a device's memory, in pieces of many lengths.
-TEST_F(DeviceMemoryOf, NothingIsLostOverManyAllocations) {
+TEST_F(PretendedCuda, NothingIsLostOverManyAllocations) {
   size_t all = 0;
   for (size_t k = 0; all < 10 * fake.bytesEach; ++k) {
     const size_t bytes = (k % 7 + 1) * 4 * kMiB + k;
@@ -182,7 +150,7 @@ TEST_F(DeviceMemoryOf, NothingIsLostOverManyAllocations) {
   }
 }
 
-TEST_F(DeviceMemoryOf, Buffers) {
+TEST_F(PretendedCuda, Buffers) {
   DeviceBuffer<float> one(1000, 1);
   float* const at = one.data();
   EXPECT_EQ(one.size(), 1000u);
