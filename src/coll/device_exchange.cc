@@ -5,7 +5,10 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "coll/device_exchange.h"
+#include "coll/device_in_place.h"
+#include "kernels/scale.h"
 
 namespace rondo {
 namespace {
@@ -30,6 +33,14 @@ DeviceExchange::DeviceExchange(const PairView& pairs, const DirectView& direct,
   head().rank = rank;
   direct_->direct = direct;
   queues_.resize(2 * static_cast<size_t>(size));
+}
+
+void DeviceExchange::checkAvailable(const char* name) const {
+  if (head().pairs.lanes > 0) return;
+  throw Error(rondoUnsupported,
+              format("%s: rank %d: sends and receives of device memory between %d ranks are not "
+                     "available; allowed there: at most %d ranks",
+                     name, head().rank, size_, kMaxPairRanks));
 }
 
 /// Fills direct_'s pieces; false if none of them asks where it goes.
@@ -119,6 +130,19 @@ int DeviceExchange::enqueue(std::span<const Transfer> transfers, CUstream_st* st
     if (const int error = launchRound(round, stream)) return error;
   }
   return 0;
+}
+
+int DeviceExchange::enqueueInPlace(std::span<const Transfer> transfers, CUstream_st* stream) {
+  InPlaceExchange call(transfers, head().rank);
+  if (call.scratchBytes() == 0) return enqueue(transfers, stream);
+  void* scratch = nullptr;
+  int error = allocateOnStream(&scratch, call.scratchBytes(), stream);
+  if (error != 0) return error;
+  call.useScratch(static_cast<char*>(scratch));
+  error = enqueue(call.copies(), stream);
+  if (error == 0) error = enqueue(call.moves(), stream);
+  const int freed = freeOnStream(scratch, stream);
+  return error != 0 ? error : freed;
 }
 
 }  // namespace rondo

@@ -21,8 +21,8 @@ class DeviceExchange {
   DeviceExchange(const PairView& pairs, const DirectView& direct, const UserMemory& memory,
                  const FaultView& fault, int rank, int size, int blocks);
 
-  /// Whether there are FIFOs between the ranks; with one rank there is nobody to send to.
-  bool available() const { return head().pairs.lanes > 0; }
+  /// Throws Error(rondoUnsupported), for call `name`, if there are no FIFOs between the ranks.
+  void checkAvailable(const char* name) const;
 
   /// Enqueues the transfers on `stream`; those of length 0 are nothing. Transfers with one peer in
   /// one direction run in their order, all others at once; a transfer to this rank itself meets the
@@ -30,6 +30,10 @@ class DeviceExchange {
   /// one launch, but where a queue is longer than a launch has room for: then all ranks cut it at
   /// the same places. Returns a cudaError_t.
   int enqueue(std::span<const Transfer> transfers, CUstream_st* stream);
+
+  /// The same where receives write what sends read: these are copied aside first, into memory of
+  /// the stream's.
+  int enqueueInPlace(std::span<const Transfer> transfers, CUstream_st* stream);
 
   /// Tests, on all ranks: transfers of at least so many bytes do.
   void straightFrom(uint64_t bytes) { asksFrom_ = bytes; }

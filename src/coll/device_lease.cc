@@ -81,6 +81,12 @@ int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why) {
   return least;
 }
 
+uint64_t agreedSerial(const std::vector<DeviceCard>& cards) {
+  std::vector<OrderCard> orders;
+  for (const DeviceCard& card : cards) orders.push_back(card.order);
+  return agreedOrder(orders);
+}
+
 LeaseShape leaseShape(int ranks, int lanes) {
   LeaseShape shape;
   // a window for LL holds what needs no more lanes than this

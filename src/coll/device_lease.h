@@ -38,6 +38,9 @@ struct DeviceCard {
 /// communicators, so all their kernels must fit on it together. 0: too few are left, as `why` says.
 int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why);
 
+/// What agreedOrder() says.
+uint64_t agreedSerial(const std::vector<DeviceCard>& cards);
+
 /// How a rank's memory is cut. It grows with the blocks that the communicator may keep busy, about
 /// 0.4 MiB each: a communicator with few of them needs little.
 struct LeaseShape {

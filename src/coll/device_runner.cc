@@ -37,7 +37,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
  public:
   CudaRunner(const RankPlace& place, OpenedDevice opened, std::unique_ptr<DeviceLease> lease,
              const std::vector<DeviceCard>& cards, int lanesAtMost, const DeviceConfig& config)
-      : serial_(serialOf(cards)),
+      : serial_(agreedSerial(cards)),
         rank_(place.rank),
         size_(place.size),
         spinBoundMs_(config.spinBoundMs),
@@ -99,6 +99,9 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceServed runJoint(std::span<const DeviceCall> calls) override;
   void exchange(const char* name, std::span<const Transfer> transfers,
                 std::span<const rondoStream_t> streams) override;
+  bool exchangesInPlace() const override { return true; }
+  void exchangeInPlace(const char* name, std::span<const Transfer> transfers,
+                       rondoStream_t stream) override;
   void order(rondoStream_t first, rondoStream_t later) override {
     const ContextScope scope(device_.context());
     throwCuda("ordering two streams", orderStreams(first, later, event_.get()));
@@ -138,11 +141,6 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceServed copyAlone(const DeviceCall& call) const;
   [[noreturn]] void refuse(const DeviceCall& call) const;
   void throwCuda(const std::string& what, int error) const;
-  static uint64_t serialOf(const std::vector<DeviceCard>& cards) {
-    std::vector<OrderCard> orders;
-    for (const DeviceCard& card : cards) orders.push_back(card.order);
-    return agreedOrder(orders);
-  }
 
   const uint64_t serial_;
   const int rank_;
@@ -343,15 +341,19 @@ void CudaRunner::throwCuda(const std::string& what, int error) const {
                      cudaErrorName(error), cudaErrorText(error)));
 }
 
+void CudaRunner::exchangeInPlace(const char* name, std::span<const Transfer> transfers,
+                                 rondoStream_t stream) {
+  check();
+  exchange_.checkAvailable(name);
+  const ContextScope scope(device_.context());
+  throwCuda(format("%s: enqueueing sends and receives in place", name),
+            exchange_.enqueueInPlace(transfers, stream));
+}
+
 void CudaRunner::exchange(const char* name, std::span<const Transfer> transfers,
                           std::span<const rondoStream_t> streams) {
   check();
-  if (!exchange_.available()) {
-    throw Error(rondoUnsupported,
-                format("%s: rank %d: sends and receives of device memory between %d ranks are not "
-                       "available; allowed there: at most %d ranks",
-                       name, rank_, size_, kMaxPairRanks));
-  }
+  exchange_.checkAvailable(name);
   const ContextScope scope(device_.context());
   for (const rondoStream_t other : streams.subspan(1)) orderAround(name, streams[0], other, false);
   throwCuda(format("%s: launching sends and receives", name),

@@ -81,6 +81,12 @@ class DeviceRunner {
   virtual void exchange(const char* name, std::span<const Transfer> transfers,
                         std::span<const rondoStream_t> streams) = 0;
 
+  /// Whether receives of exchangeInPlace() may write where its sends read.
+  virtual bool exchangesInPlace() const { return false; }
+  /// As exchange() on one stream, by way of memory that is taken and given back on the stream, as
+  /// long as what is sent to other ranks. Peers need not do the same.
+  virtual void exchangeInPlace(const char*, std::span<const Transfer>, rondoStream_t) {}
+
   /// What is enqueued on `later` from now on waits for what is on `first` by now.
   virtual void order(rondoStream_t first, rondoStream_t later) = 0;
 
