@@ -18,6 +18,7 @@
 #include "coll/copy_engines.h"
 #include "coll/device_budget.h"
 #include "coll/device_choices.h"
+#include "coll/device_error.h"
 #include "coll/device_exchange.h"
 #include "coll/device_joint.h"
 #include "coll/device_lease.h"
@@ -140,7 +141,9 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceServed runScaled(const DeviceCall& call);
   DeviceServed copyAlone(const DeviceCall& call) const;
   [[noreturn]] void refuse(const DeviceCall& call) const;
-  void throwCuda(const std::string& what, int error) const;
+  void throwCuda(const std::string& what, int error, rondoStream_t stream = nullptr) const {
+    rondo::throwCuda(device_, what, error, stream);
+  }
 
   const uint64_t serial_;
   const int rank_;
@@ -253,7 +256,8 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
   const ContextScope scope(device_.context());
   if (size_ == 1) return copyAlone(call);
   if (const UserMemory::Entry* into = copyEngines_.serve(call, memory_)) {
-    throwCuda(format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into));
+    throwCuda(format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into),
+              call.stream);
     return {DeviceWay::kCopyEngines};
   }
   const DeviceChoices::Entry& chosen = remembered(wanted);
@@ -261,7 +265,8 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
   if (choice.algorithm == nullptr) refuse(call);
   const int error = launch(call, choice);
   if (error != 0)
-    throwCuda(format("%s: launching the %s kernel", call.name, choice.algorithm), error);
+    throwCuda(format("%s: launching the %s kernel", call.name, choice.algorithm), error,
+              call.stream);
   return chosen.served;
 }
 
@@ -299,7 +304,8 @@ DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
   const auto launchNow = [&](size_t some) {
     throwCuda(format("%s: launching the kernel of %zu calls", name, some),
               launchKernel(*choice.kernel, &joint, static_cast<int>(some) * choice.lanes,
-                           choice.threads, stream));
+                           choice.threads, stream),
+              stream);
   };
   if (!touchEachOther(calls, size_)) {
     launchNow(calls.size());
@@ -334,20 +340,13 @@ void CudaRunner::orderAround(const char* name, rondoStream_t launch, rondoStream
             orderStreams(after ? launch : other, after ? other : launch, event_.get()));
 }
 
-void CudaRunner::throwCuda(const std::string& what, int error) const {
-  if (error == 0) return;
-  throw Error(rondoUnhandledCudaError,
-              format("%s on device %d: %s (%s)", what.c_str(), device_.ordinal(),
-                     cudaErrorName(error), cudaErrorText(error)));
-}
-
 void CudaRunner::exchangeInPlace(const char* name, std::span<const Transfer> transfers,
                                  rondoStream_t stream) {
   check();
   exchange_.checkAvailable(name);
   const ContextScope scope(device_.context());
   throwCuda(format("%s: enqueueing sends and receives in place", name),
-            exchange_.enqueueInPlace(transfers, stream));
+            exchange_.enqueueInPlace(transfers, stream), stream);
 }
 
 void CudaRunner::exchange(const char* name, std::span<const Transfer> transfers,
@@ -357,7 +356,7 @@ void CudaRunner::exchange(const char* name, std::span<const Transfer> transfers,
   const ContextScope scope(device_.context());
   for (const rondoStream_t other : streams.subspan(1)) orderAround(name, streams[0], other, false);
   throwCuda(format("%s: launching sends and receives", name),
-            exchange_.enqueue(transfers, streams[0]));
+            exchange_.enqueue(transfers, streams[0]), streams[0]);
   for (const rondoStream_t other : streams.subspan(1)) orderAround(name, streams[0], other, true);
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 struct CUctx_st;
@@ -60,6 +61,10 @@ class CudaDevice {
   CUctx_st* context_;
   bool retained_;
 };
+
+/// "argument stream is 0x.., a stream of device 1; allowed: one of device 0", of a stream on which
+/// a call failed; empty: it is of the device's context, or the driver does not say.
+std::string streamFault(const CudaDevice& device, CUstream_st* stream);
 
 /// The calling thread's context; nullptr if it has none, or no driver.
 CUctx_st* currentCudaContext();

@@ -47,6 +47,7 @@ Loaded load() {
   library.need(RONDO_SYMBOL(cuStreamSynchronize), &d.streamSynchronize);
   library.need(RONDO_SYMBOL(cuStreamDestroy), &d.streamDestroy);
   library.need(RONDO_SYMBOL(cuStreamIsCapturing), &d.streamIsCapturing);
+  library.need("cuStreamGetCtx", &d.streamGetCtx);
   library.need(RONDO_SYMBOL(cuPointerGetAttributes), &d.pointerGetAttributes);
   library.need(RONDO_SYMBOL(cuMemHostAlloc), &d.memHostAlloc);
   library.need(RONDO_SYMBOL(cuMemHostGetDevicePointer), &d.memHostGetDevicePointer);

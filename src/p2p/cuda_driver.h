@@ -31,6 +31,7 @@ struct CudaDriver {
   decltype(&::cuStreamSynchronize) streamSynchronize;
   decltype(&::cuStreamDestroy) streamDestroy;
   decltype(&::cuStreamIsCapturing) streamIsCapturing;
+  CUresult (*streamGetCtx)(CUstream, CUcontext*);  ///< The first version, whatever the header's.
   decltype(&::cuPointerGetAttributes) pointerGetAttributes;
   decltype(&::cuMemHostAlloc) memHostAlloc;
   decltype(&::cuMemHostGetDevicePointer) memHostGetDevicePointer;

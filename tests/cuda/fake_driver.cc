@@ -190,12 +190,20 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned) {
   return CUDA_SUCCESS;
 }
 
+// A stream is the context's, by an address of its own.
 CUresult cuStreamCreate(CUstream* stream, unsigned) {
-  *stream = nullptr;
+  *stream = reinterpret_cast<CUstream>(new CUcontext{current});
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
+  *context = *reinterpret_cast<CUcontext*>(stream);
   return CUDA_SUCCESS;
 }
 CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
-CUresult cuStreamDestroy_v2(CUstream) { return CUDA_SUCCESS; }
+CUresult cuStreamDestroy_v2(CUstream stream) {
+  delete reinterpret_cast<CUcontext*>(stream);
+  return CUDA_SUCCESS;
+}
 CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
   *status = CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;

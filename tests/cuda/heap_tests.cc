@@ -150,6 +150,31 @@ TEST_F(PretendedCuda, NothingIsLostOverManyAllocations) {
   }
 }
 
+// What is added to the sentence of a launch that failed.
+TEST_F(PretendedCuda, AStreamOfAnotherDevice) {
+  const CudaDevice device = CudaDevice::open(0, 0);
+  const auto made = [](int on) {
+    current(on);
+    CUstream_st* stream = nullptr;
+    EXPECT_EQ(ofDriver<int(CUstream_st**, unsigned)>("cuStreamCreate")(&stream, 0), 0);
+    current(-1);
+    return stream;
+  };
+  CUstream_st* const own = made(0);
+  CUstream_st* const other = made(1);
+  EXPECT_EQ(streamFault(device, own), "");
+  const std::string fault = streamFault(device, other);
+  EXPECT_NE(fault.find("a stream of device 1; allowed: one of device 0"), std::string::npos)
+      << fault;
+  EXPECT_EQ(fault.find("argument stream is 0x"), 0u) << fault;
+  for (const uintptr_t everyContexts : {0, 1, 2}) {
+    EXPECT_EQ(streamFault(device, reinterpret_cast<CUstream_st*>(everyContexts)), "");
+  }
+  for (CUstream_st* const stream : {own, other}) {
+    EXPECT_EQ(ofDriver<int(CUstream_st*)>("cuStreamDestroy_v2")(stream), 0);
+  }
+}
+
 TEST_F(PretendedCuda, Buffers) {
   DeviceBuffer<float> one(1000, 1);
   float* const at = one.data();
