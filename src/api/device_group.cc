@@ -65,7 +65,7 @@ void launchJoint(Communicator& comm, std::span<const DeviceCall> calls) {
 }
 
 void launchTransfers(Communicator& comm, const char* name, std::span<const Transfer> transfers,
-                     std::span<const rondoStream_t> streams) {
+                     std::span<const rondoStream_t> streams, bool inPlace = false) {
   refuseBroken(comm);
   OpFacts facts;
   facts.collective = OpFacts::kTransfers;
@@ -75,7 +75,11 @@ void launchTransfers(Communicator& comm, const char* name, std::span<const Trans
   facts.root = transfers.empty() ? 0 : transfers.front().peer;
   facts.sends = !transfers.empty() && transfers.front().sends;
   comm.recorder().launch(facts);
-  comm.deviceRunner()->exchange(name, transfers, streams);
+  if (inPlace) {
+    comm.deviceRunner()->exchangeInPlace(name, transfers, streams.front());
+  } else {
+    comm.deviceRunner()->exchange(name, transfers, streams);
+  }
   comm.recorder().launched(facts);
 }
 
@@ -101,8 +105,8 @@ void DeviceGroup::add(rondoComm* comm, const TransferCall& call) {
   std::vector<Transfer>& to = call.collective ? part.pieces : part.transfers;
   const size_t begin = to.size();
   if (call.collective) {
-    part.made.push_back(
-        {call.name, part.calls.size(), begin, begin + call.transfers.size(), call.stream});
+    part.made.push_back({call.name, part.calls.size(), begin, begin + call.transfers.size(),
+                         call.stream, call.inPlace});
   } else {
     if (begin == 0) part.transferCall = call.name;
     if (std::find(part.streams.begin(), part.streams.end(), call.stream) == part.streams.end()) {
@@ -182,7 +186,7 @@ class DeviceGroup::Launch {
       next = pieces.after;
       if (pieces.begin == pieces.end) continue;
       follow(pieces.stream);
-      launchTransfers(comm_, pieces.name, part_.of(pieces), {&pieces.stream, 1});
+      launchTransfers(comm_, pieces.name, part_.of(pieces), {&pieces.stream, 1}, pieces.inPlace);
     }
     collectives(calls.subspan(next));
   }
@@ -300,7 +304,7 @@ rondoResult_t runOnDevice(rondoComm* comm, const TransferCall& call) {
     return fail(comm, rondoInvalidUsage, std::string(call.name) + ": " + fault);
   }
   return guarded(comm, call.name, [&] {
-    launchTransfers(*comm->impl, call.name, call.transfers, {&call.stream, 1});
+    launchTransfers(*comm->impl, call.name, call.transfers, {&call.stream, 1}, call.inPlace);
   });
 }
 

@@ -19,6 +19,8 @@ struct TransferCall {
   /// They are a collective, which keeps its place among those of a group, also where this rank has
   /// none: what becomes one launch is the same on all ranks.
   bool collective = false;
+  /// Receives write where sends read; of collectives, where the runner does that.
+  bool inPlace = false;
 };
 
 /// What a group collects of one thread's operations on device memory. Reused; its vectors keep
@@ -46,6 +48,7 @@ class DeviceGroup {
     size_t after;       ///< So many of Part::calls.
     size_t begin, end;  ///< In Part::pieces.
     rondoStream_t stream;
+    bool inPlace;
   };
   struct Part {
     rondoComm* comm = nullptr;

@@ -22,7 +22,8 @@ struct UnevenDeviceCall {
   const UnevenBlocks& dst;
 };
 
-/// Enqueues it, or puts it into the open group. An all-to-all in place is refused.
+/// Enqueues it, or puts it into the open group. An all-to-all in place is refused
+/// where the communicator spans hosts.
 rondoResult_t runOnDevice(rondoComm* comm, const UnevenDeviceCall& call);
 
 /// Whether a rank without any element calls on device memory, as its peers then do: by its stream,

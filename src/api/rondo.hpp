@@ -312,6 +312,34 @@ struct Allocator {
   bool operator!=(const Allocator&) const noexcept { return false; }
 };
 
+/// `count` elements of device memory, holding anything at first and freed with their owner. The
+/// host cannot touch them. Since 0.14.
+template <class T>
+class DeviceBuffer {
+ public:
+  /// `device` as for rondoMemAllocDevice. Throws Exception.
+  explicit DeviceBuffer(size_t count, int device = RONDO_DEVICE_AUTO) : count_(count) {
+    if (count > SIZE_MAX / sizeof(T)) throw std::bad_array_new_length();
+    void* memory = nullptr;
+    check(rondoMemAllocDevice(&memory, count * sizeof(T), device));
+    data_ = static_cast<T*>(memory);
+  }
+  DeviceBuffer(DeviceBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
+    return *this;
+  }
+  ~DeviceBuffer() { rondoMemFree(data_); }
+  T* data() const noexcept { return data_; }
+  size_t size() const noexcept { return count_; }
+
+ private:
+  T* data_ = nullptr;
+  size_t count_ = 0;
+};
+
 }  // namespace rondo
 
 #endif  // RONDO_HPP_

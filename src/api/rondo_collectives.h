@@ -102,9 +102,9 @@ RONDO_API rondoResult_t rondoAllToAll(const void* sendbuff, void* recvbuff, size
 /**
  * recvbuff[rdispls[r] + i] = rank r's sendbuff[sdispls[rank] + i], for 0 <= i < recvcounts[r].
  * recvcounts[r] must equal rank r's sendcounts[rank]. Receive blocks must not overlap.
- * Displacements are elements; NULL: blocks follow each other. In place, on host memory: sendbuff ==
- * recvbuff, with equal counts and displacements for sending and receiving. Since 0.2; on device
- * memory, as all v-collectives, since 0.12.
+ * Displacements are elements; NULL: blocks follow each other. In place: sendbuff == recvbuff, with
+ * equal counts and displacements for sending and receiving; not on devices of several hosts. Since
+ * 0.2; on device memory, as all v-collectives, since 0.12; there in place, since 0.14.
  */
 RONDO_API rondoResult_t rondoAllToAllV(const void* sendbuff, const size_t* sendcounts,
                                        const size_t* sdispls, void* recvbuff,

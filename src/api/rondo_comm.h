@@ -185,7 +185,22 @@ RONDO_API rondoResult_t rondoCommCuDevice(rondoComm_t comm, int* device);
  */
 RONDO_API rondoResult_t rondoMemAlloc(void** ptr, size_t bytes);
 
-/** Frees memory of rondoMemAlloc; NULL is allowed. No collective may be using it. Since 0.1. */
+/**
+ * Allocates `bytes` (0 gives NULL) of memory of CUDA device `device`, an ordinal, or
+ * RONDO_DEVICE_AUTO: that of the calling thread's current context, or the first if it has none.
+ * RONDO_DEVICE_NONE: host memory, as rondoMemAlloc. It comes in whole pages of the device, 2 MiB
+ * on most, holds anything at first, can be addressed by every device of this process that reaches
+ * `device`, and be registered for ranks of other processes (rondo_register.h); ranks of this
+ * process send straight into it without that. A driver without virtual memory management gives
+ * what cudaMalloc does. May wait for kernels that run, as
+ * cudaMalloc may; needs no communicator and no agreement. Since 0.14. Errors: rondoInvalidArgument
+ * (ptr NULL, no such device), rondoOutOfMemory, rondoUnsupported (no driver, no device, a build
+ * without CUDA), rondoUnhandledCudaError.
+ */
+RONDO_API rondoResult_t rondoMemAllocDevice(void** ptr, size_t bytes, int device);
+
+/** Frees memory of rondoMemAlloc or rondoMemAllocDevice, the latter after all work of its device
+ * has ended; NULL is allowed. No collective may be using it. Since 0.1. */
 RONDO_API rondoResult_t rondoMemFree(void* ptr);
 
 /* ---- errors of others, and communicators made of communicators ---- */

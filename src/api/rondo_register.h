@@ -26,8 +26,9 @@ typedef uint64_t rondoRegistration_t;
  * Registers device memory [ptr, ptr + bytes) of this rank with `comm`, so that other ranks of the
  * host write into it instead of passing data through Rondo's own memory. Collective: every rank
  * calls it in the same place of its order of calls, each with its own memory, or with NULL and 0.
- * The memory is of one allocation (cudaMalloc, or cuMemCreate with file descriptors as handles) on
- * the communicator's device. *registration is written on success.
+ * The memory is of one allocation (rondoMemAllocDevice, cudaMalloc, or cuMemCreate with file
+ * descriptors as handles) on the communicator's device. *registration is written on success. Ranks
+ * of one process send into each other's memory of rondoMemAllocDevice and cudaMalloc without it.
  *
  * Calls need not be changed afterwards. rondoRecv, rondoSendRecv, rondoGather, rondoScatter: what
  * is received into registered memory, from 4 MiB on, is written there by the sender. With

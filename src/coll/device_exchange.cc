@@ -5,7 +5,10 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "coll/device_exchange.h"
+#include "coll/device_in_place.h"
+#include "kernels/scale.h"
 
 namespace rondo {
 namespace {
@@ -16,40 +19,53 @@ constexpr uint64_t kAsksFrom = 4u << 20;
 
 }  // namespace
 
-DeviceExchange::DeviceExchange(const PairView& pairs, const FaultView& fault, int rank, int size,
+DeviceExchange::DeviceExchange(const PairView& pairs, const DirectView& direct,
+                               const UserMemory& memory, const FaultView& fault, int rank, int size,
                                int blocks)
-    : size_(size), blocks_(blocks), call_{} {
+    : size_(size),
+      blocks_(blocks),
+      call_{},
+      memory_(memory),
+      asksFrom_(kAsksFrom),
+      direct_(std::make_unique<DirectCall<kMostPieces>>()) {
   head().pairs = pairs;
   head().fault = fault;
   head().rank = rank;
+  direct_->direct = direct;
   queues_.resize(2 * static_cast<size_t>(size));
 }
 
-void DeviceExchange::goStraight(const DirectView& view, const UserMemory& memory) {
-  memory_ = &memory;
-  if (direct_ != nullptr) return;
-  direct_ = std::make_unique<DirectCall<kMostPieces>>();
-  direct_->direct = view;
-  direct_->asksFrom = kAsksFrom;
+void DeviceExchange::checkAvailable(const char* name) const {
+  if (head().pairs.lanes > 0) return;
+  throw Error(rondoUnsupported,
+              format("%s: rank %d: sends and receives of device memory between %d ranks are not "
+                     "available; allowed there: at most %d ranks",
+                     name, head().rank, size_, kMaxPairRanks));
+}
+
+/// Fills direct_'s pieces; false if none of them asks where it goes.
+bool DeviceExchange::place() {
+  bool any = false;
+  for (int q = 0; q < call_.queues; ++q) {
+    const TransferQueue& queue = call_.queue[q];
+    const bool mayAsk = queue.side != algo::Side::Copies && memory_.asks(queue.peer);
+    for (int i = queue.begin; i < queue.end; ++i) {
+      const TransferPiece& piece = call_.piece[i];
+      direct_->piece[i] = {piece, kUnasked};
+      if (!mayAsk || piece.bytes < asksFrom_) continue;
+      any = true;
+      const bool receives = queue.side == algo::Side::Receives;
+      const uint64_t there = receives ? memory_.placeFor(queue.peer, piece.data, piece.bytes) : 0;
+      direct_->piece[i].there = there;
+      straight_ += there != 0 ? 1 : 0;
+    }
+  }
+  return any;
 }
 
 int DeviceExchange::launch(int pieces, int blocks, int threads, CUstream_st* stream) {
-  if (memory_ == nullptr) return launchExchange(head(), pieces, blocks, threads, stream);
+  if (!place()) return launchExchange(head(), pieces, blocks, threads, stream);
   static_cast<ExchangeHead&>(*direct_) = head();
-  for (int q = 0; q < call_.queues; ++q) {
-    const TransferQueue& queue = call_.queue[q];
-    for (int i = queue.begin; i < queue.end; ++i) {
-      const TransferPiece& piece = call_.piece[i];
-      direct_->piece[i] = {piece, 0};
-      if (queue.side != algo::Side::Receives || piece.bytes < direct_->asksFrom) continue;
-      const UserMemory::Entry* const entry = memory_->find(piece.data, piece.bytes);
-      const uint64_t base = entry != nullptr ? entry->there[static_cast<size_t>(queue.peer)] : 0;
-      if (base != 0) {
-        ++straight_;
-        direct_->piece[i].there = base + static_cast<uint64_t>(piece.data - entry->memory);
-      }
-    }
-  }
   return launchDirect(*direct_, pieces, blocks, threads, stream);
 }
 
@@ -114,6 +130,19 @@ int DeviceExchange::enqueue(std::span<const Transfer> transfers, CUstream_st* st
     if (const int error = launchRound(round, stream)) return error;
   }
   return 0;
+}
+
+int DeviceExchange::enqueueInPlace(std::span<const Transfer> transfers, CUstream_st* stream) {
+  InPlaceExchange call(transfers, head().rank);
+  if (call.scratchBytes() == 0) return enqueue(transfers, stream);
+  void* scratch = nullptr;
+  int error = allocateOnStream(&scratch, call.scratchBytes(), stream);
+  if (error != 0) return error;
+  call.useScratch(static_cast<char*>(scratch));
+  error = enqueue(call.copies(), stream);
+  if (error == 0) error = enqueue(call.moves(), stream);
+  const int freed = freeOnStream(scratch, stream);
+  return error != 0 ? error : freed;
 }
 
 }  // namespace rondo

@@ -16,11 +16,13 @@ namespace rondo {
 /// Turns transfers into launches. Reused from call to call: its memory is there before the first.
 class DeviceExchange {
  public:
-  /// `blocks`: of the communicator's, how many may run at once.
-  DeviceExchange(const PairView& pairs, const FaultView& fault, int rank, int size, int blocks);
+  /// `blocks`: of the communicator's, how many may run at once. Large transfers go straight to
+  /// where the sender has the receiver's memory, as the receiver's `memory` knows it at each call.
+  DeviceExchange(const PairView& pairs, const DirectView& direct, const UserMemory& memory,
+                 const FaultView& fault, int rank, int size, int blocks);
 
-  /// Whether there are FIFOs between the ranks; with one rank there is nobody to send to.
-  bool available() const { return head().pairs.lanes > 0; }
+  /// Throws Error(rondoUnsupported), for call `name`, if there are no FIFOs between the ranks.
+  void checkAvailable(const char* name) const;
 
   /// Enqueues the transfers on `stream`; those of length 0 are nothing. Transfers with one peer in
   /// one direction run in their order, all others at once; a transfer to this rank itself meets the
@@ -29,14 +31,12 @@ class DeviceExchange {
   /// the same places. Returns a cudaError_t.
   int enqueue(std::span<const Transfer> transfers, CUstream_st* stream);
 
-  /// From now on, on all ranks, large transfers go straight to where the receiver's memory is
-  /// mapped, as `memory` knows it at each call. It outlives this object.
-  void goStraight(const DirectView& view, const UserMemory& memory);
+  /// The same where receives write what sends read: these are copied aside first, into memory of
+  /// the stream's.
+  int enqueueInPlace(std::span<const Transfer> transfers, CUstream_st* stream);
 
-  /// After goStraight(), on all ranks: only transfers of at least so many bytes do.
-  void straightFrom(uint64_t bytes) {
-    if (direct_ != nullptr) direct_->asksFrom = bytes;
-  }
+  /// Tests, on all ranks: transfers of at least so many bytes do.
+  void straightFrom(uint64_t bytes) { asksFrom_ = bytes; }
 
   /// Receives so far that were offered to their senders.
   uint64_t straight() const { return straight_; }
@@ -49,6 +49,7 @@ class DeviceExchange {
   const ExchangeHead& head() const { return call_; }
   void collect(std::span<const Transfer> transfers);
   int launchRound(size_t round, CUstream_st* stream);
+  bool place();
   int launch(int pieces, int blocks, int threads, CUstream_st* stream);
   int threadsFor(const TransferCut& cut) const;
 
@@ -59,8 +60,9 @@ class DeviceExchange {
   /// copies to itself at both places of its own rank.
   std::vector<std::vector<TransferPiece>> queues_;
   uint64_t straight_ = 0;
-  const UserMemory* memory_ = nullptr;
-  std::unique_ptr<DirectCall<kMostPieces>> direct_;  ///< With memory_.
+  const UserMemory& memory_;
+  uint64_t asksFrom_;
+  const std::unique_ptr<DirectCall<kMostPieces>> direct_;
 };
 
 }  // namespace rondo

@@ -97,6 +97,12 @@ std::string turnsTaken(const std::vector<DeviceCard>& cards) {
   return "";
 }
 
+uint64_t agreedSerial(const std::vector<DeviceCard>& cards) {
+  std::vector<OrderCard> orders;
+  for (const DeviceCard& card : cards) orders.push_back(card.order);
+  return agreedOrder(orders);
+}
+
 LeaseShape leaseShape(int ranks, int lanes) {
   LeaseShape shape;
   // a window for LL holds what needs no more lanes than this

@@ -28,6 +28,9 @@ struct DeviceCard {
   int32_t together;      ///< CudaDevice::runsProcessesTogether()
   std::array<unsigned char, 16> device;
   std::array<uint64_t, 2> process;
+  int32_t ordinal;         ///< The process's name of the device.
+  int32_t registeredOnly;  ///< DeviceConfig::registeredOnly
+  uint64_t context;        ///< An address of the process.
   OrderCard order;
   std::array<char, 160> why;  ///< The sentence behind `code`.
 };
@@ -39,6 +42,9 @@ int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why);
 /// Of the first two ranks whose kernels cannot run at once, being processes that take turns on one
 /// device: which they are, and the remedy. Empty: there are none.
 std::string turnsTaken(const std::vector<DeviceCard>& cards);
+
+/// What agreedOrder() says.
+uint64_t agreedSerial(const std::vector<DeviceCard>& cards);
 
 /// How a rank's memory is cut. It grows with the blocks that the communicator may keep busy, about
 /// 0.4 MiB each: a communicator with few of them needs little.

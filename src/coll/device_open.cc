@@ -35,6 +35,8 @@ OpenedDevice open(const DeviceConfig& config, DeviceCard* card) {
   opened.device = std::make_unique<CudaDevice>(CudaDevice::open(config.device, config.localRank));
   const ContextScope scope(opened.device->context());
   card->device = opened.device->uuid();
+  card->ordinal = opened.device->ordinal();
+  card->context = reinterpret_cast<uint64_t>(opened.device->context());
   card->descriptors = !config.legacyIpc && opened.device->exportsDescriptors();
   int processors = 1;
   int error = loadKernels(&card->blocksAtOnce, &processors);
@@ -59,6 +61,7 @@ OpenedDevice openDevice(const DeviceConfig& config, DeviceCard* card) {
   card->order = nextOrderCard();
   card->noLines = config.noLineStores ? 1 : 0;
   card->noSms = config.noSms ? 1 : 0;
+  card->registeredOnly = config.registeredOnly ? 1 : 0;
   try {
     return open(config, card);
   } catch (const Error& error) {

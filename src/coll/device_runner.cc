@@ -19,6 +19,7 @@
 #include "coll/copy_engines.h"
 #include "coll/device_budget.h"
 #include "coll/device_choices.h"
+#include "coll/device_error.h"
 #include "coll/device_exchange.h"
 #include "coll/device_joint.h"
 #include "coll/device_lease.h"
@@ -38,7 +39,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
  public:
   CudaRunner(const RankPlace& place, OpenedDevice opened, std::unique_ptr<DeviceLease> lease,
              const std::vector<DeviceCard>& cards, int lanesAtMost, const DeviceConfig& config)
-      : serial_(serialOf(cards)),
+      : serial_(agreedSerial(cards)),
         rank_(place.rank),
         size_(place.size),
         spinBoundMs_(config.spinBoundMs),
@@ -61,7 +62,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
         helloLL_(lease_->hello(Protocol::kLL)),
         helloLL128_(lease_->hello(Protocol::kLL128)),
         ring_(lease_->ring()),
-        exchange_(lease_->pairs(), fault_, rank_, size_, lanesAtMost),
+        exchange_(lease_->pairs(), lease_->direct(), memory_, fault_, rank_, size_, lanesAtMost),
         memory_(device_, cards, rank_, !lease_->onHost()),
         copyEngines_(lease_->meeting(), fault_, rank_, size_,
                      std::all_of(cards.begin(), cards.end(),
@@ -100,6 +101,9 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceServed runJoint(std::span<const DeviceCall> calls) override;
   void exchange(const char* name, std::span<const Transfer> transfers,
                 std::span<const rondoStream_t> streams) override;
+  bool exchangesInPlace() const override { return true; }
+  void exchangeInPlace(const char* name, std::span<const Transfer> transfers,
+                       rondoStream_t stream) override;
   void order(rondoStream_t first, rondoStream_t later) override {
     const ContextScope scope(device_.context());
     throwCuda("ordering two streams", orderStreams(first, later, event_.get()));
@@ -119,6 +123,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     copyEngines_.startFrom(copied);
   }
 
+  void meetNeighbours(Bootstrap& boot) { memory_.meetNeighbours(boot); }
+
   // For runScaledSum().
   void multiply(const DeviceCall& call, void* into, uint64_t count) const;
   void* allocate(const DeviceCall& call, uint64_t bytes) const;
@@ -136,11 +142,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceServed runScaled(const DeviceCall& call);
   DeviceServed copyAlone(const DeviceCall& call) const;
   [[noreturn]] void refuse(const DeviceCall& call) const;
-  void throwCuda(const std::string& what, int error) const;
-  static uint64_t serialOf(const std::vector<DeviceCard>& cards) {
-    std::vector<OrderCard> orders;
-    for (const DeviceCard& card : cards) orders.push_back(card.order);
-    return agreedOrder(orders);
+  void throwCuda(const std::string& what, int error, rondoStream_t stream = nullptr) const {
+    rondo::throwCuda(device_, what, error, stream);
   }
 
   const uint64_t serial_;
@@ -174,10 +177,7 @@ uint64_t CudaRunner::addMemory(Bootstrap& boot, void* memory, size_t bytes, bool
   const int error = copyEngines_.prepare();
   boot.agree(error == 0 ? rondoSuccess : rondoUnhandledCudaError,
              error == 0 ? "" : format("making a stream: %s", cudaErrorText(error)));
-  const uint64_t number = memory_.add(boot, memory, bytes, symmetric);
-  // No offer could be taken.
-  if (!lease_->onHost()) exchange_.goStraight(lease_->direct(), memory_);
-  return number;
+  return memory_.add(boot, memory, bytes, symmetric);
 }
 
 void CudaRunner::check() const {
@@ -257,7 +257,8 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
   const ContextScope scope(device_.context());
   if (size_ == 1) return copyAlone(call);
   if (const UserMemory::Entry* into = copyEngines_.serve(call, memory_)) {
-    throwCuda(format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into));
+    throwCuda(format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into),
+              call.stream);
     return {DeviceWay::kCopyEngines};
   }
   const DeviceChoices::Entry& chosen = remembered(wanted);
@@ -265,7 +266,8 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
   if (choice.algorithm == nullptr) refuse(call);
   const int error = launch(call, choice);
   if (error != 0)
-    throwCuda(format("%s: launching the %s kernel", call.name, choice.algorithm), error);
+    throwCuda(format("%s: launching the %s kernel", call.name, choice.algorithm), error,
+              call.stream);
   return chosen.served;
 }
 
@@ -303,7 +305,8 @@ DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
   const auto launchNow = [&](size_t some) {
     throwCuda(format("%s: launching the kernel of %zu calls", name, some),
               launchKernel(*choice.kernel, &joint, static_cast<int>(some) * choice.lanes,
-                           choice.threads, stream));
+                           choice.threads, stream),
+              stream);
   };
   if (!touchEachOther(calls, size_)) {
     launchNow(calls.size());
@@ -338,26 +341,23 @@ void CudaRunner::orderAround(const char* name, rondoStream_t launch, rondoStream
             orderStreams(after ? launch : other, after ? other : launch, event_.get()));
 }
 
-void CudaRunner::throwCuda(const std::string& what, int error) const {
-  if (error == 0) return;
-  throw Error(rondoUnhandledCudaError,
-              format("%s on device %d: %s (%s)", what.c_str(), device_.ordinal(),
-                     cudaErrorName(error), cudaErrorText(error)));
+void CudaRunner::exchangeInPlace(const char* name, std::span<const Transfer> transfers,
+                                 rondoStream_t stream) {
+  check();
+  exchange_.checkAvailable(name);
+  const ContextScope scope(device_.context());
+  throwCuda(format("%s: enqueueing sends and receives in place", name),
+            exchange_.enqueueInPlace(transfers, stream), stream);
 }
 
 void CudaRunner::exchange(const char* name, std::span<const Transfer> transfers,
                           std::span<const rondoStream_t> streams) {
   check();
-  if (!exchange_.available()) {
-    throw Error(rondoUnsupported,
-                format("%s: rank %d: sends and receives of device memory between %d ranks are not "
-                       "available; allowed there: at most %d ranks",
-                       name, rank_, size_, kMaxPairRanks));
-  }
+  exchange_.checkAvailable(name);
   const ContextScope scope(device_.context());
   for (const rondoStream_t other : streams.subspan(1)) orderAround(name, streams[0], other, false);
   throwCuda(format("%s: launching sends and receives", name),
-            exchange_.enqueue(transfers, streams[0]));
+            exchange_.enqueue(transfers, streams[0]), streams[0]);
   for (const rondoStream_t other : streams.subspan(1)) orderAround(name, streams[0], other, true);
 }
 
@@ -420,8 +420,11 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
     auto lease = DeviceLease::create({boot, fds, peers, *opened.device, cards},
                                      leaseShape(boot.size(), lanes),
                                      {config.hostMemory, config.losePeerWrites});
-    return std::make_unique<CudaRunner>(RankPlace{boot.rank(), boot.size(), 0, boot.size()},
-                                        std::move(opened), std::move(lease), cards, lanes, config);
+    auto runner =
+        std::make_unique<CudaRunner>(RankPlace{boot.rank(), boot.size(), 0, boot.size()},
+                                     std::move(opened), std::move(lease), cards, lanes, config);
+    runner->meetNeighbours(boot);
+    return runner;
   } catch (const Error& error) {
     if (error.code() != rondoUnhandledCudaError && error.code() != rondoOutOfMemory) throw;
     *why = error.sentence();  // agreed: the same on all ranks

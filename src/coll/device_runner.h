@@ -31,6 +31,7 @@ struct DeviceConfig {
   bool noSms = false;       ///< RONDO_SM_BUDGET_NONE; counts if all ranks say so.
   bool hostMemory = false;  ///< RONDO_P2P=off: ranks meet in host memory; the same on all ranks.
   bool noLineStores = false;    ///< Tests: 128-byte stores count as those over PCIe.
+  bool registeredOnly = false;  ///< Tests: into what isn't registered nothing goes straight.
   bool losePeerWrites = false;  ///< Tests: this rank's writes to its peers go astray.
   DeviceCosts costs = {};       ///< What kernels are chosen by; the same on all ranks.
 };
@@ -79,6 +80,12 @@ class DeviceRunner {
   /// are nothing. Exchanges and collectives do not wait for each other. Throws as run() does.
   virtual void exchange(const char* name, std::span<const Transfer> transfers,
                         std::span<const rondoStream_t> streams) = 0;
+
+  /// Whether receives of exchangeInPlace() may write where its sends read.
+  virtual bool exchangesInPlace() const { return false; }
+  /// As exchange() on one stream, by way of memory that is taken and given back on the stream, as
+  /// long as what is sent to other ranks. Peers need not do the same.
+  virtual void exchangeInPlace(const char*, std::span<const Transfer>, rondoStream_t) {}
 
   /// What is enqueued on `later` from now on waits for what is on `first` by now.
   virtual void order(rondoStream_t first, rondoStream_t later) = 0;

@@ -2,6 +2,7 @@
 #include "config.h"
 #endif
 
+#include "coll/device_error.h"
 #include "coll/far_device.h"
 
 #include "base/error.h"
@@ -66,12 +67,13 @@ class CudaFarDevice : public FarDevice {
 
   void launch(const FarCall& call, int blocks, rondoStream_t stream) override {
     const ContextScope scope(device_.context());
-    throwCuda(call.name, "launching the kernel", launchFar(call, blocks, stream));
+    throwCuda(call.name, "launching the kernel", launchFar(call, blocks, stream), stream);
   }
   void launch(const char* name, const FarExchangeCall& call, int blocks,
               rondoStream_t stream) override {
     const ContextScope scope(device_.context());
-    throwCuda(name, "launching sends and receives", launchFarExchange(call, blocks, stream));
+    throwCuda(name, "launching sends and receives", launchFarExchange(call, blocks, stream),
+              stream);
   }
   void copy(const char* name, void* to, const void* from, uint64_t bytes,
             rondoStream_t stream) override {
@@ -120,13 +122,11 @@ class CudaFarDevice : public FarDevice {
     blocks_ = all / 2;
   }
   void throwCuda(const std::string& what, int error) const {
-    if (error == 0) return;
-    throw Error(rondoUnhandledCudaError,
-                format("%s on device %d: %s (%s)", what.c_str(), device_.ordinal(),
-                       cudaErrorName(error), cudaErrorText(error)));
+    rondo::throwCuda(device_, what, error);
   }
-  void throwCuda(const char* name, const char* what, int error) const {
-    if (error != 0) throwCuda(format("%s: %s", name, what), error);
+  void throwCuda(const char* name, const char* what, int error,
+                 rondoStream_t stream = nullptr) const {
+    if (error != 0) rondo::throwCuda(device_, format("%s: %s", name, what), error, stream);
   }
 
   CudaDevice device_;

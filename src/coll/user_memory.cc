@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "coll/user_memory.h"
+#include "p2p/device_heap.h"
 #include "p2p/fd_exchange.h"
 
 namespace rondo {
@@ -30,7 +31,43 @@ struct UserMemory::Card {
 UserMemory::UserMemory(const CudaDevice& device, const std::vector<DeviceCard>& cards, int rank,
                        bool shared)
     : device_(device), rank_(rank), shared_(shared) {
-  for (const DeviceCard& card : cards) places_.push_back({card.process, card.device});
+  const DeviceCard& mine = cards[static_cast<size_t>(rank)];
+  for (const DeviceCard& card : cards) {
+    places_.push_back(
+        {card.process, card.device, card.ordinal, reinterpret_cast<CUctx_st*>(card.context)});
+    neighbour_.push_back(shared && card.process == mine.process && card.registeredOnly == 0 &&
+                         mine.registeredOnly == 0);
+  }
+  reaches_.resize(cards.size());
+}
+
+void UserMemory::meetNeighbours(Bootstrap& boot) {
+  const size_t size = places_.size(), me = static_cast<size_t>(rank_);
+  std::vector<char> row(size), table(size * size);
+  for (size_t r = 0; r < size; ++r) {
+    const bool same = places_[r].device == places_[me].device;
+    row[r] = neighbour_[r] && !same && reachContext(device_, places_[r].context) ? 1 : 0;
+  }
+  boot.allGather(row.data(), size, table.data());
+  for (size_t r = 0; r < size; ++r) reaches_[r] = table[r * size + me] != 0;
+}
+
+bool UserMemory::asks(int peer) const {
+  return shared_ && (lastNumber_ > 0 || neighbour_[static_cast<size_t>(peer)]);
+}
+
+uint64_t UserMemory::placeFor(int peer, const unsigned char* data, uint64_t bytes) const {
+  const auto at = static_cast<size_t>(peer);
+  const auto address = reinterpret_cast<uint64_t>(data);
+  const Entry* const entry = find(data, bytes);
+  if (entry != nullptr && entry->there[at] != 0) {
+    return entry->there[at] + static_cast<uint64_t>(data - entry->memory);
+  }
+  if (!neighbour_[at] || !fitsOffer(address, bytes)) return 0;
+  const bool reached = places_[at].context == device_.context() ||
+                       DeviceHeap::own().reaches(places_[at].ordinal, data, bytes) ||
+                       (reaches_[at] && plainMemoryOf(device_.context(), data));
+  return reached ? address : 0;
 }
 
 namespace {

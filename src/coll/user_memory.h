@@ -36,6 +36,18 @@ class UserMemory {
   /// `shared`: peers may map each other's memory.
   UserMemory(const CudaDevice& device, const std::vector<DeviceCard>& cards, int rank, bool shared);
 
+  /// Collective, once, before the first call: ranks of one process learn whether their devices
+  /// reach each other's memory, so that it needs no registration.
+  void meetNeighbours(Bootstrap& boot);
+
+  /// Whether the sender of a large transfer asks its receiver where it goes. The same on both
+  /// ranks: they are of one process, or some memory was registered.
+  bool asks(int peer) const;
+
+  /// Where rank `peer` has [data, data + bytes) of this rank; 0: nowhere. Allowed while a stream
+  /// captures.
+  uint64_t placeFor(int peer, const unsigned char* data, uint64_t bytes) const;
+
   uint64_t add(Bootstrap& boot, void* memory, size_t bytes, bool symmetric);
   void remove(Bootstrap& boot, uint64_t number);
   MemoryRegistry::Held held() const;
@@ -60,8 +72,12 @@ class UserMemory {
   struct Place {
     std::array<uint64_t, 2> process;
     std::array<unsigned char, 16> device;
+    int ordinal;
+    CUctx_st* context;
   };
-  std::vector<Place> places_;  ///< By rank.
+  std::vector<Place> places_;    ///< By rank.
+  std::vector<bool> neighbour_;  ///< By rank: of this process, and asks.
+  std::vector<bool> reaches_;    ///< By rank: its device reaches what cudaMalloc gives on this one.
   std::vector<std::unique_ptr<Entry>> entries_;
   uint64_t lastNumber_ = 0;
 };

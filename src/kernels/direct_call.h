@@ -33,15 +33,16 @@ RONDO_ALGO uint64_t packOffer(uint64_t there, uint64_t number) {
 /// Addresses that an offer has room for.
 constexpr bool fitsOffer(uint64_t there, uint64_t bytes) { return (there + bytes) >> 48 == 0; }
 
-/// A transfer, and for a receive where the sender has this memory mapped; 0: nowhere.
+/// A transfer, and for a receive where the sender has this memory mapped; 0: nowhere. kUnasked, on
+/// both ranks: it goes through slots without an offer.
 struct DirectPiece : TransferPiece {
   uint64_t there;
 };
+constexpr uint64_t kUnasked = ~uint64_t{0};
 
 /// What a launch is told on a communicator that knows memory of its ranks; the pieces follow.
 struct DirectHead : ExchangeHead {
   DirectView direct;
-  uint64_t asksFrom;  ///< The sender of so many bytes or more waits for an offer.
 };
 template <int kPieces>
 struct DirectCall : DirectHead {

@@ -66,6 +66,24 @@ bool streamCaptures(CUstream_st* stream) {
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+std::string streamFault(const CudaDevice& device, CUstream_st* stream) {
+  const bool madeByCaller = stream != nullptr && stream != CU_STREAM_LEGACY &&
+                            stream != CU_STREAM_PER_THREAD;  // the others are of any context
+  CUcontext context = nullptr;
+  if (!madeByCaller || cudaDriver().streamGetCtx(stream, &context) != CUDA_SUCCESS ||
+      context == device.context()) {
+    return "";
+  }
+  const ContextScope scope(context);
+  CUdevice owner = 0;
+  if (cudaDriver().ctxGetDevice(&owner) != CUDA_SUCCESS) return "";
+  const bool same = static_cast<int>(owner) == device.ordinal();
+  return format("argument stream is %p, a stream of device %d%s; allowed: one of device %d%s",
+                static_cast<void*>(stream), static_cast<int>(owner),
+                same ? " in another context" : "", device.ordinal(),
+                same ? " in the communicator's context" : "");
+}
+
 CudaDevice CudaDevice::open(int wanted, int localRank) {
   const CudaDriver& cu = cudaDriver();
   const int count = visibleDevices();
@@ -112,6 +130,20 @@ bool CudaDevice::storesLinesTo(const std::array<unsigned char, 16>& uuid) const 
     return result == CUDA_SUCCESS && atomics != 0;
   }
   return false;
+}
+
+std::vector<int> CudaDevice::reachedBy() const {
+  std::vector<int> out;
+  for (int peer = 0; peer < visibleDevices(); ++peer) {
+    int can = 0;
+    if (peer != ordinal_ &&
+        cudaDriver().deviceCanAccessPeer(&can, handleOf(peer), handleOf(ordinal_)) ==
+            CUDA_SUCCESS &&
+        can != 0) {
+      out.push_back(peer);
+    }
+  }
+  return out;
 }
 
 bool CudaDevice::exportsDescriptors() const {

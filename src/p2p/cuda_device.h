@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 struct CUctx_st;
 struct CUstream_st;
@@ -45,6 +47,8 @@ class CudaDevice {
   /// same device, or over NVLink, which is told by native atomics. False for a device that this
   /// process does not see.
   bool storesLinesTo(const std::array<unsigned char, 16>& uuid) const;
+  /// The other visible devices that can address this one's memory.
+  std::vector<int> reachedBy() const;
   /// Memory can be exported as a file descriptor.
   bool exportsDescriptors() const;
   /// Kernels of several processes run on it at once (MPS); otherwise processes take turns.
@@ -59,6 +63,10 @@ class CudaDevice {
   CUctx_st* context_;
   bool retained_;
 };
+
+/// "argument stream is 0x.., a stream of device 1; allowed: one of device 0", of a stream on which
+/// a call failed; empty: it is of the device's context, or the driver does not say.
+std::string streamFault(const CudaDevice& device, CUstream_st* stream);
 
 /// The calling thread's context; nullptr if it has none, or no driver.
 CUctx_st* currentCudaContext();

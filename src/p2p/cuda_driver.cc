@@ -47,6 +47,7 @@ Loaded load() {
   library.need(RONDO_SYMBOL(cuStreamSynchronize), &d.streamSynchronize);
   library.need(RONDO_SYMBOL(cuStreamDestroy), &d.streamDestroy);
   library.need(RONDO_SYMBOL(cuStreamIsCapturing), &d.streamIsCapturing);
+  library.need("cuStreamGetCtx", &d.streamGetCtx);
   library.need(RONDO_SYMBOL(cuPointerGetAttributes), &d.pointerGetAttributes);
   library.need(RONDO_SYMBOL(cuMemHostAlloc), &d.memHostAlloc);
   library.need(RONDO_SYMBOL(cuMemHostGetDevicePointer), &d.memHostGetDevicePointer);
@@ -99,15 +100,27 @@ const CudaDriver& cudaDriver() {
   return *driver;
 }
 
-void checkCuda(CUresult result, const std::string& what) {
-  if (result == CUDA_SUCCESS) return;
+namespace {
+
+[[noreturn]] void fail(rondoResult_t code, CUresult result, const std::string& what) {
   const char* name = nullptr;
   const char* text = nullptr;
   cudaDriver().getErrorName(result, &name);
   cudaDriver().getErrorString(result, &text);
-  throw Error(rondoUnhandledCudaError,
+  throw Error(code,
               format("%s: %s (%s)", what.c_str(), name != nullptr ? name : "unknown CUDA error",
                      text != nullptr ? text : "?"));
+}
+
+}  // namespace
+
+void checkCuda(CUresult result, const std::string& what) {
+  if (result != CUDA_SUCCESS) fail(rondoUnhandledCudaError, result, what);
+}
+
+void checkCudaMemory(CUresult result, const std::string& what) {
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) fail(rondoOutOfMemory, result, what);
+  checkCuda(result, what);
 }
 
 }  // namespace rondo

@@ -31,6 +31,7 @@ struct CudaDriver {
   decltype(&::cuStreamSynchronize) streamSynchronize;
   decltype(&::cuStreamDestroy) streamDestroy;
   decltype(&::cuStreamIsCapturing) streamIsCapturing;
+  CUresult (*streamGetCtx)(CUstream, CUcontext*);  ///< The first version, whatever the header's.
   decltype(&::cuPointerGetAttributes) pointerGetAttributes;
   decltype(&::cuMemHostAlloc) memHostAlloc;
   decltype(&::cuMemHostGetDevicePointer) memHostGetDevicePointer;
@@ -67,5 +68,7 @@ const CudaDriver& cudaDriver();
 
 /// Throws Error(rondoUnhandledCudaError) "WHAT: NAME (text)" unless `result` is success.
 void checkCuda(CUresult result, const std::string& what);
+/// The same of an allocation: Error(rondoOutOfMemory) if memory is what lacks.
+void checkCudaMemory(CUresult result, const std::string& what);
 
 }  // namespace rondo

@@ -23,10 +23,10 @@ namespace {
 
 CUdeviceptr address(const void* p) { return reinterpret_cast<CUdeviceptr>(const_cast<void*>(p)); }
 
-CUmemAccessDesc readWrite(const CudaDevice& device) {
+CUmemAccessDesc readWrite(int ordinal) {
   CUmemAccessDesc access{};
   access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  access.location.id = device.ordinal();
+  access.location.id = ordinal;
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   return access;
 }
@@ -50,8 +50,8 @@ class VirtualMemory : public DeviceMemory {
                                                        CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
               "cuMemGetAllocationGranularity");
     bytes_ = (bytes + grain - 1) / grain * grain;
-    checkCuda(cudaDriver().memCreate(&physical_, bytes_, &properties, 0),
-              format("cuMemCreate of %zu bytes on device %d", bytes_, device.ordinal()));
+    checkCudaMemory(cudaDriver().memCreate(&physical_, bytes_, &properties, 0),
+                    format("cuMemCreate of %zu bytes on device %d", bytes_, device.ordinal()));
     created_ = true;
     mapOrRelease(device);
   }
@@ -77,16 +77,30 @@ class VirtualMemory : public DeviceMemory {
   }
 
   void allow(const CudaDevice& device) override {
-    // Several ranks of a process may share the device; the driver refuses to allow it twice.
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (std::find(allowed_.begin(), allowed_.end(), device.ordinal()) != allowed_.end()) return;
-    const CUmemAccessDesc access = readWrite(device);
-    checkCuda(cudaDriver().memSetAccess(address(data_), bytes_, &access, 1),
+    checkCuda(allowOrdinal(device.ordinal()),
               format("cuMemSetAccess for device %d", device.ordinal()));
-    allowed_.push_back(device.ordinal());
+  }
+
+  void allowAll(const CudaDevice& owner) override {
+    for (const int peer : owner.reachedBy()) allowOrdinal(peer);
+  }
+
+  bool allowed(int ordinal) const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::find(allowed_.begin(), allowed_.end(), ordinal) != allowed_.end();
   }
 
  private:
+  CUresult allowOrdinal(int ordinal) {
+    // Several ranks of a process may share the device; the driver refuses to allow it twice.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (std::find(allowed_.begin(), allowed_.end(), ordinal) != allowed_.end()) return CUDA_SUCCESS;
+    const CUmemAccessDesc access = readWrite(ordinal);
+    const CUresult result = cudaDriver().memSetAccess(address(data_), bytes_, &access, 1);
+    if (result == CUDA_SUCCESS) allowed_.push_back(ordinal);
+    return result;
+  }
+
   void mapOrRelease(const CudaDevice& device) {
     try {
       CUdeviceptr at = 0;
@@ -111,18 +125,19 @@ class VirtualMemory : public DeviceMemory {
   CUmemGenericAllocationHandle physical_ = 0;
   bool created_ = false;
   bool mapped_ = false;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<int> allowed_;  // ordinals of devices
 };
 
 // cuMemAlloc, for devices or drivers without the above.
 class PlainMemory : public DeviceMemory {
  public:
-  PlainMemory(const CudaDevice& device, size_t bytes) : context_(device.context()) {
+  PlainMemory(const CudaDevice& device, size_t bytes)
+      : context_(device.context()), ordinal_(device.ordinal()) {
     const ContextScope scope(context_);
     CUdeviceptr at = 0;
-    checkCuda(cudaDriver().memAlloc(&at, bytes),
-              format("cuMemAlloc of %zu bytes on device %d", bytes, device.ordinal()));
+    checkCudaMemory(cudaDriver().memAlloc(&at, bytes),
+                    format("cuMemAlloc of %zu bytes on device %d", bytes, device.ordinal()));
     data_ = reinterpret_cast<unsigned char*>(at);
     bytes_ = bytes;
   }
@@ -147,9 +162,11 @@ class PlainMemory : public DeviceMemory {
     if (result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) return;
     checkCuda(result, format("cuCtxEnablePeerAccess by device %d", device.ordinal()));
   }
+  bool allowed(int ordinal) const override { return ordinal == ordinal_; }
 
  private:
   CUctx_st* context_;
+  int ordinal_;
 };
 
 class IpcMapping : public DeviceMemory {
@@ -247,6 +264,10 @@ void DeviceMemory::allow(const CudaDevice&) {
   throw Error(rondoInternalError, "a mapping of a peer's memory cannot be passed on");
 }
 
+void DeviceMemory::allowAll(const CudaDevice&) {}
+
+bool DeviceMemory::allowed(int) const { return false; }
+
 std::shared_ptr<DeviceMemory> allocateDevice(const CudaDevice& device, size_t bytes,
                                              DeviceMemory::Sharing sharing) {
   const ContextScope scope(device.context());
@@ -260,6 +281,18 @@ std::shared_ptr<DeviceMemory> allocateDevice(const CudaDevice& device, size_t by
   }
   fillDevice(device, memory->data(), 0, memory->bytes() / 4);
   return memory;
+}
+
+std::shared_ptr<DeviceMemory> allocateForCaller(const CudaDevice& device, size_t bytes) {
+  const ContextScope scope(device.context());
+  if (device.exportsDescriptors()) {
+    try {
+      return std::make_shared<VirtualMemory>(device, bytes);
+    } catch (const Error& error) {
+      if (error.code() == rondoOutOfMemory) throw;  // a virtual GPU, say, has the attributes only
+    }
+  }
+  return std::make_shared<PlainMemory>(device, bytes);
 }
 
 std::shared_ptr<DeviceMemory> importDescriptor(const CudaDevice& device, const UniqueFd& fd,

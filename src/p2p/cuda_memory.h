@@ -31,6 +31,11 @@ class DeviceMemory {
   virtual CudaIpcHandle exportIpc() const;
   /// Makes the memory reachable from another device of this process.
   virtual void allow(const CudaDevice& device);
+  /// The same of every device of `owner.reachedBy()`, without a context on it; a device that the
+  /// driver refuses is left out.
+  virtual void allowAll(const CudaDevice& owner);
+  /// Whether device `ordinal` of this process may address it.
+  virtual bool allowed(int ordinal) const;
 
  protected:
   unsigned char* data_ = nullptr;
@@ -40,6 +45,10 @@ class DeviceMemory {
 /// Zeroed memory on `device`; at least `bytes`, rounded up as the driver wants it.
 std::shared_ptr<DeviceMemory> allocateDevice(const CudaDevice& device, size_t bytes,
                                              DeviceMemory::Sharing sharing);
+/// Memory of whatever contents for the caller's buffers: one whose descriptor can be exported, or
+/// cuMemAlloc's where the driver has no such. Throws Error: rondoOutOfMemory,
+/// rondoUnhandledCudaError.
+std::shared_ptr<DeviceMemory> allocateForCaller(const CudaDevice& device, size_t bytes);
 /// Maps a peer process's memory for use by `device`. `bytes` is what the peer's bytes() says.
 std::shared_ptr<DeviceMemory> importDescriptor(const CudaDevice& device, const UniqueFd& fd,
                                                size_t bytes);

@@ -62,6 +62,26 @@ ExportedAllocation exportAllocation(const CudaDevice& owner, const UserAllocatio
   return out;
 }
 
+bool reachContext(const CudaDevice& device, CUctx_st* owner) noexcept {
+  const CudaDriver* const driver = findCudaDriver();
+  if (driver == nullptr) return false;
+  const ContextScope scope(device.context());
+  const CUresult result = driver->ctxEnablePeerAccess(owner, 0);
+  return result == CUDA_SUCCESS || result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+}
+
+bool plainMemoryOf(CUctx_st* owner, const void* pointer) noexcept {
+  const CudaDriver* const driver = findCudaDriver();
+  if (driver == nullptr) return false;
+  CUcontext context = nullptr;
+  CUmemoryPool pool = nullptr;
+  CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_CONTEXT,
+                                  CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE};
+  void* values[] = {&context, &pool};
+  return driver->pointerGetAttributes(2, wanted, values, address(pointer)) == CUDA_SUCCESS &&
+         context == owner && pool == nullptr;
+}
+
 bool reachInProcess(const CudaDevice& device, const UserAllocation& allocation) noexcept {
   const CudaDriver* const driver = findCudaDriver();
   if (driver == nullptr) return false;
@@ -72,10 +92,7 @@ bool reachInProcess(const CudaDevice& device, const UserAllocation& allocation) 
   if (driver->pointerGetAttributes(1, wanted, values, address(allocation.base)) != CUDA_SUCCESS) {
     return false;
   }
-  if (owner != nullptr) {
-    const CUresult result = driver->ctxEnablePeerAccess(owner, 0);
-    return result == CUDA_SUCCESS || result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
-  }
+  if (owner != nullptr) return reachContext(device, owner);
   CUmemAccessDesc access{};
   access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   access.location.id = device.ordinal();

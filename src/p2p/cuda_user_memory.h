@@ -31,6 +31,15 @@ struct ExportedAllocation {
 };
 ExportedAllocation exportAllocation(const CudaDevice& owner, const UserAllocation& allocation);
 
+/// Lets `device` address what cudaMalloc has given or gives in `owner`, the context of another
+/// device of this process; false if it cannot.
+bool reachContext(const CudaDevice& device, CUctx_st* owner) noexcept;
+
+/// Whether cudaMalloc, or the like, gave the memory in `owner`: no pool, and no virtual memory
+/// management, which have rules of their own of who reaches it. One driver call, allowed while a
+/// stream captures.
+bool plainMemoryOf(CUctx_st* owner, const void* pointer) noexcept;
+
 /// Makes an allocation of another device of this process reachable from `device`; false if it
 /// cannot be.
 bool reachInProcess(const CudaDevice& device, const UserAllocation& allocation) noexcept;

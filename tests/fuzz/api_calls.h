@@ -270,7 +270,10 @@ class Caller {
       case 3: {
         name_ = "rondoMemAlloc";
         const size_t bytes = SIZE_MAX - draw_.value<uint32_t>();
-        return rondoMemAlloc(draw_.below(2) == 0 ? nullptr : reinterpret_cast<void**>(out), bytes);
+        void** const place = draw_.below(2) == 0 ? nullptr : reinterpret_cast<void**>(out);
+        if (draw_.below(2) == 0) return rondoMemAlloc(place, bytes);
+        name_ = "rondoMemAllocDevice";
+        return rondoMemAllocDevice(place, bytes, draw_.value<int16_t>());
       }
       case 4:
         name_ = "rondoCommInitRank";

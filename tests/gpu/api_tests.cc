@@ -1,6 +1,8 @@
 // The C API on device memory: send and receive, registered memory, many communicators. The ranks
 // are threads of this process on one GPU.
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -89,6 +91,56 @@ TEST(DeviceApi, RegisteredMemory) {
     me.meet();
     good(rondoCommDestroy(comm));
   });
+}
+
+// Refused by its rank, whose right stream serves then; the other rank notices nothing.
+TEST(DeviceApi, AStreamOfAnotherContext) {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+  ASSERT_NE(driver, nullptr);
+  const auto call = [&](const char* name, auto... arguments) {
+    void* const found = dlsym(driver, name);
+    ASSERT_NE(found, nullptr) << name;
+    ASSERT_EQ(reinterpret_cast<int (*)(decltype(arguments)...)>(found)(arguments...), 0) << name;
+  };
+  void* other = nullptr;
+  cudaStream_t wrong = nullptr;
+  check(cudaSetDevice(0));
+  check(cudaFree(nullptr));
+  call("cuCtxCreate_v2", &other, 0u, 0);
+  call("cuStreamCreate", &wrong, 1u);
+  void* popped = nullptr;
+  call("cuCtxPopCurrent_v2", &popped);
+  rondoUniqueId id;
+  onRanks(2, [&](const Rank& me) {
+    const rondoComm_t comm = makeComm(me, &id);
+    Buffers b(me, 1000);
+    const auto sum = [&](cudaStream_t stream) {
+      return rondoAllReduce(b.src.at(0), b.dst.at(0), 1000, rondoInt32, rondoSum, comm, stream);
+    };
+    const auto pass = [&](cudaStream_t stream) {
+      return rondoSendRecv(b.src.at(0), 1000, me.after(1), b.dst.at(0), 1000, me.before(1),
+                           rondoInt32, comm, stream);
+    };
+    const auto refused = [](rondoResult_t result) {
+      const std::string sentence = rondoGetLastError(nullptr);
+      EXPECT_EQ(result, rondoInvalidArgument) << sentence;
+      for (const char* part : {"launching", "argument stream is 0x", "in another context",
+                               "allowed: one of device 0"}) {
+        EXPECT_NE(sentence.find(part), std::string::npos) << sentence;
+      }
+    };
+    if (me.rank == 0) refused(sum(wrong));
+    good(sum(b.stream));
+    EXPECT_EQ(
+        b.dst.wrong(b.stream, 0, 1000, [](size_t i) { return element(0, i) + element(1, i); }), 0u);
+    if (me.rank == 1) refused(pass(wrong));
+    good(pass(b.stream));
+    EXPECT_EQ(b.dst.wrong(b.stream, 0, 1000, [&](size_t i) { return element(me.before(1), i); }),
+              0u);
+    me.meet();
+    good(rondoCommDestroy(comm));
+  });
+  call("cuCtxDestroy_v2", other);
 }
 
 // Fifty communicators, used in turn and at once, on streams of their own and in opposite orders.

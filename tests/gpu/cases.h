@@ -53,5 +53,9 @@ uint64_t copyEnginesAlone(RankEnv& env);
 uint64_t copyEngineGraphs(RankEnv& env);
 /// and memory that comes and goes, also while it is registered.
 uint64_t registeredOverAndOver(RankEnv& env);
+/// Ranks of one process, whose memory needs no registration: the transfers again,
+uint64_t neighbourTransfers(RankEnv& env);
+/// and memory of every kind that comes and goes.
+uint64_t neighbourMemoryComesAndGoes(RankEnv& env);
 
 }  // namespace rondo::test

@@ -42,6 +42,8 @@ uint32_t word(int rank, uint64_t i, uint32_t seed) {
          static_cast<uint32_t>(rank) * 0x9e3779b9u;
 }
 
+constexpr uint64_t kPassed = 1u << 20;  ///< Words.
+
 /// Of all-gather and all-to-all: where rank `from`'s block for rank `to` has its first word.
 uint64_t origin(bool gathers, int to, uint64_t count) {
   return gathers ? 0 : static_cast<uint64_t>(to) * count;
@@ -104,6 +106,26 @@ uint64_t once(RankEnv& env, const Move& move, uint32_t seed) {
   load(env, move, seed);
   launch(env, move);
   return wrong(env, move, seed);
+}
+
+/// Sends a megaword round the ring into `memory`, which is as long or longer. Wrong words.
+uint64_t passOn(RankEnv& env, char* memory, uint64_t bytes, uint32_t round) {
+  auto* const host = reinterpret_cast<uint32_t*>(env.host);
+  const int next = (env.rank() + 1) % env.size(),
+            previous = (env.rank() + env.size() - 1) % env.size();
+  for (uint64_t i = 0; i < kPassed; ++i) host[i] = word(env.rank(), i, round);
+  cuda(cudaMemcpyAsync(env.src, host, kPassed * 4, cudaMemcpyHostToDevice, env.stream), "copy");
+  cuda(cudaMemsetAsync(memory, 0xff, bytes, env.stream), "memset");
+  env.sync();
+  env.barrier();
+  const Transfer transfers[] = {{next, true, reinterpret_cast<char*>(env.src), kPassed * 4},
+                                {previous, false, memory, kPassed * 4}};
+  env.runner->exchange("rondoSendRecv", transfers, {&env.stream, 1});
+  cuda(cudaMemcpyAsync(host, memory, kPassed * 4, cudaMemcpyDeviceToHost, env.stream), "copy");
+  env.sync();
+  uint64_t bad = 0;
+  for (uint64_t i = 0; i < kPassed; ++i) bad += host[i] != word(previous, i, round);
+  return bad;
 }
 
 }  // namespace
@@ -240,15 +262,11 @@ uint64_t copyEngineGraphs(RankEnv& env) {
 // address is another allocation, and nobody may write into what the peers still have mapped.
 uint64_t registeredOverAndOver(RankEnv& env) {
   uint64_t bad = 0;
-  const uint64_t words = 1u << 20;
-  auto* const host = reinterpret_cast<uint32_t*>(env.host);
-  const int next = (env.rank() + 1) % env.size(),
-            previous = (env.rank() + env.size() - 1) % env.size();
   const CudaDevice device = CudaDevice::open(env.runner->device(), 0);
   for (uint32_t round = 0; round < 24; ++round) {
     const uint64_t before = registryOf(env).heldMemory().straight;
     char* memory = nullptr;
-    const uint64_t bytes = words * 4 + 4096 * (round % 5);
+    const uint64_t bytes = kPassed * 4 + 4096 * (round % 5);
     env.barrier();
     std::shared_ptr<DeviceMemory> virtualMemory;
     if (round % 6 == 3 && device.exportsDescriptors()) {
@@ -264,17 +282,7 @@ uint64_t registeredOverAndOver(RankEnv& env) {
       cuda(cudaMalloc(&memory, bytes), "cudaMalloc");
       env.barrier();
     }
-    for (uint64_t i = 0; i < words; ++i) host[i] = word(env.rank(), i, round);
-    cuda(cudaMemcpyAsync(env.src, host, words * 4, cudaMemcpyHostToDevice, env.stream), "copy");
-    cuda(cudaMemsetAsync(memory, 0xff, bytes, env.stream), "memset");
-    env.sync();
-    env.barrier();
-    const Transfer transfers[] = {{next, true, reinterpret_cast<char*>(env.src), words * 4},
-                                  {previous, false, memory, words * 4}};
-    env.runner->exchange("rondoSendRecv", transfers, {&env.stream, 1});
-    cuda(cudaMemcpyAsync(host, memory, words * 4, cudaMemcpyDeviceToHost, env.stream), "copy");
-    env.sync();
-    for (uint64_t i = 0; i < words; ++i) bad += host[i] != word(previous, i, round);
+    bad += passOn(env, memory, bytes, round);
     const bool went = registryOf(env).heldMemory().straight > before;
     if (went != (env.size() > 1 && round % 3 != 2)) {
       std::printf("round %u: %s\n", round, went ? "went straight" : "did not go straight");
@@ -284,6 +292,46 @@ uint64_t registeredOverAndOver(RankEnv& env) {
     if (virtualMemory == nullptr) cuda(cudaFree(memory), "cudaFree");
   }
   if (registryOf(env).heldMemory().registrations != 0) bad += fail(env, "registrations are left");
+  return bad;
+}
+
+uint64_t neighbourTransfers(RankEnv& env) {
+  registryOf(env).useMemoryFrom(10000, ~uint64_t{0});
+  uint64_t bad = transferSizes(env) + transferMix(env) + transfersInARow(env);
+  if (env.size() > 1 && registryOf(env).heldMemory().straight == 0) {
+    bad += fail(env, "nothing went straight");
+  }
+  return bad + transferGraphs(env) + transferWrap(env);
+}
+
+// Memory of cudaMalloc, of the virtual memory management calls, and of a pool.
+uint64_t neighbourMemoryComesAndGoes(RankEnv& env) {
+  uint64_t bad = 0;
+  const CudaDevice device = CudaDevice::open(env.runner->device(), 0);
+  for (uint32_t round = 0; round < 12; ++round) {
+    const uint64_t before = registryOf(env).heldMemory().straight;
+    const uint64_t bytes = kPassed * 4 + 4096 * (round % 5);
+    env.barrier();
+    std::shared_ptr<DeviceMemory> virtualMemory;
+    char* memory = nullptr;
+    if (round % 3 == 1 && device.exportsDescriptors()) {
+      virtualMemory = allocateDevice(device, bytes, DeviceMemory::Sharing::kDescriptor);
+      memory = reinterpret_cast<char*>(virtualMemory->data());
+    } else if (round % 3 == 2) {
+      cuda(cudaMallocAsync(&memory, bytes, env.stream), "cudaMallocAsync");
+    } else {
+      cuda(cudaMalloc(&memory, bytes), "cudaMalloc");
+    }
+    bad += passOn(env, memory, bytes, round);
+    const bool went = registryOf(env).heldMemory().straight > before;
+    if (went != (env.size() > 1)) bad += fail(env, "did not go straight");
+    env.barrier();
+    if (round % 3 == 2) {
+      cuda(cudaFreeAsync(memory, env.stream), "cudaFreeAsync");
+    } else if (virtualMemory == nullptr) {
+      cuda(cudaFree(memory), "cudaFree");
+    }
+  }
   return bad;
 }
 

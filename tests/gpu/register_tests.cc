@@ -16,11 +16,12 @@ namespace {
 // where they do not arrive whole.
 class Registrations : public testing::TestWithParam<std::tuple<int, int, bool>> {
  protected:
-  void run(uint64_t (*test)(RankEnv&), bool noSms = false) {
+  void run(uint64_t (*test)(RankEnv&), bool noSms = false, bool registeredOnly = true) {
     DeviceConfig config = patient();
     config.noSms = noSms;
     config.smBudget = std::get<1>(GetParam());
     config.noLineStores = !std::get<2>(GetParam());
+    config.registeredOnly = registeredOnly;
     runWorld(std::get<0>(GetParam()), config, [&](RankEnv& env) {
       EXPECT_EQ(test(env), 0u);
       env.sync();
@@ -35,6 +36,9 @@ TEST_P(Registrations, CopyEngines) { run(copyEngineMoves); }
 TEST_P(Registrations, CopyEngineGraphs) { run(copyEngineGraphs); }
 TEST_P(Registrations, OverAndOver) { run(registeredOverAndOver); }
 TEST_P(Registrations, CopyEnginesAlone) { run(copyEnginesAlone, true); }
+TEST_P(Registrations, NeighboursNeedNone) { run(neighbourTransfers, false, false); }
+TEST_P(Registrations, NeighboursOverAndOver) { run(neighbourMemoryComesAndGoes, false, false); }
+TEST_P(Registrations, OfNeighbours) { run(registeredTransfers, false, false); }
 INSTANTIATE_TEST_SUITE_P(OneGpu, Registrations,
                          testing::Combine(testing::Values(1, 2, 3), testing::Values(0, 1),
                                           testing::Bool()),

@@ -294,6 +294,15 @@ TEST(ApiMemory, BadPointersAreRefused) {
   EXPECT_EQ(rondoMemFree(nullptr), rondoSuccess);
 }
 
+// Where there are devices: tests/cuda/heap_tests.cc, tests/gpu/register_tests.cc.
+TEST(ApiMemory, OfNoDevice) {
+  void* memory = nullptr;
+  expectRefused(rondoMemAllocDevice(nullptr, 5, 0), rondoInvalidArgument, "rondoMemAllocDevice",
+                {"argument ptr is NULL", "allowed"});
+  ASSERT_EQ(rondoMemAllocDevice(&memory, 5, RONDO_DEVICE_NONE), rondoSuccess);
+  EXPECT_EQ(rondoMemFree(memory), rondoSuccess);
+}
+
 TEST(ApiMemory, MoreThanThereIsIsRefusedAndWritesNothing) {
   int place = 0;
   void* const mark = &place;

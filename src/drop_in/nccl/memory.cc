@@ -1,5 +1,5 @@
-// Memory, and its registration: Rondo takes buffers as they are, so registering one makes a handle
-// and nothing else.
+// Memory, which is Rondo's, and its registration: Rondo takes buffers as they are, so registering
+// one makes a handle and nothing else.
 
 #include <cstdlib>
 #include <memory>
@@ -85,9 +85,17 @@ RONDO_NCCL_CALL(ncclResult_t, ncclMemAlloc, (void** ptr, size_t size)) {
                        name, static_cast<void*>(ptr), size));
   }
   return guarded(name, [&] {
-    *ptr = rondo::nccl::hostMemoryDoes() ? std::malloc(size) : rondo::nccl::allocate(size);
-    return *ptr == nullptr ? fail(nullptr, ncclSystemError, std::string(name) + ": no memory")
-                           : ncclSuccess;
+    if (rondo::nccl::hostMemoryDoes()) {
+      *ptr = std::malloc(size);
+      return *ptr == nullptr ? fail(nullptr, ncclSystemError, std::string(name) + ": no memory")
+                             : ncclSuccess;
+    }
+    const rondoResult_t result = rondoMemAllocDevice(ptr, size, RONDO_DEVICE_AUTO);
+    if (result == rondoSuccess) return ncclSuccess;
+    if (result != rondoUnsupported) return rondo::nccl::failAs(nullptr, name, result);
+    // A librondo.so without CUDA, or a rehearsal's driver that has little more than memory.
+    *ptr = rondo::nccl::allocate(size);
+    return ncclSuccess;
   });
 }
 
@@ -96,8 +104,8 @@ RONDO_NCCL_CALL(ncclResult_t, ncclMemFree, (void* ptr)) {
   return guarded("ncclMemFree", [&] {
     if (rondo::nccl::hostMemoryDoes()) {
       std::free(ptr);
-    } else {
-      rondo::nccl::release(ptr);
+    } else if (rondoMemFree(ptr) != rondoSuccess) {
+      rondo::nccl::release(ptr);  // the driver says so if it isn't its memory either
     }
     return ncclSuccess;
   });

@@ -8,10 +8,8 @@
 namespace rondo::device {
 
 /// Whether the transfer that `held` is at begins with an offer. The same on both ranks.
-__device__ __forceinline__ bool asks(const DirectHead& call, const DirectPiece* pieces,
-                                     const Held& held) {
-  return call.queue[held.queue].side != algo::Side::Copies &&
-         pieces[held.piece].bytes >= call.asksFrom;
+__device__ __forceinline__ bool asks(const DirectPiece* pieces, const Held& held) {
+  return pieces[held.piece].there != kUnasked;
 }
 
 /// By one thread: makes the offer, or looks for it. False while there is none.
@@ -80,7 +78,7 @@ enum class Did : int { kNothing, kAll, kMustStage };
 /// made, or found, and a transfer that goes straight is done as a whole.
 __device__ __forceinline__ Did tryDirect(const DirectHead& call, const DirectPiece* pieces,
                                          Held* held) {
-  if (!asks(call, pieces, *held)) return Did::kMustStage;
+  if (!asks(pieces, *held)) return Did::kMustStage;
   const bool sends = call.queue[held->queue].side == algo::Side::Sends;
   bool now = true;
   if (threadIdx.x == 0) {

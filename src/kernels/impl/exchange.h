@@ -337,7 +337,7 @@ __device__ __forceinline__ void runAlone(const Head& call, const Piece* pieces, 
 #pragma unroll 1
   while (held.piece < queue.end) {
     if constexpr (std::is_same_v<Piece, DirectPiece>) {
-      if (device::asks(call, pieces, held)) {
+      if (device::asks(pieces, held)) {
         if (!device::waitDirect(call, pieces, &held, told)) return;
         if (held.way == device::Way::kDirect) {
           next();

@@ -1,0 +1,24 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#ifdef HAVE_CUDA
+
+#include "api/rondo_types.h"
+#include "base/error.h"
+#include "coll/device_error.h"
+#include "kernels/launch.h"
+
+namespace rondo {
+
+void throwCuda(const CudaDevice& device, const std::string& what, int error, CUstream_st* stream) {
+  if (error == 0) return;
+  const std::string fault = streamFault(device, stream);
+  throw Error(
+      fault.empty() ? rondoUnhandledCudaError : rondoInvalidArgument,
+      format("%s on device %d: %s (%s)%s%s", what.c_str(), device.ordinal(), cudaErrorName(error),
+             cudaErrorText(error), fault.empty() ? "" : "; ", fault.c_str()));
+}
+
+}  // namespace rondo
+
+#endif  // HAVE_CUDA
