@@ -75,14 +75,21 @@ gpuTorch() {
 
 gpuTest() {
   local result=0
+  gpuThreads "$@" || result=1
+  gpuProcesses || result=1
+  [[ $result == 0 ]] && say "dev: all GPU tests passed on $gpus GPUs"
+  return $result
+}
+
+# Those whose ranks are threads of one process.
+gpuThreads() {
+  local result=0
   gpuReady
   bounded 300 gpu_tests "$@" || result=1
   RONDO_P2P=off bounded 200 gpu_tests \
     --gtest_filter='*Conformance*:*Transfers*:DeviceApi.*:-*Registrations*:DeviceApi.Reg*:DeviceApi.Fifty*' || result=1
   bounded 120 gpu_death || result=1
   bounded 300 gpu_chaos --runs 24 || result=1
-  gpuProcesses || result=1
-  [[ $result == 0 ]] && say "dev: all GPU tests passed on $gpus GPUs"
   return $result
 }
 
