@@ -19,6 +19,13 @@ void throwCuda(const CudaDevice& device, const std::string& what, int error, CUs
              cudaErrorText(error), fault.empty() ? "" : "; ", fault.c_str()));
 }
 
+void checkStream(const CudaDevice& device, const char* name, CUstream_st* stream) {
+  const std::string fault = streamFault(device, stream);
+  if (fault.empty()) [[likely]]
+    return;
+  throw Error(rondoInvalidArgument, format("%s: launching a kernel: %s", name, fault.c_str()));
+}
+
 }  // namespace rondo
 
 #endif  // HAVE_CUDA

@@ -13,4 +13,8 @@ namespace rondo {
 void throwCuda(const CudaDevice& device, const std::string& what, int error,
                CUstream_st* stream = nullptr);
 
+/// Throws rondoInvalidArgument where `stream` is of another device or context: a launch on one of
+/// another context of the device succeeds, and its kernel meets memory that is not there.
+void checkStream(const CudaDevice& device, const char* name, CUstream_st* stream);
+
 }  // namespace rondo

@@ -68,7 +68,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
                      std::all_of(cards.begin(), cards.end(),
                                  [](const DeviceCard& card) { return card.noSms != 0; })) {
     const ContextScope scope(device_.context());
-    throwCuda("making an event", event_.make());
+    throwCuda(device_, "making an event", event_.make());
   }
 
   ~CudaRunner() override {
@@ -106,7 +106,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
                        rondoStream_t stream) override;
   void order(rondoStream_t first, rondoStream_t later) override {
     const ContextScope scope(device_.context());
-    throwCuda("ordering two streams", orderStreams(first, later, event_.get()));
+    throwCuda(device_, "ordering two streams", orderStreams(first, later, event_.get()));
   }
   uint64_t serial() const override { return serial_; }
   void startEpochsAt(uint32_t value) override { lease_->setCounters(device_, value); }
@@ -142,8 +142,9 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceServed runScaled(const DeviceCall& call);
   DeviceServed copyAlone(const DeviceCall& call) const;
   [[noreturn]] void refuse(const DeviceCall& call) const;
-  void throwCuda(const std::string& what, int error, rondoStream_t stream = nullptr) const {
-    rondo::throwCuda(device_, what, error, stream);
+  void check(const char* name, rondoStream_t stream) const {
+    check();
+    checkStream(device_, name, stream);
   }
 
   const uint64_t serial_;
@@ -224,7 +225,7 @@ DeviceServed CudaRunner::runScaled(const DeviceCall& call) {
 }
 
 void CudaRunner::multiply(const DeviceCall& call, void* into, uint64_t count) const {
-  throwCuda(format("%s: launching the kernel that multiplies", call.name),
+  throwCuda(device_, format("%s: launching the kernel that multiplies", call.name),
             multiplyOnDevice(call, into, count));
 }
 
@@ -232,24 +233,25 @@ void CudaRunner::multiply(const DeviceCall& call, void* into, uint64_t count) co
 // of the device to itself, and a kernel of ours would have its lanes.
 DeviceServed CudaRunner::copyAlone(const DeviceCall& call) const {
   if (call.send == call.recv || call.collective == Collective::Exscan) return {};
-  throwCuda(format("%s: enqueueing a copy", call.name),
+  throwCuda(device_, format("%s: enqueueing a copy", call.name),
             copyOnStream(call.recv, call.send, call.count * typeSize(call.type), call.stream));
   return {DeviceWay::kOneCopy};
 }
 
 void* CudaRunner::allocate(const DeviceCall& call, uint64_t bytes) const {
   void* memory = nullptr;
-  throwCuda(format("%s: memory for the products", call.name),
+  throwCuda(device_, format("%s: memory for the products", call.name),
             allocateOnStream(&memory, bytes, call.stream));
   return memory;
 }
 
 void CudaRunner::release(const DeviceCall& call, void* memory) const {
-  throwCuda(format("%s: freeing the products", call.name), freeOnStream(memory, call.stream));
+  throwCuda(device_, format("%s: freeing the products", call.name),
+            freeOnStream(memory, call.stream));
 }
 
 DeviceServed CudaRunner::run(const DeviceCall& call) {
-  check();
+  check(call.name, call.stream);
   if (call.count == 0) return {};
   const DeviceRequest wanted = requestOf(call, size_);
   if (call.scaled != nullptr && wanted.reduces != Reduces::kScaled) return runScaled(call);
@@ -257,16 +259,15 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
   const ContextScope scope(device_.context());
   if (size_ == 1) return copyAlone(call);
   if (const UserMemory::Entry* into = copyEngines_.serve(call, memory_)) {
-    throwCuda(format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into),
+    throwCuda(device_, format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into),
               call.stream);
     return {DeviceWay::kCopyEngines};
   }
   const DeviceChoices::Entry& chosen = remembered(wanted);
   const DeviceChoice& choice = chosen.choice;
   if (choice.algorithm == nullptr) refuse(call);
-  const int error = launch(call, choice);
-  if (error != 0)
-    throwCuda(format("%s: launching the %s kernel", call.name, choice.algorithm), error,
+  if (const int error = launch(call, choice); error != 0)
+    throwCuda(device_, format("%s: launching the %s kernel", call.name, choice.algorithm), error,
               call.stream);
   return chosen.served;
 }
@@ -292,7 +293,7 @@ size_t CudaRunner::joins(std::span<const DeviceCall> calls) {
 }
 
 DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
-  check();
+  check(calls.front().name, calls.front().stream);
   for (const DeviceCall& call : calls) checkDeviceCall(call, rank_);
   const JointChoice& choice = joint_;
   const ContextScope scope(device_.context());
@@ -303,7 +304,7 @@ DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
   follow(name, calls, false);
   const rondoStream_t stream = calls.front().stream;
   const auto launchNow = [&](size_t some) {
-    throwCuda(format("%s: launching the kernel of %zu calls", name, some),
+    throwCuda(device_, format("%s: launching the kernel of %zu calls", name, some),
               launchKernel(*choice.kernel, &joint, static_cast<int>(some) * choice.lanes,
                            choice.threads, stream),
               stream);
@@ -337,26 +338,26 @@ void CudaRunner::orderAround(const char* name, rondoStream_t launch, rondoStream
   if (other == launch) return;
   // One that is not captured yet joins the capture behind the launch.
   if (!after && streamCaptures(launch) && !streamCaptures(other)) return;
-  throwCuda(format("%s: ordering two streams", name),
+  throwCuda(device_, format("%s: ordering two streams", name),
             orderStreams(after ? launch : other, after ? other : launch, event_.get()));
 }
 
 void CudaRunner::exchangeInPlace(const char* name, std::span<const Transfer> transfers,
                                  rondoStream_t stream) {
-  check();
+  check(name, stream);
   exchange_.checkAvailable(name);
   const ContextScope scope(device_.context());
-  throwCuda(format("%s: enqueueing sends and receives in place", name),
+  throwCuda(device_, format("%s: enqueueing sends and receives in place", name),
             exchange_.enqueueInPlace(transfers, stream), stream);
 }
 
 void CudaRunner::exchange(const char* name, std::span<const Transfer> transfers,
                           std::span<const rondoStream_t> streams) {
-  check();
+  for (const rondoStream_t stream : streams) check(name, stream);
   exchange_.checkAvailable(name);
   const ContextScope scope(device_.context());
   for (const rondoStream_t other : streams.subspan(1)) orderAround(name, streams[0], other, false);
-  throwCuda(format("%s: launching sends and receives", name),
+  throwCuda(device_, format("%s: launching sends and receives", name),
             exchange_.enqueue(transfers, streams[0]), streams[0]);
   for (const rondoStream_t other : streams.subspan(1)) orderAround(name, streams[0], other, true);
 }

@@ -67,11 +67,13 @@ class CudaFarDevice : public FarDevice {
 
   void launch(const FarCall& call, int blocks, rondoStream_t stream) override {
     const ContextScope scope(device_.context());
+    checkStream(device_, call.name, stream);
     throwCuda(call.name, "launching the kernel", launchFar(call, blocks, stream), stream);
   }
   void launch(const char* name, const FarExchangeCall& call, int blocks,
               rondoStream_t stream) override {
     const ContextScope scope(device_.context());
+    checkStream(device_, name, stream);
     throwCuda(name, "launching sends and receives", launchFarExchange(call, blocks, stream),
               stream);
   }
