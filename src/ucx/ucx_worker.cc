@@ -1,6 +1,5 @@
 #include "ucx/ucx_worker.h"
 
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -34,7 +33,8 @@ constexpr std::chrono::milliseconds kLeastNap{1}, kMostNap{20};
 constexpr std::chrono::milliseconds kArmedNap{50};
 
 /// While ranks poll the network the thread leaves them the lock, and looks after hosts so often;
-/// while they only send, which moves little of what was sent before, so often.
+/// while they only send, which moves little of what was sent before, so often, and then it also
+/// looks whether they still do: each time costs a rank whose core it shares some 10 us.
 constexpr std::chrono::milliseconds kPolledNap{10}, kPostedNap{2};
 
 /// The thread moves no more at a time: whoever wants to send waits for the lock meanwhile.
@@ -134,6 +134,7 @@ UcxWorker& UcxWorker::own(int lane) {
     rail.watchedAt_ =
         rail.hosts_.open(cards.size() > 1 ? cards[static_cast<size_t>(k)] : ucxInterfaces());
   }
+  made->sleep_ = std::make_unique<WakeableSleep>();
   ownThread("the thread that moves the network", [made] { made->keepMoving(); }).detach();
   workers[lane].store(made);
   static const int atExit = std::atexit([] {
@@ -315,11 +316,12 @@ bool UcxWorker::armed() {
   return all;
 }
 
-void UcxWorker::sleepUntilWoken() {
-  std::array<pollfd, kMostRails> events{};
-  nfds_t count = 0;
+/// Whether a rank ended it, which polls from then on.
+bool UcxWorker::sleepUntilWoken() {
+  std::array<pollfd, kMostRails + 1> events{};
+  size_t count = 0;
   onRails([&](UcxWorker& rail) { events[count++] = {rail.wakes_, POLLIN, 0}; });
-  poll(events.data(), count, static_cast<int>(kArmedNap.count()));
+  return sleep_->until({events.data(), count + 1}, kArmedNap);
 }
 
 /// For how long ranks in calls will do, by what has happened since these counts.
@@ -346,7 +348,8 @@ void UcxWorker::keepMoving() {
   auto nap = kLeastNap;
   for (;;) {
     if (std::chrono::steady_clock::now() - lookedAt < othersNap(&turns, &posts)) {
-      std::this_thread::sleep_for(nap = kLeastNap);
+      nap = kLeastNap;
+      std::this_thread::sleep_for(kPostedNap);
       continue;
     }
     bool wakes = false, moves = false;
@@ -357,12 +360,13 @@ void UcxWorker::keepMoving() {
       moves = !othersWaited && moveUntilQuiet();
       lookAtHosts(othersWaited);
       wakes = !othersWaited && armed();
+      if (wakes) sleep_->begin();
       nap = othersWaited || moves ? kLeastNap : std::min(2 * nap, kMostNap);
       seen = turns = turns_;
     }
     lookedAt = std::chrono::steady_clock::now();
     if (wakes) {
-      sleepUntilWoken();
+      if (sleepUntilWoken()) lookedAt = std::chrono::steady_clock::now();
     } else if (moves && wakes_ >= 0) {
       sched_yield();  // there is more, and who waits for the lock comes first
     } else {
@@ -437,7 +441,9 @@ bool UcxWorker::progressLocked() {
 
 void UcxWorker::progress() {
   const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-  if (lock.owns_lock()) progressLocked();
+  if (!lock.owns_lock()) return;
+  progressLocked();
+  if (sleep_) sleep_->wake();
 }
 
 }  // namespace rondo

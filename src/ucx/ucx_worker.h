@@ -21,6 +21,7 @@
 #include "ucx/ucx_networks.h"
 #include "ucx/ucx_sockets.h"
 #include "ucx/ucx_wire.h"
+#include "ucx/wakeable_sleep.h"
 
 namespace rondo {
 
@@ -139,7 +140,7 @@ class UcxWorker {
   std::chrono::milliseconds othersNap(uint64_t* turns, uint64_t* posts) const;
   bool moveUntilQuiet();
   bool armed();
-  void sleepUntilWoken();
+  bool sleepUntilWoken();
   void awaitArrival();
   void lookAtHosts(bool othersWaited);
   void afterFailures();
@@ -157,6 +158,7 @@ class UcxWorker {
   std::string tcpSegment_;
   UcxNetworks networks_;
   int wakes_ = -1;  // readable when there may be something to move, once it is armed; -1: none
+  std::unique_ptr<WakeableSleep> sleep_;  // of the process's thread, where it has one
   HostWatch hosts_;
   Endpoints watchedAt_{};
   const int process_ = getpid();
