@@ -15,3 +15,17 @@ runMpi() {  # ranks, program, arguments...
   timeout --foreground -k 10 "${MPI_TIMEOUT:-600}" "${TEST_MPIRUN:-mpirun}" --oversubscribe --bind-to none \
     -n "$ranks" "$@"
 }
+
+# Processes on one GPU run at once under MPS only: a daemon of the caller's own, which stops it when it
+# ends. Fails where there is none.
+startMps() {
+  command -v nvidia-cuda-mps-control >/dev/null || return 1
+  CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d)
+  CUDA_MPS_LOG_DIRECTORY=$CUDA_MPS_PIPE_DIRECTORY
+  export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+  nvidia-cuda-mps-control -d
+}
+
+stopMps() {
+  echo quit | nvidia-cuda-mps-control
+}

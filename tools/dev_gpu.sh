@@ -31,16 +31,6 @@ gpuReady() {
   . tests/mpi_env.sh
 }
 
-# Processes on one GPU run at once under MPS only; a daemon for these tests. Fails where there is none.
-startMps() {
-  command -v nvidia-cuda-mps-control >/dev/null || return 1
-  CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d)
-  CUDA_MPS_LOG_DIRECTORY=$CUDA_MPS_PIPE_DIRECTORY
-  export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
-  nvidia-cuda-mps-control -d || return 1
-  trap 'echo quit | nvidia-cuda-mps-control' EXIT
-}
-
 runAsHosts() {  # ranks, arguments of rondo-bench...
   local ranks=$1
   shift
@@ -99,6 +89,7 @@ gpuProcesses() {
   gpuReady
   processes=$gpus
   if ((gpus == 1)) && startMps; then
+    trap stopMps EXIT
     processes=4
     export CUDA_DEVICE_MAX_CONNECTIONS=8  # with 32 each a fourth process gets no context
     say "dev: up to 4 processes share the GPU (MPS)"

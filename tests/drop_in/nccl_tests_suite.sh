@@ -10,6 +10,9 @@
 # RONDO_NCCL_TESTS_ONLY: an expression of grep -E; only runs whose line begins with it ("mpi all_reduce
 # -b 8 ...") are made.
 # RONDO_NCCL_TESTS_OTHER=1: LIBRARY is another NCCL, to compare with.
+# RONDO_NCCL_TESTS_SHARED="2 4": numbers of processes that share GPU 0 under MPS, which is started here
+# unless CUDA_MPS_PIPE_DIRECTORY names a daemon's. All runs but those of one GPU are then made with one
+# process a rank, with smaller sizes: minutes for each number.
 set -euo pipefail
 library=$(realpath "$1")
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -29,9 +32,23 @@ gpus=${RONDO_NCCL_TESTS_GPUS:-$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || tr
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
+shared=${RONDO_NCCL_TESTS_SHARED:-}
+if [[ -n $shared ]]; then
+  if [[ ! $shared =~ ^[0-9]+(\ +[0-9]+)*$ ]]; then
+    echo "RONDO_NCCL_TESTS_SHARED is \"$shared\"; allowed: numbers of processes, such as \"2 4\""
+    exit 1
+  fi
+  if [[ -z ${CUDA_MPS_PIPE_DIRECTORY:-} ]]; then
+    startMps || { echo "no MPS: processes that share a GPU would wait for each other"; exit 77; }
+    trap 'stopMps; rm -rf "$scratch"' EXIT
+  fi
+  # With 32 connections each a fourth process gets no context; kernels are loaded before any spins.
+  export NCCL_TESTS_DEVICE=0 CUDA_DEVICE_MAX_CONNECTIONS=8 CUDA_MODULE_LOADING=${CUDA_MODULE_LOADING:-EAGER}
+fi
 export NCCL_DEBUG=VERSION NCCL_NVLS_ENABLE=${NCCL_NVLS_ENABLE:-0} MPI_TIMEOUT=${MPI_TIMEOUT:-300}
 deadline=${RONDO_NCCL_TESTS_SECONDS:-86400}
 runs=0 failed=0 checked=0 absent=0 late=0
+declare -A made=()
 
 # Rows of the table, values that were checked, wrong ones: of both halves, in and out of place.
 readTable() {
@@ -45,14 +62,24 @@ readTable() {
 # Whose library answered: it says so by itself.
 isRondo() { [[ -n ${RONDO_NCCL_TESTS_OTHER:-} ]] || grep -qi 'rondo' "$log"; }
 
+# Where GPU 0 is shared there is one way, so that some runs are the same; those of one GPU are left out.
+goesShared() {  # how, program, options...
+  [[ $1 != one && -z ${made[${*:2}]:-} ]] || return 1
+  made[${*:2}]=1
+}
+
 check() {  # how, program, options...
+  if [[ -n $shared ]]; then
+    goesShared "$@" || return 0
+    set -- mpi "${@:2}"
+  fi
   local how=$1 name=$2 program=$programs/$2_perf code=0 result=right begin rows checks wrong
   shift 2
   local command=() bounded=(timeout -k 5 "$MPI_TIMEOUT" env)
   case $how in
     mpi)
       program+=_mpi
-      command=(runMpi "$gpus" -x LD_PRELOAD="$library" "$program")
+      command=(runMpi "$processes" -x LD_PRELOAD="$library" "$program")
       ;;
     all) command=("${bounded[@]}" LD_PRELOAD="$library" "$program" -g "$gpus") ;;
     threads) command=("${bounded[@]}" LD_PRELOAD="$library" "$program" -t "$gpus") ;;
@@ -90,6 +117,12 @@ check() {  # how, program, options...
 
 sizes=(-b 8 -e 128M -f 4 -n 5)
 few=(-b 8 -e 8M -f 32 -n 2)
+large=(-b 1G -e 1G -n 5)
+if [[ -n $shared ]]; then
+  sizes=(-b 8 -e 32M -f 16 -n 3)
+  few=(-b 8 -e 2M -f 64 -n 2)
+  large=(-b 256M -e 256M -n 2)
+fi
 all=(all_reduce reduce_scatter reduce all_gather broadcast alltoall gather scatter sendrecv hypercube)
 # Programs of other versions of the suite, where they are.
 for extra in "$programs"/*_perf; do
@@ -98,48 +131,59 @@ for extra in "$programs"/*_perf; do
   [[ " ${all[*]} " == *" $extra "* || $extra == '*' ]] || all+=("$extra")
 done
 
-for name in "${all[@]}"; do
-  check mpi "$name" "${sizes[@]}"
-done
-for name in "${all[@]}"; do
-  case $name in
-    all_reduce | reduce_scatter) check all "$name" "${few[@]}" -d all -o all ;;
-    reduce) check all "$name" "${few[@]}" -d all -o all -r -1 ;;
-    sendrecv) check all "$name" "${few[@]}" -d all ;;
-    *) check all "$name" "${few[@]}" -d all -r -1 ;;
-  esac
-done
-for name in "${all[@]}"; do
-  check threads "$name" "${sizes[@]}"
-done
-for name in all_reduce reduce_scatter all_gather alltoall broadcast sendrecv; do
-  check mpi "$name" "${sizes[@]}" -G 2
-done
-for name in all_reduce reduce sendrecv; do
-  check all "$name" "${sizes[@]}" -G 2 -o all
-  check threads "$name" "${sizes[@]}" -G 2
-done
-for mode in 1 2; do
-  check mpi all_reduce "${sizes[@]}" -R "$mode"
-  check mpi all_gather "${sizes[@]}" -R "$mode"
-  check all reduce_scatter "${sizes[@]}" -R "$mode"
-  check threads alltoall "${sizes[@]}" -R "$mode"
-done
-check mpi all_reduce "${few[@]}" -d all -o all
-check threads all_reduce "${few[@]}" -d bfloat16 -o all
-for name in all_reduce all_gather reduce_scatter; do
-  check mpi "$name" -b 1G -e 1G -n 5
-done
-check all all_reduce "${sizes[@]}" -m 4
-check mpi all_reduce "${sizes[@]}" -m 4
-check mpi reduce "${few[@]}" -z 1
-check mpi all_gather "${few[@]}" -y 1
-check mpi all_reduce -b 4 -e 4004 -i 100 -n 2 -d half
-for name in "${all[@]}"; do
-  check one "$name" -b 8 -e 1M -f 16 -n 2
+everyRun() {
+  local name mode
+  for name in "${all[@]}"; do
+    check mpi "$name" "${sizes[@]}"
+  done
+  for name in "${all[@]}"; do
+    case $name in
+      all_reduce | reduce_scatter) check all "$name" "${few[@]}" -d all -o all ;;
+      reduce) check all "$name" "${few[@]}" -d all -o all -r -1 ;;
+      sendrecv) check all "$name" "${few[@]}" -d all ;;
+      *) check all "$name" "${few[@]}" -d all -r -1 ;;
+    esac
+  done
+  for name in "${all[@]}"; do
+    check threads "$name" "${sizes[@]}"
+  done
+  for name in all_reduce reduce_scatter all_gather alltoall broadcast sendrecv; do
+    check mpi "$name" "${sizes[@]}" -G 2
+  done
+  for name in all_reduce reduce sendrecv; do
+    check all "$name" "${sizes[@]}" -G 2 -o all
+    check threads "$name" "${sizes[@]}" -G 2
+  done
+  for mode in 1 2; do
+    check mpi all_reduce "${sizes[@]}" -R "$mode"
+    check mpi all_gather "${sizes[@]}" -R "$mode"
+    check all reduce_scatter "${sizes[@]}" -R "$mode"
+    check threads alltoall "${sizes[@]}" -R "$mode"
+  done
+  check mpi all_reduce "${few[@]}" -d all -o all
+  check threads all_reduce "${few[@]}" -d bfloat16 -o all
+  for name in all_reduce all_gather reduce_scatter; do
+    check mpi "$name" "${large[@]}"
+  done
+  check all all_reduce "${sizes[@]}" -m 4
+  check mpi all_reduce "${sizes[@]}" -m 4
+  check mpi reduce "${few[@]}" -z 1
+  check mpi all_gather "${few[@]}" -y 1
+  check mpi all_reduce -b 4 -e 4004 -i 100 -n 2 -d half
+  for name in "${all[@]}"; do
+    check one "$name" -b 8 -e 1M -f 16 -n 2
+  done
+}
+
+for processes in ${shared:-$gpus}; do
+  [[ -z $shared ]] || echo "$processes processes share GPU 0"
+  made=()
+  everyRun
 done
 
 [[ $absent == 0 ]] || echo "$absent runs left out: their programs are not in $programs"
 [[ $late == 0 ]] || echo "$late runs left out: no time"
-echo "$runs runs on $gpus GPUs, $checked results checked, $failed runs failed"
+where="$gpus GPUs"
+[[ -z $shared ]] || where="GPU 0 with $shared processes"
+echo "$runs runs on $where, $checked results checked, $failed runs failed"
 [[ $failed == 0 && $late == 0 && $runs != 0 ]]
