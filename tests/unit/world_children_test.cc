@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "support/world.h"
@@ -161,13 +163,16 @@ TEST(WorldChildren, WhatOneRankGetsWrongInAShrinkEndsItForAll) {
 }
 
 TEST(WorldChildren, AsyncErrorTellsOfARevocation) {
-  World(3).run([](const Rank& me) {
+  std::atomic<int> summed{0};  // a sum that is not over everywhere would be ended, too
+  World(3).run([&](const Rank& me) {
     rondoResult_t state = rondoInternalError;
     EXPECT_EQ(rondoCommGetAsyncError(me.comm, nullptr), rondoInvalidArgument);
     EXPECT_EQ(rondoCommGetAsyncError(me.comm, &state), rondoSuccess);
     EXPECT_EQ(state, rondoSuccess);
     EXPECT_EQ(sumOver(me.comm, 1), 3);
+    ++summed;
     if (me.rank == 0) {
+      while (summed.load() < 3) std::this_thread::yield();
       EXPECT_EQ(rondoCommRevoke(me.comm), rondoSuccess);
     }
     int in = 1, out = 0;
