@@ -10,13 +10,11 @@
 
 namespace rondo {
 
-void throwCuda(const CudaDevice& device, const std::string& what, int error, CUstream_st* stream) {
+void throwCuda(const CudaDevice& device, const std::string& what, int error) {
   if (error == 0) return;
-  const std::string fault = streamFault(device, stream);
-  throw Error(
-      fault.empty() ? rondoUnhandledCudaError : rondoInvalidArgument,
-      format("%s on device %d: %s (%s)%s%s", what.c_str(), device.ordinal(), cudaErrorName(error),
-             cudaErrorText(error), fault.empty() ? "" : "; ", fault.c_str()));
+  throw Error(rondoUnhandledCudaError,
+              format("%s on device %d: %s (%s)", what.c_str(), device.ordinal(),
+                     cudaErrorName(error), cudaErrorText(error)));
 }
 
 void checkStream(const CudaDevice& device, const char* name, CUstream_st* stream) {

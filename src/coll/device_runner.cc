@@ -259,16 +259,14 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
   const ContextScope scope(device_.context());
   if (size_ == 1) return copyAlone(call);
   if (const UserMemory::Entry* into = copyEngines_.serve(call, memory_)) {
-    throwCuda(device_, format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into),
-              call.stream);
+    throwCuda(device_, format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into));
     return {DeviceWay::kCopyEngines};
   }
   const DeviceChoices::Entry& chosen = remembered(wanted);
   const DeviceChoice& choice = chosen.choice;
   if (choice.algorithm == nullptr) refuse(call);
   if (const int error = launch(call, choice); error != 0)
-    throwCuda(device_, format("%s: launching the %s kernel", call.name, choice.algorithm), error,
-              call.stream);
+    throwCuda(device_, format("%s: launching the %s kernel", call.name, choice.algorithm), error);
   return chosen.served;
 }
 
@@ -306,8 +304,7 @@ DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
   const auto launchNow = [&](size_t some) {
     throwCuda(device_, format("%s: launching the kernel of %zu calls", name, some),
               launchKernel(*choice.kernel, &joint, static_cast<int>(some) * choice.lanes,
-                           choice.threads, stream),
-              stream);
+                           choice.threads, stream));
   };
   if (!touchEachOther(calls, size_)) {
     launchNow(calls.size());
@@ -348,7 +345,7 @@ void CudaRunner::exchangeInPlace(const char* name, std::span<const Transfer> tra
   exchange_.checkAvailable(name);
   const ContextScope scope(device_.context());
   throwCuda(device_, format("%s: enqueueing sends and receives in place", name),
-            exchange_.enqueueInPlace(transfers, stream), stream);
+            exchange_.enqueueInPlace(transfers, stream));
 }
 
 void CudaRunner::exchange(const char* name, std::span<const Transfer> transfers,
@@ -358,7 +355,7 @@ void CudaRunner::exchange(const char* name, std::span<const Transfer> transfers,
   const ContextScope scope(device_.context());
   for (const rondoStream_t other : streams.subspan(1)) orderAround(name, streams[0], other, false);
   throwCuda(device_, format("%s: launching sends and receives", name),
-            exchange_.enqueue(transfers, streams[0]), streams[0]);
+            exchange_.enqueue(transfers, streams[0]));
   for (const rondoStream_t other : streams.subspan(1)) orderAround(name, streams[0], other, true);
 }
 

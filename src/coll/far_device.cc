@@ -68,14 +68,13 @@ class CudaFarDevice : public FarDevice {
   void launch(const FarCall& call, int blocks, rondoStream_t stream) override {
     const ContextScope scope(device_.context());
     checkStream(device_, call.name, stream);
-    throwCuda(call.name, "launching the kernel", launchFar(call, blocks, stream), stream);
+    throwCuda(call.name, "launching the kernel", launchFar(call, blocks, stream));
   }
   void launch(const char* name, const FarExchangeCall& call, int blocks,
               rondoStream_t stream) override {
     const ContextScope scope(device_.context());
     checkStream(device_, name, stream);
-    throwCuda(name, "launching sends and receives", launchFarExchange(call, blocks, stream),
-              stream);
+    throwCuda(name, "launching sends and receives", launchFarExchange(call, blocks, stream));
   }
   void copy(const char* name, void* to, const void* from, uint64_t bytes,
             rondoStream_t stream) override {
@@ -90,6 +89,7 @@ class CudaFarDevice : public FarDevice {
   void* allocate(const DeviceCall& call, uint64_t bytes) override {
     const ContextScope scope(device_.context());
     void* memory = nullptr;
+    checkStream(device_, call.name, call.stream);
     throwCuda(call.name, "memory for the products", allocateOnStream(&memory, bytes, call.stream));
     return memory;
   }
@@ -126,9 +126,8 @@ class CudaFarDevice : public FarDevice {
   void throwCuda(const std::string& what, int error) const {
     rondo::throwCuda(device_, what, error);
   }
-  void throwCuda(const char* name, const char* what, int error,
-                 rondoStream_t stream = nullptr) const {
-    if (error != 0) rondo::throwCuda(device_, format("%s: %s", name, what), error, stream);
+  void throwCuda(const char* name, const char* what, int error) const {
+    if (error != 0) rondo::throwCuda(device_, format("%s: %s", name, what), error);
   }
 
   CudaDevice device_;

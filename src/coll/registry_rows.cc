@@ -70,7 +70,6 @@ constexpr Hierarchical kStripes{blockPerStripe, noFillOf};
 constexpr Hierarchical kDown{oneBlockOf, downFillOf};
 constexpr Hierarchical kUp{oneBlockOf, chainOfLeadersFillOf};
 constexpr Hierarchical kMeeting{oneBlockOf, releaseFillOf};
-constexpr Hierarchical kRelays{oneBlockOf, noFillOf};
 constexpr Hierarchical kShares{oneBlockOf, noFillOf};
 
 }  // namespace
@@ -159,7 +158,7 @@ const std::vector<Algorithm>& registry() {
       {"pairwise", C::AllToAll, oneBlock, algo::allToAllPairwise<Recorder>, false, tournamentFill,
        false, pairwise, false, true},
       {"hier", C::AllToAll, oneBlock, algo::allToAllHierarchy<Recorder>, false, tournamentFill,
-       false, aggregate, false, false, false, &kRelays},
+       false, aggregate, false, false, false, &kShares},
       {"direct", C::Gather, oneBlock, algo::gatherDirect<Recorder>, true, noFill, false, slots,
        false, true},
       {"binomial", C::Gather, oneBlock, algo::gatherKnomial<2, Recorder>, true, noFill, false,

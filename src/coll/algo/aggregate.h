@@ -21,6 +21,10 @@ struct Lattice {
         groupStep(h.member(1, 0) - h.member(0, 0)),
         placeStep(h.size(0) > 1 ? h.member(0, 1) - h.member(0, 0) : 1) {}
   RONDO_ALGO int rank(int group, int place) const { return group * groupStep + place * placeStep; }
+  /// The slots of all ranks at this place.
+  RONDO_ALGO Block column(const Part& part, int place) const {
+    return Block{part.offset, part.count, rank(0, place), groups, groupStep};
+  }
   /// Whether all ranks are where this says.
   RONDO_ALGO bool holds(const Hierarchy& h) const {
     for (int group = 0; group < groups; ++group) {
@@ -78,16 +82,13 @@ RONDO_ALGO void allGatherColumns(Prims& p, const Group& g, const Part& part) {
     const int from = all.rank(h.groupAfter(all.groups - k), h.place);
     p.recv(part.slot(from), from);
   }
-  const Swap inside{all.places, all.groups, all.groupStep, all.groups};
-  inside.run(
-      [&](int k, int message) {
-        const int to = all.rank(h.mine, (h.place + k) % all.places);
-        p.sendOwn(inside.block(part, all.rank(0, h.place), message), to);
-      },
-      [&](int k, int message) {
-        const int from = (h.place + all.places - k) % all.places;
-        p.recv(inside.block(part, all.rank(0, from), message), all.rank(h.mine, from));
-      });
+  for (int k = 1; k < all.places; ++k) {
+    p.sendOwn(all.column(part, h.place), all.rank(h.mine, (h.place + k) % all.places));
+  }
+  for (int k = 1; k < all.places; ++k) {
+    const int from = (h.place + all.places - k) % all.places;
+    p.recv(all.column(part, from), all.rank(h.mine, from));
+  }
 }
 
 /// All-to-all by way of the own group's members. Members l and r of a group swap what l has for the
@@ -105,7 +106,7 @@ RONDO_ALGO void allToAllHierarchy(Prims& p, const Group& g, const Part& part) {
   const auto fit = [&part](int slots) {
     return part.slotsOfMessage() < slots ? part.slotsOfMessage() : slots;
   };
-  p.copy({part.offset, part.count, all.rank(0, h.place), all.groups, all.groupStep});
+  p.copy(all.column(part, h.place));
 
   const Swap inside{all.places, all.groups, all.groupStep, fit(all.groups)};
   inside.run(

@@ -130,13 +130,12 @@ std::string slotFault(const Step& step, const Plan& plan) {
   if (step.slot < 0 || last >= slots) {
     return format("slot %d does not exist", step.slot < 0 ? step.slot : last);
   }
+  const SlotUse use = slotUse(collective, rank, plan.group.root);
   if (step.slots > 1) {
-    const SlotUse use = slotUse(collective, rank, plan.group.root);
     const bool all = ((step.bits & algo::kSrc) == 0 || use.src == Slots::All) &&
                      ((step.bits & (algo::kDst | algo::kOwn)) == 0 || use.dst == Slots::All);
     if (!all) return "this rank has not all of its slots";
   }
-  const SlotUse use = slotUse(collective, rank, plan.group.root);
   const bool mine = step.kind == StepKind::Reduce && step.from <= rank && rank < step.from2;
   if (((step.bits & algo::kSrc) != 0 || mine) && !usesSlot(use.src, step.slot, rank)) {
     return format("this rank's src has no slot %d", step.slot);
