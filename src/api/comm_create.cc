@@ -234,6 +234,8 @@ void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& pe
   wanted.smBudget = static_cast<int>(config.options.smBudget);
   wanted.noSms = config.options.noSms;
   wanted.hostMemory = config.options.noP2p;
+  wanted.noBackground = config.options.noRegister;
+  wanted.registerBytes = config.options.registerBytes;
   wanted.costs = costs;
   if (hosts.hosts > 1) {
     const int processors =

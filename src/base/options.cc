@@ -66,6 +66,17 @@ void readP2p(Options* options) {
   if (!options->noP2p && std::string_view(value) != "auto") refuse(kName, value, "auto or off");
 }
 
+void readRegister(Options* options) {
+  constexpr const char* kName = "RONDO_REGISTER";
+  const char* value = env(kName);
+  if (value == nullptr || std::string_view(value) == "auto") return;
+  options->noRegister = std::string_view(value) == "off";
+  if (options->noRegister) return;
+  if (!parseSize(value, &options->registerBytes) || options->registerBytes == 0) {
+    refuse(kName, value, "auto, off, or a number of bytes from 1, also with K, M or G");
+  }
+}
+
 void readLogLevels(const char* name, std::string* out) {
   readText(name, out);
   LogLevels levels;
@@ -120,6 +131,11 @@ const std::vector<OptionRow>& optionTable() {
        "off: GPUs do not touch each other's memory, their kernels meet in host memory; auto: only "
        "where they cannot",
        true},
+      {"RONDO_REGISTER", "text", "auto",
+       "device memory that large sends go straight into is mapped by the sending process in the "
+       "background; off: only rondoCommRegister's; a number: bytes of cudaMalloc's that it may "
+       "keep from being freed (auto: an eighth of the device's)",
+       false},
       {"RONDO_SPIN_BOUND_MS", "number", "0",
        "tests only: a wait longer than this many milliseconds is an error; 0: no bound", false},
       {"RONDO_STALL_SECONDS", "number", "30",
@@ -179,6 +195,7 @@ Options readOptions() {
   readSize("RONDO_POOL_BYTES", 256u << 10, uint64_t{1} << 30, &options.poolBytes);
   readSmBudget(&options);
   readP2p(&options);
+  readRegister(&options);
   readSize("RONDO_SPIN_BOUND_MS", 0, 1u << 30, &options.spinBoundMs);
   readSize("RONDO_STALL_SECONDS", 0, 1u << 30, &options.stallSeconds);
   readSize("RONDO_TIMEOUT_MS", 0, 1u << 30, &options.timeoutMs);
@@ -201,6 +218,11 @@ std::string optionText(const Options& options, const OptionRow& row) {
     return options.noSms ? "none" : std::to_string(options.smBudget);
   }
   if (name == "RONDO_P2P") return options.noP2p ? "off" : "auto";
+  if (name == "RONDO_REGISTER") {
+    return options.noRegister           ? "off"
+           : options.registerBytes == 0 ? "auto"
+                                        : std::to_string(options.registerBytes);
+  }
   if (name == "RONDO_SPIN_BOUND_MS") return std::to_string(options.spinBoundMs);
   if (name == "RONDO_STALL_SECONDS") return std::to_string(options.stallSeconds);
   if (name == "RONDO_TIMEOUT_MS") return std::to_string(options.timeoutMs);

@@ -25,6 +25,8 @@ struct Options {
   uint64_t smBudget = 0;           ///< RONDO_SM_BUDGET; 0: what is usual
   bool noSms = false;              ///< RONDO_SM_BUDGET=none
   bool noP2p = false;              ///< RONDO_P2P=off
+  bool noRegister = false;         ///< RONDO_REGISTER=off
+  uint64_t registerBytes = 0;      ///< RONDO_REGISTER; 0: what is usual
   std::string log;                 ///< RONDO_LOG
   std::string logFile;             ///< RONDO_LOG_FILE; empty: stderr
   std::string record;              ///< RONDO_RECORD; empty: errors dump nothing

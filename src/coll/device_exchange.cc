@@ -53,6 +53,7 @@ bool DeviceExchange::place() {
       const TransferPiece& piece = call_.piece[i];
       direct_->piece[i] = {piece, kUnasked};
       if (!mayAsk || piece.bytes < asksFrom_) continue;
+      memory_.prepare(queue.peer);
       any = true;
       const bool receives = queue.side == algo::Side::Receives;
       const uint64_t there = receives ? memory_.placeFor(queue.peer, piece.data, piece.bytes) : 0;

@@ -63,7 +63,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
         helloLL128_(lease_->hello(Protocol::kLL128)),
         ring_(lease_->ring()),
         exchange_(lease_->pairs(), lease_->direct(), memory_, fault_, rank_, size_, lanesAtMost),
-        memory_(device_, cards, rank_, !lease_->onHost()),
+        memory_(device_, cards, rank_, !lease_->onHost(),
+                {config.noBackground, config.registerBytes, [this] { return healthy(); }}),
         copyEngines_(lease_->meeting(), fault_, rank_, size_,
                      std::all_of(cards.begin(), cards.end(),
                                  [](const DeviceCard& card) { return card.noSms != 0; })) {
@@ -113,10 +114,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   uint64_t addMemory(Bootstrap& boot, void* memory, size_t bytes, bool symmetric) override;
   void removeMemory(Bootstrap& boot, uint64_t number) override { memory_.remove(boot, number); }
   Held heldMemory() const override {
-    Held held = memory_.held();
-    held.straight = exchange_.straight();
-    held.copied = copyEngines_.calls();
-    return held;
+    return memory_.held({.straight = exchange_.straight(), .copied = copyEngines_.calls()});
   }
   void useMemoryFrom(uint64_t straight, uint64_t copied) override {
     exchange_.straightFrom(straight);
@@ -124,6 +122,11 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   }
 
   void meetNeighbours(Bootstrap& boot) { memory_.meetNeighbours(boot); }
+
+  bool healthy() const {
+    return hostWord(&FaultWords::abort).load(std::memory_order_relaxed) == 0 &&
+           hostWord(&FaultWords::error).load(std::memory_order_relaxed) == 0;
+  }
 
   // For runScaledSum().
   void multiply(const DeviceCall& call, void* into, uint64_t count) const;

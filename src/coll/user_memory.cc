@@ -29,7 +29,7 @@ struct UserMemory::Card {
 };
 
 UserMemory::UserMemory(const CudaDevice& device, const std::vector<DeviceCard>& cards, int rank,
-                       bool shared)
+                       bool shared, const Background& background)
     : device_(device), rank_(rank), shared_(shared) {
   const DeviceCard& mine = cards[static_cast<size_t>(rank)];
   for (const DeviceCard& card : cards) {
@@ -39,21 +39,62 @@ UserMemory::UserMemory(const CudaDevice& device, const std::vector<DeviceCard>& 
                          mine.registeredOnly == 0);
   }
   reaches_.resize(cards.size());
+  const bool crosses = std::any_of(cards.begin(), cards.end(), [&](const DeviceCard& card) {
+    return card.process != mine.process;
+  });
+  if (!shared || !crosses || background.off || mine.registeredOnly != 0) return;
+  try {
+    background_ = std::make_unique<BackgroundMemory>(
+        BackgroundMemory::Place{device, rank, static_cast<int>(cards.size())},
+        background.bytes > 0 ? background.bytes : BackgroundMemory::usualBytes(device),
+        background.healthy);
+  } catch (const Error& error) {  // it can be done without
+    logLine(LogPart::Device, LogLevel::Warn, rank,
+            [&] { return format("memory is not registered in the background: %s", error.what()); });
+  }
 }
+
+namespace {
+
+/// What a rank tells the others of its thread; whom its device reaches follows, a byte a rank.
+struct BackgroundCard {
+  int32_t there;
+  Secret address;
+};
+
+}  // namespace
 
 void UserMemory::meetNeighbours(Bootstrap& boot) {
   const size_t size = places_.size(), me = static_cast<size_t>(rank_);
-  std::vector<char> row(size), table(size * size);
+  const size_t bytes = sizeof(BackgroundCard) + size;
+  std::vector<char> mine(bytes), all(size * bytes);
   for (size_t r = 0; r < size; ++r) {
     const bool same = places_[r].device == places_[me].device;
-    row[r] = neighbour_[r] && !same && reachContext(device_, places_[r].context) ? 1 : 0;
+    mine[sizeof(BackgroundCard) + r] =
+        neighbour_[r] && !same && reachContext(device_, places_[r].context) ? 1 : 0;
   }
-  boot.allGather(row.data(), size, table.data());
-  for (size_t r = 0; r < size; ++r) reaches_[r] = table[r * size + me] != 0;
+  BackgroundCard card{};
+  card.there = background_ != nullptr ? 1 : 0;
+  if (background_ != nullptr) card.address = background_->address();
+  std::memcpy(mine.data(), &card, sizeof card);
+  boot.allGather(mine.data(), bytes, all.data());
+  std::vector<std::optional<Secret>> peers(size);
+  for (size_t r = 0; r < size; ++r) {
+    const char* const row = all.data() + r * bytes;
+    reaches_[r] = row[sizeof card + me] != 0;
+    std::memcpy(&card, row, sizeof card);
+    if (card.there != 0 && places_[r].process != places_[me].process) peers[r] = card.address;
+  }
+  if (background_ != nullptr) background_->meet(std::move(peers));
 }
 
 bool UserMemory::asks(int peer) const {
-  return shared_ && (lastNumber_ > 0 || neighbour_[static_cast<size_t>(peer)]);
+  const bool background = background_ != nullptr && background_->with(peer);
+  return shared_ && (lastNumber_ > 0 || neighbour_[static_cast<size_t>(peer)] || background);
+}
+
+void UserMemory::prepare(int peer) const {
+  if (background_ != nullptr && background_->with(peer)) background_->listen();
 }
 
 uint64_t UserMemory::placeFor(int peer, const unsigned char* data, uint64_t bytes) const {
@@ -62,6 +103,9 @@ uint64_t UserMemory::placeFor(int peer, const unsigned char* data, uint64_t byte
   const Entry* const entry = find(data, bytes);
   if (entry != nullptr && entry->there[at] != 0) {
     return entry->there[at] + static_cast<uint64_t>(data - entry->memory);
+  }
+  if (background_ != nullptr && background_->with(peer)) {
+    return background_->placeFor(peer, data, bytes);
   }
   if (!neighbour_[at] || !fitsOffer(address, bytes)) return 0;
   const bool reached = places_[at].context == device_.context() ||
@@ -259,6 +303,7 @@ uint64_t UserMemory::add(Bootstrap& boot, void* memory, size_t bytes, bool symme
   std::vector<Card> cards(size);
   boot.allGather(&card, sizeof card, cards.data());
   checkTogether(cards);
+  if (background_ != nullptr) background_->closeFreed();
   const std::vector<UniqueFd> descriptors = passDescriptors(boot, cards, fd);
   auto entry = std::make_unique<Entry>();
   entry->memory = static_cast<unsigned char*>(memory);
@@ -307,16 +352,21 @@ void UserMemory::remove(Bootstrap& boot, uint64_t number) {
   }
   boot.agree(code, fault);
   entries_.erase(found);
+  if (background_ != nullptr) background_->closeFreed();
   boot.agree(rondoSuccess, "");  // nobody has it any more
 }
 
-MemoryRegistry::Held UserMemory::held() const {
-  MemoryRegistry::Held out;
+MemoryRegistry::Held UserMemory::held(MemoryRegistry::Held out) const {
   out.registrations = entries_.size();
   for (const auto& entry : entries_) {
     out.mappedBytes += entry->mappedBytes;
     out.unreached += entry->unreached;
   }
+  if (background_ == nullptr) return out;
+  const BackgroundMemory::Held all = background_->held();
+  out.offered = static_cast<size_t>(all.offered);
+  out.keptBytes = all.kept;
+  out.mappedBytes += all.mappedBytes;
   return out;
 }
 

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
+#include "coll/background_memory.h"
 #include "coll/device_lease.h"
 #include "coll/memory_registry.h"
 #include "p2p/bootstrap.h"
@@ -33,24 +35,39 @@ class UserMemory {
     size_t unreached = 0;
   };
 
+  /// What is mapped between processes without having been registered.
+  struct Background {
+    bool off = false;
+    uint64_t bytes = 0;  ///< As BackgroundMemory's mostKept; 0: what is usual.
+    std::function<bool()> healthy = [] { return true; };
+  };
+
   /// `shared`: peers may map each other's memory.
-  UserMemory(const CudaDevice& device, const std::vector<DeviceCard>& cards, int rank, bool shared);
+  UserMemory(const CudaDevice& device, const std::vector<DeviceCard>& cards, int rank, bool shared,
+             const Background& background);
 
   /// Collective, once, before the first call: ranks of one process learn whether their devices
-  /// reach each other's memory, so that it needs no registration.
+  /// reach each other's memory, so that it needs no registration; those of several, whether they
+  /// map it for each other in the background.
   void meetNeighbours(Bootstrap& boot);
 
   /// Whether the sender of a large transfer asks its receiver where it goes. The same on both
-  /// ranks: they are of one process, or some memory was registered.
+  /// ranks: they are of one process, or some memory was registered, or may be in the background.
   bool asks(int peer) const;
 
-  /// Where rank `peer` has [data, data + bytes) of this rank; 0: nowhere. Allowed while a stream
-  /// captures.
+  /// A transfer that asks is about to be launched.
+  void prepare(int peer) const;
+
+  /// Where rank `peer` has [data, data + bytes) of this rank; 0: nowhere (yet: it may be mapped in
+  /// the background from now on). Allowed while a stream captures.
   uint64_t placeFor(int peer, const unsigned char* data, uint64_t bytes) const;
 
   uint64_t add(Bootstrap& boot, void* memory, size_t bytes, bool symmetric);
   void remove(Bootstrap& boot, uint64_t number);
-  MemoryRegistry::Held held() const;
+  /// `out`, and what it knows of.
+  MemoryRegistry::Held held(MemoryRegistry::Held out = {}) const;
+  /// nullptr: there is none.
+  BackgroundMemory* background() const { return background_.get(); }
 
   /// The registration that has all of this rank's [data, data + bytes); nullptr: none. If there is
   /// one but its allocation has been freed since, nullptr too, and `stale` (may be nullptr) is it.
@@ -78,6 +95,7 @@ class UserMemory {
   std::vector<Place> places_;    ///< By rank.
   std::vector<bool> neighbour_;  ///< By rank: of this process, and asks.
   std::vector<bool> reaches_;    ///< By rank: its device reaches what cudaMalloc gives on this one.
+  std::unique_ptr<BackgroundMemory> background_;
   std::vector<std::unique_ptr<Entry>> entries_;
   uint64_t lastNumber_ = 0;
 };

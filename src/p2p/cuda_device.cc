@@ -66,6 +66,12 @@ bool streamCaptures(CUstream_st* stream) {
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+void leaveCapturesAlone() noexcept {
+  const CudaDriver* const driver = findCudaDriver();
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  if (driver != nullptr) driver->threadExchangeStreamCaptureMode(&mode);
+}
+
 std::string streamFault(const CudaDevice& device, CUstream_st* stream) {
   const bool madeByCaller = stream != nullptr && stream != CU_STREAM_LEGACY &&
                             stream != CU_STREAM_PER_THREAD;  // the others are of any context
@@ -115,6 +121,12 @@ CudaDevice::CudaDevice(CudaDevice&& other) noexcept
 
 CudaDevice::~CudaDevice() {
   if (retained_) cudaDriver().devicePrimaryCtxRelease(static_cast<CUdevice>(ordinal_));
+}
+
+uint64_t CudaDevice::memoryBytes() const noexcept {
+  size_t bytes = 0;
+  const CUresult result = cudaDriver().deviceTotalMem(&bytes, static_cast<CUdevice>(ordinal_));
+  return result == CUDA_SUCCESS ? bytes : 0;
 }
 
 std::array<unsigned char, 16> CudaDevice::uuid() const { return uuidOf(ordinal_); }

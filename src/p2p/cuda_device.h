@@ -53,6 +53,8 @@ class CudaDevice {
   bool exportsDescriptors() const;
   /// Kernels of several processes run on it at once (MPS); otherwise processes take turns.
   bool runsProcessesTogether() const;
+  /// Its memory, whoever has it; 0: the driver does not say.
+  uint64_t memoryBytes() const noexcept;
   /// Waits for everything enqueued in the context.
   void synchronize() const;
 
@@ -67,6 +69,9 @@ class CudaDevice {
 /// "argument stream is 0x.., a stream of device 1; allowed: one of device 0", of a stream on which
 /// a call failed; empty: it is of the device's context, or the driver does not say.
 std::string streamFault(const CudaDevice& device, CUstream_st* stream);
+
+/// From now on what the calling thread asks the driver for concerns no capture of another thread.
+void leaveCapturesAlone() noexcept;
 
 /// The calling thread's context; nullptr if it has none, or no driver.
 CUctx_st* currentCudaContext();

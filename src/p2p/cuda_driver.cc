@@ -33,6 +33,7 @@ Loaded load() {
   library.need(RONDO_SYMBOL(cuDeviceGetCount), &d.deviceGetCount);
   library.need(RONDO_SYMBOL(cuDeviceGetAttribute), &d.deviceGetAttribute);
   library.need(RONDO_SYMBOL(cuDeviceGetUuid), &d.deviceGetUuid);
+  library.need(RONDO_SYMBOL(cuDeviceTotalMem), &d.deviceTotalMem);
   library.need(RONDO_SYMBOL(cuDeviceCanAccessPeer), &d.deviceCanAccessPeer);
   library.need(RONDO_SYMBOL(cuDeviceGetP2PAttribute), &d.deviceGetP2PAttribute);
   library.need(RONDO_SYMBOL(cuDevicePrimaryCtxRetain), &d.devicePrimaryCtxRetain);
@@ -47,6 +48,7 @@ Loaded load() {
   library.need(RONDO_SYMBOL(cuStreamSynchronize), &d.streamSynchronize);
   library.need(RONDO_SYMBOL(cuStreamDestroy), &d.streamDestroy);
   library.need(RONDO_SYMBOL(cuStreamIsCapturing), &d.streamIsCapturing);
+  library.need(RONDO_SYMBOL(cuThreadExchangeStreamCaptureMode), &d.threadExchangeStreamCaptureMode);
   library.need("cuStreamGetCtx", &d.streamGetCtx);
   library.need(RONDO_SYMBOL(cuPointerGetAttributes), &d.pointerGetAttributes);
   library.need(RONDO_SYMBOL(cuMemHostAlloc), &d.memHostAlloc);

@@ -17,6 +17,7 @@ struct CudaDriver {
   decltype(&::cuDeviceGetCount) deviceGetCount;
   decltype(&::cuDeviceGetAttribute) deviceGetAttribute;
   decltype(&::cuDeviceGetUuid) deviceGetUuid;
+  decltype(&::cuDeviceTotalMem) deviceTotalMem;
   decltype(&::cuDeviceCanAccessPeer) deviceCanAccessPeer;
   decltype(&::cuDeviceGetP2PAttribute) deviceGetP2PAttribute;
   decltype(&::cuDevicePrimaryCtxRetain) devicePrimaryCtxRetain;
@@ -31,6 +32,7 @@ struct CudaDriver {
   decltype(&::cuStreamSynchronize) streamSynchronize;
   decltype(&::cuStreamDestroy) streamDestroy;
   decltype(&::cuStreamIsCapturing) streamIsCapturing;
+  decltype(&::cuThreadExchangeStreamCaptureMode) threadExchangeStreamCaptureMode;
   CUresult (*streamGetCtx)(CUstream, CUcontext*);  ///< The first version, whatever the header's.
   decltype(&::cuPointerGetAttributes) pointerGetAttributes;
   decltype(&::cuMemHostAlloc) memHostAlloc;

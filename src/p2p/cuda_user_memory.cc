@@ -15,15 +15,33 @@ CUdeviceptr address(const void* p) { return reinterpret_cast<CUdeviceptr>(const_
 
 }  // namespace
 
-uint64_t allocationId(const void* pointer) noexcept {
+namespace {
+
+CUresult askForId(const void* pointer, uint64_t* out) noexcept {
   const CudaDriver* const driver = findCudaDriver();
-  if (driver == nullptr) return 0;
+  if (driver == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
   unsigned type = 0;
   unsigned long long id = 0;
   CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_BUFFER_ID};
   void* values[] = {&type, &id};
   const CUresult result = driver->pointerGetAttributes(2, wanted, values, address(pointer));
-  return result == CUDA_SUCCESS && type == CU_MEMORYTYPE_DEVICE ? id : 0;
+  *out = result == CUDA_SUCCESS && type == CU_MEMORYTYPE_DEVICE ? id : 0;
+  return result;
+}
+
+}  // namespace
+
+uint64_t allocationId(const void* pointer) noexcept {
+  uint64_t id = 0;
+  askForId(pointer, &id);
+  return id;
+}
+
+// A driver that shuts down, or a context that is broken, says nothing of memory.
+bool allocationIsGone(const void* base, uint64_t id) noexcept {
+  uint64_t now = 0;
+  const CUresult result = askForId(base, &now);
+  return (result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_VALUE) && now != id;
 }
 
 bool findAllocation(const void* pointer, UserAllocation* out) noexcept {

@@ -21,6 +21,9 @@ bool findAllocation(const void* pointer, UserAllocation* out) noexcept;
 /// The id alone; 0: in no allocation. One driver call, allowed while a stream captures.
 uint64_t allocationId(const void* pointer) noexcept;
 
+/// Whether the allocation that `base` was the beginning of, and had this id, is gone for certain.
+bool allocationIsGone(const void* base, uint64_t id) noexcept;
+
 /// How a peer process can map an allocation; kNone: not at all (memory of a pool, or one made
 /// without a handle type).
 struct ExportedAllocation {

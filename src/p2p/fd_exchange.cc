@@ -2,13 +2,13 @@
 
 #include <poll.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "base/error.h"
+#include "p2p/datagrams.h"
 #include "p2p/interrupt.h"
 #include "p2p/unix_socket.h"
 
@@ -30,72 +30,9 @@ constexpr auto kIdleEvery = 50us;   // how often a waiting rank lets MPI progres
 constexpr auto kSleepAfter = 2ms;   // a wait this long stops spinning
 constexpr auto kProbeEvery = 20ms;  // how often it looks whether the peers are alive
 constexpr int kMostPerTurn = 256;   // messages read before sending again, whatever a stranger sends
-constexpr size_t kMostFds = 8;      // more in one message than any peer sends; all are closed
 
 UnixAddress addressOf(const Secret& secret, int rank) {
   return groupAddress(secret, "r" + std::to_string(rank));
-}
-
-int sendOne(int socket, const UnixAddress& to, Message& message, int fd) {
-  iovec part{&message, sizeof message};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr header{};
-  header.msg_name = const_cast<sockaddr*>(to.get());
-  header.msg_namelen = to.length;
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  if (fd >= 0) {
-    header.msg_control = control;
-    header.msg_controllen = sizeof control;
-    cmsghdr* rights = CMSG_FIRSTHDR(&header);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof fd);
-    std::memcpy(CMSG_DATA(rights), &fd, sizeof fd);
-  }
-  ssize_t sent = 0;
-  do {
-    sent = sendmsg(socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
-  } while (sent < 0 && errno == EINTR);
-  return sent < 0 ? errno : 0;
-}
-
-struct Received {
-  Message message{};
-  ssize_t bytes = 0;
-  bool sameUser = false;
-  std::vector<UniqueFd> fds;
-};
-
-// Everything the kernel installed is owned by `out.fds` before anything is judged.
-int receive(int socket, Received& out) {
-  iovec part{&out.message, sizeof out.message};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(kMostFds * sizeof(int))];
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof control;
-  do {
-    out.bytes = recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
-  } while (out.bytes < 0 && errno == EINTR);
-  if (out.bytes < 0) return errno;
-  for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
-    if (c->cmsg_level != SOL_SOCKET) continue;
-    if (c->cmsg_type == SCM_RIGHTS) {
-      const size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      for (size_t i = 0; i < count; ++i) {
-        int fd = -1;
-        std::memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
-        out.fds.emplace_back(fd);
-      }
-    } else if (c->cmsg_type == SCM_CREDENTIALS) {
-      ucred sender{};
-      std::memcpy(&sender, CMSG_DATA(c), sizeof sender);
-      out.sameUser = sender.uid == getuid();  // the kernel fills in the sender's real uid
-    }
-  }
-  return 0;
 }
 
 }  // namespace
@@ -112,16 +49,7 @@ struct FdExchange::Round {
 FdExchange::FdExchange(Bootstrap& boot, std::vector<int> peers)
     : boot_(boot),
       peers_(std::move(peers)),
-      socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-  if (socket_.get() < 0) throw systemError("socket for passing descriptors", errno);
-  const int on = 1;
-  if (setsockopt(socket_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
-    throw systemError("SO_PASSCRED on the socket for passing descriptors", errno);
-  }
-  const UnixAddress address = addressOf(boot_.secret(), boot_.rank());
-  if (bind(socket_.get(), address.get(), address.length) != 0) {
-    throw systemError("bind of the socket for passing descriptors", errno);
-  }
+      socket_(bindDatagrams(addressOf(boot_.secret(), boot_.rank()), "passing descriptors")) {
   const auto next =
       std::find_if(peers_.begin(), peers_.end(), [&](int p) { return p > boot_.rank(); });
   firstPeer_ = next == peers_.end() ? 0 : static_cast<size_t>(next - peers_.begin());
@@ -190,8 +118,8 @@ bool FdExchange::sendPending(int fd, Round& round) {
   for (size_t i = 0; i < peers_.size(); ++i) {
     const size_t peer = (firstPeer_ + i) % peers_.size();
     if (round.sent[peer]) continue;
-    const int problem =
-        sendOne(socket_.get(), addressOf(boot_.secret(), peers_[peer]), message, fd);
+    const int problem = sendDatagram(socket_.get(), addressOf(boot_.secret(), peers_[peer]),
+                                     &message, sizeof message, fd);
     // EAGAIN: its queue (net.unix.max_dgram_qlen, 10 messages) is full. ETOOMANYREFS: this user has
     // too many descriptors in flight. Both pass when the peers read.
     if (problem == EAGAIN || problem == ETOOMANYREFS || problem == ENOBUFS) continue;
@@ -217,11 +145,11 @@ bool FdExchange::receiveAll(Round& round) {
 }
 
 bool FdExchange::receiveOne(Round& round) {
-  Received got;
-  const int problem = receive(socket_.get(), got);
+  Message message{};
+  Datagram got;
+  const int problem = receiveDatagram(socket_.get(), &message, sizeof message, &got);
   if (problem == EAGAIN) return false;
   if (problem != 0) throw systemError("receiving a descriptor", problem);
-  const Message& message = got.message;
   const auto peer = std::find(peers_.begin(), peers_.end(), message.rank);
   if (got.bytes != sizeof message || !got.sameUser || message.magic != kMagic ||
       message.secret != boot_.secret() || peer == peers_.end()) {

@@ -209,6 +209,16 @@ CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
   return CUDA_SUCCESS;
 }
 
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  static thread_local CUstreamCaptureMode now = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  std::swap(now, *mode);
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice) {
+  *bytes = fake.bytesEach;
+  return CUDA_SUCCESS;
+}
+
 CUresult cuPointerGetAttributes(unsigned number, CUpointer_attribute* attributes, void** values,
                                 CUdeviceptr address) {
   const Lock lock(mutex);

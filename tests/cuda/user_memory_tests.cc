@@ -56,7 +56,7 @@ class PretendedRanks : public PretendedCuda {
         mine.registeredOnly = ranks[r].registeredOnly ? 1 : 0;
         std::vector<DeviceCard> cards(ranks.size());
         boot.allGather(&mine, sizeof mine, cards.data());
-        UserMemory memory(device, cards, boot.rank(), shared);
+        UserMemory memory(device, cards, boot.rank(), shared, {.off = true});
         memory.meetNeighbours(boot);
         body({boot, device, memory});
         boot.barrier();

@@ -57,5 +57,11 @@ uint64_t registeredOverAndOver(RankEnv& env);
 uint64_t neighbourTransfers(RankEnv& env);
 /// and memory of every kind that comes and goes.
 uint64_t neighbourMemoryComesAndGoes(RankEnv& env);
+/// Ranks of several processes, whose memory is mapped in the background: the transfers again,
+uint64_t backgroundTransfers(RankEnv& env);
+/// memory of every kind that comes and goes,
+uint64_t backgroundMemoryComesAndGoes(RankEnv& env);
+/// and more of it than there is.
+uint64_t backgroundTenTimesTheMemory(RankEnv& env);
 
 }  // namespace rondo::test

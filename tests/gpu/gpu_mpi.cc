@@ -18,6 +18,7 @@ struct Case {
   bool legacyIpc;
   bool noSms = false;
   bool peersMemory = false;  // nothing to test where ranks meet in host memory
+  bool background = false;   // with peersMemory: what is not registered goes straight, too
 };
 
 constexpr Case kCases[] = {
@@ -44,6 +45,9 @@ constexpr Case kCases[] = {
     {"copy engines alone", copyEnginesAlone, false, true, true},
     {"copy engine graphs", copyEngineGraphs, false, false, true},
     {"registered over and over", registeredOverAndOver, false, false, true},
+    {"background transfers", backgroundTransfers, false, false, true, true},
+    {"background memory", backgroundMemoryComesAndGoes, false, false, true, true},
+    {"background, ten times the memory", backgroundTenTimesTheMemory, false, false, true, true},
 };
 
 std::vector<int> others(const Bootstrap& boot) {
@@ -159,6 +163,7 @@ uint64_t runCase(const Case& test) {
   config.spinBoundMs = 20000;
   config.legacyIpc = test.legacyIpc;
   config.noSms = test.noSms;
+  config.registeredOnly = test.peersMemory && !test.background;
   RankEnv env(boot, &fds, config);
   if (env.runner == nullptr) throw Error(rondoInternalError, "no runner: " + env.why);
   const uint64_t bad = test.run(env);

@@ -200,6 +200,20 @@ TEST(ApiConfig, NoMultiprocessorsIsABudget) {
   EXPECT_FALSE(checkConfig("call", &config).options.noSms) << "the program has the last word";
 }
 
+TEST(ApiEnvironment, WhatTheBackgroundMayRegister) {
+  const struct {
+    const char* value;
+    bool off;
+    uint64_t bytes;
+  } good[] = {{"auto", false, 0}, {"off", true, 0}, {"3M", false, 3u << 20}};
+  for (const auto& row : good) {
+    const Env env("RONDO_REGISTER", row.value);
+    const Options options = checkConfig("call", nullptr).options;
+    EXPECT_EQ(options.noRegister, row.off) << row.value;
+    EXPECT_EQ(options.registerBytes, row.bytes) << row.value;
+  }
+}
+
 TEST(ApiEnvironment, BadValuesAreNamed) {
   const struct {
     const char *name, *value, *allowed;
@@ -212,6 +226,8 @@ TEST(ApiEnvironment, BadValuesAreNamed) {
              {"RONDO_POOL_BYTES", "17179869184G", "a number from 262144"},
              {"RONDO_SM_BUDGET", "1025", "a number from 0 to 1024, or none"},
              {"RONDO_SM_BUDGET", "all", "a number from 0 to 1024, or none"},
+             {"RONDO_REGISTER", "on", "auto, off, or a number of bytes from 1"},
+             {"RONDO_REGISTER", "0", "auto, off, or a number of bytes from 1"},
              {"RONDO_SPIN_BOUND_MS", "soon", "a number from 0"},
              {"RONDO_TIMEOUT_MS", "-1", "a number from 0"},
              {"RONDO_CPU", "sse9", "plain, avx2, avx512 and avx512vbmi"},

@@ -1,0 +1,304 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#ifdef HAVE_CUDA
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/own_thread.h"
+#include "coll/background_memory.h"
+#include "kernels/direct_call.h"
+#include "p2p/datagrams.h"
+
+namespace rondo {
+namespace {
+
+constexpr uint32_t kMagic = 0x52444d4c;  // "RDML"
+constexpr int kSweepMs = 50;             // how long freed memory is not seen to be
+constexpr int kRetryMs = 1;              // a peer's mailbox is full
+constexpr int kMostPerRound = 64;        // letters taken before others are written
+/// Of the address space, by what peers have offered.
+constexpr uint64_t kMostMapped = uint64_t{1} << 44;
+
+enum Kind : uint32_t {
+  kOffer,   // an allocation: `id`, `value` bytes, how to map it
+  kAnswer,  // to an offer: it is at `value`; 0: it could not be mapped
+  kFreed,   // what was offered is no more
+  kClosed,  // and the peer has let go of it
+};
+
+UnixAddress mailboxOf(const Secret& secret) { return groupAddress(secret, "m"); }
+
+}  // namespace
+
+struct BackgroundMemory::Letter {
+  uint32_t magic = kMagic;
+  uint32_t kind = 0;
+  int32_t from = 0;
+  int32_t how = 0;  ///< ExportedAllocation::How
+  uint64_t id = 0;  ///< Of the owner's.
+  uint64_t value = 0;
+  CudaIpcHandle ipc = {};
+  Secret secret = {};  ///< The receiver's, which only ranks of the communicator know.
+};
+
+struct BackgroundMemory::Outgoing {
+  int peer;
+  Letter letter;
+  UniqueFd fd;
+};
+
+BackgroundMemory::BackgroundMemory(const Place& place, uint64_t mostKept,
+                                   std::function<bool()> healthy)
+    : device_(place.device),
+      rank_(place.rank),
+      size_(place.size),
+      healthy_(std::move(healthy)),
+      own_(makeSecret()),
+      socket_(bindDatagrams(mailboxOf(own_), "registering memory in the background")),
+      bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      offered_(place.size, mostKept) {
+  if (bell_.get() < 0) throw systemError("eventfd", errno);
+}
+
+BackgroundMemory::~BackgroundMemory() {
+  stop_ = true;
+  wake();
+  if (thread_.joinable()) thread_.join();
+  if (offered_.rows() == 0 && theirs_.empty()) return;
+  logLine(LogPart::Device, LogLevel::Info, rank_, [&] {
+    const Held all = held();
+    return format(
+        "registered in the background: %d allocations for peers, which may keep %llu bytes of "
+        "them from being freed; %zu of peers' mapped, %llu bytes, %zu of them freed",
+        all.offered, static_cast<unsigned long long>(all.kept), all.mapped,
+        static_cast<unsigned long long>(all.mappedBytes), all.freed);
+  });
+}
+
+void BackgroundMemory::listen() {
+  std::call_once(begun_, [this] {
+    try {
+      thread_ = ownThread("the thread that registers memory", [this] { serve(); });
+    } catch (const Error& error) {  // everything goes through slots
+      logLine(LogPart::Device, LogLevel::Warn, rank_, [&] { return error.sentence(); });
+    }
+  });
+}
+
+uint64_t BackgroundMemory::placeFor(int peer, const unsigned char* data, uint64_t bytes) {
+  bool unknown = false;
+  const uint64_t place = offered_.find(peer, data, bytes, &unknown);
+  if (!unknown) return place;
+  bool first = false;
+  {
+    const std::lock_guard<std::mutex> lock(wishMutex_);
+    const auto end = wishes_.begin() + wished_;
+    const bool known = std::any_of(wishes_.begin(), end, [&](const Wish& wish) {
+      return wish.peer == peer && wish.data == data;
+    });
+    if (known || wished_ == kMostWishes) return 0;
+    first = wished_ == 0;
+    wishes_[wished_++] = {peer, data};
+  }
+  if (first) wake();
+  return 0;
+}
+
+void BackgroundMemory::closeFreed() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const Theirs& each : theirs_) {
+    if (each.freed) write(each.peer, {.kind = kClosed, .id = each.id});
+  }
+  std::erase_if(theirs_, [](const Theirs& each) { return each.freed; });
+  if (!outgoing_.empty()) wake();
+}
+
+BackgroundMemory::Held BackgroundMemory::held() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Held out;
+  out.offered = offered_.rows();
+  out.kept = offered_.keptBytes();
+  out.mapped = theirs_.size();
+  for (const Theirs& each : theirs_) {
+    out.mappedBytes += each.memory->bytes();
+    out.freed += each.freed ? 1 : 0;
+  }
+  return out;
+}
+
+void BackgroundMemory::wake() {
+  const uint64_t one = 1;
+  const ssize_t written = ::write(bell_.get(), &one, sizeof one);
+  static_cast<void>(written);  // it rings already
+}
+
+int BackgroundMemory::napMs() const {
+  if (!outgoing_.empty()) return kRetryMs;
+  return offered_.rows() > 0 ? kSweepMs : -1;
+}
+
+void BackgroundMemory::serve() {
+  const ContextScope scope(device_.context());
+  leaveCapturesAlone();
+  int nap = 0;
+  while (!stop_) {
+    pollfd sources[] = {{socket_.get(), POLLIN, 0}, {bell_.get(), POLLIN, 0}};
+    poll(sources, 2, nap);
+    uint64_t rings = 0;
+    const ssize_t got = read(bell_.get(), &rings, sizeof rings);
+    static_cast<void>(got);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    round();
+    nap = napMs();
+  }
+}
+
+void BackgroundMemory::round() {
+  takeLetters();
+  if (healthy_()) {
+    takeWishes();
+    offered_.sweep(allocationIsGone,
+                   [&](int peer, uint64_t id) { write(peer, {.kind = kFreed, .id = id}); });
+  }
+  send();
+}
+
+void BackgroundMemory::takeLetters() {
+  for (int i = 0; i < kMostPerRound; ++i) {
+    Letter letter{};
+    Datagram came;
+    if (receiveDatagram(socket_.get(), &letter, sizeof letter, &came) != 0) return;
+    const bool whole = came.bytes == sizeof letter && came.sameUser && letter.magic == kMagic;
+    if (!whole || letter.secret != own_ || letter.from < 0 || letter.from >= size_ ||
+        !with(letter.from)) {
+      continue;
+    }
+    take(letter, &came.fds);
+  }
+  wake();  // there may be more
+}
+
+void BackgroundMemory::take(const Letter& letter, std::vector<UniqueFd>* fds) {
+  switch (letter.kind) {
+    case kOffer:
+      write(letter.from, {.kind = kAnswer, .id = letter.id, .value = map(letter, fds)});
+      break;
+    case kAnswer:
+      offered_.answer(letter.from, letter.id, letter.value);
+      break;
+    case kFreed:
+      ownerFreed(letter.from, letter.id);
+      break;
+    case kClosed:
+      offered_.closed(letter.from, letter.id);
+      break;
+    default:
+      break;
+  }
+}
+
+/// Nothing of it waits for kernels that run.
+uint64_t BackgroundMemory::map(const Letter& letter, std::vector<UniqueFd>* fds) {
+  uint64_t mapped = 0;
+  for (const Theirs& each : theirs_) mapped += each.memory->bytes();
+  if (letter.value > kMostMapped - std::min(kMostMapped, mapped)) return 0;
+  const bool legacy = letter.how == ExportedAllocation::kIpc;
+  std::shared_ptr<DeviceMemory> memory;
+  try {
+    if (legacy) {
+      memory = importIpc(device_, letter.ipc, letter.value);
+    } else if (letter.how == ExportedAllocation::kDescriptor && !fds->empty()) {
+      memory = importDescriptor(device_, fds->front(), letter.value);
+    }
+  } catch (const Error& error) {
+    logLine(LogPart::Device, LogLevel::Info, rank_, [&] {
+      return format("memory of rank %d is not mapped: %s", letter.from, error.what());
+    });
+  }
+  if (memory == nullptr) return 0;
+  const auto at = reinterpret_cast<uint64_t>(memory->data());
+  if (!fitsOffer(at, letter.value)) return 0;
+  theirs_.push_back({letter.from, letter.id, std::move(memory), legacy, false});
+  return at;
+}
+
+/// A descriptor's memory is unmapped beside kernels that run. A legacy handle's is closed only when
+/// they have ended, and holds up launches until then: it stays until closeFreed().
+void BackgroundMemory::ownerFreed(int peer, uint64_t id) {
+  const auto found = std::find_if(theirs_.begin(), theirs_.end(), [&](const Theirs& each) {
+    return each.peer == peer && each.id == id;
+  });
+  if (found == theirs_.end()) {
+    write(peer, {.kind = kClosed, .id = id});
+    return;
+  }
+  found->freed = true;
+  if (found->legacy || !healthy_()) return;
+  theirs_.erase(found);
+  write(peer, {.kind = kClosed, .id = id});
+}
+
+void BackgroundMemory::takeWishes() {
+  std::array<Wish, kMostWishes> wishes;
+  size_t count = 0;
+  {
+    const std::lock_guard<std::mutex> lock(wishMutex_);
+    wishes = wishes_;
+    count = std::exchange(wished_, 0);
+  }
+  for (size_t i = 0; i < count; ++i) offer(wishes[i]);
+}
+
+void BackgroundMemory::offer(const Wish& wish) {
+  UserAllocation allocation;
+  if (!findAllocation(wish.data, &allocation) || allocation.id == 0) return;
+  ExportedAllocation exported = exportAllocation(device_, allocation);
+  if (allocationIsGone(allocation.base, allocation.id)) return;  // freed meanwhile
+  if (!offered_.offer(wish.peer, allocation, exported.how)) return;
+  write(wish.peer,
+        {.kind = kOffer,
+         .how = exported.how,
+         .id = allocation.id,
+         .value = allocation.bytes,
+         .ipc = exported.ipc},
+        std::move(exported.fd));
+}
+
+void BackgroundMemory::write(int peer, const Letter& letter, UniqueFd fd) {
+  Letter whole = letter;
+  whole.from = rank_;
+  whole.secret = *peers_[static_cast<size_t>(peer)];
+  outgoing_.push_back({peer, whole, std::move(fd)});
+}
+
+/// Letters to one peer go in their order; a full mailbox does not hold up the others'.
+void BackgroundMemory::send() {
+  std::vector<char> full(static_cast<size_t>(size_));
+  std::deque<Outgoing> left;
+  for (Outgoing& out : outgoing_) {
+    const auto peer = static_cast<size_t>(out.peer);
+    const int problem = full[peer] != 0
+                            ? EAGAIN
+                            : sendDatagram(socket_.get(), mailboxOf(*peers_[peer]), &out.letter,
+                                           sizeof out.letter, out.fd.get());
+    if (problem == EAGAIN || problem == ETOOMANYREFS || problem == ENOBUFS) {
+      full[peer] = 1;
+      left.push_back(std::move(out));
+    } else if (problem != 0) {  // it is gone
+      offered_.closedAll(out.peer);
+    }
+  }
+  outgoing_ = std::move(left);
+}
+
+}  // namespace rondo
+
+#endif  // HAVE_CUDA

@@ -1,0 +1,141 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#ifdef HAVE_CUDA
+
+#include "coll/offered_memory.h"
+
+#include <algorithm>
+
+namespace rondo {
+
+OfferedMemory::OfferedMemory(int ranks, uint64_t mostKept)
+    : ranks_(ranks),
+      mostKept_(mostKept),
+      there_(new std::atomic<uint64_t>[static_cast<size_t>(kMost) * static_cast<size_t>(ranks)]()) {
+  for (Row& row : rows_) row.holds.resize(static_cast<size_t>(ranks));
+}
+
+uint64_t OfferedMemory::find(int peer, const unsigned char* data, uint64_t bytes,
+                             bool* unknown) const {
+  *unknown = false;
+  const uint64_t id = allocationId(data);
+  if (id == 0) return 0;
+  const auto reach = static_cast<size_t>(reach_.load(std::memory_order_acquire));
+  for (size_t r = 0; r < reach; ++r) {
+    const Row& row = rows_[r];
+    if (row.id.load(std::memory_order_acquire) != id) continue;
+    const uint64_t there = at(r, peer).load(std::memory_order_acquire);
+    *unknown = there == kUnasked;
+    const auto offset = static_cast<uint64_t>(data - row.base);
+    if (there <= kNowhere || offset > row.bytes || bytes > row.bytes - offset) return 0;
+    return there + offset;
+  }
+  *unknown = !full_.load(std::memory_order_relaxed);
+  return 0;
+}
+
+OfferedMemory::Row* OfferedMemory::rowOf(uint64_t id) {
+  const auto found =
+      std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) { return row.number == id; });
+  return found == rows_.end() ? nullptr : &*found;
+}
+
+OfferedMemory::Row* OfferedMemory::freshRow(const UserAllocation& allocation,
+                                            ExportedAllocation::How how) {
+  Row* const row = rowOf(0);
+  if (row == nullptr) {
+    full_ = true;
+    return nullptr;
+  }
+  row->base = allocation.base;
+  row->bytes = allocation.bytes;
+  row->number = allocation.id;
+  row->legacy = how == ExportedAllocation::kIpc;
+  row->lacksRoom = row->legacy && allocation.bytes > mostKept_ - std::min(mostKept_, keptBytes());
+  const bool offered = how != ExportedAllocation::kNone && !row->lacksRoom;
+  const auto index = static_cast<size_t>(row - rows_.data());
+  for (int peer = 0; peer < ranks_; ++peer) at(index, peer) = offered ? kUnasked : kNowhere;
+  if (row->legacy && !row->lacksRoom) kept_ += row->bytes;
+  ++used_;
+  row->id.store(allocation.id, std::memory_order_release);
+  const int reach = static_cast<int>(index) + 1;
+  if (reach > reach_) reach_.store(reach, std::memory_order_release);
+  return row;
+}
+
+bool OfferedMemory::offer(int peer, const UserAllocation& allocation, ExportedAllocation::How how) {
+  Row* row = rowOf(allocation.id);
+  if (row == nullptr) row = freshRow(allocation, how);
+  if (row == nullptr) return false;
+  auto& there = at(static_cast<size_t>(row - rows_.data()), peer);
+  if (there != kUnasked) return false;
+  there = kNowhere;
+  row->holds[static_cast<size_t>(peer)] = 1;
+  return true;
+}
+
+void OfferedMemory::answer(int peer, uint64_t id, uint64_t address) {
+  Row* const row = id == 0 ? nullptr : rowOf(id);
+  if (row == nullptr || row->holds[static_cast<size_t>(peer)] == 0) return;
+  if (address <= kNowhere) {
+    release(row, peer);
+  } else if (row->id.load(std::memory_order_relaxed) != 0) {
+    at(static_cast<size_t>(row - rows_.data()), peer).store(address, std::memory_order_release);
+  }
+}
+
+void OfferedMemory::closed(int peer, uint64_t id) {
+  Row* const row = id == 0 ? nullptr : rowOf(id);
+  if (row != nullptr) release(row, peer);
+}
+
+void OfferedMemory::closedAll(int peer) {
+  for (size_t r = 0; r < rows_.size(); ++r) {
+    if (rows_[r].number == 0) continue;
+    at(r, peer) = kNowhere;
+    release(&rows_[r], peer);
+  }
+}
+
+void OfferedMemory::release(Row* row, int peer) {
+  row->holds[static_cast<size_t>(peer)] = 0;
+  const bool held =
+      std::any_of(row->holds.begin(), row->holds.end(), [](char has) { return has != 0; });
+  if (row->id.load(std::memory_order_relaxed) == 0 && !held) clear(row);
+}
+
+/// And those that had no room may ask again.
+void OfferedMemory::clear(Row* row) {
+  if (row->legacy && !row->lacksRoom) {
+    kept_ -= row->bytes;
+    for (Row& other : rows_) {
+      if (!other.lacksRoom || other.number == 0 || &other == row) continue;
+      other.id.store(0, std::memory_order_release);
+      clear(&other);
+    }
+  }
+  row->number = 0;
+  --used_;
+  full_ = false;
+}
+
+void OfferedMemory::sweep(const std::function<bool(const unsigned char*, uint64_t)>& isFreed,
+                          const std::function<void(int, uint64_t)>& tell) {
+  for (Row& row : rows_) {
+    if (row.id.load(std::memory_order_relaxed) == 0 || !isFreed(row.base, row.number)) continue;
+    row.id.store(0, std::memory_order_release);
+    const uint64_t id = row.number;
+    bool held = false;
+    for (int peer = 0; peer < ranks_; ++peer) {
+      if (row.holds[static_cast<size_t>(peer)] == 0) continue;
+      held = true;
+      tell(peer, id);
+    }
+    if (!held) clear(&row);
+  }
+}
+
+}  // namespace rondo
+
+#endif  // HAVE_CUDA

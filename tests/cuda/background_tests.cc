@@ -1,0 +1,302 @@
+// Memory that processes map for each other while they work (src/coll/background_memory.h), over a
+// driver that is pretended. Ranks are objects of one thread; each has a thread of its own.
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "coll/background_memory.h"
+#include "cuda/pretended.h"
+#include "p2p/datagrams.h"
+
+namespace rondo::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Of two or more processes, each on the device of its rank.
+class Processes : public PretendedCuda {
+ protected:
+  struct Rank {
+    CudaDevice device;
+    std::unique_ptr<BackgroundMemory> memory;
+    bool healthy = true;
+  };
+
+  /// `absent` takes no part.
+  void start(int ranks, uint64_t mostKept = ~uint64_t{0}, int absent = -1) {
+    for (int r = 0; r < ranks; ++r) {
+      ranks_.push_back(std::make_unique<Rank>(Rank{CudaDevice::open(r, 0), nullptr}));
+      Rank& rank = *ranks_.back();
+      rank.memory =
+          std::make_unique<BackgroundMemory>(BackgroundMemory::Place{rank.device, r, ranks},
+                                             mostKept, [&rank] { return rank.healthy; });
+    }
+    for (int r = 0; r < ranks; ++r) {
+      std::vector<std::optional<Secret>> peers(static_cast<size_t>(ranks));
+      for (int p = 0; p < ranks; ++p) {
+        if (p != r && p != absent) peers[static_cast<size_t>(p)] = of(p).address();
+      }
+      of(r).meet(std::move(peers));
+      if (r != absent) of(r).listen();
+    }
+  }
+  void TearDown() override {
+    for (const auto& rank : ranks_) rank->memory.reset();
+    ranks_.clear();
+    EXPECT_EQ(fake.opened, 0);
+  }
+  BackgroundMemory& of(int rank) { return *ranks_[static_cast<size_t>(rank)]->memory; }
+
+  /// As cudaMalloc of a rank.
+  unsigned char* plain(int rank, size_t bytes) {
+    const ContextScope scope(ranks_[static_cast<size_t>(rank)]->device.context());
+    unsigned long long at = 0;
+    EXPECT_EQ(ofDriver<int(unsigned long long*, size_t)>("cuMemAlloc_v2")(&at, bytes), 0);
+    return reinterpret_cast<unsigned char*>(at);
+  }
+  static void drop(const unsigned char* memory) {
+    const auto at = reinterpret_cast<unsigned long long>(memory);
+    EXPECT_EQ(ofDriver<int(unsigned long long)>("cuMemFree_v2")(at), 0);
+  }
+  unsigned char* exportable(int rank, size_t bytes) {
+    return reinterpret_cast<unsigned char*>(given(bytes, rank));
+  }
+
+  static bool within(std::chrono::milliseconds limit, const std::function<bool()>& holds) {
+    const auto end = std::chrono::steady_clock::now() + limit;
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(1ms);
+    }
+    return true;
+  }
+  static bool soon(const std::function<bool()>& holds) { return within(20s, holds); }
+
+  /// Where `peer` gets to have it.
+  unsigned char* placed(int owner, int peer, const unsigned char* data, uint64_t bytes) {
+    uint64_t place = 0;
+    EXPECT_TRUE(soon([&] { return (place = of(owner).placeFor(peer, data, bytes)) != 0; }));
+    return reinterpret_cast<unsigned char*>(place);
+  }
+  bool never(int owner, int peer, const unsigned char* data, uint64_t bytes) {
+    return !within(200ms, [&] { return of(owner).placeFor(peer, data, bytes) != 0; });
+  }
+
+  std::vector<std::unique_ptr<Rank>> ranks_;
+};
+
+// What one writes there the other reads, at every place of the allocation and not behind it.
+TEST_F(Processes, BothKindsOfMemoryAreMapped) {
+  start(2);
+  for (const bool plainly : {true, false}) {
+    unsigned char* const memory = plainly ? plain(1, 4 * kMiB) : exportable(1, 4 * kMiB);
+    EXPECT_EQ(of(1).placeFor(0, memory + kMiB, kMiB), 0u) << "nobody knows of it yet";
+    unsigned char* const there = placed(1, 0, memory + kMiB, kMiB);
+    ASSERT_NE(there, nullptr);
+    EXPECT_NE(there, memory + kMiB);
+    there[5] = 77;
+    EXPECT_EQ(memory[kMiB + 5], 77);
+    EXPECT_EQ(of(1).placeFor(0, memory, 4 * kMiB), reinterpret_cast<uint64_t>(there) - kMiB);
+    EXPECT_EQ(of(1).placeFor(0, memory + 1, 4 * kMiB), 0u);
+    EXPECT_EQ(of(0).held().mapped, 1u);
+    if (plainly) {
+      drop(memory);
+      EXPECT_TRUE(soon([&] { return of(0).held().freed == 1; }));
+      of(0).closeFreed();
+    } else {
+      freed(memory);
+    }
+    EXPECT_TRUE(soon([&] { return of(0).held().mapped == 0 && of(1).held().offered == 0; }));
+  }
+}
+
+TEST_F(Processes, EveryPeerHasAPlaceOfItsOwn) {
+  fake.devices = 3;
+  start(3);
+  unsigned char* const memory = exportable(1, 4 * kMiB);
+  unsigned char* const first = placed(1, 0, memory, 64);
+  EXPECT_EQ(of(1).held().offered, 1);
+  EXPECT_EQ(of(2).held().mapped, 0u) << "nobody asked for it";
+  unsigned char* const second = placed(1, 2, memory, 64);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(of(1).held().offered, 1);
+  freed(memory);
+  EXPECT_TRUE(soon([&] { return of(1).held().offered == 0; }));
+}
+
+// What gets the address of freed memory is another allocation: it is asked for anew.
+TEST_F(Processes, AnAddressThatComesBackIsNotTheSameMemory) {
+  start(2);
+  for (int round = 0; round < 20; ++round) {
+    unsigned char* const memory = round % 2 == 0 ? plain(1, 4 * kMiB) : exportable(1, 4 * kMiB);
+    unsigned char* const there = placed(1, 0, memory, kMiB);
+    *there = static_cast<unsigned char>(round + 1);
+    EXPECT_EQ(*memory, round + 1);
+    round % 2 == 0 ? drop(memory) : freed(memory);
+    EXPECT_EQ(of(1).placeFor(0, memory, kMiB), 0u);
+  }
+  EXPECT_TRUE(soon([&] { return of(0).held().freed == 10 && of(0).held().mapped == 10; }));
+  EXPECT_EQ(of(1).held().kept, 40 * kMiB);
+  of(0).closeFreed();
+  EXPECT_TRUE(soon([&] { return of(1).held().kept == 0 && of(1).held().offered == 0; }));
+  EXPECT_EQ(fake.opened, 0);
+}
+
+// cudaMalloc's memory is offered while what peers may keep has room for it; what had none is
+// offered when there is some again. Other memory is given back at once and does not count.
+TEST_F(Processes, PeersKeepNoMoreThanTheyMay) {
+  start(2, 10 * kMiB);
+  unsigned char* const first = plain(1, 6 * kMiB);
+  unsigned char* const second = plain(1, 6 * kMiB);
+  unsigned char* const third = exportable(1, 20 * kMiB);
+  EXPECT_NE(placed(1, 0, first, 64), nullptr);
+  EXPECT_TRUE(never(1, 0, second, 64));
+  EXPECT_NE(placed(1, 0, third, 64), nullptr);
+  EXPECT_EQ(of(1).held().kept, 6 * kMiB);
+  drop(first);
+  EXPECT_TRUE(soon([&] { return of(0).held().freed == 1; }));
+  EXPECT_TRUE(never(1, 0, second, 64)) << "it is still kept";
+  of(0).closeFreed();
+  EXPECT_NE(placed(1, 0, second, 64), nullptr);
+  drop(second);
+  freed(third);
+}
+
+TEST_F(Processes, WhatCannotBeExportedOrMappedIsAskedForOnce) {
+  start(2);
+  unsigned char* const nowhere = plain(1, kMiB);
+  EXPECT_EQ(of(1).placeFor(0, reinterpret_cast<unsigned char*>(&fake), 64), 0u) << "no memory";
+  fake.refusedAccess = 0;
+  unsigned char* const refused = exportable(1, 4 * kMiB);
+  EXPECT_TRUE(never(1, 0, refused, 64));
+  EXPECT_EQ(of(0).held().mapped, 0u);
+  EXPECT_EQ(of(1).held().offered, 1);
+  fake.refusedAccess = -1;
+  EXPECT_TRUE(never(1, 0, refused, 64));
+  EXPECT_NE(placed(1, 0, nowhere, 64), nullptr) << "and the others are served";
+  freed(refused);
+  drop(nowhere);
+}
+
+// More allocations than the table has rows: the others go through slots until some are freed.
+TEST_F(Processes, AFullTableIsNoError) {
+  start(2);
+  std::vector<unsigned char*> all;
+  for (int i = 0; i < OfferedMemory::kMost; ++i) {
+    all.push_back(plain(1, 64));
+    EXPECT_NE(placed(1, 0, all.back(), 64), nullptr);
+  }
+  unsigned char* const more = plain(1, 64);
+  EXPECT_TRUE(never(1, 0, more, 64));
+  drop(all.back());
+  all.pop_back();
+  EXPECT_TRUE(soon([&] { return of(0).held().freed == 1; }));
+  of(0).closeFreed();
+  EXPECT_NE(placed(1, 0, more, 64), nullptr);
+  all.push_back(more);
+  for (const unsigned char* memory : all) drop(memory);
+}
+
+// Many at once: mailboxes have room for few letters, and wishes for 32.
+TEST_F(Processes, ManyAtOnceAreAllMapped) {
+  fake.bytesEach = 200 * kMiB;
+  start(2);
+  std::vector<unsigned char*> all;
+  for (int i = 0; i < 100; ++i) all.push_back(i % 2 == 0 ? plain(1, 64) : exportable(1, 64));
+  EXPECT_TRUE(soon([&] {
+    bool everywhere = true;
+    for (const unsigned char* memory : all) everywhere &= of(1).placeFor(0, memory, 64) != 0;
+    return everywhere;
+  }));
+  EXPECT_EQ(of(0).held().mapped, 100u);
+  for (size_t i = 0; i < all.size(); ++i) i % 2 == 0 ? drop(all[i]) : freed(all[i]);
+}
+
+// A rank that takes no part, and one that has ended.
+TEST_F(Processes, WhoIsNotThereIsNotWaitedFor) {
+  fake.devices = 3;
+  start(3, ~uint64_t{0}, 2);
+  EXPECT_TRUE(of(0).with(1));
+  EXPECT_FALSE(of(0).with(2));
+  unsigned char* const memory = plain(1, 4 * kMiB);
+  EXPECT_NE(placed(1, 0, memory, 64), nullptr);
+  ranks_[0]->memory.reset();
+  unsigned char* const later = plain(1, 4 * kMiB);
+  EXPECT_TRUE(never(1, 0, later, 64));
+  drop(memory);
+  drop(later);
+  EXPECT_TRUE(soon([&] { return of(1).held().offered == 0 && of(1).held().kept == 0; }));
+}
+
+// Once kernels have given up they may still write anywhere: nothing is closed.
+TEST_F(Processes, NothingIsClosedBehindAFailure) {
+  start(2);
+  unsigned char* const memory = exportable(1, 4 * kMiB);
+  unsigned char* const other = exportable(1, 4 * kMiB);
+  EXPECT_NE(placed(1, 0, memory, 64), nullptr);
+  EXPECT_NE(placed(1, 0, other, 64), nullptr);
+  ranks_[1]->healthy = false;  // the owner says nothing
+  freed(memory);
+  std::this_thread::sleep_for(200ms);
+  EXPECT_EQ(of(0).held().mapped, 2u);
+  EXPECT_EQ(of(0).held().freed, 0u);
+  ranks_[0]->healthy = false;  // the peer does nothing
+  ranks_[1]->healthy = true;
+  EXPECT_TRUE(soon([&] { return of(0).held().freed == 1; }));
+  EXPECT_EQ(of(0).held().mapped, 2u);
+  freed(other);
+}
+
+// Letters without the secret, of a wrong length, kind or sender change nothing; with them right the
+// same letter does.
+TEST_F(Processes, StrangersLettersAreDropped) {
+  start(2);
+  const UnixAddress mailbox = groupAddress(of(0).address(), "m");
+  const UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const UniqueFd memory(memfd_create("a stranger's", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(memory.get(), 4 * kMiB), 0);
+  struct {
+    uint32_t magic = 0x52444d4c, kind = 0;
+    int32_t from = 1, how = ExportedAllocation::kDescriptor;
+    uint64_t id = 7, value = 4 * kMiB;
+    CudaIpcHandle ipc = {};
+    Secret secret;
+    char more[8] = {};
+  } const right{.secret = of(0).address()};
+  constexpr size_t kBytes = sizeof right - sizeof right.more;
+  const auto send = [&](const auto& letter, size_t bytes) {
+    while (sendDatagram(socket.get(), mailbox, &letter, bytes, memory.get()) == EAGAIN) {
+      std::this_thread::sleep_for(1ms);
+    }
+  };
+  for (int field = 0; field < 7; ++field) {
+    auto wrong = right;
+    if (field == 0) ++wrong.magic;
+    if (field == 1) wrong.kind = 9;
+    if (field == 2) wrong.from = 0;
+    if (field == 3) wrong.from = -1;
+    if (field == 4) wrong.from = 2;
+    if (field == 5) wrong.how = 77;
+    if (field == 6) wrong.secret.back() ^= 1;
+    send(wrong, kBytes);
+  }
+  for (const size_t bytes : {size_t{0}, size_t{1}, kBytes - 1, kBytes + 8}) send(right, bytes);
+  unsigned char* const ours = plain(1, 4 * kMiB);
+  EXPECT_NE(placed(1, 0, ours, 64), nullptr);  // after all of those
+  EXPECT_EQ(of(0).held().mapped, 1u);
+  send(right, kBytes);
+  EXPECT_TRUE(soon([&] { return of(0).held().mapped == 2; }));
+  drop(ours);
+}
+
+}  // namespace
+}  // namespace rondo::testing
