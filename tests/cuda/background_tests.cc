@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -26,19 +27,20 @@ using namespace std::chrono_literals;
 class Processes : public PretendedCuda {
  protected:
   struct Rank {
-    CudaDevice device;
+    explicit Rank(int ordinal) : device(CudaDevice::open(ordinal, 0)) {}
+    const CudaDevice device;
+    std::atomic<bool> healthy{true};
     std::unique_ptr<BackgroundMemory> memory;
-    bool healthy = true;
   };
 
   /// `absent` takes no part.
   void start(int ranks, uint64_t mostKept = ~uint64_t{0}, int absent = -1) {
     for (int r = 0; r < ranks; ++r) {
-      ranks_.push_back(std::make_unique<Rank>(Rank{CudaDevice::open(r, 0), nullptr}));
+      ranks_.push_back(std::make_unique<Rank>(r));
       Rank& rank = *ranks_.back();
       rank.memory =
           std::make_unique<BackgroundMemory>(BackgroundMemory::Place{rank.device, r, ranks},
-                                             mostKept, [&rank] { return rank.healthy; });
+                                             mostKept, [&rank] { return rank.healthy.load(); });
     }
     for (int r = 0; r < ranks; ++r) {
       std::vector<std::optional<Secret>> peers(static_cast<size_t>(ranks));
