@@ -134,7 +134,7 @@ const std::vector<OptionRow>& optionTable() {
       {"RONDO_REGISTER", "text", "auto",
        "device memory that large sends go straight into is mapped by the sending process in the "
        "background; off: only rondoCommRegister's; a number: bytes of cudaMalloc's that it may "
-       "keep from being freed (auto: an eighth of the device's)",
+       "keep from being freed, over all communicators (auto: an eighth of the device's)",
        false},
       {"RONDO_SPIN_BOUND_MS", "number", "0",
        "tests only: a wait longer than this many milliseconds is an error; 0: no bound", false},

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -22,7 +23,7 @@ namespace {
 
 constexpr uint32_t kMagic = 0x52444d4c;  // "RDML"
 constexpr int kSweepMs = 50;             // how long freed memory is not seen to be
-constexpr int kRetryMs = 1;              // a peer's mailbox is full
+constexpr int kMostRetryMs = 1000;       // while a peer's mailbox is full; from 1, doubled
 constexpr int kMostPerRound = 64;        // letters taken before others are written
 /// Of the address space, by what peers have offered.
 constexpr uint64_t kMostMapped = uint64_t{1} << 44;
@@ -36,6 +37,12 @@ enum Kind : uint32_t {
 
 UnixAddress mailboxOf(const Secret& secret) { return groupAddress(secret, "m"); }
 
+/// What peers may keep of this process's memory on a device, over all communicators.
+std::atomic<uint64_t>* keptOn(int ordinal) {
+  static std::array<std::atomic<uint64_t>, 64> kept{};
+  return &kept[static_cast<size_t>(ordinal) % kept.size()];
+}
+
 }  // namespace
 
 struct BackgroundMemory::Letter {
@@ -46,7 +53,7 @@ struct BackgroundMemory::Letter {
   uint64_t id = 0;  ///< Of the owner's.
   uint64_t value = 0;
   CudaIpcHandle ipc = {};
-  Secret secret = {};  ///< The receiver's, which only ranks of the communicator know.
+  Secret secret = {};  ///< The receiver's. Its second half is in no name: ranks alone know it.
 };
 
 struct BackgroundMemory::Outgoing {
@@ -64,7 +71,7 @@ BackgroundMemory::BackgroundMemory(const Place& place, uint64_t mostKept,
       own_(makeSecret()),
       socket_(bindDatagrams(mailboxOf(own_), "registering memory in the background")),
       bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      offered_(place.size, mostKept) {
+      offered_(place.size, mostKept, keptOn(place.device.ordinal())) {
   if (bell_.get() < 0) throw systemError("eventfd", errno);
 }
 
@@ -89,9 +96,13 @@ void BackgroundMemory::listen() {
       thread_ = ownThread("the thread that registers memory", [this] { serve(); });
     } catch (const Error& error) {  // everything goes through slots
       logLine(LogPart::Device, LogLevel::Warn, rank_, [&] { return error.sentence(); });
+      deafen();
     }
   });
 }
+
+/// Peers learn from it that nobody answers.
+void BackgroundMemory::deafen() { socket_ = UniqueFd(); }
 
 uint64_t BackgroundMemory::placeFor(int peer, const unsigned char* data, uint64_t bytes) {
   bool unknown = false;
@@ -113,6 +124,7 @@ uint64_t BackgroundMemory::placeFor(int peer, const unsigned char* data, uint64_
 }
 
 void BackgroundMemory::closeFreed() {
+  if (!healthy_()) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const Theirs& each : theirs_) {
     if (each.freed) write(each.peer, {.kind = kClosed, .id = each.id});
@@ -140,9 +152,14 @@ void BackgroundMemory::wake() {
   static_cast<void>(written);  // it rings already
 }
 
-int BackgroundMemory::napMs() const {
-  if (!outgoing_.empty()) return kRetryMs;
-  return offered_.rows() > 0 ? kSweepMs : -1;
+int BackgroundMemory::napMs() {
+  const int sweep = offered_.rows() > 0 ? kSweepMs : -1;
+  if (outgoing_.empty()) {
+    retryMs_ = 0;
+    return sweep;
+  }
+  retryMs_ = std::clamp(2 * retryMs_, 1, kMostRetryMs);
+  return sweep < 0 ? retryMs_ : std::min(sweep, retryMs_);
 }
 
 void BackgroundMemory::serve() {
@@ -156,7 +173,15 @@ void BackgroundMemory::serve() {
     const ssize_t got = read(bell_.get(), &rings, sizeof rings);
     static_cast<void>(got);
     const std::lock_guard<std::mutex> lock(mutex_);
-    round();
+    try {
+      round();
+    } catch (const std::exception& error) {  // what is mapped stays so; nothing else will be
+      logLine(LogPart::Device, LogLevel::Warn, rank_, [&] {
+        return format("memory is not registered in the background any more: %s", error.what());
+      });
+      deafen();
+      return;
+    }
     nap = napMs();
   }
 }
@@ -165,8 +190,17 @@ void BackgroundMemory::round() {
   takeLetters();
   if (healthy_()) {
     takeWishes();
-    offered_.sweep(allocationIsGone,
-                   [&](int peer, uint64_t id) { write(peer, {.kind = kFreed, .id = id}); });
+    // A context that broke meanwhile may say that its memory is gone.
+    const auto isFreed = [&](const unsigned char* base, uint64_t id) {
+      return allocationIsGone(base, id) && healthy_();
+    };
+    const auto tell = [&](int peer, uint64_t id) {
+      const bool queued = std::any_of(outgoing_.begin(), outgoing_.end(), [&](const Outgoing& out) {
+        return out.peer == peer && out.letter.kind == kFreed && out.letter.id == id;
+      });
+      if (!queued) write(peer, {.kind = kFreed, .id = id});
+    };
+    offered_.sweep(isFreed, tell);
   }
   send();
 }
@@ -257,11 +291,13 @@ void BackgroundMemory::takeWishes() {
   for (size_t i = 0; i < count; ++i) offer(wishes[i]);
 }
 
+/// The memory may be freed, and its address be another's, between any two of these questions.
 void BackgroundMemory::offer(const Wish& wish) {
+  const uint64_t id = allocationId(wish.data);
   UserAllocation allocation;
-  if (!findAllocation(wish.data, &allocation) || allocation.id == 0) return;
+  if (id == 0 || !findAllocation(wish.data, &allocation) || allocation.id != id) return;
   ExportedAllocation exported = exportAllocation(device_, allocation);
-  if (allocationIsGone(allocation.base, allocation.id)) return;  // freed meanwhile
+  if (allocationId(wish.data) != id || allocationId(allocation.base) != id) return;
   if (!offered_.offer(wish.peer, allocation, exported.how)) return;
   write(wish.peer,
         {.kind = kOffer,
@@ -289,11 +325,13 @@ void BackgroundMemory::send() {
                             ? EAGAIN
                             : sendDatagram(socket_.get(), mailboxOf(*peers_[peer]), &out.letter,
                                            sizeof out.letter, out.fd.get());
-    if (problem == EAGAIN || problem == ETOOMANYREFS || problem == ENOBUFS) {
+    if (problem == ECONNREFUSED || problem == ENOENT) {  // it is gone
+      offered_.closedAll(out.peer);
+    } else if (problem != 0) {
       full[peer] = 1;
       left.push_back(std::move(out));
-    } else if (problem != 0) {  // it is gone
-      offered_.closedAll(out.peer);
+    } else {
+      retryMs_ = 0;
     }
   }
   outgoing_ = std::move(left);

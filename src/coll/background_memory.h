@@ -29,7 +29,8 @@ class BackgroundMemory {
     int size;
   };
 
-  /// What peers may keep from being freed unless a user says otherwise: a part of the device's.
+  /// What peers may keep from being freed unless a user says otherwise, of a process's memory on
+  /// the device: a part of it.
   static uint64_t usualBytes(const CudaDevice& device) { return device.memoryBytes() / 8; }
 
   /// Binds the mailbox. `healthy`: the communicator's kernels still work; where they do not,
@@ -53,8 +54,8 @@ class BackgroundMemory {
   /// be so the next time. Takes no part in a capture of the calling thread.
   uint64_t placeFor(int peer, const unsigned char* data, uint64_t bytes);
 
-  /// Closes what peers have freed and that cannot be closed beside kernels: for callers behind
-  /// which no kernel needs a later call of anybody to end.
+  /// Closes what peers have freed and that cannot be closed beside kernels: for callers who have
+  /// seen all kernels of the device end.
   void closeFreed();
 
   struct Held {
@@ -93,7 +94,8 @@ class BackgroundMemory {
   void offer(const Wish& wish);
   void write(int peer, const Letter& letter, UniqueFd fd = {});
   void send();
-  int napMs() const;
+  int napMs();
+  void deafen();
 
   const CudaDevice& device_;
   const int rank_;
@@ -112,6 +114,7 @@ class BackgroundMemory {
   std::mutex mutex_;  ///< The owner's part of offered_, and what follows.
   std::vector<Theirs> theirs_;
   std::deque<Outgoing> outgoing_;
+  int retryMs_ = 0;  ///< Since when nothing could be sent, doubled.
   std::atomic<bool> stop_{false};
   std::once_flag begun_;
   std::thread thread_;

@@ -43,9 +43,10 @@ void DeviceExchange::checkAvailable(const char* name) const {
                      name, head().rank, size_, kMaxPairRanks));
 }
 
-/// Fills direct_'s pieces; false if none of them asks where it goes.
-bool DeviceExchange::place() {
-  bool any = false;
+/// Fills direct_'s pieces; false if none of them asks where it goes. A graph's replays use the
+/// places of its capture.
+bool DeviceExchange::place(CUstream_st* stream) {
+  bool any = false, captures = false;
   for (int q = 0; q < call_.queues; ++q) {
     const TransferQueue& queue = call_.queue[q];
     const bool mayAsk = queue.side != algo::Side::Copies && memory_.asks(queue.peer);
@@ -54,9 +55,10 @@ bool DeviceExchange::place() {
       direct_->piece[i] = {piece, kUnasked};
       if (!mayAsk || piece.bytes < asksFrom_) continue;
       memory_.prepare(queue.peer);
+      if (!any) captures = streamCaptures(stream);
       any = true;
-      const bool receives = queue.side == algo::Side::Receives;
-      const uint64_t there = receives ? memory_.placeFor(queue.peer, piece.data, piece.bytes) : 0;
+      if (queue.side != algo::Side::Receives) continue;
+      const uint64_t there = memory_.placeFor(queue.peer, piece.data, piece.bytes, captures);
       direct_->piece[i].there = there;
       straight_ += there != 0 ? 1 : 0;
     }
@@ -65,7 +67,7 @@ bool DeviceExchange::place() {
 }
 
 int DeviceExchange::launch(int pieces, int blocks, int threads, CUstream_st* stream) {
-  if (!place()) return launchExchange(head(), pieces, blocks, threads, stream);
+  if (!place(stream)) return launchExchange(head(), pieces, blocks, threads, stream);
   static_cast<ExchangeHead&>(*direct_) = head();
   return launchDirect(*direct_, pieces, blocks, threads, stream);
 }

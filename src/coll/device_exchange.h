@@ -49,7 +49,7 @@ class DeviceExchange {
   const ExchangeHead& head() const { return call_; }
   void collect(std::span<const Transfer> transfers);
   int launchRound(size_t round, CUstream_st* stream);
-  bool place();
+  bool place(CUstream_st* stream);
   int launch(int pieces, int blocks, int threads, CUstream_st* stream);
   int threadsFor(const TransferCut& cut) const;
 

@@ -9,13 +9,18 @@
 
 namespace rondo {
 
-OfferedMemory::OfferedMemory(int ranks, uint64_t mostKept)
+OfferedMemory::OfferedMemory(int ranks, uint64_t mostKept, std::atomic<uint64_t>* kept)
     : ranks_(ranks),
       mostKept_(mostKept),
-      there_(new std::atomic<uint64_t>[static_cast<size_t>(kMost) * static_cast<size_t>(ranks)]()) {
+      there_(new std::atomic<uint64_t>[static_cast<size_t>(kMost) * static_cast<size_t>(ranks)]()),
+      kept_(kept) {
   for (Row& row : rows_) row.holds.resize(static_cast<size_t>(ranks));
 }
 
+OfferedMemory::~OfferedMemory() { *kept_ -= keptHere_; }
+
+/// A row that is found becomes another's only after its id has changed, and no id comes back: what
+/// was read of it counts if the id is the same afterwards. Whoever reads a new base sees that.
 uint64_t OfferedMemory::find(int peer, const unsigned char* data, uint64_t bytes,
                              bool* unknown) const {
   *unknown = false;
@@ -26,9 +31,12 @@ uint64_t OfferedMemory::find(int peer, const unsigned char* data, uint64_t bytes
     const Row& row = rows_[r];
     if (row.id.load(std::memory_order_acquire) != id) continue;
     const uint64_t there = at(r, peer).load(std::memory_order_acquire);
+    const unsigned char* const base = row.base.load(std::memory_order_acquire);
+    const uint64_t length = row.bytes.load(std::memory_order_acquire);
+    if (row.id.load(std::memory_order_acquire) != id) return 0;  // asked for the next time
     *unknown = there == kUnasked;
-    const auto offset = static_cast<uint64_t>(data - row.base);
-    if (there <= kNowhere || offset > row.bytes || bytes > row.bytes - offset) return 0;
+    const auto offset = static_cast<uint64_t>(data - base);
+    if (there <= kNowhere || offset > length || bytes > length - offset) return 0;
     return there + offset;
   }
   *unknown = !full_.load(std::memory_order_relaxed);
@@ -48,20 +56,29 @@ OfferedMemory::Row* OfferedMemory::freshRow(const UserAllocation& allocation,
     full_ = true;
     return nullptr;
   }
-  row->base = allocation.base;
-  row->bytes = allocation.bytes;
+  row->base.store(allocation.base, std::memory_order_release);
+  row->bytes.store(allocation.bytes, std::memory_order_release);
   row->number = allocation.id;
-  row->legacy = how == ExportedAllocation::kIpc;
-  row->lacksRoom = row->legacy && allocation.bytes > mostKept_ - std::min(mostKept_, keptBytes());
+  row->counts = how == ExportedAllocation::kIpc && keep(allocation.bytes);
+  row->lacksRoom = how == ExportedAllocation::kIpc && !row->counts;
+  row->since = Clock::now();
   const bool offered = how != ExportedAllocation::kNone && !row->lacksRoom;
   const auto index = static_cast<size_t>(row - rows_.data());
   for (int peer = 0; peer < ranks_; ++peer) at(index, peer) = offered ? kUnasked : kNowhere;
-  if (row->legacy && !row->lacksRoom) kept_ += row->bytes;
   ++used_;
   row->id.store(allocation.id, std::memory_order_release);
   const int reach = static_cast<int>(index) + 1;
   if (reach > reach_) reach_.store(reach, std::memory_order_release);
   return row;
+}
+
+bool OfferedMemory::keep(uint64_t bytes) {
+  uint64_t now = *kept_;
+  do {
+    if (bytes > mostKept_ - std::min(mostKept_, now)) return false;
+  } while (!kept_->compare_exchange_weak(now, now + bytes));
+  keptHere_ += bytes;
+  return true;
 }
 
 bool OfferedMemory::offer(int peer, const UserAllocation& allocation, ExportedAllocation::How how) {
@@ -98,22 +115,19 @@ void OfferedMemory::closedAll(int peer) {
   }
 }
 
-void OfferedMemory::release(Row* row, int peer) {
-  row->holds[static_cast<size_t>(peer)] = 0;
-  const bool held =
-      std::any_of(row->holds.begin(), row->holds.end(), [](char has) { return has != 0; });
-  if (row->id.load(std::memory_order_relaxed) == 0 && !held) clear(row);
+bool OfferedMemory::isHeld(const Row& row) {
+  return std::any_of(row.holds.begin(), row.holds.end(), [](char has) { return has != 0; });
 }
 
-/// And those that had no room may ask again.
+void OfferedMemory::release(Row* row, int peer) {
+  row->holds[static_cast<size_t>(peer)] = 0;
+  if (row->id.load(std::memory_order_relaxed) == 0 && !isHeld(*row)) clear(row);
+}
+
 void OfferedMemory::clear(Row* row) {
-  if (row->legacy && !row->lacksRoom) {
-    kept_ -= row->bytes;
-    for (Row& other : rows_) {
-      if (!other.lacksRoom || other.number == 0 || &other == row) continue;
-      other.id.store(0, std::memory_order_release);
-      clear(&other);
-    }
+  if (row->counts) {
+    *kept_ -= row->bytes;
+    keptHere_ -= row->bytes;
   }
   row->number = 0;
   --used_;
@@ -121,18 +135,21 @@ void OfferedMemory::clear(Row* row) {
 }
 
 void OfferedMemory::sweep(const std::function<bool(const unsigned char*, uint64_t)>& isFreed,
-                          const std::function<void(int, uint64_t)>& tell) {
+                          const std::function<void(int, uint64_t)>& tell, Clock::time_point now) {
   for (Row& row : rows_) {
-    if (row.id.load(std::memory_order_relaxed) == 0 || !isFreed(row.base, row.number)) continue;
-    row.id.store(0, std::memory_order_release);
-    const uint64_t id = row.number;
-    bool held = false;
-    for (int peer = 0; peer < ranks_; ++peer) {
-      if (row.holds[static_cast<size_t>(peer)] == 0) continue;
-      held = true;
-      tell(peer, id);
+    if (row.number == 0) continue;
+    const bool again = now - row.since >= kAgain;
+    if (row.id.load(std::memory_order_relaxed) != 0) {
+      if (!(row.lacksRoom && again) && !isFreed(row.base, row.number)) continue;
+      row.id.store(0, std::memory_order_release);
+    } else if (!again) {
+      continue;
     }
-    if (!held) clear(&row);
+    row.since = now;
+    for (int peer = 0; peer < ranks_; ++peer) {
+      if (row.holds[static_cast<size_t>(peer)] != 0) tell(peer, row.number);
+    }
+    if (!isHeld(row)) clear(&row);
   }
 }
 

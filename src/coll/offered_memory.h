@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,13 +15,20 @@ namespace rondo {
 
 /// A table by allocations' ids, which never come back: what is freed is not found again, whatever
 /// gets its address. One thread (below: the owner) changes it; find() is any thread's, and takes no
-/// lock. The id that find() looks for is of memory in use, so that its row stays as it is.
+/// lock.
 class OfferedMemory {
  public:
   static constexpr int kMost = 256;
+  using Clock = std::chrono::steady_clock;
+  static constexpr Clock::duration kAgain = std::chrono::seconds(1);
 
-  /// `mostKept`: bytes of cudaMalloc's allocations, which peers may keep from being freed.
-  OfferedMemory(int ranks, uint64_t mostKept);
+  /// `kept`: bytes of cudaMalloc's allocations on the device that peers of all of the process's
+  /// communicators may keep from being freed; this table adds to it while there are less than
+  /// `mostKept`.
+  OfferedMemory(int ranks, uint64_t mostKept, std::atomic<uint64_t>* kept);
+  OfferedMemory(const OfferedMemory&) = delete;
+  OfferedMemory& operator=(const OfferedMemory&) = delete;
+  ~OfferedMemory();
 
   /// Where `peer` has [data, data + bytes); 0: nowhere, and then *unknown says whether it could be
   /// offered to it.
@@ -30,28 +38,31 @@ class OfferedMemory {
 
   /// Whether `peer` may be offered the allocation, now. Then it is asked, until it answers.
   bool offer(int peer, const UserAllocation& allocation, ExportedAllocation::How how);
-  /// The peer has it at `at`; 0: nowhere. True: the allocation has been freed since.
+  /// The peer has it at `at`; 0: nowhere.
   void answer(int peer, uint64_t id, uint64_t at);
   /// The peer does not have it any more.
   void closed(int peer, uint64_t id);
   /// The peer is gone.
   void closedAll(int peer);
-  /// Calls `tell(peer, id)` for all that have been offered what `isFreed(base, id)` now.
+  /// Calls `tell(peer, id)` for all that have been offered what `isFreed(base, id)`, and every
+  /// kAgain while they hold it. What had no room may be offered again after as long.
   void sweep(const std::function<bool(const unsigned char*, uint64_t)>& isFreed,
-             const std::function<void(int, uint64_t)>& tell);
+             const std::function<void(int, uint64_t)>& tell, Clock::time_point now = Clock::now());
 
-  /// Rows in use; of them in memory that is freed, and not closed everywhere.
+  /// Rows in use: of allocations, and of freed ones that peers hold.
   int rows() const { return used_.load(std::memory_order_relaxed); }
-  uint64_t keptBytes() const { return kept_.load(std::memory_order_relaxed); }
+  /// What this table adds to `kept`.
+  uint64_t keptBytes() const { return keptHere_.load(std::memory_order_relaxed); }
 
  private:
   struct Row {
     std::atomic<uint64_t> id{0};  ///< For find(); 0: none, or freed.
-    const unsigned char* base = nullptr;
-    uint64_t bytes = 0;
+    std::atomic<const unsigned char*> base{nullptr};
+    std::atomic<uint64_t> bytes{0};
     uint64_t number = 0;      ///< The id, until the row is free again.
-    bool legacy = false;      ///< Counts in kept_.
+    bool counts = false;      ///< In *kept_.
     bool lacksRoom = false;   ///< Not offered to anybody for want of room.
+    Clock::time_point since;  ///< It lacks room; or peers were told that it is freed.
     std::vector<char> holds;  ///< By rank: was offered it, and has not closed it.
   };
   /// In a row by rank: an address, or one of these.
@@ -62,6 +73,8 @@ class OfferedMemory {
   }
   Row* rowOf(uint64_t id);
   Row* freshRow(const UserAllocation& allocation, ExportedAllocation::How how);
+  bool keep(uint64_t bytes);
+  static bool isHeld(const Row& row);
   void release(Row* row, int peer);
   void clear(Row* row);
 
@@ -71,7 +84,8 @@ class OfferedMemory {
   std::unique_ptr<std::atomic<uint64_t>[]> there_;  ///< kMost by ranks
   std::atomic<int> reach_{0};                       ///< Rows from here on were never used.
   std::atomic<int> used_{0};
-  std::atomic<uint64_t> kept_{0};
+  std::atomic<uint64_t> keptHere_{0};
+  std::atomic<uint64_t>* const kept_;
   std::atomic<bool> full_{false};
 };
 

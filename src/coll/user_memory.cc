@@ -97,7 +97,8 @@ void UserMemory::prepare(int peer) const {
   if (background_ != nullptr && background_->with(peer)) background_->listen();
 }
 
-uint64_t UserMemory::placeFor(int peer, const unsigned char* data, uint64_t bytes) const {
+uint64_t UserMemory::placeFor(int peer, const unsigned char* data, uint64_t bytes,
+                              bool stays) const {
   const auto at = static_cast<size_t>(peer);
   const auto address = reinterpret_cast<uint64_t>(data);
   const Entry* const entry = find(data, bytes);
@@ -105,7 +106,7 @@ uint64_t UserMemory::placeFor(int peer, const unsigned char* data, uint64_t byte
     return entry->there[at] + static_cast<uint64_t>(data - entry->memory);
   }
   if (background_ != nullptr && background_->with(peer)) {
-    return background_->placeFor(peer, data, bytes);
+    return stays ? 0 : background_->placeFor(peer, data, bytes);
   }
   if (!neighbour_[at] || !fitsOffer(address, bytes)) return 0;
   const bool reached = places_[at].context == device_.context() ||
@@ -303,7 +304,6 @@ uint64_t UserMemory::add(Bootstrap& boot, void* memory, size_t bytes, bool symme
   std::vector<Card> cards(size);
   boot.allGather(&card, sizeof card, cards.data());
   checkTogether(cards);
-  if (background_ != nullptr) background_->closeFreed();
   const std::vector<UniqueFd> descriptors = passDescriptors(boot, cards, fd);
   auto entry = std::make_unique<Entry>();
   entry->memory = static_cast<unsigned char*>(memory);

@@ -59,8 +59,9 @@ class UserMemory {
   void prepare(int peer) const;
 
   /// Where rank `peer` has [data, data + bytes) of this rank; 0: nowhere (yet: it may be mapped in
-  /// the background from now on). Allowed while a stream captures.
-  uint64_t placeFor(int peer, const unsigned char* data, uint64_t bytes) const;
+  /// the background from now on). Allowed while a stream captures. `stays`: the place is used again
+  /// later, unasked, so it must hold for as long as a registration does: none of the background's.
+  uint64_t placeFor(int peer, const unsigned char* data, uint64_t bytes, bool stays) const;
 
   uint64_t add(Bootstrap& boot, void* memory, size_t bytes, bool symmetric);
   void remove(Bootstrap& boot, uint64_t number);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -138,6 +139,8 @@ TEST_F(Processes, EveryPeerHasAPlaceOfItsOwn) {
 // What gets the address of freed memory is another allocation: it is asked for anew.
 TEST_F(Processes, AnAddressThatComesBackIsNotTheSameMemory) {
   start(2);
+  std::set<unsigned char*> seen;
+  int came = 0;
   for (int round = 0; round < 20; ++round) {
     unsigned char* const memory = round % 2 == 0 ? plain(1, 4 * kMiB) : exportable(1, 4 * kMiB);
     unsigned char* const there = placed(1, 0, memory, kMiB);
@@ -145,7 +148,9 @@ TEST_F(Processes, AnAddressThatComesBackIsNotTheSameMemory) {
     EXPECT_EQ(*memory, round + 1);
     round % 2 == 0 ? drop(memory) : freed(memory);
     EXPECT_EQ(of(1).placeFor(0, memory, kMiB), 0u);
+    came += seen.insert(memory).second ? 0 : 1;
   }
+  EXPECT_GT(came, 0) << "no address came back";
   EXPECT_TRUE(soon([&] { return of(0).held().freed == 10 && of(0).held().mapped == 10; }));
   EXPECT_EQ(of(1).held().kept, 40 * kMiB);
   of(0).closeFreed();
@@ -254,8 +259,38 @@ TEST_F(Processes, NothingIsClosedBehindAFailure) {
   ranks_[0]->healthy = false;  // the peer does nothing
   ranks_[1]->healthy = true;
   EXPECT_TRUE(soon([&] { return of(0).held().freed == 1; }));
+  of(0).closeFreed();
+  std::this_thread::sleep_for(200ms);
   EXPECT_EQ(of(0).held().mapped, 2u);
   freed(other);
+}
+
+// The owner asks again: a peer that has ended after it was told keeps nothing.
+TEST_F(Processes, WhoEndsWithoutClosingKeepsNothing) {
+  start(2);
+  unsigned char* const memory = plain(1, 4 * kMiB);
+  EXPECT_NE(placed(1, 0, memory, 64), nullptr);
+  drop(memory);
+  EXPECT_TRUE(soon([&] { return of(0).held().freed == 1; }));
+  EXPECT_EQ(of(1).held().kept, 4 * kMiB);
+  ranks_[0]->memory.reset();
+  EXPECT_TRUE(soon([&] { return of(1).held().kept == 0 && of(1).held().offered == 0; }));
+}
+
+// What peers may keep is bounded for all communicators of a process together.
+TEST_F(Processes, CommunicatorsShareWhatPeersMayKeep) {
+  start(2, 10 * kMiB);
+  unsigned char* const first = plain(1, 6 * kMiB);
+  unsigned char* const second = plain(1, 6 * kMiB);
+  EXPECT_NE(placed(1, 0, first, 64), nullptr);
+  const std::vector<std::unique_ptr<Rank>> before = std::exchange(ranks_, {});
+  start(2, 10 * kMiB);
+  EXPECT_TRUE(never(1, 0, second, 64));
+  EXPECT_EQ(of(1).held().kept, 0u);
+  for (const auto& rank : before) rank->memory.reset();
+  EXPECT_NE(placed(1, 0, second, 64), nullptr) << "there is room again";
+  drop(first);
+  drop(second);
 }
 
 // Letters without the secret, of a wrong length, kind or sender change nothing; with them right the

@@ -59,6 +59,8 @@ uint64_t neighbourTransfers(RankEnv& env);
 uint64_t neighbourMemoryComesAndGoes(RankEnv& env);
 /// Ranks of several processes, whose memory is mapped in the background: the transfers again,
 uint64_t backgroundTransfers(RankEnv& env);
+/// graphs whose memory is freed before a replay,
+uint64_t backgroundGraphs(RankEnv& env);
 /// memory of every kind that comes and goes,
 uint64_t backgroundMemoryComesAndGoes(RankEnv& env);
 /// and more of it than there is.

@@ -46,6 +46,7 @@ constexpr Case kCases[] = {
     {"copy engine graphs", copyEngineGraphs, false, false, true},
     {"registered over and over", registeredOverAndOver, false, false, true},
     {"background transfers", backgroundTransfers, false, false, true, true},
+    {"background graphs", backgroundGraphs, false, false, true, true},
     {"background memory", backgroundMemoryComesAndGoes, false, false, true, true},
     {"background, ten times the memory", backgroundTenTimesTheMemory, false, false, true, true},
 };

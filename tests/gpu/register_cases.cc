@@ -9,12 +9,11 @@
 #include "base/error.h"
 #include "coll/memory_registry.h"
 #include "gpu/cases.h"
+#include "gpu/pass_on.h"
 #include "p2p/cuda_memory.h"
 
 namespace rondo::test {
 namespace {
-
-MemoryRegistry& registryOf(RankEnv& env) { return dynamic_cast<MemoryRegistry&>(*env.runner); }
 
 constexpr size_t kAll = (kMostElements + 2 * kGuard) * sizeof(float);
 
@@ -34,18 +33,6 @@ class Registered {
   RankEnv& env_;
   uint64_t number_;
 };
-
-uint64_t fail(RankEnv& env, const char* what) {
-  std::printf("rank %d of %d: %s\n", env.rank(), env.size(), what);
-  return 1;
-}
-
-uint32_t word(int rank, uint64_t i, uint32_t seed) {
-  return (static_cast<uint32_t>(i) * 2654435761u ^ seed * 0x85ebca6bu) +
-         static_cast<uint32_t>(rank) * 0x9e3779b9u;
-}
-
-constexpr uint64_t kPassed = 1u << 20;  ///< Words.
 
 /// Of all-gather and all-to-all: where rank `from`'s block for rank `to` has its first word.
 uint64_t origin(bool gathers, int to, uint64_t count) {
@@ -109,26 +96,6 @@ uint64_t once(RankEnv& env, const Move& move, uint32_t seed) {
   load(env, move, seed);
   launch(env, move);
   return wrong(env, move, seed);
-}
-
-/// Sends a megaword round the ring into `memory`, which is as long or longer. Wrong words.
-uint64_t passOn(RankEnv& env, char* memory, uint64_t bytes, uint32_t round) {
-  auto* const host = reinterpret_cast<uint32_t*>(env.host);
-  const int next = (env.rank() + 1) % env.size(),
-            previous = (env.rank() + env.size() - 1) % env.size();
-  for (uint64_t i = 0; i < kPassed; ++i) host[i] = word(env.rank(), i, round);
-  cuda(cudaMemcpyAsync(env.src, host, kPassed * 4, cudaMemcpyHostToDevice, env.stream), "copy");
-  cuda(cudaMemsetAsync(memory, 0xff, bytes, env.stream), "memset");
-  env.sync();
-  env.barrier();
-  const Transfer transfers[] = {{next, true, reinterpret_cast<char*>(env.src), kPassed * 4},
-                                {previous, false, memory, kPassed * 4}};
-  env.runner->exchange("rondoSendRecv", transfers, {&env.stream, 1});
-  cuda(cudaMemcpyAsync(host, memory, kPassed * 4, cudaMemcpyDeviceToHost, env.stream), "copy");
-  env.sync();
-  uint64_t bad = 0;
-  for (uint64_t i = 0; i < kPassed; ++i) bad += host[i] != word(previous, i, round);
-  return bad;
 }
 
 }  // namespace
@@ -335,111 +302,6 @@ uint64_t neighbourMemoryComesAndGoes(RankEnv& env) {
       cuda(cudaFree(memory), "cudaFree");
     }
   }
-  return bad;
-}
-
-namespace {
-
-bool everywhere(RankEnv& env, bool here) {
-  const char mine = here ? 1 : 0;
-  std::vector<char> all(static_cast<size_t>(env.size()));
-  env.boot().allGather(&mine, 1, all.data());
-  return std::count(all.begin(), all.end(), 1) == env.size();
-}
-
-/// Passes on until what every rank receives goes straight, at most `rounds` times. Wrong words.
-uint64_t passUntilStraight(RankEnv& env, void* memory, uint32_t rounds, bool* went) {
-  uint64_t bad = 0;
-  *went = false;
-  for (uint32_t round = 0; round < rounds && !*went; ++round) {
-    const uint64_t before = registryOf(env).heldMemory().straight;
-    bad += passOn(env, static_cast<char*>(memory), kPassed * 4, round);
-    *went = everywhere(env, registryOf(env).heldMemory().straight > before);
-    if (!*went) std::this_thread::sleep_for(std::chrono::milliseconds(round));
-  }
-  return bad;
-}
-
-}  // namespace
-
-// Memory that nobody has registered, between processes.
-uint64_t backgroundTransfers(RankEnv& env) {
-  if (env.size() == 1) return 0;
-  registryOf(env).useMemoryFrom(10000, ~uint64_t{0});
-  bool went = false;
-  uint64_t bad = passUntilStraight(env, env.dst, 100, &went);
-  if (!went) bad += fail(env, "nothing went straight");
-  bad += transferSizes(env) + transferMix(env) + transfersInARow(env);
-  return bad + transferGraphs(env) + transferWrap(env);
-}
-
-// Memory of cudaMalloc, of the virtual memory management calls, and of a pool, which is never
-// mapped. When all is freed and closed nobody keeps anything.
-uint64_t backgroundMemoryComesAndGoes(RankEnv& env) {
-  if (env.size() == 1) return 0;
-  uint64_t bad = 0;
-  const CudaDevice device = CudaDevice::open(env.runner->device(), 0);
-  for (int round = 0; round < 24; ++round) {
-    std::shared_ptr<DeviceMemory> virtualMemory;
-    void* memory = nullptr;
-    const int kind = device.exportsDescriptors() ? round % 3 : round % 2 * 2;
-    if (kind == 1) {
-      virtualMemory = allocateDevice(device, kPassed * 4, DeviceMemory::Sharing::kDescriptor);
-      memory = virtualMemory->data();
-    } else if (kind == 2) {
-      cuda(cudaMallocAsync(&memory, kPassed * 4, env.stream), "cudaMallocAsync");
-    } else {
-      cuda(cudaMalloc(&memory, kPassed * 4), "cudaMalloc");
-    }
-    bool went = false;
-    bad += passUntilStraight(env, memory, kind == 2 ? 5 : 100, &went);
-    if (went != (kind != 2)) {
-      bad += fail(env, kind == 2 ? "a pool's memory went" : "did not go straight");
-    }
-    env.barrier();
-    if (kind == 2) {
-      cuda(cudaFreeAsync(memory, env.stream), "cudaFreeAsync");
-    } else if (kind == 0) {
-      cuda(cudaFree(memory), "cudaFree");
-    }
-  }
-  bool clean = false;
-  for (int trial = 0; trial < 100 && !clean; ++trial) {
-    const uint64_t number = registryOf(env).addMemory(env.boot(), nullptr, 0, false);
-    registryOf(env).removeMemory(env.boot(), number);
-    const MemoryRegistry::Held held = registryOf(env).heldMemory();
-    clean = everywhere(env, held.offered == 0 && held.keptBytes == 0 && held.mappedBytes == 0);
-    if (!clean) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  if (!clean) bad += fail(env, "freed memory is kept");
-  return bad;
-}
-
-// Ten times the device's memory, allocated, used and freed by its ranks.
-uint64_t backgroundTenTimesTheMemory(RankEnv& env) {
-  if (env.size() == 1) return 0;
-  uint64_t bad = 0;
-  size_t free = 0, total = 0;
-  cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
-  const CudaDevice device = CudaDevice::open(env.runner->device(), 0);
-  const uint64_t before = registryOf(env).heldMemory().straight;
-  const size_t each = total / 32 / 2097152 * 2097152;
-  const int rounds = 10 * 32 / env.size() + 1;
-  for (int round = 0; round < rounds; ++round) {
-    std::shared_ptr<DeviceMemory> virtualMemory;
-    void* memory = nullptr;
-    if (round % 2 == 1 && device.exportsDescriptors()) {
-      virtualMemory = allocateDevice(device, each, DeviceMemory::Sharing::kDescriptor);
-      memory = virtualMemory->data();
-    } else {
-      cuda(cudaMalloc(&memory, each), "cudaMalloc");
-    }
-    bool went = false;
-    bad += passUntilStraight(env, memory, 4, &went);
-    env.barrier();
-    if (virtualMemory == nullptr) cuda(cudaFree(memory), "cudaFree");
-  }
-  if (registryOf(env).heldMemory().straight == before) bad += fail(env, "nothing went straight");
   return bad;
 }
 

@@ -1,0 +1,164 @@
+// Memory that nobody has registered and that processes map for each other in the background: the
+// transfers again, graphs of them, and memory that comes and goes.
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "gpu/cases.h"
+#include "gpu/pass_on.h"
+#include "p2p/cuda_memory.h"
+
+namespace rondo::test {
+namespace {
+
+bool everywhere(RankEnv& env, bool here) {
+  const char mine = here ? 1 : 0;
+  std::vector<char> all(static_cast<size_t>(env.size()));
+  env.boot().allGather(&mine, 1, all.data());
+  return std::count(all.begin(), all.end(), 1) == env.size();
+}
+
+/// Passes on until what every rank receives goes straight, at most `rounds` times. Wrong words.
+uint64_t passUntilStraight(RankEnv& env, void* memory, uint32_t rounds, bool* went) {
+  uint64_t bad = 0;
+  *went = false;
+  for (uint32_t round = 0; round < rounds && !*went; ++round) {
+    const uint64_t before = registryOf(env).heldMemory().straight;
+    bad += passOn(env, memory, kPassed * 4, round);
+    *went = everywhere(env, registryOf(env).heldMemory().straight > before);
+    if (!*went) std::this_thread::sleep_for(std::chrono::milliseconds(round));
+  }
+  return bad;
+}
+
+}  // namespace
+
+// Memory that nobody has registered, between processes.
+uint64_t backgroundTransfers(RankEnv& env) {
+  if (env.size() == 1) return 0;
+  registryOf(env).useMemoryFrom(10000, ~uint64_t{0});
+  bool went = false;
+  uint64_t bad = passUntilStraight(env, env.dst, 100, &went);
+  if (!went) bad += fail(env, "nothing went straight");
+  bad += transferSizes(env) + transferMix(env) + transfersInARow(env);
+  return bad + transferGraphs(env) + transferWrap(env);
+}
+
+// A graph's receives hold for whatever has their address when it is replayed.
+uint64_t backgroundGraphs(RankEnv& env) {
+  if (env.size() == 1) return 0;
+  uint64_t bad = 0;
+  int came = 0;
+  for (int trial = 0; trial < 4; ++trial) {
+    void* memory = nullptr;
+    cuda(cudaMalloc(&memory, kPassed * 4), "cudaMalloc");
+    bool went = false;
+    bad += passUntilStraight(env, memory, 100, &went);
+    if (!went) bad += fail(env, "did not go straight");
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    env.barrier();
+    cuda(cudaStreamBeginCapture(env.stream, cudaStreamCaptureModeGlobal), "begin capture");
+    enqueuePass(env, memory);
+    cuda(cudaStreamEndCapture(env.stream, &graph), "end capture");
+    env.barrier();
+    cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+    cuda(cudaGraphUpload(exec, env.stream), "upload");
+    env.sync();
+    for (uint32_t replay = 0; replay < 2; ++replay) {
+      loadPass(env, memory, kPassed * 4, 70 + replay);
+      cuda(cudaGraphLaunch(exec, env.stream), "graph launch");
+      const uint64_t wrong = wrongPass(env, memory, 70 + replay);
+      if (wrong > 0) bad += fail(env, replay == 0 ? "a replay" : "a replay into new memory");
+      env.barrier();
+      if (replay == 1) break;
+      void* const before = memory;
+      cuda(cudaFree(memory), "cudaFree");
+      cuda(cudaMalloc(&memory, kPassed * 4), "cudaMalloc");
+      const bool back = everywhere(env, memory == before);
+      came += back ? 1 : 0;
+      if (!back) break;
+    }
+    env.barrier();
+    cuda(cudaGraphExecDestroy(exec), "destroy graph");
+    cuda(cudaGraphDestroy(graph), "destroy graph");
+    cuda(cudaFree(memory), "cudaFree");
+  }
+  if (came == 0) bad += fail(env, "no address came back");
+  return bad;
+}
+
+// Memory of cudaMalloc, of the virtual memory management calls, and of a pool, which is never
+// mapped. When all is freed and closed nobody keeps anything.
+uint64_t backgroundMemoryComesAndGoes(RankEnv& env) {
+  if (env.size() == 1) return 0;
+  uint64_t bad = 0;
+  const CudaDevice device = CudaDevice::open(env.runner->device(), 0);
+  for (int round = 0; round < 24; ++round) {
+    std::shared_ptr<DeviceMemory> virtualMemory;
+    void* memory = nullptr;
+    const int kind = device.exportsDescriptors() ? round % 3 : round % 2 * 2;
+    if (kind == 1) {
+      virtualMemory = allocateDevice(device, kPassed * 4, DeviceMemory::Sharing::kDescriptor);
+      memory = virtualMemory->data();
+    } else if (kind == 2) {
+      cuda(cudaMallocAsync(&memory, kPassed * 4, env.stream), "cudaMallocAsync");
+    } else {
+      cuda(cudaMalloc(&memory, kPassed * 4), "cudaMalloc");
+    }
+    bool went = false;
+    bad += passUntilStraight(env, memory, kind == 2 ? 5 : 100, &went);
+    if (went != (kind != 2)) {
+      bad += fail(env, kind == 2 ? "a pool's memory went" : "did not go straight");
+    }
+    env.barrier();
+    if (kind == 2) {
+      cuda(cudaFreeAsync(memory, env.stream), "cudaFreeAsync");
+    } else if (kind == 0) {
+      cuda(cudaFree(memory), "cudaFree");
+    }
+  }
+  bool clean = false;
+  for (int trial = 0; trial < 100 && !clean; ++trial) {
+    const uint64_t number = registryOf(env).addMemory(env.boot(), nullptr, 0, false);
+    registryOf(env).removeMemory(env.boot(), number);
+    const MemoryRegistry::Held held = registryOf(env).heldMemory();
+    clean = everywhere(env, held.offered == 0 && held.keptBytes == 0 && held.mappedBytes == 0);
+    if (!clean) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  if (!clean) bad += fail(env, "freed memory is kept");
+  return bad;
+}
+
+// Ten times the device's memory, allocated, used and freed by its ranks.
+uint64_t backgroundTenTimesTheMemory(RankEnv& env) {
+  if (env.size() == 1) return 0;
+  uint64_t bad = 0;
+  size_t free = 0, total = 0;
+  cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  const CudaDevice device = CudaDevice::open(env.runner->device(), 0);
+  int straight = 0;
+  const size_t each = total / 32 / 2097152 * 2097152;
+  const int rounds = 10 * 32 / env.size() + 1;
+  for (int round = 0; round < rounds; ++round) {
+    std::shared_ptr<DeviceMemory> virtualMemory;
+    void* memory = nullptr;
+    if (round % 2 == 1 && device.exportsDescriptors()) {
+      virtualMemory = allocateDevice(device, each, DeviceMemory::Sharing::kDescriptor);
+      memory = virtualMemory->data();
+    } else {
+      cuda(cudaMalloc(&memory, each), "cudaMalloc");
+    }
+    bool went = false;
+    bad += passUntilStraight(env, memory, 8, &went);
+    straight += went ? 1 : 0;
+    env.barrier();
+    if (virtualMemory == nullptr) cuda(cudaFree(memory), "cudaFree");
+  }
+  // All of the virtual memory, which is given back at once.
+  if (straight < rounds / 4) bad += fail(env, "little went straight");
+  return bad;
+}
+
+}  // namespace rondo::test
