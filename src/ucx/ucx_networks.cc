@@ -77,6 +77,12 @@ bool UcxNetworks::mayHave(const std::string& name) const {
   });
 }
 
+bool UcxNetworks::only(const std::string& name) const {
+  return known_ && std::all_of(all_.begin(), all_.end(), [&](const std::string& network) {
+           return transportOf(network) == name;
+         });
+}
+
 std::string UcxNetworks::text(size_t most) const {
   if (!known_) return "unknown networks";
   std::string text;

@@ -30,6 +30,8 @@ class UcxNetworks {
   bool none() const { return known_ && all_.empty(); }
   /// Whether transport `name` is among them, or may be.
   bool mayHave(const std::string& name) const;
+  /// Whether it is known that they are all of transport `name`.
+  bool only(const std::string& name) const;
   /// "tcp/eth0, tcp/lo", in at most `most` characters; "unknown networks".
   std::string text(size_t most = 200) const;
 

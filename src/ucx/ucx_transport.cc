@@ -109,10 +109,18 @@ void UcxTransport::launch(UcxPeer& peer, Outgoing* out, const void* data, size_t
       UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
   param.cb.send = sent;
   param.user_data = out;
+  const bool packs = bytes <= kMostPacked && endpoint->worker->packsShort();
   // Words are taken where they arrive, whatever length UCX_RNDV_THRESH says.
-  param.flags = out->header.kind == UcxKind::Data ? 0u : unsigned{UCP_AM_SEND_FLAG_EAGER};
-  void* const request = ucp_am_send_nbx(endpoint->handle, kUcxMessageId, &out->header,
-                                        sizeof out->header, data, bytes, &param);
+  const bool waits = out->header.kind == UcxKind::Data && !packs;
+  param.flags = waits ? 0u : unsigned{UCP_AM_SEND_FLAG_EAGER};
+  if (packs) {
+    out->packed = {data, bytes};
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+    param.datatype = ucxPackedType();
+  }
+  void* const request =
+      ucp_am_send_nbx(endpoint->handle, kUcxMessageId, &out->header, sizeof out->header,
+                      packs ? &out->packed : data, packs ? 1 : bytes, &param);
   if (UCS_PTR_IS_PTR(request)) return;
   finish(out);
   if (UCS_PTR_IS_ERR(request)) doubt(peer, ucs_status_string(UCS_PTR_STATUS(request)));

@@ -10,6 +10,7 @@
 
 #include "p2p/bootstrap.h"
 #include "p2p/far_transport.h"
+#include "ucx/ucx_packed.h"
 #include "ucx/ucx_worker.h"
 
 namespace rondo {
@@ -158,6 +159,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   /// A message on its way out: UCX wants the header to stay.
   struct Outgoing {
     UcxHeader header;
+    UcxPacked packed;  // if it is short, over TCP
     std::vector<char> copy;
     UcxTransport* owner;
     UcxPending* pending;

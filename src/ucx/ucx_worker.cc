@@ -193,6 +193,7 @@ void UcxWorker::openContext(const Settings& settings, bool tcp) {
   if (status == UCS_ERR_NO_DEVICE) throw noNetwork(settings, ucs_status_string(status));
   check(status, "ucp_init");
   networks_ = UcxNetworks::of(context_);
+  packsShort_ = networks_.only("tcp");
   if (networks_.none()) throw noNetwork(settings, "what is left reaches this host alone");
 }
 

@@ -89,6 +89,9 @@ class UcxWorker {
   /// What its context may use to reach other hosts: at least one, or it would not be.
   const UcxNetworks& networks() const { return networks_; }
 
+  /// Whether its short messages are better packed (ucx_packed.h).
+  bool packsShort() const { return packsShort_; }
+
   /// The ports of its own TCP connections' listeners, if UCX uses TCP.
   const UcxPorts& ports() const { return ports_; }
 
@@ -157,6 +160,7 @@ class UcxWorker {
   std::string address_;
   std::string tcpSegment_;
   UcxNetworks networks_;
+  bool packsShort_ = false;
   int wakes_ = -1;  // readable when there may be something to move, once it is armed; -1: none
   std::unique_ptr<WakeableSleep> sleep_;  // of the process's thread, where it has one
   HostWatch hosts_;

@@ -26,6 +26,7 @@ TEST(UcxNetworks, OnlyWhatLeadsToOtherHosts) {
   EXPECT_EQ(networks.text(12), "tcp/eth0,...");
   EXPECT_TRUE(networks.mayHave("tcp"));
   EXPECT_FALSE(networks.mayHave("ud_verbs"));
+  EXPECT_FALSE(networks.only("tcp"));  // a card packs nothing quicker
   EXPECT_FALSE(networks.none());
 }
 
@@ -39,6 +40,7 @@ TEST(UcxNetworks, WhatIsNotUnderstoodIsNotHeldAgainstIt) {
   EXPECT_FALSE(networks.known());
   EXPECT_FALSE(networks.none());
   EXPECT_TRUE(networks.mayHave("tcp"));
+  EXPECT_FALSE(networks.only("tcp"));
   EXPECT_EQ(networks.text(), "unknown networks");
 }
 
@@ -49,6 +51,7 @@ TEST(UcxNetworks, ThisHostHasSome) {
   EXPECT_TRUE(host.mayHave("tcp")) << host.text();
   const UcxWorker worker(UcxSettings{{"TLS", "tcp,self"}});
   EXPECT_NE(worker.networks().text().find("tcp/"), std::string::npos);
+  EXPECT_TRUE(worker.packsShort());
 }
 
 std::string refusalOf(const UcxSettings& settings) {
