@@ -273,7 +273,7 @@ for call in Gatherv Scatterv Alltoallv; do
   counted MPI_I${call,} 9 63 "few bytes 63, by way of the host 4"
 done
 # The calls of OSU's programs.
-for program in allreduce reduce_scatter bcast alltoallv igather bw; do
+for program in allreduce reduce_scatter bcast alltoallv igather alltoallw ialltoallw bw; do
   ln -s "$programs/osu_pattern" "$scratch/osu_$program"
   withDevices layered 2 RONDO_MPI=both "$scratch/osu_$program" -c -d cuda -i 2 -x 1 -u 1 -m 1:8192 D H >"$log" 2>&1 ||
     fail "osu_$program"

@@ -8,11 +8,20 @@
 #include "drop_in/mpi/layout.h"
 
 namespace rondo::drop_in {
+namespace {
+
+bool typesAreGood(const Argument& of) {
+  if (of.types == nullptr) return layoutOf(of.type).valid;
+  return std::all_of(of.types, of.types + of.ranks,
+                     [](MPI_Datatype type) { return layoutOf(type).valid; });
+}
+
+}  // namespace
 
 HostTwin::HostTwin(const Argument& of)
     : buffer_(static_cast<char*>(const_cast<void*>(of.buffer))), given_(buffer_) {
   if (of.buffer == MPI_IN_PLACE) return;  // and what stands beside it may be anything
-  if (!countsAreGood(of.counts, of.ranks) || !layoutOf(of.type).valid) return;
+  if (!countsAreGood(of.counts, of.ranks) || !typesAreGood(of)) return;
   findBlocks(of);
   if (blocks_.empty() || !onDevice(buffer_ + blocks_.front().begin)) return;
   first_ = blocks_.front().begin;
@@ -30,20 +39,24 @@ HostTwin::HostTwin(const Argument& of)
 }
 
 void HostTwin::findBlocks(const Argument& of) {
-  MPI_Aint lower = 0, reach = 0;
-  PMPI_Type_get_true_extent(of.type, &lower, &reach);
-  const ptrdiff_t extent = layoutOf(of.type).extent;
   for (int r = 0; r < of.ranks; ++r) {
-    if (of.counts[r] == 0 || reach == 0) continue;
-    const ptrdiff_t at = (of.displs == nullptr ? 0 : of.displs[r]) * extent + lower;
-    const ptrdiff_t across = (of.counts[r] - 1) * extent;
-    const Range block{at + std::min<ptrdiff_t>(0, across),
-                      at + std::max<ptrdiff_t>(0, across) + reach};
-    if (!blocks_.empty() && blocks_.back().end == block.begin) {
-      blocks_.back().end = block.end;
-    } else {
-      blocks_.push_back(block);
-    }
+    const MPI_Datatype type = of.types == nullptr ? of.type : of.types[r];
+    const ptrdiff_t place = of.displs == nullptr ? 0 : of.displs[r];
+    addBlock(type, of.counts[r], of.types == nullptr ? place * layoutOf(type).extent : place);
+  }
+}
+
+void HostTwin::addBlock(MPI_Datatype type, int count, ptrdiff_t at) {
+  MPI_Aint lower = 0, reach = 0;
+  PMPI_Type_get_true_extent(type, &lower, &reach);
+  if (count == 0 || reach == 0) return;
+  const ptrdiff_t across = (count - 1) * layoutOf(type).extent;
+  const Range block{at + lower + std::min<ptrdiff_t>(0, across),
+                    at + lower + std::max<ptrdiff_t>(0, across) + reach};
+  if (!blocks_.empty() && blocks_.back().end == block.begin) {
+    blocks_.back().end = block.end;
+  } else {
+    blocks_.push_back(block);
   }
 }
 

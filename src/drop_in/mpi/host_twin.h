@@ -22,6 +22,7 @@ struct Argument {
   const int* counts;  ///< nullptr: not significant here.
   const int* displs;  ///< nullptr: one block, at the buffer.
   int ranks = 1;
+  const MPI_Datatype* types = nullptr;  ///< Else one for each block, and displs are bytes.
 };
 
 class HostTwin {
@@ -41,6 +42,7 @@ class HostTwin {
     ptrdiff_t begin, end;
   };
   void findBlocks(const Argument& of);
+  void addBlock(MPI_Datatype type, int count, ptrdiff_t at);
 
   char* buffer_;
   void* given_;
