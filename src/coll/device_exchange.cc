@@ -57,8 +57,9 @@ bool DeviceExchange::place(CUstream_st* stream) {
       memory_.prepare(queue.peer);
       if (!any) captures = streamCaptures(stream);
       any = true;
-      if (queue.side != algo::Side::Receives) continue;
-      const uint64_t there = memory_.placeFor(queue.peer, piece.data, piece.bytes, captures);
+      const bool receives = queue.side == algo::Side::Receives;
+      const uint64_t there =
+          receives ? memory_.placeFor(queue.peer, piece.data, piece.bytes, captures) : 0;
       direct_->piece[i].there = there;
       straight_ += there != 0 ? 1 : 0;
     }
