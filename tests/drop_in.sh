@@ -297,6 +297,14 @@ for call in allgather allgatherv alltoall alltoallv alltoallw; do
   passes 4 neighbor_$call 10  # on a grid and on a graph
   passes 4 ineighbor_$call 10
 done
+for call in allgather allgatherv alltoall alltoallv alltoallw; do
+  for program in neighbor_$call ineighbor_$call; do
+    ln -sf "$programs/osu_pattern" "$scratch/osu_$program"
+    withDevices layered 4 RONDO_MPI=both "$scratch/osu_$program" -c -d cuda -i 2 -x 1 -u 1 -m 1024:16384 >"$log" 2>&1 ||
+      fail "osu_$program on devices"
+    [[ $(grep -c ' Pass$' "$log") = 10 ]] || fail "osu_$program on devices is not right at 10 sizes"
+  done
+done
 passes 2 latency_mt 5
 passes 2 latency_mp 10  # while children are there, and when they are gone
 

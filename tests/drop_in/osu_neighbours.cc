@@ -46,37 +46,50 @@ Neighbours onGraph() {
 class Exchange {
  public:
   Exchange(const Neighbours& neighbours, const std::string& call, bool later)
-      : near_(neighbours), each_(call != "allgather" && call != "allgatherv"), call_(call) {
-    later_ = later;
-    const size_t most = options.most / typeBytes();
-    in_.resize(near_.to.size() * most * typeBytes());
-    out_.resize(near_.from.size() * most * typeBytes());
-  }
+      : near_(neighbours),
+        each_(call != "allgather" && call != "allgatherv"),
+        call_(call),
+        later_(later),
+        inBytes_(near_.to.size() * options.most),
+        outBytes_(near_.from.size() * options.most),
+        in_(options.device, inBytes_),
+        out_(options.device, outBytes_) {}
 
   /// Values wrong in what this rank received.
   int round(int count, int number) {
     const auto n = static_cast<size_t>(count);
-    std::fill(out_.begin(), out_.end(), '\x63');
+    std::fill(out_.host(), out_.host() + outBytes_, kBefore);
     for (size_t b = 0; b < (each_ ? near_.to.size() : 1); ++b) {
       for (size_t i = 0; i < n; ++i) {
-        put(in_.data(), b * n + i, valueOf(rank, each_ ? near_.to[b] : 0, i, number));
+        put(in_.host(), b * n + i, valueOf(rank, each_ ? near_.to[b] : 0, i, number));
       }
     }
+    in_.up(inBytes_);
+    out_.up(outBytes_);
     seconds_ -= MPI_Wtime();
     run(count);
     seconds_ += MPI_Wtime();
+    out_.down(outBytes_);
     int wrong = 0;
     for (size_t b = 0; b < near_.from.size(); ++b) {
       const int from = near_.from[b];
       for (size_t i = 0; from != MPI_PROC_NULL && i < n; ++i) {
-        wrong += get(out_.data(), b * n + i) != valueOf(from, each_ ? rank : 0, i, number);
+        wrong += get(out_.host(), b * n + i) != valueOf(from, each_ ? rank : 0, i, number);
       }
+      if (from == MPI_PROC_NULL)
+        wrong += !untouched(b * n * typeBytes(), (b + 1) * n * typeBytes());
     }
-    return wrong;
+    return wrong + !untouched(near_.from.size() * n * typeBytes(), outBytes_);
   }
   double seconds() const { return seconds_; }
 
  private:
+  static constexpr char kBefore = '\x63';
+  bool untouched(size_t begin, size_t end) {
+    return std::all_of(out_.host() + begin, out_.host() + end,
+                       [](char one) { return one == kBefore; });
+  }
+
   void run(int n) {
     MPI_Request request = MPI_REQUEST_NULL;
     const size_t most = std::max(near_.from.size(), near_.to.size());
@@ -117,8 +130,9 @@ class Exchange {
   const Neighbours& near_;
   const bool each_;  ///< A block of its own to each neighbour.
   const std::string call_;
-  bool later_ = false;
-  std::vector<char> in_, out_;
+  const bool later_;
+  const size_t inBytes_, outBytes_;
+  Area in_, out_;
   double seconds_ = 0;
 };
 
@@ -153,7 +167,7 @@ std::string callOf(const std::string& name) {
 
 }  // namespace
 
-bool isOfNeighbours(const std::string& name) { return !callOf(name).empty() && !options.device; }
+bool isOfNeighbours(const std::string& name) { return !callOf(name).empty(); }
 
 bool runNeighbours(const std::string& name) {
   bool right = true;

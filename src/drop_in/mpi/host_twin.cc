@@ -41,8 +41,9 @@ HostTwin::HostTwin(const Argument& of)
 void HostTwin::findBlocks(const Argument& of) {
   for (int r = 0; r < of.ranks; ++r) {
     const MPI_Datatype type = of.types == nullptr ? of.type : of.types[r];
-    const ptrdiff_t place = of.displs == nullptr ? 0 : of.displs[r];
-    addBlock(type, of.counts[r], of.types == nullptr ? place * layoutOf(type).extent : place);
+    const ptrdiff_t scale = of.types == nullptr ? layoutOf(type).extent : 1;
+    const ptrdiff_t place = of.displs == nullptr ? 0 : of.displs[r] * scale;
+    addBlock(type, of.counts[r], of.places == nullptr ? place : of.places[r]);
   }
 }
 

@@ -23,6 +23,7 @@ struct Argument {
   const int* displs;  ///< nullptr: one block, at the buffer.
   int ranks = 1;
   const MPI_Datatype* types = nullptr;  ///< Else one for each block, and displs are bytes.
+  const MPI_Aint* places = nullptr;     ///< Else instead of displs, in bytes.
 };
 
 class HostTwin {

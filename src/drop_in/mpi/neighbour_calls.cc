@@ -1,5 +1,6 @@
 // MPI's neighbourhood collectives: MPI's, but in a rehearsal, where they are timed as the sends and
-// receives that they are. Memory is left as it is.
+// receives that they are. Memory is left as it is there; else device memory goes by way of the
+// host.
 
 #include <mpi.h>
 
@@ -7,6 +8,8 @@
 #include <vector>
 
 #include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/host_twin.h"
+#include "drop_in/mpi/layout.h"
 #include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/rehearsed_calls.h"
 #include "drop_in/mpi/rehearsed_topology.h"
@@ -69,13 +72,108 @@ int later(const KnownComm& known, MPI_Comm comm, const char* call, const Sent& s
   return code == MPI_SUCCESS ? completeRequest(request) : code;
 }
 
+/// How many neighbours a rank hears from, and tells. None, too, where MPI is to refuse the call.
+struct Degrees {
+  int from = 0, to = 0;
+};
+Degrees degreesOf(MPI_Comm comm) {
+  int kind = MPI_UNDEFINED, number = 0, rank = 0, weighted = 0;
+  Degrees degrees;
+  if (comm != MPI_COMM_NULL) PMPI_Topo_test(comm, &kind);
+  if (kind == MPI_DIST_GRAPH) {
+    PMPI_Dist_graph_neighbors_count(comm, &degrees.from, &degrees.to, &weighted);
+  } else if (kind == MPI_CART) {
+    PMPI_Cartdim_get(comm, &number);
+    degrees = {2 * number, 2 * number};
+  } else if (kind == MPI_GRAPH) {
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Graph_neighbors_count(comm, rank, &number);
+    degrees = {number, number};
+  }
+  return degrees;
+}
+
+/// Blocks of one length, one after the other.
+class EvenBlocks {
+ public:
+  EvenBlocks(const void* buffer, int count, MPI_Datatype type, int number)
+      : buffer_(buffer), type_(type), counts_(static_cast<size_t>(number), count) {
+    const ptrdiff_t bytes = layoutOf(type).extent * count;
+    for (ptrdiff_t i = 0; i < number; ++i) places_.push_back(i * bytes);
+  }
+  Argument argument() const {
+    return {buffer_, type_,         counts_.data(), nullptr, static_cast<int>(counts_.size()),
+            nullptr, places_.data()};
+  }
+
+ private:
+  const void* buffer_;
+  MPI_Datatype type_;
+  std::vector<int> counts_;
+  std::vector<MPI_Aint> places_;
+};
+
+/// A call's buffer, in whatever way the call describes it: blocks of one length, or of several, or
+/// of several types. One for all (`shared`) or one for each neighbour.
+struct Blocks {
+  const void* buffer;
+  int count;
+  MPI_Datatype type;
+  const int* counts = nullptr;
+  const int* displs = nullptr;
+  const MPI_Datatype* types = nullptr;
+  const MPI_Aint* places = nullptr;
+  bool shared = false;
+};
+
+/// Runs then(argument of `blocks`), of which there are `number`.
+template <class Then>
+int described(const Blocks& blocks, int number, const Then& then) {
+  if (blocks.counts != nullptr) {
+    return then({blocks.buffer, blocks.type, blocks.counts, blocks.displs, number, blocks.types,
+                 blocks.places});
+  }
+  const EvenBlocks even(blocks.buffer, blocks.count, blocks.type, blocks.shared ? 1 : number);
+  return then(even.argument());
+}
+
+/// MPI's call: mpi(in, out).
+template <class Mpi>
+int mpisNow(MPI_Comm comm, const Blocks& in, const Blocks& out, const Mpi& mpi) {
+  if (!devicesOn) [[likely]]
+    return mpi(in.buffer, const_cast<void*>(out.buffer));
+  const Degrees degrees = degreesOf(comm);
+  const int code = described(in, degrees.to, [&](const Argument& send) {
+    return described(out, degrees.from,
+                     [&](const Argument& recv) { return handOn(comm, send, recv, mpi); });
+  });
+  endFreed();
+  return code;
+}
+template <class Mpi>
+int mpisLater(MPI_Comm comm, const Blocks& in, const Blocks& out, MPI_Request* request,
+              const Mpi& mpi) {
+  if (!devicesOn) [[likely]]
+    return mpi(in.buffer, const_cast<void*>(out.buffer));
+  const Degrees degrees = degreesOf(comm);
+  return described(in, degrees.to, [&](const Argument& send) {
+    return described(out, degrees.from, [&](const Argument& recv) {
+      return handOnLater(comm, send, recv, request, mpi);
+    });
+  });
+}
+
 }  // namespace
 
 int MPI_Neighbor_allgather(const void* in, int sends, MPI_Datatype sendType, void* out,
                            int receives, MPI_Datatype recvType, MPI_Comm comm) {
   const KnownComm* known = rehearsed(comm);
   if (known == nullptr) {
-    return PMPI_Neighbor_allgather(in, sends, sendType, out, receives, recvType, comm);
+    return mpisNow(comm, {in, sends, sendType, nullptr, nullptr, nullptr, nullptr, true},
+                   {out, receives, recvType}, [&](const void* send, void* recv) {
+                     return PMPI_Neighbor_allgather(send, sends, sendType, recv, receives, recvType,
+                                                    comm);
+                   });
   }
   return now(*known, comm, "MPI_Neighbor_allgather", alike(sends, sendType),
              alike(receives, recvType));
@@ -86,7 +184,11 @@ int MPI_Neighbor_allgatherv(const void* in, int sends, MPI_Datatype sendType, vo
                             MPI_Comm comm) {
   const KnownComm* known = rehearsed(comm);
   if (known == nullptr) {
-    return PMPI_Neighbor_allgatherv(in, sends, sendType, out, receives, places, recvType, comm);
+    return mpisNow(comm, {in, sends, sendType, nullptr, nullptr, nullptr, nullptr, true},
+                   {out, 0, recvType, receives, places}, [&](const void* send, void* recv) {
+                     return PMPI_Neighbor_allgatherv(send, sends, sendType, recv, receives, places,
+                                                     recvType, comm);
+                   });
   }
   return now(*known, comm, "MPI_Neighbor_allgatherv", alike(sends, sendType),
              each(receives, recvType));
@@ -96,7 +198,10 @@ int MPI_Neighbor_alltoall(const void* in, int sends, MPI_Datatype sendType, void
                           MPI_Datatype recvType, MPI_Comm comm) {
   const KnownComm* known = rehearsed(comm);
   if (known == nullptr) {
-    return PMPI_Neighbor_alltoall(in, sends, sendType, out, receives, recvType, comm);
+    return mpisNow(
+        comm, {in, sends, sendType}, {out, receives, recvType}, [&](const void* send, void* recv) {
+          return PMPI_Neighbor_alltoall(send, sends, sendType, recv, receives, recvType, comm);
+        });
   }
   return now(*known, comm, "MPI_Neighbor_alltoall", alike(sends, sendType),
              alike(receives, recvType));
@@ -107,7 +212,11 @@ int MPI_Neighbor_alltoallv(const void* in, const int sends[], const int from[],
                            MPI_Datatype recvType, MPI_Comm comm) {
   const KnownComm* known = rehearsed(comm);
   if (known == nullptr) {
-    return PMPI_Neighbor_alltoallv(in, sends, from, sendType, out, receives, to, recvType, comm);
+    return mpisNow(comm, {in, 0, sendType, sends, from}, {out, 0, recvType, receives, to},
+                   [&](const void* send, void* recv) {
+                     return PMPI_Neighbor_alltoallv(send, sends, from, sendType, recv, receives, to,
+                                                    recvType, comm);
+                   });
   }
   return now(*known, comm, "MPI_Neighbor_alltoallv", each(sends, sendType),
              each(receives, recvType));
@@ -118,7 +227,12 @@ int MPI_Neighbor_alltoallw(const void* in, const int sends[], const MPI_Aint fro
                            const MPI_Aint to[], const MPI_Datatype recvTypes[], MPI_Comm comm) {
   const KnownComm* known = rehearsed(comm);
   if (known == nullptr) {
-    return PMPI_Neighbor_alltoallw(in, sends, from, sendTypes, out, receives, to, recvTypes, comm);
+    return mpisNow(comm, {in, 0, MPI_DATATYPE_NULL, sends, nullptr, sendTypes, from},
+                   {out, 0, MPI_DATATYPE_NULL, receives, nullptr, recvTypes, to},
+                   [&](const void* send, void* recv) {
+                     return PMPI_Neighbor_alltoallw(send, sends, from, sendTypes, recv, receives,
+                                                    to, recvTypes, comm);
+                   });
   }
   return now(*known, comm, "MPI_Neighbor_alltoallw", each(sends, sendTypes),
              each(receives, recvTypes));
@@ -129,7 +243,11 @@ int MPI_Ineighbor_allgather(const void* in, int sends, MPI_Datatype sendType, vo
                             MPI_Request* request) {
   const KnownComm* known = rehearsed(comm);
   if (known == nullptr) {
-    return PMPI_Ineighbor_allgather(in, sends, sendType, out, receives, recvType, comm, request);
+    return mpisLater(comm, {in, sends, sendType, nullptr, nullptr, nullptr, nullptr, true},
+                     {out, receives, recvType}, request, [&](const void* send, void* recv) {
+                       return PMPI_Ineighbor_allgather(send, sends, sendType, recv, receives,
+                                                       recvType, comm, request);
+                     });
   }
   return later(*known, comm, "MPI_Ineighbor_allgather", alike(sends, sendType),
                alike(receives, recvType), request);
@@ -140,8 +258,12 @@ int MPI_Ineighbor_allgatherv(const void* in, int sends, MPI_Datatype sendType, v
                              MPI_Comm comm, MPI_Request* request) {
   const KnownComm* known = rehearsed(comm);
   if (known == nullptr) {
-    return PMPI_Ineighbor_allgatherv(in, sends, sendType, out, receives, places, recvType, comm,
-                                     request);
+    return mpisLater(comm, {in, sends, sendType, nullptr, nullptr, nullptr, nullptr, true},
+                     {out, 0, recvType, receives, places}, request,
+                     [&](const void* send, void* recv) {
+                       return PMPI_Ineighbor_allgatherv(send, sends, sendType, recv, receives,
+                                                        places, recvType, comm, request);
+                     });
   }
   return later(*known, comm, "MPI_Ineighbor_allgatherv", alike(sends, sendType),
                each(receives, recvType), request);
@@ -152,7 +274,11 @@ int MPI_Ineighbor_alltoall(const void* in, int sends, MPI_Datatype sendType, voi
                            MPI_Request* request) {
   const KnownComm* known = rehearsed(comm);
   if (known == nullptr) {
-    return PMPI_Ineighbor_alltoall(in, sends, sendType, out, receives, recvType, comm, request);
+    return mpisLater(comm, {in, sends, sendType}, {out, receives, recvType}, request,
+                     [&](const void* send, void* recv) {
+                       return PMPI_Ineighbor_alltoall(send, sends, sendType, recv, receives,
+                                                      recvType, comm, request);
+                     });
   }
   return later(*known, comm, "MPI_Ineighbor_alltoall", alike(sends, sendType),
                alike(receives, recvType), request);
@@ -163,8 +289,11 @@ int MPI_Ineighbor_alltoallv(const void* in, const int sends[], const int from[],
                             MPI_Datatype recvType, MPI_Comm comm, MPI_Request* request) {
   const KnownComm* known = rehearsed(comm);
   if (known == nullptr) {
-    return PMPI_Ineighbor_alltoallv(in, sends, from, sendType, out, receives, to, recvType, comm,
-                                    request);
+    return mpisLater(comm, {in, 0, sendType, sends, from}, {out, 0, recvType, receives, to},
+                     request, [&](const void* send, void* recv) {
+                       return PMPI_Ineighbor_alltoallv(send, sends, from, sendType, recv, receives,
+                                                       to, recvType, comm, request);
+                     });
   }
   return later(*known, comm, "MPI_Ineighbor_alltoallv", each(sends, sendType),
                each(receives, recvType), request);
@@ -176,8 +305,12 @@ int MPI_Ineighbor_alltoallw(const void* in, const int sends[], const MPI_Aint fr
                             MPI_Request* request) {
   const KnownComm* known = rehearsed(comm);
   if (known == nullptr) {
-    return PMPI_Ineighbor_alltoallw(in, sends, from, sendTypes, out, receives, to, recvTypes, comm,
-                                    request);
+    return mpisLater(comm, {in, 0, MPI_DATATYPE_NULL, sends, nullptr, sendTypes, from},
+                     {out, 0, MPI_DATATYPE_NULL, receives, nullptr, recvTypes, to}, request,
+                     [&](const void* send, void* recv) {
+                       return PMPI_Ineighbor_alltoallw(send, sends, from, sendTypes, recv, receives,
+                                                       to, recvTypes, comm, request);
+                     });
   }
   return later(*known, comm, "MPI_Ineighbor_alltoallw", each(sends, sendTypes),
                each(receives, recvTypes), request);
