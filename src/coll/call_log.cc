@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "api/types.h"
 #include "base/error.h"
@@ -229,14 +230,21 @@ std::string CallLog::mismatchText(const std::string& name, bool* vague) {
   return text;
 }
 
+/// The earliest. From the latest back, because what ranks of other hosts called comes in while this
+/// looks, in the order of the calls: whoever sees a later one finds the earlier ones there.
 std::string CallLog::visibleMismatch(const std::string& name, bool* vague) const {
   const uint64_t first =
       sequence_ < ShmLayout::kCallRecords ? 1 : sequence_ + 1 - ShmLayout::kCallRecords;
   for (const bool passes : {false, true}) {
-    for (uint64_t s = first; s <= sequence_ + ShmLayout::kCallRecords; ++s) {
-      std::string text = mismatchAt(s, passes, name, vague);
-      if (!text.empty()) return text;
+    std::string earliest;
+    for (uint64_t s = sequence_ + ShmLayout::kCallRecords; s >= first; --s) {
+      bool vagueHere = false;
+      std::string text = mismatchAt(s, passes, name, &vagueHere);
+      if (text.empty()) continue;
+      earliest = std::move(text);
+      *vague = vagueHere;
     }
+    if (!earliest.empty()) return earliest;
   }
   return "";
 }
