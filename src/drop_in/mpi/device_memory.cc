@@ -336,11 +336,23 @@ void copyFromDevice(void* host, const void* device, size_t bytes) {
 }
 
 void copyToDevice(void* device, const void* host, size_t bytes) {
-  if (bytes == 0) return;
-  const ContextScope scope(prepareSpot(device).context);
+  const Run whole{0, bytes};
+  copyToDevice(static_cast<char*>(device), static_cast<const char*>(host), {&whole, 1});
+}
+
+void copyToDevice(char* device, const char* host, std::span<const Run> runs) {
+  if (runs.empty() || runs.front().bytes == 0) return;
+  const ContextScope scope(prepareSpot(device + runs.front().begin).context);
   const Stream stream = currentStream();
-  check(driver.memcpyHtoDAsync(number(device), host, bytes, stream), "cuMemcpyHtoDAsync");
-  check(driver.streamSynchronize(stream), "cuStreamSynchronize");
+  Result result = 0;
+  for (size_t i = 0; i < runs.size() && result == 0; ++i) {
+    const Run& run = runs[i];
+    result =
+        driver.memcpyHtoDAsync(number(device + run.begin), host + run.begin, run.bytes, stream);
+  }
+  const Result done = driver.streamSynchronize(stream);  // what was enqueued reads `host`
+  check(result, "cuMemcpyHtoDAsync");
+  check(done, "cuStreamSynchronize");
 }
 
 }  // namespace rondo::drop_in
