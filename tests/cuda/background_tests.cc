@@ -6,13 +6,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <random>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "coll/background_memory.h"
@@ -291,6 +294,77 @@ TEST_F(Processes, CommunicatorsShareWhatPeersMayKeep) {
   EXPECT_NE(placed(1, 0, second, 64), nullptr) << "there is room again";
   drop(first);
   drop(second);
+}
+
+/// A program's own thread of a rank: memory of both kinds comes and goes, also while it is being
+/// offered. Where it is said to be what is written is read.
+struct Churn {
+  std::function<unsigned char*(bool plainly)> get;
+  std::function<void(unsigned char*, bool plainly)> put;
+  std::function<uint64_t(int peer, const unsigned char*, uint64_t)> placeFor;
+  std::array<int, 2> peers;
+
+  uint64_t run(unsigned seed, const std::atomic<bool>& stop) const {
+    std::mt19937 random(seed);
+    std::vector<std::pair<unsigned char*, bool>> live;
+    uint64_t straight = 0;
+    while (!stop) {
+      if (live.empty() || live.size() < random() % 12) {
+        const bool plainly = random() % 2 == 0;
+        live.emplace_back(get(plainly), plainly);
+      }
+      for (int k = 0; k < 20; ++k) {
+        unsigned char* const at = live[random() % live.size()].first + random() % 4000;
+        const uint64_t there = placeFor(peers[random() % 2], at, 64);
+        if (there == 0) continue;
+        ++straight;
+        const auto token = static_cast<unsigned char>(random());
+        reinterpret_cast<unsigned char*>(there)[63] = token;
+        EXPECT_EQ(at[63], token);
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
+      if (random() % 3 != 0) continue;
+      std::swap(live[random() % live.size()], live.back());
+      put(live.back().first, live.back().second);
+      live.pop_back();
+    }
+    for (const auto& [memory, plainly] : live) put(memory, plainly);
+    return straight;
+  }
+};
+
+TEST_F(Processes, MemoryMayGoAtAnyTime) {
+  fake.devices = 3;
+  fake.bytesEach = 1000 * kMiB;
+  start(3, 64 * 4096);
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> straight{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 6; ++t) {
+    const int rank = t / 2;
+    const Churn churn{
+        [this, rank](bool plainly) { return plainly ? plain(rank, 4096) : exportable(rank, 4096); },
+        [](unsigned char* memory, bool plainly) { plainly ? drop(memory) : freed(memory); },
+        [this, rank](int peer, const unsigned char* data, uint64_t bytes) {
+          return of(rank).placeFor(peer, data, bytes);
+        },
+        {(rank + 1) % 3, (rank + 2) % 3}};
+    threads.emplace_back([&, churn, t] { straight += churn.run(static_cast<unsigned>(t), stop); });
+  }
+  for (int i = 0; i < 150; ++i) {
+    std::this_thread::sleep_for(10ms);
+    of(i % 3).closeFreed();
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(straight, 0u);
+  for (int r = 0; r < 3; ++r) {
+    EXPECT_TRUE(soon([&] {
+      for (int p = 0; p < 3; ++p) of(p).closeFreed();
+      const BackgroundMemory::Held held = of(r).held();
+      return held.offered == 0 && held.mapped == 0 && held.kept == 0;
+    })) << r;
+  }
 }
 
 // Letters without the secret, of a wrong length, kind or sender change nothing; with them right the
