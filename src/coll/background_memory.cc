@@ -37,9 +37,10 @@ enum Kind : uint32_t {
 
 UnixAddress mailboxOf(const Secret& secret) { return groupAddress(secret, "m"); }
 
-/// What peers may keep of this process's memory on a device, over all communicators.
-std::atomic<uint64_t>* keptOn(int ordinal) {
-  static std::array<std::atomic<uint64_t>, 64> kept{};
+/// What peers may keep of this process's memory on a device, over all communicators. Never
+/// destroyed: threads may outlive main().
+KeptMemory* keptOn(int ordinal) {
+  static auto& kept = *new std::array<KeptMemory, 64>;
   return &kept[static_cast<size_t>(ordinal) % kept.size()];
 }
 

@@ -367,6 +367,24 @@ TEST_F(Processes, MemoryMayGoAtAnyTime) {
   }
 }
 
+// One allocation that two communicators use may be kept once.
+TEST_F(Processes, WhatTwoCommunicatorsOfferCountsOnce) {
+  start(2, 10 * kMiB);
+  unsigned char* const memory = plain(1, 6 * kMiB);
+  unsigned char* const other = plain(1, 6 * kMiB);
+  EXPECT_NE(placed(1, 0, memory, 64), nullptr);
+  std::vector<std::unique_ptr<Rank>> first = std::exchange(ranks_, {});
+  start(2, 10 * kMiB);
+  EXPECT_TRUE(within(2s, [&] { return of(1).placeFor(0, memory, 64) != 0; }));
+  for (const auto& rank : first) rank->memory.reset();
+  EXPECT_TRUE(never(1, 0, other, 64)) << "the second communicator's peer may keep it yet";
+  drop(memory);
+  EXPECT_TRUE(soon([&] { return of(0).held().freed == 1; }));
+  of(0).closeFreed();
+  EXPECT_NE(placed(1, 0, other, 64), nullptr);
+  drop(other);
+}
+
 // Letters without the secret, of a wrong length, kind or sender change nothing; with them right the
 // same letter does.
 TEST_F(Processes, StrangersLettersAreDropped) {
