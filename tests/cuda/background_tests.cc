@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -278,6 +280,23 @@ TEST_F(Processes, WhoEndsWithoutClosingKeepsNothing) {
   EXPECT_EQ(of(1).held().kept, 4 * kMiB);
   ranks_[0]->memory.reset();
   EXPECT_TRUE(soon([&] { return of(1).held().kept == 0 && of(1).held().offered == 0; }));
+}
+
+// Nor does one whose forked child has its mailbox yet.
+TEST_F(Processes, AChildOfWhoEndsKeepsNothingEither) {
+  start(2);
+  unsigned char* const memory = plain(1, 4 * kMiB);
+  EXPECT_NE(placed(1, 0, memory, 64), nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  ranks_[0]->memory.reset();
+  drop(memory);
+  EXPECT_TRUE(soon([&] { return of(1).held().kept == 0 && of(1).held().offered == 0; }));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 // What peers may keep is bounded for all communicators of a process together.
