@@ -370,8 +370,9 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   }
   if (hosts.hosts > 1) exchange.reset();  // carriers of device memory have their own, of that name
   addDevice({boot, exchange ? &*exchange : nullptr, peers, hosts, config, local.front().device,
-             [](Bootstrap& members, const Config& inner, int which) {
-               return buildOn(members, inner, {}, which);
+             // ranks that meet on one of these while it is made may need MPI's progress
+             [&](Bootstrap& members, const Config& inner, int which) {
+               return buildOn(members, inner, parts.wait.hook, which);
              }},
             &parts);
   logMade(parts, hosts, config);
