@@ -34,12 +34,14 @@ gpuReady() {
   . tests/mpi_env.sh
 }
 
-runAsHosts() {  # ranks, arguments of rondo-bench...
-  local ranks=$1
-  shift
+runAsHosts() {  # ranks, how many of them a host has, arguments of rondo-bench...
+  local ranks=$1 each=$2
+  shift 2
   # shellcheck disable=SC2016
-  GPUS=$gpus UCX_TLS=tcp,self runMpi "$ranks" sh -c 'i=$OMPI_COMM_WORLD_LOCAL_RANK
-    RONDO_HOSTID=host$i CUDA_VISIBLE_DEVICES=$((i % $GPUS)) exec rondo-bench "$@" --memory device' sh "$@"
+  GPUS=$gpus EACH=$each UCX_TLS=tcp,self runMpi "$ranks" sh -c 'i=$OMPI_COMM_WORLD_LOCAL_RANK
+    first=$((i / EACH * EACH % GPUS)) last=$((i / EACH * EACH % GPUS + EACH - 1))
+    [ $last -lt $GPUS ] || last=$((GPUS - 1))
+    RONDO_HOSTID=host$((i / EACH)) CUDA_VISIBLE_DEVICES=$(seq -s, $first $last) exec rondo-bench "$@" --memory device' sh "$@"
 }
 
 # MPI's collectives on device buffers, by the layer: right, and beside copies through the host.
@@ -86,6 +88,9 @@ gpuThreads() {
   return $result
 }
 
+# Whatever can, goes by kernels inside hosts.
+inLevels=allreduce:device:0-:stripes,reducescatter:device:0-:hier,allgather:device:0-:hier,broadcast:device:0-:hier,reduce:device:0-:hier
+
 # Those whose ranks are processes: one a GPU, or four on one.
 gpuProcesses() {
   local ranks processes result=0
@@ -112,8 +117,14 @@ gpuProcesses() {
   # As hosts of one GPU each, of which the network between them is this machine's.
   for ((ranks = 2; ranks <= processes; ranks += processes > 2 ? processes - 2 : 1)); do
     say "dev: $ranks hosts"
-    runAsHosts "$ranks" all --max 32K --step 64 || result=1
-    runAsHosts "$ranks" allreduce --max 16M --step 64 --graph || result=1
+    runAsHosts "$ranks" 1 all --max 32K --step 64 || result=1
+    runAsHosts "$ranks" 1 allreduce --max 16M --step 64 --graph || result=1
+  done
+  # As hosts of two, whose kernels do the part inside.
+  for ((ranks = 4; ranks <= processes; ranks += 4)); do
+    say "dev: $((ranks / 2)) hosts of 2 ranks"
+    RONDO_TUNE=$inLevels runAsHosts "$ranks" 2 all --max 1M --step 64 || result=1
+    runAsHosts "$ranks" 2 allreduce --max 16M --step 64 --graph || result=1
   done
   [[ $result == 0 ]] && say "dev: all tests of processes passed, up to $processes of them"
   return $result

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "api/comm_costs.h"
+#include "api/comm_device.h"
 #include "api/comm_hosts.h"
 #include "api/consensus.h"
 #include "api/handle.h"
@@ -20,7 +21,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "coll/costs_file.h"
-#include "coll/far_runner.h"
 #include "topo/near_groups.h"
 #include "topo/node_facts.h"
 #include "ucx/ucx_transport.h"
@@ -203,59 +203,6 @@ WaitPolicy waitPolicy(const Options& options, bool crowded, WaitHook hook) {
   return policy;
 }
 
-std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, WaitHook hook,
-                                      int lane);
-
-/// Device memory over hosts is moved by host communicators that the caller does not see.
-std::unique_ptr<DeviceRunner> makeFarDevice(Bootstrap& boot, const Config& config,
-                                            const DeviceConfig& wanted, int lanes,
-                                            std::string* why) {
-  Config carrier = config;
-  carrier.device = RONDO_DEVICE_NONE;
-  carrier.name += " (device memory)";
-  carrier.farDevice = nullptr;
-  const auto open = [&] {
-    if (config.device == RONDO_DEVICE_NONE) {
-      throw Error(rondoUnsupported, "it was made without a device");
-    }
-    return config.farDevice ? config.farDevice(boot.rank()) : openFarDevice(wanted);
-  };
-  return createFarRunner(
-      boot, wanted, open, [&](int lane) { return buildOn(boot, carrier, {}, lane); }, lanes, why);
-}
-
-/// The GPU side, if every rank can have one. A rank that asked for a device by number gets it or an
-/// error.
-void addDevice(Bootstrap& boot, FdExchange* exchange, const std::vector<int>& peers,
-               const HostGrouping& hosts, const Config& config, const DeviceCosts& costs,
-               Communicator::Parts* parts) {
-  DeviceConfig wanted{config.device, parts->place.localRank, config.options.spinBoundMs,
-                      parts->tune, parts->explain};
-  wanted.smBudget = static_cast<int>(config.options.smBudget);
-  wanted.noSms = config.options.noSms;
-  wanted.hostMemory = config.options.noP2p;
-  wanted.noBackground = config.options.noRegister;
-  wanted.registerBytes = config.options.registerBytes;
-  wanted.costs = costs;
-  if (hosts.hosts > 1) {
-    const int processors =
-        static_cast<int>(parts->facts.cpus) / std::max(1, parts->facts.localRanks);
-    const int lanes = config.farDevice ? 2 : farLanes(processors);
-    parts->device = makeFarDevice(boot, config, wanted, lanes, &parts->whyNoDevice);
-  } else if (config.nearDevice) {
-    parts->device = config.nearDevice(boot.rank());
-  } else {
-    parts->device = createDeviceRunner(boot, exchange, peers, wanted, &parts->whyNoDevice);
-  }
-  together(boot, [&] {
-    if (config.device >= 0 && parts->device == nullptr) {
-      throw Error(rondoUnsupported,
-                  format("config.device is %d, but the communicator can have no device: %s",
-                         config.device, parts->whyNoDevice.c_str()));
-    }
-  });
-}
-
 /// Shared memory among the ranks of this host, UCX to the others.
 std::unique_ptr<Fabric> makeFabric(Bootstrap& boot, const Config& config, FdExchange* exchange,
                                    const HostGrouping& hosts, const std::vector<RankInfo>& infos,
@@ -365,6 +312,7 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   parts.name = config.name;
   parts.explain = config.options.explain;
   parts.decorate = config.decorate;
+  parts.averagesOver = config.averagesOver;
 
   RankInfo mine{};
   GroupWish groups;
@@ -421,7 +369,11 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
                               ranksOfThisProcess(local), lane);
   }
   if (hosts.hosts > 1) exchange.reset();  // carriers of device memory have their own, of that name
-  addDevice(boot, exchange ? &*exchange : nullptr, peers, hosts, config, local.front().device,
+  addDevice({boot, exchange ? &*exchange : nullptr, peers, hosts, config, local.front().device,
+             // ranks that meet on one of these while it is made may need MPI's progress
+             [&](Bootstrap& members, const Config& inner, int which) {
+               return buildOn(members, inner, parts.wait.hook, which);
+             }},
             &parts);
   logMade(parts, hosts, config);
   if (own != nullptr) {

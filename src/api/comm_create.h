@@ -23,7 +23,10 @@ struct Config {
   bool blocking = true;
   Options options;  ///< The environment, overridden by the configuration's fields.
   std::function<void(Channels&, int rank)> decorate;  ///< Tests: replaces ports; may be empty.
-  /// Tests: the runner of a communicator on one host; may be empty.
+  /// Communicators of Rondo's own: Communicator::Parts::averagesOver.
+  int averagesOver = 0;
+  /// Tests: the runner of a communicator on one host, or of a host's ranks of one that spans
+  /// several; may be empty.
   std::function<std::unique_ptr<DeviceRunner>(int rank)> nearDevice;
   /// Tests: the device of a communicator that spans hosts; may be empty.
   std::function<std::unique_ptr<FarDevice>(int rank)> farDevice;

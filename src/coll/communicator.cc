@@ -180,6 +180,9 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
   BoundPlan bound = bindPlan(plan, key.type, op, {&channels_, parts_.cpu});
   bound.choice = choiceOf(best.algorithm, best.geometry.lanes);
   bound.tree = parts_.facts.reproducible;
+  if (bound.divisor != 0 && parts_.averagesOver != 0) {
+    bound.divisor = static_cast<uint32_t>(parts_.averagesOver);
+  }
   if (scaled != nullptr) {
     bound.scale = findScale(key.type, parts_.cpu);
     bound.scalar = scaled->scalar;

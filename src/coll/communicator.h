@@ -41,6 +41,7 @@ class Communicator {
     WaitPolicy wait;  ///< Without `aborted`, which is set here.
     std::vector<TuneRule> tune;
     bool explain = false;
+    int averagesOver = 0;  ///< What rondoAvg divides by, where its ranks are a part; 0: by them.
     std::string costsSource = {};          ///< Where facts.costs come from, for people.
     uint64_t stallSeconds = 0;             ///< A longer wait is reported; 0: none.
     uint64_t timeoutMs = 0;                ///< A longer wait ends the communicator; 0: none.

@@ -9,7 +9,9 @@ namespace {
 // The defaults: fitted by tools/tune_device_fit.cc to tests/measurements/h200_x2.csv (2 x H200,
 // NV18, 2026-11-22) and h200_x4.csv (4 x H200), medians of rondo-bench in graphs; those of flags of
 // further peers set by hand, when four GPUs had shown that they differ. Those of exchanges: fitted
-// by hand to gather, scatter and latency of h200_exchange.csv's rows of 4 GPUs.
+// by hand to gather, scatter and latency of h200_exchange.csv's rows of 4 GPUs. Those between
+// hosts: what 8 bytes took on two hosts of one GPU beside the call on host memory (performance.md,
+// 0.6), and half of PCIe 4; not fitted.
 constexpr DeviceCostField kFields[] = {
     {"launch", &DeviceCosts::launch, "a kernel of one block that does nothing", false},
     {"lane_ll", &DeviceCosts::laneLL, "each block of LL", false},
@@ -45,6 +47,8 @@ constexpr DeviceCostField kFields[] = {
     {"exchange_lane_per_kib", &DeviceCosts::exchangeLanePerKiB, "what a lane moves", true},
     {"exchange_in_per_kib", &DeviceCosts::exchangeInPerKiB, "what a rank receives", true},
     {"exchange_out_per_kib", &DeviceCosts::exchangeOutPerKiB, "what a rank sends", true},
+    {"far_call", &DeviceCosts::farCall, "a call between hosts beside that on host memory", false},
+    {"far_per_kib", &DeviceCosts::farPerKiB, "its data to or from page-locked memory", true},
 };
 
 /// Of the machine where the defaults were measured: NV18.

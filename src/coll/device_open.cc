@@ -48,7 +48,10 @@ OpenedDevice open(const DeviceConfig& config, DeviceCard* card) {
                        cudaErrorName(error), cudaErrorText(error)));
   }
   card->together = opened.device->runsProcessesTogether() ? 1 : 0;
-  card->blocksFree = DeviceBudget::free(opened.device->ordinal(), card->blocksAtOnce);
+  // Where nobody else has any, the communicator is the device's first.
+  const int left = DeviceBudget::free(opened.device->ordinal(), card->blocksAtOnce);
+  const bool first = left + config.blocksHeld >= card->blocksAtOnce;
+  card->blocksFree = first ? card->blocksAtOnce : left;
   card->blocksWanted = config.smBudget * (card->blocksAtOnce / processors);
   opened.faults = std::make_unique<PinnedMemory>(*opened.device, sizeof(FaultWords));
   return opened;

@@ -28,6 +28,7 @@ struct DeviceConfig {
   bool explain = false;             ///< RONDO_EXPLAIN: rank 0 says what it chose, and what else.
   bool legacyIpc = false;   ///< Tests: share memory by legacy CUDA IPC on all ranks if any asks.
   int smBudget = 0;         ///< config.smBudget: multiprocessors of its kernels; 0: what is usual.
+  int blocksHeld = 0;       ///< That the communicator has of the device already.
   bool noSms = false;       ///< RONDO_SM_BUDGET_NONE; counts if all ranks say so.
   bool hostMemory = false;  ///< RONDO_P2P=off: ranks meet in host memory; the same on all ranks.
   bool noLineStores = false;    ///< Tests: 128-byte stores count as those over PCIe.

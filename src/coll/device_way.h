@@ -6,8 +6,18 @@
 namespace rondo {
 
 /// What moves its bytes: a kernel by one of three protocols, the copy engines between all ranks,
-/// one copy (a rank by itself), or calls on host memory (between hosts).
-enum class DeviceWay : uint8_t { kNone, kLL, kLL128, kSimple, kCopyEngines, kOneCopy, kHost };
+/// one copy (a rank by itself), calls on host memory (between hosts), or kernels inside the hosts
+/// and calls on host memory between them.
+enum class DeviceWay : uint8_t {
+  kNone,
+  kLL,
+  kLL128,
+  kSimple,
+  kCopyEngines,
+  kOneCopy,
+  kHost,
+  kLevels
+};
 
 struct DeviceServed {
   DeviceWay way = DeviceWay::kNone;

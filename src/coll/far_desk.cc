@@ -40,10 +40,13 @@ bool FarChunks::rang() const {
 void FarChunks::start() {
   const uint32_t slot = next_ % kFarSlots;
   const FarLetter& letter = view_.letters[slot];
+  onRail_ = letter.onRail != 0;
+  if (onRail_ && checkRail_) checkRail_();
+  Communicator& carrier = onRail_ ? *carriers_.rail : *carriers_.all;
   const PlanKey key{letter.count, static_cast<rondoDataType_t>(letter.type),
                     static_cast<rondoRedOp_t>(letter.op), letter.root,
                     static_cast<Collective>(letter.collective)};
-  run_.addCollective(carrier_, letter.name,
+  run_.addCollective(carrier, letter.name,
                      {key, view_.in + slot * view_.slotBytes, view_.out + slot * view_.slotBytes});
   run_.issue(OpOrigin::Device);
   running_ = true;
@@ -138,16 +141,15 @@ bool FarPieces::poll(FarFailure* failure) {
   return moved;
 }
 
-FarDesk::FarDesk(std::vector<std::unique_ptr<Communicator>> chunks,
-                 std::unique_ptr<Communicator> pieces, const FarView& view,
-                 const FarPairView& pairs, FaultWords* faults)
+FarDesk::FarDesk(std::vector<FarCarriers> chunks, std::unique_ptr<Communicator> pieces,
+                 const FarView& view, const FarPairView& pairs, FaultWords* faults)
     : chunkCarriers_(std::move(chunks)),
       pieceCarrier_(std::move(pieces)),
       faults_(faults),
       pieces_(*pieceCarrier_, pairs) {
   const auto lanes = static_cast<uint32_t>(chunkCarriers_.size());
   for (uint32_t k = 0; k < lanes; ++k) {
-    lanes_.push_back(std::make_unique<Lane>(*chunkCarriers_[k], view, k, lanes));
+    lanes_.push_back(std::make_unique<Lane>(chunkCarriers_[k], view, k, lanes));
   }
   lanes_[0]->pieces = &pieces_;
 }
@@ -207,7 +209,7 @@ bool FarDesk::pollLane(Lane& lane, FarFailure* failure) {
 
 /// Who waits looks for peers that ended, and reports a stall.
 void FarDesk::watch(Lane& lane) {
-  const Communicator& carrier = lane.chunks.busy() ? lane.carrier : *pieceCarrier_;
+  const Communicator& carrier = lane.chunks.busy() ? lane.chunks.carrier() : *pieceCarrier_;
   const WaitPolicy& policy = carrier.groupWait();
   if (policy.watch) policy.watch(Clock::now() - lane.since);
 }
@@ -240,7 +242,10 @@ void FarDesk::abort() noexcept {
 
 void FarDesk::endWaits() noexcept {
   std::atomic_ref<uint32_t>(faults_->abort).store(1);
-  for (const auto& carrier : chunkCarriers_) carrier->abort();
+  for (const FarCarriers& lane : chunkCarriers_) {
+    lane.all->abort();
+    if (lane.rail) lane.rail->abort();
+  }
   pieceCarrier_->abort();
 }
 
@@ -248,6 +253,10 @@ FarFailure FarDesk::failure() const {
   if (!failed_.load(std::memory_order_acquire)) return {};
   const std::lock_guard<std::mutex> lock(mutex_);
   return failure_;
+}
+
+void FarDesk::checkRailsBy(const std::function<void()>& check) {
+  for (const auto& lane : lanes_) lane->chunks.checkRailsBy(check);
 }
 
 void FarDesk::onFailure(std::function<void(rondoResult_t)> call) {

@@ -22,26 +22,38 @@ struct FarFailure {
   std::string what;
 };
 
+/// Who carries the chunks of a lane: host communicators of all ranks, and of those of this rank's
+/// rail; nullptr: there are no rails.
+struct FarCarriers {
+  std::unique_ptr<Communicator> all, rail;
+};
+
 /// Collectives, chunk by chunk: every lanes-th of them.
 class FarChunks {
  public:
-  FarChunks(Communicator& carrier, const FarView& view, uint32_t lane, uint32_t lanes)
-      : carrier_(carrier), view_(view), lane_(lane), lanes_(lanes), next_(lane) {}
+  FarChunks(const FarCarriers& carriers, const FarView& view, uint32_t lane, uint32_t lanes)
+      : carriers_(carriers), view_(view), lane_(lane), lanes_(lanes), next_(lane) {}
   /// Does what can be done at once. `failure` is set if nothing can any more.
   bool poll(FarFailure* failure);
   bool busy() const { return running_; }
+  /// Of the chunk that runs, or ran last.
+  const Communicator& carrier() const { return onRail_ ? *carriers_.rail : *carriers_.all; }
   void startAt(uint32_t number) { next_ = number + (lane_ - number) % lanes_; }
   uint32_t done() const { return done_; }
+  /// Called before each chunk of a rail, which kernels have made: throws Error if they could not.
+  void checkRailsBy(std::function<void()> check) { checkRail_ = std::move(check); }
 
  private:
   bool rang() const;
   void start();
 
-  Communicator& carrier_;
+  const FarCarriers& carriers_;
+  std::function<void()> checkRail_;
   const FarView view_;
   GroupRun run_;
   const uint32_t lane_, lanes_;  ///< A power of two, so that numbers may wrap.
   bool running_ = false;
+  bool onRail_ = false;
   uint32_t next_;      ///< Chunks before the one that comes, of all lanes.
   uint32_t done_ = 0;  ///< Chunks of this lane so far.
 };
@@ -83,7 +95,7 @@ class FarDesk {
  public:
   /// The carriers are host communicators of the same ranks that nobody else uses. `faults`: where
   /// this rank's kernels look when they wait.
-  FarDesk(std::vector<std::unique_ptr<Communicator>> chunks, std::unique_ptr<Communicator> pieces,
+  FarDesk(std::vector<FarCarriers> chunks, std::unique_ptr<Communicator> pieces,
           const FarView& view, const FarPairView& pairs, FaultWords* faults);
 
   /// One for each carrier of chunks; the first one has the pieces, too.
@@ -98,6 +110,8 @@ class FarDesk {
   /// Ends waits of kernels here, and what is under way on all ranks.
   void abort() noexcept;
   FarFailure failure() const;
+  /// Before the first ring; see FarChunks.
+  void checkRailsBy(const std::function<void()>& check);
   /// `call` runs once, if the desk fails; rondoRemoteError: because of a peer.
   void onFailure(std::function<void(rondoResult_t)> call);
 
@@ -117,9 +131,8 @@ class FarDesk {
  private:
   void endWaits() noexcept;
   struct Lane {
-    Lane(Communicator& by, const FarView& view, uint32_t number, uint32_t of)
-        : carrier(by), chunks(by, view, number, of) {}
-    Communicator& carrier;
+    Lane(const FarCarriers& by, const FarView& view, uint32_t number, uint32_t of)
+        : chunks(by, view, number, of) {}
     FarChunks chunks;
     FarPieces* pieces = nullptr;
     bool idle = false;  ///< Waits since `since`, though something is under way.
@@ -133,7 +146,7 @@ class FarDesk {
   void fail(FarFailure failure);
   void watch(Lane& lane);
 
-  const std::vector<std::unique_ptr<Communicator>> chunkCarriers_;
+  const std::vector<FarCarriers> chunkCarriers_;
   const std::unique_ptr<Communicator> pieceCarrier_;
   FaultWords* const faults_;
   FarPieces pieces_;

@@ -23,12 +23,21 @@ int32_t slotsOf(Slots used, int ranks) {
   return used == Slots::None ? 0 : used == Slots::All ? ranks : 1;
 }
 
-class FarRunner : public DeviceRunner {
+/// What goes to whom: all ranks, or those of a rail.
+struct FarRoute {
+  int rank, ranks;
+  uint64_t stride;  ///< As FarCall has it.
+  bool onRail;
+};
+
+class CarriedRunner final : public FarRunner {
  public:
-  FarRunner(std::unique_ptr<FarDevice> device, std::vector<std::unique_ptr<Communicator>> chunks,
-            std::unique_ptr<Communicator> pieces, const DeviceConfig& config, uint64_t serial)
+  CarriedRunner(std::unique_ptr<FarDevice> device, std::vector<FarCarriers> chunks,
+                std::unique_ptr<Communicator> pieces, const DeviceConfig& config, uint64_t serial)
       : serial_(serial),
         place_(pieces->place()),
+        facts_(chunks.front().all->facts()),
+        rail_(chunks.front().rail ? chunks.front().rail->place() : RankPlace{}),
         spinBoundMs_(config.spinBoundMs),
         device_(std::move(device)),
         staging_(place_.size),
@@ -48,7 +57,7 @@ class FarRunner : public DeviceRunner {
     }
   }
 
-  ~FarRunner() override {
+  ~CarriedRunner() override {
     // Kernels that still run need the desk, and use what is freed next.
     try {
       device_->synchronize();
@@ -88,8 +97,20 @@ class FarRunner : public DeviceRunner {
     *code = failure.code;
     return failure.what;
   }
+  void runOnRail(const DeviceCall& call, uint64_t stride) override {
+    check();
+    launchCall(call, {rail_.rank, rail_.size, stride, true});
+  }
+  void checkRailsBy(const std::function<void()>& check) override { desk_->checkRailsBy(check); }
+  void* allocate(const DeviceCall& call, uint64_t bytes) override {
+    return device_->allocate(call, bytes);
+  }
+  void release(const DeviceCall& call, void* memory) override { device_->release(call, memory); }
+  const CommFacts& facts() const override { return facts_; }
+  int lanes() const override { return desk_->lanes(); }
 
  private:
+  void launchCall(const DeviceCall& call, const FarRoute& route);
   void launchAround(const char* name, std::span<const Transfer> transfers, rondoStream_t stream);
   void copySelf(const char* name, std::span<const Transfer> transfers, rondoStream_t stream);
   void launchCollected(const char* name, rondoStream_t stream);
@@ -97,6 +118,8 @@ class FarRunner : public DeviceRunner {
 
   const uint64_t serial_;
   const RankPlace place_;
+  const CommFacts facts_;
+  const RankPlace rail_;  // of one rank: there is none
   const uint64_t spinBoundMs_;
   const std::unique_ptr<FarDevice> device_;
   const FarStaging staging_;
@@ -110,7 +133,7 @@ class FarRunner : public DeviceRunner {
   std::vector<std::vector<FarPiece>> queues_;  // as in FarPairView
 };
 
-void FarRunner::check() const {
+void CarriedRunner::check() const {
   const FarFailure failure = desk_->failure();
   if (!failure.what.empty()) throw Error(failure.code, failure.what);
   const auto word = [&](uint32_t FaultWords::*which) {
@@ -127,7 +150,7 @@ void FarRunner::check() const {
   }
 }
 
-void FarRunner::launched(rondoStream_t stream, uint64_t rings) {
+void CarriedRunner::launched(rondoStream_t stream, uint64_t rings) {
   if (!desk_->expectsReplays()) {
     if (device_->captures(stream)) {
       desk_->expectReplays();
@@ -138,34 +161,41 @@ void FarRunner::launched(rondoStream_t stream, uint64_t rings) {
   for (FarThread* thread : threads_) thread->wake();
 }
 
-DeviceServed FarRunner::run(const DeviceCall& call) {
+DeviceServed CarriedRunner::run(const DeviceCall& call) {
   check();
   if (call.count == 0) return {};
   if (call.scaled != nullptr) {
     return runScaledSum(call, place_, *device_, [this](const DeviceCall& sum) { return run(sum); });
   }
+  launchCall(call, {place_.rank, place_.size, call.count, false});
+  return {DeviceWay::kHost};
+}
+
+void CarriedRunner::launchCall(const DeviceCall& call, const FarRoute& route) {
   const uint64_t element = typeSize(call.type);
-  const uint64_t slots = hasSlots(call.collective) ? static_cast<uint64_t>(place_.size) : 1;
+  const uint64_t slots = hasSlots(call.collective) ? static_cast<uint64_t>(route.ranks) : 1;
   if (slots * element > kFarSlotBytes) {
     throw Error(
         rondoUnsupported,
         format("%s: device memory with %d ranks on several hosts is not available; allowed "
                "there: at most %llu ranks",
-               call.name, place_.size, static_cast<unsigned long long>(kFarSlotBytes / element)));
+               call.name, route.ranks, static_cast<unsigned long long>(kFarSlotBytes / element)));
   }
-  const SlotUse use = slotUse(call.collective, place_.rank, call.root);
+  const SlotUse use = slotUse(call.collective, route.rank, call.root);
   FarCall far{};
   far.src = static_cast<const unsigned char*>(call.send);
   far.dst = static_cast<unsigned char*>(call.recv);
   far.count = call.count;
-  far.chunk = farChunk(call.collective, call.count, element, place_.size);
+  far.chunk = farChunk(call.collective, call.count, element, route.ranks);
+  far.stride = route.stride;
   far.elementBytes = static_cast<uint32_t>(element);
-  far.srcSlots = slotsOf(use.src, place_.size);
-  far.dstSlots = slotsOf(use.dst, place_.size);
+  far.srcSlots = slotsOf(use.src, route.ranks);
+  far.dstSlots = slotsOf(use.dst, route.ranks);
   far.collective = static_cast<int32_t>(call.collective);
   far.type = call.type;
   far.op = isReduction(call.collective) ? static_cast<int32_t>(call.op) : 0;
   far.root = isRooted(call.collective) ? call.root : 0;
+  far.onRail = route.onRail ? 1 : 0;
   far.name = call.name;
   far.view = view_;
   far.fault = fault_;
@@ -174,11 +204,10 @@ DeviceServed FarRunner::run(const DeviceCall& call) {
       static_cast<int>(std::min<uint64_t>(wanted + 1, static_cast<uint64_t>(device_->blocks())));
   device_->launch(far, blocks, call.stream);
   launched(call.stream, (call.count + far.chunk - 1) / far.chunk);
-  return {DeviceWay::kHost};
 }
 
-void FarRunner::exchange(const char* name, std::span<const Transfer> transfers,
-                         std::span<const rondoStream_t> streams) {
+void CarriedRunner::exchange(const char* name, std::span<const Transfer> transfers,
+                             std::span<const rondoStream_t> streams) {
   check();
   for (const rondoStream_t other : streams.subspan(1)) {
     // One that is not captured yet joins the capture behind the launch.
@@ -190,8 +219,8 @@ void FarRunner::exchange(const char* name, std::span<const Transfer> transfers,
 }
 
 /// To and from the other ranks by kernels, within this one by copies.
-void FarRunner::launchAround(const char* name, std::span<const Transfer> transfers,
-                             rondoStream_t stream) {
+void CarriedRunner::launchAround(const char* name, std::span<const Transfer> transfers,
+                                 rondoStream_t stream) {
   for (auto& queue : queues_) queue.clear();
   const int n = place_.size;
   size_t longest = 0;
@@ -224,7 +253,7 @@ void FarRunner::launchAround(const char* name, std::span<const Transfer> transfe
   }
 }
 
-void FarRunner::launchCollected(const char* name, rondoStream_t stream) {
+void CarriedRunner::launchCollected(const char* name, rondoStream_t stream) {
   if (call_.queues == 0) return;
   uint64_t rings = 0;
   for (int q = 0; q < call_.queues; ++q) {
@@ -238,8 +267,8 @@ void FarRunner::launchCollected(const char* name, rondoStream_t stream) {
 }
 
 /// Sends of this rank to itself meet the receives of the same place in order.
-void FarRunner::copySelf(const char* name, std::span<const Transfer> transfers,
-                         rondoStream_t stream) {
+void CarriedRunner::copySelf(const char* name, std::span<const Transfer> transfers,
+                             rondoStream_t stream) {
   size_t receive = 0;
   for (const Transfer& send : transfers) {
     if (send.peer != place_.rank || !send.sends) continue;
@@ -264,16 +293,13 @@ int farLanes(int processorsPerRank) {
   return processorsPerRank >= 8 ? 4 : processorsPerRank >= 4 ? 2 : 1;
 }
 
-std::unique_ptr<DeviceRunner> createFarRunner(
-    Bootstrap& boot, const DeviceConfig& config,
-    const std::function<std::unique_ptr<FarDevice>()>& open,
-    const std::function<std::unique_ptr<Communicator>(int lane)>& makeCarrier, int lanes,
-    std::string* why) {
+std::unique_ptr<FarRunner> createFarRunner(Bootstrap& boot, const DeviceConfig& config,
+                                           const FarMakers& makers, int lanes, std::string* why) {
   FarCard mine{};
   mine.order = nextOrderCard();
   std::unique_ptr<FarDevice> device;
   try {
-    device = open();
+    device = makers.open();
   } catch (const Error& error) {
     mine.code = error.code();
     std::strncpy(mine.why.data(), error.what(), mine.why.size() - 1);
@@ -288,15 +314,19 @@ std::unique_ptr<DeviceRunner> createFarRunner(
     if (cards[r].code == rondoInvalidArgument) throw Error(rondoInvalidArgument, *why);
     return nullptr;
   }
-  std::vector<std::unique_ptr<Communicator>> chunks;
-  for (int lane = 0; lane < lanes; ++lane) chunks.push_back(makeCarrier(lane));
-  std::unique_ptr<Communicator> pieces = makeCarrier(0);
+  std::vector<FarCarriers> chunks;
+  for (int lane = 0; lane < lanes; ++lane) chunks.push_back({makers.makeCarrier(lane), nullptr});
+  std::unique_ptr<Communicator> pieces = makers.makeCarrier(0);
+  if (makers.makeRails) {
+    auto rails = makers.makeRails(*pieces, lanes);
+    for (size_t lane = 0; lane < rails.size(); ++lane) chunks[lane].rail = std::move(rails[lane]);
+  }
   std::unique_ptr<FarRunner> runner;
   int code = rondoSuccess;
   std::string sentence;
   try {
-    runner = std::make_unique<FarRunner>(std::move(device), std::move(chunks), std::move(pieces),
-                                         config, agreedOrder(orders));
+    runner = std::make_unique<CarriedRunner>(std::move(device), std::move(chunks),
+                                             std::move(pieces), config, agreedOrder(orders));
   } catch (const Error& error) {
     code = error.code();
     sentence = error.sentence();

@@ -71,6 +71,8 @@ std::string OpFacts::wayText() const {
       return "one copy";
     case DeviceWay::kHost:
       return "calls on host memory";
+    case DeviceWay::kLevels:
+      return "kernels in hosts, calls on host memory between";
     case DeviceWay::kNone:
       break;
   }

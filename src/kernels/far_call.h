@@ -30,6 +30,7 @@ struct FarLetter {
   const char* name;
   int32_t collective, type, op, root;
   uint32_t blocks;  ///< That ring.
+  uint32_t onRail;  ///< Among the ranks of this one's rail alone; else among all.
 };
 
 /// A piece of a send or a receive.
@@ -70,11 +71,13 @@ struct FarPairView {
 struct FarCall {
   const unsigned char* src;
   unsigned char* dst;
-  uint64_t count;  ///< Of a slot.
-  uint64_t chunk;  ///< Elements of a slot that go at once; the last chunk may have fewer.
+  uint64_t count;   ///< Of a slot.
+  uint64_t chunk;   ///< Elements of a slot that go at once; the last chunk may have fewer.
+  uint64_t stride;  ///< Elements from the caller's slots to the next.
   uint32_t elementBytes;
   int32_t srcSlots, dstSlots;  ///< What this rank gives and gets; 0: nothing.
   int32_t collective, type, op, root;
+  uint32_t onRail;
   const char* name;  ///< For the host.
   FarView view;
   FaultView fault;
@@ -133,7 +136,7 @@ class FarVisit {
   RONDO_ALGO uint32_t slot(uint64_t k) const { return (number(k) - 1) % kFarSlots; }
   /// Where slot `s` of the caller's has chunk k.
   RONDO_ALGO uint64_t at(int s, uint64_t k) const {
-    return (static_cast<uint64_t>(s) * call_.count + k * call_.chunk) * call_.elementBytes;
+    return (static_cast<uint64_t>(s) * call_.stride + k * call_.chunk) * call_.elementBytes;
   }
 
   RONDO_ALGO void putIn(uint64_t k) {
@@ -145,7 +148,7 @@ class FarVisit {
     if (hands_.block() == 0) {
       hands_.write(&call_.view.letters[slot(k)],
                    FarLetter{elements(k), call_.name, call_.collective, call_.type, call_.op,
-                             call_.root, static_cast<uint32_t>(hands_.blocks())});
+                             call_.root, static_cast<uint32_t>(hands_.blocks()), call_.onRail});
     }
     hands_.ring(&call_.view.rung[slot(k) * kFarBlocks + static_cast<uint32_t>(hands_.block())],
                 number(k));

@@ -6,89 +6,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <barrier>
 #include <numeric>
 
-#include "api/device_group.h"
 #include "api/device_uneven.h"
-#include "api/group.h"
-#include "api/handle.h"
 #include "coll/far_staging.h"
 #include "coll/flight_view.h"
-#include "support/pretended_device.h"
-#include "support/world.h"
+#include "support/far_world.h"
 
 namespace rondo::testing {
 namespace {
-
-using Ints = std::vector<int32_t>;
-
-struct FarRank {
-  rondoComm_t comm;
-  int rank, size;
-  PretendedStream &stream, &other;
-  std::barrier<>& barrier;
-
-  rondoResult_t collective(Collective collective, const Ints& in, int32_t* out, size_t count,
-                           int root = 0, rondoRedOp_t op = rondoSum,
-                           const ScaledOp* scaled = nullptr) const {
-    return runOnDevice(comm, DeviceCall{"rondoTest", collective, in.data(), out, count, rondoInt32,
-                                        op, root, stream.handle(), scaled});
-  }
-  rondoResult_t transfer(std::initializer_list<Transfer> transfers) const {
-    return runOnDevice(comm, {"rondoTest", {transfers.begin(), transfers.size()}, stream.handle()});
-  }
-  void good(rondoResult_t result) const {
-    ASSERT_EQ(result, rondoSuccess) << rondoGetLastError(comm);
-  }
-};
-
-Transfer transferOf(int peer, bool sends, int32_t* data, size_t count) {
-  return {peer, sends, reinterpret_cast<char*>(data), count * sizeof *data};
-}
-
-/// body(rank) on ranks of which rank r is on host hostOf[r]; all have a device but `without`.
-void onHosts(const std::vector<int>& hostOf, const std::function<void(const FarRank&)>& body,
-             int without = -1) {
-  const int n = static_cast<int>(hostOf.size());
-  ThreadGroup group(n);
-  std::barrier<> barrier(n);
-  onRanks(n, [&](int r) {
-    ThreadBootstrap boot(group, r);
-    Config config = checkConfig("onHosts", nullptr);
-    config.options.hostId = "host" + std::to_string(hostOf[static_cast<size_t>(r)]);
-    config.farDevice = [without](int rank) -> std::unique_ptr<FarDevice> {
-      if (rank == without) throw Error(rondoUnsupported, "it was sold");
-      return std::make_unique<PretendedDevice>();
-    };
-    PretendedStream stream, other;
-    CommPtr comm;
-    ASSERT_EQ(guarded(nullptr, "onHosts", [&] { comm = createComm(boot, config, {}); }),
-              rondoSuccess)
-        << rondoGetLastError(nullptr);
-    body({comm.get(), r, n, stream, other, barrier});
-    comm.reset();
-  });
-}
-
-int32_t element(int rank, size_t i) { return rank * 1000003 + static_cast<int32_t>(i) * 7; }
-int32_t sumOf(int ranks, size_t i) {
-  int32_t sum = 0;
-  for (int r = 0; r < ranks; ++r) sum += element(r, i);
-  return sum;
-}
-Ints dataOf(int rank, size_t count) {
-  Ints data(count);
-  for (size_t i = 0; i < count; ++i) data[i] = element(rank, i);
-  return data;
-}
-/// How many of out[0, count) are not value(i).
-template <class Value>
-size_t wrong(const int32_t* out, size_t count, const Value& value) {
-  size_t bad = 0;
-  for (size_t i = 0; i < count; ++i) bad += out[i] != value(i) ? 1 : 0;
-  return bad;
-}
 
 /// Every collective at this count, one after the other without a wait between.
 void everyCollective(const FarRank& me, size_t count) {
@@ -363,27 +289,6 @@ TEST(FarDevice, PremultipliedSums) {
   });
 }
 
-/// After a failure: streams end, and the next call of every rank says why, in these words.
-void expectBroken(const FarRank& me, rondoResult_t code, const std::string& words) {
-  me.stream.synchronize();
-  const Ints in(10);
-  Ints out(10);
-  rondoResult_t result = rondoSuccess;
-  while (result == rondoSuccess) {  // what one rank knows, others hear a little later
-    result = me.collective(Collective::AllReduce, in, out.data(), 10);
-    me.stream.synchronize();
-  }
-  EXPECT_EQ(result, code);
-  const std::string why = rondoGetLastError(me.comm);
-  EXPECT_NE(why.find(words), std::string::npos) << why;
-  rondoResult_t state = rondoSuccess;
-  while (state == rondoSuccess) {
-    ASSERT_EQ(rondoCommGetAsyncError(me.comm, &state), rondoSuccess);
-  }
-  EXPECT_EQ(state, code);
-  me.barrier.arrive_and_wait();  // nobody leaves who might be asked
-}
-
 TEST(FarDevice, CallsThatDifferEndOnAllRanks) {
   onHosts({0, 1}, [](const FarRank& me) {
     const Ints in = dataOf(me.rank, 5000);
@@ -424,13 +329,12 @@ TEST(FarDevice, AbortEndsWhatWaits) {
 }
 
 TEST(FarDevice, NoneIfOneRankHasNone) {
-  onHosts(
-      {0, 1},
-      [](const FarRank& me) {
-        EXPECT_EQ(me.comm->impl->deviceRunner(), nullptr);
-        EXPECT_EQ(me.comm->impl->whyNoDevice(), "rank 1 has no device: it was sold");
-      },
-      1);
+  onHosts({0, 1},
+          [](const FarRank& me) {
+            EXPECT_EQ(me.comm->impl->deviceRunner(), nullptr);
+            EXPECT_EQ(me.comm->impl->whyNoDevice(), "rank 1 has no device: it was sold");
+          },
+          {.without = 1});
 }
 
 // All ranks cut alike, chunks fit slots, and pieces fit their memory.

@@ -1,0 +1,172 @@
+#include "api/comm_device.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "api/comm_bootstrap.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "coll/levels_runner.h"
+
+namespace rondo {
+namespace {
+
+DeviceConfig deviceConfigOf(const DeviceWishes& wishes, const Communicator::Parts& parts) {
+  const Config& config = wishes.config;
+  DeviceConfig wanted{config.device, parts.place.localRank, config.options.spinBoundMs, parts.tune,
+                      parts.explain};
+  wanted.smBudget = static_cast<int>(config.options.smBudget);
+  wanted.noSms = config.options.noSms;
+  wanted.hostMemory = config.options.noP2p;
+  wanted.noBackground = config.options.noRegister;
+  wanted.registerBytes = config.options.registerBytes;
+  wanted.costs = wishes.costs;
+  return wanted;
+}
+
+/// A communicator over several hosts: device memory is moved by host communicators that the caller
+/// does not see, and inside the hosts by kernels, where hosts are alike and these can be had.
+class AcrossHosts {
+ public:
+  AcrossHosts(const DeviceWishes& wishes, const DeviceConfig& wanted)
+      : wishes_(wishes),
+        boot_(wishes.boot),
+        wanted_(wanted),
+        layout_(LevelsLayout::of(wishes.hosts.hostOf, wishes.boot.rank())),
+        carrier_(wishes.config) {
+    carrier_.device = RONDO_DEVICE_NONE;
+    carrier_.name += " (device memory)";
+    carrier_.farDevice = nullptr;
+    carrier_.nearDevice = nullptr;
+  }
+
+  std::unique_ptr<DeviceRunner> make(int lanes, std::string* why) {
+    FarMakers makers;
+    makers.open = [this] { return open(); };
+    makers.makeCarrier = [this](int lane) { return wishes_.makeInner(boot_, carrier_, lane); };
+    if (layout_.layered()) {
+      makers.makeRails = [this](Communicator& carrier, int count) {
+        return makeRails(carrier, count);
+      };
+    }
+    std::unique_ptr<FarRunner> far = createFarRunner(boot_, wanted_, makers, lanes, why);
+    if (far == nullptr || near_ == nullptr) return far;
+    return createLevelsRunner(std::move(near_), std::move(far), layout_, times_, wanted_);
+  }
+
+ private:
+  std::unique_ptr<FarDevice> open() {
+    const Config& config = wishes_.config;
+    if (config.device == RONDO_DEVICE_NONE) {
+      throw Error(rondoUnsupported, "it was made without a device");
+    }
+    auto device = config.farDevice ? config.farDevice(boot_.rank()) : openFarDevice(wanted_);
+    blocksHeld_ = 2 * device->blocks();
+    return device;
+  }
+
+  /// This host's part, and if every host has one, a communicator of the rail for each lane.
+  std::vector<std::unique_ptr<Communicator>> makeRails(Communicator& carrier, int lanes) {
+    std::string why;
+    near_ = makeNear(carrier, &why);
+    const auto lacking = boot_.verdict(near_ ? rondoSuccess : rondoUnsupported, why);
+    if (lacking) {
+      near_.reset();
+      logLine(LogPart::Device, LogLevel::Info, boot_.rank(), [&] {
+        return format("communicator \"%s\": no kernels inside hosts: %s",
+                      wishes_.config.name.c_str(), lacking->what());
+      });
+      return {};
+    }
+    Config config = carrier_;
+    config.options.groups.clear();  // a list would be of all ranks
+    config.averagesOver = boot_.size();
+    std::vector<std::unique_ptr<Communicator>> rails;
+    together(boot_, [&] {
+      CommBootstrap rail(carrier, layout_.rail);
+      times_ = agreeOn(rail, NearTimes::of(*near_));
+      for (int lane = 0; lane < lanes; ++lane) {
+        rails.push_back(wishes_.makeInner(rail, config, lane));
+      }
+    });
+    return rails;
+  }
+
+  /// The same on all ranks of a host; nullptr, and why, where there can be none.
+  std::unique_ptr<DeviceRunner> makeNear(Communicator& carrier, std::string* why) const {
+    const Config& config = wishes_.config;
+    if (config.nearDevice) return config.nearDevice(boot_.rank());
+    if (config.farDevice) {
+      *why = "devices are pretended";
+      return nullptr;
+    }
+    try {
+      CommBootstrap host(carrier, layout_.near);
+      std::vector<int> peers;
+      for (int p = 0; p < layout_.places; ++p) {
+        if (p != layout_.place) peers.push_back(p);
+      }
+      std::optional<FdExchange> exchange;
+      together(host, [&] { exchange.emplace(host, peers); });
+      return createDeviceRunner(host, &*exchange, peers, nearConfig(), why);
+    } catch (const Error& error) {
+      *why = error.sentence();
+      return nullptr;
+    }
+  }
+
+  /// Of a budget the kernels that talk to the host have theirs already.
+  DeviceConfig nearConfig() const {
+    DeviceConfig near = wanted_;
+    if (near.smBudget > 0) near.smBudget = std::max(1, near.smBudget - kFarBlocks);
+    near.blocksHeld = blocksHeld_;
+    // What rank 0's host does stands for all.
+    near.explain = near.explain && layout_.host == 0;
+    return near;
+  }
+
+  /// The slowest host's. A rail has a rank of each host, and those of a host predict alike.
+  static NearTimes agreeOn(Bootstrap& rail, const NearTimes& mine) {
+    std::vector<NearTimes> all(static_cast<size_t>(rail.size()));
+    rail.allGather(&mine, sizeof mine, all.data());
+    NearTimes worst = all.front();
+    for (const NearTimes& each : all) worst.worst(each);
+    return worst;
+  }
+
+  const DeviceWishes& wishes_;
+  Bootstrap& boot_;
+  const DeviceConfig& wanted_;
+  const LevelsLayout layout_;
+  Config carrier_;
+  int blocksHeld_ = 0;  // by the kernels that talk to the host
+  std::unique_ptr<DeviceRunner> near_;
+  NearTimes times_;
+};
+
+}  // namespace
+
+void addDevice(const DeviceWishes& wishes, Communicator::Parts* parts) {
+  const Config& config = wishes.config;
+  const DeviceConfig wanted = deviceConfigOf(wishes, *parts);
+  if (wishes.hosts.hosts > 1) {
+    const int processors =
+        static_cast<int>(parts->facts.cpus) / std::max(1, parts->facts.localRanks);
+    const int lanes = config.farDevice ? 2 : farLanes(processors);
+    parts->device = AcrossHosts(wishes, wanted).make(lanes, &parts->whyNoDevice);
+  } else if (config.nearDevice) {
+    parts->device = config.nearDevice(wishes.boot.rank());
+  } else {
+    parts->device =
+        createDeviceRunner(wishes.boot, wishes.exchange, wishes.peers, wanted, &parts->whyNoDevice);
+  }
+  together(wishes.boot, [&] {
+    if (config.device >= 0 && parts->device == nullptr) {
+      throw Error(rondoUnsupported,
+                  format("config.device is %d, but the communicator can have no device: %s",
+                         config.device, parts->whyNoDevice.c_str()));
+    }
+  });
+}
+
+}  // namespace rondo

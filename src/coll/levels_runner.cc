@@ -1,0 +1,325 @@
+#include "coll/levels_runner.h"
+
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "api/types.h"
+#include "base/error.h"
+
+namespace rondo {
+namespace {
+
+/// The last choices: choosing may record plans, and a launch has a few microseconds.
+class Verdicts {
+ public:
+  template <class Choose>
+  bool find(Collective collective, uint64_t count, uint32_t element, const Choose& choose) {
+    const uint64_t key = count * 41 + static_cast<uint64_t>(collective) * 7 + element * 3;
+    Entry& entry = entries_[(key * 0x9e3779b97f4a7c15u) >> 58];
+    if (!entry.known || entry.collective != collective || entry.count != count ||
+        entry.element != element) {
+      entry = {collective, count, element, choose(), true};
+    }
+    return entry.byLevels;
+  }
+
+ private:
+  struct Entry {
+    Collective collective{};
+    uint64_t count = 0;
+    uint32_t element = 0;
+    bool byLevels = false, known = false;
+  };
+  std::array<Entry, 64> entries_{};
+};
+
+/// Slots of a buffer, one for each place.
+struct Slices {
+  const void* whole;  ///< Of the root.
+  const void* own;    ///< Of any other rank: its slot alone.
+};
+
+class LevelsRunner final : public DeviceRunner {
+ public:
+  LevelsRunner(std::unique_ptr<DeviceRunner> near, std::unique_ptr<FarRunner> far,
+               const LevelsLayout& layout, LevelsFacts facts, bool explain)
+      : near_(std::move(near)),
+        far_(std::move(far)),
+        layout_(layout),
+        choice_(std::move(facts)),
+        explain_(explain) {
+    far_->checkRailsBy([near = near_.get()] { near->check(); });
+  }
+
+  int device() const override { return far_->device(); }
+  DeviceServed run(const DeviceCall& call) override;
+  /// Those between ranks of one host go by host memory, too: one launch has all of a group, and
+  /// none of it waits for the rest.
+  void exchange(const char* name, std::span<const Transfer> transfers,
+                std::span<const rondoStream_t> streams) override {
+    far_->exchange(name, transfers, streams);
+  }
+  void order(rondoStream_t first, rondoStream_t later) override { far_->order(first, later); }
+  uint64_t serial() const override { return far_->serial(); }
+  void check() const override {
+    far_->check();
+    near_->check();
+  }
+  /// On either level a kernel may wait for what the other one was to bring.
+  void abort() noexcept override {
+    near_->abort();
+    far_->abort();
+  }
+  std::chrono::milliseconds takeLongWait() noexcept override { return near_->takeLongWait(); }
+  bool captures(rondoStream_t stream) const override { return far_->captures(stream); }
+  DeviceChoice choose(const DeviceRequest& request) const override { return far_->choose(request); }
+  void startEpochsAt(uint32_t value) override {
+    near_->startEpochsAt(value);
+    far_->startEpochsAt(value);
+  }
+  void onFailure(const std::function<void(rondoResult_t)>& call) override { far_->onFailure(call); }
+  std::string failure(rondoResult_t* code) const override { return far_->failure(code); }
+
+ private:
+  bool goesInLevels(const DeviceCall& call);
+  void allReduce(const DeviceCall& call);
+  void reduceScatter(const DeviceCall& call);
+  void allGather(const DeviceCall& call);
+  void broadcast(const DeviceCall& call);
+  void reduce(const DeviceCall& call);
+  void rest(const DeviceCall& call);
+  void passOn(const DeviceCall& call, int root, bool fromRoot, const Slices& slices);
+  uint64_t slotOf(const DeviceCall& call) const {
+    return call.count / static_cast<uint64_t>(layout_.places);
+  }
+
+  const std::unique_ptr<DeviceRunner> near_;
+  const std::unique_ptr<FarRunner> far_;  // ends first: its threads look at near_
+  const LevelsLayout layout_;
+  LevelsChoice choice_;
+  Verdicts verdicts_;
+  std::vector<Transfer> transfers_;  // of passOn()
+  const bool explain_;
+};
+
+/// nullptr stays: not every rank has both buffers.
+const void* at(const void* buffer, uint64_t elements, rondoDataType_t type) {
+  if (buffer == nullptr) return nullptr;
+  return static_cast<const char*>(buffer) + elements * typeSize(type);
+}
+void* at(void* buffer, uint64_t elements, rondoDataType_t type) {
+  return const_cast<void*>(at(static_cast<const void*>(buffer), elements, type));
+}
+
+/// A part of `call` as a collective of its own.
+DeviceCall part(const DeviceCall& call, Collective collective, const void* send, void* recv,
+                uint64_t count) {
+  DeviceCall out = call;
+  out.collective = collective;
+  out.send = send;
+  out.recv = recv;
+  out.count = count;
+  if (!isReduction(collective)) {
+    out.op = rondoSum;
+    out.scaled = nullptr;
+  }
+  return out;
+}
+
+/// The reduction inside the host: an average is divided once, between the hosts.
+DeviceCall inside(const DeviceCall& call, const void* send, void* recv, uint64_t count) {
+  DeviceCall out = part(call, Collective::ReduceScatter, send, recv, count);
+  if (out.op == rondoAvg) out.op = rondoSum;
+  return out;
+}
+
+/// What goes on between the hosts: each rank's scalar is in it already.
+DeviceCall between(const DeviceCall& call, Collective collective, const void* send, void* recv,
+                   uint64_t count) {
+  DeviceCall out = part(call, collective, send, recv, count);
+  if (out.scaled != nullptr) out.op = rondoSum;
+  out.scaled = nullptr;
+  return out;
+}
+
+/// What is enqueued on a call's stream between the two has memory of its own.
+class Scratch {
+ public:
+  Scratch(FarRunner& far, const DeviceCall& call, uint64_t elements)
+      : far_(far), call_(call), memory_(far.allocate(call, elements * typeSize(call.type))) {}
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    try {
+      far_.release(call_, memory_);
+    } catch (const Error&) {  // the context is gone, and with it all memory
+    }
+  }
+  void* get() const { return memory_; }
+
+ private:
+  FarRunner& far_;
+  const DeviceCall& call_;
+  void* const memory_;
+};
+
+bool LevelsRunner::goesInLevels(const DeviceCall& call) {
+  const auto element = static_cast<uint32_t>(typeSize(call.type));
+  return verdicts_.find(call.collective, call.count, element, [&] {
+    const LevelsForecast forecast = choice_.forecast(call.collective, call.count, element);
+    if (explain_) {
+      std::fputs(choice_.explain(call.collective, call.count * element, forecast).c_str(), stderr);
+    }
+    return forecast.byLevels;
+  });
+}
+
+DeviceServed LevelsRunner::run(const DeviceCall& call) {
+  check();
+  if (call.count == 0) return {};
+  if (!goesInLevels(call)) return far_->run(call);
+  switch (call.collective) {
+    case Collective::AllReduce:
+      allReduce(call);
+      break;
+    case Collective::ReduceScatter:
+      reduceScatter(call);
+      break;
+    case Collective::AllGather:
+      allGather(call);
+      break;
+    case Collective::Broadcast:
+      broadcast(call);
+      break;
+    default:
+      reduce(call);
+  }
+  return {DeviceWay::kLevels};
+}
+
+/// A slot for each place: reduced to it in the host, on its rail between the hosts, and from there
+/// to all of the host. What is left, less than an element a place, goes among all ranks.
+void LevelsRunner::allReduce(const DeviceCall& call) {
+  const uint64_t slot = slotOf(call);
+  void* const mine = at(call.recv, static_cast<uint64_t>(layout_.place) * slot, call.type);
+  near_->run(inside(call, call.send, mine, slot));
+  far_->runOnRail(between(call, Collective::AllReduce, mine, mine, slot), slot);
+  near_->run(between(call, Collective::AllGather, mine, call.recv, slot));
+  rest(call);
+}
+
+/// The slots of a rail's ranks, reduced in the host to the rank of that rail: side by side in
+/// scratch in the order of the hosts, as the rail takes them.
+void LevelsRunner::reduceScatter(const DeviceCall& call) {
+  const auto hosts = static_cast<uint64_t>(layout_.hosts);
+  const auto places = static_cast<uint64_t>(layout_.places);
+  const Scratch sums(*far_, call, hosts * call.count);
+  if (layout_.order == LevelsOrder::ByPlace) {
+    near_->run(inside(call, call.send, sums.get(), hosts * call.count));
+  } else {
+    for (uint64_t h = 0; h < hosts; ++h) {
+      near_->run(inside(call, at(call.send, h * places * call.count, call.type),
+                        at(sums.get(), h * call.count, call.type), call.count));
+    }
+  }
+  far_->runOnRail(between(call, Collective::ReduceScatter, sums.get(), call.recv, call.count),
+                  call.count);
+}
+
+/// First each rank has the slots of its rail, then those of the other rails from its neighbours.
+void LevelsRunner::allGather(const DeviceCall& call) {
+  const auto hosts = static_cast<uint64_t>(layout_.hosts);
+  const auto places = static_cast<uint64_t>(layout_.places);
+  const auto place = static_cast<uint64_t>(layout_.place);
+  const auto gather = [&](uint64_t own, uint64_t all, uint64_t count) {
+    near_->run(between(call, Collective::AllGather, at(call.recv, own, call.type),
+                       at(call.recv, all, call.type), count));
+  };
+  const bool byPlace = layout_.order == LevelsOrder::ByPlace;
+  const uint64_t first = byPlace ? place * hosts * call.count : place * call.count;
+  far_->runOnRail(
+      between(call, Collective::AllGather, call.send, at(call.recv, first, call.type), call.count),
+      byPlace ? call.count : places * call.count);
+  if (byPlace) return gather(first, 0, hosts * call.count);
+  for (uint64_t h = 0; h < hosts; ++h) {
+    gather((h * places + place) * call.count, h * places * call.count, call.count);
+  }
+}
+
+/// A slot for each place: from the root to its neighbours, on every rail to the other hosts, and in
+/// each host to all.
+void LevelsRunner::broadcast(const DeviceCall& call) {
+  const uint64_t slot = slotOf(call);
+  const auto root = static_cast<size_t>(call.root);
+  const int rootHost = layout_.hostOf[root], rootPlace = layout_.placeOf[root];
+  const uint64_t first = static_cast<uint64_t>(layout_.place) * slot;
+  void* const mine = at(call.recv, first, call.type);
+  if (layout_.host == rootHost) passOn(call, rootPlace, true, {call.send, mine});
+  const bool isRoot = layout_.host == rootHost && layout_.place == rootPlace;
+  DeviceCall rail = between(call, Collective::Broadcast,
+                            isRoot ? at(call.send, first, call.type) : mine, mine, slot);
+  rail.root = rootHost;
+  far_->runOnRail(rail, slot);
+  near_->run(between(call, Collective::AllGather, mine, call.recv, slot));
+  rest(call);
+}
+
+/// The other way round; only the root has memory for the result.
+void LevelsRunner::reduce(const DeviceCall& call) {
+  const uint64_t slot = slotOf(call);
+  const auto root = static_cast<size_t>(call.root);
+  const int rootHost = layout_.hostOf[root], rootPlace = layout_.placeOf[root];
+  const bool isRoot = layout_.host == rootHost && layout_.place == rootPlace;
+  const Scratch sums(*far_, call, slot);
+  near_->run(inside(call, call.send, sums.get(), slot));
+  void* const into =
+      isRoot ? at(call.recv, static_cast<uint64_t>(rootPlace) * slot, call.type) : sums.get();
+  DeviceCall rail = between(call, Collective::Reduce, sums.get(), into, slot);
+  rail.root = rootHost;
+  far_->runOnRail(rail, slot);
+  if (layout_.host == rootHost) passOn(call, rootPlace, false, {call.recv, sums.get()});
+  rest(call);
+}
+
+/// Inside the root's host: each other rank's slot, from the root or to it.
+void LevelsRunner::passOn(const DeviceCall& call, int root, bool fromRoot, const Slices& slices) {
+  const uint64_t bytes = slotOf(call) * typeSize(call.type);
+  const auto transfer = [&](int peer, bool sends, const void* buffer, int slot) {
+    char* const data = static_cast<char*>(const_cast<void*>(buffer));
+    return Transfer{peer, sends, data + static_cast<uint64_t>(slot) * bytes, bytes};
+  };
+  transfers_.clear();
+  if (layout_.place != root) {
+    transfers_.push_back(transfer(root, !fromRoot, slices.own, 0));
+  } else {
+    for (int p = 0; p < layout_.places; ++p) {
+      if (p != root) transfers_.push_back(transfer(p, fromRoot, slices.whole, p));
+    }
+  }
+  near_->exchange(call.name, transfers_, {&call.stream, 1});
+}
+
+/// Less than an element for each place.
+void LevelsRunner::rest(const DeviceCall& call) {
+  const uint64_t from = slotOf(call) * static_cast<uint64_t>(layout_.places);
+  if (from == call.count) return;
+  far_->run(part(call, call.collective, at(call.send, from, call.type),
+                 at(call.recv, from, call.type), call.count - from));
+}
+
+}  // namespace
+
+std::unique_ptr<DeviceRunner> createLevelsRunner(std::unique_ptr<DeviceRunner> near,
+                                                 std::unique_ptr<FarRunner> far,
+                                                 const LevelsLayout& layout, const NearTimes& times,
+                                                 const DeviceConfig& config) {
+  LevelsFacts facts{layout.hosts, layout.places, layout.order, far->lanes(),
+                    far->facts(), config.costs,  times,        config.tune};
+  facts.exchanges = layout.places <= kMaxPairRanks;
+  const bool explain = config.explain && layout.host == 0 && layout.place == 0;
+  return std::make_unique<LevelsRunner>(std::move(near), std::move(far), layout, std::move(facts),
+                                        explain);
+}
+
+}  // namespace rondo

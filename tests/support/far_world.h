@@ -1,0 +1,145 @@
+#pragma once
+// Ranks as threads on hosts of their own, with devices that are pretended.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <barrier>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/device_group.h"
+#include "api/group.h"
+#include "api/handle.h"
+#include "coll/levels_layout.h"
+#include "support/pretended_device.h"
+#include "support/pretended_near.h"
+#include "support/world.h"
+
+namespace rondo::testing {
+
+using Ints = std::vector<int32_t>;
+
+struct FarRank {
+  rondoComm_t comm;
+  int rank, size;
+  PretendedStream &stream, &other;
+  std::barrier<>& barrier;
+  PretendedHost* host;  ///< This rank's, if there are pretended runners inside hosts.
+
+  rondoResult_t collective(Collective collective, const Ints& in, int32_t* out, size_t count,
+                           int root = 0, rondoRedOp_t op = rondoSum,
+                           const ScaledOp* scaled = nullptr) const {
+    return runOnDevice(comm, DeviceCall{"rondoTest", collective, in.data(), out, count, rondoInt32,
+                                        op, root, stream.handle(), scaled});
+  }
+  rondoResult_t transfer(std::initializer_list<Transfer> transfers) const {
+    return runOnDevice(comm, {"rondoTest", {transfers.begin(), transfers.size()}, stream.handle()});
+  }
+  void good(rondoResult_t result) const {
+    ASSERT_EQ(result, rondoSuccess) << rondoGetLastError(comm);
+  }
+};
+
+inline Transfer transferOf(int peer, bool sends, int32_t* data, size_t count) {
+  return {peer, sends, reinterpret_cast<char*>(data), count * sizeof *data};
+}
+
+struct FarWorld {
+  int without = -1;          ///< This rank has no device.
+  bool near = false;         ///< Hosts have runners of their own.
+  int withoutNear = -1;      ///< But for this rank.
+  const char* tune = "";     ///< RONDO_TUNE
+  uint64_t nearCost = 1000;  ///< Picoseconds a KiB that their runners predict.
+  bool reproducible = false;
+  /// By rank: kernels inside the host have given up.
+  std::deque<std::atomic<bool>>* broken = nullptr;
+};
+
+/// body(rank) on ranks of which rank r is on host hostOf[r].
+inline void onHosts(const std::vector<int>& hostOf, const std::function<void(const FarRank&)>& body,
+                    const FarWorld& world = {}) {
+  const int n = static_cast<int>(hostOf.size());
+  ThreadGroup group(n);
+  std::barrier<> barrier(n);
+  std::deque<PretendedHost> hosts;
+  const LevelsLayout all = LevelsLayout::of(hostOf, 0);
+  for (int h = 0; h < all.hosts; ++h) {
+    hosts.emplace_back(static_cast<int>(std::count(hostOf.begin(), hostOf.end(), h)));
+    hosts.back().picosecondsPerKiB = world.nearCost;
+  }
+  onRanks(n, [&](int r) {
+    ThreadBootstrap boot(group, r);
+    const auto at = static_cast<size_t>(r);
+    PretendedHost& host = hosts[static_cast<size_t>(hostOf[at])];
+    Config config = checkConfig("onHosts", nullptr);
+    config.options.hostId = "host" + std::to_string(hostOf[at]);
+    config.options.tune = world.tune;
+    config.options.reproducible = world.reproducible;
+    config.farDevice = [&world](int rank) -> std::unique_ptr<FarDevice> {
+      if (rank == world.without) throw Error(rondoUnsupported, "it was sold");
+      return std::make_unique<PretendedDevice>();
+    };
+    if (world.near) {
+      config.nearDevice = [&](int rank) -> std::unique_ptr<DeviceRunner> {
+        if (rank == world.withoutNear) return nullptr;
+        const std::atomic<bool>* const broken =
+            world.broken != nullptr ? &(*world.broken)[static_cast<size_t>(rank)] : nullptr;
+        return std::make_unique<PretendedNear>(host, all.placeOf[static_cast<size_t>(rank)],
+                                               broken);
+      };
+    }
+    PretendedStream stream, other;
+    CommPtr comm;
+    ASSERT_EQ(guarded(nullptr, "onHosts", [&] { comm = createComm(boot, config, {}); }),
+              rondoSuccess)
+        << rondoGetLastError(nullptr);
+    body({comm.get(), r, n, stream, other, barrier, world.near ? &host : nullptr});
+    comm.reset();
+  });
+}
+
+inline int32_t element(int rank, size_t i) { return rank * 1000003 + static_cast<int32_t>(i) * 7; }
+inline int32_t sumOf(int ranks, size_t i) {
+  int32_t sum = 0;
+  for (int r = 0; r < ranks; ++r) sum += element(r, i);
+  return sum;
+}
+inline Ints dataOf(int rank, size_t count) {
+  Ints data(count);
+  for (size_t i = 0; i < count; ++i) data[i] = element(rank, i);
+  return data;
+}
+/// How many of out[0, count) are not value(i).
+template <class Value>
+size_t wrong(const int32_t* out, size_t count, const Value& value) {
+  size_t bad = 0;
+  for (size_t i = 0; i < count; ++i) bad += out[i] != value(i) ? 1 : 0;
+  return bad;
+}
+
+/// After a failure: streams end, and the next call of every rank says why, in these words.
+inline void expectBroken(const FarRank& me, rondoResult_t code, const std::string& words) {
+  me.stream.synchronize();
+  const Ints in(10);
+  Ints out(10);
+  rondoResult_t result = rondoSuccess;
+  while (result == rondoSuccess) {  // what one rank knows, others hear a little later
+    result = me.collective(Collective::AllReduce, in, out.data(), 10);
+    me.stream.synchronize();
+  }
+  EXPECT_EQ(result, code);
+  const std::string why = rondoGetLastError(me.comm);
+  EXPECT_NE(why.find(words), std::string::npos) << why;
+  rondoResult_t state = rondoSuccess;
+  while (state == rondoSuccess) {
+    ASSERT_EQ(rondoCommGetAsyncError(me.comm, &state), rondoSuccess);
+  }
+  EXPECT_EQ(state, code);
+  me.barrier.arrive_and_wait();  // nobody leaves who might be asked
+}
+
+}  // namespace rondo::testing

@@ -1,0 +1,186 @@
+#pragma once
+// The runner of one host's ranks without a GPU: each call is work on a PretendedStream that meets
+// the same work of the host's other ranks, as a kernel does, and reads their memory.
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/types.h"
+#include "base/error.h"
+#include "coll/reduce/reduce.h"
+#include "support/pretended_device.h"
+
+namespace rondo::testing {
+
+/// What the ranks of a pretended host share; outlives their runners.
+class PretendedHost {
+ public:
+  explicit PretendedHost(int ranks)
+      : ranks_(static_cast<size_t>(ranks)), calls_(ranks_), aborted_(ranks_, false) {}
+
+  int ranks() const { return static_cast<int>(ranks_); }
+  /// Kernels so far that meet others, on all ranks together.
+  int launches(Collective collective) const {
+    return launches_[static_cast<size_t>(collective)].load();
+  }
+  /// What ranks predict.
+  std::atomic<uint64_t> picosecondsPerKiB{1000};
+
+  /// Shows the others this rank's call and waits for theirs; false: given up.
+  bool meet(int rank, const DeviceCall& call) {
+    calls_[static_cast<size_t>(rank)] = call;
+    launches_[static_cast<size_t>(call.collective)].fetch_add(1);
+    return wait(rank);
+  }
+  const DeviceCall& callOf(int rank) const { return calls_[static_cast<size_t>(rank)]; }
+  /// Until all are here.
+  bool wait(int rank) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const uint64_t round = round_;
+    if (aborted_[static_cast<size_t>(rank)]) return false;
+    if (++arrived_ == ranks_) {
+      arrived_ = 0;
+      ++round_;
+      changed_.notify_all();
+      return true;
+    }
+    changed_.wait(lock, [&] { return round_ != round || aborted_[static_cast<size_t>(rank)]; });
+    return round_ != round;
+  }
+  void abort(int rank) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    aborted_[static_cast<size_t>(rank)] = true;
+    changed_.notify_all();
+  }
+  bool aborted(int rank) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return aborted_[static_cast<size_t>(rank)];
+  }
+  void put(int from, int to, const Transfer& transfer) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    mail_[{from, to}].emplace_back(transfer.data, transfer.data + transfer.bytes);
+    changed_.notify_all();
+  }
+  bool take(int from, int to, const Transfer& transfer) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    auto& queue = mail_[{from, to}];
+    const auto ended = [&] { return aborted_[static_cast<size_t>(to)]; };
+    changed_.wait(lock, [&] { return !queue.empty() || ended(); });
+    if (queue.empty()) return false;
+    std::memcpy(transfer.data, queue.front().data(), transfer.bytes);
+    queue.pop_front();
+    return true;
+  }
+
+ private:
+  const size_t ranks_;
+  std::vector<DeviceCall> calls_;
+  std::vector<bool> aborted_;
+  std::array<std::atomic<int>, kCollectives> launches_{};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t arrived_ = 0;
+  uint64_t round_ = 0;
+  std::map<std::pair<int, int>, std::deque<std::vector<char>>> mail_;
+};
+
+/// One rank's. `broken`, if it is given: a kernel has given up a wait.
+class PretendedNear final : public DeviceRunner {
+ public:
+  PretendedNear(PretendedHost& host, int rank, const std::atomic<bool>* broken = nullptr)
+      : host_(host), rank_(rank), broken_(broken) {}
+
+  int device() const override { return 0; }
+  DeviceServed run(const DeviceCall& call) override {
+    check();
+    PretendedStream::of(call.stream).enqueue([this, call] {
+      if (call.collective == Collective::ReduceScatter) {
+        reduceScatter(call);
+      } else if (call.collective == Collective::AllGather) {
+        allGather(call);
+      } else {
+        std::abort();
+      }
+    });
+    return {DeviceWay::kLL};
+  }
+  void exchange(const char*, std::span<const Transfer> transfers,
+                std::span<const rondoStream_t> streams) override {
+    const std::vector<Transfer> all(transfers.begin(), transfers.end());
+    PretendedStream::of(streams[0]).enqueue([this, all] {
+      for (const Transfer& each : all) {
+        if (each.sends) host_.put(rank_, each.peer, each);
+      }
+      for (const Transfer& each : all) {
+        if (!each.sends && !host_.take(each.peer, rank_, each)) return;
+      }
+    });
+  }
+  void order(rondoStream_t, rondoStream_t) override { std::abort(); }
+  uint64_t serial() const override { return 0; }
+  void check() const override {
+    if (broken_ != nullptr && broken_->load()) {
+      throw Error(rondoRemoteError, "a pretended kernel gave up");
+    }
+    if (host_.aborted(rank_)) throw Error(rondoRemoteError, "aborted");
+  }
+  void abort() noexcept override { host_.abort(rank_); }
+  DeviceChoice choose(const DeviceRequest& request) const override {
+    DeviceChoice choice{};
+    choice.algorithm = "direct";
+    choice.picoseconds =
+        request.count * request.elementBytes * host_.picosecondsPerKiB.load() / 1024;
+    return choice;
+  }
+  void startEpochsAt(uint32_t) override {}
+
+ private:
+  void reduceScatter(const DeviceCall& call) {
+    if (!host_.meet(rank_, call)) return;
+    const size_t element = typeSize(call.type), bytes = call.count * element;
+    std::vector<std::vector<char>> scaled;
+    std::vector<const void*> in;
+    for (int r = 0; r < host_.ranks(); ++r) {
+      const DeviceCall& theirs = host_.callOf(r);
+      const char* from = static_cast<const char*>(theirs.send) + static_cast<size_t>(rank_) * bytes;
+      if (theirs.scaled != nullptr) {
+        scaled.emplace_back(bytes);
+        findScale(call.type, CpuLevel::kPlain)(scaled.back().data(), from, theirs.scaled->scalar,
+                                               call.count);
+        from = scaled.back().data();
+      }
+      in.push_back(from);
+    }
+    std::vector<char> out(bytes);
+    const rondoRedOp_t op = call.scaled != nullptr ? static_cast<rondoRedOp_t>(rondoSum) : call.op;
+    const uint32_t divisor = op == rondoAvg ? static_cast<uint32_t>(host_.ranks()) : 0;
+    findReduce(call.type, op, CpuLevel::kPlain)(
+        {out.data(), nullptr, in.data(), host_.ranks(), call.count, divisor, false});
+    if (host_.wait(rank_)) std::memcpy(call.recv, out.data(), bytes);
+  }
+  void allGather(const DeviceCall& call) {
+    if (!host_.meet(rank_, call)) return;
+    const size_t bytes = call.count * typeSize(call.type);
+    for (int r = 0; r < host_.ranks(); ++r) {
+      char* const to = static_cast<char*>(call.recv) + static_cast<size_t>(r) * bytes;
+      const void* const from = host_.callOf(r).send;
+      if (to != from) std::memcpy(to, from, bytes);
+    }
+    host_.wait(rank_);
+  }
+
+  PretendedHost& host_;
+  const int rank_;
+  const std::atomic<bool>* const broken_;
+};
+
+}  // namespace rondo::testing
