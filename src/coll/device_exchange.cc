@@ -11,14 +11,6 @@
 #include "kernels/scale.h"
 
 namespace rondo {
-namespace {
-
-/// Asking where a transfer goes takes about three microseconds, more than slots do up to here (16
-/// messages in a row, 2 x H200, 2026-11: 1 MiB 7.6 us and through slots 4.1, 8 MiB 25 and 32).
-constexpr uint64_t kAsksFrom = 4u << 20;
-
-}  // namespace
-
 DeviceExchange::DeviceExchange(const PairView& pairs, const DirectView& direct,
                                const UserMemory& memory, const FaultView& fault, int rank, int size,
                                int blocks)
@@ -26,7 +18,7 @@ DeviceExchange::DeviceExchange(const PairView& pairs, const DirectView& direct,
       blocks_(blocks),
       call_{},
       memory_(memory),
-      asksFrom_(kAsksFrom),
+      asksFrom_(UserMemory::kAsksFrom),
       direct_(std::make_unique<DirectCall<kMostPieces>>()) {
   head().pairs = pairs;
   head().fault = fault;

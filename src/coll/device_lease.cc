@@ -338,7 +338,7 @@ RingView DeviceLease::ring() const {
   const int prev = (rank_ + size_ - 1) % size_;
   return RingView{{at(rank_, layout.slots), words(rank_, layout.head), words(prev, layout.credit)},
                   {at(next, layout.slots), words(next, layout.head), words(rank_, layout.credit)},
-                  reinterpret_cast<uint32_t*>(ownWords(layout.steps))};
+                  reinterpret_cast<RingSteps*>(ownWords(layout.steps))};
 }
 
 PairView DeviceLease::pairs() const {

@@ -158,6 +158,7 @@ class Search {
     if (!allowed(Protocol::kSimple)) return;
     if (!served(form.algorithm, Protocol::kSimple)) return;
     const Kernel* const found = kernel(form.algorithm, Protocol::kSimple);
+    const bool straight = findAlgorithm(request_.collective, form.algorithm)->straight;
     const int hops = facts_.ranks - 1;
     const int blocks = form.blockPerRank ? facts_.ranks : 1;
     const Count most = kBlockSlots * kSlotBytes / request_.elementBytes / align_ * align_;
@@ -179,7 +180,8 @@ class Search {
           .keptBytes = form.rounds == 0 ? 0 : bytes / static_cast<Count>(blocks),
           .folds = request_.collective == Collective::ReduceScatter};
       const Count cost = ringTime(work, costs_);
-      take(DeviceChoice{form.algorithm, Protocol::kSimple, g, kRingThreads, found, cost});
+      take(DeviceChoice{form.algorithm, Protocol::kSimple, g, kRingThreads, found, cost, false,
+                        straight});
     });
   }
 

@@ -41,6 +41,7 @@ struct DeviceChoice {
   uint64_t picoseconds;  ///< Predicted: in a graph, from kernel to kernel.
   /// Sends and receives do the same, and are quicker or the only way (but not in place).
   bool byTransfers = false;
+  bool straight = false;  ///< Algorithm::straight
 };
 
 constexpr bool isScan(Collective collective) {

@@ -27,6 +27,7 @@
 #include "coll/device_request.h"
 #include "coll/device_scaled.h"
 #include "coll/order_event.h"
+#include "coll/straight_ring.h"
 #include "coll/user_memory.h"
 #include "kernels/direct_call.h"
 #include "kernels/launch.h"
@@ -65,6 +66,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
         exchange_(lease_->pairs(), lease_->direct(), memory_, fault_, rank_, size_, lanesAtMost),
         memory_(device_, cards, rank_, !lease_->onHost(),
                 {config.noBackground, config.registerBytes, [this] { return healthy(); }}),
+        straight_(memory_, rank_, size_),
         copyEngines_(lease_->meeting(), fault_, rank_, size_,
                      std::all_of(cards.begin(), cards.end(),
                                  [](const DeviceCard& card) { return card.noSms != 0; })) {
@@ -114,10 +116,12 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   uint64_t addMemory(Bootstrap& boot, void* memory, size_t bytes, bool symmetric) override;
   void removeMemory(Bootstrap& boot, uint64_t number) override { memory_.remove(boot, number); }
   Held heldMemory() const override {
-    return memory_.held({.straight = exchange_.straight(), .copied = copyEngines_.calls()});
+    return memory_.held(
+        {.straight = exchange_.straight() + straight_.calls(), .copied = copyEngines_.calls()});
   }
   void useMemoryFrom(uint64_t straight, uint64_t copied) override {
     exchange_.straightFrom(straight);
+    straight_.from(straight);
     copyEngines_.startFrom(copied);
   }
 
@@ -141,7 +145,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   void follow(const char* name, std::span<const DeviceCall> calls, bool after) const;
   void orderAround(const char* name, rondoStream_t launch, rondoStream_t other, bool after) const;
   CallArgs argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const;
-  int launch(const DeviceCall& call, const DeviceChoice& choice) const;
+  int launch(const DeviceCall& call, const DeviceChoice& choice);
   DeviceServed runScaled(const DeviceCall& call);
   DeviceServed copyAlone(const DeviceCall& call) const;
   [[noreturn]] void refuse(const DeviceCall& call) const;
@@ -169,6 +173,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   const RingView ring_;
   DeviceExchange exchange_;
   UserMemory memory_;
+  StraightRings straight_;
   CopyEngines copyEngines_;
   OrderEvent event_;
   JointChoice joint_;           // of the last joins()
@@ -380,11 +385,13 @@ CallArgs CudaRunner::argumentsOf(const DeviceCall& call, const DeviceChoice& cho
           scaleOf(call)};
 }
 
-int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) const {
+int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) {
   const CallArgs args = argumentsOf(call, choice);
   const int lanes = choice.geometry.lanes;
   if (choice.protocol == Protocol::kSimple) {
-    const RingCall ring{args, ring_};
+    const RingCall ring{
+        args, ring_,
+        choice.straight ? straight_.about(args, call.count, call.stream) : StraightRing{}};
     return launchKernel(*choice.kernel, &ring, lanes, choice.threads, call.stream);
   }
   const bool isLL = choice.protocol == Protocol::kLL;

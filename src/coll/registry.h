@@ -45,6 +45,9 @@ struct Algorithm {
   bool deviceMeets = false;  ///< Not every rank hears of every other: on a device the executor has
                              ///< them say hello in each exchange, which makes it sound.
   const Hierarchical* hierarchy = nullptr;  ///< It makes use of groups of near ranks.
+  bool straight = false;  ///< On a device: what a rank sends and keeps alike (algo::sendsKept) may
+                          ///< be written into the next rank's dst before that one takes it (a test
+                          ///< holds this column against straightFindings()).
 };
 
 const std::vector<Algorithm>& registry();

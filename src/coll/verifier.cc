@@ -94,14 +94,27 @@ Findings verifyPlans(const std::vector<Plan>& plans, const VerifyOptions& option
   return out;
 }
 
-Findings zeroCopyInPlaceFindings(const std::vector<Plan>& plans) {
+namespace {
+
+/// Runs one call, lane by lane, and asks the machine about each.
+Findings afterOneCall(const std::vector<Plan>& plans, Findings (Machine::*ask)() const) {
   Findings out = checkForm(plans);
   for (int lane = 0; out.empty() && lane < plans[0].geometry.lanes; ++lane) {
     Machine machine(Job{&plans, lane, Staging::Credits, 2, roundsOf(plans, lane, 1), true});
     out = machine.run();
-    if (out.empty()) out = machine.overwrites();
+    if (out.empty()) out = (machine.*ask)();
   }
   return out;
+}
+
+}  // namespace
+
+Findings zeroCopyInPlaceFindings(const std::vector<Plan>& plans) {
+  return afterOneCall(plans, &Machine::overwrites);
+}
+
+Findings straightFindings(const std::vector<Plan>& plans) {
+  return afterOneCall(plans, &Machine::straights);
 }
 
 bool zeroCopyInPlaceSafe(const Algorithm& algorithm, int ranks, const RankGroups& groups) {

@@ -60,6 +60,13 @@ Findings zeroCopyInPlaceFindings(const std::vector<Plan>& plans);
 /// `ranks` ranks. Takes from microseconds to a few milliseconds: keep the answer.
 bool zeroCopyInPlaceSafe(const Algorithm& algorithm, int ranks, const RankGroups& groups = {});
 
+/// Findings unless what moves send and keep alike (algo::sendsKept), and nothing else, is taken as
+/// it is (algo::takesKept). Then it may be written into the taker's dst when it is sent, in place
+/// too, once the taker has begun the call: a complete value of a reduction holds what the taker
+/// gave, so its src was read there; and of a value that is only copied nobody but its source reads
+/// src. Of algorithms that are moves alone.
+Findings straightFindings(const std::vector<Plan>& plans);
+
 /// The plans of all ranks of one call. `geometry.blocks` is set to what the algorithm needs.
 std::vector<Plan> recordAllRanks(const Algorithm& algorithm, int ranks, int root,
                                  algo::Geometry geometry, const RankGroups& groups = {});

@@ -55,10 +55,18 @@ struct HelloCall : WindowCall {
   HelloView hello;
 };
 
+/// Whether what is complete goes straight from dst to dst, past the slots of a ring.
+struct StraightRing {
+  uint64_t there;    ///< Where the previous rank has this one's dst, 16-byte aligned; 0: nowhere.
+  int32_t asksPrev;  ///< Not 0: that is told to it, in the line of its credits.
+  int32_t asksNext;  ///< Not 0: the next rank tells it of its own.
+};
+
 /// The argument of a ring kernel.
 struct RingCall {
   CallArgs args;
   RingView ring;
+  StraightRing straight;
 };
 
 enum class Protocol : uint8_t { kLL, kLL128, kSimple };

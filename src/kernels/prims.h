@@ -90,6 +90,10 @@ class Window : public algo::Windows {
   Piece fetch_[kMost];
 };
 
+namespace device {
+struct Operands;
+}
+
 /// What the threads of a ring's lane tell each other. Touched by atomic operations only.
 struct RingDesk {
   uint32_t sent[kRingThreads / 32];   ///< By warp: slices sent since the kernel began.
@@ -101,6 +105,9 @@ struct RingDesk {
 /// memory and are announced by a flag behind a release; credits come back the same way. All warps
 /// but the last work, each at its own pace; the last one tells the neighbours what all of them have
 /// done, so that nobody stops for the fence.
+/// What a rank sends and keeps alike goes straight into the next one's dst where the call says so
+/// (StraightRing): it is announced as any slice is, needs no slot and waits for none, and the next
+/// rank, which would have copied it there, has it.
 template <class Reducer>
 class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer>> {
  public:
@@ -122,24 +129,34 @@ class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer>> {
  private:
   __device__ static uint32_t workers() { return blockDim.x - 32; }
   template <int bits>
-  __device__ bool enough() const;
+  __device__ void combineAll(const device::Operands& o, const Reduction& reduction, uint32_t whole,
+                             uint32_t bytes);
   template <int bits>
-  __device__ bool ready();
+  __device__ bool enough(bool straight) const;
   template <int bits>
-  __device__ void done();
+  __device__ bool ready(bool straight);
+  template <int bits>
+  __device__ void done(bool cameStraight, bool wentStraight);
+  __device__ void makeOffer();
+  __device__ bool knowsWay();
 
   const RingCall& call_;
   const typename Reducer::Source source_;
   RingDesk* desk_;
   FifoView in_;   // of this lane
   FifoView out_;  // of this lane
-  uint32_t* steps_;
+  RingSteps* steps_;
   uint32_t received_;
   uint32_t sent_;
+  uint32_t taken_;
+  uint32_t filled_;
   uint32_t head_;    // of in_, as last seen by this warp
   uint32_t credit_;  // of out_, likewise
-  uint32_t firstReceived_;
+  uint32_t firstTaken_;
   uint32_t firstSent_;
+  uint32_t asked_;                  // the number of this call's offer by the next rank
+  bool asks_;                       // that it has not made yet
+  unsigned char* there_ = nullptr;  // its dst; nullptr: through slots
   bool gaveUp_ = false;
 };
 

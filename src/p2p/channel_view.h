@@ -63,15 +63,28 @@ constexpr uint64_t helloBytes(int lanes) {
 /// at l x kFifoSlots x kSlotBytes and at l x kFlagWords.
 struct FifoView {
   unsigned char* slots;
-  uint32_t* head;    ///< Blocks that have been put in.
+  uint32_t* head;    ///< Blocks that have been put in, or written straight.
   uint32_t* credit;  ///< Blocks that have been taken out.
+};
+
+/// Behind a lane's credit, in the same line: an offer of the receiver's (kernels/direct_call.h).
+constexpr int kOfferWord = 2;
+
+/// What a rank of a ring keeps of a lane for its next kernel.
+struct alignas(4 * kFlagWords) RingSteps {
+  uint32_t received;  ///< Slices, also those that came straight into dst.
+  uint32_t sent;
+  uint32_t taken;   ///< Of those received: through slots.
+  uint32_t filled;  ///< Of those sent: into slots.
+  uint32_t offers;  ///< Made to the previous rank.
+  uint32_t asked;   ///< Of the next rank.
 };
 
 /// A rank's two queues round a ring.
 struct RingView {
   FifoView fromPrev;
   FifoView toNext;
-  uint32_t* steps;  ///< This rank's, per lane (kFlagWords apart): blocks received, blocks sent.
+  RingSteps* steps;  ///< This rank's, by lane.
 };
 
 /// Ranks that can send to each other on a device.

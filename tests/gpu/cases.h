@@ -66,4 +66,18 @@ uint64_t backgroundMemoryComesAndGoes(RankEnv& env);
 /// and more of it than there is.
 uint64_t backgroundTenTimesTheMemory(RankEnv& env);
 
+/// straight_ring_cases.cc, under kRingRules: rings that write straight into each other's dst,
+/// whatever their length,
+uint64_t straightRings(RankEnv& env);
+/// only the longer ones,
+uint64_t straightAndOtherRings(RankEnv& env);
+/// and where some ranks' dst alone is known. Of memory that has to be registered.
+uint64_t partlyStraightRings(RankEnv& env);
+
+/// RONDO_TUNE's: everything that can goes round a ring.
+inline constexpr const char* kRingRules =
+    "allreduce:device:0-:ring,reduce:device:0-:ring,reducescatter:device:0-:ring,"
+    "allgather:device:0-:ring,broadcast:device:0-:ring,scan:device:0-:chain,"
+    "exscan:device:0-:chain";
+
 }  // namespace rondo::test

@@ -19,6 +19,7 @@ struct Case {
   bool noSms = false;
   bool peersMemory = false;  // nothing to test where ranks meet in host memory
   bool background = false;   // with peersMemory: what is not registered goes straight, too
+  const char* tune = "";     // RONDO_TUNE
 };
 
 constexpr Case kCases[] = {
@@ -45,6 +46,9 @@ constexpr Case kCases[] = {
     {"copy engines alone", copyEnginesAlone, false, true, true},
     {"copy engine graphs", copyEngineGraphs, false, false, true},
     {"registered over and over", registeredOverAndOver, false, false, true},
+    {"straight rings", straightRings, false, false, true, true, kRingRules},
+    {"straight and other rings", straightAndOtherRings, false, false, true, true, kRingRules},
+    {"partly straight rings", partlyStraightRings, false, false, true, false, kRingRules},
     {"background transfers", backgroundTransfers, false, false, true, true},
     {"background graphs", backgroundGraphs, false, false, true, true},
     {"background memory", backgroundMemoryComesAndGoes, false, false, true, true},
@@ -165,6 +169,7 @@ uint64_t runCase(const Case& test) {
   config.legacyIpc = test.legacyIpc;
   config.noSms = test.noSms;
   config.registeredOnly = test.peersMemory && !test.background;
+  config.tune = parseTune(test.tune);
   RankEnv env(boot, &fds, config);
   if (env.runner == nullptr) throw Error(rondoInternalError, "no runner: " + env.why);
   const uint64_t bad = test.run(env);

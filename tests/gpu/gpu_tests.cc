@@ -59,11 +59,7 @@ class Conformance : public testing::TestWithParam<int> {
   // The windows of all collectives, or all rings.
   void run(uint64_t (*test)(RankEnv&), bool rings) {
     DeviceConfig config = patient();
-    std::string rules;
-    for (const char* name : {"allreduce", "reduce", "reducescatter", "allgather", "broadcast"}) {
-      if (rings) rules += std::string(name) + ":device:0-:ring,";
-    }
-    if (rings) rules += "scan:device:0-:chain,exscan:device:0-:chain";
+    std::string rules = kRingRules;
     if (!rings) {
       rules =
           "allreduce:device:0-8K:oneshot/2/LL128,allreduce:device:8K-:twoshot/3,"
@@ -103,6 +99,22 @@ TEST_P(Conformance, MixedProtocolsInARow) {
   run(mixedInARow, config);
 }
 INSTANTIATE_TEST_SUITE_P(OneGpu, Conformance, testing::Values(1, 2, 3, 4, 8));
+
+// Rings that write straight into each other's dst, which ranks of one process need not register.
+class StraightRings : public Conformance {
+ protected:
+  void run(uint64_t (*test)(RankEnv&), bool registeredOnly) {
+    DeviceConfig config = patient();
+    config.tune = parseTune(kRingRules);
+    config.registeredOnly = registeredOnly;
+    Conformance::run(test, config);
+  }
+};
+
+TEST_P(StraightRings, OfNeighbours) { run(straightRings, false); }
+TEST_P(StraightRings, AndOthers) { run(straightAndOtherRings, false); }
+TEST_P(StraightRings, OfSomeRanks) { run(partlyStraightRings, true); }
+INSTANTIATE_TEST_SUITE_P(OneGpu, StraightRings, testing::Values(2, 3, 4, 8));
 
 // With blocks for every lane, and with so few that each takes turns with many; by lines, and as
 // where they do not arrive whole.

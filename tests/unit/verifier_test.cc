@@ -123,6 +123,46 @@ TEST_P(Registered, AnnouncesInPlaceExactlyWhereItIsSafe) {
   EXPECT_EQ(safe, algorithm().inPlaceAnnounce);
 }
 
+/// Whether the plans are moves alone, of which some keep what they send.
+bool movesThatKeep(const std::vector<Plan>& plans) {
+  bool keeps = false;
+  for (const Plan& plan : plans) {
+    for (const Step& step : plan.lanes[0].full) {
+      if (step.kind != StepKind::Move) return false;
+      keeps |= algo::sendsKept(step.bits);
+    }
+  }
+  return keeps;
+}
+
+TEST_P(Registered, WritesStraightExactlyWhereItIsSound) {
+  if (!algorithm().device) return;
+  bool sound = true, keeps = true;
+  for (const int ranks : {2, 3, 4, 5, 8, 16}) {
+    const Count part = 2 * static_cast<Count>(algorithm().blocks(ranks));
+    for (const Count count : {Count{1}, part - 1, part, 2 * part + 1, 3 * part}) {
+      for (int root = 0; root < rootsOf(algorithm(), ranks); ++root) {
+        const auto plans = recordAllRanks(algorithm(), ranks, root, {count, 2, 0, 2, 1});
+        if (count >= 2 * part) keeps &= movesThatKeep(plans);
+        if (keeps) sound &= straightFindings(plans).empty();
+      }
+    }
+  }
+  EXPECT_EQ(keeps && sound, algorithm().straight);
+}
+
+TEST(Properties, WhatIsWrittenStraightIsKeptAsItIs) {
+  const auto findings = [](Collective collective, const char* name) {
+    const Findings found =
+        straightFindings(recordAllRanks(*findAlgorithm(collective, name), 3, 0, {6, 1, 0, 2, 1}));
+    return found.empty() ? std::string() : found[0];
+  };
+  EXPECT_EQ(findings(Collective::AllReduce, "ring"), "");
+  EXPECT_NE(findings(Collective::Exscan, "chain").find("of which one alone keeps what is sent"),
+            std::string::npos)
+      << "a partial result is sent beside what is kept";
+}
+
 TEST_P(Registered, IsSoundWithSlotsThatHaveEnded) {
   if (!algorithm().uneven) return;
   for (const int ranks : {1, 2, 3, 4, 5, 7}) {

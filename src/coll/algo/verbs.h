@@ -22,6 +22,18 @@ enum Bits : int {
   kFirst = 128
 };
 
+/// What a move sends is what it keeps: a value that is complete, and that whoever takes it keeps as
+/// well. Such values may be written into the taker's dst, if it has said where that is, instead of
+/// into staging (an algorithm that is `straight` in the registry).
+RONDO_ALGO constexpr bool sendsKept(int bits) {
+  const bool partial = (bits & kRecv) != 0 && (bits & kSrc) != 0 && (bits & kFinal) == 0;
+  return (bits & kSend) != 0 && (bits & kDst) != 0 && (bits & kBefore) == 0 && !partial;
+}
+/// The other side of it: what comes is kept as it is.
+RONDO_ALGO constexpr bool takesKept(int bits) {
+  return (bits & kRecv) != 0 && (bits & kDst) != 0 && (bits & (kSrc | kOwn)) == 0;
+}
+
 /// Hop by hop: a block comes from one neighbour, is combined or kept, and goes to another.
 /// `Executor` implements
 ///   template <int bits> void move(Block block, int from, int to);

@@ -251,6 +251,7 @@ void Machine::consume(int rank, const Step& step, int from, std::vector<Expr>& i
     state.hops = std::max(state.hops, message.hops + 1);
   }
   reader.times.push_back(clocks_.own(rank));
+  reader.by.push_back(&step);
 }
 
 /// The inputs become what dst holds by now.

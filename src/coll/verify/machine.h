@@ -44,6 +44,8 @@ class Machine {
   Findings races() const;
   /// After run(): writes of dst before the peers are known to have read that block where it is.
   Findings overwrites() const;
+  /// After run(): messages that one side alone keeps (straightFindings()).
+  Findings straights() const;
   /// After run(): the longest chain of messages.
   int hops() const;
   /// After run(): of the results.

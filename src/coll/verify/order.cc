@@ -96,4 +96,21 @@ Findings Machine::overwrites() const {
   return out;
 }
 
+Findings Machine::straights() const {
+  for (int from = 0; from < n_; ++from) {
+    for (int to = 0; to < n_; ++to) {
+      const auto& messages = queues_.queue(from, to).messages;
+      const auto& takers = queues_.reader(from, to, Room::Pair).by;
+      for (size_t i = 0; from != to && i < takers.size(); ++i) {
+        const Step& step = *messages[i].step;
+        if (algo::sendsKept(step.bits) == algo::takesKept(takers[i]->bits)) continue;
+        return {place(from, messages[i].round, step) +
+                format(": rank %d takes it by %s, and one of them alone keeps what is sent", to,
+                       describeStep(*takers[i]).c_str())};
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace rondo::verify

@@ -84,6 +84,7 @@ struct Reader {
   size_t signals = 0;           ///< Waited for.
   size_t visible = 0;           ///< Messages covered by signals it has waited for.
   std::vector<uint32_t> times;  ///< Its own clock when it took each message.
+  std::vector<const Step*> by;  ///< The step that did.
 };
 
 /// All queues and readers of one lane.

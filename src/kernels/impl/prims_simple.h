@@ -1,6 +1,7 @@
 #pragma once
 // PrimsSimple's bodies.
 
+#include "kernels/direct_call.h"
 #include "kernels/impl/wait.h"
 #include "kernels/prims.h"
 
@@ -110,26 +111,37 @@ __device__ __forceinline__ PrimsSimple<Reducer>::PrimsSimple(const RingCall& cal
       desk_(desk),
       in_(call.ring.fromPrev),
       out_(call.ring.toNext),
-      steps_(call.ring.steps + lane * kFlagWords) {
+      steps_(call.ring.steps + lane),
+      asks_(call.straight.asksNext != 0) {
   const uint64_t slots = static_cast<uint64_t>(lane) * kFifoSlots * kSlotBytes;
   for (FifoView* fifo : {&in_, &out_}) {
     fifo->slots += slots;
     fifo->head += lane * kFlagWords;
     fifo->credit += lane * kFlagWords;
   }
-  firstReceived_ = received_ = head_ = steps_[0];
-  firstSent_ = sent_ = steps_[1];
-  credit_ = sent_ - kFifoSlots;  // nothing is known yet
+  received_ = head_ = steps_->received;
+  firstSent_ = sent_ = steps_->sent;
+  firstTaken_ = taken_ = steps_->taken;
+  filled_ = steps_->filled;
+  asked_ = steps_->asked + 1;
+  credit_ = filled_ - kFifoSlots;  // nothing is known yet
   if (threadIdx.x < kRingThreads / 32) desk->sent[threadIdx.x] = desk->taken[threadIdx.x] = 0;
-  if (threadIdx.x == 0) desk->working = workers() / 32;
+  if (threadIdx.x == 0) {
+    desk->working = workers() / 32;
+    makeOffer();
+  }
   __syncthreads();  // also: every thread has read the old steps
 }
 
 template <class Reducer>
 __device__ __forceinline__ void PrimsSimple<Reducer>::finish() {
   if (threadIdx.x == 0) {
-    steps_[0] = received_;
-    steps_[1] = sent_;
+    steps_->received = received_;
+    steps_->sent = sent_;
+    steps_->taken = taken_;
+    steps_->filled = filled_;
+    steps_->offers += call_.straight.asksPrev != 0 ? 1 : 0;
+    if (call_.straight.asksNext != 0) steps_->asked = asked_;
   }
   if (threadIdx.x % 32 == 0) {
     __threadfence_block();
@@ -137,20 +149,47 @@ __device__ __forceinline__ void PrimsSimple<Reducer>::finish() {
   }
 }
 
+/// By one thread. It tells the previous rank two things, where this one's dst is and that it has
+/// begun the call, so that its stream has nothing to do with dst any more.
+template <class Reducer>
+__device__ __forceinline__ void PrimsSimple<Reducer>::makeOffer() {
+  if (call_.straight.asksPrev == 0) return;
+  device::storeRelaxed(reinterpret_cast<unsigned long long*>(in_.credit + kOfferWord),
+                       packOffer(call_.straight.there, steps_->offers + 1));
+}
+
+/// Waits for the next rank's offer, once a call, every warp for itself; false if that was given up.
+template <class Reducer>
+__device__ __forceinline__ bool PrimsSimple<Reducer>::knowsWay() {
+  if (!asks_) return true;
+  const auto* const word = reinterpret_cast<const unsigned long long*>(out_.credit + kOfferWord);
+  uint64_t offer = 0;
+  const bool came = device::waitUntil(
+      call_.args.fault,
+      [&] {
+        offer = __shfl_sync(~0u, device::loadRelaxed(word), 0);
+        return ((offer ^ asked_) & kOfferNumbers) == 0;
+      },
+      [](bool mine) { return __any_sync(~0u, mine); });
+  there_ = reinterpret_cast<unsigned char*>(offer >> 16);
+  asks_ = false;
+  return came;
+}
+
 /// A slice has come in and there is a slot to send into, as far as this warp knows. Counters may
 /// wrap: only differences are looked at.
 template <class Reducer>
 template <int bits>
-__device__ __forceinline__ bool PrimsSimple<Reducer>::enough() const {
+__device__ __forceinline__ bool PrimsSimple<Reducer>::enough(bool straight) const {
   return (!(bits & algo::kRecv) || head_ != received_) &&
-         (!(bits & algo::kSend) || sent_ - credit_ < kFifoSlots);
+         (!(bits & algo::kSend) || straight || filled_ - credit_ < kFifoSlots);
 }
 
 /// Waits for it, every warp for itself. What a look finds mostly lasts for several slices.
 template <class Reducer>
 template <int bits>
-__device__ __forceinline__ bool PrimsSimple<Reducer>::ready() {
-  if (enough<bits>()) return true;
+__device__ __forceinline__ bool PrimsSimple<Reducer>::ready(bool straight) {
+  if (enough<bits>(straight)) return true;
   const uint32_t thread = threadIdx.x % 32;
   const uint32_t* const counter = thread == 0 ? in_.head : out_.credit;
   const bool came = device::waitUntil(
@@ -159,7 +198,7 @@ __device__ __forceinline__ bool PrimsSimple<Reducer>::ready() {
         const uint32_t seen = thread < 2 ? device::loadAcquire(counter) : 0;
         head_ = __shfl_sync(~0u, seen, 0);
         credit_ = __shfl_sync(~0u, seen, 1);
-        return enough<bits>();
+        return enough<bits>(straight);
       },
       [](bool mine) { return __any_sync(~0u, mine); });
   __syncwarp();  // what the first two threads acquired is there for all
@@ -168,15 +207,17 @@ __device__ __forceinline__ bool PrimsSimple<Reducer>::ready() {
 
 template <class Reducer>
 template <int bits>
-__device__ __forceinline__ void PrimsSimple<Reducer>::done() {
+__device__ __forceinline__ void PrimsSimple<Reducer>::done(bool cameStraight, bool wentStraight) {
   received_ += (bits & algo::kRecv) ? 1 : 0;
+  taken_ += (bits & algo::kRecv) && !cameStraight ? 1 : 0;
   sent_ += (bits & algo::kSend) ? 1 : 0;
+  filled_ += (bits & algo::kSend) && !wentStraight ? 1 : 0;
   __syncwarp();
   if (threadIdx.x % 32 != 0) return;
   __threadfence_block();
   const uint32_t warp = threadIdx.x / 32;
   if (bits & algo::kSend) atomicExch(&desk_->sent[warp], sent_ - firstSent_);
-  if (bits & algo::kRecv) atomicExch(&desk_->taken[warp], received_ - firstReceived_);
+  if (bits & algo::kRecv) atomicExch(&desk_->taken[warp], taken_ - firstTaken_);
 }
 
 /// Tells the next rank which slices are there, and the previous one which of its slots are free
@@ -186,7 +227,7 @@ __device__ __forceinline__ void PrimsSimple<Reducer>::serve() {
   const uint32_t thread = threadIdx.x % 32;
   const bool watches = thread < workers() / 32;
   uint32_t* const counter = thread == 0 ? out_.head : in_.credit;
-  const uint32_t first = thread == 0 ? firstSent_ : firstReceived_;
+  const uint32_t first = thread == 0 ? firstSent_ : firstTaken_;
   uint32_t told = 0;  // by this thread
   for (;;) {
     const bool last = atomicAdd(&desk_->working, 0u) == 0;
@@ -211,30 +252,53 @@ __device__ __forceinline__ void PrimsSimple<Reducer>::move(algo::Block b, int, i
   const CallArgs& args = call_.args;
   const uint64_t at = b.offset * args.elementBytes;
   const unsigned char* src = args.src + static_cast<uint64_t>(b.slot) * args.srcSlot + at;
-  unsigned char* dst = args.dst + static_cast<uint64_t>(b.slot) * args.dstSlot + at;
+  const uint64_t dstAt = static_cast<uint64_t>(b.slot) * args.dstSlot + at;
+  unsigned char* dst = args.dst + dstAt;
   Reduction reduction = args.reduction;
   if (!(bits & algo::kFinal)) reduction.divisor = 0;
+  if (algo::sendsKept(bits) && !knowsWay()) {
+    gaveUp_ = true;
+    return;
+  }
+  const bool comes = algo::takesKept(bits) && call_.straight.there != 0;
+  const bool goes = algo::sendsKept(bits) && there_ != nullptr;
   const bool wide = ((bits & algo::kSrc) == 0 || device::aligned(src, 16)) &&
-                    ((bits & algo::kDst) == 0 || device::aligned(dst, 16));
+                    ((bits & algo::kDst) == 0 || device::aligned(dst, 16)) &&
+                    (!goes || device::aligned(there_ + dstAt, 16));
   const uint32_t total = static_cast<uint32_t>(b.count) * args.elementBytes;
   const uint32_t slices = (total + kSlotBytes - 1) / kSlotBytes;  // of equal length
   const uint32_t slice = ((total + slices - 1) / slices + 15) / 16 * 16;
 #pragma unroll 1
   for (uint32_t from = 0; from < total; from += slice) {
-    if (!ready<bits>()) {
+    if (!ready<bits>(goes)) {
       gaveUp_ = true;
       return;
     }
     const uint32_t bytes = total - from < slice ? total - from : slice;
-    const device::Operands o{in_.slots + received_ % kFifoSlots * kSlotBytes, src + from,
-                             dst + from, out_.slots + sent_ % kFifoSlots * kSlotBytes};
+    const device::Operands o{
+        comes ? dst + from : in_.slots + taken_ % kFifoSlots * kSlotBytes, src + from, dst + from,
+        goes ? there_ + dstAt + from : out_.slots + filled_ % kFifoSlots * kSlotBytes};
     const uint32_t whole = wide ? bytes / 16 * 16 : 0;
-    device::combine<bits, Reducer, 8>(o, reduction, source_, device::WholeUnits{}, 0, whole,
-                                      workers());
-    device::combine<bits, Reducer, 1>(o, reduction, source_, device::Elements{args.elementBytes},
-                                      whole, bytes, workers());
-    if (bits & (algo::kRecv | algo::kSend)) done<bits>();
+    constexpr int kPassedOn = algo::takesKept(bits) ? bits & ~algo::kDst : bits;
+    if (!comes) {
+      combineAll<bits>(o, reduction, whole, bytes);
+    } else if (bits & algo::kSend) {  // it is in dst already
+      combineAll<kPassedOn>(o, reduction, whole, bytes);
+    }
+    if (bits & (algo::kRecv | algo::kSend)) done<bits>(comes, goes);
   }
+}
+
+/// `whole` bytes by vectors, the rest up to `bytes` by elements.
+template <class Reducer>
+template <int bits>
+__device__ __forceinline__ void PrimsSimple<Reducer>::combineAll(const device::Operands& o,
+                                                                 const Reduction& reduction,
+                                                                 uint32_t whole, uint32_t bytes) {
+  device::combine<bits, Reducer, 8>(o, reduction, source_, device::WholeUnits{}, 0, whole,
+                                    workers());
+  device::combine<bits, Reducer, 1>(
+      o, reduction, source_, device::Elements{call_.args.elementBytes}, whole, bytes, workers());
 }
 
 }  // namespace rondo
