@@ -132,13 +132,14 @@ class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer>> {
   __device__ void combineAll(const device::Operands& o, const Reduction& reduction, uint32_t whole,
                              uint32_t bytes);
   template <int bits>
-  __device__ bool enough(bool straight) const;
+  __device__ bool enough(bool there, bool needsSlot) const;
   template <int bits>
-  __device__ bool ready(bool straight);
+  __device__ bool ready(bool there, bool needsSlot);
   template <int bits>
-  __device__ void done(bool cameStraight, bool wentStraight);
+  __device__ void done(bool comes, bool goes, bool closes);
   __device__ void makeOffer();
   __device__ bool knowsWay();
+  __device__ void waitForAll();
 
   const RingCall& call_;
   const typename Reducer::Source source_;

@@ -133,8 +133,22 @@ __device__ __forceinline__ PrimsSimple<Reducer>::PrimsSimple(const RingCall& cal
   __syncthreads();  // also: every thread has read the old steps
 }
 
+/// What was counted as received before it came.
+template <class Reducer>
+__device__ __forceinline__ void PrimsSimple<Reducer>::waitForAll() {
+  if (static_cast<int32_t>(head_ - received_) >= 0) return;
+  device::waitUntil(
+      call_.args.fault,
+      [&] {
+        head_ = __shfl_sync(~0u, device::loadAcquire(in_.head), 0);
+        return static_cast<int32_t>(head_ - received_) >= 0;
+      },
+      [](bool mine) { return __any_sync(~0u, mine); });
+}
+
 template <class Reducer>
 __device__ __forceinline__ void PrimsSimple<Reducer>::finish() {
+  if (!gaveUp_) waitForAll();
   if (threadIdx.x == 0) {
     steps_->received = received_;
     steps_->sent = sent_;
@@ -176,20 +190,21 @@ __device__ __forceinline__ bool PrimsSimple<Reducer>::knowsWay() {
   return came;
 }
 
-/// A slice has come in and there is a slot to send into, as far as this warp knows. Counters may
-/// wrap: only differences are looked at.
+/// What is to come has come in, if it is not known to be `there`, and there is a slot to send into,
+/// if it needs one, as far as this warp knows. Counters may wrap: only differences are looked at.
+/// What comes straight and is not passed on may be counted as received before it is.
 template <class Reducer>
 template <int bits>
-__device__ __forceinline__ bool PrimsSimple<Reducer>::enough(bool straight) const {
-  return (!(bits & algo::kRecv) || head_ != received_) &&
-         (!(bits & algo::kSend) || straight || filled_ - credit_ < kFifoSlots);
+__device__ __forceinline__ bool PrimsSimple<Reducer>::enough(bool there, bool needsSlot) const {
+  return (!(bits & algo::kRecv) || there || static_cast<int32_t>(head_ - received_) > 0) &&
+         (!(bits & algo::kSend) || !needsSlot || filled_ - credit_ < kFifoSlots);
 }
 
 /// Waits for it, every warp for itself. What a look finds mostly lasts for several slices.
 template <class Reducer>
 template <int bits>
-__device__ __forceinline__ bool PrimsSimple<Reducer>::ready(bool straight) {
-  if (enough<bits>(straight)) return true;
+__device__ __forceinline__ bool PrimsSimple<Reducer>::ready(bool there, bool needsSlot) {
+  if (enough<bits>(there, needsSlot)) return true;
   const uint32_t thread = threadIdx.x % 32;
   const uint32_t* const counter = thread == 0 ? in_.head : out_.credit;
   const bool came = device::waitUntil(
@@ -198,7 +213,7 @@ __device__ __forceinline__ bool PrimsSimple<Reducer>::ready(bool straight) {
         const uint32_t seen = thread < 2 ? device::loadAcquire(counter) : 0;
         head_ = __shfl_sync(~0u, seen, 0);
         credit_ = __shfl_sync(~0u, seen, 1);
-        return enough<bits>(straight);
+        return enough<bits>(there, needsSlot);
       },
       [](bool mine) { return __any_sync(~0u, mine); });
   __syncwarp();  // what the first two threads acquired is there for all
@@ -207,11 +222,11 @@ __device__ __forceinline__ bool PrimsSimple<Reducer>::ready(bool straight) {
 
 template <class Reducer>
 template <int bits>
-__device__ __forceinline__ void PrimsSimple<Reducer>::done(bool cameStraight, bool wentStraight) {
-  received_ += (bits & algo::kRecv) ? 1 : 0;
-  taken_ += (bits & algo::kRecv) && !cameStraight ? 1 : 0;
-  sent_ += (bits & algo::kSend) ? 1 : 0;
-  filled_ += (bits & algo::kSend) && !wentStraight ? 1 : 0;
+__device__ __forceinline__ void PrimsSimple<Reducer>::done(bool comes, bool goes, bool closes) {
+  received_ += (bits & algo::kRecv) && (!comes || closes) ? 1 : 0;
+  taken_ += (bits & algo::kRecv) && !comes ? 1 : 0;
+  sent_ += (bits & algo::kSend) && (!goes || closes) ? 1 : 0;
+  filled_ += (bits & algo::kSend) && !goes ? 1 : 0;
   __syncwarp();
   if (threadIdx.x % 32 != 0) return;
   __threadfence_block();
@@ -268,24 +283,32 @@ __device__ __forceinline__ void PrimsSimple<Reducer>::move(algo::Block b, int, i
   const uint32_t total = static_cast<uint32_t>(b.count) * args.elementBytes;
   const uint32_t slices = (total + kSlotBytes - 1) / kSlotBytes;  // of equal length
   const uint32_t slice = ((total + slices - 1) / slices + 15) / 16 * 16;
+  const uint32_t group = kStraightSlices * slice;
+  if (comes && !(bits & algo::kSend)) {  // finish() sees that it has come
+    received_ += (total + group - 1) / group;
+    return;
+  }
+  const bool slots = ((bits & algo::kRecv) && !comes) || ((bits & algo::kSend) && !goes);
+  const uint32_t piece = slots || !goes ? slice : group;
+  const bool ownHasIt = comes || ((bits & algo::kRecv) == 0 && src == dst);
 #pragma unroll 1
-  for (uint32_t from = 0; from < total; from += slice) {
-    if (!ready<bits>(goes)) {
+  for (uint32_t from = 0; from < total; from += piece) {
+    const uint32_t bytes = total - from < piece ? total - from : piece;
+    const bool closes = from + bytes == total || (from + bytes) % group == 0;
+    if (!ready<bits>(comes && from % group != 0, !goes)) {
       gaveUp_ = true;
       return;
     }
-    const uint32_t bytes = total - from < slice ? total - from : slice;
     const device::Operands o{
         comes ? dst + from : in_.slots + taken_ % kFifoSlots * kSlotBytes, src + from, dst + from,
         goes ? there_ + dstAt + from : out_.slots + filled_ % kFifoSlots * kSlotBytes};
     const uint32_t whole = wide ? bytes / 16 * 16 : 0;
-    constexpr int kPassedOn = algo::takesKept(bits) ? bits & ~algo::kDst : bits;
-    if (!comes) {
+    if (ownHasIt && (bits & algo::kSend)) {
+      combineAll<(bits & ~algo::kDst)>(o, reduction, whole, bytes);
+    } else {
       combineAll<bits>(o, reduction, whole, bytes);
-    } else if (bits & algo::kSend) {  // it is in dst already
-      combineAll<kPassedOn>(o, reduction, whole, bytes);
     }
-    if (bits & (algo::kRecv | algo::kSend)) done<bits>(comes, goes);
+    if (bits & (algo::kRecv | algo::kSend)) done<bits>(comes, goes, closes);
   }
 }
 
