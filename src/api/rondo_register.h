@@ -28,7 +28,10 @@ typedef uint64_t rondoRegistration_t;
  * calls it in the same place of its order of calls, each with its own memory, or with NULL and 0.
  * The memory is of one allocation (rondoMemAllocDevice, cudaMalloc, or cuMemCreate with file
  * descriptors as handles) on the communicator's device. *registration is written on success. Ranks
- * of one process send into each other's memory of rondoMemAllocDevice and cudaMalloc without it.
+ * of one process send into each other's memory of rondoMemAllocDevice and cudaMalloc without it,
+ * and those of several map each other's in the background, unless RONDO_REGISTER=off. Of
+ * cudaMalloc's that is freed then, other ranks may keep an eighth of the device's memory in use (or
+ * RONDO_REGISTER's bytes) until a rondoCommDeregister or the end of `comm`.
  *
  * Calls need not be changed afterwards. rondoRecv, rondoSendRecv, rondoGather, rondoScatter: what
  * is received into registered memory, from 4 MiB on, is written there by the sender. With
@@ -53,10 +56,10 @@ RONDO_API rondoResult_t rondoCommRegister(rondoComm_t comm, void* ptr, size_t by
                                           rondoRegistration_t* registration);
 
 /**
- * Ends a registration: no rank has the memory mapped any more when it returns, and it may be freed.
- * Collective, all ranks with the same number; waits until the device is idle. Memory that is freed
- * while it is registered stays in use until then: later calls on the same addresses see that they
- * are another allocation and go through Rondo's own memory, but for the two of
+ * Ends a registration: no rank has the memory mapped for it any more when it returns, and it may be
+ * freed. Collective, all ranks with the same number; waits until the device is idle. Memory that is
+ * freed while it is registered stays in use until then: later calls on the same addresses see that
+ * they are another allocation and go through Rondo's own memory, but for the two of
  * RONDO_REGISTER_COPY_ENGINES, which are refused. Since 0.6. Errors, on all ranks:
  * rondoInvalidArgument (no such registration of `comm`), rondoInvalidUsage (ranks differ; inside a
  * group).

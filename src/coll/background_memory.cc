@@ -5,6 +5,7 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,9 +38,10 @@ enum Kind : uint32_t {
 
 UnixAddress mailboxOf(const Secret& secret) { return groupAddress(secret, "m"); }
 
-/// What peers may keep of this process's memory on a device, over all communicators.
-std::atomic<uint64_t>* keptOn(int ordinal) {
-  static std::array<std::atomic<uint64_t>, 64> kept{};
+/// What peers may keep of this process's memory on a device, over all communicators. Never
+/// destroyed: threads may outlive main().
+KeptMemory* keptOn(int ordinal) {
+  static auto& kept = *new std::array<KeptMemory, 64>;
   return &kept[static_cast<size_t>(ordinal) % kept.size()];
 }
 
@@ -79,6 +81,7 @@ BackgroundMemory::~BackgroundMemory() {
   stop_ = true;
   wake();
   if (thread_.joinable()) thread_.join();
+  deafen();
   if (offered_.rows() == 0 && theirs_.empty()) return;
   logLine(LogPart::Device, LogLevel::Info, rank_, [&] {
     const Held all = held();
@@ -101,8 +104,12 @@ void BackgroundMemory::listen() {
   });
 }
 
-/// Peers learn from it that nobody answers.
-void BackgroundMemory::deafen() { socket_ = UniqueFd(); }
+/// Peers learn from it that nobody answers, also while a forked child of the process has the
+/// socket.
+void BackgroundMemory::deafen() {
+  if (getpid() == process_) shutdown(socket_.get(), SHUT_RDWR);  // a child's end is not ours
+  socket_ = UniqueFd();
+}
 
 uint64_t BackgroundMemory::placeFor(int peer, const unsigned char* data, uint64_t bytes) {
   bool unknown = false;
@@ -325,7 +332,7 @@ void BackgroundMemory::send() {
                             ? EAGAIN
                             : sendDatagram(socket_.get(), mailboxOf(*peers_[peer]), &out.letter,
                                            sizeof out.letter, out.fd.get());
-    if (problem == ECONNREFUSED || problem == ENOENT) {  // it is gone
+    if (problem == ECONNREFUSED || problem == ENOENT || problem == EPIPE) {  // it is gone
       offered_.closedAll(out.peer);
     } else if (problem != 0) {
       full[peer] = 1;

@@ -2,6 +2,8 @@
 // Allocations that ranks of different processes map for each other while they work: a thread of
 // each rank, and the letters between them. docs/gpu-transfers.md says what, and why so.
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -101,6 +103,7 @@ class BackgroundMemory {
   const int rank_;
   const int size_;
   const std::function<bool()> healthy_;
+  const pid_t process_ = getpid();
   const Secret own_;
   UniqueFd socket_;
   UniqueFd bell_;

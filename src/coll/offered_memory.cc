@@ -9,7 +9,28 @@
 
 namespace rondo {
 
-OfferedMemory::OfferedMemory(int ranks, uint64_t mostKept, std::atomic<uint64_t>* kept)
+bool KeptMemory::add(uint64_t id, uint64_t bytes, uint64_t most) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto known = kept_.find(id);
+  if (known != kept_.end()) {
+    ++known->second.tables;
+    return true;
+  }
+  if (bytes > most - std::min(most, bytes_)) return false;
+  kept_.emplace(id, Kept{bytes, 1});
+  bytes_ += bytes;
+  return true;
+}
+
+void KeptMemory::remove(uint64_t id) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto known = kept_.find(id);
+  if (known == kept_.end() || --known->second.tables > 0) return;
+  bytes_ -= known->second.bytes;
+  kept_.erase(known);
+}
+
+OfferedMemory::OfferedMemory(int ranks, uint64_t mostKept, KeptMemory* kept)
     : ranks_(ranks),
       mostKept_(mostKept),
       there_(new std::atomic<uint64_t>[static_cast<size_t>(kMost) * static_cast<size_t>(ranks)]()),
@@ -17,7 +38,11 @@ OfferedMemory::OfferedMemory(int ranks, uint64_t mostKept, std::atomic<uint64_t>
   for (Row& row : rows_) row.holds.resize(static_cast<size_t>(ranks));
 }
 
-OfferedMemory::~OfferedMemory() { *kept_ -= keptHere_; }
+OfferedMemory::~OfferedMemory() {
+  for (const Row& row : rows_) {
+    if (row.number != 0 && row.counts) kept_->remove(row.number);
+  }
+}
 
 /// A row that is found becomes another's only after its id has changed, and no id comes back: what
 /// was read of it counts if the id is the same afterwards. Whoever reads a new base sees that.
@@ -59,7 +84,7 @@ OfferedMemory::Row* OfferedMemory::freshRow(const UserAllocation& allocation,
   row->base.store(allocation.base, std::memory_order_release);
   row->bytes.store(allocation.bytes, std::memory_order_release);
   row->number = allocation.id;
-  row->counts = how == ExportedAllocation::kIpc && keep(allocation.bytes);
+  row->counts = how == ExportedAllocation::kIpc && keep(allocation);
   row->lacksRoom = how == ExportedAllocation::kIpc && !row->counts;
   row->since = Clock::now();
   const bool offered = how != ExportedAllocation::kNone && !row->lacksRoom;
@@ -72,12 +97,9 @@ OfferedMemory::Row* OfferedMemory::freshRow(const UserAllocation& allocation,
   return row;
 }
 
-bool OfferedMemory::keep(uint64_t bytes) {
-  uint64_t now = *kept_;
-  do {
-    if (bytes > mostKept_ - std::min(mostKept_, now)) return false;
-  } while (!kept_->compare_exchange_weak(now, now + bytes));
-  keptHere_ += bytes;
+bool OfferedMemory::keep(const UserAllocation& allocation) {
+  if (!kept_->add(allocation.id, allocation.bytes, mostKept_)) return false;
+  keptHere_ += allocation.bytes;
   return true;
 }
 
@@ -126,7 +148,7 @@ void OfferedMemory::release(Row* row, int peer) {
 
 void OfferedMemory::clear(Row* row) {
   if (row->counts) {
-    *kept_ -= row->bytes;
+    kept_->remove(row->number);
     keptHere_ -= row->bytes;
   }
   row->number = 0;

@@ -6,12 +6,33 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "p2p/cuda_user_memory.h"
 
 namespace rondo {
+
+/// cudaMalloc's allocations of a device that peers of any of the process's communicators may keep
+/// from being freed. One that several communicators offer is kept once.
+class KeptMemory {
+ public:
+  /// False: `bytes` more would be more than `most`.
+  bool add(uint64_t id, uint64_t bytes, uint64_t most);
+  /// As often as it was added.
+  void remove(uint64_t id);
+
+ private:
+  struct Kept {
+    uint64_t bytes;
+    int tables;
+  };
+  std::mutex mutex_;
+  std::map<uint64_t, Kept> kept_;  ///< By the allocation's id.
+  uint64_t bytes_ = 0;
+};
 
 /// A table by allocations' ids, which never come back: what is freed is not found again, whatever
 /// gets its address. One thread (below: the owner) changes it; find() is any thread's, and takes no
@@ -22,10 +43,8 @@ class OfferedMemory {
   using Clock = std::chrono::steady_clock;
   static constexpr Clock::duration kAgain = std::chrono::seconds(1);
 
-  /// `kept`: bytes of cudaMalloc's allocations on the device that peers of all of the process's
-  /// communicators may keep from being freed; this table adds to it while there are less than
-  /// `mostKept`.
-  OfferedMemory(int ranks, uint64_t mostKept, std::atomic<uint64_t>* kept);
+  /// `kept`: the device's; this table adds to it while there are less than `mostKept` bytes.
+  OfferedMemory(int ranks, uint64_t mostKept, KeptMemory* kept);
   OfferedMemory(const OfferedMemory&) = delete;
   OfferedMemory& operator=(const OfferedMemory&) = delete;
   ~OfferedMemory();
@@ -51,7 +70,7 @@ class OfferedMemory {
 
   /// Rows in use: of allocations, and of freed ones that peers hold.
   int rows() const { return used_.load(std::memory_order_relaxed); }
-  /// What this table adds to `kept`.
+  /// Bytes of what this table has added to `kept`.
   uint64_t keptBytes() const { return keptHere_.load(std::memory_order_relaxed); }
 
  private:
@@ -73,7 +92,7 @@ class OfferedMemory {
   }
   Row* rowOf(uint64_t id);
   Row* freshRow(const UserAllocation& allocation, ExportedAllocation::How how);
-  bool keep(uint64_t bytes);
+  bool keep(const UserAllocation& allocation);
   static bool isHeld(const Row& row);
   void release(Row* row, int peer);
   void clear(Row* row);
@@ -85,7 +104,7 @@ class OfferedMemory {
   std::atomic<int> reach_{0};                       ///< Rows from here on were never used.
   std::atomic<int> used_{0};
   std::atomic<uint64_t> keptHere_{0};
-  std::atomic<uint64_t>* const kept_;
+  KeptMemory* const kept_;
   std::atomic<bool> full_{false};
 };
 

@@ -16,7 +16,8 @@ namespace rondo {
 UniqueFd bindDatagrams(const UnixAddress& name, const char* purpose);
 
 /// Sends the bytes, and `fd` unless it is -1. 0, or errno: EAGAIN, ETOOMANYREFS and ENOBUFS pass
-/// when the peer reads, ECONNREFUSED says that nobody has the name.
+/// when the peer reads, ECONNREFUSED says that nobody has the name, EPIPE that
+/// whoever has it hears nothing any more.
 int sendDatagram(int socket, const UnixAddress& to, const void* data, size_t bytes, int fd);
 
 /// What came with one.

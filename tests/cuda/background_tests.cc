@@ -4,15 +4,20 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <random>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "coll/background_memory.h"
@@ -277,6 +282,23 @@ TEST_F(Processes, WhoEndsWithoutClosingKeepsNothing) {
   EXPECT_TRUE(soon([&] { return of(1).held().kept == 0 && of(1).held().offered == 0; }));
 }
 
+// Nor does one whose forked child has its mailbox yet.
+TEST_F(Processes, AChildOfWhoEndsKeepsNothingEither) {
+  start(2);
+  unsigned char* const memory = plain(1, 4 * kMiB);
+  EXPECT_NE(placed(1, 0, memory, 64), nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  ranks_[0]->memory.reset();
+  drop(memory);
+  EXPECT_TRUE(soon([&] { return of(1).held().kept == 0 && of(1).held().offered == 0; }));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
 // What peers may keep is bounded for all communicators of a process together.
 TEST_F(Processes, CommunicatorsShareWhatPeersMayKeep) {
   start(2, 10 * kMiB);
@@ -291,6 +313,95 @@ TEST_F(Processes, CommunicatorsShareWhatPeersMayKeep) {
   EXPECT_NE(placed(1, 0, second, 64), nullptr) << "there is room again";
   drop(first);
   drop(second);
+}
+
+/// A program's own thread of a rank: memory of both kinds comes and goes, also while it is being
+/// offered. Where it is said to be what is written is read.
+struct Churn {
+  std::function<unsigned char*(bool plainly)> get;
+  std::function<void(unsigned char*, bool plainly)> put;
+  std::function<uint64_t(int peer, const unsigned char*, uint64_t)> placeFor;
+  std::array<int, 2> peers;
+
+  uint64_t run(unsigned seed, const std::atomic<bool>& stop) const {
+    std::mt19937 random(seed);
+    std::vector<std::pair<unsigned char*, bool>> live;
+    uint64_t straight = 0;
+    while (!stop) {
+      if (live.empty() || live.size() < random() % 12) {
+        const bool plainly = random() % 2 == 0;
+        live.emplace_back(get(plainly), plainly);
+      }
+      for (int k = 0; k < 20; ++k) {
+        unsigned char* const at = live[random() % live.size()].first + random() % 4000;
+        const uint64_t there = placeFor(peers[random() % 2], at, 64);
+        if (there == 0) continue;
+        ++straight;
+        const auto token = static_cast<unsigned char>(random());
+        reinterpret_cast<unsigned char*>(there)[63] = token;
+        EXPECT_EQ(at[63], token);
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
+      if (random() % 3 != 0) continue;
+      std::swap(live[random() % live.size()], live.back());
+      put(live.back().first, live.back().second);
+      live.pop_back();
+    }
+    for (const auto& [memory, plainly] : live) put(memory, plainly);
+    return straight;
+  }
+};
+
+TEST_F(Processes, MemoryMayGoAtAnyTime) {
+  fake.devices = 3;
+  fake.bytesEach = 1000 * kMiB;
+  start(3, 64 * 4096);
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> straight{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 6; ++t) {
+    const int rank = t / 2;
+    const Churn churn{
+        [this, rank](bool plainly) { return plainly ? plain(rank, 4096) : exportable(rank, 4096); },
+        [](unsigned char* memory, bool plainly) { plainly ? drop(memory) : freed(memory); },
+        [this, rank](int peer, const unsigned char* data, uint64_t bytes) {
+          return of(rank).placeFor(peer, data, bytes);
+        },
+        {(rank + 1) % 3, (rank + 2) % 3}};
+    threads.emplace_back([&, churn, t] { straight += churn.run(static_cast<unsigned>(t), stop); });
+  }
+  for (int i = 0; i < 150; ++i) {
+    std::this_thread::sleep_for(10ms);
+    of(i % 3).closeFreed();
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(straight, 0u);
+  for (int r = 0; r < 3; ++r) {
+    EXPECT_TRUE(soon([&] {
+      for (int p = 0; p < 3; ++p) of(p).closeFreed();
+      const BackgroundMemory::Held held = of(r).held();
+      return held.offered == 0 && held.mapped == 0 && held.kept == 0;
+    })) << r;
+  }
+}
+
+// One allocation that two communicators use may be kept once.
+TEST_F(Processes, WhatTwoCommunicatorsOfferCountsOnce) {
+  start(2, 10 * kMiB);
+  unsigned char* const memory = plain(1, 6 * kMiB);
+  unsigned char* const other = plain(1, 6 * kMiB);
+  EXPECT_NE(placed(1, 0, memory, 64), nullptr);
+  std::vector<std::unique_ptr<Rank>> first = std::exchange(ranks_, {});
+  start(2, 10 * kMiB);
+  EXPECT_TRUE(within(2s, [&] { return of(1).placeFor(0, memory, 64) != 0; }));
+  for (const auto& rank : first) rank->memory.reset();
+  EXPECT_TRUE(never(1, 0, other, 64)) << "the second communicator's peer may keep it yet";
+  drop(memory);
+  EXPECT_TRUE(soon([&] { return of(0).held().freed == 1; }));
+  of(0).closeFreed();
+  EXPECT_NE(placed(1, 0, other, 64), nullptr);
+  drop(other);
 }
 
 // Letters without the secret, of a wrong length, kind or sender change nothing; with them right the

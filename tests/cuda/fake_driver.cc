@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -299,19 +300,24 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdeviceptr a
   return CUDA_SUCCESS;
 }
 
-// A handle is the address of the memory: peers are threads of this process.
+// A handle is the number of the allocation: peers are threads of this process.
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   const Lock lock(mutex);
   const Range* const range = find(address);
   if (range == nullptr || !range->plain) return CUDA_ERROR_INVALID_VALUE;
   std::memset(handle, 0, sizeof *handle);
-  std::memcpy(handle, &range->memory, sizeof range->memory);
+  std::memcpy(handle, &range->id, sizeof range->id);
   return CUDA_SUCCESS;
 }
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsigned) {
   const Lock lock(mutex);
-  Physical* memory = nullptr;
-  std::memcpy(&memory, &handle, sizeof memory);
+  unsigned long long id = 0;
+  std::memcpy(&id, &handle, sizeof id);
+  const auto owner = std::find_if(ranges.begin(), ranges.end(), [&](const auto& range) {
+    return range.second.plain && range.second.id == id;
+  });
+  if (owner == ranges.end()) return CUDA_ERROR_INVALID_VALUE;  // freed meanwhile
+  Physical* const memory = owner->second.memory;
   const uintptr_t at = reserve(memory->bytes);
   if (at == 0 || !mapAt(at, memory)) return CUDA_ERROR_OUT_OF_MEMORY;
   ++memory->owners;

@@ -173,6 +173,71 @@ void messages(bool device, MPI_Datatype type, int count, size_t stride) {
   arrived("irecv whose request was freed");
 }
 
+/// What lies between the elements is not the buffer: the program may write there meanwhile, and
+/// receive something else into it. Every third int is a neighbour's, for two of the three.
+void between(bool device) {
+  constexpr int kCount = 1000;
+  const int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
+  MPI_Datatype column, alone;
+  MPI_Type_vector(kCount, 1, 3, MPI_INT, &column);
+  MPI_Type_commit(&column);
+  MPI_Type_create_resized(MPI_INT, 0, 12, &alone);
+  MPI_Type_commit(&alone);
+  Ints grid(device, 3 * kCount, -1), out(device, 2 * kCount, rank);
+  std::fill(out.real + kCount, out.real + 2 * kCount, 100 + rank);
+  const auto arrived = [&](const char* how) {
+    bool right = true;
+    for (size_t i = 0; i < 3 * kCount; i += 3) {
+      right &= grid.real[i] == before && grid.real[i + 1] == 100 + before && grid.real[i + 2] == 7;
+    }
+    expect(right, how);
+    std::fill(grid.real, grid.real + 3 * kCount, -1);
+  };
+  const auto meanwhile = [&] {
+    for (size_t i = 2; i < 3 * kCount; i += 3) grid.real[i] = 7;
+  };
+  MPI_Request requests[4];
+  MPI_Irecv(grid.given, 1, column, before, 1, MPI_COMM_WORLD, &requests[0]);
+  MPI_Irecv(grid.given + 1, kCount, alone, before, 2, MPI_COMM_WORLD, &requests[1]);
+  MPI_Isend(out.given, kCount, MPI_INT, next, 1, MPI_COMM_WORLD, &requests[2]);
+  MPI_Isend(out.given + kCount, kCount, MPI_INT, next, 2, MPI_COMM_WORLD, &requests[3]);
+  meanwhile();
+  MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+  arrived("two receives into one array");
+
+  MPI_Comm ring;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &before, MPI_UNWEIGHTED, 1, &next,
+                                 MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &ring);
+  for (int half = 0; half < 2; ++half) {
+    MPI_Ineighbor_alltoall(out.given + half * kCount, kCount, MPI_INT, grid.given + half,
+                           half == 0 ? 1 : kCount, half == 0 ? column : alone, ring,
+                           &requests[half]);
+  }
+  meanwhile();
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  arrived("two exchanges with neighbours into one array");
+  MPI_Comm_free(&ring);
+
+  const std::vector<int> zeros(n());
+  std::vector<int> sends(n()), receives(n());
+  const std::vector<MPI_Datatype> ints(n(), MPI_INT);
+  std::vector<MPI_Datatype> types(n(), MPI_INT);
+  sends[static_cast<size_t>(next)] = kCount;
+  for (int half = 0; half < 2; ++half) {
+    const auto from = static_cast<size_t>(before);
+    receives[from] = half == 0 ? 1 : kCount;
+    types[from] = half == 0 ? column : alone;
+    MPI_Ialltoallw(out.given + half * kCount, sends.data(), zeros.data(), ints.data(),
+                   grid.given + half, receives.data(), zeros.data(), types.data(), MPI_COMM_WORLD,
+                   &requests[half]);
+    meanwhile();
+    MPI_Wait(&requests[half], MPI_STATUS_IGNORE);
+  }
+  arrived("blocks of their own types into one array");
+  MPI_Type_free(&column);
+  MPI_Type_free(&alone);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -196,6 +261,7 @@ int main(int argc, char** argv) {
     messages(device, MPI_INT, 50, 1);
     messages(device, MPI_INT, 100000, 1);
     messages(device, spread, 20000, 3);
+    between(device);
   }
   MPI_Type_free(&spread);
   const auto copies = reinterpret_cast<int (*)()>(dlsym(driver, "fakeCopies"));

@@ -247,6 +247,33 @@ int cuMemcpyHtoDAsync_v2(unsigned long long to, const void* from, size_t bytes, 
   ++copies;
   return 0;
 }
+/// CUDA_MEMCPY2D, from the host to a device.
+struct Rows {
+  size_t fromX, fromY;
+  unsigned fromType;
+  const char* fromHost;
+  unsigned long long fromDevice;
+  void* fromArray;
+  size_t fromPitch, toX, toY;
+  unsigned toType;
+  char* toHost;
+  unsigned long long toDevice;
+  void* toArray;
+  size_t toPitch, width, height;
+};
+int cuMemcpy2DAsync_v2(const Rows* rows, void*) {
+  if (!hasContext()) return kInvalidContext;
+  if (rows->fromType != 1 || rows->toType != 2 || rows->height == 0) return kInvalidValue;
+  if (rows->fromPitch < rows->width || rows->toPitch < rows->width) return kInvalidValue;
+  char* const real = realOf(static_cast<uintptr_t>(rows->toDevice),
+                            (rows->height - 1) * rows->toPitch + rows->width);
+  if (real == nullptr) return kInvalidValue;
+  for (size_t row = 0; row < rows->height; ++row) {
+    std::memcpy(real + row * rows->toPitch, rows->fromHost + row * rows->fromPitch, rows->width);
+  }
+  ++copies;
+  return 0;
+}
 /// After what was enqueued before.
 int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes, void*) {
   const char* const source = realOf(static_cast<uintptr_t>(from), bytes);

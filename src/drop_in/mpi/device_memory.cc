@@ -22,11 +22,28 @@ using DevicePointer = unsigned long long;
 constexpr int kContextAttribute = 1, kMemoryTypeAttribute = 2, kSyncMemopsAttribute = 6,
               kBufferIdAttribute = 7, kIsManagedAttribute = 8, kOrdinalAttribute = 9;
 constexpr int kMpsAttribute = 133;  // of a device
-constexpr unsigned kMemoryTypeDevice = 2;
+constexpr unsigned kMemoryTypeHost = 1, kMemoryTypeDevice = 2;
 constexpr unsigned kStreamNonBlocking = 1;
 constexpr Result kNotReady = 600;
 constexpr unsigned kRegisterPortable = 1;
 const Stream kLegacyStream = reinterpret_cast<Stream>(1);
+
+/// CUDA_MEMCPY2D
+struct Rows {
+  size_t fromX = 0, fromY = 0;
+  unsigned fromType = kMemoryTypeHost;
+  const void* fromHost = nullptr;
+  DevicePointer fromDevice = 0;
+  void* fromArray = nullptr;
+  size_t fromPitch = 0;
+  size_t toX = 0, toY = 0;
+  unsigned toType = kMemoryTypeDevice;
+  void* toHost = nullptr;
+  DevicePointer toDevice = 0;
+  void* toArray = nullptr;
+  size_t toPitch = 0;
+  size_t width = 0, height = 0;
+};
 
 struct Driver {
   Result (*init)(unsigned);
@@ -41,6 +58,7 @@ struct Driver {
   Result (*streamDestroy)(Stream);
   Result (*memcpyDtoHAsync)(void*, DevicePointer, size_t, Stream);
   Result (*memcpyHtoDAsync)(DevicePointer, const void*, size_t, Stream);
+  Result (*memcpy2DAsync)(const Rows*, Stream);  ///< nullptr: it has none.
   Result (*memcpyDtoDAsync)(DevicePointer, DevicePointer, size_t, Stream);
   Result (*memAlloc)(DevicePointer*, size_t);
   Result (*memFree)(DevicePointer);
@@ -280,6 +298,7 @@ bool findDevices(std::string* why) {
   library.find("cuDeviceGet", &driver.deviceGet);
   library.find("cuDeviceGetUuid_v2", &driver.deviceGetUuid);
   library.find("cuDeviceGetAttribute", &driver.deviceGetAttribute);
+  library.find("cuMemcpy2DAsync_v2", &driver.memcpy2DAsync);
   driver.graphs = findGraphs(library);
   devicesOn = library.complete() && driver.init(0) == 0;
   *why = library.complete() ? "the CUDA driver does not start" : library.missing();
@@ -336,11 +355,60 @@ void copyFromDevice(void* host, const void* device, size_t bytes) {
 }
 
 void copyToDevice(void* device, const void* host, size_t bytes) {
-  if (bytes == 0) return;
-  const ContextScope scope(prepareSpot(device).context);
+  const Run whole{0, bytes};
+  copyToDevice(static_cast<char*>(device), static_cast<const char*>(host), {&whole, 1});
+}
+
+namespace {
+
+/// How many of the first runs are as long as the first and equally far apart: a column, mostly.
+size_t rowsOf(std::span<const Run> runs) {
+  constexpr ptrdiff_t kMostPitch = INT32_MAX;  // what devices allow, and a little more
+  if (runs.size() < 2) return runs.size();
+  const auto bytes = static_cast<ptrdiff_t>(runs[0].bytes);
+  const ptrdiff_t pitch = runs[1].begin - runs[0].begin;
+  if (pitch < bytes || pitch > kMostPitch) return 1;
+  size_t rows = 1;
+  while (rows < runs.size() && runs[rows].bytes == runs[0].bytes &&
+         runs[rows].begin - runs[rows - 1].begin == pitch) {
+    ++rows;
+  }
+  return rows;
+}
+
+Result copyRows(char* device, const char* host, std::span<const Run> rows, Stream stream) {
+  Rows copy;
+  copy.fromHost = host + rows[0].begin;
+  copy.toDevice = number(device + rows[0].begin);
+  copy.fromPitch = copy.toPitch = static_cast<size_t>(rows[1].begin - rows[0].begin);
+  copy.width = rows[0].bytes;
+  copy.height = rows.size();
+  return driver.memcpy2DAsync(&copy, stream);
+}
+
+}  // namespace
+
+void copyToDevice(char* device, const char* host, std::span<const Run> runs) {
+  if (runs.empty() || runs.front().bytes == 0) return;
+  const ContextScope scope(prepareSpot(device + runs.front().begin).context);
   const Stream stream = currentStream();
-  check(driver.memcpyHtoDAsync(number(device), host, bytes, stream), "cuMemcpyHtoDAsync");
-  check(driver.streamSynchronize(stream), "cuStreamSynchronize");
+  Result result = 0;
+  while (!runs.empty() && result == 0) {
+    const size_t rows = driver.memcpy2DAsync != nullptr ? rowsOf(runs) : 1;
+    if (rows > 1 && copyRows(device, host, runs.first(rows), stream) == 0) {
+      runs = runs.subspan(rows);
+      continue;
+    }
+    for (const Run& run : runs.first(rows)) {  // what the driver will not have as rows, too
+      if (result != 0) break;
+      result =
+          driver.memcpyHtoDAsync(number(device + run.begin), host + run.begin, run.bytes, stream);
+    }
+    runs = runs.subspan(rows);
+  }
+  const Result done = driver.streamSynchronize(stream);  // what was enqueued reads `host`
+  check(result, "cuMemcpyHtoDAsync");
+  check(done, "cuStreamSynchronize");
 }
 
 }  // namespace rondo::drop_in

@@ -4,10 +4,12 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "api/rondo_types.h"
+#include "drop_in/mpi/runs.h"
 
 namespace rondo::drop_in {
 
@@ -154,5 +156,7 @@ char* lockPages(size_t bytes, const void* device);
 /// as buffers are ready when they are given to MPI. Throw Error.
 void copyFromDevice(void* host, const void* device, size_t bytes);
 void copyToDevice(void* device, const void* host, size_t bytes);
+/// The same of parts of them.
+void copyToDevice(char* device, const char* host, std::span<const Run> runs);
 
 }  // namespace rondo::drop_in

@@ -16,9 +16,20 @@ bool typesAreGood(const Argument& of) {
                      [](MPI_Datatype type) { return layoutOf(type).valid; });
 }
 
+/// then(type, count, place in bytes) of each block.
+template <class Then>
+void eachBlock(const Argument& of, const Then& then) {
+  for (int r = 0; r < of.ranks; ++r) {
+    const MPI_Datatype type = of.types == nullptr ? of.type : of.types[r];
+    const ptrdiff_t scale = of.types == nullptr ? layoutOf(type).extent : 1;
+    const ptrdiff_t place = of.displs == nullptr ? 0 : of.displs[r] * scale;
+    then(type, of.counts[r], of.places == nullptr ? place : of.places[r]);
+  }
+}
+
 }  // namespace
 
-HostTwin::HostTwin(const Argument& of)
+HostTwin::HostTwin(const Argument& of, bool receives)
     : buffer_(static_cast<char*>(const_cast<void*>(of.buffer))), given_(buffer_) {
   if (of.buffer == MPI_IN_PLACE) return;  // and what stands beside it may be anything
   if (!countsAreGood(of.counts, of.ranks) || !typesAreGood(of)) return;
@@ -36,15 +47,17 @@ HostTwin::HostTwin(const Argument& of)
     copyFromDevice(bytes_.get() + (block.begin - first_), buffer_ + block.begin,
                    static_cast<size_t>(block.end - block.begin));
   }
+  if (receives) findRuns(of);
 }
 
 void HostTwin::findBlocks(const Argument& of) {
-  for (int r = 0; r < of.ranks; ++r) {
-    const MPI_Datatype type = of.types == nullptr ? of.type : of.types[r];
-    const ptrdiff_t scale = of.types == nullptr ? layoutOf(type).extent : 1;
-    const ptrdiff_t place = of.displs == nullptr ? 0 : of.displs[r] * scale;
-    addBlock(type, of.counts[r], of.places == nullptr ? place : of.places[r]);
-  }
+  eachBlock(of, [this](MPI_Datatype type, int count, ptrdiff_t at) { addBlock(type, count, at); });
+}
+
+void HostTwin::findRuns(const Argument& of) {
+  eachBlock(of, [this](MPI_Datatype type, int count, ptrdiff_t at) {
+    addRuns(type, static_cast<size_t>(count), at, &runs_);
+  });
 }
 
 void HostTwin::addBlock(MPI_Datatype type, int count, ptrdiff_t at) {
@@ -62,11 +75,7 @@ void HostTwin::addBlock(MPI_Datatype type, int count, ptrdiff_t at) {
 }
 
 void HostTwin::bringBack() {
-  if (!used()) return;
-  for (const Range& block : blocks_) {
-    copyToDevice(buffer_ + block.begin, bytes_.get() + (block.begin - first_),
-                 static_cast<size_t>(block.end - block.begin));
-  }
+  if (used()) copyToDevice(buffer_, bytes_.get() - first_, runs_);
 }
 
 int holdUntilEnd(MPI_Request request, const HeldMessage& blocks) {

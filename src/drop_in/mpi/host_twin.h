@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "drop_in/mpi/device_memory.h"
+#include "drop_in/mpi/runs.h"
 #include "drop_in/mpi/staged.h"
 #include "drop_in/mpi/staging.h"
 
@@ -29,12 +30,12 @@ struct Argument {
 class HostTwin {
  public:
   /// Copies what lies on a device; what does not, or is no good, is left to MPI as it is. Throws
-  /// Error, std::bad_alloc.
-  explicit HostTwin(const Argument& of);
+  /// Error, std::bad_alloc. `receives`: it will be brought back, even if types are freed by then.
+  HostTwin(const Argument& of, bool receives);
   bool used() const { return bytes_ != nullptr; }
   /// What MPI is to be given.
   void* data() const { return given_; }
-  /// The blocks to the device again. Throws Error.
+  /// The blocks' elements to the device again, and nothing of what lies between them. Throws Error.
   void bringBack();
 
  private:
@@ -43,6 +44,7 @@ class HostTwin {
     ptrdiff_t begin, end;
   };
   void findBlocks(const Argument& of);
+  void findRuns(const Argument& of);
   void addBlock(MPI_Datatype type, int count, ptrdiff_t at);
 
   char* buffer_;
@@ -50,6 +52,7 @@ class HostTwin {
   std::vector<Range> blocks_;  ///< Neighbours as one.
   ptrdiff_t first_ = 0;        ///< Where the bytes begin.
   StagingBytes bytes_;
+  std::vector<Run> runs_;  ///< Of elements, if they are brought back.
 };
 
 /// What a blocking call does with device memory: mpi(send, recv) is MPI's call. Its code.
@@ -66,7 +69,8 @@ int handOnLater(MPI_Comm comm, const Argument& send, const Argument& recv, MPI_R
 /// A collective under way.
 class StagedBlocks final : public Staged {
  public:
-  StagedBlocks(const Argument& send, const Argument& recv) : send_(send), recv_(recv) {}
+  StagedBlocks(const Argument& send, const Argument& recv)
+      : send_(send, false), recv_(recv, true) {}
   HostTwin& send() { return send_; }
   HostTwin& recv() { return recv_; }
   bool used() const { return send_.used() || recv_.used(); }
@@ -87,8 +91,8 @@ int handOn(MPI_Comm comm, const Argument& send, const Argument& recv, const Mpi&
   if (!devicesOn) [[likely]]
     return mpi(send.buffer, const_cast<void*>(recv.buffer));
   try {
-    const HostTwin from(send);
-    HostTwin to(recv);
+    const HostTwin from(send, false);
+    HostTwin to(recv, true);
     const int code = mpi(from.data(), to.data());
     if (code == MPI_SUCCESS) to.bringBack();
     return code;

@@ -1,22 +1,26 @@
 #pragma once
 // A host copy of elements on a device, from the first to the last of their bytes.
 
+#include <vector>
+
 #include "drop_in/mpi/layout.h"
+#include "drop_in/mpi/runs.h"
 #include "drop_in/mpi/staging.h"
 
 namespace rondo::drop_in {
 
 class Image {
  public:
-  /// `elements` are at least one, on a device. Throws Error, std::bad_alloc.
-  explicit Image(const Elements& elements);
+  /// `elements` are at least one, on a device; `receives`: they will be brought back, even if their
+  /// type is freed by then. Throws Error, std::bad_alloc.
+  Image(const Elements& elements, bool receives);
   Image(const Image&) = delete;
   Image& operator=(const Image&) = delete;
 
   /// Where the elements begin here; the same type describes them.
   char* begin() { return bytes_.get() - first_; }
   Elements onHost() { return {begin(), elements_.count, elements_.type, elements_.layout}; }
-  /// To the device again, what lies between the elements as it was. Throws Error.
+  /// The elements to the device again, and nothing of what lies between them. Throws Error.
   void bringBack();
 
  private:
@@ -24,6 +28,7 @@ class Image {
   ptrdiff_t first_;
   size_t length_;
   StagingBytes bytes_;
+  std::vector<Run> runs_;
 };
 
 }  // namespace rondo::drop_in

@@ -111,15 +111,14 @@ namespace {
 void packFromDevice(const Elements& elements, char* packed) {
   if (elements.bytes() == 0) return;
   if (elements.layout.dense) return copyFromDevice(packed, elements.begin, elements.bytes());
-  Image image(elements);
+  Image image(elements, false);
   pack(image.onHost(), packed);
 }
 
-/// What lies between the elements is brought back as it was.
 void unpackToDevice(const char* packed, const Elements& elements) {
   if (elements.bytes() == 0) return;
   if (elements.layout.dense) return copyToDevice(elements.begin, packed, elements.bytes());
-  Image image(elements);
+  Image image(elements, true);
   unpack(packed, image.onHost());
   image.bringBack();
 }

@@ -51,7 +51,7 @@ template <class Mpis>
 int send(MPI_Comm comm, const char* call, const Buffer& buffer, const Mpis& mpis) {
   if (!buffer.staged()) [[likely]]
     return mpis(buffer.begin);
-  return guarded(comm, call, [&] { return mpis(Image(buffer.elements()).begin()); });
+  return guarded(comm, call, [&] { return mpis(Image(buffer.elements(), false).begin()); });
 }
 
 template <class Mpis>
@@ -62,7 +62,7 @@ int receive(MPI_Comm comm, const char* call, const Buffer& buffer, const Mpis& m
     return code;
   }
   return guarded(comm, call, [&] {
-    Image image(buffer.elements());
+    Image image(buffer.elements(), true);
     const int code = mpis(image.begin());
     image.bringBack();
     endFreed();

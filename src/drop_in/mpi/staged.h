@@ -30,7 +30,8 @@ using HeldMessage = std::shared_ptr<Staged>;
 
 class StagedMessage final : public Staged {
  public:
-  StagedMessage(const Elements& elements, bool receives) : image_(elements), receives_(receives) {}
+  StagedMessage(const Elements& elements, bool receives)
+      : image_(elements, receives), receives_(receives) {}
   char* begin() { return image_.begin(); }
 
  private:
