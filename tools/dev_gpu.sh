@@ -16,8 +16,9 @@ gpuPack() {
   # The layer before MPI, with a program that knows nothing of Rondo.
   [[ -x $build/tests/drop_in/device_path_test ]] && install -s "$build/tests/drop_in/device_path_test" "$dir/bin/"
   cp -P "$build"/install/lib/librondo.so* "$build"/install/lib/librondo_mpi.so "$dir/lib/"
-  # And the one for NCCL's programs.
-  install -s "$build/install/lib/rondo/nccl/libnccl.so.2" "$dir/lib/"
+  # And the one for NCCL's programs, apart: rondo-bench --peer nccl wants NVIDIA's.
+  mkdir "$dir/lib/nccl"
+  install -s "$build/install/lib/rondo/nccl/libnccl.so.2" "$dir/lib/nccl/"
   strip "$dir"/lib/librondo.so.*.* "$dir/lib/librondo_mpi.so"
   tar c -C "$build" gpu | gzip >"$build/gpu.tar.gz"
 }
@@ -60,7 +61,7 @@ gpuLayer() {
 # PyTorch, which was written for NCCL, where it is there.
 gpuTorch() {
   python3 -c 'import torch' 2>/dev/null || return 0
-  local ranks library=$build/gpu/lib/libnccl.so.2 losses
+  local ranks library=$build/gpu/lib/nccl/libnccl.so.2 losses
   losses=$(mktemp)
   for ((ranks = 2; ranks <= processes; ranks *= 2)); do
     say "dev: PyTorch on Rondo's libnccl.so.2, $ranks processes"

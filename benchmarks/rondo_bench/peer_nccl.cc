@@ -20,6 +20,13 @@ bool isPowerOfTwo(int n) { return (n & (n - 1)) == 0; }
 
 struct Nccl::Library : SharedObject {
   Library() : SharedObject("libnccl.so.2", "--peer nccl") {
+    int (*ours)(int*) = nullptr;  // a library's symbols are also those of what it is linked to
+    resolveIfThere("rondoGetVersion", ours);
+    if (ours != nullptr) {
+      throw UsageError(
+          "--peer nccl: the libnccl.so.2 that the loader finds first is Rondo's own; put NVIDIA's "
+          "before it in LD_LIBRARY_PATH");
+    }
     resolve("ncclGetVersion", getVersion);
     resolve("ncclGetErrorString", getErrorString);
     resolve("ncclGetUniqueId", getUniqueId);

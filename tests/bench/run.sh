@@ -196,6 +196,12 @@ buildFakes() {
     "$here/fake_cuda.cc"
   "${mpicxx:-mpicxx}" -std=c++20 -DOMPI_SKIP_MPICXX=1 -shared -fPIC -o "$scratch/libnccl.so.2" \
     "$here/fake_nccl.cc" "$scratch/libcuda.so.1"
+  # One that is linked to Rondo, as Rondo's own is.
+  mkdir "$scratch/ours"
+  echo 'int rondoGetVersion(int* version) { return *version = 0; }' | "${TEST_MPICC:-mpicc}" -shared -fPIC -x c \
+    -o "$scratch/ours/librondo.so" -
+  "${mpicxx:-mpicxx}" -std=c++20 -DOMPI_SKIP_MPICXX=1 -shared -fPIC -o "$scratch/ours/libnccl.so.2" \
+    "$here/fake_nccl.cc" "$scratch/libcuda.so.1" -Wl,--no-as-needed "$scratch/ours/librondo.so"
 }
 
 if [[ $fake != none ]]; then
@@ -219,6 +225,8 @@ if [[ $fake != none ]]; then
     --csv "$scratch/rows.csv"
   checkCsv 2 4
   refused "--peer nccl: NCCL has no type int16" allreduce --memory device --peer nccl --type int16
+  LD_LIBRARY_PATH=$scratch/ours:$LD_LIBRARY_PATH \
+    refused "the libnccl.so.2 that the loader finds first is Rondo's own" allreduce --memory device --peer nccl
   # MPI by way of the host: every collective, and nothing of the results that is not theirs.
   for name in allreduce reduce bcast allgather allgatherv reduce_scatter reduce_scatterv alltoall \
     alltoallv gather gatherv scatter scatterv scan exscan; do
