@@ -195,17 +195,6 @@ class Search {
   const Count align_;
 };
 
-const TuneRule* findRule(const DeviceRequest& request, const std::vector<TuneRule>& rules) {
-  const uint64_t bytes = request.count * request.elementBytes;
-  for (const TuneRule& rule : rules) {
-    if (rule.device && rule.collective == request.collective && bytes >= rule.from &&
-        bytes < rule.to) {
-      return &rule;
-    }
-  }
-  return nullptr;
-}
-
 /// An all-to-all without lines: LL moves every byte twice.
 bool quickerByTransfers(const DeviceRequest& request, const DeviceFacts& facts,
                         const DeviceChoice& best) {
@@ -223,6 +212,17 @@ bool quickerByTransfers(const DeviceRequest& request, const DeviceFacts& facts,
 }
 
 }  // namespace
+
+const TuneRule* findRule(const DeviceRequest& request, const std::vector<TuneRule>& rules) {
+  const uint64_t bytes = request.count * request.elementBytes;
+  for (const TuneRule& rule : rules) {
+    if (rule.device && rule.collective == request.collective && bytes >= rule.from &&
+        bytes < rule.to) {
+      return &rule;
+    }
+  }
+  return nullptr;
+}
 
 bool hasDeviceKernel(const DeviceRequest& request, std::string_view algorithm, Protocol protocol,
                      int ranks) {

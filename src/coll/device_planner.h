@@ -52,6 +52,9 @@ constexpr bool isScan(Collective collective) {
 bool hasDeviceKernel(const DeviceRequest& request, std::string_view algorithm, Protocol protocol,
                      int ranks);
 
+/// The first rule that is for such requests; nullptr: none.
+const TuneRule* findRule(const DeviceRequest& request, const std::vector<TuneRule>& rules);
+
 /// The best candidate; with a matching rule, the best of those that it allows.
 DeviceChoice chooseDevice(const DeviceRequest& request, const DeviceFacts& facts,
                           const std::vector<TuneRule>& rules);

@@ -137,7 +137,11 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   std::atomic_ref<uint32_t> hostWord(uint32_t FaultWords::*word) const {
     return std::atomic_ref<uint32_t>(static_cast<FaultWords*>(faults_->host())->*word);
   }
-  const DeviceChoices::Entry& remembered(const DeviceRequest& request);
+  struct Chosen {
+    DeviceChoice choice;
+    DeviceServed served;
+  };
+  const Chosen& remembered(const DeviceRequest& request);
   void follow(const char* name, std::span<const DeviceCall> calls, bool after) const;
   void orderAround(const char* name, rondoStream_t launch, rondoStream_t other, bool after) const;
   CallArgs argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const;
@@ -173,7 +177,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   OrderEvent event_;
   JointChoice joint_;           // of the last joins()
   std::set<std::string> said_;  // of joint ones, by explain_
-  DeviceChoices choices_;
+  DeviceChoices<Chosen> choices_;
 };
 
 uint64_t CudaRunner::addMemory(Bootstrap& boot, void* memory, size_t bytes, bool symmetric) {
@@ -204,10 +208,11 @@ void CudaRunner::check() const {
   }
 }
 
-const DeviceChoices::Entry& CudaRunner::remembered(const DeviceRequest& request) {
+const CudaRunner::Chosen& CudaRunner::remembered(const DeviceRequest& request) {
   return choices_.find(request, [this](const DeviceRequest& wanted) {
     if (explain_) std::fputs(explainDevice(wanted, facts_, tune_).c_str(), stderr);
-    return choose(wanted);
+    const DeviceChoice choice = choose(wanted);
+    return Chosen{choice, servedBy(wanted.collective, choice)};
   });
 }
 
@@ -265,7 +270,7 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
     throwCuda(device_, format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into));
     return {DeviceWay::kCopyEngines};
   }
-  const DeviceChoices::Entry& chosen = remembered(wanted);
+  const Chosen& chosen = remembered(wanted);
   const DeviceChoice& choice = chosen.choice;
   if (choice.algorithm == nullptr) refuse(call);
   if (const int error = launch(call, choice); error != 0)

@@ -44,15 +44,6 @@ uint64_t slotsMoved(Collective collective, int ranks) {
   }
 }
 
-const TuneRule* findDeviceRule(const std::vector<TuneRule>& rules, Collective collective,
-                               uint64_t bytes) {
-  const auto fits = [&](const TuneRule& rule) {
-    return rule.device && rule.collective == collective && bytes >= rule.from && bytes < rule.to;
-  };
-  const auto rule = std::find_if(rules.begin(), rules.end(), fits);
-  return rule == rules.end() ? nullptr : &*rule;
-}
-
 }  // namespace
 
 NearTimes NearTimes::of(const DeviceRunner& near) {
@@ -159,7 +150,8 @@ uint64_t LevelsChoice::levelsTime(Collective collective, uint64_t count, uint32_
 LevelsForecast LevelsChoice::forecast(Collective collective, uint64_t count,
                                       uint32_t elementBytes) {
   LevelsForecast out;
-  const TuneRule* const rule = findDeviceRule(facts_.tune, collective, count * elementBytes);
+  const TuneRule* const rule =
+      findRule(DeviceRequest{collective, count, elementBytes, Reduces::kNothing}, facts_.tune);
   out.why = impossible(collective, count);
   if (out.why == nullptr) {
     out.host = farTime(collective, count, elementBytes, false);

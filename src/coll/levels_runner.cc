@@ -1,38 +1,14 @@
 #include "coll/levels_runner.h"
 
-#include <array>
 #include <cstdio>
 #include <utility>
 
 #include "api/types.h"
 #include "base/error.h"
+#include "coll/device_choices.h"
 
 namespace rondo {
 namespace {
-
-/// The last choices: choosing may record plans, and a launch has a few microseconds.
-class Verdicts {
- public:
-  template <class Choose>
-  bool find(Collective collective, uint64_t count, uint32_t element, const Choose& choose) {
-    const uint64_t key = count * 41 + static_cast<uint64_t>(collective) * 7 + element * 3;
-    Entry& entry = entries_[(key * 0x9e3779b97f4a7c15u) >> 58];
-    if (!entry.known || entry.collective != collective || entry.count != count ||
-        entry.element != element) {
-      entry = {collective, count, element, choose(), true};
-    }
-    return entry.byLevels;
-  }
-
- private:
-  struct Entry {
-    Collective collective{};
-    uint64_t count = 0;
-    uint32_t element = 0;
-    bool byLevels = false, known = false;
-  };
-  std::array<Entry, 64> entries_{};
-};
 
 /// Slots of a buffer, one for each place.
 struct Slices {
@@ -98,7 +74,7 @@ class LevelsRunner final : public DeviceRunner {
   const std::unique_ptr<FarRunner> far_;  // ends first: its threads look at near_
   const LevelsLayout layout_;
   LevelsChoice choice_;
-  Verdicts verdicts_;
+  DeviceChoices<bool> byLevels_;
   std::vector<Transfer> transfers_;  // of passOn()
   const bool explain_;
 };
@@ -166,13 +142,17 @@ class Scratch {
 
 bool LevelsRunner::goesInLevels(const DeviceCall& call) {
   const auto element = static_cast<uint32_t>(typeSize(call.type));
-  return verdicts_.find(call.collective, call.count, element, [&] {
-    const LevelsForecast forecast = choice_.forecast(call.collective, call.count, element);
+  const auto choose = [&](const DeviceRequest& wanted) {
+    const LevelsForecast forecast =
+        choice_.forecast(wanted.collective, wanted.count, wanted.elementBytes);
     if (explain_) {
-      std::fputs(choice_.explain(call.collective, call.count * element, forecast).c_str(), stderr);
+      const uint64_t bytes = wanted.count * wanted.elementBytes;
+      std::fputs(choice_.explain(wanted.collective, bytes, forecast).c_str(), stderr);
     }
     return forecast.byLevels;
-  });
+  };
+  // What kernels can reduce makes no difference.
+  return byLevels_.find({call.collective, call.count, element, Reduces::kNothing}, choose);
 }
 
 DeviceServed LevelsRunner::run(const DeviceCall& call) {

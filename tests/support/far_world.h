@@ -14,6 +14,7 @@
 #include "api/device_group.h"
 #include "api/group.h"
 #include "api/handle.h"
+#include "coll/flight_view.h"
 #include "coll/levels_layout.h"
 #include "support/pretended_device.h"
 #include "support/pretended_near.h"
@@ -119,6 +120,20 @@ size_t wrong(const int32_t* out, size_t count, const Value& value) {
   size_t bad = 0;
   for (size_t i = 0; i < count; ++i) bad += out[i] != value(i) ? 1 : 0;
   return bad;
+}
+
+/// What the flight record says of the one call on device memory that the rank has made.
+inline void expectServed(const FarRank& me, const std::string& served) {
+  me.stream.synchronize();
+  bool found = false;
+  const std::vector<FlightProcess> all = readNearFlights();
+  for (const FlightComm& comm : all.front().comms) {
+    if (comm.id != me.comm->impl->recorder().id() || comm.rank != me.rank) continue;
+    found = true;
+    ASSERT_EQ(comm.device.size(), 1u);
+    EXPECT_EQ(comm.device[0].facts.served(), served);
+  }
+  EXPECT_TRUE(found);
 }
 
 /// After a failure: streams end, and the next call of every rank says why, in these words.

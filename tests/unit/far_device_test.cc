@@ -10,7 +10,6 @@
 
 #include "api/device_uneven.h"
 #include "coll/far_staging.h"
-#include "coll/flight_view.h"
 #include "support/far_world.h"
 
 namespace rondo::testing {
@@ -160,16 +159,7 @@ TEST(FarDevice, TheRecordSaysThatTheHostServesThem) {
   onHosts({0, 1}, [](const FarRank& me) {
     Ints in = dataOf(me.rank, 100), out(100, -1);
     me.good(me.collective(Collective::AllReduce, in, out.data(), 100));
-    me.stream.synchronize();
-    bool found = false;
-    const std::vector<FlightProcess> all = readNearFlights();
-    for (const FlightComm& comm : all.front().comms) {
-      if (comm.id != me.comm->impl->recorder().id() || comm.rank != me.rank) continue;
-      found = true;
-      ASSERT_EQ(comm.device.size(), 1u);
-      EXPECT_EQ(comm.device[0].facts.served(), "calls on host memory");
-    }
-    EXPECT_TRUE(found);
+    expectServed(me, "calls on host memory");
   });
 }
 

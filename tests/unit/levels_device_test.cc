@@ -8,7 +8,6 @@
 #include <atomic>
 #include <numeric>
 
-#include "coll/flight_view.h"
 #include "support/far_world.h"
 #include "support/values.h"
 
@@ -275,17 +274,7 @@ TEST(LevelsDevice, TheRecordSaysSo) {
         const Ints in = dataOf(me.rank, 100);
         Ints out(100, -1);
         me.good(me.collective(Collective::AllReduce, in, out.data(), 100));
-        me.stream.synchronize();
-        bool found = false;
-        const std::vector<FlightProcess> all = readNearFlights();
-        for (const FlightComm& comm : all.front().comms) {
-          if (comm.id != me.comm->impl->recorder().id() || comm.rank != me.rank) continue;
-          found = true;
-          ASSERT_EQ(comm.device.size(), 1u);
-          EXPECT_EQ(comm.device[0].facts.served(),
-                    "kernels in hosts, calls on host memory between");
-        }
-        EXPECT_TRUE(found);
+        expectServed(me, "kernels in hosts, calls on host memory between");
       },
       kLevels);
 }
