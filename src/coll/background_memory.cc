@@ -51,7 +51,9 @@ struct BackgroundMemory::Letter {
   uint32_t magic = kMagic;
   uint32_t kind = 0;
   int32_t from = 0;
-  int32_t how = 0;  ///< ExportedAllocation::How
+  int32_t how = 0;    ///< ExportedAllocation::How
+  int32_t place = 0;  ///< Of an offer and its answer: 1 + that of the graphs' places; 0: of none.
+  int32_t pad = 0;
   uint64_t id = 0;  ///< Of the owner's.
   uint64_t value = 0;
   CudaIpcHandle ipc = {};
@@ -73,7 +75,8 @@ BackgroundMemory::BackgroundMemory(const Place& place, uint64_t mostKept,
       own_(makeSecret()),
       socket_(bindDatagrams(mailboxOf(own_), "registering memory in the background")),
       bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      offered_(place.size, mostKept, keptOn(place.device.ordinal())) {
+      offered_(place.size, mostKept, keptOn(place.device.ordinal())),
+      graphs_(place.device, mostKept, keptOn(place.device.ordinal())) {
   if (bell_.get() < 0) throw systemError("eventfd", errno);
 }
 
@@ -82,13 +85,14 @@ BackgroundMemory::~BackgroundMemory() {
   wake();
   if (thread_.joinable()) thread_.join();
   deafen();
-  if (offered_.rows() == 0 && theirs_.empty()) return;
+  if (offered_.rows() == 0 && graphs_.size() == 0 && theirs_.empty()) return;
   logLine(LogPart::Device, LogLevel::Info, rank_, [&] {
     const Held all = held();
     return format(
         "registered in the background: %d allocations for peers, which may keep %llu bytes of "
-        "them from being freed; %zu of peers' mapped, %llu bytes, %zu of them freed",
-        all.offered, static_cast<unsigned long long>(all.kept), all.mapped,
+        "them from being freed, and %d of graphs; %zu of peers' mapped, %llu bytes, %zu of them "
+        "freed",
+        all.offered, static_cast<unsigned long long>(all.kept), graphs_.size(), all.mapped,
         static_cast<unsigned long long>(all.mappedBytes), all.freed);
   });
 }
@@ -130,13 +134,25 @@ uint64_t BackgroundMemory::placeFor(int peer, const unsigned char* data, uint64_
   return 0;
 }
 
+uint64_t BackgroundMemory::graphPlaceFor(int peer, const unsigned char* data, uint64_t bytes) {
+  UserAllocation allocation;
+  if (!findAllocation(data, &allocation) || allocation.id == 0) return 0;
+  const auto offset = static_cast<uint64_t>(data - allocation.base);
+  if (offset > allocation.bytes || bytes > allocation.bytes - offset) return 0;
+  bool fresh = false;
+  const uint64_t place = graphs_.add(peer, allocation, &fresh);
+  if (fresh) wake();
+  return place;
+}
+
 void BackgroundMemory::closeFreed() {
   if (!healthy_()) return;
   const std::lock_guard<std::mutex> lock(mutex_);
+  const auto goes = [](const Theirs& each) { return each.freed && !each.stays; };
   for (const Theirs& each : theirs_) {
-    if (each.freed) write(each.peer, {.kind = kClosed, .id = each.id});
+    if (goes(each)) write(each.peer, {.kind = kClosed, .id = each.id});
   }
-  std::erase_if(theirs_, [](const Theirs& each) { return each.freed; });
+  std::erase_if(theirs_, goes);
   if (!outgoing_.empty()) wake();
 }
 
@@ -146,6 +162,8 @@ BackgroundMemory::Held BackgroundMemory::held() {
   out.offered = offered_.rows();
   out.kept = offered_.keptBytes();
   out.mapped = theirs_.size();
+  out.graphs = graphs_.filled();
+  out.graphsUsed = graphs_.used();
   for (const Theirs& each : theirs_) {
     out.mappedBytes += each.memory->bytes();
     out.freed += each.freed ? 1 : 0;
@@ -160,7 +178,7 @@ void BackgroundMemory::wake() {
 }
 
 int BackgroundMemory::napMs() {
-  const int sweep = offered_.rows() > 0 ? kSweepMs : -1;
+  const int sweep = offered_.rows() > 0 || graphs_.filled() > 0 ? kSweepMs : -1;
   if (outgoing_.empty()) {
     retryMs_ = 0;
     return sweep;
@@ -197,6 +215,7 @@ void BackgroundMemory::round() {
   takeLetters();
   if (healthy_()) {
     takeWishes();
+    offerToGraphs();
     // A context that broke meanwhile may say that its memory is gone.
     const auto isFreed = [&](const unsigned char* base, uint64_t id) {
       return allocationIsGone(base, id) && healthy_();
@@ -208,6 +227,7 @@ void BackgroundMemory::round() {
       if (!queued) write(peer, {.kind = kFreed, .id = id});
     };
     offered_.sweep(isFreed, tell);
+    graphs_.sweep(isFreed);
   }
   send();
 }
@@ -230,10 +250,15 @@ void BackgroundMemory::takeLetters() {
 void BackgroundMemory::take(const Letter& letter, std::vector<UniqueFd>* fds) {
   switch (letter.kind) {
     case kOffer:
-      write(letter.from, {.kind = kAnswer, .id = letter.id, .value = map(letter, fds)});
+      write(letter.from,
+            {.kind = kAnswer, .place = letter.place, .id = letter.id, .value = map(letter, fds)});
       break;
     case kAnswer:
-      offered_.answer(letter.from, letter.id, letter.value);
+      if (letter.place > 0) {
+        graphs_.answer(letter.place - 1, letter.from, letter.id, letter.value);
+      } else {
+        offered_.answer(letter.from, letter.id, letter.value);
+      }
       break;
     case kFreed:
       ownerFreed(letter.from, letter.id);
@@ -246,28 +271,41 @@ void BackgroundMemory::take(const Letter& letter, std::vector<UniqueFd>* fds) {
   }
 }
 
-/// Nothing of it waits for kernels that run.
-uint64_t BackgroundMemory::map(const Letter& letter, std::vector<UniqueFd>* fds) {
-  uint64_t mapped = 0;
-  for (const Theirs& each : theirs_) mapped += each.memory->bytes();
-  if (letter.value > kMostMapped - std::min(kMostMapped, mapped)) return 0;
-  const bool legacy = letter.how == ExportedAllocation::kIpc;
-  std::shared_ptr<DeviceMemory> memory;
+/// Nothing of it waits for kernels that run. nullptr: it cannot be mapped.
+std::shared_ptr<DeviceMemory> BackgroundMemory::import(const Letter& letter,
+                                                       std::vector<UniqueFd>* fds) const {
   try {
-    if (legacy) {
-      memory = importIpc(device_, letter.ipc, letter.value);
-    } else if (letter.how == ExportedAllocation::kDescriptor && !fds->empty()) {
-      memory = importDescriptor(device_, fds->front(), letter.value);
+    if (letter.how == ExportedAllocation::kIpc) {
+      return importIpc(device_, letter.ipc, letter.value);
+    }
+    if (letter.how == ExportedAllocation::kDescriptor && !fds->empty()) {
+      return importDescriptor(device_, fds->front(), letter.value);
     }
   } catch (const Error& error) {
     logLine(LogPart::Device, LogLevel::Info, rank_, [&] {
       return format("memory of rank %d is not mapped: %s", letter.from, error.what());
     });
   }
+  return nullptr;
+}
+
+/// Where it is; 0: nowhere. What graphs and launches have both is mapped once.
+uint64_t BackgroundMemory::map(const Letter& letter, std::vector<UniqueFd>* fds) {
+  const bool stays = letter.place > 0;
+  uint64_t mapped = 0;
+  for (Theirs& each : theirs_) {
+    mapped += each.memory->bytes();
+    if (each.peer != letter.from || each.id != letter.id || each.freed) continue;
+    each.stays = each.stays || stays;
+    return reinterpret_cast<uint64_t>(each.memory->data());
+  }
+  if (letter.value > kMostMapped - std::min(kMostMapped, mapped)) return 0;
+  std::shared_ptr<DeviceMemory> memory = import(letter, fds);
   if (memory == nullptr) return 0;
   const auto at = reinterpret_cast<uint64_t>(memory->data());
   if (!fitsOffer(at, letter.value)) return 0;
-  theirs_.push_back({letter.from, letter.id, std::move(memory), legacy, false});
+  const bool legacy = letter.how == ExportedAllocation::kIpc;
+  theirs_.push_back({letter.from, letter.id, std::move(memory), legacy, stays, false});
   return at;
 }
 
@@ -282,8 +320,8 @@ void BackgroundMemory::ownerFreed(int peer, uint64_t id) {
     return;
   }
   found->freed = true;
-  if (found->legacy || !healthy_()) return;
-  theirs_.erase(found);
+  if ((found->legacy && !found->stays) || !healthy_()) return;
+  if (!found->stays) theirs_.erase(found);  // else the graphs' part of it counts what is kept
   write(peer, {.kind = kClosed, .id = id});
 }
 
@@ -315,6 +353,26 @@ void BackgroundMemory::offer(const Wish& wish) {
         std::move(exported.fd));
 }
 
+void BackgroundMemory::offerToGraphs() {
+  for (const GraphPlaces::Wanted& wanted : graphs_.takeWanted()) {
+    const UserAllocation& allocation = wanted.allocation;
+    ExportedAllocation exported = exportAllocation(device_, allocation);
+    if (allocationId(allocation.base) != allocation.id) exported.how = ExportedAllocation::kNone;
+    if (exported.how == ExportedAllocation::kNone) {
+      graphs_.answer(wanted.index, wanted.peer, allocation.id, 0);
+      continue;
+    }
+    write(wanted.peer,
+          {.kind = kOffer,
+           .how = exported.how,
+           .place = wanted.index + 1,
+           .id = allocation.id,
+           .value = allocation.bytes,
+           .ipc = exported.ipc},
+          std::move(exported.fd));
+  }
+}
+
 void BackgroundMemory::write(int peer, const Letter& letter, UniqueFd fd) {
   Letter whole = letter;
   whole.from = rank_;
@@ -334,6 +392,7 @@ void BackgroundMemory::send() {
                                            sizeof out.letter, out.fd.get());
     if (problem == ECONNREFUSED || problem == ENOENT || problem == EPIPE) {  // it is gone
       offered_.closedAll(out.peer);
+      graphs_.closedAll(out.peer);
     } else if (problem != 0) {
       full[peer] = 1;
       left.push_back(std::move(out));

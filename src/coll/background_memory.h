@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "coll/graph_places.h"
 #include "coll/offered_memory.h"
 #include "p2p/bootstrap.h"
 #include "p2p/cuda_user_memory.h"
@@ -56,6 +57,11 @@ class BackgroundMemory {
   /// be so the next time. Takes no part in a capture of the calling thread.
   uint64_t placeFor(int peer, const unsigned char* data, uint64_t bytes);
 
+  /// The same for a receive of a graph: what its kernels find out at each replay, as a
+  /// DirectPiece's `there`; 0: never straight. Changes nothing of a capture of the calling thread.
+  uint64_t graphPlaceFor(int peer, const unsigned char* data, uint64_t bytes);
+  GraphPlacesView graphPlaces() const { return graphs_.view(); }
+
   /// Closes what peers have freed and that cannot be closed beside kernels: for callers who have
   /// seen all kernels of the device end.
   void closeFreed();
@@ -65,7 +71,9 @@ class BackgroundMemory {
     uint64_t kept = 0;  ///< Bytes of them that peers may keep from being freed.
     size_t mapped = 0;  ///< Peers' allocations.
     uint64_t mappedBytes = 0;
-    size_t freed = 0;  ///< Of them, freed by their owners, and not closed yet.
+    size_t freed = 0;    ///< Of them, freed by their owners, and not closed yet.
+    int graphs = 0;      ///< Allocations of this rank's in graphs that a peer has mapped.
+    int graphsUsed = 0;  ///< Of them, and of freed ones, those that something went to.
   };
   Held held();
 
@@ -77,6 +85,7 @@ class BackgroundMemory {
     uint64_t id;
     std::shared_ptr<DeviceMemory> memory;
     bool legacy;
+    bool stays;  ///< Till the end: graphs may write there at any time.
     bool freed;
   };
   struct Wish {
@@ -91,9 +100,11 @@ class BackgroundMemory {
   void takeLetters();
   void take(const Letter& letter, std::vector<UniqueFd>* fds);
   uint64_t map(const Letter& letter, std::vector<UniqueFd>* fds);
+  std::shared_ptr<DeviceMemory> import(const Letter& letter, std::vector<UniqueFd>* fds) const;
   void ownerFreed(int peer, uint64_t id);
   void takeWishes();
   void offer(const Wish& wish);
+  void offerToGraphs();
   void write(int peer, const Letter& letter, UniqueFd fd = {});
   void send();
   int napMs();
@@ -110,6 +121,7 @@ class BackgroundMemory {
   std::vector<std::optional<Secret>> peers_;
 
   OfferedMemory offered_;
+  GraphPlaces graphs_;
   std::mutex wishMutex_;
   std::array<Wish, kMostWishes> wishes_;
   size_t wished_ = 0;

@@ -16,6 +16,9 @@ namespace {
 /// Asking where a transfer goes takes about three microseconds, more than slots do up to here (16
 /// messages in a row, 2 x H200, 2026-11: 1 MiB 7.6 us and through slots 4.1, 8 MiB 25 and 32).
 constexpr uint64_t kAsksFrom = 4u << 20;
+/// Finding the receiver's mark takes five more: graphs of 4 MiB are slower for it, of 8 MiB quicker
+/// (19 to 26 us instead of 14 to 23, 28 to 38 instead of 27 to 40; 2 x H100, 2026-11).
+constexpr uint64_t kMarksFrom = 8u << 20;
 
 }  // namespace
 
@@ -27,6 +30,7 @@ DeviceExchange::DeviceExchange(const PairView& pairs, const DirectView& direct,
       call_{},
       memory_(memory),
       asksFrom_(kAsksFrom),
+      marksFrom_(kMarksFrom),
       direct_(std::make_unique<DirectCall<kMostPieces>>()) {
   head().pairs = pairs;
   head().fault = fault;
@@ -43,10 +47,14 @@ void DeviceExchange::checkAvailable(const char* name) const {
                      name, head().rank, size_, kMaxPairRanks));
 }
 
-/// Fills direct_'s pieces; false if none of them asks where it goes. A graph's replays use the
-/// places of its capture.
+/// Fills direct_'s pieces; false if none of them asks where it goes.
 bool DeviceExchange::place(CUstream_st* stream) {
   bool any = false, captures = false;
+  const auto use = [&](uint64_t bytes) {
+    if (!captures) return UserMemory::Use::kLaunch;
+    return bytes < marksFrom_ ? UserMemory::Use::kRegistered : UserMemory::Use::kGraph;
+  };
+  direct_->places = memory_.graphPlaces();
   for (int q = 0; q < call_.queues; ++q) {
     const TransferQueue& queue = call_.queue[q];
     const bool mayAsk = queue.side != algo::Side::Copies && memory_.asks(queue.peer);
@@ -59,9 +67,9 @@ bool DeviceExchange::place(CUstream_st* stream) {
       any = true;
       const bool receives = queue.side == algo::Side::Receives;
       const uint64_t there =
-          receives ? memory_.placeFor(queue.peer, piece.data, piece.bytes, captures) : 0;
+          receives ? memory_.placeFor(queue.peer, piece.data, piece.bytes, use(piece.bytes)) : 0;
       direct_->piece[i].there = there;
-      straight_ += there != 0 ? 1 : 0;
+      straight_ += there != 0 && (there & kGraphPlace) == 0 ? 1 : 0;
     }
   }
   return any;

@@ -36,7 +36,7 @@ class DeviceExchange {
   int enqueueInPlace(std::span<const Transfer> transfers, CUstream_st* stream);
 
   /// Tests, on all ranks: transfers of at least so many bytes do.
-  void straightFrom(uint64_t bytes) { asksFrom_ = bytes; }
+  void straightFrom(uint64_t bytes) { asksFrom_ = marksFrom_ = bytes; }
 
   /// Receives so far that were offered to their senders.
   uint64_t straight() const { return straight_; }
@@ -62,6 +62,7 @@ class DeviceExchange {
   uint64_t straight_ = 0;
   const UserMemory& memory_;
   uint64_t asksFrom_;
+  uint64_t marksFrom_;  ///< Those of a graph whose receiver's memory is mapped in the background.
   const std::unique_ptr<DirectCall<kMostPieces>> direct_;
 };
 

@@ -32,6 +32,8 @@ class MemoryRegistry {
     uint64_t copied = 0;       ///< Collectives so far that copy engines did.
     size_t offered = 0;      ///< This rank's allocations that peers were told of in the background.
     uint64_t keptBytes = 0;  ///< Of them, that peers may keep from being freed.
+    size_t graphs = 0;       ///< Of this rank's in graphs, by peer, those that it has mapped.
+    size_t graphsUsed = 0;   ///< And those that something went to, freed ones too.
     size_t unreached = 0;    ///< Ranks' parts that some rank could not map; they go through slots.
   };
   virtual Held heldMemory() const = 0;

@@ -97,8 +97,7 @@ void UserMemory::prepare(int peer) const {
   if (background_ != nullptr && background_->with(peer)) background_->listen();
 }
 
-uint64_t UserMemory::placeFor(int peer, const unsigned char* data, uint64_t bytes,
-                              bool stays) const {
+uint64_t UserMemory::placeFor(int peer, const unsigned char* data, uint64_t bytes, Use use) const {
   const auto at = static_cast<size_t>(peer);
   const auto address = reinterpret_cast<uint64_t>(data);
   const Entry* const entry = find(data, bytes);
@@ -106,7 +105,8 @@ uint64_t UserMemory::placeFor(int peer, const unsigned char* data, uint64_t byte
     return entry->there[at] + static_cast<uint64_t>(data - entry->memory);
   }
   if (background_ != nullptr && background_->with(peer)) {
-    return stays ? 0 : background_->placeFor(peer, data, bytes);
+    if (use == Use::kLaunch) return background_->placeFor(peer, data, bytes);
+    return use == Use::kGraph ? background_->graphPlaceFor(peer, data, bytes) : 0;
   }
   if (!neighbour_[at] || !fitsOffer(address, bytes)) return 0;
   const bool reached = places_[at].context == device_.context() ||
@@ -366,6 +366,8 @@ MemoryRegistry::Held UserMemory::held(MemoryRegistry::Held out) const {
   const BackgroundMemory::Held all = background_->held();
   out.offered = static_cast<size_t>(all.offered);
   out.keptBytes = all.kept;
+  out.graphs = static_cast<size_t>(all.graphs);
+  out.graphsUsed = static_cast<size_t>(all.graphsUsed);
   out.mappedBytes += all.mappedBytes;
   return out;
 }

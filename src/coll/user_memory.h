@@ -58,10 +58,17 @@ class UserMemory {
   /// A transfer that asks is about to be launched.
   void prepare(int peer) const;
 
+  /// What a receive of [data, data + bytes) is used for: the next launch, or a graph, whose replays
+  /// do not ask again; of the latter, kRegistered: only what was registered is worth while.
+  enum class Use : uint8_t { kLaunch, kGraph, kRegistered };
   /// Where rank `peer` has [data, data + bytes) of this rank; 0: nowhere (yet: it may be mapped in
-  /// the background from now on). Allowed while a stream captures. `stays`: the place is used again
-  /// later, unasked, so it must hold for as long as a registration does: none of the background's.
-  uint64_t placeFor(int peer, const unsigned char* data, uint64_t bytes, bool stays) const;
+  /// the background from now on). Allowed while a stream captures. For a graph it may be one of
+  /// graphPlaces(), by its index (kGraphPlace).
+  uint64_t placeFor(int peer, const unsigned char* data, uint64_t bytes, Use use) const;
+  /// As kernels address them.
+  GraphPlacesView graphPlaces() const {
+    return background_ != nullptr ? background_->graphPlaces() : GraphPlacesView{};
+  }
 
   uint64_t add(Bootstrap& boot, void* memory, size_t bytes, bool symmetric);
   void remove(Bootstrap& boot, uint64_t number);

@@ -12,6 +12,7 @@
 
 #include "coll/user_memory.h"
 #include "cuda/pretended.h"
+#include "kernels/direct_call.h"
 #include "support/thread_bootstrap.h"
 
 namespace rondo::testing {
@@ -27,7 +28,7 @@ struct Neighbour {
   /// Whether rank `peer` would be sent to where it has the memory at the same address.
   bool given(int peer, const void* data, uint64_t bytes = 64) const {
     const auto* const at = static_cast<const unsigned char*>(data);
-    const uint64_t place = memory.placeFor(peer, at, bytes, true);
+    const uint64_t place = memory.placeFor(peer, at, bytes, UserMemory::Use::kGraph);
     EXPECT_TRUE(place == 0 || place == reinterpret_cast<uint64_t>(data));
     return place != 0;
   }
@@ -149,16 +150,16 @@ TEST_F(PretendedRanks, OtherProcessesNeedARegistration) {
       ASSERT_EQ(rondoMemAllocDevice(&memory, 3 * kMiB, me.device.ordinal()), rondoSuccess);
       auto* const bytes = static_cast<unsigned char*>(memory);
       EXPECT_EQ(me.memory.asks(mixed ? 1 : far), mixed);
-      EXPECT_EQ(me.memory.placeFor(far, bytes, 64, true), 0u);
+      EXPECT_EQ(me.memory.placeFor(far, bytes, 64, UserMemory::Use::kGraph), 0u);
       me.boot.barrier();
       const uint64_t number = me.memory.add(me.boot, memory, 2 * kMiB, false);
       EXPECT_TRUE(me.memory.asks(far));
-      EXPECT_NE(me.memory.placeFor(far, bytes + kMiB, kMiB, true), 0u);
-      EXPECT_EQ(me.memory.placeFor(far, bytes + kMiB, kMiB + 1, true), 0u);
+      EXPECT_NE(me.memory.placeFor(far, bytes + kMiB, kMiB, UserMemory::Use::kGraph), 0u);
+      EXPECT_EQ(me.memory.placeFor(far, bytes + kMiB, kMiB + 1, UserMemory::Use::kGraph), 0u);
       EXPECT_TRUE(me.rank() == 2 || me.given(1 - me.rank(), bytes + kMiB, kMiB + 1));
       me.boot.barrier();
       freed(memory);
-      EXPECT_EQ(me.memory.placeFor(far, bytes, 64, true), 0u) << "freed";
+      EXPECT_EQ(me.memory.placeFor(far, bytes, 64, UserMemory::Use::kGraph), 0u) << "freed";
       me.boot.barrier();
       me.memory.remove(me.boot, number);
       EXPECT_TRUE(me.memory.asks(far));
@@ -185,13 +186,13 @@ TEST_F(PretendedRanks, MemoryThatComesAndGoesLeavesNothing) {
       }
       const uint64_t number = me.memory.add(me.boot, memory, bytes, false);
       const auto* const at = static_cast<unsigned char*>(memory);
-      EXPECT_NE(me.memory.placeFor(other, at, bytes, true), 0u);
+      EXPECT_NE(me.memory.placeFor(other, at, bytes, UserMemory::Use::kGraph), 0u);
       EXPECT_EQ(me.memory.held().mappedBytes, bytes);
       // Freed first, every third time: the peer's mapping keeps it until then.
       if (round % 3 == 2) {
         ours ? freed(memory) : drop(reinterpret_cast<uint64_t>(memory));
         me.boot.barrier();
-        EXPECT_EQ(me.memory.placeFor(other, at, bytes, true), 0u);
+        EXPECT_EQ(me.memory.placeFor(other, at, bytes, UserMemory::Use::kGraph), 0u);
         me.boot.barrier();
       }
       me.memory.remove(me.boot, number);
@@ -203,11 +204,10 @@ TEST_F(PretendedRanks, MemoryThatComesAndGoesLeavesNothing) {
   EXPECT_EQ(fake.opened, 0);
 }
 
-// What is mapped in the background may be freed and its address be another's by the time a graph is
-// replayed; a registration holds until it ends. Closing waits for kernels, so a registration, which
-// other ranks' kernels may wait behind, closes nothing; the end of one, which has seen all kernels
-// end, does.
-TEST_F(PretendedRanks, TheBackgroundsPlacesAreForOneUse) {
+// Closing waits for kernels, so a registration, which other ranks' kernels may wait behind, closes
+// nothing; the end of one, which has seen all kernels end, does. What graphs have stays: one may be
+// replayed at any time.
+TEST_F(PretendedRanks, TheEndOfARegistrationClosesWhatIsFreed) {
   const auto body = [](const Neighbour& me) {
     const int other = 1 - me.rank();
     const auto at = plain(me, kMiB);
@@ -220,18 +220,26 @@ TEST_F(PretendedRanks, TheBackgroundsPlacesAreForOneUse) {
       }
       return holds();
     };
-    EXPECT_TRUE(soon([&] { return me.memory.placeFor(other, memory, 64, false) != 0; }));
-    EXPECT_EQ(me.memory.placeFor(other, memory, 64, true), 0u);
+    EXPECT_TRUE(
+        soon([&] { return me.memory.placeFor(other, memory, 64, UserMemory::Use::kLaunch) != 0; }));
+    EXPECT_EQ(me.memory.placeFor(other, memory, 64, UserMemory::Use::kRegistered), 0u);
+    const auto inGraph = plain(me, kMiB);
+    const auto* const graphed = static_cast<unsigned char*>(memoryOf(inGraph));
+    EXPECT_NE(me.memory.placeFor(other, graphed, 64, UserMemory::Use::kGraph) & kGraphPlace, 0u);
+    EXPECT_TRUE(soon([&] { return me.memory.held().graphs == 1; }));
     me.boot.barrier();
     drop(at);
+    drop(inGraph);
     EXPECT_TRUE(soon([&] { return me.memory.background()->held().freed == 1; }));
     const auto kept = plain(me, kMiB);
     const uint64_t number = me.memory.add(me.boot, memoryOf(kept), kMiB, false);
     const auto* const registered = static_cast<unsigned char*>(memoryOf(kept));
-    EXPECT_NE(me.memory.placeFor(other, registered, 64, true), 0u);
-    EXPECT_EQ(me.memory.background()->held().mapped, 1u);
+    const uint64_t place = me.memory.placeFor(other, registered, 64, UserMemory::Use::kGraph);
+    EXPECT_NE(place, 0u);
+    EXPECT_EQ(place & kGraphPlace, 0u) << "a registration holds until it ends";
+    EXPECT_EQ(me.memory.background()->held().mapped, 2u);
     me.memory.remove(me.boot, number);
-    EXPECT_EQ(me.memory.background()->held().mapped, 0u);
+    EXPECT_EQ(me.memory.background()->held().mapped, 1u);
     drop(kept);
   };
   run({{1, 0}, {2, 1}}, body, true, true);

@@ -12,32 +12,96 @@ __device__ __forceinline__ bool asks(const DirectPiece* pieces, const Held& held
   return pieces[held.piece].there != kUnasked;
 }
 
+/// Where in `data` the mark of the lane's part stands; nullptr: the part is too short for one.
+__device__ __forceinline__ unsigned long long* markPlace(const DirectHead& call, uint64_t bytes,
+                                                         uint64_t data, int lane) {
+  const TransferCut cut = cutTransfer(call.pairs, bytes);
+  const uint64_t begin = static_cast<uint64_t>(lane) * cut.perLane;
+  const uint64_t end = begin + cut.perLane < bytes ? begin + cut.perLane : bytes;
+  const uint64_t at = (data + begin + 7) / 8 * 8;
+  return at + 8 <= data + end ? reinterpret_cast<unsigned long long*>(at) : nullptr;
+}
+
+__device__ __forceinline__ unsigned long long* word(uint64_t* at) {
+  return reinterpret_cast<unsigned long long*>(at);
+}
+
+/// By one thread, of a receiver in a graph: where the sender has the memory, if at all; then the
+/// mark is written.
+__device__ __noinline__ inline uint64_t lookUp(const DirectHead& call, const DirectPiece& piece,
+                                               int sender, int lane, uint64_t number) {
+  const uint64_t index = piece.there & ~kGraphPlace;
+  uint64_t way = loadRelaxed(word(&call.places.device[index].way));
+  if (way == 0 && lane == 0) {
+    way = loadRelaxed(word(&call.places.host[index].way));
+    storeRelaxed(word(&call.places.device[index].way), way);
+  }
+  const auto data = reinterpret_cast<uint64_t>(piece.data);
+  unsigned long long* const mark = markPlace(call, piece.bytes, data, lane);
+  if (way == 0 || way == kNoWay || mark == nullptr) return 0;
+  storeRelaxed(mark, markOf(number, call.rank, sender, lane));
+  return followWay(way, data);
+}
+
+/// By one thread, of a sender: whether the receiver's mark is there. No need to acquire: where it
+/// is not seen although it is there the transfer goes through slots.
+__device__ __noinline__ inline bool findsMark(const DirectHead& call, uint64_t bytes,
+                                              uint64_t there, int receiver, int lane,
+                                              uint64_t number) {
+  const unsigned long long* const mark = markPlace(call, bytes, there, lane);
+  return mark != nullptr && loadRelaxed(mark) == markOf(number, receiver, call.rank, lane);
+}
+
 /// By one thread: makes the offer, or looks for it. False while there is none.
 __device__ __forceinline__ bool agree(const DirectHead& call, const DirectPiece* pieces,
                                       Held* held) {
   if (held->way != Way::kUnknown) return true;
   const TransferQueue& queue = call.queue[held->queue];
+  const DirectPiece& piece = pieces[held->piece];
   const uint64_t number = held->met + 1;
+  DirectLane* const peers = directLane(call, queue.peer, call.rank, held->lane);
   if (queue.side == algo::Side::Receives) {
-    held->there = pieces[held->piece].there;
-    DirectLane* const peers = directLane(call, queue.peer, call.rank, held->lane);
-    storeRelaxed(reinterpret_cast<unsigned long long*>(&peers->offer),
-                 packOffer(held->there, number));
+    held->there = piece.there;
+    if ((piece.there & kGraphPlace) != 0) {
+      held->there = lookUp(call, piece, queue.peer, held->lane, number);
+      storeRelease(&peers->offer, packOffer(held->there, number) | kOfferMarked);
+    } else {
+      storeRelaxed(word(&peers->offer), packOffer(held->there, number));
+    }
   } else {
     const DirectLane* const own = directLane(call, call.rank, queue.peer, held->lane);
     const uint64_t offer = loadRelaxed(reinterpret_cast<const unsigned long long*>(&own->offer));
     if (((offer ^ number) & kOfferNumbers) != 0) return false;
     held->there = offer >> 16;
+    if ((offer & kOfferMarked) != 0 && held->there != 0 &&
+        !findsMark(call, piece.bytes, held->there, queue.peer, held->lane, number)) {
+      held->there = 0;
+      storeRelaxed(word(&peers->done), packDone(number, true));
+    }
   }
   held->met = number;
   held->way = held->there != 0 ? Way::kDirect : Way::kStaged;
   return true;
 }
 
-/// By one thread, of a receiver: whether all of the lane's part is there.
-__device__ __forceinline__ bool arrived(const DirectHead& call, const Held& held) {
-  const int peer = call.queue[held.queue].peer;
-  return loadAcquire(&directLane(call, call.rank, peer, held.lane)->done) == held.met;
+/// By one thread, of a receiver whose offer says where: whether all of the lane's part is there, or
+/// goes through slots, since the sender has refused.
+__device__ __forceinline__ bool arrived(const DirectHead& call, const DirectPiece& piece,
+                                        Held* held) {
+  const int peer = call.queue[held->queue].peer;
+  const uint64_t done = loadAcquire(&directLane(call, call.rank, peer, held->lane)->done);
+  if (done == packDone(held->met, true)) {
+    held->way = Way::kStaged;
+    return true;
+  }
+  if (done != packDone(held->met, false)) return false;
+  if ((piece.there & kGraphPlace) != 0 && held->lane == 0) {
+    const uint64_t index = piece.there & ~kGraphPlace;
+    GraphPlace& known = call.places.device[index];
+    if (known.used == 0) storeRelaxed(word(&call.places.host[index].used), 1ull);
+    known.used = 1;
+  }
+  return true;
 }
 
 /// Any number of bytes, by all threads of the block, eight vectors of each under way. Not inlined:
@@ -68,7 +132,7 @@ __device__ __forceinline__ void push(const DirectHead& call, const DirectPiece& 
   __syncthreads();
   if (threadIdx.x == 0) {
     const int peer = call.queue[held.queue].peer;
-    storeRelease(&directLane(call, peer, call.rank, held.lane)->done, held.met);
+    storeRelease(&directLane(call, peer, call.rank, held.lane)->done, packDone(held.met, false));
   }
 }
 
@@ -82,7 +146,8 @@ __device__ __forceinline__ Did tryDirect(const DirectHead& call, const DirectPie
   const bool sends = call.queue[held->queue].side == algo::Side::Sends;
   bool now = true;
   if (threadIdx.x == 0) {
-    now = agree(call, pieces, held) && (sends || held->way == Way::kStaged || arrived(call, *held));
+    now = agree(call, pieces, held) &&
+          (sends || held->way == Way::kStaged || arrived(call, pieces[held->piece], held));
   }
   if (!__syncthreads_and(now)) return Did::kNothing;
   if (held->way == Way::kStaged) return Did::kMustStage;
@@ -113,8 +178,14 @@ __device__ __forceinline__ bool waitDirect(const DirectHead& call, const DirectP
     push(call, pieces[held->piece], *held);
     return true;
   }
-  if (threadIdx.x == 0) given = !waitUntil(call.fault, [&] { return arrived(call, *held); });
-  return !__syncthreads_or(given);
+  if (threadIdx.x == 0) {
+    given = !waitUntil(call.fault, [&] { return arrived(call, pieces[held->piece], held); });
+    *told = held->way == Way::kStaged ? 1 : 0;
+  }
+  if (__syncthreads_or(given)) return false;
+  if (*told != 0) held->way = Way::kStaged;
+  __syncthreads();  // the word is free again
+  return true;
 }
 
 }  // namespace rondo::device
