@@ -12,15 +12,17 @@ name=$(basename "$lo" .lo)
 mkdir -p "$dir/.libs" "$dir/.deps"
 
 # GCC's warnings about nvcc's generated code help nobody, hence only -Wall.
-"$@" -MMD -MF "$dir/.deps/$name.tmp" -MT "$lo" -o "$dir/.libs/$name.o" \
+found=$dir/.deps/$name.$$.tmp # two makes at once must not take each other's
+trap 'rm -f "$found" "$found.d"' EXIT
+"$@" -MMD -MF "$found" -MT "$lo" -o "$dir/.libs/$name.o" \
   -Xcompiler -fPIC,-fvisibility=hidden,-ffp-contract=off,-Wall,-pthread
 cp -f "$dir/.libs/$name.o" "$dir/$name.o"
 
 {
-  cat "$dir/.deps/$name.tmp"
-  tr ' ' '\n' <"$dir/.deps/$name.tmp" | sed -n 's/^\(.*\.\(h\|cuh\|hpp\|cu\)\)$/\1:/p' | sort -u
-} >"$dir/.deps/$name.d"
-rm -f "$dir/.deps/$name.tmp"
+  cat "$found"
+  tr ' ' '\n' <"$found" | sed -n 's/^\(.*\.\(h\|cuh\|hpp\|cu\)\)$/\1:/p' | sort -u
+} >"$found.d"
+mv -f "$found.d" "$dir/.deps/$name.d"
 
 cat >"$lo" <<END
 # $name.lo - a libtool object file
