@@ -10,7 +10,7 @@ gpuPack() {
     fail "this build has no GPU part: configure found no CUDA (see the summary in $build/configure.log)"
   rm -rf "$dir"
   mkdir -p "$dir/bin" "$dir/lib"
-  for program in tests/gpu_tests tests/gpu_death tests/gpu_chaos tests/gpu_mpi install/bin/rondo-bench; do
+  for program in tests/gpu_tests tests/gpu_death tests/gpu_chaos tests/gpu_mpi install/bin/rondo-bench install/bin/rondo-tune; do
     install -s "$build/$program" "$dir/bin/"
   done
   # The layer before MPI, with a program that knows nothing of Rondo.
