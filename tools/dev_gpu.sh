@@ -3,7 +3,7 @@
 # builds.
 
 # build/gpu holds all that it takes: carry the checkout with that folder, or with build/gpu.tar.gz, which is a
-# third as long (34 MiB with kernels for one architecture), and run ./dev gpu-test there.
+# third as long (41 MiB with kernels for one architecture), and run ./dev gpu-test there.
 gpuPack() {
   local program dir=$build/gpu
   [[ -x $build/tests/gpu_tests ]] ||

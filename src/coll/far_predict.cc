@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "kernels/far_call.h"
+#include "kernels/far.h"
 
 namespace rondo {
 namespace {
