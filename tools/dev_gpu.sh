@@ -35,14 +35,14 @@ gpuReady() {
   . tests/mpi_env.sh
 }
 
-runAsHosts() {  # ranks, how many of them a host has, arguments of rondo-bench...
+runAsHosts() {  # ranks, how many of them a host has, program that knows --memory, arguments...
   local ranks=$1 each=$2
   shift 2
   # shellcheck disable=SC2016
   GPUS=$gpus EACH=$each UCX_TLS=tcp,self runMpi "$ranks" sh -c 'i=$OMPI_COMM_WORLD_LOCAL_RANK
     first=$((i / EACH * EACH % GPUS)) last=$((i / EACH * EACH % GPUS + EACH - 1))
     [ $last -lt $GPUS ] || last=$((GPUS - 1))
-    RONDO_HOSTID=host$((i / EACH)) CUDA_VISIBLE_DEVICES=$(seq -s, $first $last) exec rondo-bench "$@" --memory device' sh "$@"
+    RONDO_HOSTID=host$((i / EACH)) CUDA_VISIBLE_DEVICES=$(seq -s, $first $last) exec "$@" --memory device' sh "$@"
 }
 
 # MPI's collectives on device buffers, by the layer: right, and beside copies through the host.
@@ -118,14 +118,14 @@ gpuProcesses() {
   # As hosts of one GPU each, of which the network between them is this machine's.
   for ((ranks = 2; ranks <= processes; ranks += processes > 2 ? processes - 2 : 1)); do
     say "dev: $ranks hosts"
-    runAsHosts "$ranks" 1 all --max 32K --step 64 || result=1
-    runAsHosts "$ranks" 1 allreduce --max 16M --step 64 --graph || result=1
+    runAsHosts "$ranks" 1 rondo-bench all --max 32K --step 64 || result=1
+    runAsHosts "$ranks" 1 rondo-bench allreduce --max 16M --step 64 --graph || result=1
   done
   # As hosts of two, whose kernels do the part inside.
   for ((ranks = 4; ranks <= processes; ranks += 4)); do
     say "dev: $((ranks / 2)) hosts of 2 ranks"
-    RONDO_TUNE=$inLevels runAsHosts "$ranks" 2 all --max 1M --step 64 || result=1
-    runAsHosts "$ranks" 2 allreduce --max 16M --step 64 --graph || result=1
+    RONDO_TUNE=$inLevels runAsHosts "$ranks" 2 rondo-bench all --max 1M --step 64 || result=1
+    runAsHosts "$ranks" 2 rondo-bench allreduce --max 16M --step 64 --graph || result=1
   done
   [[ $result == 0 ]] && say "dev: all tests of processes passed, up to $processes of them"
   return $result
@@ -149,6 +149,22 @@ gpuBench() {  # most bytes
     runMpi "$gpus" rondo-bench all --memory device --peer nccl --min 1K --max 64M --step 16 \
       --window 16 $mode --csv "${OUT:-$build/gpu}/all_$gpus${mode:+_graph}.csv"
   done
+}
+
+# What levels are chosen by, between two hosts of two ranks: what choices are worth, the fit, and what they are worth then.
+# The file of costs is $OUT/tune's (or build/gpu/tune's), as the first look finds it.
+gpuLevels() {
+  local ranks=4 result=0
+  gpuReady
+  if ((gpus < ranks)) && startMps; then
+    trap stopMps EXIT
+    export CUDA_DEVICE_MAX_CONNECTIONS=8
+  fi
+  export RONDO_TUNE_DIR=${RONDO_TUNE_DIR-${OUT:-$build/gpu}/tune}
+  runAsHosts $ranks 2 rondo-tune --check || result=1
+  runAsHosts $ranks 2 rondo-tune --fresh || result=1
+  runAsHosts $ranks 2 rondo-tune --check || result=1
+  return $result
 }
 
 # Ranks in step: under the tools one rank's copies wait for another rank's kernels, and those for it.

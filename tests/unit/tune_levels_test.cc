@@ -109,6 +109,26 @@ TEST(TuneLevels, ChoicesFollow) {
   EXPECT_GT(after.good, before.good);
 }
 
+// The two costs cannot mend the host planner's, but choices stand it.
+TEST(TuneLevels, ChoicesStandAnotherNetworkThanTheHostPlanners) {
+  for (const uint64_t percent : {50, 70, 150, 200}) {
+    const LevelsFacts facts = hostsOf(2, 2, 4);
+    HostCosts network;
+    for (const auto cost : {&HostCosts::hostsMessage, &HostCosts::hostsPerKiB, &HostCosts::hostsHop,
+                            &HostCosts::hostsSend, &HostCosts::hostsSendPerKiB}) {
+      network.*cost = network.*cost * percent / 100;
+    }
+    LevelsFacts real = facts;
+    setCosts(network, 0, &real.all);
+    std::vector<LevelsObservation> calls = levelsCheckTrials(facts, 16u << 20);
+    timeBy(truth(), real, 0.02, &calls);
+    const DeviceFit fit = fitLevelsCosts(calls, facts, DeviceCosts{});
+    const LevelsRegret regret = regretOf(pairsOf(calls, facts, fit.costs));
+    EXPECT_LE(regret.worst, 1.1) << percent;
+    EXPECT_GE(regret.good + 2, regret.calls) << percent;
+  }
+}
+
 TEST(TuneLevels, OutliersCountLess) {
   const LevelsFacts facts = hostsOf(2, 2, 4);
   std::vector<LevelsObservation> calls = levelsTrials(facts, 16u << 20);
