@@ -106,6 +106,10 @@ refused 2 'seconds' runMpi 2 "$tune" --seconds 1e9
 CUDA_VISIBLE_DEVICES='' refused 2 '--memory is device, but the ranks have no GPUs' \
   runMpi 2 "$tune" --memory device --dry-run
 refused 2 '--check and --memory device; allowed: --dry-run' runMpi 2 "$tune" --memory device --check
+for what in --dry-run --check; do
+  CUDA_VISIBLE_DEVICES='' refused 2 '--memory is device, but rank [0-9] has no device: .*; allowed here: host and rondo' \
+    runMpi 4 "$scratch/asHost" "$tune" --memory device $what
+done
 refused 1 '/dev/null/x' runMpi 2 "$tune" "${short[@]}" --output /dev/null/x
 
 if [[ -x $explain ]]; then

@@ -3,14 +3,14 @@
 # builds.
 
 # build/gpu holds all that it takes: carry the checkout with that folder, or with build/gpu.tar.gz, which is a
-# third as long (34 MiB with kernels for one architecture), and run ./dev gpu-test there.
+# third as long (41 MiB with kernels for one architecture), and run ./dev gpu-test there.
 gpuPack() {
   local program dir=$build/gpu
   [[ -x $build/tests/gpu_tests ]] ||
     fail "this build has no GPU part: configure found no CUDA (see the summary in $build/configure.log)"
   rm -rf "$dir"
   mkdir -p "$dir/bin" "$dir/lib"
-  for program in tests/gpu_tests tests/gpu_death tests/gpu_chaos tests/gpu_mpi install/bin/rondo-bench; do
+  for program in tests/gpu_tests tests/gpu_death tests/gpu_chaos tests/gpu_mpi install/bin/rondo-bench install/bin/rondo-tune; do
     install -s "$build/$program" "$dir/bin/"
   done
   # The layer before MPI, with a program that knows nothing of Rondo.
@@ -35,14 +35,14 @@ gpuReady() {
   . tests/mpi_env.sh
 }
 
-runAsHosts() {  # ranks, how many of them a host has, arguments of rondo-bench...
+runAsHosts() {  # ranks, how many of them a host has, program that knows --memory, arguments...
   local ranks=$1 each=$2
   shift 2
   # shellcheck disable=SC2016
   GPUS=$gpus EACH=$each UCX_TLS=tcp,self runMpi "$ranks" sh -c 'i=$OMPI_COMM_WORLD_LOCAL_RANK
     first=$((i / EACH * EACH % GPUS)) last=$((i / EACH * EACH % GPUS + EACH - 1))
     [ $last -lt $GPUS ] || last=$((GPUS - 1))
-    RONDO_HOSTID=host$((i / EACH)) CUDA_VISIBLE_DEVICES=$(seq -s, $first $last) exec rondo-bench "$@" --memory device' sh "$@"
+    RONDO_HOSTID=host$((i / EACH)) CUDA_VISIBLE_DEVICES=$(seq -s, $first $last) exec "$@" --memory device' sh "$@"
 }
 
 # MPI's collectives on device buffers, by the layer: right, and beside copies through the host.
@@ -118,14 +118,14 @@ gpuProcesses() {
   # As hosts of one GPU each, of which the network between them is this machine's.
   for ((ranks = 2; ranks <= processes; ranks += processes > 2 ? processes - 2 : 1)); do
     say "dev: $ranks hosts"
-    runAsHosts "$ranks" 1 all --max 32K --step 64 || result=1
-    runAsHosts "$ranks" 1 allreduce --max 16M --step 64 --graph || result=1
+    runAsHosts "$ranks" 1 rondo-bench all --max 32K --step 64 || result=1
+    runAsHosts "$ranks" 1 rondo-bench allreduce --max 16M --step 64 --graph || result=1
   done
   # As hosts of two, whose kernels do the part inside.
   for ((ranks = 4; ranks <= processes; ranks += 4)); do
     say "dev: $((ranks / 2)) hosts of 2 ranks"
-    RONDO_TUNE=$inLevels runAsHosts "$ranks" 2 all --max 1M --step 64 || result=1
-    runAsHosts "$ranks" 2 allreduce --max 16M --step 64 --graph || result=1
+    RONDO_TUNE=$inLevels runAsHosts "$ranks" 2 rondo-bench all --max 1M --step 64 || result=1
+    runAsHosts "$ranks" 2 rondo-bench allreduce --max 16M --step 64 --graph || result=1
   done
   [[ $result == 0 ]] && say "dev: all tests of processes passed, up to $processes of them"
   return $result
@@ -149,6 +149,22 @@ gpuBench() {  # most bytes
     runMpi "$gpus" rondo-bench all --memory device --peer nccl --min 1K --max 64M --step 16 \
       --window 16 $mode --csv "${OUT:-$build/gpu}/all_$gpus${mode:+_graph}.csv"
   done
+}
+
+# What levels are chosen by, between two hosts of two ranks: what choices are worth, the fit, and what they are worth then.
+# The file of costs is $OUT/tune's (or build/gpu/tune's), as the first look finds it.
+gpuLevels() {
+  local ranks=4 result=0
+  gpuReady
+  if ((gpus < ranks)) && startMps; then
+    trap stopMps EXIT
+    export CUDA_DEVICE_MAX_CONNECTIONS=8
+  fi
+  export RONDO_TUNE_DIR=${RONDO_TUNE_DIR-${OUT:-$build/gpu}/tune}
+  runAsHosts $ranks 2 rondo-tune --check || result=1
+  runAsHosts $ranks 2 rondo-tune --fresh || result=1
+  runAsHosts $ranks 2 rondo-tune --check || result=1
+  return $result
 }
 
 # Ranks in step: under the tools one rank's copies wait for another rank's kernels, and those for it.

@@ -21,6 +21,7 @@
 #include "tune_check.h"
 #include "tune_device.h"
 #include "tune_fit.h"
+#include "tune_levels.h"
 #include "tune_plans.h"
 #include "tune_trials.h"
 
@@ -70,8 +71,8 @@ class Tuner {
                   "there is 1 rank; allowed: 2 or more, as in mpirun -n 2 rondo-tune");
     }
     // Over hosts messages are longer, and the default is not room enough for all communicators.
-    setenv("RONDO_POOL_BYTES", kPool, 0);
-    if (a.memory != "device") hosts_ = hostsOfJob();
+    if (a.memory != "device") setenv("RONDO_POOL_BYTES", kPool, 0);
+    hosts_ = hostsOfJob();
     program_ = hosts_ > 1 ? networkProgram(layered()) : hostProgram();
     most_ = program_.most;
     if (!a.most.empty() && !parseSize(a.most, &most_)) most_ = 0;
@@ -116,40 +117,83 @@ class Tuner {
     write(file, path);
   }
 
-  /// The costs of device memory, which are added to those of host memory.
+  /// The costs of device memory, which are added to those of host memory: on one host what kernels
+  /// cost, over several what lies between the hosts.
   void runOnDevices() {
     const NodeFacts node = readNodeFacts();
     const uint64_t machine = machineModel(node);
     const std::string path = pathOf(machine);
     CostsFile file = rank_ == 0 ? earlier(path, machine) : CostsFile();
-    if (a_.fresh) {
-      file.device = {};
-      file.deviceMeasured.clear();
-    }
+    file.deviceMeasured.resize(deviceCostFields().size());
+    if (a_.fresh) forgetDevice(&file);
     MPI_Bcast(&file.device, sizeof file.device, MPI_BYTE, 0, MPI_COMM_WORLD);
-    std::vector<DeviceObservation> trials = deviceTrials(ranks_, most_, file.device);
-    if (rank_ == 0) {
-      std::printf("rondo-tune: %zu kinds of calls on %d GPUs, about %.0f seconds\n", trials.size(),
-                  ranks_, a_.seconds);
-      std::fflush(stdout);
-    }
-    orAbort([&] { timeOnDevices(&trials, a_.seconds); });
+    const DeviceFit fit = hosts_ > 1 ? measureLevels(file.device) : measureKernels(file.device);
     if (rank_ != 0) return;
-    const DeviceFit fit = fitDeviceCosts(trials, file.device);
-    printDeviceFit(trials, file.device, fit);
     file = withHead(std::move(file), machine, node);
     file.device = fit.costs;
-    file.deviceMeasured.resize(fit.measured.size());
     for (size_t i = 0; i < fit.measured.size(); ++i) {
       if (fit.measured[i]) file.deviceMeasured[i] = true;
     }
     write(file, path);
   }
 
+  /// What calls on device memory over hosts take either way, and which way they choose.
+  void checkOnDevices() {
+    if (hosts_ == 1) {
+      throw Error(rondoInvalidArgument,
+                  "--check and --memory device; allowed: --dry-run, which prints what the file's "
+                  "costs predict (before) beside the times");
+    }
+    const LevelsJob job = levelsJob();
+    std::vector<LevelsObservation> trials = levelsCheckTrials(job.facts, most_);
+    orAbort([&] { timeLevels(&trials, a_.seconds); });
+    if (rank_ != 0) return;
+    std::printf("costs: %s\n", job.costs.c_str());
+    printLevelsCheck(trials, job.facts);
+  }
+
  private:
   std::string pathOf(uint64_t machine) const {
     if (!a_.output.empty()) return a_.output;
     return configDirs(readOptions().tuneDir).front() + "/" + costsFileName(machine);
+  }
+
+  /// What such a run measures is as built in again.
+  void forgetDevice(CostsFile* file) const {
+    const auto fields = deviceCostFields();
+    for (size_t i = 0; i < fields.size(); ++i) {
+      if (isFarCost(fields[i]) != (hosts_ > 1)) continue;
+      file->device.*fields[i].at = DeviceCosts{}.*fields[i].at;
+      file->deviceMeasured[i] = false;
+    }
+  }
+
+  DeviceFit measureKernels(const DeviceCosts& prior) const {
+    std::vector<DeviceObservation> trials = deviceTrials(ranks_, most_, prior);
+    sayBegun(trials.size(), format("%d GPUs", ranks_));
+    orAbort([&] { timeOnDevices(&trials, a_.seconds); });
+    if (rank_ != 0) return {};
+    const DeviceFit fit = fitDeviceCosts(trials, prior);
+    printDeviceFit(trials, prior, fit);
+    return fit;
+  }
+
+  DeviceFit measureLevels(const DeviceCosts& prior) const {
+    const LevelsFacts facts = levelsJob().facts;
+    std::vector<LevelsObservation> trials = levelsTrials(facts, most_);
+    sayBegun(trials.size(), format("device memory of %d ranks of %d hosts", ranks_, hosts_));
+    orAbort([&] { timeLevels(&trials, a_.seconds); });
+    if (rank_ != 0) return {};
+    const DeviceFit fit = fitLevelsCosts(trials, facts, prior);
+    printLevelsFit(trials, facts, prior, fit);
+    return fit;
+  }
+
+  void sayBegun(size_t trials, const std::string& where) const {
+    if (rank_ != 0) return;
+    std::printf("rondo-tune: %zu kinds of calls on %s, about %.0f seconds\n", trials, where.c_str(),
+                a_.seconds);
+    std::fflush(stdout);
   }
 
   CostsFile withHead(CostsFile file, uint64_t machine, const NodeFacts& node) const {
@@ -232,13 +276,9 @@ class Tuner {
       longest = std::max({longest, sendBytes(trial.collective, trial.bytes, ranks_),
                           recvBytes(trial.collective, trial.bytes, ranks_)});
     }
-    if (rank_ == 0) {
-      std::printf("rondo-tune: %zu kinds of calls on %d ranks%s, about %.0f seconds\n",
-                  trials.size(), ranks_,
-                  hosts_ > 1 ? format(" of %d hosts, for the network's costs", hosts_).c_str() : "",
-                  a_.seconds);
-      std::fflush(stdout);
-    }
+    sayBegun(trials.size(),
+             hosts_ > 1 ? format("%d ranks of %d hosts, for the network's costs", ranks_, hosts_)
+                        : format("%d ranks", ranks_));
     RotatingBuffers buffers(longest, a_.memory == "rondo");
     Pace pace;
     pace.seconds = a_.seconds;
@@ -349,12 +389,7 @@ int runTuner(const Arguments& a, int rank, int ranks) {
   try {
     Tuner tuner(a, rank, ranks);
     if (a.memory == "device") {
-      if (a.check) {
-        throw Error(rondoInvalidArgument,
-                    "--check and --memory device; allowed: --dry-run, which prints what the file's "
-                    "costs predict (before) beside the times");
-      }
-      tuner.runOnDevices();
+      a.check ? tuner.checkOnDevices() : tuner.runOnDevices();
     } else {
       a.check ? checkFile(tuner.most(), a.memory == "rondo", tuner.layered()) : tuner.run();
     }

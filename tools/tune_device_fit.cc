@@ -24,23 +24,9 @@ uint64_t predictionOf(const DeviceObservation& observation, const DeviceCosts& c
   return chooseDevice(request, facts, observation.rules).picoseconds;
 }
 
-DeviceFit fitDeviceCosts(const std::vector<DeviceObservation>& observations,
-                         const DeviceCosts& prior) {
-  std::vector<const DeviceObservation*> used;
-  std::vector<double> measured;
-  for (const DeviceObservation& o : observations) {
-    if (o.heldOut || o.picoseconds <= 0 || predictionOf(o, prior) == 0) continue;
-    used.push_back(&o);
-    measured.push_back(o.picoseconds);
-  }
+DeviceFit fitFields(const std::vector<double>& measured, const PredictByCosts& predictionsOf,
+                    const DeviceCosts& prior) {
   const auto fields = deviceCostFields();
-  const auto predictionsOf = [&](const DeviceCosts& costs) {
-    std::vector<double> out;
-    for (const DeviceObservation* o : used) {
-      out.push_back(static_cast<double>(predictionOf(*o, costs)));
-    }
-    return out;
-  };
   // What no time depends on takes no part, else the fit's damping would move it.
   DeviceFit fit{prior, std::vector<bool>(fields.size(), false)};
   const std::vector<double> before = predictionsOf(prior);
@@ -65,6 +51,25 @@ DeviceFit fitDeviceCosts(const std::vector<DeviceObservation>& observations,
   };
   fit.costs = costsOf(fitLogs(measured, predict, begin, most));
   return fit;
+}
+
+DeviceFit fitDeviceCosts(const std::vector<DeviceObservation>& observations,
+                         const DeviceCosts& prior) {
+  std::vector<const DeviceObservation*> used;
+  std::vector<double> measured;
+  for (const DeviceObservation& o : observations) {
+    if (o.heldOut || o.picoseconds <= 0 || predictionOf(o, prior) == 0) continue;
+    used.push_back(&o);
+    measured.push_back(o.picoseconds);
+  }
+  const PredictByCosts predictionsOf = [&](const DeviceCosts& costs) {
+    std::vector<double> out;
+    for (const DeviceObservation* o : used) {
+      out.push_back(static_cast<double>(predictionOf(*o, costs)));
+    }
+    return out;
+  };
+  return fitFields(measured, predictionsOf, prior);
 }
 
 }  // namespace rondo::tune

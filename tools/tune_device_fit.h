@@ -1,6 +1,8 @@
 #pragma once
 // Finds the costs with which the device planner's predictions come closest to measured times.
 
+#include <functional>
+#include <string_view>
 #include <vector>
 
 #include "coll/device_planner.h"
@@ -21,11 +23,24 @@ struct DeviceObservation {
 /// What the planner predicts for the call if things cost `costs`; 0: nothing may run.
 uint64_t predictionOf(const DeviceObservation& observation, const DeviceCosts& costs);
 
+/// Of calls between hosts; all others are of kernels inside one.
+inline bool isFarCost(const DeviceCostField& field) {
+  return std::string_view(field.name).starts_with("far_");
+}
+
 struct DeviceFit {
   DeviceCosts costs;
   std::vector<bool> measured;  ///< By field: some call's time depends on it.
 };
-/// As fitCosts(). A launch is kept as it is: no call is without a flag too.
+/// Predictions of all observations, if things cost `costs`.
+using PredictByCosts = std::function<std::vector<double>(const DeviceCosts& costs)>;
+
+/// As fitCosts(), of what the predictions depend on. A launch is kept as it is: no call is without
+/// a flag too.
+DeviceFit fitFields(const std::vector<double>& measured, const PredictByCosts& predictionsOf,
+                    const DeviceCosts& prior);
+
+/// fitFields() of kernels in graphs.
 DeviceFit fitDeviceCosts(const std::vector<DeviceObservation>& observations,
                          const DeviceCosts& prior);
 

@@ -11,7 +11,8 @@ namespace {
 // further peers set by hand, when four GPUs had shown that they differ. Those of exchanges: fitted
 // by hand to gather, scatter and latency of h200_exchange.csv's rows of 4 GPUs. Those between
 // hosts: what 8 bytes took on two hosts of one GPU beside the call on host memory (performance.md,
-// 0.6), and half of PCIe 4; not fitted.
+// 0.6), and half of PCIe 4; not fitted, but within 17 % of what all of tests/measurements/
+// h200_far.csv took (8 B to 16 MiB).
 constexpr DeviceCostField kFields[] = {
     {"launch", &DeviceCosts::launch, "a kernel of one block that does nothing", false},
     {"lane_ll", &DeviceCosts::laneLL, "each block of LL", false},

@@ -20,6 +20,8 @@
 
 namespace rondo {
 
+struct LevelsFacts;
+
 struct DeviceConfig {
   int device = RONDO_DEVICE_AUTO;  ///< Ordinal, RONDO_DEVICE_AUTO or RONDO_DEVICE_NONE.
   int localRank = 0;
@@ -118,6 +120,9 @@ class DeviceRunner {
   virtual DeviceChoice choose(const DeviceRequest& request) const = 0;
   /// Whether it becomes sends and receives.
   virtual bool byTransfers(const DeviceRequest& request) { return choose(request).byTransfers; }
+
+  /// Where calls may go in levels (coll/levels_choice.h): what they are chosen by; else nullptr.
+  virtual const LevelsFacts* levels() const { return nullptr; }
 
   /// Tests: lets all counters start at `value`. No kernel of any rank may be in flight, here or
   /// until all ranks have called it.

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "coll/far_predict.h"
 #include "coll/far_staging.h"
 
 namespace rondo {
@@ -29,19 +30,29 @@ CommFacts railFacts(const LevelsFacts& facts) {
   return rail;
 }
 
-/// What a rank gives and gets of a call that has `ranks` ranks, in slots.
-uint64_t slotsMoved(Collective collective, int ranks) {
+/// What the rank that has most to do gives and gets of a call that has `ranks` ranks, in slots.
+struct SlotsMoved {
+  uint64_t in, out;
+  bool oneWay = false;  ///< A rank does one of both.
+};
+SlotsMoved slotsMoved(Collective collective, int ranks) {
   const auto slots = static_cast<uint64_t>(ranks);
   switch (collective) {
     case Collective::AllGather:
+      return {1, slots};
     case Collective::ReduceScatter:
-      return slots + 1;
+      return {slots, 1};
     case Collective::Broadcast:
-    case Collective::Reduce:
-      return 1;
-    default:
-      return 2;
+      return {1, 1, true};
+    default:  // all-reduce, and reduce's root
+      return {1, 1};
   }
+}
+
+/// Calls at once share the links into a host and out of it.
+CommFacts shared(CommFacts facts, int together) {
+  facts.links.intoHost /= static_cast<uint64_t>(together);
+  return facts;
 }
 
 }  // namespace
@@ -99,32 +110,43 @@ const char* LevelsChoice::impossible(Collective collective, uint64_t count) cons
                                                       : nullptr;
 }
 
-/// One chunk as a call on host memory, of the size class that stands for it.
-uint64_t LevelsChoice::chunkTime(Collective collective, uint64_t count, uint32_t elementBytes,
-                                 bool onRail) {
+/// One chunk as a call on host memory, of the size class that stands for it, while as many as
+/// `together` run.
+uint64_t LevelsChoice::chunkTime(const Part& part, uint64_t count, int together) {
   const uint64_t typical = typicalCount(count);
-  const std::array<uint64_t, 4> key{static_cast<uint64_t>(collective), typical, elementBytes,
-                                    onRail ? 1u : 0u};
+  const std::array<uint64_t, 5> key{static_cast<uint64_t>(part.collective), typical,
+                                    part.elementBytes, part.onRail ? 1u : 0u,
+                                    static_cast<uint64_t>(together)};
   const auto known = chunks_.find(key);
   if (known != chunks_.end()) return known->second;
-  const std::vector<Candidate> ranking = rankCandidates({collective, typical, elementBytes, 0},
-                                                        onRail ? rail_ : facts_.all, facts_.tune);
+  const std::vector<Candidate> ranking =
+      rankCandidates({part.collective, typical, part.elementBytes, 0},
+                     shared(part.onRail ? rail_ : facts_.all, together), facts_.tune);
   return chunks_[key] = ranking.empty() ? kNever : ranking.front().picoseconds;
 }
 
 /// Chunks go into page-locked memory, as many at once as there are lanes are calls on host memory,
-/// and come out again, while others are in the calls: whichever is slower is seen.
-uint64_t LevelsChoice::farTime(Collective collective, uint64_t count, uint32_t elementBytes,
-                               bool onRail) {
+/// and come out again.
+uint64_t LevelsChoice::farTime(const Part& part, uint64_t count) {
   if (count == 0) return 0;
-  const int ranks = onRail ? facts_.hosts : facts_.all.ranks;
-  const uint64_t chunk = std::min(count, farChunk(collective, count, elementBytes, ranks));
-  const uint64_t chunks = partsOf(count, chunk);
-  const uint64_t calls = partsOf(chunks, static_cast<uint64_t>(facts_.lanes)) *
-                         chunkTime(collective, chunk, elementBytes, onRail);
-  const uint64_t bytes = count * elementBytes * slotsMoved(collective, ranks);
-  const uint64_t copies = partsOf(bytes, 1024) * facts_.costs.farPerKiB;
-  return facts_.costs.farCall + std::max(calls, copies) + std::min(calls, copies) / chunks;
+  const int ranks = part.onRail ? facts_.hosts : facts_.all.ranks;
+  const SlotsMoved moved = slotsMoved(part.collective, ranks);
+  const uint64_t chunk =
+      std::min(count, farChunk(part.collective, count, part.elementBytes, ranks));
+  FarCourse course{partsOf(count, chunk), facts_.lanes, {}, {}, moved.oneWay};
+  const int together =
+      static_cast<int>(std::min(course.chunks, static_cast<uint64_t>(facts_.lanes)));
+  const auto timesOf = [&](uint64_t elements) {
+    const auto copies = [&](uint64_t slots) {
+      return slots * elements * part.elementBytes * facts_.costs.farPerKiB / 1024;
+    };
+    return FarChunkTimes{copies(moved.in), chunkTime(part, elements, together), copies(moved.out)};
+  };
+  course.each = timesOf(chunk);
+  if (course.each.call >= kNever) return kNever;
+  const uint64_t rest = count - (course.chunks - 1) * chunk;
+  course.last = rest == chunk ? course.each : timesOf(rest);
+  return facts_.costs.farCall + farCourseTime(course);
 }
 
 /// What the levels runner does (levels_runner.cc). What goes from one rank of a host to all others,
@@ -137,14 +159,14 @@ uint64_t LevelsChoice::levelsTime(Collective collective, uint64_t count, uint32_
     const uint64_t bytes = count * elementBytes;
     const uint64_t near = facts_.order == LevelsOrder::ByHost ? hosts * NearTimes::at(times, bytes)
                                                               : NearTimes::at(times, hosts * bytes);
-    return near + farTime(collective, count, elementBytes, true);
+    return near + farTime({collective, elementBytes, true}, count);
   }
   const auto places = static_cast<uint64_t>(facts_.places);
   const uint64_t slot = count / places, bytes = slot * elementBytes;
   const auto& first = isReduction(collective) ? reduce : gather;
   return NearTimes::at(first, bytes) + NearTimes::at(gather, bytes) +
-         farTime(collective, slot, elementBytes, true) +
-         farTime(collective, count % places, elementBytes, false);
+         farTime({collective, elementBytes, true}, slot) +
+         farTime({collective, elementBytes, false}, count % places);
 }
 
 LevelsForecast LevelsChoice::forecast(Collective collective, uint64_t count,
@@ -154,7 +176,7 @@ LevelsForecast LevelsChoice::forecast(Collective collective, uint64_t count,
       findRule(DeviceRequest{collective, count, elementBytes, Reduces::kNothing}, facts_.tune);
   out.why = impossible(collective, count);
   if (out.why == nullptr) {
-    out.host = farTime(collective, count, elementBytes, false);
+    out.host = farTime({collective, elementBytes, false}, count);
     out.levels = levelsTime(collective, count, elementBytes);
   }
   if (rule != nullptr) out.rule = rule->algorithm->name;

@@ -59,18 +59,29 @@ class LevelsChoice {
   /// Of `count` elements a slot. A rule for device memory that names a hierarchy asks for levels,
   /// one that names another algorithm for host memory. Remembers what it has worked out.
   LevelsForecast forecast(Collective collective, uint64_t count, uint32_t elementBytes);
+  /// What it forecasts by.
+  const LevelsFacts& facts() const { return facts_; }
+  /// The same if the far costs were these.
+  void setCosts(const DeviceCosts& costs) { facts_.costs = costs; }
   /// Lines for RONDO_EXPLAIN.
   std::string explain(Collective collective, uint64_t bytes, const LevelsForecast& forecast) const;
 
  private:
   const char* impossible(Collective collective, uint64_t count) const;
-  uint64_t farTime(Collective collective, uint64_t count, uint32_t elementBytes, bool onRail);
-  uint64_t chunkTime(Collective collective, uint64_t count, uint32_t elementBytes, bool onRail);
+  /// What goes by host memory: the whole call among all ranks, or a rail's part of it.
+  struct Part {
+    Collective collective;
+    uint32_t elementBytes;
+    bool onRail;
+  };
+  uint64_t farTime(const Part& part, uint64_t count);
+  uint64_t chunkTime(const Part& part, uint64_t count, int together);
   uint64_t levelsTime(Collective collective, uint64_t count, uint32_t elementBytes);
 
-  const LevelsFacts facts_;
+  LevelsFacts facts_;
   const CommFacts rail_;
-  std::map<std::array<uint64_t, 4>, uint64_t> chunks_;  // by collective, count, bytes, rail
+  // by collective, count, bytes, rail, and how many at once
+  std::map<std::array<uint64_t, 5>, uint64_t> chunks_;
 };
 
 }  // namespace rondo

@@ -50,6 +50,7 @@ class LevelsRunner final : public DeviceRunner {
   std::chrono::milliseconds takeLongWait() noexcept override { return near_->takeLongWait(); }
   bool captures(rondoStream_t stream) const override { return far_->captures(stream); }
   DeviceChoice choose(const DeviceRequest& request) const override { return far_->choose(request); }
+  const LevelsFacts* levels() const override { return &choice_.facts(); }
   void startEpochsAt(uint32_t value) override {
     near_->startEpochsAt(value);
     far_->startEpochsAt(value);

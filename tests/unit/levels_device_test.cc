@@ -8,6 +8,7 @@
 #include <atomic>
 #include <numeric>
 
+#include "coll/levels_choice.h"
 #include "support/far_world.h"
 #include "support/values.h"
 
@@ -322,6 +323,27 @@ int launchesWhereKernelsTake(uint64_t picosecondsPerKiB) {
 TEST(LevelsDevice, ChosenByTheCostsWithoutARule) {
   EXPECT_EQ(launchesWhereKernelsTake(1000), 2);
   EXPECT_EQ(launchesWhereKernelsTake(1'000'000'000), 0);
+}
+
+// For rondo-tune, which measures both ways.
+TEST(LevelsDevice, SaysWhatCallsAreChosenBy) {
+  const auto expectHosts = [](const std::vector<int>& hostOf, int hosts, const FarWorld& world) {
+    onHosts(
+        hostOf,
+        [&](const FarRank& me) {
+          const LevelsFacts* const facts = me.comm->impl->deviceRunner()->levels();
+          ASSERT_EQ(facts != nullptr, hosts > 0);
+          if (hosts == 0) return;
+          EXPECT_EQ(facts->hosts, hosts);
+          EXPECT_EQ(facts->places, me.size / hosts);
+          EXPECT_EQ(facts->all.ranks, me.size);
+          EXPECT_GT(facts->near.allGather.back(), 0u);
+        },
+        world);
+  };
+  expectHosts({0, 1, 0, 1, 0, 1}, 2, {.near = true});
+  expectHosts({0, 1, 1}, 0, {.near = true});
+  expectHosts({0, 0, 1, 1}, 0, {.near = true, .withoutNear = 2});
 }
 
 // A rank of this host has not come: its neighbour's kernel waits, and the other host's host.

@@ -91,6 +91,34 @@ TEST(Levels, ARemainderCosts) {
   EXPECT_GE(odd.levels, even.levels + DeviceCosts{}.farCall);
 }
 
+// Chunks that move at once share what goes into a host: so many lanes are no more links.
+TEST(Levels, LanesShareTheLinks) {
+  constexpr uint64_t kBytes = 64u << 20, kLink = 1'000'000'000;
+  LevelsFacts facts = twoHosts(3'000);
+  facts.all.links.host = {0, 0, 1, 1};
+  facts.lanes = 4;
+  facts.costs.farPerKiB = 0;
+  const auto hostTime = [&](uint64_t intoHost) {
+    facts.all.links.intoHost = intoHost;
+    return LevelsChoice(facts).forecast(Collective::AllReduce, kBytes / 4, 4).host;
+  };
+  EXPECT_GE(hostTime(kLink), kBytes * (1'000'000'000'000 / kLink));
+  EXPECT_LT(hostTime(0), kBytes * (1'000'000'000'000 / kLink)) << "a link that nobody knows";
+}
+
+// Before the last chunk goes out all of them went in: two chunks beside each other are no quicker
+// than one for each that a kernel has to copy.
+TEST(Levels, CopiesOfChunksAtOnceFollowEachOther) {
+  LevelsFacts facts = twoHosts(3'000);
+  facts.lanes = 4;
+  const auto hostTime = [&](uint64_t bytes) {
+    return LevelsChoice(facts).forecast(Collective::AllReduce, bytes / 4, 4).host;
+  };
+  const uint64_t copy = 64 * facts.costs.farPerKiB;
+  EXPECT_EQ(hostTime(128u << 10), hostTime(64u << 10) + copy);
+  EXPECT_EQ(hostTime(256u << 10), hostTime(64u << 10) + 3 * copy);
+}
+
 TEST(Levels, RulesDecide) {
   LevelsChoice slow(twoHosts(3'000'000, "allreduce:device:1K-:stripes"));
   EXPECT_TRUE(slow.forecast(Collective::AllReduce, 256, 4).byLevels);
