@@ -194,9 +194,10 @@ TEST(TuneLevels, RulesForceAWay) {
   }
 }
 
-std::vector<LevelsObservation> measurements(const LevelsFacts& facts) {
+std::vector<LevelsObservation> measurements(const LevelsFacts& facts,
+                                            const char* file = "h100_levels.csv") {
   std::vector<LevelsObservation> out;
-  for (const auto& word : test::measuredWords("h100_levels.csv")) {
+  for (const auto& word : test::measuredWords(file)) {
     const Collective collective = test::collectiveNamed(word[0]);
     const auto ranks = static_cast<uint64_t>(facts.all.ranks);
     const uint64_t slots = collective == Collective::ReduceScatter ? ranks : 1;
@@ -231,6 +232,24 @@ TEST(TuneLevels, ChoosesWhatWasMeasuredBest) {
     EXPECT_NE(said.find(text), std::string::npos) << text << "\n" << said;
   }
   EXPECT_EQ(said.find("device_launch"), std::string::npos) << said;
+}
+
+// As on another day, with another placement. Broadcasts and reduces by host memory take longer than
+// is predicted.
+TEST(TuneLevels, ChoosesWellWhereHostsShareAllGpus) {
+  const LevelsFacts facts = hostsOf(2, 2, 4);
+  std::vector<LevelsObservation> calls = measurements(facts, "h100_levels_graphs.csv");
+  const DeviceFit fit = fitLevelsCosts(calls, facts, DeviceCosts{});
+  for (const DeviceCosts& costs : {DeviceCosts{}, fit.costs}) {
+    const LevelsRegret all = regretOf(pairsOf(calls, facts, costs));
+    EXPECT_LT(all.worst, 1.3);
+    EXPECT_GE(all.good, all.calls * 3 / 4);
+    std::vector<LevelsObservation> sums = calls;
+    std::erase_if(sums, [](const auto& o) { return o.collective != Collective::AllReduce; });
+    const LevelsRegret regret = regretOf(pairsOf(sums, facts, costs));
+    EXPECT_EQ(regret.good, 22u);
+    EXPECT_EQ(regret.calls, 22u);
+  }
 }
 
 // Where a GPU is one process's, the built-in costs predict all that goes by host memory.
