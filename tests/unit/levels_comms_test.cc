@@ -1,0 +1,48 @@
+// Communicators in levels as such: how many there may be, and what becomes of their children.
+// Without a GPU, as levels_device_test.cc.
+
+#include <gtest/gtest.h>
+
+#include "support/far_world.h"
+
+namespace rondo::testing {
+namespace {
+
+void expectSums(const FarRank& me, rondoComm_t comm, size_t count,
+                const std::vector<int>& members) {
+  const Ints in = dataOf(me.rank, count);
+  Ints out(count, -1);
+  me.good(runOnDevice(comm, DeviceCall{"rondoTest", Collective::AllReduce, in.data(), out.data(),
+                                       count, rondoInt32, rondoSum, 0, me.stream.handle()}));
+  me.stream.synchronize();
+  const auto want = [&](size_t i) {
+    int32_t sum = 0;
+    for (const int r : members) sum += element(r, i);
+    return sum;
+  };
+  EXPECT_EQ(wrong(out.data(), count, want), 0u);
+}
+
+// One process has several ranks, of which each rail has one or two: all of them have taken of the
+// process's pool before.
+TEST(LevelsComms, OfManyPlacesInOneProcessAndTheirChildren) {
+  onHosts(
+      {0, 0, 0, 0, 1, 1, 1, 1},
+      [](const FarRank& me) {
+        const std::vector<int> all = {0, 1, 2, 3, 4, 5, 6, 7};
+        expectSums(me, me.comm, 10'001, all);
+        rondoComm_t rail = nullptr, twin = nullptr;
+        me.good(rondoCommSplit(me.comm, me.rank % 4, me.rank, &rail, nullptr));
+        expectSums(me, rail, 10'001, {me.rank % 4, me.rank % 4 + 4});
+        me.good(rondoCommDup(me.comm, &twin, nullptr));
+        expectSums(me, twin, 10'001, all);
+        expectSums(me, me.comm, 10'001, all);
+        me.barrier.arrive_and_wait();
+        EXPECT_EQ(rondoCommDestroy(twin), rondoSuccess);
+        EXPECT_EQ(rondoCommDestroy(rail), rondoSuccess);
+      },
+      kLevels);
+}
+
+}  // namespace
+}  // namespace rondo::testing
