@@ -42,10 +42,11 @@ class LevelsRunner final : public DeviceRunner {
     far_->check();
     near_->check();
   }
-  /// On either level a kernel may wait for what the other one was to bring.
+  /// On either level a kernel may wait for what the other one was to bring. First the rails: they
+  /// must neither take what kernels leave that have ended, nor ask near_ and give that as a cause.
   void abort() noexcept override {
-    near_->abort();
     far_->abort();
+    near_->abort();
   }
   std::chrono::milliseconds takeLongWait() noexcept override { return near_->takeLongWait(); }
   bool captures(rondoStream_t stream) const override { return far_->captures(stream); }

@@ -1,7 +1,10 @@
-// Communicators in levels as such: how many there may be, and what becomes of their children.
-// Without a GPU, as levels_device_test.cc.
+// Communicators in levels as such: how many there may be, what becomes of their children, and of
+// aborts. Without a GPU, as levels_device_test.cc.
 
 #include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
 
 #include "support/far_world.h"
 
@@ -40,6 +43,27 @@ TEST(LevelsComms, OfManyPlacesInOneProcessAndTheirChildren) {
         me.barrier.arrive_and_wait();
         EXPECT_EQ(rondoCommDestroy(twin), rondoSuccess);
         EXPECT_EQ(rondoCommDestroy(rail), rondoSuccess);
+      },
+      kLevels);
+}
+
+// Kernels inside a host that end by an abort let its rails go on: that is not the abort's cause.
+TEST(LevelsComms, AnAbortIsNotTakenForAKernelThatGaveUp) {
+  onHosts(
+      {0, 0, 1, 1},
+      [](const FarRank& me) {
+        if (me.rank % 2 == 0) {
+          me.host->afterAbort = [] { std::this_thread::sleep_for(std::chrono::milliseconds(50)); };
+        }
+        me.barrier.arrive_and_wait();
+        const Ints in = dataOf(me.rank, 5000);
+        Ints out(5000);
+        if (me.rank != 0) me.good(me.collective(Collective::AllReduce, in, out.data(), 5000));
+        me.barrier.arrive_and_wait();
+        if (me.rank == 0) {
+          EXPECT_EQ(rondoCommRevoke(me.comm), rondoSuccess);
+        }
+        expectBroken(me, rondoRemoteError, me.rank == 0 ? "" : "rank 0 aborted communicator");
       },
       kLevels);
 }
