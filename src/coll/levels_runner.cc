@@ -6,6 +6,7 @@
 #include "api/types.h"
 #include "base/error.h"
 #include "coll/device_choices.h"
+#include "coll/device_request.h"
 
 namespace rondo {
 namespace {
@@ -160,6 +161,7 @@ DeviceServed LevelsRunner::run(const DeviceCall& call) {
   check();
   if (call.count == 0) return {};
   if (!goesInLevels(call)) return far_->run(call);
+  checkDeviceCall(call, layout_.rank);  // near_ would tell of places and of parts of buffers
   switch (call.collective) {
     case Collective::AllReduce:
       allReduce(call);

@@ -1,5 +1,5 @@
-// Communicators in levels as such: how many there may be, what becomes of their children, and of
-// aborts. Without a GPU, as levels_device_test.cc.
+// Communicators in levels as such: how many there may be, what becomes of their children, and what
+// their sentences name. Without a GPU, as levels_device_test.cc.
 
 #include <gtest/gtest.h>
 
@@ -43,6 +43,45 @@ TEST(LevelsComms, OfManyPlacesInOneProcessAndTheirChildren) {
         me.barrier.arrive_and_wait();
         EXPECT_EQ(rondoCommDestroy(twin), rondoSuccess);
         EXPECT_EQ(rondoCommDestroy(rail), rondoSuccess);
+      },
+      kLevels);
+}
+
+// A rail numbers its ranks from 0: its name says which ones these are.
+TEST(LevelsComms, SentencesOfARailNameItsRanks) {
+  onHosts(
+      {0, 0, 1, 1},
+      [](const FarRank& me) {
+        const Ints in = dataOf(me.rank, 5000);
+        Ints out(5000);
+        me.good(me.collective(Collective::AllReduce, in, out.data(), me.rank < 2 ? 5000 : 4000));
+        expectBroken(me, rondoMismatch,
+                     "of communicator \"comm (device memory, rail of its ranks ");
+        const std::string why = rondoGetLastError(me.comm);
+        EXPECT_TRUE(why.find("ranks 0, 2)") != why.npos || why.find("ranks 1, 3)") != why.npos)
+            << why;
+      },
+      kLevels);
+}
+
+// The kernels inside the host would be given a part of it, on a rank that they number otherwise.
+TEST(LevelsComms, AnAddressBetweenElementsIsRefusedAsTheCallersOwn) {
+  onHosts(
+      {0, 1, 0, 1},
+      [](const FarRank& me) {
+        std::vector<char> in(4004);
+        Ints out(1000);
+        for (const int root : {0, 3}) {
+          const DeviceCall call{
+              "rondoTest", Collective::Reduce, in.data() + 1, out.data(),        1000,
+              rondoInt32,  rondoSum,           root,          me.stream.handle()};
+          EXPECT_EQ(runOnDevice(me.comm, call), rondoInvalidArgument);
+          const std::string why = rondoGetLastError(me.comm);
+          EXPECT_EQ(why, format("rondoTest: rank %d: argument sendbuff is %p; allowed: addresses "
+                                "that are multiples of 4",
+                                me.rank, call.send));
+        }
+        EXPECT_EQ(launches(me, Collective::ReduceScatter), 0);
       },
       kLevels);
 }
