@@ -64,6 +64,30 @@ TEST(LevelsComms, SentencesOfARailNameItsRanks) {
       kLevels);
 }
 
+// Whoever hears of a rank's end first, its rail or the communicator.
+TEST(LevelsComms, WhoHasEndedIsNamedByItsOwnNumber) {
+  onHosts(
+      {0, 0, 1, 1},
+      [](const FarRank& me) {
+        const Ints in = dataOf(me.rank, 5000);
+        Ints out(5000);
+        if (me.rank == 3) return;  // lets go of the communicator
+        me.good(me.collective(Collective::AllReduce, in, out.data(), 5000));
+        rondoResult_t code = rondoSuccess;
+        Communicator& comm = *me.comm->impl;
+        if (me.rank == 1) {
+          while (comm.deviceRunner()->failure(&code).empty()) std::this_thread::yield();
+          comm.fabric()->abortDeserted(3);
+        }
+        me.stream.synchronize();
+        while (!comm.aborted()) std::this_thread::yield();
+        const std::string why = comm.endOf().why;
+        EXPECT_EQ(why.find("rank 3 (host "), 0u) << why;
+        EXPECT_NE(why.find("of communicator \"comm\" has let go of it"), why.npos) << why;
+      },
+      kLevels);
+}
+
 // The kernels inside the host would be given a part of it, on a rank that they number otherwise.
 TEST(LevelsComms, AnAddressBetweenElementsIsRefusedAsTheCallersOwn) {
   onHosts(
