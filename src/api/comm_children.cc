@@ -23,6 +23,7 @@ Config childConfig(const char* call, const rondoComm& parent, const rondoConfig_
     config.blocking = true;
     config.decorate = nullptr;
     config.device = parent.impl->device();
+    config.ranksOfProcess = parent.impl->ranksOfProcess();
     return config;
   }
   Config config = checkConfig(call, given);
@@ -33,6 +34,7 @@ Config childConfig(const char* call, const rondoComm& parent, const rondoConfig_
                        call));
   }
   if (given->hostId == nullptr) config.options.hostId = parent.config->options.hostId;
+  config.ranksOfProcess = parent.impl->ranksOfProcess();
   return config;
 }
 

@@ -349,7 +349,10 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   parts.recordFile = config.options.record;
   parts.id = mixBits(local.front().segmentToken + mixBits(local.front().serial));
   for (const RankInfo& info : infos) parts.members.push_back({info.hostName, info.pid});
-  const bool crowded = isCrowded(crowdOf(local, host.machine), ranksOfThisProcess(local));
+  const size_t threads = ranksOfThisProcess(local);
+  // Those beside a part of a communicator have taken of the process's pool for themselves.
+  parts.ranksOfProcess = std::max(threads, config.ranksOfProcess);
+  const bool crowded = isCrowded(crowdOf(local, host.machine), threads);
   parts.wait = waitPolicy(config.options, crowded, std::move(hook));
   if (hosts.hosts > 1) {
     parts.wait.spinsBeforeYield =
@@ -366,12 +369,13 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
       if (!peers.empty()) exchange.emplace(boot, peers);
     });
     parts.fabric = makeFabric(boot, config, exchange ? &*exchange : nullptr, hosts, infos,
-                              ranksOfThisProcess(local), lane);
+                              parts.ranksOfProcess, lane);
   }
   if (hosts.hosts > 1) exchange.reset();  // carriers of device memory have their own, of that name
   addDevice({boot, exchange ? &*exchange : nullptr, peers, hosts, config, local.front().device,
              // ranks that meet on one of these while it is made may need MPI's progress
-             [&](Bootstrap& members, const Config& inner, int which) {
+             [&](Bootstrap& members, Config inner, int which) {
+               inner.ranksOfProcess = parts.ranksOfProcess;
                return buildOn(members, inner, parts.wait.hook, which);
              }},
             &parts);

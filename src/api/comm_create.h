@@ -25,6 +25,8 @@ struct Config {
   std::function<void(Channels&, int rank)> decorate;  ///< Tests: replaces ports; may be empty.
   /// Communicators of Rondo's own: Communicator::Parts::averagesOver.
   int averagesOver = 0;
+  /// Of what it is made of: Communicator::Parts::ranksOfProcess; 0: it is nobody's part.
+  size_t ranksOfProcess = 0;
   /// Tests: the runner of a communicator on one host, or of a host's ranks of one that spans
   /// several; may be empty.
   std::function<std::unique_ptr<DeviceRunner>(int rank)> nearDevice;

@@ -24,6 +24,17 @@ DeviceConfig deviceConfigOf(const DeviceWishes& wishes, const Communicator::Part
   return wanted;
 }
 
+/// "ranks 1, 3", the last one after some: what a rail numbers from 0, sentences must tell.
+std::string ranksText(const std::vector<int>& ranks) {
+  constexpr size_t kShown = 8;
+  std::string text;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (i >= kShown && i + 1 < ranks.size()) continue;
+    text += format("%s%s%d", i == 0 ? "ranks " : ", ", i > kShown ? "... " : "", ranks[i]);
+  }
+  return text;
+}
+
 /// A communicator over several hosts: device memory is moved by host communicators that the caller
 /// does not see, and inside the hosts by kernels, where hosts are alike and these can be had.
 class AcrossHosts {
@@ -79,6 +90,8 @@ class AcrossHosts {
       return {};
     }
     Config config = carrier_;
+    config.name = format("%s (device memory, rail of its %s)", wishes_.config.name.c_str(),
+                         ranksText(layout_.rail).c_str());
     config.options.groups.clear();  // a list would be of all ranks
     config.averagesOver = boot_.size();
     std::vector<std::unique_ptr<Communicator>> rails;

@@ -42,6 +42,7 @@ class Communicator {
     std::vector<TuneRule> tune;
     bool explain = false;
     int averagesOver = 0;  ///< What rondoAvg divides by, where its ranks are a part; 0: by them.
+    size_t ranksOfProcess = 1;             ///< Which share its pool; also those beside a part.
     std::string costsSource = {};          ///< Where facts.costs come from, for people.
     uint64_t stallSeconds = 0;             ///< A longer wait is reported; 0: none.
     uint64_t timeoutMs = 0;                ///< A longer wait ends the communicator; 0: none.
@@ -67,6 +68,7 @@ class Communicator {
   const std::string& whyNoDevice() const { return parts_.whyNoDevice; }
   const CommFacts& facts() const { return parts_.facts; }
   const std::string& costsSource() const { return parts_.costsSource; }
+  size_t ranksOfProcess() const { return parts_.ranksOfProcess; }
   /// Replaces facts().costs. Before the first call, by all ranks alike.
   void adoptCosts(const HostCosts& costs, MeasuredCosts measured, const std::string& source) {
     setCosts(costs, measured, &parts_.facts);

@@ -240,13 +240,14 @@ std::string Communicator::timeoutText(int rank) const {
   return parts_.fabric->abortText(parts_.name) + ": it is " + log_.absentText(rank);
 }
 
+/// Of a rank's death this communicator itself tells best: what carries its device memory may have
+/// fewer ranks, with other numbers.
 std::string Communicator::abortText() const {
+  const int culprit = parts_.fabric->culprit();
+  if (culprit >= 0) return parts_.fabric->abortText(parts_.name) + log_.lastCallText(culprit);
   if (const End device = deviceFailure(); !device.why.empty()) return device.why;
   const int late = parts_.fabric->timedOut();
-  if (late >= 0) return timeoutText(late);
-  const int culprit = parts_.fabric->culprit();
-  const std::string text = parts_.fabric->abortText(parts_.name);
-  return culprit < 0 ? text : text + log_.lastCallText(culprit);
+  return late >= 0 ? timeoutText(late) : parts_.fabric->abortText(parts_.name);
 }
 
 /// Which steps the ranks of this host wait in, and where those are that do not, and what other

@@ -1,8 +1,3 @@
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-#ifdef HAVE_CUDA
-
 #include "coll/device_request.h"
 
 #include <algorithm>
@@ -46,5 +41,3 @@ void checkDeviceCall(const DeviceCall& call, int rank) {
 }
 
 }  // namespace rondo
-
-#endif  // HAVE_CUDA

@@ -186,6 +186,12 @@ bool FarDesk::pollLane(Lane& lane, FarFailure* failure) {
   const uint32_t answers = lane.done() - before;
   if (answers != 0) owed_.fetch_sub(answers, std::memory_order_relaxed);
   if (!failure->what.empty()) return true;
+  // Also of a kernel that was answered a moment later: others may get what it left in its buffer.
+  if (!moved && look(faults_->error) != 0) {
+    *failure = {rondoRemoteError,
+                "a kernel waited longer than RONDO_SPIN_BOUND_MS for a peer and was given up"};
+    return true;
+  }
   if (moved || !lane.busy()) {
     lane.idle = false;
     return moved;
@@ -197,12 +203,7 @@ bool FarDesk::pollLane(Lane& lane, FarFailure* failure) {
     lane.watchAt = now + kWatchEvery;
   } else if (now >= lane.watchAt) {
     lane.watchAt = now + kWatchEvery;
-    if (look(faults_->error) != 0) {
-      *failure = {rondoRemoteError,
-                  "a kernel waited longer than RONDO_SPIN_BOUND_MS for a peer and was given up"};
-    } else {
-      watch(lane);
-    }
+    watch(lane);
   }
   return moved;
 }

@@ -90,12 +90,17 @@ class CudaFarDevice : public FarDevice {
     const ContextScope scope(device_.context());
     void* memory = nullptr;
     checkStream(device_, call.name, call.stream);
-    throwCuda(call.name, "memory for the products", allocateOnStream(&memory, bytes, call.stream));
+    if (const int error = allocateOnStream(&memory, bytes, call.stream); error != 0) {
+      rondo::throwCuda(device_,
+                       format("%s: %llu bytes of memory for the time of the call", call.name,
+                              static_cast<unsigned long long>(bytes)),
+                       error);
+    }
     return memory;
   }
   void release(const DeviceCall& call, void* memory) override {
     const ContextScope scope(device_.context());
-    throwCuda(call.name, "freeing the products", freeOnStream(memory, call.stream));
+    throwCuda(call.name, "freeing its memory", freeOnStream(memory, call.stream));
   }
   void order(const char* name, rondoStream_t first, rondoStream_t later) override {
     const ContextScope scope(device_.context());

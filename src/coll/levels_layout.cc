@@ -6,6 +6,7 @@ namespace rondo {
 
 LevelsLayout LevelsLayout::of(const std::vector<int>& hostOf, int rank) {
   LevelsLayout layout;
+  layout.rank = rank;
   layout.hostOf = hostOf;
   std::vector<int> members;  // of each host, so far
   for (const int host : hostOf) {

@@ -16,11 +16,11 @@ enum class LevelsOrder {
 /// one place, one of each host, in the hosts' order.
 struct LevelsLayout {
   int hosts = 0;
-  int places = 0;                    ///< Of every host; 0: hosts have different numbers of ranks.
-  int host = 0, place = 0;           ///< Of this rank.
-  std::vector<int> hostOf, placeOf;  ///< By rank.
-  std::vector<int> near;             ///< The ranks of this host, in their order...
-  std::vector<int> rail;             ///< ... and of this rank's rail.
+  int places = 0;                     ///< Of every host; 0: hosts have different numbers of ranks.
+  int rank = 0, host = 0, place = 0;  ///< Of this one.
+  std::vector<int> hostOf, placeOf;   ///< By rank.
+  std::vector<int> near;              ///< The ranks of this host, in their order...
+  std::vector<int> rail;              ///< ... and of this rank's rail.
   LevelsOrder order = LevelsOrder::Other;
 
   /// `hostOf`: by rank, hosts numbered in the order of their first ranks.

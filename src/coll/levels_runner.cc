@@ -6,6 +6,7 @@
 #include "api/types.h"
 #include "base/error.h"
 #include "coll/device_choices.h"
+#include "coll/device_request.h"
 
 namespace rondo {
 namespace {
@@ -42,10 +43,11 @@ class LevelsRunner final : public DeviceRunner {
     far_->check();
     near_->check();
   }
-  /// On either level a kernel may wait for what the other one was to bring.
+  /// On either level a kernel may wait for what the other one was to bring. First the rails: they
+  /// must neither take what kernels leave that have ended, nor ask near_ and give that as a cause.
   void abort() noexcept override {
-    near_->abort();
     far_->abort();
+    near_->abort();
   }
   std::chrono::milliseconds takeLongWait() noexcept override { return near_->takeLongWait(); }
   bool captures(rondoStream_t stream) const override { return far_->captures(stream); }
@@ -160,6 +162,7 @@ DeviceServed LevelsRunner::run(const DeviceCall& call) {
   check();
   if (call.count == 0) return {};
   if (!goesInLevels(call)) return far_->run(call);
+  checkDeviceCall(call, layout_.rank);  // near_ would tell of places and of parts of buffers
   switch (call.collective) {
     case Collective::AllReduce:
       allReduce(call);

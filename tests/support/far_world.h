@@ -60,6 +60,12 @@ struct FarWorld {
   std::deque<std::atomic<bool>>* broken = nullptr;
 };
 
+/// All that can go in levels does.
+inline constexpr const char* kAllLevels =
+    "allreduce:device:0-:stripes,reducescatter:device:0-:hier,allgather:device:0-:hier,"
+    "broadcast:device:0-:hier,reduce:device:0-:hier";
+inline const FarWorld kLevels{.near = true, .tune = kAllLevels};
+
 /// body(rank) on ranks of which rank r is on host hostOf[r].
 inline void onHosts(const std::vector<int>& hostOf, const std::function<void(const FarRank&)>& body,
                     const FarWorld& world = {}) {
@@ -101,6 +107,14 @@ inline void onHosts(const std::vector<int>& hostOf, const std::function<void(con
     body({comm.get(), r, n, stream, other, barrier, world.near ? &host : nullptr});
     comm.reset();
   });
+}
+
+/// Kernels so far that meet others, on all ranks of this host.
+inline int launches(const FarRank& me, Collective collective) {
+  me.barrier.arrive_and_wait();
+  const int all = me.host->launches(collective);
+  me.barrier.arrive_and_wait();
+  return all;
 }
 
 inline int32_t element(int rank, size_t i) { return rank * 1000003 + static_cast<int32_t>(i) * 7; }

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -34,6 +35,8 @@ class PretendedHost {
   }
   /// What ranks predict.
   std::atomic<uint64_t> picosecondsPerKiB{1000};
+  /// After a runner was aborted, before that returns. Set while there are no calls.
+  std::function<void()> afterAbort;
 
   /// Shows the others this rank's call and waits for theirs; false: given up.
   bool meet(int rank, const DeviceCall& call) {
@@ -133,7 +136,10 @@ class PretendedNear final : public DeviceRunner {
     }
     if (host_.aborted(rank_)) throw Error(rondoRemoteError, "aborted");
   }
-  void abort() noexcept override { host_.abort(rank_); }
+  void abort() noexcept override {
+    host_.abort(rank_);
+    if (host_.afterAbort) host_.afterAbort();
+  }
   DeviceChoice choose(const DeviceRequest& request) const override {
     DeviceChoice choice{};
     choice.algorithm = "direct";

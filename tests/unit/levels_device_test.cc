@@ -15,21 +15,9 @@
 namespace rondo::testing {
 namespace {
 
-constexpr const char* kAllLevels =
-    "allreduce:device:0-:stripes,reducescatter:device:0-:hier,allgather:device:0-:hier,"
-    "broadcast:device:0-:hier,reduce:device:0-:hier";
-const FarWorld kLevels{.near = true, .tune = kAllLevels};
-
 /// How ranks may lie on hosts of one size: by host, by place, neither; more hosts, more places.
 const std::vector<std::vector<int>> kShapes = {
     {0, 0, 1, 1}, {0, 1, 0, 1}, {0, 1, 1, 0}, {0, 0, 1, 1, 2, 2}, {0, 0, 0, 1, 1, 1}};
-
-int launches(const FarRank& me, Collective collective) {
-  me.barrier.arrive_and_wait();
-  const int all = me.host->launches(collective);
-  me.barrier.arrive_and_wait();
-  return all;
-}
 
 TEST(LevelsDevice, AllReducesOfAnyLength) {
   for (const auto& hosts : kShapes) {
