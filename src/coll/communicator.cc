@@ -34,7 +34,9 @@ void endForDevice(Fabric& fabric, rondoResult_t why, const std::string& what) {
     if (std::chrono::steady_clock::now() >= end) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  if (fabric.aborted() == 0) fabric.abort();
+  if (fabric.aborted() != 0) return;
+  // A wait of what carries it that took too long, or led nowhere: the others hear why, too.
+  why == rondoRemoteError && !what.empty() ? fabric.abortTimedOut(what) : fabric.abort();
 }
 
 }  // namespace

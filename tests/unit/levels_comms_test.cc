@@ -88,6 +88,26 @@ TEST(LevelsComms, WhoHasEndedIsNamedByItsOwnNumber) {
       kLevels);
 }
 
+// Those who wait have it from what carries the call, the others from them.
+TEST(LevelsComms, ATimeoutIsToldToAllRanks) {
+  const Env timeout("RONDO_TIMEOUT_MS", "300");
+  for (const FarWorld& world : {kLevels, FarWorld{}}) {
+    onHosts(
+        {0, 0, 1, 1},
+        [](const FarRank& me) {
+          const Ints in = dataOf(me.rank, 5000);
+          Ints out(5000);
+          if (me.rank < 2) {
+            me.good(me.collective(Collective::AllReduce, in, out.data(), 5000));
+          } else {
+            while (!me.comm->impl->aborted()) std::this_thread::yield();
+          }
+          expectBroken(me, rondoRemoteError, "config.timeout of 300 ms");
+        },
+        world);
+  }
+}
+
 // The kernels inside the host would be given a part of it, on a rank that they number otherwise.
 TEST(LevelsComms, AnAddressBetweenElementsIsRefusedAsTheCallersOwn) {
   onHosts(
