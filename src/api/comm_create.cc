@@ -312,6 +312,7 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   parts.name = config.name;
   parts.explain = config.options.explain;
   parts.decorate = config.decorate;
+  parts.carries = config.carries;
   parts.averagesOver = config.averagesOver;
 
   RankInfo mine{};

@@ -23,7 +23,8 @@ struct Config {
   bool blocking = true;
   Options options;  ///< The environment, overridden by the configuration's fields.
   std::function<void(Channels&, int rank)> decorate;  ///< Tests: replaces ports; may be empty.
-  /// Communicators of Rondo's own: Communicator::Parts::averagesOver.
+  /// Communicators of Rondo's own: Communicator::Parts.
+  bool carries = false;
   int averagesOver = 0;
   /// Of what it is made of: Communicator::Parts::ranksOfProcess; 0: it is nobody's part.
   size_t ranksOfProcess = 0;

@@ -46,6 +46,7 @@ class AcrossHosts {
         layout_(LevelsLayout::of(wishes.hosts.hostOf, wishes.boot.rank())),
         carrier_(wishes.config) {
     carrier_.device = RONDO_DEVICE_NONE;
+    carrier_.carries = true;
     carrier_.name += " (device memory)";
     carrier_.farDevice = nullptr;
     carrier_.nearDevice = nullptr;

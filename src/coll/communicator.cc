@@ -89,7 +89,7 @@ Communicator::Communicator(Parts parts)
     self.size = parts_.place.size;
     self.members = parts_.members;
     FarCalls::one().add(parts_.fabric.get(), std::move(self));
-    FarAnswers::one().add(parts_.id, parts_.fabric.get());
+    FarAnswers::one().add(parts_.id, parts_.fabric.get(), parts_.carries);
   }
   if (parts_.fabric && parts_.device) ProgressThread::patrol(this, [this] { watchDevice(); });
 }

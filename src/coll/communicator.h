@@ -42,6 +42,7 @@ class Communicator {
     std::vector<TuneRule> tune;
     bool explain = false;
     int averagesOver = 0;  ///< What rondoAvg divides by, where its ranks are a part; 0: by them.
+    bool carries = false;  ///< Another one's device memory; the caller does not see it.
     size_t ranksOfProcess = 1;             ///< Which share its pool; also those beside a part.
     std::string costsSource = {};          ///< Where facts.costs come from, for people.
     uint64_t stallSeconds = 0;             ///< A longer wait is reported; 0: none.

@@ -57,11 +57,14 @@ FarAnswers& FarAnswers::one() {
   return *answers;
 }
 
-void FarAnswers::add(uint64_t id, Fabric* fabric) {
+void FarAnswers::add(uint64_t id, Fabric* fabric, bool carries) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (board_ == nullptr) board_ = &StatusArea::places(Segment::own().base());
-    posts_.push_back({id, fabric});
+    const auto place = carries ? posts_.end()
+                               : std::find_if(posts_.begin(), posts_.end(),
+                                              [](const Post& each) { return each.carries; });
+    posts_.insert(place, {id, fabric, carries});
     if (!started_) start();
   }
   fabric->onQuestions([] { one().wake(); });

@@ -20,9 +20,10 @@ class FarAnswers {
   static FarAnswers& one();
 
   /// Answers what `fabric` of communicator `id` is asked, and asks through it what the process's
-  /// PlaceBoard is asked, until remove(fabric). The first call starts the thread, which sleeps
-  /// while nobody asks; where the system has none, other hosts are not answered.
-  void add(uint64_t id, Fabric* fabric);
+  /// PlaceBoard is asked, until remove(fabric). The board has little room: those that carry device
+  /// memory (`carries`) come after all others. The first call starts the thread, which sleeps while
+  /// nobody asks; where the system has none, other hosts are not answered.
+  void add(uint64_t id, Fabric* fabric, bool carries);
   /// Returns when it is not used any more.
   void remove(const Fabric* fabric);
 
@@ -30,6 +31,7 @@ class FarAnswers {
   struct Post {
     uint64_t id;
     Fabric* fabric;
+    bool carries;
   };
   struct Letter {
     Post post;

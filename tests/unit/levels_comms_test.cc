@@ -2,10 +2,13 @@
 // their sentences name. Without a GPU, as levels_device_test.cc.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
+#include "status/survey.h"
 #include "support/far_world.h"
 
 namespace rondo::testing {
@@ -147,6 +150,30 @@ TEST(LevelsComms, AnAbortIsNotTakenForAKernelThatGaveUp) {
           EXPECT_EQ(rondoCommRevoke(me.comm), rondoSuccess);
         }
         expectBroken(me, rondoRemoteError, me.rank == 0 ? "" : "rank 0 aborted communicator");
+      },
+      kLevels);
+}
+
+// There is room for 256 ranks on the board that rondo-status asks by, and every communicator has
+// several that carry its device memory, of as many ranks: first comes what the caller made.
+TEST(LevelsComms, WhoAsksHearsOfTheCallersOwnFirst) {
+  onHosts(
+      {0, 0, 1, 1},
+      [](const FarRank& me) {
+        rondoComm_t twin = nullptr;
+        me.good(rondoCommDup(me.comm, &twin, nullptr));
+        if (me.rank == 0) {
+          const FarSurvey survey = status::surveyFrom(getpid());
+          const std::vector<uint64_t> own = {me.comm->impl->recorder().id(),
+                                             twin->impl->recorder().id()};
+          ASSERT_GT(survey.places.size(), 4u) << survey.why;
+          for (size_t i = 0; i < survey.places.size(); ++i) {
+            const auto known = std::find(own.begin(), own.end(), survey.places[i].comm);
+            EXPECT_EQ(known != own.end(), i < 4) << i;
+          }
+        }
+        me.barrier.arrive_and_wait();
+        EXPECT_EQ(rondoCommDestroy(twin), rondoSuccess);
       },
       kLevels);
 }
