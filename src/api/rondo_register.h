@@ -30,9 +30,10 @@ typedef uint64_t rondoRegistration_t;
  * descriptors as handles) on the communicator's device. *registration is written on success. Ranks
  * of one process send into each other's memory of rondoMemAllocDevice and cudaMalloc without it,
  * and those of several map each other's in the background, unless RONDO_REGISTER=off. Of
- * cudaMalloc's that is freed then, other ranks may keep an eighth of the device's memory in use (or
- * RONDO_REGISTER's bytes) until a rondoCommDeregister or the end of `comm`; of what graphs of 8 MiB
- * or more receive into, memory of every kind, until the end of `comm`.
+ * cudaMalloc's that is freed then, other ranks may keep an eighth of the device's memory in use, no
+ * more than is free when it is first received into (or RONDO_REGISTER's bytes), until a
+ * rondoCommDeregister or the end of `comm`; of what graphs of 8 MiB or more receive into, memory of
+ * every kind, until the end of `comm`.
  *
  * Calls need not be changed afterwards. rondoRecv, rondoSendRecv, rondoGather, rondoScatter: what
  * is received into registered memory, from 4 MiB on, is written there by the sender. With

@@ -45,6 +45,10 @@ KeptMemory* keptOn(int ordinal) {
   return &kept[static_cast<size_t>(ordinal) % kept.size()];
 }
 
+std::function<uint64_t()> mostOf(const CudaDevice& device, uint64_t said) {
+  return [&device, said] { return said > 0 ? said : BackgroundMemory::usualBytes(device); };
+}
+
 }  // namespace
 
 struct BackgroundMemory::Letter {
@@ -75,8 +79,8 @@ BackgroundMemory::BackgroundMemory(const Place& place, uint64_t mostKept,
       own_(makeSecret()),
       socket_(bindDatagrams(mailboxOf(own_), "registering memory in the background")),
       bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      offered_(place.size, mostKept, keptOn(place.device.ordinal())),
-      graphs_(place.device, mostKept, keptOn(place.device.ordinal())) {
+      offered_(place.size, mostOf(place.device, mostKept), keptOn(place.device.ordinal())),
+      graphs_(place.device, mostOf(place.device, mostKept), keptOn(place.device.ordinal())) {
   if (bell_.get() < 0) throw systemError("eventfd", errno);
 }
 

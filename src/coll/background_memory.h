@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -33,11 +34,15 @@ class BackgroundMemory {
   };
 
   /// What peers may keep from being freed unless a user says otherwise, of a process's memory on
-  /// the device: a part of it.
-  static uint64_t usualBytes(const CudaDevice& device) { return device.memoryBytes() / 8; }
+  /// the device: a part of it, and no more than is free, so that memory that is freed and kept can
+  /// be had once more.
+  static uint64_t usualBytes(const CudaDevice& device) {
+    return std::min(device.memoryBytes() / 8, device.freeBytes());
+  }
 
-  /// Binds the mailbox. `healthy`: the communicator's kernels still work; where they do not,
-  /// nothing is closed any more. Throws Error(rondoSystemError) if there is no socket to be had.
+  /// Binds the mailbox. `mostKept`: bytes of the process's on the device; 0: what is usual.
+  /// `healthy`: the communicator's kernels still work; where they do not, nothing is closed any
+  /// more. Throws Error(rondoSystemError) if there is no socket to be had.
   BackgroundMemory(const Place& place, uint64_t mostKept, std::function<bool()> healthy);
   BackgroundMemory(const BackgroundMemory&) = delete;
   BackgroundMemory& operator=(const BackgroundMemory&) = delete;

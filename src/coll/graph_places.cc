@@ -6,11 +6,13 @@
 #include "coll/graph_places.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rondo {
 
-GraphPlaces::GraphPlaces(const CudaDevice& device, uint64_t mostKept, KeptMemory* kept)
-    : mostKept_(mostKept),
+GraphPlaces::GraphPlaces(const CudaDevice& device, std::function<uint64_t()> mostKept,
+                         KeptMemory* kept)
+    : mostKept_(std::move(mostKept)),
       kept_(kept),
       words_(device, kMost * sizeof(GraphPlace)),
       known_(
@@ -43,7 +45,7 @@ std::vector<GraphPlaces::Wanted> GraphPlaces::takeWanted() {
     if (row.state != State::kFresh) continue;
     const uint64_t id = row.allocation.id;
     bool keeps = std::find(keep_.begin(), keep_.end(), id) != keep_.end();
-    if (!keeps && kept_->add(id, row.allocation.bytes, mostKept_)) {
+    if (!keeps && kept_->add(id, row.allocation.bytes, mostKept_())) {
       keep_.push_back(id);
       keeps = true;
     }

@@ -22,8 +22,8 @@ class GraphPlaces {
  public:
   static constexpr int kMost = 1024;
 
-  /// `kept`: the device's, as of OfferedMemory; what has a place stays in it.
-  GraphPlaces(const CudaDevice& device, uint64_t mostKept, KeptMemory* kept);
+  /// As of OfferedMemory; what has a place stays in *kept.
+  GraphPlaces(const CudaDevice& device, std::function<uint64_t()> mostKept, KeptMemory* kept);
   GraphPlaces(const GraphPlaces&) = delete;
   GraphPlaces& operator=(const GraphPlaces&) = delete;
   ~GraphPlaces();
@@ -71,7 +71,7 @@ class GraphPlaces {
   }
   void close(size_t index);
 
-  const uint64_t mostKept_;
+  const std::function<uint64_t()> mostKept_;
   KeptMemory* const kept_;
   const PinnedMemory words_;
   const std::shared_ptr<DeviceMemory> known_;  ///< By kernels.

@@ -6,6 +6,7 @@
 #include "coll/offered_memory.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rondo {
 
@@ -30,9 +31,9 @@ void KeptMemory::remove(uint64_t id) {
   kept_.erase(known);
 }
 
-OfferedMemory::OfferedMemory(int ranks, uint64_t mostKept, KeptMemory* kept)
+OfferedMemory::OfferedMemory(int ranks, std::function<uint64_t()> mostKept, KeptMemory* kept)
     : ranks_(ranks),
-      mostKept_(mostKept),
+      mostKept_(std::move(mostKept)),
       there_(new std::atomic<uint64_t>[static_cast<size_t>(kMost) * static_cast<size_t>(ranks)]()),
       kept_(kept) {
   for (Row& row : rows_) row.holds.resize(static_cast<size_t>(ranks));
@@ -98,7 +99,7 @@ OfferedMemory::Row* OfferedMemory::freshRow(const UserAllocation& allocation,
 }
 
 bool OfferedMemory::keep(const UserAllocation& allocation) {
-  if (!kept_->add(allocation.id, allocation.bytes, mostKept_)) return false;
+  if (!kept_->add(allocation.id, allocation.bytes, mostKept_())) return false;
   keptHere_ += allocation.bytes;
   return true;
 }

@@ -43,8 +43,9 @@ class OfferedMemory {
   using Clock = std::chrono::steady_clock;
   static constexpr Clock::duration kAgain = std::chrono::seconds(1);
 
-  /// `kept`: the device's; this table adds to it while there are less than `mostKept` bytes.
-  OfferedMemory(int ranks, uint64_t mostKept, KeptMemory* kept);
+  /// `kept`: the device's; this table adds to it while there are no more than mostKept() bytes,
+  /// which the owner asks.
+  OfferedMemory(int ranks, std::function<uint64_t()> mostKept, KeptMemory* kept);
   OfferedMemory(const OfferedMemory&) = delete;
   OfferedMemory& operator=(const OfferedMemory&) = delete;
   ~OfferedMemory();
@@ -98,7 +99,7 @@ class OfferedMemory {
   void clear(Row* row);
 
   const int ranks_;
-  const uint64_t mostKept_;
+  const std::function<uint64_t()> mostKept_;
   std::array<Row, kMost> rows_;
   std::unique_ptr<std::atomic<uint64_t>[]> there_;  ///< kMost by ranks
   std::atomic<int> reach_{0};                       ///< Rows from here on were never used.

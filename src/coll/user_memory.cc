@@ -45,8 +45,7 @@ UserMemory::UserMemory(const CudaDevice& device, const std::vector<DeviceCard>& 
   if (!shared || !crosses || background.off || mine.registeredOnly != 0) return;
   try {
     background_ = std::make_unique<BackgroundMemory>(
-        BackgroundMemory::Place{device, rank, static_cast<int>(cards.size())},
-        background.bytes > 0 ? background.bytes : BackgroundMemory::usualBytes(device),
+        BackgroundMemory::Place{device, rank, static_cast<int>(cards.size())}, background.bytes,
         background.healthy);
   } catch (const Error& error) {  // it can be done without
     logLine(LogPart::Device, LogLevel::Warn, rank,

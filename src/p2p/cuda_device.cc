@@ -129,6 +129,12 @@ uint64_t CudaDevice::memoryBytes() const noexcept {
   return result == CUDA_SUCCESS ? bytes : 0;
 }
 
+uint64_t CudaDevice::freeBytes() const {
+  const ContextScope scope(context_);
+  size_t free = 0, all = 0;
+  return cudaDriver().memGetInfo(&free, &all) == CUDA_SUCCESS ? free : memoryBytes();
+}
+
 std::array<unsigned char, 16> CudaDevice::uuid() const { return uuidOf(ordinal_); }
 
 bool CudaDevice::storesLinesTo(const std::array<unsigned char, 16>& uuid) const {

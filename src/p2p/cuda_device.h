@@ -55,6 +55,8 @@ class CudaDevice {
   bool runsProcessesTogether() const;
   /// Its memory, whoever has it; 0: the driver does not say.
   uint64_t memoryBytes() const noexcept;
+  /// Of them, what nobody has now; all of it where the driver does not say.
+  uint64_t freeBytes() const;
   /// Waits for everything enqueued in the context.
   void synchronize() const;
 

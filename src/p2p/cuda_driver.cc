@@ -58,6 +58,7 @@ Loaded load() {
   library.need(RONDO_SYMBOL(cuMemHostUnregister), &d.memHostUnregister);
   library.need(RONDO_SYMBOL(cuMemAlloc), &d.memAlloc);
   library.need(RONDO_SYMBOL(cuMemFree), &d.memFree);
+  library.need(RONDO_SYMBOL(cuMemGetInfo), &d.memGetInfo);
   library.need(RONDO_SYMBOL(cuMemsetD32Async), &d.memsetD32Async);
   library.need(RONDO_SYMBOL(cuMemcpyDtoHAsync), &d.memcpyDtoHAsync);
   library.need(RONDO_SYMBOL(cuIpcGetMemHandle), &d.ipcGetMemHandle);

@@ -42,6 +42,7 @@ struct CudaDriver {
   decltype(&::cuMemHostUnregister) memHostUnregister;
   decltype(&::cuMemAlloc) memAlloc;
   decltype(&::cuMemFree) memFree;
+  decltype(&::cuMemGetInfo) memGetInfo;
   decltype(&::cuMemsetD32Async) memsetD32Async;
   decltype(&::cuMemcpyDtoHAsync) memcpyDtoHAsync;
   decltype(&::cuIpcGetMemHandle) ipcGetMemHandle;

@@ -222,6 +222,25 @@ TEST_F(Processes, AChildOfWhoEndsKeepsNothingEither) {
   waitpid(child, nullptr, 0);
 }
 
+// Unless a user says otherwise, as much as could be had once more, and an eighth of the device.
+TEST_F(Processes, PeersKeepNoMoreThanIsFree) {
+  fake.bytesEach = 80 * kMiB;
+  start(2, 0);
+  unsigned char* const most = exportable(1, 66 * kMiB);  // does not count, but leaves little
+  unsigned char* const memory = plain(1, 8 * kMiB);
+  EXPECT_TRUE(never(1, 0, memory, 64)) << "6 MiB are free";
+  freed(most);
+  unsigned char* there = nullptr;
+  EXPECT_TRUE(within(5s, [&] {
+    there = reinterpret_cast<unsigned char*>(of(1).placeFor(0, memory, 64));
+    return there != nullptr;
+  })) << "asked for again, there is room now";
+  unsigned char* const other = plain(1, 4 * kMiB);
+  EXPECT_TRUE(never(1, 0, other, 64)) << "8 of 80 MiB are kept, an eighth is 10";
+  drop(memory);
+  drop(other);
+}
+
 // What peers may keep is bounded for all communicators of a process together.
 TEST_F(Processes, CommunicatorsShareWhatPeersMayKeep) {
   start(2, 10 * kMiB);

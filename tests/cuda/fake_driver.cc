@@ -272,6 +272,13 @@ CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
   *address = at;
   return CUDA_SUCCESS;
 }
+CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
+  const Lock lock(mutex);
+  if (current == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  *total = fake.bytesEach;
+  *free = fake.bytesEach - fake.used[deviceOf(current)];
+  return CUDA_SUCCESS;
+}
 CUresult cuMemFree_v2(CUdeviceptr address) {
   const Lock lock(mutex);
   const auto at = ranges.find(address);
