@@ -328,15 +328,7 @@ class Tuner {
       (o.heldOut ? heldOut : fitted).push_back(error);
       old.push_back(was / o.picoseconds - 1);
     }
-    const auto line = [](const char* what, const std::vector<double>& relative) {
-      const Errors errors = errorsOf(relative);
-      std::printf("%-44s median %4.0f%%, worst %4.0f%%\n", what, 100 * errors.median,
-                  100 * errors.worst);
-    };
-    std::printf("\n");
-    line("Predictions of the calls above, before:", old);
-    line("of those that were fitted, after:", fitted);
-    line("of those that were held out, after:", heldOut);
+    printErrors(old, fitted, heldOut);
   }
 
   static void printCosts(const HostCosts& costs, const std::vector<bool>& now,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "fit_logs.h"
 
@@ -121,6 +122,19 @@ Errors errorsOf(const std::vector<double>& relative) {
   if (sizes.empty()) return {};
   std::sort(sizes.begin(), sizes.end());
   return {sizes[sizes.size() / 2], sizes.back()};
+}
+
+void printErrors(const std::vector<double>& before, const std::vector<double>& fitted,
+                 const std::vector<double>& heldOut) {
+  const auto line = [](const char* what, const std::vector<double>& relative) {
+    const Errors errors = errorsOf(relative);
+    std::printf("%-44s median %4.0f%%, worst %4.0f%%\n", what, 100 * errors.median,
+                100 * errors.worst);
+  };
+  std::printf("\n");
+  line("Predictions of the calls above, before:", before);
+  line("of those that were fitted, after:", fitted);
+  line("of those that were held out, after:", heldOut);
 }
 
 }  // namespace rondo::tune

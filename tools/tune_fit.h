@@ -53,5 +53,8 @@ struct Errors {
   double median = 0, worst = 0;
 };
 Errors errorsOf(const std::vector<double>& relative);
+/// Prints those of a table's predictions: before the fit, and after it.
+void printErrors(const std::vector<double>& before, const std::vector<double>& fitted,
+                 const std::vector<double>& heldOut);
 
 }  // namespace rondo::tune

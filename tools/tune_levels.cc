@@ -114,15 +114,7 @@ void printCalls(const std::vector<LevelsObservation>& trials, LevelsFacts facts,
                 static_cast<unsigned long long>(o.count * kLevelsElement), micro(o.picoseconds),
                 micro(predicted), 100 * error, 100 * was.back());
   }
-  const auto line = [](const char* what, const std::vector<double>& relative) {
-    const Errors errors = errorsOf(relative);
-    std::printf("%-44s median %4.0f%%, worst %4.0f%%\n", what, 100 * errors.median,
-                100 * errors.worst);
-  };
-  std::printf("\n");
-  line("Predictions of the calls above, before:", was);
-  line("of those that were fitted, after:", fitted);
-  line("of those that were held out, after:", heldOut);
+  printErrors(was, fitted, heldOut);
 }
 
 }  // namespace
