@@ -20,6 +20,7 @@ DeviceConfig deviceConfigOf(const DeviceWishes& wishes, const Communicator::Part
   wanted.hostMemory = config.options.noP2p;
   wanted.noBackground = config.options.noRegister;
   wanted.registerBytes = config.options.registerBytes;
+  wanted.zeroCopy = config.options.zeroCopy;
   wanted.costs = wishes.costs;
   return wanted;
 }

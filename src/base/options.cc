@@ -66,6 +66,15 @@ void readP2p(Options* options) {
   if (!options->noP2p && std::string_view(value) != "auto") refuse(kName, value, "auto or off");
 }
 
+void readZeroCopy(Options* options) {
+  constexpr const char* kName = "RONDO_NET_ZERO_COPY";
+  const char* value = env(kName);
+  if (value == nullptr || std::string_view(value) == "auto") return;
+  const bool on = std::string_view(value) == "on";
+  if (!on && std::string_view(value) != "off") refuse(kName, value, "auto, on or off");
+  options->zeroCopy = on ? ZeroCopyUse::On : ZeroCopyUse::Off;
+}
+
 void readRegister(Options* options) {
   constexpr const char* kName = "RONDO_REGISTER";
   const char* value = env(kName);
@@ -131,6 +140,11 @@ const std::vector<OptionRow>& optionTable() {
        "off: GPUs do not touch each other's memory, their kernels meet in host memory; auto: only "
        "where they cannot",
        true},
+      {"RONDO_NET_ZERO_COPY", "text", "auto",
+       "long sends of device memory to other hosts: on: UCX reads and writes it where it lies, if "
+       "it was built with CUDA; off: by way of the host's memory; auto: on where network cards "
+       "reach the GPUs",
+       true},
       {"RONDO_REGISTER", "text", "auto",
        "device memory that large sends go straight into is mapped by the sending process in the "
        "background; off: only rondoCommRegister's; a number: bytes of cudaMalloc's that it may "
@@ -195,6 +209,7 @@ Options readOptions() {
   readSize("RONDO_POOL_BYTES", 256u << 10, uint64_t{1} << 30, &options.poolBytes);
   readSmBudget(&options);
   readP2p(&options);
+  readZeroCopy(&options);
   readRegister(&options);
   readSize("RONDO_SPIN_BOUND_MS", 0, 1u << 30, &options.spinBoundMs);
   readSize("RONDO_STALL_SECONDS", 0, 1u << 30, &options.stallSeconds);
@@ -218,6 +233,11 @@ std::string optionText(const Options& options, const OptionRow& row) {
     return options.noSms ? "none" : std::to_string(options.smBudget);
   }
   if (name == "RONDO_P2P") return options.noP2p ? "off" : "auto";
+  if (name == "RONDO_NET_ZERO_COPY") {
+    return options.zeroCopy == ZeroCopyUse::Auto ? "auto"
+           : options.zeroCopy == ZeroCopyUse::On ? "on"
+                                                 : "off";
+  }
   if (name == "RONDO_REGISTER") {
     return options.noRegister           ? "off"
            : options.registerBytes == 0 ? "auto"

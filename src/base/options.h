@@ -7,30 +7,34 @@
 
 namespace rondo {
 
+/// Whether the network reads and writes device memory itself.
+enum class ZeroCopyUse : uint8_t { Auto, On, Off };
+
 /// The values in force. Read once per communicator; fields of rondoConfig_t override some.
 struct Options {
-  std::string hostId;              ///< RONDO_HOSTID
-  std::string cpu;                 ///< RONDO_CPU
-  std::string tune;                ///< RONDO_TUNE
-  std::string groups;              ///< RONDO_GROUPS
-  std::string tuneDir;             ///< RONDO_TUNE_DIR
-  bool explain = false;            ///< RONDO_EXPLAIN
-  bool reproducible = false;       ///< RONDO_REPRODUCIBLE
-  uint64_t poolBytes = 16u << 20;  ///< RONDO_POOL_BYTES
-  uint64_t spinBoundMs = 0;        ///< RONDO_SPIN_BOUND_MS; 0: no bound
-  uint64_t stallSeconds = 30;      ///< RONDO_STALL_SECONDS; 0: no report
-  uint64_t timeoutMs = 0;          ///< RONDO_TIMEOUT_MS; 0: a slow rank is legal for ever
-  std::string netInterfaces;       ///< RONDO_NET_IF
-  uint64_t bootTimeoutMs = 30000;  ///< RONDO_BOOT_TIMEOUT_MS
-  uint64_t smBudget = 0;           ///< RONDO_SM_BUDGET; 0: what is usual
-  bool noSms = false;              ///< RONDO_SM_BUDGET=none
-  bool noP2p = false;              ///< RONDO_P2P=off
-  bool noRegister = false;         ///< RONDO_REGISTER=off
-  uint64_t registerBytes = 0;      ///< RONDO_REGISTER; 0: what is usual
-  std::string log;                 ///< RONDO_LOG
-  std::string logFile;             ///< RONDO_LOG_FILE; empty: stderr
-  std::string record;              ///< RONDO_RECORD; empty: errors dump nothing
-  int dumpSignal = 0;              ///< RONDO_DUMP_SIGNAL; 0: none
+  std::string hostId;                        ///< RONDO_HOSTID
+  std::string cpu;                           ///< RONDO_CPU
+  std::string tune;                          ///< RONDO_TUNE
+  std::string groups;                        ///< RONDO_GROUPS
+  std::string tuneDir;                       ///< RONDO_TUNE_DIR
+  bool explain = false;                      ///< RONDO_EXPLAIN
+  bool reproducible = false;                 ///< RONDO_REPRODUCIBLE
+  uint64_t poolBytes = 16u << 20;            ///< RONDO_POOL_BYTES
+  uint64_t spinBoundMs = 0;                  ///< RONDO_SPIN_BOUND_MS; 0: no bound
+  uint64_t stallSeconds = 30;                ///< RONDO_STALL_SECONDS; 0: no report
+  uint64_t timeoutMs = 0;                    ///< RONDO_TIMEOUT_MS; 0: a slow rank is legal for ever
+  std::string netInterfaces;                 ///< RONDO_NET_IF
+  uint64_t bootTimeoutMs = 30000;            ///< RONDO_BOOT_TIMEOUT_MS
+  uint64_t smBudget = 0;                     ///< RONDO_SM_BUDGET; 0: what is usual
+  bool noSms = false;                        ///< RONDO_SM_BUDGET=none
+  bool noP2p = false;                        ///< RONDO_P2P=off
+  ZeroCopyUse zeroCopy = ZeroCopyUse::Auto;  ///< RONDO_NET_ZERO_COPY
+  bool noRegister = false;                   ///< RONDO_REGISTER=off
+  uint64_t registerBytes = 0;                ///< RONDO_REGISTER; 0: what is usual
+  std::string log;                           ///< RONDO_LOG
+  std::string logFile;                       ///< RONDO_LOG_FILE; empty: stderr
+  std::string record;                        ///< RONDO_RECORD; empty: errors dump nothing
+  int dumpSignal = 0;                        ///< RONDO_DUMP_SIGNAL; 0: none
 };
 
 /// One row of the table.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/rondo_types.h"
+#include "base/options.h"
 #include "coll/device_planner.h"
 #include "coll/device_way.h"
 #include "coll/exchange.h"
@@ -37,8 +38,9 @@ struct DeviceConfig {
   bool registeredOnly = false;  ///< Tests: into what isn't registered nothing goes straight.
   bool noBackground = false;    ///< RONDO_REGISTER=off; counts for a rank and its peers.
   uint64_t registerBytes = 0;   ///< RONDO_REGISTER; 0: what is usual.
-  bool losePeerWrites = false;  ///< Tests: this rank's writes to its peers go astray.
-  DeviceCosts costs = {};       ///< What kernels are chosen by; the same on all ranks.
+  ZeroCopyUse zeroCopy = ZeroCopyUse::Auto;  ///< RONDO_NET_ZERO_COPY; the same on all ranks.
+  bool losePeerWrites = false;               ///< Tests: this rank's writes to its peers go astray.
+  DeviceCosts costs = {};                    ///< What kernels are chosen by; the same on all ranks.
 };
 
 /// A collective on device memory, arguments checked.

@@ -74,8 +74,8 @@ bool FarChunks::poll(FarFailure* failure) {
   }
 }
 
-FarPieces::FarPieces(Communicator& carrier, const FarPairView& view)
-    : carrier_(carrier), view_(view) {
+FarPieces::FarPieces(Communicator& carrier, const FarPairView& view, FarZeroCopy zeroCopy)
+    : carrier_(carrier), view_(view), zeroCopy_(std::move(zeroCopy)) {
   const int rank = carrier.place().rank, n = carrier.place().size;
   queues_ = std::vector<Queue>(static_cast<size_t>(farQueues(n)));
   for (int k = 1; k < n; ++k) {
@@ -86,29 +86,59 @@ FarPieces::FarPieces(Communicator& carrier, const FarPairView& view)
   }
 }
 
-FarPairLetter& FarPieces::letter(size_t index) const { return view_.letters[place(index)]; }
-
 void FarPieces::startAt(uint32_t number) {
-  for (Queue& queue : queues_) queue.done = number;
+  for (Queue& queue : queues_) queue.begun = number;
 }
 
 bool FarPieces::start(size_t index) {
   Queue& queue = queues_[index];
-  if (look(view_.rung[place(index)]) != queue.done + 1) return false;
-  const FarPairLetter& mail = letter(index);
-  unsigned char* const data = view_.slots + place(index) * view_.pieceBytes;
-  queue.transfer = {queue.peer, queue.sends, reinterpret_cast<char*>(data), mail.bytes};
+  const size_t place = placeOf(index, queue.begun);
+  if (look(view_.rung[place]) != queue.begun + 1) return false;
+  const FarPairLetter& mail = view_.letters[place];
+  unsigned char* const data = view_.slots + place * view_.pieceBytes;
+  queue.transfer = {queue.peer, queue.sends, reinterpret_cast<char*>(data),
+                    mail.lies != nullptr ? 0 : mail.bytes};
   ExchangeContext context = carrier_.exchangeContext();
   context.tag = tagOf(mail);
   queue.exchange.begin(carrier_.channels(), carrier_.place().rank, {&queue.transfer, 1}, context);
+  ++queue.begun;
   queue.running = true;
   ++running_;
   return true;
 }
 
+/// The piece that was begun last is what the peer expects, too.
+void FarPieces::move(size_t index) {
+  Queue& queue = queues_[index];
+  const FarPairLetter& mail = letterOf(index, queue.begun - 1);
+  ZeroCopy*& move = queue.moves[(queue.begun - 1) % kFarPairSlots];
+  move = queue.sends ? network().sendZeroCopy(queue.peer, mail.lies, mail.bytes, zeroCopy_.kind)
+                     : network().receiveZeroCopy(queue.peer, mail.lies, mail.bytes, zeroCopy_.kind);
+  ++moving_;
+}
+
+bool FarPieces::endMoves(size_t index) {
+  Queue& queue = queues_[index];
+  bool any = false;
+  for (uint32_t slot = 0; slot < kFarPairSlots; ++slot) {
+    if (queue.moves[slot] == nullptr || !queue.moves[slot]->ended()) continue;
+    network().giveBack(std::exchange(queue.moves[slot], nullptr));
+    if (!queue.sends) zeroCopy_.settle();
+    --moving_;
+    finish(placeOf(index, slot));
+    any = true;
+  }
+  return any;
+}
+
+void FarPieces::finish(size_t place) {
+  answer(view_.answered[place], look(view_.rung[place]));
+  ++done_;
+}
+
 bool FarPieces::pollQueue(size_t index, FarFailure* failure) {
   Queue& queue = queues_[index];
-  bool moved = false;
+  bool moved = moving_ > 0 && endMoves(index);
   while (queue.running || start(index)) {
     if (!queue.exchange.poll(&moved)) {
       if (!queue.exchange.mismatch()) return moved;
@@ -116,25 +146,29 @@ bool FarPieces::pollQueue(size_t index, FarFailure* failure) {
                   format("rondoRecv: rank %d receives %llu bytes from rank %d, which sends another "
                          "number of bytes; allowed: the count of the matching rondoSend",
                          carrier_.place().rank,
-                         static_cast<unsigned long long>(letter(index).whole), queue.peer)};
+                         static_cast<unsigned long long>(letterOf(index, queue.begun - 1).whole),
+                         queue.peer)};
       return true;
     }
-    answer(view_.answered[place(index)], queue.done + 1);
-    ++queue.done;
-    ++done_;
     queue.running = false;
     --running_;
     moved = true;
+    if (letterOf(index, queue.begun - 1).lies != nullptr) {
+      move(index);
+    } else {
+      finish(placeOf(index, queue.begun - 1));
+    }
   }
   return moved;
 }
 
 bool FarPieces::poll(FarFailure* failure) {
   bool moved = false;
+  if (moving_ > 0) network().progress();
   for (size_t i = 0; i < queues_.size() && failure->what.empty(); ++i) {
     moved |= pollQueue(i, failure);
   }
-  if (failure->what.empty() && running_ > 0 && !moved && carrier_.aborted()) {
+  if (failure->what.empty() && busy() && !moved && carrier_.aborted()) {
     Communicator::End end = carrier_.endOf();
     *failure = {end.code, "sends and receives: " + end.why};
   }
@@ -142,11 +176,12 @@ bool FarPieces::poll(FarFailure* failure) {
 }
 
 FarDesk::FarDesk(std::vector<FarCarriers> chunks, std::unique_ptr<Communicator> pieces,
-                 const FarView& view, const FarPairView& pairs, FaultWords* faults)
+                 const FarView& view, const FarPairView& pairs, FaultWords* faults,
+                 FarZeroCopy zeroCopy)
     : chunkCarriers_(std::move(chunks)),
       pieceCarrier_(std::move(pieces)),
       faults_(faults),
-      pieces_(*pieceCarrier_, pairs) {
+      pieces_(*pieceCarrier_, pairs, std::move(zeroCopy)) {
   const auto lanes = static_cast<uint32_t>(chunkCarriers_.size());
   for (uint32_t k = 0; k < lanes; ++k) {
     lanes_.push_back(std::make_unique<Lane>(chunkCarriers_[k], view, k, lanes));

@@ -58,12 +58,20 @@ class FarChunks {
   uint32_t done_ = 0;  ///< Chunks of this lane so far.
 };
 
+/// How the network moves device memory by itself.
+struct FarZeroCopy {
+  MemoryKind kind = MemoryKind::Host;
+  std::function<void()> settle;  ///< After it has written there, before a kernel is told.
+};
+
 /// Sends and receives: a queue to and one from each other rank, which do not wait for each other.
+/// What lies in device memory goes by the network itself, behind a message without data by which
+/// both sides find out whether they mean the same.
 class FarPieces {
  public:
-  FarPieces(Communicator& carrier, const FarPairView& view);
+  FarPieces(Communicator& carrier, const FarPairView& view, FarZeroCopy zeroCopy);
   bool poll(FarFailure* failure);
-  bool busy() const { return running_ > 0; }
+  bool busy() const { return running_ + moving_ > 0; }
   void startAt(uint32_t number);
   uint32_t done() const { return done_; }
 
@@ -71,22 +79,32 @@ class FarPieces {
   struct Queue {
     int peer = 0;
     bool sends = false;
-    bool running = false;
-    uint32_t done = 0;  ///< Pieces so far.
+    bool running = false;  ///< The exchange, for the last piece that was begun.
+    uint32_t begun = 0;    ///< Pieces so far.
     Transfer transfer{};
     Exchange exchange;
+    ZeroCopy* moves[kFarPairSlots] = {};  ///< Under way, by slot.
   };
   bool start(size_t index);
   bool pollQueue(size_t index, FarFailure* failure);
-  FarPairLetter& letter(size_t index) const;
-  size_t place(size_t index) const {
-    return index * kFarPairSlots + queues_[index].done % kFarPairSlots;
+  void move(size_t index);
+  bool endMoves(size_t index);
+  void finish(size_t place);
+  /// Of piece number `piece`.
+  static size_t placeOf(size_t index, uint32_t piece) {
+    return index * kFarPairSlots + piece % kFarPairSlots;
   }
+  const FarPairLetter& letterOf(size_t index, uint32_t piece) const {
+    return view_.letters[placeOf(index, piece)];
+  }
+  FarTransport& network() const { return *carrier_.fabric()->network(); }
 
   Communicator& carrier_;
   const FarPairView view_;
+  const FarZeroCopy zeroCopy_;
   std::vector<Queue> queues_;
-  int running_ = 0;
+  int running_ = 0;    ///< Exchanges.
+  int moving_ = 0;     ///< Pieces that the network moves by itself.
   uint32_t done_ = 0;  ///< Pieces of all queues.
 };
 
@@ -96,7 +114,8 @@ class FarDesk {
   /// The carriers are host communicators of the same ranks that nobody else uses. `faults`: where
   /// this rank's kernels look when they wait.
   FarDesk(std::vector<FarCarriers> chunks, std::unique_ptr<Communicator> pieces,
-          const FarView& view, const FarPairView& pairs, FaultWords* faults);
+          const FarView& view, const FarPairView& pairs, FaultWords* faults,
+          FarZeroCopy zeroCopy = {});
 
   /// One for each carrier of chunks; the first one has the pieces, too.
   int lanes() const { return static_cast<int>(lanes_.size()); }

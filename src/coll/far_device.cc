@@ -112,6 +112,12 @@ class CudaFarDevice : public FarDevice {
   }
   void synchronize() override { device_.synchronize(); }
 
+  MemoryKind memoryKind() const override { return MemoryKind::Cuda; }
+  bool seesCardWrites() const override { return cardWrites_ != CudaDevice::CardWrites::Unseen; }
+  void settleCardWrites() override {
+    if (cardWrites_ == CudaDevice::CardWrites::Flushed) device_.flushCardWrites();
+  }
+
  private:
   /// A communicator gets a sixteenth of what is left of the device, half for collectives and half
   /// for sends and receives: few blocks fill PCIe, and it waits for a network.
@@ -136,6 +142,7 @@ class CudaFarDevice : public FarDevice {
   }
 
   CudaDevice device_;
+  const CudaDevice::CardWrites cardWrites_ = device_.cardWrites();
   DeviceBudget budget_;
   int blocks_ = 1;
   CUevent_st* event_ = nullptr;

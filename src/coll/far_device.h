@@ -7,6 +7,7 @@
 
 #include "coll/device_runner.h"
 #include "kernels/far.h"
+#include "p2p/far_transport.h"
 
 namespace rondo {
 
@@ -46,6 +47,13 @@ class FarDevice {
   virtual bool captures(rondoStream_t stream) = 0;
   /// Waits for all that was enqueued.
   virtual void synchronize() = 0;
+
+  /// What the network must know of its memory.
+  virtual MemoryKind memoryKind() const = 0;
+  /// Whether kernels see what a network card has written there, once settleCardWrites() was called.
+  virtual bool seesCardWrites() const = 0;
+  /// Any thread.
+  virtual void settleCardWrites() = 0;
 };
 
 /// The device that `config` asks for, its kernels loaded. Throws Error(rondoUnsupported) where

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "api/types.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "coll/device_order.h"
 #include "coll/device_scaled.h"
 #include "coll/far_thread.h"
@@ -23,6 +25,14 @@ int32_t slotsOf(Slots used, int ranks) {
   return used == Slots::None ? 0 : used == Slots::All ? ranks : 1;
 }
 
+std::vector<bool> farRanks(const Communicator& comm) {
+  std::vector<bool> far(static_cast<size_t>(comm.place().size));
+  for (int r = 0; r < comm.place().size; ++r) {
+    far[static_cast<size_t>(r)] = comm.channels().isFar(r);
+  }
+  return far;
+}
+
 /// What goes to whom: all ranks, or those of a rail.
 struct FarRoute {
   int rank, ranks;
@@ -33,11 +43,13 @@ struct FarRoute {
 class CarriedRunner final : public FarRunner {
  public:
   CarriedRunner(std::unique_ptr<FarDevice> device, std::vector<FarCarriers> chunks,
-                std::unique_ptr<Communicator> pieces, const DeviceConfig& config, uint64_t serial)
+                std::unique_ptr<Communicator> pieces, const DeviceConfig& config, uint64_t serial,
+                bool zeroCopies)
       : serial_(serial),
         place_(pieces->place()),
         facts_(chunks.front().all->facts()),
         rail_(chunks.front().rail ? chunks.front().rail->place() : RankPlace{}),
+        zeroCopies_(zeroCopies ? farRanks(*pieces) : std::vector<bool>(place_.size)),
         spinBoundMs_(config.spinBoundMs),
         device_(std::move(device)),
         staging_(place_.size),
@@ -47,9 +59,12 @@ class CarriedRunner final : public FarRunner {
         view_(staging_.view(memory_.device, counters_)),
         desk_(std::make_shared<FarDesk>(
             std::move(chunks), std::move(pieces), staging_.view(memory_.host, nullptr),
-            staging_.pairs(memory_.host, nullptr), staging_.faults(memory_.host))) {
+            staging_.pairs(memory_.host, nullptr), staging_.faults(memory_.host),
+            FarZeroCopy{device_->memoryKind(), [this] { device_->settleCardWrites(); }})) {
     call_.view = staging_.pairs(memory_.device, counters_);
     call_.fault = fault_;
+    call_.zeroCopyFrom = kLeastZeroCopy;
+    call_.zeroCopyPiece = kZeroCopyPiece;
     queues_.resize(static_cast<size_t>(farQueues(place_.size)));
     for (int lane = 0; lane < desk_->lanes(); ++lane) {
       threads_.push_back(&FarThread::of(lane));
@@ -119,7 +134,8 @@ class CarriedRunner final : public FarRunner {
   const uint64_t serial_;
   const RankPlace place_;
   const CommFacts facts_;
-  const RankPlace rail_;  // of one rank: there is none
+  const RankPlace rail_;                // of one rank: there is none
+  const std::vector<bool> zeroCopies_;  // by rank: long transfers go by the network itself
   const uint64_t spinBoundMs_;
   const std::unique_ptr<FarDevice> device_;
   const FarStaging staging_;
@@ -245,7 +261,10 @@ void CarriedRunner::launchAround(const char* name, std::span<const Transfer> tra
         pieces = 0;
       }
       FarQueue& queue = call_.queue[call_.queues++];
-      queue = {static_cast<int32_t>(index), pieces, pieces};
+      const int k = static_cast<int>(index / 2) + 1;
+      const int peer = (place_.rank + (index % 2 == 0 ? k : n - k)) % n;
+      queue = {static_cast<int32_t>(index), pieces, pieces,
+               zeroCopies_[static_cast<size_t>(peer)] ? 1 : 0};
       for (size_t i = first; i < last; ++i) call_.piece[queue.end++] = all[i];
       pieces = queue.end;
     }
@@ -258,7 +277,8 @@ void CarriedRunner::launchCollected(const char* name, rondoStream_t stream) {
   uint64_t rings = 0;
   for (int q = 0; q < call_.queues; ++q) {
     for (int i = call_.queue[q].begin; i < call_.queue[q].end; ++i) {
-      rings += (call_.piece[i].bytes + call_.view.pieceBytes - 1) / call_.view.pieceBytes;
+      const uint64_t bytes = call_.piece[i].bytes, piece = farPieceOf(call_, call_.queue[q], i);
+      rings += (bytes + piece - 1) / piece;
     }
   }
   device_->launch(name, call_, std::min(call_.queues, device_->blocks()), stream);
@@ -286,6 +306,41 @@ struct FarCard {
   OrderCard order;
   std::array<char, 160> why;
 };
+
+/// `all`: what each rank said, 'y' if it can; `lacking`: the first that cannot.
+void tellZeroCopy(bool always, const std::string& all, size_t lacking) {
+  const std::string what = "long sends of device memory to other hosts ";
+  if (lacking == std::string::npos) {
+    logLine(LogPart::Device, LogLevel::Info, 0,
+            [&] { return what + "are read and written where they lie, by UCX"; });
+    return;
+  }
+  const char* const why =
+      all[lacking] == 'd' ? "the device does not say when it sees what network cards have written"
+      : always ? "UCX cannot move device memory (it has no CUDA, or UCX_TLS leaves cuda_copy out)"
+               : "UCX has no CUDA, or no network card that reaches the GPU";
+  const std::string text = what + format("go by the host's memory: of rank %zu %s", lacking, why);
+  logLine(LogPart::Device, LogLevel::Info, 0, [&] { return text; });
+  if (always) {
+    std::fprintf(stderr, "rondo: warning: RONDO_NET_ZERO_COPY=on, but %s\n", text.c_str());
+  }
+}
+
+/// Whether the network of every rank moves its device's memory by itself, and kernels can see what
+/// it has written.
+bool allZeroCopy(Bootstrap& boot, const Communicator& carrier, const FarDevice& device,
+                 ZeroCopyUse use) {
+  if (use == ZeroCopyUse::Off) return false;
+  const FarTransport* const network = carrier.fabric()->network();
+  const bool always = use == ZeroCopyUse::On;
+  const bool knows = network != nullptr && network->zeroCopies(device.memoryKind(), always);
+  const char mine = !knows ? 'n' : !device.seesCardWrites() ? 'd' : 'y';
+  std::string all(static_cast<size_t>(boot.size()), ' ');
+  boot.allGather(&mine, 1, all.data());
+  const size_t lacking = all.find_first_not_of('y');
+  if (boot.rank() == 0) tellZeroCopy(always, all, lacking);
+  return lacking == std::string::npos;
+}
 
 }  // namespace
 
@@ -321,12 +376,14 @@ std::unique_ptr<FarRunner> createFarRunner(Bootstrap& boot, const DeviceConfig& 
     auto rails = makers.makeRails(*pieces, lanes);
     for (size_t lane = 0; lane < rails.size(); ++lane) chunks[lane].rail = std::move(rails[lane]);
   }
+  const bool zeroCopies = allZeroCopy(boot, *pieces, *device, config.zeroCopy);
   std::unique_ptr<FarRunner> runner;
   int code = rondoSuccess;
   std::string sentence;
   try {
-    runner = std::make_unique<CarriedRunner>(std::move(device), std::move(chunks),
-                                             std::move(pieces), config, agreedOrder(orders));
+    runner =
+        std::make_unique<CarriedRunner>(std::move(device), std::move(chunks), std::move(pieces),
+                                        config, agreedOrder(orders), zeroCopies);
   } catch (const Error& error) {
     code = error.code();
     sentence = error.sentence();

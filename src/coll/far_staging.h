@@ -36,6 +36,12 @@ inline uint64_t farPiece(int ranks) {
   return std::clamp(kMostFarPairBytes / slots / 512 * 512, kLeastFarPiece, kMostFarPiece);
 }
 
+/// What the network moves where it lies is longer than a slot, whose copies kernels hide behind
+/// each other, and goes in such pieces: long beside what a rendezvous costs, and short enough for
+/// several rails to share one transfer.
+constexpr uint64_t kLeastZeroCopy = 1u << 20;
+constexpr uint64_t kZeroCopyPiece = 4u << 20;
+
 /// Queues of sends and receives of a rank (FarPairView).
 constexpr int farQueues(int ranks) { return 2 * (ranks - 1); }
 /// Transfers of one queue that fit one launch beside as many of every other.

@@ -35,6 +35,7 @@ struct FarLetter {
 
 /// A piece of a send or a receive.
 struct FarPairLetter {
+  unsigned char* lies;  ///< Where it is, in the device's memory; nullptr: in its slot.
   uint64_t bytes;
   uint64_t offset;  ///< Of the piece in its transfer.
   uint64_t whole;   ///< Bytes of the transfer.
@@ -90,11 +91,14 @@ struct FarPiece {
 struct FarQueue {
   int32_t queue;       ///< As in FarPairView.
   int32_t begin, end;  ///< Of its transfers.
+  int32_t zeroCopies;  ///< The network reads and writes what is long where it lies.
 };
 /// The argument of the sends' and receives' kernel.
 struct FarExchangeCall {
   FarPairView view;
   FaultView fault;
+  uint64_t zeroCopyFrom;   ///< Bytes of a transfer that is long.
+  uint64_t zeroCopyPiece;  ///< Of it as much goes at once.
   int32_t queues;
   FarQueue queue[kMostFarQueues];
   FarPiece piece[kMostFarPieces];
@@ -169,6 +173,16 @@ class FarVisit {
   const uint32_t first_;
 };
 
+/// Whether the network reads or writes this transfer of the queue where it lies.
+RONDO_ALGO bool farLies(const FarExchangeCall& call, const FarQueue& queue, int32_t transfer) {
+  return queue.zeroCopies != 0 && call.piece[transfer].bytes >= call.zeroCopyFrom;
+}
+/// Bytes of it that go at once.
+RONDO_ALGO uint64_t farPieceOf(const FarExchangeCall& call, const FarQueue& queue,
+                               int32_t transfer) {
+  return farLies(call, queue, transfer) ? call.zeroCopyPiece : call.view.pieceBytes;
+}
+
 /// A queue of a launch, and how far it is. Kept where all threads of a block see it.
 struct FarHeld {
   uint32_t begun;          ///< Pieces before this launch.
@@ -236,17 +250,23 @@ class FarExchangeVisit {
     *at = 0;
     ++*transfer;
   }
-  RONDO_ALGO uint64_t bytesAt(int32_t transfer, uint64_t at) const {
-    return farLeast(call_.view.pieceBytes, call_.piece[transfer].bytes - at);
+  RONDO_ALGO bool lies(const FarQueue& queue, int32_t transfer) const {
+    return farLies(call_, queue, transfer);
+  }
+  RONDO_ALGO uint64_t bytesAt(const FarQueue& queue, int32_t transfer, uint64_t at) const {
+    return farLeast(farPieceOf(call_, queue, transfer), call_.piece[transfer].bytes - at);
   }
 
   RONDO_ALGO bool putIn(const FarQueue& queue, FarHeld& held) {
     if (held.next == queue.end || held.rung - held.taken == kFarPairSlots) return false;
     const uint64_t to = place(queue, held.begun + held.rung);
     const FarPiece& piece = call_.piece[held.next];
-    const uint64_t bytes = bytesAt(held.next, held.nextAt);
-    if (queue.queue % 2 == 0) hands_.toHost(slot(to), piece.data + held.nextAt, bytes);
-    hands_.write(&call_.view.letters[to], FarPairLetter{bytes, held.nextAt, piece.bytes});
+    const uint64_t bytes = bytesAt(queue, held.next, held.nextAt);
+    unsigned char* const data = piece.data + held.nextAt;
+    const bool stays = lies(queue, held.next);
+    if (!stays && queue.queue % 2 == 0) hands_.toHost(slot(to), data, bytes);
+    hands_.write(&call_.view.letters[to],
+                 FarPairLetter{stays ? data : nullptr, bytes, held.nextAt, piece.bytes});
     hands_.ring(&call_.view.rung[to], held.begun + held.rung + 1);
     ++held.rung;
     step(&held.next, &held.nextAt, bytes);
@@ -257,8 +277,8 @@ class FarExchangeVisit {
     if (held.taken == held.rung) return false;
     const uint64_t from = place(queue, held.begun + held.taken);
     if (!hands_.rang(&call_.view.answered[from].value, held.begun + held.taken + 1)) return false;
-    const uint64_t bytes = bytesAt(held.oldest, held.oldAt);
-    if (queue.queue % 2 == 1) {
+    const uint64_t bytes = bytesAt(queue, held.oldest, held.oldAt);
+    if (!lies(queue, held.oldest) && queue.queue % 2 == 1) {
       hands_.fromHost(call_.piece[held.oldest].data + held.oldAt, slot(from), bytes);
     }
     ++held.taken;

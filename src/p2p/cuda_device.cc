@@ -164,6 +164,30 @@ std::vector<int> CudaDevice::reachedBy() const {
   return out;
 }
 
+CudaDevice::CardWrites CudaDevice::cardWrites() const {
+  const auto ask = [this](CUdevice_attribute attribute) {
+    int value = 0;
+    const CUresult result = cudaDriver().deviceGetAttribute(&value, attribute, handleOf(ordinal_));
+    return result == CUDA_SUCCESS ? value : 0;
+  };
+  if (ask(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING) >=
+      CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER) {
+    return CardWrites::Seen;
+  }
+  const int ways = ask(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS);
+  const bool flushes = cudaDriver().flushGpuDirectRdmaWrites != nullptr &&
+                       (ways & CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST) != 0;
+  return flushes ? CardWrites::Flushed : CardWrites::Unseen;
+}
+
+void CudaDevice::flushCardWrites() const {
+  const ContextScope scope(context_);
+  checkCuda(
+      cudaDriver().flushGpuDirectRdmaWrites(CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX,
+                                            CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER),
+      "cuFlushGPUDirectRDMAWrites");
+}
+
 bool CudaDevice::exportsDescriptors() const {
   const CUdevice_attribute needed[] = {
       CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,

@@ -57,6 +57,11 @@ class CudaDevice {
   uint64_t memoryBytes() const noexcept;
   /// Of them, what nobody has now; all of it where the driver does not say.
   uint64_t freeBytes() const;
+  /// When kernels see what a network card has written into its memory: at once, after
+  /// flushCardWrites(), or who knows when.
+  enum class CardWrites : uint8_t { Seen, Flushed, Unseen };
+  CardWrites cardWrites() const;
+  void flushCardWrites() const;
   /// Waits for everything enqueued in the context.
   void synchronize() const;
 

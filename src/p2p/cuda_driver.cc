@@ -76,6 +76,7 @@ Loaded load() {
   library.need(RONDO_SYMBOL(cuMemImportFromShareableHandle), &d.memImportFromShareableHandle);
   library.need(RONDO_SYMBOL(cuMemGetAddressRange), &d.memGetAddressRange);
   library.need(RONDO_SYMBOL(cuMemRetainAllocationHandle), &d.memRetainAllocationHandle);
+  library.find(RONDO_SYMBOL(cuFlushGPUDirectRDMAWrites), &d.flushGpuDirectRdmaWrites);
   out.missing = library.missing();
   return out;
 }

@@ -60,6 +60,8 @@ struct CudaDriver {
   decltype(&::cuMemImportFromShareableHandle) memImportFromShareableHandle;
   decltype(&::cuMemGetAddressRange) memGetAddressRange;
   decltype(&::cuMemRetainAllocationHandle) memRetainAllocationHandle;
+  /// nullptr before CUDA 11.3.
+  decltype(&::cuFlushGPUDirectRDMAWrites) flushGpuDirectRdmaWrites;
 };
 
 /// nullptr if there is no driver or it lacks a function; `why` (may be nullptr) then says which.

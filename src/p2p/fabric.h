@@ -32,6 +32,8 @@ class Fabric final : public FarEvents {
 
   /// The network, whose events this object takes. Before makeChannels().
   void join(std::unique_ptr<FarTransport> far) { far_ = std::move(far); }
+  /// nullptr: all ranks are near.
+  FarTransport* network() const { return far_.get(); }
   int ranks() const { return ranks_; }
   bool spansHosts() const { return far_ != nullptr; }
   bool near(int rank) const { return placeOf_[static_cast<size_t>(rank)] >= 0; }

@@ -1,6 +1,8 @@
 #pragma once
 // What moves messages to ranks on other hosts, whatever network there is.
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -35,6 +37,19 @@ class FarEvents {
   virtual void farNews(int rank, const FarNews& news) = 0;
 };
 
+/// Whose memory a message lies in.
+enum class MemoryKind : uint8_t { Host, Cuda };
+
+/// A message that the network reads or writes where it lies; see FarTransport.
+class ZeroCopy {
+ public:
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
+
+ protected:
+  ~ZeroCopy() = default;
+  std::atomic<bool> ended_{false};
+};
+
 /// One communicator's ways to the ranks of other hosts. Ranks are the communicator's.
 class FarTransport {
  public:
@@ -58,6 +73,16 @@ class FarTransport {
   static constexpr int kEverybody = -1;
   /// Between which addresses `rank`'s host is watched: "10.0.0.1 to 10.0.0.2"; empty: it is not.
   virtual std::string linkText(int rank) const = 0;
+
+  /// Whether the network moves such memory without a copy in the host's: `always` whenever it can
+  /// at all, else only where its cards do so themselves.
+  virtual bool zeroCopies(MemoryKind, bool /*always*/) const { return false; }
+  /// Moves bytes > 0 to `rank`, whose receiveZeroCopy() of the same turn takes as many. Both until
+  /// the result has ended and is given back; one that fails never ends, but the communicator does.
+  /// Any thread.
+  virtual ZeroCopy* sendZeroCopy(int /*rank*/, const void*, size_t, MemoryKind) { return nullptr; }
+  virtual ZeroCopy* receiveZeroCopy(int /*rank*/, void*, size_t, MemoryKind) { return nullptr; }
+  virtual void giveBack(ZeroCopy*) {}
 };
 
 }  // namespace rondo

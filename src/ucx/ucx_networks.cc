@@ -83,6 +83,12 @@ bool UcxNetworks::only(const std::string& name) const {
          });
 }
 
+bool UcxNetworks::haveRdma() const {
+  return std::any_of(all_.begin(), all_.end(), [](const std::string& network) {
+    return network.rfind("rc_", 0) == 0 || network.rfind("dc_", 0) == 0;
+  });
+}
+
 std::string UcxNetworks::text(size_t most) const {
   if (!known_) return "unknown networks";
   std::string text;

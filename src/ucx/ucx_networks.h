@@ -32,6 +32,8 @@ class UcxNetworks {
   bool mayHave(const std::string& name) const;
   /// Whether it is known that they are all of transport `name`.
   bool only(const std::string& name) const;
+  /// Whether it is known that one of them has cards that read and write memory by themselves.
+  bool haveRdma() const;
   /// "tcp/eth0, tcp/lo", in at most `most` characters; "unknown networks".
   std::string text(size_t most = 200) const;
 

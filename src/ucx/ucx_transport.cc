@@ -144,6 +144,10 @@ ucs_status_t UcxTransport::onMessage(ucp_worker_h by, const UcxHeader& header, v
   const auto from = static_cast<size_t>(header.from);
   if (from >= peers_.size() || peers_[from] == nullptr) return UCS_OK;
   UcxPeer& peer = *peers_[from];
+  if (header.kind == UcxKind::ZeroCopy) {
+    const bool lies = (attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    return lies && onZeroCopy(peer, {header.sequence, by, data, bytes}) ? UCS_INPROGRESS : UCS_OK;
+  }
   if (header.kind != UcxKind::Data && header.kind != UcxKind::Credit) {
     if ((attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0) onWord(peer, header, data, bytes);
     return UCS_OK;
@@ -385,6 +389,7 @@ UcxTransport::~UcxTransport() {
   settle();
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   worker_.detach(group_, rank_);
+  refuseOffers();
   for (UcxPeer* peer : all_) {
     for (UcxChannel& channel : peer->channels) {
       for (UcxArrival& arrival : channel.arrivals) {
@@ -396,6 +401,7 @@ UcxTransport::~UcxTransport() {
   // UCX still reads or writes what belongs to messages that no living peer took: it stays.
   for (auto& peer : peers_) static_cast<void>(peer.release());
   for (auto& out : outgoings_) static_cast<void>(out.release());
+  for (auto& move : zeroCopies_) static_cast<void>(move.release());
 }
 
 std::unique_ptr<SendPort> UcxTransport::sendTo(int lane, int rank, const uint32_t* stamp) {

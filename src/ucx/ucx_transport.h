@@ -12,6 +12,7 @@
 #include "p2p/far_transport.h"
 #include "ucx/ucx_packed.h"
 #include "ucx/ucx_worker.h"
+#include "ucx/ucx_zero_copy.h"
 
 namespace rondo {
 
@@ -77,6 +78,7 @@ struct UcxPeer {
   std::chrono::steady_clock::time_point doubted{};
   std::chrono::steady_clock::time_point ended{};  ///< Its process, by its host's word.
   std::vector<UcxChannel> channels;
+  UcxZeroCopies zeroCopies;
 
   bool met() const {
     return std::all_of(ways.begin(), ways.end(), [](const UcxWay& w) { return w.met(); });
@@ -133,6 +135,10 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void tell(int rank, const Call& call, PairCounts counts) override;
   void share(const FarNews& news, int to) override;
   std::string linkText(int rank) const override;
+  bool zeroCopies(MemoryKind kind, bool always) const override;
+  ZeroCopy* sendZeroCopy(int rank, const void* data, size_t bytes, MemoryKind kind) override;
+  ZeroCopy* receiveZeroCopy(int rank, void* data, size_t bytes, MemoryKind kind) override;
+  void giveBack(ZeroCopy* move) override;
 
   /// What it runs on, for people: UCX's version and settings, and where this process is watched.
   std::string networkText() const;
@@ -201,9 +207,15 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void doubt(UcxPeer& peer, const std::string& why);
   void lose(UcxPeer& peer, FarLoss how, const std::string& why);
   std::unique_ptr<char[]> takeBuffer();
+  UcxZeroCopy& newZeroCopy(UcxPeer& peer, void* data, size_t bytes, MemoryKind kind);
+  bool onZeroCopy(UcxPeer& peer, const UcxZeroCopies::Offer& offer);
+  bool takeOffer(UcxZeroCopy& move, const UcxZeroCopies::Offer& offer);
+  bool noteZeroCopy(UcxZeroCopy& move, void* request);
+  void refuseOffers();
 
   static void sent(void* request, ucs_status_t status, void* outgoing);
   static void received(void* request, ucs_status_t status, size_t bytes, void* arrival);
+  static void zeroCopyEnded(UcxZeroCopy& move, void* request, ucs_status_t status);
 
   UcxWorker& worker_;
   int rank_;
@@ -219,6 +231,8 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   std::vector<UcxPeer*> all_;
   std::vector<std::unique_ptr<Outgoing>> outgoings_;
   std::vector<Outgoing*> idle_;
+  std::vector<std::unique_ptr<UcxZeroCopy>> zeroCopies_;
+  std::vector<UcxZeroCopy*> idleZeroCopies_;
   std::vector<std::unique_ptr<char[]>> buffers_;
 };
 

@@ -9,14 +9,15 @@
 namespace rondo {
 
 enum class UcxKind : uint8_t {
-  Hello,   ///< The way works; the first message of a communicator on each, in each direction, and
-           ///< once more when the peer's has come.
-  Data,    ///< A message of a channel.
-  Credit,  ///< Nothing but `released`.
-  Record,  ///< What the sender called.
-  Abort,   ///< Ends the communicator.
-  Bye,     ///< The last message on each way: the sender destroyed its communicator.
-  News,    ///< The first of FarNews; the others follow in their order.
+  Hello,     ///< The way works; the first message of a communicator on each, in each direction, and
+             ///< once more when the peer's has come.
+  Data,      ///< A message of a channel.
+  Credit,    ///< Nothing but `released`.
+  Record,    ///< What the sender called.
+  Abort,     ///< Ends the communicator.
+  Bye,       ///< The last message on each way: the sender destroyed its communicator.
+  ZeroCopy,  ///< Data that stay where they are until the receiver says where they shall go.
+  News,      ///< The first of FarNews; the others follow in their order.
 };
 
 struct UcxHeader {
@@ -27,8 +28,9 @@ struct UcxHeader {
                       ///< the rail.
   uint16_t version;   ///< kUcxVersion.
   uint32_t stamp;     ///< Data: see Channels::stamp. Abort: the abort word.
-  uint32_t sequence;  ///< Data: the number of the message in its channel, from 0. Abort: the
-                      ///< detail. Hello: 1 if the peer's has come by this way.
+  uint32_t sequence;  ///< Data, ZeroCopy: the number of the message in its channel, or of its kind
+                      ///< to this rank, from 0. Abort: the detail. Hello: 1 if the peer's has come
+                      ///< by this way.
   uint32_t released;  ///< Data, Credit: messages of the same channel in the other direction that
                       ///< the sender has released.
 };
@@ -41,7 +43,7 @@ struct UcxRecord {
   uint64_t sent, taken;
 };
 
-constexpr uint16_t kUcxVersion = 6;
+constexpr uint16_t kUcxVersion = 7;
 constexpr unsigned kUcxMessageId = 1;
 
 /// Messages of a channel that may be under way: sent, and not known to be released.

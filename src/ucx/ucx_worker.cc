@@ -109,6 +109,22 @@ bool hasVerbs() {
   return !none && devices != std::filesystem::directory_iterator();
 }
 
+/// Whether it was built with CUDA and may use it (UCX_TLS).
+bool knowsCuda(ucp_context_h context) {
+  ucp_context_attr_t attributes{};
+  attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+  return ucp_context_query(context, &attributes) == UCS_OK &&
+         (attributes.memory_types >> UCS_MEMORY_TYPE_CUDA & 1) != 0;
+}
+
+/// Whether the kernel lets network cards read and write a GPU's memory. (Without, UCX copies by
+/// way of the host's, and kernels do that better.)
+bool cardsReachGpus() {
+  std::error_code none;
+  return std::filesystem::exists("/sys/module/nvidia_peermem", none) ||
+         std::filesystem::exists("/sys/module/nv_peer_mem", none);
+}
+
 uint64_t randomNumber() {
   const Secret secret = makeSecret();
   uint64_t number = 0;
@@ -194,7 +210,13 @@ void UcxWorker::openContext(const Settings& settings, bool tcp) {
   check(status, "ucp_init");
   networks_ = UcxNetworks::of(context_);
   packsShort_ = networks_.only("tcp");
+  movesCuda_ = knowsCuda(context_);
   if (networks_.none()) throw noNetwork(settings, "what is left reaches this host alone");
+}
+
+bool UcxWorker::zeroCopies(MemoryKind kind, bool always) const {
+  if (kind == MemoryKind::Cuda && !movesCuda_) return false;
+  return always || (networks_.haveRdma() && (kind == MemoryKind::Host || cardsReachGpus()));
 }
 
 void UcxWorker::open(const Settings& settings) {

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "p2p/far_transport.h"
 #include "ucx/host_watch.h"
 #include "ucx/ucx_networks.h"
 #include "ucx/ucx_sockets.h"
@@ -88,6 +89,9 @@ class UcxWorker {
 
   /// What its context may use to reach other hosts: at least one, or it would not be.
   const UcxNetworks& networks() const { return networks_; }
+
+  /// See FarTransport. With `always` false: only if a card moves such memory by itself.
+  bool zeroCopies(MemoryKind kind, bool always) const;
 
   /// Whether its short messages are better packed (ucx_packed.h).
   bool packsShort() const { return packsShort_; }
@@ -161,6 +165,7 @@ class UcxWorker {
   std::string tcpSegment_;
   UcxNetworks networks_;
   bool packsShort_ = false;
+  bool movesCuda_ = false;
   int wakes_ = -1;  // readable when there may be something to move, once it is armed; -1: none
   std::unique_ptr<WakeableSleep> sleep_;  // of the process's thread, where it has one
   HostWatch hosts_;

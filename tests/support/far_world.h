@@ -56,6 +56,8 @@ struct FarWorld {
   const char* tune = "";     ///< RONDO_TUNE
   uint64_t nearCost = 1000;  ///< Picoseconds a KiB that their runners predict.
   bool reproducible = false;
+  ZeroCopyUse zeroCopy = ZeroCopyUse::Auto;
+  std::atomic<int>* arrived = nullptr;  ///< Pieces that the network wrote into device memory.
   /// By rank: kernels inside the host have given up.
   std::deque<std::atomic<bool>>* broken = nullptr;
 };
@@ -86,9 +88,10 @@ inline void onHosts(const std::vector<int>& hostOf, const std::function<void(con
     config.options.hostId = "host" + std::to_string(hostOf[at]);
     config.options.tune = world.tune;
     config.options.reproducible = world.reproducible;
+    config.options.zeroCopy = world.zeroCopy;
     config.farDevice = [&world](int rank) -> std::unique_ptr<FarDevice> {
       if (rank == world.without) throw Error(rondoUnsupported, "it was sold");
-      return std::make_unique<PretendedDevice>();
+      return std::make_unique<PretendedDevice>(world.arrived);
     };
     if (world.near) {
       config.nearDevice = [&](int rank) -> std::unique_ptr<DeviceRunner> {

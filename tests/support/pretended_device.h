@@ -141,6 +141,9 @@ class PretendedDevice : public FarDevice {
  public:
   static constexpr int kBlocks = 2;
 
+  /// `arrived` counts what the network has written into its memory by itself; may be nullptr.
+  explicit PretendedDevice(std::atomic<int>* arrived = nullptr) : arrived_(arrived) {}
+
   int ordinal() const override { return 0; }
   int blocks() const override { return kBlocks; }
   Memory pinned(uint64_t bytes) override {
@@ -196,6 +199,11 @@ class PretendedDevice : public FarDevice {
   void synchronize() override {
     for (PretendedStream* stream : streams_) stream->synchronize();
   }
+  MemoryKind memoryKind() const override { return MemoryKind::Host; }
+  bool seesCardWrites() const override { return true; }
+  void settleCardWrites() override {
+    if (arrived_ != nullptr) ++*arrived_;
+  }
 
  private:
   void enqueue(rondoStream_t stream, PretendedStream::Work work) {
@@ -217,6 +225,7 @@ class PretendedDevice : public FarDevice {
   struct alignas(64) Line {
     unsigned char bytes[64] = {};
   };
+  std::atomic<int>* const arrived_;
   std::deque<std::vector<Line>> memory_;
   std::vector<PretendedStream*> streams_;
 };
