@@ -20,6 +20,13 @@ gpuPack() {
   mkdir "$dir/lib/nccl"
   install -s "$build/install/lib/rondo/nccl/libnccl.so.2" "$dir/lib/nccl/"
   strip "$dir"/lib/librondo.so.*.* "$dir/lib/librondo_mpi.so"
+  # UCX that can move GPUs' memory, as tools/ucx_with_cuda.sh makes it.
+  if [[ -n ${RONDO_UCX_CUDA-} ]]; then
+    mkdir -p "$dir/ucx/ucx"
+    cp -P "$RONDO_UCX_CUDA"/lib/lib{ucs,ucm,uct,ucp,cudart}.so.* "$dir/ucx/"
+    cp -P "$RONDO_UCX_CUDA"/lib/ucx/*.so* "$dir/ucx/ucx/"
+    find "$dir/ucx" -name '*.so*' -type f -exec strip --strip-unneeded {} +
+  fi
   tar c -C "$build" gpu | gzip >"$build/gpu.tar.gz"
 }
 
@@ -84,6 +91,11 @@ gpuThreads() {
   bounded 300 gpu_tests "$@" || result=1
   RONDO_P2P=off bounded 200 gpu_tests \
     --gtest_filter='*Conformance*:*Transfers*:DeviceApi.*:-*Registrations*:DeviceApi.Reg*:DeviceApi.Fifty*' || result=1
+  if [[ -d $build/gpu/ucx ]]; then
+    say "dev: long sends to other hosts by a UCX that has CUDA"
+    LD_LIBRARY_PATH=$build/gpu/ucx:$LD_LIBRARY_PATH UCX_TLS=tcp,self,cuda_copy RONDO_NET_ZERO_COPY=on \
+      RONDO_LOG=info:device bounded 100 gpu_tests --gtest_filter='FarGpu.*' || result=1
+  fi
   bounded 120 gpu_death || result=1
   bounded 300 gpu_chaos --runs 24 || result=1
   return $result

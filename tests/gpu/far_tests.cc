@@ -108,6 +108,58 @@ TEST(FarGpu, Groups) {
   });
 }
 
+// Long enough for the network to read and write them where they lie, where it can
+// (RONDO_NET_ZERO_COPY): several pieces, off the lines of memory, short ones between, and again
+// from a graph.
+TEST(FarGpu, LongSends) {
+  onHosts({"a", "b"}, [](const FarRank& me) {
+    constexpr size_t kLengths[] = {9'000'011, 33, 1u << 20, 5'000'000};
+    size_t all = 0;
+    for (const size_t bytes : kLengths) all += bytes;
+    const auto exchange = [&](const unsigned char* from, unsigned char* to, cudaStream_t stream) {
+      good(rondoGroupStart());
+      for (const size_t bytes : kLengths) {
+        good(rondoSend(from, bytes, rondoInt8, 1 - me.rank, me.comm, stream));
+        good(rondoRecv(to, bytes, rondoInt8, 1 - me.rank, me.comm, stream));
+        from += bytes;
+        to += bytes;
+      }
+      good(rondoGroupEnd());
+    };
+    const auto compare = [&] {
+      me.wait();
+      std::vector<unsigned char> want(all), in(me.give + 1, me.give + 1 + all);
+      exchange(in.data(), want.data(), nullptr);
+      EXPECT_EQ(me.wrong(3, want), 0u);
+      me.meet();
+    };
+    me.load(all + 1, 5);
+    me.poison(all + 3 + 64);
+    me.meet();
+    exchange(me.src + 1, me.dst + 3, me.stream);
+    compare();
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    check(cudaStreamBeginCapture(me.stream, cudaStreamCaptureModeThreadLocal));
+    exchange(me.src + 1, me.dst + 3, me.stream);
+    check(cudaStreamEndCapture(me.stream, &graph));
+    me.meet();
+    check(cudaGraphInstantiate(&exec, graph, 0));
+    check(cudaGraphUpload(exec, me.stream));
+    me.wait();
+    me.meet();
+    for (uint32_t replay = 0; replay < 3; ++replay) {
+      me.load(all + 1, 100 + replay);
+      me.poison(all + 3 + 64);
+      me.meet();
+      check(cudaGraphLaunch(exec, me.stream));
+      compare();
+    }
+    check(cudaGraphExecDestroy(exec));
+    check(cudaGraphDestroy(graph));
+  });
+}
+
 // Nothing of a call waits for the host's thread, and an abort ends the kernels.
 TEST(FarGpu, AbortEndsWhatWaits) {
   onHosts({"a", "b"}, [](const FarRank& me) { expectAborted(me, 1); });
