@@ -2,7 +2,10 @@
 // (tests/support/pretended_device.h), everything else is what a GPU has.
 //
 // far_rank FILE RANKS RANK COUNT [shrink|shrink-but-1]: as hosts_rank; with the second all but rank
-// 1, which on a host of its own would need a real device. A stream that has ended with wrong data
+// 1, which on a host of its own would need a real device.
+// far_rank FILE RANKS RANK COUNT sends: instead, in three rounds, COUNT numbers to the next rank
+// and from the one before, and says how often the network itself wrote a piece of them.
+// A stream that has ended with wrong data
 // while the communicator says that all is well is an error, and so are threads that do not sleep
 // once the communicators are gone.
 
@@ -17,9 +20,9 @@
 namespace rondo::testing {
 namespace {
 
-rondoComm_t join(const Job& job) {
+rondoComm_t join(const Job& job, std::atomic<int>* arrived) {
   Joining joining = prepareJoining("far_rank", meet(job), job.ranks, job.rank, nullptr);
-  joining.config.farDevice = [](int) { return std::make_unique<PretendedDevice>(); };
+  joining.config.farDevice = [arrived](int) { return std::make_unique<PretendedDevice>(arrived); };
   rondoComm_t comm = nullptr;
   if (rondo::join("far_rank", &comm, joining, {}) != rondoSuccess) fail(job, "joining", nullptr);
   return comm;
@@ -48,8 +51,41 @@ double farSeconds() {
   return ns * 1e-9;
 }
 
+int runSends(const Job& job) {
+  std::atomic<int> arrived{0};
+  rondoComm_t comm = join(job, &arrived);
+  PretendedStream stream;
+  const int next = (job.rank + 1) % job.ranks, before = (job.rank + job.ranks - 1) % job.ranks;
+  for (int32_t round = 0; round < 3; ++round) {
+    // Gone after the round, so that the next one's lie at the same place: a card that still knew
+    // the old pages would send those.
+    std::vector<int32_t> out(job.count), in(job.count, -1);
+    for (size_t i = 0; i < job.count; ++i) {
+      out[i] = job.rank * 1000 + round * 100 + static_cast<int32_t>(i);
+    }
+    const uint64_t bytes = job.count * sizeof(int32_t);
+    const Transfer both[] = {{next, true, reinterpret_cast<char*>(out.data()), bytes},
+                             {before, false, reinterpret_cast<char*>(in.data()), bytes}};
+    if (runOnDevice(comm, {"rondoSendRecv", both, stream.handle()}) != rondoSuccess) {
+      fail(job, "a send", comm);
+    }
+    stream.synchronize();
+    if (stateOf(comm) != rondoSuccess) fail(job, "what was sent", comm);
+    for (size_t i = 0; i < job.count; ++i) {
+      if (in[i] != before * 1000 + round * 100 + static_cast<int32_t>(i)) {
+        fail(job, "wrong data", comm);
+      }
+    }
+  }
+  rondoCommDestroy(comm);
+  std::printf("rank %d: the network wrote %d pieces\n", job.rank, arrived.load());
+  std::fflush(stdout);
+  return 0;
+}
+
 int run(const Job& job) {
-  rondoComm_t comm = join(job);
+  if (job.then == "sends") return runSends(job);
+  rondoComm_t comm = join(job, nullptr);
   PretendedStream stream;
   const auto sumOf = [&](rondoComm_t on, const std::vector<int32_t>& in,
                          std::vector<int32_t>& out) {

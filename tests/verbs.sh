@@ -42,6 +42,27 @@ over ud_v ud_verbs/rxe 0 rxe0 rxe1
 echo "== three ranks, rc, long ones"
 over rc_v rc_verbs/rxe 300000 rxe0 rxe1 rxe0
 
+# Device memory, pretended, that the cards read and write themselves: 3 rounds of 9.6 MB, 3 pieces each; and by way of
+# the host's. Soft-RoCE loses what it has no room for: a card with so much to read breaks the connection there, so UCX
+# reads a little at a time.
+echo "== two ranks, rc, long sends of device memory where it lies"
+far=$TEST_BUILDDIR/tests/.libs/far_rank
+[[ -x $far ]] || far=$TEST_BUILDDIR/tests/far_rank
+for how in auto:9 off:0; do
+  file=$(mktemp -u) pids=()
+  for r in 0 1; do
+    UCX_TLS=rc_v UCX_NET_DEVICES=rxe$r:1 RONDO_HOSTID=rxe$r RONDO_NET_IF=eth0 RONDO_NET_ZERO_COPY=${how%:*} \
+      UCX_RC_VERBS_MAX_GET_ZCOPY=64k UCX_RC_VERBS_TX_NUM_GET_BYTES=128k \
+      "$far" "$file" 2 $r 2400001 sends >"$file.$r" 2>&1 &
+    pids+=($!)
+  done
+  for r in 0 1; do
+    wait "${pids[$r]}" || failures=1
+    grep -v ' UCX ' "$file.$r" || true
+    grep -q "the network wrote ${how#*:} pieces" "$file.$r" || { echo "rank $r: ${how#*:} were expected"; failures=1; }
+  done
+done
+
 # A second cable, and long messages on both: UCX's own rails (UCX_MAX_RNDV_RAILS, 2 of them).
 echo "== two ranks with two cards each, rc, long ones"
 export PATH=$PATH:/usr/sbin:/sbin

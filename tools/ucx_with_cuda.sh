@@ -6,10 +6,10 @@ set -euo pipefail
 to=$(realpath -m "${1:?usage: $0 FOLDER [CUDA]}") cuda=${2:-/usr/local/cuda}
 work=$(mktemp -d)
 log=$work/log
-ended() { local rc=$?; ((rc == 0)) || tail -20 "$log" >&2; rm -rf "$work"; exit $rc; }
+ended() { local rc=$?; ((rc == 0)) || tail -20 "$log" >&4; rm -rf "$work"; exit $rc; }
 trap ended EXIT
 cd "$work"
-exec 3>&1 >"$log" 2>&1  # what it says is shown if it fails
+exec 3>&1 4>&2 >"$log" 2>&1  # what it says is shown if it fails
 
 # Sources of what is installed.
 mkdir parts lists
@@ -28,6 +28,7 @@ cd ucx-*/
 mkdir -p nvml/include nvml/lib
 if ! [[ -e $cuda/include/nvml.h ]]; then
   cat >nvml/include/nvml.h <<'H'
+#pragma once
 typedef enum { NVML_SUCCESS = 0 } nvmlReturn_t;
 typedef enum { NVML_VALUE_TYPE_UNSIGNED_INT = 1 } nvmlValueType_t;
 typedef struct nvmlDevice_st* nvmlDevice_t;

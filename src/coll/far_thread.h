@@ -8,7 +8,7 @@
 
 namespace rondo {
 
-/// Process-wide, one of each lane. Thread safe. It makes no CUDA call and no MPI call.
+/// Process-wide, one of each lane. Thread safe. It makes no MPI call, and no CUDA call that waits.
 class FarThread {
  public:
   FarThread(const FarThread&) = delete;

@@ -387,6 +387,7 @@ UcxTransport::~UcxTransport() {
     sendOnAllWays(UcxKind::Bye);
   }
   settle();
+  settleZeroCopies();
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   worker_.detach(group_, rank_);
   refuseOffers();

@@ -160,6 +160,9 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   }
   /// Waits until what was sent has left, for so long that a living peer would have taken it.
   void settle();
+  /// Until UCX writes no more into the caller's memory, which may be used for something else next;
+  /// living peers need no time for that, and of others the network says soon that they are lost.
+  void settleZeroCopies();
 
  private:
   /// A message on its way out: UCX wants the header to stay.
@@ -207,7 +210,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void doubt(UcxPeer& peer, const std::string& why);
   void lose(UcxPeer& peer, FarLoss how, const std::string& why);
   std::unique_ptr<char[]> takeBuffer();
-  UcxZeroCopy& newZeroCopy(UcxPeer& peer, void* data, size_t bytes, MemoryKind kind);
+  UcxZeroCopy& newZeroCopy(UcxPeer& peer, bool receives, void* data, size_t bytes, MemoryKind kind);
   bool onZeroCopy(UcxPeer& peer, const UcxZeroCopies::Offer& offer);
   bool takeOffer(UcxZeroCopy& move, const UcxZeroCopies::Offer& offer);
   bool noteZeroCopy(UcxZeroCopy& move, void* request);
@@ -226,6 +229,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   bool closing_ = false;
   uint32_t lostWord_ = 0;                        // to be sent on
   size_t inFlight_ = 0;                          // sends and receives that UCX has not finished
+  size_t zeroCopying_ = 0;                       // of them, those that write into caller's memory
   int settleMs_ = 1000;                          // left for waiting in settle()
   std::vector<std::unique_ptr<UcxPeer>> peers_;  // by rank; nullptr for near ones
   std::vector<UcxPeer*> all_;

@@ -1,12 +1,17 @@
 #include "ucx/ucx_zero_copy.h"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.h"
 #include "ucx/ucx_transport.h"
 
 namespace rondo {
 namespace {
+
+constexpr std::chrono::seconds kLastZeroCopy{10};
 
 ucs_memory_type_t typeOf(MemoryKind kind) {
   return kind == MemoryKind::Cuda ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST;
@@ -27,7 +32,8 @@ bool UcxTransport::zeroCopies(MemoryKind kind, bool always) const {
   return worker_.zeroCopies(kind, always);
 }
 
-UcxZeroCopy& UcxTransport::newZeroCopy(UcxPeer& peer, void* data, size_t bytes, MemoryKind kind) {
+UcxZeroCopy& UcxTransport::newZeroCopy(UcxPeer& peer, bool receives, void* data, size_t bytes,
+                                       MemoryKind kind) {
   if (idleZeroCopies_.empty()) {
     zeroCopies_.push_back(std::make_unique<UcxZeroCopy>());
     idleZeroCopies_.push_back(zeroCopies_.back().get());
@@ -36,6 +42,7 @@ UcxZeroCopy& UcxTransport::newZeroCopy(UcxPeer& peer, void* data, size_t bytes, 
   idleZeroCopies_.pop_back();
   move.owner = this;
   move.peer = &peer;
+  move.receives = receives;
   move.data = data;
   move.bytes = bytes;
   move.kind = kind;
@@ -52,7 +59,7 @@ ZeroCopy* UcxTransport::sendZeroCopy(int rank, const void* data, size_t bytes, M
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   worker_.notePost();
   UcxPeer& peer = peerOf(rank);
-  UcxZeroCopy& move = newZeroCopy(peer, const_cast<void*>(data), bytes, kind);
+  UcxZeroCopy& move = newZeroCopy(peer, false, const_cast<void*>(data), bytes, kind);
   move.header = headerTo(peer, UcxKind::ZeroCopy);
   move.header.sequence = peer.zeroCopies.sent++;
   // They take turns on the rails; their numbers tell who meets whom.
@@ -72,7 +79,7 @@ ZeroCopy* UcxTransport::sendZeroCopy(int rank, const void* data, size_t bytes, M
 ZeroCopy* UcxTransport::receiveZeroCopy(int rank, void* data, size_t bytes, MemoryKind kind) {
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   UcxPeer& peer = peerOf(rank);
-  UcxZeroCopy& move = newZeroCopy(peer, data, bytes, kind);
+  UcxZeroCopy& move = newZeroCopy(peer, true, data, bytes, kind);
   move.header.sequence = peer.zeroCopies.wanted++;
   auto& offers = peer.zeroCopies.offers;
   const auto offer = std::find_if(offers.begin(), offers.end(), [&](const auto& each) {
@@ -134,18 +141,32 @@ bool UcxTransport::noteZeroCopy(UcxZeroCopy& move, void* request) {
     move.end();
   } else {
     ++inFlight_;
+    zeroCopying_ += move.receives ? 1 : 0;
   }
   return true;
 }
 
 void UcxTransport::zeroCopyEnded(UcxZeroCopy& move, void* request, ucs_status_t status) {
   --move.owner->inFlight_;
+  move.owner->zeroCopying_ -= move.receives ? 1 : 0;
   if (status == UCS_OK) {
     move.end();
   } else {
     move.owner->doubt(*move.peer, ucs_status_string(status));
   }
   ucp_request_free(request);
+}
+
+void UcxTransport::settleZeroCopies() {
+  const auto end = std::chrono::steady_clock::now() + kLastZeroCopy;
+  while (std::chrono::steady_clock::now() < end) {
+    {
+      const std::lock_guard<std::mutex> lock(worker_.mutex());
+      if (zeroCopying_ == 0) return;
+      worker_.progressLocked();
+    }
+    sched_yield();
+  }
 }
 
 /// Of a communicator that ends: what nobody has taken is refused.

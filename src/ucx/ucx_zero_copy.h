@@ -22,6 +22,7 @@ struct UcxZeroCopy final : ZeroCopy {
   UcxTransport* owner = nullptr;
   UcxPeer* peer = nullptr;
   UcxHeader header{};  ///< UCX wants it to stay.
+  bool receives = false;
   void* data = nullptr;
   size_t bytes = 0;
   MemoryKind kind = MemoryKind::Host;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
 #include <vector>
 
 #include "support/ucx_hosts.h"
@@ -97,6 +98,26 @@ TEST(UcxZeroCopy, APeerThatDiesEndsTheCommunicator) {
   hosts.kill(0);
   ASSERT_TRUE(hosts.until([&] { return hosts.told(1).lost == 0; }, {1}));
   EXPECT_FALSE(received->ended());
+}
+
+// The memory of one that is under way may be used for something else once the communicator is gone.
+TEST(UcxZeroCopy, NothingIsWrittenAfterTheEnd) {
+  Hosts hosts(2);
+  const Bytes out(64u << 20, 'x'), other(64u << 20, '-');
+  Bytes in(out.size(), ' ');
+  hosts[0].sendZeroCopy(1, out.data(), out.size(), MemoryKind::Host);
+  hosts[1].receiveZeroCopy(0, in.data(), in.size(), MemoryKind::Host);
+  ASSERT_TRUE(hosts.until([&] { return in[0] == 'x'; }));
+  std::thread sender([&] {  // pauses for longer than a communicator's end waits for its messages
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    hosts.until([] { return false; }, {0}, std::chrono::milliseconds(1000));
+  });
+  hosts[1].abort(1, 0);
+  hosts.destroy(1);
+  in = other;
+  sender.join();
+  EXPECT_FALSE(hosts.until([] { return false; }, {}, std::chrono::milliseconds(300)));
+  EXPECT_TRUE(in == other);
 }
 
 TEST(UcxZeroCopy, OnlyWhereAskedForOrACardDoesIt) {
