@@ -200,6 +200,11 @@ echo "== device buffers"
 for ranks in 2 3; do
   withDriver layered $ranks RONDO_MPI=both "$programs/device_test" >"$log" 2>&1 || fail "device_test failed"
 done
+for ranks in 1 2 3; do
+  echo "== device buffers in calls that are MPI's, $ranks ranks"
+  withDriver layered $ranks RONDO_MPI=both "$programs/device_calls_test" >"$log" 2>&1 || fail "device_calls_test failed"
+  grep ' checks on a rank' "$log"
+done
 path=$programs/device_path_test
 for ranks in 2 3 4; do
   echo "== between devices, $ranks ranks"
@@ -273,7 +278,7 @@ for call in Gatherv Scatterv Alltoallv; do
   counted MPI_I${call,} 9 63 "few bytes 63, by way of the host 4"
 done
 # The calls of OSU's programs.
-for program in allreduce reduce_scatter bcast alltoallv igather alltoallw ialltoallw bw; do
+for program in allreduce reduce_scatter bcast alltoallv igather alltoallw ialltoallw bw latency_persistent bw_persistent; do
   ln -s "$programs/osu_pattern" "$scratch/osu_$program"
   withDevices layered 2 RONDO_MPI=both "$scratch/osu_$program" -c -d cuda -i 2 -x 1 -u 1 -m 1:8192 D H >"$log" 2>&1 ||
     fail "osu_$program"
