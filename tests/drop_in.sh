@@ -203,6 +203,8 @@ done
 for ranks in 1 2 3; do
   echo "== device buffers in calls that are MPI's, $ranks ranks"
   withDriver layered $ranks RONDO_MPI=both "$programs/device_calls_test" >"$log" 2>&1 || fail "device_calls_test failed"
+  [[ $ranks = 1 ]] || grep -q '^rondo_mpi: MPI_Win_attach: base is device memory, .*; allowed: host memory' "$log" ||
+    fail "no sentence about a window on a device"
   grep ' checks on a rank' "$log"
 done
 path=$programs/device_path_test

@@ -9,5 +9,6 @@ namespace drop_in_test {
 void handedOn(bool device);
 void packing(bool device);
 void persistentMessages(bool device);
+void windows(bool device);
 
 }  // namespace drop_in_test

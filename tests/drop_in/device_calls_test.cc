@@ -15,8 +15,10 @@ struct Part {
   const char* name;
   void (*run)(bool device);
 };
-constexpr Part kParts[] = {
-    {"handed-on", handedOn}, {"packing", packing}, {"persistent", persistentMessages}};
+constexpr Part kParts[] = {{"handed-on", handedOn},
+                           {"packing", packing},
+                           {"persistent", persistentMessages},
+                           {"windows", windows}};
 
 bool isWanted(const std::string& name, int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {

@@ -35,14 +35,17 @@ int codeOf(int errorClass, const std::string& sentence) {
 
 }  // namespace
 
-int codeFor(rondoResult_t result, const std::string& sentence) {
+int mistakeCode(int errorClass, const std::string& sentence) {
   std::fprintf(stderr, "rondo_mpi: %s\n", sentence.c_str());
-  return codeOf(classOf(result), sentence);
+  return codeOf(errorClass, sentence);
+}
+
+int codeFor(rondoResult_t result, const std::string& sentence) {
+  return mistakeCode(classOf(result), sentence);
 }
 
 int raiseMistake(MPI_Comm comm, int errorClass, const std::string& sentence) {
-  std::fprintf(stderr, "rondo_mpi: %s\n", sentence.c_str());
-  const int code = codeOf(errorClass, sentence);
+  const int code = mistakeCode(errorClass, sentence);
   PMPI_Comm_call_errhandler(comm, code);
   return code;
 }

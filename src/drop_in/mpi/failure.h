@@ -13,6 +13,9 @@ namespace rondo::drop_in {
 /// to standard error. Nothing is raised.
 int codeFor(rondoResult_t result, const std::string& sentence);
 
+/// The same for a mistake of MPI's class `errorClass`.
+int mistakeCode(int errorClass, const std::string& sentence);
+
 /// Raises a mistake of MPI's class `errorClass` on `comm` and returns its code.
 int raiseMistake(MPI_Comm comm, int errorClass, const std::string& sentence);
 
