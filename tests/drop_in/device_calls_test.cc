@@ -15,7 +15,8 @@ struct Part {
   const char* name;
   void (*run)(bool device);
 };
-constexpr Part kParts[] = {{"handed-on", handedOn},
+constexpr Part kParts[] = {{"files", files},
+                           {"handed-on", handedOn},
                            {"packing", packing},
                            {"persistent", persistentMessages},
                            {"windows", windows}};

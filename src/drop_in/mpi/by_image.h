@@ -28,35 +28,36 @@ struct Buffer {
   }
 };
 
-/// Runs `body`, which copies to or from a device.
-template <class Body>
-int guarded(MPI_Comm comm, const char* call, const Body& body) {
+/// Runs `body`, which copies to or from a device. What it throws is raised at `where`, a
+/// communicator, a window or a file.
+template <class Where, class Body>
+int guarded(const Where& where, const char* call, const Body& body) {
   try {
     return body();
   } catch (const Error& error) {
-    return raise(comm, error.code(), std::string(call) + ": " + error.sentence());
+    return raise(where, error.code(), std::string(call) + ": " + error.sentence());
   } catch (const std::bad_alloc&) {
-    return raise(comm, rondoOutOfMemory,
+    return raise(where, rondoOutOfMemory,
                  std::string(call) + ": no memory for a host copy of a device buffer");
   }
 }
 
 /// MPI_Send and others: `mpis` does the call on the buffer that it is given.
-template <class Mpis>
-int send(MPI_Comm comm, const char* call, const Buffer& buffer, const Mpis& mpis) {
+template <class Where, class Mpis>
+int send(const Where& where, const char* call, const Buffer& buffer, const Mpis& mpis) {
   if (!buffer.staged()) [[likely]]
     return mpis(buffer.begin);
-  return guarded(comm, call, [&] { return mpis(Image(buffer.elements(), false).begin()); });
+  return guarded(where, call, [&] { return mpis(Image(buffer.elements(), false).begin()); });
 }
 
-template <class Mpis>
-int receive(MPI_Comm comm, const char* call, const Buffer& buffer, const Mpis& mpis) {
+template <class Where, class Mpis>
+int receive(const Where& where, const char* call, const Buffer& buffer, const Mpis& mpis) {
   if (!buffer.staged()) [[likely]] {
     const int code = mpis(const_cast<void*>(buffer.begin));
     endFreed();
     return code;
   }
-  return guarded(comm, call, [&] {
+  return guarded(where, call, [&] {
     Image image(buffer.elements(), true);
     const int code = mpis(image.begin());
     image.bringBack();
@@ -66,12 +67,12 @@ int receive(MPI_Comm comm, const char* call, const Buffer& buffer, const Mpis& m
 }
 
 /// The non-blocking ones.
-template <class Mpis>
-int begin(MPI_Comm comm, const char* call, const Buffer& buffer, bool receives,
+template <class Where, class Mpis>
+int begin(const Where& where, const char* call, const Buffer& buffer, bool receives,
           MPI_Request* request, const Mpis& mpis) {
   if (!buffer.staged()) [[likely]]
     return mpis(const_cast<void*>(buffer.begin));
-  return guarded(comm, call, [&] {
+  return guarded(where, call, [&] {
     const auto message = std::make_shared<StagedMessage>(buffer.elements(), receives);
     const int code = mpis(message->begin());
     if (code == MPI_SUCCESS) addStaged(*request, message);

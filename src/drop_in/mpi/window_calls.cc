@@ -88,26 +88,16 @@ int completed(int code, MPI_Win win, int target = kEveryTarget) {
   return code;
 }
 
-int raiseOn(MPI_Win win, int code) {
-  PMPI_Win_call_errhandler(win, code);
-  return code;
-}
-
 /// mpis(access) is MPI's call, which takes its buffers from the access.
 template <class Mpis>
 int access(MPI_Win win, int target, const char* call, MPI_Request* request, const Mpis& mpis) {
-  try {
+  return guarded(OnWindow{win}, call, [&] {
     const auto buffers = std::make_shared<StagedAccess>();
     const int code = mpis(*buffers);
     if (code != MPI_SUCCESS || !buffers->used()) return code;
     hold(win, target, buffers);
     return request == nullptr ? code : holdUntilEnd(*request, buffers);
-  } catch (const Error& error) {
-    return raiseOn(win, codeFor(error.code(), std::string(call) + ": " + error.sentence()));
-  } catch (const std::bad_alloc&) {
-    return raiseOn(win, codeFor(rondoOutOfMemory, std::string(call) + ": no memory for a host " +
-                                                      "copy of a device buffer"));
-  }
+  });
 }
 
 /// Whether MPI would read and write a window on a device by itself.
@@ -136,7 +126,7 @@ int MPI_Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm 
 
 int MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   if (isNoWindow(base, size)) [[unlikely]] {
-    return raiseOn(win, mistakeCode(MPI_ERR_BUFFER, std::string("MPI_Win_attach: ") + kAllowed));
+    return raiseMistake(OnWindow{win}, MPI_ERR_BUFFER, std::string("MPI_Win_attach: ") + kAllowed);
   }
   return PMPI_Win_attach(win, base, size);
 }
