@@ -200,6 +200,13 @@ echo "== device buffers"
 for ranks in 2 3; do
   withDriver layered $ranks RONDO_MPI=both "$programs/device_test" >"$log" 2>&1 || fail "device_test failed"
 done
+for ranks in 1 2 3; do
+  echo "== device buffers in calls that are MPI's, $ranks ranks"
+  withDriver layered $ranks RONDO_MPI=both "$programs/device_calls_test" >"$log" 2>&1 || fail "device_calls_test failed"
+  [[ $ranks = 1 ]] || grep -q '^rondo_mpi: MPI_Win_attach: base is device memory, .*; allowed: host memory' "$log" ||
+    fail "no sentence about a window on a device"
+  grep ' checks on a rank' "$log"
+done
 path=$programs/device_path_test
 for ranks in 2 3 4; do
   echo "== between devices, $ranks ranks"
@@ -273,7 +280,7 @@ for call in Gatherv Scatterv Alltoallv; do
   counted MPI_I${call,} 9 63 "few bytes 63, by way of the host 4"
 done
 # The calls of OSU's programs.
-for program in allreduce reduce_scatter bcast alltoallv igather alltoallw ialltoallw bw; do
+for program in allreduce reduce_scatter bcast alltoallv igather alltoallw ialltoallw bw latency_persistent bw_persistent; do
   ln -s "$programs/osu_pattern" "$scratch/osu_$program"
   withDevices layered 2 RONDO_MPI=both "$scratch/osu_$program" -c -d cuda -i 2 -x 1 -u 1 -m 1:8192 D H >"$log" 2>&1 ||
     fail "osu_$program"
@@ -354,6 +361,13 @@ if $fortran -o "$scratch/fortran_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in
   counted MPI_Scan 3 0 ""
   counted MPI_Iallreduce 15 0 ""
   counted MPI_Bcast 3 0 ""
+  $fortran -o "$scratch/fortran_device_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in/fortran_device_test.f90" \
+    -L"$scratch/fake" -l:libcuda.so.1 >"$log" 2>&1 || fail "$fortran does not compile fortran_device_test.f90"
+  for ranks in 1 2 3; do
+    echo "== Fortran's messages of device buffers, $ranks ranks"
+    withDriver layered $ranks RONDO_MPI=both "$scratch/fortran_device_test" >"$log" 2>&1 ||
+      fail "fortran_device_test failed"
+  done
 elif command -v "$("$fortran" --showme:command 2>/dev/null || echo "$fortran")" >/dev/null; then
   fail "$fortran does not compile fortran_test.f90"
 else

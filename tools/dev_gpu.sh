@@ -14,7 +14,9 @@ gpuPack() {
     install -s "$build/$program" "$dir/bin/"
   done
   # The layer before MPI, with a program that knows nothing of Rondo.
-  [[ -x $build/tests/drop_in/device_path_test ]] && install -s "$build/tests/drop_in/device_path_test" "$dir/bin/"
+  for program in device_path_test device_calls_test; do
+    [[ -x $build/tests/drop_in/$program ]] && install -s "$build/tests/drop_in/$program" "$dir/bin/"
+  done
   cp -P "$build"/install/lib/librondo.so* "$build"/install/lib/librondo_mpi.so "$dir/lib/"
   # And the one for NCCL's programs, apart: rondo-bench --peer nccl wants NVIDIA's.
   mkdir "$dir/lib/nccl"
@@ -56,6 +58,11 @@ runAsHosts() {  # ranks, how many of them a host has, program that knows --memor
 gpuLayer() {
   local ranks what result=0
   for ((ranks = 2; ranks <= processes; ++ranks)); do
+    if command -v device_calls_test >/dev/null; then
+      say "dev: device_calls_test, $ranks processes"
+      runMpi "$ranks" -x LD_LIBRARY_PATH -x LD_PRELOAD="$build/gpu/lib/librondo_mpi.so" -x RONDO_MPI=both device_calls_test ||
+        result=1
+    fi
     for what in every scattered quiet again later later-free uneven time time-later time-scattered; do
       say "dev: device_path_test $what, $ranks processes"
       runMpi "$ranks" -x LD_LIBRARY_PATH -x LD_PRELOAD="$build/gpu/lib/librondo_mpi.so" -x RONDO_MPI=both \

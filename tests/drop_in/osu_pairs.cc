@@ -27,9 +27,30 @@ class Pair {
     return print(bytes, seconds * 1e6 / 2);
   }
 
+  /// The same by a request each, made once.
+  bool persistentLatency(size_t bytes) {
+    const int count = asInt(bytes / typeBytes());
+    MPI_Request send, receive;
+    MPI_Send_init(from_.data(), count, options.type, other_, 1, MPI_COMM_WORLD, &send);
+    MPI_Recv_init(to_.data(), count, options.type, other_, 1, MPI_COMM_WORLD, &receive);
+    const auto once = [](MPI_Request* request) {
+      MPI_Start(request);
+      MPI_Wait(request, MPI_STATUS_IGNORE);
+    };
+    const auto round = [&](int) {
+      if (first_) once(&send);
+      once(&receive);
+      if (!first_) once(&send);
+    };
+    setRounds(bytes, 10000, 1000, 100, 10);
+    const double seconds = repeat(bytes, round);
+    MPI_Request_free(&send);
+    MPI_Request_free(&receive);
+    return print(bytes, seconds * 1e6 / 2);
+  }
+
   /// A window of 64 messages, and a short answer; or both at once.
   bool bandwidth(size_t bytes, bool both) {
-    constexpr int kWindow = 64;
     const int tag = 100 + rank, others = 100 + other_;
     const auto round = [&](int) {
       MPI_Request requests[2 * kWindow];
@@ -42,19 +63,52 @@ class Pair {
         MPI_Isend(from_.data(), count, options.type, other_, tag, MPI_COMM_WORLD, &requests[n++]);
       }
       MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
-      if (first_) {
-        MPI_Recv(answer_, 4, MPI_CHAR, other_, 200, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      } else {
-        MPI_Send(from_.data(), 4, MPI_CHAR, other_, 200, MPI_COMM_WORLD);
-      }
+      answer();
     };
+    return printBandwidth(bytes, both, round);
+  }
+
+  bool persistentBandwidth(size_t bytes, bool both) {
+    const int tag = 100 + rank, others = 100 + other_, count = asInt(bytes / typeBytes());
+    MPI_Request requests[2 * kWindow];
+    int n = 0;
+    for (int i = 0; i < kWindow && (both || !first_); ++i) {
+      MPI_Recv_init(to_.data(), count, options.type, other_, others, MPI_COMM_WORLD,
+                    &requests[n++]);
+    }
+    for (int i = 0; i < kWindow && (both || first_); ++i) {
+      MPI_Send_init(from_.data(), count, options.type, other_, tag, MPI_COMM_WORLD, &requests[n++]);
+    }
+    const auto round = [&](int) {
+      MPI_Startall(n, requests);
+      MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+      answer();
+    };
+    const bool right = printBandwidth(bytes, both, round);
+    for (int i = 0; i < n; ++i) MPI_Request_free(&requests[i]);
+    return right;
+  }
+
+ private:
+  static constexpr int kWindow = 64;
+
+  /// After a window.
+  void answer() {
+    if (first_) {
+      MPI_Recv(answer_, 4, MPI_CHAR, other_, 200, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+      MPI_Send(from_.data(), 4, MPI_CHAR, other_, 200, MPI_COMM_WORLD);
+    }
+  }
+
+  template <class Round>
+  bool printBandwidth(size_t bytes, bool both, const Round& round) {
     setRounds(bytes, 100, 20, 10, 2);
     const double seconds = repeat(bytes, round);
     const double moved = static_cast<double>(bytes) * kWindow * (both ? 2 : 1) * (ranks / 2);
     return print(bytes, moved / 1e6 / seconds);
   }
 
- private:
   void send(size_t bytes) {
     if (options.copies) from_.down(bytes);
     MPI_Send(options.copies ? from_.host() : from_.data(), asInt(bytes / typeBytes()), options.type,
@@ -119,17 +173,24 @@ class Pair {
 }  // namespace
 
 bool isPair(const std::string& name) {
-  const bool two = name == "latency" || name == "bw" || name == "bibw";
+  const std::string what = name.substr(0, name.find("_persistent"));
+  const bool two = what == "latency" || what == "bw" || what == "bibw";
   return two ? ranks == 2 : ranks % 2 == 0 && (name == "multi_lat" || name == "mbw_mr");
 }
 
 bool runPair(const std::string& name) {
   Pair pair;
-  pair.oneWay = name == "bw" || name == "mbw_mr";
-  if (name == "latency" || name == "multi_lat") {
-    return everySize([&](size_t bytes) { return pair.latency(bytes); });
+  const std::string what = name.substr(0, name.find("_persistent"));
+  const bool persistent = what != name, both = what == "bibw";
+  pair.oneWay = what == "bw" || what == "mbw_mr";
+  if (what == "latency" || what == "multi_lat") {
+    return everySize([&](size_t bytes) {
+      return persistent ? pair.persistentLatency(bytes) : pair.latency(bytes);
+    });
   }
-  return everySize([&](size_t bytes) { return pair.bandwidth(bytes, name == "bibw"); });
+  return everySize([&](size_t bytes) {
+    return persistent ? pair.persistentBandwidth(bytes, both) : pair.bandwidth(bytes, both);
+  });
 }
 
 }  // namespace drop_in_test

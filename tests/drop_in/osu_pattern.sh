@@ -13,7 +13,8 @@ names=$(mktemp -d)
 trap 'rm -rf "$names"' EXIT
 collectives="allreduce reduce reduce_scatter bcast allgather alltoall gather scatter allgatherv gatherv scatterv alltoallv"
 for name in $collectives; do ln -s "$program" "$names/osu_$name" && ln -s "$program" "$names/osu_i$name"; done
-for name in latency bw bibw; do ln -s "$program" "$names/osu_$name"; done
+pairs="latency bw bibw latency_persistent bw_persistent bibw_persistent"
+for name in $pairs; do ln -s "$program" "$names/osu_$name"; done
 # Each on a core of its own, and none yields: times are to be those of a machine that is used well.
 bare() {
   OMPI_MCA_mpi_yield_when_idle=0 timeout -k 10 60 mpirun -n 2 --oversubscribe --bind-to core -x LD_LIBRARY_PATH "$@"
@@ -43,7 +44,7 @@ checkAll() {
     checked "osu_$name" -d cuda -c -i 5 -x 1 -u 1 -m 4:1048576 -T mpi_float
     checked "osu_$name" -d cuda -c -i 5 -x 1 -u 1 -m 4:1048576 -T mpi_int
   done
-  for name in latency bw bibw; do
+  for name in $pairs; do
     for places in "D D" "D H" "H D"; do
       # shellcheck disable=SC2086
       checked "osu_$name" -c -i 3 -x 1 -m 1:262144 $places
@@ -65,6 +66,8 @@ timeAll() {
     timed "$name" -d cuda -i 100 -x 30 -m 4:1048576 -T mpi_float
   done
   timed latency -i 200 -x 20 -m 1:1048576 D D
+  # Persistent requests have no form with copies by hand: beside those of the calls above.
+  layered "$names/osu_latency_persistent" -i 200 -x 20 -m 1:1048576 D D 2>/dev/null
 }
 
 [[ $what == time ]] || checkAll

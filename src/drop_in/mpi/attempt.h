@@ -112,7 +112,7 @@ class Attempt {
     if (result == rondoSuccess && way == Way::Host) return false;
     if (result == rondoSuccess && way == Way::Mpi) {
       why_ = Why::HostMemory;
-      *code = passed(pass());
+      *code = passed(pass.onHost());
       return true;
     }
     try {

@@ -33,16 +33,20 @@ int codeOf(int errorClass, const std::string& sentence) {
   return at->second;
 }
 
+/// Says it on standard error.
+int mistakeCode(int errorClass, const std::string& sentence) {
+  std::fprintf(stderr, "rondo_mpi: %s\n", sentence.c_str());
+  return codeOf(errorClass, sentence);
+}
+
 }  // namespace
 
 int codeFor(rondoResult_t result, const std::string& sentence) {
-  std::fprintf(stderr, "rondo_mpi: %s\n", sentence.c_str());
-  return codeOf(classOf(result), sentence);
+  return mistakeCode(classOf(result), sentence);
 }
 
 int raiseMistake(MPI_Comm comm, int errorClass, const std::string& sentence) {
-  std::fprintf(stderr, "rondo_mpi: %s\n", sentence.c_str());
-  const int code = codeOf(errorClass, sentence);
+  const int code = mistakeCode(errorClass, sentence);
   PMPI_Comm_call_errhandler(comm, code);
   return code;
 }
@@ -50,6 +54,24 @@ int raiseMistake(MPI_Comm comm, int errorClass, const std::string& sentence) {
 int raise(MPI_Comm comm, rondoResult_t result, const std::string& sentence) {
   const int code = codeFor(result, sentence);
   PMPI_Comm_call_errhandler(comm, code);
+  return code;
+}
+
+int raise(OnFile where, rondoResult_t result, const std::string& sentence) {
+  const int code = codeFor(result, sentence);
+  PMPI_File_call_errhandler(where.file, code);
+  return code;
+}
+
+int raise(OnWindow where, rondoResult_t result, const std::string& sentence) {
+  const int code = codeFor(result, sentence);
+  PMPI_Win_call_errhandler(where.win, code);
+  return code;
+}
+
+int raiseMistake(OnWindow where, int errorClass, const std::string& sentence) {
+  const int code = mistakeCode(errorClass, sentence);
+  PMPI_Win_call_errhandler(where.win, code);
   return code;
 }
 

@@ -21,4 +21,15 @@ int raiseMistake(MPI_Comm comm, int errorClass, const std::string& sentence);
 /// standard error.
 int raise(MPI_Comm comm, rondoResult_t result, const std::string& sentence);
 
+/// The same on another object's error handler.
+struct OnFile {
+  MPI_File file;
+};
+struct OnWindow {
+  MPI_Win win;
+};
+int raise(OnFile where, rondoResult_t result, const std::string& sentence);
+int raise(OnWindow where, rondoResult_t result, const std::string& sentence);
+int raiseMistake(OnWindow where, int errorClass, const std::string& sentence);
+
 }  // namespace rondo::drop_in

@@ -16,7 +16,7 @@
 
 extern "C" {
 extern int mpi_fortran_in_place_, mpi_fortran_bottom_;
-extern MPI_Fint mpi_fortran_statuses_ignore_;
+extern MPI_Fint mpi_fortran_status_ignore_, mpi_fortran_statuses_ignore_;
 }
 
 namespace rondo::drop_in {
@@ -37,6 +37,38 @@ inline MPI_Op op(const MPI_Fint* given) { return MPI_Op_f2c(*given); }
 inline void give(MPI_Fint* ierror, int code) {
   if (ierror != nullptr) *ierror = code;
 }
+
+/// A request that a call may have made.
+class MadeRequest {
+ public:
+  MadeRequest(MPI_Fint* out, MPI_Fint* ierror) : out_(out), ierror_(ierror) {}
+  operator MPI_Request*() { return &made_; }
+  void give(int code) {
+    if (code == MPI_SUCCESS) *out_ = MPI_Request_c2f(made_);
+    drop_in::give(ierror_, code);
+  }
+
+ private:
+  MPI_Fint* out_;
+  MPI_Fint* ierror_;
+  MPI_Request made_ = MPI_REQUEST_NULL;
+};
+
+/// A status that the program may not want.
+class MadeStatus {
+ public:
+  explicit MadeStatus(MPI_Fint* out) : out_(out) {}
+  operator MPI_Status*() { return wanted() ? &made_ : MPI_STATUS_IGNORE; }
+  /// After the call.
+  void give() {
+    if (wanted()) PMPI_Status_c2f(&made_, out_);
+  }
+
+ private:
+  bool wanted() const { return out_ != &mpi_fortran_status_ignore_; }
+  MPI_Fint* out_;
+  MPI_Status made_{};
+};
 
 }  // namespace rondo::drop_in
 

@@ -31,13 +31,18 @@ struct RequestGetStatus;
 /// Fortran's array of requests as C's.
 class Requests {
  public:
-  Requests(const MPI_Fint* given, int count) {
+  Requests(const MPI_Fint* given, int count) : given_(given) {
     for (int i = 0; i < count; ++i) c_.push_back(MPI_Request_f2c(given[i]));
+  }
+  /// MPI's routine may have made some null.
+  void look() {
+    for (size_t i = 0; i < c_.size(); ++i) c_[i] = MPI_Request_f2c(given_[i]);
   }
   int count() const { return static_cast<int>(c_.size()); }
   const MPI_Request* data() const { return c_.data(); }
 
  private:
+  const MPI_Fint* given_;
   std::vector<MPI_Request> c_;
 };
 
@@ -47,6 +52,11 @@ class FortranCall {
   FortranCall(Call call, const MPI_Fint* given, int count)
       : requests_(given, count), all_(call, requests_.count(), requests_.data()) {}
   RequestArray& all() { return all_; }
+  /// After MPI's routine.
+  RequestArray& after() {
+    requests_.look();
+    return all_;
+  }
 
  private:
   Requests requests_;
@@ -104,7 +114,7 @@ void mpi_wait_(MPI_Fint* request, MPI_Fint* status, MPI_Fint* ierror) {
   Error error(ierror);
   call.all().waitForAll();
   callNext<routines::Wait>("pmpi_wait_", request, status, &error.own);
-  error.end(call.all().endedOne(error.own, true, 0));
+  error.end(call.after().endedOne(error.own, true, 0));
 }
 
 void mpi_test_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status, MPI_Fint* ierror) {
@@ -113,7 +123,7 @@ void mpi_test_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status, MPI_Fint* ie
   Error error(ierror);
   call.all().poll();
   callNext<routines::Test>("pmpi_test_", request, flag, status, &error.own);
-  error.end(call.all().endedOne(error.own, *flag != 0, 0));
+  error.end(call.after().endedOne(error.own, *flag != 0, 0));
 }
 
 void mpi_waitall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* statuses, MPI_Fint* ierror) {
@@ -123,7 +133,7 @@ void mpi_waitall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* statuses, MPI_F
   Error error(ierror);
   call.all().waitForAll();
   callNext<routines::Waitall>("pmpi_waitall_", count, requests, statuses, &error.own);
-  endSeveral(call.all(), error, *count, nullptr, statuses);
+  endSeveral(call.after(), error, *count, nullptr, statuses);
 }
 
 void mpi_testall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* flag, MPI_Fint* statuses,
@@ -134,7 +144,7 @@ void mpi_testall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* flag, MPI_Fint*
   Error error(ierror);
   call.all().poll();
   callNext<routines::Testall>("pmpi_testall_", count, requests, flag, statuses, &error.own);
-  endSeveral(call.all(), error, *flag ? *count : 0, nullptr, statuses);
+  endSeveral(call.after(), error, *flag ? *count : 0, nullptr, statuses);
 }
 
 void mpi_waitany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* status,
@@ -148,7 +158,7 @@ void mpi_waitany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint
     call.all().poll();
     callNext<routines::Testany>("pmpi_testany_", count, requests, index, &flag, status, &error.own);
   } while (error.own == MPI_SUCCESS && !flag);
-  error.end(call.all().endedOne(error.own, flag != 0, indexOf(index)));
+  error.end(call.after().endedOne(error.own, flag != 0, indexOf(index)));
 }
 
 void mpi_testany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* flag,
@@ -160,7 +170,7 @@ void mpi_testany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint
   Error error(ierror);
   call.all().poll();
   callNext<routines::Testany>("pmpi_testany_", count, requests, index, flag, status, &error.own);
-  error.end(call.all().endedOne(error.own, *flag != 0, indexOf(index)));
+  error.end(call.after().endedOne(error.own, *flag != 0, indexOf(index)));
 }
 
 void mpi_waitsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* number, MPI_Fint* indices,
@@ -175,7 +185,7 @@ void mpi_waitsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* number, MPI_Fi
     callNext<routines::Testsome>("pmpi_testsome_", count, requests, number, indices, statuses,
                                  &error.own);
   } while (error.own == MPI_SUCCESS && *number == 0);
-  endSome(call.all(), error, number, indices, statuses);
+  endSome(call.after(), error, number, indices, statuses);
 }
 
 void mpi_testsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* number, MPI_Fint* indices,
@@ -188,13 +198,19 @@ void mpi_testsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* number, MPI_Fi
   call.all().poll();
   callNext<routines::Testsome>("pmpi_testsome_", count, requests, number, indices, statuses,
                                &error.own);
-  endSome(call.all(), error, number, indices, statuses);
+  endSome(call.after(), error, number, indices, statuses);
 }
 
 void mpi_request_get_status_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status,
                              MPI_Fint* ierror) {
+  const HeldMessage message = anyPending() ? findStaged(MPI_Request_f2c(*request)) : HeldMessage();
   if (anyPending()) pollPending();
-  callNext<routines::RequestGetStatus>("pmpi_request_get_status_", request, flag, status, ierror);
+  endFreed();
+  Error error(ierror);
+  callNext<routines::RequestGetStatus>("pmpi_request_get_status_", request, flag, status,
+                                       &error.own);
+  const bool complete = message != nullptr && error.own == MPI_SUCCESS && *flag != 0;
+  error.end(complete ? message->end() : error.own);
 }
 
 void mpi_request_free_(MPI_Fint* request, MPI_Fint* ierror) {

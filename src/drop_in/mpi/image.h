@@ -12,14 +12,16 @@ namespace rondo::drop_in {
 class Image {
  public:
   /// `elements` are at least one, on a device; `receives`: they will be brought back, even if their
-  /// type is freed by then. Throws Error, std::bad_alloc.
-  Image(const Elements& elements, bool receives);
+  /// type is freed by then. `filled`: at once, else by refill(). Throws Error, std::bad_alloc.
+  Image(const Elements& elements, bool receives, bool filled = true);
   Image(const Image&) = delete;
   Image& operator=(const Image&) = delete;
 
   /// Where the elements begin here; the same type describes them.
   char* begin() { return bytes_.get() - first_; }
   Elements onHost() { return {begin(), elements_.count, elements_.type, elements_.layout}; }
+  /// What the device has now. Throws Error.
+  void refill();
   /// The elements to the device again, and nothing of what lies between them. Throws Error.
   void bringBack();
 

@@ -4,85 +4,13 @@
 
 #include <mpi.h>
 
-#include <new>
-#include <optional>
-
-#include "base/error.h"
-#include "drop_in/mpi/device_memory.h"
-#include "drop_in/mpi/failure.h"
+#include "drop_in/mpi/by_image.h"
 #include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/rehearsed_calls.h"
-#include "drop_in/mpi/staged.h"
 
-using namespace rondo;
 using namespace rondo::drop_in;
 
 namespace {
-
-/// A call's buffer.
-struct Buffer {
-  const void* begin;
-  int count;
-  MPI_Datatype type;
-  bool staged() const {
-    return devicesOn && count > 0 && layoutOf(type).valid && liesOnDevice(begin, type);
-  }
-  Elements elements() const {
-    return {static_cast<char*>(const_cast<void*>(begin)), static_cast<size_t>(count), type,
-            layoutOf(type), true};
-  }
-};
-
-/// Runs `body`, which copies to or from a device.
-template <class Body>
-int guarded(MPI_Comm comm, const char* call, const Body& body) {
-  try {
-    return body();
-  } catch (const Error& error) {
-    return raise(comm, error.code(), std::string(call) + ": " + error.sentence());
-  } catch (const std::bad_alloc&) {
-    return raise(comm, rondoOutOfMemory,
-                 std::string(call) + ": no memory for a host copy of a device buffer");
-  }
-}
-
-/// MPI_Send and others: `mpis` does the call on the buffer that it is given.
-template <class Mpis>
-int send(MPI_Comm comm, const char* call, const Buffer& buffer, const Mpis& mpis) {
-  if (!buffer.staged()) [[likely]]
-    return mpis(buffer.begin);
-  return guarded(comm, call, [&] { return mpis(Image(buffer.elements(), false).begin()); });
-}
-
-template <class Mpis>
-int receive(MPI_Comm comm, const char* call, const Buffer& buffer, const Mpis& mpis) {
-  if (!buffer.staged()) [[likely]] {
-    const int code = mpis(const_cast<void*>(buffer.begin));
-    endFreed();
-    return code;
-  }
-  return guarded(comm, call, [&] {
-    Image image(buffer.elements(), true);
-    const int code = mpis(image.begin());
-    image.bringBack();
-    endFreed();
-    return code;
-  });
-}
-
-/// The non-blocking ones.
-template <class Mpis>
-int begin(MPI_Comm comm, const char* call, const Buffer& buffer, bool receives,
-          MPI_Request* request, const Mpis& mpis) {
-  if (!buffer.staged()) [[likely]]
-    return mpis(const_cast<void*>(buffer.begin));
-  return guarded(comm, call, [&] {
-    const auto message = std::make_shared<StagedMessage>(buffer.elements(), receives);
-    const int code = mpis(message->begin());
-    if (code == MPI_SUCCESS) addStaged(*request, message);
-    return code;
-  });
-}
 
 /// MPI_Send and its like by their PMPI_ functions.
 using SendCall = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm);

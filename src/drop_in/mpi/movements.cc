@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "drop_in/mpi/answers.h"
 #include "drop_in/mpi/layout.h"
+#include "drop_in/mpi/passing.h"
 
 using namespace rondo;
 using namespace rondo::drop_in;
@@ -253,14 +254,27 @@ template <class Answer, class Pass>
 
 int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   Attempt call(Call::Bcast, comm);
-  const auto pass = [&] { return PMPI_Bcast(buffer, count, type, root, comm); };
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Bcast(from != buffer ? const_cast<void*>(from) : to, count, type, root, comm);
+  };
+  const auto of = [&] {
+    return FromRootToOthers{oneBlock(buffer, count, type), oneBlock(buffer, count, type), root};
+  };
+  const Passing pass(comm, nullptr, of, mpi);
   return bcast(call, AtOnce{}, pass, {buffer, count, type}, root);
 }
 
 int MPI_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
                MPI_Request* request) {
   Attempt call(Call::Ibcast, comm);
-  const auto pass = [&] { return PMPI_Ibcast(buffer, count, type, root, comm, request); };
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Ibcast(from != buffer ? const_cast<void*>(from) : to, count, type, root, comm,
+                       request);
+  };
+  const auto of = [&] {
+    return FromRootToOthers{oneBlock(buffer, count, type), oneBlock(buffer, count, type), root};
+  };
+  const Passing pass(comm, request, of, mpi);
   if (call.isSmall(count, type)) return call.passed(pass());
   return bcast(call, Later{request}, pass, {buffer, count, type}, root);
 }
@@ -268,9 +282,14 @@ int MPI_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm co
 int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   Attempt call(Call::Allgather, comm);
-  const auto pass = [&] {
-    return PMPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Allgather(from, sendcount, sendtype, to, recvcount, recvtype, comm);
   };
+  const auto of = [&] {
+    return AmongAll{oneBlock(sendbuf, sendcount, sendtype),
+                    evenBlocks(recvbuf, recvcount, recvtype)};
+  };
+  const Passing pass(comm, nullptr, of, mpi);
   return allgather(call, AtOnce{}, pass, {sendbuf, sendcount, sendtype},
                    {recvbuf, recvcount, recvtype});
 }
@@ -278,10 +297,14 @@ int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, voi
 int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   Attempt call(Call::Iallgather, comm);
-  const auto pass = [&] {
-    return PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                           request);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Iallgather(from, sendcount, sendtype, to, recvcount, recvtype, comm, request);
   };
+  const auto of = [&] {
+    return AmongAll{oneBlock(sendbuf, sendcount, sendtype),
+                    evenBlocks(recvbuf, recvcount, recvtype)};
+  };
+  const Passing pass(comm, request, of, mpi);
   if (call.isSmall(recvcount, recvtype)) return call.passed(pass());
   return allgather(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
                    {recvbuf, recvcount, recvtype});
@@ -290,9 +313,14 @@ int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
 int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   Attempt call(Call::Gather, comm);
-  const auto pass = [&] {
-    return PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Gather(from, sendcount, sendtype, to, recvcount, recvtype, root, comm);
   };
+  const auto of = [&] {
+    return ToRoot{oneBlock(sendbuf, sendcount, sendtype), evenBlocks(recvbuf, recvcount, recvtype),
+                  root};
+  };
+  const Passing pass(comm, nullptr, of, mpi);
   return gather(call, AtOnce{}, pass, {sendbuf, sendcount, sendtype},
                 {recvbuf, recvcount, recvtype}, root);
 }
@@ -301,10 +329,14 @@ int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
                 int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
                 MPI_Request* request) {
   Attempt call(Call::Igather, comm);
-  const auto pass = [&] {
-    return PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-                        request);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Igather(from, sendcount, sendtype, to, recvcount, recvtype, root, comm, request);
   };
+  const auto of = [&] {
+    return ToRoot{oneBlock(sendbuf, sendcount, sendtype), evenBlocks(recvbuf, recvcount, recvtype),
+                  root};
+  };
+  const Passing pass(comm, request, of, mpi);
   const bool small = sendbuf != MPI_IN_PLACE ? call.isSmall(sendcount, sendtype)
                                              : call.isSmall(recvcount, recvtype);
   if (small) return call.passed(pass());
@@ -315,9 +347,14 @@ int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
 int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                 int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   Attempt call(Call::Scatter, comm);
-  const auto pass = [&] {
-    return PMPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Scatter(from, sendcount, sendtype, to, recvcount, recvtype, root, comm);
   };
+  const auto of = [&] {
+    return FromRoot{evenBlocks(sendbuf, sendcount, sendtype),
+                    oneBlock(recvbuf, recvcount, recvtype), root};
+  };
+  const Passing pass(comm, nullptr, of, mpi);
   return scatter(call, AtOnce{}, pass, {sendbuf, sendcount, sendtype},
                  {recvbuf, recvcount, recvtype}, root);
 }
@@ -326,10 +363,14 @@ int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void
                  int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
                  MPI_Request* request) {
   Attempt call(Call::Iscatter, comm);
-  const auto pass = [&] {
-    return PMPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
-                         request);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Iscatter(from, sendcount, sendtype, to, recvcount, recvtype, root, comm, request);
   };
+  const auto of = [&] {
+    return FromRoot{evenBlocks(sendbuf, sendcount, sendtype),
+                    oneBlock(recvbuf, recvcount, recvtype), root};
+  };
+  const Passing pass(comm, request, of, mpi);
   const bool small = recvbuf != MPI_IN_PLACE ? call.isSmall(recvcount, recvtype)
                                              : call.isSmall(sendcount, sendtype);
   if (small) return call.passed(pass());
@@ -340,9 +381,14 @@ int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void
 int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   Attempt call(Call::Alltoall, comm);
-  const auto pass = [&] {
-    return PMPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Alltoall(from, sendcount, sendtype, to, recvcount, recvtype, comm);
   };
+  const auto of = [&] {
+    return AmongAll{evenBlocks(sendbuf, sendcount, sendtype),
+                    evenBlocks(recvbuf, recvcount, recvtype)};
+  };
+  const Passing pass(comm, nullptr, of, mpi);
   return alltoall(call, AtOnce{}, pass, {sendbuf, sendcount, sendtype},
                   {recvbuf, recvcount, recvtype});
 }
@@ -350,10 +396,14 @@ int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void
 int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   Attempt call(Call::Ialltoall, comm);
-  const auto pass = [&] {
-    return PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                          request);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Ialltoall(from, sendcount, sendtype, to, recvcount, recvtype, comm, request);
   };
+  const auto of = [&] {
+    return AmongAll{evenBlocks(sendbuf, sendcount, sendtype),
+                    evenBlocks(recvbuf, recvcount, recvtype)};
+  };
+  const Passing pass(comm, request, of, mpi);
   if (call.isSmall(recvcount, recvtype)) return call.passed(pass());
   return alltoall(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
                   {recvbuf, recvcount, recvtype});

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "drop_in/mpi/passing.h"
 #include "drop_in/mpi/uneven_blocks.h"
 
 using namespace rondo;
@@ -97,10 +98,14 @@ int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
                    const int recvcounts[], const int displs[], MPI_Datatype recvtype,
                    MPI_Comm comm) {
   Attempt call(Call::Allgatherv, comm);
-  const auto pass = [&] {
-    return PMPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                           comm);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Allgatherv(from, sendcount, sendtype, to, recvcounts, displs, recvtype, comm);
   };
+  const auto of = [&] {
+    return AmongAll{oneBlock(sendbuf, sendcount, sendtype),
+                    blocksOf(recvbuf, recvcounts, displs, recvtype)};
+  };
+  const Passing pass(comm, nullptr, of, mpi);
   return allgatherv(call, AtOnce{}, pass, {sendbuf, sendcount, sendtype},
                     {recvbuf, recvcounts, displs, recvtype});
 }
@@ -109,10 +114,15 @@ int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
                     const int recvcounts[], const int displs[], MPI_Datatype recvtype,
                     MPI_Comm comm, MPI_Request* request) {
   Attempt call(Call::Iallgatherv, comm);
-  const auto pass = [&] {
-    return PMPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                            comm, request);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Iallgatherv(from, sendcount, sendtype, to, recvcounts, displs, recvtype, comm,
+                            request);
   };
+  const auto of = [&] {
+    return AmongAll{oneBlock(sendbuf, sendcount, sendtype),
+                    blocksOf(recvbuf, recvcounts, displs, recvtype)};
+  };
+  const Passing pass(comm, request, of, mpi);
   return allgatherv(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
                     {recvbuf, recvcounts, displs, recvtype});
 }

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "drop_in/mpi/host_twin.h"
+#include "drop_in/mpi/passing.h"
 #include "drop_in/mpi/types.h"
 #include "drop_in/mpi/uneven_blocks.h"
 
@@ -47,13 +47,6 @@ bool agreedSmall(Attempt& call, const Answer& answer, const int counts[], MPI_Da
   if (counts == nullptr || !call.open()) return agreedSmall(call, answer, -1, type);
   const long long all = std::accumulate(counts, counts + call.size(), 0LL);
   return agreedSmall(call, answer, all < 0 ? -1 : all / call.size(), type);
-}
-
-/// Blocks that are significant at the root only.
-Argument atRoot(const Attempt& call, int root, Argument blocks) {
-  blocks.ranks = call.size();
-  if (!call.isRoot(root)) blocks.counts = nullptr;
-  return blocks;
 }
 
 /// At the root.
@@ -215,10 +208,11 @@ int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Gatherv(from, sendcount, sendtype, to, recvcounts, displs, recvtype, root, comm);
   };
-  const auto pass = [&] {
-    return handOn(comm, {sendbuf, sendtype, &sendcount, nullptr},
-                  atRoot(call, root, {recvbuf, recvtype, recvcounts, displs}), mpi);
+  const auto of = [&] {
+    return ToRoot{oneBlock(sendbuf, sendcount, sendtype),
+                  blocksOf(recvbuf, recvcounts, displs, recvtype), root};
   };
+  const Passing pass(comm, nullptr, of, mpi);
   return gatherv(call, AtOnce{}, pass, {sendbuf, sendcount, sendtype},
                  {recvbuf, recvcounts, displs, recvtype}, root);
 }
@@ -235,10 +229,11 @@ int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void
     return PMPI_Igatherv(from, sendcount, sendtype, to, recvcounts, displs, recvtype, root, comm,
                          request);
   };
-  const auto pass = [&] {
-    return handOnLater(comm, {sendbuf, sendtype, &sendcount, nullptr},
-                       atRoot(call, root, {recvbuf, recvtype, recvcounts, displs}), request, mpi);
+  const auto of = [&] {
+    return ToRoot{oneBlock(sendbuf, sendcount, sendtype),
+                  blocksOf(recvbuf, recvcounts, displs, recvtype), root};
   };
+  const Passing pass(comm, request, of, mpi);
   return gatherv(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
                  {recvbuf, recvcounts, displs, recvtype}, root);
 }
@@ -254,10 +249,11 @@ int MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[]
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Scatterv(from, sendcounts, displs, sendtype, to, recvcount, recvtype, root, comm);
   };
-  const auto pass = [&] {
-    return handOn(comm, atRoot(call, root, {sendbuf, sendtype, sendcounts, displs}),
-                  {recvbuf, recvtype, &recvcount, nullptr}, mpi);
+  const auto of = [&] {
+    return FromRoot{blocksOf(sendbuf, sendcounts, displs, sendtype),
+                    oneBlock(recvbuf, recvcount, recvtype), root};
   };
+  const Passing pass(comm, nullptr, of, mpi);
   return scatterv(call, AtOnce{}, pass, {sendbuf, sendcounts, displs, sendtype},
                   {recvbuf, recvcount, recvtype}, root);
 }
@@ -274,10 +270,11 @@ int MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int displs[
     return PMPI_Iscatterv(from, sendcounts, displs, sendtype, to, recvcount, recvtype, root, comm,
                           request);
   };
-  const auto pass = [&] {
-    return handOnLater(comm, atRoot(call, root, {sendbuf, sendtype, sendcounts, displs}),
-                       {recvbuf, recvtype, &recvcount, nullptr}, request, mpi);
+  const auto of = [&] {
+    return FromRoot{blocksOf(sendbuf, sendcounts, displs, sendtype),
+                    oneBlock(recvbuf, recvcount, recvtype), root};
   };
+  const Passing pass(comm, request, of, mpi);
   return scatterv(call, Later{request}, pass, {sendbuf, sendcounts, displs, sendtype},
                   {recvbuf, recvcount, recvtype}, root);
 }
@@ -294,10 +291,11 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
     return PMPI_Alltoallv(from, sendcounts, sdispls, sendtype, to, recvcounts, rdispls, recvtype,
                           comm);
   };
-  const auto pass = [&] {
-    return handOn(comm, {sendbuf, sendtype, sendcounts, sdispls, call.size()},
-                  {recvbuf, recvtype, recvcounts, rdispls, call.size()}, mpi);
+  const auto of = [&] {
+    return AmongAll{blocksOf(sendbuf, sendcounts, sdispls, sendtype),
+                    blocksOf(recvbuf, recvcounts, rdispls, recvtype)};
   };
+  const Passing pass(comm, nullptr, of, mpi);
   return alltoallv(call, AtOnce{}, pass, {sendbuf, sendcounts, sdispls, sendtype},
                    {recvbuf, recvcounts, rdispls, recvtype});
 }
@@ -315,10 +313,11 @@ int MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int sdispl
     return PMPI_Ialltoallv(from, sendcounts, sdispls, sendtype, to, recvcounts, rdispls, recvtype,
                            comm, request);
   };
-  const auto pass = [&] {
-    return handOnLater(comm, {sendbuf, sendtype, sendcounts, sdispls, call.size()},
-                       {recvbuf, recvtype, recvcounts, rdispls, call.size()}, request, mpi);
+  const auto of = [&] {
+    return AmongAll{blocksOf(sendbuf, sendcounts, sdispls, sendtype),
+                    blocksOf(recvbuf, recvcounts, rdispls, recvtype)};
   };
+  const Passing pass(comm, request, of, mpi);
   return alltoallv(call, Later{request}, pass, {sendbuf, sendcounts, sdispls, sendtype},
                    {recvbuf, recvcounts, rdispls, recvtype});
 }

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "drop_in/mpi/failure.h"
-#include "drop_in/mpi/host_twin.h"
-#include "drop_in/mpi/layout.h"
+#include "drop_in/mpi/passing.h"
 #include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/rehearsed_calls.h"
 #include "drop_in/mpi/rehearsed_topology.h"
@@ -92,26 +91,6 @@ Degrees degreesOf(MPI_Comm comm) {
   }
   return degrees;
 }
-
-/// Blocks of one length, one after the other.
-class EvenBlocks {
- public:
-  EvenBlocks(const void* buffer, int count, MPI_Datatype type, int number)
-      : buffer_(buffer), type_(type), counts_(static_cast<size_t>(number), count) {
-    const ptrdiff_t bytes = layoutOf(type).extent * count;
-    for (ptrdiff_t i = 0; i < number; ++i) places_.push_back(i * bytes);
-  }
-  Argument argument() const {
-    return {buffer_, type_,         counts_.data(), nullptr, static_cast<int>(counts_.size()),
-            nullptr, places_.data()};
-  }
-
- private:
-  const void* buffer_;
-  MPI_Datatype type_;
-  std::vector<int> counts_;
-  std::vector<MPI_Aint> places_;
-};
 
 /// A call's buffer, in whatever way the call describes it: blocks of one length, or of several, or
 /// of several types. One for all (`shared`) or one for each neighbour.

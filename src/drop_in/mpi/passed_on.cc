@@ -4,20 +4,9 @@
 #include <mpi.h>
 
 #include "drop_in/mpi/attempt.h"
-#include "drop_in/mpi/host_twin.h"
+#include "drop_in/mpi/passing.h"
 
 using namespace rondo::drop_in;
-
-namespace {
-
-/// One block a rank, each of its own type; what is wrong is left to MPI.
-Argument blocksOf(const Attempt& call, const void* buffer, const int counts[], const int displs[],
-                  const MPI_Datatype types[]) {
-  const bool good = displs != nullptr && types != nullptr;
-  return {buffer, MPI_DATATYPE_NULL, good ? counts : nullptr, displs, call.size(), types};
-}
-
-}  // namespace
 
 int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[],
                   const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
@@ -28,8 +17,12 @@ int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls
     return PMPI_Alltoallw(from, sendcounts, sdispls, sendtypes, to, recvcounts, rdispls, recvtypes,
                           comm);
   };
-  return call.passed(handOn(comm, blocksOf(call, sendbuf, sendcounts, sdispls, sendtypes),
-                            blocksOf(call, recvbuf, recvcounts, rdispls, recvtypes), mpi));
+  const auto of = [&] {
+    return AmongAll{blocksOf(sendbuf, sendcounts, sdispls, sendtypes),
+                    blocksOf(recvbuf, recvcounts, rdispls, recvtypes)};
+  };
+  const Passing pass(comm, nullptr, of, mpi);
+  return call.passed(pass());
 }
 
 int MPI_Ialltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[],
@@ -42,7 +35,10 @@ int MPI_Ialltoallw(const void* sendbuf, const int sendcounts[], const int sdispl
     return PMPI_Ialltoallw(from, sendcounts, sdispls, sendtypes, to, recvcounts, rdispls, recvtypes,
                            comm, request);
   };
-  return call.passed(handOnLater(comm, blocksOf(call, sendbuf, sendcounts, sdispls, sendtypes),
-                                 blocksOf(call, recvbuf, recvcounts, rdispls, recvtypes), request,
-                                 mpi));
+  const auto of = [&] {
+    return AmongAll{blocksOf(sendbuf, sendcounts, sdispls, sendtypes),
+                    blocksOf(recvbuf, recvcounts, rdispls, recvtypes)};
+  };
+  const Passing pass(comm, request, of, mpi);
+  return call.passed(pass());
 }

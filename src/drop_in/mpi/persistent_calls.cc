@@ -15,6 +15,7 @@
 #include "drop_in/mpi/comms.h"
 #include "drop_in/mpi/layout.h"
 #include "drop_in/mpi/persistent.h"
+#include "drop_in/mpi/persistent_messages.h"
 #include "drop_in/mpi/requests.h"
 
 using namespace rondo::drop_in;
@@ -22,11 +23,13 @@ using namespace rondo::drop_in;
 int MPI_Start(MPI_Request* request) {
   int code = MPI_SUCCESS;
   if (anyPersistent() && request != nullptr && startPersistent(*request, &code)) return code;
+  if (anyPersistentMessage() && request != nullptr && startMessage(request, &code)) return code;
   return PMPI_Start(request);
 }
 
 int MPI_Startall(int count, MPI_Request requests[]) {
-  if (!anyPersistent() || count <= 0 || requests == nullptr) return PMPI_Startall(count, requests);
+  const bool anyOurs = anyPersistent() || anyPersistentMessage();
+  if (!anyOurs || count <= 0 || requests == nullptr) return PMPI_Startall(count, requests);
   for (int i = 0; i < count; ++i) {
     if (const int code = MPI_Start(&requests[i]); code != MPI_SUCCESS) return code;
   }

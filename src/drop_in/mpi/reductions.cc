@@ -10,6 +10,7 @@
 #include "drop_in/mpi/counts.h"
 #include "drop_in/mpi/device_memory.h"
 #include "drop_in/mpi/layout.h"
+#include "drop_in/mpi/passing.h"
 #include "drop_in/mpi/types.h"
 
 using namespace rondo;
@@ -280,6 +281,12 @@ int reduceScatter(Attempt& call, const Answer& answer, const Pass& pass, const V
   });
 }
 
+/// What a call that is MPI's has of them.
+template <class Buffers>
+Buffers vectors(const void* send, const void* recv, int count, MPI_Datatype type) {
+  return {oneBlock(send, count, type), oneBlock(recv, count, type)};
+}
+
 template <class Answer, class Pass>
 int barrier(Attempt& call, const Answer& answer, const Pass& pass) {
   if (!call.need(answer.good(), Why::Arguments) || !call.need(answer.worth(0), Why::Small)) {
@@ -295,16 +302,22 @@ int barrier(Attempt& call, const Answer& answer, const Pass& pass) {
 int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                   MPI_Comm comm) {
   Attempt call(Call::Allreduce, comm);
-  const auto pass = [&] { return PMPI_Allreduce(sendbuf, recvbuf, count, type, op, comm); };
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Allreduce(from, to, count, type, op, comm);
+  };
+  const auto of = [&] { return vectors<AmongAll>(sendbuf, recvbuf, count, type); };
+  const Passing pass(comm, nullptr, of, mpi);
   return reduceAlike(call, AtOnce{}, pass, rondoAllReduce, {sendbuf, recvbuf, type, op}, count);
 }
 
 int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm, MPI_Request* request) {
   Attempt call(Call::Iallreduce, comm);
-  const auto pass = [&] {
-    return PMPI_Iallreduce(sendbuf, recvbuf, count, type, op, comm, request);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Iallreduce(from, to, count, type, op, comm, request);
   };
+  const auto of = [&] { return vectors<AmongAll>(sendbuf, recvbuf, count, type); };
+  const Passing pass(comm, request, of, mpi);
   if (call.isSmall(count, type)) return call.passed(pass());
   return reduceAlike(call, Later{request}, pass, rondoAllReduce, {sendbuf, recvbuf, type, op},
                      count);
@@ -313,14 +326,22 @@ int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype t
 int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
              MPI_Comm comm) {
   Attempt call(Call::Scan, comm);
-  const auto pass = [&] { return PMPI_Scan(sendbuf, recvbuf, count, type, op, comm); };
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Scan(from, to, count, type, op, comm);
+  };
+  const auto of = [&] { return vectors<AmongAll>(sendbuf, recvbuf, count, type); };
+  const Passing pass(comm, nullptr, of, mpi);
   return reduceAlike(call, AtOnce{}, pass, rondoScan, {sendbuf, recvbuf, type, op}, count);
 }
 
 int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
               MPI_Comm comm, MPI_Request* request) {
   Attempt call(Call::Iscan, comm);
-  const auto pass = [&] { return PMPI_Iscan(sendbuf, recvbuf, count, type, op, comm, request); };
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Iscan(from, to, count, type, op, comm, request);
+  };
+  const auto of = [&] { return vectors<AmongAll>(sendbuf, recvbuf, count, type); };
+  const Passing pass(comm, request, of, mpi);
   if (call.isSmall(count, type)) return call.passed(pass());
   return reduceAlike(call, Later{request}, pass, rondoScan, {sendbuf, recvbuf, type, op}, count);
 }
@@ -328,14 +349,22 @@ int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, 
 int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                MPI_Comm comm) {
   Attempt call(Call::Exscan, comm);
-  const auto pass = [&] { return PMPI_Exscan(sendbuf, recvbuf, count, type, op, comm); };
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Exscan(from, to, count, type, op, comm);
+  };
+  const auto of = [&] { return vectors<AfterOthers>(sendbuf, recvbuf, count, type); };
+  const Passing pass(comm, nullptr, of, mpi);
   return reduceAlike(call, AtOnce{}, pass, rondoExscan, {sendbuf, recvbuf, type, op}, count);
 }
 
 int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                 MPI_Comm comm, MPI_Request* request) {
   Attempt call(Call::Iexscan, comm);
-  const auto pass = [&] { return PMPI_Iexscan(sendbuf, recvbuf, count, type, op, comm, request); };
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Iexscan(from, to, count, type, op, comm, request);
+  };
+  const auto of = [&] { return vectors<AfterOthers>(sendbuf, recvbuf, count, type); };
+  const Passing pass(comm, request, of, mpi);
   if (call.isSmall(count, type)) return call.passed(pass());
   return reduceAlike(call, Later{request}, pass, rondoExscan, {sendbuf, recvbuf, type, op}, count);
 }
@@ -343,16 +372,26 @@ int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type
 int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                int root, MPI_Comm comm) {
   Attempt call(Call::Reduce, comm);
-  const auto pass = [&] { return PMPI_Reduce(sendbuf, recvbuf, count, type, op, root, comm); };
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Reduce(from, to, count, type, op, root, comm);
+  };
+  const auto of = [&] {
+    return ToRoot{oneBlock(sendbuf, count, type), oneBlock(recvbuf, count, type), root};
+  };
+  const Passing pass(comm, nullptr, of, mpi);
   return reduceToRoot(call, AtOnce{}, pass, {sendbuf, recvbuf, type, op}, count, root);
 }
 
 int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                 int root, MPI_Comm comm, MPI_Request* request) {
   Attempt call(Call::Ireduce, comm);
-  const auto pass = [&] {
-    return PMPI_Ireduce(sendbuf, recvbuf, count, type, op, root, comm, request);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Ireduce(from, to, count, type, op, root, comm, request);
   };
+  const auto of = [&] {
+    return ToRoot{oneBlock(sendbuf, count, type), oneBlock(recvbuf, count, type), root};
+  };
+  const Passing pass(comm, request, of, mpi);
   if (call.isSmall(count, type)) return call.passed(pass());
   return reduceToRoot(call, Later{request}, pass, {sendbuf, recvbuf, type, op}, count, root);
 }
@@ -360,18 +399,22 @@ int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type
 int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype type,
                              MPI_Op op, MPI_Comm comm) {
   Attempt call(Call::ReduceScatterBlock, comm);
-  const auto pass = [&] {
-    return PMPI_Reduce_scatter_block(sendbuf, recvbuf, recvcount, type, op, comm);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Reduce_scatter_block(from, to, recvcount, type, op, comm);
   };
+  const auto of = [&] { return Scattered{{sendbuf}, evenBlocks(recvbuf, recvcount, type)}; };
+  const Passing pass(comm, nullptr, of, mpi);
   return reduceScatterBlock(call, AtOnce{}, pass, {sendbuf, recvbuf, type, op}, recvcount);
 }
 
 int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype type,
                               MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   Attempt call(Call::IreduceScatterBlock, comm);
-  const auto pass = [&] {
-    return PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, type, op, comm, request);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Ireduce_scatter_block(from, to, recvcount, type, op, comm, request);
   };
+  const auto of = [&] { return Scattered{{sendbuf}, evenBlocks(recvbuf, recvcount, type)}; };
+  const Passing pass(comm, request, of, mpi);
   if (call.isSmall(static_cast<long long>(recvcount) * call.size(), type))
     return call.passed(pass());
   return reduceScatterBlock(call, Later{request}, pass, {sendbuf, recvbuf, type, op}, recvcount);
@@ -380,18 +423,26 @@ int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
 int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[],
                        MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   Attempt call(Call::ReduceScatter, comm);
-  const auto pass = [&] {
-    return PMPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, type, op, comm);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Reduce_scatter(from, to, recvcounts, type, op, comm);
   };
+  const auto of = [&] {
+    return Scattered{{sendbuf}, blocksOf(recvbuf, recvcounts, nullptr, type)};
+  };
+  const Passing pass(comm, nullptr, of, mpi);
   return reduceScatter(call, AtOnce{}, pass, {sendbuf, recvbuf, type, op}, recvcounts);
 }
 
 int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[],
                         MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   Attempt call(Call::IreduceScatter, comm);
-  const auto pass = [&] {
-    return PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, type, op, comm, request);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Ireduce_scatter(from, to, recvcounts, type, op, comm, request);
   };
+  const auto of = [&] {
+    return Scattered{{sendbuf}, blocksOf(recvbuf, recvcounts, nullptr, type)};
+  };
+  const Passing pass(comm, request, of, mpi);
   return reduceScatter(call, Later{request}, pass, {sendbuf, recvbuf, type, op}, recvcounts);
 }
 

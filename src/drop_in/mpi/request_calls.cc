@@ -70,10 +70,19 @@ void RequestArray::waitForAll() {
   }
 }
 
+bool RequestArray::hasEnded(const Message& message) {
+  if (*message.at == MPI_REQUEST_NULL) return true;
+  if (!message.staged->isPersistent()) return false;
+  // Inactive, or complete at least, and then the buffer is still the layer's to fill.
+  int complete = 0;
+  PMPI_Request_get_status(*message.at, &complete, MPI_STATUS_IGNORE);
+  return complete != 0;
+}
+
 int RequestArray::endMessages(int code) {
   endFreed();
   for (const Message& message : messages_) {
-    if (*message.at != MPI_REQUEST_NULL) continue;
+    if (!hasEnded(message)) continue;
     removeStaged(message.request, message.staged);
     const int failure = message.staged->end();
     if (code == MPI_SUCCESS) code = failure;

@@ -36,18 +36,19 @@ class RequestArray {
  private:
   /// What has ended among messages of device buffers; gives `code`, or a failure if it is none.
   int endMessages(int code);
-  void waitForMpis(MPI_Request request);
-
-  const OwnCalls own_;
-  Call call_;
-  const MPI_Request* requests_;
-  Held one_;                ///< Of an array of one.
-  std::vector<Held> more_;  ///< Of a longer one.
   struct Message {
     const MPI_Request* at;
     MPI_Request request;
     HeldMessage staged;
   };
+  static bool hasEnded(const Message& message);
+  void waitForMpis(MPI_Request request);
+
+  const OwnCalls own_;
+  Call call_;
+  const MPI_Request* requests_;
+  Held one_;                       ///< Of an array of one.
+  std::vector<Held> more_;         ///< Of a longer one.
   std::vector<Message> messages_;  ///< Those of device buffers.
   std::span<const Held> ours_;     ///< Either, by index; nullptr: MPI's.
   bool any_ = false;

@@ -86,6 +86,7 @@ void endFreedNow() {
       continue;
     }
     message->end();
+    if (request != MPI_REQUEST_NULL) PMPI_Request_free(&request);  // a persistent one
     freedCount.fetch_sub(1);
     pendingCount.fetch_sub(1);
   }

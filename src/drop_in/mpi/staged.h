@@ -21,6 +21,11 @@ class Staged {
   /// MPI is done with it: what was received goes to the device, once. MPI_SUCCESS or a code,
   /// raised.
   int end();
+  /// Its request is not null when it has ended, but inactive.
+  virtual bool isPersistent() const { return false; }
+
+ protected:
+  void beginAgain() { ended_ = false; }
 
  private:
   virtual void bringBack() = 0;  ///< Throws Error.

@@ -8,6 +8,7 @@
 #include "drop_in/mpi/failure.h"
 #include "drop_in/mpi/own_calls.h"
 #include "drop_in/mpi/persistent.h"
+#include "drop_in/mpi/persistent_messages.h"
 #include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/request_calls.h"
 #include "drop_in/mpi/timed_wait.h"
@@ -181,6 +182,7 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 int MPI_Request_free(MPI_Request* request) {
   int code = MPI_SUCCESS;
   if (anyPersistent() && request != nullptr && freePersistent(request, &code)) return code;
+  if (anyPersistentMessage() && request != nullptr) forgetMessage(*request);
   if (!anyWaitedFor() || request == nullptr) return PMPI_Request_free(request);
   if (const Held ours = findPending(*request)) {
     const OwnCalls own;

@@ -1,0 +1,26 @@
+#include "drop_in/mpi/passing.h"
+
+#include "drop_in/mpi/layout.h"
+
+namespace rondo::drop_in {
+
+Members membersOf(MPI_Comm comm) {
+  Members who;
+  if (comm == MPI_COMM_NULL) return who;
+  int inter = 0;
+  PMPI_Comm_test_inter(comm, &inter);
+  PMPI_Comm_rank(comm, &who.rank);
+  PMPI_Comm_size(comm, &who.own);
+  who.inter = inter != 0;
+  who.others = who.own;
+  if (who.inter) PMPI_Comm_remote_size(comm, &who.others);
+  return who;
+}
+
+EvenBlocks::EvenBlocks(const void* buffer, int count, MPI_Datatype type, int number)
+    : buffer_(buffer), type_(type), counts_(static_cast<size_t>(number), count) {
+  const ptrdiff_t bytes = layoutOf(type).extent * count;
+  for (ptrdiff_t i = 0; i < number; ++i) places_.push_back(i * bytes);
+}
+
+}  // namespace rondo::drop_in
