@@ -202,7 +202,7 @@ void CarriedRunner::launchCall(const DeviceCall& call, const FarRoute& route) {
   far.src = static_cast<const unsigned char*>(call.send);
   far.dst = static_cast<unsigned char*>(call.recv);
   far.count = call.count;
-  far.chunk = farChunk(call.collective, call.count, element, route.ranks);
+  far.chunk = farChunk(call.collective, call.count, element, route.ranks, desk_->lanes());
   far.stride = route.stride;
   far.elementBytes = static_cast<uint32_t>(element);
   far.srcSlots = slotsOf(use.src, route.ranks);

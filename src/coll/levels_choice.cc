@@ -132,7 +132,7 @@ uint64_t LevelsChoice::farTime(const Part& part, uint64_t count) {
   const int ranks = part.onRail ? facts_.hosts : facts_.all.ranks;
   const SlotsMoved moved = slotsMoved(part.collective, ranks);
   const uint64_t chunk =
-      std::min(count, farChunk(part.collective, count, part.elementBytes, ranks));
+      std::min(count, farChunk(part.collective, count, part.elementBytes, ranks, facts_.lanes));
   FarCourse course{partsOf(count, chunk), facts_.lanes, {}, {}, moved.oneWay};
   const int together =
       static_cast<int>(std::min(course.chunks, static_cast<uint64_t>(facts_.lanes)));

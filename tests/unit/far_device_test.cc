@@ -334,7 +334,8 @@ TEST(FarDevice, StagingIsBounded) {
     for (const uint64_t element : {1u, 4u, 16u}) {
       for (const uint64_t count : {1u, 1000u, 1u << 20, 1u << 28}) {
         const uint64_t slots = static_cast<uint64_t>(ranks);
-        const uint64_t chunk = farChunk(Collective::AllGather, count, element, ranks);
+        const uint64_t chunk =
+            farChunk(Collective::AllGather, count, element, ranks, ranks % 4 + 1);
         EXPECT_GE(chunk, 1u);
         EXPECT_LE(chunk * slots * element, kFarSlotBytes);
       }

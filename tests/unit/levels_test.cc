@@ -114,9 +114,9 @@ TEST(Levels, CopiesOfChunksAtOnceFollowEachOther) {
   const auto hostTime = [&](uint64_t bytes) {
     return LevelsChoice(facts).forecast(Collective::AllReduce, bytes / 4, 4).host;
   };
-  const uint64_t copy = 64 * facts.costs.farPerKiB;
-  EXPECT_EQ(hostTime(128u << 10), hostTime(64u << 10) + copy);
-  EXPECT_EQ(hostTime(256u << 10), hostTime(64u << 10) + 3 * copy);
+  const uint64_t copy = 32 * facts.costs.farPerKiB;
+  EXPECT_EQ(hostTime(64u << 10), hostTime(32u << 10) + copy);
+  EXPECT_EQ(hostTime(128u << 10), hostTime(32u << 10) + 3 * copy);
 }
 
 TEST(Levels, RulesDecide) {
