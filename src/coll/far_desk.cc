@@ -5,12 +5,15 @@
 #include <utility>
 
 #include "base/error.h"
+#include "coll/far_lines.h"
 
 namespace rondo {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kWatchEvery{10};
+/// Chunks; a power of two, long before tags of lines come again.
+constexpr uint32_t kFarClearEvery = 1u << 28;
 
 uint32_t look(uint32_t& word) {
   return std::atomic_ref<uint32_t>(word).load(std::memory_order_acquire);
@@ -27,19 +30,48 @@ uint64_t tagOf(const FarPairLetter& letter) {
 }  // namespace
 
 /// Whether all blocks of a kernel have put in their part of the next chunk.
-bool FarChunks::rang() const {
+bool FarChunks::rang() {
   const uint32_t slot = next_ % kFarSlots;
+  if (lineBegun(*inLines(), farTag(next_ + 1))) return rangInLines();
   uint32_t* const words = view_.rung + slot * kFarBlocks;
   if (look(words[0]) != next_ + 1) return false;
   for (uint32_t b = 1; b < view_.letters[slot].blocks; ++b) {
     if (look(words[b]) != next_ + 1) return false;
   }
+  letter_ = view_.letters[slot];
   return true;
+}
+
+/// Whether all lines of it have come, which are taken then.
+bool FarChunks::rangInLines() {
+  const uint32_t tag = farTag(next_ + 1);
+  auto* const letter = reinterpret_cast<unsigned char*>(&letter_);
+  if (!takeLines(inLines(), farLetterLined(), tag, letter)) return false;
+  const FarLined data{letter_.srcSlots, letter_.slotBytes, letter_.slotBytes};
+  unsigned char* const in = view_.in + next_ % kFarSlots * view_.slotBytes;
+  return takeLines(inLines() + farLetterLined().lines(), data, tag, in);
+}
+
+void FarChunks::answerInLines() {
+  // Tags come again: by then no line may still have this one. The kernel writes none of this slot
+  // before it has its answer.
+  if (next_ % kFarClearEvery < kFarSlots) {
+    clearLines(inLines(), kFarInLines);
+    clearLines(outLines(), kMostFarLines);
+  }
+  const FarLined data{letter_.dstSlots, letter_.slotBytes, letter_.slotBytes};
+  putLines(outLines(), data, farTag(next_ + 1), view_.out + next_ % kFarSlots * view_.slotBytes);
+}
+
+void FarChunks::startAt(uint32_t number) {
+  next_ = number + (lane_ - number) % lanes_;
+  clearLines(view_.inLines, kFarSlots * kFarInLines);
+  clearLines(view_.outLines, kFarSlots * kMostFarLines);
 }
 
 void FarChunks::start() {
   const uint32_t slot = next_ % kFarSlots;
-  const FarLetter& letter = view_.letters[slot];
+  const FarLetter& letter = letter_;
   onRail_ = letter.onRail != 0;
   if (onRail_ && checkRail_) checkRail_();
   Communicator& carrier = onRail_ ? *carriers_.rail : *carriers_.all;
@@ -68,6 +100,7 @@ bool FarChunks::poll(FarFailure* failure) {
     }
     run_.close();
     running_ = false;
+    answerInLines();
     answer(view_.answered[next_ % kFarSlots], next_ + 1);
     next_ += lanes_;
     ++done_;

@@ -38,14 +38,18 @@ class FarChunks {
   bool busy() const { return running_; }
   /// Of the chunk that runs, or ran last.
   const Communicator& carrier() const { return onRail_ ? *carriers_.rail : *carriers_.all; }
-  void startAt(uint32_t number) { next_ = number + (lane_ - number) % lanes_; }
+  void startAt(uint32_t number);
   uint32_t done() const { return done_; }
   /// Called before each chunk of a rail, which kernels have made: throws Error if they could not.
   void checkRailsBy(std::function<void()> check) { checkRail_ = std::move(check); }
 
  private:
-  bool rang() const;
+  bool rang();
+  bool rangInLines();
   void start();
+  void answerInLines();
+  FarLine* inLines() const { return view_.inLines + next_ % kFarSlots * kFarInLines; }
+  FarLine* outLines() const { return view_.outLines + next_ % kFarSlots * kMostFarLines; }
 
   const FarCarriers& carriers_;
   std::function<void()> checkRail_;
@@ -54,8 +58,9 @@ class FarChunks {
   const uint32_t lane_, lanes_;  ///< A power of two, so that numbers may wrap.
   bool running_ = false;
   bool onRail_ = false;
-  uint32_t next_;      ///< Chunks before the one that comes, of all lanes.
-  uint32_t done_ = 0;  ///< Chunks of this lane so far.
+  FarLetter letter_{};  ///< Of the chunk that comes, once it rang.
+  uint32_t next_;       ///< Chunks before the one that comes, of all lanes.
+  uint32_t done_ = 0;   ///< Chunks of this lane so far.
 };
 
 /// How the network moves device memory by itself.

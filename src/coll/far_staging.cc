@@ -32,6 +32,8 @@ FarStaging::FarStaging(int ranks) : queues_(farQueues(ranks)), pieceBytes_(farPi
   letters_ = cut.take(kFarSlots * sizeof(FarLetter));
   rung_ = cut.take(kFarSlots * kFarBlocks * sizeof(uint32_t));
   answered_ = cut.take(kFarSlots * sizeof(FarWord));
+  inLines_ = cut.take(kFarSlots * kFarInLines * sizeof(FarLine));
+  outLines_ = cut.take(kFarSlots * kMostFarLines * sizeof(FarLine));
   pairLetters_ = cut.take(places * sizeof(FarPairLetter));
   pairRung_ = cut.take(places * sizeof(uint32_t));
   pairAnswered_ = cut.take(places * sizeof(FarWord));
@@ -48,7 +50,9 @@ FarView FarStaging::view(unsigned char* base, uint32_t* counters) const {
           at<FarLetter>(base, letters_),
           at<uint32_t>(base, rung_),
           at<FarWord>(base, answered_),
-          counters};
+          counters,
+          at<FarLine>(base, inLines_),
+          at<FarLine>(base, outLines_)};
 }
 
 FarPairView FarStaging::pairs(unsigned char* base, uint32_t* counters) const {

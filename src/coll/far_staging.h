@@ -68,7 +68,7 @@ struct FarStaging {
  private:
   int queues_;
   uint64_t pieceBytes_;
-  uint64_t letters_, rung_, answered_, pairLetters_, pairRung_, pairAnswered_;
+  uint64_t letters_, rung_, answered_, inLines_, outLines_, pairLetters_, pairRung_, pairAnswered_;
   uint64_t in_, out_, slots_, bytes_;
 };
 

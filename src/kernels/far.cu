@@ -91,12 +91,37 @@ class DeviceHands {
     __syncthreads();
     if (threadIdx.x != 0) return;
     __threadfence_system();
-    device::storeRelease(word, number);
+    device::storeRelaxed(word, number);  // a release would be another fence
   }
   __device__ bool await(const uint32_t* word, uint32_t number) const {
     bool gaveUp = false;
     if (threadIdx.x == 0) {
       gaveUp = !device::waitUntil(fault_, [&] { return device::loadAcquire(word) == number; });
+    }
+    return __syncthreads_or(gaveUp) == 0;
+  }
+  __device__ void toLines(FarLine* lines, const FarLined& what, uint32_t tag,
+                          const void* from) const {
+    const auto* const src = static_cast<const unsigned char*>(from);
+    for (uint64_t i = threadIdx.x; i < what.lines(); i += blockDim.x) {
+      device::storeRelaxed(reinterpret_cast<device::Pair64*>(lines + i),
+                           {farHalf(src + what.offset(i, 0), what.length(i, 0), tag),
+                            farHalf(src + what.offset(i, 1), what.length(i, 1), tag)});
+    }
+  }
+  __device__ bool fromLines(const FarLine* lines, const FarLined& what, uint32_t tag,
+                            void* into) const {
+    auto* const to = static_cast<unsigned char*>(into);
+    bool gaveUp = false;
+    for (uint64_t i = threadIdx.x; i < what.lines() && !gaveUp; i += blockDim.x) {
+      device::Pair64 line{};
+      gaveUp = !device::waitUntil(fault_, [&] {
+        line = device::loadRelaxed(reinterpret_cast<const device::Pair64*>(lines + i));
+        return line.a >> 32 == tag && line.b >> 32 == tag;
+      });
+      if (gaveUp) break;
+      farUnpack(to + what.offset(i, 0), line.a, what.length(i, 0));
+      farUnpack(to + what.offset(i, 1), line.b, what.length(i, 1));
     }
     return __syncthreads_or(gaveUp) == 0;
   }

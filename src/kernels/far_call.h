@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "coll/algo/base.h"
+#include "kernels/far_lines.h"
 #include "p2p/channel_view.h"
 
 namespace rondo {
@@ -31,7 +32,14 @@ struct FarLetter {
   int32_t collective, type, op, root;
   uint32_t blocks;  ///< That ring.
   uint32_t onRail;  ///< Among the ranks of this one's rail alone; else among all.
+  // Of what goes in lines, the letter too; else 0:
+  uint32_t srcSlots, dstSlots;
+  uint64_t slotBytes;
 };
+RONDO_ALGO FarLined farLetterLined() { return {1, sizeof(FarLetter), 0}; }
+/// Lines that a slot has for its letter and what the kernel gives.
+constexpr uint64_t kFarInLines =
+    (sizeof(FarLetter) + kFarLineBytes - 1) / kFarLineBytes + kMostFarLines;
 
 /// A piece of a send or a receive.
 struct FarPairLetter {
@@ -55,6 +63,8 @@ struct FarView {
   uint32_t* rung;      ///< [kFarSlots][kFarBlocks]: by the kernel.
   FarWord* answered;   ///< [kFarSlots]: by the host.
   uint32_t* chunks;    ///< Device memory, [kFarBlocks]: chunks so far, of all calls.
+  FarLine* inLines;    ///< [kFarSlots][kFarInLines]: instead of letter, ring and `in`.
+  FarLine* outLines;   ///< [kFarSlots][kMostFarLines]: instead of `answered` and `out`.
 };
 
 /// Sends and receives: queue 2 k of the k-th peer from this rank on is what goes there, queue
@@ -79,6 +89,7 @@ struct FarCall {
   int32_t srcSlots, dstSlots;  ///< What this rank gives and gets; 0: nothing.
   int32_t collective, type, op, root;
   uint32_t onRail;
+  uint32_t inLines;  ///< 1: short, and of one block.
   const char* name;  ///< For the host.
   FarView view;
   FaultView fault;
@@ -116,6 +127,9 @@ RONDO_ALGO uint64_t farLeast(uint64_t a, uint64_t b) { return a < b ? a : b; }
 ///   void write(T* host, const T& value)    for the host
 ///   void ring(uint32_t* word, uint32_t n)  after all that the block has written
 ///   bool await(uint32_t* word, uint32_t n) false: given up
+///   void toLines(FarLine* lines, const FarLined& what, uint32_t tag, const void* from)
+///   bool fromLines(FarLine* lines, const FarLined& what, uint32_t tag, void* device)
+///                                          waits for each line; false: given up
 ///   void end(uint32_t* chunks, uint32_t n)
 template <class Hands>
 class FarVisit {
@@ -143,22 +157,53 @@ class FarVisit {
     return (static_cast<uint64_t>(s) * call_.stride + k * call_.chunk) * call_.elementBytes;
   }
 
+  RONDO_ALGO FarLetter letter(uint64_t k) const {
+    const bool lined = call_.inLines != 0;
+    return {elements(k),
+            call_.name,
+            call_.collective,
+            call_.type,
+            call_.op,
+            call_.root,
+            static_cast<uint32_t>(hands_.blocks()),
+            call_.onRail,
+            lined ? static_cast<uint32_t>(call_.srcSlots) : 0,
+            lined ? static_cast<uint32_t>(call_.dstSlots) : 0,
+            lined ? elements(k) * call_.elementBytes : 0};
+  }
+  /// What the caller has of chunk k.
+  RONDO_ALGO FarLined lined(int slots, uint64_t k) const {
+    return {static_cast<uint64_t>(slots), elements(k) * call_.elementBytes,
+            call_.stride * call_.elementBytes};
+  }
+
+  RONDO_ALGO void putInLines(uint64_t k) {
+    FarLine* const lines = call_.view.inLines + slot(k) * kFarInLines;
+    const FarLetter mail = letter(k);
+    hands_.toLines(lines, farLetterLined(), farTag(number(k)), &mail);
+    hands_.toLines(lines + farLetterLined().lines(), lined(call_.srcSlots, k), farTag(number(k)),
+                   call_.src + at(0, k));
+  }
+
   RONDO_ALGO void putIn(uint64_t k) {
+    if (call_.inLines != 0) return putInLines(k);
     const uint64_t bytes = elements(k) * call_.elementBytes;
     unsigned char* const in = call_.view.in + slot(k) * call_.view.slotBytes;
     for (int s = 0; s < call_.srcSlots; ++s) {
       hands_.toHost(in + static_cast<uint64_t>(s) * bytes, call_.src + at(s, k), bytes);
     }
     if (hands_.block() == 0) {
-      hands_.write(&call_.view.letters[slot(k)],
-                   FarLetter{elements(k), call_.name, call_.collective, call_.type, call_.op,
-                             call_.root, static_cast<uint32_t>(hands_.blocks()), call_.onRail});
+      hands_.write(&call_.view.letters[slot(k)], letter(k));
     }
     hands_.ring(&call_.view.rung[slot(k) * kFarBlocks + static_cast<uint32_t>(hands_.block())],
                 number(k));
   }
 
   RONDO_ALGO bool takeOut(uint64_t k) {
+    if (call_.inLines != 0 && call_.dstSlots > 0) {
+      return hands_.fromLines(call_.view.outLines + slot(k) * kMostFarLines,
+                              lined(call_.dstSlots, k), farTag(number(k)), call_.dst + at(0, k));
+    }
     if (!hands_.await(&call_.view.answered[slot(k)].value, number(k))) return false;
     const uint64_t bytes = elements(k) * call_.elementBytes;
     const unsigned char* const out = call_.view.out + slot(k) * call_.view.slotBytes;

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "coll/far_device.h"
+#include "coll/far_lines.h"
 
 namespace rondo::testing {
 
@@ -103,6 +104,15 @@ class PretendedHands {
   }
   bool await(uint32_t* word, uint32_t number) {
     while (!rang(word, number)) {
+      if (!idle(false)) return false;
+    }
+    return true;
+  }
+  void toLines(FarLine* lines, const FarLined& what, uint32_t tag, const void* from) const {
+    putLines(lines, what, tag, static_cast<const unsigned char*>(from));
+  }
+  bool fromLines(FarLine* lines, const FarLined& what, uint32_t tag, void* to) const {
+    while (!takeLines(lines, what, tag, static_cast<unsigned char*>(to))) {
       if (!idle(false)) return false;
     }
     return true;
