@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "kernels/far_lines.h"
+#include "kernels/far.h"  // far_lines.h
 
 namespace rondo {
 
