@@ -46,6 +46,7 @@ class AcrossHosts {
         wanted_(wanted),
         layout_(LevelsLayout::of(wishes.hosts.hostOf, wishes.boot.rank())),
         carrier_(wishes.config) {
+    wanted_.inLevels = layout_.layered();
     carrier_.device = RONDO_DEVICE_NONE;
     carrier_.carries = true;
     carrier_.name += " (device memory)";
@@ -135,6 +136,8 @@ class AcrossHosts {
     DeviceConfig near = wanted_;
     if (near.smBudget > 0) near.smBudget = std::max(1, near.smBudget - kFarBlocks);
     near.blocksHeld = blocksHeld_;
+    near.shownRank = boot_.rank();
+    near.shownSize = boot_.size();
     // What rank 0's host does stands for all.
     near.explain = near.explain && layout_.host == 0;
     return near;
@@ -151,7 +154,7 @@ class AcrossHosts {
 
   const DeviceWishes& wishes_;
   Bootstrap& boot_;
-  const DeviceConfig& wanted_;
+  DeviceConfig wanted_;
   const LevelsLayout layout_;
   Config carrier_;
   int blocksHeld_ = 0;  // by the kernels that talk to the host

@@ -24,9 +24,13 @@ struct Layout {
     head = 0;
     credit = head + flags;
     steps = credit + flags;
+    const uint64_t queues = peers * static_cast<uint64_t>(shape.pairLanes);
+    const uint64_t passOn = peers * static_cast<uint64_t>(shape.passOnLanes);
     pairs = steps + flags;
-    direct = pairs + peers * static_cast<uint64_t>(shape.pairLanes) * sizeof(PairLane);
-    meeting = direct + peers * static_cast<uint64_t>(shape.pairLanes) * sizeof(DirectLane);
+    passOnPairs = pairs + queues * sizeof(PairLane);
+    direct = passOnPairs + passOn * sizeof(PairLane);
+    passOnDirect = direct + queues * sizeof(DirectLane);
+    meeting = passOnDirect + passOn * sizeof(DirectLane);
     epochsLL = meeting + (ranks <= kMaxPairRanks ? kMeetingBytes : 0);
     epochsLL128 = epochsLL + static_cast<uint64_t>(shape.windowLL.lanes) * 8;
     countersEnd = epochsLL128 + static_cast<uint64_t>(shape.windowLL128.lanes) * 8;
@@ -35,7 +39,8 @@ struct Layout {
     helloLL = hello + helloBytes(shape.windowLL128.lanes);
     slots = roundUp(helloLL + helloBytes(shape.windowLL.lanes));
     fifos = roundUp(slots + static_cast<uint64_t>(shape.ringLanes) * kFifoSlots * kSlotBytes);
-    windowLL = roundUp(fifos + peers * static_cast<uint64_t>(shape.pairLanes) * kPairFifoBytes);
+    passOnFifos = fifos + queues * kPairFifoBytes;
+    windowLL = roundUp(passOnFifos + passOn * kPairFifoBytes);
     const bool windows = ranks <= kMaxWindowRanks;
     windowLL128 = windowLL + (windows ? shape.windowLL.bytes(ranks) : 0);
     bytes = windowLL128 + (windows ? shape.windowLL128.bytes(ranks) : 0);
@@ -44,7 +49,8 @@ struct Layout {
   static constexpr int kWrittenWords = 1024;
   uint64_t head, credit, steps, pairs, direct, meeting, epochsLL, epochsLL128, countersEnd;
   uint64_t written;  ///< What peers write when the communicator is made, one word each.
-  uint64_t hello, helloLL, slots, fifos, windowLL, windowLL128, bytes;
+  uint64_t passOnPairs, passOnDirect;
+  uint64_t hello, helloLL, slots, fifos, passOnFifos, windowLL, windowLL128, bytes;
 };
 
 // What rank `from` writes to rank `to` to see whether it arrives.
@@ -103,7 +109,7 @@ uint64_t agreedSerial(const std::vector<DeviceCard>& cards) {
   return agreedOrder(orders);
 }
 
-LeaseShape leaseShape(int ranks, int lanes) {
+LeaseShape leaseShape(int ranks, int lanes, bool passesOn) {
   LeaseShape shape;
   // a window for LL holds what needs no more lanes than this
   shape.windowLL = {std::clamp(lanes / 2, 1, kShapeLL.lanes), kShapeLL.roomBytes};
@@ -111,6 +117,7 @@ LeaseShape leaseShape(int ranks, int lanes) {
   // three quarters fill the links, and their slots are half of a small lease
   shape.ringLanes = std::clamp(lanes * 3 / 4, 1, kRingLanes);
   shape.pairLanes = pairLanes(ranks, lanes);
+  shape.passOnLanes = passesOn ? shape.pairLanes : 0;
   return shape;
 }
 
@@ -341,24 +348,34 @@ RingView DeviceLease::ring() const {
                   reinterpret_cast<uint32_t*>(ownWords(layout.steps))};
 }
 
-PairView DeviceLease::pairs() const {
-  const Layout layout(size_, shape_);
+PairView DeviceLease::pairs(int lanes, uint64_t fifos, uint64_t counters) const {
   PairView view{};
-  view.lanes = shape_.pairLanes;
+  view.lanes = lanes;
   view.lines = lineStores_ ? 1 : 0;
   for (int r = 0; r < size_ && r < kMaxPairRanks; ++r) {
-    view.fifos[r] = at(r, layout.fifos);
-    view.counters[r] = at(r, layout.pairs);
+    view.fifos[r] = at(r, fifos);
+    view.counters[r] = at(r, counters);
   }
   return view;
 }
 
-DirectView DeviceLease::direct() const {
-  const Layout layout(size_, shape_);
+DirectView DeviceLease::direct(uint64_t lanes) const {
   DirectView view{};
-  for (int r = 0; r < size_ && r < kMaxPairRanks; ++r) view.lanes[r] = at(r, layout.direct);
+  for (int r = 0; r < size_ && r < kMaxPairRanks; ++r) view.lanes[r] = at(r, lanes);
   return view;
 }
+
+PairView DeviceLease::pairs() const {
+  const Layout layout(size_, shape_);
+  return pairs(shape_.pairLanes, layout.fifos, layout.pairs);
+}
+PairView DeviceLease::passOnPairs() const {
+  const Layout layout(size_, shape_);
+  return pairs(shape_.passOnLanes, layout.passOnFifos, layout.passOnPairs);
+}
+
+DirectView DeviceLease::direct() const { return direct(Layout(size_, shape_).direct); }
+DirectView DeviceLease::passOnDirect() const { return direct(Layout(size_, shape_).passOnDirect); }
 
 MeetingView DeviceLease::meeting() const {
   const Layout layout(size_, shape_);

@@ -52,9 +52,10 @@ struct LeaseShape {
   WindowShape windowLL{};
   WindowShape windowLL128{};
   int ringLanes = 0;
-  int pairLanes = 0;  ///< 0: more ranks than can send to each other.
+  int pairLanes = 0;    ///< 0: more ranks than can send to each other.
+  int passOnLanes = 0;  ///< As many, where collectives send, too (DeviceRunner::passOn); else 0.
 };
-LeaseShape leaseShape(int ranks, int lanes);
+LeaseShape leaseShape(int ranks, int lanes, bool passesOn = false);
 /// Of each rank.
 uint64_t leaseBytes(int ranks, const LeaseShape& shape);
 
@@ -90,6 +91,9 @@ class DeviceLease {
   RingView ring() const;
   PairView pairs() const;
   DirectView direct() const;
+  /// The same for passOn().
+  PairView passOnPairs() const;
+  DirectView passOnDirect() const;
   MeetingView meeting() const;
   const LeaseShape& shape() const { return shape_; }
   /// 128-byte stores of every rank arrive whole at every other.
@@ -109,6 +113,8 @@ class DeviceLease {
            const std::vector<UniqueFd>& descriptors);
   void writeToPeers(const CudaDevice& device, const std::vector<int>& peers) const;
   void checkWrites(const CudaDevice& device, const std::vector<int>& peers) const;
+  PairView pairs(int lanes, uint64_t fifos, uint64_t counters) const;
+  DirectView direct(uint64_t lanes) const;
   WindowView window(const WindowShape& shape, uint64_t places, uint64_t epochs) const;
   unsigned char* at(int rank, uint64_t offset) const;
   uint32_t* words(int rank, uint64_t offset) const;

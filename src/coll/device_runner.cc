@@ -42,6 +42,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
       : serial_(agreedSerial(cards)),
         rank_(place.rank),
         size_(place.size),
+        shownRank_(config.shownRank < 0 ? place.rank : config.shownRank),
+        shownSize_(config.shownRank < 0 ? place.size : config.shownSize),
         spinBoundMs_(config.spinBoundMs),
         explain_(config.explain && place.rank == 0),
         tune_(config.tune),
@@ -63,6 +65,11 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
         helloLL128_(lease_->hello(Protocol::kLL128)),
         ring_(lease_->ring()),
         exchange_(lease_->pairs(), lease_->direct(), memory_, fault_, rank_, size_, lanesAtMost),
+        passOn_(config.inLevels
+                    ? std::make_unique<DeviceExchange>(lease_->passOnPairs(),
+                                                       lease_->passOnDirect(), memory_, fault_,
+                                                       rank_, size_, lanesAtMost)
+                    : nullptr),
         memory_(device_, cards, rank_, !lease_->onHost(),
                 {config.noBackground, config.registerBytes, [this] { return healthy(); }}),
         copyEngines_(lease_->meeting(), fault_, rank_, size_,
@@ -102,6 +109,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceServed runJoint(std::span<const DeviceCall> calls) override;
   void exchange(const char* name, std::span<const Transfer> transfers,
                 std::span<const rondoStream_t> streams) override;
+  void passOn(const char* name, std::span<const Transfer> transfers, rondoStream_t stream) override;
   bool exchangesInPlace() const override { return true; }
   void exchangeInPlace(const char* name, std::span<const Transfer> transfers,
                        rondoStream_t stream) override;
@@ -157,6 +165,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   const uint64_t serial_;
   const int rank_;
   const int size_;
+  const int shownRank_, shownSize_;
   const uint64_t spinBoundMs_;
   const bool explain_;
   const std::vector<TuneRule> tune_;
@@ -172,6 +181,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   const HelloView helloLL128_;
   const RingView ring_;
   DeviceExchange exchange_;
+  const std::unique_ptr<DeviceExchange> passOn_;  // nullptr: not of levels
   UserMemory memory_;
   CopyEngines copyEngines_;
   OrderEvent event_;
@@ -204,7 +214,7 @@ void CudaRunner::check() const {
     throw Error(rondoRemoteError,
                 format("a device collective of rank %d of %d waited more than %llu ms "
                        "(RONDO_SPIN_BOUND_MS) for a peer and was given up",
-                       rank_, size_, static_cast<unsigned long long>(spinBoundMs_)));
+                       shownRank_, shownSize_, static_cast<unsigned long long>(spinBoundMs_)));
   }
 }
 
@@ -367,6 +377,15 @@ void CudaRunner::exchange(const char* name, std::span<const Transfer> transfers,
   for (const rondoStream_t other : streams.subspan(1)) orderAround(name, streams[0], other, true);
 }
 
+void CudaRunner::passOn(const char* name, std::span<const Transfer> transfers,
+                        rondoStream_t stream) {
+  check(name, stream);
+  passOn_->checkAvailable(name);
+  const ContextScope scope(device_.context());
+  throwCuda(device_, format("%s: launching its sends and receives", name),
+            passOn_->enqueue(transfers, stream));
+}
+
 CallArgs CudaRunner::argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const {
   const uint64_t slot = call.count * typeSize(call.type);
   const SlotUse use = slotUse(call.collective, rank_, call.root);
@@ -424,7 +443,7 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
                      : "another communicator was made at the same time on the same device, and not "
                        "enough of it is left");
     auto lease = DeviceLease::create({boot, fds, peers, *opened.device, cards},
-                                     leaseShape(boot.size(), lanes),
+                                     leaseShape(boot.size(), lanes, config.inLevels),
                                      {config.hostMemory, config.losePeerWrites});
     auto runner =
         std::make_unique<CudaRunner>(RankPlace{boot.rank(), boot.size(), 0, boot.size()},

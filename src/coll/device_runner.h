@@ -32,6 +32,9 @@ struct DeviceConfig {
   bool legacyIpc = false;   ///< Tests: share memory by legacy CUDA IPC on all ranks if any asks.
   int smBudget = 0;         ///< config.smBudget: multiprocessors of its kernels; 0: what is usual.
   int blocksHeld = 0;       ///< That the communicator has of the device already.
+  bool inLevels = false;    ///< One of the two runners of a communicator in levels.
+  /// What its sentences call this rank, of how many; -1: as the runner itself numbers it.
+  int shownRank = -1, shownSize = 0;
   bool noSms = false;       ///< RONDO_SM_BUDGET_NONE; counts if all ranks say so.
   bool hostMemory = false;  ///< RONDO_P2P=off: ranks meet in host memory; the same on all ranks.
   bool noLineStores = false;    ///< Tests: 128-byte stores count as those over PCIe.
@@ -87,6 +90,13 @@ class DeviceRunner {
   /// are nothing. Exchanges and collectives do not wait for each other. Throws as run() does.
   virtual void exchange(const char* name, std::span<const Transfer> transfers,
                         std::span<const rondoStream_t> streams) = 0;
+
+  /// As exchange() on one stream, as part of a collective: neither meets transfers of the other, nor
+  /// do they wait for each other. Of a runner of levels (DeviceConfig::inLevels).
+  virtual void passOn(const char* name, std::span<const Transfer> transfers,
+                      rondoStream_t stream) {
+    exchange(name, transfers, {&stream, 1});
+  }
 
   /// Whether receives of exchangeInPlace() may write where its sends read.
   virtual bool exchangesInPlace() const { return false; }

@@ -15,6 +15,7 @@
 
 #include "coll/device_budget.h"
 #include "coll/device_scaled.h"
+#include "kernels/capture.h"
 #include "kernels/direct_call.h"
 #include "kernels/launch.h"
 #include "kernels/scale.h"
@@ -27,6 +28,20 @@ namespace {
 /// Blocks of kernels that share a multiprocessor, as elsewhere.
 constexpr int kBlocksPerProcessor = 2;
 
+template <class Body, class Join>
+void joined(const Body& body, const Join& join) {
+  try {
+    body();
+  } catch (...) {
+    try {
+      join();
+    } catch (const Error&) {  // the first cause counts
+    }
+    throw;
+  }
+  join();
+}
+
 class CudaFarDevice : public FarDevice {
  public:
   explicit CudaFarDevice(const DeviceConfig& config)
@@ -36,6 +51,7 @@ class CudaFarDevice : public FarDevice {
     throwCuda("loading the kernels", loadFar(&processors));
     throwCuda("loading the kernels", loadScale());
     throwCuda("making an event", makeEvent(&event_));
+    if (config.inLevels) makeSide();
     takeBlocks(processors * kBlocksPerProcessor, config.smBudget * kBlocksPerProcessor);
   }
   ~CudaFarDevice() override {
@@ -46,6 +62,7 @@ class CudaFarDevice : public FarDevice {
     }
     const ContextScope scope(device_.context());
     freeEvent(event_);
+    freeStream(side_);
   }
 
   int ordinal() const override { return device_.ordinal(); }
@@ -106,6 +123,19 @@ class CudaFarDevice : public FarDevice {
     const ContextScope scope(device_.context());
     throwCuda(name, "ordering two streams", orderStreams(first, later, event_));
   }
+  void beside(const char* name, rondoStream_t stream,
+              const std::function<void(rondoStream_t)>& branch,
+              const std::function<void()>& main) override {
+    checkStream(device_, name, stream);
+    if (captures(stream)) return besideInGraph(name, stream, branch, main);
+    order(name, stream, side_);
+    joined(
+        [&] {
+          branch(side_);
+          main();
+        },
+        [&] { order(name, side_, stream); });
+  }
   bool captures(rondoStream_t stream) override {
     const ContextScope scope(device_.context());
     return streamCaptures(stream);
@@ -134,6 +164,37 @@ class CudaFarDevice : public FarDevice {
     }
     blocks_ = all / 2;
   }
+  /// Its first launch may wait for kernels that run: that is now.
+  void makeSide() {
+    throwCuda("making a stream", makeStream(&side_));
+    throwCuda("launching a kernel", copyByKernel(nullptr, nullptr, 0, side_));
+  }
+  /// Without the stream, which could be in one capture at a time, and in no launch meanwhile.
+  void besideInGraph(const char* name, rondoStream_t stream,
+                     const std::function<void(rondoStream_t)>& branch,
+                     const std::function<void()>& main) {
+    CaptureTips before, branched;
+    tipsOf(name, stream, &before);
+    branch(stream);
+    tipsOf(name, stream, &branched);
+    setTips(name, stream, before);
+    joined(main, [&] {
+      CaptureTips both;
+      tipsOf(name, stream, &both);
+      for (CUgraphNode_st* tip : branched) {
+        if (std::find(both.begin(), both.end(), tip) == both.end()) both.push_back(tip);
+      }
+      setTips(name, stream, both);
+    });
+  }
+  void tipsOf(const char* name, rondoStream_t stream, CaptureTips* tips) const {
+    const ContextScope scope(device_.context());
+    throwCuda(name, "looking at the capture", captureTips(stream, tips));
+  }
+  void setTips(const char* name, rondoStream_t stream, const CaptureTips& tips) const {
+    const ContextScope scope(device_.context());
+    throwCuda(name, "branching the capture", setCaptureTips(stream, tips));
+  }
   void throwCuda(const std::string& what, int error) const {
     rondo::throwCuda(device_, what, error);
   }
@@ -146,6 +207,7 @@ class CudaFarDevice : public FarDevice {
   DeviceBudget budget_;
   int blocks_ = 1;
   CUevent_st* event_ = nullptr;
+  CUstream_st* side_ = nullptr;  ///< Of levels: what runs beside their caller's stream.
   std::vector<std::unique_ptr<PinnedMemory>> pinned_;
   std::vector<std::shared_ptr<DeviceMemory>> counters_;
 };

@@ -3,6 +3,7 @@
 // Tests have one without a GPU (tests/support/pretended_device.h).
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "coll/device_runner.h"
@@ -43,6 +44,13 @@ class FarDevice {
   virtual void release(const DeviceCall& call, void* memory) = 0;
   /// What is enqueued on `later` from now on waits for what is on `first` by now.
   virtual void order(const char* name, rondoStream_t first, rondoStream_t later) = 0;
+  /// Of a device of levels (DeviceConfig::inLevels): what `branch` enqueues on the stream that it
+  /// is given and what `main` enqueues on `stream` both come after what is on `stream` by now, and
+  /// before what comes later, but run beside each other. In a capture they are two branches of the
+  /// graph. Joined whatever either throws.
+  virtual void beside(const char* name, rondoStream_t stream,
+                      const std::function<void(rondoStream_t)>& branch,
+                      const std::function<void()>& main) = 0;
   /// Whether what is enqueued on `stream` becomes part of a graph.
   virtual bool captures(rondoStream_t stream) = 0;
   /// Waits for all that was enqueued.

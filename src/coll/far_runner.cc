@@ -121,6 +121,11 @@ class CarriedRunner final : public FarRunner {
     return device_->allocate(call, bytes);
   }
   void release(const DeviceCall& call, void* memory) override { device_->release(call, memory); }
+  void beside(const char* name, rondoStream_t stream,
+              const std::function<void(rondoStream_t)>& branch,
+              const std::function<void()>& main) override {
+    device_->beside(name, stream, branch, main);
+  }
   const CommFacts& facts() const override { return facts_; }
   int lanes() const override { return desk_->lanes(); }
 

@@ -31,6 +31,10 @@ class FarRunner : public DeviceRunner {
   /// Memory between two points of the call's stream.
   virtual void* allocate(const DeviceCall& call, uint64_t bytes) = 0;
   virtual void release(const DeviceCall& call, void* memory) = 0;
+  /// As FarDevice::beside().
+  virtual void beside(const char* name, rondoStream_t stream,
+                      const std::function<void(rondoStream_t)>& branch,
+                      const std::function<void()>& main) = 0;
   /// Of the host communicators of all ranks.
   virtual const CommFacts& facts() const = 0;
   /// Chunks that move at once.

@@ -24,6 +24,7 @@ class LevelsRunner final : public DeviceRunner {
       : near_(std::move(near)),
         far_(std::move(far)),
         layout_(layout),
+        sendsInside_(facts.exchanges),
         choice_(std::move(facts)),
         explain_(explain) {
     far_->checkRailsBy([near = near_.get()] { near->check(); });
@@ -31,12 +32,8 @@ class LevelsRunner final : public DeviceRunner {
 
   int device() const override { return far_->device(); }
   DeviceServed run(const DeviceCall& call) override;
-  /// Those between ranks of one host go by host memory, too: one launch has all of a group, and
-  /// none of it waits for the rest.
   void exchange(const char* name, std::span<const Transfer> transfers,
-                std::span<const rondoStream_t> streams) override {
-    far_->exchange(name, transfers, streams);
-  }
+                std::span<const rondoStream_t> streams) override;
   void order(rondoStream_t first, rondoStream_t later) override { far_->order(first, later); }
   uint64_t serial() const override { return far_->serial(); }
   void check() const override {
@@ -68,6 +65,8 @@ class LevelsRunner final : public DeviceRunner {
   void broadcast(const DeviceCall& call);
   void reduce(const DeviceCall& call);
   void rest(const DeviceCall& call);
+  void sort(std::span<const Transfer> transfers);
+  void exchangeBoth(const char* name, std::span<const rondoStream_t> streams);
   void passOn(const DeviceCall& call, int root, bool fromRoot, const Slices& slices);
   uint64_t slotOf(const DeviceCall& call) const {
     return call.count / static_cast<uint64_t>(layout_.places);
@@ -76,9 +75,10 @@ class LevelsRunner final : public DeviceRunner {
   const std::unique_ptr<DeviceRunner> near_;
   const std::unique_ptr<FarRunner> far_;  // ends first: its threads look at near_
   const LevelsLayout layout_;
+  const bool sendsInside_;
   LevelsChoice choice_;
   DeviceChoices<bool> byLevels_;
-  std::vector<Transfer> transfers_;  // of passOn()
+  std::vector<Transfer> nearTransfers_, farTransfers_;  // of one launch
   const bool explain_;
 };
 
@@ -273,15 +273,65 @@ void LevelsRunner::passOn(const DeviceCall& call, int root, bool fromRoot, const
     char* const data = static_cast<char*>(const_cast<void*>(buffer));
     return Transfer{peer, sends, data + static_cast<uint64_t>(slot) * bytes, bytes};
   };
-  transfers_.clear();
+  nearTransfers_.clear();
   if (layout_.place != root) {
-    transfers_.push_back(transfer(root, !fromRoot, slices.own, 0));
+    nearTransfers_.push_back(transfer(root, !fromRoot, slices.own, 0));
   } else {
     for (int p = 0; p < layout_.places; ++p) {
-      if (p != root) transfers_.push_back(transfer(p, fromRoot, slices.whole, p));
+      if (p != root) nearTransfers_.push_back(transfer(p, fromRoot, slices.whole, p));
     }
   }
-  near_->exchange(call.name, transfers_, {&call.stream, 1});
+  near_->passOn(call.name, nearTransfers_, call.stream);
+}
+
+/// Which way a transfer goes is a matter of its peer alone, so that both ranks take the same.
+void LevelsRunner::sort(std::span<const Transfer> transfers) {
+  nearTransfers_.clear();
+  farTransfers_.clear();
+  bool meetsNear = false;
+  for (const Transfer& each : transfers) {
+    if (each.bytes == 0) continue;
+    const auto peer = static_cast<size_t>(each.peer);
+    const bool isNear = sendsInside_ && layout_.hostOf[peer] == layout_.host;
+    if (!isNear) {
+      farTransfers_.push_back(each);
+      continue;
+    }
+    nearTransfers_.push_back(each);
+    nearTransfers_.back().peer = layout_.placeOf[peer];
+    meetsNear = meetsNear || each.peer != layout_.rank;
+  }
+  if (meetsNear) return;
+  // Only to this rank itself, if anything: no reason for a second launch.
+  for (Transfer& own : nearTransfers_) {
+    own.peer = layout_.rank;
+    farTransfers_.push_back(own);
+  }
+  nearTransfers_.clear();
+}
+
+void LevelsRunner::exchange(const char* name, std::span<const Transfer> transfers,
+                            std::span<const rondoStream_t> streams) {
+  check();
+  sort(transfers);
+  if (nearTransfers_.empty()) return far_->exchange(name, farTransfers_, streams);
+  if (farTransfers_.empty()) return near_->exchange(name, nearTransfers_, streams);
+  exchangeBoth(name, streams);
+}
+
+/// Two launches at once. One after the other they could wait in a circle: a neighbour may send only
+/// after what reaches it, by way of other hosts, from the second of them.
+void LevelsRunner::exchangeBoth(const char* name, std::span<const rondoStream_t> streams) {
+  const rondoStream_t stream = streams[0];
+  for (const rondoStream_t other : streams.subspan(1)) {
+    // One that is not captured yet joins the capture behind the launches.
+    if (!captures(stream) || captures(other)) order(other, stream);
+  }
+  far_->beside(
+      name, stream,
+      [&](rondoStream_t branch) { far_->exchange(name, farTransfers_, {&branch, 1}); },
+      [&] { near_->exchange(name, nearTransfers_, {&stream, 1}); });
+  for (const rondoStream_t other : streams.subspan(1)) order(stream, other);
 }
 
 /// Less than an element for each place.

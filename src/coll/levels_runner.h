@@ -1,6 +1,6 @@
 #pragma once
 // Device memory of a communicator that spans hosts of one size, in levels: kernels inside the
-// hosts, host memory between them.
+// hosts, host memory between them; sends and receives each by the way to their peer.
 
 #include <memory>
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -47,8 +48,8 @@ class PretendedStream {
     queue_.push_back(std::move(work));
     changed_.notify_all();
   }
-  /// What is enqueued from now on goes into `graph`; nullptr: runs.
-  void captureInto(std::vector<Work>* graph) { graph_ = graph; }
+  /// What is enqueued from now on goes into `graph`; nullptr: runs. Returns where it went before.
+  std::vector<Work>* captureInto(std::vector<Work>* graph) { return std::exchange(graph_, graph); }
   bool captures() const { return graph_ != nullptr; }
   void replay(const std::vector<Work>& graph) {
     for (const Work& work : graph) enqueue(work);
@@ -84,6 +85,16 @@ class PretendedStream {
   bool ended_ = false;
   std::thread thread_;
 };
+
+/// What is enqueued on `later` from now on waits for what is on `first` by now.
+inline void orderPretended(PretendedStream& first, PretendedStream& later) {
+  const auto happened = std::make_shared<std::atomic<bool>>(false);
+  first.enqueue([happened] { *happened = true; });
+  later.enqueue([happened] {
+    while (!happened->load()) std::this_thread::yield();
+    *happened = false;  // for the next replay
+  });
+}
 
 /// One block of a kernel (kernels/far_call.h).
 class PretendedHands {
@@ -196,18 +207,21 @@ class PretendedDevice : public FarDevice {
   void* allocate(const DeviceCall&, uint64_t bytes) override { return take(bytes); }
   void release(const DeviceCall&, void*) override {}
   void order(const char*, rondoStream_t first, rondoStream_t later) override {
-    struct Event {
-      std::atomic<bool> happened{false};
-    };
-    const auto event = std::make_shared<Event>();
-    enqueue(first, [event] { event->happened = true; });
-    enqueue(later, [event] {
-      while (!event->happened) std::this_thread::yield();
-    });
+    orderPretended(known(first), known(later));
+  }
+  void beside(const char*, rondoStream_t stream, const std::function<void(rondoStream_t)>& branch,
+              const std::function<void()>& main) override {
+    PretendedStream& to = known(stream);
+    if (to.captures()) return besideInGraph(to, branch, main);
+    orderPretended(to, side_);
+    branch(side_.handle());
+    main();
+    orderPretended(side_, to);
   }
   bool captures(rondoStream_t stream) override { return PretendedStream::of(stream).captures(); }
   void synchronize() override {
     for (PretendedStream* stream : streams_) stream->synchronize();
+    side_.synchronize();
   }
   MemoryKind memoryKind() const override { return MemoryKind::Host; }
   bool seesCardWrites() const override { return true; }
@@ -216,10 +230,30 @@ class PretendedDevice : public FarDevice {
   }
 
  private:
-  void enqueue(rondoStream_t stream, PretendedStream::Work work) {
+  PretendedStream& known(rondoStream_t stream) {
     PretendedStream* const to = &PretendedStream::of(stream);
     if (std::find(streams_.begin(), streams_.end(), to) == streams_.end()) streams_.push_back(to);
-    to->enqueue(std::move(work));
+    return *to;
+  }
+  void enqueue(rondoStream_t stream, PretendedStream::Work work) {
+    known(stream).enqueue(std::move(work));
+  }
+  /// A step of the graph that has two branches.
+  void besideInGraph(PretendedStream& stream, const std::function<void(rondoStream_t)>& branch,
+                     const std::function<void()>& main) {
+    std::vector<PretendedStream::Work> left, right;
+    std::vector<PretendedStream::Work>* const graph = stream.captureInto(&left);
+    branch(stream.handle());
+    stream.captureInto(&right);
+    main();
+    stream.captureInto(graph);
+    stream.enqueue([left, right] {
+      std::thread beside([&] {
+        for (const auto& work : left) work();
+      });
+      for (const auto& work : right) work();
+      beside.join();
+    });
   }
   template <class Body>
   static void onBlocks(int blocks, const Body& body) {
@@ -238,6 +272,7 @@ class PretendedDevice : public FarDevice {
   std::atomic<int>* const arrived_;
   std::deque<std::vector<Line>> memory_;
   std::vector<PretendedStream*> streams_;
+  PretendedStream side_;
 };
 
 }  // namespace rondo::testing

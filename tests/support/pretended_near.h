@@ -2,6 +2,7 @@
 // The runner of one host's ranks without a GPU: each call is work on a PretendedStream that meets
 // the same work of the host's other ranks, as a kernel does, and reads their memory.
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -68,20 +70,36 @@ class PretendedHost {
     const std::lock_guard<std::mutex> lock(mutex_);
     return aborted_[static_cast<size_t>(rank)];
   }
-  void put(int from, int to, const Transfer& transfer) {
+  /// `part`: of a collective, which has a queue of its own.
+  void put(bool part, int from, int to, const Transfer& transfer) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    mail_[{from, to}].emplace_back(transfer.data, transfer.data + transfer.bytes);
+    if (!part) ++sends_;
+    mail_[{part, from, to}].emplace_back(transfer.data, transfer.data + transfer.bytes);
     changed_.notify_all();
   }
-  bool take(int from, int to, const Transfer& transfer) {
+  bool take(bool part, int from, int to, const Transfer& transfer) {
     std::unique_lock<std::mutex> lock(mutex_);
-    auto& queue = mail_[{from, to}];
+    auto& queue = mail_[{part, from, to}];
     const auto ended = [&] { return aborted_[static_cast<size_t>(to)]; };
     changed_.wait(lock, [&] { return !queue.empty() || ended(); });
     if (queue.empty()) return false;
-    std::memcpy(transfer.data, queue.front().data(), transfer.bytes);
+    std::memcpy(transfer.data, queue.front().data(),
+                std::min<size_t>(transfer.bytes, queue.front().size()));
     queue.pop_front();
+    changed_.notify_all();
     return true;
+  }
+  /// Until all that was put has been taken; false: given up.
+  bool awaitTaken(bool part, int from, int to) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto& queue = mail_[{part, from, to}];
+    changed_.wait(lock, [&] { return queue.empty() || aborted_[static_cast<size_t>(from)]; });
+    return queue.empty();
+  }
+  /// Sends so far that are no part of a collective.
+  int sends() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return sends_;
   }
 
  private:
@@ -93,7 +111,8 @@ class PretendedHost {
   std::condition_variable changed_;
   size_t arrived_ = 0;
   uint64_t round_ = 0;
-  std::map<std::pair<int, int>, std::deque<std::vector<char>>> mail_;
+  int sends_ = 0;
+  std::map<std::tuple<bool, int, int>, std::deque<std::vector<char>>> mail_;
 };
 
 /// One rank's. `broken`, if it is given: a kernel has given up a wait.
@@ -118,15 +137,20 @@ class PretendedNear final : public DeviceRunner {
   }
   void exchange(const char*, std::span<const Transfer> transfers,
                 std::span<const rondoStream_t> streams) override {
-    const std::vector<Transfer> all(transfers.begin(), transfers.end());
-    PretendedStream::of(streams[0]).enqueue([this, all] {
-      for (const Transfer& each : all) {
-        if (each.sends) host_.put(rank_, each.peer, each);
-      }
-      for (const Transfer& each : all) {
-        if (!each.sends && !host_.take(each.peer, rank_, each)) return;
-      }
-    });
+    PretendedStream& first = PretendedStream::of(streams[0]);
+    for (const rondoStream_t other : streams.subspan(1)) {
+      if (!captures(streams[0]) || captures(other)) orderPretended(PretendedStream::of(other), first);
+    }
+    move(false, transfers, streams[0]);
+    for (const rondoStream_t other : streams.subspan(1)) {
+      orderPretended(first, PretendedStream::of(other));
+    }
+  }
+  void passOn(const char*, std::span<const Transfer> transfers, rondoStream_t stream) override {
+    move(true, transfers, stream);
+  }
+  bool captures(rondoStream_t stream) const override {
+    return PretendedStream::of(stream).captures();
   }
   void order(rondoStream_t, rondoStream_t) override { std::abort(); }
   uint64_t serial() const override { return 0; }
@@ -150,6 +174,22 @@ class PretendedNear final : public DeviceRunner {
   void startEpochsAt(uint32_t) override {}
 
  private:
+  /// A kernel: sends end when they are received, as a long one's do.
+  void move(bool part, std::span<const Transfer> transfers, rondoStream_t stream) {
+    const std::vector<Transfer> all(transfers.begin(), transfers.end());
+    PretendedStream::of(stream).enqueue([this, part, all] {
+      for (const Transfer& each : all) {
+        if (each.sends && each.bytes > 0) host_.put(part, rank_, each.peer, each);
+      }
+      for (const Transfer& each : all) {
+        if (each.sends || each.bytes == 0) continue;
+        if (!host_.take(part, each.peer, rank_, each)) return;
+      }
+      for (const Transfer& each : all) {
+        if (each.sends && each.bytes > 0 && !host_.awaitTaken(part, rank_, each.peer)) return;
+      }
+    });
+  }
   void reduceScatter(const DeviceCall& call) {
     if (!host_.meet(rank_, call)) return;
     const size_t element = typeSize(call.type), bytes = call.count * element;
