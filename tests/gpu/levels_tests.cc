@@ -223,5 +223,107 @@ TEST(LevelsGpu, AbortEndsBothLevels) {
   }
 }
 
+/// All pairs at once, each rank with itself too, some of it nothing: `to` has a part for each peer.
+void sendToAll(const FarRank& me, size_t bytes, const unsigned char* from, unsigned char* to,
+               cudaStream_t first, cudaStream_t second) {
+  good(rondoGroupStart());
+  for (int k = 0; k < me.size; ++k) {
+    const int peer = (me.rank + k) % me.size;
+    const auto part = static_cast<size_t>(peer) * bytes;
+    const size_t there = (me.rank + peer) % 3 == 0 ? bytes / 2 : bytes;  // as both know
+    good(rondoRecv(to + part, there, rondoInt8, peer, me.comm, first));
+    good(rondoSend(from + peer, there, rondoInt8, peer, me.comm, second));
+  }
+  good(rondoGroupEnd());
+}
+
+// Each by its way, kernels inside the host and the host's memory between them, on two streams and
+// from a graph.
+TEST(LevelsGpu, GroupsOfSends) {
+  for (const auto& hosts : kLayered) {
+    onHosts(
+        hosts,
+        [](const FarRank& me) {
+          cudaStream_t other = nullptr;
+          check(makeFreshStream(&other));
+          const auto n = static_cast<size_t>(me.size);
+          for (const size_t bytes : {size_t{3}, size_t{40'000}, size_t{1'234'567}}) {
+            const auto compare = [&] {
+              std::vector<unsigned char> in(me.give, me.give + bytes + n), want(n * bytes, 0xa5);
+              sendToAll(me, bytes, in.data(), want.data(), nullptr, nullptr);
+              EXPECT_EQ(me.wrong(0, want), 0u) << bytes;
+              me.meet();
+            };
+            const auto fill = [&](uint32_t seed) {
+              me.load(bytes + n, seed);
+              me.poison(n * bytes + 64);
+              me.meet();
+            };
+            fill(static_cast<uint32_t>(bytes));
+            sendToAll(me, bytes, me.src, me.dst, me.stream, other);
+            check(cudaStreamSynchronize(other));
+            me.wait();
+            compare();
+            cudaGraph_t graph = nullptr;
+            cudaGraphExec_t exec = nullptr;
+            check(cudaStreamBeginCapture(me.stream, cudaStreamCaptureModeThreadLocal));
+            sendToAll(me, bytes, me.src, me.dst, me.stream, me.stream);
+            check(cudaStreamEndCapture(me.stream, &graph));
+            me.meet();
+            check(cudaGraphInstantiate(&exec, graph, 0));
+            check(cudaGraphUpload(exec, me.stream));
+            me.wait();
+            me.meet();
+            for (uint32_t replay = 0; replay < 3; ++replay) {
+              fill(replay + 77);
+              check(cudaGraphLaunch(exec, me.stream));
+              me.wait();
+              compare();
+            }
+            check(cudaGraphExecDestroy(exec));
+            check(cudaGraphDestroy(graph));
+          }
+          check(cudaStreamDestroy(other));
+        },
+        kInLevels);
+  }
+}
+
+// What rank 0 hears from its neighbour has begun with what it sends to the other host in the same
+// group.
+TEST(LevelsGpu, NearAndFarSendsOfAGroupDoNotWaitForEachOther) {
+  onHosts(
+      {"a", "a", "b", "b"},
+      [](const FarRank& me) {
+        for (const size_t bytes : {size_t{100}, size_t{900'000}}) {
+          const auto send = [&](int peer, const unsigned char* from) {
+            good(rondoSend(from, bytes, rondoInt8, peer, me.comm, me.stream));
+          };
+          const auto receive = [&](int peer, unsigned char* to) {
+            good(rondoRecv(to, bytes, rondoInt8, peer, me.comm, me.stream));
+          };
+          me.load(bytes, 3);
+          me.poison(bytes + 64);
+          me.meet();
+          const int before[] = {1, 3, 0, 2}, next[] = {2, 0, 3, 1};
+          if (me.rank == 0) {
+            good(rondoGroupStart());
+            receive(before[0], me.dst);
+            send(next[0], me.src);
+            good(rondoGroupEnd());
+          } else {
+            receive(before[me.rank], me.dst);
+            send(next[me.rank], me.dst);
+          }
+          me.wait();
+          std::vector<unsigned char> want(me.give, me.give + bytes);
+          good(rondoBroadcast(want.data(), want.data(), bytes, rondoInt8, 0, me.comm, nullptr));
+          EXPECT_EQ(me.wrong(0, want), 0u) << bytes;  // rank 0's, handed on
+          me.meet();
+        }
+      },
+      kInLevels);
+}
+
 }  // namespace
 }  // namespace rondo::test
