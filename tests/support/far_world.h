@@ -139,6 +139,29 @@ size_t wrong(const int32_t* out, size_t count, const Value& value) {
   return bad;
 }
 
+/// Of three ranks: the transfers of a group do not wait for each other. What rank 0 hears last
+/// comes only after the last of what it sends.
+inline void expectQueuesOfTheirOwn(const FarRank& me, size_t count) {
+  Ints a = dataOf(me.rank, count), b(count, -1), c(count, -1);
+  if (me.rank == 0) {
+    me.good(
+        me.transfer({transferOf(2, false, b.data(), count), transferOf(1, true, a.data(), count),
+                     transferOf(1, true, a.data(), count)}));
+  } else if (me.rank == 1) {
+    me.good(me.transfer({transferOf(0, false, b.data(), count)}));
+    me.good(me.transfer({transferOf(0, false, c.data(), count)}));
+    me.good(me.transfer({transferOf(2, true, a.data(), 5)}));
+  } else {
+    me.good(me.transfer({transferOf(1, false, c.data(), 5)}));
+    me.good(me.transfer({transferOf(0, true, a.data(), count)}));
+  }
+  me.stream.synchronize();
+  if (me.rank == 2) return;
+  EXPECT_EQ(wrong(b.data(), count, [&](size_t i) { return element(2 - 2 * me.rank, i); }), 0u);
+  if (me.rank == 0) return;
+  EXPECT_EQ(wrong(c.data(), count, [](size_t i) { return element(0, i); }), 0u);
+}
+
 /// What the flight record says of the one call on device memory that the rank has made.
 inline void expectServed(const FarRank& me, const std::string& served) {
   me.stream.synchronize();

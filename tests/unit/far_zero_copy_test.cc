@@ -73,29 +73,10 @@ TEST(FarZeroCopy, GroupsOfAnyLengthsMeet) {
   EXPECT_EQ(zeroCopied({0, 1}, sendAll, ZeroCopyUse::Auto), 0);  // over TCP nobody gains
 }
 
-// What rank 0 hears last comes only after the last of what it sends.
 TEST(FarZeroCopy, QueuesDoNotWaitForEachOther) {
   constexpr size_t kCount = 3 * kPiece + 5;
-  const int pieces = zeroCopied({0, 1, 2}, [](const FarRank& me) {
-    Ints a = dataOf(me.rank, kCount), b(kCount, -1), c(kCount, -1);
-    if (me.rank == 0) {
-      me.good(me.transfer({transferOf(2, false, b.data(), kCount),
-                           transferOf(1, true, a.data(), kCount),
-                           transferOf(1, true, a.data(), kCount)}));
-    } else if (me.rank == 1) {
-      me.good(me.transfer({transferOf(0, false, b.data(), kCount)}));
-      me.good(me.transfer({transferOf(0, false, c.data(), kCount)}));
-      me.good(me.transfer({transferOf(2, true, a.data(), 5)}));
-    } else {
-      me.good(me.transfer({transferOf(1, false, c.data(), 5)}));
-      me.good(me.transfer({transferOf(0, true, a.data(), kCount)}));
-    }
-    me.stream.synchronize();
-    if (me.rank == 2) return;
-    EXPECT_EQ(wrong(b.data(), kCount, [&](size_t i) { return element(2 - 2 * me.rank, i); }), 0u);
-    if (me.rank == 0) return;
-    EXPECT_EQ(wrong(c.data(), kCount, [](size_t i) { return element(0, i); }), 0u);
-  });
+  const int pieces =
+      zeroCopied({0, 1, 2}, [](const FarRank& me) { expectQueuesOfTheirOwn(me, kCount); });
   EXPECT_EQ(pieces, 3 * piecesOf(kCount));
 }
 
