@@ -220,13 +220,13 @@ void CarriedRunner::launchCall(const DeviceCall& call, const FarRoute& route) {
   far.name = call.name;
   far.view = view_;
   far.fault = fault_;
-  const uint64_t wanted = (std::min(far.chunk, far.count) * slots * element - 1) / kBytesPerBlock;
-  const auto blocks =
-      static_cast<int>(std::min<uint64_t>(wanted + 1, static_cast<uint64_t>(device_->blocks())));
   const FarLined slot{1, call.count * element, 0};
   const uint64_t lines =
       slot.perSlot() * static_cast<uint64_t>(std::max(far.srcSlots, far.dstSlots));
   far.inLines = far.chunk >= call.count && lines <= kMostFarLines ? 1 : 0;
+  const uint64_t wanted = (std::min(far.chunk, far.count) * slots * element - 1) / kBytesPerBlock;
+  const auto most = static_cast<uint64_t>(far.inLines != 0 ? 1 : device_->blocks());
+  const auto blocks = static_cast<int>(std::min(wanted + 1, most));
   device_->launch(far, blocks, call.stream);
   launched(call.stream, (call.count + far.chunk - 1) / far.chunk);
 }

@@ -61,7 +61,7 @@ void everyCollective(const FarRank& me, size_t count) {
 }
 
 TEST(FarDevice, EveryCollectiveOfAnyLength) {
-  for (const auto& hosts : std::vector<std::vector<int>>{{0, 1}, {0, 1, 1}}) {
+  for (const auto& hosts : std::vector<std::vector<int>>{{0, 1}, {0, 1, 1}, {0, 1, 1, 0, 1}}) {
     onHosts(hosts, [](const FarRank& me) {
       // in lines, one block, several, one chunk, several, more than there are slots
       for (const size_t count : {1u, 3u, 341u, 1000u, 40001u, 150001u, 700000u}) {
