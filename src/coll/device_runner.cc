@@ -65,11 +65,10 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
         helloLL128_(lease_->hello(Protocol::kLL128)),
         ring_(lease_->ring()),
         exchange_(lease_->pairs(), lease_->direct(), memory_, fault_, rank_, size_, lanesAtMost),
-        passOn_(config.inLevels
-                    ? std::make_unique<DeviceExchange>(lease_->passOnPairs(),
-                                                       lease_->passOnDirect(), memory_, fault_,
-                                                       rank_, size_, lanesAtMost)
-                    : nullptr),
+        passOn_(config.inLevels ? std::make_unique<DeviceExchange>(
+                                      lease_->passOnPairs(), lease_->passOnDirect(), memory_,
+                                      fault_, rank_, size_, lanesAtMost)
+                                : nullptr),
         memory_(device_, cards, rank_, !lease_->onHost(),
                 {config.noBackground, config.registerBytes, [this] { return healthy(); }}),
         copyEngines_(lease_->meeting(), fault_, rank_, size_,

@@ -28,15 +28,15 @@ struct DeviceConfig {
   uint64_t spinBoundMs = 0;         ///< RONDO_SPIN_BOUND_MS; 0: none.
   std::vector<TuneRule> tune = {};  ///< RONDO_TUNE; the same on all ranks.
   bool explain = false;             ///< RONDO_EXPLAIN: rank 0 says what it chose, and what else.
-  bool legacyIpc = false;   ///< Tests: share memory by legacy CUDA IPC on all ranks if any asks.
-  int smBudget = 0;         ///< config.smBudget: multiprocessors of its kernels; 0: what is usual.
-  int blocksHeld = 0;       ///< That the communicator has of the device already.
-  bool inLevels = false;    ///< One of the two runners of a communicator in levels.
+  bool legacyIpc = false;  ///< Tests: share memory by legacy CUDA IPC on all ranks if any asks.
+  int smBudget = 0;        ///< config.smBudget: multiprocessors of its kernels; 0: what is usual.
+  int blocksHeld = 0;      ///< That the communicator has of the device already.
+  bool inLevels = false;   ///< One of the two runners of a communicator in levels.
   /// What its sentences call this rank, of how many; -1: as the runner itself numbers it.
   int shownRank = -1, shownSize = 0;
-  bool noSms = false;       ///< RONDO_SM_BUDGET_NONE; counts if all ranks say so.
-  bool hostMemory = false;  ///< RONDO_P2P=off: ranks meet in host memory; the same on all ranks.
-  bool noLineStores = false;    ///< Tests: 128-byte stores count as those over PCIe.
+  bool noSms = false;         ///< RONDO_SM_BUDGET_NONE; counts if all ranks say so.
+  bool hostMemory = false;    ///< RONDO_P2P=off: ranks meet in host memory; the same on all ranks.
+  bool noLineStores = false;  ///< Tests: 128-byte stores count as those over PCIe.
   bool registeredOnly = false;  ///< Tests: into what isn't registered nothing goes straight.
   bool noBackground = false;    ///< RONDO_REGISTER=off; counts for a rank and its peers.
   uint64_t registerBytes = 0;   ///< RONDO_REGISTER; 0: what is usual.
@@ -89,10 +89,9 @@ class DeviceRunner {
   virtual void exchange(const char* name, std::span<const Transfer> transfers,
                         std::span<const rondoStream_t> streams) = 0;
 
-  /// As exchange() on one stream, as part of a collective: neither meets transfers of the other, nor
-  /// do they wait for each other. Of a runner of levels (DeviceConfig::inLevels).
-  virtual void passOn(const char* name, std::span<const Transfer> transfers,
-                      rondoStream_t stream) {
+  /// As exchange() on one stream, as part of a collective: neither meets transfers of the other,
+  /// nor do they wait for each other. Of a runner of levels (DeviceConfig::inLevels).
+  virtual void passOn(const char* name, std::span<const Transfer> transfers, rondoStream_t stream) {
     exchange(name, transfers, {&stream, 1});
   }
 

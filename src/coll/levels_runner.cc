@@ -329,8 +329,12 @@ void LevelsRunner::exchangeBoth(const char* name, std::span<const rondoStream_t>
   }
   far_->beside(
       name, stream,
-      [&](rondoStream_t branch) { far_->exchange(name, farTransfers_, {&branch, 1}); },
-      [&] { near_->exchange(name, nearTransfers_, {&stream, 1}); });
+      [&](rondoStream_t branch) {
+        far_->exchange(name, farTransfers_, {&branch, 1});
+      },
+      [&] {
+        near_->exchange(name, nearTransfers_, {&stream, 1});
+      });
   for (const rondoStream_t other : streams.subspan(1)) order(stream, other);
 }
 

@@ -139,7 +139,8 @@ class PretendedNear final : public DeviceRunner {
                 std::span<const rondoStream_t> streams) override {
     PretendedStream& first = PretendedStream::of(streams[0]);
     for (const rondoStream_t other : streams.subspan(1)) {
-      if (!captures(streams[0]) || captures(other)) orderPretended(PretendedStream::of(other), first);
+      if (!captures(streams[0]) || captures(other))
+        orderPretended(PretendedStream::of(other), first);
     }
     move(false, transfers, streams[0]);
     for (const rondoStream_t other : streams.subspan(1)) {
