@@ -260,7 +260,9 @@ TEST(LevelsSends, GraphsOfBothAreReplayed) {
         for (int replay = 0; replay < 5; ++replay) {
           const auto value = [&](int rank, size_t i) { return element(rank, i) ^ replay << 8; };
           for (size_t i = 0; i < kCount; ++i) out[i] = value(me.rank, i);
-          one.data = other.data = dataOf(replay, Chain::kCount);
+          const Ints sent = dataOf(replay, Chain::kCount);
+          for (Chain* each : {&one, &other})
+            std::copy(sent.begin(), sent.end(), each->data.begin());
           fromNear.assign(kCount, -1);
           fromFar.assign(kCount, -1);
           own.assign(kCount, -1);
@@ -269,8 +271,8 @@ TEST(LevelsSends, GraphsOfBothAreReplayed) {
           EXPECT_EQ(wrong(fromNear.data(), kCount, [&](size_t i) { return value(near, i); }), 0u);
           EXPECT_EQ(wrong(fromFar.data(), kCount, [&](size_t i) { return value(far, i); }), 0u);
           EXPECT_EQ(wrong(own.data(), kCount, [&](size_t i) { return value(me.rank, i); }), 0u);
-          one.expect(me, dataOf(replay, Chain::kCount));
-          other.expect(me, dataOf(replay, Chain::kCount));
+          one.expect(me, sent);
+          other.expect(me, sent);
         }
         // To the neighbour and to itself, on both ranks; of each chain one.
         EXPECT_EQ(nearSends(me), 5 * (4 + (me.rank < 2 ? 2 : 0)));
