@@ -135,34 +135,47 @@ TEST(LevelsSends, GroupsOfAnyMixture) {
 
 /// Rank 0 has one transfer with its neighbour and one with a rank of another host in a group; what
 /// it receives there comes only after what it sends, by way of the two others' calls.
-void chain(const FarRank& me, int neighbour, int far, bool nearFirst) {
-  constexpr size_t kCount = 400'000;  // more than is on its way at once
-  const int second = nearFirst ? neighbour : far, third = nearFirst ? far : neighbour;
-  Ints data = dataOf(0, kCount), got(kCount, -1);
-  const auto pass = [&](int from, int to) {
-    me.good(me.transfer({transferOf(from, false, got.data(), kCount)}));
-    me.good(me.transfer({transferOf(to, true, got.data(), kCount)}));
-  };
-  if (me.rank == 0) {
-    me.good(me.transfer({transferOf(third, false, got.data(), kCount),
-                         transferOf(second, true, data.data(), kCount)}));
-  } else if (me.rank == second) {
-    pass(0, third);
-  } else if (me.rank == third) {
-    pass(second, 0);
+struct Chain {
+  int second, third;
+  Ints data = Ints(kCount), got = Ints(kCount);
+  static constexpr size_t kCount = 400'000;  // more than is on its way at once
+
+  Chain(int neighbour, int far, bool nearFirst)
+      : second(nearFirst ? neighbour : far), third(nearFirst ? far : neighbour) {}
+  void enqueue(const FarRank& me) {
+    const auto pass = [&](int from, int to) {
+      me.good(me.transfer({transferOf(from, false, got.data(), kCount)}));
+      me.good(me.transfer({transferOf(to, true, got.data(), kCount)}));
+    };
+    if (me.rank == 0) {
+      me.good(me.transfer({transferOf(third, false, got.data(), kCount),
+                           transferOf(second, true, data.data(), kCount)}));
+    } else if (me.rank == second) {
+      pass(0, third);
+    } else if (me.rank == third) {
+      pass(second, 0);
+    }
   }
-  finish(me);
-  if (me.rank != 0 && me.rank != second && me.rank != third) return;
-  EXPECT_EQ(wrong(got.data(), kCount, [&](size_t i) { return element(0, i); }), 0u);
-}
+  void expect(const FarRank& me, const Ints& want) const {
+    const bool takesPart = me.rank == 0 || me.rank == second || me.rank == third;
+    if (takesPart) EXPECT_EQ(wrong(got.data(), kCount, [&](size_t i) { return want[i]; }), 0u);
+  }
+};
 
 // Launches one after the other would wait for each other in a circle, whichever is the first.
 TEST(LevelsSends, NearAndFarOnesOfAGroupDoNotWaitForEachOther) {
+  const auto run = [](const FarRank& me, int neighbour, int far, bool nearFirst) {
+    Chain chain(neighbour, far, nearFirst);
+    chain.data = dataOf(0, Chain::kCount);
+    chain.enqueue(me);
+    finish(me);
+    chain.expect(me, dataOf(0, Chain::kCount));
+  };
   for (const bool nearFirst : {false, true}) {
     onHosts(
-        {0, 0, 1, 1}, [&](const FarRank& me) { chain(me, 1, 3, nearFirst); }, kLevels);
+        {0, 0, 1, 1}, [&](const FarRank& me) { run(me, 1, 3, nearFirst); }, kLevels);
     onHosts(
-        {0, 1, 0, 1}, [&](const FarRank& me) { chain(me, 2, 1, nearFirst); }, kLevels);
+        {0, 1, 0, 1}, [&](const FarRank& me) { run(me, 2, 1, nearFirst); }, kLevels);
   }
 }
 
@@ -232,19 +245,24 @@ TEST(LevelsSends, GraphsOfBothAreReplayed) {
         constexpr size_t kCount = 300'001;
         Ints out(kCount), fromNear(kCount), fromFar(kCount), own(kCount);
         const int near = me.rank ^ 1, far = me.rank ^ 2;
+        Chain one(1, 3, false), other(1, 3, true);
         std::vector<PretendedStream::Work> graph;
         me.stream.captureInto(&graph);
-        // Of a circle of waits, too: the ranks receive in another order than they send.
         me.good(me.transfer({transferOf(far, false, fromFar.data(), kCount),
                              transferOf(near, true, out.data(), kCount),
                              transferOf(me.rank, true, out.data(), kCount),
                              transferOf(far, true, out.data(), kCount),
                              transferOf(me.rank, false, own.data(), kCount),
                              transferOf(near, false, fromNear.data(), kCount)}));
+        one.enqueue(me);
+        other.enqueue(me);
         me.stream.captureInto(nullptr);
         for (int replay = 0; replay < 5; ++replay) {
           const auto value = [&](int rank, size_t i) { return element(rank, i) ^ replay << 8; };
           for (size_t i = 0; i < kCount; ++i) out[i] = value(me.rank, i);
+          const Ints sent = dataOf(replay, Chain::kCount);
+          for (Chain* each : {&one, &other})
+            std::copy(sent.begin(), sent.end(), each->data.begin());
           fromNear.assign(kCount, -1);
           fromFar.assign(kCount, -1);
           own.assign(kCount, -1);
@@ -253,8 +271,11 @@ TEST(LevelsSends, GraphsOfBothAreReplayed) {
           EXPECT_EQ(wrong(fromNear.data(), kCount, [&](size_t i) { return value(near, i); }), 0u);
           EXPECT_EQ(wrong(fromFar.data(), kCount, [&](size_t i) { return value(far, i); }), 0u);
           EXPECT_EQ(wrong(own.data(), kCount, [&](size_t i) { return value(me.rank, i); }), 0u);
+          one.expect(me, sent);
+          other.expect(me, sent);
         }
-        EXPECT_EQ(nearSends(me), 5 * 4);  // to the neighbour and to itself, on both ranks
+        // To the neighbour and to itself, on both ranks; of each chain one.
+        EXPECT_EQ(nearSends(me), 5 * (4 + (me.rank < 2 ? 2 : 0)));
       },
       kLevels);
 }
@@ -283,26 +304,23 @@ TEST(LevelsSends, CollectivesThatAreMadeOfThem) {
   for (const auto& hosts : kShapes) {
     onHosts(
         hosts,
-        [](const FarRank& me) {
+        [&hosts](const FarRank& me) {
           constexpr size_t kCount = 20'003;
           const auto n = static_cast<size_t>(me.size), mine = static_cast<size_t>(me.rank);
           const Ints in = dataOf(me.rank, n * kCount);
           Ints gathered(n * kCount, -1), scattered(kCount, -1), swapped(n * kCount, -1);
           const int root = me.size - 1;
           const int places = me.host->ranks();
-          const auto expectSends = [&](int before, int some, int atRoot) {
-            const int sends = nearSends(me) - before;  // all ranks look as often
-            EXPECT_TRUE(sends == atRoot || sends == some) << sends;
-          };
+          const bool besideRoot = hosts[mine] == hosts[n - 1];
           int before = nearSends(me);
           me.good(me.collective(Collective::Gather, in, gathered.data(), kCount, root));
           finish(me);
           // On the root's host its own too, which is in its neighbours' launch.
-          expectSends(before, 0, places);
+          EXPECT_EQ(nearSends(me) - before, besideRoot ? places : 0);
           before = nearSends(me);
           me.good(me.collective(Collective::Scatter, in, scattered.data(), kCount, root));
           finish(me);
-          expectSends(before, 0, places);
+          EXPECT_EQ(nearSends(me) - before, besideRoot ? places : 0);
           UnevenBlocks blocks;
           for (size_t r = 0; r < n; ++r) {
             blocks.counts.push_back(kCount);
@@ -315,7 +333,7 @@ TEST(LevelsSends, CollectivesThatAreMadeOfThem) {
               UnevenDeviceCall{"rondoTest", Collective::AllToAll, in.data(), swapped.data(),
                                rondoInt32, rondoSum, 0, me.stream.handle(), blocks, blocks}));
           finish(me);
-          expectSends(before, places * places, places * places);
+          EXPECT_EQ(nearSends(me) - before, places * places);
           const auto slotOf = [&](size_t i) {
             return me.rank == root ? element(static_cast<int>(i / kCount), i % kCount) : -1;
           };
@@ -371,10 +389,11 @@ TEST(LevelsSends, LengthsThatDifferAreToldWithTheCommunicatorsRanks) {
       [&](const FarRank& me) {
         Ints data(6000), other(6000);
         const int near = me.rank ^ 1, far = me.rank ^ 2;
-        const rondoResult_t started =
+        const rondoResult_t result =
             me.transfer({transferOf(far, me.rank < 2, data.data(), me.rank == 1 ? 6000 : 5000),
                          transferOf(near, me.rank % 2 == 0, other.data(), 100)});
-        EXPECT_TRUE(started == rondoSuccess || started == rondoMismatch) << "who comes late";
+        // Ranks 1 and 3 may be told before another one calls.
+        EXPECT_TRUE(result == rondoSuccess || (me.rank % 2 == 0 && result == rondoMismatch));
         expectBroken(me, rondoMismatch, "");
         const std::string why = rondoGetLastError(me.comm);
         if (why.find("rank 3 receives 20000 bytes from rank 1") != why.npos) ++named;
@@ -426,20 +445,6 @@ TEST(LevelsSends, NoneIsEnqueuedOnceAKernelInsideTheHostGaveUp) {
         EXPECT_EQ(nearSends(me), 0);
       },
       world);
-}
-
-// Nobody has kernels inside hosts: all goes as it did.
-TEST(LevelsSends, ByHostMemoryAloneWhereThereAreNoKernelsInsideHosts) {
-  onHosts({0, 0, 1, 1},
-          [](const FarRank& me) {
-            Ints out = dataOf(me.rank, 300'100), got(36 * 300'007, -1);
-            const std::vector<Message> all = randomMessages(7, me.size);
-            exchange(me, all, out, got);
-            finish(me);
-            expectMessages(me, all, got);
-            EXPECT_EQ(nearSends(me), 0);
-          },
-          {.near = true, .withoutNear = 2, .tune = kAllLevels});
 }
 
 }  // namespace
