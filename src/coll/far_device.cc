@@ -15,7 +15,6 @@
 
 #include "coll/device_budget.h"
 #include "coll/device_scaled.h"
-#include "kernels/capture.h"
 #include "kernels/direct_call.h"
 #include "kernels/launch.h"
 #include "kernels/scale.h"

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "kernels/capture.h"
+#include "kernels/far.h"
 
 namespace rondo {
 namespace {

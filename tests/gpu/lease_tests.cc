@@ -27,6 +27,9 @@ TEST(Budget, FiftyCommunicatorsFitTheDeviceAndTheirMemory) {
     for (int ranks = 1; ranks <= kMaxPairRanks; ++ranks) {
       const uint64_t bytes = leaseBytes(ranks, leaseShape(ranks, usual));
       EXPECT_LE(bytes, (k == 0 ? 56 : 4) * kMiB) << ranks << " ranks, " << usual << " blocks";
+      const uint64_t passingOn = leaseBytes(ranks, leaseShape(ranks, usual, true)) - bytes;
+      EXPECT_LE(passingOn, (k == 0 ? 12 : 2) * kMiB + 256 * 1024) << ranks << " ranks";
+      EXPECT_EQ(passingOn > 0, ranks > 1) << ranks << " ranks";
     }
     ASSERT_TRUE(taken[k].take(7, kH200Blocks, usual));
     sum += usual;
