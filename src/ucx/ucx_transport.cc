@@ -135,7 +135,7 @@ void UcxTransport::finish(Outgoing* out) {
 /// A send that failed tells of it through its endpoint's error handler.
 void UcxTransport::sent(void* request, ucs_status_t, void* outgoing) {
   auto* const out = static_cast<Outgoing*>(outgoing);
-  out->owner->finish(out);
+  if (out->owner != nullptr) out->owner->finish(out);
   ucp_request_free(request);
 }
 
@@ -277,6 +277,7 @@ ucs_status_t UcxTransport::take(UcxPeer& peer, UcxArrival& arrival, const UcxHea
 
 void UcxTransport::received(void* request, ucs_status_t status, size_t, void* arrival) {
   auto& message = *static_cast<UcxArrival*>(arrival);
+  if (message.owner == nullptr) return ucp_request_free(request);
   --message.owner->inFlight_;
   if (status == UCS_OK) message.ready.store(message.sequence + 1, std::memory_order_release);
   ucp_request_free(request);
@@ -399,10 +400,16 @@ UcxTransport::~UcxTransport() {
     }
   }
   if (inFlight_ == 0) return;
-  // UCX still reads or writes what belongs to messages that no living peer took: it stays.
+  // UCX still reads or writes what belongs to messages that no living peer took: it stays, but
+  // whoever ends one of them finds nobody to tell.
+  for (UcxPeer* peer : all_) {
+    for (UcxChannel& channel : peer->channels) {
+      for (UcxArrival& arrival : channel.arrivals) arrival.owner = nullptr;
+    }
+  }
   for (auto& peer : peers_) static_cast<void>(peer.release());
-  for (auto& out : outgoings_) static_cast<void>(out.release());
-  for (auto& move : zeroCopies_) static_cast<void>(move.release());
+  for (auto& out : outgoings_) out.release()->owner = nullptr;
+  for (auto& move : zeroCopies_) move.release()->owner = nullptr;
 }
 
 std::unique_ptr<SendPort> UcxTransport::sendTo(int lane, int rank, const uint32_t* stamp) {

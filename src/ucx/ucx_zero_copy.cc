@@ -147,6 +147,7 @@ bool UcxTransport::noteZeroCopy(UcxZeroCopy& move, void* request) {
 }
 
 void UcxTransport::zeroCopyEnded(UcxZeroCopy& move, void* request, ucs_status_t status) {
+  if (move.owner == nullptr) return ucp_request_free(request);
   --move.owner->inFlight_;
   move.owner->zeroCopying_ -= move.receives ? 1 : 0;
   if (status == UCS_OK) {
