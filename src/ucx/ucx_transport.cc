@@ -407,9 +407,17 @@ UcxTransport::~UcxTransport() {
       for (UcxArrival& arrival : channel.arrivals) arrival.owner = nullptr;
     }
   }
-  for (auto& peer : peers_) static_cast<void>(peer.release());
-  for (auto& out : outgoings_) out.release()->owner = nullptr;
-  for (auto& move : zeroCopies_) move.release()->owner = nullptr;
+  for (auto& out : outgoings_) out->owner = nullptr;
+  for (auto& move : zeroCopies_) move->owner = nullptr;
+  struct Kept {
+    std::vector<std::unique_ptr<UcxPeer>> peers;
+    std::vector<std::unique_ptr<Outgoing>> outgoings;
+    std::vector<std::unique_ptr<UcxZeroCopy>> zeroCopies;
+  };
+  static std::mutex keeping;
+  static auto* const kept = new std::vector<Kept>;
+  const std::lock_guard<std::mutex> keeps(keeping);
+  kept->push_back({std::move(peers_), std::move(outgoings_), std::move(zeroCopies_)});
 }
 
 std::unique_ptr<SendPort> UcxTransport::sendTo(int lane, int rank, const uint32_t* stamp) {
