@@ -111,11 +111,9 @@ FarPieces::FarPieces(Communicator& carrier, const FarPairView& view, FarZeroCopy
     : carrier_(carrier), view_(view), zeroCopy_(std::move(zeroCopy)) {
   const int rank = carrier.place().rank, n = carrier.place().size;
   queues_ = std::vector<Queue>(static_cast<size_t>(farQueues(n)));
-  for (int k = 1; k < n; ++k) {
-    Queue& sends = queues_[static_cast<size_t>(2 * (k - 1))];
-    sends.peer = (rank + k) % n;
-    sends.sends = true;
-    queues_[static_cast<size_t>(2 * (k - 1) + 1)].peer = (rank + n - k) % n;
+  for (size_t index = 0; index < queues_.size(); ++index) {
+    queues_[index].peer = farPeer(index, rank, n);
+    queues_[index].sends = index % 2 == 0;
   }
 }
 

@@ -270,10 +270,8 @@ void CarriedRunner::launchAround(const char* name, std::span<const Transfer> tra
         pieces = 0;
       }
       FarQueue& queue = call_.queue[call_.queues++];
-      const int k = static_cast<int>(index / 2) + 1;
-      const int peer = (place_.rank + (index % 2 == 0 ? k : n - k)) % n;
-      queue = {static_cast<int32_t>(index), pieces, pieces,
-               zeroCopies_[static_cast<size_t>(peer)] ? 1 : 0};
+      const auto peer = static_cast<size_t>(farPeer(index, place_.rank, n));
+      queue = {static_cast<int32_t>(index), pieces, pieces, zeroCopies_[peer] ? 1 : 0};
       for (size_t i = first; i < last; ++i) call_.piece[queue.end++] = all[i];
       pieces = queue.end;
     }

@@ -3,6 +3,7 @@
 // MiB for collectives, and about as much for sends and receives, whatever the number of ranks.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "coll/plan.h"
@@ -50,6 +51,11 @@ constexpr uint64_t kZeroCopyPiece = 4u << 20;
 
 /// Queues of sends and receives of a rank (FarPairView).
 constexpr int farQueues(int ranks) { return 2 * (ranks - 1); }
+/// The rank that one of `rank`'s goes to, or comes from.
+constexpr int farPeer(size_t queue, int rank, int ranks) {
+  const int away = static_cast<int>(queue / 2) + 1;
+  return (rank + (queue % 2 == 0 ? away : ranks - away)) % ranks;
+}
 /// Transfers of one queue that fit one launch beside as many of every other.
 constexpr int mostPerFarQueue(int ranks) {
   return std::max(1, kMostFarPieces / std::min(kMostFarQueues, std::max(1, farQueues(ranks))));
