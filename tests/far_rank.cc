@@ -5,9 +5,10 @@
 // 1, which on a host of its own would need a real device.
 // far_rank FILE RANKS RANK COUNT sends: instead, in three rounds, COUNT numbers to the next rank
 // and from the one before, and says how often the network itself wrote a piece of them.
-// A stream that has ended with wrong data
-// while the communicator says that all is well is an error, and so are threads that do not sleep
-// once the communicators are gone.
+// far_rank FILE RANKS RANK COUNT leaves: rank 0 broadcasts COUNT numbers, and its process ends,
+// with the communicator, as soon as its stream has; the others wait for them. A stream that has
+// ended with wrong data while the communicator says that all is well is an error, and so are
+// threads that do not sleep once the communicators are gone.
 
 #include <dirent.h>
 
@@ -83,8 +84,25 @@ int runSends(const Job& job) {
   return 0;
 }
 
+int runLeaves(const Job& job) {
+  rondoComm_t comm = join(job, nullptr);
+  PretendedStream stream;
+  std::vector<int32_t> data(job.count), got(job.count, -1);
+  for (size_t i = 0; i < job.count; ++i) data[i] = static_cast<int32_t>(i * 7 + 1);
+  if (job.rank == 0) usleep(300'000);
+  const rondoResult_t started =
+      runOnDevice(comm, DeviceCall{"rondoBroadcast", Collective::Broadcast, data.data(), got.data(),
+                                   job.count, rondoInt32, rondoSum, 0, stream.handle(), nullptr});
+  if (started != rondoSuccess) fail(job, "a broadcast", comm);
+  stream.synchronize();
+  if (got != data) fail(job, "wrong data", comm);  // that rank 0 has ended may be known by now
+  std::printf("rank %d: has it\n", job.rank);
+  std::exit(0);
+}
+
 int run(const Job& job) {
   if (job.then == "sends") return runSends(job);
+  if (job.then == "leaves") return runLeaves(job);
   rondoComm_t comm = join(job, nullptr);
   PretendedStream stream;
   const auto sumOf = [&](rondoComm_t on, const std::vector<int32_t>& in,

@@ -95,6 +95,16 @@ deviceSection() {
   reap
 }
 
+leavesSection() {
+  echo "== a process ends as soon as its stream has, which has given what others wait for: kernels that get nothing do not wait"
+  local r taken=()
+  for r in 0 1 2; do
+    on h$r "exec timeout 60 '$device' '$scratch/leaves' 3 $r 1000000 leaves" >"$scratch/leaves.$r" 2>&1 & taken[r]=$!
+  done
+  for r in 0 1 2; do wait "${taken[r]}" || fail "leaves: rank $r: $(cat "$scratch/leaves.$r")"; done
+  cat "$scratch"/leaves.[012]
+}
+
 besideSection() {
   echo "== a rank is killed beside another one, which knows how it ended"
   group beside "h0 h1 h1" 100000
@@ -330,7 +340,7 @@ wanted idle >"$scratch/idle.log" 2>&1 & idle=$!
 wanted stopped >"$scratch/stopped.log" 2>&1 & stopped=$!
 wanted late >"$scratch/late.log" 2>&1 & late=$!
 wanted where >"$scratch/where.log" 2>&1 & aside=$!
-wanted killed device beside nccl revoke grow create || failures=1
+wanted killed device leaves beside nccl revoke grow create || failures=1
 wait $idle || failures=1
 wait $stopped || failures=1
 wait $late || failures=1

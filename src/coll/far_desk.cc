@@ -78,8 +78,11 @@ void FarChunks::start() {
   const PlanKey key{letter.count, static_cast<rondoDataType_t>(letter.type),
                     static_cast<rondoRedOp_t>(letter.op), letter.root,
                     static_cast<Collective>(letter.collective)};
+  unsigned char* const in = view_.in + slot * view_.slotBytes;
+  // A broadcast's root has what it gives, and its kernel waits for nothing.
+  const bool gives = key.collective == Collective::Broadcast && letter.root == carrier.place().rank;
   run_.addCollective(carrier, letter.name,
-                     {key, view_.in + slot * view_.slotBytes, view_.out + slot * view_.slotBytes});
+                     {key, in, gives ? in : view_.out + slot * view_.slotBytes});
   run_.issue(OpOrigin::Device);
   running_ = true;
 }
@@ -121,10 +124,23 @@ void FarPieces::startAt(uint32_t number) {
   for (Queue& queue : queues_) queue.begun = number;
 }
 
+bool FarPieces::rang(size_t index) const {
+  const uint32_t begun = queues_[index].begun;
+  return look(view_.rung[placeOf(index, begun)]) == begun + 1;
+}
+
+bool FarPieces::settled() const {
+  if (busy()) return false;
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    if (rang(i)) return false;
+  }
+  return true;
+}
+
 bool FarPieces::start(size_t index) {
+  if (!rang(index)) return false;
   Queue& queue = queues_[index];
   const size_t place = placeOf(index, queue.begun);
-  if (look(view_.rung[place]) != queue.begun + 1) return false;
   const FarPairLetter& mail = view_.letters[place];
   unsigned char* const data = view_.slots + place * view_.pieceBytes;
   queue.transfer = {queue.peer, queue.sends, reinterpret_cast<char*>(data),
@@ -336,6 +352,18 @@ void FarDesk::startAt(uint32_t number) {
   for (const auto& lane : lanes_) lane->chunks.startAt(number);
   pieces_.startAt(number);
   for (const auto& lane : lanes_) lane->owner.store(0, std::memory_order_release);
+}
+
+bool FarDesk::settled() {
+  for (const auto& lane : lanes_) {
+    if (failed_.load(std::memory_order_acquire)) return true;
+    if (lane->owner.exchange(1, std::memory_order_acquire) != 0) return false;
+    const bool pieces = lane->pieces == nullptr || lane->pieces->settled();
+    const bool all = pieces && lane->chunks.settled();
+    lane->owner.store(0, std::memory_order_release);
+    if (!all) return false;
+  }
+  return true;
 }
 
 void FarDesk::close() {

@@ -36,6 +36,8 @@ class FarChunks {
   /// Does what can be done at once. `failure` is set if nothing can any more.
   bool poll(FarFailure* failure);
   bool busy() const { return running_; }
+  /// Nothing is under way, nor has rung.
+  bool settled() { return !running_ && !rang(); }
   /// Of the chunk that runs, or ran last.
   const Communicator& carrier() const { return onRail_ ? *carriers_.rail : *carriers_.all; }
   void startAt(uint32_t number);
@@ -77,6 +79,7 @@ class FarPieces {
   FarPieces(Communicator& carrier, const FarPairView& view, FarZeroCopy zeroCopy);
   bool poll(FarFailure* failure);
   bool busy() const { return running_ + moving_ > 0; }
+  bool settled() const;
   void startAt(uint32_t number);
   uint32_t done() const { return done_; }
 
@@ -90,6 +93,7 @@ class FarPieces {
     Exchange exchange;
     ZeroCopy* moves[kFarPairSlots] = {};  ///< Under way, by slot.
   };
+  bool rang(size_t index) const;
   bool start(size_t index);
   bool pollQueue(size_t index, FarFailure* failure);
   void move(size_t index);
@@ -128,6 +132,8 @@ class FarDesk {
   bool poll(int lane);
   /// Whether something is under way. By the thread that polls.
   bool busy(int lane) const;
+  /// Whether all that has rung was answered, or nothing can be any more. While threads poll.
+  bool settled();
   /// No poll runs any more, nor will.
   void close();
 

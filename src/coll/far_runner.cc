@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "api/types.h"
@@ -20,6 +22,8 @@ namespace {
 /// A collective of so few bytes is put in and taken out by one block of threads: there is nothing
 /// to gain by more, and each polls across PCIe.
 constexpr uint64_t kBytesPerBlock = 16u << 10;
+/// At an end, for what is still under way.
+constexpr std::chrono::microseconds kBetweenLooks{20};
 
 int32_t slotsOf(Slots used, int ranks) {
   return used == Slots::None ? 0 : used == Slots::All ? ranks : 1;
@@ -31,6 +35,20 @@ std::vector<bool> farRanks(const Communicator& comm) {
     far[static_cast<size_t>(r)] = comm.channels().isFar(r);
   }
   return far;
+}
+
+/// The slot that a rank gets from itself, and copies within its memory; -1: none, or short enough
+/// to come back with the others.
+int32_t ownSlot(const FarCall& call, int rank) {
+  switch (static_cast<Collective>(call.collective)) {
+    case Collective::Broadcast:
+      return call.root == rank ? 0 : -1;
+    case Collective::AllGather:
+    case Collective::AllToAll:
+      return call.inLines == 0 ? rank : -1;
+    default:
+      return -1;
+  }
 }
 
 /// What goes to whom: all ranks, or those of a rail.
@@ -77,6 +95,11 @@ class CarriedRunner final : public FarRunner {
     try {
       device_->synchronize();
     } catch (const Error&) {  // the context is gone, and with it all memory
+    }
+    // What they gave and did not wait for must reach the others.
+    while (!desk_->settled()) {
+      for (FarThread* thread : threads_) thread->wake();
+      std::this_thread::sleep_for(kBetweenLooks);
     }
     desk_->onFailure(nullptr);
     for (FarThread* thread : threads_) thread->remove(*desk_);
@@ -224,6 +247,7 @@ void CarriedRunner::launchCall(const DeviceCall& call, const FarRoute& route) {
   const uint64_t lines =
       slot.perSlot() * static_cast<uint64_t>(std::max(far.srcSlots, far.dstSlots));
   far.inLines = far.chunk >= call.count && lines <= kMostFarLines ? 1 : 0;
+  far.own = ownSlot(far, route.rank);
   const uint64_t wanted = (std::min(far.chunk, far.count) * slots * element - 1) / kBytesPerBlock;
   const auto most = static_cast<uint64_t>(far.inLines != 0 ? 1 : device_->blocks());
   const auto blocks = static_cast<int>(std::min(wanted + 1, most));

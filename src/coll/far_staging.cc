@@ -51,6 +51,7 @@ FarView FarStaging::view(unsigned char* base, uint32_t* counters) const {
           at<uint32_t>(base, rung_),
           at<FarWord>(base, answered_),
           counters,
+          counters + kFarBlocks,
           at<FarLine>(base, inLines_),
           at<FarLine>(base, outLines_)};
 }
@@ -61,7 +62,8 @@ FarPairView FarStaging::pairs(unsigned char* base, uint32_t* counters) const {
           at<FarPairLetter>(base, pairLetters_),
           at<uint32_t>(base, pairRung_),
           at<FarWord>(base, pairAnswered_),
-          counters + kFarBlocks};
+          counters + 2 * kFarBlocks,
+          counters + 2 * kFarBlocks + queues_};
 }
 
 }  // namespace rondo

@@ -68,7 +68,7 @@ struct FarStaging {
   /// `counters`: device memory, counterWords().
   FarView view(unsigned char* base, uint32_t* counters) const;
   FarPairView pairs(unsigned char* base, uint32_t* counters) const;
-  uint64_t counterWords() const { return static_cast<uint64_t>(kFarBlocks + queues_); }
+  uint64_t counterWords() const { return 2 * static_cast<uint64_t>(kFarBlocks + queues_); }
   FaultWords* faults(unsigned char* base) const { return reinterpret_cast<FaultWords*>(base); }
 
  private:

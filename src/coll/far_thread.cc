@@ -2,11 +2,13 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -46,6 +48,7 @@ std::atomic<int64_t> lastMove{0};
 
 struct FarThread::State {
   int lane = 0;
+  pid_t process = getpid();
   std::mutex mutex;
   std::condition_variable awake;
   std::vector<std::shared_ptr<FarDesk>> desks;
@@ -65,7 +68,33 @@ FarThread& FarThread::of(int lane) {
   const std::lock_guard<std::mutex> lock(mutex);
   FarThread*& thread = threads[lane];
   if (thread == nullptr) thread = new FarThread(lane);
+  // Behind UCX's, so that it runs before that: which waits for what has been sent.
+  static const int atExit = std::atexit(&FarThread::settleAtExit);
+  static_cast<void>(atExit);
   return *thread;
+}
+
+void FarThread::settleAtExit() {
+  FarThread& first = of(0);                       // has all desks
+  if (getpid() != first.state_->process) return;  // a fork's end, without threads
+  const Clock::time_point end = Clock::now() + kLastWords;
+  while (!first.settled() && Clock::now() < end) std::this_thread::sleep_for(kShortNap);
+}
+
+/// Wakes whoever has something to do yet.
+bool FarThread::settled() const {
+  std::vector<std::shared_ptr<FarDesk>> desks;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    desks = state_->desks;
+  }
+  bool all = true;
+  for (const auto& desk : desks) {
+    if (desk->settled()) continue;
+    all = false;
+    for (int lane = 0; lane < desk->lanes(); ++lane) of(lane).wake();
+  }
+  return all;
 }
 
 FarThread::FarThread(int lane) : state_(std::make_unique<State>()) {

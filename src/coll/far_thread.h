@@ -2,6 +2,7 @@
 // The threads of a process that serve the kernels of communicators that span hosts: one for each
 // lane of their desks.
 
+#include <chrono>
 #include <memory>
 
 #include "coll/far_desk.h"
@@ -15,6 +16,8 @@ class FarThread {
   FarThread& operator=(const FarThread&) = delete;
   /// Made at the first call, with its thread, which lives as long as the process.
   static FarThread& of(int lane);
+  /// How long the process's end waits for what kernels gave and did not wait for.
+  static constexpr std::chrono::seconds kLastWords{2};
 
   /// Serves its lane of `desk` until it is removed.
   void add(std::shared_ptr<FarDesk> desk);
@@ -26,6 +29,8 @@ class FarThread {
  private:
   explicit FarThread(int lane);
   struct State;
+  static void settleAtExit();
+  bool settled() const;
   void loop();
   bool refresh();
   void rest(bool busy);

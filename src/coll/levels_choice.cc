@@ -38,8 +38,8 @@ struct SlotsMoved {
 SlotsMoved slotsMoved(Collective collective, int ranks) {
   const auto slots = static_cast<uint64_t>(ranks);
   switch (collective) {
-    case Collective::AllGather:
-      return {1, slots};
+    case Collective::AllGather:  // its own stays
+      return {1, slots - 1};
     case Collective::ReduceScatter:
       return {slots, 1};
     case Collective::Broadcast:

@@ -2,6 +2,8 @@
 
 #include <cuda_runtime.h>
 
+#include "kernels/far_exchange_visit.h"
+#include "kernels/far_visit.h"
 #include "kernels/impl/wait.h"
 
 namespace rondo {
@@ -75,13 +77,16 @@ class DeviceHands {
 
   __device__ int block() const { return static_cast<int>(blockIdx.x); }
   __device__ int blocks() const { return static_cast<int>(gridDim.x); }
-  __device__ uint32_t begun(const uint32_t* chunks) const { return chunks[blockIdx.x]; }
+  __device__ uint32_t count(const uint32_t* counts) const { return counts[blockIdx.x]; }
 
   __device__ void toHost(void* host, const void* device, uint64_t bytes) const {
     copyPart<false>(host, device, bytes, kTogether ? block() : 0, kTogether ? blocks() : 1);
   }
   __device__ void fromHost(void* device, const void* host, uint64_t bytes) const {
     copyPart<true>(device, host, bytes, kTogether ? block() : 0, kTogether ? blocks() : 1);
+  }
+  __device__ void within(void* to, const void* from, uint64_t bytes) const {
+    copyPart<false>(to, from, bytes, block(), blocks());
   }
   template <class T>
   __device__ void write(T* host, const T& value) const {
@@ -99,6 +104,18 @@ class DeviceHands {
       gaveUp = !device::waitUntil(fault_, [&] { return device::loadAcquire(word) == number; });
     }
     return __syncthreads_or(gaveUp) == 0;
+  }
+  /// A thread looks at one each, so that all looks take one way across PCIe.
+  __device__ uint32_t answers(const FarWord* answered, uint32_t from, uint32_t to) const {
+    static_assert(kFarSlots <= 32);
+    const uint32_t number = from + 1 + threadIdx.x;
+    uint32_t together = 0;
+    if (threadIdx.x < 32) {
+      const bool yes = threadIdx.x < to - from &&
+                       device::loadAcquire(&answered[(number - 1) % kFarSlots].value) == number;
+      together = static_cast<uint32_t>(__ffs(static_cast<int>(~__ballot_sync(~0u, yes)))) - 1;
+    }
+    return static_cast<uint32_t>(__syncthreads_count(threadIdx.x < together));
   }
   __device__ void toLines(FarLine* lines, const FarLined& what, uint32_t tag,
                           const void* from) const {
@@ -126,11 +143,12 @@ class DeviceHands {
     return __syncthreads_or(gaveUp) == 0;
   }
   /// A kernel of fewer blocks counts for those that it does without.
-  __device__ void end(uint32_t* chunks, uint32_t number) const {
+  __device__ void setCount(uint32_t* counts, uint32_t number) const {
+    __syncthreads();  // all have read what it was
     if (threadIdx.x != 0) return;
-    chunks[blockIdx.x] = number;
+    counts[blockIdx.x] = number;
     if (blockIdx.x != 0) return;
-    for (unsigned b = gridDim.x; b < kFarBlocks; ++b) chunks[b] = number;
+    for (unsigned b = gridDim.x; b < kFarBlocks; ++b) counts[b] = number;
   }
 
   __device__ FarHeld held(int i) const { return held_[i]; }

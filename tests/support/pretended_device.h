@@ -17,6 +17,8 @@
 #include "base/error.h"
 #include "coll/far_device.h"
 #include "coll/far_lines.h"
+#include "kernels/far_exchange_visit.h"
+#include "kernels/far_visit.h"
 
 namespace rondo::testing {
 
@@ -96,16 +98,17 @@ inline void orderPretended(PretendedStream& first, PretendedStream& later) {
   });
 }
 
-/// One block of a kernel (kernels/far_call.h).
+/// One block of a kernel (kernels/far_visit.h, far_exchange_visit.h).
 class PretendedHands {
  public:
   PretendedHands(int block, int blocks, const FaultView& fault, bool together)
       : block_(block), blocks_(blocks), fault_(fault), together_(together) {}
   int block() const { return block_; }
   int blocks() const { return blocks_; }
-  uint32_t begun(const uint32_t* chunks) const { return chunks[block_]; }
+  uint32_t count(const uint32_t* counts) const { return counts[block_]; }
   void toHost(void* to, const void* from, uint64_t bytes) const { copy(to, from, bytes); }
   void fromHost(void* to, const void* from, uint64_t bytes) const { copy(to, from, bytes); }
+  void within(void* to, const void* from, uint64_t bytes) const { copy(to, from, bytes); }
   template <class T>
   void write(T* host, const T& value) const {
     *host = value;
@@ -119,6 +122,14 @@ class PretendedHands {
     }
     return true;
   }
+  uint32_t answers(FarWord* answered, uint32_t from, uint32_t to) const {
+    uint32_t together = 0;
+    while (together < to - from &&
+           rang(&answered[(from + together) % kFarSlots].value, from + together + 1)) {
+      ++together;
+    }
+    return together;
+  }
   void toLines(FarLine* lines, const FarLined& what, uint32_t tag, const void* from) const {
     putLines(lines, what, tag, static_cast<const unsigned char*>(from));
   }
@@ -128,9 +139,9 @@ class PretendedHands {
     }
     return true;
   }
-  void end(uint32_t* chunks, uint32_t number) const {
-    chunks[block_] = number;
-    for (int b = blocks_; block_ == 0 && b < kFarBlocks; ++b) chunks[b] = number;
+  void setCount(uint32_t* counts, uint32_t number) const {
+    counts[block_] = number;
+    for (int b = blocks_; block_ == 0 && b < kFarBlocks; ++b) counts[b] = number;
   }
   FarHeld held(int i) const { return held_[i]; }
   void keep(int i, const FarHeld& held, bool) { held_[i] = held; }

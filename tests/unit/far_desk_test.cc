@@ -42,9 +42,17 @@ struct OwnDesk {
 
   /// As a kernel of one block does for its first chunk.
   void ring(bool onRail) {
-    view.letters[0] = {1,          "rondoTest", static_cast<int32_t>(Collective::AllReduce),
-                       rondoInt32, rondoSum,    0,
-                       1,          onRail};
+    view.letters[0] = {1,
+                       "rondoTest",
+                       static_cast<int32_t>(Collective::AllReduce),
+                       rondoInt32,
+                       rondoSum,
+                       0,
+                       1,
+                       onRail,
+                       0,
+                       0,
+                       0};
     std::atomic_ref(view.rung[0]).store(1, std::memory_order_release);
   }
   bool answered() const { return view.answered[0].value != 0; }
