@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "coll/far_lines.h"
+#include "coll/far_words.h"
 
 namespace rondo {
 namespace {
@@ -14,18 +15,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kWatchEvery{10};
 /// Chunks; a power of two, long before tags of lines come again.
 constexpr uint32_t kFarClearEvery = 1u << 28;
-
-uint32_t look(uint32_t& word) {
-  return std::atomic_ref<uint32_t>(word).load(std::memory_order_acquire);
-}
-void answer(FarWord& word, uint32_t number) {
-  std::atomic_ref<uint32_t>(word.value).store(number, std::memory_order_release);
-}
-
-/// Both sides of a piece have the same, if their transfers are equally long and as far.
-uint64_t tagOf(const FarPairLetter& letter) {
-  return letter.whole + letter.offset * 0x9e3779b97f4a7c15u;
-}
 
 }  // namespace
 
@@ -110,130 +99,16 @@ bool FarChunks::poll(FarFailure* failure) {
   }
 }
 
-FarPieces::FarPieces(Communicator& carrier, const FarPairView& view, FarZeroCopy zeroCopy)
-    : carrier_(carrier), view_(view), zeroCopy_(std::move(zeroCopy)) {
-  const int rank = carrier.place().rank, n = carrier.place().size;
-  queues_ = std::vector<Queue>(static_cast<size_t>(farQueues(n)));
-  for (size_t index = 0; index < queues_.size(); ++index) {
-    queues_[index].peer = farPeer(index, rank, n);
-    queues_[index].sends = index % 2 == 0;
-  }
-}
-
-void FarPieces::startAt(uint32_t number) {
-  for (Queue& queue : queues_) queue.begun = number;
-}
-
-bool FarPieces::rang(size_t index) const {
-  const uint32_t begun = queues_[index].begun;
-  return look(view_.rung[placeOf(index, begun)]) == begun + 1;
-}
-
-bool FarPieces::settled() const {
-  if (busy()) return false;
-  for (size_t i = 0; i < queues_.size(); ++i) {
-    if (rang(i)) return false;
-  }
-  return true;
-}
-
-bool FarPieces::start(size_t index) {
-  if (!rang(index)) return false;
-  Queue& queue = queues_[index];
-  const size_t place = placeOf(index, queue.begun);
-  const FarPairLetter& mail = view_.letters[place];
-  unsigned char* const data = view_.slots + place * view_.pieceBytes;
-  queue.transfer = {queue.peer, queue.sends, reinterpret_cast<char*>(data),
-                    mail.lies != nullptr ? 0 : mail.bytes};
-  ExchangeContext context = carrier_.exchangeContext();
-  context.tag = tagOf(mail);
-  queue.exchange.begin(carrier_.channels(), carrier_.place().rank, {&queue.transfer, 1}, context);
-  ++queue.begun;
-  queue.running = true;
-  ++running_;
-  return true;
-}
-
-/// The piece that was begun last is what the peer expects, too.
-void FarPieces::move(size_t index) {
-  Queue& queue = queues_[index];
-  const FarPairLetter& mail = letterOf(index, queue.begun - 1);
-  ZeroCopy*& move = queue.moves[(queue.begun - 1) % kFarPairSlots];
-  move = queue.sends ? network().sendZeroCopy(queue.peer, mail.lies, mail.bytes, zeroCopy_.kind)
-                     : network().receiveZeroCopy(queue.peer, mail.lies, mail.bytes, zeroCopy_.kind);
-  ++moving_;
-}
-
-bool FarPieces::endMoves(size_t index) {
-  Queue& queue = queues_[index];
-  bool any = false;
-  for (uint32_t slot = 0; slot < kFarPairSlots; ++slot) {
-    if (queue.moves[slot] == nullptr || !queue.moves[slot]->ended()) continue;
-    network().giveBack(std::exchange(queue.moves[slot], nullptr));
-    if (!queue.sends) zeroCopy_.settle();
-    --moving_;
-    finish(placeOf(index, slot));
-    any = true;
-  }
-  return any;
-}
-
-void FarPieces::finish(size_t place) {
-  answer(view_.answered[place], look(view_.rung[place]));
-  ++done_;
-}
-
-bool FarPieces::pollQueue(size_t index, FarFailure* failure) {
-  Queue& queue = queues_[index];
-  bool moved = moving_ > 0 && endMoves(index);
-  while (queue.running || start(index)) {
-    if (!queue.exchange.poll(&moved)) {
-      if (!queue.exchange.mismatch()) return moved;
-      *failure = {rondoMismatch,
-                  format("rondoRecv: rank %d receives %llu bytes from rank %d, which sends another "
-                         "number of bytes; allowed: the count of the matching rondoSend",
-                         carrier_.place().rank,
-                         static_cast<unsigned long long>(letterOf(index, queue.begun - 1).whole),
-                         queue.peer)};
-      return true;
-    }
-    queue.running = false;
-    --running_;
-    moved = true;
-    if (letterOf(index, queue.begun - 1).lies != nullptr) {
-      move(index);
-    } else {
-      finish(placeOf(index, queue.begun - 1));
-    }
-  }
-  return moved;
-}
-
-bool FarPieces::poll(FarFailure* failure) {
-  bool moved = false;
-  if (moving_ > 0) network().progress();
-  for (size_t i = 0; i < queues_.size() && failure->what.empty(); ++i) {
-    moved |= pollQueue(i, failure);
-  }
-  if (failure->what.empty() && busy() && !moved && carrier_.aborted()) {
-    Communicator::End end = carrier_.endOf();
-    *failure = {end.code, "sends and receives: " + end.why};
-  }
-  return moved;
-}
-
-FarDesk::FarDesk(std::vector<FarCarriers> chunks, std::unique_ptr<Communicator> pieces,
-                 const FarView& view, const FarPairView& pairs, FaultWords* faults,
-                 FarZeroCopy zeroCopy)
-    : chunkCarriers_(std::move(chunks)),
-      pieceCarrier_(std::move(pieces)),
-      faults_(faults),
-      pieces_(*pieceCarrier_, pairs, std::move(zeroCopy)) {
-  const auto lanes = static_cast<uint32_t>(chunkCarriers_.size());
+FarDesk::FarDesk(std::vector<FarCarriers> carriers, const FarView& view, const FarPairView& pairs,
+                 FaultWords* faults, FarZeroCopy zeroCopy)
+    : carriers_(std::move(carriers)), faults_(faults) {
+  const auto lanes = static_cast<uint32_t>(carriers_.size());
   for (uint32_t k = 0; k < lanes; ++k) {
-    lanes_.push_back(std::make_unique<Lane>(chunkCarriers_[k], view, k, lanes));
+    lanes_.push_back(std::make_unique<Lane>(carriers_[k], view, k, lanes));
+    if (k >= static_cast<uint32_t>(pairs.lanes)) continue;
+    lanes_[k]->pieces =
+        std::make_unique<FarPieces>(*carriers_[k].pieces, pairs, static_cast<int>(k), zeroCopy);
   }
-  lanes_[0]->pieces = &pieces_;
 }
 
 bool FarDesk::busy(int lane) const {
@@ -292,7 +167,7 @@ bool FarDesk::pollLane(Lane& lane, FarFailure* failure) {
 
 /// Who waits looks for peers that ended, and reports a stall.
 void FarDesk::watch(Lane& lane) {
-  const Communicator& carrier = lane.chunks.busy() ? lane.chunks.carrier() : *pieceCarrier_;
+  const Communicator& carrier = lane.chunks.busy() ? lane.chunks.carrier() : *lane.carriers.pieces;
   const WaitPolicy& policy = carrier.groupWait();
   if (policy.watch) policy.watch(Clock::now() - lane.since);
 }
@@ -325,11 +200,11 @@ void FarDesk::abort() noexcept {
 
 void FarDesk::endWaits() noexcept {
   std::atomic_ref<uint32_t>(faults_->abort).store(1);
-  for (const FarCarriers& lane : chunkCarriers_) {
+  for (const FarCarriers& lane : carriers_) {
     lane.all->abort();
+    lane.pieces->abort();
     if (lane.rail) lane.rail->abort();
   }
-  pieceCarrier_->abort();
 }
 
 FarFailure FarDesk::failure() const {
@@ -349,8 +224,10 @@ void FarDesk::onFailure(std::function<void(rondoResult_t)> call) {
 
 void FarDesk::startAt(uint32_t number) {
   close();
-  for (const auto& lane : lanes_) lane->chunks.startAt(number);
-  pieces_.startAt(number);
+  for (const auto& lane : lanes_) {
+    lane->chunks.startAt(number);
+    if (lane->pieces != nullptr) lane->pieces->startAt(number);
+  }
   for (const auto& lane : lanes_) lane->owner.store(0, std::memory_order_release);
 }
 

@@ -7,25 +7,19 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "coll/communicator.h"
+#include "coll/far_pieces.h"
 #include "coll/far_staging.h"
 #include "coll/group_run.h"
 
 namespace rondo {
 
-/// Why a desk has closed; `what` empty: it has not.
-struct FarFailure {
-  rondoResult_t code = rondoSuccess;
-  std::string what;
-};
-
-/// Who carries the chunks of a lane: host communicators of all ranks, and of those of this rank's
-/// rail; nullptr: there are no rails.
+/// Who carries what is of a lane: host communicators of all ranks, for chunks and for pieces, and
+/// of those of this rank's rail; nullptr: there are no rails.
 struct FarCarriers {
-  std::unique_ptr<Communicator> all, rail;
+  std::unique_ptr<Communicator> all, pieces, rail;
 };
 
 /// Collectives, chunk by chunk: every lanes-th of them.
@@ -65,68 +59,15 @@ class FarChunks {
   uint32_t done_ = 0;   ///< Chunks of this lane so far.
 };
 
-/// How the network moves device memory by itself.
-struct FarZeroCopy {
-  MemoryKind kind = MemoryKind::Host;
-  std::function<void()> settle;  ///< After it has written there, before a kernel is told.
-};
-
-/// Sends and receives: a queue to and one from each other rank, which do not wait for each other.
-/// What lies in device memory goes by the network itself, behind a message without data by which
-/// both sides find out whether they mean the same.
-class FarPieces {
- public:
-  FarPieces(Communicator& carrier, const FarPairView& view, FarZeroCopy zeroCopy);
-  bool poll(FarFailure* failure);
-  bool busy() const { return running_ + moving_ > 0; }
-  bool settled() const;
-  void startAt(uint32_t number);
-  uint32_t done() const { return done_; }
-
- private:
-  struct Queue {
-    int peer = 0;
-    bool sends = false;
-    bool running = false;  ///< The exchange, for the last piece that was begun.
-    uint32_t begun = 0;    ///< Pieces so far.
-    Transfer transfer{};
-    Exchange exchange;
-    ZeroCopy* moves[kFarPairSlots] = {};  ///< Under way, by slot.
-  };
-  bool rang(size_t index) const;
-  bool start(size_t index);
-  bool pollQueue(size_t index, FarFailure* failure);
-  void move(size_t index);
-  bool endMoves(size_t index);
-  void finish(size_t place);
-  /// Of piece number `piece`.
-  static size_t placeOf(size_t index, uint32_t piece) {
-    return index * kFarPairSlots + piece % kFarPairSlots;
-  }
-  const FarPairLetter& letterOf(size_t index, uint32_t piece) const {
-    return view_.letters[placeOf(index, piece)];
-  }
-  FarTransport& network() const { return *carrier_.fabric()->network(); }
-
-  Communicator& carrier_;
-  const FarPairView view_;
-  const FarZeroCopy zeroCopy_;
-  std::vector<Queue> queues_;
-  int running_ = 0;    ///< Exchanges.
-  int moving_ = 0;     ///< Pieces that the network moves by itself.
-  uint32_t done_ = 0;  ///< Pieces of all queues.
-};
-
 /// Both for one rank. A lane is polled by one thread at a time, the rest is called by any.
 class FarDesk {
  public:
   /// The carriers are host communicators of the same ranks that nobody else uses. `faults`: where
   /// this rank's kernels look when they wait.
-  FarDesk(std::vector<FarCarriers> chunks, std::unique_ptr<Communicator> pieces,
-          const FarView& view, const FarPairView& pairs, FaultWords* faults,
-          FarZeroCopy zeroCopy = {});
+  FarDesk(std::vector<FarCarriers> carriers, const FarView& view, const FarPairView& pairs,
+          FaultWords* faults, FarZeroCopy zeroCopy = {});
 
-  /// One for each carrier of chunks; the first one has the pieces, too.
+  /// One for each of the carriers. What has fewer lanes of pieces has the first ones.
   int lanes() const { return static_cast<int>(lanes_.size()); }
   /// Does what can be done at once; whether that was anything. Nothing in a lane that is not there.
   bool poll(int lane);
@@ -162,10 +103,11 @@ class FarDesk {
   void endWaits() noexcept;
   struct Lane {
     Lane(const FarCarriers& by, const FarView& view, uint32_t number, uint32_t of)
-        : chunks(by, view, number, of) {}
+        : carriers(by), chunks(by, view, number, of) {}
+    const FarCarriers& carriers;
     FarChunks chunks;
-    FarPieces* pieces = nullptr;
-    bool idle = false;  ///< Waits since `since`, though something is under way.
+    std::unique_ptr<FarPieces> pieces;  ///< Or none.
+    bool idle = false;                  ///< Waits since `since`, though something is under way.
     std::chrono::steady_clock::time_point since, watchAt;
     std::atomic<uint32_t> owner{0};  ///< 1 while a thread polls; stays so when the desk is closed.
 
@@ -176,10 +118,8 @@ class FarDesk {
   void fail(FarFailure failure);
   void watch(Lane& lane);
 
-  const std::vector<FarCarriers> chunkCarriers_;
-  const std::unique_ptr<Communicator> pieceCarrier_;
+  const std::vector<FarCarriers> carriers_;
   FaultWords* const faults_;
-  FarPieces pieces_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::atomic<bool> replays_{false};
   std::atomic<int64_t> owed_{0};  ///< Without replays: rings that have not been answered.

@@ -60,23 +60,23 @@ struct FarRoute {
 
 class CarriedRunner final : public FarRunner {
  public:
-  CarriedRunner(std::unique_ptr<FarDevice> device, std::vector<FarCarriers> chunks,
-                std::unique_ptr<Communicator> pieces, const DeviceConfig& config, uint64_t serial,
-                bool zeroCopies)
+  CarriedRunner(std::unique_ptr<FarDevice> device, std::vector<FarCarriers> carriers,
+                const DeviceConfig& config, uint64_t serial, bool zeroCopies)
       : serial_(serial),
-        place_(pieces->place()),
-        facts_(chunks.front().all->facts()),
-        rail_(chunks.front().rail ? chunks.front().rail->place() : RankPlace{}),
-        zeroCopies_(zeroCopies ? farRanks(*pieces) : std::vector<bool>(place_.size)),
+        place_(carriers.front().all->place()),
+        facts_(carriers.front().all->facts()),
+        rail_(carriers.front().rail ? carriers.front().rail->place() : RankPlace{}),
+        zeroCopies_(zeroCopies ? farRanks(*carriers.front().pieces)
+                               : std::vector<bool>(place_.size)),
         spinBoundMs_(config.spinBoundMs),
         device_(std::move(device)),
-        staging_(place_.size),
+        staging_(place_.size, static_cast<int>(carriers.size())),
         memory_(device_->pinned(staging_.bytes())),
         counters_(device_->counters(staging_.counterWords())),
         fault_{staging_.faults(memory_.device), spinBoundMs_ * 1'000'000},
         view_(staging_.view(memory_.device, counters_)),
         desk_(std::make_shared<FarDesk>(
-            std::move(chunks), std::move(pieces), staging_.view(memory_.host, nullptr),
+            std::move(carriers), staging_.view(memory_.host, nullptr),
             staging_.pairs(memory_.host, nullptr), staging_.faults(memory_.host),
             FarZeroCopy{device_->memoryKind(), [this] { device_->settleCardWrites(); }})) {
     call_.view = staging_.pairs(memory_.device, counters_);
@@ -305,14 +305,17 @@ void CarriedRunner::launchAround(const char* name, std::span<const Transfer> tra
 
 void CarriedRunner::launchCollected(const char* name, rondoStream_t stream) {
   if (call_.queues == 0) return;
-  uint64_t rings = 0;
+  uint64_t rings = 0, lanes = 1;
   for (int q = 0; q < call_.queues; ++q) {
     for (int i = call_.queue[q].begin; i < call_.queue[q].end; ++i) {
-      const uint64_t bytes = call_.piece[i].bytes, piece = farPieceOf(call_, call_.queue[q], i);
-      rings += (bytes + piece - 1) / piece;
+      const FarCut cut = farCut(call_, call_.queue[q], i);
+      const uint64_t pieces = farPieces(cut, call_.piece[i].bytes);
+      rings += pieces;
+      lanes = std::max(lanes, std::min(pieces, static_cast<uint64_t>(cut.lanes)));
     }
   }
-  device_->launch(name, call_, std::min(call_.queues, device_->blocks()), stream);
+  call_.lanes = static_cast<int32_t>(lanes);
+  device_->launch(name, call_, std::min(call_.queues * call_.lanes, device_->blocks()), stream);
   launched(stream, rings);
   call_.queues = 0;
 }
@@ -400,21 +403,22 @@ std::unique_ptr<FarRunner> createFarRunner(Bootstrap& boot, const DeviceConfig& 
     if (cards[r].code == rondoInvalidArgument) throw Error(rondoInvalidArgument, *why);
     return nullptr;
   }
-  std::vector<FarCarriers> chunks;
-  for (int lane = 0; lane < lanes; ++lane) chunks.push_back({makers.makeCarrier(lane), nullptr});
-  std::unique_ptr<Communicator> pieces = makers.makeCarrier(0);
-  if (makers.makeRails) {
-    auto rails = makers.makeRails(*pieces, lanes);
-    for (size_t lane = 0; lane < rails.size(); ++lane) chunks[lane].rail = std::move(rails[lane]);
+  std::vector<FarCarriers> carriers;
+  for (int lane = 0; lane < lanes; ++lane) {
+    carriers.push_back({makers.makeCarrier(lane), makers.makeCarrier(lane), nullptr});
   }
-  const bool zeroCopies = allZeroCopy(boot, *pieces, *device, config.zeroCopy);
+  Communicator& first = *carriers.front().pieces;
+  if (makers.makeRails) {
+    auto rails = makers.makeRails(first, lanes);
+    for (size_t lane = 0; lane < rails.size(); ++lane) carriers[lane].rail = std::move(rails[lane]);
+  }
+  const bool zeroCopies = allZeroCopy(boot, first, *device, config.zeroCopy);
   std::unique_ptr<FarRunner> runner;
   int code = rondoSuccess;
   std::string sentence;
   try {
-    runner =
-        std::make_unique<CarriedRunner>(std::move(device), std::move(chunks), std::move(pieces),
-                                        config, agreedOrder(orders), zeroCopies);
+    runner = std::make_unique<CarriedRunner>(std::move(device), std::move(carriers), config,
+                                             agreedOrder(orders), zeroCopies);
   } catch (const Error& error) {
     code = error.code();
     sentence = error.sentence();

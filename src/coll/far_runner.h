@@ -46,7 +46,7 @@ struct FarMakers {
   /// This rank's device (openFarDevice).
   std::function<std::unique_ptr<FarDevice>()> open;
   /// Makes, collectively, a host communicator of the same ranks, for nobody else's use, of which
-  /// those with another lane share no lock. Once for each lane and once more.
+  /// those with another lane share no lock. Twice for each lane.
   std::function<std::unique_ptr<Communicator>(int lane)> makeCarrier;
   /// Makes those of this rank's rail, one for each lane, or none, on all ranks alike. `carrier` may
   /// be used meanwhile. May be empty.

@@ -25,8 +25,9 @@ T* at(unsigned char* base, uint64_t offset) {
 
 }  // namespace
 
-FarStaging::FarStaging(int ranks) : queues_(farQueues(ranks)), pieceBytes_(farPiece(ranks)) {
-  const uint64_t places = static_cast<uint64_t>(queues_) * kFarPairSlots;
+FarStaging::FarStaging(int ranks, int lanes)
+    : cut_(farPairCut(ranks, lanes)), strands_(farQueues(ranks) * cut_.lanes) {
+  const uint64_t places = static_cast<uint64_t>(strands_) * kFarPairSlots;
   Cutter cut;
   cut.take(sizeof(FaultWords));
   letters_ = cut.take(kFarSlots * sizeof(FarLetter));
@@ -39,7 +40,7 @@ FarStaging::FarStaging(int ranks) : queues_(farQueues(ranks)), pieceBytes_(farPi
   pairAnswered_ = cut.take(places * sizeof(FarWord));
   in_ = cut.take(kFarSlots * kFarSlotBytes, 4096);
   out_ = cut.take(kFarSlots * kFarSlotBytes, 4096);
-  slots_ = cut.take(places * pieceBytes_, 4096);
+  slots_ = cut.take(places * cut_.piece, 4096);
   bytes_ = cut.end();
 }
 
@@ -58,12 +59,13 @@ FarView FarStaging::view(unsigned char* base, uint32_t* counters) const {
 
 FarPairView FarStaging::pairs(unsigned char* base, uint32_t* counters) const {
   return {base + slots_,
-          pieceBytes_,
+          cut_.piece,
           at<FarPairLetter>(base, pairLetters_),
           at<uint32_t>(base, pairRung_),
           at<FarWord>(base, pairAnswered_),
           counters + 2 * kFarBlocks,
-          counters + 2 * kFarBlocks + queues_};
+          counters + 2 * kFarBlocks + strands_,
+          cut_.lanes};
 }
 
 }  // namespace rondo

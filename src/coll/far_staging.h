@@ -37,10 +37,24 @@ inline uint64_t farChunk(Collective collective, uint64_t count, uint64_t element
   return chunk >= 128 ? chunk / 64 * 64 : chunk;
 }
 
-/// Bytes of a send or receive that go at once, the same for all ranks of a communicator.
-inline uint64_t farPiece(int ranks) {
-  const uint64_t slots = uint64_t{2} * static_cast<uint64_t>(ranks - 1) * kFarPairSlots;
-  return std::clamp(kMostFarPairBytes / slots / 512 * 512, kLeastFarPiece, kMostFarPiece);
+/// How sends and receives are cut, the same on all ranks of a communicator.
+struct FarPairCut {
+  int lanes;       ///< Of a queue.
+  uint64_t piece;  ///< Bytes that go at once at most.
+};
+/// As many lanes as there are, while their pieces are worth it.
+inline FarPairCut farPairCut(int ranks, int lanes) {
+  const auto places = [&](int by) {
+    return uint64_t{2} * static_cast<uint64_t>(ranks - 1) * kFarPairSlots *
+           static_cast<uint64_t>(by);
+  };
+  for (; lanes > 1; lanes /= 2) {
+    for (const uint64_t all : {kMostFarPairBytes, 2 * kMostFarPairBytes}) {
+      const uint64_t piece = all / places(lanes) / 512 * 512;
+      if (piece >= kLeastLanePiece) return {lanes, std::min(piece, kMostFarPiece)};
+    }
+  }
+  return {1, std::clamp(kMostFarPairBytes / places(1) / 512 * 512, kLeastFarPiece, kMostFarPiece)};
 }
 
 /// What the network moves where it lies is longer than a slot, whose copies kernels hide behind
@@ -63,17 +77,18 @@ constexpr int mostPerFarQueue(int ranks) {
 
 /// Offsets in one allocation.
 struct FarStaging {
-  explicit FarStaging(int ranks);
+  /// `lanes`: FarDesk's.
+  FarStaging(int ranks, int lanes);
   uint64_t bytes() const { return bytes_; }
   /// `counters`: device memory, counterWords().
   FarView view(unsigned char* base, uint32_t* counters) const;
   FarPairView pairs(unsigned char* base, uint32_t* counters) const;
-  uint64_t counterWords() const { return 2 * static_cast<uint64_t>(kFarBlocks + queues_); }
+  uint64_t counterWords() const { return 2 * static_cast<uint64_t>(kFarBlocks + strands_); }
   FaultWords* faults(unsigned char* base) const { return reinterpret_cast<FaultWords*>(base); }
 
  private:
-  int queues_;
-  uint64_t pieceBytes_;
+  FarPairCut cut_;
+  int strands_;
   uint64_t letters_, rung_, answered_, inLines_, outLines_, pairLetters_, pairRung_, pairAnswered_;
   uint64_t in_, out_, slots_, bytes_;
 };

@@ -170,8 +170,8 @@ class DeviceHands {
     if (gaveUp) device::storeRelaxed(&fault_.words->error, 1u);
     return __syncthreads_or(gaveUp) == 0;
   }
-  __device__ void endQueue(uint32_t* pieces, uint32_t number) const {
-    if (threadIdx.x == 0) *pieces = number;
+  __device__ void endStrand(uint32_t* count, uint32_t number) const {
+    if (threadIdx.x == 0) *count = number;
   }
 
  private:
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(kThreads, 2) farCollective(const __grid_consta
 
 __global__ void __launch_bounds__(kThreads, 2)
     farExchange(const __grid_constant__ FarExchangeCall call) {
-  __shared__ FarHeld held[kMostFarQueues];
+  __shared__ FarHeld held[kMostFarHeld];
   DeviceHands<false> hands(call.fault, held);
   FarExchangeVisit<DeviceHands<false>>(hands, call).run();
 }

@@ -20,8 +20,11 @@ namespace rondo {
 constexpr int kFarBlocks = 8;
 /// Chunks of a collective under way: up to four on the wire, and as many that are copied in or out.
 constexpr uint32_t kFarSlots = 8;
-/// Pieces of a queue of sends or receives under way.
+/// Lanes of a queue of sends or receives at most, and pieces of each that are under way.
+constexpr int kFarPairLanes = 4;
 constexpr uint32_t kFarPairSlots = 2;
+/// With several lanes a shorter piece is not worth its message.
+constexpr uint64_t kLeastLanePiece = 32u << 10;
 /// Of one launch. A kernel's arguments are 4 KiB at most.
 constexpr int kMostFarQueues = 64;
 constexpr int kMostFarPieces = 128;
@@ -70,15 +73,17 @@ struct FarView {
 };
 
 /// Sends and receives: queue 2 k of the k-th peer from this rank on is what goes there, queue
-/// 2 k + 1 what comes from the k-th before it.
+/// 2 k + 1 what comes from the k-th before it. Each has as many lanes, which do not wait for each
+/// other, and strand `queue * lanes + lane` is one of them.
 struct FarPairView {
-  unsigned char* slots;  ///< [queue][kFarPairSlots] x pieceBytes
+  unsigned char* slots;  ///< [strand][kFarPairSlots] x pieceBytes
   uint64_t pieceBytes;
-  FarPairLetter* letters;  ///< [queue][kFarPairSlots]
-  uint32_t* rung;          ///< [queue][kFarPairSlots]
-  FarWord* answered;       ///< [queue][kFarPairSlots]
-  uint32_t* pieces;        ///< Device memory, [queue]: pieces so far.
-  uint32_t* settled;       ///< Device memory, [queue]: so many of them surely were answered.
+  FarPairLetter* letters;  ///< [strand][kFarPairSlots]
+  uint32_t* rung;          ///< [strand][kFarPairSlots]
+  FarWord* answered;       ///< [strand][kFarPairSlots]
+  uint32_t* pieces;        ///< Device memory, [strand]: pieces so far.
+  uint32_t* settled;       ///< Device memory, [strand]: so many of them surely were answered.
+  int32_t lanes;
 };
 
 /// The argument of the collectives' kernel.
@@ -115,6 +120,7 @@ struct FarExchangeCall {
   uint64_t zeroCopyFrom;   ///< Bytes of a transfer that is long.
   uint64_t zeroCopyPiece;  ///< Of it as much goes at once.
   int32_t queues;
+  int32_t lanes;  ///< That any of its transfers has pieces for.
   FarQueue queue[kMostFarQueues];
   FarPiece piece[kMostFarPieces];
 };
@@ -126,10 +132,26 @@ RONDO_ALGO uint64_t farLeast(uint64_t a, uint64_t b) { return a < b ? a : b; }
 RONDO_ALGO bool farLies(const FarExchangeCall& call, const FarQueue& queue, int32_t transfer) {
   return queue.zeroCopies != 0 && call.piece[transfer].bytes >= call.zeroCopyFrom;
 }
-/// Bytes of it that go at once.
-RONDO_ALGO uint64_t farPieceOf(const FarExchangeCall& call, const FarQueue& queue,
-                               int32_t transfer) {
-  return farLies(call, queue, transfer) ? call.zeroCopyPiece : call.view.pieceBytes;
+/// How a transfer is cut, alike on both sides: piece k goes by lane k % lanes.
+struct FarCut {
+  uint64_t piece;  ///< Bytes; the last one may have fewer.
+  int32_t lanes;
+};
+/// Two pieces for each lane where they are long enough. What lies where the network moves it goes
+/// by one.
+RONDO_ALGO FarCut farCut(const FarExchangeCall& call, const FarQueue& queue, int32_t transfer) {
+  if (farLies(call, queue, transfer)) return {call.zeroCopyPiece, 1};
+  const FarPairView& view = call.view;
+  if (view.lanes == 1) return {view.pieceBytes, 1};
+  constexpr uint64_t kGrain = 512;
+  const int shift = 1 + view.lanes / 2;  // of 2 lanes, which are 1, 2 or 4: a division takes long
+  const uint64_t part = (call.piece[transfer].bytes + (uint64_t{1} << shift) - 1) >> shift;
+  const uint64_t whole = (part + kGrain - 1) / kGrain * kGrain;
+  const uint64_t piece = whole < kLeastLanePiece ? kLeastLanePiece : whole;
+  return {farLeast(piece, view.pieceBytes), view.lanes};
+}
+RONDO_ALGO uint64_t farPieces(const FarCut& cut, uint64_t bytes) {
+  return (bytes + cut.piece - 1) / cut.piece;
 }
 
 }  // namespace rondo

@@ -8,24 +8,27 @@
 
 namespace rondo {
 
-/// A queue of a launch, and how far it is. Kept where all threads of a block see it.
+/// A lane of a queue of a launch, and how far it is. Kept where all threads of a block see it.
 struct FarHeld {
   uint32_t begun;          ///< Pieces that surely were answered before this launch.
   uint32_t left;           ///< Pieces behind them, of earlier launches, which did not wait.
   uint32_t rung, taken;    ///< Those and this launch's: rung for, and done with.
   int32_t next, oldest;    ///< The transfers that those two come to.
-  uint64_t nextAt, oldAt;  ///< Bytes of them that are behind.
+  uint64_t nextAt, oldAt;  ///< Bytes of them at which the lane's next piece begins.
+  uint32_t looked;         ///< Whether the last ones were answered, after all was rung for.
 };
+/// That a block may hold.
+constexpr int kMostFarHeld = kMostFarQueues * kFarPairLanes;
 
-/// What one block does of sends and receives: every block-th queue, whichever can go on, so that
-/// none waits for another. Beside toHost, fromHost, write and ring (kernels/far_visit.h), `Hands`
-/// have:
+/// What one block does of sends and receives: every block-th lane of a queue, whichever can go on,
+/// so that none waits for another. Beside toHost, fromHost, write and ring (kernels/far_visit.h),
+/// `Hands` have:
 ///   FarHeld held(int i), void keep(int i, const FarHeld& held, bool changed)
-///                                 of the block's i-th queue
+///                                 of the block's i-th
 ///   bool rang(uint32_t* word, uint32_t n)   whether it was answered by now
-///   void endQueue(uint32_t* pieces, uint32_t n)
-///   bool idle(bool moved)         after a look at all queues, of which none has ended; false: give
-///   up
+///   void endStrand(uint32_t* count, uint32_t n)
+///   bool idle(bool moved)         after a look at all, of which one at least goes on; false: give
+///                                 up
 template <class Hands>
 class FarExchangeVisit {
  public:
@@ -33,102 +36,148 @@ class FarExchangeVisit {
       : hands_(hands), call_(call) {}
 
   RONDO_ALGO void run() {
-    begin();
+    for (int i = 0; has(i); ++i) begin(i);
     for (bool ended = false; !ended;) {
       ended = true;
       bool moved = false;
-      for (int i = 0; queueOf(i) < call_.queues; ++i) {
-        const FarQueue& queue = call_.queue[queueOf(i)];
+      for (int i = 0; has(i); ++i) {
+        const Strand strand = of(i);
         FarHeld held = hands_.held(i);
-        bool changed = putIn(queue, held);
-        if (!done(queue, held) && takeOut(queue, held)) {
-          putIn(queue, held);
-          changed = true;
-        }
-        moved = moved || changed;
-        ended = ended && done(queue, held);
-        hands_.keep(i, held, changed);
+        if (done(strand, held)) continue;
+        const bool took = !canPut(strand, held) && takeOut(strand, held);
+        const bool looked = strand.sends() && held.next == strand.queue.end;
+        if (looked) held.looked = 1;
+        const bool put = canPut(strand, held);
+        if (put) putIn(strand, held);
+        moved = moved || took || put;
+        ended = ended && done(strand, held);
+        hands_.keep(i, held, took || put || looked);
       }
       if (!ended && !hands_.idle(moved)) return;
     }
-    for (int i = 0; queueOf(i) < call_.queues; ++i) {
-      const FarHeld held = hands_.held(i);
-      const int32_t queue = call_.queue[queueOf(i)].queue;
-      hands_.endQueue(&call_.view.pieces[queue], held.begun + held.rung);
-      hands_.endQueue(&call_.view.settled[queue], held.begun + held.taken);
-    }
+    for (int i = 0; has(i); ++i) end(i);
   }
 
  private:
-  RONDO_ALGO int queueOf(int i) const { return hands_.block() + i * hands_.blocks(); }
-  RONDO_ALGO void begin() {
-    for (int i = 0; queueOf(i) < call_.queues; ++i) {
-      const FarQueue& queue = call_.queue[queueOf(i)];
-      const uint32_t settled = call_.view.settled[queue.queue];
-      const uint32_t left = call_.view.pieces[queue.queue] - settled;
-      hands_.keep(i, FarHeld{settled, left, left, 0, queue.begin, queue.begin, 0, 0}, true);
-    }
+  struct Strand {
+    const FarQueue& queue;
+    int32_t lane, number;
+    RONDO_ALGO bool sends() const { return queue.queue % 2 == 0; }
+  };
+  RONDO_ALGO int at(int i) const { return hands_.block() + i * hands_.blocks(); }
+  RONDO_ALGO bool has(int i) const { return at(i) < call_.queues * call_.lanes; }
+  /// First lanes come first: all that is short goes by them.
+  RONDO_ALGO Strand of(int i) const {
+    const FarQueue& queue = call_.queue[at(i) % call_.queues];
+    const int32_t lane = at(i) / call_.queues;
+    return {queue, lane, queue.queue * call_.view.lanes + lane};
   }
-  /// Who sends waits for nobody, unless the network reads what it sends where it lies.
-  RONDO_ALGO bool done(const FarQueue& queue, const FarHeld& held) const {
-    if (held.oldest == queue.end) return true;
-    if (queue.queue % 2 != 0 || held.next != queue.end) return false;
-    if (queue.zeroCopies == 0) return true;
-    for (int32_t t = held.oldest; t < queue.end; ++t) {
-      if (lies(queue, t)) return false;
+
+  RONDO_ALGO void begin(int i) {
+    const Strand strand = of(i);
+    FarHeld held{0, 0, 0, 0, strand.queue.begin, strand.queue.begin, 0, 0, 0};
+    held.nextAt = firstAt(strand, held.next);
+    find(strand, &held.next, &held.nextAt);
+    held.oldest = held.next;
+    held.oldAt = held.nextAt;
+    if (held.next != strand.queue.end) {
+      held.begun = call_.view.settled[strand.number];
+      held.left = call_.view.pieces[strand.number] - held.begun;
+      held.rung = held.left;
+    }
+    hands_.keep(i, held, true);
+  }
+  RONDO_ALGO void end(int i) const {
+    const FarHeld held = hands_.held(i);
+    if (held.rung == held.left) return;  // it had nothing
+    const int32_t strand = of(i).number;
+    hands_.endStrand(&call_.view.pieces[strand], held.begun + held.rung);
+    hands_.endStrand(&call_.view.settled[strand], held.begun + held.taken);
+  }
+  /// Who sends waits for nobody, unless the network reads what it sends where it lies. If it leaves
+  /// no room it looks once, so that the next launch need not before it puts something in.
+  RONDO_ALGO bool done(const Strand& strand, const FarHeld& held) const {
+    if (held.oldest == strand.queue.end) return true;
+    if (!strand.sends() || held.next != strand.queue.end) return false;
+    if (!hasRoom(held) && held.looked == 0) return false;
+    if (strand.queue.zeroCopies == 0 || strand.lane != 0) return true;
+    for (int32_t t = held.oldest; t < strand.queue.end; ++t) {
+      if (lies(strand, t)) return false;
     }
     return true;
   }
-  RONDO_ALGO uint64_t place(const FarQueue& queue, uint32_t piece) const {
-    return static_cast<uint64_t>(queue.queue) * kFarPairSlots + piece % kFarPairSlots;
+
+  RONDO_ALGO bool lies(const Strand& strand, int32_t transfer) const {
+    return farLies(call_, strand.queue, transfer);
+  }
+  RONDO_ALGO FarCut cut(const Strand& strand, int32_t transfer) const {
+    return farCut(call_, strand.queue, transfer);
+  }
+  /// Where the lane's first piece of it begins; behind its end: it has none.
+  RONDO_ALGO uint64_t firstAt(const Strand& strand, int32_t transfer) const {
+    const FarCut by = cut(strand, transfer);
+    if (strand.lane >= by.lanes) return call_.piece[transfer].bytes;
+    return static_cast<uint64_t>(strand.lane) * by.piece;
+  }
+  /// The next piece from there on.
+  RONDO_ALGO void find(const Strand& strand, int32_t* transfer, uint64_t* begins) const {
+    while (*begins >= call_.piece[*transfer].bytes) {
+      *begins = 0;
+      if (++*transfer == strand.queue.end) return;
+      *begins = firstAt(strand, *transfer);
+    }
+  }
+  /// One piece further.
+  RONDO_ALGO void step(const Strand& strand, int32_t* transfer, uint64_t* begins) const {
+    const FarCut by = cut(strand, *transfer);
+    *begins += by.piece * static_cast<uint64_t>(by.lanes);
+    find(strand, transfer, begins);
+  }
+  RONDO_ALGO uint64_t bytesAt(const Strand& strand, int32_t transfer, uint64_t begins) const {
+    return farLeast(cut(strand, transfer).piece, call_.piece[transfer].bytes - begins);
+  }
+
+  RONDO_ALGO uint64_t place(const Strand& strand, uint32_t piece) const {
+    return static_cast<uint64_t>(strand.number) * kFarPairSlots + piece % kFarPairSlots;
   }
   RONDO_ALGO unsigned char* slot(uint64_t place) const {
     return call_.view.slots + place * call_.view.pieceBytes;
   }
-  /// One piece further.
-  RONDO_ALGO void step(int32_t* transfer, uint64_t* at, uint64_t bytes) const {
-    *at += bytes;
-    if (*at < call_.piece[*transfer].bytes) return;
-    *at = 0;
-    ++*transfer;
-  }
-  RONDO_ALGO bool lies(const FarQueue& queue, int32_t transfer) const {
-    return farLies(call_, queue, transfer);
-  }
-  RONDO_ALGO uint64_t bytesAt(const FarQueue& queue, int32_t transfer, uint64_t at) const {
-    return farLeast(farPieceOf(call_, queue, transfer), call_.piece[transfer].bytes - at);
-  }
 
-  RONDO_ALGO bool putIn(const FarQueue& queue, FarHeld& held) {
-    if (held.next == queue.end || held.rung - held.taken == kFarPairSlots) return false;
-    const uint64_t to = place(queue, held.begun + held.rung);
+  RONDO_ALGO bool hasRoom(const FarHeld& held) const {
+    return held.rung - held.taken < kFarPairSlots;
+  }
+  RONDO_ALGO bool canPut(const Strand& strand, const FarHeld& held) const {
+    return held.next != strand.queue.end && hasRoom(held);
+  }
+  RONDO_ALGO void putIn(const Strand& strand, FarHeld& held) {
+    const uint64_t to = place(strand, held.begun + held.rung);
     const FarPiece& piece = call_.piece[held.next];
-    const uint64_t bytes = bytesAt(queue, held.next, held.nextAt);
+    const uint64_t bytes = bytesAt(strand, held.next, held.nextAt);
     unsigned char* const data = piece.data + held.nextAt;
-    const bool stays = lies(queue, held.next);
-    if (!stays && queue.queue % 2 == 0) hands_.toHost(slot(to), data, bytes);
+    const bool stays = lies(strand, held.next);
+    if (!stays && strand.sends()) hands_.toHost(slot(to), data, bytes);
     hands_.write(&call_.view.letters[to],
                  FarPairLetter{stays ? data : nullptr, bytes, held.nextAt, piece.bytes});
     hands_.ring(&call_.view.rung[to], held.begun + held.rung + 1);
     ++held.rung;
-    step(&held.next, &held.nextAt, bytes);
-    return true;
+    step(strand, &held.next, &held.nextAt);
   }
 
-  RONDO_ALGO bool takeOut(const FarQueue& queue, FarHeld& held) {
+  RONDO_ALGO bool takeOut(const Strand& strand, FarHeld& held) {
     if (held.taken == held.rung) return false;
-    const uint64_t from = place(queue, held.begun + held.taken);
+    const uint64_t from = place(strand, held.begun + held.taken);
     if (!hands_.rang(&call_.view.answered[from].value, held.begun + held.taken + 1)) return false;
     if (held.taken < held.left) {  // an earlier launch's
       ++held.taken;
       return true;
     }
-    const uint64_t bytes = bytesAt(queue, held.oldest, held.oldAt);
-    if (!lies(queue, held.oldest) && queue.queue % 2 == 1) {
-      hands_.fromHost(call_.piece[held.oldest].data + held.oldAt, slot(from), bytes);
+    if (!lies(strand, held.oldest) && !strand.sends()) {
+      hands_.fromHost(call_.piece[held.oldest].data + held.oldAt, slot(from),
+                      bytesAt(strand, held.oldest, held.oldAt));
     }
     ++held.taken;
-    step(&held.oldest, &held.oldAt, bytes);
+    step(strand, &held.oldest, &held.oldAt);
     return true;
   }
 

@@ -152,7 +152,7 @@ class PretendedHands {
     std::this_thread::yield();
     return std::atomic_ref<uint32_t>(fault_.words->abort).load() == 0;
   }
-  void endQueue(uint32_t* pieces, uint32_t number) const { *pieces = number; }
+  void endStrand(uint32_t* count, uint32_t number) const { *count = number; }
 
  private:
   void copy(void* to, const void* from, uint64_t bytes) const {
@@ -166,7 +166,7 @@ class PretendedHands {
   int block_, blocks_;
   const FaultView& fault_;
   bool together_;
-  FarHeld held_[kMostFarQueues] = {};
+  FarHeld held_[kMostFarHeld] = {};
 };
 
 class PretendedDevice : public FarDevice {

@@ -25,14 +25,15 @@ struct alignas(64) Line {
 struct OwnDesk {
   explicit OwnDesk(ThreadGroup& group, int r)
       : boot(group, r),
-        staging(kRanks),
+        staging(kRanks, 1),
         lines((staging.bytes() + sizeof(Line) - 1) / sizeof(Line)),
         base(reinterpret_cast<unsigned char*>(lines.data())),
         view(staging.view(base, nullptr)) {
     std::vector<FarCarriers> carriers;
-    carriers.push_back({carrier(), carrier()});
-    desk = std::make_unique<FarDesk>(std::move(carriers), carrier(), view,
-                                     staging.pairs(base, nullptr), staging.faults(base));
+    FarCarriers& lane = carriers.emplace_back();
+    for (auto* each : {&lane.all, &lane.pieces, &lane.rail}) *each = carrier();
+    desk = std::make_unique<FarDesk>(std::move(carriers), view, staging.pairs(base, nullptr),
+                                     staging.faults(base));
   }
   std::unique_ptr<Communicator> carrier() {
     Config config = checkConfig("FarDesk", nullptr);

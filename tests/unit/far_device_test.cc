@@ -313,7 +313,9 @@ TEST(FarDevice, NoneIfOneRankHasNone) {
 // All ranks cut alike, chunks fit slots, and pieces fit their memory.
 TEST(FarDevice, StagingIsBounded) {
   for (const int ranks : {2, 3, 16, 300, 2000}) {
-    EXPECT_LE(FarStaging(ranks).bytes(), (ranks <= 300 ? 18u : 44u) << 20) << ranks;
+    for (const int lanes : {1, 2, 4}) {
+      EXPECT_LE(FarStaging(ranks, lanes).bytes(), (ranks <= 300 ? 26u : 44u) << 20) << ranks;
+    }
     for (const uint64_t element : {1u, 4u, 16u}) {
       for (const uint64_t count : {1u, 1000u, 1u << 20, 1u << 28}) {
         const uint64_t slots = static_cast<uint64_t>(ranks);

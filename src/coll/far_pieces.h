@@ -1,0 +1,74 @@
+#pragma once
+// The host's side of sends and receives of device memory between hosts, piece by piece.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "coll/communicator.h"
+#include "coll/far_staging.h"
+
+namespace rondo {
+
+/// Why a desk has closed; `what` empty: it has not.
+struct FarFailure {
+  rondoResult_t code = rondoSuccess;
+  std::string what;
+};
+
+/// How the network moves device memory by itself.
+struct FarZeroCopy {
+  MemoryKind kind = MemoryKind::Host;
+  std::function<void()> settle;  ///< After it has written there, before a kernel is told.
+};
+
+/// Sends and receives: a queue to and one from each other rank, which do not wait for each other.
+/// What lies in device memory goes by the network itself, behind a message without data by which
+/// both sides find out whether they mean the same.
+class FarPieces {
+ public:
+  /// Of one lane.
+  FarPieces(Communicator& carrier, const FarPairView& view, int lane, FarZeroCopy zeroCopy);
+  bool poll(FarFailure* failure);
+  bool busy() const { return running_ + moving_ > 0; }
+  bool settled() const;
+  void startAt(uint32_t number);
+  uint32_t done() const { return done_; }
+
+ private:
+  struct Queue {
+    int peer = 0;
+    bool sends = false;
+    bool running = false;  ///< The exchange, for the last piece that was begun.
+    uint32_t begun = 0;    ///< Pieces so far.
+    Transfer transfer{};
+    Exchange exchange;
+    ZeroCopy* moves[kFarPairSlots] = {};  ///< Under way, by slot.
+  };
+  bool rang(size_t index) const;
+  bool start(size_t index);
+  bool pollQueue(size_t index, FarFailure* failure);
+  void move(size_t index);
+  bool endMoves(size_t index);
+  void finish(size_t place);
+  /// Of piece number `piece`.
+  size_t placeOf(size_t index, uint32_t piece) const {
+    const size_t strand = index * static_cast<size_t>(view_.lanes) + static_cast<size_t>(lane_);
+    return strand * kFarPairSlots + piece % kFarPairSlots;
+  }
+  const FarPairLetter& letterOf(size_t index, uint32_t piece) const {
+    return view_.letters[placeOf(index, piece)];
+  }
+  FarTransport& network() const { return *carrier_.fabric()->network(); }
+
+  Communicator& carrier_;
+  const FarPairView view_;
+  const int lane_;
+  const FarZeroCopy zeroCopy_;
+  std::vector<Queue> queues_;
+  int running_ = 0;    ///< Exchanges.
+  int moving_ = 0;     ///< Pieces that the network moves by itself.
+  uint32_t done_ = 0;  ///< Pieces of all queues.
+};
+
+}  // namespace rondo
