@@ -13,8 +13,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kWatchEvery{10};
-/// Chunks; a power of two, long before tags of lines come again.
-constexpr uint32_t kFarClearEvery = 1u << 28;
 
 }  // namespace
 
@@ -42,6 +40,7 @@ bool FarChunks::rangInLines() {
 }
 
 void FarChunks::answerInLines() {
+  if (letter_.slotBytes != 0) noteRing(view_.rung[next_ % kFarSlots * kFarBlocks], next_ + 1);
   // Tags come again: by then no line may still have this one. The kernel writes none of this slot
   // before it has its answer.
   if (next_ % kFarClearEvery < kFarSlots) {

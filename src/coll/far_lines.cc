@@ -17,22 +17,26 @@ void write(uint64_t& half, uint64_t value) {
 bool lineBegun(const FarLine& line, uint32_t tag) { return look(line.half[0]) >> 32 == tag; }
 
 bool takeLines(const FarLine* lines, const FarLined& what, uint32_t tag, unsigned char* to) {
-  const uint64_t count = what.lines();
-  for (uint64_t i = 0; i < count; ++i) {
-    for (const int h : {0, 1}) {
-      const uint64_t half = look(lines[i].half[h]);
-      if (half >> 32 != tag) return false;
-      farUnpack(to + what.offset(i, h), half, what.length(i, h));
+  const uint64_t each = what.perSlot();
+  for (uint64_t s = 0; s < what.slots; ++s, lines += each) {
+    for (uint64_t j = 0; j < each; ++j) {
+      const uint64_t first = look(lines[j].half[0]), second = look(lines[j].half[1]);
+      if (first >> 32 != tag || second >> 32 != tag) return false;
+      const FarLined::Place place = what.place(s, j);
+      farUnline(to + place.offset, first, second, place.bytes);
     }
   }
   return true;
 }
 
 void putLines(FarLine* lines, const FarLined& what, uint32_t tag, const unsigned char* from) {
-  const uint64_t count = what.lines();
-  for (uint64_t i = 0; i < count; ++i) {
-    for (const int h : {0, 1}) {
-      write(lines[i].half[h], farHalf(from + what.offset(i, h), what.length(i, h), tag));
+  const uint64_t each = what.perSlot();
+  for (uint64_t s = 0; s < what.slots; ++s, lines += each) {
+    for (uint64_t j = 0; j < each; ++j) {
+      const FarLined::Place place = what.place(s, j);
+      const FarLine line = farLine(from + place.offset, place.bytes, tag);
+      write(lines[j].half[0], line.half[0]);
+      write(lines[j].half[1], line.half[1]);
     }
   }
 }

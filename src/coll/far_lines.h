@@ -1,12 +1,15 @@
 #pragma once
-// The host's side of short chunks in lines (kernels/far_lines.h). Kernels write and read the same
-// lines meanwhile.
+// The host's side of short chunks and pieces in lines (kernels/far_lines.h). Kernels write and read
+// the same lines meanwhile.
 
 #include <cstdint>
 
 #include "kernels/far.h"  // far_lines.h
 
 namespace rondo {
+
+/// Chunks or pieces, of which the first few clear their lines: long before tags come again.
+constexpr uint32_t kFarClearEvery = 1u << 28;
 
 /// Whether the line has come as far as that can be told by its first half.
 bool lineBegun(const FarLine& line, uint32_t tag);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "coll/far_lines.h"
 #include "coll/far_words.h"
 
 namespace rondo {
@@ -27,11 +28,29 @@ FarPieces::FarPieces(Communicator& carrier, const FarPairView& view, int lane, F
 
 void FarPieces::startAt(uint32_t number) {
   for (Queue& queue : queues_) queue.begun = number;
+  if (hasLines()) clearLines(view_.lines, queues_.size() * kFarPairSlots * kFarPairLines);
 }
 
 bool FarPieces::rang(size_t index) const {
   const uint32_t begun = queues_[index].begun;
+  if (hasLines() && lineBegun(*linesOf(index, begun), farTag(begun + 1))) return true;
   return look(view_.rung[placeOf(index, begun)]) == begun + 1;
+}
+
+/// Of the next piece, once all of it has come.
+bool FarPieces::takeLetter(size_t index) {
+  const Queue& queue = queues_[index];
+  const uint32_t tag = farTag(queue.begun + 1);
+  if (!hasLines() || !lineBegun(*linesOf(index, queue.begun), tag)) {
+    return look(view_.rung[placeOf(index, queue.begun)]) == queue.begun + 1;
+  }
+  FarPairLetter& mail = letterOf(index, queue.begun);
+  const FarLine* const lines = linesOf(index, queue.begun);
+  if (!takeLines(lines, farPairLetterLined(), tag, reinterpret_cast<unsigned char*>(&mail))) {
+    return false;
+  }
+  return !queue.sends || takeLines(lines + kFarPairLetterLines, {1, mail.bytes, 0}, tag,
+                                   slotOf(index, queue.begun));
 }
 
 bool FarPieces::settled() const {
@@ -43,12 +62,10 @@ bool FarPieces::settled() const {
 }
 
 bool FarPieces::start(size_t index) {
-  if (!rang(index)) return false;
+  if (!takeLetter(index)) return false;
   Queue& queue = queues_[index];
-  const size_t place = placeOf(index, queue.begun);
-  const FarPairLetter& mail = view_.letters[place];
-  unsigned char* const data = view_.slots + place * view_.pieceBytes;
-  queue.transfer = {queue.peer, queue.sends, reinterpret_cast<char*>(data),
+  const FarPairLetter& mail = letterOf(index, queue.begun);
+  queue.transfer = {queue.peer, queue.sends, reinterpret_cast<char*>(slotOf(index, queue.begun)),
                     mail.lies != nullptr ? 0 : mail.bytes};
   ExchangeContext context = carrier_.exchangeContext();
   context.tag = tagOf(mail);
@@ -63,28 +80,41 @@ bool FarPieces::start(size_t index) {
 void FarPieces::move(size_t index) {
   Queue& queue = queues_[index];
   const FarPairLetter& mail = letterOf(index, queue.begun - 1);
-  ZeroCopy*& move = queue.moves[(queue.begun - 1) % kFarPairSlots];
-  move = queue.sends ? network().sendZeroCopy(queue.peer, mail.lies, mail.bytes, zeroCopy_.kind)
-                     : network().receiveZeroCopy(queue.peer, mail.lies, mail.bytes, zeroCopy_.kind);
+  ZeroCopy* const move =
+      queue.sends ? network().sendZeroCopy(queue.peer, mail.lies, mail.bytes, zeroCopy_.kind)
+                  : network().receiveZeroCopy(queue.peer, mail.lies, mail.bytes, zeroCopy_.kind);
+  queue.moves[(queue.begun - 1) % kFarPairSlots] = {move, queue.begun - 1};
   ++moving_;
 }
 
 bool FarPieces::endMoves(size_t index) {
   Queue& queue = queues_[index];
   bool any = false;
-  for (uint32_t slot = 0; slot < kFarPairSlots; ++slot) {
-    if (queue.moves[slot] == nullptr || !queue.moves[slot]->ended()) continue;
-    network().giveBack(std::exchange(queue.moves[slot], nullptr));
+  for (Queue::Move& move : queue.moves) {
+    if (move.copy == nullptr || !move.copy->ended()) continue;
+    network().giveBack(std::exchange(move.copy, nullptr));
     if (!queue.sends) zeroCopy_.settle();
     --moving_;
-    finish(placeOf(index, slot));
+    finish(index, move.piece);
     any = true;
   }
   return any;
 }
 
-void FarPieces::finish(size_t place) {
-  answer(view_.answered[place], look(view_.rung[place]));
+/// Its kernel goes on, and writes into the place, as soon as it sees an answer.
+void FarPieces::finish(size_t index, uint32_t piece) {
+  const size_t place = placeOf(index, piece);
+  if (hasLines() && piece % kFarClearEvery < kFarPairSlots) {
+    clearLines(linesOf(index, piece), kFarPairLines);
+  }
+  if (letterOf(index, piece).inLines != 0) {
+    noteRing(view_.rung[place], piece + 1);
+    if (!queues_[index].sends) {
+      putLines(linesOf(index, piece) + kFarPairLetterLines, {1, letterOf(index, piece).bytes, 0},
+               farTag(piece + 1), slotOf(index, piece));
+    }
+  }
+  answer(view_.answered[place], piece + 1);
   ++done_;
 }
 
@@ -108,7 +138,7 @@ bool FarPieces::pollQueue(size_t index, FarFailure* failure) {
     if (letterOf(index, queue.begun - 1).lies != nullptr) {
       move(index);
     } else {
-      finish(placeOf(index, queue.begun - 1));
+      finish(index, queue.begun - 1);
     }
   }
   return moved;

@@ -43,21 +43,33 @@ class FarPieces {
     uint32_t begun = 0;    ///< Pieces so far.
     Transfer transfer{};
     Exchange exchange;
-    ZeroCopy* moves[kFarPairSlots] = {};  ///< Under way, by slot.
+    struct Move {
+      ZeroCopy* copy = nullptr;
+      uint32_t piece = 0;
+    };
+    Move moves[kFarPairSlots];  ///< Under way, by slot.
   };
   bool rang(size_t index) const;
+  bool takeLetter(size_t index);
   bool start(size_t index);
   bool pollQueue(size_t index, FarFailure* failure);
   void move(size_t index);
   bool endMoves(size_t index);
-  void finish(size_t place);
+  void finish(size_t index, uint32_t piece);
   /// Of piece number `piece`.
   size_t placeOf(size_t index, uint32_t piece) const {
     const size_t strand = index * static_cast<size_t>(view_.lanes) + static_cast<size_t>(lane_);
     return strand * kFarPairSlots + piece % kFarPairSlots;
   }
-  const FarPairLetter& letterOf(size_t index, uint32_t piece) const {
+  FarPairLetter& letterOf(size_t index, uint32_t piece) const {
     return view_.letters[placeOf(index, piece)];
+  }
+  unsigned char* slotOf(size_t index, uint32_t piece) const {
+    return view_.slots + placeOf(index, piece) * view_.pieceBytes;
+  }
+  bool hasLines() const { return lane_ == 0 && view_.mostInLines > 0; }
+  FarLine* linesOf(size_t index, uint32_t piece) const {
+    return view_.lines + (index * kFarPairSlots + piece % kFarPairSlots) * kFarPairLines;
   }
   FarTransport& network() const { return *carrier_.fabric()->network(); }
 

@@ -26,7 +26,9 @@ T* at(unsigned char* base, uint64_t offset) {
 }  // namespace
 
 FarStaging::FarStaging(int ranks, int lanes)
-    : cut_(farPairCut(ranks, lanes)), strands_(farQueues(ranks) * cut_.lanes) {
+    : cut_(farPairCut(ranks, lanes)),
+      strands_(farQueues(ranks) * cut_.lanes),
+      mostInLines_(farPairInLines(ranks)) {
   const uint64_t places = static_cast<uint64_t>(strands_) * kFarPairSlots;
   Cutter cut;
   cut.take(sizeof(FaultWords));
@@ -38,6 +40,8 @@ FarStaging::FarStaging(int ranks, int lanes)
   pairLetters_ = cut.take(places * sizeof(FarPairLetter));
   pairRung_ = cut.take(places * sizeof(uint32_t));
   pairAnswered_ = cut.take(places * sizeof(FarWord));
+  const auto lined = static_cast<uint64_t>(mostInLines_ > 0 ? farQueues(ranks) : 0);
+  pairLines_ = cut.take(lined * kFarPairSlots * kFarPairLines * sizeof(FarLine));
   in_ = cut.take(kFarSlots * kFarSlotBytes, 4096);
   out_ = cut.take(kFarSlots * kFarSlotBytes, 4096);
   slots_ = cut.take(places * cut_.piece, 4096);
@@ -65,6 +69,8 @@ FarPairView FarStaging::pairs(unsigned char* base, uint32_t* counters) const {
           at<FarWord>(base, pairAnswered_),
           counters + 2 * kFarBlocks,
           counters + 2 * kFarBlocks + strands_,
+          at<FarLine>(base, pairLines_),
+          mostInLines_,
           cut_.lanes};
 }
 

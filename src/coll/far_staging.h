@@ -70,6 +70,12 @@ constexpr int farPeer(size_t queue, int rank, int ranks) {
   const int away = static_cast<int>(queue / 2) + 1;
   return (rank + (queue % 2 == 0 ? away : ranks - away)) % ranks;
 }
+/// What goes in lines at most; with many ranks, whose lines would take much memory, nothing.
+constexpr uint64_t kMostPairInLines = kMostFarPairLines * kFarLineBytes;
+constexpr int kMostRanksWithPairLines = 64;
+constexpr uint64_t farPairInLines(int ranks) {
+  return ranks <= kMostRanksWithPairLines ? kMostPairInLines : 0;
+}
 /// Transfers of one queue that fit one launch beside as many of every other.
 constexpr int mostPerFarQueue(int ranks) {
   return std::max(1, kMostFarPieces / std::min(kMostFarQueues, std::max(1, farQueues(ranks))));
@@ -90,7 +96,8 @@ struct FarStaging {
   FarPairCut cut_;
   int strands_;
   uint64_t letters_, rung_, answered_, inLines_, outLines_, pairLetters_, pairRung_, pairAnswered_;
-  uint64_t in_, out_, slots_, bytes_;
+  uint64_t in_, out_, pairLines_, slots_, bytes_;
+  uint64_t mostInLines_;
 };
 
 }  // namespace rondo

@@ -16,4 +16,10 @@ inline void answer(FarWord& word, uint32_t number) {
   std::atomic_ref<uint32_t>(word.value).store(number, std::memory_order_release);
 }
 
+/// For a part that rang in lines, before it is answered: no old number may be left, which comes
+/// again.
+inline void noteRing(uint32_t& word, uint32_t number) {
+  std::atomic_ref<uint32_t>(word).store(number, std::memory_order_relaxed);
+}
+
 }  // namespace rondo

@@ -120,25 +120,28 @@ class DeviceHands {
   __device__ void toLines(FarLine* lines, const FarLined& what, uint32_t tag,
                           const void* from) const {
     const auto* const src = static_cast<const unsigned char*>(from);
-    for (uint64_t i = threadIdx.x; i < what.lines(); i += blockDim.x) {
+    const auto count = static_cast<uint32_t>(what.lines());
+    for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
+      const FarLined::Place place = what.place(i);
+      const FarLine line = farLine(src + place.offset, place.bytes, tag);
       device::storeRelaxed(reinterpret_cast<device::Pair64*>(lines + i),
-                           {farHalf(src + what.offset(i, 0), what.length(i, 0), tag),
-                            farHalf(src + what.offset(i, 1), what.length(i, 1), tag)});
+                           {line.half[0], line.half[1]});
     }
   }
   __device__ bool fromLines(const FarLine* lines, const FarLined& what, uint32_t tag,
                             void* into) const {
     auto* const to = static_cast<unsigned char*>(into);
     bool gaveUp = false;
-    for (uint64_t i = threadIdx.x; i < what.lines() && !gaveUp; i += blockDim.x) {
+    const auto count = static_cast<uint32_t>(what.lines());
+    for (uint32_t i = threadIdx.x; i < count && !gaveUp; i += blockDim.x) {
       device::Pair64 line{};
       gaveUp = !device::waitUntil(fault_, [&] {
         line = device::loadRelaxed(reinterpret_cast<const device::Pair64*>(lines + i));
         return line.a >> 32 == tag && line.b >> 32 == tag;
       });
       if (gaveUp) break;
-      farUnpack(to + what.offset(i, 0), line.a, what.length(i, 0));
-      farUnpack(to + what.offset(i, 1), line.b, what.length(i, 1));
+      const FarLined::Place place = what.place(i);
+      farUnline(to + place.offset, line.a, line.b, place.bytes);
     }
     return __syncthreads_or(gaveUp) == 0;
   }
@@ -169,6 +172,22 @@ class DeviceHands {
     const bool gaveUp = threadIdx.x == 0 && device::mustGiveUp(fault_, &since_);
     if (gaveUp) device::storeRelaxed(&fault_.words->error, 1u);
     return __syncthreads_or(gaveUp) == 0;
+  }
+  /// Each thread looks at its own, all at once.
+  __device__ bool gotLines(const FarLine* lines, const FarLined& what, uint32_t tag,
+                           void* into) const {
+    static_assert(kMostFarPairLines <= kThreads);
+    const uint32_t i = threadIdx.x;
+    const bool mine = i < what.lines();
+    device::Pair64 line{};
+    if (mine) line = device::loadRelaxed(reinterpret_cast<const device::Pair64*>(lines + i));
+    const bool came = line.a >> 32 == tag && line.b >> 32 == tag;
+    if (__syncthreads_and(came || !mine) == 0) return false;
+    if (mine) {
+      const FarLined::Place place = what.place(i);
+      farUnline(static_cast<unsigned char*>(into) + place.offset, line.a, line.b, place.bytes);
+    }
+    return true;
   }
   __device__ void endStrand(uint32_t* count, uint32_t number) const {
     if (threadIdx.x == 0) *count = number;

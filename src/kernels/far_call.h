@@ -23,6 +23,8 @@ constexpr uint32_t kFarSlots = 8;
 /// Lanes of a queue of sends or receives at most, and pieces of each that are under way.
 constexpr int kFarPairLanes = 4;
 constexpr uint32_t kFarPairSlots = 2;
+/// Of a transfer that goes in lines: with 4 KiB it takes longer so (2 x H100, 2026-11-25).
+constexpr uint64_t kMostFarPairLines = 256;
 /// With several lanes a shorter piece is not worth its message.
 constexpr uint64_t kLeastLanePiece = 32u << 10;
 /// Of one launch. A kernel's arguments are 4 KiB at most.
@@ -49,9 +51,15 @@ constexpr uint64_t kFarInLines =
 struct FarPairLetter {
   unsigned char* lies;  ///< Where it is, in the device's memory; nullptr: in its slot.
   uint64_t bytes;
-  uint64_t offset;  ///< Of the piece in its transfer.
-  uint64_t whole;   ///< Bytes of the transfer.
+  uint64_t offset;   ///< Of the piece in its transfer.
+  uint64_t whole;    ///< Bytes of the transfer.
+  uint64_t inLines;  ///< 1: it goes in lines, as this letter.
 };
+RONDO_ALGO FarLined farPairLetterLined() { return {1, sizeof(FarPairLetter), 0}; }
+/// Lines that a place of sends or receives has: for its letter, and for its data behind that.
+constexpr uint64_t kFarPairLetterLines =
+    (sizeof(FarPairLetter) + kFarLineBytes - 1) / kFarLineBytes;
+constexpr uint64_t kFarPairLines = kFarPairLetterLines + kMostFarPairLines;
 
 /// A word that one side writes and the other polls, on a line of its own.
 struct alignas(64) FarWord {
@@ -83,6 +91,8 @@ struct FarPairView {
   FarWord* answered;       ///< [strand][kFarPairSlots]
   uint32_t* pieces;        ///< Device memory, [strand]: pieces so far.
   uint32_t* settled;       ///< Device memory, [strand]: so many of them surely were answered.
+  FarLine* lines;          ///< [queue][kFarPairSlots][kFarPairLines]: of first lanes.
+  uint64_t mostInLines;    ///< Transfers of so many bytes go in lines.
   int32_t lanes;
 };
 

@@ -21,11 +21,13 @@ struct FarHeld {
 constexpr int kMostFarHeld = kMostFarQueues * kFarPairLanes;
 
 /// What one block does of sends and receives: every block-th lane of a queue, whichever can go on,
-/// so that none waits for another. Beside toHost, fromHost, write and ring (kernels/far_visit.h),
-/// `Hands` have:
+/// so that none waits for another. Beside toHost, fromHost, write, ring and toLines
+/// (kernels/far_visit.h), `Hands` have:
 ///   FarHeld held(int i), void keep(int i, const FarHeld& held, bool changed)
 ///                                 of the block's i-th
 ///   bool rang(uint32_t* word, uint32_t n)   whether it was answered by now
+///   bool gotLines(FarLine* lines, const FarLined& what, uint32_t tag, void* device)
+///                                 takes them if all have come by now
 ///   void endStrand(uint32_t* count, uint32_t n)
 ///   bool idle(bool moved)         after a look at all, of which one at least goes on; false: give
 ///                                 up
@@ -150,31 +152,60 @@ class FarExchangeVisit {
   RONDO_ALGO bool canPut(const Strand& strand, const FarHeld& held) const {
     return held.next != strand.queue.end && hasRoom(held);
   }
+  RONDO_ALGO bool inLines(int32_t transfer) const {
+    return call_.piece[transfer].bytes <= call_.view.mostInLines;
+  }
+  RONDO_ALGO FarLine* linesOf(const Strand& strand, uint32_t piece) const {
+    const auto queue = static_cast<uint64_t>(strand.queue.queue);
+    return call_.view.lines + (queue * kFarPairSlots + piece % kFarPairSlots) * kFarPairLines;
+  }
+  RONDO_ALGO void putInLines(const Strand& strand, uint32_t number, const FarPiece& piece) {
+    FarLine* const lines = linesOf(strand, number);
+    const FarPairLetter mail{nullptr, piece.bytes, 0, piece.bytes, 1};
+    hands_.toLines(lines, farPairLetterLined(), farTag(number + 1), &mail);
+    if (!strand.sends()) return;
+    hands_.toLines(lines + kFarPairLetterLines, FarLined{1, piece.bytes, 0}, farTag(number + 1),
+                   piece.data);
+  }
   RONDO_ALGO void putIn(const Strand& strand, FarHeld& held) {
-    const uint64_t to = place(strand, held.begun + held.rung);
+    const uint32_t number = held.begun + held.rung;
     const FarPiece& piece = call_.piece[held.next];
-    const uint64_t bytes = bytesAt(strand, held.next, held.nextAt);
-    unsigned char* const data = piece.data + held.nextAt;
-    const bool stays = lies(strand, held.next);
-    if (!stays && strand.sends()) hands_.toHost(slot(to), data, bytes);
-    hands_.write(&call_.view.letters[to],
-                 FarPairLetter{stays ? data : nullptr, bytes, held.nextAt, piece.bytes});
-    hands_.ring(&call_.view.rung[to], held.begun + held.rung + 1);
+    if (inLines(held.next)) {
+      putInLines(strand, number, piece);
+    } else {
+      const uint64_t to = place(strand, number), bytes = bytesAt(strand, held.next, held.nextAt);
+      unsigned char* const data = piece.data + held.nextAt;
+      const bool stays = lies(strand, held.next);
+      if (!stays && strand.sends()) hands_.toHost(slot(to), data, bytes);
+      hands_.write(&call_.view.letters[to],
+                   FarPairLetter{stays ? data : nullptr, bytes, held.nextAt, piece.bytes, 0});
+      hands_.ring(&call_.view.rung[to], number + 1);
+    }
     ++held.rung;
     step(strand, &held.next, &held.nextAt);
   }
 
   RONDO_ALGO bool takeOut(const Strand& strand, FarHeld& held) {
     if (held.taken == held.rung) return false;
-    const uint64_t from = place(strand, held.begun + held.taken);
-    if (!hands_.rang(&call_.view.answered[from].value, held.begun + held.taken + 1)) return false;
-    if (held.taken < held.left) {  // an earlier launch's
-      ++held.taken;
-      return true;
-    }
-    if (!lies(strand, held.oldest) && !strand.sends()) {
-      hands_.fromHost(call_.piece[held.oldest].data + held.oldAt, slot(from),
-                      bytesAt(strand, held.oldest, held.oldAt));
+    const uint32_t number = held.begun + held.taken;
+    const bool gets = !strand.sends() && !lies(strand, held.oldest);
+    if (gets && inLines(held.oldest)) {
+      const FarPiece& piece = call_.piece[held.oldest];
+      if (!hands_.gotLines(linesOf(strand, number) + kFarPairLetterLines,
+                           FarLined{1, piece.bytes, 0}, farTag(number + 1), piece.data)) {
+        return false;
+      }
+    } else {
+      const uint64_t from = place(strand, number);
+      if (!hands_.rang(&call_.view.answered[from].value, number + 1)) return false;
+      if (held.taken < held.left) {  // an earlier launch's
+        ++held.taken;
+        return true;
+      }
+      if (gets) {
+        hands_.fromHost(call_.piece[held.oldest].data + held.oldAt, slot(from),
+                        bytesAt(strand, held.oldest, held.oldAt));
+      }
     }
     ++held.taken;
     step(strand, &held.oldest, &held.oldAt);

@@ -28,32 +28,50 @@ struct FarLined {
 
   RONDO_ALGO uint64_t perSlot() const { return (bytes + kFarLineBytes - 1) / kFarLineBytes; }
   RONDO_ALGO uint64_t lines() const { return slots * perSlot(); }
-  /// Of half h of line i: where its data are, and how many bytes it has, 0 to 4.
-  RONDO_ALGO uint64_t offset(uint64_t i, int h) const {
-    return i / perSlot() * stride + i % perSlot() * kFarLineBytes + static_cast<uint64_t>(h) * 4;
+  struct Place {
+    uint64_t offset, bytes;  ///< Of a line's data; 1 to 8 bytes.
+  };
+  /// Of line j of slot s.
+  RONDO_ALGO Place place(uint64_t s, uint64_t j) const {
+    const uint64_t before = j * kFarLineBytes, left = bytes - before;
+    return {s * stride + before, left < kFarLineBytes ? left : kFarLineBytes};
   }
-  RONDO_ALGO uint64_t length(uint64_t i, int h) const {
-    const uint64_t before = i % perSlot() * kFarLineBytes + static_cast<uint64_t>(h) * 4;
-    const uint64_t left = bytes > before ? bytes - before : 0;
-    return left < 4 ? left : 4;
+  /// Of line i, of all.
+  RONDO_ALGO Place place(uint32_t i) const {
+    const auto per = static_cast<uint32_t>(perSlot());  // 64 bits would take long to divide by
+    return place(i / per, i % per);
   }
 };
 
 RONDO_ALGO uint64_t farHalf(const unsigned char* from, uint64_t bytes, uint32_t tag) {
   uint64_t half = static_cast<uint64_t>(tag) << 32;
-  if (bytes == 4 && reinterpret_cast<uintptr_t>(from) % 4 == 0) {
-    return half | *reinterpret_cast<const uint32_t*>(from);
-  }
   for (uint64_t b = 0; b < bytes; ++b) half |= static_cast<uint64_t>(from[b]) << 8 * b;
   return half;
 }
-
 RONDO_ALGO void farUnpack(unsigned char* to, uint64_t half, uint64_t bytes) {
-  if (bytes == 4 && reinterpret_cast<uintptr_t>(to) % 4 == 0) {
-    *reinterpret_cast<uint32_t*>(to) = static_cast<uint32_t>(half);
+  for (uint64_t b = 0; b < bytes; ++b) to[b] = static_cast<unsigned char>(half >> 8 * b);
+}
+
+/// A line with 1 to 8 bytes.
+RONDO_ALGO FarLine farLine(const unsigned char* from, uint64_t bytes, uint32_t tag) {
+  if (bytes == kFarLineBytes && reinterpret_cast<uintptr_t>(from) % 4 == 0) {
+    const uint64_t high = static_cast<uint64_t>(tag) << 32;
+    const auto* const words = reinterpret_cast<const uint32_t*>(from);
+    return {{high | words[0], high | words[1]}};
+  }
+  const uint64_t first = bytes < 4 ? bytes : 4;
+  return {{farHalf(from, first, tag), farHalf(from + first, bytes - first, tag)}};
+}
+RONDO_ALGO void farUnline(unsigned char* to, uint64_t first, uint64_t second, uint64_t bytes) {
+  if (bytes == kFarLineBytes && reinterpret_cast<uintptr_t>(to) % 4 == 0) {
+    auto* const words = reinterpret_cast<uint32_t*>(to);
+    words[0] = static_cast<uint32_t>(first);
+    words[1] = static_cast<uint32_t>(second);
     return;
   }
-  for (uint64_t b = 0; b < bytes; ++b) to[b] = static_cast<unsigned char>(half >> 8 * b);
+  const uint64_t before = bytes < 4 ? bytes : 4;
+  farUnpack(to, first, before);
+  farUnpack(to + before, second, bytes - before);
 }
 
 }  // namespace rondo

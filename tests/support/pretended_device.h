@@ -152,6 +152,9 @@ class PretendedHands {
     std::this_thread::yield();
     return std::atomic_ref<uint32_t>(fault_.words->abort).load() == 0;
   }
+  bool gotLines(FarLine* lines, const FarLined& what, uint32_t tag, void* to) const {
+    return takeLines(lines, what, tag, static_cast<unsigned char*>(to));
+  }
   void endStrand(uint32_t* count, uint32_t number) const { *count = number; }
 
  private:

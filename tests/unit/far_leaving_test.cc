@@ -94,6 +94,33 @@ TEST(FarLeaving, ManySendsInARow) {
   });
 }
 
+/// In lines, in one place, in places of all lanes, and back, while numbers wrap and lines are
+/// cleared.
+TEST(FarLeaving, SendsOfAllLengthsInTurn) {
+  onHosts({0, 1}, [](const FarRank& me) {
+    me.comm->impl->deviceRunner()->startEpochsAt(0xfffffff4u);
+    me.barrier.arrive_and_wait();
+    std::mt19937 agreed(11), own(static_cast<unsigned>(me.rank));
+    for (int k = 0; k < 48; ++k) {
+      constexpr size_t kMost[] = {1, 512, 513, 9'000, 200'000};
+      const size_t most = kMost[agreed() % std::size(kMost)],
+                   count = most - agreed() % 2 * (most / 2);
+      const bool both = agreed() % 2 == 0, sends = both || agreed() % 2 == (me.rank == 0 ? 0u : 1u);
+      Ints out = dataOf(me.rank + k, count), in(count + 1, -1);
+      if (own() % 4 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(own() % 4));
+      std::vector<Transfer> all;
+      if (sends) all.push_back(transferOf(1 - me.rank, true, out.data(), count));
+      if (both || !sends) all.push_back(transferOf(1 - me.rank, false, in.data(), count));
+      me.good(runOnDevice(me.comm, {"rondoTest", all, me.stream.handle()}));
+      me.stream.synchronize();
+      if (!both && sends) continue;
+      ASSERT_EQ(wrong(in.data(), count, [&](size_t i) { return element(1 - me.rank + k, i); }), 0u)
+          << count << ", call " << k;
+      EXPECT_EQ(in.back(), -1);
+    }
+  });
+}
+
 /// Calls of all kinds and lengths, ranks that come late to some, and numbers that wrap.
 TEST(FarLeaving, WhatFollowsWaitsForTheMemory) {
   onHosts({0, 1, 1, 2}, [](const FarRank& me) {
