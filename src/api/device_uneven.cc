@@ -89,12 +89,6 @@ rondoResult_t runOnDevice(rondoComm* comm, const UnevenDeviceCall& call) {
   if (call.collective == Collective::ReduceScatter) return reduceBlocks(comm, call);
   const bool inPlace =
       call.collective == Collective::AllToAll && call.send == call.recv && call.src.total > 0;
-  if (inPlace && !comm->impl->deviceRunner()->exchangesInPlace()) {
-    return fail(comm, rondoUnsupported,
-                format("%s: rank %d: argument sendbuff (%p) is recvbuff, which is device memory of "
-                       "a communicator that spans hosts; allowed there: two buffers",
-                       call.name, comm->impl->place().rank, call.send));
-  }
   return runOnDevice(
       comm, {call.name, transfersOf(call, comm->impl->place()), call.stream, true, inPlace});
 }

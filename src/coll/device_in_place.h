@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coll/exchange.h"
+#include "coll/stream_memory.h"
 
 namespace rondo {
 
@@ -32,5 +33,20 @@ class InPlaceExchange {
   uint64_t scratchBytes_ = 0;
   std::vector<Transfer> copies_, moves_;
 };
+
+/// Such a call on `stream`, by way of memory of `device` (StreamMemory); exchange(part) enqueues.
+template <class Device, class Exchange>
+void runInPlace(const char* name, std::span<const Transfer> transfers, int rank,
+                rondoStream_t stream, Device& device, const Exchange& exchange) {
+  InPlaceExchange call(transfers, rank);
+  if (call.scratchBytes() == 0) return exchange(transfers);
+  DeviceCall of{};
+  of.name = name;
+  of.stream = stream;
+  const StreamMemory scratch(device, of, call.scratchBytes());
+  call.useScratch(static_cast<char*>(scratch.get()));
+  exchange(call.copies());
+  exchange(call.moves());
+}
 
 }  // namespace rondo

@@ -109,7 +109,6 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   void exchange(const char* name, std::span<const Transfer> transfers,
                 std::span<const rondoStream_t> streams) override;
   void passOn(const char* name, std::span<const Transfer> transfers, rondoStream_t stream) override;
-  bool exchangesInPlace() const override { return true; }
   void exchangeInPlace(const char* name, std::span<const Transfer> transfers,
                        rondoStream_t stream) override;
   void order(rondoStream_t first, rondoStream_t later) override {

@@ -97,11 +97,11 @@ class DeviceRunner {
     exchange(name, transfers, {&stream, 1});
   }
 
-  /// Whether receives of exchangeInPlace() may write where its sends read.
-  virtual bool exchangesInPlace() const { return false; }
-  /// As exchange() on one stream, by way of memory that is taken and given back on the stream, as
-  /// long as what is sent to other ranks. Peers need not do the same.
-  virtual void exchangeInPlace(const char*, std::span<const Transfer>, rondoStream_t) {}
+  /// As exchange() on one stream, but its receives may write where its sends read: by way of memory
+  /// that is taken and given back on the stream, as long as what is sent to other ranks. Peers need
+  /// not do the same.
+  virtual void exchangeInPlace(const char* name, std::span<const Transfer> transfers,
+                               rondoStream_t stream) = 0;
 
   /// What is enqueued on `later` from now on waits for what is on `first` by now.
   virtual void order(rondoStream_t first, rondoStream_t later) = 0;

@@ -12,6 +12,7 @@
 #include "api/types.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "coll/device_in_place.h"
 #include "coll/device_order.h"
 #include "coll/device_scaled.h"
 #include "coll/far_thread.h"
@@ -111,6 +112,12 @@ class CarriedRunner final : public FarRunner {
   DeviceServed run(const DeviceCall& call) override;
   void exchange(const char* name, std::span<const Transfer> transfers,
                 std::span<const rondoStream_t> streams) override;
+  void exchangeInPlace(const char* name, std::span<const Transfer> transfers,
+                       rondoStream_t stream) override {
+    runInPlace(name, transfers, place_.rank, stream, *device_, [&](std::span<const Transfer> part) {
+      exchange(name, part, {&stream, 1});
+    });
+  }
   void order(rondoStream_t first, rondoStream_t later) override {
     device_->order("rondoGroupEnd", first, later);
   }

@@ -6,7 +6,9 @@
 #include "api/types.h"
 #include "base/error.h"
 #include "coll/device_choices.h"
+#include "coll/device_in_place.h"
 #include "coll/device_request.h"
+#include "coll/stream_memory.h"
 
 namespace rondo {
 namespace {
@@ -34,6 +36,12 @@ class LevelsRunner final : public DeviceRunner {
   DeviceServed run(const DeviceCall& call) override;
   void exchange(const char* name, std::span<const Transfer> transfers,
                 std::span<const rondoStream_t> streams) override;
+  void exchangeInPlace(const char* name, std::span<const Transfer> transfers,
+                       rondoStream_t stream) override {
+    runInPlace(name, transfers, layout_.rank, stream, *far_, [&](std::span<const Transfer> part) {
+      exchange(name, part, {&stream, 1});
+    });
+  }
   void order(rondoStream_t first, rondoStream_t later) override { far_->order(first, later); }
   uint64_t serial() const override { return far_->serial(); }
   void check() const override {
@@ -122,27 +130,6 @@ DeviceCall between(const DeviceCall& call, Collective collective, const void* se
   return out;
 }
 
-/// What is enqueued on a call's stream between the two has memory of its own.
-class Scratch {
- public:
-  Scratch(FarRunner& far, const DeviceCall& call, uint64_t elements)
-      : far_(far), call_(call), memory_(far.allocate(call, elements * typeSize(call.type))) {}
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() {
-    try {
-      far_.release(call_, memory_);
-    } catch (const Error&) {  // the context is gone, and with it all memory
-    }
-  }
-  void* get() const { return memory_; }
-
- private:
-  FarRunner& far_;
-  const DeviceCall& call_;
-  void* const memory_;
-};
-
 bool LevelsRunner::goesInLevels(const DeviceCall& call) {
   const auto element = static_cast<uint32_t>(typeSize(call.type));
   const auto choose = [&](const DeviceRequest& wanted) {
@@ -198,7 +185,7 @@ void LevelsRunner::allReduce(const DeviceCall& call) {
 void LevelsRunner::reduceScatter(const DeviceCall& call) {
   const auto hosts = static_cast<uint64_t>(layout_.hosts);
   const auto places = static_cast<uint64_t>(layout_.places);
-  const Scratch sums(*far_, call, hosts * call.count);
+  const StreamMemory sums(*far_, call, hosts * call.count * typeSize(call.type));
   if (layout_.order == LevelsOrder::ByPlace) {
     near_->run(inside(call, call.send, sums.get(), hosts * call.count));
   } else {
@@ -255,7 +242,7 @@ void LevelsRunner::reduce(const DeviceCall& call) {
   const auto root = static_cast<size_t>(call.root);
   const int rootHost = layout_.hostOf[root], rootPlace = layout_.placeOf[root];
   const bool isRoot = layout_.host == rootHost && layout_.place == rootPlace;
-  const Scratch sums(*far_, call, slot);
+  const StreamMemory sums(*far_, call, slot * typeSize(call.type));
   near_->run(inside(call, call.send, sums.get(), slot));
   void* const into =
       isRoot ? at(call.recv, static_cast<uint64_t>(rootPlace) * slot, call.type) : sums.get();

@@ -77,6 +77,88 @@ TEST(FarGpu, GraphsAreReplayed) {
 }
 
 // All pairs at once, with itself, on two streams, and a collective in the same group.
+/// What it sends is aside, in memory of the graph's.
+TEST(FarGpu, UnevenAllToAllInPlaceInAGraph) {
+  onHosts({"a", "b", "b"}, [](const FarRank& me) {
+    const auto n = static_cast<size_t>(me.size), mine = static_cast<size_t>(me.rank);
+    const size_t units[] = {3, 100'000, 40'001};  // r and s have units[(r + s) % 3] for each other
+    std::vector<size_t> counts, places;
+    size_t all = 0;
+    for (size_t r = 0; r < n; ++r) {
+      counts.push_back(units[(mine + r) % 3]);
+      places.push_back(all);
+      all += counts.back();
+    }
+    me.poison((all + 64) * 4);
+    const auto value = [](size_t from, size_t to, size_t i) {
+      return static_cast<uint32_t>(from * 1'000'000'007 + to * 1'000'003 + i * 7);
+    };
+    const auto blocks = [&](bool given) {
+      std::vector<unsigned char> bytes(all * 4);
+      for (size_t r = 0; r < n; ++r) {
+        for (size_t i = 0; i < counts[r]; ++i) {
+          const uint32_t each = given ? value(mine, r, i) : value(r, mine, i);
+          std::memcpy(bytes.data() + (places[r] + i) * 4, &each, 4);
+        }
+      }
+      return bytes;
+    };
+    const std::vector<unsigned char> before = blocks(true), after = blocks(false);
+    check(cudaMemcpy(me.dst, before.data(), before.size(), cudaMemcpyHostToDevice));
+    me.meet();
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    check(cudaStreamBeginCapture(me.stream, cudaStreamCaptureModeThreadLocal));
+    good(rondoAllToAllV(me.dst, counts.data(), places.data(), me.dst, counts.data(), places.data(),
+                        rondoInt32, me.comm, me.stream));
+    check(cudaStreamEndCapture(me.stream, &graph));
+    check(cudaGraphInstantiate(&exec, graph, 0));
+    check(cudaGraphUpload(exec, me.stream));
+    me.wait();
+    me.meet();
+    for (const auto* want : {&after, &before, &after}) {  // what came goes back
+      check(cudaGraphLaunch(exec, me.stream));
+      EXPECT_EQ(me.wrong(0, *want), 0u);
+      me.meet();
+    }
+    check(cudaGraphExecDestroy(exec));
+    check(cudaGraphDestroy(graph));
+  });
+}
+
+/// Whoever gives leaves, and takes other numbers: more calls than there are places, to ranks that
+/// are late.
+TEST(FarGpu, WhoGetsNothingLeaves) {
+  onHosts({"a", "b"}, [](const FarRank& me) {
+    constexpr size_t kCalls = 40, kMost = 40'000;
+    std::vector<unsigned char> want;
+    for (size_t k = 0; k < kCalls; ++k) {
+      const size_t bytes = k % 3 == 0 ? 16 : k % 3 == 1 ? 1000 : kMost;
+      want.insert(want.end(), bytes, static_cast<unsigned char>(k + 1));
+    }
+    me.poison(want.size() + 64);
+    me.meet();
+    if (me.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    for (size_t k = 0, at = 0; k < kCalls; ++k) {
+      const size_t bytes = k % 3 == 0 ? 16 : k % 3 == 1 ? 1000 : kMost;
+      if (me.rank == 0) {
+        check(cudaMemsetAsync(me.src, static_cast<int>(k + 1), bytes, me.stream));
+      }
+      if (k % 2 == 0) {
+        good(rondoBroadcast(me.src, me.dst + at, bytes, rondoUint8, 0, me.comm, me.stream));
+      } else if (me.rank == 0) {
+        good(rondoSend(me.src, bytes, rondoUint8, 1, me.comm, me.stream));
+        check(cudaMemcpyAsync(me.dst + at, me.src, bytes, cudaMemcpyDeviceToDevice, me.stream));
+      } else {
+        good(rondoRecv(me.dst + at, bytes, rondoUint8, 0, me.comm, me.stream));
+      }
+      at += bytes;
+    }
+    EXPECT_EQ(me.wrong(0, want), 0u);
+    me.meet();
+  });
+}
+
 TEST(FarGpu, Groups) {
   onHosts({"a", "b", "b"}, [](const FarRank& me) {
     constexpr size_t kBytes = 1'234'567;

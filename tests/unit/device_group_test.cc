@@ -47,6 +47,10 @@ class NotingRunner final : public DeviceRunner {
                 std::span<const rondoStream_t> streams) override {
     note(format("exchange %s %zu on %d", name, transfers.size(), numberOf(streams.front())));
   }
+  void exchangeInPlace(const char* name, std::span<const Transfer> transfers,
+                       rondoStream_t stream) override {
+    note(format("in place %s %zu on %d", name, transfers.size(), numberOf(stream)));
+  }
   void order(rondoStream_t first, rondoStream_t later) override {
     note(format("order %d %d", numberOf(first), numberOf(later)));
   }

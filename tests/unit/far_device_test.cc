@@ -128,6 +128,45 @@ TEST(FarDevice, UnevenCounts) {
   });
 }
 
+/// Rank r has (r + p + k) % 3 units for rank p in the k-th call, in the place where it gets p's.
+void swapInPlace(const FarRank& me, size_t unit, size_t k) {
+  const auto n = static_cast<size_t>(me.size), mine = static_cast<size_t>(me.rank);
+  UnevenBlocks blocks;
+  for (size_t p = 0; p < n; ++p) {
+    blocks.counts.push_back((mine + p + k) % 3 * unit);
+    blocks.displs.push_back(blocks.total);
+    blocks.total = blocks.extent = blocks.total + blocks.counts.back();
+  }
+  const auto value = [](size_t from, size_t to, size_t i) {
+    return element(static_cast<int>(from * 10 + to), i);
+  };
+  Ints data(blocks.total + 1, -1);
+  for (size_t p = 0; p < n; ++p) {
+    for (size_t i = 0; i < blocks.counts[p]; ++i) data[blocks.displs[p] + i] = value(mine, p, i);
+  }
+  me.good(runOnDevice(
+      me.comm, UnevenDeviceCall{"rondoTest", Collective::AllToAll, data.data(), data.data(),
+                                rondoInt32, rondoSum, 0, me.stream.handle(), blocks, blocks}));
+  me.stream.synchronize();
+  for (size_t p = 0; p < n; ++p) {
+    EXPECT_EQ(wrong(data.data() + blocks.displs[p], blocks.counts[p],
+                    [&](size_t i) { return value(p, mine, i); }),
+              0u)
+        << "rank " << mine << " from " << p << ", units of " << unit;
+  }
+  EXPECT_EQ(data.back(), -1);
+}
+
+TEST(FarDevice, UnevenAllToAllInPlace) {
+  const auto swap = [](const FarRank& me) {
+    for (size_t k = 0; k < 3; ++k) {
+      for (const size_t unit : {1u, 700u, 70'001u}) swapInPlace(me, unit, k);
+    }
+  };
+  onHosts({0, 1, 1}, swap);
+  onHosts({0, 0, 1, 1}, swap, kLevels);
+}
+
 TEST(FarDevice, InPlace) {
   onHosts({0, 1, 0}, [](const FarRank& me) {
     constexpr size_t kCount = 100'003;
