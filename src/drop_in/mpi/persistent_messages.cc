@@ -1,60 +1,19 @@
 #include "drop_in/mpi/persistent_messages.h"
 
 #include <memory>
-#include <mutex>
-#include <unordered_map>
 
 #include "drop_in/mpi/by_image.h"
+#include "drop_in/mpi/request_table.h"
 
 using namespace rondo;
 using namespace rondo::drop_in;
 
 namespace {
 
-class PersistentMessage final : public Staged {
- public:
-  PersistentMessage(const Elements& elements, bool receives)
-      : image_(elements, receives, false), receives_(receives) {}
-  bool isPersistent() const override { return true; }
-  char* begin() { return image_.begin(); }
-  /// It is about to start. Throws Error. What is received into is filled too, as a message may be
-  /// shorter than the buffer.
-  void start() {
-    image_.refill();
-    beginAgain();
-  }
-
- private:
-  void bringBack() override {
-    if (receives_) image_.bringBack();
-  }
-  Image image_;
-  bool receives_;
-};
-using HeldPersistent = std::shared_ptr<PersistentMessage>;
-
 /// Never destroyed: MPI_Finalize may run in an atexit handler.
-struct Table {
-  std::mutex mutex;
-  std::unordered_map<MPI_Request, HeldPersistent> all;
-};
-Table& table() {
-  static Table* const instance = new Table;
+RequestTable<Staged>& table() {
+  static auto* const instance = new RequestTable<Staged>(persistentMessages);
   return *instance;
-}
-
-void add(MPI_Request request, const HeldPersistent& message) {
-  Table& self = table();
-  const std::lock_guard<std::mutex> lock(self.mutex);
-  if (self.all.insert_or_assign(request, message).second) persistentMessages.fetch_add(1);
-}
-
-HeldPersistent findMessage(MPI_Request request) {
-  if (!anyPersistentMessage()) return nullptr;
-  Table& self = table();
-  const std::lock_guard<std::mutex> lock(self.mutex);
-  const auto found = self.all.find(request);
-  return found == self.all.end() ? nullptr : found->second;
 }
 
 /// MPI_Send_init and others: `mpis` makes the request of the buffer that it is given.
@@ -64,9 +23,10 @@ int init(MPI_Comm comm, const char* call, const Buffer& buffer, bool receives, M
   if (!buffer.staged()) [[likely]]
     return mpis(const_cast<void*>(buffer.begin));
   return guarded(comm, call, [&] {
-    const auto message = std::make_shared<PersistentMessage>(buffer.elements(), receives);
+    const auto message =
+        std::make_shared<StagedMessage>(buffer.elements(), receives, Starts::Often);
     const int code = mpis(message->begin());
-    if (code == MPI_SUCCESS) add(*request, message);
+    if (code == MPI_SUCCESS) keepMessage(*request, message);
     return code;
   });
 }
@@ -85,8 +45,10 @@ int initBy(const char* call, const Buffer& of, int to, int tag, MPI_Comm comm,
 
 namespace rondo::drop_in {
 
+void keepMessage(MPI_Request request, const HeldMessage& message) { table().add(request, message); }
+
 bool startMessage(MPI_Request* request, int* code) {
-  const HeldPersistent message = findMessage(*request);
+  const HeldMessage message = table().find(*request);
   if (message == nullptr) return false;
   const MPI_Request before = *request;
   // That it is active is for MPI to say, which still has the image.
@@ -98,18 +60,13 @@ bool startMessage(MPI_Request* request, int* code) {
   if (active || *code != MPI_SUCCESS) return true;
   if (*request != before) {  // Open MPI's, if it is not quite done with the one before
     forgetMessage(before);
-    add(*request, message);
+    keepMessage(*request, message);
   }
   addStaged(*request, message);
   return true;
 }
 
-void forgetMessage(MPI_Request request) {
-  if (!anyPersistentMessage()) return;
-  Table& self = table();
-  const std::lock_guard<std::mutex> lock(self.mutex);
-  persistentMessages.fetch_sub(self.all.erase(request));
-}
+void forgetMessage(MPI_Request request) { table().remove(request); }
 
 }  // namespace rondo::drop_in
 
