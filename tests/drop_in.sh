@@ -361,11 +361,12 @@ if $fortran -o "$scratch/fortran_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in
   counted MPI_Scan 3 0 ""
   counted MPI_Iallreduce 15 0 ""
   counted MPI_Bcast 3 0 ""
-  $fortran -o "$scratch/fortran_device_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in/fortran_device_test.f90" \
+  # Modules first.
+  $fortran -o "$scratch/fortran_device_test" -J "$scratch" "$TEST_SRCDIR"/tests/drop_in/fortran_device{,_*}.f90 \
     -L"$scratch/fake" -l:libcuda.so.1 >"$log" 2>&1 || fail "$fortran does not compile fortran_device_test.f90"
   for ranks in 1 2 3; do
-    echo "== Fortran's messages of device buffers, $ranks ranks"
-    withDriver layered $ranks RONDO_MPI=both "$scratch/fortran_device_test" >"$log" 2>&1 ||
+    echo "== Fortran's calls on device buffers, $ranks ranks"
+    withDriver layered $ranks RONDO_MPI=both "$scratch/fortran_device_test" "$scratch/file" >"$log" 2>&1 ||
       fail "fortran_device_test failed"
   done
 elif command -v "$("$fortran" --showme:command 2>/dev/null || echo "$fortran")" >/dev/null; then
