@@ -369,6 +369,21 @@ if $fortran -o "$scratch/fortran_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in
     withDriver layered $ranks RONDO_MPI=both "$scratch/fortran_device_test" "$scratch/file" >"$log" 2>&1 ||
       fail "fortran_device_test failed"
   done
+  if printf '#include <mpi.h>\n#include <mpi-ext.h>\nOMPI_HAVE_MPI_EXT_PCOLLREQ\n' |
+    ${TEST_MPICC:-mpicc} -x c -E - 2>/dev/null | grep -qx 1; then
+    $fortran -o "$scratch/fortran_persistent_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in/fortran_device.f90" \
+      "$TEST_SRCDIR/tests/drop_in/fortran_persistent_test.f90" -L"$scratch/fake" -l:libcuda.so.1 >"$log" 2>&1 ||
+      fail "$fortran does not compile fortran_persistent_test.f90"
+    for ranks in 1 2 3; do
+      echo "== Fortran's persistent collectives on device buffers, $ranks ranks"
+      withDriver layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$scratch/fortran_persistent_test" >"$log" 2>&1 ||
+        fail "fortran_persistent_test failed"
+      # Six starts on a rank, where all ranks are in the communicator.
+      [[ $ranks = 1 ]] || counted MPI_Ialltoallv $((ranks * 6)) 0 "by way of the host $((ranks * 6))"
+    done
+  else
+    echo "this MPI has no MPIX_Allreduce_init: Fortran's persistent collectives are not tested"
+  fi
 elif command -v "$("$fortran" --showme:command 2>/dev/null || echo "$fortran")" >/dev/null; then
   fail "$fortran does not compile fortran_test.f90"
 else

@@ -6,13 +6,15 @@
 
 #if defined(OPEN_MPI)
 
-// The one macro of the layer: an alias needs its target's name as text. ompi_NAME_f is what
-// mpi_f08's routines call.
-#define RONDO_FORTRAN_NAMES(lower, upper)                                     \
-  decltype(mpi_##lower##_) mpi_##lower [[gnu::alias("mpi_" #lower "_")]];     \
-  decltype(mpi_##lower##_) mpi_##lower##__ [[gnu::alias("mpi_" #lower "_")]]; \
-  decltype(mpi_##lower##_) MPI_##upper [[gnu::alias("mpi_" #lower "_")]];     \
-  decltype(mpi_##lower##_) ompi_##lower##_f [[gnu::alias("mpi_" #lower "_")]];
+// The macros of the layer: an alias needs its target's name as text. ompi_NAME_f is what mpi_f08's
+// routines call. The names of MPI's extensions begin otherwise.
+#define RONDO_FORTRAN_NAMES(lower, upper) RONDO_FORTRAN_ALIASES(mpi, MPI, lower, upper)
+#define RONDO_FORTRAN_EXTENSION(lower, upper) RONDO_FORTRAN_ALIASES(mpix, MPIX, lower, upper)
+#define RONDO_FORTRAN_ALIASES(mpi, MPI, lower, upper)                               \
+  decltype(mpi##_##lower##_) mpi##_##lower [[gnu::alias(#mpi "_" #lower "_")]];     \
+  decltype(mpi##_##lower##_) mpi##_##lower##__ [[gnu::alias(#mpi "_" #lower "_")]]; \
+  decltype(mpi##_##lower##_) MPI##_##upper [[gnu::alias(#mpi "_" #lower "_")]];     \
+  decltype(mpi##_##lower##_) o##mpi##_##lower##_f [[gnu::alias(#mpi "_" #lower "_")]];
 
 extern "C" {
 extern int mpi_fortran_in_place_, mpi_fortran_bottom_;
@@ -69,6 +71,10 @@ class MadeStatus {
   MPI_Fint* out_;
   MPI_Status made_{};
 };
+
+/// Types of the blocks of `of` as C has them; MPI looks at none if it is in place. Open MPI may
+/// look at the array until a request ends, so each that a program has is kept for good.
+const MPI_Datatype* types(void* of, const MPI_Fint* given, int number);
 
 }  // namespace rondo::drop_in
 

@@ -1,32 +1,27 @@
 // Collectives that the layer hands on to MPI, as Fortran calls them: MPI's own Fortran routines
 // call PMPI functions, which know nothing of device buffers.
 
-#include <vector>
-
 #include "drop_in/mpi/fortran.h"
 #include "drop_in/mpi/neighbours.h"
 
 #if defined(OPEN_MPI)
 
+#include <mutex>
+#include <set>
+#include <vector>
+
 using namespace rondo::drop_in;
 
-namespace {
-
-/// Types of blocks as C has them; of a buffer in place MPI looks at none.
-class Types {
- public:
-  Types(const void* of, const MPI_Fint* given, int number) {
-    for (int i = 0; i < number && buffer(const_cast<void*>(of)) != MPI_IN_PLACE; ++i) {
-      c_.push_back(type(&given[i]));
-    }
-  }
-  operator const MPI_Datatype*() const { return c_.data(); }
-
- private:
-  std::vector<MPI_Datatype> c_;
-};
-
-}  // namespace
+const MPI_Datatype* rondo::drop_in::types(void* of, const MPI_Fint* given, int number) {
+  if (buffer(of) == MPI_IN_PLACE) return nullptr;
+  std::vector<MPI_Datatype> all;
+  for (int i = 0; i < number; ++i) all.push_back(type(&given[i]));
+  // Never destroyed: MPI_Finalize may run in an atexit handler.
+  static auto* const kept = new std::set<std::vector<MPI_Datatype>>;
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return kept->insert(std::move(all)).first->data();
+}
 
 // mpi.h declares none of them: they would be hidden.
 #pragma GCC visibility push(default)
@@ -36,8 +31,8 @@ void mpi_alltoallw_(void* send, MPI_Fint* sendCounts, MPI_Fint* sendPlaces, MPI_
                     void* recv, MPI_Fint* recvCounts, MPI_Fint* recvPlaces, MPI_Fint* recvTypes,
                     MPI_Fint* c, MPI_Fint* ierror) {
   const int number = sidesOf(comm(c)).others;
-  give(ierror, MPI_Alltoallw(buffer(send), sendCounts, sendPlaces, Types(send, sendTypes, number),
-                             buffer(recv), recvCounts, recvPlaces, Types(recv, recvTypes, number),
+  give(ierror, MPI_Alltoallw(buffer(send), sendCounts, sendPlaces, types(send, sendTypes, number),
+                             buffer(recv), recvCounts, recvPlaces, types(recv, recvTypes, number),
                              comm(c)));
 }
 
@@ -46,8 +41,8 @@ void mpi_ialltoallw_(void* send, MPI_Fint* sendCounts, MPI_Fint* sendPlaces, MPI
                      MPI_Fint* c, MPI_Fint* request, MPI_Fint* ierror) {
   const int number = sidesOf(comm(c)).others;
   MadeRequest made(request, ierror);
-  made.give(MPI_Ialltoallw(buffer(send), sendCounts, sendPlaces, Types(send, sendTypes, number),
-                           buffer(recv), recvCounts, recvPlaces, Types(recv, recvTypes, number),
+  made.give(MPI_Ialltoallw(buffer(send), sendCounts, sendPlaces, types(send, sendTypes, number),
+                           buffer(recv), recvCounts, recvPlaces, types(recv, recvTypes, number),
                            comm(c), made));
 }
 
@@ -87,8 +82,8 @@ void mpi_neighbor_alltoallw_(void* send, MPI_Fint* sendCounts, MPI_Aint* sendPla
                              MPI_Fint* ierror) {
   const Degrees degrees = degreesOf(comm(c));
   give(ierror, MPI_Neighbor_alltoallw(buffer(send), sendCounts, sendPlaces,
-                                      Types(send, sendTypes, degrees.to), buffer(recv), recvCounts,
-                                      recvPlaces, Types(recv, recvTypes, degrees.from), comm(c)));
+                                      types(send, sendTypes, degrees.to), buffer(recv), recvCounts,
+                                      recvPlaces, types(recv, recvTypes, degrees.from), comm(c)));
 }
 
 void mpi_ineighbor_allgather_(void* send, MPI_Fint* sendCount, MPI_Fint* sendType, void* recv,
@@ -132,8 +127,8 @@ void mpi_ineighbor_alltoallw_(void* send, MPI_Fint* sendCounts, MPI_Aint* sendPl
   const Degrees degrees = degreesOf(comm(c));
   MadeRequest made(request, ierror);
   made.give(MPI_Ineighbor_alltoallw(
-      buffer(send), sendCounts, sendPlaces, Types(send, sendTypes, degrees.to), buffer(recv),
-      recvCounts, recvPlaces, Types(recv, recvTypes, degrees.from), comm(c), made));
+      buffer(send), sendCounts, sendPlaces, types(send, sendTypes, degrees.to), buffer(recv),
+      recvCounts, recvPlaces, types(recv, recvTypes, degrees.from), comm(c), made));
 }
 
 RONDO_FORTRAN_NAMES(alltoallw, ALLTOALLW)

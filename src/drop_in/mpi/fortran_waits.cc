@@ -7,6 +7,7 @@
 
 #include "drop_in/mpi/fortran.h"
 #include "drop_in/mpi/fortran_next.h"
+#include "drop_in/mpi/persistent.h"
 #include "drop_in/mpi/request_calls.h"
 
 #if defined(OPEN_MPI)
@@ -28,29 +29,41 @@ struct Testsome;
 struct RequestGetStatus;
 }  // namespace routines
 
-/// Fortran's array of requests as C's.
+/// Fortran's array of requests as C's. In the end Fortran's is as C's again.
 class Requests {
  public:
-  Requests(const MPI_Fint* given, int count) : given_(given) {
+  Requests(MPI_Fint* given, int count) : given_(given) {
     for (int i = 0; i < count; ++i) c_.push_back(MPI_Request_f2c(given[i]));
+  }
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+  ~Requests() { give(); }
+  void give() {
+    for (size_t i = 0; i < c_.size(); ++i) {
+      if (MPI_Request_f2c(given_[i]) != c_[i]) given_[i] = MPI_Request_c2f(c_[i]);
+    }
   }
   /// MPI's routine may have made some null.
   void look() {
     for (size_t i = 0; i < c_.size(); ++i) c_[i] = MPI_Request_f2c(given_[i]);
   }
   int count() const { return static_cast<int>(c_.size()); }
-  const MPI_Request* data() const { return c_.data(); }
+  MPI_Request* data() { return c_.data(); }
 
  private:
-  const MPI_Fint* given_;
+  MPI_Fint* given_;
   std::vector<MPI_Request> c_;
 };
 
 /// One call while some requests are Rondo's.
 class FortranCall {
  public:
-  FortranCall(Call call, const MPI_Fint* given, int count)
-      : requests_(given, count), all_(call, requests_.count(), requests_.data()) {}
+  FortranCall(Call call, MPI_Fint* given, int count)
+      : requests_(given, count),
+        started_(count, requests_.data()),
+        all_(call, requests_.count(), requests_.data()) {
+    requests_.give();
+  }
   RequestArray& all() { return all_; }
   /// After MPI's routine.
   RequestArray& after() {
@@ -60,6 +73,7 @@ class FortranCall {
 
  private:
   Requests requests_;
+  StartedOnes started_;
   RequestArray all_;
 };
 
@@ -203,11 +217,14 @@ void mpi_testsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* number, MPI_Fi
 
 void mpi_request_get_status_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status,
                              MPI_Fint* ierror) {
-  const HeldMessage message = anyPending() ? findStaged(MPI_Request_f2c(*request)) : HeldMessage();
+  MPI_Request c = MPI_Request_f2c(*request);
+  const HeldMessage message = anyPending() ? findStaged(c) : HeldMessage();
   if (anyPending()) pollPending();
   endFreed();
+  const StartedOnes started(1, &c);
+  MPI_Fint asked = anyPersistent() ? MPI_Request_c2f(c) : *request;
   Error error(ierror);
-  callNext<routines::RequestGetStatus>("pmpi_request_get_status_", request, flag, status,
+  callNext<routines::RequestGetStatus>("pmpi_request_get_status_", &asked, flag, status,
                                        &error.own);
   const bool complete = message != nullptr && error.own == MPI_SUCCESS && *flag != 0;
   error.end(complete ? message->end() : error.own);
