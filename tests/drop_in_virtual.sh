@@ -29,6 +29,10 @@ grep -q 'rehearsed [0-9]* calls as rank 3 of 16: [1-9][0-9.]* us predicted' "$lo
 grep -q '^0,rondoAllReduce,16,' "$scratch/run.calls.csv" || fail "no all-reduce among the calls"
 grep -q '^[0-9]*,rondoGroupEnd,1048576,p2p,' "$scratch/run.calls.csv" || fail "no message"
 grep -q ',11,3,1048576,' "$scratch/run.flows.csv" || fail "no flow from rank 11"
+# By a receive, and three starts of a persistent one; and three starts of other calls.
+[[ $(grep -c ',11,3,1048576,' "$scratch/run.flows.csv") = 4 ]] || fail "not four messages from rank 11"
+[[ $(grep -c '^[0-9]*,rondoAllReduce,4096,' "$scratch/run.calls.csv") = 3 ]] || fail "not three all-reduces"
+[[ $(grep -c ',3,7,5,' "$scratch/run.flows.csv") = 3 ]] || fail "not three exchanges with neighbours"
 for pair in 2,3 0,3 7,3 3,7; do
   grep -q ",$pair,1048576," "$scratch/run.flows.csv" || fail "no flow $pair of an exchange with neighbours"
 done

@@ -2,9 +2,11 @@
 // what one process can be told: who is there, its own data where they belong, and a clock that goes
 // on by predicted times.
 
+#include <algorithm>
 #include <vector>
 
 #include "drop_in/check.h"
+#include "drop_in/persistent_names.h"
 
 using namespace drop_in_test;
 
@@ -91,6 +93,53 @@ void communicators() {
   expect(MPI_Send(&byte, 1, MPI_CHAR, 16, 0, MPI_COMM_WORLD) != MPI_SUCCESS, "no rank 16");
 }
 
+/// Persistent requests: a message that comes, one that goes, and where MPI has it an all-reduce.
+void persistents() {
+  std::vector<char> buffer(1 << 20, 'x');
+  std::vector<int> in(1024, 2), out(1024, -1);
+  const int bytes = static_cast<int>(buffer.size());
+  MPI_Request requests[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  MPI_Datatype byte;
+  MPI_Type_contiguous(1, MPI_CHAR, &byte);
+  MPI_Type_commit(&byte);
+  MPI_Recv_init(buffer.data(), bytes, byte, 11, 4, MPI_COMM_WORLD, &requests[0]);
+  MPI_Ssend_init(buffer.data(), 100, MPI_CHAR, 4, 0, MPI_COMM_WORLD, &requests[1]);
+  MPI_Type_free(&byte);
+  int number = 2;
+#if defined(INIT)
+  INIT(Allreduce)
+  (in.data(), out.data(), 1024, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+   &requests[number++]);
+#endif
+  for (int round = 0; round < 3; ++round) {
+    MPI_Status statuses[3];
+    std::fill(out.begin(), out.end(), -1);
+    const double begin = MPI_Wtime();
+    MPI_Startall(number, requests);
+    MPI_Waitall(number, requests, statuses);
+    const double took = MPI_Wtime() - begin;
+    expect(took > 100e-6 && took < 5e-3, "the clock goes on by a start's time");
+    int count = 0;
+    MPI_Get_count(&statuses[0], MPI_CHAR, &count);
+    expect(statuses[0].MPI_SOURCE == 11 && statuses[0].MPI_TAG == 4 && count == bytes,
+           "a persistent receive's status");
+    expect(number < 3 || out == in, "a persistent reduction is of this rank's own data");
+    for (int i = 0; i < number; ++i) expect(requests[i] != MPI_REQUEST_NULL, "inactive, not null");
+  }
+  MPI_Start(&requests[1]);
+  MPI_Request_free(&requests[1]);
+  expect(requests[1] == MPI_REQUEST_NULL, "a message's request may be freed while it is active");
+  if (number == 3) MPI_Request_free(&requests[2]);
+  MPI_Comm twin;
+  MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+  MPI_Send_init(buffer.data(), 1, MPI_CHAR, 9, 0, twin, &requests[1]);
+  MPI_Comm_free(&twin);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  expect(MPI_Start(&requests[1]) != MPI_SUCCESS, "a start on a communicator that is freed");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  for (const int i : {0, 1}) MPI_Request_free(&requests[i]);
+}
+
 int sumOf(MPI_Comm comm) {
   int one = 1, sum = 0;
   MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
@@ -131,6 +180,17 @@ void grids() {
   MPI_Ineighbor_allgatherv(border.data(), 3, MPI_CHAR, halo.data(), counts, places, MPI_CHAR, grid,
                            &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
+#if defined(INIT)
+  // Again, by a persistent request, three times.
+  INIT(Neighbor_allgatherv)
+  (border.data(), 5, MPI_CHAR, halo.data(), counts, places, MPI_CHAR, grid, MPI_INFO_NULL,
+   &request);
+  for (int start = 0; start < 3; ++start) {
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  MPI_Request_free(&request);
+#endif
   expect(halo[0] == 'h', "what neighbours send is left alone");
   MPI_Comm_dup(grid, &copy);
   MPI_Topo_test(copy, &kind);
@@ -218,6 +278,7 @@ int main(int argc, char** argv) {
   if (rank == 3) {
     collectives();
     messages();
+    persistents();
     communicators();
     grids();
     graphs();

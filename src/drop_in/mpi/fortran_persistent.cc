@@ -208,6 +208,12 @@ void RONDO_FORTRAN_INIT(neighbor_alltoallw)(void* send, MPI_Fint* sendCounts, MP
       made));
 }
 
+void RONDO_FORTRAN_INIT(barrier)(MPI_Fint* c, MPI_Fint* info, MPI_Fint* request, MPI_Fint* ierror) {
+  MadeRequest made(request, ierror);
+  made.give(RONDO_INIT(Barrier)(comm(c), MPI_Info_f2c(*info), made));
+}
+
+RONDO_FORTRAN_INIT_NAMES(barrier_init, BARRIER_INIT)
 RONDO_FORTRAN_INIT_NAMES(allreduce_init, ALLREDUCE_INIT)
 RONDO_FORTRAN_INIT_NAMES(reduce_init, REDUCE_INIT)
 RONDO_FORTRAN_INIT_NAMES(scan_init, SCAN_INIT)

@@ -19,8 +19,8 @@ namespace {
 /// By one thread at a time, as MPI demands of its request.
 struct Persistent {
   Start start;
-  std::atomic<MPI_Comm> comm;  ///< The program's.
-  std::shared_ptr<OwnOrder> order;
+  std::atomic<MPI_Comm> comm;            ///< The program's.
+  std::shared_ptr<OwnOrder> order;       ///< nullptr: it is rehearsed.
   MPI_Request begun = MPI_REQUEST_NULL;  ///< While it is active.
   bool active = false;
 };
@@ -36,6 +36,12 @@ int refuse(const Persistent& one, const char* call, const char* allowed) {
   return raiseMistake(
       one.comm, MPI_ERR_REQUEST,
       format("%s: the request is an active persistent collective; allowed: %s", call, allowed));
+}
+
+int startOnNothing(MPI_Comm comm, MPI_Request*) {
+  return raiseMistake(comm, MPI_ERR_COMM,
+                      "MPI_Start: the request's communicator is freed; allowed in a rehearsal: one "
+                      "that is there");
 }
 
 // What ranks tell each other of a request: which orders are busy, and two more bits.
@@ -90,6 +96,16 @@ bool keepPersistent(int code, MPI_Comm comm, const MPI_Request* request,
   return true;
 }
 
+int rehearsePersistent(MPI_Comm comm, const Start& start, MPI_Request* request) {
+  const int code = PMPI_Send_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
+  if (code != MPI_SUCCESS) return code;
+  auto one = std::make_shared<Persistent>();
+  one->start = start;
+  one->comm = comm;
+  table().add(*request, one);
+  return MPI_SUCCESS;
+}
+
 bool startPersistent(MPI_Request request, int* code) {
   const HeldPersistent one = table().find(request);
   if (one == nullptr) return false;
@@ -97,9 +113,10 @@ bool startPersistent(MPI_Request request, int* code) {
     *code = refuse(*one, "MPI_Start", "an inactive request");
     return true;
   }
-  *code = one->start(one->order->comm(), &one->begun);
+  const bool ordered = one->order != nullptr;
+  *code = one->start(ordered ? one->order->comm() : one->comm.load(), &one->begun);
   if (*code != MPI_SUCCESS) {
-    PMPI_Comm_call_errhandler(one->comm, *code);
+    if (ordered) PMPI_Comm_call_errhandler(one->comm, *code);
     return true;
   }
   one->active = true;
@@ -111,13 +128,18 @@ bool startPersistent(MPI_Request request, int* code) {
 bool freePersistent(MPI_Request* request, int* code) {
   const HeldPersistent one = table().find(*request);
   if (one == nullptr) return false;
-  if (one->active) {
+  const bool ordered = one->order != nullptr;
+  if (one->active && ordered) {
     *code = refuse(*one, "MPI_Request_free", "an inactive one (MPI-4.0, 6.13)");
     return true;
   }
+  if (one->active) {  // a message, which may be over at any time
+    PMPI_Request_free(&one->begun);
+    pendingCount.fetch_sub(1);
+  }
   table().remove(*request);
   one->start = nullptr;
-  one->order->setBusy(false);
+  if (ordered) one->order->setBusy(false);
   *code = PMPI_Request_free(request);
   return true;
 }
@@ -125,13 +147,19 @@ bool freePersistent(MPI_Request* request, int* code) {
 bool cancelPersistent(MPI_Request request, int* code) {
   const HeldPersistent one = table().find(request);
   if (one == nullptr || !one->active) return false;
+  if (one->order == nullptr) {
+    *code = PMPI_Cancel(&one->begun);
+    return true;
+  }
   *code = refuse(*one, "MPI_Cancel", "requests of point-to-point calls and files");
   return true;
 }
 
 void forgetPersistents(MPI_Comm comm) {
   table().each([comm](Persistent& one) {
-    if (one.comm == comm) one.comm = MPI_COMM_WORLD;
+    if (one.comm != comm) return;
+    one.comm = MPI_COMM_WORLD;
+    if (one.order == nullptr) one.start = startOnNothing;
   });
 }
 

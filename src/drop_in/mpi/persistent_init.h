@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
-#include <vector>
 
 #include "drop_in/mpi/comms.h"
-#include "drop_in/mpi/layout.h"
+#include "drop_in/mpi/lasting.h"
 #include "drop_in/mpi/passing.h"
 #include "drop_in/mpi/persistent.h"
 #include "drop_in/mpi/persistent_messages.h"
+#include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/requests.h"
 
 #if MPI_VERSION >= 4
@@ -28,30 +28,6 @@
 #endif
 
 namespace rondo::drop_in {
-
-/// A type that outlives the program's handle.
-class LastingType {
- public:
-  /// `used`: MPI looks at it on this rank.
-  LastingType(MPI_Datatype type, bool used = true)
-      : copy_(std::make_shared<KeptType>()), type_(used ? copy_->keep(type) : type) {}
-  operator MPI_Datatype() const { return type_; }
-
- private:
-  std::shared_ptr<KeptType> copy_;
-  MPI_Datatype type_;
-};
-
-/// Counts or places that the program may change; NULL stays NULL.
-class LastingNumbers {
- public:
-  LastingNumbers(const int* numbers, int size)
-      : all_(numbers == nullptr ? std::vector<int>() : std::vector<int>(numbers, numbers + size)) {}
-  operator const int*() const { return all_.empty() ? nullptr : all_.data(); }
-
- private:
-  std::vector<int> all_;
-};
 
 /// Whether blocks of `count` elements are worth a request of Rondo's.
 inline bool large(long long count, MPI_Datatype type) {
@@ -112,6 +88,8 @@ int initMpis(MPI_Comm comm, const Of& of, const Mpi& mpi, HeldBlocks* blocks) {
 template <class Of, class Mpi, class Worth, class MakeStart>
 int init(MPI_Comm comm, MPI_Request* request, const Of& of, const Mpi& mpi, const Worth& worth,
          const MakeStart& start) {
+  if (rehearsed(comm) != nullptr) [[unlikely]]
+    return rehearsePersistent(comm, start(), request);
   HeldBlocks blocks;
   const int code = initMpis(comm, of, mpi, &blocks);
   const bool taken = keepPersistent(code, comm, request, worth, start);

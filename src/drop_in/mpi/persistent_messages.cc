@@ -3,6 +3,10 @@
 #include <memory>
 
 #include "drop_in/mpi/by_image.h"
+#include "drop_in/mpi/lasting.h"
+#include "drop_in/mpi/persistent.h"
+#include "drop_in/mpi/rehearsal.h"
+#include "drop_in/mpi/rehearsed_calls.h"
 #include "drop_in/mpi/request_table.h"
 
 using namespace rondo;
@@ -16,10 +20,24 @@ RequestTable<Staged>& table() {
   return *instance;
 }
 
+/// What begins a rehearsed one.
+Start rehearsedStart(const char* call, const Buffer& of, bool receives, int peer, int tag) {
+  const LastingType type(of.type, of.type != MPI_DATATYPE_NULL);
+  return [=, count = of.count](MPI_Comm comm, MPI_Request* begun) {
+    const Message message{count, type, peer, tag};
+    const KnownComm& known = *rehearsed(comm);
+    return receives ? rehearseRecvLater(known, comm, call, message, begun)
+                    : rehearseSendLater(known, comm, call, message, begun);
+  };
+}
+
 /// MPI_Send_init and others: `mpis` makes the request of the buffer that it is given.
 template <class Mpis>
-int init(MPI_Comm comm, const char* call, const Buffer& buffer, bool receives, MPI_Request* request,
-         const Mpis& mpis) {
+int init(MPI_Comm comm, const char* call, const Buffer& buffer, bool receives, int peer, int tag,
+         MPI_Request* request, const Mpis& mpis) {
+  if (rehearsed(comm) != nullptr) [[unlikely]] {
+    return rehearsePersistent(comm, rehearsedStart(call, buffer, receives, peer, tag), request);
+  }
   if (!buffer.staged()) [[likely]]
     return mpis(const_cast<void*>(buffer.begin));
   return guarded(comm, call, [&] {
@@ -36,7 +54,7 @@ using InitCall = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI
 template <InitCall pmpi>
 int initBy(const char* call, const Buffer& of, int to, int tag, MPI_Comm comm,
            MPI_Request* request) {
-  return init(comm, call, of, false, request, [&](const void* from) {
+  return init(comm, call, of, false, to, tag, request, [&](const void* from) {
     return pmpi(from, of.count, of.type, to, tag, comm, request);
   });
 }
@@ -92,6 +110,6 @@ int MPI_Rsend_init(const void* buffer, int count, MPI_Datatype type, int to, int
 
 int MPI_Recv_init(void* buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
                   MPI_Request* request) {
-  return init(comm, "MPI_Recv_init", {buffer, count, type}, true, request,
+  return init(comm, "MPI_Recv_init", {buffer, count, type}, true, from, tag, request,
               [&](void* to) { return PMPI_Recv_init(to, count, type, from, tag, comm, request); });
 }

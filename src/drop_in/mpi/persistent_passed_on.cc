@@ -10,10 +10,13 @@ using namespace rondo::drop_in;
 
 namespace {
 
-/// The request of a neighbourhood collective, made by mpi(send, recv).
-template <class Mpi>
+/// The request of a neighbourhood collective, made by mpi(send, recv), or in a rehearsal of what
+/// start(degrees) gives.
+template <class Mpi, class MakeStart>
 int initAmongNeighbours(MPI_Comm comm, MPI_Request* request, const NeighbourBlocks& in,
-                        const NeighbourBlocks& out, const Mpi& mpi) {
+                        const NeighbourBlocks& out, const Mpi& mpi, const MakeStart& start) {
+  if (rehearsed(comm) != nullptr) [[unlikely]]
+    return rehearsePersistent(comm, start(degreesOf(comm)), request);
   if (!devicesOn) [[likely]]
     return mpi(in.buffer, const_cast<void*>(out.buffer));
   HeldBlocks blocks;
@@ -50,9 +53,14 @@ int RONDO_INIT(Neighbor_allgather)(const void* in, int sends, MPI_Datatype sendT
     return RONDO_MPIS_INIT(Neighbor_allgather)(from, sends, sendType, to, receives, recvType, comm,
                                                info, request);
   };
-  return initAmongNeighbours(comm, request,
-                             {in, sends, sendType, nullptr, nullptr, nullptr, nullptr, true},
-                             {out, receives, recvType}, mpi);
+  return initAmongNeighbours(
+      comm, request, {in, sends, sendType, nullptr, nullptr, nullptr, nullptr, true},
+      {out, receives, recvType}, mpi, [&](const Degrees&) {
+        return [=, from = LastingType(sendType), to = LastingType(recvType)](MPI_Comm own,
+                                                                             MPI_Request* begun) {
+          return MPI_Ineighbor_allgather(in, sends, from, out, receives, to, own, begun);
+        };
+      });
 }
 
 int RONDO_INIT(Neighbor_allgatherv)(const void* in, int sends, MPI_Datatype sendType, void* out,
@@ -62,9 +70,15 @@ int RONDO_INIT(Neighbor_allgatherv)(const void* in, int sends, MPI_Datatype send
     return RONDO_MPIS_INIT(Neighbor_allgatherv)(from, sends, sendType, to, receives, places,
                                                 recvType, comm, info, request);
   };
-  return initAmongNeighbours(comm, request,
-                             {in, sends, sendType, nullptr, nullptr, nullptr, nullptr, true},
-                             {out, 0, recvType, receives, places}, mpi);
+  return initAmongNeighbours(
+      comm, request, {in, sends, sendType, nullptr, nullptr, nullptr, nullptr, true},
+      {out, 0, recvType, receives, places}, mpi, [&](const Degrees& of) {
+        return [=, from = LastingType(sendType), to = LastingType(recvType),
+                numbers = LastingNumbers(receives, of.from),
+                at = LastingNumbers(places, of.from)](MPI_Comm own, MPI_Request* begun) {
+          return MPI_Ineighbor_allgatherv(in, sends, from, out, numbers, at, to, own, begun);
+        };
+      });
 }
 
 int RONDO_INIT(Neighbor_alltoall)(const void* in, int sends, MPI_Datatype sendType, void* out,
@@ -74,7 +88,13 @@ int RONDO_INIT(Neighbor_alltoall)(const void* in, int sends, MPI_Datatype sendTy
     return RONDO_MPIS_INIT(Neighbor_alltoall)(from, sends, sendType, to, receives, recvType, comm,
                                               info, request);
   };
-  return initAmongNeighbours(comm, request, {in, sends, sendType}, {out, receives, recvType}, mpi);
+  return initAmongNeighbours(
+      comm, request, {in, sends, sendType}, {out, receives, recvType}, mpi, [&](const Degrees&) {
+        return [=, from = LastingType(sendType), to = LastingType(recvType)](MPI_Comm own,
+                                                                             MPI_Request* begun) {
+          return MPI_Ineighbor_alltoall(in, sends, from, out, receives, to, own, begun);
+        };
+      });
 }
 
 int RONDO_INIT(Neighbor_alltoallv)(const void* in, const int sends[], const int sendPlaces[],
@@ -85,8 +105,16 @@ int RONDO_INIT(Neighbor_alltoallv)(const void* in, const int sends[], const int 
     return RONDO_MPIS_INIT(Neighbor_alltoallv)(from, sends, sendPlaces, sendType, to, receives,
                                                recvPlaces, recvType, comm, info, request);
   };
-  return initAmongNeighbours(comm, request, {in, 0, sendType, sends, sendPlaces},
-                             {out, 0, recvType, receives, recvPlaces}, mpi);
+  return initAmongNeighbours(
+      comm, request, {in, 0, sendType, sends, sendPlaces}, {out, 0, recvType, receives, recvPlaces},
+      mpi, [&](const Degrees& of) {
+        return [=, from = LastingType(sendType), to = LastingType(recvType),
+                sent = LastingNumbers(sends, of.to), sentAt = LastingNumbers(sendPlaces, of.to),
+                got = LastingNumbers(receives, of.from),
+                gotAt = LastingNumbers(recvPlaces, of.from)](MPI_Comm own, MPI_Request* begun) {
+          return MPI_Ineighbor_alltoallv(in, sent, sentAt, from, out, got, gotAt, to, own, begun);
+        };
+      });
 }
 
 int RONDO_INIT(Neighbor_alltoallw)(const void* in, const int sends[], const MPI_Aint sendPlaces[],
@@ -99,7 +127,21 @@ int RONDO_INIT(Neighbor_alltoallw)(const void* in, const int sends[], const MPI_
   };
   return initAmongNeighbours(
       comm, request, {in, 0, MPI_DATATYPE_NULL, sends, nullptr, sendTypes, sendPlaces},
-      {out, 0, MPI_DATATYPE_NULL, receives, nullptr, recvTypes, recvPlaces}, mpi);
+      {out, 0, MPI_DATATYPE_NULL, receives, nullptr, recvTypes, recvPlaces}, mpi,
+      [&](const Degrees& of) {
+        return [=, from = LastingTypes(sendTypes, of.to), to = LastingTypes(recvTypes, of.from),
+                sent = LastingNumbers(sends, of.to), sentAt = Lasting<MPI_Aint>(sendPlaces, of.to),
+                got = LastingNumbers(receives, of.from),
+                gotAt = Lasting<MPI_Aint>(recvPlaces, of.from)](MPI_Comm own, MPI_Request* begun) {
+          return MPI_Ineighbor_alltoallw(in, sent, sentAt, from, out, got, gotAt, to, own, begun);
+        };
+      });
+}
+
+int RONDO_INIT(Barrier)(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  if (rehearsed(comm) != nullptr) [[unlikely]]
+    return rehearsePersistent(comm, MPI_Ibarrier, request);
+  return RONDO_MPIS_INIT(Barrier)(comm, info, request);
 }
 
 #endif
