@@ -21,7 +21,7 @@ rehearse() {  # processes, RONDO_VIRTUAL, rank
   RONDO_VIRTUAL=$2 RONDO_VIRTUAL_RANK=$3 RONDO_VIRTUAL_OUT=$scratch/run \
     RONDO_VIRTUAL_SPLIT="${rule-rank / 8; 1 - rank / 8 * 2}" runMpi "$1" \
     -x LD_LIBRARY_PATH -x LD_PRELOAD="$layer" -x RONDO_VIRTUAL -x RONDO_VIRTUAL_RANK \
-    -x RONDO_VIRTUAL_OUT -x RONDO_VIRTUAL_SPLIT "$program" >"$log" 2>&1
+    -x RONDO_VIRTUAL_OUT -x RONDO_VIRTUAL_SPLIT -x RONDO_VIRTUAL_GRAPH "$program" >"$log" 2>&1
 }
 
 rehearse 1 "$cluster:16" 3 || fail "the rehearsal failed"
@@ -48,6 +48,17 @@ grep -q '^[0-9]*,rondoAllReduce,4,.*,rehearsal.split1$' "$scratch/run.calls.csv"
 grep -q 'calls as rank 3 of 8: [1-9][0-9.]* us predicted (rehearsal.split1)' "$log" ||
   fail "no sum of the split"
 
+flowsOf4321() {  # as "source,destination source,destination"
+  grep -o '^[0-9]*,[0-9]*,[0-9]*,4321,' "$scratch/run.flows.csv" | cut -d, -f2,3 | sort -u | paste -sd' '
+}
+graph() {  # RONDO_VIRTUAL_GRAPH, the flows of an exchange with the neighbours of rank 3
+  RONDO_VIRTUAL_GRAPH=$1 rehearse 1 "$cluster:16" 3 || fail "the rehearsal failed with a graph that is $1"
+  [[ $(flowsOf4321) = "$2" ]] || fail "a graph that is $1: $(flowsOf4321)"
+}
+echo "== edges that other ranks give"
+graph whole "15,3 3,4 3,7"
+graph mutual "3,4 3,7 4,3 7,3"
+
 echo "== what cannot be rehearsed is said"
 refused() {  # processes, RONDO_VIRTUAL, rank, sentence
   if rehearse "$1" "$2" "$3"; then fail "$2 as rank $3 was accepted"; fi
@@ -59,5 +70,6 @@ refused 1 "$cluster:16" 16 'argument rank is 16; allowed: 0 to 15'
 refused 1 "$cluster:16" first 'environment variable RONDO_VIRTUAL_RANK is "first"'
 refused 1 "/nowhere.xml:4" 0 '/nowhere.xml cannot be read'
 refused 1 "$cluster:0" 0 'allowed: TOPOLOGY:N with N from 1'
+RONDO_VIRTUAL_GRAPH=some refused 1 "$cluster:16" 0 'RONDO_VIRTUAL_GRAPH is "some"; allowed: whole or mutual'
 rule='rank /' refused 1 "$cluster:16" 0 'the rule "rank /": found ""; expected: a number'
 rule='' refused 1 "$cluster:16" 3 'MPI_Comm_split with the rule'

@@ -3,6 +3,8 @@
 // on by predicted times.
 
 #include <algorithm>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "drop_in/check.h"
@@ -84,10 +86,6 @@ void communicators() {
   MPI_Comm_free(&pair);
   expect(MPI_Comm_split(MPI_COMM_WORLD, MPI_UNDEFINED, 0, &none) != MPI_SUCCESS,
          "a rank without a color, which the rule gives one");
-  const int degree = 1, next = 4;
-  expect(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &place, &degree, &next, MPI_UNWEIGHTED,
-                               MPI_INFO_NULL, 0, &none) != MPI_SUCCESS,
-         "edges that others give are refused");
   MPI_Comm_free(&part);
   char byte = 0;
   expect(MPI_Send(&byte, 1, MPI_CHAR, 16, 0, MPI_COMM_WORLD) != MPI_SUCCESS, "no rank 16");
@@ -234,6 +232,42 @@ void graphs() {
   MPI_Comm_free(&near);
 }
 
+/// Edges that any rank may give, where RONDO_VIRTUAL_GRAPH says what the others do.
+void edges() {
+  const char* const others = std::getenv("RONDO_VIRTUAL_GRAPH");
+  const bool known = others != nullptr && *others != '\0';
+  const bool whole = known && std::string(others) == "whole";
+  const int sources[] = {3, 15}, degrees[] = {2, 1}, destinations[] = {4, 7, 3};
+  const int weights[] = {5, 6, 8};
+  MPI_Comm graph = MPI_COMM_NULL, none = MPI_COMM_NULL;
+  const auto make = [&](int number, MPI_Comm* made) {
+    return MPI_Dist_graph_create(MPI_COMM_WORLD, number, sources, degrees, destinations, weights,
+                                 MPI_INFO_NULL, 0, made);
+  };
+  expect((make(2, &none) == MPI_SUCCESS) == whole, "edges of two ranks");
+  if (none != MPI_COMM_NULL) MPI_Comm_free(&none);
+  expect((make(1, &graph) == MPI_SUCCESS) == known, "edges of its own");
+  if (graph == MPI_COMM_NULL) return;
+  if (whole) {
+    MPI_Comm_free(&graph);
+    make(2, &graph);
+  }
+  isOf(graph, 16, 3, "a graph of edges");
+  int in = 0, out = 0, weighted = 0, from[2] = {9, 9}, to[2] = {9, 9}, heavy[2], light[2];
+  MPI_Dist_graph_neighbors_count(graph, &in, &out, &weighted);
+  MPI_Dist_graph_neighbors(graph, 2, from, heavy, 2, to, light);
+  expect(in == (whole ? 1 : 2) && out == 2 && weighted, "how many it hears and tells");
+  expect(to[0] == 4 && to[1] == 7 && light[1] == 6, "whom it tells");
+  expect(whole ? from[0] == 15 && heavy[0] == 8 : from[1] == 7 && heavy[1] == 6, "whom it hears");
+  std::vector<char> border(2 * 4321), halo(2 * 4321);
+  MPI_Neighbor_alltoall(border.data(), 4321, MPI_CHAR, halo.data(), 4321, MPI_CHAR, graph);
+  MPI_Comm_free(&graph);
+  const int beyond = 16, one = 1;
+  expect(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, sources, &one, &beyond, MPI_UNWEIGHTED,
+                               MPI_INFO_NULL, 0, &graph) != MPI_SUCCESS,
+         "no rank 16 in a graph");
+}
+
 void groups() {
   MPI_Group world, some, rest, twice;
   MPI_Comm_group(MPI_COMM_WORLD, &world);
@@ -282,6 +316,7 @@ int main(int argc, char** argv) {
     communicators();
     grids();
     graphs();
+    edges();
     groups();
   }
   return finish();
