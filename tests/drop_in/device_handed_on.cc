@@ -3,6 +3,7 @@
 // buffers.
 
 #include <functional>
+#include <list>
 #include <numeric>
 
 #include "drop_in/device_calls.h"
@@ -234,6 +235,33 @@ void add(void* in, void* inOut, int* count, MPI_Datatype*) {
   for (int i = 0; i < *count; ++i) static_cast<int*>(inOut)[i] += static_cast<int*>(in)[i];
 }
 
+/// More persistent requests of one communicator than can be Rondo's, in one array: some are MPI's.
+void manyRequests(bool device) {
+#if defined(INIT)
+  constexpr size_t kRequests = 11;
+  constexpr int kInts = 3000;
+  std::list<Buffer<int>> from, to;
+  std::vector<MPI_Request> requests(kRequests);
+  for (MPI_Request& request : requests) {
+    from.emplace_back(device, size_t{kInts}, 0);
+    to.emplace_back(device, size_t{kInts}, 0);
+    INIT(Allreduce)
+    (from.back().data(), to.back().data(), kInts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+     &request);
+  }
+  for (int round = 0; round < 3; ++round) {
+    int value = round;
+    for (Buffer<int>& buffer : from) buffer.fill(++value);
+    for (Buffer<int>& buffer : to) buffer.fill(-1);
+    MPI_Startall(kRequests, requests.data());
+    MPI_Waitall(kRequests, requests.data(), MPI_STATUSES_IGNORE);
+    value = round;
+    for (Buffer<int>& buffer : to) expect(buffer.all(++value * ranks), "one of many requests");
+  }
+  for (MPI_Request& request : requests) MPI_Request_free(&request);
+#endif
+}
+
 void everyCall(const Place& place, bool device) {
   MPI_Datatype spread;
   MPI_Type_create_resized(MPI_INT, 0, 12, &spread);
@@ -247,6 +275,7 @@ void everyCall(const Place& place, bool device) {
 }  // namespace
 
 void handedOn(bool device) {
+  manyRequests(device);
   everyCall(placeOf("one rank", MPI_COMM_SELF), device);
   MPI_Comm later;
   MPI_Request request;

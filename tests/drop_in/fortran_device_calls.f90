@@ -67,6 +67,7 @@ subroutine blocks(wrong)
   integer :: rank, ranks, before
   integer, allocatable :: sends(:), receives(:), zeros(:)
   type(MPI_Datatype), allocatable :: types(:)
+  type(MPI_Datatype) :: five
   type(MPI_Request) :: request
 
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
@@ -86,6 +87,18 @@ subroutine blocks(wrong)
   call MPI_Ialltoallw(out, sends, zeros, types, in, receives, zeros, types, MPI_COMM_WORLD, request)
   call MPI_Wait(request, MPI_STATUS_IGNORE)
   call came(n, before, "ialltoallw", wrong)
+  ! Of a type that the program frees before the end.
+  call MPI_Type_contiguous(5, MPI_INTEGER, five)
+  call MPI_Type_commit(five)
+  types = five
+  sends = sends / 5
+  receives = receives / 5
+  call fill(rank)
+  call MPI_Ialltoallw(out, sends, zeros, types, in, receives, zeros, types, MPI_COMM_WORLD, request)
+  call MPI_Type_free(five)
+  types = MPI_INTEGER
+  call MPI_Wait(request, MPI_STATUS_IGNORE)
+  call came(n, before, "ialltoallw of a freed type", wrong)
   sends = 0
   receives = 0
   sends(rank + 1) = 1
