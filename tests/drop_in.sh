@@ -361,6 +361,8 @@ if $fortran -o "$scratch/fortran_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in
   counted MPI_Scan 3 0 ""
   counted MPI_Iallreduce 15 0 ""
   counted MPI_Bcast 3 0 ""
+  # On three graphs.
+  counted MPI_Exscan 9 0 ""
   # Modules first.
   $fortran -o "$scratch/fortran_device_test" -J "$scratch" "$TEST_SRCDIR"/tests/drop_in/fortran_device{,_*}.f90 \
     -L"$scratch/fake" -l:libcuda.so.1 >"$log" 2>&1 || fail "$fortran does not compile fortran_device_test.f90"

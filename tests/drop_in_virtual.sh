@@ -59,6 +59,21 @@ echo "== edges that other ranks give"
 graph whole "15,3 3,4 3,7"
 graph mutual "3,4 3,7 4,3 7,3"
 
+fortran=${TEST_MPIFORT:-mpifort}
+if $fortran -o "$scratch/fortran_rehearsal_test" "$TEST_SRCDIR/tests/drop_in/fortran_rehearsal_test.f90" >"$log" 2>&1; then
+  echo "== from Fortran"
+  program=$scratch/fortran_rehearsal_test rehearse 1 "$cluster:16" 3 || fail "fortran_rehearsal_test failed"
+  for flow in 2,3,555 0,3,555 7,3,555 3,7,555; do
+    grep -q "^[0-9]*,$flow," "$scratch/run.flows.csv" || fail "no flow $flow of an exchange with neighbours"
+  done
+  # Each start is timed by its wait.
+  [[ $(grep -c '^[0-9]*,rondoGroupEnd,787,' "$scratch/run.calls.csv") = 3 ]] || fail "not three starts"
+elif command -v "$("$fortran" --showme:command 2>/dev/null || echo "$fortran")" >/dev/null; then
+  fail "$fortran does not compile fortran_rehearsal_test.f90"
+else
+  echo "no Fortran compiler behind $fortran: its rehearsal is not tested"
+fi
+
 echo "== what cannot be rehearsed is said"
 refused() {  # processes, RONDO_VIRTUAL, rank, sentence
   if rehearse "$1" "$2" "$3"; then fail "$2 as rank $3 was accepted"; fi

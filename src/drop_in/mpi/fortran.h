@@ -40,6 +40,12 @@ inline void give(MPI_Fint* ierror, int code) {
   if (ierror != nullptr) *ierror = code;
 }
 
+/// A communicator that a call may have made.
+inline void giveComm(MPI_Fint* out, MPI_Comm made, MPI_Fint* ierror, int code) {
+  if (code == MPI_SUCCESS) *out = MPI_Comm_c2f(made);
+  give(ierror, code);
+}
+
 /// A request that a call may have made.
 class MadeRequest {
  public:

@@ -1,5 +1,4 @@
-// The calls that begin and end MPI and make communicators, as Fortran makes them. Graph topologies
-// made from Fortran pass the layer by; their communicators stay MPI's.
+// The calls that begin and end MPI and make communicators, as Fortran makes them.
 
 #include <algorithm>
 #include <vector>
@@ -11,11 +10,6 @@
 using namespace rondo::drop_in;
 
 namespace {
-
-void giveComm(MPI_Fint* out, MPI_Comm made, MPI_Fint* ierror, int code) {
-  if (code == MPI_SUCCESS) *out = MPI_Comm_c2f(made);
-  give(ierror, code);
-}
 
 /// LOGICALs: .true. is whatever is not 0.
 std::vector<int> flags(const MPI_Fint* logicals, int number) {

@@ -123,7 +123,7 @@ void endSome(RequestArray& all, const Error& error, const MPI_Fint* number, cons
 extern "C" {
 
 void mpi_wait_(MPI_Fint* request, MPI_Fint* status, MPI_Fint* ierror) {
-  if (!anyPending()) return callNext<routines::Wait>("pmpi_wait_", request, status, ierror);
+  if (!anyWaitedFor()) return callNext<routines::Wait>("pmpi_wait_", request, status, ierror);
   FortranCall call(Call::Wait, request, 1);
   Error error(ierror);
   call.all().waitForAll();
@@ -132,7 +132,7 @@ void mpi_wait_(MPI_Fint* request, MPI_Fint* status, MPI_Fint* ierror) {
 }
 
 void mpi_test_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status, MPI_Fint* ierror) {
-  if (!anyPending()) return callNext<routines::Test>("pmpi_test_", request, flag, status, ierror);
+  if (!anyWaitedFor()) return callNext<routines::Test>("pmpi_test_", request, flag, status, ierror);
   FortranCall call(Call::Test, request, 1);
   Error error(ierror);
   call.all().poll();
@@ -141,7 +141,7 @@ void mpi_test_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status, MPI_Fint* ie
 }
 
 void mpi_waitall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* statuses, MPI_Fint* ierror) {
-  if (!anyPending())
+  if (!anyWaitedFor())
     return callNext<routines::Waitall>("pmpi_waitall_", count, requests, statuses, ierror);
   FortranCall call(Call::Waitall, requests, *count);
   Error error(ierror);
@@ -152,7 +152,7 @@ void mpi_waitall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* statuses, MPI_F
 
 void mpi_testall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* flag, MPI_Fint* statuses,
                   MPI_Fint* ierror) {
-  if (!anyPending())
+  if (!anyWaitedFor())
     return callNext<routines::Testall>("pmpi_testall_", count, requests, flag, statuses, ierror);
   FortranCall call(Call::Testall, requests, *count);
   Error error(ierror);
@@ -163,7 +163,7 @@ void mpi_testall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* flag, MPI_Fint*
 
 void mpi_waitany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* status,
                   MPI_Fint* ierror) {
-  if (!anyPending())
+  if (!anyWaitedFor())
     return callNext<routines::Waitany>("pmpi_waitany_", count, requests, index, status, ierror);
   FortranCall call(Call::Waitany, requests, *count);
   Error error(ierror);
@@ -177,7 +177,7 @@ void mpi_waitany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint
 
 void mpi_testany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* flag,
                   MPI_Fint* status, MPI_Fint* ierror) {
-  if (!anyPending())
+  if (!anyWaitedFor())
     return callNext<routines::Testany>("pmpi_testany_", count, requests, index, flag, status,
                                        ierror);
   FortranCall call(Call::Testany, requests, *count);
@@ -189,7 +189,7 @@ void mpi_testany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint
 
 void mpi_waitsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* number, MPI_Fint* indices,
                    MPI_Fint* statuses, MPI_Fint* ierror) {
-  if (!anyPending())
+  if (!anyWaitedFor())
     return callNext<routines::Waitsome>("pmpi_waitsome_", count, requests, number, indices,
                                         statuses, ierror);
   FortranCall call(Call::Waitsome, requests, *count);
@@ -204,7 +204,7 @@ void mpi_waitsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* number, MPI_Fi
 
 void mpi_testsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* number, MPI_Fint* indices,
                    MPI_Fint* statuses, MPI_Fint* ierror) {
-  if (!anyPending())
+  if (!anyWaitedFor())
     return callNext<routines::Testsome>("pmpi_testsome_", count, requests, number, indices,
                                         statuses, ierror);
   FortranCall call(Call::Testsome, requests, *count);
@@ -218,8 +218,9 @@ void mpi_testsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* number, MPI_Fi
 void mpi_request_get_status_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status,
                              MPI_Fint* ierror) {
   MPI_Request c = MPI_Request_f2c(*request);
-  const HeldMessage message = anyPending() ? findStaged(c) : HeldMessage();
-  if (anyPending()) pollPending();
+  const bool any = anyWaitedFor();
+  const HeldMessage message = any ? findStaged(c) : HeldMessage();
+  if (any) pollPending();
   endFreed();
   const StartedOnes started(1, &c);
   MPI_Fint asked = anyPersistent() ? MPI_Request_c2f(c) : *request;
