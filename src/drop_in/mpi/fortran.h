@@ -40,27 +40,34 @@ inline void give(MPI_Fint* ierror, int code) {
   if (ierror != nullptr) *ierror = code;
 }
 
-/// A communicator that a call may have made.
-inline void giveComm(MPI_Fint* out, MPI_Comm made, MPI_Fint* ierror, int code) {
-  if (code == MPI_SUCCESS) *out = MPI_Comm_c2f(made);
+inline MPI_Fint toFortran(MPI_Comm c) { return MPI_Comm_c2f(c); }
+inline MPI_Fint toFortran(MPI_Group c) { return MPI_Group_c2f(c); }
+inline MPI_Fint toFortran(MPI_Request c) { return MPI_Request_c2f(c); }
+inline MPI_Fint toFortran(MPI_Win c) { return MPI_Win_c2f(c); }
+
+/// A handle that a call made or changed, unless it failed.
+template <class Handle>
+void giveHandle(MPI_Fint* out, Handle now, MPI_Fint* ierror, int code) {
+  if (code == MPI_SUCCESS) *out = toFortran(now);
   give(ierror, code);
 }
 
-/// A request that a call may have made.
-class MadeRequest {
+/// What a call may make.
+template <class Handle>
+class Made {
  public:
-  MadeRequest(MPI_Fint* out, MPI_Fint* ierror) : out_(out), ierror_(ierror) {}
-  operator MPI_Request*() { return &made_; }
-  void give(int code) {
-    if (code == MPI_SUCCESS) *out_ = MPI_Request_c2f(made_);
-    drop_in::give(ierror_, code);
-  }
+  Made(MPI_Fint* out, MPI_Fint* ierror) : out_(out), ierror_(ierror) {}
+  operator Handle*() { return &made_; }
+  void give(int code) { giveHandle(out_, made_, ierror_, code); }
 
  private:
   MPI_Fint* out_;
   MPI_Fint* ierror_;
-  MPI_Request made_ = MPI_REQUEST_NULL;
+  Handle made_{};
 };
+using MadeComm = Made<MPI_Comm>;
+using MadeGroup = Made<MPI_Group>;
+using MadeRequest = Made<MPI_Request>;
 
 /// A status that the program may not want.
 class MadeStatus {

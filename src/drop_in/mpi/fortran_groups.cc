@@ -10,22 +10,6 @@ namespace {
 
 MPI_Group group(const MPI_Fint* given) { return MPI_Group_f2c(*given); }
 
-/// A group that a call may have made.
-class MadeGroup {
- public:
-  MadeGroup(MPI_Fint* out, MPI_Fint* ierror) : out_(out), ierror_(ierror) {}
-  operator MPI_Group*() { return &made_; }
-  void give(int code) {
-    if (code == MPI_SUCCESS) *out_ = MPI_Group_c2f(made_);
-    rondo::drop_in::give(ierror_, code);
-  }
-
- private:
-  MPI_Fint* out_;
-  MPI_Fint* ierror_;
-  MPI_Group made_ = MPI_GROUP_NULL;
-};
-
 /// Triplets of a first and a last rank and a step.
 using Ranges = int (*)[3];
 
@@ -43,8 +27,7 @@ void mpi_comm_group_(MPI_Fint* c, MPI_Fint* out, MPI_Fint* ierror) {
 void mpi_group_free_(MPI_Fint* g, MPI_Fint* ierror) {
   MPI_Group freed = group(g);
   const int code = MPI_Group_free(&freed);
-  if (code == MPI_SUCCESS) *g = MPI_Group_c2f(freed);
-  give(ierror, code);
+  giveHandle(g, freed, ierror, code);
 }
 
 void mpi_group_size_(MPI_Fint* g, MPI_Fint* size, MPI_Fint* ierror) {

@@ -21,13 +21,13 @@ void mpi_comm_rank_(MPI_Fint* c, MPI_Fint* rank, MPI_Fint* ierror) {
 void mpi_comm_free_(MPI_Fint* c, MPI_Fint* ierror) {
   MPI_Comm freed = comm(c);
   const int code = MPI_Comm_free(&freed);
-  giveComm(c, freed, ierror, code);
+  giveHandle(c, freed, ierror, code);
 }
 
 void mpi_comm_disconnect_(MPI_Fint* c, MPI_Fint* ierror) {
   MPI_Comm freed = comm(c);
   const int code = MPI_Comm_disconnect(&freed);
-  giveComm(c, freed, ierror, code);
+  giveHandle(c, freed, ierror, code);
 }
 
 double mpi_wtime_() { return MPI_Wtime(); }

@@ -34,19 +34,16 @@ extern "C" {
 
 void mpi_graph_create_(MPI_Fint* c, MPI_Fint* nodes, MPI_Fint* index, MPI_Fint* edges,
                        MPI_Fint* reorder, MPI_Fint* out, MPI_Fint* ierror) {
-  MPI_Comm made = MPI_COMM_NULL;
-  const int code = MPI_Graph_create(comm(c), *nodes, index, edges, *reorder != 0, &made);
-  giveComm(out, made, ierror, code);
+  MadeComm made(out, ierror);
+  made.give(MPI_Graph_create(comm(c), *nodes, index, edges, *reorder != 0, made));
 }
 
 void mpi_dist_graph_create_(MPI_Fint* c, MPI_Fint* number, MPI_Fint* sources, MPI_Fint* degrees,
                             MPI_Fint* destinations, MPI_Fint* weighted, MPI_Fint* info,
                             MPI_Fint* reorder, MPI_Fint* out, MPI_Fint* ierror) {
-  MPI_Comm made = MPI_COMM_NULL;
-  const int code =
-      MPI_Dist_graph_create(comm(c), *number, sources, degrees, destinations, weights(weighted),
-                            MPI_Info_f2c(*info), *reorder != 0, &made);
-  giveComm(out, made, ierror, code);
+  MadeComm made(out, ierror);
+  made.give(MPI_Dist_graph_create(comm(c), *number, sources, degrees, destinations,
+                                  weights(weighted), MPI_Info_f2c(*info), *reorder != 0, made));
 }
 
 void mpi_dist_graph_create_adjacent_(MPI_Fint* c, MPI_Fint* indegree, MPI_Fint* sources,
@@ -54,11 +51,10 @@ void mpi_dist_graph_create_adjacent_(MPI_Fint* c, MPI_Fint* indegree, MPI_Fint* 
                                      MPI_Fint* destinations, MPI_Fint* destinationWeights,
                                      MPI_Fint* info, MPI_Fint* reorder, MPI_Fint* out,
                                      MPI_Fint* ierror) {
-  MPI_Comm made = MPI_COMM_NULL;
-  const int code = MPI_Dist_graph_create_adjacent(
-      comm(c), *indegree, sources, weights(sourceWeights), *outdegree, destinations,
-      weights(destinationWeights), MPI_Info_f2c(*info), *reorder != 0, &made);
-  giveComm(out, made, ierror, code);
+  MadeComm made(out, ierror);
+  made.give(MPI_Dist_graph_create_adjacent(comm(c), *indegree, sources, weights(sourceWeights),
+                                           *outdegree, destinations, weights(destinationWeights),
+                                           MPI_Info_f2c(*info), *reorder != 0, made));
 }
 
 void mpi_topo_test_(MPI_Fint* c, MPI_Fint* status, MPI_Fint* ierror) {

@@ -234,8 +234,7 @@ void mpi_request_get_status_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status
 void mpi_request_free_(MPI_Fint* request, MPI_Fint* ierror) {
   MPI_Request c = MPI_Request_f2c(*request);
   const int code = MPI_Request_free(&c);
-  if (code == MPI_SUCCESS) *request = MPI_Request_c2f(c);
-  give(ierror, code);
+  giveHandle(request, c, ierror, code);
 }
 
 void mpi_cancel_(MPI_Fint* request, MPI_Fint* ierror) {

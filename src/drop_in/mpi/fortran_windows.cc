@@ -19,10 +19,8 @@ extern "C" {
 
 void mpi_win_create_(void* base, MPI_Aint* size, MPI_Fint* unit, MPI_Fint* info, MPI_Fint* c,
                      MPI_Fint* out, MPI_Fint* ierror) {
-  MPI_Win made = MPI_WIN_NULL;
-  const int code = MPI_Win_create(buffer(base), *size, *unit, MPI_Info_f2c(*info), comm(c), &made);
-  if (code == MPI_SUCCESS) *out = MPI_Win_c2f(made);
-  give(ierror, code);
+  Made<MPI_Win> made(out, ierror);
+  made.give(MPI_Win_create(buffer(base), *size, *unit, MPI_Info_f2c(*info), comm(c), made));
 }
 
 void mpi_win_attach_(MPI_Fint* w, void* base, MPI_Aint* size, MPI_Fint* ierror) {
@@ -131,8 +129,7 @@ void mpi_win_flush_local_(MPI_Fint* target, MPI_Fint* w, MPI_Fint* ierror) {
 void mpi_win_free_(MPI_Fint* w, MPI_Fint* ierror) {
   MPI_Win freed = win(w);
   const int code = MPI_Win_free(&freed);
-  if (code == MPI_SUCCESS) *w = MPI_Win_c2f(freed);
-  give(ierror, code);
+  giveHandle(w, freed, ierror, code);
 }
 
 RONDO_FORTRAN_NAMES(win_create, WIN_CREATE)
