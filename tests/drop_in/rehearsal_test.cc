@@ -134,6 +134,11 @@ void persistents() {
   MPI_Comm_free(&twin);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   expect(MPI_Start(&requests[1]) != MPI_SUCCESS, "a start on a communicator that is freed");
+#if defined(INIT)
+  const int code =
+      INIT(Bcast)(in.data(), 4, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[2]);
+  expect(code != MPI_SUCCESS, "a request of no type");
+#endif
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   for (const int i : {0, 1}) MPI_Request_free(&requests[i]);
 }

@@ -96,14 +96,17 @@ bool keepPersistent(int code, MPI_Comm comm, const MPI_Request* request,
   return true;
 }
 
-int rehearsePersistent(MPI_Comm comm, const Start& start, MPI_Request* request) {
-  const int code = PMPI_Send_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
-  if (code != MPI_SUCCESS) return code;
+int rehearsePersistent(MPI_Comm comm, const std::function<Start()>& start, MPI_Request* request) {
   auto one = std::make_shared<Persistent>();
-  one->start = start;
   one->comm = comm;
-  table().add(*request, one);
-  return MPI_SUCCESS;
+  try {
+    one->start = start();
+  } catch (const Error& error) {
+    return raise(comm, error.code(), "a persistent request: " + error.sentence());
+  }
+  const int code = PMPI_Send_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
+  if (code == MPI_SUCCESS) table().add(*request, one);
+  return code;
 }
 
 bool startPersistent(MPI_Request request, int* code) {

@@ -52,9 +52,9 @@ inline bool anyPersistent() { return persistentCount.load(std::memory_order_rela
 bool keepPersistent(int code, MPI_Comm comm, const MPI_Request* request,
                     const std::function<bool()>& worth, const std::function<Start()>& start);
 
-/// In a rehearsal every persistent request is one of MPI's that MPI never sees started, and `start`
-/// begins what it is of, on `comm` itself: one process starts them in one order.
-int rehearsePersistent(MPI_Comm comm, const Start& start, MPI_Request* request);
+/// In a rehearsal every persistent request is one of MPI's that MPI never sees started, and what
+/// `start` gives begins what it is of, on `comm` itself: one process starts them in one order.
+int rehearsePersistent(MPI_Comm comm, const std::function<Start()>& start, MPI_Request* request);
 
 /// False: the request is none of Rondo's persistent ones. Else *code is what MPI_Start is to
 /// return.

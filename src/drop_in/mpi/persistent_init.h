@@ -89,7 +89,7 @@ template <class Of, class Mpi, class Worth, class MakeStart>
 int init(MPI_Comm comm, MPI_Request* request, const Of& of, const Mpi& mpi, const Worth& worth,
          const MakeStart& start) {
   if (rehearsed(comm) != nullptr) [[unlikely]]
-    return rehearsePersistent(comm, start(), request);
+    return rehearsePersistent(comm, start, request);
   HeldBlocks blocks;
   const int code = initMpis(comm, of, mpi, &blocks);
   const bool taken = keepPersistent(code, comm, request, worth, start);

@@ -36,7 +36,8 @@ template <class Mpis>
 int init(MPI_Comm comm, const char* call, const Buffer& buffer, bool receives, int peer, int tag,
          MPI_Request* request, const Mpis& mpis) {
   if (rehearsed(comm) != nullptr) [[unlikely]] {
-    return rehearsePersistent(comm, rehearsedStart(call, buffer, receives, peer, tag), request);
+    return rehearsePersistent(
+        comm, [&] { return rehearsedStart(call, buffer, receives, peer, tag); }, request);
   }
   if (!buffer.staged()) [[likely]]
     return mpis(const_cast<void*>(buffer.begin));

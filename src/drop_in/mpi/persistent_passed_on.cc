@@ -16,7 +16,8 @@ template <class Mpi, class MakeStart>
 int initAmongNeighbours(MPI_Comm comm, MPI_Request* request, const NeighbourBlocks& in,
                         const NeighbourBlocks& out, const Mpi& mpi, const MakeStart& start) {
   if (rehearsed(comm) != nullptr) [[unlikely]]
-    return rehearsePersistent(comm, start(degreesOf(comm)), request);
+    return rehearsePersistent(
+        comm, [&] { return Start(start(degreesOf(comm))); }, request);
   if (!devicesOn) [[likely]]
     return mpi(in.buffer, const_cast<void*>(out.buffer));
   HeldBlocks blocks;
@@ -140,7 +141,8 @@ int RONDO_INIT(Neighbor_alltoallw)(const void* in, const int sends[], const MPI_
 
 int RONDO_INIT(Barrier)(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   if (rehearsed(comm) != nullptr) [[unlikely]]
-    return rehearsePersistent(comm, MPI_Ibarrier, request);
+    return rehearsePersistent(
+        comm, [] { return Start(MPI_Ibarrier); }, request);
   return RONDO_MPIS_INIT(Barrier)(comm, info, request);
 }
 
