@@ -361,13 +361,31 @@ if $fortran -o "$scratch/fortran_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in
   counted MPI_Scan 3 0 ""
   counted MPI_Iallreduce 15 0 ""
   counted MPI_Bcast 3 0 ""
-  $fortran -o "$scratch/fortran_device_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in/fortran_device_test.f90" \
+  # On three graphs.
+  counted MPI_Exscan 9 0 ""
+  # Modules first.
+  $fortran -o "$scratch/fortran_device_test" -J "$scratch" "$TEST_SRCDIR"/tests/drop_in/fortran_device{,_*}.f90 \
     -L"$scratch/fake" -l:libcuda.so.1 >"$log" 2>&1 || fail "$fortran does not compile fortran_device_test.f90"
   for ranks in 1 2 3; do
-    echo "== Fortran's messages of device buffers, $ranks ranks"
-    withDriver layered $ranks RONDO_MPI=both "$scratch/fortran_device_test" >"$log" 2>&1 ||
+    echo "== Fortran's calls on device buffers, $ranks ranks"
+    withDriver layered $ranks RONDO_MPI=both "$scratch/fortran_device_test" "$scratch/file" >"$log" 2>&1 ||
       fail "fortran_device_test failed"
   done
+  if printf '#include <mpi.h>\n#include <mpi-ext.h>\nOMPI_HAVE_MPI_EXT_PCOLLREQ\n' |
+    ${TEST_MPICC:-mpicc} -x c -E - 2>/dev/null | grep -qx 1; then
+    $fortran -o "$scratch/fortran_persistent_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in/fortran_device.f90" \
+      "$TEST_SRCDIR/tests/drop_in/fortran_persistent_test.f90" -L"$scratch/fake" -l:libcuda.so.1 >"$log" 2>&1 ||
+      fail "$fortran does not compile fortran_persistent_test.f90"
+    for ranks in 1 2 3; do
+      echo "== Fortran's persistent collectives on device buffers, $ranks ranks"
+      withDriver layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$scratch/fortran_persistent_test" >"$log" 2>&1 ||
+        fail "fortran_persistent_test failed"
+      # Six starts on a rank, where all ranks are in the communicator.
+      [[ $ranks = 1 ]] || counted MPI_Ialltoallv $((ranks * 6)) 0 "by way of the host $((ranks * 6))"
+    done
+  else
+    echo "this MPI has no MPIX_Allreduce_init: Fortran's persistent collectives are not tested"
+  fi
 elif command -v "$("$fortran" --showme:command 2>/dev/null || echo "$fortran")" >/dev/null; then
   fail "$fortran does not compile fortran_test.f90"
 else

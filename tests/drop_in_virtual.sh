@@ -21,7 +21,7 @@ rehearse() {  # processes, RONDO_VIRTUAL, rank
   RONDO_VIRTUAL=$2 RONDO_VIRTUAL_RANK=$3 RONDO_VIRTUAL_OUT=$scratch/run \
     RONDO_VIRTUAL_SPLIT="${rule-rank / 8; 1 - rank / 8 * 2}" runMpi "$1" \
     -x LD_LIBRARY_PATH -x LD_PRELOAD="$layer" -x RONDO_VIRTUAL -x RONDO_VIRTUAL_RANK \
-    -x RONDO_VIRTUAL_OUT -x RONDO_VIRTUAL_SPLIT "$program" >"$log" 2>&1
+    -x RONDO_VIRTUAL_OUT -x RONDO_VIRTUAL_SPLIT -x RONDO_VIRTUAL_GRAPH "$program" >"$log" 2>&1
 }
 
 rehearse 1 "$cluster:16" 3 || fail "the rehearsal failed"
@@ -29,6 +29,10 @@ grep -q 'rehearsed [0-9]* calls as rank 3 of 16: [1-9][0-9.]* us predicted' "$lo
 grep -q '^0,rondoAllReduce,16,' "$scratch/run.calls.csv" || fail "no all-reduce among the calls"
 grep -q '^[0-9]*,rondoGroupEnd,1048576,p2p,' "$scratch/run.calls.csv" || fail "no message"
 grep -q ',11,3,1048576,' "$scratch/run.flows.csv" || fail "no flow from rank 11"
+# By a receive, and three starts of a persistent one; and three starts of other calls.
+[[ $(grep -c ',11,3,1048576,' "$scratch/run.flows.csv") = 4 ]] || fail "not four messages from rank 11"
+[[ $(grep -c '^[0-9]*,rondoAllReduce,4096,' "$scratch/run.calls.csv") = 3 ]] || fail "not three all-reduces"
+[[ $(grep -c ',3,7,5,' "$scratch/run.flows.csv") = 3 ]] || fail "not three exchanges with neighbours"
 for pair in 2,3 0,3 7,3 3,7; do
   grep -q ",$pair,1048576," "$scratch/run.flows.csv" || fail "no flow $pair of an exchange with neighbours"
 done
@@ -44,6 +48,32 @@ grep -q '^[0-9]*,rondoAllReduce,4,.*,rehearsal.split1$' "$scratch/run.calls.csv"
 grep -q 'calls as rank 3 of 8: [1-9][0-9.]* us predicted (rehearsal.split1)' "$log" ||
   fail "no sum of the split"
 
+flowsOf4321() {  # as "source,destination source,destination"
+  grep -o '^[0-9]*,[0-9]*,[0-9]*,4321,' "$scratch/run.flows.csv" | cut -d, -f2,3 | sort -u | paste -sd' '
+}
+graph() {  # RONDO_VIRTUAL_GRAPH, the flows of an exchange with the neighbours of rank 3
+  RONDO_VIRTUAL_GRAPH=$1 rehearse 1 "$cluster:16" 3 || fail "the rehearsal failed with a graph that is $1"
+  [[ $(flowsOf4321) = "$2" ]] || fail "a graph that is $1: $(flowsOf4321)"
+}
+echo "== edges that other ranks give"
+graph whole "15,3 3,4 3,7"
+graph mutual "3,4 3,7 4,3 7,3"
+
+fortran=${TEST_MPIFORT:-mpifort}
+if $fortran -o "$scratch/fortran_rehearsal_test" "$TEST_SRCDIR/tests/drop_in/fortran_rehearsal_test.f90" >"$log" 2>&1; then
+  echo "== from Fortran"
+  program=$scratch/fortran_rehearsal_test rehearse 1 "$cluster:16" 3 || fail "fortran_rehearsal_test failed"
+  for flow in 2,3,555 0,3,555 7,3,555 3,7,555; do
+    grep -q "^[0-9]*,$flow," "$scratch/run.flows.csv" || fail "no flow $flow of an exchange with neighbours"
+  done
+  # Each start is timed by its wait.
+  [[ $(grep -c '^[0-9]*,rondoGroupEnd,787,' "$scratch/run.calls.csv") = 3 ]] || fail "not three starts"
+elif command -v "$("$fortran" --showme:command 2>/dev/null || echo "$fortran")" >/dev/null; then
+  fail "$fortran does not compile fortran_rehearsal_test.f90"
+else
+  echo "no Fortran compiler behind $fortran: its rehearsal is not tested"
+fi
+
 echo "== what cannot be rehearsed is said"
 refused() {  # processes, RONDO_VIRTUAL, rank, sentence
   if rehearse "$1" "$2" "$3"; then fail "$2 as rank $3 was accepted"; fi
@@ -55,5 +85,6 @@ refused 1 "$cluster:16" 16 'argument rank is 16; allowed: 0 to 15'
 refused 1 "$cluster:16" first 'environment variable RONDO_VIRTUAL_RANK is "first"'
 refused 1 "/nowhere.xml:4" 0 '/nowhere.xml cannot be read'
 refused 1 "$cluster:0" 0 'allowed: TOPOLOGY:N with N from 1'
+RONDO_VIRTUAL_GRAPH=some refused 1 "$cluster:16" 0 'RONDO_VIRTUAL_GRAPH is "some"; allowed: whole or mutual'
 rule='rank /' refused 1 "$cluster:16" 0 'the rule "rank /": found ""; expected: a number'
 rule='' refused 1 "$cluster:16" 3 'MPI_Comm_split with the rule'

@@ -51,6 +51,10 @@ Wish readWish() {
   }
   if (const std::string output = env("RONDO_VIRTUAL_OUT"); !output.empty()) out.output = output;
   out.splits = env("RONDO_VIRTUAL_SPLIT");
+  if (const std::string graph = env("RONDO_VIRTUAL_GRAPH"); !graph.empty()) {
+    if (graph != "whole" && graph != "mutual") refuse("RONDO_VIRTUAL_GRAPH", "whole or mutual");
+    out.edges = graph == "whole" ? OthersEdges::None : OthersEdges::Mirrored;
+  }
   return out;
 }
 

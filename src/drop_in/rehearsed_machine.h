@@ -9,6 +9,13 @@
 
 namespace rondo::drop_in {
 
+/// What edges other ranks give to a graph of MPI's.
+enum class OthersEdges {
+  Unknown,
+  None,     ///< RONDO_VIRTUAL_GRAPH=whole: one rank gives them all.
+  Mirrored  ///< =mutual: each gives its own, and whom it tells tells it.
+};
+
 /// A machine that need not be there, as RONDO_VIRTUAL, _RANK and _OUT give it.
 struct Wish {
   std::string topology;                  ///< A file or a description.
@@ -16,6 +23,7 @@ struct Wish {
   int ranks = 0;                         ///< 0: one on every place of the machine.
   int rank = 0;                          ///< Which one a process is that does not say it itself.
   std::string splits;                    ///< What all ranks say where communicators are split.
+  OthersEdges edges = OthersEdges::Unknown;
 };
 
 /// Whether the environment asks for a rehearsal.

@@ -64,6 +64,11 @@ if [[ -f $layer ]]; then
   grep -E '^(answered|watched)\|' "$scratch/mpi" | cut -d'|' -f2 | sort |
     comm -23 - "$scratch/exported" >"$scratch/claimed"
   [[ ! -s $scratch/claimed ]] || complain "not in the layer: $(tr '\n' ' ' <"$scratch/claimed")"
+  # Where Fortran's calls come to it at all, all of C's do.
+  ${TEST_NM:-nm} -D --defined-only "$layer" |
+    ${TEST_AWK:-awk} '$3 ~ /^mpix?_.*[^_]_$/ { print substr($3, 1, length($3) - 1) }' | sort >"$scratch/fortran"
+  tr '[:upper:]' '[:lower:]' <"$scratch/exported" | sort | comm -23 - "$scratch/fortran" >"$scratch/c_only"
+  [[ ! -s $scratch/fortran || ! -s $scratch/c_only ]] || complain "not from Fortran: $(tr '\n' ' ' <"$scratch/c_only")"
 fi
 
 echo "== NCCL: the same"

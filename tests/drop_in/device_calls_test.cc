@@ -17,6 +17,7 @@ struct Part {
 };
 constexpr Part kParts[] = {{"files", files},
                            {"handed-on", handedOn},
+                           {"neighbours", neighbours},
                            {"packing", packing},
                            {"persistent", persistentMessages},
                            {"windows", windows}};

@@ -1,17 +1,20 @@
-// Collectives that are MPI's with device buffers, blocking and not: on communicators that the layer
-// leaves to MPI, and with operators of the program's. Each against MPI's own on host buffers.
+// Collectives that are MPI's with device buffers, blocking, not, and persistent: on communicators
+// that the layer leaves to MPI, and with operators of the program's. Each against MPI's own on host
+// buffers.
 
 #include <functional>
+#include <list>
 #include <numeric>
 
 #include "drop_in/device_calls.h"
+#include "drop_in/persistent_names.h"
 
 namespace drop_in_test {
 namespace {
 
 constexpr int kBlock = 700;
 
-enum class Way { Mpis, Now, Later };
+enum class Way { Mpis, Now, Later, Again };
 /// A call with its buffers, by the given way.
 using Run = std::function<int(Way, void* send, void* recv, MPI_Request* request)>;
 
@@ -43,7 +46,28 @@ Place placeOf(const char* name, MPI_Comm comm) {
   return place;
 }
 
-/// One call and its non-blocking twin: the whole buffers, but of what comes out `compared` ints.
+/// The persistent twin, made on buffers that are full of zeros, and started three times.
+template <class Fill, class IsRight>
+void again(const std::string& what, Buffer<int>& from, Buffer<int>& to, const Run& run,
+           const Fill& fill, const IsRight& isRight) {
+  from.fill(0);
+  to.fill(0);
+  MPI_Request request = MPI_REQUEST_NULL;
+  run(Way::Again, from.data(), to.data(), &request);
+  if (request == MPI_REQUEST_NULL) return;  // this MPI has none
+  for (int round = 0; round < 3; ++round) {
+    fill();
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(isRight(), what);
+    to.fill(-7);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(to.all(-7), what + ": a wait for an inactive request writes nothing");
+  }
+  MPI_Request_free(&request);
+}
+
+/// One call and its twins: the whole buffers, but of what comes out `compared` ints.
 void against(const std::string& what, bool device, size_t sends, size_t receives, size_t compared,
              const Run& run) {
   std::vector<int> send(sends), recv(receives);
@@ -64,13 +88,31 @@ void against(const std::string& what, bool device, size_t sends, size_t receives
            what + (way == Way::Now ? "" : ", not blocking"));
     expect(from.read() == send, what + " leaves what is sent");
   }
+  again(
+      what + ", persistent", from, to, run,
+      [&] {
+        to.write(before);
+        from.write(send);
+      },
+      [&] {
+        const std::vector<int> now = to.read();
+        return std::equal(now.begin(), now.begin() + static_cast<ptrdiff_t>(compared),
+                          recv.begin()) &&
+               from.read() == send;
+      });
 }
 
-// What differs between the three is their names.
+// What differs between them is their names.
 #define RONDO_BY(name, later, ...)                                     \
   (way == Way::Mpis    ? PMPI_##name(__VA_ARGS__, place.comm)          \
    : way == Way::Later ? MPI_##later(__VA_ARGS__, place.comm, request) \
+   : way == Way::Again ? RONDO_AGAIN(name, __VA_ARGS__)                \
                        : MPI_##name(__VA_ARGS__, place.comm))
+#if defined(INIT)
+#define RONDO_AGAIN(name, ...) INIT(name)(__VA_ARGS__, place.comm, MPI_INFO_NULL, request)
+#else
+#define RONDO_AGAIN(...) MPI_SUCCESS
+#endif
 
 void reduceAll(const Place& place, bool device, MPI_Op op) {
   const std::string on = std::string(" on ") + place.name;
@@ -187,9 +229,37 @@ void moveAll(const Place& place, bool device, MPI_Datatype type, int stride) {
 }
 
 #undef RONDO_BY
+#undef RONDO_AGAIN
 
 void add(void* in, void* inOut, int* count, MPI_Datatype*) {
   for (int i = 0; i < *count; ++i) static_cast<int*>(inOut)[i] += static_cast<int*>(in)[i];
+}
+
+/// More persistent requests of one communicator than can be Rondo's, in one array: some are MPI's.
+void manyRequests(bool device) {
+#if defined(INIT)
+  constexpr size_t kRequests = 11;
+  constexpr int kInts = 3000;
+  std::list<Buffer<int>> from, to;
+  std::vector<MPI_Request> requests(kRequests);
+  for (MPI_Request& request : requests) {
+    from.emplace_back(device, size_t{kInts}, 0);
+    to.emplace_back(device, size_t{kInts}, 0);
+    INIT(Allreduce)
+    (from.back().data(), to.back().data(), kInts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+     &request);
+  }
+  for (int round = 0; round < 3; ++round) {
+    int value = round;
+    for (Buffer<int>& buffer : from) buffer.fill(++value);
+    for (Buffer<int>& buffer : to) buffer.fill(-1);
+    MPI_Startall(kRequests, requests.data());
+    MPI_Waitall(kRequests, requests.data(), MPI_STATUSES_IGNORE);
+    value = round;
+    for (Buffer<int>& buffer : to) expect(buffer.all(++value * ranks), "one of many requests");
+  }
+  for (MPI_Request& request : requests) MPI_Request_free(&request);
+#endif
 }
 
 void everyCall(const Place& place, bool device) {
@@ -205,6 +275,7 @@ void everyCall(const Place& place, bool device) {
 }  // namespace
 
 void handedOn(bool device) {
+  manyRequests(device);
   everyCall(placeOf("one rank", MPI_COMM_SELF), device);
   MPI_Comm later;
   MPI_Request request;

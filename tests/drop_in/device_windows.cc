@@ -154,21 +154,35 @@ void single(bool device) {
   MPI_Win_free(&win);
 }
 
-/// What a program that is told of errors learns; MPI's own handler ends the job.
+/// A window of `comm`, of which a rank's memory is on a device: an error on all ranks, with `says`.
+void refusedOn(MPI_Comm comm, Buffer<int>& there, const char* says) {
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  MPI_Win win = MPI_WIN_NULL;
+  const int code = MPI_Win_create(there.data(), 400, 4, MPI_INFO_NULL, comm, &win);
+  char sentence[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, sentence, &length);
+  expect(classOf(code) == MPI_ERR_BUFFER && win == MPI_WIN_NULL, "a window on a device");
+  expect(std::strstr(sentence, says) != nullptr, sentence);
+}
+
+/// What a program that is told of errors learns; MPI's own handler ends the job. Rank 0's memory is
+/// on a device.
 void refused(bool device) {
   Buffer<int> there(device, 100, 3);
-  MPI_Comm alone, dup = duplicate();
+  MPI_Comm alone, dup = duplicate(), later;
   MPI_Comm_dup(MPI_COMM_SELF, &alone);
-  MPI_Comm_set_errhandler(alone, MPI_ERRORS_RETURN);
+  const char* const own = "MPI_Win_create: base is device memory";
+  if (device) refusedOn(alone, there, own);
+  const char* const says = device ? own : "MPI_Win_create: another rank's base is device memory";
+  refusedOn(dup, there, says);
+  // One that the layer does not know.
+  MPI_Request request;
+  MPI_Comm_idup(MPI_COMM_WORLD, &later, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  refusedOn(later, there, says);
+  MPI_Comm_free(&later);
   MPI_Win win = MPI_WIN_NULL;
-  if (device) {
-    const int code = MPI_Win_create(there.data(), 400, 4, MPI_INFO_NULL, alone, &win);
-    char sentence[MPI_MAX_ERROR_STRING] = "";
-    int length = 0;
-    MPI_Error_string(code, sentence, &length);
-    expect(classOf(code) == MPI_ERR_BUFFER && win == MPI_WIN_NULL, "a window on a device");
-    expect(std::strstr(sentence, "MPI_Win_create: base is device memory") != nullptr, sentence);
-  }
   MPI_Win_create_dynamic(MPI_INFO_NULL, dup, &win);
   MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
   const int code = MPI_Win_attach(win, there.data(), 400);

@@ -64,6 +64,54 @@ subroutine old_style(wrong)
   if (i /= rank + 1) wrong = wrong + 1
   call MPI_Barrier(grid, ierror)
   call MPI_Comm_free(grid, ierror)
+  call graphs(rank, ranks, wrong)
+end subroutine
+
+! Rings of all ranks, by each of MPI's ways to say so; and a grid that MPI is asked about.
+subroutine graphs(rank, ranks, wrong)
+  use mpi
+  implicit none
+  integer, intent(in) :: rank, ranks
+  integer, intent(inout) :: wrong
+  integer :: way, ring, i, ierror, sources, destinations, heard(2), told(2), weights(2), next, before
+  integer :: dims(1), at(1)
+  logical :: weighted, periods(1)
+  next = mod(rank + 1, ranks)
+  before = mod(rank + ranks - 1, ranks)
+  do way = 1, 3
+    select case (way)
+    case (1)
+      call MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, [before], MPI_UNWEIGHTED, 1, [next], MPI_UNWEIGHTED, &
+                                          MPI_INFO_NULL, .false., ring, ierror)
+    case (2)
+      call MPI_Dist_graph_create(MPI_COMM_WORLD, 1, [rank], [1], [next], [7], MPI_INFO_NULL, .false., ring, ierror)
+    case default
+      call MPI_Graph_create(MPI_COMM_WORLD, ranks, [(i, i = 1, ranks)], [(mod(i, ranks), i = 1, ranks)], .false., &
+                            ring, ierror)
+    end select
+    i = 0
+    call MPI_Exscan(1, i, 1, MPI_INTEGER, MPI_SUM, ring, ierror)
+    if (i /= rank) wrong = wrong + 1
+    call MPI_Topo_test(ring, i, ierror)
+    if (i /= merge(MPI_GRAPH, MPI_DIST_GRAPH, way == 3)) wrong = wrong + 1
+    if (way < 3) then
+      call MPI_Dist_graph_neighbors_count(ring, sources, destinations, weighted, ierror)
+      call MPI_Dist_graph_neighbors(ring, 1, heard, weights, 1, told, weights, ierror)
+      if (sources /= 1 .or. destinations /= 1 .or. (weighted .neqv. way == 2)) wrong = wrong + 1
+      if (heard(1) /= before .or. told(1) /= next) wrong = wrong + 1
+    else
+      call MPI_Graph_neighbors(ring, rank, 1, told, ierror)
+      if (told(1) /= next) wrong = wrong + 1
+    end if
+    call MPI_Comm_free(ring, ierror)
+    if (ring /= MPI_COMM_NULL) wrong = wrong + 1
+  end do
+  call MPI_Cart_create(MPI_COMM_WORLD, 1, [ranks], [.true.], .false., ring, ierror)
+  call MPI_Cart_get(ring, 1, dims, periods, at, ierror)
+  if (dims(1) /= ranks .or. .not. periods(1) .or. at(1) /= rank) wrong = wrong + 1
+  call MPI_Cart_shift(ring, 0, 1, heard(1), told(1), ierror)
+  if (heard(1) /= before .or. told(1) /= next) wrong = wrong + 1
+  call MPI_Comm_free(ring, ierror)
 end subroutine
 
 subroutine new_style(wrong)

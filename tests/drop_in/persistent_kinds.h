@@ -1,22 +1,13 @@
 #pragma once
-// Every kind of persistent collective, and the same by PMPI at once. Open MPI 4.1 has them as
-// MPIX_.
+// Every kind of persistent collective, and the same by PMPI at once.
 
 #include <mpi.h>
-#if MPI_VERSION < 4 && defined(OPEN_MPI)
-#include <mpi-ext.h>
-#endif
 
 #include <functional>
 #include <vector>
 
 #include "drop_in/check.h"
-
-#if MPI_VERSION >= 4
-#define INIT(name) MPI_##name##_init
-#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
-#define INIT(name) MPIX_##name##_init
-#endif
+#include "drop_in/persistent_names.h"
 
 #if defined(INIT)
 

@@ -2,9 +2,13 @@
 // what one process can be told: who is there, its own data where they belong, and a clock that goes
 // on by predicted times.
 
+#include <algorithm>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "drop_in/check.h"
+#include "drop_in/persistent_names.h"
 
 using namespace drop_in_test;
 
@@ -82,13 +86,61 @@ void communicators() {
   MPI_Comm_free(&pair);
   expect(MPI_Comm_split(MPI_COMM_WORLD, MPI_UNDEFINED, 0, &none) != MPI_SUCCESS,
          "a rank without a color, which the rule gives one");
-  const int degree = 1, next = 4;
-  expect(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &place, &degree, &next, MPI_UNWEIGHTED,
-                               MPI_INFO_NULL, 0, &none) != MPI_SUCCESS,
-         "edges that others give are refused");
   MPI_Comm_free(&part);
   char byte = 0;
   expect(MPI_Send(&byte, 1, MPI_CHAR, 16, 0, MPI_COMM_WORLD) != MPI_SUCCESS, "no rank 16");
+}
+
+/// Persistent requests: a message that comes, one that goes, and where MPI has it an all-reduce.
+void persistents() {
+  std::vector<char> buffer(1 << 20, 'x');
+  std::vector<int> in(1024, 2), out(1024, -1);
+  const int bytes = static_cast<int>(buffer.size());
+  MPI_Request requests[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  MPI_Datatype byte;
+  MPI_Type_contiguous(1, MPI_CHAR, &byte);
+  MPI_Type_commit(&byte);
+  MPI_Recv_init(buffer.data(), bytes, byte, 11, 4, MPI_COMM_WORLD, &requests[0]);
+  MPI_Ssend_init(buffer.data(), 100, MPI_CHAR, 4, 0, MPI_COMM_WORLD, &requests[1]);
+  MPI_Type_free(&byte);
+  int number = 2;
+#if defined(INIT)
+  INIT(Allreduce)
+  (in.data(), out.data(), 1024, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+   &requests[number++]);
+#endif
+  for (int round = 0; round < 3; ++round) {
+    MPI_Status statuses[3];
+    std::fill(out.begin(), out.end(), -1);
+    const double begin = MPI_Wtime();
+    MPI_Startall(number, requests);
+    MPI_Waitall(number, requests, statuses);
+    const double took = MPI_Wtime() - begin;
+    expect(took > 100e-6 && took < 5e-3, "the clock goes on by a start's time");
+    int count = 0;
+    MPI_Get_count(&statuses[0], MPI_CHAR, &count);
+    expect(statuses[0].MPI_SOURCE == 11 && statuses[0].MPI_TAG == 4 && count == bytes,
+           "a persistent receive's status");
+    expect(number < 3 || out == in, "a persistent reduction is of this rank's own data");
+    for (int i = 0; i < number; ++i) expect(requests[i] != MPI_REQUEST_NULL, "inactive, not null");
+  }
+  MPI_Start(&requests[1]);
+  MPI_Request_free(&requests[1]);
+  expect(requests[1] == MPI_REQUEST_NULL, "a message's request may be freed while it is active");
+  if (number == 3) MPI_Request_free(&requests[2]);
+  MPI_Comm twin;
+  MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+  MPI_Send_init(buffer.data(), 1, MPI_CHAR, 9, 0, twin, &requests[1]);
+  MPI_Comm_free(&twin);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  expect(MPI_Start(&requests[1]) != MPI_SUCCESS, "a start on a communicator that is freed");
+#if defined(INIT)
+  const int code =
+      INIT(Bcast)(in.data(), 4, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[2]);
+  expect(code != MPI_SUCCESS, "a request of no type");
+#endif
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  for (const int i : {0, 1}) MPI_Request_free(&requests[i]);
 }
 
 int sumOf(MPI_Comm comm) {
@@ -131,6 +183,17 @@ void grids() {
   MPI_Ineighbor_allgatherv(border.data(), 3, MPI_CHAR, halo.data(), counts, places, MPI_CHAR, grid,
                            &request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
+#if defined(INIT)
+  // Again, by a persistent request, three times.
+  INIT(Neighbor_allgatherv)
+  (border.data(), 5, MPI_CHAR, halo.data(), counts, places, MPI_CHAR, grid, MPI_INFO_NULL,
+   &request);
+  for (int start = 0; start < 3; ++start) {
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  MPI_Request_free(&request);
+#endif
   expect(halo[0] == 'h', "what neighbours send is left alone");
   MPI_Comm_dup(grid, &copy);
   MPI_Topo_test(copy, &kind);
@@ -172,6 +235,42 @@ void graphs() {
   expect(heavy[1] == 6 && light == 5, "their weights");
   MPI_Comm_free(&ring);
   MPI_Comm_free(&near);
+}
+
+/// Edges that any rank may give, where RONDO_VIRTUAL_GRAPH says what the others do.
+void edges() {
+  const char* const others = std::getenv("RONDO_VIRTUAL_GRAPH");
+  const bool known = others != nullptr && *others != '\0';
+  const bool whole = known && std::string(others) == "whole";
+  const int sources[] = {3, 15}, degrees[] = {2, 1}, destinations[] = {4, 7, 3};
+  const int weights[] = {5, 6, 8};
+  MPI_Comm graph = MPI_COMM_NULL, none = MPI_COMM_NULL;
+  const auto make = [&](int number, MPI_Comm* made) {
+    return MPI_Dist_graph_create(MPI_COMM_WORLD, number, sources, degrees, destinations, weights,
+                                 MPI_INFO_NULL, 0, made);
+  };
+  expect((make(2, &none) == MPI_SUCCESS) == whole, "edges of two ranks");
+  if (none != MPI_COMM_NULL) MPI_Comm_free(&none);
+  expect((make(1, &graph) == MPI_SUCCESS) == known, "edges of its own");
+  if (graph == MPI_COMM_NULL) return;
+  if (whole) {
+    MPI_Comm_free(&graph);
+    make(2, &graph);
+  }
+  isOf(graph, 16, 3, "a graph of edges");
+  int in = 0, out = 0, weighted = 0, from[2] = {9, 9}, to[2] = {9, 9}, heavy[2], light[2];
+  MPI_Dist_graph_neighbors_count(graph, &in, &out, &weighted);
+  MPI_Dist_graph_neighbors(graph, 2, from, heavy, 2, to, light);
+  expect(in == (whole ? 1 : 2) && out == 2 && weighted, "how many it hears and tells");
+  expect(to[0] == 4 && to[1] == 7 && light[1] == 6, "whom it tells");
+  expect(whole ? from[0] == 15 && heavy[0] == 8 : from[1] == 7 && heavy[1] == 6, "whom it hears");
+  std::vector<char> border(2 * 4321), halo(2 * 4321);
+  MPI_Neighbor_alltoall(border.data(), 4321, MPI_CHAR, halo.data(), 4321, MPI_CHAR, graph);
+  MPI_Comm_free(&graph);
+  const int beyond = 16, one = 1;
+  expect(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, sources, &one, &beyond, MPI_UNWEIGHTED,
+                               MPI_INFO_NULL, 0, &graph) != MPI_SUCCESS,
+         "no rank 16 in a graph");
 }
 
 void groups() {
@@ -218,9 +317,11 @@ int main(int argc, char** argv) {
   if (rank == 3) {
     collectives();
     messages();
+    persistents();
     communicators();
     grids();
     graphs();
+    edges();
     groups();
   }
   return finish();

@@ -16,6 +16,8 @@ namespace rondo::drop_in {
 /// Whether buffers are looked at: RONDO_MPI=both or device, and there is a driver. Written in
 /// MPI_Init.
 inline bool devicesOn = false;
+/// Whether any rank of MPI_COMM_WORLD looks at buffers: the same on all. Written in MPI_Init.
+inline bool devicesSomewhere = false;
 
 /// Sets devicesOn if the driver can be used; false: why not is in *why, a sentence.
 bool findDevices(std::string* why);

@@ -124,7 +124,10 @@ int MPI_Graph_create(MPI_Comm comm, int nodes, const int index[], const int edge
 int MPI_Dist_graph_create(MPI_Comm comm, int number, const int sources[], const int degrees[],
                           const int destinations[], const int weights[], MPI_Info info, int reorder,
                           MPI_Comm* made) {
-  if (rehearsed(comm) != nullptr) return refuseChild("MPI_Dist_graph_create", comm);
+  if (const KnownComm* known = rehearsed(comm)) {
+    flushTransfers();
+    return rehearseEdges(*known, comm, {number, sources, degrees, destinations, weights}, made);
+  }
   return adopted(PMPI_Dist_graph_create(comm, number, sources, degrees, destinations, weights, info,
                                         reorder, made),
                  comm, made);

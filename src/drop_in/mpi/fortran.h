@@ -6,13 +6,15 @@
 
 #if defined(OPEN_MPI)
 
-// The one macro of the layer: an alias needs its target's name as text. ompi_NAME_f is what
-// mpi_f08's routines call.
-#define RONDO_FORTRAN_NAMES(lower, upper)                                     \
-  decltype(mpi_##lower##_) mpi_##lower [[gnu::alias("mpi_" #lower "_")]];     \
-  decltype(mpi_##lower##_) mpi_##lower##__ [[gnu::alias("mpi_" #lower "_")]]; \
-  decltype(mpi_##lower##_) MPI_##upper [[gnu::alias("mpi_" #lower "_")]];     \
-  decltype(mpi_##lower##_) ompi_##lower##_f [[gnu::alias("mpi_" #lower "_")]];
+// The macros of the layer: an alias needs its target's name as text. ompi_NAME_f is what mpi_f08's
+// routines call. The names of MPI's extensions begin otherwise.
+#define RONDO_FORTRAN_NAMES(lower, upper) RONDO_FORTRAN_ALIASES(mpi, MPI, lower, upper)
+#define RONDO_FORTRAN_EXTENSION(lower, upper) RONDO_FORTRAN_ALIASES(mpix, MPIX, lower, upper)
+#define RONDO_FORTRAN_ALIASES(mpi, MPI, lower, upper)                               \
+  decltype(mpi##_##lower##_) mpi##_##lower [[gnu::alias(#mpi "_" #lower "_")]];     \
+  decltype(mpi##_##lower##_) mpi##_##lower##__ [[gnu::alias(#mpi "_" #lower "_")]]; \
+  decltype(mpi##_##lower##_) MPI##_##upper [[gnu::alias(#mpi "_" #lower "_")]];     \
+  decltype(mpi##_##lower##_) o##mpi##_##lower##_f [[gnu::alias(#mpi "_" #lower "_")]];
 
 extern "C" {
 extern int mpi_fortran_in_place_, mpi_fortran_bottom_;
@@ -38,21 +40,34 @@ inline void give(MPI_Fint* ierror, int code) {
   if (ierror != nullptr) *ierror = code;
 }
 
-/// A request that a call may have made.
-class MadeRequest {
+inline MPI_Fint toFortran(MPI_Comm c) { return MPI_Comm_c2f(c); }
+inline MPI_Fint toFortran(MPI_Group c) { return MPI_Group_c2f(c); }
+inline MPI_Fint toFortran(MPI_Request c) { return MPI_Request_c2f(c); }
+inline MPI_Fint toFortran(MPI_Win c) { return MPI_Win_c2f(c); }
+
+/// A handle that a call made or changed, unless it failed.
+template <class Handle>
+void giveHandle(MPI_Fint* out, Handle now, MPI_Fint* ierror, int code) {
+  if (code == MPI_SUCCESS) *out = toFortran(now);
+  give(ierror, code);
+}
+
+/// What a call may make.
+template <class Handle>
+class Made {
  public:
-  MadeRequest(MPI_Fint* out, MPI_Fint* ierror) : out_(out), ierror_(ierror) {}
-  operator MPI_Request*() { return &made_; }
-  void give(int code) {
-    if (code == MPI_SUCCESS) *out_ = MPI_Request_c2f(made_);
-    drop_in::give(ierror_, code);
-  }
+  Made(MPI_Fint* out, MPI_Fint* ierror) : out_(out), ierror_(ierror) {}
+  operator Handle*() { return &made_; }
+  void give(int code) { giveHandle(out_, made_, ierror_, code); }
 
  private:
   MPI_Fint* out_;
   MPI_Fint* ierror_;
-  MPI_Request made_ = MPI_REQUEST_NULL;
+  Handle made_{};
 };
+using MadeComm = Made<MPI_Comm>;
+using MadeGroup = Made<MPI_Group>;
+using MadeRequest = Made<MPI_Request>;
 
 /// A status that the program may not want.
 class MadeStatus {
@@ -69,6 +84,10 @@ class MadeStatus {
   MPI_Fint* out_;
   MPI_Status made_{};
 };
+
+/// Types of the blocks of `of` as C has them; MPI looks at none if it is in place. Open MPI may
+/// look at the array until a request ends, so each that a program has is kept for good.
+const MPI_Datatype* types(void* of, const MPI_Fint* given, int number);
 
 }  // namespace rondo::drop_in
 

@@ -1,5 +1,4 @@
-// The calls that begin and end MPI and make communicators, as Fortran makes them. Graph topologies
-// made from Fortran pass the layer by; their communicators stay MPI's.
+// The calls that begin and end MPI and make communicators, as Fortran makes them.
 
 #include <algorithm>
 #include <vector>
@@ -11,11 +10,6 @@
 using namespace rondo::drop_in;
 
 namespace {
-
-void giveComm(MPI_Fint* out, MPI_Comm made, MPI_Fint* ierror, int code) {
-  if (code == MPI_SUCCESS) *out = MPI_Comm_c2f(made);
-  give(ierror, code);
-}
 
 /// LOGICALs: .true. is whatever is not 0.
 std::vector<int> flags(const MPI_Fint* logicals, int number) {
@@ -39,50 +33,42 @@ void mpi_init_thread_(MPI_Fint* required, MPI_Fint* provided, MPI_Fint* ierror) 
 void mpi_finalize_(MPI_Fint* ierror) { give(ierror, MPI_Finalize()); }
 
 void mpi_comm_dup_(MPI_Fint* c, MPI_Fint* out, MPI_Fint* ierror) {
-  MPI_Comm made = MPI_COMM_NULL;
-  const int code = MPI_Comm_dup(comm(c), &made);
-  giveComm(out, made, ierror, code);
+  MadeComm made(out, ierror);
+  made.give(MPI_Comm_dup(comm(c), made));
 }
 
 void mpi_comm_dup_with_info_(MPI_Fint* c, MPI_Fint* info, MPI_Fint* out, MPI_Fint* ierror) {
-  MPI_Comm made = MPI_COMM_NULL;
-  const int code = MPI_Comm_dup_with_info(comm(c), MPI_Info_f2c(*info), &made);
-  giveComm(out, made, ierror, code);
+  MadeComm made(out, ierror);
+  made.give(MPI_Comm_dup_with_info(comm(c), MPI_Info_f2c(*info), made));
 }
 
 void mpi_comm_split_(MPI_Fint* c, MPI_Fint* color, MPI_Fint* key, MPI_Fint* out, MPI_Fint* ierror) {
-  MPI_Comm made = MPI_COMM_NULL;
-  const int code = MPI_Comm_split(comm(c), *color, *key, &made);
-  giveComm(out, made, ierror, code);
+  MadeComm made(out, ierror);
+  made.give(MPI_Comm_split(comm(c), *color, *key, made));
 }
 
 void mpi_comm_split_type_(MPI_Fint* c, MPI_Fint* kind, MPI_Fint* key, MPI_Fint* info, MPI_Fint* out,
                           MPI_Fint* ierror) {
-  MPI_Comm made = MPI_COMM_NULL;
-  const int code = MPI_Comm_split_type(comm(c), *kind, *key, MPI_Info_f2c(*info), &made);
-  giveComm(out, made, ierror, code);
+  MadeComm made(out, ierror);
+  made.give(MPI_Comm_split_type(comm(c), *kind, *key, MPI_Info_f2c(*info), made));
 }
 
 void mpi_comm_create_(MPI_Fint* c, MPI_Fint* group, MPI_Fint* out, MPI_Fint* ierror) {
-  MPI_Comm made = MPI_COMM_NULL;
-  const int code = MPI_Comm_create(comm(c), MPI_Group_f2c(*group), &made);
-  giveComm(out, made, ierror, code);
+  MadeComm made(out, ierror);
+  made.give(MPI_Comm_create(comm(c), MPI_Group_f2c(*group), made));
 }
 
 void mpi_comm_create_group_(MPI_Fint* c, MPI_Fint* group, MPI_Fint* tag, MPI_Fint* out,
                             MPI_Fint* ierror) {
-  MPI_Comm made = MPI_COMM_NULL;
-  const int code = MPI_Comm_create_group(comm(c), MPI_Group_f2c(*group), *tag, &made);
-  giveComm(out, made, ierror, code);
+  MadeComm made(out, ierror);
+  made.give(MPI_Comm_create_group(comm(c), MPI_Group_f2c(*group), *tag, made));
 }
 
 void mpi_cart_create_(MPI_Fint* c, MPI_Fint* dimensions, MPI_Fint* sizes, MPI_Fint* periods,
                       MPI_Fint* reorder, MPI_Fint* out, MPI_Fint* ierror) {
-  MPI_Comm made = MPI_COMM_NULL;
+  MadeComm made(out, ierror);
   const std::vector<int> periodic = flags(periods, *dimensions);
-  const int code =
-      MPI_Cart_create(comm(c), *dimensions, sizes, periodic.data(), *reorder != 0, &made);
-  giveComm(out, made, ierror, code);
+  made.give(MPI_Cart_create(comm(c), *dimensions, sizes, periodic.data(), *reorder != 0, made));
 }
 
 void mpi_cart_sub_(MPI_Fint* c, MPI_Fint* remain, MPI_Fint* out, MPI_Fint* ierror) {
@@ -90,7 +76,7 @@ void mpi_cart_sub_(MPI_Fint* c, MPI_Fint* remain, MPI_Fint* out, MPI_Fint* ierro
   int dimensions = 0;
   int code = MPI_Cartdim_get(comm(c), &dimensions);
   if (code == MPI_SUCCESS) code = MPI_Cart_sub(comm(c), flags(remain, dimensions).data(), &made);
-  giveComm(out, made, ierror, code);
+  giveHandle(out, made, ierror, code);
 }
 
 RONDO_FORTRAN_NAMES(init, INIT)

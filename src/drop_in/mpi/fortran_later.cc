@@ -6,149 +6,120 @@
 
 using namespace rondo::drop_in;
 
-namespace {
-
-void giveRequest(MPI_Fint* out, MPI_Request made, MPI_Fint* ierror, int code) {
-  if (code == MPI_SUCCESS) *out = MPI_Request_c2f(made);
-  give(ierror, code);
-}
-
-}  // namespace
-
 // mpi.h declares none of them: they would be hidden.
 #pragma GCC visibility push(default)
 extern "C" {
 
 void mpi_iallreduce_(void* send, void* recv, MPI_Fint* count, MPI_Fint* t, MPI_Fint* o, MPI_Fint* c,
                      MPI_Fint* request, MPI_Fint* ierror) {
-  MPI_Request made = MPI_REQUEST_NULL;
-  const int code =
-      MPI_Iallreduce(buffer(send), buffer(recv), *count, type(t), op(o), comm(c), &made);
-  giveRequest(request, made, ierror, code);
+  MadeRequest made(request, ierror);
+  made.give(MPI_Iallreduce(buffer(send), buffer(recv), *count, type(t), op(o), comm(c), made));
 }
 
 void mpi_ireduce_(void* send, void* recv, MPI_Fint* count, MPI_Fint* t, MPI_Fint* o, MPI_Fint* root,
                   MPI_Fint* c, MPI_Fint* request, MPI_Fint* ierror) {
-  MPI_Request made = MPI_REQUEST_NULL;
-  const int code =
-      MPI_Ireduce(buffer(send), buffer(recv), *count, type(t), op(o), *root, comm(c), &made);
-  giveRequest(request, made, ierror, code);
+  MadeRequest made(request, ierror);
+  made.give(MPI_Ireduce(buffer(send), buffer(recv), *count, type(t), op(o), *root, comm(c), made));
 }
 
 void mpi_iscan_(void* send, void* recv, MPI_Fint* count, MPI_Fint* t, MPI_Fint* o, MPI_Fint* c,
                 MPI_Fint* request, MPI_Fint* ierror) {
-  MPI_Request made = MPI_REQUEST_NULL;
-  const int code = MPI_Iscan(buffer(send), buffer(recv), *count, type(t), op(o), comm(c), &made);
-  giveRequest(request, made, ierror, code);
+  MadeRequest made(request, ierror);
+  made.give(MPI_Iscan(buffer(send), buffer(recv), *count, type(t), op(o), comm(c), made));
 }
 
 void mpi_iexscan_(void* send, void* recv, MPI_Fint* count, MPI_Fint* t, MPI_Fint* o, MPI_Fint* c,
                   MPI_Fint* request, MPI_Fint* ierror) {
-  MPI_Request made = MPI_REQUEST_NULL;
-  const int code = MPI_Iexscan(buffer(send), buffer(recv), *count, type(t), op(o), comm(c), &made);
-  giveRequest(request, made, ierror, code);
+  MadeRequest made(request, ierror);
+  made.give(MPI_Iexscan(buffer(send), buffer(recv), *count, type(t), op(o), comm(c), made));
 }
 
 void mpi_ireduce_scatter_block_(void* send, void* recv, MPI_Fint* count, MPI_Fint* t, MPI_Fint* o,
                                 MPI_Fint* c, MPI_Fint* request, MPI_Fint* ierror) {
-  MPI_Request made = MPI_REQUEST_NULL;
-  const int code =
-      MPI_Ireduce_scatter_block(buffer(send), buffer(recv), *count, type(t), op(o), comm(c), &made);
-  giveRequest(request, made, ierror, code);
+  MadeRequest made(request, ierror);
+  made.give(
+      MPI_Ireduce_scatter_block(buffer(send), buffer(recv), *count, type(t), op(o), comm(c), made));
 }
 
 void mpi_ireduce_scatter_(void* send, void* recv, MPI_Fint* counts, MPI_Fint* t, MPI_Fint* o,
                           MPI_Fint* c, MPI_Fint* request, MPI_Fint* ierror) {
-  MPI_Request made = MPI_REQUEST_NULL;
-  const int code =
-      MPI_Ireduce_scatter(buffer(send), buffer(recv), counts, type(t), op(o), comm(c), &made);
-  giveRequest(request, made, ierror, code);
+  MadeRequest made(request, ierror);
+  made.give(MPI_Ireduce_scatter(buffer(send), buffer(recv), counts, type(t), op(o), comm(c), made));
 }
 
 void mpi_ibarrier_(MPI_Fint* c, MPI_Fint* request, MPI_Fint* ierror) {
-  MPI_Request made = MPI_REQUEST_NULL;
-  const int code = MPI_Ibarrier(comm(c), &made);
-  giveRequest(request, made, ierror, code);
+  MadeRequest made(request, ierror);
+  made.give(MPI_Ibarrier(comm(c), made));
 }
 
 void mpi_ibcast_(void* data, MPI_Fint* count, MPI_Fint* t, MPI_Fint* root, MPI_Fint* c,
                  MPI_Fint* request, MPI_Fint* ierror) {
-  MPI_Request made = MPI_REQUEST_NULL;
-  const int code = MPI_Ibcast(buffer(data), *count, type(t), *root, comm(c), &made);
-  giveRequest(request, made, ierror, code);
+  MadeRequest made(request, ierror);
+  made.give(MPI_Ibcast(buffer(data), *count, type(t), *root, comm(c), made));
 }
 
 void mpi_iallgather_(void* send, MPI_Fint* sendCount, MPI_Fint* sendType, void* recv,
                      MPI_Fint* recvCount, MPI_Fint* recvType, MPI_Fint* c, MPI_Fint* request,
                      MPI_Fint* ierror) {
-  MPI_Request made = MPI_REQUEST_NULL;
-  const int code = MPI_Iallgather(buffer(send), *sendCount, type(sendType), buffer(recv),
-                                  *recvCount, type(recvType), comm(c), &made);
-  giveRequest(request, made, ierror, code);
+  MadeRequest made(request, ierror);
+  made.give(MPI_Iallgather(buffer(send), *sendCount, type(sendType), buffer(recv), *recvCount,
+                           type(recvType), comm(c), made));
 }
 
 void mpi_iallgatherv_(void* send, MPI_Fint* sendCount, MPI_Fint* sendType, void* recv,
                       MPI_Fint* recvCounts, MPI_Fint* displs, MPI_Fint* recvType, MPI_Fint* c,
                       MPI_Fint* request, MPI_Fint* ierror) {
-  MPI_Request made = MPI_REQUEST_NULL;
-  const int code = MPI_Iallgatherv(buffer(send), *sendCount, type(sendType), buffer(recv),
-                                   recvCounts, displs, type(recvType), comm(c), &made);
-  giveRequest(request, made, ierror, code);
+  MadeRequest made(request, ierror);
+  made.give(MPI_Iallgatherv(buffer(send), *sendCount, type(sendType), buffer(recv), recvCounts,
+                            displs, type(recvType), comm(c), made));
 }
 
 void mpi_igather_(void* send, MPI_Fint* sendCount, MPI_Fint* sendType, void* recv,
                   MPI_Fint* recvCount, MPI_Fint* recvType, MPI_Fint* root, MPI_Fint* c,
                   MPI_Fint* request, MPI_Fint* ierror) {
-  MPI_Request made = MPI_REQUEST_NULL;
-  const int code = MPI_Igather(buffer(send), *sendCount, type(sendType), buffer(recv), *recvCount,
-                               type(recvType), *root, comm(c), &made);
-  giveRequest(request, made, ierror, code);
+  MadeRequest made(request, ierror);
+  made.give(MPI_Igather(buffer(send), *sendCount, type(sendType), buffer(recv), *recvCount,
+                        type(recvType), *root, comm(c), made));
 }
 
 void mpi_igatherv_(void* send, MPI_Fint* sendCount, MPI_Fint* sendType, void* recv,
                    MPI_Fint* recvCounts, MPI_Fint* displs, MPI_Fint* recvType, MPI_Fint* root,
                    MPI_Fint* c, MPI_Fint* request, MPI_Fint* ierror) {
-  MPI_Request made = MPI_REQUEST_NULL;
-  const int code = MPI_Igatherv(buffer(send), *sendCount, type(sendType), buffer(recv), recvCounts,
-                                displs, type(recvType), *root, comm(c), &made);
-  giveRequest(request, made, ierror, code);
+  MadeRequest made(request, ierror);
+  made.give(MPI_Igatherv(buffer(send), *sendCount, type(sendType), buffer(recv), recvCounts, displs,
+                         type(recvType), *root, comm(c), made));
 }
 
 void mpi_iscatter_(void* send, MPI_Fint* sendCount, MPI_Fint* sendType, void* recv,
                    MPI_Fint* recvCount, MPI_Fint* recvType, MPI_Fint* root, MPI_Fint* c,
                    MPI_Fint* request, MPI_Fint* ierror) {
-  MPI_Request made = MPI_REQUEST_NULL;
-  const int code = MPI_Iscatter(buffer(send), *sendCount, type(sendType), buffer(recv), *recvCount,
-                                type(recvType), *root, comm(c), &made);
-  giveRequest(request, made, ierror, code);
+  MadeRequest made(request, ierror);
+  made.give(MPI_Iscatter(buffer(send), *sendCount, type(sendType), buffer(recv), *recvCount,
+                         type(recvType), *root, comm(c), made));
 }
 
 void mpi_iscatterv_(void* send, MPI_Fint* sendCounts, MPI_Fint* displs, MPI_Fint* sendType,
                     void* recv, MPI_Fint* recvCount, MPI_Fint* recvType, MPI_Fint* root,
                     MPI_Fint* c, MPI_Fint* request, MPI_Fint* ierror) {
-  MPI_Request made = MPI_REQUEST_NULL;
-  const int code = MPI_Iscatterv(buffer(send), sendCounts, displs, type(sendType), buffer(recv),
-                                 *recvCount, type(recvType), *root, comm(c), &made);
-  giveRequest(request, made, ierror, code);
+  MadeRequest made(request, ierror);
+  made.give(MPI_Iscatterv(buffer(send), sendCounts, displs, type(sendType), buffer(recv),
+                          *recvCount, type(recvType), *root, comm(c), made));
 }
 
 void mpi_ialltoall_(void* send, MPI_Fint* sendCount, MPI_Fint* sendType, void* recv,
                     MPI_Fint* recvCount, MPI_Fint* recvType, MPI_Fint* c, MPI_Fint* request,
                     MPI_Fint* ierror) {
-  MPI_Request made = MPI_REQUEST_NULL;
-  const int code = MPI_Ialltoall(buffer(send), *sendCount, type(sendType), buffer(recv), *recvCount,
-                                 type(recvType), comm(c), &made);
-  giveRequest(request, made, ierror, code);
+  MadeRequest made(request, ierror);
+  made.give(MPI_Ialltoall(buffer(send), *sendCount, type(sendType), buffer(recv), *recvCount,
+                          type(recvType), comm(c), made));
 }
 
 void mpi_ialltoallv_(void* send, MPI_Fint* sendCounts, MPI_Fint* sendDispls, MPI_Fint* sendType,
                      void* recv, MPI_Fint* recvCounts, MPI_Fint* recvDispls, MPI_Fint* recvType,
                      MPI_Fint* c, MPI_Fint* request, MPI_Fint* ierror) {
-  MPI_Request made = MPI_REQUEST_NULL;
-  const int code =
-      MPI_Ialltoallv(buffer(send), sendCounts, sendDispls, type(sendType), buffer(recv), recvCounts,
-                     recvDispls, type(recvType), comm(c), &made);
-  giveRequest(request, made, ierror, code);
+  MadeRequest made(request, ierror);
+  made.give(MPI_Ialltoallv(buffer(send), sendCounts, sendDispls, type(sendType), buffer(recv),
+                           recvCounts, recvDispls, type(recvType), comm(c), made));
 }
 
 RONDO_FORTRAN_NAMES(iallreduce, IALLREDUCE)

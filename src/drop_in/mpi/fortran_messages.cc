@@ -95,6 +95,25 @@ void mpi_irecv_(void* to, MPI_Fint* count, MPI_Fint* t, MPI_Fint* from, MPI_Fint
   made.give(MPI_Irecv(buffer(to), *count, type(t), *from, *tag, comm(c), made));
 }
 
+void mpi_mrecv_(void* to, MPI_Fint* count, MPI_Fint* t, MPI_Fint* message, MPI_Fint* status,
+                MPI_Fint* ierror) {
+  MadeStatus made(status);
+  MPI_Message c = MPI_Message_f2c(*message);
+  const int code = MPI_Mrecv(buffer(to), *count, type(t), &c, made);
+  made.give();
+  if (code == MPI_SUCCESS) *message = MPI_Message_c2f(c);
+  give(ierror, code);
+}
+
+void mpi_imrecv_(void* to, MPI_Fint* count, MPI_Fint* t, MPI_Fint* message, MPI_Fint* request,
+                 MPI_Fint* ierror) {
+  MadeRequest made(request, ierror);
+  MPI_Message c = MPI_Message_f2c(*message);
+  const int code = MPI_Imrecv(buffer(to), *count, type(t), &c, made);
+  if (code == MPI_SUCCESS) *message = MPI_Message_c2f(c);
+  made.give(code);
+}
+
 void mpi_recv_init_(void* to, MPI_Fint* count, MPI_Fint* t, MPI_Fint* from, MPI_Fint* tag,
                     MPI_Fint* c, MPI_Fint* request, MPI_Fint* ierror) {
   MadeRequest made(request, ierror);
@@ -153,6 +172,8 @@ RONDO_FORTRAN_NAMES(ssend_init, SSEND_INIT)
 RONDO_FORTRAN_NAMES(rsend_init, RSEND_INIT)
 RONDO_FORTRAN_NAMES(recv, RECV)
 RONDO_FORTRAN_NAMES(irecv, IRECV)
+RONDO_FORTRAN_NAMES(mrecv, MRECV)
+RONDO_FORTRAN_NAMES(imrecv, IMRECV)
 RONDO_FORTRAN_NAMES(recv_init, RECV_INIT)
 RONDO_FORTRAN_NAMES(sendrecv, SENDRECV)
 RONDO_FORTRAN_NAMES(sendrecv_replace, SENDRECV_REPLACE)

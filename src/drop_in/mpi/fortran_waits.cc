@@ -7,6 +7,7 @@
 
 #include "drop_in/mpi/fortran.h"
 #include "drop_in/mpi/fortran_next.h"
+#include "drop_in/mpi/persistent.h"
 #include "drop_in/mpi/request_calls.h"
 
 #if defined(OPEN_MPI)
@@ -28,29 +29,41 @@ struct Testsome;
 struct RequestGetStatus;
 }  // namespace routines
 
-/// Fortran's array of requests as C's.
+/// Fortran's array of requests as C's. In the end Fortran's is as C's again.
 class Requests {
  public:
-  Requests(const MPI_Fint* given, int count) : given_(given) {
+  Requests(MPI_Fint* given, int count) : given_(given) {
     for (int i = 0; i < count; ++i) c_.push_back(MPI_Request_f2c(given[i]));
+  }
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+  ~Requests() { give(); }
+  void give() {
+    for (size_t i = 0; i < c_.size(); ++i) {
+      if (MPI_Request_f2c(given_[i]) != c_[i]) given_[i] = MPI_Request_c2f(c_[i]);
+    }
   }
   /// MPI's routine may have made some null.
   void look() {
     for (size_t i = 0; i < c_.size(); ++i) c_[i] = MPI_Request_f2c(given_[i]);
   }
   int count() const { return static_cast<int>(c_.size()); }
-  const MPI_Request* data() const { return c_.data(); }
+  MPI_Request* data() { return c_.data(); }
 
  private:
-  const MPI_Fint* given_;
+  MPI_Fint* given_;
   std::vector<MPI_Request> c_;
 };
 
 /// One call while some requests are Rondo's.
 class FortranCall {
  public:
-  FortranCall(Call call, const MPI_Fint* given, int count)
-      : requests_(given, count), all_(call, requests_.count(), requests_.data()) {}
+  FortranCall(Call call, MPI_Fint* given, int count)
+      : requests_(given, count),
+        started_(count, requests_.data()),
+        all_(call, requests_.count(), requests_.data()) {
+    requests_.give();
+  }
   RequestArray& all() { return all_; }
   /// After MPI's routine.
   RequestArray& after() {
@@ -60,6 +73,7 @@ class FortranCall {
 
  private:
   Requests requests_;
+  StartedOnes started_;
   RequestArray all_;
 };
 
@@ -109,7 +123,7 @@ void endSome(RequestArray& all, const Error& error, const MPI_Fint* number, cons
 extern "C" {
 
 void mpi_wait_(MPI_Fint* request, MPI_Fint* status, MPI_Fint* ierror) {
-  if (!anyPending()) return callNext<routines::Wait>("pmpi_wait_", request, status, ierror);
+  if (!anyWaitedFor()) return callNext<routines::Wait>("pmpi_wait_", request, status, ierror);
   FortranCall call(Call::Wait, request, 1);
   Error error(ierror);
   call.all().waitForAll();
@@ -118,7 +132,7 @@ void mpi_wait_(MPI_Fint* request, MPI_Fint* status, MPI_Fint* ierror) {
 }
 
 void mpi_test_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status, MPI_Fint* ierror) {
-  if (!anyPending()) return callNext<routines::Test>("pmpi_test_", request, flag, status, ierror);
+  if (!anyWaitedFor()) return callNext<routines::Test>("pmpi_test_", request, flag, status, ierror);
   FortranCall call(Call::Test, request, 1);
   Error error(ierror);
   call.all().poll();
@@ -127,7 +141,7 @@ void mpi_test_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status, MPI_Fint* ie
 }
 
 void mpi_waitall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* statuses, MPI_Fint* ierror) {
-  if (!anyPending())
+  if (!anyWaitedFor())
     return callNext<routines::Waitall>("pmpi_waitall_", count, requests, statuses, ierror);
   FortranCall call(Call::Waitall, requests, *count);
   Error error(ierror);
@@ -138,7 +152,7 @@ void mpi_waitall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* statuses, MPI_F
 
 void mpi_testall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* flag, MPI_Fint* statuses,
                   MPI_Fint* ierror) {
-  if (!anyPending())
+  if (!anyWaitedFor())
     return callNext<routines::Testall>("pmpi_testall_", count, requests, flag, statuses, ierror);
   FortranCall call(Call::Testall, requests, *count);
   Error error(ierror);
@@ -149,7 +163,7 @@ void mpi_testall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* flag, MPI_Fint*
 
 void mpi_waitany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* status,
                   MPI_Fint* ierror) {
-  if (!anyPending())
+  if (!anyWaitedFor())
     return callNext<routines::Waitany>("pmpi_waitany_", count, requests, index, status, ierror);
   FortranCall call(Call::Waitany, requests, *count);
   Error error(ierror);
@@ -163,7 +177,7 @@ void mpi_waitany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint
 
 void mpi_testany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* flag,
                   MPI_Fint* status, MPI_Fint* ierror) {
-  if (!anyPending())
+  if (!anyWaitedFor())
     return callNext<routines::Testany>("pmpi_testany_", count, requests, index, flag, status,
                                        ierror);
   FortranCall call(Call::Testany, requests, *count);
@@ -175,7 +189,7 @@ void mpi_testany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint
 
 void mpi_waitsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* number, MPI_Fint* indices,
                    MPI_Fint* statuses, MPI_Fint* ierror) {
-  if (!anyPending())
+  if (!anyWaitedFor())
     return callNext<routines::Waitsome>("pmpi_waitsome_", count, requests, number, indices,
                                         statuses, ierror);
   FortranCall call(Call::Waitsome, requests, *count);
@@ -190,7 +204,7 @@ void mpi_waitsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* number, MPI_Fi
 
 void mpi_testsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* number, MPI_Fint* indices,
                    MPI_Fint* statuses, MPI_Fint* ierror) {
-  if (!anyPending())
+  if (!anyWaitedFor())
     return callNext<routines::Testsome>("pmpi_testsome_", count, requests, number, indices,
                                         statuses, ierror);
   FortranCall call(Call::Testsome, requests, *count);
@@ -203,11 +217,15 @@ void mpi_testsome_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* number, MPI_Fi
 
 void mpi_request_get_status_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status,
                              MPI_Fint* ierror) {
-  const HeldMessage message = anyPending() ? findStaged(MPI_Request_f2c(*request)) : HeldMessage();
-  if (anyPending()) pollPending();
+  MPI_Request c = MPI_Request_f2c(*request);
+  const bool any = anyWaitedFor();
+  const HeldMessage message = any ? findStaged(c) : HeldMessage();
+  if (any) pollPending();
   endFreed();
+  const StartedOnes started(1, &c);
+  MPI_Fint asked = anyPersistent() ? MPI_Request_c2f(c) : *request;
   Error error(ierror);
-  callNext<routines::RequestGetStatus>("pmpi_request_get_status_", request, flag, status,
+  callNext<routines::RequestGetStatus>("pmpi_request_get_status_", &asked, flag, status,
                                        &error.own);
   const bool complete = message != nullptr && error.own == MPI_SUCCESS && *flag != 0;
   error.end(complete ? message->end() : error.own);
@@ -216,8 +234,7 @@ void mpi_request_get_status_(MPI_Fint* request, MPI_Fint* flag, MPI_Fint* status
 void mpi_request_free_(MPI_Fint* request, MPI_Fint* ierror) {
   MPI_Request c = MPI_Request_f2c(*request);
   const int code = MPI_Request_free(&c);
-  if (code == MPI_SUCCESS) *request = MPI_Request_c2f(c);
-  give(ierror, code);
+  giveHandle(request, c, ierror, code);
 }
 
 void mpi_cancel_(MPI_Fint* request, MPI_Fint* ierror) {

@@ -29,7 +29,7 @@ void eachBlock(const Argument& of, const Then& then) {
 
 }  // namespace
 
-HostTwin::HostTwin(const Argument& of, bool receives)
+HostTwin::HostTwin(const Argument& of, bool receives, bool filled)
     : buffer_(static_cast<char*>(const_cast<void*>(of.buffer))), given_(buffer_) {
   if (of.buffer == MPI_IN_PLACE) return;  // and what stands beside it may be anything
   if (!countsAreGood(of.counts, of.ranks) || !typesAreGood(of)) return;
@@ -43,11 +43,16 @@ HostTwin::HostTwin(const Argument& of, bool receives)
   }
   bytes_ = stagingBytes(static_cast<size_t>(last - first_), buffer_ + first_);
   given_ = bytes_.get() - first_;
+  if (filled) refill();
+  if (receives) findRuns(of);
+}
+
+void HostTwin::refill() {
+  if (!used()) return;
   for (const Range& block : blocks_) {
     copyFromDevice(bytes_.get() + (block.begin - first_), buffer_ + block.begin,
                    static_cast<size_t>(block.end - block.begin));
   }
-  if (receives) findRuns(of);
 }
 
 void HostTwin::findBlocks(const Argument& of) {

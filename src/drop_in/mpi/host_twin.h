@@ -31,10 +31,13 @@ class HostTwin {
  public:
   /// Copies what lies on a device; what does not, or is no good, is left to MPI as it is. Throws
   /// Error, std::bad_alloc. `receives`: it will be brought back, even if types are freed by then.
-  HostTwin(const Argument& of, bool receives);
+  /// `filled`: at once, else by refill().
+  HostTwin(const Argument& of, bool receives, bool filled = true);
   bool used() const { return bytes_ != nullptr; }
   /// What MPI is to be given.
   void* data() const { return given_; }
+  /// What the device has now. Throws Error.
+  void refill();
   /// The blocks' elements to the device again, and nothing of what lies between them. Throws Error.
   void bringBack();
 
@@ -69,13 +72,19 @@ int handOnLater(MPI_Comm comm, const Argument& send, const Argument& recv, MPI_R
 /// A collective under way.
 class StagedBlocks final : public Staged {
  public:
-  StagedBlocks(const Argument& send, const Argument& recv)
-      : send_(send, false), recv_(recv, true) {}
+  StagedBlocks(const Argument& send, const Argument& recv, Starts starts = Starts::Once)
+      : Staged(starts),
+        send_(send, false, starts == Starts::Once),
+        recv_(recv, true, starts == Starts::Once) {}
   HostTwin& send() { return send_; }
   HostTwin& recv() { return recv_; }
   bool used() const { return send_.used() || recv_.used(); }
 
  private:
+  void refill() override {
+    send_.refill();
+    recv_.refill();
+  }
   void bringBack() override { recv_.bringBack(); }
   HostTwin send_, recv_;
 };

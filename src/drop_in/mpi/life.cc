@@ -107,6 +107,7 @@ int begin() {
   leastUnevenLater = kLeastLater;
   // What lies on a device is copied to the host for MPI, which would be measured with it.
   measuring = settings.measure && devices == Devices::Nowhere;
+  devicesSomewhere = devices != Devices::Nowhere;
   devicesEverywhere = devices == Devices::Everywhere;
   devicesOnly = devicesEverywhere && settings.mode == Mode::Device;
   convert(MPI_COMM_SELF, unless);
@@ -121,7 +122,7 @@ void end() {
   stopLauncher();
   if (statsOn) printStats(modeName(settings.mode));
   statsOn = false;
-  devicesOn = devicesEverywhere = false;
+  devicesOn = devicesSomewhere = devicesEverywhere = false;
   unless = Why::Off;
   forgetAll();
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "drop_in/mpi/failure.h"
-#include "drop_in/mpi/passing.h"
+#include "drop_in/mpi/neighbours.h"
 #include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/rehearsed_calls.h"
 #include "drop_in/mpi/rehearsed_topology.h"
@@ -71,74 +71,24 @@ int later(const KnownComm& known, MPI_Comm comm, const char* call, const Sent& s
   return code == MPI_SUCCESS ? completeRequest(request) : code;
 }
 
-/// How many neighbours a rank hears from, and tells. None, too, where MPI is to refuse the call.
-struct Degrees {
-  int from = 0, to = 0;
-};
-Degrees degreesOf(MPI_Comm comm) {
-  int kind = MPI_UNDEFINED, number = 0, rank = 0, weighted = 0;
-  Degrees degrees;
-  if (comm != MPI_COMM_NULL) PMPI_Topo_test(comm, &kind);
-  if (kind == MPI_DIST_GRAPH) {
-    PMPI_Dist_graph_neighbors_count(comm, &degrees.from, &degrees.to, &weighted);
-  } else if (kind == MPI_CART) {
-    PMPI_Cartdim_get(comm, &number);
-    degrees = {2 * number, 2 * number};
-  } else if (kind == MPI_GRAPH) {
-    PMPI_Comm_rank(comm, &rank);
-    PMPI_Graph_neighbors_count(comm, rank, &number);
-    degrees = {number, number};
-  }
-  return degrees;
-}
-
-/// A call's buffer, in whatever way the call describes it: blocks of one length, or of several, or
-/// of several types. One for all (`shared`) or one for each neighbour.
-struct Blocks {
-  const void* buffer;
-  int count;
-  MPI_Datatype type;
-  const int* counts = nullptr;
-  const int* displs = nullptr;
-  const MPI_Datatype* types = nullptr;
-  const MPI_Aint* places = nullptr;
-  bool shared = false;
-};
-
-/// Runs then(argument of `blocks`), of which there are `number`.
-template <class Then>
-int described(const Blocks& blocks, int number, const Then& then) {
-  if (blocks.counts != nullptr) {
-    return then({blocks.buffer, blocks.type, blocks.counts, blocks.displs, number, blocks.types,
-                 blocks.places});
-  }
-  const EvenBlocks even(blocks.buffer, blocks.count, blocks.type, blocks.shared ? 1 : number);
-  return then(even.argument());
-}
-
 /// MPI's call: mpi(in, out).
 template <class Mpi>
-int mpisNow(MPI_Comm comm, const Blocks& in, const Blocks& out, const Mpi& mpi) {
+int mpisNow(MPI_Comm comm, const NeighbourBlocks& in, const NeighbourBlocks& out, const Mpi& mpi) {
   if (!devicesOn) [[likely]]
     return mpi(in.buffer, const_cast<void*>(out.buffer));
-  const Degrees degrees = degreesOf(comm);
-  const int code = described(in, degrees.to, [&](const Argument& send) {
-    return described(out, degrees.from,
-                     [&](const Argument& recv) { return handOn(comm, send, recv, mpi); });
+  const int code = amongNeighbours(comm, in, out, [&](const Argument& send, const Argument& recv) {
+    return handOn(comm, send, recv, mpi);
   });
   endFreed();
   return code;
 }
 template <class Mpi>
-int mpisLater(MPI_Comm comm, const Blocks& in, const Blocks& out, MPI_Request* request,
-              const Mpi& mpi) {
+int mpisLater(MPI_Comm comm, const NeighbourBlocks& in, const NeighbourBlocks& out,
+              MPI_Request* request, const Mpi& mpi) {
   if (!devicesOn) [[likely]]
     return mpi(in.buffer, const_cast<void*>(out.buffer));
-  const Degrees degrees = degreesOf(comm);
-  return described(in, degrees.to, [&](const Argument& send) {
-    return described(out, degrees.from, [&](const Argument& recv) {
-      return handOnLater(comm, send, recv, request, mpi);
-    });
+  return amongNeighbours(comm, in, out, [&](const Argument& send, const Argument& recv) {
+    return handOnLater(comm, send, recv, request, mpi);
   });
 }
 

@@ -29,6 +29,11 @@ inline constexpr OptionRow kRehearsalRows[] = {
     {"RONDO_VIRTUAL_SPLIT", "text", "",
      "RULE;RULE...: what all ranks of a rehearsal say in each split, as \"rank / 8\" or \"local\"",
      false},
+    {"RONDO_VIRTUAL_GRAPH", "text", "",
+     "what a rehearsal takes MPI_Dist_graph_create for: whole (this rank gives all edges) or "
+     "mutual "
+     "(each gives its own, and hears from whom it tells)",
+     false},
 };
 
 }  // namespace rondo::drop_in

@@ -4,8 +4,8 @@
 
 namespace rondo::drop_in {
 
-Members membersOf(MPI_Comm comm) {
-  Members who;
+Sides sidesOf(MPI_Comm comm) {
+  Sides who;
   if (comm == MPI_COMM_NULL) return who;
   int inter = 0;
   PMPI_Comm_test_inter(comm, &inter);

@@ -13,7 +13,7 @@
 namespace rondo::drop_in {
 
 /// Who takes part.
-struct Members {
+struct Sides {
   bool inter = false;
   int rank = 0;
   int own = 0;     ///< Ranks on this rank's side.
@@ -25,7 +25,7 @@ struct Members {
   bool facesRoot(int root) const { return !inter || root >= 0; }
 };
 /// None, where MPI is to refuse the call.
-Members membersOf(MPI_Comm comm);
+Sides sidesOf(MPI_Comm comm);
 
 /// A buffer as MPI's arguments describe it: a block, or one for each of `others`, of one length or
 /// of several, of one type or of several.
@@ -84,37 +84,37 @@ int described(const PassedBuffer& of, bool used, int others, const Then& then) {
 /// What all send and receive.
 struct AmongAll {
   PassedBuffer send, recv;
-  bool sends(const Members&) const { return true; }
-  bool receives(const Members&) const { return true; }
+  bool sends(const Sides&) const { return true; }
+  bool receives(const Sides&) const { return true; }
 };
 /// The first rank's result of an exclusive scan is nobody's; its input may be there.
 struct AfterOthers {
   PassedBuffer send, recv;
-  bool sends(const Members&) const { return true; }
-  bool receives(const Members& who) const { return who.rank > 0 || send.buffer == MPI_IN_PLACE; }
+  bool sends(const Sides&) const { return true; }
+  bool receives(const Sides& who) const { return who.rank > 0 || send.buffer == MPI_IN_PLACE; }
 };
 struct ToRoot {
   PassedBuffer send, recv;
   int root;
-  bool sends(const Members& who) const { return who.facesRoot(root); }
-  bool receives(const Members& who) const { return who.isRoot(root); }
+  bool sends(const Sides& who) const { return who.facesRoot(root); }
+  bool receives(const Sides& who) const { return who.isRoot(root); }
 };
 struct FromRoot {
   PassedBuffer send, recv;
   int root;
-  bool sends(const Members& who) const { return who.isRoot(root); }
-  bool receives(const Members& who) const { return who.facesRoot(root); }
+  bool sends(const Sides& who) const { return who.isRoot(root); }
+  bool receives(const Sides& who) const { return who.facesRoot(root); }
 };
 /// A broadcast, whose buffer is for one of the two.
 struct FromRootToOthers {
   PassedBuffer send, recv;
   int root;
-  bool sends(const Members& who) const { return who.isRoot(root); }
-  bool receives(const Members& who) const { return who.facesRoot(root) && !who.isRoot(root); }
+  bool sends(const Sides& who) const { return who.isRoot(root); }
+  bool receives(const Sides& who) const { return who.facesRoot(root) && !who.isRoot(root); }
 };
 
 template <class Buffers, class Then>
-int described(const Buffers& of, const Members& who, const Then& then) {
+int described(const Buffers& of, const Sides& who, const Then& then) {
   return described(of.send, of.sends(who), who.others, [&](const Argument& send) {
     return described(of.recv, of.receives(who), who.others,
                      [&](const Argument& recv) { return then(send, recv); });
@@ -127,7 +127,7 @@ struct Scattered {
   PassedBuffer send, recv;  ///< `recv` has the count, or the counts, of the blocks.
 };
 template <class Then>
-int described(const Scattered& of, const Members& who, const Then& then) {
+int described(const Scattered& of, const Sides& who, const Then& then) {
   const bool even = of.recv.counts == nullptr, inPlace = of.send.buffer == MPI_IN_PLACE;
   const std::vector<int> alike(static_cast<size_t>(even ? who.own : 0), of.recv.count);
   const int* const counts = even ? alike.data() : of.recv.counts;
@@ -155,7 +155,7 @@ class Passing {
   int operator()() const {
     if (!devicesOn) [[likely]]
       return onHost();
-    const Members who = membersOf(comm_);
+    const Sides who = sidesOf(comm_);
     if (who.own == 0) return onHost();
     return described(of_(), who, [&](const Argument& send, const Argument& recv) {
       return request_ == nullptr ? handOn(comm_, send, recv, mpi_)

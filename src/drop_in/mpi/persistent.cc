@@ -1,14 +1,13 @@
 #include "drop_in/mpi/persistent.h"
 
 #include <bit>
-#include <mutex>
-#include <unordered_map>
 
 #include "base/error.h"
 #include "drop_in/mpi/comms.h"
 #include "drop_in/mpi/failure.h"
 #include "drop_in/mpi/own_calls.h"
 #include "drop_in/mpi/rehearsal.h"
+#include "drop_in/mpi/request_table.h"
 #include "drop_in/mpi/requests.h"
 
 namespace rondo::drop_in {
@@ -20,35 +19,29 @@ namespace {
 /// By one thread at a time, as MPI demands of its request.
 struct Persistent {
   Start start;
-  std::atomic<MPI_Comm> comm;  ///< The program's.
-  std::shared_ptr<OwnOrder> order;
+  std::atomic<MPI_Comm> comm;            ///< The program's.
+  std::shared_ptr<OwnOrder> order;       ///< nullptr: it is rehearsed.
   MPI_Request begun = MPI_REQUEST_NULL;  ///< While it is active.
   bool active = false;
 };
 using HeldPersistent = std::shared_ptr<Persistent>;
 
 /// Never destroyed: MPI_Finalize may run in an atexit handler.
-struct Table {
-  std::mutex mutex;
-  std::unordered_map<MPI_Request, HeldPersistent> all;
-};
-Table& table() {
-  static Table* const instance = new Table;
+RequestTable<Persistent>& table() {
+  static auto* const instance = new RequestTable<Persistent>(persistentCount);
   return *instance;
-}
-
-HeldPersistent findPersistent(MPI_Request request) {
-  if (!anyPersistent()) return nullptr;
-  Table& self = table();
-  const std::lock_guard<std::mutex> lock(self.mutex);
-  const auto found = self.all.find(request);
-  return found == self.all.end() ? nullptr : found->second;
 }
 
 int refuse(const Persistent& one, const char* call, const char* allowed) {
   return raiseMistake(
       one.comm, MPI_ERR_REQUEST,
       format("%s: the request is an active persistent collective; allowed: %s", call, allowed));
+}
+
+int startOnNothing(MPI_Comm comm, MPI_Request*) {
+  return raiseMistake(comm, MPI_ERR_COMM,
+                      "MPI_Start: the request's communicator is freed; allowed in a rehearsal: one "
+                      "that is there");
 }
 
 // What ranks tell each other of a request: which orders are busy, and two more bits.
@@ -85,37 +78,48 @@ std::shared_ptr<OwnOrder> freeOrder(const KnownComm& known, MPI_Comm comm, uint6
 
 }  // namespace
 
-int keepPersistent(int code, MPI_Comm comm, const MPI_Request* request,
-                   const std::function<bool()>& worth, const std::function<Start()>& start) {
+bool keepPersistent(int code, MPI_Comm comm, const MPI_Request* request,
+                    const std::function<bool()>& worth, const std::function<Start()>& start) {
   const KnownComm& known = find(comm);
-  if (known.why != Why::Taken || rehearsing || known.orders.closed) return code;
-  if (known.aborted.load(std::memory_order_relaxed)) return code;  // the others learn of it, too
+  if (known.why != Why::Taken || rehearsing || known.orders.closed) return false;
+  if (known.aborted.load(std::memory_order_relaxed)) return false;  // the others learn of it, too
   const OwnCalls own;
   const uint64_t word = code != MPI_SUCCESS ? kFailed : worth() ? kWorth : 0;
   std::shared_ptr<OwnOrder> order = freeOrder(known, comm, word);
-  if (order == nullptr) return code;
+  if (order == nullptr) return false;
   auto one = std::make_shared<Persistent>();
   one->start = start();
   one->comm = comm;
   order->setBusy(true);
   one->order = std::move(order);
-  Table& self = table();
-  const std::lock_guard<std::mutex> lock(self.mutex);
-  self.all[*request] = std::move(one);
-  persistentCount.fetch_add(1);
+  table().add(*request, one);
+  return true;
+}
+
+int rehearsePersistent(MPI_Comm comm, const std::function<Start()>& start, MPI_Request* request) {
+  auto one = std::make_shared<Persistent>();
+  one->comm = comm;
+  try {
+    one->start = start();
+  } catch (const Error& error) {
+    return raise(comm, error.code(), "a persistent request: " + error.sentence());
+  }
+  const int code = PMPI_Send_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
+  if (code == MPI_SUCCESS) table().add(*request, one);
   return code;
 }
 
 bool startPersistent(MPI_Request request, int* code) {
-  const HeldPersistent one = findPersistent(request);
+  const HeldPersistent one = table().find(request);
   if (one == nullptr) return false;
   if (one->active) {
     *code = refuse(*one, "MPI_Start", "an inactive request");
     return true;
   }
-  *code = one->start(one->order->comm(), &one->begun);
+  const bool ordered = one->order != nullptr;
+  *code = one->start(ordered ? one->order->comm() : one->comm.load(), &one->begun);
   if (*code != MPI_SUCCESS) {
-    PMPI_Comm_call_errhandler(one->comm, *code);
+    if (ordered) PMPI_Comm_call_errhandler(one->comm, *code);
     return true;
   }
   one->active = true;
@@ -125,43 +129,46 @@ bool startPersistent(MPI_Request request, int* code) {
 }
 
 bool freePersistent(MPI_Request* request, int* code) {
-  const HeldPersistent one = findPersistent(*request);
+  const HeldPersistent one = table().find(*request);
   if (one == nullptr) return false;
-  if (one->active) {
+  const bool ordered = one->order != nullptr;
+  if (one->active && ordered) {
     *code = refuse(*one, "MPI_Request_free", "an inactive one (MPI-4.0, 6.13)");
     return true;
   }
-  {
-    Table& self = table();
-    const std::lock_guard<std::mutex> lock(self.mutex);
-    self.all.erase(*request);
-    persistentCount.fetch_sub(1);
+  if (one->active) {  // a message, which may be over at any time
+    PMPI_Request_free(&one->begun);
+    pendingCount.fetch_sub(1);
   }
+  table().remove(*request);
   one->start = nullptr;
-  one->order->setBusy(false);
+  if (ordered) one->order->setBusy(false);
   *code = PMPI_Request_free(request);
   return true;
 }
 
 bool cancelPersistent(MPI_Request request, int* code) {
-  const HeldPersistent one = findPersistent(request);
+  const HeldPersistent one = table().find(request);
   if (one == nullptr || !one->active) return false;
+  if (one->order == nullptr) {
+    *code = PMPI_Cancel(&one->begun);
+    return true;
+  }
   *code = refuse(*one, "MPI_Cancel", "requests of point-to-point calls and files");
   return true;
 }
 
 void forgetPersistents(MPI_Comm comm) {
-  if (!anyPersistent()) return;
-  Table& self = table();
-  const std::lock_guard<std::mutex> lock(self.mutex);
-  for (const auto& [request, one] : self.all) {
-    if (one->comm == comm) one->comm = MPI_COMM_WORLD;
-  }
+  table().each([comm](Persistent& one) {
+    if (one.comm != comm) return;
+    one.comm = MPI_COMM_WORLD;
+    if (one.order == nullptr) one.start = startOnNothing;
+  });
 }
 
 void StartedOnes::replace(int count, MPI_Request* requests) {
   for (int i = 0; i < count; ++i) {
-    const HeldPersistent one = findPersistent(requests[i]);
+    const HeldPersistent one = table().find(requests[i]);
     if (one == nullptr || !one->active) continue;
     replaced_.push_back({&requests[i], requests[i]});
     requests[i] = one->begun;
@@ -170,7 +177,7 @@ void StartedOnes::replace(int count, MPI_Request* requests) {
 
 void StartedOnes::putBack() {
   for (const Replaced& each : replaced_) {
-    const HeldPersistent one = findPersistent(each.programs);
+    const HeldPersistent one = table().find(each.programs);
     if (*each.at == MPI_REQUEST_NULL) {
       one->active = false;
       one->begun = MPI_REQUEST_NULL;

@@ -46,11 +46,15 @@ using Start = std::function<int(MPI_Comm, MPI_Request*)>;
 inline std::atomic<size_t> persistentCount{0};
 inline bool anyPersistent() { return persistentCount.load(std::memory_order_relaxed) != 0; }
 
-/// MPI has made `*request` of a collective on `comm`, or failed with `code`, which is returned.
-/// Makes it Rondo's if on all ranks it is `worth` that, in a call of all of them: `start` gives
+/// MPI has made `*request` of a collective on `comm`, or failed with `code`. Makes it Rondo's,
+/// which is then true, if on all ranks it is `worth` that, in a call of all of them: `start` gives
 /// what then begins it, which keeps all that it needs.
-int keepPersistent(int code, MPI_Comm comm, const MPI_Request* request,
-                   const std::function<bool()>& worth, const std::function<Start()>& start);
+bool keepPersistent(int code, MPI_Comm comm, const MPI_Request* request,
+                    const std::function<bool()>& worth, const std::function<Start()>& start);
+
+/// In a rehearsal every persistent request is one of MPI's that MPI never sees started, and what
+/// `start` gives begins what it is of, on `comm` itself: one process starts them in one order.
+int rehearsePersistent(MPI_Comm comm, const std::function<Start()>& start, MPI_Request* request);
 
 /// False: the request is none of Rondo's persistent ones. Else *code is what MPI_Start is to
 /// return.

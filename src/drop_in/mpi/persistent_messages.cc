@@ -1,72 +1,51 @@
 #include "drop_in/mpi/persistent_messages.h"
 
 #include <memory>
-#include <mutex>
-#include <unordered_map>
 
 #include "drop_in/mpi/by_image.h"
+#include "drop_in/mpi/lasting.h"
+#include "drop_in/mpi/persistent.h"
+#include "drop_in/mpi/rehearsal.h"
+#include "drop_in/mpi/rehearsed_calls.h"
+#include "drop_in/mpi/request_table.h"
 
 using namespace rondo;
 using namespace rondo::drop_in;
 
 namespace {
 
-class PersistentMessage final : public Staged {
- public:
-  PersistentMessage(const Elements& elements, bool receives)
-      : image_(elements, receives, false), receives_(receives) {}
-  bool isPersistent() const override { return true; }
-  char* begin() { return image_.begin(); }
-  /// It is about to start. Throws Error. What is received into is filled too, as a message may be
-  /// shorter than the buffer.
-  void start() {
-    image_.refill();
-    beginAgain();
-  }
-
- private:
-  void bringBack() override {
-    if (receives_) image_.bringBack();
-  }
-  Image image_;
-  bool receives_;
-};
-using HeldPersistent = std::shared_ptr<PersistentMessage>;
-
 /// Never destroyed: MPI_Finalize may run in an atexit handler.
-struct Table {
-  std::mutex mutex;
-  std::unordered_map<MPI_Request, HeldPersistent> all;
-};
-Table& table() {
-  static Table* const instance = new Table;
+RequestTable<Staged>& table() {
+  static auto* const instance = new RequestTable<Staged>(persistentMessages);
   return *instance;
 }
 
-void add(MPI_Request request, const HeldPersistent& message) {
-  Table& self = table();
-  const std::lock_guard<std::mutex> lock(self.mutex);
-  if (self.all.insert_or_assign(request, message).second) persistentMessages.fetch_add(1);
-}
-
-HeldPersistent findMessage(MPI_Request request) {
-  if (!anyPersistentMessage()) return nullptr;
-  Table& self = table();
-  const std::lock_guard<std::mutex> lock(self.mutex);
-  const auto found = self.all.find(request);
-  return found == self.all.end() ? nullptr : found->second;
+/// What begins a rehearsed one.
+Start rehearsedStart(const char* call, const Buffer& of, bool receives, int peer, int tag) {
+  const LastingType type(of.type, of.type != MPI_DATATYPE_NULL);
+  return [=, count = of.count](MPI_Comm comm, MPI_Request* begun) {
+    const Message message{count, type, peer, tag};
+    const KnownComm& known = *rehearsed(comm);
+    return receives ? rehearseRecvLater(known, comm, call, message, begun)
+                    : rehearseSendLater(known, comm, call, message, begun);
+  };
 }
 
 /// MPI_Send_init and others: `mpis` makes the request of the buffer that it is given.
 template <class Mpis>
-int init(MPI_Comm comm, const char* call, const Buffer& buffer, bool receives, MPI_Request* request,
-         const Mpis& mpis) {
+int init(MPI_Comm comm, const char* call, const Buffer& buffer, bool receives, int peer, int tag,
+         MPI_Request* request, const Mpis& mpis) {
+  if (rehearsed(comm) != nullptr) [[unlikely]] {
+    return rehearsePersistent(
+        comm, [&] { return rehearsedStart(call, buffer, receives, peer, tag); }, request);
+  }
   if (!buffer.staged()) [[likely]]
     return mpis(const_cast<void*>(buffer.begin));
   return guarded(comm, call, [&] {
-    const auto message = std::make_shared<PersistentMessage>(buffer.elements(), receives);
+    const auto message =
+        std::make_shared<StagedMessage>(buffer.elements(), receives, Starts::Often);
     const int code = mpis(message->begin());
-    if (code == MPI_SUCCESS) add(*request, message);
+    if (code == MPI_SUCCESS) keepMessage(*request, message);
     return code;
   });
 }
@@ -76,7 +55,7 @@ using InitCall = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI
 template <InitCall pmpi>
 int initBy(const char* call, const Buffer& of, int to, int tag, MPI_Comm comm,
            MPI_Request* request) {
-  return init(comm, call, of, false, request, [&](const void* from) {
+  return init(comm, call, of, false, to, tag, request, [&](const void* from) {
     return pmpi(from, of.count, of.type, to, tag, comm, request);
   });
 }
@@ -85,8 +64,10 @@ int initBy(const char* call, const Buffer& of, int to, int tag, MPI_Comm comm,
 
 namespace rondo::drop_in {
 
+void keepMessage(MPI_Request request, const HeldMessage& message) { table().add(request, message); }
+
 bool startMessage(MPI_Request* request, int* code) {
-  const HeldPersistent message = findMessage(*request);
+  const HeldMessage message = table().find(*request);
   if (message == nullptr) return false;
   const MPI_Request before = *request;
   // That it is active is for MPI to say, which still has the image.
@@ -98,18 +79,13 @@ bool startMessage(MPI_Request* request, int* code) {
   if (active || *code != MPI_SUCCESS) return true;
   if (*request != before) {  // Open MPI's, if it is not quite done with the one before
     forgetMessage(before);
-    add(*request, message);
+    keepMessage(*request, message);
   }
   addStaged(*request, message);
   return true;
 }
 
-void forgetMessage(MPI_Request request) {
-  if (!anyPersistentMessage()) return;
-  Table& self = table();
-  const std::lock_guard<std::mutex> lock(self.mutex);
-  persistentMessages.fetch_sub(self.all.erase(request));
-}
+void forgetMessage(MPI_Request request) { table().remove(request); }
 
 }  // namespace rondo::drop_in
 
@@ -135,6 +111,6 @@ int MPI_Rsend_init(const void* buffer, int count, MPI_Datatype type, int to, int
 
 int MPI_Recv_init(void* buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
                   MPI_Request* request) {
-  return init(comm, "MPI_Recv_init", {buffer, count, type}, true, request,
+  return init(comm, "MPI_Recv_init", {buffer, count, type}, true, from, tag, request,
               [&](void* to) { return PMPI_Recv_init(to, count, type, from, tag, comm, request); });
 }

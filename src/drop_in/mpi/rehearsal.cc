@@ -164,13 +164,16 @@ int rehearseSplit(const KnownComm& parent, MPI_Comm comm, int color, int key, MP
   return code;
 }
 
+OthersEdges othersEdges() { return state().wish.edges; }
+
 int refuseChild(const char* call, MPI_Comm comm) {
   return raise(comm, rondoUnsupported,
                format("%s: in a rehearsal (RONDO_VIRTUAL) nobody knows what other ranks would say; "
                       "allowed: MPI_Comm_dup, MPI_Comm_split by RONDO_VIRTUAL_SPLIT, "
                       "MPI_Comm_split_type with MPI_COMM_TYPE_SHARED, MPI_Comm_create and "
                       "MPI_Comm_create_group, MPI_Cart_create, MPI_Cart_sub, MPI_Graph_create, "
-                      "MPI_Dist_graph_create_adjacent",
+                      "MPI_Dist_graph_create_adjacent, MPI_Dist_graph_create by "
+                      "RONDO_VIRTUAL_GRAPH",
                       call));
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "drop_in/mpi/comms.h"
+#include "drop_in/rehearsed_machine.h"
 
 namespace rondo::drop_in {
 
@@ -39,6 +40,8 @@ struct Part {
 };
 /// Makes this rank's part of `parent`, which `comm` is; MPI_COMM_NULL if it is in none.
 int rehearsePart(const KnownComm& parent, MPI_Comm comm, const Part& part, MPI_Comm* made);
+/// What other ranks say in MPI_Dist_graph_create.
+OthersEdges othersEdges();
 /// What depends on other ranks' arguments is an error, raised on `comm`.
 int refuseChild(const char* call, MPI_Comm comm);
 

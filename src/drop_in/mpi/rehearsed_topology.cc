@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "drop_in/mpi/failure.h"
@@ -150,6 +151,87 @@ int rehearseGraph(const KnownComm& known, MPI_Comm comm, int nodes, const int in
     return MPI_SUCCESS;
   }
   return makeFirst(known, comm, nodes, graph, made);
+}
+
+namespace {
+
+/// What is wrong with the arguments, or ""; `errorClass` is what MPI calls it.
+std::string wrongIn(const GivenEdges& given, int size, int* errorClass) {
+  *errorClass = MPI_ERR_ARG;
+  const bool absent = given.sources == nullptr || given.degrees == nullptr;
+  if (given.number < 0 || (given.number > 0 && absent)) {
+    return format("n is %d; allowed: from 0, with sources and degrees", given.number);
+  }
+  int edges = 0;
+  for (int i = 0; i < given.number; ++i) {
+    if (given.degrees[i] < 0)
+      return format("degree %d is %d; allowed: from 0", i, given.degrees[i]);
+    edges += given.degrees[i];
+  }
+  if (edges > 0 && (given.destinations == nullptr || given.weights == nullptr)) {
+    return "destinations or weights are NULL; allowed: one for each edge, or MPI_UNWEIGHTED";
+  }
+  *errorClass = MPI_ERR_RANK;
+  const auto wrong = [size](int rank) { return rank < 0 || rank >= size; };
+  for (const auto& [ranks, number] :
+       {std::pair(given.sources, given.number), std::pair(given.destinations, edges)}) {
+    const int* const bad = std::find_if(ranks, ranks + number, wrong);
+    if (bad != ranks + number) {
+      return format("an edge is of rank %d; allowed: 0 to %d", *bad, size - 1);
+    }
+  }
+  return "";
+}
+
+/// Those of them that begin or end at `rank`.
+Topology edgesOf(const GivenEdges& given, int rank) {
+  Topology graph;
+  graph.kind = MPI_DIST_GRAPH;
+  graph.weighted = given.weights != MPI_UNWEIGHTED;
+  for (int i = 0, edge = 0; i < given.number; ++i) {
+    for (const int end = edge + given.degrees[i]; edge < end; ++edge) {
+      const int weight = graph.weighted ? given.weights[edge] : 1;
+      if (given.sources[i] == rank) {
+        graph.destinations.push_back(given.destinations[edge]);
+        graph.destinationWeights.push_back(weight);
+      }
+      if (given.destinations[edge] == rank) {
+        graph.sources.push_back(given.sources[i]);
+        graph.sourceWeights.push_back(weight);
+      }
+    }
+  }
+  return graph;
+}
+
+}  // namespace
+
+int rehearseEdges(const KnownComm& known, MPI_Comm comm, const GivenEdges& given, MPI_Comm* made) {
+  const char* const call = "MPI_Dist_graph_create";
+  const OthersEdges others = othersEdges();
+  if (others == OthersEdges::Unknown) return refuseChild(call, comm);
+  int errorClass = MPI_SUCCESS;
+  if (const std::string wrong = wrongIn(given, known.size, &errorClass); !wrong.empty()) {
+    return refuse(comm, errorClass, call, wrong);
+  }
+  if (others == OthersEdges::Mirrored) {
+    const int* const end = given.sources + given.number;
+    const int* const foreign =
+        std::find_if(given.sources, end, [&](int source) { return source != known.rank; });
+    if (foreign != end) {
+      return refuse(
+          comm, MPI_ERR_ARG, call,
+          format("an edge begins at rank %d; allowed with RONDO_VIRTUAL_GRAPH=mutual: %d, "
+                 "the rank itself",
+                 *foreign, known.rank));
+    }
+  }
+  Topology graph = edgesOf(given, known.rank);
+  if (others == OthersEdges::Mirrored) {
+    graph.sources = graph.destinations;
+    graph.sourceWeights = graph.destinationWeights;
+  }
+  return makeFirst(known, comm, known.size, graph, made);
 }
 
 int rehearseAdjacent(const KnownComm& known, MPI_Comm comm, const Adjacent& own, MPI_Comm* made) {

@@ -45,6 +45,13 @@ struct Adjacent {
   int outdegree;
   const int *destinations, *destinationWeights;
 };
+/// What a rank says in MPI_Dist_graph_create, of whatever ranks.
+struct GivenEdges {
+  int number;
+  const int *sources, *degrees, *destinations, *weights;
+};
+/// Where RONDO_VIRTUAL_GRAPH says what the others give.
+int rehearseEdges(const KnownComm& known, MPI_Comm comm, const GivenEdges& given, MPI_Comm* made);
 int rehearseAdjacent(const KnownComm& known, MPI_Comm comm, const Adjacent& own, MPI_Comm* made);
 
 }  // namespace rondo::drop_in

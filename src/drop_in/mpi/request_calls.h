@@ -8,11 +8,19 @@
 #include <vector>
 
 #include "drop_in/mpi/own_calls.h"
+#include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/requests.h"
 #include "drop_in/mpi/staged.h"
 #include "drop_in/mpi/stats.h"
 
 namespace rondo::drop_in {
+
+/// Whether a request is not MPI's. What a rehearsal's requests began is timed now.
+inline bool anyWaitedFor() {
+  if (rehearsing) [[unlikely]]
+    flushTransfers();
+  return anyPending();
+}
 
 /// The requests of one call. Only made while some are Rondo's.
 class RequestArray {

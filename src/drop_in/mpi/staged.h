@@ -11,10 +11,13 @@
 
 namespace rondo::drop_in {
 
+/// How often a request begins what it is of: a persistent one at each of its starts.
+enum class Starts : bool { Once, Often };
+
 /// What is under way, by a non-blocking call.
 class Staged {
  public:
-  Staged() = default;
+  explicit Staged(Starts starts = Starts::Once) : starts_(starts) {}
   Staged(const Staged&) = delete;
   Staged& operator=(const Staged&) = delete;
   virtual ~Staged() = default;
@@ -22,24 +25,30 @@ class Staged {
   /// raised.
   int end();
   /// Its request is not null when it has ended, but inactive.
-  virtual bool isPersistent() const { return false; }
-
- protected:
-  void beginAgain() { ended_ = false; }
+  bool isPersistent() const { return starts_ == Starts::Often; }
+  /// A persistent one is about to start: MPI gets what the device has now. Throws Error. What is
+  /// received into is filled too, as MPI may write a part of it only.
+  void start() {
+    refill();
+    ended_ = false;
+  }
 
  private:
+  virtual void refill() {}
   virtual void bringBack() = 0;  ///< Throws Error.
+  Starts starts_;
   bool ended_ = false;
 };
 using HeldMessage = std::shared_ptr<Staged>;
 
 class StagedMessage final : public Staged {
  public:
-  StagedMessage(const Elements& elements, bool receives)
-      : image_(elements, receives), receives_(receives) {}
+  StagedMessage(const Elements& elements, bool receives, Starts starts = Starts::Once)
+      : Staged(starts), image_(elements, receives, starts == Starts::Once), receives_(receives) {}
   char* begin() { return image_.begin(); }
 
  private:
+  void refill() override { image_.refill(); }
   void bringBack() override {
     if (receives_) image_.bringBack();
   }

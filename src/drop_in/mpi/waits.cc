@@ -9,7 +9,6 @@
 #include "drop_in/mpi/own_calls.h"
 #include "drop_in/mpi/persistent.h"
 #include "drop_in/mpi/persistent_messages.h"
-#include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/request_calls.h"
 #include "drop_in/mpi/timed_wait.h"
 
@@ -105,13 +104,6 @@ int refuse(const char* call, const Pending& pending) {
                       format("%s: the request is that of %s; allowed: requests of point-to-point "
                              "calls and files (MPI-3.1, 5.12)",
                              call, name(pending.call())));
-}
-
-/// Whether a request is not MPI's. What a rehearsal's requests began is timed now.
-bool anyWaitedFor() {
-  if (rehearsing) [[unlikely]]
-    flushTransfers();
-  return anyPending();
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <vector>
 
 #include "drop_in/mpi/by_image.h"
@@ -115,12 +116,45 @@ constexpr const char* kAllowed =
     "base is device memory, and this MPI's windows are host memory; allowed: host memory, from and "
     "to which device buffers may be put and got";
 
+/// Whether all ranks have the layer, as those of MPI_COMM_WORLD do. The same on all: who has ranks
+/// of another world beside it is in another one than they.
+bool layerIsEverywhere(MPI_Comm comm) {
+  int inter = 0, size = 0;
+  if (comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0) {
+    return false;
+  }
+  PMPI_Comm_size(comm, &size);
+  std::vector<int> ranks(static_cast<size_t>(size)), in(static_cast<size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  MPI_Group members, world;
+  PMPI_Comm_group(comm, &members);
+  PMPI_Comm_group(MPI_COMM_WORLD, &world);
+  PMPI_Group_translate_ranks(members, size, ranks.data(), world, in.data());
+  PMPI_Group_free(&members);
+  PMPI_Group_free(&world);
+  return std::find(in.begin(), in.end(), MPI_UNDEFINED) == in.end();
+}
+
+/// Whether a rank of `comm` has refused memory, of which this one's is `mine`. They tell each other
+/// if any could have some, as those that do not know would wait for it in MPI_Win_create.
+bool anyRefuses(MPI_Comm comm, bool mine) {
+  if (!devicesSomewhere || !layerIsEverywhere(comm)) return mine;
+  const int refused = mine;
+  int any = 0;
+  const int code = PMPI_Allreduce(&refused, &any, 1, MPI_INT, MPI_MAX, comm);
+  return code == MPI_SUCCESS ? any != 0 : mine;
+}
+
 }  // namespace
 
 int MPI_Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm,
                    MPI_Win* win) {
-  if (isNoWindow(base, size)) [[unlikely]]
-    return raiseMistake(comm, MPI_ERR_BUFFER, std::string("MPI_Win_create: ") + kAllowed);
+  const bool refused = isNoWindow(base, size);
+  if (anyRefuses(comm, refused)) [[unlikely]] {
+    return raiseMistake(
+        comm, MPI_ERR_BUFFER,
+        std::string("MPI_Win_create: ") + (refused ? "" : "another rank's ") + kAllowed);
+  }
   return PMPI_Win_create(base, size, unit, info, comm, win);
 }
 
