@@ -39,8 +39,33 @@ bool FarChunks::rangInLines() {
   return takeLines(inLines() + farLetterLined().lines(), data, tag, in);
 }
 
+bool FarChunks::getsNothing(int rank) const {
+  const auto collective = static_cast<Collective>(letter_.collective);
+  return slotUse(collective, rank, letter_.root).dst == Slots::None ||
+         (collective == Collective::Broadcast && rank == letter_.root);
+}
+
+bool FarChunks::owes() {
+  if (!running_ && !rang()) return false;
+  const Communicator& carrier = carrierOf(letter_);
+  const RankPlace& place = carrier.place();
+  if (!getsNothing(place.rank)) return false;
+  for (int r = 0; r < place.size; ++r) {
+    if (r != place.rank && !carrier.fabric()->gone(r)) return true;
+  }
+  return false;
+}
+
+/// Before the chunk is answered: blocks that did not ring for it, and all of one in lines, leave no
+/// old number in their words.
+void FarChunks::noteRings() {
+  const uint32_t rang = letter_.slotBytes != 0 ? 0 : letter_.blocks;
+  for (uint32_t b = rang; b < kFarBlocks; ++b) {
+    noteRing(view_.rung[next_ % kFarSlots * kFarBlocks + b], next_ + 1);
+  }
+}
+
 void FarChunks::answerInLines() {
-  if (letter_.slotBytes != 0) noteRing(view_.rung[next_ % kFarSlots * kFarBlocks], next_ + 1);
   // Tags come again: by then no line may still have this one. The kernel writes none of this slot
   // before it has its answer.
   if (next_ % kFarClearEvery < kFarSlots) {
@@ -62,13 +87,13 @@ void FarChunks::start() {
   const FarLetter& letter = letter_;
   onRail_ = letter.onRail != 0;
   if (onRail_ && checkRail_) checkRail_();
-  Communicator& carrier = onRail_ ? *carriers_.rail : *carriers_.all;
+  Communicator& carrier = carrierOf(letter);
   const PlanKey key{letter.count, static_cast<rondoDataType_t>(letter.type),
                     static_cast<rondoRedOp_t>(letter.op), letter.root,
                     static_cast<Collective>(letter.collective)};
   unsigned char* const in = view_.in + slot * view_.slotBytes;
-  // A broadcast's root has what it gives, and its kernel waits for nothing.
-  const bool gives = key.collective == Collective::Broadcast && letter.root == carrier.place().rank;
+  // A broadcast's root has what it gives, and nobody reads what it would get.
+  const bool gives = getsNothing(carrier.place().rank);
   run_.addCollective(carrier, letter.name,
                      {key, in, gives ? in : view_.out + slot * view_.slotBytes});
   run_.issue(OpOrigin::Device);
@@ -91,6 +116,7 @@ bool FarChunks::poll(FarFailure* failure) {
     }
     run_.close();
     running_ = false;
+    noteRings();
     answerInLines();
     answer(view_.answered[next_ % kFarSlots], next_ + 1);
     next_ += lanes_;
@@ -194,6 +220,7 @@ void FarDesk::abort() noexcept {
     const std::lock_guard<std::mutex> lock(mutex_);
     ended_ = true;
   }
+  aborted_.store(true, std::memory_order_release);
   endWaits();
 }
 
@@ -232,12 +259,14 @@ void FarDesk::startAt(uint32_t number) {
 
 bool FarDesk::settled() {
   for (const auto& lane : lanes_) {
-    if (failed_.load(std::memory_order_acquire)) return true;
+    if (failed_.load(std::memory_order_acquire) || aborted_.load(std::memory_order_acquire)) {
+      return true;
+    }
     if (lane->owner.exchange(1, std::memory_order_acquire) != 0) return false;
-    const bool pieces = lane->pieces == nullptr || lane->pieces->settled();
-    const bool all = pieces && lane->chunks.settled();
+    const bool pieces = lane->pieces != nullptr && lane->pieces->owes();
+    const bool owes = pieces || lane->chunks.owes();
     lane->owner.store(0, std::memory_order_release);
-    if (!all) return false;
+    if (owes) return false;
   }
   return true;
 }

@@ -30,8 +30,8 @@ class FarChunks {
   /// Does what can be done at once. `failure` is set if nothing can any more.
   bool poll(FarFailure* failure);
   bool busy() const { return running_; }
-  /// Nothing is under way, nor has rung.
-  bool settled() { return !running_ && !rang(); }
+  /// Whether a chunk that runs, or has rung, is for others alone, some of whom are there.
+  bool owes();
   /// Of the chunk that runs, or ran last.
   const Communicator& carrier() const { return onRail_ ? *carriers_.rail : *carriers_.all; }
   void startAt(uint32_t number);
@@ -43,7 +43,12 @@ class FarChunks {
   bool rang();
   bool rangInLines();
   void start();
+  void noteRings();
   void answerInLines();
+  bool getsNothing(int rank) const;
+  Communicator& carrierOf(const FarLetter& letter) const {
+    return letter.onRail != 0 ? *carriers_.rail : *carriers_.all;
+  }
   FarLine* inLines() const { return view_.inLines + next_ % kFarSlots * kFarInLines; }
   FarLine* outLines() const { return view_.outLines + next_ % kFarSlots * kMostFarLines; }
 
@@ -54,12 +59,13 @@ class FarChunks {
   const uint32_t lane_, lanes_;  ///< A power of two, so that numbers may wrap.
   bool running_ = false;
   bool onRail_ = false;
-  FarLetter letter_{};  ///< Of the chunk that comes, once it rang.
+  FarLetter letter_{};  ///< Of the chunk that runs; else that comes, once it rang.
   uint32_t next_;       ///< Chunks before the one that comes, of all lanes.
   uint32_t done_ = 0;   ///< Chunks of this lane so far.
 };
 
-/// Both for one rank. A lane is polled by one thread at a time, the rest is called by any.
+/// Collectives, sends and receives of one rank. A lane is polled by one thread at a time, the rest
+/// is called by any.
 class FarDesk {
  public:
   /// The carriers are host communicators of the same ranks that nobody else uses. `faults`: where
@@ -73,7 +79,8 @@ class FarDesk {
   bool poll(int lane);
   /// Whether something is under way. By the thread that polls.
   bool busy(int lane) const;
-  /// Whether all that has rung was answered, or nothing can be any more. While threads poll.
+  /// Whether all that kernels gave and did not wait for is where others are who can take it, or
+  /// nothing can be any more. While threads poll.
   bool settled();
   /// No poll runs any more, nor will.
   void close();
@@ -127,7 +134,7 @@ class FarDesk {
   FarFailure failure_;
   bool ended_ = false;  ///< By abort(), whose cause is elsewhere.
   std::function<void(rondoResult_t)> onFailure_;
-  std::atomic<bool> failed_{false};
+  std::atomic<bool> failed_{false}, aborted_{false};
 };
 
 }  // namespace rondo

@@ -1,5 +1,6 @@
 #include "coll/far_pieces.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -31,12 +32,6 @@ void FarPieces::startAt(uint32_t number) {
   if (hasLines()) clearLines(view_.lines, queues_.size() * kFarPairSlots * kFarPairLines);
 }
 
-bool FarPieces::rang(size_t index) const {
-  const uint32_t begun = queues_[index].begun;
-  if (hasLines() && lineBegun(*linesOf(index, begun), farTag(begun + 1))) return true;
-  return look(view_.rung[placeOf(index, begun)]) == begun + 1;
-}
-
 /// Of the next piece, once all of it has come.
 bool FarPieces::takeLetter(size_t index) {
   const Queue& queue = queues_[index];
@@ -53,12 +48,19 @@ bool FarPieces::takeLetter(size_t index) {
                                    slotOf(index, queue.begun));
 }
 
-bool FarPieces::settled() const {
-  if (busy()) return false;
+bool FarPieces::owes(size_t index) {
+  const Queue& queue = queues_[index];
+  if (!queue.sends || carrier_.fabric()->gone(queue.peer)) return false;
+  const auto moves = [](const Queue::Move& move) { return move.copy != nullptr; };
+  return queue.running || std::any_of(queue.moves, queue.moves + kFarPairSlots, moves) ||
+         takeLetter(index);
+}
+
+bool FarPieces::owes() {
   for (size_t i = 0; i < queues_.size(); ++i) {
-    if (rang(i)) return false;
+    if (owes(i)) return true;
   }
-  return true;
+  return false;
 }
 
 bool FarPieces::start(size_t index) {

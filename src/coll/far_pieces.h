@@ -31,7 +31,8 @@ class FarPieces {
   FarPieces(Communicator& carrier, const FarPairView& view, int lane, FarZeroCopy zeroCopy);
   bool poll(FarFailure* failure);
   bool busy() const { return running_ + moving_ > 0; }
-  bool settled() const;
+  /// Whether anything that is sent, or has rung for that, is for a rank that is there.
+  bool owes();
   void startAt(uint32_t number);
   uint32_t done() const { return done_; }
 
@@ -49,7 +50,7 @@ class FarPieces {
     };
     Move moves[kFarPairSlots];  ///< Under way, by slot.
   };
-  bool rang(size_t index) const;
+  bool owes(size_t index);
   bool takeLetter(size_t index);
   bool start(size_t index);
   bool pollQueue(size_t index, FarFailure* failure);

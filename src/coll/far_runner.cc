@@ -97,11 +97,7 @@ class CarriedRunner final : public FarRunner {
       device_->synchronize();
     } catch (const Error&) {  // the context is gone, and with it all memory
     }
-    // What they gave and did not wait for must reach the others.
-    while (!desk_->settled()) {
-      for (FarThread* thread : threads_) thread->wake();
-      std::this_thread::sleep_for(kBetweenLooks);
-    }
+    settle();
     desk_->onFailure(nullptr);
     for (FarThread* thread : threads_) thread->remove(*desk_);
     desk_->close();
@@ -160,6 +156,7 @@ class CarriedRunner final : public FarRunner {
   int lanes() const override { return desk_->lanes(); }
 
  private:
+  void settle();
   void launchCall(const DeviceCall& call, const FarRoute& route);
   void launchAround(const char* name, std::span<const Transfer> transfers, rondoStream_t stream);
   void copySelf(const char* name, std::span<const Transfer> transfers, rondoStream_t stream);
@@ -183,6 +180,24 @@ class CarriedRunner final : public FarRunner {
   FarExchangeCall call_{};                     // of the launch that is collected
   std::vector<std::vector<FarPiece>> queues_;  // as in FarPairView
 };
+
+/// What kernels gave and did not wait for must reach the others.
+void CarriedRunner::settle() {
+  using Clock = std::chrono::steady_clock;
+  const auto bound = std::chrono::milliseconds(spinBoundMs_);
+  const auto start = Clock::now();
+  while (!desk_->settled()) {
+    if (spinBoundMs_ != 0 && Clock::now() - start > bound) {
+      std::fprintf(stderr,
+                   "rondo: warning: rank %d of %d ends its communicator, but others have not taken "
+                   "what it gave within %llu ms (RONDO_SPIN_BOUND_MS); they do not get it\n",
+                   place_.rank, place_.size, static_cast<unsigned long long>(spinBoundMs_));
+      return;
+    }
+    for (FarThread* thread : threads_) thread->wake();
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
 
 void CarriedRunner::check() const {
   const FarFailure failure = desk_->failure();

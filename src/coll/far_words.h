@@ -16,7 +16,7 @@ inline void answer(FarWord& word, uint32_t number) {
   std::atomic_ref<uint32_t>(word.value).store(number, std::memory_order_release);
 }
 
-/// For a part that rang in lines, before it is answered: no old number may be left, which comes
+/// Of a word that its kernel did not write for a part, before that is answered: old numbers come
 /// again.
 inline void noteRing(uint32_t& word, uint32_t number) {
   std::atomic_ref<uint32_t>(word).store(number, std::memory_order_relaxed);

@@ -157,6 +157,7 @@ class DeviceHands {
   __device__ FarHeld held(int i) const { return held_[i]; }
   __device__ void keep(int i, const FarHeld& held, bool changed) const {
     if (!changed) return;
+    __syncthreads();  // all have read what it was
     if (threadIdx.x == 0) held_[i] = held;
     __syncthreads();
   }

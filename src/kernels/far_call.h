@@ -72,7 +72,7 @@ struct FarView {
   unsigned char* out;  ///< [kFarSlots] x slotBytes: what they get.
   uint64_t slotBytes;
   FarLetter* letters;  ///< [kFarSlots]
-  uint32_t* rung;      ///< [kFarSlots][kFarBlocks]: by the kernel.
+  uint32_t* rung;      ///< [kFarSlots][kFarBlocks]: by the kernel; by the host, if it does not.
   FarWord* answered;   ///< [kFarSlots]: by the host.
   uint32_t* chunks;    ///< Device memory, [kFarBlocks]: chunks so far, of all calls.
   uint32_t* settled;   ///< Device memory, [kFarBlocks]: so many of them surely were answered.
@@ -86,8 +86,8 @@ struct FarView {
 struct FarPairView {
   unsigned char* slots;  ///< [strand][kFarPairSlots] x pieceBytes
   uint64_t pieceBytes;
-  FarPairLetter* letters;  ///< [strand][kFarPairSlots]
-  uint32_t* rung;          ///< [strand][kFarPairSlots]
+  FarPairLetter* letters;  ///< [strand][kFarPairSlots]; those in lines are put here by the host.
+  uint32_t* rung;          ///< [strand][kFarPairSlots]; likewise.
   FarWord* answered;       ///< [strand][kFarPairSlots]
   uint32_t* pieces;        ///< Device memory, [strand]: pieces so far.
   uint32_t* settled;       ///< Device memory, [strand]: so many of them surely were answered.

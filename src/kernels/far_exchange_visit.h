@@ -15,7 +15,7 @@ struct FarHeld {
   uint32_t rung, taken;    ///< Those and this launch's: rung for, and done with.
   int32_t next, oldest;    ///< The transfers that those two come to.
   uint64_t nextAt, oldAt;  ///< Bytes of them at which the lane's next piece begins.
-  uint32_t looked;         ///< Whether the last ones were answered, after all was rung for.
+  uint32_t looked;         ///< 1: a look for answers was taken since all was rung for.
 };
 /// That a block may hold.
 constexpr int kMostFarHeld = kMostFarQueues * kFarPairLanes;
@@ -23,8 +23,11 @@ constexpr int kMostFarHeld = kMostFarQueues * kFarPairLanes;
 /// What one block does of sends and receives: every block-th lane of a queue, whichever can go on,
 /// so that none waits for another. Beside toHost, fromHost, write, ring and toLines
 /// (kernels/far_visit.h), `Hands` have:
-///   FarHeld held(int i), void keep(int i, const FarHeld& held, bool changed)
-///                                 of the block's i-th
+///   int block(), blocks()
+///   FarHeld held(int i)           of the block's i-th
+///   void keep(int i, const FarHeld& held, bool changed)
+///                                 if it has changed: once all threads have read what it was, and
+///                                 before any goes on
 ///   bool rang(uint32_t* word, uint32_t n)   whether it was answered by now
 ///   bool gotLines(FarLine* lines, const FarLined& what, uint32_t tag, void* device)
 ///                                 takes them if all have come by now

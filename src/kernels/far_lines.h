@@ -1,7 +1,8 @@
 #pragma once
-// Short chunks between a kernel and its thread: lines whose halves each have four bytes of data and
-// the chunk's tag, so that each tells by itself that it has come. So neither side needs a fence, or
-// a look at a flag before one at the data, which cost a kernel 1.5 to 2 us each across PCIe.
+// Short chunks and pieces between a kernel and its thread: lines whose halves each have four bytes
+// of data and the part's tag, so that each tells by itself that it has come. So neither side needs
+// a fence, or a look at a flag before one at the data, which cost a kernel 1.5 to 2 us each across
+// PCIe.
 
 #include <cstdint>
 
@@ -18,8 +19,8 @@ constexpr uint64_t kFarLineBytes = 8;
 /// Of either side of a chunk: what a block of threads moves at once.
 constexpr uint64_t kMostFarLines = 512;
 
-/// Of chunk `number`; never 0, which is what a line has that was never written. Comes again after
-/// 2^31 chunks: until then the host has cleared the lines.
+/// Of chunk or piece `number`; never 0, which is what a line has that was never written. Comes
+/// again after 2^31 of them: until then the host has cleared the lines.
 RONDO_ALGO uint32_t farTag(uint32_t number) { return number << 1 | 1; }
 
 /// What goes in lines: `slots` of `bytes` each, `stride` bytes apart. Each begins a line.
@@ -43,6 +44,9 @@ struct FarLined {
   }
 };
 
+/// Four bytes of anything.
+using FarBytes4 [[gnu::may_alias]] = uint32_t;
+
 RONDO_ALGO uint64_t farHalf(const unsigned char* from, uint64_t bytes, uint32_t tag) {
   uint64_t half = static_cast<uint64_t>(tag) << 32;
   for (uint64_t b = 0; b < bytes; ++b) half |= static_cast<uint64_t>(from[b]) << 8 * b;
@@ -56,7 +60,7 @@ RONDO_ALGO void farUnpack(unsigned char* to, uint64_t half, uint64_t bytes) {
 RONDO_ALGO FarLine farLine(const unsigned char* from, uint64_t bytes, uint32_t tag) {
   if (bytes == kFarLineBytes && reinterpret_cast<uintptr_t>(from) % 4 == 0) {
     const uint64_t high = static_cast<uint64_t>(tag) << 32;
-    const auto* const words = reinterpret_cast<const uint32_t*>(from);
+    const auto* const words = reinterpret_cast<const FarBytes4*>(from);
     return {{high | words[0], high | words[1]}};
   }
   const uint64_t first = bytes < 4 ? bytes : 4;
@@ -64,7 +68,7 @@ RONDO_ALGO FarLine farLine(const unsigned char* from, uint64_t bytes, uint32_t t
 }
 RONDO_ALGO void farUnline(unsigned char* to, uint64_t first, uint64_t second, uint64_t bytes) {
   if (bytes == kFarLineBytes && reinterpret_cast<uintptr_t>(to) % 4 == 0) {
-    auto* const words = reinterpret_cast<uint32_t*>(to);
+    auto* const words = reinterpret_cast<FarBytes4*>(to);
     words[0] = static_cast<uint32_t>(first);
     words[1] = static_cast<uint32_t>(second);
     return;

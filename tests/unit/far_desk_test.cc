@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coll/far_desk.h"
+#include "coll/far_lines.h"
 #include "support/world.h"
 
 namespace rondo::testing {
@@ -97,6 +98,24 @@ TEST(FarDesk, AnAbortEndsWhatIsCarried) {
       EXPECT_FALSE(own.answered());
     });
   }
+}
+
+// Its kernel was killed, by what it should have sent: nobody waits for the rest.
+TEST(FarDesk, HalfASendIsNotOwed) {
+  onDesks([](OwnDesk& own, int rank, std::barrier<>&) {
+    if (rank != 0) return;
+    const FarPairLetter mail{nullptr, 256, 0, 256, 1};
+    FarLine* const lines = own.staging.pairs(own.base, nullptr).lines;
+    putLines(lines, farPairLetterLined(), farTag(1), reinterpret_cast<const unsigned char*>(&mail));
+    own.desk->poll(0);
+    EXPECT_FALSE(own.desk->busy(0));
+    EXPECT_TRUE(own.desk->settled());
+    const std::vector<unsigned char> data(256, 7);
+    putLines(lines + kFarPairLetterLines, {1, 256, 0}, farTag(1), data.data());
+    EXPECT_FALSE(own.desk->settled());
+    own.desk->abort();
+    EXPECT_TRUE(own.desk->settled());
+  });
 }
 
 // What it waited for has come meanwhile, so that nothing is under way.

@@ -186,5 +186,22 @@ TEST(FarLeaving, ACommunicatorThatEndsAtOnce) {
   }
 }
 
+/// Nor does its end wait for what nobody will take: the other one has ended its communicator.
+TEST(FarLeaving, WhatNobodyIsThereToTake) {
+  constexpr size_t kMuch = 900'000;  // more than the network takes before anybody asks for it
+  for (const bool sends : {false, true}) {
+    onHosts({0, 1}, [sends](const FarRank& me) {
+      if (me.rank == 1) return;
+      Ints data = dataOf(0, kMuch), got(kMuch);
+      if (sends) {
+        me.good(me.transfer({transferOf(1, true, data.data(), kMuch)}));
+      } else {
+        me.good(me.collective(Collective::Broadcast, data, got.data(), kMuch));
+      }
+      EXPECT_TRUE(endsAlone(me));
+    });
+  }
+}
+
 }  // namespace
 }  // namespace rondo::testing
