@@ -66,6 +66,9 @@ RONDO_ALGO FarLine farLine(const unsigned char* from, uint64_t bytes, uint32_t t
   const uint64_t first = bytes < 4 ? bytes : 4;
   return {{farHalf(from, first, tag), farHalf(from + first, bytes - first, tag)}};
 }
+RONDO_ALGO bool farTagged(const FarLine& line, uint32_t tag) {
+  return line.half[0] >> 32 == tag && line.half[1] >> 32 == tag;
+}
 RONDO_ALGO void farUnline(unsigned char* to, uint64_t first, uint64_t second, uint64_t bytes) {
   if (bytes == kFarLineBytes && reinterpret_cast<uintptr_t>(to) % 4 == 0) {
     auto* const words = reinterpret_cast<FarBytes4*>(to);

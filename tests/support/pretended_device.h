@@ -3,7 +3,10 @@
 // a thread each, device memory is memory.
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <barrier>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -16,8 +19,7 @@
 
 #include "base/error.h"
 #include "coll/far_device.h"
-#include "coll/far_lines.h"
-#include "kernels/far_exchange_visit.h"
+#include "kernels/far_hands.h"
 #include "kernels/far_visit.h"
 
 namespace rondo::testing {
@@ -98,78 +100,97 @@ inline void orderPretended(PretendedStream& first, PretendedStream& later) {
   });
 }
 
-/// One block of a kernel (kernels/far_visit.h, far_exchange_visit.h).
-class PretendedHands {
- public:
-  PretendedHands(int block, int blocks, const FaultView& fault, bool together)
-      : block_(block), blocks_(blocks), fault_(fault), together_(together) {}
-  int block() const { return block_; }
-  int blocks() const { return blocks_; }
-  uint32_t count(const uint32_t* counts) const { return counts[block_]; }
-  void toHost(void* to, const void* from, uint64_t bytes) const { copy(to, from, bytes); }
-  void fromHost(void* to, const void* from, uint64_t bytes) const { copy(to, from, bytes); }
-  void within(void* to, const void* from, uint64_t bytes) const { copy(to, from, bytes); }
-  template <class T>
-  void write(T* host, const T& value) const {
-    *host = value;
-  }
-  void ring(uint32_t* word, uint32_t number) const {
-    std::atomic_ref<uint32_t>(*word).store(number, std::memory_order_release);
-  }
-  bool await(uint32_t* word, uint32_t number) {
-    while (!rang(word, number)) {
-      if (!idle(false)) return false;
-    }
-    return true;
-  }
-  uint32_t answers(FarWord* answered, uint32_t from, uint32_t to) const {
-    uint32_t together = 0;
-    while (together < to - from &&
-           rang(&answered[(from + together) % kFarSlots].value, from + together + 1)) {
-      ++together;
-    }
-    return together;
-  }
-  void toLines(FarLine* lines, const FarLined& what, uint32_t tag, const void* from) const {
-    putLines(lines, what, tag, static_cast<const unsigned char*>(from));
-  }
-  bool fromLines(FarLine* lines, const FarLined& what, uint32_t tag, void* to) const {
-    while (!takeLines(lines, what, tag, static_cast<unsigned char*>(to))) {
-      if (!idle(false)) return false;
-    }
-    return true;
-  }
-  void setCount(uint32_t* counts, uint32_t number) const {
-    counts[block_] = number;
-    for (int b = blocks_; block_ == 0 && b < kFarBlocks; ++b) counts[b] = number;
-  }
-  FarHeld held(int i) const { return held_[i]; }
-  void keep(int i, const FarHeld& held, bool) { held_[i] = held; }
-  bool rang(uint32_t* word, uint32_t number) const {
-    return std::atomic_ref<uint32_t>(*word).load(std::memory_order_acquire) == number;
-  }
-  bool idle(bool) const {
-    std::this_thread::yield();
-    return std::atomic_ref<uint32_t>(fault_.words->abort).load() == 0;
-  }
-  bool gotLines(FarLine* lines, const FarLined& what, uint32_t tag, void* to) const {
-    return takeLines(lines, what, tag, static_cast<unsigned char*>(to));
-  }
-  void endStrand(uint32_t* count, uint32_t number) const { *count = number; }
+/// What the threads of a block share.
+struct PretendedBlock {
+  static constexpr uint32_t kThreads = 2;
+  std::barrier<> barrier{kThreads};
+  bool said[kThreads] = {};
+  FarHeld held[kMostFarHeld] = {};
+};
 
- private:
-  void copy(void* to, const void* from, uint64_t bytes) const {
-    const auto part = static_cast<uint64_t>(together_ ? block_ : 0);
-    const auto parts = static_cast<uint64_t>(together_ ? blocks_ : 1);
-    const uint64_t begin = bytes * part / parts, end = bytes * (part + 1) / parts;
+/// One thread of a block of a kernel (kernels/far_hands.h).
+class PretendedThreads {
+ public:
+  static constexpr uint32_t kThreads = PretendedBlock::kThreads;
+  PretendedThreads(PretendedBlock& shared, uint32_t thread, uint32_t block, uint32_t blocks)
+      : shared_(shared), thread_(thread), block_(block), blocks_(blocks) {}
+
+  uint32_t thread() const { return thread_; }
+  uint32_t threads() const { return kThreads; }
+  uint32_t block() const { return block_; }
+  uint32_t blocks() const { return blocks_; }
+  /// Now and then a thread is late behind it: others have changed by then what they may.
+  void sync() const {
+    shared_.barrier.arrive_and_wait();
+    static thread_local uint32_t syncs = 0;
+    constexpr uint32_t kSometimes = 7;
+    if ((++syncs + thread_) % kSometimes == 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(30));
+    }
+  }
+  bool any(bool mine) const {
+    const std::array<bool, kThreads> all = told(mine);
+    return std::find(all.begin(), all.end(), true) != all.end();
+  }
+  bool all(bool mine) const { return !any(!mine); }
+  uint32_t leading(bool mine) const {
+    const std::array<bool, kThreads> all = told(mine);
+    return static_cast<uint32_t>(std::find(all.begin(), all.end(), false) - all.begin());
+  }
+  template <bool>
+  void copy(void* to, const void* from, uint64_t bytes, uint32_t part, uint32_t parts) const {
+    const uint64_t at = part * kThreads + thread_, of = uint64_t{parts} * kThreads;
+    const uint64_t begin = bytes * at / of, end = bytes * (at + 1) / of;
     if (begin == end) return;
     std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
                 end - begin);
   }
-  int block_, blocks_;
-  const FaultView& fault_;
-  bool together_;
-  FarHeld held_[kMostFarHeld] = {};
+  void fence() const {}
+  uint32_t acquire(const uint32_t* word) const {
+    return std::atomic_ref(const_cast<uint32_t&>(*word)).load(std::memory_order_acquire);
+  }
+  void store(uint32_t* word, uint32_t value) const {
+    std::atomic_ref(*word).store(value, std::memory_order_release);
+  }
+  FarLine load(const FarLine* line) const {
+    FarLine out;
+    for (const int h : {0, 1}) {
+      out.half[h] =
+          std::atomic_ref(const_cast<uint64_t&>(line->half[h])).load(std::memory_order_acquire);
+    }
+    return out;
+  }
+  void store(FarLine* to, const FarLine& line) const {
+    for (const int h : {0, 1}) {
+      std::atomic_ref(to->half[h]).store(line.half[h], std::memory_order_release);
+    }
+  }
+  template <class Ready>
+  bool await(const FaultView& fault, const Ready& ready) const {
+    while (!ready()) {
+      uint64_t since = 0;
+      if (mustGiveUp(fault, &since)) return false;
+    }
+    return true;
+  }
+  bool mustGiveUp(const FaultView& fault, uint64_t*) const {
+    std::this_thread::yield();
+    return std::atomic_ref<uint32_t>(fault.words->abort).load() != 0;
+  }
+
+ private:
+  /// What each thread says.
+  std::array<bool, kThreads> told(bool mine) const {
+    std::array<bool, kThreads> all;
+    shared_.said[thread_] = mine;
+    sync();
+    std::copy(std::begin(shared_.said), std::end(shared_.said), all.begin());
+    sync();
+    return all;
+  }
+
+  PretendedBlock& shared_;
+  const uint32_t thread_, block_, blocks_;
 };
 
 class PretendedDevice : public FarDevice {
@@ -193,17 +214,19 @@ class PretendedDevice : public FarDevice {
   }
   void launch(const FarCall& call, int blocks, rondoStream_t stream) override {
     enqueue(stream, [call, blocks] {
-      onBlocks(blocks, [&](int b) {
-        PretendedHands hands(b, blocks, call.fault, true);
-        FarVisit<PretendedHands>(hands, call).run();
+      onThreads(blocks, [&](const PretendedThreads& threads, FarHeld*) {
+        using Hands = FarHands<PretendedThreads, true>;
+        Hands hands(threads, call.fault, nullptr);
+        FarVisit<Hands>(hands, call).run();
       });
     });
   }
   void launch(const char*, const FarExchangeCall& call, int blocks, rondoStream_t stream) override {
     enqueue(stream, [call, blocks] {
-      onBlocks(blocks, [&](int b) {
-        PretendedHands hands(b, blocks, call.fault, false);
-        FarExchangeVisit<PretendedHands>(hands, call).run();
+      onThreads(blocks, [&](const PretendedThreads& threads, FarHeld* held) {
+        using Hands = FarHands<PretendedThreads, false>;
+        Hands hands(threads, call.fault, held);
+        FarExchangeVisit<Hands>(hands, call).run();
       });
     });
   }
@@ -270,10 +293,19 @@ class PretendedDevice : public FarDevice {
     });
   }
   template <class Body>
-  static void onBlocks(int blocks, const Body& body) {
+  static void onThreads(int blocks, const Body& body) {
+    std::deque<PretendedBlock> shared(static_cast<size_t>(blocks));
     std::vector<std::thread> others;
-    for (int b = 1; b < blocks; ++b) others.emplace_back(body, b);
-    body(0);
+    const auto run = [&](uint32_t block, uint32_t thread) {
+      PretendedBlock& mine = shared[block];
+      body(PretendedThreads(mine, thread, block, static_cast<uint32_t>(blocks)), mine.held);
+    };
+    for (uint32_t b = 0; b < static_cast<uint32_t>(blocks); ++b) {
+      for (uint32_t t = 0; t < PretendedBlock::kThreads; ++t) {
+        if (b + t != 0) others.emplace_back(run, b, t);
+      }
+    }
+    run(0, 0);
     for (std::thread& other : others) other.join();
   }
   unsigned char* take(uint64_t bytes) {
