@@ -29,6 +29,14 @@ void UcxTransport::missed(UcxPeer& peer, uint8_t channel, uint32_t next) {
   afterFailure();
 }
 
+void UcxTransport::untaken(UcxPeer& peer) {
+  const std::lock_guard<std::mutex> lock(worker_.mutex());
+  if (peer.told) return;
+  peer.bye = false;  // it should have stayed
+  lose(peer, FarLoss::Left, "it destroyed its communicator while this rank had more for it");
+  afterFailure();
+}
+
 void UcxTransport::lose(UcxPeer& peer, FarLoss how, const std::string& why) {
   if (!peer.lost) peer.why = why;
   peer.lost = true;

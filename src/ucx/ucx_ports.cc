@@ -37,13 +37,19 @@ void UcxSendPort::advance() {
   }
 }
 
+uint32_t UcxSendPort::untakenBy(const UcxPeer& peer) const {
+  return posted_ - peer.channels[channel_].released.load(std::memory_order_acquire);
+}
+
 bool UcxSendPort::fullNow() {
   advance();
   uint32_t underWay = posted_ - completed_;
-  for (const UcxPeer* peer : peers_) {
-    const uint32_t released = peer->channels[channel_].released.load(std::memory_order_acquire);
-    underWay = std::max(underWay, posted_ - released);
-  }
+  for (const UcxPeer* peer : peers_) underWay = std::max(underWay, untakenBy(*peer));
+  return isFull(underWay);
+}
+
+/// With so many messages that a peer has not taken yet.
+bool UcxSendPort::isFull(uint32_t underWay) const {
   if (underWay >= kUcxWindow) return true;
   if (underWay == 0) return false;
   const uint64_t before = state_->slots[(posted_ - underWay) % kUcxWindow].bytesBefore;
@@ -53,7 +59,13 @@ bool UcxSendPort::fullNow() {
 bool UcxSendPort::full() {
   if (!fullNow()) return false;
   transport_.progress();
-  return fullNow();
+  if (!fullNow()) return false;
+  for (UcxPeer* peer : peers_) {
+    // Behind its goodbye comes no credit.
+    if (peer->bye.load(std::memory_order_acquire) && isFull(untakenBy(*peer))) [[unlikely]]
+      transport_.untaken(*peer);
+  }
+  return true;
 }
 
 /// Whether the ring has `need` bytes in one piece, and from where on.

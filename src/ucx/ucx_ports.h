@@ -38,6 +38,8 @@ class UcxSendPort final : public SendPort {
   };
   bool full();
   bool fullNow();
+  bool isFull(uint32_t underWay) const;
+  uint32_t untakenBy(const UcxPeer& peer) const;
   bool room(uint64_t need, uint64_t* start);
   void advance();
   void publish(const void* data, size_t bytes, uint64_t end);

@@ -154,6 +154,8 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   /// Message `next` of a channel is waited for, and `peer` said goodbye: if it never sent that one,
   /// it is lost.
   void missed(UcxPeer& peer, uint8_t channel, uint32_t next);
+  /// There is more for `peer`, which said goodbye without having taken what is under way.
+  void untaken(UcxPeer& peer);
   /// Tests: the worker that message `sequence` came by, while it is not released.
   void* heldBy(int rank, uint8_t channel, uint32_t sequence) const {
     return peerOf(rank).channels[channel].arrivals[sequence % kUcxWindow].by;

@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <numeric>
+#include <vector>
 
 #include "support/world.h"
 
@@ -217,6 +219,36 @@ TEST(WorldHosts, AMessageThatNeverComesIsNoHang) {
     EXPECT_NE(sentence.find("destroyed its communicator"), std::string::npos) << sentence;
     rondoCommDestroy(me.comm);
   });
+}
+
+/// Nor one that is more than what is under way, and whose receiver has left.
+TEST(WorldHosts, AMessageThatNobodyTakesIsNoHang) {
+  constexpr size_t kMuch = 3'000'000;
+  using Gives = std::function<rondoResult_t(std::vector<int32_t>&, rondoComm_t)>;
+  const Gives all[] = {
+      [](std::vector<int32_t>& data, rondoComm_t comm) {
+        return rondoSend(data.data(), kMuch, rondoInt32, 1, comm, nullptr);
+      },
+      [](std::vector<int32_t>& data, rondoComm_t comm) {
+        return rondoBroadcast(data.data(), data.data(), kMuch, rondoInt32, 0, comm, nullptr);
+      },
+      [](std::vector<int32_t>& data, rondoComm_t comm) {
+        return rondoReduce(data.data(), nullptr, kMuch, rondoInt32, rondoSum, 1, comm, nullptr);
+      }};
+  for (const Gives& gives : all) {
+    World(2).hosts({0, 1}).open([&gives](const Rank& me) {
+      if (me.rank == 1) {
+        EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess);
+        return;
+      }
+      std::vector<int32_t> data(kMuch);
+      EXPECT_EQ(gives(data, me.comm), rondoRemoteError);
+      const std::string sentence = rondoGetLastError(nullptr);
+      EXPECT_NE(sentence.find("rank 1"), std::string::npos) << sentence;
+      EXPECT_NE(sentence.find("while this rank had more for it"), std::string::npos) << sentence;
+      rondoCommDestroy(me.comm);
+    });
+  }
 }
 
 }  // namespace
