@@ -42,18 +42,20 @@ std::string untakenText(const Communicator& impl, int from, int to, uint64_t byt
       fabric.rankText(to).c_str(), to);
 }
 
-/// A message between this rank, which issues nothing any more, and another of this host that nobody
-/// will take; empty: none that can be seen. What a peer sends after this look that peer's own
-/// look finds, since it comes after this rank's word that it has finalized.
+/// A message between this rank, which issues nothing any more, and another that nobody will take;
+/// empty: none that can be seen. What a peer of this host sends after this look that peer's own
+/// look finds, since it comes after this rank's word that it has finalized. Of other hosts only
+/// what has come here is seen.
 std::string strayMessage(const Communicator& impl) {
   Fabric* const fabric = impl.fabric();
   if (fabric == nullptr || impl.aborted()) return "";
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const int own = impl.place().rank;
   for (int peer = 0; peer < impl.place().size; ++peer) {
-    if (peer == own || !fabric->near(peer)) continue;
+    if (peer == own) continue;
     const auto here = fabric->untaken(peer, own);
     if (here) return untakenText(impl, peer, own, *here);
+    if (!fabric->near(peer)) continue;
     // What the peer takes as it leaves it has taken before it says so.
     const auto there = fabric->finished(peer) ? fabric->untaken(own, peer) : std::nullopt;
     if (there) return untakenText(impl, own, peer, *there);

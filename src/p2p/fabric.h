@@ -74,8 +74,9 @@ class Fabric final : public FarEvents {
     return left(rank) || (near(rank) && (closing(rank) & RankState::kFinalized) != 0);
   }
   /// The length of a message of `from` that `to` has not taken, if there is one: of near ranks, one
-  /// of which is this one.
+  /// of which is this one; of a far one to this rank, once it has come.
   std::optional<uint64_t> untaken(int from, int to) const {
+    if (!near(from)) return far_->untaken(from);
     return shm_->untaken(place(from), place(to));
   }
   /// Of any rank: it has died, or is out of reach for good, or, with `alsoLeft`, has let go of the

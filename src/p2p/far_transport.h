@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "p2p/far_news.h"
@@ -71,6 +72,8 @@ class FarTransport {
   /// Tells far rank `to`.
   virtual void share(const FarNews& news, int to) = 0;
   static constexpr int kEverybody = -1;
+  /// The length of a message of `rank` that has come here and was not taken, if there is one.
+  virtual std::optional<uint64_t> untaken(int /*rank*/) { return {}; }
   /// Between which addresses `rank`'s host is watched: "10.0.0.1 to 10.0.0.2"; empty: it is not.
   virtual std::string linkText(int rank) const = 0;
 

@@ -300,6 +300,16 @@ void UcxTransport::release(UcxPeer& peer, uint8_t channelNumber, UcxArrival& arr
   send(peer, header, nullptr, 0, nullptr);
 }
 
+std::optional<uint64_t> UcxTransport::untaken(int rank) {
+  progress();
+  const std::lock_guard<std::mutex> lock(worker_.mutex());
+  for (const UcxChannel& channel : peerOf(rank).channels) {
+    const UcxArrival& oldest = channel.arrivals[channel.taken % kUcxWindow];
+    if (oldest.ready.load(std::memory_order_acquire) == channel.taken + 1) return oldest.bytes;
+  }
+  return {};
+}
+
 void UcxTransport::sendToLiving(UcxKind kind, uint32_t word, uint32_t detail) {
   for (UcxPeer* peer : all_) {
     if (peer->lost || peer->bye) continue;

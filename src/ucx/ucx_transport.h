@@ -135,6 +135,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void tell(int rank, const Call& call, PairCounts counts) override;
   void share(const FarNews& news, int to) override;
   std::string linkText(int rank) const override;
+  std::optional<uint64_t> untaken(int rank) override;
   bool zeroCopies(MemoryKind kind, bool always) const override;
   ZeroCopy* sendZeroCopy(int rank, const void* data, size_t bytes, MemoryKind kind) override;
   ZeroCopy* receiveZeroCopy(int rank, void* data, size_t bytes, MemoryKind kind) override;

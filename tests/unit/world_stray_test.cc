@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "api/handle.h"
+#include "p2p/fabric.h"
 #include "support/world.h"
 
 namespace rondo::testing {
@@ -133,6 +136,40 @@ TEST(WorldStray, NothingIsLeftOfCallsThatAllRanksMake) {
     for (const size_t count : {size_t{1}, size_t{300}, size_t{20000}}) {
       World(ranks).open([count](const Rank& me) {
         callAll(me, count);
+        EXPECT_EQ(rondoCommFinalize(me.comm), rondoSuccess) << rondoGetLastError(me.comm);
+        RONDO_OK(rondoCommDestroy(me.comm));
+      });
+    }
+  }
+}
+
+/// Between hosts its receiver sees what has come by then.
+TEST(WorldStray, OfAnotherHostToo) {
+  World(3).hosts({0, 1, 1}).open([](const Rank& me) {
+    const int32_t values[] = {1, 2};
+    if (me.rank == 0) {
+      RONDO_OK(rondoSend(values, 2, rondoInt32, 2, me.comm, nullptr));
+    }
+    RONDO_OK(rondoBarrier(me.comm, nullptr));
+    if (me.rank == 2) {
+      Fabric& fabric = *me.comm->impl->fabric();
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+      while (!fabric.untaken(0, 2) && std::chrono::steady_clock::now() < end) {
+        std::this_thread::yield();
+      }
+      expectStray(me, 0, 2, 8);
+    } else {
+      EXPECT_EQ(rondoCommFinalize(me.comm), rondoSuccess);
+    }
+    RONDO_OK(rondoCommDestroy(me.comm));
+  });
+}
+
+TEST(WorldStray, NothingIsLeftBetweenHostsOfCallsThatAllRanksMake) {
+  for (const std::vector<int>& hosts : std::vector<std::vector<int>>{{0, 1}, {0, 1, 1, 0, 2}}) {
+    for (const size_t count : {size_t{1}, size_t{300}, size_t{20000}, size_t{200'000}}) {
+      World(static_cast<int>(hosts.size())).hosts(hosts).open([count](const Rank& me) {
+        for (int again = 0; again < 3; ++again) callAll(me, count);
         EXPECT_EQ(rondoCommFinalize(me.comm), rondoSuccess) << rondoGetLastError(me.comm);
         RONDO_OK(rondoCommDestroy(me.comm));
       });
