@@ -142,9 +142,10 @@ RONDO_API rondoResult_t rondoCommInitAll(rondoComm_t* comms, int nranks, const i
  * rondoOutOfMemory. A rank of another host is missed when it destroys the communicator.
  * rondoMismatch too if a message between this rank and another of its host will never be taken: one
  * that was sent to this rank before this call, or that this rank sent to one which has finalized or
- * destroyed the communicator without taking it (a short send waits for nobody). rondoInvalidUsage:
- * another thread is in a call on `comm`, or a group is open on this thread that has calls on it, or
- * while another is under way. After an error the communicator is not finalized; rondoCommShrink,
+ * destroyed the communicator without taking it (a short send waits for nobody), or that a rank of
+ * another host sent here and that has come by then (since 0.18). rondoInvalidUsage: another thread
+ * is in a call on `comm`, or a group is open on this thread that has calls on it, or while another
+ * is under way. After an error the communicator is not finalized; rondoCommShrink,
  * rondoCommAbort and rondoCommDestroy may follow. Since 0.1; waits since 0.11.
  */
 RONDO_API rondoResult_t rondoCommFinalize(rondoComm_t comm);
