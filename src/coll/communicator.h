@@ -213,6 +213,7 @@ class Communicator {
   void askLate(std::chrono::steady_clock::duration waited);
   std::vector<int> awaitedFar() const;
   void watchDevice();
+  int strandedBy() const;
   void noteLongPoll();
   bool looksDue(bool moved);
   bool waitsLong(bool moved);
@@ -253,6 +254,7 @@ class Communicator {
   uint32_t launches_ = 0;                            // collectives on device memory
   bool capturing_ = false;                           // some of them went into graphs
   std::chrono::steady_clock::time_point lookAgain_;  // at what ranks called on device memory
+  bool stranded_ = false;  // a kernel waited at the last look though all others had left
   mutable std::mutex verdictMutex_;
   std::string verdict_;  // once config.timeout has run out here
   uint32_t idlePolls_ = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/ticks.h"
@@ -153,6 +154,18 @@ void Communicator::noteLongPoll() {
   }
 }
 
+/// A rank of this host, if all its others have let go of the communicator, which their kernels have
+/// ended before: nothing that a kernel waits for can come any more. -1: some are there, or none.
+int Communicator::strandedBy() const {
+  int first = -1;
+  for (int r = 0; r < parts_.place.size; ++r) {
+    if (r == parts_.place.rank || !parts_.fabric->near(r)) continue;
+    if (!parts_.fabric->left(r)) return -1;
+    if (first < 0) first = r;
+  }
+  return first;
+}
+
 /// On the progress thread, twenty times a second. Kernels see this process's word only, and nobody
 /// may be waiting on the host: who aborted is passed on here, and a kernel that waits for long is
 /// looked after as a call on host memory is by the thread that waits.
@@ -162,8 +175,14 @@ void Communicator::watchDevice() {
   const auto now = std::chrono::steady_clock::now();
   if (now < lookAgain_) return;
   const std::chrono::milliseconds waited = device.takeLongWait();
-  if (waited.count() == 0) return;
+  if (waited.count() == 0) {
+    stranded_ = false;
+    return;
+  }
   lookAgain_ = now + kBetweenLooks;
+  // What was told of a wait may be older than its end, so it must be told twice.
+  const int gone = strandedBy();
+  const bool stranded = std::exchange(stranded_, gone >= 0) && gone >= 0;
   recorder_.noteKernelWait();
   const bool late =
       parts_.timeoutMs != 0 && waited.count() >= static_cast<int64_t>(parts_.timeoutMs);
@@ -173,6 +192,8 @@ void Communicator::watchDevice() {
   const int me = parts_.place.rank, deserter = deviceDeserter(calls, me);
   if (deserter >= 0) {
     parts_.fabric->abortDeserted(deserter);
+  } else if (stranded) {
+    parts_.fabric->abortDeserted(gone);
   } else if (const std::string differ = deviceMismatch(calls, parts_.name); !differ.empty()) {
     parts_.fabric->abortDiffering(differ);
   } else {

@@ -1,0 +1,99 @@
+// A kernel that waits for ranks of which all have let go of the communicator: that is an error, not
+// a wait. The device only says that a kernel waits.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "api/comm_create.h"
+#include "api/handle.h"
+#include "coll/device_runner.h"
+#include "support/world.h"
+
+namespace rondo::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+class WaitingRunner final : public DeviceRunner {
+ public:
+  explicit WaitingRunner(std::atomic<bool>* waits) : waits_(*waits) {}
+
+  int device() const override { return 0; }
+  DeviceServed run(const DeviceCall&) override { return {}; }
+  void exchange(const char*, std::span<const Transfer>, std::span<const rondoStream_t>) override {}
+  void exchangeInPlace(const char*, std::span<const Transfer>, rondoStream_t) override {}
+  void order(rondoStream_t, rondoStream_t) override {}
+  uint64_t serial() const override { return 1; }
+  void check() const override {}
+  /// Ends its waits.
+  void abort() noexcept override { waits_ = false; }
+  std::chrono::milliseconds takeLongWait() noexcept override { return waits_ ? 150ms : 0ms; }
+  bool captures(rondoStream_t) const override { return false; }
+  DeviceChoice choose(const DeviceRequest&) const override { return {}; }
+  void startEpochsAt(uint32_t) override {}
+
+ private:
+  std::atomic<bool>& waits_;
+};
+
+/// body(communicator, rank, whether its kernel waits) on so many ranks.
+void onWaitingRanks(
+    int ranks, const std::function<void(CommPtr& comm, int rank, std::atomic<bool>& waits)>& body) {
+  ThreadGroup group(ranks);
+  onRanks(ranks, [&](int r) {
+    ThreadBootstrap boot(group, r);
+    std::atomic<bool> waits{false};
+    Config config = checkConfig("onWaitingRanks", nullptr);
+    config.nearDevice = [&](int) { return std::make_unique<WaitingRunner>(&waits); };
+    CommPtr comm;
+    ASSERT_EQ(guarded(nullptr, "onWaitingRanks", [&] { comm = createComm(boot, config, {}); }),
+              rondoSuccess)
+        << rondoGetLastError(nullptr);
+    body(comm, r, waits);
+  });
+}
+
+rondoResult_t stateOf(const CommPtr& comm) {
+  rondoResult_t state = rondoSuccess;
+  const rondoResult_t asked = rondoCommGetAsyncError(comm.get(), &state);
+  return asked == rondoSuccess ? state : asked;
+}
+
+TEST(DeviceStranded, AKernelThatWaitsForWhoHasLeftEnds) {
+  onWaitingRanks(3, [](CommPtr& comm, int rank, std::atomic<bool>& waits) {
+    if (rank != 0) return;  // and lets go
+    waits = true;
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (waits && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(5ms);
+    EXPECT_FALSE(waits);
+    EXPECT_EQ(stateOf(comm), rondoRemoteError);
+    const std::string why = rondoGetLastError(comm.get());
+    EXPECT_NE(why.find("rank 1 ("), std::string::npos) << why;
+    EXPECT_NE(why.find("has let go of it"), std::string::npos) << why;
+  });
+}
+
+TEST(DeviceStranded, ItWaitsOnWhileOneIsThere) {
+  std::atomic<bool> looked{false};
+  onWaitingRanks(3, [&looked](CommPtr& comm, int rank, std::atomic<bool>& waits) {
+    if (rank == 1) return;
+    waits = rank == 0;
+    if (rank == 0) {
+      std::this_thread::sleep_for(1s);
+      EXPECT_TRUE(waits);
+      EXPECT_EQ(stateOf(comm), rondoSuccess);
+      waits = false;
+      looked = true;
+    }
+    while (!looked) std::this_thread::sleep_for(5ms);
+  });
+}
+
+}  // namespace
+}  // namespace rondo::testing
