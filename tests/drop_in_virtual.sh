@@ -81,7 +81,10 @@ calls rondoReduce,24 3
 calls rondoReduceScatter,128 1
 
 fortran=${TEST_MPIFORT:-mpifort}
-if $fortran -o "$scratch/fortran_rehearsal_test" "$TEST_SRCDIR/tests/drop_in/fortran_rehearsal_test.f90" >"$log" 2>&1; then
+compiles() {  # program
+  $fortran -o "$scratch/$1" -J "$scratch" "$TEST_SRCDIR/tests/drop_in/$1.f90" >"$log" 2>&1
+}
+if compiles fortran_rehearsal_test; then
   echo "== from Fortran"
   program=$scratch/fortran_rehearsal_test rehearse 1 "$cluster:16" 3 || fail "fortran_rehearsal_test failed"
   for flow in 2,3,555 0,3,555 7,3,555 3,7,555; do
@@ -89,6 +92,14 @@ if $fortran -o "$scratch/fortran_rehearsal_test" "$TEST_SRCDIR/tests/drop_in/for
   done
   # Each start is timed by its wait.
   [[ $(grep -c '^[0-9]*,rondoGroupEnd,787,' "$scratch/run.calls.csv") = 3 ]] || fail "not three starts"
+  compiles fortran_rehearsal_calls_test || fail "$fortran does not compile fortran_rehearsal_calls_test.f90"
+  program=$scratch/fortran_rehearsal_calls_test MPI_TIMEOUT=120 rehearse 1 "$cluster:16" 3 ||
+    fail "fortran_rehearsal_calls_test failed"
+  flows 3,7,2111 2
+  flows 11,3,2112 2
+  flows 3,8,2113 1
+  flows 12,3,2113 1
+  flows 3,7,2211 1
 elif command -v "$("$fortran" --showme:command 2>/dev/null || echo "$fortran")" >/dev/null; then
   fail "$fortran does not compile fortran_rehearsal_test.f90"
 else

@@ -70,9 +70,8 @@ struct Blocks {
 void typedBlocks() {
   Blocks now(3331), later(4441);
   const double begin = MPI_Wtime();
-  MPI_Alltoallw(now.in.data(), now.sends.data(), now.sendAt.data(), now.from.data(),
-                now.out.data(), now.receives.data(), now.recvAt.data(), now.to.data(),
-                MPI_COMM_WORLD);
+  MPI_Alltoallw(now.in.data(), now.sends.data(), now.sendAt.data(), now.from.data(), now.out.data(),
+                now.receives.data(), now.recvAt.data(), now.to.data(), MPI_COMM_WORLD);
   expect(MPI_Wtime() > begin, "the clock goes on by an all-to-all of typed blocks");
   now.expectOwn("its own block of an all-to-all is in its place");
   MPI_Request request = MPI_REQUEST_NULL;
@@ -201,8 +200,8 @@ void windows() {
 
 void files(const char* name) {
   MPI_File file = MPI_FILE_NULL;
-  int code = MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
-                           &file);
+  int code =
+      MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
   if (code != MPI_SUCCESS) return expect(false, "a file is opened");
   MPI_Group group;
   MPI_File_get_group(file, &group);
@@ -310,9 +309,9 @@ void ownOperators() {
             "MPI_Reduce_scatter");
   // Local calls are MPI's.
   expect(MPI_Reduce_local(in.data(), out.data(), 1, pair, op) == MPI_SUCCESS, "a local reduction");
-  expect(classOf(MPI_Reduce(in.data(), out.data(), 3, pair, MPI_SUM, 0, MPI_COMM_WORLD)) ==
-             MPI_ERR_OP,
-         "a sum of pairs is MPI's error");
+  expect(
+      classOf(MPI_Reduce(in.data(), out.data(), 3, pair, MPI_SUM, 0, MPI_COMM_WORLD)) == MPI_ERR_OP,
+      "a sum of pairs is MPI's error");
   MPI_Op_free(&op);
   for (MPI_Datatype* each : {&pair, &apart}) MPI_Type_free(each);
 }

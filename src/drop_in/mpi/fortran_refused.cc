@@ -43,7 +43,8 @@ void mpi_probe_(MPI_Fint* from, MPI_Fint* tag, MPI_Fint* c, MPI_Fint* status, MP
 void mpi_iprobe_(MPI_Fint* from, MPI_Fint* tag, MPI_Fint* c, MPI_Fint* flag, MPI_Fint* status,
                  MPI_Fint* ierror) {
   if (!isRehearsed(c) || *from == MPI_PROC_NULL) {
-    return callNext<routines::Iprobe>("pmpi_iprobe_", from, tag, c, flag, status, ierror);
+    return callNext<routines::Iprobe>("pmpi_iprobe_", from, tag, c, flag, status,
+                                      orNobodys(ierror));
   }
   give(ierror, MPI_Iprobe(*from, *tag, comm(c), flag, MPI_STATUS_IGNORE));
 }
@@ -62,7 +63,7 @@ void mpi_improbe_(MPI_Fint* from, MPI_Fint* tag, MPI_Fint* c, MPI_Fint* flag, MP
                   MPI_Fint* status, MPI_Fint* ierror) {
   if (!isRehearsed(c) || *from == MPI_PROC_NULL) {
     return callNext<routines::Improbe>("pmpi_improbe_", from, tag, c, flag, message, status,
-                                       ierror);
+                                       orNobodys(ierror));
   }
   MPI_Message none = MPI_MESSAGE_NULL;
   const int code = MPI_Improbe(*from, *tag, comm(c), flag, &none, MPI_STATUS_IGNORE);
@@ -185,8 +186,10 @@ void mpi_file_get_group_(MPI_Fint* file, MPI_Fint* out, MPI_Fint* ierror) {
 
 RONDO_FORTRAN_NAMES(probe, PROBE)
 RONDO_FORTRAN_NAMES(iprobe, IPROBE)
+RONDO_FORTRAN_F08(iprobe)
 RONDO_FORTRAN_NAMES(mprobe, MPROBE)
 RONDO_FORTRAN_NAMES(improbe, IMPROBE)
+RONDO_FORTRAN_F08(improbe)
 RONDO_FORTRAN_NAMES(comm_idup, COMM_IDUP)
 RONDO_FORTRAN_NAMES(comm_compare, COMM_COMPARE)
 RONDO_FORTRAN_NAMES(intercomm_create, INTERCOMM_CREATE)
@@ -203,9 +206,6 @@ RONDO_FORTRAN_NAMES(file_seek_shared, FILE_SEEK_SHARED)
 RONDO_FORTRAN_NAMES(file_get_position_shared, FILE_GET_POSITION_SHARED)
 RONDO_FORTRAN_NAMES(file_get_group, FILE_GET_GROUP)
 
-// What mpi_f08 has for these two calls MPI's routines by their second names.
-decltype(mpi_iprobe_) mpi_iprobe_f08_ [[gnu::alias("mpi_iprobe_")]];
-decltype(mpi_improbe_) mpi_improbe_f08_ [[gnu::alias("mpi_improbe_")]];
 // A window's memory as TYPE(C_PTR).
 decltype(mpi_win_allocate_) mpi_win_allocate_cptr_ [[gnu::alias("mpi_win_allocate_")]];
 decltype(mpi_win_allocate_shared_) mpi_win_allocate_shared_cptr_

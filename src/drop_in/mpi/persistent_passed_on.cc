@@ -39,15 +39,14 @@ int RONDO_INIT(Alltoallw)(const void* send, const int sendcounts[], const int se
     return rehearsePersistent(
         comm,
         [&] {
-          return Start([=, from = LastingTypes(sendtypes, sent), to = LastingTypes(recvtypes, got),
-                        sends = LastingNumbers(sendcounts, sent),
-                        sendAt = LastingNumbers(sendplaces, sent),
-                        receives = LastingNumbers(recvcounts, got),
-                        recvAt = LastingNumbers(recvplaces, got)](MPI_Comm own,
-                                                                  MPI_Request* begun) {
-            return MPI_Ialltoallw(send, sends, sendAt, from, recv, receives, recvAt, to, own,
-                                  begun);
-          });
+          return Start(
+              [=, from = LastingTypes(sendtypes, sent), to = LastingTypes(recvtypes, got),
+               sends = LastingNumbers(sendcounts, sent), sendAt = LastingNumbers(sendplaces, sent),
+               receives = LastingNumbers(recvcounts, got),
+               recvAt = LastingNumbers(recvplaces, got)](MPI_Comm own, MPI_Request* begun) {
+                return MPI_Ialltoallw(send, sends, sendAt, from, recv, receives, recvAt, to, own,
+                                      begun);
+              });
         },
         request);
   }

@@ -48,8 +48,9 @@ int noteAlltoallw(const KnownComm& known, MPI_Comm comm, const char* call, const
   const bool inPlace = send.buffer == MPI_IN_PLACE;
   const PassedBuffer& sent = inPlace ? recv : send;
   if (!isWhole(sent, known.size) || !isWhole(recv, known.size)) {
-    return raise(comm, rondoInvalidArgument, std::string(call) +
-                     ": counts, places or types of blocks are none, or a count is negative");
+    return raise(
+        comm, rondoInvalidArgument,
+        std::string(call) + ": counts, places or types of blocks are none, or a count is negative");
   }
   if (!inPlace) {
     if (const int code = keepOwn(comm, call, known.rank, send, recv)) return code;
