@@ -157,6 +157,26 @@ void communicators() {
   expect(compared(turned) == MPI_SIMILAR, "the same ranks in another order");
   expect(compared(MPI_COMM_SELF) == MPI_UNEQUAL, "one rank is not all");
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  // Parts of eight ranks each, of which nobody says that they are the same.
+  MPI_Comm parts[2];
+  for (MPI_Comm& part : parts) {
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &part);
+  }
+  expect(compared(parts[0]) == MPI_UNEQUAL, "a host's ranks are not all");
+  expect(MPI_Comm_compare(parts[0], parts[1], &same) != MPI_SUCCESS, "parts that may be the same");
+  for (MPI_Comm& part : parts) MPI_Comm_free(&part);
+  MPI_Comm alone;
+  MPI_Group self, both;
+  MPI_Comm_dup(MPI_COMM_SELF, &alone);
+  MPI_Comm_group(alone, &self);
+  MPI_Group_difference(world, self, &both);
+  MPI_Group_size(both, &size);
+  expect(size == kRanks - 1, "all but this rank");
+  const int first = 0;
+  MPI_Group_translate_ranks(self, 1, &first, world, &place);
+  expect(place == kOwn, "this rank among all");
+  for (MPI_Group* each : {&self, &both}) MPI_Group_free(each);
+  MPI_Comm_free(&alone);
   isRefused(MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, 5, 0, &inter),
             "MPI_Intercomm_create");
   expect(inter == MPI_COMM_NULL, "no inter-communicator");

@@ -90,6 +90,22 @@ bool expand(int number, int ranges[][3], std::vector<int>* out) {
   return true;
 }
 
+/// This rank, in MPI_COMM_WORLD's numbers.
+Members ownMember() {
+  Members self;
+  if (const KnownComm* world = rehearsed(MPI_COMM_WORLD)) self = *world->rehearsed.members;
+  self.ranks = {self.own};
+  return self;
+}
+
+/// A group of MPI's own has this rank alone, as that of a copy of MPI_COMM_SELF, or nobody.
+bool isOwnMember(MPI_Group group) {
+  int size = 0, place = MPI_UNDEFINED;
+  PMPI_Group_size(group, &size);
+  PMPI_Group_rank(group, &place);
+  return size == 1 && place == 0;
+}
+
 /// Both sides of an operation on two groups; false: they are MPI's.
 struct Both {
   Members one, other;
@@ -97,7 +113,11 @@ struct Both {
   bool comparable = true;
   Both(MPI_Group first, MPI_Group second) {
     if (!rehearsing) return;
-    virtually = findGroup(first, &one) | findGroup(second, &other);
+    const bool kept = findGroup(first, &one), otherKept = findGroup(second, &other);
+    virtually = kept || otherKept;
+    if (!virtually) return;
+    if (!kept && isOwnMember(first)) one = ownMember();
+    if (!otherKept && isOwnMember(second)) other = ownMember();
     if (one.ranks.empty()) one.universe = other.universe, one.own = other.own;
     if (other.ranks.empty()) other.universe = one.universe;
     comparable = one.universe == other.universe;
@@ -136,10 +156,7 @@ int compare(const char* call, const Members& first, const Members& second, int* 
 /// Of a communicator that is not virtual: this rank, which is alone in it.
 Members membersOf(MPI_Comm comm) {
   if (const KnownComm* known = rehearsed(comm)) return *known->rehearsed.members;
-  Members self;
-  if (const KnownComm* world = rehearsed(MPI_COMM_WORLD)) self = *world->rehearsed.members;
-  self.ranks = {self.own};
-  return self;
+  return ownMember();
 }
 
 }  // namespace
