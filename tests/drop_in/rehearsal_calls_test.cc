@@ -287,6 +287,14 @@ void unevenBlocks() {
   isAt(3 * kOwn, "its own block of a non-blocking one");
 }
 
+/// A block of 4 GiB, which nobody touches, from a rank that MPI's one process has not.
+void largeBlock() {
+  char byte = 'x';
+  const double begin = MPI_Wtime();
+  expect(MPI_Bcast(&byte, 1 << 30, MPI_INT, 5, MPI_COMM_WORLD) == MPI_SUCCESS, "a large block");
+  expect(MPI_Wtime() > begin + 1e-3 && byte == 'x', "it is timed");
+}
+
 void ofPairs(void* in, void* inOut, int* count, MPI_Datatype*) {
   for (int i = 0; i < 2 * *count; ++i) static_cast<int*>(inOut)[i] += static_cast<int*>(in)[i];
 }
@@ -349,6 +357,7 @@ int main(int argc, char** argv) {
     if (wanted("replaced")) replaced();
     if (wanted("blocks")) typedBlocks();
     if (wanted("uneven")) unevenBlocks();
+    if (wanted("large")) largeBlock();
     if (wanted("operators")) ownOperators();
     if (wanted("probes")) probes();
     if (wanted("windows")) windows();
