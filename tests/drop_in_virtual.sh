@@ -21,7 +21,7 @@ rehearse() {  # processes, RONDO_VIRTUAL, rank
   RONDO_VIRTUAL=$2 RONDO_VIRTUAL_RANK=$3 RONDO_VIRTUAL_OUT=$scratch/run \
     RONDO_VIRTUAL_SPLIT="${rule-rank / 8; 1 - rank / 8 * 2}" runMpi "$1" \
     -x LD_LIBRARY_PATH -x LD_PRELOAD="$layer" -x RONDO_VIRTUAL -x RONDO_VIRTUAL_RANK \
-    -x RONDO_VIRTUAL_OUT -x RONDO_VIRTUAL_SPLIT -x RONDO_VIRTUAL_GRAPH "$program" >"$log" 2>&1
+    -x RONDO_VIRTUAL_OUT -x RONDO_VIRTUAL_SPLIT -x RONDO_VIRTUAL_GRAPH "$program" "$scratch/file" >"$log" 2>&1
 }
 
 rehearse 1 "$cluster:16" 3 || fail "the rehearsal failed"
@@ -59,8 +59,32 @@ echo "== edges that other ranks give"
 graph whole "15,3 3,4 3,7"
 graph mutual "3,4 3,7 4,3 7,3"
 
+echo "== what MPI's one process would get wrong"
+flows() {  # source,destination,bytes, how many
+  [[ $(grep -c "^[0-9]*,$1," "$scratch/run.flows.csv") = "$2" ]] || fail "not $2 flows $1"
+}
+calls() {  # name,bytes, how many
+  [[ $(grep -c "^[0-9]*,$1," "$scratch/run.calls.csv") = "$2" ]] || fail "not $2 calls $1"
+}
+program=${program%_test}_calls_test MPI_TIMEOUT=120 rehearse 1 "$cluster:16" 3 || fail "rehearsal_calls_test failed"
+flows 3,4,2221 1
+flows 2,3,2221 1
+flows 3,7,3331 1
+flows 11,3,6662 2  # of the one in place, too
+flows 3,11,6662 1
+flows 3,7,4441 1
+flows 11,3,8882 1
+# Two starts, where MPI has such a request.
+[[ $(grep -c '^[0-9]*,3,7,5551,' "$scratch/run.flows.csv") =~ ^[02]$ ]] || fail "not two starts"
+calls rondoAllReduce,128 1
+calls rondoReduce,24 3
+calls rondoReduceScatter,128 1
+
 fortran=${TEST_MPIFORT:-mpifort}
-if $fortran -o "$scratch/fortran_rehearsal_test" "$TEST_SRCDIR/tests/drop_in/fortran_rehearsal_test.f90" >"$log" 2>&1; then
+compiles() {  # program
+  $fortran -o "$scratch/$1" -J "$scratch" "$TEST_SRCDIR/tests/drop_in/$1.f90" >"$log" 2>&1
+}
+if compiles fortran_rehearsal_test; then
   echo "== from Fortran"
   program=$scratch/fortran_rehearsal_test rehearse 1 "$cluster:16" 3 || fail "fortran_rehearsal_test failed"
   for flow in 2,3,555 0,3,555 7,3,555 3,7,555; do
@@ -68,6 +92,14 @@ if $fortran -o "$scratch/fortran_rehearsal_test" "$TEST_SRCDIR/tests/drop_in/for
   done
   # Each start is timed by its wait.
   [[ $(grep -c '^[0-9]*,rondoGroupEnd,787,' "$scratch/run.calls.csv") = 3 ]] || fail "not three starts"
+  compiles fortran_rehearsal_calls_test || fail "$fortran does not compile fortran_rehearsal_calls_test.f90"
+  program=$scratch/fortran_rehearsal_calls_test MPI_TIMEOUT=120 rehearse 1 "$cluster:16" 3 ||
+    fail "fortran_rehearsal_calls_test failed"
+  flows 3,7,2111 2
+  flows 11,3,2112 2
+  flows 3,8,2113 1
+  flows 12,3,2113 1
+  flows 3,7,2211 1
 elif command -v "$("$fortran" --showme:command 2>/dev/null || echo "$fortran")" >/dev/null; then
   fail "$fortran does not compile fortran_rehearsal_test.f90"
 else

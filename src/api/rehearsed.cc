@@ -80,24 +80,14 @@ void Rehearsed::run(const char* call, std::span<const Transfer> transfers) {
   all_->program.exchange(comm_, call, peers);
 }
 
-void Rehearsed::keepOwn(const HostRequest& request) {
-  const PlanKey& key = request.key;
-  if (!all_->config.ownData || key.uneven || key.collective == Collective::Barrier) return;
-  const size_t bytes = key.count * typeSize(key.type);
-  const SlotUse use = slotUse(key.collective, comm_->rank(), key.root);
-  const bool first = key.collective == Collective::Exscan;  // nothing comes before its own
-  const auto offset = [&](Slots slots) {
-    return slots == Slots::All ? bytes * static_cast<size_t>(comm_->rank()) : 0;
-  };
-  if (use.src == Slots::None || use.dst == Slots::None || first || bytes == 0) return;
-  const char* const from = static_cast<const char*>(request.src) + offset(use.src);
-  char* const to = static_cast<char*>(request.dst) + offset(use.dst);
-  if (from == to || pointerKind(from).memory == PointerKind::kDevice ||
-      pointerKind(to).memory == PointerKind::kDevice) {
+void Rehearsed::keepOwn(const OwnBlock& block) {
+  if (!all_->config.ownData || block.bytes == 0 || block.from == block.to ||
+      pointerKind(block.from).memory == PointerKind::kDevice ||
+      pointerKind(block.to).memory == PointerKind::kDevice) {
     return;
   }
   const Clock clock(&comm_->planning);
-  std::memmove(to, from, bytes);
+  std::memmove(block.to, block.from, block.bytes);
 }
 
 rondoPrediction_t Rehearsed::prediction() const {

@@ -48,7 +48,7 @@ class Rehearsed final : public VirtualComm {
 
   void run(const char* call, const HostRequest& request) override;
   void run(const char* call, std::span<const Transfer> transfers) override;
-  void keepOwn(const HostRequest& request) override;
+  void keepOwn(const OwnBlock& block) override;
   void close() override;
 
   rondoPrediction_t prediction() const;

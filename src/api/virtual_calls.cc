@@ -27,13 +27,35 @@ HostRequest evened(const HostRequest& request) {
   return out;
 }
 
+OwnBlock ownBlockOf(const rondoComm& comm, const HostRequest& request) {
+  const PlanKey& key = request.key;
+  const int rank = comm.impl->place().rank;
+  const SlotUse use = slotUse(key.collective, rank, key.root);
+  const bool first = key.collective == Collective::Exscan;  // nothing comes before its own
+  if (use.src == Slots::None || use.dst == Slots::None || first) return {};
+  const size_t element = typeSize(key.type);
+  size_t count = key.count, from = 0, to = 0;
+  if (request.uneven != nullptr) {
+    const UnevenSlots& slots = *request.uneven;
+    const auto me = static_cast<size_t>(rank);
+    count = std::min(slots.srcCounts[me], slots.dstCounts[me]);
+    from = slots.srcDispls[me];
+    to = slots.dstDispls[me];
+  } else {
+    if (use.src == Slots::All) from = count * static_cast<size_t>(rank);
+    if (use.dst == Slots::All) to = count * static_cast<size_t>(rank);
+  }
+  return {static_cast<const char*>(request.src) + from * element,
+          static_cast<char*>(request.dst) + to * element, count * element};
+}
+
 }  // namespace
 
 rondoResult_t runVirtual(rondoComm* comm, const char* call, const HostRequest& request) {
   return guarded(comm, call, [&] {
     if (groupOpen()) return addToGroup(comm, call, request);
     comm->rehearsal->run(call, evened(request));
-    comm->rehearsal->keepOwn(request);
+    comm->rehearsal->keepOwn(ownBlockOf(*comm, request));
   });
 }
 
@@ -45,22 +67,24 @@ rondoResult_t runVirtual(rondoComm* comm, const char* call, std::span<const Tran
 }
 
 void VirtualGroup::add(rondoComm* comm, const char* call, const HostRequest& request) {
-  calls_.push_back({comm, call, evened(request), {}});
+  calls_.push_back({comm, call, evened(request), ownBlockOf(*comm, request), {}});
 }
 
 void VirtualGroup::add(rondoComm* comm, const char* call, std::span<const Transfer> transfers) {
-  calls_.push_back({comm, call, {}, {transfers.begin(), transfers.end()}});
+  calls_.push_back({comm, call, {}, {}, {transfers.begin(), transfers.end()}});
 }
 
 void VirtualGroup::runFor(rondoComm* comm, const std::vector<Call>& calls) {
   std::vector<Transfer> transfers;
   std::vector<HostRequest> requests;
+  std::vector<OwnBlock> owns;
   std::vector<const char*> names;
   for (const Call& call : calls) {
     if (call.comm != comm) continue;
     transfers.insert(transfers.end(), call.transfers.begin(), call.transfers.end());
     if (!call.transfers.empty()) continue;
     requests.push_back(call.request);
+    owns.push_back(call.own);
     names.push_back(call.name);
   }
   const RankPlace& place = comm->impl->place();
@@ -73,8 +97,7 @@ void VirtualGroup::runFor(rondoComm* comm, const std::vector<Call>& calls) {
     HostRequest joint = left[0];
     joint.key = JointCall::keyOf(left.first(pass), place);
     comm->rehearsal->run(names[at], joint);
-    for (const HostRequest& each : left.first(pass)) comm->rehearsal->keepOwn(each);
-    at += pass;
+    for (const size_t end = at + pass; at < end; ++at) comm->rehearsal->keepOwn(owns[at]);
   }
 }
 

@@ -10,6 +10,13 @@
 
 namespace rondo {
 
+/// What this rank contributes to a call and finds in its own output. No bytes: nothing.
+struct OwnBlock {
+  const char* from = nullptr;
+  char* to = nullptr;
+  size_t bytes = 0;
+};
+
 class VirtualComm {
  public:
   virtual ~VirtualComm() = default;
@@ -18,7 +25,7 @@ class VirtualComm {
   virtual void run(const char* call, const HostRequest& request) = 0;
   virtual void run(const char* call, std::span<const Transfer> transfers) = 0;
   /// Puts this rank's own data where they belong, if that was asked for.
-  virtual void keepOwn(const HostRequest& request) = 0;
+  virtual void keepOwn(const OwnBlock& block) = 0;
   /// Before the handle ends; the last one of a rehearsal writes what was asked for.
   virtual void close() = 0;
 };
@@ -42,6 +49,7 @@ class VirtualGroup {
     rondoComm* comm;
     const char* name;
     HostRequest request;
+    OwnBlock own;
     std::vector<Transfer> transfers;  ///< Not empty: it is no collective.
   };
   void runFor(rondoComm* comm, const std::vector<Call>& calls);

@@ -160,6 +160,21 @@ TEST_F(Virtual, BuffersAreLeftAloneUnlessOwnDataAreWanted) {
     out.assign(4, -1);
     ASSERT_EQ(rondoBroadcast(in.data(), out.data(), 4, rondoInt32, 0, comm, nullptr), rondoSuccess);
     EXPECT_EQ(out, std::vector<int>(4, -1)) << "the root's data are not here";
+    // Of blocks that differ, too, alone and in a group.
+    const size_t counts[] = {0, 1, 2, 1}, places[] = {3, 3, 1, 0};
+    const std::vector<int> mine{-1, own == 1 ? 1 : -1, own == 1 ? 2 : -1, -1};
+    ASSERT_EQ(rondoAllGatherV(in.data(), 2, out.data(), counts, places, rondoInt32, comm, nullptr),
+              rondoSuccess);
+    EXPECT_EQ(out, mine);
+    out.assign(4, -1);
+    ASSERT_EQ(rondoGroupStart(), rondoSuccess);
+    ASSERT_EQ(rondoAllGatherV(in.data(), 2, out.data(), counts, places, rondoInt32, comm, nullptr),
+              rondoSuccess);
+    ASSERT_EQ(rondoReduceScatterV(in.data(), &out[3], std::vector<size_t>{1, 2, 1, 0}.data(),
+                                  rondoInt32, rondoSum, comm, nullptr),
+              rondoSuccess);
+    ASSERT_EQ(rondoGroupEnd(), rondoSuccess);
+    EXPECT_EQ(out, (std::vector<int>{-1, mine[1], mine[2], own == 1 ? 4 : -1}));
     EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
   }
 }

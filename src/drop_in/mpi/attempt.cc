@@ -67,6 +67,11 @@ void Attempt::abort() {
   rondoCommAbort(known_.rondo);
 }
 
+int Attempt::unknown(const char* what, const char* allowed) {
+  done();
+  return refuseCall(name(call_), comm_, what, allowed);
+}
+
 int Attempt::refused() {
   turn_ = {};
   done();

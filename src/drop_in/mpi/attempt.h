@@ -73,6 +73,7 @@ class Attempt {
   bool isRoot(int root) const { return known_.rank == root; }
   bool hasRank(int rank) const { return rank >= 0 && rank < known_.size; }
   rondoComm_t rondo() const { return known_.rondo; }
+  Why why() const { return why_; }
 
   /// MPI's answer is the call's.
   int passed(int code) {
@@ -81,6 +82,9 @@ class Attempt {
     done();
     return code;
   }
+
+  /// A rehearsal's is nobody's: see refuseCall().
+  int unknown(const char* what, const char* allowed);
 
   /// Rondo's is: run() gives it. What run() throws has befallen this rank only, so that the others
   /// must be let go.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "drop_in/mpi/by_image.h"
+#include "drop_in/mpi/rehearsed_files.h"
 
 using namespace rondo;
 using namespace rondo::drop_in;
@@ -113,11 +114,15 @@ int MPI_File_read_all(MPI_File file, void* to, int count, MPI_Datatype type, MPI
 
 int MPI_File_read_shared(MPI_File file, void* to, int count, MPI_Datatype type,
                          MPI_Status* status) {
+  int code = MPI_SUCCESS;
+  if (refusesShared("MPI_File_read_shared", file, &code)) return code;
   return readBy<PMPI_File_read_shared>("MPI_File_read_shared", file, {to, count, type}, status);
 }
 
 int MPI_File_read_ordered(MPI_File file, void* to, int count, MPI_Datatype type,
                           MPI_Status* status) {
+  int code = MPI_SUCCESS;
+  if (refusesShared("MPI_File_read_ordered", file, &code)) return code;
   return readBy<PMPI_File_read_ordered>("MPI_File_read_ordered", file, {to, count, type}, status);
 }
 
@@ -144,12 +149,16 @@ int MPI_File_write_all(MPI_File file, const void* from, int count, MPI_Datatype 
 
 int MPI_File_write_shared(MPI_File file, const void* from, int count, MPI_Datatype type,
                           MPI_Status* status) {
+  int code = MPI_SUCCESS;
+  if (refusesShared("MPI_File_write_shared", file, &code)) return code;
   return writeBy<PMPI_File_write_shared>("MPI_File_write_shared", file, {from, count, type},
                                          status);
 }
 
 int MPI_File_write_ordered(MPI_File file, const void* from, int count, MPI_Datatype type,
                            MPI_Status* status) {
+  int code = MPI_SUCCESS;
+  if (refusesShared("MPI_File_write_ordered", file, &code)) return code;
   return writeBy<PMPI_File_write_ordered>("MPI_File_write_ordered", file, {from, count, type},
                                           status);
 }
@@ -176,6 +185,8 @@ int MPI_File_iread_all(MPI_File file, void* of, int count, MPI_Datatype type,
 
 int MPI_File_iread_shared(MPI_File file, void* of, int count, MPI_Datatype type,
                           MPI_Request* request) {
+  int code = MPI_SUCCESS;
+  if (refusesShared("MPI_File_iread_shared", file, request, &code)) return code;
   return laterBy<PMPI_File_iread_shared>("MPI_File_iread_shared", file, {of, count, type}, true,
                                          request);
 }
@@ -205,6 +216,8 @@ int MPI_File_iwrite_all(MPI_File file, const void* of, int count, MPI_Datatype t
 
 int MPI_File_iwrite_shared(MPI_File file, const void* of, int count, MPI_Datatype type,
                            MPI_Request* request) {
+  int code = MPI_SUCCESS;
+  if (refusesShared("MPI_File_iwrite_shared", file, request, &code)) return code;
   return laterBy<PMPI_File_iwrite_shared>("MPI_File_iwrite_shared", file, {of, count, type}, false,
                                           request);
 }
@@ -233,6 +246,8 @@ int MPI_File_read_all_end(MPI_File file, void* of, MPI_Status* status) {
 }
 
 int MPI_File_read_ordered_begin(MPI_File file, void* of, int count, MPI_Datatype type) {
+  int code = MPI_SUCCESS;
+  if (refusesShared("MPI_File_read_ordered_begin", file, &code)) return code;
   return beginSplit("MPI_File_read_ordered_begin", file, {of, count, type}, true, [&](void* given) {
     return PMPI_File_read_ordered_begin(file, given, count, type);
   });
@@ -267,6 +282,8 @@ int MPI_File_write_all_end(MPI_File file, const void* of, MPI_Status* status) {
 }
 
 int MPI_File_write_ordered_begin(MPI_File file, const void* of, int count, MPI_Datatype type) {
+  int code = MPI_SUCCESS;
+  if (refusesShared("MPI_File_write_ordered_begin", file, &code)) return code;
   return beginSplit(
       "MPI_File_write_ordered_begin", file, {of, count, type}, false,
       [&](void* given) { return PMPI_File_write_ordered_begin(file, given, count, type); });

@@ -10,6 +10,9 @@
 // routines call. The names of MPI's extensions begin otherwise.
 #define RONDO_FORTRAN_NAMES(lower, upper) RONDO_FORTRAN_ALIASES(mpi, MPI, lower, upper)
 #define RONDO_FORTRAN_EXTENSION(lower, upper) RONDO_FORTRAN_ALIASES(mpix, MPIX, lower, upper)
+// Of calls with LOGICALs mpi_f08's routines call MPI's by their second names.
+#define RONDO_FORTRAN_F08(lower) \
+  decltype(mpi_##lower##_) mpi_##lower##_f08_ [[gnu::alias("mpi_" #lower "_")]];
 #define RONDO_FORTRAN_ALIASES(mpi, MPI, lower, upper)                               \
   decltype(mpi##_##lower##_) mpi##_##lower [[gnu::alias(#mpi "_" #lower "_")]];     \
   decltype(mpi##_##lower##_) mpi##_##lower##__ [[gnu::alias(#mpi "_" #lower "_")]]; \
@@ -38,6 +41,12 @@ inline MPI_Op op(const MPI_Fint* given) { return MPI_Op_f2c(*given); }
 /// mpi_f08 may leave ierror out.
 inline void give(MPI_Fint* ierror, int code) {
   if (ierror != nullptr) *ierror = code;
+}
+
+/// For MPI's own routines.
+inline MPI_Fint* orNobodys(MPI_Fint* ierror) {
+  static thread_local MPI_Fint nobodys = MPI_SUCCESS;
+  return ierror != nullptr ? ierror : &nobodys;
 }
 
 inline MPI_Fint toFortran(MPI_Comm c) { return MPI_Comm_c2f(c); }

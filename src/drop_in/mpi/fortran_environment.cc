@@ -89,7 +89,9 @@ RONDO_FORTRAN_NAMES(comm_split_type, COMM_SPLIT_TYPE)
 RONDO_FORTRAN_NAMES(comm_create, COMM_CREATE)
 RONDO_FORTRAN_NAMES(comm_create_group, COMM_CREATE_GROUP)
 RONDO_FORTRAN_NAMES(cart_create, CART_CREATE)
+RONDO_FORTRAN_F08(cart_create)
 RONDO_FORTRAN_NAMES(cart_sub, CART_SUB)
+RONDO_FORTRAN_F08(cart_sub)
 
 }  // extern "C"
 #pragma GCC visibility pop

@@ -69,7 +69,7 @@ void mpi_cart_get_(MPI_Fint* c, MPI_Fint* most, MPI_Fint* sizes, MPI_Fint* perio
                    MPI_Fint* coordinates, MPI_Fint* ierror) {
   if (rehearsed(comm(c)) == nullptr) {
     return callNext<routines::CartGet>("pmpi_cart_get_", c, most, sizes, periods, coordinates,
-                                       ierror);
+                                       orNobodys(ierror));
   }
   give(ierror, MPI_Cart_get(comm(c), *most, sizes, periods, coordinates));
 }
@@ -92,7 +92,7 @@ void mpi_cart_map_(MPI_Fint* c, MPI_Fint* dimensions, MPI_Fint* sizes, MPI_Fint*
                    MPI_Fint* rank, MPI_Fint* ierror) {
   if (rehearsed(comm(c)) == nullptr) {
     return callNext<routines::CartMap>("pmpi_cart_map_", c, dimensions, sizes, periods, rank,
-                                       ierror);
+                                       orNobodys(ierror));
   }
   give(ierror, MPI_Cart_map(comm(c), *dimensions, sizes, periods, rank));
 }
@@ -123,8 +123,8 @@ void mpi_graph_neighbors_(MPI_Fint* c, MPI_Fint* rank, MPI_Fint* most, MPI_Fint*
 void mpi_dist_graph_neighbors_count_(MPI_Fint* c, MPI_Fint* sources, MPI_Fint* destinations,
                                      MPI_Fint* weighted, MPI_Fint* ierror) {
   if (rehearsed(comm(c)) == nullptr) {
-    return callNext<routines::DistGraphNeighborsCount>("pmpi_dist_graph_neighbors_count_", c,
-                                                       sources, destinations, weighted, ierror);
+    return callNext<routines::DistGraphNeighborsCount>(
+        "pmpi_dist_graph_neighbors_count_", c, sources, destinations, weighted, orNobodys(ierror));
   }
   give(ierror, MPI_Dist_graph_neighbors_count(comm(c), sources, destinations, weighted));
 }
@@ -139,21 +139,27 @@ void mpi_dist_graph_neighbors_(MPI_Fint* c, MPI_Fint* mostSources, MPI_Fint* sou
 }
 
 RONDO_FORTRAN_NAMES(graph_create, GRAPH_CREATE)
+RONDO_FORTRAN_F08(graph_create)
 RONDO_FORTRAN_NAMES(dist_graph_create, DIST_GRAPH_CREATE)
+RONDO_FORTRAN_F08(dist_graph_create)
 RONDO_FORTRAN_NAMES(dist_graph_create_adjacent, DIST_GRAPH_CREATE_ADJACENT)
+RONDO_FORTRAN_F08(dist_graph_create_adjacent)
 RONDO_FORTRAN_NAMES(topo_test, TOPO_TEST)
 RONDO_FORTRAN_NAMES(cartdim_get, CARTDIM_GET)
 RONDO_FORTRAN_NAMES(cart_get, CART_GET)
+RONDO_FORTRAN_F08(cart_get)
 RONDO_FORTRAN_NAMES(cart_coords, CART_COORDS)
 RONDO_FORTRAN_NAMES(cart_rank, CART_RANK)
 RONDO_FORTRAN_NAMES(cart_shift, CART_SHIFT)
 RONDO_FORTRAN_NAMES(cart_map, CART_MAP)
+RONDO_FORTRAN_F08(cart_map)
 RONDO_FORTRAN_NAMES(graph_map, GRAPH_MAP)
 RONDO_FORTRAN_NAMES(graphdims_get, GRAPHDIMS_GET)
 RONDO_FORTRAN_NAMES(graph_get, GRAPH_GET)
 RONDO_FORTRAN_NAMES(graph_neighbors_count, GRAPH_NEIGHBORS_COUNT)
 RONDO_FORTRAN_NAMES(graph_neighbors, GRAPH_NEIGHBORS)
 RONDO_FORTRAN_NAMES(dist_graph_neighbors_count, DIST_GRAPH_NEIGHBORS_COUNT)
+RONDO_FORTRAN_F08(dist_graph_neighbors_count)
 RONDO_FORTRAN_NAMES(dist_graph_neighbors, DIST_GRAPH_NEIGHBORS)
 
 }  // extern "C"

@@ -34,8 +34,14 @@ State& state() {
 int refuse(const char* call, int errorClass, const std::string& what) {
   return raiseMistake(MPI_COMM_WORLD, errorClass, std::string(call) + ": " + what);
 }
+int refuseUnknown(const char* call) {
+  return refuse(call, MPI_ERR_GROUP,
+                "in a rehearsal (RONDO_VIRTUAL) it is not known which ranks of both groups are "
+                "the same; allowed: groups of communicators made by MPI_Comm_create, "
+                "MPI_Cart_create and the like of one communicator");
+}
 
-/// A handle for `members`: of a group of one process that nobody else has.
+/// The handle is of a group of one process that nobody else has.
 int keepGroup(Members members, MPI_Group* made) {
   if (members.ranks.empty()) {
     *made = MPI_GROUP_EMPTY;
@@ -84,6 +90,22 @@ bool expand(int number, int ranges[][3], std::vector<int>* out) {
   return true;
 }
 
+/// This rank, in MPI_COMM_WORLD's numbers.
+Members ownMember() {
+  Members self;
+  if (const KnownComm* world = rehearsed(MPI_COMM_WORLD)) self = *world->rehearsed.members;
+  self.ranks = {self.own};
+  return self;
+}
+
+/// A group of MPI's own has this rank alone, as that of a copy of MPI_COMM_SELF, or nobody.
+bool isOwnMember(MPI_Group group) {
+  int size = 0, place = MPI_UNDEFINED;
+  PMPI_Group_size(group, &size);
+  PMPI_Group_rank(group, &place);
+  return size == 1 && place == 0;
+}
+
 /// Both sides of an operation on two groups; false: they are MPI's.
 struct Both {
   Members one, other;
@@ -91,7 +113,11 @@ struct Both {
   bool comparable = true;
   Both(MPI_Group first, MPI_Group second) {
     if (!rehearsing) return;
-    virtually = findGroup(first, &one) | findGroup(second, &other);
+    const bool kept = findGroup(first, &one), otherKept = findGroup(second, &other);
+    virtually = kept || otherKept;
+    if (!virtually) return;
+    if (!kept && isOwnMember(first)) one = ownMember();
+    if (!otherKept && isOwnMember(second)) other = ownMember();
     if (one.ranks.empty()) one.universe = other.universe, one.own = other.own;
     if (other.ranks.empty()) other.universe = one.universe;
     comparable = one.universe == other.universe;
@@ -105,20 +131,53 @@ int operate(const char* call, MPI_Group first, MPI_Group second, const Mpis& mpi
   const Both both(first, second);
   if (!both.virtually) [[likely]]
     return mpis();
-  if (!both.comparable) {
-    return refuse(call, MPI_ERR_GROUP,
-                  "in a rehearsal (RONDO_VIRTUAL) it is not known which ranks of both groups are "
-                  "the same; allowed: groups of communicators made by MPI_Comm_create, "
-                  "MPI_Cart_create and the like of one communicator");
-  }
+  if (!both.comparable) return refuseUnknown(call);
   Members out = both.one;
   combine(both.one, both.other, &out.ranks);
   return keepGroup(std::move(out), made);
 }
 
+/// Whether two lists have the same ranks, and in the same order.
+int compare(const char* call, const Members& first, const Members& second, int* result) {
+  std::vector<int> one = first.ranks, other = second.ranks;
+  *result = MPI_UNEQUAL;
+  if (one.size() != other.size()) return MPI_SUCCESS;
+  if (first.universe != second.universe) return refuseUnknown(call);
+  if (one == other) {
+    *result = MPI_IDENT;
+    return MPI_SUCCESS;
+  }
+  std::sort(one.begin(), one.end());
+  std::sort(other.begin(), other.end());
+  if (one == other) *result = MPI_SIMILAR;
+  return MPI_SUCCESS;
+}
+
+/// Of a communicator that is not virtual: this rank, which is alone in it.
+Members membersOf(MPI_Comm comm) {
+  if (const KnownComm* known = rehearsed(comm)) return *known->rehearsed.members;
+  return ownMember();
+}
+
 }  // namespace
 
 namespace rondo::drop_in {
+
+int makeGroup(Members members, MPI_Group* made) { return keepGroup(std::move(members), made); }
+
+int compareComms(MPI_Comm first, MPI_Comm second, int* result) {
+  int inter = 0;
+  for (const MPI_Comm comm : {first, second}) {
+    int one = 0;
+    if (const int code = PMPI_Comm_test_inter(comm, &one)) return code;
+    inter |= one;
+  }
+  *result = MPI_UNEQUAL;
+  if (inter != 0) return MPI_SUCCESS;
+  const int code = compare("MPI_Comm_compare", membersOf(first), membersOf(second), result);
+  if (code == MPI_SUCCESS && *result == MPI_IDENT) *result = MPI_CONGRUENT;
+  return code;
+}
 
 bool findGroup(MPI_Group group, Members* members) {
   const std::lock_guard<std::mutex> lock(state().mutex);
@@ -156,12 +215,8 @@ int rehearseCreate(const KnownComm& known, MPI_Comm comm, const char* call, MPI_
 int MPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
   if (!rehearsing) [[likely]]
     return PMPI_Comm_group(comm, group);
-  if (const KnownComm* known = rehearsed(comm)) return keepGroup(*known->rehearsed.members, group);
-  const KnownComm* world = rehearsed(MPI_COMM_WORLD);
-  if (comm != MPI_COMM_SELF || world == nullptr) return PMPI_Comm_group(comm, group);
-  Members self = *world->rehearsed.members;
-  self.ranks = {self.own};
-  return keepGroup(std::move(self), group);
+  if (rehearsed(comm) == nullptr && comm != MPI_COMM_SELF) return PMPI_Comm_group(comm, group);
+  return keepGroup(membersOf(comm), group);
 }
 
 int MPI_Group_free(MPI_Group* group) {
@@ -255,17 +310,7 @@ int MPI_Group_difference(MPI_Group first, MPI_Group second, MPI_Group* made) {
 int MPI_Group_compare(MPI_Group first, MPI_Group second, int* result) {
   const Both both(first, second);
   if (!both.virtually) return PMPI_Group_compare(first, second, result);
-  std::vector<int> one = both.one.ranks, other = both.other.ranks;
-  *result = MPI_UNEQUAL;
-  if (!both.comparable) return MPI_SUCCESS;
-  if (one == other) {
-    *result = MPI_IDENT;
-    return MPI_SUCCESS;
-  }
-  std::sort(one.begin(), one.end());
-  std::sort(other.begin(), other.end());
-  if (one == other) *result = MPI_SIMILAR;
-  return MPI_SUCCESS;
+  return compare("MPI_Group_compare", both.one, both.other, result);
 }
 
 int MPI_Group_translate_ranks(MPI_Group first, int number, const int ranks[], MPI_Group second,
@@ -273,11 +318,7 @@ int MPI_Group_translate_ranks(MPI_Group first, int number, const int ranks[], MP
   const char* const call = "MPI_Group_translate_ranks";
   const Both both(first, second);
   if (!both.virtually) return PMPI_Group_translate_ranks(first, number, ranks, second, translated);
-  if (!both.comparable) {
-    return refuse(call, MPI_ERR_GROUP,
-                  "in a rehearsal (RONDO_VIRTUAL) it is not known which ranks of both groups are "
-                  "the same");
-  }
+  if (!both.comparable) return refuseUnknown(call);
   const int size = static_cast<int>(both.one.ranks.size());
   for (int i = 0; i < number; ++i) {
     translated[i] = MPI_PROC_NULL;

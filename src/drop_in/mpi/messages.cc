@@ -104,7 +104,7 @@ int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int 
                  void* recvbuf, int recvcount, MPI_Datatype recvtype, int from, int recvtag,
                  MPI_Comm comm, MPI_Status* status) {
   if (const KnownComm* known = rehearsed(comm)) [[unlikely]] {
-    return rehearseSendrecv(*known, comm, {sendcount, sendtype, to, sendtag},
+    return rehearseSendrecv(*known, comm, "MPI_Sendrecv", {sendcount, sendtype, to, sendtag},
                             {recvcount, recvtype, from, recvtag}, status);
   }
   return send(comm, "MPI_Sendrecv", {sendbuf, sendcount, sendtype}, [&](const void* out) {
@@ -118,8 +118,8 @@ int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int 
 int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int to, int sendtag, int from,
                          int recvtag, MPI_Comm comm, MPI_Status* status) {
   if (const KnownComm* known = rehearsed(comm)) [[unlikely]] {
-    return rehearseSendrecv(*known, comm, {count, type, to, sendtag}, {count, type, from, recvtag},
-                            status);
+    return rehearseSendrecv(*known, comm, "MPI_Sendrecv_replace", {count, type, to, sendtag},
+                            {count, type, from, recvtag}, status);
   }
   return receive(comm, "MPI_Sendrecv_replace", {buffer, count, type}, [&](void* both) {
     return PMPI_Sendrecv_replace(both, count, type, to, sendtag, from, recvtag, comm, status);

@@ -49,7 +49,7 @@ Bytes noBytes() { return Bytes({nullptr, 0, MPI_BYTE, {true, true, 1, 1}}); }
 bool openBlock(Attempt& call, const Side& side) {
   call.saw(side.all.device);
   return call.need(side.all.layout.valid, Why::Arguments) &&
-         call.need(side.blockBytes() <= INT_MAX, Why::Large);
+         call.need(side.blockBytes() <= INT_MAX || rehearsing, Why::Large);
 }
 
 /// The same, and whether the call is worth it.

@@ -34,6 +34,22 @@ int RONDO_INIT(Alltoallw)(const void* send, const int sendcounts[], const int se
                           const MPI_Datatype sendtypes[], void* recv, const int recvcounts[],
                           const int recvplaces[], const MPI_Datatype recvtypes[], MPI_Comm comm,
                           MPI_Info info, MPI_Request* request) {
+  if (const KnownComm* known = rehearsed(comm)) [[unlikely]] {
+    const int sent = send == MPI_IN_PLACE ? 0 : known->size, got = known->size;
+    return rehearsePersistent(
+        comm,
+        [&] {
+          return Start(
+              [=, from = LastingTypes(sendtypes, sent), to = LastingTypes(recvtypes, got),
+               sends = LastingNumbers(sendcounts, sent), sendAt = LastingNumbers(sendplaces, sent),
+               receives = LastingNumbers(recvcounts, got),
+               recvAt = LastingNumbers(recvplaces, got)](MPI_Comm own, MPI_Request* begun) {
+                return MPI_Ialltoallw(send, sends, sendAt, from, recv, receives, recvAt, to, own,
+                                      begun);
+              });
+        },
+        request);
+  }
   const auto mpi = [&](const void* from, void* to) {
     return RONDO_MPIS_INIT(Alltoallw)(from, sendcounts, sendplaces, sendtypes, to, recvcounts,
                                       recvplaces, recvtypes, comm, info, request);

@@ -11,6 +11,7 @@
 #include "drop_in/mpi/device_memory.h"
 #include "drop_in/mpi/layout.h"
 #include "drop_in/mpi/passing.h"
+#include "drop_in/mpi/rehearsed_reductions.h"
 #include "drop_in/mpi/types.h"
 
 using namespace rondo;
@@ -25,6 +26,8 @@ bool openReduction(Attempt& call, const Answer& answer, bool good, size_t number
                    MPI_Op op, Reduction* how) {
   if (!call.need(good && answer.good(), Why::Arguments)) return false;
   *how = reductionOf(type, op);
+  if (rehearsing && how->why != Why::Taken) [[unlikely]]
+    *how = reductionOfBytes(type, op);
   return call.need(how->why == Why::Taken, how->why) &&
          call.need(answer.worth(number * how->size), Why::Small);
 }
@@ -36,6 +39,18 @@ struct Vectors {
   MPI_Datatype type;
   MPI_Op op;
 };
+
+/// Of a reduction whose result is not this rank's whole vector, and that is not Rondo's: MPI's. In
+/// a rehearsal MPI's one process would take this rank for another one.
+template <class Pass>
+int handOn(Attempt& call, const Pass& pass, const Vectors& of) {
+  const bool arguments = call.why() == Why::Arguments;
+  if (rehearsing && call.rondo() != nullptr && !arguments && isMpis(of.type, of.op)) {
+    return call.unknown("how long an operator of the program's takes on a type with gaps",
+                        "types without gaps");
+  }
+  return call.passed(pass());
+}
 
 /// Elements of Rondo's type as they follow each other.
 Elements vectorOf(const void* buffer, size_t count, const Vectors& of, const Reduction& how) {
@@ -82,8 +97,9 @@ template <class Answer, class Pass>
                                   SameCount rondoCall, const Vectors& of, int count) {
   Reduction how;
   const bool good = count >= 0 && of.recv != MPI_IN_PLACE;
-  const auto number = static_cast<size_t>(count);
+  auto number = static_cast<size_t>(count);
   if (!openReduction(call, answer, good, number, of.type, of.op, &how)) return call.passed(pass());
+  number *= how.per;
   // Rondo's all-reduce is the quicker one everywhere.
   if (rondoCall != rondoAllReduce && sameBits(call, how) &&
       !answer.stays(call, number * how.size)) {
@@ -128,8 +144,11 @@ template <class Answer, class Pass>
   Reduction how;
   const void* significant = call.isRoot(root) ? of.recv : of.send;
   const bool good = count >= 0 && call.hasRank(root) && significant != MPI_IN_PLACE;
-  const auto number = static_cast<size_t>(count);
-  if (!openReduction(call, answer, good, number, of.type, of.op, &how)) return call.passed(pass());
+  auto number = static_cast<size_t>(count);
+  if (!openReduction(call, answer, good, number, of.type, of.op, &how)) {
+    return handOn(call, pass, of);
+  }
+  number *= how.per;
   if (sameBits(call, how) && !answer.stays(call, number * how.size)) return call.passed(pass());
   const bool isRoot = call.isRoot(root), inPlace = of.send == MPI_IN_PLACE;
   const auto run = [=, from = inPlace ? of.recv : of.send, to = isRoot ? of.recv : nullptr](
@@ -232,8 +251,9 @@ template <class Answer, class Pass>
                                          const Vectors& of, int count) {
   Reduction how;
   const bool good = count >= 0 && of.recv != MPI_IN_PLACE;
-  const auto number = static_cast<size_t>(count), all = number * static_cast<size_t>(call.size());
-  if (!openReduction(call, answer, good, all, of.type, of.op, &how)) return call.passed(pass());
+  auto number = static_cast<size_t>(count), all = number * static_cast<size_t>(call.size());
+  if (!openReduction(call, answer, good, all, of.type, of.op, &how)) return handOn(call, pass, of);
+  number *= how.per, all *= how.per;
   const bool inPlace = of.send == MPI_IN_PLACE;
   const Elements from = inputOf(of, all, how), to = vectorOf(of.recv, number, of, how);
   call.saw(from.device || to.device);
@@ -260,9 +280,10 @@ int reduceScatter(Attempt& call, const Answer& answer, const Pass& pass, const V
                   const int counts[]) {
   Reduction how;
   const bool good = countsAreGood(counts, call.size()) && of.recv != MPI_IN_PLACE;
-  const size_t all = good ? std::accumulate(counts, counts + call.size(), size_t{0}) : 0;
-  if (!openReduction(call, answer, good, all, of.type, of.op, &how)) return call.passed(pass());
-  const auto mine = static_cast<size_t>(counts[call.rank()]);
+  size_t all = good ? std::accumulate(counts, counts + call.size(), size_t{0}) : 0;
+  if (!openReduction(call, answer, good, all, of.type, of.op, &how)) return handOn(call, pass, of);
+  all *= how.per;
+  const size_t mine = static_cast<size_t>(counts[call.rank()]) * how.per;
   const Elements input = inputOf(of, all, how), block = vectorOf(of.recv, mine, of, how);
   call.saw(input.device || block.device);
   const bool inPlace = of.send == MPI_IN_PLACE;
@@ -272,7 +293,7 @@ int reduceScatter(Attempt& call, const Answer& answer, const Pass& pass, const V
   int code = MPI_SUCCESS;
   if (scatteredOnDevices(call, answer, pass, onDevices, &code)) return code;
   return answer(call, [&] {
-    return Movement{CountedBytes{Counts(counts, call.size(), 1), Bytes(input)},
+    return Movement{CountedBytes{Counts(counts, call.size(), how.per), Bytes(input)},
                     OwnBlock(block, inPlace), [](CountedBytes& from, OwnBlock&) { from.load(); },
                     [=](CountedBytes& from, OwnBlock& to, rondoComm_t comm) {
                       return rondoReduceScatterV(from.bytes.data(), to.data(), from.counts.data(),

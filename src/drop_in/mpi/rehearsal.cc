@@ -177,6 +177,12 @@ int refuseChild(const char* call, MPI_Comm comm) {
                       call));
 }
 
+int refuseCall(const char* call, MPI_Comm comm, const char* unknown, const char* allowed) {
+  return raise(comm, rondoUnsupported,
+               format("%s: in a rehearsal (RONDO_VIRTUAL) nobody knows %s; allowed: %s", call,
+                      unknown, allowed));
+}
+
 void beginTransfer(const KnownComm& known, int peer, bool sends, size_t bytes) {
   if (known.aborted) return;
   State& self = state();

@@ -45,6 +45,10 @@ OthersEdges othersEdges();
 /// What depends on other ranks' arguments is an error, raised on `comm`.
 int refuseChild(const char* call, MPI_Comm comm);
 
+/// So is another call that would need what is not there: "CALL: in a rehearsal (RONDO_VIRTUAL)
+/// nobody knows UNKNOWN; allowed: ALLOWED". Returns the code.
+int refuseCall(const char* call, MPI_Comm comm, const char* unknown, const char* allowed);
+
 /// A transfer that others may go with: all that were begun are timed at once, at the next call that
 /// needs to know.
 void beginTransfer(const KnownComm& known, int peer, bool sends, size_t bytes);

@@ -115,9 +115,8 @@ int rehearseRecvLater(const KnownComm& known, MPI_Comm comm, const char* call,
   return complete(envelope, request);
 }
 
-int rehearseSendrecv(const KnownComm& known, MPI_Comm comm, const Message& out, const Message& in,
-                     MPI_Status* status) {
-  const char* const call = "MPI_Sendrecv";
+int rehearseSendrecv(const KnownComm& known, MPI_Comm comm, const char* call, const Message& out,
+                     const Message& in, MPI_Status* status) {
   if (const int code = begin(known, comm, call, out.count, out.type, out.peer, true)) return code;
   return rehearseRecv(known, comm, call, in, status);
 }

@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include "drop_in/mpi/comms.h"
+#include "drop_in/mpi/passing.h"
 
 namespace rondo::drop_in {
 
@@ -19,8 +20,8 @@ struct Message {
 int rehearseSend(const KnownComm& known, MPI_Comm comm, const char* call, const Message& message);
 int rehearseRecv(const KnownComm& known, MPI_Comm comm, const char* call, const Message& message,
                  MPI_Status* status);
-int rehearseSendrecv(const KnownComm& known, MPI_Comm comm, const Message& out, const Message& in,
-                     MPI_Status* status);
+int rehearseSendrecv(const KnownComm& known, MPI_Comm comm, const char* call, const Message& out,
+                     const Message& in, MPI_Status* status);
 /// The request is complete at once.
 int rehearseSendLater(const KnownComm& known, MPI_Comm comm, const char* call,
                       const Message& message, MPI_Request* request);
@@ -30,6 +31,10 @@ int rehearseRecvLater(const KnownComm& known, MPI_Comm comm, const char* call,
 /// Checks one message as MPI would and notes its transfer, for calls that consist of several.
 int noteTransfer(const KnownComm& known, MPI_Comm comm, const char* call, const Message& message,
                  bool sends);
+/// MPI_Alltoallw and its like: notes the transfers with all other ranks, block by block, and puts
+/// this rank's own block in its place.
+int noteAlltoallw(const KnownComm& known, MPI_Comm comm, const char* call, const PassedBuffer& send,
+                  const PassedBuffer& recv);
 /// A request that is complete, with MPI's empty status.
 int completeRequest(MPI_Request* request);
 

@@ -16,4 +16,10 @@ bool findGroup(MPI_Group group, Members* members);
 int rehearseCreate(const KnownComm& known, MPI_Comm comm, const char* call, MPI_Group group,
                    MPI_Comm* made);
 
+/// MPI_Comm_compare, at least one of the two being virtual.
+int compareComms(MPI_Comm first, MPI_Comm second, int* result);
+
+/// A group's handle for `members`.
+int makeGroup(Members members, MPI_Group* made);
+
 }  // namespace rondo::drop_in

@@ -45,6 +45,7 @@ struct Reduction {
   rondoRedOp_t op = rondoSum;
   size_t size = 0;  ///< Bytes of an element.
   TypeClass kind = TypeClass::Mute;
+  size_t per = 1;  ///< Elements of Rondo's in one of MPI's: more than one in rehearsals only.
 };
 Reduction reductionOf(MPI_Datatype type, MPI_Op op);
 

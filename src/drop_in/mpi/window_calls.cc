@@ -14,6 +14,7 @@
 
 #include "drop_in/mpi/by_image.h"
 #include "drop_in/mpi/host_twin.h"
+#include "drop_in/mpi/rehearsal.h"
 
 using namespace rondo;
 using namespace rondo::drop_in;
@@ -145,10 +146,42 @@ bool anyRefuses(MPI_Comm comm, bool mine) {
   return code == MPI_SUCCESS ? any != 0 : mine;
 }
 
+/// In a rehearsal only this rank's memory is there. All calls on windows need one.
+bool isRefused(const char* call, MPI_Comm comm, MPI_Win* win, int* code) {
+  if (rehearsed(comm) == nullptr) [[likely]]
+    return false;
+  *win = MPI_WIN_NULL;
+  *code = refuseCall(call, comm, "what is in other ranks' memory",
+                     "windows on MPI_COMM_SELF, and messages and collectives instead");
+  return true;
+}
+
 }  // namespace
+
+int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base,
+                     MPI_Win* win) {
+  int code = MPI_SUCCESS;
+  if (isRefused("MPI_Win_allocate", comm, win, &code)) return code;
+  return PMPI_Win_allocate(size, unit, info, comm, base, win);
+}
+
+int MPI_Win_allocate_shared(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base,
+                            MPI_Win* win) {
+  int code = MPI_SUCCESS;
+  if (isRefused("MPI_Win_allocate_shared", comm, win, &code)) return code;
+  return PMPI_Win_allocate_shared(size, unit, info, comm, base, win);
+}
+
+int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  int code = MPI_SUCCESS;
+  if (isRefused("MPI_Win_create_dynamic", comm, win, &code)) return code;
+  return PMPI_Win_create_dynamic(info, comm, win);
+}
 
 int MPI_Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm,
                    MPI_Win* win) {
+  int code = MPI_SUCCESS;
+  if (isRefused("MPI_Win_create", comm, win, &code)) return code;
   const bool refused = isNoWindow(base, size);
   if (anyRefuses(comm, refused)) [[unlikely]] {
     return raiseMistake(
