@@ -230,10 +230,10 @@ TEST(TuneLevels, ChoosesWhatWasMeasuredBest) {
   }
   EXPECT_LT(errorsOf(errorsOn(calls, facts, fit.costs, false)).median, 0.12);
   EXPECT_LT(errorsOf(errorsOn(calls, facts, fit.costs, false)).worst, 0.42);
-  testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStdout();
   printLevelsFit(calls, facts, DeviceCosts{}, fit);
   printLevelsCheck(calls, facts);
-  const std::string said = testing::internal::GetCapturedStdout();
+  const std::string said = ::testing::internal::GetCapturedStdout();
   for (const char* const text :
        {"\nallgather levels    ", "Choices before: within 5 % of the ", "\ndevice_far_per_kib ",
         "\nChoices of allreduce: within 5 % of the best way at 21 of 22; "}) {
