@@ -85,8 +85,7 @@ void FarChunks::startAt(uint32_t number) {
 void FarChunks::start() {
   const uint32_t slot = next_ % kFarSlots;
   const FarLetter& letter = letter_;
-  onRail_ = letter.onRail != 0;
-  if (onRail_ && checkRail_) checkRail_();
+  if (letter.onRail != 0 && checkRail_) checkRail_();
   Communicator& carrier = carrierOf(letter);
   const PlanKey key{letter.count, static_cast<rondoDataType_t>(letter.type),
                     static_cast<rondoRedOp_t>(letter.op), letter.root,
@@ -216,11 +215,7 @@ void FarDesk::fail(FarFailure failure) {
 }
 
 void FarDesk::abort() noexcept {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    ended_ = true;
-  }
-  aborted_.store(true, std::memory_order_release);
+  ended_.store(true, std::memory_order_release);
   endWaits();
 }
 
@@ -259,7 +254,7 @@ void FarDesk::startAt(uint32_t number) {
 
 bool FarDesk::settled() {
   for (const auto& lane : lanes_) {
-    if (failed_.load(std::memory_order_acquire) || aborted_.load(std::memory_order_acquire)) {
+    if (failed_.load(std::memory_order_acquire) || ended_.load(std::memory_order_acquire)) {
       return true;
     }
     if (lane->owner.exchange(1, std::memory_order_acquire) != 0) return false;

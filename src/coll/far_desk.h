@@ -32,8 +32,8 @@ class FarChunks {
   bool busy() const { return running_; }
   /// Whether a chunk that runs, or has rung, is for others alone, some of whom are there.
   bool owes();
-  /// Of the chunk that runs, or ran last.
-  const Communicator& carrier() const { return onRail_ ? *carriers_.rail : *carriers_.all; }
+  /// Of the chunk that runs.
+  const Communicator& carrier() const { return carrierOf(letter_); }
   void startAt(uint32_t number);
   uint32_t done() const { return done_; }
   /// Called before each chunk of a rail, which kernels have made: throws Error if they could not.
@@ -58,7 +58,6 @@ class FarChunks {
   GroupRun run_;
   const uint32_t lane_, lanes_;  ///< A power of two, so that numbers may wrap.
   bool running_ = false;
-  bool onRail_ = false;
   FarLetter letter_{};  ///< Of the chunk that runs; else that comes, once it rang.
   uint32_t next_;       ///< Chunks before the one that comes, of all lanes.
   uint32_t done_ = 0;   ///< Chunks of this lane so far.
@@ -132,9 +131,9 @@ class FarDesk {
   std::atomic<int64_t> owed_{0};  ///< Without replays: rings that have not been answered.
   mutable std::mutex mutex_;      ///< Of what follows.
   FarFailure failure_;
-  bool ended_ = false;  ///< By abort(), whose cause is elsewhere.
   std::function<void(rondoResult_t)> onFailure_;
-  std::atomic<bool> failed_{false}, aborted_{false};
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> ended_{false};  ///< By abort(), whose cause is elsewhere.
 };
 
 }  // namespace rondo
