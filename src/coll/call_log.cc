@@ -112,7 +112,7 @@ void CallLog::announce(const HostRequest& request, size_t pass, OpOrigin origin,
 void CallLog::tellTakers(const PlanKey& key) {
   for (int r = 0; r < place_.size; ++r) {
     if (!fabric_->near(r) && canTake(key.collective, key.root, r, place_.rank)) {
-      fabric_->tell(r, sequence_);
+      fabric_->tell(r, sequence_, sequence_);
     }
   }
 }
@@ -163,15 +163,14 @@ void CallLog::tellFarRanks() {
   const uint64_t oldest =
       sequence_ < ShmLayout::kCallRecords ? 1 : sequence_ + 1 - ShmLayout::kCallRecords;
   for (int r = 0; r < place_.size; ++r) {
-    if (fabric_->near(r)) continue;
-    for (uint64_t s = std::max(oldest, told_ + 1); s <= sequence_; ++s) fabric_->tell(r, s);
+    if (!fabric_->near(r)) fabric_->tell(r, std::max(oldest, told_ + 1), sequence_);
   }
   told_ = sequence_;
 }
 
-bool CallLog::someoneElsewhere() {
+bool CallLog::someoneElsewhere(bool late) {
   if (fabric_ == nullptr) return false;
-  tellFarRanks();
+  if (late) tellFarRanks();
   for (uint64_t back = 0; back < pass_ && back < sequence_; ++back) {
     if (differs(sequence_ - back)) return true;
   }

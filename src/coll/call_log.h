@@ -67,9 +67,10 @@ class CallLog {
   /// `rank` is known to have made the collective that this rank is in.
   bool hasCome(int rank) const { return lastCall(rank).sequence >= lastCall(place_.rank).sequence; }
 
-  /// Whether a peer made another call where this rank makes its current ones. Ranks of other hosts
-  /// are told of this rank's: two of which each waits for the other's message both learn of it.
-  bool someoneElsewhere();
+  /// Whether a peer made another call where this rank makes its current ones. If `late`, ranks of
+  /// other hosts are told of this rank's: two of which each waits for the other's message both
+  /// learn of it.
+  bool someoneElsewhere(bool late);
 
   /// Whether the current call is one in which a silent peer has to be asked what it means.
   bool asksSilent() const { return fabric_ != nullptr && uneven_ != nullptr; }

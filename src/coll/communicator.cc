@@ -76,7 +76,8 @@ Communicator::Communicator(Parts parts)
       watch(waited);
     };
   }
-  if (parts_.fabric) parts_.wait.mismatch = [this] { return log_.someoneElsewhere(); };
+  if (parts_.fabric)
+    parts_.wait.mismatch = [this](bool late) { return log_.someoneElsewhere(late); };
   parts_.facts.lanes = channels_.lanes;
   parts_.facts.chunkBytes = channels_.chunkBytes;
   // Source and destination of all ranks together no longer fit the last-level cache.
@@ -222,12 +223,14 @@ RunResult Communicator::awaitSilent() {
   });
 }
 
-/// After each poll of a group: whether its peers are to be looked at.
-bool Communicator::looksDue(bool moved) {
+/// After each poll of a group that did not end its operation: whether its peers are to be looked
+/// at.
+Communicator::Look Communicator::lookDue(bool moved) {
   idlePolls_ = moved ? 0 : idlePolls_ + 1;
   const bool many = idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1;
   if (many) noteLongPoll();
-  return waitsLong(moved) || (many && !moved);
+  if (waitsLong(moved)) return Look::Late;
+  return many && !moved ? Look::Here : Look::None;
 }
 
 /// Whether the wait in this poll, or another one of the process, is a long one by the clock.
@@ -256,14 +259,15 @@ Communicator::Progress Communicator::poll(bool* moved) {
     }
   }
   if (runner_.mismatch()) return Progress::Mismatch;
-  const bool due = looksDue(*moved);
+  const Look due = lookDue(*moved);
   if (closing_.begun()) [[unlikely]]
     endIfStandsStill(*moved);
-  if (due && log_.someoneElsewhere()) return Progress::Mismatch;
+  if (due != Look::None && log_.someoneElsewhere(due == Look::Late)) return Progress::Mismatch;
   return parts_.wait.aborted() ? Progress::Aborted : Progress::Busy;
 }
 
 void Communicator::begin(std::span<const HostRequest> pass, OpOrigin origin) {
+  idlePolls_ = 0;
   if (pass.size() == 1) {
     joint_.drop();
     const HostCall call = prepare(pass[0], pass, origin);
@@ -277,6 +281,7 @@ void Communicator::begin(std::span<const HostRequest> pass, OpOrigin origin) {
 
 void Communicator::beginExchange(std::span<const Transfer> transfers, OpOrigin origin,
                                  uint64_t enqueued) {
+  idlePolls_ = 0;
   exchanging_ = true;
   log_.beginExchange(transfers, origin, enqueued);
   exchange_.begin(channels_, parts_.place.rank, transfers, exchangeContext());
@@ -298,7 +303,7 @@ RunResult Communicator::runExchange(std::span<const Transfer> transfers) {
 }
 
 Communicator::Progress Communicator::pollExchange(bool* moved) {
-  if (exchange_.poll(moved) || (looksDue(*moved) && endIfDeserted(moved))) {
+  if (exchange_.poll(moved) || (lookDue(*moved) != Look::None && endIfDeserted(moved))) {
     log_.finishExchange();
     return ended();
   }

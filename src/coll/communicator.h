@@ -215,7 +215,10 @@ class Communicator {
   void watchDevice();
   int strandedBy() const;
   void noteLongPoll();
-  bool looksDue(bool moved);
+  /// At peers' calls: at those that can be read, or, in a wait that is long by the clock, with a
+  /// word to other hosts.
+  enum class Look { None, Here, Late };
+  Look lookDue(bool moved);
   bool waitsLong(bool moved);
   bool endIfDeserted(bool* moved);
   void endIfStandsStill(bool moved);
@@ -256,8 +259,8 @@ class Communicator {
   std::chrono::steady_clock::time_point lookAgain_;  // at what ranks called on device memory
   bool stranded_ = false;  // a kernel waited at the last look though all others had left
   mutable std::mutex verdictMutex_;
-  std::string verdict_;  // once config.timeout has run out here
-  uint32_t idlePolls_ = 0;
+  std::string verdict_;                              // once config.timeout has run out here
+  uint32_t idlePolls_ = 0;                           // of the operation that runs
   std::chrono::steady_clock::time_point idleSince_;  // of a long wait of a group
   // Of the wait that other hosts were last told of: how long it was then, and what was known.
   std::atomic<int64_t> toldAfter_{0};

@@ -19,7 +19,8 @@ RunResult Waiter::waitLonger() {
   // much.
   if ((++rounds_ & 7) != 0) return RunResult::Ok;
   if (policy_.hook) policy_.hook();
-  if ((rounds_ & 1023) == 0 && policy_.mismatch && policy_.mismatch()) return RunResult::Mismatch;
+  if ((rounds_ & 1023) == 0 && policy_.mismatch && policy_.mismatch(false))
+    return RunResult::Mismatch;
   return policy_.watch || policy_.spinBoundMs != 0 ? lookAround() : RunResult::Ok;
 }
 
@@ -37,7 +38,7 @@ RunResult Waiter::lookAround() {
     watchAt_ = now + kWatchEvery;
     policy_.watch(now - since_);
     // On a crowded host a thousand rounds are many seconds.
-    if (policy_.mismatch && policy_.mismatch()) return RunResult::Mismatch;
+    if (policy_.mismatch && policy_.mismatch(true)) return RunResult::Mismatch;
   }
   return RunResult::Ok;
 }

@@ -15,8 +15,9 @@ struct WaitPolicy {
   uint32_t spinsBeforeYield = 2000;  ///< About 50 us of pausing; few where ranks outnumber cores.
   std::function<bool()> aborted;     ///< The communicator's abort word.
   std::function<void()> hook;        ///< Polls MPI; may be empty.
-  std::function<bool()> mismatch;    ///< Asked now and then in a long wait: whether a peer is in
-                                     ///< another call than this rank. May be empty.
+  /// Asked now and then in a wait: whether a peer is in another call than this rank. `late`: the
+  /// wait is a long one by the clock, too. May be empty.
+  std::function<bool(bool late)> mismatch;
   /// Asked every few milliseconds of a wait, with its length so far: looks for peers that ended,
   /// and for a stall. May be empty.
   std::function<void(std::chrono::steady_clock::duration waited)> watch;

@@ -33,6 +33,12 @@ struct PairCounts {
   }
 };
 
+/// A call with what it moves between its rank and the one that is told of it.
+struct ToldCall {
+  Call call;
+  PairCounts counts;
+};
+
 /// One rank's current call, in its lease. One writer, any number of readers.
 struct CallRecord {
   uint64_t version;  ///< Atomic: odd while the rest is written.

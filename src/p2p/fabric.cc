@@ -1,6 +1,7 @@
 #include "p2p/fabric.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 
@@ -373,12 +374,16 @@ bool Fabric::pairCounts(int rank, uint64_t sequence, int of, PairCounts* counts)
   return true;
 }
 
-void Fabric::tell(int rank, uint64_t sequence) {
-  Call call;
-  PairCounts counts;
-  const bool whole =
-      record(rank_, sequence).read(&call, [&] { pairCounts(rank_, sequence, rank, &counts); });
-  if (far_ && whole && call.sequence == sequence) far_->tell(rank, call, counts);
+void Fabric::tell(int rank, uint64_t first, uint64_t last) {
+  std::array<ToldCall, ShmLayout::kCallRecords> calls;
+  size_t count = 0;
+  for (uint64_t s = first; s <= last; ++s) {
+    ToldCall& next = calls[count];
+    const bool whole =
+        record(rank_, s).read(&next.call, [&] { pairCounts(rank_, s, rank, &next.counts); });
+    if (whole && next.call.sequence == s && ++count == calls.size()) break;
+  }
+  if (far_ && count > 0) far_->tell(rank, std::span(calls).first(count));
 }
 
 }  // namespace rondo

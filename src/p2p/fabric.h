@@ -132,8 +132,9 @@ class Fabric final : public FarEvents {
   PairCounts* ownPairCounts(uint64_t sequence) const {
     return shm_->pairCounts(placeOf_[static_cast<size_t>(rank_)], sequence);
   }
-  /// Lets a far rank know this rank's record, which near ones read.
-  void tell(int rank, uint64_t sequence);
+  /// Lets a far rank know this rank's records of calls number `first` to `last`, which near ones
+  /// read.
+  void tell(int rank, uint64_t first, uint64_t last);
 
  private:
   /// What is known of a far rank.

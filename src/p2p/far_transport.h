@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "p2p/far_news.h"
@@ -68,7 +69,7 @@ class FarTransport {
   /// Ends calls on all far ranks, whose FarEvents::farAborted() gets both. Any thread.
   virtual void abort(uint32_t word, uint32_t detail) = 0;
   /// Lets `rank` know what this rank called.
-  virtual void tell(int rank, const Call& call, PairCounts counts) = 0;
+  virtual void tell(int rank, std::span<const ToldCall> calls) = 0;
   /// Tells far rank `to`.
   virtual void share(const FarNews& news, int to) = 0;
   static constexpr int kEverybody = -1;

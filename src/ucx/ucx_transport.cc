@@ -194,9 +194,19 @@ bool readAny(std::index_sequence<At...>, size_t kind, const void* data, size_t b
 
 }  // namespace
 
+/// In the order in which they were made.
+void UcxTransport::noteCalls(int rank, const char* data, size_t bytes) {
+  for (const char* const end = data + bytes; data != end; data += sizeof(UcxRecord)) {
+    UcxRecord record;
+    std::memcpy(&record, data, sizeof record);
+    wish_.events->farCalled(rank,
+                            {record.sequence, {record.words[0], record.words[1], record.words[2]}},
+                            {record.sent, record.taken});
+  }
+}
+
 /// What is no message of a channel.
 void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes) {
-  UcxRecord record;
   FarNews news;
   switch (header.kind) {
     case UcxKind::Hello:
@@ -214,11 +224,8 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
       wish_.events->farAborted(header.stamp, header.sequence);
       break;
     case UcxKind::Record:
-      if (bytes != sizeof record) break;
-      std::memcpy(&record, data, sizeof record);
-      wish_.events->farCalled(
-          peer.rank, {record.sequence, {record.words[0], record.words[1], record.words[2]}},
-          {record.sent, record.taken});
+      if (bytes % sizeof(UcxRecord) == 0)
+        noteCalls(peer.rank, static_cast<const char*>(data), bytes);
       break;
     default:
       if (header.kind < UcxKind::News) break;
@@ -340,12 +347,16 @@ void UcxTransport::abort(uint32_t word, uint32_t detail) {
   settle();
 }
 
-void UcxTransport::tell(int rank, const Call& call, PairCounts counts) {
-  const UcxRecord record{
-      call.sequence, {call.words[0], call.words[1], call.words[2]}, counts.sent, counts.taken};
+void UcxTransport::tell(int rank, std::span<const ToldCall> calls) {
+  std::vector<UcxRecord> records;
+  for (const auto& [call, counts] : calls) {
+    records.push_back(
+        {call.sequence, {call.words[0], call.words[1], call.words[2]}, counts.sent, counts.taken});
+  }
   UcxPeer& peer = peerOf(rank);
   const std::lock_guard<std::mutex> lock(worker_.mutex());
-  sendCopy(peer, headerTo(peer, UcxKind::Record), &record, sizeof record);
+  sendCopy(peer, headerTo(peer, UcxKind::Record), records.data(),
+           records.size() * sizeof records[0]);
 }
 
 void UcxTransport::share(const FarNews& news, int to) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -132,7 +133,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   std::unique_ptr<RecvPort> recvFrom(int lane, int rank, bool everyone) override;
   void progress() override { worker_.progress(); }
   void abort(uint32_t word, uint32_t detail) override;
-  void tell(int rank, const Call& call, PairCounts counts) override;
+  void tell(int rank, std::span<const ToldCall> calls) override;
   void share(const FarNews& news, int to) override;
   std::string linkText(int rank) const override;
   std::optional<uint64_t> untaken(int rank) override;
@@ -205,6 +206,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
                          uint64_t attributes) override;
   ucs_status_t take(UcxPeer& peer, UcxArrival& arrival, const UcxHeader& header, void* data,
                     uint64_t attributes);
+  void noteCalls(int rank, const char* data, size_t bytes);
   void onWord(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes);
   void onFailure(const UcxEndpoint& endpoint) override;
   void onHostEvent(const HostWatch::Event& event) override;

@@ -13,7 +13,7 @@ enum class UcxKind : uint8_t {
              ///< once more when the peer's has come.
   Data,      ///< A message of a channel.
   Credit,    ///< Nothing but `released`.
-  Record,    ///< What the sender called.
+  Record,    ///< Calls that the sender made.
   Abort,     ///< Ends the communicator.
   Bye,       ///< The last message on each way: the sender destroyed its communicator.
   ZeroCopy,  ///< Data that stay where they are until the receiver says where they shall go.
@@ -36,14 +36,14 @@ struct UcxHeader {
 };
 static_assert(sizeof(UcxHeader) == 32);
 
-/// The data of a Record message.
+/// The data of a Record message are so many of these.
 struct UcxRecord {
   uint64_t sequence;
   uint64_t words[3];
   uint64_t sent, taken;
 };
 
-constexpr uint16_t kUcxVersion = 7;
+constexpr uint16_t kUcxVersion = 8;
 constexpr unsigned kUcxMessageId = 1;
 
 /// Messages of a channel that may be under way: sent, and not known to be released.

@@ -35,6 +35,7 @@ struct Told : FarEvents {
     return 77;
   }
   void farCalled(int rank, const Call& call, PairCounts pair) override {
+    ++calls;
     caller = rank;
     called = call;
     counts = pair;
@@ -48,7 +49,7 @@ struct Told : FarEvents {
   uint32_t detail = 0;
   int left = -1, newsOf = -1;
   FarNews news;
-  int lost = -1, caller = -1;
+  int lost = -1, caller = -1, calls = 0;
   std::string whyLost;
   Call called;
   PairCounts counts;

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -87,7 +88,7 @@ TEST_P(UcxRails, AfterItsConnectionWasLostAPairMeetsAgain) {
     ASSERT_GT(hosts.breakConnections(), 0);
     const auto lost = [&](int rank) {
       // Who has nothing to send may hear nothing.
-      hosts[rank].tell(1 - rank, Call{}, {});
+      hosts[rank].tell(1 - rank, std::array{ToldCall{}});
       return hosts.told(rank).lost == 1 - rank;
     };
     for (const int rank : whoKnows[round]) {
@@ -214,8 +215,9 @@ TEST(UcxPorts, ToEveryoneWaitsForTheSlowest) {
 
 TEST(UcxPorts, WordsBesideTheChannelsArrive) {
   Hosts hosts(2);
-  hosts[0].tell(1, {7, {1, 2, 3}}, {4, 5});
-  ASSERT_TRUE(hosts.until([&] { return hosts.told(1).caller == 0; }));
+  hosts[0].tell(1, std::array{ToldCall{{6, {}}, {}}, ToldCall{{7, {1, 2, 3}}, {4, 5}}});
+  ASSERT_TRUE(hosts.until([&] { return hosts.told(1).calls == 2; }));
+  EXPECT_EQ(hosts.told(1).caller, 0);
   EXPECT_EQ(hosts.told(1).called.sequence, 7u);
   EXPECT_TRUE(hosts.told(1).called.sameWords({7, {1, 2, 3}}));
   EXPECT_EQ(hosts.told(1).counts, (PairCounts{4, 5}));

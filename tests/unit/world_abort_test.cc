@@ -82,6 +82,29 @@ TEST(WorldAbort, ByATimeout) {
   }
 }
 
+/// Waits that each end in the look that finds what came, one after another for longer than the
+/// time-out.
+TEST(WorldAbort, NotByManyShortWaits) {
+  const Env timeout("RONDO_TIMEOUT_MS", "150");
+  for (const std::vector<int>& hosts : {std::vector<int>{0, 0}, std::vector<int>{0, 1}}) {
+    World(2).hosts(hosts).open([&](const Rank& me) {
+      float data[16] = {};
+      const auto end = Clock::now() + std::chrono::milliseconds(600);
+      for (bool last = false; !last;) {
+        if (me.rank == 0) {
+          std::this_thread::sleep_for(std::chrono::microseconds(500));
+          data[0] = Clock::now() > end ? 1 : 0;
+        }
+        ASSERT_EQ(rondoGroupStart(), rondoSuccess);
+        ASSERT_EQ(rondoBroadcast(data, data, 16, rondoFloat32, 0, me.comm, nullptr), rondoSuccess);
+        ASSERT_EQ(rondoGroupEnd(), rondoSuccess) << rondoGetLastError(nullptr);
+        last = data[0] != 0;
+      }
+      EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess);
+    });
+  }
+}
+
 TEST(WorldAbort, FromTheRanksOwnThreadBetweenCalls) {
   World(2).open([](const Rank& me) {
     if (me.rank == 0) {
