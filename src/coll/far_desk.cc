@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kWatchEvery{10};
 bool FarChunks::rang() {
   const uint32_t slot = next_ % kFarSlots;
   if (lineBegun(*inLines(), farTag(next_ + 1))) return rangInLines();
-  uint32_t* const words = view_.rung + slot * kFarBlocks;
+  uint32_t* const words = view_.rung + slot * kFarLineWords;
   if (look(words[0]) != next_ + 1) return false;
   for (uint32_t b = 1; b < view_.letters[slot].blocks; ++b) {
     if (look(words[b]) != next_ + 1) return false;
@@ -56,12 +56,11 @@ bool FarChunks::owes() {
   return false;
 }
 
-/// Before the chunk is answered: blocks that did not ring for it, and all of one in lines, leave no
-/// old number in their words.
+/// Before the chunk is answered: blocks that did not ring for it, as all if its letter came in
+/// lines, leave no old number in their words.
 void FarChunks::noteRings() {
-  const uint32_t rang = letter_.slotBytes != 0 ? 0 : letter_.blocks;
-  for (uint32_t b = rang; b < kFarBlocks; ++b) {
-    noteRing(view_.rung[next_ % kFarSlots * kFarBlocks + b], next_ + 1);
+  for (uint32_t b = 0; b < kFarBlocks; ++b) {
+    noteRing(view_.rung[next_ % kFarSlots * kFarLineWords + b], next_ + 1);
   }
 }
 

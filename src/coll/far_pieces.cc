@@ -37,15 +37,17 @@ bool FarPieces::takeLetter(size_t index) {
   const Queue& queue = queues_[index];
   const uint32_t tag = farTag(queue.begun + 1);
   if (!hasLines() || !lineBegun(*linesOf(index, queue.begun), tag)) {
-    return look(view_.rung[placeOf(index, queue.begun)]) == queue.begun + 1;
+    return look(rungFor(index, queue.begun)) == queue.begun + 1;
   }
   FarPairLetter& mail = letterOf(index, queue.begun);
   const FarLine* const lines = linesOf(index, queue.begun);
   if (!takeLines(lines, farPairLetterLined(), tag, reinterpret_cast<unsigned char*>(&mail))) {
     return false;
   }
-  return !queue.sends || takeLines(lines + kFarPairLetterLines, {1, mail.bytes, 0}, tag,
-                                   slotOf(index, queue.begun));
+  noteRing(rungFor(index, queue.begun), queue.begun + 1);
+  return !queue.sends || mail.lies != nullptr ||
+         takeLines(lines + kFarPairLetterLines, {1, mail.bytes, 0}, tag,
+                   slotOf(index, queue.begun));
 }
 
 bool FarPieces::owes(size_t index) {
@@ -109,12 +111,9 @@ void FarPieces::finish(size_t index, uint32_t piece) {
   if (hasLines() && piece % kFarClearEvery < kFarPairSlots) {
     clearLines(linesOf(index, piece), kFarPairLines);
   }
-  if (letterOf(index, piece).inLines != 0) {
-    noteRing(view_.rung[place], piece + 1);
-    if (!queues_[index].sends) {
-      putLines(linesOf(index, piece) + kFarPairLetterLines, {1, letterOf(index, piece).bytes, 0},
-               farTag(piece + 1), slotOf(index, piece));
-    }
+  if (letterOf(index, piece).inLines != 0 && !queues_[index].sends) {
+    putLines(linesOf(index, piece) + kFarPairLetterLines, {1, letterOf(index, piece).bytes, 0},
+             farTag(piece + 1), slotOf(index, piece));
   }
   answer(view_.answered[place], piece + 1);
   ++done_;

@@ -68,6 +68,10 @@ class FarPieces {
   unsigned char* slotOf(size_t index, uint32_t piece) const {
     return view_.slots + placeOf(index, piece) * view_.pieceBytes;
   }
+  uint32_t& rungFor(size_t index, uint32_t piece) const {
+    const auto lane = static_cast<uint32_t>(lane_), queue = static_cast<uint32_t>(index);
+    return view_.rung[lane * view_.rungWords + queue * kFarPairSlots + piece % kFarPairSlots];
+  }
   bool hasLines() const { return lane_ == 0 && view_.mostInLines > 0; }
   FarLine* linesOf(size_t index, uint32_t piece) const {
     return view_.lines + (index * kFarPairSlots + piece % kFarPairSlots) * kFarPairLines;

@@ -46,7 +46,7 @@ int32_t ownSlot(const FarCall& call, int rank) {
       return call.root == rank ? 0 : -1;
     case Collective::AllGather:
     case Collective::AllToAll:
-      return call.inLines == 0 ? rank : -1;
+      return call.outLines == 0 ? rank : -1;
     default:
       return -1;
   }
@@ -265,13 +265,16 @@ void CarriedRunner::launchCall(const DeviceCall& call, const FarRoute& route) {
   far.name = call.name;
   far.view = view_;
   far.fault = fault_;
-  const FarLined slot{1, call.count * element, 0};
-  const uint64_t lines =
-      slot.perSlot() * static_cast<uint64_t>(std::max(far.srcSlots, far.dstSlots));
-  far.inLines = far.chunk >= call.count && lines <= kMostFarLines ? 1 : 0;
+  const FarLined slot{1, std::min(far.chunk, far.count) * element, 0};
+  const auto fits = [&](int32_t number) {
+    return slot.perSlot() * static_cast<uint64_t>(number) <= kMostFarLines ? 1u : 0u;
+  };
+  far.inLines = fits(far.srcSlots);
+  far.outLines = fits(far.dstSlots);
   far.own = ownSlot(far, route.rank);
   const uint64_t wanted = (std::min(far.chunk, far.count) * slots * element - 1) / kBytesPerBlock;
-  const auto most = static_cast<uint64_t>(far.inLines != 0 ? 1 : device_->blocks());
+  const auto most =
+      static_cast<uint64_t>(far.inLines != 0 && far.outLines != 0 ? 1 : device_->blocks());
   const auto blocks = static_cast<int>(std::min(wanted + 1, most));
   device_->launch(far, blocks, call.stream);
   launched(call.stream, (call.count + far.chunk - 1) / far.chunk);

@@ -33,12 +33,14 @@ FarStaging::FarStaging(int ranks, int lanes)
   Cutter cut;
   cut.take(sizeof(FaultWords));
   letters_ = cut.take(kFarSlots * sizeof(FarLetter));
-  rung_ = cut.take(kFarSlots * kFarBlocks * sizeof(uint32_t));
+  rung_ = cut.take(kFarSlots * kFarLineWords * sizeof(uint32_t));
   answered_ = cut.take(kFarSlots * sizeof(FarWord));
   inLines_ = cut.take(kFarSlots * kFarInLines * sizeof(FarLine));
   outLines_ = cut.take(kFarSlots * kMostFarLines * sizeof(FarLine));
   pairLetters_ = cut.take(places * sizeof(FarPairLetter));
-  pairRung_ = cut.take(places * sizeof(uint32_t));
+  const auto words = static_cast<uint32_t>(farQueues(ranks)) * kFarPairSlots;
+  rungWords_ = (words + kFarLineWords - 1) / kFarLineWords * kFarLineWords;
+  pairRung_ = cut.take(static_cast<uint64_t>(cut_.lanes) * rungWords_ * sizeof(uint32_t));
   pairAnswered_ = cut.take(places * sizeof(FarWord));
   const auto lined = static_cast<uint64_t>(mostInLines_ > 0 ? farQueues(ranks) : 0);
   pairLines_ = cut.take(lined * kFarPairSlots * kFarPairLines * sizeof(FarLine));
@@ -66,6 +68,7 @@ FarPairView FarStaging::pairs(unsigned char* base, uint32_t* counters) const {
           cut_.piece,
           at<FarPairLetter>(base, pairLetters_),
           at<uint32_t>(base, pairRung_),
+          rungWords_,
           at<FarWord>(base, pairAnswered_),
           counters + 2 * kFarBlocks,
           counters + 2 * kFarBlocks + strands_,

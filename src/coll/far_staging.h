@@ -96,6 +96,7 @@ struct FarStaging {
  private:
   FarPairCut cut_;
   int strands_;
+  uint32_t rungWords_;
   uint64_t letters_, rung_, answered_, inLines_, outLines_, pairLetters_, pairRung_, pairAnswered_;
   uint64_t in_, out_, pairLines_, slots_, bytes_;
   uint64_t mostInLines_;

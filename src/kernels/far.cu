@@ -111,14 +111,14 @@ struct DeviceThreads {
   }
 };
 
-__global__ void __launch_bounds__(kThreads, 2) farCollective(const __grid_constant__ FarCall call) {
+__global__ void __launch_bounds__(kThreads) farCollective(const __grid_constant__ FarCall call) {
   using Hands = FarHands<DeviceThreads, true>;
   const DeviceThreads threads;
   Hands hands(threads, call.fault, nullptr);
   FarVisit<Hands>(hands, call).run();
 }
 
-__global__ void __launch_bounds__(kThreads, 2)
+__global__ void __launch_bounds__(kThreads)
     farExchange(const __grid_constant__ FarExchangeCall call) {
   __shared__ FarHeld held[kMostFarHeld];
   using Hands = FarHands<DeviceThreads, false>;

@@ -18,6 +18,9 @@ namespace rondo {
 
 /// Blocks of a kernel at most. Each rings for itself.
 constexpr int kFarBlocks = 8;
+/// Words of a processor's line: what is rung for another thread begins another line.
+constexpr uint32_t kFarLineWords = 16;
+static_assert(kFarBlocks <= kFarLineWords);
 /// Chunks of a collective under way: up to four on the wire, and as many that are copied in or out.
 constexpr uint32_t kFarSlots = 8;
 /// Lanes of a queue of sends or receives at most, and pieces of each that are under way.
@@ -36,11 +39,10 @@ struct FarLetter {
   uint64_t count;  ///< Of a slot.
   const char* name;
   int32_t collective, type, op, root;
-  uint32_t blocks;  ///< That ring.
-  uint32_t onRail;  ///< Among the ranks of this one's rail alone; else among all.
-  // Of what goes in lines, the letter too; else 0:
-  uint32_t srcSlots, dstSlots;
-  uint64_t slotBytes;
+  uint32_t blocks;              ///< That ring.
+  uint32_t onRail;              ///< Among the ranks of this one's rail alone; else among all.
+  uint32_t srcSlots, dstSlots;  ///< That go in lines.
+  uint64_t slotBytes;           ///< Of each of them.
 };
 RONDO_ALGO FarLined farLetterLined() { return {1, sizeof(FarLetter), 0}; }
 /// Lines that a slot has for its letter and what the kernel gives.
@@ -53,7 +55,7 @@ struct FarPairLetter {
   uint64_t bytes;
   uint64_t offset;   ///< Of the piece in its transfer.
   uint64_t whole;    ///< Bytes of the transfer.
-  uint64_t inLines;  ///< 1: it goes in lines, as this letter.
+  uint64_t inLines;  ///< 1: it goes in lines.
 };
 RONDO_ALGO FarLined farPairLetterLined() { return {1, sizeof(FarPairLetter), 0}; }
 /// Lines that a place of sends or receives has: for its letter, and for its data behind that.
@@ -72,7 +74,8 @@ struct FarView {
   unsigned char* out;  ///< [kFarSlots] x slotBytes: what they get.
   uint64_t slotBytes;
   FarLetter* letters;  ///< [kFarSlots]
-  uint32_t* rung;      ///< [kFarSlots][kFarBlocks]: by the kernel; by the host, if it does not.
+  uint32_t* rung;      ///< [kFarSlots][kFarLineWords]: a block's word of a chunk, by the kernel; by
+                       ///< the host, if it does not.
   FarWord* answered;   ///< [kFarSlots]: by the host.
   uint32_t* chunks;    ///< Device memory, [kFarBlocks]: chunks so far, of all calls.
   uint32_t* settled;   ///< Device memory, [kFarBlocks]: so many of them surely were answered.
@@ -87,7 +90,8 @@ struct FarPairView {
   unsigned char* slots;  ///< [strand][kFarPairSlots] x pieceBytes
   uint64_t pieceBytes;
   FarPairLetter* letters;  ///< [strand][kFarPairSlots]; those in lines are put here by the host.
-  uint32_t* rung;          ///< [strand][kFarPairSlots]; likewise.
+  uint32_t* rung;          ///< [lane][rungWords]: of a lane [queue][kFarPairSlots]; likewise.
+  uint32_t rungWords;      ///< Whole lines.
   FarWord* answered;       ///< [strand][kFarPairSlots]
   uint32_t* pieces;        ///< Device memory, [strand]: pieces so far.
   uint32_t* settled;       ///< Device memory, [strand]: so many of them surely were answered.
@@ -108,8 +112,9 @@ struct FarCall {
   int32_t own;  ///< The slot that this rank gets from itself and need not get back; -1: none.
   int32_t collective, type, op, root;
   uint32_t onRail;
-  uint32_t inLines;  ///< 1: short, and of one block.
-  const char* name;  ///< For the host.
+  uint32_t inLines;   ///< 1: the letter goes in lines, with what the kernel gives, by one block.
+  uint32_t outLines;  ///< 1: so does what it gets.
+  const char* name;   ///< For the host.
   FarView view;
   FaultView fault;
 };

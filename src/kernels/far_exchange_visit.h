@@ -113,7 +113,7 @@ class FarExchangeVisit {
   }
 
   RONDO_ALGO bool lies(const Strand& strand, int32_t transfer) const {
-    return farLies(call_, strand.queue, transfer);
+    return !inLines(transfer) && farLies(call_, strand.queue, transfer);
   }
   RONDO_ALGO FarCut cut(const Strand& strand, int32_t transfer) const {
     return farCut(call_, strand.queue, transfer);
@@ -145,6 +145,12 @@ class FarExchangeVisit {
   RONDO_ALGO uint64_t place(const Strand& strand, uint32_t piece) const {
     return static_cast<uint64_t>(strand.number) * kFarPairSlots + piece % kFarPairSlots;
   }
+  RONDO_ALGO uint32_t* rungFor(const Strand& strand, uint32_t piece) const {
+    const auto lane = static_cast<uint32_t>(strand.lane),
+               queue = static_cast<uint32_t>(strand.queue.queue);
+    return call_.view.rung + lane * call_.view.rungWords + queue * kFarPairSlots +
+           piece % kFarPairSlots;
+  }
   RONDO_ALGO unsigned char* slot(uint64_t place) const {
     return call_.view.slots + place * call_.view.pieceBytes;
   }
@@ -162,27 +168,27 @@ class FarExchangeVisit {
     const auto queue = static_cast<uint64_t>(strand.queue.queue);
     return call_.view.lines + (queue * kFarPairSlots + piece % kFarPairSlots) * kFarPairLines;
   }
-  RONDO_ALGO void putInLines(const Strand& strand, uint32_t number, const FarPiece& piece) {
-    FarLine* const lines = linesOf(strand, number);
-    const FarPairLetter mail{nullptr, piece.bytes, 0, piece.bytes, 1};
-    hands_.toLines(lines, farPairLetterLined(), farTag(number + 1), &mail);
-    if (!strand.sends()) return;
-    hands_.toLines(lines + kFarPairLetterLines, FarLined{1, piece.bytes, 0}, farTag(number + 1),
-                   piece.data);
-  }
+  /// A letter goes in lines unless data that do not have to be there before it.
   RONDO_ALGO void putIn(const Strand& strand, FarHeld& held) {
     const uint32_t number = held.begun + held.rung;
     const FarPiece& piece = call_.piece[held.next];
-    if (inLines(held.next)) {
-      putInLines(strand, number, piece);
+    const uint64_t to = place(strand, number), bytes = bytesAt(strand, held.next, held.nextAt);
+    unsigned char* const data = piece.data + held.nextAt;
+    const bool lined = inLines(held.next), stays = lies(strand, held.next);
+    const bool gives = strand.sends() && !stays;
+    const FarPairLetter mail{stays ? data : nullptr, bytes, held.nextAt, piece.bytes,
+                             lined ? 1u : 0u};
+    if (lined || (!gives && strand.lane == 0 && call_.view.mostInLines != 0)) {
+      FarLine* const lines = linesOf(strand, number);
+      hands_.toLines(lines, farPairLetterLined(), farTag(number + 1), &mail);
+      if (gives) {
+        hands_.toLines(lines + kFarPairLetterLines, FarLined{1, bytes, 0}, farTag(number + 1),
+                       data);
+      }
     } else {
-      const uint64_t to = place(strand, number), bytes = bytesAt(strand, held.next, held.nextAt);
-      unsigned char* const data = piece.data + held.nextAt;
-      const bool stays = lies(strand, held.next);
-      if (!stays && strand.sends()) hands_.toHost(slot(to), data, bytes);
-      hands_.write(&call_.view.letters[to],
-                   FarPairLetter{stays ? data : nullptr, bytes, held.nextAt, piece.bytes, 0});
-      hands_.ring(&call_.view.rung[to], number + 1);
+      if (gives) hands_.toHost(slot(to), data, bytes);
+      hands_.write(&call_.view.letters[to], mail);
+      hands_.ring(rungFor(strand, number), number + 1);
     }
     ++held.rung;
     step(strand, &held.next, &held.nextAt);

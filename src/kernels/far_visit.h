@@ -75,7 +75,7 @@ class FarVisit {
   }
 
   RONDO_ALGO FarLetter letter(uint64_t k) const {
-    const bool lined = call_.inLines != 0;
+    const bool lined = call_.inLines != 0 || call_.outLines != 0;
     return {elements(k),
             call_.name,
             call_.collective,
@@ -84,8 +84,8 @@ class FarVisit {
             call_.root,
             static_cast<uint32_t>(hands_.blocks()),
             call_.onRail,
-            lined ? static_cast<uint32_t>(call_.srcSlots) : 0,
-            lined && awaits() ? static_cast<uint32_t>(call_.dstSlots) : 0,
+            call_.inLines != 0 ? static_cast<uint32_t>(call_.srcSlots) : 0,
+            call_.outLines != 0 && awaits() ? static_cast<uint32_t>(call_.dstSlots) : 0,
             lined ? elements(k) * call_.elementBytes : 0};
   }
   /// What the caller has of chunk k.
@@ -95,6 +95,7 @@ class FarVisit {
   }
 
   RONDO_ALGO void putInLines(uint64_t k) {
+    if (hands_.block() != 0) return;
     FarLine* const lines = call_.view.inLines + slot(k) * kFarInLines;
     const FarLetter mail = letter(k);
     hands_.toLines(lines, farLetterLined(), farTag(number(k)), &mail);
@@ -113,7 +114,7 @@ class FarVisit {
     if (hands_.block() == 0) {
       hands_.write(&call_.view.letters[slot(k)], letter(k));
     }
-    hands_.ring(&call_.view.rung[slot(k) * kFarBlocks + static_cast<uint32_t>(hands_.block())],
+    hands_.ring(&call_.view.rung[slot(k) * kFarLineWords + static_cast<uint32_t>(hands_.block())],
                 number(k));
   }
 
@@ -126,7 +127,8 @@ class FarVisit {
   }
 
   RONDO_ALGO bool takeOut(uint64_t k) {
-    if (call_.inLines != 0) {
+    if (call_.outLines != 0) {
+      if (hands_.block() != 0) return true;
       if (!hands_.fromLines(call_.view.outLines + slot(k) * kMostFarLines, lined(call_.dstSlots, k),
                             farTag(number(k)), call_.dst + at(0, k))) {
         return false;
