@@ -83,21 +83,23 @@ class FarHands {
       threads_.store(lines + i, farLine(src + place.offset, place.bytes, tag));
     }
   }
+  /// Each thread looks at its own, all at once.
   RONDO_ALGO bool fromLines(const FarLine* lines, const FarLined& what, uint32_t tag,
                             void* into) const {
-    auto* const to = static_cast<unsigned char*>(into);
-    bool gaveUp = false;
+    constexpr uint32_t kEach = (kMostFarLines + Threads::kThreads - 1) / Threads::kThreads;
     const auto count = static_cast<uint32_t>(what.lines());
-    for (uint32_t i = threads_.thread(); i < count && !gaveUp; i += threads_.threads()) {
-      FarLine line{};
-      gaveUp = !threads_.await(fault_, [&] {
-        line = threads_.load(lines + i);
-        return farTagged(line, tag);
-      });
-      if (gaveUp) break;
-      const FarLined::Place place = what.place(i);
-      farUnline(to + place.offset, line.half[0], line.half[1], place.bytes);
-    }
+    FarLine line[kEach] = {};
+    const bool gaveUp = !threads_.await(fault_, [&] {
+      bool came = true;
+      for (uint32_t k = 0; k < kEach; ++k) {
+        const uint32_t i = threads_.thread() + k * Threads::kThreads;
+        if (i >= count) break;
+        if (!farTagged(line[k], tag)) line[k] = threads_.load(lines + i);
+        came = came && farTagged(line[k], tag);
+      }
+      return came;
+    });
+    if (!gaveUp) unline(line, kEach, what, into);
     return !threads_.any(gaveUp);
   }
   /// A kernel of fewer blocks counts for those that it does without.
@@ -142,13 +144,7 @@ class FarHands {
       came = came && farTagged(line[k], tag);
     }
     if (!threads_.all(came)) return false;
-    auto* const to = static_cast<unsigned char*>(into);
-    for (uint32_t k = 0; k < kEach; ++k) {
-      const uint32_t i = threads_.thread() + k * Threads::kThreads;
-      if (i >= count) break;
-      const FarLined::Place place = what.place(i);
-      farUnline(to + place.offset, line[k].half[0], line[k].half[1], place.bytes);
-    }
+    unline(line, kEach, what, into);
     return true;
   }
   RONDO_ALGO void endStrand(uint32_t* count, uint32_t number) const {
@@ -156,6 +152,19 @@ class FarHands {
   }
 
  private:
+  /// This thread's lines, every kThreads-th.
+  RONDO_ALGO void unline(const FarLine* line, uint32_t most, const FarLined& what,
+                         void* into) const {
+    auto* const to = static_cast<unsigned char*>(into);
+    const auto count = static_cast<uint32_t>(what.lines());
+    for (uint32_t k = 0; k < most; ++k) {
+      const uint32_t i = threads_.thread() + k * Threads::kThreads;
+      if (i >= count) break;
+      const FarLined::Place place = what.place(i);
+      farUnline(to + place.offset, line[k].half[0], line[k].half[1], place.bytes);
+    }
+  }
+
   const Threads& threads_;
   const FaultView& fault_;
   FarHeld* const held_;

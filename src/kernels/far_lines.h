@@ -16,7 +16,7 @@ struct alignas(16) FarLine {
 
 /// Bytes of data in a line.
 constexpr uint64_t kFarLineBytes = 8;
-/// Of either side of a chunk: what a block of threads moves at once.
+/// Of either side of a chunk: one for each thread of a block. Twice as many gained nothing.
 constexpr uint64_t kMostFarLines = 512;
 
 /// Of chunk or piece `number`; never 0, which is what a line has that was never written. Comes
