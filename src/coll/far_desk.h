@@ -76,6 +76,8 @@ class FarDesk {
   int lanes() const { return static_cast<int>(lanes_.size()); }
   /// Does what can be done at once; whether that was anything. Nothing in a lane that is not there.
   bool poll(int lane);
+  /// Receives what has come for any communicator of the process.
+  void progress() const { carriers_.front().all->fabric()->progress(); }
   /// Whether something is under way. By the thread that polls.
   bool busy(int lane) const;
   /// Whether all that kernels gave and did not wait for is where others are who can take it, or

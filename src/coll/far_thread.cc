@@ -27,6 +27,9 @@ using std::chrono::milliseconds;
 /// last one soon, then lets others run between looks, then naps. While something is under way a nap
 /// is short: it adds to the time of the call.
 constexpr uint32_t kLooksByClock = 64;
+/// Meanwhile the first lane's receives what comes: a message that is there before its kernel rings
+/// needs less then. Reduces of 32 KiB in a row take 0.92 of the time, broadcasts 0.96 (2 x H100).
+constexpr uint32_t kLooksBeforeProgress = 4;
 constexpr microseconds kSpin{200};
 constexpr milliseconds kYield{2};
 constexpr milliseconds kNapShort{50};
@@ -60,6 +63,7 @@ struct FarThread::State {
   std::vector<std::shared_ptr<FarDesk>> served;
   uint32_t seenCalls = 0, looks = 0;
   bool shares = false;
+  bool spins = false;  ///< It looks as often as it can.
 };
 
 FarThread& FarThread::of(int lane) {
@@ -144,6 +148,7 @@ bool FarThread::refresh() {
   if (s.changes.load(std::memory_order_acquire) != s.seenChanges.load(std::memory_order_relaxed)) {
     const std::lock_guard<std::mutex> lock(s.mutex);
     s.served = s.desks;
+    s.spins = false;
     s.seenChanges.store(s.changes.load(std::memory_order_relaxed), std::memory_order_release);
   }
   return called;
@@ -152,10 +157,14 @@ bool FarThread::refresh() {
 /// After a look at which nothing could be done.
 void FarThread::rest(bool busy) {
   State& s = *state_;
+  if (s.spins && !busy && s.lane == 0 && s.looks % kLooksBeforeProgress == 0) {
+    s.served.front()->progress();
+  }
   if (!s.shares && ++s.looks % kLooksByClock != 0) return pause();
   const auto quiet = Clock::now().time_since_epoch() -
                      std::chrono::nanoseconds(lastMove.load(std::memory_order_relaxed));
-  if (quiet < kSpin && !s.shares) return;
+  s.spins = quiet < kSpin && !s.shares && !s.served.empty();
+  if (s.spins) return;
   if (quiet < kYield) {
     sched_yield();
     return;
