@@ -35,12 +35,12 @@ OpFacts noteLaunch(Communicator& comm, const DeviceCall& call) {
   return facts;
 }
 
-/// And after it.
+/// And after it; so many were noted `behind` it.
 void noteLaunched(Communicator& comm, const DeviceCall& call, OpFacts facts,
-                  const DeviceServed& served) {
+                  const DeviceServed& served, size_t behind = 0) {
   facts.way = served.way;
   facts.choice = served.choice;
-  comm.recorder().launched(facts);
+  comm.recorder().launched(facts, behind);
   logLine(LogPart::Call, LogLevel::Debug, comm.place().rank, [&] {
     return format("communicator \"%s\": launched %s with count %zu, datatype %s",
                   comm.name().c_str(), call.name, call.count, typeName(call.type));
@@ -61,7 +61,9 @@ void launchJoint(Communicator& comm, std::span<const DeviceCall> calls) {
   facts.clear();
   for (const DeviceCall& call : calls) facts.push_back(noteLaunch(comm, call));
   const DeviceServed served = comm.deviceRunner()->runJoint(calls);
-  for (size_t i = 0; i < calls.size(); ++i) noteLaunched(comm, calls[i], facts[i], served);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    noteLaunched(comm, calls[i], facts[i], served, calls.size() - 1 - i);
+  }
 }
 
 void launchTransfers(Communicator& comm, const char* name, std::span<const Transfer> transfers,

@@ -108,10 +108,10 @@ class FlightRecorder {
     const uint64_t now = ticks();
     device_->begin(++launched_, facts.words(), now, now);
   }
-  /// `facts` are those of launch(), with how it is served.
-  void launched(const OpFacts& facts) {
-    device_->amend(launched_, facts.words());
-    device_->end(launched_, ticks());
+  /// `facts` are those of launch(), with how it is served; of the last one but `behind`.
+  void launched(const OpFacts& facts, uint64_t behind = 0) {
+    device_->amend(launched_ - behind, facts.words());
+    device_->end(launched_ - behind, ticks());
   }
 
   /// In a long wait, now and then: what it waits for.
