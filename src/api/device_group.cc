@@ -76,6 +76,7 @@ void launchTransfers(Communicator& comm, const char* name, std::span<const Trans
   for (const Transfer& each : transfers) facts.count += each.bytes;
   facts.root = transfers.empty() ? 0 : transfers.front().peer;
   facts.sends = !transfers.empty() && transfers.front().sends;
+  comm.numberTransfers(&facts);
   comm.recorder().launch(facts);
   if (inPlace) {
     comm.deviceRunner()->exchangeInPlace(name, transfers, streams.front());

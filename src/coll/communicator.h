@@ -176,6 +176,11 @@ class Communicator {
     facts->captured = capturing_;
     facts->sequence = ++launches_;
   }
+  /// The same of sends and receives there.
+  void numberTransfers(OpFacts* facts) const {
+    facts->captured = capturing_;
+    facts->collectives = launches_;
+  }
   /// No call may run any more, for this reason: recorded, and logged. Once.
   void noteBroken(const std::string& why);
 
