@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <thread>
+#include <utility>
 
 #include "api/types.h"
 #include "base/error.h"
@@ -68,7 +69,9 @@ Communicator::Communicator(Parts parts)
     }
     if (PeerWatch::one().watches() || parts_.device) ProgressThread::tryStart();
   }
-  groupWait_ = parts_.wait;
+  groupWait_ = pollersWait_ = parts_.wait;
+  pollersWait_.aborted = [] { return false; };
+  if (parts_.fabric) pollersWait_.watch = [](auto) { noteLongWait(); };
   // A group's waiter need not be who runs it.
   if (parts_.fabric) {
     parts_.wait.watch = [this](auto waited) {
@@ -226,19 +229,20 @@ RunResult Communicator::awaitSilent() {
 /// After each poll of a group that did not end its operation: whether its peers are to be looked
 /// at.
 Communicator::Look Communicator::lookDue(bool moved) {
-  idlePolls_ = moved ? 0 : idlePolls_ + 1;
-  const bool many = idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1;
-  if (many) noteLongPoll();
-  if (waitsLong(moved)) return Look::Late;
-  return many && !moved ? Look::Here : Look::None;
+  if (moved) {
+    startWait();
+    return Look::None;
+  }
+  const bool many = ++idlePolls_ % kPollsBeforeComparing == 0;
+  const bool late = waitsLong();
+  if (many || late) noteLongPoll();
+  return late ? Look::Late : many ? Look::Here : Look::None;
 }
 
 /// Whether the wait in this poll, or another one of the process, is a long one by the clock.
-bool Communicator::waitsLong(bool moved) {
+bool Communicator::waitsLong() {
   const uint32_t waits = longWaits_.load(std::memory_order_relaxed);
-  const bool due = !moved && waits != comparedAt_;
-  comparedAt_ = waits;
-  return due;
+  return std::exchange(comparedAt_, waits) != waits;
 }
 
 /// An end is a move, too: whoever waits for what comes next must not be taken for stuck.
@@ -267,7 +271,7 @@ Communicator::Progress Communicator::poll(bool* moved) {
 }
 
 void Communicator::begin(std::span<const HostRequest> pass, OpOrigin origin) {
-  idlePolls_ = 0;
+  startWait();
   if (pass.size() == 1) {
     joint_.drop();
     const HostCall call = prepare(pass[0], pass, origin);
@@ -281,7 +285,7 @@ void Communicator::begin(std::span<const HostRequest> pass, OpOrigin origin) {
 
 void Communicator::beginExchange(std::span<const Transfer> transfers, OpOrigin origin,
                                  uint64_t enqueued) {
-  idlePolls_ = 0;
+  startWait();
   exchanging_ = true;
   log_.beginExchange(transfers, origin, enqueued);
   exchange_.begin(channels_, parts_.place.rank, transfers, exchangeContext());
@@ -290,7 +294,7 @@ void Communicator::beginExchange(std::span<const Transfer> transfers, OpOrigin o
 RunResult Communicator::runExchange(std::span<const Transfer> transfers) {
   beginExchange(transfers, OpOrigin::Call, 0);
   return waitUntil(groupWait_, [this](bool* moved) -> std::optional<RunResult> {
-    if (exchange_.poll(moved) || (waitsLong(*moved) && endIfDeserted(moved))) {
+    if (exchange_.poll(moved) || (!*moved && waitsLong() && endIfDeserted(moved))) {
       log_.finishExchange();
       return RunResult::Ok;
     }

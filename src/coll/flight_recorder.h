@@ -38,8 +38,8 @@ struct OpFacts {
   bool captured = false;  ///< A device call of a graph, or one that comes after such a call.
   uint64_t count = 0;     ///< Elements of a slot; transfers: bytes of all.
   uint16_t transfers = 0;
-  /// Transfers: so many collectives came before, on host memory or on device memory as they are. The
-  /// last of these may be too long ago to be recorded.
+  /// Transfers: so many collectives came before, on host memory or on device memory as they are.
+  /// The last of these may be too long ago to be recorded.
   uint32_t collectives = 0;
   /// Of collectives and of exchanges on host memory, each by themselves; of collectives on device
   /// memory.

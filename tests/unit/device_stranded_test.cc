@@ -102,7 +102,7 @@ TEST(DeviceStranded, WhoHasLeftAfterManySendsHasMadeItsCollectives) {
   std::atomic<bool> looked{false};
   onWaitingRanks(3, [&looked](CommPtr& comm, int rank, std::atomic<bool>& waits) {
     int32_t data = 0;
-    const DeviceCall sum{"sum", Collective::AllReduce, &data, &data, 1, rondoInt32, rondoSum, 0,
+    const DeviceCall sum{"sum",  Collective::AllReduce, &data, &data, 1, rondoInt32, rondoSum, 0,
                          nullptr};
     ASSERT_EQ(runOnDevice(comm.get(), sum), rondoSuccess) << rondoGetLastError(nullptr);
     for (int i = 0; rank == 2 && i < kSends; ++i) {
