@@ -99,8 +99,15 @@ DeviceGroup::Part& DeviceGroup::partOf(rondoComm* comm) {
   return part;
 }
 
+/// Its operator may be destroyed before it is launched.
 void DeviceGroup::add(rondoComm* comm, const DeviceCall& call) {
-  partOf(comm).calls.push_back(call);
+  std::vector<DeviceCall>& calls = partOf(comm).calls;
+  calls.push_back(call);
+  if (call.scaled == nullptr) return;
+  if (scaledUsed_ == scaled_.size()) scaled_.push_back(std::make_unique<ScaledOp>());
+  ScaledOp& kept = *scaled_[scaledUsed_++];
+  call.scaled->copyTo(&kept);
+  calls.back().scaled = &kept;
 }
 
 void DeviceGroup::add(rondoComm* comm, const TransferCall& call) {
@@ -128,7 +135,7 @@ void DeviceGroup::clear() {
     parts_[i].pieces.clear();
     parts_[i].made.clear();
   }
-  used_ = 0;
+  used_ = scaledUsed_ = 0;
   comms_.clear();
 }
 

@@ -181,24 +181,28 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
   const algo::Group group{parts_.place.rank, parts_.place.size, key.root,
                           parts_.facts.groups.placement()};
   const Plan plan = recordPlan(*best.algorithm, group, best.geometry);
-  const ScaledOp* scaled = isReduction(key.collective) ? scaledOps_.evenDestroyed(key.op) : nullptr;
-  const rondoRedOp_t op = scaled != nullptr ? static_cast<rondoRedOp_t>(rondoSum) : key.op;
+  const bool scaled = isReduction(key.collective) && key.op >= ScaledOps::kFirst;
+  const rondoRedOp_t op = scaled ? static_cast<rondoRedOp_t>(rondoSum) : key.op;
   BoundPlan bound = bindPlan(plan, key.type, op, {&channels_, parts_.cpu});
   bound.choice = choiceOf(best.algorithm, best.geometry.lanes);
   bound.tree = parts_.facts.reproducible;
   if (bound.divisor != 0 && parts_.averagesOver != 0) {
     bound.divisor = static_cast<uint32_t>(parts_.averagesOver);
   }
-  if (scaled != nullptr) {
-    bound.scale = findScale(key.type, parts_.cpu);
-    bound.scalar = scaled->scalar;
-  }
+  if (scaled) bound.scale = findScale(key.type, parts_.cpu);
   const uint64_t choice = static_cast<uint64_t>(best.algorithm - registry().data()) * 64 +
                           static_cast<uint64_t>(best.geometry.lanes);
   const uint64_t mixed =
       (key.hash() ^ (choice * 0xff51afd7ed558ccdu)) + best.geometry.chunk * 0xc4ceb9fe1a85ec53u;
   bound.stamp = static_cast<uint32_t>(mixed ^ (mixed >> 32));
   return plans_.insert(key, std::move(bound));
+}
+
+/// What this rank multiplies by in a premultiplied sum.
+const void* Communicator::scalarOf(const HostRequest& request) {
+  const ScaledOp* const op =
+      request.scaled != nullptr ? request.scaled : scaledOps_.find(request.key.op);
+  return op->scalar;
 }
 
 std::string Communicator::mismatchText() {

@@ -207,9 +207,11 @@ class Communicator {
             plan_->totalBytes >= streamBytes_,
             plan_->stamp ^ static_cast<uint32_t>(log_.sequence() * 0x9e3779b1u),
             plan_->scale == nullptr && (!inPlace || plan_->algorithm->inPlaceAnnounce),
-            request.uneven};
+            request.uneven,
+            plan_->scale == nullptr ? nullptr : scalarOf(request)};
   }
   const BoundPlan* makePlan(const PlanKey& key);
+  const void* scalarOf(const HostRequest& request);
   Candidate choose(const Request& request);
   std::string waitsText(std::chrono::steady_clock::duration waited) const;
   End deviceFailure() const;

@@ -288,7 +288,7 @@ TEST(FarDevice, CallsReturnAtOnceAndHostMemoryGoesOn) {
 TEST(FarDevice, PremultipliedSums) {
   onHosts({0, 1}, [](const FarRank& me) {
     const int32_t scalar = me.rank + 2;
-    const ScaledOp op{rondoInt32, true, &scalar, {}, false};
+    const ScaledOp op{rondoInt32, &scalar, {}, false};
     const Ints in = dataOf(me.rank, 3000);
     Ints sum(3000, -1), part(1500, -1);
     me.good(me.collective(Collective::AllReduce, in, sum.data(), 3000, 0, 1024, &op));
