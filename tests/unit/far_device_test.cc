@@ -368,5 +368,32 @@ TEST(FarDevice, StagingIsBounded) {
   }
 }
 
+/// A kernel waits for a message that never comes, while others of its rank have all they want.
+TEST(FarDevice, AKernelThatWaitsBesideOthersThatDoNotEndsByTheTimeout) {
+  const Env timeout("RONDO_TIMEOUT_MS", "500");
+  std::atomic<bool> over{false};
+  onHosts({0, 1, 2}, [&over](const FarRank& me) {
+    Ints in = dataOf(me.rank, 10), out(10), never(10);
+    if (me.rank == 0) {
+      const Transfer lost = transferOf(1, false, never.data(), never.size());
+      me.good(runOnDevice(me.comm, TransferCall{"rondoTest", {&lost, 1}, me.other.handle()}));
+    }
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+    rondoResult_t result = rondoSuccess;
+    for (const int peer = 2 - me.rank; me.rank != 1 && result == rondoSuccess;) {
+      result = me.transfer({transferOf(peer, true, in.data(), in.size()),
+                            transferOf(peer, false, out.data(), out.size())});
+      me.stream.synchronize();
+      if (me.rank != 0 || std::chrono::steady_clock::now() < until) continue;
+      ADD_FAILURE() << "nobody has noticed";
+      rondoCommRevoke(me.comm);
+    }
+    over = over || me.rank == 0;
+    while (!over) std::this_thread::yield();
+    me.other.synchronize();
+    expectBroken(me, rondoRemoteError, "config.timeout of 500 ms");
+  });
+}
+
 }  // namespace
 }  // namespace rondo::testing
