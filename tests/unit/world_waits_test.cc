@@ -6,7 +6,10 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <vector>
 
+#include "api/handle.h"
+#include "coll/patrol.h"
 #include "support/world.h"
 
 namespace rondo::testing {
@@ -92,6 +95,41 @@ TEST(WorldWaits, AnEndedCommunicatorLeavesTheRestOfTheGroupItsWait) {
     RONDO_OK(rondoCommDestroy(other));
     EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess);
   });
+}
+
+/// Nobody but the progress thread runs the group, of so many sums, and finds something to do in
+/// each of its polls. How long that took, and how often it looked at what it watches meanwhile.
+std::chrono::milliseconds runByItself(size_t sums, int* looks) {
+  std::chrono::milliseconds took{};
+  std::atomic<int> walks{0};
+  Patrol::one().add(&walks, [&] { ++walks; });
+  World(2).run([&](const Rank& me) {
+    std::vector<float> in(20'000), out(in.size());
+    RONDO_OK(rondoGroupStart());
+    for (size_t i = 0; i < sums; ++i) {
+      RONDO_OK(rondoAllReduce(in.data(), out.data(), in.size(), rondoFloat32, rondoSum, me.comm,
+                              nullptr));
+    }
+    rondoRequest_t request = nullptr;
+    RONDO_OK(rondoGroupEndAsync(&request));
+    const auto start = Clock::now();
+    const int before = walks;
+    while (!me.comm->impl->idle()) std::this_thread::sleep_for(1ms);
+    if (me.rank == 0) {
+      took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
+      *looks = walks - before;
+    }
+    RONDO_OK(rondoWait(&request));
+  });
+  Patrol::one().remove(&walks);
+  return took;
+}
+
+TEST(WorldWaits, WhatIsWatchedIsLookedAtWhileRequestsMove) {
+  int looks = 0;
+  size_t sums = 4000;
+  while (runByItself(sums, &looks) < 500ms && sums < 1'000'000) sums *= 2;
+  EXPECT_GE(looks, 3) << sums << " sums";
 }
 
 }  // namespace
