@@ -35,12 +35,12 @@ OpFacts noteLaunch(Communicator& comm, const DeviceCall& call) {
   return facts;
 }
 
-/// And after it.
+/// And after it; so many were noted `behind` it.
 void noteLaunched(Communicator& comm, const DeviceCall& call, OpFacts facts,
-                  const DeviceServed& served) {
+                  const DeviceServed& served, size_t behind = 0) {
   facts.way = served.way;
   facts.choice = served.choice;
-  comm.recorder().launched(facts);
+  comm.recorder().launched(facts, behind);
   logLine(LogPart::Call, LogLevel::Debug, comm.place().rank, [&] {
     return format("communicator \"%s\": launched %s with count %zu, datatype %s",
                   comm.name().c_str(), call.name, call.count, typeName(call.type));
@@ -61,7 +61,9 @@ void launchJoint(Communicator& comm, std::span<const DeviceCall> calls) {
   facts.clear();
   for (const DeviceCall& call : calls) facts.push_back(noteLaunch(comm, call));
   const DeviceServed served = comm.deviceRunner()->runJoint(calls);
-  for (size_t i = 0; i < calls.size(); ++i) noteLaunched(comm, calls[i], facts[i], served);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    noteLaunched(comm, calls[i], facts[i], served, calls.size() - 1 - i);
+  }
 }
 
 void launchTransfers(Communicator& comm, const char* name, std::span<const Transfer> transfers,
@@ -74,6 +76,7 @@ void launchTransfers(Communicator& comm, const char* name, std::span<const Trans
   for (const Transfer& each : transfers) facts.count += each.bytes;
   facts.root = transfers.empty() ? 0 : transfers.front().peer;
   facts.sends = !transfers.empty() && transfers.front().sends;
+  comm.numberTransfers(&facts);
   comm.recorder().launch(facts);
   if (inPlace) {
     comm.deviceRunner()->exchangeInPlace(name, transfers, streams.front());
@@ -96,8 +99,15 @@ DeviceGroup::Part& DeviceGroup::partOf(rondoComm* comm) {
   return part;
 }
 
+/// Its operator may be destroyed before it is launched.
 void DeviceGroup::add(rondoComm* comm, const DeviceCall& call) {
-  partOf(comm).calls.push_back(call);
+  std::vector<DeviceCall>& calls = partOf(comm).calls;
+  calls.push_back(call);
+  if (call.scaled == nullptr) return;
+  if (scaledUsed_ == scaled_.size()) scaled_.push_back(std::make_unique<ScaledOp>());
+  ScaledOp& kept = *scaled_[scaledUsed_++];
+  call.scaled->copyTo(&kept);
+  calls.back().scaled = &kept;
 }
 
 void DeviceGroup::add(rondoComm* comm, const TransferCall& call) {
@@ -125,7 +135,7 @@ void DeviceGroup::clear() {
     parts_[i].pieces.clear();
     parts_[i].made.clear();
   }
-  used_ = 0;
+  used_ = scaledUsed_ = 0;
   comms_.clear();
 }
 

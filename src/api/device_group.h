@@ -2,6 +2,7 @@
 // Operations on device memory: launched at once, or collected by the calling thread's open group
 // and launched at its end.
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -74,6 +75,10 @@ class DeviceGroup {
   std::vector<Part> parts_;  ///< The first used_ of them count.
   size_t used_ = 0;
   std::vector<rondoComm*> comms_;  ///< Of the parts.
+  /// The first scaledUsed_ of them count. No deque, which takes memory while it is empty: a
+  /// thread's group is made at its first call.
+  std::vector<std::unique_ptr<ScaledOp>> scaled_;
+  size_t scaledUsed_ = 0;
 };
 
 /// Enqueues a checked collective, or puts it into the open group. Gather, scatter, and all-to-all

@@ -191,7 +191,7 @@ rondoResult_t finish(rondoRequest_t* handle, const char* call) {
 bool waitForOther(rondoRequest& request) {
   for (rondoComm* comm : request.comms) {
     const Keep keep(comm);
-    if (keep) return waitFor(request.run, comm->impl->groupWait());
+    if (keep) return waitFor(request.run, comm->impl->pollersWait());
   }
   return waitFor(request.run, WaitPolicy());
 }
@@ -245,7 +245,7 @@ namespace {
 rondoResult_t runNow(const char* call, rondoRequest& collected) {
   GroupRun& run = collected.run;
   run.issue(OpOrigin::Group);
-  if (!waitFor(run, collected.comms.front()->impl->groupWait())) {
+  if (!waitFor(run, collected.comms.front()->impl->pollersWait())) {
     return refuseSpinBound(call, collected.comms, true);
   }
   return report(call, collected.comms, run.fault(), true);

@@ -60,14 +60,13 @@ rondoResult_t rondoRedOpDestroy(rondoRedOp_t op, rondoComm_t comm) {
   const char* call = "rondoRedOpDestroy";
   const rondo::Use use(comm, call);
   if (use.result() != rondoSuccess) return use.result();
-  rondo::ScaledOp* found = comm->impl->scaledOps().find(op);
-  if (found == nullptr) {
+  if (comm->impl->scaledOps().find(op) == nullptr) {
     return refuse(comm, call,
                   rondo::format("argument op is %d; allowed: an operator of "
                                 "rondoRedOpCreatePreMulSum on this communicator that is not "
                                 "destroyed",
                                 op));
   }
-  found->alive = false;
+  comm->impl->scaledOps().destroy(op);
   return rondoSuccess;
 }

@@ -58,7 +58,6 @@ struct BoundPlan {
   uint32_t divisor;  ///< For ReduceArgs: the number of ranks for rondoAvg, else 0.
   bool tree;         ///< See ReduceArgs::tree.
   ScaleFn scale;     ///< For operators that multiply this rank's input; else nullptr.
-  const void* scalar;
   CopyFn copy;
   std::vector<SendPort*> drains;  ///< Every port the plan sends on.
 };

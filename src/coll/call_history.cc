@@ -57,6 +57,7 @@ void CallLog::beginExchange(std::span<const Transfer> transfers, OpOrigin origin
   facts.collective = OpFacts::kTransfers;
   facts.origin = origin;
   facts.sequence = ++exchanges_;
+  facts.collectives = static_cast<uint32_t>(sequence_);
   facts.transfers = static_cast<uint16_t>(std::min<size_t>(transfers.size(), 0xffff));
   for (const Transfer& each : transfers) facts.count += each.bytes;
   if (!transfers.empty()) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <thread>
+#include <utility>
 
 #include "api/types.h"
 #include "base/error.h"
@@ -68,7 +69,9 @@ Communicator::Communicator(Parts parts)
     }
     if (PeerWatch::one().watches() || parts_.device) ProgressThread::tryStart();
   }
-  groupWait_ = parts_.wait;
+  groupWait_ = pollersWait_ = parts_.wait;
+  pollersWait_.aborted = [] { return false; };
+  if (parts_.fabric) pollersWait_.watch = [](auto) { noteLongWait(); };
   // A group's waiter need not be who runs it.
   if (parts_.fabric) {
     parts_.wait.watch = [this](auto waited) {
@@ -178,24 +181,28 @@ const BoundPlan* Communicator::makePlan(const PlanKey& key) {
   const algo::Group group{parts_.place.rank, parts_.place.size, key.root,
                           parts_.facts.groups.placement()};
   const Plan plan = recordPlan(*best.algorithm, group, best.geometry);
-  const ScaledOp* scaled = isReduction(key.collective) ? scaledOps_.evenDestroyed(key.op) : nullptr;
-  const rondoRedOp_t op = scaled != nullptr ? static_cast<rondoRedOp_t>(rondoSum) : key.op;
+  const bool scaled = isReduction(key.collective) && key.op >= ScaledOps::kFirst;
+  const rondoRedOp_t op = scaled ? static_cast<rondoRedOp_t>(rondoSum) : key.op;
   BoundPlan bound = bindPlan(plan, key.type, op, {&channels_, parts_.cpu});
   bound.choice = choiceOf(best.algorithm, best.geometry.lanes);
   bound.tree = parts_.facts.reproducible;
   if (bound.divisor != 0 && parts_.averagesOver != 0) {
     bound.divisor = static_cast<uint32_t>(parts_.averagesOver);
   }
-  if (scaled != nullptr) {
-    bound.scale = findScale(key.type, parts_.cpu);
-    bound.scalar = scaled->scalar;
-  }
+  if (scaled) bound.scale = findScale(key.type, parts_.cpu);
   const uint64_t choice = static_cast<uint64_t>(best.algorithm - registry().data()) * 64 +
                           static_cast<uint64_t>(best.geometry.lanes);
   const uint64_t mixed =
       (key.hash() ^ (choice * 0xff51afd7ed558ccdu)) + best.geometry.chunk * 0xc4ceb9fe1a85ec53u;
   bound.stamp = static_cast<uint32_t>(mixed ^ (mixed >> 32));
   return plans_.insert(key, std::move(bound));
+}
+
+/// What this rank multiplies by in a premultiplied sum.
+const void* Communicator::scalarOf(const HostRequest& request) {
+  const ScaledOp* const op =
+      request.scaled != nullptr ? request.scaled : scaledOps_.find(request.key.op);
+  return op->scalar;
 }
 
 std::string Communicator::mismatchText() {
@@ -226,19 +233,20 @@ RunResult Communicator::awaitSilent() {
 /// After each poll of a group that did not end its operation: whether its peers are to be looked
 /// at.
 Communicator::Look Communicator::lookDue(bool moved) {
-  idlePolls_ = moved ? 0 : idlePolls_ + 1;
-  const bool many = idlePolls_ % kPollsBeforeComparing == kPollsBeforeComparing - 1;
-  if (many) noteLongPoll();
-  if (waitsLong(moved)) return Look::Late;
-  return many && !moved ? Look::Here : Look::None;
+  if (moved) {
+    startWait();
+    return Look::None;
+  }
+  const bool many = ++idlePolls_ % kPollsBeforeComparing == 0;
+  const bool late = waitsLong();
+  if (many || late) noteLongPoll();
+  return late ? Look::Late : many ? Look::Here : Look::None;
 }
 
 /// Whether the wait in this poll, or another one of the process, is a long one by the clock.
-bool Communicator::waitsLong(bool moved) {
+bool Communicator::waitsLong() {
   const uint32_t waits = longWaits_.load(std::memory_order_relaxed);
-  const bool due = !moved && waits != comparedAt_;
-  comparedAt_ = waits;
-  return due;
+  return std::exchange(comparedAt_, waits) != waits;
 }
 
 /// An end is a move, too: whoever waits for what comes next must not be taken for stuck.
@@ -267,7 +275,7 @@ Communicator::Progress Communicator::poll(bool* moved) {
 }
 
 void Communicator::begin(std::span<const HostRequest> pass, OpOrigin origin) {
-  idlePolls_ = 0;
+  startWait();
   if (pass.size() == 1) {
     joint_.drop();
     const HostCall call = prepare(pass[0], pass, origin);
@@ -281,7 +289,7 @@ void Communicator::begin(std::span<const HostRequest> pass, OpOrigin origin) {
 
 void Communicator::beginExchange(std::span<const Transfer> transfers, OpOrigin origin,
                                  uint64_t enqueued) {
-  idlePolls_ = 0;
+  startWait();
   exchanging_ = true;
   log_.beginExchange(transfers, origin, enqueued);
   exchange_.begin(channels_, parts_.place.rank, transfers, exchangeContext());
@@ -290,7 +298,7 @@ void Communicator::beginExchange(std::span<const Transfer> transfers, OpOrigin o
 RunResult Communicator::runExchange(std::span<const Transfer> transfers) {
   beginExchange(transfers, OpOrigin::Call, 0);
   return waitUntil(groupWait_, [this](bool* moved) -> std::optional<RunResult> {
-    if (exchange_.poll(moved) || (waitsLong(*moved) && endIfDeserted(moved))) {
+    if (exchange_.poll(moved) || (!*moved && waitsLong() && endIfDeserted(moved))) {
       log_.finishExchange();
       return RunResult::Ok;
     }

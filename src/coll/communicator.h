@@ -126,8 +126,11 @@ class Communicator {
   /// What rondoCommFinalize tells the peers, and learns of them.
   Closing& closing() { return closing_; }
   ScaledOps& scaledOps() { return scaledOps_; }
-  /// How a thread waits for a group; whether calls differ, the polls find out.
+  /// How a thread waits that runs sends and receives; whether calls differ, the polls find out.
   const WaitPolicy& groupWait() const { return groupWait_; }
+  /// How a thread waits for a group, which may be on other communicators, too, and which others may
+  /// run: its polls see aborts, and how long each communicator waits.
+  const WaitPolicy& pollersWait() const { return pollersWait_; }
 
   /// Two ranks whose current calls differ though they should be the same, as a sentence; empty:
   /// none that can be seen.
@@ -176,6 +179,11 @@ class Communicator {
     facts->captured = capturing_;
     facts->sequence = ++launches_;
   }
+  /// The same of sends and receives there.
+  void numberTransfers(OpFacts* facts) const {
+    facts->captured = capturing_;
+    facts->collectives = launches_;
+  }
   /// No call may run any more, for this reason: recorded, and logged. Once.
   void noteBroken(const std::string& why);
 
@@ -199,27 +207,34 @@ class Communicator {
             plan_->totalBytes >= streamBytes_,
             plan_->stamp ^ static_cast<uint32_t>(log_.sequence() * 0x9e3779b1u),
             plan_->scale == nullptr && (!inPlace || plan_->algorithm->inPlaceAnnounce),
-            request.uneven};
+            request.uneven,
+            plan_->scale == nullptr ? nullptr : scalarOf(request)};
   }
   const BoundPlan* makePlan(const PlanKey& key);
+  const void* scalarOf(const HostRequest& request);
   Candidate choose(const Request& request);
   std::string waitsText(std::chrono::steady_clock::duration waited) const;
   End deviceFailure() const;
   void logCall(const HostRequest& request) const;
   RunResult awaitSilent();
   // communicator_watch.cc
+  static void noteLongWait();
   void watch(std::chrono::steady_clock::duration waited);
   void tellWait(std::chrono::steady_clock::duration waited);
   void askLate(std::chrono::steady_clock::duration waited);
   std::vector<int> awaitedFar() const;
   void watchDevice();
   int strandedBy() const;
+  void startWait() {
+    idlePolls_ = 0;
+    idleSince_ = {};
+  }
   void noteLongPoll();
   /// At peers' calls: at those that can be read, or, in a wait that is long by the clock, with a
   /// word to other hosts.
   enum class Look { None, Here, Late };
   Look lookDue(bool moved);
-  bool waitsLong(bool moved);
+  bool waitsLong();
   bool endIfDeserted(bool* moved);
   void endIfStandsStill(bool moved);
   Progress ended();
@@ -253,15 +268,17 @@ class Communicator {
   ScaledOps scaledOps_;
   const BoundPlan* plan_ = nullptr;  // of the current call
   BoundPlan nothing_{};              // of calls with count 0, which peers must see too
-  WaitPolicy groupWait_;
+  WaitPolicy groupWait_, pollersWait_;
   uint32_t launches_ = 0;                            // collectives on device memory
   bool capturing_ = false;                           // some of them went into graphs
   std::chrono::steady_clock::time_point lookAgain_;  // at what ranks called on device memory
   bool stranded_ = false;  // a kernel waited at the last look though all others had left
   mutable std::mutex verdictMutex_;
-  std::string verdict_;                              // once config.timeout has run out here
-  uint32_t idlePolls_ = 0;                           // of the operation that runs
-  std::chrono::steady_clock::time_point idleSince_;  // of a long wait of a group
+  std::string verdict_;  // once config.timeout has run out here
+  // Of the operation of a group that runs: since it moved, and a time between that and now; none:
+  // it does not wait for long. And when that is to be looked at.
+  uint32_t idlePolls_ = 0;
+  std::chrono::steady_clock::time_point idleSince_, idleLookAt_;
   // Of the wait that other hosts were last told of: how long it was then, and what was known.
   std::atomic<int64_t> toldAfter_{0};
   std::atomic<uint64_t> toldNews_{0};

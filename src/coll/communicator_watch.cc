@@ -22,6 +22,10 @@
 namespace rondo {
 namespace {
 
+/// Of a group that waits for long: by the clock, as on a crowded host a thousand polls are many
+/// seconds.
+constexpr std::chrono::milliseconds kLookEvery{10};
+
 /// Reading what all ranks have called takes a millisecond.
 constexpr std::chrono::milliseconds kBetweenLooks{200};
 
@@ -52,10 +56,15 @@ std::string listed(const char* heading, const std::map<int, std::string>& texts)
 
 }  // namespace
 
-/// Now and then in a long wait.
-void Communicator::watch(std::chrono::steady_clock::duration waited) {
+/// Somebody waits for long: whatever waits for longest is looked at in its next poll.
+void Communicator::noteLongWait() {
   longWaits_.fetch_add(1, std::memory_order_relaxed);
   PeerWatch::one().look();
+}
+
+/// Now and then in a long wait.
+void Communicator::watch(std::chrono::steady_clock::duration waited) {
+  noteLongWait();
   const int deserter = log_.deserter();
   if (deserter >= 0) parts_.fabric->abortDeserted(deserter);
   if (parts_.fabric->spansHosts()) {
@@ -142,15 +151,21 @@ void Communicator::askLate(std::chrono::steady_clock::duration waited) {
   parts_.fabric->ask(awaited, inside, afresh);
 }
 
-/// A group that has not moved for a thousand polls, or some thousands, whoever polls it.
+/// A group that has not moved for a thousand polls, or some thousands, or while somebody of the
+/// process waited for long, whoever polls it.
 void Communicator::noteLongPoll() {
   const auto now = std::chrono::steady_clock::now();
-  if (idlePolls_ % kPollsOfALongWait == kPollsOfALongWait - 1) noteWait();
-  if (idlePolls_ < kPollsOfALongWait / 4) {
+  const bool many = idlePolls_ % kPollsOfALongWait == 0;
+  if (idleSince_ == std::chrono::steady_clock::time_point{}) {
     idleSince_ = now;
-  } else if (parts_.fabric && now - idleSince_ > std::chrono::milliseconds(10)) {
+    idleLookAt_ = now + kLookEvery;
+    if (many) noteWait();
+  } else if (now >= idleLookAt_ && parts_.fabric) {
+    idleLookAt_ = now + kLookEvery;
     noteWait();  // four thousand polls are many seconds on a crowded host
     watch(now - idleSince_);
+  } else if (many) {
+    noteWait();
   }
 }
 

@@ -62,7 +62,7 @@ std::string kernelText(const DeviceCalls& calls, int64_t now) {
 
 uint32_t DeviceCalls::collectives() const {
   uint32_t most = 0;
-  for (const FlightOp& op : ops) most = std::max(most, op.facts.sequence);
+  for (const FlightOp& op : ops) most = std::max(most, op.facts.collectivesSoFar());
   return most;
 }
 

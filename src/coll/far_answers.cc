@@ -27,10 +27,11 @@ void writeFacts(const FlightProcess& process, const FlightComm& comm, int64_t no
     said->flags |= PlaceAnswer::kStopped;
   }
   const FlightOp* const op = comm.lastCollective();
+  said->sequence = comm.collectives();
+  if (said->sequence != 0) said->flags |= PlaceAnswer::kCalled;
   if (op == nullptr) return;
   const int64_t age = std::max<int64_t>(0, now - (op->running() ? op->started : op->ended));
-  said->flags |= PlaceAnswer::kCalled | (op->running() ? PlaceAnswer::kRunning : 0u);
-  said->sequence = op->facts.sequence;
+  if (op->running()) said->flags |= PlaceAnswer::kRunning;
   said->ageMs = static_cast<uint32_t>(std::min<int64_t>(age / 1'000'000, UINT32_MAX));
 }
 

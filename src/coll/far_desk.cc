@@ -13,6 +13,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kWatchEvery{10};
+/// Polls that moved something, between looks at the clock.
+constexpr uint32_t kMovesBetweenLooks = 64;
 
 }  // namespace
 
@@ -172,27 +174,32 @@ bool FarDesk::pollLane(Lane& lane, FarFailure* failure) {
                 "a kernel waited longer than RONDO_SPIN_BOUND_MS for a peer and was given up"};
     return true;
   }
-  if (moved || !lane.busy()) {
-    lane.idle = false;
-    return moved;
-  }
+  const bool busy = lane.busy();
+  if (moved || !busy) lane.idle = false;
+  if (!busy || (moved && ++lane.moves % kMovesBetweenLooks != 0)) return moved;
   const auto now = Clock::now();
-  if (!lane.idle) {
+  if (!moved && !lane.idle) {
     lane.idle = true;
     lane.since = now;
+  }
+  if (now >= lane.watchAt) {
     lane.watchAt = now + kWatchEvery;
-  } else if (now >= lane.watchAt) {
-    lane.watchAt = now + kWatchEvery;
-    watch(lane);
+    watch(lane, now);
   }
   return moved;
 }
 
-/// Who waits looks for peers that ended, and reports a stall.
-void FarDesk::watch(Lane& lane) {
-  const Communicator& carrier = lane.chunks.busy() ? lane.chunks.carrier() : *lane.carriers.pieces;
-  const WaitPolicy& policy = carrier.groupWait();
-  if (policy.watch) policy.watch(Clock::now() - lane.since);
+/// Who waits looks for peers that ended, and reports a stall. How long a chunk waits its own polls
+/// see, once they know that somebody waits.
+void FarDesk::watch(Lane& lane, Clock::time_point now) {
+  if (lane.idle && lane.chunks.busy() && now - lane.since >= kWatchEvery) {
+    const WaitPolicy& policy = lane.chunks.carrier().pollersWait();
+    if (policy.watch) policy.watch(now - lane.since);
+  }
+  if (lane.pieces == nullptr) return;
+  const auto waited = lane.pieces->longestWait(now);
+  const WaitPolicy& policy = lane.carriers.pieces->groupWait();
+  if (waited >= kWatchEvery && policy.watch) policy.watch(waited);
 }
 
 void FarDesk::fail(FarFailure failure) {

@@ -116,6 +116,7 @@ class FarDesk {
     FarChunks chunks;
     std::unique_ptr<FarPieces> pieces;  ///< Or none.
     bool idle = false;                  ///< Waits since `since`, though something is under way.
+    uint32_t moves = 0;                 ///< Polls that moved something.
     std::chrono::steady_clock::time_point since, watchAt;
     std::atomic<uint32_t> owner{0};  ///< 1 while a thread polls; stays so when the desk is closed.
 
@@ -124,7 +125,7 @@ class FarDesk {
   };
   bool pollLane(Lane& lane, FarFailure* failure);
   void fail(FarFailure failure);
-  void watch(Lane& lane);
+  static void watch(Lane& lane, std::chrono::steady_clock::time_point now);
 
   const std::vector<FarCarriers> carriers_;
   FaultWords* const faults_;

@@ -53,9 +53,7 @@ bool FarPieces::takeLetter(size_t index) {
 bool FarPieces::owes(size_t index) {
   const Queue& queue = queues_[index];
   if (!queue.sends || carrier_.fabric()->gone(queue.peer)) return false;
-  const auto moves = [](const Queue::Move& move) { return move.copy != nullptr; };
-  return queue.running || std::any_of(queue.moves, queue.moves + kFarPairSlots, moves) ||
-         takeLetter(index);
+  return queue.busy() || takeLetter(index);
 }
 
 bool FarPieces::owes() {
@@ -145,11 +143,24 @@ bool FarPieces::pollQueue(size_t index, FarFailure* failure) {
   return moved;
 }
 
+std::chrono::steady_clock::duration FarPieces::longestWait(
+    std::chrono::steady_clock::time_point now) {
+  std::chrono::steady_clock::duration longest{};
+  for (Queue& queue : queues_) {
+    if (!queue.busy()) continue;
+    if (queue.since == std::chrono::steady_clock::time_point{}) queue.since = now;
+    longest = std::max(longest, now - queue.since);
+  }
+  return longest;
+}
+
 bool FarPieces::poll(FarFailure* failure) {
   bool moved = false;
   if (moving_ > 0) network().progress();
   for (size_t i = 0; i < queues_.size() && failure->what.empty(); ++i) {
-    moved |= pollQueue(i, failure);
+    if (!pollQueue(i, failure)) continue;
+    queues_[i].since = {};
+    moved = true;
   }
   if (failure->what.empty() && busy() && !moved && carrier_.aborted()) {
     Communicator::End end = carrier_.endOf();

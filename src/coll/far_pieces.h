@@ -1,6 +1,8 @@
 #pragma once
 // The host's side of sends and receives of device memory between hosts, piece by piece.
 
+#include <algorithm>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -31,6 +33,9 @@ class FarPieces {
   FarPieces(Communicator& carrier, const FarPairView& view, int lane, FarZeroCopy zeroCopy);
   bool poll(FarFailure* failure);
   bool busy() const { return running_ + moving_ > 0; }
+  /// How long the queue has waited that has waited for longest, as far as this has been asked since
+  /// it last moved: others may move all the time.
+  std::chrono::steady_clock::duration longestWait(std::chrono::steady_clock::time_point now);
   /// Whether anything that is sent, or has rung for that, is for a rank that is there.
   bool owes();
   void startAt(uint32_t number);
@@ -48,7 +53,12 @@ class FarPieces {
       ZeroCopy* copy = nullptr;
       uint32_t piece = 0;
     };
-    Move moves[kFarPairSlots];  ///< Under way, by slot.
+    Move moves[kFarPairSlots];                      ///< Under way, by slot.
+    std::chrono::steady_clock::time_point since{};  ///< It waits; none: not known yet.
+    bool busy() const {
+      return running || std::any_of(moves, moves + kFarPairSlots,
+                                    [](const Move& move) { return move.copy != nullptr; });
+    }
   };
   bool owes(size_t index);
   bool takeLetter(size_t index);

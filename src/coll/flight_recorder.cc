@@ -30,7 +30,11 @@ OpFacts OpFacts::of(const OpWords& words) {
   out.pass = static_cast<uint8_t>(w1 >> 16);
   out.origin = static_cast<OpOrigin>(w1 >> 24 & 3);
   out.type = static_cast<int32_t>(w1 >> 32);
-  out.op = static_cast<int32_t>(w2);
+  if (out.isTransfers()) {
+    out.collectives = static_cast<uint32_t>(w2);
+  } else {
+    out.op = static_cast<int32_t>(w2);
+  }
   out.root = static_cast<int32_t>(w2 >> 32);
   out.choice = static_cast<uint32_t>((w3 & 0xffff) | (w1 >> 14 & 3) << 16);
   out.transfers = static_cast<uint16_t>(w3 >> 16);

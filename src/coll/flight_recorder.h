@@ -38,6 +38,9 @@ struct OpFacts {
   bool captured = false;  ///< A device call of a graph, or one that comes after such a call.
   uint64_t count = 0;     ///< Elements of a slot; transfers: bytes of all.
   uint16_t transfers = 0;
+  /// Transfers: so many collectives came before, on host memory or on device memory as they are.
+  /// The last of these may be too long ago to be recorded.
+  uint32_t collectives = 0;
   /// Of collectives and of exchanges on host memory, each by themselves; of collectives on device
   /// memory.
   uint32_t sequence = 0;
@@ -49,12 +52,15 @@ struct OpFacts {
                  uint64_t{choice >> 16 & 3} << 14 | uint64_t{pass} << 16 |
                  static_cast<uint64_t>(origin) << 24 |
                  static_cast<uint64_t>(static_cast<uint32_t>(type)) << 32,
-             static_cast<uint32_t>(op) | static_cast<uint64_t>(static_cast<uint32_t>(root)) << 32,
+             (isTransfers() ? collectives : static_cast<uint32_t>(op)) |
+                 static_cast<uint64_t>(static_cast<uint32_t>(root)) << 32,
              (choice & 0xffff) | uint64_t{transfers} << 16 | uint64_t{sequence} << 32}};
   }
   static OpFacts of(const OpWords& words);
 
   bool isTransfers() const { return collective == kTransfers; }
+  /// So many collectives there were once it had begun.
+  uint32_t collectivesSoFar() const { return isTransfers() ? collectives : sequence; }
   /// What its caller gave or took: a slot's bytes, or all transfers'.
   uint64_t bytes() const;
   /// "allreduce", "send", "sends and receives".
@@ -108,10 +114,10 @@ class FlightRecorder {
     const uint64_t now = ticks();
     device_->begin(++launched_, facts.words(), now, now);
   }
-  /// `facts` are those of launch(), with how it is served.
-  void launched(const OpFacts& facts) {
-    device_->amend(launched_, facts.words());
-    device_->end(launched_, ticks());
+  /// `facts` are those of launch(), with how it is served; of the last one but `behind`.
+  void launched(const OpFacts& facts, uint64_t behind = 0) {
+    device_->amend(launched_ - behind, facts.words());
+    device_->end(launched_ - behind, ticks());
   }
 
   /// In a long wait, now and then: what it waits for.

@@ -37,8 +37,10 @@ struct FlightComm {
   std::vector<FlightOp> host, device;  ///< The oldest first.
 
   const FlightOp* last() const { return host.empty() ? nullptr : &host.back(); }
-  /// The last host collective, not an exchange; nullptr: none.
+  /// The last host collective, not an exchange; nullptr: none, or too many exchanges came since.
   const FlightOp* lastCollective() const;
+  /// So many host collectives so far.
+  uint32_t collectives() const { return host.empty() ? 0 : host.back().facts.collectivesSoFar(); }
 };
 
 struct FlightProcess {

@@ -26,11 +26,23 @@ void GroupRun::addCollective(Communicator& comm, const char* call, const HostReq
   part.requests.back().enqueued = ticks();
   part.calls.push_back(call);
   longest_ = std::max(longest_, request.key.count * typeSize(request.key.type));
+  if (isReduction(request.key.collective)) keepScaled(comm, &part.requests.back());
   if (request.uneven == nullptr) return;
   if (unevenUsed_ == uneven_.size()) uneven_.emplace_back();
   UnevenSlots& kept = uneven_[unevenUsed_++];
   kept = *request.uneven;
   part.requests.back().uneven = &kept;
+}
+
+void GroupRun::keepScaled(Communicator& comm, HostRequest* request) {
+  if (request->key.op < ScaledOps::kFirst) [[likely]]
+    return;
+  const ScaledOp* const op = comm.scaledOps().find(request->key.op);
+  if (op == nullptr) return;
+  if (scaledUsed_ == scaled_.size()) scaled_.emplace_back();
+  ScaledOp& kept = scaled_[scaledUsed_++];
+  op->copyTo(&kept);
+  request->scaled = &kept;
 }
 
 void GroupRun::addTransfers(Communicator& comm, const char* call,
@@ -116,7 +128,7 @@ void GroupRun::close() {
     part.exchanging = part.ended = false;
     part.comm = nullptr;
   }
-  used_ = unevenUsed_ = 0;
+  used_ = unevenUsed_ = scaledUsed_ = 0;
   longest_ = 0;
   fault_ = {};
   done_.store(false, std::memory_order_relaxed);

@@ -28,8 +28,8 @@ class GroupRun {
   GroupRun(const GroupRun&) = delete;
   GroupRun& operator=(const GroupRun&) = delete;
 
-  /// `call` outlives the run; what request.uneven points to is copied. Collectives keep their
-  /// order.
+  /// `call` outlives the run; what request.uneven points to, and its operator, are copied.
+  /// Collectives keep their order.
   void addCollective(Communicator& comm, const char* call, const HostRequest& request);
   /// Sends and receives of a communicator run at once, before its collectives.
   void addTransfers(Communicator& comm, const char* call, std::span<const Transfer> transfers);
@@ -76,6 +76,7 @@ class GroupRun {
     std::span<const HostRequest> waiting() const { return std::span(requests).subspan(next); }
   };
   Part& partOf(Communicator& comm);
+  void keepScaled(Communicator& comm, HostRequest* request);
   std::string clashOf(const Part& part);
   bool poll();
   bool pollPart(Part& part);
@@ -88,6 +89,8 @@ class GroupRun {
   size_t used_ = 0;
   std::deque<UnevenSlots> uneven_;  ///< The first unevenUsed_ of them count; addresses stay.
   size_t unevenUsed_ = 0;
+  std::deque<ScaledOp> scaled_;  ///< The first scaledUsed_ of them count; addresses stay.
+  size_t scaledUsed_ = 0;
   uint64_t longest_ = 0;
   OpOrigin origin_ = OpOrigin::Group;
   JointCall checker_;               ///< For faultOf().

@@ -5,6 +5,7 @@
 
 namespace rondo {
 
+struct ScaledOp;
 struct UnevenSlots;
 
 /// One collective call on host memory, arguments checked.
@@ -14,6 +15,9 @@ struct HostRequest {
   void* dst;
   const UnevenSlots* uneven = nullptr;  ///< With key.uneven.
   uint64_t enqueued = 0;                ///< ticks() when a group took it; 0: it runs at once.
+  /// Of a call that a group took: key.op, if that is a premultiplied sum; it may be destroyed
+  /// since.
+  const ScaledOp* scaled = nullptr;
 };
 
 /// Who a rank is among the others.

@@ -31,6 +31,8 @@ constexpr std::chrono::microseconds kNap{50};
 /// With groups outstanding, between looks at the peers. By the clock: on a crowded host a hundred
 /// naps, or yields, are seconds.
 constexpr std::chrono::milliseconds kWatchEvery{10};
+/// Looks that found something to do, between those at the clock.
+constexpr uint32_t kMovesBetweenLooks = 64;
 constexpr int kGraceNapMs = 25;
 
 /// A group of operations up to so many bytes is left to its caller for a while: waking the thread
@@ -184,18 +186,20 @@ bool ProgressThread::pollDue(bool* moved) {
 /// Until nothing is due any more.
 void ProgressThread::work() {
   int idle = 0;
+  uint32_t looks = 0;
   bool moved = false;
   auto watchAt = Clock::now() + kWatchEvery;
   while (pollDue(&moved)) {
     idle = moved ? 0 : idle + 1;
     moved = false;
-    if (idle < kLooksBeforeYield) continue;
+    if (idle < kLooksBeforeYield && ++looks % kMovesBetweenLooks != 0) continue;
     const auto now = Clock::now();
     if (now >= watchAt) {
       PeerWatch::one().look();
       Patrol::one().walk();
       watchAt = now + kWatchEvery;
     }
+    if (idle < kLooksBeforeYield) continue;
     if (idle < kLooksBeforeNap) {
       sched_yield();
     } else {

@@ -25,6 +25,7 @@ struct HostCall {
   uint32_t stamp;    ///< Of the messages of this call.
   bool announceSrc;  ///< src may be posted in place (see Algorithm::announceInPlace).
   const UnevenSlots* uneven = nullptr;  ///< Then the plan is one full period, repeated as needed.
+  const void* scalar = nullptr;         ///< Of BoundPlan::scale.
 };
 
 /// Reused from call to call by one communicator.

@@ -28,7 +28,7 @@ ReduceArgs Runner::arguments(void* first, void* second, const void* const* input
   args.tree = plan_->tree;
   if (plan_->scale != nullptr) [[unlikely]] {
     args.scaled = own;
-    args.scalar = plan_->scalar;
+    args.scalar = call_.scalar;
   }
   return args;
 }
@@ -108,7 +108,7 @@ bool Runner::postSource(const BoundStep& step, const char* src, void* answer, ch
   void* space = step.send->tryAcquire(step.bytes);
   if (space == nullptr) return false;
   if (plan_->scale != nullptr) [[unlikely]] {
-    plan_->scale(space, src, plan_->scalar, step.count);
+    plan_->scale(space, src, call_.scalar, step.count);
   } else if (second != nullptr && goesPast(*step.send, step.bytes)) {
     copyPastTwice(plan_->copy, *step.send, space, second, src, step.bytes);
     *keep = second;
@@ -168,7 +168,7 @@ void Runner::compute(Lane& lane, const BoundStep& step, const Message* received,
   }
   const void* from = (bits & algo::kRecv) != 0 ? received[0].data : src;
   if (plan_->scale != nullptr && from == src) [[unlikely]] {
-    plan_->scale(dst, src, plan_->scalar, step.count);
+    plan_->scale(dst, src, call_.scalar, step.count);
     from = dst;
   }
   if (space != nullptr) {

@@ -1,32 +1,41 @@
 #include "coll/scaled_ops.h"
 
+#include <climits>
 #include <cstring>
 
 namespace rondo {
 
 rondoRedOp_t ScaledOps::make(rondoDataType_t type, const void* scalar, size_t bytes,
                              bool immediate) {
+  // The same on all ranks, which may destroy theirs in another order.
+  constexpr uint32_t kNumbers = INT_MAX - kFirst;
   const std::lock_guard<std::mutex> lock(mutex_);
-  ScaledOp& op = ops_.emplace_back(ScaledOp{type, true, scalar, {}, false});
+  const auto number = kFirst + static_cast<rondoRedOp_t>(made_ % kNumbers);
+  ScaledOp& op = ops_[number];
+  ++made_;
+  op = ScaledOp{type, scalar, {}, false};
   if (immediate) {
     std::memcpy(op.value.data(), scalar, bytes);
     op.scalar = op.value.data();
   }
-  return kFirst + static_cast<rondoRedOp_t>(ops_.size()) - 1;
-}
-
-ScaledOp* ScaledOps::at(rondoRedOp_t op) {
-  if (op < kFirst) return nullptr;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto index = static_cast<size_t>(op - kFirst);
-  return index < ops_.size() ? &ops_[index] : nullptr;
+  return number;
 }
 
 ScaledOp* ScaledOps::find(rondoRedOp_t op) {
-  ScaledOp* found = at(op);
-  return found != nullptr && found->alive ? found : nullptr;
+  if (op < kFirst) return nullptr;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = ops_.find(op);
+  return found != ops_.end() ? &found->second : nullptr;
 }
 
-const ScaledOp* ScaledOps::evenDestroyed(rondoRedOp_t op) { return at(op); }
+void ScaledOps::destroy(rondoRedOp_t op) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ops_.erase(op);
+}
+
+size_t ScaledOps::alive() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return ops_.size();
+}
 
 }  // namespace rondo

@@ -2,8 +2,8 @@
 // Operators made at run time: a sum of inputs that each rank multiplies by a scalar of its own.
 
 #include <array>
-#include <deque>
 #include <mutex>
+#include <unordered_map>
 
 #include "api/rondo_types.h"
 
@@ -11,11 +11,16 @@ namespace rondo {
 
 /// One premultiplied sum.
 struct ScaledOp {
-  rondoDataType_t type;
-  bool alive;
-  const void* scalar;  ///< `value`, or the caller's memory, read when a collective runs.
-  alignas(16) std::array<unsigned char, 16> value;
+  rondoDataType_t type = rondoFloat32;
+  const void* scalar = nullptr;  ///< `value`, or the caller's memory, read when a collective runs.
+  alignas(16) std::array<unsigned char, 16> value = {};
   bool onDevice = false;  ///< `scalar` is memory of a device: the host cannot read it.
+
+  /// For a call that may run after rondoRedOpDestroy.
+  void copyTo(ScaledOp* other) const {
+    *other = *this;
+    if (scalar == value.data()) other->scalar = other->value.data();
+  }
 };
 
 /// Those of one communicator, numbered in the order in which they were made. Thread safe but for an
@@ -27,16 +32,15 @@ class ScaledOps {
 
   /// `bytes` of *scalar are copied if `immediate`.
   rondoRedOp_t make(rondoDataType_t type, const void* scalar, size_t bytes, bool immediate);
-  /// nullptr if there is none (any more).
+  /// nullptr if there is none (any more). Its address stays until it is destroyed.
   ScaledOp* find(rondoRedOp_t op);
-  /// For calls of groups, which may run after rondoRedOpDestroy.
-  const ScaledOp* evenDestroyed(rondoRedOp_t op);
+  void destroy(rondoRedOp_t op);
+  size_t alive();
 
  private:
-  ScaledOp* at(rondoRedOp_t op);
-
-  std::mutex mutex_;          // the progress thread looks operators up
-  std::deque<ScaledOp> ops_;  // addresses stay
+  std::mutex mutex_;  // the progress thread looks operators up
+  uint32_t made_ = 0;
+  std::unordered_map<rondoRedOp_t, ScaledOp> ops_;
 };
 
 }  // namespace rondo

@@ -83,9 +83,9 @@ class Table {
     if (member.comm != nullptr) {
       out.known = true;
       out.op = member.comm->lastCollective();
-      out.called = out.op != nullptr;
-      if (!out.called) return out;
-      out.sequence = out.op->facts.sequence;
+      out.sequence = member.comm->collectives();
+      out.called = out.sequence != 0;
+      if (out.op == nullptr) return out;
       out.running = out.op->running() && member.comm->alive;
       if (out.running) out.since = out.op->started;
     } else if (member.far != nullptr && member.far->answered) {

@@ -131,8 +131,7 @@ class Links {
       for (const FlightProcess& process : *some) {
         for (const FlightComm& each : process.comms) {
           if (!each.alive || each.id != comm.id || each.rank == comm.rank) continue;
-          const FlightOp* const last = each.lastCollective();
-          if (last != nullptr && last->facts.sequence >= sequence) continue;
+          if (each.collectives() >= sequence) continue;
           add(comm, each.rank, false, note);
         }
       }

@@ -37,7 +37,7 @@ class OpRing {
     std::atomic_ref(entry.number).store(number, std::memory_order_release);
     put(last_, number);
   }
-  /// Says more of the newest one. A reader may see some of the old words beside some of the new.
+  /// Says more of one of the newest. A reader may see some of the old words beside some of the new.
   void amend(uint64_t number, const OpWords& words) {
     for (int i = 0; i < OpWords::kWords; ++i) put(at(number).words.at[i], words.at[i]);
   }

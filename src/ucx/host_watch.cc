@@ -81,6 +81,10 @@ HostWatch::Link& HostWatch::linkOf(uint64_t token) {
 void HostWatch::watch(uint64_t token, const Endpoints& where) {
   if (token == token_) return;
   Link& link = linkOf(token);
+  if (link.state == State::Failed) {  // for an earlier communicator: that may be mended
+    link.state = State::Awaited;
+    link.next = 0;
+  }
   if (link.state != State::Awaited || link.next != 0) return;
   link.where = where;
   const bool theirs = listeners_.endpoints[0].port != 0, ours = where[0].port != 0;

@@ -41,7 +41,8 @@ class HostWatch {
   /// RONDO_NET_IF) allows. No endpoint: the system lets it listen nowhere.
   const Endpoints& open(const std::string& wish);
   /// From now on process `token` is watched, whose open() says `where`; it has to do the same. One
-  /// of the two connects; until that is done, and if it cannot be, nothing is known of it.
+  /// of the two connects; until that is done, and if it cannot be, nothing is known of it. What
+  /// failed before is tried again.
   void watch(uint64_t token, const Endpoints& where);
   /// Whether it is, or was, connected.
   bool watches(uint64_t token) const;

@@ -251,7 +251,7 @@ uint64_t runProblem(RankEnv& env, const Problem& p, uint32_t seed) {
   constexpr size_t kTail = 64;
   if (!p.inPlace) cuda(cudaMemsetAsync(recv, 0xa5, want.size() + kTail, env.stream), "memset");
   toDevice(env, send, input);
-  ScaledOp scaled{p.type, true, nullptr, {}, seed % 2 == 0};
+  ScaledOp scaled{p.type, nullptr, {}, seed % 2 == 0};
   if (p.scaled) giveScalar(env, &scaled);
   env.loaded();
   env.runner->run({p.name, p.collective, send, recv, p.count, p.type, p.op, p.root, env.stream,

@@ -94,6 +94,19 @@ TEST(DeviceCalls, WhoLeavesBeforeACallIsADeserter) {
   EXPECT_EQ(deviceDeserter(all, 7), -1);
 }
 
+TEST(DeviceCalls, CollectivesBeforeManySendsCount) {
+  std::vector<DeviceCalls> all = threeRanks();
+  FlightOp sends;
+  sends.facts.collective = OpFacts::kTransfers;
+  sends.facts.collectives = 2;
+  all[2].ops = {sends};
+  all[2].left = true;
+  EXPECT_EQ(deviceDeserter(all, 0), -1);
+  EXPECT_FALSE(has(deviceStall(all, 0, "dp", 1, 0), "Not in that call yet"));
+  all[2].ops.back().facts.collectives = 1;
+  EXPECT_EQ(deviceDeserter(all, 0), 2);
+}
+
 TEST(DeviceCalls, WhoFinalizesBeforeACallIsADeserter) {
   std::vector<DeviceCalls> all = threeRanks();
   noteOver({false, true, true}, &all);

@@ -12,7 +12,9 @@
 
 #include "api/device_uneven.h"
 #include "api/group.h"
+#include "api/handle.h"
 #include "coll/device_runner.h"
+#include "coll/flight_view.h"
 #include "support/world.h"
 
 namespace rondo::testing {
@@ -41,7 +43,7 @@ class NotingRunner final : public DeviceRunner {
   }
   DeviceServed runJoint(std::span<const DeviceCall> calls) override {
     note(format("joint %zu on %d", calls.size(), numberOf(calls.front().stream)));
-    return {};
+    return {DeviceWay::kLL};
   }
   void exchange(const char* name, std::span<const Transfer> transfers,
                 std::span<const rondoStream_t> streams) override {
@@ -120,6 +122,29 @@ TEST(DeviceGroup, NeighboursJoin) {
     EXPECT_EQ(me.sum(9, 1), rondoSuccess);
     ASSERT_EQ(rondoGroupEnd(), rondoSuccess);
     EXPECT_EQ(me.notes, Notes{"joint 2 on 1"});
+  });
+}
+
+/// Each of them was launched, and how, as the flight record has it.
+TEST(DeviceGroup, WhatIsJoinedIsRecordedCallByCall) {
+  onNotingRanks(1, [](const NotingRank& me) {
+    ASSERT_EQ(rondoGroupStart(), rondoSuccess);
+    for (const size_t count : {8u, 9u, 10u}) EXPECT_EQ(me.sum(count, 1), rondoSuccess);
+    ASSERT_EQ(rondoGroupEnd(), rondoSuccess);
+    const std::vector<FlightProcess> all = readNearFlights();
+    const auto& comms = all.front().comms;
+    const auto mine = std::find_if(comms.begin(), comms.end(), [&](const FlightComm& each) {
+      return each.id == me.comm->impl->recorder().id();
+    });
+    ASSERT_NE(mine, comms.end());
+    ASSERT_EQ(mine->device.size(), 3u);
+    for (size_t i = 0; i < 3; ++i) {
+      const FlightOp& op = mine->device[i];
+      EXPECT_FALSE(op.running()) << i;
+      EXPECT_EQ(op.facts.count, 8 + i);
+      EXPECT_EQ(op.facts.sequence, 1 + i);
+      EXPECT_EQ(op.facts.wayText(), "LL") << i;
+    }
   });
 }
 

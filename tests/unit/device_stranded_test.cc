@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "api/comm_create.h"
+#include "api/device_group.h"
 #include "api/handle.h"
 #include "coll/device_runner.h"
 #include "support/world.h"
@@ -88,6 +89,33 @@ TEST(DeviceStranded, ItWaitsOnWhileOneIsThere) {
       std::this_thread::sleep_for(1s);
       EXPECT_TRUE(waits);
       EXPECT_EQ(stateOf(comm), rondoSuccess);
+      waits = false;
+      looked = true;
+    }
+    while (!looked) std::this_thread::sleep_for(5ms);
+  });
+}
+
+/// Its record has its last 1024 calls: of its collectives nothing is left there.
+TEST(DeviceStranded, WhoHasLeftAfterManySendsHasMadeItsCollectives) {
+  constexpr int kSends = 1100;
+  std::atomic<bool> looked{false};
+  onWaitingRanks(3, [&looked](CommPtr& comm, int rank, std::atomic<bool>& waits) {
+    int32_t data = 0;
+    const DeviceCall sum{"sum",  Collective::AllReduce, &data, &data, 1, rondoInt32, rondoSum, 0,
+                         nullptr};
+    ASSERT_EQ(runOnDevice(comm.get(), sum), rondoSuccess) << rondoGetLastError(nullptr);
+    for (int i = 0; rank == 2 && i < kSends; ++i) {
+      const Transfer transfer{0, true, reinterpret_cast<char*>(&data), sizeof data};
+      ASSERT_EQ(runOnDevice(comm.get(), TransferCall{"send", {&transfer, 1}, nullptr}),
+                rondoSuccess);
+    }
+    if (rank == 2) return;  // and lets go
+    waits = rank == 0;
+    if (rank == 0) {
+      std::this_thread::sleep_for(1s);
+      EXPECT_TRUE(waits);
+      EXPECT_EQ(stateOf(comm), rondoSuccess) << rondoGetLastError(comm.get());
       waits = false;
       looked = true;
     }

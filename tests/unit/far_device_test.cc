@@ -288,7 +288,7 @@ TEST(FarDevice, CallsReturnAtOnceAndHostMemoryGoesOn) {
 TEST(FarDevice, PremultipliedSums) {
   onHosts({0, 1}, [](const FarRank& me) {
     const int32_t scalar = me.rank + 2;
-    const ScaledOp op{rondoInt32, true, &scalar, {}, false};
+    const ScaledOp op{rondoInt32, &scalar, {}, false};
     const Ints in = dataOf(me.rank, 3000);
     Ints sum(3000, -1), part(1500, -1);
     me.good(me.collective(Collective::AllReduce, in, sum.data(), 3000, 0, 1024, &op));
@@ -366,6 +366,33 @@ TEST(FarDevice, StagingIsBounded) {
     }
     EXPECT_LE(mostPerFarQueue(ranks) * std::min(farQueues(ranks), kMostFarQueues), kMostFarPieces);
   }
+}
+
+/// A kernel waits for a message that never comes, while others of its rank have all they want.
+TEST(FarDevice, AKernelThatWaitsBesideOthersThatDoNotEndsByTheTimeout) {
+  const Env timeout("RONDO_TIMEOUT_MS", "500");
+  std::atomic<bool> over{false};
+  onHosts({0, 1, 2}, [&over](const FarRank& me) {
+    Ints in = dataOf(me.rank, 10), out(10), never(10);
+    if (me.rank == 0) {
+      const Transfer lost = transferOf(1, false, never.data(), never.size());
+      me.good(runOnDevice(me.comm, TransferCall{"rondoTest", {&lost, 1}, me.other.handle()}));
+    }
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+    rondoResult_t result = rondoSuccess;
+    for (const int peer = 2 - me.rank; me.rank != 1 && result == rondoSuccess;) {
+      result = me.transfer({transferOf(peer, true, in.data(), in.size()),
+                            transferOf(peer, false, out.data(), out.size())});
+      me.stream.synchronize();
+      if (me.rank != 0 || std::chrono::steady_clock::now() < until) continue;
+      ADD_FAILURE() << "nobody has noticed";
+      rondoCommRevoke(me.comm);
+    }
+    over = over || me.rank == 0;
+    while (!over) std::this_thread::yield();
+    me.other.synchronize();
+    expectBroken(me, rondoRemoteError, "config.timeout of 500 ms");
+  });
 }
 
 }  // namespace

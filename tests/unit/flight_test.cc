@@ -185,6 +185,7 @@ TEST(Flight, CallsLeaveTheirTraces) {
     EXPECT_EQ(exchange.transfers, 2);
     EXPECT_EQ(exchange.bytes(), 32u);
     EXPECT_EQ(exchange.root, peer);
+    EXPECT_EQ(exchange.collectives, 2u);
     EXPECT_EQ(record.lastCollective()->facts.sequence, 2u);
     ASSERT_EQ(record.members.size(), 2u);
     EXPECT_EQ(record.members[0].pid, getpid());

@@ -139,5 +139,21 @@ TEST(HostWatch, WhereNobodyListensNobodyIsWatched) {
   EXPECT_FALSE(a->watches(9) || a->watches(10));
 }
 
+/// As for the next communicator, after a firewall or a cable was put right.
+TEST(HostWatch, WhatCouldNotBeReachedIsTriedAgain) {
+  const auto a = watchOn(5), b = watchOn(9);
+  Endpoints nowhere{};
+  nowhere[0] = b->open("")[0];
+  nowhere[0].port = 1;
+  a->watch(9, nowhere);
+  EXPECT_FALSE(until(
+      {a.get(), b.get()}, [&] { return a->watches(9); }, nullptr, 100));
+  EXPECT_TRUE(until({a.get(), b.get()}, [&] {
+    a->watch(9, b->open(""));
+    b->watch(5, a->open(""));
+    return a->watches(9) && b->watches(5);
+  }));
+}
+
 }  // namespace
 }  // namespace rondo

@@ -176,7 +176,7 @@ TEST(LevelsDevice, PremultipliedSums) {
       {0, 1, 0, 1},
       [](const FarRank& me) {
         const int32_t scalar = me.rank + 2;
-        const ScaledOp op{rondoInt32, true, &scalar, {}, false};
+        const ScaledOp op{rondoInt32, &scalar, {}, false};
         const Ints in = dataOf(me.rank, 3001);
         Ints sum(3001, -1);
         me.good(me.collective(Collective::AllReduce, in, sum.data(), 3001, 0, 1024, &op));

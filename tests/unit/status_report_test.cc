@@ -87,6 +87,23 @@ TEST(StatusReport, ARankThatHasLetGoIsNotMissed) {
   EXPECT_FALSE(report.trouble);
 }
 
+/// It has called so much since that the collective is no longer recorded.
+TEST(StatusReport, ARankThatWentOnToManyExchangesIsNotMissed) {
+  std::vector<LocalProcess> all = processOf(true);
+  all.push_back(all[0]);
+  all[1].pid = all[1].flights.pid = 21;
+  FlightComm& other = all[1].flights.comms[0];
+  other.rank = 1;
+  FlightOp exchange = collective(3000, kNow - kSecond, kNow);
+  exchange.facts.collective = OpFacts::kTransfers;
+  exchange.facts.collectives = 5;
+  other.host = {exchange};
+  const Report report = reportOn(11, all, kNow, {});
+  expectIn(report.text, "  Everybody here is in collective 5, ");
+  other.host.back().facts.collectives = 4;
+  expectIn(reportOn(11, all, kNow, {}).text, "  Waited 4 s in collective 5, ");
+}
+
 /// As images of one container have it.
 TEST(StatusReport, HostsMayHaveOneName) {
   std::vector<LocalProcess> all = processOf(true);

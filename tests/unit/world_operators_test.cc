@@ -77,6 +77,41 @@ TEST(WorldScaled, TheScalarIsReadWhenTheCollectiveRuns) {
   });
 }
 
+/// Programs make an operator for each call: what is left of one that is destroyed is nothing, not
+/// even after a call that has yet to run.
+TEST(WorldScaled, ThoseThatAreDestroyedTakeNoMemory) {
+  World(2).run([](const Rank& me) {
+    const auto make = [&](float scalar) {
+      rondoRedOp_t op = 0;
+      EXPECT_EQ(
+          rondoRedOpCreatePreMulSum(&op, &scalar, rondoFloat32, rondoScalarHostImmediate, me.comm),
+          rondoSuccess);
+      return op;
+    };
+    ScaledOps& ops = me.comm->impl->scaledOps();
+    for (int i = 0; i < 1000; ++i) RONDO_OK(rondoRedOpDestroy(make(1), me.comm));
+    EXPECT_EQ(ops.alive(), 0u);
+    const rondoRedOp_t stays = make(3);
+    float in = 1, out[3] = {};
+    RONDO_OK(rondoGroupStart());
+    for (int i = 0; i < 2; ++i) {
+      const rondoRedOp_t op = make(static_cast<float>(10 + i));
+      RONDO_OK(rondoAllReduce(&in, &out[i], 1, rondoFloat32, op, me.comm, nullptr));
+      RONDO_OK(rondoRedOpDestroy(op, me.comm));
+    }
+    RONDO_OK(rondoAllReduce(&in, &out[2], 1, rondoFloat32, stays, me.comm, nullptr));
+    for (int i = 0; i < 100; ++i) RONDO_OK(rondoRedOpDestroy(make(-1), me.comm));
+    rondoRequest_t request = nullptr;
+    RONDO_OK(rondoGroupEndAsync(&request));
+    for (int i = 0; i < 100; ++i) RONDO_OK(rondoRedOpDestroy(make(-1), me.comm));
+    RONDO_OK(rondoWait(&request));
+    EXPECT_EQ(out[0], 20);
+    EXPECT_EQ(out[1], 22);
+    EXPECT_EQ(out[2], 6);
+    EXPECT_EQ(ops.alive(), 1u);
+  });
+}
+
 /// Random bits, with NaN, infinities, zeros and denormals among them.
 std::vector<float> wild(int rank, size_t count) {
   std::mt19937 random(static_cast<unsigned>(rank) * 77 + 1);
