@@ -19,7 +19,7 @@ constexpr int kPollsBetweenLooks = 64;
 /// False if the bound of tests has passed.
 bool awaitGroups(Communicator& impl) {
   Waiter waiter(impl.pollersWait());
-  for (int polls = 1; !impl.idle(); ++polls) {
+  for (uint64_t polls = 1; !impl.idle(); ++polls) {
     const bool moved = ProgressThread::pollAll();
     if (polls % kPollsBetweenLooks == 0) impl.closing().look();
     // Aborts are seen by the polls, which end the operations.

@@ -258,12 +258,12 @@ class StagingWay {
   bool wideThere_ = false;
   bool begun_ = false;  // what is to be done once a reader is near
   int64_t wideBytes_ = 0;
-  double cost_[3] = {};  // ticks a byte; 0: not known
-  double line_ = 0;      // ticks that the reader's line takes; 0: not known
-  int unheard_ = 0;      // looks since the line was last heard of
+  double cost_[3] = {};   // ticks a byte; 0: not known
+  double line_ = 0;       // ticks that the reader's line takes; 0: not known
+  uint64_t unheard_ = 0;  // looks since the line was last heard of
   double trialCost_ = 0;
-  double before_ = 0;  // the best way's cost when it had settled
-  int known_ = 0;      // what was weighed the best way since it is the best, or since a change
+  double before_ = 0;   // the best way's cost when it had settled
+  uint64_t known_ = 0;  // what was weighed the best way since it is the best, or since a change
   // Bytes, the last ones, throughout which the best way's cost was another than before, and
   // another way's was less by far.
   int64_t off_ = 0, dear_ = 0;

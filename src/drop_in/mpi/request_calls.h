@@ -60,7 +60,7 @@ class RequestArray {
   std::vector<Message> messages_;  ///< Those of device buffers.
   std::span<const Held> ours_;     ///< Either, by index; nullptr: MPI's.
   bool any_ = false;
-  int idle_ = 0;  ///< Polls so far.
+  uint64_t idle_ = 0;  ///< Polls so far.
   uint64_t start_ = 0;
 };
 

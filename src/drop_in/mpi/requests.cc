@@ -275,7 +275,8 @@ void Pending::poll() {
 
 /// Other calls, and messages, may have to move before it can begin on all ranks.
 void Pending::waitForBegin() {
-  for (int polls = 0; !done() && phase_.load(std::memory_order_acquire) != Phase::OnHost; ++polls) {
+  for (uint64_t polls = 0; !done() && phase_.load(std::memory_order_acquire) != Phase::OnHost;
+       ++polls) {
     poll();
     if (polls % kPollsOfOneCall != 0) continue;
     pollPending();
