@@ -276,8 +276,10 @@ void CarriedRunner::launchCall(const DeviceCall& call, const FarRoute& route) {
   const auto most =
       static_cast<uint64_t>(far.inLines != 0 && far.outLines != 0 ? 1 : device_->blocks());
   const auto blocks = static_cast<int>(std::min(wanted + 1, most));
+  const uint64_t chunks = (call.count + far.chunk - 1) / far.chunk;
+  if (blocks > 1 && chunks > kFarSlots) far.inLines = 0;
   device_->launch(far, blocks, call.stream);
-  launched(call.stream, (call.count + far.chunk - 1) / far.chunk);
+  launched(call.stream, chunks);
 }
 
 void CarriedRunner::exchange(const char* name, std::span<const Transfer> transfers,

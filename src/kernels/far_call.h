@@ -112,7 +112,9 @@ struct FarCall {
   int32_t own;  ///< The slot that this rank gets from itself and need not get back; -1: none.
   int32_t collective, type, op, root;
   uint32_t onRail;
-  uint32_t inLines;   ///< 1: the letter goes in lines, with what the kernel gives, by one block.
+  /// 1: the letter goes in lines, with what the kernel gives, by the first block. Others, if there
+  /// are any, are not waited for: the call has no more chunks than there are slots.
+  uint32_t inLines;
   uint32_t outLines;  ///< 1: so does what it gets.
   const char* name;   ///< For the host.
   FarView view;

@@ -37,11 +37,13 @@ class FarVisit {
   RONDO_ALGO void run() {
     const uint64_t chunks = (call_.count + call_.chunk - 1) / call_.chunk;
     const uint64_t behind = awaits() ? kFarSlots : 0;
+    // Others may come when what the first block put in has been answered long since.
+    const bool puts = call_.inLines == 0 || hands_.block() == 0;
     for (uint64_t k = 0; k < chunks + behind; ++k) {
       if (awaits() && k >= behind && k - behind < chunks && !takeOut(k - behind)) return;
       if (k >= chunks) continue;
-      if (!hasRoom(k)) return;
-      putIn(k);
+      if (puts && !hasRoom(k)) return;
+      if (puts) putIn(k);
       copyOwn(k);
     }
     hands_.setCount(call_.view.chunks, first_ + static_cast<uint32_t>(chunks));
@@ -95,7 +97,6 @@ class FarVisit {
   }
 
   RONDO_ALGO void putInLines(uint64_t k) {
-    if (hands_.block() != 0) return;
     FarLine* const lines = call_.view.inLines + slot(k) * kFarInLines;
     const FarLetter mail = letter(k);
     hands_.toLines(lines, farLetterLined(), farTag(number(k)), &mail);

@@ -164,6 +164,21 @@ TEST(FarLeaving, WhatFollowsWaitsForTheMemory) {
   });
 }
 
+/// More chunks than there are places, and blocks of a kernel that come late.
+TEST(FarLeaving, LongOnesInARow) {
+  onHosts({0, 1, 1}, [](const FarRank& me) {
+    constexpr size_t kLong = 2'000'000;
+    for (int k = 0; k < 4; ++k) {
+      const Ints in = dataOf(me.rank + k, kLong);
+      Ints out(kLong, -1);
+      const int root = k % 3;
+      me.good(me.collective(Collective::Broadcast, in, out.data(), kLong, root));
+      me.stream.synchronize();
+      EXPECT_EQ(wrong(out.data(), kLong, [&](size_t i) { return element(root + k, i); }), 0u);
+    }
+  });
+}
+
 /// It has given everything when its communicator has ended, though nobody has taken it yet.
 TEST(FarLeaving, ACommunicatorThatEndsAtOnce) {
   // the long one is more than the network takes before anybody asks for it
