@@ -93,11 +93,10 @@ void CallLog::announce(const HostRequest& request, size_t pass, OpOrigin origin,
     return;
   }
   record.write(call, [&] {
-    PairCounts* const pairs = fabric_->ownPairCounts(sequence_);
     silent_.clear();
     for (int r = 0; r < place_.size; ++r) {
       const PairCounts mine = pairCountsOf(key.collective, *uneven, key.root, place_.rank, r);
-      pairs[r].store(mine);
+      fabric_->ownPairCounts(sequence_, r).store(mine);
       if (mine.taken == 0 && canTake(key.collective, key.root, place_.rank, r))
         silent_.push_back(r);
     }
