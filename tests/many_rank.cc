@@ -33,11 +33,11 @@ class Stages {
       if (word == "RssAnon:") status >> resident;
       if (word == "RssShmem:") status >> shared;
     }
-    std::printf("rank %d %s ms %.1f descriptors %zu threads %zu heap-KiB %zu resident-KiB %ld "
-                "shared-KiB %ld\n",
-                job_.rank, what, seconds * 1e3, entries("/proc/self/fd"),
-                entries("/proc/self/task"), (memory.uordblks + memory.hblkhd) >> 10, resident,
-                shared);
+    std::printf(
+        "rank %d %s ms %.1f descriptors %zu threads %zu heap-KiB %zu resident-KiB %ld "
+        "shared-KiB %ld\n",
+        job_.rank, what, seconds * 1e3, entries("/proc/self/fd"), entries("/proc/self/task"),
+        (memory.uordblks + memory.hblkhd) >> 10, resident, shared);
     std::fflush(stdout);
     since_ = Clock::now();
   }
