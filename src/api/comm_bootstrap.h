@@ -1,6 +1,7 @@
 #pragma once
 // The bootstrap of a group of ranks that have a communicator already.
 
+#include <span>
 #include <vector>
 
 #include "coll/communicator.h"
@@ -21,6 +22,9 @@ class CommBootstrap final : public Bootstrap {
   void allGather(const void* mine, size_t bytes, void* all) override;
 
  private:
+  void gatherByDoubling(const void* mine, size_t bytes, char* all);
+  void exchange(std::span<const Transfer> transfers);
+
   Communicator& parent_;
   std::vector<int> members_;
   int rank_ = 0;

@@ -84,6 +84,7 @@ void CallLog::finishExchange() {
 /// The newest collective that can be read; its sequence is 0 if there is none.
 Call CallLog::lastCall(int rank) const {
   Call last;
+  if (!fabric_->near(rank) && !fabric_->hasTold(rank)) return last;
   for (uint64_t slot = 0; slot < ShmLayout::kCallRecords; ++slot) {
     Call call;
     if (fabric_->record(rank, slot).read(&call) && call.sequence > last.sequence) last = call;

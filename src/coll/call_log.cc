@@ -89,15 +89,14 @@ void CallLog::announce(const HostRequest& request, size_t pass, OpOrigin origin,
     record.write(call);
     // No message will tell that there is none.
     if (key.nothing()) [[unlikely]]
-      tellFarRanks();
+      tellFarRanks(place_.size);
     return;
   }
   record.write(call, [&] {
-    PairCounts* const pairs = fabric_->ownPairCounts(sequence_);
     silent_.clear();
     for (int r = 0; r < place_.size; ++r) {
       const PairCounts mine = pairCountsOf(key.collective, *uneven, key.root, place_.rank, r);
-      pairs[r].store(mine);
+      fabric_->ownPairCounts(sequence_, r).store(mine);
       if (mine.taken == 0 && canTake(key.collective, key.root, place_.rank, r))
         silent_.push_back(r);
     }
@@ -157,20 +156,26 @@ bool CallLog::differs(uint64_t sequence) const {
   return false;
 }
 
-/// All calls since the last time: where this rank waits now may not be where it differs.
-void CallLog::tellFarRanks() {
+/// All calls since the last time: where this rank waits now may not be where it differs. At most so
+/// many ranks, from those behind this one on, so that not all tell the same.
+void CallLog::tellFarRanks(int most) {
   if (told_ == sequence_ || !fabric_->spansHosts()) return;
   const uint64_t oldest =
       sequence_ < ShmLayout::kCallRecords ? 1 : sequence_ + 1 - ShmLayout::kCallRecords;
-  for (int r = 0; r < place_.size; ++r) {
-    if (!fabric_->near(r)) fabric_->tell(r, std::max(oldest, told_ + 1), sequence_);
+  int told = 0;
+  for (int looked = 0; looked < place_.size; ++looked, nextTold_ = (nextTold_ + 1) % place_.size) {
+    uint64_t& last = toldTo_[static_cast<size_t>(nextTold_)];
+    if (fabric_->near(nextTold_) || last == sequence_) continue;
+    if (told++ == most) return;
+    fabric_->tell(nextTold_, std::max(oldest, last + 1), sequence_);
+    last = sequence_;
   }
   told_ = sequence_;
 }
 
 bool CallLog::someoneElsewhere(bool late) {
   if (fabric_ == nullptr) return false;
-  if (late) tellFarRanks();
+  if (late) tellFarRanks(kMostToldAtOnce);
   for (uint64_t back = 0; back < pass_ && back < sequence_; ++back) {
     if (differs(sequence_ - back)) return true;
   }
@@ -214,7 +219,7 @@ std::string CallLog::mismatchText(const std::string& name, bool* vague) {
   if (fabric_ == nullptr) return "";
   std::string text = visibleMismatch(name, vague);
   if (!fabric_->spansHosts()) return text;
-  tellFarRanks();
+  tellFarRanks(place_.size);
   using Clock = std::chrono::steady_clock;
   auto until = Clock::now() + kHearsay;
   bool aborted = false;

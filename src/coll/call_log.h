@@ -30,7 +30,9 @@ class CallLog {
       : fabric_(fabric),
         place_(place),
         recorder_(*recorder),
-        state_(fabric != nullptr ? &fabric->state(place.rank) : nullptr) {}
+        state_(fabric != nullptr ? &fabric->state(place.rank) : nullptr),
+        toldTo_(fabric != nullptr && fabric->spansHosts() ? static_cast<size_t>(place.size) : 0),
+        nextTold_(place.rank) {}
 
   /// Tells the peers what this rank is at: `request`'s call, one of `pass` that run as one by
   /// `choice` (BoundPlan). What request.uneven points to stays until the next call.
@@ -67,9 +69,9 @@ class CallLog {
   /// `rank` is known to have made the collective that this rank is in.
   bool hasCome(int rank) const { return lastCall(rank).sequence >= lastCall(place_.rank).sequence; }
 
-  /// Whether a peer made another call where this rank makes its current ones. If `late`, ranks of
-  /// other hosts are told of this rank's: two of which each waits for the other's message both
-  /// learn of it.
+  /// Whether a peer made another call where this rank makes its current ones. If `late`, some ranks
+  /// of other hosts are told of this rank's, the next ones each time: two of which each waits for
+  /// the other's message both learn of it.
   bool someoneElsewhere(bool late);
 
   /// Whether the current call is one in which a silent peer has to be asked what it means.
@@ -78,6 +80,10 @@ class CallLog {
   /// message would have said is in their records, once they call.
   enum class Answer { Later, Nothing, Something };
   Answer askSilent() const;
+
+  /// So many are told at a time, every ten milliseconds of a wait. A rank that comes a little late
+  /// has all others wait, and if each told each, 512 ranks would send 260,000 messages for it.
+  static constexpr int kMostToldAtOnce = 16;
 
   /// Two ranks whose calls differ though they should be the same, as a sentence; empty: none that
   /// can be seen. `name`: the communicator's. What ranks of other hosts called may take a while to
@@ -88,7 +94,7 @@ class CallLog {
  private:
   bool read(int rank, uint64_t sequence, Call* call, int of, PairCounts* counts) const;
   bool differs(uint64_t sequence) const;
-  void tellFarRanks();
+  void tellFarRanks(int most);
   void tellTakers(const PlanKey& key);
   std::string visibleMismatch(const std::string& name, bool* vague) const;
   std::string mismatchAt(uint64_t sequence, bool passes, const std::string& name,
@@ -106,7 +112,9 @@ class CallLog {
   RankState* state_;  // this rank's own; nullptr: nobody to tell
   uint64_t sequence_ = 0;
   uint32_t exchanges_ = 0;
-  uint64_t told_ = 0;                    // the last collective that far ranks were told of
+  uint64_t told_ = 0;                    // the last collective that all far ranks were told of
+  std::vector<uint64_t> toldTo_;         // the same of each, by rank, where there are others
+  int nextTold_;                         // the rank whose turn it is to be told
   uint64_t pass_ = 1;                    // of which the last so many run now, as one
   const UnevenSlots* uneven_ = nullptr;  // of the current call
   std::vector<int> silent_;              // peers of which it takes nothing

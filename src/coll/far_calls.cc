@@ -1,6 +1,7 @@
 #include "coll/far_calls.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "p2p/shm_layout.h"
@@ -11,6 +12,7 @@ namespace {
 /// The newest that can be read; its sequence is 0 if there is none.
 Call lastTold(const Fabric& fabric, int rank) {
   Call last;
+  if (!fabric.hasTold(rank)) return last;
   for (uint64_t slot = 0; slot < ShmLayout::kCallRecords; ++slot) {
     Call call;
     if (fabric.record(rank, slot).read(&call) && call.sequence > last.sequence) last = call;
@@ -18,17 +20,25 @@ Call lastTold(const Fabric& fabric, int rank) {
   return last;
 }
 
-FlightProcess& processOf(const MemberText& member, std::vector<FlightProcess>* all) {
-  const auto found = std::find_if(all->begin(), all->end(), [&](const FlightProcess& each) {
-    return each.host == member.host && each.pid == member.pid;
-  });
-  if (found != all->end()) return *found;
-  FlightProcess process;
-  process.host = member.host;
-  process.pid = member.pid;
-  all->push_back(std::move(process));
-  return all->back();
-}
+/// Each once, whatever the number of its communicators.
+class Processes {
+ public:
+  FlightProcess& of(const MemberText& member) {
+    const uint64_t key = WaitNote::keyOf(member.host, member.pid);
+    const auto [at, isNew] = places_.try_emplace(key, all_.size());
+    if (isNew) {
+      all_.emplace_back();
+      all_.back().host = member.host;
+      all_.back().pid = member.pid;
+    }
+    return all_[at->second];
+  }
+  std::vector<FlightProcess> take() { return std::move(all_); }
+
+ private:
+  std::vector<FlightProcess> all_;
+  std::unordered_map<uint64_t, size_t> places_;
+};
 
 }  // namespace
 
@@ -48,14 +58,17 @@ void FarCalls::remove(const Fabric* fabric) {
 }
 
 std::vector<FlightProcess> FarCalls::read() const {
-  std::vector<FlightProcess> all;
+  Processes all;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const Entry& entry : entries_) {
     const int known =
         std::min(entry.identity.size, static_cast<int>(entry.identity.members.size()));
     for (int rank = 0; rank < known; ++rank) {
       if (entry.fabric->near(rank)) continue;
-      FlightComm comm = entry.identity;
+      FlightComm comm;
+      comm.id = entry.identity.id;
+      comm.name = entry.identity.name;
+      comm.size = entry.identity.size;
       comm.rank = rank;
       const Call told = lastTold(*entry.fabric, rank);
       if (told.sequence != 0) {
@@ -64,10 +77,10 @@ std::vector<FlightProcess> FarCalls::read() const {
             OpFacts::of({{told.words[0], told.words[1], told.words[2], told.sequence << 32}});
         comm.host.push_back(op);
       }
-      processOf(comm.members[static_cast<size_t>(rank)], &all).comms.push_back(std::move(comm));
+      all.of(entry.identity.members[static_cast<size_t>(rank)]).comms.push_back(std::move(comm));
     }
   }
-  return all;
+  return all.take();
 }
 
 }  // namespace rondo

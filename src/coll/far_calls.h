@@ -22,7 +22,8 @@ class FarCalls {
 
   /// A process for each of them, with its rank in each communicator and, as an operation that has
   /// not ended, the last collective that it told of: who waits for long tells, and who is told
-  /// nothing more may have gone on since.
+  /// nothing more may have gone on since. Without FlightComm::members: of each, all ranks' would be
+  /// as many as ranks times ranks.
   std::vector<FlightProcess> read() const;
 
  private:

@@ -260,7 +260,7 @@ void storeWords(uint64_t* to, const uint64_t* from) {
 
 /// In the order in which its rank wrote it.
 void Fabric::hear(int rank, const BoardNews& news) {
-  Board& board = farRank(rank)->board;
+  Board& board = farRank(rank)->board.make();
   storeWords(board.gone, news.gone);
   storeWords(board.named, news.named);
   std::atomic_ref<uint64_t> step(board.step);
@@ -350,27 +350,52 @@ void Fabric::farCalled(int rank, const Call& call, PairCounts counts) {
   FarRank* const calls = farRank(rank);
   if (calls == nullptr) return;
   const uint64_t at = call.sequence % ShmLayout::kCallRecords;
+  FarCallsTold& told = calls->calls.make();
   Call before;
   // A rank may tell again of a call that is long past.
-  if (calls->records[at].read(&before) && before.sequence > call.sequence) return;
-  calls->records[at].write(call, [&] { calls->counts[at].store(counts); });
+  if (told.records[at].read(&before) && before.sequence > call.sequence) return;
+  told.records[at].write(call, [&] { told.counts[at].store(counts); });
+}
+
+Board& Fabric::board(int rank) const {
+  static Board nothing{};  // nobody writes it
+  if (near(rank)) return shm_->board(place(rank));
+  Board* const shared = farRank(rank)->board.get();
+  return shared != nullptr ? *shared : nothing;
 }
 
 CallRecord& Fabric::record(int rank, uint64_t sequence) const {
   const int place = placeOf_[static_cast<size_t>(rank)];
   if (place >= 0) return shm_->record(place, sequence);
-  return farRank(rank)->records[sequence % ShmLayout::kCallRecords];
+  static CallRecord nothing{};  // nobody writes it
+  FarCallsTold* const told = farRank(rank)->calls.get();
+  return told != nullptr ? told->records[sequence % ShmLayout::kCallRecords] : nothing;
+}
+
+PairCounts& Fabric::ownPairCounts(uint64_t sequence, int of) {
+  if (near(of)) return shm_->pairCounts(place(rank_), sequence)[place(of)];
+  const auto ranks = static_cast<size_t>(ranks_);
+  auto& row = farCounts_[sequence % ShmLayout::kCallRecords].make(
+      [ranks](std::vector<PairCounts>& fresh) { fresh.resize(ranks); });
+  return row[static_cast<size_t>(of)];
 }
 
 bool Fabric::pairCounts(int rank, uint64_t sequence, int of, PairCounts* counts) const {
   const int place = placeOf_[static_cast<size_t>(rank)];
-  if (place >= 0) {
-    *counts = shm_->pairCounts(place, sequence)[of].load();
+  const uint64_t at = sequence % ShmLayout::kCallRecords;
+  if (place >= 0 && near(of)) {
+    *counts = shm_->pairCounts(place, sequence)[placeOf_[static_cast<size_t>(of)]].load();
     return true;
   }
-  // It told each rank what concerns that rank.
-  if (of != rank_) return false;
-  *counts = farRank(rank)->counts[sequence % ShmLayout::kCallRecords].load();
+  // Who has nothing in between is told what concerns it, and of others knows nothing.
+  if (rank == rank_) {
+    std::vector<PairCounts>* const row = farCounts_[at].get();
+    *counts = row != nullptr ? (*row)[static_cast<size_t>(of)].load() : PairCounts{};
+    return true;
+  }
+  FarCallsTold* const told = of == rank_ ? farRank(rank)->calls.get() : nullptr;
+  if (told == nullptr) return false;
+  *counts = told->counts[at].load();
   return true;
 }
 

@@ -2,6 +2,7 @@
 // What joins the ranks of one communicator: shared memory to those of this host, a network to the
 // others.
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/late.h"
 #include "p2p/far_places.h"
 #include "p2p/far_transport.h"
 #include "p2p/shm_transport.h"
@@ -91,10 +93,8 @@ class Fabric final : public FarEvents {
   bool claimReport(std::chrono::seconds again, std::chrono::steady_clock::duration waited);
   /// Of a near rank.
   RankState& state(int rank) const { return shm_->state(place(rank)); }
-  /// Of a far rank: what it last shared.
-  Board& board(int rank) const {
-    return near(rank) ? shm_->board(place(rank)) : farRanks_[static_cast<size_t>(rank)]->board;
-  }
+  /// Of a far rank: what it last shared. Before it has, nothing: asked for again, it may be there.
+  Board& board(int rank) const;
   /// Far ranks get to know what stands on this rank's board.
   void shareBoard();
   /// A far rank gets to know who waits for whom.
@@ -125,23 +125,27 @@ class Fabric final : public FarEvents {
   /// The place of `rank`'s collective number `sequence`, until a much later one takes it. Of a far
   /// rank: what it told.
   CallRecord& record(int rank, uint64_t sequence) const;
+  /// Of a far rank: it has told of some call.
+  bool hasTold(int rank) const { return farRank(rank)->calls.get() != nullptr; }
   /// What goes with that record, if it is a v-collective's: what `rank` means to move between
   /// itself and `of`. False where that is not known here.
   bool pairCounts(int rank, uint64_t sequence, int of, PairCounts* counts) const;
-  /// This rank's own, to be written.
-  PairCounts* ownPairCounts(uint64_t sequence) const {
-    return shm_->pairCounts(placeOf_[static_cast<size_t>(rank_)], sequence);
-  }
+  /// This rank's own with `of`, to be written.
+  PairCounts& ownPairCounts(uint64_t sequence, int of);
   /// Lets a far rank know this rank's records of calls number `first` to `last`, which near ones
   /// read.
   void tell(int rank, uint64_t first, uint64_t last);
 
  private:
-  /// What is known of a far rank.
-  struct FarRank {
+  /// Calls of a far rank, as it told.
+  struct FarCallsTold {
     CallRecord records[ShmLayout::kCallRecords] = {};
     PairCounts counts[ShmLayout::kCallRecords] = {};
-    Board board = {};
+  };
+  /// What is known of a far rank: of most, but few words.
+  struct FarRank {
+    Late<FarCallsTold> calls;
+    Late<Board> board;
     std::atomic<bool> left{false}, gone{false};
     std::atomic<uint32_t> ending{0};  ///< How it ended, if that is known.
     std::string why;                  ///< It ended the communicator. With lostMutex_.
@@ -186,6 +190,9 @@ class Fabric final : public FarEvents {
   FarPlaces places_, survey_;
   std::atomic<void (*)()> wake_{nullptr};
   std::vector<std::unique_ptr<FarRank>> farRanks_;  // by rank; nullptr for near ones
+  // What this rank means to move between itself and far ones, by rank: of each of its last calls
+  // where a v-collective was.
+  std::array<Late<std::vector<PairCounts>>, ShmLayout::kCallRecords> farCounts_;
   mutable std::mutex lostMutex_;
   std::string whyLost_;
   std::unique_ptr<FarTransport> far_;  // the first to go: it calls what is above

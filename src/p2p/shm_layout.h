@@ -57,7 +57,6 @@ struct ShmLayout {
   int ranks;
   int lanes;
   uint64_t areaBytes;  ///< Data of one channel; a power of two.
-  int everyRank = 0;   ///< Ranks of the communicator where others are on other hosts; 0: no others.
   /// Windows of areaBytes behind the areas, which the channels take in turn: see WideArea. Only
   /// their own rank needs to know how many it has.
   int windows = 0;
@@ -95,11 +94,10 @@ struct ShmLayout {
   uint64_t areaAt(int channel) const {
     return controlBytes() + static_cast<uint64_t>(channel) * areaBytes;
   }
-  /// What the rank sends to and takes from each rank in each of its last calls: see call_record.h.
+  /// What the rank sends to and takes from each rank of its host in each of its last calls: see
+  /// call_record.h. Ranks of other hosts are told of theirs, and no lease grows with them.
   uint64_t pairCountsAt(uint64_t record) const {
-    return headersAt(channels()) +
-           record * static_cast<uint64_t>(everyRank > ranks ? everyRank : ranks) *
-               sizeof(PairCounts);
+    return headersAt(channels()) + record * static_cast<uint64_t>(ranks) * sizeof(PairCounts);
   }
   uint64_t boardAt() const { return pairCountsAt(kCallRecords); }
   /// Why the rank ended the communicator.

@@ -64,7 +64,7 @@ std::unique_ptr<ShmTransport> ShmTransport::create(Bootstrap& boot, FdExchange* 
   const int n = static_cast<int>(near.size());
   const int rank =
       static_cast<int>(std::find(near.begin(), near.end(), boot.rank()) - near.begin());
-  std::unique_ptr<ShmTransport> self(new ShmTransport(rank, ShmLayout{n, kLanes, 0, boot.size()}));
+  std::unique_ptr<ShmTransport> self(new ShmTransport(rank, ShmLayout{n, kLanes, 0}));
   self->takeLease(boot, wish);
 
   Segment& own = Segment::own();

@@ -17,7 +17,6 @@ UcxSendPort::UcxSendPort(UcxTransport& transport, int channel, std::vector<UcxPe
       channel_(static_cast<uint8_t>(channel)),
       peers_(std::move(peers)),
       stamp_(stamp),
-      state_(std::make_unique<State>()),
       ringBytes_(kUcxRingChunks * transport.chunkBytes()) {}
 
 UcxSendPort::~UcxSendPort() {
@@ -26,6 +25,11 @@ UcxSendPort::~UcxSendPort() {
   transport_.settle();
   advance();
   if (completed_ != posted_) static_cast<void>(state_.release());
+}
+
+UcxSendPort::State& UcxSendPort::state() {
+  if (state_ == nullptr) state_ = std::make_unique<State>();
+  return *state_;
 }
 
 void UcxSendPort::advance() {
@@ -78,7 +82,10 @@ bool UcxSendPort::room(uint64_t need, uint64_t* start) {
 
 void* UcxSendPort::tryAcquire(size_t bytes) {
   if (full()) return nullptr;
-  if (state_->ring == nullptr) state_->ring.reset(new char[ringBytes_]);
+  if (state().ring == nullptr) state_->ring.reset(new char[ringBytes_]);
+  // Where nothing is under way, at the start again: short messages would touch all of the ring, a
+  // page after the other, of every port that they ever went by.
+  if (completed_ == posted_) head_ = tail_ = 0;
   acquired_ = (bytes + kLine - 1) / kLine * kLine;
   if (!room(acquired_, &start_)) {
     transport_.progress();
@@ -89,7 +96,7 @@ void* UcxSendPort::tryAcquire(size_t bytes) {
 }
 
 void UcxSendPort::publish(const void* data, size_t bytes, uint64_t end) {
-  Slot& slot = state_->slots[posted_ % kUcxWindow];
+  Slot& slot = state().slots[posted_ % kUcxWindow];
   slot.end = head_ = end;
   slot.bytesBefore = bytes_;
   slot.pending.store(static_cast<uint32_t>(peers_.size()), std::memory_order_relaxed);
@@ -123,24 +130,25 @@ bool UcxSendPort::drained() {
 }
 
 bool UcxRecvPort::tryPeek(Message* message) {
-  const UcxArrival& next = arrival();
-  if (next.ready.load(std::memory_order_acquire) != next_ + 1) {
+  const UcxArrival* next = arrival();
+  if (next == nullptr) {
     transport_.progress();
-    if (next.ready.load(std::memory_order_acquire) != next_ + 1) {
+    next = arrival();
+    if (next == nullptr) {
       if (peer_.bye.load(std::memory_order_relaxed)) [[unlikely]]
         transport_.missed(peer_, channel_, next_);
       return false;
     }
   }
-  message->data = next.data;
-  message->bytes = next.bytes;
-  message->stamp = next.stamp;
+  message->data = next->data;
+  message->bytes = next->bytes;
+  message->stamp = next->stamp;
   message->landing = nullptr;
   return true;
 }
 
 void UcxRecvPort::release() {
-  transport_.release(peer_, channel_, arrival());
+  transport_.release(peer_, channel_, *arrival());
   ++next_;
 }
 

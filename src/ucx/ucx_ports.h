@@ -41,6 +41,7 @@ class UcxSendPort final : public SendPort {
   bool isFull(uint32_t underWay) const;
   uint32_t untakenBy(const UcxPeer& peer) const;
   bool room(uint64_t need, uint64_t* start);
+  State& state();
   void advance();
   void publish(const void* data, size_t bytes, uint64_t end);
 
@@ -48,7 +49,7 @@ class UcxSendPort final : public SendPort {
   uint8_t channel_;
   std::vector<UcxPeer*> peers_;
   const uint32_t* stamp_;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<State> state_;  // once something is sent
   uint64_t ringBytes_;
   uint32_t posted_ = 0;     // messages
   uint32_t completed_ = 0;  // messages that have left
@@ -68,7 +69,12 @@ class UcxRecvPort final : public RecvPort {
   void release() override;
 
  private:
-  UcxArrival& arrival() const { return peer_.channels[channel_].arrivals[next_ % kUcxWindow]; }
+  /// The next message, if it is there.
+  UcxArrival* arrival() const {
+    UcxArrival* const next = peer_.channels[channel_].arrival(next_);
+    const bool there = next != nullptr && next->ready.load(std::memory_order_acquire) == next_ + 1;
+    return there ? next : nullptr;
+  }
 
   UcxTransport& transport_;
   UcxPeer& peer_;

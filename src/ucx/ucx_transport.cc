@@ -36,9 +36,6 @@ UcxTransport::UcxTransport(UcxWorker& worker, int rank, Wish wish)
   peers_.resize(wish_.hosts.size());
   for (const int r : wish_.far) {
     auto peer = std::make_unique<UcxPeer>(r, 2 * wish_.lanes);
-    for (UcxChannel& channel : peer->channels) {
-      for (UcxArrival& arrival : channel.arrivals) arrival.owner = this;
-    }
     if (!wish_.hostOf.empty()) peer->host = wish_.hostOf[static_cast<size_t>(r)];
     all_.push_back(peer.get());
     peers_[static_cast<size_t>(r)] = std::move(peer);
@@ -167,7 +164,7 @@ ucs_status_t UcxTransport::onMessage(ucp_worker_h by, const UcxHeader& header, v
                 header.sequence, bytes));
     return UCS_OK;
   }
-  UcxArrival& arrival = channel.arrivals[header.sequence % kUcxWindow];
+  UcxArrival& arrival = placeFor(channel, header.sequence);
   ++channel.arrived;
   arrival.by = by;
   arrival.bytes = bytes;
@@ -235,6 +232,25 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
         wish_.events->farNews(peer.rank, news);
       }
       break;
+  }
+}
+
+UcxArrival& UcxTransport::placeFor(UcxChannel& channel, uint32_t sequence) {
+  auto& there = channel.arrivals.make([this](UcxChannel::Arrivals& fresh) {
+    for (UcxArrival& arrival : fresh.at) arrival.owner = this;
+  });
+  return there.at[sequence % kUcxWindow];
+}
+
+/// act(arrival) for every place that a message may have.
+template <class Act>
+void UcxTransport::onArrivals(const Act& act) {
+  for (UcxPeer* peer : all_) {
+    for (UcxChannel& channel : peer->channels) {
+      UcxChannel::Arrivals* const there = channel.arrivals.get();
+      if (there == nullptr) continue;
+      for (UcxArrival& arrival : there->at) act(arrival);
+    }
   }
 }
 
@@ -311,8 +327,10 @@ std::optional<uint64_t> UcxTransport::untaken(int rank) {
   progress();
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   for (const UcxChannel& channel : peerOf(rank).channels) {
-    const UcxArrival& oldest = channel.arrivals[channel.taken % kUcxWindow];
-    if (oldest.ready.load(std::memory_order_acquire) == channel.taken + 1) return oldest.bytes;
+    const UcxArrival* const oldest = channel.arrival(channel.taken);
+    if (oldest != nullptr && oldest->ready.load(std::memory_order_acquire) == channel.taken + 1) {
+      return oldest->bytes;
+    }
   }
   return {};
 }
@@ -413,21 +431,13 @@ UcxTransport::~UcxTransport() {
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   worker_.detach(group_, rank_);
   refuseOffers();
-  for (UcxPeer* peer : all_) {
-    for (UcxChannel& channel : peer->channels) {
-      for (UcxArrival& arrival : channel.arrivals) {
-        if (arrival.ofUcx) ucp_am_data_release(arrival.by, arrival.data);
-      }
-    }
-  }
+  onArrivals([](UcxArrival& arrival) {
+    if (arrival.ofUcx) ucp_am_data_release(arrival.by, arrival.data);
+  });
   if (inFlight_ == 0) return;
   // UCX still reads or writes what belongs to messages that no living peer took: it stays, but
   // whoever ends one of them finds nobody to tell.
-  for (UcxPeer* peer : all_) {
-    for (UcxChannel& channel : peer->channels) {
-      for (UcxArrival& arrival : channel.arrivals) arrival.owner = nullptr;
-    }
-  }
+  onArrivals([](UcxArrival& arrival) { arrival.owner = nullptr; });
   for (auto& out : outgoings_) out->owner = nullptr;
   for (auto& move : zeroCopies_) move->owner = nullptr;
   struct Kept {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/late.h"
 #include "p2p/bootstrap.h"
 #include "p2p/far_transport.h"
 #include "ucx/ucx_packed.h"
@@ -34,16 +35,26 @@ struct UcxArrival {
   char small[kSmall];
 };
 
-/// Both directions of one channel with one peer.
+/// Both directions of one channel with one peer. Of most nothing is ever used: with 512 ranks a
+/// rank has 2,000 of them, and a ring three.
 struct UcxChannel {
+  struct Arrivals {
+    UcxArrival at[kUcxWindow];
+  };
   std::atomic<uint32_t> released{0};  ///< Of what was sent: messages the peer has released.
-  UcxArrival arrivals[kUcxWindow];
+  Late<Arrivals> arrivals;            ///< From the first that came on.
   // With the lock held:
   uint32_t striped = 0;  ///< Messages sent that took turns on the rails.
   uint32_t taken = 0;    ///< Messages that this rank has released.
   uint32_t told = 0;     ///< So many the peer knows of.
   uint64_t untoldBytes = 0;
   uint32_t arrived = 0;  ///< Messages whose arrival has begun.
+
+  /// The place of message `sequence`; nullptr: none has come.
+  UcxArrival* arrival(uint32_t sequence) const {
+    Arrivals* const there = arrivals.get();
+    return there != nullptr ? &there->at[sequence % kUcxWindow] : nullptr;
+  }
 };
 
 /// One rail to a peer: the same number at both ends.
@@ -160,7 +171,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void untaken(UcxPeer& peer);
   /// Tests: the worker that message `sequence` came by, while it is not released.
   void* heldBy(int rank, uint8_t channel, uint32_t sequence) const {
-    return peerOf(rank).channels[channel].arrivals[sequence % kUcxWindow].by;
+    return peerOf(rank).channels[channel].arrival(sequence)->by;
   }
   /// Waits until what was sent has left, for so long that a living peer would have taken it.
   void settle();
@@ -214,6 +225,9 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   bool othersKnowBetter(const UcxPeer& peer) const;
   void doubt(UcxPeer& peer, const std::string& why);
   void lose(UcxPeer& peer, FarLoss how, const std::string& why);
+  UcxArrival& placeFor(UcxChannel& channel, uint32_t sequence);
+  template <class Act>
+  void onArrivals(const Act& act);
   std::unique_ptr<char[]> takeBuffer();
   UcxZeroCopy& newZeroCopy(UcxPeer& peer, bool receives, void* data, size_t bytes, MemoryKind kind);
   bool onZeroCopy(UcxPeer& peer, const UcxZeroCopies::Offer& offer);

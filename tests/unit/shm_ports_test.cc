@@ -19,7 +19,7 @@ namespace {
 class Lease {
  public:
   explicit Lease(int ranks, uint64_t areaBytes = ShmLayout::kLeastArea, int windows = 0)
-      : layout_{ranks, 1, areaBytes, 0, windows} {
+      : layout_{ranks, 1, areaBytes, windows} {
     Segment& own = Segment::own();
     offset_ = own.lease(layout_.leaseBytes(), layout_.controlBytes(), ~uint64_t{0} / 2);
   }

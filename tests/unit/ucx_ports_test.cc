@@ -181,6 +181,24 @@ TEST(UcxPorts, ShortMessagesThatHaveToWaitArePackedThen) {
   }
 }
 
+/// Short messages, one at a time, touch the first lines of a port's ring and not all of it.
+TEST(UcxPorts, WhereNothingIsUnderWayTheRingBeginsAgain) {
+  Hosts hosts(2);
+  const auto out = hosts.sender(0, 1);
+  const auto in = hosts[1].recvFrom(0, 0, false);
+  std::set<void*> places;
+  for (int k = 0; k < 100; ++k) {
+    void* space = nullptr;
+    ASSERT_TRUE(hosts.until([&] { return (space = out->tryAcquire(1000)) != nullptr; }));
+    places.insert(space);
+    std::memset(space, k, 1000);
+    out->post(1000, nullptr);
+    ASSERT_TRUE(hosts.until([&] { return out->drained(); }));
+    expectNext(hosts, *in, static_cast<char>(k), 1000, 1);
+  }
+  EXPECT_EQ(places.size(), 1u);
+}
+
 TEST_P(UcxRails, MemoryIsSentFromWhereItIs) {
   Hosts hosts(2, GetParam());
   const auto out = hosts.sender(0, 1);
