@@ -228,6 +228,7 @@ class Communicator {
   void startWait() {
     idlePolls_ = 0;
     idleSince_ = {};
+    comparedAt_ = longWaits_.load(std::memory_order_relaxed);  // what was long before was another
   }
   void noteLongPoll();
   /// At peers' calls: at those that can be read, or, in a wait that is long by the clock, with a

@@ -57,8 +57,8 @@ size_t bytesPerPair(int ranks) {
 }
 
 /// A rank has something for every other one; what it has for those that it never speaks to is what
-/// 512 ranks are made of: 2,760 bytes of the heap. When arrivals, records and boards were there from
-/// the start a copy of a communicator had 33,800 resident (many_hosts.sh 64 64 4, 2026-11-25).
+/// 512 ranks are made of: 2,760 bytes of the heap. When arrivals, records and boards were there
+/// from the start a copy of a communicator had 33,800 resident (many_hosts.sh 64 64 4, 2026-11-25).
 TEST(ManyRanks, ARankTakesLittleForOneThatItNeverSpeaksTo) {
   bytesPerPair(4);  // what a process has once
   const size_t bytes = bytesPerPair(48);
@@ -106,8 +106,8 @@ size_t messagesOfACopy(int ranks) {
   return *std::max_element(sent.begin(), sent.end());
 }
 
-/// A gathering among ranks that have a communicator takes each log n messages, and not n: 100 and 128
-/// here, 354 and 724 when all sent to all.
+/// A gathering among ranks that have a communicator takes each log n messages, and not n: 100 and
+/// 128 here, 354 and 724 when all sent to all.
 TEST(ManyRanks, ACopyTakesFewMessages) {
   const size_t few = messagesOfACopy(16), many = messagesOfACopy(32);
   RecordProperty("messages", std::to_string(few) + " and " + std::to_string(many));
