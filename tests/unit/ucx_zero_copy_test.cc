@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -108,13 +110,16 @@ TEST(UcxZeroCopy, NothingIsWrittenAfterTheEnd) {
   hosts[0].sendZeroCopy(1, out.data(), out.size(), MemoryKind::Host);
   hosts[1].receiveZeroCopy(0, in.data(), in.size(), MemoryKind::Host);
   ASSERT_TRUE(hosts.until([&] { return in[0] == 'x'; }));
+  std::atomic<bool> ended{false};
   std::thread sender([&] {  // pauses for longer than a communicator's end waits for its messages
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-    hosts.until([] { return false; }, {0}, std::chrono::milliseconds(1000));
+    hosts.until([&] { return ended.load(); }, {0});
+    hosts.until([] { return false; }, {0}, std::chrono::milliseconds(500));
   });
   hosts[1].abort(1, 0);
   hosts.destroy(1);
   in = other;
+  ended = true;
   sender.join();
   EXPECT_FALSE(hosts.until([] { return false; }, {}, std::chrono::milliseconds(300)));
   EXPECT_TRUE(in == other);
