@@ -155,18 +155,15 @@ void Communicator::askLate(std::chrono::steady_clock::duration waited) {
 /// process waited for long, whoever polls it.
 void Communicator::noteLongPoll() {
   const auto now = std::chrono::steady_clock::now();
-  const bool many = idlePolls_ % kPollsOfALongWait == 0;
   if (idleSince_ == std::chrono::steady_clock::time_point{}) {
     idleSince_ = now;
     idleLookAt_ = now + kLookEvery;
-    if (many) noteWait();
-  } else if (now >= idleLookAt_ && parts_.fabric) {
-    idleLookAt_ = now + kLookEvery;
-    noteWait();  // four thousand polls are many seconds on a crowded host
-    watch(now - idleSince_);
-  } else if (many) {
-    noteWait();
   }
+  const bool due = parts_.fabric && now >= idleLookAt_;
+  if (due || idlePolls_ % kPollsOfALongWait == 0) noteWait();
+  if (!due) return;
+  idleLookAt_ = now + kLookEvery;
+  watch(now - idleSince_);
 }
 
 /// A rank of this host, if all its others have let go of the communicator, which their kernels have
