@@ -21,7 +21,7 @@ struct FarHeld {
 constexpr int kMostFarHeld = kMostFarQueues * kFarPairLanes;
 
 /// What one block does of sends and receives: every block-th lane of a queue, whichever can go on,
-/// so that none waits for another. Beside toHost, fromHost, write, ring and toLines
+/// so that none waits for another. Beside toHost, fromHost, write, ring, meet and toLines
 /// (kernels/far_visit.h), `Hands` have:
 ///   int block(), blocks()
 ///   FarHeld held(int i)           of the block's i-th
@@ -179,6 +179,9 @@ class FarExchangeVisit {
     const FarPairLetter mail{stays ? data : nullptr, bytes, held.nextAt, piece.bytes,
                              lined ? 1u : 0u};
     if (lined || (!gives && strand.lane == 0 && call_.view.mostInLines != 0)) {
+      // The place is the network's once a few threads have put the letter in: all must have read
+      // what it had.
+      if (!strand.sends() && held.taken != held.left) hands_.meet();
       FarLine* const lines = linesOf(strand, number);
       hands_.toLines(lines, farPairLetterLined(), farTag(number + 1), &mail);
       if (gives) {

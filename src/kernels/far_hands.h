@@ -48,6 +48,7 @@ class FarHands {
   RONDO_ALGO void write(T* host, const T& value) const {
     if (threads_.thread() == 0) *host = value;
   }
+  RONDO_ALGO void meet() const { threads_.sync(); }
   RONDO_ALGO void ring(uint32_t* word, uint32_t number) const {
     threads_.sync();
     if (threads_.thread() != 0) return;

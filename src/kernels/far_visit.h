@@ -18,6 +18,7 @@ namespace rondo {
 ///   void within(void* device, const void* device, uint64_t bytes)
 ///   void write(T* host, const T& value)    for the host
 ///   void ring(uint32_t* word, uint32_t n)  after all that the block has written
+///   void meet()                            all threads of the block wait for all
 ///   bool await(uint32_t* word, uint32_t n) false: given up
 ///   uint32_t answers(FarWord* answered, uint32_t from, uint32_t to)
 ///                                          how many of the chunks after number `from`, up to `to`,
@@ -97,6 +98,9 @@ class FarVisit {
   }
 
   RONDO_ALGO void putInLines(uint64_t k) {
+    // The slot is the host's once a few threads have put the letter in: all must have read what it
+    // had.
+    if (awaits() && call_.outLines == 0 && k >= kFarSlots) hands_.meet();
     FarLine* const lines = call_.view.inLines + slot(k) * kFarInLines;
     const FarLetter mail = letter(k);
     hands_.toLines(lines, farLetterLined(), farTag(number(k)), &mail);

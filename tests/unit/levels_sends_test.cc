@@ -133,6 +133,35 @@ TEST(LevelsSends, GroupsOfAnyMixture) {
   }
 }
 
+/// To all ranks, each length another, many pieces each, and again before the others are done.
+TEST(LevelsSends, LongOnesToSeveralRanksInARow) {
+  for (const auto& hosts : kShapes) {
+    onHosts(
+        hosts,
+        [](const FarRank& me) {
+          const auto countOf = [&](int from, int to) {
+            return size_t{700'001} + static_cast<size_t>(from * me.size + to) * 60'013;
+          };
+          std::vector<Message> all;
+          std::vector<size_t> ends(static_cast<size_t>(me.size), 0);
+          for (int from = 0; from < me.size; ++from) {
+            for (int to = 0; to < me.size; ++to) {
+              size_t& end = ends[static_cast<size_t>(to)];
+              all.push_back({from, to, countOf(from, to), false, end});
+              end += countOf(from, to);
+            }
+          }
+          constexpr int kRounds = 4;
+          Ints out = dataOf(me.rank, 3'000'000);
+          std::vector<Ints> got(kRounds, Ints(ends[static_cast<size_t>(me.rank)], -1));
+          for (Ints& each : got) exchange(me, all, out, each);
+          finish(me);
+          for (const Ints& each : got) expectMessages(me, all, each);
+        },
+        kLevels);
+  }
+}
+
 /// Rank 0 has one transfer with its neighbour and one with a rank of another host in a group; what
 /// it receives there comes only after what it sends, by way of the two others' calls.
 struct Chain {
