@@ -53,7 +53,7 @@ struct UcxChannel {
 
   void startAt(uint32_t first) {
     released.store(first, std::memory_order_relaxed);
-    taken = told = first;
+    taken = told = arrived = first;
   }
   /// The place of message `sequence`; nullptr: none has come.
   UcxArrival* arrival(uint32_t sequence) const {

@@ -409,5 +409,26 @@ TEST_P(UcxRails, WhoSaidGoodbyeMayGo) {
   }) && hosts.told(0).lost != -1);
 }
 
+/// Wherever the numbers of messages are when it goes.
+TEST(UcxPorts, WhoGoesWhileMoreIsWaitedForIsMissed) {
+  for (const uint32_t first : {0u, 0xffffffffu, 0xfffffffeu}) {
+    Hosts hosts(2, 1, {}, first);
+    auto out = hosts.sender(1, 0);
+    const auto in = hosts[0].recvFrom(0, 1, false);
+    Message message{};
+    for (char mark = 0; mark < 2; ++mark) {
+      ASSERT_TRUE(send(*out, mark, 8));
+      expectNext(hosts, *in, mark, 8, 1);
+    }
+    ASSERT_TRUE(hosts.until([&] { return out->drained(); }));
+    EXPECT_FALSE(in->tryPeek(&message));
+    EXPECT_EQ(hosts.told(0).lost, -1);
+    out.reset();
+    hosts.destroy(1);
+    EXPECT_TRUE(hosts.until([&] { return in->tryPeek(&message) || hosts.told(0).lost == 1; }));
+    EXPECT_EQ(hosts.told(0).lost, 1) << first;
+  }
+}
+
 }  // namespace
 }  // namespace rondo::testing
