@@ -48,6 +48,13 @@ int startOnNothing(MPI_Comm comm, MPI_Request*) {
 // What ranks tell each other of a request: which orders are busy, and two more bits.
 constexpr uint64_t kWorth = uint64_t{1} << 62, kFailed = uint64_t{1} << 63;
 
+/// What all ranks say, or-ed, in a call of all of them. Those before it that do not block may have
+/// begun on some ranks only, on the same communicator: they come first on all.
+rondoResult_t tellAll(const KnownComm& known, uint64_t mine, uint64_t* all) {
+  known.devices.later().flush(known);
+  return rondoAllReduce(&mine, all, 1, rondoUint64, rondoBitOr, known.rondo, nullptr);
+}
+
 /// A bit for each order that a request of this rank has.
 uint64_t busyOrders(const OwnOrders& orders) {
   uint64_t word = 0;
@@ -64,13 +71,8 @@ void freeIdleOrders(const KnownComm& known) {
   const bool any = std::any_of(orders.begin(), orders.end(), [](const auto& o) { return !!o; });
   if (!any || known.aborted.load(std::memory_order_relaxed)) return;
   const OwnCalls own;
-  known.devices.later().flush(known);  // what all ranks have called comes first on all
-  const uint64_t mine = busyOrders(known.orders);
   uint64_t all = 0;
-  if (rondoAllReduce(&mine, &all, 1, rondoUint64, rondoBitOr, known.rondo, nullptr) !=
-      rondoSuccess) {
-    return;
-  }
+  if (tellAll(known, busyOrders(known.orders), &all) != rondoSuccess) return;
   for (size_t i = 0; i < OwnOrders::kMost; ++i) {
     if (orders[i] == nullptr || (all >> i & 1) != 0) continue;
     MPI_Comm idle = orders[i]->comm();
@@ -82,10 +84,8 @@ void freeIdleOrders(const KnownComm& known) {
 /// The same on all ranks: an order that is free on all of them; nullptr: there is none.
 std::shared_ptr<OwnOrder> freeOrder(const KnownComm& known, MPI_Comm comm, uint64_t word) {
   OwnOrders& orders = known.orders;
-  word |= busyOrders(orders);
   uint64_t all = kFailed;
-  const rondoResult_t result =
-      rondoAllReduce(&word, &all, 1, rondoUint64, rondoBitOr, known.rondo, nullptr);
+  const rondoResult_t result = tellAll(known, word | busyOrders(orders), &all);
   if (result != rondoSuccess || (all & kFailed) != 0 || (all & kWorth) == 0) return nullptr;
   const auto place = static_cast<size_t>(std::countr_one(all));
   if (place >= OwnOrders::kMost) return nullptr;
