@@ -239,10 +239,11 @@ std::unique_ptr<Fabric> makeFabric(Bootstrap& boot, const Config& config, FdExch
                                     error.sentence());
     }
   });
-  fabric->join(UcxTransport::create(
-      boot, *worker,
-      {far, names, layout.lanes, layout.chunkBytes(), fabric.get(),
-       static_cast<int>(std::min(kMeetMs, config.options.bootTimeoutMs)), hosts.hostOf}));
+  fabric->join(
+      UcxTransport::create(boot, *worker,
+                           {far, names, layout.lanes, layout.chunkBytes(), fabric.get(),
+                            static_cast<int>(std::min(kMeetMs, config.options.bootTimeoutMs)),
+                            hosts.hostOf, static_cast<uint32_t>(config.callsBefore)}));
   return fabric;
 }
 
@@ -312,6 +313,7 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   parts.name = config.name;
   parts.explain = config.options.explain;
   parts.decorate = config.decorate;
+  parts.callsBefore = config.callsBefore;
   parts.carries = config.carries;
   parts.averagesOver = config.averagesOver;
 

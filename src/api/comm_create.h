@@ -23,6 +23,9 @@ struct Config {
   bool blocking = true;
   Options options;  ///< The environment, overridden by the configuration's fields.
   std::function<void(Channels&, int rank)> decorate;  ///< Tests: replaces ports; may be empty.
+  /// Tests: calls are numbered as if so many of each kind, and messages of other hosts, had come
+  /// before.
+  uint64_t callsBefore = 0;
   /// Communicators of Rondo's own: Communicator::Parts.
   bool carries = false;
   int averagesOver = 0;

@@ -27,7 +27,7 @@ std::string launchText(uint64_t id, int rank) {
       const OpFacts& facts = comm.device.back().facts;
       const std::string call = flightText(facts);
       if (facts.isTransfers()) return "its launch of " + call + " on device memory";
-      return format("its launch of collective %u on device memory, ", facts.sequence) + call;
+      return "its launch of " + facts.numberText() + " on device memory, " + call;
     }
   }
   return "";
@@ -57,7 +57,7 @@ void CallLog::beginExchange(std::span<const Transfer> transfers, OpOrigin origin
   facts.collective = OpFacts::kTransfers;
   facts.origin = origin;
   facts.sequence = ++exchanges_;
-  facts.collectives = static_cast<uint32_t>(sequence_);
+  facts.collectives = sequence_;
   facts.transfers = static_cast<uint16_t>(std::min<size_t>(transfers.size(), 0xffff));
   for (const Transfer& each : transfers) facts.count += each.bytes;
   if (!transfers.empty()) {

@@ -80,7 +80,7 @@ void CallLog::announce(const HostRequest& request, size_t pass, OpOrigin origin,
   facts.op = key.op;
   facts.root = key.root;
   facts.count = key.count;
-  facts.sequence = static_cast<uint32_t>(sequence_);
+  facts.sequence = sequence_;
   recorder_.begin(facts, request.enqueued);
   if (fabric_ == nullptr) return;
   CallRecord& record = fabric_->record(place_.rank, sequence_);

@@ -25,12 +25,15 @@ uint64_t callPass(const Call& call);
 
 class CallLog {
  public:
-  /// `fabric`: nullptr with one rank; then there is nobody to tell or to ask.
-  CallLog(Fabric* fabric, const RankPlace& place, FlightRecorder* recorder)
+  /// `fabric`: nullptr with one rank; then there is nobody to tell or to ask. `before`: so many
+  /// calls of each kind are taken to have come before.
+  CallLog(Fabric* fabric, const RankPlace& place, FlightRecorder* recorder, uint64_t before = 0)
       : fabric_(fabric),
         place_(place),
         recorder_(*recorder),
         state_(fabric != nullptr ? &fabric->state(place.rank) : nullptr),
+        sequence_(before),
+        exchanges_(before),
         toldTo_(fabric != nullptr && fabric->spansHosts() ? static_cast<size_t>(place.size) : 0),
         nextTold_(place.rank) {}
 
@@ -110,8 +113,8 @@ class CallLog {
   RankPlace place_;
   FlightRecorder& recorder_;
   RankState* state_;  // this rank's own; nullptr: nobody to tell
-  uint64_t sequence_ = 0;
-  uint32_t exchanges_ = 0;
+  uint64_t sequence_;
+  uint64_t exchanges_;
   uint64_t told_ = 0;                    // the last collective that all far ranks were told of
   std::vector<uint64_t> toldTo_;         // the same of each, by rank, where there are others
   int nextTold_;                         // the rank whose turn it is to be told

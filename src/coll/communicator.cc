@@ -46,8 +46,9 @@ Communicator::Communicator(Parts parts)
     : parts_(std::move(parts)),
       runner_(parts_.place.size, channels_.stamp.get()),
       recorder_({parts_.id, parts_.name, parts_.place, parts_.members, parts_.stallSeconds}),
-      log_(parts_.fabric.get(), parts_.place, &recorder_),
-      closing_(parts_.fabric.get(), parts_.place.rank, parts_.place.size) {
+      log_(parts_.fabric.get(), parts_.place, &recorder_, parts_.callsBefore),
+      closing_(parts_.fabric.get(), parts_.place.rank, parts_.place.size),
+      launches_(parts_.callsBefore) {
   nothing_.algorithm = registry().data();
   if (parts_.fabric) {
     channels_ = parts_.fabric->makeChannels();

@@ -56,6 +56,7 @@ class Communicator {
     std::string whyNoDevice;               ///< Then the reason, as a sentence.
     /// Tests: replaces ports of this rank; may be empty.
     std::function<void(Channels&, int rank)> decorate;
+    uint64_t callsBefore = 0;  ///< Tests: the first one's number, less 1.
   };
   explicit Communicator(Parts parts);
   ~Communicator();
@@ -270,7 +271,7 @@ class Communicator {
   const BoundPlan* plan_ = nullptr;  // of the current call
   BoundPlan nothing_{};              // of calls with count 0, which peers must see too
   WaitPolicy groupWait_, pollersWait_;
-  uint32_t launches_ = 0;                            // collectives on device memory
+  uint64_t launches_;                                // collectives on device memory
   bool capturing_ = false;                           // some of them went into graphs
   std::chrono::steady_clock::time_point lookAgain_;  // at what ranks called on device memory
   bool stranded_ = false;  // a kernel waited at the last look though all others had left

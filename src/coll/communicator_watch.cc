@@ -99,6 +99,7 @@ void Communicator::tellWait(std::chrono::steady_clock::duration waited) {
   });
   if (mine == links.end()) return;
   if (desk.put(*mine)) toldNews_.fetch_add(1, std::memory_order_relaxed);
+  const uint64_t number = OpFacts::of(mine->call).sequence;
   for (uint32_t i = 0; i < mine->awaited; ++i) {
     const int rank = mine->whom[i].rank;
     if (rank < 0 || rank >= parts_.place.size || parts_.fabric->near(rank)) continue;
@@ -106,7 +107,7 @@ void Communicator::tellWait(std::chrono::steady_clock::duration waited) {
     int others = 0;
     for (const WaitNote& each : links) {
       // The rest of its own call is known there.
-      const bool same = each.comm == mine->comm && each.call.at[3] >> 32 == mine->call.at[3] >> 32;
+      const bool same = each.comm == mine->comm && OpFacts::of(each.call).sequence == number;
       if (!same && ++others <= kMostTold) parts_.fabric->shareWait(rank, each);
     }
   }

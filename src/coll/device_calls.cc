@@ -40,8 +40,7 @@ std::string ageText(int64_t since, int64_t now) {
 std::string lastText(const DeviceCalls& calls, int64_t now) {
   if (calls.ops.empty()) return "none";
   const FlightOp& last = calls.ops.back();
-  const std::string number =
-      last.facts.isTransfers() ? "" : format("collective %u there, ", last.facts.sequence);
+  const std::string number = last.facts.isTransfers() ? "" : last.facts.numberText() + " there, ";
   const std::string served = last.facts.served();
   return number + flightText(last.facts) + (served.empty() ? "" : " (" + served + ")") +
          ", launched " + ageText(last.started, now);
@@ -60,8 +59,8 @@ std::string kernelText(const DeviceCalls& calls, int64_t now) {
 
 }  // namespace
 
-uint32_t DeviceCalls::collectives() const {
-  uint32_t most = 0;
+uint64_t DeviceCalls::collectives() const {
+  uint64_t most = 0;
   for (const FlightOp& op : ops) most = std::max(most, op.facts.collectivesSoFar());
   return most;
 }
@@ -114,8 +113,8 @@ std::string deviceMismatch(const std::vector<DeviceCalls>& all, const std::strin
     int rank;
     const FlightOp* op;
   };
-  std::map<uint32_t, First> firsts;
-  std::map<uint32_t, std::string> differ;
+  std::map<uint64_t, First> firsts;
+  std::map<uint64_t, std::string> differ;
   for (const DeviceCalls& each : all) {
     for (const FlightOp& op : each.ops) {
       if (op.facts.isTransfers()) continue;
@@ -123,10 +122,10 @@ std::string deviceMismatch(const std::vector<DeviceCalls>& all, const std::strin
       if (fresh || sameCall(at->second.op->facts, op.facts)) continue;
       differ.emplace(
           op.facts.sequence,
-          format("rank %d calls %s where rank %d calls %s: both are collective %u on device memory "
+          format("rank %d calls %s where rank %d calls %s: both are %s on device memory "
                  "of communicator \"%s\"; allowed: the same call on every rank",
                  at->second.rank, flightText(at->second.op->facts).c_str(), each.rank,
-                 flightText(op.facts).c_str(), op.facts.sequence, name.c_str()));
+                 flightText(op.facts).c_str(), op.facts.numberText().c_str(), name.c_str()));
     }
   }
   return differ.empty() ? "" : differ.begin()->second;

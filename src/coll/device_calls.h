@@ -20,7 +20,7 @@ struct DeviceCalls {
   std::vector<FlightOp> ops;  ///< The oldest first.
 
   /// So many collectives, those before `ops` among them.
-  uint32_t collectives() const;
+  uint64_t collectives() const;
   /// Some were captured into a graph: what runs is not what was called.
   bool captured() const;
 };

@@ -73,8 +73,8 @@ std::vector<FlightProcess> FarCalls::read() const {
       const Call told = lastTold(*entry.fabric, rank);
       if (told.sequence != 0) {
         FlightOp op;
-        op.facts =
-            OpFacts::of({{told.words[0], told.words[1], told.words[2], told.sequence << 32}});
+        op.facts = OpFacts::of({{told.words[0], told.words[1], told.words[2], 0}});
+        op.facts.sequence = told.sequence;
         comm.host.push_back(op);
       }
       all.of(entry.identity.members[static_cast<size_t>(rank)]).comms.push_back(std::move(comm));

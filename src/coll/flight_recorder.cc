@@ -29,16 +29,18 @@ OpFacts OpFacts::of(const OpWords& words) {
   out.way = static_cast<DeviceWay>(w1 >> 11 & 7);
   out.pass = static_cast<uint8_t>(w1 >> 16);
   out.origin = static_cast<OpOrigin>(w1 >> 24 & 3);
-  out.type = static_cast<int32_t>(w1 >> 32);
+  uint64_t upper = w3 >> 16 & 0xffff;
   if (out.isTransfers()) {
-    out.collectives = static_cast<uint32_t>(w2);
+    out.transfers = static_cast<uint16_t>(upper);
+    upper = w1 >> 32 & 0xffff;
+    out.collectives = (w2 & 0xffffffff) | w1 >> 48 << 32;
   } else {
+    out.type = static_cast<int32_t>(w1 >> 32);
     out.op = static_cast<int32_t>(w2);
   }
   out.root = static_cast<int32_t>(w2 >> 32);
   out.choice = static_cast<uint32_t>((w3 & 0xffff) | (w1 >> 14 & 3) << 16);
-  out.transfers = static_cast<uint16_t>(w3 >> 16);
-  out.sequence = static_cast<uint32_t>(w3 >> 32);
+  out.sequence = w3 >> 32 | upper << 32;
   return out;
 }
 
@@ -50,6 +52,10 @@ std::string OpFacts::name() const {
   if (isTransfers()) return transfers > 1 ? "sends and receives" : sends ? "send" : "receive";
   if (collective >= kCollectives) return "?";
   return std::string(collectiveName(static_cast<Collective>(collective))) + (uneven ? "v" : "");
+}
+
+std::string OpFacts::numberText() const {
+  return (isTransfers() ? "exchange " : "collective ") + std::to_string(sequence);
 }
 
 std::string OpFacts::algorithm() const {

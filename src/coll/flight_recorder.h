@@ -39,32 +39,42 @@ struct OpFacts {
   uint64_t count = 0;     ///< Elements of a slot; transfers: bytes of all.
   uint16_t transfers = 0;
   /// Transfers: so many collectives came before, on host memory or on device memory as they are.
-  /// The last of these may be too long ago to be recorded.
-  uint32_t collectives = 0;
+  /// The last of these may be too long ago to be recorded. As the next one, at most kMostCalls.
+  uint64_t collectives = 0;
   /// Of collectives and of exchanges on host memory, each by themselves; of collectives on device
   /// memory.
-  uint32_t sequence = 0;
+  uint64_t sequence = 0;
 
+  /// What the words have room for: nine years of a call each microsecond.
+  static constexpr uint64_t kMostCalls = (uint64_t{1} << 48) - 1;
+
+  /// Transfers have neither type nor operator, collectives no number of transfers: there stand the
+  /// upper halves of the numbers of calls.
   OpWords words() const {
+    const bool moves = isTransfers();
+    const uint64_t upper = sequence >> 32 & 0xffff;
+    const uint64_t typed =
+        moves ? upper | (collectives >> 32 & 0xffff) << 16 : uint64_t{static_cast<uint32_t>(type)};
     return {{count,
              uint64_t{collective} | uint64_t{uneven} << 8 | uint64_t{sends} << 9 |
                  uint64_t{captured} << 10 | static_cast<uint64_t>(way) << 11 |
                  uint64_t{choice >> 16 & 3} << 14 | uint64_t{pass} << 16 |
-                 static_cast<uint64_t>(origin) << 24 |
-                 static_cast<uint64_t>(static_cast<uint32_t>(type)) << 32,
-             (isTransfers() ? collectives : static_cast<uint32_t>(op)) |
+                 static_cast<uint64_t>(origin) << 24 | typed << 32,
+             static_cast<uint32_t>(moves ? collectives : static_cast<uint64_t>(op)) |
                  static_cast<uint64_t>(static_cast<uint32_t>(root)) << 32,
-             (choice & 0xffff) | uint64_t{transfers} << 16 | uint64_t{sequence} << 32}};
+             (choice & 0xffff) | (moves ? uint64_t{transfers} : upper) << 16 | sequence << 32}};
   }
   static OpFacts of(const OpWords& words);
 
   bool isTransfers() const { return collective == kTransfers; }
   /// So many collectives there were once it had begun.
-  uint32_t collectivesSoFar() const { return isTransfers() ? collectives : sequence; }
+  uint64_t collectivesSoFar() const { return isTransfers() ? collectives : sequence; }
   /// What its caller gave or took: a slot's bytes, or all transfers'.
   uint64_t bytes() const;
   /// "allreduce", "send", "sends and receives".
   std::string name() const;
+  /// "collective 12", "exchange 3".
+  std::string numberText() const;
   /// "ring" or ""; lanes 0: not known.
   std::string algorithm() const;
   int lanes() const;

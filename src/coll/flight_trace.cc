@@ -69,8 +69,9 @@ class Trace {
   static std::string arguments(const FlightComm& comm, const FlightOp& op) {
     const OpFacts& facts = op.facts;
     std::string out = format(
-        "\"communicator\":\"%016llx\",\"rank\":%d,\"sequence\":%u,\"bytes\":%llu,\"call\":%s",
-        static_cast<unsigned long long>(comm.id), comm.rank, facts.sequence,
+        "\"communicator\":\"%016llx\",\"rank\":%d,\"sequence\":%llu,\"bytes\":%llu,\"call\":%s",
+        static_cast<unsigned long long>(comm.id), comm.rank,
+        static_cast<unsigned long long>(facts.sequence),
         static_cast<unsigned long long>(facts.bytes()), quoted(flightText(facts)).c_str());
     const std::string algorithm = facts.algorithm();
     if (!algorithm.empty()) {

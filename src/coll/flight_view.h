@@ -40,7 +40,7 @@ struct FlightComm {
   /// The last host collective, not an exchange; nullptr: none, or too many exchanges came since.
   const FlightOp* lastCollective() const;
   /// So many host collectives so far.
-  uint32_t collectives() const { return host.empty() ? 0 : host.back().facts.collectivesSoFar(); }
+  uint64_t collectives() const { return host.empty() ? 0 : host.back().facts.collectivesSoFar(); }
 };
 
 struct FlightProcess {

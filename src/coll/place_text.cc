@@ -14,7 +14,7 @@ double seconds(int64_t since, int64_t now) {
 
 std::string callName(const FlightOp& op) {
   if (op.facts.isTransfers()) return flightText(op.facts);
-  return format("collective %u, ", op.facts.sequence) + flightText(op.facts);
+  return op.facts.numberText() + ", " + flightText(op.facts);
 }
 
 /// The call of another communicator that its process is in.

@@ -190,7 +190,7 @@ void ProgressThread::work() {
   bool moved = false;
   auto watchAt = Clock::now() + kWatchEvery;
   while (pollDue(&moved)) {
-    idle = moved ? 0 : idle + 1;
+    idle = moved ? 0 : std::min(idle + 1, kLooksBeforeNap);
     moved = false;
     if (idle < kLooksBeforeYield && ++looks % kMovesBetweenLooks != 0) continue;
     const auto now = Clock::now();

@@ -23,8 +23,8 @@ struct ScaledOp {
   }
 };
 
-/// Those of one communicator, numbered in the order in which they were made. Thread safe but for an
-/// operator itself.
+/// Those of one communicator, numbered in the order in which they were made. Numbers come again,
+/// but none that an operator has. Thread safe but for an operator itself.
 class ScaledOps {
  public:
   /// Handles below are not made at run time.
@@ -36,10 +36,12 @@ class ScaledOps {
   ScaledOp* find(rondoRedOp_t op);
   void destroy(rondoRedOp_t op);
   size_t alive();
+  /// Tests: as if so many had been made.
+  void startAt(uint64_t made);
 
  private:
   std::mutex mutex_;  // the progress thread looks operators up
-  uint32_t made_ = 0;
+  uint64_t made_ = 0;
   std::unordered_map<rondoRedOp_t, ScaledOp> ops_;
 };
 

@@ -29,7 +29,7 @@ struct Position {
   bool gone = false;     ///< It makes no more calls; nobody misses it.
   bool called = false;   ///< It has called one...
   bool running = false;  ///< ... and is in it.
-  uint32_t sequence = 0;
+  uint64_t sequence = 0;
   int64_t since = INT64_MAX;     ///< Of a running one.
   const FlightOp* op = nullptr;  ///< Of this host.
 };
@@ -130,9 +130,7 @@ class Table {
     if (op == nullptr) {
       return format("before its first call, for %.3g s", since(comm.born, now_));
     }
-    const char* const kind = op->facts.isTransfers() ? "exchange" : "collective";
-    const std::string call =
-        format("%s %u, %s", kind, op->facts.sequence, flightText(op->facts).c_str());
+    const std::string call = op->facts.numberText() + ", " + flightText(op->facts);
     if (!op->running()) return format("after %s, %.3g s ago", call.c_str(), since(op->ended, now_));
     std::string out = format("in %s, for %.3g s", call.c_str(), since(op->started, now_));
     const std::string served = op->facts.served();
@@ -229,7 +227,7 @@ class Table {
       }
     }
     const double waited = since(front_.since, now_);
-    const std::string call = format("collective %u", front_.sequence) +
+    const std::string call = "collective " + std::to_string(front_.sequence) +
                              (front_.op != nullptr ? ", " + flightText(front_.op->facts) : "");
     if (missing.empty()) {
       return format("Everybody%s is in %s, for %.3g s.", where, call.c_str(), waited);
@@ -248,9 +246,8 @@ class Table {
 
 /// "collective 12, allreduce with ... (ring) took 3.2 us, ended 0.4 s ago".
 std::string operationLine(const char* where, const FlightOp& op, int64_t now) {
-  const char* const kind = op.facts.isTransfers() ? "exchange" : "collective";
   std::string out =
-      format("    %s%s %u, %s", where, kind, op.facts.sequence, flightText(op.facts).c_str());
+      std::string("    ") + where + op.facts.numberText() + ", " + flightText(op.facts);
   const std::string served = op.facts.served();
   if (!served.empty()) out += " (" + served + ")";
   if (op.running()) return out + format(", has not ended for %.3g s\n", since(op.started, now));

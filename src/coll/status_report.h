@@ -27,9 +27,10 @@ struct Report {
 struct FarPlace {
   uint64_t comm = 0;
   int rank = 0;
-  bool answered = false;                        ///< The rest is known.
-  uint32_t flags = 0, sequence = 0, ageMs = 0;  ///< As of PlaceAnswer.
-  std::string text;                             ///< printable()
+  bool answered = false;          ///< The rest is known.
+  uint32_t flags = 0, ageMs = 0;  ///< As of PlaceAnswer, as the next one.
+  uint64_t sequence = 0;
+  std::string text;  ///< printable()
 };
 
 /// What other hosts were asked.

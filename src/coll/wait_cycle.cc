@@ -91,10 +91,9 @@ std::string waiterText(const WaitNote& waiter, bool near) {
   const OpFacts facts = OpFacts::of(waiter.call);
   const std::string host =
       near ? std::string() : format("host \"%s\", ", printable(waiter.host).c_str());
-  return format("rank %d of communicator \"%s\" (%spid %d) in its %s %u, %s", waiter.rank,
+  return format("rank %d of communicator \"%s\" (%spid %d) in its %s, %s", waiter.rank,
                 printable(waiter.name).c_str(), host.c_str(), waiter.pid,
-                facts.isTransfers() ? "exchange" : "collective", facts.sequence,
-                flightText(facts).c_str());
+                facts.numberText().c_str(), flightText(facts).c_str());
 }
 
 }  // namespace

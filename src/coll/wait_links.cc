@@ -126,7 +126,7 @@ class Links {
   }
 
   void addAbsent(const FlightComm& comm, WaitNote* note) const {
-    const uint32_t sequence = comm.last()->facts.sequence;
+    const uint64_t sequence = comm.last()->facts.sequence;
     for (const std::vector<FlightProcess>* const some : {&near_, &far_}) {
       for (const FlightProcess& process : *some) {
         for (const FlightComm& each : process.comms) {

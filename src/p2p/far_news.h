@@ -47,8 +47,8 @@ struct PlaceAnswer {
   /// Of its last collective on host memory. kGone is never sent: the asker's own host knows it.
   enum Flag : uint32_t { kCalled = 1, kRunning = 2, kStopped = 4, kGone = 8 };
   uint32_t flags = 0;  ///< It has called one, is in it; its process is stopped, or it is not there.
-  uint32_t sequence = 0;
   uint32_t ageMs = 0;  ///< Since it began, or, unless running, ended.
+  uint64_t sequence = 0;
 };
 
 /// Why the sender ends the communicator; before its abort.

@@ -19,9 +19,8 @@ struct PlaceBoard {
     int32_t rank;
     uint64_t comm;
     uint32_t flags;  ///< As of PlaceAnswer, as the next two.
-    uint32_t sequence;
     uint32_t ageMs;
-    uint32_t unused;
+    uint64_t sequence;
     SharedText<512> text;
   };
 

@@ -50,7 +50,7 @@ struct CommStatus {
 /// The first bytes of a segment.
 struct StatusHead {
   static constexpr uint64_t kMagic = 0x5355'5441'5453'4452u;
-  static constexpr uint32_t kVersion = 4;  ///< Of all these structs.
+  static constexpr uint32_t kVersion = 5;  ///< Of all these structs.
 
   uint64_t magic;  ///< Atomic: written last.
   uint32_t version;

@@ -17,7 +17,9 @@ UcxSendPort::UcxSendPort(UcxTransport& transport, int channel, std::vector<UcxPe
       channel_(static_cast<uint8_t>(channel)),
       peers_(std::move(peers)),
       stamp_(stamp),
-      ringBytes_(kUcxRingChunks * transport.chunkBytes()) {}
+      ringBytes_(kUcxRingChunks * transport.chunkBytes()),
+      posted_(transport.firstMessage()),
+      completed_(posted_) {}
 
 UcxSendPort::~UcxSendPort() {
   advance();

@@ -51,9 +51,9 @@ class UcxSendPort final : public SendPort {
   const uint32_t* stamp_;
   std::unique_ptr<State> state_;  // once something is sent
   uint64_t ringBytes_;
-  uint32_t posted_ = 0;     // messages
-  uint32_t completed_ = 0;  // messages that have left
-  uint64_t bytes_ = 0;      // of all messages
+  uint32_t posted_;     // messages
+  uint32_t completed_;  // messages that have left
+  uint64_t bytes_ = 0;  // of all messages
   // Positions in the ring count bytes for ever, waste at its end included.
   uint64_t head_ = 0, tail_ = 0;
   uint64_t start_ = 0;  // of the acquired space
@@ -63,7 +63,10 @@ class UcxSendPort final : public SendPort {
 class UcxRecvPort final : public RecvPort {
  public:
   UcxRecvPort(UcxTransport& transport, UcxPeer& peer, int channel)
-      : transport_(transport), peer_(peer), channel_(static_cast<uint8_t>(channel)) {}
+      : transport_(transport),
+        peer_(peer),
+        channel_(static_cast<uint8_t>(channel)),
+        next_(transport.firstMessage()) {}
 
   bool tryPeek(Message* message) override;
   void release() override;
@@ -79,7 +82,7 @@ class UcxRecvPort final : public RecvPort {
   UcxTransport& transport_;
   UcxPeer& peer_;
   uint8_t channel_;
-  uint32_t next_ = 0;
+  uint32_t next_;
 };
 
 }  // namespace rondo

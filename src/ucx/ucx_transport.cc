@@ -35,7 +35,7 @@ UcxTransport::UcxTransport(UcxWorker& worker, int rank, Wish wish)
     : worker_(worker), rank_(rank), wish_(std::move(wish)) {
   peers_.resize(wish_.hosts.size());
   for (const int r : wish_.far) {
-    auto peer = std::make_unique<UcxPeer>(r, 2 * wish_.lanes);
+    auto peer = std::make_unique<UcxPeer>(r, 2 * wish_.lanes, wish_.messagesBefore);
     if (!wish_.hostOf.empty()) peer->host = wish_.hostOf[static_cast<size_t>(r)];
     all_.push_back(peer.get());
     peers_[static_cast<size_t>(r)] = std::move(peer);
@@ -237,7 +237,10 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
 
 UcxArrival& UcxTransport::placeFor(UcxChannel& channel, uint32_t sequence) {
   auto& there = channel.arrivals.make([this](UcxChannel::Arrivals& fresh) {
-    for (UcxArrival& arrival : fresh.at) arrival.owner = this;
+    for (UcxArrival& arrival : fresh.at) {
+      arrival.owner = this;
+      arrival.ready.store(wish_.messagesBefore, std::memory_order_relaxed);
+    }
   });
   return there.at[sequence % kUcxWindow];
 }

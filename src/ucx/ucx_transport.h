@@ -23,7 +23,8 @@ class UcxTransport;
 /// A message that came and is not released yet.
 struct UcxArrival {
   static constexpr size_t kSmall = 256;
-  std::atomic<uint32_t> ready{0};  ///< 1 + the message's sequence once it may be read.
+  std::atomic<uint32_t> ready{0};  ///< 1 + the message's sequence once it may be read. Before that
+                                   ///< an earlier one's, or the number of the channel's first.
   uint32_t sequence = 0;
   uint32_t stamp = 0;
   void* data = nullptr;
@@ -50,6 +51,10 @@ struct UcxChannel {
   uint64_t untoldBytes = 0;
   uint32_t arrived = 0;  ///< Messages whose arrival has begun.
 
+  void startAt(uint32_t first) {
+    released.store(first, std::memory_order_relaxed);
+    taken = told = arrived = first;
+  }
   /// The place of message `sequence`; nullptr: none has come.
   UcxArrival* arrival(uint32_t sequence) const {
     Arrivals* const there = arrivals.get();
@@ -76,8 +81,12 @@ struct UcxWay {
 };
 
 struct UcxPeer {
-  UcxPeer(int peerRank, int channelCount)
-      : rank(peerRank), channels(static_cast<size_t>(channelCount)) {}
+  /// Messages are numbered from `first` on.
+  UcxPeer(int peerRank, int channelCount, uint32_t first)
+      : rank(peerRank), channels(static_cast<size_t>(channelCount)) {
+    for (UcxChannel& channel : channels) channel.startAt(first);
+    zeroCopies.sent = zeroCopies.wanted = first;
+  }
   int rank;
   int host = -1;
   std::vector<UcxWay> ways;
@@ -132,6 +141,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
     int limitMs = 30'000;  ///< For reaching all peers.
     /// By rank, which host it is on; empty: hosts are not watched.
     std::vector<int> hostOf = {};
+    uint32_t messagesBefore = 0;  ///< Tests: the number of the first message of each channel.
   };
   /// Collective over all ranks of `boot`. Throws the same Error on all ranks: a way that does not
   /// work becomes a sentence here, not a hang later.
@@ -159,6 +169,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   // For the ports.
 
   uint64_t chunkBytes() const { return wish_.chunkBytes; }
+  uint32_t firstMessage() const { return wish_.messagesBefore; }
   /// Sends one message of a channel to all of `peers`; `pending` counts down as it leaves.
   void post(const std::vector<UcxPeer*>& peers, const UcxHeader& header, const void* data,
             size_t bytes, UcxPending* pending);

@@ -43,7 +43,7 @@ struct UcxRecord {
   uint64_t sent, taken;
 };
 
-constexpr uint16_t kUcxVersion = 8;
+constexpr uint16_t kUcxVersion = 9;
 constexpr unsigned kUcxMessageId = 1;
 
 /// Messages of a channel that may be under way: sent, and not known to be released.

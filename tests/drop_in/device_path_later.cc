@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "drop_in/device_path.h"
+#include "drop_in/persistent_names.h"
 
 namespace drop_in_test {
 namespace {
@@ -228,6 +229,27 @@ void twoCommunicators() {
   MPI_Comm_free(&copies[1]);
 }
 
+/// What makes a persistent request comes behind calls that ranks have not answered yet, and that go
+/// by way of the host when they have.
+void beforePersistent(MPI_Comm comm) {
+#if defined(INIT)
+  for (const int late : {0, 1}) {
+    Buffer<int> ints(rank == 0, kCount, rank), sums(rank == 0, kCount, -1);
+    std::vector<int> in(kCount, rank), out(kCount, -1);
+    MPI_Request requests[2];
+    if (rank == late) usleep(3000);
+    MPI_Iallreduce(ints.data(), sums.data(), kCount, MPI_INT, MPI_SUM, comm, &requests[0]);
+    INIT(Allreduce)
+    (in.data(), out.data(), kCount, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[1]);
+    MPI_Start(&requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    expect(sums.all(sumOfRanks()), "a call before a persistent one");
+    expect(out == std::vector<int>(kCount, sumOfRanks()), "a persistent call behind it");
+    MPI_Request_free(&requests[1]);
+  }
+#endif
+}
+
 }  // namespace
 
 void openTheWay(MPI_Comm comm) {
@@ -247,6 +269,7 @@ void later() {
     lateRanks(MPI_COMM_WORLD);
     waitingRanks(MPI_COMM_WORLD);
     busyRanks(MPI_COMM_WORLD);
+    beforePersistent(MPI_COMM_WORLD);
     everyCall(rank == 0, round % 3, MPI_COMM_WORLD);
     everyCall(false, round % 3, MPI_COMM_WORLD);
   }

@@ -2,6 +2,7 @@
 // each rank, beside blocking calls and other requests. Knows MPI only; Open MPI 4.1 has them as
 // MPIX_. Usage: mpirun -n N [-x LD_PRELOAD=...] persistent_test [layered]
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <string>
@@ -227,6 +228,41 @@ void many() {
   last.free();
 }
 
+/// Communicators with a request each, one after the other: MPI has numbers for some thousands at a
+/// time. Enough calls on each that the layer takes it.
+void oneAfterTheOther() {
+  constexpr int kRounds = 24;
+  MPI_Fint early = 0, late = 0;  // what the next one after a round's would have
+  for (int round = 0; round < kRounds; ++round) {
+    MPI_Comm comm = duplicate(), next = duplicate();
+    MPI_Fint& most = round < kRounds / 2 ? early : late;
+    most = std::max(most, MPI_Comm_c2f(next));
+    MPI_Comm_free(&next);
+    int one = 1, sum = 0;
+    for (int i = 0; i < 40; ++i) MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+    Sums sums(comm);
+    MPI_Startall(Sums::kMany, sums.requests.data());
+    MPI_Waitall(Sums::kMany, sums.requests.data(), MPI_STATUSES_IGNORE);
+    expect(sums.right(3), "on one of many communicators");
+    // Of some, requests live longer, others on each rank, and one on all of them.
+    const bool longer = layered && round % 8 == 7;
+    const size_t others = rank % 2 != 0 ? 1 : 0;
+    for (size_t i = 0; i < Sums::kMany; ++i) {
+      if (!longer || (i != others && i != 2)) MPI_Request_free(&sums.requests[i]);
+    }
+    MPI_Comm_free(&comm);
+    if (!longer) continue;
+    sums.forget();
+    MPI_Start(&sums.requests[2]);
+    MPI_Wait(&sums.requests[2], MPI_STATUS_IGNORE);
+    expect(sums.right(2), "of one that is freed");
+    for (const size_t i : {others, size_t{2}}) MPI_Request_free(&sums.requests[i]);
+  }
+#if defined(OPEN_MPI)
+  expect(late <= early + kRounds, "numbers of communicators come again");
+#endif
+}
+
 /// Ranks free different requests before they make the next one.
 void freedDifferently(MPI_Comm comm) {
   Sums sums(comm);
@@ -314,6 +350,7 @@ int main(int argc, char** argv) {
   freedDifferently(comm);
   if (layered) freedType(comm);
   mistakes();
+  oneAfterTheOther();
   MPI_Comm_free(&comm);
   return finish();
 }

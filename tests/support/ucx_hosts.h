@@ -58,8 +58,9 @@ struct Told : FarEvents {
 /// Ranks that are all far from each other.
 class Hosts {
  public:
-  explicit Hosts(int n, int rails = 1, const UcxWorker::Settings& further = {})
-      : told_(static_cast<size_t>(n)), stamps_(static_cast<size_t>(n), 1) {
+  /// `first`: the number of each channel's first message.
+  explicit Hosts(int n, int rails = 1, const UcxWorker::Settings& further = {}, uint32_t first = 0)
+      : first_(first), told_(static_cast<size_t>(n)), stamps_(static_cast<size_t>(n), 1) {
     settings_.insert(settings_.end(), further.begin(), further.end());
     workers_.resize(static_cast<size_t>(n));
     transports_.resize(static_cast<size_t>(n));
@@ -83,6 +84,7 @@ class Hosts {
         for (int far = 0; far < n; ++far) {
           if (far != r) wish.far.push_back(far);
         }
+        wish.messagesBefore = first_;
         try {
           transports_[at] = UcxTransport::create(boot, *workers_[at], wish);
         } catch (const Error& error) {
@@ -140,6 +142,7 @@ class Hosts {
   }
 
  private:
+  const uint32_t first_;
   UcxWorker::Settings settings_{{"TLS", "tcp"}};
   std::vector<Told> told_;
   std::vector<uint32_t> stamps_;

@@ -83,6 +83,13 @@ class World {
     decorate_ = std::move(replace);
     return *this;
   }
+  /// Calls are numbered as if so many of each kind, and messages between hosts, had come before.
+  /// RONDO_TEST_CALLS has the same for whole suites, most of which then miss their numbers in
+  /// texts.
+  World& callsBefore(uint64_t count) {
+    callsBefore_ = count;
+    return *this;
+  }
   /// Called on each rank's thread now and then while it waits, as MPI's progress is.
   World& whileWaiting(std::function<void()> hook) {
     hook_ = std::move(hook);
@@ -108,7 +115,7 @@ class World {
     onRanks(size_, [&](int r) {
       rondoComm_t comm = nullptr;
       const rondoResult_t result = !hosts.empty() ? initAcross(&comm, group, hosts, r)
-                                   : decorate_ || hook_
+                                   : decorate_ || hook_ || callsBefore_ != 0
                                        ? initDecorated(&comm, id, r)
                                        : rondoCommInitRankConfig(&comm, size_, id, r, &config_);
       ASSERT_EQ(result, rondoSuccess) << rondoGetLastError(nullptr);
@@ -122,12 +129,20 @@ class World {
     return guarded(nullptr, "World", [&] {
       const HostId host = readHostId("");
       IdBootstrap boot(id, size_, rank, {host.hash, host.name});
-      Config config = checkConfig("World", &config_);
-      config.decorate = decorate_;
-      *comm = createComm(boot, config, hook_).release();
+      *comm = createComm(boot, testConfig(), hook_).release();
     });
   }
+  Config testConfig() const {
+    Config config = checkConfig("World", &config_);
+    config.decorate = decorate_;
+    config.callsBefore = callsBefore_;
+    return config;
+  }
 
+  static uint64_t callsOfEnvironment() {
+    const char* const text = std::getenv("RONDO_TEST_CALLS");
+    return text != nullptr ? std::strtoull(text, nullptr, 0) : 0;
+  }
   std::vector<int> hostsOfRanks() const {
     const char* const text = std::getenv("RONDO_TEST_HOSTS");
     const int hosts = text != nullptr ? std::atoi(text) : 0;
@@ -140,9 +155,8 @@ class World {
                            int rank) const {
     return guarded(nullptr, "World", [&] {
       ThreadBootstrap boot(group, rank);
-      Config config = checkConfig("World", &config_);
+      Config config = testConfig();
       config.options.hostId = "host" + std::to_string(hosts[static_cast<size_t>(rank)]);
-      config.decorate = decorate_;
       *comm = createComm(boot, config, hook_).release();
     });
   }
@@ -153,6 +167,7 @@ class World {
   rondoConfig_t config_;
   std::function<void(Channels&, int rank)> decorate_;
   std::function<void()> hook_;
+  uint64_t callsBefore_ = callsOfEnvironment();
 };
 
 }  // namespace rondo::testing

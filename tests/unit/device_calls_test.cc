@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kSecond = 1000000000;
 
-FlightOp call(uint32_t sequence, Collective collective, uint64_t count, int64_t started) {
+FlightOp call(uint64_t sequence, Collective collective, uint64_t count, int64_t started) {
   FlightOp op;
   op.facts.collective = static_cast<uint8_t>(collective);
   op.facts.origin = OpOrigin::Device;
@@ -28,15 +28,15 @@ FlightOp call(uint32_t sequence, Collective collective, uint64_t count, int64_t 
   return op;
 }
 
-/// Three ranks that have made two calls each.
-std::vector<DeviceCalls> threeRanks() {
+/// Three ranks that have made two calls each, after others.
+std::vector<DeviceCalls> threeRanks(uint64_t before = 0) {
   std::vector<DeviceCalls> all(3);
   for (int r = 0; r < 3; ++r) {
     DeviceCalls& each = all[static_cast<size_t>(r)];
     each.rank = r;
     each.who = "rank " + std::to_string(r) + " (host \"a\", pid 1)";
-    each.ops = {call(1, Collective::AllReduce, 8, kSecond),
-                call(2, Collective::AllGather, 4, 2 * kSecond)};
+    each.ops = {call(before + 1, Collective::AllReduce, 8, kSecond),
+                call(before + 2, Collective::AllGather, 4, 2 * kSecond)};
   }
   return all;
 }
@@ -92,6 +92,34 @@ TEST(DeviceCalls, WhoLeavesBeforeACallIsADeserter) {
   all[1].left = true;
   EXPECT_EQ(deviceDeserter(all, 2), -1);
   EXPECT_EQ(deviceDeserter(all, 7), -1);
+}
+
+/// After some hours of short calls their number has more than 32 bits.
+TEST(DeviceCalls, NumbersGoOnBeyondFourBillion) {
+  constexpr uint64_t kBefore = 0xfffffffe;
+  std::vector<DeviceCalls> all = threeRanks(kBefore);
+  all[2].left = true;
+  EXPECT_EQ(deviceDeserter(all, 0), -1) << "it has done all that rank 0 has";
+  // Of rank 0 an earlier call can still be read, of the one that has left none.
+  all[2].ops.erase(all[2].ops.begin());
+  EXPECT_EQ(deviceDeserter(all, 0), -1);
+  all = threeRanks(kBefore);
+  all[2].ops.pop_back();
+  EXPECT_TRUE(has(deviceStall(all, 0, "dp", 5, 32 * kSecond),
+                  "is collective 4294967296 there, allgather with count 4, datatype float32, "
+                  "launched 30 s ago. Not in that call yet: rank 2 "));
+  all[2].left = true;
+  EXPECT_EQ(deviceDeserter(all, 0), 2);
+  all = threeRanks(kBefore);
+  all[1].ops[0].facts.count = all[1].ops[1].facts.count = 5;
+  EXPECT_TRUE(has(deviceMismatch(all, "dp"), "both are collective 4294967295 on device memory"))
+      << "the first one: " << deviceMismatch(all, "dp");
+  FlightOp sends;
+  sends.facts.collective = OpFacts::kTransfers;
+  sends.facts.collectives = kBefore + 2;
+  all[2].ops = {sends};
+  all[2].left = true;
+  EXPECT_EQ(deviceDeserter(all, 0), -1);
 }
 
 TEST(DeviceCalls, CollectivesBeforeManySendsCount) {

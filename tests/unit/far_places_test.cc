@@ -115,11 +115,11 @@ TEST(FarPlaces, TwoAskersAreAnsweredEachForItself) {
   EXPECT_FALSE(survey.answered(4, answerTo(one[0], "for the verdict")));
   PlaceAnswer said = answerTo(other[0], "for the survey");
   said.flags = PlaceAnswer::kCalled;
-  said.sequence = 12;
+  said.sequence = 0x1'0000'0000;
   EXPECT_FALSE(verdicts.answered(4, said));
   EXPECT_TRUE(survey.answered(4, said));
   ASSERT_TRUE(survey.answerOf(3, &answer));
-  EXPECT_EQ(answer.sequence, 12u);
+  EXPECT_EQ(answer.sequence, said.sequence);
   EXPECT_FALSE(survey.answerOf(2, &answer));
   EXPECT_EQ(verdicts.text(3), "where rank 3 is, its host has not answered");
   survey.ask({3}, false, false);

@@ -113,8 +113,7 @@ TEST(OpFacts, SurviveTheirWords) {
   facts.op = 0x40000001;
   facts.root = -1;
   facts.count = ~uint64_t{0} >> 3;
-  facts.transfers = 0xfffe;
-  facts.sequence = 0xffffffff;
+  facts.sequence = OpFacts::kMostCalls - 1;
   facts.choice = 1 | 255 << 10;
   facts.way = DeviceWay::kHost;
   const OpFacts back = OpFacts::of(facts.words());
@@ -127,12 +126,43 @@ TEST(OpFacts, SurviveTheirWords) {
   EXPECT_EQ(back.op, facts.op);
   EXPECT_EQ(back.root, -1);
   EXPECT_EQ(back.count, facts.count);
-  EXPECT_EQ(back.transfers, facts.transfers);
+  EXPECT_EQ(back.transfers, 0);
+  EXPECT_EQ(back.collectives, 0u);
   EXPECT_EQ(back.sequence, facts.sequence);
   EXPECT_EQ(back.lanes(), 255);
   EXPECT_EQ(back.choice, facts.choice);
   EXPECT_EQ(back.wayText(), "calls on host memory");
   EXPECT_EQ(back.name(), "exscanv");
+}
+
+TEST(OpFacts, OfTransfersSurviveToo) {
+  OpFacts facts;
+  facts.collective = OpFacts::kTransfers;
+  facts.origin = OpOrigin::Group;
+  facts.sends = true;
+  facts.root = 0x7ffffffe;
+  facts.count = 5;
+  facts.transfers = 0xfffe;
+  facts.way = DeviceWay::kOneCopy;
+  // The words of both are apart.
+  for (const uint64_t sequence : {uint64_t{1}, uint64_t{0x1'0000'0000}, OpFacts::kMostCalls}) {
+    for (const uint64_t collectives : {uint64_t{0}, uint64_t{0x2'0000'0003}, OpFacts::kMostCalls}) {
+      facts.sequence = sequence;
+      facts.collectives = collectives;
+      const OpFacts back = OpFacts::of(facts.words());
+      EXPECT_EQ(back.sequence, sequence);
+      EXPECT_EQ(back.collectives, collectives);
+      EXPECT_EQ(back.collectivesSoFar(), collectives);
+      EXPECT_EQ(back.transfers, facts.transfers);
+      EXPECT_EQ(back.root, facts.root);
+      EXPECT_EQ(back.type, 0);
+      EXPECT_EQ(back.op, 0);
+      EXPECT_TRUE(back.sends);
+      EXPECT_EQ(back.count, 5u);
+      EXPECT_EQ(back.wayText(), "one copy");
+      EXPECT_EQ(back.numberText(), "exchange " + std::to_string(sequence));
+    }
+  }
 }
 
 /// What the recorder of `me` has. In a World all ranks are in this process.

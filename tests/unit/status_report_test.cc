@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000, kNow = 100 * kSecond;
 
-FlightOp collective(uint32_t sequence, int64_t started, int64_t ended) {
+FlightOp collective(uint64_t sequence, int64_t started, int64_t ended) {
   FlightOp op;
   op.facts.sequence = sequence;
   op.started = started;
@@ -35,8 +35,8 @@ std::vector<LocalProcess> processOf(bool inside) {
   return {process};
 }
 
-FarPlace place(int rank, uint32_t flags, uint32_t sequence, uint32_t ageMs) {
-  return {7, rank, true, flags, sequence, ageMs, "rank " + std::to_string(rank) + " is there"};
+FarPlace place(int rank, uint32_t flags, uint64_t sequence, uint32_t ageMs) {
+  return {7, rank, true, flags, ageMs, sequence, "rank " + std::to_string(rank) + " is there"};
 }
 
 /// Nothing is known of it.
@@ -57,6 +57,18 @@ TEST(StatusReport, ALateRankOfAnotherHostIsNamed) {
   expectIn(report.text, "  Waited 6 s in collective 5, ");
   expectIn(report.text, ", for: rank 1.\n");
   EXPECT_TRUE(report.trouble);
+}
+
+/// After some hours of short calls.
+TEST(StatusReport, NumbersGoOnBeyondFourBillion) {
+  constexpr uint64_t kLast = 0xffffffff;
+  std::vector<LocalProcess> all = processOf(true);
+  all[0].flights.comms[0].host.front().facts.sequence = kLast + 1;
+  FarSurvey far;
+  far.places = {place(1, kAfter, kLast, 0), place(2, kIn, kLast + 1, 6000)};
+  const Report report = reportOn(11, all, kNow, far);
+  expectIn(report.text, "  Waited 6 s in collective 4294967296, ");
+  expectIn(report.text, ", for: rank 1.\n");
 }
 
 TEST(StatusReport, TheAskedRankMayBeTheLateOne) {

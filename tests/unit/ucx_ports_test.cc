@@ -45,8 +45,7 @@ void expectNext(Hosts& hosts, RecvPort& port, char mark, size_t bytes, uint32_t 
 class UcxRails : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Cards, UcxRails, ::testing::Values(1, 2, 3));
 
-TEST_P(UcxRails, MessagesOfAllLengthsComeInOrderWithTheirStamps) {
-  Hosts hosts(2, GetParam());
+void sendAllLengths(Hosts& hosts) {
   const auto out = hosts.sender(0, 1);
   const auto in = hosts[1].recvFrom(0, 0, false);
   const size_t lengths[] = {0, 1, 255, 256, 257, 4096, 8192, 16384, 40000, kChunk};
@@ -64,6 +63,19 @@ TEST_P(UcxRails, MessagesOfAllLengthsComeInOrderWithTheirStamps) {
     }
   }
   EXPECT_TRUE(hosts.until([&] { return out->drained(); }));
+}
+
+TEST_P(UcxRails, MessagesOfAllLengthsComeInOrderWithTheirStamps) {
+  Hosts hosts(2, GetParam());
+  sendAllLengths(hosts);
+}
+
+/// Their numbers do after some hours. Where in the round of 16 places differs.
+TEST_P(UcxRails, TheNumbersOfMessagesMayWrap) {
+  for (const uint32_t first : {0xffffff9cu, 0xfffffff1u, 0x7fffffa0u}) {
+    Hosts hosts(2, GetParam(), {}, first);
+    sendAllLengths(hosts);
+  }
 }
 
 /// Two ranks that have met speak to each other.
@@ -136,8 +148,7 @@ uint32_t sendUntilFull(Hosts& hosts, SendPort& out, size_t bytes) {
   return sent;
 }
 
-TEST(UcxPorts, WhatIsUnderWayIsBounded) {
-  Hosts hosts(2);
+void fillChannels(Hosts& hosts) {
   const auto out = hosts.sender(0, 1);
   const auto in = hosts[1].recvFrom(0, 0, false);
   EXPECT_EQ(sendUntilFull(hosts, *out, 8), kUcxWindow);
@@ -152,6 +163,18 @@ TEST(UcxPorts, WhatIsUnderWayIsBounded) {
   }
   EXPECT_TRUE(hosts.until([&] { return send(*out, 1, kChunk); }));
   expectNext(hosts, *in, 1, kChunk, 1);
+}
+
+TEST(UcxPorts, WhatIsUnderWayIsBounded) {
+  Hosts hosts(2);
+  fillChannels(hosts);
+}
+
+TEST(UcxPorts, CreditsCrossTheWrapOfTheirNumbers) {
+  for (const uint32_t first : {0xfffffff8u, 0xffffffebu, 0x7ffffff8u}) {
+    Hosts hosts(2, 1, {}, first);
+    fillChannels(hosts);
+  }
 }
 
 /// Of short messages that the socket has no room for UCX asks the bytes later: they are still
@@ -384,6 +407,27 @@ TEST_P(UcxRails, WhoSaidGoodbyeMayGo) {
   EXPECT_FALSE(hosts.until([&] {
     return hosts.told(0).lost != -1 || std::chrono::steady_clock::now() > end;
   }) && hosts.told(0).lost != -1);
+}
+
+/// Wherever the numbers of messages are when it goes.
+TEST(UcxPorts, WhoGoesWhileMoreIsWaitedForIsMissed) {
+  for (const uint32_t first : {0u, 0xffffffffu, 0xfffffffeu}) {
+    Hosts hosts(2, 1, {}, first);
+    auto out = hosts.sender(1, 0);
+    const auto in = hosts[0].recvFrom(0, 1, false);
+    Message message{};
+    for (char mark = 0; mark < 2; ++mark) {
+      ASSERT_TRUE(send(*out, mark, 8));
+      expectNext(hosts, *in, mark, 8, 1);
+    }
+    ASSERT_TRUE(hosts.until([&] { return out->drained(); }));
+    EXPECT_FALSE(in->tryPeek(&message));
+    EXPECT_EQ(hosts.told(0).lost, -1);
+    out.reset();
+    hosts.destroy(1);
+    EXPECT_TRUE(hosts.until([&] { return in->tryPeek(&message) || hosts.told(0).lost == 1; }));
+    EXPECT_EQ(hosts.told(0).lost, 1) << first;
+  }
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 enum class At { In, After, InGroup };
 
 /// Process `pid`'s rank of communicator `id`, whose last collective was number `sequence`.
-FlightComm member(uint64_t id, int rank, At at, uint32_t sequence) {
+FlightComm member(uint64_t id, int rank, At at, uint64_t sequence) {
   FlightComm comm;
   comm.id = id;
   comm.name = "c" + std::to_string(id);
@@ -54,6 +54,22 @@ TEST(WaitCycle, TwoRanksThatCallInSwappedOrder) {
   EXPECT_EQ(waitCycleText(both, {}, 2, 1), second + first + end);
   EXPECT_EQ(waitCycleText(both, {}, 1, 1), "") << "it waits in no call there";
   EXPECT_EQ(waitCycleText({}, {}, 1, 0), "");
+}
+
+/// After some hours of short calls.
+TEST(WaitCycle, NumbersGoOnBeyondFourBillion) {
+  constexpr uint64_t kLast = 0xffffffff;
+  std::vector<FlightProcess> both = {
+      process(11, {member(1, 0, At::In, kLast + 1), member(2, 0, At::After, kLast)}),
+      process(12, {member(1, 1, At::After, kLast), member(2, 1, At::In, kLast + 1)})};
+  EXPECT_NE(waitCycleText(both, {}, 1, 0).find("in its collective 4294967296, barrier, waits for"),
+            std::string::npos);
+  // Both are in the same call, and nobody is in another one.
+  both[1].comms = {member(1, 1, At::In, kLast + 1), member(2, 1, At::After, kLast)};
+  EXPECT_EQ(waitCycleText(both, {}, 1, 0), "");
+  // It has come, and is ahead.
+  both[0].comms[0] = member(1, 0, At::In, kLast);
+  EXPECT_EQ(waitCycleText(both, {}, 1, 0), "");
 }
 
 TEST(WaitCycle, ThreeRanksOnThreeCommunicators) {

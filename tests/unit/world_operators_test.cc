@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <climits>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -109,6 +110,35 @@ TEST(WorldScaled, ThoseThatAreDestroyedTakeNoMemory) {
     EXPECT_EQ(out[1], 22);
     EXPECT_EQ(out[2], 6);
     EXPECT_EQ(ops.alive(), 1u);
+  });
+}
+
+/// Numbers come again after two billion operators, some hours of one for each call.
+TEST(WorldScaled, OneThatLastsStaysWhatItIsWhenNumbersComeAgain) {
+  World(2).run([](const Rank& me) {
+    const auto make = [&](float scalar) {
+      rondoRedOp_t op = 0;
+      EXPECT_EQ(
+          rondoRedOpCreatePreMulSum(&op, &scalar, rondoFloat32, rondoScalarHostImmediate, me.comm),
+          rondoSuccess);
+      return op;
+    };
+    const auto sum = [&](rondoRedOp_t op) {
+      float in = 1, out = 0;
+      EXPECT_EQ(rondoAllReduce(&in, &out, 1, rondoFloat32, op, me.comm, nullptr), rondoSuccess);
+      return out;
+    };
+    const rondoRedOp_t first = make(3), second = make(4);
+    me.comm->impl->scaledOps().startAt(INT_MAX - ScaledOps::kFirst - 1);
+    const rondoRedOp_t last = make(5), next = make(6);
+    EXPECT_EQ(last, INT_MAX - 1);
+    EXPECT_EQ(sum(first), 6);
+    EXPECT_EQ(sum(second), 8);
+    EXPECT_EQ(sum(last), 10);
+    EXPECT_EQ(sum(next), 12);
+    for (const rondoRedOp_t op : {next, last, second, first}) {
+      RONDO_OK(rondoRedOpDestroy(op, me.comm));
+    }
   });
 }
 

@@ -46,10 +46,10 @@ class AgreedSize {
   /// which do not in a gathering: 12 to 40 ns a call at first. Where sizes stay what they were the
   /// next one is after twice as many calls, so that what changes is noticed after at most as many
   /// again.
-  static constexpr int kCalls = 16, kMostCalls = 1024;
+  static constexpr uint64_t kCalls = 16, kMostCalls = 1024;
 
-  std::atomic<int> calls_{0};             ///< Since the last agreement.
-  std::atomic<int> every_{kCalls};        ///< So many, and the next one is due.
+  std::atomic<uint64_t> calls_{0};        ///< Since the last agreement.
+  std::atomic<uint64_t> every_{kCalls};   ///< So many, and the next one is due.
   std::atomic<size_t> blocks_{0};         ///< The largest of this rank since then.
   std::atomic<size_t> agreed_{kUnknown};  ///< Before the first one all are Rondo's.
 };

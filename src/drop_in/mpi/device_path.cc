@@ -116,7 +116,7 @@ rondoResult_t DevicePath::agree(const KnownComm& known, MPI_Comm comm, const Own
 }
 
 Way DevicePath::wayOf(const KnownComm& known, MPI_Comm comm, const OwnMemory& mine, uint32_t all) {
-  quiet_ = (all & kSeen) != 0 ? 0 : quiet_ + 1;
+  quiet_ = (all & kSeen) != 0 ? 0 : std::min(quiet_ + 1, kQuietAfter);
   if (callsDiffer(all)) return Way::Host;
   if ((all & kUnfit) == 0) {
     if (state_ == State::Untried) make(known, comm, mine.spot());

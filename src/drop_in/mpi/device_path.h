@@ -135,7 +135,7 @@ class DevicePath {
 
   State state_ = State::Untried;
   bool seen_ = false;  ///< This rank had device memory in a call since the last agreement.
-  int quiet_ = 0;      ///< Agreements in a row that found none on any rank.
+  int quiet_ = 0;      ///< Agreements in a row that found none on any rank, as far as it matters.
   int unasked_ = 0;    ///< Calls since the last agreement.
   std::atomic<rondoComm_t> comm_ = nullptr;  ///< nullptr: none, or an error has ended it.
   DeviceSpot at_{};                          ///< Of the communicator, once Ready.

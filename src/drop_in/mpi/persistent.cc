@@ -1,5 +1,6 @@
 #include "drop_in/mpi/persistent.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/error.h"
@@ -47,15 +48,44 @@ int startOnNothing(MPI_Comm comm, MPI_Request*) {
 // What ranks tell each other of a request: which orders are busy, and two more bits.
 constexpr uint64_t kWorth = uint64_t{1} << 62, kFailed = uint64_t{1} << 63;
 
-/// The same on all ranks: an order that is free on all of them; nullptr: there is none.
-std::shared_ptr<OwnOrder> freeOrder(const KnownComm& known, MPI_Comm comm, uint64_t word) {
-  OwnOrders& orders = known.orders;
+/// What all ranks say, or-ed, in a call of all of them. Those before it that do not block may have
+/// begun on some ranks only, on the same communicator: they come first on all.
+rondoResult_t tellAll(const KnownComm& known, uint64_t mine, uint64_t* all) {
+  known.devices.later().flush(known);
+  return rondoAllReduce(&mine, all, 1, rondoUint64, rondoBitOr, known.rondo, nullptr);
+}
+
+/// A bit for each order that a request of this rank has.
+uint64_t busyOrders(const OwnOrders& orders) {
+  uint64_t word = 0;
   for (size_t i = 0; i < OwnOrders::kMost; ++i) {
     if (orders.all[i] != nullptr && orders.all[i]->busy()) word |= uint64_t{1} << i;
   }
+  return word;
+}
+
+/// Of a communicator that all its ranks free. A program that makes communicators and requests again
+/// and again would else come to the end of MPI's numbers for them.
+void freeIdleOrders(const KnownComm& known) {
+  auto& orders = known.orders.all;
+  const bool any = std::any_of(orders.begin(), orders.end(), [](const auto& o) { return !!o; });
+  if (!any || known.aborted.load(std::memory_order_relaxed)) return;
+  const OwnCalls own;
+  uint64_t all = 0;
+  if (tellAll(known, busyOrders(known.orders), &all) != rondoSuccess) return;
+  for (size_t i = 0; i < OwnOrders::kMost; ++i) {
+    if (orders[i] == nullptr || (all >> i & 1) != 0) continue;
+    MPI_Comm idle = orders[i]->comm();
+    orders[i].reset();
+    PMPI_Comm_free(&idle);
+  }
+}
+
+/// The same on all ranks: an order that is free on all of them; nullptr: there is none.
+std::shared_ptr<OwnOrder> freeOrder(const KnownComm& known, MPI_Comm comm, uint64_t word) {
+  OwnOrders& orders = known.orders;
   uint64_t all = kFailed;
-  const rondoResult_t result =
-      rondoAllReduce(&word, &all, 1, rondoUint64, rondoBitOr, known.rondo, nullptr);
+  const rondoResult_t result = tellAll(known, word | busyOrders(orders), &all);
   if (result != rondoSuccess || (all & kFailed) != 0 || (all & kWorth) == 0) return nullptr;
   const auto place = static_cast<size_t>(std::countr_one(all));
   if (place >= OwnOrders::kMost) return nullptr;
@@ -159,6 +189,9 @@ bool cancelPersistent(MPI_Request request, int* code) {
 }
 
 void forgetPersistents(MPI_Comm comm) {
+  if (const KnownComm& known = find(comm); known.why == Why::Taken && !rehearsing) {
+    freeIdleOrders(known);
+  }
   table().each([comm](Persistent& one) {
     if (one.comm != comm) return;
     one.comm = MPI_COMM_WORLD;

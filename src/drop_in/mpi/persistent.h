@@ -27,7 +27,9 @@ class OwnOrder {
   void setBusy(bool busy) { busy_.store(busy, std::memory_order_relaxed); }
 
  private:
-  const MPI_Comm comm_;  ///< Never freed: MPI_Comm_free is collective, MPI_Request_free is not.
+  /// Freed with the communicator it was made of, if no request has it then: MPI_Comm_free is
+  /// collective, MPI_Request_free is not. Else never.
+  const MPI_Comm comm_;
   std::atomic<bool> busy_{false};
 };
 
@@ -64,7 +66,8 @@ bool startPersistent(MPI_Request request, int* code);
 bool freePersistent(MPI_Request* request, int* code);
 bool cancelPersistent(MPI_Request request, int* code);
 
-/// `comm` is being freed: errors of persistent collectives on it are raised elsewhere.
+/// `comm` is being freed, by all its ranks: errors of persistent collectives on it are raised
+/// elsewhere, and orders that no request has on any rank go with it.
 void forgetPersistents(MPI_Comm comm);
 
 /// While it lives, the array has what stands for those of its requests that are active and Rondo's.
