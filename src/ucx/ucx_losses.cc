@@ -43,7 +43,7 @@ void UcxTransport::lose(UcxPeer& peer, FarLoss how, const std::string& why) {
   if (peer.told || peer.bye || closing_) return;
   peer.told = true;
   const uint32_t word = wish_.events->farLost(peer.rank, how, why);
-  if (lostWord_ == 0) lostWord_ = word;
+  if (untold_.empty()) untold_.push_back({word, 0});
 }
 
 /// Whether a better word than UCX's may come: from the peer's host, or from ranks beside it.
@@ -109,7 +109,8 @@ bool UcxTransport::afterFailure() {
       lose(*peer, FarLoss::Broken, peer->why);
     }
   }
-  if (lostWord_ != 0) sendToLiving(UcxKind::Abort, std::exchange(lostWord_, 0));
+  if (untold_.empty() && !told_.empty() && fewMeet_) spread(End(told_.back()));
+  for (const End& end : std::exchange(untold_, {})) spread(end);
   return again;
 }
 

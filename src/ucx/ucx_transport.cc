@@ -89,17 +89,17 @@ void UcxTransport::send(UcxPeer& peer, const UcxHeader& header, const void* data
   launch(peer, newOutgoing(header, pending), data, bytes, rail);
 }
 
-void UcxTransport::sendCopy(UcxPeer& peer, const UcxHeader& header, const void* data,
-                            size_t bytes) {
+void UcxTransport::sendCopy(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes,
+                            size_t rail) {
   Outgoing* const out = newOutgoing(header, nullptr);
   const char* const from = static_cast<const char*>(data);
   out->copy.assign(from, from + bytes);
-  launch(peer, out, out->copy.data(), bytes, 0);
+  launch(peer, out, out->copy.data(), bytes, rail);
 }
 
 void UcxTransport::launch(UcxPeer& peer, Outgoing* out, const void* data, size_t bytes,
                           size_t rail) {
-  UcxEndpoint* const endpoint = peer.ways[rail].endpoint;
+  UcxEndpoint* const endpoint = endpointOf(peer, rail);
   if (peer.lost || endpoint == nullptr || endpoint->failed) return finish(out);
   ucp_request_param_t param{};
   param.op_attr_mask =
@@ -213,12 +213,13 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
       break;
     case UcxKind::Bye:
       // Behind the last messages of its way.
-      if (++peer.byes < peer.ways.size()) break;
+      if (++peer.byes < header.sequence) break;
       peer.bye = true;
       wish_.events->farLeft(peer.rank);
+      if (!told_.empty()) worker_.askAgain();
       break;
     case UcxKind::Abort:
-      wish_.events->farAborted(header.stamp, header.sequence);
+      onAbort(peer, header.stamp, header.sequence);
       break;
     case UcxKind::Record:
       if (bytes % sizeof(UcxRecord) == 0)
@@ -335,31 +336,10 @@ std::optional<uint64_t> UcxTransport::untaken(int rank) {
   return {};
 }
 
-void UcxTransport::sendToLiving(UcxKind kind, uint32_t word, uint32_t detail) {
-  for (UcxPeer* peer : all_) {
-    if (peer->lost || peer->bye) continue;
-    UcxHeader header = headerTo(*peer, kind);
-    header.stamp = word;
-    header.sequence = detail;
-    send(*peer, header, nullptr, 0, nullptr);
-  }
-}
-
-void UcxTransport::sendOnAllWays(UcxKind kind) {
-  for (UcxPeer* peer : all_) {
-    if (peer->lost || peer->bye) continue;
-    for (size_t rail = 0; rail < peer->ways.size(); ++rail) {
-      UcxHeader header = headerTo(*peer, kind);
-      header.channel = static_cast<uint8_t>(rail);
-      send(*peer, header, nullptr, 0, nullptr, rail);
-    }
-  }
-}
-
 void UcxTransport::abort(uint32_t word, uint32_t detail) {
   {
     const std::lock_guard<std::mutex> lock(worker_.mutex());
-    sendToLiving(UcxKind::Abort, word, detail);
+    spread({word, detail});
     settleMs_ = std::min(settleMs_, 200);
   }
   settle();
@@ -424,11 +404,12 @@ UcxTransport::~UcxTransport() {
   {
     const std::lock_guard<std::mutex> lock(worker_.mutex());
     closing_ = true;
-    sendOnAllWays(UcxKind::Bye);
+    sayBye();
   }
   settle();
   settleZeroCopies();
   const std::lock_guard<std::mutex> lock(worker_.mutex());
+  while (sayBye()) worker_.progressLocked();  // who has said hello since
   worker_.detach(group_, rank_);
   refuseOffers();
   onArrivals([](UcxArrival& arrival) {

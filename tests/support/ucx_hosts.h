@@ -98,6 +98,14 @@ class Hosts {
   std::unique_ptr<SendPort> sender(int from, int to) {
     return (*this)[from].sendTo(0, to, &stamp(from));
   }
+  /// Of all its rails.
+  size_t endpointsOf(int rank) {
+    UcxWorker& worker = *workers_[static_cast<size_t>(rank)];
+    const std::lock_guard<std::mutex> lock(worker.mutex());
+    size_t count = 0;
+    for (int k = 0; k < worker.rails(); ++k) count += worker.rail(k).endpoints();
+    return count;
+  }
   void destroy(int rank) { transports_[static_cast<size_t>(rank)].reset(); }
   /// As the end of a process does, whatever its communicators were at.
   void kill(int rank) {
