@@ -28,8 +28,22 @@ void UcxTransport::chooseWhoMeets() {
   for (UcxPeer* peer : all_) {
     peer->standing = standings[static_cast<size_t>(peer->rank)];
     const bool meets = peer->standing.next && peer->standing.opposite && !none;
-    if (!fewMeet_ || meets) meets_.push_back(peer);
+    if (fewMeet_ && !meets) continue;
+    peer->needed = true;
+    meets_.push_back(peer);
   }
+}
+
+/// From now on the end of `peer` is the communicator's. Before, it may have gone without a word,
+/// done with all it had to do: a way that failed then is tried again.
+void UcxTransport::need(UcxPeer& peer) {
+  if (std::exchange(peer.needed, true) || !peer.lost || peer.told) return;
+  peer.lost = false;
+  peer.doubted = {};
+  for (UcxWay& way : peer.ways) {
+    if (way.endpoint != nullptr && way.endpoint->failed) way.endpoint = nullptr;
+  }
+  worker_.askAgain();
 }
 
 UcxEndpoint* UcxTransport::endpointOf(UcxPeer& peer, size_t rail) {
@@ -55,6 +69,7 @@ void UcxTransport::openWay(UcxPeer& peer, size_t rail) {
 
 void UcxTransport::awaits(UcxPeer& peer) {
   const std::lock_guard<std::mutex> lock(worker_.mutex());
+  need(peer);
   endpointOf(peer, 0);
 }
 

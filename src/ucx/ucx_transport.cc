@@ -57,6 +57,7 @@ void UcxTransport::post(const std::vector<UcxPeer*>& peers, const UcxHeader& hea
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   worker_.notePost();
   for (UcxPeer* peer : peers) {
+    need(*peer);
     UcxChannel& channel = peer->channels[header.channel];
     UcxHeader mine = headerTo(*peer, UcxKind::Data);
     mine.channel = header.channel;
@@ -317,6 +318,7 @@ void UcxTransport::release(UcxPeer& peer, uint8_t channelNumber, UcxArrival& arr
   channel.untoldBytes += arrival.bytes;
   const uint64_t creditBytes = kCreditChunks * wish_.chunkBytes;
   if (channel.taken - channel.told < kCreditEvery && channel.untoldBytes < creditBytes) return;
+  need(peer);
   UcxHeader header = headerTo(peer, UcxKind::Credit);
   header.channel = channelNumber;
   header.released = channel.told = channel.taken;
@@ -362,6 +364,7 @@ void UcxTransport::share(const FarNews& news, int to) {
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   for (UcxPeer* peer : all_) {
     if (peer->bye || (to != kEverybody && to != peer->rank)) continue;
+    if (std::holds_alternative<BoardNews>(news)) need(*peer);  // survivors wait for each other's
     std::visit(
         [&](const auto& each) { sendCopy(*peer, headerTo(*peer, kind), &each, sizeof each); },
         news);

@@ -85,6 +85,7 @@ struct UcxPeer {
   bool saidBye = false;          ///< This rank has.
   uint32_t endWord = 0;          ///< The last abort word that it has told this rank, or been told.
   std::atomic<bool> bye{false};  ///< On all: it destroyed its communicator, and may go.
+  bool needed = false;           ///< This rank has met it, has messages for it, or waits for it.
   bool lost = false;             ///< Nothing is sent to it any more.
   bool told = false;             ///< ... and the communicator has ended because of that.
   std::string why;               ///< With lost, or doubted.
@@ -208,6 +209,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void attach();
   void chooseWhoMeets();
   void connect();
+  void need(UcxPeer& peer);
   UcxEndpoint* endpointOf(UcxPeer& peer, size_t rail);
   void openWay(UcxPeer& peer, size_t rail);
   std::string noWay(const UcxPeer& peer, size_t rail, const char* why) const;

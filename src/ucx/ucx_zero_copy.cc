@@ -59,6 +59,7 @@ ZeroCopy* UcxTransport::sendZeroCopy(int rank, const void* data, size_t bytes, M
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   worker_.notePost();
   UcxPeer& peer = peerOf(rank);
+  need(peer);
   UcxZeroCopy& move = newZeroCopy(peer, false, const_cast<void*>(data), bytes, kind);
   move.header = headerTo(peer, UcxKind::ZeroCopy);
   move.header.sequence = peer.zeroCopies.sent++;
@@ -79,6 +80,7 @@ ZeroCopy* UcxTransport::sendZeroCopy(int rank, const void* data, size_t bytes, M
 ZeroCopy* UcxTransport::receiveZeroCopy(int rank, void* data, size_t bytes, MemoryKind kind) {
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   UcxPeer& peer = peerOf(rank);
+  need(peer);
   endpointOf(peer, 0);  // by which this rank hears of the peer's end
   UcxZeroCopy& move = newZeroCopy(peer, true, data, bytes, kind);
   move.header.sequence = peer.zeroCopies.wanted++;

@@ -112,6 +112,21 @@ TEST_P(UcxLinks, ADeadOneIsFoundOutByWhoWaits) {
   EXPECT_EQ(hosts.told(0).lost, 2);
 }
 
+/// It was never met, has done what it had to, and its process ends: that is no end for the others,
+/// also where one finds out, until somebody waits for it.
+TEST_P(UcxLinks, WhoNeverSpokeAndIsNotNeededMayEnd) {
+  Hosts hosts(3, GetParam());
+  hosts.destroy(1);
+  hosts.kill(1);
+  hosts[0].share(ReportNote{}, FarTransport::kEverybody);
+  const std::chrono::milliseconds most(1500);
+  EXPECT_FALSE(hosts.until([&] { return hosts.told(0).lost != -1; }, {}, most));
+  const auto in = hosts[0].recvFrom(0, 1, false);
+  Message message{};
+  EXPECT_TRUE(hosts.until([&] { return in->tryPeek(&message) || hosts.told(0).lost == 1; }));
+  EXPECT_EQ(hosts.told(2).lost, -1);
+}
+
 /// Those meet whose hosts are a power of two apart, and pass on what they hear.
 TEST(UcxFewMet, AnEndIsHeardOfByAllThoughFewMeet) {
   const Env few("RONDO_TEST_FEW_MET", "1");
