@@ -142,7 +142,7 @@ void UcxWorker::answerStrangers() {
     bye->kind = UcxKind::Bye;
     std::swap(bye->from, bye->to);
     bye->channel = 0;
-    bye->sequence = 1;
+    bye->sequence = 0;
     ucp_request_param_t param{};
     param.op_attr_mask =
         UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;

@@ -213,8 +213,8 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
       peer.ways[header.channel].heardMe |= header.sequence != 0;
       break;
     case UcxKind::Bye:
-      // Behind the last messages of its way.
-      if (++peer.byes < header.sequence) break;
+      // Behind the last messages of its way. Where one has come of itself, others may follow.
+      if (header.sequence == 0 ? peer.byes != 0 : ++peer.byes < header.sequence) break;
       peer.bye = true;
       wish_.events->farLeft(peer.rank);
       if (!told_.empty()) worker_.askAgain();

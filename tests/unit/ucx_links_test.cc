@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <chrono>
 #include <cstring>
+#include <mutex>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -99,6 +101,33 @@ TEST_P(UcxLinks, WhatWasSentLastStillComes) {
   out.reset();
   hosts.destroy(1);
   for (char k = 0; k < 3; ++k) ASSERT_TRUE(comes(hosts, *in, k, kChunk)) << int{k};
+  EXPECT_TRUE(hosts.until([&] { return hosts.told(0).left == 1; }));
+  EXPECT_EQ(hosts.told(0).lost, -1);
+}
+
+/// What it sent by another card is still under way when it answers that it is gone.
+TEST(UcxLinksOfTwoCards, AnAnswerIsNoGoodbyeOfTheOtherCard) {
+  const Env few("RONDO_TEST_FEW_MET", "0");
+  Hosts hosts(2, 2);
+  auto out = hosts.sender(1, 0);
+  const auto back = hosts.sender(0, 1);
+  const auto in = hosts[0].recvFrom(0, 1, false);
+  for (char k = 0; k < 2; ++k) ASSERT_TRUE(send(*out, k, kChunk));  // one by each card
+  out.reset();
+  hosts.destroy(1);
+  const auto firstCard = [&] {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+    while (std::chrono::steady_clock::now() < end) {
+      hosts.worker(1).progress();
+      const std::lock_guard<std::mutex> lock(hosts.worker(0).mutex());
+      ucp_worker_progress(hosts.worker(0).handle());
+    }
+  };
+  firstCard();
+  ASSERT_TRUE(send(*back, 1, kChunk));  // says hello
+  firstCard();
+  EXPECT_EQ(hosts.told(0).left, -1);
+  for (char k = 0; k < 2; ++k) ASSERT_TRUE(comes(hosts, *in, k, kChunk)) << int{k};
   EXPECT_TRUE(hosts.until([&] { return hosts.told(0).left == 1; }));
   EXPECT_EQ(hosts.told(0).lost, -1);
 }
