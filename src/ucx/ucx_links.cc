@@ -99,15 +99,18 @@ void UcxTransport::tellEnd(UcxPeer& peer, const End& end) {
 }
 
 /// Tells the living that the communicator has ended. Where not all have met, those that this rank
-/// is in touch with, and one of each next host; another one if that one turns out to be gone.
-void UcxTransport::spread(const End& end) {
+/// is in touch with, and one of each next host; another one if that one turns out to be gone. By
+/// then only who was told nothing, or two ranks would tell each other for ever which of two ends
+/// was the last.
+void UcxTransport::spread(const End& end, Whom whom) {
   const auto same = [&](const End& each) { return each.word == end.word; };
   if (std::none_of(told_.begin(), told_.end(), same)) told_.push_back(end);
   std::vector<bool> reached(peers_.size());
   const auto pass = [&](const auto& wants) {
     for (UcxPeer* peer : all_) {
       if (peer->lost || peer->bye || !wants(*peer)) continue;
-      if (!fewMeet_ || peer->endWord != end.word) tellEnd(*peer, end);
+      const bool knows = whom == Whom::Untold ? peer->endWord != 0 : peer->endWord == end.word;
+      if (!fewMeet_ || !knows) tellEnd(*peer, end);
       if (peer->host >= 0) reached[static_cast<size_t>(peer->host)] = true;
     }
   };

@@ -113,7 +113,7 @@ bool UcxTransport::afterFailure() {
       lose(*peer, FarLoss::Broken, peer->why);
     }
   }
-  if (untold_.empty() && !told_.empty() && fewMeet_) spread(End(told_.back()));
+  if (untold_.empty() && !told_.empty() && fewMeet_) spread(End(told_.back()), Whom::Untold);
   for (const End& end : std::exchange(untold_, {})) spread(end);
   return again;
 }

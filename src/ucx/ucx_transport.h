@@ -234,7 +234,8 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   struct End {
     uint32_t word, detail;
   };
-  void spread(const End& end);
+  enum class Whom { All, Untold };
+  void spread(const End& end, Whom whom = Whom::All);
   void tellEnd(UcxPeer& peer, const End& end);
   void onAbort(UcxPeer& peer, uint32_t word, uint32_t detail);
   bool sayBye();

@@ -183,6 +183,36 @@ TEST(UcxFewMet, AnEndIsHeardOfByAllThoughFewMeet) {
   }
 }
 
+/// Two ends at a time: each is told once, however often ranks look whether all know.
+TEST(UcxFewMet, EndsAreNotToldAgainAndAgain) {
+  const Env few("RONDO_TEST_FEW_MET", "1");
+  constexpr int kRanks = 12;
+  Hosts hosts(kRanks);
+  hosts[3].abort(1, 0);
+  hosts[9].abort(2, 0);
+  hosts[6].abort(3, 0);
+  const auto endsUntilNow = [&] {
+    int count = 0;
+    for (int rank = 0; rank < kRanks; ++rank) count += hosts.told(rank).ends;
+    return count;
+  };
+  const auto lookForLong = [&] {
+    hosts.until(
+        [&] {
+          for (int rank = 0; rank < kRanks; ++rank) {
+            const std::lock_guard<std::mutex> lock(hosts.worker(rank).mutex());
+            hosts.worker(rank).askAgain();
+          }
+          return false;
+        },
+        {}, std::chrono::milliseconds(300));
+  };
+  lookForLong();
+  const int before = endsUntilNow();
+  lookForLong();
+  EXPECT_EQ(endsUntilNow(), before);
+}
+
 /// More ranks than meet without being asked to.
 TEST(UcxFewMet, OfManyRanksFewMeet) {
   constexpr int kRanks = 34;
