@@ -91,9 +91,10 @@ bool UcxTransport::sayBye() {
   return said;
 }
 
-void UcxTransport::tellEnd(UcxPeer& peer, const End& end) {
+void UcxTransport::tellEnd(UcxPeer& peer, const UcxEnd& end) {
   UcxHeader header = headerTo(peer, UcxKind::Abort);
-  header.stamp = peer.endWord = end.word;
+  peer.end = end;
+  header.stamp = end.word;
   header.sequence = end.detail;
   send(peer, header, nullptr, 0, nullptr);
 }
@@ -102,14 +103,14 @@ void UcxTransport::tellEnd(UcxPeer& peer, const End& end) {
 /// is in touch with, and one of each next host; another one if that one turns out to be gone. By
 /// then only who was told nothing, or two ranks would tell each other for ever which of two ends
 /// was the last.
-void UcxTransport::spread(const End& end, Whom whom) {
-  const auto same = [&](const End& each) { return each.word == end.word; };
-  if (std::none_of(told_.begin(), told_.end(), same)) told_.push_back(end);
+void UcxTransport::spread(const UcxEnd& end, Whom whom) {
+  const auto covers = [&](const UcxEnd& each) { return each.covers(end); };
+  if (std::none_of(told_.begin(), told_.end(), covers)) told_.push_back(end);
   std::vector<bool> reached(peers_.size());
   const auto pass = [&](const auto& wants) {
     for (UcxPeer* peer : all_) {
       if (peer->lost || peer->bye || !wants(*peer)) continue;
-      const bool knows = whom == Whom::Untold ? peer->endWord != 0 : peer->endWord == end.word;
+      const bool knows = whom == Whom::Untold ? peer->end.word != 0 : peer->end.covers(end);
       if (!fewMeet_ || !knows) tellEnd(*peer, end);
       if (peer->host >= 0) reached[static_cast<size_t>(peer->host)] = true;
     }
@@ -123,13 +124,13 @@ void UcxTransport::spread(const End& end, Whom whom) {
   });
 }
 
-/// Where not all have met the first one's word is passed on.
+/// Where not all have met what is new is passed on.
 void UcxTransport::onAbort(UcxPeer& peer, uint32_t word, uint32_t detail) {
   wish_.events->farAborted(word, detail);
-  peer.endWord = word;
-  const auto same = [&](const End& each) { return each.word == word; };
-  if (!fewMeet_ || std::any_of(told_.begin(), told_.end(), same)) return;
-  untold_.push_back({word, detail});
+  peer.end = {word, detail};
+  const auto covers = [&](const UcxEnd& each) { return each.covers(peer.end); };
+  if (!fewMeet_ || std::any_of(told_.begin(), told_.end(), covers)) return;
+  untold_.push_back(peer.end);
   worker_.askAgain();
 }
 

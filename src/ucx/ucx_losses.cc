@@ -113,8 +113,8 @@ bool UcxTransport::afterFailure() {
       lose(*peer, FarLoss::Broken, peer->why);
     }
   }
-  if (untold_.empty() && !told_.empty() && fewMeet_) spread(End(told_.back()), Whom::Untold);
-  for (const End& end : std::exchange(untold_, {})) spread(end);
+  if (untold_.empty() && !told_.empty() && fewMeet_) spread(UcxEnd(told_.back()), Whom::Untold);
+  for (const UcxEnd& end : std::exchange(untold_, {})) spread(end);
   return again;
 }
 

@@ -74,6 +74,16 @@ struct UcxWay {
   bool renewable() const { return endpoint != nullptr && endpoint->failed && endpoint->met; }
 };
 
+/// How a communicator has ended: an abort word, and what goes with it.
+struct UcxEnd {
+  uint32_t word = 0, detail = 0;
+
+  /// Whether it says all that `other` does.
+  bool covers(const UcxEnd& other) const {
+    return word == other.word && (detail == other.detail || other.detail == 0);
+  }
+};
+
 struct UcxPeer {
   UcxPeer(int peerRank, int channelCount)
       : rank(peerRank), channels(static_cast<size_t>(channelCount)) {}
@@ -83,7 +93,7 @@ struct UcxPeer {
   std::vector<UcxWay> ways;
   size_t byes = 0;               ///< Ways on which it has said that it goes.
   bool saidBye = false;          ///< This rank has.
-  uint32_t endWord = 0;          ///< The last abort word that it has told this rank, or been told.
+  UcxEnd end{};                  ///< The last that it has told this rank, or been told.
   std::atomic<bool> bye{false};  ///< On all: it destroyed its communicator, and may go.
   bool needed = false;           ///< This rank has met it, has messages for it, or waits for it.
   bool lost = false;             ///< Nothing is sent to it any more.
@@ -231,12 +241,9 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   Outgoing* newOutgoing(const UcxHeader& header, UcxPending* pending);
   void launch(UcxPeer& peer, Outgoing* out, const void* data, size_t bytes, size_t rail);
   void finish(Outgoing* out);
-  struct End {
-    uint32_t word, detail;
-  };
   enum class Whom { All, Untold };
-  void spread(const End& end, Whom whom = Whom::All);
-  void tellEnd(UcxPeer& peer, const End& end);
+  void spread(const UcxEnd& end, Whom whom = Whom::All);
+  void tellEnd(UcxPeer& peer, const UcxEnd& end);
   void onAbort(UcxPeer& peer, uint32_t word, uint32_t detail);
   bool sayBye();
   ucs_status_t onMessage(ucp_worker_h by, const UcxHeader& header, void* data, size_t bytes,
@@ -273,7 +280,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   bool fewMeet_ = false;  ///< Ways are made when they are first used.
   bool greeting_ = false;
   bool closing_ = false;
-  std::vector<End> untold_, told_;               // to be sent on; sent on
+  std::vector<UcxEnd> untold_, told_;               // to be sent on; sent on
   size_t inFlight_ = 0;                          // sends and receives that UCX has not finished
   size_t zeroCopying_ = 0;                       // of them, those that write into caller's memory
   int settleMs_ = 1000;                          // left for waiting in settle()

@@ -213,6 +213,26 @@ TEST(UcxFewMet, EndsAreNotToldAgainAndAgain) {
   EXPECT_EQ(endsUntilNow(), before);
 }
 
+/// A rank's end may be seen by the network first, and then its host says how it was.
+TEST(UcxFewMet, HowItWasIsPassedOnToo) {
+  const Env few("RONDO_TEST_FEW_MET", "1");
+  Hosts hosts(12);
+  const auto all = [&](uint32_t detail) {
+    return hosts.until([&] {
+      int count = 0;
+      for (int rank = 0; rank < 12; ++rank) {
+        const Told& told = hosts.told(rank);
+        count += told.aborted != 0 && told.detail == detail ? 1 : 0;
+      }
+      return count >= 11;  // not who says it
+    });
+  };
+  hosts[3].abort(4711, 0);
+  EXPECT_TRUE(all(0));
+  hosts[5].abort(4711, 12);
+  EXPECT_TRUE(all(12));
+}
+
 /// More ranks than meet without being asked to.
 TEST(UcxFewMet, OfManyRanksFewMeet) {
   constexpr int kRanks = 34;
