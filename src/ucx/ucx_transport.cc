@@ -211,6 +211,7 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
       if (header.channel >= peer.ways.size()) break;
       peer.ways[header.channel].heard = true;
       peer.ways[header.channel].heardMe |= header.sequence != 0;
+      if (!told_.empty()) worker_.askAgain();  // it may have come after the end
       break;
     case UcxKind::Bye:
       // Behind the last messages of its way. Where one has come of itself, others may follow.

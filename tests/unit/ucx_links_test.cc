@@ -233,6 +233,19 @@ TEST(UcxFewMet, HowItWasIsPassedOnToo) {
   EXPECT_TRUE(all(12));
 }
 
+/// All hosts next to it have left before somebody else ends the communicator: nobody could tell it.
+TEST(UcxFewMet, WhoIsWaitedForAfterItHasEndedTells) {
+  const Env few("RONDO_TEST_FEW_MET", "1");
+  Hosts hosts(12);
+  for (const int gone : {1, 2, 4, 8, 10, 11}) hosts.destroy(gone);
+  hosts.until([] { return false; }, {}, std::chrono::milliseconds(100));
+  hosts[6].abort(4711, 12);
+  EXPECT_TRUE(hosts.until([&] { return hosts.told(3).aborted != 0; }));
+  const auto in = hosts[0].recvFrom(0, 6, false);
+  Message message{};
+  EXPECT_TRUE(hosts.until([&] { return in->tryPeek(&message) || hosts.told(0).aborted != 0; }));
+}
+
 /// More ranks than meet without being asked to.
 TEST(UcxFewMet, OfManyRanksFewMeet) {
   constexpr int kRanks = 34;
