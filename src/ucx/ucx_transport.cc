@@ -360,12 +360,22 @@ void UcxTransport::tell(int rank, std::span<const ToldCall> calls) {
            records.size() * sizeof records[0]);
 }
 
+namespace {
+
+/// Survivors wait for each other's, but for those whom they leave out.
+bool awaitsAnswer(const FarNews& news, int rank) {
+  const auto* const board = std::get_if<BoardNews>(&news);
+  return board != nullptr && (board->named[rank / 64] >> (rank % 64) & 1) == 0;
+}
+
+}  // namespace
+
 void UcxTransport::share(const FarNews& news, int to) {
   const auto kind = static_cast<UcxKind>(static_cast<size_t>(UcxKind::News) + news.index());
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   for (UcxPeer* peer : all_) {
     if (peer->bye || (to != kEverybody && to != peer->rank)) continue;
-    if (std::holds_alternative<BoardNews>(news)) need(*peer);  // survivors wait for each other's
+    if (awaitsAnswer(news, peer->rank)) need(*peer);
     std::visit(
         [&](const auto& each) { sendCopy(*peer, headerTo(*peer, kind), &each, sizeof each); },
         news);

@@ -148,6 +148,9 @@ TEST_P(UcxLinks, WhoNeverSpokeAndIsNotNeededMayEnd) {
   hosts.destroy(1);
   hosts.kill(1);
   hosts[0].share(ReportNote{}, FarTransport::kEverybody);
+  BoardNews board{};
+  board.named[0] = 1u << 1;  // survivors leave it out
+  hosts[0].share(board, FarTransport::kEverybody);
   const std::chrono::milliseconds most(1500);
   EXPECT_FALSE(hosts.until([&] { return hosts.told(0).lost != -1; }, {}, most));
   const auto in = hosts[0].recvFrom(0, 1, false);
