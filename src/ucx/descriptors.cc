@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <mutex>
 #include <system_error>
 
 #include "base/error.h"
@@ -25,6 +26,8 @@ size_t openNow() {
 }  // namespace
 
 void allowDescriptors(size_t more) {
+  static std::mutex raising;  // ranks that are threads of one process would lower it for each other
+  const std::lock_guard<std::mutex> lock(raising);
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   const rlim_t before = limit.rlim_cur, wanted = openNow() + 2 * more;

@@ -280,5 +280,21 @@ TEST(Descriptors, AreAskedForWhereConnectionsMayNeedThem) {
   EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
+/// Of a process's ranks each may need more or less than another.
+TEST(Descriptors, NobodyLowersWhatAnotherHasRaised) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  for (int turn = 0; turn < 300; ++turn) {
+    rlimit low = before;
+    low.rlim_cur = 64;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+    onRanks(4, [](int rank) { allowDescriptors(static_cast<size_t>(100 + 20 * rank)); });
+    rlimit now{};
+    getrlimit(RLIMIT_NOFILE, &now);
+    ASSERT_GE(now.rlim_cur, 320u) << turn;
+  }
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 }  // namespace
 }  // namespace rondo::testing
