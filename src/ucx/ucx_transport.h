@@ -280,7 +280,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   bool fewMeet_ = false;  ///< Ways are made when they are first used.
   bool greeting_ = false;
   bool closing_ = false;
-  std::vector<UcxEnd> untold_, told_;               // to be sent on; sent on
+  std::vector<UcxEnd> untold_, told_;            // to be sent on; sent on
   size_t inFlight_ = 0;                          // sends and receives that UCX has not finished
   size_t zeroCopying_ = 0;                       // of them, those that write into caller's memory
   int settleMs_ = 1000;                          // left for waiting in settle()
