@@ -7,6 +7,7 @@
 #include "api/types.h"
 #include "base/error.h"
 #include "coll/joint_call.h"
+#include "p2p/host_circle.h"
 
 namespace rondo {
 namespace {
@@ -68,6 +69,7 @@ void CallLog::announce(const HostRequest& request, size_t pass, OpOrigin origin,
   const PlanKey& key = request.key;
   const UnevenSlots* const uneven = request.uneven;
   ++sequence_;
+  waits_ = 0;
   pass_ = pass;
   uneven_ = uneven;
   OpFacts facts;
@@ -89,7 +91,7 @@ void CallLog::announce(const HostRequest& request, size_t pass, OpOrigin origin,
     record.write(call);
     // No message will tell that there is none.
     if (key.nothing()) [[unlikely]]
-      tellFarRanks(place_.size);
+      tellFarRanks(Whom::All, place_.size);
     return;
   }
   record.write(call, [&] {
@@ -156,26 +158,48 @@ bool CallLog::differs(uint64_t sequence) const {
   return false;
 }
 
+/// From those behind this one on, so that not all tell the same.
+void CallLog::orderFarRanks() {
+  const std::vector<HostStanding> standings = hostStandings(fabric_->hostOf(), place_.rank);
+  const bool few = fewInTouch(place_.size);
+  std::vector<int> further;
+  for (int k = 1; k < place_.size; ++k) {
+    const int r = (place_.rank + k) % place_.size;
+    if (fabric_->near(r)) continue;
+    const HostStanding& standing = standings[static_cast<size_t>(r)];
+    const bool early = !few || (standing.next && standing.opposite);
+    (early ? farOrder_ : further).push_back(r);
+  }
+  fewFar_ = farOrder_.size();
+  farOrder_.insert(farOrder_.end(), further.begin(), further.end());
+}
+
 /// All calls since the last time: where this rank waits now may not be where it differs. At most so
-/// many ranks, from those behind this one on, so that not all tell the same.
-void CallLog::tellFarRanks(int most) {
+/// many ranks.
+void CallLog::tellFarRanks(Whom whom, int most) {
   if (told_ == sequence_ || !fabric_->spansHosts()) return;
+  if (farOrder_.empty()) orderFarRanks();
+  const size_t among = whom == Whom::Few ? fewFar_ : farOrder_.size();
+  nextTold_ %= among;
   const uint64_t oldest =
       sequence_ < ShmLayout::kCallRecords ? 1 : sequence_ + 1 - ShmLayout::kCallRecords;
   int told = 0;
-  for (int looked = 0; looked < place_.size; ++looked, nextTold_ = (nextTold_ + 1) % place_.size) {
-    uint64_t& last = toldTo_[static_cast<size_t>(nextTold_)];
-    if (fabric_->near(nextTold_) || last == sequence_) continue;
+  for (size_t looked = 0; looked < among; ++looked, nextTold_ = (nextTold_ + 1) % among) {
+    const int r = farOrder_[nextTold_];
+    uint64_t& last = toldTo_[static_cast<size_t>(r)];
+    if (last == sequence_) continue;
     if (told++ == most) return;
-    fabric_->tell(nextTold_, std::max(oldest, last + 1), sequence_);
+    fabric_->tell(r, std::max(oldest, last + 1), sequence_);
     last = sequence_;
   }
-  told_ = sequence_;
+  if (among == farOrder_.size()) told_ = sequence_;
 }
 
 bool CallLog::someoneElsewhere(bool late) {
   if (fabric_ == nullptr) return false;
-  if (late) tellFarRanks(kMostToldAtOnce);
+  if (late) {
+    tellFarRanks(++waits_ < kWaitsBeforeAll ? Whom::Few : Whom::All, kMostToldAtOnce);
+  }
   for (uint64_t back = 0; back < pass_ && back < sequence_; ++back) {
     if (differs(sequence_ - back)) return true;
   }
@@ -219,7 +243,7 @@ std::string CallLog::mismatchText(const std::string& name, bool* vague) {
   if (fabric_ == nullptr) return "";
   std::string text = visibleMismatch(name, vague);
   if (!fabric_->spansHosts()) return text;
-  tellFarRanks(place_.size);
+  tellFarRanks(Whom::All, place_.size);
   using Clock = std::chrono::steady_clock;
   auto until = Clock::now() + kHearsay;
   bool aborted = false;

@@ -34,8 +34,7 @@ class CallLog {
         state_(fabric != nullptr ? &fabric->state(place.rank) : nullptr),
         sequence_(before),
         exchanges_(before),
-        toldTo_(fabric != nullptr && fabric->spansHosts() ? static_cast<size_t>(place.size) : 0),
-        nextTold_(place.rank) {}
+        toldTo_(fabric != nullptr && fabric->spansHosts() ? static_cast<size_t>(place.size) : 0) {}
 
   /// Tells the peers what this rank is at: `request`'s call, one of `pass` that run as one by
   /// `choice` (BoundPlan). What request.uneven points to stays until the next call.
@@ -87,6 +86,10 @@ class CallLog {
   /// So many are told at a time, every ten milliseconds of a wait. A rank that comes a little late
   /// has all others wait, and if each told each, 512 ranks would send 260,000 messages for it.
   static constexpr int kMostToldAtOnce = 16;
+  /// Of many ranks only those who stand opposite on the next hosts are told, until a call has
+  /// waited so often: where two ranks' calls differ, those of two such ranks do, or of two on one
+  /// host.
+  static constexpr uint32_t kWaitsBeforeAll = 50;
 
   /// Two ranks whose calls differ though they should be the same, as a sentence; empty: none that
   /// can be seen. `name`: the communicator's. What ranks of other hosts called may take a while to
@@ -97,7 +100,9 @@ class CallLog {
  private:
   bool read(int rank, uint64_t sequence, Call* call, int of, PairCounts* counts) const;
   bool differs(uint64_t sequence) const;
-  void tellFarRanks(int most);
+  enum class Whom { Few, All };
+  void tellFarRanks(Whom whom, int most);
+  void orderFarRanks();
   void tellTakers(const PlanKey& key);
   std::string visibleMismatch(const std::string& name, bool* vague) const;
   std::string mismatchAt(uint64_t sequence, bool passes, const std::string& name,
@@ -117,7 +122,10 @@ class CallLog {
   uint64_t exchanges_;
   uint64_t told_ = 0;                    // the last collective that all far ranks were told of
   std::vector<uint64_t> toldTo_;         // the same of each, by rank, where there are others
-  int nextTold_;                         // the rank whose turn it is to be told
+  std::vector<int> farOrder_;            // whom to tell; those first who are told at once
+  size_t fewFar_ = 0;                    // so many
+  size_t nextTold_ = 0;                  // in farOrder_, whose turn it is
+  uint32_t waits_ = 0;                   // of the current call, long ones
   uint64_t pass_ = 1;                    // of which the last so many run now, as one
   const UnevenSlots* uneven_ = nullptr;  // of the current call
   std::vector<int> silent_;              // peers of which it takes nothing

@@ -30,6 +30,8 @@ std::vector<int> hostsOf(const std::vector<Fabric::Member>& members) {
 
 }  // namespace
 
+std::vector<int> Fabric::hostOf() const { return hostsOf(members_); }
+
 Fabric::Fabric(int rank, std::vector<int> near, std::unique_ptr<ShmTransport> shm,
                std::vector<Member> members)
     : rank_(rank),

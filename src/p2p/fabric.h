@@ -38,6 +38,8 @@ class Fabric final : public FarEvents {
   FarTransport* network() const { return far_.get(); }
   int ranks() const { return ranks_; }
   bool spansHosts() const { return far_ != nullptr; }
+  /// By rank, the number of its host.
+  std::vector<int> hostOf() const;
   bool near(int rank) const { return placeOf_[static_cast<size_t>(rank)] >= 0; }
 
   Channels makeChannels();

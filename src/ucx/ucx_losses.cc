@@ -25,6 +25,7 @@ void UcxTransport::missed(UcxPeer& peer, uint8_t channel, uint32_t next) {
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   if (peer.told || past(peer.channels[channel].arrived, next)) return;
   peer.bye = false;  // it should have stayed
+  need(peer);
   lose(peer, FarLoss::Left, "it destroyed its communicator while this rank waits for it");
   afterFailure();
 }
@@ -41,9 +42,12 @@ void UcxTransport::lose(UcxPeer& peer, FarLoss how, const std::string& why) {
   if (!peer.lost) peer.why = why;
   peer.lost = true;
   if (peer.told || peer.bye || closing_) return;
+  // Of one with which this rank had nothing to do, nobody knows here whether it was done; who has
+  // met it does.
+  if (!peer.needed && !peer.heard()) return;
   peer.told = true;
   const uint32_t word = wish_.events->farLost(peer.rank, how, why);
-  if (lostWord_ == 0) lostWord_ = word;
+  if (untold_.empty()) untold_.push_back({word, 0});
 }
 
 /// Whether a better word than UCX's may come: from the peer's host, or from ranks beside it.
@@ -109,7 +113,8 @@ bool UcxTransport::afterFailure() {
       lose(*peer, FarLoss::Broken, peer->why);
     }
   }
-  if (lostWord_ != 0) sendToLiving(UcxKind::Abort, std::exchange(lostWord_, 0));
+  if (untold_.empty() && !told_.empty() && fewMeet_) spread(UcxEnd(told_.back()), Whom::Untold);
+  for (const UcxEnd& end : std::exchange(untold_, {})) spread(end);
   return again;
 }
 

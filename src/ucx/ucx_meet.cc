@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "ucx/descriptors.h"
 #include "ucx/ucx_devices.h"
 #include "ucx/ucx_transport.h"
 
@@ -15,9 +16,6 @@ namespace rondo {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// With more far ranks than this ways are tried when they are first used: most never are.
-constexpr size_t kMostGreeted = 256;
 
 /// What a rank tells the others of one of its rails.
 struct RailInfo {
@@ -93,10 +91,9 @@ size_t UcxTransport::meetRail(Bootstrap& boot, size_t rail) {
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   for (size_t r = 0; r < n; ++r) {
     if (peers_[r] == nullptr) continue;
-    worker_.knowPorts(infos[r].ports);
-    peers_[r]->ways.push_back({infos[r].token, infos[r].watchedAt,
-                               all.substr(r * longest, infos[r].addressBytes), infos[r].networks,
-                               nullptr});
+    worker.know(infos[r].token, all.substr(r * longest, infos[r].addressBytes), infos[r].networks,
+                infos[r].ports);
+    peers_[r]->ways.push_back({infos[r].token, infos[r].watchedAt});
   }
   return rails;
 }
@@ -104,69 +101,68 @@ size_t UcxTransport::meetRail(Bootstrap& boot, size_t rail) {
 void UcxTransport::meet(Bootstrap& boot) {
   const size_t rails = meetRail(boot, 0);
   for (size_t rail = 1; rail < rails; ++rail) meetRail(boot, rail);
+  chooseWhoMeets();
+  allowDescriptors(all_.size() * rails);
   int code = rondoSuccess;
   std::string sentence;
   try {
-    connectAll();
+    attach();
+    connect();
   } catch (const Error& error) {
     code = error.code();
     sentence = error.sentence();
   }
   boot.agree(code, sentence);  // from here on every rank takes messages
-  if (all_.size() <= kMostGreeted) greet(boot);
-  for (UcxPeer* peer : all_) {
-    for (UcxWay& way : peer->ways) way.networks = way.address = std::string();
-  }
+  greet(boot);
 }
 
 /// What UCX may use at both ends.
 std::string UcxTransport::networksTo(const UcxPeer& peer, size_t rail) const {
-  return format("%s here, %s there", worker_.rail(static_cast<int>(rail)).networks().text().c_str(),
-                peer.ways[rail].networks.c_str());
+  UcxWorker& worker = worker_.rail(static_cast<int>(rail));
+  return format("%s here, %s there", worker.networks().text().c_str(),
+                worker.networksOf(peer.ways[rail].token).c_str());
 }
 
-void UcxTransport::connectAll() {
+std::string UcxTransport::noWay(const UcxPeer& peer, size_t rail, const char* why) const {
+  return format("no way from host \"%s\" to rank %d on host \"%s\" (%s): %s",
+                wish_.hosts[static_cast<size_t>(rank_)].c_str(), peer.rank,
+                wish_.hosts[static_cast<size_t>(peer.rank)].c_str(), networksTo(peer, rail).c_str(),
+                why);
+}
+
+void UcxTransport::attach() {
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   worker_.attach(group_, rank_, this);
   attached_ = true;
-  greeting_ = all_.size() <= kMostGreeted;
-  for (UcxPeer* peer : all_) {
+  if (fewMeet_) worker_.expectStrangers();
+  watchHosts();
+}
+
+void UcxTransport::connect() {
+  const std::lock_guard<std::mutex> lock(worker_.mutex());
+  greeting_ = true;
+  for (UcxPeer* peer : meets_) {
     size_t rail = 0;
     try {
       for (; rail < peer->ways.size(); ++rail) {
         UcxWay& way = peer->ways[rail];
         UcxWorker& worker = worker_.rail(static_cast<int>(rail));
-        way.endpoint = &worker.connect(way.token, way.address);
+        way.endpoint = &worker.connect(way.token);
       }
     } catch (const Error& error) {
       peer->lost = true;
-      throw Error(error.code(), format("no way from host \"%s\" to rank %d on host \"%s\" (%s): %s",
-                                       wish_.hosts[static_cast<size_t>(rank_)].c_str(), peer->rank,
-                                       wish_.hosts[static_cast<size_t>(peer->rank)].c_str(),
-                                       networksTo(*peer, rail).c_str(), error.what()));
+      throw Error(error.code(), noWay(*peer, rail, error.what()));
     }
   }
-  watchHosts();
 }
 
-/// Each rank watches one rank of every other host, or a few, so that each is watched from every
-/// host: i of n ranks here those of m there whose number is i modulo the lesser of n and m.
 void UcxTransport::watchHosts() {
-  const std::vector<int>& hostOf = wish_.hostOf;
-  if (hostOf.empty()) return;
-  const auto mine = static_cast<size_t>(rank_);
-  const auto placed = [&](size_t rank) {  // among the ranks of its host
-    return std::count(hostOf.begin(), hostOf.begin() + static_cast<long>(rank), hostOf[rank]);
-  };
-  const auto here = std::count(hostOf.begin(), hostOf.end(), hostOf[mine]);
+  if (wish_.hostOf.empty()) return;
   for (const UcxPeer* peer : all_) {
-    const auto there = std::count(hostOf.begin(), hostOf.end(), peer->host);
-    const auto least = std::min(here, there);
-    if (placed(mine) % least == placed(static_cast<size_t>(peer->rank)) % least) {
-      for (size_t rail = 0; rail < peer->ways.size(); ++rail) {
-        const UcxWay& way = peer->ways[rail];
-        worker_.rail(static_cast<int>(rail)).hosts().watch(way.token, way.watchedAt);
-      }
+    if (!peer->standing.opposite) continue;
+    for (size_t rail = 0; rail < peer->ways.size(); ++rail) {
+      const UcxWay& way = peer->ways[rail];
+      worker_.rail(static_cast<int>(rail)).hosts().watch(way.token, way.watchedAt);
     }
   }
 }
@@ -176,7 +172,7 @@ void UcxTransport::watchHosts() {
 void UcxTransport::renew(UcxPeer& peer, size_t rail) {
   UcxWay& way = peer.ways[rail];
   try {
-    way.endpoint = &worker_.rail(static_cast<int>(rail)).connect(way.token, way.address);
+    way.endpoint = &worker_.rail(static_cast<int>(rail)).connect(way.token);
   } catch (const Error& error) {
     peer.lost = true;
     peer.why = error.what();
@@ -187,7 +183,7 @@ void UcxTransport::renew(UcxPeer& peer, size_t rail) {
 /// Says hello on every way, and again when the peer's has come, so that each side knows that it was
 /// heard: who is done here may do something else for long.
 void UcxTransport::sayHello() {
-  for (UcxPeer* peer : all_) {
+  for (UcxPeer* peer : meets_) {
     for (size_t rail = 0; rail < peer->ways.size() && !peer->lost; ++rail) {
       UcxWay& way = peer->ways[rail];
       if (way.renewable()) renew(*peer, rail);
@@ -204,7 +200,7 @@ void UcxTransport::sayHello() {
 
 void UcxTransport::endGreeting() {
   greeting_ = false;
-  for (UcxPeer* peer : all_) {
+  for (UcxPeer* peer : meets_) {
     for (UcxWay& way : peer->ways) {
       if (way.met()) way.endpoint->met = true;
     }
@@ -213,7 +209,7 @@ void UcxTransport::endGreeting() {
 
 /// The first peer that this rank has not met, as a sentence; empty: there is none.
 std::string UcxTransport::silentPeer() const {
-  for (const UcxPeer* peer : all_) {
+  for (const UcxPeer* peer : meets_) {
     const char* const host = wish_.hosts[static_cast<size_t>(peer->rank)].c_str();
     if (peer->lost) {
       return format("the way to rank %d on host \"%s\" (%s) does not work: %s", peer->rank, host,
@@ -242,7 +238,7 @@ void UcxTransport::greet(Bootstrap& boot) {
       sayHello();
       worker_.progressLocked();
       const bool lost =
-          std::any_of(all_.begin(), all_.end(), [](const UcxPeer* peer) { return peer->lost; });
+          std::any_of(meets_.begin(), meets_.end(), [](const UcxPeer* peer) { return peer->lost; });
       problem = silentPeer();
       const bool done = problem.empty() && inFlight_ == 0;  // its own have left, too
       if (done || lost || Clock::now() > until) {

@@ -8,6 +8,8 @@ namespace {
 /// Shorter messages are copied: UCX would copy them itself, and the call need not wait for them.
 constexpr size_t kLeastInPlace = 16384;
 constexpr uint64_t kLine = 64;
+/// Some milliseconds.
+constexpr uint32_t kLongLooks = 4096;
 
 }  // namespace
 
@@ -139,6 +141,7 @@ bool UcxRecvPort::tryPeek(Message* message) {
     if (next == nullptr) {
       if (peer_.bye.load(std::memory_order_relaxed)) [[unlikely]]
         transport_.missed(peer_, channel_, next_);
+      if (transport_.fewMeet() && ++looks_ == kLongLooks) transport_.awaits(peer_);
       return false;
     }
   }
@@ -150,6 +153,7 @@ bool UcxRecvPort::tryPeek(Message* message) {
 }
 
 void UcxRecvPort::release() {
+  looks_ = 0;
   transport_.release(peer_, channel_, *arrival());
   ++next_;
 }

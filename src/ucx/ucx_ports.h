@@ -83,6 +83,7 @@ class UcxRecvPort final : public RecvPort {
   UcxPeer& peer_;
   uint8_t channel_;
   uint32_t next_;
+  uint32_t looks_ = 0;  // that found nothing, since the last message
 };
 
 }  // namespace rondo

@@ -57,6 +57,7 @@ void UcxTransport::post(const std::vector<UcxPeer*>& peers, const UcxHeader& hea
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   worker_.notePost();
   for (UcxPeer* peer : peers) {
+    need(*peer);
     UcxChannel& channel = peer->channels[header.channel];
     UcxHeader mine = headerTo(*peer, UcxKind::Data);
     mine.channel = header.channel;
@@ -89,17 +90,17 @@ void UcxTransport::send(UcxPeer& peer, const UcxHeader& header, const void* data
   launch(peer, newOutgoing(header, pending), data, bytes, rail);
 }
 
-void UcxTransport::sendCopy(UcxPeer& peer, const UcxHeader& header, const void* data,
-                            size_t bytes) {
+void UcxTransport::sendCopy(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes,
+                            size_t rail) {
   Outgoing* const out = newOutgoing(header, nullptr);
   const char* const from = static_cast<const char*>(data);
   out->copy.assign(from, from + bytes);
-  launch(peer, out, out->copy.data(), bytes, 0);
+  launch(peer, out, out->copy.data(), bytes, rail);
 }
 
 void UcxTransport::launch(UcxPeer& peer, Outgoing* out, const void* data, size_t bytes,
                           size_t rail) {
-  UcxEndpoint* const endpoint = peer.ways[rail].endpoint;
+  UcxEndpoint* const endpoint = endpointOf(peer, rail);
   if (peer.lost || endpoint == nullptr || endpoint->failed) return finish(out);
   ucp_request_param_t param{};
   param.op_attr_mask =
@@ -210,15 +211,17 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
       if (header.channel >= peer.ways.size()) break;
       peer.ways[header.channel].heard = true;
       peer.ways[header.channel].heardMe |= header.sequence != 0;
+      if (!told_.empty()) worker_.askAgain();  // it may have come after the end
       break;
     case UcxKind::Bye:
-      // Behind the last messages of its way.
-      if (++peer.byes < peer.ways.size()) break;
+      // Behind the last messages of its way. Where one has come of itself, others may follow.
+      if (header.sequence == 0 ? peer.byes != 0 : ++peer.byes < header.sequence) break;
       peer.bye = true;
       wish_.events->farLeft(peer.rank);
+      if (!told_.empty()) worker_.askAgain();
       break;
     case UcxKind::Abort:
-      wish_.events->farAborted(header.stamp, header.sequence);
+      onAbort(peer, header.stamp, header.sequence);
       break;
     case UcxKind::Record:
       if (bytes % sizeof(UcxRecord) == 0)
@@ -319,6 +322,7 @@ void UcxTransport::release(UcxPeer& peer, uint8_t channelNumber, UcxArrival& arr
   channel.untoldBytes += arrival.bytes;
   const uint64_t creditBytes = kCreditChunks * wish_.chunkBytes;
   if (channel.taken - channel.told < kCreditEvery && channel.untoldBytes < creditBytes) return;
+  need(peer);
   UcxHeader header = headerTo(peer, UcxKind::Credit);
   header.channel = channelNumber;
   header.released = channel.told = channel.taken;
@@ -338,31 +342,10 @@ std::optional<uint64_t> UcxTransport::untaken(int rank) {
   return {};
 }
 
-void UcxTransport::sendToLiving(UcxKind kind, uint32_t word, uint32_t detail) {
-  for (UcxPeer* peer : all_) {
-    if (peer->lost || peer->bye) continue;
-    UcxHeader header = headerTo(*peer, kind);
-    header.stamp = word;
-    header.sequence = detail;
-    send(*peer, header, nullptr, 0, nullptr);
-  }
-}
-
-void UcxTransport::sendOnAllWays(UcxKind kind) {
-  for (UcxPeer* peer : all_) {
-    if (peer->lost || peer->bye) continue;
-    for (size_t rail = 0; rail < peer->ways.size(); ++rail) {
-      UcxHeader header = headerTo(*peer, kind);
-      header.channel = static_cast<uint8_t>(rail);
-      send(*peer, header, nullptr, 0, nullptr, rail);
-    }
-  }
-}
-
 void UcxTransport::abort(uint32_t word, uint32_t detail) {
   {
     const std::lock_guard<std::mutex> lock(worker_.mutex());
-    sendToLiving(UcxKind::Abort, word, detail);
+    spread({word, detail});
     settleMs_ = std::min(settleMs_, 200);
   }
   settle();
@@ -380,11 +363,22 @@ void UcxTransport::tell(int rank, std::span<const ToldCall> calls) {
            records.size() * sizeof records[0]);
 }
 
+namespace {
+
+/// Survivors wait for each other's, but for those whom they leave out.
+bool awaitsAnswer(const FarNews& news, int rank) {
+  const auto* const board = std::get_if<BoardNews>(&news);
+  return board != nullptr && (board->named[rank / 64] >> (rank % 64) & 1) == 0;
+}
+
+}  // namespace
+
 void UcxTransport::share(const FarNews& news, int to) {
   const auto kind = static_cast<UcxKind>(static_cast<size_t>(UcxKind::News) + news.index());
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   for (UcxPeer* peer : all_) {
     if (peer->bye || (to != kEverybody && to != peer->rank)) continue;
+    if (awaitsAnswer(news, peer->rank)) need(*peer);
     std::visit(
         [&](const auto& each) { sendCopy(*peer, headerTo(*peer, kind), &each, sizeof each); },
         news);
@@ -427,11 +421,12 @@ UcxTransport::~UcxTransport() {
   {
     const std::lock_guard<std::mutex> lock(worker_.mutex());
     closing_ = true;
-    sendOnAllWays(UcxKind::Bye);
+    sayBye();
   }
   settle();
   settleZeroCopies();
   const std::lock_guard<std::mutex> lock(worker_.mutex());
+  while (sayBye()) worker_.progressLocked();  // who has said hello since
   worker_.detach(group_, rank_);
   refuseOffers();
   onArrivals([](UcxArrival& arrival) {

@@ -12,6 +12,7 @@
 #include "base/late.h"
 #include "p2p/bootstrap.h"
 #include "p2p/far_transport.h"
+#include "p2p/host_circle.h"
 #include "ucx/ucx_packed.h"
 #include "ucx/ucx_worker.h"
 #include "ucx/ucx_zero_copy.h"
@@ -66,11 +67,9 @@ struct UcxChannel {
 struct UcxWay {
   uint64_t token = 0;  ///< Of the peer's worker; of the first way also its process.
   Endpoints watchedAt{};
-  std::string address;
-  std::string networks;  ///< That the peer has, for people; until ranks have met.
-  UcxEndpoint* endpoint = nullptr;
+  UcxEndpoint* endpoint = nullptr;  ///< nullptr: this rank has not used it yet.
+  bool heard = false;               ///< The peer said hello by it.
   // Until ranks have met:
-  bool heard = false;     ///< The peer said hello by it.
   bool heardMe = false;   ///< ... and that it has got this rank's.
   bool said = false;      ///< This rank has said hello by its endpoint.
   bool answered = false;  ///< ... and that it has got the peer's.
@@ -78,6 +77,16 @@ struct UcxWay {
   bool met() const { return heard && heardMe && answered; }
   /// Its endpoint worked for an earlier communicator: a new one may work again.
   bool renewable() const { return endpoint != nullptr && endpoint->failed && endpoint->met; }
+};
+
+/// How a communicator has ended: an abort word, and what goes with it.
+struct UcxEnd {
+  uint32_t word = 0, detail = 0;
+
+  /// Whether it says all that `other` does.
+  bool covers(const UcxEnd& other) const {
+    return word == other.word && (detail == other.detail || other.detail == 0);
+  }
 };
 
 struct UcxPeer {
@@ -89,9 +98,13 @@ struct UcxPeer {
   }
   int rank;
   int host = -1;
+  HostStanding standing{};
   std::vector<UcxWay> ways;
   size_t byes = 0;               ///< Ways on which it has said that it goes.
+  bool saidBye = false;          ///< This rank has.
+  UcxEnd end{};                  ///< The last that it has told this rank, or been told.
   std::atomic<bool> bye{false};  ///< On all: it destroyed its communicator, and may go.
+  bool needed = false;           ///< This rank has met it, has messages for it, or waits for it.
   bool lost = false;             ///< Nothing is sent to it any more.
   bool told = false;             ///< ... and the communicator has ended because of that.
   std::string why;               ///< With lost, or doubted.
@@ -112,6 +125,13 @@ struct UcxPeer {
       }
     }
     return ways.size() - 1;
+  }
+  bool heard() const {
+    return std::any_of(ways.begin(), ways.end(), [](const UcxWay& w) { return w.heard; });
+  }
+  size_t waysUsed() const {
+    return static_cast<size_t>(std::count_if(
+        ways.begin(), ways.end(), [](const UcxWay& w) { return w.endpoint != nullptr; }));
   }
   bool has(uint64_t token) const {
     return std::any_of(ways.begin(), ways.end(), [&](const UcxWay& w) { return w.token == token; });
@@ -178,6 +198,10 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   /// Message `next` of a channel is waited for, and `peer` said goodbye: if it never sent that one,
   /// it is lost.
   void missed(UcxPeer& peer, uint8_t channel, uint32_t next);
+  /// This rank waits for `peer`, which it may have sent nothing yet: it shall know, and this rank
+  /// whether it lives.
+  void awaits(UcxPeer& peer);
+  bool fewMeet() const { return fewMeet_; }
   /// There is more for `peer`, which said goodbye without having taken what is under way.
   void untaken(UcxPeer& peer);
   /// Tests: the worker that message `sequence` came by, while it is not released.
@@ -203,7 +227,13 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   UcxTransport(UcxWorker& worker, int rank, Wish wish);
   void meet(Bootstrap& boot);
   size_t meetRail(Bootstrap& boot, size_t rail);
-  void connectAll();
+  void attach();
+  void chooseWhoMeets();
+  void connect();
+  void need(UcxPeer& peer);
+  UcxEndpoint* endpointOf(UcxPeer& peer, size_t rail);
+  void openWay(UcxPeer& peer, size_t rail);
+  std::string noWay(const UcxPeer& peer, size_t rail, const char* why) const;
   void watchHosts();
   void greet(Bootstrap& boot);
   void renew(UcxPeer& peer, size_t rail);
@@ -217,13 +247,16 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   // With the lock held:
   void send(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes,
             UcxPending* pending, size_t rail = 0);
-  void sendCopy(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes);
+  void sendCopy(UcxPeer& peer, const UcxHeader& header, const void* data, size_t bytes,
+                size_t rail = 0);
   Outgoing* newOutgoing(const UcxHeader& header, UcxPending* pending);
   void launch(UcxPeer& peer, Outgoing* out, const void* data, size_t bytes, size_t rail);
   void finish(Outgoing* out);
-  void sendToLiving(UcxKind kind, uint32_t word, uint32_t detail = 0);
-  /// A word that the peer needs on each way.
-  void sendOnAllWays(UcxKind kind);
+  enum class Whom { All, Untold };
+  void spread(const UcxEnd& end, Whom whom = Whom::All);
+  void tellEnd(UcxPeer& peer, const UcxEnd& end);
+  void onAbort(UcxPeer& peer, uint32_t word, uint32_t detail);
+  bool sayBye();
   ucs_status_t onMessage(ucp_worker_h by, const UcxHeader& header, void* data, size_t bytes,
                          uint64_t attributes) override;
   ucs_status_t take(UcxPeer& peer, UcxArrival& arrival, const UcxHeader& header, void* data,
@@ -255,14 +288,16 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   uint64_t group_ = 0;
   Wish wish_;
   bool attached_ = false;
+  bool fewMeet_ = false;  ///< Ways are made when they are first used.
   bool greeting_ = false;
   bool closing_ = false;
-  uint32_t lostWord_ = 0;                        // to be sent on
+  std::vector<UcxEnd> untold_, told_;            // to be sent on; sent on
   size_t inFlight_ = 0;                          // sends and receives that UCX has not finished
   size_t zeroCopying_ = 0;                       // of them, those that write into caller's memory
   int settleMs_ = 1000;                          // left for waiting in settle()
   std::vector<std::unique_ptr<UcxPeer>> peers_;  // by rank; nullptr for near ones
   std::vector<UcxPeer*> all_;
+  std::vector<UcxPeer*> meets_;  // before the communicator is used
   std::vector<std::unique_ptr<Outgoing>> outgoings_;
   std::vector<Outgoing*> idle_;
   std::vector<std::unique_ptr<UcxZeroCopy>> zeroCopies_;

@@ -272,7 +272,14 @@ void UcxWorker::closeEndpoints() {
   givenUp_.clear();
 }
 
-UcxEndpoint& UcxWorker::connect(uint64_t token, const std::string& address) {
+void UcxWorker::know(uint64_t token, const std::string& address, const std::string& networks,
+                     const UcxPorts& ports) {
+  known_.try_emplace(token, Known{address, networks});
+  first_->theirPorts_.insert(ports.begin(), ports.end());
+}
+
+UcxEndpoint& UcxWorker::connect(uint64_t token) {
+  const std::string& address = known_.at(token).address;
   std::unique_ptr<UcxEndpoint>& known = endpoints_[token];
   if (known != nullptr && !known->failed) return *known;
   // Communicators that were lost with it still ask it.
@@ -299,16 +306,25 @@ void UcxWorker::attach(uint64_t group, int rank, UcxReceiver* receiver) {
 
 void UcxWorker::detach(uint64_t group, int rank) { receivers_.erase({group, rank}); }
 
-/// Messages for a communicator that is gone, late credits most likely, are dropped.
+/// Messages for a communicator that is gone, late credits most likely, are dropped; but who says
+/// hello to it may wait for an answer.
 ucs_status_t UcxWorker::onMessage(void* self, const void* header, size_t headerBytes, void* data,
                                   size_t bytes, const ucp_am_recv_param_t* param) {
-  const auto& by = *static_cast<UcxWorker*>(self);
+  auto& by = *static_cast<UcxWorker*>(self);
   const auto& receivers = by.first_->receivers_;
   UcxHeader head;
   if (headerBytes != sizeof head) return UCS_OK;
   std::memcpy(&head, header, sizeof head);
   const auto found = receivers.find({head.group, head.to});
-  if (head.version != kUcxVersion || found == receivers.end()) return UCS_OK;
+  if (head.version != kUcxVersion) return UCS_OK;
+  if (found == receivers.end()) [[unlikely]] {
+    uint64_t token = 0;
+    if (head.kind == UcxKind::Hello && bytes == sizeof token) {
+      std::memcpy(&token, data, sizeof token);
+      by.first_->noteStranger(head, token);
+    }
+    return UCS_OK;
+  }
   return found->second->onMessage(by.worker_, head, data, bytes, param->recv_attr);
 }
 
@@ -378,7 +394,7 @@ void UcxWorker::keepMoving() {
     bool wakes = false, moves = false;
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      used_.wait(lock, [this] { return !receivers_.empty(); });
+      used_.wait(lock, [this] { return !receivers_.empty() || strangersMayCome_; });
       const bool othersWaited = turns_ != seen;
       moves = !othersWaited && moveUntilQuiet();
       lookAtHosts(othersWaited);
@@ -459,6 +475,8 @@ bool UcxWorker::progressLocked() {
   for (const auto& rail : further_) round += ucp_worker_progress(rail->worker_) != 0 ? 1 : 0;
   if (failed_) [[unlikely]]
     afterFailures();
+  if (!strangers_.empty()) [[unlikely]]
+    answerStrangers();
   return round > 0;
 }
 

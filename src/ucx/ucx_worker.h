@@ -107,14 +107,22 @@ class UcxWorker {
   // With the lock held; attach() and what follows are the first rail's:
 
   ucp_worker_h handle() const { return worker_; }
-  /// The endpoint for worker `token` at `address`, made unless there is one that has not failed.
-  /// Throws Error.
-  UcxEndpoint& connect(uint64_t token, const std::string& address);
-  /// Where other processes' UCX listens.
-  void knowPorts(const UcxPorts& theirs) { theirPorts_.insert(theirs.begin(), theirs.end()); }
+  /// Another process's worker, which connect() may be asked for from then on.
+  void know(uint64_t token, const std::string& address, const std::string& networks,
+            const UcxPorts& ports);
+  /// What a worker that is known may use, for people.
+  const std::string& networksOf(uint64_t token) const { return known_.at(token).networks; }
+  /// The endpoint for a worker that is known, made unless there is one that has not failed. Throws
+  /// Error.
+  UcxEndpoint& connect(uint64_t token);
+  size_t endpoints() const { return endpoints_.size(); }
   /// From then on somebody makes progress now and then, also while no rank is in a call.
   void attach(uint64_t group, int rank, UcxReceiver* receiver);
+  /// From now on also where no communicator is left: somebody may say hello to one that was.
+  void expectStrangers() { strangersMayCome_ = true; }
   void detach(uint64_t group, int rank);
+  /// A rank that said hello to one of a communicator that is gone is told so at the next progress.
+  void noteStranger(const UcxHeader& hello, uint64_t token);
   /// The worker that lives as long as its process looks at it now and then.
   HostWatch& hosts() { return hosts_; }
   /// The next progress asks every receiver's afterFailure().
@@ -151,6 +159,7 @@ class UcxWorker {
   void awaitArrival();
   void lookAtHosts(bool othersWaited);
   void afterFailures();
+  void answerStrangers();
   template <class Act>
   void onRails(const Act& act) {
     for (int k = 0; k < rails(); ++k) act(rail(k));
@@ -181,6 +190,12 @@ class UcxWorker {
   std::vector<std::unique_ptr<UcxEndpoint>>
       givenUp_;  // failed, and replaced since, or to be closed
   std::unordered_map<Key, UcxReceiver*, Hash> receivers_;
+  struct Known {
+    std::string address, networks;
+  };
+  std::unordered_map<uint64_t, Known> known_;
+  bool strangersMayCome_ = false;
+  std::vector<std::pair<UcxHeader, uint64_t>> strangers_;  // and the token of whose worker
   std::vector<std::unique_ptr<UcxWorker>> further_;  // the first to go: they use what is above
 };
 

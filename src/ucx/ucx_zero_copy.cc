@@ -59,11 +59,12 @@ ZeroCopy* UcxTransport::sendZeroCopy(int rank, const void* data, size_t bytes, M
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   worker_.notePost();
   UcxPeer& peer = peerOf(rank);
+  need(peer);
   UcxZeroCopy& move = newZeroCopy(peer, false, const_cast<void*>(data), bytes, kind);
   move.header = headerTo(peer, UcxKind::ZeroCopy);
   move.header.sequence = peer.zeroCopies.sent++;
   // They take turns on the rails; their numbers tell who meets whom.
-  UcxEndpoint* const endpoint = peer.ways[move.header.sequence % peer.ways.size()].endpoint;
+  UcxEndpoint* const endpoint = endpointOf(peer, move.header.sequence % peer.ways.size());
   if (peer.lost || endpoint == nullptr || endpoint->failed) return &move;
   ucp_request_param_t param = paramsOf(move);
   param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
@@ -79,6 +80,8 @@ ZeroCopy* UcxTransport::sendZeroCopy(int rank, const void* data, size_t bytes, M
 ZeroCopy* UcxTransport::receiveZeroCopy(int rank, void* data, size_t bytes, MemoryKind kind) {
   const std::lock_guard<std::mutex> lock(worker_.mutex());
   UcxPeer& peer = peerOf(rank);
+  need(peer);
+  endpointOf(peer, 0);  // by which this rank hears of the peer's end
   UcxZeroCopy& move = newZeroCopy(peer, true, data, bytes, kind);
   move.header.sequence = peer.zeroCopies.wanted++;
   auto& offers = peer.zeroCopies.offers;

@@ -28,6 +28,7 @@ struct Told : FarEvents {
   void farAborted(uint32_t word, uint32_t why) override {
     detail = why;
     aborted = word;
+    ++ends;
   }
   uint32_t farLost(int rank, FarLoss, const std::string& why) override {
     lost = rank;
@@ -47,6 +48,7 @@ struct Told : FarEvents {
   }
   std::atomic<uint32_t> aborted{0};
   uint32_t detail = 0;
+  int ends = 0;
   int left = -1, newsOf = -1;
   FarNews news;
   int lost = -1, caller = -1, calls = 0;
@@ -100,6 +102,15 @@ class Hosts {
   std::unique_ptr<SendPort> sender(int from, int to) {
     return (*this)[from].sendTo(0, to, &stamp(from));
   }
+  /// Of all its rails.
+  size_t endpointsOf(int rank) {
+    UcxWorker& worker = *workers_[static_cast<size_t>(rank)];
+    const std::lock_guard<std::mutex> lock(worker.mutex());
+    size_t count = 0;
+    for (int k = 0; k < worker.rails(); ++k) count += worker.rail(k).endpoints();
+    return count;
+  }
+  UcxWorker& worker(int rank) { return *workers_[static_cast<size_t>(rank)]; }
   void destroy(int rank) { transports_[static_cast<size_t>(rank)].reset(); }
   /// As the end of a process does, whatever its communicators were at.
   void kill(int rank) {

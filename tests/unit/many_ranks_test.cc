@@ -152,14 +152,18 @@ TEST(ManyRanks, AWaitTellsFewAtATime) {
   HostRequest request{};
   request.key = {10, rondoInt32, rondoSum, 0, Collective::AllReduce};
   std::set<int> all;
-  for (int wait = 0; wait < 40; ++wait) {
-    if (wait == 0) log.announce(request, 1, OpOrigin::Call, 0);
+  constexpr int kEarly = static_cast<int>(CallLog::kWaitsBeforeAll) - 1;
+  log.announce(request, 1, OpOrigin::Call, 0);
+  for (int wait = 0; wait < kEarly + 40; ++wait) {
+    if (wait == kEarly) {
+      EXPECT_EQ(all.size(), 17u);  // 1, 2, 4, ... 256 further on, as far back
+    }
     told.clear();
     EXPECT_FALSE(log.someoneElsewhere(true));
     EXPECT_LE(told.size(), static_cast<size_t>(CallLog::kMostToldAtOnce));
     for (const int rank : told) EXPECT_TRUE(all.insert(rank).second) << rank;
     if (wait == 0) {
-      EXPECT_EQ(told.front(), kMe + 1);
+      EXPECT_EQ(told.front(), 384);  // the first behind this one
     }
   }
   EXPECT_EQ(all.size(), static_cast<size_t>(kRanks - 1));

@@ -1,0 +1,300 @@
+// Communicators whose ranks do not all meet: ways are made when they are first used, and who is
+// waited for, ends or aborts is heard of all the same.
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <vector>
+
+#include "support/ucx_hosts.h"
+#include "support/world.h"
+#include "ucx/descriptors.h"
+
+namespace rondo::testing {
+namespace {
+
+bool send(SendPort& port, char mark, size_t bytes) {
+  void* const space = port.tryAcquire(bytes);
+  if (space == nullptr) return false;
+  std::memset(space, mark, bytes);
+  port.post(bytes, nullptr);
+  return true;
+}
+
+bool comes(Hosts& hosts, RecvPort& port, char mark, size_t bytes) {
+  Message message{};
+  if (!hosts.until([&] { return port.tryPeek(&message); })) return false;
+  const std::vector<char> wanted(bytes, mark);
+  const bool right = message.bytes == bytes && std::memcmp(message.data, wanted.data(), bytes) == 0;
+  port.release();
+  return right;
+}
+
+/// Nobody meets.
+class UcxLinks : public ::testing::TestWithParam<int> {
+ protected:
+  const Env few_{"RONDO_TEST_FEW_MET", "0"};
+};
+INSTANTIATE_TEST_SUITE_P(Cards, UcxLinks, ::testing::Values(1, 2));
+
+TEST_P(UcxLinks, AWayIsMadeWhenItIsFirstUsed) {
+  Hosts hosts(5, GetParam());
+  for (int rank = 0; rank < 5; ++rank) EXPECT_EQ(hosts.endpointsOf(rank), 0u);
+  const auto out = hosts.sender(0, 3);
+  const auto in = hosts[3].recvFrom(0, 0, false);
+  for (int k = 0; k < 40; ++k) {
+    const char mark = static_cast<char>(k);
+    const size_t bytes = k % 3 == 0 ? kChunk : 100;
+    ASSERT_TRUE(hosts.until([&] { return send(*out, mark, bytes); })) << k;
+    ASSERT_TRUE(comes(hosts, *in, mark, bytes)) << k;
+  }
+  EXPECT_EQ(hosts.endpointsOf(0), static_cast<size_t>(GetParam()));
+  EXPECT_EQ(hosts.endpointsOf(1), 0u);
+  EXPECT_EQ(hosts.endpointsOf(3), 1u);  // for credits
+}
+
+/// It has sent nothing and got nothing, and is asked.
+TEST_P(UcxLinks, WhoNeverSpokeAndIsGoneIsFoundOutByWhoWaits) {
+  Hosts hosts(3, GetParam());
+  hosts.destroy(1);
+  const auto in = hosts[0].recvFrom(0, 1, false);
+  Message message{};
+  EXPECT_TRUE(hosts.until([&] { return in->tryPeek(&message) || hosts.told(0).lost == 1; }));
+  EXPECT_EQ(hosts.told(0).lost, 1);
+  EXPECT_NE(hosts.told(0).whyLost.find("destroyed its communicator"), std::string::npos)
+      << hosts.told(0).whyLost;
+  EXPECT_EQ(hosts.told(2).lost, -1);
+}
+
+/// The same, but it goes while it is waited for, and after it was sent something.
+TEST_P(UcxLinks, WhoGoesSaysGoodbyeToWhoeverSaidHello) {
+  for (const bool waits : {false, true}) {
+    Hosts hosts(3, GetParam());
+    const auto out = hosts.sender(0, 1);
+    const auto in = hosts[0].recvFrom(0, 1, false), taken = hosts[1].recvFrom(0, 0, false);
+    if (waits) {
+      Message message{};
+      for (int k = 0; k < 10000; ++k) EXPECT_FALSE(in->tryPeek(&message));
+      ASSERT_TRUE(hosts.until([&] { return hosts.endpointsOf(0) == 1; }));
+    } else {
+      ASSERT_TRUE(send(*out, 1, 100));
+      ASSERT_TRUE(comes(hosts, *taken, 1, 100));
+    }
+    hosts.destroy(1);
+    ASSERT_TRUE(hosts.until([&] { return hosts.told(0).left == 1; })) << waits;
+    EXPECT_EQ(hosts.told(2).left, -1);
+    EXPECT_EQ(hosts.endpointsOf(2), 0u);
+  }
+}
+
+/// Its last messages come before its goodbye, and it need not have been told anything.
+TEST_P(UcxLinks, WhatWasSentLastStillComes) {
+  Hosts hosts(2, GetParam());
+  auto out = hosts.sender(1, 0);
+  const auto in = hosts[0].recvFrom(0, 1, false);
+  for (char k = 0; k < 3; ++k) ASSERT_TRUE(send(*out, k, kChunk));
+  out.reset();
+  hosts.destroy(1);
+  for (char k = 0; k < 3; ++k) ASSERT_TRUE(comes(hosts, *in, k, kChunk)) << int{k};
+  EXPECT_TRUE(hosts.until([&] { return hosts.told(0).left == 1; }));
+  EXPECT_EQ(hosts.told(0).lost, -1);
+}
+
+/// What it sent by another card is still under way when it answers that it is gone.
+TEST(UcxLinksOfTwoCards, AnAnswerIsNoGoodbyeOfTheOtherCard) {
+  const Env few("RONDO_TEST_FEW_MET", "0");
+  Hosts hosts(2, 2);
+  auto out = hosts.sender(1, 0);
+  const auto back = hosts.sender(0, 1);
+  const auto in = hosts[0].recvFrom(0, 1, false);
+  for (char k = 0; k < 2; ++k) ASSERT_TRUE(send(*out, k, kChunk));  // one by each card
+  out.reset();
+  hosts.destroy(1);
+  const auto firstCard = [&] {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+    while (std::chrono::steady_clock::now() < end) {
+      hosts.worker(1).progress();
+      const std::lock_guard<std::mutex> lock(hosts.worker(0).mutex());
+      ucp_worker_progress(hosts.worker(0).handle());
+    }
+  };
+  firstCard();
+  ASSERT_TRUE(send(*back, 1, kChunk));  // says hello
+  firstCard();
+  EXPECT_EQ(hosts.told(0).left, -1);
+  for (char k = 0; k < 2; ++k) ASSERT_TRUE(comes(hosts, *in, k, kChunk)) << int{k};
+  EXPECT_TRUE(hosts.until([&] { return hosts.told(0).left == 1; }));
+  EXPECT_EQ(hosts.told(0).lost, -1);
+}
+
+TEST_P(UcxLinks, ADeadOneIsFoundOutByWhoWaits) {
+  Hosts hosts(3, GetParam());
+  hosts.kill(2);
+  const auto in = hosts[0].recvFrom(0, 2, false);
+  Message message{};
+  EXPECT_TRUE(hosts.until([&] { return in->tryPeek(&message) || hosts.told(0).lost == 2; }));
+  EXPECT_EQ(hosts.told(0).lost, 2);
+}
+
+/// It was never met, has done what it had to, and its process ends: that is no end for the others,
+/// also where one finds out, until somebody waits for it.
+TEST_P(UcxLinks, WhoNeverSpokeAndIsNotNeededMayEnd) {
+  Hosts hosts(3, GetParam());
+  hosts.destroy(1);
+  hosts.kill(1);
+  hosts[0].share(ReportNote{}, FarTransport::kEverybody);
+  BoardNews board{};
+  board.named[0] = 1u << 1;  // survivors leave it out
+  hosts[0].share(board, FarTransport::kEverybody);
+  const std::chrono::milliseconds most(1500);
+  EXPECT_FALSE(hosts.until([&] { return hosts.told(0).lost != -1; }, {}, most));
+  const auto in = hosts[0].recvFrom(0, 1, false);
+  Message message{};
+  EXPECT_TRUE(hosts.until([&] { return in->tryPeek(&message) || hosts.told(0).lost == 1; }));
+  EXPECT_EQ(hosts.told(2).lost, -1);
+}
+
+/// Those meet whose hosts are a power of two apart, and pass on what they hear.
+TEST(UcxFewMet, AnEndIsHeardOfByAllThoughFewMeet) {
+  const Env few("RONDO_TEST_FEW_MET", "1");
+  constexpr int kRanks = 24;
+  for (const int dead : {-1, 5}) {
+    Hosts hosts(kRanks);
+    for (int rank = 0; rank < kRanks; ++rank) {
+      EXPECT_EQ(hosts.endpointsOf(rank), 8u) << rank;  // 1, 2, 4, 8, 16, 20, 22, 23 further on
+    }
+    if (dead >= 0) hosts.kill(dead);
+    hosts[3].abort(4711, 12);
+    const auto heard = [&](int rank) {
+      return rank == 3 || rank == dead || hosts.told(rank).aborted != 0;
+    };
+    EXPECT_TRUE(hosts.until([&] {
+      int count = 0;
+      for (int rank = 0; rank < kRanks; ++rank) count += heard(rank) ? 1 : 0;
+      return count == kRanks;
+    }));
+    for (int rank = 0; rank < kRanks; ++rank) {
+      if (rank == dead) continue;
+      EXPECT_TRUE(heard(rank)) << rank;
+      EXPECT_LE(hosts.endpointsOf(rank), 8u) << rank;
+    }
+  }
+}
+
+/// Two ends at a time: each is told once, however often ranks look whether all know.
+TEST(UcxFewMet, EndsAreNotToldAgainAndAgain) {
+  const Env few("RONDO_TEST_FEW_MET", "1");
+  constexpr int kRanks = 12;
+  Hosts hosts(kRanks);
+  hosts[3].abort(1, 0);
+  hosts[9].abort(2, 0);
+  hosts[6].abort(3, 0);
+  const auto endsUntilNow = [&] {
+    int count = 0;
+    for (int rank = 0; rank < kRanks; ++rank) count += hosts.told(rank).ends;
+    return count;
+  };
+  const auto lookForLong = [&] {
+    hosts.until(
+        [&] {
+          for (int rank = 0; rank < kRanks; ++rank) {
+            const std::lock_guard<std::mutex> lock(hosts.worker(rank).mutex());
+            hosts.worker(rank).askAgain();
+          }
+          return false;
+        },
+        {}, std::chrono::milliseconds(300));
+  };
+  lookForLong();
+  const int before = endsUntilNow();
+  lookForLong();
+  EXPECT_EQ(endsUntilNow(), before);
+}
+
+/// A rank's end may be seen by the network first, and then its host says how it was.
+TEST(UcxFewMet, HowItWasIsPassedOnToo) {
+  const Env few("RONDO_TEST_FEW_MET", "1");
+  Hosts hosts(12);
+  const auto all = [&](uint32_t detail) {
+    return hosts.until([&] {
+      int count = 0;
+      for (int rank = 0; rank < 12; ++rank) {
+        const Told& told = hosts.told(rank);
+        count += told.aborted != 0 && told.detail == detail ? 1 : 0;
+      }
+      return count >= 11;  // not who says it
+    });
+  };
+  hosts[3].abort(4711, 0);
+  EXPECT_TRUE(all(0));
+  hosts[5].abort(4711, 12);
+  EXPECT_TRUE(all(12));
+}
+
+/// All hosts next to it have left before somebody else ends the communicator: nobody could tell it.
+TEST(UcxFewMet, WhoIsWaitedForAfterItHasEndedTells) {
+  const Env few("RONDO_TEST_FEW_MET", "1");
+  Hosts hosts(12);
+  for (const int gone : {1, 2, 4, 8, 10, 11}) hosts.destroy(gone);
+  hosts.until([] { return false; }, {}, std::chrono::milliseconds(100));
+  hosts[6].abort(4711, 12);
+  EXPECT_TRUE(hosts.until([&] { return hosts.told(3).aborted != 0; }));
+  const auto in = hosts[0].recvFrom(0, 6, false);
+  Message message{};
+  EXPECT_TRUE(hosts.until([&] { return in->tryPeek(&message) || hosts.told(0).aborted != 0; }));
+}
+
+/// More ranks than meet without being asked to.
+TEST(UcxFewMet, OfManyRanksFewMeet) {
+  constexpr int kRanks = 34;
+  Hosts hosts(kRanks);
+  EXPECT_EQ(hosts.endpointsOf(7), 10u);
+  const auto out = hosts.sender(7, 20);
+  const auto in = hosts[20].recvFrom(0, 7, false);
+  ASSERT_TRUE(send(*out, 1, 100));
+  EXPECT_TRUE(comes(hosts, *in, 1, 100));
+}
+
+/// The soft limit is raised by no more than it takes, and left alone where it suffices.
+TEST(Descriptors, AreAskedForWhereConnectionsMayNeedThem) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const auto now = [] {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur;
+  };
+  rlimit low = before;
+  low.rlim_cur = 200;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  allowDescriptors(1);
+  EXPECT_EQ(now(), 200u);
+  allowDescriptors(100);
+  EXPECT_GE(now(), 203u);
+  EXPECT_LE(now(), 400u);
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+/// Of a process's ranks each may need more or less than another.
+TEST(Descriptors, NobodyLowersWhatAnotherHasRaised) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  for (int turn = 0; turn < 300; ++turn) {
+    rlimit low = before;
+    low.rlim_cur = 64;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+    onRanks(4, [](int rank) { allowDescriptors(static_cast<size_t>(100 + 20 * rank)); });
+    rlimit now{};
+    getrlimit(RLIMIT_NOFILE, &now);
+    ASSERT_GE(now.rlim_cur, 320u) << turn;
+  }
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+}  // namespace
+}  // namespace rondo::testing
