@@ -111,7 +111,7 @@ gpuThreads() {
 # Whatever can, goes by kernels inside hosts.
 inLevels=allreduce:device:0-:stripes,reducescatter:device:0-:hier,allgather:device:0-:hier,broadcast:device:0-:hier,reduce:device:0-:hier
 
-# Those whose ranks are processes: one a GPU, or four on one.
+# Those whose ranks are processes: one a GPU, or four on one; as hosts of two also two on each of two.
 gpuProcesses() {
   local ranks processes result=0
   gpuReady
@@ -140,11 +140,19 @@ gpuProcesses() {
     runAsHosts "$ranks" 1 rondo-bench all --max 32K --step 64 || result=1
     runAsHosts "$ranks" 1 rondo-bench allreduce --max 16M --step 64 --graph || result=1
   done
-  # As hosts of two, whose kernels do the part inside.
+  # As hosts of two, whose kernels do the part inside; long sends also beside those to other hosts.
+  if ((gpus > 1 && gpus < 4)) && startMps; then
+    trap stopMps EXIT
+    processes=4
+    export CUDA_DEVICE_MAX_CONNECTIONS=8
+  fi
   for ((ranks = 4; ranks <= processes; ranks += 4)); do
     say "dev: $((ranks / 2)) hosts of 2 ranks"
     RONDO_TUNE=$inLevels runAsHosts "$ranks" 2 rondo-bench all --max 1M --step 64 || result=1
     runAsHosts "$ranks" 2 rondo-bench allreduce --max 16M --step 64 --graph || result=1
+    # What shares a GPU without knowing it, as these hosts do, must fit on it together.
+    RONDO_SM_BUDGET=16 MPI_TIMEOUT=60 runAsHosts "$ranks" 2 rondo-bench alltoallv --min 1M --max 16M --step 4 --budget 0.1 ||
+      result=1
   done
   [[ $result == 0 ]] && say "dev: all tests of processes passed, up to $processes of them"
   return $result
