@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <set>
@@ -160,5 +161,14 @@ class Hosts {
   std::vector<std::unique_ptr<UcxWorker>> workers_;
   std::vector<std::unique_ptr<UcxTransport>> transports_;
 };
+
+/// A message of that many bytes, all alike; false: there is no room for it now.
+inline bool send(SendPort& port, char mark, size_t bytes) {
+  void* const space = port.tryAcquire(bytes);
+  if (space == nullptr) return false;
+  std::memset(space, mark, bytes);
+  port.post(bytes, nullptr);
+  return true;
+}
 
 }  // namespace rondo::testing

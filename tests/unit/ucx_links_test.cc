@@ -18,14 +18,6 @@
 namespace rondo::testing {
 namespace {
 
-bool send(SendPort& port, char mark, size_t bytes) {
-  void* const space = port.tryAcquire(bytes);
-  if (space == nullptr) return false;
-  std::memset(space, mark, bytes);
-  port.post(bytes, nullptr);
-  return true;
-}
-
 bool comes(Hosts& hosts, RecvPort& port, char mark, size_t bytes) {
   Message message{};
   if (!hosts.until([&] { return port.tryPeek(&message); })) return false;

@@ -21,14 +21,6 @@
 namespace rondo::testing {
 namespace {
 
-bool send(SendPort& port, char mark, size_t bytes) {
-  void* const space = port.tryAcquire(bytes);
-  if (space == nullptr) return false;
-  std::memset(space, mark, bytes);
-  port.post(bytes, nullptr);
-  return true;
-}
-
 /// Takes the next message, which must be as said.
 void expectNext(Hosts& hosts, RecvPort& port, char mark, size_t bytes, uint32_t stamp) {
   Message message{};
