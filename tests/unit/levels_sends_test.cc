@@ -135,12 +135,12 @@ TEST(LevelsSends, GroupsOfAnyMixture) {
 
 /// To all ranks, each length another, many pieces each, and again before the others are done.
 TEST(LevelsSends, LongOnesToSeveralRanksInARow) {
-  for (const auto& hosts : kShapes) {
+  for (const auto& hosts : {kShapes.front(), kShapes.back()}) {
     onHosts(
         hosts,
         [](const FarRank& me) {
           const auto countOf = [&](int from, int to) {
-            return size_t{700'001} + static_cast<size_t>(from * me.size + to) * 60'013;
+            return size_t{300'001} + static_cast<size_t>(from * me.size + to) * 10'013;
           };
           std::vector<Message> all;
           std::vector<size_t> ends(static_cast<size_t>(me.size), 0);
@@ -151,8 +151,8 @@ TEST(LevelsSends, LongOnesToSeveralRanksInARow) {
               end += countOf(from, to);
             }
           }
-          constexpr int kRounds = 4;
-          Ints out = dataOf(me.rank, 3'000'000);
+          constexpr int kRounds = 3;
+          Ints out = dataOf(me.rank, 1'000'000);
           std::vector<Ints> got(kRounds, Ints(ends[static_cast<size_t>(me.rank)], -1));
           for (Ints& each : got) exchange(me, all, out, each);
           finish(me);
