@@ -27,7 +27,12 @@ int nearSends(const FarRank& me) {
 
 /// Waits for the rank's streams, but not for ever: what waits in a circle is ended, and a failure.
 void finish(const FarRank& me) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+#ifdef __SANITIZE_THREAD__
+  constexpr std::chrono::seconds kPatience{100};
+#else
+  constexpr std::chrono::seconds kPatience{20};
+#endif
+  const auto end = std::chrono::steady_clock::now() + kPatience;
   while (!me.stream.idle() || !me.other.idle()) {
     if (std::chrono::steady_clock::now() > end) {
       ADD_FAILURE() << "rank " << me.rank << " waits for ever";
