@@ -78,17 +78,19 @@ TEST(WorldScaled, TheScalarIsReadWhenTheCollectiveRuns) {
   });
 }
 
+rondoRedOp_t multipliedBy(const Rank& me, float scalar) {
+  rondoRedOp_t op = 0;
+  EXPECT_EQ(
+      rondoRedOpCreatePreMulSum(&op, &scalar, rondoFloat32, rondoScalarHostImmediate, me.comm),
+      rondoSuccess);
+  return op;
+}
+
 /// Programs make an operator for each call: what is left of one that is destroyed is nothing, not
 /// even after a call that has yet to run.
 TEST(WorldScaled, ThoseThatAreDestroyedTakeNoMemory) {
   World(2).run([](const Rank& me) {
-    const auto make = [&](float scalar) {
-      rondoRedOp_t op = 0;
-      EXPECT_EQ(
-          rondoRedOpCreatePreMulSum(&op, &scalar, rondoFloat32, rondoScalarHostImmediate, me.comm),
-          rondoSuccess);
-      return op;
-    };
+    const auto make = [&](float scalar) { return multipliedBy(me, scalar); };
     ScaledOps& ops = me.comm->impl->scaledOps();
     for (int i = 0; i < 1000; ++i) RONDO_OK(rondoRedOpDestroy(make(1), me.comm));
     EXPECT_EQ(ops.alive(), 0u);
@@ -116,13 +118,7 @@ TEST(WorldScaled, ThoseThatAreDestroyedTakeNoMemory) {
 /// Numbers come again after two billion operators, some hours of one for each call.
 TEST(WorldScaled, OneThatLastsStaysWhatItIsWhenNumbersComeAgain) {
   World(2).run([](const Rank& me) {
-    const auto make = [&](float scalar) {
-      rondoRedOp_t op = 0;
-      EXPECT_EQ(
-          rondoRedOpCreatePreMulSum(&op, &scalar, rondoFloat32, rondoScalarHostImmediate, me.comm),
-          rondoSuccess);
-      return op;
-    };
+    const auto make = [&](float scalar) { return multipliedBy(me, scalar); };
     const auto sum = [&](rondoRedOp_t op) {
       float in = 1, out = 0;
       EXPECT_EQ(rondoAllReduce(&in, &out, 1, rondoFloat32, op, me.comm, nullptr), rondoSuccess);
