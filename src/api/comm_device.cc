@@ -59,8 +59,8 @@ class AcrossHosts {
     makers.open = [this] { return open(); };
     makers.makeCarrier = [this](int lane) { return wishes_.makeInner(boot_, carrier_, lane); };
     if (layout_.layered()) {
-      makers.makeRails = [this](Communicator& carrier, int count) {
-        return makeRails(carrier, count);
+      makers.makeRails = [this](Communicator& carrier, int count, const OpenedFar& opened) {
+        return makeRails(carrier, count, opened);
       };
     }
     std::unique_ptr<FarRunner> far = createFarRunner(boot_, wanted_, makers, lanes, why);
@@ -74,15 +74,14 @@ class AcrossHosts {
     if (config.device == RONDO_DEVICE_NONE) {
       throw Error(rondoUnsupported, "it was made without a device");
     }
-    auto device = config.farDevice ? config.farDevice(boot_.rank()) : openFarDevice(wanted_);
-    blocksHeld_ = 2 * device->blocks();
-    return device;
+    return config.farDevice ? config.farDevice(boot_.rank()) : openFarDevice(wanted_);
   }
 
   /// This host's part, and if every host has one, a communicator of the rail for each lane.
-  std::vector<std::unique_ptr<Communicator>> makeRails(Communicator& carrier, int lanes) {
+  std::vector<std::unique_ptr<Communicator>> makeRails(Communicator& carrier, int lanes,
+                                                       const OpenedFar& opened) {
     std::string why;
-    near_ = makeNear(carrier, &why);
+    near_ = makeNear(carrier, opened, &why);
     const auto lacking = boot_.verdict(near_ ? rondoSuccess : rondoUnsupported, why);
     if (lacking) {
       near_.reset();
@@ -109,7 +108,8 @@ class AcrossHosts {
   }
 
   /// The same on all ranks of a host; nullptr, and why, where there can be none.
-  std::unique_ptr<DeviceRunner> makeNear(Communicator& carrier, std::string* why) const {
+  std::unique_ptr<DeviceRunner> makeNear(Communicator& carrier, const OpenedFar& opened,
+                                         std::string* why) const {
     const Config& config = wishes_.config;
     if (config.nearDevice) return config.nearDevice(boot_.rank());
     if (config.farDevice) {
@@ -124,7 +124,7 @@ class AcrossHosts {
       }
       std::optional<FdExchange> exchange;
       together(host, [&] { exchange.emplace(host, peers); });
-      return createDeviceRunner(host, &*exchange, peers, nearConfig(), why);
+      return createDeviceRunner(host, &*exchange, peers, nearConfig(opened), why);
     } catch (const Error& error) {
       *why = error.sentence();
       return nullptr;
@@ -132,10 +132,11 @@ class AcrossHosts {
   }
 
   /// Of a budget the kernels that talk to the host have theirs already.
-  DeviceConfig nearConfig() const {
+  DeviceConfig nearConfig(const OpenedFar& opened) const {
     DeviceConfig near = wanted_;
     if (near.smBudget > 0) near.smBudget = std::max(1, near.smBudget - kFarBlocks);
-    near.blocksHeld = blocksHeld_;
+    near.blocksHeld = 2 * opened.device->blocks();
+    near.sharers = opened.sharers;
     near.shownRank = boot_.rank();
     near.shownSize = boot_.size();
     // What rank 0's host does stands for all.
@@ -157,7 +158,6 @@ class AcrossHosts {
   DeviceConfig wanted_;
   const LevelsLayout layout_;
   Config carrier_;
-  int blocksHeld_ = 0;  // by the kernels that talk to the host
   std::unique_ptr<DeviceRunner> near_;
   NearTimes times_;
 };

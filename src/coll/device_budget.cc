@@ -5,12 +5,20 @@
 #include <mutex>
 #include <utility>
 
+#include "base/error.h"
+#include "kernels/far.h"
+
 namespace rondo {
 namespace {
 
 struct Ledger {
   std::mutex mutex;
-  std::map<int, int> taken;  // by ordinal
+  std::map<int, int> taken, processes;  // by ordinal
+
+  int sharers(int ordinal) const {
+    const auto found = processes.find(ordinal);
+    return found == processes.end() ? 1 : found->second;
+  }
 };
 Ledger& ledger() {
   static Ledger* one = new Ledger;  // outlives every static
@@ -39,15 +47,43 @@ int DeviceBudget::free(int ordinal, int total) {
   return std::max(0, total - ledger().taken[ordinal]);
 }
 
+DeviceRoom DeviceBudget::room(int ordinal, int total) {
+  const std::lock_guard<std::mutex> lock(ledger().mutex);
+  return {total, ledger().taken[ordinal], ledger().sharers(ordinal)};
+}
+
+void DeviceBudget::sharedBy(int ordinal, int processes) {
+  const std::lock_guard<std::mutex> lock(ledger().mutex);
+  ledger().processes[ordinal] = std::max(ledger().sharers(ordinal), processes);
+}
+
+int DeviceRoom::share(const DeviceSharers& sharers) const {
+  const int mine = total / std::max(processes, sharers.processes);
+  return std::max(0, mine - taken) / sharers.inProcess;
+}
+
+std::string DeviceRoom::text(const DeviceSharers& sharers) const {
+  const int all = std::max(processes, sharers.processes);
+  std::string text = format("has room for %d blocks of kernels at once", total);
+  if (all > 1) text += format(", for %d processes", all);
+  text += format(", of which %d are left", share(sharers));
+  if (sharers.inProcess > 1) text += format(" to each of %d ranks", sharers.inProcess);
+  return text;
+}
+
 int DeviceBudget::usual(int total, int free) {
   if (free == total) return std::max(1, total / 2);
   return std::min(free, std::max(1, free / 16));
 }
 
+int DeviceBudget::carrying(int share, int wanted) {
+  return std::clamp(wanted == 0 ? share / 16 : wanted, 2, 2 * kFarBlocks);
+}
+
 bool DeviceBudget::take(int ordinal, int total, int blocks) {
   const std::lock_guard<std::mutex> lock(ledger().mutex);
   int& taken = ledger().taken[ordinal];
-  if (total - taken < blocks) return false;
+  if (total / ledger().sharers(ordinal) - taken < blocks) return false;
   taken += blocks;
   ordinal_ = ordinal;
   blocks_ = blocks;

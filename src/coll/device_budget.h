@@ -3,7 +3,24 @@
 // communicators wait for peers that may run them in another order; if all of them fit on the device
 // at once, none can keep another from running.
 
+#include <cstdint>
+#include <string>
+
+#include "coll/device_tenants.h"
+
 namespace rondo {
+
+/// What a process knows of a device's blocks.
+struct DeviceRoom {
+  int32_t total;          ///< That it holds at once, of any kernel.
+  int32_t taken;          ///< Promised to communicators of this process.
+  int32_t processes = 1;  ///< That share it, as far as any communicator of this process has said.
+
+  /// Nobody else's, of each of a communicator's ranks in this process.
+  int share(const DeviceSharers& sharers) const;
+  /// The beginning of a sentence: what it holds, and what of it is left to each of those ranks.
+  std::string text(const DeviceSharers& sharers) const;
+};
 
 /// Blocks of a device that are promised to a communicator of this process; given back at the end.
 class DeviceBudget {
@@ -16,11 +33,21 @@ class DeviceBudget {
   /// Blocks of device `ordinal`, of `total`, that nobody has been promised.
   static int free(int ordinal, int total);
 
+  static DeviceRoom room(int ordinal, int total);
+  /// So many processes share device `ordinal`: what communicators of this one take from now on
+  /// leaves as much to each other. No fewer are ever taken for its sharers.
+  static void sharedBy(int ordinal, int processes);
+
   /// What a communicator gets of a share of a device without asking: half of it the first, and each
   /// further one the sixteenth part of what is left, so that fifty have something. 0: nothing left.
   static int usual(int total, int free);
 
-  /// Takes `blocks` blocks; false if there are not so many.
+  /// What a communicator between hosts gets of a share for the kernels that talk to the host, of
+  /// which `wanted` may be asked for (0: what is usual): a sixteenth, half for collectives and half
+  /// for sends and receives. Few blocks fill PCIe, and it waits for a network. Two at least.
+  static int carrying(int share, int wanted);
+
+  /// Takes `blocks` blocks; false if of this process's part of `total` not so many are left.
   bool take(int ordinal, int total, int blocks);
 
  private:

@@ -63,23 +63,24 @@ uint32_t greeting(int from, int to) {
 
 int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why) {
   int least = kShapeLL128.lanes;
+  const std::vector<DeviceTenant> tenants = tenantsOf(cards);
   for (size_t r = 0; r < cards.size(); ++r) {
     const DeviceCard& card = cards[r];
-    const auto sharers =
-        static_cast<int>(std::count_if(cards.begin(), cards.end(), [&](const DeviceCard& other) {
-          return other.device == card.device;
-        }));
-    const int total = card.blocksAtOnce / sharers;
-    const int free = card.blocksFree == card.blocksAtOnce ? total : card.blocksFree / sharers;
-    const int usual = DeviceBudget::usual(total, free);
+    DeviceSharers sharers = sharersOf(tenants, r);
+    sharers.processes = std::max(sharers.processes, card.sharers.processes);
+    sharers.inProcess = std::max(sharers.inProcess, card.sharers.inProcess);
+    DeviceRoom before = card.room;  // before this communicator took any
+    before.taken = std::max(0, before.taken - card.blocksHeld * sharers.inProcess);
+    const int share = before.share(sharers);
+    const int whole = DeviceRoom{before.total, 0, before.processes}.share(sharers);
+    const int free = std::max(0, share - card.blocksHeld);
+    const int usual = std::min(free, DeviceBudget::usual(whole, share));
     const int lanes = card.blocksWanted == 0 ? usual : card.blocksWanted;
     if (lanes < 1 || lanes > free) {
       *why = format(
-          "the device of rank %zu has room for %d blocks of kernels at once, of which %d "
-          "are left%s to this communicator, which wants %d; allowed: fewer ranks on the "
+          "the device of rank %zu %s, and this communicator wants %d; allowed: fewer ranks on the "
           "device, communicators alive or a smaller config.smBudget (RONDO_SM_BUDGET)",
-          r, card.blocksAtOnce, card.blocksFree,
-          sharers > 1 ? format(" (for %d ranks)", sharers).c_str() : "", std::max(1, lanes));
+          r, before.text(sharers).c_str(), std::max(1, lanes) + card.blocksHeld);
       return 0;
     }
     least = std::min(least, lanes);
@@ -87,20 +88,8 @@ int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why) {
   return least;
 }
 
-std::string turnsTaken(const std::vector<DeviceCard>& cards) {
-  for (size_t b = 1; b < cards.size(); ++b) {
-    for (size_t a = 0; a < b; ++a) {
-      const DeviceCard &one = cards[a], &other = cards[b];
-      const bool apart = one.device == other.device && one.process != other.process;
-      if (!apart || (one.together != 0 && other.together != 0)) continue;
-      return format(
-          "ranks %zu and %zu are processes that share a GPU, which takes them in turns of some "
-          "milliseconds, and so long takes every call; allowed: MPS (nvidia-cuda-mps-control -d), "
-          "or a GPU for each process",
-          a, b);
-    }
-  }
-  return "";
+std::vector<DeviceTenant> tenantsOf(const std::vector<DeviceCard>& cards) {
+  return {cards.begin(), cards.end()};
 }
 
 uint64_t agreedSerial(const std::vector<DeviceCard>& cards) {

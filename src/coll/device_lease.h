@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "coll/device_budget.h"
 #include "coll/device_order.h"
+#include "coll/device_tenants.h"
 #include "kernels/direct_call.h"
 #include "kernels/launch.h"
 #include "p2p/bootstrap.h"
@@ -16,18 +18,16 @@
 
 namespace rondo {
 
-/// What a rank tells the others of its device; equal bytes mean equal devices and processes.
-struct DeviceCard {
+/// What a rank tells the others of its device.
+struct DeviceCard : DeviceTenant {
   int32_t code;  ///< rondoResult_t of opening the device.
   int32_t descriptors;
-  int32_t noLines;       ///< DeviceConfig::noLineStores
-  int32_t blocksAtOnce;  ///< Of any kernel, on the whole device.
-  int32_t blocksFree;    ///< Of them, not promised to another communicator of this process.
-  int32_t blocksWanted;  ///< config.smBudget, as blocks; 0: what is usual.
-  int32_t noSms;         ///< DeviceConfig::noSms
-  int32_t together;      ///< CudaDevice::runsProcessesTogether()
-  std::array<unsigned char, 16> device;
-  std::array<uint64_t, 2> process;
+  int32_t noLines;  ///< DeviceConfig::noLineStores
+  DeviceRoom room;
+  int32_t blocksHeld;      ///< DeviceConfig::blocksHeld, among those taken.
+  DeviceSharers sharers;   ///< DeviceConfig::sharers
+  int32_t blocksWanted;    ///< config.smBudget, as blocks; 0: what is usual.
+  int32_t noSms;           ///< DeviceConfig::noSms
   int32_t ordinal;         ///< The process's name of the device.
   int32_t registeredOnly;  ///< DeviceConfig::registeredOnly
   uint64_t context;        ///< An address of the process.
@@ -39,9 +39,7 @@ struct DeviceCard {
 /// communicators, so all their kernels must fit on it together. 0: too few are left, as `why` says.
 int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why);
 
-/// Of the first two ranks whose kernels cannot run at once, being processes that take turns on one
-/// device: which they are, and the remedy. Empty: there are none.
-std::string turnsTaken(const std::vector<DeviceCard>& cards);
+std::vector<DeviceTenant> tenantsOf(const std::vector<DeviceCard>& cards);
 
 /// What agreedOrder() says.
 uint64_t agreedSerial(const std::vector<DeviceCard>& cards);

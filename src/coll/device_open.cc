@@ -6,7 +6,6 @@
 #include "coll/device_open.h"
 
 #include <cstring>
-#include <random>
 #include <utility>
 
 #include "base/error.h"
@@ -16,16 +15,6 @@
 
 namespace rondo {
 namespace {
-
-// Differs between processes, also of different process id name spaces.
-std::array<uint64_t, 2> processTag() {
-  static const std::array<uint64_t, 2> tag = [] {
-    std::random_device random;
-    const auto word = [&] { return uint64_t{random()} << 32 | random(); };
-    return std::array<uint64_t, 2>{word(), word()};
-  }();
-  return tag;
-}
 
 OpenedDevice open(const DeviceConfig& config, DeviceCard* card) {
   if (config.device == RONDO_DEVICE_NONE) {
@@ -38,21 +27,20 @@ OpenedDevice open(const DeviceConfig& config, DeviceCard* card) {
   card->ordinal = opened.device->ordinal();
   card->context = reinterpret_cast<uint64_t>(opened.device->context());
   card->descriptors = !config.legacyIpc && opened.device->exportsDescriptors();
-  int processors = 1;
-  int error = loadKernels(&card->blocksAtOnce, &processors);
+  int blocksAtOnce = 0, processors = 1;
+  int error = loadKernels(&blocksAtOnce, &processors);
   if (error == 0) error = loadScale();
-  if (error == 0) error = loadDirect(&card->blocksAtOnce, processors);
+  if (error == 0) error = loadDirect(&blocksAtOnce, processors);
   if (error != 0) {
     throw Error(rondoUnhandledCudaError,
                 format("loading the kernels on device %d: %s (%s)", opened.device->ordinal(),
                        cudaErrorName(error), cudaErrorText(error)));
   }
   card->together = opened.device->runsProcessesTogether() ? 1 : 0;
-  // Where nobody else has any, the communicator is the device's first.
-  const int left = DeviceBudget::free(opened.device->ordinal(), card->blocksAtOnce);
-  const bool first = left + config.blocksHeld >= card->blocksAtOnce;
-  card->blocksFree = first ? card->blocksAtOnce : left;
-  card->blocksWanted = config.smBudget * (card->blocksAtOnce / processors);
+  card->room = DeviceBudget::room(opened.device->ordinal(), blocksAtOnce);
+  card->blocksHeld = config.blocksHeld;
+  card->sharers = config.sharers;
+  card->blocksWanted = config.smBudget * (blocksAtOnce / processors);
   opened.faults = std::make_unique<PinnedMemory>(*opened.device, sizeof(FaultWords));
   return opened;
 }

@@ -431,10 +431,11 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
   }
   const int lanes = agreedLanes(cards, why);
   if (lanes < 1) return nullptr;
-  if (const std::string turns = turnsTaken(cards); !turns.empty() && boot.rank() == 0) {
-    logLine(LogPart::Device, LogLevel::Warn, 0, [&] { return turns; });
-  }
-  const bool taken = opened.budget.take(opened.device->ordinal(), mine.blocksAtOnce, lanes);
+  const std::vector<DeviceTenant> tenants = tenantsOf(cards);
+  if (!config.inLevels) warnOfTurns(tenants, boot.rank());
+  const int ordinal = opened.device->ordinal();
+  DeviceBudget::sharedBy(ordinal, sharersOf(tenants, static_cast<size_t>(boot.rank())).processes);
+  const bool taken = opened.budget.take(ordinal, mine.room.total, lanes);
   try {
     boot.agree(taken ? rondoSuccess : rondoUnhandledCudaError,
                taken ? ""

@@ -13,6 +13,7 @@
 #include "api/rondo_types.h"
 #include "base/options.h"
 #include "coll/device_planner.h"
+#include "coll/device_tenants.h"
 #include "coll/device_way.h"
 #include "coll/exchange.h"
 #include "coll/scaled_ops.h"
@@ -29,10 +30,11 @@ struct DeviceConfig {
   uint64_t spinBoundMs = 0;         ///< RONDO_SPIN_BOUND_MS; 0: none.
   std::vector<TuneRule> tune = {};  ///< RONDO_TUNE; the same on all ranks.
   bool explain = false;             ///< RONDO_EXPLAIN: rank 0 says what it chose, and what else.
-  bool legacyIpc = false;  ///< Tests: share memory by legacy CUDA IPC on all ranks if any asks.
-  int smBudget = 0;        ///< config.smBudget: multiprocessors of its kernels; 0: what is usual.
-  int blocksHeld = 0;      ///< That the communicator has of the device already.
-  bool inLevels = false;   ///< One of the two runners of a communicator in levels.
+  bool legacyIpc = false;   ///< Tests: share memory by legacy CUDA IPC on all ranks if any asks.
+  int smBudget = 0;         ///< config.smBudget: multiprocessors of its kernels; 0: what is usual.
+  int blocksHeld = 0;       ///< That each rank of the communicator has of its device already.
+  DeviceSharers sharers{};  ///< Of the device, as ranks of other hosts have said, too.
+  bool inLevels = false;    ///< One of the two runners of a communicator in levels.
   /// What its sentences call this rank, of how many; -1: as the runner itself numbers it.
   int shownRank = -1, shownSize = 0;
   bool noSms = false;         ///< RONDO_SM_BUDGET_NONE; counts if all ranks say so.

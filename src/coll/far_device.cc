@@ -24,9 +24,6 @@
 namespace rondo {
 namespace {
 
-/// Blocks of kernels that share a multiprocessor, as elsewhere.
-constexpr int kBlocksPerProcessor = 2;
-
 template <class Body, class Join>
 void joined(const Body& body, const Join& join) {
   try {
@@ -46,12 +43,13 @@ class CudaFarDevice : public FarDevice {
   explicit CudaFarDevice(const DeviceConfig& config)
       : device_(CudaDevice::open(config.device, config.localRank)) {
     const ContextScope scope(device_.context());
-    int processors = 1;
-    throwCuda("loading the kernels", loadFar(&processors));
+    int blocksAtOnce = 0, processors = 1;
+    throwCuda("loading the kernels", loadFar(&blocksAtOnce, &processors));
     throwCuda("loading the kernels", loadScale());
     throwCuda("making an event", makeEvent(&event_));
     if (config.inLevels) makeSide();
-    takeBlocks(processors * kBlocksPerProcessor, config.smBudget * kBlocksPerProcessor);
+    wanted_ = config.smBudget * (blocksAtOnce / processors);
+    room_ = DeviceBudget::room(device_.ordinal(), blocksAtOnce);
   }
   ~CudaFarDevice() override {
     try {
@@ -65,6 +63,22 @@ class CudaFarDevice : public FarDevice {
   }
 
   int ordinal() const override { return device_.ordinal(); }
+  DeviceTenant tenant() const override {
+    return {device_.uuid(), processTag(), device_.runsProcessesTogether() ? 1 : 0};
+  }
+  void claim(const DeviceSharers& sharers) override {
+    DeviceBudget::sharedBy(device_.ordinal(), sharers.processes);
+    const int share = room_.share(sharers);
+    const int all = DeviceBudget::carrying(share, wanted_);
+    if (all > share || !budget_.take(device_.ordinal(), room_.total, all)) {
+      throw Error(rondoUnhandledCudaError,
+                  format("the device %s, and this communicator wants %d; allowed: fewer ranks on "
+                         "the device, communicators alive or a smaller config.smBudget "
+                         "(RONDO_SM_BUDGET)",
+                         room_.text(sharers).c_str(), all));
+    }
+    blocks_ = all / 2;
+  }
   int blocks() const override { return blocks_; }
 
   Memory pinned(uint64_t bytes) override {
@@ -148,21 +162,6 @@ class CudaFarDevice : public FarDevice {
   }
 
  private:
-  /// A communicator gets a sixteenth of what is left of the device, half for collectives and half
-  /// for sends and receives: few blocks fill PCIe, and it waits for a network.
-  void takeBlocks(int total, int wanted) {
-    const int free = DeviceBudget::free(device_.ordinal(), total);
-    const int usual = std::clamp(free / 16, 2, 2 * kFarBlocks);
-    const int all = wanted == 0 ? usual : std::clamp(wanted, 2, 2 * kFarBlocks);
-    if (!budget_.take(device_.ordinal(), total, all)) {
-      throw Error(rondoUnhandledCudaError,
-                  format("the device has room for %d blocks of kernels at once, of which %d are "
-                         "left to this communicator, which wants %d; allowed: fewer communicators "
-                         "alive or a smaller config.smBudget (RONDO_SM_BUDGET)",
-                         total, free, all));
-    }
-    blocks_ = all / 2;
-  }
   /// Its first launch may wait for kernels that run: that is now.
   void makeSide() {
     throwCuda("making a stream", makeStream(&side_));
@@ -203,6 +202,8 @@ class CudaFarDevice : public FarDevice {
 
   CudaDevice device_;
   const CudaDevice::CardWrites cardWrites_ = device_.cardWrites();
+  int wanted_ = 0;     ///< config.smBudget, as blocks.
+  DeviceRoom room_{};  ///< When it was opened.
   DeviceBudget budget_;
   int blocks_ = 1;
   CUevent_st* event_ = nullptr;

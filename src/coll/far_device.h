@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "coll/device_runner.h"
+#include "coll/device_tenants.h"
 #include "kernels/far.h"
 #include "p2p/far_transport.h"
 
@@ -18,6 +19,10 @@ class FarDevice {
   virtual ~FarDevice() = default;
 
   virtual int ordinal() const = 0;
+  virtual DeviceTenant tenant() const = 0;
+  /// Takes the blocks that its kernels may keep busy, once all ranks have opened theirs and before
+  /// anything else: what is left of the device is for so many ranks of the communicator.
+  virtual void claim(const DeviceSharers& sharers) = 0;
   /// Blocks that each of the two kernels may keep busy, 1 to kFarBlocks.
   virtual int blocks() const = 0;
 

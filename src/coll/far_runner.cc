@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -361,48 +362,6 @@ void CarriedRunner::copySelf(const char* name, std::span<const Transfer> transfe
   }
 }
 
-/// What a rank tells the others of its device.
-struct FarCard {
-  int32_t code;
-  OrderCard order;
-  std::array<char, 160> why;
-};
-
-/// `all`: what each rank said, 'y' if it can; `lacking`: the first that cannot.
-void tellZeroCopy(bool always, const std::string& all, size_t lacking) {
-  const std::string what = "long sends of device memory to other hosts ";
-  if (lacking == std::string::npos) {
-    logLine(LogPart::Device, LogLevel::Info, 0,
-            [&] { return what + "are read and written where they lie, by UCX"; });
-    return;
-  }
-  const char* const why =
-      all[lacking] == 'd' ? "the device does not say when it sees what network cards have written"
-      : always ? "UCX cannot move device memory (it has no CUDA, or UCX_TLS leaves cuda_copy out)"
-               : "UCX has no CUDA, or no network card that reaches the GPU";
-  const std::string text = what + format("go by the host's memory: of rank %zu %s", lacking, why);
-  logLine(LogPart::Device, LogLevel::Info, 0, [&] { return text; });
-  if (always) {
-    std::fprintf(stderr, "rondo: warning: RONDO_NET_ZERO_COPY=on, but %s\n", text.c_str());
-  }
-}
-
-/// Whether the network of every rank moves its device's memory by itself, and kernels can see what
-/// it has written.
-bool allZeroCopy(Bootstrap& boot, const Communicator& carrier, const FarDevice& device,
-                 ZeroCopyUse use) {
-  if (use == ZeroCopyUse::Off) return false;
-  const FarTransport* const network = carrier.fabric()->network();
-  const bool always = use == ZeroCopyUse::On;
-  const bool knows = network != nullptr && network->zeroCopies(device.memoryKind(), always);
-  const char mine = !knows ? 'n' : !device.seesCardWrites() ? 'd' : 'y';
-  std::string all(static_cast<size_t>(boot.size()), ' ');
-  boot.allGather(&mine, 1, all.data());
-  const size_t lacking = all.find_first_not_of('y');
-  if (boot.rank() == 0) tellZeroCopy(always, all, lacking);
-  return lacking == std::string::npos;
-}
-
 }  // namespace
 
 int farLanes(int processorsPerRank) {
@@ -411,41 +370,24 @@ int farLanes(int processorsPerRank) {
 
 std::unique_ptr<FarRunner> createFarRunner(Bootstrap& boot, const DeviceConfig& config,
                                            const FarMakers& makers, int lanes, std::string* why) {
-  FarCard mine{};
-  mine.order = nextOrderCard();
-  std::unique_ptr<FarDevice> device;
-  try {
-    device = makers.open();
-  } catch (const Error& error) {
-    mine.code = error.code();
-    std::strncpy(mine.why.data(), error.what(), mine.why.size() - 1);
-  }
-  std::vector<FarCard> cards(static_cast<size_t>(boot.size()));
-  boot.allGather(&mine, sizeof mine, cards.data());
-  std::vector<OrderCard> orders;
-  for (size_t r = 0; r < cards.size(); ++r) {
-    orders.push_back(cards[r].order);
-    if (cards[r].code == rondoSuccess) continue;
-    *why = format("rank %zu has no device: %s", r, cards[r].why.data());
-    if (cards[r].code == rondoInvalidArgument) throw Error(rondoInvalidArgument, *why);
-    return nullptr;
-  }
+  std::optional<OpenedFar> opened = openFarTogether(boot, makers.open, why);
+  if (!opened) return nullptr;
   std::vector<FarCarriers> carriers;
   for (int lane = 0; lane < lanes; ++lane) {
     carriers.push_back({makers.makeCarrier(lane), makers.makeCarrier(lane), nullptr});
   }
   Communicator& first = *carriers.front().pieces;
   if (makers.makeRails) {
-    auto rails = makers.makeRails(first, lanes);
+    auto rails = makers.makeRails(first, lanes, *opened);
     for (size_t lane = 0; lane < rails.size(); ++lane) carriers[lane].rail = std::move(rails[lane]);
   }
-  const bool zeroCopies = allZeroCopy(boot, first, *device, config.zeroCopy);
+  const bool zeroCopies = allZeroCopy(boot, first, *opened->device, config.zeroCopy);
   std::unique_ptr<FarRunner> runner;
   int code = rondoSuccess;
   std::string sentence;
   try {
-    runner = std::make_unique<CarriedRunner>(std::move(device), std::move(carriers), config,
-                                             agreedOrder(orders), zeroCopies);
+    runner = std::make_unique<CarriedRunner>(std::move(opened->device), std::move(carriers), config,
+                                             opened->serial, zeroCopies);
   } catch (const Error& error) {
     code = error.code();
     sentence = error.sentence();

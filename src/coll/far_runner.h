@@ -8,6 +8,7 @@
 
 #include "coll/facts.h"
 #include "coll/far_device.h"
+#include "coll/far_opening.h"
 #include "p2p/bootstrap.h"
 
 namespace rondo {
@@ -49,8 +50,9 @@ struct FarMakers {
   /// those with another lane share no lock. Twice for each lane.
   std::function<std::unique_ptr<Communicator>(int lane)> makeCarrier;
   /// Makes those of this rank's rail, one for each lane, or none, on all ranks alike. `carrier` may
-  /// be used meanwhile. May be empty.
-  std::function<std::vector<std::unique_ptr<Communicator>>(Communicator& carrier, int lanes)>
+  /// be used meanwhile; `opened` is what this rank has of its device. May be empty.
+  std::function<std::vector<std::unique_ptr<Communicator>>(Communicator& carrier, int lanes,
+                                                           const OpenedFar& opened)>
       makeRails;
 };
 

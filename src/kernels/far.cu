@@ -2,6 +2,8 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+
 #include "kernels/far_exchange_visit.h"
 #include "kernels/far_hands.h"
 #include "kernels/far_visit.h"
@@ -111,14 +113,17 @@ struct DeviceThreads {
   }
 };
 
-__global__ void __launch_bounds__(kThreads) farCollective(const __grid_constant__ FarCall call) {
+// Of kernels that wait, two blocks of whatever kind fit on a multiprocessor: one that needed a
+// whole one would not get in where blocks of another communicator, each on one of its own, wait for
+// it.
+__global__ void __launch_bounds__(kThreads, 2) farCollective(const __grid_constant__ FarCall call) {
   using Hands = FarHands<DeviceThreads, true>;
   const DeviceThreads threads;
   Hands hands(threads, call.fault, nullptr);
   FarVisit<Hands>(hands, call).run();
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 2)
     farExchange(const __grid_constant__ FarExchangeCall call) {
   __shared__ FarHeld held[kMostFarHeld];
   using Hands = FarHands<DeviceThreads, false>;
@@ -141,7 +146,8 @@ int launch(const void* kernel, const void* call, int blocks, CUstream_st* stream
 
 }  // namespace
 
-int loadFar(int* processors) {
+int loadFar(int* blocksAtOnce, int* processors) {
+  int least = 1 << 16;
   int device = 0;
   cudaError_t error = cudaGetDevice(&device);
   if (error == cudaSuccess) {
@@ -150,8 +156,14 @@ int loadFar(int* processors) {
   for (const void* kernel : {reinterpret_cast<const void*>(&farCollective),
                              reinterpret_cast<const void*>(&farExchange)}) {
     cudaFuncAttributes attributes;
+    int perProcessor = 0;
     if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, kernel);
+    if (error == cudaSuccess) {
+      error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perProcessor, kernel, kThreads, 0);
+    }
+    least = std::min(least, perProcessor);
   }
+  *blocksAtOnce = least * *processors;
   return reported(error);
 }
 

@@ -10,9 +10,9 @@ struct CUstream_st;
 
 namespace rondo {
 
-/// Loads the kernels into the current context, so that no launch has to, and says how many
-/// multiprocessors its device has. All return a cudaError_t.
-int loadFar(int* processors);
+/// Loads the kernels into the current context, so that no launch has to, and says how many blocks
+/// of either its device holds at once, on how many multiprocessors. All return a cudaError_t.
+int loadFar(int* blocksAtOnce, int* processors);
 /// Allowed while `stream` captures. 1 to kFarBlocks blocks.
 int launchFar(const FarCall& call, int blocks, CUstream_st* stream);
 int launchFarExchange(const FarExchangeCall& call, int blocks, CUstream_st* stream);

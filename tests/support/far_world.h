@@ -58,6 +58,8 @@ struct FarWorld {
   bool reproducible = false;
   ZeroCopyUse zeroCopy = ZeroCopyUse::Auto;
   std::atomic<int>* arrived = nullptr;  ///< Pieces that the network wrote into device memory.
+  std::vector<int> deviceOf = {};       ///< By rank; empty: each has its own.
+  std::vector<DeviceSharers>* sharers = nullptr;  ///< By rank: what their devices were told.
   /// By rank: kernels inside the host have given up.
   std::deque<std::atomic<bool>>* broken = nullptr;
 };
@@ -89,9 +91,12 @@ inline void onHosts(const std::vector<int>& hostOf, const std::function<void(con
     config.options.tune = world.tune;
     config.options.reproducible = world.reproducible;
     config.options.zeroCopy = world.zeroCopy;
-    config.farDevice = [&world](int rank) -> std::unique_ptr<FarDevice> {
+    config.farDevice = [&world, at](int rank) -> std::unique_ptr<FarDevice> {
       if (rank == world.without) throw Error(rondoUnsupported, "it was sold");
-      return std::make_unique<PretendedDevice>(world.arrived);
+      auto device = std::make_unique<PretendedDevice>(world.arrived);
+      device->is(world.deviceOf.empty() ? rank : world.deviceOf[at],
+                 world.sharers == nullptr ? nullptr : &(*world.sharers)[at]);
+      return device;
     };
     if (world.near) {
       config.nearDevice = [&](int rank) -> std::unique_ptr<DeviceRunner> {

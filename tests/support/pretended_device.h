@@ -208,11 +208,26 @@ class PretendedThreads {
 class PretendedDevice : public FarDevice {
  public:
   static constexpr int kBlocks = 2;
+  static constexpr int kMostSharers = 3;
 
   /// `arrived` counts what the network has written into its memory by itself; may be nullptr.
   explicit PretendedDevice(std::atomic<int>* arrived = nullptr) : arrived_(arrived) {}
+  /// Which device it is, and where the answer goes to how many share it; may be nullptr.
+  void is(int number, DeviceSharers* told) {
+    number_ = number;
+    told_ = told;
+  }
 
   int ordinal() const override { return 0; }
+  DeviceTenant tenant() const override {
+    DeviceTenant mine{{}, processTag(), 1};
+    mine.device.front() = static_cast<unsigned char>(number_);
+    return mine;
+  }
+  void claim(const DeviceSharers& sharers) override {
+    if (sharers.inProcess > kMostSharers) throw Error(rondoUnhandledCudaError, "it is too small");
+    if (told_ != nullptr) *told_ = sharers;
+  }
   int blocks() const override { return kBlocks; }
   Memory pinned(uint64_t bytes) override {
     unsigned char* const at = take(bytes);
@@ -333,6 +348,8 @@ class PretendedDevice : public FarDevice {
     unsigned char bytes[64] = {};
   };
   std::atomic<int>* const arrived_;
+  int number_ = 0;
+  DeviceSharers* told_ = nullptr;
   std::deque<std::vector<Line>> memory_;
   std::vector<PretendedStream*> streams_;
   PretendedStream side_;

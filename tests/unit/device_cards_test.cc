@@ -7,7 +7,12 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "coll/device_budget.h"
 #include "coll/device_lease.h"
+#include "kernels/far.h"
 
 namespace rondo {
 namespace {
@@ -20,19 +25,117 @@ DeviceCard cardOf(unsigned char device, uint64_t process, bool together) {
   return card;
 }
 
+std::string turns(const std::vector<DeviceCard>& cards) { return turnsTaken(tenantsOf(cards)); }
+
+constexpr int kBlocks = 264;  // of an H100
+
+/// Nothing is promised to anybody.
+DeviceCard roomyCard(unsigned char device) {
+  DeviceCard card = cardOf(device, 1, true);
+  card.room = {kBlocks, 0, 1};
+  return card;
+}
+/// One rank a process, and of each kind of kernels what it gets without asking.
+DeviceCard levelsCard(unsigned char device, int processes) {
+  DeviceCard card = roomyCard(device);
+  card.sharers = {processes, 1};
+  card.blocksHeld = DeviceBudget::carrying(card.room.share(card.sharers), 0);
+  card.room.taken = card.blocksHeld;
+  return card;
+}
+
+int lanesOf(const std::vector<DeviceCard>& cards, std::string* why = nullptr) {
+  std::string none;
+  return agreedLanes(cards, why == nullptr ? &none : why);
+}
+
 TEST(DeviceCards, ThreadsOfAProcessAndGpusOfTheirOwnTakeNoTurns) {
-  EXPECT_EQ(turnsTaken({cardOf(1, 1, false), cardOf(1, 1, false)}), "");
-  EXPECT_EQ(turnsTaken({cardOf(1, 1, false), cardOf(2, 2, false), cardOf(3, 3, false)}), "");
-  EXPECT_EQ(turnsTaken({}), "");
+  EXPECT_EQ(turns({cardOf(1, 1, false), cardOf(1, 1, false)}), "");
+  EXPECT_EQ(turns({cardOf(1, 1, false), cardOf(2, 2, false), cardOf(3, 3, false)}), "");
+  EXPECT_EQ(turns({}), "");
 }
 
 TEST(DeviceCards, ProcessesOnOneGpuTakeTurnsButUnderMps) {
-  const std::string said =
-      turnsTaken({cardOf(1, 1, false), cardOf(2, 2, false), cardOf(2, 3, false)});
+  const std::string said = turns({cardOf(1, 1, false), cardOf(2, 2, false), cardOf(2, 3, false)});
   EXPECT_NE(said.find("ranks 1 and 2 are processes that share a GPU"), std::string::npos) << said;
   EXPECT_NE(said.find("nvidia-cuda-mps-control"), std::string::npos) << said;
-  EXPECT_EQ(turnsTaken({cardOf(2, 2, true), cardOf(2, 3, true)}), "");
-  EXPECT_NE(turnsTaken({cardOf(2, 2, true), cardOf(2, 3, false)}), "");
+  EXPECT_EQ(turns({cardOf(2, 2, true), cardOf(2, 3, true)}), "");
+  EXPECT_NE(turns({cardOf(2, 2, true), cardOf(2, 3, false)}), "");
+}
+
+TEST(DeviceCards, RanksOfAProcessDivideWhatItHas) {
+  const DeviceTenant one = cardOf(1, 1, true), other = cardOf(1, 2, true), far = cardOf(2, 2, true);
+  const std::vector<DeviceTenant> tenants = {one, other, far, one};
+  EXPECT_EQ(sharersOf(tenants, 0).processes, 2);
+  EXPECT_EQ(sharersOf(tenants, 0).inProcess, 2);
+  EXPECT_EQ(sharersOf(tenants, 1).inProcess, 1);
+  EXPECT_EQ(sharersOf(tenants, 2).processes, 1);
+  EXPECT_EQ((DeviceRoom{kBlocks, 32, 1}).share(sharersOf(tenants, 0)), 50);
+  EXPECT_EQ((DeviceRoom{kBlocks, 32, 4}).share(sharersOf(tenants, 0)), 17);
+  EXPECT_EQ((DeviceRoom{kBlocks, 200, 2}).share(sharersOf(tenants, 1)), 0);
+}
+
+// A rank of this host and one of another, a process each, on each of two devices.
+TEST(DeviceCards, KernelsOfAllHostsRanksFitOnADevice) {
+  EXPECT_EQ(lanesOf({roomyCard(1), roomyCard(2)}), 128);
+  const std::vector<DeviceCard> cards = {levelsCard(1, 2), levelsCard(2, 2)};
+  EXPECT_EQ(lanesOf(cards), 66);
+  EXPECT_LE(2 * (66 + cards[0].blocksHeld), kBlocks);
+}
+
+TEST(DeviceCards, HoweverManyShareItAllFitOrTheSentenceSaysSo) {
+  for (int processes = 1; processes <= kBlocks / 2; ++processes) {
+    const DeviceCard card = levelsCard(1, processes);
+    std::string why;
+    const int lanes = lanesOf({card}, &why);
+    EXPECT_LE(processes * (lanes + card.blocksHeld), kBlocks) << processes;
+    if (lanes > 0) continue;
+    EXPECT_GT(processes * (card.blocksHeld + 1), kBlocks) << processes;
+    EXPECT_NE(why.find("for " + std::to_string(processes) + " processes"), std::string::npos)
+        << why;
+  }
+}
+
+TEST(DeviceCards, WhatIsLeftIsSharedToo) {
+  DeviceCard card = roomyCard(1);
+  card.room.taken = 136;
+  card.blocksHeld = 8;
+  EXPECT_EQ(lanesOf({card}), 8);  // a sixteenth of 136
+  card.room = {kBlocks, 38, 4};
+  EXPECT_EQ(lanesOf({card}), 2);
+  card.blocksWanted = 29;
+  EXPECT_EQ(lanesOf({card}), 0);
+  card.blocksWanted = 28;
+  EXPECT_EQ(lanesOf({card}), 28);
+}
+
+// Communicators of few processes each do not know how many share the device; one of all has said.
+TEST(DeviceCards, ManyCommunicatorsOfProcessesThatShareADeviceFitOnIt) {
+  constexpr int kDevice = 4711, kProcesses = 4;
+  std::vector<DeviceBudget> taken(30);
+  DeviceBudget::sharedBy(kDevice, kProcesses);
+  DeviceBudget::sharedBy(kDevice, 1);
+  int sum = 0;
+  for (DeviceBudget& budget : taken) {
+    DeviceCard card = roomyCard(1);
+    card.room = DeviceBudget::room(kDevice, kBlocks);
+    EXPECT_EQ(card.room.taken, sum);
+    const int lanes = lanesOf({card});
+    ASSERT_GE(lanes, 1);
+    ASSERT_TRUE(budget.take(kDevice, kBlocks, lanes));
+    sum += lanes;
+  }
+  EXPECT_LE(kProcesses * sum, kBlocks);
+  EXPECT_FALSE(DeviceBudget().take(kDevice, kBlocks, kBlocks / kProcesses - sum + 1));
+}
+
+TEST(DeviceCards, WhoTalksToTheHostTakesASixteenthAndTwoAtLeast) {
+  EXPECT_EQ(DeviceBudget::carrying(264, 0), 2 * kFarBlocks);
+  EXPECT_EQ(DeviceBudget::carrying(132, 0), 8);
+  EXPECT_EQ(DeviceBudget::carrying(3, 0), 2);
+  EXPECT_EQ(DeviceBudget::carrying(264, 1), 2);
+  EXPECT_EQ(DeviceBudget::carrying(264, 7), 7);
+  EXPECT_EQ(DeviceBudget::carrying(264, 200), 2 * kFarBlocks);
 }
 
 }  // namespace

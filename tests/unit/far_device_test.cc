@@ -349,6 +349,34 @@ TEST(FarDevice, NoneIfOneRankHasNone) {
           {.without = 1});
 }
 
+// Hosts that are containers of one machine: their processes do not see each other but in a device.
+TEST(FarDevice, RanksThatShareADeviceAreCountedOnAllHosts) {
+  std::vector<DeviceSharers> sharers(4);
+  onHosts({0, 0, 1, 1},
+          [](const FarRank& me) {
+            ASSERT_NE(me.comm->impl->deviceRunner(), nullptr);
+            const Ints in(3, me.rank);
+            Ints out(3, -1);
+            me.good(me.collective(Collective::AllReduce, in, out.data(), 3));
+            me.stream.synchronize();
+            EXPECT_EQ(out, Ints(3, 6));
+          },
+          {.deviceOf = {5, 6, 5, 5}, .sharers = &sharers});
+  std::vector<int> ranks;
+  for (const DeviceSharers& each : sharers) ranks.push_back(each.inProcess);
+  EXPECT_EQ(ranks, (std::vector<int>{3, 1, 3, 3}));
+  for (const DeviceSharers& each : sharers) EXPECT_EQ(each.processes, 1);
+}
+
+TEST(FarDevice, NoneIfADeviceHasNotEnoughForAllWhoShareIt) {
+  onHosts({0, 1, 2, 0, 1},
+          [](const FarRank& me) {
+            EXPECT_EQ(me.comm->impl->deviceRunner(), nullptr);
+            EXPECT_EQ(me.comm->impl->whyNoDevice(), "rank 0: it is too small");
+          },
+          {.deviceOf = {1, 1, 1, 0, 1}});
+}
+
 // All ranks cut alike, chunks fit slots, and pieces fit their memory.
 TEST(FarDevice, StagingIsBounded) {
   for (const int ranks : {2, 3, 16, 300, 2000}) {
