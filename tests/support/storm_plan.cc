@@ -145,11 +145,14 @@ StormStep drawStep(StormDraw& draw, const StormPlan& plan, Calls& calls) {
                                                   : 0;
   };
   const int one = someComm(), stream = streamOf(one);
+  // A group that has no collectives ends on all of its streams.
+  const bool sends = step.how == StormStep::kGroup && draw.oneIn(2);
   const auto add = [&](std::vector<StormCall>* to, bool mayHost) {
     // A graph is of one stream.
     const bool sticks = graph && plan.streams == StormStreams::kOneEach;
     const int comm = sticks ? one : someComm();
     to->push_back(calls.next(comm, graph ? stream : streamOf(comm), mayHost));
+    to->back().transfers = to->back().transfers || sends;
   };
   const int count = step.how == StormStep::kAlone ? 1 : draw.from(1, graph ? 4 : 6);
   for (int i = 0; i < count; ++i) add(&step.calls, !graph);

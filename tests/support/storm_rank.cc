@@ -188,9 +188,12 @@ void StormRank::check(std::deque<StormHeld>& held) {
 }
 
 bool StormRank::finish() {
+  for (const Comm& each : comms_) {
+    for (const int last : each.streams) stream(last).synchronize();
+  }
+  check(held_);
   me_.stream.synchronize();
   me_.other.synchronize();
-  check(held_);
   held_.clear();
   for (const Comm& each : comms_) {
     rondoResult_t state = rondoSuccess;
@@ -214,6 +217,7 @@ bool StormRank::good(rondoResult_t result, const StormHeld& held) {
   for (const Comm& each : comms_) {
     if (each.comm != nullptr) rondoCommRevoke(each.comm);
   }
+  if (groupOpen()) rondoGroupEnd();
   return false;
 }
 
@@ -242,6 +246,24 @@ bool StormRank::alone(const StormStep& step) {
   return true;
 }
 
+/// Any of the streams of a group's transfers waits for all of them, which its collectives' do not.
+void StormRank::leaveGroup(const std::vector<StormHeld*>& all) {
+  for (int c : {0, 1}) {
+    std::vector<int> ends;
+    bool ordered = true;
+    for (const StormHeld* each : all) {
+      if (each->call.comm != c || each->call.onHost) continue;
+      ordered = ordered && each->call.transfers;
+      for (const StormMessage& message : each->messages) {
+        const bool takesPart = message.from == comms_[c].rank || message.to == comms_[c].rank;
+        if (takesPart && message.bytes > 0) ends.push_back(message.stream);
+      }
+    }
+    if (!ordered || ends.empty() || plan_.streams != StormStreams::kBoth) continue;
+    comms_[c].streams = {ends[own_() % ends.size()]};
+  }
+}
+
 bool StormRank::group(const StormStep& step) {
   std::vector<StormHeld*> all;
   std::vector<int> streams[2];
@@ -263,7 +285,9 @@ bool StormRank::group(const StormStep& step) {
     if (own_() % 16 == 0) dawdle();
     if (!good(issue(*each, StormStep::kGroup), *each)) return false;
   }
-  return good(rondoGroupEnd(), *all.front());
+  if (!good(rondoGroupEnd(), *all.front())) return false;
+  leaveGroup(all);
+  return true;
 }
 
 bool StormRank::graph(const StormStep& step) {

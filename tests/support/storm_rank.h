@@ -56,6 +56,7 @@ class StormRank {
   void makeChild();
   bool alone(const StormStep& step);
   bool group(const StormStep& step);
+  void leaveGroup(const std::vector<StormHeld*>& all);
   bool graph(const StormStep& step);
   void dawdle();
   void join(Comm& comm, std::vector<int> streams);
