@@ -36,6 +36,7 @@ struct Config {
   std::function<std::unique_ptr<DeviceRunner>(int rank)> nearDevice;
   /// Tests: the device of a communicator that spans hosts; may be empty.
   std::function<std::unique_ptr<FarDevice>(int rank)> farDevice;
+  int farLanes = 2;  ///< Tests: chunks that such a device moves at once: 1, 2 or 4.
 };
 
 /// The caller's struct in this library's layout; size and version are checked. Throws Error.

@@ -170,7 +170,7 @@ void addDevice(const DeviceWishes& wishes, Communicator::Parts* parts) {
   if (wishes.hosts.hosts > 1) {
     const int processors =
         static_cast<int>(parts->facts.cpus) / std::max(1, parts->facts.localRanks);
-    const int lanes = config.farDevice ? 2 : farLanes(processors);
+    const int lanes = config.farDevice ? config.farLanes : farLanes(processors);
     parts->device = AcrossHosts(wishes, wanted).make(lanes, &parts->whyNoDevice);
   } else if (config.nearDevice) {
     parts->device = config.nearDevice(wishes.boot.rank());

@@ -24,12 +24,20 @@ namespace rondo::testing {
 
 using Ints = std::vector<int32_t>;
 
+/// Where a communicator's ranks sit in hosts.
+struct NearPlaces {
+  std::deque<PretendedHost>* hosts;
+  LevelsLayout layout;
+};
+
 struct FarRank {
   rondoComm_t comm;
   int rank, size;
   PretendedStream &stream, &other;
   std::barrier<>& barrier;
   PretendedHost* host;  ///< This rank's, if there are pretended runners inside hosts.
+  /// Of the communicator that is made next.
+  NearPlaces* nearPlaces = nullptr;
 
   rondoResult_t collective(Collective collective, const Ints& in, int32_t* out, size_t count,
                            int root = 0, rondoRedOp_t op = rondoSum,
@@ -57,6 +65,9 @@ struct FarWorld {
   uint64_t nearCost = 1000;  ///< Picoseconds a KiB that their runners predict.
   bool reproducible = false;
   ZeroCopyUse zeroCopy = ZeroCopyUse::Auto;
+  int lanes = 2;  ///< Chunks that move at once.
+  int blocks = PretendedDevice::kBlocks;
+  uint64_t callsBefore = 0;             ///< Config::callsBefore
   std::atomic<int>* arrived = nullptr;  ///< Pieces that the network wrote into device memory.
   std::vector<int> deviceOf = {};       ///< By rank; empty: each has its own.
   std::vector<DeviceSharers>* sharers = nullptr;  ///< By rank: what their devices were told.
@@ -70,6 +81,16 @@ inline constexpr const char* kAllLevels =
     "broadcast:device:0-:hier,reduce:device:0-:hier";
 inline const FarWorld kLevels{.near = true, .tune = kAllLevels};
 
+/// One for each that `hostOf` names.
+inline void pretendHosts(const std::vector<int>& hostOf, uint64_t nearCost,
+                         std::deque<PretendedHost>* hosts) {
+  const int count = LevelsLayout::of(hostOf, 0).hosts;
+  for (int h = 0; h < count; ++h) {
+    hosts->emplace_back(static_cast<int>(std::count(hostOf.begin(), hostOf.end(), h)));
+    hosts->back().picosecondsPerKiB = nearCost;
+  }
+}
+
 /// body(rank) on ranks of which rank r is on host hostOf[r].
 inline void onHosts(const std::vector<int>& hostOf, const std::function<void(const FarRank&)>& body,
                     const FarWorld& world = {}) {
@@ -77,23 +98,22 @@ inline void onHosts(const std::vector<int>& hostOf, const std::function<void(con
   ThreadGroup group(n);
   std::barrier<> barrier(n);
   std::deque<PretendedHost> hosts;
-  const LevelsLayout all = LevelsLayout::of(hostOf, 0);
-  for (int h = 0; h < all.hosts; ++h) {
-    hosts.emplace_back(static_cast<int>(std::count(hostOf.begin(), hostOf.end(), h)));
-    hosts.back().picosecondsPerKiB = world.nearCost;
-  }
+  pretendHosts(hostOf, world.nearCost, &hosts);
   onRanks(n, [&](int r) {
     ThreadBootstrap boot(group, r);
     const auto at = static_cast<size_t>(r);
     PretendedHost& host = hosts[static_cast<size_t>(hostOf[at])];
+    NearPlaces places{&hosts, LevelsLayout::of(hostOf, r)};
     Config config = checkConfig("onHosts", nullptr);
     config.options.hostId = "host" + std::to_string(hostOf[at]);
     config.options.tune = world.tune;
     config.options.reproducible = world.reproducible;
     config.options.zeroCopy = world.zeroCopy;
+    config.farLanes = world.lanes;
+    config.callsBefore = world.callsBefore;
     config.farDevice = [&world, at](int rank) -> std::unique_ptr<FarDevice> {
       if (rank == world.without) throw Error(rondoUnsupported, "it was sold");
-      auto device = std::make_unique<PretendedDevice>(world.arrived);
+      auto device = std::make_unique<PretendedDevice>(world.arrived, world.blocks);
       device->is(world.deviceOf.empty() ? rank : world.deviceOf[at],
                  world.sharers == nullptr ? nullptr : &(*world.sharers)[at]);
       return device;
@@ -103,8 +123,9 @@ inline void onHosts(const std::vector<int>& hostOf, const std::function<void(con
         if (rank == world.withoutNear) return nullptr;
         const std::atomic<bool>* const broken =
             world.broken != nullptr ? &(*world.broken)[static_cast<size_t>(rank)] : nullptr;
-        return std::make_unique<PretendedNear>(host, all.placeOf[static_cast<size_t>(rank)],
-                                               broken);
+        const LevelsLayout& layout = places.layout;
+        PretendedHost& here = (*places.hosts)[static_cast<size_t>(layout.host)];
+        return std::make_unique<PretendedNear>(here, layout.place, broken);
       };
     }
     PretendedStream stream, other;
@@ -112,7 +133,7 @@ inline void onHosts(const std::vector<int>& hostOf, const std::function<void(con
     ASSERT_EQ(guarded(nullptr, "onHosts", [&] { comm = createComm(boot, config, {}); }),
               rondoSuccess)
         << rondoGetLastError(nullptr);
-    body({comm.get(), r, n, stream, other, barrier, world.near ? &host : nullptr});
+    body({comm.get(), r, n, stream, other, barrier, world.near ? &host : nullptr, &places});
     comm.reset();
   });
 }

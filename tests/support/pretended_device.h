@@ -211,7 +211,8 @@ class PretendedDevice : public FarDevice {
   static constexpr int kMostSharers = 3;
 
   /// `arrived` counts what the network has written into its memory by itself; may be nullptr.
-  explicit PretendedDevice(std::atomic<int>* arrived = nullptr) : arrived_(arrived) {}
+  explicit PretendedDevice(std::atomic<int>* arrived = nullptr, int blocks = kBlocks)
+      : arrived_(arrived), blocks_(blocks) {}
   /// Which device it is, and where the answer goes to how many share it; may be nullptr.
   void is(int number, DeviceSharers* told) {
     number_ = number;
@@ -228,7 +229,7 @@ class PretendedDevice : public FarDevice {
     if (sharers.inProcess > kMostSharers) throw Error(rondoUnhandledCudaError, "it is too small");
     if (told_ != nullptr) *told_ = sharers;
   }
-  int blocks() const override { return kBlocks; }
+  int blocks() const override { return blocks_; }
   Memory pinned(uint64_t bytes) override {
     unsigned char* const at = take(bytes);
     return {at, at};
@@ -263,9 +264,9 @@ class PretendedDevice : public FarDevice {
   }
   void multiply(const DeviceCall& call, void* into, uint64_t count) override {  // of int32_t
     const auto* from = static_cast<const int32_t*>(call.send);
-    const auto* scalar = static_cast<const int32_t*>(call.scaled->scalar);
+    const int32_t scalar = *static_cast<const int32_t*>(call.scaled->scalar);
     enqueue(call.stream, [=] {
-      for (uint64_t i = 0; i < count; ++i) static_cast<int32_t*>(into)[i] = from[i] * *scalar;
+      for (uint64_t i = 0; i < count; ++i) static_cast<int32_t*>(into)[i] = from[i] * scalar;
     });
   }
   void* allocate(const DeviceCall&, uint64_t bytes) override { return take(bytes); }
@@ -348,6 +349,7 @@ class PretendedDevice : public FarDevice {
     unsigned char bytes[64] = {};
   };
   std::atomic<int>* const arrived_;
+  const int blocks_;
   int number_ = 0;
   DeviceSharers* told_ = nullptr;
   std::deque<std::vector<Line>> memory_;

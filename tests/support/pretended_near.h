@@ -74,7 +74,8 @@ class PretendedHost {
   void put(bool part, int from, int to, const Transfer& transfer) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!part) ++sends_;
-    mail_[{part, from, to}].emplace_back(transfer.data, transfer.data + transfer.bytes);
+    mail_[{part, from, to}].push_back(
+        {transfer.data, {transfer.data, transfer.data + transfer.bytes}});
     changed_.notify_all();
   }
   bool take(bool part, int from, int to, const Transfer& transfer) {
@@ -83,8 +84,11 @@ class PretendedHost {
     const auto ended = [&] { return aborted_[static_cast<size_t>(to)]; };
     changed_.wait(lock, [&] { return !queue.empty() || ended(); });
     if (queue.empty()) return false;
-    std::memcpy(transfer.data, queue.front().data(),
-                std::min<size_t>(transfer.bytes, queue.front().size()));
+    const Letter& letter = queue.front();
+    if (letter.from != transfer.data) {  // what stays in its place others may read meanwhile
+      std::memcpy(transfer.data, letter.data.data(),
+                  std::min<size_t>(transfer.bytes, letter.data.size()));
+    }
     queue.pop_front();
     changed_.notify_all();
     return true;
@@ -112,7 +116,11 @@ class PretendedHost {
   size_t arrived_ = 0;
   uint64_t round_ = 0;
   int sends_ = 0;
-  std::map<std::tuple<bool, int, int>, std::deque<std::vector<char>>> mail_;
+  struct Letter {
+    const char* from;
+    std::vector<char> data;
+  };
+  std::map<std::tuple<bool, int, int>, std::deque<Letter>> mail_;
 };
 
 /// One rank's. `broken`, if it is given: a kernel has given up a wait.
@@ -124,7 +132,13 @@ class PretendedNear final : public DeviceRunner {
   int device() const override { return 0; }
   DeviceServed run(const DeviceCall& call) override {
     check();
-    PretendedStream::of(call.stream).enqueue([this, call] {
+    DeviceCall kept = call;
+    const auto scaled = std::make_shared<ScaledOp>();  // a group's is used again
+    if (call.scaled != nullptr) {
+      call.scaled->copyTo(scaled.get());
+      kept.scaled = scaled.get();
+    }
+    PretendedStream::of(call.stream).enqueue([this, call = kept, scaled] {
       if (call.collective == Collective::ReduceScatter) {
         reduceScatter(call);
       } else if (call.collective == Collective::AllGather) {

@@ -1,0 +1,91 @@
+#pragma once
+// Runs a random program (support/storm_plan.h) on one rank, and looks at what comes of it.
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "support/storm_buffer.h"
+#include "support/storm_plan.h"
+#include "support/storm_watch.h"
+
+namespace rondo::testing {
+
+/// What the ranks of a storm share.
+struct StormShared {
+  const StormPlan& plan;
+  StormWatch& watch;
+  std::deque<PretendedHost> childHosts[2];  ///< By color.
+  std::atomic<int> shown{0};                ///< Failures so far.
+};
+
+/// One call of this rank's, from its issue until its results have been looked at.
+struct StormHeld {
+  explicit StormHeld(const StormCall& issued) : call(issued) {}
+
+  const StormCall& call;
+  Case args{};
+  Side side;
+  std::vector<StormMessage> messages;
+  bool aliased = false;
+  StormBuffer send, recv;  ///< Aliased: `recv` is both.
+  char *from = nullptr, *to = nullptr;
+  uint32_t stamp = 0;
+};
+
+class StormRank {
+ public:
+  StormRank(StormShared& shared, const FarRank& me);
+  ~StormRank();
+  StormRank(const StormRank&) = delete;
+  StormRank& operator=(const StormRank&) = delete;
+  void run();
+
+ private:
+  struct Comm {
+    rondoComm_t comm = nullptr;  ///< nullptr: the rank is not in it.
+    int rank = 0, size = 0;
+    rondoRedOp_t scaled = rondoSum;
+    std::vector<int> streams;  ///< Of what was issued last.
+  };
+
+  void begin();
+  void makeChild();
+  bool alone(const StormStep& step);
+  bool group(const StormStep& step);
+  void leaveGroup(const std::vector<StormHeld*>& all);
+  bool graph(const StormStep& step);
+  void dawdle();
+  void join(Comm& comm, std::vector<int> streams);
+
+  StormHeld& hold(std::deque<StormHeld>& held, const StormCall& call);
+  void holdCollective(StormHeld& held, const Comm& comm);
+  void holdMessages(StormHeld& held, const Comm& comm);
+  std::vector<char> images(const StormHeld& held, std::vector<char>* recv, bool after) const;
+  void fill(StormHeld& held, uint32_t stamp);
+  void check(std::deque<StormHeld>& held);
+  bool finish();
+
+  bool good(rondoResult_t result, const StormHeld& held);
+  rondoResult_t issue(StormHeld& held, StormStep::How how);
+  rondoResult_t issueMessages(StormHeld& held, bool grouped, bool severalStreams);
+  rondoResult_t issueMessagesOnHost(StormHeld& held);
+  rondoResult_t issueUneven(StormHeld& held, rondoStream_t stream);
+  rondoResult_t issueCollective(StormHeld& held, rondoStream_t stream);
+  PretendedStream& stream(int number) { return number == 0 ? me_.stream : me_.other; }
+  Comm& commOf(const StormCall& call) { return comms_[call.comm]; }
+  std::vector<int> streamsOf(const StormHeld& held, bool grouped) const;
+
+  StormShared& shared_;
+  const StormPlan& plan_;
+  const FarRank& me_;
+  std::mt19937 own_;
+  Comm comms_[2];
+  std::deque<StormHeld> held_;
+  bool failed_ = false;
+};
+
+}  // namespace rondo::testing
