@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <thread>
 
 #include "support/hosts_job.h"
 
@@ -80,6 +81,10 @@ int run(const Job& job) {
   stages.say("sum-4-B");
   sum(job, comm, 65536);
   stages.say("sum-256-KiB");
+  // Others tell each other what they wait in, and find out for whom.
+  if (job.rank == job.ranks / 2) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  sum(job, comm, 1);
+  stages.say("one-late-by-2.5-s");
 
   const int columns = static_cast<int>(std::lround(std::sqrt(job.ranks)));
   rondoComm_t row = split(job, comm, job.rank / columns);

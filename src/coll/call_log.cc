@@ -138,6 +138,9 @@ CallLog::Answer CallLog::askSilent() const {
         fabric_->progress();
         return Answer::Later;
       }
+    } else if (counts == kUntold) {  // others have told that it has come
+      fabric_->progress();
+      return Answer::Later;
     } else if (counts.sent != 0) {
       return Answer::Something;
     }
@@ -188,17 +191,31 @@ void CallLog::tellFarRanks(Whom whom, int most) {
     const int r = farOrder_[nextTold_];
     uint64_t& last = toldTo_[static_cast<size_t>(r)];
     if (last == sequence_) continue;
+    if (whom == Whom::InTouch && nextTold_ >= fewFar_ && !fabric_->inTouch(r)) continue;
     if (told++ == most) return;
     fabric_->tell(r, std::max(oldest, last + 1), sequence_);
     last = sequence_;
   }
-  if (among == farOrder_.size()) told_ = sequence_;
+  if (among == farOrder_.size() && whom != Whom::InTouch) told_ = sequence_;
+}
+
+/// What ranks of this host called last goes round among the hosts: all will know who has come.
+void CallLog::tellRound() {
+  for (int r = 0; r < place_.size; ++r) {
+    if (!fabric_->near(r)) continue;
+    const Call last = lastCall(r);
+    if (last.sequence != 0) fabric_->noteCome(r, last);
+  }
+  fabric_->passOn();
 }
 
 bool CallLog::someoneElsewhere(bool late) {
   if (fabric_ == nullptr) return false;
   if (late) {
-    tellFarRanks(++waits_ < kWaitsBeforeAll ? Whom::Few : Whom::All, kMostToldAtOnce);
+    tellFarRanks(Whom::Few, kMostToldAtOnce);
+    const bool round =
+        ++waits_ >= kWaitsBeforeAll && (waits_ - kWaitsBeforeAll) % kWaitsBetweenRounds == 0;
+    if (round && fabric_->speaksToFew()) tellRound();
   }
   for (uint64_t back = 0; back < pass_ && back < sequence_; ++back) {
     if (differs(sequence_ - back)) return true;
@@ -243,7 +260,8 @@ std::string CallLog::mismatchText(const std::string& name, bool* vague) {
   if (fabric_ == nullptr) return "";
   std::string text = visibleMismatch(name, vague);
   if (!fabric_->spansHosts()) return text;
-  tellFarRanks(Whom::All, place_.size);
+  tellFarRanks(Whom::InTouch, place_.size);
+  if (fabric_->speaksToFew() && text.empty()) tellRound();
   using Clock = std::chrono::steady_clock;
   auto until = Clock::now() + kHearsay;
   bool aborted = false;

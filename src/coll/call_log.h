@@ -86,10 +86,11 @@ class CallLog {
   /// So many are told at a time, every ten milliseconds of a wait. A rank that comes a little late
   /// has all others wait, and if each told each, 512 ranks would send 260,000 messages for it.
   static constexpr int kMostToldAtOnce = 16;
-  /// Of many ranks only those who stand opposite on the next hosts are told, until a call has
-  /// waited so often: where two ranks' calls differ, those of two such ranks do, or of two on one
-  /// host.
-  static constexpr uint32_t kWaitsBeforeAll = 50;
+  /// Of many ranks only those who stand opposite on the next hosts are told: where two ranks' calls
+  /// differ, those of two such ranks do, or of two on one host. When a call has waited so often,
+  /// and again as often, the last calls of this host's ranks go round, so that all get to know who
+  /// has come, and who waits in another call though none of those is in one.
+  static constexpr uint32_t kWaitsBeforeAll = 50, kWaitsBetweenRounds = 10;
 
   /// Two ranks whose calls differ though they should be the same, as a sentence; empty: none that
   /// can be seen. `name`: the communicator's. What ranks of other hosts called may take a while to
@@ -100,8 +101,9 @@ class CallLog {
  private:
   bool read(int rank, uint64_t sequence, Call* call, int of, PairCounts* counts) const;
   bool differs(uint64_t sequence) const;
-  enum class Whom { Few, All };
+  enum class Whom { Few, InTouch, All };
   void tellFarRanks(Whom whom, int most);
+  void tellRound();
   void orderFarRanks();
   void tellTakers(const PlanKey& key);
   std::string visibleMismatch(const std::string& name, bool* vague) const;

@@ -33,6 +33,8 @@ constexpr std::chrono::milliseconds kBetweenLooks{200};
 /// often: what is sent finds out whether a way still leads there. And when there is something new
 /// to tell, but not more often than that.
 constexpr std::chrono::milliseconds kFirstTold{300}, kToldAgain{5000}, kBetweenNews{50};
+/// Where ranks speak to few: by then it has gone round who has come (CallLog::kWaitsBeforeAll).
+constexpr std::chrono::milliseconds kFirstToldByFew{1000};
 /// So many waits of others are passed on.
 constexpr int kMostTold = 32;
 
@@ -84,7 +86,8 @@ void Communicator::watch(std::chrono::steady_clock::duration waited) {
 /// Those of other hosts whom this rank waits for learn of its call, and of whoever waits elsewhere,
 /// as far as this host knows: so what all ranks of a circle of waits wait for comes round to each.
 void Communicator::tellWait(std::chrono::steady_clock::duration waited) {
-  if (waited < kFirstTold) return toldAfter_.store(0, std::memory_order_relaxed);
+  if (waited < (parts_.fabric->speaksToFew() ? kFirstToldByFew : kFirstTold))
+    return toldAfter_.store(0, std::memory_order_relaxed);
   WaitDesk& desk = Segment::own().waits();
   const auto told = std::chrono::steady_clock::duration(toldAfter_.load(std::memory_order_relaxed));
   const bool news = desk.news() != toldNews_.load(std::memory_order_relaxed);

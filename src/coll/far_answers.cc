@@ -98,8 +98,12 @@ void FarAnswers::loop() {
     heard = rung;
     serveRequest();
     publish();
+    const bool passed = passOn();
     std::vector<Letter> letters = collect();
-    if (letters.empty()) continue;
+    if (letters.empty()) {
+      if (passed) std::this_thread::sleep_for(kBetweenAnswers);
+      continue;
+    }
     const std::vector<FlightProcess> near = readNearFlights();
     std::erase_if(letters, [&near](Letter& each) {
       return !placeOf(near, each.post.id, each.asked.question, &each.said);
@@ -170,6 +174,14 @@ void FarAnswers::publish() {
     entry.text.write(text);
     answered.store(1, std::memory_order_release);
   }
+}
+
+/// What came for others: their ranks may be elsewhere, and so may this process's.
+bool FarAnswers::passOn() {
+  bool any = false;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const Post& post : posts_) any |= post.fabric->passOn();
+  return any;
 }
 
 std::vector<FarAnswers::Letter> FarAnswers::collect() {

@@ -1,7 +1,8 @@
 #pragma once
 // Tells other hosts where ranks of this one are, and asks them when rondo-status wants to know, on
 // a thread of its own: neither the one that moves the network nor one that is inside a call can
-// take the time, and the late rank's is elsewhere.
+// take the time, and the late rank's is elsewhere. Where ranks speak to few of other hosts, it also
+// passes on what came for others (FarRelay).
 
 #include <cstdint>
 #include <mutex>
@@ -46,6 +47,7 @@ class FarAnswers {
   void ask(const Post& post);
   static bool answerOf(const Fabric& fabric, int rank, PlaceAnswer* said);
   void publish();
+  bool passOn();
   std::vector<Letter> collect();
   void send(const std::vector<Letter>& letters);
 

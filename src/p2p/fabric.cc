@@ -16,9 +16,6 @@ namespace rondo {
 
 namespace {
 
-/// Between two hosts' reports of the same stall: long enough for news of the first.
-constexpr std::chrono::milliseconds kHostsApart{200}, kHostsApartAtMost{2000};
-
 /// So that an answer is known by its number: those for verdicts begin at 1.
 constexpr uint32_t kSurveyNumbers = 1u << 31;
 
@@ -40,6 +37,7 @@ Fabric::Fabric(int rank, std::vector<int> near, std::unique_ptr<ShmTransport> sh
       placeOf_(members.size(), -1),
       shm_(std::move(shm)),
       members_(std::move(members)),
+      relay_(rank, hostsOf(members_)),
       places_(rank, hostsOf(members_)),
       survey_(rank, hostsOf(members_), kSurveyNumbers),
       farRanks_(members_.size()) {
@@ -181,14 +179,6 @@ void Fabric::endWith(uint32_t kind, const std::string& why) {
   endAll((static_cast<uint32_t>(rank_) + 1) | kind);
 }
 
-bool Fabric::claimReport(std::chrono::seconds again, std::chrono::steady_clock::duration waited) {
-  const int host = members_[static_cast<size_t>(rank_)].hostOf;
-  if (waited < again + std::min(host * kHostsApart, kHostsApartAtMost)) return false;
-  if (!shm_->claimReport(again)) return false;
-  if (far_) far_->share(ReportNote{}, FarTransport::kEverybody);
-  return true;
-}
-
 void Fabric::hear(int rank, const EndNote& note) {
   std::string why;
   if (!note.why.read(&why)) return;
@@ -285,52 +275,8 @@ void Fabric::shareBoard() {
   far_->share(news, FarTransport::kEverybody);
 }
 
-void Fabric::shareWait(int rank, const WaitNote& note) {
-  if (!far_ || near(rank)) return;
-  const auto now = static_cast<int64_t>(monotonicNs());
-  WaitNote told = note;
-  told.started = now - note.started;
-  told.seen = now - note.seen;
-  far_->share(told, rank);
-}
-
-/// Hosts' clocks differ, ages do not. On its way a message gets older by less than a circle of
-/// waits that shall be told from a passing one.
-void Fabric::hear(int, const WaitNote& note) {
-  const auto now = static_cast<int64_t>(monotonicNs());
-  if (note.awaited > WaitNote::kMostAwaited || note.started < note.seen || note.seen < 0) return;
-  WaitNote heard = note;
-  heard.started = now - note.started;
-  heard.seen = now - note.seen;
-  Segment::own().waits().put(heard);
-}
-
 void Fabric::farNews(int rank, const FarNews& news) {
   std::visit([this, rank](const auto& each) { hear(rank, each); }, news);
-}
-
-void Fabric::ask(const std::vector<int>& late, bool inside, bool afresh) {
-  if (!far_) return;
-  for (const FarPlaces::Letter& letter : places_.ask(late, inside, afresh)) {
-    far_->share(letter.question, letter.to);
-  }
-}
-
-void Fabric::hear(int rank, const PlaceQuestion& question) {
-  if (!places_.asked(rank, question)) return;
-  if (const auto wake = wake_.load(std::memory_order_acquire)) wake();
-}
-
-void Fabric::hear(int rank, const PlaceAnswer& answer) {
-  if (places_.answered(rank, answer) || !survey_.answered(rank, answer)) return;
-  if (const auto wake = wake_.load(std::memory_order_acquire)) wake();
-}
-
-void Fabric::answer(const FarPlaces::Asked& asked, const PlaceAnswer& said) {
-  PlaceAnswer answer = said;
-  answer.rank = asked.question.rank;
-  answer.number = asked.question.number;
-  far_->share(answer, asked.by);
 }
 
 std::vector<int> Fabric::farRanks() const {
@@ -339,13 +285,6 @@ std::vector<int> Fabric::farRanks() const {
     if (!near(r)) out.push_back(r);
   }
   return out;
-}
-
-void Fabric::survey(const std::vector<int>& ranks) {
-  if (!far_) return;
-  for (const FarPlaces::Letter& letter : survey_.ask(ranks, false, true)) {
-    far_->share(letter.question, letter.to);
-  }
 }
 
 void Fabric::farCalled(int rank, const Call& call, PairCounts counts) {

@@ -14,6 +14,7 @@
 
 #include "base/late.h"
 #include "p2p/far_places.h"
+#include "p2p/far_relay.h"
 #include "p2p/far_transport.h"
 #include "p2p/shm_transport.h"
 
@@ -99,12 +100,24 @@ class Fabric final : public FarEvents {
   Board& board(int rank) const;
   /// Far ranks get to know what stands on this rank's board.
   void shareBoard();
-  /// A far rank gets to know who waits for whom.
+  /// The host of a far rank gets to know who waits for whom.
   void shareWait(int rank, const WaitNote& note);
+  /// Of many ranks, who speak to few of other hosts: that near rank `rank` has made `call`, and to
+  /// tell what is known of who has made which. All get to know it, in a few steps.
+  void noteCome(int rank, const Call& call) { relay_.note(rank, call); }
+  /// Whether ranks speak to few.
+  bool speaksToFew() const { return far_ != nullptr && relay_.few(); }
+  /// Passes on what is for others and has come, or is new. Says whether there was something. Not on
+  /// the network's thread.
+  bool passOn();
+  /// Whether a far rank and this one have had something for each other: to tell it more costs no
+  /// connection.
+  bool inTouch(int rank) const { return far_ != nullptr && far_->inTouch(rank); }
   /// Asks where these are: see FarPlaces, and placeText() for the answers. Waits for nothing.
   void ask(const std::vector<int>& late, bool inside, bool afresh);
   std::string placeText(int rank) const { return places_.text(rank); }
-  /// `wake` runs, on the network's thread, when other hosts have asked; it must return at once.
+  /// `wake` runs, on the network's thread, when other hosts have asked, or there is something to
+  /// pass on; it must return at once.
   void onQuestions(void (*wake)()) { wake_.store(wake, std::memory_order_release); }
   /// What they asked since the last time.
   std::vector<FarPlaces::Asked> takeQuestions() { return places_.take(); }
@@ -183,12 +196,21 @@ class Fabric final : public FarEvents {
   void hear(int rank, const PlaceAnswer& answer);
   void hear(int rank, const EndNote& note);
   void hear(int, const ReportNote&) { shm_->noteReport(); }
+  void hear(int, const ComeNews& news);
+  void hear(int, const RelayedNews& letter);
+  void ringBack() const {
+    if (const auto rings = wake_.load(std::memory_order_acquire)) rings();
+  }
+  bool goneOrLeft(int rank) const { return !near(rank) && gone(rank); }
+  template <class One>
+  void carry(const One& news, int from, int to);
 
   int rank_, ranks_;
   std::vector<int> near_;
   std::vector<int> placeOf_;  // among the near ranks, or -1
   std::unique_ptr<ShmTransport> shm_;
   std::vector<Member> members_;
+  FarRelay relay_;
   FarPlaces places_, survey_;
   std::atomic<void (*)()> wake_{nullptr};
   std::vector<std::unique_ptr<FarRank>> farRanks_;  // by rank; nullptr for near ones

@@ -61,6 +61,29 @@ struct ReportNote {
   uint32_t unused = 0;
 };
 
-using FarNews = std::variant<BoardNews, WaitNote, PlaceQuestion, PlaceAnswer, EndNote, ReportNote>;
+/// These ranks have made a call, as far as the sender has heard.
+struct ComeNews {
+  static constexpr uint32_t kRanks = 1024;
+  Call call;
+  uint32_t first;               ///< The first bit's rank: a multiple of kRanks.
+  uint64_t ranks[kRanks / 64];  ///< A bit each.
+};
+
+/// Something for rank `to` that came by way of others.
+struct RelayedNews {
+  int32_t from, to;
+  uint32_t kind;   ///< Which of FarNews; those named in carries().
+  uint32_t ageMs;  ///< So long it has lain with those that pass it on.
+  unsigned char data[std::max(sizeof(WaitNote), sizeof(PlaceAnswer))];
+
+  template <class One>
+  static constexpr bool carries() {
+    return std::is_same_v<One, WaitNote> || std::is_same_v<One, PlaceQuestion> ||
+           std::is_same_v<One, PlaceAnswer> || std::is_same_v<One, ReportNote>;
+  }
+};
+
+using FarNews = std::variant<BoardNews, WaitNote, PlaceQuestion, PlaceAnswer, EndNote, ReportNote,
+                             ComeNews, RelayedNews>;
 
 }  // namespace rondo

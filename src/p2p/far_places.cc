@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/ticks.h"
+#include "p2p/host_circle.h"
 
 namespace rondo {
 namespace {
@@ -22,7 +23,10 @@ bool contains(const std::vector<int>& ranks, int rank) {
 }  // namespace
 
 FarPlaces::FarPlaces(int rank, std::vector<int> hostOf, uint32_t numbers)
-    : rank_(rank), hostOf_(std::move(hostOf)), numbers_(numbers) {}
+    : rank_(rank),
+      hostOf_(std::move(hostOf)),
+      few_(fewInTouch(static_cast<int>(hostOf_.size()))),
+      numbers_(numbers) {}
 
 /// Both are ranks, of one host.
 bool FarPlaces::knows(int by, int rank) const {
@@ -31,8 +35,31 @@ bool FarPlaces::knows(int by, int rank) const {
          hostOf_[static_cast<size_t>(by)] == hostOf_[static_cast<size_t>(rank)];
 }
 
+/// Any of its host can see what it is at; who is late itself may be stopped, and then there are
+/// two.
+std::vector<int> FarPlaces::oppositeWitnesses(int rank, const std::vector<int>& late) const {
+  const std::vector<HostStanding> standings = hostStandings(hostOf_, rank_);
+  int opposite = -1;
+  std::vector<int> others, lateOnes;
+  for (int r = 0; r < static_cast<int>(hostOf_.size()); ++r) {
+    if (!knows(r, rank)) continue;
+    if (opposite < 0 && standings[static_cast<size_t>(r)].opposite) {
+      opposite = r;
+    } else {
+      (contains(late, r) ? lateOnes : others).push_back(r);
+    }
+  }
+  std::vector<int> out{opposite < 0 ? rank : opposite};
+  if (others.empty()) others = lateOnes;
+  // Not all ask the same one.
+  const auto mine = static_cast<size_t>(hostOf_[static_cast<size_t>(rank_)]);
+  if (contains(late, out.front()) && !others.empty()) out.push_back(others[mine % others.size()]);
+  return out;
+}
+
 /// The next ones after `rank`, so that not all ask the same.
 std::vector<int> FarPlaces::witnesses(int rank, const std::vector<int>& late) const {
+  if (few_) return oppositeWitnesses(rank, late);
   const auto ranks = static_cast<int>(hostOf_.size());
   std::vector<int> out{rank};
   for (const bool lateToo : {false, true}) {

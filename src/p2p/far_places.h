@@ -23,8 +23,8 @@ class FarPlaces {
     PlaceQuestion question;
   };
   /// Whom to ask about each of `late`, which are on other hosts: itself, which may be stopped, and
-  /// two of its host, such as are not late if there are any. Answers before are forgotten if
-  /// `afresh`.
+  /// two of its host, such as are not late if there are any; where ranks speak to few, who stands
+  /// opposite on its host. Answers before are forgotten if `afresh`.
   std::vector<Letter> ask(const std::vector<int>& late, bool inside, bool afresh);
   /// `by` answers. False: nobody asked it that.
   bool answered(int by, const PlaceAnswer& answer);
@@ -53,9 +53,11 @@ class FarPlaces {
   };
   bool knows(int by, int rank) const;
   std::vector<int> witnesses(int rank, const std::vector<int>& late) const;
+  std::vector<int> oppositeWitnesses(int rank, const std::vector<int>& late) const;
 
   const int rank_;
   const std::vector<int> hostOf_;
+  const bool few_;
   mutable std::mutex mutex_;
   uint32_t numbers_;
   std::map<int, Question> questions_;  // by the rank that they are about

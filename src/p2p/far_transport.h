@@ -73,6 +73,8 @@ class FarTransport {
   /// Tells far rank `to`.
   virtual void share(const FarNews& news, int to) = 0;
   static constexpr int kEverybody = -1;
+  /// Whether there is a way to or from `rank` already. Any thread.
+  virtual bool inTouch(int /*rank*/) const { return true; }
   /// The length of a message of `rank` that has come here and was not taken, if there is one.
   virtual std::optional<uint64_t> untaken(int /*rank*/) { return {}; }
   /// Between which addresses `rank`'s host is watched: "10.0.0.1 to 10.0.0.2"; empty: it is not.

@@ -46,4 +46,14 @@ void allowDescriptors(size_t more) {
   });
 }
 
+std::string fewDescriptorsText(size_t more) {
+  rlimit limit{};
+  const size_t open = openNow();
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > open + more) return "";
+  return format(
+      "; this process has %zu of %zu file descriptors open, and needs up to %zu more: "
+      "ulimit -n says how many it may have",
+      open, static_cast<size_t>(limit.rlim_cur), more);
+}
+
 }  // namespace rondo

@@ -73,6 +73,12 @@ void UcxTransport::awaits(UcxPeer& peer) {
   endpointOf(peer, 0);
 }
 
+bool UcxTransport::inTouch(int rank) const {
+  const std::lock_guard<std::mutex> lock(worker_.mutex());
+  const UcxPeer& peer = peerOf(rank);
+  return peer.waysUsed() != 0 || peer.heard();
+}
+
 /// To whoever may wait for this rank and has not been told. False: there is none.
 bool UcxTransport::sayBye() {
   bool said = false;

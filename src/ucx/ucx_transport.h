@@ -176,6 +176,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void abort(uint32_t word, uint32_t detail) override;
   void tell(int rank, std::span<const ToldCall> calls) override;
   void share(const FarNews& news, int to) override;
+  bool inTouch(int rank) const override;
   std::string linkText(int rank) const override;
   std::optional<uint64_t> untaken(int rank) override;
   bool zeroCopies(MemoryKind kind, bool always) const override;

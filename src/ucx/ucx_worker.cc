@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/own_thread.h"
 #include "p2p/bootstrap.h"
+#include "ucx/descriptors.h"
 #include "ucx/ucx_devices.h"
 
 namespace rondo {
@@ -51,13 +52,19 @@ constexpr std::chrono::milliseconds kWaitGap{500};
 /// back by then.
 constexpr std::chrono::seconds kLastWords{4};
 
+/// What a worker opens: 11 descriptors over TCP on two devices, 15 with all that UCX has there
+/// (1.13.1, 2026-11-25), and more with each device. A watch and connections come on top, so that
+/// the first would be too few; with them UCX fails, and sometimes ends the process.
+constexpr size_t kTooFewDescriptors = 16, kWorkersDescriptors = 48;
+
 void check(ucs_status_t status, const char* what) {
   if (status == UCS_OK) return;
   throw Error(
       rondoSystemError,
       format("%s of UCX %s failed: %s (UCX_TLS and UCX_NET_DEVICES say which transports and "
              "network devices it may use)",
-             what, ucp_get_version_string(), ucs_status_string(status)));
+             what, ucp_get_version_string(), ucs_status_string(status)) +
+          fewDescriptorsText(kWorkersDescriptors));
 }
 
 /// What Rondo would have otherwise than UCX does, unless the user says something. Without a card
@@ -140,6 +147,7 @@ UcxWorker& UcxWorker::own(int lane) {
   const std::lock_guard<std::mutex> lock(making);
   if (UcxWorker* const known = workers[lane].load()) return *known;
   const std::vector<std::string> cards = ucxCards(kMostRails);
+  allowDescriptors(kWorkersDescriptors * std::max<size_t>(1, cards.size()));
   const auto on = [&](size_t k) {
     return cards.size() > 1 ? Settings{{"NET_DEVICES", cards[k]}} : Settings{};
   };
@@ -220,6 +228,9 @@ bool UcxWorker::zeroCopies(MemoryKind kind, bool always) const {
 }
 
 void UcxWorker::open(const Settings& settings) {
+  if (const std::string few = fewDescriptorsText(kTooFewDescriptors); !few.empty()) {
+    throw Error(rondoSystemError, "no worker of UCX can be made" + few);
+  }
   openContext(settings, true);
   if (!networks_.mayHave("tcp")) {
     ucp_cleanup(std::exchange(context_, nullptr));

@@ -132,8 +132,8 @@ class CountsTells final : public FarTransport {
 };
 
 /// A wait of some milliseconds, which a rank that computes a little longer makes of all others', is
-/// no reason to tell all ranks of other hosts what one is at: some, then the next, each once.
-TEST(ManyRanks, AWaitTellsFewAtATime) {
+/// no reason to tell all ranks of other hosts what one is at: some, each once, however long it is.
+TEST(ManyRanks, AWaitTellsFew) {
   constexpr int kRanks = 512, kMe = 300;
   ThreadGroup group(1);
   ThreadBootstrap boot(group, 0);
@@ -152,12 +152,8 @@ TEST(ManyRanks, AWaitTellsFewAtATime) {
   HostRequest request{};
   request.key = {10, rondoInt32, rondoSum, 0, Collective::AllReduce};
   std::set<int> all;
-  constexpr int kEarly = static_cast<int>(CallLog::kWaitsBeforeAll) - 1;
   log.announce(request, 1, OpOrigin::Call, 0);
-  for (int wait = 0; wait < kEarly + 40; ++wait) {
-    if (wait == kEarly) {
-      EXPECT_EQ(all.size(), 17u);  // 1, 2, 4, ... 256 further on, as far back
-    }
+  for (int wait = 0; wait < 100; ++wait) {
     told.clear();
     EXPECT_FALSE(log.someoneElsewhere(true));
     EXPECT_LE(told.size(), static_cast<size_t>(CallLog::kMostToldAtOnce));
@@ -166,7 +162,7 @@ TEST(ManyRanks, AWaitTellsFewAtATime) {
       EXPECT_EQ(told.front(), 384);  // the first behind this one
     }
   }
-  EXPECT_EQ(all.size(), static_cast<size_t>(kRanks - 1));
+  EXPECT_EQ(all.size(), 17u);  // 1, 2, 4, ... 256 further on, as far back
 }
 
 /// What a wait looks at, and how often: not all ranks' names with each of them.

@@ -1,6 +1,7 @@
 // Communicators whose ranks do not all meet: ways are made when they are first used, and who is
 // waited for, ends or aborts is heard of all the same.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -270,6 +271,30 @@ TEST(Descriptors, AreAskedForWhereConnectionsMayNeedThem) {
   EXPECT_GE(now(), 203u);
   EXPECT_LE(now(), 400u);
   EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+/// UCX itself says "Input/output error", or ends the process.
+TEST(Descriptors, WhoHasTooFewForAWorkerIsToldSo) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  for (const rlim_t room : {1, 4, 7, 13}) {
+    rlimit low = before;
+    for (low.rlim_cur = 3; fcntl(static_cast<int>(low.rlim_cur), F_GETFD) != -1;) ++low.rlim_cur;
+    low.rlim_cur += room;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+    std::string sentence;
+    try {
+      const UcxWorker worker(UcxWorker::Settings{{"TLS", "tcp"}});
+    } catch (const Error& error) {
+      sentence = error.sentence();
+    }
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_NE(sentence.find("file descriptors open"), std::string::npos) << room << sentence;
+    EXPECT_NE(sentence.find("ulimit -n"), std::string::npos) << sentence;
+    EXPECT_NE(sentence.find(format(" of %zu ", static_cast<size_t>(low.rlim_cur))),
+              std::string::npos)
+        << sentence;
+  }
 }
 
 /// Of a process's ranks each may need more or less than another.
