@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "coll/device_budget.h"
+#include "p2p/agree_on.h"
 
 namespace rondo {
 namespace {
@@ -122,20 +123,6 @@ struct DeviceLease::Offer {
 };
 
 namespace {
-
-/// What one rank does alone, and all then agree on: the same Error on all of them.
-template <class Step>
-void agreeOn(Bootstrap& boot, Step step) {
-  int code = rondoSuccess;
-  std::string sentence;
-  try {
-    step();
-  } catch (const Error& error) {
-    code = error.code();
-    sentence = error.sentence();
-  }
-  boot.agree(code, sentence);
-}
 
 bool allOf(const std::vector<DeviceCard>& cards, int32_t DeviceCard::*what) {
   return std::all_of(cards.begin(), cards.end(),

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "coll/communicator.h"
 #include "coll/device_order.h"
+#include "p2p/agree_on.h"
 
 namespace rondo {
 namespace {
@@ -21,27 +22,6 @@ struct FarCard {
   OrderCard order;
   std::array<char, 160> why;
 };
-
-/// What a rank does alone, and all then agree on; false, and why, where one has no device for it.
-template <class Step>
-bool agreed(Bootstrap& boot, std::string* why, const Step& step) {
-  int code = rondoSuccess;
-  std::string sentence;
-  try {
-    step();
-  } catch (const Error& error) {
-    code = error.code();
-    sentence = error.sentence();
-  }
-  try {
-    boot.agree(code, sentence);
-  } catch (const Error& error) {
-    if (error.code() != rondoUnhandledCudaError) throw;
-    *why = error.sentence();
-    return false;
-  }
-  return true;
-}
 
 /// `all`: what each rank said, 'y' if it can; `lacking`: the first that cannot.
 void tellZeroCopy(bool always, const std::string& all, size_t lacking) {
@@ -63,6 +43,17 @@ void tellZeroCopy(bool always, const std::string& all, size_t lacking) {
 }
 
 }  // namespace
+
+bool agreedForFar(Bootstrap& boot, std::string* why, const std::function<void()>& step) {
+  try {
+    agreeOn(boot, step);
+  } catch (const Error& error) {
+    if (error.code() != rondoUnhandledCudaError) throw;
+    *why = error.sentence();  // agreed: the same on all ranks
+    return false;
+  }
+  return true;
+}
 
 std::optional<OpenedFar> openFarTogether(Bootstrap& boot,
                                          const std::function<std::unique_ptr<FarDevice>()>& open,
@@ -92,7 +83,9 @@ std::optional<OpenedFar> openFarTogether(Bootstrap& boot,
   warnOfTurns(tenants, boot.rank());
   opened.serial = agreedOrder(orders);
   opened.sharers = sharersOf(tenants, static_cast<size_t>(boot.rank()));
-  if (!agreed(boot, why, [&] { opened.device->claim(opened.sharers); })) return std::nullopt;
+  if (!agreedForFar(boot, why, [&] { opened.device->claim(opened.sharers); })) {
+    return std::nullopt;
+  }
   return opened;
 }
 

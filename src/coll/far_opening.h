@@ -27,6 +27,10 @@ std::optional<OpenedFar> openFarTogether(Bootstrap& boot,
                                          const std::function<std::unique_ptr<FarDevice>()>& open,
                                          std::string* why);
 
+/// Collective: what each rank does alone with its device. False on all ranks, and why, if CUDA
+/// failed on one; throws the same Error on all ranks if anything else did.
+bool agreedForFar(Bootstrap& boot, std::string* why, const std::function<void()>& step);
+
 /// Collective: whether the network of every rank moves its device's memory by itself, and kernels
 /// can see what it has written. Rank 0 says which has what lacking.
 bool allZeroCopy(Bootstrap& boot, const Communicator& carrier, const FarDevice& device,

@@ -383,23 +383,11 @@ std::unique_ptr<FarRunner> createFarRunner(Bootstrap& boot, const DeviceConfig& 
   }
   const bool zeroCopies = allZeroCopy(boot, first, *opened->device, config.zeroCopy);
   std::unique_ptr<FarRunner> runner;
-  int code = rondoSuccess;
-  std::string sentence;
-  try {
+  const bool made = agreedForFar(boot, why, [&] {
     runner = std::make_unique<CarriedRunner>(std::move(opened->device), std::move(carriers), config,
                                              opened->serial, zeroCopies);
-  } catch (const Error& error) {
-    code = error.code();
-    sentence = error.sentence();
-  }
-  try {
-    boot.agree(code, sentence);
-  } catch (const Error& error) {
-    if (error.code() != rondoUnhandledCudaError) throw;
-    *why = error.sentence();  // agreed: the same on all ranks
-    return nullptr;
-  }
-  return runner;
+  });
+  return made ? std::move(runner) : nullptr;
 }
 
 }  // namespace rondo
