@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
-#include <stdexcept>
 
 #include "api/comm_costs.h"
 #include "api/comm_device.h"
@@ -21,6 +20,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "coll/costs_file.h"
+#include "p2p/agree_on.h"
 #include "topo/near_groups.h"
 #include "topo/node_facts.h"
 #include "ucx/ucx_transport.h"
@@ -284,23 +284,7 @@ void logMade(const Communicator::Parts& parts, const HostGrouping& hosts, const 
 
 }  // namespace
 
-void together(Bootstrap& boot, const std::function<void()>& step) {
-  int code = rondoSuccess;
-  std::string sentence;
-  try {
-    step();
-  } catch (const Error& error) {
-    code = error.code();
-    sentence = error.sentence();
-  } catch (const std::invalid_argument& error) {
-    code = rondoInvalidArgument;
-    sentence = error.what();
-  } catch (const std::exception& error) {
-    code = rondoInternalError;
-    sentence = error.what();
-  }
-  boot.agree(code, sentence);
-}
+void together(Bootstrap& boot, const std::function<void()>& step) { agreeOn(boot, step); }
 
 namespace {
 

@@ -42,11 +42,6 @@ DeviceBudget::~DeviceBudget() {
   ledger().taken[ordinal_] -= blocks_;
 }
 
-int DeviceBudget::free(int ordinal, int total) {
-  const std::lock_guard<std::mutex> lock(ledger().mutex);
-  return std::max(0, total - ledger().taken[ordinal]);
-}
-
 DeviceRoom DeviceBudget::room(int ordinal, int total) {
   const std::lock_guard<std::mutex> lock(ledger().mutex);
   return {total, ledger().taken[ordinal], ledger().sharers(ordinal)};

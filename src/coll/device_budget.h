@@ -30,9 +30,7 @@ class DeviceBudget {
   DeviceBudget& operator=(DeviceBudget&& other) noexcept;
   ~DeviceBudget();
 
-  /// Blocks of device `ordinal`, of `total`, that nobody has been promised.
-  static int free(int ordinal, int total);
-
+  /// Of device `ordinal`, which holds `total`.
   static DeviceRoom room(int ordinal, int total);
   /// So many processes share device `ordinal`: what communicators of this one take from now on
   /// leaves as much to each other. No fewer are ever taken for its sharers.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <exception>
+#include <stdexcept>
 #include <string>
 
 #include "api/rondo_types.h"
@@ -7,7 +9,7 @@
 
 namespace rondo {
 
-/// What a rank does alone, and all then agree on: an Error of one is the same Error on all of them.
+/// What a rank does alone, and all then agree on: what one throws is the same Error on all of them.
 template <class Step>
 void agreeOn(Bootstrap& boot, const Step& step) {
   int code = rondoSuccess;
@@ -17,6 +19,12 @@ void agreeOn(Bootstrap& boot, const Step& step) {
   } catch (const Error& error) {
     code = error.code();
     sentence = error.sentence();
+  } catch (const std::invalid_argument& error) {
+    code = rondoInvalidArgument;
+    sentence = error.what();
+  } catch (const std::exception& error) {
+    code = rondoInternalError;
+    sentence = error.what();
   }
   boot.agree(code, sentence);
 }
