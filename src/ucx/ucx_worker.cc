@@ -53,9 +53,9 @@ constexpr std::chrono::milliseconds kWaitGap{500};
 constexpr std::chrono::seconds kLastWords{4};
 
 /// What a worker opens: 11 descriptors over TCP on two devices, 15 with all that UCX has there
-/// (1.13.1, 2026-11-25), and more with each device. A watch and connections come on top, so that
-/// the first would be too few; with them UCX fails, and sometimes ends the process.
-constexpr size_t kTooFewDescriptors = 16, kWorkersDescriptors = 48;
+/// (1.13.1, 2026-11-25), and more with each device. A watch and connections come on top: with room
+/// for 21 UCX ended the process at its first connections, and the first of these is too few.
+constexpr size_t kTooFewDescriptors = 32, kWorkersDescriptors = 48;
 
 void check(ucs_status_t status, const char* what) {
   if (status == UCS_OK) return;

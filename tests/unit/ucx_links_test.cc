@@ -277,7 +277,7 @@ TEST(Descriptors, AreAskedForWhereConnectionsMayNeedThem) {
 TEST(Descriptors, WhoHasTooFewForAWorkerIsToldSo) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-  for (const rlim_t room : {1, 4, 7, 13}) {
+  for (const rlim_t room : {1, 4, 7, 13, 21}) {
     rlimit low = before;
     for (low.rlim_cur = 3; fcntl(static_cast<int>(low.rlim_cur), F_GETFD) != -1;) ++low.rlim_cur;
     low.rlim_cur += room;
