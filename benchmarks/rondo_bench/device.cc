@@ -66,8 +66,11 @@ void DeviceMemory::release(void* block) {
 void DeviceMemory::write(void* to, size_t bytes, const std::function<void(void*)>& produce) {
   if (scratch_.size() < bytes) scratch_.resize(bytes);
   produce(scratch_.data());
-  device_.cuda().check(device_.cuda().copyToDevice(address(to), scratch_.data(), bytes),
-                       "cuMemcpyHtoD");
+  const CudaDriver& cuda = device_.cuda();
+  cuda.check(cuda.copyToDevice(address(to), scratch_.data(), bytes), "cuMemcpyHtoD");
+  // From pageable memory it may return before the last bytes are there, and streams that do not
+  // wait for the default one would read what was there before.
+  cuda.check(cuda.streamSynchronize(nullptr), "cuStreamSynchronize");
 }
 
 void DeviceMemory::read(const void* from, size_t bytes,

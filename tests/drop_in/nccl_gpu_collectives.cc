@@ -122,6 +122,7 @@ void operators(Machine& machine, Comms& comms, const Type& type, size_t count) {
         unsigned char*& at = scalars[static_cast<size_t>(r)];
         cuda(cudaMalloc(&at, 8), "memory");
         cuda(cudaMemcpy(at, element, type.bytes, cudaMemcpyHostToDevice), "the scalar");
+        cuda(cudaDeviceSynchronize(), "the scalar");
         scalar = at;
       }
       nccl(ncclRedOpCreatePreMulSum(&ops[static_cast<size_t>(r)], scalar, type.type, residence,

@@ -104,7 +104,8 @@ TEST(FarGpu, UnevenAllToAllInPlaceInAGraph) {
       return bytes;
     };
     const std::vector<unsigned char> before = blocks(true), after = blocks(false);
-    check(cudaMemcpy(me.dst, before.data(), before.size(), cudaMemcpyHostToDevice));
+    check(cudaMemcpyAsync(me.dst, before.data(), before.size(), cudaMemcpyHostToDevice, me.stream));
+    me.wait();
     me.meet();
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t exec = nullptr;
