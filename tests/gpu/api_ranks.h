@@ -11,6 +11,7 @@
 
 #include "api/rondo.h"
 #include "gpu/fresh_stream.h"
+#include "gpu/in_step.h"
 
 namespace rondo::test {
 
@@ -32,6 +33,10 @@ struct Rank {
   Meeting& meeting;
 
   void meet() const { meeting.barrier.arrive_and_wait(); }
+  /// This rank has loaded, or read, its data.
+  void loaded() const {
+    if (inStep()) meet();
+  }
   int after(int k) const { return (rank + k) % ranks; }
   int before(int k) const { return (rank + ranks - k) % ranks; }
 };

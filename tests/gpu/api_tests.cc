@@ -26,6 +26,7 @@ TEST(DeviceApi, SendReceiveGatherScatter) {
                          rondoInt32, comm, b.stream));
       EXPECT_EQ(
           b.dst.wrong(b.stream, 0, kCount, [&](size_t i) { return element(me.before(1), i); }), 0u);
+      me.loaded();
       // one after the other, as far as the library holds what is sent
       if (ranks > 1 && me.rank < 2) {
         if (me.rank == 0) {
@@ -39,6 +40,7 @@ TEST(DeviceApi, SendReceiveGatherScatter) {
             b.dst.wrong(b.stream, 0, 100, [&](size_t i) { return element(1 - me.rank, i + 7); }),
             0u);
       }
+      me.loaded();
       const int root = ranks - 1;
       good(rondoGather(b.src.at(0), b.dst.at(0), 5000, rondoInt32, root, comm, b.stream));
       if (me.rank == root) {
@@ -47,12 +49,14 @@ TEST(DeviceApi, SendReceiveGatherScatter) {
                         [&](size_t i) { return element(static_cast<int>(i / 5000), i % 5000); }),
             0u);
       }
+      me.loaded();
       good(rondoScatter(b.src.at(0), b.dst.at(0), 5000, rondoInt32, root, comm, b.stream));
       EXPECT_EQ(b.dst.wrong(b.stream, 0, 5000,
                             [&](size_t i) {
                               return element(root, i + 5000 * static_cast<size_t>(me.rank));
                             }),
                 0u);
+      me.loaded();
       // in place
       good(rondoGather(b.src.at(5000 * static_cast<size_t>(me.rank)), b.src.at(0), 5000, rondoInt32,
                        root, comm, b.stream));
@@ -133,6 +137,7 @@ TEST(DeviceApi, AStreamOfAnotherContext) {
     good(sum(b.stream));
     EXPECT_EQ(
         b.dst.wrong(b.stream, 0, 1000, [](size_t i) { return element(0, i) + element(1, i); }), 0u);
+    me.loaded();
     if (me.rank == 1) refused(pass(wrong));
     good(pass(b.stream));
     EXPECT_EQ(b.dst.wrong(b.stream, 0, 1000, [&](size_t i) { return element(me.before(1), i); }),

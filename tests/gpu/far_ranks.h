@@ -16,6 +16,7 @@
 #include "api/types.h"
 #include "gpu/api_ranks.h"
 #include "gpu/fresh_stream.h"
+#include "gpu/in_step.h"
 
 namespace rondo::test {
 
@@ -31,6 +32,10 @@ struct FarRank {
 
   void meet() const { barrier.arrive_and_wait(); }
   void wait() const { check(cudaStreamSynchronize(stream)); }
+  /// This rank has loaded its data.
+  void loaded() const {
+    if (inStep()) meet();
+  }
   void load(size_t bytes, uint32_t seed) const {
     uint64_t state = (uint64_t{seed} << 32 | static_cast<uint32_t>(rank)) * 2 + 1;
     for (size_t i = 0; i < bytes; ++i) {
@@ -39,10 +44,12 @@ struct FarRank {
     }
     check(cudaMemcpyAsync(src, give, bytes, cudaMemcpyHostToDevice, stream));
     wait();
+    loaded();
   }
   void poison(size_t bytes) const {
     check(cudaMemsetAsync(dst, 0xa5, bytes, stream));
     wait();
+    loaded();
   }
   /// Bytes of the result, from `from` on, that are not those of `want`, and of the 64 behind it
   /// that are not poison.
@@ -134,8 +141,8 @@ inline std::vector<FarCase> farCasesOf(const FarRank& me, size_t count, rondoDat
 inline void likeOnTheHost(const FarRank& me, const FarCase& test, size_t inBytes, size_t element,
                           size_t shift) {
   const size_t outBytes = test.out * element, off = shift * element;
-  me.poison(off + outBytes + 64);
   check(cudaMemcpyAsync(me.src + off, me.give, inBytes, cudaMemcpyHostToDevice, me.stream));
+  me.poison(off + outBytes + 64);
   good(test.call(me.src + off, me.dst + off, me.stream));
   std::vector<unsigned char> in(me.give, me.give + inBytes), want(std::max<size_t>(1, outBytes));
   me.wait();

@@ -72,41 +72,47 @@ uint64_t deviceChoice(int devices) {
   return runner->device() == boot.rank() % devices ? 0 : 1;
 }
 
+/// How many of the ranks have a GPU together.
+int sharersOf(int ranks) {
+  int devices = 1;
+  cuda(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+  return (ranks + devices - 1) / devices;
+}
+
 /// Of each of the ranks on this GPU.
 uint64_t usedBytes(int ranks) {
   MPI_Barrier(MPI_COMM_WORLD);
   size_t free = 0, total = 0;
   cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   MPI_Barrier(MPI_COMM_WORLD);
-  int devices = 1;
-  cuda(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
-  const int sharers = (ranks + devices - 1) / devices;
-  return (total - free) / static_cast<uint64_t>(sharers);
+  return (total - free) / static_cast<uint64_t>(sharersOf(ranks));
 }
 
-// Fifty runners alive with the budgets that they get without asking: what each takes of the GPU,
-// and all of them used in turn and at once, in opposite orders on neighbouring ranks.
+// Fifty runners alive on a GPU, of however many ranks, with the budgets that they get without
+// asking: what each takes of the GPU, and all of them used in turn and at once, in opposite orders
+// on neighbouring ranks.
 uint64_t fiftyRunners() {
-  constexpr int kRunners = 50;
   constexpr size_t kCount = 300;
   MpiTestBootstrap boot;
+  const int runnersOfRank = 50 / sharersOf(boot.size());
+  const size_t count = static_cast<size_t>(runnersOfRank) * kCount;
   FdExchange fds(boot, others(boot));
   MPI_Barrier(MPI_COMM_WORLD);
   std::vector<std::unique_ptr<DeviceRunner>> runners;
-  std::vector<cudaStream_t> streams(kRunners);
+  std::vector<cudaStream_t> streams(static_cast<size_t>(runnersOfRank));
   float *src = nullptr, *dst = nullptr, *host = nullptr;
-  const size_t bytes = kRunners * kCount * sizeof(float);
+  const size_t bytes = count * sizeof(float);
   cuda(cudaMalloc(&src, bytes), "cudaMalloc");
   cuda(cudaMalloc(&dst, bytes), "cudaMalloc");
   cuda(cudaMallocHost(&host, bytes), "cudaMallocHost");
   for (cudaStream_t& s : streams)
     cuda(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "stream");
-  for (size_t i = 0; i < kRunners * kCount; ++i) host[i] = value(boot.rank(), i, 1);
+  for (size_t i = 0; i < count; ++i) host[i] = value(boot.rank(), i, 1);
   cuda(cudaMemcpy(src, host, bytes, cudaMemcpyHostToDevice), "copy");
   cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   const uint64_t before = usedBytes(boot.size());
   uint64_t one = 0;
-  for (int k = 0; k < kRunners; ++k) {
+  for (int k = 0; k < runnersOfRank; ++k) {
     MPI_Barrier(MPI_COMM_WORLD);
     DeviceConfig config;
     config.spinBoundMs = 20000;
@@ -119,8 +125,8 @@ uint64_t fiftyRunners() {
   uint64_t bad = 0;
   for (int round = 0; round < 4; ++round) {
     MPI_Barrier(MPI_COMM_WORLD);
-    for (int k = 0; k < kRunners; ++k) {
-      const int at = round % 2 == 1 && boot.rank() % 2 == 1 ? kRunners - 1 - k : k;
+    for (int k = 0; k < runnersOfRank; ++k) {
+      const int at = round % 2 == 1 && boot.rank() % 2 == 1 ? runnersOfRank - 1 - k : k;
       const size_t from = static_cast<size_t>(at) * kCount;
       runners[static_cast<size_t>(at)]->run(
           {"rondoAllReduce", Collective::AllReduce, src + from, dst + from, kCount, rondoFloat32,
@@ -128,7 +134,7 @@ uint64_t fiftyRunners() {
     }
     for (const cudaStream_t s : streams) cuda(cudaStreamSynchronize(s), "cudaStreamSynchronize");
     cuda(cudaMemcpy(host, dst, bytes, cudaMemcpyDeviceToHost), "copy");
-    for (size_t i = 0; i < kRunners * kCount; ++i) {
+    for (size_t i = 0; i < count; ++i) {
       float sum = value(0, i, 1);
       for (int r = 1; r < boot.size(); ++r) sum += value(r, i, 1);
       bad += std::memcmp(&sum, &host[i], sizeof sum) != 0 ? 1 : 0;
@@ -137,7 +143,7 @@ uint64_t fiftyRunners() {
   }
   for (const auto& runner : runners) runner->check();
   MPI_Barrier(MPI_COMM_WORLD);
-  const uint64_t each = (all - one) / (kRunners - 1);
+  const uint64_t each = (all - one) / (runnersOfRank - 1);
   if (boot.rank() == 0) {
     std::printf(
         "GPU memory of a rank of %d: %.1f MiB for the first runner, %.1f for each further "

@@ -84,6 +84,7 @@ TEST(DeviceApi, GroupsMixEverything) {
       me.meet();
       for (int replay = 0; replay < 5; ++replay) {
         b.dst.fill(b.stream, [](size_t) { return -1; });
+        me.loaded();
         check(cudaGraphLaunch(exec, b.stream));
         EXPECT_EQ(wrongOfGroup(me, b, 444), 0u) << "replay " << replay;
       }

@@ -229,6 +229,7 @@ TEST(DeviceApi, ShortSumsOfAGroupAreOneKernel) {
       me.meet();
       for (int replay = 0; replay < 3; ++replay) {
         b.dst.fill(b.stream, [](size_t) { return -1; });
+        me.loaded();
         check(cudaGraphLaunch(exec, b.stream));
         EXPECT_EQ(wrongSums(me, b, kUsual[0], kInts, lean), 0u) << "replay " << replay;
       }

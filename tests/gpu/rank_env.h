@@ -12,6 +12,7 @@
 
 #include "coll/device_runner.h"
 #include "gpu/fresh_stream.h"
+#include "gpu/in_step.h"
 
 namespace rondo::test {
 
@@ -104,12 +105,9 @@ class RankEnv {
     std::vector<char> all(static_cast<size_t>(size()));
     boot_.allGather(&mine, 1, all.data());
   }
-  /// All ranks have loaded their data. Under a tool that does not let copies of one rank run beside
-  /// kernels of another (compute-sanitizer; RONDO_GPU_TESTS_IN_STEP=1) they wait for each other
-  /// here; otherwise ranks come as late as they like.
+  /// This rank has loaded its data.
   void loaded() {
-    static const bool inStep = std::getenv("RONDO_GPU_TESTS_IN_STEP") != nullptr;
-    if (inStep) barrier();
+    if (inStep()) barrier();
   }
   void sync() { cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize"); }
 

@@ -31,7 +31,10 @@ void gatherAndScatterUneven(const Rank& me, rondoComm_t comm, Buffers& b, size_t
     }
     return bad;
   };
-  const auto clear = [&] { b.dst.fill(b.stream, [](size_t) { return -1; }); };
+  const auto clear = [&] {
+    b.dst.fill(b.stream, [](size_t) { return -1; });
+    me.loaded();
+  };
   clear();
   good(rondoAllGatherV(b.src.at(0), mine, b.dst.at(0), counts.data(), places.data(), rondoInt32,
                        comm, b.stream));
@@ -124,6 +127,7 @@ void reduceScatterUneven(const Rank& me, rondoComm_t comm, Buffers& b, size_t un
                              comm, b.stream));
     EXPECT_EQ(b.dst.wrong(b.stream, place, mine, sum), 0u);
     b.dst.fill(b.stream, [](size_t) { return -1; });
+    me.loaded();
     good(rondoReduceScatterV(b.src.at(0), b.dst.at(1), counts.data(), rondoInt32, rondoSum, comm,
                              b.stream));
     EXPECT_EQ(b.dst.wrong(b.stream, 1, mine, sum), 0u);
