@@ -194,14 +194,18 @@ gpuLevels() {
   return $result
 }
 
-# Ranks in step: under the tools one rank's copies wait for another rank's kernels, and those for it.
+# Ranks in step: under the tools one rank's copies wait for another rank's kernels, and those for it. Without a
+# filter every test of two ranks, and those of the API, hosts and faults with as many as they have; of processes
+# memcheck alone.
 gpuSanitize() {  # gtest filter
   local tool result=0
-  local filter=${1:-OneGpu/Conformance.MixedInARow/1:OneGpu/Transfers.InARow/2*:OneGpu/Ranks.BackToBack/2}
+  local all='DeviceApi.*:FarGpu.*:LevelsGpu.*:Faults.*:Memory.*:BadInput.*:DeviceRecord.*'
+  all+=':OneGpu/Conformance.*/1:OneGpu/Ranks.*/2*:OneGpu/Transfers.*/2*:OneGpu/Registrations.*/2*'
   gpuReady
   for tool in memcheck racecheck; do
-    RONDO_GPU_TESTS_IN_STEP=1 bounded 600 compute-sanitizer --tool $tool --error-exitcode 1 \
-      gpu_tests --gtest_filter="$filter" || result=1
+    RONDO_GPU_TESTS_IN_STEP=1 bounded 900 compute-sanitizer --tool $tool --error-exitcode 1 \
+      gpu_tests --gtest_filter="${1:-$all}" || result=1
   done
+  [[ -n ${1-} ]] || runMpi 2 compute-sanitizer --tool memcheck --error-exitcode 1 gpu_mpi || result=1
   return $result
 }

@@ -60,8 +60,18 @@ ExportedAllocation exportAllocation(const CudaDevice& owner, const UserAllocatio
   const ContextScope scope(owner.context());
   const CudaDriver& cu = cudaDriver();
   ExportedAllocation out;
+  // Asked for, not tried: of calls that fail, compute-sanitizer tells the program's owner.
+  int ipcCapable = 0;
+  CUmemoryPool pool = nullptr;
+  CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+                                  CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE};
+  void* values[] = {&ipcCapable, &pool};
+  if (cu.pointerGetAttributes(2, wanted, values, address(allocation.base)) != CUDA_SUCCESS ||
+      pool != nullptr) {
+    return out;
+  }
   CUmemGenericAllocationHandle handle = 0;
-  if (cu.memRetainAllocationHandle(&handle, allocation.base) == CUDA_SUCCESS) {
+  if (ipcCapable == 0 && cu.memRetainAllocationHandle(&handle, allocation.base) == CUDA_SUCCESS) {
     int fd = -1;
     if (cu.memExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) ==
         CUDA_SUCCESS) {
@@ -73,7 +83,7 @@ ExportedAllocation exportAllocation(const CudaDevice& owner, const UserAllocatio
   }
   CUipcMemHandle ipc;
   static_assert(sizeof ipc == sizeof out.ipc);
-  if (cu.ipcGetMemHandle(&ipc, address(allocation.base)) == CUDA_SUCCESS) {
+  if (ipcCapable != 0 && cu.ipcGetMemHandle(&ipc, address(allocation.base)) == CUDA_SUCCESS) {
     std::memcpy(out.ipc.data(), &ipc, sizeof ipc);
     out.how = ExportedAllocation::kIpc;
   }

@@ -240,6 +240,9 @@ CUresult cuPointerGetAttributes(unsigned number, CUpointer_attribute* attributes
       case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
         *static_cast<int*>(values[i]) = range != nullptr ? range->memory->device : -2;
         break;
+      case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+        *static_cast<int*>(values[i]) = range != nullptr && range->plain && !range->pooled ? 1 : 0;
+        break;
       case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
         *static_cast<void**>(values[i]) =
             range != nullptr && range->pooled ? &contexts[0] : nullptr;
