@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "api/types.h"
-#include "support/storm_plan.h"
+#include "base/error.h"
+#include "support/storm_calls.h"
 
 namespace rondo::testing {
 
@@ -21,6 +22,9 @@ class StormBuffer {
     data_ = first_ + kGuard + skew;
   }
   char* data() { return memory_.data() + data_; }
+  /// From the first guard to the last.
+  std::vector<char>& bytes() { return memory_; }
+  size_t place() const { return data_; }  ///< Of data() in it.
   /// Guards too, as image() has them.
   void set(const std::vector<char>& image) {
     std::copy(image.begin(), image.end(), memory_.begin());

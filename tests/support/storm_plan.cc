@@ -108,21 +108,11 @@ class Calls {
     left_ -= std::min(left_, call.bytes * size);
     call.call = static_cast<Call>(draw_.below(kCalls));
     call.inPlace = draw_.oneIn(3);
-    drawType(&call);
+    drawTypeOf(draw_, &call);
     return call;
   }
 
  private:
-  void drawType(StormCall* call) {
-    call->type = draw_.oneIn(2) ? rondoInt32 : draw_.of(kAllTypes);
-    if (!reduces(call->call)) return;
-    call->op =
-        draw_.oneIn(2) ? static_cast<rondoRedOp_t>(rondoSum) : someOp(call->type, draw_.raw());
-    if (!opDefined(call->type, call->op)) call->op = someOp(call->type, draw_.raw());
-    if (isScan(call->call) && call->op == rondoAvg) call->op = rondoSum;
-    call->scaled = call->type == rondoInt32 && draw_.oneIn(4);
-  }
-
   StormDraw& draw_;
   const StormPlan& plan_;
   size_t left_;

@@ -88,102 +88,22 @@ void StormRank::join(Comm& comm, std::vector<int> streams) {
 }
 
 StormHeld& StormRank::hold(std::deque<StormHeld>& held, const StormCall& call) {
-  StormHeld& out = held.emplace_back(call);
   const Comm& comm = commOf(call);
-  if (call.barrier) return out;
-  call.transfers ? holdMessages(out, comm) : holdCollective(out, comm);
-  fill(out, stampOf(call, 0));
+  StormHeld& out = held.emplace_back(call, comm.rank, comm.size, own_);
+  out.fill(stampOf(call, 0));
   return out;
-}
-
-void StormRank::holdCollective(StormHeld& held, const Comm& comm) {
-  held.args = held.call.caseOf(comm.size);
-  held.side = sideOf(held.args, comm.rank, comm.size);
-  const Side& side = held.side;
-  const size_t element = typeSize(held.args.type), aligned = std::min<size_t>(element, 8);
-  const auto skew = [&] { return own_() % 8 * aligned; };
-  held.aliased = held.args.inPlace && side.mayAlias;
-  if (!held.aliased) {
-    held.send = StormBuffer(side.sendCount * element, skew());
-    held.recv = StormBuffer(side.recvCount * element, skew());
-    held.from = held.send.data();
-    held.to = held.recv.data();
-  } else {
-    const auto before = static_cast<size_t>(side.alias < 0 ? -side.alias : 0);
-    const auto past = static_cast<size_t>(side.alias > 0 ? side.alias : 0);
-    const size_t count = std::max(before + side.recvCount, past + side.sendCount);
-    held.recv = StormBuffer(count * element, skew());
-    held.from = held.recv.data() + past * element;
-    held.to = held.recv.data() + before * element;
-  }
-}
-
-void StormRank::holdMessages(StormHeld& held, const Comm& comm) {
-  held.messages = messagesOf(held.call, comm.size);
-  size_t out = 0, in = 0;
-  for (const StormMessage& each : held.messages) {
-    if (each.from == comm.rank) out = std::max(out, each.out + each.bytes);
-    if (each.to == comm.rank) in = std::max(in, each.in + each.bytes);
-  }
-  held.send = StormBuffer(out, own_() % 64);
-  held.recv = StormBuffer(in, own_() % 64);
-  held.from = held.send.data();
-  held.to = held.recv.data();
-}
-
-/// Of the buffers before the call, or after it; returns that of `send`.
-std::vector<char> StormRank::images(const StormHeld& held, std::vector<char>* recv,
-                                    bool after) const {
-  std::vector<char> send = held.send.image();
-  *recv = held.recv.image();
-  const Comm& comm = comms_[held.call.comm];
-  if (held.call.transfers) {
-    for (const StormMessage& each : held.messages) {
-      const StormWords words{held.stamp, each.from};
-      if (each.from == comm.rank)
-        words.lay(held.send.dataIn(send) + each.out, each.out, each.bytes);
-      if (each.to == comm.rank && after) {
-        words.lay(held.recv.dataIn(*recv) + each.in, each.out, each.bytes);
-      }
-    }
-    return send;
-  }
-  const StormValues values(held.args, held.call.scaled, held.stamp);
-  const Side& side = held.side;
-  const auto element = static_cast<ptrdiff_t>(typeSize(held.args.type));
-  char* const gives = held.aliased
-                          ? held.recv.dataIn(*recv) + std::max<ptrdiff_t>(side.alias, 0) * element
-                          : held.send.dataIn(send);
-  if (side.usesSend) values.give(gives, comm.rank, side.sendCount);
-  const ptrdiff_t before = held.aliased ? std::max<ptrdiff_t>(-side.alias, 0) * element : 0;
-  if (after) values.get(held.recv.dataIn(*recv) + before, side);
-  return send;
-}
-
-void StormRank::fill(StormHeld& held, uint32_t stamp) {
-  if (held.call.barrier) return;
-  held.stamp = stamp;
-  std::vector<char> recv;
-  const std::vector<char> send = images(held, &recv, false);
-  held.send.set(send);
-  held.recv.set(recv);
 }
 
 void StormRank::check(std::deque<StormHeld>& held) {
   if (shared_.watch.gaveUp() || failed_) return;
-  for (StormHeld& each : held) {
-    if (each.call.barrier) continue;
-    std::vector<char> recv;
-    const std::vector<char> send = images(each, &recv, true);
-    const std::string got = each.recv.difference(recv), gave = each.send.difference(send);
-    if (got.empty() && gave.empty()) continue;
+  for (const StormHeld& each : held) {
+    const std::string wrong = each.wrong();
     constexpr int kMostShown = 6;
-    if (shared_.shown++ >= kMostShown) continue;
-    const Comm& comm = comms_[each.call.comm];
+    if (wrong.empty() || shared_.shown++ >= kMostShown) continue;
+    const Comm& comm = commOf(each.call);
     ADD_FAILURE() << plan_.text() << ": rank " << me_.rank << ", there " << comm.rank << " of "
                   << comm.size << ", " << each.call.text(comm.size) << ", stamp " << each.stamp
-                  << (got.empty() ? "" : "; gets") << got
-                  << (gave.empty() ? "" : "; sendbuff is changed") << gave;
+                  << wrong;
   }
 }
 
@@ -305,7 +225,7 @@ bool StormRank::graph(const StormStep& step) {
   stream(number).captureInto(nullptr);
   for (int replay = 0; all && replay < step.replays; ++replay) {
     for (StormHeld& each : held) {
-      fill(each, stampOf(each.call, replay));
+      each.fill(stampOf(each.call, replay));
       join(commOf(each.call), {number});
     }
     dawdle();

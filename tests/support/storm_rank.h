@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "support/storm_buffer.h"
+#include "support/storm_held.h"
 #include "support/storm_plan.h"
 #include "support/storm_watch.h"
 
@@ -20,20 +20,6 @@ struct StormShared {
   StormWatch& watch;
   std::deque<PretendedHost> childHosts[2];  ///< By color.
   std::atomic<int> shown{0};                ///< Failures so far.
-};
-
-/// One call of this rank's, from its issue until its results have been looked at.
-struct StormHeld {
-  explicit StormHeld(const StormCall& issued) : call(issued) {}
-
-  const StormCall& call;
-  Case args{};
-  Side side;
-  std::vector<StormMessage> messages;
-  bool aliased = false;
-  StormBuffer send, recv;  ///< Aliased: `recv` is both.
-  char *from = nullptr, *to = nullptr;
-  uint32_t stamp = 0;
 };
 
 class StormRank {
@@ -62,10 +48,6 @@ class StormRank {
   void join(Comm& comm, std::vector<int> streams);
 
   StormHeld& hold(std::deque<StormHeld>& held, const StormCall& call);
-  void holdCollective(StormHeld& held, const Comm& comm);
-  void holdMessages(StormHeld& held, const Comm& comm);
-  std::vector<char> images(const StormHeld& held, std::vector<char>* recv, bool after) const;
-  void fill(StormHeld& held, uint32_t stamp);
   void check(std::deque<StormHeld>& held);
   bool finish();
 
