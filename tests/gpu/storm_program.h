@@ -11,6 +11,7 @@ namespace rondo::testing {
 constexpr int kStormStreams = 4;  ///< Of each rank.
 constexpr int kStormComms = 3;    ///< All ranks, all ranks again, and parts of them.
 constexpr size_t kStormGraphs = 5;
+constexpr int kMostStormRanks = 4;
 
 struct GpuStormStep {
   enum How { kAlone, kGroup, kCapture, kGroupCaptured, kLaunch };
@@ -21,6 +22,7 @@ struct GpuStormStep {
   bool finish = false;  ///< Results are looked at, before the next.
   std::vector<StormCall> calls;
 
+  bool launchesGraph() const { return how >= kCapture; }
   bool captures() const { return how == kCapture || how == kGroupCaptured; }
 };
 
@@ -88,7 +90,7 @@ class GpuStormDraw {
         "",
         "allreduce:device:0-:stripes,reducescatter:device:0-:hier,allgather:device:0-:hier,"
         "broadcast:device:0-:hier,reduce:device:0-:hier"};
-    const int n = draw_.from(2, 4);
+    const int n = draw_.from(2, kMostStormRanks);
     for (int r = 0; r < n; ++r) {
       storm_.hosts.emplace_back(hosts ? (r < n / 2 ? "a" : "b") : "a");
       storm_.colors.push_back(draw_.oneIn(5) ? RONDO_SPLIT_NOCOLOR : draw_.from(0, 1));

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <span>
 #include <thread>
+#include <utility>
 
-#include "gpu/fresh_stream.h"
-#include "gpu/in_step.h"
+#include "api/handle.h"
+#include "coll/flight_view.h"
 
 namespace rondo::testing {
 namespace {
@@ -21,82 +20,24 @@ uint32_t stampOf(const StormCall& call, uint32_t launch) {
   return (static_cast<uint32_t>(call.serial) + 64 * launch) & 0xff;
 }
 
-/// The other ranks wait for this one.
-[[noreturn]] void giveUp(const std::string& what) {
-  std::printf("FAILED: %s\n", what.c_str());
-  std::fflush(stdout);
-  std::_Exit(1);
-}
-
-void need(cudaError_t error, const char* what) {
-  if (error != cudaSuccess) giveUp(std::string(what) + ": " + cudaGetErrorString(error));
+/// The last launches on a communicator, and what served them.
+std::string launchesOf(rondoComm_t of, int rank) {
+  constexpr size_t kMost = 6;
+  std::string text;
+  for (const FlightProcess& process : readNearFlights()) {
+    for (const FlightComm& comm : process.comms) {
+      if (comm.id != of->impl->recorder().id() || comm.rank != rank) continue;
+      for (size_t i = comm.device.size() - std::min(kMost, comm.device.size());
+           i < comm.device.size(); ++i) {
+        const OpFacts& facts = comm.device[i].facts;
+        text += "\n  launched " + flightText(facts) + ": " + facts.served();
+      }
+    }
+  }
+  return text;
 }
 
 }  // namespace
-
-StormArena::StormArena(size_t bytes) : bytes_(bytes) {
-  need(cudaMalloc(&device_, bytes), "cudaMalloc");
-  need(cudaMallocHost(&host_, bytes), "cudaMallocHost");
-}
-StormArena::~StormArena() {
-  cudaFree(device_);
-  cudaFreeHost(host_);
-}
-size_t StormArena::take(size_t bytes) {
-  const size_t at = used_;
-  used_ += (bytes + 255) / 256 * 256;
-  if (used_ > bytes_) giveUp("a storm needs more memory than it has set aside");
-  return at;
-}
-
-GpuHeld::GpuHeld(const StormCall& issued, int ofRank, int ofSize, std::mt19937& own,
-                 StormArena& arena)
-    : StormHeld(issued, ofRank, ofSize, own) {
-  if (call.onHost) return;
-  if (!aliased) places_.push_back(placed(&send, arena));
-  places_.push_back(placed(&recv, arena));
-}
-
-GpuHeld::Place GpuHeld::placed(StormBuffer* buffer, StormArena& arena) {
-  constexpr size_t kLine = 64;
-  const std::vector<char>& bytes = buffer->bytes();
-  const size_t off = reinterpret_cast<uintptr_t>(bytes.data()) % kLine;
-  const size_t at = arena.take(bytes.size() + kLine) + off;
-  return {buffer, arena.device(at), arena.host(at)};
-}
-
-void GpuHeld::load(cudaStream_t stream) {
-  for (const Place& each : places_) {
-    const std::vector<char>& bytes = each.buffer->bytes();
-    std::memcpy(each.host, bytes.data(), bytes.size());
-    need(cudaMemcpyAsync(each.device, each.host, bytes.size(), cudaMemcpyHostToDevice, stream),
-         "cudaMemcpyAsync");
-  }
-}
-void GpuHeld::fetch(cudaStream_t stream) {
-  for (const Place& each : places_) {
-    need(cudaMemcpyAsync(each.host, each.device, each.buffer->bytes().size(),
-                         cudaMemcpyDeviceToHost, stream),
-         "cudaMemcpyAsync");
-  }
-}
-void GpuHeld::take() {
-  for (const Place& each : places_) {
-    std::memcpy(each.buffer->bytes().data(), each.host, each.buffer->bytes().size());
-  }
-}
-
-char* GpuHeld::onDevice(const char* at) const {
-  for (const Place& each : places_) {
-    const std::vector<char>& bytes = each.buffer->bytes();
-    if (at >= bytes.data() && at < bytes.data() + bytes.size()) {
-      return each.device + (at - bytes.data());
-    }
-  }
-  giveUp("a pointer of a storm is in none of its buffers");
-}
-const char* GpuHeld::deviceFrom() const { return onDevice(from); }
-char* GpuHeld::deviceTo() const { return onDevice(to); }
 
 GpuStormRank::GpuStormRank(GpuStormShared& shared, int rank)
     : shared_(shared),
@@ -105,9 +46,9 @@ GpuStormRank::GpuStormRank(GpuStormShared& shared, int rank)
       own_(storm_.seed * 31 + static_cast<uint32_t>(rank)),
       loose_(kLooseBytes),
       kept_(kKeptBytes),
+      streams_(shared.streams[static_cast<size_t>(rank)]),
       events_(64),
       graphs_(kStormGraphs) {
-  for (cudaStream_t& each : streams_) need(rondo::test::makeFreshStream(&each), "a stream");
   for (cudaEvent_t& each : events_) {
     need(cudaEventCreateWithFlags(&each, cudaEventDisableTiming), "an event");
   }
@@ -128,7 +69,6 @@ GpuStormRank::~GpuStormRank() {
   }
   meet();  // what frees memory waits for the device: nobody's kernel may wait for a peer now
   for (cudaEvent_t each : events_) cudaEventDestroy(each);
-  for (cudaStream_t each : streams_) cudaStreamDestroy(each);
 }
 
 void GpuStormRank::makeComms() {
@@ -203,16 +143,9 @@ std::vector<GpuHeld*> GpuStormRank::prepare(const GpuStormStep& step, StormArena
     GpuHeld& held = into->emplace_back(call, comm.rank, comm.size, own_, arena);
     all.push_back(&held);
     held.fill(stampOf(call, 0));
-    if (!step.captures()) held.load(stream(call.stream));
+    held.load(stream(call.stream));
   }
   return all;
-}
-
-/// This rank has loaded its data.
-void GpuStormRank::loaded() {
-  if (!rondo::test::inStep()) return;
-  for (cudaStream_t each : streams_) good(cudaStreamSynchronize(each), "cudaStreamSynchronize");
-  meet();
 }
 
 void GpuStormRank::issueMessages(GpuHeld& held) {
@@ -277,8 +210,6 @@ void GpuStormRank::issue(const std::vector<GpuHeld*>& all, bool grouped) {
 
 /// No kernel of anybody waits meanwhile: the driver may let instantiation wait for them.
 void GpuStormRank::capture(const GpuStormStep& step) {
-  finish();
-  meet();
   Graph& graph = graphs_[step.graph];
   const std::vector<GpuHeld*> all = prepare(step, kept_, &graph.held);
   const cudaStream_t first = stream(step.stream);
@@ -288,6 +219,7 @@ void GpuStormRank::capture(const GpuStormStep& step) {
     }
   };
   cudaGraph_t recorded = nullptr;
+  synchronize();
   good(cudaStreamBeginCapture(first, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   others([&](int k) { order(step.stream, k); });
   issue(all, step.how == GpuStormStep::kGroupCaptured);
@@ -298,32 +230,25 @@ void GpuStormRank::capture(const GpuStormStep& step) {
   good(cudaGraphInstantiate(&graph.exec, recorded, 0), "cudaGraphInstantiate");
   good(cudaGraphDestroy(recorded), "cudaGraphDestroy");
   good(cudaGraphUpload(graph.exec, first), "cudaGraphUpload");
-  good(cudaStreamSynchronize(first), "cudaStreamSynchronize");
-  meet();
-  launch(step);
+}
+
+void GpuStormRank::loadAgain(Graph& graph) {
+  for (GpuHeld& each : graph.held) {
+    each.fill(stampOf(each.call, graph.launches));
+    each.load(stream(each.call.stream));
+  }
+  ++graph.launches;
 }
 
 void GpuStormRank::launch(const GpuStormStep& step) {
   Graph& graph = graphs_[step.graph];
-  settle(graph);
-  graph.stream = step.stream;
-  for (GpuHeld& each : graph.held) {
-    each.fill(stampOf(each.call, graph.launches));
-    each.load(stream(step.stream));
-    join(commOf(each.call), {step.stream});
-  }
-  loaded();
-  dawdle();
+  for (GpuHeld& each : graph.held) join(commOf(each.call), {step.stream});
   good(cudaGraphLaunch(graph.exec, stream(step.stream)), "cudaGraphLaunch");
-  ++graph.launches;
   graph.pending = true;
 }
 
-void GpuStormRank::settle(Graph& graph) {
-  if (!graph.pending) return;
-  good(cudaStreamSynchronize(stream(graph.stream)), "cudaStreamSynchronize");
-  check(graph.held);
-  graph.pending = false;
+void GpuStormRank::synchronize() {
+  for (cudaStream_t each : streams_) good(cudaStreamSynchronize(each), "cudaStreamSynchronize");
 }
 
 void GpuStormRank::check(std::deque<GpuHeld>& held) {
@@ -335,18 +260,26 @@ void GpuStormRank::check(std::deque<GpuHeld>& held) {
     const std::string wrong = each.wrong();
     constexpr int kMostShown = 6;
     if (wrong.empty() || shared_.shown++ >= kMostShown) continue;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    each.fetch(stream(0));
+    good(cudaStreamSynchronize(stream(0)), "cudaStreamSynchronize");
+    each.take();
+    const bool late = each.wrong().empty();
     ADD_FAILURE() << storm_.text() << ": rank " << rank_ << ", by step " << at_ << ", there "
                   << each.rank << " of " << each.size << ", " << each.call.text(each.size)
-                  << ", stamp " << each.stamp << wrong;
+                  << ", stamp " << each.stamp << wrong << (late ? "\n  right 100 ms later" : "")
+                  << launchesOf(commOf(each.call).comm, each.rank);
   }
 }
 
 void GpuStormRank::finish() {
-  for (cudaStream_t each : streams_) good(cudaStreamSynchronize(each), "cudaStreamSynchronize");
+  synchronize();
   check(held_);
   held_.clear();
-  for (Graph& graph : graphs_) settle(graph);
   loose_.clear();
+  for (Graph& graph : graphs_) {
+    if (std::exchange(graph.pending, false)) check(graph.held);
+  }
   for (Comm& each : comms_) {
     each.streams.clear();
     rondoResult_t state = rondoSuccess;
@@ -356,24 +289,52 @@ void GpuStormRank::finish() {
   }
 }
 
-void GpuStormRank::run() {
-  for (at_ = 0; at_ < storm_.steps.size(); ++at_) {
-    const GpuStormStep& step = storm_.steps[at_];
+/// So far steps go without a look at their results: each graph is launched once, and one that is
+/// captured begins a round.
+size_t GpuStormRank::endOfRound(size_t begin) const {
+  constexpr size_t kMost = 6;
+  bool used[kStormGraphs] = {};
+  size_t end = begin;
+  for (; end < storm_.steps.size() && end < begin + kMost; ++end) {
+    const GpuStormStep& step = storm_.steps[end];
+    if (end > begin && (step.captures() || storm_.steps[end - 1].finish)) break;
+    if (!step.launchesGraph()) continue;
+    if (std::exchange(used[step.graph], true)) break;
+  }
+  return end;
+}
+
+/// All data is loaded before any rank launches: a copy that stands behind a kernel which waits may
+/// keep the copies of other ranks from the same engine, and with them what the kernel waits for.
+void GpuStormRank::round(size_t begin, size_t end) {
+  const std::span<const GpuStormStep> steps(&storm_.steps[begin], end - begin);
+  if (steps.front().captures()) capture(steps.front());
+  std::deque<std::vector<GpuHeld*>> all;
+  for (const GpuStormStep& step : steps) {
+    if (step.launchesGraph()) {
+      loadAgain(graphs_[step.graph]);
+    } else {
+      all.push_back(prepare(step, loose_, &held_));
+    }
+  }
+  synchronize();
+  meet();
+  for (const GpuStormStep& step : steps) {
     dawdle();
-    if (loose_.used() > loose_.bytes() / 4 || rondo::test::inStep()) finish();
-    if (rondo::test::inStep()) meet();
-    if (step.captures()) {
-      capture(step);
-    } else if (step.how == GpuStormStep::kLaunch) {
+    if (step.launchesGraph()) {
       launch(step);
     } else {
-      const std::vector<GpuHeld*> all = prepare(step, loose_, &held_);
-      loaded();
-      issue(all, step.how == GpuStormStep::kGroup);
+      issue(all.front(), step.how == GpuStormStep::kGroup);
+      all.pop_front();
     }
-    if (step.finish) finish();
+    ++at_;
   }
   finish();
+  meet();
+}
+
+void GpuStormRank::run() {
+  while (at_ < storm_.steps.size()) round(at_, endOfRound(at_));
 }
 
 }  // namespace rondo::testing

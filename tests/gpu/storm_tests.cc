@@ -5,9 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <thread>
 
+#include "gpu/fresh_stream.h"
 #include "gpu/storm_rank.h"
 
 namespace rondo::testing {
@@ -18,15 +20,33 @@ unsigned ofEnvironment(const char* name, unsigned otherwise) {
   return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 0)) : otherwise;
 }
 
+int gpuCount() {
+  int gpus = 0;
+  EXPECT_EQ(cudaGetDeviceCount(&gpus), cudaSuccess);
+  return std::max(1, gpus);
+}
+
+const GpuStormStreams& streamsOfAll() {
+  static const GpuStormStreams all = [] {
+    GpuStormStreams streams(kMostStormRanks);
+    for (size_t r = 0; r < streams.size(); ++r) {
+      EXPECT_EQ(cudaSetDevice(static_cast<int>(r) % gpuCount()), cudaSuccess);
+      for (cudaStream_t& each : streams[r]) {
+        EXPECT_EQ(rondo::test::makeFreshStream(&each), cudaSuccess);
+      }
+    }
+    return streams;
+  }();
+  return all;
+}
+
 void runGpuStorm(const GpuStorm& storm) {
   if (std::getenv("RONDO_STORM_SHOW") != nullptr) std::puts(storm.program().c_str());
-  int gpus = 0;
-  ASSERT_EQ(cudaGetDeviceCount(&gpus), cudaSuccess);
-  GpuStormShared shared(storm, gpus);
+  GpuStormShared shared(storm, streamsOfAll());
   std::vector<std::thread> threads;
   for (int r = 0; r < storm.ranks(); ++r) {
     threads.emplace_back([&shared, r] {
-      cudaSetDevice(r % shared.gpus);
+      cudaSetDevice(r % gpuCount());
       GpuStormRank(shared, r).run();
     });
   }

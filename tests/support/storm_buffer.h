@@ -24,7 +24,6 @@ class StormBuffer {
   char* data() { return memory_.data() + data_; }
   /// From the first guard to the last.
   std::vector<char>& bytes() { return memory_; }
-  size_t place() const { return data_; }  ///< Of data() in it.
   /// Guards too, as image() has them.
   void set(const std::vector<char>& image) {
     std::copy(image.begin(), image.end(), memory_.begin());
