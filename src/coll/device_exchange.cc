@@ -144,11 +144,12 @@ int DeviceExchange::enqueue(std::span<const Transfer> transfers, CUstream_st* st
   return 0;
 }
 
-int DeviceExchange::enqueueInPlace(std::span<const Transfer> transfers, CUstream_st* stream) {
+int DeviceExchange::enqueueInPlace(std::span<const Transfer> transfers, const StreamPool& pool,
+                                   CUstream_st* stream) {
   InPlaceExchange call(transfers, head().rank);
   if (call.scratchBytes() == 0) return enqueue(transfers, stream);
   void* scratch = nullptr;
-  int error = allocateOnStream(&scratch, call.scratchBytes(), stream);
+  int error = pool.allocate(&scratch, call.scratchBytes(), stream);
   if (error != 0) return error;
   call.useScratch(static_cast<char*>(scratch));
   error = enqueue(call.copies(), stream);

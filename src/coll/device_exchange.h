@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coll/exchange.h"
+#include "coll/stream_pool.h"
 #include "coll/user_memory.h"
 #include "kernels/direct_call.h"
 #include "kernels/launch.h"
@@ -32,8 +33,9 @@ class DeviceExchange {
   int enqueue(std::span<const Transfer> transfers, CUstream_st* stream);
 
   /// The same where receives write what sends read: these are copied aside first, into memory of
-  /// the stream's.
-  int enqueueInPlace(std::span<const Transfer> transfers, CUstream_st* stream);
+  /// the pool's.
+  int enqueueInPlace(std::span<const Transfer> transfers, const StreamPool& pool,
+                     CUstream_st* stream);
 
   /// Tests, on all ranks: transfers of at least so many bytes do.
   void straightFrom(uint64_t bytes) { asksFrom_ = marksFrom_ = bytes; }

@@ -27,6 +27,7 @@
 #include "coll/device_request.h"
 #include "coll/device_scaled.h"
 #include "coll/order_event.h"
+#include "coll/stream_pool.h"
 #include "coll/user_memory.h"
 #include "kernels/direct_call.h"
 #include "kernels/launch.h"
@@ -76,6 +77,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
                                  [](const DeviceCard& card) { return card.noSms != 0; })) {
     const ContextScope scope(device_.context());
     throwCuda(device_, "making an event", event_.make());
+    pool_.make();
   }
 
   ~CudaRunner() override {
@@ -84,6 +86,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
       device_.synchronize();
     } catch (const Error&) {  // the context is gone, and with it all memory
       event_.leave();
+      pool_.leave();
       copyEngines_.leave();
     }
   }
@@ -183,6 +186,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   UserMemory memory_;
   CopyEngines copyEngines_;
   OrderEvent event_;
+  StreamPool pool_;
   JointChoice joint_;           // of the last joins()
   std::set<std::string> said_;  // of joint ones, by explain_
   DeviceChoices<Chosen> choices_;
@@ -257,7 +261,7 @@ DeviceServed CudaRunner::copyAlone(const DeviceCall& call) const {
 void* CudaRunner::allocate(const DeviceCall& call, uint64_t bytes) const {
   void* memory = nullptr;
   throwCuda(device_, format("%s: memory for the products", call.name),
-            allocateOnStream(&memory, bytes, call.stream));
+            pool_.allocate(&memory, bytes, call.stream));
   return memory;
 }
 
@@ -361,7 +365,7 @@ void CudaRunner::exchangeInPlace(const char* name, std::span<const Transfer> tra
   exchange_.checkAvailable(name);
   const ContextScope scope(device_.context());
   throwCuda(device_, format("%s: enqueueing sends and receives in place", name),
-            exchange_.enqueueInPlace(transfers, stream));
+            exchange_.enqueueInPlace(transfers, pool_, stream));
 }
 
 void CudaRunner::exchange(const char* name, std::span<const Transfer> transfers,

@@ -15,6 +15,7 @@
 
 #include "coll/device_budget.h"
 #include "coll/device_scaled.h"
+#include "coll/stream_pool.h"
 #include "kernels/direct_call.h"
 #include "kernels/launch.h"
 #include "kernels/scale.h"
@@ -47,6 +48,7 @@ class CudaFarDevice : public FarDevice {
     throwCuda("loading the kernels", loadFar(&blocksAtOnce, &processors));
     throwCuda("loading the kernels", loadScale());
     throwCuda("making an event", makeEvent(&event_));
+    pool_.make();
     if (config.inLevels) makeSide();
     wanted_ = config.smBudget * (blocksAtOnce / processors);
     room_ = DeviceBudget::room(device_.ordinal(), blocksAtOnce);
@@ -55,6 +57,7 @@ class CudaFarDevice : public FarDevice {
     try {
       device_.synchronize();
     } catch (const Error&) {
+      pool_.leave();
       return;  // the context is gone, and the event with it
     }
     const ContextScope scope(device_.context());
@@ -120,7 +123,7 @@ class CudaFarDevice : public FarDevice {
     const ContextScope scope(device_.context());
     void* memory = nullptr;
     checkStream(device_, call.name, call.stream);
-    if (const int error = allocateOnStream(&memory, bytes, call.stream); error != 0) {
+    if (const int error = pool_.allocate(&memory, bytes, call.stream); error != 0) {
       rondo::throwCuda(device_,
                        format("%s: %llu bytes of memory for the time of the call", call.name,
                               static_cast<unsigned long long>(bytes)),
@@ -207,6 +210,7 @@ class CudaFarDevice : public FarDevice {
   DeviceBudget budget_;
   int blocks_ = 1;
   CUevent_st* event_ = nullptr;
+  StreamPool pool_;
   CUstream_st* side_ = nullptr;  ///< Of levels: what runs beside their caller's stream.
   std::vector<std::unique_ptr<PinnedMemory>> pinned_;
   std::vector<std::shared_ptr<DeviceMemory>> counters_;

@@ -73,8 +73,24 @@ int launchScale(const ScaleCall& call, CUstream_st* stream) {
                        dim3(kThreads), arguments, 0, stream));
 }
 
-int allocateOnStream(void** memory, size_t bytes, CUstream_st* stream) {
-  return reported(cudaMallocAsync(memory, bytes, stream));
+int makePool(CUmemPoolHandle_st** pool) {
+  cudaMemPoolProps wanted{};
+  wanted.allocType = cudaMemAllocationTypePinned;
+  wanted.location.type = cudaMemLocationTypeDevice;
+  cudaError_t error = cudaGetDevice(&wanted.location.id);
+  if (error == cudaSuccess) error = cudaMemPoolCreate(pool, &wanted);
+  if (error != cudaSuccess) return reported(error);
+  int wait = 0;
+  return reported(cudaMemPoolSetAttribute(*pool, cudaMemPoolReuseAllowInternalDependencies, &wait));
+}
+
+void freePool(CUmemPoolHandle_st* pool) {
+  if (pool != nullptr) reported(cudaMemPoolDestroy(pool));
+}
+
+int allocateOnStream(void** memory, size_t bytes, CUmemPoolHandle_st* pool, CUstream_st* stream) {
+  return reported(pool == nullptr ? cudaMallocAsync(memory, bytes, stream)
+                                  : cudaMallocFromPoolAsync(memory, bytes, pool, stream));
 }
 
 int freeOnStream(void* memory, CUstream_st* stream) {

@@ -7,6 +7,7 @@
 
 #include "kernels/reduce_units.h"
 
+struct CUmemPoolHandle_st;
 struct CUstream_st;
 
 namespace rondo {
@@ -28,8 +29,12 @@ int loadScale();
 /// Allowed while `stream` captures.
 int launchScale(const ScaleCall& call, CUstream_st* stream);
 
-/// Memory between two points of a stream.
-int allocateOnStream(void** memory, size_t bytes, CUstream_st* stream);
+/// A pool of the current device's memory, in which no stream is made to wait for another.
+int makePool(CUmemPoolHandle_st** pool);
+void freePool(CUmemPoolHandle_st* pool);
+
+/// Memory between two points of a stream; `pool` nullptr: the device's own.
+int allocateOnStream(void** memory, size_t bytes, CUmemPoolHandle_st* pool, CUstream_st* stream);
 int freeOnStream(void* memory, CUstream_st* stream);
 
 }  // namespace rondo

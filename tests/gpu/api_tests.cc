@@ -97,6 +97,41 @@ TEST(DeviceApi, RegisteredMemory) {
   });
 }
 
+// Each takes memory for the time of the call and gives it back on its stream, behind a kernel that
+// waits: of a pool that both had, the second might get it with the order to wait for the first.
+TEST(DeviceApi, ScaledSumsOfTwoCommunicatorsInOppositeOrders) {
+  rondoUniqueId ids[2];
+  onRanks(2, [&](const Rank& me) {
+    constexpr size_t kCount = 50'000;
+    rondoComm_t comms[2];
+    rondoRedOp_t ops[2];
+    const int by = me.rank + 2;
+    for (size_t k : {0, 1}) {
+      comms[k] = makeComm(me, &ids[k]);
+      good(rondoRedOpCreatePreMulSum(&ops[k], &by, rondoInt32, rondoScalarHostImmediate, comms[k]));
+    }
+    Buffers b(me, 2 * kCount);
+    const cudaStream_t streams[2] = {b.stream, newStream()};
+    me.meet();
+    for (int round = 0; round < 20; ++round) {
+      for (size_t i : {0, 1}) {
+        const size_t k = me.rank == 0 ? i : 1 - i;
+        good(rondoAllReduce(b.src.at(k * kCount), b.dst.at(k * kCount), kCount, rondoInt32, ops[k],
+                            comms[k], streams[k]));
+      }
+      for (const cudaStream_t each : streams) check(cudaStreamSynchronize(each));
+      EXPECT_EQ(b.dst.wrong(b.stream, 0, 2 * kCount,
+                            [](size_t i) { return 2 * element(0, i) + 3 * element(1, i); }),
+                0u);
+      me.meet();
+    }
+    for (size_t k : {0, 1}) good(rondoRedOpDestroy(ops[k], comms[k]));
+    me.meet();
+    for (const rondoComm_t each : comms) good(rondoCommDestroy(each));
+    check(cudaStreamDestroy(streams[1]));
+  });
+}
+
 // Refused by its rank, whose right stream serves then; the other rank notices nothing.
 TEST(DeviceApi, AStreamOfAnotherContext) {
   void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
