@@ -43,12 +43,7 @@ class GpuStormRank {
   void run();
 
  private:
-  struct Comm {
-    rondoComm_t comm = nullptr;  ///< nullptr: the rank is not in it.
-    int rank = 0, size = 0;
-    rondoRedOp_t scaled = rondoSum;
-    std::vector<int> streams;  ///< Of what was issued last.
-  };
+  using Comm = StormComm;
   struct Graph {
     std::deque<GpuHeld> held;
     cudaGraphExec_t exec = nullptr;

@@ -10,6 +10,13 @@
 
 namespace rondo::testing {
 
+struct StormComm {
+  rondoComm_t comm = nullptr;  ///< nullptr: the rank is not in it.
+  int rank = 0, size = 0;
+  rondoRedOp_t scaled = rondoSum;
+  std::vector<int> streams;  ///< Of what was issued last.
+};
+
 /// From the call's issue until its results have been looked at.
 struct StormHeld {
   /// For the rank number `rank` of its communicator's `size`.
