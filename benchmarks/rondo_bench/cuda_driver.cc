@@ -16,7 +16,6 @@ CudaDriver::CudaDriver() : library_("libcuda.so.1", "--memory device") {
   library_.resolve("cuCtxSetCurrent", contextSetCurrent);
   library_.resolve("cuMemAlloc_v2", memAlloc);
   library_.resolve("cuMemFree_v2", memFree);
-  library_.resolve("cuMemcpyHtoD_v2", copyToDevice);
   library_.resolve("cuMemcpyDtoH_v2", copyToHost);
   library_.resolve("cuMemAllocHost_v2", memAllocHost);
   library_.resolve("cuMemFreeHost", memFreeHost);

@@ -38,7 +38,6 @@ class CudaDriver {
   CuResult (*contextSetCurrent)(CuContext context);
   CuResult (*memAlloc)(CuPointer* block, size_t bytes);
   CuResult (*memFree)(CuPointer block);
-  CuResult (*copyToDevice)(CuPointer to, const void* from, size_t bytes);
   CuResult (*copyToHost)(void* to, CuPointer from, size_t bytes);
   CuResult (*memAllocHost)(void** block, size_t bytes);
   CuResult (*memFreeHost)(void* block);

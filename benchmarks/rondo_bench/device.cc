@@ -66,11 +66,12 @@ void DeviceMemory::release(void* block) {
 void DeviceMemory::write(void* to, size_t bytes, const std::function<void(void*)>& produce) {
   if (scratch_.size() < bytes) scratch_.resize(bytes);
   produce(scratch_.data());
+  // On the default stream it may return before the last bytes of pageable memory are there, and
+  // streams that do not wait for that one would read what was there before.
   const CudaDriver& cuda = device_.cuda();
-  cuda.check(cuda.copyToDevice(address(to), scratch_.data(), bytes), "cuMemcpyHtoD");
-  // From pageable memory it may return before the last bytes are there, and streams that do not
-  // wait for the default one would read what was there before.
-  cuda.check(cuda.streamSynchronize(nullptr), "cuStreamSynchronize");
+  cuda.check(cuda.copyToDeviceAsync(address(to), scratch_.data(), bytes, device_.stream()),
+             "cuMemcpyHtoDAsync");
+  device_.synchronize();
 }
 
 void DeviceMemory::read(const void* from, size_t bytes,
