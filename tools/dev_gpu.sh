@@ -203,7 +203,7 @@ gpuSanitize() {  # gtest filter
   all+=':OneGpu/Conformance.*/1:OneGpu/Ranks.*/2*:OneGpu/Transfers.*/2*:OneGpu/Registrations.*/2*'
   gpuReady
   for tool in memcheck racecheck; do
-    RONDO_GPU_TESTS_IN_STEP=1 bounded 900 compute-sanitizer --tool $tool --error-exitcode 1 \
+    RONDO_GPU_TESTS_IN_STEP=1 bounded 1500 compute-sanitizer --tool $tool --error-exitcode 1 \
       gpu_tests --gtest_filter="${1:-$all}" || result=1
   done
   [[ -n ${1-} ]] || runMpi 2 compute-sanitizer --tool memcheck --error-exitcode 1 gpu_mpi || result=1

@@ -84,6 +84,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     // Kernels that still run use what is freed next.
     try {
       device_.synchronize();
+      const ContextScope scope(device_.context());
+      pool_.free();
     } catch (const Error&) {  // the context is gone, and with it all memory
       event_.leave();
       pool_.leave();

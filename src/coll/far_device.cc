@@ -63,6 +63,7 @@ class CudaFarDevice : public FarDevice {
     const ContextScope scope(device_.context());
     freeEvent(event_);
     freeStream(side_);
+    pool_.free();
   }
 
   int ordinal() const override { return device_.ordinal(); }

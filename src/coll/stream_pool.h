@@ -1,6 +1,8 @@
 #pragma once
 // Where a communicator has the memory from that it takes for the time of a call.
 
+#include <utility>
+
 #include "kernels/scale.h"
 
 namespace rondo {
@@ -13,9 +15,10 @@ class StreamPool {
   StreamPool() = default;
   StreamPool(const StreamPool&) = delete;
   StreamPool& operator=(const StreamPool&) = delete;
-  ~StreamPool() { freePool(pool_); }
-  /// In the current context.
+  ~StreamPool() { free(); }
+  /// Both in the current context: without one CUDA's runtime would make that of its first device.
   void make() { makePool(&pool_); }
+  void free() { freePool(std::exchange(pool_, nullptr)); }
   /// Its context is gone.
   void leave() { pool_ = nullptr; }
   /// Given back by freeOnStream(). Returns a cudaError_t.
