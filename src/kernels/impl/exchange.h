@@ -368,6 +368,15 @@ __device__ __forceinline__ void runExchange(const Head& call, const Piece* piece
   if (static_cast<int>(threadIdx.x) < mine) {
     held[threadIdx.x] =
         device::openItem(call, pieces, first + static_cast<int>(threadIdx.x) * grid);
+    // Offers go out before anything that takes long.
+    if constexpr (std::is_same_v<Piece, DirectPiece>) {
+      device::Held* const now = &held[threadIdx.x];
+      const TransferQueue& queue = call.queue[now->queue];
+      if (queue.side == algo::Side::Receives && now->piece < queue.end &&
+          device::asks(pieces, *now)) {
+        device::agree(call, pieces, now);
+      }
+    }
   }
   if (threadIdx.x < kPairSlots) taken[threadIdx.x] = 0;
   __syncthreads();
