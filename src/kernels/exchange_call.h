@@ -64,11 +64,6 @@ constexpr uint32_t kPairLineData = kPairSlotBytes / 16 * 15;
 /// A lane is worth its block from so many bytes on.
 constexpr uint64_t kLeastBytesPerLane = 3840;
 
-/// From here on a transfer may ask its receiver where it goes, which takes about three
-/// microseconds, more than slots do below (16 messages in a row, 2 x H200, 2026-11: 1 MiB 7.6 us
-/// and through slots 4.1, 8 MiB 25 and 32).
-constexpr uint64_t kAsksFrom = 4u << 20;
-
 RONDO_ALGO uint64_t divideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
 RONDO_ALGO TransferCut cutTransfer(const PairView& pairs, uint64_t bytes) {
