@@ -102,7 +102,7 @@ void UcxTransport::tellEnd(UcxPeer& peer, const UcxEnd& end) {
   peer.end = end;
   header.stamp = end.word;
   header.sequence = end.detail;
-  send(peer, header, nullptr, 0, nullptr);
+  sendCopy(peer, header, end.why.data(), end.why.size());
 }
 
 /// Tells the living that the communicator has ended. Where not all have met, those that this rank
@@ -131,9 +131,9 @@ void UcxTransport::spread(const UcxEnd& end, Whom whom) {
 }
 
 /// Where not all have met what is new is passed on.
-void UcxTransport::onAbort(UcxPeer& peer, uint32_t word, uint32_t detail) {
-  wish_.events->farAborted(word, detail);
-  peer.end = {word, detail};
+void UcxTransport::onAbort(UcxPeer& peer, UcxEnd end) {
+  wish_.events->farAborted(end.word, end.detail, end.why);
+  peer.end = std::move(end);
   const auto covers = [&](const UcxEnd& each) { return each.covers(peer.end); };
   if (!fewMeet_ || std::any_of(told_.begin(), told_.end(), covers)) return;
   untold_.push_back(peer.end);

@@ -47,7 +47,7 @@ void UcxTransport::lose(UcxPeer& peer, FarLoss how, const std::string& why) {
   if (!peer.needed && !peer.heard()) return;
   peer.told = true;
   const uint32_t word = wish_.events->farLost(peer.rank, how, why);
-  if (untold_.empty()) untold_.push_back({word, 0});
+  if (untold_.empty()) untold_.push_back({word, 0, {}});
 }
 
 /// Whether a better word than UCX's may come: from the peer's host, or from ranks beside it.

@@ -26,6 +26,9 @@ constexpr uint64_t kCreditChunks = kUcxWindowChunks / 2;
 /// Shorter messages go by the first rail: another one would win nothing.
 constexpr size_t kLeastStriped = 16384;
 
+/// Of why a communicator ends; no more has room where it is read.
+constexpr size_t kMostWhy = 1000;
+
 /// Whether count `a`, which may have wrapped, is past `b`.
 bool past(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) > 0; }
 
@@ -221,7 +224,8 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
       if (!told_.empty()) worker_.askAgain();
       break;
     case UcxKind::Abort:
-      onAbort(peer, header.stamp, header.sequence);
+      onAbort(peer, {header.stamp, header.sequence,
+                     std::string(static_cast<const char*>(data), std::min(bytes, kMostWhy))});
       break;
     case UcxKind::Record:
       if (bytes % sizeof(UcxRecord) == 0)
@@ -342,10 +346,10 @@ std::optional<uint64_t> UcxTransport::untaken(int rank) {
   return {};
 }
 
-void UcxTransport::abort(uint32_t word, uint32_t detail) {
+void UcxTransport::abort(uint32_t word, uint32_t detail, std::string_view why) {
   {
     const std::lock_guard<std::mutex> lock(worker_.mutex());
-    spread({word, detail});
+    spread({word, detail, std::string(why.substr(0, kMostWhy))});
     settleMs_ = std::min(settleMs_, 200);
   }
   settle();

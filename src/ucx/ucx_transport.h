@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/late.h"
@@ -82,6 +83,7 @@ struct UcxWay {
 /// How a communicator has ended: an abort word, and what goes with it.
 struct UcxEnd {
   uint32_t word = 0, detail = 0;
+  std::string why = {};  ///< What who ended it says; goes with the word.
 
   /// Whether it says all that `other` does.
   bool covers(const UcxEnd& other) const {
@@ -173,7 +175,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   std::unique_ptr<SendPort> sendToAll(int lane, const uint32_t* stamp) override;
   std::unique_ptr<RecvPort> recvFrom(int lane, int rank, bool everyone) override;
   void progress() override { worker_.progress(); }
-  void abort(uint32_t word, uint32_t detail) override;
+  void abort(uint32_t word, uint32_t detail, std::string_view why) override;
   void tell(int rank, std::span<const ToldCall> calls) override;
   void share(const FarNews& news, int to) override;
   bool inTouch(int rank) const override;
@@ -256,7 +258,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   enum class Whom { All, Untold };
   void spread(const UcxEnd& end, Whom whom = Whom::All);
   void tellEnd(UcxPeer& peer, const UcxEnd& end);
-  void onAbort(UcxPeer& peer, uint32_t word, uint32_t detail);
+  void onAbort(UcxPeer& peer, UcxEnd end);
   bool sayBye();
   ucs_status_t onMessage(ucp_worker_h by, const UcxHeader& header, void* data, size_t bytes,
                          uint64_t attributes) override;

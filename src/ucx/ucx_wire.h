@@ -15,7 +15,7 @@ enum class UcxKind : uint8_t {
   Data,      ///< A message of a channel.
   Credit,    ///< Nothing but `released`.
   Record,    ///< Calls that the sender made.
-  Abort,     ///< Ends the communicator.
+  Abort,     ///< Ends the communicator; its data are why, if who ended it said so.
   Bye,       ///< The last message on each way that it used: the sender destroyed its communicator.
   ZeroCopy,  ///< Data that stay where they are until the receiver says where they shall go.
   News,      ///< The first of FarNews; the others follow in their order.
@@ -44,7 +44,7 @@ struct UcxRecord {
   uint64_t sent, taken;
 };
 
-constexpr uint16_t kUcxVersion = 9;
+constexpr uint16_t kUcxVersion = 10;
 constexpr unsigned kUcxMessageId = 1;
 
 /// Messages of a channel that may be under way: sent, and not known to be released.

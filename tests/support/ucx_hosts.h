@@ -26,8 +26,9 @@ inline constexpr uint64_t kChunk = 64u << 10;
 
 /// What a rank's network told it.
 struct Told : FarEvents {
-  void farAborted(uint32_t word, uint32_t why) override {
-    detail = why;
+  void farAborted(uint32_t word, uint32_t how, std::string_view why) override {
+    detail = how;
+    reason = why;
     aborted = word;
     ++ends;
   }
@@ -49,6 +50,7 @@ struct Told : FarEvents {
   }
   std::atomic<uint32_t> aborted{0};
   uint32_t detail = 0;
+  std::string reason;
   int ends = 0;
   int left = -1, newsOf = -1;
   FarNews news;
