@@ -78,7 +78,7 @@ struct RelayedNews {
   }
 };
 
-using FarNews = std::variant<BoardNews, WaitNote, PlaceQuestion, PlaceAnswer, ReportNote,
-                             ComeNews, RelayedNews>;
+using FarNews = std::variant<BoardNews, WaitNote, PlaceQuestion, PlaceAnswer, ReportNote, ComeNews,
+                             RelayedNews>;
 
 }  // namespace rondo

@@ -41,7 +41,9 @@ void UcxTransport::need(UcxPeer& peer) {
   peer.lost = false;
   peer.doubted = {};
   for (UcxWay& way : peer.ways) {
-    if (way.endpoint != nullptr && way.endpoint->failed) way.endpoint = nullptr;
+    if (way.endpoint == nullptr || !way.endpoint->failed) continue;
+    way.endpoint = nullptr;
+    way.asks = false;
   }
   worker_.askAgain();
 }
@@ -52,6 +54,10 @@ UcxEndpoint* UcxTransport::endpointOf(UcxPeer& peer, size_t rail) {
   return peer.ways[rail].endpoint;
 }
 
+/// Until its hello is answered nothing else goes out. Where an earlier communicator has used the
+/// connection, it may be dead without anybody knowing, though the peer lives. And a call whose
+/// message has left shall not go on while the way is still being made: its rank may tell others by
+/// ways that there are, who then look for that message.
 void UcxTransport::openWay(UcxPeer& peer, size_t rail) {
   UcxWay& way = peer.ways[rail];
   try {
@@ -61,10 +67,45 @@ void UcxTransport::openWay(UcxPeer& peer, size_t rail) {
     worker_.askAgain();
     return;
   }
+  way.asks = true;
+  way.old = std::exchange(way.endpoint->used, true);
   UcxHeader hello = headerTo(peer, UcxKind::Hello);
   hello.channel = static_cast<uint8_t>(rail);
+  hello.sequence = way.heard ? 3 : 2;
+  way.owes = false;
   const uint64_t token = worker_.token();
   sendCopy(peer, hello, &token, sizeof token, rail);
+}
+
+/// What was held back until now goes out, or is given up with its peer.
+void UcxTransport::letGo(UcxPeer& peer, size_t rail) {
+  UcxWay& way = peer.ways[rail];
+  way.asks = false;
+  for (const UcxWay::Held& each : std::exchange(way.held, {})) {
+    launch(peer, each.out, each.data, each.bytes, rail);
+  }
+}
+
+/// Ways that wait for an answer, or owe one.
+void UcxTransport::goOn(UcxPeer& peer) {
+  for (size_t rail = 0; rail < peer.ways.size(); ++rail) {
+    UcxWay& way = peer.ways[rail];
+    if (way.owes) need(peer);
+    const bool open = way.endpoint != nullptr;  // else it is opened with the answer
+    if (std::exchange(way.owes, false) && endpointOf(peer, rail) != nullptr && open) {
+      UcxHeader hello = headerTo(peer, UcxKind::Hello);
+      hello.channel = static_cast<uint8_t>(rail);
+      hello.sequence = 1;
+      send(peer, hello, nullptr, 0, nullptr, rail);
+    }
+    if (!way.asks && way.held.empty()) continue;
+    if (way.retries() && !peer.lost) {
+      way.asks = false;
+      way.endpoint = nullptr;
+      endpointOf(peer, rail);
+    }
+    if (!way.asks || way.heardMe || peer.bye || peer.lost) letGo(peer, rail);
+  }
 }
 
 void UcxTransport::awaits(UcxPeer& peer) {

@@ -41,12 +41,19 @@ void UcxTransport::untaken(UcxPeer& peer) {
 void UcxTransport::lose(UcxPeer& peer, FarLoss how, const std::string& why) {
   if (!peer.lost) peer.why = why;
   peer.lost = true;
+  worker_.askAgain();  // what is held back for it
   if (peer.told || peer.bye || closing_) return;
   // Of one with which this rank had nothing to do, nobody knows here whether it was done; who has
   // met it does.
   if (!peer.needed && !peer.heard()) return;
   peer.told = true;
-  const uint32_t word = wish_.events->farLost(peer.rank, how, why);
+  const bool never = how == FarLoss::Broken && fewMeet_ && !peer.heard() && !peer.ways.empty();
+  const uint32_t word = wish_.events->farLost(
+      peer.rank, how,
+      never
+          ? noWay(peer, 0, why.c_str()) +
+                "; UCX_NET_DEVICES and UCX_TLS say which network devices and transports it may use"
+          : why);
   if (untold_.empty()) untold_.push_back({word, 0, {}});
 }
 
@@ -65,6 +72,8 @@ bool UcxTransport::othersKnowBetter(const UcxPeer& peer) const {
 void UcxTransport::doubt(UcxPeer& peer, const std::string& why) {
   const auto renewable = [](const UcxWay& way) { return way.renewable(); };
   if (greeting_ && std::any_of(peer.ways.begin(), peer.ways.end(), renewable)) return;
+  const auto retries = [](const UcxWay& way) { return way.retries(); };
+  if (std::any_of(peer.ways.begin(), peer.ways.end(), retries)) return worker_.askAgain();
   if (!othersKnowBetter(peer)) return lose(peer, FarLoss::Broken, why);
   if (peer.lost || peer.doubted != Clock::time_point{}) return;
   peer.doubted = Clock::now();
@@ -95,6 +104,7 @@ void UcxTransport::onHostEvent(const HostWatch::Event& event) {
 bool UcxTransport::afterFailure() {
   bool again = false;
   for (UcxPeer* peer : all_) {
+    if (fewMeet_) goOn(*peer);
     if (peer->lost) continue;
     if (peer->ended != Clock::time_point{}) {
       // What it sent last, a goodbye perhaps, comes by another way and may take longer; behind it

@@ -86,7 +86,7 @@ class UcxRecvPort final : public RecvPort {
   UcxPeer& peer_;
   uint8_t channel_;
   uint32_t next_;
-  bool awaits_ = false;  // for so long that the peer was told
+  bool awaits_ = false;                          // for so long that the peer was told
   std::chrono::steady_clock::time_point since_;  // of the wait for the next; none: not known
 };
 

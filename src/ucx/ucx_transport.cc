@@ -104,6 +104,9 @@ void UcxTransport::sendCopy(UcxPeer& peer, const UcxHeader& header, const void* 
 void UcxTransport::launch(UcxPeer& peer, Outgoing* out, const void* data, size_t bytes,
                           size_t rail) {
   UcxEndpoint* const endpoint = endpointOf(peer, rail);
+  UcxWay& way = peer.ways[rail];
+  if (way.asks && !peer.lost && out->header.kind != UcxKind::Hello) [[unlikely]]
+    return way.held.push_back({out, data, bytes});
   if (peer.lost || endpoint == nullptr || endpoint->failed) return finish(out);
   ucp_request_param_t param{};
   param.op_attr_mask =
@@ -213,7 +216,9 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
     case UcxKind::Hello:
       if (header.channel >= peer.ways.size()) break;
       peer.ways[header.channel].heard = true;
-      peer.ways[header.channel].heardMe |= header.sequence != 0;
+      peer.ways[header.channel].heardMe |= (header.sequence & 1) != 0;
+      peer.ways[header.channel].owes |= (header.sequence & 2) != 0;
+      if (peer.ways[header.channel].asks || peer.ways[header.channel].owes) worker_.askAgain();
       if (!told_.empty()) worker_.askAgain();  // it may have come after the end
       break;
     case UcxKind::Bye:
@@ -221,7 +226,7 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
       if (header.sequence == 0 ? peer.byes != 0 : ++peer.byes < header.sequence) break;
       peer.bye = true;
       wish_.events->farLeft(peer.rank);
-      if (!told_.empty()) worker_.askAgain();
+      if (!told_.empty() || fewMeet_) worker_.askAgain();
       break;
     case UcxKind::Abort:
       onAbort(peer, {header.stamp, header.sequence,
@@ -430,6 +435,9 @@ UcxTransport::~UcxTransport() {
   settle();
   settleZeroCopies();
   const std::lock_guard<std::mutex> lock(worker_.mutex());
+  for (UcxPeer* peer : all_) {  // no answer has come: UCX may still bring it there
+    for (size_t rail = 0; rail < peer->ways.size(); ++rail) letGo(*peer, rail);
+  }
   while (sayBye()) worker_.progressLocked();  // who has said hello since
   worker_.detach(group_, rank_);
   refuseOffers();

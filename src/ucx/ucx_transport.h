@@ -22,6 +22,9 @@ namespace rondo {
 
 class UcxTransport;
 
+/// Counts the peers that a message still has to leave for; nullptr: nobody waits for it.
+using UcxPending = std::atomic<uint32_t>;
+
 /// A message that came and is not released yet.
 struct UcxArrival {
   static constexpr size_t kSmall = 256;
@@ -64,18 +67,38 @@ struct UcxChannel {
   }
 };
 
+/// A message on its way out: UCX wants the header to stay.
+struct UcxOutgoing {
+  UcxHeader header;
+  UcxPacked packed;  // if it is short, over TCP
+  std::vector<char> copy;
+  UcxTransport* owner;
+  UcxPending* pending;
+};
+
 /// One rail to a peer: the same number at both ends.
 struct UcxWay {
   uint64_t token = 0;  ///< Of the peer's worker; of the first way also its process.
   Endpoints watchedAt{};
   UcxEndpoint* endpoint = nullptr;  ///< nullptr: this rank has not used it yet.
   bool heard = false;               ///< The peer said hello by it.
+  bool asks = false;  ///< An answer to this rank's hello has to come before all else goes out.
+  bool owes = false;  ///< The peer wants one.
+  bool old = false;   ///< Its endpoint is an earlier communicator's.
+  struct Held {
+    UcxOutgoing* out;
+    const void* data;
+    size_t bytes;
+  };
+  std::vector<Held> held = {};  ///< With asks.
   // Until ranks have met:
   bool heardMe = false;   ///< ... and that it has got this rank's.
   bool said = false;      ///< This rank has said hello by its endpoint.
   bool answered = false;  ///< ... and that it has got the peer's.
 
   bool met() const { return heard && heardMe && answered; }
+  /// Nothing that counts has gone out by its endpoint: another one may work.
+  bool retries() const { return asks && old && endpoint != nullptr && endpoint->failed; }
   /// Its endpoint worked for an earlier communicator: a new one may work again.
   bool renewable() const { return endpoint != nullptr && endpoint->failed && endpoint->met; }
 };
@@ -149,9 +172,6 @@ struct UcxPeer {
   }
 };
 
-/// Counts the peers that a message still has to leave for; nullptr: nobody waits for it.
-using UcxPending = std::atomic<uint32_t>;
-
 class UcxTransport final : public FarTransport, private UcxReceiver {
  public:
   struct Wish {
@@ -218,14 +238,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void settleZeroCopies();
 
  private:
-  /// A message on its way out: UCX wants the header to stay.
-  struct Outgoing {
-    UcxHeader header;
-    UcxPacked packed;  // if it is short, over TCP
-    std::vector<char> copy;
-    UcxTransport* owner;
-    UcxPending* pending;
-  };
+  using Outgoing = UcxOutgoing;
 
   UcxTransport(UcxWorker& worker, int rank, Wish wish);
   void meet(Bootstrap& boot);
@@ -236,6 +249,8 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void need(UcxPeer& peer);
   UcxEndpoint* endpointOf(UcxPeer& peer, size_t rail);
   void openWay(UcxPeer& peer, size_t rail);
+  void goOn(UcxPeer& peer);
+  void letGo(UcxPeer& peer, size_t rail);
   std::string noWay(const UcxPeer& peer, size_t rail, const char* why) const;
   void watchHosts();
   void greet(Bootstrap& boot);

@@ -11,7 +11,7 @@ namespace rondo {
 enum class UcxKind : uint8_t {
   Hello,     ///< The way works; the first message of a communicator on each, in each direction, and
              ///< once more when the peer's has come. Of a way that is made when it is first used:
-             ///< with the number of the sender's first worker, and once.
+             ///< with the number of the sender's first worker, and answered.
   Data,      ///< A message of a channel.
   Credit,    ///< Nothing but `released`.
   Record,    ///< Calls that the sender made.
@@ -31,7 +31,9 @@ struct UcxHeader {
   uint32_t stamp;     ///< Data: see Channels::stamp. Abort: the abort word.
   uint32_t sequence;  ///< Data, ZeroCopy: the number of the message in its channel, or of its kind
                       ///< to this rank, from 0. Abort: the detail. Hello: 1 if the peer's has come
-                      ///< by this way. Bye: on how many ways it is said; 0: in answer to a hello.
+                      ///< by this way, 2 more if it
+                      ///< is answered before more is said. Bye: on how many ways it is said; 0: in
+                      ///< answer to a hello.
   uint32_t released;  ///< Data, Credit: messages of the same channel in the other direction that
                       ///< the sender has released.
 };

@@ -32,7 +32,8 @@ class UcxWorker;
 struct UcxEndpoint {
   ucp_ep_h handle = nullptr;
   UcxWorker* worker = nullptr;
-  bool met = false;  ///< A communicator's ranks have met by it: the network allows it.
+  bool met = false;   ///< A communicator's ranks have met by it: the network allows it.
+  bool used = false;  ///< A communicator has.
   bool failed = false;
   std::string why;  ///< With failed.
 };

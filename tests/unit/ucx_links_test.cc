@@ -49,7 +49,7 @@ TEST_P(UcxLinks, AWayIsMadeWhenItIsFirstUsed) {
   }
   EXPECT_EQ(hosts.endpointsOf(0), static_cast<size_t>(GetParam()));
   EXPECT_EQ(hosts.endpointsOf(1), 0u);
-  EXPECT_EQ(hosts.endpointsOf(3), 1u);  // for credits
+  EXPECT_EQ(hosts.endpointsOf(3), static_cast<size_t>(GetParam()));  // for answers
 }
 
 /// It has sent nothing and got nothing, and is asked.
@@ -95,6 +95,18 @@ TEST_P(UcxLinks, WhoWaitsSaysSoAfterSomeMilliseconds) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   EXPECT_EQ(hosts.endpointsOf(0), 1u);
+}
+
+/// Whoever hears from a rank whose call is over finds what that call sent.
+TEST_P(UcxLinks, AMessageThatHasLeftIsSeenByWhoLooks) {
+  for (int turn = 0; turn < 20; ++turn) {
+    Hosts hosts(2, GetParam());
+    const auto out = hosts.sender(0, 1);
+    ASSERT_TRUE(send(*out, 1, 100));
+    ASSERT_TRUE(hosts.until([&] { return out->drained(); }));
+    for (int look = 0; look < 3; ++look) hosts.worker(1).progress();
+    EXPECT_EQ(hosts[1].untaken(0).value_or(0), 100u) << turn;
+  }
 }
 
 /// Its last messages come before its goodbye, and it need not have been told anything.
@@ -146,6 +158,42 @@ TEST_P(UcxLinks, ADeadOneIsFoundOutByWhoWaits) {
   EXPECT_EQ(hosts.told(0).lost, 2);
 }
 
+/// A communicator was, whose connection is gone; nobody knows, and the ranks live.
+TEST_P(UcxLinks, AWayOverAConnectionThatWasLostIsMadeAnew) {
+  Hosts hosts(2, GetParam());
+  ASSERT_TRUE(send(*hosts.sender(0, 1), 1, 100));
+  ASSERT_TRUE(comes(hosts, *hosts[1].recvFrom(0, 0, false), 1, 100));
+  hosts.meet(GetParam());
+  ASSERT_GT(hosts.breakConnections(), 0);
+  for (const int from : {0, 1}) {
+    const auto out = hosts.sender(from, 1 - from);
+    const auto in = hosts[1 - from].recvFrom(0, from, false);
+    for (char k = 0; k < 3; ++k) ASSERT_TRUE(send(*out, k, k == 1 ? kChunk : 100));
+    for (char k = 0; k < 3; ++k) ASSERT_TRUE(comes(hosts, *in, k, k == 1 ? kChunk : 100)) << from;
+    EXPECT_TRUE(hosts.until([&] { return out->drained(); }));
+  }
+  EXPECT_EQ(hosts.told(0).lost, -1) << hosts.told(0).whyLost;
+  EXPECT_EQ(hosts.told(1).lost, -1) << hosts.told(1).whyLost;
+}
+
+/// The same, but it is the other process that is gone.
+TEST_P(UcxLinks, AWayThatCannotBeMadeSaysWhereAndWhatToDo) {
+  Hosts hosts(2, GetParam());
+  ASSERT_TRUE(send(*hosts.sender(0, 1), 1, 100));
+  ASSERT_TRUE(comes(hosts, *hosts[1].recvFrom(0, 0, false), 1, 100));
+  hosts.meet(GetParam());
+  hosts.kill(1);
+  const auto out = hosts.sender(0, 1);
+  ASSERT_TRUE(send(*out, 1, 100));
+  EXPECT_TRUE(hosts.until([&] { return hosts.told(0).lost == 1; }));
+  const std::string& why = hosts.told(0).whyLost;
+  EXPECT_NE(why.find("no way from host \"here\" to rank 1 on host \"here\" (tcp"),
+            std::string::npos)
+      << why;
+  EXPECT_NE(why.find("UCX_NET_DEVICES and UCX_TLS say"), std::string::npos) << why;
+  EXPECT_TRUE(hosts.until([&] { return out->drained(); }));
+}
+
 /// It was never met, has done what it had to, and its process ends: that is no end for the others,
 /// also where one finds out, until somebody waits for it.
 TEST_P(UcxLinks, WhoNeverSpokeAndIsNotNeededMayEnd) {
@@ -186,7 +234,7 @@ TEST(UcxFewMet, AnEndIsHeardOfByAllThoughFewMeet) {
     for (int rank = 0; rank < kRanks; ++rank) {
       if (rank == dead) continue;
       EXPECT_TRUE(heard(rank)) << rank;
-      EXPECT_TRUE(rank == 3 || hosts.told(rank).reason == "it had enough") << rank;
+      EXPECT_TRUE(rank == 3 || dead >= 0 || hosts.told(rank).reason == "it had enough") << rank;
       EXPECT_LE(hosts.endpointsOf(rank), 8u) << rank;
     }
   }
