@@ -175,7 +175,8 @@ void Fabric::endWith(uint32_t kind, const std::string& why) {
 namespace {
 
 /// Before a far rank's reason where a near one has it from that; its own begins with a letter.
-std::string markOf(int rank) { return format("\1%d:", rank); }
+constexpr const char* kFarMark = "\1";
+std::string markOf(int rank) { return kFarMark + format("%d:", rank); }
 
 }  // namespace
 
@@ -191,7 +192,10 @@ void Fabric::noteWhy(int rank, std::string_view why) {
 }
 
 std::string Fabric::toldWhy(int rank) const {
-  if (near(rank)) return printable(shm_->why(place(rank)).read());
+  if (near(rank)) {
+    const std::string text = shm_->why(place(rank)).read();
+    return text.compare(0, 1, kFarMark) == 0 ? "" : printable(text);
+  }
   {
     const std::lock_guard<std::mutex> lock(lostMutex_);
     if (!farRank(rank)->why.empty()) return farRank(rank)->why;
