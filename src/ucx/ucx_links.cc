@@ -37,11 +37,12 @@ void UcxTransport::chooseWhoMeets() {
 /// From now on the end of `peer` is the communicator's. Before, it may have gone without a word,
 /// done with all it had to do: a way that failed then is tried again.
 void UcxTransport::need(UcxPeer& peer) {
-  if (std::exchange(peer.needed, true) || !peer.lost || peer.told) return;
+  if (std::exchange(peer.needed, true) || peer.told) return;
+  if (!peer.lost && peer.doubted == std::chrono::steady_clock::time_point{}) return;
   peer.lost = false;
   peer.doubted = {};
   for (UcxWay& way : peer.ways) {
-    if (way.endpoint == nullptr || !way.endpoint->failed) continue;
+    if (!way.failed()) continue;
     way.endpoint = nullptr;
     way.asks = false;
   }
@@ -63,12 +64,11 @@ void UcxTransport::openWay(UcxPeer& peer, size_t rail) {
   try {
     way.endpoint = &worker_.rail(static_cast<int>(rail)).connect(way.token);
   } catch (const Error& error) {
-    lose(peer, FarLoss::Broken, noWay(peer, rail, error.what()));
-    worker_.askAgain();
-    return;
+    return lose(peer, FarLoss::Broken, noWay(peer, rail, error.what()));
   }
   way.asks = true;
-  way.old = std::exchange(way.endpoint->used, true);
+  way.heardMe = false;
+  way.old = way.endpoint->old;
   UcxHeader hello = headerTo(peer, UcxKind::Hello);
   hello.channel = static_cast<uint8_t>(rail);
   hello.sequence = way.heard ? 3 : 2;
@@ -81,13 +81,32 @@ void UcxTransport::openWay(UcxPeer& peer, size_t rail) {
 void UcxTransport::letGo(UcxPeer& peer, size_t rail) {
   UcxWay& way = peer.ways[rail];
   way.asks = false;
+  if (ended()) forgetData(way);
   for (const UcxWay::Held& each : std::exchange(way.held, {})) {
-    launch(peer, each.out, each.data, each.bytes, rail);
+    if (each.move != nullptr) {
+      launch(*each.move);
+    } else {
+      launch(peer, each.out, each.data, each.bytes, rail);
+    }
   }
+}
+
+/// Nobody takes messages of a communicator that has ended, and their callers' memory may be gone
+/// soon.
+void UcxTransport::forgetData(UcxWay& way) {
+  const auto isData = [](const UcxWay::Held& each) {
+    return each.move != nullptr || each.out->header.kind == UcxKind::Data;
+  };
+  for (const UcxWay::Held& each : way.held) {
+    if (isData(each) && each.out != nullptr) finish(each.out);
+  }
+  std::erase_if(way.held, isData);
 }
 
 /// Ways that wait for an answer, or owe one.
 void UcxTransport::goOn(UcxPeer& peer) {
+  const bool retries = peer.retries();
+  if (retries) peer.doubted = {};
   for (size_t rail = 0; rail < peer.ways.size(); ++rail) {
     UcxWay& way = peer.ways[rail];
     if (way.owes) need(peer);
@@ -99,7 +118,8 @@ void UcxTransport::goOn(UcxPeer& peer) {
       send(peer, hello, nullptr, 0, nullptr, rail);
     }
     if (!way.asks && way.held.empty()) continue;
-    if (way.retries() && !peer.lost) {
+    if (ended()) forgetData(way);
+    if (retries && way.failed() && !peer.lost) {
       way.asks = false;
       way.endpoint = nullptr;
       endpointOf(peer, rail);

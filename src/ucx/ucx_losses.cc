@@ -47,13 +47,7 @@ void UcxTransport::lose(UcxPeer& peer, FarLoss how, const std::string& why) {
   // met it does.
   if (!peer.needed && !peer.heard()) return;
   peer.told = true;
-  const bool never = how == FarLoss::Broken && fewMeet_ && !peer.heard() && !peer.ways.empty();
-  const uint32_t word = wish_.events->farLost(
-      peer.rank, how,
-      never
-          ? noWay(peer, 0, why.c_str()) +
-                "; UCX_NET_DEVICES and UCX_TLS say which network devices and transports it may use"
-          : why);
+  const uint32_t word = wish_.events->farLost(peer.rank, how, why);
   if (untold_.empty()) untold_.push_back({word, 0, {}});
 }
 
@@ -69,11 +63,16 @@ bool UcxTransport::othersKnowBetter(const UcxPeer& peer) const {
 }
 
 /// UCX has lost it, which may be heard from a call before it is from the endpoint's error handler.
-void UcxTransport::doubt(UcxPeer& peer, const std::string& why) {
+void UcxTransport::doubt(UcxPeer& peer, const std::string& status) {
   const auto renewable = [](const UcxWay& way) { return way.renewable(); };
   if (greeting_ && std::any_of(peer.ways.begin(), peer.ways.end(), renewable)) return;
-  const auto retries = [](const UcxWay& way) { return way.retries(); };
-  if (std::any_of(peer.ways.begin(), peer.ways.end(), retries)) return worker_.askAgain();
+  if (peer.retries()) return worker_.askAgain();
+  const bool never = fewMeet_ && !peer.heard();
+  const std::string why =
+      never
+          ? noWay(peer, 0, status.c_str()) +
+                "; UCX_NET_DEVICES and UCX_TLS say which network devices and transports it may use"
+          : status;
   if (!othersKnowBetter(peer)) return lose(peer, FarLoss::Broken, why);
   if (peer.lost || peer.doubted != Clock::time_point{}) return;
   peer.doubted = Clock::now();

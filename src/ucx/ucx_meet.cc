@@ -148,7 +148,6 @@ void UcxTransport::connect() {
         UcxWay& way = peer->ways[rail];
         UcxWorker& worker = worker_.rail(static_cast<int>(rail));
         way.endpoint = &worker.connect(way.token);
-        way.endpoint->used = true;
       }
     } catch (const Error& error) {
       peer->lost = true;
@@ -174,7 +173,6 @@ void UcxTransport::renew(UcxPeer& peer, size_t rail) {
   UcxWay& way = peer.ways[rail];
   try {
     way.endpoint = &worker_.rail(static_cast<int>(rail)).connect(way.token);
-    way.endpoint->used = true;
   } catch (const Error& error) {
     peer.lost = true;
     peer.why = error.what();

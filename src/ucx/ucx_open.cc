@@ -194,7 +194,10 @@ void UcxWorker::know(uint64_t token, const std::string& address, const std::stri
 UcxEndpoint& UcxWorker::connect(uint64_t token) {
   const std::string& address = known_.at(token).address;
   std::unique_ptr<UcxEndpoint>& known = endpoints_[token];
-  if (known != nullptr && !known->failed) return *known;
+  if (known != nullptr && !known->failed) {
+    known->old = true;
+    return *known;
+  }
   // Communicators that were lost with it still ask it.
   if (known != nullptr) givenUp_.push_back(std::move(known));
   auto made = std::make_unique<UcxEndpoint>();

@@ -105,8 +105,10 @@ void UcxTransport::launch(UcxPeer& peer, Outgoing* out, const void* data, size_t
                           size_t rail) {
   UcxEndpoint* const endpoint = endpointOf(peer, rail);
   UcxWay& way = peer.ways[rail];
-  if (way.asks && !peer.lost && out->header.kind != UcxKind::Hello) [[unlikely]]
-    return way.held.push_back({out, data, bytes});
+  if (way.asks && !peer.lost && out->header.kind != UcxKind::Hello) [[unlikely]] {
+    way.held.push_back({out, data, bytes});
+    return ended() ? forgetData(way) : void();
+  }
   if (peer.lost || endpoint == nullptr || endpoint->failed) return finish(out);
   ucp_request_param_t param{};
   param.op_attr_mask =
@@ -355,6 +357,7 @@ void UcxTransport::abort(uint32_t word, uint32_t detail, std::string_view why) {
   {
     const std::lock_guard<std::mutex> lock(worker_.mutex());
     spread({word, detail, std::string(why.substr(0, kMostWhy))});
+    worker_.askAgain();  // what is held back
     settleMs_ = std::min(settleMs_, 200);
   }
   settle();
@@ -427,18 +430,22 @@ void UcxTransport::settle() {
 
 UcxTransport::~UcxTransport() {
   if (!attached_) return;
-  {
-    const std::lock_guard<std::mutex> lock(worker_.mutex());
-    closing_ = true;
-    sayBye();
+  for (bool said = true; said;) {  // to who says hello meanwhile, too
+    {
+      const std::lock_guard<std::mutex> lock(worker_.mutex());
+      closing_ = true;
+      said = sayBye();
+    }
+    settle();
   }
-  settle();
   settleZeroCopies();
   const std::lock_guard<std::mutex> lock(worker_.mutex());
-  for (UcxPeer* peer : all_) {  // no answer has come: UCX may still bring it there
-    for (size_t rail = 0; rail < peer->ways.size(); ++rail) letGo(*peer, rail);
-  }
-  while (sayBye()) worker_.progressLocked();  // who has said hello since
+  do {
+    for (UcxPeer* peer : all_) {  // no answer has come: UCX may still bring it there
+      for (size_t rail = 0; rail < peer->ways.size(); ++rail) letGo(*peer, rail);
+    }
+    worker_.progressLocked();
+  } while (sayBye());
   worker_.detach(group_, rank_);
   refuseOffers();
   onArrivals([](UcxArrival& arrival) {

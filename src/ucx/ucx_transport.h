@@ -86,9 +86,10 @@ struct UcxWay {
   bool owes = false;  ///< The peer wants one.
   bool old = false;   ///< Its endpoint is an earlier communicator's.
   struct Held {
-    UcxOutgoing* out;
+    UcxOutgoing* out;  ///< Or nullptr, and `move`.
     const void* data;
     size_t bytes;
+    UcxZeroCopy* move = nullptr;
   };
   std::vector<Held> held = {};  ///< With asks.
   // Until ranks have met:
@@ -98,9 +99,10 @@ struct UcxWay {
 
   bool met() const { return heard && heardMe && answered; }
   /// Nothing that counts has gone out by its endpoint: another one may work.
-  bool retries() const { return asks && old && endpoint != nullptr && endpoint->failed; }
+  bool mayRetry() const { return asks && old; }
+  bool failed() const { return endpoint != nullptr && endpoint->failed; }
   /// Its endpoint worked for an earlier communicator: a new one may work again.
-  bool renewable() const { return endpoint != nullptr && endpoint->failed && endpoint->met; }
+  bool renewable() const { return failed() && endpoint->met; }
 };
 
 /// How a communicator has ended: an abort word, and what goes with it.
@@ -167,8 +169,14 @@ struct UcxPeer {
   }
   /// Nothing comes from it any more.
   bool cutOff() const {
-    return std::all_of(ways.begin(), ways.end(),
-                       [](const UcxWay& w) { return w.endpoint != nullptr && w.endpoint->failed; });
+    return std::all_of(ways.begin(), ways.end(), [](const UcxWay& w) { return w.failed(); });
+  }
+  /// Ways have failed, and nothing is lost that another endpoint would not carry.
+  bool retries() const {
+    const auto failed = [](const UcxWay& w) { return w.failed(); };
+    const auto gone = [](const UcxWay& w) { return w.failed() && !w.mayRetry(); };
+    return std::any_of(ways.begin(), ways.end(), failed) &&
+           std::none_of(ways.begin(), ways.end(), gone);
   }
 };
 
@@ -251,6 +259,9 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void openWay(UcxPeer& peer, size_t rail);
   void goOn(UcxPeer& peer);
   void letGo(UcxPeer& peer, size_t rail);
+  void forgetData(UcxWay& way);
+  /// The communicator has ended, or others are about to be told so.
+  bool ended() const { return !told_.empty() || !untold_.empty(); }
   std::string noWay(const UcxPeer& peer, size_t rail, const char* why) const;
   void watchHosts();
   void greet(Bootstrap& boot);
@@ -285,13 +296,14 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void onHostEvent(const HostWatch::Event& event) override;
   bool afterFailure() override;
   bool othersKnowBetter(const UcxPeer& peer) const;
-  void doubt(UcxPeer& peer, const std::string& why);
+  void doubt(UcxPeer& peer, const std::string& status);
   void lose(UcxPeer& peer, FarLoss how, const std::string& why);
   UcxArrival& placeFor(UcxChannel& channel, uint32_t sequence);
   template <class Act>
   void onArrivals(const Act& act);
   std::unique_ptr<char[]> takeBuffer();
   UcxZeroCopy& newZeroCopy(UcxPeer& peer, bool receives, void* data, size_t bytes, MemoryKind kind);
+  void launch(UcxZeroCopy& move);
   bool onZeroCopy(UcxPeer& peer, const UcxZeroCopies::Offer& offer);
   bool takeOffer(UcxZeroCopy& move, const UcxZeroCopies::Offer& offer);
   bool noteZeroCopy(UcxZeroCopy& move, void* request);

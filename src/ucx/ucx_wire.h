@@ -31,9 +31,8 @@ struct UcxHeader {
   uint32_t stamp;     ///< Data: see Channels::stamp. Abort: the abort word.
   uint32_t sequence;  ///< Data, ZeroCopy: the number of the message in its channel, or of its kind
                       ///< to this rank, from 0. Abort: the detail. Hello: 1 if the peer's has come
-                      ///< by this way, 2 more if it
-                      ///< is answered before more is said. Bye: on how many ways it is said; 0: in
-                      ///< answer to a hello.
+                      ///< by this way, 2 more if nothing else goes out before an answer. Bye: on
+                      ///< how many ways it is said; 0: in answer to a hello.
   uint32_t released;  ///< Data, Credit: messages of the same channel in the other direction that
                       ///< the sender has released.
 };

@@ -32,8 +32,8 @@ class UcxWorker;
 struct UcxEndpoint {
   ucp_ep_h handle = nullptr;
   UcxWorker* worker = nullptr;
-  bool met = false;   ///< A communicator's ranks have met by it: the network allows it.
-  bool used = false;  ///< A communicator has.
+  bool met = false;  ///< A communicator's ranks have met by it: the network allows it.
+  bool old = false;  ///< Asked for again since it was made: it may have died in between.
   bool failed = false;
   std::string why;  ///< With failed.
 };

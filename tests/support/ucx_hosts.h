@@ -173,4 +173,14 @@ inline bool send(SendPort& port, char mark, size_t bytes) {
   return true;
 }
 
+/// Whether the next message is such a one; takes it.
+inline bool comes(Hosts& hosts, RecvPort& port, char mark, size_t bytes) {
+  Message message{};
+  if (!hosts.until([&] { return port.tryPeek(&message); })) return false;
+  const std::vector<char> wanted(bytes, mark);
+  const bool right = message.bytes == bytes && std::memcmp(message.data, wanted.data(), bytes) == 0;
+  port.release();
+  return right;
+}
+
 }  // namespace rondo::testing

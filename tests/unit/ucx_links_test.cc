@@ -20,15 +20,6 @@
 namespace rondo::testing {
 namespace {
 
-bool comes(Hosts& hosts, RecvPort& port, char mark, size_t bytes) {
-  Message message{};
-  if (!hosts.until([&] { return port.tryPeek(&message); })) return false;
-  const std::vector<char> wanted(bytes, mark);
-  const bool right = message.bytes == bytes && std::memcmp(message.data, wanted.data(), bytes) == 0;
-  port.release();
-  return right;
-}
-
 /// Nobody meets.
 class UcxLinks : public ::testing::TestWithParam<int> {
  protected:
