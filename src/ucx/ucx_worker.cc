@@ -203,7 +203,7 @@ void UcxWorker::keepMoving() {
     bool wakes = false, moves = false;
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      used_.wait(lock, [this] { return !receivers_.empty() || strangersMayCome_; });
+      used_.wait(lock, [this] { return !ending_ && (!receivers_.empty() || strangersMayCome_); });
       const bool othersWaited = turns_ != seen;
       moves = !othersWaited && moveUntilQuiet();
       lookAtHosts(othersWaited);
@@ -240,7 +240,7 @@ void UcxWorker::awaitArrival() {
   };
   while (!arrived()) {
     const auto waited = std::chrono::steady_clock::now() - start;
-    if (waited > kLastWords) return;
+    if (waited > kLastWords) break;
     if (!bound && waited > kWaitGap) {
       onRails([&](UcxWorker& rail) { boundRetransmission(rail.ports_, theirs); });
       bound = true;
@@ -248,6 +248,10 @@ void UcxWorker::awaitArrival() {
     progress();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  // UCX's own memory goes next, and the thread would end the process there ("Fatal: failed to
+  // modify 16 event handler"). Destructors that come after this move the network themselves.
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ending_ = true;
 }
 
 void UcxWorker::lookAtHosts(bool othersWaited) {
