@@ -29,7 +29,7 @@ UcxSendPort::~UcxSendPort() {
   if (completed_ == posted_) return;
   transport_.settle();
   advance();
-  if (completed_ != posted_) static_cast<void>(state_.release());
+  if (completed_ != posted_) transport_.keep(std::move(state_));
 }
 
 UcxSendPort::State& UcxSendPort::state() {

@@ -32,7 +32,7 @@ class UcxSendPort final : public SendPort {
     uint64_t end = 0;          ///< Of its space in the ring, and of all before.
     uint64_t bytesBefore = 0;  ///< Of all messages before it.
   };
-  /// What UCX reads and writes; stays when a message never left.
+  /// What UCX reads and writes; the transport has it while a message has not left.
   struct State {
     Slot slots[kUcxWindow];
     std::unique_ptr<char[]> ring;

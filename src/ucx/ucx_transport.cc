@@ -428,6 +428,11 @@ void UcxTransport::settle() {
   }
 }
 
+void UcxTransport::keep(std::shared_ptr<void> memory) {
+  const std::lock_guard<std::mutex> lock(worker_.mutex());
+  kept_.push_back(std::move(memory));
+}
+
 UcxTransport::~UcxTransport() {
   if (!attached_) return;
   for (bool said = true; said;) {  // to who says hello meanwhile, too
@@ -461,11 +466,12 @@ UcxTransport::~UcxTransport() {
     std::vector<std::unique_ptr<UcxPeer>> peers;
     std::vector<std::unique_ptr<Outgoing>> outgoings;
     std::vector<std::unique_ptr<UcxZeroCopy>> zeroCopies;
+    std::vector<std::shared_ptr<void>> ofPorts;
   };
   static std::mutex keeping;
   static auto* const kept = new std::vector<Kept>;
   const std::lock_guard<std::mutex> keeps(keeping);
-  kept->push_back({std::move(peers_), std::move(outgoings_), std::move(zeroCopies_)});
+  kept->push_back({std::move(peers_), std::move(outgoings_), std::move(zeroCopies_), std::move(kept_)});
 }
 
 std::unique_ptr<SendPort> UcxTransport::sendTo(int lane, int rank, const uint32_t* stamp) {

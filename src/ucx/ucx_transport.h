@@ -239,6 +239,9 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void* heldBy(int rank, uint8_t channel, uint32_t sequence) const {
     return peerOf(rank).channels[channel].arrival(sequence)->by;
   }
+  /// What messages lie in that have not left although their port ends; until the transport's end,
+  /// and where UCX has some of them even then, for good.
+  void keep(std::shared_ptr<void> memory);
   /// Waits until what was sent has left, for so long that a living peer would have taken it.
   void settle();
   /// Until UCX writes no more into the caller's memory, which may be used for something else next;
@@ -322,6 +325,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   bool greeting_ = false;
   bool closing_ = false;
   std::vector<UcxEnd> untold_, told_;            // to be sent on; sent on
+  std::vector<std::shared_ptr<void>> kept_;      // of ports that have ended
   size_t inFlight_ = 0;                          // sends and receives that UCX has not finished
   size_t zeroCopying_ = 0;                       // of them, those that write into caller's memory
   int settleMs_ = 1000;                          // left for waiting in settle()
