@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <new>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -134,9 +133,9 @@ void Fabric::abort() {
   endAll(static_cast<uint32_t>(rank_) + 1);
 }
 
-void Fabric::endAll(uint32_t word, uint32_t detail) {
+void Fabric::endAll(uint32_t word, uint32_t detail, std::string_view why) {
   shm_->abort(word);
-  if (far_) far_->abort(word, detail);
+  if (far_) far_->abort(word, detail, why);
 }
 
 void Fabric::watchPeers(std::function<void()> died) {
@@ -170,26 +169,43 @@ void Fabric::endWith(uint32_t kind, const std::string& why) {
     const std::lock_guard<std::mutex> lock(lostMutex_);
     shm_->why(place(rank_)).write(why);
   }
-  try {
-    EndNote note;
-    note.why.write(why);
-    if (far_) far_->share(note, FarTransport::kEverybody);
-  } catch (const std::bad_alloc&) {  // the end matters more
-  }
-  endAll((static_cast<uint32_t>(rank_) + 1) | kind);
+  endAll((static_cast<uint32_t>(rank_) + 1) | kind, 0, why);
 }
 
-void Fabric::hear(int rank, const EndNote& note) {
-  std::string why;
-  if (!note.why.read(&why)) return;
+namespace {
+
+/// Before a far rank's reason where a near one has it from that; its own begins with a letter.
+constexpr const char* kFarMark = "\1";
+std::string markOf(int rank) { return kFarMark + format("%d:", rank); }
+
+}  // namespace
+
+/// Far rank `rank` says why it ends the communicator. Of this host's ranks perhaps only this one is
+/// told so by the network: the others find it here, before the abort word says that it is there.
+void Fabric::noteWhy(int rank, std::string_view why) {
   const std::lock_guard<std::mutex> lock(lostMutex_);
-  if (farRank(rank)->why.empty()) farRank(rank)->why = printable(why);
+  std::string& known = farRank(rank)->why;
+  if (!known.empty()) return;
+  known = printable(std::string(why));
+  ShmLayout::Why& shown = shm_->why(place(rank_));
+  if (aborted() == 0 && shown.read().empty()) shown.write(markOf(rank) + std::string(why));
 }
 
 std::string Fabric::toldWhy(int rank) const {
-  if (near(rank)) return printable(shm_->why(place(rank)).read());
-  const std::lock_guard<std::mutex> lock(lostMutex_);
-  return farRank(rank)->why;
+  if (near(rank)) {
+    const std::string text = shm_->why(place(rank)).read();
+    return text.compare(0, 1, kFarMark) == 0 ? "" : printable(text);
+  }
+  {
+    const std::lock_guard<std::mutex> lock(lostMutex_);
+    if (!farRank(rank)->why.empty()) return farRank(rank)->why;
+  }
+  const std::string mark = markOf(rank);
+  for (const int each : near_) {
+    const std::string text = shm_->why(place(each)).read();
+    if (text.compare(0, mark.size(), mark) == 0) return printable(text.substr(mark.size()));
+  }
+  return "";
 }
 
 std::string Fabric::rankText(int rank) const {
@@ -212,7 +228,7 @@ bool Fabric::gone(int rank, bool alsoLeft) const {
 }
 
 /// Its own host's word for a death is believed here, too.
-void Fabric::farAborted(uint32_t word, uint32_t detail) {
+void Fabric::farAborted(uint32_t word, uint32_t detail, std::string_view why) {
   const uint32_t rank = (word & kRankBits) - 1;
   FarRank* const far = rank < farRanks_.size() ? farRank(static_cast<int>(rank)) : nullptr;
   if ((word & kDied) != 0 && far != nullptr) {
@@ -220,6 +236,7 @@ void Fabric::farAborted(uint32_t word, uint32_t detail) {
     far->gone = true;
     PeerWatch::noteFarDeath();
   }
+  if (!why.empty() && far != nullptr) noteWhy(static_cast<int>(rank), why);
   shm_->abort(word);
 }
 

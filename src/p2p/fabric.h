@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/late.h"
@@ -178,14 +179,15 @@ class Fabric final : public FarEvents {
   }
   int place(int rank) const { return placeOf_[static_cast<size_t>(rank)]; }
   void peerDied(int place, Ending ending);
-  void endAll(uint32_t word, uint32_t detail = 0);
+  void endAll(uint32_t word, uint32_t detail = 0, std::string_view why = {});
   void endWith(uint32_t kind, const std::string& why);
   int endedBy(uint32_t kind) const;
   std::string endingText(int rank) const;
   std::string lossText(uint32_t word, int rank) const;
   FarRank* farRank(int rank) const { return farRanks_[static_cast<size_t>(rank)].get(); }
 
-  void farAborted(uint32_t word, uint32_t detail) override;
+  void farAborted(uint32_t word, uint32_t detail, std::string_view why) override;
+  void noteWhy(int rank, std::string_view why);
   uint32_t farLost(int rank, FarLoss how, const std::string& why) override;
   void farLeft(int rank) override { farRank(rank)->left = true; }
   void farCalled(int rank, const Call& call, PairCounts counts) override;
@@ -194,7 +196,6 @@ class Fabric final : public FarEvents {
   void hear(int rank, const WaitNote& note);
   void hear(int rank, const PlaceQuestion& question);
   void hear(int rank, const PlaceAnswer& answer);
-  void hear(int rank, const EndNote& note);
   void hear(int, const ReportNote&) { shm_->noteReport(); }
   void hear(int, const ComeNews& news);
   void hear(int, const RelayedNews& letter);

@@ -51,11 +51,6 @@ struct PlaceAnswer {
   uint64_t sequence = 0;
 };
 
-/// Why the sender ends the communicator; before its abort.
-struct EndNote {
-  NewsText<1024> why;
-};
-
 /// The sender's host reports a stall; the others need not.
 struct ReportNote {
   uint32_t unused = 0;
@@ -83,7 +78,7 @@ struct RelayedNews {
   }
 };
 
-using FarNews = std::variant<BoardNews, WaitNote, PlaceQuestion, PlaceAnswer, EndNote, ReportNote,
-                             ComeNews, RelayedNews>;
+using FarNews = std::variant<BoardNews, WaitNote, PlaceQuestion, PlaceAnswer, ReportNote, ComeNews,
+                             RelayedNews>;
 
 }  // namespace rondo

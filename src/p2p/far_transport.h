@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "p2p/far_news.h"
 #include "p2p/transport.h"
@@ -27,8 +28,8 @@ enum class FarLoss {
 class FarEvents {
  public:
   virtual ~FarEvents() = default;
-  /// `word` and `detail` are what a far rank passed to FarTransport::abort().
-  virtual void farAborted(uint32_t word, uint32_t detail) = 0;
+  /// What a far rank passed to FarTransport::abort().
+  virtual void farAborted(uint32_t word, uint32_t detail, std::string_view why) = 0;
   /// Returns the word that the other far ranks shall get.
   virtual uint32_t farLost(int rank, FarLoss how, const std::string& why) = 0;
   /// `rank` has let go of the communicator.
@@ -66,8 +67,9 @@ class FarTransport {
 
   /// Moves what can be moved at once; any thread. Ports do the same while they have to wait.
   virtual void progress() = 0;
-  /// Ends calls on all far ranks, whose FarEvents::farAborted() gets both. Any thread.
-  virtual void abort(uint32_t word, uint32_t detail) = 0;
+  /// Ends calls on all far ranks, whose FarEvents::farAborted() gets all of it; of `why` a thousand
+  /// bytes. Any thread.
+  virtual void abort(uint32_t word, uint32_t detail, std::string_view why) = 0;
   /// Lets `rank` know what this rank called.
   virtual void tell(int rank, std::span<const ToldCall> calls) = 0;
   /// Tells far rank `to`.

@@ -37,11 +37,14 @@ void UcxTransport::chooseWhoMeets() {
 /// From now on the end of `peer` is the communicator's. Before, it may have gone without a word,
 /// done with all it had to do: a way that failed then is tried again.
 void UcxTransport::need(UcxPeer& peer) {
-  if (std::exchange(peer.needed, true) || !peer.lost || peer.told) return;
+  if (std::exchange(peer.needed, true) || peer.told) return;
+  if (!peer.lost && peer.doubted == std::chrono::steady_clock::time_point{}) return;
   peer.lost = false;
   peer.doubted = {};
   for (UcxWay& way : peer.ways) {
-    if (way.endpoint != nullptr && way.endpoint->failed) way.endpoint = nullptr;
+    if (!way.failed()) continue;
+    way.endpoint = nullptr;
+    way.asks = false;
   }
   worker_.askAgain();
 }
@@ -52,19 +55,77 @@ UcxEndpoint* UcxTransport::endpointOf(UcxPeer& peer, size_t rail) {
   return peer.ways[rail].endpoint;
 }
 
+/// Until its hello is answered nothing else goes out. Where an earlier communicator has used the
+/// connection, it may be dead without anybody knowing, though the peer lives. And a call whose
+/// message has left shall not go on while the way is still being made: its rank may tell others by
+/// ways that there are, who then look for that message.
 void UcxTransport::openWay(UcxPeer& peer, size_t rail) {
   UcxWay& way = peer.ways[rail];
   try {
     way.endpoint = &worker_.rail(static_cast<int>(rail)).connect(way.token);
   } catch (const Error& error) {
-    lose(peer, FarLoss::Broken, noWay(peer, rail, error.what()));
-    worker_.askAgain();
-    return;
+    return lose(peer, FarLoss::Broken, noWay(peer, rail, error.what()));
   }
+  way.asks = true;
+  way.heardMe = false;
+  way.old = way.endpoint->old;
   UcxHeader hello = headerTo(peer, UcxKind::Hello);
   hello.channel = static_cast<uint8_t>(rail);
+  hello.sequence = way.heard ? 3 : 2;
+  way.owes = false;
   const uint64_t token = worker_.token();
   sendCopy(peer, hello, &token, sizeof token, rail);
+}
+
+/// What was held back until now goes out, or is given up with its peer.
+void UcxTransport::letGo(UcxPeer& peer, size_t rail) {
+  UcxWay& way = peer.ways[rail];
+  way.asks = false;
+  if (ended()) forgetData(way);
+  for (const UcxWay::Held& each : std::exchange(way.held, {})) {
+    if (each.move != nullptr) {
+      launch(*each.move);
+    } else {
+      launch(peer, each.out, each.data, each.bytes, rail);
+    }
+  }
+}
+
+/// Nobody takes messages of a communicator that has ended, and their callers' memory may be gone
+/// soon.
+void UcxTransport::forgetData(UcxWay& way) {
+  const auto isData = [](const UcxWay::Held& each) {
+    return each.move != nullptr || each.out->header.kind == UcxKind::Data;
+  };
+  for (const UcxWay::Held& each : way.held) {
+    if (isData(each) && each.out != nullptr) finish(each.out);
+  }
+  std::erase_if(way.held, isData);
+}
+
+/// Ways that wait for an answer, or owe one.
+void UcxTransport::goOn(UcxPeer& peer) {
+  const bool retries = peer.retries();
+  if (retries) peer.doubted = {};
+  for (size_t rail = 0; rail < peer.ways.size(); ++rail) {
+    UcxWay& way = peer.ways[rail];
+    if (way.owes) need(peer);
+    const bool open = way.endpoint != nullptr;  // else it is opened with the answer
+    if (std::exchange(way.owes, false) && endpointOf(peer, rail) != nullptr && open) {
+      UcxHeader hello = headerTo(peer, UcxKind::Hello);
+      hello.channel = static_cast<uint8_t>(rail);
+      hello.sequence = 1;
+      send(peer, hello, nullptr, 0, nullptr, rail);
+    }
+    if (!way.asks && way.held.empty()) continue;
+    if (ended()) forgetData(way);
+    if (retries && way.failed() && !peer.lost) {
+      way.asks = false;
+      way.endpoint = nullptr;
+      endpointOf(peer, rail);
+    }
+    if (!way.asks || way.heardMe || peer.bye || peer.lost) letGo(peer, rail);
+  }
 }
 
 void UcxTransport::awaits(UcxPeer& peer) {
@@ -102,7 +163,7 @@ void UcxTransport::tellEnd(UcxPeer& peer, const UcxEnd& end) {
   peer.end = end;
   header.stamp = end.word;
   header.sequence = end.detail;
-  send(peer, header, nullptr, 0, nullptr);
+  sendCopy(peer, header, end.why.data(), end.why.size());
 }
 
 /// Tells the living that the communicator has ended. Where not all have met, those that this rank
@@ -131,9 +192,9 @@ void UcxTransport::spread(const UcxEnd& end, Whom whom) {
 }
 
 /// Where not all have met what is new is passed on.
-void UcxTransport::onAbort(UcxPeer& peer, uint32_t word, uint32_t detail) {
-  wish_.events->farAborted(word, detail);
-  peer.end = {word, detail};
+void UcxTransport::onAbort(UcxPeer& peer, UcxEnd end) {
+  wish_.events->farAborted(end.word, end.detail, end.why);
+  peer.end = std::move(end);
   const auto covers = [&](const UcxEnd& each) { return each.covers(peer.end); };
   if (!fewMeet_ || std::any_of(told_.begin(), told_.end(), covers)) return;
   untold_.push_back(peer.end);

@@ -41,13 +41,14 @@ void UcxTransport::untaken(UcxPeer& peer) {
 void UcxTransport::lose(UcxPeer& peer, FarLoss how, const std::string& why) {
   if (!peer.lost) peer.why = why;
   peer.lost = true;
+  worker_.askAgain();  // what is held back for it
   if (peer.told || peer.bye || closing_) return;
   // Of one with which this rank had nothing to do, nobody knows here whether it was done; who has
   // met it does.
   if (!peer.needed && !peer.heard()) return;
   peer.told = true;
   const uint32_t word = wish_.events->farLost(peer.rank, how, why);
-  if (untold_.empty()) untold_.push_back({word, 0});
+  if (untold_.empty()) untold_.push_back({word, 0, {}});
 }
 
 /// Whether a better word than UCX's may come: from the peer's host, or from ranks beside it.
@@ -62,9 +63,16 @@ bool UcxTransport::othersKnowBetter(const UcxPeer& peer) const {
 }
 
 /// UCX has lost it, which may be heard from a call before it is from the endpoint's error handler.
-void UcxTransport::doubt(UcxPeer& peer, const std::string& why) {
+void UcxTransport::doubt(UcxPeer& peer, const std::string& status) {
   const auto renewable = [](const UcxWay& way) { return way.renewable(); };
   if (greeting_ && std::any_of(peer.ways.begin(), peer.ways.end(), renewable)) return;
+  if (peer.retries()) return worker_.askAgain();
+  const bool never = fewMeet_ && !peer.heard();
+  const std::string why =
+      never
+          ? noWay(peer, 0, status.c_str()) +
+                "; UCX_NET_DEVICES and UCX_TLS say which network devices and transports it may use"
+          : status;
   if (!othersKnowBetter(peer)) return lose(peer, FarLoss::Broken, why);
   if (peer.lost || peer.doubted != Clock::time_point{}) return;
   peer.doubted = Clock::now();
@@ -95,6 +103,7 @@ void UcxTransport::onHostEvent(const HostWatch::Event& event) {
 bool UcxTransport::afterFailure() {
   bool again = false;
   for (UcxPeer* peer : all_) {
+    if (fewMeet_) goOn(*peer);
     if (peer->lost) continue;
     if (peer->ended != Clock::time_point{}) {
       // What it sent last, a goodbye perhaps, comes by another way and may take longer; behind it

@@ -1,6 +1,7 @@
 #include "ucx/ucx_ports.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace rondo {
 namespace {
@@ -8,8 +9,8 @@ namespace {
 /// Shorter messages are copied: UCX would copy them itself, and the call need not wait for them.
 constexpr size_t kLeastInPlace = 16384;
 constexpr uint64_t kLine = 64;
-/// Some milliseconds.
-constexpr uint32_t kLongLooks = 4096;
+/// A message that has not come by then is waited for, and its rank is told so.
+constexpr std::chrono::milliseconds kLongWait{5};
 
 }  // namespace
 
@@ -28,7 +29,7 @@ UcxSendPort::~UcxSendPort() {
   if (completed_ == posted_) return;
   transport_.settle();
   advance();
-  if (completed_ != posted_) static_cast<void>(state_.release());
+  if (completed_ != posted_) transport_.keep(std::move(state_));
 }
 
 UcxSendPort::State& UcxSendPort::state() {
@@ -141,7 +142,8 @@ bool UcxRecvPort::tryPeek(Message* message) {
     if (next == nullptr) {
       if (peer_.bye.load(std::memory_order_relaxed)) [[unlikely]]
         transport_.missed(peer_, channel_, next_);
-      if (transport_.fewMeet() && ++looks_ == kLongLooks) transport_.awaits(peer_);
+      if (transport_.fewMeet() && !awaits_) [[unlikely]]
+        noteWait();
       return false;
     }
   }
@@ -152,8 +154,18 @@ bool UcxRecvPort::tryPeek(Message* message) {
   return true;
 }
 
+/// By the clock: how often somebody looks depends on what else there is to do.
+void UcxRecvPort::noteWait() {
+  const auto now = std::chrono::steady_clock::now();
+  if (since_ == std::chrono::steady_clock::time_point{}) since_ = now;
+  if (now - since_ < kLongWait) return;
+  awaits_ = true;
+  transport_.awaits(peer_);
+}
+
 void UcxRecvPort::release() {
-  looks_ = 0;
+  awaits_ = false;
+  since_ = {};
   transport_.release(peer_, channel_, *arrival());
   ++next_;
 }

@@ -2,6 +2,7 @@
 // Channels to ranks of other hosts. Credits bound what is under way: a reader's memory holds what
 // was sent, and nothing has to be refused.
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -31,7 +32,7 @@ class UcxSendPort final : public SendPort {
     uint64_t end = 0;          ///< Of its space in the ring, and of all before.
     uint64_t bytesBefore = 0;  ///< Of all messages before it.
   };
-  /// What UCX reads and writes; stays when a message never left.
+  /// What UCX reads and writes; the transport has it while a message has not left.
   struct State {
     Slot slots[kUcxWindow];
     std::unique_ptr<char[]> ring;
@@ -79,11 +80,14 @@ class UcxRecvPort final : public RecvPort {
     return there ? next : nullptr;
   }
 
+  void noteWait();
+
   UcxTransport& transport_;
   UcxPeer& peer_;
   uint8_t channel_;
   uint32_t next_;
-  uint32_t looks_ = 0;  // that found nothing, since the last message
+  bool awaits_ = false;                          // for so long that the peer was told
+  std::chrono::steady_clock::time_point since_;  // of the wait for the next; none: not known
 };
 
 }  // namespace rondo

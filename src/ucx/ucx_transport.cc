@@ -26,6 +26,9 @@ constexpr uint64_t kCreditChunks = kUcxWindowChunks / 2;
 /// Shorter messages go by the first rail: another one would win nothing.
 constexpr size_t kLeastStriped = 16384;
 
+/// Of why a communicator ends; no more has room where it is read.
+constexpr size_t kMostWhy = 1000;
+
 /// Whether count `a`, which may have wrapped, is past `b`.
 bool past(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) > 0; }
 
@@ -101,6 +104,11 @@ void UcxTransport::sendCopy(UcxPeer& peer, const UcxHeader& header, const void* 
 void UcxTransport::launch(UcxPeer& peer, Outgoing* out, const void* data, size_t bytes,
                           size_t rail) {
   UcxEndpoint* const endpoint = endpointOf(peer, rail);
+  UcxWay& way = peer.ways[rail];
+  if (way.asks && !peer.lost && out->header.kind != UcxKind::Hello) [[unlikely]] {
+    way.held.push_back({out, data, bytes});
+    return ended() ? forgetData(way) : void();
+  }
   if (peer.lost || endpoint == nullptr || endpoint->failed) return finish(out);
   ucp_request_param_t param{};
   param.op_attr_mask =
@@ -210,7 +218,9 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
     case UcxKind::Hello:
       if (header.channel >= peer.ways.size()) break;
       peer.ways[header.channel].heard = true;
-      peer.ways[header.channel].heardMe |= header.sequence != 0;
+      peer.ways[header.channel].heardMe |= (header.sequence & 1) != 0;
+      peer.ways[header.channel].owes |= (header.sequence & 2) != 0;
+      if (peer.ways[header.channel].asks || peer.ways[header.channel].owes) worker_.askAgain();
       if (!told_.empty()) worker_.askAgain();  // it may have come after the end
       break;
     case UcxKind::Bye:
@@ -218,10 +228,11 @@ void UcxTransport::onWord(UcxPeer& peer, const UcxHeader& header, const void* da
       if (header.sequence == 0 ? peer.byes != 0 : ++peer.byes < header.sequence) break;
       peer.bye = true;
       wish_.events->farLeft(peer.rank);
-      if (!told_.empty()) worker_.askAgain();
+      if (!told_.empty() || fewMeet_) worker_.askAgain();
       break;
     case UcxKind::Abort:
-      onAbort(peer, header.stamp, header.sequence);
+      onAbort(peer, {header.stamp, header.sequence,
+                     std::string(static_cast<const char*>(data), std::min(bytes, kMostWhy))});
       break;
     case UcxKind::Record:
       if (bytes % sizeof(UcxRecord) == 0)
@@ -342,10 +353,11 @@ std::optional<uint64_t> UcxTransport::untaken(int rank) {
   return {};
 }
 
-void UcxTransport::abort(uint32_t word, uint32_t detail) {
+void UcxTransport::abort(uint32_t word, uint32_t detail, std::string_view why) {
   {
     const std::lock_guard<std::mutex> lock(worker_.mutex());
-    spread({word, detail});
+    spread({word, detail, std::string(why.substr(0, kMostWhy))});
+    worker_.askAgain();  // what is held back
     settleMs_ = std::min(settleMs_, 200);
   }
   settle();
@@ -416,17 +428,29 @@ void UcxTransport::settle() {
   }
 }
 
+void UcxTransport::keep(std::shared_ptr<void> memory) {
+  const std::lock_guard<std::mutex> lock(worker_.mutex());
+  kept_.push_back(std::move(memory));
+}
+
 UcxTransport::~UcxTransport() {
   if (!attached_) return;
-  {
-    const std::lock_guard<std::mutex> lock(worker_.mutex());
-    closing_ = true;
-    sayBye();
+  for (bool said = true; said;) {  // to who says hello meanwhile, too
+    {
+      const std::lock_guard<std::mutex> lock(worker_.mutex());
+      closing_ = true;
+      said = sayBye();
+    }
+    settle();
   }
-  settle();
   settleZeroCopies();
   const std::lock_guard<std::mutex> lock(worker_.mutex());
-  while (sayBye()) worker_.progressLocked();  // who has said hello since
+  do {
+    for (UcxPeer* peer : all_) {  // no answer has come: UCX may still bring it there
+      for (size_t rail = 0; rail < peer->ways.size(); ++rail) letGo(*peer, rail);
+    }
+    worker_.progressLocked();
+  } while (sayBye());
   worker_.detach(group_, rank_);
   refuseOffers();
   onArrivals([](UcxArrival& arrival) {
@@ -442,11 +466,12 @@ UcxTransport::~UcxTransport() {
     std::vector<std::unique_ptr<UcxPeer>> peers;
     std::vector<std::unique_ptr<Outgoing>> outgoings;
     std::vector<std::unique_ptr<UcxZeroCopy>> zeroCopies;
+    std::vector<std::shared_ptr<void>> ofPorts;
   };
   static std::mutex keeping;
   static auto* const kept = new std::vector<Kept>;
   const std::lock_guard<std::mutex> keeps(keeping);
-  kept->push_back({std::move(peers_), std::move(outgoings_), std::move(zeroCopies_)});
+  kept->push_back({std::move(peers_), std::move(outgoings_), std::move(zeroCopies_), std::move(kept_)});
 }
 
 std::unique_ptr<SendPort> UcxTransport::sendTo(int lane, int rank, const uint32_t* stamp) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/late.h"
@@ -20,6 +21,9 @@
 namespace rondo {
 
 class UcxTransport;
+
+/// Counts the peers that a message still has to leave for; nullptr: nobody waits for it.
+using UcxPending = std::atomic<uint32_t>;
 
 /// A message that came and is not released yet.
 struct UcxArrival {
@@ -63,25 +67,48 @@ struct UcxChannel {
   }
 };
 
+/// A message on its way out: UCX wants the header to stay.
+struct UcxOutgoing {
+  UcxHeader header;
+  UcxPacked packed;  // if it is short, over TCP
+  std::vector<char> copy;
+  UcxTransport* owner;
+  UcxPending* pending;
+};
+
 /// One rail to a peer: the same number at both ends.
 struct UcxWay {
   uint64_t token = 0;  ///< Of the peer's worker; of the first way also its process.
   Endpoints watchedAt{};
   UcxEndpoint* endpoint = nullptr;  ///< nullptr: this rank has not used it yet.
   bool heard = false;               ///< The peer said hello by it.
+  bool asks = false;  ///< An answer to this rank's hello has to come before all else goes out.
+  bool owes = false;  ///< The peer wants one.
+  bool old = false;   ///< Its endpoint is an earlier communicator's.
+  struct Held {
+    UcxOutgoing* out;  ///< Or nullptr, and `move`.
+    const void* data;
+    size_t bytes;
+    UcxZeroCopy* move = nullptr;
+  };
+  std::vector<Held> held = {};  ///< With asks.
   // Until ranks have met:
   bool heardMe = false;   ///< ... and that it has got this rank's.
   bool said = false;      ///< This rank has said hello by its endpoint.
   bool answered = false;  ///< ... and that it has got the peer's.
 
   bool met() const { return heard && heardMe && answered; }
+  /// Nothing that counts has gone out by its endpoint: another one may work.
+  bool mayRetry() const { return asks && old; }
+  bool failed() const { return endpoint != nullptr && endpoint->failed; }
   /// Its endpoint worked for an earlier communicator: a new one may work again.
-  bool renewable() const { return endpoint != nullptr && endpoint->failed && endpoint->met; }
+  bool renewable() const { return failed() && endpoint->met; }
 };
 
 /// How a communicator has ended: an abort word, and what goes with it.
 struct UcxEnd {
   uint32_t word = 0, detail = 0;
+  std::string why = {};  ///< What who ended it says; goes with the word.
 
   /// Whether it says all that `other` does.
   bool covers(const UcxEnd& other) const {
@@ -142,13 +169,16 @@ struct UcxPeer {
   }
   /// Nothing comes from it any more.
   bool cutOff() const {
-    return std::all_of(ways.begin(), ways.end(),
-                       [](const UcxWay& w) { return w.endpoint != nullptr && w.endpoint->failed; });
+    return std::all_of(ways.begin(), ways.end(), [](const UcxWay& w) { return w.failed(); });
+  }
+  /// Ways have failed, and nothing is lost that another endpoint would not carry.
+  bool retries() const {
+    const auto failed = [](const UcxWay& w) { return w.failed(); };
+    const auto gone = [](const UcxWay& w) { return w.failed() && !w.mayRetry(); };
+    return std::any_of(ways.begin(), ways.end(), failed) &&
+           std::none_of(ways.begin(), ways.end(), gone);
   }
 };
-
-/// Counts the peers that a message still has to leave for; nullptr: nobody waits for it.
-using UcxPending = std::atomic<uint32_t>;
 
 class UcxTransport final : public FarTransport, private UcxReceiver {
  public:
@@ -173,7 +203,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   std::unique_ptr<SendPort> sendToAll(int lane, const uint32_t* stamp) override;
   std::unique_ptr<RecvPort> recvFrom(int lane, int rank, bool everyone) override;
   void progress() override { worker_.progress(); }
-  void abort(uint32_t word, uint32_t detail) override;
+  void abort(uint32_t word, uint32_t detail, std::string_view why) override;
   void tell(int rank, std::span<const ToldCall> calls) override;
   void share(const FarNews& news, int to) override;
   bool inTouch(int rank) const override;
@@ -209,6 +239,9 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void* heldBy(int rank, uint8_t channel, uint32_t sequence) const {
     return peerOf(rank).channels[channel].arrival(sequence)->by;
   }
+  /// What messages lie in that have not left although their port ends; until the transport's end,
+  /// and where UCX has some of them even then, for good.
+  void keep(std::shared_ptr<void> memory);
   /// Waits until what was sent has left, for so long that a living peer would have taken it.
   void settle();
   /// Until UCX writes no more into the caller's memory, which may be used for something else next;
@@ -216,14 +249,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void settleZeroCopies();
 
  private:
-  /// A message on its way out: UCX wants the header to stay.
-  struct Outgoing {
-    UcxHeader header;
-    UcxPacked packed;  // if it is short, over TCP
-    std::vector<char> copy;
-    UcxTransport* owner;
-    UcxPending* pending;
-  };
+  using Outgoing = UcxOutgoing;
 
   UcxTransport(UcxWorker& worker, int rank, Wish wish);
   void meet(Bootstrap& boot);
@@ -234,6 +260,11 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void need(UcxPeer& peer);
   UcxEndpoint* endpointOf(UcxPeer& peer, size_t rail);
   void openWay(UcxPeer& peer, size_t rail);
+  void goOn(UcxPeer& peer);
+  void letGo(UcxPeer& peer, size_t rail);
+  void forgetData(UcxWay& way);
+  /// The communicator has ended, or others are about to be told so.
+  bool ended() const { return !told_.empty() || !untold_.empty(); }
   std::string noWay(const UcxPeer& peer, size_t rail, const char* why) const;
   void watchHosts();
   void greet(Bootstrap& boot);
@@ -256,7 +287,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   enum class Whom { All, Untold };
   void spread(const UcxEnd& end, Whom whom = Whom::All);
   void tellEnd(UcxPeer& peer, const UcxEnd& end);
-  void onAbort(UcxPeer& peer, uint32_t word, uint32_t detail);
+  void onAbort(UcxPeer& peer, UcxEnd end);
   bool sayBye();
   ucs_status_t onMessage(ucp_worker_h by, const UcxHeader& header, void* data, size_t bytes,
                          uint64_t attributes) override;
@@ -268,13 +299,14 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void onHostEvent(const HostWatch::Event& event) override;
   bool afterFailure() override;
   bool othersKnowBetter(const UcxPeer& peer) const;
-  void doubt(UcxPeer& peer, const std::string& why);
+  void doubt(UcxPeer& peer, const std::string& status);
   void lose(UcxPeer& peer, FarLoss how, const std::string& why);
   UcxArrival& placeFor(UcxChannel& channel, uint32_t sequence);
   template <class Act>
   void onArrivals(const Act& act);
   std::unique_ptr<char[]> takeBuffer();
   UcxZeroCopy& newZeroCopy(UcxPeer& peer, bool receives, void* data, size_t bytes, MemoryKind kind);
+  void launch(UcxZeroCopy& move);
   bool onZeroCopy(UcxPeer& peer, const UcxZeroCopies::Offer& offer);
   bool takeOffer(UcxZeroCopy& move, const UcxZeroCopies::Offer& offer);
   bool noteZeroCopy(UcxZeroCopy& move, void* request);
@@ -293,6 +325,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   bool greeting_ = false;
   bool closing_ = false;
   std::vector<UcxEnd> untold_, told_;            // to be sent on; sent on
+  std::vector<std::shared_ptr<void>> kept_;      // of ports that have ended
   size_t inFlight_ = 0;                          // sends and receives that UCX has not finished
   size_t zeroCopying_ = 0;                       // of them, those that write into caller's memory
   int settleMs_ = 1000;                          // left for waiting in settle()

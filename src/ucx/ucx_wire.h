@@ -11,11 +11,11 @@ namespace rondo {
 enum class UcxKind : uint8_t {
   Hello,     ///< The way works; the first message of a communicator on each, in each direction, and
              ///< once more when the peer's has come. Of a way that is made when it is first used:
-             ///< with the number of the sender's first worker, and once.
+             ///< with the number of the sender's first worker, and answered.
   Data,      ///< A message of a channel.
   Credit,    ///< Nothing but `released`.
   Record,    ///< Calls that the sender made.
-  Abort,     ///< Ends the communicator.
+  Abort,     ///< Ends the communicator; its data are why, if who ended it said so.
   Bye,       ///< The last message on each way that it used: the sender destroyed its communicator.
   ZeroCopy,  ///< Data that stay where they are until the receiver says where they shall go.
   News,      ///< The first of FarNews; the others follow in their order.
@@ -31,7 +31,8 @@ struct UcxHeader {
   uint32_t stamp;     ///< Data: see Channels::stamp. Abort: the abort word.
   uint32_t sequence;  ///< Data, ZeroCopy: the number of the message in its channel, or of its kind
                       ///< to this rank, from 0. Abort: the detail. Hello: 1 if the peer's has come
-                      ///< by this way. Bye: on how many ways it is said; 0: in answer to a hello.
+                      ///< by this way, 2 more if nothing else goes out before an answer. Bye: on
+                      ///< how many ways it is said; 0: in answer to a hello.
   uint32_t released;  ///< Data, Credit: messages of the same channel in the other direction that
                       ///< the sender has released.
 };
@@ -44,7 +45,7 @@ struct UcxRecord {
   uint64_t sent, taken;
 };
 
-constexpr uint16_t kUcxVersion = 9;
+constexpr uint16_t kUcxVersion = 10;
 constexpr unsigned kUcxMessageId = 1;
 
 /// Messages of a channel that may be under way: sent, and not known to be released.

@@ -33,6 +33,7 @@ struct UcxEndpoint {
   ucp_ep_h handle = nullptr;
   UcxWorker* worker = nullptr;
   bool met = false;  ///< A communicator's ranks have met by it: the network allows it.
+  bool old = false;  ///< Asked for again since it was made: it may have died in between.
   bool failed = false;
   std::string why;  ///< With failed.
 };
@@ -195,6 +196,7 @@ class UcxWorker {
   };
   std::unordered_map<uint64_t, Known> known_;
   bool strangersMayCome_ = false;
+  bool ending_ = false;  // the process is: the thread moves nothing any more
   std::vector<std::pair<UcxHeader, uint64_t>> strangers_;  // and the token of whose worker
   std::vector<std::unique_ptr<UcxWorker>> further_;  // the first to go: they use what is above
 };

@@ -63,9 +63,18 @@ ZeroCopy* UcxTransport::sendZeroCopy(int rank, const void* data, size_t bytes, M
   UcxZeroCopy& move = newZeroCopy(peer, false, const_cast<void*>(data), bytes, kind);
   move.header = headerTo(peer, UcxKind::ZeroCopy);
   move.header.sequence = peer.zeroCopies.sent++;
-  // They take turns on the rails; their numbers tell who meets whom.
-  UcxEndpoint* const endpoint = endpointOf(peer, move.header.sequence % peer.ways.size());
-  if (peer.lost || endpoint == nullptr || endpoint->failed) return &move;
+  launch(move);
+  return &move;
+}
+
+/// They take turns on the rails; their numbers tell who meets whom.
+void UcxTransport::launch(UcxZeroCopy& move) {
+  UcxPeer& peer = *move.peer;
+  const size_t rail = move.header.sequence % peer.ways.size();
+  UcxEndpoint* const endpoint = endpointOf(peer, rail);
+  UcxWay& way = peer.ways[rail];
+  if (way.asks && !peer.lost) return way.held.push_back({nullptr, nullptr, 0, &move});
+  if (peer.lost || endpoint == nullptr || endpoint->failed) return;
   ucp_request_param_t param = paramsOf(move);
   param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = UCP_AM_SEND_FLAG_RNDV;
@@ -73,8 +82,7 @@ ZeroCopy* UcxTransport::sendZeroCopy(int rank, const void* data, size_t bytes, M
     zeroCopyEnded(*static_cast<UcxZeroCopy*>(sent), request, status);
   };
   noteZeroCopy(move, ucp_am_send_nbx(endpoint->handle, kUcxMessageId, &move.header,
-                                     sizeof move.header, data, bytes, &param));
-  return &move;
+                                     sizeof move.header, move.data, move.bytes, &param));
 }
 
 ZeroCopy* UcxTransport::receiveZeroCopy(int rank, void* data, size_t bytes, MemoryKind kind) {

@@ -26,8 +26,9 @@ inline constexpr uint64_t kChunk = 64u << 10;
 
 /// What a rank's network told it.
 struct Told : FarEvents {
-  void farAborted(uint32_t word, uint32_t why) override {
-    detail = why;
+  void farAborted(uint32_t word, uint32_t how, std::string_view why) override {
+    detail = how;
+    reason = why;
     aborted = word;
     ++ends;
   }
@@ -49,6 +50,7 @@ struct Told : FarEvents {
   }
   std::atomic<uint32_t> aborted{0};
   uint32_t detail = 0;
+  std::string reason;
   int ends = 0;
   int left = -1, newsOf = -1;
   FarNews news;
@@ -169,6 +171,16 @@ inline bool send(SendPort& port, char mark, size_t bytes) {
   std::memset(space, mark, bytes);
   port.post(bytes, nullptr);
   return true;
+}
+
+/// Whether the next message is such a one; takes it.
+inline bool comes(Hosts& hosts, RecvPort& port, char mark, size_t bytes) {
+  Message message{};
+  if (!hosts.until([&] { return port.tryPeek(&message); })) return false;
+  const std::vector<char> wanted(bytes, mark);
+  const bool right = message.bytes == bytes && std::memcmp(message.data, wanted.data(), bytes) == 0;
+  port.release();
+  return right;
 }
 
 }  // namespace rondo::testing

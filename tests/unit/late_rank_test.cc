@@ -80,7 +80,7 @@ class Talk {
     std::unique_ptr<SendPort> sendToAll(int, const uint32_t*) override { return nullptr; }
     std::unique_ptr<RecvPort> recvFrom(int, int, bool) override { return nullptr; }
     void progress() override {}
-    void abort(uint32_t, uint32_t) override {}
+    void abort(uint32_t, uint32_t, std::string_view) override {}
     void tell(int rank, std::span<const ToldCall> calls) override {
       talk_.say({rank_, rank, {}, {calls.begin(), calls.end()}});
     }

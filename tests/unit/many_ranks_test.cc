@@ -122,7 +122,7 @@ class CountsTells final : public FarTransport {
   std::unique_ptr<SendPort> sendToAll(int, const uint32_t*) override { return nullptr; }
   std::unique_ptr<RecvPort> recvFrom(int, int, bool) override { return nullptr; }
   void progress() override {}
-  void abort(uint32_t, uint32_t) override {}
+  void abort(uint32_t, uint32_t, std::string_view) override {}
   void tell(int rank, std::span<const ToldCall>) override { told_.push_back(rank); }
   void share(const FarNews&, int) override {}
   std::string linkText(int) const override { return ""; }

@@ -176,7 +176,7 @@ class BoardsOnly final : public FarTransport {
     net_.look(rank_);
     net_.turns.pass(rank_);
   }
-  void abort(uint32_t, uint32_t) override {}
+  void abort(uint32_t, uint32_t, std::string_view) override {}
   void tell(int, std::span<const ToldCall>) override {}
   void share(const FarNews& news, int) override {
     if (const auto* const board = std::get_if<BoardNews>(&news)) net_.share(rank_, *board);

@@ -278,7 +278,7 @@ TEST(UcxPorts, WordsBesideTheChannelsArrive) {
   EXPECT_EQ(std::memcmp(&std::get<PlaceAnswer>(hosts.told(0).news), &answer, sizeof answer), 0);
   EXPECT_NE(hosts[0].networkText().find("UCX_TLS="), std::string::npos);
   EXPECT_NE(hosts[0].networkText().find("hosts are not watched"), std::string::npos);
-  hosts[1].abort(12, 34);
+  hosts[1].abort(12, 34, "");
   ASSERT_TRUE(hosts.until([&] { return hosts.told(0).aborted != 0; }));
   EXPECT_EQ(hosts.told(0).aborted, 12u);
   EXPECT_EQ(hosts.told(0).detail, 34u);

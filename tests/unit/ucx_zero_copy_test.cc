@@ -125,7 +125,7 @@ TEST(UcxZeroCopy, NothingIsWrittenAfterTheEnd) {
     hosts.until([&] { return ended.load(); }, {0});
     hosts.until([] { return false; }, {0}, std::chrono::milliseconds(500));
   });
-  hosts[1].abort(1, 0);
+  hosts[1].abort(1, 0, "");
   hosts.destroy(1);
   in = other;
   ended = true;
