@@ -471,7 +471,8 @@ UcxTransport::~UcxTransport() {
   static std::mutex keeping;
   static auto* const kept = new std::vector<Kept>;
   const std::lock_guard<std::mutex> keeps(keeping);
-  kept->push_back({std::move(peers_), std::move(outgoings_), std::move(zeroCopies_), std::move(kept_)});
+  kept->push_back(
+      {std::move(peers_), std::move(outgoings_), std::move(zeroCopies_), std::move(kept_)});
 }
 
 std::unique_ptr<SendPort> UcxTransport::sendTo(int lane, int rank, const uint32_t* stamp) {
