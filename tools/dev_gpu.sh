@@ -125,6 +125,7 @@ gpuProcesses() {
   for ((ranks = 2; ranks <= processes; ++ranks)); do
     say "dev: gpu_mpi, $ranks processes"
     runMpi "$ranks" gpu_mpi || result=1
+    CUDA_MODULE_LOADING=LAZY runMpi "$ranks" gpu_mpi "first communicator" || result=1
     say "dev: the same through host memory"
     RONDO_P2P=off runMpi "$ranks" gpu_mpi || result=1
   done

@@ -162,6 +162,41 @@ uint64_t fiftyRunners() {
   return bad;
 }
 
+constexpr uint64_t kMostOfFirst = 64u << 20;
+
+// By itself and with CUDA_MODULE_LOADING=LAZY, as CUDA has it unless told: what the first
+// communicator of a process takes of its GPU, kernels and their local memory included.
+uint64_t firstCommunicator() {
+  constexpr size_t kCount = 1000;
+  MpiTestBootstrap boot;
+  FdExchange fds(boot, others(boot));
+  float* data = nullptr;
+  cuda(cudaMalloc(&data, kCount * sizeof(float)), "cudaMalloc");
+  cuda(cudaMemset(data, 0, kCount * sizeof(float)), "cudaMemset");
+  cudaStream_t stream = nullptr;
+  cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
+  cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  const uint64_t before = usedBytes(boot.size());
+  DeviceConfig config;
+  config.spinBoundMs = 20000;
+  std::string why;
+  const auto runner = createDeviceRunner(boot, &fds, others(boot), config, &why);
+  if (runner == nullptr) throw Error(rondoInternalError, "no runner: " + why);
+  runner->run({"rondoAllReduce", Collective::AllReduce, data, data, kCount, rondoFloat32, rondoSum,
+               0, stream});
+  cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  const uint64_t taken = usedBytes(boot.size()) - before;
+  if (boot.rank() == 0) {
+    std::printf(
+        "GPU memory of a rank of %d: %.1f MiB for the first communicator with its kernels\n",
+        boot.size(), static_cast<double>(taken) / (1 << 20));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  cudaFree(data);
+  cudaStreamDestroy(stream);
+  return taken <= kMostOfFirst ? 0 : 1;
+}
+
 uint64_t runCase(const Case& test) {
   MpiTestBootstrap boot;
   FdExchange fds(boot, others(boot));
@@ -211,6 +246,7 @@ int runAll(const char* part) {
   };
   run("device choice", [&] { return deviceChoice(devices); });
   cuda(cudaSetDevice(rank % devices), "cudaSetDevice");
+  if (std::strcmp(part, "first communicator") == 0) run(part, firstCommunicator);
   run("fifty runners", fiftyRunners);
   for (const Case& test : kCases) {
     if (test.peersMemory && hostMemoryAsked()) continue;
