@@ -20,7 +20,7 @@ struct DeviceCosts {
   uint64_t further = 385'000;             ///< A second exchange that waits for the first...
   uint64_t furtherPeer = 268'000;         ///< ... and for each further peer.
   uint64_t own = 368'000;                 ///< A block that a rank keeps, copied for itself...
-  uint64_t ownPerKiB = 520;               ///< ... and its data.
+  uint64_t ownPerKiB = 250;               ///< ... and its data.
   uint64_t thread = 410;                  ///< Each peer's packet of a block's threads above 128.
   uint64_t round = 475'000;               ///< A further packet of a thread.
   uint64_t overlappedRound = 186'000;     ///< The same where two exchanges overlap.

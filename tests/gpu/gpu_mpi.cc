@@ -165,7 +165,8 @@ uint64_t fiftyRunners() {
 constexpr uint64_t kMostOfFirst = 64u << 20;
 
 // By itself and with CUDA_MODULE_LOADING=LAZY, as CUDA has it unless told: what the first
-// communicator of a process takes of its GPU, kernels and their local memory included.
+// communicator of a process takes of its GPU, kernels and their local memory included: all are
+// loaded when it is made.
 uint64_t firstCommunicator() {
   constexpr size_t kCount = 1000;
   MpiTestBootstrap boot;
