@@ -20,10 +20,10 @@ std::vector<Kernel> ringKernels() {
       ringRow<AllReduce, AnyReducer>("allreduce"),
       ringRow<ReduceScatter, HotReducer>("reducescatter"),
       ringRow<ReduceScatter, AnyReducer>("reducescatter"),
-      ringRow<Reduce, HotReducer>("reduce"),
-      ringRow<Reduce, AnyReducer>("reduce"),
+      chainRow<Reduce, HotReducer>("reduce"),
+      chainRow<Reduce, AnyReducer>("reduce"),
       ringRow<AllGather, NoReducer>("allgather"),
-      ringRow<Broadcast, NoReducer>("broadcast"),
+      chainRow<Broadcast, NoReducer>("broadcast"),
   };
 }
 

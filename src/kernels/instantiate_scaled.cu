@@ -35,7 +35,7 @@ std::vector<Kernel> scaledKernels() {
       windowRow<Reduce, Line, ScaledReducer, 0, Meets::kByHello>("reduce", "oneshot"),
       ringRow<AllReduceRing, ScaledReducer>("allreduce"),
       ringRow<ReduceScatterRing, ScaledReducer>("reducescatter"),
-      ringRow<ReduceRing, ScaledReducer>("reduce"),
+      chainRow<ReduceRing, ScaledReducer>("reduce"),
   };
 }
 

@@ -24,10 +24,10 @@ std::vector<Kernel> scanKernels() {
       windowRow<ExscanOneShot, Line, HotReducer>("exscan", "oneshot"),
       windowRow<ExscanOneShot, EvenLine, AnyReducer>("exscan", "oneshot"),
       windowRow<ExscanOneShot, ProtocolLL, HotReducer>("exscan", "oneshot"),
-      ringRow<ScanChain, HotReducer>("scan", "chain"),
-      ringRow<ScanChain, AnyReducer>("scan", "chain"),
-      ringRow<ExscanChain, HotReducer>("exscan", "chain"),
-      ringRow<ExscanChain, AnyReducer>("exscan", "chain"),
+      chainRow<ScanChain, HotReducer>("scan", "chain"),
+      chainRow<ScanChain, AnyReducer>("scan", "chain"),
+      chainRow<ExscanChain, HotReducer>("exscan", "chain"),
+      chainRow<ExscanChain, AnyReducer>("exscan", "chain"),
   };
 }
 

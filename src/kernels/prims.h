@@ -92,17 +92,17 @@ class Window : public algo::Windows {
 
 /// What the threads of a ring's lane tell each other. Touched by atomic operations only.
 struct RingDesk {
-  uint32_t sent[kRingThreads / 32];   ///< By warp: slices sent since the kernel began.
-  uint32_t taken[kRingThreads / 32];  ///< The same of slices read.
+  uint32_t sent[kRingThreads / 32];   ///< By warp: slots sent since the kernel began.
+  uint32_t taken[kRingThreads / 32];  ///< The same of slots read.
   uint32_t working;                   ///< Warps that have not finished.
 };
 
-/// Primitives under the Simple protocol: blocks go in slices through FIFO slots in the receiver's
+/// Primitives under the Simple protocol: blocks go in slices of kSlots FIFO slots in the receiver's
 /// memory and are announced by a flag behind a release; credits come back the same way. All warps
 /// but the last work, each at its own pace; the last one tells the neighbours what all of them have
 /// done, so that nobody stops for the fence.
-template <class Reducer>
-class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer>> {
+template <class Reducer, uint32_t kSlots>
+class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer, kSlots>> {
  public:
   /// All threads; `desk` is the block's shared memory.
   __device__ PrimsSimple(const RingCall& call, int lane, RingDesk* desk);
@@ -127,6 +127,8 @@ class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer>> {
   __device__ bool ready();
   template <int bits>
   __device__ void done();
+  template <int bits>
+  __device__ void tellDesk();
 
   const RingCall& call_;
   const typename Reducer::Source source_;

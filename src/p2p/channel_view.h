@@ -10,15 +10,19 @@ namespace rondo {
 constexpr int kMaxWindowRanks = 8;
 /// Channels of a ring. Stores over NVLink need about as many to fill it (4 x H200, 2026-11).
 constexpr int kRingLanes = 96;
-/// A block is sent in slices of a slot each: a rank passes on the first while the last is still on
-/// its way. The longer the block, the less a rank waits for the one before; a slice is one pass of
-/// a lane's threads.
-constexpr uint32_t kSlotBytes = 28u << 10;
-constexpr uint32_t kBlockSlots = 6;  ///< Slices of a block at most.
+/// A block is sent in slices: a rank passes on the first while the last is still on its way. The
+/// longer the block, the less a rank waits for the one before; a slice is one pass of a lane's
+/// threads.
+constexpr uint32_t kSliceBytes = 28u << 10;
+constexpr uint32_t kBlockSlices = 5;  ///< Of a block at most.
+/// A slice takes so many of a channel's slots. What passes all ranks one after the other goes in
+/// slices of one slot, half as long: every rank then begins sooner.
+constexpr uint32_t kSliceSlots = 2;
+constexpr uint32_t kSlotBytes = kSliceBytes / kSliceSlots;
 /// Slots of a channel's FIFO. A rank frees a slot only after it has sent on what was in it: with no
-/// more slots than a block has slices, all would wait for each other. A power of two, because
-/// counters wrap.
-constexpr uint32_t kFifoSlots = 8;
+/// more slots than a block takes, all would wait for each other. A power of two, because counters
+/// wrap.
+constexpr uint32_t kFifoSlots = 16;
 /// Flags of different lanes keep to lines of their own.
 constexpr uint32_t kFlagWords = 32;
 
@@ -37,8 +41,10 @@ struct WindowShape {
   }
 };
 constexpr WindowShape kShapeLL{32, 32u << 10};
-/// 4 MiB over 4 ranks in one period; beyond 128 lanes nothing is gained.
-constexpr WindowShape kShapeLL128{128, 36u << 10};
+/// Beyond 128 lanes nothing is gained. Of 4 ranks a place is one pass of a lane's threads: with
+/// some more, which few threads then move in a second pass, 4 MiB took 27.2 us instead of 25.0, and
+/// an all-to-all of 64 MiB 720 instead of 656 (4 x H200, 2026-11).
+constexpr WindowShape kShapeLL128{128, 32u << 10};
 
 /// Where every rank's window of one protocol is.
 struct WindowView {
@@ -63,15 +69,15 @@ constexpr uint64_t helloBytes(int lanes) {
 /// at l x kFifoSlots x kSlotBytes and at l x kFlagWords.
 struct FifoView {
   unsigned char* slots;
-  uint32_t* head;    ///< Blocks that have been put in.
-  uint32_t* credit;  ///< Blocks that have been taken out.
+  uint32_t* head;    ///< Slots that have been filled.
+  uint32_t* credit;  ///< Slots that have been emptied.
 };
 
 /// A rank's two queues round a ring.
 struct RingView {
   FifoView fromPrev;
   FifoView toNext;
-  uint32_t* steps;  ///< This rank's, per lane (kFlagWords apart): blocks received, blocks sent.
+  uint32_t* steps;  ///< This rank's, per lane (kFlagWords apart): slots received, slots sent.
 };
 
 /// Ranks that can send to each other on a device.

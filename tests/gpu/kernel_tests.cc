@@ -155,7 +155,7 @@ TEST(DevicePlanner, ChoosesWhatFits) {
             EXPECT_EQ(c.threads % 32, 0);
             const Count bytes = c.geometry.chunk * element;
             if (c.protocol == Protocol::kSimple) {
-              EXPECT_LE(bytes, kBlockSlots * kSlotBytes);
+              EXPECT_LE(bytes, kBlockSlices * kSliceBytes);
             } else if (c.protocol == Protocol::kLL) {
               EXPECT_LE(bytes * 2, kShapeLL.placeBytes(ranks));
             } else {

@@ -180,7 +180,7 @@ std::vector<const Algorithm*> Rehearsal::candidates(Collective collective) const
 algo::Geometry Rehearsal::geometryOf(const Algorithm& algorithm, const CallShape& call) const {
   const int lanes = settings_.lanes > 0 ? settings_.lanes : device_ ? kDeviceLanes : kHostLanes;
   uint64_t chunk =
-      device_ ? uint64_t{kSlotBytes} * kRingLanes / kDeviceLanes : ShmLayout::kMostArea / 2;
+      device_ ? uint64_t{kSliceBytes} * kRingLanes / kDeviceLanes : ShmLayout::kMostArea / 2;
   if (settings_.chunk > 0) chunk = settings_.chunk;
   return {slotCount(call, partRanks_), lanes, blocksOf(algorithm, partRanks_, groups_[0]), chunk,
           std::min<uint64_t>(64, chunk)};
@@ -197,7 +197,8 @@ Job Rehearsal::jobOf(const Algorithm& algorithm, const algo::Geometry& geometry,
     const RankGroups& groups = groups_[parts_.whole() ? 0 : static_cast<size_t>(parts_.of[at])];
     return recordPlan(algorithm, {number, partRanks_, root, groups.placement()}, geometry);
   };
-  job.depth = settings_.depth >= 0 ? settings_.depth : static_cast<int>(device_ ? kFifoSlots : 2);
+  job.depth = settings_.depth >= 0 ? settings_.depth
+                                   : static_cast<int>(device_ ? kFifoSlots / kSliceSlots : 2);
   job.costs = device_ ? deviceCosts() : hostCosts(HostCosts{});
   job.periods = settings_.periods;
   job.repeats = settings_.repeats;

@@ -30,11 +30,11 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
   window.finish();
 }
 
-template <class Algorithm, class Reducer>
+template <class Algorithm, class Reducer, uint32_t kSlots>
 __global__ void __launch_bounds__(kRingThreads, 2)
     ringKernel(const __grid_constant__ RingCall call) {
   __shared__ RingDesk desk;
-  PrimsSimple<Reducer> prims(call, static_cast<int>(blockIdx.x), &desk);
+  PrimsSimple<Reducer, kSlots> prims(call, static_cast<int>(blockIdx.x), &desk);
   if (!prims.works()) return prims.serve();
   const algo::Group group{call.args.rank, call.args.size, call.args.root};
   forEachPart(call.args.cut, static_cast<int>(blockIdx.x),
@@ -67,7 +67,8 @@ Kernel windowRow(const char* collective, const char* algorithm) {
           reinterpret_cast<const void*>(&windowKernel<Algorithm, Wire, Reducer, kRanks, kMeets>)};
 }
 
-template <class Algorithm, class Reducer>
+/// `kSlots`: of a slice.
+template <class Algorithm, class Reducer, uint32_t kSlots = kSliceSlots>
 Kernel ringRow(const char* collective, const char* algorithm = "ring") {
   return {collective,
           algorithm,
@@ -75,7 +76,13 @@ Kernel ringRow(const char* collective, const char* algorithm = "ring") {
           kReducesOf<Reducer>,
           0,
           kRingThreads,
-          reinterpret_cast<const void*>(&ringKernel<Algorithm, Reducer>)};
+          reinterpret_cast<const void*>(&ringKernel<Algorithm, Reducer, kSlots>)};
+}
+
+/// A pipeline along all ranks.
+template <class Algorithm, class Reducer>
+Kernel chainRow(const char* collective, const char* algorithm = "ring") {
+  return ringRow<Algorithm, Reducer, 1>(collective, algorithm);
 }
 
 // The parts of the list; one file each, so that they compile side by side.
