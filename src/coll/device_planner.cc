@@ -112,13 +112,6 @@ class Search {
     if (most < kLaneCounts[std::size(kLaneCounts) - 1]) body(most);
   }
 
-  /// Of a place, as many as whole passes of a lane's threads move: eight threads move one.
-  static Count linesOf(const WindowShape& shape, int ranks) {
-    constexpr Count pass = kBlockThreads / 8;
-    const Count lines = shape.placeBytes(ranks) / 128;
-    return lines < pass ? lines : lines / pass * pass;
-  }
-
   template <class Take>
   void windows(const WindowForm& form, Protocol protocol, Take take) const {
     const int n = facts_.ranks;
@@ -131,7 +124,7 @@ class Search {
     const Kernel* const found = kernel(form.algorithm, protocol);
     const WindowShape shape = isLL ? facts_.windowLL : facts_.windowLL128;
     const Count lineBytes = request_.reduces == Reduces::kAll ? 112 : 120;
-    const Count place = isLL ? shape.placeBytes(n) / 2 : linesOf(shape, n) * lineBytes;
+    const Count place = isLL ? shape.placeBytes(n) / 2 : shape.placeBytes(n) / 128 * lineBytes;
     const Count chunk = place / request_.elementBytes / align_ * align_;
     lanes(shape.lanes, [&](int lanes) {
       const Geometry g{request_.count, lanes, form.blockPerRank ? n : 1, chunk, align_};

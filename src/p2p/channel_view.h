@@ -29,22 +29,26 @@ constexpr uint32_t kFlagWords = 32;
 /// How a window's memory is cut, one for each protocol. A place is what one rank may put for one
 /// lane of one exchange, on the wire; every rank's memory holds, for two alternating exchanges,
 /// each lane, each room (algo::Room) and each source rank, one place. A room's places of one lane
-/// take roomBytes / ranks each, rounded down to a warp's store.
+/// take roomBytes / ranks each, rounded down to a warp's store, and without a pass of the lane's
+/// threads in which few of them would have something to do: of 4 ranks 8 KiB and not 9, with which
+/// an all-reduce of 4 MiB took 25.0 us instead of 27.2 and an all-to-all of 64 MiB 656 instead of
+/// 720; of 3 ranks 12 KiB, with which the all-to-all took 215 us at 16 MiB, and 244 with 8 (4 x
+/// H200, 2026-11).
 struct WindowShape {
   int lanes;
   uint32_t roomBytes;
   constexpr uint32_t placeBytes(int ranks) const {
-    return roomBytes / static_cast<uint32_t>(ranks) / 512 * 512;
+    constexpr uint32_t pass = 512 * 16;
+    const uint32_t place = roomBytes / static_cast<uint32_t>(ranks) / 512 * 512;
+    return place > pass && place % pass < pass / 2 ? place / pass * pass : place;
   }
   constexpr uint64_t bytes(int ranks) const {
     return uint64_t{2} * 2 * static_cast<uint64_t>(lanes * ranks) * placeBytes(ranks);
   }
 };
 constexpr WindowShape kShapeLL{32, 32u << 10};
-/// Beyond 128 lanes nothing is gained. Of 4 ranks a place is one pass of a lane's threads: with
-/// some more, which few threads then move in a second pass, 4 MiB took 27.2 us instead of 25.0, and
-/// an all-to-all of 64 MiB 720 instead of 656 (4 x H200, 2026-11).
-constexpr WindowShape kShapeLL128{128, 32u << 10};
+/// Beyond 128 lanes nothing is gained.
+constexpr WindowShape kShapeLL128{128, 36u << 10};
 
 /// Where every rank's window of one protocol is.
 struct WindowView {
