@@ -146,6 +146,7 @@ class Tuner {
     }
     const LevelsJob job = levelsJob();
     std::vector<LevelsObservation> trials = levelsCheckTrials(job.facts, most_);
+    sayBegun(trials.size(), format("device memory of %d ranks of %d hosts", ranks_, hosts_));
     orAbort([&] { timeLevels(&trials, a_.seconds); });
     if (rank_ != 0) return;
     std::printf("costs: %s\n", job.costs.c_str());

@@ -29,7 +29,8 @@ struct LevelsJob {
 LevelsJob levelsJob();
 
 /// Times them on new communicators over MPI_COMM_WORLD, in graphs of some calls each, both ways in
-/// turn, for about so many seconds; the same times on all ranks.
+/// turn, for about so many seconds, or longer where few calls take that; the same times on all
+/// ranks. Rank 0 says when a turn has ended.
 void timeLevels(std::vector<LevelsObservation>* trials, double seconds);
 
 /// Prints calls with their predictions, errors before and after, what choices are worth before and

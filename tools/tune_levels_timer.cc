@@ -3,6 +3,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 
 #include "api/rondo.h"
@@ -41,6 +42,13 @@ std::string onlyOneWay(const Communicator& comm) {
   return "some host's ranks have no kernels among themselves (RONDO_LOG=info says why)";
 }
 
+/// Over a slow network a turn takes long.
+void sayTurn(int turn, bool inLevels, double seconds) {
+  std::printf("turn %d of %d, %s: %.1f s\n", turn + 1, 2 * kTurns,
+              inLevels ? "in levels" : "by way of host memory", seconds);
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 LevelsJob levelsJob() {
@@ -64,7 +72,8 @@ LevelsJob levelsJob() {
 }
 
 void timeLevels(std::vector<LevelsObservation>* trials, double seconds) {
-  int ranks = 1;
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   uint64_t longest = 0;
   for (const LevelsObservation& o : *trials) {
@@ -76,6 +85,7 @@ void timeLevels(std::vector<LevelsObservation>* trials, double seconds) {
   std::vector<std::vector<double>> times(trials->size());
   for (int turn = 0; turn < 2 * kTurns; ++turn) {
     const bool inLevels = turn % 2 != 0;
+    const double begin = MPI_Wtime();
     const ForcedComm comm(levelsRules(inLevels), RONDO_DEVICE_AUTO);
     if (device == nullptr) {
       device = std::make_unique<Device>(deviceOf(comm));
@@ -90,6 +100,7 @@ void timeLevels(std::vector<LevelsObservation>* trials, double seconds) {
       times[i].insert(times[i].end(), more.begin(), more.end());
     }
     MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) sayTurn(turn, inLevels, MPI_Wtime() - begin);
   }
   for (size_t i = 0; i < trials->size(); ++i) (*trials)[i].picoseconds = medianOf(times[i]);
 }
