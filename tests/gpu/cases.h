@@ -27,8 +27,9 @@ uint64_t everyTypeAndOperator(RankEnv& env);
 uint64_t premultipliedSums(RankEnv& env);
 /// every collective at many counts, off alignment and in place,
 uint64_t everyCollective(RankEnv& env);
-/// and different collectives in a row without a host wait.
+/// and different collectives in a row without a host wait, eager and in graphs.
 uint64_t mixedInARow(RankEnv& env);
+uint64_t mixedInGraphs(RankEnv& env);
 
 /// exchange_cases.cc: sends and receives of every size and alignment,
 uint64_t transferSizes(RankEnv& env);

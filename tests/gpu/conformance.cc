@@ -354,52 +354,102 @@ uint64_t everyCollective(RankEnv& env) {
   return bad;
 }
 
+namespace {
+
+constexpr size_t kMixedPlace = 1u << 20;  // bytes a call
+constexpr int kMixedCalls = 24;
+
+std::vector<Problem> mixedProblems(const RankEnv& env, uint32_t round) {
+  std::vector<Problem> problems;
+  for (int k = 0; k < kMixedCalls; ++k) {
+    const auto& c =
+        kCollectivesHere[(static_cast<size_t>(k) * 5 + round) % std::size(kCollectivesHere)];
+    const size_t count = k % 3 == 0 ? 1 : k % 3 == 1 ? 200 : 9000;
+    problems.push_back({c.collective, c.name, rondoFloat32, rondoSum, count,
+                        k % 2 == 0 ? 0 : static_cast<int>(round) % env.size(), false, 0});
+  }
+  return problems;
+}
+
+/// Behind each other, into memory without a result.
+void runAll(RankEnv& env, const std::vector<Problem>& problems) {
+  cuda(cudaMemsetAsync(env.dst, 0x5a, kMixedPlace * problems.size(), env.stream), "memset");
+  for (size_t k = 0; k < problems.size(); ++k) {
+    const Problem& p = problems[k];
+    env.runner->run({p.name, p.collective,
+                     reinterpret_cast<unsigned char*>(env.src) + kMixedPlace * k,
+                     reinterpret_cast<unsigned char*>(env.dst) + kMixedPlace * k, p.count, p.type,
+                     p.op, p.root, env.stream});
+  }
+}
+
+uint64_t wrongCalls(RankEnv& env, const std::vector<Problem>& problems,
+                    const std::vector<Bytes>& wants) {
+  uint64_t bad = 0;
+  for (size_t k = 0; k < problems.size(); ++k) {
+    const unsigned char* const at = reinterpret_cast<unsigned char*>(env.dst) + kMixedPlace * k;
+    if (fromDevice(env, at, wants[k].size()) == wants[k]) continue;
+    ++bad;
+    std::printf("rank %d of %d, call %zu: %s of %zu, root %d, is wrong\n", env.rank(), env.size(),
+                k, problems[k].name, problems[k].count, problems[k].root);
+  }
+  return bad;
+}
+
+/// The calls as a graph, in which kernels follow each other closest, some times.
+uint64_t replayAll(RankEnv& env, const std::vector<Problem>& problems,
+                   const std::vector<Bytes>& wants) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  env.barrier();
+  cuda(cudaStreamBeginCapture(env.stream, cudaStreamCaptureModeThreadLocal), "begin capture");
+  runAll(env, problems);
+  cuda(cudaStreamEndCapture(env.stream, &graph), "end capture");
+  cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+  cuda(cudaGraphUpload(exec, env.stream), "upload");
+  env.sync();
+  env.barrier();
+  uint64_t bad = 0;
+  for (int k = 0; k < 6; ++k) {
+    cuda(cudaGraphLaunch(exec, env.stream), "graph launch");
+    bad += wrongCalls(env, problems, wants);
+  }
+  env.barrier();
+  cuda(cudaGraphExecDestroy(exec), "destroy graph");
+  cuda(cudaGraphDestroy(graph), "destroy graph");
+  return bad;
+}
+
+uint64_t mixed(RankEnv& env, uint32_t round, bool inAGraph) {
+  const std::vector<Problem> problems = mixedProblems(env, round);
+  std::vector<Bytes> wants;
+  for (size_t k = 0; k < problems.size(); ++k) {
+    const Problem& p = problems[k];
+    const Reduces what = isReduction(p.collective) ? Reduces::kHot : Reduces::kNothing;
+    const Reference reference(p, env.runner->choose({p.collective, p.count, 4, what}), env.size(),
+                              60000 + round * 100 + static_cast<uint32_t>(k));
+    wants.push_back(reference.output(env.rank()));
+    toDevice(env, reinterpret_cast<unsigned char*>(env.src) + kMixedPlace * k,
+             reference.input(env.rank()));
+  }
+  env.loaded();
+  if (inAGraph) return replayAll(env, problems, wants);
+  runAll(env, problems);
+  return wrongCalls(env, problems, wants);
+}
+
+}  // namespace
+
 // Rooted collectives say little of who has read what; they alternate with the others here, back to
 // back, with small and large ones in turn.
 uint64_t mixedInARow(RankEnv& env) {
   uint64_t bad = 0;
-  constexpr size_t kPlace = 1u << 20;  // bytes a call
-  constexpr int kCalls = 24;
-  for (uint32_t round = 0; round < 6; ++round) {
-    std::vector<Problem> problems;
-    std::vector<Bytes> wants;
-    for (int k = 0; k < kCalls; ++k) {
-      const auto& c =
-          kCollectivesHere[(static_cast<size_t>(k) * 5 + round) % std::size(kCollectivesHere)];
-      const size_t count = k % 3 == 0 ? 1 : k % 3 == 1 ? 200 : 9000;
-      problems.push_back({c.collective, c.name, rondoFloat32, rondoSum, count,
-                          k % 2 == 0 ? 0 : static_cast<int>(round) % env.size(), false, 0});
-    }
-    for (int k = 0; k < kCalls; ++k) {
-      const Problem& p = problems[static_cast<size_t>(k)];
-      const Reduces what = isReduction(p.collective) ? Reduces::kHot : Reduces::kNothing;
-      const Reference reference(p, env.runner->choose({p.collective, p.count, 4, what}), env.size(),
-                                60000 + round * 100 + static_cast<uint32_t>(k));
-      const Bytes& input = reference.input(env.rank());
-      wants.push_back(reference.output(env.rank()));
-      unsigned char* const at =
-          reinterpret_cast<unsigned char*>(env.src) + kPlace * static_cast<size_t>(k);
-      toDevice(env, at, input);
-    }
-    env.loaded();
-    for (int k = 0; k < kCalls; ++k) {
-      const Problem& p = problems[static_cast<size_t>(k)];
-      const size_t at = kPlace * static_cast<size_t>(k);
-      env.runner->run({p.name, p.collective, reinterpret_cast<unsigned char*>(env.src) + at,
-                       reinterpret_cast<unsigned char*>(env.dst) + at, p.count, p.type, p.op,
-                       p.root, env.stream});
-    }
-    for (int k = 0; k < kCalls; ++k) {
-      const Bytes& want = wants[static_cast<size_t>(k)];
-      const unsigned char* const at =
-          reinterpret_cast<unsigned char*>(env.dst) + kPlace * static_cast<size_t>(k);
-      if (fromDevice(env, at, want.size()) == want) continue;
-      ++bad;
-      std::printf("rank %d of %d, round %u, call %d: %s of %zu is wrong\n", env.rank(), env.size(),
-                  round, k, problems[static_cast<size_t>(k)].name,
-                  problems[static_cast<size_t>(k)].count);
-    }
-  }
+  for (uint32_t round = 0; round < 6; ++round) bad += mixed(env, round, false);
+  return bad;
+}
+uint64_t mixedInGraphs(RankEnv& env) {
+  uint64_t bad = 0;
+  for (uint32_t round = 0; round < 6; ++round) bad += mixed(env, round, true);
   return bad;
 }
 

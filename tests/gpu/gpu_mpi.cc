@@ -32,6 +32,7 @@ constexpr Case kCases[] = {
     {"premultiplied sums", premultipliedSums, false},
     {"every collective", everyCollective, false},
     {"mixed in a row", mixedInARow, false},
+    {"mixed in graphs", mixedInGraphs, false},
     {"transfer sizes", transferSizes, false},
     {"transfer mix", transferMix, false},
     {"transfer rounds", transferRounds, false},

@@ -94,6 +94,11 @@ TEST_P(Conformance, MixedInARow) {
   runWorld(GetParam(), patient(), [&](RankEnv& env) { EXPECT_EQ(mixedInARow(env), 0u); });
 }
 TEST_P(Conformance, MixedWindowsInARow) { run(mixedInARow, false); }
+TEST_P(Conformance, MixedInGraphs) { run(mixedInGraphs, patient()); }
+TEST_P(Conformance, MixedWindowsInGraphs) { run(mixedInGraphs, false); }
+// Slices of pipelines are half as long as those of the others.
+TEST_P(Conformance, MixedRingsInARow) { run(mixedInARow, true); }
+TEST_P(Conformance, MixedRingsInGraphs) { run(mixedInGraphs, true); }
 // Windows of both protocols in turn, in which ranks say hello.
 TEST_P(Conformance, MixedProtocolsInARow) {
   DeviceConfig config = patient();

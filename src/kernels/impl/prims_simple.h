@@ -130,7 +130,8 @@ RONDO_SIMPLE PrimsSimple<Reducer, kSlots>::PrimsSimple(const RingCall& call, int
 
 RONDO_SIMPLE void PrimsSimple<Reducer, kSlots>::finish() {
   if constexpr (kSlots < kSliceSlots) {
-    // The next kernel's slices may be longer, and do not wrap.
+    // The next kernel's slices may be longer, and do not wrap. The previous rank may say so of its
+    // own slots only when this rank's next kernel looks.
     received_ = (received_ + kSliceSlots - 1) / kSliceSlots * kSliceSlots;
     sent_ = (sent_ + kSliceSlots - 1) / kSliceSlots * kSliceSlots;
     tellDesk<algo::kSend | algo::kRecv>();
@@ -146,11 +147,11 @@ RONDO_SIMPLE void PrimsSimple<Reducer, kSlots>::finish() {
 }
 
 /// A slice has come in and there is a slot to send into, as far as this warp knows. Counters may
-/// wrap: only differences are looked at.
+/// wrap: only differences are looked at. The head may be one behind: see finish().
 template <class Reducer, uint32_t kSlots>
 template <int bits>
 __device__ __forceinline__ bool PrimsSimple<Reducer, kSlots>::enough() const {
-  return (!(bits & algo::kRecv) || head_ != received_) &&
+  return (!(bits & algo::kRecv) || static_cast<int32_t>(head_ - received_) > 0) &&
          (!(bits & algo::kSend) || sent_ - credit_ <= kFifoSlots - kSlots);
 }
 
