@@ -70,6 +70,7 @@ bool DeviceExchange::place(CUstream_st* stream) {
           receives ? memory_.placeFor(queue.peer, piece.data, piece.bytes, use(piece.bytes)) : 0;
       direct_->piece[i].there = there;
       straight_ += there != 0 && (there & kGraphPlace) == 0 ? 1 : 0;
+      asked_ += receives && !captures ? 1 : 0;
     }
   }
   return any;

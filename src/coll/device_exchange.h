@@ -42,6 +42,8 @@ class DeviceExchange {
 
   /// Receives so far that were offered to their senders.
   uint64_t straight() const { return straight_; }
+  /// And those that were long enough to be, without those of graphs.
+  uint64_t asked() const { return asked_; }
 
   /// Pieces of one queue that fit one launch beside as many of every other.
   static int mostPerQueue(int size) { return kMostPieces / (2 * (size - 1) + 2); }
@@ -61,7 +63,7 @@ class DeviceExchange {
   /// By queue: the whole of it. Sends to rank r at 2 r, receives from it at 2 r + 1, what this rank
   /// copies to itself at both places of its own rank.
   std::vector<std::vector<TransferPiece>> queues_;
-  uint64_t straight_ = 0;
+  uint64_t straight_ = 0, asked_ = 0;
   const UserMemory& memory_;
   uint64_t asksFrom_;
   uint64_t marksFrom_;  ///< Those of a graph whose receiver's memory is mapped in the background.

@@ -81,6 +81,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   }
 
   ~CudaRunner() override {
+    if (exchange_.asked() > 0) sayStraight();
     // Kernels that still run use what is freed next.
     try {
       device_.synchronize();
@@ -153,6 +154,15 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     DeviceServed served;
   };
   const Chosen& remembered(const DeviceRequest& request);
+  void sayStraight() const {
+    logLine(LogPart::Device, LogLevel::Info, shownRank_, [&] {
+      return format(
+          "%llu receives were long enough to go straight into their buffers, %llu of all "
+          "were offered to their senders; others went through slots",
+          static_cast<unsigned long long>(exchange_.asked()),
+          static_cast<unsigned long long>(exchange_.straight()));
+    });
+  }
   void follow(const char* name, std::span<const DeviceCall> calls, bool after) const;
   void orderAround(const char* name, rondoStream_t launch, rondoStream_t other, bool after) const;
   CallArgs argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const;
