@@ -157,8 +157,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   void sayStraight() const {
     logLine(LogPart::Device, LogLevel::Info, shownRank_, [&] {
       return format(
-          "%llu receives were long enough to go straight into their buffers, %llu of all "
-          "were offered to their senders; others went through slots",
+          "%llu receives outside graphs were long enough to go straight into their buffers; %llu, "
+          "those of graphs among them, were offered to their senders",
           static_cast<unsigned long long>(exchange_.asked()),
           static_cast<unsigned long long>(exchange_.straight()));
     });
