@@ -363,9 +363,15 @@ MeetingView DeviceLease::meeting() const {
 }
 
 void DeviceLease::setCounters(const CudaDevice& device, uint32_t value) {
-  const uint64_t all = Layout(size_, shape_).countersEnd / 4;
-  fillDevice(device, at(rank_, 0), value, all);
-  if (counters_ != nullptr) fillDevice(device, counters_->data(), value, all);
+  const Layout layout(size_, shape_);
+  // Between two kernels those of the ring are of whole slices.
+  const uint32_t whole = (value + kSliceSlots - 1) / kSliceSlots * kSliceSlots;
+  const auto fill = [&](unsigned char* counters) {
+    fillDevice(device, counters, whole, layout.pairs / 4);
+    fillDevice(device, counters + layout.pairs, value, (layout.countersEnd - layout.pairs) / 4);
+  };
+  fill(at(rank_, 0));
+  if (counters_ != nullptr) fill(static_cast<unsigned char*>(counters_->data()));
 }
 
 }  // namespace rondo

@@ -99,6 +99,15 @@ TEST_P(Conformance, MixedWindowsInGraphs) { run(mixedInGraphs, false); }
 // Slices of pipelines are half as long as those of the others.
 TEST_P(Conformance, MixedRingsInARow) { run(mixedInARow, true); }
 TEST_P(Conformance, MixedRingsInGraphs) { run(mixedInGraphs, true); }
+TEST_P(Conformance, MixedRingsWrap) {
+  run(
+      [](RankEnv& env) {
+        env.runner->startEpochsAt(0xfffffff3u);
+        env.barrier();
+        return mixedInARow(env) + mixedInGraphs(env);
+      },
+      true);
+}
 // Windows of both protocols in turn, in which ranks say hello.
 TEST_P(Conformance, MixedProtocolsInARow) {
   DeviceConfig config = patient();

@@ -134,7 +134,8 @@ RONDO_SIMPLE void PrimsSimple<Reducer, kSlots>::finish() {
     // own slots only when this rank's next kernel looks.
     received_ = (received_ + kSliceSlots - 1) / kSliceSlots * kSliceSlots;
     sent_ = (sent_ + kSliceSlots - 1) / kSliceSlots * kSliceSlots;
-    tellDesk<algo::kSend | algo::kRecv>();
+    // Who gave up has left out slices.
+    if (!gaveUp_) tellDesk<algo::kSend | algo::kRecv>();
   }
   if (threadIdx.x == 0) {
     steps_[0] = received_;
