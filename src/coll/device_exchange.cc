@@ -126,7 +126,7 @@ int DeviceExchange::launchRound(size_t round, CUstream_st* stream) {
   // Nobody begins with the same peer as others: rank r sends to r + k while it hears from r - k.
   // Large ones keep all lanes of a pair busy. Between two ranks what each copies to itself stands
   // where the blocks that send are not (64 MiB there and here 199 us instead of 278, 2 x H200,
-  // 2026-11). Of four that took 871 us (docs/tried.md): those blocks also look after two receives.
+  // 2026-11); with more it did not help (docs/tried.md).
   const bool pair = size_ == 2;
   for (int k = 1; k < size_; ++k) {
     add(algo::Side::Sends, (call.rank + k) % size_);

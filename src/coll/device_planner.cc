@@ -48,6 +48,8 @@ constexpr RingForm kRingForms[] = {
     {Collective::Exscan, "chain", false, 0},
 };
 
+static_assert(WindowShape::kPassBytes == kBlockThreads * 16);
+
 constexpr int kLaneCounts[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128};
 
 class Search {

@@ -98,7 +98,7 @@ struct RingDesk {
 };
 
 /// Primitives under the Simple protocol: blocks go in slices of kSlots FIFO slots in the receiver's
-/// memory and are announced by a flag behind a release; credits come back the same way. All warps
+/// memory and are announced by a flag behind a release; credits come back without one. All warps
 /// but the last work, each at its own pace; the last one tells the neighbours what all of them have
 /// done, so that nobody stops for the fence.
 template <class Reducer, uint32_t kSlots>

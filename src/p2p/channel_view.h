@@ -30,17 +30,18 @@ constexpr uint32_t kFlagWords = 32;
 /// lane of one exchange, on the wire; every rank's memory holds, for two alternating exchanges,
 /// each lane, each room (algo::Room) and each source rank, one place. A room's places of one lane
 /// take roomBytes / ranks each, rounded down to a warp's store, and without a pass of the lane's
-/// threads in which few of them would have something to do: of 4 ranks 8 KiB and not 9, with which
-/// an all-reduce of 4 MiB took 25.0 us instead of 27.2 and an all-to-all of 64 MiB 656 instead of
-/// 720; of 3 ranks 12 KiB, with which the all-to-all took 215 us at 16 MiB, and 244 with 8 (4 x
-/// H200, 2026-11).
+/// threads in which few of them would have something to do: in kShapeLL128 4 ranks have 8 KiB and
+/// not 9, with which an all-reduce of 4 MiB took 25.0 us instead of 27.2 and an all-to-all of 64
+/// MiB 656 instead of 720; 3 ranks have 12 KiB, with which the all-to-all took 215 us at 16 MiB,
+/// and 244 with 8 (4 x H200, 2026-11).
 struct WindowShape {
+  static constexpr uint32_t kPassBytes = 512 * 16;  ///< A 16-byte store of each thread.
   int lanes;
   uint32_t roomBytes;
   constexpr uint32_t placeBytes(int ranks) const {
-    constexpr uint32_t pass = 512 * 16;
     const uint32_t place = roomBytes / static_cast<uint32_t>(ranks) / 512 * 512;
-    return place > pass && place % pass < pass / 2 ? place / pass * pass : place;
+    const uint32_t passes = place / kPassBytes;
+    return passes > 0 && place % kPassBytes < kPassBytes / 2 ? passes * kPassBytes : place;
   }
   constexpr uint64_t bytes(int ranks) const {
     return uint64_t{2} * 2 * static_cast<uint64_t>(lanes * ranks) * placeBytes(ranks);

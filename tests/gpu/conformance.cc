@@ -439,7 +439,6 @@ uint64_t mixed(RankEnv& env, uint32_t round, bool inAGraph) {
     toDevice(env, reinterpret_cast<unsigned char*>(env.src) + kMixedPlace * k,
              reference.input(env.rank()));
   }
-  env.loaded();
   if (inAGraph) return replayAll(env, problems, wants);
   spoilResults(env, problems);
   runAll(env, problems);
