@@ -48,6 +48,8 @@ constexpr DeviceCostField kFields[] = {
     {"exchange_lane_per_kib", &DeviceCosts::exchangeLanePerKiB, "what a lane moves", true},
     {"exchange_in_per_kib", &DeviceCosts::exchangeInPerKiB, "what a rank receives", true},
     {"exchange_out_per_kib", &DeviceCosts::exchangeOutPerKiB, "what a rank sends", true},
+    {"straight", &DeviceCosts::straight, "asking where a long send goes", false},
+    {"straight_per_kib", &DeviceCosts::straightPerKiB, "what goes straight there", true},
     {"far_call", &DeviceCosts::farCall, "a call between hosts beside that on host memory", false},
     {"far_per_kib", &DeviceCosts::farPerKiB, "its data to or from page-locked memory", true},
 };
@@ -64,7 +66,8 @@ DeviceCosts DeviceCosts::onLinksOf(uint64_t bytesPerSecond) const {
   for (const auto wire :
        {&DeviceCosts::wireLLPerKiB, &DeviceCosts::wirePerKiB, &DeviceCosts::overlapPerKiB,
         &DeviceCosts::onePeerPerKiB, &DeviceCosts::pairOverlapPerKiB, &DeviceCosts::ringPerKiB,
-        &DeviceCosts::exchangeInPerKiB, &DeviceCosts::exchangeOutPerKiB}) {
+        &DeviceCosts::exchangeInPerKiB, &DeviceCosts::exchangeOutPerKiB,
+        &DeviceCosts::straightPerKiB}) {
     out.*wire = static_cast<uint64_t>(std::llround(static_cast<double>(out.*wire) * slower));
   }
   return out;

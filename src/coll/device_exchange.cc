@@ -11,17 +11,6 @@
 #include "kernels/scale.h"
 
 namespace rondo {
-namespace {
-
-/// Asking where a transfer goes takes about three microseconds, more than slots do up to here (16
-/// messages in a row, 2 x H200, 2026-11: 1 MiB 7.6 us and through slots 4.1, 8 MiB 25 and 32).
-constexpr uint64_t kAsksFrom = 4u << 20;
-/// Finding the receiver's mark takes four more: graphs of 4 MiB are slower for it, of 8 MiB quicker
-/// (27 to 37 us instead of 27 to 40; 2 x H100, 2026-11).
-constexpr uint64_t kMarksFrom = 8u << 20;
-
-}  // namespace
-
 DeviceExchange::DeviceExchange(const PairView& pairs, const DirectView& direct,
                                const UserMemory& memory, const FaultView& fault, int rank, int size,
                                int blocks)
@@ -124,16 +113,21 @@ int DeviceExchange::launchRound(size_t round, CUstream_st* stream) {
     call.queue[call.queues++] = queue;
   };
   // Nobody begins with the same peer as others: rank r sends to r + k while it hears from r - k.
-  // Large ones keep all lanes of a pair busy. Between two ranks what each copies to itself stands
-  // where the blocks that send are not (64 MiB there and here 199 us instead of 278, 2 x H200,
-  // 2026-11); with more it did not help (docs/tried.md).
-  const bool pair = size_ == 2;
+  // Large ones keep all lanes of a pair busy, and so sends half of the blocks; what this rank
+  // copies to itself stands where the other half has it, which else waits for receives alone
+  // (64 MiB between two: 199 us instead of 278, 2 x H200, 2026-11).
+  const bool copies = !queues_[2 * static_cast<size_t>(call.rank)].empty();
+  if (size_ == 1) add(algo::Side::Copies, call.rank);
   for (int k = 1; k < size_; ++k) {
     add(algo::Side::Sends, (call.rank + k) % size_);
-    if (pair) add(algo::Side::Copies, call.rank);
-    add(algo::Side::Receives, (call.rank + size_ - k) % size_);
+    if (copies && k == 1) {
+      add(algo::Side::Copies, call.rank);
+    } else {
+      const int from = copies ? k - 1 : k;
+      add(algo::Side::Receives, (call.rank + size_ - from) % size_);
+    }
   }
-  if (!pair) add(algo::Side::Copies, call.rank);
+  if (copies && size_ > 1) add(algo::Side::Receives, (call.rank + 1) % size_);
   if (call.items == 0) return 0;
   const int least = (call.items + kMostHeld - 1) / kMostHeld;
   return launch(pieces, std::max(least, std::min(call.items, blocks_)), threads, stream);

@@ -73,17 +73,31 @@ int ExchangeWork::lanes() const {
   return static_cast<int>(most);
 }
 
+ExchangeWork::Sum ExchangeWork::sum() const {
+  Sum sum{};
+  for (const Queue& queue : queues_) {
+    sum.lanes += queue.lanes;
+    sum.longest = std::max(sum.longest, queue.longest);
+  }
+  return sum;
+}
+
 uint64_t ExchangeWork::time(const DeviceCosts& costs, bool ahead) const {
   if (queues_.empty()) return 0;
-  Count lanes = 0, longest = 0;
-  for (const Queue& queue : queues_) {
-    lanes += queue.lanes;
-    longest = std::max(longest, queue.longest);
-  }
+  const auto [lanes, longest] = sum();
   const uint64_t data =
       std::max({per(longest, costs.exchangeLanePerKiB), per(received_, costs.exchangeInPerKiB),
                 per(sent_, costs.exchangeOutPerKiB)});
   return costs.launch + costs.exchange + (ahead ? 0 : costs.exchangeAlone) +
+         lanes * costs.exchangeLane + data;
+}
+
+uint64_t ExchangeWork::straightTime(const DeviceCosts& costs) const {
+  if (queues_.empty()) return 0;
+  const auto [lanes, longest] = sum();
+  const uint64_t data = std::max(per(longest, costs.exchangeLanePerKiB),
+                                 per(std::max(sent_, received_), costs.straightPerKiB));
+  return costs.launch + costs.exchange + costs.exchangeAlone + costs.straight +
          lanes * costs.exchangeLane + data;
 }
 

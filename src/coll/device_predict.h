@@ -52,7 +52,14 @@ class ExchangeWork {
   /// `ahead`: launches follow each other without an answer, so that peers may be a launch ahead.
   uint64_t time(const DeviceCosts& costs, bool ahead) const;
 
+  /// Of long ones, whose receivers say where they go, when nobody was ahead.
+  uint64_t straightTime(const DeviceCosts& costs) const;
+
  private:
+  struct Sum {
+    algo::Count lanes, longest;
+  };
+  Sum sum() const;
   struct Queue {
     int peer;
     bool sends;

@@ -121,6 +121,30 @@ TEST(DevicePlanner, ShortCallsHaveLLWhereLinesMayBreak) {
   }
 }
 
+// From 2 x and 4 x H200 (2026-11-26): between two ranks windows are taken at any length, because
+// what cannot be mapped goes through slots, which costs them most.
+TEST(DevicePlanner, LongAllToAllsOfSeveralGoStraight) {
+  for (const int ranks : {2, 3, 4, 8}) {
+    const auto byTransfers = [&](uint64_t bytes) {
+      const DeviceChoice choice =
+          chooseDevice(requestOf(Collective::AllToAll, bytes, ranks), gpus(ranks), {});
+      EXPECT_STREQ(choice.algorithm, "direct") << "in place";
+      return choice.byTransfers;
+    };
+    EXPECT_FALSE(byTransfers(1 << 20)) << ranks;
+    EXPECT_EQ(byTransfers(16 << 20), ranks > 2) << ranks;
+    EXPECT_EQ(byTransfers(64 << 20), ranks > 2) << ranks;
+  }
+  const DeviceRequest large = requestOf(Collective::AllToAll, 64 << 20, 4);
+  const DeviceChoice forced =
+      chooseDevice(large, gpus(4), parseTune("alltoall:device:0-:direct/64/LL128"));
+  EXPECT_FALSE(forced.byTransfers);
+  EXPECT_GT(forced.picoseconds, chooseDevice(large, gpus(4), {}).picoseconds);
+  EXPECT_NE(explainDevice(large, gpus(4), {}).find("runs as sends and receives"),
+            std::string::npos);
+  EXPECT_EQ(explainDevice(large, gpus(2), {}).find("sends and receives"), std::string::npos);
+}
+
 TEST(DevicePlanner, ShortNeighboursAreOneLaunch) {
   DeviceFacts facts = gpus(4);
   const auto joined = [&](std::vector<DeviceRequest> calls, const char* rule = "") {
@@ -303,7 +327,8 @@ TEST(DeviceFit, FindsWhatMadeUpTheTimes) {
     // Two ranks say nothing of further peers, and nobody of what a launch is by itself.
     const bool blind = name == "launch" || name.ends_with("_peer") || name == "wire_per_kib" ||
                        name == "overlap_per_kib" || name == "ring_lane_per_kib" ||
-                       name.starts_with("exchange") || name.starts_with("far_");
+                       name.starts_with("exchange") || name.starts_with("far_") ||
+                       name.starts_with("straight");
     EXPECT_EQ(fit.measured[i], !blind) << name;
     if (blind) {
       EXPECT_EQ(fit.costs.*fields[i].at, DeviceCosts{}.*fields[i].at) << name;
@@ -352,8 +377,9 @@ TEST(DeviceTrials, ForceWhatTheySayAndTellEveryCost) {
           name.ends_with("_peer") || name == "wire_per_kib" || name == "overlap_per_kib";
       // Places are so short from four ranks on that a thread never has a second packet.
       if (name == "ring_lane_per_kib" || (ranks >= 4 && name.ends_with("round"))) continue;
-      if (name.starts_with("far_")) {
-        EXPECT_FALSE(fit.measured[i]) << name;  // between hosts
+      if (name.starts_with("far_") || name.starts_with("straight")) {
+        EXPECT_FALSE(fit.measured[i])
+            << name;  // between hosts, or of all-to-alls that no rule asks for
         continue;
       }
       EXPECT_EQ(fit.measured[i], ranks == 2 ? !several : !pairs) << name << ", " << ranks;

@@ -25,7 +25,10 @@ class PrimsPair : public algo::Primitives<PrimsPair<kAlone, Piece>> {
                        uint32_t* taken);
 
   /// The next block of the transfer, which is not at its end.
-  __device__ algo::Block block() const { return {done_, least(end_ - done_, cut_.block)}; }
+  __device__ algo::Block block() const {
+    return {done_,
+            least(end_ - done_, queue_.side == algo::Side::Copies ? kCopyBlock : cut_.block)};
+  }
   /// Whether move() would not wait long. The same for all threads.
   __device__ bool ready() const;
   /// Goes on to the next block; false at the transfer's end.
@@ -355,6 +358,35 @@ __device__ __forceinline__ void runAlone(const Head& call, const Piece* pieces, 
   }
 }
 
+/// How long a block waits for the offer that it would rather have than others.
+constexpr uint64_t kPreferNs = 20000;
+
+/// With which of its items a block begins. Blocks begin with different peers, and those of large
+/// sends stay with that for a while: if all took the offer that comes first they would all store to
+/// the rank that was launched first.
+template <class Head, class Piece>
+__device__ __forceinline__ int beginWith(const Head& call, const Piece* pieces, device::Held* held,
+                                         int mine) {
+  int sends = 0, at = 0;
+  for (int i = 0; i < mine; ++i) sends += call.queue[held[i].queue].side == algo::Side::Sends;
+  if (sends == 0) return 0;
+  for (int nth = static_cast<int>(blockIdx.x) % sends;; ++at) {
+    if (call.queue[held[at].queue].side == algo::Side::Sends && nth-- == 0) break;
+  }
+  if constexpr (std::is_same_v<Piece, DirectPiece>) {
+    device::Held* const now = &held[at];
+    const bool asks = now->piece < call.queue[now->queue].end && device::asks(pieces, *now);
+    __syncthreads();  // everybody has read what changes now
+    if (asks && threadIdx.x == 0) {
+      const uint64_t begin = device::nanoseconds();
+      while (!device::agree(call, pieces, now) && device::nanoseconds() - begin < kPreferNs) {
+      }
+    }
+    __syncthreads();
+  }
+  return at;
+}
+
 /// A block of threads takes its lanes of queues in turn and does for each what can be done now;
 /// with one left it waits for it. So no transfer stands behind another one of a different pair or
 /// direction, however few blocks there are.
@@ -388,7 +420,8 @@ __device__ __forceinline__ void runExchange(const Head& call, const Piece* piece
     if (given) device::storeRelaxed(&call.fault.words->error, 1u);
     return __syncthreads_or(given) != 0;
   };
-  for (int left = mine, at = 0; left > 0; at = at + 1 < mine ? at + 1 : 0) {
+  for (int left = mine, at = beginWith(call, pieces, held, mine); left > 0;
+       at = at + 1 < mine ? at + 1 : 0) {
     device::Held* now = &held[at];
     const TransferQueue& queue = call.queue[now->queue];
     if (now->piece >= queue.end) continue;
