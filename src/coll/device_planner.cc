@@ -5,6 +5,7 @@
 #include "coll/device_planner.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/error.h"
 #include "coll/device_predict.h"
@@ -50,7 +51,10 @@ constexpr RingForm kRingForms[] = {
 
 static_assert(WindowShape::kPassBytes == kBlockThreads * 16);
 
-constexpr int kLaneCounts[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128};
+/// A window's blocks are the shorter the more there are, and a warp stores whole lines: of 256 KiB
+/// for each of four ranks 32 lanes' warps store 80 KiB, 28 lanes' 70.
+constexpr int kWindowLanes[] = {1, 2, 4, 8, 16, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128};
+constexpr int kRingLaneCounts[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96};
 
 class Search {
  public:
@@ -100,18 +104,18 @@ class Search {
   bool served(const char* algorithm, Protocol protocol) const {
     return hasDeviceKernel(request_, algorithm, protocol, facts_.ranks);
   }
-  /// Calls body(lanes) for every number of lanes up to `most` that is worth a look.
+  /// Calls body(lanes) for every one of `counts` up to `most` that is worth a look, and for `most`.
   template <class Body>
-  void lanes(int most, Body body) const {
+  void lanes(std::span<const int> counts, int most, Body body) const {
     most = std::min(most, facts_.lanes);
     if (rule_ != nullptr && rule_->lanes != 0) return body(std::min(rule_->lanes, most));
-    for (const int lanes : kLaneCounts) {
+    for (const int lanes : counts) {
       if (lanes > most) break;
       body(lanes);
       // more would not have a packet for each of their threads
       if (static_cast<Count>(lanes) * 512 > request_.count * request_.elementBytes) return;
     }
-    if (most < kLaneCounts[std::size(kLaneCounts) - 1]) body(most);
+    if (most < counts.back()) body(most);
   }
 
   template <class Take>
@@ -128,7 +132,7 @@ class Search {
     const Count lineBytes = request_.reduces == Reduces::kAll ? 112 : 120;
     const Count place = isLL ? shape.placeBytes(n) / 2 : shape.placeBytes(n) / 128 * lineBytes;
     const Count chunk = place / request_.elementBytes / align_ * align_;
-    lanes(shape.lanes, [&](int lanes) {
+    lanes(kWindowLanes, shape.lanes, [&](int lanes) {
       const Geometry g{request_.count, lanes, form.blockPerRank ? n : 1, chunk, align_};
       const Count block = blockOf(g) * request_.elementBytes;
       const Count vectors = isLL ? divideUp(block, 8) : divideUp(block, 4 * lineBytes) * 32;
@@ -139,10 +143,10 @@ class Search {
                             .copiesOwn = form.copiesOwn,
                             .oneWay = isRooted(form.collective),
                             .linesOf128 = !isLL,
-                            .lineBytes = static_cast<int>(lineBytes),
                             .lanes = lanes,
                             .threads = static_cast<int>(threads),
                             .packets = vectors,
+                            .blockBytes = block,
                             .periods = divideUp(request_.count, g.period()),
                             .slotBytes = bytes,
                             .sentBytes = bytes * static_cast<Count>(form.exchanges * (n - 1)) /
@@ -163,7 +167,7 @@ class Search {
     const int hops = facts_.ranks - 1;
     const int blocks = form.blockPerRank ? facts_.ranks : 1;
     const Count most = kBlockSlices * kSliceBytes / request_.elementBytes / align_ * align_;
-    lanes(facts_.ringLanes, [&](int lanes) {
+    lanes(kRingLaneCounts, facts_.ringLanes, [&](int lanes) {
       // Periods of equal length: a short one at the end would take as many hops as a long one.
       const Count cuts = static_cast<Count>(lanes * blocks);
       const Count periods = divideUp(request_.count, cuts * most);
@@ -205,7 +209,7 @@ uint64_t timeByTransfers(const DeviceRequest& request, const DeviceFacts& facts)
   const int lanes = pairLanes(facts.ranks, facts.lanes);
   if (lanes == 0 || (facts.lineStores && facts.ranks < 3)) return 0;
   const Count bytes = request.count * request.elementBytes;
-  if (facts.lineStores && bytes < kMarksFrom) return 0;  // in graphs it would not go straight
+  if (facts.lineStores && bytes < kAsksFrom) return 0;
   ExchangeWork work(lanes);
   for (int peer = 1; peer < facts.ranks; ++peer) {
     for (const bool sends : {false, true}) work.add(peer, sends, bytes);

@@ -36,11 +36,13 @@ uint64_t windowTime(const WindowWork& work, const DeviceCosts& costs) {
   time += exchanges * (divideUp(work.packets, threads) - 1) *
           (exchanges > 1 ? costs.overlappedRound : costs.round);
   time += per(work.foldedBytes, costs.foldPerKiB);
-  // Of LL each 8 bytes in 16 are a flag, of LL128 each line has the rest of its 128.
+  // Of LL each 8 bytes in 16 are a flag. Of LL128 warps store all of their lines, however few data
+  // the last one has.
   if (!work.linesOf128) return time + per(work.sentBytes * 2, costs.wireLLPerKiB);
   uint64_t perKiB = exchanges > 1 ? costs.overlapPerKiB : costs.wirePerKiB;
   if (peers <= 1) perKiB = exchanges > 1 ? costs.pairOverlapPerKiB : costs.onePeerPerKiB;
-  return time + per(work.sentBytes * 128 / static_cast<Count>(work.lineBytes), perKiB);
+  const Count stored = work.packets * 16;
+  return time + per(work.sentBytes * stored / std::max<Count>(work.blockBytes, 1), perKiB);
 }
 
 uint64_t ringTime(const RingWork& work, const DeviceCosts& costs) {

@@ -15,10 +15,10 @@ struct WindowWork {
   bool copiesOwn;       ///< Each rank copies a block that it keeps, beside what it sends.
   bool oneWay;          ///< A rank sends or receives, and does not both.
   bool linesOf128;      ///< LL128; else LL.
-  int lineBytes;        ///< Data in a line of LL128.
   int lanes;            ///< CUDA blocks.
   int threads;          ///< Of a block.
   algo::Count packets;  ///< Of a lane in its longest period, for one peer: threads there could be.
+  algo::Count blockBytes;  ///< The data in them.
   algo::Count periods;
   algo::Count slotBytes;    ///< Of the call's slot.
   algo::Count sentBytes;    ///< What a rank sends, all exchanges and peers together.
