@@ -35,7 +35,8 @@ struct Layout {
     epochsLL = meeting + (ranks <= kMaxPairRanks ? kMeetingBytes : 0);
     epochsLL128 = epochsLL + static_cast<uint64_t>(shape.windowLL.lanes) * 8;
     countersEnd = epochsLL128 + static_cast<uint64_t>(shape.windowLL128.lanes) * 8;
-    written = countersEnd;
+    look = (countersEnd + 127) / 128 * 128;
+    written = look + 128;
     hello = written + uint64_t{kWrittenWords} * 4;
     helloLL = hello + helloBytes(shape.windowLL128.lanes);
     slots = roundUp(helloLL + helloBytes(shape.windowLL.lanes));
@@ -49,6 +50,7 @@ struct Layout {
   static uint64_t roundUp(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
   static constexpr int kWrittenWords = 1024;
   uint64_t head, credit, steps, pairs, direct, meeting, epochsLL, epochsLL128, countersEnd;
+  uint64_t look;     ///< A FaultLook.
   uint64_t written;  ///< What peers write when the communicator is made, one word each.
   uint64_t passOnPairs, passOnDirect;
   uint64_t hello, helloLL, slots, fifos, passOnFifos, windowLL, windowLL128, bytes;
@@ -166,8 +168,7 @@ void DeviceLease::allocate(const Ranks& ranks) {
     const Layout layout(size_, shape_);
     own_ = allocateDevice(ranks.device, layout.bytes, sharing_);
     if (onHost()) {
-      counters_ =
-          allocateDevice(ranks.device, layout.countersEnd, DeviceMemory::Sharing::kLegacyIpc);
+      counters_ = allocateDevice(ranks.device, layout.written, DeviceMemory::Sharing::kLegacyIpc);
     }
   });
 }
@@ -360,6 +361,10 @@ MeetingView DeviceLease::meeting() const {
     view.words[r] = reinterpret_cast<uint64_t*>(at(r, layout.meeting));
   }
   return view;
+}
+
+FaultLook* DeviceLease::faultLook() const {
+  return reinterpret_cast<FaultLook*>(ownWords(Layout(size_, shape_).look));
 }
 
 void DeviceLease::setCounters(const CudaDevice& device, uint32_t value) {

@@ -93,6 +93,8 @@ class DeviceLease {
   PairView passOnPairs() const;
   DirectView passOnDirect() const;
   MeetingView meeting() const;
+  /// This rank's own.
+  FaultLook* faultLook() const;
   const LeaseShape& shape() const { return shape_; }
   /// 128-byte stores of every rank arrive whole at every other.
   bool lineStores() const { return lineStores_; }

@@ -75,7 +75,9 @@ class CarriedRunner final : public FarRunner {
         staging_(place_.size, static_cast<int>(carriers.size())),
         memory_(device_->pinned(staging_.bytes())),
         counters_(device_->counters(staging_.counterWords())),
-        fault_{staging_.faults(memory_.device), spinBoundMs_ * 1'000'000},
+        fault_{
+            staging_.faults(memory_.device), spinBoundMs_ * 1'000'000,
+            reinterpret_cast<FaultLook*>(device_->counters(sizeof(FaultLook) / sizeof(uint32_t)))},
         view_(staging_.view(memory_.device, counters_)),
         desk_(std::make_shared<FarDesk>(
             std::move(carriers), staging_.view(memory_.host, nullptr),

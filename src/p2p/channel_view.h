@@ -141,9 +141,17 @@ struct FaultWords {
   uint32_t waited;
 };
 
+/// Words in the device's memory that all waits of a communicator share, so that one of them at a
+/// time looks at the FaultWords. All zero at first.
+struct alignas(16) FaultLook {
+  uint64_t next;  ///< Not before this does anybody look, in ns of the device's clock.
+  uint32_t stop;  ///< Not 0 once the FaultWords said that waits must end.
+};
+
 struct FaultView {
   FaultWords* words;
   uint64_t boundNs;  ///< A wait longer than this is given up; 0: no bound.
+  FaultLook* look;
 };
 
 }  // namespace rondo

@@ -6,9 +6,15 @@
 
 namespace rondo::device {
 
-/// Polls between two looks at the fault words. They are in host memory, a microsecond away, and a
-/// wait that works ends long before the first look.
+/// Polls between two looks at whether the wait must end. A wait that works ends long before the
+/// first.
 constexpr uint32_t kPollsPerLook = 1024;
+
+/// How often somebody looks at the fault words. They are in host memory, which serves loads of one
+/// line one after the other: the 1536 warps of a ring took 1.5 ms for a look of each, and ranks
+/// that waited for ranks that looked began to look themselves, so that broadcasts of 64 MiB
+/// took 4.7 ms instead of 0.21 once any wait had been long (4 x H200, 2026-11).
+constexpr uint64_t kBetweenLooksNs = 20000;
 
 /// A wait that takes this long (100 ms) is told to the host, in these units: 2^20 ns.
 constexpr uint32_t kLongWait = 96, kLongWaitShift = 20;
@@ -19,14 +25,29 @@ __device__ __forceinline__ uint64_t nanoseconds() {
   return t;
 }
 
+/// Whether this thread is the one to look at the fault words now.
+__device__ __forceinline__ bool itsTurn(FaultLook* look, uint64_t now) {
+  if (static_cast<int>(threadIdx.x % 32) != __ffs(static_cast<int>(__activemask())) - 1)
+    return false;
+  auto* const word = reinterpret_cast<unsigned long long*>(&look->next);
+  const unsigned long long next = loadRelaxed(word);
+  return now >= next && atomicCAS(word, next, now + kBetweenLooksNs) == next;
+}
+
 /// True if the wait that began at `since` (0: not known yet) must end. Tells of one that is long.
 __device__ __forceinline__ bool mustGiveUp(const FaultView& fault, uint64_t* since) {
-  if (loadRelaxed(&fault.words->abort) != 0 || loadRelaxed(&fault.words->error) != 0) return true;
+  if (loadRelaxed(&fault.look->stop) != 0) return true;
   const uint64_t now = nanoseconds();
   if (*since == 0) *since = now;
   const uint64_t waited = now - *since;
-  if (waited >> kLongWaitShift > kLongWait) {
-    storeRelaxed(&fault.words->waited, static_cast<uint32_t>(waited >> kLongWaitShift));
+  if (itsTurn(fault.look, now)) {
+    if (loadRelaxed(&fault.words->abort) != 0 || loadRelaxed(&fault.words->error) != 0) {
+      storeRelaxed(&fault.look->stop, 1u);
+      return true;
+    }
+    if (waited >> kLongWaitShift > kLongWait) {
+      storeRelaxed(&fault.words->waited, static_cast<uint32_t>(waited >> kLongWaitShift));
+    }
   }
   return fault.boundNs != 0 && waited > fault.boundNs;
 }
