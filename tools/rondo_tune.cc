@@ -192,8 +192,8 @@ class Tuner {
 
   void sayBegun(size_t trials, const std::string& where) const {
     if (rank_ != 0) return;
-    std::printf("rondo-tune: %zu kinds of calls on %s, about %.0f seconds\n", trials, where.c_str(),
-                a_.seconds);
+    std::printf("rondo-tune: %zu kinds of calls on %s, %.0f seconds or more\n", trials,
+                where.c_str(), a_.seconds);
     std::fflush(stdout);
   }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kCalls = 20;
 /// Pieces of memory that successive calls use, so that they do not find their data in the cache.
 constexpr uint64_t kAreaBytes = 256u << 20;
-constexpr int kWarmUps = 4, kMostSamples = 100;
+constexpr int kMostWarmUps = 3, kMostSamples = 100;
 
 void enqueue(const GraphCall& call, int root, const void* send, void* recv, rondoComm_t comm,
              rondoStream_t stream) {
@@ -148,11 +148,15 @@ double Graph::time() const {
 }
 
 std::vector<double> timesOf(const Graph& graph, double seconds, int least) {
-  double first = 0;
-  for (int k = 0; k < kWarmUps; ++k) first = graph.time();
-  MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  const double fit = seconds / (first * 1e-12 * static_cast<double>(kCalls) + 50e-6);
-  const int samples = static_cast<int>(std::clamp<double>(fit, least, kMostSamples));
+  double one = graph.time();
+  const auto fitting = [&](int fewest, int most) {
+    MPI_Allreduce(MPI_IN_PLACE, &one, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    const double fit = seconds / (one * 1e-12 * static_cast<double>(kCalls) + 50e-6);
+    return static_cast<int>(std::clamp<double>(fit, fewest, most));
+  };
+  const int warmUps = fitting(1, kMostWarmUps);
+  for (int k = 0; k < warmUps; ++k) one = graph.time();
+  const int samples = fitting(least, kMostSamples);
   std::vector<double> times;
   for (int k = 0; k < samples; ++k) times.push_back(graph.time());
   MPI_Allreduce(MPI_IN_PLACE, times.data(), samples, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);

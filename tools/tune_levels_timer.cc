@@ -20,7 +20,7 @@ namespace {
 /// A communicator takes a part of the device for itself, so there is one at a time: first one way,
 /// then the other, again and again, so that what disturbs the machine disturbs both.
 constexpr int kTurns = 3;
-constexpr int kLeastSamples = 5;
+constexpr int kLeastSamples = 2;
 
 int deviceOf(const ForcedComm& comm) {
   int ordinal = RONDO_DEVICE_NONE;
