@@ -70,9 +70,6 @@ constexpr uint64_t kLeastBytesPerLane = 3840;
 /// microseconds, more than slots do below (16 messages in a row, 2 x H200, 2026-11: 1 MiB 7.6 us
 /// and through slots 4.1, 8 MiB 25 and 32).
 constexpr uint64_t kAsksFrom = 4u << 20;
-/// Finding the receiver's mark takes four more: graphs of 4 MiB are slower for it, of 8 MiB quicker
-/// (27 to 37 us instead of 27 to 40; 2 x H100, 2026-11).
-constexpr uint64_t kMarksFrom = 8u << 20;
 
 RONDO_ALGO uint64_t divideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
