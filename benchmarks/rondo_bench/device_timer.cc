@@ -104,6 +104,7 @@ void DeviceTimer::launch(const Trial& trial, size_t contender, size_t sample,
 double DeviceTimer::timeOne(const Trial& trial, size_t contender, size_t sample,
                             const Graphs* graphs) {
   const CudaDriver& cuda = device_.cuda();
+  trial.pause();
   trial.session.barrier();
   cuda.check(cuda.eventRecord(start_, device_.stream()), "cuEventRecord");
   launch(trial, contender, sample, graphs);

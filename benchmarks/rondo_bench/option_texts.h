@@ -18,8 +18,8 @@ struct OptionTexts {
               root = kNotGiven, window = kNotGiven, align = kNotGiven, group = kNotGiven,
               collective = kNotGiven, polls = kNotGiven, memory = kNotGiven, library = kNotGiven,
               peer = kNotGiven, warmup = kNotGiven, iterations = kNotGiven, budget = kNotGiven,
-              calls = kNotGiven, progress = kNotGiven, meeting = kNotGiven, threshold = kNotGiven,
-              columns = kNotGiven;
+              pause = kNotGiven, calls = kNotGiven, progress = kNotGiven, meeting = kNotGiven,
+              threshold = kNotGiven, columns = kNotGiven;
 };
 
 /// Adds what `command` takes to its part of the command line.

@@ -80,6 +80,7 @@ void readRun(const OptionTexts& texts, Options& options) {
     options.iterations = readInt("--iters", texts.iterations, 1, kMostIterations);
   }
   if (given(texts.budget)) options.budgetSeconds = readSeconds("--budget", texts.budget);
+  if (given(texts.pause)) options.pauseMs = readInt("--pause", texts.pause, 0, 10000);
   if (given(texts.calls)) options.callsPerSample = readInt("--graph-calls", texts.calls, 1, 1000);
   if (given(texts.progress)) {
     const size_t choice = readChoice("--progress", texts.progress, {"auto", "always", "never"});

@@ -40,6 +40,7 @@ struct Options {
   std::optional<int> warmup;      ///< Unset: by size.
   std::optional<int> iterations;  ///< Unset: by size, within the budget.
   double budgetSeconds = 0.5;
+  int pauseMs = 0;  ///< Before every sample.
   bool meetInBarrier = false;
   bool graph = false;
   bool registered = false;   ///< Device memory: buffers are registered with Rondo,

@@ -65,6 +65,8 @@ RunInfo describe(const Environment& environment, const std::string& what) {
   std::string run = what + ", " + std::to_string(info.ranks) +
                     (info.ranks == 1 ? " rank, " : " ranks, ") + info.memory + " memory";
   if (options.noCheck) run += ", results not checked";
+  if (options.pauseMs > 0)
+    run += ", " + std::to_string(options.pauseMs) + " ms of rest before samples";
   info.facts = {{"run", run},
                 {"versions", environment.versions()},
                 {"machine", environment.machine()},

@@ -46,8 +46,12 @@ Summary overRanks(const std::vector<double>& usec, const Session& session) {
 void measureSpot(const Environment& environment, const Spot& spot, Overlapped& overlapped,
                  Output& output) {
   const Session& session = environment.session();
-  const Trial trial{session, overlapped.contenders(), spot.ring, spot.args(environment),
-                    !environment.options().noCheck};
+  const Trial trial{session,
+                    overlapped.contenders(),
+                    spot.ring,
+                    spot.args(environment),
+                    !environment.options().noCheck,
+                    environment.options().pauseMs};
   const size_t libraries = overlapped.contenders().size();
   const auto run = [&](const char* stage) {
     return measure(environment, trial, spot.callBytes(), spot.name() + stage, output.progress());

@@ -141,8 +141,12 @@ void runSweep(const Environment& environment, const Benchmark& benchmark,
       environment.options().memory == MemoryKind::kDevice ? AcrossRanks::kMax : benchmark.across;
   forEachSpot(environment, benchmark, [&](const Spot& spot) {
     const std::vector<Contender> contenders = spot.able(libraries);
-    const Trial trial{session, contenders, spot.ring, spot.args(environment),
-                      !environment.options().noCheck};
+    const Trial trial{session,
+                      contenders,
+                      spot.ring,
+                      spot.args(environment),
+                      !environment.options().noCheck,
+                      environment.options().pauseMs};
     std::vector<Samples> samples =
         measure(environment, trial, spot.callBytes(), spot.name(), output.progress());
     const int times = benchmark.timesPerCall(spot.seat);

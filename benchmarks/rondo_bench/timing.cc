@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 namespace rondo::bench {
 namespace {
@@ -20,6 +21,10 @@ size_t contenderAt(size_t round, size_t place, size_t contenders, size_t sets) {
   const size_t turn = round * contenders / sets;
   const bool backwards = sets % contenders == 0 && turn % 2 == 1;
   return backwards ? contenders - 1 - place : place;
+}
+
+void Trial::pause() const {
+  if (pauseMs > 0) std::this_thread::sleep_for(std::chrono::milliseconds(pauseMs));
 }
 
 void HostTimer::check(const Trial& trial, std::vector<Samples>& samples) {
@@ -59,6 +64,7 @@ double HostTimer::rounds(const Trial& trial, int iterations, bool keep, const On
     const CallArgs args = trial.onSet(set);
     if (place == 0) progress(static_cast<int>(at / contenders), iterations);
 
+    trial.pause();
     gather(trial);
     const Clock::time_point before = Clock::now();
     trial.contenders[c].call(args);

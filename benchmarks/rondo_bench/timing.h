@@ -20,7 +20,9 @@ struct Trial {
   const BufferRing& ring;
   CallArgs args;  ///< Everything but the buffers.
   bool check;
+  int pauseMs = 0;  ///< Before every sample ranks do nothing for so long.
 
+  void pause() const;
   CallArgs onSet(size_t set) const {
     CallArgs result = args;
     result.send = ring.send(set);

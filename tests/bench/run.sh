@@ -96,6 +96,13 @@ try 2 "$bench" "${quick[@]}" --max 64 --progress always
 try 2 "$bench" "${quick[@]}" --max 64 --no-check
 [[ $status == 0 ]] && grep -q 'not checked' "$scratch/out" || complain "--no-check"
 
+begin=${EPOCHREALTIME/[^0-9]/}
+try 2 "$bench" "${quick[@]}" --max 4 --pause 50
+if [[ $status != 0 ]] || ((${EPOCHREALTIME/[^0-9]/} - begin < 12 * 50000)) ||
+  ! grep -q ', 50 ms of rest before samples,' "$scratch/out"; then
+  complain "--pause"
+fi
+
 try 2 "$bench" "${quick[@]}" --max 64 --peer mpi --meeting barrier
 [[ $status == 0 ]] && grep -Eq '^# meeting +MPI_Barrier, as asked for$' "$scratch/out" ||
   complain "--meeting barrier"
@@ -135,6 +142,7 @@ refused "--iters 20000: allowed is a whole number from 1 to 10000" allreduce --i
 refused "--memory gpu: allowed are host, rondo, device" allreduce --memory gpu
 refused "--meeting here: allowed are auto, barrier" allreduce --meeting here
 refused "--budget -1: allowed is" allreduce --budget -1
+refused "--pause 0.5: allowed is a whole number from 0 to 10000" allreduce --pause 0.5
 refused "--csv $scratch/none/x: cannot be written (No such file" allreduce --csv "$scratch/none/x"
 refused "unknown option --root" allreduce --root 0
 refused "--graph: allowed only with --memory device" allreduce --graph

@@ -121,8 +121,8 @@ TEST(DevicePlanner, ShortCallsHaveLLWhereLinesMayBreak) {
   }
 }
 
-// Warps store whole lines of LL128. On 4 x H200 (2026-11-26) 256 KiB took 5.35 us with 28 lanes, whose
-// warps are full, 5.49 with 32 and 5.64 with 64.
+// Warps store whole lines of LL128. On 4 x H200 (2026-11-26) 256 KiB took 5.35 us with 28 lanes,
+// whose warps are full, 5.49 with 32 and 5.64 with 64.
 TEST(DevicePlanner, WindowsFillTheirWarps) {
   for (uint64_t bytes = 64 << 10; bytes <= 2 << 20; bytes *= 2) {
     const DeviceChoice choice =
