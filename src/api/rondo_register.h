@@ -32,11 +32,12 @@ typedef uint64_t rondoRegistration_t;
  * and those of several map each other's in the background, unless RONDO_REGISTER=off. Of
  * cudaMalloc's that is freed then, other ranks may keep an eighth of the device's memory in use, no
  * more than is free when it is first received into (or RONDO_REGISTER's bytes), until a
- * rondoCommDeregister or the end of `comm`; of what graphs of 8 MiB or more receive into, memory of
- * every kind, until the end of `comm`.
+ * rondoCommDeregister or the end of `comm`; of what graphs receive 8 MiB or more into (4 MiB where
+ * there are three ranks and more), memory of every kind, until the end of `comm`.
  *
- * Calls need not be changed afterwards. rondoRecv, rondoSendRecv, rondoGather, rondoScatter: what
- * is received into registered memory, from 4 MiB on, is written there by the sender. With
+ * Calls need not be changed afterwards. rondoRecv, rondoSendRecv, rondoGather, rondoScatter, and
+ * rondoAllToAll where the cost model says that it is quicker: what is received into registered
+ * memory, from 4 MiB on, is written there by the sender. With
  * RONDO_REGISTER_COPY_ENGINES, rondoAllGather and rondoAllToAll (not in place) into it, of 32 MiB
  * or more in all, keep no multiprocessor busy but for the copy of a rank's own block; by themselves
  * they may take longer than Rondo's kernels. With config.smBudget RONDO_SM_BUDGET_NONE that is so

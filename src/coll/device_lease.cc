@@ -95,6 +95,15 @@ std::vector<DeviceTenant> tenantsOf(const std::vector<DeviceCard>& cards) {
   return {cards.begin(), cards.end()};
 }
 
+bool mayGoStraight(const std::vector<DeviceCard>& cards) {
+  const bool crosses = std::any_of(cards.begin(), cards.end(), [&](const DeviceCard& card) {
+    return card.process != cards.front().process;
+  });
+  return std::none_of(cards.begin(), cards.end(), [crosses](const DeviceCard& card) {
+    return card.registeredOnly != 0 || (crosses && card.noBackground != 0);
+  });
+}
+
 uint64_t agreedSerial(const std::vector<DeviceCard>& cards) {
   std::vector<OrderCard> orders;
   for (const DeviceCard& card : cards) orders.push_back(card.order);

@@ -30,6 +30,7 @@ struct DeviceCard : DeviceTenant {
   int32_t noSms;           ///< DeviceConfig::noSms
   int32_t ordinal;         ///< The process's name of the device.
   int32_t registeredOnly;  ///< DeviceConfig::registeredOnly
+  int32_t noBackground;    ///< DeviceConfig::noBackground
   uint64_t context;        ///< An address of the process.
   OrderCard order;
   std::array<char, 160> why;  ///< The sentence behind `code`.
@@ -40,6 +41,9 @@ struct DeviceCard : DeviceTenant {
 int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why);
 
 std::vector<DeviceTenant> tenantsOf(const std::vector<DeviceCard>& cards);
+
+/// Whether long sends between any two ranks may go straight into memory that nobody registers.
+bool mayGoStraight(const std::vector<DeviceCard>& cards);
 
 /// What agreedOrder() says.
 uint64_t agreedSerial(const std::vector<DeviceCard>& cards);

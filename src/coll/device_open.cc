@@ -52,6 +52,7 @@ OpenedDevice openDevice(const DeviceConfig& config, DeviceCard* card) {
   card->order = nextOrderCard();
   card->noLines = config.noLineStores ? 1 : 0;
   card->noSms = config.noSms ? 1 : 0;
+  card->noBackground = config.noBackground ? 1 : 0;
   card->registeredOnly = config.registeredOnly ? 1 : 0;
   try {
     return open(config, card);

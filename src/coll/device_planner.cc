@@ -201,27 +201,37 @@ class Search {
   const Count align_;
 };
 
-/// What an all-to-all takes as sends and receives, where that is worth asking; 0: it is not.
-/// Without lines, because LL moves every byte twice. With them, because long ones go straight to
-/// where they shall be; between two ranks windows are nearly as quick, and what no peer can map
-/// takes one and a half times as long through slots (between four as long: performance.md).
-uint64_t timeByTransfers(const DeviceRequest& request, const DeviceFacts& facts) {
-  const int lanes = pairLanes(facts.ranks, facts.lanes);
-  if (lanes == 0 || (facts.lineStores && facts.ranks < 3)) return 0;
-  const Count bytes = request.count * request.elementBytes;
-  if (facts.lineStores && bytes < kAsksFrom) return 0;
+ExchangeWork allToAllWork(const DeviceRequest& request, const DeviceFacts& facts, int lanes) {
   ExchangeWork work(lanes);
   for (int peer = 1; peer < facts.ranks; ++peer) {
-    for (const bool sends : {false, true}) work.add(peer, sends, bytes);
+    for (const bool sends : {false, true}) {
+      work.add(peer, sends, request.count * request.elementBytes);
+    }
   }
-  return facts.lineStores ? work.straightTime(facts.costs) : work.time(facts.costs, false);
+  return work;
 }
 
-void askTransfers(const DeviceRequest& request, const DeviceFacts& facts, DeviceChoice* best) {
-  if (request.collective != Collective::AllToAll) return;
-  const uint64_t time = timeByTransfers(request, facts);
-  best->byTransfers = best->algorithm == nullptr || (time != 0 && time < best->picoseconds);
-  if (best->byTransfers) best->picoseconds = time;
+/// An all-to-all without lines: LL moves every byte twice.
+bool quickerByTransfers(const DeviceRequest& request, const DeviceFacts& facts,
+                        const DeviceChoice& best) {
+  if (request.collective != Collective::AllToAll) return false;
+  if (best.algorithm == nullptr) return true;
+  const int lanes = pairLanes(facts.ranks, facts.lanes);
+  if (facts.lineStores || lanes == 0) return false;
+  return allToAllWork(request, facts, lanes).time(facts.costs, false) < best.picoseconds;
+}
+
+/// What a long all-to-all with lines takes if it goes straight; 0: no less than `best`. Between two
+/// ranks windows are nearly as quick, and what no peer can map takes one and a half times as long
+/// through slots; between four about as long (16 MiB to each, 4 x H200, 2026-11).
+uint64_t timeStraight(const DeviceRequest& request, const DeviceFacts& facts,
+                      const DeviceChoice& best) {
+  if (request.collective != Collective::AllToAll || best.algorithm == nullptr) return 0;
+  const int lanes = pairLanes(facts.ranks, facts.lanes);
+  if (!facts.lineStores || !facts.straight || lanes == 0 || facts.ranks < 3) return 0;
+  if (request.count * request.elementBytes < kAsksFrom) return 0;
+  const uint64_t time = allToAllWork(request, facts, lanes).straightTime(facts.costs);
+  return time < best.picoseconds ? time : 0;
 }
 
 }  // namespace
@@ -270,7 +280,8 @@ DeviceChoice chooseDevice(const DeviceRequest& request, const DeviceFacts& facts
   const bool obeyed = rule != nullptr && best.algorithm != nullptr;
   // A rule that asks for what cannot be had is a wish.
   if (best.algorithm == nullptr && rule != nullptr) Search(request, facts, nullptr).all(take);
-  if (!obeyed) askTransfers(request, facts, &best);
+  best.byTransfers = !obeyed && quickerByTransfers(request, facts, best);
+  best.straight = obeyed ? 0 : timeStraight(request, facts, best);
   return best;
 }
 
@@ -329,13 +340,13 @@ std::string explainDevice(const DeviceRequest& request, const DeviceFacts& facts
   std::string text =
       format("rondo: %s of %llu bytes on device memory\n", collectiveName(request.collective),
              static_cast<unsigned long long>(request.count * request.elementBytes));
-  const DeviceChoice chosen = chooseDevice(request, facts, rules);
-  if (chosen.byTransfers) {
+  const uint64_t straight = chooseDevice(request, facts, rules).straight;
+  if (straight != 0) {
     text += format("rondo:   runs as sends and receives, predicted %.2f us (in place as below)\n",
-                   static_cast<double>(chosen.picoseconds) * 1e-6);
+                   static_cast<double>(straight) * 1e-6);
   }
   for (const DeviceChoice& choice : best) {
-    const bool runs = &choice == best.data() && !chosen.byTransfers;
+    const bool runs = &choice == best.data() && straight == 0;
     text += format("rondo:   %s %s %s, %d lane%s of %d threads, predicted %.2f us\n",
                    runs ? "runs" : "  or", choice.algorithm, protocolName(choice.protocol),
                    choice.geometry.lanes, choice.geometry.lanes == 1 ? "" : "s", choice.threads,

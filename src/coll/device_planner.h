@@ -21,6 +21,7 @@ struct DeviceFacts {
   WindowShape windowLL = kShapeLL;  ///< What there is memory for.
   WindowShape windowLL128 = kShapeLL128;
   int ringLanes = kRingLanes;
+  bool straight = true;    ///< Long sends between any two ranks may go straight into user memory.
   DeviceCosts costs = {};  ///< Of rank 0.
 };
 
@@ -41,6 +42,9 @@ struct DeviceChoice {
   uint64_t picoseconds;  ///< Predicted: in a graph, from kernel to kernel.
   /// Sends and receives do the same, and are quicker or the only way (but not in place).
   bool byTransfers = false;
+  /// Of an all-to-all, not 0: it is quicker, and takes so long, as sends and receives that go
+  /// straight to where they shall be (but not in place).
+  uint64_t straight = 0;
 };
 
 constexpr bool isScan(Collective collective) {

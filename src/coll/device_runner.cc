@@ -58,6 +58,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
                lease_->shape().windowLL,
                lease_->shape().windowLL128,
                lease_->shape().ringLanes,
+               !lease_->onHost() && mayGoStraight(cards),
                lease_->onHost() ? config.costs.throughHost() : config.costs},
         fault_{static_cast<FaultWords*>(faults_->device()), spinBoundMs_ * 1000000,
                lease_->faultLook()},
@@ -170,6 +171,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   int launch(const DeviceCall& call, const DeviceChoice& choice) const;
   DeviceServed runScaled(const DeviceCall& call);
   DeviceServed copyAlone(const DeviceCall& call) const;
+  DeviceServed runStraight(const DeviceCall& call);
   [[noreturn]] void refuse(const DeviceCall& call) const;
   void check(const char* name, rondoStream_t stream) const {
     check();
@@ -200,8 +202,9 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   CopyEngines copyEngines_;
   OrderEvent event_;
   StreamPool pool_;
-  JointChoice joint_;           // of the last joins()
-  std::set<std::string> said_;  // of joint ones, by explain_
+  std::vector<Transfer> transfers_;  // of an all-to-all
+  JointChoice joint_;                // of the last joins()
+  std::set<std::string> said_;       // of joint ones, by explain_
   DeviceChoices<Chosen> choices_;
 };
 
@@ -283,6 +286,21 @@ void CudaRunner::release(const DeviceCall& call, void* memory) const {
             freeOnStream(memory, call.stream));
 }
 
+/// An all-to-all as sends and receives.
+DeviceServed CudaRunner::runStraight(const DeviceCall& call) {
+  const uint64_t slot = call.count * typeSize(call.type);
+  char* const send = static_cast<char*>(const_cast<void*>(call.send));
+  char* const recv = static_cast<char*>(call.recv);
+  transfers_.clear();
+  for (int r = 0; r < size_; ++r) {
+    transfers_.push_back({r, true, send + static_cast<uint64_t>(r) * slot, slot});
+    transfers_.push_back({r, false, recv + static_cast<uint64_t>(r) * slot, slot});
+  }
+  throwCuda(device_, format("%s: launching its sends and receives", call.name),
+            exchange_.enqueue(transfers_, call.stream));
+  return {DeviceWay::kTransfers};
+}
+
 DeviceServed CudaRunner::run(const DeviceCall& call) {
   check(call.name, call.stream);
   if (call.count == 0) return {};
@@ -298,6 +316,7 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
   const Chosen& chosen = remembered(wanted);
   const DeviceChoice& choice = chosen.choice;
   if (choice.algorithm == nullptr) refuse(call);
+  if (choice.straight != 0 && call.send != call.recv) return runStraight(call);
   if (const int error = launch(call, choice); error != 0)
     throwCuda(device_, format("%s: launching the %s kernel", call.name, choice.algorithm), error);
   return chosen.served;

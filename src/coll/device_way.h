@@ -6,8 +6,8 @@
 namespace rondo {
 
 /// What moves its bytes: a kernel by one of three protocols, the copy engines between all ranks,
-/// one copy (a rank by itself), calls on host memory (between hosts), or kernels inside the hosts
-/// and calls on host memory between them.
+/// one copy (a rank by itself), calls on host memory (between hosts), kernels inside the hosts and
+/// calls on host memory between them, or the kernel of sends and receives.
 enum class DeviceWay : uint8_t {
   kNone,
   kLL,
@@ -16,7 +16,8 @@ enum class DeviceWay : uint8_t {
   kCopyEngines,
   kOneCopy,
   kHost,
-  kLevels
+  kLevels,
+  kTransfers
 };
 
 struct DeviceServed {

@@ -26,7 +26,7 @@ OpFacts OpFacts::of(const OpWords& words) {
   out.uneven = (w1 >> 8 & 1) != 0;
   out.sends = (w1 >> 9 & 1) != 0;
   out.captured = (w1 >> 10 & 1) != 0;
-  out.way = static_cast<DeviceWay>(w1 >> 11 & 7);
+  out.way = static_cast<DeviceWay>((w1 >> 11 & 7) | (w1 >> 26 & 1) << 3);
   out.pass = static_cast<uint8_t>(w1 >> 16);
   out.origin = static_cast<OpOrigin>(w1 >> 24 & 3);
   uint64_t upper = w3 >> 16 & 0xffff;
@@ -83,6 +83,8 @@ std::string OpFacts::wayText() const {
       return "calls on host memory";
     case DeviceWay::kLevels:
       return "kernels in hosts, calls on host memory between";
+    case DeviceWay::kTransfers:
+      return "sends and receives";
     case DeviceWay::kNone:
       break;
   }

@@ -57,9 +57,9 @@ struct OpFacts {
         moves ? upper | (collectives >> 32 & 0xffff) << 16 : uint64_t{static_cast<uint32_t>(type)};
     return {{count,
              uint64_t{collective} | uint64_t{uneven} << 8 | uint64_t{sends} << 9 |
-                 uint64_t{captured} << 10 | static_cast<uint64_t>(way) << 11 |
-                 uint64_t{choice >> 16 & 3} << 14 | uint64_t{pass} << 16 |
-                 static_cast<uint64_t>(origin) << 24 | typed << 32,
+                 uint64_t{captured} << 10 | (static_cast<uint64_t>(way) & 7) << 11 |
+                 static_cast<uint64_t>(way) >> 3 << 26 | uint64_t{choice >> 16 & 3} << 14 |
+                 uint64_t{pass} << 16 | static_cast<uint64_t>(origin) << 24 | typed << 32,
              static_cast<uint32_t>(moves ? collectives : static_cast<uint64_t>(op)) |
                  static_cast<uint64_t>(static_cast<uint32_t>(root)) << 32,
              (choice & 0xffff) | (moves ? uint64_t{transfers} : upper) << 16 | sequence << 32}};

@@ -70,5 +70,47 @@ TEST(DeviceRecord, OneRankIsOneCopy) {
   });
 }
 
+/// Three all-to-alls: as chosen, into memory registered for copy engines, and with one buffer.
+TEST(DeviceRecord, LongAllToAllsGoStraightUnlessCopyEnginesServeThem) {
+  constexpr size_t kEach = 4 << 20, kAll = 3 * kEach;
+  rondoUniqueId id;
+  onRanks(3, [&](const Rank& me) {
+    const rondoComm_t comm = makeComm(me, &id);
+    {
+      Buffers on(me, kAll);
+      const auto swapped = [&](size_t i) {
+        return element(static_cast<int>(i / kEach),
+                       static_cast<size_t>(me.rank) * kEach + i % kEach);
+      };
+      const DeviceChoice choice = comm->impl->deviceRunner()->choose(
+          {Collective::AllToAll, kEach, sizeof(int), Reduces::kNothing});
+      const auto last = [&] { return recordOf(me).back().facts; };
+      good(rondoAllToAll(on.src.at(0), on.dst.at(0), kEach, rondoInt32, comm, on.stream));
+      check(cudaStreamSynchronize(on.stream));
+      EXPECT_EQ(last().way == DeviceWay::kTransfers, choice.straight != 0) << last().served();
+      EXPECT_EQ(last().name(), "alltoall") << "a collective, numbered as such";
+      EXPECT_EQ(on.dst.wrong(on.stream, 0, kAll, swapped), 0u);
+
+      on.dst.fill(on.stream, [](size_t) { return -1; });
+      rondoRegistration_t number = 0;
+      good(rondoCommRegister(comm, on.dst.at(0), kAll * sizeof(int), RONDO_REGISTER_COPY_ENGINES,
+                             &number));
+      good(rondoAllToAll(on.src.at(0), on.dst.at(0), kEach, rondoInt32, comm, on.stream));
+      check(cudaStreamSynchronize(on.stream));
+      EXPECT_EQ(on.dst.wrong(on.stream, 0, kAll, swapped), 0u);
+      if (!comm->impl->deviceRunner()->throughHost()) {
+        EXPECT_EQ(last().served(), "copy engines");
+      }
+      good(rondoCommDeregister(comm, number));
+
+      good(rondoAllToAll(on.src.at(0), on.src.at(0), kEach, rondoInt32, comm, on.stream));
+      check(cudaStreamSynchronize(on.stream));
+      EXPECT_NE(last().way, DeviceWay::kTransfers);
+      EXPECT_EQ(on.src.wrong(on.stream, 0, kAll, swapped), 0u);
+    }
+    good(rondoCommDestroy(comm));
+  });
+}
+
 }  // namespace
 }  // namespace rondo::test

@@ -84,6 +84,11 @@ TEST(DevicePlanner, RecordsSayWhatACallBecomes) {
   OpFacts exchange;
   exchange.way = DeviceWay::kCopyEngines;
   EXPECT_EQ(exchange.served(), "copy engines") << "no algorithm of the registry's";
+  exchange.way = DeviceWay::kTransfers;
+  exchange.origin = OpOrigin::Device;
+  const OpFacts read = OpFacts::of(exchange.words());
+  EXPECT_EQ(read.served(), "sends and receives") << "the ninth way";
+  EXPECT_EQ(read.origin, OpOrigin::Device);
 }
 
 // Over NVLink lines of 128 bytes are as quick and carry more; elsewhere short calls have LL, which
@@ -139,21 +144,26 @@ TEST(DevicePlanner, WindowsFillTheirWarps) {
 // what cannot be mapped goes through slots, which costs them most.
 TEST(DevicePlanner, LongAllToAllsOfSeveralGoStraight) {
   for (const int ranks : {2, 3, 4, 8}) {
-    const auto byTransfers = [&](uint64_t bytes) {
+    const auto straight = [&](uint64_t bytes, const DeviceFacts& facts) {
       const DeviceChoice choice =
-          chooseDevice(requestOf(Collective::AllToAll, bytes, ranks), gpus(ranks), {});
+          chooseDevice(requestOf(Collective::AllToAll, bytes, ranks), facts, {});
       EXPECT_STREQ(choice.algorithm, "direct") << "in place";
-      return choice.byTransfers;
+      EXPECT_FALSE(choice.byTransfers) << "a collective all the same";
+      EXPECT_TRUE(choice.straight == 0 || choice.straight < choice.picoseconds);
+      return choice.straight != 0;
     };
-    EXPECT_FALSE(byTransfers(1 << 20)) << ranks;
-    EXPECT_EQ(byTransfers(16 << 20), ranks > 2) << ranks;
-    EXPECT_EQ(byTransfers(64 << 20), ranks > 2) << ranks;
+    EXPECT_FALSE(straight(1 << 20, gpus(ranks))) << ranks;
+    EXPECT_EQ(straight(16 << 20, gpus(ranks)), ranks > 2) << ranks;
+    EXPECT_EQ(straight(64 << 20, gpus(ranks)), ranks > 2) << ranks;
+    DeviceFacts apart = gpus(ranks);
+    apart.straight = false;
+    EXPECT_FALSE(straight(64 << 20, apart)) << ranks;
   }
   const DeviceRequest large = requestOf(Collective::AllToAll, 64 << 20, 4);
   const DeviceChoice forced =
       chooseDevice(large, gpus(4), parseTune("alltoall:device:0-:direct/64/LL128"));
-  EXPECT_FALSE(forced.byTransfers);
-  EXPECT_GT(forced.picoseconds, chooseDevice(large, gpus(4), {}).picoseconds);
+  EXPECT_EQ(forced.straight, 0u);
+  EXPECT_GT(forced.picoseconds, chooseDevice(large, gpus(4), {}).straight);
   EXPECT_NE(explainDevice(large, gpus(4), {}).find("runs as sends and receives"),
             std::string::npos);
   EXPECT_EQ(explainDevice(large, gpus(2), {}).find("sends and receives"), std::string::npos);

@@ -31,7 +31,9 @@ __device__ __forceinline__ bool itsTurn(FaultLook* look, uint64_t now) {
     return false;
   auto* const word = reinterpret_cast<unsigned long long*>(&look->next);
   const unsigned long long next = loadRelaxed(word);
-  return now >= next && atomicCAS(word, next, now + kBetweenLooksNs) == next;
+  // Also if the clock has been set back.
+  const bool due = next - now - 1 >= kBetweenLooksNs;
+  return due && atomicCAS(word, next, now + kBetweenLooksNs) == next;
 }
 
 /// True if the wait that began at `since` (0: not known yet) must end. Tells of one that is long.
