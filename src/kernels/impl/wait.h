@@ -11,8 +11,8 @@ namespace rondo::device {
 constexpr uint32_t kPollsPerLook = 1024;
 
 /// How often somebody looks at the fault words. They are in host memory, which serves loads of one
-/// line one after the other: the 1536 warps of a ring took 1.5 ms for a look of each, and ranks
-/// that waited for ranks that looked began to look themselves, so that broadcasts of 64 MiB
+/// line one after the other: the 672 warps of a ring that wait took 1.5 ms for a look of each, and
+/// ranks that waited for ranks that looked began to look themselves, so that broadcasts of 64 MiB
 /// took 4.7 ms instead of 0.21 once any wait had been long (4 x H200, 2026-11).
 constexpr uint64_t kBetweenLooksNs = 20000;
 
