@@ -138,9 +138,11 @@ void addRunOptions(CLI::App& app, const Command& command, OptionTexts& texts, Op
   addText(app, "--budget", texts.budget, "SECONDS",
           "For each size and library, where --warmup and --iters do not say otherwise" +
               format(" [%g]", command.budgetSeconds));
-  addText(app, "--pause", texts.pause, "MS",
-          "Before every sample ranks sleep for so many milliseconds, as programs that compute in "
-          "between let links and processors rest [0]");
+  if (command.has(kTakesSizes) || command.has(kTakesDevice)) {
+    addText(app, "--pause", texts.pause, "MS",
+            "Before every sample ranks sleep for so many milliseconds, as programs that compute in "
+            "between let links and processors rest [0]");
+  }
   addText(app, "--meeting", texts.meeting, "WHERE",
           "Where ranks come together before a timed call on host memory: auto (by flags, and they "
           "start at one instant, where all are on one host and have cores of their own), or "

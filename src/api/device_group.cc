@@ -237,16 +237,7 @@ rondoResult_t DeviceGroup::launch(const char* call) {
 
 namespace {
 
-/// The collective as sends and receives, for a rank that has all of it in `all`, slot by slot.
-void addSlots(std::vector<Transfer>* transfers, const DeviceCall& call, const void* all, int size,
-              bool sends) {
-  const uint64_t slot = call.count * typeSize(call.type);
-  char* const begin = static_cast<char*>(const_cast<void*>(all));
-  for (int r = 0; r < size; ++r) {
-    transfers->push_back({r, sends, begin + static_cast<uint64_t>(r) * slot, slot});
-  }
-}
-
+/// The collective as sends and receives.
 std::vector<Transfer>& asTransfers(const DeviceCall& call, const RankPlace& place) {
   static thread_local std::vector<Transfer> transfers;
   transfers.clear();
@@ -257,15 +248,15 @@ std::vector<Transfer>& asTransfers(const DeviceCall& call, const RankPlace& plac
   switch (call.collective) {
     case Collective::Gather:
       transfers.push_back(mine);
-      if (root) addSlots(&transfers, call, call.recv, place.size, false);
+      if (root) addSlots(&transfers, call.recv, slot, place.size, false);
       break;
     case Collective::Scatter:
       transfers.push_back(own);
-      if (root) addSlots(&transfers, call, call.send, place.size, true);
+      if (root) addSlots(&transfers, call.send, slot, place.size, true);
       break;
     default:
-      addSlots(&transfers, call, call.send, place.size, true);
-      addSlots(&transfers, call, call.recv, place.size, false);
+      addSlots(&transfers, call.send, slot, place.size, true);
+      addSlots(&transfers, call.recv, slot, place.size, false);
   }
   return transfers;
 }

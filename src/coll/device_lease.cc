@@ -62,6 +62,12 @@ uint32_t greeting(int from, int to) {
          0x85ebca6bu * static_cast<uint32_t>(to + 1);
 }
 
+/// Not all ranks are threads of one process.
+bool crossesProcesses(const std::vector<DeviceCard>& cards) {
+  return std::any_of(cards.begin(), cards.end(),
+                     [&](const DeviceCard& card) { return card.process != cards.front().process; });
+}
+
 }  // namespace
 
 int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why) {
@@ -96,9 +102,7 @@ std::vector<DeviceTenant> tenantsOf(const std::vector<DeviceCard>& cards) {
 }
 
 bool mayGoStraight(const std::vector<DeviceCard>& cards) {
-  const bool crosses = std::any_of(cards.begin(), cards.end(), [&](const DeviceCard& card) {
-    return card.process != cards.front().process;
-  });
+  const bool crosses = crossesProcesses(cards);
   return std::none_of(cards.begin(), cards.end(), [crosses](const DeviceCard& card) {
     return card.registeredOnly != 0 || (crosses && card.noBackground != 0);
   });
@@ -185,9 +189,7 @@ void DeviceLease::allocate(const Ranks& ranks) {
 void DeviceLease::exchange(const Ranks& ranks, const Wish& wish) {
   Bootstrap& boot = ranks.boot;
   const std::vector<DeviceCard>& cards = ranks.cards;
-  const bool crosses = std::any_of(cards.begin(), cards.end(), [&](const DeviceCard& card) {
-    return card.process != cards.front().process;
-  });
+  const bool crosses = crossesProcesses(cards);
   const bool descriptors = crosses && sharing_ != DeviceMemory::Sharing::kLegacyIpc;
   Offer mine{};
   UniqueFd fd;

@@ -329,24 +329,23 @@ std::string explainDevice(const DeviceRequest& request, const DeviceFacts& facts
     return a.picoseconds < b.picoseconds;
   });
   // What a rule has cut otherwise is no candidate of its own.
-  const DeviceChoice forced = rules.empty() ? DeviceChoice{} : chooseDevice(request, facts, rules);
-  if (forced.algorithm != nullptr) {
+  const DeviceChoice chosen = chooseDevice(request, facts, rules);
+  if (!rules.empty() && chosen.algorithm != nullptr) {
     std::erase_if(best, [&](const DeviceChoice& other) {
-      return std::string_view(other.algorithm) == forced.algorithm &&
-             other.protocol == forced.protocol;
+      return std::string_view(other.algorithm) == chosen.algorithm &&
+             other.protocol == chosen.protocol;
     });
-    best.insert(best.begin(), forced);
+    best.insert(best.begin(), chosen);
   }
   std::string text =
       format("rondo: %s of %llu bytes on device memory\n", collectiveName(request.collective),
              static_cast<unsigned long long>(request.count * request.elementBytes));
-  const uint64_t straight = chooseDevice(request, facts, rules).straight;
-  if (straight != 0) {
+  if (chosen.straight != 0) {
     text += format("rondo:   runs as sends and receives, predicted %.2f us (in place as below)\n",
-                   static_cast<double>(straight) * 1e-6);
+                   static_cast<double>(chosen.straight) * 1e-6);
   }
   for (const DeviceChoice& choice : best) {
-    const bool runs = &choice == best.data() && straight == 0;
+    const bool runs = &choice == best.data() && chosen.straight == 0;
     text += format("rondo:   %s %s %s, %d lane%s of %d threads, predicted %.2f us\n",
                    runs ? "runs" : "  or", choice.algorithm, protocolName(choice.protocol),
                    choice.geometry.lanes, choice.geometry.lanes == 1 ? "" : "s", choice.threads,

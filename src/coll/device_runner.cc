@@ -289,13 +289,9 @@ void CudaRunner::release(const DeviceCall& call, void* memory) const {
 /// An all-to-all as sends and receives.
 DeviceServed CudaRunner::runStraight(const DeviceCall& call) {
   const uint64_t slot = call.count * typeSize(call.type);
-  char* const send = static_cast<char*>(const_cast<void*>(call.send));
-  char* const recv = static_cast<char*>(call.recv);
   transfers_.clear();
-  for (int r = 0; r < size_; ++r) {
-    transfers_.push_back({r, true, send + static_cast<uint64_t>(r) * slot, slot});
-    transfers_.push_back({r, false, recv + static_cast<uint64_t>(r) * slot, slot});
-  }
+  addSlots(&transfers_, call.send, slot, size_, true);
+  addSlots(&transfers_, call.recv, slot, size_, false);
   throwCuda(device_, format("%s: launching its sends and receives", call.name),
             exchange_.enqueue(transfers_, call.stream));
   return {DeviceWay::kTransfers};

@@ -20,6 +20,15 @@ struct Transfer {
   uint64_t bytes;
 };
 
+/// Adds one for each of `size` ranks, which has its slot of `bytes` in `all`.
+inline void addSlots(std::vector<Transfer>* transfers, const void* all, uint64_t bytes, int size,
+                     bool sends) {
+  char* const begin = static_cast<char*>(const_cast<void*>(all));
+  for (int r = 0; r < size; ++r) {
+    transfers->push_back({r, sends, begin + static_cast<uint64_t>(r) * bytes, bytes});
+  }
+}
+
 /// What an exchange needs to know of its communicator.
 struct ExchangeContext {
   CopyFn copy;

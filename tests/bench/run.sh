@@ -142,6 +142,7 @@ refused "--iters 20000: allowed is a whole number from 1 to 10000" allreduce --i
 refused "--memory gpu: allowed are host, rondo, device" allreduce --memory gpu
 refused "--meeting here: allowed are auto, barrier" allreduce --meeting here
 refused "--budget -1: allowed is" allreduce --budget -1
+refused "unknown option --pause" init --pause 5
 refused "--pause 0.5: allowed is a whole number from 0 to 10000" allreduce --pause 0.5
 refused "--csv $scratch/none/x: cannot be written (No such file" allreduce --csv "$scratch/none/x"
 refused "unknown option --root" allreduce --root 0

@@ -364,26 +364,24 @@ constexpr uint64_t kPreferNs = 20000;
 /// With which of its items a block begins. Blocks begin with different peers, and those of large
 /// sends stay with that for a while: if all took the offer that comes first they would all store to
 /// the rank that was launched first.
-template <class Head, class Piece>
-__device__ __forceinline__ int beginWith(const Head& call, const Piece* pieces, device::Held* held,
-                                         int mine) {
+template <class Head>
+__device__ __forceinline__ int beginWith(const Head& call, const DirectPiece* pieces,
+                                         device::Held* held, int mine) {
   int sends = 0, at = 0;
   for (int i = 0; i < mine; ++i) sends += call.queue[held[i].queue].side == algo::Side::Sends;
   if (sends == 0) return 0;
   for (int nth = static_cast<int>(blockIdx.x) % sends;; ++at) {
     if (call.queue[held[at].queue].side == algo::Side::Sends && nth-- == 0) break;
   }
-  if constexpr (std::is_same_v<Piece, DirectPiece>) {
-    device::Held* const now = &held[at];
-    const bool asks = now->piece < call.queue[now->queue].end && device::asks(pieces, *now);
-    __syncthreads();  // everybody has read what changes now
-    if (asks && threadIdx.x == 0) {
-      const uint64_t begin = device::nanoseconds();
-      while (!device::agree(call, pieces, now) && device::nanoseconds() - begin < kPreferNs) {
-      }
+  device::Held* const now = &held[at];
+  const bool asks = now->piece < call.queue[now->queue].end && device::asks(pieces, *now);
+  __syncthreads();  // everybody has read what changes now
+  if (asks && threadIdx.x == 0) {
+    const uint64_t begin = device::nanoseconds();
+    while (!device::agree(call, pieces, now) && device::nanoseconds() - begin < kPreferNs) {
     }
-    __syncthreads();
   }
+  __syncthreads();
   return at;
 }
 
@@ -420,8 +418,9 @@ __device__ __forceinline__ void runExchange(const Head& call, const Piece* piece
     if (given) device::storeRelaxed(&call.fault.words->error, 1u);
     return __syncthreads_or(given) != 0;
   };
-  for (int left = mine, at = beginWith(call, pieces, held, mine); left > 0;
-       at = at + 1 < mine ? at + 1 : 0) {
+  int at = 0;
+  if constexpr (std::is_same_v<Piece, DirectPiece>) at = beginWith(call, pieces, held, mine);
+  for (int left = mine; left > 0; at = at + 1 < mine ? at + 1 : 0) {
     device::Held* now = &held[at];
     const TransferQueue& queue = call.queue[now->queue];
     if (now->piece >= queue.end) continue;
