@@ -63,7 +63,7 @@ gpuLayer() {
       runMpi "$ranks" -x LD_LIBRARY_PATH -x LD_PRELOAD="$build/gpu/lib/librondo_mpi.so" -x RONDO_MPI=both device_calls_test ||
         result=1
     fi
-    for what in every scattered quiet again later later-free uneven time time-later time-scattered; do
+    for what in every scattered quiet again row later later-free uneven time time-row time-later time-scattered; do
       say "dev: device_path_test $what, $ranks processes"
       runMpi "$ranks" -x LD_LIBRARY_PATH -x LD_PRELOAD="$build/gpu/lib/librondo_mpi.so" -x RONDO_MPI=both \
         -x RONDO_MPI_STATS=1 device_path_test "$what" || result=1

@@ -16,6 +16,7 @@
 #ifndef RONDO_H_
 #define RONDO_H_
 
+#include "rondo_await.h"
 #include "rondo_collectives.h"
 #include "rondo_comm.h"
 #include "rondo_group.h"
@@ -23,7 +24,7 @@
 #include "rondo_types.h"
 
 #define RONDO_MAJOR 0
-#define RONDO_MINOR 23
+#define RONDO_MINOR 24
 #define RONDO_PATCH 0
 /** major * 10000 + minor * 100 + patch of the header; compare with rondoGetVersion(). */
 #define RONDO_VERSION_CODE (RONDO_MAJOR * 10000 + RONDO_MINOR * 100 + RONDO_PATCH)

@@ -11,9 +11,14 @@
 
 namespace rondo {
 
+/// Host memory that kernels read and write: FaultWords, then what kernels that stand are told.
+constexpr uint64_t kStandingDeskAt = 128;
+constexpr uint64_t kHostWordsBytes = kStandingDeskAt + kStandingDeskBytes;
+static_assert(sizeof(FaultWords) <= kStandingDeskAt);
+
 struct OpenedDevice {
   std::unique_ptr<CudaDevice> device;
-  std::unique_ptr<PinnedMemory> faults;
+  std::unique_ptr<PinnedMemory> faults;  ///< kHostWordsBytes
   DeviceBudget budget;
 };
 

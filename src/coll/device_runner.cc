@@ -74,6 +74,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
                                 : nullptr),
         memory_(device_, cards, rank_, !lease_->onHost(),
                 {config.noBackground, config.registerBytes, [this] { return healthy(); }}),
+        standing_(static_cast<char*>(faults_->host()) + kStandingDeskAt,
+                  static_cast<char*>(faults_->device()) + kStandingDeskAt, launchStanding),
         copyEngines_(lease_->meeting(), fault_, rank_, size_,
                      std::all_of(cards.begin(), cards.end(),
                                  [](const DeviceCard& card) { return card.noSms != 0; })) {
@@ -84,6 +86,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
 
   ~CudaRunner() override {
     if (exchange_.asked() > 0) sayStraight();
+    if (standing_.launched() > 0) sayStanding();
     // Kernels that still run use what is freed next.
     try {
       device_.synchronize();
@@ -112,6 +115,9 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     return remembered(request).choice.byTransfers;
   }
   DeviceServed run(const DeviceCall& call) override;
+  bool awaitNext(std::chrono::nanoseconds linger) override;
+  Awaited awaited() override;
+  uint64_t handedOver() const override { return standing_.handedOver(); }
   size_t joins(std::span<const DeviceCall> calls) override;
   DeviceServed runJoint(std::span<const DeviceCall> calls) override;
   void exchange(const char* name, std::span<const Transfer> transfers,
@@ -165,17 +171,28 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
           static_cast<unsigned long long>(exchange_.straight()));
     });
   }
+  void sayStanding() const {
+    logLine(LogPart::Device, LogLevel::Info, shownRank_, [&] {
+      return format("%llu kernels stayed for further calls, of which they took %llu",
+                    static_cast<unsigned long long>(standing_.launched()),
+                    static_cast<unsigned long long>(standing_.handedOver()));
+    });
+  }
   void follow(const char* name, std::span<const DeviceCall> calls, bool after) const;
   void orderAround(const char* name, rondoStream_t launch, rondoStream_t other, bool after) const;
   CallArgs argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const;
   int launch(const DeviceCall& call, const DeviceChoice& choice) const;
+  bool stands(const DeviceCall& call, uint64_t lingerNs, DeviceServed* served);
+  void endStanding();
+  void throwLate(int error) const;
   DeviceServed runScaled(const DeviceCall& call);
   DeviceServed copyAlone(const DeviceCall& call) const;
   DeviceServed runStraight(const DeviceCall& call);
   [[noreturn]] void refuse(const DeviceCall& call) const;
-  void check(const char* name, rondoStream_t stream) const {
+  void check(const char* name, rondoStream_t stream) {
     check();
     checkStream(device_, name, stream);
+    endStanding();
   }
 
   const uint64_t serial_;
@@ -199,6 +216,9 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceExchange exchange_;
   const std::unique_ptr<DeviceExchange> passOn_;  // nullptr: not of levels
   UserMemory memory_;
+  StandingKernel standing_;
+  uint64_t lingerNs_ = 0;  // of the next call; 0: it is as any other
+  bool onStream_ = true;   // the call that was awaited last
   CopyEngines copyEngines_;
   OrderEvent event_;
   StreamPool pool_;
@@ -297,8 +317,69 @@ DeviceServed CudaRunner::runStraight(const DeviceCall& call) {
   return {DeviceWay::kTransfers};
 }
 
+bool CudaRunner::awaitNext(std::chrono::nanoseconds linger) {
+  onStream_ = true;
+  const bool wanted = standing_.policy().wants(std::chrono::steady_clock::now(), linger);
+  lingerNs_ = wanted ? static_cast<uint64_t>(linger.count()) : 0;
+  return lingerNs_ != 0;
+}
+
+Awaited CudaRunner::awaited() {
+  if (onStream_) return Awaited::kOnStream;
+  Awaited state = Awaited::kRuns;
+  throwLate(standing_.look(&state));
+  return state;
+}
+
+void CudaRunner::throwLate(int error) const {
+  if (error == 0) [[likely]]
+    return;
+  throwCuda(device_, "launching a kernel anew that ended before its next call", error);
+}
+
+/// Other kernels come behind the one that stands, and need not wait for it any longer.
+void CudaRunner::endStanding() {
+  int error = 0;
+  if (!standing_.leave(&error)) {
+    throw Error(rondoUnhandledCudaError,
+                format("the kernel of rank %d of %d that waits for calls has not answered for %lld "
+                       "s; allowed: a GPU that runs",
+                       shownRank_, shownSize_,
+                       static_cast<long long>(StandingKernel::kMostSilence.count())));
+  }
+  throwLate(error);
+}
+
+/// Whether a kernel that waits for calls has it.
+bool CudaRunner::stands(const DeviceCall& call, uint64_t lingerNs, DeviceServed* served) {
+  if (call.count == 0 || size_ == 1 || call.scaled != nullptr) return false;
+  checkDeviceCall(call, rank_);
+  const Chosen& chosen = remembered(requestOf(call, size_));
+  const DeviceChoice& choice = chosen.choice;
+  if (choice.algorithm == nullptr || choice.kernel->standing == nullptr) return false;
+  const ContextScope scope(device_.context());
+  if (streamCaptures(call.stream)) return false;
+  const StandingWork work{
+      choice.kernel,
+      {choice.protocol == Protocol::kLL ? windowLL_ : windowLL128_, argumentsOf(call, choice)},
+      choice.geometry.lanes,
+      choice.threads,
+      call.stream};
+  if (!StandingKernel::serves(work)) return false;
+  if (const int error = standing_.begin(work, lingerNs); error != 0)
+    throwCuda(device_, format("%s: launching the %s kernel", call.name, choice.algorithm), error);
+  onStream_ = false;
+  *served = chosen.served;
+  return true;
+}
+
 DeviceServed CudaRunner::run(const DeviceCall& call) {
-  check(call.name, call.stream);
+  const uint64_t lingerNs = std::exchange(lingerNs_, 0);
+  check();
+  checkStream(device_, call.name, call.stream);
+  DeviceServed served;
+  if (lingerNs != 0 && stands(call, lingerNs, &served)) return served;
+  endStanding();
   if (call.count == 0) return {};
   const DeviceRequest wanted = requestOf(call, size_);
   if (call.scaled != nullptr && wanted.reduces != Reduces::kScaled) return runScaled(call);

@@ -13,6 +13,7 @@
 #include "api/rondo_types.h"
 #include "base/options.h"
 #include "coll/device_planner.h"
+#include "coll/device_standing.h"
 #include "coll/device_tenants.h"
 #include "coll/device_way.h"
 #include "coll/exchange.h"
@@ -77,6 +78,15 @@ class DeviceRunner {
   /// Throws Error: rondoUnsupported for what has no kernel, rondoRemoteError once a wait was given
   /// up, rondoUnhandledCudaError.
   virtual DeviceServed run(const DeviceCall& call) = 0;
+
+  /// Whether the collective that is enqueued next may stay at hand for the one after it, for so
+  /// long: the caller promises that its buffers are ready, whatever is on the stream, and that it
+  /// asks awaited() until the call has ended before it makes another one. False: no use now.
+  virtual bool awaitNext(std::chrono::nanoseconds) { return false; }
+  /// Of the call after awaitNext(). Throws as run() does.
+  virtual Awaited awaited() { return Awaited::kOnStream; }
+  /// Calls that a kernel took that had stayed for them.
+  virtual uint64_t handedOver() const { return 0; }
 
   /// How many of the first of `calls`, neighbours in a group, runJoint() takes: 0, or at least 2.
   /// The same on all ranks, whose groups are alike.

@@ -2,7 +2,7 @@
 // unroll, and their loads and polls overlap.
 
 #include "coll/algo/window.h"
-#include "kernels/impl/entry.h"
+#include "kernels/impl/standing.h"
 
 namespace rondo {
 namespace {
@@ -13,8 +13,8 @@ using LL128 = ProtocolLL128<15>;
 
 template <int kRanks>
 void add(std::vector<Kernel>& rows) {
-  rows.push_back(windowRow<OneShot, ProtocolLL, HotReducer, kRanks>("allreduce", "oneshot"));
-  rows.push_back(windowRow<OneShot, LL128, HotReducer, kRanks>("allreduce", "oneshot"));
+  rows.push_back(standingRow<OneShot, ProtocolLL, HotReducer, kRanks>("allreduce", "oneshot"));
+  rows.push_back(standingRow<OneShot, LL128, HotReducer, kRanks>("allreduce", "oneshot"));
   rows.push_back(windowRow<TwoShot, LL128, HotReducer, kRanks>("allreduce", "twoshot"));
 }
 

@@ -3,7 +3,7 @@
 
 #include "coll/algo/window.h"
 #include "coll/algo/window_slots.h"
-#include "kernels/impl/entry.h"
+#include "kernels/impl/standing.h"
 
 namespace rondo {
 namespace {
@@ -24,7 +24,7 @@ constexpr Meets kHello = Meets::kByHello;
 
 std::vector<Kernel> windowKernels() {
   return {
-      windowRow<AllReduceOneShot, EvenLine, AnyReducer>("allreduce", "oneshot"),
+      standingRow<AllReduceOneShot, EvenLine, AnyReducer>("allreduce", "oneshot"),
       windowRow<AllReduceTwoShot, EvenLine, AnyReducer>("allreduce", "twoshot"),
       windowRow<ReduceScatter, Line, HotReducer>("reducescatter", "direct"),
       windowRow<ReduceScatter, EvenLine, AnyReducer>("reducescatter", "direct"),

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernels/launch.h"
+#include "kernels/standing_call.h"
 
 namespace rondo {
 
@@ -37,7 +38,10 @@ int loadKernels(int* blocksAtOnce, int* processors) {
     }
     if (perProcessor < least) least = perProcessor;
   };
-  for (const Kernel& row : kernels()) load(row.function, row.threads);
+  for (const Kernel& row : kernels()) {
+    load(row.function, row.threads);
+    if (row.standing != nullptr) load(row.standing, row.threads);
+  }
   for (const void* function : exchangeKernels().function) load(function, kExchangeThreads);
   if (error != cudaSuccess) {
     cudaGetLastError();  // reported here, so it must not turn up at the caller's next check
@@ -47,14 +51,27 @@ int loadKernels(int* blocksAtOnce, int* processors) {
   return cudaSuccess;
 }
 
-int launchKernel(const Kernel& kernel, const void* call, int blocks, int threads,
-                 CUstream_st* stream) {
+namespace {
+
+int launch(const void* function, const void* call, int blocks, int threads, CUstream_st* stream) {
   void* arguments[] = {const_cast<void*>(call)};
   const cudaError_t error =
-      cudaLaunchKernel(kernel.function, dim3(static_cast<unsigned>(blocks)),
+      cudaLaunchKernel(function, dim3(static_cast<unsigned>(blocks)),
                        dim3(static_cast<unsigned>(threads)), arguments, 0, stream);
   if (error != cudaSuccess) cudaGetLastError();
   return error;
+}
+
+}  // namespace
+
+int launchKernel(const Kernel& kernel, const void* call, int blocks, int threads,
+                 CUstream_st* stream) {
+  return launch(kernel.function, call, blocks, threads, stream);
+}
+
+int launchStanding(const Kernel& kernel, const StandingCall& call, int blocks, int threads,
+                   CUstream_st* stream) {
+  return launch(kernel.standing, &call, blocks, threads, stream);
 }
 
 const char* cudaErrorName(int error) { return cudaGetErrorName(static_cast<cudaError_t>(error)); }

@@ -31,7 +31,9 @@ void openTheWay(MPI_Comm comm);
 /// Arguments of device_path_test: see there.
 void again();
 void differing();
+void row();
 void timing();
+void timingRow();
 void timingLater();
 void timingScattered();
 void scattered();

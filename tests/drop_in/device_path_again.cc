@@ -101,4 +101,41 @@ void differing() {
   expect(std::strstr(said, "on device memory") == nullptr, said);
 }
 
+/// One call right after the other, as solvers and benchmarks make them, each of other memory: their
+/// kernels stay for the next one. Now and then something else comes in between.
+void row() {
+  constexpr int kRows = 60, kCalls = 100, kCount = 500;
+  Buffer<float> in(true, kCount + kCalls, 0), out(true, kCalls * 8, 0);
+  Buffer<int> ints(true, kCount, rank), intsOut(true, kCount, 0);
+  std::vector<float> values(kCount + kCalls);
+  for (int turn = 0; turn < kRows; ++turn) {
+    const int count = turn % 3 == 0 ? 1 : turn % 3 == 1 ? 8 : kCount;
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<float>(static_cast<int>(i) % 50 * (rank + 1) + turn);
+    }
+    in.write(values);
+    out.fill(-1);
+    for (int call = 0; call < kCalls; ++call) {
+      const int to = count == kCount ? 0 : 8 * call;
+      MPI_Allreduce(in.data() + call, out.data() + to, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+      if (turn % 4 == 3 && call % 50 == 49) {
+        MPI_Allreduce(ints.data(), intsOut.data(), kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Bcast(ints.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+      }
+    }
+    const std::vector<float>& now = out.read();
+    bool right = true;
+    const int first = count == kCount ? kCalls - 1 : 0;
+    for (int call = first; call < kCalls; ++call) {
+      const int to = count == kCount ? 0 : 8 * call;
+      for (int i = 0; i < count; ++i) {
+        const int all = (call + i) % 50 * (sumOfRanks() + ranks) + ranks * turn;
+        right &= now[static_cast<size_t>(to + i)] == static_cast<float>(all);
+      }
+    }
+    expect(right, "all-reduces in a row");
+    if (turn % 4 == 3) expect(intsOut.read()[7] == sumOfRanks(), "all-reduce between them");
+  }
+}
+
 }  // namespace drop_in_test

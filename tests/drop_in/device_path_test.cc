@@ -384,7 +384,9 @@ int main(int argc, char** argv) {
       {"later-differing", laterDiffering},
       {"later-lonely", laterLonely},
       {"later-free", laterFree},
+      {"row", row},
       {"time", timing},
+      {"time-row", timingRow},
       {"time-later", timingLater},
       {"time-scattered", timingScattered},
   };

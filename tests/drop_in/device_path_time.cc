@@ -97,6 +97,48 @@ void timing() {
   expect(true, "time");
 }
 
+/// Calls that follow each other as in OSU's loops, a barrier between them: of one place, which are
+/// kept as graphs, and whose kernels stay for the next one unless RONDO_MPI_LINGER=0.
+void timingRow() {
+  constexpr int kCalls = 100, kRounds = 30;
+  Vectors vectors(kMost);
+  if (rank == 0) {
+    std::printf("%10s %12s %12s %10s\n", "bytes", "copies us", "in a row us", "times quicker");
+  }
+  for (size_t bytes = 8; bytes <= size_t{256} << 10; bytes *= bytes < 1024 ? 8 : 4) {
+    const auto count = static_cast<int>(bytes / 4);
+    std::array<double, 2> spent{};
+    const auto calls = [&](size_t which) {
+      spent[which] = 0;
+      for (int i = 0; i < kCalls; ++i) {
+        PMPI_Barrier(MPI_COMM_WORLD);
+        const double begin = PMPI_Wtime();
+        if (which == 0) {
+          reduceByCopies(vectors, bytes);
+        } else {
+          MPI_Allreduce(vectors.place(0), vectors.out(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        }
+        spent[which] += PMPI_Wtime() - begin;
+      }
+    };
+    std::array<std::vector<double>, 2> times;
+    for (int round = 0; round < kRounds; ++round) {
+      for (const size_t which : {size_t{0}, size_t{1}}) {
+        calls(which);
+        PMPI_Allreduce(MPI_IN_PLACE, &spent[which], 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        times[which].push_back(spent[which] / kCalls);
+      }
+    }
+    for (std::vector<double>& each : times) std::sort(each.begin(), each.end());
+    const double byCopies = times[0][kRounds / 2], inRow = times[1][kRounds / 2];
+    if (rank == 0) {
+      std::printf("%10zu %12.2f %12.2f %10.2f\n", bytes, byCopies * 1e6, inRow * 1e6,
+                  byCopies / inRow);
+    }
+  }
+  expect(true, "time-row");
+}
+
 namespace {
 
 void reduceLater(float* from, float* to, int count) {

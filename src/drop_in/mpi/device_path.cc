@@ -36,6 +36,9 @@ constexpr int kQuietAfter = 16, kCallsPerLook = 16;
 /// (H200), then again when it takes long. In between the 0.5 us would be late to see the end.
 constexpr std::chrono::microseconds kBetweenProgress{5}, kFirstPause{15};
 
+/// Polls of a kernel's answer, some 30 ns each, between two questions to the driver.
+constexpr int kPollsPerQuestion = 1 << 14;
+
 constexpr const char* kEnded = "an earlier error has ended the communicator";
 
 Error onDevices(rondoResult_t result, const std::string& said) {
@@ -226,16 +229,50 @@ void DevicePath::make(const KnownComm& known, MPI_Comm comm, const DeviceSpot& s
   graphs_ = std::make_unique<KeptGraphs>();
 }
 
-void DevicePath::wait() {
+/// Lets MPI progress meanwhile.
+template <class Ended>
+void DevicePath::waitUntil(const Ended& ended) {
   using Clock = std::chrono::steady_clock;
   progressMpi();
   Clock::time_point next = Clock::now() + kFirstPause;
-  while (!stream_->idle()) {
+  while (!ended()) {
     if (Clock::now() < next) continue;
     progressMpi();
     next = Clock::now() + kBetweenProgress;
   }
+}
+
+void DevicePath::wait() {
+  waitUntil([this] { return stream_->idle(); });
   check();
+}
+
+bool DevicePath::mayLinger(const CallKey& key) {
+  const rondoComm_t comm = comm_;
+  if (lingerMicroseconds == 0 || key.bytes == 0 || key.bytes > kMostLingering || comm == nullptr) {
+    return false;
+  }
+  int willing = 0;
+  return rondoCommAwaitNext(comm, static_cast<unsigned>(lingerMicroseconds), &willing) ==
+             rondoSuccess &&
+         willing != 0;
+}
+
+void DevicePath::waitForKernel() {
+  bool onStream = false;
+  int polls = 0;
+  waitUntil([&] {
+    const rondoComm_t comm = comm_;
+    if (comm == nullptr) throw Error(rondoRemoteError, kEnded);
+    int state = RONDO_AWAITED_RUNS;
+    const rondoResult_t result = rondoCommAwaited(comm, &state);
+    if (result != rondoSuccess) throw onDevices(result, rondoGetLastError(comm));
+    onStream = state == RONDO_AWAITED_ON_STREAM;
+    // A context that is lost says so where it is asked; the kernel says nothing then.
+    if (++polls % kPollsPerQuestion == 0) static_cast<void>(stream_->idle());
+    return onStream || state == RONDO_AWAITED_DONE;
+  });
+  onStream ? wait() : check();
 }
 
 /// Kernels end without a result when a rank has died or the communicator was revoked.

@@ -31,6 +31,10 @@ inline bool devicesOnly = false;
 /// the device. Written in MPI_Init.
 inline bool threadsBeside = false;
 
+/// For how long a kernel stays for the next call, in microseconds (RONDO_MPI_LINGER); 0: it does
+/// not. Written in MPI_Init.
+inline int lingerMicroseconds = 0;
+
 /// What a rank brings to a call: of buffers that are significant and not empty.
 class OwnMemory {
  public:
@@ -85,6 +89,11 @@ class DevicePath {
       result = call(comm_, stream_->get());
       return result == rondoSuccess;
     };
+    if (near_ && mayLinger(key)) {
+      launch();
+      if (result == rondoSuccess) waitForKernel();
+      return result;
+    }
     if (const DeviceGraph* graph = near_ ? graphs_->of(key, *stream_, launch) : nullptr) {
       stream_->launch(*graph);
     } else {
@@ -96,6 +105,8 @@ class DevicePath {
 
   /// The most that one call may have.
   static constexpr size_t kMostScratch = size_t{32} << 20;
+  /// A longer one gains little by a kernel that stays, and takes more of the device.
+  static constexpr size_t kMostLingering = size_t{64} << 10;
   /// Memory of `bytes` on the device on which `beside` lies, for one call of the caller's, blocking
   /// or not: what is enqueued for the next one comes later on the stream. nullptr: there is none.
   char* scratch(const void* beside, size_t bytes);
@@ -129,7 +140,12 @@ class DevicePath {
   /// `all`: what they tell each other.
   Way wayOf(const KnownComm& known, MPI_Comm comm, const OwnMemory& mine, uint32_t all);
   void make(const KnownComm& known, MPI_Comm comm, const DeviceSpot& spot);
+  /// Whether the call's kernel may stay for the next one, and that one's wait.
+  bool mayLinger(const CallKey& key);
+  void waitForKernel();
   void wait();
+  template <class Ended>
+  static void waitUntil(const Ended& ended);
   void check();
   void letGo();
 

@@ -106,6 +106,7 @@ int begin() {
   leastUneven = kLeastUneven;
   leastUnevenLater = kLeastLater;
   // What lies on a device is copied to the host for MPI, which would be measured with it.
+  lingerMicroseconds = settings.linger;
   measuring = settings.measure && devices == Devices::Nowhere;
   devicesSomewhere = devices != Devices::Nowhere;
   devicesEverywhere = devices == Devices::Everywhere;

@@ -15,6 +15,11 @@ inline constexpr OptionRow kOptionRows[] = {
      false},
     {"RONDO_MPI_MEASURE", "switch", "1",
      "0: movements that come often are not tried with MPI too, and stay Rondo's", false},
+    {"RONDO_MPI_LINGER", "number", "30",
+     "for how many microseconds the kernel of a short all-reduce on devices waits for the next "
+     "one, "
+     "where they follow each other so soon; 0: it does not",
+     false},
 };
 
 /// Those of both doors, which rehearsed_machine.cc reads.

@@ -1,8 +1,10 @@
 #include "drop_in/mpi/settings.h"
 
+#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
+#include "api/rondo.h"
 #include "base/error.h"
 
 namespace rondo::drop_in {
@@ -25,6 +27,17 @@ void readSwitch(const char* name, bool* value) {
   *value = text == "1";
 }
 
+void readNumber(const char* name, int most, int* value) {
+  const std::string_view text = env(name);
+  if (text.empty()) return;
+  int read = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
+  if (error != std::errc() || end != text.data() + text.size() || read < 0 || read > most) {
+    refuse(name, format("0 to %d", most).c_str());
+  }
+  *value = read;
+}
+
 }  // namespace
 
 const char* modeName(Mode mode) {
@@ -45,6 +58,7 @@ Settings readSettings() {
   }
   readSwitch("RONDO_MPI_STATS", &settings.stats);
   readSwitch("RONDO_MPI_MEASURE", &settings.measure);
+  readNumber("RONDO_MPI_LINGER", RONDO_MOST_LINGER, &settings.linger);
   return settings;
 }
 

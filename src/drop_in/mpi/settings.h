@@ -10,6 +10,7 @@ struct Settings {
   Mode mode = Mode::Host;  ///< RONDO_MPI
   bool stats = false;      ///< RONDO_MPI_STATS
   bool measure = true;     ///< RONDO_MPI_MEASURE
+  int linger = 30;         ///< RONDO_MPI_LINGER, in microseconds; 0: no kernel stays.
 };
 
 /// Throws Error(rondoInvalidArgument) that names the variable, its value and what is allowed.

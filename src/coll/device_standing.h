@@ -1,0 +1,112 @@
+#pragma once
+// Calls whose end the caller waits for, one after the other: the kernel of one stays for a while,
+// and the next one is handed to it through host memory instead of being launched.
+
+#include <chrono>
+#include <cstdint>
+
+#include "api/rondo_types.h"
+#include "kernels/standing_call.h"
+
+namespace rondo {
+
+/// When it is worth while for a kernel to stay: local to a rank, as it may be of any opinion.
+class StandingPolicy {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// Calls that begin within two thirds of what a kernel would stay after the end of the one
+  /// before may find it. So many of them in a row, and a kernel stays; twice as many after each one
+  /// that nobody came to, as a program that waits for its device after each call waits for that
+  /// kernel, too.
+  static constexpr int kLeastInRow = 16;
+  static constexpr int kMostInRow = 1 << 14;
+  /// So many calls that found theirs make up for all of those.
+  static constexpr int kGood = 64;
+
+  /// Whether the call that begins now is to go that way.
+  bool wants(Time now, std::chrono::nanoseconds linger) {
+    inRow_ = now - ended_ < linger * 2 / 3 ? inRow_ + 1 : 0;
+    if (inRow_ > kMostInRow) inRow_ = kMostInRow;
+    return inRow_ >= needed_;
+  }
+  void ended(Time now) { ended_ = now; }
+  void found() {
+    if (++found_ >= kGood) needed_ = kLeastInRow;
+  }
+  void missed() {
+    found_ = inRow_ = 0;
+    if (needed_ < kMostInRow) needed_ *= 2;
+  }
+
+ private:
+  Time ended_{};
+  int inRow_ = 0, needed_ = kLeastInRow, found_ = 0;
+};
+
+/// How an awaited call went.
+enum class Awaited : uint8_t {
+  kRuns,
+  kDone,
+  kOnStream,  ///< As every other: its end is that of its stream.
+};
+
+/// What a kernel that can stand is launched with.
+struct StandingWork {
+  const Kernel* kernel;
+  WindowCall window;
+  int lanes, threads;
+  rondoStream_t stream;
+};
+
+/// One communicator's. Calls on it come from one thread at a time. Results are those of `launcher`:
+/// a cudaError_t, or 0.
+class StandingKernel {
+ public:
+  using Launch = int (*)(const Kernel&, const StandingCall&, int blocks, int threads, CUstream_st*);
+
+  /// `host`, `device`: kStandingDeskBytes of zeroed host memory, by its two addresses.
+  StandingKernel(void* host, void* device, Launch launcher)
+      : host_(standingDesk(host)), device_(standingDesk(device)), launch_(launcher) {}
+
+  /// Whether its numbers fit into an order.
+  static bool serves(const StandingWork& work);
+  /// Hands it to the kernel that stands, or launches one, which stays for `lingerNs`. The one
+  /// before has ended.
+  int begin(const StandingWork& work, uint64_t lingerNs);
+  /// Of the last begin(). A kernel that had ended before it saw the call is launched anew.
+  int look(Awaited* state);
+  /// Before anything else is enqueued: the call has begun (another kernel comes behind its), and
+  /// its kernel stays no longer. False: no answer came for `kMostSilence`.
+  bool leave(int* error);
+  static constexpr std::chrono::seconds kMostSilence{10};
+
+  StandingPolicy& policy() { return policy_; }
+  /// Calls that found a kernel, and kernels that were launched.
+  uint64_t handedOver() const { return handedOver_; }
+  uint64_t launched() const { return launched_; }
+
+ private:
+  int launch(uint64_t lanes);
+  void post(uint32_t number, int lane, bool ends) const;
+  void endOf(uint64_t lanes);
+  enum class Begun : uint8_t { kNotYet, kAll, kMissed };
+  /// Of a call that was handed over; kMissed: `gone` says which lanes had ended before.
+  Begun begun(uint64_t* gone) const;
+  uint64_t answer(int lane) const;
+  int again(uint64_t gone);
+
+  const StandingDesk host_, device_;
+  const Launch launch_;
+  StandingPolicy policy_;
+  StandingWork work_{};
+  uint64_t lingerNs_ = 0;
+  uint32_t order_ = 0;           ///< Number of the last call.
+  uint32_t numbers_ = 0;         ///< The last number that was given to anything.
+  int lanes_ = 0, threads_ = 0;  ///< Of the kernel that stands; 0: none does.
+  bool runs_ = false;            ///< The last call has not been seen to end.
+  bool posted_ = false;          ///< It was handed over, and may not have been seen.
+  uint64_t handedOver_ = 0, launched_ = 0;
+};
+
+}  // namespace rondo
