@@ -16,7 +16,8 @@ class StandingPolicy {
   using Time = std::chrono::steady_clock::time_point;
 
   /// Calls that begin within two thirds of what a kernel would stay after the end of the one
-  /// before may find it. So many of them in a row, and a kernel stays; twice as many after each one
+  /// before, or after its beginning where its end is not known, may find it. So many of them in a
+  /// row, and a kernel stays; twice as many after each one
   /// that nobody came to, as a program that waits for its device after each call waits for that
   /// kernel, too.
   static constexpr int kLeastInRow = 16;
@@ -26,11 +27,12 @@ class StandingPolicy {
 
   /// Whether the call that begins now is to go that way.
   bool wants(Time now, std::chrono::nanoseconds linger) {
-    inRow_ = now - ended_ < linger * 2 / 3 ? inRow_ + 1 : 0;
+    inRow_ = now - last_ < linger * 2 / 3 ? inRow_ + 1 : 0;
+    last_ = now;
     if (inRow_ > kMostInRow) inRow_ = kMostInRow;
     return inRow_ >= needed_;
   }
-  void ended(Time now) { ended_ = now; }
+  void ended(Time now) { last_ = now; }
   void found() {
     if (++found_ >= kGood) needed_ = kLeastInRow;
   }
@@ -40,7 +42,7 @@ class StandingPolicy {
   }
 
  private:
-  Time ended_{};
+  Time last_{};
   int inRow_ = 0, needed_ = kLeastInRow, found_ = 0;
 };
 

@@ -248,7 +248,7 @@ TEST(StandingPolicy, WantsCallsThatFollowEachOtherAndLearnsFromMisses) {
   /// How many soon calls it takes until the policy wants one.
   const auto untilWanted = [&] {
     for (int calls = 1;; ++calls) {
-      policy.ended(now);
+      if (calls % 2 == 1) policy.ended(now += 100us);
       now += 1us;
       if (policy.wants(now, 9us)) return calls;
     }
