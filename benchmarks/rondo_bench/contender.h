@@ -43,6 +43,7 @@ struct CallArgs {
 };
 
 inline constexpr const char* kMpiName = "mpi";
+inline constexpr const char* kRondoName = "rondo";
 
 /// A library that is timed: its name in the rows, and its call. The call throws RunError.
 struct Contender {

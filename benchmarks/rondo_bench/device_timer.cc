@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "errors.h"
+
 namespace rondo::bench {
 namespace {
 
@@ -69,8 +71,8 @@ class DeviceTimer::Graphs {
   std::vector<std::vector<std::unique_ptr<Graph>>> perContender_;
 };
 
-DeviceTimer::DeviceTimer(const Device& device, int calls, bool graph)
-    : device_(device), calls_(static_cast<size_t>(calls)), graph_(graph) {
+DeviceTimer::DeviceTimer(const Device& device, int calls, Launch how)
+    : device_(device), calls_(static_cast<size_t>(calls)), how_(how) {
   device_.cuda().check(device_.cuda().eventCreate(&start_, 0), "cuEventCreate");
   device_.cuda().check(device_.cuda().eventCreate(&end_, 0), "cuEventCreate");
 }
@@ -106,6 +108,7 @@ double DeviceTimer::timeOne(const Trial& trial, size_t contender, size_t sample,
   const CudaDriver& cuda = device_.cuda();
   trial.pause();
   trial.session.barrier();
+  if (how_ == Launch::kAwaited) return timeAwaited(trial, contender, sample);
   cuda.check(cuda.eventRecord(start_, device_.stream()), "cuEventRecord");
   launch(trial, contender, sample, graphs);
   cuda.check(cuda.eventRecord(end_, device_.stream()), "cuEventRecord");
@@ -113,6 +116,27 @@ double DeviceTimer::timeOne(const Trial& trial, size_t contender, size_t sample,
   float milliseconds = 0;
   cuda.check(cuda.eventElapsed(&milliseconds, start_, end_), "cuEventElapsedTime");
   return milliseconds * 1000.0 / static_cast<double>(calls_);
+}
+
+/// As a program that needs each result: Rondo's end is asked of Rondo, others' of the stream.
+double DeviceTimer::timeAwaited(const Trial& trial, size_t contender, size_t sample) const {
+  constexpr unsigned kLinger = 30;
+  const bool ours = trial.contenders[contender].library == kRondoName;
+  const rondoComm_t comm = trial.session.rondo();
+  const auto begin = std::chrono::steady_clock::now();
+  for (size_t i = 0; i < calls_; ++i) {
+    int willing = 0, state = RONDO_AWAITED_ON_STREAM;
+    if (ours) checkRondo(rondoCommAwaitNext(comm, kLinger, &willing), "rondoCommAwaitNext", comm);
+    callSets(trial, contender, sample * calls_ + i, 1);
+    if (willing != 0) {
+      do {
+        checkRondo(rondoCommAwaited(comm, &state), "rondoCommAwaited", comm);
+      } while (state == RONDO_AWAITED_RUNS);
+    }
+    if (state == RONDO_AWAITED_ON_STREAM) device_.synchronize();
+  }
+  const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - begin;
+  return spent.count() / static_cast<double>(calls_);
 }
 
 /// Repeats the last sample on fresh values and checks what it leaves. In place a set that a sample
@@ -139,7 +163,7 @@ double DeviceTimer::rounds(const Trial& trial, int iterations, bool keep,
                            const OnProgress& progress, std::vector<Samples>& samples) {
   const auto start = std::chrono::steady_clock::now();
   std::unique_ptr<Graphs> graphs;
-  if (graph_) graphs = std::make_unique<Graphs>(device_, trial, calls_);
+  if (how_ == Launch::kGraph) graphs = std::make_unique<Graphs>(device_, trial, calls_);
   const size_t contenders = trial.contenders.size();
   for (int round = 0; round < iterations; ++round) {
     progress(round, iterations);

@@ -1,15 +1,18 @@
 #pragma once
-// Times stream-ordered calls between two events, launched one by one or replayed from a graph.
+// Times stream-ordered calls between two events, launched one by one or replayed from a graph; or
+// by the host's clock calls that are waited for one by one.
 
 #include "device.h"
 #include "timing.h"
 
 namespace rondo::bench {
 
+enum class Launch { kEager, kGraph, kAwaited };
+
 class DeviceTimer : public Timer {
  public:
-  /// A sample is `calls` calls in a row, divided by `calls`. With `graph` they are captured first.
-  DeviceTimer(const Device& device, int calls, bool graph);
+  /// A sample is `calls` calls in a row, divided by `calls`. kGraph: they are captured first.
+  DeviceTimer(const Device& device, int calls, Launch how);
   ~DeviceTimer() override;
 
   void check(const Trial& trial, std::vector<Samples>& samples) override;
@@ -22,11 +25,12 @@ class DeviceTimer : public Timer {
 
   void launch(const Trial& trial, size_t contender, size_t sample, const Graphs* graphs);
   double timeOne(const Trial& trial, size_t contender, size_t sample, const Graphs* graphs);
+  double timeAwaited(const Trial& trial, size_t contender, size_t sample) const;
   uint64_t checkLast(const Trial& trial, size_t contender, size_t sample, const Graphs* graphs);
 
   const Device& device_;
   size_t calls_;
-  bool graph_;
+  Launch how_;
   CuEvent start_ = nullptr;
   CuEvent end_ = nullptr;
 };

@@ -13,6 +13,8 @@ namespace rondo::bench {
 namespace {
 
 constexpr int kEagerCalls = 20;  // calls between two events, as nccl-tests has it
+/// As many as make the first ones, before which a kernel does not stay, count little.
+constexpr int kAwaitedCalls = 200;
 
 int usableCpus() {
   cpu_set_t set;
@@ -50,8 +52,13 @@ Environment::Environment(const Options& options) : options_(options) {
   device_ = std::make_unique<Device>(session_);
   memory_ = std::make_unique<DeviceMemory>(
       *device_, options.registered ? session_.rondo() : nullptr, options.copyEngines);
-  const int calls = options.graph ? options.callsPerSample : kEagerCalls;
-  timer_ = std::make_unique<DeviceTimer>(*device_, calls, options.graph);
+  const int calls = options.graph     ? options.callsPerSample
+                    : options.awaited ? kAwaitedCalls
+                                      : kEagerCalls;
+  const Launch how = options.graph     ? Launch::kGraph
+                     : options.awaited ? Launch::kAwaited
+                                       : Launch::kEager;
+  timer_ = std::make_unique<DeviceTimer>(*device_, calls, how);
   if (options.peer == Peer::kNccl) nccl_ = std::make_unique<Nccl>(session_);
   stagedMpi_ = std::make_unique<StagedMpi>(*device_);
 }

@@ -174,7 +174,7 @@ const RondoCall& callOf(const Benchmark& benchmark) {
 
 Contender rondoContender(const Benchmark& benchmark, rondoComm_t comm) {
   const RondoCall& call = callOf(benchmark);
-  return {"rondo", [run = call.call, comm](const CallArgs& args) {
+  return {kRondoName, [run = call.call, comm](const CallArgs& args) {
             if (args.group == 1) return run(args, comm);
             checkRondo(rondoGroupStart(), "rondoGroupStart", comm);
             for (size_t i = 0; i < static_cast<size_t>(args.group); ++i) run(args.member(i), comm);
@@ -184,7 +184,7 @@ Contender rondoContender(const Benchmark& benchmark, rondoComm_t comm) {
 
 Contender rondoOverlapped(const Benchmark& benchmark, rondoComm_t comm, const Between& between) {
   const RondoCall& call = callOf(benchmark);
-  return {"rondo", [run = call.call, comm, between](const CallArgs& args) {
+  return {kRondoName, [run = call.call, comm, between](const CallArgs& args) {
             rondoRequest_t request = nullptr;
             checkRondo(rondoGroupStart(), "rondoGroupStart", comm);
             run(args, comm);

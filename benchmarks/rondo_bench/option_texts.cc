@@ -115,6 +115,9 @@ void addDeviceOptions(CLI::App& app, OptionTexts& texts, Options& options) {
           "host (ordinary memory), rondo (rondoMemAlloc) or device (CUDA) [host]");
   addFlag(app, "--graph", options.graph,
           "Device memory: replay calls that were captured in a CUDA graph");
+  addFlag(app, "--awaited", options.awaited,
+          "Device memory: wait for each call before the next, as rondoCommAwaitNext has it (peers: "
+          "for the stream), by the host's clock");
   addFlag(app, "--register", options.registered,
           "Device memory: register the buffers with Rondo's communicator");
   addFlag(app, "--copy-engines", options.copyEngines,

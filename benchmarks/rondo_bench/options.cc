@@ -111,6 +111,9 @@ void requireSense(const Options& options) {
     throw UsageError(std::string("--graph: allowed only with --memory device, not --memory ") +
                      memoryName(options.memory));
   }
+  if (options.awaited && (!device || options.graph)) {
+    throw UsageError("--awaited: allowed only with --memory device, and without --graph");
+  }
   if (options.registered && !device) {
     throw UsageError(std::string("--register: allowed only with --memory device, not --memory ") +
                      memoryName(options.memory));

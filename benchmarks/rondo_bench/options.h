@@ -43,6 +43,7 @@ struct Options {
   int pauseMs = 0;  ///< Before every sample.
   bool meetInBarrier = false;
   bool graph = false;
+  bool awaited = false;
   bool registered = false;   ///< Device memory: buffers are registered with Rondo,
   bool copyEngines = false;  ///< for copy engines.
   int callsPerSample = 20;

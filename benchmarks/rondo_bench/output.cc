@@ -96,6 +96,7 @@ RunInfo describe(const Environment& environment, const Benchmark& benchmark) {
     info.extraColumns = {"msg_per_s"};
   }
   if (options.graph) run += ", graphs of " + std::to_string(options.callsPerSample) + " calls";
+  if (options.awaited) run += ", each call waited for";
   if (options.registered) run += ", buffers registered";
   if (options.copyEngines) run += " for copy engines";
   info.facts.front().second = run;

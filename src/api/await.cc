@@ -42,9 +42,9 @@ rondoResult_t rondoCommAwaitNext(rondoComm_t comm, unsigned microseconds, int* w
                                      microseconds, RONDO_MOST_LINGER));
   }
   rondo::DeviceRunner* const runner = rondo::runnerOf(comm);
-  *willing =
-      runner != nullptr && runner->awaitNext(std::chrono::microseconds(microseconds)) ? 1 : 0;
-  return rondoSuccess;
+  return rondo::guarded(comm, call, [&] {
+    *willing = runner != nullptr && runner->awaitNext(std::chrono::microseconds(microseconds));
+  });
 }
 
 rondoResult_t rondoCommAwaited(rondoComm_t comm, int* state) {

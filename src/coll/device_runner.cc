@@ -75,7 +75,12 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
         memory_(device_, cards, rank_, !lease_->onHost(),
                 {config.noBackground, config.registerBytes, [this] { return healthy(); }}),
         standing_(static_cast<char*>(faults_->host()) + kStandingDeskAt,
-                  static_cast<char*>(faults_->device()) + kStandingDeskAt, launchStanding),
+                  static_cast<char*>(faults_->device()) + kStandingDeskAt,
+                  [this](const Kernel& kernel, const StandingCall& call, int blocks, int threads,
+                         CUstream_st* stream) {
+                    const ContextScope scope(device_.context());
+                    return launchStanding(kernel, call, blocks, threads, stream);
+                  }),
         copyEngines_(lease_->meeting(), fault_, rank_, size_,
                      std::all_of(cards.begin(), cards.end(),
                                  [](const DeviceCard& card) { return card.noSms != 0; })) {
@@ -173,9 +178,10 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   }
   void sayStanding() const {
     logLine(LogPart::Device, LogLevel::Info, shownRank_, [&] {
-      return format("%llu kernels stayed for further calls, of which they took %llu",
+      return format("%llu kernels stayed for further calls: %llu came in time, %llu too late",
                     static_cast<unsigned long long>(standing_.launched()),
-                    static_cast<unsigned long long>(standing_.handedOver()));
+                    static_cast<unsigned long long>(standing_.handedOver()),
+                    static_cast<unsigned long long>(standing_.late()));
     });
   }
   void follow(const char* name, std::span<const DeviceCall> calls, bool after) const;
@@ -321,6 +327,7 @@ bool CudaRunner::awaitNext(std::chrono::nanoseconds linger) {
   onStream_ = true;
   const bool wanted = standing_.policy().wants(std::chrono::steady_clock::now(), linger);
   lingerNs_ = wanted ? static_cast<uint64_t>(linger.count()) : 0;
+  if (!wanted) endStanding();
   return lingerNs_ != 0;
 }
 
@@ -357,7 +364,6 @@ bool CudaRunner::stands(const DeviceCall& call, uint64_t lingerNs, DeviceServed*
   const Chosen& chosen = remembered(requestOf(call, size_));
   const DeviceChoice& choice = chosen.choice;
   if (choice.algorithm == nullptr || choice.kernel->standing == nullptr) return false;
-  const ContextScope scope(device_.context());
   if (streamCaptures(call.stream)) return false;
   const StandingWork work{
       choice.kernel,

@@ -62,6 +62,7 @@ int StandingKernel::launch(uint64_t lanes) {
   call.order = order_;
   call.last = numbers_;
   posted_ = false;
+  came_ = 0;
   const int error = launch_(*work_.kernel, call, work_.lanes, work_.threads, work_.stream);
   lanes_ = error == 0 ? work_.lanes : 0;
   threads_ = work_.threads;
@@ -73,16 +74,14 @@ int StandingKernel::launch(uint64_t lanes) {
 int StandingKernel::begin(const StandingWork& work, uint64_t lingerNs) {
   const bool there = lanes_ != 0 && work.kernel == work_.kernel && work.stream == work_.stream &&
                      work.lanes <= lanes_ && work.threads <= threads_ && lingerNs == lingerNs_;
-  if (!there && lanes_ != 0) {
-    endOf(bitsOf(lanes_));
-    policy_.missed();
-  }
+  if (!there && lanes_ != 0) endOf(bitsOf(lanes_));
   work_ = work;
   lingerNs_ = lingerNs;
   order_ = ++numbers_;
   if (!there) return launch(bitsOf(work.lanes));
   for (int lane = 0; lane < work.lanes; ++lane) post(order_, lane, false);
   runs_ = posted_ = true;
+  ++came_;
   return 0;
 }
 
@@ -92,6 +91,7 @@ void StandingKernel::endOf(uint64_t lanes) {
     if ((lanes >> lane & 1) != 0) post(numbers_, lane, true);
   }
   lanes_ = 0;
+  policy_.left(came_);
 }
 
 StandingKernel::Begun StandingKernel::begun(uint64_t* gone) const {
@@ -108,7 +108,8 @@ StandingKernel::Begun StandingKernel::begun(uint64_t* gone) const {
 /// The lanes that had seen the call do it; a kernel for the others comes behind them. By a new
 /// number, so that each of its lanes is known to be there once the call has ended.
 int StandingKernel::again(uint64_t gone) {
-  policy_.missed();
+  ++late_;
+  --came_;
   endOf(bitsOf(lanes_) & ~gone);
   order_ = ++numbers_;
   return launch(gone);
@@ -126,10 +127,7 @@ int StandingKernel::look(Awaited* state) {
     uint64_t gone = 0;
     return begun(&gone) == Begun::kMissed ? again(gone) : 0;
   }
-  if (posted_) {
-    ++handedOver_;
-    policy_.found();
-  }
+  if (posted_) ++handedOver_;
   runs_ = posted_ = false;
   policy_.ended(std::chrono::steady_clock::now());
   *state = Awaited::kDone;

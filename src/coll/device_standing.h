@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "api/rondo_types.h"
 #include "kernels/standing_call.h"
@@ -17,13 +19,11 @@ class StandingPolicy {
 
   /// Calls that begin within two thirds of what a kernel would stay after the end of the one
   /// before, or after its beginning where its end is not known, may find it. So many of them in a
-  /// row, and a kernel stays; twice as many after each one
-  /// that nobody came to, as a program that waits for its device after each call waits for that
-  /// kernel, too.
+  /// row, and a kernel stays; twice as many after each one that fewer than kGood calls came to, as
+  /// a program that waits for its device after each call waits for that kernel, too.
   static constexpr int kLeastInRow = 16;
   static constexpr int kMostInRow = 1 << 14;
-  /// So many calls that found theirs make up for all of those.
-  static constexpr int kGood = 64;
+  static constexpr int kGood = 8;
 
   /// Whether the call that begins now is to go that way.
   bool wants(Time now, std::chrono::nanoseconds linger) {
@@ -33,17 +33,19 @@ class StandingPolicy {
     return inRow_ >= needed_;
   }
   void ended(Time now) { last_ = now; }
-  void found() {
-    if (++found_ >= kGood) needed_ = kLeastInRow;
-  }
-  void missed() {
-    found_ = inRow_ = 0;
+  /// A kernel stays no longer, to which so many calls came.
+  void left(int calls) {
+    if (calls >= kGood) {
+      needed_ = kLeastInRow;
+      return;
+    }
+    inRow_ = 0;
     if (needed_ < kMostInRow) needed_ *= 2;
   }
 
  private:
   Time last_{};
-  int inRow_ = 0, needed_ = kLeastInRow, found_ = 0;
+  int inRow_ = 0, needed_ = kLeastInRow;
 };
 
 /// How an awaited call went.
@@ -65,11 +67,12 @@ struct StandingWork {
 /// a cudaError_t, or 0.
 class StandingKernel {
  public:
-  using Launch = int (*)(const Kernel&, const StandingCall&, int blocks, int threads, CUstream_st*);
+  using Launch =
+      std::function<int(const Kernel&, const StandingCall&, int blocks, int threads, CUstream_st*)>;
 
   /// `host`, `device`: kStandingDeskBytes of zeroed host memory, by its two addresses.
   StandingKernel(void* host, void* device, Launch launcher)
-      : host_(standingDesk(host)), device_(standingDesk(device)), launch_(launcher) {}
+      : host_(standingDesk(host)), device_(standingDesk(device)), launch_(std::move(launcher)) {}
 
   /// Whether its numbers fit into an order.
   static bool serves(const StandingWork& work);
@@ -84,8 +87,9 @@ class StandingKernel {
   static constexpr std::chrono::seconds kMostSilence{10};
 
   StandingPolicy& policy() { return policy_; }
-  /// Calls that found a kernel, and kernels that were launched.
+  /// Calls that found a kernel, those whose kernel had gone, and kernels that were launched.
   uint64_t handedOver() const { return handedOver_; }
+  uint64_t late() const { return late_; }
   uint64_t launched() const { return launched_; }
 
  private:
@@ -108,7 +112,8 @@ class StandingKernel {
   int lanes_ = 0, threads_ = 0;  ///< Of the kernel that stands; 0: none does.
   bool runs_ = false;            ///< The last call has not been seen to end.
   bool posted_ = false;          ///< It was handed over, and may not have been seen.
-  uint64_t handedOver_ = 0, launched_ = 0;
+  int came_ = 0;                 ///< Calls that were handed to the kernel that stands.
+  uint64_t handedOver_ = 0, late_ = 0, launched_ = 0;
 };
 
 }  // namespace rondo

@@ -257,11 +257,11 @@ TEST(StandingPolicy, WantsCallsThatFollowEachOtherAndLearnsFromMisses) {
   now += 1s;
   EXPECT_FALSE(policy.wants(now, 9us));
   EXPECT_EQ(untilWanted(), StandingPolicy::kLeastInRow);
-  policy.missed();
+  policy.left(StandingPolicy::kGood - 1);
   EXPECT_EQ(untilWanted(), 2 * StandingPolicy::kLeastInRow);
-  for (int i = 0; i < 40; ++i) policy.missed();
+  for (int i = 0; i < 40; ++i) policy.left(0);
   EXPECT_EQ(untilWanted(), StandingPolicy::kMostInRow);
-  for (int i = 0; i < StandingPolicy::kGood; ++i) policy.found();
+  policy.left(StandingPolicy::kGood);
   now += 1s;
   EXPECT_FALSE(policy.wants(now, 9us));
   EXPECT_EQ(untilWanted(), StandingPolicy::kLeastInRow);

@@ -54,6 +54,12 @@ __device__ __forceinline__ unsigned long long loadRelaxed(const unsigned long lo
   return v;
 }
 
+__device__ __forceinline__ unsigned long long loadAcquire(const unsigned long long* p) {
+  unsigned long long v;
+  asm volatile("ld.acquire.sys.global.b64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+  return v;
+}
+
 __device__ __forceinline__ void storeRelaxed(unsigned long long* p, unsigned long long v) {
   asm volatile("st.relaxed.sys.global.b64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
 }

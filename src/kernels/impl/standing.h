@@ -19,7 +19,9 @@ __device__ __forceinline__ bool takeOrder(const StandingOrder& order, uint32_t* 
   const auto* const mine =
       reinterpret_cast<const unsigned long long*>(&order.word[threadIdx.x % kOrderWords]);
   const uint64_t since = nanoseconds();
-  unsigned long long word = loadRelaxed(mine);
+  // Acquired, so that what the host and others had written before is seen: a fence would wait for
+  // this thread's stores, too.
+  unsigned long long word = loadAcquire(mine);
   for (;;) {
     const auto number = static_cast<uint32_t>(word >> 32);
     const uint32_t first = __shfl_sync(~0u, number, 0);
@@ -28,10 +30,8 @@ __device__ __forceinline__ bool takeOrder(const StandingOrder& order, uint32_t* 
       break;
     }
     if (__any_sync(~0u, nanoseconds() - since > lingerNs)) return false;
-    word = loadRelaxed(mine);
+    word = loadAcquire(mine);
   }
-  // What the host and others had written before is seen from here on.
-  __threadfence_system();
   if (threadIdx.x < kOrderWords) words[threadIdx.x] = static_cast<uint32_t>(word);
   __syncwarp();
   if (words[kOrderElement] == 0) return false;
@@ -63,10 +63,11 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
   __syncthreads();
   bool serves = (given.lanes >> lane & 1) != 0;
   uint32_t order = given.order, last = given.last;
+  // The epoch stays in a register: no other kernel of the communicator runs meanwhile.
+  Window<Wire, Reducer, kRanks> window(call, lane);
 #pragma unroll 1
   for (;;) {
     if (serves) {
-      Window<Wire, Reducer, kRanks> window(call, lane);
       const algo::Group group{call.args.rank, kRanks == 0 ? call.args.size : kRanks,
                               call.args.root};
       forEachPart(call.args.cut, lane, [&](const algo::Part& part) {
