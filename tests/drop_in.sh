@@ -161,7 +161,8 @@ grep -q 'RONDO_MPI=device: no device memory is looked for: ' "$log" || fail "no 
 layered 2 RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "host"
 counted MPI_Allreduce 360 0 ""
 counted MPI_Iallreduce 0 720 "few bytes 720"
-for setting in RONDO_MPI=gpu RONDO_MPI_STATS=yes RONDO_MPI_MEASURE=no; do
+for setting in RONDO_MPI=gpu RONDO_MPI_STATS=yes RONDO_MPI_MEASURE=no RONDO_MPI_LINGER=-1 RONDO_MPI_LINGER=1001 \
+  RONDO_MPI_LINGER=5us; do
   if layered 2 $setting "$programs/thread_test" >"$log" 2>&1; then fail "$setting was accepted"; fi
   grep -q "environment variable ${setting%=*} is \"${setting#*=}\"; allowed: " "$log" ||
     fail "no sentence about $setting"

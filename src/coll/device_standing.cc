@@ -63,9 +63,9 @@ int StandingKernel::launch(uint64_t lanes) {
   call.last = numbers_;
   posted_ = false;
   came_ = 0;
-  const int error = launch_(*work_.kernel, call, work_.lanes, work_.threads, work_.stream);
+  threads_ = std::max(work_.threads, kLeastThreads);
+  const int error = launch_(*work_.kernel, call, work_.lanes, threads_, work_.stream);
   lanes_ = error == 0 ? work_.lanes : 0;
-  threads_ = work_.threads;
   runs_ = error == 0;
   ++launched_;
   return error;

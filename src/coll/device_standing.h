@@ -21,9 +21,9 @@ class StandingPolicy {
   /// before, or after its beginning where its end is not known, may find it. So many of them in a
   /// row, and a kernel stays; twice as many after each one that fewer than kGood calls came to, as
   /// a program that waits for its device after each call waits for that kernel, too.
-  static constexpr int kLeastInRow = 16;
+  static constexpr int kLeastInRow = 4;
   static constexpr int kMostInRow = 1 << 14;
-  static constexpr int kGood = 8;
+  static constexpr int kGood = 4;
 
   /// Whether the call that begins now is to go that way.
   bool wants(Time now, std::chrono::nanoseconds linger) {
@@ -85,6 +85,8 @@ class StandingKernel {
   /// its kernel stays no longer. False: no answer came for `kMostSilence`.
   bool leave(int* error);
   static constexpr std::chrono::seconds kMostSilence{10};
+  /// Threads of one that stands at least, so that calls of somewhat more elements find it, too.
+  static constexpr int kLeastThreads = 128;
 
   StandingPolicy& policy() { return policy_; }
   /// Calls that found a kernel, those whose kernel had gone, and kernels that were launched.

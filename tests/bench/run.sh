@@ -147,6 +147,7 @@ refused "--pause 0.5: allowed is a whole number from 0 to 10000" allreduce --pau
 refused "--csv $scratch/none/x: cannot be written (No such file" allreduce --csv "$scratch/none/x"
 refused "unknown option --root" allreduce --root 0
 refused "--graph: allowed only with --memory device" allreduce --graph
+refused "--awaited: allowed only with --memory device, and without --graph" allreduce --awaited
 refused "--register: allowed only with --memory device" allreduce --register
 refused "--copy-engines: allowed only together with --register" allreduce --copy-engines
 refused "--peer nccl: allowed only with --memory device" allreduce --peer nccl
@@ -225,7 +226,7 @@ if [[ $fake != none ]]; then
   export FAKE_RONDO_DEVICE=1
   # 4 MiB has fewer sets of buffers than a sample has calls.
   for mode in "--max 4K" "--max 4K --graph" "--max 4M --graph --graph-calls 7 --in-place" \
-    "--max 4M --in-place" "--max 4M --graph" "--max 4K --hot --graph"; do
+    "--max 4M --in-place" "--max 4M --graph" "--max 4K --hot --graph" "--max 4K --awaited"; do
     try 2 "$fake" "${quick[@]}" --min 4K --step 1024 $mode --peer nccl --csv "$scratch/rows.csv"
     checkCsv 2 "$([[ $mode == *4M* ]] && echo 4 || echo 2)"
     [[ $(rowsWith 2) == "nccl rondo" && $(rowsWith 3) == device ]] || complain "rows"

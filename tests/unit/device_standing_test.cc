@@ -157,9 +157,9 @@ TEST_F(DeviceStanding, OtherShapesAreLaunched) {
     ASSERT_EQ(standing.begin(work(kernel, lanes, 64, threads), kLong), 0);
     finish();
   };
-  call(one, 4, 128);
-  call(one, 2, 128);
-  call(one, 4, 64);
+  call(one, 4, 32);
+  call(one, 2, 64);
+  call(one, 4, StandingKernel::kLeastThreads);
   EXPECT_EQ(standing.launched(), 1u);
   call(one, 5, 128);
   EXPECT_EQ(standing.launched(), 2u);
