@@ -200,7 +200,7 @@ gpuLevels() {
 # memcheck alone.
 gpuSanitize() {  # gtest filter
   local tool result=0
-  local all='DeviceApi.*:FarGpu.*:LevelsGpu.*:Faults.*:Memory.*:BadInput.*:DeviceRecord.*'
+  local all='DeviceApi.*:DeviceAwaited.*:FarGpu.*:LevelsGpu.*:Faults.*:Memory.*:BadInput.*:DeviceRecord.*'
   all+=':OneGpu/Conformance.*/1:OneGpu/Ranks.*/2*:OneGpu/Transfers.*/2*:OneGpu/Registrations.*/2*'
   gpuReady
   for tool in memcheck racecheck; do
