@@ -136,6 +136,7 @@ double DeviceTimer::timeAwaited(const Trial& trial, size_t contender, size_t sam
     if (state == RONDO_AWAITED_ON_STREAM) device_.synchronize();
   }
   const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - begin;
+  device_.synchronize();  // a kernel that stays would be in the way of what comes next
   return spent.count() / static_cast<double>(calls_);
 }
 

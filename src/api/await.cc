@@ -3,6 +3,7 @@
 #include "api/rondo_await.h"
 
 #include "api/comm_create.h"
+#include "api/group.h"
 #include "api/handle.h"
 #include "base/error.h"
 #include "coll/communicator.h"
@@ -36,10 +37,14 @@ rondoResult_t rondoCommAwaitNext(rondoComm_t comm, unsigned microseconds, int* w
   const rondo::Use use(comm, call);
   if (use.result() != rondoSuccess) return use.result();
   if (willing == nullptr) return rondo::refuseNull(comm, call, "willing");
-  if (microseconds < 1 || microseconds > RONDO_MOST_LINGER) {
+  if (microseconds > RONDO_MOST_LINGER) {
     return rondo::fail(comm, rondoInvalidArgument,
-                       rondo::format("%s: argument microseconds is %u; allowed: 1 to %d", call,
+                       rondo::format("%s: argument microseconds is %u; allowed: 0 to %d", call,
                                      microseconds, RONDO_MOST_LINGER));
+  }
+  if (rondo::groupOpen()) {
+    return rondo::fail(comm, rondoInvalidUsage,
+                       rondo::format("%s: a group is open; allowed: calls outside groups", call));
   }
   rondo::DeviceRunner* const runner = rondo::runnerOf(comm);
   return rondo::guarded(comm, call, [&] {

@@ -13,23 +13,25 @@ extern "C" {
 
 /**
  * Says that the next call on `comm` is a collective on device memory whose end this thread waits
- * for: its buffers are ready when it is called (whatever is on its stream by then may come later),
- * no group is open, and rondoCommAwaited is asked until the call has ended before anything else is
- * called on `comm` that uses its result. Its kernel may then stay for `microseconds` (1 ..
- * RONDO_MOST_LINGER), so that the next such call on the same stream is handed to it by host memory:
- * that saves the launch, which takes longer than a short collective (docs/gpu.md#kernels-that-stand
- * has figures). As long as it stays it keeps up to 32 blocks of a multiprocessor each from other
- * work, and what waits for the stream or the device (cudaDeviceSynchronize, cudaFree) waits for it;
- * any other call on `comm` ends it.
+ * for: its buffers are ready when it is called, nothing on its stream waits for other ranks by then
+ * (it may be done before what is there), no group is open, and rondoCommAwaited is asked until the
+ * call has ended before rondoCommAwaitNext is called again. Its kernel may then stay for
+ * `microseconds` (at most RONDO_MOST_LINGER; below 20 that is of little use; 0: one that stays is
+ * told to end), so that the next such call on the same stream is handed to it by host memory: that
+ * saves the launch, which takes longer than a short collective (docs/gpu.md#kernels-that-stand has
+ * figures). As long as it stays it keeps a block for each of its lanes (at most 32) on the device,
+ * and what waits for the stream or the device (cudaDeviceSynchronize, cudaFree) waits for it, while
+ * calls follow for up to 256 of them; any other call on `comm` that uses the device ends it.
  *
  * *willing is 1 if Rondo thinks that worth while: this rank's awaited calls follow each other soon
  * enough, and find the kernel. 0: the call is enqueued as every other, and rondoCommAwaited says
  * RONDO_AWAITED_ON_STREAM. Local: ranks may be told differently, and any rank may do without.
- * Errors: rondoInvalidArgument (willing is NULL, microseconds out of range). Since 0.24.
+ * Errors: rondoInvalidArgument (willing is NULL, microseconds out of range), rondoInvalidUsage (a
+ * group is open). Since 0.24.
  */
 RONDO_API rondoResult_t rondoCommAwaitNext(rondoComm_t comm, unsigned microseconds, int* willing);
 
-/** What rondoCommAwaited says of the last call. */
+/** What rondoCommAwaited says of the call after rondoCommAwaitNext. */
 #define RONDO_AWAITED_RUNS 0
 #define RONDO_AWAITED_DONE 1
 /** It was enqueued as every other (other collectives than short all-reduces, several hosts, a
@@ -38,8 +40,9 @@ RONDO_API rondoResult_t rondoCommAwaitNext(rondoComm_t comm, unsigned microsecon
 
 /**
  * Whether the call after rondoCommAwaitNext has ended: *state is one of RONDO_AWAITED_*. Takes some
- * ten nanoseconds; ask again and again. Once it is RONDO_AWAITED_DONE the result is in memory, for
- * whatever this process enqueues from then on, though the stream is not idle yet. Whether a peer
+ * thirty nanoseconds; ask again and again. Once it is RONDO_AWAITED_DONE the result is in memory,
+ * for whatever this process enqueues from then on, though the stream is not idle yet; before that,
+ * its stream's events and order say nothing of the call. Whether a peer
  * has failed rondoCommGetAsyncError says, as of every call on a stream. Since 0.24.
  */
 RONDO_API rondoResult_t rondoCommAwaited(rondoComm_t comm, int* state);

@@ -36,6 +36,9 @@
 namespace rondo {
 namespace {
 
+/// Between two questions to the driver, which take a microsecond.
+constexpr uint64_t kAsksPerQuestion = 1 << 14;
+
 class CudaRunner : public DeviceRunner, public MemoryRegistry {
  public:
   CudaRunner(const RankPlace& place, OpenedDevice opened, std::unique_ptr<DeviceLease> lease,
@@ -94,6 +97,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     if (standing_.launched() > 0) sayStanding();
     // Kernels that still run use what is freed next.
     try {
+      if (healthy()) endStanding();
       device_.synchronize();
       const ContextScope scope(device_.context());
       pool_.free();
@@ -196,6 +200,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceServed runStraight(const DeviceCall& call);
   [[noreturn]] void refuse(const DeviceCall& call) const;
   void check(const char* name, rondoStream_t stream) {
+    lingerNs_ = 0;
     check();
     checkStream(device_, name, stream);
     endStanding();
@@ -224,6 +229,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   UserMemory memory_;
   StandingKernel standing_;
   uint64_t lingerNs_ = 0;  // of the next call; 0: it is as any other
+  uint64_t asked_ = 0;     // how often awaited() was
   bool onStream_ = true;   // the call that was awaited last
   CopyEngines copyEngines_;
   OrderEvent event_;
@@ -325,6 +331,11 @@ DeviceServed CudaRunner::runStraight(const DeviceCall& call) {
 
 bool CudaRunner::awaitNext(std::chrono::nanoseconds linger) {
   onStream_ = true;
+  lingerNs_ = 0;
+  if (standing_.runs() || linger.count() == 0) {
+    endStanding();
+    return false;
+  }
   const bool wanted = standing_.policy().wants(std::chrono::steady_clock::now(), linger);
   lingerNs_ = wanted ? static_cast<uint64_t>(linger.count()) : 0;
   if (!wanted) endStanding();
@@ -332,8 +343,14 @@ bool CudaRunner::awaitNext(std::chrono::nanoseconds linger) {
 }
 
 Awaited CudaRunner::awaited() {
+  lingerNs_ = 0;  // the call that was announced has not come here, and the next one is as any other
   if (onStream_) return Awaited::kOnStream;
   Awaited state = Awaited::kRuns;
+  // A context that is lost says so where it is asked; its kernel says nothing.
+  if (++asked_ % kAsksPerQuestion == 0) {
+    if (const int error = streamError(standing_.stream()); error != 0)
+      throwCuda(device_, "waiting for a kernel", error);
+  }
   throwLate(standing_.look(&state));
   return state;
 }
@@ -363,15 +380,21 @@ bool CudaRunner::stands(const DeviceCall& call, uint64_t lingerNs, DeviceServed*
   checkDeviceCall(call, rank_);
   const Chosen& chosen = remembered(requestOf(call, size_));
   const DeviceChoice& choice = chosen.choice;
-  if (choice.algorithm == nullptr || choice.kernel->standing == nullptr) return false;
-  if (streamCaptures(call.stream)) return false;
+  if (choice.algorithm == nullptr || choice.kernel->standing == nullptr ||
+      streamCaptures(call.stream)) {
+    standing_.policy().left(0);
+    return false;
+  }
   const StandingWork work{
       choice.kernel,
       {choice.protocol == Protocol::kLL ? windowLL_ : windowLL128_, argumentsOf(call, choice)},
       choice.geometry.lanes,
       choice.threads,
       call.stream};
-  if (!StandingKernel::serves(work)) return false;
+  if (!StandingKernel::serves(work)) {
+    standing_.policy().left(0);
+    return false;
+  }
   if (const int error = standing_.begin(work, lingerNs); error != 0)
     throwCuda(device_, format("%s: launching the %s kernel", call.name, choice.algorithm), error);
   onStream_ = false;

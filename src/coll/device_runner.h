@@ -79,9 +79,9 @@ class DeviceRunner {
   /// up, rondoUnhandledCudaError.
   virtual DeviceServed run(const DeviceCall& call) = 0;
 
-  /// Whether the collective that is enqueued next may stay at hand for the one after it, for so
-  /// long: the caller promises that its buffers are ready, whatever is on the stream, and that it
-  /// asks awaited() until the call has ended before it makes another one. False: no use now.
+  /// Whether the kernel of the collective that is enqueued next may stay for the one after it, for
+  /// so long: the caller promises that its buffers are ready, whatever is on the stream, and that
+  /// it asks awaited() until the call has ended before it makes another one. False: no use now.
   /// Throws as run() does.
   virtual bool awaitNext(std::chrono::nanoseconds) { return false; }
   /// Of the call after awaitNext(). Throws as run() does.

@@ -13,8 +13,6 @@ uint32_t high(const void* p) {
   return static_cast<uint32_t>(uint64_t{reinterpret_cast<uintptr_t>(p)} >> 32);
 }
 
-uint64_t bitsOf(int lanes) { return (uint64_t{1} << lanes) - 1; }
-
 }  // namespace
 
 bool StandingKernel::serves(const StandingWork& work) {
@@ -42,6 +40,7 @@ void StandingKernel::post(uint32_t number, int lane, bool ends) const {
       static_cast<uint32_t>(cut.left),
       static_cast<uint32_t>(cut.lastBlock),
       static_cast<uint32_t>(cut.blocks),
+      lane < work_.lanes ? 0u : 1u,
   };
   for (int i = 0; i < kOrderWords; ++i) {
     std::atomic_ref<uint64_t>(host_.orders[lane].word[i])
@@ -53,81 +52,78 @@ uint64_t StandingKernel::answer(int lane) const {
   return std::atomic_ref<uint64_t>(host_.answers[lane]).load(std::memory_order_acquire);
 }
 
-int StandingKernel::launch(uint64_t lanes) {
+int StandingKernel::launch() {
   StandingCall call;
   static_cast<WindowCall&>(call) = work_.window;
   call.desk = device_;
-  call.lanes = lanes;
   call.lingerNs = lingerNs_;
-  call.order = order_;
-  call.last = numbers_;
+  call.order = call_;
   posted_ = false;
   came_ = 0;
   threads_ = std::max(work_.threads, kLeastThreads);
   const int error = launch_(*work_.kernel, call, work_.lanes, threads_, work_.stream);
   lanes_ = error == 0 ? work_.lanes : 0;
-  runs_ = error == 0;
   ++launched_;
   return error;
 }
 
 int StandingKernel::begin(const StandingWork& work, uint64_t lingerNs) {
   const bool there = lanes_ != 0 && work.kernel == work_.kernel && work.stream == work_.stream &&
-                     work.lanes <= lanes_ && work.threads <= threads_ && lingerNs == lingerNs_;
-  if (!there && lanes_ != 0) endOf(bitsOf(lanes_));
+                     work.lanes <= lanes_ && work.threads <= threads_ && lingerNs == lingerNs_ &&
+                     came_ < kMostCalls;
+  if (!there) end();
   work_ = work;
   lingerNs_ = lingerNs;
-  order_ = ++numbers_;
-  if (!there) return launch(bitsOf(work.lanes));
-  for (int lane = 0; lane < work.lanes; ++lane) post(order_, lane, false);
+  call_ = ++order_;
+  failed_ = 0;
+  if (!there) {
+    const int error = launch();
+    runs_ = error == 0;
+    return error;
+  }
+  // The first lane decides for all, so its order is the last one.
+  for (int lane = lanes_ - 1; lane >= 0; --lane) post(call_, lane, false);
   runs_ = posted_ = true;
   ++came_;
+  ++handedOver_;
   return 0;
 }
 
-void StandingKernel::endOf(uint64_t lanes) {
-  ++numbers_;
-  for (int lane = 0; lane < lanes_; ++lane) {
-    if ((lanes >> lane & 1) != 0) post(numbers_, lane, true);
-  }
+void StandingKernel::end() {
+  if (lanes_ == 0) return;
+  post(++order_, 0, true);
   lanes_ = 0;
   policy_.left(came_);
 }
 
-StandingKernel::Begun StandingKernel::begun(uint64_t* gone) const {
-  *gone = 0;
-  for (int lane = 0; lane < work_.lanes; ++lane) {
-    const uint64_t word = answer(lane);
-    if (static_cast<uint32_t>(word >> 2) == order_) continue;
-    if ((word & 3) != kStandingLeft) return Begun::kNotYet;
-    *gone |= uint64_t{1} << lane;
-  }
-  return *gone == 0 ? Begun::kAll : Begun::kMissed;
+StandingKernel::Begun StandingKernel::begun() const {
+  const uint64_t word = answer(0);
+  if (static_cast<uint32_t>(word >> 2) == call_) return Begun::kYes;
+  return (word & 3) == kStandingLeft ? Begun::kMissed : Begun::kNotYet;
 }
 
-/// The lanes that had seen the call do it; a kernel for the others comes behind them. By a new
-/// number, so that each of its lanes is known to be there once the call has ended.
-int StandingKernel::again(uint64_t gone) {
+int StandingKernel::again() {
   ++late_;
+  --handedOver_;
   --came_;
-  endOf(bitsOf(lanes_) & ~gone);
-  order_ = ++numbers_;
-  return launch(gone);
+  policy_.left(came_);
+  lanes_ = 0;
+  // By a new number: the old one's orders are still there.
+  call_ = ++order_;
+  failed_ = launch();
+  return failed_;
 }
 
 int StandingKernel::look(Awaited* state) {
   *state = Awaited::kDone;
   if (!runs_) return 0;
   *state = Awaited::kRuns;
+  if (failed_ != 0) return failed_;
   for (int lane = 0; lane < work_.lanes; ++lane) {
     const uint64_t word = answer(lane);
-    if (word == standingWord(order_, kStandingDone) || word == standingWord(order_, kStandingLeft))
-      continue;
-    if (!posted_ || (word & 3) != kStandingLeft) return 0;
-    uint64_t gone = 0;
-    return begun(&gone) == Begun::kMissed ? again(gone) : 0;
+    if (static_cast<uint32_t>(word >> 2) == call_ && (word & 3) >= kStandingDone) continue;
+    return posted_ && begun() == Begun::kMissed ? again() : 0;
   }
-  if (posted_) ++handedOver_;
   runs_ = posted_ = false;
   policy_.ended(std::chrono::steady_clock::now());
   *state = Awaited::kDone;
@@ -139,16 +135,14 @@ bool StandingKernel::leave(int* error) {
   if (lanes_ == 0) return true;
   if (runs_ && posted_) {
     const auto until = std::chrono::steady_clock::now() + kMostSilence;
-    uint64_t gone = 0;
-    Begun now = begun(&gone);
-    for (int polls = 1; now == Begun::kNotYet; ++polls, now = begun(&gone)) {
+    Begun now = begun();
+    for (int polls = 1; now == Begun::kNotYet; ++polls, now = begun()) {
       if (polls % 1024 == 0 && std::chrono::steady_clock::now() > until) return false;
     }
-    if (now == Begun::kMissed) *error = again(gone);
+    if (now == Begun::kMissed) *error = again();
     posted_ = false;
-    if (*error != 0) return true;
   }
-  endOf(bitsOf(lanes_));
+  end();
   return true;
 }
 

@@ -17,17 +17,19 @@ class StandingPolicy {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// Calls that begin within two thirds of what a kernel would stay after the end of the one
-  /// before, or after its beginning where its end is not known, may find it. So many of them in a
-  /// row, and a kernel stays; twice as many after each one that fewer than kGood calls came to, as
-  /// a program that waits for its device after each call waits for that kernel, too.
+  /// Calls that begin so long before a kernel would leave that had stayed since the end of the one
+  /// before (or its beginning, where its end is not known) may find it. So many of them in a row,
+  /// and a kernel stays; twice as many after each one that fewer than kGood calls came to, as a
+  /// program that waits for its device then waits for that kernel, too, for the time that a dozen
+  /// calls gain.
+  static constexpr std::chrono::microseconds kMargin{10};
   static constexpr int kLeastInRow = 4;
   static constexpr int kMostInRow = 1 << 14;
-  static constexpr int kGood = 4;
+  static constexpr int kGood = 12;
 
   /// Whether the call that begins now is to go that way.
   bool wants(Time now, std::chrono::nanoseconds linger) {
-    inRow_ = now - last_ < linger * 2 / 3 ? inRow_ + 1 : 0;
+    inRow_ = now - last_ < linger - kMargin ? inRow_ + 1 : 0;
     last_ = now;
     if (inRow_ > kMostInRow) inRow_ = kMostInRow;
     return inRow_ >= needed_;
@@ -77,44 +79,52 @@ class StandingKernel {
   /// Whether its numbers fit into an order.
   static bool serves(const StandingWork& work);
   /// Hands it to the kernel that stands, or launches one, which stays for `lingerNs`. The one
-  /// before has ended.
+  /// before has been seen to end.
   int begin(const StandingWork& work, uint64_t lingerNs);
-  /// Of the last begin(). A kernel that had ended before it saw the call is launched anew.
+  /// Of the last begin(). A kernel that had ended before it saw the call is launched anew; if that
+  /// fails, each look says so.
   int look(Awaited* state);
+  /// Whether the last call has not been seen to end.
+  bool runs() const { return runs_; }
+  rondoStream_t stream() const { return work_.stream; }
   /// Before anything else is enqueued: the call has begun (another kernel comes behind its), and
   /// its kernel stays no longer. False: no answer came for `kMostSilence`.
   bool leave(int* error);
   static constexpr std::chrono::seconds kMostSilence{10};
   /// Threads of one that stands at least, so that calls of somewhat more elements find it, too.
   static constexpr int kLeastThreads = 128;
+  /// Calls that a kernel takes at most: others may wait for it to end, by the stream or the device.
+  static constexpr int kMostCalls = 256;
 
   StandingPolicy& policy() { return policy_; }
-  /// Calls that found a kernel, those whose kernel had gone, and kernels that were launched.
+  /// Calls that were handed to a kernel, those of them whose kernel had gone, and kernels that were
+  /// launched.
   uint64_t handedOver() const { return handedOver_; }
   uint64_t late() const { return late_; }
   uint64_t launched() const { return launched_; }
 
  private:
-  int launch(uint64_t lanes);
+  int launch();
   void post(uint32_t number, int lane, bool ends) const;
-  void endOf(uint64_t lanes);
-  enum class Begun : uint8_t { kNotYet, kAll, kMissed };
-  /// Of a call that was handed over; kMissed: `gone` says which lanes had ended before.
-  Begun begun(uint64_t* gone) const;
+  void end();
+  enum class Begun : uint8_t { kNotYet, kYes, kMissed };
+  /// Of a call that was handed over.
+  Begun begun() const;
   uint64_t answer(int lane) const;
-  int again(uint64_t gone);
+  int again();
 
   const StandingDesk host_, device_;
   const Launch launch_;
   StandingPolicy policy_;
   StandingWork work_{};
   uint64_t lingerNs_ = 0;
-  uint32_t order_ = 0;           ///< Number of the last call.
-  uint32_t numbers_ = 0;         ///< The last number that was given to anything.
+  uint32_t order_ = 0;           ///< Number of the last call, or of the end that came after it.
+  uint32_t call_ = 0;            ///< Number of the last call.
   int lanes_ = 0, threads_ = 0;  ///< Of the kernel that stands; 0: none does.
-  bool runs_ = false;            ///< The last call has not been seen to end.
-  bool posted_ = false;          ///< It was handed over, and may not have been seen.
-  int came_ = 0;                 ///< Calls that were handed to the kernel that stands.
+  int came_ = 0;                 ///< Calls that were handed to it.
+  bool runs_ = false;
+  bool posted_ = false;  ///< The last call was handed over, and may not have been seen.
+  int failed_ = 0;       ///< What became of launching its kernel anew.
   uint64_t handedOver_ = 0, late_ = 0, launched_ = 0;
 };
 

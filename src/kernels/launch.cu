@@ -74,6 +74,13 @@ int launchStanding(const Kernel& kernel, const StandingCall& call, int blocks, i
   return launch(kernel.standing, &call, blocks, threads, stream);
 }
 
+int streamError(CUstream_st* stream) {
+  const cudaError_t error = cudaStreamQuery(stream);
+  if (error == cudaErrorNotReady) return 0;
+  if (error != cudaSuccess) cudaGetLastError();
+  return error;
+}
+
 const char* cudaErrorName(int error) { return cudaGetErrorName(static_cast<cudaError_t>(error)); }
 const char* cudaErrorText(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
 

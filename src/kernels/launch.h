@@ -103,6 +103,9 @@ int loadKernels(int* blocksAtOnce, int* processors);
 int launchKernel(const Kernel& kernel, const void* call, int blocks, int threads,
                  CUstream_st* stream);
 
+/// What is wrong with a stream, or its context; 0: nothing, whether it is idle or not.
+int streamError(CUstream_st* stream);
+
 const char* cudaErrorName(int error);
 const char* cudaErrorText(int error);
 

@@ -27,6 +27,7 @@ enum StandingWord : uint8_t {
   kOrderLeft,
   kOrderLastBlock,
   kOrderBlocks,
+  kOrderIdle,  ///< Not 0: the call has fewer lanes.
   kOrderWords
 };
 
@@ -39,10 +40,11 @@ struct alignas(128) StandingOrder {
 static_assert(kOrderWords <= 16);
 
 /// What a lane has done, in one word that only grows: the number of the order, above one of these.
+/// The first lane decides for all: what it has taken they do, and they end when it has.
 enum StandingState : uint64_t {
-  kStandingTaken = 1,  ///< It has seen the order.
-  kStandingDone = 2,   ///< What it had to write for it is written.
-  kStandingLeft = 3    ///< It has done that one, and has ended.
+  kStandingTaken = 1,  ///< The first lane has seen the order.
+  kStandingDone = 2,   ///< What the lane had to write for it is written.
+  kStandingLeft = 3    ///< The first lane has done that one, and the kernel ends.
 };
 RONDO_ALGO uint64_t standingWord(uint32_t order, StandingState state) {
   return uint64_t{order} << 2 | state;
@@ -62,8 +64,7 @@ inline StandingDesk standingDesk(void* memory) {
 /// The argument of a standing kernel.
 struct StandingCall : WindowCall {
   StandingDesk desk;
-  uint64_t lanes;     ///< A bit for each lane that is to serve this call; the others have.
-  uint64_t lingerNs;  ///< How long a lane waits for its next order.
+  uint64_t lingerNs;  ///< How long it waits for the next order.
   uint32_t order;     ///< Number of this call.
   uint32_t last;      ///< Orders up to this number are not for this kernel.
 };

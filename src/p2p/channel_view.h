@@ -146,6 +146,8 @@ struct FaultWords {
 struct alignas(16) FaultLook {
   uint64_t next;  ///< Not before this does anybody look, in ns of the device's clock.
   uint32_t stop;  ///< Not 0 once the FaultWords said that waits must end.
+  /// What the first lane of a kernel that stands has decided (kernels/standing_call.h).
+  uint64_t standing;
 };
 
 struct FaultView {

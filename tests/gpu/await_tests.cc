@@ -201,7 +201,9 @@ TEST(DeviceAwaited, WrongArguments) {
     int willing = 7;
     EXPECT_EQ(rondoCommAwaitNext(nullptr, 1, &willing), rondoInvalidArgument);
     EXPECT_EQ(rondoCommAwaitNext(comm, 1, nullptr), rondoInvalidArgument);
-    EXPECT_EQ(rondoCommAwaitNext(comm, 0, &willing), rondoInvalidArgument);
+    good(rondoGroupStart());
+    EXPECT_EQ(rondoCommAwaitNext(comm, 30, &willing), rondoInvalidUsage);
+    good(rondoGroupEnd());
     EXPECT_EQ(rondoCommAwaitNext(comm, RONDO_MOST_LINGER + 1, &willing), rondoInvalidArgument);
     EXPECT_NE(std::string(rondoGetLastError(comm)).find("microseconds is 1001"), std::string::npos);
     EXPECT_EQ(willing, 7);

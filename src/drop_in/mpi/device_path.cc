@@ -36,9 +36,6 @@ constexpr int kQuietAfter = 16, kCallsPerLook = 16;
 /// (H200), then again when it takes long. In between the 0.5 us would be late to see the end.
 constexpr std::chrono::microseconds kBetweenProgress{5}, kFirstPause{15};
 
-/// Polls of a kernel's answer, some 30 ns each, between two questions to the driver.
-constexpr int kPollsPerQuestion = 1 << 14;
-
 constexpr const char* kEnded = "an earlier error has ended the communicator";
 
 Error onDevices(rondoResult_t result, const std::string& said) {
@@ -249,18 +246,21 @@ void DevicePath::wait() {
 
 bool DevicePath::mayLinger(const CallKey& key) {
   const rondoComm_t comm = comm_;
-  if (lingerMicroseconds == 0 || key.bytes == 0 || key.bytes > kMostLingering || comm == nullptr) {
-    return false;
-  }
+  if (lingerMicroseconds == 0 || key.bytes == 0 || comm == nullptr) return false;
+  // A graph would wait for a kernel that stays.
+  const bool isShort = key.bytes <= kMostLingering;
+  const auto most = static_cast<unsigned>(isShort ? lingerMicroseconds : 0);
   int willing = 0;
-  return rondoCommAwaitNext(comm, static_cast<unsigned>(lingerMicroseconds), &willing) ==
-             rondoSuccess &&
-         willing != 0;
+  return rondoCommAwaitNext(comm, most, &willing) == rondoSuccess && willing != 0;
 }
 
-void DevicePath::waitForKernel() {
+void DevicePath::waitForKernel(bool launched) {
   bool onStream = false;
-  int polls = 0;
+  if (!launched) {  // the question ends the announcement
+    int state = 0;
+    static_cast<void>(rondoCommAwaited(comm_, &state));
+    return;
+  }
   waitUntil([&] {
     const rondoComm_t comm = comm_;
     if (comm == nullptr) throw Error(rondoRemoteError, kEnded);
@@ -268,8 +268,6 @@ void DevicePath::waitForKernel() {
     const rondoResult_t result = rondoCommAwaited(comm, &state);
     if (result != rondoSuccess) throw onDevices(result, rondoGetLastError(comm));
     onStream = state == RONDO_AWAITED_ON_STREAM;
-    // A context that is lost says so where it is asked; the kernel says nothing then.
-    if (++polls % kPollsPerQuestion == 0) static_cast<void>(stream_->idle());
     return onStream || state == RONDO_AWAITED_DONE;
   });
   onStream ? wait() : check();

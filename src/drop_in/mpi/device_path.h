@@ -91,7 +91,7 @@ class DevicePath {
     };
     if (near_ && mayLinger(key)) {
       launch();
-      if (result == rondoSuccess) waitForKernel();
+      waitForKernel(result == rondoSuccess);
       return result;
     }
     if (const DeviceGraph* graph = near_ ? graphs_->of(key, *stream_, launch) : nullptr) {
@@ -142,7 +142,7 @@ class DevicePath {
   void make(const KnownComm& known, MPI_Comm comm, const DeviceSpot& spot);
   /// Whether the call's kernel may stay for the next one, and that one's wait.
   bool mayLinger(const CallKey& key);
-  void waitForKernel();
+  void waitForKernel(bool launched);
   void wait();
   template <class Ended>
   static void waitUntil(const Ended& ended);

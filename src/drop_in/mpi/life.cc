@@ -106,9 +106,9 @@ int begin() {
   leastUneven = kLeastUneven;
   leastUnevenLater = kLeastLater;
   // What lies on a device is copied to the host for MPI, which would be measured with it.
-  lingerMicroseconds = settings.linger;
   measuring = settings.measure && devices == Devices::Nowhere;
   devicesSomewhere = devices != Devices::Nowhere;
+  lingerMicroseconds = settings.linger;
   devicesEverywhere = devices == Devices::Everywhere;
   devicesOnly = devicesEverywhere && settings.mode == Mode::Device;
   convert(MPI_COMM_SELF, unless);

@@ -17,8 +17,7 @@ inline constexpr OptionRow kOptionRows[] = {
      "0: movements that come often are not tried with MPI too, and stay Rondo's", false},
     {"RONDO_MPI_LINGER", "number", "30",
      "for how many microseconds the kernel of a short all-reduce on devices waits for the next "
-     "one, "
-     "where they follow each other so soon; 0: it does not",
+     "one, where they follow each other soon enough; 0: it does not",
      false},
 };
 
