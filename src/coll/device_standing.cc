@@ -40,7 +40,7 @@ void StandingKernel::post(uint32_t number, int lane, bool ends) const {
       static_cast<uint32_t>(cut.left),
       static_cast<uint32_t>(cut.lastBlock),
       static_cast<uint32_t>(cut.blocks),
-      lane < work_.lanes ? 0u : 1u,
+      0,  // no lane is idle
   };
   for (int i = 0; i < kOrderWords; ++i) {
     std::atomic_ref<uint64_t>(host_.orders[lane].word[i])
@@ -69,7 +69,7 @@ int StandingKernel::launch() {
 
 int StandingKernel::begin(const StandingWork& work, uint64_t lingerNs) {
   const bool there = lanes_ != 0 && work.kernel == work_.kernel && work.stream == work_.stream &&
-                     work.lanes <= lanes_ && work.threads <= threads_ && lingerNs == lingerNs_ &&
+                     work.lanes == lanes_ && work.threads <= threads_ && lingerNs == lingerNs_ &&
                      came_ < kMostCalls;
   if (!there) end();
   work_ = work;

@@ -27,7 +27,8 @@ enum StandingWord : uint8_t {
   kOrderLeft,
   kOrderLastBlock,
   kOrderBlocks,
-  kOrderIdle,  ///< Not 0: the call has fewer lanes.
+  kOrderIdle,  ///< Not 0: nothing to do for this lane. The host gives all lanes the same: a lane
+               ///< that is idle may miss an order, and then that the first lane has ended.
   kOrderWords
 };
 

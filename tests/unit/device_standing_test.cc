@@ -172,27 +172,29 @@ TEST_F(DeviceStanding, OneKernelTakesManyCalls) {
   device.wait();
 }
 
-// Fewer lanes and threads go to the kernel that stands; more, and other kernels, do not.
+// As many lanes and fewer threads go to the kernel that stands; others, and other kernels, do not.
 TEST_F(DeviceStanding, OtherShapesAreLaunched) {
   const auto call = [&](const Kernel& kernel, int lanes, int threads) {
     ASSERT_EQ(standing.begin(work(kernel, lanes, 64, threads), kLong), 0);
     finish();
   };
   call(one, 4, 32);
-  call(one, 2, 64);
+  call(one, 4, 64);
   call(one, 4, StandingKernel::kLeastThreads);
   EXPECT_EQ(standing.launched(), 1u);
   call(one, 5, 128);
   EXPECT_EQ(standing.launched(), 2u);
   call(one, 5, 160);
   EXPECT_EQ(standing.launched(), 3u);
-  call(other, 1, 32);
+  call(one, 2, 128);
   EXPECT_EQ(standing.launched(), 4u);
+  call(other, 1, 32);
+  EXPECT_EQ(standing.launched(), 5u);
   leave();
   leave();
   device.wait();
-  EXPECT_EQ(device.served(0).size(), 6u);
-  EXPECT_EQ(device.served(3).size(), 4u);
+  EXPECT_EQ(device.served(0).size(), 7u);
+  EXPECT_EQ(device.served(3).size(), 5u);
   EXPECT_EQ(device.served(4).size(), 2u);
 }
 
@@ -289,7 +291,7 @@ TEST(DeviceStandingRanks, LanesThatWaitForEachOtherNeverStandStill) {
                                   CUstream_st*) { return device.enqueue(call, blocks); });
       std::minstd_rand random{11}, own{static_cast<unsigned>(me) + 1};
       for (uint64_t i = 0; i < 2000; ++i) {
-        StandingWork work{&kernel, {}, random() % 3 == 0 ? 4 : 1, 128, nullptr};
+        StandingWork work{&kernel, {}, random() % 8 == 0 ? 1 : 4, 128, nullptr};
         work.window.args.fault.look = &look;
         work.window.args.elementBytes = 4;
         ASSERT_EQ(standing.begin(work, 20'000), 0);
