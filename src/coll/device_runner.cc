@@ -391,7 +391,7 @@ bool CudaRunner::stands(const DeviceCall& call, uint64_t lingerNs, DeviceServed*
       choice.geometry.lanes,
       choice.threads,
       call.stream};
-  if (!StandingKernel::serves(work)) {
+  if (!standing_.serves(work)) {
     standing_.policy().left(0);
     return false;
   }

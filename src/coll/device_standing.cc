@@ -15,8 +15,10 @@ uint32_t high(const void* p) {
 
 }  // namespace
 
-bool StandingKernel::serves(const StandingWork& work) {
+bool StandingKernel::serves(const StandingWork& work) const {
   const Cut& cut = work.window.args.cut;
+  if (launched_ > 0 && work.stream != work_.stream && (answer(0) & 3) != kStandingLeft)
+    return false;
   return work.kernel->standing != nullptr && work.lanes <= kMostStandingLanes &&
          work.window.args.srcSlot == 0 && work.window.args.dstSlot == 0 &&
          std::max({cut.chunk, cut.period, cut.fullPeriods, cut.left, cut.lastBlock}) <= kMostWord;

@@ -76,8 +76,9 @@ class StandingKernel {
   StandingKernel(void* host, void* device, Launch launcher)
       : host_(standingDesk(host)), device_(standingDesk(device)), launch_(std::move(launcher)) {}
 
-  /// Whether its numbers fit into an order.
-  static bool serves(const StandingWork& work);
+  /// Whether its numbers fit into an order, and no kernel that may still be there is on another
+  /// stream: two at once would take each other's orders.
+  bool serves(const StandingWork& work) const;
   /// Hands it to the kernel that stands, or launches one, which stays for `lingerNs`. The one
   /// before has been seen to end.
   int begin(const StandingWork& work, uint64_t lingerNs);

@@ -240,6 +240,18 @@ TEST_F(DeviceStanding, LeavesWithoutWaitingForTheEnd) {
   EXPECT_EQ(device.served(0).size(), 2u);
 }
 
+// Two kernels at once would take each other's orders.
+TEST_F(DeviceStanding, AnotherStreamWaitsUntilTheKernelHasLeft) {
+  ASSERT_EQ(standing.begin(work(one, 2, 8), kLong), 0);
+  finish();
+  StandingWork elsewhere = work(one, 2, 16);
+  elsewhere.stream = reinterpret_cast<rondoStream_t>(&elsewhere);
+  EXPECT_FALSE(standing.serves(elsewhere));
+  leave();
+  device.wait();
+  EXPECT_TRUE(standing.serves(elsewhere));
+}
+
 TEST_F(DeviceStanding, ALaunchThatFailsStandsForNothing) {
   device.refuses = 719;
   EXPECT_EQ(standing.begin(work(one, 1, 8), 1000), 719);
@@ -313,16 +325,16 @@ TEST(DeviceStandingRanks, LanesThatWaitForEachOtherNeverStandStill) {
 
 TEST_F(DeviceStanding, WhatAnOrderCannotSayIsLaunchedAsEver) {
   StandingWork fits = work(one, 2, 8);
-  EXPECT_TRUE(StandingKernel::serves(fits));
+  EXPECT_TRUE(standing.serves(fits));
   StandingWork many = fits, slots = fits, large = fits;
   many.lanes = kMostStandingLanes + 1;
-  EXPECT_FALSE(StandingKernel::serves(many));
+  EXPECT_FALSE(standing.serves(many));
   slots.window.args.dstSlot = 8;
-  EXPECT_FALSE(StandingKernel::serves(slots));
+  EXPECT_FALSE(standing.serves(slots));
   large.window.args.cut.left = uint64_t{1} << 32;
-  EXPECT_FALSE(StandingKernel::serves(large));
+  EXPECT_FALSE(standing.serves(large));
   one.standing = nullptr;
-  EXPECT_FALSE(StandingKernel::serves(fits));
+  EXPECT_FALSE(standing.serves(fits));
 }
 
 TEST(StandingPolicy, WantsCallsThatFollowEachOtherAndLearnsFromMisses) {
