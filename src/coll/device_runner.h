@@ -86,7 +86,7 @@ class DeviceRunner {
   virtual bool awaitNext(std::chrono::nanoseconds) { return false; }
   /// Of the call after awaitNext(). Throws as run() does.
   virtual Awaited awaited() { return Awaited::kOnStream; }
-  /// Calls that a kernel took that had stayed for them.
+  /// Tests: calls that a kernel took that had stayed for them.
   virtual uint64_t handedOver() const { return 0; }
 
   /// How many of the first of `calls`, neighbours in a group, runJoint() takes: 0, or at least 2.

@@ -83,8 +83,7 @@ struct Kernel {
   int ranks;    ///< The number of ranks it is for; 0: any that the protocol can serve.
   int threads;  ///< Of a block, at most.
   const void* function;
-  const void* standing =
-      nullptr;  ///< Its twin that waits for more calls (standing_call.h), if any.
+  const void* standing = nullptr;  ///< Its twin that waits for more calls, if any.
 };
 
 /// All kernels there are (instantiate.cu).
