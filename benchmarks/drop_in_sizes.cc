@@ -42,6 +42,7 @@ class Size {
         in_(static_cast<size_t>(n_) * static_cast<size_t>(ranks) + 16, 1),
         out_(in_.size()),
         counts_(static_cast<size_t>(ranks), n_),
+        shares_(static_cast<size_t>(ranks), std::max(1, n_ / ranks)),
         s_(in_.data()),
         r_(out_.data()),
         c_(counts_.data()) {
@@ -103,7 +104,7 @@ class Size {
   const size_t bytes_;
   const int n_;
   std::vector<float> in_, out_;
-  std::vector<int> counts_, places_;
+  std::vector<int> counts_, shares_, places_;  ///< `shares_`: of the whole vector.
   float *const s_, *const r_;
   const int *const c_, *d_;
 };
@@ -114,7 +115,9 @@ void Size::reductions() const {
   both("reduce", MPI_Reduce, PMPI_Reduce,
        [this](auto f) { f(s_, r_, n_, kFloat, MPI_SUM, 0, kWorld); });
   both("reduce_scatter_block", MPI_Reduce_scatter_block, PMPI_Reduce_scatter_block,
-       [this](auto f) { f(s_, r_, std::max(1, n_ / ranks), kFloat, MPI_SUM, kWorld); });
+       [this](auto f) { f(s_, r_, shares_[0], kFloat, MPI_SUM, kWorld); });
+  both("reduce_scatter", MPI_Reduce_scatter, PMPI_Reduce_scatter,
+       [this](auto f) { f(s_, r_, shares_.data(), kFloat, MPI_SUM, kWorld); });
   both("scan", MPI_Scan, PMPI_Scan, [this](auto f) { f(s_, r_, n_, kFloat, MPI_SUM, kWorld); });
   both("exscan", MPI_Exscan, PMPI_Exscan,
        [this](auto f) { f(s_, r_, n_, kFloat, MPI_SUM, kWorld); });
@@ -150,16 +153,32 @@ void Size::later() const {
         [this](auto f, Q q) { f(s_, r_, n_, kFloat, MPI_SUM, kWorld, q); });
   later("ireduce", MPI_Ireduce, PMPI_Ireduce,
         [this](auto f, Q q) { f(s_, r_, n_, kFloat, MPI_SUM, 0, kWorld, q); });
+  later("ireduce_scatter_block", MPI_Ireduce_scatter_block, PMPI_Ireduce_scatter_block,
+        [this](auto f, Q q) { f(s_, r_, shares_[0], kFloat, MPI_SUM, kWorld, q); });
+  later("ireduce_scatter", MPI_Ireduce_scatter, PMPI_Ireduce_scatter,
+        [this](auto f, Q q) { f(s_, r_, shares_.data(), kFloat, MPI_SUM, kWorld, q); });
+  later("iscan", MPI_Iscan, PMPI_Iscan,
+        [this](auto f, Q q) { f(s_, r_, n_, kFloat, MPI_SUM, kWorld, q); });
+  later("iexscan", MPI_Iexscan, PMPI_Iexscan,
+        [this](auto f, Q q) { f(s_, r_, n_, kFloat, MPI_SUM, kWorld, q); });
+  if (bytes_ == 8)
+    later("ibarrier", MPI_Ibarrier, PMPI_Ibarrier, [](auto f, Q q) { f(kWorld, q); });
   later("ibcast", MPI_Ibcast, PMPI_Ibcast,
         [this](auto f, Q q) { f(r_, n_, kFloat, 0, kWorld, q); });
   later("iallgather", MPI_Iallgather, PMPI_Iallgather,
         [this](auto f, Q q) { f(s_, n_, kFloat, r_, n_, kFloat, kWorld, q); });
   later("igather", MPI_Igather, PMPI_Igather,
         [this](auto f, Q q) { f(s_, n_, kFloat, r_, n_, kFloat, 0, kWorld, q); });
+  later("iscatter", MPI_Iscatter, PMPI_Iscatter,
+        [this](auto f, Q q) { f(s_, n_, kFloat, r_, n_, kFloat, 0, kWorld, q); });
   later("ialltoall", MPI_Ialltoall, PMPI_Ialltoall,
         [this](auto f, Q q) { f(s_, n_, kFloat, r_, n_, kFloat, kWorld, q); });
+  later("iallgatherv", MPI_Iallgatherv, PMPI_Iallgatherv,
+        [this](auto f, Q q) { f(s_, n_, kFloat, r_, c_, d_, kFloat, kWorld, q); });
   later("igatherv", MPI_Igatherv, PMPI_Igatherv,
         [this](auto f, Q q) { f(s_, n_, kFloat, r_, c_, d_, kFloat, 0, kWorld, q); });
+  later("iscatterv", MPI_Iscatterv, PMPI_Iscatterv,
+        [this](auto f, Q q) { f(s_, c_, d_, kFloat, r_, n_, kFloat, 0, kWorld, q); });
   later("ialltoallv", MPI_Ialltoallv, PMPI_Ialltoallv,
         [this](auto f, Q q) { f(s_, c_, d_, kFloat, r_, c_, d_, kFloat, kWorld, q); });
 }

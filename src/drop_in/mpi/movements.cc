@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "drop_in/mpi/answers.h"
+#include "drop_in/mpi/at_once.h"
 #include "drop_in/mpi/layout.h"
 #include "drop_in/mpi/passing.h"
 
@@ -266,6 +267,9 @@ int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm com
 
 int MPI_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
                MPI_Request* request) {
+  if (isMpisAtOnce(count, type)) {
+    return PMPI_Ibcast(buffer, count, type, root, comm, request);
+  }
   Attempt call(Call::Ibcast, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Ibcast(from != buffer ? const_cast<void*>(from) : to, count, type, root, comm,
@@ -296,6 +300,10 @@ int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, voi
 
 int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  if (isMpisAtOnce(recvcount, recvtype)) {
+    return PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                           request);
+  }
   Attempt call(Call::Iallgather, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Iallgather(from, sendcount, sendtype, to, recvcount, recvtype, comm, request);
@@ -328,6 +336,12 @@ int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* 
 int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                 int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
                 MPI_Request* request) {
+  const bool atOnce = sendbuf != MPI_IN_PLACE ? isMpisAtOnce(sendcount, sendtype)
+                                              : isMpisAtOnce(recvcount, recvtype);
+  if (atOnce) {
+    return PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                        request);
+  }
   Attempt call(Call::Igather, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Igather(from, sendcount, sendtype, to, recvcount, recvtype, root, comm, request);
@@ -362,6 +376,12 @@ int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
 int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                  int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
                  MPI_Request* request) {
+  const bool atOnce = recvbuf != MPI_IN_PLACE ? isMpisAtOnce(recvcount, recvtype)
+                                              : isMpisAtOnce(sendcount, sendtype);
+  if (atOnce) {
+    return PMPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
+                         request);
+  }
   Attempt call(Call::Iscatter, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Iscatter(from, sendcount, sendtype, to, recvcount, recvtype, root, comm, request);
@@ -395,6 +415,10 @@ int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void
 
 int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  if (isMpisAtOnce(recvcount, recvtype)) {
+    return PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                          request);
+  }
   Attempt call(Call::Ialltoall, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Ialltoall(from, sendcount, sendtype, to, recvcount, recvtype, comm, request);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "drop_in/mpi/at_once.h"
 #include "drop_in/mpi/passing.h"
 #include "drop_in/mpi/uneven_blocks.h"
 
@@ -113,6 +114,10 @@ int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
 int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                     const int recvcounts[], const int displs[], MPI_Datatype recvtype,
                     MPI_Comm comm, MPI_Request* request) {
+  if (isMpisAtOnce(comm, recvcounts, recvtype, true)) {
+    return PMPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+                            comm, request);
+  }
   Attempt call(Call::Iallgatherv, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Iallgatherv(from, sendcount, sendtype, to, recvcounts, displs, recvtype, comm,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <numeric>
 
+#include "drop_in/mpi/at_once.h"
 #include "drop_in/mpi/passing.h"
 #include "drop_in/mpi/types.h"
 #include "drop_in/mpi/uneven_blocks.h"
@@ -220,6 +221,10 @@ int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
 int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                  const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
                  MPI_Comm comm, MPI_Request* request) {
+  if (isMpisAsAgreed(comm, sendbuf != MPI_IN_PLACE ? sendcount : -1, sendtype)) {
+    return PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+                         comm, request);
+  }
   Attempt call(Call::Igatherv, comm);
   if (agreedSmall(call, Later{request}, sendbuf != MPI_IN_PLACE ? sendcount : -1, sendtype)) {
     return call.passed(PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
@@ -261,6 +266,10 @@ int MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[]
 int MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int displs[],
                   MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
                   int root, MPI_Comm comm, MPI_Request* request) {
+  if (isMpisAsAgreed(comm, recvbuf != MPI_IN_PLACE ? recvcount : -1, recvtype)) {
+    return PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+                          comm, request);
+  }
   Attempt call(Call::Iscatterv, comm);
   if (agreedSmall(call, Later{request}, recvbuf != MPI_IN_PLACE ? recvcount : -1, recvtype)) {
     return call.passed(PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
@@ -304,6 +313,10 @@ int MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int sdispl
                    MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
                    const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
                    MPI_Request* request) {
+  if (isMpisAsAgreed(comm, recvcounts, recvtype)) {
+    return PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+                           recvtype, comm, request);
+  }
   Attempt call(Call::Ialltoallv, comm);
   if (agreedSmall(call, Later{request}, recvcounts, recvtype)) {
     return call.passed(PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,

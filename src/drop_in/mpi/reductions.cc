@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "drop_in/mpi/answers.h"
+#include "drop_in/mpi/at_once.h"
 #include "drop_in/mpi/counts.h"
 #include "drop_in/mpi/device_memory.h"
 #include "drop_in/mpi/layout.h"
@@ -333,6 +334,9 @@ int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype ty
 
 int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm, MPI_Request* request) {
+  if (isMpisAtOnce(count, type)) {
+    return PMPI_Iallreduce(sendbuf, recvbuf, count, type, op, comm, request);
+  }
   Attempt call(Call::Iallreduce, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Iallreduce(from, to, count, type, op, comm, request);
@@ -357,6 +361,9 @@ int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, M
 
 int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
               MPI_Comm comm, MPI_Request* request) {
+  if (isMpisAtOnce(count, type)) {
+    return PMPI_Iscan(sendbuf, recvbuf, count, type, op, comm, request);
+  }
   Attempt call(Call::Iscan, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Iscan(from, to, count, type, op, comm, request);
@@ -380,6 +387,9 @@ int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
 
 int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                 MPI_Comm comm, MPI_Request* request) {
+  if (isMpisAtOnce(count, type)) {
+    return PMPI_Iexscan(sendbuf, recvbuf, count, type, op, comm, request);
+  }
   Attempt call(Call::Iexscan, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Iexscan(from, to, count, type, op, comm, request);
@@ -405,6 +415,9 @@ int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
 
 int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                 int root, MPI_Comm comm, MPI_Request* request) {
+  if (isMpisAtOnce(count, type)) {
+    return PMPI_Ireduce(sendbuf, recvbuf, count, type, op, root, comm, request);
+  }
   Attempt call(Call::Ireduce, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Ireduce(from, to, count, type, op, root, comm, request);
@@ -430,6 +443,9 @@ int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, 
 
 int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype type,
                               MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  if (isMpisAtOnce(static_cast<long long>(recvcount) * find(comm).size, type)) {
+    return PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, type, op, comm, request);
+  }
   Attempt call(Call::IreduceScatterBlock, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Ireduce_scatter_block(from, to, recvcount, type, op, comm, request);
@@ -456,6 +472,9 @@ int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[
 
 int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[],
                         MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  if (isMpisAtOnce(comm, recvcounts, type, false)) {
+    return PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, type, op, comm, request);
+  }
   Attempt call(Call::IreduceScatter, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Ireduce_scatter(from, to, recvcounts, type, op, comm, request);
@@ -473,6 +492,7 @@ int MPI_Barrier(MPI_Comm comm) {
 }
 
 int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
+  if (goAtOnce()) return PMPI_Ibarrier(comm, request);
   Attempt call(Call::Ibarrier, comm);
   return barrier(call, Later{request}, [&] { return PMPI_Ibarrier(comm, request); });
 }
