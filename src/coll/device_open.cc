@@ -41,7 +41,7 @@ OpenedDevice open(const DeviceConfig& config, DeviceCard* card) {
   card->blocksHeld = config.blocksHeld;
   card->sharers = config.sharers;
   card->blocksWanted = config.smBudget * (blocksAtOnce / processors);
-  opened.faults = std::make_unique<PinnedMemory>(*opened.device, kHostWordsBytes);
+  opened.faults = std::make_unique<PinnedMemory>(*opened.device, DeviceFaults::kBytes);
   return opened;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "coll/device_budget.h"
+#include "coll/device_faults.h"
 #include "coll/device_lease.h"
 #include "coll/device_runner.h"
 #include "p2p/cuda_device.h"
@@ -11,14 +12,9 @@
 
 namespace rondo {
 
-/// Host memory that kernels read and write: FaultWords, then what kernels that stand are told.
-constexpr uint64_t kStandingDeskAt = 128;
-constexpr uint64_t kHostWordsBytes = kStandingDeskAt + kStandingDeskBytes;
-static_assert(sizeof(FaultWords) <= kStandingDeskAt);
-
 struct OpenedDevice {
   std::unique_ptr<CudaDevice> device;
-  std::unique_ptr<PinnedMemory> faults;  ///< kHostWordsBytes
+  std::unique_ptr<PinnedMemory> faults;  ///< DeviceFaults::kBytes
   DeviceBudget budget;
 };
 

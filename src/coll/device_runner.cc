@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdio>
 #include <set>
 #include <utility>
@@ -17,16 +16,18 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "coll/copy_engines.h"
+#include "coll/device_awaits.h"
 #include "coll/device_budget.h"
 #include "coll/device_choices.h"
 #include "coll/device_error.h"
 #include "coll/device_exchange.h"
+#include "coll/device_faults.h"
 #include "coll/device_joint.h"
 #include "coll/device_lease.h"
 #include "coll/device_open.h"
 #include "coll/device_request.h"
 #include "coll/device_scaled.h"
-#include "coll/order_event.h"
+#include "coll/stream_order.h"
 #include "coll/stream_pool.h"
 #include "coll/user_memory.h"
 #include "kernels/direct_call.h"
@@ -36,9 +37,6 @@
 namespace rondo {
 namespace {
 
-/// Between two questions to the driver, which take a microsecond.
-constexpr uint64_t kAsksPerQuestion = 1 << 14;
-
 class CudaRunner : public DeviceRunner, public MemoryRegistry {
  public:
   CudaRunner(const RankPlace& place, OpenedDevice opened, std::unique_ptr<DeviceLease> lease,
@@ -46,13 +44,12 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
       : serial_(agreedSerial(cards)),
         rank_(place.rank),
         size_(place.size),
-        shownRank_(config.shownRank < 0 ? place.rank : config.shownRank),
-        shownSize_(config.shownRank < 0 ? place.size : config.shownSize),
-        spinBoundMs_(config.spinBoundMs),
+        shown_(config.shownRank < 0 ? ShownRank{place.rank, place.size}
+                                    : ShownRank{config.shownRank, config.shownSize}),
         explain_(config.explain && place.rank == 0),
         tune_(config.tune),
         device_(std::move(*opened.device)),
-        faults_(std::move(opened.faults)),
+        faults_(std::move(opened.faults), config.spinBoundMs, shown_),
         budget_(std::move(opened.budget)),
         lease_(std::move(lease)),
         facts_{size_,
@@ -63,8 +60,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
                lease_->shape().ringLanes,
                !lease_->onHost() && mayGoStraight(cards),
                lease_->onHost() ? config.costs.throughHost() : config.costs},
-        fault_{static_cast<FaultWords*>(faults_->device()), spinBoundMs_ * 1000000,
-               lease_->faultLook()},
+        fault_(faults_.view(lease_->faultLook())),
         windowLL_(lease_->windowLL()),
         windowLL128_(lease_->windowLL128()),
         helloLL_(lease_->hello(Protocol::kLL)),
@@ -76,33 +72,28 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
                                       fault_, rank_, size_, lanesAtMost)
                                 : nullptr),
         memory_(device_, cards, rank_, !lease_->onHost(),
-                {config.noBackground, config.registerBytes, [this] { return healthy(); }}),
-        standing_(static_cast<char*>(faults_->host()) + kStandingDeskAt,
-                  static_cast<char*>(faults_->device()) + kStandingDeskAt,
-                  [this](const Kernel& kernel, const StandingCall& call, int blocks, int threads,
-                         CUstream_st* stream) {
-                    const ContextScope scope(device_.context());
-                    return launchStanding(kernel, call, blocks, threads, stream);
-                  }),
+                {config.noBackground, config.registerBytes, [this] { return faults_.healthy(); }}),
+        awaits_(device_, faults_, shown_),
         copyEngines_(lease_->meeting(), fault_, rank_, size_,
                      std::all_of(cards.begin(), cards.end(),
-                                 [](const DeviceCard& card) { return card.noSms != 0; })) {
+                                 [](const DeviceCard& card) { return card.noSms != 0; })),
+        streams_(device_) {
     const ContextScope scope(device_.context());
-    throwCuda(device_, "making an event", event_.make());
+    streams_.make();
     pool_.make();
   }
 
   ~CudaRunner() override {
     if (exchange_.asked() > 0) sayStraight();
-    if (standing_.launched() > 0) sayStanding();
+    awaits_.say();
     // Kernels that still run use what is freed next.
     try {
-      if (healthy()) endStanding();
+      if (faults_.healthy()) awaits_.leave();
       device_.synchronize();
       const ContextScope scope(device_.context());
       pool_.free();
     } catch (const Error&) {  // the context is gone, and with it all memory
-      event_.leave();
+      streams_.leave();
       pool_.leave();
       copyEngines_.leave();
     }
@@ -110,13 +101,10 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
 
   int device() const override { return device_.ordinal(); }
   bool throughHost() const override { return lease_->onHost(); }
-  void abort() noexcept override { hostWord(&FaultWords::abort).store(1); }
-  std::chrono::milliseconds takeLongWait() noexcept override {
-    return std::chrono::milliseconds(uint64_t{hostWord(&FaultWords::waited).exchange(0)} * 1048576 /
-                                     1000000);
-  }
+  void abort() noexcept override { faults_.abort(); }
+  std::chrono::milliseconds takeLongWait() noexcept override { return faults_.takeLongWait(); }
   bool captures(rondoStream_t stream) const override { return streamCaptures(stream); }
-  void check() const override;
+  void check() const override { faults_.check(); }
   DeviceChoice choose(const DeviceRequest& request) const override {
     return chooseDevice(request, facts_, tune_);
   }
@@ -124,9 +112,9 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     return remembered(request).choice.byTransfers;
   }
   DeviceServed run(const DeviceCall& call) override;
-  bool awaitNext(std::chrono::nanoseconds linger) override;
-  Awaited awaited() override;
-  uint64_t handedOver() const override { return standing_.handedOver(); }
+  bool awaitNext(std::chrono::nanoseconds linger) override { return awaits_.next(linger); }
+  Awaited awaited() override { return awaits_.awaited(); }
+  uint64_t handedOver() const override { return awaits_.handedOver(); }
   size_t joins(std::span<const DeviceCall> calls) override;
   DeviceServed runJoint(std::span<const DeviceCall> calls) override;
   void exchange(const char* name, std::span<const Transfer> transfers,
@@ -136,7 +124,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
                        rondoStream_t stream) override;
   void order(rondoStream_t first, rondoStream_t later) override {
     const ContextScope scope(device_.context());
-    throwCuda(device_, "ordering two streams", orderStreams(first, later, event_.get()));
+    streams_.order(first, later);
   }
   uint64_t serial() const override { return serial_; }
   void startEpochsAt(uint32_t value) override { lease_->setCounters(device_, value); }
@@ -152,27 +140,19 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
 
   void meetNeighbours(Bootstrap& boot) { memory_.meetNeighbours(boot); }
 
-  bool healthy() const {
-    return hostWord(&FaultWords::abort).load(std::memory_order_relaxed) == 0 &&
-           hostWord(&FaultWords::error).load(std::memory_order_relaxed) == 0;
-  }
-
   // For runScaledSum().
   void multiply(const DeviceCall& call, void* into, uint64_t count) const;
   void* allocate(const DeviceCall& call, uint64_t bytes) const;
   void release(const DeviceCall& call, void* memory) const;
 
  private:
-  std::atomic_ref<uint32_t> hostWord(uint32_t FaultWords::*word) const {
-    return std::atomic_ref<uint32_t>(static_cast<FaultWords*>(faults_->host())->*word);
-  }
   struct Chosen {
     DeviceChoice choice;
     DeviceServed served;
   };
   const Chosen& remembered(const DeviceRequest& request);
   void sayStraight() const {
-    logLine(LogPart::Device, LogLevel::Info, shownRank_, [&] {
+    logLine(LogPart::Device, LogLevel::Info, shown_.rank, [&] {
       return format(
           "%llu receives outside graphs were long enough to go straight into their buffers; %llu, "
           "those of graphs among them, were offered to their senders",
@@ -180,41 +160,28 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
           static_cast<unsigned long long>(exchange_.straight()));
     });
   }
-  void sayStanding() const {
-    logLine(LogPart::Device, LogLevel::Info, shownRank_, [&] {
-      return format("%llu kernels stayed for further calls: %llu came in time, %llu too late",
-                    static_cast<unsigned long long>(standing_.launched()),
-                    static_cast<unsigned long long>(standing_.handedOver()),
-                    static_cast<unsigned long long>(standing_.late()));
-    });
-  }
-  void follow(const char* name, std::span<const DeviceCall> calls, bool after) const;
-  void orderAround(const char* name, rondoStream_t launch, rondoStream_t other, bool after) const;
   CallArgs argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const;
   int launch(const DeviceCall& call, const DeviceChoice& choice) const;
   bool stands(const DeviceCall& call, uint64_t lingerNs, DeviceServed* served);
-  void endStanding();
-  void throwLate(int error) const;
   DeviceServed runScaled(const DeviceCall& call);
   DeviceServed copyAlone(const DeviceCall& call) const;
   DeviceServed runStraight(const DeviceCall& call);
   [[noreturn]] void refuse(const DeviceCall& call) const;
   void check(const char* name, rondoStream_t stream) {
-    lingerNs_ = 0;
+    awaits_.takeLinger();
     check();
     checkStream(device_, name, stream);
-    endStanding();
+    awaits_.leave();
   }
 
   const uint64_t serial_;
   const int rank_;
   const int size_;
-  const int shownRank_, shownSize_;
-  const uint64_t spinBoundMs_;
+  const ShownRank shown_;
   const bool explain_;
   const std::vector<TuneRule> tune_;
   CudaDevice device_;
-  const std::unique_ptr<PinnedMemory> faults_;
+  DeviceFaults faults_;
   const DeviceBudget budget_;
   const std::unique_ptr<DeviceLease> lease_;
   const DeviceFacts facts_;
@@ -227,12 +194,9 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceExchange exchange_;
   const std::unique_ptr<DeviceExchange> passOn_;  // nullptr: not of levels
   UserMemory memory_;
-  StandingKernel standing_;
-  uint64_t lingerNs_ = 0;  // of the next call; 0: it is as any other
-  uint64_t asked_ = 0;     // how often awaited() was
-  bool onStream_ = true;   // the call that was awaited last
+  DeviceAwaits awaits_;
   CopyEngines copyEngines_;
-  OrderEvent event_;
+  StreamOrder streams_;
   StreamPool pool_;
   std::vector<Transfer> transfers_;  // of an all-to-all
   JointChoice joint_;                // of the last joins()
@@ -246,26 +210,6 @@ uint64_t CudaRunner::addMemory(Bootstrap& boot, void* memory, size_t bytes, bool
   boot.agree(error == 0 ? rondoSuccess : rondoUnhandledCudaError,
              error == 0 ? "" : format("making a stream: %s", cudaErrorText(error)));
   return memory_.add(boot, memory, bytes, symmetric);
-}
-
-void CudaRunner::check() const {
-  if (hostWord(&FaultWords::abort).load(std::memory_order_relaxed) != 0) {
-    throw Error(rondoRemoteError, "the communicator was aborted; its device kernels have ended");
-  }
-  const uint32_t error = hostWord(&FaultWords::error).load(std::memory_order_relaxed);
-  if (error == kTagsDiffer) {
-    throw Error(
-        rondoMismatch,
-        "ranks gave recvbuff at different places of memory registered with "
-        "RONDO_REGISTER_COPY_ENGINES, or made different calls; what such a call wrote is not "
-        "to be used");
-  }
-  if (error != 0) {
-    throw Error(rondoRemoteError,
-                format("a device collective of rank %d of %d waited more than %llu ms "
-                       "(RONDO_SPIN_BOUND_MS) for a peer and was given up",
-                       shownRank_, shownSize_, static_cast<unsigned long long>(spinBoundMs_)));
-  }
 }
 
 const CudaRunner::Chosen& CudaRunner::remembered(const DeviceRequest& request) {
@@ -329,49 +273,8 @@ DeviceServed CudaRunner::runStraight(const DeviceCall& call) {
   return {DeviceWay::kTransfers};
 }
 
-bool CudaRunner::awaitNext(std::chrono::nanoseconds linger) {
-  onStream_ = true;
-  lingerNs_ = 0;
-  if (standing_.runs() || linger.count() == 0) {
-    endStanding();
-    return false;
-  }
-  const bool wanted = standing_.policy().wants(std::chrono::steady_clock::now(), linger);
-  lingerNs_ = wanted ? static_cast<uint64_t>(linger.count()) : 0;
-  if (!wanted) endStanding();
-  return lingerNs_ != 0;
-}
-
-Awaited CudaRunner::awaited() {
-  lingerNs_ = 0;  // the call that was announced has not come here, and the next one is as any other
-  if (onStream_) return Awaited::kOnStream;
-  Awaited state = Awaited::kRuns;
-  // A context that is lost says so where it is asked; its kernel says nothing.
-  if (++asked_ % kAsksPerQuestion == 0) {
-    if (const int error = streamError(standing_.stream()); error != 0)
-      throwCuda(device_, "waiting for a kernel", error);
-  }
-  throwLate(standing_.look(&state));
-  return state;
-}
-
-void CudaRunner::throwLate(int error) const {
-  if (error == 0) [[likely]]
-    return;
-  throwCuda(device_, "launching a kernel anew that ended before its next call", error);
-}
-
-/// Other kernels come behind the one that stands, and need not wait for it any longer.
-void CudaRunner::endStanding() {
-  int error = 0;
-  if (!standing_.leave(&error)) {
-    throw Error(rondoUnhandledCudaError,
-                format("the kernel of rank %d of %d that waits for calls has not answered for %lld "
-                       "s; allowed: a GPU that runs",
-                       shownRank_, shownSize_,
-                       static_cast<long long>(StandingKernel::kMostSilence.count())));
-  }
-  throwLate(error);
+std::string launching(const DeviceCall& call, const DeviceChoice& choice) {
+  return format("%s: launching the %s kernel", call.name, choice.algorithm);
 }
 
 /// Whether a kernel that waits for calls has it.
@@ -382,7 +285,7 @@ bool CudaRunner::stands(const DeviceCall& call, uint64_t lingerNs, DeviceServed*
   const DeviceChoice& choice = chosen.choice;
   if (choice.algorithm == nullptr || choice.kernel->standing == nullptr ||
       streamCaptures(call.stream)) {
-    standing_.policy().left(0);
+    awaits_.fails();
     return false;
   }
   const StandingWork work{
@@ -391,24 +294,19 @@ bool CudaRunner::stands(const DeviceCall& call, uint64_t lingerNs, DeviceServed*
       choice.geometry.lanes,
       choice.threads,
       call.stream};
-  if (!standing_.serves(work)) {
-    standing_.policy().left(0);
-    return false;
-  }
-  if (const int error = standing_.begin(work, lingerNs); error != 0)
-    throwCuda(device_, format("%s: launching the %s kernel", call.name, choice.algorithm), error);
-  onStream_ = false;
+  const auto what = [&] { return launching(call, choice); };
+  if (!awaits_.begin(work, lingerNs, what)) return false;
   *served = chosen.served;
   return true;
 }
 
 DeviceServed CudaRunner::run(const DeviceCall& call) {
-  const uint64_t lingerNs = std::exchange(lingerNs_, 0);
+  const uint64_t lingerNs = awaits_.takeLinger();
   check();
   checkStream(device_, call.name, call.stream);
   DeviceServed served;
   if (lingerNs != 0 && stands(call, lingerNs, &served)) return served;
-  endStanding();
+  awaits_.leave();
   if (call.count == 0) return {};
   const DeviceRequest wanted = requestOf(call, size_);
   if (call.scaled != nullptr && wanted.reduces != Reduces::kScaled) return runScaled(call);
@@ -424,7 +322,7 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
   if (choice.algorithm == nullptr) refuse(call);
   if (choice.straight != 0 && call.send != call.recv) return runStraight(call);
   if (const int error = launch(call, choice); error != 0)
-    throwCuda(device_, format("%s: launching the %s kernel", call.name, choice.algorithm), error);
+    throwCuda(device_, launching(call, choice), error);
   return chosen.served;
 }
 
@@ -457,7 +355,7 @@ DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
       jointCall(choice, calls, choice.protocol == Protocol::kLL ? windowLL_ : windowLL128_, fault_,
                 rank_, size_);
   const char* const name = calls.front().name;
-  follow(name, calls, false);
+  streams_.around(name, calls, false);
   const rondoStream_t stream = calls.front().stream;
   const auto launchNow = [&](size_t some) {
     throwCuda(device_, format("%s: launching the kernel of %zu calls", name, some),
@@ -473,28 +371,8 @@ DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
       launchNow(1);
     }
   }
-  follow(name, calls, true);
+  streams_.around(name, calls, true);
   return servedBy(calls.front().collective, choice.asAlone());
-}
-
-void CudaRunner::follow(const char* name, std::span<const DeviceCall> calls, bool after) const {
-  const rondoStream_t first = calls.front().stream;
-  rondoStream_t last = first;
-  for (const DeviceCall& call : calls.subspan(1)) {
-    if (call.stream == first || call.stream == last) continue;
-    last = call.stream;
-    orderAround(name, first, last, after);
-  }
-}
-
-/// The launch's stream waits for another of its streams, or, after the launch, that one for it.
-void CudaRunner::orderAround(const char* name, rondoStream_t launch, rondoStream_t other,
-                             bool after) const {
-  if (other == launch) return;
-  // One that is not captured yet joins the capture behind the launch.
-  if (!after && streamCaptures(launch) && !streamCaptures(other)) return;
-  throwCuda(device_, format("%s: ordering two streams", name),
-            orderStreams(after ? launch : other, after ? other : launch, event_.get()));
 }
 
 void CudaRunner::exchangeInPlace(const char* name, std::span<const Transfer> transfers,
@@ -511,10 +389,12 @@ void CudaRunner::exchange(const char* name, std::span<const Transfer> transfers,
   for (const rondoStream_t stream : streams) check(name, stream);
   exchange_.checkAvailable(name);
   const ContextScope scope(device_.context());
-  for (const rondoStream_t other : streams.subspan(1)) orderAround(name, streams[0], other, false);
+  for (const rondoStream_t other : streams.subspan(1))
+    streams_.around(name, streams[0], other, false);
   throwCuda(device_, format("%s: launching sends and receives", name),
             exchange_.enqueue(transfers, streams[0]));
-  for (const rondoStream_t other : streams.subspan(1)) orderAround(name, streams[0], other, true);
+  for (const rondoStream_t other : streams.subspan(1))
+    streams_.around(name, streams[0], other, true);
 }
 
 void CudaRunner::passOn(const char* name, std::span<const Transfer> transfers,

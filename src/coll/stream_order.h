@@ -1,0 +1,37 @@
+#pragma once
+// How a runner orders streams: one waits for what is on another by now.
+
+#include <span>
+
+#include "coll/device_runner.h"
+
+namespace rondo {
+
+class CudaDevice;
+
+/// Calls on it come from one thread at a time, in the device's context. All throw
+/// rondoUnhandledCudaError, and name the call `name`.
+class StreamOrder {
+ public:
+  explicit StreamOrder(const CudaDevice& device) : device_(device) {}
+  StreamOrder(const StreamOrder&) = delete;
+  StreamOrder& operator=(const StreamOrder&) = delete;
+  ~StreamOrder();
+
+  void make();
+  /// The context is gone, and the driver does not look before it touches what went with it.
+  void leave() { event_ = nullptr; }
+
+  /// What is enqueued on `later` from now on waits for what is on `first`.
+  void order(rondoStream_t first, rondoStream_t later) const;
+  /// The launch's stream waits for another one of its call, or, after the launch, that one for it.
+  void around(const char* name, rondoStream_t launch, rondoStream_t other, bool after) const;
+  /// The same for all streams of a launch's calls, which is on that of the first.
+  void around(const char* name, std::span<const DeviceCall> calls, bool after) const;
+
+ private:
+  const CudaDevice& device_;
+  CUevent_st* event_ = nullptr;
+};
+
+}  // namespace rondo
