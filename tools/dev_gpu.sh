@@ -2,8 +2,8 @@
 # What ./dev does for GPUs, sourced by it. Another machine runs what this one built, so nothing here
 # builds.
 
-# build/gpu holds all that it takes: carry the checkout with that folder, or with build/gpu.tar.gz, which is a
-# third as long (41 MiB with kernels for one architecture), and run ./dev gpu-test there.
+# build/gpu holds all that it takes: carry the checkout with that folder, or with build/gpu.tar.xz, which is a
+# quarter as long, and run ./dev gpu-test there.
 gpuPack() {
   local program dir=$build/gpu
   [[ -x $build/tests/gpu_tests ]] ||
@@ -29,11 +29,12 @@ gpuPack() {
     cp -P "$RONDO_UCX_CUDA"/lib/ucx/*.so* "$dir/ucx/ucx/"
     find "$dir/ucx" -name '*.so*' -type f -exec strip --strip-unneeded {} +
   fi
-  tar c -C "$build" gpu | gzip >"$build/gpu.tar.gz"
+  packPrograms "$dir"
+  XZ_OPT=-T0 tar cJf "$build/gpu.tar.xz" -C "$build" gpu
 }
 
 gpuReady() {
-  if [[ ! -x $build/gpu/bin/gpu_tests && -f $build/gpu.tar.gz ]]; then tar xzf "$build/gpu.tar.gz" -C "$build"; fi
+  if [[ ! -x $build/gpu/bin/gpu_tests && -f $build/gpu.tar.xz ]]; then tar xJf "$build/gpu.tar.xz" -C "$build"; fi
   [[ -x $build/gpu/bin/gpu_tests ]] || gpuPack
   haveGpu || fail "no GPU here (nvidia-smi lists none); build/gpu is what to carry to a machine with some"
   gpus=$(nvidia-smi -L | grep -c '^GPU')
@@ -51,7 +52,8 @@ runAsHosts() {  # ranks, how many of them a host has, program that knows --memor
   GPUS=$gpus EACH=$each UCX_TLS=tcp,self runMpi "$ranks" sh -c 'i=$OMPI_COMM_WORLD_LOCAL_RANK
     first=$((i / EACH * EACH % GPUS)) last=$((i / EACH * EACH % GPUS + EACH - 1))
     [ $last -lt $GPUS ] || last=$((GPUS - 1))
-    RONDO_HOSTID=host$((i / EACH)) CUDA_VISIBLE_DEVICES=$(seq -s, $first $last) exec "$@" --memory device' sh "$@"
+    export RONDO_HOSTID=host$((i / EACH)) NCCL_HOSTID=host$((i / EACH))
+    CUDA_VISIBLE_DEVICES=$(seq -s, $first $last) exec "$@" --memory device' sh "$@"
 }
 
 # MPI's collectives on device buffers, by the layer: right, and beside copies through the host.

@@ -1,0 +1,84 @@
+# shellcheck shell=bash
+# What ./dev does for GPUs with programs that others wrote, and beside NCCL where levels and awaited
+# calls are: what its figures in docs/performance.md come from. Sourced by it after tools/dev_gpu.sh.
+
+# Others' programs, built elsewhere, into what is carried: they are no part of Rondo.
+packPrograms() {  # folder
+  local from
+  if [[ -n ${RONDO_NCCL_TESTS_DIR-} ]]; then
+    mkdir "$1/nccl-tests"
+    for from in "$RONDO_NCCL_TESTS_DIR"/*_perf "$RONDO_NCCL_TESTS_DIR"/*_perf_mpi; do
+      [[ -x $from ]] && install -s "$from" "$1/nccl-tests/"
+    done
+  fi
+  if [[ -n ${RONDO_OSU_DIR-} ]]; then
+    (cd "$RONDO_OSU_DIR" && find . -type f -name 'osu_*' -perm -u+x -not -path '*/.libs/*') |
+      while read -r from; do install -s -D "$RONDO_OSU_DIR/$from" "$1/osu/$from"; done
+  fi
+}
+
+# NVIDIA's nccl-tests, OSU's micro-benchmarks and PyTorch, those of them that are here.
+gpuPrograms() {  # of nccl, osu, torch; none: all of them
+  local which result=0 processes ranks
+  gpuReady
+  processes=$gpus
+  ((processes > 1)) || processes=2
+  [[ $# != 0 ]] || set -- nccl osu torch
+  for which in "$@"; do
+    case $which in
+      nccl)
+        if [[ ! -d $build/gpu/nccl-tests ]]; then
+          say "dev: no nccl-tests: RONDO_NCCL_TESTS_DIR=FOLDER ./dev gpu-pack"
+          continue
+        fi
+        RONDO_NCCL_TESTS_DIR=$build/gpu/nccl-tests \
+          tests/drop_in/nccl_tests_suite.sh "$build/gpu/lib/nccl/libnccl.so.2" || result=1
+        ;;
+      osu)
+        if [[ ! -d $build/gpu/osu ]]; then
+          say "dev: no OSU micro-benchmarks: RONDO_OSU_DIR=FOLDER ./dev gpu-pack"
+          continue
+        fi
+        for ranks in 2 4; do
+          # Ranks that outnumber the GPUs share the first of them (MPS).
+          RONDO_OSU_DIR=$build/gpu/osu RONDO_OSU_LAYER=$build/gpu/lib RONDO_OSU_DEVICE=cuda MPI_TIMEOUT=60 \
+            tests/drop_in/osu.sh $ranks || result=1
+        done
+        ;;
+      torch) gpuTorch || result=1 ;;
+      *) fail "gpu-programs: \"$which\"; allowed: nccl, osu, torch" ;;
+    esac
+  done
+  return $result
+}
+
+# The GPUs as two hosts, NCCL over its sockets beside Rondo over UCX's TCP on loopback, in turn: three rounds.
+gpuHosts() {  # most bytes
+  local round each result=0
+  gpuReady
+  ((gpus >= 2)) || fail "gpu-hosts: one GPU here; allowed: 2 or more, as two hosts of half of them"
+  each=$((gpus / 2))
+  export UCX_NET_DEVICES=lo NCCL_SOCKET_IFNAME=lo NCCL_IB_DISABLE=1 MPI_TIMEOUT=120
+  for round in 1 2 3; do
+    say "dev: 2 hosts of $each GPUs, round $round"
+    runAsHosts $((2 * each)) "$each" rondo-bench allreduce --peer nccl --min 8 --max "${1:-128M}" --step 4 \
+      --budget 0.05 --csv "${OUT:-$build/gpu}/hosts_$each.$round.csv" || result=1
+  done
+  return $result
+}
+
+# All-reduces that are waited for one by one: Rondo's call for it beside NCCL's and its stream's end, and what
+# MPI programs get that make them in a row, with kernels that stand and by graphs.
+gpuAwait() {
+  local linger result=0
+  gpuReady
+  ((gpus >= 2)) || fail "gpu-await: one GPU here; allowed: 2 or more"
+  runMpi "$gpus" rondo-bench allreduce --memory device --awaited --peer nccl --type float32,float64 --min 8 --max 1M \
+    --step 4 --csv "${OUT:-$build/gpu}/await.csv" || result=1
+  for linger in 30 0; do
+    say "dev: device_path_test time-row, RONDO_MPI_LINGER=$linger"
+    RONDO_MPI_LINGER=$linger runMpi 2 -x LD_LIBRARY_PATH -x LD_PRELOAD="$build/gpu/lib/librondo_mpi.so" -x RONDO_MPI=both \
+      device_path_test time-row || result=1
+  done
+  return $result
+}
