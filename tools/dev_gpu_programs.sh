@@ -15,6 +15,8 @@ packPrograms() {  # folder
     (cd "$RONDO_OSU_DIR" && find . -type f -name 'osu_*' -perm -u+x -not -path '*/.libs/*') |
       while read -r from; do install -s -D "$RONDO_OSU_DIR/$from" "$1/osu/$from"; done
   fi
+  # Kernels without a library around them, bare_2 and so on, which gpu-bench runs.
+  if [[ -n ${RONDO_BARE_DIR-} ]]; then install -s "$RONDO_BARE_DIR"/bare_* "$1/bin/"; fi
 }
 
 # NVIDIA's nccl-tests, OSU's micro-benchmarks and PyTorch, those of them that are here.
