@@ -192,7 +192,7 @@ gpuLevels() {
   fi
   export RONDO_TUNE_DIR=${RONDO_TUNE_DIR-${OUT:-$build/gpu}/tune}
   runAsHosts $ranks 2 rondo-tune --check || result=1
-  runAsHosts $ranks 2 rondo-tune --fresh || result=1
+  runAsHosts $ranks 2 rondo-tune --fresh --verbose || result=1
   runAsHosts $ranks 2 rondo-tune --check || result=1
   return $result
 }

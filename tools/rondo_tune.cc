@@ -33,7 +33,7 @@ using namespace rondo::tune;
 struct Arguments {
   std::string output, most, memory = "host";
   double seconds = 25;
-  bool dryRun = false, fresh = false, check = false;
+  bool dryRun = false, fresh = false, check = false, verbose = false;
 };
 
 constexpr char kPool[] = "64M";
@@ -147,7 +147,7 @@ class Tuner {
     const LevelsJob job = levelsJob();
     std::vector<LevelsObservation> trials = levelsCheckTrials(job.facts, most_);
     sayBegun(trials.size(), format("device memory of %d ranks of %d hosts", ranks_, hosts_));
-    orAbort([&] { timeLevels(&trials, a_.seconds); });
+    orAbort([&] { timeLevels(&trials, a_.seconds, a_.verbose); });
     if (rank_ != 0) return;
     std::printf("costs: %s\n", job.costs.c_str());
     printLevelsCheck(trials, job.facts);
@@ -183,7 +183,7 @@ class Tuner {
     const LevelsFacts facts = levelsJob().facts;
     std::vector<LevelsObservation> trials = levelsTrials(facts, most_);
     sayBegun(trials.size(), format("device memory of %d ranks of %d hosts", ranks_, hosts_));
-    orAbort([&] { timeLevels(&trials, a_.seconds); });
+    orAbort([&] { timeLevels(&trials, a_.seconds, a_.verbose); });
     if (rank_ != 0) return {};
     const DeviceFit fit = fitLevelsCosts(trials, facts, prior);
     printLevelsFit(trials, facts, prior, fit);
@@ -374,6 +374,8 @@ void declare(CLI::App& app, Arguments& a) {
       "Measure nothing new: print what is predicted now, by the file that jobs find, beside "
       "what is measured");
   app.add_flag("--dry-run", a.dryRun, "Measure and print, write nothing");
+  app.add_flag("--verbose", a.verbose,
+               "Of device memory over several hosts: print what rank 0 saw of each call");
 }
 
 /// On all ranks alike but for writing the file: then the others wait for rank 0's word.

@@ -138,10 +138,13 @@ double Graph::time() const {
   const bench::CudaDriver& cuda = device_.cuda;
   MPI_Barrier(MPI_COMM_WORLD);
   if (exec_ == nullptr) return 0;
+  const double begin = MPI_Wtime();
   cuda.check(cuda.eventRecord(device_.start, device_.stream), "cuEventRecord");
   cuda.check(cuda.graphLaunch(exec_, device_.stream), "cuGraphLaunch");
+  host_.launch = std::max(host_.launch, MPI_Wtime() - begin);
   cuda.check(cuda.eventRecord(device_.end, device_.stream), "cuEventRecord");
   cuda.check(cuda.streamSynchronize(device_.stream), "cuStreamSynchronize");
+  host_.whole = std::max(host_.whole, MPI_Wtime() - begin);
   float milliseconds = 0;
   cuda.check(cuda.eventElapsed(&milliseconds, device_.start, device_.end), "cuEventElapsedTime");
   return static_cast<double>(milliseconds) * 1e9 / static_cast<double>(kCalls * waysOfCall_);

@@ -55,10 +55,16 @@ class Graph {
 
   /// Picoseconds a call; of messages, one way. 0 on ranks that have none of it.
   double time() const;
+  /// By this rank's clock, the longest of all time()s: seconds of the launch, and until its end.
+  struct Host {
+    double launch = 0, whole = 0;
+  };
+  const Host& host() const { return host_; }
 
  private:
   Device& device_;
   uint64_t waysOfCall_;
+  mutable Host host_;
   bench::CuGraphExec exec_ = nullptr;
 };
 

@@ -30,8 +30,8 @@ LevelsJob levelsJob();
 
 /// Times them on new communicators over MPI_COMM_WORLD, in graphs of some calls each, both ways in
 /// turn, for about so many seconds, or longer where few calls take that; the same times on all
-/// ranks. Rank 0 says when a turn has ended.
-void timeLevels(std::vector<LevelsObservation>* trials, double seconds);
+/// ranks. Rank 0 says when a turn has ended, and if `verbose` what it saw of each call.
+void timeLevels(std::vector<LevelsObservation>* trials, double seconds, bool verbose);
 
 /// Prints calls with their predictions, errors before and after, what choices are worth before and
 /// after, and the costs.

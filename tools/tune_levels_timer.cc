@@ -49,6 +49,18 @@ void sayTurn(int turn, bool inLevels, double seconds) {
   std::fflush(stdout);
 }
 
+/// `times`: picoseconds, of one turn.
+void sayGraph(const LevelsObservation& o, const std::vector<double>& times, const Graph& graph) {
+  const auto [least, most] = std::minmax_element(times.begin(), times.end());
+  std::printf(
+      "  %-13s %9llu B %-6s %3zu graphs, us a call: %.2f to %.2f, median %.2f; by the host's "
+      "clock at most %.0f us to launch one, %.0f to its end\n",
+      collectiveName(o.collective), static_cast<unsigned long long>(o.count * kLevelsElement),
+      o.inLevels ? "levels" : "host", times.size(), *least * 1e-6, *most * 1e-6,
+      medianOf(times) * 1e-6, graph.host().launch * 1e6, graph.host().whole * 1e6);
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 LevelsJob levelsJob() {
@@ -71,7 +83,7 @@ LevelsJob levelsJob() {
   return job;
 }
 
-void timeLevels(std::vector<LevelsObservation>* trials, double seconds) {
+void timeLevels(std::vector<LevelsObservation>* trials, double seconds, bool verbose) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -97,6 +109,7 @@ void timeLevels(std::vector<LevelsObservation>* trials, double seconds) {
       const Graph graph(*device, {o.collective, o.count, ranks, false, isRooted(o.collective)},
                         comm.handle(), *areas);
       const std::vector<double> more = timesOf(graph, each, kLeastSamples);
+      if (verbose && rank == 0) sayGraph(o, more, graph);
       times[i].insert(times[i].end(), more.begin(), more.end());
     }
     MPI_Barrier(MPI_COMM_WORLD);

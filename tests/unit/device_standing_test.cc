@@ -122,7 +122,7 @@ int launchThere(const Kernel&, const StandingCall& call, int blocks, int, CUstre
   return machine->enqueue(call, blocks);
 }
 
-struct DeviceStanding : testing::Test {
+struct DeviceStanding : ::testing::Test {
   DeviceStanding() : standing(desk.data(), desk.data(), launchThere) {
     machine = &device;
     one.standing = other.standing = &one;
