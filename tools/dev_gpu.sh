@@ -3,7 +3,7 @@
 # builds.
 
 # build/gpu holds all that it takes: carry the checkout with that folder, or with build/gpu.tar.xz, which is a
-# quarter as long, and run ./dev gpu-test there.
+# fifth as long, and run ./dev gpu-test there.
 gpuPack() {
   local program dir=$build/gpu
   [[ -x $build/tests/gpu_tests ]] ||

@@ -2,30 +2,33 @@
 # What ./dev does for GPUs with programs that others wrote, and beside NCCL where levels and awaited
 # calls are: what its figures in docs/performance.md come from. Sourced by it after tools/dev_gpu.sh.
 
-# Others' programs, built elsewhere, into what is carried: they are no part of Rondo.
+# Programs of a folder, whose names match, into what is carried.
+packFolder() {  # variable that names the folder, names, where to
+  local from folder=${!1} programs
+  mapfile -t programs < <(find "$folder" -type f -name "$2" -perm -u+x -not -path '*/.libs/*' 2>/dev/null)
+  [[ ${#programs[@]} != 0 ]] ||
+    fail "gpu-pack: $1 is \"$folder\", which has no program $2; allowed: a folder with some"
+  for from in "${programs[@]}"; do install -s -D "$from" "$3/${from#"$folder"/}"; done
+}
+
+# Others' programs, built elsewhere: they are no part of Rondo.
 packPrograms() {  # folder
-  local from
-  if [[ -n ${RONDO_NCCL_TESTS_DIR-} ]]; then
-    mkdir "$1/nccl-tests"
-    for from in "$RONDO_NCCL_TESTS_DIR"/*_perf "$RONDO_NCCL_TESTS_DIR"/*_perf_mpi; do
-      [[ -x $from ]] && install -s "$from" "$1/nccl-tests/"
-    done
-  fi
-  if [[ -n ${RONDO_OSU_DIR-} ]]; then
-    (cd "$RONDO_OSU_DIR" && find . -type f -name 'osu_*' -perm -u+x -not -path '*/.libs/*') |
-      while read -r from; do install -s -D "$RONDO_OSU_DIR/$from" "$1/osu/$from"; done
-  fi
+  [[ -z ${RONDO_NCCL_TESTS_DIR-} ]] || packFolder RONDO_NCCL_TESTS_DIR '*_perf*' "$1/nccl-tests"
+  [[ -z ${RONDO_OSU_DIR-} ]] || packFolder RONDO_OSU_DIR 'osu_*' "$1/osu"
   # Kernels without a library around them, bare_2 and so on, which gpu-bench runs.
-  if [[ -n ${RONDO_BARE_DIR-} ]]; then install -s "$RONDO_BARE_DIR"/bare_* "$1/bin/"; fi
+  [[ -z ${RONDO_BARE_DIR-} ]] || packFolder RONDO_BARE_DIR 'bare_*' "$1/bin"
 }
 
 # NVIDIA's nccl-tests, OSU's micro-benchmarks and PyTorch, those of them that are here.
 gpuPrograms() {  # of nccl, osu, torch; none: all of them
   local which result=0 processes ranks
+  [[ $# != 0 ]] || set -- nccl osu torch
+  for which in "$@"; do
+    [[ $which =~ ^(nccl|osu|torch)$ ]] || fail "gpu-programs: \"$which\"; allowed: nccl, osu, torch"
+  done
   gpuReady
   processes=$gpus
   ((processes > 1)) || processes=2
-  [[ $# != 0 ]] || set -- nccl osu torch
   for which in "$@"; do
     case $which in
       nccl)
@@ -48,7 +51,6 @@ gpuPrograms() {  # of nccl, osu, torch; none: all of them
         done
         ;;
       torch) gpuTorch || result=1 ;;
-      *) fail "gpu-programs: \"$which\"; allowed: nccl, osu, torch" ;;
     esac
   done
   return $result

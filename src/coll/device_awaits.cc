@@ -59,6 +59,16 @@ Awaited DeviceAwaits::awaited() {
 
 uint64_t DeviceAwaits::takeLinger() { return std::exchange(lingerNs_, 0); }
 
+bool DeviceAwaits::begin(const StandingWork& work, uint64_t lingerNs, int* error) {
+  if (!standing_.serves(work)) {
+    fails();
+    return false;
+  }
+  *error = standing_.begin(work, lingerNs);
+  onStream_ = *error != 0;
+  return true;
+}
+
 void DeviceAwaits::leave() {
   int error = 0;
   if (!standing_.leave(&error)) {
@@ -79,10 +89,6 @@ void DeviceAwaits::say() const {
                   static_cast<unsigned long long>(standing_.handedOver()),
                   static_cast<unsigned long long>(standing_.late()));
   });
-}
-
-void DeviceAwaits::throwLaunch(const std::string& what, int error) const {
-  throwCuda(device_, what, error);
 }
 
 void DeviceAwaits::throwLate(int error) const {

@@ -11,7 +11,7 @@ namespace rondo {
 
 class CudaDevice;
 
-/// Calls on it come from one thread at a time. All but the constructor and say() throw
+/// Calls on it come from one thread at a time. next(), awaited() and leave() throw
 /// rondoUnhandledCudaError.
 class DeviceAwaits {
  public:
@@ -25,18 +25,9 @@ class DeviceAwaits {
   uint64_t takeLinger();
   /// A call that was to be one cannot.
   void fails() { standing_.policy().left(0); }
-  /// Has the kernel that stands do it, or launches one. False: it cannot. `what`: "NAME: launching
-  /// the ALGORITHM kernel".
-  template <class What>
-  bool begin(const StandingWork& work, uint64_t lingerNs, const What& what) {
-    if (!standing_.serves(work)) {
-      fails();
-      return false;
-    }
-    if (const int error = standing_.begin(work, lingerNs); error != 0) throwLaunch(what(), error);
-    onStream_ = false;
-    return true;
-  }
+  /// Has the kernel that stands do it, or launches one: *error is what became of that, a
+  /// cudaError_t. False: it cannot.
+  bool begin(const StandingWork& work, uint64_t lingerNs, int* error);
   /// Before anything else is enqueued: other kernels come behind the one that stands, and need not
   /// wait for it any longer.
   void leave();
@@ -46,7 +37,6 @@ class DeviceAwaits {
   void say() const;
 
  private:
-  void throwLaunch(const std::string& what, int error) const;
   void throwLate(int error) const;
 
   const CudaDevice& device_;

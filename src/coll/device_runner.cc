@@ -294,8 +294,9 @@ bool CudaRunner::stands(const DeviceCall& call, uint64_t lingerNs, DeviceServed*
       choice.geometry.lanes,
       choice.threads,
       call.stream};
-  const auto what = [&] { return launching(call, choice); };
-  if (!awaits_.begin(work, lingerNs, what)) return false;
+  int error = 0;
+  if (!awaits_.begin(work, lingerNs, &error)) return false;
+  if (error != 0) throwCuda(device_, launching(call, choice), error);
   *served = chosen.served;
   return true;
 }

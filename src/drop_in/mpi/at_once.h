@@ -18,50 +18,57 @@ namespace rondo::drop_in {
 /// `leastLater` is 0 where buffers are looked at.
 inline bool goAtOnce() { return !statsOn && leastLater != 0; }
 
-/// Whether a call is, all of whose blocks, `ranks` of them, have `count` elements: the same on all
-/// ranks, and whatever the communicator is.
-inline bool isMpisAtOnce(long long count, MPI_Datatype type, int ranks = 1) {
-  if (!goAtOnce()) [[unlikely]]
-    return false;
+/// Whether all of `blocks` blocks have `count` elements together and are small at the mean: the
+/// same on all ranks.
+inline bool isSmall(long long count, MPI_Datatype type, int blocks = 1) {
   const TypeRow* const row = predefined(type);
   return row != nullptr && count >= 0 &&
-         static_cast<size_t>(count) * row->size < leastLater * static_cast<size_t>(ranks);
+         static_cast<size_t>(count) * row->size < leastLater * static_cast<size_t>(blocks);
 }
 
-/// The same by the counts of all ranks' blocks: `mean`, of a mean block, else of all of them.
-inline bool isMpisAtOnce(MPI_Comm comm, const int counts[], MPI_Datatype type, bool mean) {
+/// Whether a call is, whose block has `count` elements, or the whole vector of a reduction.
+inline bool isMpisAtOnce(MPI_Comm comm, long long count, MPI_Datatype type) {
+  return goAtOnce() && (isSmall(count, type) || find(comm).why != Why::Taken);
+}
+
+/// Which blocks are small: all of them together, or the mean one.
+enum class Small : bool { kTogether, kMean };
+/// The same by the counts of all ranks' blocks.
+inline bool isMpisAtOnce(MPI_Comm comm, const int counts[], MPI_Datatype type, Small which) {
   if (!goAtOnce() || counts == nullptr) [[unlikely]]
     return false;
   const KnownComm& known = find(comm);
-  if (known.why != Why::Taken) return true;
-  return isMpisAtOnce(std::accumulate(counts, counts + known.size, 0LL), type,
-                      mean ? known.size : 1);
+  return known.why != Why::Taken || isSmall(std::accumulate(counts, counts + known.size, 0LL), type,
+                                            which == Small::kMean ? known.size : 1);
 }
 
-/// Of a v-collective, as ranks have agreed (agreed_size.h), in which this one has a block of
-/// `count` elements; less than 0: none.
-inline bool isMpisAsAgreed(MPI_Comm comm, long long count, MPI_Datatype type) {
+/// The mean block; less than 0: there are no counts, or they are wrong.
+inline long long meanCount(const int counts[], int ranks) {
+  if (counts == nullptr) return -1;
+  const long long all = std::accumulate(counts, counts + ranks, 0LL);
+  return all < 0 ? -1 : all / ranks;
+}
+
+/// Of a v-collective: whether ranks have agreed that blocks are under `least` bytes
+/// (agreed_size.h). This rank's, of `count` elements, is then noted; less than 0: it has none.
+inline bool isSmallAsAgreed(AgreedSize& uneven, size_t least, long long count, MPI_Datatype type) {
+  if (uneven.bytes() >= least) return false;
+  if (count < 0) return true;
+  const TypeRow* const row = predefined(type);
+  if (row != nullptr) uneven.note(static_cast<size_t>(count) * row->size);
+  return row != nullptr;
+}
+
+/// Whether a v-collective is, as ranks have agreed. `countOf(ranks)`: see above.
+template <class CountOf>
+bool isMpisAsAgreed(MPI_Comm comm, MPI_Datatype type, const CountOf& countOf) {
   if (!goAtOnce()) [[unlikely]]
     return false;
   const KnownComm& known = find(comm);
   if (known.why != Why::Taken) return true;
-  if (known.uneven.bytes() >= leastUnevenLater) return false;
-  if (count >= 0) {
-    const TypeRow* const row = predefined(type);
-    if (row == nullptr) return false;
-    known.uneven.note(static_cast<size_t>(count) * row->size);
-  }
+  if (!isSmallAsAgreed(known.uneven, leastUnevenLater, countOf(known.size), type)) return false;
   known.uneven.count();
   return true;
-}
-/// Of an all-to-all, whose block is the mean one.
-inline bool isMpisAsAgreed(MPI_Comm comm, const int counts[], MPI_Datatype type) {
-  if (!goAtOnce() || counts == nullptr) [[unlikely]]
-    return false;
-  const KnownComm& known = find(comm);
-  if (known.why != Why::Taken) return true;
-  const long long all = std::accumulate(counts, counts + known.size, 0LL);
-  return isMpisAsAgreed(comm, all < 0 ? -1 : all / known.size, type);
 }
 
 }  // namespace rondo::drop_in

@@ -7,20 +7,8 @@
 #include "base/error.h"
 #include "drop_in/mpi/failure.h"
 #include "drop_in/mpi/timed_wait.h"
-#include "drop_in/mpi/types.h"
 
 namespace rondo::drop_in {
-
-bool Attempt::isSmall(long long count, MPI_Datatype type) {
-  if (devicesOn) [[unlikely]]
-    return false;
-  if (!open()) return true;
-  const TypeRow* const row = predefined(type);
-  if (row == nullptr || count < 0 || static_cast<size_t>(count) * row->size >= leastLater) {
-    return false;
-  }
-  return !need(false, Why::Small);
-}
 
 void Attempt::agree() {
   if (why_ != Why::Taken || known_.aborted) return;

@@ -41,10 +41,6 @@ class Attempt {
     return why_ == Why::Taken;
   }
   bool open() const { return why_ == Why::Taken; }
-  /// Of a non-blocking call, before all else: true if it is MPI's whatever its buffers are, or
-  /// since its block of `count` elements is small. What finds out everything takes 75 ns of a
-  /// call's 550.
-  bool isSmall(long long count, MPI_Datatype type);
   /// A buffer of this rank's is device memory, or not.
   void saw(bool device) { device_ |= device; }
   /// Whether ranks have to agree on where their buffers are: the same on all of them.
@@ -68,6 +64,7 @@ class Attempt {
   bool staysRondosLater(size_t bytes, const MPI_Request* request) {
     return need(!measuring || why_ != Why::Taken || chooseLater(bytes, request), Why::Quicker);
   }
+  AgreedSize& uneven() const { return known_.uneven; }
   int size() const { return known_.size; }
   int rank() const { return known_.rank; }
   bool isRoot(int root) const { return known_.rank == root; }

@@ -267,7 +267,7 @@ int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm com
 
 int MPI_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm,
                MPI_Request* request) {
-  if (isMpisAtOnce(count, type)) {
+  if (isMpisAtOnce(comm, count, type)) {
     return PMPI_Ibcast(buffer, count, type, root, comm, request);
   }
   Attempt call(Call::Ibcast, comm);
@@ -279,7 +279,6 @@ int MPI_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm co
     return FromRootToOthers{oneBlock(buffer, count, type), oneBlock(buffer, count, type), root};
   };
   const Passing pass(comm, request, of, mpi);
-  if (call.isSmall(count, type)) return call.passed(pass());
   return bcast(call, Later{request}, pass, {buffer, count, type}, root);
 }
 
@@ -300,7 +299,7 @@ int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, voi
 
 int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  if (isMpisAtOnce(recvcount, recvtype)) {
+  if (isMpisAtOnce(comm, recvcount, recvtype)) {
     return PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
                            request);
   }
@@ -313,7 +312,6 @@ int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
                     evenBlocks(recvbuf, recvcount, recvtype)};
   };
   const Passing pass(comm, request, of, mpi);
-  if (call.isSmall(recvcount, recvtype)) return call.passed(pass());
   return allgather(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
                    {recvbuf, recvcount, recvtype});
 }
@@ -336,8 +334,8 @@ int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* 
 int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                 int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
                 MPI_Request* request) {
-  const bool atOnce = sendbuf != MPI_IN_PLACE ? isMpisAtOnce(sendcount, sendtype)
-                                              : isMpisAtOnce(recvcount, recvtype);
+  const bool atOnce = sendbuf != MPI_IN_PLACE ? isMpisAtOnce(comm, sendcount, sendtype)
+                                              : isMpisAtOnce(comm, recvcount, recvtype);
   if (atOnce) {
     return PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
                         request);
@@ -351,9 +349,6 @@ int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
                   root};
   };
   const Passing pass(comm, request, of, mpi);
-  const bool small = sendbuf != MPI_IN_PLACE ? call.isSmall(sendcount, sendtype)
-                                             : call.isSmall(recvcount, recvtype);
-  if (small) return call.passed(pass());
   return gather(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
                 {recvbuf, recvcount, recvtype}, root);
 }
@@ -376,8 +371,8 @@ int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
 int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                  int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm,
                  MPI_Request* request) {
-  const bool atOnce = recvbuf != MPI_IN_PLACE ? isMpisAtOnce(recvcount, recvtype)
-                                              : isMpisAtOnce(sendcount, sendtype);
+  const bool atOnce = recvbuf != MPI_IN_PLACE ? isMpisAtOnce(comm, recvcount, recvtype)
+                                              : isMpisAtOnce(comm, sendcount, sendtype);
   if (atOnce) {
     return PMPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm,
                          request);
@@ -391,9 +386,6 @@ int MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void
                     oneBlock(recvbuf, recvcount, recvtype), root};
   };
   const Passing pass(comm, request, of, mpi);
-  const bool small = recvbuf != MPI_IN_PLACE ? call.isSmall(recvcount, recvtype)
-                                             : call.isSmall(sendcount, sendtype);
-  if (small) return call.passed(pass());
   return scatter(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
                  {recvbuf, recvcount, recvtype}, root);
 }
@@ -415,7 +407,7 @@ int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void
 
 int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  if (isMpisAtOnce(recvcount, recvtype)) {
+  if (isMpisAtOnce(comm, recvcount, recvtype)) {
     return PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
                           request);
   }
@@ -428,7 +420,6 @@ int MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, voi
                     evenBlocks(recvbuf, recvcount, recvtype)};
   };
   const Passing pass(comm, request, of, mpi);
-  if (call.isSmall(recvcount, recvtype)) return call.passed(pass());
   return alltoall(call, Later{request}, pass, {sendbuf, sendcount, sendtype},
                   {recvbuf, recvcount, recvtype});
 }

@@ -5,7 +5,6 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <numeric>
 
 #include "drop_in/mpi/at_once.h"
 #include "drop_in/mpi/passing.h"
@@ -26,28 +25,14 @@ bool isWorth(Attempt& call, const Answer& answer, size_t bytes) {
          (agreed == AgreedSize::kUnknown || answer.stays(call, agreed));
 }
 
-/// True: ranks have agreed that such a call is MPI's. Its own block is `count` of `type`, less than
-/// 0: it has none. Before all else, and apart from it: a small call takes a tenth of a microsecond.
-template <class Answer>
-bool agreedSmall(Attempt& call, const Answer& answer, long long count, MPI_Datatype type) {
+/// True: ranks have agreed that such a blocking call is MPI's. Its own block is `count` of `type`,
+/// less than 0: it has none. Before all else, and apart from it: a small call takes a tenth of a
+/// microsecond.
+bool agreedSmall(Attempt& call, long long count, MPI_Datatype type) {
   if (devicesOn) [[unlikely]]
     return false;
-  if (!call.open()) return true;
-  if (answer.worthUneven(call.agreedSize(0))) return false;
-  if (count >= 0) {
-    const TypeRow* const row = predefined(type);
-    if (row == nullptr) return false;
-    call.agreedSize(static_cast<size_t>(count) * row->size);
-  }
-  call.need(false, Why::Small);
-  return true;
-}
-/// Of an all-to-all: the mean block; with counts that are wrong MPI's, too, which says so.
-template <class Answer>
-bool agreedSmall(Attempt& call, const Answer& answer, const int counts[], MPI_Datatype type) {
-  if (counts == nullptr || !call.open()) return agreedSmall(call, answer, -1, type);
-  const long long all = std::accumulate(counts, counts + call.size(), 0LL);
-  return agreedSmall(call, answer, all < 0 ? -1 : all / call.size(), type);
+  return !call.open() || (isSmallAsAgreed(call.uneven(), leastUneven, count, type) &&
+                          !call.need(false, Why::Small));
 }
 
 /// At the root.
@@ -202,7 +187,7 @@ int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
                 const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
                 MPI_Comm comm) {
   Attempt call(Call::Gatherv, comm);
-  if (agreedSmall(call, AtOnce{}, sendbuf != MPI_IN_PLACE ? sendcount : -1, sendtype)) {
+  if (agreedSmall(call, sendbuf != MPI_IN_PLACE ? sendcount : -1, sendtype)) {
     return call.passed(PMPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
                                     recvtype, root, comm));
   }
@@ -221,15 +206,12 @@ int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
 int MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                  const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
                  MPI_Comm comm, MPI_Request* request) {
-  if (isMpisAsAgreed(comm, sendbuf != MPI_IN_PLACE ? sendcount : -1, sendtype)) {
+  if (isMpisAsAgreed(comm, sendtype,
+                     [&](int) { return sendbuf != MPI_IN_PLACE ? sendcount : -1; })) {
     return PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
                          comm, request);
   }
   Attempt call(Call::Igatherv, comm);
-  if (agreedSmall(call, Later{request}, sendbuf != MPI_IN_PLACE ? sendcount : -1, sendtype)) {
-    return call.passed(PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                     recvtype, root, comm, request));
-  }
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Igatherv(from, sendcount, sendtype, to, recvcounts, displs, recvtype, root, comm,
                          request);
@@ -247,7 +229,7 @@ int MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[]
                  MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
                  int root, MPI_Comm comm) {
   Attempt call(Call::Scatterv, comm);
-  if (agreedSmall(call, AtOnce{}, recvbuf != MPI_IN_PLACE ? recvcount : -1, recvtype)) {
+  if (agreedSmall(call, recvbuf != MPI_IN_PLACE ? recvcount : -1, recvtype)) {
     return call.passed(PMPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
                                      recvtype, root, comm));
   }
@@ -266,15 +248,12 @@ int MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[]
 int MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int displs[],
                   MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
                   int root, MPI_Comm comm, MPI_Request* request) {
-  if (isMpisAsAgreed(comm, recvbuf != MPI_IN_PLACE ? recvcount : -1, recvtype)) {
+  if (isMpisAsAgreed(comm, recvtype,
+                     [&](int) { return recvbuf != MPI_IN_PLACE ? recvcount : -1; })) {
     return PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
                           comm, request);
   }
   Attempt call(Call::Iscatterv, comm);
-  if (agreedSmall(call, Later{request}, recvbuf != MPI_IN_PLACE ? recvcount : -1, recvtype)) {
-    return call.passed(PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                                      recvtype, root, comm, request));
-  }
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Iscatterv(from, sendcounts, displs, sendtype, to, recvcount, recvtype, root, comm,
                           request);
@@ -292,7 +271,7 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
                   MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
                   MPI_Datatype recvtype, MPI_Comm comm) {
   Attempt call(Call::Alltoallv, comm);
-  if (agreedSmall(call, AtOnce{}, recvcounts, recvtype)) {
+  if (agreedSmall(call, call.open() ? meanCount(recvcounts, call.size()) : -1, recvtype)) {
     return call.passed(PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
                                       rdispls, recvtype, comm));
   }
@@ -313,15 +292,11 @@ int MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int sdispl
                    MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
                    const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
                    MPI_Request* request) {
-  if (isMpisAsAgreed(comm, recvcounts, recvtype)) {
+  if (isMpisAsAgreed(comm, recvtype, [&](int ranks) { return meanCount(recvcounts, ranks); })) {
     return PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
                            recvtype, comm, request);
   }
   Attempt call(Call::Ialltoallv, comm);
-  if (agreedSmall(call, Later{request}, recvcounts, recvtype)) {
-    return call.passed(PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                                       rdispls, recvtype, comm, request));
-  }
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Ialltoallv(from, sendcounts, sdispls, sendtype, to, recvcounts, rdispls, recvtype,
                            comm, request);

@@ -334,7 +334,7 @@ int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype ty
 
 int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm, MPI_Request* request) {
-  if (isMpisAtOnce(count, type)) {
+  if (isMpisAtOnce(comm, count, type)) {
     return PMPI_Iallreduce(sendbuf, recvbuf, count, type, op, comm, request);
   }
   Attempt call(Call::Iallreduce, comm);
@@ -343,7 +343,6 @@ int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype t
   };
   const auto of = [&] { return vectors<AmongAll>(sendbuf, recvbuf, count, type); };
   const Passing pass(comm, request, of, mpi);
-  if (call.isSmall(count, type)) return call.passed(pass());
   return reduceAlike(call, Later{request}, pass, rondoAllReduce, {sendbuf, recvbuf, type, op},
                      count);
 }
@@ -361,7 +360,7 @@ int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, M
 
 int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
               MPI_Comm comm, MPI_Request* request) {
-  if (isMpisAtOnce(count, type)) {
+  if (isMpisAtOnce(comm, count, type)) {
     return PMPI_Iscan(sendbuf, recvbuf, count, type, op, comm, request);
   }
   Attempt call(Call::Iscan, comm);
@@ -370,7 +369,6 @@ int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, 
   };
   const auto of = [&] { return vectors<AmongAll>(sendbuf, recvbuf, count, type); };
   const Passing pass(comm, request, of, mpi);
-  if (call.isSmall(count, type)) return call.passed(pass());
   return reduceAlike(call, Later{request}, pass, rondoScan, {sendbuf, recvbuf, type, op}, count);
 }
 
@@ -387,7 +385,7 @@ int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
 
 int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                 MPI_Comm comm, MPI_Request* request) {
-  if (isMpisAtOnce(count, type)) {
+  if (isMpisAtOnce(comm, count, type)) {
     return PMPI_Iexscan(sendbuf, recvbuf, count, type, op, comm, request);
   }
   Attempt call(Call::Iexscan, comm);
@@ -396,7 +394,6 @@ int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type
   };
   const auto of = [&] { return vectors<AfterOthers>(sendbuf, recvbuf, count, type); };
   const Passing pass(comm, request, of, mpi);
-  if (call.isSmall(count, type)) return call.passed(pass());
   return reduceAlike(call, Later{request}, pass, rondoExscan, {sendbuf, recvbuf, type, op}, count);
 }
 
@@ -415,7 +412,7 @@ int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type,
 
 int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                 int root, MPI_Comm comm, MPI_Request* request) {
-  if (isMpisAtOnce(count, type)) {
+  if (isMpisAtOnce(comm, count, type)) {
     return PMPI_Ireduce(sendbuf, recvbuf, count, type, op, root, comm, request);
   }
   Attempt call(Call::Ireduce, comm);
@@ -426,7 +423,6 @@ int MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type
     return ToRoot{oneBlock(sendbuf, count, type), oneBlock(recvbuf, count, type), root};
   };
   const Passing pass(comm, request, of, mpi);
-  if (call.isSmall(count, type)) return call.passed(pass());
   return reduceToRoot(call, Later{request}, pass, {sendbuf, recvbuf, type, op}, count, root);
 }
 
@@ -443,7 +439,7 @@ int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, 
 
 int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype type,
                               MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  if (isMpisAtOnce(static_cast<long long>(recvcount) * find(comm).size, type)) {
+  if (isMpisAtOnce(comm, static_cast<long long>(recvcount) * find(comm).size, type)) {
     return PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, type, op, comm, request);
   }
   Attempt call(Call::IreduceScatterBlock, comm);
@@ -452,8 +448,6 @@ int MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount,
   };
   const auto of = [&] { return Scattered{{sendbuf}, evenBlocks(recvbuf, recvcount, type)}; };
   const Passing pass(comm, request, of, mpi);
-  if (call.isSmall(static_cast<long long>(recvcount) * call.size(), type))
-    return call.passed(pass());
   return reduceScatterBlock(call, Later{request}, pass, {sendbuf, recvbuf, type, op}, recvcount);
 }
 
@@ -472,7 +466,7 @@ int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[
 
 int MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[],
                         MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  if (isMpisAtOnce(comm, recvcounts, type, false)) {
+  if (isMpisAtOnce(comm, recvcounts, type, Small::kTogether)) {
     return PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, type, op, comm, request);
   }
   Attempt call(Call::IreduceScatter, comm);
