@@ -3,9 +3,12 @@
 #endif
 #ifdef HAVE_CUDA
 
+#include "coll/copy_engines.h"
+
+#include <utility>
+
 #include "api/types.h"
 #include "base/error.h"
-#include "coll/copy_engines.h"
 
 namespace rondo {
 namespace {
@@ -37,14 +40,9 @@ CopyEngines::CopyEngines(const MeetingView& view, const FaultView& fault, int ra
       alone_(alone),
       from_(alone ? 1 : kFrom) {}
 
-CopyEngines::~CopyEngines() {
-  freeEvent(event_);
-  freeStream(side_);
-}
-
-void CopyEngines::leave() {
-  event_ = nullptr;
-  side_ = nullptr;
+void CopyEngines::free() {
+  freeEvent(std::exchange(event_, nullptr));
+  freeStream(std::exchange(side_, nullptr));
 }
 
 int CopyEngines::prepare() {

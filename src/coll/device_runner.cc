@@ -92,10 +92,10 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
       device_.synchronize();
       const ContextScope scope(device_.context());
       pool_.free();
-    } catch (const Error&) {  // the context is gone, and with it all memory
-      streams_.leave();
+      streams_.free();
+      copyEngines_.free();
+    } catch (const Error&) {  // the context is gone, and all that is in it
       pool_.leave();
-      copyEngines_.leave();
     }
   }
 

@@ -5,6 +5,8 @@
 
 #include "coll/stream_order.h"
 
+#include <utility>
+
 #include "base/error.h"
 #include "coll/device_error.h"
 #include "kernels/direct_call.h"
@@ -12,9 +14,9 @@
 
 namespace rondo {
 
-StreamOrder::~StreamOrder() { freeEvent(event_); }
-
 void StreamOrder::make() { throwCuda(device_, "making an event", makeEvent(&event_)); }
+
+void StreamOrder::free() { freeEvent(std::exchange(event_, nullptr)); }
 
 void StreamOrder::order(rondoStream_t first, rondoStream_t later) const {
   throwCuda(device_, "ordering two streams", orderStreams(first, later, event_));

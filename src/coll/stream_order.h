@@ -16,11 +16,11 @@ class StreamOrder {
   explicit StreamOrder(const CudaDevice& device) : device_(device) {}
   StreamOrder(const StreamOrder&) = delete;
   StreamOrder& operator=(const StreamOrder&) = delete;
-  ~StreamOrder();
 
   void make();
-  /// The context is gone, and the driver does not look before it touches what went with it.
-  void leave() { event_ = nullptr; }
+  /// What make() made, in the current context, as CopyEngines::free(). Not where the context is
+  /// gone: the driver does not look before it touches what went with it.
+  void free();
 
   /// What is enqueued on `later` from now on waits for what is on `first`.
   void order(rondoStream_t first, rondoStream_t later) const;

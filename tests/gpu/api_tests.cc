@@ -132,6 +132,53 @@ TEST(DeviceApi, ScaledSumsOfTwoCommunicatorsInOppositeOrders) {
   });
 }
 
+/// The context of the calling thread; null: it has none.
+void* currentContext() {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+  void* context = nullptr;
+  using Get = int (*)(void**);
+  const auto get =
+      driver == nullptr ? nullptr : reinterpret_cast<Get>(dlsym(driver, "cuCtxGetCurrent"));
+  EXPECT_TRUE(get != nullptr && get(&context) == 0);
+  return context;
+}
+
+// A thread that has no context has none after any call, or its next communicator would be on what
+// device CUDA's runtime takes by itself.
+TEST(DeviceApi, TheCallersThreadStaysWithoutAContext) {
+  rondoUniqueId id;
+  Meeting meeting(2);
+  const auto body = [&](int rank, int* memory, cudaStream_t stream) {
+    const Rank me{rank, 2, meeting};
+    for (int turn = 0; turn < 2; ++turn) {
+      const rondoComm_t comm = makeComm(me, &id);
+      EXPECT_EQ(currentContext(), nullptr) << "made, turn " << turn;
+      good(rondoAllReduce(memory, memory, 1000, rondoInt32, rondoSum, comm, stream));
+      good(rondoSendRecv(memory, 500, me.after(1), memory + 500, 500, me.before(1), rondoInt32,
+                         comm, stream));
+      EXPECT_EQ(currentContext(), nullptr) << "called, turn " << turn;
+      good(rondoCommDestroy(comm));
+      EXPECT_EQ(currentContext(), nullptr) << "destroyed, turn " << turn;
+    }
+  };
+  check(cudaSetDevice(0));
+  std::vector<int*> memory(2);
+  std::vector<cudaStream_t> streams(2);
+  for (size_t r : {0, 1}) {
+    check(cudaMalloc(&memory[r], 4096));
+    streams[r] = newStream();
+  }
+  std::vector<std::thread> threads;
+  for (size_t r : {0, 1}) {
+    threads.emplace_back(body, static_cast<int>(r), memory[r], streams[r]);
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t r : {0, 1}) {
+    check(cudaStreamDestroy(streams[r]));
+    check(cudaFree(memory[r]));
+  }
+}
+
 // Refused by its rank, whose right stream serves then; the other rank notices nothing.
 TEST(DeviceApi, AStreamOfAnotherContext) {
   void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
