@@ -24,7 +24,7 @@ class DeviceAwaits {
   /// announced holds for one call.
   uint64_t takeLinger();
   /// A call that was to be one cannot.
-  void fails() { standing_.policy().left(0); }
+  void fails() { standing_.policy().misfit(); }
   /// Has the kernel that stands do it, or launches one: *error is what became of that, a
   /// cudaError_t. False: it cannot.
   bool begin(const StandingWork& work, uint64_t lingerNs, int* error);

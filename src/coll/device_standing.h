@@ -26,6 +26,9 @@ class StandingPolicy {
   static constexpr int kLeastInRow = 4;
   static constexpr int kMostInRow = 1 << 14;
   static constexpr int kGood = 12;
+  /// Calls that no kernel can stay for take nobody's time but are launched where a caller may have
+  /// had a graph: they raise the number, too, but not as far, as calls of another kind may follow.
+  static constexpr int kMostAfterMisfits = 64;
 
   /// Whether the call that begins now is to go that way.
   bool wants(Time now, std::chrono::nanoseconds linger) {
@@ -43,6 +46,11 @@ class StandingPolicy {
     }
     inRow_ = 0;
     if (needed_ < kMostInRow) needed_ *= 2;
+  }
+  /// A call that was to go that way cannot.
+  void misfit() {
+    inRow_ = 0;
+    if (needed_ < kMostAfterMisfits) needed_ *= 2;
   }
 
  private:

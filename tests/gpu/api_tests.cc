@@ -161,12 +161,14 @@ TEST(DeviceApi, TheCallersThreadStaysWithoutAContext) {
       EXPECT_EQ(currentContext(), nullptr) << "destroyed, turn " << turn;
     }
   };
-  check(cudaSetDevice(0));
+  int devices = 1;
+  check(cudaGetDeviceCount(&devices));
   std::vector<int*> memory(2);
   std::vector<cudaStream_t> streams(2);
-  for (size_t r : {0, 1}) {
-    check(cudaMalloc(&memory[r], 4096));
-    streams[r] = newStream();
+  for (const int r : {1, 0}) {  // where a rank without a context is
+    check(cudaSetDevice(r % devices));
+    check(cudaMalloc(&memory[static_cast<size_t>(r)], 4096));
+    streams[static_cast<size_t>(r)] = newStream();
   }
   std::vector<std::thread> threads;
   for (size_t r : {0, 1}) {

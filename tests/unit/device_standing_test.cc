@@ -362,5 +362,27 @@ TEST(StandingPolicy, WantsCallsThatFollowEachOtherAndLearnsFromMisses) {
   EXPECT_EQ(untilWanted(), StandingPolicy::kLeastInRow);
 }
 
+// After however many calls that cannot, those that can are tried soon; what was learned of kernels
+// that waited in vain is not forgotten for it.
+TEST(StandingPolicy, CallsThatCannotDoNotKeepOthersFromStanding) {
+  StandingPolicy policy;
+  StandingPolicy::Time now = std::chrono::steady_clock::now();
+  const auto untilWanted = [&] {
+    for (int calls = 1;; ++calls) {
+      if (policy.wants(now += 1us, 20us)) return calls;
+    }
+  };
+  EXPECT_FALSE(policy.wants(now, 20us));
+  EXPECT_EQ(untilWanted(), StandingPolicy::kLeastInRow);
+  policy.misfit();
+  EXPECT_EQ(untilWanted(), 2 * StandingPolicy::kLeastInRow);
+  for (int i = 0; i < 40; ++i) policy.misfit();
+  EXPECT_EQ(untilWanted(), StandingPolicy::kMostAfterMisfits);
+  policy.left(0);
+  EXPECT_EQ(untilWanted(), 2 * StandingPolicy::kMostAfterMisfits);
+  policy.misfit();
+  EXPECT_EQ(untilWanted(), 2 * StandingPolicy::kMostAfterMisfits);
+}
+
 }  // namespace
 }  // namespace rondo

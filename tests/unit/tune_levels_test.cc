@@ -194,9 +194,9 @@ TEST(TuneLevels, RulesForceAWay) {
   }
 }
 
-std::vector<LevelsObservation> measurements(const LevelsFacts& facts) {
+std::vector<LevelsObservation> measurements(const char* file, const LevelsFacts& facts) {
   std::vector<LevelsObservation> out;
-  for (const auto& word : test::measuredWords("h100_levels.csv")) {
+  for (const auto& word : test::measuredWords(file)) {
     const Collective collective = test::collectiveNamed(word[0]);
     const auto ranks = static_cast<uint64_t>(facts.all.ranks);
     const uint64_t slots = collective == Collective::ReduceScatter ? ranks : 1;
@@ -213,7 +213,7 @@ std::vector<LevelsObservation> measurements(const LevelsFacts& facts) {
 // longer by host memory than is predicted.
 TEST(TuneLevels, ChoosesWhatWasMeasuredBest) {
   const LevelsFacts facts = hostsOf(2, 2, 4);
-  const std::vector<LevelsObservation> calls = measurements(facts);
+  const std::vector<LevelsObservation> calls = measurements("h100_levels.csv", facts);
   const DeviceFit fit = fitLevelsCosts(calls, facts, DeviceCosts{});
   for (const bool fitted : {false, true}) {
     const DeviceCosts costs = fitted ? fit.costs : DeviceCosts{};
@@ -240,6 +240,27 @@ TEST(TuneLevels, ChoosesWhatWasMeasuredBest) {
     EXPECT_NE(said.find(text), std::string::npos) << text << "\n" << said;
   }
   EXPECT_EQ(said.find("device_launch"), std::string::npos) << said;
+}
+
+// The same with a GPU for each rank, on another machine.
+TEST(TuneLevels, ChoosesWhatWasMeasuredBestWithAGpuEach) {
+  const LevelsFacts facts = hostsOf(2, 2, 4);
+  const std::vector<LevelsObservation> calls = measurements("h200_levels.csv", facts);
+  const DeviceFit fit = fitLevelsCosts(calls, facts, DeviceCosts{});
+  for (const bool fitted : {false, true}) {
+    const DeviceCosts costs = fitted ? fit.costs : DeviceCosts{};
+    const LevelsRegret all = regretOf(pairsOf(calls, facts, costs));
+    EXPECT_EQ(all.calls, 42u);
+    EXPECT_LT(all.worst, 1.5);
+    EXPECT_GE(all.good, fitted ? 36u : 33u) << fitted;
+    std::vector<LevelsObservation> sums = calls;
+    std::erase_if(sums, [](const auto& o) { return o.collective != Collective::AllReduce; });
+    const LevelsRegret regret = regretOf(pairsOf(sums, facts, costs));
+    EXPECT_GE(regret.good, fitted ? 22u : 21u) << fitted;
+    EXPECT_LT(regret.worst, fitted ? 1.1 : 1.25) << fitted;
+  }
+  EXPECT_LT(errorsOf(errorsOn(calls, facts, DeviceCosts{}, false)).median, 0.25);
+  EXPECT_LT(errorsOf(errorsOn(calls, facts, fit.costs, false)).median, 0.12);
 }
 
 // Where a GPU is one process's, the built-in costs predict all that goes by host memory.
