@@ -173,6 +173,7 @@ gpuBench() {  # most bytes
         --step 2 $mode --csv "${OUT:-$build/gpu}/allreduce_$ranks${mode:+_graph}.csv"
     done
   done
+  runMpi "$gpus" rondo-bench init --memory device --peer nccl --iters 5 --csv "${OUT:-$build/gpu}/init_$gpus.csv"
   # The other collectives, sends and receives, as one table for each way of launching them.
   for mode in "" --graph; do
     # shellcheck disable=SC2086

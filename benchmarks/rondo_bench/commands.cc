@@ -42,10 +42,12 @@ std::vector<Command> makeCommands() {
                     4, kMiB, 16, 0.5, runOverlap});
   result.push_back({"init", "Creation of communicators over 2, 4, 8, ... and all ranks.",
                     "Rows: init_first, the first communicator of the process; init_later, one made "
-                    "and freed again (MPI: MPI_Comm_dup); init_split, one made from each half of "
+                    "and freed again (MPI: MPI_Comm_dup; NCCL: ncclCommInitRank with an id of its "
+                    "own); init_split, one made from each half of "
                     "the ranks (MPI: MPI_Comm_split); init_cached, rondoCommFromMPI of an MPI_Comm "
-                    "that has one. Times are of the creation alone. ",
-                    kTakesMeasuring, 0, 0, 2, 0.5, runInit});
+                    "that has one. Times are of the creation alone, on --memory device with each "
+                    "rank's CUDA context there already (but init_first's). ",
+                    kTakesMeasuring | kTakesMemory, 0, 0, 2, 0.5, runInit});
   result.push_back(
       {"all", "A summary of everything, within two minutes.",
        "Every benchmark at a few sizes, sum; --in-place where it is allowed. With --memory device "

@@ -23,6 +23,7 @@ enum Takes : unsigned {
   kTakesMeasuring = 1u << 8,  ///< Everything about how to time and where rows go.
   kTakesFiles = 1u << 9,      ///< Two files to compare.
   kTakesGroup = 1u << 10,
+  kTakesMemory = 1u << 11,  ///< Host or device, and none of the device's other options.
 };
 
 struct Command {

@@ -37,10 +37,12 @@ struct Making {
   std::function<double(MPI_Comm comm)> once;
 };
 
-double makeRondo(MPI_Comm comm) {
+double makeRondo(MPI_Comm comm, int device) {
+  rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+  config.device = device;
   rondoComm_t made = nullptr;
   const auto start = Clock::now();
-  checkRondo(rondoCommInitMPI(&made, comm, nullptr), "rondoCommInitMPI", nullptr);
+  checkRondo(rondoCommInitMPI(&made, comm, &config), "rondoCommInitMPI", nullptr);
   const double usec = microsecondsSince(start);
   checkRondo(rondoCommDestroy(made), "rondoCommDestroy", nullptr);
   return usec;
@@ -89,7 +91,11 @@ double splitMpi(MPI_Comm comm) {
 class InitRun {
  public:
   InitRun(const Environment& environment, Output& output)
-      : options_(environment.options()), session_(environment.session()), output_(output) {}
+      : options_(environment.options()),
+        session_(environment.session()),
+        nccl_(environment.nccl()),
+        device_(options_.memory == MemoryKind::kDevice ? RONDO_DEVICE_AUTO : RONDO_DEVICE_NONE),
+        output_(output) {}
 
   void run();
 
@@ -97,12 +103,15 @@ class InitRun {
   void over(int ranks);
   void measure(const char* name, MPI_Comm comm, const std::vector<Making>& makings);
   std::vector<Making> chosen(const Making& rondo, const Making& mpi) const;
+  std::vector<Making> makings() const;
   int rounds(double usec, MPI_Comm comm) const;
   Row row(const std::string& name, const std::string& library, MPI_Comm comm,
           const std::vector<double>& usec) const;
 
   const Options& options_;
   const Session& session_;
+  const Nccl* const nccl_;
+  const int device_;
   Output& output_;
 };
 
@@ -118,7 +127,7 @@ void InitRun::over(int ranks) {
   const int color = session_.rank() < ranks ? 0 : MPI_UNDEFINED;
   const SubComm sub(session_.mpi(), color);
   if (color == 0) {
-    measure("init_later", sub.get(), chosen({"rondo", makeRondo}, {"mpi", makeMpi}));
+    measure("init_later", sub.get(), makings());
     if (ranks > 1) {
       measure("init_split", sub.get(), chosen({"rondo", splitRondo}, {"mpi", splitMpi}));
     }
@@ -134,6 +143,15 @@ std::vector<Making> InitRun::chosen(const Making& rondo, const Making& mpi) cons
   if (options_.library == Library::kMpi) return {mpi};
   if (options_.peer == Peer::kMpi) return {rondo, mpi};
   return {rondo};
+}
+
+std::vector<Making> InitRun::makings() const {
+  const auto makeOurs = [device = device_](MPI_Comm comm) { return makeRondo(comm, device); };
+  std::vector<Making> result = chosen({"rondo", makeOurs}, {"mpi", makeMpi});
+  if (nccl_ != nullptr) {
+    result.push_back({"nccl", [this](MPI_Comm comm) { return nccl_->makeOne(comm); }});
+  }
+  return result;
 }
 
 /// As many as the budget holds, judged by one of them; the same on all ranks of `comm`.
@@ -185,11 +203,13 @@ void measureInit(const Environment& environment, Output& output) {
 }
 
 int runInit(const Options& options) {
-  if (options.peer == Peer::kNccl) {
-    throw UsageError("--peer nccl: allowed only with allreduce, not init");
+  if (options.memory == MemoryKind::kRondo) {
+    throw UsageError("--memory rondo: init has no buffers; allowed are host and device");
   }
   const Environment environment(options);
-  RunInfo info = describe(environment, "communicator creation");
+  RunInfo info = describe(environment, options.memory == MemoryKind::kDevice
+                                           ? "creation of communicators with devices"
+                                           : "communicator creation");
   info.manyBenchmarks = true;
   Output output(environment, info);
   measureInit(environment, output);

@@ -125,6 +125,11 @@ void addDeviceOptions(CLI::App& app, OptionTexts& texts, Options& options) {
   addText(app, "--graph-calls", texts.calls, "N", "Calls in a graph [20]");
 }
 
+void addMemoryOption(CLI::App& app, OptionTexts& texts) {
+  addText(app, "--memory", texts.memory, "KIND",
+          "host (communicators without a device) or device (CUDA) [host]");
+}
+
 void addRunOptions(CLI::App& app, const Command& command, OptionTexts& texts, Options& options) {
   addText(app, "--library", texts.library, "LIBRARY",
           "The one to time: rondo, or mpi alone [rondo]");
@@ -176,6 +181,7 @@ void addOptions(CLI::App& app, const Command& command, OptionTexts& texts, Optio
   }
   addDataOptions(app, command, texts, options);
   if (command.has(kTakesDevice)) addDeviceOptions(app, texts, options);
+  if (command.has(kTakesMemory)) addMemoryOption(app, texts);
   addRunOptions(app, command, texts, options);
   app.footer((command.note.empty() ? "" : wrap(command.note, 98) + "\n\n") + kMeasures);
 }

@@ -1,5 +1,6 @@
 #include "peer_nccl.h"
 
+#include <chrono>
 #include <cstdlib>
 
 #include "errors.h"
@@ -239,15 +240,28 @@ void requireNcclCan(const Benchmark& benchmark, const Options& options, int rank
   }
 }
 
+namespace {
+
+/// NCCL's communicator of the ranks of `comm`. Collective.
+ncclComm* joined(const Nccl::Library& nccl, MPI_Comm comm) {
+  int rank = 0, ranks = 0;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &ranks);
+  NcclUniqueId id{};
+  if (rank == 0) nccl.check(nccl.getUniqueId(&id), "ncclGetUniqueId");
+  MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, comm);
+  ncclComm* made = nullptr;
+  nccl.check(nccl.commInitRank(&made, ranks, id, rank), "ncclCommInitRank");
+  return made;
+}
+
+}  // namespace
+
 Nccl::Nccl(const Session& session) : rank_(session.rank()), ranks_(session.ranks()) {
   // NVLink multicast is left out of the comparison; what the user sets counts for the rest.
   setenv("NCCL_NVLS_ENABLE", "0", 1);
   library_ = std::make_unique<Library>();
-  NcclUniqueId id{};
-  if (session.isRoot()) library_->check(library_->getUniqueId(&id), "ncclGetUniqueId");
-  MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, session.mpi());
-  library_->check(library_->commInitRank(&comm_, session.ranks(), id, session.rank()),
-                  "ncclCommInitRank");
+  comm_ = joined(*library_, session.mpi());
 }
 
 Nccl::~Nccl() { library_->commDestroy(comm_); }
@@ -256,6 +270,14 @@ std::string Nccl::version() const {
   int code = 0;
   library_->check(library_->getVersion(&code), "ncclGetVersion");
   return formatVersion(code);
+}
+
+double Nccl::makeOne(MPI_Comm comm) const {
+  const auto start = std::chrono::steady_clock::now();
+  ncclComm* const made = joined(*library_, comm);
+  const auto end = std::chrono::steady_clock::now();
+  library_->check(library_->commDestroy(made), "ncclCommDestroy");
+  return std::chrono::duration<double, std::micro>(end - start).count();
 }
 
 Contender Nccl::contender(const Benchmark& benchmark) const {

@@ -29,6 +29,9 @@ class Nccl {
   /// NCCL's call for the benchmark; what it has no function for is a group of its sends and
   /// receives, as its documentation proposes.
   Contender contender(const Benchmark& benchmark) const;
+  /// Makes a communicator of the ranks of `comm`, which rank 0 makes an id for and sends it to the
+  /// others, and destroys it; returns the microseconds that the making took. Collective.
+  double makeOne(MPI_Comm comm) const;
 
   struct Library;
 

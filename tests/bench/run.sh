@@ -143,6 +143,7 @@ refused "--memory gpu: allowed are host, rondo, device" allreduce --memory gpu
 refused "--meeting here: allowed are auto, barrier" allreduce --meeting here
 refused "--budget -1: allowed is" allreduce --budget -1
 refused "unknown option --pause" init --pause 5
+refused "unknown option --graph" init --graph
 refused "--pause 0.5: allowed is a whole number from 0 to 10000" allreduce --pause 0.5
 refused "--csv $scratch/none/x: cannot be written (No such file" allreduce --csv "$scratch/none/x"
 refused "unknown option --root" allreduce --root 0
@@ -234,6 +235,12 @@ if [[ $fake != none ]]; then
   try 2 "$fake" "${quick[@]}" --type float16,int64 --op avg,prod --min 4K --max 4K \
     --csv "$scratch/rows.csv"
   checkCsv 2 4
+  # The first, later ones of both libraries, of halves, cached.
+  try 2 "$fake" init --memory device --peer nccl --iters 3 --csv "$scratch/rows.csv"
+  [[ $status == 0 && $(rowsWith 1) == "init_cached init_first init_later init_split" ]] || complain "rows"
+  [[ $(grep -c '^init_later,nccl,device,2,' "$scratch/rows.csv") == 1 && $(wc -l <"$scratch/rows.csv") == 6 ]] ||
+    complain "not 5 rows, one of them NCCL's"
+  refused "--memory rondo: init has no buffers" init --memory rondo
   refused "--peer nccl: NCCL has no type int16" allreduce --memory device --peer nccl --type int16
   LD_LIBRARY_PATH=$scratch/ours:$LD_LIBRARY_PATH \
     refused "the libnccl.so.2 that the loader finds first is Rondo's own" allreduce --memory device --peer nccl
