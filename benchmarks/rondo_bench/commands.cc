@@ -46,7 +46,7 @@ std::vector<Command> makeCommands() {
                     "own); init_split, one made from each half of "
                     "the ranks (MPI: MPI_Comm_split); init_cached, rondoCommFromMPI of an MPI_Comm "
                     "that has one. Times are of the creation alone, on --memory device with each "
-                    "rank's CUDA context there already (but init_first's). ",
+                    "rank's CUDA context there already. ",
                     kTakesMeasuring | kTakesMemory, 0, 0, 2, 0.5, runInit});
   result.push_back(
       {"all", "A summary of everything, within two minutes.",

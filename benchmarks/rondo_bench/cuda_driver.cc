@@ -9,6 +9,7 @@ namespace rondo::bench {
 CudaDriver::CudaDriver() : library_("libcuda.so.1", "--memory device") {
   library_.resolve("cuInit", init);
   library_.resolve("cuGetErrorString", getErrorString);
+  library_.resolve("cuDeviceGetCount", deviceGetCount);
   library_.resolve("cuDeviceGet", deviceGet);
   library_.resolve("cuDeviceGetName", deviceGetName);
   library_.resolve("cuDevicePrimaryCtxRetain", primaryContextRetain);

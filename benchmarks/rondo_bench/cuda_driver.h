@@ -31,6 +31,7 @@ class CudaDriver {
 
   CuResult (*init)(unsigned flags);
   CuResult (*getErrorString)(CuResult result, const char** text);
+  CuResult (*deviceGetCount)(int* count);
   CuResult (*deviceGet)(CuDevice* device, int ordinal);
   CuResult (*deviceGetName)(char* name, int length, CuDevice device);
   CuResult (*primaryContextRetain)(CuContext* context, CuDevice device);

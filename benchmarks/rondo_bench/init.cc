@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "api/rondo_mpi.h"
 #include "commands.h"
+#include "cuda_driver.h"
 #include "errors.h"
 
 namespace rondo::bench {
@@ -29,6 +31,35 @@ class SubComm {
 
  private:
   MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+/// This rank's CUDA context, current before its first communicator is made.
+class EarlyContext {
+ public:
+  EarlyContext() {
+    MPI_Comm host = MPI_COMM_NULL;
+    int place = 0, devices = 0;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm_rank(host, &place);
+    MPI_Comm_free(&host);
+    cuda_.check(cuda_.deviceGetCount(&devices), "cuDeviceGetCount");
+    if (devices == 0) return;  // the communicator says so
+    cuda_.check(cuda_.deviceGet(&device_, place % devices), "cuDeviceGet");
+    CuContext context = nullptr;
+    cuda_.check(cuda_.primaryContextRetain(&context, device_), "cuDevicePrimaryCtxRetain");
+    retained_ = true;
+    cuda_.check(cuda_.contextSetCurrent(context), "cuCtxSetCurrent");
+  }
+  ~EarlyContext() {
+    if (retained_) cuda_.primaryContextRelease(device_);
+  }
+  EarlyContext(const EarlyContext&) = delete;
+  EarlyContext& operator=(const EarlyContext&) = delete;
+
+ private:
+  CudaDriver cuda_;
+  CuDevice device_ = 0;
+  bool retained_ = false;
 };
 
 /// One way to get a communicator: makes it, frees it, and returns the microseconds of the making.
@@ -206,6 +237,8 @@ int runInit(const Options& options) {
   if (options.memory == MemoryKind::kRondo) {
     throw UsageError("--memory rondo: init has no buffers; allowed are host and device");
   }
+  std::optional<EarlyContext> context;
+  if (options.memory == MemoryKind::kDevice) context.emplace();
   const Environment environment(options);
   RunInfo info = describe(environment, options.memory == MemoryKind::kDevice
                                            ? "creation of communicators with devices"
