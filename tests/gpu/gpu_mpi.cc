@@ -62,10 +62,10 @@ std::vector<int> others(const Bootstrap& boot) {
 
 // Without a current context the device is the local rank modulo the visible ones.
 uint64_t deviceChoice(int devices) {
-  MpiTestBootstrap boot;
   uint64_t wrong = 0;
   // The second time the first one must have left the thread without a context, as it was.
   for (int turn = 0; turn < 2; ++turn) {
+    MpiTestBootstrap boot;
     FdExchange fds(boot, others(boot));
     MPI_Barrier(MPI_COMM_WORLD);
     DeviceConfig config;
