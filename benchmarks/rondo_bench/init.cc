@@ -68,12 +68,10 @@ struct Making {
   std::function<double(MPI_Comm comm)> once;
 };
 
-double makeRondo(MPI_Comm comm, int device) {
-  rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
-  config.device = device;
+double makeRondo(MPI_Comm comm) {
   rondoComm_t made = nullptr;
   const auto start = Clock::now();
-  checkRondo(rondoCommInitMPI(&made, comm, &config), "rondoCommInitMPI", nullptr);
+  checkRondo(rondoCommInitMPI(&made, comm, nullptr), "rondoCommInitMPI", nullptr);
   const double usec = microsecondsSince(start);
   checkRondo(rondoCommDestroy(made), "rondoCommDestroy", nullptr);
   return usec;
@@ -125,7 +123,6 @@ class InitRun {
       : options_(environment.options()),
         session_(environment.session()),
         nccl_(environment.nccl()),
-        device_(options_.memory == MemoryKind::kDevice ? RONDO_DEVICE_AUTO : RONDO_DEVICE_NONE),
         output_(output) {}
 
   void run();
@@ -134,7 +131,6 @@ class InitRun {
   void over(int ranks);
   void measure(const char* name, MPI_Comm comm, const std::vector<Making>& makings);
   std::vector<Making> chosen(const Making& rondo, const Making& mpi) const;
-  std::vector<Making> makings() const;
   int rounds(double usec, MPI_Comm comm) const;
   Row row(const std::string& name, const std::string& library, MPI_Comm comm,
           const std::vector<double>& usec) const;
@@ -142,7 +138,6 @@ class InitRun {
   const Options& options_;
   const Session& session_;
   const Nccl* const nccl_;
-  const int device_;
   Output& output_;
 };
 
@@ -158,7 +153,11 @@ void InitRun::over(int ranks) {
   const int color = session_.rank() < ranks ? 0 : MPI_UNDEFINED;
   const SubComm sub(session_.mpi(), color);
   if (color == 0) {
-    measure("init_later", sub.get(), makings());
+    std::vector<Making> makings = chosen({"rondo", makeRondo}, {"mpi", makeMpi});
+    if (nccl_ != nullptr) {
+      makings.push_back({"nccl", [this](MPI_Comm of) { return nccl_->makeOne(of); }});
+    }
+    measure("init_later", sub.get(), makings);
     if (ranks > 1) {
       measure("init_split", sub.get(), chosen({"rondo", splitRondo}, {"mpi", splitMpi}));
     }
@@ -174,15 +173,6 @@ std::vector<Making> InitRun::chosen(const Making& rondo, const Making& mpi) cons
   if (options_.library == Library::kMpi) return {mpi};
   if (options_.peer == Peer::kMpi) return {rondo, mpi};
   return {rondo};
-}
-
-std::vector<Making> InitRun::makings() const {
-  const auto makeOurs = [device = device_](MPI_Comm comm) { return makeRondo(comm, device); };
-  std::vector<Making> result = chosen({"rondo", makeOurs}, {"mpi", makeMpi});
-  if (nccl_ != nullptr) {
-    result.push_back({"nccl", [this](MPI_Comm comm) { return nccl_->makeOne(comm); }});
-  }
-  return result;
 }
 
 /// As many as the budget holds, judged by one of them; the same on all ranks of `comm`.

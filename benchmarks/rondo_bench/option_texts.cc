@@ -127,7 +127,7 @@ void addDeviceOptions(CLI::App& app, OptionTexts& texts, Options& options) {
 
 void addMemoryOption(CLI::App& app, OptionTexts& texts) {
   addText(app, "--memory", texts.memory, "KIND",
-          "host (communicators without a device) or device (CUDA) [host]");
+          "host, or device: every rank must have one (CUDA), and its context beforehand [host]");
 }
 
 void addRunOptions(CLI::App& app, const Command& command, OptionTexts& texts, Options& options) {

@@ -15,8 +15,7 @@ class CopyEngines {
   /// `alone`: nothing of a call but its meetings is to run on multiprocessors, and no call is too
   /// short.
   CopyEngines(const MeetingView& view, const FaultView& fault, int rank, int size, bool alone);
-  /// What prepare() made, in the current context: without one CUDA's runtime would make that of its
-  /// first device, and leave it to the caller's thread.
+  /// What prepare() made, in the current context, as StreamPool::free().
   void free();
   CopyEngines(const CopyEngines&) = delete;
   CopyEngines& operator=(const CopyEngines&) = delete;

@@ -95,7 +95,6 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
       streams_.free();
       copyEngines_.free();
     } catch (const Error&) {  // the context is gone, and all that is in it
-      pool_.leave();
     }
   }
 

@@ -57,8 +57,7 @@ class CudaFarDevice : public FarDevice {
     try {
       device_.synchronize();
     } catch (const Error&) {
-      pool_.leave();
-      return;  // the context is gone, and the event with it
+      return;  // the context is gone, and all that is in it
     }
     const ContextScope scope(device_.context());
     freeEvent(event_);

@@ -18,7 +18,7 @@ class StreamOrder {
   StreamOrder& operator=(const StreamOrder&) = delete;
 
   void make();
-  /// What make() made, in the current context, as CopyEngines::free(). Not where the context is
+  /// What make() made, in the current context, as StreamPool::free(). Not where the context is
   /// gone: the driver does not look before it touches what went with it.
   void free();
 

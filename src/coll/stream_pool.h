@@ -15,12 +15,10 @@ class StreamPool {
   StreamPool() = default;
   StreamPool(const StreamPool&) = delete;
   StreamPool& operator=(const StreamPool&) = delete;
-  ~StreamPool() { free(); }
-  /// Both in the current context: without one CUDA's runtime would make that of its first device.
+  /// Both in the current context: without one CUDA's runtime would make that of its first device,
+  /// and leave it to the caller's thread. Where the context is gone the pool went with it.
   void make() { makePool(&pool_); }
   void free() { freePool(std::exchange(pool_, nullptr)); }
-  /// Its context is gone.
-  void leave() { pool_ = nullptr; }
   /// Given back by freeOnStream(). Returns a cudaError_t.
   int allocate(void** memory, size_t bytes, CUstream_st* stream) const {
     return allocateOnStream(memory, bytes, pool_, stream);

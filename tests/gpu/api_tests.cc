@@ -11,6 +11,7 @@
 
 #include "api/rondo_register.h"
 #include "gpu/api_ranks.h"
+#include "p2p/cuda_device.h"
 
 namespace rondo::test {
 namespace {
@@ -132,17 +133,6 @@ TEST(DeviceApi, ScaledSumsOfTwoCommunicatorsInOppositeOrders) {
   });
 }
 
-/// The context of the calling thread; null: it has none.
-void* currentContext() {
-  void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
-  void* context = nullptr;
-  using Get = int (*)(void**);
-  const auto get =
-      driver == nullptr ? nullptr : reinterpret_cast<Get>(dlsym(driver, "cuCtxGetCurrent"));
-  EXPECT_TRUE(get != nullptr && get(&context) == 0);
-  return context;
-}
-
 // A thread that has no context has none after any call, or its next communicator would be on what
 // device CUDA's runtime takes by itself.
 TEST(DeviceApi, TheCallersThreadStaysWithoutAContext) {
@@ -152,13 +142,13 @@ TEST(DeviceApi, TheCallersThreadStaysWithoutAContext) {
     const Rank me{rank, 2, meeting};
     for (int turn = 0; turn < 2; ++turn) {
       const rondoComm_t comm = makeComm(me, &id);
-      EXPECT_EQ(currentContext(), nullptr) << "made, turn " << turn;
+      EXPECT_EQ(currentCudaContext(), nullptr) << "made, turn " << turn;
       good(rondoAllReduce(memory, memory, 1000, rondoInt32, rondoSum, comm, stream));
       good(rondoSendRecv(memory, 500, me.after(1), memory + 500, 500, me.before(1), rondoInt32,
                          comm, stream));
-      EXPECT_EQ(currentContext(), nullptr) << "called, turn " << turn;
+      EXPECT_EQ(currentCudaContext(), nullptr) << "called, turn " << turn;
       good(rondoCommDestroy(comm));
-      EXPECT_EQ(currentContext(), nullptr) << "destroyed, turn " << turn;
+      EXPECT_EQ(currentCudaContext(), nullptr) << "destroyed, turn " << turn;
     }
   };
   int devices = 1;

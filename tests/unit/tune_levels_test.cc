@@ -209,25 +209,34 @@ std::vector<LevelsObservation> measurements(const char* file, const LevelsFacts&
   return out;
 }
 
+/// Of 42 calls those that go within 5 % of the better way, of the 22 all-reduces among them all but
+/// so many, and how far the worst of these is off.
+struct ChoicesWanted {
+  size_t good, badSums;
+  double worstSum;
+};
+void expectChoices(const std::vector<LevelsObservation>& calls, const LevelsFacts& facts,
+                   const DeviceCosts& costs, const ChoicesWanted& wanted) {
+  const LevelsRegret all = regretOf(pairsOf(calls, facts, costs));
+  EXPECT_EQ(all.calls, 42u);
+  EXPECT_GE(all.good, wanted.good);
+  EXPECT_LT(all.worst, 1.5);
+  std::vector<LevelsObservation> sums = calls;
+  std::erase_if(sums, [](const auto& o) { return o.collective != Collective::AllReduce; });
+  const LevelsRegret regret = regretOf(pairsOf(sums, facts, costs));
+  EXPECT_EQ(regret.calls, 22u);
+  EXPECT_GE(regret.good + wanted.badSums, regret.calls);
+  EXPECT_LT(regret.worst, wanted.worstSum);
+}
+
 // The built-in costs, and those fitted to it. What is shorter than 64 KiB, reduces above all, takes
 // longer by host memory than is predicted.
 TEST(TuneLevels, ChoosesWhatWasMeasuredBest) {
   const LevelsFacts facts = hostsOf(2, 2, 4);
   const std::vector<LevelsObservation> calls = measurements("h100_levels.csv", facts);
   const DeviceFit fit = fitLevelsCosts(calls, facts, DeviceCosts{});
-  for (const bool fitted : {false, true}) {
-    const DeviceCosts costs = fitted ? fit.costs : DeviceCosts{};
-    const LevelsRegret all = regretOf(pairsOf(calls, facts, costs));
-    EXPECT_EQ(all.calls, calls.size() / 2);
-    EXPECT_LT(all.worst, 1.5);
-    EXPECT_GE(all.good, all.calls * 3 / 4);
-    std::vector<LevelsObservation> sums = calls;
-    std::erase_if(sums, [](const auto& o) { return o.collective != Collective::AllReduce; });
-    const LevelsRegret regret = regretOf(pairsOf(sums, facts, costs));
-    EXPECT_EQ(regret.calls, 22u);
-    EXPECT_GE(regret.good, fitted ? 22u : 21u);
-    EXPECT_LT(regret.worst, 1.2);
-  }
+  expectChoices(calls, facts, DeviceCosts{}, {31, 1, 1.2});
+  expectChoices(calls, facts, fit.costs, {31, 0, 1.2});
   EXPECT_LT(errorsOf(errorsOn(calls, facts, fit.costs, false)).median, 0.12);
   EXPECT_LT(errorsOf(errorsOn(calls, facts, fit.costs, false)).worst, 0.42);
   ::testing::internal::CaptureStdout();
@@ -247,18 +256,8 @@ TEST(TuneLevels, ChoosesWhatWasMeasuredBestWithAGpuEach) {
   const LevelsFacts facts = hostsOf(2, 2, 4);
   const std::vector<LevelsObservation> calls = measurements("h200_levels.csv", facts);
   const DeviceFit fit = fitLevelsCosts(calls, facts, DeviceCosts{});
-  for (const bool fitted : {false, true}) {
-    const DeviceCosts costs = fitted ? fit.costs : DeviceCosts{};
-    const LevelsRegret all = regretOf(pairsOf(calls, facts, costs));
-    EXPECT_EQ(all.calls, 42u);
-    EXPECT_LT(all.worst, 1.5);
-    EXPECT_GE(all.good, fitted ? 36u : 33u) << fitted;
-    std::vector<LevelsObservation> sums = calls;
-    std::erase_if(sums, [](const auto& o) { return o.collective != Collective::AllReduce; });
-    const LevelsRegret regret = regretOf(pairsOf(sums, facts, costs));
-    EXPECT_GE(regret.good, fitted ? 22u : 21u) << fitted;
-    EXPECT_LT(regret.worst, fitted ? 1.1 : 1.25) << fitted;
-  }
+  expectChoices(calls, facts, DeviceCosts{}, {33, 1, 1.25});
+  expectChoices(calls, facts, fit.costs, {36, 0, 1.1});
   EXPECT_LT(errorsOf(errorsOn(calls, facts, DeviceCosts{}, false)).median, 0.25);
   EXPECT_LT(errorsOf(errorsOn(calls, facts, fit.costs, false)).median, 0.12);
 }
