@@ -17,7 +17,7 @@ AC_DEFUN([RONDO_CUDA], [
   AS_IF([test "x$with_cuda" != xno], [AC_PATH_PROG([NVCC], [nvcc], [], [$rondo_cuda_path])])
   AS_IF([test "x$with_cuda" != xno && test -n "$NVCC"], [
     rondo_known=" `$NVCC --list-gpu-arch 2>/dev/null | sed -n 's/^compute_//p' | tr '\n' ' '`"
-    NVCC_FLAGS="-std=c++20 --fmad=false -cudart static -O3 -lineinfo"
+    NVCC_FLAGS="-std=c++20 --fmad=false -cudart static -O3"
     rondo_newest=
     for rondo_arch in `echo "$with_cuda_arch" | tr ',' ' '`; do
       AS_CASE([$rondo_known],
