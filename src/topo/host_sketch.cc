@@ -129,7 +129,7 @@ void readNics(const std::string& sys, HostSketch* sketch, std::vector<std::strin
 
 HostSketch readHostSketch(std::vector<std::string>* cards, const std::string& sys) {
   HostSketch sketch;
-  sketch.node = readNodeFacts();
+  sketch.node = ownNodeFacts();
   readNics(sys, &sketch, cards);
   return sketch;
 }

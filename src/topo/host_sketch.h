@@ -43,8 +43,9 @@ struct HostSketch {
 };
 static_assert(std::has_unique_object_representations_v<HostSketch>);
 
-/// This host as it describes itself, without I/O through hwloc: milliseconds. To `cards` go its
-/// cards' bus ids, in their order. `sys` is for tests.
+/// This host as it describes itself, without I/O through hwloc: milliseconds the first time, then
+/// its cards alone are looked at anew. To `cards` go its cards' bus ids, in their order. `sys` is
+/// for tests.
 HostSketch readHostSketch(std::vector<std::string>* cards, const std::string& sys = "/sys");
 /// Its cards alone: active RDMA ports, and Ethernet interfaces that are up and of a card (virtual
 /// ones name speeds that nobody measured). `places`: to tell packages by NUMA nodes.

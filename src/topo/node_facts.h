@@ -29,9 +29,12 @@ struct NodeFacts {
   CpuPlaces places = {};
 };
 
-/// Reads hwloc without I/O devices. Takes milliseconds: one rank a host calls it and shares the
-/// result.
+/// Reads hwloc without I/O devices. Takes milliseconds, 20 where there are many CPUs: one rank a
+/// host calls it and shares the result.
 NodeFacts readNodeFacts();
+/// What that told this process the first time: a machine stays what it is, and a process may make
+/// many communicators. Any thread.
+const NodeFacts& ownNodeFacts();
 
 /// Equal for machines of one model: processors, caches and how they lie, without names, serial
 /// numbers and devices. What rondo-tune's files are found by.

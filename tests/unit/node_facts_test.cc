@@ -4,11 +4,25 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 
 #include "tests/unit/boot_ranks.h"
+
+namespace {
+
+std::atomic<int> bindings{0};
+
+}  // namespace
+
+// Counts them, in this program: hwloc's too.
+extern "C" int sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t* cpus) noexcept {
+  ++bindings;
+  return static_cast<int>(syscall(SYS_sched_setaffinity, thread, bytes, cpus));
+}
 
 namespace rondo::test {
 namespace {
@@ -22,6 +36,16 @@ TEST(NodeFacts, CountsFitTogether) {
   EXPECT_LE(facts.hwThreads, static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF)));
   EXPECT_TRUE(facts.l2Bytes == 0 || facts.l2Bytes >= 64u << 10);
   EXPECT_TRUE(facts.l3Bytes == 0 || facts.l3Bytes >= facts.l2Bytes);
+}
+
+// The thread that makes a communicator may be one of many ranks', each on a CPU of its own.
+TEST(NodeFacts, MoveNoThread) {
+  if (access("/sys/devices/system/cpu/cpu0/cache/index2/size", R_OK) != 0) {
+    GTEST_SKIP() << "this kernel knows of no second cache, so the CPUs are asked";
+  }
+  const int before = bindings;
+  readNodeFacts();
+  EXPECT_EQ(bindings, before);
 }
 
 TEST(NodeFacts, TakeMilliseconds) {
