@@ -12,6 +12,7 @@
 #include "api/comm_create.h"
 #include "api/forming.h"
 #include "api/profile_range.h"
+#include "base/before_threads.h"
 #include "base/error.h"
 #include "coll/progress.h"
 
@@ -63,13 +64,6 @@ rondoResult_t refuseUse(rondoComm* comm, const char* call) {
                        call, comm->impl->name().c_str(), static_cast<void*>(comm)));
   }
   return checkHandle(comm, call);
-}
-
-/// Whether the kernel puts a fence into all threads of the process when asked to.
-bool canFenceAllThreads() {
-  static const bool can =
-      syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-  return can;
 }
 
 /// Destroys a handle that is unwanted, unless a call is running on it or somebody else does.
