@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/stage_times.h"
 #include "coll/costs_file.h"
 #include "p2p/agree_on.h"
 #include "topo/near_groups.h"
@@ -248,7 +249,8 @@ std::unique_ptr<Fabric> makeFabric(Bootstrap& boot, const Config& config, FdExch
 }
 
 /// For the log: what the communicator is made of, and why not of more.
-void logMade(const Communicator::Parts& parts, const HostGrouping& hosts, const Config& config) {
+void logMade(const Communicator::Parts& parts, const HostGrouping& hosts, const Config& config,
+             const StageTimes& times) {
   const int rank = parts.place.rank;
   logLine(LogPart::Boot, LogLevel::Info, rank, [&] {
     return format(
@@ -259,7 +261,8 @@ void logMade(const Communicator::Parts& parts, const HostGrouping& hosts, const 
            (parts.place.localSize > 1 ? "shared memory" : "nobody beside it") +
            (hosts.hosts > 1 ? ", UCX between hosts" : "") +
            format(", CPU level %s, groups %s", cpuLevelName(parts.cpu),
-                  parts.facts.groups.text().empty() ? "none" : parts.facts.groups.text().c_str());
+                  parts.facts.groups.text().empty() ? "none" : parts.facts.groups.text().c_str()) +
+           "; made in " + times.text();
   });
   logLine(LogPart::Plan, LogLevel::Info, rank, [&] {
     return format("communicator \"%s\": costs of host memory: %s%s%s", parts.name.c_str(),
@@ -293,6 +296,7 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
                                       int lane) {
   const int n = boot.size(), rank = boot.rank();
   const size_t ranks = static_cast<size_t>(n);
+  StageTimes times;
   Communicator::Parts parts;
   parts.name = config.name;
   parts.explain = config.options.explain;
@@ -315,6 +319,7 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   std::vector<RankInfo> infos(ranks);
   boot.allGather(&mine, sizeof mine, infos.data());
   checkConsensus(infos);
+  times.end("ranks");
   const HostGrouping hosts = groupByHost(infos, rank);
   parts.place = {rank, n, hosts.localRank, hosts.localSize()};
 
@@ -324,6 +329,7 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   std::string links;
   const std::vector<LocalInfo> local =
       gatherLocal(boot, config.options, host.machine, own, &states, &links);
+  times.end("host");
   const Crowd crowd = greatestCrowd(local);
   parts.facts.ranks = n;
   parts.facts.cpus = crowd.cpus;
@@ -331,6 +337,7 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   parts.facts.reproducible = config.options.reproducible;
   parts.costsSource = local.front().costsSource;
   agreeOnPlaces(boot, groups, local, hosts, own, &parts.facts);
+  times.end("places");
   parts.stallSeconds = config.options.stallSeconds;
   parts.timeoutMs = config.options.timeoutMs;
   parts.recordFile = config.options.record;
@@ -358,15 +365,18 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
     parts.fabric = makeFabric(boot, config, exchange ? &*exchange : nullptr, hosts, infos,
                               parts.ranksOfProcess, lane);
   }
+  times.end(hosts.hosts > 1 ? "memory and network" : "memory");
   if (hosts.hosts > 1) exchange.reset();  // carriers of device memory have their own, of that name
-  addDevice({boot, exchange ? &*exchange : nullptr, peers, hosts, config, local.front().device,
-             // ranks that meet on one of these while it is made may need MPI's progress
-             [&](Bootstrap& members, Config inner, int which) {
-               inner.ranksOfProcess = parts.ranksOfProcess;
-               return buildOn(members, inner, parts.wait.hook, which);
-             }},
-            &parts);
-  logMade(parts, hosts, config);
+  addDevice(
+      {boot, exchange ? &*exchange : nullptr, peers, hosts, config, local.front().device, &times,
+       // ranks that meet on one of these while it is made may need MPI's progress
+       [&](Bootstrap& members, Config inner, int which) {
+         inner.ranksOfProcess = parts.ranksOfProcess;
+         return buildOn(members, inner, parts.wait.hook, which);
+       }},
+      &parts);
+  times.end("device");
+  logMade(parts, hosts, config, times);
   if (own != nullptr) {
     logLine(LogPart::Plan, LogLevel::Info, rank, [&] {
       return format("communicator \"%s\": links of this host: %s", parts.name.c_str(),

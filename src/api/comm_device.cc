@@ -22,6 +22,7 @@ DeviceConfig deviceConfigOf(const DeviceWishes& wishes, const Communicator::Part
   wanted.registerBytes = config.options.registerBytes;
   wanted.zeroCopy = config.options.zeroCopy;
   wanted.costs = wishes.costs;
+  wanted.times = wishes.times;
   return wanted;
 }
 

@@ -20,6 +20,7 @@ struct DeviceWishes {
   const HostGrouping& hosts;
   const Config& config;
   const DeviceCosts& costs;
+  StageTimes* times;  ///< Of the communicator's making.
   /// Makes a communicator as buildComm() does, collectively over `ranks`, on a lane of the network.
   std::function<std::unique_ptr<Communicator>(Bootstrap& ranks, const Config& config, int lane)>
       makeInner;

@@ -151,6 +151,7 @@ std::unique_ptr<DeviceLease> DeviceLease::create(const Ranks& ranks, const Lease
   const auto make = [&](DeviceMemory::Sharing sharing) {
     std::unique_ptr<DeviceLease> lease(new DeviceLease(ranks, shape, sharing));
     lease->allocate(ranks);
+    endStage(wish.times, "device memory");
     return lease;
   };
   if (!wish.hostMemory) {
@@ -199,6 +200,7 @@ void DeviceLease::exchange(const Ranks& ranks, const Wish& wish) {
   std::vector<UniqueFd> received;
   if (descriptors) received = ranks.fds->exchange(fd.get());
   agreeOn(boot, [&] { map(ranks, offers, received); });
+  endStage(wish.times, "peers' memory");
   lineStores_ =
       std::all_of(offers.begin(), offers.end(), [](const Offer& o) { return o.lineStores != 0; });
   const bool lost = wish.losePeerWrites && !onHost();

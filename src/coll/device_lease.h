@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/stage_times.h"
 #include "coll/device_budget.h"
 #include "coll/device_order.h"
 #include "coll/device_tenants.h"
@@ -78,6 +79,7 @@ class DeviceLease {
     /// Tests: what this rank writes to others' devices goes astray, as behind an IOMMU that
     /// translates it.
     bool losePeerWrites = false;
+    StageTimes* times = nullptr;  ///< Of its steps; nullptr: nobody asks.
   };
 
   /// Collective: allocates, exchanges, maps, and has every rank write to all others and look at

@@ -23,6 +23,7 @@ OpenedDevice open(const DeviceConfig& config, DeviceCard* card) {
   OpenedDevice opened;
   opened.device = std::make_unique<CudaDevice>(CudaDevice::open(config.device, config.localRank));
   const ContextScope scope(opened.device->context());
+  endStage(config.times, "context");
   card->device = opened.device->uuid();
   card->ordinal = opened.device->ordinal();
   card->context = reinterpret_cast<uint64_t>(opened.device->context());
@@ -36,12 +37,14 @@ OpenedDevice open(const DeviceConfig& config, DeviceCard* card) {
                 format("loading the kernels on device %d: %s (%s)", opened.device->ordinal(),
                        cudaErrorName(error), cudaErrorText(error)));
   }
+  endStage(config.times, "kernels");
   card->together = opened.device->runsProcessesTogether() ? 1 : 0;
   card->room = DeviceBudget::room(opened.device->ordinal(), blocksAtOnce);
   card->blocksHeld = config.blocksHeld;
   card->sharers = config.sharers;
   card->blocksWanted = config.smBudget * (blocksAtOnce / processors);
   opened.faults = std::make_unique<PinnedMemory>(*opened.device, DeviceFaults::kBytes);
+  endStage(config.times, "pinned memory");
   return opened;
 }
 

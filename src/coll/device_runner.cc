@@ -445,6 +445,7 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
   OpenedDevice opened = openDevice(config, &mine);
   std::vector<DeviceCard> cards(static_cast<size_t>(boot.size()));
   boot.allGather(&mine, sizeof mine, cards.data());
+  endStage(config.times, "others' devices");
   for (size_t r = 0; r < cards.size(); ++r) {
     if (cards[r].code == rondoSuccess) continue;
     *why = format("rank %zu has no device: %s", r, cards[r].why.data());
@@ -465,11 +466,14 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
                        "enough of it is left");
     auto lease = DeviceLease::create({boot, fds, peers, *opened.device, cards},
                                      leaseShape(boot.size(), lanes, config.inLevels),
-                                     {config.hostMemory, config.losePeerWrites});
+                                     {config.hostMemory, config.losePeerWrites, config.times});
+    endStage(config.times, "first writes");
     auto runner =
         std::make_unique<CudaRunner>(RankPlace{boot.rank(), boot.size(), 0, boot.size()},
                                      std::move(opened), std::move(lease), cards, lanes, config);
+    endStage(config.times, "streams");
     runner->meetNeighbours(boot);
+    endStage(config.times, "neighbours");
     return runner;
   } catch (const Error& error) {
     if (error.code() != rondoUnhandledCudaError && error.code() != rondoOutOfMemory) throw;

@@ -12,6 +12,7 @@
 
 #include "api/rondo_types.h"
 #include "base/options.h"
+#include "base/stage_times.h"
 #include "coll/device_planner.h"
 #include "coll/device_standing.h"
 #include "coll/device_tenants.h"
@@ -47,6 +48,7 @@ struct DeviceConfig {
   ZeroCopyUse zeroCopy = ZeroCopyUse::Auto;  ///< RONDO_NET_ZERO_COPY; the same on all ranks.
   bool losePeerWrites = false;               ///< Tests: this rank's writes to its peers go astray.
   DeviceCosts costs = {};                    ///< What kernels are chosen by; the same on all ranks.
+  StageTimes* times = nullptr;  ///< Of the communicator's making; nullptr: nobody asks.
 };
 
 /// A collective on device memory, arguments checked.

@@ -163,6 +163,7 @@ TEST(Log, ACommunicatorSaysWhatItIsMadeOfAndItsCallsWhatTheyRun) {
   EXPECT_EQ(log.count(" info boot rank=0 "), 1u);
   EXPECT_EQ(log.count(" info boot rank=1 "), 1u);
   EXPECT_EQ(log.count("2 ranks on 1 host"), 2u);
+  EXPECT_EQ(log.count("; made in "), 2u) << "and how long that took";
   EXPECT_EQ(log.count("host memory only:"), 2u) << "a fallback has its reason";
   EXPECT_EQ(log.count("allreduce:host:0-:ring"), 2u) << "where choices come from";
   EXPECT_EQ(log.count("allreduce with count 8, datatype float32, op sum: ring"), 2u)
