@@ -18,6 +18,7 @@ DeviceConfig deviceConfigOf(const DeviceWishes& wishes, const Communicator::Part
   wanted.smBudget = static_cast<int>(config.options.smBudget);
   wanted.noSms = config.options.noSms;
   wanted.hostMemory = config.options.noP2p;
+  wanted.dependentLaunch = config.options.dependentLaunch;
   wanted.noBackground = config.options.noRegister;
   wanted.registerBytes = config.options.registerBytes;
   wanted.zeroCopy = config.options.zeroCopy;

@@ -75,6 +75,15 @@ void readZeroCopy(Options* options) {
   options->zeroCopy = on ? ZeroCopyUse::On : ZeroCopyUse::Off;
 }
 
+void readDependentLaunch(Options* options) {
+  constexpr const char* kName = "RONDO_DEPENDENT_LAUNCH";
+  const char* value = env(kName);
+  if (value == nullptr || std::string_view(value) == "on") return;
+  const bool eager = std::string_view(value) == "eager";
+  if (!eager && std::string_view(value) != "off") refuse(kName, value, "on, eager or off");
+  options->dependentLaunch = eager ? DependentLaunch::Eager : DependentLaunch::Off;
+}
+
 void readRegister(Options* options) {
   constexpr const char* kName = "RONDO_REGISTER";
   const char* value = env(kName);
@@ -145,6 +154,12 @@ const std::vector<OptionRow>& optionTable() {
        "it was built with CUDA; off: by way of the host's memory; auto: on where network cards "
        "reach the GPUs",
        true},
+      {"RONDO_DEPENDENT_LAUNCH", "text", "on",
+       "short kernels' blocks are placed on the GPU while the kernel before them in the stream "
+       "ends "
+       "(programmatic dependent launch, from compute capability 9.0 on); eager: not in graphs, for "
+       "programs that read a graph's edges without what they carry; off: never",
+       false},
       {"RONDO_REGISTER", "text", "auto",
        "device memory that large sends go straight into is mapped by the sending process in the "
        "background; off: only rondoCommRegister's; a number: bytes of cudaMalloc's that it may "
@@ -210,6 +225,7 @@ Options readOptions() {
   readSmBudget(&options);
   readP2p(&options);
   readZeroCopy(&options);
+  readDependentLaunch(&options);
   readRegister(&options);
   readSize("RONDO_SPIN_BOUND_MS", 0, 1u << 30, &options.spinBoundMs);
   readSize("RONDO_STALL_SECONDS", 0, 1u << 30, &options.stallSeconds);
@@ -237,6 +253,11 @@ std::string optionText(const Options& options, const OptionRow& row) {
     return options.zeroCopy == ZeroCopyUse::Auto ? "auto"
            : options.zeroCopy == ZeroCopyUse::On ? "on"
                                                  : "off";
+  }
+  if (name == "RONDO_DEPENDENT_LAUNCH") {
+    return options.dependentLaunch == DependentLaunch::On      ? "on"
+           : options.dependentLaunch == DependentLaunch::Eager ? "eager"
+                                                               : "off";
   }
   if (name == "RONDO_REGISTER") {
     return options.noRegister           ? "off"

@@ -10,6 +10,10 @@ namespace rondo {
 /// Whether the network reads and writes device memory itself.
 enum class ZeroCopyUse : uint8_t { Auto, On, Off };
 
+/// Which kernels may come close behind the one before them in their stream (programmatic dependent
+/// launch).
+enum class DependentLaunch : uint8_t { On, Eager, Off };
+
 /// The values in force. Read once per communicator; fields of rondoConfig_t override some.
 struct Options {
   std::string hostId;                        ///< RONDO_HOSTID
@@ -29,12 +33,13 @@ struct Options {
   bool noSms = false;                        ///< RONDO_SM_BUDGET=none
   bool noP2p = false;                        ///< RONDO_P2P=off
   ZeroCopyUse zeroCopy = ZeroCopyUse::Auto;  ///< RONDO_NET_ZERO_COPY
-  bool noRegister = false;                   ///< RONDO_REGISTER=off
-  uint64_t registerBytes = 0;                ///< RONDO_REGISTER; 0: what is usual
-  std::string log;                           ///< RONDO_LOG
-  std::string logFile;                       ///< RONDO_LOG_FILE; empty: stderr
-  std::string record;                        ///< RONDO_RECORD; empty: errors dump nothing
-  int dumpSignal = 0;                        ///< RONDO_DUMP_SIGNAL; 0: none
+  DependentLaunch dependentLaunch = DependentLaunch::On;  ///< RONDO_DEPENDENT_LAUNCH
+  bool noRegister = false;                                ///< RONDO_REGISTER=off
+  uint64_t registerBytes = 0;                             ///< RONDO_REGISTER; 0: what is usual
+  std::string log;                                        ///< RONDO_LOG
+  std::string logFile;                                    ///< RONDO_LOG_FILE; empty: stderr
+  std::string record;  ///< RONDO_RECORD; empty: errors dump nothing
+  int dumpSignal = 0;  ///< RONDO_DUMP_SIGNAL; 0: none
 };
 
 /// One row of the table.

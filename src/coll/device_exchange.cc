@@ -23,9 +23,10 @@ uint64_t marksFrom(int ranks) { return ranks == 2 ? 2 * kAsksFrom : kAsksFrom; }
 
 DeviceExchange::DeviceExchange(const PairView& pairs, const DirectView& direct,
                                const UserMemory& memory, const FaultView& fault, int rank, int size,
-                               int blocks)
+                               int blocks, const CloseLaunch& close)
     : size_(size),
       blocks_(blocks),
+      close_(close),
       call_{},
       memory_(memory),
       asksFrom_(kAsksFrom),
@@ -140,7 +141,9 @@ int DeviceExchange::launchRound(size_t round, CUstream_st* stream) {
   if (copies && size_ > 1) add(algo::Side::Receives, (call.rank + 1) % size_);
   if (call.items == 0) return 0;
   const int least = (call.items + kMostHeld - 1) / kMostHeld;
-  return launch(pieces, std::max(least, std::min(call.items, blocks_)), threads, stream);
+  const int blocks = std::max(least, std::min(call.items, blocks_));
+  call.close = close_.allows(blocks, stream) ? 1 : 0;
+  return launch(pieces, blocks, threads, stream);
 }
 
 int DeviceExchange::enqueue(std::span<const Transfer> transfers, CUstream_st* stream) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "coll/close_launch.h"
 #include "coll/exchange.h"
 #include "coll/stream_pool.h"
 #include "coll/user_memory.h"
@@ -19,8 +20,9 @@ class DeviceExchange {
  public:
   /// `blocks`: of the communicator's, how many may run at once. Large transfers go straight to
   /// where the sender has the receiver's memory, as the receiver's `memory` knows it at each call.
+  /// `close`: which launches come close behind the kernel before them.
   DeviceExchange(const PairView& pairs, const DirectView& direct, const UserMemory& memory,
-                 const FaultView& fault, int rank, int size, int blocks);
+                 const FaultView& fault, int rank, int size, int blocks, const CloseLaunch& close);
 
   /// Throws Error(rondoUnsupported), for call `name`, if there are no FIFOs between the ranks.
   void checkAvailable(const char* name) const;
@@ -59,6 +61,7 @@ class DeviceExchange {
 
   const int size_;
   const int blocks_;
+  const CloseLaunch close_;
   ExchangeCall<kMostPieces> call_;
   /// By queue: the whole of it. Sends to rank r at 2 r, receives from it at 2 r + 1, what this rank
   /// copies to itself at both places of its own rank.

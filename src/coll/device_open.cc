@@ -37,6 +37,7 @@ OpenedDevice open(const DeviceConfig& config, DeviceCard* card) {
                 format("loading the kernels on device %d: %s (%s)", opened.device->ordinal(),
                        cudaErrorName(error), cudaErrorText(error)));
   }
+  opened.launchesClose = launchesClose();
   endStage(config.times, "kernels");
   card->together = opened.device->runsProcessesTogether() ? 1 : 0;
   card->room = DeviceBudget::room(opened.device->ordinal(), blocksAtOnce);

@@ -16,6 +16,7 @@ struct OpenedDevice {
   std::unique_ptr<CudaDevice> device;
   std::unique_ptr<PinnedMemory> faults;  ///< DeviceFaults::kBytes
   DeviceBudget budget;
+  bool launchesClose = false;
 };
 
 /// The device that `config` asks for, its kernels loaded, and in `card` what the other ranks are

@@ -15,6 +15,7 @@
 #include "api/types.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "coll/close_launch.h"
 #include "coll/copy_engines.h"
 #include "coll/device_awaits.h"
 #include "coll/device_budget.h"
@@ -48,6 +49,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
                                     : ShownRank{config.shownRank, config.shownSize}),
         explain_(config.explain && place.rank == 0),
         tune_(config.tune),
+        close_(CloseLaunch::of(config.dependentLaunch, opened.launchesClose, lanesAtMost)),
         device_(std::move(*opened.device)),
         faults_(std::move(opened.faults), config.spinBoundMs, shown_),
         budget_(std::move(opened.budget)),
@@ -66,10 +68,11 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
         helloLL_(lease_->hello(Protocol::kLL)),
         helloLL128_(lease_->hello(Protocol::kLL128)),
         ring_(lease_->ring()),
-        exchange_(lease_->pairs(), lease_->direct(), memory_, fault_, rank_, size_, lanesAtMost),
+        exchange_(lease_->pairs(), lease_->direct(), memory_, fault_, rank_, size_, lanesAtMost,
+                  close_),
         passOn_(config.inLevels ? std::make_unique<DeviceExchange>(
                                       lease_->passOnPairs(), lease_->passOnDirect(), memory_,
-                                      fault_, rank_, size_, lanesAtMost)
+                                      fault_, rank_, size_, lanesAtMost, close_)
                                 : nullptr),
         memory_(device_, cards, rank_, !lease_->onHost(),
                 {config.noBackground, config.registerBytes, [this] { return faults_.healthy(); }}),
@@ -179,6 +182,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   const ShownRank shown_;
   const bool explain_;
   const std::vector<TuneRule> tune_;
+  const CloseLaunch close_;
   CudaDevice device_;
   DeviceFaults faults_;
   const DeviceBudget budget_;
@@ -358,9 +362,11 @@ DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
   streams_.around(name, calls, false);
   const rondoStream_t stream = calls.front().stream;
   const auto launchNow = [&](size_t some) {
+    const int blocks = static_cast<int>(some) * choice.lanes;
+    const bool close = close_.allows(blocks, stream);
+    joint.args.close = close ? 1 : 0;
     throwCuda(device_, format("%s: launching the kernel of %zu calls", name, some),
-              launchKernel(*choice.kernel, &joint, static_cast<int>(some) * choice.lanes,
-                           choice.threads, stream));
+              launchKernel(*choice.kernel, &joint, blocks, choice.threads, stream, close));
   };
   if (!touchEachOther(calls, size_)) {
     launchNow(calls.size());
@@ -417,6 +423,7 @@ CallArgs CudaRunner::argumentsOf(const DeviceCall& call, const DeviceChoice& cho
           static_cast<uint32_t>(typeSize(call.type)),
           call.root,
           Reduction{call.type, call.scaled != nullptr ? rondoSum : call.op, divisor},
+          0,
           cutOf(choice.geometry),
           fault_,
           use.src == Slots::All ? slot : 0,
@@ -425,15 +432,17 @@ CallArgs CudaRunner::argumentsOf(const DeviceCall& call, const DeviceChoice& cho
 }
 
 int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) const {
-  const CallArgs args = argumentsOf(call, choice);
+  CallArgs args = argumentsOf(call, choice);
   const int lanes = choice.geometry.lanes;
   if (choice.protocol == Protocol::kSimple) {
     const RingCall ring{args, ring_};
     return launchKernel(*choice.kernel, &ring, lanes, choice.threads, call.stream);
   }
+  const bool close = close_.allows(lanes, call.stream);
+  args.close = close ? 1 : 0;
   const bool isLL = choice.protocol == Protocol::kLL;
   const HelloCall window{{isLL ? windowLL_ : windowLL128_, args}, isLL ? helloLL_ : helloLL128_};
-  return launchKernel(*choice.kernel, &window, lanes, choice.threads, call.stream);
+  return launchKernel(*choice.kernel, &window, lanes, choice.threads, call.stream, close);
 }
 
 }  // namespace

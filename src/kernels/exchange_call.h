@@ -44,6 +44,7 @@ struct ExchangeHead {
   int32_t rank;
   int32_t queues;
   int32_t items;  ///< Lanes of all queues together.
+  int32_t close;  ///< As CallArgs has it.
   TransferQueue queue[kMostQueues];
 };
 template <int kPieces>
@@ -84,7 +85,8 @@ RONDO_ALGO TransferCut cutTransfer(const PairView& pairs, uint64_t bytes) {
 }
 
 /// Enqueues one launch of `blocks` blocks for so many pieces (at most kMostPieces, in the array
-/// behind `call`). Allowed while `stream` captures. Returns a cudaError_t.
+/// behind `call`); close, as launchKernel() has it, where the call says so. Allowed while `stream`
+/// captures. Returns a cudaError_t.
 int launchExchange(const ExchangeHead& call, int pieces, int blocks, int threads,
                    CUstream_st* stream);
 

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include "kernels/impl/enqueue.h"
 #include "kernels/impl/exchange.h"
 
 namespace rondo {
@@ -64,9 +65,7 @@ const void* directFunction(int pieces) {
 }  // namespace
 
 int launchDirect(const DirectHead& call, int pieces, int blocks, int threads, CUstream_st* stream) {
-  void* arguments[] = {const_cast<DirectHead*>(&call)};
-  return reported(cudaLaunchKernel(directFunction(pieces), dim3(static_cast<unsigned>(blocks)),
-                                   dim3(static_cast<unsigned>(threads)), arguments, 0, stream));
+  return enqueueKernel(directFunction(pieces), &call, blocks, threads, stream, call.close != 0);
 }
 
 int launchMeeting(const MeetingCall& call, CUstream_st* stream) {

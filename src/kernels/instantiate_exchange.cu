@@ -2,6 +2,7 @@
 
 #include <cuda_runtime.h>
 
+#include "kernels/impl/enqueue.h"
 #include "kernels/impl/exchange.h"
 
 namespace rondo {
@@ -23,13 +24,9 @@ ExchangeKernels exchangeKernels() {
 
 int launchExchange(const ExchangeHead& call, int pieces, int blocks, int threads,
                    CUstream_st* stream) {
-  void* arguments[] = {const_cast<ExchangeHead*>(&call)};
   const int which = pieces <= kFewPieces ? 0 : pieces <= kManyPieces ? 1 : 2;
-  const cudaError_t error =
-      cudaLaunchKernel(exchangeKernels().function[which], dim3(static_cast<unsigned>(blocks)),
-                       dim3(static_cast<unsigned>(threads)), arguments, 0, stream);
-  if (error != cudaSuccess) cudaGetLastError();
-  return error;
+  return enqueueKernel(exchangeKernels().function[which], &call, blocks, threads, stream,
+                       call.close != 0);
 }
 
 int orderStreams(CUstream_st* first, CUstream_st* later, CUevent_st* event) {

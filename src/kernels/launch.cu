@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "kernels/impl/enqueue.h"
 #include "kernels/launch.h"
 #include "kernels/standing_call.h"
 
@@ -51,27 +52,29 @@ int loadKernels(int* blocksAtOnce, int* processors) {
   return cudaSuccess;
 }
 
-namespace {
-
-int launch(const void* function, const void* call, int blocks, int threads, CUstream_st* stream) {
-  void* arguments[] = {const_cast<void*>(call)};
-  const cudaError_t error =
-      cudaLaunchKernel(function, dim3(static_cast<unsigned>(blocks)),
-                       dim3(static_cast<unsigned>(threads)), arguments, 0, stream);
+bool launchesClose() {
+  constexpr int kLeastMajor = 9;
+  constexpr int kLeastDriver = 12030;  // whose graphs have such edges
+  int device = 0;
+  int major = 0;
+  int driver = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  }
+  if (error == cudaSuccess) error = cudaDriverGetVersion(&driver);
   if (error != cudaSuccess) cudaGetLastError();
-  return error;
+  return error == cudaSuccess && major >= kLeastMajor && driver >= kLeastDriver;
 }
 
-}  // namespace
-
 int launchKernel(const Kernel& kernel, const void* call, int blocks, int threads,
-                 CUstream_st* stream) {
-  return launch(kernel.function, call, blocks, threads, stream);
+                 CUstream_st* stream, bool close) {
+  return enqueueKernel(kernel.function, call, blocks, threads, stream, close);
 }
 
 int launchStanding(const Kernel& kernel, const StandingCall& call, int blocks, int threads,
                    CUstream_st* stream) {
-  return launch(kernel.standing, &call, blocks, threads, stream);
+  return enqueueKernel(kernel.standing, &call, blocks, threads, stream, false);
 }
 
 int streamError(CUstream_st* stream) {

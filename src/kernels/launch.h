@@ -35,6 +35,7 @@ struct CallArgs {
   uint32_t elementBytes;
   int32_t root;
   Reduction reduction;  ///< Of a value that is complete.
+  int32_t close;        ///< Not 0: launched close behind the kernel before it, see launchKernel().
   Cut cut;
   FaultView fault;
   uint64_t srcSlot;  ///< Bytes from a slot to the next; 0: there is one only, whatever its number.
@@ -98,9 +99,17 @@ const Kernel* findKernel(const char* collective, const char* algorithm, Protocol
 /// once: no block takes more than that part of one. Returns a cudaError_t.
 int loadKernels(int* blocksAtOnce, int* processors);
 
+/// Whether the current device and its driver can place a kernel's blocks while the kernel before it
+/// in the stream still runs, in graphs too (programmatic dependent launch).
+bool launchesClose();
+
 /// Enqueues `kernel` with its one argument. Allowed while `stream` captures. Returns a cudaError_t.
+/// `close`, of window kernels where launchesClose(): its blocks may be placed once all blocks of
+/// the kernel before it in the stream have allowed that or ended. Its call has to say so, too: it
+/// then waits for that kernel's end and all that it wrote before it does anything else, and only
+/// then allows the next one to be placed. So of a stream two such kernels at most are on a device.
 int launchKernel(const Kernel& kernel, const void* call, int blocks, int threads,
-                 CUstream_st* stream);
+                 CUstream_st* stream, bool close = false);
 
 /// What is wrong with a stream, or its context; 0: nothing, whether it is idle or not.
 int streamError(CUstream_st* stream);

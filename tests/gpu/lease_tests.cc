@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "coll/close_launch.h"
 #include "coll/device_budget.h"
 #include "coll/device_exchange.h"
 #include "coll/device_lease.h"
@@ -15,6 +16,21 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr int kH200Blocks = 264;
 
 int freeOf(int device, int total) { return total - DeviceBudget::room(device, total).taken; }
+
+// Whatever other communicators do, its own kernels never hold more than it was promised.
+TEST(CloseLaunches, TwoOfAStreamHaveNoMoreBlocksThanWerePromised) {
+  for (const int promised : {1, 2, 7, 128}) {
+    const CloseLaunch close = CloseLaunch::of(DependentLaunch::On, true, promised);
+    EXPECT_LE(2 * close.blocks, promised);
+    EXPECT_GE(2 * close.blocks, promised - 1);
+    EXPECT_TRUE(close.allows(close.blocks, nullptr));
+    EXPECT_FALSE(close.allows(close.blocks + 1, nullptr));
+    EXPECT_FALSE(CloseLaunch::of(DependentLaunch::Off, true, promised).allows(1, nullptr));
+    EXPECT_FALSE(CloseLaunch::of(DependentLaunch::On, false, promised).allows(1, nullptr));
+  }
+  EXPECT_TRUE(CloseLaunch::of(DependentLaunch::On, true, 8).inGraphs);
+  EXPECT_FALSE(CloseLaunch::of(DependentLaunch::Eager, true, 8).inGraphs);
+}
 
 // Fifty communicators get something, all of them together no more than there is, and memory as
 // promised: 64 MiB for the first with its kernels, 4 for each further one.

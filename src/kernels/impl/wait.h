@@ -19,6 +19,15 @@ constexpr uint64_t kBetweenLooksNs = 20000;
 /// A wait that takes this long (100 ms) is told to the host, in these units: 2^20 ns.
 constexpr uint32_t kLongWait = 96, kLongWaitShift = 20;
 
+/// First of all in a kernel that was launched close: waits for the end of the one before it in its
+/// stream, and lets the one behind it come as close.
+__device__ __forceinline__ void followClosely() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 __device__ __forceinline__ uint64_t nanoseconds() {
   uint64_t t;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
