@@ -2,11 +2,15 @@
 
 #include <fcntl.h>
 #include <linux/membarrier.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+
+#include "base/unique_fd.h"
+
 #if __has_include(<sys/single_threaded.h>)
 #include <sys/single_threaded.h>
 #else
@@ -20,14 +24,11 @@ bool growDescriptorTable(unsigned descriptors) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
   const rlim_t room = std::min<rlim_t>(descriptors, limit.rlim_cur);
-  // A copy of any descriptor will do, of the first that is open.
-  for (int fd = 0; fd < 8 && room > 0; ++fd) {
-    const int last = fcntl(fd, F_DUPFD_CLOEXEC, static_cast<int>(room - 1));
-    if (last < 0) continue;
-    close(last);
-    return true;
-  }
-  return false;
+  if (room == 0) return false;
+  // Nobody's: with a copy of a file's descriptor the process's locks on it would be closed.
+  const UniqueFd any(eventfd(0, EFD_CLOEXEC));
+  const UniqueFd last(fcntl(any.get(), F_DUPFD_CLOEXEC, static_cast<int>(room - 1)));
+  return last.get() >= 0;
 }
 
 bool canFenceAllThreads() {

@@ -13,7 +13,8 @@ namespace {
 
 struct Ledger {
   std::mutex mutex;
-  std::map<int, int> taken, processes;  // by ordinal
+  std::map<int, int> taken, processes;    // by ordinal
+  std::map<int, std::atomic<int>> users;  // by ordinal; never erased
 
   int sharers(int ordinal) const {
     const auto found = processes.find(ordinal);
@@ -40,6 +41,7 @@ DeviceBudget::~DeviceBudget() {
   if (blocks_ == 0) return;
   const std::lock_guard<std::mutex> lock(ledger().mutex);
   ledger().taken[ordinal_] -= blocks_;
+  --ledger().users[ordinal_];
 }
 
 DeviceRoom DeviceBudget::room(int ordinal, int total) {
@@ -49,7 +51,15 @@ DeviceRoom DeviceBudget::room(int ordinal, int total) {
 
 void DeviceBudget::sharedBy(int ordinal, int processes) {
   const std::lock_guard<std::mutex> lock(ledger().mutex);
-  ledger().processes[ordinal] = std::max(ledger().sharers(ordinal), processes);
+  const int before = ledger().sharers(ordinal);
+  if (processes <= before) return;
+  ledger().processes[ordinal] = processes;
+  ledger().users[ordinal] += processes - before;
+}
+
+const std::atomic<int>& DeviceBudget::users(int ordinal) {
+  const std::lock_guard<std::mutex> lock(ledger().mutex);
+  return ledger().users[ordinal];
 }
 
 int DeviceRoom::share(const DeviceSharers& sharers) const {
@@ -80,6 +90,7 @@ bool DeviceBudget::take(int ordinal, int total, int blocks) {
   int& taken = ledger().taken[ordinal];
   if (total / ledger().sharers(ordinal) - taken < blocks) return false;
   taken += blocks;
+  ++ledger().users[ordinal];
   ordinal_ = ordinal;
   blocks_ = blocks;
   return true;

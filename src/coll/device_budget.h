@@ -3,6 +3,7 @@
 // communicators wait for peers that may run them in another order; if all of them fit on the device
 // at once, none can keep another from running.
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -35,6 +36,10 @@ class DeviceBudget {
   /// So many processes share device `ordinal`: what communicators of this one take from now on
   /// leaves as much to each other. No fewer are ever taken for its sharers.
   static void sharedBy(int ordinal, int processes);
+
+  /// How many use device `ordinal`: communicators of this process that have taken blocks of it, and
+  /// other processes, as far as any of them has said. May be looked at at any time.
+  static const std::atomic<int>& users(int ordinal);
 
   /// What a communicator gets of a share of a device without asking: half of it the first, and each
   /// further one the sixteenth part of what is left, so that fifty have something. 0: nothing left.

@@ -23,10 +23,10 @@ uint64_t marksFrom(int ranks) { return ranks == 2 ? 2 * kAsksFrom : kAsksFrom; }
 
 DeviceExchange::DeviceExchange(const PairView& pairs, const DirectView& direct,
                                const UserMemory& memory, const FaultView& fault, int rank, int size,
-                               int blocks, const CloseLaunch& close)
+                               int blocks, CloseLaunch* close)
     : size_(size),
       blocks_(blocks),
-      close_(close),
+      close_(*close),
       call_{},
       memory_(memory),
       asksFrom_(kAsksFrom),
@@ -76,10 +76,10 @@ bool DeviceExchange::place(CUstream_st* stream) {
   return any;
 }
 
-int DeviceExchange::launch(int pieces, int blocks, int threads, CUstream_st* stream) {
-  if (!place(stream)) return launchExchange(head(), pieces, blocks, threads, stream);
+int DeviceExchange::launch(int pieces, int blocks, int threads, CUstream_st* stream, bool close) {
+  if (!place(stream)) return launchExchange(head(), pieces, blocks, threads, stream, close);
   static_cast<ExchangeHead&>(*direct_) = head();
-  return launchDirect(*direct_, pieces, blocks, threads, stream);
+  return launchDirect(*direct_, pieces, blocks, threads, stream, close);
 }
 
 void DeviceExchange::collect(std::span<const Transfer> transfers) {
@@ -142,8 +142,11 @@ int DeviceExchange::launchRound(size_t round, CUstream_st* stream) {
   if (call.items == 0) return 0;
   const int least = (call.items + kMostHeld - 1) / kMostHeld;
   const int blocks = std::max(least, std::min(call.items, blocks_));
-  call.close = close_.allows(blocks, stream) ? 1 : 0;
-  return launch(pieces, blocks, threads, stream);
+  const CloseLaunch::Manner manner = close_.next(blocks, stream);
+  call.close = manner.lets ? 1 : 0;
+  const int error = launch(pieces, blocks, threads, stream, manner.follows);
+  close_.launched(manner, stream);
+  return error;
 }
 
 int DeviceExchange::enqueue(std::span<const Transfer> transfers, CUstream_st* stream) {

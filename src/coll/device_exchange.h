@@ -22,7 +22,7 @@ class DeviceExchange {
   /// where the sender has the receiver's memory, as the receiver's `memory` knows it at each call.
   /// `close`: which launches come close behind the kernel before them.
   DeviceExchange(const PairView& pairs, const DirectView& direct, const UserMemory& memory,
-                 const FaultView& fault, int rank, int size, int blocks, const CloseLaunch& close);
+                 const FaultView& fault, int rank, int size, int blocks, CloseLaunch* close);
 
   /// Throws Error(rondoUnsupported), for call `name`, if there are no FIFOs between the ranks.
   void checkAvailable(const char* name) const;
@@ -56,12 +56,12 @@ class DeviceExchange {
   void collect(std::span<const Transfer> transfers);
   int launchRound(size_t round, CUstream_st* stream);
   bool place(CUstream_st* stream);
-  int launch(int pieces, int blocks, int threads, CUstream_st* stream);
+  int launch(int pieces, int blocks, int threads, CUstream_st* stream, bool close);
   int threadsFor(const TransferCut& cut) const;
 
   const int size_;
   const int blocks_;
-  const CloseLaunch close_;
+  CloseLaunch& close_;
   ExchangeCall<kMostPieces> call_;
   /// By queue: the whole of it. Sends to rank r at 2 r, receives from it at 2 r + 1, what this rank
   /// copies to itself at both places of its own rank.

@@ -49,7 +49,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
                                     : ShownRank{config.shownRank, config.shownSize}),
         explain_(config.explain && place.rank == 0),
         tune_(config.tune),
-        close_(CloseLaunch::of(config.dependentLaunch, opened.launchesClose, lanesAtMost)),
+        close_(config.dependentLaunch, opened.launchesClose, lanesAtMost,
+               config.closeAlways ? nullptr : &DeviceBudget::users(opened.device->ordinal())),
         device_(std::move(*opened.device)),
         faults_(std::move(opened.faults), config.spinBoundMs, shown_),
         budget_(std::move(opened.budget)),
@@ -69,10 +70,10 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
         helloLL128_(lease_->hello(Protocol::kLL128)),
         ring_(lease_->ring()),
         exchange_(lease_->pairs(), lease_->direct(), memory_, fault_, rank_, size_, lanesAtMost,
-                  close_),
+                  &close_),
         passOn_(config.inLevels ? std::make_unique<DeviceExchange>(
                                       lease_->passOnPairs(), lease_->passOnDirect(), memory_,
-                                      fault_, rank_, size_, lanesAtMost, close_)
+                                      fault_, rank_, size_, lanesAtMost, &close_)
                                 : nullptr),
         memory_(device_, cards, rank_, !lease_->onHost(),
                 {config.noBackground, config.registerBytes, [this] { return faults_.healthy(); }}),
@@ -163,7 +164,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     });
   }
   CallArgs argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const;
-  int launch(const DeviceCall& call, const DeviceChoice& choice) const;
+  int launch(const DeviceCall& call, const DeviceChoice& choice);
   bool stands(const DeviceCall& call, uint64_t lingerNs, DeviceServed* served);
   DeviceServed runScaled(const DeviceCall& call);
   DeviceServed copyAlone(const DeviceCall& call) const;
@@ -182,7 +183,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   const ShownRank shown_;
   const bool explain_;
   const std::vector<TuneRule> tune_;
-  const CloseLaunch close_;
+  CloseLaunch close_;
   CudaDevice device_;
   DeviceFaults faults_;
   const DeviceBudget budget_;
@@ -363,10 +364,11 @@ DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
   const rondoStream_t stream = calls.front().stream;
   const auto launchNow = [&](size_t some) {
     const int blocks = static_cast<int>(some) * choice.lanes;
-    const bool close = close_.allows(blocks, stream);
-    joint.args.close = close ? 1 : 0;
+    const CloseLaunch::Manner manner = close_.next(blocks, stream);
+    joint.args.close = manner.lets ? 1 : 0;
     throwCuda(device_, format("%s: launching the kernel of %zu calls", name, some),
-              launchKernel(*choice.kernel, &joint, blocks, choice.threads, stream, close));
+              launchKernel(*choice.kernel, &joint, blocks, choice.threads, stream, manner.follows));
+    close_.launched(manner, stream);
   };
   if (!touchEachOther(calls, size_)) {
     launchNow(calls.size());
@@ -431,18 +433,21 @@ CallArgs CudaRunner::argumentsOf(const DeviceCall& call, const DeviceChoice& cho
           scaleOf(call)};
 }
 
-int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) const {
+int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) {
   CallArgs args = argumentsOf(call, choice);
   const int lanes = choice.geometry.lanes;
   if (choice.protocol == Protocol::kSimple) {
     const RingCall ring{args, ring_};
     return launchKernel(*choice.kernel, &ring, lanes, choice.threads, call.stream);
   }
-  const bool close = close_.allows(lanes, call.stream);
-  args.close = close ? 1 : 0;
+  const CloseLaunch::Manner manner = close_.next(lanes, call.stream);
+  args.close = manner.lets ? 1 : 0;
   const bool isLL = choice.protocol == Protocol::kLL;
   const HelloCall window{{isLL ? windowLL_ : windowLL128_, args}, isLL ? helloLL_ : helloLL128_};
-  return launchKernel(*choice.kernel, &window, lanes, choice.threads, call.stream, close);
+  const int error =
+      launchKernel(*choice.kernel, &window, lanes, choice.threads, call.stream, manner.follows);
+  close_.launched(manner, call.stream);
+  return error;
 }
 
 }  // namespace

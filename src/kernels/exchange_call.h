@@ -85,10 +85,10 @@ RONDO_ALGO TransferCut cutTransfer(const PairView& pairs, uint64_t bytes) {
 }
 
 /// Enqueues one launch of `blocks` blocks for so many pieces (at most kMostPieces, in the array
-/// behind `call`); close, as launchKernel() has it, where the call says so. Allowed while `stream`
-/// captures. Returns a cudaError_t.
+/// behind `call`); `close` as launchKernel() has it. Allowed while `stream` captures. Returns a
+/// cudaError_t.
 int launchExchange(const ExchangeHead& call, int pieces, int blocks, int threads,
-                   CUstream_st* stream);
+                   CUstream_st* stream, bool close);
 
 /// What is enqueued on `later` from now on waits for what is on `first` by now; `event` is free for
 /// further use at once. Returns a cudaError_t.

@@ -64,8 +64,9 @@ const void* directFunction(int pieces) {
 
 }  // namespace
 
-int launchDirect(const DirectHead& call, int pieces, int blocks, int threads, CUstream_st* stream) {
-  return enqueueKernel(directFunction(pieces), &call, blocks, threads, stream, call.close != 0);
+int launchDirect(const DirectHead& call, int pieces, int blocks, int threads, CUstream_st* stream,
+                 bool close) {
+  return enqueueKernel(directFunction(pieces), &call, blocks, threads, stream, close);
 }
 
 int launchMeeting(const MeetingCall& call, CUstream_st* stream) {

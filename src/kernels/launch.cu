@@ -63,8 +63,15 @@ bool launchesClose() {
     error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
   }
   if (error == cudaSuccess) error = cudaDriverGetVersion(&driver);
+  // What was compiled for less does not wait, whatever it runs on.
+  constexpr int kLeastCode = 90;
+  cudaFuncAttributes attributes{};
+  if (error == cudaSuccess) {
+    error = cudaFuncGetAttributes(&attributes, kernels().front().function);
+  }
   if (error != cudaSuccess) cudaGetLastError();
-  return error == cudaSuccess && major >= kLeastMajor && driver >= kLeastDriver;
+  return error == cudaSuccess && major >= kLeastMajor && driver >= kLeastDriver &&
+         attributes.ptxVersion >= kLeastCode;
 }
 
 int launchKernel(const Kernel& kernel, const void* call, int blocks, int threads,

@@ -35,7 +35,7 @@ struct CallArgs {
   uint32_t elementBytes;
   int32_t root;
   Reduction reduction;  ///< Of a value that is complete.
-  int32_t close;        ///< Not 0: launched close behind the kernel before it, see launchKernel().
+  int32_t close;  ///< Not 0: waits for the kernel before it, and lets the next one come close.
   Cut cut;
   FaultView fault;
   uint64_t srcSlot;  ///< Bytes from a slot to the next; 0: there is one only, whatever its number.
@@ -100,14 +100,24 @@ const Kernel* findKernel(const char* collective, const char* algorithm, Protocol
 int loadKernels(int* blocksAtOnce, int* processors);
 
 /// Whether the current device and its driver can place a kernel's blocks while the kernel before it
-/// in the stream still runs, in graphs too (programmatic dependent launch).
+/// in the stream still runs, in graphs too (programmatic dependent launch), and the kernels were
+/// compiled for it. After loadKernels().
 bool launchesClose();
+
+/// Where a stream's capture is: the one node that what comes next depends on; nullptr: there are
+/// none, or several.
+struct CaptureTip {
+  unsigned long long capture = 0;
+  const void* node = nullptr;
+};
+CaptureTip captureTip(CUstream_st* stream);
 
 /// Enqueues `kernel` with its one argument. Allowed while `stream` captures. Returns a cudaError_t.
 /// `close`, of window kernels where launchesClose(): its blocks may be placed once all blocks of
-/// the kernel before it in the stream have allowed that or ended. Its call has to say so, too: it
-/// then waits for that kernel's end and all that it wrote before it does anything else, and only
-/// then allows the next one to be placed. So of a stream two such kernels at most are on a device.
+/// the/// kernel before it in the stream have allowed that or ended. Its call has to say so, too
+/// (CallArgs::close): it then waits for that kernel's end and all that it wrote before it does
+/// anything else, and only then allows the next one to be placed. So of a stream two such kernels
+/// at most are on a device.
 int launchKernel(const Kernel& kernel, const void* call, int blocks, int threads,
                  CUstream_st* stream, bool close = false);
 

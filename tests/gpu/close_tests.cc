@@ -60,14 +60,24 @@ cudaGraph_t captured(RankEnv& env) {
 }
 
 size_t programmaticEdges(cudaGraph_t graph) {
+#if CUDART_VERSION >= 12030
+#if CUDART_VERSION >= 13000
+  const auto get = cudaGraphGetEdges;
+#else
+  const auto get = cudaGraphGetEdges_v2;
+#endif
   size_t count = 0;
-  cuda(cudaGraphGetEdges(graph, nullptr, nullptr, nullptr, &count), "how many edges");
+  cuda(get(graph, nullptr, nullptr, nullptr, &count), "how many edges");
   std::vector<cudaGraphNode_t> from(count), to(count);
   std::vector<cudaGraphEdgeData> data(count);
-  cuda(cudaGraphGetEdges(graph, from.data(), to.data(), data.data(), &count), "edges");
+  cuda(get(graph, from.data(), to.data(), data.data(), &count), "edges");
   return static_cast<size_t>(std::count_if(data.begin(), data.end(), [](const auto& edge) {
     return edge.type == cudaGraphDependencyTypeProgrammatic;
   }));
+#else
+  static_cast<void>(graph);
+  return 0;
+#endif
 }
 
 DeviceConfig with(DependentLaunch use) {
@@ -120,8 +130,8 @@ TEST(CloseLaunch, GraphsHaveSuchEdgesOnlyWhereTheyMay) {
   edges(DependentLaunch::On, &on);
   edges(DependentLaunch::Eager, &eager);
   edges(DependentLaunch::Off, &off);
-  if (launchesClose()) {
-    EXPECT_GT(on, 5u) << "the shorter ones";
+  if (launchesClose() && CUDART_VERSION >= 12030) {
+    EXPECT_GT(on, 3u) << "of short ones behind short ones";
   } else {
     EXPECT_EQ(on, 0u);
   }

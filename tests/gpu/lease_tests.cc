@@ -20,16 +20,34 @@ int freeOf(int device, int total) { return total - DeviceBudget::room(device, to
 // Whatever other communicators do, its own kernels never hold more than it was promised.
 TEST(CloseLaunches, TwoOfAStreamHaveNoMoreBlocksThanWerePromised) {
   for (const int promised : {1, 2, 7, 128}) {
-    const CloseLaunch close = CloseLaunch::of(DependentLaunch::On, true, promised);
-    EXPECT_LE(2 * close.blocks, promised);
-    EXPECT_GE(2 * close.blocks, promised - 1);
-    EXPECT_TRUE(close.allows(close.blocks, nullptr));
-    EXPECT_FALSE(close.allows(close.blocks + 1, nullptr));
-    EXPECT_FALSE(CloseLaunch::of(DependentLaunch::Off, true, promised).allows(1, nullptr));
-    EXPECT_FALSE(CloseLaunch::of(DependentLaunch::On, false, promised).allows(1, nullptr));
+    const CloseLaunch close(DependentLaunch::On, true, promised, nullptr);
+    EXPECT_TRUE(close.next(promised / 2, nullptr).follows) << promised;
+    EXPECT_TRUE(close.next(promised / 2, nullptr).lets) << promised;
+    EXPECT_FALSE(close.next(promised / 2 + 1, nullptr).follows) << promised;
+    EXPECT_FALSE(close.next(promised / 2 + 1, nullptr).lets) << promised;
   }
-  EXPECT_TRUE(CloseLaunch::of(DependentLaunch::On, true, 8).inGraphs);
-  EXPECT_FALSE(CloseLaunch::of(DependentLaunch::Eager, true, 8).inGraphs);
+  EXPECT_FALSE(CloseLaunch(DependentLaunch::Off, true, 8, nullptr).next(1, nullptr).lets);
+  EXPECT_FALSE(CloseLaunch(DependentLaunch::On, false, 8, nullptr).next(1, nullptr).lets);
+  EXPECT_TRUE(CloseLaunch(DependentLaunch::Eager, true, 8, nullptr).next(1, nullptr).follows);
+}
+
+// Kernels of the program's own that come close behind one that waits could take what another
+// communicator's kernels need, for which its peers wait.
+TEST(CloseLaunches, NobodyLetsAnotherComeBesideASecondCommunicatorOrProcess) {
+  constexpr int kDevice = 13;
+  DeviceBudget mine;
+  ASSERT_TRUE(mine.take(kDevice, kH200Blocks, 128));
+  const CloseLaunch close(DependentLaunch::On, true, 128, &DeviceBudget::users(kDevice));
+  EXPECT_TRUE(close.next(1, nullptr).lets);
+  {
+    DeviceBudget other;
+    ASSERT_TRUE(other.take(kDevice, kH200Blocks, 4));
+    EXPECT_FALSE(close.next(1, nullptr).lets);
+    EXPECT_FALSE(close.next(1, nullptr).follows);
+  }
+  EXPECT_TRUE(close.next(1, nullptr).lets);
+  DeviceBudget::sharedBy(kDevice, 2);
+  EXPECT_FALSE(close.next(1, nullptr).lets);
 }
 
 // Fifty communicators get something, all of them together no more than there is, and memory as

@@ -58,6 +58,7 @@ inline void runWorld(int ranks, const DeviceConfig& config, const Body& body, in
 inline DeviceConfig patient() {
   DeviceConfig config;
   config.spinBoundMs = 20000;  // a hang becomes a failure
+  config.closeAlways = true;   // ranks share a device here, and no kernels but the library's
   return config;
 }
 

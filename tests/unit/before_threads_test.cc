@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -26,35 +28,54 @@ unsigned tableSize() {
   return 0;
 }
 
-/// ThreadSanitizer has a thread of its own before any library is loaded.
-bool alwaysThreaded() {
-#ifdef __SANITIZE_THREAD__
-  return true;
+/// Whether this program can have been loaded with one thread, and the library can know it.
+constexpr bool kKnown =
+#if defined(__SANITIZE_THREAD__) || !__has_include(<sys/single_threaded.h>)
+    false;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    false;
 #else
-  return false;
+    true;
 #endif
+#else
+    true;
+#endif
+
+/// A process of this program's that does nothing but this test.
+class BeforeThreads : public testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+  void TearDown() override { GTEST_FLAG_SET(death_test_style, "fast"); }
+};
+
+TEST_F(BeforeThreads, TheTableOfDescriptorsIsLargeOnceTheLibraryIsLoaded) {
+  if (!kKnown) GTEST_SKIP() << "it may have had threads from the first";
+  const auto check = [] {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    std::fprintf(stderr, "room for %u\n", tableSize());
+    std::_Exit(tableSize() >= std::min<rlim_t>(limit.rlim_cur, 1024) ? 0 : 1);
+  };
+  EXPECT_EXIT(check(), testing::ExitedWithCode(0), "room for");
 }
 
-TEST(BeforeThreads, TheTableOfDescriptorsIsLargeOnceTheLibraryIsLoaded) {
-  if (alwaysThreaded()) GTEST_SKIP() << "this process never had one thread";
-  rlimit limit{};
-  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
-  EXPECT_GE(tableSize(), std::min<rlim_t>(limit.rlim_cur, 1024));
-}
-
-TEST(BeforeThreads, TheTableDoesNotGrowUnderThreads) {
+TEST_F(BeforeThreads, TheTableDoesNotGrowUnderThreads) {
   std::thread([] {}).join();  // from now on the process counts as one with threads
   const unsigned before = tableSize();
   EXPECT_FALSE(growDescriptorTable(2 * before));
   EXPECT_EQ(tableSize(), before);
 }
 
-TEST(BeforeThreads, FencesAreAskedFor) {
-  if (alwaysThreaded()) GTEST_SKIP() << "this process never had one thread";
-  const auto fence = [] { return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); };
-  const bool before = fence() == 0;  // without having been asked for, it is refused
-  EXPECT_EQ(canFenceAllThreads(), before) << "for this process nobody asked when it was loaded";
-  EXPECT_EQ(fence() == 0, before);
+TEST_F(BeforeThreads, FencesAreAskedFor) {
+  if (!kKnown) GTEST_SKIP() << "it may have had threads from the first";
+  const auto check = [] {
+    // Without having been asked for, it is refused, as it is where there is none at all.
+    const bool before = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+    std::fprintf(stderr, "%s when it was loaded\n", before ? "asked for" : "not asked for");
+    std::_Exit(canFenceAllThreads() == before ? 0 : 1);
+  };
+  EXPECT_EXIT(check(), testing::ExitedWithCode(0), "when it was loaded");
 }
 
 }  // namespace
