@@ -114,7 +114,7 @@ CaptureTip captureTip(CUstream_st* stream);
 
 /// Enqueues `kernel` with its one argument. Allowed while `stream` captures. Returns a cudaError_t.
 /// `close`, of window kernels where launchesClose(): its blocks may be placed once all blocks of
-/// the/// kernel before it in the stream have allowed that or ended. Its call has to say so, too
+/// the kernel before it in the stream have allowed that or ended. Its call has to say so, too
 /// (CallArgs::close): it then waits for that kernel's end and all that it wrote before it does
 /// anything else, and only then allows the next one to be placed. So of a stream two such kernels
 /// at most are on a device.

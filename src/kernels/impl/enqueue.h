@@ -1,5 +1,5 @@
 #pragma once
-// How all kernels are launched.
+// How kernels of collectives, sends and receives are launched.
 
 #include <cuda_runtime.h>
 
