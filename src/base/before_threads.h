@@ -1,8 +1,8 @@
 #pragma once
 // What is free while a process has one thread. With more of them the kernel waits, for each of
 // these, until no CPU can be at work with what there was before: 10 to 40 ms. So the library does
-// both when it is loaded, which usually is before there are threads; later creators of
-// communicators paid for them (4 x H200, 64 CPUs, 2026-11-27: 50 of 125 ms).
+// both when it is loaded, which usually is before there are threads. The first communicator of four
+// processes took 115 to 150 ms before that, and 71 to 92 since (4 x H200, 64 CPUs, 2026-11-27).
 
 namespace rondo {
 

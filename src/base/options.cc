@@ -156,11 +156,9 @@ const std::vector<OptionRow>& optionTable() {
        true},
       {"RONDO_DEPENDENT_LAUNCH", "text", "eager",
        "short kernels of the only communicator on a GPU are placed there while the kernel before "
-       "them "
-       "in the stream ends (programmatic dependent launch, from compute capability 9.0 on): eager: "
-       "but for graphs; on: in graphs, too, which then have edges that cudaGraphGetEdges refuses "
-       "to "
-       "tell without what they carry; off: never",
+       "them in the stream ends (programmatic dependent launch, from compute capability 9.0 on): "
+       "eager: but for graphs; on: in graphs, too, which then have edges that cudaGraphGetEdges "
+       "refuses to tell without what they carry; off: never",
        false},
       {"RONDO_REGISTER", "text", "auto",
        "device memory that large sends go straight into is mapped by the sending process in the "

@@ -7,12 +7,13 @@
 #include "kernels/far_exchange_visit.h"
 #include "kernels/far_hands.h"
 #include "kernels/far_visit.h"
+#include "kernels/impl/enqueue.h"
 #include "kernels/impl/wait.h"
 
 namespace rondo {
 namespace {
 
-constexpr unsigned kThreads = 512;
+constexpr int kThreads = 512;
 
 /// Page-locked memory is read past the caches: the host has written it since.
 template <bool kFromHost, class Word>
@@ -138,12 +139,6 @@ int reported(cudaError_t error) {
   return error;
 }
 
-int launch(const void* kernel, const void* call, int blocks, CUstream_st* stream) {
-  void* arguments[] = {const_cast<void*>(call)};
-  return reported(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads),
-                                   arguments, 0, stream));
-}
-
 }  // namespace
 
 int loadFar(int* blocksAtOnce, int* processors) {
@@ -168,11 +163,13 @@ int loadFar(int* blocksAtOnce, int* processors) {
 }
 
 int launchFar(const FarCall& call, int blocks, CUstream_st* stream) {
-  return launch(reinterpret_cast<const void*>(&farCollective), &call, blocks, stream);
+  return enqueueKernel(reinterpret_cast<const void*>(&farCollective), &call, blocks, kThreads,
+                       stream, false);
 }
 
 int launchFarExchange(const FarExchangeCall& call, int blocks, CUstream_st* stream) {
-  return launch(reinterpret_cast<const void*>(&farExchange), &call, blocks, stream);
+  return enqueueKernel(reinterpret_cast<const void*>(&farExchange), &call, blocks, kThreads, stream,
+                       false);
 }
 
 }  // namespace rondo

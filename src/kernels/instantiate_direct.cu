@@ -70,9 +70,7 @@ int launchDirect(const DirectHead& call, int pieces, int blocks, int threads, CU
 }
 
 int launchMeeting(const MeetingCall& call, CUstream_st* stream) {
-  void* arguments[] = {const_cast<MeetingCall*>(&call)};
-  return reported(cudaLaunchKernel(reinterpret_cast<const void*>(&meetingKernel), dim3(1), dim3(32),
-                                   arguments, 0, stream));
+  return enqueueKernel(reinterpret_cast<const void*>(&meetingKernel), &call, 1, 32, stream, false);
 }
 
 int copyOnStream(void* to, const void* from, uint64_t bytes, CUstream_st* stream) {

@@ -23,8 +23,8 @@ struct TopologyDeleter {
 using Topology = std::unique_ptr<hwloc_topology, TopologyDeleter>;
 
 /// Who tells of the CPUs. The CPUs themselves are asked by moving the calling thread to each of
-/// them in turn: on 64 it took 20 to 48 ms where other ranks waited on them, against 10, and left
-/// the thread on one of theirs (4 x H200, 2026-11-27).
+/// them in turn, also to those where other ranks run: 15 to 20 ms on 64 of them instead of 8 to 14
+/// (2026-11-27).
 enum class Asked { kKernel, kCpus };
 
 Topology loadTopology(Asked asked) {

@@ -1,5 +1,5 @@
 #pragma once
-// How kernels of collectives, sends and receives are launched.
+// How kernels with one argument are launched.
 
 #include <cuda_runtime.h>
 
