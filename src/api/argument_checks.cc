@@ -149,7 +149,8 @@ rondoResult_t checkMemory(const CollectiveArgs& args, bool* onDevice) {
   *onDevice = false;
   if (args.comm->rehearsal != nullptr) return rondoSuccess;  // whatever it is, nobody touches it
   const PointerKind recv = pointerKind(args.usesRecv ? args.recv : args.send);
-  const PointerKind send = args.usesSend ? pointerKind(args.send) : recv;
+  const bool another = args.usesSend && args.send != (args.usesRecv ? args.recv : args.send);
+  const PointerKind send = another ? pointerKind(args.send) : recv;
   const bool host = recv.memory == PointerKind::kHost;
   *onDevice = !host;
   if ((send.memory == PointerKind::kHost) != host) [[unlikely]] {

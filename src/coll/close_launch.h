@@ -1,7 +1,8 @@
 #pragma once
-// Kernels that come close behind the one before them in their stream (programmatic dependent
-// launch): their blocks are placed while that one ends, which saves a microsecond of a launch, a
-// quarter of one in a graph (4 x H200, 2026-11-27).
+// How a communicator's kernels are launched: by the driver's handles, and some close behind the one
+// before them in their stream (programmatic dependent launch): their blocks are placed while that
+// one ends, which saves a microsecond of a launch, a quarter of one in a graph (4 x H200,
+// 2026-11-27).
 
 #include <atomic>
 
@@ -48,7 +49,9 @@ class CloseLaunch {
     manner.follows = manner.lets && (!manner.captured || isLast(captureTip(stream)));
     return manner;
   }
-  /// After the launch.
+  /// What the launch is told.
+  Launching launching(const Manner& manner) { return {manner.follows, &handles_}; }
+  /// After it.
   void launched(const Manner& manner, CUstream_st* stream) {
     if (manner.captured) last_ = captureTip(stream);
   }
@@ -62,6 +65,7 @@ class CloseLaunch {
   const bool inGraphs_;
   const std::atomic<int>* const users_;
   CaptureTip last_;
+  KernelHandles handles_;
 };
 
 }  // namespace rondo

@@ -76,10 +76,11 @@ bool DeviceExchange::place(CUstream_st* stream) {
   return any;
 }
 
-int DeviceExchange::launch(int pieces, int blocks, int threads, CUstream_st* stream, bool close) {
-  if (!place(stream)) return launchExchange(head(), pieces, blocks, threads, stream, close);
+int DeviceExchange::launch(int pieces, int blocks, int threads, CUstream_st* stream,
+                           const Launching& how) {
+  if (!place(stream)) return launchExchange(head(), pieces, blocks, threads, stream, how);
   static_cast<ExchangeHead&>(*direct_) = head();
-  return launchDirect(*direct_, pieces, blocks, threads, stream, close);
+  return launchDirect(*direct_, pieces, blocks, threads, stream, how);
 }
 
 void DeviceExchange::collect(std::span<const Transfer> transfers) {
@@ -144,7 +145,7 @@ int DeviceExchange::launchRound(size_t round, CUstream_st* stream) {
   const int blocks = std::max(least, std::min(call.items, blocks_));
   const CloseLaunch::Manner manner = close_.next(blocks, stream);
   call.close = manner.lets ? 1 : 0;
-  const int error = launch(pieces, blocks, threads, stream, manner.follows);
+  const int error = launch(pieces, blocks, threads, stream, close_.launching(manner));
   close_.launched(manner, stream);
   return error;
 }

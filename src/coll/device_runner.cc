@@ -367,7 +367,8 @@ DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
     const CloseLaunch::Manner manner = close_.next(blocks, stream);
     joint.args.close = manner.lets ? 1 : 0;
     throwCuda(device_, format("%s: launching the kernel of %zu calls", name, some),
-              launchKernel(*choice.kernel, &joint, blocks, choice.threads, stream, manner.follows));
+              launchKernel(*choice.kernel, &joint, blocks, choice.threads, stream,
+                           close_.launching(manner)));
     close_.launched(manner, stream);
   };
   if (!touchEachOther(calls, size_)) {
@@ -438,14 +439,15 @@ int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) {
   const int lanes = choice.geometry.lanes;
   if (choice.protocol == Protocol::kSimple) {
     const RingCall ring{args, ring_};
-    return launchKernel(*choice.kernel, &ring, lanes, choice.threads, call.stream);
+    return launchKernel(*choice.kernel, &ring, lanes, choice.threads, call.stream,
+                        close_.launching({}));
   }
   const CloseLaunch::Manner manner = close_.next(lanes, call.stream);
   args.close = manner.lets ? 1 : 0;
   const bool isLL = choice.protocol == Protocol::kLL;
   const HelloCall window{{isLL ? windowLL_ : windowLL128_, args}, isLL ? helloLL_ : helloLL128_};
-  const int error =
-      launchKernel(*choice.kernel, &window, lanes, choice.threads, call.stream, manner.follows);
+  const int error = launchKernel(*choice.kernel, &window, lanes, choice.threads, call.stream,
+                                 close_.launching(manner));
   close_.launched(manner, call.stream);
   return error;
 }

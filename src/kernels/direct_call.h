@@ -89,7 +89,7 @@ struct DirectCall : DirectHead {
 
 /// Enqueues it, as launchExchange() does.
 int launchDirect(const DirectHead& call, int pieces, int blocks, int threads, CUstream_st* stream,
-                 bool close);
+                 const Launching& how);
 
 /// Where all ranks tell all others that they have come: words kMeetingStride apart, one for each
 /// rank, and then this rank's own count.

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "coll/algo/transfer.h"
+#include "kernels/launching.h"
 #include "p2p/channel_view.h"
 
 struct CUevent_st;
@@ -85,10 +86,10 @@ RONDO_ALGO TransferCut cutTransfer(const PairView& pairs, uint64_t bytes) {
 }
 
 /// Enqueues one launch of `blocks` blocks for so many pieces (at most kMostPieces, in the array
-/// behind `call`); `close` as launchKernel() has it. Allowed while `stream` captures. Returns a
+/// behind `call`); `how` as launchKernel() has it. Allowed while `stream` captures. Returns a
 /// cudaError_t.
 int launchExchange(const ExchangeHead& call, int pieces, int blocks, int threads,
-                   CUstream_st* stream, bool close);
+                   CUstream_st* stream, const Launching& how);
 
 /// What is enqueued on `later` from now on waits for what is on `first` by now; `event` is free for
 /// further use at once. Returns a cudaError_t.

@@ -164,12 +164,12 @@ int loadFar(int* blocksAtOnce, int* processors) {
 
 int launchFar(const FarCall& call, int blocks, CUstream_st* stream) {
   return enqueueKernel(reinterpret_cast<const void*>(&farCollective), &call, blocks, kThreads,
-                       stream, false);
+                       stream, {});
 }
 
 int launchFarExchange(const FarExchangeCall& call, int blocks, CUstream_st* stream) {
   return enqueueKernel(reinterpret_cast<const void*>(&farExchange), &call, blocks, kThreads, stream,
-                       false);
+                       {});
 }
 
 }  // namespace rondo

@@ -65,12 +65,12 @@ const void* directFunction(int pieces) {
 }  // namespace
 
 int launchDirect(const DirectHead& call, int pieces, int blocks, int threads, CUstream_st* stream,
-                 bool close) {
-  return enqueueKernel(directFunction(pieces), &call, blocks, threads, stream, close);
+                 const Launching& how) {
+  return enqueueKernel(directFunction(pieces), &call, blocks, threads, stream, how);
 }
 
 int launchMeeting(const MeetingCall& call, CUstream_st* stream) {
-  return enqueueKernel(reinterpret_cast<const void*>(&meetingKernel), &call, 1, 32, stream, false);
+  return enqueueKernel(reinterpret_cast<const void*>(&meetingKernel), &call, 1, 32, stream, {});
 }
 
 int copyOnStream(void* to, const void* from, uint64_t bytes, CUstream_st* stream) {

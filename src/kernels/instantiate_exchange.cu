@@ -23,9 +23,9 @@ ExchangeKernels exchangeKernels() {
 }
 
 int launchExchange(const ExchangeHead& call, int pieces, int blocks, int threads,
-                   CUstream_st* stream, bool close) {
+                   CUstream_st* stream, const Launching& how) {
   const int which = pieces <= kFewPieces ? 0 : pieces <= kManyPieces ? 1 : 2;
-  return enqueueKernel(exchangeKernels().function[which], &call, blocks, threads, stream, close);
+  return enqueueKernel(exchangeKernels().function[which], &call, blocks, threads, stream, how);
 }
 
 int orderStreams(CUstream_st* first, CUstream_st* later, CUevent_st* event) {

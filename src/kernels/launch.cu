@@ -8,6 +8,31 @@
 
 namespace rondo {
 
+decltype(&::cuLaunchKernelEx) driversLaunch() {
+  static const auto launch = [] {
+    void* found = nullptr;
+#if CUDART_VERSION >= 12050
+    constexpr unsigned kSince = 11080;
+    const cudaError_t error =
+        cudaGetDriverEntryPointByVersion("cuLaunchKernelEx", &found, kSince, cudaEnableDefault);
+#else
+    const cudaError_t error =
+        cudaGetDriverEntryPoint("cuLaunchKernelEx", &found, cudaEnableDefault);
+#endif
+    if (error != cudaSuccess) cudaGetLastError();
+    return reinterpret_cast<decltype(&::cuLaunchKernelEx)>(error == cudaSuccess ? found : nullptr);
+  }();
+  return launch;
+}
+
+CUfunc_st* KernelHandles::ask(const void* function) {
+  cudaFunction_t handle = nullptr;
+  if (driversLaunch() == nullptr) return nullptr;
+  if (cudaGetFuncBySymbol(&handle, function) == cudaSuccess) return handle;
+  cudaGetLastError();
+  return nullptr;
+}
+
 const Kernel* findKernel(const char* collective, const char* algorithm, Protocol protocol,
                          Reduces reduces, int ranks) {
   const Kernel* any = nullptr;
@@ -75,13 +100,13 @@ bool launchesClose() {
 }
 
 int launchKernel(const Kernel& kernel, const void* call, int blocks, int threads,
-                 CUstream_st* stream, bool close) {
-  return enqueueKernel(kernel.function, call, blocks, threads, stream, close);
+                 CUstream_st* stream, const Launching& how) {
+  return enqueueKernel(kernel.function, call, blocks, threads, stream, how);
 }
 
 int launchStanding(const Kernel& kernel, const StandingCall& call, int blocks, int threads,
                    CUstream_st* stream) {
-  return enqueueKernel(kernel.standing, &call, blocks, threads, stream, false);
+  return enqueueKernel(kernel.standing, &call, blocks, threads, stream, {});
 }
 
 int streamError(CUstream_st* stream) {

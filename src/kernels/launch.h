@@ -7,6 +7,7 @@
 
 #include "kernels/cut.h"
 #include "kernels/exchange_call.h"
+#include "kernels/launching.h"
 #include "kernels/reduce_units.h"
 #include "p2p/channel_view.h"
 
@@ -113,13 +114,8 @@ struct CaptureTip {
 CaptureTip captureTip(CUstream_st* stream);
 
 /// Enqueues `kernel` with its one argument. Allowed while `stream` captures. Returns a cudaError_t.
-/// `close`, of window kernels where launchesClose(): its blocks may be placed once all blocks of
-/// the kernel before it in the stream have allowed that or ended. Its call has to say so, too
-/// (CallArgs::close): it then waits for that kernel's end and all that it wrote before it does
-/// anything else, and only then allows the next one to be placed. So of a stream two such kernels
-/// at most are on a device.
 int launchKernel(const Kernel& kernel, const void* call, int blocks, int threads,
-                 CUstream_st* stream, bool close = false);
+                 CUstream_st* stream, const Launching& how);
 
 /// What is wrong with a stream, or its context; 0: nothing, whether it is idle or not.
 int streamError(CUstream_st* stream);

@@ -118,6 +118,181 @@ TEST(CloseLaunch, ReplaysToo) {
   });
 }
 
+#if CUDART_VERSION >= 12080
+
+/// Kernels of a program's own, as CUTLASS has them: one that lets the next one come at once, and
+/// writes only then, late; and one that comes close and waits, and only then copies.
+constexpr char kOwnKernels[] = R"(
+.version 7.8
+.target sm_90
+.address_size 64
+
+.visible .entry writesLate(.param .u64 to, .param .u32 value, .param .u32 count, .param .u64 ns)
+{
+  .reg .pred %p;
+  .reg .b32 %i, %n, %v, %t;
+  .reg .b64 %a, %o, %from, %now, %wait;
+  griddepcontrol.launch_dependents;
+  ld.param.u64 %wait, [ns];
+  mov.u64 %from, %globaltimer;
+SPIN:
+  mov.u64 %now, %globaltimer;
+  sub.u64 %now, %now, %from;
+  setp.lt.u64 %p, %now, %wait;
+  @%p bra SPIN;
+  ld.param.u64 %a, [to];
+  cvta.to.global.u64 %a, %a;
+  ld.param.u32 %v, [value];
+  ld.param.u32 %n, [count];
+  mov.u32 %i, %ctaid.x;
+  mov.u32 %t, %ntid.x;
+  mul.lo.u32 %i, %i, %t;
+  mov.u32 %t, %tid.x;
+  add.u32 %i, %i, %t;
+  setp.ge.u32 %p, %i, %n;
+  @%p ret;
+  mul.wide.u32 %o, %i, 4;
+  add.u64 %a, %a, %o;
+  st.global.u32 [%a], %v;
+  ret;
+}
+
+.visible .entry copiesClose(.param .u64 to, .param .u64 from, .param .u32 count)
+{
+  .reg .pred %p;
+  .reg .b32 %i, %n, %v, %t;
+  .reg .b64 %a, %b, %o;
+  griddepcontrol.wait;
+  ld.param.u64 %a, [to];
+  cvta.to.global.u64 %a, %a;
+  ld.param.u64 %b, [from];
+  cvta.to.global.u64 %b, %b;
+  ld.param.u32 %n, [count];
+  mov.u32 %i, %ctaid.x;
+  mov.u32 %t, %ntid.x;
+  mul.lo.u32 %i, %i, %t;
+  mov.u32 %t, %tid.x;
+  add.u32 %i, %i, %t;
+  setp.ge.u32 %p, %i, %n;
+  @%p ret;
+  mul.wide.u32 %o, %i, 4;
+  add.u64 %a, %a, %o;
+  add.u64 %b, %b, %o;
+  ld.global.u32 %v, [%b];
+  st.global.u32 [%a], %v;
+  ret;
+}
+)";
+
+class OwnKernels {
+ public:
+  OwnKernels() {
+    cuda(cudaLibraryLoadData(&library_, kOwnKernels, nullptr, nullptr, 0, nullptr, nullptr, 0),
+         "loading the program's own kernels");
+    cuda(cudaLibraryGetKernel(&late_, library_, "writesLate"), "writesLate");
+    cuda(cudaLibraryGetKernel(&close_, library_, "copiesClose"), "copiesClose");
+  }
+  ~OwnKernels() { cudaLibraryUnload(library_); }
+  OwnKernels(const OwnKernels&) = delete;
+  OwnKernels& operator=(const OwnKernels&) = delete;
+
+  void writesLate(void* to, uint32_t value, uint32_t count, cudaStream_t stream) const {
+    uint64_t ns = 50000;
+    void* arguments[] = {&to, &value, &count, &ns};
+    launch(late_, arguments, count, stream, false);
+  }
+  void copiesClose(void* to, const void* from, uint32_t count, cudaStream_t stream) const {
+    void* arguments[] = {&to, &from, &count};
+    launch(close_, arguments, count, stream, true);
+  }
+
+ private:
+  static void launch(cudaKernel_t kernel, void** arguments, uint32_t count, cudaStream_t stream,
+                     bool close) {
+    cudaLaunchAttribute closely{};
+    closely.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    closely.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.blockDim = dim3(128);
+    config.gridDim = dim3((count + 127) / 128);
+    config.stream = stream;
+    config.attrs = &closely;
+    config.numAttrs = close ? 1 : 0;
+    cuda(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), arguments),
+         "launching a kernel of the program's own");
+  }
+
+  cudaLibrary_t library_ = nullptr;
+  cudaKernel_t late_ = nullptr, close_ = nullptr;
+};
+
+/// Every call finds what was written in front of it, however early that kernel let it come, and
+/// who comes close behind it finds all that it and those before it wrote.
+TEST(CloseLaunch, StandsBetweenKernelsOfTheProgramsOwn) {
+  constexpr uint32_t kCount = 512, kTurns = 8;
+  runWorld(3, with(DependentLaunch::On), [](RankEnv& env) {
+    if (!launchesClose()) return;
+    const OwnKernels own;
+    auto* const from = reinterpret_cast<uint32_t*>(env.src);
+    auto* const to = reinterpret_cast<uint32_t*>(env.dst);
+    uint32_t* const kept = to + kCount;
+    const auto sum = [&env](const void* of, void* into) {
+      env.runner->run({"between", Collective::AllReduce, of, into, kCount, rondoUint32, rondoSum, 0,
+                       env.stream});
+    };
+    // Sums of sums, so that two of the library's stand there.
+    const auto turns = [&] {
+      for (uint32_t k = 0; k < kTurns; ++k) {
+        own.writesLate(from, 1000 * k + static_cast<uint32_t>(env.rank()), kCount, env.stream);
+        sum(from, to);
+        sum(to, to);
+        own.copiesClose(kept + k * kCount, to, kCount, env.stream);
+      }
+    };
+    const auto wrong = [&] {
+      env.sync();
+      std::vector<uint32_t> found(kTurns * kCount);
+      cuda(
+          cudaMemcpyAsync(found.data(), kept, found.size() * 4, cudaMemcpyDeviceToHost, env.stream),
+          "copy");
+      env.sync();
+      uint64_t wrong = 0;
+      for (uint32_t i = 0; i < found.size(); ++i) {
+        wrong += found[i] != 3 * (3 * 1000 * (i / kCount) + 3) ? 1 : 0;
+      }
+      return wrong;
+    };
+    // The first launch of a kernel loads it, which waits for those that run, which wait for peers.
+    own.writesLate(from, 0, kCount, env.stream);
+    own.copiesClose(kept, from, kCount, env.stream);
+    env.sync();
+    env.barrier();
+    turns();
+    EXPECT_EQ(wrong(), 0u);
+
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    env.barrier();
+    cuda(cudaStreamBeginCapture(env.stream, cudaStreamCaptureModeThreadLocal), "begin capture");
+    turns();
+    cuda(cudaStreamEndCapture(env.stream, &graph), "end capture");
+    cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+    cuda(cudaGraphUpload(exec, env.stream), "upload");
+    env.sync();
+    env.barrier();
+    for (int replays = 0; replays < 3; ++replays) {
+      cuda(cudaMemsetAsync(kept, 0xff, kTurns * kCount * 4, env.stream), "forget");
+      cuda(cudaGraphLaunch(exec, env.stream), "launch");
+      EXPECT_EQ(wrong(), 0u);
+    }
+    env.barrier();
+    cuda(cudaGraphExecDestroy(exec), "destroy");
+    cuda(cudaGraphDestroy(graph), "destroy");
+  });
+}
+
+#endif
+
 TEST(CloseLaunch, GraphsHaveSuchEdgesOnlyWhereTheyMay) {
   const auto edges = [](DependentLaunch use, size_t* found) {
     runWorld(2, with(use), [found](RankEnv& env) {

@@ -1,0 +1,45 @@
+#pragma once
+// In which manner a kernel is launched. Needs no CUDA header.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+struct CUfunc_st;
+
+namespace rondo {
+
+/// What the driver calls the kernels of one context. Launches by the runtime name a kernel, and the
+/// driver looks that name up each time: some 200 letters of a template's instance, a third of a
+/// microsecond of three (H200, driver 580, 2026-11-27). Calls come from one thread at a time, with
+/// the context current.
+class KernelHandles {
+ public:
+  /// nullptr: the driver does not say; it is to be launched by the runtime.
+  CUfunc_st* of(const void* function) {
+    const auto key = reinterpret_cast<uintptr_t>(function);
+    Entry& entry = entries_[(key * 0x9e3779b97f4a7c15u) >> 58];
+    if (entry.function != function) entry = {function, ask(function)};
+    return entry.handle;
+  }
+
+ private:
+  struct Entry {
+    const void* function = nullptr;
+    CUfunc_st* handle = nullptr;
+  };
+  static CUfunc_st* ask(const void* function);
+  std::array<Entry, 64> entries_{};  // by a hash of the function
+};
+
+struct Launching {
+  /// Of kernels that can, where launchesClose(): the kernel's blocks may be placed once all blocks
+  /// of the one before it in the stream have allowed that or ended. Its call has to say so, too
+  /// (CallArgs::close): it then waits for that kernel's end and all that it wrote before it does
+  /// anything else, and only then allows the next one to be placed. So of a stream two such kernels
+  /// at most are on a device.
+  bool close = false;
+  KernelHandles* handles = nullptr;  ///< Of the current context; nullptr: launched by the runtime.
+};
+
+}  // namespace rondo
