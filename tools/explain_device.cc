@@ -45,7 +45,7 @@ DeviceFacts deviceFactsOf(int ranks, const std::string& topology) {
   DeviceFacts facts;
   facts.ranks = ranks;
   facts.lanes = kUsualLanes;
-  facts.lineStores = true;
+  facts.lineStores = facts.close = true;
   return facts;
 }
 

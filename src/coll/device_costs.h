@@ -11,6 +11,7 @@ namespace rondo {
 /// to kernel. Where the defaults come from is said in deviceCostFields().
 struct DeviceCosts {
   uint64_t launch = 900'000;    ///< A kernel of one block that does nothing.
+  uint64_t close = 350'000;     ///< So much less takes one that comes close behind another.
   uint64_t laneLL = 17'600;     ///< Each block, to be started and waited for.
   uint64_t lane = 9'000;        ///< The same of LL128 and Simple.
   uint64_t flagLL = 1'475'000;  ///< Data from one rank to another, with all that is done to them.

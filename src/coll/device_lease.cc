@@ -108,6 +108,13 @@ bool mayGoStraight(const std::vector<DeviceCard>& cards) {
   });
 }
 
+bool allComeClose(const std::vector<DeviceCard>& cards) {
+  return std::all_of(cards.begin(), cards.end(), [&cards](const DeviceCard& card) {
+    const auto shares = [&card](const DeviceCard& other) { return other.device == card.device; };
+    return card.close != 0 && std::count_if(cards.begin(), cards.end(), shares) == 1;
+  });
+}
+
 uint64_t agreedSerial(const std::vector<DeviceCard>& cards) {
   std::vector<OrderCard> orders;
   for (const DeviceCard& card : cards) orders.push_back(card.order);

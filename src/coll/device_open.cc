@@ -38,6 +38,8 @@ OpenedDevice open(const DeviceConfig& config, DeviceCard* card) {
                        cudaErrorName(error), cudaErrorText(error)));
   }
   opened.launchesClose = launchesClose();
+  card->close = opened.launchesClose && config.dependentLaunch != DependentLaunch::Off &&
+                DeviceBudget::users(card->ordinal).load(std::memory_order_relaxed) == 0;
   endStage(config.times, "kernels");
   card->together = opened.device->runsProcessesTogether() ? 1 : 0;
   card->room = DeviceBudget::room(opened.device->ordinal(), blocksAtOnce);

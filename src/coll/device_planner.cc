@@ -153,7 +153,8 @@ class Search {
                                          static_cast<Count>(g.blocks),
                             .foldedBytes = form.collective == Collective::ReduceScatter
                                                ? bytes * static_cast<Count>(n - 1)
-                                               : 0};
+                                               : 0,
+                            .close = lanes <= facts_.closeLanes()};
       const Count cost = windowTime(work, costs_);
       take(DeviceChoice{form.algorithm, protocol, g, static_cast<int>(threads), found, cost});
     });
@@ -202,7 +203,7 @@ class Search {
 };
 
 ExchangeWork allToAllWork(const DeviceRequest& request, const DeviceFacts& facts, int lanes) {
-  ExchangeWork work(lanes);
+  ExchangeWork work(lanes, facts.closeLanes());
   for (int peer = 1; peer < facts.ranks; ++peer) {
     for (const bool sends : {false, true}) {
       work.add(peer, sends, request.count * request.elementBytes);
@@ -300,7 +301,7 @@ DeviceChoice chooseExchange(const DeviceRequest& request, const DeviceFacts& fac
   if (!gathers && request.collective != Collective::Scatter) return {};
   const int lanes = pairLanes(facts.ranks, facts.lanes);
   if (!facts.lineStores || facts.ranks < 2 || lanes == 0) return {};
-  ExchangeWork root(lanes);
+  ExchangeWork root(lanes, facts.closeLanes());
   const Count bytes = request.count * request.elementBytes;
   for (int peer = 1; peer < facts.ranks; ++peer) root.add(peer, !gathers, bytes);
   const Count chunk = kPairLineData / request.elementBytes;

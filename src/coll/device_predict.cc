@@ -15,6 +15,10 @@ constexpr Count kFreeThreads = 128;
 Count per(Count bytes, uint64_t perKiB) { return bytes * perKiB / 1024; }
 Count divideUp(Count a, Count b) { return (a + b - 1) / b; }
 
+uint64_t launchOf(const DeviceCosts& costs, bool close) {
+  return costs.launch - (close ? std::min(costs.launch, costs.close) : 0);
+}
+
 }  // namespace
 
 uint64_t windowTime(const WindowWork& work, const DeviceCosts& costs) {
@@ -24,7 +28,7 @@ uint64_t windowTime(const WindowWork& work, const DeviceCosts& costs) {
   const auto lanes = static_cast<Count>(work.lanes), threads = static_cast<Count>(work.threads);
   // Its warps do half of the work.
   const Count ways = work.oneWay ? 1 : 2;
-  Count time = costs.launch + (work.linesOf128 ? costs.flagLL128 : costs.flagLL);
+  Count time = launchOf(costs, work.close) + (work.linesOf128 ? costs.flagLL128 : costs.flagLL);
   time += furtherPeers * (work.linesOf128 ? costs.flagPeerLL128 : costs.flagPeer);
   time += lanes * (work.linesOf128 ? costs.lane : costs.laneLL) * ways / 2;
   time += (exchanges - 1) * (costs.further + furtherPeers * costs.furtherPeer);
@@ -84,13 +88,17 @@ ExchangeWork::Sum ExchangeWork::sum() const {
   return sum;
 }
 
+uint64_t ExchangeWork::launch(const DeviceCosts& costs, Count lanes) const {
+  return launchOf(costs, lanes <= static_cast<Count>(closeLanes_));
+}
+
 uint64_t ExchangeWork::time(const DeviceCosts& costs, bool ahead) const {
   if (queues_.empty()) return 0;
   const auto [lanes, longest] = sum();
   const uint64_t data =
       std::max({per(longest, costs.exchangeLanePerKiB), per(received_, costs.exchangeInPerKiB),
                 per(sent_, costs.exchangeOutPerKiB)});
-  return costs.launch + costs.exchange + (ahead ? 0 : costs.exchangeAlone) +
+  return launch(costs, lanes) + costs.exchange + (ahead ? 0 : costs.exchangeAlone) +
          lanes * costs.exchangeLane + data;
 }
 
@@ -99,7 +107,7 @@ uint64_t ExchangeWork::straightTime(const DeviceCosts& costs) const {
   const auto [lanes, longest] = sum();
   const uint64_t data = std::max(per(longest, costs.exchangeLanePerKiB),
                                  per(std::max(sent_, received_), costs.straightPerKiB));
-  return costs.launch + costs.exchange + costs.exchangeAlone + costs.straight +
+  return launch(costs, lanes) + costs.exchange + costs.exchangeAlone + costs.straight +
          lanes * costs.exchangeLane + data;
 }
 

@@ -23,6 +23,7 @@ struct WindowWork {
   algo::Count slotBytes;    ///< Of the call's slot.
   algo::Count sentBytes;    ///< What a rank sends, all exchanges and peers together.
   algo::Count foldedBytes;  ///< What a reduce-scatter reduces and keeps.
+  bool close;               ///< It comes close behind the kernel before it (DeviceFacts::close).
 };
 uint64_t windowTime(const WindowWork& work, const DeviceCosts& costs);
 
@@ -41,8 +42,10 @@ uint64_t ringTime(const RingWork& work, const DeviceCosts& costs);
 /// Sends and receives of a rank in one launch, where 128-byte lines arrive whole.
 class ExchangeWork {
  public:
-  /// `pairLanes`: the most that a pair of ranks has in each direction.
-  explicit ExchangeWork(int pairLanes) : pairLanes_(pairLanes) {}
+  /// `pairLanes`: the most that a pair of ranks has in each direction. `closeLanes`: of launches
+  /// that come close, the most in all.
+  explicit ExchangeWork(int pairLanes, int closeLanes = 0)
+      : pairLanes_(pairLanes), closeLanes_(closeLanes) {}
   /// Transfers with one peer in one direction follow each other.
   void add(int peer, bool sends, algo::Count bytes);
 
@@ -65,7 +68,8 @@ class ExchangeWork {
     bool sends;
     algo::Count lanes, longest;  ///< Of bytes that a lane moves.
   };
-  int pairLanes_;
+  uint64_t launch(const DeviceCosts& costs, algo::Count lanes) const;
+  int pairLanes_, closeLanes_;
   std::vector<Queue> queues_;
   algo::Count sent_ = 0, received_ = 0;
 };

@@ -62,7 +62,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
                lease_->shape().windowLL128,
                lease_->shape().ringLanes,
                !lease_->onHost() && mayGoStraight(cards),
-               lease_->onHost() ? config.costs.throughHost() : config.costs},
+               lease_->onHost() ? config.costs.throughHost() : config.costs,
+               allComeClose(cards)},
         fault_(faults_.view(lease_->faultLook())),
         windowLL_(lease_->windowLL()),
         windowLL128_(lease_->windowLL128()),
@@ -104,6 +105,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
 
   int device() const override { return device_.ordinal(); }
   bool throughHost() const override { return lease_->onHost(); }
+  bool comesClose() const override { return facts_.close; }
   void abort() noexcept override { faults_.abort(); }
   std::chrono::milliseconds takeLongWait() noexcept override { return faults_.takeLongWait(); }
   bool captures(rondoStream_t stream) const override { return streamCaptures(stream); }

@@ -75,6 +75,8 @@ class DeviceRunner {
   virtual int device() const = 0;
   /// Whether its kernels meet those of the others in host memory, not in that of the devices.
   virtual bool throughHost() const { return false; }
+  /// DeviceFacts::close
+  virtual bool comesClose() const { return false; }
 
   /// Enqueues the collective on its stream and returns. Both pointers are device memory of
   /// device(), aligned to an element; in place where the host's collective may be. Makes no

@@ -21,6 +21,7 @@ struct DeviceMeasurement {
   uint64_t bytes;      ///< As rondo-bench counts: of a slot; reduce-scatter's of the whole vector.
   double picoseconds;  ///< Of a call in a graph.
   std::string rule;    ///< What ran, as in RONDO_TUNE.
+  bool close = false;  ///< Kernels came close behind those before them.
 
   DeviceRequest request() const {
     const uint64_t slots =
@@ -33,6 +34,7 @@ struct DeviceMeasurement {
     facts.ranks = ranks;
     facts.lanes = 128;
     facts.lineStores = true;
+    facts.close = close;
     return facts;
   }
 };
@@ -79,7 +81,8 @@ inline std::vector<DeviceMeasurement> deviceMeasurements(const std::string& name
   std::vector<DeviceMeasurement> out;
   for (const auto& word : measuredWords(name)) {
     out.push_back({collectiveNamed(word[0]), std::stoi(word[1]), std::stoull(word[2]),
-                   std::stod(word[3]) * 1e6, word[0] + ":device:0-:" + word[5]});
+                   std::stod(word[3]) * 1e6, word[0] + ":device:0-:" + word[5],
+                   name == "h200_close.csv"});
   }
   return out;
 }

@@ -225,7 +225,9 @@ TEST(DevicePlanner, CallsThatTouchEachOther) {
 
 // Wanted: below 10 % geomean at 2 and 4 GPUs (ASTRA-sim publishes 20.6 and 12.0).
 TEST(DevicePredictions, AreCloseToWhatTwoAndFourGpusTook) {
-  for (const char* const name : {"h200_x2.csv", "h200_x2_later.csv", "h200_x4.csv"}) {
+  for (const char* const name :
+       {"h200_x2.csv", "h200_x2_later.csv", "h200_x4.csv", "h200_close.csv"}) {
+    const bool close = std::string_view(name) == "h200_close.csv";
     const std::vector<DeviceObservation> rows = measurements(name);
     ASSERT_GE(rows.size(), 17u) << name;
     for (const DeviceObservation& o : rows) {
@@ -236,14 +238,56 @@ TEST(DevicePredictions, AreCloseToWhatTwoAndFourGpusTook) {
       EXPECT_EQ(o.rules.front().protocol, protocolName(choice.protocol));
     }
     const Errors errors = errorsOf(rows, DeviceCosts{});
-    EXPECT_LT(errors.geomean, 0.05) << name;
-    EXPECT_LT(errors.worst, 0.15) << name;
+    std::printf("%s: %.1f %% geomean, %.1f %% worst\n", name, 100 * errors.geomean,
+                100 * errors.worst);
+    // Kernels have become quicker since the costs were fitted, too.
+    EXPECT_LT(errors.geomean, close ? 0.06 : 0.05) << name;
+    EXPECT_LT(errors.worst, close ? 0.20 : 0.15) << name;
     std::map<Collective, std::vector<DeviceObservation>> each;
     for (const DeviceObservation& o : rows) each[o.request.collective].push_back(o);
     for (const auto& [collective, some] : each) {
       EXPECT_LT(errorsOf(some, DeviceCosts{}).geomean, 0.10) << collectiveName(collective);
     }
   }
+}
+
+// Half of a communicator's lanes may come close: what that saves counts for these alone, for those
+// of several calls and for sends, and never more than a launch takes.
+TEST(DevicePredictions, KnowWhatComesClose) {
+  const DeviceCosts costs;
+  DeviceFacts apart = gpus(4), close = apart;
+  close.close = true;
+  EXPECT_EQ(close.closeLanes(), apart.lanes / 2);
+  EXPECT_EQ(apart.closeLanes(), 0);
+  const auto savedBy = [&](const DeviceRequest& request, const std::string& rule) {
+    const std::vector<TuneRule> rules = parseTune(rule);
+    return chooseDevice(request, apart, rules).picoseconds -
+           chooseDevice(request, close, rules).picoseconds;
+  };
+  const DeviceRequest long1 = requestOf(Collective::AllReduce, 2u << 20, 4);
+  const std::string rule = "allreduce:device:0-:twoshot/";
+  EXPECT_EQ(savedBy(requestOf(Collective::AllReduce, 8, 4), ""), costs.close);
+  EXPECT_EQ(savedBy(long1, rule + "64/LL128"), costs.close);
+  EXPECT_EQ(savedBy(long1, rule + "80/LL128"), 0u);
+  EXPECT_EQ(savedBy(long1, "allreduce:device:0-:ring/16"), 0u) << "rings do not";
+  const auto exchange = [](uint64_t bytes, const DeviceFacts& facts) {
+    return chooseExchange({Collective::Gather, bytes / 4, 4, Reduces::kNothing}, facts).picoseconds;
+  };
+  EXPECT_EQ(exchange(1024, apart) - exchange(1024, close), costs.close);
+  EXPECT_EQ(exchange(4u << 20, apart), exchange(4u << 20, close)) << "three times 64 lanes";
+  close.costs.close = apart.costs.launch + 1;
+  EXPECT_EQ(savedBy(long1, rule + "64/LL128"), apart.costs.launch);
+  // Three calls are one launch where that takes less than three of them.
+  const auto together = [](const DeviceFacts& facts) {
+    const std::vector<DeviceRequest> all(3, requestOf(Collective::AllReduce, 1024, 4));
+    uint64_t alone = 0;
+    while (chooseJoint(all, facts, {}, [&](const DeviceRequest&) { return alone; }).calls == 0) {
+      alone += 1000;
+    }
+    return 3.0 * static_cast<double>(alone);
+  };
+  close.costs = apart.costs;
+  EXPECT_NEAR(together(apart) - together(close), static_cast<double>(costs.close), 3000);
 }
 
 /// What is predicted of a row of h200_exchange.csv.
@@ -352,7 +396,7 @@ TEST(DeviceFit, FindsWhatMadeUpTheTimes) {
     const bool blind = name == "launch" || name.ends_with("_peer") || name == "wire_per_kib" ||
                        name == "overlap_per_kib" || name == "ring_lane_per_kib" ||
                        name.starts_with("exchange") || name.starts_with("far_") ||
-                       name.starts_with("straight");
+                       name.starts_with("straight") || name == "close";
     EXPECT_EQ(fit.measured[i], !blind) << name;
     if (blind) {
       EXPECT_EQ(fit.costs.*fields[i].at, DeviceCosts{}.*fields[i].at) << name;
@@ -363,9 +407,10 @@ TEST(DeviceFit, FindsWhatMadeUpTheTimes) {
 // What rondo-tune --memory device times: each rule leaves one kernel to its call and says nothing
 // of other sizes, and from such calls alone all that two GPUs can tell is found.
 TEST(DeviceTrials, ForceWhatTheySayAndTellEveryCost) {
-  for (const int ranks : {2, 4, 8}) {
+  for (const auto& [ranks, close] : {std::pair{2, false}, {4, false}, {4, true}, {8, false}}) {
     std::vector<DeviceObservation> trials = tune::deviceTrials(ranks, 64u << 20, DeviceCosts{});
     ASSERT_GT(trials.size(), 60u);
+    for (DeviceObservation& o : trials) o.facts.close = close;
     DeviceCosts truth;
     for (const DeviceCostField& field : deviceCostFields()) truth.*field.at *= 2;
     size_t heldOut = 0;
@@ -401,6 +446,10 @@ TEST(DeviceTrials, ForceWhatTheySayAndTellEveryCost) {
           name.ends_with("_peer") || name == "wire_per_kib" || name == "overlap_per_kib";
       // Places are so short from four ranks on that a thread never has a second packet.
       if (name == "ring_lane_per_kib" || (ranks >= 4 && name.ends_with("round"))) continue;
+      if (name == "close") {
+        EXPECT_EQ(fit.measured[i], close);
+        continue;
+      }
       if (name.starts_with("far_") || name.starts_with("straight")) {
         EXPECT_FALSE(fit.measured[i])
             << name;  // between hosts, or of all-to-alls that no rule asks for

@@ -140,7 +140,7 @@ std::optional<Time> Rehearsal::exchangeTime(int rank,
   if (!kernels_ || !kernels_->lineStores) return std::nullopt;
   const int lanes = pairLanes(partRanks_, kernels_->lanes);
   if (lanes == 0) return std::nullopt;
-  ExchangeWork work(lanes);
+  ExchangeWork work(lanes, kernels_->closeLanes());
   for (const PeerTransfer& t : transfers) {
     if (t.peer != rank) work.add(t.peer, t.sends, t.bytes);
   }
