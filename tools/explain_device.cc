@@ -45,7 +45,7 @@ DeviceFacts deviceFactsOf(int ranks, const std::string& topology) {
   DeviceFacts facts;
   facts.ranks = ranks;
   facts.lanes = kUsualLanes;
-  facts.lineStores = facts.close = true;
+  facts.lineStores = true;
   return facts;
 }
 

@@ -170,7 +170,8 @@ class Tuner {
   }
 
   DeviceFit measureKernels(const DeviceCosts& prior) const {
-    std::vector<DeviceObservation> trials = deviceTrials(ranks_, most_, prior);
+    std::vector<DeviceObservation> trials;
+    orAbort([&] { trials = deviceTrials(deviceFactsHere(prior), most_); });
     sayBegun(trials.size(), format("%d GPUs", ranks_));
     orAbort([&] { timeOnDevices(&trials, a_.seconds); });
     if (rank_ != 0) return {};

@@ -68,12 +68,7 @@ std::string nameOf(const DeviceObservation& o) {
 
 }  // namespace
 
-std::vector<DeviceObservation> deviceTrials(int ranks, uint64_t most, const DeviceCosts& prior) {
-  DeviceFacts facts;
-  facts.ranks = ranks;
-  facts.lanes = kShapeLL128.lanes;
-  facts.lineStores = true;
-  facts.costs = prior;
+std::vector<DeviceObservation> deviceTrials(const DeviceFacts& facts, uint64_t most) {
   std::vector<DeviceObservation> out;
   for (const Form& form : kForms) {
     for (const uint64_t bytes : kSizes) {

@@ -7,10 +7,14 @@
 
 namespace rondo::tune {
 
-/// The calls that are timed on so many ranks: for every algorithm and protocol, sizes at which it
-/// could be chosen, with the lanes that the planner would take by `prior` and with half of them;
-/// and gathers, scatters and messages. A fourth of them is held out of the fit.
-std::vector<DeviceObservation> deviceTrials(int ranks, uint64_t most, const DeviceCosts& prior);
+/// The calls that are timed on such ranks: for every algorithm and protocol, sizes at which it
+/// could be chosen, with the lanes that the planner would take by their costs and with half of
+/// them; and gathers, scatters and messages. A fourth of them is held out of the fit.
+std::vector<DeviceObservation> deviceTrials(const DeviceFacts& facts, uint64_t most);
+
+/// Of the ranks of MPI_COMM_WORLD, by a new communicator; `prior` becomes the costs. Throws
+/// Error(rondoInvalidArgument) where they have no GPUs.
+DeviceFacts deviceFactsHere(const DeviceCosts& prior);
 
 /// As RONDO_TUNE: leaves the call's kernel and lanes to it, and says nothing of other sizes. Empty
 /// where there is one kernel only.

@@ -7,7 +7,10 @@
 namespace rondo::tune {
 namespace {
 
-constexpr uint64_t DeviceCosts::*kKept = &DeviceCosts::launch;
+/// Neither can be told from flags: no call is without one, and of LL all come close.
+bool isKept(const DeviceCostField& field) {
+  return field.at == &DeviceCosts::launch || field.at == &DeviceCosts::close;
+}
 
 }  // namespace
 
@@ -35,7 +38,7 @@ DeviceFit fitFields(const std::vector<double>& measured, const PredictByCosts& p
   for (size_t i = 0; i < fields.size(); ++i) {
     DeviceCosts more = prior;
     more.*fields[i].at += more.*fields[i].at / 8 + 1000;
-    if (fields[i].at == kKept || predictionsOf(more) == before) continue;
+    if (isKept(fields[i]) || predictionsOf(more) == before) continue;
     free.push_back(i);
     fit.measured[i] = true;
     begin.push_back(prior.*fields[i].at);

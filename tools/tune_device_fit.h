@@ -35,8 +35,8 @@ struct DeviceFit {
 /// Predictions of all observations, if things cost `costs`.
 using PredictByCosts = std::function<std::vector<double>(const DeviceCosts& costs)>;
 
-/// As fitCosts(), of what the predictions depend on. A launch is kept as it is: no call is without
-/// a flag too.
+/// As fitCosts(), of what the predictions depend on. A launch is kept as it is, and what it takes
+/// less behind another: no call is without a flag too.
 DeviceFit fitFields(const std::vector<double>& measured, const PredictByCosts& predictionsOf,
                     const DeviceCosts& prior);
 

@@ -55,6 +55,15 @@ std::vector<std::vector<size_t>> passesOf(const std::vector<DeviceObservation>& 
 
 }  // namespace
 
+DeviceFacts deviceFactsHere(const DeviceCosts& prior) {
+  const ForcedComm comm("", RONDO_DEVICE_AUTO);
+  deviceOf(comm);
+  DeviceFacts facts = *comm.impl().deviceRunner()->deviceFacts();
+  facts.costs = prior;
+  MPI_Barrier(MPI_COMM_WORLD);
+  return facts;
+}
+
 void timeOnDevices(std::vector<DeviceObservation>* trials, double seconds) {
   uint64_t longest = 0;
   for (const DeviceObservation& o : *trials) {
@@ -77,7 +86,6 @@ void timeOnDevices(std::vector<DeviceObservation>* trials, double seconds) {
     }
     for (const size_t i : pass) {
       DeviceObservation& trial = (*trials)[i];
-      trial.facts.close = comm.impl().deviceRunner()->comesClose();
       const Graph graph(
           *device,
           {trial.request.collective, trial.request.count, trial.facts.ranks, trial.message},

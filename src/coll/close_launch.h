@@ -1,7 +1,7 @@
 #pragma once
 // How a communicator's kernels are launched: by the driver's handles, and some close behind the one
 // before them in their stream (programmatic dependent launch): their blocks are placed while that
-// one ends, which saves a microsecond of a launch, a quarter of one in a graph (4 x H200,
+// one ends, which saves a microsecond of a launch, a third of one in a graph (4 x H200,
 // 2026-11-27).
 
 #include <atomic>
@@ -19,9 +19,10 @@ namespace rondo {
 /// another come before its peers have come, lets a kernel of the program's own do so as well, which
 /// may take all that is left of the device and wait: no other communicator's kernels could be
 /// placed then, for which the peers may be waiting. So they do only where the communicator is the
-/// only one on its device. When a second one is made that ends, but for what has been launched or
-/// captured: the second one's kernels never let anybody come as long as the first lives, so that no
-/// two wait for each other in that way.
+/// only one on its device. When a second one is made that ends for what is launched from then on.
+/// What graphs have captured before still does: if a kernel of the program's own comes close behind
+/// it in such a graph, and ranks order it and the second one's kernels differently, they may stand
+/// still. So graphs have it only where the program says that it may (DependentLaunch::On).
 ///
 /// In graphs only kernels follow whose sole predecessor is the runner's own last one: edges to
 /// other kernels stay as they always were, whosever these are and whatever their device.

@@ -32,7 +32,7 @@ struct DeviceCard : DeviceTenant {
   int32_t ordinal;         ///< The process's name of the device.
   int32_t registeredOnly;  ///< DeviceConfig::registeredOnly
   int32_t noBackground;    ///< DeviceConfig::noBackground
-  int32_t close;           ///< Its kernels are to come close, and nobody else is on the device.
+  int32_t close;           ///< Its kernels come close in graphs: nobody else is on the device.
   uint64_t context;        ///< An address of the process.
   OrderCard order;
   std::array<char, 160> why;  ///< The sentence behind `code`.
@@ -47,7 +47,8 @@ std::vector<DeviceTenant> tenantsOf(const std::vector<DeviceCard>& cards);
 /// Whether long sends between any two ranks may go straight into memory that nobody registers.
 bool mayGoStraight(const std::vector<DeviceCard>& cards);
 
-/// Whether kernels of all ranks come close behind those before them (coll/close_launch.h).
+/// Whether kernels of all ranks come close behind those before them, in graphs, too
+/// (coll/close_launch.h).
 bool allComeClose(const std::vector<DeviceCard>& cards);
 
 /// What agreedOrder() says.

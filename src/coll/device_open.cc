@@ -38,7 +38,7 @@ OpenedDevice open(const DeviceConfig& config, DeviceCard* card) {
                        cudaErrorName(error), cudaErrorText(error)));
   }
   opened.launchesClose = launchesClose();
-  card->close = opened.launchesClose && config.dependentLaunch != DependentLaunch::Off &&
+  card->close = opened.launchesClose && config.dependentLaunch == DependentLaunch::On &&
                 DeviceBudget::users(card->ordinal).load(std::memory_order_relaxed) == 0;
   endStage(config.times, "kernels");
   card->together = opened.device->runsProcessesTogether() ? 1 : 0;

@@ -23,8 +23,8 @@ struct DeviceFacts {
   int ringLanes = kRingLanes;
   bool straight = true;    ///< Long sends between any two ranks may go straight into user memory.
   DeviceCosts costs = {};  ///< Of rank 0.
-  /// Kernels come close behind those before them (coll/close_launch.h): as it was on all ranks when
-  /// the communicator was made.
+  /// In graphs kernels come close behind those before them (coll/close_launch.h): as it was on all
+  /// ranks when the communicator was made.
   bool close = false;
 
   /// Of how many blocks such kernels are, at most.

@@ -43,7 +43,7 @@ uint64_t ringTime(const RingWork& work, const DeviceCosts& costs);
 class ExchangeWork {
  public:
   /// `pairLanes`: the most that a pair of ranks has in each direction. `closeLanes`: of launches
-  /// that come close, the most in all.
+  /// that come close, the most in all (what a rank copies to itself is not counted here).
   explicit ExchangeWork(int pairLanes, int closeLanes = 0)
       : pairLanes_(pairLanes), closeLanes_(closeLanes) {}
   /// Transfers with one peer in one direction follow each other.

@@ -105,7 +105,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
 
   int device() const override { return device_.ordinal(); }
   bool throughHost() const override { return lease_->onHost(); }
-  bool comesClose() const override { return facts_.close; }
+  const DeviceFacts* deviceFacts() const override { return &facts_; }
   void abort() noexcept override { faults_.abort(); }
   std::chrono::milliseconds takeLongWait() noexcept override { return faults_.takeLongWait(); }
   bool captures(rondoStream_t stream) const override { return streamCaptures(stream); }

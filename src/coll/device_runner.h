@@ -43,7 +43,7 @@ struct DeviceConfig {
   bool hostMemory = false;    ///< RONDO_P2P=off: ranks meet in host memory; the same on all ranks.
   bool noLineStores = false;  ///< Tests: 128-byte stores count as those over PCIe.
   bool registeredOnly = false;  ///< Tests: into what isn't registered nothing goes straight.
-  DependentLaunch dependentLaunch = DependentLaunch::On;  ///< RONDO_DEPENDENT_LAUNCH.
+  DependentLaunch dependentLaunch = DependentLaunch::Eager;  ///< RONDO_DEPENDENT_LAUNCH.
   bool noBackground = false;   ///< RONDO_REGISTER=off; counts for a rank and its peers.
   uint64_t registerBytes = 0;  ///< RONDO_REGISTER; 0: what is usual.
   ZeroCopyUse zeroCopy = ZeroCopyUse::Auto;  ///< RONDO_NET_ZERO_COPY; the same on all ranks.
@@ -75,8 +75,8 @@ class DeviceRunner {
   virtual int device() const = 0;
   /// Whether its kernels meet those of the others in host memory, not in that of the devices.
   virtual bool throughHost() const { return false; }
-  /// DeviceFacts::close
-  virtual bool comesClose() const { return false; }
+  /// What choose() knows of the devices; nullptr where they are of several hosts.
+  virtual const DeviceFacts* deviceFacts() const { return nullptr; }
 
   /// Enqueues the collective on its stream and returns. Both pointers are device memory of
   /// device(), aligned to an element; in place where the host's collective may be. Makes no

@@ -86,7 +86,7 @@ RONDO_ALGO TransferCut cutTransfer(const PairView& pairs, uint64_t bytes) {
 }
 
 /// Enqueues one launch of `blocks` blocks for so many pieces (at most kMostPieces, in the array
-/// behind `call`); `how` as launchKernel() has it. Allowed while `stream` captures. Returns a
+/// behind `call`); `how`: see Launching. Allowed while `stream` captures. Returns a
 /// cudaError_t.
 int launchExchange(const ExchangeHead& call, int pieces, int blocks, int threads,
                    CUstream_st* stream, const Launching& how);

@@ -17,10 +17,13 @@ class KernelHandles {
  public:
   /// nullptr: the driver does not say; it is to be launched by the runtime.
   CUfunc_st* of(const void* function) {
-    const auto key = reinterpret_cast<uintptr_t>(function);
-    Entry& entry = entries_[(key * 0x9e3779b97f4a7c15u) >> 58];
-    if (entry.function != function) entry = {function, ask(function)};
-    return entry.handle;
+    const size_t from = (reinterpret_cast<uintptr_t>(function) * 0x9e3779b97f4a7c15u) >> 58;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      Entry& entry = entries_[(from + i) % entries_.size()];
+      if (entry.function == nullptr) entry = {function, ask(function)};
+      if (entry.function == function) return entry.handle;
+    }
+    return ask(function);
   }
 
  private:
@@ -29,7 +32,7 @@ class KernelHandles {
     CUfunc_st* handle = nullptr;
   };
   static CUfunc_st* ask(const void* function);
-  std::array<Entry, 64> entries_{};  // by a hash of the function
+  std::array<Entry, 64> entries_{};  // from a hash of the function on
 };
 
 struct Launching {

@@ -96,6 +96,25 @@ TEST(DeviceCards, HoweverManyShareItAllFitOrTheSentenceSaysSo) {
   }
 }
 
+// Choices follow from it, so all ranks must see the same: what one cannot, nobody does.
+TEST(DeviceCards, AllComeCloseOrNobody) {
+  const auto ofDevice = [](unsigned char device, uint64_t process) {
+    DeviceCard card = cardOf(device, process, true);
+    card.close = 1;
+    return card;
+  };
+  std::vector<DeviceCard> cards{ofDevice(1, 1), ofDevice(2, 2), ofDevice(3, 2)};
+  EXPECT_TRUE(allComeClose(cards));
+  EXPECT_TRUE(allComeClose({cards[0]}));
+  cards[1].close = 0;
+  EXPECT_FALSE(allComeClose(cards));
+  cards[1].close = 1;
+  cards.push_back(ofDevice(1, 1));
+  EXPECT_FALSE(allComeClose(cards)) << "two of a process on one device";
+  cards.back() = ofDevice(3, 4);
+  EXPECT_FALSE(allComeClose(cards)) << "two processes on one device";
+}
+
 TEST(DeviceCards, WhatIsLeftIsSharedToo) {
   DeviceCard card = roomyCard(1);
   card.room.taken = 136;

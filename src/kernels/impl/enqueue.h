@@ -11,6 +11,7 @@ namespace rondo {
 /// The driver's cuLaunchKernelEx; nullptr: it has none (launch.cu).
 decltype(&::cuLaunchKernelEx) driversLaunch();
 
+/// A kernel by its name.
 inline int enqueueByRuntime(const void* function, void** arguments, int blocks, int threads,
                             CUstream_st* stream, bool close) {
   const dim3 grid(static_cast<unsigned>(blocks)), block(static_cast<unsigned>(threads));
@@ -27,7 +28,7 @@ inline int enqueueByRuntime(const void* function, void** arguments, int blocks, 
   return cudaLaunchKernelExC(&config, function, arguments);
 }
 
-/// The same by a handle. The driver's errors have the runtime's numbers.
+/// By its handle. The driver's errors have the runtime's numbers.
 inline int enqueueByDriver(CUfunction function, void** arguments, int blocks, int threads,
                            CUstream_st* stream, bool close) {
   CUlaunchAttribute closely{};
