@@ -9,11 +9,16 @@ export OMPI_MCA_btl=^openib,ofi
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 
 # A hang ends, and a slow day is none: two minutes were too few for jobs of some seconds at a load of 15.
+# A session directory of its own: of two jobs at once, one removes the one that the other is about to
+# enter, which then fails ("File exists").
 runMpi() {  # ranks, program, arguments...
-  local ranks=$1
+  local ranks=$1 status=0 session
   shift
-  timeout --foreground -k 10 "${MPI_TIMEOUT:-600}" "${TEST_MPIRUN:-mpirun}" --oversubscribe --bind-to none \
-    -n "$ranks" "$@"
+  session=$(mktemp -d "${OMPI_MCA_orte_tmpdir_base:-${TMPDIR:-/tmp}}/mpi.XXXXXX")
+  OMPI_MCA_orte_tmpdir_base=$session timeout --foreground -k 10 "${MPI_TIMEOUT:-600}" \
+    "${TEST_MPIRUN:-mpirun}" --oversubscribe --bind-to none -n "$ranks" "$@" || status=$?
+  rm -rf "$session"
+  return $status
 }
 
 # Processes on one GPU run at once under MPS only: a daemon of the caller's own, which stops it when it
