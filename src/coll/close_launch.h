@@ -5,6 +5,10 @@
 // 2026-11-27).
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
 
 #include "base/options.h"
 #include "kernels/launch.h"
@@ -20,12 +24,10 @@ namespace rondo {
 /// may take all that is left of the device and wait: no other communicator's kernels could be
 /// placed then, for which the peers may be waiting. So they do only where the communicator is the
 /// only one on its device. When a second one is made that ends for what is launched from then on.
-/// What graphs have captured before still does: if a kernel of the program's own comes close behind
-/// it in such a graph, and ranks order it and the second one's kernels differently, they may stand
-/// still. So graphs have it only where the program says that it may (DependentLaunch::On).
 ///
-/// In graphs only kernels follow whose sole predecessor is the runner's own last one: edges to
-/// other kernels stay as they always were, whosever these are and whatever their device.
+/// What graphs have captured goes on as long as they live. So there kernels let nobody come but the
+/// runner's own next one: only when that is captured, with the last one as its sole predecessor, is
+/// the last one's call changed to say so. Edges to other kernels stay as they always were.
 class CloseLaunch {
  public:
   /// `possible`: launchesClose(). `promised`: the communicator's blocks. `users` of its device, as
@@ -36,36 +38,56 @@ class CloseLaunch {
         users_(users) {}
 
   struct Manner {
-    bool lets = false;     ///< The kernel's call says so (CallArgs::close).
-    bool follows = false;  ///< It is launched so.
+    bool lets = false;
+    bool follows = false;
     bool captured = false;
+    /// CallArgs::close
+    int32_t ofCall() const { return (follows ? kFollows : 0) | (lets ? kLets : 0); }
   };
-  Manner next(int blocks, CUstream_st* stream) const {
+  Manner next(int blocks, CUstream_st* stream) {
     Manner manner;
     if (blocks > blocks_ || (users_ != nullptr && users_->load(std::memory_order_relaxed) != 1)) {
       return manner;
     }
     manner.captured = streamCaptures(stream);
-    manner.lets = !manner.captured || inGraphs_;
-    manner.follows = manner.lets && (!manner.captured || isLast(captureTip(stream)));
+    manner.lets = !manner.captured;
+    manner.follows = !manner.captured || (inGraphs_ && isLast(captureTip(stream)) && lastLets());
     return manner;
   }
   /// What the launch is told.
   Launching launching(const Manner& manner) { return {manner.follows, &handles_}; }
-  /// After it.
-  void launched(const Manner& manner, CUstream_st* stream) {
-    if (manner.captured) last_ = captureTip(stream);
+  /// After one that went well: of a call whose word for these things is `close`.
+  template <class Call>
+  void launched(const Manner& manner, CUstream_st* stream, const Call& call, const int32_t& close) {
+    if (!manner.captured || !inGraphs_) return;
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(&call);
+    lastCall_.assign(bytes, bytes + sizeof call);
+    closeAt_ = static_cast<size_t>(reinterpret_cast<const unsigned char*>(&close) - bytes);
+    last_ = captureTip(stream);
   }
+  /// Another stream waits for the last one: what it has behind it might come close as well.
+  void forget() { last_ = {}; }
 
  private:
   bool isLast(const CaptureTip& tip) const {
     return tip.node != nullptr && tip.node == last_.node && tip.capture == last_.capture;
   }
 
+  /// Of the last one, which its stream still captures.
+  bool lastLets() {
+    int32_t close = 0;
+    std::memcpy(&close, lastCall_.data() + closeAt_, sizeof close);
+    close |= kLets;
+    std::memcpy(lastCall_.data() + closeAt_, &close, sizeof close);
+    return recall(last_, lastCall_.data()) == 0;
+  }
+
   const int blocks_;
   const bool inGraphs_;
   const std::atomic<int>* const users_;
-  CaptureTip last_;
+  CaptureTip last_;  // of the kernels that may be followed
+  std::vector<unsigned char> lastCall_;
+  size_t closeAt_ = 0;
   KernelHandles handles_;
 };
 

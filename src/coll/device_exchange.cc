@@ -77,10 +77,18 @@ bool DeviceExchange::place(CUstream_st* stream) {
 }
 
 int DeviceExchange::launch(int pieces, int blocks, int threads, CUstream_st* stream,
-                           const Launching& how) {
-  if (!place(stream)) return launchExchange(head(), pieces, blocks, threads, stream, how);
-  static_cast<ExchangeHead&>(*direct_) = head();
-  return launchDirect(*direct_, pieces, blocks, threads, stream, how);
+                           const CloseLaunch::Manner& manner) {
+  const Launching how = close_.launching(manner);
+  int error = 0;
+  if (!place(stream)) {
+    error = launchExchange(head(), pieces, blocks, threads, stream, how);
+    if (error == 0) close_.launched(manner, stream, call_, call_.close);
+  } else {
+    static_cast<ExchangeHead&>(*direct_) = head();
+    error = launchDirect(*direct_, pieces, blocks, threads, stream, how);
+    if (error == 0) close_.launched(manner, stream, *direct_, direct_->close);
+  }
+  return error;
 }
 
 void DeviceExchange::collect(std::span<const Transfer> transfers) {
@@ -144,10 +152,8 @@ int DeviceExchange::launchRound(size_t round, CUstream_st* stream) {
   const int least = (call.items + kMostHeld - 1) / kMostHeld;
   const int blocks = std::max(least, std::min(call.items, blocks_));
   const CloseLaunch::Manner manner = close_.next(blocks, stream);
-  call.close = manner.lets ? 1 : 0;
-  const int error = launch(pieces, blocks, threads, stream, close_.launching(manner));
-  close_.launched(manner, stream);
-  return error;
+  call.close = manner.ofCall();
+  return launch(pieces, blocks, threads, stream, manner);
 }
 
 int DeviceExchange::enqueue(std::span<const Transfer> transfers, CUstream_st* stream) {

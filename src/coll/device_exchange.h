@@ -56,7 +56,8 @@ class DeviceExchange {
   void collect(std::span<const Transfer> transfers);
   int launchRound(size_t round, CUstream_st* stream);
   bool place(CUstream_st* stream);
-  int launch(int pieces, int blocks, int threads, CUstream_st* stream, const Launching& how);
+  int launch(int pieces, int blocks, int threads, CUstream_st* stream,
+             const CloseLaunch::Manner& manner);
   int threadsFor(const TransferCut& cut) const;
 
   const int size_;

@@ -129,6 +129,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
                        rondoStream_t stream) override;
   void order(rondoStream_t first, rondoStream_t later) override {
     const ContextScope scope(device_.context());
+    close_.forget();
     streams_.order(first, later);
   }
   uint64_t serial() const override { return serial_; }
@@ -367,11 +368,11 @@ DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
   const auto launchNow = [&](size_t some) {
     const int blocks = static_cast<int>(some) * choice.lanes;
     const CloseLaunch::Manner manner = close_.next(blocks, stream);
-    joint.args.close = manner.lets ? 1 : 0;
+    joint.args.close = manner.ofCall();
     throwCuda(device_, format("%s: launching the kernel of %zu calls", name, some),
               launchKernel(*choice.kernel, &joint, blocks, choice.threads, stream,
                            close_.launching(manner)));
-    close_.launched(manner, stream);
+    close_.launched(manner, stream, joint, joint.args.close);
   };
   if (!touchEachOther(calls, size_)) {
     launchNow(calls.size());
@@ -381,6 +382,10 @@ DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
       joint.item[0] = joint.item[i];
       launchNow(1);
     }
+  }
+  if (std::any_of(calls.begin(), calls.end(),
+                  [stream](const DeviceCall& call) { return call.stream != stream; })) {
+    close_.forget();
   }
   streams_.around(name, calls, true);
   return servedBy(calls.front().collective, choice.asAlone());
@@ -404,6 +409,7 @@ void CudaRunner::exchange(const char* name, std::span<const Transfer> transfers,
     streams_.around(name, streams[0], other, false);
   throwCuda(device_, format("%s: launching sends and receives", name),
             exchange_.enqueue(transfers, streams[0]));
+  if (streams.size() > 1) close_.forget();
   for (const rondoStream_t other : streams.subspan(1))
     streams_.around(name, streams[0], other, true);
 }
@@ -445,12 +451,12 @@ int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) {
                         close_.launching({}));
   }
   const CloseLaunch::Manner manner = close_.next(lanes, call.stream);
-  args.close = manner.lets ? 1 : 0;
+  args.close = manner.ofCall();
   const bool isLL = choice.protocol == Protocol::kLL;
   const HelloCall window{{isLL ? windowLL_ : windowLL128_, args}, isLL ? helloLL_ : helloLL128_};
   const int error = launchKernel(*choice.kernel, &window, lanes, choice.threads, call.stream,
                                  close_.launching(manner));
-  close_.launched(manner, call.stream);
+  if (error == 0) close_.launched(manner, call.stream, window, window.args.close);
   return error;
 }
 

@@ -1,6 +1,7 @@
 // Branches of a graph that is being captured. CUDA 12.3 and later have edges of several kinds in
 // these calls; those that lead out of a tip are of the first, until a programmatic launch follows.
 
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 #include "kernels/far.h"
@@ -53,6 +54,41 @@ CaptureTip captureTip(CUstream_st* stream) {
 #endif
   if (reported(error) != 0 || status != cudaStreamCaptureStatusActive || count != 1) return {};
   return {id, nodes[0]};
+}
+
+namespace {
+
+/// The driver's function as these headers declare it (since CUDA 12.0); nullptr: it has none.
+template <class Function>
+Function driversOwn(const char* name) {
+  void* found = nullptr;
+#if CUDART_VERSION >= 12050
+  constexpr unsigned kSince = 12000;
+  const cudaError_t error =
+      cudaGetDriverEntryPointByVersion(name, &found, kSince, cudaEnableDefault);
+#else
+  const cudaError_t error = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault);
+#endif
+  return reinterpret_cast<Function>(reported(error) == cudaSuccess ? found : nullptr);
+}
+
+}  // namespace
+
+// By the driver: the runtime knows no node that a handle was launched by.
+int recall(const CaptureTip& tip, const void* call) {
+  using Get = CUresult (*)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS*);
+  using Set = CUresult (*)(CUgraphNode, const CUDA_KERNEL_NODE_PARAMS*);
+  static const auto get = driversOwn<Get>("cuGraphKernelNodeGetParams");
+  static const auto set = driversOwn<Set>("cuGraphKernelNodeSetParams");
+  if (get == nullptr || set == nullptr) return cudaErrorNotSupported;
+  auto* const node = static_cast<CUgraphNode>(const_cast<void*>(tip.node));
+  CUDA_KERNEL_NODE_PARAMS params{};
+  CUresult result = get(node, &params);
+  if (result != CUDA_SUCCESS) return result;
+  void* arguments[] = {const_cast<void*>(call)};
+  params.kernelParams = arguments;
+  params.extra = nullptr;
+  return set(node, &params);
 }
 
 int setCaptureTips(CUstream_st* stream, const CaptureTips& tips) {

@@ -17,7 +17,7 @@ template <class Algorithm, class Wire, class Reducer>
 __global__ void __launch_bounds__(kBlockThreads, 2)
     jointKernel(const __grid_constant__ JointWindowCall call) {
   __shared__ WindowCall own;  // as if there were no other
-  if (call.args.close != 0) device::followClosely();
+  device::followClosely(call.args.close);
   const uint32_t lanes = static_cast<uint32_t>(call.lanes), lane = blockIdx.x % lanes;
   const JointItem& item = call.item[blockIdx.x / lanes];
   if (threadIdx.x == 0) {

@@ -36,7 +36,7 @@ struct CallArgs {
   uint32_t elementBytes;
   int32_t root;
   Reduction reduction;  ///< Of a value that is complete.
-  int32_t close;  ///< Not 0: waits for the kernel before it, and lets the next one come close.
+  int32_t close;        ///< kFollows, kLets
   Cut cut;
   FaultView fault;
   uint64_t srcSlot;  ///< Bytes from a slot to the next; 0: there is one only, whatever its number.
@@ -112,6 +112,9 @@ struct CaptureTip {
   const void* node = nullptr;
 };
 CaptureTip captureTip(CUstream_st* stream);
+/// Gives a captured kernel another call, of the same length, while its stream still captures.
+/// Returns a cudaError_t.
+int recall(const CaptureTip& tip, const void* call);
 
 /// Enqueues `kernel` with its one argument. Allowed while `stream` captures. Returns a cudaError_t.
 int launchKernel(const Kernel& kernel, const void* call, int blocks, int threads,

@@ -35,12 +35,15 @@ class KernelHandles {
   std::array<Entry, 64> entries_{};  // from a hash of the function on
 };
 
+/// What a kernel's call says of those before and behind it (CallArgs::close), where
+/// launchesClose(): it waits for the end of the one before it and for all that that one wrote
+/// before it does anything else, and only then lets the one behind it be placed. So of a stream two
+/// such kernels at most are on a device.
+constexpr int32_t kFollows = 1, kLets = 2;
+
 struct Launching {
-  /// Of kernels that can, where launchesClose(): the kernel's blocks may be placed once all blocks
-  /// of the one before it in the stream have allowed that or ended. Its call has to say so, too
-  /// (CallArgs::close): it then waits for that kernel's end and all that it wrote before it does
-  /// anything else, and only then allows the next one to be placed. So of a stream two such kernels
-  /// at most are on a device.
+  /// The kernel's blocks may be placed once all blocks of the one before it in the stream have let
+  /// it or ended. Its call has to say kFollows.
   bool close = false;
   KernelHandles* handles = nullptr;  ///< Of the current context; nullptr: launched by the runtime.
 };

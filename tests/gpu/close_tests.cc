@@ -1,9 +1,13 @@
 // Kernels that come close behind the one before them in their stream (programmatic dependent
 // launch).
 
+#include <cuda.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "gpu/world.h"
 #include "kernels/launch.h"
@@ -121,7 +125,8 @@ TEST(CloseLaunch, ReplaysToo) {
 #if CUDART_VERSION >= 12080
 
 /// Kernels of a program's own, as CUTLASS has them: one that lets the next one come at once, and
-/// writes only then, late; and one that comes close and waits, and only then copies.
+/// writes only then, late; one that comes close and waits, and only then copies; and one that says
+/// at once that it has begun.
 constexpr char kOwnKernels[] = R"(
 .version 7.8
 .target sm_90
@@ -182,6 +187,15 @@ SPIN:
   st.global.u32 [%a], %v;
   ret;
 }
+
+.visible .entry begins(.param .u64 told)
+{
+  .reg .b64 %a;
+  ld.param.u64 %a, [told];
+  cvta.to.global.u64 %a, %a;
+  st.release.sys.global.u32 [%a], 1;
+  ret;
+}
 )";
 
 class OwnKernels {
@@ -191,6 +205,7 @@ class OwnKernels {
          "loading the program's own kernels");
     cuda(cudaLibraryGetKernel(&late_, library_, "writesLate"), "writesLate");
     cuda(cudaLibraryGetKernel(&close_, library_, "copiesClose"), "copiesClose");
+    cuda(cudaLibraryGetKernel(&begins_, library_, "begins"), "begins");
   }
   ~OwnKernels() { cudaLibraryUnload(library_); }
   OwnKernels(const OwnKernels&) = delete;
@@ -204,6 +219,10 @@ class OwnKernels {
   void copiesClose(void* to, const void* from, uint32_t count, cudaStream_t stream) const {
     void* arguments[] = {&to, &from, &count};
     launch(close_, arguments, count, stream, true);
+  }
+  void begins(void* told, cudaStream_t stream) const {
+    void* arguments[] = {&told};
+    launch(begins_, arguments, 1, stream, true);
   }
 
  private:
@@ -223,7 +242,7 @@ class OwnKernels {
   }
 
   cudaLibrary_t library_ = nullptr;
-  cudaKernel_t late_ = nullptr, close_ = nullptr;
+  cudaKernel_t late_ = nullptr, close_ = nullptr, begins_ = nullptr;
 };
 
 /// Every call finds what was written in front of it, however early that kernel let it come, and
@@ -256,11 +275,11 @@ TEST(CloseLaunch, StandsBetweenKernelsOfTheProgramsOwn) {
           cudaMemcpyAsync(found.data(), kept, found.size() * 4, cudaMemcpyDeviceToHost, env.stream),
           "copy");
       env.sync();
-      uint64_t wrong = 0;
+      uint64_t others = 0;
       for (uint32_t i = 0; i < found.size(); ++i) {
-        wrong += found[i] != 3 * (3 * 1000 * (i / kCount) + 3) ? 1 : 0;
+        others += found[i] != 3 * (3 * 1000 * (i / kCount) + 3) ? 1 : 0;
       }
-      return wrong;
+      return others;
     };
     // The first launch of a kernel loads it, which waits for those that run, which wait for peers.
     own.writesLate(from, 0, kCount, env.stream);
@@ -289,6 +308,126 @@ TEST(CloseLaunch, StandsBetweenKernelsOfTheProgramsOwn) {
     cuda(cudaGraphExecDestroy(exec), "destroy");
     cuda(cudaGraphDestroy(graph), "destroy");
   });
+}
+
+/// A function of the driver's as these headers declare it.
+template <class Function>
+Function driversOwn(const char* name) {
+  void* found = nullptr;
+  cuda(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, nullptr), name);
+  return reinterpret_cast<Function>(found);
+}
+
+/// What the kernels of a graph whose only kernels are window kernels say of those around them, in
+/// no order, and what priority they have.
+struct CapturedKernels {
+  std::vector<int32_t> close;
+  std::vector<int> priority;
+};
+CapturedKernels kernelsOf(cudaGraph_t graph) {
+  using Get = CUresult (*)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS*);
+  using Ask = CUresult (*)(CUgraphNode, CUkernelNodeAttrID, CUkernelNodeAttrValue*);
+  const auto get = driversOwn<Get>("cuGraphKernelNodeGetParams");
+  const auto ask = driversOwn<Ask>("cuGraphKernelNodeGetAttribute");
+  size_t count = 0;
+  cuda(cudaGraphGetNodes(graph, nullptr, &count), "how many nodes");
+  std::vector<cudaGraphNode_t> nodes(count);
+  cuda(cudaGraphGetNodes(graph, nodes.data(), &count), "nodes");
+  CapturedKernels found;
+  for (const cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+    cuda(cudaGraphNodeGetType(node, &type), "a node's type");
+    if (type != cudaGraphNodeTypeKernel) continue;
+    CUDA_KERNEL_NODE_PARAMS params{};
+    CUkernelNodeAttrValue priority{};
+    EXPECT_EQ(get(node, &params), CUDA_SUCCESS);
+    EXPECT_EQ(ask(node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &priority), CUDA_SUCCESS);
+    if (params.kernelParams == nullptr) continue;
+    found.close.push_back(static_cast<const WindowCall*>(params.kernelParams[0])->args.close);
+    found.priority.push_back(priority.priority);
+  }
+  return found;
+}
+
+TEST(CloseLaunch, CapturedCallsAreToldWhoComes) {
+  runWorld(2, with(DependentLaunch::On), [](RankEnv& env) {
+    if (!launchesClose()) return;
+    int least = 0, greatest = 0;
+    cudaStream_t stream = nullptr;
+    cudaGraph_t graph = nullptr;
+    cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities");
+    cuda(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest), "a stream");
+    cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin capture");
+    for (int k = 0; k < 3; ++k) {
+      env.runner->run(
+          {"sum", Collective::AllReduce, env.src, env.dst, 64, rondoUint32, rondoSum, 0, stream});
+    }
+    cuda(cudaStreamEndCapture(stream, &graph), "end capture");
+    CapturedKernels kernels = kernelsOf(graph);
+    std::sort(kernels.close.begin(), kernels.close.end());
+    EXPECT_EQ(kernels.close, (std::vector<int32_t>{kFollows, kLets, kFollows | kLets}));
+    EXPECT_EQ(kernels.priority, std::vector<int>(3, greatest)) << "of the stream";
+    cuda(cudaGraphDestroy(graph), "destroy");
+    cuda(cudaStreamDestroy(stream), "destroy");
+  });
+}
+
+// What a graph has captured stays as it is however many communicators come: a kernel of the
+// program's own, which could take all that is left of the device, comes when ours has ended.
+TEST(CloseLaunch, InGraphsNobodyElseIsLetCome) {
+  uint32_t* told = nullptr;
+  cuda(cudaMallocHost(&told, sizeof *told), "page-locked memory");
+  const auto hasBegun = [told] {
+    return std::atomic_ref<uint32_t>(*told).load(std::memory_order_acquire) != 0;
+  };
+  runWorld(2, with(DependentLaunch::On), [&](RankEnv& env) {
+    if (!launchesClose()) return;
+    const OwnKernels own;
+    const auto sum = [&env] {
+      env.runner->run({"sum", Collective::AllReduce, env.src, env.dst, 64, rondoUint32, rondoSum, 0,
+                       env.stream});
+    };
+    // Loaded before any kernel waits for a peer.
+    own.begins(told, env.stream);
+    env.sync();
+    env.barrier();
+    sum();
+    env.sync();
+    env.barrier();
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    if (env.rank() == 0) {
+      *told = 0;
+      cuda(cudaStreamBeginCapture(env.stream, cudaStreamCaptureModeThreadLocal), "begin capture");
+      sum();
+      sum();
+      own.begins(told, env.stream);
+      cuda(cudaStreamEndCapture(env.stream, &graph), "end capture");
+      EXPECT_EQ(programmaticEdges(graph), 2u);
+      cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+      cuda(cudaGraphUpload(exec, env.stream), "upload");
+      env.sync();
+    }
+    env.barrier();
+    if (env.rank() == 0) {
+      cuda(cudaGraphLaunch(exec, env.stream), "launch");
+      env.sync();
+      EXPECT_TRUE(hasBegun());
+    } else {
+      sum();
+      env.sync();  // the graph's second one waits for this rank now
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      EXPECT_FALSE(hasBegun());
+      sum();
+      env.sync();
+    }
+    env.barrier();
+    if (env.rank() == 0) {
+      cuda(cudaGraphExecDestroy(exec), "destroy");
+      cuda(cudaGraphDestroy(graph), "destroy");
+    }
+  });
+  cudaFreeHost(told);
 }
 
 #endif

@@ -20,7 +20,7 @@ int freeOf(int device, int total) { return total - DeviceBudget::room(device, to
 // Whatever other communicators do, its own kernels never hold more than it was promised.
 TEST(CloseLaunches, TwoOfAStreamHaveNoMoreBlocksThanWerePromised) {
   for (const int promised : {1, 2, 7, 128}) {
-    const CloseLaunch close(DependentLaunch::On, true, promised, nullptr);
+    CloseLaunch close(DependentLaunch::On, true, promised, nullptr);
     EXPECT_TRUE(close.next(promised / 2, nullptr).follows) << promised;
     EXPECT_TRUE(close.next(promised / 2, nullptr).lets) << promised;
     EXPECT_FALSE(close.next(promised / 2 + 1, nullptr).follows) << promised;
@@ -37,7 +37,7 @@ TEST(CloseLaunches, NobodyLetsAnotherComeBesideASecondCommunicatorOrProcess) {
   constexpr int kDevice = 13;
   DeviceBudget mine;
   ASSERT_TRUE(mine.take(kDevice, kH200Blocks, 128));
-  const CloseLaunch close(DependentLaunch::On, true, 128, &DeviceBudget::users(kDevice));
+  CloseLaunch close(DependentLaunch::On, true, 128, &DeviceBudget::users(kDevice));
   EXPECT_TRUE(close.next(1, nullptr).lets);
   {
     DeviceBudget other;

@@ -20,7 +20,7 @@ template <class Algorithm, class Wire, class Reducer, int kRanks, Meets kMeets>
 __global__ void __launch_bounds__(kBlockThreads, 2)
     windowKernel(const __grid_constant__
                  typename Window<Wire, Reducer, kRanks, kMeets>::Call call) {
-  if (call.args.close != 0) device::followClosely();
+  device::followClosely(call.args.close);
   Window<Wire, Reducer, kRanks, kMeets> window(call, static_cast<int>(blockIdx.x));
   const algo::Group group{call.args.rank, kRanks == 0 ? call.args.size : kRanks, call.args.root};
   forEachPart(call.args.cut, static_cast<int>(blockIdx.x), [&](const algo::Part& part) {

@@ -390,7 +390,7 @@ __device__ __forceinline__ int beginWith(const Head& call, const DirectPiece* pi
 /// direction, however few blocks there are.
 template <class Head, class Piece>
 __device__ __forceinline__ void runExchange(const Head& call, const Piece* pieces) {
-  if (call.close != 0) device::followClosely();
+  device::followClosely(call.close);
   __shared__ device::Held held[kMostHeld];
   __shared__ uint32_t taken[kPairSlots];
   __shared__ uint64_t told;

@@ -2,6 +2,7 @@
 // The one wait loop of all kernels.
 
 #include "kernels/impl/memory.h"
+#include "kernels/launching.h"
 #include "p2p/channel_view.h"
 
 namespace rondo::device {
@@ -19,12 +20,11 @@ constexpr uint64_t kBetweenLooksNs = 20000;
 /// A wait that takes this long (100 ms) is told to the host, in these units: 2^20 ns.
 constexpr uint32_t kLongWait = 96, kLongWaitShift = 20;
 
-/// First of all in a kernel that was launched close: waits for the end of the one before it in its
-/// stream, and lets the one behind it come as close.
-__device__ __forceinline__ void followClosely() {
+/// First of all in a kernel: `close` as CallArgs has it.
+__device__ __forceinline__ void followClosely(int32_t close) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  if ((close & kFollows) != 0) asm volatile("griddepcontrol.wait;" ::: "memory");
+  if ((close & kLets) != 0) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
