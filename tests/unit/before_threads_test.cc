@@ -43,7 +43,7 @@ constexpr bool kKnown =
 #endif
 
 /// A process of this program's that does nothing but this test.
-class BeforeThreads : public testing::Test {
+class BeforeThreads : public ::testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
   void TearDown() override { GTEST_FLAG_SET(death_test_style, "fast"); }

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "p2p/id_bootstrap.h"
+#include "support/quiet_fork.h"
 
 namespace rondo::test {
 
@@ -46,7 +47,7 @@ inline std::vector<Outcome> onThreads(int n, const std::function<void(int)>& bod
 
 /// body(rank) in a forked process; it ends with exit status 0 if `body` returned true.
 inline pid_t inProcess(int rank, const std::function<bool(int)>& body) {
-  const pid_t pid = fork();
+  const pid_t pid = quietFork();
   if (pid != 0) return pid;
   bool good = false;
   try {

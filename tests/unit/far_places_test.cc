@@ -10,6 +10,7 @@
 
 #include "coll/place_text.h"
 #include "p2p/process_state.h"
+#include "support/quiet_fork.h"
 
 namespace rondo {
 namespace {
@@ -137,7 +138,7 @@ TEST(FarPlaces, ALongTextIsCutOff) {
 /// A process that is not there: nothing is said of its state.
 /// Of a child that sleeps; without the right to read it there is nothing.
 TEST(PlaceText, KernelStacksAreOneLine) {
-  const pid_t child = fork();
+  const pid_t child = test::quietFork();
   if (child == 0) {
     for (;;) pause();
   }

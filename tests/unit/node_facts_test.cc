@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "support/quiet_fork.h"
 #include "tests/unit/boot_ranks.h"
 
 namespace {
@@ -95,7 +96,7 @@ TEST(HostId, AnOverrideStandsForAll) {
 TEST(HostId, NameSpacesAreHosts) {
   const uint64_t here = readHostId("").hash;
   for (int space : {CLONE_NEWNET, CLONE_NEWIPC}) {
-    const pid_t pid = fork();
+    const pid_t pid = quietFork();
     if (pid == 0) {
       if (unshare(space) != 0) _exit(77);
       _exit(readHostId("").hash != here ? 0 : 1);

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "p2p/peer_watch.h"
+#include "support/quiet_fork.h"
 
 namespace rondo {
 namespace {
@@ -40,7 +41,7 @@ bool comesBackAfterADeath() {
   Segment& own = Segment::own();
   const uint64_t before = own.poolUsed();
   const uint64_t lease = own.lease(kPage, kPage, before + kPage);
-  const pid_t other = fork();
+  const pid_t other = test::quietFork();
   if (other == 0) {
     for (;;) pause();
   }
@@ -60,7 +61,7 @@ TEST(Segment, ADeathIsSeenWhereNobodyElseLooks) {
   if (probe < 0) GTEST_SKIP() << "a kernel before 5.3";
   close(probe);
   Segment::own();
-  const pid_t child = fork();  // which has no progress thread
+  const pid_t child = test::quietFork();  // which has no progress thread
   if (child == 0) {
     alarm(60);
     _exit(comesBackAfterADeath() ? 0 : 1);
