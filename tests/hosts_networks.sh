@@ -59,15 +59,15 @@ all loopback UCX_NET_DEVICES=lo \
 # Frames that nobody answers, as behind a firewall.
 far=$(on h1 ip -4 -o addr show dev eth1 | awk '{sub("/.*", "", $4); print $4; exit}')
 ip neigh add "$far" lladdr 02:00:00:00:00:99 nud permanent dev eth1
-limit=RONDO_BOOT_TIMEOUT_MS=4000
+limit=RONDO_BOOT_TIMEOUT_MS=9000
 all apart "UCX_NET_DEVICES=eth1 $limit" \
-  'nothing came from rank 1 on host "h1" in 4000 ms (tcp/eth1 here, tcp/eth1 there)' UCX_NET_DEVICES
+  'nothing came from rank 1 on host "h1" in 9000 ms (tcp/eth1 here, tcp/eth1 there)' UCX_NET_DEVICES
 all oneCard "UCX_NET_DEVICES=eth0,eth1 $limit" \
-  'nothing came from rank 1 on host "h1" in 4000 ms on one of its network cards (tcp/eth1 here, tcp/eth1 there)'
+  'nothing came from rank 1 on host "h1" in 9000 ms on one of its network cards (tcp/eth1 here, tcp/eth1 there)'
 # The same processes once it is gone.
 then=again start again "UCX_NET_DEVICES=eth1 $limit" "UCX_NET_DEVICES=eth1 $limit"
 for r in 0 1 2; do
-  for _ in $(seq 400); do grep -q 'at first: .* nothing came from rank 1' "$name.$r" && break; sleep 0.05; done
+  for _ in $(seq 1200); do grep -q 'at first: .* nothing came from rank 1' "$name.$r" && break; sleep 0.05; done
 done
 ip neigh del "$far" dev eth1
 touch "$name.again" "$name.stop"

@@ -61,7 +61,7 @@ onHosts() {  # slots of every host...
     ranks=$((ranks + slots))
   done
   say "$# hosts with $* ranks"
-  timeout --foreground -k 10 "${MPI_TIMEOUT:-120}" "$hosts" $# \
+  timeout --foreground -k 10 "${MPI_TIMEOUT:-600}" "$hosts" $# \
     "${TEST_MPIRUN:-mpirun}" --bind-to none -n $ranks --host "$where" "$program"
 }
 status=0
@@ -83,7 +83,7 @@ echo "host h0 sent $first bytes by eth0, $second by eth1"
 ((second > first / 20))
 CARDS
 chmod +x "$scratch/cards"
-HOSTS_CARDS=2 timeout --foreground -k 10 "${MPI_TIMEOUT:-120}" "$hosts" 2 "$scratch/cards" \
+HOSTS_CARDS=2 timeout --foreground -k 10 "${MPI_TIMEOUT:-600}" "$hosts" 2 "$scratch/cards" \
   "${TEST_MPIRUN:-mpirun}" --bind-to none -x UCX_NET_DEVICES -n 3 --host h0:2,h1:1 "$program" || failures=1
 for shape in "2 2" "3 3" "1 1 1" "2 2 2" "3 3 3" "3 1 2"; do
   onHosts $shape || failures=1

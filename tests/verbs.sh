@@ -6,7 +6,7 @@ set -euo pipefail
 # ---- outside: the machine sees this file system ----
 if [[ ${1:-} != inside ]]; then
   cd "$TEST_BUILDDIR"
-  export RDMA_VM_TIMEOUT=${RDMA_VM_TIMEOUT:-240} LD_LIBRARY_PATH=$TEST_BUILDDIR/.libs
+  export RDMA_VM_TIMEOUT=${RDMA_VM_TIMEOUT:-800} LD_LIBRARY_PATH=$TEST_BUILDDIR/.libs
   exec "$TEST_SRCDIR/tests/testbed/rdma-vm" bash "$TEST_SRCDIR/tests/verbs.sh" inside
 fi
 

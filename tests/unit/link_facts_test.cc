@@ -198,8 +198,9 @@ TEST(HostSketch, HostsAreJoinedByTheirCards) {
 
 TEST(HostSketch, CardsAreReadFromTheKernel) {
   namespace fs = std::filesystem;
-  const fs::path sys = fs::path(::testing::TempDir()) / "sketch_sys";
-  fs::remove_all(sys);
+  std::string place = ::testing::TempDir() + "sketch_sys.XXXXXX";
+  ASSERT_NE(mkdtemp(place.data()), nullptr);
+  const fs::path sys = place;
   const auto put = [&](const std::string& path, const std::string& text) {
     fs::create_directories((sys / path).parent_path());
     std::ofstream(sys / path) << text << "\n";
