@@ -4,7 +4,7 @@ set -euo pipefail
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 . "$TEST_SRCDIR/tests/mpi_env.sh"
-env -u MAKEFLAGS "$TEST_MAKE" -s -C "$TEST_BUILDDIR" install DESTDIR="$stage" >"$stage/log" 2>&1 ||
+flock "$TEST_BUILDDIR/tests/install.lock" env -u MAKEFLAGS "$TEST_MAKE" -s -C "$TEST_BUILDDIR" install DESTDIR="$stage" >"$stage/log" 2>&1 ||
   { cat "$stage/log"; exit 1; }
 prefix=$stage$TEST_PREFIX
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
