@@ -57,7 +57,7 @@ TEST_F(BeforeThreads, TheTableOfDescriptorsIsLargeOnceTheLibraryIsLoaded) {
     std::fprintf(stderr, "room for %u\n", tableSize());
     std::_Exit(tableSize() >= std::min<rlim_t>(limit.rlim_cur, 1024) ? 0 : 1);
   };
-  EXPECT_EXIT(check(), testing::ExitedWithCode(0), "room for");
+  EXPECT_EXIT(check(), ::testing::ExitedWithCode(0), "room for");
 }
 
 TEST_F(BeforeThreads, TheTableDoesNotGrowUnderThreads) {
@@ -75,7 +75,7 @@ TEST_F(BeforeThreads, FencesAreAskedFor) {
     std::fprintf(stderr, "%s when it was loaded\n", before ? "asked for" : "not asked for");
     std::_Exit(canFenceAllThreads() == before ? 0 : 1);
   };
-  EXPECT_EXIT(check(), testing::ExitedWithCode(0), "when it was loaded");
+  EXPECT_EXIT(check(), ::testing::ExitedWithCode(0), "when it was loaded");
 }
 
 }  // namespace
