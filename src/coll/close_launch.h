@@ -65,7 +65,7 @@ class CloseLaunch {
     closeAt_ = static_cast<size_t>(reinterpret_cast<const unsigned char*>(&close) - bytes);
     last_ = captureTip(stream);
   }
-  /// Another stream waits for the last one: what it has behind it might come close as well.
+  /// Two streams may have something behind the last one: what either has might come close.
   void forget() { last_ = {}; }
 
  private:

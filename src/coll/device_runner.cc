@@ -82,7 +82,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
         copyEngines_(lease_->meeting(), fault_, rank_, size_,
                      std::all_of(cards.begin(), cards.end(),
                                  [](const DeviceCard& card) { return card.noSms != 0; })),
-        streams_(device_) {
+        streams_(device_, close_) {
     const ContextScope scope(device_.context());
     streams_.make();
     pool_.make();
@@ -129,7 +129,6 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
                        rondoStream_t stream) override;
   void order(rondoStream_t first, rondoStream_t later) override {
     const ContextScope scope(device_.context());
-    close_.forget();
     streams_.order(first, later);
   }
   uint64_t serial() const override { return serial_; }
@@ -383,10 +382,6 @@ DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
       launchNow(1);
     }
   }
-  if (std::any_of(calls.begin(), calls.end(),
-                  [stream](const DeviceCall& call) { return call.stream != stream; })) {
-    close_.forget();
-  }
   streams_.around(name, calls, true);
   return servedBy(calls.front().collective, choice.asAlone());
 }
@@ -409,7 +404,6 @@ void CudaRunner::exchange(const char* name, std::span<const Transfer> transfers,
     streams_.around(name, streams[0], other, false);
   throwCuda(device_, format("%s: launching sends and receives", name),
             exchange_.enqueue(transfers, streams[0]));
-  if (streams.size() > 1) close_.forget();
   for (const rondoStream_t other : streams.subspan(1))
     streams_.around(name, streams[0], other, true);
 }

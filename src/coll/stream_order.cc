@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "coll/close_launch.h"
 #include "coll/device_error.h"
 #include "kernels/direct_call.h"
 #include "kernels/launch.h"
@@ -18,8 +19,13 @@ void StreamOrder::make() { throwCuda(device_, "making an event", makeEvent(&even
 
 void StreamOrder::free() { freeEvent(std::exchange(event_, nullptr)); }
 
+int StreamOrder::wait(rondoStream_t first, rondoStream_t later) const {
+  close_.forget();
+  return orderStreams(first, later, event_);
+}
+
 void StreamOrder::order(rondoStream_t first, rondoStream_t later) const {
-  throwCuda(device_, "ordering two streams", orderStreams(first, later, event_));
+  throwCuda(device_, "ordering two streams", wait(first, later));
 }
 
 void StreamOrder::around(const char* name, rondoStream_t launch, rondoStream_t other,
@@ -28,7 +34,7 @@ void StreamOrder::around(const char* name, rondoStream_t launch, rondoStream_t o
   // One that is not captured yet joins the capture behind the launch.
   if (!after && streamCaptures(launch) && !streamCaptures(other)) return;
   throwCuda(device_, format("%s: ordering two streams", name),
-            orderStreams(after ? launch : other, after ? other : launch, event_));
+            wait(after ? launch : other, after ? other : launch));
 }
 
 void StreamOrder::around(const char* name, std::span<const DeviceCall> calls, bool after) const {

@@ -7,13 +7,16 @@
 
 namespace rondo {
 
+class CloseLaunch;
 class CudaDevice;
 
 /// Calls on it come from one thread at a time, in the device's context. All throw
 /// rondoUnhandledCudaError, and name the call `name`.
 class StreamOrder {
  public:
-  explicit StreamOrder(const CudaDevice& device) : device_(device) {}
+  /// `close`: of the kernels on these streams. Nobody is let come behind one that two streams have
+  /// something behind: CloseLaunch::forget().
+  StreamOrder(const CudaDevice& device, CloseLaunch& close) : device_(device), close_(close) {}
   StreamOrder(const StreamOrder&) = delete;
   StreamOrder& operator=(const StreamOrder&) = delete;
 
@@ -30,7 +33,10 @@ class StreamOrder {
   void around(const char* name, std::span<const DeviceCall> calls, bool after) const;
 
  private:
+  int wait(rondoStream_t first, rondoStream_t later) const;
+
   const CudaDevice& device_;
+  CloseLaunch& close_;
   CUevent_st* event_ = nullptr;
 };
 

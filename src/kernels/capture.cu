@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/far.h"
+#include "kernels/impl/drivers_own.h"
 #include "kernels/launch.h"
 
 namespace rondo {
@@ -56,30 +57,12 @@ CaptureTip captureTip(CUstream_st* stream) {
   return {id, nodes[0]};
 }
 
-namespace {
-
-/// The driver's function as these headers declare it (since CUDA 12.0); nullptr: it has none.
-template <class Function>
-Function driversOwn(const char* name) {
-  void* found = nullptr;
-#if CUDART_VERSION >= 12050
-  constexpr unsigned kSince = 12000;
-  const cudaError_t error =
-      cudaGetDriverEntryPointByVersion(name, &found, kSince, cudaEnableDefault);
-#else
-  const cudaError_t error = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault);
-#endif
-  return reinterpret_cast<Function>(reported(error) == cudaSuccess ? found : nullptr);
-}
-
-}  // namespace
-
 // By the driver: the runtime knows no node that a handle was launched by.
 int recall(const CaptureTip& tip, const void* call) {
   using Get = CUresult (*)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS*);
   using Set = CUresult (*)(CUgraphNode, const CUDA_KERNEL_NODE_PARAMS*);
-  static const auto get = driversOwn<Get>("cuGraphKernelNodeGetParams");
-  static const auto set = driversOwn<Set>("cuGraphKernelNodeSetParams");
+  static const auto get = driversOwn<Get>("cuGraphKernelNodeGetParams", 12000);
+  static const auto set = driversOwn<Set>("cuGraphKernelNodeSetParams", 12000);
   if (get == nullptr || set == nullptr) return cudaErrorNotSupported;
   auto* const node = static_cast<CUgraphNode>(const_cast<void*>(tip.node));
   CUDA_KERNEL_NODE_PARAMS params{};

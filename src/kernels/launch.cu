@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "kernels/impl/drivers_own.h"
 #include "kernels/impl/enqueue.h"
 #include "kernels/launch.h"
 #include "kernels/standing_call.h"
@@ -9,19 +10,7 @@
 namespace rondo {
 
 decltype(&::cuLaunchKernelEx) driversLaunch() {
-  static const auto launch = [] {
-    void* found = nullptr;
-#if CUDART_VERSION >= 12050
-    constexpr unsigned kSince = 11080;
-    const cudaError_t error =
-        cudaGetDriverEntryPointByVersion("cuLaunchKernelEx", &found, kSince, cudaEnableDefault);
-#else
-    const cudaError_t error =
-        cudaGetDriverEntryPoint("cuLaunchKernelEx", &found, cudaEnableDefault);
-#endif
-    if (error != cudaSuccess) cudaGetLastError();
-    return reinterpret_cast<decltype(&::cuLaunchKernelEx)>(error == cudaSuccess ? found : nullptr);
-  }();
+  static const auto launch = driversOwn<decltype(&::cuLaunchKernelEx)>("cuLaunchKernelEx", 11080);
   return launch;
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "gpu/world.h"
+#include "kernels/impl/drivers_own.h"
 #include "kernels/launch.h"
 
 namespace rondo::test {
@@ -310,14 +311,6 @@ TEST(CloseLaunch, StandsBetweenKernelsOfTheProgramsOwn) {
   });
 }
 
-/// A function of the driver's as these headers declare it.
-template <class Function>
-Function driversOwn(const char* name) {
-  void* found = nullptr;
-  cuda(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, nullptr), name);
-  return reinterpret_cast<Function>(found);
-}
-
 /// What the kernels of a graph whose only kernels are window kernels say of those around them, in
 /// no order, and what priority they have.
 struct CapturedKernels {
@@ -327,13 +320,17 @@ struct CapturedKernels {
 CapturedKernels kernelsOf(cudaGraph_t graph) {
   using Get = CUresult (*)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS*);
   using Ask = CUresult (*)(CUgraphNode, CUkernelNodeAttrID, CUkernelNodeAttrValue*);
-  const auto get = driversOwn<Get>("cuGraphKernelNodeGetParams");
-  const auto ask = driversOwn<Ask>("cuGraphKernelNodeGetAttribute");
+  const auto get = driversOwn<Get>("cuGraphKernelNodeGetParams", 12000);
+  const auto ask = driversOwn<Ask>("cuGraphKernelNodeGetAttribute", 12000);
   size_t count = 0;
   cuda(cudaGraphGetNodes(graph, nullptr, &count), "how many nodes");
   std::vector<cudaGraphNode_t> nodes(count);
   cuda(cudaGraphGetNodes(graph, nodes.data(), &count), "nodes");
   CapturedKernels found;
+  if (get == nullptr || ask == nullptr) {
+    ADD_FAILURE() << "the driver has no such calls";
+    return found;
+  }
   for (const cudaGraphNode_t node : nodes) {
     cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
     cuda(cudaGraphNodeGetType(node, &type), "a node's type");
