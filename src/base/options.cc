@@ -78,10 +78,10 @@ void readZeroCopy(Options* options) {
 void readDependentLaunch(Options* options) {
   constexpr const char* kName = "RONDO_DEPENDENT_LAUNCH";
   const char* value = env(kName);
-  if (value == nullptr || std::string_view(value) == "eager") return;
-  const bool on = std::string_view(value) == "on";
-  if (!on && std::string_view(value) != "off") refuse(kName, value, "eager, on or off");
-  options->dependentLaunch = on ? DependentLaunch::On : DependentLaunch::Off;
+  if (value == nullptr || std::string_view(value) == "on") return;
+  const bool eager = std::string_view(value) == "eager";
+  if (!eager && std::string_view(value) != "off") refuse(kName, value, "on, eager or off");
+  options->dependentLaunch = eager ? DependentLaunch::Eager : DependentLaunch::Off;
 }
 
 void readRegister(Options* options) {
@@ -154,11 +154,11 @@ const std::vector<OptionRow>& optionTable() {
        "it was built with CUDA; off: by way of the host's memory; auto: on where network cards "
        "reach the GPUs",
        true},
-      {"RONDO_DEPENDENT_LAUNCH", "text", "eager",
+      {"RONDO_DEPENDENT_LAUNCH", "text", "on",
        "short kernels of the only communicator on a GPU are placed there while the kernel before "
        "them in the stream ends (programmatic dependent launch, from compute capability 9.0 on): "
-       "eager: but for graphs; on: in graphs, too, which then have edges that cudaGraphGetEdges "
-       "refuses to tell without what they carry; off: never",
+       "on: in graphs, too, which then have edges that cudaGraphGetEdges refuses to tell without "
+       "what they carry; eager: but for graphs; off: never",
        false},
       {"RONDO_REGISTER", "text", "auto",
        "device memory that large sends go straight into is mapped by the sending process in the "

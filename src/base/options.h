@@ -33,7 +33,7 @@ struct Options {
   bool noSms = false;                        ///< RONDO_SM_BUDGET=none
   bool noP2p = false;                        ///< RONDO_P2P=off
   ZeroCopyUse zeroCopy = ZeroCopyUse::Auto;  ///< RONDO_NET_ZERO_COPY
-  DependentLaunch dependentLaunch = DependentLaunch::Eager;  ///< RONDO_DEPENDENT_LAUNCH
+  DependentLaunch dependentLaunch = DependentLaunch::On;  ///< RONDO_DEPENDENT_LAUNCH
   bool noRegister = false;                                   ///< RONDO_REGISTER=off
   uint64_t registerBytes = 0;                                ///< RONDO_REGISTER; 0: what is usual
   std::string log;                                           ///< RONDO_LOG

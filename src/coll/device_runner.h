@@ -43,7 +43,7 @@ struct DeviceConfig {
   bool hostMemory = false;    ///< RONDO_P2P=off: ranks meet in host memory; the same on all ranks.
   bool noLineStores = false;  ///< Tests: 128-byte stores count as those over PCIe.
   bool registeredOnly = false;  ///< Tests: into what isn't registered nothing goes straight.
-  DependentLaunch dependentLaunch = DependentLaunch::Eager;  ///< RONDO_DEPENDENT_LAUNCH.
+  DependentLaunch dependentLaunch = DependentLaunch::On;  ///< RONDO_DEPENDENT_LAUNCH.
   bool noBackground = false;   ///< RONDO_REGISTER=off; counts for a rank and its peers.
   uint64_t registerBytes = 0;  ///< RONDO_REGISTER; 0: what is usual.
   ZeroCopyUse zeroCopy = ZeroCopyUse::Auto;  ///< RONDO_NET_ZERO_COPY; the same on all ranks.

@@ -227,7 +227,7 @@ TEST(ApiEnvironment, BadValuesAreNamed) {
              {"RONDO_SM_BUDGET", "1025", "a number from 0 to 1024, or none"},
              {"RONDO_SM_BUDGET", "all", "a number from 0 to 1024, or none"},
              {"RONDO_NET_ZERO_COPY", "yes", "auto, on or off"},
-             {"RONDO_DEPENDENT_LAUNCH", "yes", "eager, on or off"},
+             {"RONDO_DEPENDENT_LAUNCH", "yes", "on, eager or off"},
              {"RONDO_REGISTER", "on", "auto, off, or a number of bytes from 1"},
              {"RONDO_REGISTER", "0", "auto, off, or a number of bytes from 1"},
              {"RONDO_SPIN_BOUND_MS", "soon", "a number from 0"},
