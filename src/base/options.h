@@ -34,10 +34,10 @@ struct Options {
   bool noP2p = false;                        ///< RONDO_P2P=off
   ZeroCopyUse zeroCopy = ZeroCopyUse::Auto;  ///< RONDO_NET_ZERO_COPY
   DependentLaunch dependentLaunch = DependentLaunch::On;  ///< RONDO_DEPENDENT_LAUNCH
-  bool noRegister = false;                                   ///< RONDO_REGISTER=off
-  uint64_t registerBytes = 0;                                ///< RONDO_REGISTER; 0: what is usual
-  std::string log;                                           ///< RONDO_LOG
-  std::string logFile;                                       ///< RONDO_LOG_FILE; empty: stderr
+  bool noRegister = false;                                ///< RONDO_REGISTER=off
+  uint64_t registerBytes = 0;                             ///< RONDO_REGISTER; 0: what is usual
+  std::string log;                                        ///< RONDO_LOG
+  std::string logFile;                                    ///< RONDO_LOG_FILE; empty: stderr
   std::string record;  ///< RONDO_RECORD; empty: errors dump nothing
   int dumpSignal = 0;  ///< RONDO_DUMP_SIGNAL; 0: none
 };

@@ -42,7 +42,6 @@ void StandingKernel::post(uint32_t number, int lane, bool ends) const {
       static_cast<uint32_t>(cut.left),
       static_cast<uint32_t>(cut.lastBlock),
       static_cast<uint32_t>(cut.blocks),
-      0,  // no lane is idle
   };
   for (int i = 0; i < kOrderWords; ++i) {
     std::atomic_ref<uint64_t>(host_.orders[lane].word[i])

@@ -27,8 +27,6 @@ enum StandingWord : uint8_t {
   kOrderLeft,
   kOrderLastBlock,
   kOrderBlocks,
-  kOrderIdle,  ///< Not 0: nothing to do for this lane. The host gives all lanes the same: a lane
-               ///< that is idle may miss an order, and then that the first lane has ended.
   kOrderWords
 };
 
@@ -67,7 +65,6 @@ struct StandingCall : WindowCall {
   StandingDesk desk;
   uint64_t lingerNs;  ///< How long it waits for the next order.
   uint32_t order;     ///< Number of this call.
-  uint32_t last;      ///< Orders up to this number are not for this kernel.
 };
 
 /// As launchKernel(), of a kernel that can stand.

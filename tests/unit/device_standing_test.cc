@@ -69,11 +69,10 @@ class Machine {
     const auto answer = [&](uint32_t number, StandingState state) {
       std::atomic_ref<uint64_t>(call.desk.answers[lane]).store(standingWord(number, state));
     };
-    bool mine = true;
     Served what{call.args.src, call.args.cut.chunk};
     uint32_t now = call.order;
     while (true) {
-      if (mine) serve(lane, what);
+      serve(lane, what);
       answer(now, kStandingDone);
       const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(call.lingerNs);
       uint32_t words[kOrderWords];
@@ -107,7 +106,6 @@ class Machine {
       if (lane == 0) answer(number, kStandingTaken);
       const uint64_t src = words[kOrderSrcLow] | uint64_t{words[kOrderSrcHigh]} << 32;
       what = {reinterpret_cast<const void*>(src), words[kOrderChunk]};
-      mine = words[kOrderIdle] == 0;
       now = number;
     }
   }

@@ -69,10 +69,10 @@ __device__ __forceinline__ bool awaitOther(const NextOrder& next, unsigned long 
   return true;
 }
 
-/// By one warp: puts the lane's next order into *args, its number into *order, and whether it is
-/// for this lane into *serves. False: there is none.
+/// By one warp: puts the lane's next order into *args, and its number into *order. False: there is
+/// none.
 __device__ __forceinline__ bool takeOrder(const StandingCall& given, int lane, uint32_t* order,
-                                          uint32_t* words, CallArgs* args, bool* serves) {
+                                          uint32_t* words, CallArgs* args) {
   const NextOrder next{given.desk.orders[lane],
                        reinterpret_cast<unsigned long long*>(&given.args.fault.look->standing),
                        *order};
@@ -86,7 +86,6 @@ __device__ __forceinline__ bool takeOrder(const StandingCall& given, int lane, u
   if (threadIdx.x < kOrderWords) words[threadIdx.x] = static_cast<uint32_t>(word);
   __syncwarp();
   if (threadIdx.x == 0) {
-    *serves = words[kOrderIdle] == 0;
     args->src =
         reinterpret_cast<const unsigned char*>(join(words[kOrderSrcLow], words[kOrderSrcHigh]));
     args->dst = reinterpret_cast<unsigned char*>(join(words[kOrderDstLow], words[kOrderDstHigh]));
@@ -107,29 +106,23 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
     standingKernel(const __grid_constant__ StandingCall given) {
   __shared__ WindowCall call;
   __shared__ uint32_t words[kOrderWords];
-  __shared__ bool more, serves;
+  __shared__ bool more;
   const int lane = static_cast<int>(blockIdx.x);
   auto* const answer = reinterpret_cast<unsigned long long*>(given.desk.answers + lane);
-  if (threadIdx.x == 0) {
-    call = given;
-    serves = true;
-  }
+  if (threadIdx.x == 0) call = given;
   __syncthreads();
   uint32_t order = given.order;
 #pragma unroll 1
   for (;;) {
-    if (serves) {
-      // Made anew, as it reads the epoch: a graph of another stream may have run meanwhile.
-      Window<Wire, Reducer, kRanks> window(call, lane);
-      const algo::Group group{call.args.rank, kRanks == 0 ? call.args.size : kRanks,
-                              call.args.root};
-      forEachPart(call.args.cut, lane, [&](const algo::Part& part) {
-        window.begin();
-        Algorithm::run(window, group, part);
-        window.end();
-      });
-      window.finish();
-    }
+    // Made anew, as it reads the epoch: a graph of another stream may have run meanwhile.
+    Window<Wire, Reducer, kRanks> window(call, lane);
+    const algo::Group group{call.args.rank, kRanks == 0 ? call.args.size : kRanks, call.args.root};
+    forEachPart(call.args.cut, lane, [&](const algo::Part& part) {
+      window.begin();
+      Algorithm::run(window, group, part);
+      window.end();
+    });
+    window.finish();
     __syncthreads();
     if (threadIdx.x < 32) {
       if (threadIdx.x == 0) {
@@ -137,7 +130,7 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
         device::storeRelaxed(answer, standingWord(order, kStandingDone));
       }
       const uint32_t before = order;
-      const bool came = device::takeOrder(given, lane, &order, words, &call.args, &serves);
+      const bool came = device::takeOrder(given, lane, &order, words, &call.args);
       if (threadIdx.x == 0) {
         more = came;
         if (lane == 0) {
