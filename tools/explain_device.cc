@@ -2,6 +2,7 @@
 
 #include "api/types.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "kernels/reduce_units.h"
 #ifdef RONDO_HAVE_MAPS
 #include "coll/sim/device_ranks.h"
@@ -46,6 +47,7 @@ DeviceFacts deviceFactsOf(int ranks, const std::string& topology) {
   facts.ranks = ranks;
   facts.lanes = kUsualLanes;
   facts.lineStores = true;
+  facts.close = readOptions().dependentLaunch == DependentLaunch::On;
   return facts;
 }
 

@@ -191,7 +191,6 @@ void chooseOnDevice(const Arguments& a, Collective collective, Count count) {
         "device: 1 element and more");
   }
   DeviceFacts facts = deviceFactsOf(a.ranks, a.topology);
-  facts.close = readOptions().dependentLaunch == DependentLaunch::On;
   std::string source = "built-in";
   if (!a.costs.empty()) {
     facts.costs = fileOf(a.costs).device;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "topo/capability.h"
 #include "topo/nccl_xml.h"
 #include "topo/pci_speeds.h"
 #include "topo/quantities.h"
@@ -81,24 +82,8 @@ class Writer {
     out_ += pad + "</pci>\n";
   }
 
-  /// The compute capability: as it was read, or of the generation that has such NVLinks.
-  int capability(int index) const {
-    uint64_t known = 0;
-    const Node& node = graph_.node(index);
-    if (node.model.starts_with("sm") && parseWhole(node.model.substr(2), 10, 999, &known)) {
-      return static_cast<int>(known);
-    }
-    for (const Arc arc : graph_.from(index)) {
-      const Link& link = graph_.link(arc / 2);
-      if (link.kind != LinkKind::NvLink) continue;
-      if (link.bytesPerSecond / static_cast<uint64_t>(link.count) > 30'000'000'000) return 100;
-      return link.bytesPerSecond > 400'000'000'000 ? 90 : 80;
-    }
-    return 80;
-  }
-
   void gpu(int index, const std::string& pad) {
-    const int sm = capability(index);
+    const int sm = capabilityOf(graph_, index);
     out_ += pad + format("<gpu dev=\"%d\" sm=\"%d\" rank=\"%d\" gdr=\"1\">\n",
                          graph_.node(index).number, sm, graph_.node(index).number);
     for (const Arc arc : graph_.from(index)) {

@@ -10,6 +10,7 @@
 #include "coll/sim/program.h"
 #include "coll/sim/rehearsal.h"
 #include "support/measurements.h"
+#include "support/world.h"
 #include "topo/synthetic.h"
 
 namespace rondo::sim {
@@ -23,31 +24,54 @@ uint64_t bytesOf(const DeviceMeasurement& m) {
   return slots ? m.bytes * static_cast<uint64_t>(m.ranks) : m.bytes;
 }
 
+/// How far off a file's calls are, on as many GPUs: at the geometric mean, and at worst.
+struct Off {
+  double mean = 0, worst = 0;
+  int rows = 0;
+};
+Off offFrom(const std::string& file, int ranks) {
+  const topo::Graph graph =
+      topo::parseSynthetic(format("2 cpu, %d gpu nvlink=450 nvswitch", ranks));
+  Off off;
+  double logs = 0;
+  for (const DeviceMeasurement& m : test::deviceMeasurements(file)) {
+    if (m.ranks != ranks) continue;
+    const TuneRule ran = parseTune(m.rule).front();
+    Settings settings;
+    settings.algorithm = ran.algorithm->name;
+    Rehearsal on(graph, ranks, settings);
+    const DeviceChoice planned =
+        on.planned(*ran.algorithm, m.request().count * m.request().elementBytes);
+    if (planned.algorithm == nullptr) ADD_FAILURE() << m.rule;
+    if (ran.protocol != protocolName(planned.protocol)) continue;  // today's choice is another
+    const Outcome& outcome = on.best({m.collective, bytesOf(m)});
+    EXPECT_EQ(outcome.result.picoseconds, planned.picoseconds) << m.rule << ", " << m.bytes;
+    const double error =
+        std::fabs(static_cast<double>(outcome.result.picoseconds) / m.picoseconds - 1);
+    logs += std::log1p(error);
+    off.worst = std::max(off.worst, error);
+    ++off.rows;
+  }
+  off.mean = std::expm1(logs / off.rows);
+  return off;
+}
+
 TEST(SimDevice, TimesOnTwoAndFourGpusAreThoseThatWereMeasured) {
   for (const int ranks : {2, 4}) {
-    const topo::Graph graph =
-        topo::parseSynthetic(format("2 cpu, %d gpu nvlink=450 nvswitch", ranks));
-    double logs = 0, worst = 0, rows = 0;
-    for (const DeviceMeasurement& m : test::deviceMeasurements(format("h200_x%d.csv", ranks))) {
-      const TuneRule ran = parseTune(m.rule).front();
-      Settings settings;
-      settings.algorithm = ran.algorithm->name;
-      Rehearsal on(graph, ranks, settings);
-      const DeviceChoice planned =
-          on.planned(*ran.algorithm, m.request().count * m.request().elementBytes);
-      ASSERT_NE(planned.algorithm, nullptr) << m.rule;
-      if (ran.protocol != protocolName(planned.protocol)) continue;  // today's choice is another
-      const Outcome& outcome = on.best({m.collective, bytesOf(m)});
-      EXPECT_EQ(outcome.result.picoseconds, planned.picoseconds) << m.rule << ", " << m.bytes;
-      const double error =
-          std::fabs(static_cast<double>(outcome.result.picoseconds) / m.picoseconds - 1);
-      logs += std::log1p(error);
-      worst = std::max(worst, error);
-      ++rows;
-    }
-    EXPECT_GE(rows, 20) << ranks << " GPUs";
-    EXPECT_LT(std::expm1(logs / rows), 0.06) << ranks << " GPUs";
-    EXPECT_LT(worst, 0.20) << ranks << " GPUs";
+    const testing::Env then("RONDO_DEPENDENT_LAUNCH", "eager");
+    const Off off = offFrom(format("h200_x%d.csv", ranks), ranks);
+    EXPECT_GE(off.rows, 20) << ranks << " GPUs";
+    EXPECT_LT(off.mean, 0.06) << ranks << " GPUs";
+    EXPECT_LT(off.worst, 0.20) << ranks << " GPUs";
+  }
+}
+
+TEST(SimDevice, TimesOfKernelsThatComeCloseAreThoseThatWereMeasured) {
+  for (const int ranks : {2, 4}) {
+    const Off off = offFrom("h200_close.csv", ranks);
+    EXPECT_GE(off.rows, ranks == 2 ? 4 : 20) << ranks << " GPUs";
+    EXPECT_LT(off.mean, 0.06) << ranks << " GPUs";
+    EXPECT_LT(off.worst, 0.20) << ranks << " GPUs";
   }
 }
 
@@ -87,6 +111,34 @@ TEST(SimDevice, SendsAndGathersTakeWhatIsPredicted) {
   EXPECT_FALSE(Rehearsal(pcie, 4, {}).exchangeTime(0, {{1, true, 1024}}));
   const topo::Graph hosts = topo::parseSynthetic("2 x (2 gpu nvlink=450 nvswitch, 2 nic=50)");
   EXPECT_FALSE(Rehearsal(hosts, 4, {}).exchangeTime(0, {{1, true, 1024}}));
+}
+
+// As in a job's only communicator: what a call takes in graphs behind another.
+TEST(SimDevice, KernelsComeCloseWhereGpusCan) {
+  const auto closes = [](const char* machine) {
+    const topo::Graph graph = topo::parseSynthetic(machine);
+    return deviceFactsOn(graph, graph.all(topo::NodeKind::Gpu)).close;
+  };
+  EXPECT_TRUE(closes("4 gpu nvlink=450 nvswitch"));
+  EXPECT_TRUE(closes("8 gpu nvlink=900 nvswitch"));
+  EXPECT_TRUE(closes("4 gpu nvlink=450 mesh"));
+  EXPECT_FALSE(closes("4 gpu nvlink=300 nvswitch")) << "compute capability 8.0";
+  EXPECT_FALSE(closes("2 cpu, 4 gpu")) << "unknown";
+  const topo::Graph graph = topo::parseSynthetic("4 gpu nvlink=450 nvswitch");
+  const CallShape call{Collective::AllReduce, 1024};
+  const Time alone = Rehearsal(graph, 4, {}).best(call).result.picoseconds;
+  {
+    const testing::Env eager("RONDO_DEPENDENT_LAUNCH", "eager");
+    EXPECT_FALSE(closes("4 gpu nvlink=450 nvswitch"));
+    EXPECT_EQ(Rehearsal(graph, 4, {}).best(call).result.picoseconds, alone + DeviceCosts{}.close);
+  }
+  // Two parts: their ranks are in a communicator of all, too.
+  const auto part = [&graph](Parts parts, int ranks) {
+    return Rehearsal(graph, ranks, {}, std::move(parts))
+        .best({Collective::AllReduce, 1024})
+        .result.picoseconds;
+  };
+  EXPECT_EQ(part(Parts({{0, 1}, {2, 3}}), 4), part({}, 2) + DeviceCosts{}.close);
 }
 
 TEST(SimDevice, TransfersFillTheStretchedTime) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/options.h"
+#include "topo/capability.h"
 #include "topo/paths.h"
 
 namespace rondo::sim {
@@ -10,6 +12,8 @@ namespace {
 
 /// As on a GPU that a communicator has for itself.
 constexpr int kUsualLanes = 128;
+/// The first GPUs whose kernels can come close (kernels/launch.h).
+constexpr int kClose = 90;
 
 }  // namespace
 
@@ -18,6 +22,9 @@ DeviceFacts deviceFactsOn(const topo::Graph& graph, const std::vector<int>& gpus
   facts.ranks = static_cast<int>(gpus.size());
   facts.lanes = kUsualLanes;
   facts.lineStores = true;
+  facts.close = readOptions().dependentLaunch == DependentLaunch::On &&
+                std::all_of(gpus.begin(), gpus.end(),
+                            [&graph](int gpu) { return topo::capabilityOf(graph, gpu) >= kClose; });
   topo::PathFinder finder(graph);
   uint64_t narrowest = UINT64_MAX;
   for (const int to : gpus) {

@@ -109,6 +109,8 @@ Rehearsal::Rehearsal(const topo::Graph& graph, std::vector<int> places, Settings
     for (const int rank : parts_.members[0]) gpus.push_back(places_[static_cast<size_t>(rank)]);
   }
   kernels_ = deviceFactsOn(graph, gpus);
+  // Ranks of a part are in another communicator, too.
+  if (!parts_.whole()) kernels_->close = false;
   // Parts that share PCIe links hinder each other, which the planner does not know.
   if (!parts_.whole() && !kernels_->lineStores) kernels_.reset();
 }
