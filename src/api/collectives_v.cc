@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
 
 #include "api/comm_create.h"
 #include "api/device_uneven.h"
@@ -18,11 +19,25 @@ size_t ranksOf(rondoComm_t comm) { return static_cast<size_t>(comm->impl->place(
 int rankOf(rondoComm_t comm) { return comm->impl->place().rank; }
 
 /// A call's blocks and what becomes of them. Each thread has one, whose vectors keep their memory
-/// from call to call.
+/// from call to call, and one more for a call that begins while another waits (its hook runs what
+/// MPI has to progress).
 struct Workplace {
   UnevenBlocks src, dst;
   UnevenSlots slots;
   RootedSlots gathers, scatters;
+  bool taken = false;  ///< A call runs with it.
+  std::unique_ptr<Workplace> inner;
+};
+/// While a call runs with a workplace.
+class Taken {
+ public:
+  explicit Taken(Workplace& at) : at_(at) { at_.taken = true; }
+  ~Taken() { at_.taken = false; }
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
+
+ private:
+  Workplace& at_;
 };
 /// Where the thread's is, once it is there: apart, because this needs no constructor.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -35,7 +50,12 @@ Workplace& workplace() {
     static thread_local Workplace one;
     known = &one;
   }
-  return *known;
+  Workplace* at = known;
+  while (at->taken) [[unlikely]] {
+    if (!at->inner) at->inner = std::make_unique<Workplace>();
+    at = at->inner.get();
+  }
+  return *at;
 }
 
 /// One slot only: this rank's `count` elements at the buffer's begin.
@@ -75,6 +95,7 @@ uint64_t typicalOf(const UnevenBlocks& agreed) {
 /// it again.
 [[gnu::noinline, gnu::noclone]] rondoResult_t run(const CollectiveArgs& args,
                                                   const UnevenCall& call, Workplace& at) {
+  const Taken taken(at);
   const UnevenBlocks &src = at.src, &dst = at.dst;
   const size_t element = typeSize(args.type);
   const bool plain = plainlyPlaced(args, src.extent * element, dst.extent * element);
@@ -120,7 +141,8 @@ uint64_t typicalOf(const UnevenBlocks& agreed) {
 uint64_t guess(rondoDataType_t type) { return kTypicalBytes / typeSize(type); }
 
 rondoResult_t runRooted(const CollectiveArgs& args, Collective collective, int root,
-                        const UnevenSlots& slots) {
+                        const UnevenSlots& slots, Workplace& at) {
+  const Taken taken(at);
   PlanKey key{guess(args.type), args.type, rondoSum, root, collective};
   key.uneven = true;
   return runHost(args, {key, args.send, args.recv, &slots});
@@ -217,7 +239,7 @@ rondoResult_t rondoGatherV(const void* sendbuff, size_t sendcount, void* recvbuf
     args.countName = "sendcount";
     rondo::Workplace& at = rondo::workplace();
     if (plainlyGathers(args, root, {recvcounts, displs, sendcount}, &at.gathers)) [[likely]]
-      return rondo::runRooted(args, Collective::Gather, root, at.gathers.slots);
+      return rondo::runRooted(args, Collective::Gather, root, at.gathers.slots, at);
     if (const rondoResult_t bad = rondo::checkType(args)) return bad;
     if (const rondoResult_t bad = rondo::checkRank(args, "root", root)) return bad;
     const auto me = static_cast<size_t>(rondo::rankOf(comm));
@@ -250,7 +272,7 @@ rondoResult_t rondoScatterV(const void* sendbuff, const size_t* sendcounts, cons
     args.countName = "recvcount";
     rondo::Workplace& at = rondo::workplace();
     if (plainlyScatters(args, root, {sendcounts, displs, recvcount}, &at.scatters)) [[likely]]
-      return rondo::runRooted(args, Collective::Scatter, root, at.scatters.slots);
+      return rondo::runRooted(args, Collective::Scatter, root, at.scatters.slots, at);
     if (const rondoResult_t bad = rondo::checkType(args)) return bad;
     if (const rondoResult_t bad = rondo::checkRank(args, "root", root)) return bad;
     const auto me = static_cast<size_t>(rondo::rankOf(comm));

@@ -70,8 +70,11 @@ void CommBootstrap::exchange(std::span<const Transfer> transfers) {
   switch (parent_.runExchange(transfers)) {
     case RunResult::Ok:
       return;
-    case RunResult::Mismatch:
-      throw Error(rondoMismatch, parent_.exchangeMismatch());
+    case RunResult::Mismatch: {
+      const std::string why = parent_.exchangeMismatch();
+      parent_.abortDiffering(why);  // what this rank knows, the others may not
+      throw Error(rondoMismatch, why);
+    }
     case RunResult::SpinBound:
       throw Error(rondoRemoteError,
                   format("communicator \"%s\" waited longer than RONDO_SPIN_BOUND_MS for a peer",

@@ -19,6 +19,7 @@ class CommBootstrap final : public Bootstrap {
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(members_.size()); }
   const Secret& secret() const override { return secret_; }
+  const std::vector<int>& members() const { return members_; }
   void allGather(const void* mine, size_t bytes, void* all) override;
 
  private:

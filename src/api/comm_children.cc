@@ -13,6 +13,7 @@
 #include "api/virtual_comm.h"
 #include "base/error.h"
 #include "coll/progress.h"
+#include "topo/near_groups.h"
 
 namespace rondo {
 
@@ -34,6 +35,7 @@ Config childConfig(const char* call, const rondoComm& parent, const rondoConfig_
                        call));
   }
   if (given->hostId == nullptr) config.options.hostId = parent.config->options.hostId;
+  config.options.groups = parent.config->options.groups;
   config.ranksOfProcess = parent.impl->ranksOfProcess();
   return config;
 }
@@ -59,7 +61,10 @@ void requireOutput(rondoComm_t* newcomm) {
 
 namespace {
 
-CommPtr makeChild(Bootstrap& boot, const rondoComm& parent, const Config& config) {
+/// `members`: of the parent, in their new order.
+CommPtr makeChild(Bootstrap& boot, const std::vector<int>& members, const rondoComm& parent,
+                  Config config) {
+  config.options.groups = groupsOfMembers(config.options.groups, members);
   CommPtr child = createComm(boot, config, parent.impl->wait().hook);
   if (parent.onChild) parent.onChild(*child);
   return child;
@@ -110,7 +115,7 @@ rondoResult_t split(const char* call, rondoComm_t comm, int color, int key, rond
       return;
     }
     CommBootstrap boot(parent, membersOf(parts, color));
-    *newcomm = makeChild(boot, *comm, config).release();
+    *newcomm = makeChild(boot, boot.members(), *comm, config).release();
   });
   if (parent.aborted() && comm->broken.empty()) breakComm(comm, parent);
   return result;
@@ -176,7 +181,7 @@ CommPtr shrink(const rondoComm& parent, Survivors& boot, const Config& config) {
     try {
       if (!boot.settle()) return child;
       child.reset();
-      child = makeChild(boot, parent, config);
+      child = makeChild(boot, boot.members(), parent, config);
       boot.commit();
       return child;
     } catch (const Survivors::Changed&) {  // one rank fewer
@@ -207,7 +212,7 @@ rondoResult_t shrinkHeld(const char* call, rondoComm_t comm, const int* ranks, i
       requireFlags(flags);
       requireOutput(newcomm);
       excluded(*comm, ranks, count);
-      *newcomm = makeChild(boot, *comm, childConfig(call, *comm, given)).release();
+      *newcomm = makeChild(boot, {0}, *comm, childConfig(call, *comm, given)).release();
       return;
     }
     std::vector<int> named;

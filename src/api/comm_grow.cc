@@ -12,6 +12,7 @@
 #include "api/virtual_comm.h"
 #include "base/error.h"
 #include "p2p/boot_id.h"
+#include "topo/near_groups.h"
 
 namespace rondo {
 namespace {
@@ -33,7 +34,6 @@ std::vector<int> everyoneOf(const Communicator& comm) {
 
 void requireOldArguments(const rondoComm& comm, int nranks, int rank, const rondoUniqueId* id,
                          rondoComm_t* newcomm) {
-  requireIdle(comm);
   requireOutput(newcomm);
   const int size = comm.impl->place().size;
   if (rank != -1) {
@@ -88,6 +88,7 @@ rondoUniqueId agreedId(const std::vector<Wish>& all) {
 rondoResult_t growRehearsed(rondoComm_t comm, int nranks, const rondoUniqueId* id, int rank,
                             rondoComm_t* newcomm, const rondoConfig_t* given) {
   return guarded(comm, kCall, [&] {
+    requireIdle(*comm);
     requireOldArguments(*comm, nranks, rank, id, newcomm);
     *newcomm = growVirtual(comm, nranks, given);
   });
@@ -101,6 +102,7 @@ rondoResult_t growOld(rondoComm_t comm, int nranks, const rondoUniqueId* id, int
   Communicator& parent = *comm->impl;
   Joining joining;
   const rondoResult_t bad = guarded(comm, kCall, [&] {
+    requireIdle(*comm);
     CommBootstrap old(parent, everyoneOf(parent));
     Wish mine{};
     together(old, [&] {
@@ -109,6 +111,7 @@ rondoResult_t growOld(rondoComm_t comm, int nranks, const rondoUniqueId* id, int
                                parent.place().rank, given);
       if (joining.wrong) throw *joining.wrong;
       joining.config = childConfig(kCall, *comm, given, Child::MayNotWait);
+      joining.config.options.groups = groupsOfMembers(joining.config.options.groups, {});
       joining.hook = parent.wait().hook;
       mine = {nranks, id != nullptr ? 1 : 0, joining.id};
     });

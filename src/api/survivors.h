@@ -47,6 +47,8 @@ class Survivors final : public Bootstrap {
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(members_.size()); }
   const Secret& secret() const override { return secret_; }
+  /// Their ranks in the parent, once settled.
+  const std::vector<int>& members() const { return members_; }
   /// Throws Changed.
   void allGather(const void* mine, size_t bytes, void* all) override;
 

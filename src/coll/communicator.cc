@@ -115,7 +115,12 @@ Communicator::End Communicator::deviceFailure() const {
 }
 
 Communicator::End Communicator::endOf() {
-  if (End device = deviceFailure(); device.code == rondoInvalidUsage) return device;
+  End device = deviceFailure();
+  if (device.code == rondoInvalidUsage) return device;
+  if (!parts_.fabric) {
+    if (!device.why.empty()) return device;
+    return {rondoRemoteError, format("rank 0 aborted communicator \"%s\"", parts_.name.c_str())};
+  }
   if (std::string text = mismatchText(); !text.empty()) return {rondoMismatch, std::move(text)};
   return {differs() ? rondoMismatch : rondoRemoteError, abortText()};
 }

@@ -151,6 +151,7 @@ class Communicator {
   /// Ends pending and later calls on all ranks. Any thread.
   void abort() {
     if (parts_.fabric) parts_.fabric->abort();
+    aloneEnded_.store(!parts_.fabric, std::memory_order_release);
     if (parts_.device) parts_.device->abort();
   }
   /// The same, because calls differ: `why` is what the other ranks say, as far as they know nothing
@@ -159,7 +160,10 @@ class Communicator {
   /// Of a mismatch of which nobody knows more.
   std::string differText() const;
   /// Whether calls end, and then why, as a sentence.
-  bool aborted() const { return parts_.fabric && parts_.fabric->aborted() != 0; }
+  bool aborted() const {
+    return parts_.fabric ? parts_.fabric->aborted() != 0
+                         : aloneEnded_.load(std::memory_order_acquire);
+  }
   std::string abortText() const;
   /// Whether a rank's end is the cause.
   bool deserted() const { return parts_.fabric && parts_.fabric->culprit() >= 0; }
@@ -290,6 +294,7 @@ class Communicator {
   bool explainedCosts_ = false;
   bool exchanging_ = false;  // the current operation is one of sends and receives
   std::atomic<bool> knownBroken_{false};
+  std::atomic<bool> aloneEnded_{false};  // of one rank: it was aborted
   std::atomic<uint64_t> issued_{0};  // group operations
   std::atomic<uint64_t> finished_{0};
   uint64_t

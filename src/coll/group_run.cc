@@ -125,7 +125,7 @@ void GroupRun::close() {
     part.requests.clear();
     part.calls.clear();
     part.next = part.running = 0;
-    part.exchanging = part.ended = false;
+    part.exchanging = part.ended = part.shifted = false;
     part.comm = nullptr;
   }
   used_ = unevenUsed_ = scaledUsed_ = 0;
@@ -154,6 +154,7 @@ void GroupRun::start(Part& part) {
     return;
   }
   part.running = JointCall::passOf(part.waiting(), part.comm->place().size);
+  if (part.shifted && !MixedPass::differ(part.waiting().first(part.running))) part.running = 1;
   part.comm->begin(part.waiting().first(part.running), origin_);
 }
 
@@ -162,7 +163,9 @@ bool GroupRun::finishOperation(Part& part) {
   if (part.exchanging) {
     part.transfers.clear();
   } else {
-    part.next += part.comm->endedOfPass();
+    const size_t ended = part.comm->endedOfPass();
+    part.shifted |= ended < part.running;
+    part.next += ended;
   }
   part.running = 0;
   return !part.exchanges() && part.next == part.requests.size();

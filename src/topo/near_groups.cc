@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 #include "base/error.h"
 
@@ -47,6 +48,20 @@ bool isLayered(const std::vector<int>& groups) {
 }
 
 }  // namespace
+
+std::string groupsOfMembers(const std::string& text, const std::vector<int>& members) {
+  if (text.empty() || text.find_first_not_of("0123456789,") != std::string::npos) return text;
+  std::vector<std::string> all;
+  std::stringstream list(text);
+  for (std::string number; std::getline(list, number, ',');) all.push_back(number);
+  std::string out;
+  for (const int rank : members) {
+    if (static_cast<size_t>(rank) >= all.size()) return text;  // refused where it is parsed
+    if (!out.empty()) out += ',';
+    out += all[static_cast<size_t>(rank)];
+  }
+  return out;
+}
 
 GroupWish parseGroups(const std::string& text, int ranks) {
   GroupWish wish;

@@ -115,6 +115,17 @@ TEST(NearGroups, OtherTextsAreRefused) {
   }
 }
 
+TEST(NearGroups, AListIsOfTheMembersOfAChild) {
+  EXPECT_EQ(groupsOfMembers("0,0,12,7", {3, 0, 2}), "7,0,12");
+  EXPECT_EQ(groupsOfMembers("5", {0}), "5");
+  EXPECT_EQ(groupsOfMembers("0,0,1,1", {}), "") << "nothing is known of them";
+  for (const char* each : {"", "off", "l3", "numa", "package"}) {
+    EXPECT_EQ(groupsOfMembers(each, {1, 0}), each);
+    EXPECT_EQ(groupsOfMembers(each, {}), each);
+  }
+  EXPECT_EQ(groupsOfMembers("0,1", {2}), "0,1") << "refused where it is parsed";
+}
+
 /// hwloc knows of every CPU of this process in which package it lies.
 TEST(NearGroups, ThisMachinesCpusHavePlaces) {
   cpu_set_t mine;

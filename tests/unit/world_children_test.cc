@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "api/handle.h"
 #include "support/world.h"
 
 namespace rondo::testing {
@@ -159,6 +161,69 @@ TEST(WorldChildren, WhatOneRankGetsWrongInAShrinkEndsItForAll) {
     ASSERT_EQ(rondoCommShrink(me.comm, nullptr, 0, &rest, nullptr, 0), rondoSuccess);
     EXPECT_EQ(sumOver(rest, 1), 2);
     EXPECT_EQ(rondoCommDestroy(rest), rondoSuccess);
+  });
+}
+
+// A list of RONDO_GROUPS is of all ranks: children have their members' part of it.
+TEST(WorldChildren, GroupsByAListAreTheChildrensToo) {
+  World(4).groups("0,0,1,1").run([](const Rank& me) {
+    rondoComm_t part = nullptr, rest = nullptr, all = nullptr;
+    ASSERT_EQ(rondoCommSplit(me.comm, me.rank == 1 ? 1 : 0, -me.rank, &part, nullptr), rondoSuccess)
+        << rondoGetLastError(me.comm);
+    EXPECT_EQ(sumOver(part, 1), me.rank == 1 ? 1 : 3);
+    EXPECT_EQ(part->impl->facts().groups.text(), me.rank == 1 ? "0" : "0,0,1") << "3, 2, 0";
+    rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+    ASSERT_EQ(rondoCommSplit(me.comm, 0, -me.rank, &all, &config), rondoSuccess);
+    EXPECT_EQ(sumOver(all, 1), 4);
+    EXPECT_EQ(rondoCommDestroy(all), rondoSuccess);
+    EXPECT_EQ(rondoCommDestroy(part), rondoSuccess);
+    if (me.rank == 0) return;
+    const int gone = 0;
+    ASSERT_EQ(rondoCommShrink(me.comm, &gone, 1, &rest, nullptr, RONDO_SHRINK_DEFAULT), rondoSuccess)
+        << rondoGetLastError(me.comm);
+    EXPECT_EQ(sumOver(rest, 1), 3);
+    EXPECT_EQ(rondoCommDestroy(rest), rondoSuccess);
+  });
+}
+
+// The rank that sees it and the one that does not.
+TEST(WorldChildren, ASplitBesideAnotherCallIsAMismatchForBoth) {
+  World(2).open([](const Rank& me) {
+    rondoComm_t part = nullptr;
+    float data[4] = {};
+    rondoResult_t result = rondoSuccess;
+    if (me.rank == 0) {
+      result = rondoCommSplit(me.comm, 0, 0, &part, nullptr);
+    } else {
+      result = rondoSend(data, 4, rondoFloat32, 0, me.comm, nullptr);
+      if (result == rondoSuccess) result = rondoBarrier(me.comm, nullptr);
+    }
+    EXPECT_EQ(result, rondoMismatch) << rondoGetLastError(nullptr);
+    rondoResult_t state = rondoSuccess;
+    EXPECT_EQ(rondoCommGetAsyncError(me.comm, &state), rondoSuccess);
+    EXPECT_EQ(state, rondoMismatch);
+    EXPECT_EQ(rondoCommAbort(me.comm), rondoSuccess);
+  });
+}
+
+TEST(WorldChildren, ARevocationEndsACommunicatorOfOneRankToo) {
+  World(1).open([](const Rank& me) {
+    EXPECT_EQ(sumOver(me.comm, 1), 1);
+    EXPECT_EQ(rondoCommRevoke(me.comm), rondoSuccess);
+    rondoResult_t state = rondoSuccess;
+    EXPECT_EQ(rondoCommGetAsyncError(me.comm, &state), rondoSuccess);
+    EXPECT_EQ(state, rondoRemoteError);
+    int in = 1, out = 0;
+    EXPECT_EQ(rondoAllReduce(&in, &out, 1, rondoInt32, rondoSum, me.comm, nullptr),
+              rondoRemoteError);
+    EXPECT_NE(std::string(rondoGetLastError(me.comm)).find("rank 0 aborted"), std::string::npos);
+    rondoComm_t rest = nullptr;
+    ASSERT_EQ(rondoCommShrink(me.comm, nullptr, 0, &rest, nullptr, RONDO_SHRINK_DEFAULT),
+              rondoSuccess)
+        << rondoGetLastError(me.comm);
+    EXPECT_EQ(sumOver(rest, 1), 1);
+    EXPECT_EQ(rondoCommDestroy(rest), rondoSuccess);
+    EXPECT_EQ(rondoCommAbort(me.comm), rondoSuccess);
   });
 }
 

@@ -121,6 +121,31 @@ TEST(WorldGrow, WhatOldRanksDoWrongIsToldToAllOfThemAtOnce) {
   });
 }
 
+TEST(WorldGrow, AGroupUnderWayIsNamedAndGoesOn) {
+  std::latch refused(1);
+  growing(2, 0, 0, [&refused](rondoComm_t comm, int rank, const rondoUniqueId& id) {
+    std::vector<int> in(4096, 1), out(4096, -1);
+    const auto sum = [&] {
+      return rondoAllReduce(in.data(), out.data(), in.size(), rondoInt32, rondoSum, comm, nullptr);
+    };
+    if (rank == 0) {
+      rondoRequest_t request = nullptr;
+      rondoComm_t grown = nullptr;
+      rondoGroupStart();
+      sum();
+      ASSERT_EQ(rondoGroupEndAsync(&request), rondoSuccess);
+      expectRefused(rondoCommGrow(comm, 3, &id, -1, &grown, nullptr), rondoInvalidUsage,
+                    "rondoCommGrow", {"has a group under way", "rondoWait"});
+      refused.count_down();
+      EXPECT_EQ(rondoWait(&request), rondoSuccess) << rondoGetLastError(nullptr);
+    } else {
+      refused.wait();
+      EXPECT_EQ(sum(), rondoSuccess) << rondoGetLastError(nullptr);
+    }
+    EXPECT_EQ(out, std::vector<int>(4096, 2));
+  });
+}
+
 TEST(WorldGrow, WhatNewRanksDoWrongIsToldAtOnce) {
   growing(2, 0, 0, [](rondoComm_t, int rank, const rondoUniqueId& id) {
     if (rank == 1) return;

@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "support/world.h"
 
@@ -139,6 +140,43 @@ TEST_P(WorldReentry, AGroupBeginsWhileAGroupWaits) {
 }
 
 /// What another library does between the calls of a program's group.
+/// All ranks' blocks of 100 numbers, `back` to front in the result or not.
+void gatherBlocks(const Rank& me, rondoComm_t comm, bool back) {
+  const auto ranks = static_cast<size_t>(me.size);
+  const std::vector<int32_t> in(100, me.rank);
+  std::vector<int32_t> out(ranks * 100, -1);
+  const std::vector<size_t> counts(ranks, 100);
+  std::vector<size_t> displs;
+  for (size_t r = 0; r < ranks; ++r) displs.push_back(100 * (back ? ranks - 1 - r : r));
+  RONDO_OK(rondoAllGatherV(in.data(), 100, out.data(), counts.data(), displs.data(), rondoInt32,
+                           comm, nullptr));
+  for (size_t r = 0; r < ranks; ++r) {
+    for (size_t i = 0; i < 100; ++i) ASSERT_EQ(out[displs[r] + i], static_cast<int32_t>(r));
+  }
+}
+
+// Each has displacements of its own, though all have the same lengths.
+TEST_P(WorldReentry, AnUnevenCallRunsWhileAnotherWaits) {
+  const Env limit("RONDO_TIMEOUT_MS", kLongestMs);
+  std::atomic<bool> begun{false};
+  World(GetParam()).whileWaiting(beginNext).run([&](const Rank& me) {
+    rondoComm_t other = nullptr;
+    RONDO_OK(rondoCommDup(me.comm, &other, nullptr));
+    std::function<void()> inner = [&] {
+      begun = true;
+      gatherBlocks(me, other, true);
+    };
+    if (me.rank == 0) next = &inner;
+    if (me.rank != 0) {
+      ASSERT_TRUE(awaitBegun(begun)) << "rank 0's wait has begun nothing";
+      inner();
+    }
+    gatherBlocks(me, me.comm, false);
+    next = nullptr;  // `inner` ends here
+    RONDO_OK(rondoCommDestroy(other));
+  });
+}
+
 TEST_P(WorldReentry, AGroupThatIsSetAsideKeepsWhatItCollected) {
   World(GetParam()).run([](const Rank& me) {
     Sum collected, beside;
