@@ -152,6 +152,9 @@ counted MPI_Allreduce 0 360 "thread level 360"
 layered 1 RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "one rank"
 counted MPI_Bcast 0 180 "one rank 180"
 
+echo "== communicators of a group, beside their parent's collectives"
+for ranks in 2 3; do layered $ranks "$programs/create_group_test" >"$log" 2>&1 || fail "create_group_test"; done
+
 echo "== RONDO_MPI"
 for mode in off device; do
   layered 2 RONDO_MPI=$mode RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "$mode"
@@ -383,6 +386,11 @@ if $fortran -o "$scratch/fortran_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in
         fail "fortran_persistent_test failed"
       # Six starts on a rank, where all ranks are in the communicator.
       [[ $ranks = 1 ]] || counted MPI_Ialltoallv $((ranks * 6)) 0 "by way of the host $((ranks * 6))"
+    done
+    $fortran -o "$scratch/fortran_ends_test" -J "$scratch" "$TEST_SRCDIR/tests/drop_in/fortran_ends_test.f90" \
+      >"$log" 2>&1 || fail "$fortran does not compile fortran_ends_test.f90"
+    for ranks in 2 3; do
+      layered $ranks "$scratch/fortran_ends_test" >"$log" 2>&1 || fail "fortran_ends_test failed"
     done
   else
     echo "this MPI has no MPIX_Allreduce_init: Fortran's persistent collectives are not tested"

@@ -52,9 +52,9 @@ Workplace& workplace() {
   }
   Workplace* at = known;
   while (at->taken) [[unlikely]] {
-    if (!at->inner) at->inner = std::make_unique<Workplace>();
-    at = at->inner.get();
-  }
+      if (!at->inner) at->inner = std::make_unique<Workplace>();
+      at = at->inner.get();
+    }
   return *at;
 }
 

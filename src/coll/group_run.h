@@ -71,8 +71,8 @@ class GroupRun {
     size_t running = 0;              ///< So many from `next` on run as one; 0: none runs.
     bool exchanging = false;         ///< The transfers run.
     bool ended = false;
-    bool shifted = false;            ///< A pass ended early: the next ones begin elsewhere than
-                                     ///< faultOf() thought, and alike calls run one by one.
+    bool shifted = false;  ///< A pass ended early: the next ones begin elsewhere than
+                           ///< faultOf() thought, and alike calls run one by one.
 
     bool exchanges() const { return !transfers.empty(); }
     std::span<const HostRequest> waiting() const { return std::span(requests).subspan(next); }

@@ -21,9 +21,9 @@ struct GroupWish {
 /// what is allowed, also where a list has not `ranks` numbers.
 GroupWish parseGroups(const std::string& text, int ranks);
 
-/// The wish of `members`, ranks of a communicator whose wish is `text`, in their new order: a list's
-/// numbers of theirs, and anything else as it is. Without members, of which nothing is known yet: as
-/// it is, and a list is none.
+/// The wish of `members`, ranks of a communicator whose wish is `text`, in their new order: a
+/// list's numbers of theirs, and anything else as it is. Without members, of which nothing is known
+/// yet: as it is, and a list is none.
 std::string groupsOfMembers(const std::string& text, const std::vector<int>& members);
 
 /// A group for every rank, by its binding: ranks whose CPUs lie in one L3 (NUMA node, package) are

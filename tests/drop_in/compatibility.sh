@@ -69,6 +69,17 @@ if [[ -f $layer ]]; then
     ${TEST_AWK:-awk} '$3 ~ /^mpix?_.*[^_]_$/ { print substr($3, 1, length($3) - 1) }' | sort >"$scratch/fortran"
   tr '[:upper:]' '[:lower:]' <"$scratch/exported" | sort | comm -23 - "$scratch/fortran" >"$scratch/c_only"
   [[ ! -s $scratch/fortran || ! -s $scratch/c_only ]] || complain "not from Fortran: $(tr '\n' ' ' <"$scratch/c_only")"
+  # What mpi_f08 calls by a second name past the layer has to come to it by the first.
+  f08=$(${TEST_MPIFORT:-mpifort} -print-file-name=libmpi_usempif08.so 2>/dev/null) || true
+  if [[ -s $scratch/fortran && -f $f08 ]]; then
+    ${TEST_NM:-nm} -D --undefined-only "$f08" |
+      ${TEST_AWK:-awk} '$2 ~ /^pmpi_.*_$/ { print substr($2, 2, length($2) - 2) }' | sort |
+      comm -12 - "$scratch/fortran" >"$scratch/second"
+    [[ -s $scratch/second ]] || complain "$f08 calls nothing by a second name"
+    ${TEST_NM:-nm} -D --defined-only "$layer" |
+      ${TEST_AWK:-awk} 'sub(/_f08_$/, "", $3) { print $3 }' | sort | comm -23 "$scratch/second" - >"$scratch/past"
+    [[ ! -s $scratch/past ]] || complain "mpi_f08's go past the layer: $(tr '\n' ' ' <"$scratch/past")"
+  fi
 fi
 
 echo "== NCCL: the same"

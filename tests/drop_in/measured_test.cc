@@ -201,6 +201,22 @@ void reductions(int call) {
   is(before + rank + call, "MPI_Scan");
 }
 
+/// What Open MPI 4.1 reduces otherwise than Rondo on some processors: every call's result is the
+/// first one's.
+void unsignedReductions() {
+  constexpr int kCount = 64;
+  const std::vector<unsigned short> in(kCount, 60000);
+  const std::vector<unsigned long> large(kCount, rank == 0 ? 1ul << 63 : 1);
+  std::vector<unsigned short> sum(kCount);
+  std::vector<unsigned long> most(kCount);
+  MPI_Reduce(in.data(), sum.data(), kCount, MPI_UNSIGNED_SHORT, MPI_SUM, 0, MPI_COMM_WORLD);
+  MPI_Reduce(large.data(), most.data(), kCount, MPI_UNSIGNED_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
+  static const std::vector<unsigned short> firstSum = sum;
+  static const std::vector<unsigned long> firstMost = most;
+  expect(sum == firstSum, "a sum beyond its type");
+  expect(most == firstMost, "the greatest of unsigned numbers");
+}
+
 /// Floats, whose sum depends on who adds what first where ranks are more than two.
 void roundedSums() {
   const float mine = 1.0f / static_cast<float>(rank + 3);
@@ -224,6 +240,7 @@ int main(int argc, char** argv) {
     under.together(call);
     reductions(call);
     roundedSums();
+    unsignedReductions();
   }
   return finish();
 }

@@ -81,6 +81,23 @@ void ownHandler(std::vector<int>& in, std::vector<int>& out) {
   MPI_Comm_free(&comm);
 }
 
+/// A type that was not committed is MPI's to refuse: on the program's communicator, whose errors
+/// return.
+void uncommitted() {
+  MPI_Comm comm = duplicate();
+  std::vector<int> data(100, rank);
+  for (const bool gaps : {false, true}) {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_vector(4, 1, gaps ? 2 : 1, MPI_INT, &type);
+    expect(classOf(MPI_Bcast(data.data(), 2, type, 0, comm)) == MPI_ERR_TYPE, "not committed");
+    MPI_Type_commit(&type);
+    expect(MPI_Bcast(data.data(), 2, type, 0, comm) == MPI_SUCCESS, "committed then");
+    expect(data[gaps ? 6 : 7] == 0, "what was broadcast");
+    MPI_Type_free(&type);
+  }
+  MPI_Comm_free(&comm);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -103,6 +120,7 @@ int main(int argc, char** argv) {
 
   ownHandler(in, out);
   later(in, out);
+  uncommitted();
 
   int sum = 0;
   MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

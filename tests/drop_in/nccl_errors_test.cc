@@ -109,8 +109,10 @@ TEST_F(NcclErrors, ConfigurationsOfEveryVersion) {
   // What lies behind a shorter structure is not read.
   given.config.size = 24;
   given.config.maxCTAs = -5;
-  ASSERT_EQ(init(), ncclSuccess);
+  given.config.cgaClusterSize = 0x5a5a5a5a;  // padding in 2.14
+  ASSERT_EQ(init(), ncclSuccess) << ncclGetLastError(nullptr);
   EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  given.config.cgaClusterSize = NCCL_CONFIG_UNDEF_INT;
   given.config.size = 80;
   expectRefused(init(), ncclInvalidArgument, {"config.maxCTAs is -5", "1 to 1024"});
   given.config = plainConfig();

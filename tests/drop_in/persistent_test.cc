@@ -303,6 +303,36 @@ void freedType(MPI_Comm comm) {
   MPI_Request_free(&request);
 }
 
+/// An operator of the program's, which looks at its type.
+MPI_Datatype pair = MPI_DATATYPE_NULL;
+bool strange = false;
+void addPairs(void* in, void* inOut, int* count, MPI_Datatype* type) {
+  strange = strange || *type != pair;
+  const int* const from = static_cast<const int*>(in);
+  int* const to = static_cast<int*>(inOut);
+  for (int i = 0; i < 2 * *count; ++i) to[i] += from[i];
+}
+
+void ownOperator(MPI_Comm comm) {
+  MPI_Op add;
+  MPI_Type_contiguous(2, MPI_INT, &pair);
+  MPI_Type_commit(&pair);
+  MPI_Op_create(addPairs, 1, &add);
+  const Ints in(2 * kCount, rank);
+  Ints out(2 * kCount, -1);
+  MPI_Request request;
+  INIT(Allreduce)(in.data(), out.data(), kCount, pair, add, comm, kNoInfo, &request);
+  for (int round = 0; round < 3; ++round) {
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(out == Ints(2 * kCount, ranks * (ranks - 1) / 2), "by an operator of the program's");
+  }
+  expect(!strange, "the operator's type is the program's");
+  MPI_Request_free(&request);
+  MPI_Op_free(&add);
+  MPI_Type_free(&pair);
+}
+
 int handled = 0;
 MPI_Comm handledOn = MPI_COMM_NULL;
 void handle(MPI_Comm* comm, int*, ...) {
@@ -349,6 +379,7 @@ int main(int argc, char** argv) {
   many();
   freedDifferently(comm);
   if (layered) freedType(comm);
+  ownOperator(comm);
   mistakes();
   oneAfterTheOther();
   MPI_Comm_free(&comm);

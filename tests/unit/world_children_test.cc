@@ -179,7 +179,8 @@ TEST(WorldChildren, GroupsByAListAreTheChildrensToo) {
     EXPECT_EQ(rondoCommDestroy(part), rondoSuccess);
     if (me.rank == 0) return;
     const int gone = 0;
-    ASSERT_EQ(rondoCommShrink(me.comm, &gone, 1, &rest, nullptr, RONDO_SHRINK_DEFAULT), rondoSuccess)
+    ASSERT_EQ(rondoCommShrink(me.comm, &gone, 1, &rest, nullptr, RONDO_SHRINK_DEFAULT),
+              rondoSuccess)
         << rondoGetLastError(me.comm);
     EXPECT_EQ(sumOver(rest, 1), 3);
     EXPECT_EQ(rondoCommDestroy(rest), rondoSuccess);

@@ -11,9 +11,17 @@
 namespace rondo::testing {
 namespace {
 
-/// What each rank does on its slots; roots' calls have buffers that only roots use, so that one rank
-/// alone would refuse.
-enum class Kind : uint8_t { AllReduce, Broadcast, AllGather, ReduceScatter, AllToAll, Scan, Barrier };
+/// What each rank does on its slots; roots' calls have buffers that only roots use, so that one
+/// rank alone would refuse.
+enum class Kind : uint8_t {
+  AllReduce,
+  Broadcast,
+  AllGather,
+  ReduceScatter,
+  AllToAll,
+  Scan,
+  Barrier
+};
 constexpr int kKinds = 7;
 constexpr size_t kSlots = 10, kMost = 64;
 

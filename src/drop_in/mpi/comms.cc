@@ -50,7 +50,7 @@ thread_local Memory memory;
 thread_local bool inside = false;
 
 const KnownComm kUnknown;
-const KnownComm kInside{nullptr, Why::Inside, 0, 0, {}, {}};
+const KnownComm kInside{nullptr, Why::Inside, 0, 0, {}, {}, {}};
 
 Memory::Slot& remembered(MPI_Comm comm) { return memory.slots[slotOf<3>(comm)]; }
 
@@ -218,6 +218,7 @@ void convert(MPI_Comm comm, Why unless, int children) {
   PMPI_Comm_rank(comm, &known->rank);
   PMPI_Comm_size(comm, &known->size);
   known->why = unless;
+  known->begunAsMany = unless == Why::Many;
   known->children = children;
   if (known->size == 1 && (unless == Why::Taken || unless == Why::Many)) {
     known->why = Why::OneRank;
@@ -232,7 +233,9 @@ void convert(MPI_Comm comm, Why unless, int children) {
 Child childOf(MPI_Comm parent, bool counted) {
   constexpr int kFirst = 8;
   const KnownComm& known = find(parent);
-  if (!counted) return {known.why == Why::Many ? Why::Many : Why::Taken, 0};
+  // What `why` is now need not be what it is on another rank of the group: there another thread may
+  // be in the collective that changes it.
+  if (!counted) return {known.begunAsMany ? Why::Many : Why::Taken, 0};
   const int number = known.children.fetch_add(1) + 1;
   return {known.why == Why::Many || number > kFirst ? Why::Many : Why::Taken, number};
 }

@@ -31,6 +31,7 @@ struct KnownComm {
   Why why = Why::NotConverted;
   int rank = 0;
   int size = 0;
+  bool begunAsMany = false;                  ///< It was Why::Many when it was made.
   mutable std::atomic<bool> aborted{false};  ///< `rondo` is freed already.
   mutable std::atomic<int> pending{0};       ///< Non-blocking calls under way.
   mutable std::atomic<int> children{0};      ///< Made from it by calls of all its ranks.

@@ -253,6 +253,11 @@ RONDO_FORTRAN_NAMES(testsome, TESTSOME)
 RONDO_FORTRAN_NAMES(request_get_status, REQUEST_GET_STATUS)
 RONDO_FORTRAN_NAMES(request_free, REQUEST_FREE)
 RONDO_FORTRAN_NAMES(cancel, CANCEL)
+RONDO_FORTRAN_F08(test)
+RONDO_FORTRAN_F08(testall)
+RONDO_FORTRAN_F08(testany)
+RONDO_FORTRAN_F08(testsome)
+RONDO_FORTRAN_F08(request_get_status)
 
 }  // extern "C"
 #pragma GCC visibility pop

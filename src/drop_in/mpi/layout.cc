@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <mutex>
+#include <optional>
 
 #include "base/error.h"
 #include "drop_in/mpi/device_memory.h"
@@ -59,12 +61,35 @@ int keyval() {
   return key;
 }
 
-bool isDenseCached(MPI_Datatype type) {
+/// For packing, whose mistakes are told on the program's communicator: MPI_COMM_SELF's handler may
+/// end the program.
+MPI_Comm packing = MPI_COMM_NULL;
+MPI_Comm packingComm() {
+  static std::mutex making;
+  const std::lock_guard<std::mutex> lock(making);
+  if (packing == MPI_COMM_NULL) {
+    PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &packing);
+    PMPI_Comm_set_errhandler(packing, MPI_ERRORS_RETURN);
+  }
+  return packing;
+}
+
+/// Whether MPI would take it, which it does not before MPI_Type_commit.
+bool isUsable(MPI_Datatype type) {
+  char nothing[8];
+  int position = 0;
+  return PMPI_Pack(nothing, 0, type, nothing, sizeof nothing, &position, packingComm()) ==
+         MPI_SUCCESS;
+}
+
+/// None: MPI would not take it.
+std::optional<bool> isDenseCached(MPI_Datatype type) {
   static char yes, no;
   void* known = nullptr;
   int found = 0;
   PMPI_Type_get_attr(type, keyval(), &known, &found);
   if (found) return known == &yes;
+  if (!isUsable(type)) return std::nullopt;
   const bool dense = isDense(type);
   PMPI_Type_set_attr(type, keyval(), dense ? &yes : &no);
   return dense;
@@ -95,7 +120,13 @@ Layout layoutOf(MPI_Datatype type) {
   MPI_Aint lower = 0, extent = 0;
   if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return {};
   PMPI_Type_get_extent(type, &lower, &extent);
-  return {true, isDenseCached(type), static_cast<size_t>(size), extent};
+  const std::optional<bool> dense = isDenseCached(type);
+  if (!dense) return {};
+  return {true, *dense, static_cast<size_t>(size), extent};
+}
+
+void endPacking() {
+  if (packing != MPI_COMM_NULL) PMPI_Comm_free(&packing);
 }
 
 void requireSameBytes(size_t sent, size_t received) {
@@ -145,7 +176,7 @@ void pack(const Elements& elements, char* packed) {
     const Elements piece = elements.part(static_cast<ptrdiff_t>(first), number);
     int position = 0;
     check(PMPI_Pack(piece.begin, number, piece.type, packed + first * elements.layout.size,
-                    static_cast<int>(piece.bytes()), &position, MPI_COMM_SELF),
+                    static_cast<int>(piece.bytes()), &position, packingComm()),
           "MPI_Pack");
   });
 }
@@ -161,7 +192,7 @@ void unpack(const char* packed, const Elements& elements) {
     const Elements piece = elements.part(static_cast<ptrdiff_t>(first), number);
     int position = 0;
     check(PMPI_Unpack(packed + first * elements.layout.size, static_cast<int>(piece.bytes()),
-                      &position, piece.begin, number, piece.type, MPI_COMM_SELF),
+                      &position, piece.begin, number, piece.type, packingComm()),
           "MPI_Unpack");
   });
 }

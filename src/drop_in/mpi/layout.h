@@ -19,6 +19,8 @@ struct Layout {
   ptrdiff_t extent = 0;  ///< Bytes from one element to the next.
 };
 Layout layoutOf(MPI_Datatype type);
+/// Before MPI's end: what packing needed.
+void endPacking();
 
 /// Elements of the caller.
 struct Elements {

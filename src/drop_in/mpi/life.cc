@@ -9,6 +9,7 @@
 #include "drop_in/mpi/device_memory.h"
 #include "drop_in/mpi/failure.h"
 #include "drop_in/mpi/launcher.h"
+#include "drop_in/mpi/layout.h"
 #include "drop_in/mpi/own_calls.h"
 #include "drop_in/mpi/requests.h"
 #include "drop_in/mpi/settings.h"
@@ -121,6 +122,7 @@ void end() {
   drainFreed();
   drainPending();
   stopLauncher();
+  endPacking();
   if (statsOn) printStats(modeName(settings.mode));
   statsOn = false;
   devicesOn = devicesSomewhere = devicesEverywhere = false;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "drop_in/mpi/persistent_init.h"
+#include "drop_in/mpi/types.h"
 
 using namespace rondo::drop_in;
 
@@ -25,6 +26,16 @@ int MPI_Startall(int count, MPI_Request requests[]) {
 
 #if defined(RONDO_INIT)
 
+namespace {
+
+/// Whether Rondo would reduce them: an operator of the program's sees its own types, not a kept
+/// one.
+bool worth(long long count, MPI_Datatype type, MPI_Op op) {
+  return reductionOf(type, op).why == Why::Taken && large(count, type);
+}
+
+}  // namespace
+
 int RONDO_INIT(Allreduce)(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op,
                           MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto mpi = [&](const void* from, void* to) {
@@ -32,7 +43,7 @@ int RONDO_INIT(Allreduce)(const void* send, void* recv, int count, MPI_Datatype 
   };
   return init(
       comm, request, AmongAll{oneBlock(send, count, type), oneBlock(recv, count, type)}, mpi,
-      [&] { return large(count, type); },
+      [&] { return worth(count, type, op); },
       [&] {
         return [=, kept = LastingType(type)](MPI_Comm own, MPI_Request* begun) {
           return MPI_Iallreduce(send, recv, count, kept, op, own, begun);
@@ -47,7 +58,7 @@ int RONDO_INIT(Reduce)(const void* send, void* recv, int count, MPI_Datatype typ
   };
   return init(
       comm, request, ToRoot{oneBlock(send, count, type), oneBlock(recv, count, type), root}, mpi,
-      [&] { return large(count, type); },
+      [&] { return worth(count, type, op); },
       [&] {
         return [=, kept = LastingType(type)](MPI_Comm own, MPI_Request* begun) {
           return MPI_Ireduce(send, recv, count, kept, op, root, own, begun);
@@ -62,7 +73,7 @@ int RONDO_INIT(Scan)(const void* send, void* recv, int count, MPI_Datatype type,
   };
   return init(
       comm, request, AmongAll{oneBlock(send, count, type), oneBlock(recv, count, type)}, mpi,
-      [&] { return large(count, type); },
+      [&] { return worth(count, type, op); },
       [&] {
         return [=, kept = LastingType(type)](MPI_Comm own, MPI_Request* begun) {
           return MPI_Iscan(send, recv, count, kept, op, own, begun);
@@ -77,7 +88,7 @@ int RONDO_INIT(Exscan)(const void* send, void* recv, int count, MPI_Datatype typ
   };
   return init(
       comm, request, AfterOthers{oneBlock(send, count, type), oneBlock(recv, count, type)}, mpi,
-      [&] { return large(count, type); },
+      [&] { return worth(count, type, op); },
       [&] {
         return [=, kept = LastingType(type)](MPI_Comm own, MPI_Request* begun) {
           return MPI_Iexscan(send, recv, count, kept, op, own, begun);
@@ -93,7 +104,7 @@ int RONDO_INIT(Reduce_scatter_block)(const void* send, void* recv, int count, MP
   };
   return init(
       comm, request, Scattered{{send}, evenBlocks(recv, count, type)}, mpi,
-      [&] { return large(static_cast<long long>(count) * sizeOf(comm), type); },
+      [&] { return worth(static_cast<long long>(count) * sizeOf(comm), type, op); },
       [&] {
         return [=, kept = LastingType(type)](MPI_Comm own, MPI_Request* begun) {
           return MPI_Ireduce_scatter_block(send, recv, count, kept, op, own, begun);
@@ -108,7 +119,7 @@ int RONDO_INIT(Reduce_scatter)(const void* send, void* recv, const int counts[],
   };
   return init(
       comm, request, Scattered{{send}, blocksOf(recv, counts, nullptr, type)}, mpi,
-      [&] { return large(std::accumulate(counts, counts + sizeOf(comm), 0LL), type); },
+      [&] { return worth(std::accumulate(counts, counts + sizeOf(comm), 0LL), type, op); },
       [&] {
         return [=, kept = LastingType(type), numbers = LastingNumbers(counts, sizeOf(comm))](
                    MPI_Comm own, MPI_Request* begun) {

@@ -68,6 +68,8 @@ ncclConfig_t adopt(const ncclConfig_t& given) {
   if (newer) checkTail(given);
   ncclConfig_t config = unset();
   std::memcpy(&config, &given, std::min(given.size, sizeof config));
+  // NCCL 2.14's ends with `blocking`; the padding behind it holds whatever was there.
+  if (given.size == kSizes[0]) config.cgaClusterSize = NCCL_CONFIG_UNDEF_INT;
   return config;
 }
 
