@@ -200,9 +200,8 @@ SPIN:
 }
 )";
 
-/// Why compute-sanitizer is not asked: kernels that each rank loads for itself do not run beside
-/// another rank's kernel under it, which waits for that rank.
-constexpr char kNotBeside[] = "ranks' own kernels run one by one under the tool";
+/// Seen with compute-sanitizer, which does not let all kernels of several ranks run side by side.
+constexpr char kNotBeside[] = "ranks with kernels of their own stand still under the tool";
 
 class OwnKernels {
  public:
