@@ -47,7 +47,7 @@ DeviceFacts deviceFactsOf(int ranks, const std::string& topology) {
   facts.ranks = ranks;
   facts.lanes = kUsualLanes;
   facts.lineStores = true;
-  facts.close = readOptions().dependentLaunch == DependentLaunch::On;
+  facts.close = readDependentLaunch() == DependentLaunch::On;
   return facts;
 }
 

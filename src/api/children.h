@@ -10,7 +10,7 @@ namespace rondo {
 enum class Child { Waits, MayNotWait };
 
 /// What a child is made with: its own configuration, or all of its parent's (`given` nullptr), but
-/// blocking. A list of groups is still the parent's. Throws Error.
+/// blocking. RONDO_GROUPS is still the parent's. Throws Error.
 Config childConfig(const char* call, const rondoComm& parent, const rondoConfig_t* given,
                    Child how = Child::Waits);
 

@@ -75,15 +75,6 @@ void readZeroCopy(Options* options) {
   options->zeroCopy = on ? ZeroCopyUse::On : ZeroCopyUse::Off;
 }
 
-void readDependentLaunch(Options* options) {
-  constexpr const char* kName = "RONDO_DEPENDENT_LAUNCH";
-  const char* value = env(kName);
-  if (value == nullptr || std::string_view(value) == "on") return;
-  const bool eager = std::string_view(value) == "eager";
-  if (!eager && std::string_view(value) != "off") refuse(kName, value, "on, eager or off");
-  options->dependentLaunch = eager ? DependentLaunch::Eager : DependentLaunch::Off;
-}
-
 void readRegister(Options* options) {
   constexpr const char* kName = "RONDO_REGISTER";
   const char* value = env(kName);
@@ -202,6 +193,15 @@ const std::vector<OptionRow>& optionTable() {
   return rows;
 }
 
+DependentLaunch readDependentLaunch() {
+  constexpr const char* kName = "RONDO_DEPENDENT_LAUNCH";
+  const char* value = env(kName);
+  if (value == nullptr || std::string_view(value) == "on") return DependentLaunch::On;
+  const bool eager = std::string_view(value) == "eager";
+  if (!eager && std::string_view(value) != "off") refuse(kName, value, "on, eager or off");
+  return eager ? DependentLaunch::Eager : DependentLaunch::Off;
+}
+
 Options readBootOptions() {
   Options options;
   readText("RONDO_NET_IF", &options.netInterfaces);
@@ -225,7 +225,7 @@ Options readOptions() {
   readSmBudget(&options);
   readP2p(&options);
   readZeroCopy(&options);
-  readDependentLaunch(&options);
+  options.dependentLaunch = readDependentLaunch();
   readRegister(&options);
   readSize("RONDO_SPIN_BOUND_MS", 0, 1u << 30, &options.spinBoundMs);
   readSize("RONDO_STALL_SECONDS", 0, 1u << 30, &options.stallSeconds);

@@ -56,6 +56,9 @@ const std::vector<OptionRow>& optionTable();
 /// what is allowed.
 Options readOptions();
 
+/// This one alone. Throws as readOptions().
+DependentLaunch readDependentLaunch();
+
 /// Those that joining by unique id needs before there is a group that could be told of errors in
 /// the others; these have their defaults. RONDO_LOG and RONDO_LOG_FILE are in force from then on.
 /// Throws as readOptions().

@@ -119,7 +119,8 @@ Communicator::End Communicator::endOf() {
   if (device.code == rondoInvalidUsage) return device;
   if (!parts_.fabric) {
     if (!device.why.empty()) return device;
-    return {rondoRemoteError, format("rank 0 aborted communicator \"%s\"", parts_.name.c_str())};
+    return {rondoRemoteError,
+            format("rank %d aborted communicator \"%s\"", parts_.place.rank, parts_.name.c_str())};
   }
   if (std::string text = mismatchText(); !text.empty()) return {rondoMismatch, std::move(text)};
   return {differs() ? rondoMismatch : rondoRemoteError, abortText()};

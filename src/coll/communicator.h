@@ -294,7 +294,7 @@ class Communicator {
   bool explainedCosts_ = false;
   bool exchanging_ = false;  // the current operation is one of sends and receives
   std::atomic<bool> knownBroken_{false};
-  std::atomic<bool> aloneEnded_{false};  // of one rank: it was aborted
+  std::atomic<bool> aloneEnded_{false};  // without a fabric (one rank, or virtual): it was aborted
   std::atomic<uint64_t> issued_{0};      // group operations
   std::atomic<uint64_t> finished_{0};
   uint64_t

@@ -221,6 +221,22 @@ TEST_F(Virtual, WritesWhatHappened) {
   std::filesystem::remove_all(folder);
 }
 
+TEST_F(Virtual, ARevocationEndsIt) {
+  rondoComm_t comm = make(kCluster, 0, 11);
+  float in = 1, out = 0;
+  const auto sum = [&] {
+    return rondoAllReduce(&in, &out, 1, rondoFloat32, rondoSum, comm, nullptr);
+  };
+  EXPECT_EQ(sum(), rondoSuccess) << rondoGetLastError(comm);
+  EXPECT_EQ(rondoCommRevoke(comm), rondoSuccess);
+  rondoResult_t state = rondoSuccess;
+  EXPECT_EQ(rondoCommGetAsyncError(comm, &state), rondoSuccess);
+  EXPECT_EQ(state, rondoRemoteError);
+  EXPECT_EQ(sum(), rondoRemoteError);
+  EXPECT_NE(std::string(rondoGetLastError(comm)).find("rank 11 aborted"), std::string::npos);
+  EXPECT_EQ(rondoCommAbort(comm), rondoSuccess);
+}
+
 TEST_F(Virtual, WhatCannotBeSaidIsRefused) {
   rondoComm_t comm = nullptr;
   const auto refused = [&](const char* topology, int ranks, int rank) {

@@ -139,7 +139,6 @@ TEST_P(WorldReentry, AGroupBeginsWhileAGroupWaits) {
   });
 }
 
-/// What another library does between the calls of a program's group.
 /// All ranks' blocks of 100 numbers, `back` to front in the result or not.
 void gatherBlocks(const Rank& me, rondoComm_t comm, bool back) {
   const auto ranks = static_cast<size_t>(me.size);
@@ -177,6 +176,7 @@ TEST_P(WorldReentry, AnUnevenCallRunsWhileAnotherWaits) {
   });
 }
 
+/// What another library does between the calls of a program's group.
 TEST_P(WorldReentry, AGroupThatIsSetAsideKeepsWhatItCollected) {
   World(GetParam()).run([](const Rank& me) {
     Sum collected, beside;

@@ -22,7 +22,7 @@ DeviceFacts deviceFactsOn(const topo::Graph& graph, const std::vector<int>& gpus
   facts.ranks = static_cast<int>(gpus.size());
   facts.lanes = kUsualLanes;
   facts.lineStores = true;
-  facts.close = readOptions().dependentLaunch == DependentLaunch::On &&
+  facts.close = readDependentLaunch() == DependentLaunch::On &&
                 std::all_of(gpus.begin(), gpus.end(),
                             [&graph](int gpu) { return topo::capabilityOf(graph, gpu) >= kClose; });
   topo::PathFinder finder(graph);

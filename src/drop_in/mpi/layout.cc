@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
-#include <mutex>
 #include <optional>
 
 #include "base/error.h"
@@ -64,22 +63,12 @@ int keyval() {
 /// For packing, whose mistakes are told on the program's communicator: MPI_COMM_SELF's handler may
 /// end the program.
 MPI_Comm packing = MPI_COMM_NULL;
-MPI_Comm packingComm() {
-  static std::mutex making;
-  const std::lock_guard<std::mutex> lock(making);
-  if (packing == MPI_COMM_NULL) {
-    PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &packing);
-    PMPI_Comm_set_errhandler(packing, MPI_ERRORS_RETURN);
-  }
-  return packing;
-}
 
 /// Whether MPI would take it, which it does not before MPI_Type_commit.
 bool isUsable(MPI_Datatype type) {
   char nothing[8];
   int position = 0;
-  return PMPI_Pack(nothing, 0, type, nothing, sizeof nothing, &position, packingComm()) ==
-         MPI_SUCCESS;
+  return PMPI_Pack(nothing, 0, type, nothing, sizeof nothing, &position, packing) == MPI_SUCCESS;
 }
 
 /// None: MPI would not take it.
@@ -123,6 +112,11 @@ Layout layoutOf(MPI_Datatype type) {
   const std::optional<bool> dense = isDenseCached(type);
   if (!dense) return {};
   return {true, *dense, static_cast<size_t>(size), extent};
+}
+
+void beginPacking() {
+  PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &packing);
+  PMPI_Comm_set_errhandler(packing, MPI_ERRORS_RETURN);
 }
 
 void endPacking() {
@@ -176,7 +170,7 @@ void pack(const Elements& elements, char* packed) {
     const Elements piece = elements.part(static_cast<ptrdiff_t>(first), number);
     int position = 0;
     check(PMPI_Pack(piece.begin, number, piece.type, packed + first * elements.layout.size,
-                    static_cast<int>(piece.bytes()), &position, packingComm()),
+                    static_cast<int>(piece.bytes()), &position, packing),
           "MPI_Pack");
   });
 }
@@ -192,7 +186,7 @@ void unpack(const char* packed, const Elements& elements) {
     const Elements piece = elements.part(static_cast<ptrdiff_t>(first), number);
     int position = 0;
     check(PMPI_Unpack(packed + first * elements.layout.size, static_cast<int>(piece.bytes()),
-                      &position, piece.begin, number, piece.type, packingComm()),
+                      &position, piece.begin, number, piece.type, packing),
           "MPI_Unpack");
   });
 }

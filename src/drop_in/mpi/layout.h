@@ -19,7 +19,8 @@ struct Layout {
   ptrdiff_t extent = 0;  ///< Bytes from one element to the next.
 };
 Layout layoutOf(MPI_Datatype type);
-/// Before MPI's end: what packing needed.
+/// What packing needs, from the first call that is Rondo's to MPI's end.
+void beginPacking();
 void endPacking();
 
 /// Elements of the caller.

@@ -112,6 +112,7 @@ int begin() {
   lingerMicroseconds = settings.linger;
   devicesEverywhere = devices == Devices::Everywhere;
   devicesOnly = devicesEverywhere && settings.mode == Mode::Device;
+  if (unless == Why::Taken) beginPacking();
   convert(MPI_COMM_SELF, unless);
   convert(MPI_COMM_WORLD, unless);
   return MPI_SUCCESS;

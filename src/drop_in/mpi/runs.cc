@@ -25,8 +25,7 @@ void append(Run run, std::vector<Run>* runs) {
   }
 }
 
-/// Of one element: where MPI unpacks ones into zeros. The program need not have committed the type,
-/// a mistake that MPI is to tell of in the call itself.
+/// Of one element: where MPI unpacks ones into zeros.
 std::vector<Run> runsOf(MPI_Datatype type, size_t size) {
   MPI_Aint lower = 0, reach = 0;
   PMPI_Type_get_true_extent(type, &lower, &reach);
