@@ -12,7 +12,7 @@ using namespace drop_in_test;
 
 namespace {
 
-constexpr int kRounds = 12, kGroups = 40, kBarriers = 48, kChildren = 10;
+constexpr int kRounds = 40, kGroups = 60, kBarriers = 64, kChildren = 10;
 
 void barriers(MPI_Comm comm) {
   for (int i = 0; i < kBarriers; ++i) {
@@ -28,6 +28,7 @@ int groups(MPI_Comm parent, MPI_Group group) {
     MPI_Comm comm = MPI_COMM_NULL;
     int sum = -1;
     MPI_Comm_create_group(parent, group, i, &comm);
+    MPI_Barrier(comm);
     MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, comm);
     wrong += sum != ranks * i ? 1 : 0;
     MPI_Comm_free(&comm);
