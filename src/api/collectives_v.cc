@@ -51,10 +51,10 @@ Workplace& workplace() {
     known = &one;
   }
   Workplace* at = known;
-  while (at->taken) [[unlikely]] {
-      if (!at->inner) at->inner = std::make_unique<Workplace>();
-      at = at->inner.get();
-    }
+  while (at->taken) {
+    if (!at->inner) at->inner = std::make_unique<Workplace>();
+    at = at->inner.get();
+  }
   return *at;
 }
 

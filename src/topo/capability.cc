@@ -13,7 +13,11 @@ int capabilityOf(const Graph& graph, int gpu) {
   uint64_t bytesPerSecond = 0;
   for (const Arc arc : graph.from(gpu)) {
     const Link& link = graph.link(arc / 2);
-    if (link.kind == LinkKind::NvLink) bytesPerSecond += link.bytesPerSecond;
+    if (link.kind != LinkKind::NvLink) continue;
+    // One link of 25 GB/s, or of 50: however many of them there are.
+    const auto count = static_cast<uint64_t>(link.count);
+    if (count > 1 && link.bytesPerSecond / count > 30'000'000'000) return 100;
+    bytesPerSecond += link.bytesPerSecond;
   }
   // 300, 450 and 900 GB/s.
   if (bytesPerSecond > 600'000'000'000) return 100;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <sstream>
 
 #include "base/error.h"
 
@@ -29,6 +28,17 @@ int parseNumber(const std::string& text, const std::string& number) {
   return value;
 }
 
+/// What stands between the commas.
+std::vector<std::string> listed(const std::string& text) {
+  std::vector<std::string> out;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t comma = std::min(text.find(',', at), text.size());
+    out.push_back(text.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return out;
+}
+
 /// The place at that level that holds all of a rank's CPUs, or kSeveral.
 int placeOf(const cpu_set_t& cpus, const uint8_t* at) {
   int place = kSeveral;
@@ -51,9 +61,7 @@ bool isLayered(const std::vector<int>& groups) {
 
 std::string groupsOfMembers(const std::string& text, const std::vector<int>& members) {
   if (text.empty() || text.find_first_not_of("0123456789,") != std::string::npos) return text;
-  std::vector<std::string> all;
-  std::stringstream list(text);
-  for (std::string number; std::getline(list, number, ',');) all.push_back(number);
+  const std::vector<std::string> all = listed(text);
   std::string out;
   for (const int rank : members) {
     if (static_cast<size_t>(rank) >= all.size()) return text;  // refused where it is parsed
@@ -78,11 +86,7 @@ GroupWish parseGroups(const std::string& text, int ranks) {
     return wish;
   }
   wish.kind = GroupWish::Listed;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t comma = std::min(text.find(',', at), text.size());
-    wish.list.push_back(parseNumber(text, text.substr(at, comma - at)));
-    at = comma + 1;
-  }
+  for (const std::string& number : listed(text)) wish.list.push_back(parseNumber(text, number));
   if (wish.list.size() != static_cast<size_t>(ranks)) {
     refuse(text, format("it has %zu number%s, and the communicator has %d rank%s", wish.list.size(),
                         wish.list.size() == 1 ? "" : "s", ranks, ranks == 1 ? "" : "s"));

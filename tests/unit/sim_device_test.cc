@@ -122,6 +122,7 @@ TEST(SimDevice, KernelsComeCloseWhereGpusCan) {
   EXPECT_TRUE(closes("4 gpu nvlink=450 nvswitch"));
   EXPECT_TRUE(closes("8 gpu nvlink=900 nvswitch"));
   EXPECT_TRUE(closes("4 gpu nvlink=450 mesh"));
+  EXPECT_TRUE(closes("2 gpu nvlink=400 links=8 nvswitch")) << "eight links of 50 GB/s";
   EXPECT_FALSE(closes("4 gpu nvlink=300 nvswitch")) << "compute capability 8.0";
   EXPECT_FALSE(closes("2 cpu, 4 gpu")) << "unknown";
   const topo::Graph graph = topo::parseSynthetic("4 gpu nvlink=450 nvswitch");

@@ -19,7 +19,7 @@ struct Layout {
   ptrdiff_t extent = 0;  ///< Bytes from one element to the next.
 };
 Layout layoutOf(MPI_Datatype type);
-/// What packing needs, from the first call that is Rondo's to MPI's end.
+/// What packing needs, from MPI's begin to its end.
 void beginPacking();
 void endPacking();
 

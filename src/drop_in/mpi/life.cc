@@ -112,7 +112,7 @@ int begin() {
   lingerMicroseconds = settings.linger;
   devicesEverywhere = devices == Devices::Everywhere;
   devicesOnly = devicesEverywhere && settings.mode == Mode::Device;
-  if (unless == Why::Taken) beginPacking();
+  if (unless != Why::Off) beginPacking();  // messages on devices, too
   convert(MPI_COMM_SELF, unless);
   convert(MPI_COMM_WORLD, unless);
   return MPI_SUCCESS;

@@ -31,15 +31,13 @@ std::vector<Run> runsOf(MPI_Datatype type, size_t size) {
   PMPI_Type_get_true_extent(type, &lower, &reach);
   const auto length = static_cast<size_t>(reach);
   if (length <= size || size > INT_MAX) return {{lower, length}};
-  KeptType kept;
-  const MPI_Datatype ours = kept.keep(type);
   const std::vector<unsigned char> ones(size, 0xff);
   // Pages that no element lies in are never touched.
   const std::unique_ptr<unsigned char, Free> image(
       static_cast<unsigned char*>(std::calloc(length, 1)));
   if (image == nullptr) throw std::bad_alloc();
   int position = 0;
-  if (PMPI_Unpack(ones.data(), static_cast<int>(size), &position, image.get() - lower, 1, ours,
+  if (PMPI_Unpack(ones.data(), static_cast<int>(size), &position, image.get() - lower, 1, type,
                   MPI_COMM_SELF) != MPI_SUCCESS) {
     throw Error(rondoMpiError, "MPI_Unpack failed");
   }
