@@ -200,16 +200,29 @@ gpuLevels() {
 
 # Ranks in step: under the tools one rank's copies wait for another rank's kernels, and those for it. Without a
 # filter every test of two ranks, and those of the API, hosts and faults with as many as they have; of processes
-# memcheck alone.
+# memcheck alone. The tests are dealt out to the GPUs, two parts to each, for as long as RONDO_SANITIZE_SECONDS.
 gpuSanitize() {  # gtest filter
-  local tool result=0
-  local all='DeviceApi.*:DeviceAwaited.*:FarGpu.*:LevelsGpu.*:Faults.*:Memory.*:BadInput.*:DeviceRecord.*'
+  local tool part parts logs result=0 seconds=${RONDO_SANITIZE_SECONDS:-1500}
+  local all='CloseLaunch.*:DeviceApi.*:DeviceAwaited.*:FarGpu.*:LevelsGpu.*:Faults.*:Memory.*:BadInput.*:DeviceRecord.*'
   all+=':OneGpu/Conformance.*/1:OneGpu/Ranks.*/2*:OneGpu/Transfers.*/2*:OneGpu/Registrations.*/2*'
   gpuReady
+  parts=$((2 * gpus))
+  logs=$(mktemp -d)
   for tool in memcheck racecheck; do
-    RONDO_GPU_TESTS_IN_STEP=1 bounded 1500 compute-sanitizer --tool $tool --error-exitcode 1 \
-      gpu_tests --gtest_filter="${1:-$all}" || result=1
+    running=
+    for ((part = 0; part < parts; ++part)); do
+      CUDA_VISIBLE_DEVICES=$((part % gpus)) GTEST_TOTAL_SHARDS=$parts GTEST_SHARD_INDEX=$part RONDO_GPU_TESTS_IN_STEP=1 \
+        timeout -k 10 "$seconds" compute-sanitizer --tool $tool --error-exitcode 1 \
+        gpu_tests --gtest_filter="${1:-$all}" >"$logs/$tool.$part" 2>&1 &
+      running+=" $!"
+    done
+    for part in $running; do wait "$part" || result=1; done
+    for ((part = 0; part < parts; ++part)); do
+      say "dev: $tool, part $((part + 1)) of $parts"
+      cat "$logs/$tool.$part"
+    done
   done
-  [[ -n ${1-} ]] || runMpi 2 compute-sanitizer --tool memcheck --error-exitcode 1 gpu_mpi || result=1
+  rm -r "$logs"
+  [[ -n ${1-} ]] || MPI_TIMEOUT=$seconds runMpi 2 compute-sanitizer --tool memcheck --error-exitcode 1 gpu_mpi || result=1
   return $result
 }
