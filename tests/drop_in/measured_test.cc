@@ -24,7 +24,8 @@ class Movements {
         in_(static_cast<size_t>(block) * static_cast<size_t>(ranks)),
         out_(in_.size()),
         counts_(static_cast<size_t>(ranks), block),
-        places_(static_cast<size_t>(ranks)) {
+        places_(static_cast<size_t>(ranks)),
+        own_(rank % 2 == 0 ? block : block / 2) {
     for (int r = 0; r < ranks; ++r) places_[static_cast<size_t>(r)] = r * block;
   }
 
@@ -41,7 +42,7 @@ class Movements {
                      MPI_COMM_WORLD);
     });
     run("MPI_Gather", call, rank == root ? ranks : 0, toAll, [&](char* in, char* out) {
-      MPI_Gather(in, block_, MPI_CHAR, out, block_, MPI_CHAR, root, MPI_COMM_WORLD);
+      MPI_Gather(in, own_, ownType(), out, block_, MPI_CHAR, root, MPI_COMM_WORLD);
     });
     run("MPI_Gatherv", call, rank == root ? ranks : 0, toAll, [&](char* in, char* out) {
       MPI_Gatherv(in, block_, MPI_CHAR, out, counts_.data(), places_.data(), MPI_CHAR, root,
@@ -57,7 +58,7 @@ class Movements {
     });
     const auto ofRoot = [root](int, int to) { return root * ranks + to; };
     run("MPI_Scatter", call, 1, ofRoot, [&](char* in, char* out) {
-      MPI_Scatter(in, block_, MPI_CHAR, out, block_, MPI_CHAR, root, MPI_COMM_WORLD);
+      MPI_Scatter(in, block_, MPI_CHAR, out, own_, ownType(), root, MPI_COMM_WORLD);
     });
     run("MPI_Scatterv", call, 1, ofRoot, [&](char* in, char* out) {
       MPI_Scatterv(in, counts_.data(), places_.data(), MPI_CHAR, out, block_, MPI_CHAR, root,
@@ -66,12 +67,23 @@ class Movements {
     const auto first = [root](int, int) { return root * ranks; };
     run("MPI_Bcast", call, 1, first, [&](char* in, char* out) {
       if (rank == root) std::copy_n(in, block_, out);
-      MPI_Bcast(out, block_, MPI_CHAR, root, MPI_COMM_WORLD);
+      MPI_Bcast(out, own_, ownType(), root, MPI_COMM_WORLD);
     });
   }
 
  private:
   using Whose = std::function<int(int)>;
+
+  /// Of a block: chars, and pairs of them on every other rank.
+  static MPI_Datatype ownType() {
+    static const MPI_Datatype pairs = [] {
+      MPI_Datatype type;
+      MPI_Type_contiguous(2, MPI_CHAR, &type);
+      MPI_Type_commit(&type);
+      return type;
+    }();
+    return rank % 2 == 0 ? MPI_CHAR : pairs;
+  }
 
   void fill(int call, const Whose& source) {
     for (int to = 0; to < ranks; ++to) {
@@ -98,6 +110,7 @@ class Movements {
   const int block_;
   std::vector<char> in_, out_;
   std::vector<int> counts_, places_;
+  const int own_;  ///< Elements of ownType() in a block.
 };
 
 /// Non-blocking movements on a buffer each, in several ways to wait for them.

@@ -21,6 +21,8 @@ class Pair {
   };
   std::array<Cost, 2> costs{{{100, 100}, {100, 100}}};
   bool losesTimes = false;  ///< The second rank does not see one of each run.
+  bool asksFirst = false;   ///< The second rank asks goesToMpi() before all else.
+  int wentAtOnce = 0;       ///< Calls of which it has said so.
 
   /// `calls` calls; who did them, which both ranks decide alike.
   std::vector<Choice::Who> run(int calls) {
@@ -29,7 +31,13 @@ class Pair {
       EXPECT_EQ(choices_[0].due(), choices_[1].due()) << "call " << n;
       if (choices_[0].due() && meets) meet();
       std::array<Choice::Turn, 2> turns;
-      for (size_t r = 0; r < 2; ++r) turns[r] = choices_[r].next();
+      turns[0] = choices_[0].next();
+      if (asksFirst && choices_[1].goesToMpi()) {
+        turns[1] = {Choice::kMpi};
+        ++wentAtOnce;
+      } else {
+        turns[1] = choices_[1].next();
+      }
       EXPECT_EQ(turns[0].who, turns[1].who) << "call " << n;
       EXPECT_EQ(turns[0].run, turns[1].run) << "call " << n;
       for (size_t r = 0; r < 2; ++r) {
@@ -127,6 +135,27 @@ TEST(MeasuredChoice, RondoComesBackWhenTheMachineChanges) {
   const auto done = pair.run(2 * Choice::kLeastGap);
   EXPECT_EQ(done.front(), Choice::kMpi);
   EXPECT_EQ(done.back(), Choice::kRondo);
+}
+
+// A rank may ask for it alone (a type that is a vector's on the others): what it asks changes
+// neither whose calls are nor where trials are, which Pair looks at.
+TEST(MeasuredChoice, CallsThatGoToMpiAtOnceAreCountedAsTheOthersAre) {
+  Pair pair;
+  pair.asksFirst = true;
+  pair.costs = {{{100, 50}, {100, 50}}};
+  pair.run(kDecided);
+  EXPECT_EQ(pair.wentAtOnce, 0) << "nobody knows yet, or a trial";
+  pair.run(Choice::kLeastGap);
+  EXPECT_EQ(pair.wentAtOnce, Choice::kLeastGap);
+  pair.run(Choice::kTrial);
+  EXPECT_EQ(pair.wentAtOnce, Choice::kLeastGap) << "the next trial";
+  pair.run(5000);
+  EXPECT_GT(pair.wentAtOnce, 5000);
+  pair.costs = {{{100, 300}, {100, 300}}};
+  pair.run(50000);
+  const int before = pair.wentAtOnce;
+  EXPECT_EQ(countOf(Choice::kMpi, pair.run(Choice::kFirstGap)), 0);
+  EXPECT_EQ(pair.wentAtOnce, before);
 }
 
 TEST(MeasuredChoice, TrialsComeEverMoreSeldom) {

@@ -1,7 +1,8 @@
 #pragma once
-// Non-blocking collectives that are MPI's before anything else is looked at, as they are small: an
-// Attempt, which finds out everything, takes 25 to 60 ns of a call's 550. With statistics, devices
-// and in a rehearsal no call is, as all of them are counted or looked at.
+// Collectives that are MPI's before anything else is looked at, as they are small and do not block,
+// or as MPI was seen to be the quicker one: an Attempt, which finds out everything, takes 25 to 60
+// ns of a call's 550. With statistics, devices and in a rehearsal no call is, as all of them are
+// counted or looked at.
 
 #include <mpi.h>
 
@@ -40,6 +41,22 @@ inline bool isMpisAtOnce(MPI_Comm comm, const int counts[], MPI_Datatype type, S
   const KnownComm& known = find(comm);
   return known.why != Why::Taken || isSmall(std::accumulate(counts, counts + known.size, 0LL), type,
                                             which == Small::kMean ? known.size : 1);
+}
+
+/// Whether a blocking call is, as ranks have measured that MPI is the quicker one at it; it is then
+/// counted. `bytes`: of a block, or of the vector of a reduction, the same on all ranks.
+inline bool isMpisByChoice(Call call, const KnownComm& known, size_t bytes) {
+  if (known.why != Why::Taken || known.aborted.load(std::memory_order_relaxed)) return false;
+  if (known.uneven.due() || known.laters.due()) [[unlikely]]
+    return false;  // ranks are to meet
+  return known.measured.of(call, bytes).goesToMpi();
+}
+/// The same of `count` elements.
+inline bool isMpisByChoice(Call call, MPI_Comm comm, long long count, MPI_Datatype type) {
+  if (!measuring || !goAtOnce()) return false;
+  const TypeRow* const row = predefined(type);
+  return row != nullptr && count >= 0 &&
+         isMpisByChoice(call, find(comm), static_cast<size_t>(count) * row->size);
 }
 
 /// The mean block; less than 0: there are no counts, or they are wrong.

@@ -70,6 +70,13 @@ class MeasuredChoice {
     // The first ones of a run find caches, and ranks, as the other one left them.
     return {run % 2 == 0 ? first_ : other(first_), at % run_ < run_ / 2 ? Turn::kNot : run};
   }
+  /// A call begins, if it is MPI's and neither it nor a call before it belongs to a trial: true.
+  /// False: none has begun, next() is to be asked.
+  bool goesToMpi() {
+    if (best_ != kMpi || calls_ >= gap_) return false;
+    ++calls_;
+    return true;
+  }
   /// A call that was timed has ended. Any thread.
   void ended(uint32_t run, uint64_t ticks) {
     runs_[run].fetch_add(ticks, kRelaxed);

@@ -254,6 +254,9 @@ template <class Answer, class Pass>
 }  // namespace
 
 int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  if (isMpisByChoice(Call::Bcast, comm, count, type)) {
+    return PMPI_Bcast(buffer, count, type, root, comm);
+  }
   Attempt call(Call::Bcast, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Bcast(from != buffer ? const_cast<void*>(from) : to, count, type, root, comm);
@@ -318,6 +321,12 @@ int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
 
 int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const bool byChoice = sendbuf != MPI_IN_PLACE
+                            ? isMpisByChoice(Call::Gather, comm, sendcount, sendtype)
+                            : isMpisByChoice(Call::Gather, comm, recvcount, recvtype);
+  if (byChoice) {
+    return PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  }
   Attempt call(Call::Gather, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Gather(from, sendcount, sendtype, to, recvcount, recvtype, root, comm);
@@ -355,6 +364,12 @@ int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
 
 int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                 int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  const bool byChoice = recvbuf != MPI_IN_PLACE
+                            ? isMpisByChoice(Call::Scatter, comm, recvcount, recvtype)
+                            : isMpisByChoice(Call::Scatter, comm, sendcount, sendtype);
+  if (byChoice) {
+    return PMPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  }
   Attempt call(Call::Scatter, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Scatter(from, sendcount, sendtype, to, recvcount, recvtype, root, comm);

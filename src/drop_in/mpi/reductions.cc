@@ -88,14 +88,23 @@ using SameCount = rondoResult_t (*)(const void*, void*, size_t, rondoDataType_t,
 /// quicker one: no rounding, or a single one of two operands neither of which is chosen. Open MPI
 /// 4.1's sums of unsigned integers of 1 and 2 bytes end at the type's limits where the processor
 /// has AVX, and its maximum of MPI_UNSIGNED_LONG is a signed one. The same on all ranks.
-bool sameBits(const Attempt& call, const Reduction& how) {
+bool sameBits(int ranks, const Reduction& how) {
   const bool rounds = how.kind == TypeClass::Floating;
-  if (rounds) return call.size() == 2 && (how.op == rondoSum || how.op == rondoProd);
+  if (rounds) return ranks == 2 && (how.op == rondoSum || how.op == rondoProd);
   const bool ends = how.type == rondoUint8 || how.type == rondoUint16;
   if (ends && how.op == rondoSum) return false;
   const bool orders = how.op == rondoMax || how.op == rondoMin;
   if (orders && how.type == rondoUint64) return false;
   return how.kind == TypeClass::CInteger || how.kind == TypeClass::FortranInteger;
+}
+
+/// Whether a blocking reduction is MPI's before anything else is looked at.
+bool isMpisByChoice(Call call, MPI_Comm comm, int count, MPI_Datatype type, MPI_Op op) {
+  if (!measuring || !goAtOnce() || count < 0) return false;
+  const KnownComm& known = find(comm);
+  const Reduction how = reductionOf(type, op);
+  return how.why == Why::Taken && sameBits(known.size, how) &&
+         rondo::drop_in::isMpisByChoice(call, known, static_cast<size_t>(count) * how.size);
 }
 
 template <class Answer, class Pass>
@@ -107,7 +116,7 @@ template <class Answer, class Pass>
   if (!openReduction(call, answer, good, number, of.type, of.op, &how)) return call.passed(pass());
   number *= how.per;
   // Rondo's all-reduce is the quicker one everywhere.
-  if (rondoCall != rondoAllReduce && sameBits(call, how) &&
+  if (rondoCall != rondoAllReduce && sameBits(call.size(), how) &&
       !answer.stays(call, number * how.size)) {
     return call.passed(pass());
   }
@@ -155,7 +164,8 @@ template <class Answer, class Pass>
     return handOn(call, pass, of);
   }
   number *= how.per;
-  if (sameBits(call, how) && !answer.stays(call, number * how.size)) return call.passed(pass());
+  if (sameBits(call.size(), how) && !answer.stays(call, number * how.size))
+    return call.passed(pass());
   const bool isRoot = call.isRoot(root), inPlace = of.send == MPI_IN_PLACE;
   const auto run = [=, from = inPlace ? of.recv : of.send, to = isRoot ? of.recv : nullptr](
                        rondoComm_t comm, rondoStream_t stream = nullptr) {
@@ -354,6 +364,9 @@ int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype t
 
 int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
              MPI_Comm comm) {
+  if (isMpisByChoice(Call::Scan, comm, count, type, op)) {
+    return PMPI_Scan(sendbuf, recvbuf, count, type, op, comm);
+  }
   Attempt call(Call::Scan, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Scan(from, to, count, type, op, comm);
@@ -379,6 +392,9 @@ int MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, 
 
 int MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                MPI_Comm comm) {
+  if (isMpisByChoice(Call::Exscan, comm, count, type, op)) {
+    return PMPI_Exscan(sendbuf, recvbuf, count, type, op, comm);
+  }
   Attempt call(Call::Exscan, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Exscan(from, to, count, type, op, comm);
@@ -404,6 +420,9 @@ int MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type
 
 int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                int root, MPI_Comm comm) {
+  if (isMpisByChoice(Call::Reduce, comm, count, type, op)) {
+    return PMPI_Reduce(sendbuf, recvbuf, count, type, op, root, comm);
+  }
   Attempt call(Call::Reduce, comm);
   const auto mpi = [&](const void* from, void* to) {
     return PMPI_Reduce(from, to, count, type, op, root, comm);
