@@ -43,17 +43,19 @@ inline bool isMpisAtOnce(MPI_Comm comm, const int counts[], MPI_Datatype type, S
                                             which == Small::kMean ? known.size : 1);
 }
 
-/// Whether a blocking call is, as ranks have measured that MPI is the quicker one at it; it is then
-/// counted. `bytes`: of a block, or of the vector of a reduction, the same on all ranks.
+/// Whether a blocking call is, as its communicator is not Rondo's, or as ranks have measured that
+/// MPI is the quicker one at it; that is then counted. `bytes`: of a block, or of the vector of a
+/// reduction, the same on all ranks.
 inline bool isMpisByChoice(Call call, const KnownComm& known, size_t bytes) {
-  if (known.why != Why::Taken || known.aborted.load(std::memory_order_relaxed)) return false;
+  if (known.why != Why::Taken) return known.why != Why::Many;  // of which the calls are counted
+  if (!measuring || known.aborted.load(std::memory_order_relaxed)) return false;
   if (known.uneven.due() || known.laters.due()) [[unlikely]]
     return false;  // ranks are to meet
   return known.measured.of(call, bytes).goesToMpi();
 }
 /// The same of `count` elements.
 inline bool isMpisByChoice(Call call, MPI_Comm comm, long long count, MPI_Datatype type) {
-  if (!measuring || !goAtOnce()) return false;
+  if (!goAtOnce()) return false;
   const TypeRow* const row = predefined(type);
   return row != nullptr && count >= 0 &&
          isMpisByChoice(call, find(comm), static_cast<size_t>(count) * row->size);

@@ -46,8 +46,14 @@ struct Memory {
   uint64_t generation = 0;
   std::array<Slot, 8> slots{};
 };
-thread_local Memory memory;
-thread_local bool inside = false;
+// Looked at in every call: 5 ns less than where the loader may put them anywhere (EPYC).
+#if defined(__GNUC__) && !defined(__clang__)
+#define RONDO_NEAR_THREAD [[gnu::tls_model("initial-exec")]]
+#else
+#define RONDO_NEAR_THREAD
+#endif
+RONDO_NEAR_THREAD thread_local Memory memory;
+RONDO_NEAR_THREAD thread_local bool inside = false;
 
 const KnownComm kUnknown;
 const KnownComm kInside{nullptr, Why::Inside, 0, 0, {}, {}, {}};
