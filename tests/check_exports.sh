@@ -15,3 +15,7 @@ diff <(echo "$declared") <(echo "$exported") || {
   exit 1
 }
 readelf -d "$library" | grep -q 'SONAME.*\[librondo\.so\.0\]'
+
+# Programs load it, and the one that stands for NCCL, when they run: CUDA's runtime brings more of a thread's
+# data than there is room for in what the loader keeps for those that want it at a fixed offset.
+! readelf -d "$library" | grep -q STATIC_TLS || { echo "librondo.so cannot be loaded by dlopen"; exit 1; }

@@ -21,6 +21,29 @@ END
 $TEST_CC -Wall -Werror -o "$stage/user" "$stage/user.c" "${flags[@]}"
 "$stage/user"
 
+# A program that knows of it only when it runs.
+cat >"$stage/late.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char** names) {
+  for (int n = 1; n < count; ++n) {
+    void* library = dlopen(names[n], RTLD_NOW | RTLD_LOCAL);
+    int version = 0;
+    int (*get)(int*) = NULL;
+    if (library != NULL) *(void**)&get = dlsym(library, n == 1 ? "rondoGetVersion" : "ncclGetVersion");
+    if (get == NULL || get(&version) != 0 || version == 0) {
+      const char* error = dlerror();
+      return fprintf(stderr, "%s: %s\n", names[n], error != NULL ? error : "no version"), 1;
+    }
+  }
+  return 0;
+}
+END
+$TEST_CC -Wall -Werror -o "$stage/late" "$stage/late.c" -ldl
+late=("$prefix/lib/librondo.so.0")
+[[ ! -e $prefix/lib/rondo/nccl/libnccl.so.2 ]] || late+=("$prefix/lib/rondo/nccl/libnccl.so.2")
+env -u LD_PRELOAD "$stage/late" "${late[@]}"
+
 # Headers are installed without the source tree's folders.
 for header in rondo{,_collectives,_comm,_group,_mpi,_types,_virtual}.h; do
   echo "#include <$header>" | "$TEST_MPICC" -std=c11 -Wall -Werror "${flags[@]}" -fsyntax-only -x c -

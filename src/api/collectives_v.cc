@@ -40,9 +40,6 @@ class Taken {
   Workplace& at_;
 };
 /// Where the thread's is, once it is there: apart, because this needs no constructor.
-#if defined(__GNUC__) && !defined(__clang__)
-[[gnu::tls_model("initial-exec")]]
-#endif
 constinit thread_local Workplace* known = nullptr;
 
 Workplace& workplace() {

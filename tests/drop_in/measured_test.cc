@@ -69,6 +69,7 @@ class Movements {
       if (rank == root) std::copy_n(in, block_, out);
       MPI_Bcast(out, own_, ownType(), root, MPI_COMM_WORLD);
     });
+    if (call % 50 == 49) refused();
   }
 
  private:
@@ -85,6 +86,19 @@ class Movements {
     return rank % 2 == 0 ? MPI_CHAR : pairs;
   }
 
+  /// Wrong calls, on all ranks, which each of them gets back: they are nobody's.
+  void refused() {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (const int root : {99, -3}) {
+      expect(MPI_Bcast(out_.data(), own_, ownType(), root, MPI_COMM_WORLD) != MPI_SUCCESS &&
+                 MPI_Gather(in_.data(), own_, ownType(), out_.data(), block_, MPI_CHAR, root,
+                            MPI_COMM_WORLD) != MPI_SUCCESS &&
+                 MPI_Scatter(in_.data(), block_, MPI_CHAR, out_.data(), own_, ownType(), root,
+                             MPI_COMM_WORLD) != MPI_SUCCESS,
+             "a wrong root");
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  }
   void fill(int call, const Whose& source) {
     for (int to = 0; to < ranks; ++to) {
       for (int i = 0; i < block_; ++i) {

@@ -53,12 +53,17 @@ inline bool isMpisByChoice(Call call, const KnownComm& known, size_t bytes) {
     return false;  // ranks are to meet
   return known.measured.of(call, bytes).goesToMpi();
 }
-/// The same of `count` elements.
-inline bool isMpisByChoice(Call call, MPI_Comm comm, long long count, MPI_Datatype type) {
+/// The same of `count` elements. `sound(known)`: whether nothing of the call is wrong here; a wrong
+/// one is not counted by an Attempt either, which other ranks may make of it.
+template <class Sound>
+bool isMpisByChoice(Call call, MPI_Comm comm, long long count, MPI_Datatype type,
+                    const Sound& sound) {
   if (!goAtOnce()) return false;
+  const KnownComm& known = find(comm);
+  if (known.why == Why::Taken && !sound(known)) return false;
   const TypeRow* const row = predefined(type);
   return row != nullptr && count >= 0 &&
-         isMpisByChoice(call, find(comm), static_cast<size_t>(count) * row->size);
+         isMpisByChoice(call, known, static_cast<size_t>(count) * row->size);
 }
 
 /// The mean block; less than 0: there are no counts, or they are wrong.

@@ -26,6 +26,17 @@ struct Triple {
   MPI_Datatype type;
 };
 
+/// Whether nothing of a broadcast is wrong, as far as a rank of `size` sees.
+bool isSound(int size, const Triple& of, int root) {
+  return root >= 0 && root < size && of.count >= 0 && of.buffer != MPI_IN_PLACE;
+}
+/// Of a gathering or scattering of blocks of `own`, in `whole` on the root.
+bool isSound(int size, int rank, const Triple& own, const Triple& whole, int root) {
+  const bool isRoot = rank == root, inPlace = own.buffer == MPI_IN_PLACE;
+  return root >= 0 && root < size && (inPlace ? isRoot : own.count >= 0) &&
+         (!isRoot || (whole.buffer != MPI_IN_PLACE && whole.count >= 0));
+}
+
 /// A triple's block of `count` elements for each of `blocks` ranks.
 struct Side {
   Elements all;
@@ -88,8 +99,7 @@ void requireSameBytes(const Side& send, const Side& recv) {
 template <class Answer, class Pass>
 [[gnu::noinline]] int bcast(Attempt& call, const Answer& answer, const Pass& pass, const Triple& of,
                             int root) {
-  const bool good =
-      answer.good() && call.hasRank(root) && of.count >= 0 && of.buffer != MPI_IN_PLACE;
+  const bool good = answer.good() && isSound(call.size(), of, root);
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Side side(of, 1);
   if (!openBlock(call, side, answer) || !answer.stays(call, side.blockBytes())) {
@@ -155,8 +165,7 @@ template <class Answer, class Pass>
 [[gnu::noinline]] int gather(Attempt& call, const Answer& answer, const Pass& pass,
                              const Triple& from, const Triple& to, int root) {
   const bool isRoot = call.isRoot(root), inPlace = from.buffer == MPI_IN_PLACE;
-  const bool good = answer.good() && call.hasRank(root) && (inPlace ? isRoot : from.count >= 0) &&
-                    (!isRoot || (to.buffer != MPI_IN_PLACE && to.count >= 0));
+  const bool good = answer.good() && isSound(call.size(), call.rank(), from, to, root);
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   // What is not significant here is not looked at: a block on one side stands for the other's.
   const Side recv = isRoot ? Side(to, call.size()) : Side(from, 1);
@@ -190,8 +199,7 @@ template <class Answer, class Pass>
 [[gnu::noinline]] int scatter(Attempt& call, const Answer& answer, const Pass& pass,
                               const Triple& from, const Triple& to, int root) {
   const bool isRoot = call.isRoot(root), inPlace = to.buffer == MPI_IN_PLACE;
-  const bool good = answer.good() && call.hasRank(root) && (inPlace ? isRoot : to.count >= 0) &&
-                    (!isRoot || (from.buffer != MPI_IN_PLACE && from.count >= 0));
+  const bool good = answer.good() && isSound(call.size(), call.rank(), to, from, root);
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Side send = isRoot ? Side(from, call.size()) : Side(to, 1);
   const Side recv = inPlace ? send : Side(to, 1);
@@ -254,7 +262,10 @@ template <class Answer, class Pass>
 }  // namespace
 
 int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-  if (isMpisByChoice(Call::Bcast, comm, count, type)) {
+  const auto sound = [&](const KnownComm& known) {
+    return isSound(known.size, {buffer, count, type}, root);
+  };
+  if (isMpisByChoice(Call::Bcast, comm, count, type, sound)) {
     return PMPI_Bcast(buffer, count, type, root, comm);
   }
   Attempt call(Call::Bcast, comm);
@@ -321,10 +332,12 @@ int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
 
 int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const bool byChoice = sendbuf != MPI_IN_PLACE
-                            ? isMpisByChoice(Call::Gather, comm, sendcount, sendtype)
-                            : isMpisByChoice(Call::Gather, comm, recvcount, recvtype);
-  if (byChoice) {
+  const Triple own{sendbuf, sendcount, sendtype}, whole{recvbuf, recvcount, recvtype};
+  const Triple& block = sendbuf != MPI_IN_PLACE ? own : whole;
+  const auto sound = [&](const KnownComm& known) {
+    return isSound(known.size, known.rank, own, whole, root);
+  };
+  if (isMpisByChoice(Call::Gather, comm, block.count, block.type, sound)) {
     return PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   }
   Attempt call(Call::Gather, comm);
@@ -364,10 +377,12 @@ int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
 
 int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                 int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const bool byChoice = recvbuf != MPI_IN_PLACE
-                            ? isMpisByChoice(Call::Scatter, comm, recvcount, recvtype)
-                            : isMpisByChoice(Call::Scatter, comm, sendcount, sendtype);
-  if (byChoice) {
+  const Triple own{recvbuf, recvcount, recvtype}, whole{sendbuf, sendcount, sendtype};
+  const Triple& block = recvbuf != MPI_IN_PLACE ? own : whole;
+  const auto sound = [&](const KnownComm& known) {
+    return isSound(known.size, known.rank, own, whole, root);
+  };
+  if (isMpisByChoice(Call::Scatter, comm, block.count, block.type, sound)) {
     return PMPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   }
   Attempt call(Call::Scatter, comm);

@@ -1,0 +1,39 @@
+/* Rondo's rooted movements, each 60 us late, so that MPI is the quicker one at them on every
+ * machine. Loaded behind the layer. */
+#include <dlfcn.h>
+#include <time.h>
+
+#include "rondo.h"
+
+static void late(void) {
+  struct timespec begin, now;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  do {
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  } while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < 60000);
+}
+
+/* The one that is hidden here. */
+#define RONDOS(name, found) \
+  static void* found;       \
+  if (found == NULL) found = dlsym(RTLD_NEXT, name)
+
+RONDO_API rondoResult_t rondoBroadcast(const void* from, void* to, size_t count,
+                                       rondoDataType_t type, int root, rondoComm_t comm,
+                                       rondoStream_t stream) {
+  RONDOS("rondoBroadcast", found);
+  late();
+  return ((__typeof__(&rondoBroadcast))found)(from, to, count, type, root, comm, stream);
+}
+RONDO_API rondoResult_t rondoGather(const void* from, void* to, size_t count, rondoDataType_t type,
+                                    int root, rondoComm_t comm, rondoStream_t stream) {
+  RONDOS("rondoGather", found);
+  late();
+  return ((__typeof__(&rondoGather))found)(from, to, count, type, root, comm, stream);
+}
+RONDO_API rondoResult_t rondoScatter(const void* from, void* to, size_t count, rondoDataType_t type,
+                                     int root, rondoComm_t comm, rondoStream_t stream) {
+  RONDOS("rondoScatter", found);
+  late();
+  return ((__typeof__(&rondoScatter))found)(from, to, count, type, root, comm, stream);
+}
