@@ -202,14 +202,14 @@ gpuLevels() {
 # filter every test of two ranks, and those of the API, hosts and faults with as many as they have; of processes
 # memcheck alone. The tests are dealt out to the GPUs, two parts to each, for as long as RONDO_SANITIZE_SECONDS.
 gpuSanitize() {  # gtest filter
-  local tool part parts tests logs result=0 seconds=${RONDO_SANITIZE_SECONDS:-1500}
+  local tool part parts pid tests logs result=0 seconds=${RONDO_SANITIZE_SECONDS:-1500}
   local all='CloseLaunch.*:DeviceApi.*:DeviceAwaited.*:FarGpu.*:LevelsGpu.*:Faults.*:Memory.*:BadInput.*:DeviceRecord.*'
   all+=':OneGpu/Conformance.*/1:OneGpu/Ranks.*/2*:OneGpu/Transfers.*/2*:OneGpu/Registrations.*/2*'
   gpuReady
   # No part without a test: the tools take a program that does nothing on a GPU for a failure.
   tests=$(gpu_tests --gtest_filter="${1:-$all}" --gtest_list_tests | grep -c '^  ' || true)
   parts=$((tests < 2 * gpus ? tests : 2 * gpus))
-  ((parts > 0)) || fail "gpu-sanitize: no test is named \"$1\""
+  ((parts > 0)) || fail "gpu-sanitize: no test is named \"${1:-$all}\""
   logs=$(mktemp -d)
   for tool in memcheck racecheck; do
     running=
@@ -219,7 +219,7 @@ gpuSanitize() {  # gtest filter
         gpu_tests --gtest_filter="${1:-$all}" >"$logs/$tool.$part" 2>&1 &
       running+=" $!"
     done
-    for part in $running; do wait "$part" || result=1; done
+    for pid in $running; do wait "$pid" || result=1; done
     for ((part = 0; part < parts; ++part)); do
       say "dev: $tool, part $((part + 1)) of $parts"
       cat "$logs/$tool.$part"

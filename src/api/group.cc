@@ -20,7 +20,7 @@ thread_local OpenGroup group;
 /// How many groups are open on the calling thread, in each other. Apart, because every call asks
 /// and this needs no constructor.
 constinit thread_local int depth = 0;
-/// Some thread has opened one. Asked before `depth`, which the loader finds in 4 ns. At a fixed
+/// Some thread has opened one. Asked before `depth`, which a call of the loader's finds. At a fixed
 /// offset it would take none, but a library that has such things cannot be loaded by dlopen if it
 /// has as many of a thread's as CUDA's runtime brings (8 KiB).
 std::atomic<bool> everOpened{false};

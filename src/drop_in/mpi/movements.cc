@@ -37,6 +37,14 @@ bool isSound(int size, int rank, const Triple& own, const Triple& whole, int roo
          (!isRoot || (whole.buffer != MPI_IN_PLACE && whole.count >= 0));
 }
 
+/// Whether it is MPI's before anything else is looked at (at_once.h).
+bool isMpisByChoice(Call call, MPI_Comm comm, const Triple& own, const Triple& whole, int root) {
+  const Triple& block = own.buffer != MPI_IN_PLACE ? own : whole;
+  return rondo::drop_in::isMpisByChoice(
+      call, comm, block.count, block.type,
+      [&](const KnownComm& known) { return isSound(known.size, known.rank, own, whole, root); });
+}
+
 /// A triple's block of `count` elements for each of `blocks` ranks.
 struct Side {
   Elements all;
@@ -332,12 +340,8 @@ int MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, vo
 
 int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Triple own{sendbuf, sendcount, sendtype}, whole{recvbuf, recvcount, recvtype};
-  const Triple& block = sendbuf != MPI_IN_PLACE ? own : whole;
-  const auto sound = [&](const KnownComm& known) {
-    return isSound(known.size, known.rank, own, whole, root);
-  };
-  if (isMpisByChoice(Call::Gather, comm, block.count, block.type, sound)) {
+  if (isMpisByChoice(Call::Gather, comm, {sendbuf, sendcount, sendtype},
+                     {recvbuf, recvcount, recvtype}, root)) {
     return PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   }
   Attempt call(Call::Gather, comm);
@@ -377,12 +381,8 @@ int MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
 
 int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                 int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const Triple own{recvbuf, recvcount, recvtype}, whole{sendbuf, sendcount, sendtype};
-  const Triple& block = recvbuf != MPI_IN_PLACE ? own : whole;
-  const auto sound = [&](const KnownComm& known) {
-    return isSound(known.size, known.rank, own, whole, root);
-  };
-  if (isMpisByChoice(Call::Scatter, comm, block.count, block.type, sound)) {
+  if (isMpisByChoice(Call::Scatter, comm, {recvbuf, recvcount, recvtype},
+                     {sendbuf, sendcount, sendtype}, root)) {
     return PMPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   }
   Attempt call(Call::Scatter, comm);
