@@ -60,17 +60,24 @@ ncclResult_t holdHandle(ncclComm* comm, const char* name) {
     const std::lock_guard<std::mutex> lock(comm->mutex);
     uint32_t ready = ncclComm::kReady;
     if (comm->word.compare_exchange_strong(ready, ncclComm::kBusy, std::memory_order_acq_rel)) {
+      comm->failure = ncclSuccess;
       return ncclSuccess;
     }
   }
   return refuse(comm, name);
 }
 
+void noteFailure(ncclComm* comm, ncclResult_t result) {
+  comm->setSentence(lastSentence());
+  const std::lock_guard<std::mutex> lock(comm->mutex);
+  comm->failure = result;
+}
+
 void finishHandle(ncclComm* comm, rondoComm_t inner, ncclResult_t result) {
   {
     const std::lock_guard<std::mutex> lock(comm->mutex);
     comm->inner = inner;
-    comm->failure = result;
+    if (result != ncclSuccess) comm->failure = result;
     if (!comm->unwanted) {
       comm->word.store(result == ncclSuccess ? ncclComm::kReady : ncclComm::kFailed,
                        std::memory_order_release);

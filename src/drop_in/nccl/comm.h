@@ -31,9 +31,10 @@ struct ncclComm {
   /// A copy for the calling thread, valid until its next question.
   const char* sentence();
 
-  std::mutex mutex;                    ///< Guards what follows, and changes of `word`.
-  ncclResult_t failure = ncclSuccess;  ///< Of kFailed.
-  bool unwanted = false;               ///< Aborted while busy: the thread that has it frees it.
+  std::mutex mutex;  ///< Guards what follows, and changes of `word`.
+  /// Of kFailed; else of the last operation in the background.
+  ncclResult_t failure = ncclSuccess;
+  bool unwanted = false;  ///< Aborted while busy: the thread that has it frees it.
   std::string text;
 };
 
@@ -43,6 +44,9 @@ namespace rondo::nccl {
 ncclComm* makeHandle(bool blocking, const Place& place);
 /// Makes it busy, which it is not yet; else records why it cannot be used.
 ncclResult_t holdHandle(ncclComm* comm, const char* name);
+/// An operation on it in the background failed: ncclCommGetAsyncError says so until the next one
+/// begins. The sentence is the calling thread's last.
+void noteFailure(ncclComm* comm, ncclResult_t result);
 /// The operation that made it busy is over; `inner` may be nullptr where that failed.
 void finishHandle(ncclComm* comm, rondoComm_t inner, ncclResult_t result);
 /// Takes the handle out of use; what it held is the caller's.

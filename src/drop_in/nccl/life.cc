@@ -137,6 +137,10 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResul
     default:
       break;
   }
+  if (comm->failure != ncclSuccess) {
+    *asyncError = comm->failure;
+    return ncclSuccess;
+  }
   rondoResult_t state = rondoSuccess;
   const rondoResult_t result = rondoCommGetAsyncError(comm->inner, &state);
   if (result != rondoSuccess) return failAs(nullptr, name, result);
