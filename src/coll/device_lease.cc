@@ -83,7 +83,8 @@ int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why) {
     const int share = before.share(sharers);
     const int whole = DeviceRoom{before.total, 0, before.processes}.share(sharers);
     const int free = std::max(0, share - card.blocksHeld);
-    const int usual = std::min(free, DeviceBudget::usual(whole, share));
+    const int others = std::max(0, before.looking - (sharers.inProcess - 1));  // not its own ranks
+    const int usual = std::min(free, DeviceBudget::usual(whole, share, others));
     const int lanes = card.blocksWanted == 0 ? usual : card.blocksWanted;
     if (lanes < 1 || lanes > free) {
       *why = format(
