@@ -205,9 +205,11 @@ void DeviceLease::exchange(const Ranks& ranks, const Wish& wish) {
   agreeOn(boot, [&] { mine = makeOffer(ranks, crosses, &fd); });
   std::vector<Offer> offers(static_cast<size_t>(size_));
   boot.allGather(&mine, sizeof mine, offers.data());
-  std::vector<UniqueFd> received;
-  if (descriptors) received = ranks.fds->exchange(fd.get());
-  agreeOn(boot, [&] { map(ranks, offers, received); });
+  agreeOn(boot, [&] {  // also on what did not fit: the others have all that they wait for
+    std::vector<UniqueFd> received;
+    if (descriptors) received = ranks.fds->exchange(fd.get());
+    map(ranks, offers, received);
+  });
   endStage(wish.times, "peers' memory");
   lineStores_ =
       std::all_of(offers.begin(), offers.end(), [](const Offer& o) { return o.lineStores != 0; });
