@@ -20,7 +20,8 @@ struct ncclComm {
   };
   std::atomic<uint32_t> word{kDead};
 
-  rondoComm_t inner = nullptr;
+  /// An abort takes it away beside other threads' calls.
+  std::atomic<rondoComm_t> inner{nullptr};
   bool blocking = true;
   rondo::nccl::Place place;
   rondo::nccl::StreamOrder order;
@@ -49,8 +50,9 @@ ncclResult_t holdHandle(ncclComm* comm, const char* name);
 void noteFailure(ncclComm* comm, ncclResult_t result);
 /// The operation that made it busy is over; `inner` may be nullptr where that failed.
 void finishHandle(ncclComm* comm, rondoComm_t inner, ncclResult_t result);
-/// Takes the handle out of use; what it held is the caller's.
-void retireHandle(ncclComm* comm);
+/// Takes the handle out of use; what it held is the caller's. `inCalls`: other threads may be in
+/// calls on it.
+void retireHandle(ncclComm* comm, bool inCalls = false);
 
 /// Why `comm` cannot be used, recorded.
 ncclResult_t refuse(ncclComm_t comm, const char* name);
