@@ -13,8 +13,9 @@ namespace {
 
 struct Ledger {
   std::mutex mutex;
-  std::map<int, int> taken, processes;    // by ordinal
-  std::map<int, std::atomic<int>> users;  // by ordinal; never erased
+  // By ordinal.
+  std::map<int, int> taken, processes, looking;
+  std::map<int, std::atomic<int>> users;  // never erased
 
   int sharers(int ordinal) const {
     const auto found = processes.find(ordinal);
@@ -29,24 +30,39 @@ Ledger& ledger() {
 }  // namespace
 
 DeviceBudget::DeviceBudget(DeviceBudget&& other) noexcept
-    : ordinal_(other.ordinal_), blocks_(std::exchange(other.blocks_, 0)) {}
+    : ordinal_(other.ordinal_),
+      blocks_(std::exchange(other.blocks_, 0)),
+      looks_(std::exchange(other.looks_, false)) {}
 
 DeviceBudget& DeviceBudget::operator=(DeviceBudget&& other) noexcept {
   std::swap(ordinal_, other.ordinal_);
   std::swap(blocks_, other.blocks_);
+  std::swap(looks_, other.looks_);
   return *this;
 }
 
 DeviceBudget::~DeviceBudget() {
-  if (blocks_ == 0) return;
+  if (blocks_ == 0 && !looks_) return;
   const std::lock_guard<std::mutex> lock(ledger().mutex);
+  if (looks_) --ledger().looking[ordinal_];
+  if (blocks_ == 0) return;
   ledger().taken[ordinal_] -= blocks_;
   --ledger().users[ordinal_];
 }
 
 DeviceRoom DeviceBudget::room(int ordinal, int total) {
   const std::lock_guard<std::mutex> lock(ledger().mutex);
-  return {total, ledger().taken[ordinal], ledger().sharers(ordinal)};
+  return {total, ledger().taken[ordinal], ledger().sharers(ordinal), ledger().looking[ordinal]};
+}
+
+DeviceRoom DeviceBudget::look(int ordinal, int total) {
+  const std::lock_guard<std::mutex> lock(ledger().mutex);
+  int& looking = ledger().looking[ordinal];
+  const DeviceRoom seen{total, ledger().taken[ordinal], ledger().sharers(ordinal), looking};
+  ++looking;
+  ordinal_ = ordinal;
+  looks_ = true;
+  return seen;
 }
 
 void DeviceBudget::sharedBy(int ordinal, int processes) {
@@ -76,8 +92,8 @@ std::string DeviceRoom::text(const DeviceSharers& sharers) const {
   return text;
 }
 
-int DeviceBudget::usual(int total, int free) {
-  if (free == total) return std::max(1, total / 2);
+int DeviceBudget::usual(int total, int free, int others) {
+  if (free == total) return std::max(1, total / 2 >> std::min(others, 30));
   return std::min(free, std::max(1, free / 16));
 }
 
@@ -87,6 +103,7 @@ int DeviceBudget::carrying(int share, int wanted) {
 
 bool DeviceBudget::take(int ordinal, int total, int blocks) {
   const std::lock_guard<std::mutex> lock(ledger().mutex);
+  if (std::exchange(looks_, false)) --ledger().looking[ordinal_];
   int& taken = ledger().taken[ordinal];
   if (total / ledger().sharers(ordinal) - taken < blocks) return false;
   taken += blocks;

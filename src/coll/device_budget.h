@@ -16,6 +16,7 @@ struct DeviceRoom {
   int32_t total;          ///< That it holds at once, of any kernel.
   int32_t taken;          ///< Promised to communicators of this process.
   int32_t processes = 1;  ///< That share it, as far as any communicator of this process has said.
+  int32_t looking = 0;    ///< Ranks of this process that have looked and not taken of it yet.
 
   /// Nobody else's, of each of a communicator's ranks in this process.
   int share(const DeviceSharers& sharers) const;
@@ -33,6 +34,8 @@ class DeviceBudget {
 
   /// Of device `ordinal`, which holds `total`.
   static DeviceRoom room(int ordinal, int total);
+  /// The same before this one takes of it: until it has, or ends, others find that it looks.
+  DeviceRoom look(int ordinal, int total);
   /// So many processes share device `ordinal`: what communicators of this one take from now on
   /// leaves as much to each other. No fewer are ever taken for its sharers.
   static void sharedBy(int ordinal, int processes);
@@ -43,7 +46,9 @@ class DeviceBudget {
 
   /// What a communicator gets of a share of a device without asking: half of it the first, and each
   /// further one the sixteenth part of what is left, so that fifty have something. 0: nothing left.
-  static int usual(int total, int free);
+  /// Where `others` were being made as well and had taken nothing yet the first ones' halves of
+  /// what is left would be everything: each gets half of what the one before it does.
+  static int usual(int total, int free, int others = 0);
 
   /// What a communicator between hosts gets of a share for the kernels that talk to the host, of
   /// which `wanted` may be asked for (0: what is usual): a sixteenth, half for collectives and half
@@ -56,6 +61,7 @@ class DeviceBudget {
  private:
   int ordinal_ = 0;
   int blocks_ = 0;
+  bool looks_ = false;
 };
 
 }  // namespace rondo

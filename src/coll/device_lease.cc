@@ -83,7 +83,8 @@ int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why) {
     const int share = before.share(sharers);
     const int whole = DeviceRoom{before.total, 0, before.processes}.share(sharers);
     const int free = std::max(0, share - card.blocksHeld);
-    const int usual = std::min(free, DeviceBudget::usual(whole, share));
+    const int others = std::max(0, before.looking - (sharers.inProcess - 1));  // not its own ranks
+    const int usual = std::min(free, DeviceBudget::usual(whole, share, others));
     const int lanes = card.blocksWanted == 0 ? usual : card.blocksWanted;
     if (lanes < 1 || lanes > free) {
       *why = format(
@@ -204,9 +205,11 @@ void DeviceLease::exchange(const Ranks& ranks, const Wish& wish) {
   agreeOn(boot, [&] { mine = makeOffer(ranks, crosses, &fd); });
   std::vector<Offer> offers(static_cast<size_t>(size_));
   boot.allGather(&mine, sizeof mine, offers.data());
-  std::vector<UniqueFd> received;
-  if (descriptors) received = ranks.fds->exchange(fd.get());
-  agreeOn(boot, [&] { map(ranks, offers, received); });
+  agreeOn(boot, [&] {  // also on what did not fit: the others have all that they wait for
+    std::vector<UniqueFd> received;
+    if (descriptors) received = ranks.fds->exchange(fd.get());
+    map(ranks, offers, received);
+  });
   endStage(wish.times, "peers' memory");
   lineStores_ =
       std::all_of(offers.begin(), offers.end(), [](const Offer& o) { return o.lineStores != 0; });

@@ -42,7 +42,7 @@ OpenedDevice open(const DeviceConfig& config, DeviceCard* card) {
                 DeviceBudget::users(card->ordinal).load(std::memory_order_relaxed) == 0;
   endStage(config.times, "kernels");
   card->together = opened.device->runsProcessesTogether() ? 1 : 0;
-  card->room = DeviceBudget::room(opened.device->ordinal(), blocksAtOnce);
+  card->room = opened.budget.look(opened.device->ordinal(), blocksAtOnce);
   card->blocksHeld = config.blocksHeld;
   card->sharers = config.sharers;
   card->blocksWanted = config.smBudget * (blocksAtOnce / processors);

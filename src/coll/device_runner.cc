@@ -34,6 +34,7 @@
 #include "kernels/direct_call.h"
 #include "kernels/launch.h"
 #include "kernels/scale.h"
+#include "p2p/agree_on.h"
 
 namespace rondo {
 namespace {
@@ -486,9 +487,12 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
                                      leaseShape(boot.size(), lanes, config.inLevels),
                                      {config.hostMemory, config.losePeerWrites, config.times});
     endStage(config.times, "first writes");
-    auto runner =
-        std::make_unique<CudaRunner>(RankPlace{boot.rank(), boot.size(), 0, boot.size()},
-                                     std::move(opened), std::move(lease), cards, lanes, config);
+    std::unique_ptr<CudaRunner> runner;
+    agreeOn(boot, [&] {
+      runner =
+          std::make_unique<CudaRunner>(RankPlace{boot.rank(), boot.size(), 0, boot.size()},
+                                       std::move(opened), std::move(lease), cards, lanes, config);
+    });
     endStage(config.times, "streams");
     runner->meetNeighbours(boot);
     endStage(config.times, "neighbours");

@@ -88,10 +88,9 @@ class CarriedRunner final : public FarRunner {
     call_.zeroCopyFrom = kLeastZeroCopy;
     call_.zeroCopyPiece = kZeroCopyPiece;
     queues_.resize(static_cast<size_t>(farQueues(place_.size)));
-    for (int lane = 0; lane < desk_->lanes(); ++lane) {
-      threads_.push_back(&FarThread::of(lane));
-      threads_.back()->add(desk_);
-    }
+    // All of them first: who has the desk reads memory that is gone if another cannot be started.
+    for (int lane = 0; lane < desk_->lanes(); ++lane) threads_.push_back(&FarThread::of(lane));
+    for (FarThread* thread : threads_) thread->add(desk_);
   }
 
   ~CarriedRunner() override {

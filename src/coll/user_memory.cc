@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "api/rondo.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "coll/user_memory.h"
+#include "p2p/agree_on.h"
 #include "p2p/device_heap.h"
 #include "p2p/fd_exchange.h"
 
@@ -244,9 +246,10 @@ std::vector<UniqueFd> UserMemory::passDescriptors(Bootstrap& boot, const std::ve
     if (r != rank_) peers.push_back(r);
   }
   WithNewSecret ranks(boot);
-  FdExchange sockets(ranks, peers);
-  boot.agree(rondoSuccess, "");  // all of them are bound
-  std::vector<UniqueFd> received = sockets.exchange(own.get());
+  std::optional<FdExchange> sockets;
+  agreeOn(boot, [&] { sockets.emplace(ranks, peers); });  // all of them are bound
+  std::vector<UniqueFd> received;
+  agreeOn(boot, [&] { received = sockets->exchange(own.get()); });
   for (size_t k = 0; k < peers.size(); ++k) {
     byRank[static_cast<size_t>(peers[k])] = std::move(received[k]);
   }

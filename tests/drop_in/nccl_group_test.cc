@@ -58,6 +58,43 @@ TEST_F(NcclGroup, ACommunicatorInUseByAnotherThreadIsNotDestroyed) {
   EXPECT_TRUE(world.works());
 }
 
+// What refuses it is seen by a thread of the library, not by the call.
+TEST(NcclBackground, AFinalizeThatFailsSaysSoWhenAsked) {
+  ncclConfig_t config = plainConfig();
+  config.blocking = 0;
+  World world(2, &config);
+  ncclResult_t state = ncclInternalError;
+  const auto settles = [&](ncclComm_t comm) {
+    for (state = ncclInProgress; state == ncclInProgress; std::this_thread::yield()) {
+      if (ncclCommGetAsyncError(comm, &state) != ncclSuccess) return false;
+    }
+    return true;
+  };
+  for (int r = 0; r < 2; ++r) ASSERT_TRUE(settles(world[r]));
+  int sent = 7, came = 0, back = 0;
+  std::thread other([&] {
+    EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+    EXPECT_EQ(ncclSend(&sent, 1, kInt32, 1, world[0], nullptr), ncclSuccess);
+    EXPECT_EQ(ncclRecv(&back, 1, kInt32, 1, world[0], nullptr), ncclSuccess);
+    EXPECT_EQ(ncclGroupEnd(), ncclSuccess);
+  });
+  EXPECT_EQ(ncclRecv(&came, 1, kInt32, 0, world[1], nullptr), ncclSuccess);
+  EXPECT_EQ(ncclCommFinalize(world[0]), ncclInProgress);
+  EXPECT_TRUE(settles(world[0]));
+  EXPECT_EQ(state, ncclInvalidUsage);
+  EXPECT_NE(std::string(ncclGetLastError(world[0])).find("in use by another thread"),
+            std::string::npos);
+  EXPECT_EQ(ncclSend(&came, 1, kInt32, 0, world[1], nullptr), ncclSuccess);
+  other.join();
+  EXPECT_EQ(back, 7);
+  // It is as it was, and the next one is what is told of.
+  for (int r = 0; r < 2; ++r) {
+    EXPECT_EQ(ncclCommFinalize(world[r]), ncclInProgress);
+    EXPECT_TRUE(settles(world[r]));
+    EXPECT_EQ(state, ncclSuccess);
+  }
+}
+
 TEST_F(NcclGroup, EveryCollectiveGivesItsResult) {
   group([&](int r) { return ncclAllReduce(src(r), dst(r), 2, kInt32, kMax, world[r], nullptr); });
   for (int r = 0; r < kRanks; ++r) EXPECT_EQ(dst(r)[1], 201);

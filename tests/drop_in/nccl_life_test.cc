@@ -217,6 +217,29 @@ TEST(NcclLife, AbortMeetsFinalize) {
   }
 }
 
+// A watchdog's, beside calls of the thread that the communicator is for; what the thread sanitizer
+// sees of it counts.
+TEST(NcclLife, AbortMeetsCalls) {
+  for (int round = 0; round < 30; ++round) {
+    World world(2);
+    ASSERT_EQ(world.made, ncclSuccess);
+    std::atomic<int> calls{0};
+    std::vector<std::thread> threads;
+    for (int r = 0; r < 2; ++r) {
+      threads.emplace_back([&, r] {
+        int value = 1;
+        while (ncclAllReduce(&value, &value, 1, kInt32, kMax, world[r], nullptr) == ncclSuccess) {
+          ++calls;
+        }
+      });
+    }
+    while (calls < 50) std::this_thread::yield();
+    EXPECT_EQ(ncclCommAbort(world[round % 2]), ncclSuccess) << ncclGetLastError(nullptr);
+    for (std::thread& thread : threads) thread.join();
+    world[round % 2] = nullptr;
+  }
+}
+
 TEST(NcclLife, ANonBlockingSplitKeepsItsParentBusy) {
   ncclConfig_t config = plainConfig();
   config.blocking = 0;

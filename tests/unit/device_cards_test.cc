@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -146,6 +147,49 @@ TEST(DeviceCards, ManyCommunicatorsOfProcessesThatShareADeviceFitOnIt) {
   }
   EXPECT_LE(kProcesses * sum, kBlocks);
   EXPECT_FALSE(DeviceBudget().take(kDevice, kBlocks, kBlocks / kProcesses - sum + 1));
+}
+
+// As in a group that makes them: all have looked before the first has taken anything.
+TEST(DeviceCards, CommunicatorsThatAreMadeAtOnceAllFit) {
+  constexpr int kDevice = 4712;
+  struct Making {
+    DeviceBudget budget;
+    DeviceCard card;
+  };
+  std::vector<Making> made(5);
+  for (Making& each : made) {
+    each.card = roomyCard(1);
+    each.card.room = each.budget.look(kDevice, kBlocks);
+  }
+  int sum = 0;
+  for (size_t i = made.size(); i-- > 0;) {
+    const int lanes = lanesOf({made[i].card});
+    EXPECT_EQ(lanes, std::min(128, kBlocks >> (i + 1)));
+    ASSERT_TRUE(made[i].budget.take(kDevice, kBlocks, lanes)) << i;
+    sum += lanes;
+  }
+  EXPECT_EQ(DeviceBudget::room(kDevice, kBlocks).looking, 0);
+  EXPECT_EQ(DeviceBudget::room(kDevice, kBlocks).taken, sum);
+  DeviceCard later = roomyCard(1);
+  later.room = DeviceBudget::room(kDevice, kBlocks);
+  EXPECT_GE(lanesOf({later}), 1);
+  made.clear();
+  DeviceBudget alone;
+  EXPECT_EQ(alone.look(kDevice, kBlocks).looking, 0);
+  alone = DeviceBudget();  // it was not made
+  EXPECT_EQ(DeviceBudget::room(kDevice, kBlocks).looking, 0);
+}
+
+// Ranks of one communicator that share a device in a process are no others.
+TEST(DeviceCards, RanksOfACommunicatorAreNotTakenForOthers) {
+  constexpr int kDevice = 4713;
+  std::vector<DeviceBudget> budgets(4);
+  std::vector<DeviceCard> cards;
+  for (DeviceBudget& budget : budgets) {
+    cards.push_back(roomyCard(1));
+    cards.back().room = budget.look(kDevice, kBlocks);
+  }
+  EXPECT_EQ(lanesOf(cards), kBlocks / 4 / 2);
 }
 
 TEST(DeviceCards, WhoTalksToTheHostTakesASixteenthAndTwoAtLeast) {

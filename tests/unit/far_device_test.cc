@@ -3,6 +3,8 @@
 // another host id, between which UCX is.
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +12,7 @@
 
 #include "api/device_uneven.h"
 #include "coll/far_staging.h"
+#include "coll/flight_view.h"
 #include "support/far_world.h"
 
 namespace rondo::testing {
@@ -375,6 +378,60 @@ TEST(FarDevice, NoneIfADeviceHasNotEnoughForAllWhoShareIt) {
             EXPECT_EQ(me.comm->impl->whyNoDevice(), "rank 0: it is too small");
           },
           {.deviceOf = {1, 1, 1, 0, 1}});
+}
+
+/// From the last that is made before the threads of a communicator's lanes on, none can be started.
+class WithoutThreads : public PretendedDevice {
+ public:
+  uint32_t* counters(uint64_t words) override {
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    EXPECT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 46), 0);
+    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
+    pthread_attr_destroy(&huge);
+    return PretendedDevice::counters(words);
+  }
+};
+
+size_t communicatorsAlive() {
+  size_t alive = 0;
+  for (const FlightProcess& process : readNearFlights()) {
+    if (process.pid != getpid()) continue;
+    for (const FlightComm& comm : process.comms) alive += comm.alive ? 1 : 0;
+  }
+  return alive;
+}
+
+// Those of its lanes that were there must not go on with what the device's memory held.
+TEST(FarDevice, NoThreadKeepsACommunicatorOfWhichAnotherLaneHasNone) {
+  onHosts({0, 1}, [](const FarRank&) {}, {.lanes = 2});  // threads of as many lanes are there
+  const size_t before = communicatorsAlive();
+  pthread_attr_t usual;
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  std::atomic<int> made{0};
+  ThreadGroup group(2);
+  onRanks(2, [&](int r) {
+    ThreadBootstrap boot(group, r);
+    Config config = checkConfig("test", nullptr);
+    config.options.hostId = "host" + std::to_string(r);
+    config.farLanes = 4;
+    config.farDevice = [](int) { return std::make_unique<WithoutThreads>(); };
+    CommPtr comm;
+    const rondoResult_t result =
+        guarded(nullptr, "test", [&] { comm = createComm(boot, config, {}); });
+    if (result == rondoSuccess) {
+      ++made;
+      return;
+    }
+    EXPECT_EQ(result, rondoSystemError);
+    EXPECT_NE(std::string(rondoGetLastError(nullptr)).find("starting the thread that moves"),
+              std::string::npos)
+        << rondoGetLastError(nullptr);
+  });
+  EXPECT_EQ(pthread_setattr_default_np(&usual), 0);
+  pthread_attr_destroy(&usual);
+  EXPECT_EQ(communicatorsAlive(), before);
+  if (made == 2) GTEST_SKIP() << "another test has left the threads of all lanes";
 }
 
 // All ranks cut alike, chunks fit slots, and pieces fit their memory.

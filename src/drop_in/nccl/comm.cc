@@ -45,6 +45,10 @@ ncclComm* oldHandle() {
 ncclComm* makeHandle(bool blocking, const Place& place) {
   ncclComm* comm = oldHandle();
   const std::lock_guard<std::mutex> lock(comm->mutex);
+  {
+    const InContext context(comm->place.context);
+    comm->order.reset();  // as an abort has left it
+  }
   comm->inner = nullptr;
   comm->blocking = blocking;
   comm->place = place;
@@ -60,17 +64,24 @@ ncclResult_t holdHandle(ncclComm* comm, const char* name) {
     const std::lock_guard<std::mutex> lock(comm->mutex);
     uint32_t ready = ncclComm::kReady;
     if (comm->word.compare_exchange_strong(ready, ncclComm::kBusy, std::memory_order_acq_rel)) {
+      comm->failure = ncclSuccess;
       return ncclSuccess;
     }
   }
   return refuse(comm, name);
 }
 
+void noteFailure(ncclComm* comm, ncclResult_t result) {
+  comm->setSentence(lastSentence());
+  const std::lock_guard<std::mutex> lock(comm->mutex);
+  comm->failure = result;
+}
+
 void finishHandle(ncclComm* comm, rondoComm_t inner, ncclResult_t result) {
   {
     const std::lock_guard<std::mutex> lock(comm->mutex);
     comm->inner = inner;
-    comm->failure = result;
+    if (result != ncclSuccess) comm->failure = result;
     if (!comm->unwanted) {
       comm->word.store(result == ncclSuccess ? ncclComm::kReady : ncclComm::kFailed,
                        std::memory_order_release);
@@ -78,16 +89,18 @@ void finishHandle(ncclComm* comm, rondoComm_t inner, ncclResult_t result) {
     }
   }
   if (inner != nullptr) rondoCommAbort(inner);
-  retireHandle(comm);
+  retireHandle(comm, /*inCalls=*/true);
 }
 
-void retireHandle(ncclComm* comm) {
+void retireHandle(ncclComm* comm, bool inCalls) {
   {
     const std::lock_guard<std::mutex> lock(comm->mutex);
     comm->word.store(ncclComm::kDead, std::memory_order_release);
     comm->inner = nullptr;
-    const InContext context(comm->place.context);
-    comm->order.reset();
+    if (!inCalls) {  // else a call may yet use its events
+      const InContext context(comm->place.context);
+      comm->order.reset();
+    }
   }
   Graveyard& yard = graveyard();
   const std::lock_guard<std::mutex> lock(yard.mutex);

@@ -20,7 +20,8 @@ struct ncclComm {
   };
   std::atomic<uint32_t> word{kDead};
 
-  rondoComm_t inner = nullptr;
+  /// An abort takes it away beside other threads' calls.
+  std::atomic<rondoComm_t> inner{nullptr};
   bool blocking = true;
   rondo::nccl::Place place;
   rondo::nccl::StreamOrder order;
@@ -31,9 +32,10 @@ struct ncclComm {
   /// A copy for the calling thread, valid until its next question.
   const char* sentence();
 
-  std::mutex mutex;                    ///< Guards what follows, and changes of `word`.
-  ncclResult_t failure = ncclSuccess;  ///< Of kFailed.
-  bool unwanted = false;               ///< Aborted while busy: the thread that has it frees it.
+  std::mutex mutex;  ///< Guards what follows, and changes of `word`.
+  /// Of kFailed; else of the last operation in the background.
+  ncclResult_t failure = ncclSuccess;
+  bool unwanted = false;  ///< Aborted while busy: the thread that has it frees it.
   std::string text;
 };
 
@@ -43,10 +45,14 @@ namespace rondo::nccl {
 ncclComm* makeHandle(bool blocking, const Place& place);
 /// Makes it busy, which it is not yet; else records why it cannot be used.
 ncclResult_t holdHandle(ncclComm* comm, const char* name);
+/// An operation on it in the background failed: ncclCommGetAsyncError says so until the next one
+/// begins. The sentence is the calling thread's last.
+void noteFailure(ncclComm* comm, ncclResult_t result);
 /// The operation that made it busy is over; `inner` may be nullptr where that failed.
 void finishHandle(ncclComm* comm, rondoComm_t inner, ncclResult_t result);
-/// Takes the handle out of use; what it held is the caller's.
-void retireHandle(ncclComm* comm);
+/// Takes the handle out of use; what it held is the caller's. `inCalls`: other threads may be in
+/// calls on it.
+void retireHandle(ncclComm* comm, bool inCalls = false);
 
 /// Why `comm` cannot be used, recorded.
 ncclResult_t refuse(ncclComm_t comm, const char* name);

@@ -60,6 +60,7 @@ ncclResult_t perform(const Job& job) {
     discard(job);
     return result;
   }
+  if (result != ncclSuccess && job.makes == nullptr) noteFailure(job.on, result);
   letGo(job);
   if (job.makes != nullptr) finishHandle(job.makes, made, result);
   return result;

@@ -103,7 +103,7 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommAbort, (ncclComm_t comm)) {
   rondoComm_t inner = nullptr;
   uint32_t before = 0;
   if (const ncclResult_t bad = rondo::nccl::take(comm, name, true, &inner, &before)) return bad;
-  if (before != 0) rondo::nccl::retireHandle(comm);
+  if (before != 0) rondo::nccl::retireHandle(comm, /*inCalls=*/true);
   if (inner == nullptr) return ncclSuccess;
   const rondo::nccl::EndOfRehearsal end(inner);
   const rondoResult_t result = rondoCommAbort(inner);
@@ -136,6 +136,10 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResul
       return ncclSuccess;
     default:
       break;
+  }
+  if (comm->failure != ncclSuccess) {
+    *asyncError = comm->failure;
+    return ncclSuccess;
   }
   rondoResult_t state = rondoSuccess;
   const rondoResult_t result = rondoCommGetAsyncError(comm->inner, &state);
