@@ -16,6 +16,7 @@ DeviceConfig deviceConfigOf(const DeviceWishes& wishes, const Communicator::Part
   DeviceConfig wanted{config.device, parts.place.localRank, config.options.spinBoundMs, parts.tune,
                       parts.explain};
   wanted.smBudget = static_cast<int>(config.options.smBudget);
+  wanted.smMost = static_cast<int>(config.options.smBudgetMost);
   wanted.noSms = config.options.noSms;
   wanted.hostMemory = config.options.noP2p;
   wanted.dependentLaunch = config.options.dependentLaunch;
@@ -136,7 +137,9 @@ class AcrossHosts {
   /// Of a budget the kernels that talk to the host have theirs already.
   DeviceConfig nearConfig(const OpenedFar& opened) const {
     DeviceConfig near = wanted_;
-    if (near.smBudget > 0) near.smBudget = std::max(1, near.smBudget - kFarBlocks);
+    for (int* budget : {&near.smBudget, &near.smMost}) {
+      if (*budget > 0) *budget = std::max(1, *budget - kFarBlocks);
+    }
     near.blocksHeld = 2 * opened.device->blocks();
     near.sharers = opened.sharers;
     near.shownRank = boot_.rank();

@@ -83,11 +83,12 @@ Config checkConfig(const char* call, const rondoConfig_t* config) {
     refuse(format("%s: config.reproducible is %d; allowed: 0 or 1", call, given.reproducible));
   }
   if (given.reproducible == 1) out.options.reproducible = true;
-  if (given.smBudget < RONDO_SM_BUDGET_NONE || given.smBudget > kMostMultiprocessors) {
-    refuse(
-        format("%s: config.smBudget is %d; allowed: 0 to %d multiprocessors, or "
-               "RONDO_SM_BUDGET_NONE (%d)",
-               call, given.smBudget, kMostMultiprocessors, RONDO_SM_BUDGET_NONE));
+  if (given.smBudget < RONDO_SM_BUDGET_AT_MOST(kMostMultiprocessors) ||
+      given.smBudget > kMostMultiprocessors) {
+    refuse(format(
+        "%s: config.smBudget is %d; allowed: 0 to %d multiprocessors, "
+        "RONDO_SM_BUDGET_AT_MOST(1) to (%d), or RONDO_SM_BUDGET_NONE (%d)",
+        call, given.smBudget, kMostMultiprocessors, kMostMultiprocessors, RONDO_SM_BUDGET_NONE));
   }
   if (given.blocking != 0 && given.blocking != 1) {
     refuse(format("%s: config.blocking is %d; allowed: 0 or 1", call, given.blocking));
@@ -98,7 +99,9 @@ Config checkConfig(const char* call, const rondoConfig_t* config) {
         format("%s: config.timeout is %d; allowed: from 0, in milliseconds", call, given.timeout));
   }
   if (given.timeout > 0) out.options.timeoutMs = static_cast<uint64_t>(given.timeout);
-  if (given.smBudget != 0) {
+  if (given.smBudget < RONDO_SM_BUDGET_NONE) {
+    out.options.smBudgetMost = static_cast<uint64_t>(RONDO_SM_BUDGET_AT_MOST(given.smBudget));
+  } else if (given.smBudget != 0) {
     out.options.noSms = given.smBudget == RONDO_SM_BUDGET_NONE;
     out.options.smBudget = out.options.noSms ? 0 : static_cast<uint64_t>(given.smBudget);
   }

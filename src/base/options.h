@@ -30,6 +30,7 @@ struct Options {
   std::string netInterfaces;                 ///< RONDO_NET_IF
   uint64_t bootTimeoutMs = 30000;            ///< RONDO_BOOT_TIMEOUT_MS
   uint64_t smBudget = 0;                     ///< RONDO_SM_BUDGET; 0: what is usual
+  uint64_t smBudgetMost = 0;                 ///< RONDO_SM_BUDGET_AT_MOST; 0: no bound
   bool noSms = false;                        ///< RONDO_SM_BUDGET=none
   bool noP2p = false;                        ///< RONDO_P2P=off
   ZeroCopyUse zeroCopy = ZeroCopyUse::Auto;  ///< RONDO_NET_ZERO_COPY

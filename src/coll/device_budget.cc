@@ -97,8 +97,9 @@ int DeviceBudget::usual(int total, int free, int others) {
   return std::min(free, std::max(1, free / 16));
 }
 
-int DeviceBudget::carrying(int share, int wanted) {
-  return std::clamp(wanted == 0 ? share / 16 : wanted, 2, 2 * kFarBlocks);
+int DeviceBudget::carrying(int share, int wanted, int most) {
+  const int asked = wanted == 0 ? share / 16 : wanted;
+  return std::clamp(most == 0 ? asked : std::min(asked, most), 2, 2 * kFarBlocks);
 }
 
 bool DeviceBudget::take(int ordinal, int total, int blocks) {

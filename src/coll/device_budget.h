@@ -52,8 +52,9 @@ class DeviceBudget {
 
   /// What a communicator between hosts gets of a share for the kernels that talk to the host, of
   /// which `wanted` may be asked for (0: what is usual): a sixteenth, half for collectives and half
-  /// for sends and receives. Few blocks fill PCIe, and it waits for a network. Two at least.
-  static int carrying(int share, int wanted);
+  /// for sends and receives. Few blocks fill PCIe, and it waits for a network. Two at least, and
+  /// else no more than `most` (0: no bound).
+  static int carrying(int share, int wanted, int most = 0);
 
   /// Takes `blocks` blocks; false if of this process's part of `total` not so many are left.
   bool take(int ordinal, int total, int blocks);

@@ -85,7 +85,8 @@ int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why) {
     const int free = std::max(0, share - card.blocksHeld);
     const int others = std::max(0, before.looking - (sharers.inProcess - 1));  // not its own ranks
     const int usual = std::min(free, DeviceBudget::usual(whole, share, others));
-    const int lanes = card.blocksWanted == 0 ? usual : card.blocksWanted;
+    int lanes = card.blocksWanted == 0 ? usual : card.blocksWanted;
+    if (card.blocksMost > 0) lanes = std::min(lanes, card.blocksMost);
     if (lanes < 1 || lanes > free) {
       *why = format(
           "the device of rank %zu %s, and this communicator wants %d; allowed: fewer ranks on the "

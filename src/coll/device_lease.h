@@ -28,6 +28,7 @@ struct DeviceCard : DeviceTenant {
   int32_t blocksHeld;      ///< DeviceConfig::blocksHeld, among those taken.
   DeviceSharers sharers;   ///< DeviceConfig::sharers
   int32_t blocksWanted;    ///< config.smBudget, as blocks; 0: what is usual.
+  int32_t blocksMost;      ///< DeviceConfig::smMost, as blocks; 0: no bound.
   int32_t noSms;           ///< DeviceConfig::noSms
   int32_t ordinal;         ///< The process's name of the device.
   int32_t registeredOnly;  ///< DeviceConfig::registeredOnly

@@ -46,6 +46,7 @@ OpenedDevice open(const DeviceConfig& config, DeviceCard* card) {
   card->blocksHeld = config.blocksHeld;
   card->sharers = config.sharers;
   card->blocksWanted = config.smBudget * (blocksAtOnce / processors);
+  card->blocksMost = config.smMost * (blocksAtOnce / processors);
   opened.faults = std::make_unique<PinnedMemory>(*opened.device, DeviceFaults::kBytes);
   endStage(config.times, "pinned memory");
   return opened;

@@ -34,6 +34,7 @@ struct DeviceConfig {
   bool explain = false;             ///< RONDO_EXPLAIN: rank 0 says what it chose, and what else.
   bool legacyIpc = false;   ///< Tests: share memory by legacy CUDA IPC on all ranks if any asks.
   int smBudget = 0;         ///< config.smBudget: multiprocessors of its kernels; 0: what is usual.
+  int smMost = 0;           ///< RONDO_SM_BUDGET_AT_MOST: no more than that; 0: no bound.
   int blocksHeld = 0;       ///< That each rank of the communicator has of its device already.
   DeviceSharers sharers{};  ///< Of the device, as ranks of other hosts have said, too.
   bool inLevels = false;    ///< One of the two runners of a communicator in levels.

@@ -51,6 +51,7 @@ class CudaFarDevice : public FarDevice {
     pool_.make();
     if (config.inLevels) makeSide();
     wanted_ = config.smBudget * (blocksAtOnce / processors);
+    most_ = config.smMost * (blocksAtOnce / processors);
     room_ = DeviceBudget::room(device_.ordinal(), blocksAtOnce);
   }
   ~CudaFarDevice() override {
@@ -72,7 +73,7 @@ class CudaFarDevice : public FarDevice {
   void claim(const DeviceSharers& sharers) override {
     DeviceBudget::sharedBy(device_.ordinal(), sharers.processes);
     const int share = room_.share(sharers);
-    const int all = DeviceBudget::carrying(share, wanted_);
+    const int all = DeviceBudget::carrying(share, wanted_, most_);
     if (all > share || !budget_.take(device_.ordinal(), room_.total, all)) {
       throw Error(rondoUnhandledCudaError,
                   format("the device %s, and this communicator wants %d; allowed: fewer ranks on "
@@ -206,6 +207,7 @@ class CudaFarDevice : public FarDevice {
   CudaDevice device_;
   const CudaDevice::CardWrites cardWrites_ = device_.cardWrites();
   int wanted_ = 0;     ///< config.smBudget, as blocks.
+  int most_ = 0;       ///< DeviceConfig::smMost, as blocks.
   DeviceRoom room_{};  ///< When it was opened.
   DeviceBudget budget_;
   int blocks_ = 1;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 
 #include "api/comm_create.h"
 #include "support/refusal.h"
@@ -183,10 +184,11 @@ TEST(ApiConfig, TuneRules) {
 
 TEST(ApiConfig, NoMultiprocessorsIsABudget) {
   rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
-  for (const int bad : {-2, 1025}) {
+  for (const int bad : {RONDO_SM_BUDGET_AT_MOST(1025), std::numeric_limits<int>::min(), 1025}) {
     config.smBudget = bad;
     expectConfigRefused(config,
-                        {"config.smBudget is " + std::to_string(bad), "RONDO_SM_BUDGET_NONE (-1)"});
+                        {"config.smBudget is " + std::to_string(bad),
+                         "RONDO_SM_BUDGET_AT_MOST(1) to (1024)", "RONDO_SM_BUDGET_NONE (-1)"});
   }
   config.smBudget = RONDO_SM_BUDGET_NONE;
   EXPECT_EQ(make(&config), rondoSuccess) << rondoGetLastError(nullptr);
@@ -198,6 +200,19 @@ TEST(ApiConfig, NoMultiprocessorsIsABudget) {
   EXPECT_TRUE(checkConfig("call", nullptr).options.noSms);
   config.smBudget = 5;
   EXPECT_FALSE(checkConfig("call", &config).options.noSms) << "the program has the last word";
+}
+
+TEST(ApiConfig, ABudgetMayBeAnUpperBound) {
+  rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+  for (const int most : {1, 32, 1024}) {
+    config.smBudget = RONDO_SM_BUDGET_AT_MOST(most);
+    EXPECT_EQ(make(&config), rondoSuccess) << rondoGetLastError(nullptr);
+    const Options given = checkConfig("call", &config).options;
+    EXPECT_EQ(given.smBudgetMost, static_cast<uint64_t>(most));
+    EXPECT_TRUE(given.smBudget == 0 && !given.noSms) << given.smBudget;
+  }
+  const Env budget("RONDO_SM_BUDGET", "12");
+  EXPECT_EQ(checkConfig("call", &config).options.smBudget, 12u) << "it bounds the user's, too";
 }
 
 TEST(ApiEnvironment, WhatTheBackgroundMayRegister) {

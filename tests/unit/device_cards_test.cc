@@ -129,6 +129,23 @@ TEST(DeviceCards, WhatIsLeftIsSharedToo) {
   EXPECT_EQ(lanesOf({card}), 28);
 }
 
+TEST(DeviceCards, WhoAsksForNoMoreThanSomethingGetsLessWhereLessIsLeft) {
+  DeviceCard card = roomyCard(1);
+  card.blocksMost = 64;
+  EXPECT_EQ(lanesOf({card}), 64);
+  card.room.taken = 64;
+  EXPECT_EQ(lanesOf({card}), 12) << "a sixteenth, as without";
+  card.room.taken = kBlocks - 1;
+  EXPECT_EQ(lanesOf({card}), 1);
+  card.room.taken = 0;
+  card.blocksMost = 4 * kBlocks;
+  EXPECT_EQ(lanesOf({card}), kShapeLL128.lanes) << "no more than without";
+  card.blocksWanted = 28;
+  EXPECT_EQ(lanesOf({card}), 28);
+  card.blocksMost = 6;
+  EXPECT_EQ(lanesOf({card}), 6);
+}
+
 // Communicators of few processes each do not know how many share the device; one of all has said.
 TEST(DeviceCards, ManyCommunicatorsOfProcessesThatShareADeviceFitOnIt) {
   constexpr int kDevice = 4711, kProcesses = 4;
@@ -199,6 +216,9 @@ TEST(DeviceCards, WhoTalksToTheHostTakesASixteenthAndTwoAtLeast) {
   EXPECT_EQ(DeviceBudget::carrying(264, 1), 2);
   EXPECT_EQ(DeviceBudget::carrying(264, 7), 7);
   EXPECT_EQ(DeviceBudget::carrying(264, 200), 2 * kFarBlocks);
+  EXPECT_EQ(DeviceBudget::carrying(264, 0, 4), 4);
+  EXPECT_EQ(DeviceBudget::carrying(264, 7, 4), 4);
+  EXPECT_EQ(DeviceBudget::carrying(264, 0, 1), 2);
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ rondoConfig_t Config::forRondo(int device) const {
   rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
   config.device = device;
   if (!name.empty()) config.name = name.c_str();
-  config.smBudget = mostCTAs;
+  if (mostCTAs != 0) config.smBudget = RONDO_SM_BUDGET_AT_MOST(mostCTAs);
   return config;
 }
 
