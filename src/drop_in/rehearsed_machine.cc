@@ -96,9 +96,10 @@ void reportMachine(const char* door, rondoComm_t kept) {
                static_cast<double>(p.picoseconds) * 1e-6, p.comm);
 }
 
-void endMachine(const char* door, rondoComm_t kept) {
-  if (rondoCommDestroy(kept) == rondoSuccess) return;
+bool endMachine(const char* door, rondoComm_t kept) {
+  if (rondoCommDestroy(kept) == rondoSuccess) return true;
   std::fprintf(stderr, "%s: %s\n", door, rondoGetLastError(nullptr));
+  return false;
 }
 
 }  // namespace rondo::drop_in

@@ -102,8 +102,9 @@ void endRehearsal() {
   State& self = state();
   const std::lock_guard<std::mutex> lock(self.mutex);
   for (rondoComm_t machine : self.machines) reportMachine(kDoor, machine);
-  for (rondoComm_t machine : self.machines) endMachine(kDoor, machine);
-  if (!self.machines.empty()) {
+  bool written = !self.machines.empty();
+  for (rondoComm_t machine : self.machines) written = endMachine(kDoor, machine) && written;
+  if (written) {
     std::fprintf(stderr, "rondo_mpi: wrote %s.calls.csv, .flows.csv and .trace.json\n",
                  self.wish.output.c_str());
   }
