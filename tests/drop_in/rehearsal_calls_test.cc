@@ -293,6 +293,39 @@ void largeBlock() {
   const double begin = MPI_Wtime();
   expect(MPI_Bcast(&byte, 1 << 30, MPI_INT, 5, MPI_COMM_WORLD) == MPI_SUCCESS, "a large block");
   expect(MPI_Wtime() > begin + 1e-3 && byte == 'x', "it is timed");
+  // One element of as many bytes.
+  MPI_Datatype all;
+  MPI_Type_contiguous(1 << 30, MPI_INT, &all);
+  MPI_Type_commit(&all);
+  MPI_Status status;
+  const double begun = MPI_Wtime();
+  expect(MPI_Send(&byte, 1, all, 4, 0, MPI_COMM_WORLD) == MPI_SUCCESS, "a large element is sent");
+  expect(MPI_Wtime() > begun + 1e-3, "it is timed, too");
+  expect(MPI_Recv(&byte, 1, all, 4, 0, MPI_COMM_WORLD, &status) == MPI_SUCCESS, "one is received");
+  int count = 0;
+  MPI_Get_count(&status, all, &count);
+  expect(count == 1, "a large element's status");
+  MPI_Type_free(&all);
+}
+
+/// What a status says of types that are made of several.
+void typedStatus() {
+  std::vector<int> buffer(100);
+  MPI_Datatype ten;
+  MPI_Type_contiguous(10, MPI_INT, &ten);
+  MPI_Type_commit(&ten);
+  MPI_Status status;
+  int count = 0, elements = 0;
+  MPI_Recv(buffer.data(), 3, ten, 4, 0, MPI_COMM_WORLD, &status);
+  MPI_Get_count(&status, ten, &count);
+  MPI_Get_elements(&status, ten, &elements);
+  expect(count == 3 && elements == 30, "a receive of a type of ten");
+  MPI_Request request;
+  MPI_Irecv(buffer.data(), 2, ten, 4, 0, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, &status);
+  MPI_Get_count(&status, ten, &count);
+  expect(count == 2, "a non-blocking one");
+  MPI_Type_free(&ten);
 }
 
 void ofPairs(void* in, void* inOut, int* count, MPI_Datatype*) {
@@ -358,6 +391,7 @@ int main(int argc, char** argv) {
     if (wanted("blocks")) typedBlocks();
     if (wanted("uneven")) unevenBlocks();
     if (wanted("large")) largeBlock();
+    if (wanted("status")) typedStatus();
     if (wanted("operators")) ownOperators();
     if (wanted("probes")) probes();
     if (wanted("windows")) windows();
