@@ -95,7 +95,8 @@ class Simulation {
     if (!a_.flows.empty() && !a_.flows.ends_with(".csv") && !a_.flows.ends_with(".json")) {
       refuse("--flows is \"" + a_.flows + "\"; allowed: a name that ends in .csv or .json");
     }
-    const std::vector<uint64_t> sizes = sizesOf(a_.bytes);
+    std::vector<uint64_t> sizes = sizesOf(a_.bytes);
+    if (collective_ == Collective::Barrier) sizes = {0};
     if (a_.keeps() && sizes.size() > 1) {
       refuse("--bytes is \"" + a_.bytes + "\"; allowed with --flows, --trace and --svg: one size");
     }
