@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "drop_in/check.h"
@@ -308,6 +309,35 @@ void largeBlock() {
   MPI_Type_free(&all);
 }
 
+/// Threads that plan at the same time, each on a communicator of its own.
+void clockOfThreads() {
+  constexpr int kThreads = 4;
+  std::vector<MPI_Comm> comms(kThreads);
+  for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  std::vector<int> backwards(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      const auto at = static_cast<size_t>(t);
+      std::vector<char> in(10000), out(10000);
+      double last = MPI_Wtime();
+      for (int i = 1; i <= 50; ++i) {
+        MPI_Allreduce(in.data(), out.data(), 100 * i + t, MPI_BYTE, MPI_BOR, comms[at]);
+        // Another thread's call on this communicator would end the job.
+        MPI_Request request;
+        MPI_Irecv(out.data(), 10 * i + t, MPI_BYTE, 4, 0, comms[at], &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        const double now = MPI_Wtime();
+        if (now < last) ++backwards[at];
+        last = now;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  expect(backwards == std::vector<int>(kThreads), "no thread's clock goes back");
+  for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+}
+
 /// What a status says of types that are made of several.
 void typedStatus() {
   std::vector<int> buffer(100);
@@ -380,7 +410,7 @@ void ownOperators() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  start(&argc, &argv);
+  start(&argc, &argv, /*threads=*/true);
   expect(rank == kOwn && ranks == kRanks, "this is rank 3 of 16");
   if (rank == kOwn && argc > 1) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -392,6 +422,7 @@ int main(int argc, char** argv) {
     if (wanted("uneven")) unevenBlocks();
     if (wanted("large")) largeBlock();
     if (wanted("status")) typedStatus();
+    if (wanted("threads")) clockOfThreads();
     if (wanted("operators")) ownOperators();
     if (wanted("probes")) probes();
     if (wanted("windows")) windows();

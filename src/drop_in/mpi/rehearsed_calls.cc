@@ -155,12 +155,12 @@ int MPI_Comm_rank(MPI_Comm comm, int* rank) {
 }
 
 int MPI_Comm_free(MPI_Comm* comm) {
-  if (rehearsing) flushTransfers();
+  if (rehearsing && comm != nullptr) flushTransfersOf(*comm);
   return PMPI_Comm_free(comm);
 }
 
 int MPI_Comm_disconnect(MPI_Comm* comm) {
-  if (rehearsing) flushTransfers();
+  if (rehearsing && comm != nullptr) flushTransfersOf(*comm);
   return PMPI_Comm_disconnect(comm);
 }
 
