@@ -38,6 +38,10 @@ grep -q '"exitCode": 2' <<<"$out" || fail "$out"
 expect 3 "$doctor" --root "$scratch/broken"
 grep -q '^rondo-doctor: .*json' <<<"$out" || fail "$out"
 
+# Wrong arguments are no finding of a machine's.
+expect 3 "$doctor" --nonsense
+grep -q 'not expected: --nonsense' <<<"$out" || fail "$out"
+
 # This machine may have faults of its own: the doctor itself must not fail.
 alone=0
 "$doctor" >"$scratch/alone" || alone=$?

@@ -18,7 +18,7 @@ fail() {
   exit 1
 }
 rehearse() {  # processes, RONDO_VIRTUAL, rank
-  RONDO_VIRTUAL=$2 RONDO_VIRTUAL_RANK=$3 RONDO_VIRTUAL_OUT=$scratch/run \
+  RONDO_VIRTUAL=$2 RONDO_VIRTUAL_RANK=$3 RONDO_VIRTUAL_OUT=${out:-$scratch/run} \
     RONDO_VIRTUAL_SPLIT="${rule-rank / 8; 1 - rank / 8 * 2}" runMpi "$1" \
     -x LD_LIBRARY_PATH -x LD_PRELOAD="$layer" -x RONDO_VIRTUAL -x RONDO_VIRTUAL_RANK \
     -x RONDO_VIRTUAL_OUT -x RONDO_VIRTUAL_SPLIT -x RONDO_VIRTUAL_GRAPH "$program" "$scratch/file" >"$log" 2>&1
@@ -55,6 +55,12 @@ graph() {  # RONDO_VIRTUAL_GRAPH, the flows of an exchange with the neighbours o
   RONDO_VIRTUAL_GRAPH=$1 rehearse 1 "$cluster:16" 3 || fail "the rehearsal failed with a graph that is $1"
   [[ $(flowsOf4321) = "$2" ]] || fail "a graph that is $1: $(flowsOf4321)"
 }
+echo "== files that cannot be written"
+mkdir "$scratch/taken.calls.csv"
+out=$scratch/taken rehearse 1 "$cluster:16" 3 || fail "the rehearsal failed without its files"
+grep -q "taken.calls.csv: Is a directory" "$log" || fail "not why there are no files"
+if grep -q ' wrote ' "$log"; then fail "files that are not there were written"; fi
+
 echo "== edges that other ranks give"
 graph whole "15,3 3,4 3,7"
 graph mutual "3,4 3,7 4,3 7,3"
@@ -116,7 +122,8 @@ refused 1 "$cluster:17" 0 '17 ranks; allowed on this machine: 1 to 16'
 refused 1 "$cluster:16" 16 'argument rank is 16; allowed: 0 to 15'
 refused 1 "$cluster:16" first 'environment variable RONDO_VIRTUAL_RANK is "first"'
 refused 1 "/nowhere.xml:4" 0 '/nowhere.xml cannot be read'
-refused 1 "$cluster:0" 0 'allowed: TOPOLOGY:N with N from 1'
+refused 1 "$cluster:0" 0 'allowed: TOPOLOGY:N with N from 1 to 65536'
+refused 1 "$cluster:1000000000" 0 'allowed: TOPOLOGY:N with N from 1 to 65536'
 RONDO_VIRTUAL_GRAPH=some refused 1 "$cluster:16" 0 'RONDO_VIRTUAL_GRAPH is "some"; allowed: whole or mutual'
 rule='rank /' refused 1 "$cluster:16" 0 'the rule "rank /": found ""; expected: a number'
 rule='' refused 1 "$cluster:16" 3 'MPI_Comm_split with the rule'

@@ -53,6 +53,13 @@ for rank in 0 1 2; do
     { echo "rank $rank is not named: $(cat said)"; failures=1; }
 done
 
+# A barrier has no bytes, and no bandwidth, whatever --bytes says.
+said 0 'barrier of 0 bytes on 2 ranks' "$sim" "${two[@]}" --op barrier
+grep -q '^  oneshot .* us  bus     0.00 GB/s' said || { echo "a barrier's bandwidth: $(cat said)"; failures=1; }
+
 said 2 '--ranks is 9; allowed on this machine' "$explain" allreduce 1M --ranks 9 --topology "8 gpu nvlink=450 nvswitch" --memory device
+said 2 '--json and a size; allowed: with an algorithm' "$explain" allreduce 64K --json
+said 2 '--verify and a size; allowed: with an algorithm' "$explain" allreduce 64K --verify
+said 2 '--choose; allowed: with --count, or a size as in 64K' "$explain" allreduce --choose
 said 2 'none.xml cannot be read' "$explain" allreduce 64K --ranks 4 --topology none.xml
 exit $failures

@@ -61,7 +61,11 @@ int main(int argc, char** argv) {
   app.add_flag("--json", json, "Print the findings as JSON");
   app.add_flag("--facts", facts, "Print what the findings are made from instead, as JSON");
   app.add_option("--root", roots)->group("");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 3;
+  }
   try {
     const Job job(&argc, &argv);
     return run(job, roots, json, facts);

@@ -224,8 +224,15 @@ int choose(const Arguments& a) {
     throw Error(rondoInvalidArgument,
                 format("--root is %d; allowed: 0 to %d", a.root, a.ranks - 1));
   }
+  if (a.json || a.check) {
+    throw Error(rondoInvalidArgument, format("%s and a size; allowed: with an algorithm",
+                                             a.json ? "--json" : "--verify"));
+  }
   const Collective collective = collectiveOf(a);
   uint64_t bytes = 0;
+  if (!asksForBytes(a, &bytes) && a.count == 0 && collective != Collective::Barrier) {
+    throw Error(rondoInvalidArgument, "--choose; allowed: with --count, or a size as in 64K");
+  }
   const unsigned element = bytesOf(a.type);
   const Count count = asksForBytes(a, &bytes) ? (bytes + element - 1) / element : a.count;
   if (a.memory == "device") {

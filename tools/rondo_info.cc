@@ -104,7 +104,11 @@ int main(int argc, char** argv) {
   bool options = false;
   CLI::App app("Says which Rondo this is.", "rondo-info");
   app.add_flag("--options", options, "Every environment variable that Rondo reads");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
   try {
     options ? printOptions() : printFacts();
     return 0;

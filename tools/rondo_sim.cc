@@ -95,7 +95,8 @@ class Simulation {
     if (!a_.flows.empty() && !a_.flows.ends_with(".csv") && !a_.flows.ends_with(".json")) {
       refuse("--flows is \"" + a_.flows + "\"; allowed: a name that ends in .csv or .json");
     }
-    const std::vector<uint64_t> sizes = sizesOf(a_.bytes);
+    std::vector<uint64_t> sizes = sizesOf(a_.bytes);
+    if (collective_ == Collective::Barrier) sizes = {0};
     if (a_.keeps() && sizes.size() > 1) {
       refuse("--bytes is \"" + a_.bytes + "\"; allowed with --flows, --trace and --svg: one size");
     }
@@ -265,7 +266,10 @@ void declare(CLI::App& app, Arguments& a) {
   app.add_option("--chunk", a.chunk, "Bytes of a message (default: the transport's)");
   app.add_option("--depth", a.depth, "Messages that a channel holds (default: the transport's, 2)")
       ->check(CLI::Range(0, 1024));
-  app.add_option("--periods", a.periods, "Full periods that are simulated one by one; 0: all")
+  app.add_option(
+         "--periods", a.periods,
+         "Full periods that are simulated one by one; 0: all (if not given: more of calls of "
+         "few steps)")
       ->capture_default_str();
   app.add_option("--workload", a.workload,
                  "Time a training step that is written as SimAI and ASTRA-sim have it");

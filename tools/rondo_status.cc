@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -103,7 +104,7 @@ int main(int argc, char** argv) {
   std::string record;
   std::vector<std::string> files;
   CLI::Option* const whose =
-      app.add_option("PID", pid, "A rank of the job")->check(CLI::PositiveNumber);
+      app.add_option("PID", pid, "A rank of the job")->check(CLI::Range(1, INT_MAX));
   app.add_option("--record", record,
                  "File for the last operations of the job's ranks on this host, as a trace for "
                  "ui.perfetto.dev");

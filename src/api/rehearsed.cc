@@ -66,8 +66,8 @@ void Rehearsed::close() {
 void Rehearsed::run(const char* call, const HostRequest& request) {
   const PlanKey& key = request.key;
   const uint64_t slots = hasSlots(key.collective) ? static_cast<uint64_t>(comm_->ranks()) : 1;
-  const Clock clock(&comm_->planning);
   const std::lock_guard<std::mutex> lock(all_->mutex);
+  const Clock clock(&comm_->planning);  // what others plan meanwhile is counted by them
   all_->program.collective(comm_, call,
                            {key.collective, key.count * typeSize(key.type) * slots, key.root});
 }
@@ -75,8 +75,8 @@ void Rehearsed::run(const char* call, const HostRequest& request) {
 void Rehearsed::run(const char* call, std::span<const Transfer> transfers) {
   std::vector<sim::PeerTransfer> peers;
   for (const Transfer& t : transfers) peers.push_back({t.peer, t.sends, t.bytes});
-  const Clock clock(&comm_->planning);
   const std::lock_guard<std::mutex> lock(all_->mutex);
+  const Clock clock(&comm_->planning);
   all_->program.exchange(comm_, call, peers);
 }
 

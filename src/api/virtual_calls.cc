@@ -14,16 +14,26 @@ namespace rondo {
 
 namespace {
 
-/// Slots of different lengths as even ones of the mean length: that is what times them.
-HostRequest evened(const HostRequest& request) {
+/// Slots of different lengths as even ones of the mean length: that is what times them. It is
+/// rounded up, so that few elements for many ranks are not nothing. Who is not the root of a gather
+/// or a scatter knows its own slot alone, and takes the others for alike.
+HostRequest evened(const HostRequest& request, int rank) {
   HostRequest out = request;
   out.uneven = nullptr;
   if (request.uneven == nullptr) return out;
   const UnevenSlots& slots = *request.uneven;
+  const Collective collective = request.key.collective;
+  const bool rooted = collective == Collective::Gather || collective == Collective::Scatter;
+  if (rooted && rank != request.key.root) {
+    const auto me = static_cast<size_t>(rank);
+    out.key.count = std::max(slots.srcCounts[me], slots.dstCounts[me]);
+    return out;
+  }
   uint64_t source = 0, target = 0;
   for (const uint64_t count : slots.srcCounts) source += count;
   for (const uint64_t count : slots.dstCounts) target += count;
-  out.key.count = std::max(source, target) / std::max<uint64_t>(1, slots.srcCounts.size());
+  const uint64_t ranks = std::max<uint64_t>(1, slots.srcCounts.size());
+  out.key.count = (std::max(source, target) + ranks - 1) / ranks;
   return out;
 }
 
@@ -54,7 +64,7 @@ OwnBlock ownBlockOf(const rondoComm& comm, const HostRequest& request) {
 rondoResult_t runVirtual(rondoComm* comm, const char* call, const HostRequest& request) {
   return guarded(comm, call, [&] {
     if (groupOpen()) return addToGroup(comm, call, request);
-    comm->rehearsal->run(call, evened(request));
+    comm->rehearsal->run(call, evened(request, comm->impl->place().rank));
     comm->rehearsal->keepOwn(ownBlockOf(*comm, request));
   });
 }
@@ -67,7 +77,8 @@ rondoResult_t runVirtual(rondoComm* comm, const char* call, std::span<const Tran
 }
 
 void VirtualGroup::add(rondoComm* comm, const char* call, const HostRequest& request) {
-  calls_.push_back({comm, call, evened(request), ownBlockOf(*comm, request), {}});
+  const HostRequest even = evened(request, comm->impl->place().rank);
+  calls_.push_back({comm, call, even, ownBlockOf(*comm, request), {}});
 }
 
 void VirtualGroup::add(rondoComm* comm, const char* call, std::span<const Transfer> transfers) {

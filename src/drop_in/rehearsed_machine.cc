@@ -13,12 +13,13 @@ std::string env(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// A whole number at the end of the environment variable; false: it is none.
+bool isNumber(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// A whole number at the end of the environment variable; false: it is none, or absurd.
 bool parseNumber(const std::string& text, int* out) {
-  if (text.empty() || text.size() > 8 ||
-      text.find_first_not_of("0123456789") != std::string::npos) {
-    return false;
-  }
+  if (!isNumber(text) || text.size() > 8) return false;
   *out = std::stoi(text);
   return true;
 }
@@ -38,8 +39,9 @@ Wish readWish() {
   out.topology = env("RONDO_VIRTUAL");
   const size_t colon = out.topology.rfind(':');
   int ranks = 0;
-  if (colon != std::string::npos && parseNumber(out.topology.substr(colon + 1), &ranks)) {
-    if (ranks == 0) refuse("RONDO_VIRTUAL", "TOPOLOGY:N with N from 1");
+  if (colon != std::string::npos && isNumber(out.topology.substr(colon + 1))) {
+    const bool parsed = parseNumber(out.topology.substr(colon + 1), &ranks);
+    if (!parsed || ranks == 0) refuse("RONDO_VIRTUAL", "TOPOLOGY:N with N from 1 to 65536");
     out.ranks = ranks;
     out.topology.resize(colon);
   }
@@ -96,9 +98,10 @@ void reportMachine(const char* door, rondoComm_t kept) {
                static_cast<double>(p.picoseconds) * 1e-6, p.comm);
 }
 
-void endMachine(const char* door, rondoComm_t kept) {
-  if (rondoCommDestroy(kept) == rondoSuccess) return;
+bool endMachine(const char* door, rondoComm_t kept) {
+  if (rondoCommDestroy(kept) == rondoSuccess) return true;
   std::fprintf(stderr, "%s: %s\n", door, rondoGetLastError(nullptr));
+  return false;
 }
 
 }  // namespace rondo::drop_in

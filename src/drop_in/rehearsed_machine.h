@@ -48,7 +48,7 @@ rondoPrediction_t predictionOf(rondoComm_t comm);
 /// Says what was predicted, and for which communicator, in a line that begins with `door`, on
 /// standard error.
 void reportMachine(const char* door, rondoComm_t kept);
-/// Writes the files, when `made` is gone. What cannot be written is said.
-void endMachine(const char* door, rondoComm_t kept);
+/// Writes the files, when `made` is gone. What cannot be written is said, and false returned.
+bool endMachine(const char* door, rondoComm_t kept);
 
 }  // namespace rondo::drop_in

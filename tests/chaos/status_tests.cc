@@ -158,7 +158,9 @@ TEST_F(Status, SaysWhyAProcessCannotBeRead) {
   EXPECT_EQ(other.status, 3);
   expectIn(other.text, "has no Rondo communicator");
   EXPECT_EQ(ask("").status, 2);
-  EXPECT_EQ(ask("-5").status, 2);
+  const Said negative = ask("-5");
+  EXPECT_EQ(negative.status, 2);
+  expectIn(negative.text, "Value -5 not in range 1 to 2147483647");
   EXPECT_EQ(ask("--help").status, 0);
 }
 

@@ -47,6 +47,12 @@ has rank11.nccl0.flows.csv ',11,12,1048576,'
 has rank11.nccl0.trace.json '"name":"rank 11 of 16"'
 rm "$scratch"/run.*
 
+echo "== files that cannot be written"
+RONDO_VIRTUAL=$cluster:16 RONDO_VIRTUAL_OUT=$scratch/nowhere/run "$scratch/program" one 11 16 >"$log" 2>&1 ||
+  fail "the rehearsal failed without its files"
+grep -q 'nowhere/run.rank11.nccl0.calls.csv: No such file' "$log" || fail "not why there are no files"
+if grep -q ' wrote ' "$log"; then fail "files that are not there were written"; fi
+
 echo "== one process with all devices of a host: one of the ranks writes"
 STUB_CUDA_DEVICES=8 rehearse "$cluster:8" all || fail "all devices"
 grep -q 'as rank 0 of 8:' "$log" || fail "no sum of rank 0"

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "drop_in/check.h"
@@ -293,6 +294,68 @@ void largeBlock() {
   const double begin = MPI_Wtime();
   expect(MPI_Bcast(&byte, 1 << 30, MPI_INT, 5, MPI_COMM_WORLD) == MPI_SUCCESS, "a large block");
   expect(MPI_Wtime() > begin + 1e-3 && byte == 'x', "it is timed");
+  // One element of as many bytes.
+  MPI_Datatype all;
+  MPI_Type_contiguous(1 << 30, MPI_INT, &all);
+  MPI_Type_commit(&all);
+  MPI_Status status;
+  const double begun = MPI_Wtime();
+  expect(MPI_Send(&byte, 1, all, 4, 0, MPI_COMM_WORLD) == MPI_SUCCESS, "a large element is sent");
+  expect(MPI_Wtime() > begun + 1e-3, "it is timed, too");
+  expect(MPI_Recv(&byte, 1, all, 4, 0, MPI_COMM_WORLD, &status) == MPI_SUCCESS, "one is received");
+  int count = 0;
+  MPI_Get_count(&status, all, &count);
+  expect(count == 1, "a large element's status");
+  MPI_Type_free(&all);
+}
+
+/// Threads that plan at the same time, each on a communicator of its own.
+void clockOfThreads() {
+  constexpr int kThreads = 4;
+  std::vector<MPI_Comm> comms(kThreads);
+  for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  std::vector<int> backwards(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      const auto at = static_cast<size_t>(t);
+      std::vector<char> in(10000), out(10000);
+      double last = MPI_Wtime();
+      for (int i = 1; i <= 50; ++i) {
+        MPI_Allreduce(in.data(), out.data(), 100 * i + t, MPI_BYTE, MPI_BOR, comms[at]);
+        // Another thread's call on this communicator would end the job.
+        MPI_Request request;
+        MPI_Irecv(out.data(), 10 * i + t, MPI_BYTE, 4, 0, comms[at], &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        const double now = MPI_Wtime();
+        if (now < last) ++backwards[at];
+        last = now;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  expect(backwards == std::vector<int>(kThreads), "no thread's clock goes back");
+  for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+}
+
+/// What a status says of types that are made of several.
+void typedStatus() {
+  std::vector<int> buffer(100);
+  MPI_Datatype ten;
+  MPI_Type_contiguous(10, MPI_INT, &ten);
+  MPI_Type_commit(&ten);
+  MPI_Status status;
+  int count = 0, elements = 0;
+  MPI_Recv(buffer.data(), 3, ten, 4, 0, MPI_COMM_WORLD, &status);
+  MPI_Get_count(&status, ten, &count);
+  MPI_Get_elements(&status, ten, &elements);
+  expect(count == 3 && elements == 30, "a receive of a type of ten");
+  MPI_Request request;
+  MPI_Irecv(buffer.data(), 2, ten, 4, 0, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, &status);
+  MPI_Get_count(&status, ten, &count);
+  expect(count == 2, "a non-blocking one");
+  MPI_Type_free(&ten);
 }
 
 void ofPairs(void* in, void* inOut, int* count, MPI_Datatype*) {
@@ -347,7 +410,7 @@ void ownOperators() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  start(&argc, &argv);
+  start(&argc, &argv, /*threads=*/true);
   expect(rank == kOwn && ranks == kRanks, "this is rank 3 of 16");
   if (rank == kOwn && argc > 1) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -358,6 +421,8 @@ int main(int argc, char** argv) {
     if (wanted("blocks")) typedBlocks();
     if (wanted("uneven")) unevenBlocks();
     if (wanted("large")) largeBlock();
+    if (wanted("status")) typedStatus();
+    if (wanted("threads")) clockOfThreads();
     if (wanted("operators")) ownOperators();
     if (wanted("probes")) probes();
     if (wanted("windows")) windows();

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "coll/sim/job.h"
+#include "coll/sim/rehearsal.h"
 #include "coll/verifier.h"
 #include "support/topo_refusal.h"
 #include "topo/synthetic.h"
@@ -292,6 +293,25 @@ TEST(SimRun, PeriodsThatAreNotSimulatedTakeAsLong) {
         static_cast<double>(part.picoseconds) / static_cast<double>(whole.picoseconds);
     EXPECT_NEAR(ratio, 1.0, 0.02) << name;
     EXPECT_EQ(part.arcBytes, whole.arcBytes) << name;
+  }
+}
+
+/// Ranks of pipelines that share memory and cards: those that are done leave them to the others.
+TEST(SimRun, PeriodsOfLongPipelinesTakeAsLong) {
+  const topo::Graph hosts = parseSynthetic("4 x (2 cpu cores=4, 1 nic=25)");
+  Settings all;
+  all.periods = 0;
+  const Rehearsal usual(hosts, 0, {}), whole(hosts, 0, all);
+  for (const Collective collective : {Collective::Broadcast, Collective::Reduce}) {
+    const CallShape call{collective, 16u << 20};
+    for (const Algorithm* algorithm : usual.candidates(collective)) {
+      const algo::Geometry geometry = usual.geometryOf(*algorithm, call);
+      const auto timeOn = [&](const Rehearsal& on) {
+        return static_cast<double>(on.simulate(*algorithm, geometry, 0, false).result.picoseconds);
+      };
+      EXPECT_NEAR(timeOn(usual) / timeOn(whole), 1.0, 0.03)
+          << collectiveName(collective) << " " << algorithm->name;
+    }
   }
 }
 

@@ -179,6 +179,46 @@ TEST_F(Virtual, BuffersAreLeftAloneUnlessOwnDataAreWanted) {
   }
 }
 
+TEST_F(Virtual, UnevenSlotsOfOneLengthTakeAsLongAsEvenOnesOnEveryRank) {
+  constexpr size_t kCount = 5000;
+  const std::vector<size_t> counts(16, kCount);
+  std::vector<size_t> places(16);
+  for (size_t i = 0; i < places.size(); ++i) places[i] = i * kCount;
+  char* const send = reinterpret_cast<char*>(uintptr_t{1} << 40);
+  char* const recv = reinterpret_cast<char*>(uintptr_t{1} << 41);
+  for (const int rank : {0, 11}) {
+    rondoComm_t comm = make(kCluster, 16, rank);
+    ASSERT_EQ(rondoGather(send, recv, kCount, rondoInt8, 0, comm, nullptr), rondoSuccess);
+    const rondoPrediction_t gather = predictionOf(comm);
+    ASSERT_EQ(
+        rondoGatherV(send, kCount, recv, counts.data(), places.data(), rondoInt8, 0, comm, nullptr),
+        rondoSuccess);
+    EXPECT_EQ(predictionOf(comm).lastBytes, gather.lastBytes) << rank;
+    EXPECT_EQ(predictionOf(comm).lastPicoseconds, gather.lastPicoseconds) << rank;
+    ASSERT_EQ(rondoScatter(send, recv, kCount, rondoInt8, 0, comm, nullptr), rondoSuccess);
+    const rondoPrediction_t scatter = predictionOf(comm);
+    ASSERT_EQ(rondoScatterV(send, counts.data(), places.data(), recv, kCount, rondoInt8, 0, comm,
+                            nullptr),
+              rondoSuccess);
+    EXPECT_EQ(predictionOf(comm).lastBytes, scatter.lastBytes) << rank;
+    EXPECT_EQ(predictionOf(comm).lastPicoseconds, scatter.lastPicoseconds) << rank;
+    EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
+  }
+}
+
+TEST_F(Virtual, FewElementsForManyRanksTakeTime) {
+  rondoComm_t comm = make(kCluster, 16, 0);
+  std::vector<size_t> counts(16, 0);
+  counts[3] = 1;
+  char* const send = reinterpret_cast<char*>(uintptr_t{1} << 40);
+  char* const recv = reinterpret_cast<char*>(uintptr_t{1} << 41);
+  ASSERT_EQ(rondoAllGatherV(send, 0, recv, counts.data(), nullptr, rondoFloat64, comm, nullptr),
+            rondoSuccess);
+  EXPECT_GT(predictionOf(comm).lastPicoseconds, 0u);
+  EXPECT_STRNE(predictionOf(comm).lastAlgorithm, "none");
+  EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
+}
+
 TEST_F(Virtual, WritesWhatHappened) {
   char folder[] = "/tmp/rondo-virtual-XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);

@@ -126,6 +126,7 @@ void Engine::advance(int32_t process) {
       return;
     }
     ++p.period;
+    if (p.period == periods_ && firstLeft_ == 0) firstLeft_ = now_;
     p.step = 0;
     step = current(process);
   }

@@ -117,6 +117,7 @@ class Engine {
   }
   std::vector<std::string> blockedSteps() const;
   std::string reason(int32_t process) const;
+  Time periodsTime(Count left) const;
   Result report();
 
   const Job& job_;
@@ -132,6 +133,7 @@ class Engine {
   uint64_t order_ = 0;
   Time now_ = 0;
   std::vector<Time> periodEnds_;  ///< By full period: when its last process left it.
+  Time firstLeft_ = 0;            ///< When the first process left the last full period.
   /// By lane and run: the longest that a rank took for the later half of it.
   std::vector<std::vector<Time>> fullHalves_, lastHalves_;
   std::vector<uint64_t> fullBytes_, lastBytes_;  // by arc

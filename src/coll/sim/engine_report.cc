@@ -90,6 +90,19 @@ bool Engine::steady() const {
   return (last > before ? last - before : before - last) <= before / 1000;
 }
 
+/// What `left` further full periods take: as long as the later half of those that all processes
+/// left while none had gone on to what comes last. After that those who are still at it have links
+/// and memory for themselves, and are quicker. Of a long pipeline there may be none; then the later
+/// half of all counts.
+Time Engine::periodsTime(Count left) const {
+  auto ends = static_cast<Count>(
+      std::upper_bound(periodEnds_.begin(), periodEnds_.end(), firstLeft_) - periodEnds_.begin());
+  if (ends < 3) ends = periods_;
+  const Count half = ends / 2;
+  if (half == 0) return result_.picoseconds * left;
+  return (periodEnds_[ends - 1] - periodEnds_[ends - 1 - half]) * left / half;
+}
+
 Result Engine::report() {
   result_.blocked = blockedSteps();
   result_.periods = plans_.fullPeriods;
@@ -101,9 +114,7 @@ Result Engine::report() {
   }
   const Count left = plans_.fullPeriods - periods_;
   if (left > 0 && result_.blocked.empty()) {
-    const Count half = periods_ / 2;
-    const Time later = periodEnds_[periods_ - 1] - periodEnds_[periods_ - 1 - half];
-    result_.picoseconds += half > 0 ? later * left / half : result_.picoseconds * left;
+    result_.picoseconds += periodsTime(left);
   }
   result_.picoseconds += leftOut(plans_.lastRuns, lastHalves_) +
                          leftOut(plans_.fullRuns, fullHalves_) * plans_.fullPeriods;

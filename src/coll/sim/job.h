@@ -57,7 +57,7 @@ struct Job {
   int depth = 2;  ///< Messages that a channel holds.
   Costs costs;
   /// Full periods that are simulated one by one; the others take as long as the later half of
-  /// these. 0: all.
+  /// these, but for those that end while ranks are done with them. 0: all.
   Count periods = 0;
   /// Of equal steps in a row that all ranks take alike, so many are simulated; the others take as
   /// long as the later half of these. 0, or `record`: all.

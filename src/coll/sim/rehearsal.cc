@@ -18,6 +18,8 @@ namespace {
 /// A kernel's 64 lanes do the same at the same time: as many bytes in two lanes are the same flows.
 constexpr int kDeviceLanes = 2;
 constexpr int kHostLanes = 2;
+/// That many take a tenth of a second.
+constexpr double kFewSteps = 1e5;
 
 /// Messages without data are handed on in the same way.
 Count slotCount(const CallShape& call, int ranks) {
@@ -234,6 +236,14 @@ Count Rehearsal::keptPeriods(const Algorithm& algorithm, const algo::Geometry& g
   return whole <= settings_.mostKept ? 0 : settings_.periods;
 }
 
+Count Rehearsal::enoughPeriods(const Algorithm& algorithm, const algo::Geometry& geometry,
+                               int root) const {
+  if (!settings_.wholeIfKept || settings_.periods == 0) return settings_.periods;
+  const double usual = stepsOfPeriods(algorithm, geometry, root, settings_.periods, false);
+  return settings_.periods *
+         std::max<Count>(1, static_cast<Count>(kFewSteps / std::max(usual, 1.0)));
+}
+
 double Rehearsal::stepsOf(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
                           bool record) const {
   const Count periods =
@@ -260,7 +270,8 @@ Outcome Rehearsal::simulate(const Algorithm& algorithm, const algo::Geometry& ge
   const auto start = std::chrono::steady_clock::now();
   Job job = jobOf(algorithm, geometry, root);
   job.record = record && stepsOf(algorithm, geometry, root, true) <= settings_.mostKept;
-  if (job.record) job.periods = keptPeriods(algorithm, geometry, root);
+  job.periods = job.record ? keptPeriods(algorithm, geometry, root)
+                           : enoughPeriods(algorithm, geometry, root);
   Outcome out{&algorithm, geometry, sim::simulate(job), 0};
   const DeviceChoice choice = planned(algorithm, geometry.count);
   if (choice.algorithm != nullptr && out.result.blocked.empty()) {

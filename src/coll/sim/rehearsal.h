@@ -30,7 +30,7 @@ struct Settings {
   Count periods = 16;          ///< As Job::periods.
   Count repeats = 64;          ///< As Job::repeats.
   /// A call whose transfers are kept is simulated with all its periods, if it has no more than
-  /// mostKept steps then.
+  /// mostKept steps then; another with more than `periods`, where these have few steps.
   bool wholeIfKept = true;
   /// An algorithm that takes more simulated steps is left out, unless it is named: about half a
   /// minute.
@@ -118,7 +118,9 @@ class Rehearsal {
  private:
   bool mayRun(const Algorithm& row) const;
   bool alike(const Algorithm& algorithm, const algo::Geometry& geometry, int root) const;
-  /// Full periods that are simulated where transfers are kept; 0: all.
+  /// Full periods that are simulated; 0: all.
+  Count enoughPeriods(const Algorithm& algorithm, const algo::Geometry& geometry, int root) const;
+  /// The same where transfers are kept.
   Count keptPeriods(const Algorithm& algorithm, const algo::Geometry& geometry, int root) const;
   /// `most`: of full periods; 0: all.
   double stepsOfPeriods(const Algorithm& algorithm, const algo::Geometry& geometry, int root,

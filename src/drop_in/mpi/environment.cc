@@ -32,7 +32,7 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
 
 int MPI_Finalize() {
   const bool rehearsed = rehearsing;
-  if (rehearsed) flushTransfers();
+  if (rehearsed) flushAllTransfers();
   end();
   if (rehearsed) endRehearsal();
   return PMPI_Finalize();

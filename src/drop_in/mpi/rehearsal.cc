@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -27,8 +30,11 @@ struct State {
     int peer;
     bool sends;
     size_t bytes;
+    std::thread::id by;  ///< Whose communicator it may be: another thread's call would be refused.
   };
   std::vector<Begun> begun;
+  /// That anybody was told. MPI's clock may begin anywhere, and planning before that is taken off.
+  double latest = std::numeric_limits<double>::lowest();
 };
 State& state() {
   static State* const one = new State;
@@ -102,8 +108,9 @@ void endRehearsal() {
   State& self = state();
   const std::lock_guard<std::mutex> lock(self.mutex);
   for (rondoComm_t machine : self.machines) reportMachine(kDoor, machine);
-  for (rondoComm_t machine : self.machines) endMachine(kDoor, machine);
-  if (!self.machines.empty()) {
+  bool written = !self.machines.empty();
+  for (rondoComm_t machine : self.machines) written = endMachine(kDoor, machine) && written;
+  if (written) {
     std::fprintf(stderr, "rondo_mpi: wrote %s.calls.csv, .flows.csv and .trace.json\n",
                  self.wish.output.c_str());
   }
@@ -189,19 +196,29 @@ void beginTransfer(const KnownComm& known, int peer, bool sends, size_t bytes) {
   bool full = false;
   {
     const std::lock_guard<std::mutex> lock(self.mutex);
-    self.begun.push_back({known.rondo, peer, sends, bytes});
+    self.begun.push_back({known.rondo, peer, sends, bytes, std::this_thread::get_id()});
     full = self.begun.size() >= kMostBegun;
   }
   if (full) flushTransfers();
 }
 
-void flushTransfers() {
+namespace {
+
+/// Those of what was begun that are `wanted`.
+template <class Wanted>
+std::vector<State::Begun> takeBegun(Wanted wanted) {
   State& self = state();
-  std::vector<State::Begun> begun;
-  {
-    const std::lock_guard<std::mutex> lock(self.mutex);
-    begun.swap(self.begun);
-  }
+  std::vector<State::Begun> taken;
+  const std::lock_guard<std::mutex> lock(self.mutex);
+  std::erase_if(self.begun, [&](const State::Begun& one) {
+    if (!wanted(one)) return false;
+    taken.push_back(one);
+    return true;
+  });
+  return taken;
+}
+
+void timeBegun(const std::vector<State::Begun>& begun) {
   if (begun.empty()) return;
   const OwnCalls own;
   char nothing = 0;  // nobody looks at it
@@ -222,6 +239,24 @@ void flushTransfers() {
   }
 }
 
+}  // namespace
+
+void flushTransfers() {
+  timeBegun(takeBegun(
+      [self = std::this_thread::get_id()](const State::Begun& one) { return one.by == self; }));
+}
+
+void flushTransfersOf(MPI_Comm comm) {
+  flushTransfers();
+  const KnownComm* known = rehearsed(comm);
+  if (known == nullptr) return;
+  timeBegun(takeBegun([known](const State::Begun& one) { return one.comm == known->rondo; }));
+}
+
+void flushAllTransfers() {
+  timeBegun(takeBegun([](const State::Begun&) { return true; }));
+}
+
 double rehearsedTime() {
   flushTransfers();
   State& self = state();
@@ -232,7 +267,9 @@ double rehearsedTime() {
     ahead += static_cast<double>(p.picoseconds) * 1e-12;
     ahead -= static_cast<double>(p.planningNanoseconds) * 1e-9;
   }
-  return PMPI_Wtime() + ahead;
+  // What another thread plans is taken off when it has done: until then the clock stands.
+  self.latest = std::max(self.latest, PMPI_Wtime() + ahead);
+  return self.latest;
 }
 
 }  // namespace rondo::drop_in

@@ -52,8 +52,11 @@ int refuseCall(const char* call, MPI_Comm comm, const char* unknown, const char*
 /// A transfer that others may go with: all that were begun are timed at once, at the next call that
 /// needs to know.
 void beginTransfer(const KnownComm& known, int peer, bool sends, size_t bytes);
-/// Times what was begun.
+/// Times what this thread began; that of other threads is timed by their own calls.
 void flushTransfers();
+/// That, and what any thread began on a communicator that is about to end; what all began.
+void flushTransfersOf(MPI_Comm comm);
+void flushAllTransfers();
 
 /// MPI_Wtime on a clock that goes on by the predicted time of calls, not by what planning takes.
 double rehearsedTime();

@@ -18,8 +18,8 @@ bool isWhole(const PassedBuffer& of, int ranks) {
 }
 
 long long bytesOf(const PassedBuffer& of, int rank) {
-  int size = 0;
-  PMPI_Type_size(of.types[rank], &size);
+  MPI_Count size = 0;
+  PMPI_Type_size_x(of.types[rank], &size);
   return static_cast<long long>(of.counts[rank]) * size;
 }
 

@@ -24,22 +24,30 @@ Envelope envelopeOf(const KnownComm& known, int count, MPI_Datatype type, int so
   return {source, tag == MPI_ANY_TAG ? 0 : tag, type, source == MPI_PROC_NULL ? 0 : count};
 }
 
+/// As bytes: MPI would take a number for basic elements of the type, not for the types received.
 void fill(const Envelope& envelope, MPI_Status* status) {
   if (status == MPI_STATUS_IGNORE) return;
+  MPI_Count size = 0;
+  if (envelope.count > 0) PMPI_Type_size_x(envelope.type, &size);
   status->MPI_SOURCE = envelope.source;
   status->MPI_TAG = envelope.source == MPI_PROC_NULL ? MPI_ANY_TAG : envelope.tag;
   status->MPI_ERROR = MPI_SUCCESS;
-  PMPI_Status_set_elements(status, envelope.type, envelope.count);
+  PMPI_Status_set_elements_x(status, MPI_BYTE, envelope.count * size);
   PMPI_Status_set_cancelled(status, 0);
 }
 
 /// Checks what MPI would, and notes the transfer.
 int begin(const KnownComm& known, MPI_Comm comm, const char* call, int count, MPI_Datatype type,
           int peer, bool sends) {
-  int size = 0;
-  if (type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS || count < 0) {
+  if (count < 0) {
+    return raise(
+        comm, rondoInvalidArgument,
+        std::string(call) + ": argument count is " + std::to_string(count) + "; allowed: from 0");
+  }
+  MPI_Count size = 0;
+  if (type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS) {
     return raise(comm, rondoInvalidArgument,
-                 std::string(call) + ": count is negative or the datatype is none");
+                 std::string(call) + ": argument datatype is MPI_DATATYPE_NULL; allowed: a type");
   }
   if (peer == MPI_PROC_NULL) return MPI_SUCCESS;
   if (peer < 0 || peer >= known.size) {
@@ -147,12 +155,12 @@ int MPI_Comm_rank(MPI_Comm comm, int* rank) {
 }
 
 int MPI_Comm_free(MPI_Comm* comm) {
-  if (rehearsing) flushTransfers();
+  if (rehearsing && comm != nullptr) flushTransfersOf(*comm);
   return PMPI_Comm_free(comm);
 }
 
 int MPI_Comm_disconnect(MPI_Comm* comm) {
-  if (rehearsing) flushTransfers();
+  if (rehearsing && comm != nullptr) flushTransfersOf(*comm);
   return PMPI_Comm_disconnect(comm);
 }
 

@@ -57,8 +57,8 @@ bool stillWanted(const std::string& output) {
 
 void end(const Entry& entry) {
   if (!entry.output.empty()) drop_in::reportMachine(kDoor, entry.kept);
-  drop_in::endMachine(kDoor, entry.kept);
-  if (entry.output.empty() || stillWanted(entry.output)) return;
+  const bool ended = drop_in::endMachine(kDoor, entry.kept);
+  if (!ended || entry.output.empty() || stillWanted(entry.output)) return;
   std::fprintf(stderr, "%s: wrote %s.calls.csv, .flows.csv and .trace.json\n", kDoor,
                entry.output.c_str());
 }
