@@ -304,7 +304,7 @@ class Caller {
         config->reproducible = 2 + draw_.value<uint16_t>();
         return;
       case 4:
-        config->smBudget = RONDO_SM_BUDGET_NONE - 1 - draw_.value<uint16_t>();
+        config->smBudget = RONDO_SM_BUDGET_AT_MOST(1025) - draw_.value<uint16_t>();
         return;
       case 5:
         config->blocking = 2 + draw_.value<uint16_t>();
