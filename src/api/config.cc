@@ -84,7 +84,7 @@ Config checkConfig(const char* call, const rondoConfig_t* config) {
   }
   if (given.reproducible == 1) out.options.reproducible = true;
   if (given.smBudget < RONDO_SM_BUDGET_AT_MOST(kMostMultiprocessors) ||
-      given.smBudget > kMostMultiprocessors) {
+      given.smBudget == RONDO_SM_BUDGET_AT_MOST(0) || given.smBudget > kMostMultiprocessors) {
     refuse(format(
         "%s: config.smBudget is %d; allowed: 0 to %d multiprocessors, "
         "RONDO_SM_BUDGET_AT_MOST(1) to (%d), or RONDO_SM_BUDGET_NONE (%d)",

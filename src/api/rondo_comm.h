@@ -39,8 +39,9 @@ typedef struct rondoConfig_t {
                            what needs no arithmetic, whatever its length, where they can: all-gather,
                            all-to-all and broadcast into memory that is registered for them
                            (rondo_register.h); the rest goes by kernels. Since 0.11.
-                           RONDO_SM_BUDGET_AT_MOST(n): as 0, but no more than n, 1 to 1024; where less
-                           is left for it, less, which is no error. Since 0.28. */
+                           RONDO_SM_BUDGET_AT_MOST(n): as 0, but no more than n, 1 to 1024 (between
+                           hosts two more at most); where less is left for it, less, which is no
+                           error, but for what RONDO_SM_BUDGET demands. Since 0.28. */
   int32_t blocking;     /**< 1: the call that makes the communicator returns when it is made. 0: it
                            returns rondoInProgress with a handle, and a thread of its own does the
                            rest; until rondoCommGetAsyncError gives another result the handle may
@@ -58,7 +59,7 @@ typedef struct rondoConfig_t {
 
 #define RONDO_CONFIG_VERSION 5
 #define RONDO_SM_BUDGET_NONE (-1)
-#define RONDO_SM_BUDGET_AT_MOST(n) (-1 - (n))
+#define RONDO_SM_BUDGET_AT_MOST(n) (-2 - (n))
 #define RONDO_CONFIG_INITIALIZER \
   { sizeof(rondoConfig_t), RONDO_CONFIG_VERSION, RONDO_DEVICE_AUTO, NULL, NULL, NULL, 0, 0, 1, 0 }
 

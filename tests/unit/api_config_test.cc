@@ -184,7 +184,8 @@ TEST(ApiConfig, TuneRules) {
 
 TEST(ApiConfig, NoMultiprocessorsIsABudget) {
   rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
-  for (const int bad : {RONDO_SM_BUDGET_AT_MOST(1025), std::numeric_limits<int>::min(), 1025}) {
+  for (const int bad : {RONDO_SM_BUDGET_AT_MOST(0), RONDO_SM_BUDGET_AT_MOST(1025),
+                        std::numeric_limits<int>::min(), 1025}) {
     config.smBudget = bad;
     expectConfigRefused(config,
                         {"config.smBudget is " + std::to_string(bad),

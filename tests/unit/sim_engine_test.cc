@@ -315,6 +315,21 @@ TEST(SimRun, PeriodsOfLongPipelinesTakeAsLong) {
   }
 }
 
+// Hours, of which many periods are simulated: picoseconds times periods do not fit in 64 bits.
+TEST(SimRun, LongCallsTakeAsManyTimesAsLong) {
+  const topo::Graph hosts = parseSynthetic("2 x (1 cpu, 1 nic=1)");
+  Settings settings;
+  settings.chunk = 256;
+  settings.algorithm = "ring";
+  const Rehearsal on(hosts, 2, settings);
+  const Algorithm* const ring = on.candidates(Collective::Broadcast).front();
+  const auto timeOf = [&](Count bytes) {
+    const algo::Geometry geometry = on.geometryOf(*ring, {Collective::Broadcast, bytes});
+    return static_cast<double>(on.simulate(*ring, geometry, 0, false).result.picoseconds);
+  };
+  EXPECT_NEAR(timeOf(Count{16384} << 30) / timeOf(Count{2048} << 30), 8.0, 0.1);
+}
+
 TEST(SimRun, RefusesMoreRanksThanPlaces) {
   const topo::Graph graph = parseSynthetic("2 gpu nvlink=100 nvswitch");
   expectPart(refusalOf([&] { placeRanks(graph, 3); }),

@@ -100,7 +100,8 @@ Time Engine::periodsTime(Count left) const {
   if (ends < 3) ends = periods_;
   const Count half = ends / 2;
   if (half == 0) return result_.picoseconds * left;
-  return (periodEnds_[ends - 1] - periodEnds_[ends - 1 - half]) * left / half;
+  const Time later = periodEnds_[ends - 1] - periodEnds_[ends - 1 - half];
+  return later / half * left + later % half * left / half;  // the whole product may be too long
 }
 
 Result Engine::report() {

@@ -1,12 +1,12 @@
 #include "drop_in/mpi/rehearsal.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <numeric>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -30,7 +30,7 @@ struct State {
     int peer;
     bool sends;
     size_t bytes;
-    std::thread::id by;  ///< Whose communicator it may be: another thread's call would be refused.
+    uint64_t by;  ///< The thread. Its communicator it may be: another's call would be refused.
   };
   std::vector<Begun> begun;
   /// That anybody was told. MPI's clock may begin anywhere, and planning before that is taken off.
@@ -39,6 +39,13 @@ struct State {
 State& state() {
   static State* const one = new State;
   return *one;
+}
+
+/// A number that no other thread ever has, unlike its id.
+uint64_t thisThread() {
+  static std::atomic<uint64_t> next{0};
+  thread_local const uint64_t mine = next.fetch_add(1, std::memory_order_relaxed);
+  return mine;
 }
 
 constexpr const char* kDoor = "rondo_mpi";
@@ -196,8 +203,8 @@ void beginTransfer(const KnownComm& known, int peer, bool sends, size_t bytes) {
   bool full = false;
   {
     const std::lock_guard<std::mutex> lock(self.mutex);
-    self.begun.push_back({known.rondo, peer, sends, bytes, std::this_thread::get_id()});
-    full = self.begun.size() >= kMostBegun;
+    self.begun.push_back({known.rondo, peer, sends, bytes, thisThread()});
+    full = self.begun.size() % kMostBegun == 0;  // what other threads began may stay
   }
   if (full) flushTransfers();
 }
@@ -242,8 +249,7 @@ void timeBegun(const std::vector<State::Begun>& begun) {
 }  // namespace
 
 void flushTransfers() {
-  timeBegun(takeBegun(
-      [self = std::this_thread::get_id()](const State::Begun& one) { return one.by == self; }));
+  timeBegun(takeBegun([self = thisThread()](const State::Begun& one) { return one.by == self; }));
 }
 
 void flushTransfersOf(MPI_Comm comm) {

@@ -45,10 +45,7 @@ ncclComm* oldHandle() {
 ncclComm* makeHandle(bool blocking, const Place& place) {
   ncclComm* comm = oldHandle();
   const std::lock_guard<std::mutex> lock(comm->mutex);
-  {
-    const InContext context(comm->place.context);
-    comm->order.reset();  // as an abort has left it
-  }
+  comm->order.abandon();  // an abort has left it two events, whose context may be gone since
   comm->inner = nullptr;
   comm->blocking = blocking;
   comm->place = place;

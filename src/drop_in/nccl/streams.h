@@ -43,6 +43,11 @@ class StreamOrder {
   /// Waits for what was enqueued outside of captures. Throws Error.
   void drain(const Place& place) const;
   void reset();
+  /// Forgets the events without destroying them: their context may be gone.
+  void abandon() {
+    mark_ = graphMark_ = nullptr;
+    reset();
+  }
 
  private:
   struct Last {
