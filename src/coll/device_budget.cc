@@ -21,6 +21,9 @@ struct Ledger {
     const auto found = processes.find(ordinal);
     return found == processes.end() ? 1 : found->second;
   }
+  DeviceRoom room(int ordinal, int total) {
+    return {total, taken[ordinal], sharers(ordinal), looking[ordinal]};
+  }
 };
 Ledger& ledger() {
   static Ledger* one = new Ledger;  // outlives every static
@@ -52,14 +55,13 @@ DeviceBudget::~DeviceBudget() {
 
 DeviceRoom DeviceBudget::room(int ordinal, int total) {
   const std::lock_guard<std::mutex> lock(ledger().mutex);
-  return {total, ledger().taken[ordinal], ledger().sharers(ordinal), ledger().looking[ordinal]};
+  return ledger().room(ordinal, total);
 }
 
 DeviceRoom DeviceBudget::look(int ordinal, int total) {
   const std::lock_guard<std::mutex> lock(ledger().mutex);
-  int& looking = ledger().looking[ordinal];
-  const DeviceRoom seen{total, ledger().taken[ordinal], ledger().sharers(ordinal), looking};
-  ++looking;
+  const DeviceRoom seen = ledger().room(ordinal, total);
+  ++ledger().looking[ordinal];
   ordinal_ = ordinal;
   looks_ = true;
   return seen;
