@@ -260,6 +260,29 @@ TEST(NcclLife, ANonBlockingSplitKeepsItsParentBusy) {
   for (ncclComm_t part : parts) EXPECT_EQ(ncclCommDestroy(part), ncclSuccess);
 }
 
+// The parent's calls come after the split, which is waited for although it need not be.
+TEST(NcclLife, ANonBlockingSplitAndCallsOfItsParentInOneGroup) {
+  ncclConfig_t config = plainConfig();
+  config.blocking = 0;
+  World world(2);
+  ncclComm_t parts[2] = {};
+  int data[2] = {3, 4};
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  for (int r = 0; r < 2; ++r) {
+    EXPECT_EQ(ncclCommSplit(world[r], 0, 1 - r, &parts[r], &config), ncclSuccess);
+    int* const at = &data[r];
+    EXPECT_EQ(ncclAllReduce(at, at, 1, kInt32, kSum, world[r], nullptr), ncclSuccess);
+  }
+  EXPECT_EQ(ncclGroupEnd(), ncclSuccess) << ncclGetLastError(nullptr);
+  for (int r = 0; r < 2; ++r) {
+    EXPECT_EQ(data[r], 7);
+    int rank = -1;
+    EXPECT_EQ(ncclCommUserRank(parts[r], &rank), ncclSuccess) << ncclGetLastError(nullptr);
+    EXPECT_EQ(rank, 1 - r);
+    EXPECT_EQ(ncclCommDestroy(parts[r]), ncclSuccess);
+  }
+}
+
 TEST(NcclLife, ShrinkLeavesRanksOut) {
   World world(3);
   int excluded[1] = {1};

@@ -64,12 +64,22 @@ ncclResult_t launch(const Collected& group) {
   });
 }
 
+/// Jobs on communicators that the group also has calls on are waited for: those come after them.
+void awaitForCalls(Collected* group) {
+  for (Job& job : group->jobs) {
+    const bool used = std::any_of(group->uses.begin(), group->uses.end(),
+                                  [&job](const Use& use) { return use.comm == job.on; });
+    if (used) job.blocking = true;
+  }
+}
+
 /// Communicators first: they wait for other ranks, whose threads may have nothing else to do.
 ncclResult_t end(Collected group) {
   const char* name = "ncclGroupEnd";
   if (group.failure != ncclSuccess) {
     return dropAll(group, group.failure, std::string(name) + ": " + group.sentence);
   }
+  awaitForCalls(&group);
   ncclResult_t made = ncclSuccess;
   if (!group.jobs.empty()) made = runTogether(std::exchange(group.jobs, {}));
   if (made != ncclSuccess && made != ncclInProgress) {
