@@ -238,6 +238,9 @@ sanitizeParts() {  # tool, gtest filter
     log=$logs/$1.$part
     say "dev: $1, part $((part + 1)) of $parts"
     cat "$log"
+  done
+  for ((part = 0; part < parts; ++part)); do
+    log=$logs/$1.$part
     [[ ${codes[part]} != 0 ]] || continue
     mapfile -t stood < <(testsGivenUp "$log")
     if ((${#stood[@]})); then sanitizeAgain "$1" "${stood[@]}" || result=1; else result=1; fi
