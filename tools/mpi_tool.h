@@ -5,10 +5,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "command_line.h"
+
 namespace rondo::tune {
 
 /// Reads the options, whose faults rank 0 alone tells (status 2); else run(rank, ranks) gives the
-/// exit status.
+/// exit status, or that standard output cannot be written does (status 1).
 template <class Run>
 int runAsJob(CLI::App& app, int argc, char** argv, const Run& run) {
   MPI_Init(&argc, &argv);
@@ -24,7 +26,7 @@ int runAsJob(CLI::App& app, int argc, char** argv, const Run& run) {
     code = code == 0 ? 0 : 2;
   }
   MPI_Finalize();
-  return code;
+  return statusOfOutput(app.get_name().c_str(), code, 1);
 }
 
 }  // namespace rondo::tune
