@@ -18,10 +18,18 @@ struct ExitStatuses {
   int unwritten = 2;  ///< Standard output has not taken all of what was printed.
 };
 
+/// CLI11's own sentences begin with the program's name, as the tool's do.
+inline void nameProgram(CLI::App& app) {
+  app.failure_message([](const CLI::App* which, const CLI::Error& error) {
+    return which->get_name() + ": " + CLI::FailureMessage::simple(which, error);
+  });
+}
+
 /// Reads the options, then runs work(), which gives the exit status or throws.
 template <class Work>
 int runTool(CLI::App& app, int argc, char** argv, const ExitStatuses& ends, const Work& work) {
   const std::string name = app.get_name();
+  nameProgram(app);
   int status = ends.failed;
   try {
     app.parse(argc, argv);

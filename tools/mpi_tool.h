@@ -17,6 +17,7 @@ int runAsJob(CLI::App& app, int argc, char** argv, const Run& run) {
   int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  nameProgram(app);
   int code = 2;
   try {
     app.parse(argc, argv);
