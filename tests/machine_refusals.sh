@@ -58,6 +58,12 @@ said 0 'barrier of 0 bytes on 2 ranks' "$sim" "${two[@]}" --op barrier
 grep -q '^  oneshot .* us  bus     0.00 GB/s' said || { echo "a barrier's bandwidth: $(cat said)"; failures=1; }
 
 said 2 '--ranks is 9; allowed on this machine' "$explain" allreduce 1M --ranks 9 --topology "8 gpu nvlink=450 nvswitch" --memory device
+# CLI11's sentences are the program's, too.
+said 2 'rondo-topo: The following argument was not expected: --nonsense' "$topo" --nonsense
+said 2 'rondo-sim: --topology is required' "$sim"
+said 2 'rondo-explain: --ranks: Value 0 not in range 1 to 4096' "$explain" allreduce ring --ranks 0
+said 2 'rondo-info: The following argument was not expected: --nonsense' "$TEST_BUILDDIR/rondo-info" --nonsense
+
 said 2 '--json and a size; allowed: with an algorithm' "$explain" allreduce 64K --json
 said 2 '--verify and a size; allowed: with an algorithm' "$explain" allreduce 64K --verify
 said 2 '--choose; allowed: with --count, or a size as in 64K' "$explain" allreduce --choose

@@ -1,10 +1,10 @@
 // rondo-doctor: what on this machine, or in this job, makes MPI and Rondo slow or fail, what it
-// costs, and what to do. Exit status 0: fine, 1: warnings, 2: errors.
+// costs, and what to do. Exit status 0: fine, 1: warnings, 2: errors, 3: the doctor itself failed.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <exception>
 
+#include "command_line.h"
 #include "doctor/job.h"
 #include "doctor/reach.h"
 #include "doctor/report.h"
@@ -12,6 +12,9 @@
 namespace {
 
 using namespace rondo::doctor;
+
+/// The doctor itself failed: findings have 1 and 2.
+constexpr int kFailed = 3;
 
 /// One rank's facts for each tree: tests.
 std::vector<Facts> factsOfTrees(const std::vector<std::string>& roots) {
@@ -36,17 +39,19 @@ std::vector<Facts> factsOfJob(const Job& job) {
   return ranks;
 }
 
+/// For all ranks, of which the launcher tells one's status.
+int printed(int status) { return rondo::statusOfOutput("rondo-doctor", status, kFailed); }
+
 int run(const Job& job, const std::vector<std::string>& roots, bool json, bool facts) {
   const std::vector<Facts> ranks = roots.empty() ? factsOfJob(job) : factsOfTrees(roots);
   if (job.rank() != 0) return job.share(0);
   if (facts) {
     std::fputs((nlohmann::json(ranks).dump(2) + "\n").c_str(), stdout);
-    return job.share(0);
+    return job.share(printed(0));
   }
   const Report report = examine(ranks);
   std::fputs((json ? report.json() : report.text()).c_str(), stdout);
-  std::fflush(stdout);
-  return job.share(report.exitCode());
+  return job.share(printed(report.exitCode()));
 }
 
 }  // namespace
@@ -61,16 +66,8 @@ int main(int argc, char** argv) {
   app.add_flag("--json", json, "Print the findings as JSON");
   app.add_flag("--facts", facts, "Print what the findings are made from instead, as JSON");
   app.add_option("--root", roots)->group("");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 3;
-  }
-  try {
+  return rondo::runTool(app, argc, argv, {kFailed, kFailed, kFailed, kFailed}, [&] {
     const Job job(&argc, &argv);
     return run(job, roots, json, facts);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "rondo-doctor: %s\n", error.what());
-    return 3;
-  }
+  });
 }

@@ -11,6 +11,7 @@
 #include "coll/explain.h"
 #include "coll/planner.h"
 #include "coll/verifier.h"
+#include "command_line.h"
 #include "explain_device.h"
 #include "explain_json.h"
 #ifdef RONDO_HAVE_MAPS
@@ -345,15 +346,5 @@ int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Prints the step table of a collective algorithm.", "rondo-explain");
   declare(app, arguments);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  try {
-    return explain(arguments);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "rondo-explain: %s\n", error.what());
-    return 2;
-  }
+  return runTool(app, argc, argv, {}, [&] { return explain(arguments); });
 }

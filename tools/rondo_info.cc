@@ -12,6 +12,7 @@
 #include "coll/costs_file.h"
 #include "coll/reduce/reduce.h"
 #include "coll/registry.h"
+#include "command_line.h"
 #include "config.h"
 #include "drop_in/mpi/option_rows.h"
 #include "topo/measured_links.h"
@@ -104,16 +105,8 @@ int main(int argc, char** argv) {
   bool options = false;
   CLI::App app("Says which Rondo this is.", "rondo-info");
   app.add_flag("--options", options, "Every environment variable that Rondo reads");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  try {
+  return runTool(app, argc, argv, {}, [&options] {
     options ? printOptions() : printFacts();
     return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "rondo-info: %s\n", error.what());
-    return 2;
-  }
+  });
 }

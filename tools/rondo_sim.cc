@@ -12,6 +12,7 @@
 #include "coll/sim/output.h"
 #include "coll/sim/rehearsal.h"
 #include "coll/sim/workload_run.h"
+#include "command_line.h"
 #include "topo/load.h"
 #include "topo/search.h"
 #include "topo/xml.h"
@@ -294,26 +295,15 @@ int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Simulates a collective's recorded plans on a machine's links.", "rondo-sim");
   declare(app, arguments);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  arguments.opGiven = app.count("--op") > 0;
-  arguments.bytesGiven = app.count("--bytes") > 0;
-  arguments.periodsGiven = app.count("--periods") > 0;
-  try {
+  return runTool(app, argc, argv, {.failed = 1, .unwritten = 1}, [&] {
+    arguments.opGiven = app.count("--op") > 0;
+    arguments.bytesGiven = app.count("--bytes") > 0;
+    arguments.periodsGiven = app.count("--periods") > 0;
     const topo::Loaded loaded = topo::loadTopology(arguments.topology);
     for (const std::string& warning : loaded.warnings) {
       std::fprintf(stderr, "rondo-sim: %s\n", warning.c_str());
     }
     run(arguments, loaded.graph);
     return 0;
-  } catch (const Error& error) {
-    std::fprintf(stderr, "rondo-sim: %s\n", error.what());
-    return error.code() == rondoInvalidArgument ? 2 : 1;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "rondo-sim: %s\n", error.what());
-    return 1;
-  }
+  });
 }

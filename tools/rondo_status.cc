@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/ticks.h"
 #include "coll/flight_trace.h"
+#include "command_line.h"
 #include "status/merge.h"
 #include "status/processes.h"
 #include "status/survey.h"
@@ -25,6 +26,7 @@ using namespace rondo::status;
 
 /// Documented: scripts ask for them.
 enum Exit { kFine = 0, kTrouble = 1, kUsage = 2, kUnreadable = 3, kUnwritable = 4 };
+constexpr ExitStatuses kEnds = {kUsage, kUnreadable, kUnreadable, kUnwritable};
 
 /// The processes that share a communicator with `pid`.
 std::vector<FlightProcess> jobOf(int pid, const std::vector<LocalProcess>& all) {
@@ -115,19 +117,10 @@ int main(int argc, char** argv) {
       ->needs("--record");
   app.footer(
       "Exit status: 0 nobody is missing; 1 a rank is missing, stopped or dead, or a communicator "
-      "is broken; 2 wrong arguments; 3 the process or a record cannot be read; 4 the file cannot "
-      "be "
-      "written.");
-  try {
-    app.parse(argc, argv);
+      "is broken; 2 wrong arguments; 3 the process or a record cannot be read; 4 the file or "
+      "standard output cannot be written.");
+  return runTool(app, argc, argv, kEnds, [&] {
     if (pid == 0 && files.empty()) throw CLI::RequiredError("PID (or --merge)");
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kFine : kUsage;
-  }
-  try {
     return files.empty() ? run(pid, record) : merge(files, record);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "rondo-status: %s\n", error.what());
-    return kUnreadable;
-  }
+  });
 }

@@ -8,6 +8,7 @@
 
 #include "base/config_files.h"
 #include "base/error.h"
+#include "command_line.h"
 #include "topo/discover.h"
 #include "topo/draw_svg.h"
 #include "topo/draw_text.h"
@@ -149,12 +150,7 @@ int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Shows a machine: a tree, a matrix, rings and trees, a picture.", "rondo-topo");
   declare(app, arguments);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  try {
+  return runTool(app, argc, argv, {.failed = 1, .unwritten = 1}, [&] {
     if (app.count("--topology") > 0 && arguments.topology.empty()) {
       throw Error(rondoInvalidArgument, "--topology is \"\"; allowed: a file or a description");
     }
@@ -167,11 +163,5 @@ int main(int argc, char** argv) {
     }
     show(arguments);
     return 0;
-  } catch (const Error& error) {
-    std::fprintf(stderr, "rondo-topo: %s\n", error.what());
-    return error.code() == rondoInvalidArgument ? 2 : 1;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "rondo-topo: %s\n", error.what());
-    return 1;
-  }
+  });
 }

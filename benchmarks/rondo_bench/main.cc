@@ -8,6 +8,7 @@
 #include <string_view>
 #include <thread>
 
+#include "base/standard_output.h"
 #include "commands.h"
 #include "errors.h"
 #include "options.h"
@@ -92,13 +93,14 @@ int runAlone(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "compare") return runAlone(argc, argv);
+  if (argc > 1 && std::string_view(argv[1]) == "compare") {
+    return rondo::statusOfOutput("rondo-bench", runAlone(argc, argv), kFailed);
+  }
   int threads = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &threads);
   MPI_Comm control = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &control);
-  const int status = run(argc, argv, control);
-  std::fflush(stdout);
+  const int status = rondo::statusOfOutput("rondo-bench", run(argc, argv, control), kFailed);
   MPI_Comm_free(&control);
   MPI_Finalize();
   return status;

@@ -66,8 +66,27 @@ inline constexpr const char* kColumns[] = {"collective", "library",  "memory",  
                                            "bytes",      "type",     "op",         "usec_min",
                                            "usec_p50",   "usec_p99", "busbw_GBps", "wrong"};
 
-/// Opens `path` for writing; throws UsageError that names `option`, the path and the reason.
-std::ofstream openForWriting(const char* option, const std::string& path);
+/// A file of a run's. What cannot be written is told at the end, for the table is there all the
+/// same.
+class ReportFile {
+ public:
+  /// Throws UsageError that names the option, the path and the reason.
+  ReportFile(const char* option, const std::string& path);
+
+  template <class Value>
+  ReportFile& operator<<(const Value& value) {
+    stream_ << value;
+    return *this;
+  }
+  void flush();
+  /// After the last: throws RunError as above if something has not been written.
+  void finish();
+
+ private:
+  std::ofstream stream_;
+  std::string what_;
+  int why_ = 0;  ///< errno's value when it failed.
+};
 
 /// `clearLine`: begin each line by clearing what a progress line left there.
 std::unique_ptr<Reporter> makeTableReporter(bool clearLine);

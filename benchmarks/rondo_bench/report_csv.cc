@@ -1,6 +1,5 @@
 #include <iomanip>
 
-#include "errors.h"
 #include "report.h"
 
 namespace rondo::bench {
@@ -8,7 +7,7 @@ namespace {
 
 class CsvReporter : public Reporter {
  public:
-  explicit CsvReporter(const std::string& path) : file_(openForWriting("--csv", path)) {}
+  explicit CsvReporter(const std::string& path) : file_("--csv", path) {}
 
   void begin(const RunInfo& info) override {
     info_ = info;
@@ -18,7 +17,8 @@ class CsvReporter : public Reporter {
       comma = ",";
     }
     for (const std::string& column : info.extraColumns) file_ << ',' << column;
-    file_ << std::endl;
+    file_ << '\n';
+    file_.flush();
   }
 
   /// Flushed row by row, so that an interrupted run leaves what it had measured.
@@ -31,15 +31,14 @@ class CsvReporter : public Reporter {
       file_ << ',';
       if (const auto value = row.extra(column)) file_ << *value;
     }
-    file_ << std::endl;
+    file_ << '\n';
+    file_.flush();
   }
 
-  void end() override {
-    if (!file_) throw RunError("--csv: rows could not be written; is the disk full?");
-  }
+  void end() override { file_.finish(); }
 
  private:
-  std::ofstream file_;
+  ReportFile file_;
   RunInfo info_;
 };
 

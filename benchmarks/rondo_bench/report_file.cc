@@ -6,13 +6,21 @@
 
 namespace rondo::bench {
 
-std::ofstream openForWriting(const char* option, const std::string& path) {
-  std::ofstream file(path);
-  if (!file) {
-    throw UsageError(std::string(option) + " " + path + ": cannot be written (" +
-                     std::strerror(errno) + "); allowed is a file in a folder that exists");
-  }
-  return file;
+ReportFile::ReportFile(const char* option, const std::string& path)
+    : stream_(path), what_(std::string(option) + " " + path) {
+  if (stream_) return;
+  throw UsageError(what_ + ": cannot be written (" + std::strerror(errno) +
+                   "); allowed is a file in a folder that exists");
+}
+
+void ReportFile::flush() {
+  stream_.flush();
+  if (!stream_ && why_ == 0) why_ = errno != 0 ? errno : EIO;
+}
+
+void ReportFile::finish() {
+  flush();
+  if (why_ != 0) throw RunError(what_ + ": cannot be written (" + std::strerror(why_) + ")");
 }
 
 }  // namespace rondo::bench

@@ -1,6 +1,5 @@
 #include <nlohmann/json.hpp>
 
-#include "errors.h"
 #include "report.h"
 
 namespace rondo::bench {
@@ -10,7 +9,7 @@ using Json = nlohmann::ordered_json;
 
 class JsonReporter : public Reporter {
  public:
-  explicit JsonReporter(const std::string& path) : file_(openForWriting("--json", path)) {}
+  explicit JsonReporter(const std::string& path) : file_("--json", path) {}
 
   void begin(const RunInfo& info) override {
     info_ = info;
@@ -39,12 +38,12 @@ class JsonReporter : public Reporter {
   }
 
   void end() override {
-    file_ << document_.dump(1) << std::endl;
-    if (!file_) throw RunError("--json: rows could not be written; is the disk full?");
+    file_ << document_.dump(1) << '\n';
+    file_.finish();
   }
 
  private:
-  std::ofstream file_;
+  ReportFile file_;
   RunInfo info_;
   Json document_;
 };

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <fstream>
 
-#include "errors.h"
 #include "plot.h"
 #include "report.h"
 #include "text.h"
@@ -27,7 +25,7 @@ constexpr size_t kMostKinds = 6;  // types and operators that can be told apart
 
 class PlotReporter : public Reporter {
  public:
-  explicit PlotReporter(const std::string& path) : file_(openForWriting("--plot", path)) {}
+  explicit PlotReporter(const std::string& path) : file_("--plot", path) {}
 
   void begin(const RunInfo& info) override { info_ = info; }
   void row(const Row& row) override {
@@ -53,8 +51,8 @@ class PlotReporter : public Reporter {
       if (figure.panels.empty()) figure.panelHeight = 44 + 18 * static_cast<double>(single_.size());
       figure.panels.push_back(panel);
     }
-    file_ << drawFigure(figure) << std::flush;
-    if (!file_) throw RunError("--plot: the picture could not be written; is the disk full?");
+    file_ << drawFigure(figure);
+    file_.finish();
   }
 
  private:
@@ -153,7 +151,7 @@ class PlotReporter : public Reporter {
     single_.push_back(line);
   }
 
-  std::ofstream file_;
+  ReportFile file_;
   RunInfo info_;
   std::vector<Row> rows_;
   std::vector<std::string> kinds_;  // in the order in which they came, as the next two

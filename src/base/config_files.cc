@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 
 #include "base/error.h"
@@ -28,6 +29,19 @@ std::vector<std::string> configDirs(const std::string& tuneDir) {
   return dirs;
 }
 
+namespace {
+
+/// A disk that has room for a part takes that; why not more says the next write.
+void writeAll(int out, std::string_view text, const std::string& name) {
+  while (!text.empty()) {
+    const ssize_t wrote = write(out, text.data(), text.size());
+    if (wrote < 0) throw systemError(name, errno);
+    text.remove_prefix(static_cast<size_t>(wrote));
+  }
+}
+
+}  // namespace
+
 void writeConfigFile(const std::string& text, const std::string& path) {
   const std::filesystem::path place(path);
   std::error_code fault;
@@ -36,10 +50,8 @@ void writeConfigFile(const std::string& text, const std::string& path) {
   try {
     const UniqueFd out(open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (out.get() < 0) throw systemError(beside, errno);
-    if (write(out.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-        fsync(out.get()) != 0) {
-      throw systemError(beside, errno);
-    }
+    writeAll(out.get(), text, beside);
+    if (fsync(out.get()) != 0) throw systemError(beside, errno);
     if (rename(beside.c_str(), path.c_str()) != 0) throw systemError(path, errno);
   } catch (...) {
     unlink(beside.c_str());

@@ -160,7 +160,7 @@ TEST_F(Status, SaysWhyAProcessCannotBeRead) {
   EXPECT_EQ(ask("").status, 2);
   const Said negative = ask("-5");
   EXPECT_EQ(negative.status, 2);
-  expectIn(negative.text, "Value -5 not in range 1 to 2147483647");
+  expectIn(negative.text, "rondo-status: PID: Value -5 not in range 1 to 2147483647");
   EXPECT_EQ(ask("--help").status, 0);
 }
 

@@ -38,6 +38,75 @@ void replaced() {
   expect(buffer[0] == 'x', "what another rank sends is left alone");
 }
 
+/// Both ends of what a rank sends to itself are there.
+void ownMessages() {
+  std::vector<int> in = {1, 2, 3, 4, 5, 6}, out(6, -1);
+  const auto came = [&](std::vector<int> wanted, const char* what) {
+    wanted.resize(6, -1);
+    expect(out == wanted, what);
+    out.assign(6, -1);
+  };
+  MPI_Status status;
+  int count = 0;
+  MPI_Sendrecv(in.data(), 4, MPI_INT, kOwn, 7, out.data(), 6, MPI_INT, kOwn, 7, MPI_COMM_WORLD,
+               &status);
+  MPI_Get_count(&status, MPI_INT, &count);
+  came({1, 2, 3, 4}, "an exchange with itself");
+  expect(status.MPI_SOURCE == kOwn && status.MPI_TAG == 7 && count == 4, "its status");
+  MPI_Sendrecv(in.data(), 2, MPI_INT, kOwn, 7, out.data(), 2, MPI_INT, 5, 7, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
+  came({}, "what another rank sends is left alone");
+  MPI_Recv(out.data(), 6, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+  came({1, 2}, "from anybody: from itself");
+  expect(status.MPI_SOURCE == kOwn && status.MPI_TAG == 7, "that it is its own");
+
+  // Every other one, in the order in which they were begun, whichever side is first.
+  MPI_Datatype even;
+  MPI_Type_vector(3, 1, 2, MPI_INT, &even);
+  MPI_Type_commit(&even);
+  MPI_Request requests[4];
+  MPI_Irecv(&out[0], 1, MPI_INT, kOwn, 1, MPI_COMM_WORLD, &requests[0]);
+  MPI_Irecv(&out[1], 1, even, kOwn, 2, MPI_COMM_WORLD, &requests[1]);
+  MPI_Isend(&in[0], 1, even, kOwn, 2, MPI_COMM_WORLD, &requests[2]);
+  MPI_Type_free(&even);
+  MPI_Isend(&in[5], 1, MPI_INT, kOwn, 1, MPI_COMM_WORLD, &requests[3]);
+  MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+  came({6, 1, -1, 3, -1, 5}, "two that were awaited");
+  for (int i : {0, 1}) MPI_Send(&in[static_cast<size_t>(i)], 1, MPI_INT, kOwn, 1, MPI_COMM_WORLD);
+  MPI_Send(&in[2], 1, MPI_INT, kOwn, 2, MPI_COMM_WORLD);
+  for (int i : {2, 1, 0}) {
+    MPI_Recv(&out[static_cast<size_t>(2 - i)], 1, MPI_INT, kOwn, i == 2 ? 2 : 1, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+  }
+  came({3, 1, 2}, "three that were there");
+  MPI_Recv_init(&out[0], 3, MPI_INT, kOwn, 1, MPI_COMM_WORLD, &requests[0]);
+  MPI_Send_init(&in[0], 3, MPI_INT, kOwn, 1, MPI_COMM_WORLD, &requests[1]);
+  for (int round = 0; round < 2; ++round) {
+    MPI_Startall(2, requests);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    came({1, 2, 3}, "persistent ones");
+  }
+  for (int i : {0, 1}) MPI_Request_free(&requests[i]);
+
+  // A receive that is over, and a communicator that is.
+  MPI_Irecv(out.data(), 1, MPI_INT, kOwn, 1, MPI_COMM_WORLD, &requests[0]);
+  MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  MPI_Comm copy;
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  MPI_Send(in.data(), 1, MPI_INT, kOwn, 1, copy);
+  MPI_Comm_free(&copy);
+  MPI_Send(in.data(), 2, MPI_INT, kOwn, 1, MPI_COMM_WORLD);
+  came({}, "nothing comes after a wait");
+  expect(classOf(MPI_Recv(out.data(), 1, MPI_INT, kOwn, 1, MPI_COMM_WORLD, &status)) ==
+             MPI_ERR_TRUNCATE,
+         "a message that is longer");
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  MPI_Irecv(out.data(), 1, MPI_INT, kOwn, 1, MPI_COMM_WORLD, &requests[0]);
+  MPI_Send(in.data(), 2, MPI_INT, kOwn, 1, MPI_COMM_WORLD);
+  expect(classOf(MPI_Wait(&requests[0], &status)) == MPI_ERR_TRUNCATE, "one that was awaited");
+  came({}, "neither is moved");
+}
+
 /// Blocks of types of their own: one to rank 7, one from rank 11, and one that stays.
 struct Blocks {
   std::vector<int> sends, sendAt, receives, recvAt;
@@ -418,6 +487,7 @@ int main(int argc, char** argv) {
     const std::string part = argc > 2 ? argv[2] : "";
     const auto wanted = [&](const char* name) { return part.empty() || part == name; };
     if (wanted("replaced")) replaced();
+    if (wanted("own")) ownMessages();
     if (wanted("blocks")) typedBlocks();
     if (wanted("uneven")) unevenBlocks();
     if (wanted("large")) largeBlock();

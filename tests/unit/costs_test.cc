@@ -3,10 +3,12 @@
 #include "coll/costs.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -322,6 +324,26 @@ TEST(CostsFile, OnlyRegularFilesAreRead) {
   }
   EXPECT_THROW(readCosts(scratch.at("nothing")), Error);
   EXPECT_THROW(writeCosts(oddFile(), "/dev/null/costs.txt"), Error);
+}
+
+/// A disk that fills up takes a part of the text, and the reason comes with what is left of it.
+TEST(ConfigFile, SaysWhyItIsNotComplete) {
+  const Scratch scratch;
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit narrow{1000, before.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &narrow), 0);
+  std::string sentence;
+  try {
+    writeConfigFile(std::string(4000, 'x'), scratch.at("costs.txt"));
+  } catch (const Error& error) {
+    sentence = error.sentence();
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_TRUE(sentence.ends_with(": File too large")) << sentence;
+  EXPECT_TRUE(fs::is_empty(scratch.path()));
 }
 
 TEST(FindCosts, TheFirstDirectoryThatHasOne) {

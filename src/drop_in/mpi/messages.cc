@@ -19,7 +19,7 @@ using IsendCall = int (*)(const void*, int, MPI_Datatype, int, int, MPI_Comm, MP
 template <SendCall pmpi>
 int sendBy(const char* call, const Buffer& of, int to, int tag, MPI_Comm comm) {
   if (const KnownComm* known = rehearsed(comm)) [[unlikely]]
-    return rehearseSend(*known, comm, call, {of.count, of.type, to, tag});
+    return rehearseSend(*known, comm, call, {of.count, of.type, to, tag, of.begin});
   return send(comm, call, of,
               [&](const void* from) { return pmpi(from, of.count, of.type, to, tag, comm); });
 }
@@ -28,7 +28,7 @@ template <IsendCall pmpi>
 int isendBy(const char* call, const Buffer& of, int to, int tag, MPI_Comm comm,
             MPI_Request* request) {
   if (const KnownComm* known = rehearsed(comm)) [[unlikely]]
-    return rehearseSendLater(*known, comm, call, {of.count, of.type, to, tag}, request);
+    return rehearseSendLater(*known, comm, call, {of.count, of.type, to, tag, of.begin}, request);
   return begin(comm, call, of, false, request, [&](const void* from) {
     return pmpi(from, of.count, of.type, to, tag, comm, request);
   });
@@ -75,7 +75,7 @@ int MPI_Irsend(const void* buffer, int count, MPI_Datatype type, int to, int tag
 int MPI_Recv(void* buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
              MPI_Status* status) {
   if (const KnownComm* known = rehearsed(comm)) [[unlikely]]
-    return rehearseRecv(*known, comm, "MPI_Recv", {count, type, from, tag}, status);
+    return rehearseRecv(*known, comm, "MPI_Recv", {count, type, from, tag, buffer}, status);
   return receive(comm, "MPI_Recv", {buffer, count, type},
                  [&](void* to) { return PMPI_Recv(to, count, type, from, tag, comm, status); });
 }
@@ -83,7 +83,7 @@ int MPI_Recv(void* buffer, int count, MPI_Datatype type, int from, int tag, MPI_
 int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
               MPI_Request* request) {
   if (const KnownComm* known = rehearsed(comm)) [[unlikely]]
-    return rehearseRecvLater(*known, comm, "MPI_Irecv", {count, type, from, tag}, request);
+    return rehearseRecvLater(*known, comm, "MPI_Irecv", {count, type, from, tag, buffer}, request);
   return begin(comm, "MPI_Irecv", {buffer, count, type}, true, request,
                [&](void* to) { return PMPI_Irecv(to, count, type, from, tag, comm, request); });
 }
@@ -104,8 +104,9 @@ int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int 
                  void* recvbuf, int recvcount, MPI_Datatype recvtype, int from, int recvtag,
                  MPI_Comm comm, MPI_Status* status) {
   if (const KnownComm* known = rehearsed(comm)) [[unlikely]] {
-    return rehearseSendrecv(*known, comm, "MPI_Sendrecv", {sendcount, sendtype, to, sendtag},
-                            {recvcount, recvtype, from, recvtag}, status);
+    return rehearseSendrecv(*known, comm, "MPI_Sendrecv",
+                            {sendcount, sendtype, to, sendtag, sendbuf},
+                            {recvcount, recvtype, from, recvtag, recvbuf}, status);
   }
   return send(comm, "MPI_Sendrecv", {sendbuf, sendcount, sendtype}, [&](const void* out) {
     return receive(comm, "MPI_Sendrecv", {recvbuf, recvcount, recvtype}, [&](void* in) {
@@ -118,8 +119,9 @@ int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int 
 int MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int to, int sendtag, int from,
                          int recvtag, MPI_Comm comm, MPI_Status* status) {
   if (const KnownComm* known = rehearsed(comm)) [[unlikely]] {
-    return rehearseSendrecv(*known, comm, "MPI_Sendrecv_replace", {count, type, to, sendtag},
-                            {count, type, from, recvtag}, status);
+    return rehearseSendrecv(*known, comm, "MPI_Sendrecv_replace",
+                            {count, type, to, sendtag, buffer},
+                            {count, type, from, recvtag, buffer}, status);
   }
   return receive(comm, "MPI_Sendrecv_replace", {buffer, count, type}, [&](void* both) {
     return PMPI_Sendrecv_replace(both, count, type, to, sendtag, from, recvtag, comm, status);

@@ -23,8 +23,8 @@ RequestTable<Staged>& table() {
 /// What begins a rehearsed one.
 Start rehearsedStart(const char* call, const Buffer& of, bool receives, int peer, int tag) {
   const LastingType type(of.type, of.type != MPI_DATATYPE_NULL);
-  return [=, count = of.count](MPI_Comm comm, MPI_Request* begun) {
-    const Message message{count, type, peer, tag};
+  return [=, count = of.count, buffer = of.begin](MPI_Comm comm, MPI_Request* begun) {
+    const Message message{count, type, peer, tag, buffer};
     const KnownComm& known = *rehearsed(comm);
     return receives ? rehearseRecvLater(known, comm, call, message, begun)
                     : rehearseSendLater(known, comm, call, message, begun);

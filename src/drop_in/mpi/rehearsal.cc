@@ -14,6 +14,7 @@
 #include "drop_in/mpi/failure.h"
 #include "drop_in/mpi/own_calls.h"
 #include "drop_in/mpi/rehearsed_members.h"
+#include "drop_in/mpi/rehearsed_own.h"
 #include "drop_in/mpi/requests.h"
 #include "drop_in/rehearsed_machine.h"
 
@@ -257,6 +258,7 @@ void flushTransfersOf(MPI_Comm comm) {
   const KnownComm* known = rehearsed(comm);
   if (known == nullptr) return;
   timeBegun(takeBegun([known](const State::Begun& one) { return one.comm == known->rondo; }));
+  forgetOwnMessages(*known);
 }
 
 void flushAllTransfers() {

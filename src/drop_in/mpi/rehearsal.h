@@ -54,7 +54,8 @@ int refuseCall(const char* call, MPI_Comm comm, const char* unknown, const char*
 void beginTransfer(const KnownComm& known, int peer, bool sends, size_t bytes);
 /// Times what this thread began; that of other threads is timed by their own calls.
 void flushTransfers();
-/// That, and what any thread began on a communicator that is about to end; what all began.
+/// That, and what any thread began on a communicator that is about to end, whose messages to
+/// oneself go; what all began.
 void flushTransfersOf(MPI_Comm comm);
 void flushAllTransfers();
 

@@ -5,40 +5,44 @@
 
 #include "drop_in/mpi/failure.h"
 #include "drop_in/mpi/rehearsal.h"
+#include "drop_in/mpi/rehearsed_own.h"
 
 using namespace rondo;
 using namespace rondo::drop_in;
 
 namespace {
 
-/// What a receive says about the message that did not come.
-struct Envelope {
-  int source, tag;
-  MPI_Datatype type;
-  int count;
-};
+/// As if what is asked for had come, all of it.
+Envelope envelopeOf(const Message& asked) {
+  MPI_Count size = 0;
+  PMPI_Type_size_x(asked.type, &size);
+  const bool nobody = asked.peer == MPI_PROC_NULL;
+  return {asked.peer, asked.tag == MPI_ANY_TAG ? 0 : asked.tag, nobody ? 0 : asked.count * size};
+}
 
-Envelope envelopeOf(const KnownComm& known, int count, MPI_Datatype type, int source, int tag) {
-  // From anybody: the next rank is as good as another.
-  if (source == MPI_ANY_SOURCE) source = (known.rank + 1) % known.size;
-  return {source, tag == MPI_ANY_TAG ? 0 : tag, type, source == MPI_PROC_NULL ? 0 : count};
+/// From anybody: the next rank is as good as another.
+int sourceOf(const KnownComm& known, const Message& asked) {
+  return asked.peer == MPI_ANY_SOURCE ? (known.rank + 1) % known.size : asked.peer;
+}
+bool mayBeOwn(const KnownComm& known, const Message& asked) {
+  return asked.peer == known.rank || asked.peer == MPI_ANY_SOURCE;
 }
 
 /// As bytes: MPI would take a number for basic elements of the type, not for the types received.
 void fill(const Envelope& envelope, MPI_Status* status) {
   if (status == MPI_STATUS_IGNORE) return;
-  MPI_Count size = 0;
-  if (envelope.count > 0) PMPI_Type_size_x(envelope.type, &size);
   status->MPI_SOURCE = envelope.source;
   status->MPI_TAG = envelope.source == MPI_PROC_NULL ? MPI_ANY_TAG : envelope.tag;
-  status->MPI_ERROR = MPI_SUCCESS;
-  PMPI_Status_set_elements_x(status, MPI_BYTE, envelope.count * size);
+  status->MPI_ERROR = envelope.code;
+  PMPI_Status_set_elements_x(status, MPI_BYTE, envelope.bytes);
   PMPI_Status_set_cancelled(status, 0);
 }
 
 /// Checks what MPI would, and notes the transfer.
-int begin(const KnownComm& known, MPI_Comm comm, const char* call, int count, MPI_Datatype type,
-          int peer, bool sends) {
+int begin(const KnownComm& known, MPI_Comm comm, const char* call, const Message& message,
+          bool sends) {
+  const int count = message.count, peer = message.peer;
+  const MPI_Datatype type = message.type;
   if (count < 0) {
     return raise(
         comm, rondoInvalidArgument,
@@ -59,25 +63,36 @@ int begin(const KnownComm& known, MPI_Comm comm, const char* call, int count, MP
   return MPI_SUCCESS;
 }
 
+/// Nothing comes any more: the program takes it for complete.
 int query(void* state, MPI_Status* status) {
-  fill(*static_cast<const Envelope*>(state), status);
-  return MPI_SUCCESS;
+  const auto* const envelope = static_cast<const Envelope*>(state);
+  withdraw(envelope);
+  fill(*envelope, status);
+  return envelope->code;
 }
 int release(void* state) {
-  delete static_cast<Envelope*>(state);
+  const auto* const envelope = static_cast<const Envelope*>(state);
+  withdraw(envelope);
+  delete envelope;
   return MPI_SUCCESS;
 }
 int cancel(void*, int) { return MPI_SUCCESS; }
 
-/// A request that is complete.
-int complete(const Envelope& envelope, MPI_Request* request) {
-  auto* const state = new Envelope(envelope);
+/// A request that is complete; `state` is its own.
+int complete(Envelope* state, MPI_Request* request) {
   const int code = PMPI_Grequest_start(query, release, cancel, state, request);
   if (code != MPI_SUCCESS) {
-    delete state;
+    release(state);
     return code;
   }
   return PMPI_Grequest_complete(*request);
+}
+
+/// Checks and notes it, and keeps or gives it to this rank itself.
+int beginSend(const KnownComm& known, MPI_Comm comm, const char* call, const Message& message) {
+  const int code = begin(known, comm, call, message, /*sends=*/true);
+  if (code == MPI_SUCCESS && message.peer == known.rank) sendToSelf(known, message);
+  return code;
 }
 
 }  // namespace
@@ -85,57 +100,55 @@ int complete(const Envelope& envelope, MPI_Request* request) {
 namespace rondo::drop_in {
 
 int rehearseSend(const KnownComm& known, MPI_Comm comm, const char* call, const Message& message) {
-  const int code =
-      begin(known, comm, call, message.count, message.type, message.peer, /*sends=*/true);
+  const int code = beginSend(known, comm, call, message);
   flushTransfers();
   return code;
 }
 
 int rehearseSendLater(const KnownComm& known, MPI_Comm comm, const char* call,
                       const Message& message, MPI_Request* request) {
-  const int code =
-      begin(known, comm, call, message.count, message.type, message.peer, /*sends=*/true);
+  const int code = beginSend(known, comm, call, message);
   if (code != MPI_SUCCESS) return code;
   return completeRequest(request);
 }
 
 int rehearseRecv(const KnownComm& known, MPI_Comm comm, const char* call, const Message& message,
                  MPI_Status* status) {
-  const Envelope envelope =
-      envelopeOf(known, message.count, message.type, message.peer, message.tag);
-  if (const int code =
-          begin(known, comm, call, message.count, message.type, envelope.source, false)) {
-    return code;
-  }
+  Message from = message;
+  from.peer = sourceOf(known, message);
+  if (const int code = begin(known, comm, call, from, /*sends=*/false)) return code;
   flushTransfers();
+  Envelope envelope = envelopeOf(from);
+  if (mayBeOwn(known, message)) receiveFromSelf(known, message, &envelope, /*awaited=*/false);
   fill(envelope, status);
-  return MPI_SUCCESS;
+  if (envelope.code == MPI_SUCCESS) return MPI_SUCCESS;
+  return raiseMistake(comm, envelope.code,
+                      std::string(call) + ": this rank's message to itself is longer");
 }
 
 int rehearseRecvLater(const KnownComm& known, MPI_Comm comm, const char* call,
                       const Message& message, MPI_Request* request) {
-  const Envelope envelope =
-      envelopeOf(known, message.count, message.type, message.peer, message.tag);
-  if (const int code =
-          begin(known, comm, call, message.count, message.type, envelope.source, false)) {
-    return code;
-  }
+  Message from = message;
+  from.peer = sourceOf(known, message);
+  if (const int code = begin(known, comm, call, from, /*sends=*/false)) return code;
+  auto* const envelope = new Envelope(envelopeOf(from));
+  if (mayBeOwn(known, message)) receiveFromSelf(known, message, envelope, /*awaited=*/true);
   return complete(envelope, request);
 }
 
 int rehearseSendrecv(const KnownComm& known, MPI_Comm comm, const char* call, const Message& out,
                      const Message& in, MPI_Status* status) {
-  if (const int code = begin(known, comm, call, out.count, out.type, out.peer, true)) return code;
+  if (const int code = beginSend(known, comm, call, out)) return code;
   return rehearseRecv(known, comm, call, in, status);
 }
 
 int noteTransfer(const KnownComm& known, MPI_Comm comm, const char* call, const Message& message,
                  bool sends) {
-  return begin(known, comm, call, message.count, message.type, message.peer, sends);
+  return begin(known, comm, call, message, sends);
 }
 
 int completeRequest(MPI_Request* request) {
-  return complete({MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_BYTE, 0}, request);
+  return complete(new Envelope{MPI_ANY_SOURCE, MPI_ANY_TAG, 0}, request);
 }
 
 }  // namespace rondo::drop_in

@@ -1,6 +1,7 @@
 #pragma once
 // Messages of a rehearsal: to and from ranks that are not there. They are checked as MPI would and
-// timed; buffers are left as they are. The results are MPI's codes, errors raised on `comm`.
+// timed; buffers are left as they are, but of messages to oneself. The results are MPI's codes,
+// errors raised on `comm`.
 
 #include <mpi.h>
 
@@ -15,6 +16,7 @@ struct Message {
   MPI_Datatype type;
   int peer;
   int tag;
+  const void* buffer = nullptr;  ///< Calls that consist of several messages give none.
 };
 
 int rehearseSend(const KnownComm& known, MPI_Comm comm, const char* call, const Message& message);
