@@ -170,15 +170,21 @@ class Simulation {
                   o.algorithm->name, static_cast<double>(o.result.picoseconds) * 1e-6, bus * 1e-9,
                   static_cast<unsigned long long>(o.result.messages),
                   static_cast<unsigned long long>(o.result.simulatedPeriods), o.seconds);
-      if (o.result.simulatedPeriods < o.result.periods && &o == outcomes.data()) {
-        std::printf("             %llu of %llu full periods simulated, the others alike\n",
-                    static_cast<unsigned long long>(o.result.simulatedPeriods),
-                    static_cast<unsigned long long>(o.result.periods));
-      }
+      if (&o == outcomes.data() || !o.result.seenFull) printPeriods(o.result);
     }
     if (!outcomes[0].result.blocked.empty()) return;
     std::printf("Busiest links of %s:\n%s", outcomes[0].algorithm->name,
                 sim::busiestLinks(on_.graph(), outcomes[0].result, 8).c_str());
+  }
+
+  static void printPeriods(const sim::Result& result) {
+    if (result.simulatedPeriods == result.periods) return;
+    std::printf("             %llu of %llu full periods simulated, the others alike%s\n",
+                static_cast<unsigned long long>(result.simulatedPeriods),
+                static_cast<unsigned long long>(result.periods),
+                result.seenFull ? ""
+                                : "; the pipeline was not seen full, so that the time is rough: "
+                                  "--periods simulates more");
   }
 
   [[noreturn]] void stuck(const sim::Outcome& outcome) const {
@@ -270,7 +276,7 @@ void declare(CLI::App& app, Arguments& a) {
   app.add_option(
          "--periods", a.periods,
          "Full periods that are simulated one by one; 0: all (if not given: more of calls of "
-         "few steps)")
+         "few steps, and until a pipeline is full)")
       ->capture_default_str();
   app.add_option("--workload", a.workload,
                  "Time a training step that is written as SimAI and ASTRA-sim have it");

@@ -4,7 +4,10 @@
 
 #include <chrono>
 #include <cmath>
+#include <string>
+#include <utility>
 
+#include "coll/sim/choices.h"
 #include "coll/sim/job.h"
 #include "coll/sim/rehearsal.h"
 #include "coll/verifier.h"
@@ -313,6 +316,84 @@ TEST(SimRun, PeriodsOfLongPipelinesTakeAsLong) {
           << collectiveName(collective) << " " << algorithm->name;
     }
   }
+}
+
+/// Pipelines of hundreds of ranks are longer than the periods that are simulated at first.
+TEST(SimRun, PipelinesThatAreLongerThanAFewPeriodsAreSeenFull) {
+  Settings all;
+  all.periods = 0;
+  for (const auto& [cpus, bytes] : {std::pair{16, 16u << 20}, {32, 8u << 20}, {64, 4u << 20}}) {
+    const topo::Graph hosts = parseSynthetic("1 x (" + std::to_string(cpus) + " cpu)");
+    const Rehearsal usual(hosts, 0, {}), whole(hosts, 0, all);
+    for (const char* name : {"ring", "tree"}) {
+      const Algorithm& algorithm = *findAlgorithm(Collective::Broadcast, name);
+      const algo::Geometry geometry = usual.geometryOf(algorithm, {Collective::Broadcast, bytes});
+      const auto timeOn = [&](const Rehearsal& on) {
+        return static_cast<double>(on.simulate(algorithm, geometry, 0, false).result.picoseconds);
+      };
+      EXPECT_NEAR(timeOn(usual) / timeOn(whole), 1.0, 0.03) << name << " on " << cpus << " CPUs";
+    }
+  }
+}
+
+/// A broadcast round a ring of 64 ranks, in 1,024 periods.
+class SimPeriods : public ::testing::Test {
+ protected:
+  Result run(Count periods, uint64_t stepsToFull) const {
+    Job job = on_.jobOf(ring_, on_.geometryOf(ring_, {Collective::Broadcast, 64u << 20}), 0);
+    job.periods = periods;
+    job.stepsToFull = stepsToFull;
+    return simulate(job);
+  }
+  const topo::Graph hosts_ = parseSynthetic("1 x (8 cpu cores=8)");
+  const Rehearsal on_{hosts_, 64, {}};
+  const Algorithm& ring_ = *findAlgorithm(Collective::Broadcast, "ring");
+  static constexpr uint64_t kStepsOfPeriod = 2 * 64;
+};
+
+TEST_F(SimPeriods, AreDoubledUntilThePipelineIsFull) {
+  const Result whole = run(0, 0), grown = run(8, 2'000'000);
+  EXPECT_TRUE(whole.seenFull);
+  EXPECT_TRUE(grown.seenFull);
+  EXPECT_GT(grown.simulatedPeriods, 32u);
+  EXPECT_LT(grown.simulatedPeriods, whole.periods);
+  EXPECT_EQ(grown.arcBytes, whole.arcBytes);
+  const auto ratio =
+      static_cast<double>(grown.picoseconds) / static_cast<double>(whole.picoseconds);
+  EXPECT_NEAR(ratio, 1.0, 0.03);
+  EXPECT_EQ(run(8, 2'000'000).picoseconds, grown.picoseconds);
+}
+
+TEST_F(SimPeriods, AreAsManyAsIsSaidAndNoMoreThanTheStepsAllow) {
+  const Result said = run(8, 0), few = run(8, 20 * kStepsOfPeriod);
+  EXPECT_EQ(said.simulatedPeriods, 8u);
+  EXPECT_FALSE(said.seenFull);
+  EXPECT_EQ(few.simulatedPeriods, 20u);
+  EXPECT_FALSE(few.seenFull);
+}
+
+/// The last one has no next one beside it, and says nothing of the others.
+TEST(SimRun, TheLastPeriodIsNotMeasured) {
+  const topo::Graph hosts = parseSynthetic("1 x (2 cpu cores=32)");
+  const Rehearsal on(hosts, 64, {});
+  const Algorithm& oneshot = *findAlgorithm(Collective::AllReduce, "oneshot");
+  Job job = on.jobOf(oneshot, on.geometryOf(oneshot, {Collective::AllReduce, 4u << 20}), 0);
+  job.periods = 0;
+  const auto whole = static_cast<double>(simulate(job).picoseconds);
+  job.periods = 16;
+  EXPECT_NEAR(static_cast<double>(simulate(job).picoseconds) / whole, 1.0, 0.005);
+}
+
+TEST_F(SimPeriods, ThatAreTooFewAreToldOf) {
+  Settings settings;
+  settings.algorithm = "ring";
+  settings.periods = 8;
+  Rehearsal usual(hosts_, 64, settings);
+  settings.wholeIfKept = false;
+  Rehearsal asked(hosts_, 64, settings);
+  const CallShape call{Collective::Broadcast, 64u << 20};
+  EXPECT_EQ(choiceLine(usual, call).find("seen full"), std::string::npos);
+  expectPart(choiceLine(asked, call), "  its pipeline was not seen full\n");
 }
 
 // Hours, of which many periods are simulated: picoseconds times periods do not fit in 64 bits.

@@ -54,14 +54,15 @@ std::string choiceLine(Rehearsal& on, const CallShape& call) {
                             : cutOf(on, best.geometry);
   const uint64_t bytes = call.collective == Collective::Barrier ? 0 : call.bytes;
   const Time time = best.result.picoseconds;
-  return format("%-14s %13llu %-10s %-8s %8d %9llu %9llu %13.2f %10.2f\n",
+  return format("%-14s %13llu %-10s %-8s %8d %9llu %9llu %13.2f %10.2f%s\n",
                 collectiveName(call.collective), static_cast<unsigned long long>(bytes),
                 best.algorithm->name,
                 isPlanned ? protocolName(planned.protocol) : protocolOf(on, *best.algorithm),
                 cut.channels, static_cast<unsigned long long>(cut.chunk),
                 static_cast<unsigned long long>(stepsOfRank(on, best, call.root)),
                 static_cast<double>(time) * 1e-6,
-                busBandwidth(call.collective, on.partRanks(), bytes, time) * 1e-9);
+                busBandwidth(call.collective, on.partRanks(), bytes, time) * 1e-9,
+                best.result.seenFull ? "" : "  its pipeline was not seen full");
 }
 
 }  // namespace rondo::sim

@@ -10,6 +10,17 @@ namespace {
 
 size_t at(int64_t i) { return static_cast<size_t>(i); }
 
+size_t workersOf(const Compact& plans) {
+  const auto works = [](const std::vector<CompactStep>& program) { return !program.empty(); };
+  return static_cast<size_t>(std::count_if(plans.full.begin(), plans.full.end(), works));
+}
+
+uint64_t stepsOfPeriod(const Compact& plans) {
+  uint64_t steps = 0;
+  for (const std::vector<CompactStep>& program : plans.full) steps += program.size();
+  return steps;
+}
+
 uint64_t perKiB(uint64_t bytes, uint64_t cost) { return bytes * cost / 1024; }
 
 std::vector<uint64_t> capacities(const topo::Graph& graph, const Costs& costs) {
@@ -34,9 +45,14 @@ Engine::Engine(const Job& job, const Compact& plans)
       processes_(plans.full.size()),
       ranks_(at(plans.ranks)),
       arrivedAtBarrier_(at(plans.lanes) * std::max<size_t>(job.parts.members.size(), 1)),
-      periodEnds_(periods_),
+      times_(plans.full.size(), workersOf(plans)),
       fullBytes_(job.graph->arcs()),
       lastBytes_(job.graph->arcs()) {
+  const uint64_t steps = std::max<uint64_t>(stepsOfPeriod(plans), 1);
+  mostPeriods_ = std::max(periods_, std::min<Count>(plans.fullPeriods, job.stepsToFull / steps));
+  for (size_t p = 0; p < processes_.size(); ++p) {
+    if (plans.full[p].empty()) processes_[p].period = plans.fullPeriods;
+  }
   for (const auto& runs : plans.fullRuns) fullHalves_.emplace_back(runs.size());
   for (const auto& runs : plans.lastRuns) lastHalves_.emplace_back(runs.size());
   for (size_t c = 0; c < channels_.size(); ++c) {
@@ -118,19 +134,28 @@ void Engine::wake(int32_t process) {
 void Engine::advance(int32_t process) {
   Process& p = processes_[at(process)];
   const CompactStep* step = current(process);
-  while (step == nullptr) {                       // the period's end
-    if (inFull(p)) periodEnds_[p.period] = now_;  // time never goes back
-    if (p.period == periods_) {
+  while (step == nullptr) {  // the period's end
+    if (!inFull(p)) {
       p.phase = Phase::Finished;
       result_.picoseconds = std::max(result_.picoseconds, now_);
       return;
     }
-    ++p.period;
-    if (p.period == periods_ && firstLeft_ == 0) firstLeft_ = now_;
+    leavePeriod(process);
     p.step = 0;
     step = current(process);
   }
   if (ready(*step)) begin(process, *step);
+}
+
+/// The first process to leave the last full period goes on with more if the pipeline was not seen
+/// full.
+void Engine::leavePeriod(int32_t process) {
+  Process& p = processes_[at(process)];
+  times_.leave(at(process), now_);
+  ++p.period;
+  if (p.period != periods_ || closed_) return;
+  closed_ = times_.firstLeft(plans_.fullPeriods - periods_, now_) || periods_ == mostPeriods_;
+  if (!closed_) periods_ = std::min(2 * periods_, mostPeriods_);
 }
 
 bool Engine::hasSlot(const CompactStep& step) const {
@@ -364,12 +389,6 @@ namespace {
 constexpr uint64_t kManySteps = 4'000'000;
 constexpr Count kFewPeriods = 4;
 
-uint64_t stepsOfPeriod(const Compact& plans) {
-  uint64_t steps = 0;
-  for (const std::vector<CompactStep>& program : plans.full) steps += program.size();
-  return steps;
-}
-
 }  // namespace
 
 Result simulate(const Job& job) {
@@ -380,6 +399,7 @@ Result simulate(const Job& job) {
       stepsOfPeriod(plans) * periods > kManySteps) {
     Job few = job;
     few.periods = kFewPeriods;
+    few.stepsToFull = 0;
     Engine engine(few, plans);
     Result result = engine.run();
     if (result.blocked.empty() && engine.steady()) return result;

@@ -9,6 +9,7 @@
 
 #include "coll/sim/compact.h"
 #include "coll/sim/fair_links.h"
+#include "coll/sim/period_times.h"
 #include "coll/sim/routes.h"
 
 namespace rondo::sim {
@@ -17,9 +18,9 @@ class Engine {
  public:
   Engine(const Job& job, const Compact& plans);
   Result run();
-  /// After run(): the last two full periods took the same time, within a thousandth, so that more
-  /// of them would say nothing new. There have to be three.
-  bool steady() const;
+  /// After run(): the last two full periods took the same time, so that more of them would say
+  /// nothing new.
+  bool steady() const { return times_.lastAlike(); }
 
  private:
   /// What a channel carries, in order: messages with bytes, and signals.
@@ -80,6 +81,7 @@ class Engine {
   void handle(const Event& event);
   void wake(int32_t process);
   void advance(int32_t process);
+  void leavePeriod(int32_t process);
   bool ready(const CompactStep& step) const;
   bool hasSlot(const CompactStep& step) const;
   void begin(int32_t process, const CompactStep& step);
@@ -117,12 +119,12 @@ class Engine {
   }
   std::vector<std::string> blockedSteps() const;
   std::string reason(int32_t process) const;
-  Time periodsTime(Count left) const;
   Result report();
 
   const Job& job_;
   const Compact& plans_;
-  Count periods_;  ///< Full ones that are simulated.
+  Count periods_;          ///< Full ones that are simulated...
+  Count mostPeriods_ = 0;  ///< ... and as many as they may become.
   Routes routes_;
   FairLinks links_;
   std::vector<ChannelState> channels_;
@@ -132,8 +134,8 @@ class Engine {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   uint64_t order_ = 0;
   Time now_ = 0;
-  std::vector<Time> periodEnds_;  ///< By full period: when its last process left it.
-  Time firstLeft_ = 0;            ///< When the first process left the last full period.
+  PeriodTimes times_;
+  bool closed_ = false;  ///< A process has left the last full period, so that none are added.
   /// By lane and run: the longest that a rank took for the later half of it.
   std::vector<std::vector<Time>> fullHalves_, lastHalves_;
   std::vector<uint64_t> fullBytes_, lastBytes_;  // by arc

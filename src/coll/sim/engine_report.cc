@@ -83,27 +83,6 @@ Time Engine::leftOut(const std::vector<std::vector<Run>>& runs,
   return most;
 }
 
-bool Engine::steady() const {
-  if (periods_ < 3) return false;
-  const Time last = periodEnds_[periods_ - 1] - periodEnds_[periods_ - 2];
-  const Time before = periodEnds_[periods_ - 2] - periodEnds_[periods_ - 3];
-  return (last > before ? last - before : before - last) <= before / 1000;
-}
-
-/// What `left` further full periods take: as long as the later half of those that all processes
-/// left while none had gone on to what comes last. After that those who are still at it have links
-/// and memory for themselves, and are quicker. Of a long pipeline there may be none; then the later
-/// half of all counts.
-Time Engine::periodsTime(Count left) const {
-  auto ends = static_cast<Count>(
-      std::upper_bound(periodEnds_.begin(), periodEnds_.end(), firstLeft_) - periodEnds_.begin());
-  if (ends < 3) ends = periods_;
-  const Count half = ends / 2;
-  if (half == 0) return result_.picoseconds * left;
-  const Time later = periodEnds_[ends - 1] - periodEnds_[ends - 1 - half];
-  return later / half * left + later % half * left / half;  // the whole product may be too long
-}
-
 Result Engine::report() {
   result_.blocked = blockedSteps();
   result_.periods = plans_.fullPeriods;
@@ -114,8 +93,9 @@ Result Engine::report() {
     result_.arcBytes[arc] += fullBytes_[arc] / periods_ * plans_.fullPeriods;
   }
   const Count left = plans_.fullPeriods - periods_;
+  result_.seenFull = left == 0 || times_.seenFull();
   if (left > 0 && result_.blocked.empty()) {
-    result_.picoseconds += periodsTime(left);
+    result_.picoseconds += times_.further(left, result_.picoseconds, job_.stepsToFull > 0);
   }
   result_.picoseconds += leftOut(plans_.lastRuns, lastHalves_) +
                          leftOut(plans_.fullRuns, fullHalves_) * plans_.fullPeriods;

@@ -59,6 +59,9 @@ struct Job {
   /// Full periods that are simulated one by one; the others take as long as the later half of
   /// these, but for those that end while ranks are done with them. 0: all.
   Count periods = 0;
+  /// `periods` are doubled until the pipeline is seen full (Result) or they have so many steps;
+  /// then the others take the middle of that and of what a period takes all ranks in the mean.
+  uint64_t stepsToFull = 0;
   /// Of equal steps in a row that all ranks take alike, so many are simulated; the others take as
   /// long as the later half of these. 0, or `record`: all.
   Count repeats = 0;
@@ -98,6 +101,9 @@ struct Result {
   /// Not empty: nobody can go on. A sentence for each rank and lane that has not finished.
   std::vector<std::string> blocked;
   Count periods = 0, simulatedPeriods = 0;
+  /// All full periods were simulated, or the pipeline was full for half of those that were, and
+  /// steady, so that they say what the others take.
+  bool seenFull = false;
   uint64_t messages = 0;  ///< Simulated ones.
   uint64_t events = 0;
   std::vector<Transfer> transfers;

@@ -20,6 +20,8 @@ constexpr int kDeviceLanes = 2;
 constexpr int kHostLanes = 2;
 /// That many take a tenth of a second.
 constexpr double kFewSteps = 1e5;
+/// That many take a few seconds.
+constexpr uint64_t kStepsToFull = 2'000'000;
 
 /// Messages without data are handed on in the same way.
 Count slotCount(const CallShape& call, int ranks) {
@@ -272,10 +274,14 @@ Outcome Rehearsal::simulate(const Algorithm& algorithm, const algo::Geometry& ge
   job.record = record && stepsOf(algorithm, geometry, root, true) <= settings_.mostKept;
   job.periods = job.record ? keptPeriods(algorithm, geometry, root)
                            : enoughPeriods(algorithm, geometry, root);
-  Outcome out{&algorithm, geometry, sim::simulate(job), 0};
   const DeviceChoice choice = planned(algorithm, geometry.count);
-  if (choice.algorithm != nullptr && out.result.blocked.empty()) {
+  const bool foretold = choice.algorithm != nullptr;
+  const bool asked = !settings_.wholeIfKept || settings_.periods == 0;
+  if (!job.record && !asked && !foretold) job.stepsToFull = kStepsToFull;
+  Outcome out{&algorithm, geometry, sim::simulate(job), 0};
+  if (foretold && out.result.blocked.empty()) {
     stretch(&out.result, choice.picoseconds);
+    out.result.seenFull = true;
   }
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return out;

@@ -30,7 +30,8 @@ struct Settings {
   Count periods = 16;          ///< As Job::periods.
   Count repeats = 64;          ///< As Job::repeats.
   /// A call whose transfers are kept is simulated with all its periods, if it has no more than
-  /// mostKept steps then; another with more than `periods`, where these have few steps.
+  /// mostKept steps then; another with more than `periods`, where these have few steps or the
+  /// pipeline is not seen full in them.
   bool wholeIfKept = true;
   /// An algorithm that takes more simulated steps is left out, unless it is named: about half a
   /// minute.

@@ -49,6 +49,7 @@ class Calls {
     const Outcome& best = on->best(shape);
     call.algorithm = best.algorithm->name;
     call.time = best.result.picoseconds;
+    call.seenFull = best.result.seenFull;
     return call;
   }
 
@@ -253,6 +254,8 @@ std::string workloadText(const Workload& workload, const WorkloadTimes& times) {
                   collectiveName(call.shape.collective), commGroupName(call.group), call.ranks,
                   call.parts, static_cast<unsigned long long>(call.shape.bytes), call.times,
                   call.algorithm, micro(call.time), bus * 1e-9);
+    if (!call.seenFull)
+      out += "               its pipeline was not seen full, and its time is rough\n";
   }
   out += format("\n%-32s %14s %12s %12s %12s %12s\n", "layer, us", "computing", "forward",
                 "input grad.", "weight grad.", "exposed");

@@ -28,6 +28,7 @@ struct WorkloadCall {
   size_t times;
   const char* algorithm;
   Time time;
+  bool seenFull = true;  ///< As Result::seenFull.
 };
 
 struct WorkloadTimes {
