@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/stage_times.h"
 #include "coll/costs_file.h"
+#include "coll/progress.h"
 #include "p2p/agree_on.h"
 #include "topo/near_groups.h"
 #include "topo/node_facts.h"
@@ -346,7 +347,9 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   const size_t threads = ranksOfThisProcess(local);
   // Those beside a part of a communicator have taken of the process's pool for themselves.
   parts.ranksOfProcess = std::max(threads, config.ranksOfProcess);
-  const bool crowded = isCrowded(crowdOf(local, host.machine), threads);
+  const Crowd here = crowdOf(local, host.machine);
+  if (static_cast<uint32_t>(here.ranks) >= here.cpus) ProgressThread::coresAreTaken();
+  const bool crowded = isCrowded(here, threads);
   parts.wait = waitPolicy(config.options, crowded, std::move(hook));
   if (hosts.hosts > 1) {
     parts.wait.spinsBeforeYield =

@@ -96,6 +96,7 @@ rondoResult_t report(const char* call, const std::vector<rondoComm*>& comms,
 bool waitFor(GroupRun& run, const WaitPolicy& policy) {
   Waiter waiter(policy);
   while (!run.done()) {
+    run.attend();
     bool moved = run.tryPoll();
     if (!run.done() && !moved) moved = ProgressThread::pollAll();
     if (moved) {
@@ -415,7 +416,10 @@ rondoResult_t rondoTest(rondoRequest_t* request, int* done) {
     return rondo::fail(nullptr, rondoInvalidArgument,
                        "rondoTest: argument done is NULL; allowed: where to write the answer");
   }
-  if (!found->run.done()) found->run.tryPoll();
+  if (!found->run.done()) {
+    found->run.attend();
+    found->run.tryPoll();
+  }
   *done = found->run.done() ? 1 : 0;
   return *done != 0 ? rondo::finish(request, call) : rondoSuccess;
 }

@@ -38,12 +38,16 @@ constexpr int kGraceNapMs = 25;
 /// A group of operations up to so many bytes is left to its caller for a while: waking the thread
 /// costs more than such a group takes (all-reduce of 8 B with computation, two ranks, each bound to
 /// a core: 5.9 us against 1.2). So is every group where the thread has no core but its caller's,
-/// where it can only take turns with it (128 KiB, the same: 101 us against 59; EPYC, 2026-11-21).
+/// where it can only take turns with it (128 KiB, the same: 101 us against 59; EPYC, 2026-11-21),
+/// or where ranks have them all (all-to-all of 64 KiB, two ranks bound to nothing on two cores: 10
+/// to 33 us, in bad stretches 500, against 7; 2026-11-28). There each time that it wakes in vain,
+/// because callers poll, it stays away for twice as long.
 constexpr uint64_t kShortBytes = 16384;
-constexpr std::chrono::microseconds kPatience{100};
+constexpr std::chrono::microseconds kPatience{100}, kMostPatience{1600};
 
 /// Groups that run by themselves in this process.
 std::atomic<size_t> outstanding{0};
+std::atomic<bool> allCoresTaken{false};
 
 }  // namespace
 
@@ -57,6 +61,8 @@ struct ProgressThread::State {
   std::vector<GroupRun*> due;  ///< The thread's own.
   UniqueFd timer;
   bool sharesCore = false;  ///< The thread has one core, most likely its caller's.
+  bool hasOwnCore() const { return !sharesCore && !allCoresTaken.load(std::memory_order_relaxed); }
+  std::chrono::microseconds patience = kPatience;
   bool asleep = false;
   Clock::time_point wakeAt = Clock::time_point::max();  ///< When the timer ends the sleep.
 
@@ -86,6 +92,8 @@ ProgressThread::ProgressThread() : state_(std::make_unique<State>()) {
   ownThread("the progress thread", [this] { loop(); }).detach();
 }
 
+void ProgressThread::coresAreTaken() { allCoresTaken.store(true, std::memory_order_relaxed); }
+
 void ProgressThread::tryStart() noexcept {
   try {
     one();
@@ -94,10 +102,10 @@ void ProgressThread::tryStart() noexcept {
 }
 
 void ProgressThread::add(GroupRun& run) {
-  const bool patient = state_->sharesCore || run.longest() <= kShortBytes;
-  const auto patience = patient ? kPatience : std::chrono::microseconds(0);
-  const auto due = Clock::now() + patience;
+  const bool patient = !state_->hasOwnCore() || run.longest() <= kShortBytes;
+  const auto now = Clock::now();
   const std::lock_guard<std::mutex> lock(state_->mutex);
+  const auto due = patient ? now + state_->patience : now;
   state_->entries.push_back({&run, due});
   state_->count();
   if (state_->asleep && due < state_->wakeAt) state_->arm(due);
@@ -130,7 +138,10 @@ bool ProgressThread::pollAll() {
     for (const auto& entry : state.entries) runs.push_back(entry.run);
   }
   bool moved = false;
-  for (GroupRun* run : runs) moved |= run->tryPoll();
+  for (GroupRun* run : runs) {
+    run->attend();
+    moved |= run->tryPoll();
+  }
   return moved;
 }
 
@@ -175,8 +186,14 @@ bool ProgressThread::pollDue(bool* moved) {
     std::erase_if(state_->entries, [](const auto& entry) { return entry.run->done(); });
     state_->count();
     const auto now = Clock::now();
-    for (const auto& entry : state_->entries) {
-      if (entry.due <= now) due.push_back(entry.run);
+    const bool yields = !state_->hasOwnCore();
+    for (State::Entry& entry : state_->entries) {
+      if (entry.due > now) continue;
+      if (yields && entry.run->wasAttended()) {
+        entry.due = now + state_->patience;
+      } else {
+        due.push_back(entry.run);
+      }
     }
   }
   for (GroupRun* run : due) *moved |= run->tryPoll();
@@ -188,8 +205,10 @@ void ProgressThread::work() {
   int idle = 0;
   uint32_t looks = 0;
   bool moved = false;
+  bool worked = false;
   auto watchAt = Clock::now() + kWatchEvery;
   while (pollDue(&moved)) {
+    worked = true;
     idle = moved ? 0 : std::min(idle + 1, kLooksBeforeNap);
     moved = false;
     if (idle < kLooksBeforeYield && ++looks % kMovesBetweenLooks != 0) continue;
@@ -206,6 +225,9 @@ void ProgressThread::work() {
       std::this_thread::sleep_for(kNap);
     }
   }
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const bool inVain = !worked && !state_->hasOwnCore();
+  state_->patience = inVain ? std::min(2 * state_->patience, kMostPatience) : kPatience;
 }
 
 void ProgressThread::loop() {

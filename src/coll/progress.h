@@ -20,9 +20,12 @@ class ProgressThread {
   /// Makes it if the system lets it, so that the death of a peer is seen while nobody waits.
   static void tryStart() noexcept;
 
-  /// Polls `run` until it is done or removed; at once if it is long, else after a while, in which
-  /// its caller may have finished it without the cost of a second thread.
+  /// Polls `run` until it is done or removed; at once if it is long and a core is free, else after
+  /// a while, in which its caller may have finished it without the cost of a second thread. Without
+  /// a free core, only while its caller does not.
   void add(GroupRun& run);
+  /// From now on in this process: ranks keep all cores of the host busy.
+  static void coresAreTaken();
   /// Before `run` is closed.
   void remove(GroupRun& run);
   /// `look` runs twenty times a second until Patrol::one().remove(owner), if there is a thread.
