@@ -48,10 +48,12 @@ class GroupRun {
   /// good for nothing but their end.
   void giveUp();
   bool done() const { return done_.load(std::memory_order_acquire); }
-  /// Its caller polls it, in a wait or a test.
-  void attend() { attended_.store(true, std::memory_order_relaxed); }
-  /// Whether that was so since this was asked last.
-  bool wasAttended() { return attended_.exchange(false, std::memory_order_relaxed); }
+  /// Its caller polls it, in a wait or a test. Counted roughly.
+  void attend() {
+    attended_.store(attended_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  /// How often since this was asked last.
+  uint32_t takeAttended() { return attended_.exchange(0, std::memory_order_relaxed); }
   /// The first failure; once done().
   const OperationFault& fault() const { return fault_; }
   /// Empties the run, which is done or was never issued. A thread that still polls it, does so in
@@ -102,7 +104,7 @@ class GroupRun {
   JointCall checker_;               ///< For faultOf().
   std::atomic<uint32_t> owner_{1};  ///< 1 while a thread polls, and while the run is not issued.
   std::atomic<bool> done_{false};
-  std::atomic<bool> attended_{false};
+  std::atomic<uint32_t> attended_{0};
   OperationFault fault_;
 };
 

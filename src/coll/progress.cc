@@ -44,6 +44,9 @@ constexpr int kGraceNapMs = 25;
 /// because callers poll, it stays away for twice as long.
 constexpr uint64_t kShortBytes = 16384;
 constexpr std::chrono::microseconds kPatience{100}, kMostPatience{1600};
+/// A caller that waits polls far more often than so; one that computes and tests now and then does
+/// not, and needs the thread.
+constexpr std::chrono::microseconds kAttentive{20};
 
 /// Groups that run by themselves in this process.
 std::atomic<size_t> outstanding{0};
@@ -187,9 +190,10 @@ bool ProgressThread::pollDue(bool* moved) {
     state_->count();
     const auto now = Clock::now();
     const bool yields = !state_->hasOwnCore();
+    const auto attentive = static_cast<uint32_t>(state_->patience / kAttentive);
     for (State::Entry& entry : state_->entries) {
       if (entry.due > now) continue;
-      if (yields && entry.run->wasAttended()) {
+      if (yields && entry.run->takeAttended() >= attentive) {
         entry.due = now + state_->patience;
       } else {
         due.push_back(entry.run);
