@@ -57,9 +57,10 @@ runAsHosts() {  # ranks, how many of them a host has, program that knows --memor
 }
 
 # MPI's collectives on device buffers, by the layer: right, and beside copies through the host.
-gpuLayer() {
+gpuLayer() {  # numbers of processes, 0 for none
   local ranks what result=0
-  for ((ranks = 2; ranks <= processes; ++ranks)); do
+  for ranks in "$@"; do
+    [[ $ranks != 0 ]] || continue
     if command -v device_calls_test >/dev/null; then
       say "dev: device_calls_test, $ranks processes"
       runMpi "$ranks" -x LD_LIBRARY_PATH -x LD_PRELOAD="$build/gpu/lib/librondo_mpi.so" -x RONDO_MPI=both device_calls_test ||
@@ -131,7 +132,7 @@ gpuProcesses() {
     say "dev: the same through host memory"
     RONDO_P2P=off runMpi "$ranks" gpu_mpi || result=1
   done
-  if command -v device_path_test >/dev/null; then gpuLayer || result=1; fi
+  if command -v device_path_test >/dev/null; then gpuLayer $(seq 2 "$processes") || result=1; fi
   gpuTorch || result=1
   for ((ranks = 1; ranks <= processes; ranks *= 2)); do
     runMpi "$ranks" rondo-bench allreduce --memory device --max 64M --step 16 || result=1
