@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Collectives between two hosts of name spaces (root), Rondo and Open MPI in turns within one job, told apart by the
-# machine's state: the tables of docs/performance.md, "Between hosts".
+# machine's state: the tables of docs/performance-log.md, "Between hosts".
 #   benchmarks/host_turns.sh [RANKS A HOST [SECONDS A CELL [COLLECTIVE:KIB[,COLLECTIVE:KIB...]]]]
 # Each collective is run beside Open MPI's TCP BTL and beside its UCX pml, in two jobs, one after the other. Prints for
 # each state Rondo's time and, in **, the ratio to the quicker of the two transports, each inside its own job. HOSTS_CONGESTION= leaves TCP's congestion

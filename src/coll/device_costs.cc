@@ -12,9 +12,9 @@ namespace {
 // by hand to gather, scatter and latency of h200_exchange.csv's rows of 4 GPUs. All of these are of
 // kernels that did not come close; what that saves: the median of all-reduces of 8 B to 256 KiB
 // with and without, in turn (2 and 4 x H200, 2026-11-27: 0.33 to 0.41 us). Those between hosts:
-// what 8 bytes took on two hosts of one GPU beside the call on host memory (performance.md, 0.6),
-// and half of PCIe 4; not fitted, but within 17 % of what all of tests/measurements/h200_far.csv
-// took (8 B to 16 MiB).
+// what 8 bytes took on two hosts of one GPU beside the call on host memory (performance-log.md,
+// 0.6), and half of PCIe 4; not fitted, but within 17 % of what all of
+// tests/measurements/h200_far.csv took (8 B to 16 MiB).
 constexpr DeviceCostField kFields[] = {
     {"launch", &DeviceCosts::launch, "a kernel of one block that does nothing", false},
     {"close", &DeviceCosts::close, "what one that comes close behind another takes less", false},
