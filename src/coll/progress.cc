@@ -1,6 +1,7 @@
 #include "coll/progress.h"
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -28,6 +29,12 @@ using Clock = std::chrono::steady_clock;
 constexpr int kLooksBeforeYield = 64;
 constexpr int kLooksBeforeNap = 512;
 constexpr std::chrono::microseconds kNap{50};
+/// Where ranks have all cores it sleeps soon, for ever longer: who yields to a rank that computes
+/// is back after the rank's time slice, milliseconds later, while who wakes up comes first, if it
+/// does not so too often (naps of 5 us only: as slow as yields).
+constexpr int kLooksBeforeShortNap = 4;
+constexpr std::chrono::microseconds kShortNap{5};
+constexpr unsigned long kTimerSlackNs = 1000;  // the system's is as long as a nap
 /// With groups outstanding, between looks at the peers. By the clock: on a crowded host a hundred
 /// naps, or yields, are seconds.
 constexpr std::chrono::milliseconds kWatchEvery{10};
@@ -204,6 +211,21 @@ bool ProgressThread::pollDue(bool* moved) {
   return !due.empty();
 }
 
+/// After so many looks in a row that found nothing.
+void ProgressThread::rest(int idle) {
+  if (state_->hasOwnCore()) {
+    if (idle < kLooksBeforeYield) return;
+    if (idle < kLooksBeforeNap) {
+      sched_yield();
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
+  } else if (idle >= kLooksBeforeShortNap) {
+    const int longer = std::min(idle - kLooksBeforeShortNap, 4);
+    std::this_thread::sleep_for(std::min(kShortNap * (1 << longer), kNap));
+  }
+}
+
 /// Until nothing is due any more.
 void ProgressThread::work() {
   int idle = 0;
@@ -215,18 +237,13 @@ void ProgressThread::work() {
     worked = true;
     idle = moved ? 0 : std::min(idle + 1, kLooksBeforeNap);
     moved = false;
+    rest(idle);
     if (idle < kLooksBeforeYield && ++looks % kMovesBetweenLooks != 0) continue;
     const auto now = Clock::now();
     if (now >= watchAt) {
       PeerWatch::one().look();
       Patrol::one().walk();
       watchAt = now + kWatchEvery;
-    }
-    if (idle < kLooksBeforeYield) continue;
-    if (idle < kLooksBeforeNap) {
-      sched_yield();
-    } else {
-      std::this_thread::sleep_for(kNap);
     }
   }
   const std::lock_guard<std::mutex> lock(state_->mutex);
@@ -236,6 +253,7 @@ void ProgressThread::work() {
 
 void ProgressThread::loop() {
   pthread_setname_np(pthread_self(), "rondo-progress");
+  prctl(PR_SET_TIMERSLACK, kTimerSlackNs);
   for (;;) {
     sleepUntilDue();
     work();

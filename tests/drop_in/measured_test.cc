@@ -1,6 +1,7 @@
 // A program that makes the same movements over and over, blocking and non-blocking: whoever does a
 // call, Rondo or MPI, the result is right. Usage: mpirun -n N [-x LD_PRELOAD=...] measured_test
-// [CALLS]
+// [CALLS [WAY]]. With a way to end requests (wait, test, waitall, testall, waitany, testany,
+// waitsome, testsome) broadcasts only, beside computing, ended that way.
 
 #include <algorithm>
 #include <functional>
@@ -145,6 +146,23 @@ class Requests {
     }
     check(call, "one by one");
   }
+  /// One, in whose time the rank computes; with some other request in arrays.
+  void beside(int call, const std::string& way) {
+    MPI_Barrier(MPI_COMM_WORLD);  // where ranks may agree
+    each(from_,
+         [=](int r, int i) { return rank == call % ranks ? valueOf(rank, r, i, call) : -1; });
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, begin(0, call)};
+    int done = 0;
+    for (int tests = 0; !done; ++tests) {
+      if (!compute() || tests == 100000) break;
+      done = endedBy(way, requests);
+    }
+    expect(done && requests[1] == MPI_REQUEST_NULL, way + " ends it");
+    bool right = true;
+    for (int i = 0; i < block_; ++i)
+      right &= from_[static_cast<size_t>(i)] == valueOf(call % ranks, 0, i, call);
+    expect(right, way + ", call " + std::to_string(call));
+  }
   /// All under way at once, ended in another order than they began in.
   void together(int call) {
     fill(call);
@@ -162,6 +180,25 @@ class Requests {
   using Ints = std::vector<int>;
   static constexpr int kKinds = 4;
 
+  /// For some microseconds.
+  static bool compute() {
+    static volatile unsigned value = 1;
+    for (int i = 0; i < 5000; ++i) value = value * 3;
+    return value != 0;
+  }
+  /// Whether a call of this way has ended the second of the requests.
+  static int endedBy(const std::string& way, MPI_Request requests[2]) {
+    int done = 0, index = MPI_UNDEFINED, number = 0, indices[2];
+    if (way == "wait") MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    if (way == "test") MPI_Test(&requests[1], &done, MPI_STATUS_IGNORE);
+    if (way == "waitall") MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    if (way == "testall") MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE);
+    if (way == "waitany") MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+    if (way == "testany") MPI_Testany(2, requests, &index, &done, MPI_STATUS_IGNORE);
+    if (way == "waitsome") MPI_Waitsome(2, requests, &number, indices, MPI_STATUSES_IGNORE);
+    if (way == "testsome") MPI_Testsome(2, requests, &number, indices, MPI_STATUSES_IGNORE);
+    return requests[1] == MPI_REQUEST_NULL;
+  }
   static int valueOf(int from, int to, int i, int call) {
     return 1000 * from + 100 * to + i % 97 + call;
   }
@@ -260,7 +297,8 @@ int main(int argc, char** argv) {
   const int calls = argc > 1 ? std::stoi(argv[1]) : 100;
   Movements small(24), large(70000);
   Requests waited(2000), under(6000);
-  for (int call = 0; call < calls; ++call) {
+  for (int call = 0; argc > 2 && call < calls; ++call) waited.beside(call, argv[2]);
+  for (int call = 0; argc < 3 && call < calls; ++call) {
     small.all(call);
     large.all(call);
     waited.oneByOne(call);

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "drop_in/mpi/failure.h"
-#include "drop_in/mpi/timed_wait.h"
+#include "drop_in/mpi/timed_requests.h"
 
 namespace rondo::drop_in {
 
@@ -44,7 +44,7 @@ void Attempt::timed() {
   if (request_ == nullptr) {
     choice_->ended(turn_.run, rondo::ticks() - began_);
   } else {
-    timeUntilWait(known_.laters.share(choice_), turn_.run, *request_, began_);
+    timeRequest(known_.laters.share(choice_), turn_.run, *request_, began_);
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include "drop_in/mpi/device_memory.h"
 #include "drop_in/mpi/failure.h"
-#include "drop_in/mpi/timed_wait.h"
+#include "drop_in/mpi/timed_requests.h"
 
 namespace rondo::drop_in {
 namespace {
@@ -20,10 +20,11 @@ int raiseFailure(const Pending& failed) {
 
 RequestArray::RequestArray(Call call, int count, const MPI_Request* requests)
     : call_(call), requests_(requests) {
-  forgetTimed();
   if (statsOn) [[unlikely]]
     start_ = statsClock();
   if (count <= 0 || requests == nullptr) return;
+  if (anyTimed(count, requests)) [[unlikely]]
+    timed_.assign(requests, requests + count);
   for (int i = 0; devicesOn && i < count; ++i) {
     if (HeldMessage staged = findStaged(requests[i])) {
       messages_.push_back({&requests[i], requests[i], std::move(staged)});
@@ -90,7 +91,15 @@ int RequestArray::endMessages(int code) {
   return code;
 }
 
+/// The one at `index` has; of those that are timed the time is over.
+void RequestArray::endTimedAt(int code, int index) {
+  if (code == MPI_SUCCESS && !timed_.empty() && index != MPI_UNDEFINED) {
+    endTimed(timed_[static_cast<size_t>(index)]);
+  }
+}
+
 int RequestArray::ended(int code, int number, const int* which, MPI_Status* statuses) {
+  for (int k = 0; k < number; ++k) endTimedAt(code, which == nullptr ? k : which[k]);
   code = endMessages(code);
   const Pending* first = nullptr;
   for (int k = 0; any_ && k < number; ++k) {
@@ -109,6 +118,7 @@ int RequestArray::ended(int code, int number, const int* which, MPI_Status* stat
 }
 
 int RequestArray::endedOne(int code, bool flag, int index) {
+  if (flag) endTimedAt(code, index);
   code = endMessages(code);
   if (code != MPI_SUCCESS || !any_ || !flag || index == MPI_UNDEFINED) return code;
   const Pending* one = ours_[static_cast<size_t>(index)].get();

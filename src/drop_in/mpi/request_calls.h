@@ -51,14 +51,16 @@ class RequestArray {
   };
   static bool hasEnded(const Message& message);
   void waitForMpis(MPI_Request request);
+  void endTimedAt(int code, int index);
 
   const OwnCalls own_;
   Call call_;
   const MPI_Request* requests_;
-  Held one_;                       ///< Of an array of one.
-  std::vector<Held> more_;         ///< Of a longer one.
-  std::vector<Message> messages_;  ///< Those of device buffers.
-  std::span<const Held> ours_;     ///< Either, by index; nullptr: MPI's.
+  Held one_;                        ///< Of an array of one.
+  std::vector<Held> more_;          ///< Of a longer one.
+  std::vector<Message> messages_;   ///< Those of device buffers.
+  std::vector<MPI_Request> timed_;  ///< All of them, if the thread has some whose times are wanted.
+  std::span<const Held> ours_;      ///< Either, by index; nullptr: MPI's.
   bool any_ = false;
   uint64_t idle_ = 0;  ///< Polls so far.
   uint64_t start_ = 0;

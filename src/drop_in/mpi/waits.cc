@@ -10,7 +10,7 @@
 #include "drop_in/mpi/persistent.h"
 #include "drop_in/mpi/persistent_messages.h"
 #include "drop_in/mpi/request_calls.h"
-#include "drop_in/mpi/timed_wait.h"
+#include "drop_in/mpi/timed_requests.h"
 
 using namespace rondo;
 using namespace rondo::drop_in;
@@ -20,8 +20,11 @@ namespace {
 // Apart from their callers, which are to stay small.
 
 [[gnu::noinline]] int wait(MPI_Request* request, MPI_Status* status) {
-  const TimedWait timed(*request);
-  if (timed.alone()) return PMPI_Wait(request, status);
+  if (const MPI_Request timed = *request; isTimedAlone(timed)) {
+    const int code = PMPI_Wait(request, status);
+    endTimed(timed);
+    return code;
+  }
   const StartedOnes started(1, request);
   RequestArray all(Call::Wait, 1, request);
   all.waitForAll();
