@@ -207,6 +207,7 @@ class Attempt {
 
   const OwnCalls own_;
   const KnownComm& known_;
+  const CallTurn among_{known_.itsTurns()};  ///< Threads that call on it too.
   MPI_Comm comm_;
   Call call_;
   Why why_;

@@ -10,6 +10,7 @@
 
 #include "api/rondo.h"
 #include "drop_in/mpi/agreed_size.h"
+#include "drop_in/mpi/call_turn.h"
 #include "drop_in/mpi/calls.h"
 #include "drop_in/mpi/device_path.h"
 #include "drop_in/mpi/measured_choice.h"
@@ -36,12 +37,16 @@ struct KnownComm {
   mutable std::atomic<int> pending{0};       ///< Non-blocking calls under way.
   mutable std::atomic<int> children{0};      ///< Made from it by calls of all its ranks.
   mutable std::atomic<int> calls{0};         ///< Blocking collectives while it is Why::Many.
+  mutable CallTurns turns{};                 ///< Of the threads that call on it.
   mutable AgreedSize uneven{};               ///< What its v-collectives move.
   mutable MeasuredChoices measured{};        ///< Who is quicker at its blocking calls.
   mutable LaterChoices laters{};             ///< And at its non-blocking ones.
   mutable DevicePath devices{};              ///< How its calls on device memory go.
   mutable OwnOrders orders{};                ///< Of its persistent collectives.
   Rehearsed rehearsed{};
+
+  /// For a CallTurn. Communicators that are not Rondo's may be one KnownComm.
+  CallTurns* itsTurns() const { return rondo == nullptr ? nullptr : &turns; }
 };
 
 /// Local and quick; a communicator that the layer does not know has Why::NotConverted, and all have

@@ -27,10 +27,6 @@ inline bool devicesEverywhere = false;
 /// RONDO_MPI=device: calls without any device memory are MPI's. The same on all ranks.
 inline bool devicesOnly = false;
 
-/// MPI_THREAD_MULTIPLE: a blocking call of one thread may be under way while another one waits for
-/// the device. Written in MPI_Init.
-inline bool threadsBeside = false;
-
 /// For how long a kernel stays for the next call, in microseconds (RONDO_MPI_LINGER); 0: it does
 /// not. Written in MPI_Init.
 inline int lingerMicroseconds = 0;

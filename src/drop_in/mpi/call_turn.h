@@ -1,0 +1,54 @@
+#pragma once
+// Several threads' calls on one communicator. MPI has programs order them; some do not, because
+// their calls are alike and whichever comes first is right (OSU's latency of threads meets so).
+
+#include <sched.h>
+
+#include <atomic>
+
+namespace rondo::drop_in {
+
+/// MPI_THREAD_MULTIPLE: calls of several threads may be under way at once. Written in MPI_Init.
+inline bool threadsBeside = false;
+
+/// A communicator's calls: a thread has them, or none.
+class CallTurns {
+ public:
+  /// Waits for the thread that has them. False: it is the calling one.
+  bool take() {
+    const void* const self = &thread_;
+    if (owner_.load(std::memory_order_relaxed) == self) return false;
+    constexpr int kLooksBeforeYield = 64;
+    for (int looks = 0;; ++looks) {
+      const void* nobody = nullptr;
+      if (owner_.compare_exchange_weak(nobody, self, std::memory_order_acquire)) return true;
+      if (looks > kLooksBeforeYield) sched_yield();
+    }
+  }
+  void leave() { owner_.store(nullptr, std::memory_order_release); }
+
+ private:
+  static inline thread_local char thread_ = 0;  ///< Its address is the thread's name.
+  std::atomic<const void*> owner_{nullptr};
+};
+
+/// A call of the thread: as long as it lives, those of other threads wait where they begin. With
+/// nullptr they need not.
+class CallTurn {
+ public:
+  explicit CallTurn(CallTurns* turns) {
+    if (threadsBeside && turns != nullptr && turns->take()) [[unlikely]]
+      turns_ = turns;
+  }
+  CallTurn(const CallTurn&) = delete;
+  CallTurn& operator=(const CallTurn&) = delete;
+  ~CallTurn() {
+    if (turns_ != nullptr) [[unlikely]]
+      turns_->leave();
+  }
+
+ private:
+  CallTurns* turns_ = nullptr;
+};
+
+}  // namespace rondo::drop_in
