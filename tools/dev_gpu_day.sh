@@ -12,7 +12,7 @@ gpuDay() {  # sanitize, tests, layers, programs
   rondo-bench --version
   nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
   case $1 in
-    sanitize) RONDO_SANITIZE_SECONDS=${RONDO_SANITIZE_SECONDS:-300} dayStep sanitize gpuSanitize ;;
+    sanitize) RONDO_SANITIZE_SECONDS=${RONDO_SANITIZE_SECONDS:-190} dayStep sanitize gpuSanitize ;;
     tests) dayTests; dayBench ;;
     layers) dayLayers ;;
     programs)
@@ -37,20 +37,22 @@ dayStep() {  # name, command...
 
 # Several steps beside each other, on GPUs of their own: what each says comes in one piece.
 dayBeside() {  # name, GPUs ("0,1"), command in one word; and so on, by threes
-  local -a names=() running=()
+  local -a names=() pids=()
   local k begin=$SECONDS status
   while (($# >= 3)); do
     (export CUDA_VISIBLE_DEVICES=$2; eval "$3") >"$dayLogs/${#names[@]}" 2>&1 &
     names+=("$1")
-    running+=($!)
+    pids+=($!)
+    building[day${#pids[@]}]=$!  # for ./dev's trap
     shift 3
   done
   for k in "${!names[@]}"; do
     status=0
-    wait "${running[k]}" || status=$?
+    wait "${pids[k]}" || status=$?
     [[ $status == 0 ]] || dayResult=1
     say "day: ${names[k]}"
     cat "$dayLogs/$k"
+    unset "building[day$((k + 1))]"
     say "day: ${names[k]}: $([[ $status == 0 ]] && echo ok || echo "FAILED ($status)"), within $((SECONDS - begin)) s"
   done
 }
@@ -63,7 +65,7 @@ dayTests() {
   local gpu ranks shards=() last=$((gpus - 1))
   for ((gpu = 0; gpu < gpus; ++gpu)); do shards+=("gpu_tests, part $gpu of $gpus" $gpu "dayShard $gpu"); done
   dayBeside "${shards[@]}"
-  dayStep "gpu_tests on all" bounded 100 gpu_tests --gtest_brief=1 --gtest_filter='DeviceApi.*:DeviceAwaited.*:Devices.*'
+  dayStep "gpu_tests on all" bounded 100 gpu_tests --gtest_brief=1 --gtest_filter='DeviceApi.*:DeviceAwaited.*:Devices.*:GpuStorm.*'
   dayBeside death 0 "bounded 120 gpu_death" chaos $last "bounded 200 gpu_chaos --runs 6"
   dayStep beside bounded 60 gpu_beside
   for ((ranks = 2; ranks <= gpus; ++ranks)); do
@@ -114,7 +116,7 @@ dayNcclTests() {  # GPUs, seconds
 dayOsu() {  # ranks
   [[ -d $build/gpu/osu ]] || { say "day: no OSU programs in build/gpu"; return 1; }
   RONDO_OSU_DIR=$build/gpu/osu RONDO_OSU_LAYER=$build/gpu/lib RONDO_OSU_DEVICE=cuda MPI_TIMEOUT=40 \
-    RONDO_OSU_OPTIONS="-u 0" tests/drop_in/osu.sh "$1"
+    RONDO_OSU_SECONDS=$((SECONDS < 540 ? 560 - SECONDS : 20)) RONDO_OSU_OPTIONS="-u 0" tests/drop_in/osu.sh "$1"
 }
 
 # Two processes: losses beside NCCL's own.
@@ -137,7 +139,7 @@ dayTorchAndOsu() {
 dayLayers() {
   if ((gpus >= 4)); then
     dayBeside "nccl-tests on 2" 0,1 "dayNcclTests 0,1 170" "PyTorch and OSU, 2 ranks" 2,3 "dayTorchAndOsu"
-    dayBeside "nccl-tests on 3" 0,1,2 "dayNcclTests 0,1,2 150" "nccl-tests on 1" 3 "dayNcclTests 3 150"
+    dayBeside "nccl-tests on 3" 0,1,2 "dayNcclTests 0,1,2 180" "nccl-tests on 1" 3 "dayNcclTests 3 150"
   else
     dayStep PyTorch dayTorch
     dayStep "OSU, 2 ranks" dayOsu 2

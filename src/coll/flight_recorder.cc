@@ -134,6 +134,9 @@ FlightRecorder::FlightRecorder(const Identity& identity)
   }
   host_ = &status_->host;
   device_ = &status_->device;
+  // Else the first thousand calls meet a new page each 64 of them, 0.15 us a call (8 B of
+  // all-reduce took 0.36 us of 0.21; EPYC of family 25, 2026-11-28).
+  populate(reinterpret_cast<char*>(host_), sizeof *host_);
   const std::lock_guard<std::mutex> lock(Segment::own().statuses().mutex());
   writeIdentity(identity, status_);
 }

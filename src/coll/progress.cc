@@ -211,19 +211,21 @@ bool ProgressThread::pollDue(bool* moved) {
   return !due.empty();
 }
 
-/// After so many looks in a row that found nothing.
-void ProgressThread::rest(int idle) {
+/// After so many looks in a row that found nothing; says whether others had the core meanwhile.
+bool ProgressThread::rest(int idle) {
   if (state_->hasOwnCore()) {
-    if (idle < kLooksBeforeYield) return;
+    if (idle < kLooksBeforeYield) return false;
     if (idle < kLooksBeforeNap) {
       sched_yield();
     } else {
       std::this_thread::sleep_for(kNap);
     }
-  } else if (idle >= kLooksBeforeShortNap) {
-    const int longer = std::min(idle - kLooksBeforeShortNap, 4);
-    std::this_thread::sleep_for(std::min(kShortNap * (1 << longer), kNap));
+    return true;
   }
+  if (idle < kLooksBeforeShortNap) return false;
+  const int longer = std::min(idle - kLooksBeforeShortNap, 4);
+  std::this_thread::sleep_for(std::min(kShortNap * (1 << longer), kNap));
+  return true;
 }
 
 /// Until nothing is due any more.
@@ -237,8 +239,7 @@ void ProgressThread::work() {
     worked = true;
     idle = moved ? 0 : std::min(idle + 1, kLooksBeforeNap);
     moved = false;
-    rest(idle);
-    if (idle < kLooksBeforeYield && ++looks % kMovesBetweenLooks != 0) continue;
+    if (!rest(idle) && ++looks % kMovesBetweenLooks != 0) continue;
     const auto now = Clock::now();
     if (now >= watchAt) {
       PeerWatch::one().look();

@@ -40,7 +40,7 @@ class ProgressThread {
   void sleepUntilDue();
   void awaitEvent();
   void work();
-  void rest(int idle);
+  bool rest(int idle);
   bool pollDue(bool* moved);
   std::unique_ptr<State> state_;  // never freed, as the object: the thread may outlive every static
 };

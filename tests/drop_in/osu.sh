@@ -122,7 +122,8 @@ judge() {  # program, ranks, places...
   local result=ran counts status=0
   runShorter "$2" "$1" "${@:3}" || status=$?
   # osu_latency_mt of 7.2 ends without MPI_Finalize, which mpirun makes a failure of.
-  [[ $status == 0 || $1 != */osu_latency_mt ]] || ! grep -q 'exiting improperly' "$log" || status=0
+  [[ $status == 0 || $1 != */osu_latency_mt ]] || ! grep -q 'exiting improperly' "$log" ||
+    ! grep -qE '[[:space:]]Pass([[:space:]]|$)' "$log" || status=0
   if grep -qE 'VALIDATION ERROR|[[:space:]]Fail([[:space:]]|$)' "$log"; then
     result=WRONG
   elif [[ $status != 0 ]]; then

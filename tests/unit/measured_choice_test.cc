@@ -43,7 +43,7 @@ class Pair {
       for (size_t r = 0; r < 2; ++r) {
         if (!turns[r].timed() || (r == 1 && losesTimes && n % 8 == 7)) continue;
         const bool rondos = turns[r].who == Choice::kRondo;
-        choices_[r].ended(turns[r].run, rondos ? costs[r].rondo : costs[r].mpi);
+        choices_[r].ended(turns[r], rondos ? costs[r].rondo : costs[r].mpi);
       }
       done.push_back(turns[0].who);
     }
@@ -71,6 +71,28 @@ constexpr int kDecided = Choice::kFirstGap + Choice::kTrial;
 
 int countOf(Choice::Who who, const std::vector<Choice::Who>& done) {
   return static_cast<int>(std::count(done.begin(), done.end(), who));
+}
+
+/// The last call of a trial may end after the ranks have met: it is none of the next one's.
+TEST(MeasuredChoice, WhatEndsAfterItsTrialIsForgotten) {
+  Choice choice;
+  Choice::Turn late;
+  for (int n = 0; n < kDecided; ++n) {
+    const Choice::Turn turn = choice.next();
+    if (turn.timed()) late = turn;
+  }
+  ASSERT_TRUE(choice.due());
+  const Choice::Trial first = choice.seen();
+  EXPECT_EQ(first.incomplete, 1u);
+  choice.decide(&first);
+  choice.ended(late, 1000000);
+  while (!choice.due()) {
+    const Choice::Turn turn = choice.next();
+    if (turn.timed()) choice.ended(turn, 100);
+  }
+  const Choice::Trial second = choice.seen();
+  EXPECT_EQ(second.incomplete, 0u);
+  for (const uint64_t ticks : second.of) EXPECT_EQ(ticks, 100u * Choice::kRun / 2);
 }
 
 TEST(MeasuredChoice, FewCallsAreRondos) {
@@ -213,7 +235,7 @@ Choice::Who laterCalls(LaterChoices& choices, const Choice& twin, int calls) {
     const LaterChoices::Turn next = choices.next(Call::Ibcast, Choice::kShort, twin);
     last = next.turn.who;
     EXPECT_EQ(next.choice != nullptr, next.turn.timed());
-    if (next.choice != nullptr) next.choice->ended(next.turn.run, last == Choice::kMpi ? 10 : 100);
+    if (next.choice != nullptr) next.choice->ended(next.turn, last == Choice::kMpi ? 10 : 100);
   }
   return last;
 }

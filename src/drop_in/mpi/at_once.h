@@ -91,6 +91,7 @@ bool isMpisAsAgreed(MPI_Comm comm, MPI_Datatype type, const CountOf& countOf) {
     return false;
   const KnownComm& known = find(comm);
   if (known.why != Why::Taken) return true;
+  const CallTurn turn(known.itsTurns());
   if (!isSmallAsAgreed(known.uneven, leastUnevenLater, countOf(known.size), type)) return false;
   known.uneven.count();
   return true;

@@ -30,21 +30,33 @@ bool Attempt::chooseLater(size_t bytes, const MPI_Request* request) {
   return begins(next.turn);
 }
 
+rondoResult_t Attempt::addUp(const MeasuredChoice::Trial& mine, MeasuredChoice::Trial* all) const {
+  static_assert(sizeof mine % sizeof(uint64_t) == 0);
+  return rondoAllReduce(&mine, all, sizeof mine / sizeof(uint64_t), rondoUint64, rondoSum,
+                        known_.rondo, nullptr);
+}
+
 /// A failure is the communicator's, and told by the call that this is a part of.
 void Attempt::meet(MeasuredChoice& choice) const {
   const MeasuredChoice::Trial mine = choice.seen();
   MeasuredChoice::Trial all;
-  static_assert(sizeof all % sizeof(uint64_t) == 0);
-  const rondoResult_t result = rondoAllReduce(&mine, &all, sizeof all / sizeof(uint64_t),
-                                              rondoUint64, rondoSum, known_.rondo, nullptr);
-  choice.decide(result == rondoSuccess ? &all : nullptr);
+  choice.decide(addUp(mine, &all) == rondoSuccess ? &all : nullptr);
+}
+
+/// In the communicator's first call that may be measured, which is a slow one anyway: an
+/// all-reduce that nobody has made yet takes 80 us, at the first decision in the midst of quick
+/// calls.
+void Attempt::meetFirst() const {
+  known_.hasMet = true;
+  MeasuredChoice::Trial all;
+  addUp({}, &all);
 }
 
 void Attempt::timed() {
   if (request_ == nullptr) {
-    choice_->ended(turn_.run, rondo::ticks() - began_);
+    choice_->ended(turn_, rondo::ticks() - began_);
   } else {
-    timeRequest(known_.laters.share(choice_), turn_.run, *request_, began_);
+    timeRequest(known_.laters.share(choice_), turn_, *request_, began_);
   }
 }
 
@@ -57,12 +69,14 @@ void Attempt::abort() {
 
 int Attempt::unknown(const char* what, const char* allowed) {
   done();
+  among_.leave();
   return refuseCall(name(call_), comm_, what, allowed);
 }
 
 int Attempt::refused() {
   turn_ = {};
   done();
+  among_.leave();
   return raise(comm_, rondoRemoteError,
                std::string(name(call_)) + ": an earlier error has ended the communicator");
 }
@@ -73,6 +87,7 @@ int Attempt::failed(rondoResult_t result) {
   // An argument that Rondo refuses, such as buffers that overlap: the others have called already.
   if (result == rondoInvalidArgument) abort();
   done();
+  among_.leave();
   return raise(comm_, result, std::string(name(call_)) + ": " + sentence);
 }
 
@@ -82,6 +97,7 @@ int Attempt::failedOnDevices(rondoResult_t result) {
   const std::string sentence = rondoGetLastError(nullptr);
   abort();
   done();
+  among_.leave();
   return raise(comm_, result, std::string(name(call_)) + ": on device memory: " + sentence);
 }
 
@@ -102,6 +118,7 @@ int Attempt::caught(const std::exception_ptr& thrown) {
   }
   abort();
   done();
+  among_.leave();
   return raise(comm_, result, std::string(name(call_)) + ": " + sentence);
 }
 

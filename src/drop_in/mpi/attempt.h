@@ -185,6 +185,8 @@ class Attempt {
   bool choose(size_t bytes) {
     if (known_.aborted.load(std::memory_order_relaxed)) return true;
     choice_ = &known_.measured.of(call_, bytes);
+    if (!known_.hasMet) [[unlikely]]
+      meetFirst();
     if (choice_->due()) [[unlikely]]
       meet(*choice_);
     return begins(choice_->next());
@@ -197,6 +199,8 @@ class Attempt {
     return turn.who == MeasuredChoice::kRondo;
   }
   void meet(MeasuredChoice& choice) const;
+  void meetFirst() const;
+  rondoResult_t addUp(const MeasuredChoice::Trial& mine, MeasuredChoice::Trial* all) const;
   /// A call whose time ranks want to know has returned.
   void timed();
   int refused();
@@ -207,7 +211,7 @@ class Attempt {
 
   const OwnCalls own_;
   const KnownComm& known_;
-  const CallTurn among_{known_.itsTurns()};  ///< Threads that call on it too.
+  CallTurn among_{known_.itsTurns()};  ///< Threads that call on it too.
   MPI_Comm comm_;
   Call call_;
   Why why_;

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <utility>
 
 namespace rondo::drop_in {
 
@@ -19,10 +20,10 @@ class CallTurns {
     const void* const self = &thread_;
     if (owner_.load(std::memory_order_relaxed) == self) return false;
     constexpr int kLooksBeforeYield = 64;
-    for (int looks = 0;; ++looks) {
+    for (int looks = 0;;) {
       const void* nobody = nullptr;
       if (owner_.compare_exchange_weak(nobody, self, std::memory_order_acquire)) return true;
-      if (looks > kLooksBeforeYield) sched_yield();
+      looks < kLooksBeforeYield ? ++looks : sched_yield();
     }
   }
   void leave() { owner_.store(nullptr, std::memory_order_release); }
@@ -42,9 +43,11 @@ class CallTurn {
   }
   CallTurn(const CallTurn&) = delete;
   CallTurn& operator=(const CallTurn&) = delete;
-  ~CallTurn() {
+  ~CallTurn() { leave(); }
+  /// Before the program's error handler runs, which may do as it likes.
+  void leave() {
     if (turns_ != nullptr) [[unlikely]]
-      turns_->leave();
+      std::exchange(turns_, nullptr)->leave();
   }
 
  private:

@@ -39,14 +39,15 @@ struct KnownComm {
   mutable std::atomic<int> calls{0};         ///< Blocking collectives while it is Why::Many.
   mutable CallTurns turns{};                 ///< Of the threads that call on it.
   mutable AgreedSize uneven{};               ///< What its v-collectives move.
+  mutable bool hasMet = false;               ///< Ranks have added up times, or tried how it goes.
   mutable MeasuredChoices measured{};        ///< Who is quicker at its blocking calls.
   mutable LaterChoices laters{};             ///< And at its non-blocking ones.
   mutable DevicePath devices{};              ///< How its calls on device memory go.
   mutable OwnOrders orders{};                ///< Of its persistent collectives.
   Rehearsed rehearsed{};
 
-  /// For a CallTurn. Communicators that are not Rondo's may be one KnownComm.
-  CallTurns* itsTurns() const { return rondo == nullptr ? nullptr : &turns; }
+  /// For a CallTurn. Communicators that are not Rondo's, and will not be, may be one KnownComm.
+  CallTurns* itsTurns() const { return rondo != nullptr || begunAsMany ? &turns : nullptr; }
 };
 
 /// Local and quick; a communicator that the layer does not know has Why::NotConverted, and all have

@@ -48,6 +48,7 @@ class MeasuredChoice {
     static constexpr uint32_t kNot = UINT32_MAX;
     Who who = kRondo;
     uint32_t run = kNot;
+    uint32_t trial = 0;  ///< The how-manieth.
     bool timed() const { return run != kNot; }
   };
   /// A trial as a rank saw it, in ticks, or as all did, added up.
@@ -68,7 +69,8 @@ class MeasuredChoice {
     if (at == 0) first_ = best_;
     const uint32_t run = at / run_;
     // The first ones of a run find caches, and ranks, as the other one left them.
-    return {run % 2 == 0 ? first_ : other(first_), at % run_ < run_ / 2 ? Turn::kNot : run};
+    return {run % 2 == 0 ? first_ : other(first_), at % run_ < run_ / 2 ? Turn::kNot : run,
+            trials_.load(kRelaxed)};
   }
   /// A call begins, if it is MPI's and neither it nor a call before it belongs to a trial: true.
   /// False: none has begun, next() is to be asked.
@@ -77,9 +79,10 @@ class MeasuredChoice {
     ++calls_;
     return true;
   }
-  /// A call that was timed has ended. Any thread.
-  void ended(uint32_t run, uint64_t ticks) {
-    runs_[run].fetch_add(ticks, kRelaxed);
+  /// A call that was timed has ended; in time, or the next trial has begun. Any thread.
+  void ended(const Turn& turn, uint64_t ticks) {
+    if (turn.trial != trials_.load(kRelaxed)) return;
+    runs_[turn.run].fetch_add(ticks, kRelaxed);
     samples_.fetch_add(1, kRelaxed);
   }
   /// A trial is over, and the ranks have not met since.
@@ -102,6 +105,7 @@ class MeasuredChoice {
                            : std::min(clear ? std::max(2 * gap_, kLeastGap) : 2 * gap_, kMostGap);
     calls_ = 0;
     decided_ = true;
+    trials_.fetch_add(1, kRelaxed);
   }
 
   bool decided() const { return decided_; }
@@ -132,6 +136,7 @@ class MeasuredChoice {
   uint32_t gap_ = kFirstGap;
   Who best_ = kRondo, first_ = kRondo;
   bool decided_ = false;
+  std::atomic<uint32_t> trials_{0};  ///< Those that are over.
   std::atomic<uint32_t> samples_{0};
   std::array<std::atomic<uint64_t>, kRuns> runs_{};
 };

@@ -114,6 +114,7 @@ bool keepPersistent(int code, MPI_Comm comm, const MPI_Request* request,
   if (known.why != Why::Taken || rehearsing || known.orders.closed) return false;
   if (known.aborted.load(std::memory_order_relaxed)) return false;  // the others learn of it, too
   const OwnCalls own;
+  const CallTurn turn(known.itsTurns());
   const uint64_t word = code != MPI_SUCCESS ? kFailed : worth() ? kWorth : 0;
   std::shared_ptr<OwnOrder> order = freeOrder(known, comm, word);
   if (order == nullptr) return false;

@@ -14,10 +14,10 @@
 namespace rondo::drop_in {
 
 /// The thread has begun a call at `began`, in ticks, by which it has `request`: `choice` is told
-/// what it took in run `run`. Until its request ends on this thread, or it is forgotten,
+/// what it took in its turn. Until its request ends on this thread, or it is forgotten,
 /// anyPending().
-void timeRequest(std::shared_ptr<MeasuredChoice> choice, uint32_t run, MPI_Request request,
-                 uint64_t began);
+void timeRequest(std::shared_ptr<MeasuredChoice> choice, const MeasuredChoice::Turn& turn,
+                 MPI_Request request, uint64_t began);
 
 /// The thread is about to wait for these, or tests them; says whether it has begun any that are
 /// timed. Those that are not among them for long are forgotten: another thread may have ended them.
