@@ -197,9 +197,10 @@ ${TEST_CC:-cc} -D_GNU_SOURCE -shared -fPIC -I"$TEST_SRCDIR/src/api" -o "$scratch
 layer=$layer:$scratch/slow.so MPI_TIMEOUT=100 layered 2 "$programs/measured_test" 900 >"$log" 2>&1 ||
   fail "measured_test, not counted"
 # Whatever ends the requests of non-blocking ones, beside computing. Of two ranks' 3,000 calls trials alone give MPI 640
-# at most, however disturbed; one that is seen gives it most of those that follow.
+# at most, however disturbed; one that is seen gives it most of those that follow. A busy machine takes the processor
+# from ranks for milliseconds: Rondo's calls are later than that.
 for way in wait test waitall testall waitany testany waitsome testsome; do
-  layer=$layer:$scratch/slow.so layered 2 RONDO_MPI_STATS=1 "$programs/measured_test" 3000 $way >"$log" 2>&1 ||
+  layer=$layer:$scratch/slow.so layered 2 RONDO_LATE_US=2000 RONDO_MPI_STATS=1 "$programs/measured_test" 3000 $way >"$log" 2>&1 ||
     fail "measured_test, $way"
   awk '$2 == "MPI_Ibcast" { mpis = $5 } END { exit mpis < 800 }' "$log" || fail "MPI is quicker at MPI_Ibcast, $way"
 done
