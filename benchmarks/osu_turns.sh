@@ -18,7 +18,7 @@ ranks=${1:-2} rounds=${2:-3}
 shift $(($# < 2 ? $# : 2))
 read -ra options <<<"${RONDO_OSU_OPTIONS:--m 8:1048576}"
 [[ $# != 0 ]] || set -- allgather allgatherv allreduce alltoall alltoallv bcast gather gatherv reduce reduce_scatter scatter \
-  scatterv barrier iallgather iallgatherv iallreduce ialltoall ialltoallv ibcast igather igatherv ireduce ireduce_scatter \
+  scatterv barrier iallgather iallgatherv iallreduce ialltoall ialltoallv ibarrier ibcast igather igatherv ireduce ireduce_scatter \
   iscatter iscatterv
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -36,9 +36,9 @@ for name in "$@"; do
   done
   read -r more worse < <(awk -v name="$name" -v rounds="$rounds" '
     FNR == 1 { split(FILENAME, parts, "/"); which = parts[length(parts)] ~ /^layer/ ? 1 : 2 }
-    # A size and the whole time; a barrier has the time alone.
-    /^[0-9]/ { size = NF == 1 ? 0 : $1; value = NF == 1 ? $1 : $2
-               if (name ~ /^i/ && NF == 4 && name == "ibarrier") { size = 0; value = $1 }
+    # A size and the whole time; barriers have no size.
+    /^ *[0-9]/ { none = name ~ /^i?barrier$/
+               size = none ? 0 : $1; value = none ? $1 : $2
                if (!(size in seen)) { order[++sizes] = size; seen[size] = 1 }
                times[which, size, ++n[which, size]] = value }
     function least(which, size,   i, m) {

@@ -1,6 +1,5 @@
 #include "drop_in/mpi/attempt.h"
 
-#include <iterator>
 #include <new>
 #include <string>
 
@@ -73,36 +72,33 @@ int Attempt::unknown(const char* what, const char* allowed) {
   return refuseCall(name(call_), comm_, what, allowed);
 }
 
-int Attempt::refused() {
+/// The call has come to an error of Rondo's.
+int Attempt::raised(rondoResult_t result, const std::string& what) {
   turn_ = {};
   done();
   among_.leave();
-  return raise(comm_, rondoRemoteError,
-               std::string(name(call_)) + ": an earlier error has ended the communicator");
+  return raise(comm_, result, std::string(name(call_)) + ": " + what);
+}
+
+int Attempt::refused() {
+  return raised(rondoRemoteError, "an earlier error has ended the communicator");
 }
 
 int Attempt::failed(rondoResult_t result) {
-  turn_ = {};
   const std::string sentence = rondoGetLastError(nullptr);
   // An argument that Rondo refuses, such as buffers that overlap: the others have called already.
   if (result == rondoInvalidArgument) abort();
-  done();
-  among_.leave();
-  return raise(comm_, result, std::string(name(call_)) + ": " + sentence);
+  return raised(result, sentence);
 }
 
 /// Kernels of other ranks may wait for this one's.
 int Attempt::failedOnDevices(rondoResult_t result) {
-  turn_ = {};
   const std::string sentence = rondoGetLastError(nullptr);
   abort();
-  done();
-  among_.leave();
-  return raise(comm_, result, std::string(name(call_)) + ": on device memory: " + sentence);
+  return raised(result, "on device memory: " + sentence);
 }
 
 int Attempt::caught(const std::exception_ptr& thrown) {
-  turn_ = {};
   rondoResult_t result = rondoInternalError;
   std::string sentence = "unknown exception";
   try {
@@ -117,9 +113,7 @@ int Attempt::caught(const std::exception_ptr& thrown) {
     sentence = error.what();
   }
   abort();
-  done();
-  among_.leave();
-  return raise(comm_, result, std::string(name(call_)) + ": " + sentence);
+  return raised(result, sentence);
 }
 
 }  // namespace rondo::drop_in

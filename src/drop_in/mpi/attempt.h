@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <memory>
+#include <string>
 
 #include "base/ticks.h"
 #include "drop_in/mpi/comms.h"
@@ -203,6 +204,7 @@ class Attempt {
   rondoResult_t addUp(const MeasuredChoice::Trial& mine, MeasuredChoice::Trial* all) const;
   /// A call whose time ranks want to know has returned.
   void timed();
+  int raised(rondoResult_t result, const std::string& what);
   int refused();
   int failed(rondoResult_t result);
   int failedOnDevices(rondoResult_t result);
