@@ -240,7 +240,7 @@ lateSection() {
     tell CONT 0
     ends 0 20 'communicator "comm"'
     reap
-    # It may send before it has read what they said, and find them gone: seen once in hundreds of times.
+    # It may send before it has read what they said, and find them gone: seen once, on a busy machine.
     grep -Eq 'rank [12] \(host "h1".* ended' "$name.0" || break
   done
   for part in 'config.timeout' ' has passed: communicator "comm": rank ' 'Not in that call yet: rank 0 (host "h0"'; do
