@@ -1,13 +1,14 @@
 # shellcheck shell=bash
 # The figures of one day: all that docs/performance.md says of GPUs that was seen together, of one build, in four
-# parts. Each takes under ten minutes on four GPUs, as long as one call to a machine of others may be. Sourced by
-# ./dev after tools/dev_gpu_programs.sh.
+# parts, with four GPUs in five. Each takes under ten minutes on four GPUs, as long as one call to a machine of
+# others may be. Sourced by ./dev after tools/dev_gpu_programs.sh.
 
-gpuDay() {  # sanitize, tests, layers, programs
-  [[ $# == 1 && $1 =~ ^(sanitize|tests|layers|programs)$ ]] ||
-    fail "gpu-day: \"$*\"; allowed: one of sanitize, tests, layers, programs"
+gpuDay() {  # sanitize, tests, layers, programs, three
+  [[ $# == 1 && $1 =~ ^(sanitize|tests|layers|programs|three)$ ]] ||
+    fail "gpu-day: \"$*\"; allowed: one of sanitize, tests, layers, programs, three"
   gpuReady
   dayResult=0
+  daySeconds=${RONDO_DAY_SECONDS:-560}  # no program begins later than that
   dayLogs=$(mktemp -d)
   rondo-bench --version
   nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
@@ -15,6 +16,10 @@ gpuDay() {  # sanitize, tests, layers, programs
     sanitize) RONDO_SANITIZE_SECONDS=${RONDO_SANITIZE_SECONDS:-190} dayStep sanitize gpuSanitize ;;
     tests) dayTests; dayBench ;;
     layers) dayLayers ;;
+    three)
+      ((gpus >= 4)) || fail "gpu-day three: $gpus GPUs here; allowed: four, of which three and one run nccl-tests"
+      dayBeside "nccl-tests on 3" 0,1,2 "dayNcclTests 0,1,2 480" "nccl-tests on 1" 3 "dayNcclTests 3 480"
+      ;;
     programs)
       dayStep "nccl-tests on $gpus" dayNcclTests 0- 400
       dayStep "OSU, 4 ranks" dayOsu 4
@@ -103,20 +108,27 @@ dayBench() {
   done
 }
 
+# Seconds in which programs may still begin, or as many as are asked for if that is less.
+dayLeft() {  # seconds
+  local left=$((daySeconds - SECONDS))
+  ((left > 20)) || left=20
+  echo $((left < ${1:-left} ? left : ${1:-left}))
+}
+
 # GPUs of a list, or from the first on ("0-").
 dayNcclTests() {  # GPUs, seconds
   local count
   [[ -d $build/gpu/nccl-tests ]] || { say "day: no nccl-tests in build/gpu"; return 1; }
   [[ $1 != 0- ]] || set -- "$(seq -s, 0 $((gpus - 1)))" "$2"
   count=$(tr , '\n' <<<"$1" | wc -l)
-  CUDA_VISIBLE_DEVICES=$1 RONDO_NCCL_TESTS_GPUS=$count RONDO_NCCL_TESTS_SECONDS=$2 MPI_TIMEOUT=60 \
+  CUDA_VISIBLE_DEVICES=$1 RONDO_NCCL_TESTS_GPUS=$count RONDO_NCCL_TESTS_SECONDS=$(dayLeft "$2") MPI_TIMEOUT=120 \
     RONDO_NCCL_TESTS_DIR=$build/gpu/nccl-tests tests/drop_in/nccl_tests_suite.sh "$build/gpu/lib/nccl/libnccl.so.2"
 }
 
 dayOsu() {  # ranks
   [[ -d $build/gpu/osu ]] || { say "day: no OSU programs in build/gpu"; return 1; }
   RONDO_OSU_DIR=$build/gpu/osu RONDO_OSU_LAYER=$build/gpu/lib RONDO_OSU_DEVICE=cuda MPI_TIMEOUT=40 \
-    RONDO_OSU_SECONDS=$((SECONDS < 540 ? 560 - SECONDS : 20)) RONDO_OSU_OPTIONS="-u 0" tests/drop_in/osu.sh "$1"
+    RONDO_OSU_SECONDS=$(dayLeft) RONDO_OSU_OPTIONS="-u 0" tests/drop_in/osu.sh "$1"
 }
 
 # Two processes: losses beside NCCL's own.
@@ -138,8 +150,7 @@ dayTorchAndOsu() {
 
 dayLayers() {
   if ((gpus >= 4)); then
-    dayBeside "nccl-tests on 2" 0,1 "dayNcclTests 0,1 170" "PyTorch and OSU, 2 ranks" 2,3 "dayTorchAndOsu"
-    dayBeside "nccl-tests on 3" 0,1,2 "dayNcclTests 0,1,2 180" "nccl-tests on 1" 3 "dayNcclTests 3 150"
+    dayBeside "nccl-tests on 2" 0,1 "dayNcclTests 0,1 330" "PyTorch and OSU, 2 ranks" 2,3 "dayTorchAndOsu"
   else
     dayStep PyTorch dayTorch
     dayStep "OSU, 2 ranks" dayOsu 2

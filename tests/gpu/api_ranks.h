@@ -93,14 +93,14 @@ class Ints {
   void fill(cudaStream_t stream, Value value) {
     for (size_t i = 0; i < count_; ++i) host_[i] = value(i);
     check(cudaMemcpyAsync(device_, host_, count_ * sizeof(int), cudaMemcpyHostToDevice, stream));
-    check(cudaStreamSynchronize(stream));
+    check(waitFor(stream));
   }
   /// How many of the `count` elements from `from` on are not as `value` says.
   template <class Value>
   size_t wrong(cudaStream_t stream, size_t from, size_t count, Value value) {
     check(cudaMemcpyAsync(host_, device_ + from, count * sizeof(int), cudaMemcpyDeviceToHost,
                           stream));
-    check(cudaStreamSynchronize(stream));
+    check(waitFor(stream));
     size_t bad = 0;
     for (size_t i = 0; i < count; ++i) bad += host_[i] != value(i) ? 1 : 0;
     return bad;
@@ -127,7 +127,7 @@ struct Buffers {
     me.meet();
   }
   ~Buffers() {
-    check(cudaStreamSynchronize(stream));
+    check(waitFor(stream));
     me.meet();
     src.free();
     dst.free();

@@ -63,7 +63,7 @@ TEST(DeviceApi, SendReceiveGatherScatter) {
                        root, comm, b.stream));
       // nothing is sent, and nobody waits
       if (me.rank == 0) good(rondoSend(b.src.at(0), 0, rondoInt32, root, comm, b.stream));
-      check(cudaStreamSynchronize(b.stream));
+      check(waitFor(b.stream));
       me.meet();
       good(rondoCommDestroy(comm));
     });
@@ -120,7 +120,7 @@ TEST(DeviceApi, ScaledSumsOfTwoCommunicatorsInOppositeOrders) {
         good(rondoAllReduce(b.src.at(k * kCount), b.dst.at(k * kCount), kCount, rondoInt32, ops[k],
                             comms[k], streams[k]));
       }
-      for (const cudaStream_t each : streams) check(cudaStreamSynchronize(each));
+      for (const cudaStream_t each : streams) check(waitFor(each));
       EXPECT_EQ(b.dst.wrong(b.stream, 0, 2 * kCount,
                             [](size_t i) { return 2 * element(0, i) + 3 * element(1, i); }),
                 0u);
@@ -249,14 +249,22 @@ TEST(DeviceApi, FiftyCommunicators) {
     further = (all - one) / (2 * (kComms - 1));
     for (int c = 0; c < kComms; ++c) streams.push_back(newStream());
     me.meet();
+    bool stood =
+        false;  // in step: each call has its turn, and the first that nobody met is the last
     const auto use = [&](int c, cudaStream_t stream) {
+      if (stood) return;
       const size_t at = 200 * static_cast<size_t>(c);
-      good(rondoAllReduce(b.src.at(at), b.dst.at(at), 200, rondoInt32, rondoSum,
-                          comms[static_cast<size_t>(c)], stream));
-      if (inStep()) check(cudaStreamSynchronize(stream));
+      const rondoComm_t comm = comms[static_cast<size_t>(c)];
+      good(rondoAllReduce(b.src.at(at), b.dst.at(at), 200, rondoInt32, rondoSum, comm, stream));
+      if (!inStep()) return;
+      check(waitFor(stream));
+      rondoResult_t state = rondoSuccess;
+      good(rondoCommGetAsyncError(comm, &state));
+      EXPECT_EQ(state, rondoSuccess) << "communicator " << c << ": " << rondoGetLastError(comm);
+      stood = state != rondoSuccess;
     };
     const auto wrong = [&] {
-      for (const cudaStream_t stream : streams) check(cudaStreamSynchronize(stream));
+      for (const cudaStream_t stream : streams) check(waitFor(stream));
       const size_t bad = b.dst.wrong(b.stream, 0, 200 * kComms,
                                      [](size_t i) { return element(0, i) + element(1, i); });
       b.dst.fill(b.stream, [](size_t) { return -1; });
@@ -264,7 +272,7 @@ TEST(DeviceApi, FiftyCommunicators) {
       return bad;
     };
     for (int c = 0; c < kComms; ++c) use(c, b.stream);
-    check(cudaStreamSynchronize(b.stream));
+    check(waitFor(b.stream));
     EXPECT_EQ(wrong(), 0u) << "in turn";
     for (int round = 0; round < 3; ++round) {
       for (int k = 0; k < kComms; ++k) {
@@ -299,12 +307,12 @@ TEST(DeviceApi, BudgetsEnd) {
     const std::string why = rondoGetLastError(nullptr);
     EXPECT_NE(why.find("config.smBudget"), std::string::npos) << why;
     EXPECT_GT(comms.size(), 50u);
-    check(cudaStreamSynchronize(b.stream));
+    check(waitFor(b.stream));
     for (const rondoComm_t comm : comms) good(rondoCommDestroy(comm));
     // and then there is room again
     comms.assign(1, makeComm(me, &ids[0]));
     good(rondoAllReduce(b.src.at(0), b.dst.at(0), 10, rondoInt32, rondoSum, comms[0], b.stream));
-    check(cudaStreamSynchronize(b.stream));
+    check(waitFor(b.stream));
     good(rondoCommDestroy(comms[0]));
   });
 }

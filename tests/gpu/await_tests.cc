@@ -28,7 +28,7 @@ uint64_t handedOver(rondoComm_t comm) { return comm->impl->deviceRunner()->hande
 void awaitEnd(rondoComm_t comm, cudaStream_t stream) {
   int state = RONDO_AWAITED_RUNS;
   while (state == RONDO_AWAITED_RUNS) good(rondoCommAwaited(comm, &state));
-  if (state == RONDO_AWAITED_ON_STREAM) check(cudaStreamSynchronize(stream));
+  if (state == RONDO_AWAITED_ON_STREAM) check(waitFor(stream));
 }
 
 /// A sum of `count` int32 or float32 from `from` to `to`, and its end.
@@ -90,7 +90,7 @@ TEST(DeviceAwaited, EveryResultIsThereWhenTheCallHasEnded) {
         if (mayStay()) {
           EXPECT_GT(handedOver(comm), 50u) << ranks << " ranks";
         }
-        check(cudaStreamSynchronize(beside));
+        check(waitFor(beside));
         me.meet();
         good(rondoCommDestroy(comm));
         check(cudaStreamDestroy(beside));
@@ -170,7 +170,7 @@ TEST(DeviceAwaited, TwoCommunicatorsInTurns) {
       EXPECT_GT(handedOver(comms[0]), 20u);
       EXPECT_GT(handedOver(comms[1]), 20u);
     }
-    check(cudaStreamSynchronize(streams[1]));
+    check(waitFor(streams[1]));
     me.meet();
     for (const rondoComm_t comm : comms) good(rondoCommDestroy(comm));
     check(cudaStreamDestroy(streams[1]));

@@ -31,7 +31,7 @@ struct FarRank {
   std::barrier<>& barrier;
 
   void meet() const { barrier.arrive_and_wait(); }
-  void wait() const { check(cudaStreamSynchronize(stream)); }
+  void wait() const { check(waitFor(stream)); }
   /// This rank has loaded its data.
   void loaded() const {
     if (inStep()) meet();

@@ -181,7 +181,7 @@ TEST(FarGpu, Groups) {
       good(rondoGroupEnd());
     };
     exchange(me.src, me.dst, me.stream, other);
-    check(cudaStreamSynchronize(other));
+    check(waitFor(other));
     me.wait();
     std::vector<unsigned char> want(4 * kBytes), in(me.give, me.give + kBytes + 3);
     exchange(in.data(), want.data(), nullptr, nullptr);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <barrier>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -72,9 +73,19 @@ void grids() {
   }
 }
 
+/// In cudaStreamSynchronize, or by asking again and again.
+void waitFor(cudaStream_t stream, bool asking) {
+  if (!asking) check(cudaStreamSynchronize(stream), "waiting");
+  cudaError_t state = cudaSuccess;
+  while ((state = cudaStreamQuery(stream)) == cudaErrorNotReady) {
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  check(state, "waiting");
+}
+
 /// Two threads launch one block each of every pair, all on streams of their own: as two ranks with
 /// as many communicators.
-void pairs(size_t count, bool opposite) {
+void pairs(size_t count, bool opposite, bool asking) {
   std::array<std::vector<cudaStream_t>, 2> streams;
   std::barrier<> meet(2);
   const auto rank = [&](size_t me) {
@@ -84,12 +95,13 @@ void pairs(size_t count, bool opposite) {
       const size_t k = me == 1 && opposite ? count - 1 - i : i;
       launch(0, 1, 128, streams[me][k], k, 2);
     }
-    for (const cudaStream_t stream : streams[me]) check(cudaStreamSynchronize(stream), "waiting");
+    for (const cudaStream_t stream : streams[me]) waitFor(stream, asking);
   };
   std::thread other(rank, 1);
   rank(0);
   other.join();
-  tell(std::to_string(count) + " pairs, " + (opposite ? "opposite orders" : "the same order"));
+  tell(std::to_string(count) + " pairs, " + (opposite ? "opposite orders" : "the same order") +
+       (asking ? ", asking for their ends" : ""));
   for (const auto& mine : streams) {
     for (const cudaStream_t stream : mine) check(cudaStreamDestroy(stream), "ending a stream");
   }
@@ -145,7 +157,9 @@ int main(int argc, char** argv) {
   if (what != "pairs" && what != "chain") grids();
   if (what != "grid" && what != "chain") {
     for (const size_t count : {2, 8, 16, 25, 33, 50, 60}) {
-      for (const bool opposite : {false, true}) pairs(count, opposite);
+      for (const bool opposite : {false, true}) {
+        for (const bool asking : {false, true}) pairs(count, opposite, asking);
+      }
     }
   }
   if (what != "grid" && what != "pairs") chains();

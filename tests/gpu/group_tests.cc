@@ -58,7 +58,7 @@ TEST(DeviceApi, GroupsMixEverything) {
       me.meet();
       for (const size_t count : {size_t{1}, size_t{333}, kMost}) {
         mixedGroup(me, comm, b, other, third, count);
-        for (const cudaStream_t s : {other, third, b.stream}) check(cudaStreamSynchronize(s));
+        for (const cudaStream_t s : {other, third, b.stream}) check(waitFor(s));
         EXPECT_EQ(wrongOfGroup(me, b, count), 0u) << count;
         me.meet();
       }
@@ -80,7 +80,7 @@ TEST(DeviceApi, GroupsMixEverything) {
       me.meet();
       check(cudaGraphInstantiate(&exec, graph, 0));
       check(cudaGraphUpload(exec, b.stream));
-      check(cudaStreamSynchronize(b.stream));
+      check(waitFor(b.stream));
       me.meet();
       for (int replay = 0; replay < 5; ++replay) {
         b.dst.fill(b.stream, [](size_t) { return -1; });
@@ -124,7 +124,7 @@ void chain(const Rank& me, rondoComm_t comm, const Buffers& b, cudaStream_t othe
 }
 
 size_t wrongOfChain(const Rank& me, Buffers& b, cudaStream_t other, size_t count) {
-  check(cudaStreamSynchronize(other));
+  check(waitFor(other));
   const auto n = static_cast<size_t>(me.ranks);
   const auto sum = [&](size_t i) {
     int out = 0;
@@ -255,7 +255,7 @@ TEST(DeviceApi, AGroupThatBeginsOutsideACaptureIsRefused) {
     check(cudaGraphDestroy(graph));
     me.meet();
     good(both(b.stream, captured));
-    check(cudaStreamSynchronize(captured));
+    check(waitFor(captured));
     EXPECT_EQ(b.dst.wrong(b.stream, 0, 2 * kInts,
                           [&](size_t i) { return element(0, i % kInts) + element(1, i % kInts); }),
               0u);

@@ -1,7 +1,11 @@
 #pragma once
 // Ranks under a tool that does not let copies of one rank run beside kernels of another.
 
+#include <cuda_runtime.h>
+
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 namespace rondo::test {
 
@@ -10,6 +14,18 @@ namespace rondo::test {
 inline bool inStep() {
   static const bool asked = std::getenv("RONDO_GPU_TESTS_IN_STEP") != nullptr;
   return asked;
+}
+
+/// Waits until all that was enqueued on `stream` has ended. In step by asking: under
+/// compute-sanitizer a thread inside cudaStreamSynchronize is believed to hold up launches of other
+/// threads, for which the kernel that it waits for may itself wait (gpu_beside waits in both ways).
+inline cudaError_t waitFor(cudaStream_t stream) {
+  if (!inStep()) return cudaStreamSynchronize(stream);
+  for (;;) {
+    const cudaError_t state = cudaStreamQuery(stream);
+    if (state != cudaErrorNotReady) return state;
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
 }
 
 }  // namespace rondo::test

@@ -24,7 +24,7 @@ void shortSums(const Rank& me, rondoComm_t comm, Buffers& b, cudaStream_t other)
                         rondoInt32, rondoSum, comm, k % 2 == 0 ? b.stream : other));
   }
   good(rondoGroupEnd());
-  check(cudaStreamSynchronize(other));
+  check(waitFor(other));
   size_t bad = 0;
   for (size_t k = 0; k < kShortCalls; ++k) {
     bad += b.dst.wrong(b.stream, k * kShortRoom, shortCount(k), [&](size_t i) {
@@ -100,7 +100,7 @@ TEST(DeviceApi, ShortCollectivesOfAGroupAreOneLaunch) {
         shortOnesOfOtherKinds(me, comm, b);
         me.meet();
       }
-      check(cudaStreamSynchronize(b.stream));
+      check(waitFor(b.stream));
       me.meet();
       check(cudaStreamDestroy(other));
       good(rondoCommDestroy(comm));
@@ -225,7 +225,7 @@ TEST(DeviceApi, ShortSumsOfAGroupAreOneKernel) {
       me.meet();
       check(cudaGraphInstantiate(&exec, graph, 0));
       check(cudaGraphUpload(exec, b.stream));
-      check(cudaStreamSynchronize(b.stream));
+      check(waitFor(b.stream));
       me.meet();
       for (int replay = 0; replay < 3; ++replay) {
         b.dst.fill(b.stream, [](size_t) { return -1; });

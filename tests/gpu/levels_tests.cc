@@ -200,7 +200,7 @@ TEST(LevelsGpu, BesideCallsInsideAHost) {
           good(rondoAllReduce(me.src, me.dst + 2 * kBytes, kCount, rondoInt32, rondoMax, host,
                               other));
         }
-        check(cudaStreamSynchronize(other));
+        check(waitFor(other));
         me.wait();
         std::vector<unsigned char> want(3 * kBytes);
         good(rondoAllReduce(me.give, want.data(), kCount, rondoInt32, rondoSum, me.comm, nullptr));
@@ -261,7 +261,7 @@ TEST(LevelsGpu, GroupsOfSends) {
             };
             fill(static_cast<uint32_t>(bytes));
             sendToAll(me, bytes, me.src, me.dst, me.stream, other);
-            check(cudaStreamSynchronize(other));
+            check(waitFor(other));
             me.wait();
             compare();
             cudaGraph_t graph = nullptr;

@@ -32,12 +32,12 @@ class Desk {
   void fill(int* memory, Value value) {
     for (size_t i = 0; i < count_; ++i) host_[i] = value(i);
     check(cudaMemcpyAsync(memory, host_, count_ * sizeof(int), cudaMemcpyHostToDevice, stream));
-    check(cudaStreamSynchronize(stream));
+    check(waitFor(stream));
   }
   template <class Value>
   size_t wrong(const int* memory, Value value) {
     check(cudaMemcpyAsync(host_, memory, count_ * sizeof(int), cudaMemcpyDeviceToHost, stream));
-    check(cudaStreamSynchronize(stream));
+    check(waitFor(stream));
     size_t bad = 0;
     for (size_t i = 0; i < count_; ++i) bad += host_[i] != value(i) ? 1 : 0;
     return bad;

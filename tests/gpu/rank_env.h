@@ -109,7 +109,7 @@ class RankEnv {
   void loaded() {
     if (inStep()) barrier();
   }
-  void sync() { cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize"); }
+  void sync() { cuda(waitFor(stream), "waiting for a stream"); }
 
   /// Puts this rank's data set `seed` at `at` and poison at `result` (unless it is the same place).
   void load(float* at, float* result, uint64_t count, uint32_t seed) {

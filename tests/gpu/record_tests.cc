@@ -33,7 +33,7 @@ TEST(DeviceRecord, SaysWhichKernelServedACall) {
                             on.stream));
       }
       good(rondoBroadcast(on.src.at(0), on.dst.at(0), 7, rondoInt32, 1, comm, on.stream));
-      check(cudaStreamSynchronize(on.stream));
+      check(waitFor(on.stream));
       const std::vector<FlightOp> record = recordOf(me);
       ASSERT_EQ(record.size(), 4u);
       for (size_t i = 0; i < record.size(); ++i) {
@@ -61,7 +61,7 @@ TEST(DeviceRecord, OneRankIsOneCopy) {
     {
       Buffers on(me, 100);
       good(rondoAllReduce(on.src.at(0), on.dst.at(0), 100, rondoInt32, rondoSum, comm, on.stream));
-      check(cudaStreamSynchronize(on.stream));
+      check(waitFor(on.stream));
       const std::vector<FlightOp> record = recordOf(me);
       ASSERT_EQ(record.size(), 1u);
       EXPECT_EQ(record[0].facts.served(), "one copy");
@@ -86,7 +86,7 @@ TEST(DeviceRecord, LongAllToAllsGoStraightUnlessCopyEnginesServeThem) {
           {Collective::AllToAll, kEach, sizeof(int), Reduces::kNothing});
       const auto last = [&] { return recordOf(me).back().facts; };
       good(rondoAllToAll(on.src.at(0), on.dst.at(0), kEach, rondoInt32, comm, on.stream));
-      check(cudaStreamSynchronize(on.stream));
+      check(waitFor(on.stream));
       EXPECT_EQ(last().way == DeviceWay::kTransfers, choice.straight != 0) << last().served();
       EXPECT_EQ(last().name(), "alltoall") << "a collective, numbered as such";
       EXPECT_EQ(on.dst.wrong(on.stream, 0, kAll, swapped), 0u);
@@ -96,7 +96,7 @@ TEST(DeviceRecord, LongAllToAllsGoStraightUnlessCopyEnginesServeThem) {
       good(rondoCommRegister(comm, on.dst.at(0), kAll * sizeof(int), RONDO_REGISTER_COPY_ENGINES,
                              &number));
       good(rondoAllToAll(on.src.at(0), on.dst.at(0), kEach, rondoInt32, comm, on.stream));
-      check(cudaStreamSynchronize(on.stream));
+      check(waitFor(on.stream));
       EXPECT_EQ(on.dst.wrong(on.stream, 0, kAll, swapped), 0u);
       if (!comm->impl->deviceRunner()->throughHost()) {
         EXPECT_EQ(last().served(), "copy engines");
@@ -104,7 +104,7 @@ TEST(DeviceRecord, LongAllToAllsGoStraightUnlessCopyEnginesServeThem) {
       good(rondoCommDeregister(comm, number));
 
       good(rondoAllToAll(on.src.at(0), on.src.at(0), kEach, rondoInt32, comm, on.stream));
-      check(cudaStreamSynchronize(on.stream));
+      check(waitFor(on.stream));
       EXPECT_NE(last().way, DeviceWay::kTransfers);
       EXPECT_EQ(on.src.wrong(on.stream, 0, kAll, swapped), 0u);
     }

@@ -199,7 +199,7 @@ TEST(DeviceApi, OneRankHasNothing) {
       const rondoComm_t comm = makeComm(me, &id);
       Buffers b(me, 2000);
       for (int round = 0; round < 3; ++round) oneIdles(me, comm, b);
-      check(cudaStreamSynchronize(b.stream));
+      check(waitFor(b.stream));
       me.meet();
       good(rondoCommDestroy(comm));
     });
@@ -225,7 +225,7 @@ TEST(DeviceApi, AllToAllInPlaceInAGraph) {
     me.meet();
     check(cudaGraphInstantiate(&exec, graph, 0));
     check(cudaGraphUpload(exec, b.stream));
-    check(cudaStreamSynchronize(b.stream));
+    check(waitFor(b.stream));
     me.meet();
     const auto swapped = [&](size_t i) {
       return element(static_cast<int>(i / kSome), static_cast<size_t>(me.rank) * kSome + i % kSome);
@@ -258,7 +258,7 @@ TEST(DeviceApi, CountsOfTheirOwn) {
       std::vector<size_t> none(static_cast<size_t>(ranks));
       good(rondoAllToAllV(nullptr, none.data(), nullptr, nullptr, none.data(), nullptr, rondoInt32,
                           comm, b.stream));
-      check(cudaStreamSynchronize(b.stream));
+      check(waitFor(b.stream));
       me.meet();
       good(rondoCommDestroy(comm));
     });
