@@ -249,6 +249,10 @@ TEST(DeviceApi, FiftyCommunicators) {
     further = (all - one) / (2 * (kComms - 1));
     for (int c = 0; c < kComms; ++c) streams.push_back(newStream());
     me.meet();
+    if (inStep() && me.rank == 0) {
+      std::printf("%d communicators are made\n", kComms);
+      std::fflush(stdout);
+    }
     bool stood =
         false;  // in step: each call has its turn, and the first that nobody met is the last
     const auto use = [&](int c, cudaStream_t stream) {
