@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "base/printable.h"
@@ -165,16 +167,32 @@ TEST(OpFacts, OfTransfersSurviveToo) {
   }
 }
 
-/// What the recorder of `me` has. In a World all ranks are in this process.
-FlightComm recordOf(const Rank& me, const char* name = "comm") {
+/// What the recorder of a rank has, if it has one yet. In a World all ranks are in this process.
+std::optional<FlightComm> recordSoFar(int rank, int size, const char* name = "comm") {
   const std::vector<FlightProcess> all = readNearFlights();
   for (const FlightComm& comm : all.front().comms) {
-    if (comm.alive && comm.name == name && comm.rank == me.rank && comm.size == me.size) {
-      return comm;
-    }
+    if (comm.alive && comm.name == name && comm.rank == rank && comm.size == size) return comm;
   }
-  ADD_FAILURE() << "no record of rank " << me.rank;
-  return {};
+  return std::nullopt;
+}
+
+FlightComm recordOf(const Rank& me, const char* name = "comm") {
+  const std::optional<FlightComm> record = recordSoFar(me.rank, me.size, name);
+  if (!record) ADD_FAILURE() << "no record of rank " << me.rank;
+  return record.value_or(FlightComm{});
+}
+
+/// What another rank, which may still be making its communicator, has once it waits for `whom`;
+/// after 20 s whatever there is.
+FlightComm recordOnceItWaits(int rank, int size, const char* whom) {
+  const uint64_t limit = monotonicNs() + 20'000'000'000u;
+  std::optional<FlightComm> record;
+  do {
+    usleep(2000);
+    record = recordSoFar(rank, size);
+  } while ((!record || record->waits.find(whom) == std::string::npos) && monotonicNs() < limit);
+  if (!record) ADD_FAILURE() << "no record of rank " << rank;
+  return record.value_or(FlightComm{});
 }
 
 void expectSoundTimes(const std::vector<FlightOp>& ops) {
@@ -298,12 +316,7 @@ TEST(Flight, TheLastThousandAndTwentyFourStay) {
 TEST(Flight, AWaitIsSeenFromOutside) {
   World(3).run([](const Rank& me) {
     if (me.rank == 2) {
-      const uint64_t limit = monotonicNs() + 20'000'000'000u;
-      FlightComm first;
-      do {
-        usleep(2000);
-        first = recordOf({me.comm, 0, 3});
-      } while (first.waits.find("rank 2") == std::string::npos && monotonicNs() < limit);
+      const FlightComm first = recordOnceItWaits(0, 3, "rank 2");
       ASSERT_EQ(first.host.size(), 1u);
       EXPECT_TRUE(first.host[0].running());
       EXPECT_NE(first.waits.find("has no message of rank 2"), std::string::npos) << first.waits;
@@ -317,13 +330,7 @@ TEST(Flight, AnExchangeThatWaitsIsSeenToo) {
   World(2).run([](const Rank& me) {
     char data[64] = {};
     if (me.rank == 1) {
-      const uint64_t limit = monotonicNs() + 20'000'000'000u;
-      FlightComm other;
-      do {
-        usleep(2000);
-        other = recordOf({me.comm, 0, 2});
-      } while (other.waits.empty() && monotonicNs() < limit);
-      EXPECT_EQ(other.waits, "rank 1 has not sent 64 of 64 bytes");
+      EXPECT_EQ(recordOnceItWaits(0, 2, "rank 1").waits, "rank 1 has not sent 64 of 64 bytes");
       EXPECT_EQ(rondoSend(data, 64, rondoInt8, 0, me.comm, nullptr), rondoSuccess);
       return;
     }
