@@ -7,6 +7,8 @@ gpuDay() {  # sanitize, tests, layers, programs, three
   [[ $# == 1 && $1 =~ ^(sanitize|tests|layers|programs|three)$ ]] ||
     fail "gpu-day: \"$*\"; allowed: one of sanitize, tests, layers, programs, three"
   gpuReady
+  [[ $1 != three || $gpus -ge 4 ]] ||
+    fail "gpu-day three: $gpus GPUs here; allowed: four, of which three and one run nccl-tests"
   dayResult=0
   daySeconds=${RONDO_DAY_SECONDS:-560}  # no program begins later than that
   dayLogs=$(mktemp -d)
@@ -17,7 +19,6 @@ gpuDay() {  # sanitize, tests, layers, programs, three
     tests) dayTests; dayBench ;;
     layers) dayLayers ;;
     three)
-      ((gpus >= 4)) || fail "gpu-day three: $gpus GPUs here; allowed: four, of which three and one run nccl-tests"
       dayBeside "nccl-tests on 3" 0,1,2 "dayNcclTests 0,1,2 480" "nccl-tests on 1" 3 "dayNcclTests 3 480"
       ;;
     programs)

@@ -253,8 +253,8 @@ TEST(DeviceApi, FiftyCommunicators) {
       std::printf("%d communicators are made\n", kComms);
       std::fflush(stdout);
     }
-    bool stood =
-        false;  // in step: each call has its turn, and the first that nobody met is the last
+    // In step each call has its turn, and the first that nobody met is the last.
+    bool stood = false;
     const auto use = [&](int c, cudaStream_t stream) {
       if (stood) return;
       const size_t at = 200 * static_cast<size_t>(c);

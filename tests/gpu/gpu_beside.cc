@@ -5,7 +5,6 @@
 
 #include <array>
 #include <barrier>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -14,6 +13,7 @@
 
 #include "gpu/beside.h"
 #include "gpu/fresh_stream.h"
+#include "gpu/in_step.h"
 
 namespace {
 
@@ -73,18 +73,8 @@ void grids() {
   }
 }
 
-/// In cudaStreamSynchronize, or by asking again and again.
-void waitFor(cudaStream_t stream, bool asking) {
-  if (!asking) check(cudaStreamSynchronize(stream), "waiting");
-  cudaError_t state = cudaSuccess;
-  while ((state = cudaStreamQuery(stream)) == cudaErrorNotReady) {
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-  }
-  check(state, "waiting");
-}
-
 /// Two threads launch one block each of every pair, all on streams of their own: as two ranks with
-/// as many communicators.
+/// as many communicators. They wait in cudaStreamSynchronize or by asking.
 void pairs(size_t count, bool opposite, bool asking) {
   std::array<std::vector<cudaStream_t>, 2> streams;
   std::barrier<> meet(2);
@@ -95,7 +85,9 @@ void pairs(size_t count, bool opposite, bool asking) {
       const size_t k = me == 1 && opposite ? count - 1 - i : i;
       launch(0, 1, 128, streams[me][k], k, 2);
     }
-    for (const cudaStream_t stream : streams[me]) waitFor(stream, asking);
+    for (const cudaStream_t stream : streams[me]) {
+      check(asking ? rondo::test::waitByAsking(stream) : cudaStreamSynchronize(stream), "waiting");
+    }
   };
   std::thread other(rank, 1);
   rank(0);

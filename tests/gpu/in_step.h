@@ -16,16 +16,20 @@ inline bool inStep() {
   return asked;
 }
 
-/// Waits until all that was enqueued on `stream` has ended. In step by asking: under
-/// compute-sanitizer a thread inside cudaStreamSynchronize is believed to hold up launches of other
-/// threads, for which the kernel that it waits for may itself wait (gpu_beside waits in both ways).
-inline cudaError_t waitFor(cudaStream_t stream) {
-  if (!inStep()) return cudaStreamSynchronize(stream);
+/// Waits until all that was enqueued on `stream` has ended, by asking again and again.
+inline cudaError_t waitByAsking(cudaStream_t stream) {
   for (;;) {
     const cudaError_t state = cudaStreamQuery(stream);
     if (state != cudaErrorNotReady) return state;
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
+}
+
+/// The same. In step by asking: under compute-sanitizer a thread inside cudaStreamSynchronize is
+/// believed to hold up launches of other threads, for which the kernel that it waits for may itself
+/// wait (not shown; gpu_beside waits in both ways).
+inline cudaError_t waitFor(cudaStream_t stream) {
+  return inStep() ? waitByAsking(stream) : cudaStreamSynchronize(stream);
 }
 
 }  // namespace rondo::test
