@@ -201,18 +201,24 @@ gpuLevels() {
 
 # Ranks in step: under the tools one rank's copies wait for another rank's kernels, and those for it. Without a
 # filter every test of two ranks, and those of the API, hosts and faults with as many as they have; of processes
-# memcheck alone. The tests are dealt out to the GPUs, two parts to each, for as long as RONDO_SANITIZE_SECONDS.
+# memcheck alone. The tests are dealt out to the GPUs, for as long as RONDO_SANITIZE_SECONDS: under racecheck, whose
+# kernels keep the GPU itself busy, in two parts to each, under memcheck in up to eight, as there are cores.
 gpuSanitize() {  # gtest filter
-  local tool parts tests logs result=0 seconds=${RONDO_SANITIZE_SECONDS:-1500}
+  local tool parts tests logs each result=0 seconds=${RONDO_SANITIZE_SECONDS:-1500}
   local all='CloseLaunch.*:DeviceApi.*:DeviceAwaited.*:FarGpu.*:LevelsGpu.*:Faults.*:Memory.*:BadInput.*:DeviceRecord.*'
   all+=':OneGpu/Conformance.*/1:OneGpu/Ranks.*/2*:OneGpu/Transfers.*/2*:OneGpu/Registrations.*/2*'
   gpuReady
   # No part without a test: the tools take a program that does nothing on a GPU for a failure.
   tests=$(gpu_tests --gtest_filter="${1:-$all}" --gtest_list_tests | grep -c '^  ' || true)
-  parts=$((tests < 2 * gpus ? tests : 2 * gpus))
-  ((parts > 0)) || fail "gpu-sanitize: no test is named \"${1:-$all}\""
+  ((tests > 0)) || fail "gpu-sanitize: no test is named \"${1:-$all}\""
   logs=$(mktemp -d)
-  for tool in memcheck racecheck; do sanitizeParts $tool "${1:-$all}" || result=1; done
+  for tool in memcheck racecheck; do
+    each=$(($(nproc) / (2 * gpus)))
+    [[ $tool == memcheck ]] || each=2
+    each=$((each < 2 ? 2 : each > 8 ? 8 : each))
+    parts=$((tests < each * gpus ? tests : each * gpus))
+    sanitizeParts $tool "${1:-$all}" || result=1
+  done
   rm -r "$logs"
   [[ -n ${1-} ]] || MPI_TIMEOUT=$seconds runMpi 2 compute-sanitizer --tool memcheck --error-exitcode 1 gpu_mpi || result=1
   return $result

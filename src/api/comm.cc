@@ -1,5 +1,7 @@
 // Life and questions of a communicator.
 
+#include <utility>
+
 #include "api/comm_create.h"
 #include "api/drain.h"
 #include "api/forming.h"
@@ -41,6 +43,17 @@ rondoResult_t refuseBusy(rondoComm_t comm, const char* call) {
       rondo::format("%s: communicator %p is in use by another thread; allowed: once its calls have "
                     "returned (rondoCommAbort ends them)",
                     call, static_cast<void*>(comm)));
+}
+
+/// Whether `comm` works no more, for who asks without making a call. First what its kernels found,
+/// as an abort is seen by all before they end.
+void findEnd(rondoComm* comm, rondo::Communicator& impl) {
+  rondo::Communicator::End own = impl.foundByKernels();
+  if (impl.aborted()) return rondo::breakComm(comm, impl);
+  if (own.why.empty()) return;
+  comm->brokenCode = own.code;
+  comm->broken = std::move(own.why);
+  impl.noteBroken(comm->broken);
 }
 
 bool isUnmade(const rondoComm* comm) {
@@ -162,7 +175,7 @@ rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result) {
                                       : rondoRemoteError;
     return rondoSuccess;
   }
-  if (comm->impl->aborted() && comm->broken.empty()) rondo::breakComm(comm, *comm->impl);
+  if (comm->broken.empty()) findEnd(comm, *comm->impl);
   *result = comm->broken.empty() ? rondoSuccess : comm->brokenCode;
   if (!comm->broken.empty()) comm->noteError(comm->broken);
   rondo::releaseComm(comm);

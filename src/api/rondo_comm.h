@@ -213,12 +213,12 @@ RONDO_API rondoResult_t rondoMemFree(void* ptr);
 /**
  * Whether `comm` still works: *result is rondoSuccess, or what every call on it returns from now on
  * (rondoRemoteError after the death of a rank or an abort; rondoMismatch after calls that
- * differed). Local, returns at once, and may be called while another thread is inside a call on
- * `comm`, be it the one that frees it (asked of a communicator that is gone, the function itself
- * gives rondoInvalidUsage); the sentence is behind rondoGetLastError(comm) if no thread is. The
- * result of the function itself is that of asking. Since 0.3. Of a communicator made with
- * config.blocking 0 *result is rondoInProgress until it can be used (rondoSuccess) or could not be
- * made. Since 0.4.
+ * differed; what kernels found counts once they have ended). Local, returns at once, and may be
+ * called while another thread is inside a call on `comm`, be it the one that frees it (asked of a
+ * communicator that is gone, the function itself gives rondoInvalidUsage); the sentence is behind
+ * rondoGetLastError(comm) if no thread is. The result of the function itself is that of asking.
+ * Since 0.3. Of a communicator made with config.blocking 0 *result is rondoInProgress until it can
+ * be used (rondoSuccess) or could not be made. Since 0.4.
  */
 RONDO_API rondoResult_t rondoCommGetAsyncError(rondoComm_t comm, rondoResult_t* result);
 

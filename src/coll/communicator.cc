@@ -114,6 +114,16 @@ Communicator::End Communicator::deviceFailure() const {
   return end;
 }
 
+Communicator::End Communicator::foundByKernels() const {
+  if (!parts_.device) return {rondoSuccess, ""};
+  try {
+    parts_.device->check();
+  } catch (const Error& error) {
+    return {error.code(), error.sentence()};
+  }
+  return {rondoSuccess, ""};
+}
+
 Communicator::End Communicator::endOf() {
   End device = deviceFailure();
   if (device.code == rondoInvalidUsage) return device;

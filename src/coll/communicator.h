@@ -143,6 +143,9 @@ class Communicator {
   };
   /// Of a communicator that aborted() says has ended: calls that differ, or a rank's doing.
   End endOf();
+  /// What kernels of this rank have found, of which no other thread knows: registered memory that
+  /// ranks gave at different places, a wait beyond RONDO_SPIN_BOUND_MS. No words: nothing.
+  End foundByKernels() const;
   /// Whether a rank ended it because calls differ. Any thread.
   bool differs() const { return parts_.fabric && parts_.fabric->differing() >= 0; }
   /// The same for sends and receives, after pollExchange() said so.

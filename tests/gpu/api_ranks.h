@@ -37,6 +37,10 @@ struct Rank {
   void loaded() const {
     if (inStep()) meet();
   }
+  /// This rank has launched its call, and may wait: in step all have then (waitFor() says why).
+  void launched() const {
+    if (inStep()) meet();
+  }
   int after(int k) const { return (rank + k) % ranks; }
   int before(int k) const { return (rank + ranks - k) % ranks; }
 };

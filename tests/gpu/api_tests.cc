@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,6 +26,7 @@ TEST(DeviceApi, SendReceiveGatherScatter) {
       Buffers b(me, 4 * kCount);
       good(rondoSendRecv(b.src.at(0), kCount, me.after(1), b.dst.at(0), kCount, me.before(1),
                          rondoInt32, comm, b.stream));
+      me.launched();
       EXPECT_EQ(
           b.dst.wrong(b.stream, 0, kCount, [&](size_t i) { return element(me.before(1), i); }), 0u);
       me.loaded();
@@ -44,6 +46,7 @@ TEST(DeviceApi, SendReceiveGatherScatter) {
       me.loaded();
       const int root = ranks - 1;
       good(rondoGather(b.src.at(0), b.dst.at(0), 5000, rondoInt32, root, comm, b.stream));
+      me.launched();
       if (me.rank == root) {
         EXPECT_EQ(
             b.dst.wrong(b.stream, 0, 5000 * static_cast<size_t>(ranks),
@@ -52,6 +55,7 @@ TEST(DeviceApi, SendReceiveGatherScatter) {
       }
       me.loaded();
       good(rondoScatter(b.src.at(0), b.dst.at(0), 5000, rondoInt32, root, comm, b.stream));
+      me.launched();
       EXPECT_EQ(b.dst.wrong(b.stream, 0, 5000,
                             [&](size_t i) {
                               return element(root, i + 5000 * static_cast<size_t>(me.rank));
@@ -63,6 +67,7 @@ TEST(DeviceApi, SendReceiveGatherScatter) {
                        root, comm, b.stream));
       // nothing is sent, and nobody waits
       if (me.rank == 0) good(rondoSend(b.src.at(0), 0, rondoInt32, root, comm, b.stream));
+      me.launched();
       check(waitFor(b.stream));
       me.meet();
       good(rondoCommDestroy(comm));
@@ -93,6 +98,38 @@ TEST(DeviceApi, RegisteredMemory) {
     good(rondoGroupEnd());
     good(rondoCommDeregister(comm, number));
     EXPECT_EQ(rondoCommDeregister(comm, number), rondoInvalidArgument);
+    me.meet();
+    good(rondoCommDestroy(comm));
+  });
+}
+
+// What only the kernels see: who asks hears of it without another call, and every call afterwards,
+// on the host, too.
+TEST(DeviceApi, WhatKernelsFindIsAnAsyncError) {
+  rondoUniqueId id;
+  onRanks(2, [&](const Rank& me) {
+    const rondoComm_t comm = makeComm(me, &id, RONDO_SM_BUDGET_NONE);
+    constexpr size_t kSome = 1000;
+    Buffers b(me, 3 * kSome);
+    rondoRegistration_t number = 0;
+    good(rondoCommRegister(comm, b.dst.at(0), 3 * kSome * sizeof(int), RONDO_REGISTER_COPY_ENGINES,
+                           &number));
+    const auto state = [&](size_t offset) {
+      me.meet();
+      good(rondoAllGather(b.src.at(0), b.dst.at(offset), kSome, rondoInt32, comm, b.stream));
+      me.meet();
+      check(waitFor(b.stream));
+      me.meet();
+      rondoResult_t now = rondoSuccess;
+      good(rondoCommGetAsyncError(comm, &now));
+      return now;
+    };
+    EXPECT_EQ(state(0), rondoSuccess);
+    EXPECT_EQ(state(me.rank == 1 ? 8 : 0), rondoMismatch);
+    const std::string why = rondoGetLastError(comm);
+    EXPECT_NE(why.find("different places"), std::string::npos) << why;
+    int one = 1, sum = 0;
+    EXPECT_EQ(rondoAllReduce(&one, &sum, 1, rondoInt32, rondoSum, comm, nullptr), rondoMismatch);
     me.meet();
     good(rondoCommDestroy(comm));
   });
@@ -230,6 +267,7 @@ TEST(DeviceApi, FiftyCommunicators) {
   std::vector<rondoUniqueId> ids(kComms);
   std::atomic<uint64_t> first{0}, further{0};
   onRanks(2, [&](const Rank& me) {
+    const auto begin = std::chrono::steady_clock::now();
     const auto used = [&] {
       me.meet();
       size_t free = 0, total = 0;
@@ -249,23 +287,32 @@ TEST(DeviceApi, FiftyCommunicators) {
     further = (all - one) / (2 * (kComms - 1));
     for (int c = 0; c < kComms; ++c) streams.push_back(newStream());
     me.meet();
-    if (inStep() && me.rank == 0) {
-      std::printf("%d communicators are made\n", kComms);
+    const auto shown = [&](const char* what) {
+      if (!inStep() || me.rank != 0) return;
+      const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+      std::printf("%d communicators %s, %.1f s\n", kComms, what, time.count());
       std::fflush(stdout);
-    }
-    // In step each call has its turn, and the first that nobody met is the last.
+    };
+    shown("are made");
+    // In step ranks meet before they wait for a call, and before the next; the first that nobody
+    // met is the last.
     bool stood = false;
     const auto use = [&](int c, cudaStream_t stream) {
-      if (stood) return;
       const size_t at = 200 * static_cast<size_t>(c);
       const rondoComm_t comm = comms[static_cast<size_t>(c)];
-      good(rondoAllReduce(b.src.at(at), b.dst.at(at), 200, rondoInt32, rondoSum, comm, stream));
+      if (!stood) {
+        good(rondoAllReduce(b.src.at(at), b.dst.at(at), 200, rondoInt32, rondoSum, comm, stream));
+      }
       if (!inStep()) return;
-      check(waitFor(stream));
-      rondoResult_t state = rondoSuccess;
-      good(rondoCommGetAsyncError(comm, &state));
-      EXPECT_EQ(state, rondoSuccess) << "communicator " << c << ": " << rondoGetLastError(comm);
-      stood = state != rondoSuccess;
+      me.launched();
+      if (!stood) {
+        check(waitFor(stream));
+        rondoResult_t state = rondoSuccess;
+        good(rondoCommGetAsyncError(comm, &state));
+        EXPECT_EQ(state, rondoSuccess) << "communicator " << c << ": " << rondoGetLastError(comm);
+        stood = state != rondoSuccess;
+      }
+      me.meet();
     };
     const auto wrong = [&] {
       for (const cudaStream_t stream : streams) check(waitFor(stream));
@@ -277,6 +324,7 @@ TEST(DeviceApi, FiftyCommunicators) {
     };
     for (int c = 0; c < kComms; ++c) use(c, b.stream);
     check(waitFor(b.stream));
+    shown("have had their turn");
     EXPECT_EQ(wrong(), 0u) << "in turn";
     for (int round = 0; round < 3; ++round) {
       for (int k = 0; k < kComms; ++k) {
@@ -284,6 +332,7 @@ TEST(DeviceApi, FiftyCommunicators) {
         use(c, streams[static_cast<size_t>(c)]);
       }
       EXPECT_EQ(wrong(), 0u) << "at once";
+      shown("were used at once");
     }
     me.meet();
     for (const cudaStream_t stream : streams) check(cudaStreamDestroy(stream));

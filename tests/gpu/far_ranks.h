@@ -36,6 +36,10 @@ struct FarRank {
   void loaded() const {
     if (inStep()) meet();
   }
+  /// This rank has launched its call, and may wait: in step all have then (waitFor() says why).
+  void launched() const {
+    if (inStep()) meet();
+  }
   void load(size_t bytes, uint32_t seed) const {
     uint64_t state = (uint64_t{seed} << 32 | static_cast<uint32_t>(rank)) * 2 + 1;
     for (size_t i = 0; i < bytes; ++i) {
@@ -144,6 +148,7 @@ inline void likeOnTheHost(const FarRank& me, const FarCase& test, size_t inBytes
   check(cudaMemcpyAsync(me.src + off, me.give, inBytes, cudaMemcpyHostToDevice, me.stream));
   me.poison(off + outBytes + 64);
   good(test.call(me.src + off, me.dst + off, me.stream));
+  me.launched();
   std::vector<unsigned char> in(me.give, me.give + inBytes), want(std::max<size_t>(1, outBytes));
   me.wait();
   good(test.call(in.data(), want.data(), nullptr));

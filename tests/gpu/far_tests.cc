@@ -119,6 +119,7 @@ TEST(FarGpu, UnevenAllToAllInPlaceInAGraph) {
     me.meet();
     for (const auto* want : {&after, &before, &after}) {  // what came goes back
       check(cudaGraphLaunch(exec, me.stream));
+      me.launched();
       EXPECT_EQ(me.wrong(0, *want), 0u);
       me.meet();
     }
@@ -181,6 +182,7 @@ TEST(FarGpu, Groups) {
       good(rondoGroupEnd());
     };
     exchange(me.src, me.dst, me.stream, other);
+    me.launched();
     check(waitFor(other));
     me.wait();
     std::vector<unsigned char> want(4 * kBytes), in(me.give, me.give + kBytes + 3);

@@ -58,6 +58,7 @@ TEST(DeviceApi, GroupsMixEverything) {
       me.meet();
       for (const size_t count : {size_t{1}, size_t{333}, kMost}) {
         mixedGroup(me, comm, b, other, third, count);
+        me.launched();
         for (const cudaStream_t s : {other, third, b.stream}) check(waitFor(s));
         EXPECT_EQ(wrongOfGroup(me, b, count), 0u) << count;
         me.meet();
@@ -86,6 +87,7 @@ TEST(DeviceApi, GroupsMixEverything) {
         b.dst.fill(b.stream, [](size_t) { return -1; });
         me.loaded();
         check(cudaGraphLaunch(exec, b.stream));
+        me.launched();
         EXPECT_EQ(wrongOfGroup(me, b, 444), 0u) << "replay " << replay;
       }
       me.meet();
@@ -159,6 +161,7 @@ TEST(DeviceApi, CollectivesOfAGroupKeepTheirOrder) {
           b.dst.fill(b.stream, [](size_t) { return -1; });
           me.meet();
           chain(me, comm, b, other, count);
+          me.launched();
           EXPECT_EQ(wrongOfChain(me, b, other, count), 0u) << count;
           me.meet();
         }

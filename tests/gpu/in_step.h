@@ -25,9 +25,12 @@ inline cudaError_t waitByAsking(cudaStream_t stream) {
   }
 }
 
-/// The same. In step by asking: under compute-sanitizer a thread inside cudaStreamSynchronize is
-/// believed to hold up launches of other threads, for which the kernel that it waits for may itself
-/// wait (not shown; gpu_beside waits in both ways).
+/// The same. Under compute-sanitizer a thread that finds its stream at its end stays in that call
+/// of CUDA until the kernels that other threads have launched have ended, too, though they wait for
+/// this thread's next one: seen, each call of FiftyCommunicators' ranks took the 20 s after which
+/// kernels give up. So in step all ranks have launched a call before any of them waits for it, and
+/// have waited for it before any launches the next. By asking: a thread that finds kernels
+/// running holds nobody up.
 inline cudaError_t waitFor(cudaStream_t stream) {
   return inStep() ? waitByAsking(stream) : cudaStreamSynchronize(stream);
 }

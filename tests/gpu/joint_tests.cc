@@ -24,6 +24,7 @@ void shortSums(const Rank& me, rondoComm_t comm, Buffers& b, cudaStream_t other)
                         rondoInt32, rondoSum, comm, k % 2 == 0 ? b.stream : other));
   }
   good(rondoGroupEnd());
+  me.launched();
   check(waitFor(other));
   size_t bad = 0;
   for (size_t k = 0; k < kShortCalls; ++k) {
@@ -63,6 +64,7 @@ void shortOnesOfOtherKinds(const Rank& me, rondoComm_t comm, Buffers& b) {
                         rondoInt32, rondoSum, comm, b.stream));
   }
   good(rondoGroupEnd());
+  me.launched();
   size_t bad = 0;
   for (size_t k = 0; k < 10; ++k) {
     bad += b.dst.wrong(b.stream, at(k), n * kFew,
@@ -273,6 +275,7 @@ TEST(DeviceApi, IdleRanksKeepNeighboursApart) {
     for (int round = 0; round < 3; ++round) {
       clear(me, b);
       group();
+      me.launched();
       EXPECT_EQ(wrong(), 0u) << "round " << round;
     }
     cudaGraph_t graph = nullptr;

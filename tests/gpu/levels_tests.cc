@@ -98,6 +98,7 @@ TEST(LevelsGpu, InPlace) {
             me.wait();
             me.meet();
             good(call(reinterpret_cast<int32_t*>(me.dst)));
+            me.launched();
             check(cudaMemcpyAsync(me.take, me.dst, data.size() * 4, cudaMemcpyDeviceToHost,
                                   me.stream));
             me.wait();
@@ -169,6 +170,7 @@ TEST(LevelsGpu, GraphsAreReplayed) {
             me.meet();
             check(cudaGraphLaunch(exec, me.stream));
             if (replay == 2) calls(me.src, me.dst, me.stream);
+            me.launched();
             me.wait();
             calls(me.give, want.data(), nullptr);
             EXPECT_EQ(me.wrong(0, want), 0u) << "replay " << replay;
@@ -200,6 +202,7 @@ TEST(LevelsGpu, BesideCallsInsideAHost) {
           good(rondoAllReduce(me.src, me.dst + 2 * kBytes, kCount, rondoInt32, rondoMax, host,
                               other));
         }
+        me.launched();
         check(waitFor(other));
         me.wait();
         std::vector<unsigned char> want(3 * kBytes);
@@ -261,6 +264,7 @@ TEST(LevelsGpu, GroupsOfSends) {
             };
             fill(static_cast<uint32_t>(bytes));
             sendToAll(me, bytes, me.src, me.dst, me.stream, other);
+            me.launched();
             check(waitFor(other));
             me.wait();
             compare();
@@ -277,6 +281,7 @@ TEST(LevelsGpu, GroupsOfSends) {
             for (uint32_t replay = 0; replay < 3; ++replay) {
               fill(replay + 77);
               check(cudaGraphLaunch(exec, me.stream));
+              me.launched();
               me.wait();
               compare();
             }
@@ -315,6 +320,7 @@ TEST(LevelsGpu, NearAndFarSendsOfAGroupDoNotWaitForEachOther) {
             receive(before[me.rank], me.dst);
             send(next[me.rank], me.dst);
           }
+          me.launched();
           me.wait();
           std::vector<unsigned char> want(me.give, me.give + bytes);
           good(rondoBroadcast(want.data(), want.data(), bytes, rondoInt8, 0, me.comm, nullptr));

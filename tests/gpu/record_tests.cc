@@ -33,6 +33,7 @@ TEST(DeviceRecord, SaysWhichKernelServedACall) {
                             on.stream));
       }
       good(rondoBroadcast(on.src.at(0), on.dst.at(0), 7, rondoInt32, 1, comm, on.stream));
+      me.launched();
       check(waitFor(on.stream));
       const std::vector<FlightOp> record = recordOf(me);
       ASSERT_EQ(record.size(), 4u);
@@ -86,6 +87,7 @@ TEST(DeviceRecord, LongAllToAllsGoStraightUnlessCopyEnginesServeThem) {
           {Collective::AllToAll, kEach, sizeof(int), Reduces::kNothing});
       const auto last = [&] { return recordOf(me).back().facts; };
       good(rondoAllToAll(on.src.at(0), on.dst.at(0), kEach, rondoInt32, comm, on.stream));
+      me.launched();
       check(waitFor(on.stream));
       EXPECT_EQ(last().way == DeviceWay::kTransfers, choice.straight != 0) << last().served();
       EXPECT_EQ(last().name(), "alltoall") << "a collective, numbered as such";
@@ -96,6 +98,7 @@ TEST(DeviceRecord, LongAllToAllsGoStraightUnlessCopyEnginesServeThem) {
       good(rondoCommRegister(comm, on.dst.at(0), kAll * sizeof(int), RONDO_REGISTER_COPY_ENGINES,
                              &number));
       good(rondoAllToAll(on.src.at(0), on.dst.at(0), kEach, rondoInt32, comm, on.stream));
+      me.launched();
       check(waitFor(on.stream));
       EXPECT_EQ(on.dst.wrong(on.stream, 0, kAll, swapped), 0u);
       if (!comm->impl->deviceRunner()->throughHost()) {
@@ -103,7 +106,9 @@ TEST(DeviceRecord, LongAllToAllsGoStraightUnlessCopyEnginesServeThem) {
       }
       good(rondoCommDeregister(comm, number));
 
+      me.loaded();
       good(rondoAllToAll(on.src.at(0), on.src.at(0), kEach, rondoInt32, comm, on.stream));
+      me.launched();
       check(waitFor(on.stream));
       EXPECT_NE(last().way, DeviceWay::kTransfers);
       EXPECT_EQ(on.src.wrong(on.stream, 0, kAll, swapped), 0u);

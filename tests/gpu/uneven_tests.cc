@@ -38,16 +38,19 @@ void gatherAndScatterUneven(const Rank& me, rondoComm_t comm, Buffers& b, size_t
   clear();
   good(rondoAllGatherV(b.src.at(0), mine, b.dst.at(0), counts.data(), places.data(), rondoInt32,
                        comm, b.stream));
+  me.launched();
   EXPECT_EQ(wrongBlocks([](int r, size_t i) { return element(r, i); }), 0u);
   clear();
   good(rondoGatherV(b.src.at(0), mine, b.dst.at(0), counts.data(), places.data(), rondoInt32, root,
                     comm, b.stream));
+  me.launched();
   if (me.rank == root) {
     EXPECT_EQ(wrongBlocks([](int r, size_t i) { return element(r, i); }), 0u);
   }
   clear();
   good(rondoScatterV(b.src.at(0), counts.data(), places.data(), b.dst.at(0), mine, rondoInt32, root,
                      comm, b.stream));
+  me.launched();
   const size_t place = places[static_cast<size_t>(me.rank)];
   EXPECT_EQ(b.dst.wrong(b.stream, 0, mine, [&](size_t i) { return element(root, place + i); }), 0u);
   EXPECT_EQ(b.dst.wrong(b.stream, mine, 3, [](size_t) { return -1; }), 0u);
@@ -57,6 +60,7 @@ void gatherAndScatterUneven(const Rank& me, rondoComm_t comm, Buffers& b, size_t
   for (size_t s = 0; s < n; ++s) from[s] = s;
   good(rondoAllToAllV(b.src.at(0), own.data(), from.data(), b.dst.at(0), counts.data(),
                       places.data(), rondoInt32, comm, b.stream));
+  me.launched();
   EXPECT_EQ(
       wrongBlocks([&](int r, size_t i) { return element(r, i + static_cast<size_t>(me.rank)); }),
       0u);
@@ -91,6 +95,7 @@ void allToAllInPlace(const Rank& me, rondoComm_t comm, Buffers& b, size_t unit, 
           rondoAllReduce(b.src.at(0), b.dst.at(all + 3), 10, rondoInt32, rondoSum, comm, b.stream));
       good(rondoGroupEnd());
     }
+    me.launched();
     for (size_t r = 0; r < n; ++r) {
       const int from = static_cast<int>(r);
       EXPECT_EQ(b.dst.wrong(b.stream, places[r], counts[r],
@@ -125,11 +130,13 @@ void reduceScatterUneven(const Rank& me, rondoComm_t comm, Buffers& b, size_t un
     me.meet();
     good(rondoReduceScatterV(b.dst.at(0), b.dst.at(place), counts.data(), rondoInt32, rondoSum,
                              comm, b.stream));
+    me.launched();
     EXPECT_EQ(b.dst.wrong(b.stream, place, mine, sum), 0u);
     b.dst.fill(b.stream, [](size_t) { return -1; });
     me.loaded();
     good(rondoReduceScatterV(b.src.at(0), b.dst.at(1), counts.data(), rondoInt32, rondoSum, comm,
                              b.stream));
+    me.launched();
     EXPECT_EQ(b.dst.wrong(b.stream, 1, mine, sum), 0u);
     EXPECT_EQ(b.dst.wrong(b.stream, mine + 1, 3, [](size_t) { return -1; }), 0u);
   }
@@ -156,9 +163,11 @@ void oneIdles(const Rank& me, rondoComm_t comm, Buffers& b) {
   clear();
   good(rondoAllGatherV(from, mine, b.dst.at(0), counts.data(), places.data(), rondoInt32, comm,
                        b.stream));
+  me.launched();
   EXPECT_EQ(b.dst.wrong(b.stream, 0, (n - 1) * kSome, blockOf), 0u);
   clear();
   good(rondoReduceScatterV(b.src.at(0), to, counts.data(), rondoInt32, rondoSum, comm, b.stream));
+  me.launched();
   EXPECT_EQ(b.dst.wrong(b.stream, 0, mine,
                         [&](size_t i) {
                           int sum = 0;
@@ -171,18 +180,21 @@ void oneIdles(const Rank& me, rondoComm_t comm, Buffers& b) {
   clear();
   good(rondoGatherV(from, mine, me.rank == 1 ? b.dst.at(0) : nullptr, counts.data(), places.data(),
                     rondoInt32, 1, comm, b.stream));
+  me.launched();
   if (me.rank == 1) {
     EXPECT_EQ(b.dst.wrong(b.stream, 0, (n - 1) * kSome, blockOf), 0u);
   }
   clear();
   good(rondoScatterV(me.rank == 1 ? b.src.at(0) : nullptr, counts.data(), places.data(), to, mine,
                      rondoInt32, 1, comm, b.stream));
+  me.launched();
   const size_t place = places[static_cast<size_t>(me.rank)];
   EXPECT_EQ(b.dst.wrong(b.stream, 0, mine, [&](size_t i) { return element(1, place + i); }), 0u);
   clear();
   good(rondoAllToAllV(from, idle ? none.data() : counts.data(), places.data(), to,
                       idle ? none.data() : counts.data(), places.data(), rondoInt32, comm,
                       b.stream));
+  me.launched();
   if (!idle) {
     EXPECT_EQ(b.dst.wrong(b.stream, 0, (n - 1) * kSome,
                           [&](size_t i) {
@@ -231,8 +243,11 @@ TEST(DeviceApi, AllToAllInPlaceInAGraph) {
       return element(static_cast<int>(i / kSome), static_cast<size_t>(me.rank) * kSome + i % kSome);
     };
     check(cudaGraphLaunch(exec, b.stream));
+    me.launched();
     EXPECT_EQ(b.dst.wrong(b.stream, 0, 3 * kSome, swapped), 0u);
+    me.loaded();
     check(cudaGraphLaunch(exec, b.stream));
+    me.launched();
     EXPECT_EQ(b.dst.wrong(b.stream, 0, 3 * kSome, mine), 0u);
     me.meet();
     check(cudaGraphExecDestroy(exec));
