@@ -267,8 +267,8 @@ testsGivenUp() {  # log
     END { for (i = 1; i <= n && clean && ended && !other; ++i) print stood[i] }' "$1"
 }
 
-# Memcheck now and then keeps a kernel from starting while others run that wait for it (gpu_beside shows it without
-# Rondo), so that a test stands still until its bound: such are run again alone, and once more if need be.
+# Under the tools a rank that waits may do so for kernels that wait for its next one (docs/gpu-transfers.md), so that
+# a test that is not in step stands still until its bound: such are run again alone, and once more if need be.
 sanitizeAgain() {  # tool, tests...
   local tool=$1 test turn result=0
   shift
@@ -280,7 +280,7 @@ sanitizeAgain() {  # tool, tests...
     result=1
   done
   if [[ $result != 0 && $tool == memcheck ]]; then
-    say "dev: what memcheck keeps apart without Rondo"
+    say "dev: which kernels wait in vain under memcheck without Rondo"
     CUDA_VISIBLE_DEVICES=0 timeout -k 10 120 compute-sanitizer --tool memcheck gpu_beside pairs || true
   fi
   return $result

@@ -73,9 +73,13 @@ void grids() {
   }
 }
 
+/// How threads wait for what they have launched.
+enum class Waits { kInCuda, kByAsking, kOnceAllHaveLaunched };
+constexpr const char* kWaits[] = {"", ", asking for their ends", ", waiting once all are launched"};
+
 /// Two threads launch one block each of every pair, all on streams of their own: as two ranks with
-/// as many communicators. They wait in cudaStreamSynchronize or by asking.
-void pairs(size_t count, bool opposite, bool asking) {
+/// as many communicators.
+void pairs(size_t count, bool opposite, Waits waits) {
   std::array<std::vector<cudaStream_t>, 2> streams;
   std::barrier<> meet(2);
   const auto rank = [&](size_t me) {
@@ -85,15 +89,18 @@ void pairs(size_t count, bool opposite, bool asking) {
       const size_t k = me == 1 && opposite ? count - 1 - i : i;
       launch(0, 1, 128, streams[me][k], k, 2);
     }
+    if (waits == Waits::kOnceAllHaveLaunched) meet.arrive_and_wait();
     for (const cudaStream_t stream : streams[me]) {
-      check(asking ? rondo::test::waitByAsking(stream) : cudaStreamSynchronize(stream), "waiting");
+      check(waits == Waits::kByAsking ? rondo::test::waitByAsking(stream)
+                                      : cudaStreamSynchronize(stream),
+            "waiting");
     }
   };
   std::thread other(rank, 1);
   rank(0);
   other.join();
   tell(std::to_string(count) + " pairs, " + (opposite ? "opposite orders" : "the same order") +
-       (asking ? ", asking for their ends" : ""));
+       kWaits[static_cast<size_t>(waits)]);
   for (const auto& mine : streams) {
     for (const cudaStream_t stream : mine) check(cudaStreamDestroy(stream), "ending a stream");
   }
@@ -150,7 +157,9 @@ int main(int argc, char** argv) {
   if (what != "grid" && what != "chain") {
     for (const size_t count : {2, 8, 16, 25, 33, 50, 60}) {
       for (const bool opposite : {false, true}) {
-        for (const bool asking : {false, true}) pairs(count, opposite, asking);
+        for (const Waits waits : {Waits::kInCuda, Waits::kByAsking, Waits::kOnceAllHaveLaunched}) {
+          pairs(count, opposite, waits);
+        }
       }
     }
   }
