@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# The figures of one day: all that docs/performance.md says of GPUs that was seen together, of one build, in four
-# parts, with four GPUs in five. Each takes under ten minutes on four GPUs, as long as one call to a machine of
+# The figures of one day: all that docs/performance.md says of GPUs that was seen together, of one build, in five
+# parts, with four GPUs in six. Each takes under ten minutes on four GPUs, as long as one call to a machine of
 # others may be. Sourced by ./dev after tools/dev_gpu_programs.sh.
 
-gpuDay() {  # sanitize, tests, layers, programs, three
-  [[ $# == 1 && $1 =~ ^(sanitize|tests|layers|programs|three)$ ]] ||
-    fail "gpu-day: \"$*\"; allowed: one of sanitize, tests, layers, programs, three"
+gpuDay() {  # sanitize, tests, symmetric, layers, programs, three
+  [[ $# == 1 && $1 =~ ^(sanitize|tests|symmetric|layers|programs|three)$ ]] ||
+    fail "gpu-day: \"$*\"; allowed: one of sanitize, tests, symmetric, layers, programs, three"
   gpuReady
   [[ $1 != three || $gpus -ge 4 ]] ||
     fail "gpu-day three: $gpus GPUs here; allowed: four, of which three and one run nccl-tests"
@@ -17,6 +17,7 @@ gpuDay() {  # sanitize, tests, layers, programs, three
   case $1 in
     sanitize) RONDO_SANITIZE_SECONDS=${RONDO_SANITIZE_SECONDS:-190} dayStep sanitize gpuSanitize ;;
     tests) dayTests; dayBench ;;
+    symmetric) daySymmetric ;;
     layers) dayLayers ;;
     three)
       dayBeside "nccl-tests on 3" 0,1,2 "dayNcclTests 0,1,2 480" "nccl-tests on 1" 3 "dayNcclTests 3 480"
@@ -107,6 +108,19 @@ dayBench() {
   for mode in "" --graph; do
     dayStep "all $mode" dayNccl "$gpus" all --min 1K --max 64M --step 16 --window 16 --budget 0.1 $mode
   done
+}
+
+# Beside NCCL with its buffers in symmetric windows, which has other kernels for some of it.
+daySymmetric() {
+  local mode
+  for mode in "" --graph; do
+    dayStep "all-reduce $mode beside NCCL's windows" dayNcclWindows allreduce --min 8 --max 1G --step 4 --budget 0.05 $mode
+    dayStep "all $mode beside NCCL's windows" dayNcclWindows all --min 1K --max 64M --step 16 --window 16 --budget 0.1 $mode
+  done
+}
+
+dayNcclWindows() {  # collective, options...
+  runMpi "$gpus" rondo-bench "$1" --memory device --peer nccl-sym "${@:2}"
 }
 
 # Seconds in which programs may still begin, or as many as are asked for if that is less.

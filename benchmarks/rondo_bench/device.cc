@@ -42,9 +42,7 @@ void Device::synchronize() const {
 void* DeviceMemory::allocate(size_t bytes) {
   constexpr size_t kPage = size_t{2} << 20;
   bytes = (bytes + kPage - 1) / kPage * kPage;
-  CuPointer block = 0;
-  device_.cuda().check(device_.cuda().memAlloc(&block, bytes), "cuMemAlloc");
-  void* const memory = reinterpret_cast<void*>(block);
+  void* const memory = reinterpret_cast<void*>(take(bytes));
   if (comm_ != nullptr) {
     const int flags = copyEngines_ ? RONDO_REGISTER_COPY_ENGINES : RONDO_REGISTER_DEFAULT;
     rondoRegistration_t number = 0;
@@ -60,8 +58,16 @@ void DeviceMemory::release(void* block) {
     rondoCommDeregister(comm_, found->second);
     registered_.erase(found);
   }
-  device_.cuda().memFree(address(block));
+  give(address(block));
 }
+
+CuPointer DeviceMemory::take(size_t bytes) {
+  CuPointer block = 0;
+  device_.cuda().check(device_.cuda().memAlloc(&block, bytes), "cuMemAlloc");
+  return block;
+}
+
+void DeviceMemory::give(CuPointer block) { device_.cuda().memFree(block); }
 
 void DeviceMemory::write(void* to, size_t bytes, const std::function<void(void*)>& produce) {
   if (scratch_.size() < bytes) scratch_.resize(bytes);

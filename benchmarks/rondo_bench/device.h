@@ -46,6 +46,11 @@ class DeviceMemory : public Memory {
   void read(const void* from, size_t bytes,
             const std::function<void(const void*)>& consume) override;
 
+ protected:
+  /// Memory of the device and its end.
+  virtual CuPointer take(size_t bytes);
+  virtual void give(CuPointer block);
+
  private:
   const Device& device_;
   const rondoComm_t comm_;

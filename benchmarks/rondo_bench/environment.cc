@@ -8,6 +8,7 @@
 #include "kinds.h"
 #include "library_mpi.h"
 #include "library_rondo.h"
+#include "nccl_memory.h"
 
 namespace rondo::bench {
 namespace {
@@ -50,8 +51,14 @@ Environment::Environment(const Options& options) : options_(options) {
     return;
   }
   device_ = std::make_unique<Device>(session_);
-  memory_ = std::make_unique<DeviceMemory>(
-      *device_, options.registered ? session_.rondo() : nullptr, options.copyEngines);
+  if (isNccl(options.peer)) nccl_ = std::make_unique<Nccl>(session_, peerName(options.peer));
+  const rondoComm_t registersWith = options.registered ? session_.rondo() : nullptr;
+  if (options.peer == Peer::kNcclSymmetric) {
+    memory_ = std::make_unique<NcclMemory>(*device_, registersWith, options.copyEngines, *nccl_);
+    memory_->release(memory_->allocate(1));  // refused before a table is begun
+  } else {
+    memory_ = std::make_unique<DeviceMemory>(*device_, registersWith, options.copyEngines);
+  }
   const int calls = options.graph     ? options.callsPerSample
                     : options.awaited ? kAwaitedCalls
                                       : kEagerCalls;
@@ -59,7 +66,6 @@ Environment::Environment(const Options& options) : options_(options) {
                      : options.awaited ? Launch::kAwaited
                                        : Launch::kEager;
   timer_ = std::make_unique<DeviceTimer>(*device_, calls, how);
-  if (options.peer == Peer::kNccl) nccl_ = std::make_unique<Nccl>(session_);
   stagedMpi_ = std::make_unique<StagedMpi>(*device_);
 }
 
@@ -102,7 +108,7 @@ void requirePossible(const Benchmark& benchmark, const Options& options, int ran
   if (options.peer == Peer::kMpi || options.library == Library::kMpi) {
     requireMpiCan(benchmark, options, ranks);
   }
-  if (options.peer == Peer::kNccl) requireNcclCan(benchmark, options, ranks);
+  if (isNccl(options.peer)) requireNcclCan(benchmark, options, ranks);
   kindsOf(benchmark, options, ranks);
 }
 

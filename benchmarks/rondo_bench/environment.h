@@ -43,9 +43,9 @@ class Environment {
   Session session_;
   std::unique_ptr<MeetingPlace> place_;  // host memory's
   std::unique_ptr<Device> device_;
-  std::unique_ptr<Memory> memory_;
-  std::unique_ptr<Timer> timer_;
   std::unique_ptr<Nccl> nccl_;
+  std::unique_ptr<Memory> memory_;  // may be of nccl_
+  std::unique_ptr<Timer> timer_;
   std::unique_ptr<StagedMpi> stagedMpi_;
 };
 

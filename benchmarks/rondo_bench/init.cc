@@ -155,7 +155,8 @@ void InitRun::over(int ranks) {
   if (color == 0) {
     std::vector<Making> makings = chosen({"rondo", makeRondo}, {"mpi", makeMpi});
     if (nccl_ != nullptr) {
-      makings.push_back({"nccl", [this](MPI_Comm of) { return nccl_->makeOne(of); }});
+      makings.push_back(
+          {peerName(options_.peer), [this](MPI_Comm of) { return nccl_->makeOne(of); }});
     }
     measure("init_later", sub.get(), makings);
     if (ranks > 1) {

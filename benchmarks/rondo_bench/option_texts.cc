@@ -136,7 +136,8 @@ void addRunOptions(CLI::App& app, const Command& command, OptionTexts& texts, Op
   addText(app, "--peer", texts.peer, "LIBRARY",
           "Time another library on the same buffers, call by call in turn, and print Rondo's time "
           "divided by its: mpi (on device memory its collectives, by copies to the host and "
-          "back) or nccl (device memory). What MPI cannot "
+          "back), nccl (device memory), or nccl-sym (the same, all buffers NCCL's own memory and "
+          "registered with it as symmetric windows). What MPI cannot "
           "reduce is refused, or timed without it where --type or --op is all");
   addText(app, "--warmup", texts.warmup, "N",
           "Untimed iterations [200 to 8K, 50 to 1M, then 10; fewer where the budget ends]");

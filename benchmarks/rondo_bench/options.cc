@@ -67,8 +67,8 @@ void readLibraries(const OptionTexts& texts, Options& options) {
         static_cast<Library>(readChoice("--library", texts.library, {"rondo", "mpi"}));
   }
   if (given(texts.peer)) {
-    options.peer =
-        readChoice("--peer", texts.peer, {"mpi", "nccl"}) == 0 ? Peer::kMpi : Peer::kNccl;
+    constexpr Peer kPeers[] = {Peer::kMpi, Peer::kNccl, Peer::kNcclSymmetric};
+    options.peer = kPeers[readChoice("--peer", texts.peer, {"mpi", "nccl", "nccl-sym"})];
   }
 }
 
@@ -127,8 +127,9 @@ void requireSense(const Options& options) {
   if (options.peer == Peer::kMpi && options.graph) {
     throw UsageError("--peer mpi: allowed only without --graph, into which no call of MPI goes");
   }
-  if (options.peer == Peer::kNccl && !device) {
-    throw UsageError(std::string("--peer nccl: allowed only with --memory device, not --memory ") +
+  if (isNccl(options.peer) && !device) {
+    throw UsageError(std::string("--peer ") + peerName(options.peer) +
+                     ": allowed only with --memory device, not --memory " +
                      memoryName(options.memory));
   }
   if (options.library == Library::kMpi && options.peer != Peer::kNone) {
@@ -145,6 +146,19 @@ std::string versionText() {
 }
 
 }  // namespace
+
+const char* peerName(Peer peer) {
+  switch (peer) {
+    case Peer::kMpi:
+      return "mpi";
+    case Peer::kNccl:
+      return "nccl";
+    case Peer::kNcclSymmetric:
+      return "nccl-sym";
+    default:
+      return "";
+  }
+}
 
 CommandLine parseCommandLine(int argc, const char* const* argv) {
   CommandLine line;

@@ -13,8 +13,13 @@
 namespace rondo::bench {
 
 enum class Library { kRondo, kMpi };
-enum class Peer { kNone, kMpi, kNccl };
+/// kNcclSymmetric: NCCL on memory of its own, registered as symmetric windows.
+enum class Peer { kNone, kMpi, kNccl, kNcclSymmetric };
+inline bool isNccl(Peer peer) { return peer == Peer::kNccl || peer == Peer::kNcclSymmetric; }
 enum class When { kAuto, kAlways, kNever };
+
+/// As --peer has it; "" of kNone.
+const char* peerName(Peer peer);
 
 struct Options {
   std::string command;  ///< The subcommand's name.

@@ -9,10 +9,6 @@ std::string join(const auto& entries) {
   return text;
 }
 
-const char* peerName(Peer peer) {
-  return peer == Peer::kMpi ? "mpi" : peer == Peer::kNccl ? "nccl" : "";
-}
-
 }  // namespace
 
 Output::Output(const Environment& environment, const RunInfo& info)

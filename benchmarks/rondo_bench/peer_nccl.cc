@@ -46,6 +46,10 @@ struct Nccl::Library : SharedObject {
     resolveIfThere("ncclAlltoAll", allToAll);
     resolveIfThere("ncclGather", gather);
     resolveIfThere("ncclScatter", scatter);
+    resolveIfThere("ncclMemAlloc", memAlloc);
+    resolveIfThere("ncclMemFree", memFree);
+    resolveIfThere("ncclCommWindowRegister", windowRegister);
+    resolveIfThere("ncclCommWindowDeregister", windowDeregister);
   }
   void check(int result, const char* call) const {
     if (result != 0) throw RunError(std::string(call) + " failed: " + getErrorString(result));
@@ -69,6 +73,10 @@ struct Nccl::Library : SharedObject {
   int (*allToAll)(const void*, void*, size_t count, int type, ncclComm*, Stream);
   int (*gather)(const void*, void*, size_t count, int type, int root, ncclComm*, Stream);
   int (*scatter)(const void*, void*, size_t count, int type, int root, ncclComm*, Stream);
+  int (*memAlloc)(void** memory, size_t bytes);
+  int (*memFree)(void* memory);
+  int (*windowRegister)(ncclComm*, void* memory, size_t bytes, ncclWindow** window, int flags);
+  int (*windowDeregister)(ncclComm*, ncclWindow* window);
 };
 
 namespace {
@@ -257,7 +265,8 @@ ncclComm* joined(const Nccl::Library& nccl, MPI_Comm comm) {
 
 }  // namespace
 
-Nccl::Nccl(const Session& session) : rank_(session.rank()), ranks_(session.ranks()) {
+Nccl::Nccl(const Session& session, const char* name)
+    : name_(name), rank_(session.rank()), ranks_(session.ranks()) {
   // NVLink multicast is left out of the comparison; what the user sets counts for the rest.
   setenv("NCCL_NVLS_ENABLE", "0", 1);
   library_ = std::make_unique<Library>();
@@ -272,6 +281,33 @@ std::string Nccl::version() const {
   return formatVersion(code);
 }
 
+void* Nccl::allocateSymmetric(size_t bytes) {
+  const Library& nccl = *library_;
+  if (nccl.memAlloc == nullptr || nccl.windowRegister == nullptr) {
+    throw UsageError("--peer nccl-sym: libnccl.so.2 has no windows, which came with 2.27; it is " +
+                     version());
+  }
+  constexpr int kSymmetric = 1;  // NCCL_WIN_COLL_SYMMETRIC
+  void* memory = nullptr;
+  nccl.check(nccl.memAlloc(&memory, bytes), "ncclMemAlloc");
+  ncclWindow* window = nullptr;
+  nccl.check(nccl.windowRegister(comm_, memory, bytes, &window, kSymmetric),
+             "ncclCommWindowRegister");
+  // So it says that it will use other kernels all the same.
+  if (window == nullptr) {
+    nccl.memFree(memory);
+    throw UsageError("--peer nccl-sym: NCCL makes no symmetric windows here; allowed: --peer nccl");
+  }
+  windows_[memory] = window;
+  return memory;
+}
+
+void Nccl::releaseSymmetric(void* memory) {
+  library_->windowDeregister(comm_, windows_.at(memory));
+  windows_.erase(memory);
+  library_->memFree(memory);
+}
+
 double Nccl::makeOne(MPI_Comm comm) const {
   const auto start = std::chrono::steady_clock::now();
   ncclComm* const made = joined(*library_, comm);
@@ -282,7 +318,7 @@ double Nccl::makeOne(MPI_Comm comm) const {
 
 Contender Nccl::contender(const Benchmark& benchmark) const {
   const Calls calls{*library_, comm_, rank_, ranks_};
-  return {"nccl", [calls, call = callOf(benchmark)](const CallArgs& args) { call(calls, args); }};
+  return {name_, [calls, call = callOf(benchmark)](const CallArgs& args) { call(calls, args); }};
 }
 
 }  // namespace rondo::bench

@@ -22,7 +22,7 @@ std::string whyLeftOut(const Benchmark& benchmark, const Options& options, int r
     if (options.inPlace && std::string_view(benchmark.name).starts_with("alltoall")) {
       return "not in place on device memory";
     }
-    if (options.peer == Peer::kNccl && !ncclHas(benchmark)) return "NCCL has no such call";
+    if (isNccl(options.peer) && !ncclHas(benchmark)) return "NCCL has no such call";
     if (options.peer == Peer::kMpi && benchmark.has(kPairs)) {
       return "MPI's messages are not timed on device memory";
     }

@@ -10,6 +10,7 @@
 
 struct ncclComm {
   MPI_Comm mpi;
+  int windows = 0;
 };
 struct UniqueId {
   char bytes[128];
@@ -39,7 +40,32 @@ int ncclCommInitRank(ncclComm** comm, int, UniqueId id, int) {
 }
 
 int ncclCommDestroy(ncclComm* comm) {
+  if (comm->windows != 0) std::abort();  // a program that leaves some behind
   delete comm;
+  return 0;
+}
+
+/// All ranks must register memory of the same length; FAKE_NCCL_NO_WINDOWS: it makes none.
+int ncclMemAlloc(void** memory, size_t bytes) {
+  *memory = std::malloc(bytes);
+  return 0;
+}
+int ncclMemFree(void* memory) {
+  std::free(memory);
+  return 0;
+}
+int ncclCommWindowRegister(ncclComm* comm, void* memory, size_t bytes, void** window, int flags) {
+  constexpr int kSymmetric = 1;
+  unsigned long lengths[] = {bytes, ~static_cast<unsigned long>(bytes)};
+  MPI_Allreduce(MPI_IN_PLACE, lengths, 2, MPI_UNSIGNED_LONG, MPI_MAX, comm->mpi);
+  if (lengths[0] != bytes || ~lengths[1] != bytes || flags != kSymmetric) return 4;
+  *window = std::getenv("FAKE_NCCL_NO_WINDOWS") != nullptr ? nullptr : memory;
+  if (*window != nullptr) ++comm->windows;
+  return 0;
+}
+int ncclCommWindowDeregister(ncclComm* comm, void* window) {
+  if (window == nullptr) return 4;
+  --comm->windows;
   return 0;
 }
 

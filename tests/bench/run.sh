@@ -152,6 +152,7 @@ refused "--awaited: allowed only with --memory device, and without --graph" allr
 refused "--register: allowed only with --memory device" allreduce --register
 refused "--copy-engines: allowed only together with --register" allreduce --copy-engines
 refused "--peer nccl: allowed only with --memory device" allreduce --peer nccl
+refused "--peer nccl-sym: allowed only with --memory device" allreduce --peer nccl-sym
 refused "--peer mpi: MPI has no type like bfloat16" allreduce --peer mpi --type int8,bfloat16
 refused "--peer mpi: MPI has no operator like avg" allreduce --peer mpi --op avg
 refused "--peer mpi: MPI has no band of bool" allreduce --peer mpi --type bool --op band
@@ -240,6 +241,12 @@ if [[ $fake != none ]]; then
   [[ $status == 0 && $(rowsWith 1) == "init_cached init_first init_later init_split" ]] || complain "rows"
   [[ $(grep -c '^init_later,nccl,device,2,' "$scratch/rows.csv") == 1 && $(wc -l <"$scratch/rows.csv") == 6 ]] ||
     complain "not 5 rows, one of them NCCL's"
+  for mode in "" --graph "--register --in-place"; do
+    try 2 "$fake" "${quick[@]}" --min 4K --max 4M --step 1024 $mode --peer nccl-sym --csv "$scratch/rows.csv"
+    [[ $status == 0 && $(rowsWith 2) == "nccl-sym rondo" && $(rowsWith 12) == 0 ]] || complain "rows"
+  done
+  FAKE_NCCL_NO_WINDOWS=1 refused "NCCL makes no symmetric windows here; allowed: --peer nccl" \
+    allreduce --memory device --peer nccl-sym
   refused "--memory rondo: init has no buffers" init --memory rondo
   refused "--peer nccl: NCCL has no type int16" allreduce --memory device --peer nccl --type int16
   LD_LIBRARY_PATH=$scratch/ours:$LD_LIBRARY_PATH \
