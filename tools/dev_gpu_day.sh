@@ -3,9 +3,9 @@
 # parts, with four GPUs in six. Each takes under ten minutes on four GPUs, as long as one call to a machine of
 # others may be. Sourced by ./dev after tools/dev_gpu_programs.sh.
 
-gpuDay() {  # sanitize, tests, symmetric, layers, programs, three
-  [[ $# == 1 && $1 =~ ^(sanitize|tests|symmetric|layers|programs|three)$ ]] ||
-    fail "gpu-day: \"$*\"; allowed: one of sanitize, tests, symmetric, layers, programs, three"
+gpuDay() {  # sanitize, tests, variants, layers, programs, three
+  [[ $# == 1 && $1 =~ ^(sanitize|tests|variants|layers|programs|three)$ ]] ||
+    fail "gpu-day: \"$*\"; allowed: one of sanitize, tests, variants, layers, programs, three"
   gpuReady
   [[ $1 != three || $gpus -ge 4 ]] ||
     fail "gpu-day three: $gpus GPUs here; allowed: four, of which three and one run nccl-tests"
@@ -17,7 +17,7 @@ gpuDay() {  # sanitize, tests, symmetric, layers, programs, three
   case $1 in
     sanitize) RONDO_SANITIZE_SECONDS=${RONDO_SANITIZE_SECONDS:-190} dayStep sanitize gpuSanitize ;;
     tests) dayTests; dayBench ;;
-    symmetric) daySymmetric ;;
+    variants) dayVariants ;;
     layers) dayLayers ;;
     three)
       dayBeside "nccl-tests on 3" 0,1,2 "dayNcclTests 0,1,2 480" "nccl-tests on 1" 3 "dayNcclTests 3 480"
@@ -110,12 +110,14 @@ dayBench() {
   done
 }
 
-# Beside NCCL with its buffers in symmetric windows, which has other kernels for some of it.
-daySymmetric() {
+# The same beside NCCL with all buffers in its symmetric windows, for which it has other kernels; in place; registered.
+dayVariants() {
   local mode
   for mode in "" --graph; do
-    dayStep "all-reduce $mode beside NCCL's windows" dayNcclWindows allreduce --min 8 --max 1G --step 4 --budget 0.05 $mode
-    dayStep "all $mode beside NCCL's windows" dayNcclWindows all --min 1K --max 64M --step 16 --window 16 --budget 0.1 $mode
+    dayStep "all-reduce $mode, NCCL's windows" dayNcclWindows allreduce --min 8 --max 1G --step 2 --budget 0.05 $mode
+    dayStep "all-reduce $mode in place" dayNccl "$gpus" allreduce --in-place --min 8 --max 1G --step 4 --budget 0.05 $mode
+    dayStep "all-reduce $mode, registered" dayNccl "$gpus" allreduce --register --min 8 --max 1G --step 4 --budget 0.05 $mode
+    dayStep "all $mode, NCCL's windows" dayNcclWindows all --min 1K --max 64M --step 16 --window 16 --budget 0.1 $mode
   done
 }
 
