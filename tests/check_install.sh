@@ -62,6 +62,26 @@ for example in allreduce_mpi:2 transpose_mpi:3; do
   runMpi "${example#*:}" "$stage/$name"
 done
 
+# A program that is linked to the layer, before MPI, instead of having it loaded first.
+if [[ -e $prefix/lib/librondo_mpi.so ]]; then
+  cat >"$stage/linked.c" <<'END'
+#include <mpi.h>
+int main(int argc, char** argv) {
+  int one = 1, sum = 0, size = 0;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  for (int i = 0; i < 10; ++i) MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return sum != size;
+}
+END
+  "$TEST_MPICC" -Wall -Werror -o "$stage/linked" "$stage/linked.c" -L"$prefix/lib" -Wl,--no-as-needed -lrondo_mpi
+  export RONDO_MPI_STATS=1
+  runMpi 2 -x RONDO_MPI_STATS "$stage/linked" >"$stage/log" 2>&1 || { cat "$stage/log"; exit 1; }
+  unset RONDO_MPI_STATS
+  grep -qE 'MPI_Allreduce +20 ' "$stage/log" || { echo "the layer did not answer"; cat "$stage/log"; exit 1; }
+fi
+
 # In a tree that is moved the layers before MPI and NCCL find Rondo by where they are themselves.
 for layer in librondo_mpi.so rondo/nccl/libnccl.so.2; do
   # shellcheck disable=SC2016  # the loader expands it

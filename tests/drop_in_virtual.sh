@@ -36,6 +36,13 @@ grep -q ',11,3,1048576,' "$scratch/run.flows.csv" || fail "no flow from rank 11"
 for pair in 2,3 0,3 7,3 3,7; do
   grep -q ",$pair,1048576," "$scratch/run.flows.csv" || fail "no flow $pair of an exchange with neighbours"
 done
+# The same machine from a file: the same calls at the same times.
+"$TEST_BUILDDIR/rondo-topo" --topology "$cluster" --xml "$scratch/cluster.xml" >"$log" 2>&1 || fail "no file of the cluster"
+out=$scratch/file_run rehearse 1 "$scratch/cluster.xml:16" 3 || fail "the rehearsal of a file failed"
+grep -q 'rehearsed [0-9]* calls as rank 3 of 16: [1-9][0-9.]* us predicted' "$log" || fail "no sum of a file"
+for kind in calls flows; do
+  cmp <(sort "$scratch/run.$kind.csv") <(sort "$scratch/file_run.$kind.csv") || fail "other $kind from a file"
+done
 # A column of the grid; odd ranks; three of those.
 for calls in "0 of 4" "6 of 8" "0 of 3"; do
   grep -q "rehearsed 1 calls as rank $calls: [1-9]" "$log" || fail "no call as rank $calls"

@@ -36,7 +36,8 @@ said() { grep -q -- "$1" "$scratch/said" || { cat "$scratch/said"; echo "missing
 unset ${!NCCL_@}
 run NCCL_NVLS_ENABLE=0 NCCL_DEBUG_SUBSYS=ALL NCCL_CUMEM_ENABLE=1 NCCL_VERSION=2.28.3-1
 ! grep -q 'rondo nccl' "$scratch/said" || { cat "$scratch/said"; exit 1; }
-run NCCL_ALGO=Ring NCCL_SOCKET_IFNAME=lo NCCL_FROBNICATE=1
+run NCCL_ALGO=Ring NCCL_SOCKET_IFNAME=lo NCCL_P2P_DISABLE=1 NCCL_FROBNICATE=1
+said 'NCCL_P2P_DISABLE (Rondo: RONDO_P2P)'
 said 'NCCL_ALGO (Rondo: RONDO_TUNE)'
 said 'NCCL_SOCKET_IFNAME (Rondo: RONDO_NET_IF)'
 said 'NCCL_FROBNICATE'
@@ -46,3 +47,22 @@ said 'answers as NCCL 2.28.9'
 if grep -q 'ncclCommInitRankConfig: rank' "$scratch/said"; then echo "too much said"; exit 1; fi
 run NCCL_DEBUG=info
 said 'ncclCommInitRankConfig: rank 1 of 2'
+
+echo "== the sentence behind an error code, in the log"
+failing() {  # NAME=VALUE...
+  env "$@" "$TEST_BUILDDIR/tests/nccl_tests" --gtest_filter='NcclErrors.*Config*:NcclGroup.SimulateEnd*' \
+    >"$scratch/said" 2>&1 || { cat "$scratch/said"; exit 1; }
+}
+failing NCCL_DEBUG=WARN
+said '^rondo nccl \[.*:[0-9]*\]: ncclGroupSimulateEnd: Rondo gives no predictions here'
+failing NCCL_DEBUG=VERSION
+if grep -q 'gives no predictions here' "$scratch/said"; then echo "said without WARN"; exit 1; fi
+
+echo "== ... in a file"
+failing NCCL_DEBUG=WARN NCCL_DEBUG_FILE="$scratch/log.%h.%p"
+if grep -q 'gives no predictions here' "$scratch/said"; then echo "said on standard error, too"; exit 1; fi
+file=$(compgen -G "$scratch/log.$(uname -n).[0-9]*") || { echo "no file"; ls "$scratch"; exit 1; }
+grep -q 'ncclGroupSimulateEnd: Rondo gives no predictions here' "$file" || { cat "$file"; exit 1; }
+failing NCCL_DEBUG=WARN NCCL_DEBUG_FILE="$scratch/nowhere/log"
+said 'NCCL_DEBUG_FILE: .*/nowhere/log: No such file'
+said 'ncclGroupSimulateEnd: Rondo gives no predictions here'

@@ -125,6 +125,15 @@ TEST_F(NcclErrors, ConfigurationsOfEveryVersion) {
   given.config = plainConfig();
   given.config.magic = 7;
   expectRefused(init(), ncclInvalidArgument, {"config.magic is 0x7"});
+  given.config = plainConfig();
+  for (const unsigned version : {0u, 7u, 21399u}) {
+    given.config.version = version;
+    expectRefused(init(), ncclInvalidArgument,
+                  {"config.version is " + std::to_string(version), "21400"});
+  }
+  given.config.version = 99999;
+  ASSERT_EQ(init(), ncclSuccess) << ncclGetLastError(nullptr);
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
 }
 
 TEST_F(NcclErrors, TheNameOfTheConfigurationAppears) {

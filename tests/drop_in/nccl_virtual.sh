@@ -61,6 +61,12 @@ has rank0.nccl0.calls.csv 'rondoAllReduce,1024,'
 [[ $(ls "$scratch"/run.* | wc -l) == 3 ]] || fail "not three files"
 rm "$scratch"/run.*
 
+echo "== a machine that a file describes, as NCCL_TOPO_DUMP_FILE writes it"
+STUB_CUDA_DEVICES=8 rehearse "$TEST_SRCDIR/tests/topologies/dgx_h100.nccl.xml:8" all || fail "a file"
+grep -q 'as rank 0 of 8: [1-9][0-9.]* us predicted' "$log" || fail "no sum of rank 0"
+has rank0.nccl0.calls.csv 'rondoAllReduce,1024,'
+rm "$scratch"/run.*
+
 echo "== communicators made of others: their calls are on the same clock, in the same files"
 RONDO_VIRTUAL_SPLIT="rank / 4, 0 - rank" STUB_CUDA_DEVICES=8 rehearse "$cluster:8" split ||
   fail "split"

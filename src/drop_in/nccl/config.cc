@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kSizes[] = {24, 40, 48, 56, 64, 72, sizeof(ncclConfig_t)};
 static_assert(sizeof(ncclConfig_t) == 80);
 constexpr size_t kMostBytes = 512;
+constexpr unsigned kFirstVersion = 21400;  ///< That had the struct.
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(rondoInvalidArgument, what); }
 
@@ -55,6 +56,12 @@ ncclConfig_t adopt(const ncclConfig_t& given) {
   if (given.magic != kConfigMagic) {
     refuse(format("config.magic is 0x%x; allowed: what NCCL_CONFIG_INITIALIZER sets (0x%x)",
                   given.magic, kConfigMagic));
+  }
+  if (given.version < kFirstVersion) {
+    refuse(
+        format("config.version is %u; allowed: what NCCL_CONFIG_INITIALIZER sets, %u (NCCL 2.14) "
+               "or more",
+               given.version, kFirstVersion));
   }
   const bool known =
       std::find(std::begin(kSizes), std::end(kSizes), given.size) != std::end(kSizes);

@@ -3,6 +3,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -31,6 +32,44 @@ Loud loud() {
   return one;
 }
 
+std::string hostName() {
+  char host[64] = "";
+  gethostname(host, sizeof host - 1);
+  return host;
+}
+
+/// NCCL_DEBUG_FILE with %h and %p replaced by the host's name and the process's number.
+std::string debugFile(const char* pattern) {
+  std::string path;
+  for (const char* at = pattern; *at != '\0'; ++at) {
+    if (at[0] == '%' && at[1] == 'h') {
+      path += hostName();
+      ++at;
+    } else if (at[0] == '%' && at[1] == 'p') {
+      path += std::to_string(getpid());
+      ++at;
+    } else {
+      path += *at;
+    }
+  }
+  return path;
+}
+
+/// Where lines go: NCCL_DEBUG_FILE, as NCCL has it where NCCL_DEBUG asks for more than the version.
+std::FILE* openLog() {
+  const char* const pattern = std::getenv("NCCL_DEBUG_FILE");
+  if (pattern == nullptr || *pattern == '\0' || loud() <= Loud::Version) return stderr;
+  const std::string path = debugFile(pattern);
+  std::FILE* const file = std::fopen(path.c_str(), "w");
+  if (file == nullptr) {
+    std::fprintf(stderr, "rondo nccl: NCCL_DEBUG_FILE: %s: %s; its lines go to standard error\n",
+                 path.c_str(), std::strerror(errno));
+    return stderr;
+  }
+  std::setvbuf(file, nullptr, _IOLBF, BUFSIZ);
+  return file;
+}
+
 /// A variable of NCCL's, or several with the same beginning.
 struct Variable {
   const char* name;
@@ -52,6 +91,7 @@ constexpr Variable kVariables[] = {
     {"NCCL_BLOCKING_WAIT", false, nullptr},
     {"NCCL_DESYNC_DEBUG", false, nullptr},
     {"NCCL_SOCKET_IFNAME", false, "RONDO_NET_IF"},
+    {"NCCL_P2P_", true, "RONDO_P2P"},
     {"NCCL_HOSTID", false, "RONDO_HOSTID"},
     {"NCCL_ALGO", false, "RONDO_TUNE"},
     {"NCCL_PROTO", false, "RONDO_TUNE"},
@@ -79,9 +119,9 @@ const char* insteadOf(std::string_view name) {
 
 void logLine(Loud least, const std::string& text) {
   if (loud() < least) return;
-  char host[64] = "";
-  gethostname(host, sizeof host - 1);
-  std::fprintf(stderr, "rondo nccl [%s:%d]: %s\n", host, static_cast<int>(getpid()), text.c_str());
+  static std::FILE* const log = openLog();
+  std::fprintf(log, "rondo nccl [%s:%d]: %s\n", hostName().c_str(), static_cast<int>(getpid()),
+               text.c_str());
 }
 
 std::string variablesText(const char* const* environment) {
