@@ -220,14 +220,19 @@ done
 
 echo "== device buffers"
 for ranks in 2 3; do
-  withDriver layered $ranks RONDO_MPI=both "$programs/device_test" >"$log" 2>&1 || fail "device_test failed"
+  withDriver layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/device_test" >"$log" 2>&1 || fail "device_test failed"
+  # Three of each: all ranks' buffers on devices, then rank 0's alone.
+  for call in Send Recv Sendrecv Issend; do
+    counted MPI_$call $((3 * (ranks + 1))) 0 "by way of the host $((3 * (ranks + 1)))"
+  done
 done
 # Where no collective is Rondo's, messages on devices are all the same: by Open MPI's word for MPI_THREAD_SERIALIZED.
 withDriver layered 2 RONDO_MPI=both OMPI_MPI_THREAD_LEVEL=2 "$programs/device_test" >"$log" 2>&1 ||
   fail "device_test serialized"
 for ranks in 1 2 3; do
   echo "== device buffers in calls that are MPI's, $ranks ranks"
-  withDriver layered $ranks RONDO_MPI=both "$programs/device_calls_test" >"$log" 2>&1 || fail "device_calls_test failed"
+  withDriver layered $ranks RONDO_MPI=both RONDO_MPI_STATS=1 "$programs/device_calls_test" >"$log" 2>&1 ||
+    fail "device_calls_test failed"
   [[ $ranks = 1 ]] || grep -q '^rondo_mpi: MPI_Win_attach: base is device memory, .*; allowed: host memory' "$log" ||
     fail "no sentence about a window on a device"
   grep ' checks on a rank' "$log"

@@ -104,15 +104,16 @@ runShorter() {  # ranks, program, places...; leaves what it ran with in `options
   return 1
 }
 
-# What the statistics say of the program's own call: messages, barriers, what is MPI's for its types and what
-# neighbours exchange are not counted by memory.
+# What the statistics say of the program's own call; of messages that some were copied. Barriers, what is MPI's for its
+# types and what neighbours exchange are not counted by memory.
 saidOfDevices() {  # program
   local call=${1##*/osu_}
   awk -v call="MPI_${call^}" '$2 == call { for (i = 7; i <= NF; i++) said = said " " $i; print said }' "$log"
 }
 seenOnDevices() {  # program
   case $1 in
-    */pt2pt/* | */osu_barrier | */osu_ibarrier | */osu_*alltoallw | */osu_*neighbor_*) return 0 ;;
+    */pt2pt/*) grep -qE '^rondo_mpi: MPI_[A-Z][A-Za-z_]* .*by way of the host' "$log" ;;
+    */osu_barrier | */osu_ibarrier | */osu_*alltoallw | */osu_*neighbor_*) return 0 ;;
     *) [[ $(saidOfDevices "$1") =~ on\ devices|by\ way\ of\ the\ host ]] ;;
   esac
 }

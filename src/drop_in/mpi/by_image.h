@@ -11,6 +11,7 @@
 #include "drop_in/mpi/device_memory.h"
 #include "drop_in/mpi/failure.h"
 #include "drop_in/mpi/staged.h"
+#include "drop_in/mpi/stats.h"
 
 namespace rondo::drop_in {
 
@@ -42,12 +43,19 @@ int guarded(const Where& where, const char* call, const Body& body) {
   }
 }
 
+/// The same, and it does copy: the statistics count it.
+template <class Where, class Body>
+int copied(const Where& where, const char* call, const Body& body) {
+  const StagedCall counted(call);
+  return guarded(where, call, body);
+}
+
 /// MPI_Send and others: `mpis` does the call on the buffer that it is given.
 template <class Where, class Mpis>
 int send(const Where& where, const char* call, const Buffer& buffer, const Mpis& mpis) {
   if (!buffer.staged()) [[likely]]
     return mpis(buffer.begin);
-  return guarded(where, call, [&] { return mpis(Image(buffer.elements(), false).begin()); });
+  return copied(where, call, [&] { return mpis(Image(buffer.elements(), false).begin()); });
 }
 
 template <class Where, class Mpis>
@@ -57,7 +65,7 @@ int receive(const Where& where, const char* call, const Buffer& buffer, const Mp
     endFreed();
     return code;
   }
-  return guarded(where, call, [&] {
+  return copied(where, call, [&] {
     Image image(buffer.elements(), true);
     const int code = mpis(image.begin());
     image.bringBack();
@@ -72,7 +80,7 @@ int begin(const Where& where, const char* call, const Buffer& buffer, bool recei
           MPI_Request* request, const Mpis& mpis) {
   if (!buffer.staged()) [[likely]]
     return mpis(const_cast<void*>(buffer.begin));
-  return guarded(where, call, [&] {
+  return copied(where, call, [&] {
     const auto message = std::make_shared<StagedMessage>(buffer.elements(), receives);
     const int code = mpis(message->begin());
     if (code == MPI_SUCCESS) addStaged(*request, message);

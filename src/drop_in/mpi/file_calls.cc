@@ -71,7 +71,7 @@ template <class Mpis>
 int beginSplit(const char* call, MPI_File file, const Buffer& of, bool reads, const Mpis& mpis) {
   if (!of.staged()) [[likely]]
     return mpis(const_cast<void*>(of.begin));
-  return guarded(OnFile{file}, call, [&] {
+  return copied(OnFile{file}, call, [&] {
     const auto message = std::make_shared<StagedMessage>(of.elements(), reads);
     const int code = mpis(message->begin());
     if (code != MPI_SUCCESS) return code;

@@ -67,7 +67,7 @@ int packBy(MPI_Comm comm, const char* call, const Buffer& in, const Packed<Size>
   return send(comm, call, in, [&](const void* from) {
     if (!out.staged()) [[likely]]
       return mpis(from, const_cast<void*>(out.begin));
-    return guarded(comm, call, [&] {
+    return copied(comm, call, [&] {
       PackedImage image(out, mostOf(in, out.size, packSize));
       const int code = mpis(from, image.begin());
       if (code == MPI_SUCCESS) image.bringBack(*out.position);
@@ -82,7 +82,7 @@ int unpackBy(MPI_Comm comm, const char* call, const Packed<Size>& in, const Buff
   return receive(comm, call, out, [&](void* to) {
     if (!in.staged()) [[likely]]
       return mpis(in.begin, to);
-    return guarded(comm, call, [&] {
+    return copied(comm, call, [&] {
       PackedImage image(in, mostOf(out, in.size, packSize));
       image.fill();
       return mpis(image.begin(), to);

@@ -41,7 +41,7 @@ int init(MPI_Comm comm, const char* call, const Buffer& buffer, bool receives, i
   }
   if (!buffer.staged()) [[likely]]
     return mpis(const_cast<void*>(buffer.begin));
-  return guarded(comm, call, [&] {
+  return copied(comm, call, [&] {
     const auto message =
         std::make_shared<StagedMessage>(buffer.elements(), receives, Starts::Often);
     const int code = mpis(message->begin());
@@ -72,7 +72,7 @@ bool startMessage(MPI_Request* request, int* code) {
   const MPI_Request before = *request;
   // That it is active is for MPI to say, which still has the image.
   const bool active = findStaged(before) == message;
-  *code = guarded(MPI_COMM_WORLD, "MPI_Start", [&] {
+  *code = copied(MPI_COMM_WORLD, "MPI_Start", [&] {
     if (!active) message->start();
     return PMPI_Start(request);
   });

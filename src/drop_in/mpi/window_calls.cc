@@ -94,8 +94,10 @@ int completed(int code, MPI_Win win, int target = kEveryTarget) {
 template <class Mpis>
 int access(MPI_Win win, int target, const char* call, MPI_Request* request, const Mpis& mpis) {
   return guarded(OnWindow{win}, call, [&] {
+    StagedCall counted(call);
     const auto buffers = std::make_shared<StagedAccess>();
     const int code = mpis(*buffers);
+    if (!buffers->used()) counted.forget();
     if (code != MPI_SUCCESS || !buffers->used()) return code;
     hold(win, target, buffers);
     return request == nullptr ? code : holdUntilEnd(*request, buffers);
