@@ -167,7 +167,7 @@ gpuBench() {  # most bytes
   gpuReady
   for ((ranks = 2; ranks <= gpus; ranks *= 2)); do
     # A kernel without a library around it, if one was put there: what the links allow.
-    if command -v "bare_$ranks" >/dev/null; then bounded 100 "bare_$ranks" 1234 -t60 | grep '^best' || true; fi
+    if command -v "bare_$ranks" >/dev/null; then bounded 100 "bare_$ranks" 12346 -t60 | grep '^best' || true; fi
     for mode in "" --graph; do
       # shellcheck disable=SC2086
       runMpi "$ranks" rondo-bench allreduce --memory device --peer nccl --min 8 --max "${1:-256M}" \

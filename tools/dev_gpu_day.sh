@@ -88,7 +88,8 @@ dayNccl() {  # ranks, collective, options...
 
 dayBench() {
   local type mode
-  command -v "bare_$gpus" >/dev/null && dayStep "bare, $gpus GPUs" bounded 100 "bare_$gpus" 1234 -t40
+  # Its methods but copy engines (5) and barriers (7): 6 is a ring of bulk copies, the best of them from 64 MiB.
+  command -v "bare_$gpus" >/dev/null && dayStep "bare, $gpus GPUs" bounded 100 "bare_$gpus" 12346 -t60
   for mode in "" --graph; do
     dayStep "all-reduce $mode" dayNccl "$gpus" allreduce --min 8 --max 1G --step 2 --budget 0.05 $mode
   done
