@@ -168,7 +168,7 @@ rondoResult_t checkMemory(const CollectiveArgs& args, bool* onDevice) {
         args,
         format(
             "argument stream is %p, but the buffers are host memory, which is done with when the "
-            "call returns; allowed: NULL",
+            "call returns, or device memory that was freed; allowed: NULL, or device memory",
             static_cast<void*>(args.stream)));
   }
   const Communicator& comm = *args.comm->impl;
