@@ -115,7 +115,8 @@ Communicator::End Communicator::deviceFailure() const {
 }
 
 Communicator::End Communicator::foundByKernels() const {
-  if (!parts_.device) return {rondoSuccess, ""};
+  // What failed outside of kernels is on its way to all ranks, with the best cause that is found.
+  if (!parts_.device || !deviceFailure().why.empty()) return {rondoSuccess, ""};
   try {
     parts_.device->check();
   } catch (const Error& error) {
