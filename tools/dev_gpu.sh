@@ -201,8 +201,8 @@ gpuLevels() {
 
 # Ranks in step: under the tools one rank's copies wait for another rank's kernels, and those for it. Without a
 # filter every test of two ranks, and those of the API, hosts and faults with as many as they have; of processes
-# memcheck alone. The tests are dealt out to the GPUs, for as long as RONDO_SANITIZE_SECONDS: under racecheck, whose
-# kernels keep the GPU itself busy, in two parts to each, under memcheck in up to eight, as there are cores.
+# memcheck alone. The tests are dealt out to the GPUs, for as long as RONDO_SANITIZE_SECONDS: under memcheck in up to
+# eight parts to each, as there are cores, under racecheck in two (eight on one GPU had not ended after 200 s).
 gpuSanitize() {  # gtest filter
   local tool parts tests logs each result=0 seconds=${RONDO_SANITIZE_SECONDS:-1500}
   local all='CloseLaunch.*:DeviceApi.*:DeviceAwaited.*:FarGpu.*:LevelsGpu.*:Faults.*:Memory.*:BadInput.*:DeviceRecord.*'

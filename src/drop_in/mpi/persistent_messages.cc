@@ -41,7 +41,7 @@ int init(MPI_Comm comm, const char* call, const Buffer& buffer, bool receives, i
   }
   if (!buffer.staged()) [[likely]]
     return mpis(const_cast<void*>(buffer.begin));
-  return copied(comm, call, [&] {
+  return guarded(comm, call, [&] {  // MPI_Start copies
     const auto message =
         std::make_shared<StagedMessage>(buffer.elements(), receives, Starts::Often);
     const int code = mpis(message->begin());
