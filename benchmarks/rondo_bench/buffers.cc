@@ -23,10 +23,13 @@ size_t oddLines(size_t bytes, size_t line) {
 
 }  // namespace
 
-RingPlan planRing(const Extent& extent, bool inPlace, bool hot, size_t line) {
+RingPlan planRing(const Extent& extent, bool inPlace, bool hot, size_t line, Offsets offsets) {
   RingPlan plan{};
-  plan.sendStride = inPlace ? 0 : oddLines(extent.send + kGap, line);
-  plan.setStride = oddLines((inPlace ? extent.common : plan.sendStride + extent.recv) + kGap, line);
+  if (inPlace) offsets.recv = offsets.send;
+  plan.offsets = offsets;
+  plan.sendStride = inPlace ? 0 : oddLines(offsets.send + extent.send + kGap, line);
+  plan.setStride = oddLines(
+      offsets.recv + (inPlace ? extent.common : plan.sendStride + extent.recv) + kGap, line);
   const size_t most = std::max<size_t>(1, inPlace ? extent.common : extent.send + extent.recv);
   const size_t least = std::max<size_t>(1, extent.leastTouched);
   plan.sets = std::clamp<size_t>((kColdBytes + least - 1) / least, 2, kMostSets);
@@ -40,11 +43,13 @@ BufferRing::BufferRing(const Block& block, const PatternSet& patterns, const Lay
     : block_(block), patterns_(patterns), layout_(layout), inPlace_(inPlace), plan_(plan) {}
 
 char* BufferRing::sendAt(size_t set) const {
-  return setAt(set) + (inPlace_ ? layout_.sendAt * patterns_.elementSize() : 0);
+  return setAt(set) + plan_.offsets.send +
+         (inPlace_ ? layout_.sendAt * patterns_.elementSize() : 0);
 }
 
 char* BufferRing::recvAt(size_t set) const {
-  return setAt(set) + (inPlace_ ? layout_.recvAt * patterns_.elementSize() : plan_.sendStride);
+  return setAt(set) + plan_.offsets.recv +
+         (inPlace_ ? layout_.recvAt * patterns_.elementSize() : plan_.sendStride);
 }
 
 /// In place the input lies in the result or the result in the input, so the input comes last.

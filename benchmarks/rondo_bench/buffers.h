@@ -6,6 +6,7 @@
 
 #include "benchmark.h"
 #include "memory.h"
+#include "options.h"
 #include "pattern_set.h"
 
 namespace rondo::bench {
@@ -15,14 +16,15 @@ struct RingPlan {
   size_t sets;
   size_t sendStride;  ///< From a set's send buffer to its receive buffer; 0 in place.
   size_t setStride;   ///< From one set to the next.
+  Offsets offsets;    ///< Of the buffers from multiples of a line.
 
   size_t blockBytes() const { return sets * setStride; }
 };
 
 /// At least 64 MiB touched on every rank and two sets, at most 64 sets and 1 GiB a rank; a message
 /// that is larger by itself gets one set. `hot`: one set always. All buffers begin at multiples of
-/// `line` bytes.
-RingPlan planRing(const Extent& extent, bool inPlace, bool hot, size_t line);
+/// `line` bytes, or so many bytes behind them as `offsets` has it; in place as its `send`.
+RingPlan planRing(const Extent& extent, bool inPlace, bool hot, size_t line, Offsets offsets = {});
 
 /// The sets for one size, with the values that the layout wants in them.
 class BufferRing {

@@ -106,6 +106,10 @@ void addDataOptions(CLI::App& app, const Command& command, OptionTexts& texts, O
             "at least 64 MiB and two sets, at most 64 sets and 1 GiB a rank");
     addText(app, "--align", texts.align, "BYTES",
             "Buffers lie an odd number of these apart: a power of two from 16 to 1M [64]");
+    addText(app, "--offset", texts.offset, "BYTES",
+            "Buffers begin so many bytes behind a multiple of --align, as parts of larger ones do: "
+            "send and receive buffers, or with a comma between first those, then these. Multiples "
+            "of an element's size below --align, in place the same [0]");
     addFlag(app, "--no-check", options.noCheck, "Do not check results; wrong is 0 then");
   }
 }

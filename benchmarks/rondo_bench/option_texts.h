@@ -15,11 +15,11 @@ inline constexpr const char* kNotGiven = "\1";
 /// Every option as the text that was given, before it is read.
 struct OptionTexts {
   std::string min = kNotGiven, max = kNotGiven, step = kNotGiven, type = kNotGiven, op = kNotGiven,
-              root = kNotGiven, window = kNotGiven, align = kNotGiven, group = kNotGiven,
-              collective = kNotGiven, polls = kNotGiven, memory = kNotGiven, library = kNotGiven,
-              peer = kNotGiven, warmup = kNotGiven, iterations = kNotGiven, budget = kNotGiven,
-              pause = kNotGiven, calls = kNotGiven, progress = kNotGiven, meeting = kNotGiven,
-              threshold = kNotGiven, columns = kNotGiven;
+              root = kNotGiven, window = kNotGiven, align = kNotGiven, offset = kNotGiven,
+              group = kNotGiven, collective = kNotGiven, polls = kNotGiven, memory = kNotGiven,
+              library = kNotGiven, peer = kNotGiven, warmup = kNotGiven, iterations = kNotGiven,
+              budget = kNotGiven, pause = kNotGiven, calls = kNotGiven, progress = kNotGiven,
+              meeting = kNotGiven, threshold = kNotGiven, columns = kNotGiven;
 };
 
 /// Adds what `command` takes to its part of the command line.

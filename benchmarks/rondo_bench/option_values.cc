@@ -58,6 +58,16 @@ size_t readSize(const std::string& name, const std::string& text) {
   }
 }
 
+std::vector<size_t> readSizeList(const std::string& name, const std::string& text, size_t most) {
+  std::vector<size_t> result;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) result.push_back(readSize(name, word));
+  if (result.empty() || result.size() > most) {
+    refuse(name, text, "allowed are 1 to " + std::to_string(most) + " sizes with commas between");
+  }
+  return result;
+}
+
 size_t readPowerOfTwo(const std::string& name, const std::string& text, size_t least, size_t most) {
   const size_t value = readSize(name, text);
   if (value < least || value > most || !std::has_single_bit(value)) {

@@ -1,5 +1,7 @@
 #include "options.h"
 
+#include <algorithm>
+
 #include "commands.h"
 #include "errors.h"
 #include "option_texts.h"
@@ -55,6 +57,24 @@ void readData(const OptionTexts& texts, Options& options) {
   }
   options.collective = given(texts.collective) ? texts.collective : "allreduce";
   readChoice("--collective", options.collective, names);
+}
+
+/// Needs the types.
+void readOffsets(const OptionTexts& texts, Options& options) {
+  const std::vector<size_t> offsets = readSizeList("--offset", texts.offset, 2);
+  options.offsets = {offsets.front(), offsets.back()};
+  size_t element = 1;
+  for (const ElementType* type : options.types) element = std::max(element, type->size);
+  for (const size_t offset : offsets) {
+    if (offset < options.align && offset % element == 0) continue;
+    throw UsageError(
+        "--offset " + texts.offset + ": allowed are multiples of " + std::to_string(element) +
+        ", the size of an element, below --align, which is " + formatSize(options.align));
+  }
+  if (options.inPlace && offsets.front() != offsets.back()) {
+    throw UsageError("--offset " + texts.offset +
+                     ": allowed is one number with --in-place, which has one buffer");
+  }
 }
 
 void readLibraries(const OptionTexts& texts, Options& options) {
@@ -206,6 +226,7 @@ CommandLine parseCommandLine(int argc, const char* const* argv) {
   }
   readSizes(texts, options);
   readData(texts, options);
+  if (given(texts.offset)) readOffsets(texts, options);
   readLibraries(texts, options);
   readRun(texts, options);
   requireSense(options);

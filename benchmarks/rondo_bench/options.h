@@ -18,6 +18,12 @@ enum class Peer { kNone, kMpi, kNccl, kNcclSymmetric };
 inline bool isNccl(Peer peer) { return peer == Peer::kNccl || peer == Peer::kNcclSymmetric; }
 enum class When { kAuto, kAlways, kNever };
 
+/// Where buffers begin, in bytes behind a multiple of --align.
+struct Offsets {
+  size_t send = 0;
+  size_t recv = 0;
+};
+
 /// As --peer has it; "" of kNone.
 const char* peerName(Peer peer);
 
@@ -41,6 +47,7 @@ struct Options {
   Peer peer = Peer::kNone;
   bool hot = false;
   size_t align = 64;  ///< Buffers begin at odd multiples of it.
+  Offsets offsets;    ///< Multiples of the size of every element of `types`.
   bool noCheck = false;
   std::optional<int> warmup;      ///< Unset: by size.
   std::optional<int> iterations;  ///< Unset: by size, within the budget.

@@ -29,7 +29,7 @@ class Range {
   }
   RingPlan plan(const ElementType& type, size_t bytes) const {
     return planRing(extentOf(benchmark_, seat_, bytes, type.size, inPlace_), inPlace_, options_.hot,
-                    options_.align);
+                    options_.align, options_.offsets);
   }
   /// The most that any size of any type needs.
   size_t blockBytes() const {

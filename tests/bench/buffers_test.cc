@@ -64,6 +64,17 @@ TEST(BenchRing, BuffersBeginAtOddMultiplesOfALine) {
   }
 }
 
+TEST(BenchRing, OffsetsLeaveRoomForWhatBeginsLater) {
+  const RingPlan apart = planRing({5000, 300, 5000, 300}, false, false, 64, {60, 4});
+  EXPECT_EQ(apart.sendStride % 64, 0u);
+  EXPECT_EQ(apart.setStride % 64, 0u);
+  EXPECT_GE(apart.sendStride + 4u, 60u + 5000u);
+  EXPECT_GE(apart.setStride, apart.sendStride + 4u + 300u);
+  const RingPlan one = planRing({5000, 300, 5000, 300}, true, false, 64, {60, 4});
+  EXPECT_EQ(one.offsets.recv, 60u) << "one buffer begins at one place";
+  EXPECT_GE(one.setStride, 60u + 5000u);
+}
+
 TEST(BenchRing, AllLibrariesMeetAllSetsAndEachSetRests) {
   for (size_t sets : {1, 2, 3, 4, 7, 64}) {
     for (size_t contenders : {1, 2, 3}) {

@@ -80,6 +80,14 @@ for name in bcast alltoallv; do
   [[ $status == 0 && $(rightRows $name rondo) == 22 && $(rightRows $name mpi) == 22 ]] ||
     complain "not 22 right rows of each"
 done
+# Buffers that begin anywhere an element may.
+for name in allreduce alltoall gatherv; do
+  for offset in 1 3,5; do
+    try 2 "$bench" $name --warmup 1 --iters 4 --min 480 --max 480 --type int8 --offset $offset \
+      --csv "$scratch/rows.csv"
+    [[ $status == 0 && $(rightRows $name rondo) == 1 ]] || complain "no right row at $offset"
+  done
+done
 # Every collective in groups, in place and not; with pre-multiplied sums where it reduces.
 for name in "${collectives[@]}" barrier; do
   for how in "" --in-place; do
@@ -112,6 +120,10 @@ refused "unknown option --op" 2 alltoall --op sum
 refused "unknown option --memory" 2 barrier --memory host
 refused "--collective latency: allowed are allreduce" 2 overlap --collective latency
 refused "--window 0: allowed is a whole number from 1" 2 bw --window 0
+refused "--offset 4,64: allowed are multiples of 4, the size of an element, below --align, which is 64" 2 allreduce --offset 4,64
+refused "--offset 2: allowed are multiples of 4" 2 allreduce --offset 2
+refused "--offset 1,2,3: allowed are 1 to 2 sizes" 2 allreduce --offset 1,2,3
+refused "--offset 4,8: allowed is one number with --in-place" 2 allreduce --offset 4,8 --in-place
 refused "--align 48: allowed is a power of two from 16 to 1M" 2 allreduce --align 48
 refused "--library mpi: allowed only without --peer" 2 bcast --library mpi --peer mpi
 
