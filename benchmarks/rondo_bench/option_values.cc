@@ -61,7 +61,9 @@ size_t readSize(const std::string& name, const std::string& text) {
 std::vector<size_t> readSizeList(const std::string& name, const std::string& text, size_t most) {
   std::vector<size_t> result;
   std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) result.push_back(readSize(name, word));
+  for (std::string word; std::getline(words, word, ',');) {
+    result.push_back(word == "0" ? 0 : readSize(name, word));
+  }
   if (result.empty() || result.size() > most) {
     refuse(name, text, "allowed are 1 to " + std::to_string(most) + " sizes with commas between");
   }

@@ -10,7 +10,7 @@ namespace rondo::bench {
 
 /// Each throws UsageError: "--name text: what is wrong; allowed are ...".
 size_t readSize(const std::string& name, const std::string& text);
-/// One to `most` of them, with commas between.
+/// One to `most` of them, with commas between; 0 is one, too.
 std::vector<size_t> readSizeList(const std::string& name, const std::string& text, size_t most);
 size_t readPowerOfTwo(const std::string& name, const std::string& text, size_t least, size_t most);
 int readInt(const std::string& name, const std::string& text, int least, int most);

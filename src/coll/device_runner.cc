@@ -442,8 +442,8 @@ int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) {
   const int lanes = choice.geometry.lanes;
   if (choice.protocol == Protocol::kSimple) {
     const RingCall ring{args, ring_};
-    return launchKernel(*choice.kernel, &ring, lanes, choice.threads, call.stream,
-                        close_.launching({}));
+    return launchRing(*choice.kernel, ring, lanes, choice.threads, call.stream,
+                      close_.launching({}));
   }
   const CloseLaunch::Manner manner = close_.next(lanes, call.stream);
   args.close = manner.ofCall();

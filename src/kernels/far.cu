@@ -8,6 +8,7 @@
 #include "kernels/far_hands.h"
 #include "kernels/far_visit.h"
 #include "kernels/impl/enqueue.h"
+#include "kernels/impl/load.h"
 #include "kernels/impl/wait.h"
 
 namespace rondo {
@@ -150,9 +151,8 @@ int loadFar(int* blocksAtOnce, int* processors) {
   }
   for (const void* kernel : {reinterpret_cast<const void*>(&farCollective),
                              reinterpret_cast<const void*>(&farExchange)}) {
-    cudaFuncAttributes attributes;
     int perProcessor = 0;
-    if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, kernel);
+    if (error == cudaSuccess) error = loadKernel(kernel);
     if (error == cudaSuccess) {
       error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perProcessor, kernel, kThreads, 0);
     }

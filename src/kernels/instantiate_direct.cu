@@ -5,6 +5,7 @@
 
 #include "kernels/impl/enqueue.h"
 #include "kernels/impl/exchange.h"
+#include "kernels/impl/load.h"
 
 namespace rondo {
 namespace {
@@ -97,9 +98,8 @@ int loadDirect(int* blocksAtOnce, int processors) {
   for (const void* function : {directFunction(kFewPieces), directFunction(kMostPieces),
                                reinterpret_cast<const void*>(&meetingKernel),
                                reinterpret_cast<const void*>(&copyKernel)}) {
-    cudaFuncAttributes attributes;
     int perProcessor = 1 << 16;
-    cudaError_t error = cudaFuncGetAttributes(&attributes, function);
+    cudaError_t error = loadKernel(function);
     // what waits for nobody may share the device with anything
     if (error == cudaSuccess && function != reinterpret_cast<const void*>(&copyKernel)) {
       error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perProcessor, function,

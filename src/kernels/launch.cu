@@ -4,6 +4,7 @@
 
 #include "kernels/impl/drivers_own.h"
 #include "kernels/impl/enqueue.h"
+#include "kernels/impl/load.h"
 #include "kernels/launch.h"
 #include "kernels/standing_call.h"
 
@@ -45,9 +46,8 @@ int loadKernels(int* blocksAtOnce, int* processors) {
     error = cudaDeviceGetAttribute(processors, cudaDevAttrMultiProcessorCount, device);
   }
   const auto load = [&](const void* function, int threads) {
-    cudaFuncAttributes attributes;
     int perProcessor = 0;
-    if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, function);
+    if (error == cudaSuccess) error = loadKernel(function);
     if (error == cudaSuccess) {
       error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&perProcessor, function, threads, 0);
     }
@@ -56,6 +56,7 @@ int loadKernels(int* blocksAtOnce, int* processors) {
   for (const Kernel& row : kernels()) {
     load(row.function, row.threads);
     if (row.standing != nullptr) load(row.standing, row.threads);
+    if (row.anywhere != nullptr) load(row.anywhere, row.threads);
   }
   for (const void* function : exchangeKernels().function) load(function, kExchangeThreads);
   if (error != cudaSuccess) {
@@ -91,6 +92,15 @@ bool launchesClose() {
 int launchKernel(const Kernel& kernel, const void* call, int blocks, int threads,
                  CUstream_st* stream, const Launching& how) {
   return enqueueKernel(kernel.function, call, blocks, threads, stream, how);
+}
+
+int launchRing(const Kernel& kernel, const RingCall& call, int blocks, int threads,
+               CUstream_st* stream, const Launching& how) {
+  const CallArgs& args = call.args;
+  const uint64_t slots = reinterpret_cast<uintptr_t>(args.src) |
+                         reinterpret_cast<uintptr_t>(args.dst) | args.srcSlot | args.dstSlot;
+  const void* const function = slots % 16 == 0 ? kernel.function : kernel.anywhere;
+  return enqueueKernel(function, &call, blocks, threads, stream, how);
 }
 
 int launchStanding(const Kernel& kernel, const StandingCall& call, int blocks, int threads,

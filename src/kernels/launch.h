@@ -86,6 +86,7 @@ struct Kernel {
   int threads;  ///< Of a block, at most.
   const void* function;
   const void* standing = nullptr;  ///< Its twin that waits for more calls, if any.
+  const void* anywhere = nullptr;  ///< A ring's twin for blocks that are not aligned to 16 bytes.
 };
 
 /// All kernels there are (instantiate.cu).
@@ -97,7 +98,8 @@ const Kernel* findKernel(const char* collective, const char* algorithm, Protocol
 
 /// Loads every kernel into the current context, so that no launch has to, and says how many blocks
 /// of the most threads of any of them the device, which has so many multiprocessors, holds at
-/// once: no block takes more than that part of one. Returns a cudaError_t.
+/// once: no block takes more than that part of one. The context has the stack that they need from
+/// then on. Returns a cudaError_t.
 int loadKernels(int* blocksAtOnce, int* processors);
 
 /// Whether the current device and its driver can place a kernel's blocks while the kernel before it
@@ -119,6 +121,11 @@ int recall(const CaptureTip& tip, const void* call);
 /// Enqueues `kernel` with its one argument. Allowed while `stream` captures. Returns a cudaError_t.
 int launchKernel(const Kernel& kernel, const void* call, int blocks, int threads,
                  CUstream_st* stream, const Launching& how);
+
+/// The same of a ring's, or of its twin where slots of the call's buffers are not all aligned to 16
+/// bytes. Ranks need not do the same.
+int launchRing(const Kernel& kernel, const RingCall& call, int blocks, int threads,
+               CUstream_st* stream, const Launching& how);
 
 /// What is wrong with a stream, or its context; 0: nothing, whether it is idle or not.
 int streamError(CUstream_st* stream);

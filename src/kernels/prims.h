@@ -100,9 +100,10 @@ struct RingDesk {
 /// Primitives under the Simple protocol: blocks go in slices of kSlots FIFO slots in the receiver's
 /// memory and are announced by a flag behind a release; credits come back without one. All warps
 /// but the last work, each at its own pace; the last one tells the neighbours what all of them have
-/// done, so that nobody stops for the fence.
-template <class Reducer, uint32_t kSlots>
-class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer, kSlots>> {
+/// done, so that nobody stops for the fence. kAnywhere: blocks of the caller's memory may begin at
+/// any element; without it, those that are not aligned to 16 bytes go element by element.
+template <class Reducer, uint32_t kSlots, bool kAnywhere>
+class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer, kSlots, kAnywhere>> {
  public:
   /// All threads; `desk` is the block's shared memory.
   __device__ PrimsSimple(const RingCall& call, int lane, RingDesk* desk);

@@ -1,6 +1,8 @@
 #include <cuda_runtime.h>
 
+#include "kernels/impl/load.h"
 #include "kernels/scale.h"
+#include "kernels/unaligned.h"
 
 namespace rondo {
 namespace {
@@ -17,8 +19,13 @@ __device__ void copyBytes(unsigned char* to, const unsigned char* from, unsigned
   for (unsigned i = 0; i < bytes; ++i) to[i] = from[i];
 }
 
-/// A thread takes 16 bytes of elements at a time, byte by byte where a buffer is aligned to an
-/// element only.
+/// 16 bytes from any address, by all of two vectors where one does not hold them.
+__device__ Unit load(const unsigned char* from, uint32_t shift) {
+  const auto* vectors = reinterpret_cast<const Unit*>(from - shift);
+  return shift == 0 ? vectors[0] : unitWithin(vectors[0], vectors[1], shift);
+}
+
+/// A thread takes 16 bytes of elements at a time, and byte by byte what is left at the end.
 __global__ void scale(ScaleCall call) {
   const unsigned perUnit = 16 / call.elementBytes;
   Unit factors[2] = {{0, 0}, {0, 0}};
@@ -28,25 +35,21 @@ __global__ void scale(ScaleCall call) {
   for (unsigned e = 0; e < perUnit; ++e) {
     copyBytes(scalars + e * call.elementBytes, from, call.elementBytes);
   }
-  const bool whole =
-      (reinterpret_cast<uintptr_t>(call.src) | reinterpret_cast<uintptr_t>(call.dst)) % 16 == 0;
-  const uint64_t units = (call.count + perUnit - 1) / perUnit;
-  const uint64_t stride = uint64_t{gridDim.x} * blockDim.x;
-  for (uint64_t u = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; u < units; u += stride) {
-    const uint64_t first = u * perUnit;
-    const uint64_t left = call.count - first;
-    if (whole && left >= perUnit) {
-      factors[0] = reinterpret_cast<const Unit*>(call.src)[u];
-      reinterpret_cast<Unit*>(call.dst)[u] = product(call.type, factors);
+  const auto shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(call.src) % 16);
+  const uint64_t bytes = call.count * call.elementBytes;
+  const uint64_t inner = unitsWithin(bytes, shift);
+  const uint64_t stride = 16 * uint64_t{gridDim.x} * blockDim.x;
+  for (uint64_t at = 16 * (uint64_t{blockIdx.x} * blockDim.x + threadIdx.x); at < bytes;
+       at += stride) {
+    if (at < inner) {
+      factors[0] = load(call.src + at, shift);
+      storeParts(call.dst + at, product(call.type, factors), 16);
       continue;
     }
-    const unsigned bytes =
-        (left < perUnit ? static_cast<unsigned>(left) : perUnit) * call.elementBytes;
-    copyBytes(reinterpret_cast<unsigned char*>(&factors[0]), call.src + first * call.elementBytes,
-              bytes);
+    const auto left = static_cast<unsigned>(bytes - at < 16 ? bytes - at : 16);
+    copyBytes(reinterpret_cast<unsigned char*>(&factors[0]), call.src + at, left);
     const Unit out = product(call.type, factors);
-    copyBytes(call.dst + first * call.elementBytes, reinterpret_cast<const unsigned char*>(&out),
-              bytes);
+    copyBytes(call.dst + at, reinterpret_cast<const unsigned char*>(&out), left);
   }
 }
 
@@ -58,10 +61,7 @@ int reported(cudaError_t error) {
 
 }  // namespace
 
-int loadScale() {
-  cudaFuncAttributes attributes;
-  return reported(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(&scale)));
-}
+int loadScale() { return reported(loadKernel(reinterpret_cast<const void*>(&scale))); }
 
 int launchScale(const ScaleCall& call, CUstream_st* stream) {
   const uint64_t units = (call.count * call.elementBytes + 15) / 16;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 
 #include "api/types.h"
@@ -10,9 +11,48 @@
 #include "coll/registry.h"
 #include "kernels/joint_call.h"
 #include "kernels/launch.h"
+#include "kernels/unaligned.h"
 
 namespace rondo::test {
 namespace {
+
+// Of every length, to and from every address: the same bytes, and none beside them.
+TEST(Unaligned, LoadsAndStoresMeetAnyAddress) {
+  std::mt19937_64 random(7);
+  alignas(16) unsigned char from[64], to[48];
+  for (unsigned char& byte : from) byte = static_cast<unsigned char>(random());
+  for (uint32_t shift = 0; shift < 16; ++shift) {
+    Unit around[2];
+    std::memcpy(around, from, sizeof around);
+    const Unit unit = unitWithin(around[0], around[1], shift);
+    EXPECT_EQ(std::memcmp(&unit, from + shift, 16), 0) << shift;
+    for (uint32_t at = 0; at < 16; ++at) {
+      for (uint32_t bytes : {8u, 16u}) {
+        std::memset(to, 0xee, sizeof to);
+        storeParts(to + at, unit, bytes);
+        EXPECT_EQ(std::memcmp(to + at, from + shift, bytes), 0) << shift << " " << at;
+        for (uint32_t i = 0; i < sizeof to; ++i) {
+          if (i >= at && i < at + bytes) continue;
+          ASSERT_EQ(to[i], 0xee) << i << " beside " << at;
+        }
+      }
+    }
+  }
+}
+
+TEST(Unaligned, UnitsReachNoFurtherThanTheBuffer) {
+  for (uint32_t shift = 0; shift < 16; ++shift) {
+    for (uint64_t bytes = 0; bytes < 200; ++bytes) {
+      const uint64_t units = unitsWithin(bytes, shift);
+      EXPECT_EQ(units % 16, 0u);
+      const auto reach = [&](uint64_t end) {  // of the last vector that is loaded
+        return end == 0 ? 0 : end + (shift != 0 ? 16 - shift : 0);
+      };
+      EXPECT_LE(reach(units), bytes) << shift;
+      EXPECT_GT(reach(units + 16), bytes) << shift << ": one more would do";
+    }
+  }
+}
 
 // The kernels' division-free cut is the algorithms' cut.
 TEST(Cut, EqualsTheAlgorithmsParts) {

@@ -2,10 +2,12 @@
 // tests/cuda/heap_tests.cc.
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
 
 #include "api/rondo.h"
 #include "gpu/api_ranks.h"
+#include "kernels/launch.h"
 
 namespace rondo::test {
 namespace {
@@ -162,6 +164,32 @@ TEST(DeviceMemory, MoreThanTheDeviceHas) {
   check(cudaMemset(memory, 0, 1));
   good(rondoMemFree(memory));
   check(cudaDeviceSynchronize());
+}
+
+// The first launch of a kernel that needs more stack than the context has would wait for all that
+// runs, a kernel of another communicator that waits for a peer too.
+TEST(Stack, IsThereForAllKernelsOnceThereIsACommunicator) {
+  size_t usual = 0;
+  check(cudaDeviceGetLimit(&usual, cudaLimitStackSize));
+  check(cudaDeviceSetLimit(cudaLimitStackSize, 256));  // as a program may that wants the memory
+  rondoUniqueId id;
+  onRanks(2, [&](const Rank& me) { good(rondoCommDestroy(makeComm(me, &id))); });
+  size_t now = 0;
+  check(cudaDeviceGetLimit(&now, cudaLimitStackSize));
+  size_t most = 0;
+  for (const Kernel& kernel : kernels()) {
+    for (const void* function : {kernel.function, kernel.standing, kernel.anywhere}) {
+      cudaFuncAttributes attributes{};
+      if (function != nullptr) check(cudaFuncGetAttributes(&attributes, function));
+      most = std::max(most, attributes.localSizeBytes);
+      EXPECT_LE(attributes.localSizeBytes, now) << kernel.collective << " " << kernel.algorithm;
+    }
+  }
+  EXPECT_LE(most, 1024u) << "more than contexts have by themselves: it takes memory of the device";
+  EXPECT_GT(most, 256u) << "nothing was asked for";
+  RecordProperty("stack", static_cast<int>(most));
+  std::printf("kernels need up to %zu bytes of stack\n", most);
+  check(cudaDeviceSetLimit(cudaLimitStackSize, std::max(usual, most)));
 }
 
 }  // namespace

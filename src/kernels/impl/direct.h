@@ -104,23 +104,6 @@ __device__ __forceinline__ bool arrived(const DirectHead& call, const DirectPiec
   return true;
 }
 
-/// Any number of bytes, by all threads of the block, eight vectors of each under way. Not inlined:
-/// it needs all registers for itself.
-__device__ __noinline__ inline void copyLong(unsigned char* to, const unsigned char* from,
-                                             uint64_t bytes) {
-  constexpr uint64_t kAtOnce = 1u << 30;
-  for (uint64_t at = 0; at < bytes; at += kAtOnce) {
-    const auto now = static_cast<uint32_t>(bytes - at < kAtOnce ? bytes - at : kAtOnce);
-    if (aligned(to, 16) && aligned(from, 16)) {
-      const uint32_t whole = now / 16 * 16;
-      copyPieces<uint4, 8>(to + at, from + at, whole);
-      copyPieces<unsigned char, 1>(to + at + whole, from + at + whole, now - whole);
-    } else {
-      copyAny(to + at, from + at, now);
-    }
-  }
-}
-
 /// By all threads: the lane's part goes to where the offer said, and the receiver hears of it.
 __device__ __forceinline__ void push(const DirectHead& call, const DirectPiece& piece,
                                      const Held& held) {

@@ -31,11 +31,11 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
   window.finish();
 }
 
-template <class Algorithm, class Reducer, uint32_t kSlots>
+template <class Algorithm, class Reducer, uint32_t kSlots, bool kAnywhere>
 __global__ void __launch_bounds__(kRingThreads, 2)
     ringKernel(const __grid_constant__ RingCall call) {
   __shared__ RingDesk desk;
-  PrimsSimple<Reducer, kSlots> prims(call, static_cast<int>(blockIdx.x), &desk);
+  PrimsSimple<Reducer, kSlots, kAnywhere> prims(call, static_cast<int>(blockIdx.x), &desk);
   if (!prims.works()) return prims.serve();
   const algo::Group group{call.args.rank, call.args.size, call.args.root};
   forEachPart(call.args.cut, static_cast<int>(blockIdx.x),
@@ -77,7 +77,9 @@ Kernel ringRow(const char* collective, const char* algorithm = "ring") {
           kReducesOf<Reducer>,
           0,
           kRingThreads,
-          reinterpret_cast<const void*>(&ringKernel<Algorithm, Reducer, kSlots>)};
+          reinterpret_cast<const void*>(&ringKernel<Algorithm, Reducer, kSlots, false>),
+          nullptr,
+          reinterpret_cast<const void*>(&ringKernel<Algorithm, Reducer, kSlots, true>)};
 }
 
 /// A pipeline along all ranks.

@@ -1,11 +1,10 @@
 #pragma once
-// What a block of threads knows of the lanes of transfers that are its own, and how bytes are
-// copied between any two addresses.
+// What a block of threads knows of the lanes of transfers that are its own.
 
 #include <type_traits>
 
 #include "kernels/direct_call.h"
-#include "kernels/impl/memory.h"
+#include "kernels/impl/copy.h"
 
 namespace rondo {
 namespace device {
@@ -17,46 +16,6 @@ __device__ __forceinline__ uint64_t loadAcquire(const uint64_t* p) {
 }
 __device__ __forceinline__ void storeRelease(uint64_t* p, uint64_t v) {
   asm volatile("st.release.sys.global.b64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
-}
-
-/// Bytes [0, bytes) in pieces of T, kUnroll in flight a thread. Past L1: a peer may have written
-/// there.
-template <class T, int kUnroll>
-__device__ __forceinline__ void copyPieces(unsigned char* to, const unsigned char* from,
-                                           uint32_t bytes) {
-  const uint32_t count = bytes / sizeof(T);
-  const T* in = reinterpret_cast<const T*>(from);
-  T* out = reinterpret_cast<T*>(to);
-  for (uint32_t base = threadIdx.x; base < count; base += kUnroll * blockDim.x) {
-    T v[kUnroll];
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      const uint32_t i = base + u * blockDim.x;
-      if (i < count) v[u] = __ldcg(in + i);
-    }
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      const uint32_t i = base + u * blockDim.x;
-      if (i < count) out[i] = v[u];
-    }
-  }
-}
-
-/// From any address to any other. Not inlined: lines do without.
-__device__ __noinline__ inline void copyAny(unsigned char* to, const unsigned char* from,
-                                            uint32_t bytes) {
-  uint32_t width = 16;
-  if (aligned(to, 16) && aligned(from, 16)) {
-    copyPieces<uint4, 4>(to, from, bytes);
-  } else if (aligned(to, 4) && aligned(from, 4)) {
-    width = 4;
-    copyPieces<uint32_t, 8>(to, from, bytes);
-  } else {
-    width = 1;
-    copyPieces<unsigned char, 8>(to, from, bytes);
-  }
-  const uint32_t done = bytes / width * width;
-  copyPieces<unsigned char, 1>(to + done, from + done, bytes - done);
 }
 
 /// How a transfer goes: through slots, or straight into the receiver's buffer.

@@ -1,6 +1,7 @@
 #pragma once
 // PrimsSimple's bodies.
 
+#include "kernels/impl/copy.h"
 #include "kernels/impl/wait.h"
 #include "kernels/prims.h"
 
@@ -15,23 +16,43 @@ struct Operands {
   unsigned char* send;
 };
 
-/// Some of a Unit's bytes at a time: all of them, or one element.
+/// How much of the operands is taken at a time: all of a Unit's bytes, or one element. Of the
+/// caller's memory Raw is what was loaded; slots are aligned to 16 bytes.
 struct WholeUnits {
-  static constexpr int kBytes = 16;
+  using Raw = Unit;
   __device__ uint32_t bytes() const { return 16; }
-  __device__ Unit load(const unsigned char* from) const {
-    const ulonglong2 v = __ldcg(reinterpret_cast<const ulonglong2*>(from));
-    return Unit{v.x, v.y};
-  }
-  __device__ void store(unsigned char* to, Unit u) const {
-    *reinterpret_cast<ulonglong2*>(to) = make_ulonglong2(u.a, u.b);
-  }
+  __device__ Unit fetch(const unsigned char* slot) const { return loadUnit(slot); }
+  __device__ void put(unsigned char* slot, Unit u) const { storeUnit(slot, u); }
+  __device__ Raw load(const unsigned char* from) const { return loadUnit(from); }
+  __device__ Unit unit(Raw raw) const { return raw; }
+  __device__ void store(unsigned char* to, Unit u) const { storeUnit(to, u); }
+};
+
+/// Not inlined: eight of them would be most of a verb.
+__device__ __noinline__ inline void storeUnitAnywhere(unsigned char* to, Unit u) {
+  storeParts(to, u, 16);
+}
+
+/// Where the caller's memory is not aligned to 16 bytes.
+struct ShiftedUnits {
+  using Raw = Vectors;
+  uint32_t shift;  ///< Of what is loaded.
+  __device__ uint32_t bytes() const { return 16; }
+  __device__ Unit fetch(const unsigned char* slot) const { return loadUnit(slot); }
+  __device__ void put(unsigned char* slot, Unit u) const { storeUnit(slot, u); }
+  __device__ Raw load(const unsigned char* from) const { return loadAround(from, shift); }
+  __device__ Unit unit(Raw raw) const { return unitWithin(raw.low, raw.high, shift); }
+  __device__ void store(unsigned char* to, Unit u) const { storeUnitAnywhere(to, u); }
 };
 
 struct Elements {
+  using Raw = Unit;
   uint32_t elementBytes;
   __device__ uint32_t bytes() const { return elementBytes; }
-  __device__ Unit load(const unsigned char* from) const {
+  __device__ Unit fetch(const unsigned char* slot) const { return load(slot); }
+  __device__ void put(unsigned char* slot, Unit u) const { store(slot, u); }
+  __device__ Unit unit(Raw raw) const { return raw; }
+  __device__ Raw load(const unsigned char* from) const {
     switch (elementBytes) {
       case 1:
         return Unit{__ldcg(from), 0};
@@ -72,26 +93,31 @@ __device__ __forceinline__ void combine(const Operands& o, const Reduction& redu
                                         uint32_t from, uint32_t end, uint32_t threads) {
   const uint32_t step = piece.bytes() * threads;
   for (uint32_t base = from + threadIdx.x * piece.bytes(); base < end; base += kUnroll * step) {
-    Unit a[kUnroll], b[kUnroll];
+    Unit a[kUnroll];
+    typename Piece::Raw raw[kUnroll];
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
       const uint32_t i = base + u * step;
-      if ((bits & algo::kRecv) && i < end) a[u] = piece.load(o.recv + i);
-      if ((bits & algo::kSrc) && i < end) b[u] = piece.load(o.src + i);
+      if ((bits & algo::kRecv) && i < end) a[u] = piece.fetch(o.recv + i);
+      if ((bits & algo::kSrc) && i < end) raw[u] = piece.load(o.src + i);
     }
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
       const uint32_t i = base + u * step;
       if (i >= end) continue;
-      if (bits & algo::kSrc) b[u] = Unit{source(b[u].a), source(b[u].b)};
-      Unit v = (bits & algo::kRecv) ? a[u] : b[u];
+      Unit own = a[u];
+      if constexpr ((bits & algo::kSrc) != 0) {
+        own = piece.unit(raw[u]);
+        own = Unit{source(own.a), source(own.b)};
+      }
+      Unit v = (bits & algo::kRecv) ? a[u] : own;
       if constexpr ((bits & algo::kRecv) && (bits & algo::kSrc)) {
-        const unsigned long long words[2][2] = {{a[u].a, b[u].a}, {a[u].b, b[u].b}};
+        const unsigned long long words[2][2] = {{a[u].a, own.a}, {a[u].b, own.b}};
         unsigned long long out[2];
         Reducer::reduce(reduction, words, 2, out);
         v = Unit{out[0], out[1]};
       }
-      if (bits & algo::kSend) piece.store(o.send + i, v);
+      if (bits & algo::kSend) piece.put(o.send + i, v);
       if (bits & algo::kDst) piece.store(o.dst + i, (bits & algo::kBefore) ? a[u] : v);
     }
   }
@@ -102,12 +128,12 @@ __device__ __forceinline__ void combine(const Operands& o, const Reduction& redu
 static_assert(kFifoSlots > kBlockSlices * kSliceSlots && (kFifoSlots & (kFifoSlots - 1)) == 0,
               "see channel_view.h: ranks would wait for each other, and counters wrap");
 
-#define RONDO_SIMPLE                        \
-  template <class Reducer, uint32_t kSlots> \
+#define RONDO_SIMPLE                                        \
+  template <class Reducer, uint32_t kSlots, bool kAnywhere> \
   __device__ __forceinline__
 
-RONDO_SIMPLE PrimsSimple<Reducer, kSlots>::PrimsSimple(const RingCall& call, int lane,
-                                                       RingDesk* desk)
+RONDO_SIMPLE PrimsSimple<Reducer, kSlots, kAnywhere>::PrimsSimple(const RingCall& call, int lane,
+                                                                  RingDesk* desk)
     : call_(call),
       source_(call.args),
       desk_(desk),
@@ -128,7 +154,7 @@ RONDO_SIMPLE PrimsSimple<Reducer, kSlots>::PrimsSimple(const RingCall& call, int
   __syncthreads();  // also: every thread has read the old steps
 }
 
-RONDO_SIMPLE void PrimsSimple<Reducer, kSlots>::finish() {
+RONDO_SIMPLE void PrimsSimple<Reducer, kSlots, kAnywhere>::finish() {
   if constexpr (kSlots < kSliceSlots) {
     // The next kernel's slices may be longer, and do not wrap. The previous rank may say so of its
     // own slots only when this rank's next kernel looks.
@@ -149,17 +175,17 @@ RONDO_SIMPLE void PrimsSimple<Reducer, kSlots>::finish() {
 
 /// A slice has come in and there is a slot to send into, as far as this warp knows. Counters may
 /// wrap: only differences are looked at. The head may be one behind: see finish().
-template <class Reducer, uint32_t kSlots>
+template <class Reducer, uint32_t kSlots, bool kAnywhere>
 template <int bits>
-__device__ __forceinline__ bool PrimsSimple<Reducer, kSlots>::enough() const {
+__device__ __forceinline__ bool PrimsSimple<Reducer, kSlots, kAnywhere>::enough() const {
   return (!(bits & algo::kRecv) || static_cast<int32_t>(head_ - received_) > 0) &&
          (!(bits & algo::kSend) || sent_ - credit_ <= kFifoSlots - kSlots);
 }
 
 /// Waits for it, every warp for itself. What a look finds mostly lasts for several slices.
-template <class Reducer, uint32_t kSlots>
+template <class Reducer, uint32_t kSlots, bool kAnywhere>
 template <int bits>
-__device__ __forceinline__ bool PrimsSimple<Reducer, kSlots>::ready() {
+__device__ __forceinline__ bool PrimsSimple<Reducer, kSlots, kAnywhere>::ready() {
   if (enough<bits>()) return true;
   const uint32_t thread = threadIdx.x % 32;
   const uint32_t* const counter = thread == 0 ? in_.head : out_.credit;
@@ -176,18 +202,18 @@ __device__ __forceinline__ bool PrimsSimple<Reducer, kSlots>::ready() {
   return came;
 }
 
-template <class Reducer, uint32_t kSlots>
+template <class Reducer, uint32_t kSlots, bool kAnywhere>
 template <int bits>
-__device__ __forceinline__ void PrimsSimple<Reducer, kSlots>::done() {
+__device__ __forceinline__ void PrimsSimple<Reducer, kSlots, kAnywhere>::done() {
   received_ += (bits & algo::kRecv) ? kSlots : 0;
   sent_ += (bits & algo::kSend) ? kSlots : 0;
   __syncwarp();
   tellDesk<bits>();
 }
 
-template <class Reducer, uint32_t kSlots>
+template <class Reducer, uint32_t kSlots, bool kAnywhere>
 template <int bits>
-__device__ __forceinline__ void PrimsSimple<Reducer, kSlots>::tellDesk() {
+__device__ __forceinline__ void PrimsSimple<Reducer, kSlots, kAnywhere>::tellDesk() {
   if (threadIdx.x % 32 != 0) return;
   __threadfence_block();
   const uint32_t warp = threadIdx.x / 32;
@@ -199,7 +225,7 @@ __device__ __forceinline__ void PrimsSimple<Reducer, kSlots>::tellDesk() {
 /// every warp has done. What was read has been used, so that nothing has to be released for the
 /// former: behind the fence for the latter, which waits for all that is on the links, it took 3 %
 /// more of a long all-reduce (4 x H200, 2026-11).
-RONDO_SIMPLE void PrimsSimple<Reducer, kSlots>::serve() {
+RONDO_SIMPLE void PrimsSimple<Reducer, kSlots, kAnywhere>::serve() {
   const uint32_t thread = threadIdx.x % 32;
   const bool watches = thread < workers() / 32;
   uint32_t* const counter = thread == 0 ? out_.head : in_.credit;
@@ -223,9 +249,10 @@ RONDO_SIMPLE void PrimsSimple<Reducer, kSlots>::serve() {
   }
 }
 
-template <class Reducer, uint32_t kSlots>
+template <class Reducer, uint32_t kSlots, bool kAnywhere>
 template <int bits>
-__device__ __forceinline__ void PrimsSimple<Reducer, kSlots>::move(algo::Block b, int, int) {
+__device__ __forceinline__ void PrimsSimple<Reducer, kSlots, kAnywhere>::move(algo::Block b, int,
+                                                                              int) {
   if (b.count == 0 || gaveUp_) return;
   const CallArgs& args = call_.args;
   const uint64_t at = b.offset * args.elementBytes;
@@ -233,8 +260,8 @@ __device__ __forceinline__ void PrimsSimple<Reducer, kSlots>::move(algo::Block b
   unsigned char* dst = args.dst + static_cast<uint64_t>(b.slot) * args.dstSlot + at;
   Reduction reduction = args.reduction;
   if (!(bits & algo::kFinal)) reduction.divisor = 0;
-  const bool wide = ((bits & algo::kSrc) == 0 || device::aligned(src, 16)) &&
-                    ((bits & algo::kDst) == 0 || device::aligned(dst, 16));
+  const bool aligned = ((bits & algo::kSrc) == 0 || device::aligned(src, 16)) &&
+                       ((bits & algo::kDst) == 0 || device::aligned(dst, 16));
   const uint32_t total = static_cast<uint32_t>(b.count) * args.elementBytes;
   constexpr uint32_t most = kSlots * kSlotBytes;
   const uint32_t slices = (total + most - 1) / most;  // of equal length
@@ -248,9 +275,19 @@ __device__ __forceinline__ void PrimsSimple<Reducer, kSlots>::move(algo::Block b
     const uint32_t bytes = total - from < slice ? total - from : slice;
     const device::Operands o{in_.slots + received_ % kFifoSlots * kSlotBytes, src + from,
                              dst + from, out_.slots + sent_ % kFifoSlots * kSlotBytes};
-    const uint32_t whole = wide ? bytes / 16 * 16 : 0;
-    device::combine<bits, Reducer, 4 * kSlots>(o, reduction, source_, device::WholeUnits{}, 0,
-                                               whole, workers());
+    uint32_t whole = bytes / 16 * 16;
+    if constexpr (kAnywhere) {
+      // No load reaches past the block; those of a slice may reach into the next one.
+      const uint32_t shift = (bits & algo::kSrc) ? device::shiftOf(src) : 0;
+      const auto most = static_cast<uint32_t>(unitsWithin(total - from, shift));
+      if (most < whole) whole = most;
+      device::combine<bits, Reducer, 2 * kSlots>(o, reduction, source_, device::ShiftedUnits{shift},
+                                                 0, whole, workers());
+    } else {
+      if (!aligned) whole = 0;
+      device::combine<bits, Reducer, 4 * kSlots>(o, reduction, source_, device::WholeUnits{}, 0,
+                                                 whole, workers());
+    }
     device::combine<bits, Reducer, 1>(o, reduction, source_, device::Elements{args.elementBytes},
                                       whole, bytes, workers());
     if (bits & (algo::kRecv | algo::kSend)) done<bits>();

@@ -1,43 +1,48 @@
 #pragma once
 // Window's bodies.
 
+#include "kernels/impl/copy.h"
 #include "kernels/impl/wait.h"
 #include "kernels/prims.h"
 
 namespace rondo {
 namespace device {
 
+/// Where a block ends before a word of 4 bytes does.
+__device__ __forceinline__ uint32_t lastBytes(const unsigned char* from, ptrdiff_t left) {
+  return from[0] | (left > 1 ? from[1] << 8 : 0) | (left > 2 ? from[2] << 16 : 0);
+}
+
 /// The words at byte `at` of a block of `bytes`, from any address; bytes past the block's end are
 /// 0. Not inlined, as is what follows: few calls need them.
 __device__ __noinline__ inline Unit loadSlowly(const unsigned char* from, uint32_t at,
                                                uint32_t bytes) {
-  Unit u{0, 0};
-  const uint32_t end = at + 16 < bytes ? at + 16 : bytes;
-  if (end == at + 16 && aligned(from, 4)) {
-    const uint32_t* words = reinterpret_cast<const uint32_t*>(from + at);
-    return Unit{words[0] | static_cast<unsigned long long>(words[1]) << 32,
-                words[2] | static_cast<unsigned long long>(words[3]) << 32};
+  const unsigned char* const end = from + bytes;
+  const uint32_t past = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from + at) % 4);
+  const unsigned char* const base = from + at - past;
+  uint32_t word[5];  // around the 16 bytes
+#pragma unroll
+  for (int k = 0; k < 5; ++k) {
+    const ptrdiff_t left = end - (base + 4 * k);
+    word[k] = 0;
+    if (k == 4 && past == 0) continue;
+    if (left >= 4) word[k] = *reinterpret_cast<const uint32_t*>(base + 4 * k);
+    if (left > 0 && left < 4) word[k] = lastBytes(base + 4 * k, left);
   }
-  for (uint32_t i = at; i < end; ++i) {
-    const unsigned long long byte = static_cast<unsigned long long>(from[i]) << 8 * ((i - at) % 8);
-    (i - at < 8 ? u.a : u.b) |= byte;
-  }
-  return u;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) word[k] = __funnelshift_r(word[k], word[k + 1], 8 * past);
+  return Unit{word[0] | static_cast<unsigned long long>(word[1]) << 32,
+              word[2] | static_cast<unsigned long long>(word[3]) << 32};
 }
 
 /// The first `count` words of u, as far as the block reaches.
 __device__ __noinline__ inline void storeSlowly(unsigned char* to, uint32_t at, uint32_t bytes,
                                                 Unit u, uint32_t count) {
-  const uint32_t end = at + 8 * count < bytes ? at + 8 * count : bytes;
-  if (end == at + 16 && aligned(to, 4)) {
-    uint32_t* words = reinterpret_cast<uint32_t*>(to + at);
-    words[0] = static_cast<uint32_t>(u.a);
-    words[1] = static_cast<uint32_t>(u.a >> 32);
-    words[2] = static_cast<uint32_t>(u.b);
-    words[3] = static_cast<uint32_t>(u.b >> 32);
+  if (at + 8 * count <= bytes) {
+    if (count != 0) storeParts(to + at, u, 8 * count);
     return;
   }
-  for (uint32_t i = at; i < end; ++i) {
+  for (uint32_t i = at; i < bytes; ++i) {
     to[i] = static_cast<unsigned char>((i - at < 8 ? u.a : u.b) >> 8 * ((i - at) % 8));
   }
 }
@@ -52,26 +57,10 @@ __device__ __noinline__ inline void scrub(Pair64* from, uint32_t vectors) {
   __syncthreads();
 }
 
-template <class T>
-__device__ __forceinline__ void copyAs(unsigned char* to, const unsigned char* from, uint32_t begin,
-                                       uint32_t end) {
-  for (uint32_t i = begin / sizeof(T) + threadIdx.x; i < end / sizeof(T); i += blockDim.x) {
-    reinterpret_cast<T*>(to)[i] = reinterpret_cast<const T*>(from)[i];
-  }
-}
-
+/// With few registers: what a caller has in its own it would have to put aside.
 __device__ __noinline__ inline void copyBlock(unsigned char* to, const unsigned char* from,
                                               uint32_t bytes) {
-  if (to == from) return;
-  uint32_t done = 0;
-  if (aligned(to, 16) && aligned(from, 16)) {
-    done = bytes / 16 * 16;
-    copyAs<uint4>(to, from, 0, done);
-  } else if (aligned(to, 4) && aligned(from, 4)) {
-    done = bytes / 4 * 4;
-    copyAs<uint32_t>(to, from, 0, done);
-  }
-  copyAs<unsigned char>(to, from, done, bytes);
+  copyBetween<2>(to, from, bytes);
 }
 
 }  // namespace device
@@ -191,7 +180,7 @@ RONDO_WINDOW void RONDO_WINDOW_OF::finish() {
 }
 
 RONDO_WINDOW void RONDO_WINDOW_OF::copy(algo::Block b) {
-  device::copyBlock(dst(b), src(b), bytes(b));
+  if (dst(b) != src(b)) device::copyBlock(dst(b), src(b), bytes(b));
 }
 
 RONDO_WINDOW void RONDO_WINDOW_OF::putEveryone(uint32_t vector, device::Pair64 packet) const {
