@@ -122,7 +122,112 @@ RONDO_ALGO Unit foldPairs(const Reduction& r, const Unit* in, int n) {
 #undef RONDO_FOLD
 #undef RONDO_KEEP_LOOP
 
+#if defined(__CUDACC__)
+#define RONDO_UNROLL _Pragma("unroll")
+#else
+#define RONDO_UNROLL
+#endif
+
+/// a op b, element by element, in registers.
+template <class Family>
+RONDO_ALGO Unit foldTwo(Unit a, Unit b) {
+  Unit out;
+  const auto* x = reinterpret_cast<const unsigned char*>(&a);
+  const auto* y = reinterpret_cast<const unsigned char*>(&b);
+  auto* to = reinterpret_cast<unsigned char*>(&out);
+  RONDO_UNROLL
+  for (int e = 0; e < 16; e += Family::kBytes) {
+    Family::finish(Family::merge(Family::first(x + e), Family::first(y + e)), 0, to + e);
+  }
+  return out;
+}
+#undef RONDO_UNROLL
+
+template <class T, class U>
+RONDO_ALGO Unit foldTwoIntegers(rondoRedOp_t op, Unit a, Unit b) {
+  switch (op) {
+    case rondoSum:
+      return foldTwo<Integer<U, Fn::kSum>>(a, b);
+    case rondoProd:
+      return foldTwo<Integer<U, Fn::kProd>>(a, b);
+    case rondoMax:
+      return foldTwo<Integer<T, Fn::kMax>>(a, b);
+    default:
+      return foldTwo<Integer<T, Fn::kMin>>(a, b);
+  }
+}
+
+template <class T>
+RONDO_ALGO Unit foldTwoFloats(rondoRedOp_t op, Unit a, Unit b) {
+  switch (op) {
+    case rondoSum:
+      return foldTwo<Float<T, Fn::kSum>>(a, b);
+    case rondoProd:
+      return foldTwo<Float<T, Fn::kProd>>(a, b);
+    case rondoMax:
+      return foldTwo<Float<T, Fn::kMax>>(a, b);
+    default:
+      return foldTwo<Float<T, Fn::kMin>>(a, b);
+  }
+}
+
 }  // namespace element
+
+/// Whether operands can be taken one after the other by foldPair(): the result has the same bits as
+/// foldAny()'s, since nothing is wider on the way than at the end. The usual types and operators.
+RONDO_ALGO bool foldsInPairs(const Reduction& r) {
+  const bool usual = r.op == rondoSum || r.op == rondoProd || r.op == rondoMax || r.op == rondoMin;
+  if (!usual || r.divisor != 0) return false;
+  switch (r.type) {
+    case rondoInt8:
+    case rondoUint8:
+    case rondoInt16:
+    case rondoUint16:
+    case rondoInt32:
+    case rondoUint32:
+    case rondoInt64:
+    case rondoUint64:
+    case rondoFloat32:
+    case rondoFloat64:
+      return true;
+    default:
+      return (r.type == rondoFloat16 || r.type == rondoBfloat16) &&
+             (r.op == rondoMax || r.op == rondoMin);
+  }
+}
+
+/// a op b where foldsInPairs(). Without memory: foldAny() has its operands there.
+RONDO_ALGO Unit foldPair(rondoDataType_t type, rondoRedOp_t op, Unit a, Unit b) {
+  using namespace element;
+  switch (type) {
+    case rondoInt8:
+      return foldTwoIntegers<int8_t, uint8_t>(op, a, b);
+    case rondoUint8:
+      return foldTwoIntegers<uint8_t, uint8_t>(op, a, b);
+    case rondoInt16:
+      return foldTwoIntegers<int16_t, uint16_t>(op, a, b);
+    case rondoUint16:
+      return foldTwoIntegers<uint16_t, uint16_t>(op, a, b);
+    case rondoInt32:
+      return foldTwoIntegers<int32_t, uint32_t>(op, a, b);
+    case rondoUint32:
+      return foldTwoIntegers<uint32_t, uint32_t>(op, a, b);
+    case rondoInt64:
+      return foldTwoIntegers<int64_t, uint64_t>(op, a, b);
+    case rondoUint64:
+      return foldTwoIntegers<uint64_t, uint64_t>(op, a, b);
+    case rondoFloat32:
+      return foldTwoFloats<float>(op, a, b);
+    case rondoFloat64:
+      return foldTwoFloats<double>(op, a, b);
+    case rondoFloat16:
+      return op == rondoMax ? foldTwo<NarrowOrder<Float16, Fn::kMax>>(a, b)
+                            : foldTwo<NarrowOrder<Float16, Fn::kMin>>(a, b);
+    default:
+      return op == rondoMax ? foldTwo<NarrowOrder<Bfloat16, Fn::kMax>>(a, b)
+                            : foldTwo<NarrowOrder<Bfloat16, Fn::kMin>>(a, b);
+  }
+}
 
 /// The result of n operands, for every type and operator of the library. Of fewer than two nobody
 /// uses it.

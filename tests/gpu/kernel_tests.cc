@@ -144,6 +144,7 @@ TEST(Kernels, AreWhatThePlannerSaysWithoutThem) {
 // Every type and operator on the device, compiled for the host: the same bits as the host's own.
 TEST(Fold, EqualsTheHostsReductions) {
   std::mt19937_64 random(1);
+  int inPairs = 0;
   for (const rondoDataType_t type : kAllTypes) {
     for (const rondoRedOp_t op : kAllOps) {
       if (!opDefined(type, op)) continue;
@@ -168,9 +169,18 @@ TEST(Fold, EqualsTheHostsReductions) {
         ASSERT_TRUE(want.a == got.a && want.b == got.b)
             << typeName(type) << " " << opName(op) << ", " << n << " operands: " << std::hex
             << got.a << " " << got.b << ", not " << want.a << " " << want.b;
+        if (!foldsInPairs({type, op, divisor})) continue;
+        Unit pairs = in[0];
+        for (int r = 1; r < n; ++r) pairs = foldPair(type, op, pairs, in[r]);
+        ASSERT_TRUE(want.a == pairs.a && want.b == pairs.b)
+            << typeName(type) << " " << opName(op) << ", " << n
+            << " operands in pairs: " << std::hex << pairs.a << " " << pairs.b << ", not " << want.a
+            << " " << want.b;
+        ++inPairs;
       }
     }
   }
+  EXPECT_EQ(inPairs, 44 * 3000) << "ten types of four operators, two of two";
 }
 
 // Whatever is asked for, the choice fits: lanes, places, and a kernel for it.

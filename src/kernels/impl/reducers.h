@@ -115,6 +115,19 @@ __device__ __noinline__ inline Unit foldAnyCalled(const Reduction& r, const Unit
   return foldAny(r, in, n);
 }
 
+/// Where foldsInPairs().
+__device__ __noinline__ inline Unit foldPairCalled(rondoDataType_t type, rondoRedOp_t op, Unit a,
+                                                   Unit b) {
+  return foldPair(type, op, a, b);
+}
+
+/// Of two operands, which come in registers, and leave them only where they must.
+__device__ __noinline__ inline Unit foldTwoCalled(Reduction r, Unit a, Unit b) {
+  if (foldsInPairs(r)) return foldPair(r.type, r.op, a, b);
+  const Unit in[2] = {a, b};
+  return foldAny(r, in, 2);
+}
+
 }  // namespace device
 
 /// A reducer makes what enters a reduction of what lies in the caller's src: mostly that itself.
@@ -169,6 +182,23 @@ struct AnyReducer {
   __device__ static void reduce(const Reduction& r, const unsigned long long (&in)[kWords][kMost],
                                 int n, unsigned long long (&out)[kWords]) {
     static_assert(kWords == 2, "elements have up to 16 bytes");
+    if constexpr (kMost == 2) {
+      const Unit result =
+          device::foldTwoCalled(r, Unit{in[0][0], in[1][0]}, Unit{in[0][1], in[1][1]});
+      out[0] = result.a;
+      out[1] = result.b;
+      return;
+    }
+    if (foldsInPairs(r)) {
+      Unit result{in[0][0], in[1][0]};
+#pragma unroll
+      for (int k = 1; k < kMost; ++k) {
+        if (k < n) result = device::foldPairCalled(r.type, r.op, result, Unit{in[0][k], in[1][k]});
+      }
+      out[0] = result.a;
+      out[1] = result.b;
+      return;
+    }
     Unit units[kMost];
 #pragma unroll
     for (int k = 0; k < kMost; ++k) units[k] = Unit{in[0][k], in[1][k]};
