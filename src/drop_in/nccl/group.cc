@@ -106,7 +106,7 @@ ncclResult_t refuseSimulation(ncclResult_t result, const std::string& what) {
 }
 
 /// Nothing of the group runs, and no stream waits.
-ncclResult_t simulate(Collected group, ncclSimInfo_t* info) {
+ncclResult_t simulate(const Collected& group, ncclSimInfo_t* info) {
   const std::string name = kSimulate;
   if (group.failure != ncclSuccess) {
     return dropAll(group, group.failure, name + ": " + group.sentence);
