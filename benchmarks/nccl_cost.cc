@@ -1,5 +1,6 @@
-// What NCCL's interface adds to a call of Rondo's: the same all-reduce of one element on a
-// communicator of one rank, through both. `make benchmarks/nccl_cost`; needs no GPU.
+// What NCCL's interface adds to a call of Rondo's: the same calls of one element on a communicator
+// of one rank, through both: an all-reduce, a group of one, a group of a send to itself and its
+// receive, an all-gather. `make benchmarks/nccl_cost`; needs no GPU.
 
 #include <benchmark/benchmark.h>
 
@@ -11,6 +12,12 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank);
 ncclResult_t ncclAllReduce(const void* in, void* out, size_t count, ncclDataType_t type,
                            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclAllGather(const void* in, void* out, size_t count, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclSend(const void* in, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream);
+ncclResult_t ncclRecv(void* out, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream);
 ncclResult_t ncclGroupStart();
 ncclResult_t ncclGroupEnd();
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
@@ -18,46 +25,79 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm);
 
 namespace {
 
-void through(benchmark::State& state, bool grouped) {
+float in = 1, out = 0;
+
+void through(benchmark::State& state, ncclResult_t (*call)(ncclComm_t)) {
   ncclUniqueId id;
   ncclComm_t comm = nullptr;
   if (ncclGetUniqueId(&id) != ncclSuccess || ncclCommInitRank(&comm, 1, id, 0) != ncclSuccess) {
     return state.SkipWithError("no communicator");
   }
-  float in = 1, out = 0;
   for (auto _ : state) {
-    if (grouped) ncclGroupStart();
-    if (ncclAllReduce(&in, &out, 1, rondoFloat32, rondoSum, comm, nullptr) != ncclSuccess) {
-      state.SkipWithError("the call failed");
-      break;
-    }
-    if (grouped) ncclGroupEnd();
+    if (call(comm) == ncclSuccess) continue;
+    state.SkipWithError("the call failed");
+    break;
   }
   ncclCommDestroy(comm);
 }
 
-void direct(benchmark::State& state, bool grouped) {
+void direct(benchmark::State& state, rondoResult_t (*call)(rondoComm_t)) {
   rondoComm_t comm = nullptr;
   const int device = RONDO_DEVICE_NONE;
   if (rondoCommInitAll(&comm, 1, &device, nullptr) != rondoSuccess) {
     return state.SkipWithError(rondoGetLastError(nullptr));
   }
-  float in = 1, out = 0;
   for (auto _ : state) {
-    if (grouped) rondoGroupStart();
-    if (rondoAllReduce(&in, &out, 1, rondoFloat32, rondoSum, comm, nullptr) != rondoSuccess) {
-      state.SkipWithError(rondoGetLastError(nullptr));
-      break;
-    }
-    if (grouped) rondoGroupEnd();
+    if (call(comm) == rondoSuccess) continue;
+    state.SkipWithError(rondoGetLastError(nullptr));
+    break;
   }
   rondoCommDestroy(comm);
 }
 
-BENCHMARK_CAPTURE(direct, call, false);
-BENCHMARK_CAPTURE(through, call, false);
-BENCHMARK_CAPTURE(direct, group, true);
-BENCHMARK_CAPTURE(through, group, true);
+ncclResult_t sum(ncclComm_t comm) {
+  return ncclAllReduce(&in, &out, 1, rondoFloat32, rondoSum, comm, nullptr);
+}
+rondoResult_t sum(rondoComm_t comm) {
+  return rondoAllReduce(&in, &out, 1, rondoFloat32, rondoSum, comm, nullptr);
+}
+ncclResult_t gather(ncclComm_t comm) {
+  return ncclAllGather(&in, &out, 1, rondoFloat32, comm, nullptr);
+}
+rondoResult_t gather(rondoComm_t comm) {
+  return rondoAllGather(&in, &out, 1, rondoFloat32, comm, nullptr);
+}
+ncclResult_t group(ncclComm_t comm) {
+  ncclGroupStart();
+  sum(comm);
+  return ncclGroupEnd();
+}
+rondoResult_t group(rondoComm_t comm) {
+  rondoGroupStart();
+  sum(comm);
+  return rondoGroupEnd();
+}
+ncclResult_t messages(ncclComm_t comm) {
+  ncclGroupStart();
+  ncclSend(&in, 1, rondoFloat32, 0, comm, nullptr);
+  ncclRecv(&out, 1, rondoFloat32, 0, comm, nullptr);
+  return ncclGroupEnd();
+}
+rondoResult_t messages(rondoComm_t comm) {
+  rondoGroupStart();
+  rondoSend(&in, 1, rondoFloat32, 0, comm, nullptr);
+  rondoRecv(&out, 1, rondoFloat32, 0, comm, nullptr);
+  return rondoGroupEnd();
+}
+
+BENCHMARK_CAPTURE(direct, call, sum);
+BENCHMARK_CAPTURE(through, call, sum);
+BENCHMARK_CAPTURE(direct, gather, gather);
+BENCHMARK_CAPTURE(through, gather, gather);
+BENCHMARK_CAPTURE(direct, group, group);
+BENCHMARK_CAPTURE(through, group, group);
+BENCHMARK_CAPTURE(direct, messages, messages);
+BENCHMARK_CAPTURE(through, messages, messages);
 
 }  // namespace
 

@@ -12,6 +12,8 @@
 
 namespace rondo {
 
+class GroupTime;
+
 /// Sends and receives of one call, checked.
 struct TransferCall {
   const char* name;  ///< "rondoSend"
@@ -41,6 +43,9 @@ class DeviceGroup {
   /// collectives in the order of their calls, those made of sends and receives too. Ends with the
   /// first failure, recorded.
   rondoResult_t launch(const char* call);
+  /// What launch() is predicted to take, added to *sum. Ends with the first failure, recorded:
+  /// rondoUnsupported where nothing predicts an operation.
+  rondoResult_t foretell(const char* call, GroupTime* sum) const;
 
  private:
   /// A collective made of transfers, were it none.
@@ -69,6 +74,7 @@ class DeviceGroup {
     }
   };
   class Launch;
+  static uint64_t timeOf(const Part& part);
   static std::string captureFault(const Part& part);
   Part& partOf(rondoComm* comm);
 

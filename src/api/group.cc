@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/comm_create.h"
+#include "api/holds.h"
 #include "api/open_group.h"
 #include "api/profile_range.h"
 #include "base/error.h"
@@ -126,28 +127,6 @@ rondoResult_t refuseSpinBound(const char* call, const std::vector<rondoComm*>& c
   return fail(nullptr, rondoRemoteError, sentence);
 }
 
-/// Keeps other threads from communicators, as a plain call does.
-class Holds {
- public:
-  explicit Holds(const std::vector<rondoComm*>& comms) : comms_(comms) {}
-  ~Holds() {
-    for (size_t i = 0; i < held_; ++i) releaseComm(comms_[i]);
-  }
-  Holds(const Holds&) = delete;
-  Holds& operator=(const Holds&) = delete;
-
-  rondoResult_t take(const char* call) {
-    for (; held_ < comms_.size(); ++held_) {
-      if (const rondoResult_t bad = holdComm(comms_[held_], call)) return bad;
-    }
-    return rondoSuccess;
-  }
-
- private:
-  const std::vector<rondoComm*>& comms_;
-  size_t held_ = 0;
-};
-
 /// What is wrong with the operations of the group as a whole.
 rondoResult_t checkWhole(const char* call, rondoRequest& collected) {
   for (rondoComm* comm : collected.comms) {
@@ -180,6 +159,41 @@ rondoResult_t close(const char* call, bool* outermost) {
   *outermost = result == rondoSuccess;
   return result;
 }
+
+}  // namespace
+
+OpenGroup* endOpenGroup(const char* call, rondoResult_t* result) {
+  bool outermost = false;
+  try {
+    *result = close(call, &outermost);
+  } catch (...) {
+    group.drop();
+    *result = guarded(nullptr, call, [] { throw; });
+  }
+  return outermost ? &group : nullptr;
+}
+
+rondoResult_t endInVain(const std::string& sentence) {
+  const rondoResult_t bad = fail(nullptr, rondoInvalidArgument, sentence);
+  if (depth > 0) --depth;
+  if (depth > 0) {
+    deferFailure(bad);
+  } else {
+    group.failure = rondoSuccess;
+    group.drop();
+  }
+  return bad;
+}
+
+bool endsInside(const char* call) {
+  if (depth <= 1) return false;
+  refuse(call, "this group stands inside another one; allowed: rondoGroupEnd there");
+  deferFailure(rondoInvalidUsage);
+  --depth;
+  return true;
+}
+
+namespace {
 
 rondoResult_t finish(rondoRequest_t* handle, const char* call) {
   rondoRequest* request = std::exchange(*handle, nullptr);
@@ -373,26 +387,10 @@ rondoResult_t rondoGroupEndAsync(rondoRequest_t* request) {
   const char* call = "rondoGroupEndAsync";
   const rondo::ProfileRange range(call, [] { return rondo::RangePayload{}; });
   if (request == nullptr) {
-    const rondoResult_t bad = rondo::fail(
-        nullptr, rondoInvalidArgument,
+    return rondo::endInVain(
         "rondoGroupEndAsync: argument request is NULL; allowed: where to write the request");
-    if (depth > 0) --depth;
-    if (depth == 0) {
-      group.failure = rondoSuccess;
-      group.drop();
-    } else {
-      rondo::deferFailure(bad);
-    }
-    return bad;
   }
-  if (depth > 1) {
-    rondo::fail(nullptr, rondoInvalidUsage,
-                "rondoGroupEndAsync: this group stands inside another one; allowed: rondoGroupEnd "
-                "there");
-    rondo::deferFailure(rondoInvalidUsage);
-    --depth;
-    return rondoSuccess;
-  }
+  if (rondo::endsInside(call)) return rondoSuccess;
   try {
     bool outermost = false;
     if (const rondoResult_t bad = rondo::close(call, &outermost)) return bad;

@@ -68,4 +68,16 @@ struct OpenGroup {
   rondoRequest* request_ = nullptr;
 };
 
+/// Closes one level of the calling thread's group, as rondoGroupEnd does. What the outermost one
+/// has collected, for the caller to drop(); or nullptr, and *result is what the call returns.
+OpenGroup* endOpenGroup(const char* call, rondoResult_t* result);
+
+/// For an end whose argument is wrong: closes one level. The outermost one is dropped, an outer one
+/// is told of it.
+rondoResult_t endInVain(const std::string& sentence);
+
+/// For an end that may be the outermost one alone. Inside another one: true, that level is closed,
+/// and the outer one is told of it.
+bool endsInside(const char* call);
+
 }  // namespace rondo

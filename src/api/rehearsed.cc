@@ -30,6 +30,17 @@ class Clock {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+sim::CallShape shapeOf(const PlanKey& key, int ranks) {
+  const uint64_t slots = hasSlots(key.collective) ? static_cast<uint64_t>(ranks) : 1;
+  return {key.collective, key.count * typeSize(key.type) * slots, key.root};
+}
+
+std::vector<sim::PeerTransfer> peersOf(std::span<const Transfer> transfers) {
+  std::vector<sim::PeerTransfer> peers;
+  for (const Transfer& t : transfers) peers.push_back({t.peer, t.sends, t.bytes});
+  return peers;
+}
+
 }  // namespace
 
 RehearsedProgram::RehearsedProgram(topo::Graph graph, int ranks, int rank, VirtualConfig given)
@@ -64,20 +75,29 @@ void Rehearsed::close() {
 }
 
 void Rehearsed::run(const char* call, const HostRequest& request) {
-  const PlanKey& key = request.key;
-  const uint64_t slots = hasSlots(key.collective) ? static_cast<uint64_t>(comm_->ranks()) : 1;
+  const sim::CallShape shape = shapeOf(request.key, comm_->ranks());
   const std::lock_guard<std::mutex> lock(all_->mutex);
   const Clock clock(&comm_->planning);  // what others plan meanwhile is counted by them
-  all_->program.collective(comm_, call,
-                           {key.collective, key.count * typeSize(key.type) * slots, key.root});
+  all_->program.collective(comm_, call, shape);
 }
 
 void Rehearsed::run(const char* call, std::span<const Transfer> transfers) {
-  std::vector<sim::PeerTransfer> peers;
-  for (const Transfer& t : transfers) peers.push_back({t.peer, t.sends, t.bytes});
+  const std::vector<sim::PeerTransfer> peers = peersOf(transfers);
   const std::lock_guard<std::mutex> lock(all_->mutex);
   const Clock clock(&comm_->planning);
   all_->program.exchange(comm_, call, peers);
+}
+
+uint64_t Rehearsed::foretell(const HostRequest& request) {
+  const sim::CallShape shape = shapeOf(request.key, comm_->ranks());
+  const std::lock_guard<std::mutex> lock(all_->mutex);
+  return all_->program.foretell(comm_, shape);
+}
+
+uint64_t Rehearsed::foretell(std::span<const Transfer> transfers) {
+  const std::vector<sim::PeerTransfer> peers = peersOf(transfers);
+  const std::lock_guard<std::mutex> lock(all_->mutex);
+  return all_->program.foretell(comm_, peers);
 }
 
 void Rehearsed::keepOwn(const OwnBlock& block) {

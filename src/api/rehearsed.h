@@ -48,6 +48,9 @@ class Rehearsed final : public VirtualComm {
 
   void run(const char* call, const HostRequest& request) override;
   void run(const char* call, std::span<const Transfer> transfers) override;
+  uint64_t foretell(const HostRequest& request) override;
+  uint64_t foretell(std::span<const Transfer> transfers) override;
+  const void* clock() const override { return all_.get(); }
   void keepOwn(const OwnBlock& block) override;
   void close() override;
 

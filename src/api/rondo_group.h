@@ -74,6 +74,26 @@ RONDO_API rondoResult_t rondoGroupEnd(void);
  */
 RONDO_API rondoResult_t rondoGroupEndAsync(rondoRequest_t* request);
 
+/**
+ * Ends the group without running any of it, and writes how long it is predicted to take. What was
+ * collected is dropped: communicators, streams and buffers are as if no call had been made, and
+ * nothing of it is in what rondoCommGetPrediction tells and a rehearsal writes. The time is that by
+ * which an algorithm is chosen (RONDO_EXPLAIN), of calls that all ranks make together;
+ * a call on host memory counts as one of the next size of four binary digits. Calls follow each
+ * other as rondoGroupEnd says, joined ones as one, communicators one after the other; ranks of one
+ * communicator in this thread go on at once. What a rank copies to itself takes no time. Local:
+ * other ranks need not do the same. Not inside another group. Since 0.29.
+ *
+ * Errors: those of rondoGroupEnd that need no other rank; rondoInvalidArgument (NULL);
+ * rondoUnsupported: nothing predicts one of the calls (but on virtual communicators, where all have
+ * a time). These are sends and receives on host memory, and collectives there with counts of their
+ * own; on device memory sends, receives and what is made of them (gathers, scatters, counts of
+ * their own) without NVLink and across hosts; across hosts collectives that cannot go in levels;
+ * premultiplied sums of types that are multiplied by a kernel of their own. Nothing is written
+ * then.
+ */
+RONDO_API rondoResult_t rondoGroupPredict(uint64_t* picoseconds);
+
 /** *done = 1 and *request = NULL if the group is complete, else *done = 0. Returns the group's
  * result once done. Since 0.2. */
 RONDO_API rondoResult_t rondoTest(rondoRequest_t* request, int* done);

@@ -4,6 +4,7 @@
 
 #include "api/comm_create.h"
 #include "api/group.h"
+#include "api/group_time.h"
 #include "api/types.h"
 #include "api/virtual_comm.h"
 #include "base/error.h"
@@ -85,46 +86,78 @@ void VirtualGroup::add(rondoComm* comm, const char* call, std::span<const Transf
   calls_.push_back({comm, call, {}, {}, {transfers.begin(), transfers.end()}});
 }
 
-void VirtualGroup::runFor(rondoComm* comm, const std::vector<Call>& calls) {
-  std::vector<Transfer> transfers;
-  std::vector<HostRequest> requests;
-  std::vector<OwnBlock> owns;
-  std::vector<const char*> names;
-  for (const Call& call : calls) {
-    if (call.comm != comm) continue;
-    transfers.insert(transfers.end(), call.transfers.begin(), call.transfers.end());
-    if (!call.transfers.empty()) continue;
-    requests.push_back(call.request);
-    owns.push_back(call.own);
-    names.push_back(call.name);
-  }
-  const RankPlace& place = comm->impl->place();
-  const std::string fault = Exchange::selfFault(place.rank, transfers);
-  if (!fault.empty()) throw Error(rondoInvalidUsage, fault);
-  if (!transfers.empty()) comm->rehearsal->run("rondoGroupEnd", transfers);
+template <class Each>
+void VirtualGroup::Work::eachPass(const RankPlace& place, const Each& each) const {
   for (size_t at = 0; at < requests.size();) {
     const std::span<const HostRequest> left(requests.data() + at, requests.size() - at);
     const size_t pass = JointCall::passOf(left, place.size);
     HostRequest joint = left[0];
     joint.key = JointCall::keyOf(left.first(pass), place);
-    comm->rehearsal->run(names[at], joint);
-    for (const size_t end = at + pass; at < end; ++at) comm->rehearsal->keepOwn(owns[at]);
+    each(at, at + pass, joint);
+    at += pass;
   }
 }
 
-rondoResult_t VirtualGroup::run(const char* call) {
-  std::vector<Call> calls;
-  calls.swap(calls_);
+VirtualGroup::Work VirtualGroup::workOf(rondoComm* comm, const std::vector<Call>& calls) {
+  Work work;
+  for (const Call& call : calls) {
+    if (call.comm != comm) continue;
+    work.transfers.insert(work.transfers.end(), call.transfers.begin(), call.transfers.end());
+    if (!call.transfers.empty()) continue;
+    work.requests.push_back(call.request);
+    work.owns.push_back(call.own);
+    work.names.push_back(call.name);
+  }
+  const std::string fault = Exchange::selfFault(comm->impl->place().rank, work.transfers);
+  if (!fault.empty()) throw Error(rondoInvalidUsage, fault);
+  return work;
+}
+
+std::vector<rondoComm*> VirtualGroup::commsOf(const std::vector<Call>& calls) {
   std::vector<rondoComm*> comms;
   for (const Call& each : calls) {
     if (std::find(comms.begin(), comms.end(), each.comm) == comms.end()) {
       comms.push_back(each.comm);
     }
   }
-  for (rondoComm* comm : comms) {
+  return comms;
+}
+
+void VirtualGroup::runFor(rondoComm* comm, const std::vector<Call>& calls) {
+  const Work work = workOf(comm, calls);
+  VirtualComm& rehearsal = *comm->rehearsal;
+  if (!work.transfers.empty()) rehearsal.run("rondoGroupEnd", work.transfers);
+  work.eachPass(comm->impl->place(), [&](size_t first, size_t end, const HostRequest& joint) {
+    rehearsal.run(work.names[first], joint);
+    for (size_t i = first; i < end; ++i) rehearsal.keepOwn(work.owns[i]);
+  });
+}
+
+rondoResult_t VirtualGroup::run(const char* call) {
+  std::vector<Call> calls;
+  calls.swap(calls_);
+  for (rondoComm* comm : commsOf(calls)) {
     const Use use(comm, call);
     if (use.result() != rondoSuccess) return use.result();
     if (const rondoResult_t bad = guarded(comm, call, [&] { runFor(comm, calls); })) return bad;
+  }
+  return rondoSuccess;
+}
+
+rondoResult_t VirtualGroup::foretell(const char* call, GroupTime* sum) const {
+  for (rondoComm* comm : commsOf(calls_)) {
+    const Keep keep(comm, call);
+    if (!keep) return keep.result();
+    const rondoResult_t bad = guarded(comm, call, [&] {
+      const Work work = workOf(comm, calls_);
+      VirtualComm& rehearsal = *comm->rehearsal;
+      uint64_t time = work.transfers.empty() ? 0 : rehearsal.foretell(work.transfers);
+      work.eachPass(comm->impl->place(), [&](size_t, size_t, const HostRequest& joint) {
+        time += rehearsal.foretell(joint);
+      });
+      sum->add(GroupTime::kVirtual, rehearsal.clock(), time);
+    });
+    if (bad != rondoSuccess) return bad;
   }
   return rondoSuccess;
 }

@@ -10,6 +10,8 @@
 
 namespace rondo {
 
+class GroupTime;
+
 /// What this rank contributes to a call and finds in its own output. No bytes: nothing.
 struct OwnBlock {
   const char* from = nullptr;
@@ -24,6 +26,11 @@ class VirtualComm {
   /// `uneven` is nullptr.
   virtual void run(const char* call, const HostRequest& request) = 0;
   virtual void run(const char* call, std::span<const Transfer> transfers) = 0;
+  /// What they would take, in picoseconds: nothing is noted. Throw Error.
+  virtual uint64_t foretell(const HostRequest& request) = 0;
+  virtual uint64_t foretell(std::span<const Transfer> transfers) = 0;
+  /// The same for all communicators whose calls follow each other.
+  virtual const void* clock() const = 0;
   /// Puts this rank's own data where they belong, if that was asked for.
   virtual void keepOwn(const OwnBlock& block) = 0;
   /// Before the handle ends; the last one of a rehearsal writes what was asked for.
@@ -43,6 +50,8 @@ class VirtualGroup {
   /// For each communicator its sends and receives at once, and then its collectives in their order,
   /// neighbours joined as a group joins them. Empties the group.
   rondoResult_t run(const char* call);
+  /// What run() would take, added to *sum. Leaves the group as it is.
+  rondoResult_t foretell(const char* call, GroupTime* sum) const;
 
  private:
   struct Call {
@@ -52,7 +61,21 @@ class VirtualGroup {
     OwnBlock own;
     std::vector<Transfer> transfers;  ///< Not empty: it is no collective.
   };
-  void runFor(rondoComm* comm, const std::vector<Call>& calls);
+  /// What becomes of the calls on one communicator.
+  struct Work {
+    std::vector<Transfer> transfers;
+    std::vector<HostRequest> requests;
+    std::vector<OwnBlock> owns;      ///< Of requests.
+    std::vector<const char*> names;  ///< Likewise.
+    /// By rank's place: each(first, end, joint), where requests[first, end) are the one call
+    /// `joint`.
+    template <class Each>
+    void eachPass(const RankPlace& place, const Each& each) const;
+  };
+  /// Throws Error.
+  static Work workOf(rondoComm* comm, const std::vector<Call>& calls);
+  static std::vector<rondoComm*> commsOf(const std::vector<Call>& calls);
+  static void runFor(rondoComm* comm, const std::vector<Call>& calls);
 
   std::vector<Call> calls_;
 };

@@ -166,6 +166,33 @@ void Communicator::noteBroken(const std::string& why) {
   dumpFlights(parts_.recordFile, why);
 }
 
+namespace {
+
+void requireSome(const std::vector<Candidate>& ranking, Collective collective) {
+  if (!ranking.empty()) return;
+  throw Error(rondoInvalidUsage,
+              format("no algorithm for %s is left: RONDO_TUNE (or config.tune) asks for one that "
+                     "cannot be reproducible; allowed: rules that leave another one",
+                     collectiveName(collective)));
+}
+
+}  // namespace
+
+uint64_t Communicator::foretell(const PlanKey& key) const {
+  if (key.nothing() || parts_.place.size == 1) return 0;
+  // Their plan is one of a typical slot, and how many of those a call has the ranks do not know.
+  if (key.uneven) {
+    throw Error(rondoUnsupported,
+                format("nothing predicts %s with counts of its own on host memory; allowed: "
+                       "rondoGroupEnd, which runs the group",
+                       collectiveName(key.collective)));
+  }
+  const std::vector<Candidate> ranking = rankCandidates(
+      {key.collective, key.count, typeSize(key.type), key.root}, parts_.facts, parts_.tune);
+  requireSome(ranking, key.collective);
+  return ranking.front().picoseconds;
+}
+
 /// The choice for the request's size class, with a geometry for just this request.
 Candidate Communicator::choose(const Request& request) {
   const TuneRule* const rule = findRule(request, parts_.tune);
@@ -183,12 +210,7 @@ Candidate Communicator::choose(const Request& request) {
     explainedCosts_ = true;
     std::fputs(explainChoice(request, ranking).c_str(), stderr);
   }
-  if (ranking.empty()) {
-    throw Error(rondoInvalidUsage,
-                format("no algorithm for %s is left: RONDO_TUNE (or config.tune) asks for one that "
-                       "cannot be reproducible; allowed: rules that leave another one",
-                       collectiveName(request.collective)));
-  }
+  requireSome(ranking, request.collective);
   choices_.keep(request, rule, ranking.front());
   return ranking.front();
 }

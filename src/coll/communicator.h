@@ -106,6 +106,10 @@ class Communicator {
   void beginExchange(std::span<const Transfer> transfers, OpOrigin origin, uint64_t enqueued);
   Progress pollExchange(bool* moved);
 
+  /// What a call on host memory is predicted to take, in picoseconds, of as many ranks as there
+  /// are; nothing is begun, nor remembered. Throws Error(rondoUnsupported): nothing predicts it.
+  uint64_t foretell(const PlanKey& key) const;
+
   /// Operations of groups take turns: each takes a number when it is issued and runs when it is
   /// served.
   uint64_t takeNumber() { return issued_.fetch_add(1, std::memory_order_relaxed); }

@@ -197,7 +197,8 @@ JointChoice chooseJoint(std::span<const DeviceRequest> calls, const DeviceFacts&
     ++count;
   }
   if (count < 2) return {};
-  if (cutBest(Calls(calls.first(count)), lanes, facts, &choice) >= apart) return {};
+  choice.picoseconds = cutBest(Calls(calls.first(count)), lanes, facts, &choice);
+  if (choice.picoseconds >= apart) return {};
   choice.calls = static_cast<int>(count);
   choice.algorithm = formOf(first.collective);
 #ifdef HAVE_CUDA

@@ -23,6 +23,7 @@ struct JointChoice {
   int threads = 0;
   const Kernel* kernel = nullptr;  ///< nullptr in a build without CUDA.
   uint32_t chunkBytes = 0;         ///< What one exchange of a lane carries; a multiple of 16.
+  uint64_t picoseconds = 0;        ///< Predicted, of all of them.
   /// As each of the calls sees it.
   DeviceChoice asAlone() const {
     DeviceChoice choice{};

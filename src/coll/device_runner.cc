@@ -123,6 +123,11 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   uint64_t handedOver() const override { return awaits_.handedOver(); }
   size_t joins(std::span<const DeviceCall> calls) override;
   DeviceServed runJoint(std::span<const DeviceCall> calls) override;
+  Joined wouldJoin(std::span<const DeviceCall> calls) const override {
+    const JointChoice joint =
+        jointOf(calls, [this](const DeviceRequest& alone) { return choose(alone).picoseconds; });
+    return {static_cast<size_t>(joint.calls), joint.picoseconds};
+  }
   void exchange(const char* name, std::span<const Transfer> transfers,
                 std::span<const rondoStream_t> streams) override;
   void passOn(const char* name, std::span<const Transfer> transfers, rondoStream_t stream) override;
@@ -157,6 +162,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     DeviceServed served;
   };
   const Chosen& remembered(const DeviceRequest& request);
+  JointChoice jointOf(std::span<const DeviceCall> calls,
+                      const std::function<uint64_t(const DeviceRequest&)>& alone) const;
   void sayStraight() const {
     logLine(LogPart::Device, LogLevel::Info, shown_.rank, [&] {
       return format(
@@ -334,9 +341,10 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
   return chosen.served;
 }
 
-size_t CudaRunner::joins(std::span<const DeviceCall> calls) {
+JointChoice CudaRunner::jointOf(std::span<const DeviceCall> calls,
+                                const std::function<uint64_t(const DeviceRequest&)>& alone) const {
   // Copy engines that are to do all they can are asked first.
-  if (calls.size() < 2 || copyEngines_.alone()) return 0;
+  if (calls.size() < 2 || copyEngines_.alone()) return {};
   std::array<DeviceRequest, kMostJoined> requests;
   const size_t most = std::min(calls.size(), requests.size());
   size_t known = 0;
@@ -344,9 +352,12 @@ size_t CudaRunner::joins(std::span<const DeviceCall> calls) {
     requests[known] = requestOf(calls[known], size_);
     if (!joinable(requests[0], requests[known])) break;  // each call of a group is asked
   }
-  joint_ = chooseJoint({requests.data(), known}, facts_, tune_, [this](const DeviceRequest& alone) {
-    return remembered(alone).choice.picoseconds;
-  });
+  return chooseJoint({requests.data(), known}, facts_, tune_, alone);
+}
+
+size_t CudaRunner::joins(std::span<const DeviceCall> calls) {
+  joint_ = jointOf(
+      calls, [this](const DeviceRequest& alone) { return remembered(alone).choice.picoseconds; });
   if (explain_ && joint_.calls > 0) {
     const std::string line = explainJoint(joint_);
     if (said_.insert(line).second) std::fputs(line.c_str(), stderr);

@@ -103,6 +103,12 @@ class DeviceRunner {
   /// first, which waits for the others' streams, as they do for it. Calls that depend on each other
   /// by this rank's buffers are launches of their own, in their order. Throws as run() does.
   virtual DeviceServed runJoint(std::span<const DeviceCall>) { return {}; }
+  /// What joins() would say, without an effect, and the predicted time of those calls together.
+  struct Joined {
+    size_t calls = 0;
+    uint64_t picoseconds = 0;
+  };
+  virtual Joined wouldJoin(std::span<const DeviceCall>) const { return {}; }
 
   /// Enqueues sends and receives of device memory of device() as one launch on the first of
   /// `streams`; the others wait for it, and it for what is on them. Every transfer between two

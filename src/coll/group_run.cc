@@ -146,6 +146,25 @@ bool GroupRun::poll() {
   return moved || done;
 }
 
+uint64_t GroupRun::foretell(const Communicator& comm) const {
+  uint64_t time = 0;
+  for (size_t i = 0; i < used_; ++i) {
+    const Part& part = parts_[i];
+    if (part.comm != &comm) continue;
+    if (part.exchanges()) {
+      throw Error(rondoUnsupported,
+                  "nothing predicts sends and receives on host memory; allowed: rondoGroupEnd, "
+                  "which runs the group");
+    }
+    for (std::span<const HostRequest> left = part.waiting(); !left.empty();) {
+      const size_t pass = JointCall::passOf(left, comm.place().size);
+      time += comm.foretell(JointCall::keyOf(left.first(pass), comm.place()));
+      left = left.subspan(pass);
+    }
+  }
+  return time;
+}
+
 void GroupRun::start(Part& part) {
   part.exchanging = part.exchanges();
   if (part.exchanging) {

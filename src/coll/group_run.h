@@ -37,6 +37,9 @@ class GroupRun {
 
   /// What is wrong with the operations of `comm` as a whole; empty: nothing.
   std::string faultOf(const Communicator& comm);
+  /// What the operations of `comm` are predicted to take, in picoseconds. Throws
+  /// Error(rondoUnsupported): nothing predicts one of them.
+  uint64_t foretell(const Communicator& comm) const;
   /// Takes the run's turn on each of its communicators; from now on it can be polled. Only a thread
   /// that may use them.
   void issue(OpOrigin origin);

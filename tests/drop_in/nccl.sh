@@ -54,15 +54,15 @@ failing() {  # NAME=VALUE...
     >"$scratch/said" 2>&1 || { cat "$scratch/said"; exit 1; }
 }
 failing NCCL_DEBUG=WARN
-said '^rondo nccl \[.*:[0-9]*\]: ncclGroupSimulateEnd: Rondo gives no predictions here'
+said '^rondo nccl \[.*:[0-9]*\]: ncclGroupSimulateEnd: rondoGroupPredict: nothing predicts sends and receives'
 failing NCCL_DEBUG=VERSION
-if grep -q 'gives no predictions here' "$scratch/said"; then echo "said without WARN"; exit 1; fi
+if grep -q 'nothing predicts sends and receives' "$scratch/said"; then echo "said without WARN"; exit 1; fi
 
 echo "== ... in a file"
 failing NCCL_DEBUG=WARN NCCL_DEBUG_FILE="$scratch/log.%h.%p"
-if grep -q 'gives no predictions here' "$scratch/said"; then echo "said on standard error, too"; exit 1; fi
+if grep -q 'nothing predicts sends and receives' "$scratch/said"; then echo "said on standard error, too"; exit 1; fi
 file=$(compgen -G "$scratch/log.$(uname -n).[0-9]*") || { echo "no file"; ls "$scratch"; exit 1; }
-grep -q 'ncclGroupSimulateEnd: Rondo gives no predictions here' "$file" || { cat "$file"; exit 1; }
+grep -q 'ncclGroupSimulateEnd: rondoGroupPredict: nothing predicts sends and receives' "$file" || { cat "$file"; exit 1; }
 failing NCCL_DEBUG=WARN NCCL_DEBUG_FILE="$scratch/nowhere/log"
 said 'NCCL_DEBUG_FILE: .*/nowhere/log: No such file'
-said 'ncclGroupSimulateEnd: Rondo gives no predictions here'
+said 'ncclGroupSimulateEnd: rondoGroupPredict: nothing predicts sends and receives'

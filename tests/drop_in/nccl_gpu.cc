@@ -265,6 +265,46 @@ void cost(Machine& machine) {
   rondoCommDestroy(own);
 }
 
+/// Estimates of groups, which stay undone, beside the time that the call takes.
+void estimates(Machine& machine, Comms& comms) {
+  constexpr size_t kCount = 1 << 20;
+  const Type floats = plain<float>(kFloat32);
+  fill(machine, floats, kCount);
+  for (int r = 0; r < machine.ranks(); ++r) {
+    cuda(cudaSetDevice(machine[r].device), "cudaSetDevice");
+    cuda(cudaMemset(machine[r].out, 0, kCount * floats.bytes), "cudaMemset");
+  }
+  machine.wait();
+  const auto sum = [&](int r) {
+    return ncclAllReduce(machine[r].in, machine[r].out, kCount, kFloat32, kSum,
+                         comms[static_cast<size_t>(r)], machine[r].stream);
+  };
+  const auto estimate = [&](int calls) {
+    ncclSimInfo_t info{sizeof(ncclSimInfo_t), 0x74685283, 22809, -1.0f};
+    nccl(ncclGroupStart(), "ncclGroupStart");
+    for (int r = 0; r < machine.ranks(); ++r) {
+      for (int i = 0; i < calls; ++i) nccl(sum(r), "a call that is estimated");
+    }
+    nccl(ncclGroupSimulateEnd(&info), "ncclGroupSimulateEnd");
+    return info.estimatedTime;
+  };
+  const float one = estimate(1), two = estimate(2);
+  expect(one > 1 && one < 1e5f, "an estimate in microseconds");
+  expect(two > 1.99f * one && two < 2.01f * one, "an estimate of two calls");
+  machine.wait();
+  for (int r = 0; r < machine.ranks(); ++r) {
+    compare(
+        floats, machine[r].out, kCount, [](size_t) { return 0; }, "what is only estimated");
+  }
+  constexpr int kTimes = 50;
+  const auto begin = Clock::now();
+  for (int i = 0; i < kTimes; ++i) machine.group(sum, "ncclAllReduce");
+  machine.wait();
+  const double took = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+  std::printf("an all-reduce of 4 MiB: %.1f us estimated, %.1f us as it follows itself\n",
+              static_cast<double>(one), took / kTimes);
+}
+
 void sayWhoseLibraryRuns() {
   std::ifstream maps("/proc/self/maps");
   std::string last;
@@ -297,6 +337,7 @@ int run() {
   children(machine, comms);
   memory(machine, comms);
   threads(machine);
+  estimates(machine, comms);
   destroy(comms);
   cost(machine);
   std::printf("%d ranks, %d checks, %d wrong\n", machine.ranks(), checks, failures);

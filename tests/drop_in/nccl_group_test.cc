@@ -212,15 +212,88 @@ TEST_F(NcclGroup, EndsWithoutStartAreRefused) {
   expectRefused(ncclGroupSimulateEnd(&info), ncclInvalidUsage, {"no open group"});
 }
 
-TEST_F(NcclGroup, SimulateEndDropsTheGroupAndSaysThatItPredictsNothing) {
-  ncclSimInfo_t info{sizeof(ncclSimInfo_t), 0x74685283, 22809, -1.0f};
+ncclSimInfo_t simInfo() { return {sizeof(ncclSimInfo_t), 0x74685283, 22809, -1.0f}; }
+
+TEST_F(NcclGroup, SimulateEndEstimatesAndRunsNothing) {
+  const auto estimate = [&](int ranks, size_t calls) {
+    ncclSimInfo_t info = simInfo();
+    ncclGroupStart();
+    for (int r = 0; r < ranks; ++r) {
+      for (size_t i = 0; i < calls; ++i) {
+        ncclAllReduce(src(r) + i, dst(r) + i, 1, kInt32, i == 0 ? kSum : kMax, world[r], nullptr);
+      }
+    }
+    EXPECT_EQ(ncclGroupSimulateEnd(&info), ncclSuccess) << ncclGetLastError(nullptr);
+    return info.estimatedTime;
+  };
+  EXPECT_EQ(estimate(0, 0), 0.0f);
+  const float one = estimate(1, 1);
+  EXPECT_GT(one, 0.01f) << "microseconds";
+  EXPECT_LT(one, 1000.0f);
+  EXPECT_EQ(estimate(kRanks, 1), one) << "ranks call at the same time";
+  EXPECT_GE(estimate(1, 2), one);
+  EXPECT_EQ(out, buffers(2 * kRanks)) << "something ran";
+  EXPECT_TRUE(world.works());
+}
+
+TEST_F(NcclGroup, SimulateEndAddsUpCommunicators) {
+  World other(kRanks);
+  const auto estimate = [&](bool first, bool second) {
+    ncclSimInfo_t info = simInfo();
+    ncclGroupStart();
+    if (first) ncclAllReduce(src(0), dst(0), 2, kInt32, kSum, world[0], nullptr);
+    if (second) ncclAllReduce(src(0), dst(0), 2, kInt32, kSum, other[0], nullptr);
+    EXPECT_EQ(ncclGroupSimulateEnd(&info), ncclSuccess) << ncclGetLastError(nullptr);
+    return info.estimatedTime;
+  };
+  EXPECT_FLOAT_EQ(estimate(true, true), estimate(true, false) + estimate(false, true));
+  EXPECT_TRUE(other.works());
+}
+
+TEST_F(NcclGroup, SimulateEndRefusesAndDropsTheGroup) {
+  ncclSimInfo_t wrong[3] = {simInfo(), simInfo(), simInfo()};
+  wrong[0].magic = 1;
+  wrong[1].size -= 8;
+  for (ncclSimInfo_t* info : {&wrong[0], &wrong[1], static_cast<ncclSimInfo_t*>(nullptr)}) {
+    ncclGroupStart();
+    ncclAllReduce(src(0), dst(0), 1, kInt32, kSum, world[0], nullptr);
+    expectRefused(ncclGroupSimulateEnd(info), ncclInvalidArgument, {"NCCL_SIM_INFO_INITIALIZER"});
+  }
+  EXPECT_EQ(wrong[0].estimatedTime, -1.0f);
+
+  ncclSimInfo_t info = simInfo();
   ncclGroupStart();
-  ncclAllReduce(src(0), dst(0), 1, kInt32, kSum, world[0], nullptr);
-  expectRefused(ncclGroupSimulateEnd(&info), ncclInvalidUsage, {"no predictions"});
+  ncclAllReduce(nullptr, dst(0), 1, kInt32, kSum, world[0], nullptr);
+  expectRefused(ncclGroupSimulateEnd(&info), ncclInvalidArgument, {"sendbuff is NULL"});
+  ncclGroupStart();
+  ncclAllReduce(src(0), dst(0), 1, kInt32, kSum, nullptr, nullptr);
+  expectRefused(ncclGroupSimulateEnd(&info), ncclInvalidArgument, {"comm is NULL"});
+  ncclGroupStart();
+  ncclSend(src(0), 1, kInt32, 1, world[0], nullptr);
+  expectRefused(ncclGroupSimulateEnd(&info), ncclInvalidUsage,
+                {"ncclGroupSimulateEnd", "nothing predicts sends and receives on host memory"});
+  ncclUniqueId id{};
+  ncclComm_t comm = nullptr;
+  ncclGroupStart();
+  EXPECT_EQ(ncclCommInitRank(&comm, 1, id, 0), ncclSuccess);
+  expectRefused(ncclGroupSimulateEnd(&info), ncclInvalidUsage, {"makes or ends communicators"});
+  EXPECT_EQ(comm, nullptr);
   EXPECT_EQ(info.estimatedTime, -1.0f);
+  EXPECT_TRUE(world.works());
+}
+
+// What was to be estimated is not run by the outer end.
+TEST_F(NcclGroup, SimulateEndInsideAnotherGroupIsRefused) {
+  ncclSimInfo_t info = simInfo();
   ncclGroupStart();
-  info.magic = 1;
-  expectRefused(ncclGroupSimulateEnd(&info), ncclInvalidArgument, {"NCCL_SIM_INFO_INITIALIZER"});
+  ncclGroupStart();
+  for (int r = 0; r < kRanks; ++r) {
+    ncclAllReduce(src(r), dst(r), 1, kInt32, kSum, world[r], nullptr);
+  }
+  expectRefused(ncclGroupSimulateEnd(&info), ncclInvalidUsage, {"inside another one"});
+  expectRefused(ncclGroupEnd(), ncclInvalidUsage, {"ncclGroupEnd", "inside another one"});
+  EXPECT_EQ(info.estimatedTime, -1.0f);
+  EXPECT_EQ(out, buffers(2 * kRanks)) << "something ran";
   EXPECT_TRUE(world.works());
 }
 

@@ -1,6 +1,7 @@
 // A program that knows CUDA's runtime and NCCL only, as NCCL's documentation writes them: rehearsed
 // by RONDO_VIRTUAL with a stub for CUDA.
-// Usage: nccl_rehearsed one RANK RANKS | all | leave | split; but for `one`, with all devices
+// Usage: nccl_rehearsed one RANK RANKS | all | leave | split | estimate | estimate-not; but for
+// `one`, with all devices
 
 #include <cstdio>
 #include <cstdlib>
@@ -61,6 +62,50 @@ struct Rank {
     NCCL(ncclCommDestroy(comm));
   }
 };
+
+/// What the group that is open would take, in microseconds.
+float estimated() {
+  ncclSimInfo_t info{sizeof(ncclSimInfo_t), 0x74685283, 22809, -1.0f};
+  NCCL(ncclGroupSimulateEnd(&info));
+  return info.estimatedTime;
+}
+
+/// A group that is made, and before it, if asked for, groups that are not, the same one among them,
+/// whose estimate is printed.
+void estimate(std::vector<Rank>& mine, bool asks) {
+  constexpr size_t kBytes = 65432;
+  const auto collect = [&](int sums, bool sends) {
+    NCCL(ncclGroupStart());
+    for (Rank& r : mine) {
+      int rank = 0, ranks = 0;
+      NCCL(ncclCommUserRank(r.comm, &rank));
+      NCCL(ncclCommCount(r.comm, &ranks));
+      for (int i = 0; i < sums; ++i) {
+        NCCL(ncclAllReduce(r.in, r.out, kBytes, kInt8, kSum, r.comm, r.stream));
+      }
+      if (!sends) continue;
+      NCCL(ncclSend(r.in, kBytes, kInt8, (rank + 1) % ranks, r.comm, r.stream));
+      NCCL(ncclRecv(r.out, kBytes, kInt8, (rank + ranks - 1) % ranks, r.comm, r.stream));
+    }
+  };
+  if (asks) {
+    collect(1, false);
+    const float one = estimated();
+    collect(2, false);
+    const float two = estimated();
+    collect(0, true);
+    const float ring = estimated();
+    collect(1, true);
+    const float all = estimated();
+    if (!(one > 0 && two > 1.9f * one && ring > 0 && all > one)) {
+      std::fprintf(stderr, "estimates: %g, %g, %g, %g us\n", one, two, ring, all);
+      std::exit(5);
+    }
+    std::fprintf(stderr, "estimated %.4f us\n", all);
+  }
+  collect(1, true);
+  NCCL(ncclGroupEnd());
+}
 
 /// A step of training, and the ring of a pipeline.
 void work(std::vector<Rank>& mine) {
@@ -187,7 +232,12 @@ int main(int argc, char** argv) {
   const bool alone = std::strcmp(how, "one") == 0 && argc == 4;
   const bool leaves = std::strcmp(how, "leave") == 0;
   std::vector<Rank> mine = alone ? one(std::atoi(argv[2]), std::atoi(argv[3])) : all(leaves);
-  work(mine);
+  const bool estimates = std::strcmp(how, "estimate") == 0;
+  if (estimates || std::strcmp(how, "estimate-not") == 0) {
+    estimate(mine, estimates);
+  } else {
+    work(mine);
+  }
   if (leaves) return 0;  // as programs that end without cleaning up
   if (std::strcmp(how, "split") == 0) parts(mine);
   for (Rank& r : mine) r.finish();

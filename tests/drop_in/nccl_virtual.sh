@@ -80,6 +80,24 @@ has rank0.nccl0.splits.csv '^[0-9]*,[0-9a-f]*,[0-9a-f]*,0,'
 [[ $(ls "$scratch"/run.* | wc -l) == 4 ]] || fail "not three files, and what was said in the split"
 rm "$scratch"/run.*
 
+echo "== estimates are what the same calls take, and no calls"
+STUB_CUDA_DEVICES=8 rehearse "$cluster:8" estimate || fail "estimate"
+estimated=$(sed -n 's/^estimated \(.*\) us$/\1/p' "$log")
+made=$(awk -F, 'NR > 1 { sum += $6 } END { printf "%.4f", sum / 1e6 }' \
+  "$scratch/run.rank0.nccl0.calls.csv")
+awk -v one="$estimated" -v other="$made" \
+  'BEGIN { exit !(one > 0 && one - other < 0.001 && other - one < 0.001) }' ||
+  fail "estimated $estimated us, made $made us"
+grep -q 'rehearsed 2 calls as rank 0 of 8' "$log" || fail "the sum has others"
+mkdir "$scratch/estimated"
+mv "$scratch"/run.* "$scratch/estimated"
+STUB_CUDA_DEVICES=8 rehearse "$cluster:8" estimate-not || fail "estimate-not"
+for file in calls.csv flows.csv trace.json; do
+  cmp "$scratch/run.rank0.nccl0.$file" "$scratch/estimated/run.rank0.nccl0.$file" ||
+    fail "$file has what was not made"
+done
+rm "$scratch"/run.*
+
 echo "== ranks made by threads of a group, in a program that does not clean up"
 STUB_CUDA_DEVICES=2 rehearse "$cluster:2" leave || fail "leave"
 has rank0.nccl0.calls.csv 'rondoAllReduce,67108864,'

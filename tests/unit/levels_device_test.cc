@@ -313,6 +313,38 @@ TEST(LevelsDevice, ChosenByTheCostsWithoutARule) {
   EXPECT_EQ(launchesWhereKernelsTake(1'000'000'000), 0);
 }
 
+TEST(LevelsDevice, APredictedGroupTakesWhatItIsChosenBy) {
+  onHosts({0, 0, 1, 1},
+          [&](const FarRank& me) {
+            const Ints in(1'000'000, 1);
+            Ints out(in.size(), -1);
+            uint64_t time = 0;
+            rondoGroupStart();
+            for (const size_t count : {in.size(), size_t{100}}) {
+              me.good(me.collective(Collective::AllReduce, in, out.data(), count));
+            }
+            me.good(rondoGroupPredict(&time));
+            LevelsChoice choice(*me.comm->impl->deviceRunner()->levels());
+            const auto best = [&](size_t count) {
+              const LevelsForecast forecast = choice.forecast(Collective::AllReduce, count, 4);
+              return forecast.byLevels ? forecast.levels : forecast.host;
+            };
+            EXPECT_EQ(time, best(in.size()) + best(100));
+            EXPECT_GT(best(100), 0u);
+            // What never goes in levels has no time.
+            rondoGroupStart();
+            me.good(me.collective(Collective::AllToAll, in, out.data(), 10));
+            EXPECT_EQ(rondoGroupPredict(&time), rondoUnsupported);
+            EXPECT_NE(std::string(rondoGetLastError(me.comm)).find("of several hosts"),
+                      std::string::npos)
+                << rondoGetLastError(me.comm);
+            me.stream.synchronize();
+            EXPECT_EQ(out, Ints(in.size(), -1)) << "something ran";
+            EXPECT_EQ(launches(me, Collective::AllGather), 0);
+          },
+          {.near = true});
+}
+
 // For rondo-tune, which measures both ways.
 TEST(LevelsDevice, SaysWhatCallsAreChosenBy) {
   const auto expectHosts = [](const std::vector<int>& hostOf, int hosts, const FarWorld& world) {

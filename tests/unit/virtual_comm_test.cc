@@ -124,6 +124,79 @@ TEST_F(Virtual, SendsTakeTheirRoutesTime) {
   EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
 }
 
+TEST_F(Virtual, APredictedGroupTakesAsLongAndIsNotMade) {
+  const std::string output = ::testing::TempDir() + "rondo_predicted." + std::to_string(getpid());
+  rondoVirtualConfig_t config = RONDO_VIRTUAL_CONFIG_INITIALIZER;
+  config.output = output.c_str();
+  config.ownData = 1;
+  rondoComm_t comm = make(kCluster, 16, 3, &config);
+  std::vector<float> in(1 << 20, 5.0f), out(1 << 20, -1.0f);
+  const auto collect = [&](int sums, bool sends) {
+    ASSERT_EQ(rondoGroupStart(), rondoSuccess);
+    for (int i = 0; i < sums; ++i) {
+      ASSERT_EQ(
+          rondoAllReduce(in.data(), out.data(), in.size(), rondoFloat32, rondoSum, comm, nullptr),
+          rondoSuccess);
+    }
+    if (!sends) return;
+    ASSERT_EQ(rondoSend(in.data(), 1000, rondoFloat32, 4, comm, nullptr), rondoSuccess);
+    ASSERT_EQ(rondoRecv(out.data(), 999, rondoFloat32, 12, comm, nullptr), rondoSuccess);
+  };
+  const auto foretold = [&](int sums, bool sends) {
+    uint64_t time = 0;
+    collect(sums, sends);
+    EXPECT_EQ(rondoGroupPredict(&time), rondoSuccess) << rondoGetLastError(comm);
+    return time;
+  };
+  const uint64_t one = foretold(1, false), two = foretold(2, false), all = foretold(2, true);
+  EXPECT_EQ(predictionOf(comm).calls, 0u);
+  EXPECT_EQ(predictionOf(comm).picoseconds, 0u);
+  EXPECT_EQ(predictionOf(comm).planningNanoseconds, 0u);
+  EXPECT_EQ(out[0], -1.0f);
+  EXPECT_GT(one, 0u);
+  EXPECT_EQ(two, 2 * one);
+  EXPECT_GT(all, two);
+  collect(2, true);
+  ASSERT_EQ(rondoGroupEnd(), rondoSuccess) << rondoGetLastError(comm);
+  EXPECT_EQ(predictionOf(comm).calls, 3u);
+  EXPECT_EQ(predictionOf(comm).picoseconds, all);
+  EXPECT_EQ(predictionOf(comm).lastPicoseconds, one);
+  EXPECT_EQ(out[0], 5.0f);
+  EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
+  const auto lines = [&](const char* of) {
+    std::ifstream file(output + of);
+    return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+  };
+  EXPECT_EQ(lines(".calls.csv"), 1 + 3);
+  for (const char* of : {".calls.csv", ".flows.csv", ".trace.json"}) {
+    EXPECT_TRUE(std::filesystem::remove(output + of));
+  }
+}
+
+// A child's calls come after its parent's; another rank's do not wait for them.
+TEST_F(Virtual, APredictedGroupHasOneClockForEachRank) {
+  rondoComm_t ranks[2] = {make(kCluster, 16, 0), make(kCluster, 16, 1)};
+  rondoComm_t child = nullptr;
+  ASSERT_EQ(rondoCommSplitVirtual(ranks[0], "rank / 8", &child, nullptr), rondoSuccess);
+  char* const at = reinterpret_cast<char*>(uintptr_t{1} << 40);
+  const auto sum = [&](rondoComm_t comm, size_t count) {
+    return rondoAllReduce(at, at, count, rondoInt8, rondoSum, comm, nullptr);
+  };
+  uint64_t both = 0;
+  ASSERT_EQ(rondoGroupStart(), rondoSuccess);
+  EXPECT_EQ(sum(ranks[0], 1 << 20), rondoSuccess);
+  EXPECT_EQ(sum(child, 1 << 20), rondoSuccess);
+  EXPECT_EQ(sum(ranks[1], 1 << 20), rondoSuccess);
+  ASSERT_EQ(rondoGroupPredict(&both), rondoSuccess) << rondoGetLastError(nullptr);
+  EXPECT_EQ(sum(ranks[0], 1 << 20), rondoSuccess);
+  EXPECT_EQ(sum(child, 1 << 20), rondoSuccess);
+  EXPECT_GT(predictionOf(child).picoseconds, 0u);
+  EXPECT_EQ(both, predictionOf(ranks[0]).picoseconds + predictionOf(child).picoseconds);
+  for (rondoComm_t comm : {child, ranks[0], ranks[1]}) {
+    EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
+  }
+}
+
 TEST_F(Virtual, GroupsJoinSmallNeighbours) {
   rondoComm_t comm = make(kCluster, 0, 0);
   char* const send = reinterpret_cast<char*>(uintptr_t{1} << 40);

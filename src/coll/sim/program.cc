@@ -143,8 +143,16 @@ void Program::note(ProgramComm* comm, const std::string& name, uint64_t bytes,
   now_ += time;
 }
 
+namespace {
+
+bool movesNothing(const ProgramComm& comm, const CallShape& shape) {
+  return comm.ranks() == 1 || (shape.bytes == 0 && shape.collective != Collective::Barrier);
+}
+
+}  // namespace
+
 Time Program::collective(ProgramComm* comm, const std::string& name, const CallShape& shape) {
-  if (comm->ranks() == 1 || (shape.bytes == 0 && shape.collective != Collective::Barrier)) {
+  if (movesNothing(*comm, shape)) {
     note(comm, name, shape.bytes, "none", 0, {nullptr, 0, nullptr});
     return 0;
   }
@@ -154,23 +162,35 @@ Time Program::collective(ProgramComm* comm, const std::string& name, const CallS
   return best.result.picoseconds;
 }
 
+Time Program::foretell(ProgramComm* comm, const CallShape& shape) {
+  return movesNothing(*comm, shape) ? 0 : comm->on_.best(shape).result.picoseconds;
+}
+
+/// Remembered, so that an exchange costs its simulation once.
+const ProgramComm::Exchanged& Program::exchanged(ProgramComm* comm,
+                                                 const std::vector<PeerTransfer>& transfers) const {
+  const auto found = comm->exchanges_.find(transfers);
+  if (found != comm->exchanges_.end()) return found->second;
+  const ExchangeJob exchange(comm->on_, comm->rank(), transfers);
+  ProgramComm::Exchanged made{exchange.ranks(), {}, exchange.job(keeps_)};
+  if (made.ranks.size() > 1) made.result = simulate(made.job);
+  const std::optional<Time> time = comm->on_.exchangeTime(comm->rank(), transfers);
+  if (time && made.result.blocked.empty()) stretch(&made.result, *time);
+  made.job.plan = nullptr;  // it refers to `exchange`
+  return comm->exchanges_.emplace(transfers, std::move(made)).first->second;
+}
+
 Time Program::exchange(ProgramComm* comm, const std::string& name,
                        const std::vector<PeerTransfer>& transfers) {
-  auto found = comm->exchanges_.find(transfers);
-  if (found == comm->exchanges_.end()) {
-    const ExchangeJob exchange(comm->on_, comm->rank(), transfers);
-    ProgramComm::Exchanged made{exchange.ranks(), {}, exchange.job(keeps_)};
-    if (made.ranks.size() > 1) made.result = simulate(made.job);
-    const std::optional<Time> time = comm->on_.exchangeTime(comm->rank(), transfers);
-    if (time && made.result.blocked.empty()) stretch(&made.result, *time);
-    made.job.plan = nullptr;  // it refers to `exchange`
-    found = comm->exchanges_.emplace(transfers, std::move(made)).first;
-  }
+  const ProgramComm::Exchanged& made = exchanged(comm, transfers);
   uint64_t bytes = 0;
   for (const PeerTransfer& t : transfers) bytes += t.bytes;
-  const Time time = found->second.result.picoseconds;
-  note(comm, name, bytes, "p2p", time, {nullptr, 0, &found->second});
-  return time;
+  note(comm, name, bytes, "p2p", made.result.picoseconds, {nullptr, 0, &made});
+  return made.result.picoseconds;
+}
+
+Time Program::foretell(ProgramComm* comm, const std::vector<PeerTransfer>& transfers) const {
+  return exchanged(comm, transfers).result.picoseconds;
 }
 
 std::string Program::callsCsv() const {

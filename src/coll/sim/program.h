@@ -93,6 +93,9 @@ class Program {
   /// Peers meet this rank's sends and receives, and do nothing else meanwhile.
   Time exchange(ProgramComm* comm, const std::string& name,
                 const std::vector<PeerTransfer>& transfers);
+  /// What either would take, without being one of the program's calls.
+  static Time foretell(ProgramComm* comm, const CallShape& shape);
+  Time foretell(ProgramComm* comm, const std::vector<PeerTransfer>& transfers) const;
 
   const std::vector<ProgramCall>& calls() const { return calls_; }
   Time now() const { return now_; }
@@ -112,6 +115,8 @@ class Program {
     int root;
     const ProgramComm::Exchanged* exchanged;
   };
+  const ProgramComm::Exchanged& exchanged(ProgramComm* comm,
+                                          const std::vector<PeerTransfer>& transfers) const;
   void note(ProgramComm* comm, const std::string& name, uint64_t bytes, const char* algorithm,
             Time time, const Source& source);
   std::string flowsOf(const ProgramCall& call, const Source& source, uint64_t first) const;

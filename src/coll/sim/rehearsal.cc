@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "coll/device_predict.h"
+#include "coll/device_forecast.h"
 #include "coll/planner.h"
 #include "coll/sim/device_ranks.h"
 #include "coll/sim/shorten.h"
@@ -143,15 +143,12 @@ DeviceChoice Rehearsal::planned(const Algorithm& algorithm, Count bytes) const {
 
 std::optional<Time> Rehearsal::exchangeTime(int rank,
                                             const std::vector<PeerTransfer>& transfers) const {
-  if (!kernels_ || !kernels_->lineStores) return std::nullopt;
-  const int lanes = pairLanes(partRanks_, kernels_->lanes);
-  if (lanes == 0) return std::nullopt;
-  ExchangeWork work(lanes, kernels_->closeLanes());
-  for (const PeerTransfer& t : transfers) {
-    if (t.peer != rank) work.add(t.peer, t.sends, t.bytes);
-  }
-  if (work.lanes() == 0) return std::nullopt;
-  return work.time(kernels_->costs, false);
+  if (!kernels_) return std::nullopt;
+  std::vector<rondo::Transfer> all;
+  for (const PeerTransfer& t : transfers) all.push_back({t.peer, t.sends, nullptr, t.bytes});
+  const std::optional<ExchangeWork> work = exchangeWork(*kernels_, rank, all);
+  if (!work || work->lanes() == 0) return std::nullopt;
+  return work->time(kernels_->costs, false);
 }
 
 bool Rehearsal::mayRun(const Algorithm& row) const {

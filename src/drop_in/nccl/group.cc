@@ -1,6 +1,7 @@
 #include "drop_in/nccl/group.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -91,6 +92,40 @@ ncclResult_t end(Collected group) {
   return launched == ncclSuccess ? made : launched;
 }
 
+constexpr const char* kSimulate = "ncclGroupSimulateEnd";
+
+bool initialised(const ncclSimInfo_t* info) {
+  return info != nullptr && info->size == sizeof *info && info->magic == kSimInfoMagic;
+}
+
+/// After the level is closed: the outermost one is dropped, an outer one fails at its end.
+ncclResult_t refuseSimulation(ncclResult_t result, const std::string& what) {
+  const std::string sentence = std::string(kSimulate) + ": " + what;
+  if (groupOpen()) return failInGroup(fail(nullptr, result, sentence));
+  return dropAll(std::exchange(collected, {}), result, sentence);
+}
+
+/// Nothing of the group runs, and no stream waits.
+ncclResult_t simulate(const Collected& group, ncclSimInfo_t* info) {
+  const std::string name = kSimulate;
+  if (group.failure != ncclSuccess) {
+    return dropAll(group, group.failure, name + ": " + group.sentence);
+  }
+  if (!group.jobs.empty()) {
+    return dropAll(group, ncclInvalidUsage,
+                   name +
+                       ": the group makes or ends communicators, which nothing predicts, and is "
+                       "dropped; allowed: collectives, sends and receives");
+  }
+  uint64_t picoseconds = 0;
+  if (group.opened) {
+    const rondoResult_t result = rondoGroupPredict(&picoseconds);
+    if (result != rondoSuccess) return failAs(nullptr, kSimulate, result);
+  }
+  info->estimatedTime = static_cast<float>(static_cast<double>(picoseconds) * 1e-6);
+  return ncclSuccess;
+}
+
 /// Closes one level. `outermost`: that was the last one.
 ncclResult_t close(const char* name, bool* outermost) {
   if (groupDepth == 0) {
@@ -148,22 +183,19 @@ RONDO_NCCL_CALL(ncclResult_t, ncclGroupEnd, ()) {
   return guarded("ncclGroupEnd", [] { return rondo::nccl::end(std::exchange(collected, {})); });
 }
 
-// Rondo predicts, but not behind its C interface yet: better no number than a wrong one.
 RONDO_NCCL_CALL(ncclResult_t, ncclGroupSimulateEnd, (ncclSimInfo_t * simInfo)) {
-  const char* name = "ncclGroupSimulateEnd";
+  const char* const name = rondo::nccl::kSimulate;
   bool outermost = false;
   if (const ncclResult_t bad = rondo::nccl::close(name, &outermost)) return bad;
-  const auto group = outermost ? std::exchange(collected, {}) : rondo::nccl::Collected{};
-  const bool initialised = simInfo != nullptr && simInfo->size == sizeof *simInfo &&
-                           simInfo->magic == rondo::nccl::kSimInfoMagic;
-  if (!initialised) {
-    return dropAll(group, ncclInvalidArgument,
-                   std::string(name) +
-                       ": argument simInfo is not what NCCL_SIM_INFO_INITIALIZER "
-                       "makes; allowed: that");
+  if (!rondo::nccl::initialised(simInfo)) {
+    return rondo::nccl::refuseSimulation(ncclInvalidArgument,
+                                         "argument simInfo is not what NCCL_SIM_INFO_INITIALIZER "
+                                         "makes; allowed: that");
   }
-  return dropAll(group, ncclInvalidUsage,
-                 std::string(name) +
-                     ": Rondo gives no predictions here, and the group is dropped; allowed: "
-                     "ncclGroupEnd (predictions: rondo-explain)");
+  if (!outermost) {
+    return rondo::nccl::refuseSimulation(
+        ncclInvalidUsage, "this group stands inside another one; allowed: ncclGroupEnd there");
+  }
+  return guarded(
+      name, [simInfo] { return rondo::nccl::simulate(std::exchange(collected, {}), simInfo); });
 }
