@@ -163,16 +163,20 @@ gpuProcesses() {
 }
 
 gpuBench() {  # most bytes
-  local ranks mode
+  local ranks mode peer to=${OUT:-$build/gpu}
   gpuReady
   for ((ranks = 2; ranks <= gpus; ranks *= 2)); do
+    rm -f "$to/bare_$ranks" "$to/allreduce_$ranks"*.csv
     # A kernel without a library around it, if one was put there: what the links allow.
-    if command -v "bare_$ranks" >/dev/null; then bounded 100 "bare_$ranks" 12346 -t60 | grep '^best' || true; fi
+    if command -v "bare_$ranks" >/dev/null; then bounded 100 "bare_$ranks" 12346 -t60 | grep '^best' | tee "$to/bare_$ranks" || true; fi
     for mode in "" --graph; do
-      # shellcheck disable=SC2086
-      runMpi "$ranks" rondo-bench allreduce --memory device --peer nccl --min 8 --max "${1:-256M}" \
-        --step 2 $mode --csv "${OUT:-$build/gpu}/allreduce_$ranks${mode:+_graph}.csv"
+      for peer in nccl nccl-sym; do
+        # shellcheck disable=SC2086
+        runMpi "$ranks" rondo-bench allreduce --memory device --peer $peer --min 8 --max "${1:-256M}" --step 2 $mode \
+          --csv "$to/allreduce_$ranks${mode:+_graph}$([[ $peer == nccl ]] || echo _sym).csv"
+      done
     done
+    tools/gpu_ratios.sh "$to" "$ranks"
   done
   runMpi "$gpus" rondo-bench init --memory device --peer nccl --iters 5 --csv "${OUT:-$build/gpu}/init_$gpus.csv"
   # The other collectives, sends and receives, as one table for each way of launching them.

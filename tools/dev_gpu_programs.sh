@@ -16,7 +16,24 @@ packPrograms() {  # folder
   [[ -z ${RONDO_NCCL_TESTS_DIR-} ]] || packFolder RONDO_NCCL_TESTS_DIR '*_perf*' "$1/nccl-tests"
   [[ -z ${RONDO_OSU_DIR-} ]] || packFolder RONDO_OSU_DIR 'osu_*' "$1/osu"
   # Kernels without a library around them, bare_2 and so on, which gpu-bench runs.
-  [[ -z ${RONDO_BARE_DIR-} ]] || packFolder RONDO_BARE_DIR 'bare_*' "$1/bin"
+  if [[ -n ${RONDO_BARE_DIR-} ]]; then
+    packFolder RONDO_BARE_DIR 'bare_*' "$1/bin"
+  elif [[ -r ../shared/probe/nvlink_allreduce.cu ]]; then
+    packBare "$1/bin"
+  fi
+}
+
+# Of a source that lies beside the checkout; it is no part of Rondo.
+packBare() {  # folder
+  local ranks nvcc source=../shared/probe/nvlink_allreduce.cu
+  nvcc=$(sed -n 's/^NVCC = //p' "$build/Makefile")
+  mkdir -p "$build/bare"
+  for ranks in 2 4; do
+    [[ $build/bare/bare_$ranks -nt $source ]] ||
+      "$nvcc" -O3 -std=c++17 -gencode arch=compute_90,code=sm_90 -cudart static -Xcompiler -pthread -DNR=$ranks \
+        -o "$build/bare/bare_$ranks" "$source" -lcuda || { say "dev: $source does not compile: no bare_$ranks"; continue; }
+    install -s "$build/bare/bare_$ranks" "$1/"
+  done
 }
 
 # NVIDIA's nccl-tests, OSU's micro-benchmarks and PyTorch, those of them that are here.
