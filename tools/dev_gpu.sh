@@ -17,6 +17,11 @@ gpuPack() {
   for program in device_path_test device_calls_test; do
     [[ -x $build/tests/drop_in/$program ]] && install -s "$build/tests/drop_in/$program" "$dir/bin/"
   done
+  # A program of NCCL's interface, one thread for all GPUs.
+  for program in "$build"/tests/{.libs/,}nccl_gpu; do
+    # libtool's own is a script that builds here run
+    if [[ -x $program && ! -e $dir/bin/nccl_gpu ]]; then install -s "$program" "$dir/bin/"; fi
+  done
   cp -P "$build"/install/lib/librondo.so* "$build"/install/lib/librondo_mpi.so "$dir/lib/"
   # And the one for NCCL's programs, apart: rondo-bench --peer nccl wants NVIDIA's.
   mkdir "$dir/lib/nccl"
@@ -73,6 +78,13 @@ gpuLayer() {  # numbers of processes, 0 for none
     done
   done
   return $result
+}
+
+# A program of NCCL's interface that drives all GPUs by one thread.
+gpuOneThread() {
+  command -v nccl_gpu >/dev/null || return 0
+  say "dev: nccl_gpu, one thread for $gpus GPUs"
+  LD_LIBRARY_PATH=$build/gpu/lib/nccl:$LD_LIBRARY_PATH bounded 150 nccl_gpu
 }
 
 # PyTorch, which was written for NCCL, where it is there.
@@ -133,6 +145,7 @@ gpuProcesses() {
     RONDO_P2P=off runMpi "$ranks" gpu_mpi || result=1
   done
   if command -v device_path_test >/dev/null; then gpuLayer $(seq 2 "$processes") || result=1; fi
+  gpuOneThread || result=1
   gpuTorch || result=1
   for ((ranks = 1; ranks <= processes; ranks *= 2)); do
     runMpi "$ranks" rondo-bench allreduce --memory device --max 64M --step 16 || result=1

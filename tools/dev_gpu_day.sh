@@ -177,6 +177,7 @@ dayLayers() {
     dayStep "OSU, 2 ranks" dayOsu 2
     dayStep "nccl-tests on 1" dayNcclTests 0 150
   fi
+  dayStep "one thread for all" gpuOneThread
   dayStep layers gpuLayer 2 $((gpus > 2 ? gpus : 0))
   ((gpus < 4)) || dayStep "PyTorch, 4 processes" dayTorchAlone 4
 }

@@ -122,6 +122,54 @@ void graphs(Machine& machine, Comms& comms) {
   }
 }
 
+/// A call on the legacy stream while one that waits for it is captured is refused, and the capture
+/// goes on as if it had not been made.
+void legacyInCapture(Machine& machine, Comms& comms) {
+  const Type type = plain<float>(kFloat32);
+  const int n = machine.ranks();
+  constexpr size_t kCount = 300;
+  fill(machine, type, kCount);
+  std::vector<cudaStream_t> streams(static_cast<size_t>(n));
+  for (int r = 0; r < n; ++r) {
+    const auto at = static_cast<size_t>(r);
+    cuda(cudaSetDevice(machine[r].device), "cudaSetDevice");
+    cuda(cudaStreamCreate(&streams[at]), "a stream that waits for the legacy one");
+    cuda(cudaStreamBeginCapture(streams[at], cudaStreamCaptureModeRelaxed), "capture");
+    const ncclResult_t result =
+        ncclAllReduce(machine[r].in, machine[r].out, kCount, kFloat32, kSum, comms[at], nullptr);
+    expect(result == ncclInvalidUsage, "a call on the legacy stream during a capture: " +
+                                           std::string(ncclGetErrorString(result)));
+    expect(std::string(ncclGetLastError(nullptr)).find("argument stream is the legacy stream") !=
+               std::string::npos,
+           "its sentence");
+  }
+  machine.group(
+      [&](int r) {
+        const auto at = static_cast<size_t>(r);
+        return ncclAllReduce(machine[r].in, machine[r].out, kCount, kFloat32, kSum, comms[at],
+                             streams[at]);
+      },
+      "the captured call");
+  for (int r = 0; r < n; ++r) {
+    const auto at = static_cast<size_t>(r);
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t ready = nullptr;
+    cuda(cudaSetDevice(machine[r].device), "cudaSetDevice");
+    cuda(cudaStreamEndCapture(streams[at], &graph), "the end of the capture");
+    cuda(cudaGraphInstantiate(&ready, graph, 0), "a graph");
+    cuda(cudaGraphLaunch(ready, streams[at]), "a launch");
+    cuda(cudaGraphExecDestroy(ready), "cudaGraphExecDestroy");
+    cuda(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  }
+  machine.wait();
+  for (int r = 0; r < n; ++r) {
+    compare(
+        type, machine[r].out, kCount, [&](size_t i) { return reduced(kSum, n, i); },
+        "the captured call beside a refused one");
+    cuda(cudaStreamDestroy(streams[static_cast<size_t>(r)]), "cudaStreamDestroy");
+  }
+}
+
 void children(Machine& machine, Comms& comms) {
   const Type type = plain<int>(kInt32);
   const int n = machine.ranks();
@@ -333,6 +381,7 @@ int run() {
   std::printf("collectives: %d checks, %d wrong\n", checks, failures);
   streams(machine, comms);
   graphs(machine, comms);
+  legacyInCapture(machine, comms);
   severalCommunicators(machine);
   children(machine, comms);
   memory(machine, comms);
