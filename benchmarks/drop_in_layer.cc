@@ -99,6 +99,18 @@ void later(benchmark::State& state) {
   });
 }
 
+/// What MPI itself takes for a request that somebody else completes, which an answered one is.
+void generalized(benchmark::State& state) {
+  repeat(state, [] {
+    MPI_Request request;
+    PMPI_Grequest_start([](void*, MPI_Status*) { return MPI_SUCCESS; },
+                        [](void*) { return MPI_SUCCESS; }, [](void*, int) { return MPI_SUCCESS; },
+                        nullptr, &request);
+    PMPI_Grequest_complete(request);
+    PMPI_Wait(&request, MPI_STATUS_IGNORE);
+  });
+}
+
 // Messages, which are always MPI's on host memory.
 template <auto call>
 void toItself(benchmark::State& state) {
@@ -174,6 +186,8 @@ void addAll() {
   add("MPI_Wait, nothing pending", wait, "PMPI_Wait, nothing pending", mpisOwnWait);
   add("MPI_Iallreduce of 4 KiB and MPI_Wait, answered", answeredLater,
       "rondoAllReduce of 4 KiB, rondoGroupEndAsync and rondoWait", rondosOwnLater);
+  benchmark::RegisterBenchmark("PMPI_Grequest_start, its completion and PMPI_Wait", generalized)
+      ->Iterations(kIterations);
   add("MPI_Iallreduce and MPI_Wait, one rank: handed on", later<MPI_Iallreduce, MPI_Wait>,
       "PMPI_Iallreduce and PMPI_Wait, one rank", later<PMPI_Iallreduce, PMPI_Wait>);
   add("MPI_Sendrecv, one rank", toItself<MPI_Sendrecv>, "PMPI_Sendrecv, one rank",
