@@ -206,7 +206,7 @@ gpuLevels() {
 gpuSanitize() {  # gtest filter
   local tool parts tests logs each result=0 seconds=${RONDO_SANITIZE_SECONDS:-1500}
   local all='CloseLaunch.*:DeviceApi.*:DeviceAwaited.*:FarGpu.*:LevelsGpu.*:Faults.*:Memory.*:BadInput.*:DeviceRecord.*'
-  all+=':OneGpu/Conformance.*/1:OneGpu/Ranks.*/2*:OneGpu/Transfers.*/2*:OneGpu/Registrations.*/2*'
+  all+=':OneGpu/Conformance.*/1:OneGpu/Grid.*/2_*:OneGpu/Ranks.*/2*:OneGpu/Transfers.*/2*:OneGpu/Registrations.*/2*'
   gpuReady
   # No part without a test: the tools take a program that does nothing on a GPU for a failure.
   tests=$(gpu_tests --gtest_filter="${1:-$all}" --gtest_list_tests | grep -c '^  ' || true)
