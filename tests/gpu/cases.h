@@ -2,6 +2,8 @@
 // What every world of ranks, threads or processes, one GPU or many, must get right. Each case
 // returns the number of wrong elements that this rank saw; all ranks call the same cases in order.
 
+#include <ostream>
+
 #include "gpu/rank_env.h"
 
 namespace rondo::test {
@@ -39,6 +41,7 @@ struct Way {
   const char* only;  ///< The one algorithm that is meant; nullptr: whatever has the protocol.
   bool lines;        ///< For memory of devices whose 128-byte lines arrive whole.
 };
+inline void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
 constexpr Way kWays[] = {
     {"rings",
      "allreduce:device:0-:ring/3,reduce:device:0-:ring/3,reducescatter:device:0-:ring/3,"
