@@ -33,6 +33,7 @@ std::string opList(rondoDataType_t type) {
 
 std::string describe(const PointerKind& kind) {
   if (kind.memory == PointerKind::kHost) return "host memory";
+  if (kind.memory == PointerKind::kGone) return goneText(kind);
   return format("%s memory of device %d",
                 kind.memory == PointerKind::kManaged ? "managed" : "device", kind.device);
 }
@@ -145,12 +146,34 @@ rondoResult_t checkSpans(const CollectiveArgs& args, size_t sendElements, size_t
   return rondoSuccess;
 }
 
+namespace {
+
+/// Of a buffer that nobody can read.
+rondoResult_t refuseGone(const CollectiveArgs& args, const PointerKind& send,
+                         const PointerKind& recv) {
+  const bool isSend = args.usesSend && send.memory == PointerKind::kGone;
+  const PointerKind& kind = isSend ? send : recv;
+  const Communicator& comm = *args.comm->impl;
+  const std::string devices =
+      comm.deviceRunner() == nullptr
+          ? ""
+          : format(", or memory of the communicator's device %d", comm.device());
+  return refuseCall(
+      args, kind.error == 0 ? rondoInvalidArgument : rondoUnhandledCudaError,
+      format("argument %s (%p) is %s; allowed: host memory%s", isSend ? "sendbuff" : "recvbuff",
+             isSend ? args.send : args.recv, describe(kind).c_str(), devices.c_str()));
+}
+
+}  // namespace
+
 rondoResult_t checkMemory(const CollectiveArgs& args, bool* onDevice) {
   *onDevice = false;
   if (args.comm->rehearsal != nullptr) return rondoSuccess;  // whatever it is, nobody touches it
   const PointerKind recv = pointerKind(args.usesRecv ? args.recv : args.send);
   const bool another = args.usesSend && args.send != (args.usesRecv ? args.recv : args.send);
   const PointerKind send = another ? pointerKind(args.send) : recv;
+  if (send.memory == PointerKind::kGone || recv.memory == PointerKind::kGone) [[unlikely]]
+    return refuseGone(args, send, recv);
   const bool host = recv.memory == PointerKind::kHost;
   *onDevice = !host;
   if ((send.memory == PointerKind::kHost) != host) [[unlikely]] {

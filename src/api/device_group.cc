@@ -47,11 +47,24 @@ void noteLaunched(Communicator& comm, const DeviceCall& call, OpFacts facts,
   });
 }
 
+/// The last so many were refused: these peers need not make, and what comes next has their numbers.
+void takeBack(Communicator& comm, std::span<const OpFacts> facts) {
+  comm.takeBackLaunches(facts.size());
+  for (size_t i = 0; i < facts.size(); ++i) {
+    comm.recorder().notLaunched(facts[i], facts.size() - 1 - i);
+  }
+}
+
 /// Enqueues a collective, and writes down that it was.
 void launchOne(Communicator& comm, const DeviceCall& call) {
   refuseBroken(comm);
   const OpFacts facts = noteLaunch(comm, call);
-  noteLaunched(comm, call, facts, comm.deviceRunner()->run(call));
+  try {
+    noteLaunched(comm, call, facts, comm.deviceRunner()->run(call));
+  } catch (const Error&) {
+    takeBack(comm, {&facts, 1});
+    throw;
+  }
 }
 
 /// Several as one launch.
@@ -60,7 +73,13 @@ void launchJoint(Communicator& comm, std::span<const DeviceCall> calls) {
   static thread_local std::vector<OpFacts> facts;
   facts.clear();
   for (const DeviceCall& call : calls) facts.push_back(noteLaunch(comm, call));
-  const DeviceServed served = comm.deviceRunner()->runJoint(calls);
+  DeviceServed served;
+  try {
+    served = comm.deviceRunner()->runJoint(calls);
+  } catch (const Error&) {
+    takeBack(comm, facts);
+    throw;
+  }
   for (size_t i = 0; i < calls.size(); ++i) {
     noteLaunched(comm, calls[i], facts[i], served, calls.size() - 1 - i);
   }

@@ -100,7 +100,7 @@ bool namesDevice(const CollectiveArgs& args) {
   const void* const named = args.usesRecv && args.recv != nullptr ? args.recv
                             : args.usesSend                       ? args.send
                                                                   : nullptr;
-  return named != nullptr && pointerKind(named).memory != PointerKind::kHost;
+  return named != nullptr && pointerKind(named).onDevice();
 }
 
 }  // namespace rondo

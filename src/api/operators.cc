@@ -39,8 +39,13 @@ rondoResult_t rondoRedOpCreatePreMulSum(rondoRedOp_t* op, const void* scalar,
                                 residence));
   }
   const bool immediate = residence == rondoScalarHostImmediate;
-  const rondo::PointerKind::Memory memory = rondo::pointerKind(scalar).memory;
-  const bool onDevice = !immediate && memory == rondo::PointerKind::kDevice;
+  const rondo::PointerKind kind = rondo::pointerKind(scalar);
+  if (kind.memory == rondo::PointerKind::kGone) {
+    return refuse(comm, call,
+                  rondo::format("argument scalar (%p) is %s; allowed: one element of datatype",
+                                scalar, rondo::goneText(kind).c_str()));
+  }
+  const bool onDevice = !immediate && kind.memory == rondo::PointerKind::kDevice;
   if (onDevice && comm->impl->deviceRunner() == nullptr) {
     return rondo::fail(comm, rondoUnsupported,
                        std::string(call) +

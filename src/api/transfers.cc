@@ -24,7 +24,7 @@ Transfer transferOf(const CollectiveArgs& args, int peer) {
 bool nothingOnDevice(const CollectiveArgs& args) {
   if (args.comm->impl->deviceRunner() == nullptr) return false;
   const void* data = args.usesSend ? args.send : args.recv;
-  return args.stream != nullptr || pointerKind(data).memory != PointerKind::kHost;
+  return args.stream != nullptr || pointerKind(data).onDevice();
 }
 
 /// Checks one buffer and its peer.

@@ -191,6 +191,8 @@ class Communicator {
     facts->captured = capturing_;
     facts->sequence = ++launches_;
   }
+  /// The last so many were not launched: to the peers they are no calls.
+  void takeBackLaunches(size_t number) { launches_ -= number; }
   /// The same of sends and receives there.
   void numberTransfers(OpFacts* facts) const {
     facts->captured = capturing_;

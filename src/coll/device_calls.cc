@@ -40,7 +40,9 @@ std::string ageText(int64_t since, int64_t now) {
 std::string lastText(const DeviceCalls& calls, int64_t now) {
   if (calls.ops.empty()) return "none";
   const FlightOp& last = calls.ops.back();
-  const std::string number = last.facts.isTransfers() ? "" : last.facts.numberText() + " there, ";
+  const std::string number = last.facts.isTransfers()   ? ""
+                             : last.facts.sequence == 0 ? "a call that was refused, "
+                                                        : last.facts.numberText() + " there, ";
   const std::string served = last.facts.served();
   return number + flightText(last.facts) + (served.empty() ? "" : " (" + served + ")") +
          ", launched " + ageText(last.started, now);
@@ -117,7 +119,7 @@ std::string deviceMismatch(const std::vector<DeviceCalls>& all, const std::strin
   std::map<uint64_t, std::string> differ;
   for (const DeviceCalls& each : all) {
     for (const FlightOp& op : each.ops) {
-      if (op.facts.isTransfers()) continue;
+      if (op.facts.isTransfers() || op.facts.sequence == 0) continue;  // 0: refused
       const auto [at, fresh] = firsts.emplace(op.facts.sequence, First{each.rank, &op});
       if (fresh || sameCall(at->second.op->facts, op.facts)) continue;
       differ.emplace(

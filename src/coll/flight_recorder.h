@@ -129,6 +129,11 @@ class FlightRecorder {
     device_->amend(launched_ - behind, facts.words());
     device_->end(launched_ - behind, ticks());
   }
+  /// Instead: it was refused, and is no collective that peers would have to make, too.
+  void notLaunched(OpFacts facts, uint64_t behind = 0) {
+    facts.sequence = 0;
+    launched(facts, behind);
+  }
 
   /// In a long wait, now and then: what it waits for.
   void noteWait(std::string_view text);

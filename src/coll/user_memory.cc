@@ -130,6 +130,7 @@ void checkRange(const CudaDevice& device, void* memory, size_t bytes, UserAlloca
   };
   const PointerKind kind = pointerKind(memory);
   if (kind.memory == PointerKind::kManaged) refuse("managed memory");
+  if (kind.memory == PointerKind::kGone && kind.error != 0) refuse(goneText(kind).c_str());
   if (kind.memory != PointerKind::kDevice || !findAllocation(memory, own)) {
     refuse("no device memory (host memory, or freed)");
   }

@@ -40,23 +40,6 @@ std::array<unsigned char, 16> uuidOf(int ordinal) {
 
 }  // namespace
 
-PointerKind pointerKind(const void* pointer) {
-  static const CudaDriver* const driver = findCudaDriver();
-  if (driver == nullptr || pointer == nullptr) return {};
-  unsigned type = 0;
-  unsigned managed = 0;
-  int device = -1;
-  CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
-                                  CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
-  void* values[] = {&type, &managed, &device};
-  const CUresult result = driver->pointerGetAttributes(
-      3, wanted, values, reinterpret_cast<CUdeviceptr>(const_cast<void*>(pointer)));
-  if (result != CUDA_SUCCESS) return {};
-  if (managed != 0) return {PointerKind::kManaged, device};
-  if (type == CU_MEMORYTYPE_DEVICE) return {PointerKind::kDevice, device};
-  return {};
-}
-
 bool streamCaptures(CUstream_st* stream) {
   static const CudaDriver* const driver = findCudaDriver();
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -243,8 +226,6 @@ ContextScope::~ContextScope() {
 #else
 
 namespace rondo {
-
-PointerKind pointerKind(const void*) { return {}; }
 
 bool streamCaptures(CUstream_st*) { return false; }
 

@@ -2,6 +2,7 @@
 // A rank's CUDA device and context, and what kind of memory a pointer is. Needs no CUDA header.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,14 +13,24 @@ struct CUstream_st;
 namespace rondo {
 
 struct PointerKind {
-  enum Memory : uint8_t { kHost, kDevice, kManaged };
+  enum Memory : uint8_t { kHost, kDevice, kManaged, kGone };
   Memory memory = kHost;
   int device = -1;  ///< Device ordinal; -1 on the host.
+  int error = 0;    ///< kGone: what the driver said instead of an answer (a CUresult); 0: nothing.
+
+  bool onDevice() const { return memory == kDevice || memory == kManaged; }
 };
 
 /// One driver call, allowed while a stream captures; everything is host memory where there is no
-/// driver, or none was started.
+/// driver, or none was started. kGone is what the driver knows nothing of, or gives no answer about
+/// (its device is lost), and the host cannot read: memory where device memory was seen before, by
+/// this function or noteDeviceMemory(), and has been freed. Freed memory that was never seen looks
+/// like the host's.
 PointerKind pointerKind(const void* pointer);
+/// There is device memory, which somebody may free.
+void noteDeviceMemory(const void* memory, size_t bytes);
+/// What is gone, for a sentence: "device memory that was freed: ...", or the driver's words.
+std::string goneText(const PointerKind& kind);
 
 /// Whether what is enqueued on `stream` goes into a graph.
 bool streamCaptures(CUstream_st* stream);

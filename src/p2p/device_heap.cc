@@ -53,6 +53,7 @@ void* DeviceHeap::allocate(int device, size_t bytes) {
   }
   memory->allowAll(opened);
   unsigned char* const at = memory->data();
+  noteDeviceMemory(at, bytes);
   auto entry = std::make_shared<Allocation>(Allocation{std::move(opened), std::move(memory)});
   const std::lock_guard<std::mutex> lock(mutex_);
   allocations_[at] = std::move(entry);

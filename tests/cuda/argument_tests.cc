@@ -1,9 +1,16 @@
 // Buffers of the wrong memory in calls of the C API, over a driver that is pretended: a sentence
 // that names the argument, and a communicator that works on.
 
+#include <sys/mman.h>
+
+#include <memory>
 #include <string>
 
+#include "api/comm_create.h"
+#include "api/handle.h"
+#include "coll/device_runner.h"
 #include "cuda/pretended.h"
+#include "support/thread_bootstrap.h"
 
 namespace rondo::testing {
 namespace {
@@ -61,11 +68,134 @@ TEST_F(PretendedArguments, DeviceMemoryOnACommunicatorWithoutADevice) {
   freed(device);
 }
 
-TEST_F(PretendedArguments, FreedMemoryWithAStream) {
-  char* const device = given(kBytes, 0);
+TEST_F(PretendedArguments, HostMemoryWithAStream) {
+  refused(rondoAllReduce(in_, out_, kCount, rondoInt32, rondoSum, comm_, stream()),
+          rondoInvalidArgument,
+          "but the buffers are host memory, which is done with when the call returns, or device "
+          "memory that was freed; allowed: NULL, or device memory");
+}
+
+constexpr char kFreed[] = "is device memory that was freed: nothing reaches it any more; allowed: ";
+
+// The host would read or write where nothing is any more.
+TEST_F(PretendedArguments, FreedMemory) {
+  char* const device = given(5 * kMiB, 0);
   freed(device);
-  refused(rondoAllReduce(device, device, kCount, rondoInt32, rondoSum, comm_, stream()),
-          rondoInvalidArgument, "memory that was freed");
+  for (const rondoStream_t with : {rondoStream_t{nullptr}, stream()}) {
+    refused(rondoAllReduce(device, device, kCount, rondoInt32, rondoSum, comm_, with),
+            rondoInvalidArgument, kFreed);
+  }
+  char* const behind = device + 5 * kMiB - kBytes;
+  refused(rondoAllReduce(in_, behind, kCount, rondoInt32, rondoSum, comm_, nullptr),
+          rondoInvalidArgument, "rondoAllReduce: rank 0: argument recvbuff (");
+  refused(rondoBroadcast(behind, out_, kCount, rondoInt32, 0, comm_, nullptr), rondoInvalidArgument,
+          "rondoBroadcast: rank 0: argument sendbuff (");
+  refused(rondoSend(device, kCount, rondoInt32, 0, comm_, nullptr), rondoInvalidArgument, kFreed);
+  refused(rondoRecv(device, kCount, rondoInt32, 0, comm_, nullptr), rondoInvalidArgument, kFreed);
+  const size_t counts[] = {kCount}, displs[] = {0};
+  refused(rondoAllGatherV(device, kCount, out_, counts, displs, rondoInt32, comm_, nullptr),
+          rondoInvalidArgument, kFreed);
+  rondoRedOp_t op{};
+  refused(rondoRedOpCreatePreMulSum(&op, device, rondoInt32, rondoScalarHostImmediate, comm_),
+          rondoInvalidArgument, kFreed);
+}
+
+// The program's own, which the library has seen in one call.
+TEST_F(PretendedArguments, MemoryOfCudaMallocThatWasFreed) {
+  current(0);
+  unsigned long long at = 0;
+  ASSERT_EQ(ofDriver<int(unsigned long long*, size_t)>("cuMemAlloc_v2")(&at, kMiB), 0);
+  void* const device = reinterpret_cast<void*>(at);
+  refused(rondoAllReduce(device, device, kCount, rondoInt32, rondoSum, comm_, nullptr),
+          rondoUnsupported, "has host memory only: ");
+  ASSERT_EQ(ofDriver<int(unsigned long long)>("cuMemFree_v2")(at), 0);
+  refused(rondoAllReduce(device, device, kCount, rondoInt32, rondoSum, comm_, nullptr),
+          rondoInvalidArgument, kFreed);
+  // And where the host has memory since, that is what it is.
+  ASSERT_EQ(mmap(device, kMiB, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+            device);
+  EXPECT_EQ(rondoAllReduce(device, device, kCount, rondoInt32, rondoSum, comm_, nullptr),
+            rondoSuccess)
+      << rondoGetLastError(comm_);
+  munmap(device, kMiB);
+}
+
+/// Of device 0; counts its calls.
+class OneDevice final : public DeviceRunner {
+ public:
+  explicit OneDevice(int* calls) : calls_(*calls) {}
+  int device() const override { return 0; }
+  DeviceServed run(const DeviceCall&) override {
+    ++calls_;
+    return {};
+  }
+  void exchange(const char*, std::span<const Transfer>, std::span<const rondoStream_t>) override {
+    ++calls_;
+  }
+  void exchangeInPlace(const char*, std::span<const Transfer>, rondoStream_t) override { ++calls_; }
+  void order(rondoStream_t, rondoStream_t) override {}
+  uint64_t serial() const override { return 1; }
+  void check() const override {}
+  void abort() noexcept override {}
+  DeviceChoice choose(const DeviceRequest&) const override { return {}; }
+  void startEpochsAt(uint32_t) override {}
+
+ private:
+  int& calls_;
+};
+
+class PretendedDevice : public PretendedCuda {
+ protected:
+  PretendedDevice() {
+    Config config = checkConfig("PretendedDevice", nullptr);
+    config.nearDevice = [this](int) { return std::make_unique<OneDevice>(&calls); };
+    EXPECT_EQ(guarded(nullptr, "PretendedDevice", [&] { comm = createComm(boot_, config, {}); }),
+              rondoSuccess)
+        << rondoGetLastError(nullptr);
+  }
+  void refused(rondoResult_t result, const std::string& sentence) const {
+    EXPECT_EQ(result, rondoInvalidArgument);
+    const std::string said = rondoGetLastError(comm.get());
+    EXPECT_NE(said.find(sentence), std::string::npos) << said;
+    EXPECT_EQ(calls, 0);
+  }
+
+  int calls = 0;
+
+ private:
+  ThreadGroup group_{1};
+  ThreadBootstrap boot_{group_, 0};
+
+ protected:
+  CommPtr comm;
+};
+
+TEST_F(PretendedDevice, MemoryOfAnotherDevice) {
+  char* const ours = given(2 * kBytes, 0);
+  char* const others = given(2 * kBytes, 1);
+  const char kAllowed[] =
+      ") is device memory of device 1; allowed: memory of the communicator's device 0";
+  refused(rondoAllReduce(others, others, kCount, rondoInt32, rondoSum, comm.get(), nullptr),
+          kAllowed);
+  refused(rondoAllReduce(others, ours, kCount, rondoInt32, rondoSum, comm.get(), nullptr),
+          "rondoAllReduce: rank 0: argument sendbuff (");
+  refused(rondoAllGather(ours, others, kCount, rondoInt32, comm.get(), nullptr),
+          "rondoAllGather: rank 0: argument recvbuff (");
+  refused(rondoSend(others, kCount, rondoInt32, 0, comm.get(), nullptr), kAllowed);
+  refused(rondoRecv(others, kCount, rondoInt32, 0, comm.get(), nullptr), kAllowed);
+  const size_t counts[] = {kCount}, displs[] = {0};
+  refused(rondoAllGatherV(ours, kCount, others, counts, displs, rondoInt32, comm.get(), nullptr),
+          kAllowed);
+  EXPECT_EQ(rondoAllReduce(ours, ours, kCount, rondoInt32, rondoSum, comm.get(), nullptr),
+            rondoSuccess)
+      << rondoGetLastError(comm.get());
+  EXPECT_EQ(calls, 1);
+  freed(others);
+  freed(ours);
+  calls = 0;
+  refused(rondoAllReduce(ours, ours, kCount, rondoInt32, rondoSum, comm.get(), nullptr),
+          "allowed: host memory, or memory of the communicator's device 0");
 }
 
 }  // namespace

@@ -94,6 +94,10 @@ uintptr_t reserve(size_t bytes) {
 
 using Lock = std::lock_guard<std::mutex>;
 
+/// What every call comes to on a device that is lost; what gives something back does so all the
+/// same, for the tests' accounts.
+CUresult state() { return static_cast<CUresult>(fake.lost); }
+
 }  // namespace
 
 extern "C" {
@@ -107,25 +111,25 @@ void fakeCudaPooled(unsigned long long address) {
   const Lock lock(mutex);
   ranges.at(address).pooled = true;
 }
+void fakeCudaLose(int error) {
+  const Lock lock(mutex);
+  fake.lost = error;
+  const int reach = error == 0 ? PROT_READ | PROT_WRITE : PROT_NONE;
+  for (const auto& [at, range] : ranges) {
+    if (range.memory != nullptr) mprotect(reinterpret_cast<void*>(at), range.bytes, reach);
+  }
+}
 void fakeCudaSetDevice(int device) { current = device < 0 ? nullptr : contextOf(device); }
 
 CUresult cuInit(unsigned) { return CUDA_SUCCESS; }
-CUresult cuGetErrorName(CUresult error, const char** text) {
-  *text = error == CUDA_ERROR_OUT_OF_MEMORY   ? "CUDA_ERROR_OUT_OF_MEMORY"
-          : error == CUDA_ERROR_NOT_SUPPORTED ? "CUDA_ERROR_NOT_SUPPORTED"
-                                              : "CUDA_ERROR_OTHER";
-  return CUDA_SUCCESS;
-}
-CUresult cuGetErrorString(CUresult error, const char** text) {
-  *text = error == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : "some other error";
-  return CUDA_SUCCESS;
-}
 
 CUresult cuDeviceGetCount(int* count) {
+  if (fake.lost != 0) return state();
   *count = fake.devices;
   return fake.devices == 0 ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
 }
 CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  if (fake.lost != 0) return state();
   *device = ordinal;
   return ordinal >= 0 && ordinal < fake.devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
@@ -134,6 +138,7 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute, CUdevice) {
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
+  if (fake.lost != 0) return state();
   std::memset(uuid->bytes, device + 1, sizeof uuid->bytes);
   return CUDA_SUCCESS;
 }
@@ -146,6 +151,7 @@ CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute, CUdevice, CU
   return CUDA_SUCCESS;
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  if (fake.lost != 0) return state();
   const Lock lock(mutex);
   ++fake.contexts[device];
   *context = contextOf(device);
@@ -154,7 +160,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   const Lock lock(mutex);
   --fake.contexts[device];
-  return CUDA_SUCCESS;
+  return state();
 }
 CUresult cuCtxGetCurrent(CUcontext* context) {
   *context = current;
@@ -176,6 +182,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext* context) {
   return CUDA_SUCCESS;
 }
 CUresult cuCtxSynchronize() {
+  if (fake.lost != 0) return state();
   const Lock lock(mutex);
   if (current == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   ++fake.synchronisations;
@@ -193,6 +200,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned) {
 
 // A stream is the context's, by an address of its own.
 CUresult cuStreamCreate(CUstream* stream, unsigned) {
+  if (fake.lost != 0) return state();
   *stream = reinterpret_cast<CUstream>(new CUcontext{current});
   return CUDA_SUCCESS;
 }
@@ -200,7 +208,7 @@ CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   *context = *reinterpret_cast<CUcontext*>(stream);
   return CUDA_SUCCESS;
 }
-CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
+CUresult cuStreamSynchronize(CUstream) { return state(); }
 CUresult cuStreamDestroy_v2(CUstream stream) {
   delete reinterpret_cast<CUcontext*>(stream);
   return CUDA_SUCCESS;
@@ -222,6 +230,7 @@ CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice) {
 
 CUresult cuPointerGetAttributes(unsigned number, CUpointer_attribute* attributes, void** values,
                                 CUdeviceptr address) {
+  if (fake.lost != 0) return state();
   const Lock lock(mutex);
   ++fake.attributeCalls;
   const Range* const range = find(address);
@@ -264,6 +273,7 @@ CUresult cuMemHostRegister_v2(void*, size_t, unsigned) { return CUDA_SUCCESS; }
 CUresult cuMemHostUnregister(void*) { return CUDA_SUCCESS; }
 
 CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
+  if (fake.lost != 0) return state();
   const Lock lock(mutex);
   if (current == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   const int device = deviceOf(current);
@@ -276,6 +286,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
   return CUDA_SUCCESS;
 }
 CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
+  if (fake.lost != 0) return state();
   const Lock lock(mutex);
   if (current == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   *total = fake.bytesEach;
@@ -289,7 +300,7 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
   munmap(reinterpret_cast<void*>(at->first), at->second.bytes);
   drop(at->second.memory);
   ranges.erase(at);
-  return CUDA_SUCCESS;
+  return state();
 }
 CUresult cuMemsetD32Async(CUdeviceptr at, unsigned value, size_t words, CUstream) {
   auto* const to = reinterpret_cast<uint32_t*>(at);
@@ -301,6 +312,7 @@ CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t bytes, CUstream
   return CUDA_SUCCESS;
 }
 CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
+  if (fake.lost != 0) return state();
   const Lock lock(mutex);
   uintptr_t at = 0;
   const Range* const range = find(address, &at);
@@ -354,6 +366,7 @@ CUresult cuMemGetAllocationGranularity(size_t* grain, const CUmemAllocationProp*
 }
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
                      const CUmemAllocationProp* properties, unsigned long long) {
+  if (fake.lost != 0) return state();
   const Lock lock(mutex);
   if (fake.createFails) return CUDA_ERROR_NOT_SUPPORTED;
   if (bytes == 0 || bytes % kGrain != 0) return CUDA_ERROR_INVALID_VALUE;
@@ -365,10 +378,11 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   const Lock lock(mutex);
   drop(reinterpret_cast<Physical*>(handle));
-  return CUDA_SUCCESS;
+  return state();
 }
 CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t, CUdeviceptr,
                              unsigned long long) {
+  if (fake.lost != 0) return state();
   const Lock lock(mutex);
   const uintptr_t at = reserve(bytes);
   if (at == 0) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -380,10 +394,11 @@ CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) {
   const Lock lock(mutex);
   munmap(reinterpret_cast<void*>(address), bytes);
   ranges.erase(address);
-  return CUDA_SUCCESS;
+  return state();
 }
 CUresult cuMemMap(CUdeviceptr address, size_t, size_t, CUmemGenericAllocationHandle handle,
                   unsigned long long) {
+  if (fake.lost != 0) return state();
   const Lock lock(mutex);
   auto* const memory = reinterpret_cast<Physical*>(handle);
   Range& range = ranges.at(address);
@@ -399,9 +414,10 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
   mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
        -1, 0);
   drop(std::exchange(range.memory, nullptr));
-  return CUDA_SUCCESS;
+  return state();
 }
 CUresult cuMemSetAccess(CUdeviceptr address, size_t, const CUmemAccessDesc* access, size_t) {
+  if (fake.lost != 0) return state();
   const Lock lock(mutex);
   Range& range = ranges.at(address);
   const int device = access->location.id;

@@ -18,6 +18,7 @@ struct FakeCuda {
   int opened = 0;            ///< Mappings of legacy IPC handles that are open.
   int peerEnables = 0;       ///< cuCtxEnablePeerAccess that enabled something.
   int attributeCalls = 0;    ///< cuPointerGetAttributes
+  int lost = 0;              ///< What calls on devices come to (fakeCudaLose()).
 };
 
 /// The library's one, which is as at the beginning again.
@@ -26,3 +27,5 @@ extern "C" FakeCuda* fakeCudaAfresh();
 extern "C" void fakeCudaSetDevice(int device);
 /// Says of an allocation that it is of a pool.
 extern "C" void fakeCudaPooled(unsigned long long address);
+/// Devices are lost: calls come to this CUresult, and nobody reaches their memory. 0: there again.
+extern "C" void fakeCudaLose(int error);

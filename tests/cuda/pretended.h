@@ -23,11 +23,13 @@ class PretendedCuda : public ::testing::Test {
  protected:
   PretendedCuda() : fake(*ofDriver<FakeCuda*()>("fakeCudaAfresh")()) {}
   ~PretendedCuda() override {
+    lose(0);
     current(-1);
     for (const size_t used : fake.used) EXPECT_EQ(used, 0u) << "memory is left";
     for (const int contexts : fake.contexts) EXPECT_EQ(contexts, 0) << "a context is left";
   }
   static void current(int device) { ofDriver<void(int)>("fakeCudaSetDevice")(device); }
+  static void lose(int error) { ofDriver<void(int)>("fakeCudaLose")(error); }
   static char* given(size_t bytes, int device) {
     void* memory = nullptr;
     EXPECT_EQ(rondoMemAllocDevice(&memory, bytes, device), rondoSuccess)

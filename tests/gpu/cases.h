@@ -2,6 +2,8 @@
 // What every world of ranks, threads or processes, one GPU or many, must get right. Each case
 // returns the number of wrong elements that this rank saw; all ranks call the same cases in order.
 
+#include <ostream>
+
 #include "gpu/rank_env.h"
 
 namespace rondo::test {
@@ -30,6 +32,41 @@ uint64_t everyCollective(RankEnv& env);
 /// and different collectives in a row without a host wait, eager and in graphs.
 uint64_t mixedInARow(RankEnv& env);
 uint64_t mixedInGraphs(RankEnv& env);
+
+/// One way of doing everything that it is for, by force.
+struct Way {
+  const char* name;
+  const char* rules;  ///< RONDO_TUNE's; what becomes of a call otherwise is left out.
+  Protocol protocol;
+  const char* only;  ///< The one algorithm that is meant; nullptr: whatever has the protocol.
+  bool lines;        ///< For memory of devices whose 128-byte lines arrive whole.
+};
+inline void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
+constexpr Way kWays[] = {
+    {"rings",
+     "allreduce:device:0-:ring/3,reduce:device:0-:ring/3,reducescatter:device:0-:ring/3,"
+     "allgather:device:0-:ring/3,broadcast:device:0-:ring/3,scan:device:0-:chain/3,"
+     "exscan:device:0-:chain/3",
+     Protocol::kSimple, nullptr, false},
+    {"lines",
+     "allreduce:device:0-:oneshot/3/LL128,reduce:device:0-:oneshot/3/LL128,"
+     "reducescatter:device:0-:direct/3/LL128,allgather:device:0-:direct/3/LL128,"
+     "broadcast:device:0-:oneshot/3/LL128,alltoall:device:0-:direct/3/LL128,"
+     "scan:device:0-:oneshot/3/LL128,exscan:device:0-:oneshot/3/LL128",
+     Protocol::kLL128, nullptr, true},
+    {"words",
+     "allreduce:device:0-:oneshot/3/LL,reduce:device:0-:oneshot/3/LL,"
+     "reducescatter:device:0-:direct/3/LL,allgather:device:0-:direct/3/LL,"
+     "broadcast:device:0-:oneshot/3/LL,alltoall:device:0-:direct/3/LL,"
+     "scan:device:0-:oneshot/3/LL,exscan:device:0-:oneshot/3/LL",
+     Protocol::kLL, nullptr, false},
+    {"twoshot", "allreduce:device:0-:twoshot/3", Protocol::kLL128, "twoshot", true},
+};
+/// grid_cases.cc: every collective, type and operator at every alignment, another one on each rank,
+/// in place and not, bit for bit,
+uint64_t gridOfAlignments(RankEnv& env, const Way& way);
+/// and some of 300 KiB and more.
+uint64_t gridOfLongCalls(RankEnv& env, const Way& way);
 
 /// exchange_cases.cc: sends and receives of every size and alignment,
 uint64_t transferSizes(RankEnv& env);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <thread>
 
+#include "gpu/graph_edges.h"
 #include "gpu/in_step.h"
 #include "gpu/world.h"
 #include "kernels/impl/drivers_own.h"
@@ -63,27 +64,6 @@ cudaGraph_t captured(RankEnv& env) {
   chain(env);
   cuda(cudaStreamEndCapture(env.stream, &graph), "end capture");
   return graph;
-}
-
-size_t programmaticEdges(cudaGraph_t graph) {
-#if CUDART_VERSION >= 12030
-#if CUDART_VERSION >= 13000
-  const auto get = cudaGraphGetEdges;
-#else
-  const auto get = cudaGraphGetEdges_v2;
-#endif
-  size_t count = 0;
-  cuda(get(graph, nullptr, nullptr, nullptr, &count), "how many edges");
-  std::vector<cudaGraphNode_t> from(count), to(count);
-  std::vector<cudaGraphEdgeData> data(count);
-  cuda(get(graph, from.data(), to.data(), data.data(), &count), "edges");
-  return static_cast<size_t>(std::count_if(data.begin(), data.end(), [](const auto& edge) {
-    return edge.type == cudaGraphDependencyTypeProgrammatic;
-  }));
-#else
-  static_cast<void>(graph);
-  return 0;
-#endif
 }
 
 DeviceConfig with(DependentLaunch use) {

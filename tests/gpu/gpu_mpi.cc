@@ -19,7 +19,14 @@ struct Case {
   bool noSms = false;
   bool peersMemory = false;  // nothing to test where ranks meet in host memory
   bool background = false;   // with peersMemory: what is not registered goes straight, too
+  const Way* way = nullptr;  // how everything is done
 };
+
+template <size_t way>
+uint64_t grid(RankEnv& env) {
+  if (kWays[way].lines && !env.runner->deviceFacts()->lineStores) return 0;
+  return gridOfAlignments(env, kWays[way]) + gridOfLongCalls(env, kWays[way]);
+}
 
 constexpr Case kCases[] = {
     {"many counts", manyCounts, false},
@@ -31,6 +38,10 @@ constexpr Case kCases[] = {
     {"every type and operator", everyTypeAndOperator, false},
     {"premultiplied sums", premultipliedSums, false},
     {"every collective", everyCollective, false},
+    {"grid of rings", grid<0>, false, false, false, false, &kWays[0]},
+    {"grid of lines", grid<1>, false, false, false, false, &kWays[1]},
+    {"grid of words", grid<2>, false, false, false, false, &kWays[2]},
+    {"grid of two shots", grid<3>, false, false, false, false, &kWays[3]},
     {"mixed in a row", mixedInARow, false},
     {"mixed in graphs", mixedInGraphs, false},
     {"transfer sizes", transferSizes, false},
@@ -213,6 +224,7 @@ uint64_t runCase(const Case& test) {
   config.legacyIpc = test.legacyIpc;
   config.noSms = test.noSms;
   config.registeredOnly = test.peersMemory && !test.background;
+  if (test.way != nullptr) config.tune = parseTune(test.way->rules);
   RankEnv env(boot, &fds, config);
   if (env.runner == nullptr) throw Error(rondoInternalError, "no runner: " + env.why);
   const uint64_t bad = test.run(env);

@@ -27,6 +27,8 @@ int numberOf(rondoStream_t stream) {
   return static_cast<int>(reinterpret_cast<uintptr_t>(stream) / 64);
 }
 
+constexpr int kRefused = 13;  // a stream that the runner refuses
+
 /// Joins all neighbours; "run allreduce 8 on 1", "joint 2 on 1", "exchange 3 on 1 2", "order 1 2".
 class NotingRunner final : public DeviceRunner {
  public:
@@ -35,6 +37,7 @@ class NotingRunner final : public DeviceRunner {
 
   int device() const override { return 0; }
   DeviceServed run(const DeviceCall& call) override {
+    if (numberOf(call.stream) == kRefused) throw Error(rondoInvalidArgument, "refused");
     note(format("run %s %zu on %d", call.name, call.count, numberOf(call.stream)));
     return {};
   }
@@ -42,6 +45,7 @@ class NotingRunner final : public DeviceRunner {
     return calls.size() > 1 ? calls.size() : 0;
   }
   DeviceServed runJoint(std::span<const DeviceCall> calls) override {
+    if (numberOf(calls.front().stream) == kRefused) throw Error(rondoInvalidArgument, "refused");
     note(format("joint %zu on %d", calls.size(), numberOf(calls.front().stream)));
     return {DeviceWay::kLL};
   }
@@ -122,6 +126,30 @@ TEST(DeviceGroup, NeighboursJoin) {
     EXPECT_EQ(me.sum(9, 1), rondoSuccess);
     ASSERT_EQ(rondoGroupEnd(), rondoSuccess);
     EXPECT_EQ(me.notes, Notes{"joint 2 on 1"});
+  });
+}
+
+/// A rank that is refused a call, and makes it rightly then, is where its peers are.
+TEST(DeviceGroup, WhatIsRefusedIsNotCounted) {
+  onNotingRanks(1, [](const NotingRank& me) {
+    const auto ops = [&me] {
+      for (const FlightProcess& process : readNearFlights()) {
+        for (const FlightComm& each : process.comms) {
+          if (each.id == me.comm->impl->recorder().id()) return each.device;
+        }
+      }
+      return std::vector<FlightOp>{};
+    };
+    EXPECT_EQ(me.sum(8, kRefused), rondoInvalidArgument);
+    EXPECT_EQ(me.sum(9, 1), rondoSuccess);
+    ASSERT_EQ(rondoGroupStart(), rondoSuccess);
+    EXPECT_EQ(me.sum(8, kRefused), rondoSuccess);
+    EXPECT_EQ(me.sum(9, kRefused), rondoSuccess);
+    EXPECT_EQ(rondoGroupEnd(), rondoInvalidArgument);
+    EXPECT_EQ(me.sum(10, 1), rondoSuccess);
+    std::vector<uint64_t> numbers;
+    for (const FlightOp& op : ops()) numbers.push_back(op.facts.sequence);
+    EXPECT_EQ(numbers, (std::vector<uint64_t>{0, 1, 0, 0, 2}));
   });
 }
 
