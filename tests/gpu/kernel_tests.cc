@@ -141,6 +141,15 @@ TEST(Kernels, AreWhatThePlannerSaysWithoutThem) {
   }
 }
 
+// A ring's launch takes it for calls whose blocks are not aligned.
+TEST(Kernels, EveryRingHasATwinForMemoryAnywhere) {
+  for (const Kernel& row : kernels()) {
+    EXPECT_EQ(row.anywhere != nullptr, row.protocol == Protocol::kSimple)
+        << row.collective << " " << row.algorithm;
+    EXPECT_NE(row.anywhere, row.function) << row.collective << " " << row.algorithm;
+  }
+}
+
 // Every type and operator on the device, compiled for the host: the same bits as the host's own.
 TEST(Fold, EqualsTheHostsReductions) {
   std::mt19937_64 random(1);
