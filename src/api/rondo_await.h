@@ -19,8 +19,8 @@ extern "C" {
  * `microseconds` (at most RONDO_MOST_LINGER; below 20 that is of little use; 0: one that stays is
  * told to end), so that the next such call of about the same length on the same stream is handed to
  * it by host memory: that saves the launch, which takes longer than a short collective
- * (docs/gpu.md#kernels-that-stand has figures). As long as it stays it keeps a block for each of
- * its lanes (at most 32) on the device, and what waits for the stream or the device
+ * (docs/gpu-launches.md#kernels-that-stand has figures). As long as it stays it keeps a block for
+ * each of its lanes (at most 32) on the device, and what waits for the stream or the device
  * (cudaDeviceSynchronize, cudaFree) waits for it, while calls follow for up to 256 of them; any
  * other call on `comm` that uses the device ends it.
  *
