@@ -143,31 +143,18 @@ RONDO_ALGO Unit foldTwo(Unit a, Unit b) {
 }
 #undef RONDO_UNROLL
 
-template <class T, class U>
-RONDO_ALGO Unit foldTwoIntegers(rondoRedOp_t op, Unit a, Unit b) {
+/// Sums and products are of Sum, maxima and minima of Order.
+template <template <class, Fn> class Family, class Sum, class Order>
+RONDO_ALGO Unit foldTwoOf(rondoRedOp_t op, Unit a, Unit b) {
   switch (op) {
     case rondoSum:
-      return foldTwo<Integer<U, Fn::kSum>>(a, b);
+      return foldTwo<Family<Sum, Fn::kSum>>(a, b);
     case rondoProd:
-      return foldTwo<Integer<U, Fn::kProd>>(a, b);
+      return foldTwo<Family<Sum, Fn::kProd>>(a, b);
     case rondoMax:
-      return foldTwo<Integer<T, Fn::kMax>>(a, b);
+      return foldTwo<Family<Order, Fn::kMax>>(a, b);
     default:
-      return foldTwo<Integer<T, Fn::kMin>>(a, b);
-  }
-}
-
-template <class T>
-RONDO_ALGO Unit foldTwoFloats(rondoRedOp_t op, Unit a, Unit b) {
-  switch (op) {
-    case rondoSum:
-      return foldTwo<Float<T, Fn::kSum>>(a, b);
-    case rondoProd:
-      return foldTwo<Float<T, Fn::kProd>>(a, b);
-    case rondoMax:
-      return foldTwo<Float<T, Fn::kMax>>(a, b);
-    default:
-      return foldTwo<Float<T, Fn::kMin>>(a, b);
+      return foldTwo<Family<Order, Fn::kMin>>(a, b);
   }
 }
 
@@ -201,25 +188,25 @@ RONDO_ALGO Unit foldPair(rondoDataType_t type, rondoRedOp_t op, Unit a, Unit b) 
   using namespace element;
   switch (type) {
     case rondoInt8:
-      return foldTwoIntegers<int8_t, uint8_t>(op, a, b);
+      return foldTwoOf<Integer, uint8_t, int8_t>(op, a, b);
     case rondoUint8:
-      return foldTwoIntegers<uint8_t, uint8_t>(op, a, b);
+      return foldTwoOf<Integer, uint8_t, uint8_t>(op, a, b);
     case rondoInt16:
-      return foldTwoIntegers<int16_t, uint16_t>(op, a, b);
+      return foldTwoOf<Integer, uint16_t, int16_t>(op, a, b);
     case rondoUint16:
-      return foldTwoIntegers<uint16_t, uint16_t>(op, a, b);
+      return foldTwoOf<Integer, uint16_t, uint16_t>(op, a, b);
     case rondoInt32:
-      return foldTwoIntegers<int32_t, uint32_t>(op, a, b);
+      return foldTwoOf<Integer, uint32_t, int32_t>(op, a, b);
     case rondoUint32:
-      return foldTwoIntegers<uint32_t, uint32_t>(op, a, b);
+      return foldTwoOf<Integer, uint32_t, uint32_t>(op, a, b);
     case rondoInt64:
-      return foldTwoIntegers<int64_t, uint64_t>(op, a, b);
+      return foldTwoOf<Integer, uint64_t, int64_t>(op, a, b);
     case rondoUint64:
-      return foldTwoIntegers<uint64_t, uint64_t>(op, a, b);
+      return foldTwoOf<Integer, uint64_t, uint64_t>(op, a, b);
     case rondoFloat32:
-      return foldTwoFloats<float>(op, a, b);
+      return foldTwoOf<Float, float, float>(op, a, b);
     case rondoFloat64:
-      return foldTwoFloats<double>(op, a, b);
+      return foldTwoOf<Float, double, double>(op, a, b);
     case rondoFloat16:
       return op == rondoMax ? foldTwo<NarrowOrder<Float16, Fn::kMax>>(a, b)
                             : foldTwo<NarrowOrder<Float16, Fn::kMin>>(a, b);
