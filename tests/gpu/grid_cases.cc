@@ -114,6 +114,7 @@ class Batch {
     std::copy(dst_.before.begin(), dst_.before.end(), dstHost);
     both(cudaMemcpyHostToDevice, host, env_.src, src_.before.size());
     both(cudaMemcpyHostToDevice, dstHost, env_.dst, dst_.before.size());
+    env_.settle();
     env_.sync();
     env_.barrier();
     for (const Call& call : calls_) {

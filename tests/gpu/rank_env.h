@@ -111,6 +111,16 @@ class RankEnv {
   }
   void sync() { cuda(waitFor(stream), "waiting for a stream"); }
 
+  /// Between copies to the device and calls of ranks that share it: what is enqueued last is no
+  /// copy. Of six threads that had copied 1.1 MB each and then launched two rings behind each
+  /// other, two had kernels that never began while the other ranks' waited for them; with one call
+  /// behind a copy, four ranks, 50 ms of rest or a memset none had (CUDA 13.0, H200, 2026-11;
+  /// docs/gpu-launches.md).
+  void settle() {
+    const size_t last = kMostElements + 2 * kGuard - 1;
+    cuda(cudaMemsetAsync(dst + last, 0, sizeof(float), stream), "memset");
+  }
+
   /// Puts this rank's data set `seed` at `at` and poison at `result` (unless it is the same place).
   void load(float* at, float* result, uint64_t count, uint32_t seed) {
     for (uint64_t i = 0; i < count; ++i) host[i] = value(rank(), i, seed);
