@@ -78,6 +78,13 @@ for ranks in 1 2 3; do
   grep ' checks on a rank' "$log"
 done
 grep -q '^rondo_mpi: MPI_Waitsome  *[1-9]' "$log" || fail "no row of MPI_Waitsome"
+for which in long threads; do
+  echo "== requests that come again: $which"
+  layered 2 "$programs/requests_test" $which >"$log" 2>&1 || fail "requests_test $which failed"
+  grep ' checks on a rank' "$log"
+done
+layered 2 RONDO_MPI_STATS=1 "$programs/requests_test" long >"$log" 2>&1 || fail "requests_test long"
+grep -q '^rondo_mpi: MPI_Iallreduce  *[1-9]' "$log" || fail "no MPI_Iallreduce taken"
 
 # Three starts of each kind in three sizes, of which the least is MPI's, but with RONDO_MPI=both.
 for ranks in 1 2 3; do

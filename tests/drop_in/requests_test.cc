@@ -1,8 +1,13 @@
 // Requests of non-blocking collectives as MPI defines them, and beside MPI's own in one array.
-// Knows MPI only. Usage: mpirun -n N -x LD_PRELOAD=... requests_test
+// Knows MPI only. Usage: mpirun -n N -x LD_PRELOAD=... requests_test [long | threads]
+// long: of vectors that are Rondo's whatever RONDO_MPI is; threads: by two threads at once.
 
 #include <array>
+#include <atomic>
 #include <numeric>
+#include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "drop_in/check.h"
@@ -286,9 +291,62 @@ void truncated(MPI_Comm comm) {
   expect(statuses[1].MPI_ERROR == MPI_SUCCESS && sum == sumOfRanks(), "the sum's status");
 }
 
+/// Of more requests at a time than the layer keeps, ended by calls of every kind, so that those of
+/// one round are partly those of the round before. Says how many sums or statuses were wrong.
+int overAndOver(MPI_Comm comm) {
+  constexpr int kMany = 90, kLong = 2048, kRounds = 12;
+  std::vector<int> mine(kLong, rank), sums(size_t{kMany} * kLong);
+  std::array<MPI_Request, kMany> requests;
+  int wrong = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const size_t many = round % 3 == 2 ? 1 : kMany;
+    for (size_t i = 0; i < many; ++i) {
+      MPI_Iallreduce(mine.data(), &sums[i * kLong], kLong, MPI_INT, MPI_SUM, comm, &requests[i]);
+    }
+    size_t left = many;
+    while (left > (round % 2 == 1 ? many / 2 : 0)) {
+      MPI_Status status;
+      status.MPI_SOURCE = status.MPI_TAG = status.MPI_ERROR = 17;
+      --left;
+      MPI_Wait(&requests[left], left % 2 == 0 ? &status : MPI_STATUS_IGNORE);
+      int number = -1, cancelled = -1;
+      if (left % 2 == 0) {
+        MPI_Get_count(&status, MPI_BYTE, &number);
+        MPI_Test_cancelled(&status, &cancelled);
+        wrong += number != 0 || cancelled != 0 || status.MPI_SOURCE != MPI_ANY_SOURCE ||
+                 status.MPI_TAG != MPI_ANY_TAG || status.MPI_ERROR != 17;
+      }
+      wrong += requests[left] != MPI_REQUEST_NULL;
+    }
+    for (int flag = 0; left > 0 && !flag;) MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE);
+    MPI_Waitall(static_cast<int>(left), requests.data(), MPI_STATUSES_IGNORE);
+    for (size_t i = 0; i < many * kLong; ++i) wrong += std::exchange(sums[i], -1) != sumOfRanks();
+  }
+  return wrong;
+}
+
+int longOnes(int* argc, char*** argv, bool threads) {
+  start(argc, argv, threads);
+  MPI_Comm one = duplicate(), other = duplicate();
+  std::atomic<int> wrong{0};
+  if (threads) {
+    std::thread beside([&] { wrong += overAndOver(other); });
+    wrong += overAndOver(one);
+    beside.join();
+  } else {
+    wrong += overAndOver(one) + overAndOver(other);
+  }
+  expect(wrong == 0, "requests that come again and again");
+  MPI_Comm_free(&one);
+  MPI_Comm_free(&other);
+  return finish();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (!what.empty()) return longOnes(&argc, &argv, what == "threads");
   start(&argc, &argv);
   MPI_Comm one = duplicate(), other = duplicate();
   outOfOrder(one);

@@ -5,6 +5,7 @@
 // succeeded; outlast() says that MPI's call returns before store().
 
 #include <memory>
+#include <type_traits>
 
 #include "drop_in/mpi/attempt.h"
 
@@ -15,26 +16,36 @@ struct Nothing {
   void store() {}
   void outlast() {}
 };
+/// Makes it.
+constexpr auto nothing = [] { return Nothing{}; };
 
-/// One that moves bytes.
+/// One that moves bytes between sides that `makeFrom` and `makeTo` give. They are made by a
+/// constructor, as GCC clears an aggregate before it fills it: with counts of 64 ranks on both
+/// sides 2 KiB a call.
 template <class From, class To, class Load, class Run>
-struct Movement {
-  From from;
-  To to;
+class Movement {
+ public:
+  template <class MakeFrom, class MakeTo>
+  Movement(const MakeFrom& makeFrom, const MakeTo& makeTo, const Load& load, const Run& run,
+           bool receives = true)
+      : from_(makeFrom()), to_(makeTo()), load_(load), run_(run), receives_(receives) {}
+  void load() { load_(from_, to_); }
+  rondoResult_t run(rondoComm_t comm) { return run_(from_, to_, comm); }
+  void store() {
+    if (receives_) to_.store();
+  }
+  void outlast() { to_.outlast(); }
+
+ private:
+  From from_;
+  To to_;
   Load load_;
   Run run_;
-  bool receives = true;
-  void load() { load_(from, to); }
-  rondoResult_t run(rondoComm_t comm) { return run_(from, to, comm); }
-  void store() {
-    if (receives) to.store();
-  }
-  void outlast() { to.outlast(); }
+  bool receives_;
 };
-template <class From, class To, class Load, class Run>
-Movement(From, To, Load, Run, bool) -> Movement<From, To, Load, Run>;
-template <class From, class To, class Load, class Run>
-Movement(From, To, Load, Run) -> Movement<From, To, Load, Run>;
+template <class MakeFrom, class MakeTo, class Load, class Run>
+Movement(const MakeFrom&, const MakeTo&, const Load&, const Run&, bool = true)
+    -> Movement<std::invoke_result_t<MakeFrom>, std::invoke_result_t<MakeTo>, Load, Run>;
 
 /// One that uses the caller's buffers as they are.
 template <class Run>

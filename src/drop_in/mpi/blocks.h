@@ -49,5 +49,9 @@ class Blocks {
   StagingBytes copy_;
   KeptType kept_;
 };
+/// Makes a Movement's side; see bytesOf().
+inline auto blocksIn(const Elements& at, const int* counts, const int* displs, int ranks) {
+  return [&at, counts, displs, ranks] { return Blocks(at, counts, displs, ranks); };
+}
 
 }  // namespace rondo::drop_in

@@ -98,5 +98,14 @@ class Bytes {
   StagingBytes copy_;
   KeptType kept_;
 };
+/// Make a Movement's side of `elements`, which stay until then; of none, unless `used`.
+inline auto bytesOf(const Elements& elements) {
+  return [&elements] { return Bytes(elements); };
+}
+inline auto bytesIf(bool used, const Elements& elements) {
+  return [used, &elements] {
+    return used ? Bytes(elements) : Bytes({nullptr, 0, MPI_BYTE, {true, true, 1, 1}});
+  };
+}
 
 }  // namespace rondo::drop_in

@@ -112,6 +112,8 @@ int begin() {
   lingerMicroseconds = settings.linger;
   devicesEverywhere = devices == Devices::Everywhere;
   devicesOnly = devicesEverywhere && settings.mode == Mode::Device;
+  const int level = intent.threadLevel;
+  oneCaller = !devicesOn && (level == MPI_THREAD_SINGLE || level == MPI_THREAD_FUNNELED);
   if (unless != Why::Off) beginPacking();  // messages on devices, too
   convert(MPI_COMM_SELF, unless);
   convert(MPI_COMM_WORLD, unless);
@@ -126,7 +128,7 @@ void end() {
   endPacking();
   if (statsOn) printStats(modeName(settings.mode));
   statsOn = false;
-  devicesOn = devicesSomewhere = devicesEverywhere = false;
+  devicesOn = devicesSomewhere = devicesEverywhere = oneCaller = false;
   unless = Why::Off;
   forgetAll();
 }

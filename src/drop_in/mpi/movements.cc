@@ -62,9 +62,6 @@ struct Side {
   }
 };
 
-/// What is sent in place: nothing of its own.
-Bytes noBytes() { return Bytes({nullptr, 0, MPI_BYTE, {true, true, 1, 1}}); }
-
 /// Whether the block that this side describes lets Rondo answer.
 bool openBlock(Attempt& call, const Side& side) {
   call.saw(side.all.device);
@@ -122,7 +119,7 @@ template <class Answer, class Pass>
   const auto own = [&](OwnMemory& mine) { mine.add(side.all); };
   if (overOnDevices(call, answer, pass, side.blockBytes(), own, run, &code)) return code;
   return answer(call, [&] {
-    return Movement{Nothing{}, Bytes(side.all),
+    return Movement{nothing, bytesOf(side.all),
                     [=](Nothing&, Bytes& bytes) {
                       if (isRoot) bytes.load();
                     },
@@ -159,7 +156,7 @@ template <class Answer, class Pass>
   return answer(call, [&] {
     requireSameBytes(send, recv);
     return Movement{
-        inPlace ? noBytes() : Bytes(send.all), Bytes(recv.all),
+        bytesIf(!inPlace, send.all), bytesOf(recv.all),
         [=](Bytes& sent, Bytes& received) { inPlace ? recv.load(received, me) : sent.load(); },
         [=](Bytes& sent, Bytes& received, rondoComm_t comm) {
           const char* mine = inPlace ? received.data() + recv.at(me) : sent.data();
@@ -193,7 +190,7 @@ template <class Answer, class Pass>
   return answer(call, [&] {
     requireSameBytes(send, recv);
     return Movement{
-        inPlace ? noBytes() : Bytes(send.all), isRoot ? Bytes(recv.all) : noBytes(),
+        bytesIf(!inPlace, send.all), bytesIf(isRoot, recv.all),
         [=](Bytes& sent, Bytes& received) { inPlace ? recv.load(received, root) : sent.load(); },
         [=](Bytes& sent, Bytes& received, rondoComm_t comm) {
           const char* mine = inPlace ? received.data() + recv.at(root) : sent.data();
@@ -226,7 +223,7 @@ template <class Answer, class Pass>
     return answer(call, [=] { return Direct{run}; });
   return answer(call, [&] {
     requireSameBytes(send, recv);
-    return Movement{isRoot ? Bytes(send.all) : noBytes(), inPlace ? noBytes() : Bytes(recv.all),
+    return Movement{bytesIf(isRoot, send.all), bytesIf(!inPlace, recv.all),
                     [](Bytes& sent, Bytes&) { sent.load(); },
                     [=](Bytes& sent, Bytes& received, rondoComm_t comm) {
                       char* mine = inPlace ? sent.data() + send.at(root) : received.data();
@@ -258,7 +255,7 @@ template <class Answer, class Pass>
     return answer(call, [=] { return Direct{run}; });
   return answer(call, [&] {
     requireSameBytes(send, recv);
-    return Movement{inPlace ? noBytes() : Bytes(send.all), Bytes(recv.all),
+    return Movement{bytesIf(!inPlace, send.all), bytesOf(recv.all),
                     [=](Bytes& sent, Bytes& received) { inPlace ? received.load() : sent.load(); },
                     [=, block = recv.blockBytes()](Bytes& sent, Bytes& received, rondoComm_t comm) {
                       const char* all = inPlace ? received.data() : sent.data();

@@ -35,7 +35,7 @@ int allgatherAlike(Attempt& call, const Answer& answer, bool inPlace, const Elem
   }
   return answer(call, [&] {
     if (!inPlace) requireSameBytes(send.bytes(), block);
-    return Movement{inPlace ? noBytes() : Bytes(send), Blocks(recv, to.counts, to.displs, ranks),
+    return Movement{bytesIf(!inPlace, send), blocksIn(recv, to.counts, to.displs, ranks),
                     [=](Bytes& sent, Blocks& received) {
                       if (!inOrder) received.copy();
                       if (inPlace) return received.load(me);
@@ -78,18 +78,18 @@ int allgatherv(Attempt& call, const Answer& answer, const Pass& pass, const Trip
     return allgatherAlike(call, answer, inPlace, send, recv, to);
   }
   return answer(call, [&] {
-    return Movement{
-        inPlace ? noBytes() : Bytes(send), Blocks(recv, to.counts, to.displs, call.size()),
-        [=](Bytes& sent, Blocks& received) {
-          if (inPlace) return received.load(me);
-          if (received.overlaps(send)) sent.copy();
-          sent.load();
-        },
-        [=](Bytes& sent, Blocks& received, rondoComm_t comm) {
-          const char* mine = inPlace ? received.block(me) : sent.data();
-          return rondoAllGatherV(mine, inPlace ? received.bytes(me) : send.bytes(), received.data(),
-                                 received.counts(), received.displs(), rondoUint8, comm, nullptr);
-        }};
+    return Movement{bytesIf(!inPlace, send), blocksIn(recv, to.counts, to.displs, call.size()),
+                    [=](Bytes& sent, Blocks& received) {
+                      if (inPlace) return received.load(me);
+                      if (received.overlaps(send)) sent.copy();
+                      sent.load();
+                    },
+                    [=](Bytes& sent, Blocks& received, rondoComm_t comm) {
+                      const char* mine = inPlace ? received.block(me) : sent.data();
+                      return rondoAllGatherV(mine, inPlace ? received.bytes(me) : send.bytes(),
+                                             received.data(), received.counts(), received.displs(),
+                                             rondoUint8, comm, nullptr);
+                    }};
   });
 }
 

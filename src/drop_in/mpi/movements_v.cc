@@ -40,8 +40,7 @@ template <class Answer>
 int gathervHere(Attempt& call, const Answer& answer, bool inPlace, const Elements& send,
                 const Elements& recv, const Uneven& to, int root) {
   return answer(call, [&] {
-    return Movement{inPlace ? noBytes() : Bytes(send),
-                    Blocks(recv, to.counts, to.displs, call.size()),
+    return Movement{bytesIf(!inPlace, send), blocksIn(recv, to.counts, to.displs, call.size()),
                     [=](Bytes& sent, Blocks& received) {
                       if (inPlace) return received.load(root);
                       if (received.overlaps(send)) sent.copy();
@@ -76,7 +75,7 @@ template <class Answer, class Pass>
   if (!isWorth(call, answer, send.bytes())) return call.passed(pass());
   if (isRoot) return gathervHere(call, answer, inPlace, send, recv, to, root);
   return answer(call, [&] {
-    return Movement{Bytes(send), Nothing{}, [](Bytes& sent, Nothing&) { sent.load(); },
+    return Movement{bytesOf(send), nothing, [](Bytes& sent, Nothing&) { sent.load(); },
                     [=](Bytes& sent, Nothing&, rondoComm_t comm) {
                       return rondoGatherV(sent.data(), send.bytes(), nullptr, nullptr, nullptr,
                                           rondoUint8, root, comm, nullptr);
@@ -89,8 +88,7 @@ template <class Answer>
 int scattervHere(Attempt& call, const Answer& answer, bool inPlace, const Elements& send,
                  const Uneven& from, const Elements& recv, int root) {
   return answer(call, [&] {
-    return Movement{Blocks(send, from.counts, from.displs, call.size()),
-                    inPlace ? noBytes() : Bytes(recv),
+    return Movement{blocksIn(send, from.counts, from.displs, call.size()), bytesIf(!inPlace, recv),
                     [=](Blocks& sent, Bytes& received) {
                       sent.load();
                       if (!inPlace && sent.overlaps(recv)) received.copy();
@@ -125,7 +123,7 @@ template <class Answer, class Pass>
   if (!isWorth(call, answer, recv.bytes())) return call.passed(pass());
   if (isRoot) return scattervHere(call, answer, inPlace, send, from, recv, root);
   return answer(call, [&] {
-    return Movement{Nothing{}, Bytes(recv), [](Nothing&, Bytes&) {},
+    return Movement{nothing, bytesOf(recv), [](Nothing&, Bytes&) {},
                     [=](Nothing&, Bytes& received, rondoComm_t comm) {
                       return rondoScatterV(nullptr, nullptr, nullptr, received.data(), recv.bytes(),
                                            rondoUint8, root, comm, nullptr);
@@ -161,7 +159,7 @@ template <class Answer, class Pass>
   if (!isWorth(call, answer, meanBlock(send, given, call.size()))) return call.passed(pass());
   if (inPlace) {
     return answer(call, [&] {
-      return Movement{Nothing{}, Blocks(recv, to.counts, to.displs, call.size()),
+      return Movement{nothing, blocksIn(recv, to.counts, to.displs, call.size()),
                       [](Nothing&, Blocks& blocks) { blocks.load(); },
                       [](Nothing&, Blocks& blocks, rondoComm_t comm) {
                         return allToAllV(blocks, blocks, comm);
@@ -169,8 +167,8 @@ template <class Answer, class Pass>
     });
   }
   return answer(call, [&] {
-    return Movement{Blocks(send, from.counts, from.displs, call.size()),
-                    Blocks(recv, to.counts, to.displs, call.size()),
+    return Movement{blocksIn(send, from.counts, from.displs, call.size()),
+                    blocksIn(recv, to.counts, to.displs, call.size()),
                     [](Blocks& sent, Blocks& received) {
                       if (received.overlaps(sent)) sent.copy();
                       sent.load();

@@ -4,6 +4,7 @@
 
 #include <mutex>
 
+#include "drop_in/mpi/near_thread.h"
 #include "drop_in/mpi/requests.h"
 
 namespace rondo::drop_in {
@@ -14,7 +15,7 @@ namespace {
 using Callback = int (*)();
 using Register = int (*)(Callback);
 
-constinit thread_local bool inside = false;
+RONDO_NEAR_THREAD constinit thread_local bool inside = false;
 
 int poll() {
   if (!anyPending() || inside) return 0;

@@ -144,7 +144,7 @@ template <class Answer, class Pass>
   const auto own = memoryOf(from, receives || inPlace ? to : kNone, how);
   if (overOnDevices(call, answer, pass, bytes, own, run, &code, key)) return code;
   return answer(call, [&] {
-    return Movement{Bytes(from), Bytes(to), loadInput(inPlace),
+    return Movement{bytesOf(from), bytesOf(to), loadInput(inPlace),
                     [=](Bytes& sent, Bytes& received, rondoComm_t comm) {
                       return rondoCall(inPlace ? received.data() : sent.data(), received.data(),
                                        number, how.type, how.op, comm, nullptr);
@@ -180,7 +180,7 @@ template <class Answer, class Pass>
   const auto own = memoryOf(from, to, how);
   if (overOnDevices(call, answer, pass, number * how.size, own, run, &code)) return code;
   return answer(call, [&] {
-    return Movement{Bytes(from), Bytes(to), loadInput(inPlace),
+    return Movement{bytesOf(from), bytesOf(to), loadInput(inPlace),
                     [=](Bytes& sent, Bytes& received, rondoComm_t comm) {
                       return rondoReduce(inPlace ? received.data() : sent.data(), received.data(),
                                          number, how.type, how.op, root, comm, nullptr);
@@ -276,7 +276,7 @@ template <class Answer, class Pass>
   int code = MPI_SUCCESS;
   if (scatteredOnDevices(call, answer, pass, {from, to, how}, &code)) return code;
   return answer(call, [&] {
-    return Movement{Bytes(from), OwnBlock(to, inPlace), loadInput(false),
+    return Movement{bytesOf(from), [&] { return OwnBlock(to, inPlace); }, loadInput(false),
                     [=](Bytes& sent, OwnBlock& mine, rondoComm_t comm) {
                       return rondoReduceScatter(sent.data(), mine.data(), number, how.type, how.op,
                                                 comm, nullptr);
@@ -286,6 +286,8 @@ template <class Answer, class Pass>
 
 /// A rank's numbers and the vector of them all.
 struct CountedBytes {
+  CountedBytes(const int* numbers, int ranks, size_t scale, const Elements& vector)
+      : counts(numbers, ranks, scale), bytes(vector) {}
   Counts counts;
   Bytes bytes;
   void load() { bytes.load(); }
@@ -309,8 +311,9 @@ int reduceScatter(Attempt& call, const Answer& answer, const Pass& pass, const V
   int code = MPI_SUCCESS;
   if (scatteredOnDevices(call, answer, pass, onDevices, &code)) return code;
   return answer(call, [&] {
-    return Movement{CountedBytes{Counts(counts, call.size(), how.per), Bytes(input)},
-                    OwnBlock(block, inPlace), [](CountedBytes& from, OwnBlock&) { from.load(); },
+    return Movement{[&] { return CountedBytes(counts, call.size(), how.per, input); },
+                    [&] { return OwnBlock(block, inPlace); },
+                    [](CountedBytes& from, OwnBlock&) { from.load(); },
                     [=](CountedBytes& from, OwnBlock& to, rondoComm_t comm) {
                       return rondoReduceScatterV(from.bytes.data(), to.data(), from.counts.data(),
                                                  how.type, how.op, comm, nullptr);

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <mutex>
@@ -11,11 +12,26 @@
 
 #include "base/claim.h"
 #include "base/error.h"
+#include "drop_in/mpi/call_turn.h"
 #include "drop_in/mpi/mpi_progress.h"
 #include "drop_in/mpi/own_calls.h"
 #include "drop_in/mpi/stats.h"
 
 namespace rondo::drop_in {
+
+/// A mutex where there is a second caller.
+class CallersLock {
+ public:
+  void lock() {
+    if (!oneCaller) mutex_.lock();
+  }
+  void unlock() {
+    if (!oneCaller) mutex_.unlock();
+  }
+
+ private:
+  std::mutex mutex_;
+};
 
 /// All of them. Never destroyed: MPI_Finalize may run in an atexit handler.
 class Requests {
@@ -25,43 +41,74 @@ class Requests {
     return *instance;
   }
 
-  MPI_Request add(Held pending) {
-    const MPI_Request request = pending->request_;
-    pendingCount.fetch_add(1);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    known_.emplace(request, pending);
-    active_.push_back(std::move(pending));
-    return request;
+  /// One that is idle, for a call that begins.
+  Pending& take();
+  /// It has begun: it may be polled, and its request is the program's.
+  static MPI_Request add(Pending& pending) {
+    addTo<size_t>(pendingCount, 1);
+    pending.done_.store(false, std::memory_order_release);
+    pending.begins_.store(false, std::memory_order_release);
+    return pending.request_;
   }
+  /// It could not begin.
+  void giveBack(Pending& pending) {
+    pending.job_.reset();
+    pending.asked_.reset();
+    pending.turn_.release();
+    pending.begins_.store(false, std::memory_order_relaxed);
+    const std::lock_guard<CallersLock> lock(lock_);
+    keepIdle(pending);
+  }
+  /// It is done, and its request the layer's again; false: the layer has enough of them.
+  bool keep(Pending& pending) {
+    {
+      const std::lock_guard<CallersLock> lock(lock_);
+      if (idle_.size() >= kMostIdle) return false;
+      keepIdle(pending);
+    }
+    addTo<size_t>(pendingCount, -1);
+    return true;
+  }
+  /// Ends the requests that the layer keeps.
+  void dropIdle();
 
   Held find(MPI_Request request) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = known_.find(request);
-    return found == known_.end() ? nullptr : found->second;
+    const std::lock_guard<CallersLock> lock(lock_);
+    const Held* const held = holderOf(request);
+    return held == nullptr ? nullptr : *held;
+  }
+  /// The same of one that nobody else ends.
+  Pending* findOwn(MPI_Request request) {
+    const std::lock_guard<CallersLock> lock(lock_);
+    const Held* const held = holderOf(request);
+    return held == nullptr ? nullptr : held->get();
   }
 
   /// MPI has freed the request: its handle may come again.
   void remove(Pending* pending) {
     Held last;  // freed without the lock
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<CallersLock> lock(lock_);
     const auto found = known_.find(pending->request_);
     if (found == known_.end() || found->second.get() != pending) return;
     last = std::move(found->second);
     known_.erase(found);
-    pendingCount.fetch_sub(1);
+    if (!pending->idle_) pendingCount.fetch_sub(1);
     // The list is tidied when it is polled, which may be never.
     if (active_.size() > 2 * known_.size() + 16) dropDone();
   }
 
   /// Those that are not done, oldest first.
   void active(std::vector<Held>* out) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<CallersLock> lock(lock_);
     dropDone();
-    out->assign(active_.begin(), active_.end());
+    out->clear();
+    for (const Held& one : active_) {
+      if (!one->done()) out->push_back(one);
+    }
   }
 
   void forget(MPI_Comm comm) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<CallersLock> lock(lock_);
     for (const auto& [request, pending] : known_) {
       if (pending->comm() == comm) pending->comm_ = MPI_COMM_WORLD;
     }
@@ -69,7 +116,6 @@ class Requests {
 
   /// Makes the generalized request, not yet among all.
   static void start(Pending& pending);
-  static void drop(Pending& pending);
   static rondoResult_t launch(Pending& pending);
   static void abort(const Pending& pending) { abort(*pending.known_); }
   static void abort(const KnownComm& known) {
@@ -79,13 +125,37 @@ class Requests {
   }
 
  private:
+  /// MPI makes a request, completes, ends and frees it in 40 to 50 ns, and a program has few at a
+  /// time.
+  static constexpr size_t kMostIdle = 64;
+
+  const Held* holderOf(MPI_Request request) const {
+    const auto found = known_.find(request);
+    return found == known_.end() || found->second->idle_ ? nullptr : &found->second;
+  }
+  void keepIdle(Pending& pending) {
+    pending.idle_ = true;
+    idle_.push_back(&pending);
+  }
+  /// It is to be polled, but not before it has begun.
+  void list(Pending& pending) {
+    if (!pending.listed_) active_.push_back(pending.shared_from_this());
+    pending.listed_ = true;
+    pending.idle_ = false;
+    pending.begins_.store(true, std::memory_order_relaxed);
+  }
   void dropDone() {
-    std::erase_if(active_, [](const Held& one) { return one->done(); });
+    std::erase_if(active_, [](const Held& one) {
+      const bool over = !one->begins_.load(std::memory_order_acquire) && one->done();
+      if (over) one->listed_ = false;
+      return over;
+    });
   }
 
-  std::mutex mutex_;
+  CallersLock lock_;
   std::unordered_map<MPI_Request, Held> known_;
   std::vector<Held> active_;
+  std::vector<Pending*> idle_;  ///< Of those known.
 };
 
 namespace {
@@ -117,10 +187,36 @@ void Requests::start(Pending& pending) {
   }
 }
 
-/// A request that nobody has seen.
-void Requests::drop(Pending& pending) {
-  PMPI_Grequest_complete(pending.request_);
-  PMPI_Request_free(&pending.request_);
+Pending& Requests::take() {
+  {
+    const std::lock_guard<CallersLock> lock(lock_);
+    if (!idle_.empty()) [[likely]] {
+      Pending& pending = *idle_.back();
+      list(pending);
+      idle_.pop_back();
+      return pending;
+    }
+  }
+  const Held fresh = std::make_shared<Pending>();
+  start(*fresh);
+  const std::lock_guard<CallersLock> lock(lock_);
+  idle_.reserve(kMostIdle);
+  known_.emplace(fresh->request_, fresh);
+  list(*fresh);
+  return *fresh;
+}
+
+void Requests::dropIdle() {
+  std::vector<Pending*> idle;
+  {
+    const std::lock_guard<CallersLock> lock(lock_);
+    idle.swap(idle_);
+  }
+  for (const Pending* const one : idle) {
+    MPI_Request request = one->request_;
+    PMPI_Grequest_complete(request);
+    PMPI_Request_free(&request);
+  }
 }
 
 rondoResult_t Requests::launch(Pending& pending) {
@@ -140,25 +236,64 @@ rondoResult_t beginPending(const KnownComm& known, MPI_Comm comm, Call call,
                            std::unique_ptr<Asked> asked) {
   LaterQueue& queue = known.devices.later();
   if (asked == nullptr || !asked->fits) job->load();
-  Held pending = std::make_shared<Pending>(known, comm, call, std::move(job), std::move(asked));
-  Requests::start(*pending);
-  known.pending.fetch_add(1);
+  Requests& all = Requests::all();
+  Pending& pending = all.take();
+  pending.renew(known, comm, call, std::move(job), std::move(asked));
+  addTo(known.pending, 1);
   const rondoResult_t result =
-      queue.isOpen() ? queue.add(known, pending) : Requests::launch(*pending);
+      queue.isOpen() ? queue.add(known, pending.shared_from_this()) : Requests::launch(pending);
   if (result != rondoSuccess) {
-    known.pending.fetch_sub(1);
-    Requests::drop(*pending);
+    addTo(known.pending, -1);
+    all.giveBack(pending);
     return result;
   }
-  *request = Requests::all().add(std::move(pending));
+  *request = Requests::add(pending);
   if (!mpiPolls.load(std::memory_order_relaxed) && !mpiPolls.exchange(true)) askMpiToPoll();
   return rondoSuccess;
 }
 
+namespace {
+
+/// Of jobs that have ended, if there is one caller.
+struct SpareMemory {
+  static constexpr size_t kBytes = 256, kMost = 16;
+  std::array<void*, kMost> blocks{};
+  size_t number = 0;
+};
+constinit SpareMemory spare;
+
+}  // namespace
+
+void* Job::operator new(size_t bytes) {
+  if (oneCaller && bytes <= SpareMemory::kBytes && spare.number > 0) [[likely]]
+    return spare.blocks[--spare.number];
+  return ::operator new(std::max(bytes, SpareMemory::kBytes));
+}
+
+void Job::operator delete(void* block, size_t bytes) noexcept {
+  if (oneCaller && bytes <= SpareMemory::kBytes && spare.number < SpareMemory::kMost) [[likely]] {
+    spare.blocks[spare.number++] = block;
+  } else {
+    ::operator delete(block);
+  }
+}
+
 std::string Pending::sentence() const { return std::string(name(call_)) + ": " + sentence_; }
 
-/// Only the thread that has busy_.
-void Pending::settle(rondoResult_t result) {
+void Pending::renew(const KnownComm& known, MPI_Comm comm, Call call, std::unique_ptr<Job> job,
+                    std::unique_ptr<Asked> asked) {
+  known_ = &known;
+  comm_.store(comm, std::memory_order_relaxed);
+  call_ = call;
+  job_ = std::move(job);
+  asked_ = std::move(asked);
+  phase_.store(Phase::OnHost, std::memory_order_relaxed);
+  result_ = rondoSuccess;
+  kept_ = false;
+}
+
+/// Only the thread that has busy_. `keeps`: if nothing failed, the request stays active.
+void Pending::settle(rondoResult_t result, bool keeps) {
   result_ = result;
   turn_.release();
   try {
@@ -172,10 +307,12 @@ void Pending::settle(rondoResult_t result) {
   const KnownComm* known = known_;
   known_ = nullptr;
   const MPI_Request request = request_;
+  const bool keep = keeps && result_ == rondoSuccess;
+  kept_ = keep;
   done_.store(true, std::memory_order_release);
-  known->pending.fetch_sub(1);
+  addTo(known->pending, -1);
   destroyIdle();
-  PMPI_Grequest_complete(request);
+  if (!keep) PMPI_Grequest_complete(request);
 }
 
 rondoResult_t Pending::ask(rondoComm_t asking) {
@@ -284,7 +421,7 @@ void Pending::waitForBegin() {
   }
 }
 
-void Pending::wait() {
+void Pending::wait(bool keeps) {
   waitForBegin();
   const NoPollsOfMpi whileWaiting;  // Rondo's wait moves all that is under way
   while (!done()) {
@@ -296,11 +433,28 @@ void Pending::wait() {
     if (done()) return;
     const rondoResult_t result = rondoWait(&rondo_);
     if (result != rondoSuccess) sentence_ = rondoGetLastError(nullptr);
-    settle(result);
+    settle(result, keeps);
   }
 }
 
+bool Pending::waitAlone() {
+  wait(true);
+  return kept_;
+}
+
 Held findPending(MPI_Request request) { return Requests::all().find(request); }
+
+bool endAlone(MPI_Request* request) {
+  Requests& all = Requests::all();
+  Pending* const pending = all.findOwn(*request);
+  if (pending == nullptr || !pending->waitAlone()) return false;
+  if (!all.keep(*pending)) [[unlikely]] {
+    PMPI_Grequest_complete(*request);
+    return false;
+  }
+  *request = MPI_REQUEST_NULL;
+  return true;
+}
 
 void pollPending() {
   const OwnCalls own;
@@ -332,6 +486,7 @@ size_t activeNow(std::vector<Held>* left) {
 }  // namespace
 
 void drainPending() {
+  Requests::all().dropIdle();
   std::vector<Held> begun, left;
   int mine = static_cast<int>(activeNow(&begun)), most = 0;
   // Afterwards every rank has begun all that it ever will: what does not end now has no partner.

@@ -26,23 +26,33 @@ class Job {
   virtual void load() = 0;  ///< What it sends, before run(). May throw.
   virtual rondoResult_t run(rondoComm_t comm) noexcept = 0;  ///< Inside a group of Rondo's.
   virtual void store() = 0;                                  ///< After it succeeded. May throw.
+
+  /// Most need little memory, which is used again.
+  static void* operator new(size_t bytes);
+  static void operator delete(void* block, size_t bytes) noexcept;
 };
 
-/// One non-blocking collective. Alive until MPI has freed its request and nobody looks at it.
-class Pending {
+/// One non-blocking collective, and then the next one that gets its request. Alive until MPI has
+/// freed that and nobody looks at it. Who still polls it for the one before polls the next one.
+class Pending : public std::enable_shared_from_this<Pending> {
  public:
-  /// `asked`: it may run between devices, if all ranks say so. nullptr: it does not.
-  Pending(const KnownComm& known, MPI_Comm comm, Call call, std::unique_ptr<Job> job,
-          std::unique_ptr<Asked> asked = nullptr)
-      : known_(&known), comm_(comm), call_(call), job_(std::move(job)), asked_(std::move(asked)) {}
+  Pending() = default;
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
+
+  /// It is done, or new: what it is of next. It stays done() until it runs. `asked`: it may run
+  /// between devices, if all ranks say so. nullptr: it does not.
+  void renew(const KnownComm& known, MPI_Comm comm, Call call, std::unique_ptr<Job> job,
+             std::unique_ptr<Asked> asked);
 
   bool done() const { return done_.load(std::memory_order_acquire); }
   bool failed() const { return result_ != rondoSuccess; }  ///< Once done().
   /// Completes the request if Rondo is done, unless another thread is at it.
   void poll();
-  void wait();
+  void wait() { wait(false); }
+  /// Waits, and leaves its request active if nothing failed, for the next call: true. False: it is
+  /// completed.
+  bool waitAlone();
 
   // For the queue of a communicator that has devices, by one thread at a time.
   bool asks() const { return asked_ != nullptr; }
@@ -61,7 +71,8 @@ class Pending {
 
  private:
   friend class Requests;
-  void settle(rondoResult_t result);
+  void wait(bool keeps);
+  void settle(rondoResult_t result, bool keeps = false);
   void step();
   void beginOnHost(const KnownComm& known);
   void fail(rondoResult_t result, const std::string& sentence);
@@ -72,9 +83,9 @@ class Pending {
 
   MPI_Request request_ = MPI_REQUEST_NULL;
   rondoRequest_t rondo_ = nullptr;
-  const KnownComm* known_;  ///< While it is not done.
-  std::atomic<MPI_Comm> comm_;
-  const Call call_;
+  const KnownComm* known_ = nullptr;  ///< While it is not done.
+  std::atomic<MPI_Comm> comm_{MPI_COMM_NULL};
+  Call call_{};
   std::unique_ptr<Job> job_;
   std::unique_ptr<Asked> asked_;
   DeviceTurn turn_;      ///< While it may be between devices.
@@ -84,7 +95,12 @@ class Pending {
   rondoResult_t result_ = rondoSuccess;
   std::string sentence_;
   std::atomic<bool> busy_{false};  ///< A thread is at it.
-  std::atomic<bool> done_{false};
+  std::atomic<bool> done_{true};
+  std::atomic<bool> begins_{false};  ///< It is done, but the next call begins.
+  bool kept_ = false;                ///< It is done, and its request active still.
+  // Under the lock of all:
+  bool idle_ = true;     ///< Its request is nobody's.
+  bool listed_ = false;  ///< It is among those that are polled.
 };
 using Held = std::shared_ptr<Pending>;
 
@@ -116,6 +132,11 @@ rondoResult_t beginPending(const KnownComm& known, MPI_Comm comm, Call call,
 
 /// nullptr: the request is not Rondo's.
 Held findPending(MPI_Request request);
+
+/// MPI_Wait of one request, without MPI: waits for what it is of and sets *request to
+/// MPI_REQUEST_NULL, while MPI's own stays for the next call. False: it is not Rondo's, or it has
+/// failed, or ended elsewhere, and MPI is to end it.
+bool endAlone(MPI_Request* request);
 
 /// Completes what Rondo is done with, oldest first.
 void pollPending();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/ticks.h"
+#include "drop_in/mpi/near_thread.h"
 #include "drop_in/mpi/requests.h"
 
 namespace rondo::drop_in {
@@ -21,7 +22,7 @@ using TimedOnes = std::vector<Timed>;
 
 /// The thread's; each counts as pending, so that waits look here. nullptr: it has had none yet, or
 /// it is ending: MPI may be called by what ends after thread-local objects.
-thread_local TimedOnes* timed = nullptr;
+RONDO_NEAR_THREAD constinit thread_local TimedOnes* timed = nullptr;
 thread_local bool ending = false;
 
 struct EndsWithTheThread {
@@ -75,6 +76,8 @@ bool anyTimed(int count, const MPI_Request* requests) {
   }
   return !timed->empty();
 }
+
+bool timesAny() { return timed != nullptr && !timed->empty(); }
 
 void endTimed(MPI_Request request) {
   if (timed == nullptr) return;

@@ -23,6 +23,9 @@ void timeRequest(std::shared_ptr<MeasuredChoice> choice, const MeasuredChoice::T
 /// timed. Those that are not among them for long are forgotten: another thread may have ended them.
 bool anyTimed(int count, const MPI_Request* requests);
 
+/// Whether the thread has begun any that are timed.
+bool timesAny();
+
 /// `request` has ended now, on this thread.
 void endTimed(MPI_Request request);
 

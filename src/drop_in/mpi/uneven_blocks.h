@@ -60,6 +60,4 @@ inline size_t meanBlock(const Elements& of, const int* counts, int ranks) {
          static_cast<size_t>(ranks);
 }
 
-inline Bytes noBytes() { return Bytes({nullptr, 0, MPI_BYTE, {true, true, 1, 1}}); }
-
 }  // namespace rondo::drop_in
