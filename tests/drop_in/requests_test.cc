@@ -1,6 +1,7 @@
 // Requests of non-blocking collectives as MPI defines them, and beside MPI's own in one array.
-// Knows MPI only. Usage: mpirun -n N -x LD_PRELOAD=... requests_test [long | threads]
-// long: of vectors that are Rondo's whatever RONDO_MPI is; threads: by two threads at once.
+// Knows MPI only. Usage: mpirun -n N -x LD_PRELOAD=... requests_test [long | threads | progress]
+// long: of vectors that are Rondo's whatever RONDO_MPI is; threads: by two threads at once;
+// progress: MPI's own messages beside calls in which a rank, of three, never waits.
 
 #include <array>
 #include <atomic>
@@ -342,10 +343,59 @@ int longOnes(int* argc, char*** argv, bool threads) {
   return finish();
 }
 
+/// Rank 0 always comes last, and so never waits in a collective; its message to rank 2 arrives all
+/// the same, after which rank 1 ends the loop. Counted in calls, as days may be slow.
+bool arrivesBeside(MPI_Comm pair, bool later) {
+  constexpr size_t kBytes = size_t{16} << 20, kLong = 4096;
+  constexpr int kMostCalls = 8000;
+  constexpr double kLate = 1e-3;  // seconds
+  std::vector<char> message(kBytes, static_cast<char>(rank + 1));
+  MPI_Request request = MPI_REQUEST_NULL;
+  int told = 0;
+  if (rank == 2) {
+    MPI_Recv(message.data(), kBytes, MPI_CHAR, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(&rank, 1, MPI_INT, 1, 4, MPI_COMM_WORLD);
+    return message.back() == 1;
+  }
+  if (rank == 0) MPI_Isend(message.data(), kBytes, MPI_CHAR, 2, 3, MPI_COMM_WORLD, &request);
+  if (rank == 1) MPI_Irecv(&told, 1, MPI_INT, 2, 4, MPI_COMM_WORLD, &request);
+  std::vector<int> mine(kLong), sum(kLong);
+  int calls = 0;
+  for (; sum[0] == 0 && calls < kMostCalls; ++calls) {
+    int over = 0;
+    if (rank == 1) MPI_Test(&request, &over, MPI_STATUS_IGNORE);
+    const double now = MPI_Wtime();
+    while (rank == 0 && MPI_Wtime() < now + kLate) {
+    }
+    mine[0] = over;
+    MPI_Request reduction = MPI_REQUEST_NULL;
+    later ? MPI_Iallreduce(mine.data(), sum.data(), kLong, MPI_INT, MPI_SUM, pair, &reduction)
+          : MPI_Allreduce(mine.data(), sum.data(), kLong, MPI_INT, MPI_SUM, pair);
+    MPI_Wait(&reduction, MPI_STATUS_IGNORE);
+  }
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  if (rank == 0) std::printf("a message arrived beside %d calls\n", calls);
+  return sum[0] != 0;
+}
+
+int progress(int* argc, char*** argv) {
+  start(argc, argv);
+  MPI_Comm pair;
+  MPI_Comm_split(MPI_COMM_WORLD, rank == 2 ? 1 : 0, rank, &pair);
+  for (const bool later : {false, true}) {
+    expect(arrivesBeside(pair, later),
+           later ? "a message beside MPI_Iallreduce" : "a message beside MPI_Allreduce");
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  MPI_Comm_free(&pair);
+  return finish();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
+  if (what == "progress") return progress(&argc, &argv);
   if (!what.empty()) return longOnes(&argc, &argv, what == "threads");
   start(&argc, &argv);
   MPI_Comm one = duplicate(), other = duplicate();

@@ -9,6 +9,7 @@
 
 #include "base/ticks.h"
 #include "drop_in/mpi/comms.h"
+#include "drop_in/mpi/mpi_progress.h"
 #include "drop_in/mpi/own_calls.h"
 #include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/requests.h"
@@ -98,6 +99,7 @@ class Attempt {
     }
     if (result != rondoSuccess) [[unlikely]]
       return failed(result);
+    moveMpiOn();
     done();
     return MPI_SUCCESS;
   }

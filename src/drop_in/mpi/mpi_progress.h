@@ -1,6 +1,8 @@
 #pragma once
 // Being called while MPI waits, where MPI has a way to ask for it.
 
+#include "drop_in/mpi/near_thread.h"
+
 namespace rondo::drop_in {
 
 /// From now on MPI calls pollPending() now and then while it waits for something of its own, so
@@ -9,6 +11,18 @@ namespace rondo::drop_in {
 void askMpiToPoll();
 /// Before MPI is finalised.
 void askMpiNoMore();
+
+/// MPI's own messages move on.
+void moveMpiOnNow();
+/// The thread's calls that Rondo has answered.
+RONDO_NEAR_THREAD extern constinit thread_local unsigned answeredCalls;
+/// After each of them: now and then MPI's own messages move on, too. Else a rank that always comes
+/// last, and so waits for nobody, would never let MPI do so.
+inline void moveMpiOn() {
+  constexpr unsigned kCallsPerLook = 8;
+  if (++answeredCalls % kCallsPerLook == 0) [[unlikely]]
+    moveMpiOnNow();
+}
 
 /// While it lives, MPI does not poll on this thread, which is at it already.
 class NoPollsOfMpi {

@@ -110,7 +110,8 @@ class Requests {
   void forget(MPI_Comm comm) {
     const std::lock_guard<CallersLock> lock(lock_);
     for (const auto& [request, pending] : known_) {
-      if (pending->comm() == comm) pending->comm_ = MPI_COMM_WORLD;
+      MPI_Comm was = comm;  // it may get its next call's meanwhile
+      pending->comm_.compare_exchange_strong(was, MPI_COMM_WORLD);
     }
   }
 
@@ -423,6 +424,11 @@ void Pending::waitForBegin() {
 
 void Pending::wait(bool keeps) {
   waitForBegin();
+  waitForEnd(keeps);
+  moveMpiOn();
+}
+
+void Pending::waitForEnd(bool keeps) {
   const NoPollsOfMpi whileWaiting;  // Rondo's wait moves all that is under way
   while (!done()) {
     const Claim mine(busy_);

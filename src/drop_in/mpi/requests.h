@@ -72,6 +72,7 @@ class Pending : public std::enable_shared_from_this<Pending> {
  private:
   friend class Requests;
   void wait(bool keeps);
+  void waitForEnd(bool keeps);
   void settle(rondoResult_t result, bool keeps = false);
   void step();
   void beginOnHost(const KnownComm& known);
