@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "drop_in/mpi/comms.h"
 #include "drop_in/mpi/launcher.h"
+#include "drop_in/mpi/mpi_progress.h"
 
 namespace rondo::drop_in {
 namespace {
@@ -75,11 +76,6 @@ std::string takeTurns(const KnownComm& known, int device) {
 }
 
 }  // namespace
-
-void progressMpi() {
-  int found = 0;
-  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
-}
 
 void OwnMemory::add(const Elements& elements, size_t alignment) {
   if (elements.bytes() == 0) return;

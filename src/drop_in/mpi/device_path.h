@@ -53,9 +53,6 @@ class OwnMemory {
 /// Which way all ranks take.
 enum class Way : uint8_t { Host, Device, Mpi };
 
-/// Lets MPI's messages move.
-void progressMpi();
-
 /// A communicator's. MPI orders the collectives on it, those of threads too.
 class DevicePath {
  public:

@@ -6,6 +6,7 @@
 #include "drop_in/mpi/comms.h"
 #include "drop_in/mpi/device_path.h"
 #include "drop_in/mpi/launcher.h"
+#include "drop_in/mpi/mpi_progress.h"
 #include "drop_in/mpi/requests.h"
 
 namespace rondo::drop_in {

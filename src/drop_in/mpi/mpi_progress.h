@@ -12,7 +12,9 @@ void askMpiToPoll();
 /// Before MPI is finalised.
 void askMpiNoMore();
 
-/// MPI's own messages move on.
+/// Lets MPI's messages move.
+void progressMpi();
+/// The same, if the last time is a while ago.
 void moveMpiOnNow();
 /// The thread's calls that Rondo has answered.
 RONDO_NEAR_THREAD extern constinit thread_local unsigned answeredCalls;
