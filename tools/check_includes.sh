@@ -16,7 +16,7 @@ BEGIN {
   allowed["p2p"] = "p2p/"
   allowed["ucx"] = "ucx/ p2p/"
   allowed["coll/algo"] = "coll/algo/"
-  allowed["coll"] = "coll/ p2p/ topo/ kernels/direct_call.h kernels/far.h kernels/joint_call.h kernels/launch.h kernels/scale.h kernels/standing_call.h"
+  allowed["coll"] = "coll/ p2p/ topo/ kernels/direct_call.h kernels/far.h kernels/fold.h kernels/joint_call.h kernels/launch.h kernels/scale.h kernels/standing_call.h"
   allowed["kernels"] = "kernels/ coll/algo/ p2p/channel_view.h"
   allowed["api"] = "api/ coll/ p2p/ topo/ kernels/launch.h ucx/ucx_transport.h"
   allowed["drop_in"] = "drop_in/ api/rondo.h api/rondo_mpi.h api/rondo_virtual.h"

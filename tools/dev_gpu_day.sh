@@ -118,7 +118,8 @@ dayVariants() {
   for mode in "" --graph; do
     dayStep "all-reduce $mode, NCCL's windows" dayNcclWindows allreduce --min 8 --max 1G --step 2 --budget 0.05 $mode
     dayStep "all-reduce $mode in place" dayNccl "$gpus" allreduce --in-place --min 8 --max 1G --step 4 --budget 0.05 $mode
-    dayStep "all-reduce $mode, registered" dayNccl "$gpus" allreduce --register --min 8 --max 1G --step 4 --budget 0.05 $mode
+    dayStep "all-reduce $mode, registered" dayNccl "$gpus" allreduce --register --copy-engines --min 8 --max 1G --step 4 --budget 0.05 $mode
+    dayStep "all-reduce $mode, registered, in place" dayNccl "$gpus" allreduce --register --copy-engines --in-place --min 256M --max 1G --step 4 --budget 0.05 $mode
     for name in allgather reduce_scatter alltoall; do
       dayStep "$name $mode, NCCL's windows" dayNcclWindows $name --min 1K --max 64M --step 4 --budget 0.05 $mode
     done

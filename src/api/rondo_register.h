@@ -15,10 +15,10 @@ typedef uint64_t rondoRegistration_t;
 /** Flags of rondoCommRegister. */
 #define RONDO_REGISTER_DEFAULT 0
 /**
- * All-gathers and all-to-alls into this memory are left to the copy engines, and with it a promise:
- * wherever a collective's recvbuff lies in this registration on one rank, it lies at the
- * same distance from ptr of the same registration on all ranks, and the call is in place on all
- * ranks or on none. All ranks give the same `bytes`, not 0.
+ * All-gathers, all-to-alls and long all-reduces into this memory are left to the copy engines, and
+ * with it a promise: wherever a collective's recvbuff lies in this registration on one rank, it
+ * lies at the same distance from ptr of the same registration on all ranks, and the call is in
+ * place on all ranks or on none. All ranks give the same `bytes`, not 0.
  */
 #define RONDO_REGISTER_COPY_ENGINES 1
 
@@ -41,10 +41,14 @@ typedef uint64_t rondoRegistration_t;
  * RONDO_REGISTER_COPY_ENGINES, rondoAllGather and rondoAllToAll (not in place) into it, of 32 MiB
  * or more in all, keep no multiprocessor busy but for the copy of a rank's own block; by themselves
  * they may take longer than Rondo's kernels. With config.smBudget RONDO_SM_BUDGET_NONE that is so
- * at any length, for rondoBroadcast too, and of the rank's own block. Memory of a rank that another
- * cannot map (memory of a pool, say) is accepted and used as if it were not registered. A graph
- * that was captured while memory was registered may be launched only while it still is; one that
- * was captured before the communicator's first registration goes on as before.
+ * at any length, for rondoBroadcast too, and of the rank's own block. rondoAllReduce into it, of up
+ * to 8 ranks, 128 MiB or more and not a premultiplied sum, is moved by them too, and is quicker
+ * than by kernels: 32 blocks of threads reduce what comes, each element in the order of ranks (a
+ * ring's order depends on where the element lies). In place, from 256 MiB on, kernels make the
+ * sums, and copy engines move them. Memory of a rank that another cannot map (memory of a pool,
+ * say) is accepted and used as if it were not registered. A graph that was captured while memory
+ * was registered may be launched only while it still is; one that was captured before the
+ * communicator's first registration goes on as before.
  *
  * Waits for nothing that is enqueued, but mapping memory may make the driver wait for kernels that
  * run: none may wait for a later call of any rank. At most 256 registrations of a communicator at
@@ -62,7 +66,7 @@ RONDO_API rondoResult_t rondoCommRegister(rondoComm_t comm, void* ptr, size_t by
  * Ends a registration: no rank has the memory mapped for it any more when it returns, and it may be
  * freed. Collective, all ranks with the same number; waits until the device is idle. Memory that is
  * freed while it is registered stays in use until then: later calls on the same addresses see that
- * they are another allocation and go through Rondo's own memory, but for the two of
+ * they are another allocation and go through Rondo's own memory, but for those of
  * RONDO_REGISTER_COPY_ENGINES, which are refused. Since 0.6. Errors, on all ranks:
  * rondoInvalidArgument (no such registration of `comm`), rondoInvalidUsage (ranks differ; inside a
  * group).

@@ -8,26 +8,13 @@
 #include <utility>
 
 #include "api/types.h"
-#include "base/error.h"
+#include "coll/symmetric_call.h"
 
 namespace rondo {
 namespace {
 
 /// In all, what a rank receives. Below, two meetings cost more than copy engines gain.
 constexpr uint64_t kFrom = 32u << 20;
-
-/// What all ranks must agree on, in 24 bits.
-uint32_t tagOf(const DeviceCall& call, const UserMemory::Entry& into, uint64_t offset) {
-  uint64_t hash = into.number;
-  for (const uint64_t word :
-       {offset, static_cast<uint64_t>(call.count * typeSize(call.type)),
-        static_cast<uint64_t>(call.collective) |
-            static_cast<uint64_t>(isRooted(call.collective) ? call.root : 0) << 32}) {
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-    hash ^= hash >> 29;
-  }
-  return static_cast<uint32_t>(hash >> 40);
-}
 
 }  // namespace
 
@@ -63,17 +50,7 @@ const UserMemory::Entry* CopyEngines::serve(const DeviceCall& call,
   const uint64_t bytes = call.count * typeSize(call.type) * slots;
   if (side_ == nullptr || size_ < 2 || size_ > kMaxPairRanks || bytes < from_) return nullptr;
   if (exchanges && call.send == call.recv) return nullptr;
-  const UserMemory::Entry* stale = nullptr;
-  const UserMemory::Entry* const into = memory.find(call.recv, bytes, &stale);
-  if (into == nullptr && stale != nullptr && stale->everywhere) {
-    throw Error(
-        rondoInvalidUsage,
-        format(
-            "%s: rank %d: argument recvbuff (%p) lies in memory that was registered and has been "
-            "freed since; allowed: rondoCommDeregister before it is freed",
-            call.name, rank_, call.recv));
-  }
-  return into != nullptr && into->everywhere ? into : nullptr;
+  return symmetricResult(call, bytes, memory, rank_);
 }
 
 int CopyEngines::meet(uint32_t tag, bool compare, CUstream_st* stream) const {
@@ -99,7 +76,7 @@ int CopyEngines::run(const DeviceCall& call, const UserMemory::Entry& into) {
     return call.collective == Collective::AllToAll ? send + static_cast<uint64_t>(peer) * slot
                                                    : send;
   };
-  const uint32_t tag = tagOf(call, into, offset);
+  const uint32_t tag = symmetricTag(call, into);
   int error = orderStreams(call.stream, side_, event_);
   if (error != 0) return error;
   if (gives && blockFor(rank_) != recv + place) {

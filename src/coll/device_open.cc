@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "kernels/direct_call.h"
+#include "kernels/fold.h"
 #include "kernels/launch.h"
 #include "kernels/scale.h"
 
@@ -31,6 +32,7 @@ OpenedDevice open(const DeviceConfig& config, DeviceCard* card) {
   int blocksAtOnce = 0, processors = 1;
   int error = loadKernels(&blocksAtOnce, &processors);
   if (error == 0) error = loadScale();
+  if (error == 0) error = loadFold();
   if (error == 0) error = loadDirect(&blocksAtOnce, processors);
   if (error != 0) {
     throw Error(rondoUnhandledCudaError,

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "coll/close_launch.h"
+#include "coll/copied_reduce.h"
 #include "coll/copy_engines.h"
 #include "coll/device_awaits.h"
 #include "coll/device_budget.h"
@@ -83,6 +84,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
         copyEngines_(lease_->meeting(), fault_, rank_, size_,
                      std::all_of(cards.begin(), cards.end(),
                                  [](const DeviceCard& card) { return card.noSms != 0; })),
+        copiedReduce_(lease_->meeting(), fault_, rank_, size_),
         streams_(device_, close_) {
     const ContextScope scope(device_.context());
     streams_.make();
@@ -100,6 +102,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
       pool_.free();
       streams_.free();
       copyEngines_.free();
+      copiedReduce_.free();
     } catch (const Error&) {  // the context is gone, and all that is in it
     }
   }
@@ -142,11 +145,13 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   uint64_t addMemory(Bootstrap& boot, void* memory, size_t bytes, bool symmetric) override;
   void removeMemory(Bootstrap& boot, uint64_t number) override { memory_.remove(boot, number); }
   Held heldMemory() const override {
-    return memory_.held({.straight = exchange_.straight(), .copied = copyEngines_.calls()});
+    return memory_.held(
+        {.straight = exchange_.straight(), .copied = copyEngines_.calls() + copiedReduce_.calls()});
   }
   void useMemoryFrom(uint64_t straight, uint64_t copied) override {
     exchange_.straightFrom(straight);
     copyEngines_.startFrom(copied);
+    copiedReduce_.startFrom(copied);
   }
 
   void meetNeighbours(Bootstrap& boot) { memory_.meetNeighbours(boot); }
@@ -179,6 +184,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceServed runScaled(const DeviceCall& call);
   DeviceServed copyAlone(const DeviceCall& call) const;
   DeviceServed runStraight(const DeviceCall& call);
+  DeviceServed runCopied(const DeviceCall& call, const UserMemory::Entry& into);
   [[noreturn]] void refuse(const DeviceCall& call) const;
   void check(const char* name, rondoStream_t stream) {
     awaits_.takeLinger();
@@ -210,6 +216,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   UserMemory memory_;
   DeviceAwaits awaits_;
   CopyEngines copyEngines_;
+  CopiedReduce copiedReduce_;
   StreamOrder streams_;
   StreamPool pool_;
   std::vector<Transfer> transfers_;  // of an all-to-all
@@ -220,7 +227,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
 
 uint64_t CudaRunner::addMemory(Bootstrap& boot, void* memory, size_t bytes, bool symmetric) {
   const ContextScope scope(device_.context());
-  const int error = copyEngines_.prepare();
+  int error = copyEngines_.prepare();
+  if (error == 0) error = copiedReduce_.prepare();
   boot.agree(error == 0 ? rondoSuccess : rondoUnhandledCudaError,
              error == 0 ? "" : format("making a stream: %s", cudaErrorText(error)));
   return memory_.add(boot, memory, bytes, symmetric);
@@ -291,6 +299,33 @@ std::string launching(const DeviceCall& call, const DeviceChoice& choice) {
   return format("%s: launching the %s kernel", call.name, choice.algorithm);
 }
 
+/// An all-reduce by copy engines; kernels have what is no block of any rank, and in place, where
+/// copies have no room, the sums.
+DeviceServed CudaRunner::runCopied(const DeviceCall& call, const UserMemory::Entry& into) {
+  const uint64_t block = copiedReduce_.blockOf(call), element = typeSize(call.type);
+  const auto kernel = [&](Collective collective, uint64_t from, uint64_t to, uint64_t count) {
+    DeviceCall part = call;
+    part.collective = collective;
+    part.send = static_cast<const unsigned char*>(call.send) + from * element;
+    part.recv = static_cast<unsigned char*>(call.recv) + to * element;
+    part.count = count;
+    const DeviceChoice& choice = remembered(requestOf(part, size_)).choice;
+    if (const int error = launch(part, choice); error != 0)
+      throwCuda(device_, launching(part, choice), error);
+  };
+  const uint64_t blocks = block * static_cast<uint64_t>(size_);
+  if (call.count > blocks) kernel(Collective::AllReduce, blocks, blocks, call.count - blocks);
+  int error = 0;
+  if (call.send != call.recv) {
+    error = copiedReduce_.run(call, into);
+  } else {
+    kernel(Collective::ReduceScatter, 0, static_cast<uint64_t>(rank_) * block, block);
+    error = copiedReduce_.give(call, into);
+  }
+  throwCuda(device_, format("%s: enqueueing copies", call.name), error);
+  return {DeviceWay::kCopyEngines};
+}
+
 /// Whether a kernel that waits for calls has it.
 bool CudaRunner::stands(const DeviceCall& call, uint64_t lingerNs, DeviceServed* served) {
   if (call.count == 0 || size_ == 1 || call.scaled != nullptr) return false;
@@ -331,6 +366,9 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
   if (const UserMemory::Entry* into = copyEngines_.serve(call, memory_)) {
     throwCuda(device_, format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into));
     return {DeviceWay::kCopyEngines};
+  }
+  if (const UserMemory::Entry* into = copiedReduce_.serve(call, memory_)) {
+    return runCopied(call, *into);
   }
   const Chosen& chosen = remembered(wanted);
   const DeviceChoice& choice = chosen.choice;

@@ -193,6 +193,117 @@ uint64_t copyEnginesAlone(RankEnv& env) {
   return bad;
 }
 
+namespace {
+
+/// An all-reduce of 32-bit numbers, whose sum has the same bits in any order.
+struct Sum {
+  uint64_t count;
+  uint64_t offset;  ///< Of the result, in words.
+  bool inPlace;
+};
+
+void add(RankEnv& env, const Sum& sum) {
+  float* const result = env.dst + sum.offset;
+  env.runner->run({"rondoAllReduce", Collective::AllReduce, sum.inPlace ? result : env.src, result,
+                   sum.count, rondoUint32, rondoSum, 0, env.stream});
+}
+
+void load(RankEnv& env, const Sum& sum, uint32_t seed) {
+  load(env, Move{true, sum.count, sum.offset}, seed);
+  if (!sum.inPlace) return;
+  cuda(cudaMemcpyAsync(env.dst + sum.offset, env.src, sum.count * 4, cudaMemcpyDeviceToDevice,
+                       env.stream),
+       "copy");
+  env.sync();
+  env.loaded();
+}
+
+uint64_t wrong(RankEnv& env, const Sum& sum, uint32_t seed) {
+  const auto wanted = [&](uint64_t i) {
+    uint32_t all = 0;
+    for (int r = 0; r < env.size(); ++r) all += word(r, i, seed);
+    return all;
+  };
+  return wrongWords(env, {true, sum.count, sum.offset}, wanted, sum.count);
+}
+
+}  // namespace
+
+// Sums: with and without a rest behind the blocks, with nothing but one, from any address, in
+// place, one behind the other, and in a graph.
+uint64_t copyEngineSums(RankEnv& env) {
+  if (env.size() == 1) return 0;
+  uint64_t bad = 0;
+  uint32_t seed = 500;
+  const auto ranks = static_cast<uint64_t>(env.size());
+  const Registered all(env, true, true);
+  registryOf(env).useMemoryFrom(1, 1);
+  uint64_t calls = 0;
+  for (const uint64_t count : {uint64_t{1}, 32 * ranks - 1, 32 * ranks, 3200 * ranks,
+                               3200 * ranks + 31, uint64_t{1000003}, uint64_t{kMostElements}}) {
+    for (const bool inPlace : {false, true}) {
+      const Sum sum{count, count == kMostElements ? 0u : 20u, inPlace};
+      load(env, sum, ++seed);
+      add(env, sum);
+      bad += wrong(env, sum, seed);
+      calls += count >= 32 * ranks ? 1 : 0;
+    }
+  }
+  const Sum odd{100000, 19, false};  // by a kernel
+  load(env, odd, ++seed);
+  add(env, odd);
+  bad += wrong(env, odd, seed);
+  if (registryOf(env).heldMemory().copied != calls) {
+    bad += fail(env, "not all, or too many, were left to the copy engines");
+  }
+  const Sum shifted{100003, 20, false};  // but for what is sent
+  load(env, shifted, ++seed);
+  cuda(cudaMemcpyAsync(env.dst + kMostElements / 2, env.src, shifted.count * 4,
+                       cudaMemcpyDeviceToDevice, env.stream),
+       "copy");
+  cuda(cudaMemcpyAsync(env.src + 1, env.dst + kMostElements / 2, shifted.count * 4,
+                       cudaMemcpyDeviceToDevice, env.stream),
+       "copy");
+  env.sync();
+  env.loaded();
+  env.runner->run({"rondoAllReduce", Collective::AllReduce, env.src + 1, env.dst + shifted.offset,
+                   shifted.count, rondoUint32, rondoSum, 0, env.stream});
+  bad += wrong(env, shifted, seed);
+  if (registryOf(env).heldMemory().copied != calls + 1) bad += fail(env, "was sent by a kernel");
+  const uint64_t most = uint64_t{kMostElements} / 4;
+  const Sum sum{most, 2 * most + kGuard, false};
+  load(env, sum, ++seed);
+  env.barrier();
+  for (int k = 0; k < 4; ++k) {
+    add(env, {most / 2 + 5, 0, false});
+    add(env, sum);
+    launch(env, Move{true, 1000, 0});
+  }
+  bad += wrong(env, sum, seed);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  env.barrier();
+  cuda(cudaStreamBeginCapture(env.stream, cudaStreamCaptureModeThreadLocal), "begin capture");
+  add(env, {most / 2 + 5, 0, false});
+  add(env, sum);
+  cuda(cudaStreamEndCapture(env.stream, &graph), "end capture");
+  env.barrier();
+  cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+  cuda(cudaGraphUpload(exec, env.stream), "upload");
+  env.sync();
+  env.barrier();
+  for (uint32_t replay = 0; replay < 4; ++replay) {
+    load(env, sum, ++seed);
+    cuda(cudaGraphLaunch(exec, env.stream), "graph launch");
+    if (replay % 2 == 1) add(env, sum);
+    bad += wrong(env, sum, seed);
+  }
+  env.barrier();
+  cuda(cudaGraphExecDestroy(exec), "destroy graph");
+  cuda(cudaGraphDestroy(graph), "destroy graph");
+  return bad;
+}
+
 // A graph of both, replayed on new data, with calls between; counters pass the end of 32 bits.
 uint64_t copyEngineGraphs(RankEnv& env) {
   if (env.size() == 1) return 0;

@@ -33,6 +33,7 @@ class Registrations : public testing::TestWithParam<std::tuple<int, int, bool>> 
 TEST_P(Registrations, Transfers) { run(registeredTransfers); }
 TEST_P(Registrations, OfSomeRanks) { run(partlyRegistered); }
 TEST_P(Registrations, CopyEngines) { run(copyEngineMoves); }
+TEST_P(Registrations, CopyEngineSums) { run(copyEngineSums); }
 TEST_P(Registrations, CopyEngineGraphs) { run(copyEngineGraphs); }
 TEST_P(Registrations, OverAndOver) { run(registeredOverAndOver); }
 TEST_P(Registrations, CopyEnginesAlone) { run(copyEnginesAlone, true); }
@@ -92,27 +93,31 @@ TEST(Faults, RegistrationsOfWhatCannotBe) {
 }
 
 // Symmetric memory that is not used so: the next call says it.
-TEST(Faults, PromisesThatAreNotKept) {
-  runWorld(2, patient(), [](RankEnv& env) {
+void breakPromise(Collective collective, bool inPlace) {
+  runWorld(2, patient(), [&](RankEnv& env) {
     auto& registry = dynamic_cast<MemoryRegistry&>(*env.runner);
     const uint64_t number = registry.addMemory(env.boot(), env.dst, 1 << 20, true);
     registry.useMemoryFrom(1, 1);
-    const auto gather = [&](size_t offset) {
-      env.runner->run({"rondoAllGather", Collective::AllGather, env.src, env.dst + offset, 1000,
-                       rondoFloat32, rondoSum, 0, env.stream});
+    const auto call = [&](size_t offset) {
+      env.runner->run({"call", collective, inPlace ? env.dst + offset : env.src, env.dst + offset,
+                       1000, rondoFloat32, rondoSum, 0, env.stream});
     };
-    gather(0);
+    call(0);
     env.sync();
     EXPECT_EQ(errorOf([&] { env.runner->check(); }).sentence(), "");
+    EXPECT_EQ(registry.heldMemory().copied, 1u);
     env.barrier();
-    gather(env.rank() == 1 ? 8 : 0);
+    call(env.rank() == 1 ? 8 : 0);
     env.sync();
-    const Error error = errorOf([&] { gather(0); });
+    const Error error = errorOf([&] { call(0); });
     EXPECT_EQ(error.code(), rondoMismatch);
     EXPECT_NE(error.sentence().find("different places"), std::string::npos) << error.sentence();
     registry.removeMemory(env.boot(), number);
   });
 }
+TEST(Faults, PromisesThatAreNotKept) { breakPromise(Collective::AllGather, false); }
+TEST(Faults, PromisesOfSumsThatAreNotKept) { breakPromise(Collective::AllReduce, false); }
+TEST(Faults, PromisesInPlaceThatAreNotKept) { breakPromise(Collective::AllReduce, true); }
 
 // Memory that was freed while it was registered, and another allocation of the same length.
 TEST(Faults, RegisteredMemoryThatIsFreed) {
