@@ -124,9 +124,10 @@ void addDeviceOptions(CLI::App& app, OptionTexts& texts, Options& options) {
           "for the stream), by the host's clock");
   addFlag(app, "--register", options.registered,
           "Device memory: register the buffers with Rondo's communicator");
-  addFlag(app, "--copy-engines", options.copyEngines,
-          "With --register: all-gather and all-to-all of 32M, all-reduce of 128M and more by copy "
-          "engines");
+  addFlag(
+      app, "--copy-engines", options.copyEngines,
+      "With --register: all-gather and all-to-all of 32M, all-reduce of some 100M and more by copy "
+      "engines");
   addText(app, "--graph-calls", texts.calls, "N", "Calls in a graph [20]");
 }
 

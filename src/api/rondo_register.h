@@ -41,14 +41,14 @@ typedef uint64_t rondoRegistration_t;
  * RONDO_REGISTER_COPY_ENGINES, rondoAllGather and rondoAllToAll (not in place) into it, of 32 MiB
  * or more in all, keep no multiprocessor busy but for the copy of a rank's own block; by themselves
  * they may take longer than Rondo's kernels. With config.smBudget RONDO_SM_BUDGET_NONE that is so
- * at any length, for rondoBroadcast too, and of the rank's own block. rondoAllReduce into it, of up
- * to 8 ranks, 128 MiB or more and not a premultiplied sum, is moved by them too, and is quicker
- * than by kernels: 32 blocks of threads reduce what comes, each element in the order of ranks (a
- * ring's order depends on where the element lies). In place, from 256 MiB on, kernels make the
- * sums, and copy engines move them. Memory of a rank that another cannot map (memory of a pool,
- * say) is accepted and used as if it were not registered. A graph that was captured while memory
- * was registered may be launched only while it still is; one that was captured before the
- * communicator's first registration goes on as before.
+ * at any length, for rondoBroadcast too, and of the rank's own block. rondoAllReduce into it,
+ * aligned to 16 bytes, of up to 8 ranks and not of a premultiplied sum, is moved by them where the
+ * cost model says that they are quicker, from about 100 MiB on: 32 blocks of threads reduce what
+ * comes, each element in the order of ranks (a ring's order depends on where the element lies). In
+ * place, from about 200 MiB on, kernels make the sums, and copy engines move them. Memory of a rank
+ * that another cannot map (memory of a pool, say) is accepted and used as if it were not
+ * registered. A graph that was captured while memory was registered may be launched only while it
+ * still is; one that was captured before the communicator's first registration goes on as before.
  *
  * Waits for nothing that is enqueued, but mapping memory may make the driver wait for kernels that
  * run: none may wait for a later call of any rank. At most 256 registrations of a communicator at

@@ -8,15 +8,15 @@
 
 #include "api/types.h"
 #include "coll/copied_reduce.h"
+#include "coll/device_predict.h"
 #include "coll/symmetric_call.h"
 #include "kernels/fold.h"
 
 namespace rondo {
 namespace {
 
-/// Below, what is enqueued costs more than copy engines gain: 64 MiB 221 us where a ring takes 206,
-/// 128 MiB 385 and 397 (2 x H200, 2026-11).
-constexpr uint64_t kFrom = 128u << 20;
+/// Shorter calls are not even looked at.
+constexpr uint64_t kFrom = 16u << 20;
 /// Blocks begin so far apart at least.
 constexpr uint64_t kLine = 128;
 /// The first piece is folded while the second one is brought, and given beside it; then the links
@@ -80,15 +80,26 @@ uint64_t CopiedReduce::blockOf(const DeviceCall& call) const {
   return call.count / static_cast<uint64_t>(size_) / unit * unit;
 }
 
-const UserMemory::Entry* CopiedReduce::serve(const DeviceCall& call,
-                                             const UserMemory& memory) const {
-  if (call.collective != Collective::AllReduce || call.scaled != nullptr) return nullptr;
-  if (give_ == nullptr || size_ < 2 || size_ > kMaxWindowRanks) return nullptr;
-  const uint64_t bytes = call.count * typeSize(call.type);
-  const uint64_t from = call.send == call.recv ? 2 * from_ : from_;
-  if (bytes < from || blockOf(call) == 0) return nullptr;
-  const UserMemory::Entry* const into = symmetricResult(call, bytes, memory, rank_);
-  return into != nullptr && isAligned(call, *into) ? into : nullptr;
+bool CopiedReduce::may(const DeviceCall& call) const {
+  return give_ != nullptr && call.collective == Collective::AllReduce && call.scaled == nullptr &&
+         size_ >= 2 && size_ <= kMaxWindowRanks && call.count * typeSize(call.type) >= from_ &&
+         blockOf(call) > 0;
+}
+
+uint64_t CopiedReduce::time(const DeviceCall& call, const DeviceCosts& costs,
+                            uint64_t byKernel) const {
+  if (always_) return 0;
+  const uint64_t sent = static_cast<uint64_t>(size_ - 1) * blockOf(call) * typeSize(call.type);
+  const uint64_t once = copiesTime(size_, sent, costs);
+  // Half of the sums' way takes a kernel 0.52 to 0.53 of all of it.
+  return call.send == call.recv ? byKernel * 17 / 32 + once : 2 * once;
+}
+
+const UserMemory::Entry* CopiedReduce::into(const DeviceCall& call,
+                                            const UserMemory& memory) const {
+  const UserMemory::Entry* const found =
+      symmetricResult(call, call.count * typeSize(call.type), memory, rank_);
+  return found != nullptr && isAligned(call, *found) ? found : nullptr;
 }
 
 CopiedReduce::Work CopiedReduce::workOf(const DeviceCall& call,

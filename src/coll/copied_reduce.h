@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "coll/device_costs.h"
 #include "coll/device_runner.h"
 #include "coll/user_memory.h"
 #include "kernels/direct_call.h"
@@ -24,11 +25,15 @@ class CopiedReduce {
   /// What it made, as StreamPool::free().
   void free();
 
-  /// Whether the call is one for them: an all-reduce of at least kFrom bytes (in place twice as
-  /// many) of up to kMaxWindowRanks ranks, not of a sum with scalars, whose results are aligned to
-  /// 16 bytes in memory registered as symmetric that every rank reaches. Throws as
-  /// symmetricResult().
-  const UserMemory::Entry* serve(const DeviceCall& call, const UserMemory& memory) const;
+  /// Whether the call may be one for them: a long all-reduce of up to kMaxWindowRanks ranks, not of
+  /// a sum with scalars, after prepare().
+  bool may(const DeviceCall& call) const;
+  /// What it takes by them, where a kernel that does all of it takes so long.
+  uint64_t time(const DeviceCall& call, const DeviceCosts& costs, uint64_t byKernel) const;
+  /// Where it goes then: memory registered as symmetric that every rank reaches, in which every
+  /// rank's result is aligned to 16 bytes; nullptr: not by them. All ranks say the same, by their
+  /// promise. Throws as symmetricResult().
+  const UserMemory::Entry* into(const DeviceCall& call, const UserMemory& memory) const;
 
   /// Elements of the block that each rank owns, in the order of ranks. What is left behind the last
   /// one, less than a line a rank, is the caller's.
@@ -42,7 +47,11 @@ class CopiedReduce {
 
   /// Collectives so far.
   uint64_t calls() const { return calls_; }
-  void startFrom(uint64_t bytes) { from_ = bytes; }
+  /// Tests: they take all that may() allows from so many bytes on.
+  void startFrom(uint64_t bytes) {
+    from_ = bytes;
+    always_ = true;
+  }
 
  private:
   struct Work;
@@ -61,6 +70,7 @@ class CopiedReduce {
   const int rank_;
   const int size_;
   uint64_t from_;
+  bool always_ = false;
   uint64_t calls_ = 0;
   CUstream_st* bring_ = nullptr;  ///< Of the copies to the owners.
   CUstream_st* give_ = nullptr;   ///< Of those from them.

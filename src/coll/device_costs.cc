@@ -11,7 +11,9 @@ namespace {
 // further peers set by hand, when four GPUs had shown that they differ. Those of exchanges: fitted
 // by hand to gather, scatter and latency of h200_exchange.csv's rows of 4 GPUs. All of these are of
 // kernels that did not come close; what that saves: the median of all-reduces of 8 B to 256 KiB
-// with and without, in turn (2 and 4 x H200, 2026-11-27: 0.33 to 0.41 us). Those between hosts:
+// with and without, in turn (2 and 4 x H200, 2026-11-27: 0.33 to 0.41 us). Those of copy engines:
+// all-reduces of 64 MiB to 1 GiB, half way between calls in graphs and others, which take 17 and 20
+// to 24 us each way (2 x H200, 2026-11-29), and all-gathers of 4 x H200. Those between hosts:
 // what 8 bytes took on two hosts of one GPU beside the call on host memory (performance-log.md,
 // 0.6), and half of PCIe 4; not fitted, but within 17 % of what all of
 // tests/measurements/h200_far.csv took (8 B to 16 MiB).
@@ -53,6 +55,9 @@ constexpr DeviceCostField kFields[] = {
     {"exchange_out_per_kib", &DeviceCosts::exchangeOutPerKiB, "what a rank sends", true},
     {"straight", &DeviceCosts::straight, "asking where a long send goes", false},
     {"straight_per_kib", &DeviceCosts::straightPerKiB, "what goes straight there", true},
+    {"copies", &DeviceCosts::copies, "copy engines, from each rank to all others", false},
+    {"copies_peer", &DeviceCosts::copiesPeer, "each further one", false},
+    {"copies_per_kib", &DeviceCosts::copiesPerKiB, "what a rank sends by them", true},
     {"far_call", &DeviceCosts::farCall, "a call between hosts beside that on host memory", false},
     {"far_per_kib", &DeviceCosts::farPerKiB, "its data to or from page-locked memory", true},
 };
@@ -70,7 +75,7 @@ DeviceCosts DeviceCosts::onLinksOf(uint64_t bytesPerSecond) const {
        {&DeviceCosts::wireLLPerKiB, &DeviceCosts::wirePerKiB, &DeviceCosts::overlapPerKiB,
         &DeviceCosts::onePeerPerKiB, &DeviceCosts::pairOverlapPerKiB, &DeviceCosts::ringPerKiB,
         &DeviceCosts::exchangeInPerKiB, &DeviceCosts::exchangeOutPerKiB,
-        &DeviceCosts::straightPerKiB}) {
+        &DeviceCosts::straightPerKiB, &DeviceCosts::copiesPerKiB}) {
     out.*wire = static_cast<uint64_t>(std::llround(static_cast<double>(out.*wire) * slower));
   }
   return out;

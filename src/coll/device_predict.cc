@@ -57,6 +57,11 @@ uint64_t ringTime(const RingWork& work, const DeviceCosts& costs) {
          per(work.keptBytes, work.folds ? costs.foldPerKiB : costs.keepPerKiB);
 }
 
+uint64_t copiesTime(int ranks, Count sentBytes, const DeviceCosts& costs) {
+  return costs.copies + static_cast<Count>(ranks - 2) * costs.copiesPeer +
+         per(sentBytes, costs.copiesPerKiB);
+}
+
 void ExchangeWork::add(int peer, bool sends, Count bytes) {
   if (bytes == 0) return;
   (sends ? sent_ : received_) += bytes;

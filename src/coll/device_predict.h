@@ -39,6 +39,9 @@ struct RingWork {
 };
 uint64_t ringTime(const RingWork& work, const DeviceCosts& costs);
 
+/// Copy engines that write from each rank to all others, `sentBytes` in all, with meetings around.
+uint64_t copiesTime(int ranks, algo::Count sentBytes, const DeviceCosts& costs);
+
 /// Sends and receives of a rank in one launch, where 128-byte lines arrive whole.
 class ExchangeWork {
  public:

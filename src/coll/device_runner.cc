@@ -184,6 +184,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceServed runScaled(const DeviceCall& call);
   DeviceServed copyAlone(const DeviceCall& call) const;
   DeviceServed runStraight(const DeviceCall& call);
+  DeviceCall ownBlock(const DeviceCall& call) const;
+  const UserMemory::Entry* copiedInto(const DeviceCall& call);
   DeviceServed runCopied(const DeviceCall& call, const UserMemory::Entry& into);
   [[noreturn]] void refuse(const DeviceCall& call) const;
   void check(const char* name, rondoStream_t stream) {
@@ -299,30 +301,47 @@ std::string launching(const DeviceCall& call, const DeviceChoice& choice) {
   return format("%s: launching the %s kernel", call.name, choice.algorithm);
 }
 
+/// The part of an all-reduce in place that kernels do before copy engines: this rank's block.
+DeviceCall CudaRunner::ownBlock(const DeviceCall& call) const {
+  DeviceCall own = call;
+  own.collective = Collective::ReduceScatter;
+  own.count = copiedReduce_.blockOf(call);
+  own.recv = static_cast<unsigned char*>(call.recv) +
+             static_cast<uint64_t>(rank_) * own.count * typeSize(call.type);
+  return own;
+}
+
+/// Where an all-reduce goes that copy engines are quicker with than kernels; nullptr: they are not,
+/// or a rule of the user's says what it is to be.
+const UserMemory::Entry* CudaRunner::copiedInto(const DeviceCall& call) {
+  if (!copiedReduce_.may(call) || findRule(requestOf(call, size_), tune_) != nullptr)
+    return nullptr;
+  const uint64_t byKernel = remembered(requestOf(call, size_)).choice.picoseconds;
+  const bool quicker = copiedReduce_.time(call, facts_.costs, byKernel) < byKernel;
+  return quicker ? copiedReduce_.into(call, memory_) : nullptr;
+}
+
 /// An all-reduce by copy engines; kernels have what is no block of any rank, and in place, where
 /// copies have no room, the sums.
 DeviceServed CudaRunner::runCopied(const DeviceCall& call, const UserMemory::Entry& into) {
-  const uint64_t block = copiedReduce_.blockOf(call), element = typeSize(call.type);
-  const auto kernel = [&](Collective collective, uint64_t from, uint64_t to, uint64_t count) {
-    DeviceCall part = call;
-    part.collective = collective;
-    part.send = static_cast<const unsigned char*>(call.send) + from * element;
-    part.recv = static_cast<unsigned char*>(call.recv) + to * element;
-    part.count = count;
-    const DeviceChoice& choice = remembered(requestOf(part, size_)).choice;
+  const auto byKernel = [&](const DeviceCall& part) {
+    const DeviceChoice choice = remembered(requestOf(part, size_)).choice;
     if (const int error = launch(part, choice); error != 0)
       throwCuda(device_, launching(part, choice), error);
   };
-  const uint64_t blocks = block * static_cast<uint64_t>(size_);
-  if (call.count > blocks) kernel(Collective::AllReduce, blocks, blocks, call.count - blocks);
-  int error = 0;
-  if (call.send != call.recv) {
-    error = copiedReduce_.run(call, into);
-  } else {
-    kernel(Collective::ReduceScatter, 0, static_cast<uint64_t>(rank_) * block, block);
-    error = copiedReduce_.give(call, into);
+  const uint64_t blocks = copiedReduce_.blockOf(call) * static_cast<uint64_t>(size_);
+  if (call.count > blocks) {
+    const uint64_t bytes = blocks * typeSize(call.type);
+    DeviceCall rest = call;
+    rest.send = static_cast<const unsigned char*>(call.send) + bytes;
+    rest.recv = static_cast<unsigned char*>(call.recv) + bytes;
+    rest.count = call.count - blocks;
+    byKernel(rest);
   }
-  throwCuda(device_, format("%s: enqueueing copies", call.name), error);
+  const bool inPlace = call.send == call.recv;
+  if (inPlace) byKernel(ownBlock(call));
+  throwCuda(device_, format("%s: enqueueing copies", call.name),
+            inPlace ? copiedReduce_.give(call, into) : copiedReduce_.run(call, into));
   return {DeviceWay::kCopyEngines};
 }
 
@@ -367,9 +386,7 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
     throwCuda(device_, format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into));
     return {DeviceWay::kCopyEngines};
   }
-  if (const UserMemory::Entry* into = copiedReduce_.serve(call, memory_)) {
-    return runCopied(call, *into);
-  }
+  if (const UserMemory::Entry* into = copiedInto(call)) return runCopied(call, *into);
   const Chosen& chosen = remembered(wanted);
   const DeviceChoice& choice = chosen.choice;
   if (choice.algorithm == nullptr) refuse(call);

@@ -517,5 +517,19 @@ TEST(DeviceCosts, OfSlowerLinksMakeLongCallsSlowerAndShortOnesNot) {
   EXPECT_EQ(DeviceCosts{}.onLinksOf(450'000'000'000), DeviceCosts{});
 }
 
+// All-reduces between two H200 by copy engines, half way between graphs and calls one by one.
+TEST(DeviceCosts, CopyEnginesTakeWhatTheyTook) {
+  const struct {
+    Count mebibytes;
+    double microseconds;
+  } all[] = {{64, 215}, {128, 379}, {256, 720}, {512, 1408}, {1024, 2779}};
+  for (const auto& one : all) {
+    const uint64_t once = copiesTime(2, one.mebibytes << 19, DeviceCosts{});
+    EXPECT_NEAR(2 * static_cast<double>(once) / 1e6, one.microseconds, 0.02 * one.microseconds);
+  }
+  EXPECT_EQ(copiesTime(4, 0, DeviceCosts{}) - copiesTime(2, 0, DeviceCosts{}),
+            2 * DeviceCosts{}.copiesPeer);
+}
+
 }  // namespace
 }  // namespace rondo::test
