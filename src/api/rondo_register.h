@@ -42,10 +42,10 @@ typedef uint64_t rondoRegistration_t;
  * or more in all, keep no multiprocessor busy but for the copy of a rank's own block; by themselves
  * they may take longer than Rondo's kernels. With config.smBudget RONDO_SM_BUDGET_NONE that is so
  * at any length, for rondoBroadcast too, and of the rank's own block. rondoAllReduce into it,
- * aligned to 16 bytes, of up to 8 ranks and not of a premultiplied sum, is moved by them where the
- * cost model says that they are quicker, from about 100 MiB on: 32 blocks of threads reduce what
- * comes, each element in the order of ranks (a ring's order depends on where the element lies). In
- * place, from about 200 MiB on, kernels make the sums, and copy engines move them. Memory of a rank
+ * of up to 8 ranks and not of a premultiplied sum, is moved by them where the cost model says that
+ * they are quicker, from about 100 MiB on: 32 to 256 blocks of threads reduce what comes, each
+ * element in the order of ranks (a ring's order depends on where the element lies). In place, from
+ * about 200 MiB on, kernels make the sums, and copy engines move them. Memory of a rank
  * that another cannot map (memory of a pool, say) is accepted and used as if it were not
  * registered. A graph that was captured while memory was registered may be launched only while it
  * still is; one that was captured before the communicator's first registration goes on as before.

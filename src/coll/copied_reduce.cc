@@ -23,14 +23,6 @@ constexpr uint64_t kLine = 128;
 /// are busy while that is folded. More pieces cost 7 us each (2 x H200, 2026-11).
 constexpr uint64_t kPieces = 2;
 
-/// To 16 bytes, the result of every rank: copies and stores would take longer than a ring. All
-/// ranks say the same.
-bool isAligned(const DeviceCall& call, const UserMemory::Entry& into) {
-  const auto offset = static_cast<uint64_t>(static_cast<unsigned char*>(call.recv) - into.memory);
-  return std::all_of(into.here.begin(), into.here.end(),
-                     [&](uint64_t memory) { return (memory + offset) % 16 == 0; });
-}
-
 }  // namespace
 
 /// A call in bytes.
@@ -97,9 +89,7 @@ uint64_t CopiedReduce::time(const DeviceCall& call, const DeviceCosts& costs,
 
 const UserMemory::Entry* CopiedReduce::into(const DeviceCall& call,
                                             const UserMemory& memory) const {
-  const UserMemory::Entry* const found =
-      symmetricResult(call, call.count * typeSize(call.type), memory, rank_);
-  return found != nullptr && isAligned(call, *found) ? found : nullptr;
+  return symmetricResult(call, call.count * typeSize(call.type), memory, rank_);
 }
 
 CopiedReduce::Work CopiedReduce::workOf(const DeviceCall& call,
@@ -120,15 +110,13 @@ int CopiedReduce::meet(const Work& work, bool compare) const {
   return launchMeeting({view_, fault_, rank_, size_, work.tag, compare ? 1 : 0}, work.stream);
 }
 
-/// To each owner, where this rank's block of its result will be. Copy engines are slow where what
-/// they read is not aligned (250 GB/s, 2 x H200, 2026-11): then it is a kernel that copies.
+/// To each owner, where this rank's block of its result will be.
 int CopiedReduce::bring(const Work& work, const Piece& piece) const {
-  const auto copy = reinterpret_cast<uintptr_t>(work.send) % 16 == 0 ? copyOnStream : copyByKernel;
   int error = 0;
   for (int k = 1; k < size_ && error == 0; ++k) {
     const int owner = (rank_ + k) % size_;
-    error = copy(work.there(owner, rank_) + piece.from, work.contribution(owner) + piece.from,
-                 piece.bytes, bring_);
+    error = copyOnStream(work.there(owner, rank_) + piece.from,
+                         work.contribution(owner) + piece.from, piece.bytes, bring_);
   }
   return error;
 }

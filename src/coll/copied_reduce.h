@@ -30,9 +30,8 @@ class CopiedReduce {
   bool may(const DeviceCall& call) const;
   /// What it takes by them, where a kernel that does all of it takes so long.
   uint64_t time(const DeviceCall& call, const DeviceCosts& costs, uint64_t byKernel) const;
-  /// Where it goes then: memory registered as symmetric that every rank reaches, in which every
-  /// rank's result is aligned to 16 bytes; nullptr: not by them. All ranks say the same, by their
-  /// promise. Throws as symmetricResult().
+  /// Where it goes then: memory registered as symmetric that every rank reaches; nullptr: not by
+  /// them. All ranks say the same, by their promise. Throws as symmetricResult().
   const UserMemory::Entry* into(const DeviceCall& call, const UserMemory& memory) const;
 
   /// Elements of the block that each rank owns, in the order of ranks. What is left behind the last
