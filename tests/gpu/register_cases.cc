@@ -195,6 +195,37 @@ uint64_t copyEnginesAlone(RankEnv& env) {
 
 namespace {
 
+/// Calls of all ranks as a graph, while none of their kernels waits.
+class Captured {
+ public:
+  template <class Calls>
+  Captured(RankEnv& env, Calls calls) : env_(env) {
+    env.barrier();
+    cuda(cudaStreamBeginCapture(env.stream, cudaStreamCaptureModeThreadLocal), "begin capture");
+    calls();
+    cuda(cudaStreamEndCapture(env.stream, &graph_), "end capture");
+    env.barrier();
+    cuda(cudaGraphInstantiate(&exec_, graph_, 0), "instantiate");
+    cuda(cudaGraphUpload(exec_, env.stream), "upload");
+    env.sync();
+    env.barrier();
+  }
+  Captured(const Captured&) = delete;
+  Captured& operator=(const Captured&) = delete;
+  ~Captured() {
+    env_.barrier();
+    cuda(cudaGraphExecDestroy(exec_), "destroy graph");
+    cuda(cudaGraphDestroy(graph_), "destroy graph");
+  }
+
+  void launch() const { cuda(cudaGraphLaunch(exec_, env_.stream), "graph launch"); }
+
+ private:
+  RankEnv& env_;
+  cudaGraph_t graph_ = nullptr;
+  cudaGraphExec_t exec_ = nullptr;
+};
+
 /// An all-reduce of 32-bit numbers, whose sum has the same bits in any order.
 struct Sum {
   uint64_t count;
@@ -276,27 +307,16 @@ uint64_t copyEngineSums(RankEnv& env) {
     launch(env, Move{true, 1000, 0});
   }
   bad += wrong(env, sum, seed);
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t exec = nullptr;
-  env.barrier();
-  cuda(cudaStreamBeginCapture(env.stream, cudaStreamCaptureModeThreadLocal), "begin capture");
-  add(env, {most / 2 + 5, 0, false});
-  add(env, sum);
-  cuda(cudaStreamEndCapture(env.stream, &graph), "end capture");
-  env.barrier();
-  cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
-  cuda(cudaGraphUpload(exec, env.stream), "upload");
-  env.sync();
-  env.barrier();
+  const Captured graph(env, [&] {
+    add(env, {most / 2 + 5, 0, false});
+    add(env, sum);
+  });
   for (uint32_t replay = 0; replay < 4; ++replay) {
     load(env, sum, ++seed);
-    cuda(cudaGraphLaunch(exec, env.stream), "graph launch");
+    graph.launch();
     if (replay % 2 == 1) add(env, sum);
     bad += wrong(env, sum, seed);
   }
-  env.barrier();
-  cuda(cudaGraphExecDestroy(exec), "destroy graph");
-  cuda(cudaGraphDestroy(graph), "destroy graph");
   return bad;
 }
 
@@ -310,27 +330,17 @@ uint64_t copyEngineGraphs(RankEnv& env) {
   env.runner->startEpochsAt(0xfffffffau);
   env.barrier();
   const Move move{false, 3000, 5};
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t exec = nullptr;
-  cuda(cudaStreamBeginCapture(env.stream, cudaStreamCaptureModeThreadLocal), "begin capture");
-  launch(env, {true, 3000, 100000});
-  launch(env, move);
-  cuda(cudaStreamEndCapture(env.stream, &graph), "end capture");
-  env.barrier();
-  cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
-  cuda(cudaGraphUpload(exec, env.stream), "upload");
-  env.sync();
-  env.barrier();
+  const Captured graph(env, [&] {
+    launch(env, {true, 3000, 100000});
+    launch(env, move);
+  });
   uint64_t bad = 0;
   for (uint32_t replay = 0; replay < 6; ++replay) {
     load(env, move, replay);
-    cuda(cudaGraphLaunch(exec, env.stream), "graph launch");
+    graph.launch();
     if (replay % 2 == 1) launch(env, move);
     bad += wrong(env, move, replay);
   }
-  env.barrier();
-  cuda(cudaGraphExecDestroy(exec), "destroy graph");
-  cuda(cudaGraphDestroy(graph), "destroy graph");
   return bad;
 }
 
