@@ -78,9 +78,8 @@ RONDO_ALGO uint64_t divideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 RONDO_ALGO TransferCut cutTransfer(const PairView& pairs, uint64_t bytes) {
   const uint64_t most = static_cast<uint64_t>(pairs.lanes);
   const uint64_t wanted = divideUp(bytes, kLeastBytesPerLane);
-  // Whole warps of lines, or whole 16-byte vectors. What may go straight also begins at whole lines
-  // of memory: a warp's store is four of them, and five elsewhere.
-  const uint64_t grain = pairs.lines == 0 ? 512 : bytes < kAsksFrom ? 480 : 1920;
+  // whole warps of lines, or whole 16-byte vectors
+  const uint64_t grain = pairs.lines != 0 ? 480 : 512;
   const uint64_t per = divideUp(divideUp(bytes, wanted < most ? wanted : most), grain) * grain;
   return {static_cast<int32_t>(divideUp(bytes, per)),
           pairs.lines != 0 ? kPairLineData : kPairSlotBytes, per};

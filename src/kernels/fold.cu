@@ -67,10 +67,11 @@ __global__ void __launch_bounds__(kFoldThreads) foldKernel(const __grid_constant
     const uint64_t within = unitsWithin(call.bytes, shift);
     if (within < whole) whole = within;
   }
+  constexpr int kAligned = 8 / kMost, kElsewhere = kMost > 4 ? 1 : 4 / kMost;
   if (aligned) {
-    foldRange < Reducer, kMost, kMost<8 ? 8 / kMost : 1>(call, device::WholeUnits{}, 0, whole);
+    foldRange<Reducer, kMost, kAligned>(call, device::WholeUnits{}, 0, whole);
   } else {
-    foldRange < Reducer, kMost, kMost<4 ? 4 / kMost : 1>(call, UnitsAnywhere{}, 0, whole);
+    foldRange<Reducer, kMost, kElsewhere>(call, UnitsAnywhere{}, 0, whole);
   }
   foldRange<Reducer, kMost, 1>(call, device::Elements{call.elementBytes}, whole, call.bytes);
 }
@@ -99,11 +100,8 @@ int loadFold() {
 int launchFold(const FoldCall& call, CUstream_st* stream) {
   const int n = call.n;
   const bool hot = isHot(call.reduction.type, call.reduction.op);
-  const void* const function = hot      ? n <= 2   ? hotOf<2>()
-                                          : n <= 4 ? hotOf<4>()
-                                                   : hotOf<8>()
-                                    : n <= 2 ? anyOf<2>()
-                                        : anyOf<8>();
+  const void* const sums = n <= 2 ? hotOf<2>() : n <= 4 ? hotOf<4>() : hotOf<8>();
+  const void* const function = hot ? sums : n <= 2 ? anyOf<2>() : anyOf<8>();
   uintptr_t addresses = reinterpret_cast<uintptr_t>(call.to);
   for (int k = 0; k < n; ++k) addresses |= reinterpret_cast<uintptr_t>(call.from[k]);
   const int blocks = (hot ? 1 : 2) * (addresses % 16 == 0 ? 1 : 4) * kFoldBlocks;
