@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "coll/memory_registry.h"
@@ -419,6 +420,34 @@ uint64_t neighbourMemoryComesAndGoes(RankEnv& env) {
       cuda(cudaFree(memory), "cudaFree");
     }
   }
+  return bad;
+}
+
+// Into memory at addresses that are no line's, and not everywhere a vector's; what lies around it
+// stays as it is.
+uint64_t neighboursAtAnyAddress(RankEnv& env) {
+  constexpr uint64_t kAround = 512, kBytes = kPassed * 4 + 2 * kAround;
+  unsigned char* memory = nullptr;
+  cuda(cudaMalloc(&memory, kBytes), "cudaMalloc");
+  uint64_t bad = 0;
+  for (const uint32_t at : {0u, 4u, 60u, 64u, 92u, 112u, 124u, 236u}) {
+    const uint64_t before = registryOf(env).heldMemory().straight;
+    unsigned char* const to = memory + kAround + at;
+    loadPass(env, memory, kBytes, at);
+    enqueuePass(env, to);
+    bad += wrongPass(env, to, at);
+    if (env.size() > 1 && registryOf(env).heldMemory().straight == before) {
+      bad += fail(env, "did not go straight");
+    }
+    std::vector<unsigned char> around(kBytes);
+    cuda(cudaMemcpy(around.data(), memory, kBytes, cudaMemcpyDeviceToHost), "copy");
+    for (uint64_t i = 0; i < kBytes; ++i) {
+      const bool within = i >= kAround + at && i < kAround + at + kPassed * 4;
+      if (!within && around[i] != 0xff) bad += fail(env, "wrote around the memory");
+    }
+    env.barrier();
+  }
+  cuda(cudaFree(memory), "cudaFree");
   return bad;
 }
 

@@ -39,6 +39,7 @@ TEST_P(Registrations, OverAndOver) { run(registeredOverAndOver); }
 TEST_P(Registrations, CopyEnginesAlone) { run(copyEnginesAlone, true); }
 TEST_P(Registrations, NeighboursNeedNone) { run(neighbourTransfers, false, false); }
 TEST_P(Registrations, NeighboursOverAndOver) { run(neighbourMemoryComesAndGoes, false, false); }
+TEST_P(Registrations, NeighboursAtAnyAddress) { run(neighboursAtAnyAddress, false, false); }
 TEST_P(Registrations, OfNeighbours) { run(registeredTransfers, false, false); }
 INSTANTIATE_TEST_SUITE_P(OneGpu, Registrations,
                          testing::Combine(testing::Values(1, 2, 3), testing::Values(0, 1),

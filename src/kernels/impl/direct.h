@@ -104,14 +104,41 @@ __device__ __forceinline__ bool arrived(const DirectHead& call, const DirectPiec
   return true;
 }
 
+constexpr uint32_t kMemoryLine = 128;
+constexpr uint64_t kLinesFrom = 32u << 10;
+
+/// Long copies to a peer, a warp's stores of which are whole lines of its memory, wherever that
+/// begins: a store across five lines instead of four takes 2 % longer (a bare kernel, 2 x H200,
+/// 2026-11). The first warp copies what lies before the first whole line by the byte.
+__device__ __forceinline__ void copyByLines(unsigned char* to, const unsigned char* from,
+                                            uint64_t bytes) {
+  const uint32_t past = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(to) % kMemoryLine);
+  const uint32_t lead = past == 0 || bytes < kLinesFrom ? 0 : kMemoryLine - past;
+  if (threadIdx.x < 32) {
+    constexpr uint32_t kTimes = kMemoryLine / 32;
+    unsigned char part[kTimes] = {};
+#pragma unroll
+    for (uint32_t t = 0; t < kTimes; ++t) {
+      const uint32_t i = threadIdx.x + 32 * t;
+      if (i < lead) part[t] = __ldcg(from + i);
+    }
+#pragma unroll
+    for (uint32_t t = 0; t < kTimes; ++t) {
+      const uint32_t i = threadIdx.x + 32 * t;
+      if (i < lead) to[i] = part[t];
+    }
+  }
+  copyLong(to + lead, from + lead, bytes - lead);
+}
+
 /// By all threads: the lane's part goes to where the offer said, and the receiver hears of it.
 __device__ __forceinline__ void push(const DirectHead& call, const DirectPiece& piece,
                                      const Held& held) {
   const TransferCut cut = cutTransfer(call.pairs, piece.bytes);
   const uint64_t begin = static_cast<uint64_t>(held.lane) * cut.perLane;
   const uint64_t left = piece.bytes - begin;
-  copyLong(reinterpret_cast<unsigned char*>(held.there) + begin, piece.data + begin,
-           left < cut.perLane ? left : cut.perLane);
+  copyByLines(reinterpret_cast<unsigned char*>(held.there) + begin, piece.data + begin,
+              left < cut.perLane ? left : cut.perLane);
   __syncthreads();
   if (threadIdx.x == 0) {
     const int peer = call.queue[held.queue].peer;
