@@ -45,6 +45,12 @@ class Folded {
     cudaStreamDestroy(stream_);
   }
 
+  /// Fills the first of a buffer.
+  void put(size_t buffer, const std::vector<unsigned char>& bits) {
+    std::memcpy(host_[buffer].data(), bits.data(), bits.size());
+    cuda(cudaMemcpy(device_[buffer], bits.data(), bits.size(), cudaMemcpyHostToDevice), "copy");
+  }
+
   /// Bytes of the result, or of kGuardBytes behind it, that are not what the host makes of it; from
   /// addresses `shifted` multiples of an element's size behind 16 bytes.
   size_t wrong(rondoDataType_t type, rondoRedOp_t op, int n, size_t count, bool shifted) {
@@ -98,6 +104,31 @@ TEST(FoldKernels, EveryTypeAndOperator) {
                 << (shifted ? ", shifted" : "");
           }
         }
+      }
+    }
+  }
+}
+
+// Two 8-bit floats are added and multiplied by way of float16: every pair there is, and with all
+// thirds of some.
+TEST(FoldKernels, EveryPairOfEightBitFloats) {
+  Folded folded;
+  constexpr size_t kPairs = 256 * 256;
+  std::vector<unsigned char> left(kPairs), right(kPairs);
+  for (size_t i = 0; i < kPairs; ++i) {
+    left[i] = static_cast<unsigned char>(i % 256);
+    right[i] = static_cast<unsigned char>(i / 256);
+  }
+  folded.put(0, left);
+  folded.put(1, right);
+  for (const rondoDataType_t type : {rondoFloat8e4m3, rondoFloat8e5m2}) {
+    for (const rondoRedOp_t op : {rondoSum, rondoProd, rondoMax, rondoMin, rondoAvg}) {
+      EXPECT_EQ(folded.wrong(type, op, 2, kPairs, false), 0u)
+          << typeName(type) << " " << opName(op);
+      for (int third = 0; third < 256; third += 5) {
+        folded.put(2, std::vector<unsigned char>(kPairs, static_cast<unsigned char>(third)));
+        ASSERT_EQ(folded.wrong(type, op, 3, kPairs, false), 0u)
+            << typeName(type) << " " << opName(op) << " with " << third;
       }
     }
   }

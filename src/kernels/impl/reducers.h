@@ -2,6 +2,7 @@
 // What a kernel makes of n operands of 16 bytes: a switch over the few hot cases, or a call of the
 // one function that knows all types and operators.
 
+#include "kernels/impl/float8.h"
 #include "kernels/launch.h"
 
 namespace rondo {
@@ -111,8 +112,43 @@ __device__ __forceinline__ unsigned long long readScalar(const Scale& scale,
                            : (one & 0xffffu) * 0x1000100010001u;
 }
 
+/// Of 8-bit floats, which are wider on the way than at the end.
+__device__ __forceinline__ bool foldsBytes(const Reduction& r) {
+  return r.type == rondoFloat8e4m3 || r.type == rondoFloat8e5m2;
+}
+
+/// Of n units in memory, four elements at a time, in float32.
+template <class Format>
+__device__ __forceinline__ Unit foldBytes(const Reduction& r, const Unit* in, int n) {
+  Unit out;
+#pragma unroll 1
+  for (int at = 0; at < 4; ++at) {
+    const uint32_t* const four = reinterpret_cast<const uint32_t*>(in) + at;
+    float2 low = widened<Format>(four[0]), high = widened<Format>(four[0] >> 16);
+#pragma unroll 1
+    for (int k = 1; k < n; ++k) {
+      low = foldTwoFloats(r.op, low, widened<Format>(four[4 * k]));
+      high = foldTwoFloats(r.op, high, widened<Format>(four[4 * k] >> 16));
+    }
+    if (r.divisor != 0) {
+      const float4 q =
+          divided(make_float4(low.x, low.y, high.x, high.y), static_cast<float>(r.divisor));
+      low = make_float2(q.x, q.y), high = make_float2(q.z, q.w);
+    }
+    reinterpret_cast<uint32_t*>(&out)[at] = narrowed<Format>(low) | narrowed<Format>(high) << 16;
+  }
+  return out;
+}
+
+__device__ __forceinline__ Unit foldInMemory(const Reduction& r, const Unit* in, int n) {
+  if (!foldsBytes(r)) return foldAny(r, in, n);
+  return r.type == rondoFloat8e4m3 ? foldBytes<element::Float8e4m3>(r, in, n)
+                                   : foldBytes<element::Float8e5m2>(r, in, n);
+}
+
+/// Not inlined, as those below: a kernel is large enough with the calls.
 __device__ __noinline__ inline Unit foldAnyCalled(const Reduction& r, const Unit* in, int n) {
-  return foldAny(r, in, n);
+  return foldInMemory(r, in, n);
 }
 
 /// Where foldsInPairs().
@@ -121,11 +157,32 @@ __device__ __noinline__ inline Unit foldPairCalled(rondoDataType_t type, rondoRe
   return foldPair(type, op, a, b);
 }
 
-/// Of two operands, which come in registers, and leave them only where they must.
+template <class Format>
+__device__ __forceinline__ unsigned long long foldTwoWords(rondoRedOp_t op, unsigned long long a,
+                                                           unsigned long long b) {
+  unsigned long long w = 0;
+#pragma unroll
+  for (int i = 0; i < 64; i += 16) {
+    const uint32_t two =
+        foldTwoBytes<Format>(op, static_cast<uint32_t>(a >> i), static_cast<uint32_t>(b >> i));
+    w |= static_cast<unsigned long long>(two) << i;
+  }
+  return w;
+}
+template <class Format>
+__device__ __forceinline__ Unit foldTwoUnits(rondoRedOp_t op, Unit a, Unit b) {
+  return Unit{foldTwoWords<Format>(op, a.a, b.a), foldTwoWords<Format>(op, a.b, b.b)};
+}
+
+/// a op b, which come in registers, and leave them only where they must.
 __device__ __noinline__ inline Unit foldTwoCalled(Reduction r, Unit a, Unit b) {
   if (foldsInPairs(r)) return foldPair(r.type, r.op, a, b);
+  if (foldsBytes(r) && r.divisor == 0) {
+    return r.type == rondoFloat8e4m3 ? foldTwoUnits<element::Float8e4m3>(r.op, a, b)
+                                     : foldTwoUnits<element::Float8e5m2>(r.op, a, b);
+  }
   const Unit in[2] = {a, b};
-  return foldAny(r, in, 2);
+  return foldInMemory(r, in, 2);
 }
 
 }  // namespace device
@@ -182,27 +239,20 @@ struct AnyReducer {
   __device__ static void reduce(const Reduction& r, const unsigned long long (&in)[kWords][kMost],
                                 int n, unsigned long long (&out)[kWords]) {
     static_assert(kWords == 2, "elements have up to 16 bytes");
+    Unit result{in[0][0], in[1][0]};
     if constexpr (kMost == 2) {
-      const Unit result =
-          device::foldTwoCalled(r, Unit{in[0][0], in[1][0]}, Unit{in[0][1], in[1][1]});
-      out[0] = result.a;
-      out[1] = result.b;
-      return;
-    }
-    if (foldsInPairs(r)) {
-      Unit result{in[0][0], in[1][0]};
+      result = device::foldTwoCalled(r, result, Unit{in[0][1], in[1][1]});
+    } else if (foldsInPairs(r)) {
 #pragma unroll
       for (int k = 1; k < kMost; ++k) {
         if (k < n) result = device::foldPairCalled(r.type, r.op, result, Unit{in[0][k], in[1][k]});
       }
-      out[0] = result.a;
-      out[1] = result.b;
-      return;
-    }
-    Unit units[kMost];
+    } else {
+      Unit units[kMost];
 #pragma unroll
-    for (int k = 0; k < kMost; ++k) units[k] = Unit{in[0][k], in[1][k]};
-    const Unit result = device::foldAnyCalled(r, units, n);
+      for (int k = 0; k < kMost; ++k) units[k] = Unit{in[0][k], in[1][k]};
+      result = device::foldAnyCalled(r, units, n);
+    }
     out[0] = result.a;
     out[1] = result.b;
   }
