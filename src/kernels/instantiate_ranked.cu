@@ -3,11 +3,13 @@
 
 #include "coll/algo/window.h"
 #include "coll/algo/window_slots.h"
-#include "kernels/impl/entry.h"
+#include "kernels/impl/standing.h"
 
 namespace rondo {
 namespace {
 
+RONDO_ALGORITHM(AllReduceOneShot, allReduceOneShot);
+RONDO_ALGORITHM(AllReduceTwoShot, allReduceTwoShot);
 RONDO_ALGORITHM(ReduceScatter, reduceScatterDirect);
 RONDO_ALGORITHM(AllGather, allGatherDirect);
 RONDO_ALGORITHM(AllToAll, allToAllDirect);
@@ -15,10 +17,15 @@ RONDO_ALGORITHM(Reduce, reduceOneShot);
 RONDO_ALGORITHM(Broadcast, broadcastOneShot);
 
 using Line = ProtocolLL128<15>;
+using EvenLine = ProtocolLL128<14>;  // no 16-byte element is cut in two
 constexpr Meets kHello = Meets::kByHello;
 
 template <int kRanks>
 void add(std::vector<Kernel>& rows) {
+  rows.push_back(
+      standingRow<AllReduceOneShot, EvenLine, AnyReducer, kRanks>("allreduce", "oneshot"));
+  rows.push_back(windowRow<AllReduceTwoShot, EvenLine, AnyReducer, kRanks>("allreduce", "twoshot"));
+  rows.push_back(windowRow<ReduceScatter, EvenLine, AnyReducer, kRanks>("reducescatter", "direct"));
   rows.push_back(windowRow<ReduceScatter, Line, HotReducer, kRanks>("reducescatter", "direct"));
   rows.push_back(windowRow<AllGather, Line, NoReducer, kRanks>("allgather", "direct"));
   rows.push_back(windowRow<AllToAll, Line, NoReducer, kRanks>("alltoall", "direct"));
