@@ -96,6 +96,7 @@ uint64_t registeredOverAndOver(RankEnv& env);
 uint64_t neighbourTransfers(RankEnv& env);
 /// and memory of every kind that comes and goes.
 uint64_t neighbourMemoryComesAndGoes(RankEnv& env);
+/// and memory that begins anywhere.
 uint64_t neighboursAtAnyAddress(RankEnv& env);
 /// Ranks of several processes, whose memory is mapped in the background: the transfers again,
 uint64_t backgroundTransfers(RankEnv& env);

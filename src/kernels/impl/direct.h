@@ -105,6 +105,7 @@ __device__ __forceinline__ bool arrived(const DirectHead& call, const DirectPiec
 }
 
 constexpr uint32_t kMemoryLine = 128;
+/// Shorter parts of lanes are copied from where they begin.
 constexpr uint64_t kLinesFrom = 32u << 10;
 
 /// Long copies to a peer, a warp's stores of which are whole lines of its memory, wherever that
