@@ -347,7 +347,7 @@ void BackgroundMemory::offer(const Wish& wish) {
   if (id == 0 || !findAllocation(wish.data, &allocation) || allocation.id != id) return;
   ExportedAllocation exported = exportAllocation(device_, allocation);
   if (allocationId(wish.data) != id || allocationId(allocation.base) != id) return;
-  if (!offered_.offer(wish.peer, allocation, exported.how)) return;
+  if (!offered_.offer(wish.peer, allocation, exported.how)) return sayNoRoom(allocation);
   write(wish.peer,
         {.kind = kOffer,
          .how = exported.how,
@@ -355,6 +355,22 @@ void BackgroundMemory::offer(const Wish& wish) {
          .value = allocation.bytes,
          .ipc = exported.ipc},
         std::move(exported.fd));
+}
+
+/// Once: what is received there is slower, and nothing else tells.
+void BackgroundMemory::sayNoRoom(const UserAllocation& allocation) {
+  if (saidNoRoom_ || !offered_.lacksRoom(allocation.id)) return;
+  saidNoRoom_ = true;
+  logLine(LogPart::Device, LogLevel::Warn, rank_, [&] {
+    return format(
+        "what is received into the allocation of %p, %llu bytes long, takes up to a quarter "
+        "longer, for other processes do not map it: they may keep %llu bytes of cudaMalloc's "
+        "memory from being freed; RONDO_REGISTER=BYTES allows more, rondoCommRegister and memory "
+        "of rondoMemAllocDevice need none of it",
+        static_cast<const void*>(allocation.base),
+        static_cast<unsigned long long>(allocation.bytes),
+        static_cast<unsigned long long>(offered_.mostKept()));
+  });
 }
 
 void BackgroundMemory::offerToGraphs() {

@@ -109,6 +109,7 @@ class BackgroundMemory {
   void ownerFreed(int peer, uint64_t id);
   void takeWishes();
   void offer(const Wish& wish);
+  void sayNoRoom(const UserAllocation& allocation);
   void offerToGraphs();
   void write(int peer, const Letter& letter, UniqueFd fd = {});
   void send();
@@ -135,6 +136,7 @@ class BackgroundMemory {
   std::vector<Theirs> theirs_;
   std::deque<Outgoing> outgoing_;
   int retryMs_ = 0;  ///< Since when nothing could be sent, doubled.
+  bool saidNoRoom_ = false;
   std::atomic<bool> stop_{false};
   std::once_flag begun_;
   std::thread thread_;

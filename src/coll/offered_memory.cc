@@ -115,6 +115,11 @@ bool OfferedMemory::offer(int peer, const UserAllocation& allocation, ExportedAl
   return true;
 }
 
+bool OfferedMemory::lacksRoom(uint64_t id) {
+  const Row* const row = rowOf(id);
+  return row != nullptr && row->lacksRoom;
+}
+
 void OfferedMemory::answer(int peer, uint64_t id, uint64_t address) {
   Row* const row = id == 0 ? nullptr : rowOf(id);
   if (row == nullptr || row->holds[static_cast<size_t>(peer)] == 0) return;

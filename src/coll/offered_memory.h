@@ -58,6 +58,8 @@ class OfferedMemory {
 
   /// Whether `peer` may be offered the allocation, now. Then it is asked, until it answers.
   bool offer(int peer, const UserAllocation& allocation, ExportedAllocation::How how);
+  /// Whether it is not offered to anybody, because peers may keep no more.
+  bool lacksRoom(uint64_t id);
   /// The peer has it at `at`; 0: nowhere.
   void answer(int peer, uint64_t id, uint64_t at);
   /// The peer does not have it any more.
@@ -69,6 +71,8 @@ class OfferedMemory {
   void sweep(const std::function<bool(const unsigned char*, uint64_t)>& isFreed,
              const std::function<void(int, uint64_t)>& tell, Clock::time_point now = Clock::now());
 
+  /// What all tables of the device may add to *kept, as asked of the owner now.
+  uint64_t mostKept() const { return mostKept_(); }
   /// Rows in use: of allocations, and of freed ones that peers hold.
   int rows() const { return used_.load(std::memory_order_relaxed); }
   /// Bytes of what this table has added to `kept`.

@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+#include "base/log.h"
 #include "cuda/processes.h"
 #include "p2p/datagrams.h"
 
@@ -104,6 +106,26 @@ TEST_F(Processes, PeersKeepNoMoreThanTheyMay) {
   EXPECT_NE(placed(1, 0, second, 64), nullptr);
   drop(second);
   freed(third);
+}
+
+// It only makes calls slower, so somebody has to tell.
+TEST_F(Processes, MemoryThatPeersMayNotKeepIsToldOnce) {
+  start(2, 10 * kMiB);
+  unsigned char* const first = plain(1, 11 * kMiB);
+  unsigned char* const second = plain(1, 12 * kMiB);
+  configureLog("warn:device", "");
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(never(1, 0, first, 64));
+  EXPECT_TRUE(never(1, 0, second, 64));
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  configureLog("", "");
+  const std::string what = format("the allocation of %p, 11534336 bytes long", first);
+  EXPECT_NE(said.find(what), std::string::npos) << said;
+  EXPECT_NE(said.find("they may keep 10485760 bytes"), std::string::npos) << said;
+  EXPECT_NE(said.find("RONDO_REGISTER=BYTES allows more"), std::string::npos) << said;
+  EXPECT_EQ(said.find("they may keep", said.find("they may keep") + 1), std::string::npos) << said;
+  drop(first);
+  drop(second);
 }
 
 TEST_F(Processes, WhatCannotBeExportedOrMappedIsAskedForOnce) {
