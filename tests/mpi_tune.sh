@@ -103,10 +103,9 @@ expect "$said" "^rondo: warning: $file:$line: hop is \"fast\"; allowed: a whole 
 refused 2 'there is 1 rank; allowed: 2 or more' runMpi 1 "$tune"
 refused 2 '--max is "1"; allowed: 64K to 16G' runMpi 2 "$tune" --max 1
 refused 2 '^rondo-tune: --seconds: ' runMpi 2 "$tune" --seconds 1e9
-CUDA_VISIBLE_DEVICES='' refused 2 '--memory is device, but the ranks have no GPUs' \
-  runMpi 2 "$tune" --memory device --dry-run
-refused 2 '--check and --memory device; allowed: --dry-run' runMpi 2 "$tune" --memory device --check
 for what in --dry-run --check; do
+  CUDA_VISIBLE_DEVICES='' refused 2 '--memory is device, but the ranks have no GPUs' \
+    runMpi 2 "$tune" --memory device $what
   CUDA_VISIBLE_DEVICES='' refused 2 '--memory is device, but rank [0-9] has no device: .*; allowed here: host and rondo' \
     runMpi 4 "$scratch/asHost" "$tune" --memory device $what
 done

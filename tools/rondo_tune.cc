@@ -20,6 +20,7 @@
 #include "topo/node_facts.h"
 #include "tune_check.h"
 #include "tune_device.h"
+#include "tune_device_check.h"
 #include "tune_fit.h"
 #include "tune_levels.h"
 #include "tune_plans.h"
@@ -137,13 +138,25 @@ class Tuner {
     write(file, path);
   }
 
-  /// What calls on device memory over hosts take either way, and which way they choose.
-  void checkOnDevices() {
-    if (hosts_ == 1) {
-      throw Error(rondoInvalidArgument,
-                  "--check and --memory device; allowed: --dry-run, which prints what the file's "
-                  "costs predict (before) beside the times");
-    }
+  /// What calls on device memory take each way, and which way they choose.
+  void checkOnDevices() { hosts_ > 1 ? checkLevels() : checkKernels(); }
+
+ private:
+  void checkKernels() const {
+    DeviceJob job;
+    std::vector<DeviceObservation> trials;
+    orAbort([&] {
+      job = deviceJob();
+      trials = deviceCheckTrials(job.facts, most_);
+    });
+    sayBegun(trials.size(), format("%d GPUs", ranks_));
+    orAbort([&] { timeOnDevices(&trials, a_.seconds); });
+    if (rank_ != 0) return;
+    std::printf("costs: %s\n", job.costs.c_str());
+    printDeviceCheck(trials);
+  }
+
+  void checkLevels() const {
     const LevelsJob job = levelsJob();
     std::vector<LevelsObservation> trials = levelsCheckTrials(job.facts, most_);
     sayBegun(trials.size(), format("device memory of %d ranks of %d hosts", ranks_, hosts_));
@@ -153,7 +166,6 @@ class Tuner {
     printLevelsCheck(trials, job.facts);
   }
 
- private:
   std::string pathOf(uint64_t machine) const {
     if (!a_.output.empty()) return a_.output;
     return configDirs(readOptions().tuneDir).front() + "/" + costsFileName(machine);
@@ -171,7 +183,11 @@ class Tuner {
 
   DeviceFit measureKernels(const DeviceCosts& prior) const {
     std::vector<DeviceObservation> trials;
-    orAbort([&] { trials = deviceTrials(deviceFactsHere(prior), most_); });
+    orAbort([&] {
+      DeviceFacts facts = deviceJob().facts;
+      facts.costs = prior;
+      trials = deviceTrials(facts, most_);
+    });
     sayBegun(trials.size(), format("%d GPUs", ranks_));
     orAbort([&] { timeOnDevices(&trials, a_.seconds); });
     if (rank_ != 0) return {};

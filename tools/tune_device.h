@@ -12,9 +12,13 @@ namespace rondo::tune {
 /// them; and gathers, scatters and messages. A fourth of them is held out of the fit.
 std::vector<DeviceObservation> deviceTrials(const DeviceFacts& facts, uint64_t most);
 
-/// Of the ranks of MPI_COMM_WORLD, by a new communicator; `prior` becomes the costs. Throws
-/// Error(rondoInvalidArgument) where they have no GPUs.
-DeviceFacts deviceFactsHere(const DeviceCosts& prior);
+/// What the ranks of MPI_COMM_WORLD choose by.
+struct DeviceJob {
+  DeviceFacts facts;
+  std::string costs;  ///< Which.
+};
+/// By a new communicator. Throws Error(rondoInvalidArgument) where the ranks have no GPUs.
+DeviceJob deviceJob();
 
 /// As RONDO_TUNE: leaves the call's kernel and lanes to it, and says nothing of other sizes. Empty
 /// where there is one kernel only.

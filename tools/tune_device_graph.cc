@@ -38,6 +38,9 @@ void enqueue(const GraphCall& call, int root, const void* send, void* recv, rond
     case Collective::Broadcast:
       result = rondoBroadcast(send, recv, count, rondoFloat32, root, comm, stream);
       break;
+    case Collective::Scan:
+      result = rondoScan(send, recv, count, rondoFloat32, rondoSum, comm, stream);
+      break;
     case Collective::Gather:
       result = rondoGather(send, recv, count, rondoFloat32, root, comm, stream);
       break;

@@ -55,13 +55,12 @@ std::vector<std::vector<size_t>> passesOf(const std::vector<DeviceObservation>& 
 
 }  // namespace
 
-DeviceFacts deviceFactsHere(const DeviceCosts& prior) {
+DeviceJob deviceJob() {
   const ForcedComm comm("", RONDO_DEVICE_AUTO);
   deviceOf(comm);
-  DeviceFacts facts = *comm.impl().deviceRunner()->deviceFacts();
-  facts.costs = prior;
+  DeviceJob job{*comm.impl().deviceRunner()->deviceFacts(), comm.impl().costsSource()};
   MPI_Barrier(MPI_COMM_WORLD);
-  return facts;
+  return job;
 }
 
 void timeOnDevices(std::vector<DeviceObservation>* trials, double seconds) {

@@ -124,6 +124,19 @@ Errors errorsOf(const std::vector<double>& relative) {
   return {sizes[sizes.size() / 2], sizes.back()};
 }
 
+Regret regretOf(std::vector<double> ratios) {
+  constexpr double kGood = 1.05;
+  if (ratios.empty()) return {};
+  std::sort(ratios.begin(), ratios.end());
+  const auto good = std::upper_bound(ratios.begin(), ratios.end(), kGood) - ratios.begin();
+  return {ratios.size(), static_cast<size_t>(good), ratios[ratios.size() / 2], ratios.back()};
+}
+
+void printChoices(const std::string& when, const Regret& regret) {
+  std::printf("Choices %s: within 5 %% of the best way at %zu of %zu; median %.2f, worst %.2f\n",
+              when.c_str(), regret.good, regret.calls, regret.median, regret.worst);
+}
+
 void printErrors(const std::vector<double>& before, const std::vector<double>& fitted,
                  const std::vector<double>& heldOut) {
   const auto line = [](const char* what, const std::vector<double>& relative) {

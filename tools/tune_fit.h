@@ -53,6 +53,14 @@ struct Errors {
   double median = 0, worst = 0;
 };
 Errors errorsOf(const std::vector<double>& relative);
+/// What choices are worth: of each call the time of the way that is chosen over that of the best.
+struct Regret {
+  size_t calls = 0, good = 0;  ///< Within 5 % of the best way.
+  double median = 1, worst = 1;
+};
+Regret regretOf(std::vector<double> ratios);
+void printChoices(const std::string& when, const Regret& regret);
+
 /// Prints those of a table's predictions: before the fit, and after it.
 void printErrors(const std::vector<double>& before, const std::vector<double>& fitted,
                  const std::vector<double>& heldOut);

@@ -88,11 +88,6 @@ namespace {
 const char* wayOf(bool inLevels) { return inLevels ? "levels" : "host"; }
 double micro(double picoseconds) { return picoseconds * 1e-6; }
 
-void printChoices(const char* when, const LevelsRegret& regret) {
-  std::printf("Choices %s: within 5 %% of the best way at %zu of %zu; median %.2f, worst %.2f\n",
-              when, regret.good, regret.calls, regret.median, regret.worst);
-}
-
 void printCalls(const std::vector<LevelsObservation>& trials, LevelsFacts facts,
                 const DeviceCosts& before, const DeviceCosts& after) {
   facts.costs = before;
@@ -162,8 +157,7 @@ void printLevelsCheck(const std::vector<LevelsObservation>& trials, const Levels
       return pair.collective == static_cast<Collective>(c);
     });
     if (!mine.empty()) {
-      printChoices(format("of %s", collectiveName(static_cast<Collective>(c))).c_str(),
-                   regretOf(mine));
+      printChoices(format("of %s", collectiveName(static_cast<Collective>(c))), regretOf(mine));
     }
   }
 }

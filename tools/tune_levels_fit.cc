@@ -1,13 +1,9 @@
 #include "tune_levels_fit.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rondo::tune {
-namespace {
-
-constexpr double kGood = 1.05;
-
-}  // namespace
 
 uint64_t predictionOf(const LevelsObservation& observation, LevelsChoice& choice) {
   const LevelsForecast forecast =
@@ -57,18 +53,10 @@ std::vector<LevelsPair> pairsOf(const std::vector<LevelsObservation>& observatio
   return out;
 }
 
-LevelsRegret regretOf(const std::vector<LevelsPair>& pairs) {
-  LevelsRegret out;
+Regret regretOf(const std::vector<LevelsPair>& pairs) {
   std::vector<double> ratios;
   for (const LevelsPair& pair : pairs) ratios.push_back(pair.ratio());
-  if (ratios.empty()) return out;
-  std::sort(ratios.begin(), ratios.end());
-  out.calls = ratios.size();
-  out.good = static_cast<size_t>(
-      std::count_if(ratios.begin(), ratios.end(), [](double ratio) { return ratio <= kGood; }));
-  out.median = ratios[ratios.size() / 2];
-  out.worst = ratios.back();
-  return out;
+  return regretOf(std::move(ratios));
 }
 
 }  // namespace rondo::tune

@@ -7,6 +7,7 @@
 
 #include "coll/levels_choice.h"
 #include "tune_device_fit.h"
+#include "tune_fit.h"
 
 namespace rondo::tune {
 
@@ -44,11 +45,6 @@ struct LevelsPair {
 std::vector<LevelsPair> pairsOf(const std::vector<LevelsObservation>& observations,
                                 LevelsFacts facts, const DeviceCosts& costs);
 
-/// What choices are worth.
-struct LevelsRegret {
-  size_t calls = 0, good = 0;  ///< Within 5 % of the best way.
-  double median = 1, worst = 1;
-};
-LevelsRegret regretOf(const std::vector<LevelsPair>& pairs);
+Regret regretOf(const std::vector<LevelsPair>& pairs);
 
 }  // namespace rondo::tune

@@ -100,10 +100,10 @@ TEST(TuneLevels, ChoicesFollow) {
   DeviceCosts slow;
   slow.farPerKiB = 1'500'000;
   timeBy(slow, facts, 0.02, &calls);
-  const LevelsRegret before = regretOf(pairsOf(calls, facts, DeviceCosts{}));
+  const Regret before = regretOf(pairsOf(calls, facts, DeviceCosts{}));
   EXPECT_GT(before.worst, 1.2);
   const DeviceFit fit = fitLevelsCosts(calls, facts, DeviceCosts{});
-  const LevelsRegret after = regretOf(pairsOf(calls, facts, fit.costs));
+  const Regret after = regretOf(pairsOf(calls, facts, fit.costs));
   EXPECT_EQ(after.calls, calls.size() / 2);
   EXPECT_LE(after.worst, 1.05);
   EXPECT_GT(after.good, before.good);
@@ -123,7 +123,7 @@ TEST(TuneLevels, ChoicesStandAnotherNetworkThanTheHostPlanners) {
     std::vector<LevelsObservation> calls = levelsCheckTrials(facts, 16u << 20);
     timeBy(truth(), real, 0.02, &calls);
     const DeviceFit fit = fitLevelsCosts(calls, facts, DeviceCosts{});
-    const LevelsRegret regret = regretOf(pairsOf(calls, facts, fit.costs));
+    const Regret regret = regretOf(pairsOf(calls, facts, fit.costs));
     EXPECT_LE(regret.worst, 1.1) << percent;
     EXPECT_GE(regret.good + 2, regret.calls) << percent;
   }
@@ -217,13 +217,13 @@ struct ChoicesWanted {
 };
 void expectChoices(const std::vector<LevelsObservation>& calls, const LevelsFacts& facts,
                    const DeviceCosts& costs, const ChoicesWanted& wanted) {
-  const LevelsRegret all = regretOf(pairsOf(calls, facts, costs));
+  const Regret all = regretOf(pairsOf(calls, facts, costs));
   EXPECT_EQ(all.calls, 42u);
   EXPECT_GE(all.good, wanted.good);
   EXPECT_LT(all.worst, 1.5);
   std::vector<LevelsObservation> sums = calls;
   std::erase_if(sums, [](const auto& o) { return o.collective != Collective::AllReduce; });
-  const LevelsRegret regret = regretOf(pairsOf(sums, facts, costs));
+  const Regret regret = regretOf(pairsOf(sums, facts, costs));
   EXPECT_EQ(regret.calls, 22u);
   EXPECT_GE(regret.good + wanted.badSums, regret.calls);
   EXPECT_LT(regret.worst, wanted.worstSum);
