@@ -1,6 +1,7 @@
-# CUDA: the kernels. Sets NVCC, NVCC_FLAGS (language and architectures), CUDA_CPPFLAGS, CUDA_LIBS
-# and the conditional and define HAVE_CUDA. The runtime is linked statically and the driver not at
-# all, so that one build runs on machines with and without a GPU.
+# CUDA: the kernels. Sets NVCC, NVCC_FLAGS (language and architectures), NVCC_SMALL (more flags for
+# kernels that few programs use), CUDA_CPPFLAGS, CUDA_LIBS and the conditional and define HAVE_CUDA.
+# The runtime is linked statically and the driver not at all, so that one build runs on machines
+# with and without a GPU.
 AC_DEFUN([RONDO_CUDA], [
   AC_ARG_WITH([cuda], [AS_HELP_STRING([--with-cuda=DIR|no|guess],
     [CUDA toolkit (default: guess, from nvcc in PATH and /usr/local/cuda; optional)])],
@@ -36,12 +37,20 @@ AC_DEFUN([RONDO_CUDA], [
       AS_IF([test -z "$CUDA_LIBS" && test -f "$rondo_cuda_home/$rondo_lib/libcudart_static.a"],
         [CUDA_LIBS="-L$rondo_cuda_home/$rondo_lib -lcudart_static -lpthread -ldl -lrt"])
     done
-    # A kernel goes the whole way of the build: nvcc, our wrapper's flags, the static runtime.
-    AC_MSG_CHECKING([whether $NVCC compiles and links a kernel])
     cat >conftest.cu <<CONFTEST
 __global__ void kernel(int* p) { *p = 1; }
 int main() { kernel<<<1, 1>>>(nullptr); return cudaGetLastError() == cudaSuccess; }
 CONFTEST
+    # A fifth of the size, for a longer load. Of older releases some drivers could not read it.
+    AC_MSG_CHECKING([whether $NVCC compresses kernels for size])
+    rondo_major=`$NVCC --version | sed -n 's/.*release \([[0-9]]*\).*/\1/p'`
+    AS_IF([test "${rondo_major:-0}" -ge 13 &&
+           $NVCC $NVCC_FLAGS --compress-mode=size -c conftest.cu -o conftest.$ac_objext >&AS_MESSAGE_LOG_FD 2>&1],
+      [NVCC_SMALL=--compress-mode=size
+       AC_MSG_RESULT([yes])],
+      [AC_MSG_RESULT([no])])
+    # A kernel goes the whole way of the build: nvcc, our wrapper's flags, the static runtime.
+    AC_MSG_CHECKING([whether $NVCC compiles and links a kernel])
     AS_IF([$NVCC $NVCC_FLAGS -c -Xcompiler -fPIC conftest.cu -o conftest.$ac_objext >&AS_MESSAGE_LOG_FD 2>&1 &&
            $CXX -o conftest$ac_exeext conftest.$ac_objext $CUDA_LIBS >&AS_MESSAGE_LOG_FD 2>&1],
       [rondo_have_cuda=yes])
@@ -56,6 +65,7 @@ CONFTEST
     AC_DEFINE([HAVE_CUDA], [1], [Define to 1 if the CUDA kernels are part of this build.])
   ])
   AC_SUBST([NVCC_FLAGS])
+  AC_SUBST([NVCC_SMALL])
   AC_SUBST([CUDA_CPPFLAGS])
   AC_SUBST([CUDA_LIBS])
   AM_CONDITIONAL([HAVE_CUDA], [test $rondo_have_cuda = yes])

@@ -95,11 +95,13 @@ class Search {
     return nullptr;
 #endif
   }
-  /// LL is for what is shortest: all-reduce of common types, where its latency counts, and
-  /// everything that has no other form of low latency.
+  /// LL is for what is shortest: all-reduces of common types and broadcasts, where its latency
+  /// counts (between two GPUs others take the same by LL128, or less), and everything that has no
+  /// other form of low latency.
   bool worthLL(Collective collective) const {
     const bool asked = rule_ != nullptr && rule_->protocol == protocolName(Protocol::kLL);
-    return collective == Collective::AllReduce || !facts_.lineStores || asked;
+    return collective == Collective::AllReduce || collective == Collective::Broadcast ||
+           !facts_.lineStores || asked;
   }
   bool served(const char* algorithm, Protocol protocol) const {
     return hasDeviceKernel(request_, algorithm, protocol, facts_.ranks);
@@ -184,7 +186,9 @@ class Search {
           .hops = form.rounds == 0 ? hops : passes,
           .sentBytes = bytes * static_cast<Count>(passes) / static_cast<Count>(blocks),
           .keptBytes = form.rounds == 0 ? 0 : bytes / static_cast<Count>(blocks),
-          .folds = request_.collective == Collective::ReduceScatter};
+          .foldedBytes = request_.collective == Collective::ReduceScatter
+                             ? std::min(bytes, g.period() * request_.elementBytes)
+                             : 0};
       const Count cost = ringTime(work, costs_);
       take(DeviceChoice{form.algorithm, Protocol::kSimple, g, kRingThreads, found, cost});
     });

@@ -39,7 +39,8 @@ uint64_t windowTime(const WindowWork& work, const DeviceCosts& costs) {
   }
   time += exchanges * (divideUp(work.packets, threads) - 1) *
           (exchanges > 1 ? costs.overlappedRound : costs.round);
-  time += per(work.foldedBytes, costs.foldPerKiB);
+  // Half of it is done while others' data come, and all of it where there is one other.
+  if (peers > 1) time += per(work.foldedBytes, costs.foldPerKiB) / 2;
   // Of LL each 8 bytes in 16 are a flag. Of LL128 warps store all of their lines, however few data
   // the last one has.
   if (!work.linesOf128) return time + per(work.sentBytes * 2, costs.wireLLPerKiB);
@@ -54,7 +55,7 @@ uint64_t ringTime(const RingWork& work, const DeviceCosts& costs) {
   const Count way = work.pipeline ? hops * costs.pipeHop : costs.ringStart + hops * costs.ringHop;
   const uint64_t perKiB = std::max<uint64_t>(costs.ringPerKiB, costs.ringLanePerKiB / lanes);
   return costs.launch + lanes * costs.lane + way + per(work.sentBytes, perKiB) +
-         per(work.keptBytes, work.folds ? costs.foldPerKiB : costs.keepPerKiB);
+         per(work.keptBytes, costs.keepPerKiB) + per(work.foldedBytes, costs.foldPerKiB);
 }
 
 uint64_t copiesTime(int ranks, Count sentBytes, const DeviceCosts& costs) {

@@ -35,7 +35,9 @@ struct RingWork {
   int hops;               ///< That data take, one after the other.
   algo::Count sentBytes;  ///< What a rank sends.
   algo::Count keptBytes;  ///< What it receives and does not send on...
-  bool folds;             ///< ... but reduces with its own.
+  /// ... but reduces with its own: of the first period, in which all ranks send at once, and then
+  /// all reduce. Later ones overlap.
+  algo::Count foldedBytes;
 };
 uint64_t ringTime(const RingWork& work, const DeviceCosts& costs);
 

@@ -22,8 +22,10 @@ std::vector<Kernel> ringKernels() {
       ringRow<ReduceScatter, AnyReducer>("reducescatter"),
       chainRow<Reduce, HotReducer>("reduce"),
       chainRow<Reduce, AnyReducer>("reduce"),
+      pairRow<Reduce, HotReducer>("reduce"),
       ringRow<AllGather, NoReducer>("allgather"),
       chainRow<Broadcast, NoReducer>("broadcast"),
+      pairRow<Broadcast, NoReducer>("broadcast"),
   };
 }
 

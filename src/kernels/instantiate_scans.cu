@@ -14,10 +14,17 @@ RONDO_ALGORITHM(ExscanChain, exscanChain);
 using Line = ProtocolLL128<15>;
 using EvenLine = ProtocolLL128<14>;
 
+/// With unrolled loops over peers.
+template <int kRanks>
+void addRanked(std::vector<Kernel>& rows) {
+  rows.push_back(windowRow<ScanOneShot, Line, HotReducer, kRanks>("scan", "oneshot"));
+  rows.push_back(windowRow<ExscanOneShot, Line, HotReducer, kRanks>("exscan", "oneshot"));
+}
+
 }  // namespace
 
 std::vector<Kernel> scanKernels() {
-  return {
+  std::vector<Kernel> rows = {
       windowRow<ScanOneShot, Line, HotReducer>("scan", "oneshot"),
       windowRow<ScanOneShot, EvenLine, AnyReducer>("scan", "oneshot"),
       windowRow<ScanOneShot, ProtocolLL, HotReducer>("scan", "oneshot"),
@@ -29,6 +36,9 @@ std::vector<Kernel> scanKernels() {
       chainRow<ExscanChain, HotReducer>("exscan", "chain"),
       chainRow<ExscanChain, AnyReducer>("exscan", "chain"),
   };
+  addRanked<2>(rows);
+  addRanked<4>(rows);
+  return rows;
 }
 
 }  // namespace rondo

@@ -87,6 +87,13 @@ template <class Algorithm, class Reducer>
 Kernel chainRow(const char* collective, const char* algorithm = "ring") {
   return ringRow<Algorithm, Reducer, 1>(collective, algorithm);
 }
+/// The same of two ranks, where nobody waits for what a rank between passes on: longer slices.
+template <class Algorithm, class Reducer>
+Kernel pairRow(const char* collective, const char* algorithm = "ring") {
+  Kernel row = ringRow<Algorithm, Reducer>(collective, algorithm);
+  row.ranks = 2;
+  return row;
+}
 
 // The parts of the list; one file each, so that they compile side by side.
 std::vector<Kernel> allReduceKernels();
