@@ -13,7 +13,8 @@
 namespace rondo {
 namespace {
 
-/// Before a launch: the communicator's own sentence is better than the runner's.
+/// The communicator's own sentence is better than the runner's. Before a launch, and where that
+/// failed: it may have ended meanwhile.
 void refuseBroken(Communicator& comm) {
   if (!comm.aborted()) [[likely]]
     return;
@@ -63,6 +64,7 @@ void launchOne(Communicator& comm, const DeviceCall& call) {
     noteLaunched(comm, call, facts, comm.deviceRunner()->run(call));
   } catch (const Error&) {
     takeBack(comm, {&facts, 1});
+    refuseBroken(comm);
     throw;
   }
 }
@@ -78,6 +80,7 @@ void launchJoint(Communicator& comm, std::span<const DeviceCall> calls) {
     served = comm.deviceRunner()->runJoint(calls);
   } catch (const Error&) {
     takeBack(comm, facts);
+    refuseBroken(comm);
     throw;
   }
   for (size_t i = 0; i < calls.size(); ++i) {
@@ -97,10 +100,15 @@ void launchTransfers(Communicator& comm, const char* name, std::span<const Trans
   facts.sends = !transfers.empty() && transfers.front().sends;
   comm.numberTransfers(&facts);
   comm.recorder().launch(facts);
-  if (inPlace) {
-    comm.deviceRunner()->exchangeInPlace(name, transfers, streams.front());
-  } else {
-    comm.deviceRunner()->exchange(name, transfers, streams);
+  try {
+    if (inPlace) {
+      comm.deviceRunner()->exchangeInPlace(name, transfers, streams.front());
+    } else {
+      comm.deviceRunner()->exchange(name, transfers, streams);
+    }
+  } catch (const Error&) {
+    refuseBroken(comm);
+    throw;
   }
   comm.recorder().launched(facts);
 }

@@ -33,6 +33,7 @@ void endForDevice(Fabric& fabric, rondoResult_t why, const std::string& what) {
   const auto end = std::chrono::steady_clock::now() + kCauseElsewhere;
   while (why == rondoRemoteError && fabric.aborted() == 0) {
     if (std::chrono::steady_clock::now() >= end) break;
+    fabric.progress();  // nobody else may wait for what brings it
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   if (fabric.aborted() != 0) return;

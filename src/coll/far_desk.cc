@@ -16,6 +16,11 @@ constexpr std::chrono::milliseconds kWatchEvery{10};
 /// Polls that moved something, between looks at the clock.
 constexpr uint32_t kMovesBetweenLooks = 64;
 
+/// What another rank's desk has said begins with a call already.
+std::string named(const char* call, const std::string& what) {
+  return what.rfind("rondo", 0) == 0 ? what : std::string(call) + ": " + what;
+}
+
 }  // namespace
 
 /// Whether all blocks of a kernel have put in their part of the next chunk.
@@ -111,7 +116,7 @@ bool FarChunks::poll(FarFailure* failure) {
     if (!run_.done()) return moved;
     const OperationFault& fault = run_.fault();
     if (fault.call != nullptr) {
-      *failure = {fault.code, std::string(fault.call) + ": " + fault.what};
+      *failure = {fault.code, named(fault.call, fault.what)};
       return true;
     }
     run_.close();
@@ -205,6 +210,7 @@ void FarDesk::watch(Lane& lane, Clock::time_point now) {
 void FarDesk::fail(FarFailure failure) {
   std::function<void(rondoResult_t)> tell;
   const rondoResult_t code = failure.code;
+  const std::string differ = code == rondoMismatch ? failure.what : "";
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!failure_.what.empty()) return;  // another lane came first
@@ -217,7 +223,7 @@ void FarDesk::fail(FarFailure failure) {
   // First the communicator: a kernel that ends now has wrong data, and whoever then asks
   // rondoCommGetAsyncError must hear so.
   if (tell) tell(code);
-  endWaits();
+  endWaits(differ);
 }
 
 void FarDesk::abort() noexcept {
@@ -225,12 +231,15 @@ void FarDesk::abort() noexcept {
   endWaits();
 }
 
-void FarDesk::endWaits() noexcept {
+/// Other ranks may see the ends of the carriers before that of the communicator: those say, too,
+/// that calls `differ`.
+void FarDesk::endWaits(const std::string& differ) noexcept {
   std::atomic_ref<uint32_t>(faults_->abort).store(1);
   for (const FarCarriers& lane : carriers_) {
-    lane.all->abort();
-    lane.pieces->abort();
-    if (lane.rail) lane.rail->abort();
+    for (const auto* carrier : {&lane.all, &lane.pieces, &lane.rail}) {
+      if (*carrier == nullptr) continue;
+      differ.empty() ? (*carrier)->abort() : (*carrier)->abortDiffering(differ);
+    }
   }
 }
 

@@ -108,7 +108,7 @@ class FarDesk {
   void startAt(uint32_t number);
 
  private:
-  void endWaits() noexcept;
+  void endWaits(const std::string& differ = "") noexcept;
   struct Lane {
     Lane(const FarCarriers& by, const FarView& view, uint32_t number, uint32_t of)
         : carriers(by), chunks(by, view, number, of) {}

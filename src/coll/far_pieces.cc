@@ -164,7 +164,7 @@ bool FarPieces::poll(FarFailure* failure) {
   }
   if (failure->what.empty() && busy() && !moved && carrier_.aborted()) {
     Communicator::End end = carrier_.endOf();
-    *failure = {end.code, "sends and receives: " + end.why};
+    *failure = {end.code, end.code == rondoMismatch ? end.why : "sends and receives: " + end.why};
   }
   return moved;
 }

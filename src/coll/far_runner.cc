@@ -201,13 +201,15 @@ void CarriedRunner::settle() {
   }
 }
 
+/// What the desk found counts once the communicator knows, which comes before kernels end: until
+/// then the cause that ends it may be another rank's.
 void CarriedRunner::check() const {
-  const FarFailure failure = desk_->failure();
-  if (!failure.what.empty()) throw Error(failure.code, failure.what);
   const auto word = [&](uint32_t FaultWords::*which) {
     return std::atomic_ref<uint32_t>(staging_.faults(memory_.host)->*which).load();
   };
   if (word(&FaultWords::abort) != 0) {
+    const FarFailure failure = desk_->failure();
+    if (!failure.what.empty()) throw Error(failure.code, failure.what);
     throw Error(rondoRemoteError, "the communicator was aborted; its device kernels have ended");
   }
   if (word(&FaultWords::error) != 0) {

@@ -39,6 +39,8 @@ class PretendedHost {
   std::atomic<uint64_t> picosecondsPerKiB{1000};
   /// After a runner was aborted, before that returns. Set while there are no calls.
   std::function<void()> afterAbort;
+  /// Whenever a runner is asked whether its kernels gave up, before that. Set as afterAbort.
+  std::function<void()> atCheck;
 
   /// Shows the others this rank's call and waits for theirs; false: given up.
   bool meet(int rank, const DeviceCall& call) {
@@ -173,6 +175,7 @@ class PretendedNear final : public DeviceRunner {
   void order(rondoStream_t, rondoStream_t) override { std::abort(); }
   uint64_t serial() const override { return 0; }
   void check() const override {
+    if (host_.atCheck) host_.atCheck();
     if (broken_ != nullptr && broken_->load()) {
       throw Error(rondoRemoteError, "a pretended kernel gave up");
     }

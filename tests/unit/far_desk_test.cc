@@ -7,10 +7,14 @@
 #include <barrier>
 #include <chrono>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "coll/far_desk.h"
 #include "coll/far_lines.h"
+#include "coll/far_runner.h"
+#include "support/pretended_device.h"
 #include "support/world.h"
 
 namespace rondo::testing {
@@ -56,6 +60,15 @@ struct OwnDesk {
                        0,
                        0};
     std::atomic_ref(view.rung[0]).store(1, std::memory_order_release);
+  }
+  /// As a kernel does for its first send to the other rank, or receive from it.
+  void ringPiece(bool sends, uint64_t bytes) {
+    const FarPairView pairs = staging.pairs(base, nullptr);
+    const FarPairLetter mail{nullptr, bytes, 0, bytes, 1};
+    FarLine* const lines = pairs.lines + (sends ? 0 : 1) * uint64_t{kFarPairSlots} * kFarPairLines;
+    const std::vector<unsigned char> data(bytes, 7);
+    if (sends) putLines(lines + kFarPairLetterLines, {1, bytes, 0}, farTag(1), data.data());
+    putLines(lines, farPairLetterLined(), farTag(1), reinterpret_cast<const unsigned char*>(&mail));
   }
   bool answered() const { return view.answered[0].value != 0; }
   /// Polls until the lane is busy or is not; false: for ten seconds in vain.
@@ -132,6 +145,66 @@ TEST(FarDesk, AKernelThatGaveUpIsNoticedAfterItsAnswer) {
     own.desk->poll(0);
     EXPECT_EQ(told, rondoRemoteError);
     EXPECT_NE(own.desk->failure().what.find("RONDO_SPIN_BOUND_MS"), std::string::npos);
+  });
+}
+
+// Of the two rank 0 receives. Rank 1 waits for something else, and hears of it before a
+// communicator could tell it.
+TEST(FarDesk, ADifferenceIsToldByWhatCarriesToo) {
+  onDesks([](OwnDesk& own, int rank, std::barrier<>& all) {
+    if (rank == 1) {
+      own.ringPiece(true, 256);
+      own.ring(false);
+      EXPECT_TRUE(own.pollUntil(true));
+    }
+    all.arrive_and_wait();
+    if (rank == 0) own.ringPiece(false, 128);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (own.desk->failure().what.empty() && std::chrono::steady_clock::now() < end) {
+      own.desk->poll(0);
+    }
+    EXPECT_EQ(own.desk->failure().code, rondoMismatch);
+    EXPECT_EQ(own.desk->failure().what.rfind("rondoRecv: rank 0 receives 128 bytes", 0), 0u)
+        << own.desk->failure().what;
+  });
+}
+
+// Whose end may have another cause, of which it hears while the desk's is being told.
+TEST(FarDesk, WhatFailedIsNoErrorOfCallsBeforeTheCommunicatorKnows) {
+  ThreadGroup group(kRanks);
+  std::barrier<> all(kRanks);
+  onRanks(kRanks, [&](int r) {
+    ThreadBootstrap boot(group, r);
+    PretendedStream stream;
+    Communicator* carrier = nullptr;
+    FarMakers makers;
+    makers.open = [] { return std::make_unique<PretendedDevice>(); };
+    makers.makeCarrier = [&](int) {
+      Config config = checkConfig("FarDesk", nullptr);
+      config.device = RONDO_DEVICE_NONE;
+      auto made = buildComm(boot, config, {});
+      carrier = made.get();
+      return made;
+    };
+    std::string why;
+    const std::unique_ptr<FarRunner> runner = createFarRunner(boot, {}, makers, 1, &why);
+    ASSERT_NE(runner, nullptr) << why;
+    std::atomic<bool> told{false};
+    runner->onFailure([&](rondoResult_t code) {
+      EXPECT_EQ(code, rondoRemoteError);
+      EXPECT_NO_THROW(runner->check());
+      told = true;
+    });
+    int32_t got = 0;
+    const Transfer receive{1 - r, false, reinterpret_cast<char*>(&got), sizeof got};
+    const rondoStream_t handle = stream.handle();
+    runner->exchange("rondoTest", {&receive, 1}, {&handle, 1});
+    all.arrive_and_wait();
+    if (r == 0) carrier->abort();
+    stream.synchronize();
+    EXPECT_TRUE(told);
+    EXPECT_THROW(runner->check(), Error);
+    all.arrive_and_wait();
   });
 }
 

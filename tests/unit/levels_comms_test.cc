@@ -154,6 +154,39 @@ TEST(LevelsComms, AnAbortIsNotTakenForAKernelThatGaveUp) {
       kLevels);
 }
 
+// By another rank, in the middle of a launch, whose runner sees but that kernels have ended.
+TEST(LevelsComms, AnEndWhileACallIsLaunchedIsToldWithItsCause) {
+  std::atomic<bool> launching{false};
+  onHosts(
+      {0, 0, 1, 1},
+      [&](const FarRank& me) {
+        if (me.rank == 0) {
+          me.host->atCheck = [&] {
+            launching = true;
+            bool ended = false;
+            while (!ended) {
+              std::this_thread::yield();
+              ended = me.comm->impl->aborted() && me.host->aborted(0);
+            }
+          };
+        }
+        me.barrier.arrive_and_wait();
+        const Ints in(10);
+        Ints out(10);
+        if (me.rank == 3) {
+          while (!launching) std::this_thread::yield();
+          me.comm->impl->abortDiffering("rank 3 calls something else");
+        }
+        if (me.rank == 0) {
+          EXPECT_EQ(me.collective(Collective::AllReduce, in, out.data(), 10), rondoMismatch);
+          EXPECT_STREQ(rondoGetLastError(me.comm), "rondoTest: rank 3 calls something else");
+        }
+        me.barrier.arrive_and_wait();
+        expectBroken(me, rondoMismatch, "");
+      },
+      kLevels);
+}
+
 // There is room for 256 ranks on the board that rondo-status asks by, and every communicator has
 // several that carry its device memory, of as many ranks: first comes what the caller made.
 TEST(LevelsComms, WhoAsksHearsOfTheCallersOwnFirst) {

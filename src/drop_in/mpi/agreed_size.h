@@ -19,9 +19,9 @@ class AgreedSize {
  public:
   /// A v-collective begins.
   void count() { calls_.store(calls_.load(kRelaxed) + 1, kRelaxed); }
-  /// A block of it, as this rank knows it.
-  void note(size_t bytes) {
-    if (bytes > blocks_.load(kRelaxed)) blocks_.store(bytes, kRelaxed);
+  /// A block of it, as this rank knows it: the mean one of so many that have `bytes` together.
+  void note(size_t bytes, size_t blocks = 1) {
+    if (bytes >= (blocks_.load(kRelaxed) + 1) * blocks) blocks_.store(bytes / blocks, kRelaxed);
   }
   bool due() const { return calls_.load(kRelaxed) >= every_.load(kRelaxed); }
   /// By all ranks, in the same blocking collective. `alike`: whether two sizes decide the same.

@@ -24,7 +24,7 @@ inline bool goAtOnce() { return !statsOn && leastLater != 0; }
 inline bool isSmall(long long count, MPI_Datatype type, int blocks = 1) {
   const TypeRow* const row = predefined(type);
   return row != nullptr && count >= 0 &&
-         static_cast<size_t>(count) * row->size < leastLater * static_cast<size_t>(blocks);
+         static_cast<size_t>(count) * row->layout.size < leastLater * static_cast<size_t>(blocks);
 }
 
 /// Whether a call is, whose block has `count` elements, or the whole vector of a reduction.
@@ -64,7 +64,7 @@ bool isMpisByChoice(Call call, MPI_Comm comm, long long count, MPI_Datatype type
   if (known.why == Why::Taken && !sound(known)) return false;
   const TypeRow* const row = predefined(type);
   return row != nullptr && count >= 0 &&
-         isMpisByChoice(call, known, static_cast<size_t>(count) * row->size);
+         isMpisByChoice(call, known, static_cast<size_t>(count) * row->layout.size);
 }
 
 /// The mean block; less than 0: there are no counts, or they are wrong.
@@ -75,12 +75,14 @@ inline long long meanCount(const int counts[], int ranks) {
 }
 
 /// Of a v-collective: whether ranks have agreed that blocks are under `least` bytes
-/// (agreed_size.h). This rank's, of `count` elements, is then noted; less than 0: it has none.
-inline bool isSmallAsAgreed(AgreedSize& uneven, size_t least, long long count, MPI_Datatype type) {
+/// (agreed_size.h). This rank's, of countOf() elements, is then noted; less than 0: it has none.
+template <class CountOf>
+bool isSmallAsAgreed(AgreedSize& uneven, size_t least, const CountOf& countOf, MPI_Datatype type) {
   if (uneven.bytes() >= least) return false;
+  const long long count = countOf();
   if (count < 0) return true;
   const TypeRow* const row = predefined(type);
-  if (row != nullptr) uneven.note(static_cast<size_t>(count) * row->size);
+  if (row != nullptr) uneven.note(static_cast<size_t>(count) * row->layout.size);
   return row != nullptr;
 }
 
@@ -92,7 +94,8 @@ bool isMpisAsAgreed(MPI_Comm comm, MPI_Datatype type, const CountOf& countOf) {
   const KnownComm& known = find(comm);
   if (known.why != Why::Taken) return true;
   const CallTurn turn(known.itsTurns());
-  if (!isSmallAsAgreed(known.uneven, leastUnevenLater, countOf(known.size), type)) return false;
+  const auto here = [&] { return countOf(known.size); };
+  if (!isSmallAsAgreed(known.uneven, leastUnevenLater, here, type)) return false;
   known.uneven.count();
   return true;
 }

@@ -51,9 +51,10 @@ class Attempt {
   char* scratch(const Elements& beside, size_t bytes) const {
     return beside.device && asksMemory() ? known_.devices.scratch(beside.begin, bytes) : nullptr;
   }
-  /// The size of the v-collectives that all ranks know of; this one has a block of `bytes` here.
-  size_t agreedSize(size_t bytes) const {
-    known_.uneven.note(bytes);
+  /// The size of the v-collectives that all ranks know of; here are so many blocks of this one,
+  /// `bytes` together.
+  size_t agreedSize(size_t bytes, size_t blocks) const {
+    known_.uneven.note(bytes, blocks);
     return known_.uneven.bytes();
   }
   /// Of a call whose result is the same whoever does it, and that is Rondo's by all else, its

@@ -1,7 +1,8 @@
 #include "drop_in/mpi/blocks.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <climits>
+#include <cstddef>
 
 namespace rondo::drop_in {
 
@@ -10,24 +11,29 @@ Blocks::Blocks(const Elements& at, const int* counts, const int* displs, int ran
       callersCounts_(counts),
       callersDispls_(displs),
       ranks_(ranks),
-      counts_(counts, ranks, at.layout.size),
+      counts_(ranks),
       displs_(ranks),
       first_(at.begin) {
-  if (!at.layout.dense || at.device) {
+  size_t* const bytes = counts_.data();
+  // Displacements may be negative, and those of empty blocks may be anything.
+  int lowest = INT_MAX;
+  for (int r = 0; r < ranks; ++r) {
+    bytes[r] = static_cast<size_t>(counts[r]) * at.layout.size;
+    if (bytes[r] > 0) lowest = std::min(lowest, displs[r]);
+  }
+  if (!at.layout.dense || at.device) [[unlikely]] {
     copy();
     return;
   }
-  // Displacements may be negative, and those of empty blocks may be anything.
-  ptrdiff_t lowest = PTRDIFF_MAX;
+  size_t* const places = displs_.data();
+  size_t extent = 0;
   for (int r = 0; r < ranks; ++r) {
-    if (counts_[r] > 0) lowest = std::min<ptrdiff_t>(lowest, displs[r]);
+    const auto from = static_cast<size_t>(ptrdiff_t{displs[r]} - lowest);
+    places[r] = bytes[r] == 0 ? 0 : from * at.layout.size;
+    extent = std::max(extent, places[r] + bytes[r]);
   }
-  if (lowest == PTRDIFF_MAX) lowest = 0;
-  for (int r = 0; r < ranks; ++r) {
-    displs_[r] = counts_[r] == 0 ? 0 : static_cast<size_t>(displs[r] - lowest) * at.layout.size;
-    extent_ = std::max(extent_, displs_[r] + counts_[r]);
-  }
-  if (extent_ > 0) first_ += lowest * at.layout.extent;
+  extent_ = extent;
+  if (extent > 0) first_ += lowest * at.layout.extent;
 }
 
 void Blocks::copy() {
@@ -47,31 +53,16 @@ Elements Blocks::callers(int rank) const {
   return block;
 }
 
-void Blocks::load() {
-  for (int r = 0; r < ranks_; ++r) load(r);
+void Blocks::packAll() {
+  for (int r = 0; r < ranks_; ++r) pack(callers(r), block(r));
 }
 
 void Blocks::load(int rank) {
   if (copy_) pack(callers(rank), block(rank));
 }
 
-void Blocks::store() {
-  if (!copy_) return;
+void Blocks::unpackAll() {
   for (int r = 0; r < ranks_; ++r) unpack(block(r), callers(r));
-}
-
-bool Blocks::overlaps(const char* begin, size_t bytes) const {
-  if (copy_) return false;
-  const auto mine = reinterpret_cast<uintptr_t>(first_), its = reinterpret_cast<uintptr_t>(begin);
-  return mine < its + bytes && its < mine + extent_;
-}
-
-bool Blocks::overlaps(const Elements& elements) const {
-  return elements.layout.dense && !elements.device && overlaps(elements.begin, elements.bytes());
-}
-
-bool Blocks::overlaps(const Blocks& other) const {
-  return !other.copy_ && overlaps(other.first_, other.extent_);
 }
 
 }  // namespace rondo::drop_in

@@ -1,7 +1,7 @@
 #pragma once
 // The blocks of one side of a v-collective, one a rank, as bytes.
 
-#include <memory>
+#include <cstdint>
 
 #include "drop_in/mpi/counts.h"
 #include "drop_in/mpi/layout.h"
@@ -13,7 +13,8 @@ class Blocks {
   /// `at`: buffer, type and layout; its count is not used. Throws std::bad_alloc.
   Blocks(const Elements& at, const int* counts, const int* displs, int ranks);
 
-  /// Works on a packed copy from now on, whatever the layout: before load().
+  /// Works on a packed copy from now on, whatever the layout: before load(). Throws
+  /// std::bad_alloc.
   void copy();
   /// The program may free the type before store().
   void outlast() {
@@ -26,18 +27,36 @@ class Blocks {
   size_t bytes(int rank) const { return counts_[rank]; }
   char* block(int rank) const { return data() + displs_[rank]; }
 
-  void load();          ///< Before they are sent: packs what is copied.
+  /// Before they are sent: packs what is copied. As in Bytes, what is usual costs no call.
+  void load() {
+    if (copy_) [[unlikely]]
+      packAll();
+  }
   void load(int rank);  ///< One of them.
-  void store();         ///< After they were received: unpacks.
+  /// After they were received: unpacks.
+  void store() {
+    if (copy_) [[unlikely]]
+      unpackAll();
+  }
 
   /// Whether memory between the first block's begin and the last one's end is the elements' too, in
   /// a gap for instance, or in both places, which Rondo does not take. Never for copies.
-  bool overlaps(const Elements& elements) const;
-  bool overlaps(const Blocks& other) const;
+  bool overlaps(const Elements& elements) const {
+    return elements.layout.dense && !elements.device && overlaps(elements.begin, elements.bytes());
+  }
+  bool overlaps(const Blocks& other) const {
+    return !other.copy_ && overlaps(other.first_, other.extent_);
+  }
 
  private:
   Elements callers(int rank) const;
-  bool overlaps(const char* begin, size_t bytes) const;
+  void packAll();
+  void unpackAll();
+  bool overlaps(const char* begin, size_t bytes) const {
+    if (copy_) return false;
+    const auto mine = reinterpret_cast<uintptr_t>(first_), its = reinterpret_cast<uintptr_t>(begin);
+    return mine < its + bytes && its < mine + extent_;
+  }
 
   Elements at_;
   const int* callersCounts_;

@@ -37,7 +37,7 @@ void freeUnlessPredefined(MPI_Datatype type) {
 /// Dense for sure: a copy of, or a row of, what is dense. Size and extent do not suffice, for a
 /// type may name its elements in another order than that of their addresses.
 bool isDense(MPI_Datatype type) {
-  if (const TypeRow* row = predefined(type)) return row->dense;
+  if (const TypeRow* row = predefined(type)) return row->layout.dense;
   int integers, addresses, types, combiner;
   PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
   if (combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS) return false;
@@ -102,8 +102,7 @@ void inPieces(const Elements& elements, const Once& once) {
 
 }  // namespace
 
-Layout layoutOf(MPI_Datatype type) {
-  if (const TypeRow* row = predefined(type)) return {true, row->dense, row->size, row->extent};
+Layout layoutOfDerived(MPI_Datatype type) {
   if (type == MPI_DATATYPE_NULL) return {};
   MPI_Count size = 0;
   MPI_Aint lower = 0, extent = 0;

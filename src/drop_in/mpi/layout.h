@@ -9,16 +9,15 @@
 #include <cstddef>
 
 #include "drop_in/mpi/staging.h"
+#include "drop_in/mpi/types.h"
 
 namespace rondo::drop_in {
 
-struct Layout {
-  bool valid = false;    ///< False: not a type; MPI is to say so.
-  bool dense = false;    ///< Memory holds the elements in order and without gaps.
-  size_t size = 0;       ///< Bytes of data in an element.
-  ptrdiff_t extent = 0;  ///< Bytes from one element to the next.
-};
-Layout layoutOf(MPI_Datatype type);
+Layout layoutOfDerived(MPI_Datatype type);
+inline Layout layoutOf(MPI_Datatype type) {
+  const TypeRow* const row = predefined(type);
+  return row != nullptr ? row->layout : layoutOfDerived(type);
+}
 /// What packing needs, from MPI's begin to its end.
 void beginPacking();
 void endPacking();

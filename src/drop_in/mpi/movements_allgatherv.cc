@@ -57,8 +57,8 @@ int allgatherv(Attempt& call, const Answer& answer, const Pass& pass, const Trip
                     (inPlace || from.count >= 0);
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Elements recv = elementsOf(to);
-  const Elements send = inPlace ? recv : elementsOf(from);
-  const size_t mean = meanBlock(recv, to.counts, call.size());
+  const Elements send = inPlace ? recv : elementsOf(from, recv);
+  const size_t mean = allBlocks(recv, to.counts, call.size()) / static_cast<size_t>(call.size());
   if (!bothValid(call, recv, send) || !call.need(answer.worth(mean), Why::Small) ||
       !answer.stays(call, mean)) {
     return call.passed(pass());

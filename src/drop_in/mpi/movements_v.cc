@@ -16,22 +16,23 @@ using namespace rondo::drop_in;
 
 namespace {
 
-/// Whether a v-collective that did not run between the devices is Rondo's; `bytes`: a block of this
-/// rank's.
+/// Whether a v-collective that did not run between the devices is Rondo's; `bytes`: of so many
+/// blocks of this rank's.
 template <class Answer>
-bool isWorth(Attempt& call, const Answer& answer, size_t bytes) {
-  const size_t agreed = call.agreedSize(bytes);
+bool isWorth(Attempt& call, const Answer& answer, size_t bytes, int blocks = 1) {
+  const size_t agreed = call.agreedSize(bytes, static_cast<size_t>(blocks));
   return call.need(answer.worthUneven(agreed), Why::Small) &&
          (agreed == AgreedSize::kUnknown || answer.stays(call, agreed));
 }
 
-/// True: ranks have agreed that such a blocking call is MPI's. Its own block is `count` of `type`,
-/// less than 0: it has none. Before all else, and apart from it: a small call takes a tenth of a
-/// microsecond.
-bool agreedSmall(Attempt& call, long long count, MPI_Datatype type) {
+/// True: ranks have agreed that such a blocking call is MPI's. Its own block is countOf() of
+/// `type`, less than 0: it has none. Before all else, and apart from it: a small call takes a tenth
+/// of a microsecond.
+template <class CountOf>
+bool agreedSmall(Attempt& call, const CountOf& countOf, MPI_Datatype type) {
   if (devicesOn) [[unlikely]]
     return false;
-  return !call.open() || (isSmallAsAgreed(call.uneven(), leastUneven, count, type) &&
+  return !call.open() || (isSmallAsAgreed(call.uneven(), leastUneven, countOf, type) &&
                           !call.need(false, Why::Small));
 }
 
@@ -63,7 +64,7 @@ template <class Answer, class Pass>
                     (!isRoot || (to.buffer != MPI_IN_PLACE && to.good(call.size())));
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Elements recv = isRoot ? elementsOf(to) : elementsOf(from);
-  const Elements send = inPlace ? recv : elementsOf(from);
+  const Elements send = inPlace ? recv : elementsOf(from, recv);
   if (!bothValid(call, recv, send)) return call.passed(pass());
   const auto fill = [&](Transfers& transfers) {
     if (!inPlace) transfers.send(send, root);
@@ -111,7 +112,7 @@ template <class Answer, class Pass>
                     (!isRoot || (from.buffer != MPI_IN_PLACE && from.good(call.size())));
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Elements send = isRoot ? elementsOf(from) : elementsOf(to);
-  const Elements recv = inPlace ? send : elementsOf(to);
+  const Elements recv = inPlace ? send : elementsOf(to, send);
   if (!bothValid(call, recv, send)) return call.passed(pass());
   const auto fill = [&](Transfers& transfers) {
     if (isRoot) sendEach(transfers, from, call.size(), inPlace ? root : -1);
@@ -145,7 +146,7 @@ template <class Answer, class Pass>
                     (inPlace || from.good(call.size()));
   if (!call.need(good, Why::Arguments)) return call.passed(pass());
   const Elements recv = elementsOf(to);
-  const Elements send = inPlace ? recv : elementsOf(from);
+  const Elements send = inPlace ? recv : elementsOf(from, recv);
   const int* const given = inPlace ? to.counts : from.counts;
   if (!bothValid(call, recv, send)) return call.passed(pass());
   const auto fill = [&](Transfers& transfers) {
@@ -156,7 +157,9 @@ template <class Answer, class Pass>
   };
   int code = MPI_SUCCESS;
   if (overByTransfers(call, answer, pass, fill, &code)) return code;
-  if (!isWorth(call, answer, meanBlock(send, given, call.size()))) return call.passed(pass());
+  if (!isWorth(call, answer, allBlocks(send, given, call.size()), call.size())) {
+    return call.passed(pass());
+  }
   if (inPlace) {
     return answer(call, [&] {
       return Movement{nothing, blocksIn(recv, to.counts, to.displs, call.size()),
@@ -185,7 +188,8 @@ int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void*
                 const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
                 MPI_Comm comm) {
   Attempt call(Call::Gatherv, comm);
-  if (agreedSmall(call, sendbuf != MPI_IN_PLACE ? sendcount : -1, sendtype)) {
+  const auto count = [&] { return sendbuf != MPI_IN_PLACE ? sendcount : -1; };
+  if (agreedSmall(call, count, sendtype)) {
     return call.passed(PMPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
                                     recvtype, root, comm));
   }
@@ -227,7 +231,8 @@ int MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[]
                  MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype,
                  int root, MPI_Comm comm) {
   Attempt call(Call::Scatterv, comm);
-  if (agreedSmall(call, recvbuf != MPI_IN_PLACE ? recvcount : -1, recvtype)) {
+  const auto count = [&] { return recvbuf != MPI_IN_PLACE ? recvcount : -1; };
+  if (agreedSmall(call, count, recvtype)) {
     return call.passed(PMPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
                                      recvtype, root, comm));
   }
@@ -269,7 +274,8 @@ int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls
                   MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
                   MPI_Datatype recvtype, MPI_Comm comm) {
   Attempt call(Call::Alltoallv, comm);
-  if (agreedSmall(call, call.open() ? meanCount(recvcounts, call.size()) : -1, recvtype)) {
+  if (agreedSmall(
+          call, [&] { return meanCount(recvcounts, call.size()); }, recvtype)) {
     return call.passed(PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
                                       rdispls, recvtype, comm));
   }

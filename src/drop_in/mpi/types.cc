@@ -132,12 +132,12 @@ class TypeTable {
     size_t at = slotOf<kSlotBits>(type);
     while (rows_[at].mpi != MPI_DATATYPE_NULL && rows_[at].mpi != type) at = (at + 1) % kSlots;
     const bool dense = lower == 0 && extent == static_cast<MPI_Aint>(size);
-    rows_[at] = {type, rondo, rondo < 0 ? TypeClass::Mute : kind, dense, size, extent};
+    rows_[at] = {type, rondo, rondo < 0 ? TypeClass::Mute : kind, {true, dense, size, extent}};
   }
 
   std::array<TypeRow, kSlots> rows_ = [] {
     std::array<TypeRow, kSlots> empty;
-    empty.fill({MPI_DATATYPE_NULL, -1, TypeClass::Mute, false, 0, 0});
+    empty.fill({MPI_DATATYPE_NULL, -1, TypeClass::Mute, {}});
     return empty;
   }();
 };
@@ -203,7 +203,7 @@ Reduction reductionOf(MPI_Datatype type, MPI_Op op) {
   const rondoRedOp_t known = operatorOf(op);
   if (known < 0 || (operatorsOf(row->kind) & bit(known)) == 0) return {Why::Operator};
   // Its elements lie an extent apart: what moves from one to the next, gaps included.
-  return {Why::Taken, row->rondo, known, static_cast<size_t>(row->extent), row->kind};
+  return {Why::Taken, row->rondo, known, static_cast<size_t>(row->layout.extent), row->kind};
 }
 
 }  // namespace rondo::drop_in

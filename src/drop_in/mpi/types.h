@@ -25,14 +25,20 @@ enum class TypeClass : uint8_t {
   Mute,  ///< Predefined, but Rondo does not reduce it.
 };
 
-/// A predefined type.
+struct Layout {
+  bool valid = false;    ///< False: not a type; MPI is to say so.
+  bool dense = false;    ///< Memory holds the elements in order and without gaps.
+  size_t size = 0;       ///< Bytes of data in an element.
+  ptrdiff_t extent = 0;  ///< Bytes from one element to the next.
+};
+
+/// A predefined type. Its layout is copied as a whole: what was just put together from its parts
+/// the processor cannot yet read as one, and waits for some 5 ns.
 struct TypeRow {
   MPI_Datatype mpi;
   rondoDataType_t rondo;
   TypeClass kind;
-  bool dense;  ///< Elements follow each other without gaps.
-  size_t size;
-  ptrdiff_t extent;
+  Layout layout;
 };
 
 /// nullptr: not a predefined type that the layer knows.

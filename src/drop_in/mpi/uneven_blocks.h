@@ -24,14 +24,20 @@ struct Uneven {
   const int* displs;
   MPI_Datatype type;
   bool good(int ranks) const { return countsAreGood(counts, ranks) && displs != nullptr; }
+  /// Without counts.
+  operator Triple() const { return {buffer, 0, type}; }
 };
 
-inline Elements elementsOf(const Triple& of) {
+inline Elements elementsOf(const Triple& of, const Layout& layout) {
   return {static_cast<char*>(const_cast<void*>(of.buffer)),
-          static_cast<size_t>(of.count > 0 ? of.count : 0), of.type, layoutOf(of.type),
+          static_cast<size_t>(of.count > 0 ? of.count : 0), of.type, layout,
           liesOnDevice(of.buffer, of.type)};
 }
-inline Elements elementsOf(const Uneven& of) { return elementsOf(Triple{of.buffer, 0, of.type}); }
+inline Elements elementsOf(const Triple& of) { return elementsOf(of, layoutOf(of.type)); }
+/// Of a call whose other side, mostly of the same type, is known.
+inline Elements elementsOf(const Triple& of, const Elements& other) {
+  return elementsOf(of, of.type == other.type ? other.layout : layoutOf(of.type));
+}
 /// A rank's block.
 inline Elements blockOf(const Uneven& of, int rank) {
   const ptrdiff_t from = of.displs[rank] * layoutOf(of.type).extent;
@@ -55,9 +61,9 @@ inline bool bothValid(Attempt& call, const Elements& one, const Elements& other)
   return call.need(one.layout.valid && other.layout.valid, Why::Arguments);
 }
 
-inline size_t meanBlock(const Elements& of, const int* counts, int ranks) {
-  return std::accumulate(counts, counts + ranks, size_t{0}) * of.layout.size /
-         static_cast<size_t>(ranks);
+/// Bytes.
+inline size_t allBlocks(const Elements& of, const int* counts, int ranks) {
+  return std::accumulate(counts, counts + ranks, size_t{0}) * of.layout.size;
 }
 
 }  // namespace rondo::drop_in
