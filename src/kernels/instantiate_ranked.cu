@@ -20,15 +20,21 @@ using Line = ProtocolLL128<15>;
 using EvenLine = ProtocolLL128<14>;  // no 16-byte element is cut in two
 constexpr Meets kHello = Meets::kByHello;
 
+/// Those that keep what they are to put and to fetch in memory where the number is not known.
+template <int kRanks>
+void addWithLists(std::vector<Kernel>& rows) {
+  rows.push_back(windowRow<ReduceScatter, Line, HotReducer, kRanks>("reducescatter", "direct"));
+  rows.push_back(windowRow<AllGather, Line, NoReducer, kRanks>("allgather", "direct"));
+  rows.push_back(windowRow<AllToAll, Line, NoReducer, kRanks>("alltoall", "direct"));
+}
+
 template <int kRanks>
 void add(std::vector<Kernel>& rows) {
+  addWithLists<kRanks>(rows);
   rows.push_back(
       standingRow<AllReduceOneShot, EvenLine, AnyReducer, kRanks>("allreduce", "oneshot"));
   rows.push_back(windowRow<AllReduceTwoShot, EvenLine, AnyReducer, kRanks>("allreduce", "twoshot"));
   rows.push_back(windowRow<ReduceScatter, EvenLine, AnyReducer, kRanks>("reducescatter", "direct"));
-  rows.push_back(windowRow<ReduceScatter, Line, HotReducer, kRanks>("reducescatter", "direct"));
-  rows.push_back(windowRow<AllGather, Line, NoReducer, kRanks>("allgather", "direct"));
-  rows.push_back(windowRow<AllToAll, Line, NoReducer, kRanks>("alltoall", "direct"));
   rows.push_back(windowRow<Reduce, Line, HotReducer, kRanks, kHello>("reduce", "oneshot"));
   rows.push_back(windowRow<Broadcast, Line, NoReducer, kRanks, kHello>("broadcast", "oneshot"));
 }
@@ -38,7 +44,9 @@ void add(std::vector<Kernel>& rows) {
 std::vector<Kernel> rankedKernels() {
   std::vector<Kernel> rows;
   add<2>(rows);
+  addWithLists<3>(rows);
   add<4>(rows);
+  addWithLists<8>(rows);
   return rows;
 }
 
