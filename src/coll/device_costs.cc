@@ -45,7 +45,7 @@ constexpr DeviceCostField kFields[] = {
     {"pipe_hop", &DeviceCosts::pipeHop, "each hop of a pipeline", false},
     {"ring_per_kib", &DeviceCosts::ringPerKiB, "what is sent there", true},
     {"keep_per_kib", &DeviceCosts::keepPerKiB, "what is received there last", true},
-    {"fold_per_kib", &DeviceCosts::foldPerKiB, "what is reduced there last", true},
+    {"fold_per_kib", &DeviceCosts::foldPerKiB, "what is reduced before more is sent", true},
     {"ring_lane_per_kib", &DeviceCosts::ringLanePerKiB, "the least time of a lane", true},
     {"exchange", &DeviceCosts::exchange, "a send to its receive", false},
     {"exchange_alone", &DeviceCosts::exchangeAlone, "more where no rank was ahead", false},
