@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "base/error.h"
 #include "tune_fit.h"
@@ -68,30 +69,41 @@ std::string nameOf(const DeviceObservation& o) {
 
 }  // namespace
 
+std::optional<DeviceObservation> trialBy(const DeviceRequest& request, const DeviceFacts& facts,
+                                         const char* algorithm, Protocol protocol, int lanes) {
+  TuneRule rule{};
+  rule.collective = request.collective;
+  rule.from = request.count * request.elementBytes;
+  rule.to = rule.from + 1;
+  rule.algorithm = findAlgorithm(request.collective, algorithm);
+  rule.device = true;
+  rule.protocol = protocolName(protocol);
+  rule.lanes = lanes;
+  if (rule.algorithm == nullptr) return {};
+  const DeviceChoice way = chooseDevice(request, facts, {rule});
+  if (way.algorithm == nullptr || std::string_view(way.algorithm) != algorithm ||
+      way.protocol != protocol) {
+    return {};
+  }
+  rule.lanes = way.geometry.lanes;
+  return DeviceObservation{request, facts, {rule}, 0};
+}
+
 std::vector<DeviceObservation> deviceTrials(const DeviceFacts& facts, uint64_t most) {
   std::vector<DeviceObservation> out;
   for (const Form& form : kForms) {
     for (const uint64_t bytes : kSizes) {
       if (bytes < form.least || bytes > std::min(most, form.most)) continue;
-      TuneRule rule{};
-      rule.collective = form.collective;
-      rule.from = bytes;
-      rule.to = bytes + 1;
-      rule.algorithm = findAlgorithm(form.collective, form.algorithm);
-      rule.device = true;
-      rule.protocol = protocolName(form.protocol);
       const Reduces what = isReduction(form.collective) ? Reduces::kHot : Reduces::kNothing;
       const DeviceRequest request{form.collective, bytes / kElement, kElement, what};
-      const DeviceChoice choice = chooseDevice(request, facts, {rule});
-      // A rule that nothing can follow is only a wish.
-      if (choice.algorithm == nullptr || std::string_view(choice.algorithm) != form.algorithm ||
-          choice.protocol != form.protocol) {
-        continue;
-      }
+      const auto whole = trialBy(request, facts, form.algorithm, form.protocol, 0);
+      if (!whole) continue;
       for (const int part : {1, 2}) {
-        rule.lanes = choice.geometry.lanes / part;
-        if (rule.lanes < part) break;
-        out.push_back({request, facts, {rule}, 0, nextIsHeldOut(out)});
+        DeviceObservation trial = *whole;
+        trial.rules.front().lanes /= part;
+        if (trial.rules.front().lanes < part) break;
+        trial.heldOut = nextIsHeldOut(out);
+        out.push_back(std::move(trial));
       }
     }
   }

@@ -2,6 +2,7 @@
 // rondo-tune --memory device: times kernels on the ranks' GPUs, and fits what they cost.
 
 #include <cstdint>
+#include <optional>
 
 #include "tune_device_fit.h"
 
@@ -11,6 +12,11 @@ namespace rondo::tune {
 /// could be chosen, with the lanes that the planner would take by their costs and with half of
 /// them; and gathers, scatters and messages. A fourth of them is held out of the fit.
 std::vector<DeviceObservation> deviceTrials(const DeviceFacts& facts, uint64_t most);
+
+/// The call by one algorithm and protocol, with so many lanes; 0: as many as the planner would give
+/// it. Empty: nothing can follow such a rule, which is only a wish.
+std::optional<DeviceObservation> trialBy(const DeviceRequest& request, const DeviceFacts& facts,
+                                         const char* algorithm, Protocol protocol, int lanes);
 
 /// What the ranks of MPI_COMM_WORLD choose by.
 struct DeviceJob {

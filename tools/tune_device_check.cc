@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
-#include <string_view>
 
 #include "base/error.h"
+#include "tune_device.h"
 #include "tune_fit.h"
 
 namespace rondo::tune {
@@ -41,37 +41,23 @@ class Call {
  private:
   /// With as many lanes as the planner wants if `lanes` is 0.
   void take(const char* algorithm, Protocol protocol, int lanes) {
-    const Algorithm* const row = findAlgorithm(request_.collective, algorithm);
-    if (row == nullptr) return;
-    TuneRule rule{};
-    rule.collective = request_.collective;
-    rule.from = request_.count * kElement;
-    rule.to = rule.from + 1;
-    rule.algorithm = row;
-    rule.device = true;
-    rule.protocol = protocolName(protocol);
-    rule.lanes = lanes;
-    const DeviceChoice way = chooseDevice(request_, facts_, {rule});
-    // A rule that nothing can follow is only a wish.
-    if (way.algorithm == nullptr || std::string_view(way.algorithm) != algorithm ||
-        way.protocol != protocol || isKnown(algorithm, protocol, way.geometry.lanes)) {
-      return;
-    }
+    const auto way = trialBy(request_, facts_, algorithm, protocol, lanes);
+    if (!way || isKnown(way->rules.front())) return;
+    const uint64_t predicted = predictionOf(*way, facts_.costs);
     if (out_->size() == first_) {
-      chosen_ = way.picoseconds;
-    } else if (way.picoseconds > kWorthALook * chosen_) {
+      chosen_ = predicted;
+    } else if (predicted > kWorthALook * chosen_) {
       return;
     }
-    rule.lanes = way.geometry.lanes;
-    out_->push_back({request_, facts_, {rule}, 0});
+    out_->push_back(*way);
   }
 
-  bool isKnown(std::string_view algorithm, Protocol protocol, int lanes) const {
+  bool isKnown(const TuneRule& rule) const {
     return std::any_of(out_->begin() + static_cast<std::ptrdiff_t>(first_), out_->end(),
                        [&](const DeviceObservation& other) {
-                         const TuneRule& rule = other.rules.front();
-                         return rule.algorithm->name == algorithm &&
-                                rule.protocol == protocolName(protocol) && rule.lanes == lanes;
+                         const TuneRule& known = other.rules.front();
+                         return known.algorithm == rule.algorithm &&
+                                known.protocol == rule.protocol && known.lanes == rule.lanes;
                        });
   }
 
