@@ -28,9 +28,9 @@ MemoryRegistry& registryOf(Communicator& comm) {
                            comm.name().c_str()));
 }
 
-/// One collective call about memory. Whether there is a registry is the same on all ranks.
-rondoResult_t onAllRanks(rondoComm* comm, const char* call,
-                         const std::function<void(MemoryRegistry&, Bootstrap&)>& body) {
+/// One call about memory. Whether there is a registry is the same on all ranks.
+rondoResult_t withRegistry(rondoComm* comm, const char* call,
+                           const std::function<void(MemoryRegistry&)>& body) {
   const Use use(comm, call);
   if (use.result() != rondoSuccess) return use.result();
   const rondoResult_t result = guarded(comm, call, [&] {
@@ -38,14 +38,22 @@ rondoResult_t onAllRanks(rondoComm* comm, const char* call,
       throw Error(rondoUnsupported, "a virtual communicator has no device memory");
     }
     requireIdle(*comm);
-    MemoryRegistry& registry = registryOf(*comm->impl);
-    std::vector<int> everyone(static_cast<size_t>(comm->impl->place().size));
-    std::iota(everyone.begin(), everyone.end(), 0);
-    CommBootstrap boot(*comm->impl, everyone);
-    body(registry, boot);
+    body(registryOf(*comm->impl));
   });
   if (comm->impl && comm->impl->aborted() && comm->broken.empty()) breakComm(comm, *comm->impl);
   return result;
+}
+
+CommBootstrap everyone(rondoComm* comm) {
+  std::vector<int> ranks(static_cast<size_t>(comm->impl->place().size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return CommBootstrap(*comm->impl, ranks);
+}
+
+MemoryUse useOf(int flags) {
+  return flags == RONDO_REGISTER_WINDOW         ? MemoryUse::kWindow
+         : flags == RONDO_REGISTER_COPY_ENGINES ? MemoryUse::kSymmetric
+                                                : MemoryUse::kStraight;
 }
 
 void checkRegister(int flags, const rondoRegistration_t* registration, size_t bytes) {
@@ -53,17 +61,19 @@ void checkRegister(int flags, const rondoRegistration_t* registration, size_t by
     throw Error(rondoInvalidArgument,
                 "argument registration is NULL; allowed: where to write the number");
   }
-  if (flags != RONDO_REGISTER_DEFAULT && flags != RONDO_REGISTER_COPY_ENGINES) {
-    throw Error(rondoInvalidArgument,
-                format("argument flags is %d; allowed: RONDO_REGISTER_DEFAULT (%d) or "
-                       "RONDO_REGISTER_COPY_ENGINES (%d)",
-                       flags, RONDO_REGISTER_DEFAULT, RONDO_REGISTER_COPY_ENGINES));
-  }
-  if (flags == RONDO_REGISTER_COPY_ENGINES && bytes == 0) {
+  if (flags != RONDO_REGISTER_DEFAULT && flags != RONDO_REGISTER_COPY_ENGINES &&
+      flags != RONDO_REGISTER_WINDOW) {
     throw Error(
         rondoInvalidArgument,
-        "argument bytes is 0; allowed with RONDO_REGISTER_COPY_ENGINES: 1 or more, the same "
-        "on all ranks");
+        format("argument flags is %d; allowed: RONDO_REGISTER_DEFAULT (%d), "
+               "RONDO_REGISTER_COPY_ENGINES (%d) or RONDO_REGISTER_WINDOW (%d)",
+               flags, RONDO_REGISTER_DEFAULT, RONDO_REGISTER_COPY_ENGINES, RONDO_REGISTER_WINDOW));
+  }
+  if (flags != RONDO_REGISTER_DEFAULT && bytes == 0) {
+    throw Error(rondoInvalidArgument,
+                format("argument bytes is 0; allowed with %s: 1 or more, the same on all ranks",
+                       flags == RONDO_REGISTER_WINDOW ? "RONDO_REGISTER_WINDOW"
+                                                      : "RONDO_REGISTER_COPY_ENGINES"));
   }
 }
 
@@ -72,17 +82,17 @@ void checkRegister(int flags, const rondoRegistration_t* registration, size_t by
 
 rondoResult_t rondoCommRegister(rondoComm_t comm, void* ptr, size_t bytes, int flags,
                                 rondoRegistration_t* registration) {
-  return rondo::onAllRanks(
-      comm, "rondoCommRegister", [&](rondo::MemoryRegistry& registry, rondo::Bootstrap& boot) {
-        rondo::together(boot, [&] { rondo::checkRegister(flags, registration, bytes); });
-        *registration =
-            registry.addMemory(boot, ptr, bytes, (flags & RONDO_REGISTER_COPY_ENGINES) != 0);
-      });
+  return rondo::withRegistry(comm, "rondoCommRegister", [&](rondo::MemoryRegistry& registry) {
+    rondo::CommBootstrap boot = rondo::everyone(comm);
+    rondo::together(boot, [&] { rondo::checkRegister(flags, registration, bytes); });
+    *registration = registry.addMemory(boot, ptr, bytes, rondo::useOf(flags));
+  });
 }
 
 rondoResult_t rondoCommDeregister(rondoComm_t comm, rondoRegistration_t registration) {
-  return rondo::onAllRanks(comm, "rondoCommDeregister",
-                           [&](rondo::MemoryRegistry& registry, rondo::Bootstrap& boot) {
-                             registry.removeMemory(boot, registration);
-                           });
+  return rondo::withRegistry(comm, "rondoCommDeregister", [&](rondo::MemoryRegistry& registry) {
+    if (rondo::MemoryRegistry::isWindow(registration)) return registry.removeWindow(registration);
+    rondo::CommBootstrap boot = rondo::everyone(comm);
+    registry.removeMemory(boot, registration);
+  });
 }

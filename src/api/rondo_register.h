@@ -21,6 +21,14 @@ typedef uint64_t rondoRegistration_t;
  * place on all ranks or on none. All ranks give the same `bytes`, not 0.
  */
 #define RONDO_REGISTER_COPY_ENGINES 1
+/**
+ * A window, as ncclCommWindowRegister of NCCL's symmetric ones makes it: with the promise of
+ * RONDO_REGISTER_COPY_ENGINES, and of the same calls those go by copy engines for which the cost
+ * model says that it is quicker. Each rank ends it by itself, and until then what is sent to it
+ * goes as if it were not registered. Of memory of cudaMalloc between processes (what is shared by
+ * legacy handles) it is of no use: take rondoMemAllocDevice's. Since 0.30.
+ */
+#define RONDO_REGISTER_WINDOW 2
 
 /**
  * Registers device memory [ptr, ptr + bytes) of this rank with `comm`, so that other ranks of the
@@ -56,8 +64,9 @@ typedef uint64_t rondoRegistration_t;
  *
  * Errors, on all ranks: rondoInvalidArgument (host or managed memory, freed memory, memory of
  * another device, a range that goes past its allocation, flags, one of ptr and bytes 0),
- * rondoInvalidUsage (ranks differ in flags, or in bytes with RONDO_REGISTER_COPY_ENGINES; inside a
- * group), rondoOutOfMemory (256 are there), rondoUnsupported (`comm` has host memory only).
+ * rondoInvalidUsage (ranks differ in flags, or in bytes with RONDO_REGISTER_COPY_ENGINES or
+ * RONDO_REGISTER_WINDOW; inside a group), rondoOutOfMemory (256 are there), rondoUnsupported
+ * (`comm` has host memory only).
  */
 RONDO_API rondoResult_t rondoCommRegister(rondoComm_t comm, void* ptr, size_t bytes, int flags,
                                           rondoRegistration_t* registration);
@@ -67,7 +76,12 @@ RONDO_API rondoResult_t rondoCommRegister(rondoComm_t comm, void* ptr, size_t by
  * freed. Collective, all ranks with the same number; waits until the device is idle. Memory that is
  * freed while it is registered stays in use until then: later calls on the same addresses see that
  * they are another allocation and go through Rondo's own memory, but for those of
- * RONDO_REGISTER_COPY_ENGINES, which are refused. Since 0.6. Errors, on all ranks:
+ * RONDO_REGISTER_COPY_ENGINES, which are refused. Since 0.6.
+ *
+ * Of a window (RONDO_REGISTER_WINDOW) a rank ends its own part, waits for nothing and nobody, and
+ * has no other rank's memory mapped for it any more. Calls into it have ended by then, and all
+ * ranks end it between the same two of their collectives. A window whose memory was freed ends by
+ * itself. Errors, on all ranks, of a window on the caller:
  * rondoInvalidArgument (no such registration of `comm`), rondoInvalidUsage (ranks differ; inside a
  * group).
  */

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/types.h"
+#include "coll/device_predict.h"
 #include "coll/symmetric_call.h"
 
 namespace rondo {
@@ -51,6 +52,12 @@ const UserMemory::Entry* CopyEngines::serve(const DeviceCall& call,
   if (side_ == nullptr || size_ < 2 || size_ > kMaxPairRanks || bytes < from_) return nullptr;
   if (exchanges && call.send == call.recv) return nullptr;
   return symmetricResult(call, bytes, memory, rank_);
+}
+
+uint64_t CopyEngines::time(const DeviceCall& call, const DeviceCosts& costs) const {
+  if (always_) return 0;
+  const uint64_t slot = call.count * typeSize(call.type);
+  return copiesTime(size_, static_cast<uint64_t>(size_ - 1) * slot, costs);
 }
 
 int CopyEngines::meet(uint32_t tag, bool compare, CUstream_st* stream) const {

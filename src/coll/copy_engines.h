@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "coll/device_costs.h"
 #include "coll/device_runner.h"
 #include "coll/user_memory.h"
 #include "kernels/direct_call.h"
@@ -28,13 +29,19 @@ class CopyEngines {
   /// every rank reaches. Then all ranks say so, by their promise. Throws Error(rondoInvalidUsage)
   /// for memory that was freed since it was registered.
   const UserMemory::Entry* serve(const DeviceCall& call, const UserMemory& memory) const;
+  /// What it takes by them.
+  uint64_t time(const DeviceCall& call, const DeviceCosts& costs) const;
   /// Enqueues it. Allowed while its stream captures. Returns a cudaError_t.
   int run(const DeviceCall& call, const UserMemory::Entry& into);
 
   bool alone() const { return alone_; }
   /// Collectives so far.
   uint64_t calls() const { return calls_; }
-  void startFrom(uint64_t bytes) { from_ = bytes; }
+  /// Tests: they take all that they may from so many bytes on.
+  void startFrom(uint64_t bytes) {
+    from_ = bytes;
+    always_ = true;
+  }
 
  private:
   int copyOwn(void* to, const void* from, uint64_t bytes) const;
@@ -46,6 +53,7 @@ class CopyEngines {
   const int size_;
   const bool alone_;
   uint64_t from_;
+  bool always_ = false;
   uint64_t calls_ = 0;
   CUstream_st* side_ = nullptr;  ///< Of the copy to this rank itself.
   CUevent_st* event_ = nullptr;

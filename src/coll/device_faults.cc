@@ -16,11 +16,11 @@ void DeviceFaults::check() const {
   }
   const uint32_t error = word(&FaultWords::error).load(std::memory_order_relaxed);
   if (error == kTagsDiffer) {
-    throw Error(
-        rondoMismatch,
-        "ranks gave recvbuff at different places of memory registered with "
-        "RONDO_REGISTER_COPY_ENGINES, or made different calls; what such a call wrote is not "
-        "to be used");
+    throw Error(rondoMismatch,
+                "ranks gave recvbuff at different places of memory registered with "
+                "RONDO_REGISTER_COPY_ENGINES or as a window, or made different calls; what such a "
+                "call wrote is not "
+                "to be used");
   }
   if (error != 0) {
     throw Error(rondoRemoteError,

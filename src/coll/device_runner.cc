@@ -142,8 +142,12 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   }
   uint64_t serial() const override { return serial_; }
   void startEpochsAt(uint32_t value) override { lease_->setCounters(device_, value); }
-  uint64_t addMemory(Bootstrap& boot, void* memory, size_t bytes, bool symmetric) override;
+  uint64_t addMemory(Bootstrap& boot, void* memory, size_t bytes, MemoryUse use) override;
   void removeMemory(Bootstrap& boot, uint64_t number) override { memory_.remove(boot, number); }
+  void removeWindow(uint64_t number) override {
+    const ContextScope scope(device_.context());
+    memory_.removeWindow(number);
+  }
   Held heldMemory() const override {
     return memory_.held(
         {.straight = exchange_.straight(), .copied = copyEngines_.calls() + copiedReduce_.calls()});
@@ -185,6 +189,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceServed copyAlone(const DeviceCall& call) const;
   DeviceServed runStraight(const DeviceCall& call);
   DeviceCall ownBlock(const DeviceCall& call) const;
+  const UserMemory::Entry* movedInto(const DeviceCall& call);
   const UserMemory::Entry* copiedInto(const DeviceCall& call);
   DeviceServed runCopied(const DeviceCall& call, const UserMemory::Entry& into);
   [[noreturn]] void refuse(const DeviceCall& call) const;
@@ -227,13 +232,13 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceChoices<Chosen> choices_;
 };
 
-uint64_t CudaRunner::addMemory(Bootstrap& boot, void* memory, size_t bytes, bool symmetric) {
+uint64_t CudaRunner::addMemory(Bootstrap& boot, void* memory, size_t bytes, MemoryUse use) {
   const ContextScope scope(device_.context());
   int error = copyEngines_.prepare();
   if (error == 0) error = copiedReduce_.prepare();
   boot.agree(error == 0 ? rondoSuccess : rondoUnhandledCudaError,
              error == 0 ? "" : format("making a stream: %s", cudaErrorText(error)));
-  return memory_.add(boot, memory, bytes, symmetric);
+  return memory_.add(boot, memory, bytes, use);
 }
 
 const CudaRunner::Chosen& CudaRunner::remembered(const DeviceRequest& request) {
@@ -311,6 +316,17 @@ DeviceCall CudaRunner::ownBlock(const DeviceCall& call) const {
   return own;
 }
 
+/// Where a call goes that only moves bytes and that copy engines take: those that were asked for
+/// do, into a window they do where that is quicker and no rule of the user's is for it.
+const UserMemory::Entry* CudaRunner::movedInto(const DeviceCall& call) {
+  const UserMemory::Entry* const into = copyEngines_.serve(call, memory_);
+  if (into == nullptr || into->use != MemoryUse::kWindow || copyEngines_.alone()) return into;
+  const DeviceRequest wanted = requestOf(call, size_);
+  if (findRule(wanted, tune_) != nullptr) return nullptr;
+  const uint64_t byKernel = remembered(wanted).choice.picoseconds;
+  return copyEngines_.time(call, facts_.costs) < byKernel ? into : nullptr;
+}
+
 /// Where an all-reduce goes that copy engines are quicker with than kernels; nullptr: they are not,
 /// or a rule of the user's says what it is to be.
 const UserMemory::Entry* CudaRunner::copiedInto(const DeviceCall& call) {
@@ -382,7 +398,7 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
   checkDeviceCall(call, rank_);
   const ContextScope scope(device_.context());
   if (size_ == 1) return copyAlone(call);
-  if (const UserMemory::Entry* into = copyEngines_.serve(call, memory_)) {
+  if (const UserMemory::Entry* into = movedInto(call)) {
     throwCuda(device_, format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into));
     return {DeviceWay::kCopyEngines};
   }

@@ -9,20 +9,31 @@
 
 namespace rondo {
 
+/// What all ranks register memory for, and promise. kSymmetric: that calls use it alike
+/// (RONDO_REGISTER_COPY_ENGINES). kWindow: the same, for collectives alone, where they are quicker,
+/// and each rank ends it by itself.
+enum class MemoryUse : uint8_t { kStraight, kSymmetric, kWindow };
+
 class MemoryRegistry {
  public:
   virtual ~MemoryRegistry() = default;
 
   /// Collective over `boot`, a Bootstrap of the communicator's ranks in their order. Every rank's
   /// device memory [memory, memory + bytes) is mapped by all others where that can be done; nullptr
-  /// and 0: this rank has none. `symmetric`, the same on all ranks: rondoCommRegister's promise.
-  /// Every kernel launched before it must end without a later call of anybody. Returns a number
-  /// that is the same on all ranks, never 0. Throws the same Error on all ranks.
-  virtual uint64_t addMemory(Bootstrap& boot, void* memory, size_t bytes, bool symmetric) = 0;
+  /// and 0: this rank has none. `use` is the same on all ranks. Every kernel launched before it
+  /// must end without a later call of anybody. Returns a number that is the same on all ranks,
+  /// never 0. Throws the same Error on all ranks.
+  virtual uint64_t addMemory(Bootstrap& boot, void* memory, size_t bytes, MemoryUse use) = 0;
 
-  /// Collective: nobody has it mapped when it returns. Waits for the device. Throws the same Error
-  /// on all ranks.
+  /// Of all but windows. Collective: nobody has it mapped when it returns. Waits for the device.
+  /// Throws the same Error on all ranks.
   virtual void removeMemory(Bootstrap& boot, uint64_t number) = 0;
+
+  /// Whether a number is that of a window.
+  static constexpr bool isWindow(uint64_t number) { return number >> 63 != 0; }
+  /// This rank does not use the window any more, nor what it mapped of the others' for it. Calls
+  /// into it have ended. Waits for nothing. Throws Error(rondoInvalidArgument).
+  virtual void removeWindow(uint64_t number) = 0;
 
   /// What is in use, for reports.
   struct Held {

@@ -13,7 +13,7 @@ namespace rondo {
 const UserMemory::Entry* symmetricResult(const DeviceCall& call, uint64_t bytes,
                                          const UserMemory& memory, int rank) {
   const UserMemory::Entry* stale = nullptr;
-  const UserMemory::Entry* const into = memory.find(call.recv, bytes, &stale);
+  const UserMemory::Entry* const into = memory.findSymmetric(call.recv, bytes, &stale);
   if (into == nullptr && stale != nullptr && stale->everywhere) {
     throw Error(
         rondoInvalidUsage,

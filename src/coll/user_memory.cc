@@ -20,7 +20,7 @@ namespace rondo {
 /// What a rank tells the others of its part of a registration.
 struct UserMemory::Card {
   int32_t code;
-  int32_t symmetric;
+  MemoryUse use;
   int32_t how;  ///< ExportedAllocation::How
   int32_t pad;
   uint64_t memory;
@@ -101,7 +101,7 @@ void UserMemory::prepare(int peer) const {
 uint64_t UserMemory::placeFor(int peer, const unsigned char* data, uint64_t bytes, Use use) const {
   const auto at = static_cast<size_t>(peer);
   const auto address = reinterpret_cast<uint64_t>(data);
-  const Entry* const entry = find(data, bytes);
+  const Entry* const entry = findPlace(data, bytes);
   if (entry != nullptr && entry->there[at] != 0) {
     return entry->there[at] + static_cast<uint64_t>(data - entry->memory);
   }
@@ -120,6 +120,9 @@ namespace {
 
 /// Of an allocation that is not a multiple of this long, peers in other processes map small pages.
 constexpr uint64_t kWholePages = 64u << 10;
+
+constexpr uint64_t kWindowNumbers = uint64_t{1} << 63;
+static_assert(MemoryRegistry::isWindow(kWindowNumbers));
 
 void checkRange(const CudaDevice& device, void* memory, size_t bytes, UserAllocation* own) {
   const auto refuse = [&](const char* what) {
@@ -148,7 +151,7 @@ void checkRange(const CudaDevice& device, void* memory, size_t bytes, UserAlloca
 
 }  // namespace
 
-UserMemory::Card UserMemory::describe(void* memory, size_t bytes, bool symmetric,
+UserMemory::Card UserMemory::describe(void* memory, size_t bytes, MemoryUse use,
                                       UserAllocation* own, UniqueFd* fd) const {
   if ((memory == nullptr) != (bytes == 0)) {
     throw Error(rondoInvalidArgument,
@@ -163,7 +166,7 @@ UserMemory::Card UserMemory::describe(void* memory, size_t bytes, bool symmetric
                        entries_.size(), kMost));
   }
   Card card{};
-  card.symmetric = symmetric ? 1 : 0;
+  card.use = use;
   if (memory == nullptr) return card;
   checkRange(device_, memory, bytes, own);
   card.memory = reinterpret_cast<uint64_t>(memory);
@@ -174,7 +177,7 @@ UserMemory::Card UserMemory::describe(void* memory, size_t bytes, bool symmetric
     return place.process != places_[static_cast<size_t>(rank_)].process;
   });
   if (!crosses || !shared_) return card;
-  if (symmetric && own->bytes % kWholePages != 0) {
+  if (use != MemoryUse::kStraight && own->bytes % kWholePages != 0) {
     logLine(LogPart::Device, LogLevel::Warn, rank_, [&] {
       return format(
           "rondoCommRegister: the allocation of %p is %zu bytes long; copy engines of other "
@@ -192,16 +195,16 @@ UserMemory::Card UserMemory::describe(void* memory, size_t bytes, bool symmetric
 /// What depends on all cards alone: the same Error on all ranks.
 void UserMemory::checkTogether(const std::vector<Card>& cards) {
   for (size_t r = 1; r < cards.size(); ++r) {
-    if (cards[r].symmetric != cards[0].symmetric) {
+    if (cards[r].use != cards[0].use) {
       throw Error(rondoInvalidUsage,
                   format("argument flags is %d on rank 0 and %d on rank %zu; allowed: the same on "
                          "all ranks",
-                         cards[0].symmetric, cards[r].symmetric, r));
+                         static_cast<int>(cards[0].use), static_cast<int>(cards[r].use), r));
     }
-    if (cards[0].symmetric != 0 && cards[r].bytes != cards[0].bytes) {
+    if (cards[0].use != MemoryUse::kStraight && cards[r].bytes != cards[0].bytes) {
       throw Error(rondoInvalidUsage,
                   format("argument bytes is %llu on rank 0 and %llu on rank %zu; allowed with "
-                         "RONDO_REGISTER_COPY_ENGINES: the same on all ranks",
+                         "these flags: the same on all ranks",
                          static_cast<unsigned long long>(cards[0].bytes),
                          static_cast<unsigned long long>(cards[r].bytes), r));
     }
@@ -268,6 +271,9 @@ void UserMemory::map(const std::vector<Card>& cards, const std::vector<UniqueFd>
   for (size_t r = 0; r < cards.size(); ++r) {
     const Card& card = cards[r];
     if (card.memory == 0 || (!shared_ && static_cast<int>(r) != rank_)) continue;
+    const bool handle = card.how == ExportedAllocation::kIpc;
+    // Closing one waits for the kernels that run, which may wait for other ranks.
+    if (handle && entry->use == MemoryUse::kWindow) continue;
     uint64_t base = card.base;
     if (places_[r].process == mine.process) {
       const UserAllocation theirs{reinterpret_cast<unsigned char*>(card.base), card.allocated, 0};
@@ -277,7 +283,7 @@ void UserMemory::map(const std::vector<Card>& cards, const std::vector<UniqueFd>
       try {
         if (card.how == ExportedAllocation::kDescriptor && descriptors[r].get() >= 0) {
           entry->mapped[r] = importDescriptor(device_, descriptors[r], card.allocated);
-        } else if (card.how == ExportedAllocation::kIpc) {
+        } else if (handle) {
           entry->mapped[r] = importIpc(device_, card.ipc, card.allocated);
         }
       } catch (const Error&) {
@@ -291,13 +297,14 @@ void UserMemory::map(const std::vector<Card>& cards, const std::vector<UniqueFd>
   }
 }
 
-uint64_t UserMemory::add(Bootstrap& boot, void* memory, size_t bytes, bool symmetric) {
+uint64_t UserMemory::add(Bootstrap& boot, void* memory, size_t bytes, MemoryUse use) {
+  dropFreedWindows();
   UserAllocation own;
   UniqueFd fd;
   Card card{};
   std::string sentence;
   try {
-    card = describe(memory, bytes, symmetric, &own, &fd);
+    card = describe(memory, bytes, use, &own, &fd);
   } catch (const Error& error) {
     card.code = error.code();
     sentence = error.sentence();
@@ -312,7 +319,7 @@ uint64_t UserMemory::add(Bootstrap& boot, void* memory, size_t bytes, bool symme
   entry->memory = static_cast<unsigned char*>(memory);
   entry->bytes = bytes;
   entry->id = own.id;
-  entry->symmetric = symmetric;
+  entry->use = use;
   map(cards, descriptors, entry.get());
   std::vector<uint64_t> table(size * size);  // row r: where rank r has everybody's
   boot.allGather(entry->here.data(), size * sizeof(uint64_t), table.data());
@@ -323,10 +330,35 @@ uint64_t UserMemory::add(Bootstrap& boot, void* memory, size_t bytes, bool symme
       entry->unreached += cards[of].memory != 0 && table[r * size + of] == 0 ? 1 : 0;
     }
   }
-  entry->everywhere = symmetric && cards[0].bytes > 0 && entry->unreached == 0;
-  entry->number = ++lastNumber_;
+  entry->everywhere = use != MemoryUse::kStraight && cards[0].bytes > 0 && entry->unreached == 0;
+  entry->number = ++lastNumber_ | (use == MemoryUse::kWindow ? kWindowNumbers : 0);
   entries_.push_back(std::move(entry));
-  return lastNumber_;
+  return entries_.back()->number;
+}
+
+namespace {
+
+std::string noSuch(uint64_t number) {
+  return format(
+      "argument registration is %llu; allowed: what rondoCommRegister gave for this communicator, "
+      "once",
+      static_cast<unsigned long long>(number));
+}
+
+}  // namespace
+
+void UserMemory::removeWindow(uint64_t number) {
+  const auto gone =
+      std::erase_if(entries_, [number](const auto& entry) { return entry->number == number; });
+  if (gone == 0) throw Error(rondoInvalidArgument, noSuch(number));
+}
+
+/// What a program frees without ending its window is of no use any more, and the peers' parts of it
+/// stay in use for as long as they are mapped here.
+void UserMemory::dropFreedWindows() {
+  std::erase_if(entries_, [](const auto& entry) {
+    return entry->use == MemoryUse::kWindow && allocationId(entry->memory) != entry->id;
+  });
 }
 
 void UserMemory::remove(Bootstrap& boot, uint64_t number) {
@@ -338,10 +370,7 @@ void UserMemory::remove(Bootstrap& boot, uint64_t number) {
   int code = rondoSuccess;
   if (found == entries_.end()) {
     code = rondoInvalidArgument;
-    fault = format(
-        "argument registration is %llu; allowed: what rondoCommRegister gave for this "
-        "communicator, once",
-        static_cast<unsigned long long>(number));
+    fault = noSuch(number);
   } else if (std::any_of(all.begin(), all.end(), [&](uint64_t n) { return n != number; })) {
     code = rondoInvalidUsage;
     fault = "ranks give different registrations; allowed: the same on all ranks";
@@ -375,16 +404,33 @@ MemoryRegistry::Held UserMemory::held(MemoryRegistry::Held out) const {
   return out;
 }
 
-const UserMemory::Entry* UserMemory::find(const void* data, uint64_t bytes,
-                                          const Entry** stale) const {
+namespace {
+
+bool holds(const UserMemory::Entry& entry, const void* data, uint64_t bytes) {
   const auto* const begin = static_cast<const unsigned char*>(data);
+  return begin >= entry.memory && bytes <= entry.bytes &&
+         static_cast<uint64_t>(begin - entry.memory) <= entry.bytes - bytes;
+}
+
+}  // namespace
+
+/// What senders may write to.
+const UserMemory::Entry* UserMemory::findPlace(const void* data, uint64_t bytes) const {
   for (const auto& entry : entries_) {
-    if (begin < entry->memory || bytes > entry->bytes ||
-        static_cast<uint64_t>(begin - entry->memory) > entry->bytes - bytes) {
-      continue;
+    if (entry->use != MemoryUse::kWindow && holds(*entry, data, bytes) &&
+        allocationId(static_cast<const unsigned char*>(data)) == entry->id) {
+      return entry.get();
     }
-    if (allocationId(begin) == entry->id) return entry.get();
-    if (stale != nullptr) *stale = entry.get();
+  }
+  return nullptr;
+}
+
+const UserMemory::Entry* UserMemory::findSymmetric(const void* data, uint64_t bytes,
+                                                   const Entry** stale) const {
+  for (const auto& entry : entries_) {
+    if (entry->use == MemoryUse::kStraight || !holds(*entry, data, bytes)) continue;
+    if (allocationId(static_cast<const unsigned char*>(data)) == entry->id) return entry.get();
+    if (entry->use != MemoryUse::kWindow) *stale = entry.get();
   }
   return nullptr;
 }

@@ -26,10 +26,10 @@ class UserMemory {
     unsigned char* memory = nullptr;  ///< This rank's; nullptr: none.
     uint64_t bytes = 0;
     uint64_t id = 0;  ///< Of the allocation that it lay in when it was registered.
-    bool symmetric = false;
-    bool everywhere = false;                            ///< Every rank reaches every other's.
-    std::vector<uint64_t> here;                         ///< By rank: where this rank has theirs.
-    std::vector<uint64_t> there;                        ///< By rank: where they have this one's.
+    MemoryUse use = MemoryUse::kStraight;
+    bool everywhere = false;      ///< Symmetric, and every rank reaches every other's.
+    std::vector<uint64_t> here;   ///< By rank: where this rank has theirs.
+    std::vector<uint64_t> there;  ///< By rank: where they have this one's.
     std::vector<std::shared_ptr<DeviceMemory>> mapped;  ///< What `here` points into.
     uint64_t mappedBytes = 0;
     size_t unreached = 0;
@@ -70,21 +70,25 @@ class UserMemory {
     return background_ != nullptr ? background_->graphPlaces() : GraphPlacesView{};
   }
 
-  uint64_t add(Bootstrap& boot, void* memory, size_t bytes, bool symmetric);
+  // As MemoryRegistry has them.
+  uint64_t add(Bootstrap& boot, void* memory, size_t bytes, MemoryUse use);
   void remove(Bootstrap& boot, uint64_t number);
+  void removeWindow(uint64_t number);
   /// `out`, and what it knows of.
   MemoryRegistry::Held held(MemoryRegistry::Held out = {}) const;
   /// nullptr: there is none.
   BackgroundMemory* background() const { return background_.get(); }
 
-  /// The registration that has all of this rank's [data, data + bytes); nullptr: none. If there is
-  /// one but its allocation has been freed since, nullptr too, and `stale` (may be nullptr) is it.
-  const Entry* find(const void* data, uint64_t bytes, const Entry** stale = nullptr) const;
+  /// The symmetric registration that has all of this rank's [data, data + bytes); nullptr: none. If
+  /// there is one but its allocation has been freed since, nullptr too, and `stale` is it, if it is
+  /// no window: programs free those without a word.
+  const Entry* findSymmetric(const void* data, uint64_t bytes, const Entry** stale) const;
 
  private:
   struct Card;
-  Card describe(void* memory, size_t bytes, bool symmetric, UserAllocation* own,
-                UniqueFd* fd) const;
+  Card describe(void* memory, size_t bytes, MemoryUse use, UserAllocation* own, UniqueFd* fd) const;
+  const Entry* findPlace(const void* data, uint64_t bytes) const;
+  void dropFreedWindows();
   static void checkTogether(const std::vector<Card>& cards);
   std::vector<UniqueFd> passDescriptors(Bootstrap& boot, const std::vector<Card>& cards,
                                         const UniqueFd& own) const;

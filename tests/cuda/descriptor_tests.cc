@@ -109,7 +109,7 @@ TEST_F(Descriptors, OfARegistration) {
     void* const memory = given(kMiB, me.device.ordinal());
     UserMemory known(me.device, me.cards, me.boot.rank(), true, {.off = true});
     try {
-      known.add(me.boot, memory, kMiB, false);
+      known.add(me.boot, memory, kMiB, MemoryUse::kStraight);
     } catch (...) {
       freed(memory);
       throw;

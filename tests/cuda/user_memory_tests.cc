@@ -152,7 +152,7 @@ TEST_F(PretendedRanks, OtherProcessesNeedARegistration) {
       EXPECT_EQ(me.memory.asks(mixed ? 1 : far), mixed);
       EXPECT_EQ(me.memory.placeFor(far, bytes, 64, UserMemory::Use::kGraph), 0u);
       me.boot.barrier();
-      const uint64_t number = me.memory.add(me.boot, memory, 2 * kMiB, false);
+      const uint64_t number = me.memory.add(me.boot, memory, 2 * kMiB, MemoryUse::kStraight);
       EXPECT_TRUE(me.memory.asks(far));
       EXPECT_NE(me.memory.placeFor(far, bytes + kMiB, kMiB, UserMemory::Use::kGraph), 0u);
       EXPECT_EQ(me.memory.placeFor(far, bytes + kMiB, kMiB + 1, UserMemory::Use::kGraph), 0u);
@@ -165,6 +165,43 @@ TEST_F(PretendedRanks, OtherProcessesNeedARegistration) {
       EXPECT_TRUE(me.memory.asks(far));
     });
   }
+  EXPECT_EQ(fake.opened, 0);
+}
+
+// A window is for collectives alone, by descriptors alone, and each rank ends its own part.
+TEST_F(PretendedRanks, WindowsAreEndedOneByOne) {
+  run({{1, 0}, {2, 1}}, [&](const Neighbour& me) {
+    constexpr uint64_t kLong = 2 * kMiB;
+    const int other = 1 - me.rank();
+    const UserMemory::Entry* stale = nullptr;
+    const auto found = [&](const void* at) { return me.memory.findSymmetric(at, 64, &stale); };
+    void* memory = nullptr;
+    ASSERT_EQ(rondoMemAllocDevice(&memory, kLong, me.device.ordinal()), rondoSuccess);
+    auto* const bytes = static_cast<unsigned char*>(memory);
+    const uint64_t window = me.memory.add(me.boot, memory, kLong, MemoryUse::kWindow);
+    EXPECT_TRUE(MemoryRegistry::isWindow(window));
+    EXPECT_EQ(me.memory.placeFor(other, bytes, 64, UserMemory::Use::kGraph), 0u);
+    ASSERT_NE(found(bytes), nullptr);
+    EXPECT_TRUE(found(bytes)->everywhere);
+    EXPECT_EQ(me.memory.held().mappedBytes, kLong);
+    if (me.rank() == 0) me.memory.removeWindow(window);  // nobody else is asked
+    me.boot.barrier();
+    EXPECT_EQ(found(bytes) == nullptr, me.rank() == 0);
+    EXPECT_EQ(me.memory.held().mappedBytes, me.rank() == 0 ? 0 : kLong);
+    me.boot.barrier();
+    freed(memory);  // of rank 1 it is still a window
+    EXPECT_EQ(found(bytes), nullptr);
+    EXPECT_EQ(stale, nullptr);
+    const auto plainAt = plain(me, kLong);  // by a handle: closing one would wait for kernels
+    const uint64_t useless = me.memory.add(me.boot, memoryOf(plainAt), kLong, MemoryUse::kWindow);
+    EXPECT_EQ(me.memory.held().registrations, 1u) << "what was freed is a window no more";
+    EXPECT_EQ(me.memory.held().mappedBytes, 0u);
+    ASSERT_NE(found(memoryOf(plainAt)), nullptr);
+    EXPECT_FALSE(found(memoryOf(plainAt))->everywhere);
+    me.memory.removeWindow(useless);
+    EXPECT_THROW(me.memory.removeWindow(useless), Error);
+    drop(plainAt);
+  });
   EXPECT_EQ(fake.opened, 0);
 }
 
@@ -184,7 +221,7 @@ TEST_F(PretendedRanks, MemoryThatComesAndGoesLeavesNothing) {
       } else {
         memory = memoryOf(plain(me, bytes));
       }
-      const uint64_t number = me.memory.add(me.boot, memory, bytes, false);
+      const uint64_t number = me.memory.add(me.boot, memory, bytes, MemoryUse::kStraight);
       const auto* const at = static_cast<unsigned char*>(memory);
       EXPECT_NE(me.memory.placeFor(other, at, bytes, UserMemory::Use::kGraph), 0u);
       EXPECT_EQ(me.memory.held().mappedBytes, bytes);
@@ -232,7 +269,7 @@ TEST_F(PretendedRanks, TheEndOfARegistrationClosesWhatIsFreed) {
     drop(inGraph);
     EXPECT_TRUE(soon([&] { return me.memory.background()->held().freed == 1; }));
     const auto kept = plain(me, kMiB);
-    const uint64_t number = me.memory.add(me.boot, memoryOf(kept), kMiB, false);
+    const uint64_t number = me.memory.add(me.boot, memoryOf(kept), kMiB, MemoryUse::kStraight);
     const auto* const registered = static_cast<unsigned char*>(memoryOf(kept));
     const uint64_t place = me.memory.placeFor(other, registered, 64, UserMemory::Use::kGraph);
     EXPECT_NE(place, 0u);

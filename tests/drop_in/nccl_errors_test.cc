@@ -163,6 +163,27 @@ TEST_F(NcclErrors, QuestionsAndSplits) {
                 {"comm is NULL"});
 }
 
+// Symmetric ones are collective, so in a group they are made at its end; what cannot be registered
+// (this is host memory) is a handle all the same.
+TEST_F(NcclErrors, WindowsOfAGroupAreMadeAtItsEnd) {
+  World two{2};
+  ncclWindow_t windows[2] = {};
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  for (int r = 0; r < 2; ++r) {
+    ASSERT_EQ(ncclCommWindowRegister(two[r], &value, sizeof value, &windows[r], 1), ncclSuccess);
+    EXPECT_EQ(windows[r], nullptr);
+  }
+  ASSERT_EQ(ncclGroupEnd(), ncclSuccess);
+  for (int r = 0; r < 2; ++r) {
+    ASSERT_NE(windows[r], nullptr);
+    EXPECT_EQ(ncclCommWindowDeregister(two[1 - r], windows[r]), ncclInvalidUsage);
+    EXPECT_EQ(ncclCommWindowDeregister(two[r], windows[r]), ncclSuccess);
+  }
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  EXPECT_EQ(ncclCommWindowRegister(two[0], nullptr, 4, &windows[0], 1), ncclInvalidArgument);
+  expectRefused(ncclGroupEnd(), ncclInvalidArgument, {"ncclCommWindowRegister", "buff"});
+}
+
 TEST_F(NcclErrors, RegistrationsAreHandlesThatAreGivenBackOnce) {
   void* handle = nullptr;
   ncclWindow_t window = nullptr;

@@ -221,7 +221,7 @@ uint64_t backgroundMemoryComesAndGoes(RankEnv& env) {
   }
   bool clean = false;
   for (int trial = 0; trial < 100 && !clean; ++trial) {
-    const uint64_t number = registryOf(env).addMemory(env.boot(), nullptr, 0, false);
+    const uint64_t number = registryOf(env).addMemory(env.boot(), nullptr, 0, MemoryUse::kStraight);
     registryOf(env).removeMemory(env.boot(), number);
     const MemoryRegistry::Held held = registryOf(env).heldMemory();
     clean = everywhere(env, held.offered == 0 && held.keptBytes == 0 && held.mappedBytes == 0);

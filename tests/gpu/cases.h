@@ -88,6 +88,7 @@ uint64_t partlyRegistered(RankEnv& env);
 /// collectives by the copy engines,
 uint64_t copyEngineMoves(RankEnv& env);
 uint64_t copyEngineSums(RankEnv& env);
+uint64_t windowMoves(RankEnv& env);
 uint64_t copyEnginesAlone(RankEnv& env);
 uint64_t copyEngineGraphs(RankEnv& env);
 /// and memory that comes and goes, also while it is registered.

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "api/rondo.h"
 #include "base/error.h"
 #include "coll/memory_registry.h"
 #include "gpu/cases.h"
@@ -21,10 +22,10 @@ constexpr size_t kAll = (kMostElements + 2 * kGuard) * sizeof(float);
 /// All of the ranks' dst that are `wanted`, while it lives.
 class Registered {
  public:
-  Registered(RankEnv& env, bool wanted, bool symmetric) : env_(env) {
+  Registered(RankEnv& env, bool wanted, MemoryUse use) : env_(env) {
     env.sync();
-    number_ = registryOf(env).addMemory(env.boot(), wanted ? env.dst : nullptr, wanted ? kAll : 0,
-                                        symmetric);
+    number_ =
+        registryOf(env).addMemory(env.boot(), wanted ? env.dst : nullptr, wanted ? kAll : 0, use);
   }
   Registered(const Registered&) = delete;
   Registered& operator=(const Registered&) = delete;
@@ -103,7 +104,7 @@ uint64_t once(RankEnv& env, const Move& move, uint32_t seed) {
 
 uint64_t registeredTransfers(RankEnv& env) {
   uint64_t bad = 0;
-  const Registered all(env, true, false);
+  const Registered all(env, true, MemoryUse::kStraight);
   registryOf(env).useMemoryFrom(10000, ~uint64_t{0});
   if (registryOf(env).heldMemory().unreached > 0) bad += fail(env, "memory that no rank reaches");
   bad += transferSizes(env) + transferMix(env) + transfersInARow(env);
@@ -117,7 +118,7 @@ uint64_t registeredTransfers(RankEnv& env) {
 uint64_t partlyRegistered(RankEnv& env) {
   uint64_t bad = 0;
   {
-    const Registered some(env, env.rank() % 2 == 0, false);
+    const Registered some(env, env.rank() % 2 == 0, MemoryUse::kStraight);
     registryOf(env).useMemoryFrom(10000, ~uint64_t{0});
     bad += transferMix(env);
     const bool went = registryOf(env).heldMemory().straight > 0;
@@ -129,7 +130,7 @@ uint64_t partlyRegistered(RankEnv& env) {
 uint64_t copyEngineMoves(RankEnv& env) {
   uint64_t bad = 0;
   uint32_t seed = 1;
-  const Registered all(env, true, true);
+  const Registered all(env, true, MemoryUse::kSymmetric);
   registryOf(env).useMemoryFrom(1, 1);
   const auto most = static_cast<uint64_t>(kMostElements) / static_cast<uint64_t>(env.size());
   for (const bool gathers : {true, false}) {
@@ -161,7 +162,7 @@ uint64_t copyEngineMoves(RankEnv& env) {
 // Without a least length, and broadcasts: what ranks ask for that give no multiprocessors.
 uint64_t copyEnginesAlone(RankEnv& env) {
   uint64_t bad = once(env, {true, 100, 3}, 77);  // not registered: by a kernel
-  const Registered all(env, true, true);
+  const Registered all(env, true, MemoryUse::kSymmetric);
   uint32_t seed = 100;
   uint64_t calls = 0;
   if (registryOf(env).heldMemory().copied != 0) bad += fail(env, "copied what is not registered");
@@ -268,7 +269,7 @@ uint64_t copyEngineSums(RankEnv& env) {
   uint64_t bad = 0;
   uint32_t seed = 500;
   const auto ranks = static_cast<uint64_t>(env.size());
-  const Registered all(env, true, true);
+  const Registered all(env, true, MemoryUse::kSymmetric);
   registryOf(env).useMemoryFrom(1, 1);
   uint64_t calls = 0;
   for (const uint64_t count : {uint64_t{1}, 32 * ranks - 1, 32 * ranks, 3200 * ranks,
@@ -321,10 +322,88 @@ uint64_t copyEngineSums(RankEnv& env) {
   return bad;
 }
 
+namespace {
+
+/// Memory that can be a window between processes.
+class WindowMemory {
+ public:
+  static constexpr uint64_t kWords = uint64_t{1} << 20;
+  explicit WindowMemory(RankEnv& env) : env_(env) { renew(); }
+  WindowMemory(const WindowMemory&) = delete;
+  WindowMemory& operator=(const WindowMemory&) = delete;
+  ~WindowMemory() { rondoMemFree(memory_); }
+
+  void renew() {
+    rondoMemFree(memory_);
+    if (rondoMemAllocDevice(&memory_, kWords * 4, env_.runner->device()) != rondoSuccess) {
+      throw Error(rondoOutOfMemory, rondoGetLastError(nullptr));
+    }
+  }
+  uint64_t enroll() {
+    return registryOf(env_).addMemory(env_.boot(), memory_, kWords * 4, MemoryUse::kWindow);
+  }
+  /// An all-gather into it, and whether copy engines did it.
+  uint64_t gather(uint64_t count, uint64_t offset, uint32_t seed, bool copied) {
+    const uint64_t before = registryOf(env_).heldMemory().copied;
+    const Move move{true, count, 31};
+    load(env_, move, seed);
+    float* const into = static_cast<float*>(memory_) + offset;
+    env_.runner->run({"rondoAllGather", Collective::AllGather, env_.src, into, count, rondoFloat32,
+                      rondoSum, 0, env_.stream});
+    cuda(cudaMemcpyAsync(env_.dst + move.offset, into,
+                         count * 4 * static_cast<uint64_t>(env_.size()), cudaMemcpyDeviceToDevice,
+                         env_.stream),
+         "copy");
+    uint64_t bad = wrong(env_, move, seed);
+    const bool went = registryOf(env_).heldMemory().copied > before;
+    if (went != (copied && env_.size() > 1)) bad += fail(env_, "went the wrong way");
+    return bad;
+  }
+
+ private:
+  RankEnv& env_;
+  void* memory_ = nullptr;
+};
+
+}  // namespace
+
+// Windows: used, ended by one rank after the other, freed without a word and at once taken again.
+uint64_t windowMoves(RankEnv& env) {
+  MemoryRegistry& registry = registryOf(env);
+  WindowMemory memory(env);
+  env.barrier();
+  const uint64_t first = memory.enroll();
+  registry.useMemoryFrom(1, 1);
+  uint64_t bad = memory.gather(1000, 17, 900, true) + memory.gather(100000, 0, 901, true);
+  if (!MemoryRegistry::isWindow(first)) bad += fail(env, "its number says that it is no window");
+  std::this_thread::sleep_for(std::chrono::milliseconds(env.rank()));
+  registry.removeWindow(first);
+  bad += memory.gather(1000, 17, 902, false);
+  try {
+    registry.removeWindow(first);
+    bad += fail(env, "ended twice");
+  } catch (const Error& error) {
+    if (error.code() != rondoInvalidArgument) bad += fail(env, error.what());
+  }
+  const uint64_t second = memory.enroll();
+  bad += memory.gather(5000, 3, 903, true);
+  memory.renew();
+  bad += memory.gather(5000, 3, 904, false);
+  env.barrier();
+  const uint64_t third = memory.enroll();
+  if (registry.heldMemory().registrations != 1) bad += fail(env, "keeps what was freed");
+  if (second == third) bad += fail(env, "numbers come again");
+  bad += memory.gather(5000, 3, 905, true);
+  if (registry.heldMemory().straight != 0) bad += fail(env, "a transfer went straight");
+  registry.removeWindow(third);
+  env.barrier();
+  return bad;
+}
+
 // A graph of both, replayed on new data, with calls between; counters pass the end of 32 bits.
 uint64_t copyEngineGraphs(RankEnv& env) {
   if (env.size() == 1) return 0;
-  const Registered all(env, true, true);
+  const Registered all(env, true, MemoryUse::kSymmetric);
   registryOf(env).useMemoryFrom(1, 1);
   env.sync();
   env.barrier();
@@ -363,7 +442,8 @@ uint64_t registeredOverAndOver(RankEnv& env) {
     } else {
       cuda(cudaMalloc(&memory, bytes), "cudaMalloc");
     }
-    const uint64_t number = registryOf(env).addMemory(env.boot(), memory, bytes, round % 2 == 0);
+    const uint64_t number = registryOf(env).addMemory(
+        env.boot(), memory, bytes, round % 2 == 0 ? MemoryUse::kSymmetric : MemoryUse::kStraight);
     if (round % 3 == 2) {
       env.barrier();
       cuda(cudaFree(memory), "cudaFree");

@@ -34,6 +34,7 @@ TEST_P(Registrations, Transfers) { run(registeredTransfers); }
 TEST_P(Registrations, OfSomeRanks) { run(partlyRegistered); }
 TEST_P(Registrations, CopyEngines) { run(copyEngineMoves); }
 TEST_P(Registrations, CopyEngineSums) { run(copyEngineSums); }
+TEST_P(Registrations, Windows) { run(windowMoves); }
 TEST_P(Registrations, CopyEngineGraphs) { run(copyEngineGraphs); }
 TEST_P(Registrations, OverAndOver) { run(registeredOverAndOver); }
 TEST_P(Registrations, CopyEnginesAlone) { run(copyEnginesAlone, true); }
@@ -50,9 +51,9 @@ INSTANTIATE_TEST_SUITE_P(OneGpu, Registrations,
                                   (std::get<2>(each.param) ? "" : "_simple");
                          });
 
-Error registering(RankEnv& env, void* memory, size_t bytes, bool symmetric = false) {
+Error registering(RankEnv& env, void* memory, size_t bytes, MemoryUse use = MemoryUse::kStraight) {
   auto& registry = dynamic_cast<MemoryRegistry&>(*env.runner);
-  return errorOf([&] { registry.addMemory(env.boot(), memory, bytes, symmetric); });
+  return errorOf([&] { registry.addMemory(env.boot(), memory, bytes, use); });
 }
 
 // All ranks get the sentence of the one that is wrong, and go on.
@@ -79,7 +80,7 @@ TEST(Faults, RegistrationsOfWhatCannotBe) {
     cuda(cudaFree(freed), "cudaFree");
     env.barrier();
     says(freed, 64, rondoInvalidArgument, "no device memory");
-    const Error uneven = registering(env, env.dst, bad ? 64 : 128, true);
+    const Error uneven = registering(env, env.dst, bad ? 64 : 128, MemoryUse::kSymmetric);
     EXPECT_EQ(uneven.code(), rondoInvalidUsage);
     EXPECT_NE(uneven.sentence().find("bytes is 128 on rank 0 and 64 on rank 1"), std::string::npos)
         << uneven.sentence();
@@ -97,7 +98,7 @@ TEST(Faults, RegistrationsOfWhatCannotBe) {
 void breakPromise(Collective collective, bool inPlace) {
   runWorld(2, patient(), [&](RankEnv& env) {
     auto& registry = dynamic_cast<MemoryRegistry&>(*env.runner);
-    const uint64_t number = registry.addMemory(env.boot(), env.dst, 1 << 20, true);
+    const uint64_t number = registry.addMemory(env.boot(), env.dst, 1 << 20, MemoryUse::kSymmetric);
     registry.useMemoryFrom(1, 1);
     const auto call = [&](size_t offset) {
       env.runner->run({"call", collective, inPlace ? env.dst + offset : env.src, env.dst + offset,
@@ -129,7 +130,7 @@ TEST(Faults, RegisteredMemoryThatIsFreed) {
     const size_t bytes = size_t{16} << 20;
     env.barrier();
     cuda(cudaMalloc(&memory, bytes), "cudaMalloc");
-    const uint64_t number = registry.addMemory(env.boot(), memory, bytes, true);
+    const uint64_t number = registry.addMemory(env.boot(), memory, bytes, MemoryUse::kSymmetric);
     env.barrier();
     float* const before = memory;
     cuda(cudaFree(memory), "cudaFree");

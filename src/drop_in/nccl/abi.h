@@ -77,9 +77,9 @@ namespace rondo::nccl {
 constexpr int kVersion = 22809;  ///< What ncclGetVersion answers: 2.28.9.
 constexpr unsigned kConfigMagic = 0xcafebeef;
 constexpr unsigned kSimInfoMagic = 0x74685283;
-constexpr int kTypes = 12;        ///< Element types of NCCL: 0 to 11.
-constexpr int kOwnOperators = 5;  ///< Operators that need not be made: 0 to 4.
-constexpr int kWindowFlags = 1;   ///< NCCL_WIN_DEFAULT (0), NCCL_WIN_COLL_SYMMETRIC (1)
+constexpr int kTypes = 12;           ///< Element types of NCCL: 0 to 11.
+constexpr int kOwnOperators = 5;     ///< Operators that need not be made: 0 to 4.
+constexpr int kSymmetricWindow = 1;  ///< NCCL_WIN_COLL_SYMMETRIC; NCCL_WIN_DEFAULT is 0.
 
 }  // namespace rondo::nccl
 

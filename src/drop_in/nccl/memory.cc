@@ -1,14 +1,17 @@
-// Memory, which is Rondo's, and its registration: Rondo takes buffers as they are, so registering
-// one makes a handle and nothing else.
+// Memory, which is Rondo's, and its registration. Rondo takes buffers as they are, so registering
+// one makes a handle and nothing else; a symmetric window is registered for the copy engines.
 
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "drop_in/nccl/failure.h"
 #include "drop_in/nccl/group.h"
+#include "drop_in/nccl/jobs.h"
 #include "drop_in/nccl/rehearsal.h"
+#include "drop_in/nccl/settings.h"
 
 namespace rondo::nccl {
 namespace {
@@ -20,6 +23,7 @@ bool hostMemoryDoes() { return rehearsing() && !hasDevices(); }
 struct Registration {
   ncclComm_t comm;
   bool window;
+  rondoRegistration_t number = 0;  ///< Rondo's; 0: none, a handle only.
 };
 
 /// All there are, by their handle.
@@ -33,39 +37,74 @@ Registrations& registrations() {
   return *one;
 }
 
-ncclResult_t enroll(const char* name, ncclComm_t comm, void* buff, size_t size, void** handle,
-                    bool window) {
-  if (const ncclResult_t bad = usable(comm, name)) return bad;
-  if (buff == nullptr || size == 0 || handle == nullptr) {
-    return fail(comm, ncclInvalidArgument,
-                format("%s: argument buff is %p, size %zu, the handle's place %p; allowed: memory, "
-                       "and where to write the handle",
-                       name, buff, size, static_cast<void*>(handle)));
-  }
+void* handleFor(const Registration& registration) {
   Registrations& known = registrations();
   const std::lock_guard<std::mutex> lock(known.mutex);
   known.last += 16;  // no address, but as one: programs compare with NULL only
-  *handle = reinterpret_cast<void*>(known.last);
-  known.all[*handle] = {comm, window};
-  return ncclSuccess;
+  void* const handle = reinterpret_cast<void*>(known.last);
+  known.all[handle] = registration;
+  return handle;
+}
+
+ncclResult_t checkEnrolled(const char* name, ncclComm_t comm, const void* buff, size_t size,
+                           const void* handle) {
+  if (const ncclResult_t bad = usable(comm, name)) return bad;
+  if (buff != nullptr && size != 0 && handle != nullptr) return ncclSuccess;
+  return fail(comm, ncclInvalidArgument,
+              format("%s: argument buff is %p, size %zu, the handle's place %p; allowed: memory, "
+                     "and where to write the handle",
+                     name, buff, size, handle));
+}
+
+/// What Rondo says on all ranks of memory that it cannot register; such a window is a handle.
+bool staysHandle(rondoResult_t result) {
+  return result == rondoUnsupported || result == rondoInvalidArgument ||
+         result == rondoInvalidUsage || result == rondoOutOfMemory;
+}
+
+/// A window of NCCL_WIN_COLL_SYMMETRIC, on all ranks.
+ncclResult_t makeWindow(const char* name, ncclComm_t comm, void* buff, size_t size,
+                        ncclWindow_t* win) {
+  Job job;
+  job.name = name;
+  job.on = comm;
+  job.blocking = comm->blocking;
+  job.place = comm->place;
+  job.run = [=](rondoComm_t*) {
+    rondoRegistration_t number = 0;
+    const rondoResult_t result =
+        rondoCommRegister(comm->inner, buff, size, RONDO_REGISTER_WINDOW, &number);
+    if (result != rondoSuccess && !staysHandle(result)) return result;
+    if (result != rondoSuccess) {
+      logLine(Loud::Info, format("%s: the window is used as memory that is not registered: %s",
+                                 name, rondoGetLastError(nullptr)));
+    }
+    *win = static_cast<ncclWindow_t>(handleFor({comm, true, number}));
+    return rondoSuccess;
+  };
+  return submit(std::move(job));
 }
 
 ncclResult_t strike(const char* name, ncclComm_t comm, void* handle, bool window) {
   if (const ncclResult_t bad = usable(comm, name)) return bad;
   if (handle == nullptr) return ncclSuccess;
   Registrations& known = registrations();
+  rondoRegistration_t number = 0;
   {
     const std::lock_guard<std::mutex> lock(known.mutex);
     const auto at = known.all.find(handle);
-    if (at != known.all.end() && at->second.comm == comm && at->second.window == window) {
-      known.all.erase(at);
-      return ncclSuccess;
+    if (at == known.all.end() || at->second.comm != comm || at->second.window != window) {
+      return fail(comm, ncclInvalidUsage,
+                  format("%s: argument handle is %p; allowed: one of %s on this communicator that "
+                         "was not given back",
+                         name, handle, window ? "ncclCommWindowRegister" : "ncclCommRegister"));
     }
+    number = at->second.number;
+    known.all.erase(at);
   }
-  return fail(comm, ncclInvalidUsage,
-              format("%s: argument handle is %p; allowed: one of %s on this communicator that was "
-                     "not given back",
-                     name, handle, window ? "ncclCommWindowRegister" : "ncclCommRegister"));
+  // One whose memory was freed has ended by itself.
+  if (number != 0) rondoCommDeregister(comm->inner, number);
+  return ncclSuccess;
 }
 
 }  // namespace
@@ -113,8 +152,11 @@ RONDO_NCCL_CALL(ncclResult_t, ncclMemFree, (void* ptr)) {
 
 RONDO_NCCL_CALL(ncclResult_t, ncclCommRegister,
                 (const ncclComm_t comm, void* buff, size_t size, void** handle)) {
-  return guarded("ncclCommRegister", [&] {
-    return rondo::nccl::enroll("ncclCommRegister", comm, buff, size, handle, false);
+  const char* name = "ncclCommRegister";
+  return guarded(name, [&] {
+    const ncclResult_t bad = rondo::nccl::checkEnrolled(name, comm, buff, size, handle);
+    if (bad == ncclSuccess) *handle = rondo::nccl::handleFor({comm, false});
+    return bad;
   });
 }
 
@@ -125,14 +167,21 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommDeregister, (const ncclComm_t comm, void* 
 RONDO_NCCL_CALL(ncclResult_t, ncclCommWindowRegister,
                 (ncclComm_t comm, void* buff, size_t size, ncclWindow_t* win, int winFlags)) {
   const char* name = "ncclCommWindowRegister";
-  if (winFlags < 0 || winFlags > rondo::nccl::kWindowFlags) {
+  if (winFlags < 0 || winFlags > rondo::nccl::kSymmetricWindow) {
     return failInGroup(fail(nullptr, ncclInvalidArgument,
                             format("%s: argument winFlags is %d; allowed: NCCL_WIN_DEFAULT (0) or "
                                    "NCCL_WIN_COLL_SYMMETRIC (1)",
                                    name, winFlags)));
   }
   return guarded(name, [&] {
-    return rondo::nccl::enroll(name, comm, buff, size, reinterpret_cast<void**>(win), true);
+    if (const ncclResult_t bad = rondo::nccl::checkEnrolled(name, comm, buff, size, win)) {
+      return failInGroup(bad);
+    }
+    if (winFlags == rondo::nccl::kSymmetricWindow) {
+      return rondo::nccl::makeWindow(name, comm, buff, size, win);
+    }
+    *win = static_cast<ncclWindow_t>(rondo::nccl::handleFor({comm, true}));
+    return ncclSuccess;
   });
 }
 
