@@ -44,9 +44,9 @@ void* DeviceMemory::allocate(size_t bytes) {
   bytes = (bytes + kPage - 1) / kPage * kPage;
   void* const memory = reinterpret_cast<void*>(take(bytes));
   if (comm_ != nullptr) {
-    const int flags = copyEngines_ ? RONDO_REGISTER_COPY_ENGINES : RONDO_REGISTER_DEFAULT;
     rondoRegistration_t number = 0;
-    checkRondo(rondoCommRegister(comm_, memory, bytes, flags, &number), "rondoCommRegister", comm_);
+    checkRondo(rondoCommRegister(comm_, memory, bytes, flags_, &number), "rondoCommRegister",
+               comm_);
     registered_[memory] = number;
   }
   return memory;
@@ -61,13 +61,26 @@ void DeviceMemory::release(void* block) {
   give(address(block));
 }
 
+// Windows cannot be shared by the handles of cuMemAlloc's memory.
 CuPointer DeviceMemory::take(size_t bytes) {
   CuPointer block = 0;
+  if (flags_ == RONDO_REGISTER_WINDOW) {
+    void* memory = nullptr;
+    checkRondo(rondoMemAllocDevice(&memory, bytes, RONDO_DEVICE_AUTO), "rondoMemAllocDevice",
+               comm_);
+    return address(memory);
+  }
   device_.cuda().check(device_.cuda().memAlloc(&block, bytes), "cuMemAlloc");
   return block;
 }
 
-void DeviceMemory::give(CuPointer block) { device_.cuda().memFree(block); }
+void DeviceMemory::give(CuPointer block) {
+  if (flags_ == RONDO_REGISTER_WINDOW) {
+    rondoMemFree(reinterpret_cast<void*>(block));
+  } else {
+    device_.cuda().memFree(block);
+  }
+}
 
 void DeviceMemory::write(void* to, size_t bytes, const std::function<void(void*)>& produce) {
   if (scratch_.size() < bytes) scratch_.resize(bytes);

@@ -37,9 +37,9 @@ class Device {
 class DeviceMemory : public Memory {
  public:
   /// Registers its blocks with `comm`, unless it is nullptr: then all ranks allocate and release
-  /// blocks of the same lengths in the same order.
-  DeviceMemory(const Device& device, rondoComm_t comm, bool copyEngines)
-      : device_(device), comm_(comm), copyEngines_(copyEngines) {}
+  /// blocks of the same lengths in the same order. `flags` as of rondoCommRegister.
+  DeviceMemory(const Device& device, rondoComm_t comm, int flags)
+      : device_(device), comm_(comm), flags_(flags) {}
   void* allocate(size_t bytes) override;
   void release(void* block) override;
   void write(void* to, size_t bytes, const std::function<void(void*)>& produce) override;
@@ -54,7 +54,7 @@ class DeviceMemory : public Memory {
  private:
   const Device& device_;
   const rondoComm_t comm_;
-  const bool copyEngines_;
+  const int flags_;
   std::map<void*, rondoRegistration_t> registered_;
   std::vector<char> scratch_;
 };

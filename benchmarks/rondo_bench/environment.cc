@@ -53,11 +53,14 @@ Environment::Environment(const Options& options) : options_(options) {
   device_ = std::make_unique<Device>(session_);
   if (isNccl(options.peer)) nccl_ = std::make_unique<Nccl>(session_, peerName(options.peer));
   const rondoComm_t registersWith = options.registered ? session_.rondo() : nullptr;
+  const int flags = options.windows       ? RONDO_REGISTER_WINDOW
+                    : options.copyEngines ? RONDO_REGISTER_COPY_ENGINES
+                                          : RONDO_REGISTER_DEFAULT;
   if (options.peer == Peer::kNcclSymmetric) {
-    memory_ = std::make_unique<NcclMemory>(*device_, registersWith, options.copyEngines, *nccl_);
+    memory_ = std::make_unique<NcclMemory>(*device_, registersWith, flags, *nccl_);
     memory_->release(memory_->allocate(1));  // refused before a table is begun
   } else {
-    memory_ = std::make_unique<DeviceMemory>(*device_, registersWith, options.copyEngines);
+    memory_ = std::make_unique<DeviceMemory>(*device_, registersWith, flags);
   }
   const int calls = options.graph     ? options.callsPerSample
                     : options.awaited ? kAwaitedCalls

@@ -9,8 +9,8 @@ namespace rondo::bench {
 /// All ranks allocate and release blocks of the same lengths in the same order.
 class NcclMemory : public DeviceMemory {
  public:
-  NcclMemory(const Device& device, rondoComm_t comm, bool copyEngines, Nccl& nccl)
-      : DeviceMemory(device, comm, copyEngines), nccl_(nccl) {}
+  NcclMemory(const Device& device, rondoComm_t comm, int flags, Nccl& nccl)
+      : DeviceMemory(device, comm, flags), nccl_(nccl) {}
 
  protected:
   CuPointer take(size_t bytes) override {

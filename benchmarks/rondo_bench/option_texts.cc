@@ -128,6 +128,9 @@ void addDeviceOptions(CLI::App& app, OptionTexts& texts, Options& options) {
       app, "--copy-engines", options.copyEngines,
       "With --register: all-gather and all-to-all of 32M, all-reduce of some 100M and more by copy "
       "engines");
+  addFlag(app, "--windows", options.windows,
+          "With --register: as symmetric windows, in rondoMemAllocDevice's memory: by copy engines "
+          "where the cost model says so");
   addText(app, "--graph-calls", texts.calls, "N", "Calls in a graph [20]");
 }
 

@@ -141,6 +141,10 @@ void requireSense(const Options& options) {
   if (options.copyEngines && !options.registered) {
     throw UsageError("--copy-engines: allowed only together with --register");
   }
+  if (options.windows && (!options.registered || options.copyEngines)) {
+    throw UsageError(
+        "--windows: allowed only together with --register, and without --copy-engines");
+  }
   if (options.group > 1 && device) {
     throw UsageError("--group: allowed only with --memory host or rondo, not --memory device");
   }

@@ -57,7 +57,8 @@ struct Options {
   bool graph = false;
   bool awaited = false;
   bool registered = false;   ///< Device memory: buffers are registered with Rondo,
-  bool copyEngines = false;  ///< for copy engines.
+  bool copyEngines = false;  ///< for copy engines,
+  bool windows = false;      ///< as windows.
   int callsPerSample = 20;
   std::string csvPath;
   std::string jsonPath;

@@ -95,6 +95,7 @@ RunInfo describe(const Environment& environment, const Benchmark& benchmark) {
   if (options.awaited) run += ", each call waited for";
   if (options.registered) run += ", buffers registered";
   if (options.copyEngines) run += " for copy engines";
+  if (options.windows) run += " as windows";
   info.facts.front().second = run;
   std::string& times = info.facts.back().second;
   if (benchmark.across == AcrossRanks::kFirst) {

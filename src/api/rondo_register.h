@@ -48,7 +48,8 @@ typedef uint64_t rondoRegistration_t;
  * memory, from 4 MiB on, is written there by the sender. With
  * RONDO_REGISTER_COPY_ENGINES, rondoAllGather and rondoAllToAll (not in place) into it, of 32 MiB
  * or more in all, keep no multiprocessor busy but for the copy of a rank's own block; by themselves
- * they may take longer than Rondo's kernels. With config.smBudget RONDO_SM_BUDGET_NONE that is so
+ * they may take longer than Rondo's kernels. rondoBroadcast of two ranks goes so where the cost
+ * model says that it is quicker. With config.smBudget RONDO_SM_BUDGET_NONE that is so
  * at any length, for rondoBroadcast too, and of the rank's own block. rondoAllReduce into it,
  * of up to 8 ranks and not of a premultiplied sum, is moved by them where the cost model says that
  * they are quicker, from about 100 MiB on: 32 to 256 blocks of threads reduce what comes, each

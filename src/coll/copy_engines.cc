@@ -45,7 +45,7 @@ const UserMemory::Entry* CopyEngines::serve(const DeviceCall& call,
                                             const UserMemory& memory) const {
   const bool exchanges = call.collective == Collective::AllToAll;
   // With several peers a root's own link carries a broadcast more than once: only to spare kernels.
-  const bool casts = alone_ && call.collective == Collective::Broadcast;
+  const bool casts = (alone_ || size_ == 2) && call.collective == Collective::Broadcast;
   if (!exchanges && !casts && call.collective != Collective::AllGather) return nullptr;
   const uint64_t slots = casts ? 1 : static_cast<uint64_t>(size_);
   const uint64_t bytes = call.count * typeSize(call.type) * slots;

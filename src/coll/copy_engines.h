@@ -25,9 +25,9 @@ class CopyEngines {
   int prepare();
 
   /// Whether the call is one for them: an all-gather, or an all-to-all that is not in place, of at
-  /// least from() bytes in all (alone: a broadcast too), into memory registered as symmetric that
-  /// every rank reaches. Then all ranks say so, by their promise. Throws Error(rondoInvalidUsage)
-  /// for memory that was freed since it was registered.
+  /// least from() bytes in all (alone, and between two ranks, a broadcast too), into memory
+  /// registered as symmetric that every rank reaches. Then all ranks say so, by their promise.
+  /// Throws Error(rondoInvalidUsage) for memory that was freed since it was registered.
   const UserMemory::Entry* serve(const DeviceCall& call, const UserMemory& memory) const;
   /// What it takes by them.
   uint64_t time(const DeviceCall& call, const DeviceCosts& costs) const;

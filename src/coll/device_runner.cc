@@ -317,10 +317,13 @@ DeviceCall CudaRunner::ownBlock(const DeviceCall& call) const {
 }
 
 /// Where a call goes that only moves bytes and that copy engines take: those that were asked for
-/// do, into a window they do where that is quicker and no rule of the user's is for it.
+/// do, but a broadcast, and into a window, only where that is quicker and no rule of the user's is
+/// for it.
 const UserMemory::Entry* CudaRunner::movedInto(const DeviceCall& call) {
   const UserMemory::Entry* const into = copyEngines_.serve(call, memory_);
-  if (into == nullptr || into->use != MemoryUse::kWindow || copyEngines_.alone()) return into;
+  if (into == nullptr || copyEngines_.alone()) return into;
+  const bool asked = into->use != MemoryUse::kWindow && call.collective != Collective::Broadcast;
+  if (asked) return into;
   const DeviceRequest wanted = requestOf(call, size_);
   if (findRule(wanted, tune_) != nullptr) return nullptr;
   const uint64_t byKernel = remembered(wanted).choice.picoseconds;

@@ -151,6 +151,7 @@ refused "--graph: allowed only with --memory device" allreduce --graph
 refused "--awaited: allowed only with --memory device, and without --graph" allreduce --awaited
 refused "--register: allowed only with --memory device" allreduce --register
 refused "--copy-engines: allowed only together with --register" allreduce --copy-engines
+refused "--windows: allowed only together with --register" allreduce --memory device --windows
 refused "--peer nccl: allowed only with --memory device" allreduce --peer nccl
 refused "--peer nccl-sym: allowed only with --memory device" allreduce --peer nccl-sym
 refused "--peer mpi: MPI has no type like bfloat16" allreduce --peer mpi --type int8,bfloat16

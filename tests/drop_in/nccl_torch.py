@@ -3,7 +3,7 @@
 
 nccl_torch.py LIBRARY LOSSES : LIBRARY is part of the path of the libnccl that must answer; the
 losses of a training of 200 steps are written to LOSSES, a line each. Knows nothing of Rondo.
-TEST_RANKS: so many processes, several to a GPU where there are fewer (start MPS). Exit status 77
+TEST_POOLS: results in registered pools, too. TEST_RANKS: so many processes, several to a GPU where there are fewer (start MPS). Exit status 77
 without PyTorch or for fewer than two ranks.
 """
 import ctypes
@@ -182,6 +182,39 @@ def groups(rank, size):
             dist.destroy_process_group(group)
 
 
+def pools(rank, size, gpu):
+    """Results in the backend's own memory, registered as symmetric windows, and after their end."""
+    if size > torch.cuda.device_count():
+        return  # a pool's memory is one device's
+    backend = dist.distributed_c10d._get_default_group()._get_backend(torch.device("cuda", gpu))
+    pool = torch.cuda.MemPool(backend.mem_allocator)
+    count = 16 << 20
+    with torch.cuda.use_mem_pool(pool):
+        gathered = torch.empty(size * count, device="cuda")
+        reduced = torch.empty(4 * count, device="cuda")
+    backend.register_mem_pool(pool, symm=True)
+
+    def calls(long):
+        part = count if long else 1000
+        dist.all_gather_into_tensor(gathered[: size * part], values(rank, part, torch.float32).cuda())
+        want = torch.cat([values(r, part, torch.float32) for r in range(size)])
+        same(gathered[: size * part], want, "all_gather into a pool")
+        gives = [values(r, size * part, torch.float32) for r in range(size)]
+        dist.all_to_all_single(gathered[: size * part], gives[rank].cuda())
+        want = torch.cat([give[rank * part : (rank + 1) * part] for give in gives])
+        same(gathered[: size * part], want, "all_to_all into a pool")
+        sums = [values(r, 4 * part, torch.float32) for r in range(size)]
+        data = reduced[: 4 * part]
+        data.copy_(sums[rank])
+        dist.all_reduce(data)
+        same(data, torch.stack(sums).sum(0), "all_reduce in a pool")
+
+    for long in (True, False, True):
+        calls(long)
+    backend.deregister_mem_pool(pool)
+    calls(True)
+
+
 def training(rank, device):
     torch.manual_seed(7)
     torch.use_deterministic_algorithms(True)
@@ -257,6 +290,9 @@ def work(rank, size, library, losses_file):
             graphs(rank, size)
             groups(rank, size)
             said(f"streams, graphs and groups: {same.count} results are the CPU's")
+            if "TEST_POOLS" in os.environ:
+                pools(rank, size, gpu)
+                said(f"pools: {same.count} results are the CPU's")
         else:
             losses = training(rank, gpu)
             if rank == 0:

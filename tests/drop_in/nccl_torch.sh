@@ -8,7 +8,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export NCCL_NVLS_ENABLE=${NCCL_NVLS_ENABLE:-0}
 # PyTorch's RPATH beats LD_LIBRARY_PATH; a library that is loaded first has the name already.
-LD_PRELOAD=$library python3 "$script" "$library" "$scratch/rondo"
+# In pools NCCL 2.28.9 by itself gives wrong values (all-to-all, 2 x H200, 2026-11-29).
+TEST_POOLS=1 LD_PRELOAD=$library python3 "$script" "$library" "$scratch/rondo"
 TEST_PORT=29521 python3 "$script" nvidia/nccl "$scratch/nccl"
 python3 - "$scratch/rondo" "$scratch/nccl" <<'END'
 import sys

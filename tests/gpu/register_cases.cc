@@ -127,6 +127,40 @@ uint64_t partlyRegistered(RankEnv& env) {
   return bad + transferMix(env);
 }
 
+namespace {
+
+struct Called {
+  uint64_t bad = 0, calls = 0;
+};
+
+/// From every root, in place there and not.
+Called broadcasts(RankEnv& env, uint32_t* seed) {
+  Called done;
+  for (int root = 0; root < env.size() && env.size() > 1; ++root) {
+    for (const uint64_t count : {uint64_t{1}, uint64_t{1000}, uint64_t{kMostElements} / 2}) {
+      for (const bool inPlace : {false, true}) {
+        const Move move{true, count, 19, false};
+        load(env, move, ++*seed);
+        const bool mine = env.rank() == root;
+        float* const result = env.dst + move.offset;
+        if (inPlace && mine) {
+          cuda(cudaMemcpyAsync(result, env.src, count * 4, cudaMemcpyDeviceToDevice, env.stream),
+               "copy");
+        }
+        const float* const from = !mine ? nullptr : inPlace ? result : env.src;
+        env.runner->run({"rondoBroadcast", Collective::Broadcast, from, result, count, rondoFloat32,
+                         rondoSum, root, env.stream});
+        ++done.calls;
+        done.bad += wrongWords(
+            env, move, [&](uint64_t i) { return word(root, i, *seed); }, count);
+      }
+    }
+  }
+  return done;
+}
+
+}  // namespace
+
 uint64_t copyEngineMoves(RankEnv& env) {
   uint64_t bad = 0;
   uint32_t seed = 1;
@@ -142,6 +176,11 @@ uint64_t copyEngineMoves(RankEnv& env) {
   }
   bad += once(env, {true, 5000, 9, true}, seed++);
   if (env.size() == 1) return bad;
+  const uint64_t before = registryOf(env).heldMemory().copied;
+  const Called casts = broadcasts(env, &seed);
+  bad += casts.bad;
+  const uint64_t copied = registryOf(env).heldMemory().copied - before;
+  if (copied != (env.size() == 2 ? casts.calls : 0)) bad += fail(env, "broadcasts went wrongly");
   for (const uint64_t count : {uint64_t{100}, uint64_t{200000}}) {  // without a wait between them
     const Move first{true, count, 0}, second{false, count, count * 8 + kGuard};
     load(env, second, seed);
@@ -166,26 +205,9 @@ uint64_t copyEnginesAlone(RankEnv& env) {
   uint32_t seed = 100;
   uint64_t calls = 0;
   if (registryOf(env).heldMemory().copied != 0) bad += fail(env, "copied what is not registered");
-  for (int root = 0; root < env.size() && env.size() > 1; ++root) {
-    for (const uint64_t count : {uint64_t{1}, uint64_t{1000}, uint64_t{kMostElements} / 2}) {
-      for (const bool inPlace : {false, true}) {
-        const Move move{true, count, 19, false};
-        load(env, move, ++seed);
-        const bool mine = env.rank() == root;
-        float* const result = env.dst + move.offset;
-        if (inPlace && mine) {
-          cuda(cudaMemcpyAsync(result, env.src, count * 4, cudaMemcpyDeviceToDevice, env.stream),
-               "copy");
-        }
-        const float* const from = !mine ? nullptr : inPlace ? result : env.src;
-        env.runner->run({"rondoBroadcast", Collective::Broadcast, from, result, count, rondoFloat32,
-                         rondoSum, root, env.stream});
-        ++calls;
-        bad += wrongWords(
-            env, move, [&](uint64_t i) { return word(root, i, seed); }, count);
-      }
-    }
-  }
+  const Called casts = broadcasts(env, &seed);
+  bad += casts.bad;
+  calls += casts.calls;
   if (env.size() > 1) {
     bad += once(env, {true, 1, 0}, ++seed);
     bad += once(env, {false, 7, 5}, ++seed);
