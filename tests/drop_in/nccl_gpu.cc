@@ -232,9 +232,16 @@ void memory(Machine& machine, Comms& comms) {
     compare(
         type, static_cast<unsigned char*>(buffers[at]), kCount,
         [&](size_t i) { return reduced(kSum, n, i); }, "a window");
-    nccl(ncclCommWindowDeregister(comms[at], windows[at]), "ncclCommWindowDeregister");
+  }
+  machine.group(
+      [&](int r) {
+        return ncclCommWindowDeregister(comms[static_cast<size_t>(r)],
+                                        windows[static_cast<size_t>(r)]);
+      },
+      "ncclCommWindowDeregister");
+  for (int r = 0; r < n; ++r) {
     cuda(cudaSetDevice(machine[r].device), "cudaSetDevice");
-    nccl(ncclMemFree(buffers[at]), "ncclMemFree");
+    nccl(ncclMemFree(buffers[static_cast<size_t>(r)]), "ncclMemFree");
   }
 }
 

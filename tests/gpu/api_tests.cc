@@ -92,7 +92,15 @@ TEST(DeviceApi, RegisteredMemory) {
     EXPECT_EQ(
         b.dst.wrong(b.stream, 7, kHalf, [&](size_t i) { return element(me.before(1), i + 5); }),
         0u);
-    EXPECT_EQ(rondoCommRegister(comm, b.src.at(0), 4, 2, &number), rondoInvalidArgument);
+    EXPECT_EQ(rondoCommRegister(comm, b.src.at(0), 4, 3, &number), rondoInvalidArgument);
+    rondoRegistration_t window = 0;
+    EXPECT_EQ(rondoCommRegister(comm, nullptr, 0, RONDO_REGISTER_WINDOW, &window),
+              rondoInvalidArgument);
+    good(rondoCommRegister(comm, b.src.at(0), 4, RONDO_REGISTER_WINDOW, &window));
+    if (me.rank == 0) good(rondoCommDeregister(comm, window));  // alone
+    me.meet();
+    if (me.rank == 1) good(rondoCommDeregister(comm, window));
+    EXPECT_EQ(rondoCommDeregister(comm, window), rondoInvalidArgument);
     good(rondoGroupStart());
     EXPECT_EQ(rondoCommDeregister(comm, number), rondoInvalidUsage);
     good(rondoGroupEnd());

@@ -102,9 +102,16 @@ ncclResult_t strike(const char* name, ncclComm_t comm, void* handle, bool window
     number = at->second.number;
     known.all.erase(at);
   }
-  // One whose memory was freed has ended by itself.
-  if (number != 0) rondoCommDeregister(comm->inner, number);
-  return ncclSuccess;
+  if (number == 0) return ncclSuccess;
+  Job job;
+  job.name = name;
+  job.on = comm;
+  job.place = comm->place;
+  job.run = [comm, number](rondoComm_t*) {
+    rondoCommDeregister(comm->inner, number);  // one whose memory was freed has ended by itself
+    return rondoSuccess;
+  };
+  return submit(std::move(job));
 }
 
 }  // namespace
