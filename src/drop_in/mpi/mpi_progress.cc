@@ -16,10 +16,8 @@ namespace {
 using Callback = int (*)();
 using Register = int (*)(Callback);
 
-RONDO_NEAR_THREAD constinit thread_local bool inside = false;
-
 int poll() {
-  if (!anyPending() || inside) return 0;
+  if (!anyPending() || mpiMayNotPoll) return 0;
   const NoPollsOfMpi whilePolling;
   pollPending();
   return 0;
@@ -41,9 +39,7 @@ bool call(const char* name) {
 
 }  // namespace
 
-NoPollsOfMpi::NoPollsOfMpi() : before_(inside) { inside = true; }
-NoPollsOfMpi::~NoPollsOfMpi() { inside = before_; }
-
+RONDO_NEAR_THREAD constinit thread_local bool mpiMayNotPoll = false;
 RONDO_NEAR_THREAD constinit thread_local unsigned answeredCalls = 0;
 
 void progressMpi() {
@@ -55,7 +51,7 @@ void moveMpiOnNow() {
   constexpr uint64_t kBetweenNs = 20'000;  // a look takes some 100
   RONDO_NEAR_THREAD static constinit thread_local uint64_t last = 0;
   const uint64_t now = monotonicNs();
-  if (inside || now - last < kBetweenNs) return;
+  if (mpiMayNotPoll || now - last < kBetweenNs) return;
   last = now;
   const NoPollsOfMpi messagesOnly;
   progressMpi();
