@@ -102,6 +102,11 @@ int Attempt::failedOnDevices(rondoResult_t result) {
   return raised(result, "on device memory: " + sentence);
 }
 
+int Attempt::caughtAtOnce(Call call, MPI_Comm comm, const KnownComm& known,
+                          const std::exception_ptr& thrown) {
+  return Attempt(Made{}, call, comm, known).caught(thrown);
+}
+
 int Attempt::caught(const std::exception_ptr& thrown) {
   rondoResult_t result = rondoInternalError;
   std::string sentence = "unknown exception";

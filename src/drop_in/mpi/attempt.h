@@ -108,6 +108,9 @@ class Attempt {
 
   /// What taken() gives where Rondo's call has failed, of a call without an Attempt.
   static int failedAtOnce(Call call, MPI_Comm comm, const KnownComm& known, rondoResult_t result);
+  /// And where something was thrown.
+  static int caughtAtOnce(Call call, MPI_Comm comm, const KnownComm& known,
+                          const std::exception_ptr& thrown);
 
   /// By all ranks, if asksMemory(): true if the call is over, because it ran between the devices,
   /// or is MPI's, or failed; *code is its result then. False: it is to be taken as ever. `key`: of

@@ -361,6 +361,38 @@ bool allreduceAtOnce(MPI_Comm comm, const KnownComm& known, const Vectors& of, i
   return reduceAlike(call, AtOnce{}, pass, rondoAllReduce, of, count);
 }
 
+/// Of a usual program. `known`: as isMpisAtOnce() left it.
+bool iallreduceAtOnce(MPI_Comm comm, const KnownComm* known, const Vectors& of, int count,
+                      MPI_Request* request, int* code) {
+  if (known == nullptr || known->aborted.load(std::memory_order_relaxed)) return false;
+  const Reduction how = reductionOf(of.type, of.op);
+  if (how.why != Why::Taken || count < 0 || of.recv == MPI_IN_PLACE || request == nullptr) {
+    return false;
+  }
+  const size_t number = static_cast<size_t>(count) * how.per;
+  if (number * how.size < leastLater) return false;
+  const auto build = [from = of.send == MPI_IN_PLACE ? of.recv : of.send, to = of.recv, number,
+                      type = how.type, op = how.op] {
+    return Direct{[=](rondoComm_t rondo) {
+      return rondoAllReduce(from, to, number, type, op, rondo, nullptr);
+    }};
+  };
+  const auto make = [&] { return std::make_unique<JobOf<decltype(build)>>(build); };
+  *code = beginAtOnce(Call::Iallreduce, comm, *known, make, request);
+  return true;
+}
+
+[[gnu::noinline]] int iallreduceInFull(const Vectors& of, int count, MPI_Comm comm,
+                                       const KnownComm* known, MPI_Request* request) {
+  Attempt call(Call::Iallreduce, comm, known);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Iallreduce(from, to, count, of.type, of.op, comm, request);
+  };
+  const auto buffers = [&] { return vectors<AmongAll>(of.send, of.recv, count, of.type); };
+  const Passing pass(comm, request, buffers, mpi);
+  return reduceAlike(call, Later{request}, pass, rondoAllReduce, of, count);
+}
+
 }  // namespace
 
 int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
@@ -378,14 +410,10 @@ int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype t
   if (isMpisAtOnce(comm, count, type, &known)) {
     return PMPI_Iallreduce(sendbuf, recvbuf, count, type, op, comm, request);
   }
-  Attempt call(Call::Iallreduce, comm, known);
-  const auto mpi = [&](const void* from, void* to) {
-    return PMPI_Iallreduce(from, to, count, type, op, comm, request);
-  };
-  const auto of = [&] { return vectors<AmongAll>(sendbuf, recvbuf, count, type); };
-  const Passing pass(comm, request, of, mpi);
-  return reduceAlike(call, Later{request}, pass, rondoAllReduce, {sendbuf, recvbuf, type, op},
-                     count);
+  int code = MPI_SUCCESS;
+  const Vectors of{sendbuf, recvbuf, type, op};
+  if (usualProgram && iallreduceAtOnce(comm, known, of, count, request, &code)) return code;
+  return iallreduceInFull(of, count, comm, known, request);
 }
 
 int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,

@@ -1,11 +1,13 @@
 #pragma once
-// Blocking calls that are Rondo's before anything else is looked at: of a program of one thread,
+// Calls that are Rondo's before anything else is looked at: of a program of one thread,
 // without statistics, devices or a rehearsal, on a communicator of Rondo's, while ranks need not
 // meet in the call. An Attempt, which finds out everything, keeps it in memory and takes as long as
 // a short call's half. What decides is what decides there, the same on all ranks; that a rank takes
 // this way and another one an Attempt's makes no difference.
 
 #include <mpi.h>
+
+#include <exception>
 
 #include "drop_in/mpi/attempt.h"
 
@@ -33,6 +35,23 @@ int answerAtOnce(Call call, MPI_Comm comm, const KnownComm& known, const Run& ru
   if (result != rondoSuccess) [[unlikely]]
     return Attempt::failedAtOnce(call, comm, known, result);
   moveMpiOn();
+  endFreed();
+  return MPI_SUCCESS;
+}
+
+/// As Attempt::begun(), of a non-blocking one, for which ranks never meet.
+template <class Make>
+int beginAtOnce(Call call, MPI_Comm comm, const KnownComm& known, const Make& make,
+                MPI_Request* request) {
+  const OwnCalls own;
+  rondoResult_t result;
+  try {
+    result = beginPending(known, comm, call, make(), request);
+  } catch (...) {
+    return Attempt::caughtAtOnce(call, comm, known, std::current_exception());
+  }
+  if (result != rondoSuccess) [[unlikely]]
+    return Attempt::failedAtOnce(call, comm, known, result);
   endFreed();
   return MPI_SUCCESS;
 }
