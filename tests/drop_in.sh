@@ -66,6 +66,17 @@ grep -q '^rondo_mpi: MPI_Allreduce .* type [1-9].* operator [1-9].* arguments [1
 grep -q '^rondo_mpi: MPI_Allreduce .* many communicators 232' "$log" ||
   fail "communicators that are hardly used"
 
+# The usual call is remembered only where nothing is counted.
+for ranks in 2 3 4; do
+  echo "== v-collectives made again but for one thing, $ranks ranks"
+  runMpi $ranks "$programs/again_test" >"$log" 2>&1 || fail "again_test without the layer"
+  layered $ranks RONDO_MPI_MEASURE=0 "$programs/again_test" >"$log" 2>&1 || fail "again_test failed"
+  grep ' checks on a rank' "$log"
+done
+layered 2 RONDO_MPI_STATS=1 "$programs/again_test" >"$log" 2>&1 || fail "again_test, counted"
+counted MPI_Alltoallv 336 0 ""
+counted MPI_Allgatherv 330 0 ""
+
 # Non-blocking calls of few bytes are MPI's, but with RONDO_MPI=both.
 for ranks in 1 2 3; do
   echo "== the same by non-blocking calls, and requests, $ranks ranks"

@@ -9,8 +9,10 @@ namespace rondo {
 /// scope is left.
 class Claim {
  public:
-  explicit Claim(std::atomic<bool>& flag)
-      : mine_(flag.exchange(true, std::memory_order_acquire) ? nullptr : &flag) {}
+  /// `alone`: no other thread ever claims it. Then nothing is locked, which would wait for all that
+  /// was written before.
+  explicit Claim(std::atomic<bool>& flag, bool alone = false)
+      : mine_(take(flag, alone) ? &flag : nullptr) {}
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
   ~Claim() {
@@ -20,6 +22,13 @@ class Claim {
   explicit operator bool() const { return mine_ != nullptr; }
 
  private:
+  static bool take(std::atomic<bool>& flag, bool alone) {
+    if (!alone) return !flag.exchange(true, std::memory_order_acquire);
+    if (flag.load(std::memory_order_relaxed)) return false;
+    flag.store(true, std::memory_order_relaxed);
+    return true;
+  }
+
   std::atomic<bool>* mine_;
 };
 

@@ -27,9 +27,18 @@ inline bool isSmall(long long count, MPI_Datatype type, int blocks = 1) {
          static_cast<size_t>(count) * row->layout.size < leastLater * static_cast<size_t>(blocks);
 }
 
-/// Whether a call is, whose block has `count` elements, or the whole vector of a reduction.
+/// Whether a call is, whose block has `count` elements, or the whole vector of a reduction. If not,
+/// `*known` is for its Attempt.
+inline bool isMpisAtOnce(MPI_Comm comm, long long count, MPI_Datatype type,
+                         const KnownComm** known) {
+  if (!goAtOnce()) return false;
+  if (isSmall(count, type)) return true;
+  *known = &find(comm);
+  return (*known)->why != Why::Taken;
+}
 inline bool isMpisAtOnce(MPI_Comm comm, long long count, MPI_Datatype type) {
-  return goAtOnce() && (isSmall(count, type) || find(comm).why != Why::Taken);
+  const KnownComm* known = nullptr;
+  return isMpisAtOnce(comm, count, type, &known);
 }
 
 /// Which blocks are small: all of them together, or the mean one.

@@ -91,11 +91,20 @@ int Attempt::failed(rondoResult_t result) {
   return raised(result, sentence);
 }
 
+int Attempt::failedAtOnce(Call call, MPI_Comm comm, const KnownComm& known, rondoResult_t result) {
+  return Attempt(Made{}, call, comm, known).failed(result);
+}
+
 /// Kernels of other ranks may wait for this one's.
 int Attempt::failedOnDevices(rondoResult_t result) {
   const std::string sentence = rondoGetLastError(nullptr);
   abort();
   return raised(result, "on device memory: " + sentence);
+}
+
+int Attempt::caughtAtOnce(Call call, MPI_Comm comm, const KnownComm& known,
+                          const std::exception_ptr& thrown) {
+  return Attempt(Made{}, call, comm, known).caught(thrown);
 }
 
 int Attempt::caught(const std::exception_ptr& thrown) {

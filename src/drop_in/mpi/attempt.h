@@ -20,8 +20,9 @@ namespace rondo::drop_in {
 
 class Attempt {
  public:
-  Attempt(Call call, MPI_Comm comm)
-      : known_(find(comm)), comm_(comm), call_(call), why_(known_.why) {
+  /// `known`: what find() has just said of `comm`, if it was asked.
+  Attempt(Call call, MPI_Comm comm, const KnownComm* known = nullptr)
+      : known_(known != nullptr ? *known : find(comm)), comm_(comm), call_(call), why_(known_.why) {
     if (statsOn) [[unlikely]]
       start_ = statsClock();
     if (rehearsing) [[unlikely]]
@@ -105,6 +106,12 @@ class Attempt {
     return MPI_SUCCESS;
   }
 
+  /// What taken() gives where Rondo's call has failed, of a call without an Attempt.
+  static int failedAtOnce(Call call, MPI_Comm comm, const KnownComm& known, rondoResult_t result);
+  /// And where something was thrown.
+  static int caughtAtOnce(Call call, MPI_Comm comm, const KnownComm& known,
+                          const std::exception_ptr& thrown);
+
   /// By all ranks, if asksMemory(): true if the call is over, because it ran between the devices,
   /// or is MPI's, or failed; *code is its result then. False: it is to be taken as ever. `key`: of
   /// a call that may be kept as a graph.
@@ -168,6 +175,10 @@ class Attempt {
   }
 
  private:
+  /// Of a call that has been made.
+  struct Made {};
+  Attempt(Made, Call call, MPI_Comm comm, const KnownComm& known)
+      : known_(known), comm_(comm), call_(call), why_(known.why) {}
   void done() {
     if (turn_.timed()) [[unlikely]]
       timed();

@@ -15,6 +15,8 @@ inline bool threadsBeside = false;
 /// no locked operations of the processor, each of which takes 5 to 8 ns, and waits for all that was
 /// written before. Written in MPI_Init.
 inline bool oneCaller = false;
+/// So it is, and nothing is counted, rehearsed or on a device: see usual.h. Written in MPI_Init.
+inline bool usualProgram = false;
 
 template <class Number>
 void addTo(std::atomic<Number>& number, Number what) {

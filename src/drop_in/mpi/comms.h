@@ -13,6 +13,7 @@
 #include "drop_in/mpi/call_turn.h"
 #include "drop_in/mpi/calls.h"
 #include "drop_in/mpi/device_path.h"
+#include "drop_in/mpi/kept_blocks.h"
 #include "drop_in/mpi/measured_choice.h"
 #include "drop_in/mpi/persistent.h"
 
@@ -26,7 +27,8 @@ struct Rehearsed {
   std::shared_ptr<const Topology> topology;  ///< nullptr: it has none.
 };
 
-/// What the layer knows of a communicator. All of it is the same on all its ranks, but `rank`.
+/// What the layer knows of a communicator. All of it is the same on all its ranks, but `rank`
+/// and `kept`.
 struct KnownComm {
   rondoComm_t rondo = nullptr;  ///< nullptr: `why` says the reason.
   Why why = Why::NotConverted;
@@ -43,6 +45,7 @@ struct KnownComm {
   mutable MeasuredChoices measured{};        ///< Who is quicker at its blocking calls.
   mutable LaterChoices laters{};             ///< And at its non-blocking ones.
   mutable DevicePath devices{};              ///< How its calls on device memory go.
+  mutable KeptCalls kept{};                  ///< Its latest v-collectives on this rank.
   mutable OwnOrders orders{};                ///< Of its persistent collectives.
   Rehearsed rehearsed{};
 

@@ -55,8 +55,7 @@ bool DeviceTurn::take(const KnownComm& known) {
   return true;
 }
 
-void DeviceTurn::release() {
-  if (!taken_) return;
+void DeviceTurn::giveBack() {
   taken_ = false;
   Turn& now = turn();
   const std::lock_guard<std::mutex> lock(now.mutex);

@@ -33,9 +33,13 @@ class DeviceTurn {
   /// False, and nothing taken: a call of another communicator has it.
   bool take(const KnownComm& known);
   /// Once more than taken does nothing.
-  void release();
+  void release() {
+    if (taken_) [[unlikely]]
+      giveBack();
+  }
 
  private:
+  void giveBack();
   bool taken_ = false;
 };
 

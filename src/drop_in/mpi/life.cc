@@ -11,6 +11,7 @@
 #include "drop_in/mpi/launcher.h"
 #include "drop_in/mpi/layout.h"
 #include "drop_in/mpi/own_calls.h"
+#include "drop_in/mpi/rehearsal.h"
 #include "drop_in/mpi/requests.h"
 #include "drop_in/mpi/settings.h"
 #include "drop_in/mpi/staged.h"
@@ -114,6 +115,7 @@ int begin() {
   devicesOnly = devicesEverywhere && settings.mode == Mode::Device;
   const int level = intent.threadLevel;
   oneCaller = !devicesOn && (level == MPI_THREAD_SINGLE || level == MPI_THREAD_FUNNELED);
+  usualProgram = oneCaller && !statsOn && !rehearsing;
   if (unless != Why::Off) beginPacking();  // messages on devices, too
   convert(MPI_COMM_SELF, unless);
   convert(MPI_COMM_WORLD, unless);
@@ -128,7 +130,7 @@ void end() {
   endPacking();
   if (statsOn) printStats(modeName(settings.mode));
   statsOn = false;
-  devicesOn = devicesSomewhere = devicesEverywhere = oneCaller = false;
+  devicesOn = devicesSomewhere = devicesEverywhere = oneCaller = usualProgram = false;
   unless = Why::Off;
   forgetAll();
 }

@@ -79,6 +79,12 @@ class MeasuredChoice {
     ++calls_;
     return true;
   }
+  /// The same if it is Rondo's.
+  bool staysRondos() {
+    if (best_ != kRondo || calls_ >= gap_) return false;
+    ++calls_;
+    return true;
+  }
   /// A call that was timed has ended; in time, or the next trial has begun. Any thread.
   void ended(const Turn& turn, uint64_t ticks) {
     if (turn.trial != trials_.load(kRelaxed)) return;

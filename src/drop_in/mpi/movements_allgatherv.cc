@@ -8,6 +8,7 @@
 #include "drop_in/mpi/at_once.h"
 #include "drop_in/mpi/passing.h"
 #include "drop_in/mpi/uneven_blocks.h"
+#include "drop_in/mpi/usual.h"
 
 using namespace rondo;
 using namespace rondo::drop_in;
@@ -47,6 +48,29 @@ int allgatherAlike(Attempt& call, const Answer& answer, bool inPlace, const Elem
                       return run(mine, received.data(), comm);
                     }};
   });
+}
+
+/// A usual call: true if it was one, and is over with *code.
+bool allgathervAtOnce(MPI_Comm comm, const KnownComm& known, const Triple& from, const Uneven& to,
+                      int* code) {
+  KeptBlocks& blocks = known.kept.gathered;
+  if (to.buffer == MPI_IN_PLACE || !isKept(blocks, to, known)) return false;
+  const int me = known.rank;
+  const size_t bytes = blocks.bytes()[me];
+  char* const all = blocks.data(to.buffer);
+  const char* mine = all + blocks.places()[me];
+  if (from.buffer != MPI_IN_PLACE) {
+    mine = static_cast<const char*>(from.buffer);
+    if (from.type != to.type || from.count != to.counts[me]) return false;
+    if (blocks.overlaps(all, mine, bytes)) return false;
+  }
+  if (!staysAtOnce(known, Call::Allgatherv, blocks.mean())) return false;
+  *code = answerAtOnce(Call::Allgatherv, comm, known, [&](rondoComm_t rondo) {
+    if (blocks.alike()) return rondoAllGather(mine, all, bytes, rondoUint8, rondo, nullptr);
+    return rondoAllGatherV(mine, bytes, all, blocks.bytes(), blocks.places(), rondoUint8, rondo,
+                           nullptr);
+  });
+  return true;
 }
 
 template <class Answer, class Pass>
@@ -93,22 +117,33 @@ int allgatherv(Attempt& call, const Answer& answer, const Pass& pass, const Trip
   });
 }
 
+/// Apart from the usual call, which needs few registers and no memory.
+[[gnu::noinline]] int allgathervInFull(const Triple& from, const Uneven& to, MPI_Comm comm,
+                                       const KnownComm* known) {
+  Attempt call(Call::Allgatherv, comm, known);
+  const auto mpi = [&](const void* sent, void* received) {
+    return PMPI_Allgatherv(sent, from.count, from.type, received, to.counts, to.displs, to.type,
+                           comm);
+  };
+  const auto of = [&] {
+    return AmongAll{oneBlock(from.buffer, from.count, from.type),
+                    blocksOf(to.buffer, to.counts, to.displs, to.type)};
+  };
+  const Passing pass(comm, nullptr, of, mpi);
+  return allgatherv(call, AtOnce{}, pass, from, to);
+}
+
 }  // namespace
 
 int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                    const int recvcounts[], const int displs[], MPI_Datatype recvtype,
                    MPI_Comm comm) {
-  Attempt call(Call::Allgatherv, comm);
-  const auto mpi = [&](const void* from, void* to) {
-    return PMPI_Allgatherv(from, sendcount, sendtype, to, recvcounts, displs, recvtype, comm);
-  };
-  const auto of = [&] {
-    return AmongAll{oneBlock(sendbuf, sendcount, sendtype),
-                    blocksOf(recvbuf, recvcounts, displs, recvtype)};
-  };
-  const Passing pass(comm, nullptr, of, mpi);
-  return allgatherv(call, AtOnce{}, pass, {sendbuf, sendcount, sendtype},
-                    {recvbuf, recvcounts, displs, recvtype});
+  const Triple from{sendbuf, sendcount, sendtype};
+  const Uneven to{recvbuf, recvcounts, displs, recvtype};
+  const KnownComm* const known = lookAtOnce(comm);
+  int code = MPI_SUCCESS;
+  if (isUsual(known) && allgathervAtOnce(comm, *known, from, to, &code)) return code;
+  return allgathervInFull(from, to, comm, known);
 }
 
 int MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,

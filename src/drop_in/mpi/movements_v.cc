@@ -10,6 +10,7 @@
 #include "drop_in/mpi/passing.h"
 #include "drop_in/mpi/types.h"
 #include "drop_in/mpi/uneven_blocks.h"
+#include "drop_in/mpi/usual.h"
 
 using namespace rondo;
 using namespace rondo::drop_in;
@@ -138,6 +139,28 @@ rondoResult_t allToAllV(const Blocks& sent, const Blocks& received, rondoComm_t 
                         received.counts(), received.displs(), rondoUint8, comm, nullptr);
 }
 
+/// A usual call: true if it was one, and is over with *code.
+bool alltoallvAtOnce(MPI_Comm comm, const KnownComm& known, const Uneven& from, const Uneven& to,
+                     int* code) {
+  const size_t agreed = known.uneven.bytes();
+  if (agreed < leastUneven || from.buffer == MPI_IN_PLACE || to.buffer == MPI_IN_PLACE) {
+    return false;
+  }
+  KeptBlocks &sent = known.kept.sent, &received = known.kept.received;
+  if (!isKept(sent, from, known) || !isKept(received, to, known)) return false;
+  const char* const out = sent.data(from.buffer);
+  char* const in = received.data(to.buffer);
+  if (received.overlaps(in, out, sent.extent())) return false;
+  if (agreed != AgreedSize::kUnknown && !staysAtOnce(known, Call::Alltoallv, agreed)) return false;
+  known.uneven.count();
+  known.uneven.note(sent.all(), static_cast<size_t>(known.size));
+  *code = answerAtOnce(Call::Alltoallv, comm, known, [&](rondoComm_t rondo) {
+    return rondoAllToAllV(out, sent.bytes(), sent.places(), in, received.bytes(), received.places(),
+                          rondoUint8, rondo, nullptr);
+  });
+  return true;
+}
+
 template <class Answer, class Pass>
 [[gnu::noinline]] int alltoallv(Attempt& call, const Answer& answer, const Pass& pass,
                                 const Uneven& from, const Uneven& to) {
@@ -180,6 +203,26 @@ template <class Answer, class Pass>
                       return allToAllV(sent, received, comm);
                     }};
   });
+}
+
+/// Apart from the usual call, which needs few registers and no memory.
+[[gnu::noinline]] int alltoallvInFull(const Uneven& from, const Uneven& to, MPI_Comm comm,
+                                      const KnownComm* known) {
+  Attempt call(Call::Alltoallv, comm, known);
+  const auto mpi = [&](const void* sent, void* received) {
+    return PMPI_Alltoallv(sent, from.counts, from.displs, from.type, received, to.counts, to.displs,
+                          to.type, comm);
+  };
+  if (agreedSmall(
+          call, [&] { return meanCount(to.counts, call.size()); }, to.type)) {
+    return call.passed(mpi(from.buffer, const_cast<void*>(to.buffer)));
+  }
+  const auto of = [&] {
+    return AmongAll{blocksOf(from.buffer, from.counts, from.displs, from.type),
+                    blocksOf(to.buffer, to.counts, to.displs, to.type)};
+  };
+  const Passing pass(comm, nullptr, of, mpi);
+  return alltoallv(call, AtOnce{}, pass, from, to);
 }
 
 }  // namespace
@@ -273,23 +316,12 @@ int MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int displs[
 int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
                   MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
                   MPI_Datatype recvtype, MPI_Comm comm) {
-  Attempt call(Call::Alltoallv, comm);
-  if (agreedSmall(
-          call, [&] { return meanCount(recvcounts, call.size()); }, recvtype)) {
-    return call.passed(PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                                      rdispls, recvtype, comm));
-  }
-  const auto mpi = [&](const void* from, void* to) {
-    return PMPI_Alltoallv(from, sendcounts, sdispls, sendtype, to, recvcounts, rdispls, recvtype,
-                          comm);
-  };
-  const auto of = [&] {
-    return AmongAll{blocksOf(sendbuf, sendcounts, sdispls, sendtype),
-                    blocksOf(recvbuf, recvcounts, rdispls, recvtype)};
-  };
-  const Passing pass(comm, nullptr, of, mpi);
-  return alltoallv(call, AtOnce{}, pass, {sendbuf, sendcounts, sdispls, sendtype},
-                   {recvbuf, recvcounts, rdispls, recvtype});
+  const Uneven from{sendbuf, sendcounts, sdispls, sendtype};
+  const Uneven to{recvbuf, recvcounts, rdispls, recvtype};
+  const KnownComm* const known = lookAtOnce(comm);
+  int code = MPI_SUCCESS;
+  if (isUsual(known) && alltoallvAtOnce(comm, *known, from, to, &code)) return code;
+  return alltoallvInFull(from, to, comm, known);
 }
 
 int MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],

@@ -26,11 +26,13 @@ inline void moveMpiOn() {
     moveMpiOnNow();
 }
 
+/// On the thread: see NoPollsOfMpi.
+RONDO_NEAR_THREAD extern constinit thread_local bool mpiMayNotPoll;
 /// While it lives, MPI does not poll on this thread, which is at it already.
 class NoPollsOfMpi {
  public:
-  NoPollsOfMpi();
-  ~NoPollsOfMpi();
+  NoPollsOfMpi() : before_(mpiMayNotPoll) { mpiMayNotPoll = true; }
+  ~NoPollsOfMpi() { mpiMayNotPoll = before_; }
   NoPollsOfMpi(const NoPollsOfMpi&) = delete;
   NoPollsOfMpi& operator=(const NoPollsOfMpi&) = delete;
 

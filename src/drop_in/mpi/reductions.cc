@@ -14,6 +14,7 @@
 #include "drop_in/mpi/passing.h"
 #include "drop_in/mpi/rehearsed_reductions.h"
 #include "drop_in/mpi/types.h"
+#include "drop_in/mpi/usual.h"
 
 using namespace rondo;
 using namespace rondo::drop_in;
@@ -337,32 +338,82 @@ int barrier(Attempt& call, const Answer& answer, const Pass& pass) {
       call, [] { return Direct{[](rondoComm_t comm) { return rondoBarrier(comm, nullptr); }}; });
 }
 
+/// A usual call: true if it was one, and is over with *code.
+bool allreduceAtOnce(MPI_Comm comm, const KnownComm& known, const Vectors& of, int count,
+                     int* code) {
+  const Reduction how = reductionOf(of.type, of.op);
+  if (how.why != Why::Taken || count < 0 || of.recv == MPI_IN_PLACE) return false;
+  *code = answerAtOnce(Call::Allreduce, comm, known, [&](rondoComm_t rondo) {
+    return rondoAllReduce(of.send == MPI_IN_PLACE ? of.recv : of.send, of.recv,
+                          static_cast<size_t>(count) * how.per, how.type, how.op, rondo, nullptr);
+  });
+  return true;
+}
+
+[[gnu::noinline]] int allreduceInFull(const Vectors& of, int count, MPI_Comm comm,
+                                      const KnownComm* known) {
+  Attempt call(Call::Allreduce, comm, known);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Allreduce(from, to, count, of.type, of.op, comm);
+  };
+  const auto buffers = [&] { return vectors<AmongAll>(of.send, of.recv, count, of.type); };
+  const Passing pass(comm, nullptr, buffers, mpi);
+  return reduceAlike(call, AtOnce{}, pass, rondoAllReduce, of, count);
+}
+
+/// Of a usual program. `known`: as isMpisAtOnce() left it.
+bool iallreduceAtOnce(MPI_Comm comm, const KnownComm* known, const Vectors& of, int count,
+                      MPI_Request* request, int* code) {
+  if (known == nullptr || known->aborted.load(std::memory_order_relaxed)) return false;
+  const Reduction how = reductionOf(of.type, of.op);
+  if (how.why != Why::Taken || count < 0 || of.recv == MPI_IN_PLACE || request == nullptr) {
+    return false;
+  }
+  const size_t number = static_cast<size_t>(count) * how.per;
+  if (number * how.size < leastLater) return false;
+  const auto build = [from = of.send == MPI_IN_PLACE ? of.recv : of.send, to = of.recv, number,
+                      type = how.type, op = how.op] {
+    return Direct{[=](rondoComm_t rondo) {
+      return rondoAllReduce(from, to, number, type, op, rondo, nullptr);
+    }};
+  };
+  const auto make = [&] { return std::make_unique<JobOf<decltype(build)>>(build); };
+  *code = beginAtOnce(Call::Iallreduce, comm, *known, make, request);
+  return true;
+}
+
+[[gnu::noinline]] int iallreduceInFull(const Vectors& of, int count, MPI_Comm comm,
+                                       const KnownComm* known, MPI_Request* request) {
+  Attempt call(Call::Iallreduce, comm, known);
+  const auto mpi = [&](const void* from, void* to) {
+    return PMPI_Iallreduce(from, to, count, of.type, of.op, comm, request);
+  };
+  const auto buffers = [&] { return vectors<AmongAll>(of.send, of.recv, count, of.type); };
+  const Passing pass(comm, request, buffers, mpi);
+  return reduceAlike(call, Later{request}, pass, rondoAllReduce, of, count);
+}
+
 }  // namespace
 
 int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                   MPI_Comm comm) {
-  Attempt call(Call::Allreduce, comm);
-  const auto mpi = [&](const void* from, void* to) {
-    return PMPI_Allreduce(from, to, count, type, op, comm);
-  };
-  const auto of = [&] { return vectors<AmongAll>(sendbuf, recvbuf, count, type); };
-  const Passing pass(comm, nullptr, of, mpi);
-  return reduceAlike(call, AtOnce{}, pass, rondoAllReduce, {sendbuf, recvbuf, type, op}, count);
+  const KnownComm* const known = lookAtOnce(comm);
+  int code = MPI_SUCCESS;
+  const Vectors of{sendbuf, recvbuf, type, op};
+  if (isUsual(known) && allreduceAtOnce(comm, *known, of, count, &code)) return code;
+  return allreduceInFull(of, count, comm, known);
 }
 
 int MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm, MPI_Request* request) {
-  if (isMpisAtOnce(comm, count, type)) {
+  const KnownComm* known = nullptr;
+  if (isMpisAtOnce(comm, count, type, &known)) {
     return PMPI_Iallreduce(sendbuf, recvbuf, count, type, op, comm, request);
   }
-  Attempt call(Call::Iallreduce, comm);
-  const auto mpi = [&](const void* from, void* to) {
-    return PMPI_Iallreduce(from, to, count, type, op, comm, request);
-  };
-  const auto of = [&] { return vectors<AmongAll>(sendbuf, recvbuf, count, type); };
-  const Passing pass(comm, request, of, mpi);
-  return reduceAlike(call, Later{request}, pass, rondoAllReduce, {sendbuf, recvbuf, type, op},
-                     count);
+  int code = MPI_SUCCESS;
+  const Vectors of{sendbuf, recvbuf, type, op};
+  if (usualProgram && iallreduceAtOnce(comm, known, of, count, request, &code)) return code;
+  return iallreduceInFull(of, count, comm, known, request);
 }
 
 int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,

@@ -107,7 +107,7 @@ int beginRehearsal() {
   rehearsing = code == MPI_SUCCESS;
   if (rehearsing) {
     leastLater = leastUneven = leastUnevenLater = 0;
-    measuring = false;
+    measuring = usualProgram = false;
   }
   return code;
 }

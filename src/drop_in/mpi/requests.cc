@@ -80,6 +80,9 @@ class Requests {
   /// The same of one that nobody else ends.
   Pending* findOwn(MPI_Request request) {
     const std::lock_guard<CallersLock> lock(lock_);
+    // Mostly the one that began last: idle ones have their requests, too.
+    if (latest_ != nullptr && latest_->request_ == request && !latest_->idle_) [[likely]]
+      return latest_;
     const Held* const held = holderOf(request);
     return held == nullptr ? nullptr : held->get();
   }
@@ -91,6 +94,7 @@ class Requests {
     const auto found = known_.find(pending->request_);
     if (found == known_.end() || found->second.get() != pending) return;
     last = std::move(found->second);
+    if (latest_ == pending) latest_ = nullptr;
     known_.erase(found);
     if (!pending->idle_) pendingCount.fetch_sub(1);
     // The list is tidied when it is polled, which may be never.
@@ -143,6 +147,7 @@ class Requests {
     if (!pending.listed_) active_.push_back(pending.shared_from_this());
     pending.listed_ = true;
     pending.idle_ = false;
+    latest_ = &pending;
     pending.begins_.store(true, std::memory_order_relaxed);
   }
   void dropDone() {
@@ -157,6 +162,7 @@ class Requests {
   std::unordered_map<MPI_Request, Held> known_;
   std::vector<Held> active_;
   std::vector<Pending*> idle_;  ///< Of those known.
+  Pending* latest_ = nullptr;   ///< Of those known.
 };
 
 namespace {
@@ -304,7 +310,8 @@ void Pending::settle(rondoResult_t result, bool keeps) {
     sentence_ = error.what();
   }
   job_.reset();
-  event_ = {};
+  if (phase_.load(std::memory_order_relaxed) != Phase::OnHost) [[unlikely]]
+    event_ = {};
   const KnownComm* known = known_;
   known_ = nullptr;
   const MPI_Request request = request_;
@@ -407,7 +414,7 @@ void Pending::step() {
 
 void Pending::poll() {
   if (done()) return;
-  const Claim mine(busy_);
+  const Claim mine(busy_, oneCaller);
   if (mine && !done()) step();
 }
 
@@ -431,7 +438,7 @@ void Pending::wait(bool keeps) {
 void Pending::waitForEnd(bool keeps) {
   const NoPollsOfMpi whileWaiting;  // Rondo's wait moves all that is under way
   while (!done()) {
-    const Claim mine(busy_);
+    const Claim mine(busy_, oneCaller);
     if (!mine) {
       sched_yield();
       continue;

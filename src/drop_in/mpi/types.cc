@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "drop_in/mpi/handles.h"
+#include "drop_in/mpi/near_thread.h"
 
 namespace rondo::drop_in {
 namespace {
@@ -197,13 +198,34 @@ const TypeRow* predefined(MPI_Datatype type) {
   return table.find(type);
 }
 
-Reduction reductionOf(MPI_Datatype type, MPI_Op op) {
+namespace {
+
+Reduction lookUp(MPI_Datatype type, MPI_Op op) {
   const TypeRow* row = predefined(type);
   if (row == nullptr || row->kind == TypeClass::Mute) return {};
   const rondoRedOp_t known = operatorOf(op);
   if (known < 0 || (operatorsOf(row->kind) & bit(known)) == 0) return {Why::Operator};
   // Its elements lie an extent apart: what moves from one to the next, gaps included.
   return {Why::Taken, row->rondo, known, static_cast<size_t>(row->layout.extent), row->kind};
+}
+
+/// What a thread asked for last, if there is one: then both handles are predefined ones, which are
+/// never freed.
+struct Latest {
+  MPI_Datatype type;
+  MPI_Op op;
+  Reduction reduction;  ///< Taken, or nothing.
+};
+RONDO_NEAR_THREAD constinit thread_local Latest latest{};
+
+}  // namespace
+
+Reduction reductionOf(MPI_Datatype type, MPI_Op op) {
+  if (latest.type == type && latest.op == op && latest.reduction.why == Why::Taken) [[likely]]
+    return latest.reduction;
+  const Reduction found = lookUp(type, op);
+  if (found.why == Why::Taken) latest = {type, op, found};
+  return found;
 }
 
 }  // namespace rondo::drop_in

@@ -7,6 +7,7 @@
 
 #include "drop_in/mpi/answers.h"
 #include "drop_in/mpi/blocks.h"
+#include "drop_in/mpi/kept_blocks.h"
 #include "drop_in/mpi/transfers.h"
 
 namespace rondo::drop_in {
@@ -59,6 +60,11 @@ inline void receiveEach(Transfers& transfers, const Uneven& of, int ranks, int b
 inline bool bothValid(Attempt& call, const Elements& one, const Elements& other) {
   call.saw(one.device || other.device);
   return call.need(one.layout.valid && other.layout.valid, Why::Arguments);
+}
+
+/// See KeptBlocks::have().
+inline bool isKept(KeptBlocks& kept, const Uneven& of, const KnownComm& known) {
+  return kept.have(of.type, of.counts, of.displs, known.size);
 }
 
 /// Bytes.

@@ -48,7 +48,8 @@ bool endedAlone(MPI_Request* request) {
     return code;
   }
   const StartedOnes started(1, request);
-  if (!times && endedAlone(request)) return giveEmpty(status);
+  // Without persistent ones its caller has tried.
+  if (!times && anyPersistent() && endedAlone(request)) return giveEmpty(status);
   RequestArray all(Call::Wait, 1, request);
   all.waitForAll();
   return all.endedOne(PMPI_Wait(request, status), true, 0);
@@ -137,6 +138,7 @@ int refuse(const char* call, const Pending& pending) {
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   if (!anyWaitedFor() || request == nullptr) [[likely]]
     return PMPI_Wait(request, status);
+  if (!timesAny() && !anyPersistent() && endedAlone(request)) return giveEmpty(status);
   return wait(request, status);
 }
 
