@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <mpi.h>
 
-#include <algorithm>
 #include <mutex>
 
 #include "base/ticks.h"
@@ -49,16 +48,13 @@ void progressMpi() {
 }
 
 void moveMpiOnNow() {
-  // A look takes 100 to 430 ns, by what Open MPI has open (libfabric's devices), and the other
-  // ranks wait meanwhile: one in a hundred, where that is often enough.
-  constexpr uint64_t kLeastNs = 20'000, kMostNs = 50'000, kLooksApart = 100;
-  RONDO_NEAR_THREAD static constinit thread_local uint64_t next = 0;
+  constexpr uint64_t kBetweenNs = 20'000;  // a look takes some 100
+  RONDO_NEAR_THREAD static constinit thread_local uint64_t last = 0;
   const uint64_t now = monotonicNs();
-  if (mpiMayNotPoll || now < next) return;
+  if (mpiMayNotPoll || now - last < kBetweenNs) return;
+  last = now;
   const NoPollsOfMpi messagesOnly;
   progressMpi();
-  const uint64_t end = monotonicNs();
-  next = end + std::clamp(kLooksApart * (end - now), kLeastNs, kMostNs);
 }
 
 void askMpiToPoll() {
