@@ -151,6 +151,13 @@ void changedInPlace(Calls& calls) {
   calls.both(
       "blocks of one length, one behind the other", 100, 0, [](int r) { return 100 * r; }, of);
   calls.both("of one length, apart", 100, 0, inSlots, of);
+  // Places are a rank's own affair: all ranks must make the same call of it.
+  calls.both(
+      "of one length, apart on some ranks", 100, 0,
+      [](int r) { return rank % 2 == 0 ? 100 * r : r * kSlot; }, of);
+  calls.both(
+      "of one length, apart on the other ones", 100, 0,
+      [](int r) { return rank % 2 == 1 ? 100 * r : backwards(r); }, of);
   calls.both(
       "one behind the other again", 100, 0, [](int r) { return 100 * r; }, of);
   calls.both(

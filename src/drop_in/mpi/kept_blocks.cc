@@ -32,7 +32,7 @@ bool KeptBlocks::renew(MPI_Datatype type, const int* counts, const int* displs, 
   const size_t size = row->layout.size;
   // As in Blocks: displacements may be negative, and those of empty blocks may be anything.
   int lowest = INT_MAX;
-  alike_ = true;
+  even_ = inOrder_ = true;
   all_ = extent_ = 0;
   for (int r = 0; r < ranks; ++r) {
     counts_[r] = counts[r];
@@ -40,8 +40,8 @@ bool KeptBlocks::renew(MPI_Datatype type, const int* counts, const int* displs, 
     bytes_[r] = static_cast<size_t>(counts[r]) * size;
     all_ += bytes_[r];
     if (counts[r] > 0) lowest = std::min(lowest, displs[r]);
-    alike_ &=
-        counts[r] == counts[0] && ptrdiff_t{displs[r]} == displs[0] + ptrdiff_t{r} * counts[0];
+    even_ &= counts[r] == counts[0];
+    inOrder_ &= even_ && ptrdiff_t{displs[r]} == displs[0] + ptrdiff_t{r} * counts[0];
   }
   for (int r = 0; r < ranks; ++r) {
     const auto from = static_cast<size_t>(ptrdiff_t{displs[r]} - lowest);

@@ -32,9 +32,10 @@ class KeptBlocks {
   char* data(const void* buffer) const {
     return static_cast<char*>(const_cast<void*>(buffer)) + first_;
   }
-  size_t all() const { return all_; }    ///< Bytes of all blocks.
-  size_t mean() const { return mean_; }  ///< Of one, at the mean.
-  bool alike() const { return alike_; }  ///< Of one length, one behind the other by rank.
+  size_t all() const { return all_; }        ///< Bytes of all blocks.
+  size_t mean() const { return mean_; }      ///< Of one, at the mean.
+  bool even() const { return even_; }        ///< Of one length: the same on all ranks.
+  bool inOrder() const { return inOrder_; }  ///< And one behind the other by rank, here.
   /// As Blocks::overlaps(), where data() is `data`.
   bool overlaps(const char* data, const char* begin, size_t bytes) const {
     const auto mine = reinterpret_cast<uintptr_t>(data), its = reinterpret_cast<uintptr_t>(begin);
@@ -66,7 +67,7 @@ class KeptBlocks {
   size_t *bytes_ = nullptr, *places_ = nullptr;
   ptrdiff_t first_ = 0;
   size_t extent_ = 0, all_ = 0, mean_ = 0;
-  bool alike_ = false;
+  bool even_ = false, inOrder_ = false;
   std::unique_ptr<int[]> given_;
   std::unique_ptr<size_t[]> made_;
 };

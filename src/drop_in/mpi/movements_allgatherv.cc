@@ -55,6 +55,8 @@ bool allgathervAtOnce(MPI_Comm comm, const KnownComm& known, const Triple& from,
                       int* code) {
   KeptBlocks& blocks = known.kept.gathered;
   if (to.buffer == MPI_IN_PLACE || !isKept(blocks, to, known)) return false;
+  // Even ones are an all-gather on all ranks, wherever this one has them.
+  if (blocks.even() && !blocks.inOrder()) return false;
   const int me = known.rank;
   const size_t bytes = blocks.bytes()[me];
   char* const all = blocks.data(to.buffer);
@@ -66,7 +68,7 @@ bool allgathervAtOnce(MPI_Comm comm, const KnownComm& known, const Triple& from,
   }
   if (!staysAtOnce(known, Call::Allgatherv, blocks.mean())) return false;
   *code = answerAtOnce(Call::Allgatherv, comm, known, [&](rondoComm_t rondo) {
-    if (blocks.alike()) return rondoAllGather(mine, all, bytes, rondoUint8, rondo, nullptr);
+    if (blocks.even()) return rondoAllGather(mine, all, bytes, rondoUint8, rondo, nullptr);
     return rondoAllGatherV(mine, bytes, all, blocks.bytes(), blocks.places(), rondoUint8, rondo,
                            nullptr);
   });
