@@ -123,6 +123,14 @@ TEST_F(NcclErrors, ConfigurationsOfEveryVersion) {
   given.config.maxCTAs = 4;
   expectRefused(init(), ncclInvalidArgument, {"minCTAs is 8"});
   given.config = plainConfig();
+  given.config.CTAPolicy = 4;
+  expectRefused(init(), ncclInvalidArgument, {"config.CTAPolicy is 4", "0 to 3"});
+  for (const int policy : {0, 1, 2, 3}) {
+    given.config.CTAPolicy = policy;
+    ASSERT_EQ(init(), ncclSuccess) << ncclGetLastError(nullptr);
+    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  }
+  given.config = plainConfig();
   given.config.magic = 7;
   expectRefused(init(), ncclInvalidArgument, {"config.magic is 0x7"});
   given.config = plainConfig();

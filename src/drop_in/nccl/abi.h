@@ -79,6 +79,7 @@ constexpr unsigned kConfigMagic = 0xcafebeef;
 constexpr unsigned kSimInfoMagic = 0x74685283;
 constexpr int kTypes = 12;           ///< Element types of NCCL: 0 to 11.
 constexpr int kOwnOperators = 5;     ///< Operators that need not be made: 0 to 4.
+constexpr int kPolicyZero = 2;       ///< NCCL_CTA_POLICY_ZERO; NCCL_CTA_POLICY_EFFICIENCY is 1.
 constexpr int kSymmetricWindow = 1;  ///< NCCL_WIN_COLL_SYMMETRIC; NCCL_WIN_DEFAULT is 0.
 
 }  // namespace rondo::nccl

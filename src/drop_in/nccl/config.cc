@@ -99,6 +99,7 @@ Config readConfig(const ncclConfig_t* config, bool blocking) {
   checkField("minCTAs", given.minCTAs, 1, kMostCTAs);
   checkField("maxCTAs", given.maxCTAs, 1, kMostCTAs);
   checkField("splitShare", given.splitShare, 0, 1);
+  checkField("CTAPolicy", given.CTAPolicy, 0, 3);
   if (given.minCTAs > given.maxCTAs && given.maxCTAs != NCCL_CONFIG_UNDEF_INT) {
     refuse(format("config.minCTAs is %d and maxCTAs %d; allowed: minCTAs <= maxCTAs", given.minCTAs,
                   given.maxCTAs));
@@ -106,6 +107,7 @@ Config readConfig(const ncclConfig_t* config, bool blocking) {
   if (given.blocking != NCCL_CONFIG_UNDEF_INT) out.blocking = given.blocking != 0;
   if (given.commName != nullptr) out.name = given.commName;
   if (given.maxCTAs != NCCL_CONFIG_UNDEF_INT) out.mostCTAs = given.maxCTAs;
+  out.noCTAs = given.CTAPolicy != NCCL_CONFIG_UNDEF_INT && (given.CTAPolicy & kPolicyZero) != 0;
   return out;
 }
 
@@ -114,6 +116,7 @@ rondoConfig_t Config::forRondo(int device) const {
   config.device = device;
   if (!name.empty()) config.name = name.c_str();
   if (mostCTAs != 0) config.smBudget = RONDO_SM_BUDGET_AT_MOST(mostCTAs);
+  if (noCTAs) config.smBudget = RONDO_SM_BUDGET_NONE;
   return config;
 }
 

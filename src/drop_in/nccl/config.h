@@ -11,11 +11,12 @@ namespace rondo::nccl {
 /// A configuration after checking.
 struct Config {
   bool blocking = true;
-  std::string name;  ///< config.commName; "" if there is none.
-  int mostCTAs = 0;  ///< config.maxCTAs; 0: not set.
+  std::string name;     ///< config.commName; "" if there is none.
+  int mostCTAs = 0;     ///< config.maxCTAs; 0: not set.
+  bool noCTAs = false;  ///< config.CTAPolicy has NCCL_CTA_POLICY_ZERO.
 
   /// Whether Rondo's configuration differs from the default, or from a parent's.
-  bool asksAnything() const { return !name.empty() || mostCTAs != 0; }
+  bool asksAnything() const { return !name.empty() || mostCTAs != 0 || noCTAs; }
   /// Rondo's, with pointers into this one.
   rondoConfig_t forRondo(int device) const;
 };

@@ -100,6 +100,7 @@ constexpr Variable kVariables[] = {
     {"NCCL_MIN_NCHANNELS", false, "RONDO_SM_BUDGET"},
     {"NCCL_MAX_CTAS", false, "RONDO_SM_BUDGET"},
     {"NCCL_MIN_CTAS", false, "RONDO_SM_BUDGET"},
+    {"NCCL_CTA_POLICY", false, "RONDO_SM_BUDGET"},
     {"NCCL_NTHREADS", false, "RONDO_TUNE"},
     {"NCCL_BUFFSIZE", false, "RONDO_SM_BUDGET"},
     {"NCCL_IB_", true, "UCX_NET_DEVICES and other UCX_ variables"},
