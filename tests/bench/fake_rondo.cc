@@ -148,6 +148,10 @@ rondoResult_t rondoMemAlloc(void** ptr, size_t bytes) {
   return *ptr != nullptr ? rondoSuccess : failWith(rondoOutOfMemory, "no memory for the fake");
 }
 
+rondoResult_t rondoMemAllocDevice(void** ptr, size_t bytes, int) {
+  return rondoMemAlloc(ptr, bytes);
+}
+
 rondoResult_t rondoMemFree(void* ptr) {
   std::free(ptr);
   return rondoSuccess;

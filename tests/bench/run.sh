@@ -242,10 +242,12 @@ if [[ $fake != none ]]; then
   [[ $status == 0 && $(rowsWith 1) == "init_cached init_first init_later init_split" ]] || complain "rows"
   [[ $(grep -c '^init_later,nccl,device,2,' "$scratch/rows.csv") == 1 && $(wc -l <"$scratch/rows.csv") == 6 ]] ||
     complain "not 5 rows, one of them NCCL's"
-  for mode in "" --graph "--register --in-place"; do
+  for mode in "" --graph "--register --in-place" "--register --windows"; do
     try 2 "$fake" "${quick[@]}" --min 4K --max 4M --step 1024 $mode --peer nccl-sym --csv "$scratch/rows.csv"
     [[ $status == 0 && $(rowsWith 2) == "nccl-sym rondo" && $(rowsWith 12) == 0 ]] || complain "rows"
   done
+  try 2 "$fake" "${quick[@]}" --min 4K --max 4K --register --windows --csv "$scratch/rows.csv"
+  checkCsv 2 1
   FAKE_NCCL_NO_WINDOWS=1 refused "NCCL makes no symmetric windows here; allowed: --peer nccl" \
     allreduce --memory device --peer nccl-sym
   refused "--memory rondo: init has no buffers" init --memory rondo
