@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "api/rondo_mpi.h"
+#include "drop_in_blocks.h"
 #include "drop_in_turns.h"
 
 namespace {
 
+using drop_in_bench::Blocks;
 using drop_in_bench::rank;
 using drop_in_bench::ranks;
 using drop_in_bench::Run;
@@ -24,27 +26,6 @@ constexpr int kLong = 512, kBlock = 128;
 rondoComm_t rondo = nullptr;
 double in = 1, out = 0;
 std::vector<double> longIn(kLong, 1.0), longOut(kLong);
-
-/// As MPI's arguments and as Rondo's.
-struct Blocks {
-  std::vector<int> counts, displs;
-  std::vector<size_t> rondosCounts, rondosDispls;
-  std::vector<double> in, out;
-  template <class CountOf>
-  explicit Blocks(const CountOf& countOf) {
-    int at = 0;
-    for (int r = 0; r < ranks; ++r) {
-      const int count = countOf(r);
-      counts.push_back(count);
-      displs.push_back(at);
-      rondosCounts.push_back(static_cast<size_t>(count));
-      rondosDispls.push_back(static_cast<size_t>(at));
-      at += count;
-    }
-    in.assign(static_cast<size_t>(at), 1.0);
-    out.assign(static_cast<size_t>(at), 0.0);
-  }
-};
 
 struct Row {
   const char* name;
@@ -146,8 +127,9 @@ int main(int argc, char** argv) {
   const int batch = argc > 2 ? std::atoi(argv[2]) : 200;
   const int only = argc > 3 ? std::atoi(argv[3]) : -1;
   // One rank's block is longer than the next one's; rank r gives rank s what s expects of it.
-  Blocks toAll([](int r) { return kBlock + r; });
-  Blocks toEach([](int r) { return kBlock + rank + r; });
+  Blocks toAll, toEach;
+  toAll.make(ranks, [](int r) { return kBlock + r; });
+  toEach.make(ranks, [](int r) { return kBlock + rank + r; });
   const Row rows[] = {reduced(), reducedLater(), gathered(toAll), exchanged(toEach)};
   int number = 0;
   for (const Row& row : rows) {

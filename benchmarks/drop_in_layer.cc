@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/rondo_mpi.h"
+#include "drop_in_blocks.h"
 
 namespace {
 
@@ -26,26 +27,7 @@ std::vector<double> longIn(kLong, 1.0), longOut(kLong);
 MPI_Request none = MPI_REQUEST_NULL;
 
 /// One rank's block is longer than the next one's, or a v-collective is its even twin.
-struct Blocks {
-  std::vector<int> counts, displs;
-  std::vector<size_t> rondosCounts, rondosDispls;
-  std::vector<double> in, out;
-  void make(bool mine) {
-    int at = 0;
-    for (int r = 0; r < ranks; ++r) {
-      // Rank r gives rank s what rank s expects of rank r.
-      const int count = kBlock + (mine ? r : rank + r);
-      counts.push_back(count);
-      displs.push_back(at);
-      rondosCounts.push_back(static_cast<size_t>(count));
-      rondosDispls.push_back(static_cast<size_t>(at));
-      at += count;
-    }
-    in.assign(static_cast<size_t>(at), 1.0);
-    out.assign(static_cast<size_t>(at), 0.0);
-  }
-};
-Blocks gathered, exchanged;
+drop_in_bench::Blocks gathered, exchanged;
 
 template <class Call>
 void repeat(benchmark::State& state, const Call& call) {
@@ -224,8 +206,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "drop_in_layer: %s\n", rondoGetLastError(nullptr));
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  gathered.make(true);
-  exchanged.make(false);
+  gathered.make(ranks, [](int r) { return kBlock + r; });
+  // Rank r gives rank s what rank s expects of rank r.
+  exchanged.make(ranks, [](int r) { return kBlock + rank + r; });
   addAll();
   Silence silence;
   if (rank == 0) {

@@ -62,14 +62,19 @@ bool staysHandle(rondoResult_t result) {
          result == rondoInvalidUsage || result == rondoOutOfMemory;
 }
 
-/// A window of NCCL_WIN_COLL_SYMMETRIC, on all ranks.
-ncclResult_t makeWindow(const char* name, ncclComm_t comm, void* buff, size_t size,
-                        ncclWindow_t* win) {
+Job jobOn(ncclComm_t comm, const char* name) {
   Job job;
   job.name = name;
   job.on = comm;
-  job.blocking = comm->blocking;
   job.place = comm->place;
+  return job;
+}
+
+/// A window of NCCL_WIN_COLL_SYMMETRIC, on all ranks.
+ncclResult_t makeWindow(const char* name, ncclComm_t comm, void* buff, size_t size,
+                        ncclWindow_t* win) {
+  Job job = jobOn(comm, name);
+  job.blocking = comm->blocking;
   job.run = [=](rondoComm_t*) {
     rondoRegistration_t number = 0;
     const rondoResult_t result =
@@ -103,10 +108,7 @@ ncclResult_t strike(const char* name, ncclComm_t comm, void* handle, bool window
     known.all.erase(at);
   }
   if (number == 0) return ncclSuccess;
-  Job job;
-  job.name = name;
-  job.on = comm;
-  job.place = comm->place;
+  Job job = jobOn(comm, name);
   job.run = [comm, number](rondoComm_t*) {
     rondoCommDeregister(comm->inner, number);  // one whose memory was freed has ended by itself
     return rondoSuccess;
@@ -193,5 +195,6 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommWindowRegister,
 }
 
 RONDO_NCCL_CALL(ncclResult_t, ncclCommWindowDeregister, (ncclComm_t comm, ncclWindow_t win)) {
-  return rondo::nccl::strike("ncclCommWindowDeregister", comm, win, true);
+  const char* name = "ncclCommWindowDeregister";
+  return guarded(name, [&] { return rondo::nccl::strike(name, comm, win, true); });
 }
