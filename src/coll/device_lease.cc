@@ -27,7 +27,8 @@ struct Layout {
     steps = credit + flags;
     const uint64_t queues = peers * static_cast<uint64_t>(shape.pairLanes);
     const uint64_t passOn = peers * static_cast<uint64_t>(shape.passOnLanes);
-    pairs = steps + flags;
+    offers = steps + flags;
+    pairs = offers + sizeof(RingOffers);
     passOnPairs = pairs + queues * sizeof(PairLane);
     direct = passOnPairs + passOn * sizeof(PairLane);
     passOnDirect = direct + queues * sizeof(DirectLane);
@@ -37,7 +38,8 @@ struct Layout {
     countersEnd = epochsLL128 + static_cast<uint64_t>(shape.windowLL128.lanes) * 8;
     look = (countersEnd + 127) / 128 * 128;
     written = look + 128;
-    hello = written + uint64_t{kWrittenWords} * 4;
+    decisions = written + uint64_t{kWrittenWords} * 4;
+    hello = decisions + (static_cast<uint64_t>(shape.ringLanes) * 8 + 127) / 128 * 128;
     helloLL = hello + helloBytes(shape.windowLL128.lanes);
     slots = roundUp(helloLL + helloBytes(shape.windowLL.lanes));
     fifos = roundUp(slots + static_cast<uint64_t>(shape.ringLanes) * kFifoSlots * kSlotBytes);
@@ -49,10 +51,11 @@ struct Layout {
   }
   static uint64_t roundUp(uint64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
   static constexpr int kWrittenWords = 1024;
-  uint64_t head, credit, steps, pairs, direct, meeting, epochsLL, epochsLL128, countersEnd;
+  uint64_t head, credit, steps, offers, pairs, direct, meeting, epochsLL, epochsLL128, countersEnd;
   uint64_t look;     ///< A FaultLook.
   uint64_t written;  ///< What peers write when the communicator is made, one word each.
   uint64_t passOnPairs, passOnDirect;
+  uint64_t decisions;  ///< Of RingView. Not counters: 0 between calls.
   uint64_t hello, helloLL, slots, fifos, passOnFifos, windowLL, windowLL128, bytes;
 };
 
@@ -344,9 +347,15 @@ RingView DeviceLease::ring() const {
   const Layout layout(size_, shape_);
   const int next = (rank_ + 1) % size_;
   const int prev = (rank_ + size_ - 1) % size_;
-  return RingView{{at(rank_, layout.slots), words(rank_, layout.head), words(prev, layout.credit)},
-                  {at(next, layout.slots), words(next, layout.head), words(rank_, layout.credit)},
-                  reinterpret_cast<uint32_t*>(ownWords(layout.steps))};
+  RingView view{{at(rank_, layout.slots), words(rank_, layout.head), words(prev, layout.credit)},
+                {at(next, layout.slots), words(next, layout.head), words(rank_, layout.credit)},
+                reinterpret_cast<uint32_t*>(ownWords(layout.steps)),
+                {},
+                reinterpret_cast<uint64_t*>(at(rank_, layout.decisions))};
+  for (int r = 0; r < size_ && r < kMaxWindowRanks; ++r) {
+    view.offers[r] = reinterpret_cast<RingOffers*>(at(r, layout.offers));
+  }
+  return view;
 }
 
 PairView DeviceLease::pairs(int lanes, uint64_t fifos, uint64_t counters) const {

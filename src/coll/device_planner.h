@@ -51,6 +51,8 @@ struct DeviceChoice {
   /// Of an all-to-all, not 0: it is quicker, and takes so long, as sends and receives that go
   /// straight to where they shall be (but not in place).
   uint64_t straight = 0;
+  /// Of a ring: ranks ask each other whether blocks can go straight into the next one's result.
+  bool straightRing = false;
 };
 
 constexpr bool isScan(Collective collective) {

@@ -38,6 +38,7 @@ struct RingWork {
   /// ... but reduces with its own: of the first period, in which all ranks send at once, and then
   /// all reduce. Later ones overlap.
   algo::Count foldedBytes;
+  bool straight = false;  ///< DeviceChoice::straightRing
 };
 uint64_t ringTime(const RingWork& work, const DeviceCosts& costs);
 

@@ -29,6 +29,7 @@
 #include "coll/device_open.h"
 #include "coll/device_request.h"
 #include "coll/device_scaled.h"
+#include "coll/straight_rings.h"
 #include "coll/stream_order.h"
 #include "coll/stream_pool.h"
 #include "coll/user_memory.h"
@@ -80,6 +81,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
                                 : nullptr),
         memory_(device_, cards, rank_, !lease_->onHost(),
                 {config.noBackground, config.registerBytes, [this] { return faults_.healthy(); }}),
+        straightRings_(memory_, rank_, size_),
         awaits_(device_, faults_, shown_),
         copyEngines_(lease_->meeting(), fault_, rank_, size_,
                      std::all_of(cards.begin(), cards.end(),
@@ -149,11 +151,12 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     memory_.removeWindow(number);
   }
   Held heldMemory() const override {
-    return memory_.held(
-        {.straight = exchange_.straight(), .copied = copyEngines_.calls() + copiedReduce_.calls()});
+    return memory_.held({.straight = exchange_.straight() + straightRings_.calls(),
+                         .copied = copyEngines_.calls() + copiedReduce_.calls()});
   }
   void useMemoryFrom(uint64_t straight, uint64_t copied) override {
     exchange_.straightFrom(straight);
+    straightRings_.startFrom(straight);
     copyEngines_.startFrom(copied);
     copiedReduce_.startFrom(copied);
   }
@@ -221,6 +224,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceExchange exchange_;
   const std::unique_ptr<DeviceExchange> passOn_;  // nullptr: not of levels
   UserMemory memory_;
+  StraightRings straightRings_;
   DeviceAwaits awaits_;
   CopyEngines copyEngines_;
   CopiedReduce copiedReduce_;
@@ -526,7 +530,7 @@ int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) {
   CallArgs args = argumentsOf(call, choice);
   const int lanes = choice.geometry.lanes;
   if (choice.protocol == Protocol::kSimple) {
-    const RingCall ring{args, ring_};
+    const RingCall ring{args, ring_, straightRings_.about(args, choice, call.stream)};
     return launchRing(*choice.kernel, ring, lanes, choice.threads, call.stream,
                       close_.launching({}));
   }

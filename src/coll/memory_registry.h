@@ -39,8 +39,9 @@ class MemoryRegistry {
   struct Held {
     size_t registrations = 0;
     uint64_t mappedBytes = 0;  ///< Of peers' allocations, in this rank's address space.
-    uint64_t straight = 0;     ///< Receives so far that were offered to their senders.
-    uint64_t copied = 0;       ///< Collectives so far that copy engines did.
+    /// Receives, and long rings, so far that were offered to their senders.
+    uint64_t straight = 0;
+    uint64_t copied = 0;     ///< Collectives so far that copy engines did.
     size_t offered = 0;      ///< This rank's allocations that peers were told of in the background.
     uint64_t keptBytes = 0;  ///< Of them, that peers may keep from being freed.
     size_t graphs = 0;       ///< Of this rank's in graphs, by peer, those that it has mapped.

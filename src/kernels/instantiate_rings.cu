@@ -16,14 +16,14 @@ RONDO_ALGORITHM(Broadcast, broadcastRing);
 
 std::vector<Kernel> ringKernels() {
   return {
-      ringRow<AllReduce, HotReducer>("allreduce"),
+      straightRow<AllReduce, HotReducer>("allreduce"),
       ringRow<AllReduce, AnyReducer>("allreduce"),
       ringRow<ReduceScatter, HotReducer>("reducescatter"),
       ringRow<ReduceScatter, AnyReducer>("reducescatter"),
       chainRow<Reduce, HotReducer>("reduce"),
       chainRow<Reduce, AnyReducer>("reduce"),
       pairRow<Reduce, HotReducer>("reduce"),
-      ringRow<AllGather, NoReducer>("allgather"),
+      straightRow<AllGather, NoReducer>("allgather"),
       chainRow<Broadcast, NoReducer>("broadcast"),
       pairRow<Broadcast, NoReducer>("broadcast"),
   };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/cut.h"
+#include "kernels/direct_call.h"
 #include "kernels/exchange_call.h"
 #include "kernels/launching.h"
 #include "kernels/reduce_units.h"
@@ -57,10 +58,22 @@ struct HelloCall : WindowCall {
   HelloView hello;
 };
 
+/// How a long call goes round a ring if every rank knows where the next one has its dst: blocks are
+/// written there, past the slots, those of several periods in one hop. When their kernels begin all
+/// ranks tell all others whether the one before can write there, and if it cannot anywhere all take
+/// the slots: what is reduced in which order is the same either way.
+struct StraightRing {
+  uint64_t there;    ///< Where the previous rank has this one's dst, as DirectPiece::there has it.
+  uint32_t periods;  ///< In one hop; 0: nobody asks.
+  uint32_t announced;  ///< At once, of them.
+  GraphPlacesView places;
+};
+
 /// The argument of a ring kernel.
 struct RingCall {
   CallArgs args;
   RingView ring;
+  StraightRing straight;
 };
 
 enum class Protocol : uint8_t { kLL, kLL128, kSimple };
@@ -87,6 +100,7 @@ struct Kernel {
   const void* function;
   const void* standing = nullptr;  ///< Its twin that waits for more calls, if any.
   const void* anywhere = nullptr;  ///< A ring's twin for blocks that are not aligned to 16 bytes.
+  bool straight = false;           ///< A ring's: it may go straight.
 };
 
 /// All kernels there are (instantiate.cu).

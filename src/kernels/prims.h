@@ -90,53 +90,59 @@ class Window : public algo::Windows {
   Piece fetch_[kMost];
 };
 
-/// What the threads of a ring's lane tell each other. Touched by atomic operations only.
+/// What the threads of a ring's lane tell each other. Counters are touched by atomic operations
+/// only.
 struct RingDesk {
   uint32_t sent[kRingThreads / 32];   ///< By warp: slots sent since the kernel began.
   uint32_t taken[kRingThreads / 32];  ///< The same of slots read.
   uint32_t working;                   ///< Warps that have not finished.
+  uint64_t next;                      ///< Where the next rank's dst is, if the call goes there.
 };
 
-/// Primitives under the Simple protocol: blocks go in slices of kSlots FIFO slots in the receiver's
-/// memory and are announced by a flag behind a release; credits come back without one. All warps
-/// but the last work, each at its own pace; the last one tells the neighbours what all of them have
-/// done, so that nobody stops for the fence. kAnywhere: blocks of the caller's memory may begin at
-/// any element; without it, those that are not aligned to 16 bytes go element by element.
-template <class Reducer, uint32_t kSlots, bool kAnywhere>
-class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer, kSlots, kAnywhere>> {
+/// A lane of a ring: what its neighbours and its threads tell each other. All warps but the last
+/// work, each at its own pace; the last one tells the neighbours what all of them have done, so
+/// that nobody stops for the fence. Counters are of slots, kSlots for each slice or piece. kAsks:
+/// calls may ask whether they go straight.
+template <uint32_t kSlots, bool kAsks>
+class RingLane {
  public:
   /// All threads; `desk` is the block's shared memory.
-  __device__ PrimsSimple(const RingCall& call, int lane, RingDesk* desk);
+  __device__ RingLane(const RingCall& call, int lane, RingDesk* desk);
 
   /// Whether this thread runs the algorithm, and finish(), or serve().
   __device__ bool works() const { return threadIdx.x < workers(); }
+  __device__ static uint32_t workers() { return blockDim.x - 32; }
 
+  /// Where the next rank's dst is, if the call goes straight; else nullptr.
+  __device__ unsigned char* next() const { return next_; }
+
+  /// Waits until a slice has come in and there is a slot to send into, as bits ask for it; false if
+  /// the wait was given up, now or before.
   template <int bits>
-  __device__ void move(algo::Block b, int from, int to);
+  __device__ bool ready();
+  /// The slots of it.
+  __device__ const unsigned char* slotIn() const;
+  __device__ unsigned char* slotOut() const;
+  /// This warp has done what it waited for.
+  template <int bits>
+  __device__ void done();
 
   /// Writes the lane's steps back for the next kernel.
   __device__ void finish();
-
   /// Announces until all have finished.
   __device__ void serve();
 
  private:
-  __device__ static uint32_t workers() { return blockDim.x - 32; }
   template <int bits>
   __device__ bool enough() const;
   template <int bits>
-  __device__ bool ready();
-  template <int bits>
-  __device__ void done();
-  template <int bits>
   __device__ void tellDesk();
-
-  const RingCall& call_;
-  const typename Reducer::Source source_;
+  const FaultView& fault_;
   RingDesk* desk_;
   FifoView in_;   // of this lane
   FifoView out_;  // of this lane
   uint32_t* steps_;
+  unsigned char* next_ = nullptr;
   uint32_t received_;
   uint32_t sent_;
   uint32_t head_;    // of in_, as last seen by this warp
@@ -146,7 +152,61 @@ class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer, kSlots, kAnywhe
   bool gaveUp_ = false;
 };
 
+/// Primitives under the Simple protocol: blocks go in slices of kSlots FIFO slots in the receiver's
+/// memory and are announced by a flag behind a release; credits come back without one. kAnywhere:
+/// blocks of the caller's memory may begin at any element; without it, those that are not aligned
+/// to 16 bytes go element by element.
+template <class Reducer, uint32_t kSlots, bool kAnywhere, bool kAsks>
+class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer, kSlots, kAnywhere, kAsks>> {
+ public:
+  using Lane = RingLane<kSlots, kAsks>;
+  __device__ PrimsSimple(const RingCall& call, Lane& lane)
+      : call_(call), source_(call.args), lane_(lane) {}
+
+  template <int bits>
+  __device__ void move(algo::Block b, int from, int to);
+
+ private:
+  const RingCall& call_;
+  const typename Reducer::Source source_;
+  Lane& lane_;
+};
+
+/// The same from dst to dst: a block is written where the next rank has it in its dst, also while
+/// it is a partial result; those of several periods in one hop, and announced together, as each
+/// announcement takes half a microsecond. Nobody waits for room: who writes a block there a second
+/// time has heard of what became of the first (tests/unit/straight_rings_test.cc).
+template <class Reducer>
+class PrimsStraight : public algo::Primitives<PrimsStraight<Reducer>> {
+ public:
+  using Lane = RingLane<kSliceSlots, true>;
+  __device__ PrimsStraight(const RingCall& call, Lane& lane)
+      : call_(call), source_(call.args), lane_(lane) {}
+
+  /// As rondo::forEachPart; body(part) stands for as many periods as the call says.
+  template <class Body>
+  __device__ void forEachPart(int lane, Body body);
+
+  template <int bits>
+  __device__ void move(algo::Block b, int from, int to);
+
+ private:
+  __device__ algo::Block lastOf(algo::Block b) const;
+  template <int bits>
+  __device__ bool moveBlock(algo::Block b, bool halves, bool begins, bool ends);
+
+  const RingCall& call_;
+  const typename Reducer::Source source_;
+  Lane& lane_;
+  algo::Part part_;  ///< The first period of this hop, ...
+  algo::Part last_;
+  uint32_t periods_;  ///< ... how many full ones it has, ...
+  bool joins_;        ///< ... and whether the last one goes with them.
+};
+
 }  // namespace rondo
 
 #include "kernels/impl/prims_simple.h"
+#include "kernels/impl/prims_straight.h"
+#include "kernels/impl/ring_lane.h"
 #include "kernels/impl/window.h"

@@ -78,11 +78,23 @@ struct FifoView {
   uint32_t* credit;  ///< Slots that have been emptied.
 };
 
+/// What all ranks of a ring tell a rank when a long call begins: see StraightRing. By the number of
+/// such calls, which every word carries (packOffer()).
+struct alignas(128) RingOffers {
+  uint64_t offer[2][kMaxWindowRanks];  ///< Of every other call, by rank.
+  uint64_t verdict[kMaxWindowRanks];   ///< By rank: whether it has found the next one's mark.
+};
+
 /// A rank's two queues round a ring.
 struct RingView {
   FifoView fromPrev;
   FifoView toNext;
-  uint32_t* steps;  ///< This rank's, per lane (kFlagWords apart): slots received, slots sent.
+  uint32_t* steps;  ///< This rank's, per lane (kFlagWords apart): slots received, slots sent; of
+                    ///< the first lane, calls that asked.
+  RingOffers* offers[kMaxWindowRanks];  ///< Indexed by rank.
+  /// By lane, what the first one has told it: 1 + where the next rank's dst is, or 1: through
+  /// slots. 0 once it has heard that.
+  uint64_t* decisions;
 };
 
 /// Ranks that can send to each other on a device.

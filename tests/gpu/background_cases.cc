@@ -1,7 +1,6 @@
 // Memory that nobody has registered and that processes map for each other in the background: the
 // transfers again, graphs of them, and memory that comes and goes.
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -12,13 +11,6 @@
 
 namespace rondo::test {
 namespace {
-
-bool everywhere(RankEnv& env, bool here) {
-  const char mine = here ? 1 : 0;
-  std::vector<char> all(static_cast<size_t>(env.size()));
-  env.boot().allGather(&mine, 1, all.data());
-  return std::count(all.begin(), all.end(), 1) == env.size();
-}
 
 /// Passes on until what every rank receives goes straight, at most `rounds` times. Wrong words.
 uint64_t passUntilStraight(RankEnv& env, void* memory, uint32_t rounds, bool* went) {

@@ -108,4 +108,9 @@ uint64_t backgroundMemoryComesAndGoes(RankEnv& env);
 /// and more of it than there is.
 uint64_t backgroundTenTimesTheMemory(RankEnv& env);
 
+/// straight_ring_cases.cc: rings from result to result, by the rules of kWays[0],
+uint64_t straightRings(RankEnv& env);
+/// and in graphs whose memory is freed before a replay.
+uint64_t straightRingGraphs(RankEnv& env);
+
 }  // namespace rondo::test

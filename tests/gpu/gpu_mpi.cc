@@ -62,6 +62,8 @@ constexpr Case kCases[] = {
     {"background transfers", backgroundTransfers, false, false, true, true},
     {"background graphs", backgroundGraphs, false, false, true, true},
     {"background memory", backgroundMemoryComesAndGoes, false, false, true, true},
+    {"straight rings", straightRings, false, false, true, true, &kWays[0]},
+    {"straight ring graphs", straightRingGraphs, false, false, true, true, &kWays[0]},
     {"background, ten times the memory", backgroundTenTimesTheMemory, false, false, true, true},
 };
 

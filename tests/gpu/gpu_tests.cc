@@ -149,6 +149,23 @@ INSTANTIATE_TEST_SUITE_P(OneGpu, Transfers,
                                   (std::get<2>(each.param) ? "" : "_simple");
                          });
 
+class StraightRings : public testing::TestWithParam<int> {
+ protected:
+  void run(uint64_t (*test)(RankEnv&)) {
+    DeviceConfig config = patient();
+    config.tune = parseTune(kWays[0].rules);
+    runWorld(GetParam(), config, [&](RankEnv& env) {
+      EXPECT_EQ(test(env), 0u);
+      env.sync();
+      EXPECT_EQ(errorOf([&] { env.runner->check(); }).sentence(), "");
+    });
+  }
+};
+TEST_P(StraightRings, AnyLength) { run(straightRings); }
+TEST_P(StraightRings, Graphs) { run(straightRingGraphs); }
+INSTANTIATE_TEST_SUITE_P(OneGpu, StraightRings, testing::Values(2, 3, 4, 8),
+                         [](const auto& each) { return std::to_string(each.param); });
+
 // A rank that is left alone with its transfer, and one that is told to stop.
 TEST(Faults, TransfersEndToo) {
   DeviceConfig config;

@@ -1,5 +1,6 @@
 #include "gpu/pass_on.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace rondo::test {
@@ -10,6 +11,13 @@ int previousOf(const RankEnv& env) { return (env.rank() + env.size() - 1) % env.
 }  // namespace
 
 MemoryRegistry& registryOf(RankEnv& env) { return dynamic_cast<MemoryRegistry&>(*env.runner); }
+
+bool everywhere(RankEnv& env, bool here) {
+  const char mine = here ? 1 : 0;
+  std::vector<char> all(static_cast<size_t>(env.size()));
+  env.boot().allGather(&mine, 1, all.data());
+  return std::count(all.begin(), all.end(), 1) == env.size();
+}
 
 uint64_t fail(RankEnv& env, const char* what) {
   std::printf("rank %d of %d: %s\n", env.rank(), env.size(), what);

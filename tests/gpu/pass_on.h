@@ -15,6 +15,9 @@ MemoryRegistry& registryOf(RankEnv& env);
 /// Says what went wrong, and gives 1.
 uint64_t fail(RankEnv& env, const char* what);
 
+/// Whether it is so on all ranks.
+bool everywhere(RankEnv& env, bool here);
+
 /// Word `i` of what `rank` sends.
 uint32_t word(int rank, uint64_t i, uint32_t seed);
 

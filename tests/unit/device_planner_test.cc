@@ -504,6 +504,37 @@ TEST(DevicePlanner, KeepsRingsWhereTheyWereMeasuredBest) {
   EXPECT_EQ(algorithm(Collective::ReduceScatter, 64u << 20, 4), "ring");
 }
 
+// Which calls ask is a matter of what all ranks know.
+TEST(DevicePlanner, LongRingsAskWhetherTheyGoStraight) {
+  const auto asks = [](const DeviceRequest& request, const DeviceFacts& facts) {
+    const DeviceChoice choice = chooseDevice(request, facts, {});
+    EXPECT_EQ(choice.protocol, Protocol::kSimple);
+    return choice.straightRing;
+  };
+  constexpr uint64_t kLong = 256u << 20;
+  for (const int ranks : {2, 3, 4, 8}) {
+    EXPECT_TRUE(asks(requestOf(Collective::AllReduce, kLong, ranks), gpus(ranks))) << ranks;
+    EXPECT_TRUE(asks(requestOf(Collective::AllGather, kLong, ranks), gpus(ranks))) << ranks;
+    for (const Collective other :
+         {Collective::ReduceScatter, Collective::Broadcast, Collective::Reduce}) {
+      EXPECT_FALSE(asks(requestOf(other, kLong, ranks), gpus(ranks))) << ranks;
+    }
+  }
+  DeviceRequest request = requestOf(Collective::AllReduce, kLong, 4);
+  request.reduces = Reduces::kAll;
+  EXPECT_FALSE(asks(request, gpus(4)));
+  request.reduces = Reduces::kHot;
+  DeviceFacts facts = gpus(4);
+  facts.straight = false;
+  EXPECT_FALSE(asks(request, facts));
+  EXPECT_FALSE(asks(request, gpus(kMaxWindowRanks + 1)));
+  request.count = (uint64_t{96} * 4 * (128u << 10) - 16) / 4;  // of 96 lanes and 4 blocks
+  const std::vector<TuneRule> ring = parseTune("allreduce:device:0-:ring/96");
+  EXPECT_FALSE(chooseDevice(request, gpus(4), ring).straightRing);
+  request.count += 4;
+  EXPECT_TRUE(chooseDevice(request, gpus(4), ring).straightRing);
+}
+
 TEST(DevicePlanner, ExplainsInOrderOfTime) {
   const std::string text =
       explainDevice(requestOf(Collective::AllReduce, 1u << 20, 2), gpus(2), {});

@@ -22,10 +22,6 @@ __device__ __forceinline__ unsigned long long* markPlace(const DirectHead& call,
   return at + 8 <= data + end ? reinterpret_cast<unsigned long long*>(at) : nullptr;
 }
 
-__device__ __forceinline__ unsigned long long* word(uint64_t* at) {
-  return reinterpret_cast<unsigned long long*>(at);
-}
-
 /// By one thread, of a receiver in a graph: where the sender has the memory, if at all; then the
 /// mark is written.
 __device__ __noinline__ inline uint64_t lookUp(const DirectHead& call, const DirectPiece& piece,

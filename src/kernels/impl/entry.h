@@ -31,16 +31,30 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
   window.finish();
 }
 
-template <class Algorithm, class Reducer, uint32_t kSlots, bool kAnywhere>
+/// Not inlined: it needs all registers for itself, and so do slots.
+template <class Algorithm, class Reducer>
+__device__ __noinline__ void goStraight(const RingCall& call, RingLane<kSliceSlots, true> lane) {
+  const algo::Group group{call.args.rank, call.args.size, call.args.root};
+  PrimsStraight<Reducer> prims(call, lane);
+  prims.forEachPart(static_cast<int>(blockIdx.x),
+                    [&](const algo::Part& part) { Algorithm::run(prims, group, part); });
+  lane.finish();
+}
+
+template <class Algorithm, class Reducer, uint32_t kSlots, bool kAnywhere, bool kStraight>
 __global__ void __launch_bounds__(kRingThreads, 2)
     ringKernel(const __grid_constant__ RingCall call) {
   __shared__ RingDesk desk;
-  PrimsSimple<Reducer, kSlots, kAnywhere> prims(call, static_cast<int>(blockIdx.x), &desk);
-  if (!prims.works()) return prims.serve();
+  RingLane<kSlots, kStraight> lane(call, static_cast<int>(blockIdx.x), &desk);
+  if (!lane.works()) return lane.serve();
+  if constexpr (kStraight && !kAnywhere) {
+    if (lane.next() != nullptr) return goStraight<Algorithm, Reducer>(call, lane);
+  }
   const algo::Group group{call.args.rank, call.args.size, call.args.root};
+  PrimsSimple<Reducer, kSlots, kAnywhere, kStraight> prims(call, lane);
   forEachPart(call.args.cut, static_cast<int>(blockIdx.x),
               [&](const algo::Part& part) { Algorithm::run(prims, group, part); });
-  prims.finish();
+  lane.finish();
 }
 
 template <class Reducer>
@@ -68,8 +82,8 @@ Kernel windowRow(const char* collective, const char* algorithm) {
           reinterpret_cast<const void*>(&windowKernel<Algorithm, Wire, Reducer, kRanks, kMeets>)};
 }
 
-/// `kSlots`: of a slice.
-template <class Algorithm, class Reducer, uint32_t kSlots = kSliceSlots>
+/// `kSlots`: of a slice. kStraight: long calls may go straight.
+template <class Algorithm, class Reducer, uint32_t kSlots = kSliceSlots, bool kStraight = false>
 Kernel ringRow(const char* collective, const char* algorithm = "ring") {
   return {collective,
           algorithm,
@@ -77,9 +91,15 @@ Kernel ringRow(const char* collective, const char* algorithm = "ring") {
           kReducesOf<Reducer>,
           0,
           kRingThreads,
-          reinterpret_cast<const void*>(&ringKernel<Algorithm, Reducer, kSlots, false>),
+          reinterpret_cast<const void*>(&ringKernel<Algorithm, Reducer, kSlots, false, kStraight>),
           nullptr,
-          reinterpret_cast<const void*>(&ringKernel<Algorithm, Reducer, kSlots, true>)};
+          reinterpret_cast<const void*>(&ringKernel<Algorithm, Reducer, kSlots, true, kStraight>),
+          kStraight};
+}
+
+template <class Algorithm, class Reducer>
+Kernel straightRow(const char* collective) {
+  return ringRow<Algorithm, Reducer, kSliceSlots, true>(collective);
 }
 
 /// A pipeline along all ranks.

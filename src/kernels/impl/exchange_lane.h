@@ -14,10 +14,6 @@ __device__ __forceinline__ uint64_t loadAcquire(const uint64_t* p) {
   asm volatile("ld.acquire.sys.global.b64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
   return v;
 }
-__device__ __forceinline__ void storeRelease(uint64_t* p, uint64_t v) {
-  asm volatile("st.release.sys.global.b64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
-}
-
 /// How a transfer goes: through slots, or straight into the receiver's buffer.
 enum class Way : int32_t { kUnknown, kStaged, kDirect };
 

@@ -64,4 +64,13 @@ __device__ __forceinline__ void storeRelaxed(unsigned long long* p, unsigned lon
   asm volatile("st.relaxed.sys.global.b64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
 }
 
+__device__ __forceinline__ void storeRelease(uint64_t* p, uint64_t v) {
+  asm volatile("st.release.sys.global.b64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+}
+
+/// As the 64-bit operations above take it.
+__device__ __forceinline__ unsigned long long* word(uint64_t* at) {
+  return reinterpret_cast<unsigned long long*>(at);
+}
+
 }  // namespace rondo::device

@@ -1,0 +1,65 @@
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#ifdef HAVE_CUDA
+
+#include <algorithm>
+
+#include "coll/straight_rings.h"
+
+namespace rondo {
+namespace {
+
+/// Of one hop of a lane. Hops cost three microseconds each.
+constexpr uint64_t kMostOfHop = 3u << 20;
+/// Announced together, in bytes of a lane: each announcement costs half a microsecond, which is
+/// 0.2 % of what these take (all-reduces of 1 GiB in 4.40 ms, with 256 KiB in 4.47 and with 64 in
+/// 4.62; 4 x H200, 2026-11).
+constexpr uint64_t kMostTogether = 700u << 10;
+
+}  // namespace
+
+StraightRings::StraightRings(const UserMemory& memory, int rank, int size)
+    : memory_(memory), prev_((rank + size - 1) % size), next_((rank + 1) % size) {}
+
+/// Where the previous rank has this one's dst; 0: nowhere, or it may not write there.
+uint64_t StraightRings::placeOf(const CallArgs& args, uint64_t bytes, CUstream_st* stream) const {
+  const auto src = reinterpret_cast<uint64_t>(args.src), dst = reinterpret_cast<uint64_t>(args.dst);
+  if ((src | dst | args.srcSlot | args.dstSlot) % 16 != 0) return 0;
+  // Partial results would overwrite what is yet to be reduced.
+  const bool reduces = args.dstSlot == 0;
+  if (reduces && src < dst + bytes && dst < src + bytes) return 0;
+  const auto use = streamCaptures(stream) ? UserMemory::Use::kGraph : UserMemory::Use::kLaunch;
+  return memory_.placeFor(prev_, args.dst, bytes, use);
+}
+
+StraightRing StraightRings::about(const CallArgs& args, const DeviceChoice& choice,
+                                  CUstream_st* stream) {
+  StraightRing ring{};
+  const algo::Geometry& g = choice.geometry;
+  const uint64_t bytes = g.count * args.elementBytes;
+  const bool asked = from_ != 0 ? bytes / static_cast<uint64_t>(g.blocks) >= from_ &&
+                                      args.size <= kMaxWindowRanks && memory_.asks(prev_)
+                                : choice.straightRing;
+  if (!asked || !choice.kernel->straight) return ring;
+  const uint64_t full = args.cut.fullPeriods;
+  const uint64_t block = (full > 0 ? args.cut.chunk : args.cut.lastBlock) * args.elementBytes;
+  const uint64_t most = std::max<uint64_t>(1, kMostOfHop / block);
+  const uint64_t periods = std::clamp<uint64_t>(full, 1, most);
+  // Half of a hop at most, so that the next rank begins meanwhile; the last period, a shorter one,
+  // goes with the others.
+  const uint64_t parts =
+      std::max<uint64_t>(2, (periods * block + kMostTogether - 1) / kMostTogether);
+  ring.periods = static_cast<uint32_t>(periods);
+  ring.announced = static_cast<uint32_t>((periods + parts) / parts);
+  ring.places = memory_.graphPlaces();
+  memory_.prepare(next_);
+  const auto slots = static_cast<uint64_t>(args.dstSlot != 0 ? args.size : 1);
+  ring.there = placeOf(args, slots * bytes, stream);
+  calls_ += ring.there != 0 && (ring.there & kGraphPlace) == 0 ? 1 : 0;
+  return ring;
+}
+
+}  // namespace rondo
+
+#endif  // HAVE_CUDA

@@ -1,0 +1,35 @@
+#pragma once
+// Long calls round a ring that go from result to result instead of through slots.
+
+#include <cstdint>
+
+#include "coll/device_planner.h"
+#include "coll/user_memory.h"
+#include "kernels/launch.h"
+
+namespace rondo {
+
+class StraightRings {
+ public:
+  StraightRings(const UserMemory& memory, int rank, int size);
+
+  /// What a ring's kernel is told of it. Whether it asks is the same on all ranks: no memory enters
+  /// that. Allowed while `stream` captures.
+  StraightRing about(const CallArgs& args, const DeviceChoice& choice, CUstream_st* stream);
+
+  /// Calls so far, but for those of graphs, of which the previous rank was told where they go.
+  uint64_t calls() const { return calls_; }
+  /// For tests: asks for blocks of ranks that are so long, whatever the planner says.
+  void startFrom(uint64_t bytes) { from_ = bytes; }
+
+ private:
+  uint64_t placeOf(const CallArgs& args, uint64_t bytes, CUstream_st* stream) const;
+
+  const UserMemory& memory_;
+  const int prev_;
+  const int next_;
+  uint64_t from_ = 0;
+  uint64_t calls_ = 0;
+};
+
+}  // namespace rondo
