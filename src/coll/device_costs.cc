@@ -13,7 +13,8 @@ namespace {
 // kernels that did not come close; what that saves: the median of all-reduces of 8 B to 256 KiB
 // with and without, in turn (2 and 4 x H200, 2026-11-27: 0.33 to 0.41 us). Those of copy engines:
 // all-reduces of 64 MiB to 1 GiB, half way between calls in graphs and others, which take 17 and 20
-// to 24 us each way (2 x H200, 2026-11-29), and all-gathers of 4 x H200. Those between hosts:
+// to 24 us each way (2 x H200, 2026-11-29), and all-gathers of 4 x H200. Further hops of a
+// pipeline, and what further peers cost a root: by hand to h200_x4_check.csv. Those between hosts:
 // what 8 bytes took on two hosts of one GPU beside the call on host memory (performance-log.md,
 // 0.6), and half of PCIe 4; not fitted, but within 17 % of what all of
 // tests/measurements/h200_far.csv took (8 B to 16 MiB).
@@ -42,7 +43,8 @@ constexpr DeviceCostField kFields[] = {
      true},
     {"ring_start", &DeviceCosts::ringStart, "a ring", false},
     {"ring_hop", &DeviceCosts::ringHop, "each hop of a ring", false},
-    {"pipe_hop", &DeviceCosts::pipeHop, "each hop of a pipeline", false},
+    {"pipe_hop", &DeviceCosts::pipeHop, "a pipeline's first hop", false},
+    {"pipe_further", &DeviceCosts::pipeFurther, "each further one", false},
     {"ring_per_kib", &DeviceCosts::ringPerKiB, "what is sent there", true},
     {"keep_per_kib", &DeviceCosts::keepPerKiB, "what is received there last", true},
     {"fold_per_kib", &DeviceCosts::foldPerKiB, "what is reduced before more is sent", true},
@@ -93,7 +95,7 @@ DeviceCosts DeviceCosts::throughHost() const {
   out.lane = 400'000;
   out.ringStart = 20'000'000;
   out.ringHop = 12'000'000;
-  out.pipeHop = 12'000'000;
+  out.pipeHop = out.pipeFurther = 12'000'000;
   out.ringPerKiB = 29'000;
   out.keepPerKiB = 0;
   out.foldPerKiB = 0;

@@ -29,7 +29,9 @@ uint64_t windowTime(const WindowWork& work, const DeviceCosts& costs) {
   // Its warps do half of the work.
   const Count ways = work.oneWay ? 1 : 2;
   Count time = launchOf(costs, work.close) + (work.linesOf128 ? costs.flagLL128 : costs.flagLL);
-  time += furtherPeers * (work.linesOf128 ? costs.flagPeerLL128 : costs.flagPeer);
+  // Of a root's data nobody waits for several peers, or it alone.
+  const bool waitsForAll = work.linesOf128 && !work.oneWay;
+  time += furtherPeers * (waitsForAll ? costs.flagPeerLL128 : costs.flagPeer);
   time += lanes * (work.linesOf128 ? costs.lane : costs.laneLL) * ways / 2;
   time += (exchanges - 1) * (costs.further + furtherPeers * costs.furtherPeer);
   time += (work.periods - 1) * costs.period;
@@ -52,7 +54,9 @@ uint64_t windowTime(const WindowWork& work, const DeviceCosts& costs) {
 
 uint64_t ringTime(const RingWork& work, const DeviceCosts& costs) {
   const auto lanes = static_cast<Count>(work.lanes), hops = static_cast<Count>(work.hops);
-  const Count way = work.pipeline ? hops * costs.pipeHop : costs.ringStart + hops * costs.ringHop;
+  const Count further = hops > 0 ? hops - 1 : 0;
+  const Count way = work.pipeline ? costs.pipeHop + further * costs.pipeFurther
+                                  : costs.ringStart + hops * costs.ringHop;
   uint64_t perKiB = std::max<uint64_t>(costs.ringPerKiB, costs.ringLanePerKiB / lanes);
   // 364 instead of 348 GB/s (4 x H200, 2026-11-29); what asking takes is 0.8 % of the shortest.
   if (work.straight) perKiB -= perKiB / 24;

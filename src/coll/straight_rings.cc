@@ -53,7 +53,8 @@ StraightRing StraightRings::about(const CallArgs& args, const DeviceChoice& choi
   ring.periods = static_cast<uint32_t>(periods);
   ring.announced = static_cast<uint32_t>((periods + parts) / parts);
   ring.places = memory_.graphPlaces();
-  memory_.prepare(next_);
+  // The one's thread maps, the other's offers.
+  for (const int neighbour : {prev_, next_}) memory_.prepare(neighbour);
   const auto slots = static_cast<uint64_t>(args.dstSlot != 0 ? args.size : 1);
   ring.there = placeOf(args, slots * bytes, stream);
   calls_ += ring.there != 0 && (ring.there & kGraphPlace) == 0 ? 1 : 0;
