@@ -110,7 +110,7 @@ gpuTest() {
 gpuThreads() {
   local result=0
   gpuReady
-  bounded 300 gpu_tests "$@" || result=1
+  bounded 350 gpu_tests "$@" || result=1
   RONDO_P2P=off bounded 200 gpu_tests \
     --gtest_filter='*Conformance*:*Transfers*:DeviceApi.*:-*Registrations*:DeviceApi.Reg*:DeviceApi.Fifty*' || result=1
   if [[ -d $build/gpu/ucx ]]; then
