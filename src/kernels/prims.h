@@ -96,7 +96,7 @@ struct RingDesk {
   uint32_t sent[kRingThreads / 32];   ///< By warp: slots sent since the kernel began.
   uint32_t taken[kRingThreads / 32];  ///< The same of slots read.
   uint32_t working;                   ///< Warps that have not finished.
-  uint64_t next;                      ///< Where the next rank's dst is, if the call goes there.
+  uint64_t next;                      ///< As RingView::decisions.
 };
 
 /// A lane of a ring: what its neighbours and its threads tell each other. All warps but the last
