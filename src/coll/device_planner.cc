@@ -204,11 +204,13 @@ class Search {
   }
 
   /// Of a ring of which a lane has blocks of so many bytes; the kernels that can are the usual
-  /// all-reduce's and all-gather's (instantiate_rings.cu).
+  /// all-reduce's and all-gather's, and of two ranks the usual reduce's and broadcast's
+  /// (instantiate_rings.cu).
   bool mayGoStraight(Count blockBytes) const {
-    const bool can =
-        request_.collective == Collective::AllGather ||
-        (request_.collective == Collective::AllReduce && request_.reduces == Reduces::kHot);
+    const bool usual = request_.reduces == Reduces::kHot || request_.reduces == Reduces::kNothing;
+    const bool ofPair = facts_.ranks == 2 && isRooted(request_.collective);
+    const bool can = usual && (request_.collective == Collective::AllGather ||
+                               request_.collective == Collective::AllReduce || ofPair);
     const Count from =
         request_.collective == Collective::AllReduce ? kStraightSumFrom : kStraightRingFrom;
     return can && facts_.straight && facts_.ranks >= 2 && facts_.ranks <= kMaxWindowRanks &&

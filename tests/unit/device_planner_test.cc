@@ -551,9 +551,9 @@ TEST(DevicePlanner, LongRingsAskWhetherTheyGoStraight) {
   for (const int ranks : {2, 3, 4, 8}) {
     EXPECT_TRUE(asks(requestOf(Collective::AllReduce, kLong, ranks), gpus(ranks))) << ranks;
     EXPECT_TRUE(asks(requestOf(Collective::AllGather, kLong, ranks), gpus(ranks))) << ranks;
-    for (const Collective other :
-         {Collective::ReduceScatter, Collective::Broadcast, Collective::Reduce}) {
-      EXPECT_FALSE(asks(requestOf(other, kLong, ranks), gpus(ranks))) << ranks;
+    EXPECT_FALSE(asks(requestOf(Collective::ReduceScatter, kLong, ranks), gpus(ranks))) << ranks;
+    for (const Collective rooted : {Collective::Broadcast, Collective::Reduce}) {
+      EXPECT_EQ(asks(requestOf(rooted, kLong, ranks), gpus(ranks)), ranks == 2) << ranks;
     }
   }
   DeviceRequest request = requestOf(Collective::AllReduce, kLong, 4);

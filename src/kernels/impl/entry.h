@@ -107,10 +107,11 @@ template <class Algorithm, class Reducer>
 Kernel chainRow(const char* collective, const char* algorithm = "ring") {
   return ringRow<Algorithm, Reducer, 1>(collective, algorithm);
 }
-/// The same of two ranks, where nobody waits for what a rank between passes on: longer slices.
+/// The same of two ranks, where nobody waits for what a rank between passes on: longer slices, or
+/// straight into the result.
 template <class Algorithm, class Reducer>
-Kernel pairRow(const char* collective, const char* algorithm = "ring") {
-  Kernel row = ringRow<Algorithm, Reducer>(collective, algorithm);
+Kernel pairRow(const char* collective) {
+  Kernel row = straightRow<Algorithm, Reducer>(collective);
   row.ranks = 2;
   return row;
 }
