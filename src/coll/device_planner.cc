@@ -53,7 +53,7 @@ static_assert(WindowShape::kPassBytes == kBlockThreads * 16);
 
 /// A lane's block from which on a ring asks whether it goes straight, and of an all-reduce, which
 /// has twice as many hops: all-gathers of 8 MiB a rank took 82.5 us instead of 83.6, all-reduces of
-/// 32 MiB 158 instead of 154 and of 64 MiB 293 instead of 300 (4 x H200, 2026-11-29).
+/// 32 MiB 158 instead of 154 and of 64 MiB 298 instead of 301 (4 x H200, 2026-11-29).
 constexpr Count kStraightRingFrom = 64u << 10;
 constexpr Count kStraightSumFrom = 128u << 10;
 

@@ -58,7 +58,8 @@ uint64_t ringTime(const RingWork& work, const DeviceCosts& costs) {
   const Count way = work.pipeline ? costs.pipeHop + further * costs.pipeFurther
                                   : costs.ringStart + hops * costs.ringHop;
   uint64_t perKiB = std::max<uint64_t>(costs.ringPerKiB, costs.ringLanePerKiB / lanes);
-  // 364 instead of 348 GB/s (4 x H200, 2026-11-29); what asking takes is 0.8 % of the shortest.
+  // All-reduces and all-gathers of 512 MiB and more had 363 GB/s, 348 is the model's for slots (4 x
+  // H200, 2026-11-29); asking takes 3 us, which do not count.
   if (work.straight) perKiB -= perKiB / 24;
   return costs.launch + lanes * costs.lane + way + per(work.sentBytes, perKiB) +
          per(work.keptBytes, costs.keepPerKiB) + per(work.foldedBytes, costs.foldPerKiB);

@@ -70,25 +70,16 @@ int unreadyWrites(int size, Run run) {
   return unready;
 }
 
-TEST(StraightRings, AllReduceWritesWhereTheNextRankIsReady) {
+TEST(StraightRings, WriteWhereTheNextRankIsReady) {
+  const auto sums = [](Moves& moves, const algo::Group& group, const algo::Part& part) {
+    algo::allReduceRing(moves, group, part);
+  };
+  const auto gathers = [](Moves& moves, const algo::Group& group, const algo::Part& part) {
+    algo::allGatherRing(moves, group, part);
+  };
   for (int size = 2; size <= 8; ++size) {
-    EXPECT_EQ(unreadyWrites(size,
-                            [](Moves& moves, const algo::Group& group, const algo::Part& part) {
-                              algo::allReduceRing(moves, group, part);
-                            }),
-              0)
-        << size;
-  }
-}
-
-TEST(StraightRings, AllGatherWritesWhereTheNextRankIsReady) {
-  for (int size = 2; size <= 8; ++size) {
-    EXPECT_EQ(unreadyWrites(size,
-                            [](Moves& moves, const algo::Group& group, const algo::Part& part) {
-                              algo::allGatherRing(moves, group, part);
-                            }),
-              0)
-        << size;
+    EXPECT_EQ(unreadyWrites(size, sums), 0) << "all-reduce, " << size;
+    EXPECT_EQ(unreadyWrites(size, gathers), 0) << "all-gather, " << size;
   }
 }
 

@@ -70,8 +70,7 @@ __device__ __forceinline__ void PrimsStraight<Reducer>::forEachPart(int lane, Bo
   } while (k < cut.fullPeriods);
 }
 
-/// The block of the last period that goes with one of the others. No division: all warps would
-/// stand half a microsecond in each hop.
+/// The block of the last period that goes with one of the others, without a 64-bit division.
 template <class Reducer>
 __device__ __forceinline__ algo::Block PrimsStraight<Reducer>::lastOf(algo::Block b) const {
   algo::Count begin = 0;
