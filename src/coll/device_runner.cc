@@ -530,7 +530,7 @@ int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) {
   CallArgs args = argumentsOf(call, choice);
   const int lanes = choice.geometry.lanes;
   if (choice.protocol == Protocol::kSimple) {
-    const RingCall ring{args, ring_, straightRings_.about(args, choice, call.stream)};
+    const RingCall ring{args, ring_, straightRings_.about(call, args, choice)};
     return launchRing(*choice.kernel, ring, lanes, choice.threads, call.stream,
                       close_.launching({}));
   }
