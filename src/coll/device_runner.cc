@@ -526,11 +526,23 @@ CallArgs CudaRunner::argumentsOf(const DeviceCall& call, const DeviceChoice& cho
           scaleOf(call)};
 }
 
+/// How many slots a ring's lane may be ahead of what is announced: all of a block, as the next one
+/// waits for another rank anyway, and where all ranks pass on a long message what keeps the links
+/// full (4 x H200, 2026-11: docs/tried.md).
+uint32_t aheadOf(const DeviceCall& call, const CallArgs& args) {
+  constexpr uint32_t kPipeSlots = 4;
+  if (isRooted(call.collective) || isScan(call.collective)) return kPipeSlots;
+  const Cut& cut = args.cut;
+  const uint64_t block = (cut.fullPeriods > 0 ? cut.chunk : cut.lastBlock) * args.elementBytes;
+  const auto slices = static_cast<uint32_t>((block + kSliceBytes - 1) / kSliceBytes);
+  return std::max(2u, slices) * kSliceSlots;
+}
+
 int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) {
   CallArgs args = argumentsOf(call, choice);
   const int lanes = choice.geometry.lanes;
   if (choice.protocol == Protocol::kSimple) {
-    const RingCall ring{args, ring_, straightRings_.about(call, args, choice)};
+    const RingCall ring{args, ring_, straightRings_.about(call, args, choice), aheadOf(call, args)};
     return launchRing(*choice.kernel, ring, lanes, choice.threads, call.stream,
                       close_.launching({}));
   }

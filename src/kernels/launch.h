@@ -74,6 +74,7 @@ struct RingCall {
   CallArgs args;
   RingView ring;
   StraightRing straight;
+  uint32_t ahead;  ///< Slots that a lane may be sending that are not announced yet.
 };
 
 enum class Protocol : uint8_t { kLL, kLL128, kSimple };

@@ -95,14 +95,18 @@ class Window : public algo::Windows {
 struct RingDesk {
   uint32_t sent[kRingThreads / 32];   ///< By warp: slots sent since the kernel began.
   uint32_t taken[kRingThreads / 32];  ///< The same of slots read.
+  uint32_t announced;                 ///< Of those sent by all warps, to the next rank.
   uint32_t working;                   ///< Warps that have not finished.
   uint64_t next;                      ///< As RingView::decisions.
 };
 
 /// A lane of a ring: what its neighbours and its threads tell each other. All warps but the last
 /// work, each at its own pace; the last one tells the neighbours what all of them have done, so
-/// that nobody stops for the fence. Counters are of slots, kSlots for each slice or piece. kAsks:
-/// calls may ask whether they go straight.
+/// that nobody stops for the fence. But nobody is far ahead of what has been announced: the fence
+/// waits for all that is on its way, and links that are full would have megabytes of it in front of
+/// them, so that ranks further on begin late (all-reduces of 16 MiB 84 us instead of 88, 4 x H200,
+/// 2026-11). Counters are of slots, kSlots for each slice or piece. kAsks: calls may ask whether
+/// they go straight.
 template <uint32_t kSlots, bool kAsks>
 class RingLane {
  public:
@@ -135,6 +139,7 @@ class RingLane {
  private:
   template <int bits>
   __device__ bool enough() const;
+  __device__ bool waitUntilNear();
   template <int bits>
   __device__ void tellDesk();
   const FaultView& fault_;
@@ -149,6 +154,7 @@ class RingLane {
   uint32_t credit_;  // of out_, likewise
   uint32_t firstReceived_;
   uint32_t firstSent_;
+  uint32_t ahead_;
   bool gaveUp_ = false;
 };
 

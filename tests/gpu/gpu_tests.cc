@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <thread>
@@ -11,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "gpu/cases.h"
+#include "gpu/pass_on.h"
 #include "gpu/world.h"
 #include "kernels/launch.h"
 #include "p2p/cuda_device.h"
@@ -264,6 +268,47 @@ TEST(Faults, AbortEndsAWaitWithoutBound) {
       env.barrier();
     });
   }
+}
+
+// A kernel that begins when the others have given up finds what they have offered, and writes
+// nowhere.
+TEST(Faults, AStraightRingThatBeginsAfterAnAbort) {
+  constexpr uint64_t kCount = 1000000;
+  DeviceConfig config;
+  config.tune = parseTune(kWays[0].rules);
+  std::atomic<bool> opened{false};
+  runWorld(2, config, [&](RankEnv& env) {
+    registryOf(env).useMemoryFrom(64, ~uint64_t{0});
+    env.allReduce(env.src, env.dst, kCount);
+    env.sync();
+    EXPECT_EQ(registryOf(env).heldMemory().straight, 1u);
+    env.barrier();
+    const auto stand = [](void* until) {
+      while (!static_cast<std::atomic<bool>*>(until)->load()) std::this_thread::yield();
+    };
+    if (env.rank() == 0) cuda(cudaLaunchHostFunc(env.stream, stand, &opened), "a host function");
+    env.allReduce(env.src, env.dst, kCount);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // rank 1 has made its offer
+    env.barrier();
+    env.runner->abort();
+    if (env.rank() == 1) {
+      env.sync();
+      cuda(cudaMemsetAsync(env.dst, 0xff, kCount * sizeof(float), env.stream), "memset");
+      env.sync();
+    }
+    env.barrier();
+    opened = true;
+    env.sync();
+    env.barrier();
+    cuda(cudaMemcpyAsync(env.host, env.dst, kCount * sizeof(float), cudaMemcpyDeviceToHost,
+                         env.stream),
+         "copy");
+    env.sync();
+    uint64_t written = 0;
+    for (uint64_t i = 0; i < kCount; ++i) written += std::bit_cast<uint32_t>(env.host[i]) != ~0u;
+    EXPECT_EQ(env.rank() == 1 ? written : 0, 0u);
+    env.barrier();
+  });
 }
 
 // Two communicators of the same ranks, used in opposite orders on two streams: their kernels fit on

@@ -19,7 +19,8 @@ RONDO_LANE RingLane<kSlots, kAsks>::RingLane(const RingCall& call, int lane, Rin
       desk_(desk),
       in_(call.ring.fromPrev),
       out_(call.ring.toNext),
-      steps_(call.ring.steps + lane * kFlagWords) {
+      steps_(call.ring.steps + lane * kFlagWords),
+      ahead_(call.ahead) {
   const uint64_t slots = static_cast<uint64_t>(lane) * kFifoSlots * kSlotBytes;
   for (FifoView* fifo : {&in_, &out_}) {
     fifo->slots += slots;
@@ -30,7 +31,10 @@ RONDO_LANE RingLane<kSlots, kAsks>::RingLane(const RingCall& call, int lane, Rin
   firstSent_ = sent_ = steps_[1];
   credit_ = sent_ - kFifoSlots;  // nothing is known yet
   if (threadIdx.x < kRingThreads / 32) desk->sent[threadIdx.x] = desk->taken[threadIdx.x] = 0;
-  if (threadIdx.x == 0) desk->working = workers() / 32;
+  if (threadIdx.x == 0) {
+    desk->announced = 0;
+    desk->working = workers() / 32;
+  }
   if constexpr (!kAsks) {
     __syncthreads();  // every thread has read the old steps
   } else if (call.straight.periods != 0) {
@@ -72,11 +76,24 @@ __device__ __forceinline__ bool RingLane<kSlots, kAsks>::enough() const {
          (!(bits & algo::kSend) || sent_ - credit_ <= kFifoSlots - kSlots);
 }
 
+/// Waits until what this warp has sent is announced but for what may be on its way; false if the
+/// wait was given up.
+RONDO_LANE bool RingLane<kSlots, kAsks>::waitUntilNear() {
+  const volatile uint32_t* const announced = &desk_->announced;
+  const bool near = device::waitUntil(
+      fault_, [&] { return sent_ - firstSent_ - *announced < ahead_; },
+      [](bool mine) { return __any_sync(~0u, mine); });
+  __syncwarp();
+  gaveUp_ = !near;
+  return near;
+}
+
 /// Waits for it, every warp for itself. What a look finds mostly lasts for several slices.
 template <uint32_t kSlots, bool kAsks>
 template <int bits>
 __device__ __forceinline__ bool RingLane<kSlots, kAsks>::ready() {
   if (gaveUp_) return false;
+  if ((bits & algo::kSend) != 0 && !waitUntilNear()) return false;
   if (enough<bits>()) return true;
   const uint32_t thread = threadIdx.x % 32;
   const uint32_t* const counter = thread == 0 ? in_.head : out_.credit;
@@ -135,7 +152,10 @@ RONDO_LANE void RingLane<kSlots, kAsks>::serve() {
     __syncwarp();
     if (thread == 1 && now != told) device::storeRelaxed(counter, first + now);
     __syncwarp();
-    if (thread == 0 && now != told) device::storeRelease(counter, first + now);
+    if (thread == 0 && now != told) {
+      device::storeRelease(counter, first + now);
+      atomicExch(&desk_->announced, now);
+    }
     told = now;
     if (__all_sync(~0u, last)) return;
   }
