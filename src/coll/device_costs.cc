@@ -57,6 +57,8 @@ constexpr DeviceCostField kFields[] = {
     {"exchange_out_per_kib", &DeviceCosts::exchangeOutPerKiB, "what a rank sends", true},
     {"straight", &DeviceCosts::straight, "asking where a long send goes", false},
     {"straight_per_kib", &DeviceCosts::straightPerKiB, "what goes straight there", true},
+    {"stores", &DeviceCosts::stores, "ranks' meeting around stores into windows", false},
+    {"stores_per_kib", &DeviceCosts::storesPerKiB, "what a rank sends by them", true},
     {"copies", &DeviceCosts::copies, "copy engines, from each rank to all others", false},
     {"copies_peer", &DeviceCosts::copiesPeer, "each further one", false},
     {"copies_per_kib", &DeviceCosts::copiesPerKiB, "what a rank sends by them", true},
@@ -77,7 +79,7 @@ DeviceCosts DeviceCosts::onLinksOf(uint64_t bytesPerSecond) const {
        {&DeviceCosts::wireLLPerKiB, &DeviceCosts::wirePerKiB, &DeviceCosts::overlapPerKiB,
         &DeviceCosts::onePeerPerKiB, &DeviceCosts::pairOverlapPerKiB, &DeviceCosts::ringPerKiB,
         &DeviceCosts::exchangeInPerKiB, &DeviceCosts::exchangeOutPerKiB,
-        &DeviceCosts::straightPerKiB, &DeviceCosts::copiesPerKiB}) {
+        &DeviceCosts::straightPerKiB, &DeviceCosts::storesPerKiB, &DeviceCosts::copiesPerKiB}) {
     out.*wire = static_cast<uint64_t>(std::llround(static_cast<double>(out.*wire) * slower));
   }
   return out;

@@ -65,6 +65,11 @@ uint64_t ringTime(const RingWork& work, const DeviceCosts& costs) {
          per(work.keptBytes, costs.keepPerKiB) + per(work.foldedBytes, costs.foldPerKiB);
 }
 
+uint64_t storesTime(int lanes, Count sentBytes, const DeviceCosts& costs) {
+  return costs.launch + static_cast<Count>(lanes) * costs.lane + costs.stores +
+         per(sentBytes, costs.storesPerKiB);
+}
+
 uint64_t copiesTime(int ranks, Count sentBytes, const DeviceCosts& costs) {
   return costs.copies + static_cast<Count>(ranks - 2) * costs.copiesPeer +
          per(sentBytes, costs.copiesPerKiB);

@@ -42,6 +42,9 @@ struct RingWork {
 };
 uint64_t ringTime(const RingWork& work, const DeviceCosts& costs);
 
+/// Stores of a kernel to all other ranks, one after the other, with meetings around.
+uint64_t storesTime(int lanes, algo::Count sentBytes, const DeviceCosts& costs);
+
 /// Copy engines that write from each rank to all others, `sentBytes` in all, with meetings around.
 uint64_t copiesTime(int ranks, algo::Count sentBytes, const DeviceCosts& costs);
 

@@ -33,6 +33,7 @@
 #include "coll/stream_order.h"
 #include "coll/stream_pool.h"
 #include "coll/user_memory.h"
+#include "coll/window_stores.h"
 #include "kernels/direct_call.h"
 #include "kernels/launch.h"
 #include "kernels/scale.h"
@@ -87,6 +88,9 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
                      std::all_of(cards.begin(), cards.end(),
                                  [](const DeviceCard& card) { return card.noSms != 0; })),
         copiedReduce_(lease_->meeting(), fault_, rank_, size_),
+        stores_(windowLL128_, helloLL128_,
+                facts_.lineStores ? std::min(lanesAtMost, lease_->shape().windowLL128.lanes) : 0,
+                &close_),
         streams_(device_, close_) {
     const ContextScope scope(device_.context());
     streams_.make();
@@ -152,7 +156,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   }
   Held heldMemory() const override {
     return memory_.held({.straight = exchange_.straight() + straightRings_.calls(),
-                         .copied = copyEngines_.calls() + copiedReduce_.calls()});
+                         .copied = copyEngines_.calls() + copiedReduce_.calls(),
+                         .stored = stores_.calls()});
   }
   void useMemoryFrom(uint64_t straight, uint64_t copied) override {
     exchange_.straightFrom(straight);
@@ -160,6 +165,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     copyEngines_.startFrom(copied);
     copiedReduce_.startFrom(copied);
   }
+  void storeFrom(uint64_t bytes) override { stores_.startFrom(bytes); }
 
   void meetNeighbours(Bootstrap& boot) { memory_.meetNeighbours(boot); }
 
@@ -194,6 +200,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceCall ownBlock(const DeviceCall& call) const;
   const UserMemory::Entry* movedInto(const DeviceCall& call);
   const UserMemory::Entry* copiedInto(const DeviceCall& call);
+  const UserMemory::Entry* storedInto(const DeviceCall& call);
   DeviceServed runCopied(const DeviceCall& call, const UserMemory::Entry& into);
   [[noreturn]] void refuse(const DeviceCall& call) const;
   void check(const char* name, rondoStream_t stream) {
@@ -228,6 +235,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceAwaits awaits_;
   CopyEngines copyEngines_;
   CopiedReduce copiedReduce_;
+  WindowStores stores_;
   StreamOrder streams_;
   StreamPool pool_;
   std::vector<Transfer> transfers_;  // of an all-to-all
@@ -240,8 +248,9 @@ uint64_t CudaRunner::addMemory(Bootstrap& boot, void* memory, size_t bytes, Memo
   const ContextScope scope(device_.context());
   int error = copyEngines_.prepare();
   if (error == 0) error = copiedReduce_.prepare();
+  if (error == 0 && use == MemoryUse::kWindow) error = stores_.prepare(size_);
   boot.agree(error == 0 ? rondoSuccess : rondoUnhandledCudaError,
-             error == 0 ? "" : format("making a stream: %s", cudaErrorText(error)));
+             error == 0 ? "" : format("streams and kernels for it: %s", cudaErrorText(error)));
   return memory_.add(boot, memory, bytes, use);
 }
 
@@ -330,8 +339,22 @@ const UserMemory::Entry* CudaRunner::movedInto(const DeviceCall& call) {
   if (asked) return into;
   const DeviceRequest wanted = requestOf(call, size_);
   if (findRule(wanted, tune_) != nullptr) return nullptr;
-  const uint64_t byKernel = remembered(wanted).choice.picoseconds;
+  uint64_t byKernel = remembered(wanted).choice.picoseconds;
+  if (stores_.serve(call, memory_, rank_, size_) != nullptr) {
+    byKernel = std::min(byKernel, stores_.time(call, size_, facts_.costs));
+  }
   return copyEngines_.time(call, facts_.costs) < byKernel ? into : nullptr;
+}
+
+/// The window that stores of a kernel take a call into that only moves bytes; nullptr: other
+/// kernels are quicker, or a rule of the user's says what it is to be.
+const UserMemory::Entry* CudaRunner::storedInto(const DeviceCall& call) {
+  const UserMemory::Entry* const into = stores_.serve(call, memory_, rank_, size_);
+  if (into == nullptr) return nullptr;
+  const DeviceRequest wanted = requestOf(call, size_);
+  if (findRule(wanted, tune_) != nullptr) return nullptr;
+  const uint64_t others = remembered(wanted).choice.picoseconds;
+  return stores_.time(call, size_, facts_.costs) < others ? into : nullptr;
 }
 
 /// Where an all-reduce goes that copy engines are quicker with than kernels; nullptr: they are not,
@@ -410,6 +433,11 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
     return {DeviceWay::kCopyEngines};
   }
   if (const UserMemory::Entry* into = copiedInto(call)) return runCopied(call, *into);
+  if (const UserMemory::Entry* into = storedInto(call)) {
+    const DeviceChoice cut{"direct", Protocol::kSimple, stores_.geometry(call)};
+    throwCuda(device_, launching(call, cut), stores_.run(call, argumentsOf(call, cut), *into));
+    return {DeviceWay::kStores};
+  }
   const Chosen& chosen = remembered(wanted);
   const DeviceChoice& choice = chosen.choice;
   if (choice.algorithm == nullptr) refuse(call);
@@ -530,7 +558,7 @@ int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) {
   CallArgs args = argumentsOf(call, choice);
   const int lanes = choice.geometry.lanes;
   if (choice.protocol == Protocol::kSimple) {
-    const RingCall ring{args, ring_, straightRings_.about(args, choice, call.stream)};
+    const RingCall ring{args, ring_, straightRings_.about(call, args, choice)};
     return launchRing(*choice.kernel, ring, lanes, choice.threads, call.stream,
                       close_.launching({}));
   }

@@ -7,7 +7,8 @@ namespace rondo {
 
 /// What moves its bytes: a kernel by one of three protocols, the copy engines between all ranks,
 /// one copy (a rank by itself), calls on host memory (between hosts), kernels inside the hosts and
-/// calls on host memory between them, or the kernel of sends and receives.
+/// calls on host memory between them, the kernel of sends and receives, or one that stores into
+/// windows.
 enum class DeviceWay : uint8_t {
   kNone,
   kLL,
@@ -17,7 +18,8 @@ enum class DeviceWay : uint8_t {
   kOneCopy,
   kHost,
   kLevels,
-  kTransfers
+  kTransfers,
+  kStores
 };
 
 struct DeviceServed {

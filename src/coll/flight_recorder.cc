@@ -85,6 +85,8 @@ std::string OpFacts::wayText() const {
       return "kernels in hosts, calls on host memory between";
     case DeviceWay::kTransfers:
       return "sends and receives";
+    case DeviceWay::kStores:
+      return "stores into windows";
     case DeviceWay::kNone:
       break;
   }

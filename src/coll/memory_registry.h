@@ -41,7 +41,8 @@ class MemoryRegistry {
     uint64_t mappedBytes = 0;  ///< Of peers' allocations, in this rank's address space.
     /// Receives, and long rings, so far that were offered to their senders.
     uint64_t straight = 0;
-    uint64_t copied = 0;     ///< Collectives so far that copy engines did.
+    uint64_t copied = 0;     ///< Collectives so far that copy engines did...
+    uint64_t stored = 0;     ///< ... and those that were stored into windows.
     size_t offered = 0;      ///< This rank's allocations that peers were told of in the background.
     uint64_t keptBytes = 0;  ///< Of them, that peers may keep from being freed.
     size_t graphs = 0;       ///< Of this rank's in graphs, by peer, those that it has mapped.
@@ -53,6 +54,8 @@ class MemoryRegistry {
   /// Tests, on all ranks, after addMemory(): transfers of at least `straight` bytes go straight,
   /// and collectives of at least `copied` bytes in all are left to copy engines.
   virtual void useMemoryFrom(uint64_t straight, uint64_t copied) = 0;
+  /// The same: what may be stored into windows is, from so many bytes in all on.
+  virtual void storeFrom(uint64_t bytes) = 0;
 };
 
 }  // namespace rondo

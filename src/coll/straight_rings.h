@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "coll/device_planner.h"
+#include "coll/device_runner.h"
 #include "coll/user_memory.h"
 #include "kernels/launch.h"
 
@@ -14,8 +15,8 @@ class StraightRings {
   StraightRings(const UserMemory& memory, int rank, int size);
 
   /// What a ring's kernel is told of it. Whether it asks is the same on all ranks: no memory enters
-  /// that. Allowed while `stream` captures.
-  StraightRing about(const CallArgs& args, const DeviceChoice& choice, CUstream_st* stream);
+  /// that. Allowed while the call's stream captures.
+  StraightRing about(const DeviceCall& call, const CallArgs& args, const DeviceChoice& choice);
 
   /// Calls so far, but for those of graphs, of which the previous rank was told where they go.
   uint64_t calls() const { return calls_; }
@@ -23,7 +24,7 @@ class StraightRings {
   void startFrom(uint64_t bytes) { from_ = bytes; }
 
  private:
-  uint64_t placeOf(const CallArgs& args, uint64_t bytes, CUstream_st* stream) const;
+  uint64_t placeOf(const DeviceCall& call, const CallArgs& args, uint64_t bytes) const;
 
   const UserMemory& memory_;
   const int prev_;

@@ -24,8 +24,8 @@ std::vector<Kernel> ringKernels() {
       chainRow<Reduce, AnyReducer>("reduce"),
       pairRow<Reduce, HotReducer>("reduce"),
       straightRow<AllGather, NoReducer>("allgather"),
-      chainRow<Broadcast, NoReducer>("broadcast"),
-      pairRow<Broadcast, NoReducer>("broadcast"),
+      chainRow<Broadcast, NoReducer, true>("broadcast"),
+      pairRow<Broadcast, NoReducer, true>("broadcast"),
   };
 }
 

@@ -96,7 +96,7 @@ struct RingDesk {
   uint32_t sent[kRingThreads / 32];   ///< By warp: slots sent since the kernel began.
   uint32_t taken[kRingThreads / 32];  ///< The same of slots read.
   uint32_t working;                   ///< Warps that have not finished.
-  uint64_t next;                      ///< Where the next rank's dst is, if the call goes there.
+  uint64_t next;                      ///< As RingView::decisions.
 };
 
 /// A lane of a ring: what its neighbours and its threads tell each other. All warps but the last
@@ -176,10 +176,10 @@ class PrimsSimple : public algo::Primitives<PrimsSimple<Reducer, kSlots, kAnywhe
 /// it is a partial result; those of several periods in one hop, and announced together, as each
 /// announcement takes 0.8 us of a lane. Nobody waits for room: who writes a block there a second
 /// time has heard of what became of the first (tests/unit/straight_rings_test.cc).
-template <class Reducer>
-class PrimsStraight : public algo::Primitives<PrimsStraight<Reducer>> {
+template <class Reducer, uint32_t kSlots>
+class PrimsStraight : public algo::Primitives<PrimsStraight<Reducer, kSlots>> {
  public:
-  using Lane = RingLane<kSliceSlots, true>;
+  using Lane = RingLane<kSlots, true>;
   __device__ PrimsStraight(const RingCall& call, Lane& lane)
       : call_(call), source_(call.args), lane_(lane) {}
 

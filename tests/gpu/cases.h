@@ -89,6 +89,7 @@ uint64_t partlyRegistered(RankEnv& env);
 uint64_t copyEngineMoves(RankEnv& env);
 uint64_t copyEngineSums(RankEnv& env);
 uint64_t windowMoves(RankEnv& env);
+uint64_t windowStores(RankEnv& env);
 uint64_t copyEnginesAlone(RankEnv& env);
 uint64_t copyEngineGraphs(RankEnv& env);
 /// and memory that comes and goes, also while it is registered.

@@ -56,6 +56,7 @@ constexpr Case kCases[] = {
     {"copy engines", copyEngineMoves, false, false, true},
     {"copy engines alone", copyEnginesAlone, false, true, true},
     {"windows", windowMoves, false, false, true},
+    {"window stores", windowStores, false, false, true},
     {"copy engine sums", copyEngineSums, false, false, true},
     {"copy engine graphs", copyEngineGraphs, false, false, true},
     {"registered over and over", registeredOverAndOver, false, false, true},

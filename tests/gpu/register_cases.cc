@@ -367,22 +367,48 @@ class WindowMemory {
   /// An all-gather into it, and whether copy engines did it.
   uint64_t gather(uint64_t count, uint64_t offset, uint32_t seed, bool copied) {
     const uint64_t before = registryOf(env_).heldMemory().copied;
-    const Move move{true, count, 31};
-    load(env_, move, seed);
-    float* const into = static_cast<float*>(memory_) + offset;
-    env_.runner->run({"rondoAllGather", Collective::AllGather, env_.src, into, count, rondoFloat32,
-                      rondoSum, 0, env_.stream});
-    cuda(cudaMemcpyAsync(env_.dst + move.offset, into,
-                         count * 4 * static_cast<uint64_t>(env_.size()), cudaMemcpyDeviceToDevice,
-                         env_.stream),
-         "copy");
-    uint64_t bad = wrong(env_, move, seed);
+    uint64_t bad = once({true, count, offset}, seed);
     const bool went = registryOf(env_).heldMemory().copied > before;
     if (went != (copied && env_.size() > 1)) bad += fail(env_, "went the wrong way");
     return bad;
   }
+  /// A move whose offset is one of the window.
+  uint64_t once(const Move& move, uint32_t seed) {
+    load(move, seed);
+    launch(move);
+    return wrong(move, seed);
+  }
+  void load(const Move& move, uint32_t seed) {
+    test::load(env_, Move{move.gathers, move.count, 31}, seed);
+    cuda(cudaMemsetAsync(memory_, 0xff, kWords * 4, env_.stream), "memset");
+    if (move.inPlace) {
+      cuda(cudaMemcpyAsync(ownPart(move), env_.src, move.count * 4, cudaMemcpyDeviceToDevice,
+                           env_.stream),
+           "copy");
+    }
+    env_.sync();
+    env_.loaded();
+  }
+  void launch(const Move& move) {
+    env_.runner->run({"a move", move.gathers ? Collective::AllGather : Collective::AllToAll,
+                      move.inPlace ? ownPart(move) : env_.src, at(move.offset), move.count,
+                      rondoFloat32, rondoSum, 0, env_.stream});
+  }
+  uint64_t wrong(const Move& move, uint32_t seed) {
+    const uint64_t words = move.count * static_cast<uint64_t>(env_.size());
+    cuda(cudaMemcpyAsync(env_.dst + 31 - kGuard, at(move.offset) - kGuard, (words + 2 * kGuard) * 4,
+                         cudaMemcpyDeviceToDevice, env_.stream),
+         "copy");
+    return test::wrong(env_, Move{move.gathers, move.count, 31}, seed);
+  }
 
  private:
+  /// Guards before the first word.
+  float* at(uint64_t offset) const { return static_cast<float*>(memory_) + 64 + offset; }
+  float* ownPart(const Move& move) const {
+    return at(move.offset) + static_cast<uint64_t>(env_.rank()) * move.count;
+  }
+
   RankEnv& env_;
   void* memory_ = nullptr;
 };
@@ -418,6 +444,53 @@ uint64_t windowMoves(RankEnv& env) {
   bad += memory.gather(5000, 3, 905, true);
   if (registry.heldMemory().straight != 0) bad += fail(env, "a transfer went straight");
   registry.removeWindow(third);
+  env.barrier();
+  return bad;
+}
+
+// Blocks that a kernel stores, at every alignment and in place, between calls of other kernels that
+// have the same counters, which pass the end of 32 bits, and in graphs.
+uint64_t windowStores(RankEnv& env) {
+  MemoryRegistry& registry = registryOf(env);
+  WindowMemory memory(env);
+  env.barrier();
+  const uint64_t number = memory.enroll();
+  registry.useMemoryFrom(~uint64_t{0}, ~uint64_t{0});
+  registry.storeFrom(1);
+  uint64_t bad = 0, moves = 0;
+  uint32_t seed = 1200;
+  for (const uint32_t counters : {0x40000000u, 0xfffffff0u}) {
+    env.barrier();
+    env.runner->startEpochsAt(counters);
+    env.barrier();
+    for (const uint64_t count : {1u, 5u, 32u, 1000u, 5003u, 40000u, 100001u, 200000u}) {
+      if (count * static_cast<uint64_t>(env.size()) + 200 > WindowMemory::kWords) continue;
+      for (const uint64_t offset : {0u, 4u, 17u, 32u}) {
+        bad += memory.once({true, count, offset}, seed++);
+        bad += memory.once({true, count, offset, true}, seed++);
+        bad += memory.once({false, count, offset}, seed++);
+        moves += 3;
+      }
+      bad += oneCall(env, count, 0, 0, false, seed++);
+      bad += oneCall(env, 300, 0, 0, false, seed++);
+    }
+  }
+  const uint64_t stored = registry.heldMemory().stored;
+  const bool can = env.size() > 1 && env.runner->deviceFacts()->lineStores;
+  if (stored != (can ? moves : 0)) bad += fail(env, "went the wrong way");
+  const Move first{true, 50000, 0}, second{false, 30001, 8};
+  const Captured graph(env, [&] {
+    memory.launch(second);
+    env.allReduce(env.src, env.dst, 200);
+    memory.launch(first);
+  });
+  for (uint32_t replay = 0; replay < 6; ++replay) {
+    memory.load(first, ++seed);
+    graph.launch();
+    if (replay % 2 == 1) memory.launch(first);
+    bad += memory.wrong(first, seed);
+  }
+  registry.removeWindow(number);
   env.barrier();
   return bad;
 }

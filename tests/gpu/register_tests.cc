@@ -35,6 +35,7 @@ TEST_P(Registrations, OfSomeRanks) { run(partlyRegistered); }
 TEST_P(Registrations, CopyEngines) { run(copyEngineMoves); }
 TEST_P(Registrations, CopyEngineSums) { run(copyEngineSums); }
 TEST_P(Registrations, Windows) { run(windowMoves); }
+TEST_P(Registrations, WindowStores) { run(windowStores); }
 TEST_P(Registrations, CopyEngineGraphs) { run(copyEngineGraphs); }
 TEST_P(Registrations, OverAndOver) { run(registeredOverAndOver); }
 TEST_P(Registrations, CopyEnginesAlone) { run(copyEnginesAlone, true); }
@@ -95,27 +96,34 @@ TEST(Faults, RegistrationsOfWhatCannotBe) {
 }
 
 // Symmetric memory that is not used so: the next call says it.
-void breakPromise(Collective collective, bool inPlace) {
+void breakPromise(Collective collective, bool inPlace, MemoryUse use = MemoryUse::kSymmetric) {
   runWorld(2, patient(), [&](RankEnv& env) {
     auto& registry = dynamic_cast<MemoryRegistry&>(*env.runner);
-    const uint64_t number = registry.addMemory(env.boot(), env.dst, 1 << 20, MemoryUse::kSymmetric);
-    registry.useMemoryFrom(1, 1);
+    const bool stores = use == MemoryUse::kWindow;
+    const uint64_t number = registry.addMemory(env.boot(), env.dst, 4 << 20, use);
+    registry.useMemoryFrom(1, stores ? ~uint64_t{0} : 1);
+    if (stores) registry.storeFrom(1);
     const auto call = [&](size_t offset) {
       env.runner->run({"call", collective, inPlace ? env.dst + offset : env.src, env.dst + offset,
-                       1000, rondoFloat32, rondoSum, 0, env.stream});
+                       stores ? 100000u : 1000u, rondoFloat32, rondoSum, 0, env.stream});
     };
     call(0);
     env.sync();
     EXPECT_EQ(errorOf([&] { env.runner->check(); }).sentence(), "");
-    EXPECT_EQ(registry.heldMemory().copied, 1u);
+    EXPECT_EQ(registry.heldMemory().copied, stores ? 0u : 1u);
+    EXPECT_EQ(registry.heldMemory().stored, stores ? 1u : 0u);
     env.barrier();
     call(env.rank() == 1 ? 8 : 0);
     env.sync();
     const Error error = errorOf([&] { call(0); });
     EXPECT_EQ(error.code(), rondoMismatch);
     EXPECT_NE(error.sentence().find("different places"), std::string::npos) << error.sentence();
-    registry.removeMemory(env.boot(), number);
+    stores ? registry.removeWindow(number) : registry.removeMemory(env.boot(), number);
   });
+}
+TEST(Faults, PromisesOfWindowsThatAreNotKept) {
+  breakPromise(Collective::AllGather, false, MemoryUse::kWindow);
+  breakPromise(Collective::AllToAll, false, MemoryUse::kWindow);
 }
 TEST(Faults, PromisesThatAreNotKept) { breakPromise(Collective::AllGather, false); }
 TEST(Faults, PromisesOfSumsThatAreNotKept) { breakPromise(Collective::AllReduce, false); }

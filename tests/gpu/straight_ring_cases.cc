@@ -1,6 +1,7 @@
 // Long calls round a ring that go from result to result, here of any length, bit for bit: what is
 // reduced in which order must not depend on where it goes.
 
+#include <bit>
 #include <chrono>
 #include <thread>
 
@@ -10,16 +11,44 @@
 namespace rondo::test {
 namespace {
 
-/// Sums until they go straight on all ranks: memory may be mapped in the background first.
-uint64_t sumUntilStraight(RankEnv& env) {
+/// Calls until they go straight into the results of all ranks that others write to: memory may be
+/// mapped in the background first. `call` makes one on its data, and says how much of it is wrong.
+template <class Call>
+uint64_t untilStraight(RankEnv& env, bool isWrittenTo, const char* what, Call call) {
   uint64_t bad = 0;
   for (uint32_t round = 0; round < 100; ++round) {
     const uint64_t before = registryOf(env).heldMemory().straight;
-    bad += oneCall(env, 100000, 0, 0, false, round);
-    if (everywhere(env, registryOf(env).heldMemory().straight > before)) return bad;
+    bad += call(round);
+    const bool went = registryOf(env).heldMemory().straight > before;
+    if (everywhere(env, went == isWrittenTo)) return bad;
     std::this_thread::sleep_for(std::chrono::milliseconds(round));
   }
-  return bad + fail(env, "no sum went straight");
+  return bad + fail(env, what);
+}
+
+/// Nobody writes to the root of a broadcast.
+uint64_t broadcasts(RankEnv& env) {
+  constexpr uint64_t kCount = 1500001;
+  uint64_t bad = 0;
+  uint32_t seed = 1000;
+  for (const int root : {0, env.size() - 1, 0}) {
+    bad += untilStraight(env, env.rank() != root, "no broadcast went straight", [&](uint32_t) {
+      env.load(env.src, env.dst, kCount, ++seed);
+      env.runner->run({"rondoBroadcast", Collective::Broadcast, env.src, env.dst, kCount,
+                       rondoFloat32, rondoSum, root, env.stream});
+      cuda(cudaMemcpyAsync(env.host, env.dst, (kCount + kGuard) * sizeof(float),
+                           cudaMemcpyDeviceToHost, env.stream),
+           "copy");
+      env.sync();
+      uint64_t wrong = 0;
+      for (uint64_t i = 0; i < kCount; ++i) wrong += env.host[i] != value(root, i, seed) ? 1 : 0;
+      for (uint64_t i = kCount; i < kCount + kGuard; ++i) {
+        wrong += std::bit_cast<uint32_t>(env.host[i]) != ~0u ? 1 : 0;
+      }
+      return wrong;
+    });
+  }
+  return bad;
 }
 
 /// Ranks of which one cannot be written to: all take the slots, then and only then.
@@ -43,7 +72,10 @@ uint64_t oneRankApart(RankEnv& env) {
 uint64_t straightRings(RankEnv& env) {
   if (env.size() == 1) return 0;
   registryOf(env).useMemoryFrom(64, ~uint64_t{0});
-  uint64_t bad = sumUntilStraight(env) + oneRankApart(env);
+  uint64_t bad = untilStraight(env, true, "no sum went straight", [&](uint32_t round) {
+    return oneCall(env, 100000, 0, 0, false, round);
+  });
+  bad += oneRankApart(env) + broadcasts(env);
   bad += manyCounts(env) + backToBack(env) + periodTails(env) + graphReplays(env) + epochWrap(env);
   if (env.size() > 4) return bad;  // half a minute more
   bad += everyCollective(env) + mixedInARow(env) + mixedInGraphs(env);

@@ -551,10 +551,11 @@ TEST(DevicePlanner, LongRingsAskWhetherTheyGoStraight) {
   for (const int ranks : {2, 3, 4, 8}) {
     EXPECT_TRUE(asks(requestOf(Collective::AllReduce, kLong, ranks), gpus(ranks))) << ranks;
     EXPECT_TRUE(asks(requestOf(Collective::AllGather, kLong, ranks), gpus(ranks))) << ranks;
-    for (const Collective other :
-         {Collective::ReduceScatter, Collective::Broadcast, Collective::Reduce}) {
+    for (const Collective other : {Collective::ReduceScatter, Collective::Reduce}) {
       EXPECT_FALSE(asks(requestOf(other, kLong, ranks), gpus(ranks))) << ranks;
     }
+    EXPECT_TRUE(asks(requestOf(Collective::Broadcast, 1u << 30, ranks), gpus(ranks))) << ranks;
+    EXPECT_EQ(asks(requestOf(Collective::Broadcast, kLong, ranks), gpus(ranks)), ranks == 2);
   }
   DeviceRequest request = requestOf(Collective::AllReduce, kLong, 4);
   request.reduces = Reduces::kAll;

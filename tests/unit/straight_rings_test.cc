@@ -32,10 +32,10 @@ using Place = std::pair<int, algo::Count>;  // of a rank's result
 /// been slow to do what it does there before it takes what is written. Clocks say what a writer
 /// knows in every order of events.
 template <class Run>
-int unreadyWrites(int size, Run run) {
+int unreadyWrites(int size, Run run, int root = 0) {
   std::vector<Moves> ranks(static_cast<size_t>(size));
   for (int r = 0; r < size; ++r) {
-    const algo::Group group{r, size, 0};
+    const algo::Group group{r, size, root};
     for (algo::Count period = 0; period < 3; ++period) {
       const auto n = static_cast<algo::Count>(size);
       run(ranks[static_cast<size_t>(r)], group, algo::Part{period * 4 * n, 4 * n, 4});
@@ -80,6 +80,16 @@ TEST(StraightRings, WriteWhereTheNextRankIsReady) {
   for (int size = 2; size <= 8; ++size) {
     EXPECT_EQ(unreadyWrites(size, sums), 0) << "all-reduce, " << size;
     EXPECT_EQ(unreadyWrites(size, gathers), 0) << "all-gather, " << size;
+  }
+}
+
+TEST(StraightRings, BroadcastsWriteWhereTheNextRankIsReady) {
+  const auto broadcasts = [](Moves& moves, const algo::Group& group, const algo::Part& part) {
+    algo::broadcastRing(moves, group, part);
+  };
+  for (int size = 2; size <= 8; ++size) {
+    for (const int root : {0, size - 1})
+      EXPECT_EQ(unreadyWrites(size, broadcasts, root), 0) << size;
   }
 }
 

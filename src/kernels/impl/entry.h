@@ -32,10 +32,10 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
 }
 
 /// Not inlined: it needs all registers for itself, and so do slots.
-template <class Algorithm, class Reducer>
-__device__ __noinline__ void goStraight(const RingCall& call, RingLane<kSliceSlots, true> lane) {
+template <class Algorithm, class Reducer, uint32_t kSlots>
+__device__ __noinline__ void goStraight(const RingCall& call, RingLane<kSlots, true> lane) {
   const algo::Group group{call.args.rank, call.args.size, call.args.root};
-  PrimsStraight<Reducer> prims(call, lane);
+  PrimsStraight<Reducer, kSlots> prims(call, lane);
   prims.forEachPart(static_cast<int>(blockIdx.x),
                     [&](const algo::Part& part) { Algorithm::run(prims, group, part); });
   lane.finish();
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kRingThreads, 2)
   RingLane<kSlots, kStraight> lane(call, static_cast<int>(blockIdx.x), &desk);
   if (!lane.works()) return lane.serve();
   if constexpr (kStraight && !kAnywhere) {
-    if (lane.next() != nullptr) return goStraight<Algorithm, Reducer>(call, lane);
+    if (lane.next() != nullptr) return goStraight<Algorithm, Reducer, kSlots>(call, lane);
   }
   const algo::Group group{call.args.rank, call.args.size, call.args.root};
   PrimsSimple<Reducer, kSlots, kAnywhere, kStraight> prims(call, lane);
@@ -103,14 +103,14 @@ Kernel straightRow(const char* collective) {
 }
 
 /// A pipeline along all ranks.
-template <class Algorithm, class Reducer>
+template <class Algorithm, class Reducer, bool kStraight = false>
 Kernel chainRow(const char* collective, const char* algorithm = "ring") {
-  return ringRow<Algorithm, Reducer, 1>(collective, algorithm);
+  return ringRow<Algorithm, Reducer, 1, kStraight>(collective, algorithm);
 }
 /// The same of two ranks, where nobody waits for what a rank between passes on: longer slices.
-template <class Algorithm, class Reducer>
-Kernel pairRow(const char* collective, const char* algorithm = "ring") {
-  Kernel row = ringRow<Algorithm, Reducer>(collective, algorithm);
+template <class Algorithm, class Reducer, bool kStraight = false>
+Kernel pairRow(const char* collective) {
+  Kernel row = ringRow<Algorithm, Reducer, kSliceSlots, kStraight>(collective, "ring");
   row.ranks = 2;
   return row;
 }

@@ -51,9 +51,9 @@ __device__ __forceinline__ void combineByLines(const Operands& o, const Reductio
 
 }  // namespace device
 
-template <class Reducer>
+template <class Reducer, uint32_t kSlots>
 template <class Body>
-__device__ __forceinline__ void PrimsStraight<Reducer>::forEachPart(int lane, Body body) {
+__device__ __forceinline__ void PrimsStraight<Reducer, kSlots>::forEachPart(int lane, Body body) {
   const Cut& cut = call_.args.cut;
   last_ = lastPart(cut, lane);
   last_.offset += cut.fullPeriods * cut.period;
@@ -71,8 +71,8 @@ __device__ __forceinline__ void PrimsStraight<Reducer>::forEachPart(int lane, Bo
 }
 
 /// The block of the last period that goes with one of the others, without a 64-bit division.
-template <class Reducer>
-__device__ __forceinline__ algo::Block PrimsStraight<Reducer>::lastOf(algo::Block b) const {
+template <class Reducer, uint32_t kSlots>
+__device__ __forceinline__ algo::Block PrimsStraight<Reducer, kSlots>::lastOf(algo::Block b) const {
   algo::Count begin = 0;
 #pragma unroll 1
   for (algo::Count at = part_.offset; at < b.offset; at += part_.block) begin += last_.block;
@@ -81,9 +81,9 @@ __device__ __forceinline__ algo::Block PrimsStraight<Reducer>::lastOf(algo::Bloc
   return algo::Block{last_.offset + begin, left < last_.block ? left : last_.block, b.slot};
 }
 
-template <class Reducer>
+template <class Reducer, uint32_t kSlots>
 template <int bits>
-__device__ __forceinline__ void PrimsStraight<Reducer>::move(algo::Block b, int, int) {
+__device__ __forceinline__ void PrimsStraight<Reducer, kSlots>::move(algo::Block b, int, int) {
   static_assert((bits & (algo::kOwn | algo::kBefore | algo::kFirst)) == 0, "of no ring");
   if (b.count == 0) return;
   const algo::Block last = joins_ ? lastOf(b) : algo::Block{0, 0};
@@ -101,10 +101,11 @@ __device__ __forceinline__ void PrimsStraight<Reducer>::move(algo::Block b, int,
 
 /// One block, whole or in halves, so that the next rank begins while the second is on its way; what
 /// begins is waited for, and what ends announced. False if a wait was given up.
-template <class Reducer>
+template <class Reducer, uint32_t kSlots>
 template <int bits>
-__device__ __forceinline__ bool PrimsStraight<Reducer>::moveBlock(algo::Block b, bool halves,
-                                                                  bool begins, bool ends) {
+__device__ __forceinline__ bool PrimsStraight<Reducer, kSlots>::moveBlock(algo::Block b,
+                                                                          bool halves, bool begins,
+                                                                          bool ends) {
   // What comes and is kept as it is lies where it belongs.
   constexpr bool kKept = (bits & algo::kRecv) && (bits & algo::kDst) && !(bits & algo::kSrc);
   constexpr int kMoves = kKept ? bits & ~algo::kDst : bits;

@@ -37,7 +37,8 @@ RONDO_LANE RingLane<kSlots, kAsks>::RingLane(const RingCall& call, int lane, Rin
     if (lane == 0 && threadIdx.x < 32) device::decideWay(call, steps_ + 2);
     if (threadIdx.x == 0) desk->next = device::hearWay(call, lane);
     __syncthreads();
-    next_ = reinterpret_cast<unsigned char*>(desk->next);
+    gaveUp_ = desk->next == device::kGivenUp;
+    if (!gaveUp_) next_ = reinterpret_cast<unsigned char*>(desk->next - 1);
   } else {
     __syncthreads();
   }

@@ -46,18 +46,16 @@ __device__ __forceinline__ void usedWay(const StraightRing& straight) {
   known.used = 1;
 }
 
-/// Polls a word of this rank's until it is of this call, and returns what it says, and whether it
-/// is marked (kOfferMarked); 0 if the wait was given up. No need to acquire: where a mark is not
-/// seen although it is there the call goes through slots.
-__device__ __forceinline__ uint64_t hearWord(const FaultView& fault, uint64_t* at,
-                                             uint64_t number) {
-  uint64_t seen = 0;
-  const bool came = waitUntil(fault, [&] {
-    seen = loadRelaxed(word(at));
-    return ((seen ^ number) & kOfferNumbers) == 0;
-  });
-  return came ? seen : 0;
+/// Polls a word of this rank's until it is of this call; false if the wait was given up. No need to
+/// acquire: where a mark is not seen although it is there the call goes through slots.
+template <class IsOfCall>
+__device__ __forceinline__ bool hearWord(const FaultView& fault, uint64_t* at, uint64_t* seen,
+                                         IsOfCall isOfCall) {
+  return waitUntil(fault, [&] { return isOfCall(*seen = loadRelaxed(word(at))); });
 }
+
+/// Told to lanes in place of a decision: the call was given up.
+constexpr uint64_t kGivenUp = ~uint64_t{0};
 
 /// By the first lane's first warp: tells all others whether the rank before this one can write into
 /// its dst, hears the same of them, and tells all lanes what follows. Words of two calls alternate:
@@ -77,6 +75,11 @@ __device__ __noinline__ inline void decideWay(const RingCall& call, uint32_t* ca
   there = __shfl_sync(~0u, there, prev);
   uint64_t way = there == 0 ? kNowhere : marks ? kMarked : kSure;
   uint64_t said = 0;
+  // Others' words may be there from before an abort: who begins after it must not write anywhere.
+  // Host memory, which takes its microsecond while the others' words come.
+  const uint32_t aborted = loadRelaxed(&call.args.fault.words->abort);
+  const uint32_t failed = loadRelaxed(&call.args.fault.words->error);
+  bool lost = false;
   if (asked) {
     const uint64_t offer = thread == prev ? packOffer(there, number) | (marks ? kOfferMarked : 0)
                                           : packOffer(way, number);
@@ -86,14 +89,16 @@ __device__ __noinline__ inline void decideWay(const RingCall& call, uint32_t* ca
     } else {
       storeRelaxed(word(at), offer);
     }
-    said = hearWord(call.args.fault, &own->offer[number % 2][thread], number);
+    lost = !hearWord(call.args.fault, &own->offer[number % 2][thread], &said,
+                     [&](uint64_t seen) { return ((seen ^ number) & kOfferNumbers) == 0; });
     way = said >> 16;
     if (thread == next && way != 0) way = (said & kOfferMarked) != 0 ? kMarked : kSure;
   } else if (thread >= size) {
     way = kSure;
   }
   const uint64_t to = __shfl_sync(~0u, said >> 16, next);
-  bool all = __all_sync(~0u, way != kNowhere) != 0;
+  lost = __any_sync(~0u, lost || aborted != 0 || failed != 0) != 0;
+  bool all = !lost && __all_sync(~0u, way != kNowhere) != 0;
   if (all && __any_sync(~0u, way == kMarked)) {
     bool found = true;
     if (thread == next && way == kMarked) {
@@ -101,26 +106,32 @@ __device__ __noinline__ inline void decideWay(const RingCall& call, uint32_t* ca
     }
     found = __shfl_sync(~0u, found, next);
     if (asked) {
-      storeRelaxed(word(&call.ring.offers[thread]->verdict[rank]),
-                   packOffer(found ? 1 : 0, number));
-      found = hearWord(call.args.fault, &own->verdict[thread], number) >> 16 != 0;
+      // Not every call has verdicts, so they carry all of its number.
+      storeRelaxed(word(&call.ring.offers[thread]->verdict[rank]), packDone(number, !found));
+      uint64_t verdict = 0;
+      lost = !hearWord(call.args.fault, &own->verdict[thread], &verdict,
+                       [&](uint64_t seen) { return seen >> 1 == number; });
+      found = (verdict & 1) == 0;
     }
-    all = __all_sync(~0u, found) != 0;
+    lost = __any_sync(~0u, lost) != 0;
+    all = !lost && __all_sync(~0u, found) != 0;
     if (all && marks && thread == prev) usedWay(call.straight);
   }
   if (thread == 0) *calls = static_cast<uint32_t>(number);
   for (uint32_t lane = threadIdx.x; lane < gridDim.x; lane += 32) {
-    storeRelaxed(word(&call.ring.decisions[lane]), (all ? to : 0) + 1);
+    storeRelaxed(word(&call.ring.decisions[lane]), lost ? kGivenUp : (all ? to : 0) + 1);
   }
 }
 
-/// By one thread of each lane: what the first one has decided.
+/// By one thread of each lane: what the first one has decided: 1 + where, or kGivenUp. Once a wait
+/// of the communicator was given up words may be of an earlier call.
 __device__ __forceinline__ uint64_t hearWay(const RingCall& call, int lane) {
-  unsigned long long* const decision = word(&call.ring.decisions[lane]);
+  const FaultView& fault = call.args.fault;
+  uint64_t* const decision = &call.ring.decisions[lane];
   uint64_t seen = 0;
-  waitUntil(call.args.fault, [&] { return (seen = loadRelaxed(decision)) != 0; });
-  storeRelaxed(decision, 0);
-  return seen == 0 ? 0 : seen - 1;
+  const bool came = hearWord(fault, decision, &seen, [](uint64_t told) { return told != 0; });
+  storeRelaxed(word(decision), 0);
+  return came && loadRelaxed(&fault.look->stop) == 0 ? seen : kGivenUp;
 }
 
 }  // namespace rondo::device
