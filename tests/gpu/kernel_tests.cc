@@ -144,22 +144,30 @@ TEST(Kernels, AreWhatThePlannerSaysWithoutThem) {
 // Where the planner lets rings ask whether they go straight the kernel can.
 TEST(Kernels, GoStraightWhereThePlannerAsks) {
   DeviceFacts facts;
-  facts.ranks = 4;
   facts.lanes = 128;
   facts.lineStores = true;
-  int asking = 0;
-  for (const Kernel& row : kernels()) {
-    if (row.protocol != Protocol::kSimple || row.ranks != 0) continue;
-    for (int c = 0; c < kCollectives; ++c) {
-      if (std::string_view(collectiveName(static_cast<Collective>(c))) != row.collective) continue;
-      const DeviceRequest request{static_cast<Collective>(c), 256u << 20, 4, row.reduces};
-      const DeviceChoice choice = chooseDevice(request, facts, {});
-      ASSERT_EQ(choice.kernel, &row) << row.collective;
-      EXPECT_EQ(choice.straightRing, row.straight) << row.collective;
-      asking += choice.straightRing ? 1 : 0;
+  for (const int ranks : {2, 4}) {
+    facts.ranks = ranks;
+    int asking = 0;
+    for (const Kernel& row : kernels()) {
+      if (row.protocol != Protocol::kSimple || (row.ranks != 0 && row.ranks != ranks)) continue;
+      for (int c = 0; c < kCollectives; ++c) {
+        if (std::string_view(collectiveName(static_cast<Collective>(c))) != row.collective) {
+          continue;
+        }
+        const DeviceRequest request{static_cast<Collective>(c), 256u << 20, 4, row.reduces};
+        const DeviceChoice choice = chooseDevice(request, facts, {});
+        ASSERT_NE(choice.kernel, nullptr) << row.collective;
+        if (choice.kernel != &row) {  // there is one for so many ranks
+          EXPECT_EQ(choice.kernel->ranks, ranks) << row.collective;
+          continue;
+        }
+        EXPECT_EQ(choice.straightRing, row.straight) << row.collective;
+        asking += choice.straightRing ? 1 : 0;
+      }
     }
+    EXPECT_EQ(asking, 3) << ranks;
   }
-  EXPECT_EQ(asking, 2);
 }
 
 // A ring's launch takes it for calls whose blocks are not aligned.
