@@ -526,15 +526,13 @@ CallArgs CudaRunner::argumentsOf(const DeviceCall& call, const DeviceChoice& cho
           scaleOf(call)};
 }
 
-/// How many slots a ring's lane may be ahead of what is announced: all of a block, as the next one
-/// waits for another rank anyway, and where all ranks pass on a long message what keeps the links
-/// full (4 x H200, 2026-11: docs/tried.md).
+/// How many slots a ring's lane may be ahead of what is announced: a block, as the next one waits
+/// for another rank anyway, and where all ranks pass on a long message what keeps the links full (4
+/// x H200, 2026-11: docs/tried.md).
 uint32_t aheadOf(const DeviceCall& call, const CallArgs& args) {
   constexpr uint32_t kPipeSlots = 4;
   if (isRooted(call.collective) || isScan(call.collective)) return kPipeSlots;
-  const Cut& cut = args.cut;
-  const uint64_t block = (cut.fullPeriods > 0 ? cut.chunk : cut.lastBlock) * args.elementBytes;
-  const auto slices = static_cast<uint32_t>((block + kSliceBytes - 1) / kSliceBytes);
+  const auto slices = static_cast<uint32_t>(divideUp(blockBytes(args), kSliceBytes));
   return std::max(2u, slices) * kSliceSlots;
 }
 

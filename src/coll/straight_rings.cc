@@ -47,7 +47,7 @@ StraightRing StraightRings::about(const DeviceCall& call, const CallArgs& args,
                                 : choice.straightRing;
   if (!asked || !choice.kernel->straight) return ring;
   const uint64_t full = args.cut.fullPeriods;
-  const uint64_t block = (full > 0 ? args.cut.chunk : args.cut.lastBlock) * args.elementBytes;
+  const uint64_t block = blockBytes(args);
   const uint64_t most = std::max<uint64_t>(1, kMostOfHop / block);
   const uint64_t periods = std::clamp<uint64_t>(full, 1, most);
   // Half of a hop at most, so that the next rank begins meanwhile; the last period, a shorter one,

@@ -10,6 +10,12 @@
 
 namespace rondo {
 
+/// Bytes of the longest block of a ring's lane.
+inline uint64_t blockBytes(const CallArgs& args) {
+  const Cut& cut = args.cut;
+  return (cut.fullPeriods > 0 ? cut.chunk : cut.lastBlock) * args.elementBytes;
+}
+
 class StraightRings {
  public:
   StraightRings(const UserMemory& memory, int rank, int size);

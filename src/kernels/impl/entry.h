@@ -110,7 +110,7 @@ Kernel chainRow(const char* collective, const char* algorithm = "ring") {
 /// The same of two ranks, where nobody waits for what a rank between passes on: longer slices.
 template <class Algorithm, class Reducer, bool kStraight = false>
 Kernel pairRow(const char* collective) {
-  Kernel row = ringRow<Algorithm, Reducer, kSliceSlots, kStraight>(collective, "ring");
+  Kernel row = ringRow<Algorithm, Reducer, kSliceSlots, kStraight>(collective);
   row.ranks = 2;
   return row;
 }
