@@ -45,7 +45,9 @@ constexpr DeviceCostField kFields[] = {
     {"ring_hop", &DeviceCosts::ringHop, "each hop of a ring", false},
     {"pipe_hop", &DeviceCosts::pipeHop, "a pipeline's first hop", false},
     {"pipe_further", &DeviceCosts::pipeFurther, "each further one", false},
-    {"ring_per_kib", &DeviceCosts::ringPerKiB, "what is sent there", true},
+    {"ring_per_kib", &DeviceCosts::ringPerKiB, "what 96 lanes send there", true},
+    {"ring_spread_per_kib", &DeviceCosts::ringSpreadPerKiB,
+     "what of it n lanes take more, times 1/n - 1/96", true},
     {"keep_per_kib", &DeviceCosts::keepPerKiB, "what is received there last", true},
     {"fold_per_kib", &DeviceCosts::foldPerKiB, "what is reduced before more is sent", true},
     {"ring_lane_per_kib", &DeviceCosts::ringLanePerKiB, "the least time of a lane", true},
@@ -97,6 +99,7 @@ DeviceCosts DeviceCosts::throughHost() const {
   out.ringHop = 12'000'000;
   out.pipeHop = out.pipeFurther = 12'000'000;
   out.ringPerKiB = 29'000;
+  out.ringSpreadPerKiB = 0;
   out.keepPerKiB = 0;
   out.foldPerKiB = 0;
   out.ringLanePerKiB = 310'000;

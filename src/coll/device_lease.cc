@@ -131,8 +131,7 @@ LeaseShape leaseShape(int ranks, int lanes, bool passesOn) {
   // a window for LL holds what needs no more lanes than this
   shape.windowLL = {std::clamp(lanes / 2, 1, kShapeLL.lanes), kShapeLL.roomBytes};
   shape.windowLL128 = {std::clamp(lanes, 1, kShapeLL128.lanes), kShapeLL128.roomBytes};
-  // three quarters fill the links, and their slots are half of a small lease
-  shape.ringLanes = std::clamp(lanes * 3 / 4, 1, kRingLanes);
+  shape.ringLanes = std::clamp(lanes, 1, kRingLanes);
   shape.pairLanes = pairLanes(ranks, lanes);
   shape.passOnLanes = passesOn ? shape.pairLanes : 0;
   return shape;

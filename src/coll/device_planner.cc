@@ -63,7 +63,7 @@ constexpr Count kStraightPipeFrom = 4u << 20;
 /// A window's blocks are the shorter the more there are, and a warp stores whole lines: of 256 KiB
 /// for each of four ranks 32 lanes' warps store 80 KiB, 28 lanes' 70.
 constexpr int kWindowLanes[] = {1, 2, 4, 8, 16, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128};
-constexpr int kRingLaneCounts[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96};
+constexpr int kRingLaneCounts[] = {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 112, 128};
 
 class Search {
  public:

@@ -19,6 +19,14 @@ uint64_t launchOf(const DeviceCosts& costs, bool close) {
   return costs.launch - (close ? std::min(costs.launch, costs.close) : 0);
 }
 
+/// What a ring of so many lanes takes for a KiB. DeviceCosts::ringPerKiB is that of 96.
+Count ringRate(Count lanes, const DeviceCosts& costs) {
+  constexpr Count kMeasured = 96;
+  const Count rate = costs.ringPerKiB + costs.ringSpreadPerKiB / lanes;
+  const Count most = costs.ringSpreadPerKiB / kMeasured;
+  return std::max(rate - std::min(rate, most), costs.ringLanePerKiB / lanes);
+}
+
 }  // namespace
 
 uint64_t windowTime(const WindowWork& work, const DeviceCosts& costs) {
@@ -57,7 +65,7 @@ uint64_t ringTime(const RingWork& work, const DeviceCosts& costs) {
   const Count further = hops > 0 ? hops - 1 : 0;
   const Count way = work.pipeline ? costs.pipeHop + further * costs.pipeFurther
                                   : costs.ringStart + hops * costs.ringHop;
-  uint64_t perKiB = std::max<uint64_t>(costs.ringPerKiB, costs.ringLanePerKiB / lanes);
+  uint64_t perKiB = ringRate(lanes, costs);
   // All-reduces and all-gathers of 512 MiB and more had 363 GB/s, 348 is the model's for slots (4 x
   // H200, 2026-11-29); asking takes 3 us, which do not count.
   if (work.straight) perKiB -= perKiB / 24;

@@ -530,7 +530,7 @@ CallArgs CudaRunner::argumentsOf(const DeviceCall& call, const DeviceChoice& cho
 /// for another rank anyway, and where all ranks pass on a long message what keeps the links full (4
 /// x H200, 2026-11: docs/tried.md).
 uint32_t aheadOf(const DeviceCall& call, const CallArgs& args) {
-  constexpr uint32_t kPipeSlots = 4;
+  constexpr uint32_t kPipeSlots = 5;
   if (isRooted(call.collective) || isScan(call.collective)) return kPipeSlots;
   const auto slices = static_cast<uint32_t>(divideUp(blockBytes(args), kSliceBytes));
   return std::max(2u, slices) * kSliceSlots;

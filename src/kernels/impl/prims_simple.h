@@ -66,6 +66,7 @@ __device__ __forceinline__ void PrimsSimple<Reducer, kSlots, kAnywhere, kAsks>::
   unsigned char* dst = args.dst + static_cast<uint64_t>(b.slot) * args.dstSlot + at;
   Reduction reduction = args.reduction;
   if (!(bits & algo::kFinal)) reduction.divisor = 0;
+  constexpr int kPasses = kSlotBytes / (16 * (kRingThreads - 32));  // of all threads, for a slot
   const bool aligned = ((bits & algo::kSrc) == 0 || device::aligned(src, 16)) &&
                        ((bits & algo::kDst) == 0 || device::aligned(dst, 16));
   const uint32_t total = static_cast<uint32_t>(b.count) * args.elementBytes;
@@ -83,12 +84,12 @@ __device__ __forceinline__ void PrimsSimple<Reducer, kSlots, kAnywhere, kAsks>::
       const uint32_t shift = (bits & algo::kSrc) ? device::shiftOf(src) : 0;
       const auto most = static_cast<uint32_t>(unitsWithin(total - from, shift));
       if (most < whole) whole = most;
-      device::combine<bits, Reducer, 2 * kSlots>(o, reduction, source_, device::ShiftedUnits{shift},
-                                                 0, whole, Lane::workers());
+      device::combine<bits, Reducer, kPasses>(o, reduction, source_, device::ShiftedUnits{shift}, 0,
+                                              whole, Lane::workers());
     } else {
       if (!aligned) whole = 0;
-      device::combine<bits, Reducer, 4 * kSlots>(o, reduction, source_, device::WholeUnits{}, 0,
-                                                 whole, Lane::workers());
+      device::combine<bits, Reducer, kPasses * kSlots>(o, reduction, source_, device::WholeUnits{}, 0,
+                                                       whole, Lane::workers());
     }
     device::combine<bits, Reducer, 1>(o, reduction, source_, device::Elements{args.elementBytes},
                                       whole, bytes, Lane::workers());

@@ -77,11 +77,11 @@ __device__ __forceinline__ bool RingLane<kSlots, kAsks>::enough() const {
 }
 
 /// Waits until what this warp has sent is announced but for what may be on its way; false if the
-/// wait was given up.
+/// wait was given up. By a vote, as not all threads of a warp need to read the same at a time.
 RONDO_LANE bool RingLane<kSlots, kAsks>::waitUntilNear() {
   const volatile uint32_t* const announced = &desk_->announced;
   const bool near = device::waitUntil(
-      fault_, [&] { return sent_ - firstSent_ - *announced < ahead_; },
+      fault_, [&] { return __all_sync(~0u, sent_ - firstSent_ - *announced < ahead_) != 0; },
       [](bool mine) { return __any_sync(~0u, mine); });
   __syncwarp();
   gaveUp_ = !near;
