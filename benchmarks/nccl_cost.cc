@@ -1,8 +1,18 @@
 // What NCCL's interface adds to a call of Rondo's: the same calls of one element on a communicator
 // of one rank, through both: an all-reduce, a group of one, a group of a send to itself and its
-// receive, an all-gather. `make benchmarks/nccl_cost`; needs no GPU.
+// receive, an all-gather. `make benchmarks/nccl_cost`; needs no GPU, and where there is one has the
+// same all-reduce on a stream of it, 16 launches in a row.
+
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
 
 #include <benchmark/benchmark.h>
+#ifdef HAVE_CUDA
+#include <cuda_runtime.h>
+#endif
+
+#include <chrono>
 
 #include "api/rondo.h"
 #include "drop_in/nccl/abi.h"
@@ -98,6 +108,73 @@ BENCHMARK_CAPTURE(direct, group, group);
 BENCHMARK_CAPTURE(through, group, group);
 BENCHMARK_CAPTURE(direct, messages, messages);
 BENCHMARK_CAPTURE(through, messages, messages);
+
+#ifdef HAVE_CUDA
+/// A GPU's stream, and two numbers of its memory.
+struct Gpu {
+  Gpu() {
+    there = cudaMalloc(&data, 2 * sizeof(float)) == cudaSuccess &&
+            cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess;
+  }
+  ~Gpu() {
+    if (stream != nullptr) cudaStreamDestroy(stream);
+    cudaFree(data);
+  }
+  float* data = nullptr;
+  cudaStream_t stream = nullptr;
+  bool there = false;
+};
+
+/// `launch` enqueues one call and says whether it could. What is timed are 16 of them; an iteration
+/// is one.
+template <class Launch>
+void launches(benchmark::State& state, const Gpu& gpu, Launch launch) {
+  constexpr int kRow = 16;
+  for (auto _ : state) {
+    bool good = true;
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < kRow; ++i) good = launch() && good;
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    state.SetIterationTime(took.count() / kRow);
+    if (good && cudaStreamSynchronize(gpu.stream) == cudaSuccess) continue;
+    state.SkipWithError("a launch failed");
+    break;
+  }
+}
+
+void directLaunch(benchmark::State& state) {
+  const Gpu gpu;
+  rondoComm_t comm = nullptr;
+  const int device = 0;
+  if (!gpu.there) return state.SkipWithError("no GPU");
+  if (rondoCommInitAll(&comm, 1, &device, nullptr) != rondoSuccess) {
+    return state.SkipWithError(rondoGetLastError(nullptr));
+  }
+  launches(state, gpu, [&] {
+    return rondoAllReduce(gpu.data, gpu.data + 1, 1, rondoFloat32, rondoSum, comm, gpu.stream) ==
+           rondoSuccess;
+  });
+  rondoCommDestroy(comm);
+}
+
+void throughLaunch(benchmark::State& state) {
+  const Gpu gpu;
+  ncclUniqueId id;
+  ncclComm_t comm = nullptr;
+  if (!gpu.there) return state.SkipWithError("no GPU");
+  if (ncclGetUniqueId(&id) != ncclSuccess || ncclCommInitRank(&comm, 1, id, 0) != ncclSuccess) {
+    return state.SkipWithError("no communicator");
+  }
+  launches(state, gpu, [&] {
+    return ncclAllReduce(gpu.data, gpu.data + 1, 1, rondoFloat32, rondoSum, comm, gpu.stream) ==
+           ncclSuccess;
+  });
+  ncclCommDestroy(comm);
+}
+
+BENCHMARK(directLaunch)->UseManualTime()->MinTime(0.1);
+BENCHMARK(throughLaunch)->UseManualTime()->MinTime(0.1);
+#endif
 
 }  // namespace
 

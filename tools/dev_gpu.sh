@@ -17,10 +17,10 @@ gpuPack() {
   for program in device_path_test device_calls_test; do
     [[ -x $build/tests/drop_in/$program ]] && install -s "$build/tests/drop_in/$program" "$dir/bin/"
   done
-  # A program of NCCL's interface, one thread for all GPUs.
-  for program in "$build"/tests/{.libs/,}nccl_gpu; do
+  # Programs of NCCL's interface: one thread for all GPUs, and what the interface costs, if it was built.
+  for program in "$build"/{tests/{.libs/,}nccl_gpu,benchmarks/{.libs/,}nccl_cost}; do
     # libtool's own is a script that builds here run
-    if [[ -x $program && ! -e $dir/bin/nccl_gpu ]]; then install -s "$program" "$dir/bin/"; fi
+    if [[ -x $program && ! -e $dir/bin/${program##*/} ]]; then install -s "$program" "$dir/bin/"; fi
   done
   cp -P "$build"/install/lib/librondo.so* "$build"/install/lib/librondo_mpi.so "$dir/lib/"
   # And the one for NCCL's programs, apart: rondo-bench --peer nccl wants NVIDIA's.
@@ -80,11 +80,12 @@ gpuLayer() {  # numbers of processes, 0 for none
   return $result
 }
 
-# A program of NCCL's interface that drives all GPUs by one thread.
+# A program of NCCL's interface that drives all GPUs by one thread, and what that interface costs.
 gpuOneThread() {
   command -v nccl_gpu >/dev/null || return 0
   say "dev: nccl_gpu, one thread for $gpus GPUs"
-  LD_LIBRARY_PATH=$build/gpu/lib/nccl:$LD_LIBRARY_PATH bounded 150 nccl_gpu
+  LD_LIBRARY_PATH=$build/gpu/lib/nccl:$LD_LIBRARY_PATH bounded 150 nccl_gpu || return 1
+  ! command -v nccl_cost >/dev/null || LD_LIBRARY_PATH=$build/gpu/lib/nccl:$LD_LIBRARY_PATH bounded 60 nccl_cost
 }
 
 # PyTorch, which was written for NCCL, where it is there.

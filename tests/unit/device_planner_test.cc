@@ -451,12 +451,11 @@ TEST(DeviceFit, FindsWhatMadeUpTheTimes) {
   for (size_t i = 0; i < fields.size(); ++i) {
     const std::string name = fields[i].name;
     // Two ranks say nothing of further peers, and nobody of what a launch is by itself.
-    const bool blind = name == "launch" || name.ends_with("_peer") || name == "wire_per_kib" ||
-                       name == "overlap_per_kib" || name == "ring_lane_per_kib" ||
-                       name == "ring_spread_per_kib" ||
-                       name == "pipe_further" || name.starts_with("exchange") ||
-                       name.starts_with("far_") || name.starts_with("straight") ||
-                       name.starts_with("copies") || name == "close";
+    const bool blind =
+        name == "launch" || name.ends_with("_peer") || name == "wire_per_kib" ||
+        name == "overlap_per_kib" || name == "ring_lane_per_kib" || name == "ring_spread_per_kib" ||
+        name == "pipe_further" || name.starts_with("exchange") || name.starts_with("far_") ||
+        name.starts_with("straight") || name.starts_with("copies") || name == "close";
     EXPECT_EQ(fit.measured[i], !blind) << name;
     if (blind) {
       EXPECT_EQ(fit.costs.*fields[i].at, DeviceCosts{}.*fields[i].at) << name;

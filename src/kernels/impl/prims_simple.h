@@ -88,8 +88,8 @@ __device__ __forceinline__ void PrimsSimple<Reducer, kSlots, kAnywhere, kAsks>::
                                               whole, Lane::workers());
     } else {
       if (!aligned) whole = 0;
-      device::combine<bits, Reducer, kPasses * kSlots>(o, reduction, source_, device::WholeUnits{}, 0,
-                                                       whole, Lane::workers());
+      device::combine<bits, Reducer, kPasses * kSlots>(o, reduction, source_, device::WholeUnits{},
+                                                       0, whole, Lane::workers());
     }
     device::combine<bits, Reducer, 1>(o, reduction, source_, device::Elements{args.elementBytes},
                                       whole, bytes, Lane::workers());
