@@ -22,6 +22,9 @@ gpuPack() {
     # libtool's own is a script that builds here run
     if [[ -x $program && ! -e $dir/bin/${program##*/} ]]; then install -s "$program" "$dir/bin/"; fi
   done
+  for program in $(ldd "$dir/bin/nccl_cost" 2>/dev/null | awk '/libbenchmark/ { print $3 }'); do
+    cp "$program" "$dir/lib/"
+  done
   cp -P "$build"/install/lib/librondo.so* "$build"/install/lib/librondo_mpi.so "$dir/lib/"
   # And the one for NCCL's programs, apart: rondo-bench --peer nccl wants NVIDIA's.
   mkdir "$dir/lib/nccl"
@@ -85,7 +88,11 @@ gpuOneThread() {
   command -v nccl_gpu >/dev/null || return 0
   say "dev: nccl_gpu, one thread for $gpus GPUs"
   LD_LIBRARY_PATH=$build/gpu/lib/nccl:$LD_LIBRARY_PATH bounded 150 nccl_gpu || return 1
-  ! command -v nccl_cost >/dev/null || LD_LIBRARY_PATH=$build/gpu/lib/nccl:$LD_LIBRARY_PATH bounded 60 nccl_cost
+  command -v nccl_cost >/dev/null || return 0
+  local log
+  log=$(LD_LIBRARY_PATH=$build/gpu/lib/nccl:$LD_LIBRARY_PATH bounded 60 nccl_cost 2>&1) || return 1
+  say "$log"
+  [[ $log != *"ERROR OCCURRED"* ]]
 }
 
 # PyTorch, which was written for NCCL, where it is there.

@@ -285,6 +285,8 @@ std::vector<Transfer>& asTransfers(const DeviceCall& call, const RankPlace& plac
       addSlots(&transfers, call.send, slot, place.size, true);
       addSlots(&transfers, call.recv, slot, place.size, false);
   }
+  const bool scattered = call.collective == Collective::Scatter;
+  for (Transfer& each : transfers) each.scattered = scattered;
   return transfers;
 }
 

@@ -93,11 +93,15 @@ int DeviceExchange::launch(int pieces, int blocks, int threads, CUstream_st* str
 
 void DeviceExchange::collect(std::span<const Transfer> transfers) {
   for (auto& queue : queues_) queue.clear();
+  bool scattered = false;
   for (const Transfer& t : transfers) {
     if (t.bytes == 0) continue;
+    scattered = scattered || t.scattered;
     const size_t queue = 2 * static_cast<size_t>(t.peer) + (t.sends ? 0 : 1);
     queues_[queue].push_back({reinterpret_cast<unsigned char*>(t.data), t.bytes});
   }
+  const int lanes = head().pairs.lanes;
+  head().cut = scattered ? lanesOfScatter(lanes, blocks_, size_) : lanes;
 }
 
 /// Threads that a block of the transfer keeps busy.
@@ -121,7 +125,7 @@ int DeviceExchange::launchRound(size_t round, CUstream_st* stream) {
     TransferQueue queue{side, peer, pieces, pieces, 0};
     for (size_t i = begin; i < end; ++i) {
       if (side == algo::Side::Copies && all[i].data == queues_[at + 1][i].data) continue;
-      const TransferCut cut = cutTransfer(call.pairs, all[i].bytes);
+      const TransferCut cut = cutTransfer(call, all[i].bytes);
       queue.lanes = std::max(queue.lanes, cut.lanes);
       call_.piece[pieces++] = all[i];
       if (side == algo::Side::Copies) call_.piece[pieces++] = queues_[at + 1][i];

@@ -18,6 +18,7 @@ struct Transfer {
   bool sends;
   char* data;
   uint64_t bytes;
+  bool scattered = false;  ///< Of a scatter, whose transfers are all told so.
 };
 
 /// Adds one for each of `size` ranks, which has its slot of `bytes` in `all`.

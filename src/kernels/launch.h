@@ -19,7 +19,7 @@ namespace rondo {
 /// A CUDA block is a lane, and has at most this many threads.
 constexpr int kBlockThreads = 512;
 /// Those of a ring have always as many: seven warps that work and one that announces. Few, because
-/// each has eight loads of 16 bytes under way at once, which takes registers.
+/// each has six loads of 16 bytes under way at once, or eight, which takes registers.
 constexpr int kRingThreads = 256;
 
 /// What a rank multiplies its own elements by, for kernels that Reduces::kScaled.

@@ -8,8 +8,9 @@ namespace rondo {
 
 /// Ranks that have windows; more take a ring.
 constexpr int kMaxWindowRanks = 8;
-/// Channels of a ring. The more multiprocessors store, the better links are filled: 96 to 128 were
-/// worth 3 to 6 % of long calls, and 14 instead of 10.5 KiB a slot 0 to 1 % (2 x H200, 2026-11).
+/// Channels of a ring. The more multiprocessors store, the better links are filled: 128 instead of
+/// 96 were worth 3 to 6 % of long reductions, and 14 instead of 10.5 KiB a slot 0 to 1 % (2 x H200,
+/// 2026-11).
 constexpr int kRingLanes = 128;
 /// A block is sent in slices: a rank passes on the first while the last is still on its way. The
 /// longer the block, the less a rank waits for the one before; a slice is one pass of a lane's

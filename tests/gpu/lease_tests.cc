@@ -90,8 +90,19 @@ TEST(Budget, MovesWithItsOwner) {
   EXPECT_EQ(freeOf(9, 10), 10);
 }
 
-// Lanes cover a transfer without gap or overlap, none is empty, and blocks fit slots.
+// Lanes cover a transfer without gap or overlap, none is empty, and blocks fit slots. A short one
+// has no more lanes than the call says.
 TEST(Cut, CoversATransfer) {
+  const auto covers = [](const PairView& pairs, int most, uint64_t bytes) {
+    const TransferCut cut = cutTransfer(pairs, most, bytes);
+    ASSERT_GE(cut.lanes, 1);
+    ASSERT_LE(cut.lanes, bytes < kAsksFrom ? most : pairs.lanes);
+    EXPECT_GE(static_cast<uint64_t>(cut.lanes) * cut.perLane, bytes);
+    EXPECT_LT(static_cast<uint64_t>(cut.lanes - 1) * cut.perLane, bytes);
+    EXPECT_EQ(cut.perLane % 16, 0u);  // what is aligned stays so
+    EXPECT_EQ(cut.block % 16, 0u);
+    EXPECT_LE(pairs.lines != 0 ? cut.block / 15 * 16 : cut.block, kPairSlotBytes);
+  };
   for (const int lanes : {1, 2, 5, 64}) {
     for (const int lines : {0, 1}) {
       PairView pairs{};
@@ -99,14 +110,8 @@ TEST(Cut, CoversATransfer) {
       pairs.lines = lines;
       for (const uint64_t bytes : {uint64_t{1}, uint64_t{479}, uint64_t{3840}, uint64_t{3841},
                                    uint64_t{100001}, uint64_t{1} << 20, (uint64_t{1} << 33) + 5}) {
-        const TransferCut cut = cutTransfer(pairs, bytes);
-        ASSERT_GE(cut.lanes, 1);
-        ASSERT_LE(cut.lanes, lanes);
-        EXPECT_GE(static_cast<uint64_t>(cut.lanes) * cut.perLane, bytes);
-        EXPECT_LT(static_cast<uint64_t>(cut.lanes - 1) * cut.perLane, bytes);
-        EXPECT_EQ(cut.perLane % 16, 0u);  // what is aligned stays so
-        EXPECT_EQ(cut.block % 16, 0u);
-        EXPECT_LE(lines != 0 ? cut.block / 15 * 16 : cut.block, kPairSlotBytes);
+        covers(pairs, lanes, bytes);
+        covers(pairs, (lanes + 1) / 2, bytes);
       }
     }
   }

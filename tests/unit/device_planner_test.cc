@@ -248,10 +248,10 @@ TEST(DevicePlanner, CallsThatTouchEachOther) {
 // Wanted: below 10 % geomean at 2 and 4 GPUs (ASTRA-sim publishes 20.6 and 12.0).
 TEST(DevicePredictions, AreCloseToWhatTwoAndFourGpusTook) {
   for (const char* const name :
-       {"h200_x2.csv", "h200_x2_later.csv", "h200_x4.csv", "h200_close.csv"}) {
+       {"h200_x2.csv", "h200_x2_later.csv", "h200_x4.csv", "h200_close.csv", "h200_x2_lanes.csv"}) {
     const bool close = isClose(name);
     const std::vector<DeviceObservation> rows = measurements(name);
-    ASSERT_GE(rows.size(), 17u) << name;
+    ASSERT_GE(rows.size(), 15u) << name;
     for (const DeviceObservation& o : rows) {
       // What the row says has run is what is predicted.
       const DeviceChoice choice = chooseDevice(o.request, o.facts, o.rules);

@@ -68,6 +68,13 @@ TEST(SimDevice, TimesOnTwoAndFourGpusAreThoseThatWereMeasured) {
   }
 }
 
+TEST(SimDevice, TimesOfRingsOf128LanesAreThoseThatWereMeasured) {
+  const Off off = offFrom("h200_x2_lanes.csv", 2);
+  EXPECT_EQ(off.rows, 15);
+  EXPECT_LT(off.mean, 0.03);
+  EXPECT_LT(off.worst, 0.10);
+}
+
 TEST(SimDevice, TimesOfKernelsThatComeCloseAreThoseThatWereMeasured) {
   for (const int ranks : {2, 4}) {
     const Off off = offFrom("h200_close.csv", ranks);

@@ -15,7 +15,7 @@ __device__ __forceinline__ bool asks(const DirectPiece* pieces, const Held& held
 /// Where in `data` the mark of the lane's part stands; nullptr: the part is too short for one.
 __device__ __forceinline__ unsigned long long* markPlace(const DirectHead& call, uint64_t bytes,
                                                          uint64_t data, int lane) {
-  const TransferCut cut = cutTransfer(call.pairs, bytes);
+  const TransferCut cut = cutTransfer(call, bytes);
   const uint64_t begin = static_cast<uint64_t>(lane) * cut.perLane;
   const uint64_t end = begin + cut.perLane < bytes ? begin + cut.perLane : bytes;
   const uint64_t at = (data + begin + 7) / 8 * 8;
@@ -131,7 +131,7 @@ __device__ __forceinline__ void copyByLines(unsigned char* to, const unsigned ch
 /// By all threads: the lane's part goes to where the offer said, and the receiver hears of it.
 __device__ __forceinline__ void push(const DirectHead& call, const DirectPiece& piece,
                                      const Held& held) {
-  const TransferCut cut = cutTransfer(call.pairs, piece.bytes);
+  const TransferCut cut = cutTransfer(call, piece.bytes);
   const uint64_t begin = static_cast<uint64_t>(held.lane) * cut.perLane;
   const uint64_t left = piece.bytes - begin;
   copyByLines(reinterpret_cast<unsigned char*>(held.there) + begin, piece.data + begin,

@@ -96,7 +96,7 @@ RONDO_PAIR PrimsPair<kAlone, Piece>::PrimsPair(const ExchangeHead& call, const P
     : call_(call),
       queue_(call.queue[held.queue]),
       piece_(pieces[held.piece]),
-      cut_(cutTransfer(call.pairs, piece_.bytes)),
+      cut_(cutTransfer(call, piece_.bytes)),
       taken_(taken),
       lane_(held.lane),
       slots_(held.slots) {

@@ -49,7 +49,7 @@ __device__ __forceinline__ void skipOthers(const ExchangeHead& call, const Piece
   const TransferQueue& queue = call.queue[held->queue];
   const int step = queue.side == algo::Side::Copies ? 2 : 1;
   while (held->piece < queue.end &&
-         held->lane >= cutTransfer(call.pairs, pieces[held->piece].bytes).lanes) {
+         held->lane >= cutTransfer(call, pieces[held->piece].bytes).lanes) {
     held->piece += step;
   }
 }

@@ -66,7 +66,9 @@ __device__ __forceinline__ void PrimsSimple<Reducer, kSlots, kAnywhere, kAsks>::
   unsigned char* dst = args.dst + static_cast<uint64_t>(b.slot) * args.dstSlot + at;
   Reduction reduction = args.reduction;
   if (!(bits & algo::kFinal)) reduction.divisor = 0;
-  constexpr int kPasses = kSlotBytes / (16 * (kRingThreads - 32));  // of all threads, for a slot
+  constexpr uint32_t kPass = 16 * (kRingThreads - 32);  // of all threads that work
+  constexpr int kPasses = kSlotBytes / kPass;
+  static_assert(kSlotBytes % kPass == 0, "a part of the threads would have nothing to do");
   const bool aligned = ((bits & algo::kSrc) == 0 || device::aligned(src, 16)) &&
                        ((bits & algo::kDst) == 0 || device::aligned(dst, 16));
   const uint32_t total = static_cast<uint32_t>(b.count) * args.elementBytes;
