@@ -60,6 +60,7 @@ class Window : public algo::Windows {
   __device__ const unsigned char* src(algo::Block b) const;
   __device__ unsigned char* dst(algo::Block b) const;
   __device__ uint32_t bytes(algo::Block b) const;
+  __device__ device::Pair64* places(int owner, algo::Room room) const;
   __device__ device::Pair64* place(int owner, int source, algo::Room room) const;
   __device__ unsigned long long* hello(int owner, int source) const;
   __device__ void sayHello() const;

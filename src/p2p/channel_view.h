@@ -30,7 +30,7 @@ constexpr uint32_t kFlagWords = 32;
 
 /// How a window's memory is cut, one for each protocol. A place is what one rank may put for one
 /// lane of one exchange, on the wire; every rank's memory holds, for two alternating exchanges,
-/// each lane, each room (algo::Room) and each source rank, one place. A room's places of one lane
+/// each lane, each room (algo::Room) and each other rank, one place. A room's places of one lane
 /// take roomBytes / ranks each, rounded down to a warp's store, and without a pass of the lane's
 /// threads in which few of them would have something to do: in kShapeLL128 4 ranks have 8 KiB and
 /// not 9, with which an all-reduce of 4 MiB took 25.0 us instead of 27.2 and an all-to-all of 64
@@ -46,7 +46,7 @@ struct WindowShape {
     return passes > 0 && place % kPassBytes < kPassBytes / 2 ? passes * kPassBytes : place;
   }
   constexpr uint64_t bytes(int ranks) const {
-    return uint64_t{2} * 2 * static_cast<uint64_t>(lanes * ranks) * placeBytes(ranks);
+    return uint64_t{2} * 2 * static_cast<uint64_t>(lanes * (ranks - 1)) * placeBytes(ranks);
   }
 };
 constexpr WindowShape kShapeLL{32, 32u << 10};

@@ -47,6 +47,11 @@ __device__ __noinline__ inline void storeSlowly(unsigned char* to, uint32_t at, 
   }
 }
 
+/// Which of an owner's places another rank has.
+__device__ __forceinline__ uint32_t placeOf(int owner, int source) {
+  return static_cast<uint32_t>(source < owner ? source : source - 1);
+}
+
 /// Empties memory that peers have written. Nobody writes there before this rank's next exchange has
 /// begun.
 __device__ __noinline__ inline void scrub(Pair64* from, uint32_t vectors) {
@@ -88,11 +93,14 @@ RONDO_WINDOW uint32_t RONDO_WINDOW_OF::bytes(algo::Block b) const {
   return static_cast<uint32_t>(b.count) * call_.args.elementBytes;
 }
 
-RONDO_WINDOW device::Pair64* RONDO_WINDOW_OF::place(int owner, int source, algo::Room room) const {
+RONDO_WINDOW device::Pair64* RONDO_WINDOW_OF::places(int owner, algo::Room room) const {
   const uint32_t lane = static_cast<uint32_t>(epoch_ & 1) * call_.window.lanes + lane_;
-  const uint32_t at = (lane * 2 + static_cast<uint32_t>(room)) * size() + source;
+  const uint32_t at = (lane * 2 + static_cast<uint32_t>(room)) * (size() - 1);
   return reinterpret_cast<device::Pair64*>(call_.window.base[owner] +
                                            static_cast<uint64_t>(at) * call_.window.placeBytes);
+}
+RONDO_WINDOW device::Pair64* RONDO_WINDOW_OF::place(int owner, int source, algo::Room room) const {
+  return places(owner, room) + device::placeOf(owner, source) * (call_.window.placeBytes / 16);
 }
 RONDO_WINDOW unsigned long long* RONDO_WINDOW_OF::hello(int owner, int source) const {
   const uint32_t lane = static_cast<uint32_t>(epoch_ & 1) * call_.window.lanes + lane_;
@@ -170,8 +178,8 @@ RONDO_WINDOW void RONDO_WINDOW_OF::end() {
   if constexpr (kMeets == Meets::kByHello) waitForHellos();
   __syncthreads();
   if (Wire::wraps(epoch_)) {
-    device::scrub(place(call_.args.rank, 0, algo::Room::Pair),
-                  2 * size() * (call_.window.placeBytes / 16));
+    device::scrub(places(call_.args.rank, algo::Room::Pair),
+                  2 * (size() - 1) * (call_.window.placeBytes / 16));
   }
 }
 
@@ -284,7 +292,7 @@ __device__ __forceinline__ void RONDO_WINDOW_OF::reduceBlock(algo::Block b, algo
   const unsigned char* own = src(b);
   unsigned char* to = dst(b);
   const uint32_t count = bytes(b), total = vectors(count);
-  const device::Pair64* places = place(rank, 0, room);
+  const device::Pair64* const from = places(rank, room);
   const uint32_t stride = call_.window.placeBytes / 16;
 #pragma unroll 1
   for (uint32_t v = threadIdx.x; v < total && !gaveUp_; v += blockDim.x) {
@@ -295,7 +303,8 @@ __device__ __forceinline__ void RONDO_WINDOW_OF::reduceBlock(algo::Block b, algo
       bool all = true;
 #pragma unroll
       for (int r = 0; r < kMost; ++r) {
-        if (r < size() && r != rank) in[r] = device::loadRelaxed(places + r * stride + v);
+        if (r >= size() || r == rank) continue;
+        in[r] = device::loadRelaxed(from + device::placeOf(rank, r) * stride + v);
       }
 #pragma unroll
       for (int r = 0; r < kMost; ++r) {
