@@ -117,6 +117,21 @@ TEST(Cut, CoversATransfer) {
   }
 }
 
+// A scatter's root has a lane with every rank, itself too, and with all of them no more than
+// blocks.
+TEST(Cut, ScattersLeaveNoBlockTwoLanes) {
+  EXPECT_EQ(lanesOfScatter(pairLanes(2, 128), 128, 2), 64);
+  EXPECT_EQ(lanesOfScatter(pairLanes(4, 128), 128, 4), 32);
+  for (int ranks = 2; ranks <= kMaxPairRanks; ++ranks) {
+    for (const int blocks : {1, 7, 33, 128}) {
+      const int lanes = lanesOfScatter(pairLanes(ranks, blocks), blocks, ranks);
+      EXPECT_GE(lanes, 1);
+      EXPECT_LE(lanes, pairLanes(ranks, blocks));
+      EXPECT_TRUE(lanes == 1 || lanes * ranks <= blocks) << ranks << " ranks, " << blocks;
+    }
+  }
+}
+
 // A launch has room for as many transfers of every queue, and blocks for all lanes.
 TEST(Cut, LaunchesHaveRoom) {
   for (int ranks = 1; ranks <= kMaxPairRanks; ++ranks) {
