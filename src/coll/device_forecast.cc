@@ -50,10 +50,10 @@ std::optional<ExchangeWork> exchangeWork(const DeviceFacts& facts, int rank,
                                          std::span<const Transfer> transfers) {
   const int lanes = pairLanes(facts.ranks, facts.lanes);
   if (!facts.lineStores || lanes == 0) return std::nullopt;
-  const bool cut =
-      !transfers.empty() && transfers.front().scattered && transfers.front().bytes < kAsksFrom;
-  ExchangeWork work(cut ? lanesOfScatter(lanes, facts.lanes, facts.ranks) : lanes,
-                    facts.closeLanes());
+  ExchangeWork work(lanes, facts.closeLanes());
+  if (!transfers.empty() && transfers.front().scattered) {
+    work.cutTo(lanesOfScatter(lanes, facts.lanes, facts.ranks));
+  }
   for (const Transfer& each : transfers) {
     if (each.peer != rank) work.add(each.peer, each.sends, each.bytes);
   }

@@ -339,9 +339,8 @@ DeviceChoice chooseExchange(const DeviceRequest& request, const DeviceFacts& fac
   const int lanes = pairLanes(facts.ranks, facts.lanes);
   if (!facts.lineStores || facts.ranks < 2 || lanes == 0) return {};
   const Count bytes = request.count * request.elementBytes;
-  const bool cut = !gathers && bytes < kAsksFrom;
-  ExchangeWork root(cut ? lanesOfScatter(lanes, facts.lanes, facts.ranks) : lanes,
-                    facts.closeLanes());
+  ExchangeWork root(lanes, facts.closeLanes());
+  if (!gathers) root.cutTo(lanesOfScatter(lanes, facts.lanes, facts.ranks));
   for (int peer = 1; peer < facts.ranks; ++peer) root.add(peer, !gathers, bytes);
   const Count chunk = kPairLineData / request.elementBytes;
   const Geometry geometry{request.count, std::max(root.lanes(), 1), 1, chunk, 1};

@@ -84,7 +84,7 @@ void ExchangeWork::add(int peer, bool sends, Count bytes) {
   PairView pairs{};
   pairs.lanes = pairLanes_;
   pairs.lines = 1;
-  const TransferCut cut = cutTransfer(pairs, bytes);
+  const TransferCut cut = cutTransfer(pairs, cut_, bytes);
   const auto lanes = static_cast<Count>(cut.lanes);
   auto queue = std::find_if(queues_.begin(), queues_.end(), [&](const Queue& known) {
     return known.peer == peer && known.sends == sends;

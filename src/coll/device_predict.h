@@ -51,7 +51,9 @@ class ExchangeWork {
   /// `pairLanes`: the most that a pair of ranks has in each direction. `closeLanes`: of launches
   /// that come close, the most in all (what a rank copies to itself is not counted here).
   explicit ExchangeWork(int pairLanes, int closeLanes = 0)
-      : pairLanes_(pairLanes), closeLanes_(closeLanes) {}
+      : pairLanes_(pairLanes), cut_(pairLanes), closeLanes_(closeLanes) {}
+  /// As ExchangeHead::cut; before the first add().
+  void cutTo(int lanes) { cut_ = lanes; }
   /// Transfers with one peer in one direction follow each other.
   void add(int peer, bool sends, algo::Count bytes);
 
@@ -75,7 +77,7 @@ class ExchangeWork {
     algo::Count lanes, longest;  ///< Of bytes that a lane moves.
   };
   uint64_t launch(const DeviceCosts& costs, algo::Count lanes) const;
-  int pairLanes_, closeLanes_;
+  int pairLanes_, cut_, closeLanes_;
   std::vector<Queue> queues_;
   algo::Count sent_ = 0, received_ = 0;
 };
