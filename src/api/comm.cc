@@ -1,5 +1,6 @@
 // Life and questions of a communicator.
 
+#include <span>
 #include <utility>
 
 #include "api/comm_create.h"
@@ -58,6 +59,29 @@ void findEnd(rondoComm* comm, rondo::Communicator& impl) {
 
 bool isUnmade(const rondoComm* comm) {
   return comm != nullptr && comm->state.load(std::memory_order_acquire) == rondoComm::kUnmade;
+}
+
+/// Of rondoCommLeave(), for all communicators before any is freed. What cannot be used is refused
+/// then.
+void endOwnPart(rondoComm_t comm, const char* call) {
+  if (comm == nullptr || rondo::isUnready(comm) || isUnmade(comm)) return;
+  const rondo::Keep keep(comm, call);
+  if (!keep || comm->ownedByMpi) return;
+  const bool claimed = rondo::claimComm(comm, rondoComm::kBusy);
+  const bool alone = claimed && comm->impl->idle();
+  if (!alone || !comm->impl->endOwnPart()) comm->impl->abort();
+  if (claimed) rondo::releaseComm(comm);
+}
+
+rondoResult_t freeLeft(rondoComm_t comm, const char* call) {
+  if (rondo::isUnready(comm) || isUnmade(comm)) return rondoCommAbort(comm);
+  const rondo::Keep keep(comm, call);
+  if (!keep) return keep.result();
+  if (comm->ownedByMpi) return refuseOwned(comm, call);
+  comm->impl->tellIfGivenUp();
+  while (!comm->impl->idle()) rondo::ProgressThread::pollAll();
+  rondo::freeComm(comm);
+  return rondoSuccess;
 }
 
 }  // namespace
@@ -140,6 +164,25 @@ rondoResult_t rondoCommAbort(rondoComm_t comm) {
   // aborted.
   if (!comm->ownedByMpi) rondo::freeComm(comm);
   return rondoSuccess;
+}
+
+rondoResult_t rondoCommLeave(const rondoComm_t* comms, int count) {
+  const rondo::LifeRange range("rondoCommLeave");
+  const char* call = "rondoCommLeave";
+  if (count < 0 || (comms == nullptr && count > 0)) {
+    return rondo::fail(nullptr, rondoInvalidArgument,
+                       rondo::format("%s: argument comms is %p and count is %d; allowed: so many "
+                                     "communicators, from 0",
+                                     call, static_cast<const void*>(comms), count));
+  }
+  const std::span<const rondoComm_t> all(comms, static_cast<size_t>(count));
+  for (const rondoComm_t comm : all) endOwnPart(comm, call);
+  rondoResult_t result = rondoSuccess;
+  for (const rondoComm_t comm : all) {
+    const rondoResult_t bad = comm == nullptr ? rondoSuccess : freeLeft(comm, call);
+    if (result == rondoSuccess) result = bad;
+  }
+  return result;
 }
 
 rondoResult_t rondoCommRevoke(rondoComm_t comm) {

@@ -8,6 +8,7 @@
 #include "api/profile_range.h"
 #include "api/types.h"
 #include "base/error.h"
+#include "coll/device_request.h"
 #include "coll/exchange.h"
 
 namespace rondo {
@@ -215,7 +216,7 @@ class DeviceGroup::Launch {
     const std::span<const DeviceCall> calls(part_.calls);
     if (!part_.transfers.empty()) {
       launchTransfers(comm_, part_.transferCall, part_.transfers, part_.streams);
-      if (!part_.made.empty()) last_ = part_.streams.front();
+      if (followTransfers()) last_ = part_.streams.front();
     }
     size_t next = 0;
     for (const Pieces& pieces : part_.made) {
@@ -236,6 +237,16 @@ class DeviceGroup::Launch {
       joined > 0 ? launchJoint(comm_, calls.subspan(i, joined)) : launchOne(comm_, calls[i]);
       i += std::max<size_t>(joined, 1);
     }
+  }
+  /// Whether what comes behind the sends and receives waits for them: it may be some itself, or
+  /// joins their capture. Else it must not, as a partner may make them after it.
+  bool followTransfers() const {
+    const auto mayExchange = [](const DeviceCall& call) {
+      return becomesTransfers(call.collective) || call.collective == Collective::AllToAll;
+    };
+    return !part_.made.empty() ||
+           std::any_of(part_.calls.begin(), part_.calls.end(), mayExchange) ||
+           runner_.captures(part_.streams.front());
   }
   void follow(rondoStream_t stream) {
     if (last_ && *last_ != stream) runner_.order(*last_, stream);
@@ -264,35 +275,9 @@ rondoResult_t DeviceGroup::launch(const char* call) {
 
 namespace {
 
-/// The collective as sends and receives.
-std::vector<Transfer>& asTransfers(const DeviceCall& call, const RankPlace& place) {
-  static thread_local std::vector<Transfer> transfers;
-  transfers.clear();
-  const uint64_t slot = call.count * typeSize(call.type);
-  const bool root = place.rank == call.root;
-  const Transfer mine{call.root, true, static_cast<char*>(const_cast<void*>(call.send)), slot};
-  const Transfer own{call.root, false, static_cast<char*>(call.recv), slot};
-  switch (call.collective) {
-    case Collective::Gather:
-      transfers.push_back(mine);
-      if (root) addSlots(&transfers, call.recv, slot, place.size, false);
-      break;
-    case Collective::Scatter:
-      transfers.push_back(own);
-      if (root) addSlots(&transfers, call.send, slot, place.size, true);
-      break;
-    default:
-      addSlots(&transfers, call.send, slot, place.size, true);
-      addSlots(&transfers, call.recv, slot, place.size, false);
-  }
-  const bool scattered = call.collective == Collective::Scatter;
-  for (Transfer& each : transfers) each.scattered = scattered;
-  return transfers;
-}
-
 /// All-to-all through windows needs few ranks, and NVLink to be quick; sends and receives do not.
 bool needsTransfers(DeviceRunner& runner, const DeviceCall& call) {
-  if (call.collective == Collective::Gather || call.collective == Collective::Scatter) return true;
+  if (becomesTransfers(call.collective)) return !runner.runsRooted();
   if (call.collective != Collective::AllToAll || call.send == call.recv) return false;
   const auto element = static_cast<uint32_t>(typeSize(call.type));
   return runner.byTransfers({call.collective, call.count, element, Reduces::kNothing});
@@ -310,8 +295,9 @@ rondoResult_t runOnDevice(rondoComm* comm, const DeviceCall& call) {
             comm->impl->place().rank};
   });
   if (needsTransfers(*comm->impl->deviceRunner(), call)) {
-    return runOnDevice(comm,
-                       {call.name, asTransfers(call, comm->impl->place()), call.stream, true});
+    static thread_local std::vector<Transfer> transfers;
+    asTransfers(call, comm->impl->place().rank, comm->impl->place().size, &transfers);
+    return runOnDevice(comm, {call.name, transfers, call.stream, true});
   }
   if (groupOpen()) {
     addToGroup(comm, call);

@@ -37,8 +37,9 @@ typedef struct rondoConfig_t {
                            communicator and some for each further one. Since 0.3.
                            RONDO_SM_BUDGET_NONE: as 0, and if all ranks ask for it copy engines move
                            what needs no arithmetic, whatever its length, where they can: all-gather,
-                           all-to-all and broadcast into memory that is registered for them
-                           (rondo_register.h); the rest goes by kernels. Since 0.11.
+                           all-to-all, broadcast, gather and scatter into memory that is registered
+                           for them (rondo_register.h says what that asks of gathers and scatters);
+                           the rest goes by kernels. Since 0.11; gather and scatter, since 0.34.
                            RONDO_SM_BUDGET_AT_MOST(n): as 0, but no more than n, 1 to 1024 (between
                            hosts two more at most); where less is left for it, less, which is no
                            error, but for what RONDO_SM_BUDGET demands. Since 0.28. */
@@ -170,6 +171,23 @@ RONDO_API rondoResult_t rondoCommDestroy(rondoComm_t comm);
  * ranks' making fails with rondoRemoteError. Since 0.4.
  */
 RONDO_API rondoResult_t rondoCommAbort(rondoComm_t comm);
+
+/**
+ * Ends this rank's part of comms[0] to comms[count - 1], and frees their handles as
+ * rondoCommDestroy does; NULL among them is nothing. Local, but for what cannot end without this
+ * rank: kernels of this rank that wait give up, those of all `comms` before any is freed, and what
+ * they wrote is not to be used. Where one did, that communicator ends for the other ranks, too, as
+ * by rondoCommAbort; where none did, their calls under way go on, and a rank that makes a call that
+ * needs this one learns that it has let go of the communicator. Waits until the device is idle, so
+ * kernels of other communicators that wait for a peer are to be in `comms` as well. As
+ * rondoCommAbort where nothing else is possible: while operations on host memory are under way or
+ * another thread is inside a call, of several hosts, and while the communicator is still being
+ * made. Since 0.34.
+ *
+ * Errors: rondoInvalidArgument (`count` below 0, `comms` NULL), rondoInvalidUsage (a handle that is
+ * none, or the communicator belongs to MPI): all others are freed nonetheless.
+ */
+RONDO_API rondoResult_t rondoCommLeave(const rondoComm_t* comms, int count);
 
 /** Number of ranks. Since 0.1. */
 RONDO_API rondoResult_t rondoCommCount(rondoComm_t comm, int* count);

@@ -50,7 +50,10 @@ typedef uint64_t rondoRegistration_t;
  * or more in all, keep no multiprocessor busy but for the copy of a rank's own block; by themselves
  * they may take longer than Rondo's kernels. rondoBroadcast of two ranks goes so where the cost
  * model says that it is quicker. With config.smBudget RONDO_SM_BUDGET_NONE that is so
- * at any length, for rondoBroadcast too, and of the rank's own block. rondoAllReduce into it,
+ * at any length, for rondoBroadcast, rondoGather and rondoScatter too, and of the rank's own block.
+ * What a gather's ranks give as recvbuff counts on all of them then, and a scatter's root, if it is
+ * in place, is not where the others are: they keep the promise as all others do, or the next call
+ * on every rank returns rondoMismatch. rondoAllReduce into it,
  * of up to 8 ranks and not of a premultiplied sum, is moved by them where the cost model says that
  * they are quicker, from about 100 MiB on: 32 to 256 blocks of threads reduce what comes, each
  * element in the order of ranks (a ring's order depends on where the element lies). In place, from
@@ -58,6 +61,10 @@ typedef uint64_t rondoRegistration_t;
  * that another cannot map (memory of a pool, say) is accepted and used as if it were not
  * registered. A graph that was captured while memory was registered may be launched only while it
  * still is; one that was captured before the communicator's first registration goes on as before.
+ *
+ * Copies cannot be taken back: where a call by copy engines ends by an abort, the death of a rank
+ * or config.timeout, other ranks' memory of the registration is written as the call would have,
+ * also of a rank that has not made it.
  *
  * Waits for nothing that is enqueued, but mapping memory may make the driver wait for kernels that
  * run: none may wait for a later call of any rank. At most 256 registrations of a communicator at

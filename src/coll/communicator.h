@@ -161,6 +161,18 @@ class Communicator {
     aloneEnded_.store(!parts_.fabric, std::memory_order_release);
     if (parts_.device) parts_.device->abort();
   }
+  /// Ends what this rank has on its device, and nothing of the others; false: of this communicator
+  /// nothing less than abort() ends. Any thread.
+  bool endOwnPart() {
+    if (parts_.fabric && parts_.fabric->spansHosts()) return false;
+    if (parts_.device) parts_.device->abort();
+    return true;
+  }
+  /// Behind it: ends the communicator for all if a kernel of this rank gave up, as a peer's waits
+  /// for it then. Waits until the device is idle.
+  void tellIfGivenUp() {
+    if (parts_.device && parts_.fabric && parts_.device->gaveUp()) parts_.fabric->abort();
+  }
   /// The same, because calls differ: `why` is what the other ranks say, as far as they know nothing
   /// themselves.
   void abortDiffering(const std::string& why);

@@ -4,7 +4,6 @@
 #ifdef HAVE_CUDA
 
 #include <algorithm>
-#include <utility>
 
 #include "api/types.h"
 #include "coll/copied_reduce.h"
@@ -35,6 +34,10 @@ struct CopiedReduce::Work {
   uint32_t elementBytes;
   uint32_t tag;
   CUstream_st* stream;
+  SideStreams<2>::Streams beside;
+
+  CUstream_st* bringing() const { return beside[0]; }
+  CUstream_st* giving() const { return beside[1]; }
 
   const unsigned char* contribution(int owner) const {
     return send + static_cast<uint64_t>(owner) * block;
@@ -50,30 +53,13 @@ struct CopiedReduce::Work {
 CopiedReduce::CopiedReduce(const MeetingView& view, const FaultView& fault, int rank, int size)
     : view_(view), fault_(fault), rank_(rank), size_(size), from_(kFrom) {}
 
-void CopiedReduce::free() {
-  freeEvent(std::exchange(event_, nullptr));
-  freeStream(std::exchange(bring_, nullptr));
-  freeStream(std::exchange(give_, nullptr));
-}
-
-int CopiedReduce::prepare() {
-  int error = event_ == nullptr ? makeEvent(&event_) : 0;
-  for (CUstream_st** stream : {&bring_, &give_}) {
-    if (error != 0 || *stream != nullptr) continue;
-    error = makeStream(stream);
-    // The first launch on a stream may wait for kernels that run: that is now.
-    if (error == 0) error = copyByKernel(nullptr, nullptr, 0, *stream);
-  }
-  return error;
-}
-
 uint64_t CopiedReduce::blockOf(const DeviceCall& call) const {
   const uint64_t unit = kLine / typeSize(call.type);
   return call.count / static_cast<uint64_t>(size_) / unit * unit;
 }
 
 bool CopiedReduce::may(const DeviceCall& call) const {
-  return give_ != nullptr && call.collective == Collective::AllReduce && call.scaled == nullptr &&
+  return sides_.ready() && call.collective == Collective::AllReduce && call.scaled == nullptr &&
          size_ >= 2 && size_ <= kMaxWindowRanks && call.count * typeSize(call.type) >= from_ &&
          blockOf(call) > 0;
 }
@@ -103,7 +89,8 @@ CopiedReduce::Work CopiedReduce::workOf(const DeviceCall& call,
           Reduction{call.type, call.op, divisor},
           element,
           symmetricTag(call, into),
-          call.stream};
+          call.stream,
+          sides_.beside(call.stream)};
 }
 
 int CopiedReduce::meet(const Work& work, bool compare) const {
@@ -116,7 +103,7 @@ int CopiedReduce::bring(const Work& work, const Piece& piece) const {
   for (int k = 1; k < size_ && error == 0; ++k) {
     const int owner = (rank_ + k) % size_;
     error = copyOnStream(work.there(owner, rank_) + piece.from,
-                         work.contribution(owner) + piece.from, piece.bytes, bring_);
+                         work.contribution(owner) + piece.from, piece.bytes, work.bringing());
   }
   return error;
 }
@@ -135,11 +122,11 @@ int CopiedReduce::fold(const Work& work, const Piece& piece) const {
 }
 
 int CopiedReduce::give(const Work& work, const Piece& piece) const {
-  int error = orderStreams(work.stream, give_, event_);
+  int error = sides_.order(work.stream, work.giving());
   for (int k = 1; k < size_ && error == 0; ++k) {
     const int peer = (rank_ + k) % size_;
     error = copyOnStream(work.there(peer, rank_) + piece.from, work.result(rank_) + piece.from,
-                         piece.bytes, give_);
+                         piece.bytes, work.giving());
   }
   return error;
 }
@@ -148,7 +135,7 @@ int CopiedReduce::give(const Work& work, const Piece& piece) const {
 // what is given lies where they were.
 int CopiedReduce::movePiece(const Work& work, const Piece& piece) const {
   int error = bring(work, piece);
-  if (error == 0) error = orderStreams(bring_, work.stream, event_);
+  if (error == 0) error = sides_.order(work.bringing(), work.stream);
   if (error == 0) error = meet(work);
   if (error == 0) error = fold(work, piece);
   if (error == 0) error = meet(work);
@@ -160,16 +147,16 @@ int CopiedReduce::run(const DeviceCall& call, const UserMemory::Entry& into) {
   const Work work = workOf(call, into);
   const uint64_t most = (work.block / kPieces + kLine - 1) / kLine * kLine;
   int error = meet(work, true);
-  for (CUstream_st* const side : {bring_, give_}) {
-    if (error == 0) error = orderStreams(call.stream, side, event_);
+  for (CUstream_st* const side : work.beside) {
+    if (error == 0) error = sides_.order(call.stream, side);
   }
   if (error != 0) return error;
   for (uint64_t from = 0; from < work.block && error == 0; from += most) {
     error = movePiece(work, {from, std::min(most, work.block - from)});
   }
   // Joined whatever failed: a capture must not end with a loose branch.
-  for (CUstream_st* const side : {bring_, give_}) {
-    const int join = orderStreams(side, call.stream, event_);
+  for (CUstream_st* const side : work.beside) {
+    const int join = sides_.order(side, call.stream);
     if (error == 0) error = join;
   }
   return error == 0 ? meet(work) : error;
@@ -181,7 +168,7 @@ int CopiedReduce::give(const DeviceCall& call, const UserMemory::Entry& into) {
   ++calls_;
   const Work work = workOf(call, into);
   int error = give(work, {0, work.block});
-  const int join = orderStreams(give_, call.stream, event_);
+  const int join = sides_.order(work.giving(), call.stream);
   if (error == 0) error = join;
   return error == 0 ? meet(work, true) : error;
 }

@@ -7,6 +7,7 @@
 
 #include "coll/device_costs.h"
 #include "coll/device_runner.h"
+#include "coll/side_streams.h"
 #include "coll/user_memory.h"
 #include "kernels/direct_call.h"
 
@@ -21,9 +22,9 @@ class CopiedReduce {
   CopiedReduce& operator=(const CopiedReduce&) = delete;
 
   /// Makes what run() needs.
-  int prepare();
+  int prepare() { return sides_.prepare(); }
   /// What it made, as StreamPool::free().
-  void free();
+  void free() { sides_.free(); }
 
   /// Whether the call may be one for them: a long all-reduce of up to kMaxWindowRanks ranks, not of
   /// a sum with scalars, after prepare().
@@ -71,9 +72,7 @@ class CopiedReduce {
   uint64_t from_;
   bool always_ = false;
   uint64_t calls_ = 0;
-  CUstream_st* bring_ = nullptr;  ///< Of the copies to the owners.
-  CUstream_st* give_ = nullptr;   ///< Of those from them.
-  CUevent_st* event_ = nullptr;
+  SideStreams<2> sides_;  ///< Of the copies to the owners, and of those from them.
 };
 
 }  // namespace rondo

@@ -43,6 +43,8 @@ class DeviceFaults {
   }
   /// Throws Error, rondoRemoteError or rondoMismatch, unless healthy().
   void check() const;
+  /// Whether a kernel has given up a wait, or found that calls differ.
+  bool gaveUp() const { return word(&FaultWords::error).load(std::memory_order_relaxed) != 0; }
   /// See DeviceRunner.
   void abort() noexcept { word(&FaultWords::abort).store(1); }
   std::chrono::milliseconds takeLongWait() noexcept {

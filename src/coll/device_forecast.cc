@@ -11,6 +11,9 @@
 namespace rondo {
 namespace {
 
+constexpr const char* kTransfersElsewhere =
+    "sends and receives of device memory without NVLink, or of so many ranks";
+
 [[noreturn]] void refuse(const std::string& of) {
   throw Error(
       rondoUnsupported,
@@ -39,6 +42,11 @@ uint64_t alone(const DeviceRunner& runner, int ranks, const DeviceCall& call) {
   if (runner.deviceFacts() == nullptr) {
     refuse(format("%s on device memory of several hosts", call.name));
   }
+  if (becomesTransfers(call.collective)) {
+    const DeviceChoice exchange = chooseExchange(request, *runner.deviceFacts());
+    if (exchange.algorithm == nullptr) refuse(kTransfersElsewhere);
+    return exchange.picoseconds;
+  }
   const DeviceChoice choice = runner.choose(request);
   if (choice.algorithm == nullptr) refuse(format("%s on device memory in place", call.name));
   return choice.straight != 0 && call.send != call.recv ? choice.straight : choice.picoseconds;
@@ -66,7 +74,7 @@ uint64_t forecastTransfers(const DeviceRunner& runner, int rank, int ranks,
   const DeviceFacts* const facts = runner.deviceFacts();
   if (facts == nullptr) refuse("sends and receives of device memory of several hosts");
   const std::optional<ExchangeWork> work = exchangeWork(*facts, rank, transfers);
-  if (!work) refuse("sends and receives of device memory without NVLink, or of so many ranks");
+  if (!work) refuse(kTransfersElsewhere);
   return work->time(facts->costs, false);
 }
 

@@ -18,6 +18,28 @@ DeviceRequest requestOf(const DeviceCall& call, int ranks) {
   return {call.collective, call.count, static_cast<uint32_t>(typeSize(call.type)), what};
 }
 
+void asTransfers(const DeviceCall& call, int rank, int size, std::vector<Transfer>* transfers) {
+  transfers->clear();
+  const uint64_t slot = call.count * typeSize(call.type);
+  const bool root = rank == call.root;
+  switch (call.collective) {
+    case Collective::Gather:
+      transfers->push_back(
+          {call.root, true, static_cast<char*>(const_cast<void*>(call.send)), slot});
+      if (root) addSlots(transfers, call.recv, slot, size, false);
+      break;
+    case Collective::Scatter:
+      transfers->push_back({call.root, false, static_cast<char*>(call.recv), slot});
+      if (root) addSlots(transfers, call.send, slot, size, true);
+      break;
+    default:
+      addSlots(transfers, call.send, slot, size, true);
+      addSlots(transfers, call.recv, slot, size, false);
+  }
+  const bool scattered = call.collective == Collective::Scatter;
+  for (Transfer& each : *transfers) each.scattered = scattered;
+}
+
 void checkDeviceCall(const DeviceCall& call, int rank) {
   const bool plain = isReduction(call.collective) && call.scaled == nullptr;
   if (plain && !opDefined(call.type, call.op)) {

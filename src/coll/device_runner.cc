@@ -16,11 +16,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "coll/close_launch.h"
-#include "coll/copied_reduce.h"
-#include "coll/copy_engines.h"
 #include "coll/device_awaits.h"
 #include "coll/device_budget.h"
 #include "coll/device_choices.h"
+#include "coll/device_copies.h"
 #include "coll/device_error.h"
 #include "coll/device_exchange.h"
 #include "coll/device_faults.h"
@@ -41,7 +40,7 @@
 namespace rondo {
 namespace {
 
-class CudaRunner : public DeviceRunner, public MemoryRegistry {
+class CudaRunner : public DeviceRunner, public MemoryRegistry, private DeviceCopies::Kernels {
  public:
   CudaRunner(const RankPlace& place, OpenedDevice opened, std::unique_ptr<DeviceLease> lease,
              const std::vector<DeviceCard>& cards, int lanesAtMost, const DeviceConfig& config)
@@ -83,10 +82,9 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
                 {config.noBackground, config.registerBytes, [this] { return faults_.healthy(); }}),
         straightRings_(memory_, rank_, size_),
         awaits_(device_, faults_, shown_),
-        copyEngines_(lease_->meeting(), fault_, rank_, size_,
-                     std::all_of(cards.begin(), cards.end(),
-                                 [](const DeviceCard& card) { return card.noSms != 0; })),
-        copiedReduce_(lease_->meeting(), fault_, rank_, size_),
+        copies_(lease_->meeting(), fault_, rank_, {device_, memory_, facts_, tune_, *this},
+                std::all_of(cards.begin(), cards.end(),
+                            [](const DeviceCard& card) { return card.noSms != 0; })),
         streams_(device_, close_) {
     const ContextScope scope(device_.context());
     streams_.make();
@@ -103,8 +101,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
       const ContextScope scope(device_.context());
       pool_.free();
       streams_.free();
-      copyEngines_.free();
-      copiedReduce_.free();
+      copies_.free();
     } catch (const Error&) {  // the context is gone, and all that is in it
     }
   }
@@ -113,6 +110,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   bool throughHost() const override { return lease_->onHost(); }
   const DeviceFacts* deviceFacts() const override { return &facts_; }
   void abort() noexcept override { faults_.abort(); }
+  bool gaveUp() override;
   std::chrono::milliseconds takeLongWait() noexcept override { return faults_.takeLongWait(); }
   bool captures(rondoStream_t stream) const override { return streamCaptures(stream); }
   void check() const override { faults_.check(); }
@@ -122,6 +120,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   bool byTransfers(const DeviceRequest& request) override {
     return remembered(request).choice.byTransfers;
   }
+  bool runsRooted() const override { return copies_.servesRooted(); }
   DeviceServed run(const DeviceCall& call) override;
   bool awaitNext(std::chrono::nanoseconds linger) override { return awaits_.next(linger); }
   Awaited awaited() override { return awaits_.awaited(); }
@@ -151,14 +150,13 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
     memory_.removeWindow(number);
   }
   Held heldMemory() const override {
-    return memory_.held({.straight = exchange_.straight() + straightRings_.calls(),
-                         .copied = copyEngines_.calls() + copiedReduce_.calls()});
+    return memory_.held(
+        {.straight = exchange_.straight() + straightRings_.calls(), .copied = copies_.calls()});
   }
   void useMemoryFrom(uint64_t straight, uint64_t copied) override {
     exchange_.straightFrom(straight);
     straightRings_.startFrom(straight);
-    copyEngines_.startFrom(copied);
-    copiedReduce_.startFrom(copied);
+    copies_.startFrom(copied);
   }
 
   void meetNeighbours(Bootstrap& boot) { memory_.meetNeighbours(boot); }
@@ -191,10 +189,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   DeviceServed runScaled(const DeviceCall& call);
   DeviceServed copyAlone(const DeviceCall& call) const;
   DeviceServed runStraight(const DeviceCall& call);
-  DeviceCall ownBlock(const DeviceCall& call) const;
-  const UserMemory::Entry* movedInto(const DeviceCall& call);
-  const UserMemory::Entry* copiedInto(const DeviceCall& call);
-  DeviceServed runCopied(const DeviceCall& call, const UserMemory::Entry& into);
+  uint64_t timeByKernel(const DeviceRequest& request) override;
+  void runByKernel(const DeviceCall& call) override;
   [[noreturn]] void refuse(const DeviceCall& call) const;
   void check(const char* name, rondoStream_t stream) {
     awaits_.takeLinger();
@@ -226,11 +222,10 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
   UserMemory memory_;
   StraightRings straightRings_;
   DeviceAwaits awaits_;
-  CopyEngines copyEngines_;
-  CopiedReduce copiedReduce_;
+  DeviceCopies copies_;
   StreamOrder streams_;
   StreamPool pool_;
-  std::vector<Transfer> transfers_;  // of an all-to-all
+  std::vector<Transfer> transfers_;  // of runStraight()
   JointChoice joint_;                // of the last joins()
   std::set<std::string> said_;       // of joint ones, by explain_
   DeviceChoices<Chosen> choices_;
@@ -238,10 +233,10 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry {
 
 uint64_t CudaRunner::addMemory(Bootstrap& boot, void* memory, size_t bytes, MemoryUse use) {
   const ContextScope scope(device_.context());
-  int error = copyEngines_.prepare();
-  if (error == 0) error = copiedReduce_.prepare();
+  const int error = copies_.prepare();
   boot.agree(error == 0 ? rondoSuccess : rondoUnhandledCudaError,
              error == 0 ? "" : format("making a stream: %s", cudaErrorText(error)));
+  copies_.prepared();
   return memory_.add(boot, memory, bytes, use);
 }
 
@@ -295,12 +290,10 @@ void CudaRunner::release(const DeviceCall& call, void* memory) const {
             freeOnStream(memory, call.stream));
 }
 
-/// An all-to-all as sends and receives.
+/// As sends and receives.
 DeviceServed CudaRunner::runStraight(const DeviceCall& call) {
-  const uint64_t slot = call.count * typeSize(call.type);
-  transfers_.clear();
-  addSlots(&transfers_, call.send, slot, size_, true);
-  addSlots(&transfers_, call.recv, slot, size_, false);
+  exchange_.checkAvailable(call.name);
+  asTransfers(call, rank_, size_, &transfers_);
   throwCuda(device_, format("%s: launching its sends and receives", call.name),
             exchange_.enqueue(transfers_, call.stream));
   return {DeviceWay::kTransfers};
@@ -310,62 +303,23 @@ std::string launching(const DeviceCall& call, const DeviceChoice& choice) {
   return format("%s: launching the %s kernel", call.name, choice.algorithm);
 }
 
-/// The part of an all-reduce in place that kernels do before copy engines: this rank's block.
-DeviceCall CudaRunner::ownBlock(const DeviceCall& call) const {
-  DeviceCall own = call;
-  own.collective = Collective::ReduceScatter;
-  own.count = copiedReduce_.blockOf(call);
-  own.recv = static_cast<unsigned char*>(call.recv) +
-             static_cast<uint64_t>(rank_) * own.count * typeSize(call.type);
-  return own;
-}
-
-/// Where a call goes that only moves bytes and that copy engines take: those that were asked for
-/// do, but a broadcast, and into a window, only where that is quicker and no rule of the user's is
-/// for it.
-const UserMemory::Entry* CudaRunner::movedInto(const DeviceCall& call) {
-  const UserMemory::Entry* const into = copyEngines_.serve(call, memory_);
-  if (into == nullptr || copyEngines_.alone()) return into;
-  const bool asked = into->use != MemoryUse::kWindow && call.collective != Collective::Broadcast;
-  if (asked) return into;
-  const DeviceRequest wanted = requestOf(call, size_);
-  if (findRule(wanted, tune_) != nullptr) return nullptr;
-  const uint64_t byKernel = remembered(wanted).choice.picoseconds;
-  return copyEngines_.time(call, facts_.costs) < byKernel ? into : nullptr;
-}
-
-/// Where an all-reduce goes that copy engines are quicker with than kernels; nullptr: they are not,
-/// or a rule of the user's says what it is to be.
-const UserMemory::Entry* CudaRunner::copiedInto(const DeviceCall& call) {
-  if (!copiedReduce_.may(call) || findRule(requestOf(call, size_), tune_) != nullptr)
-    return nullptr;
-  const uint64_t byKernel = remembered(requestOf(call, size_)).choice.picoseconds;
-  const bool quicker = copiedReduce_.time(call, facts_.costs, byKernel) < byKernel;
-  return quicker ? copiedReduce_.into(call, memory_) : nullptr;
-}
-
-/// An all-reduce by copy engines; kernels have what is no block of any rank, and in place, where
-/// copies have no room, the sums.
-DeviceServed CudaRunner::runCopied(const DeviceCall& call, const UserMemory::Entry& into) {
-  const auto byKernel = [&](const DeviceCall& part) {
-    const DeviceChoice choice = remembered(requestOf(part, size_)).choice;
-    if (const int error = launch(part, choice); error != 0)
-      throwCuda(device_, launching(part, choice), error);
-  };
-  const uint64_t blocks = copiedReduce_.blockOf(call) * static_cast<uint64_t>(size_);
-  if (call.count > blocks) {
-    const uint64_t bytes = blocks * typeSize(call.type);
-    DeviceCall rest = call;
-    rest.send = static_cast<const unsigned char*>(call.send) + bytes;
-    rest.recv = static_cast<unsigned char*>(call.recv) + bytes;
-    rest.count = call.count - blocks;
-    byKernel(rest);
+bool CudaRunner::gaveUp() {
+  try {
+    device_.synchronize();
+  } catch (const Error&) {  // nobody will know
+    return true;
   }
-  const bool inPlace = call.send == call.recv;
-  if (inPlace) byKernel(ownBlock(call));
-  throwCuda(device_, format("%s: enqueueing copies", call.name),
-            inPlace ? copiedReduce_.give(call, into) : copiedReduce_.run(call, into));
-  return {DeviceWay::kCopyEngines};
+  return faults_.gaveUp();
+}
+
+uint64_t CudaRunner::timeByKernel(const DeviceRequest& request) {
+  return remembered(request).choice.picoseconds;
+}
+
+void CudaRunner::runByKernel(const DeviceCall& call) {
+  const DeviceChoice choice = remembered(requestOf(call, size_)).choice;
+  if (const int error = launch(call, choice); error != 0)
+    throwCuda(device_, launching(call, choice), error);
 }
 
 /// Whether a kernel that waits for calls has it.
@@ -405,11 +359,8 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
   checkDeviceCall(call, rank_);
   const ContextScope scope(device_.context());
   if (size_ == 1) return copyAlone(call);
-  if (const UserMemory::Entry* into = movedInto(call)) {
-    throwCuda(device_, format("%s: enqueueing copies", call.name), copyEngines_.run(call, *into));
-    return {DeviceWay::kCopyEngines};
-  }
-  if (const UserMemory::Entry* into = copiedInto(call)) return runCopied(call, *into);
+  if (copies_.serve(call)) return {DeviceWay::kCopyEngines};
+  if (becomesTransfers(call.collective)) return runStraight(call);
   const Chosen& chosen = remembered(wanted);
   const DeviceChoice& choice = chosen.choice;
   if (choice.algorithm == nullptr) refuse(call);
@@ -422,7 +373,7 @@ DeviceServed CudaRunner::run(const DeviceCall& call) {
 JointChoice CudaRunner::jointOf(std::span<const DeviceCall> calls,
                                 const std::function<uint64_t(const DeviceRequest&)>& alone) const {
   // Copy engines that are to do all they can are asked first.
-  if (calls.size() < 2 || copyEngines_.alone()) return {};
+  if (calls.size() < 2 || copies_.alone()) return {};
   std::array<DeviceRequest, kMostJoined> requests;
   const size_t most = std::min(calls.size(), requests.size());
   size_t known = 0;

@@ -141,6 +141,9 @@ class DeviceRunner {
 
   /// Ends the waits of kernels that run or come. From any thread.
   virtual void abort() noexcept = 0;
+  /// After abort(): waits until the device is idle. Whether a kernel of this rank gave up a wait,
+  /// as far as that is known.
+  virtual bool gaveUp() { return true; }
   /// How long a kernel has waited, as one of them said since this was last asked; 0: none waits
   /// long (100 ms). One thread at a time, whichever.
   virtual std::chrono::milliseconds takeLongWait() noexcept { return {}; }
@@ -157,6 +160,9 @@ class DeviceRunner {
   virtual DeviceChoice choose(const DeviceRequest& request) const = 0;
   /// Whether it becomes sends and receives.
   virtual bool byTransfers(const DeviceRequest& request) { return choose(request).byTransfers; }
+  /// Whether run() takes gathers and scatters, which else are sends and receives; the same on all
+  /// ranks.
+  virtual bool runsRooted() const { return false; }
 
   /// Where calls may go in levels (coll/levels_choice.h): what they are chosen by; else nullptr.
   virtual const LevelsFacts* levels() const { return nullptr; }

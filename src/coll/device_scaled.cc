@@ -14,12 +14,25 @@
 
 namespace rondo {
 
+namespace {
+
+/// Where kernels read the scalar when they run; nullptr: it is read now, as it is the operator's
+/// copy, or memory that no device reaches.
+const unsigned char* runsWith(const ScaledOp& op) {
+  if (op.scalar == op.value.data()) return nullptr;
+  const bool there = pointerKind(op.scalar).memory != PointerKind::kHost;
+  return static_cast<const unsigned char*>(there ? op.scalar : pinnedOnDevice(op.scalar));
+}
+
+}  // namespace
+
 Scale scaleOf(const DeviceCall& call) {
   if (call.scaled == nullptr) return {};
-  Scale scale{static_cast<const unsigned char*>(call.scaled->scalar), 0};
-  if (pointerKind(scale.scalar).memory != PointerKind::kHost) return scale;
-  std::memcpy(&scale.value, scale.scalar, std::min(typeSize(call.type), sizeof scale.value));
-  scale.scalar = nullptr;
+  Scale scale{runsWith(*call.scaled), 0};
+  if (scale.scalar == nullptr) {
+    std::memcpy(&scale.value, call.scaled->scalar,
+                std::min(typeSize(call.type), sizeof scale.value));
+  }
   return scale;
 }
 
@@ -30,12 +43,9 @@ int multiplyOnDevice(const DeviceCall& call, void* into, uint64_t count) {
                   count,
                   call.type,
                   bytes,
-                  static_cast<const unsigned char*>(call.scaled->scalar),
+                  runsWith(*call.scaled),
                   {}};
-  if (pointerKind(scale.scalar).memory == PointerKind::kHost) {
-    std::memcpy(&scale.value, scale.scalar, bytes);
-    scale.scalar = nullptr;
-  }
+  if (scale.scalar == nullptr) std::memcpy(&scale.value, call.scaled->scalar, bytes);
   return launchScale(scale, call.stream);
 }
 

@@ -35,7 +35,8 @@ uint32_t symmetricTag(const DeviceCall& call, const UserMemory::Entry& into) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 29;
   }
-  return static_cast<uint32_t>(hash >> 40);
+  const auto tag = static_cast<uint32_t>(hash >> 40);
+  return tag == kNowhere ? 1 : tag;
 }
 
 }  // namespace rondo

@@ -14,7 +14,9 @@ namespace rondo {
 const UserMemory::Entry* symmetricResult(const DeviceCall& call, uint64_t bytes,
                                          const UserMemory& memory, int rank);
 
-/// What all ranks of such a call must agree on, in 24 bits.
+/// The tag of a rank whose result has no such registration.
+constexpr uint32_t kNowhere = 0;
+/// What all ranks of such a call must agree on, in 24 bits; not kNowhere.
 uint32_t symmetricTag(const DeviceCall& call, const UserMemory::Entry& into);
 
 }  // namespace rondo

@@ -57,6 +57,20 @@ CaptureTip captureTip(CUstream_st* stream) {
   return {id, nodes[0]};
 }
 
+uint64_t captureId(CUstream_st* stream) {
+  if (stream == nullptr) return 0;  // it cannot be captured
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  unsigned long long id = 0;
+#if CUDART_VERSION >= 13000
+  const cudaError_t error =
+      cudaStreamGetCaptureInfo(stream, &status, &id, nullptr, nullptr, nullptr, nullptr);
+#else
+  const cudaError_t error =
+      cudaStreamGetCaptureInfo_v2(stream, &status, &id, nullptr, nullptr, nullptr);
+#endif
+  return reported(error) == 0 && status == cudaStreamCaptureStatusActive ? id : 0;
+}
+
 // By the driver: the runtime knows no node that a handle was launched by.
 int recall(const CaptureTip& tip, const void* call) {
   using Get = CUresult (*)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS*);

@@ -91,8 +91,8 @@ struct DirectCall : DirectHead {
 int launchDirect(const DirectHead& call, int pieces, int blocks, int threads, CUstream_st* stream,
                  const Launching& how);
 
-/// Where all ranks tell all others that they have come: words kMeetingStride apart, one for each
-/// rank, and then this rank's own count.
+/// Where all ranks tell all others that they have come: two words for each rank, kMeetingStride
+/// apart, and then this rank's own count.
 struct MeetingView {
   uint64_t* words[kMaxPairRanks];  ///< Indexed by rank.
 };

@@ -13,6 +13,8 @@ namespace {
 /// What the links bring is a small part of the device's bandwidth: a quarter of an H200's
 /// multiprocessors keeps up (16 blocks have 371 GB/s of an all-reduce of 1 GiB, 32 and more 375).
 /// What is not isHot() takes twice as long, and what is not aligned has fewer loads under way.
+/// One fits beside a waiting kernel's block, which has half of a multiprocessor's registers: others
+/// wait for the sums.
 constexpr int kFoldBlocks = 32;
 constexpr int kFoldThreads = 512;
 
@@ -58,7 +60,8 @@ __device__ __forceinline__ void foldRange(const FoldCall& call, Piece piece, uin
 }
 
 template <class Reducer, int kMost>
-__global__ void __launch_bounds__(kFoldThreads) foldKernel(const __grid_constant__ FoldCall call) {
+__global__ void __launch_bounds__(kFoldThreads, 2)
+    foldKernel(const __grid_constant__ FoldCall call) {
   bool aligned = device::aligned(call.to, 16);
   uint64_t whole = call.bytes / 16 * 16;  // of which no load reaches past the buffer
   for (int k = 0; k < call.n; ++k) {

@@ -24,12 +24,14 @@ __global__ void meetingKernel(const __grid_constant__ MeetingCall call) {
   const uint64_t number = (*count >> 24) + 1;
   bool given = false;
   if (peer < call.size && peer != call.rank) {
-    device::storeRelease(call.view.words[peer] + call.rank * kMeetingStride,
+    // Words of two meetings alternate: who has ended this one may be at the next, and no further.
+    const uint64_t turn = number % 2;
+    device::storeRelease(call.view.words[peer] + call.rank * kMeetingStride + turn,
                          number << 24 | call.tag);
     uint64_t word = 0;
     const auto come = [&] {
-      word = device::loadAcquire(own + peer * kMeetingStride);
-      return static_cast<int64_t>(((word >> 24) - number) << 24) >= 0;  // it may be one ahead
+      word = device::loadAcquire(own + peer * kMeetingStride + turn);
+      return word >> 24 == (number & 0xffffffffff);
     };
     // A wait that is given up would hide what the first meeting found.
     given = call.compare == 0 && device::loadRelaxed(&call.fault.words->error) == kTagsDiffer;
@@ -41,10 +43,12 @@ __global__ void meetingKernel(const __grid_constant__ MeetingCall call) {
   if (!__syncthreads_or(given) && peer == 0) *count = number << 24;
 }
 
-constexpr unsigned kCopyBlocks = 32;
-constexpr unsigned kCopyThreads = 512;
+// So that one fits beside a waiting kernel's block, which has half of a multiprocessor's registers:
+// others wait for what it copies.
+constexpr unsigned kCopyBlocks = 64;
+constexpr unsigned kCopyThreads = 256;
 
-__global__ void __launch_bounds__(kCopyThreads)
+__global__ void __launch_bounds__(kCopyThreads, 2)
     copyKernel(unsigned char* to, const unsigned char* from, uint64_t bytes) {
   const uint64_t part = divideUp(divideUp(bytes, gridDim.x), 512) * 512;
   const uint64_t begin = part * blockIdx.x;

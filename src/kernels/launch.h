@@ -129,6 +129,8 @@ struct CaptureTip {
   const void* node = nullptr;
 };
 CaptureTip captureTip(CUstream_st* stream);
+/// Of which capture the stream is; 0: of none.
+uint64_t captureId(CUstream_st* stream);
 /// Gives a captured kernel another call, of the same length, while its stream still captures.
 /// Returns a cudaError_t.
 int recall(const CaptureTip& tip, const void* call);

@@ -27,6 +27,8 @@ struct PointerKind {
 /// this function or noteDeviceMemory(), and has been freed. Freed memory that was never seen looks
 /// like the host's.
 PointerKind pointerKind(const void* pointer);
+/// Where devices have page-locked memory of the host's; nullptr: it is none.
+const void* pinnedOnDevice(const void* pointer);
 /// There is device memory, which somebody may free.
 void noteDeviceMemory(const void* memory, size_t bytes);
 /// What is gone, for a sentence: "device memory that was freed: ...", or the driver's words.

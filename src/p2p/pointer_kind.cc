@@ -90,6 +90,20 @@ PointerKind pointerKind(const void* pointer) {
   return {};
 }
 
+const void* pinnedOnDevice(const void* pointer) {
+  static const CudaDriver* const driver = findCudaDriver();
+  if (driver == nullptr) return nullptr;
+  unsigned type = 0;
+  CUdeviceptr there = 0;
+  CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                  CU_POINTER_ATTRIBUTE_DEVICE_POINTER};
+  void* values[] = {&type, &there};
+  const CUresult result = driver->pointerGetAttributes(
+      2, wanted, values, reinterpret_cast<CUdeviceptr>(const_cast<void*>(pointer)));
+  const bool pinned = result == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST;
+  return pinned ? reinterpret_cast<const void*>(there) : nullptr;
+}
+
 void noteDeviceMemory(const void* memory, size_t bytes) {
   const auto* const begin = static_cast<const char*>(memory);
   const size_t most = std::min(bytes, SeenPlaces::kGrain * SeenPlaces::kPlaces / 16);

@@ -85,13 +85,14 @@ uint64_t transferWrap(RankEnv& env);
 uint64_t registeredTransfers(RankEnv& env);
 /// with some ranks' memory only,
 uint64_t partlyRegistered(RankEnv& env);
-/// collectives by the copy engines,
+/// copy_engine_cases.cc: collectives by the copy engines,
 uint64_t copyEngineMoves(RankEnv& env);
 uint64_t copyEngineSums(RankEnv& env);
 uint64_t windowMoves(RankEnv& env);
 uint64_t copyEnginesAlone(RankEnv& env);
 uint64_t copyEngineGraphs(RankEnv& env);
-/// and memory that comes and goes, also while it is registered.
+uint64_t copyEngineCaptures(RankEnv& env);
+/// register_cases.cc: and memory that comes and goes, also while it is registered.
 uint64_t registeredOverAndOver(RankEnv& env);
 /// Ranks of one process, whose memory needs no registration: the transfers again,
 uint64_t neighbourTransfers(RankEnv& env);

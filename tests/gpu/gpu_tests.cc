@@ -270,46 +270,86 @@ TEST(Faults, AbortEndsAWaitWithoutBound) {
   }
 }
 
-// A kernel that begins when the others have given up finds what they have offered, and writes
-// nowhere.
-TEST(Faults, AStraightRingThatBeginsAfterAnAbort) {
-  constexpr uint64_t kCount = 1000000;
-  DeviceConfig config;
-  config.tune = parseTune(kWays[0].rules);
+constexpr uint64_t kGivenUp = 1000000;  // words
+
+/// Rank 0's kernel begins when rank 1 has given up the same call, of which rank 0 has heard by then
+/// or not, and writes nowhere. `call` is made twice, the first time by both ranks.
+void beginAfterAnAbort(const DeviceConfig& config, bool heard, void (*call)(RankEnv&)) {
   std::atomic<bool> opened{false};
   runWorld(2, config, [&](RankEnv& env) {
     registryOf(env).useMemoryFrom(64, ~uint64_t{0});
-    env.allReduce(env.src, env.dst, kCount);
+    call(env);
     env.sync();
-    EXPECT_EQ(registryOf(env).heldMemory().straight, 1u);
+    const uint64_t offered = registryOf(env).heldMemory().straight;
     env.barrier();
     const auto stand = [](void* until) {
       while (!static_cast<std::atomic<bool>*>(until)->load()) std::this_thread::yield();
     };
     if (env.rank() == 0) cuda(cudaLaunchHostFunc(env.stream, stand, &opened), "a host function");
-    env.allReduce(env.src, env.dst, kCount);
+    call(env);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));  // rank 1 has made its offer
     env.barrier();
-    env.runner->abort();
+    if (heard || env.rank() == 1) env.runner->abort();
     if (env.rank() == 1) {
+      EXPECT_GT(offered, 0u);
+      EXPECT_EQ(registryOf(env).heldMemory().straight, 2 * offered);
       env.sync();
-      cuda(cudaMemsetAsync(env.dst, 0xff, kCount * sizeof(float), env.stream), "memset");
+      cuda(cudaMemsetAsync(env.dst, 0xff, kGivenUp * sizeof(float), env.stream), "memset");
       env.sync();
     }
     env.barrier();
     opened = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // rank 0's kernel runs
+    env.runner->abort();
     env.sync();
     env.barrier();
-    cuda(cudaMemcpyAsync(env.host, env.dst, kCount * sizeof(float), cudaMemcpyDeviceToHost,
+    cuda(cudaMemcpyAsync(env.host, env.dst, kGivenUp * sizeof(float), cudaMemcpyDeviceToHost,
                          env.stream),
          "copy");
     env.sync();
     uint64_t written = 0;
-    for (uint64_t i = 0; i < kCount; ++i) written += std::bit_cast<uint32_t>(env.host[i]) != ~0u;
+    for (uint64_t i = 0; i < kGivenUp; ++i) written += std::bit_cast<uint32_t>(env.host[i]) != ~0u;
     EXPECT_EQ(env.rank() == 1 ? written : 0, 0u);
     env.barrier();
   });
 }
+
+class GivenUp : public testing::TestWithParam<bool> {};
+
+TEST_P(GivenUp, ARingBegins) {
+  DeviceConfig config;
+  config.tune = parseTune(kWays[0].rules);
+  beginAfterAnAbort(config, GetParam(),
+                    [](RankEnv& env) { env.allReduce(env.src, env.dst, kGivenUp); });
+}
+
+TEST_P(GivenUp, ASendBegins) {
+  beginAfterAnAbort(DeviceConfig{}, GetParam(), [](RankEnv& env) {
+    float* const data = env.rank() == 0 ? env.src : env.dst;
+    const Transfer transfer{1 - env.rank(), env.rank() == 0, reinterpret_cast<char*>(data),
+                            kGivenUp * sizeof(float)};
+    env.runner->exchange("rondoSend", {&transfer, 1}, {&env.stream, 1});
+  });
+}
+
+// Blocks of threads with several lanes, some of which have begun.
+TEST_P(GivenUp, AnExchangeBegins) {
+  beginAfterAnAbort(DeviceConfig{}, GetParam(), [](RankEnv& env) {
+    constexpr uint64_t kHalf = kGivenUp / 2;
+    std::vector<Transfer> transfers;
+    for (const uint64_t from : {uint64_t{0}, kHalf}) {
+      for (const bool sends : {true, false}) {
+        float* const data = (sends ? env.src : env.dst) + from;
+        transfers.push_back(
+            {1 - env.rank(), sends, reinterpret_cast<char*>(data), kHalf * sizeof(float)});
+      }
+    }
+    env.runner->exchange("rondoGroupEnd", transfers, {&env.stream, 1});
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, GivenUp, testing::Bool(),
+                         [](const auto& each) { return each.param ? "Heard" : "NotHeard"; });
 
 // Two communicators of the same ranks, used in opposite orders on two streams: their kernels fit on
 // the device together, so both complete.

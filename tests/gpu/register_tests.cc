@@ -36,6 +36,7 @@ TEST_P(Registrations, CopyEngines) { run(copyEngineMoves); }
 TEST_P(Registrations, CopyEngineSums) { run(copyEngineSums); }
 TEST_P(Registrations, Windows) { run(windowMoves); }
 TEST_P(Registrations, CopyEngineGraphs) { run(copyEngineGraphs); }
+TEST_P(Registrations, CopyEngineCaptures) { run(copyEngineCaptures); }
 TEST_P(Registrations, OverAndOver) { run(registeredOverAndOver); }
 TEST_P(Registrations, CopyEnginesAlone) { run(copyEnginesAlone, true); }
 TEST_P(Registrations, NeighboursNeedNone) { run(neighbourTransfers, false, false); }
@@ -95,23 +96,31 @@ TEST(Faults, RegistrationsOfWhatCannotBe) {
 }
 
 // Symmetric memory that is not used so: the next call says it.
-void breakPromise(Collective collective, bool inPlace) {
-  runWorld(2, patient(), [&](RankEnv& env) {
+enum class Elsewhere { kShifted, kNowhere, kRootsUnregistered };
+void breakPromise(Collective collective, bool inPlace, bool noSms = false,
+                  Elsewhere where = Elsewhere::kShifted) {
+  DeviceConfig config = patient();
+  config.noSms = noSms;
+  runWorld(2, config, [&](RankEnv& env) {
     auto& registry = dynamic_cast<MemoryRegistry&>(*env.runner);
     const uint64_t number = registry.addMemory(env.boot(), env.dst, 1 << 20, MemoryUse::kSymmetric);
     registry.useMemoryFrom(1, 1);
-    const auto call = [&](size_t offset) {
-      env.runner->run({"call", collective, inPlace ? env.dst + offset : env.src, env.dst + offset,
-                       1000, rondoFloat32, rondoSum, 0, env.stream});
+    const auto call = [&](float* into) {
+      env.runner->run({"call", collective, inPlace ? into : env.src, into, 1000, rondoFloat32,
+                       rondoSum, 0, env.stream});
     };
-    call(0);
+    call(env.dst);
     env.sync();
     EXPECT_EQ(errorOf([&] { env.runner->check(); }).sentence(), "");
     EXPECT_EQ(registry.heldMemory().copied, 1u);
     env.barrier();
-    call(env.rank() == 1 ? 8 : 0);
+    float* const wrong = where == Elsewhere::kShifted   ? env.dst + 8
+                         : where == Elsewhere::kNowhere ? nullptr
+                                                        : env.dst + (1 << 20);
+    const int breaker = where == Elsewhere::kRootsUnregistered ? 0 : 1;
+    call(env.rank() == breaker ? wrong : env.dst);
     env.sync();
-    const Error error = errorOf([&] { call(0); });
+    const Error error = errorOf([&] { call(env.dst); });
     EXPECT_EQ(error.code(), rondoMismatch);
     EXPECT_NE(error.sentence().find("different places"), std::string::npos) << error.sentence();
     registry.removeMemory(env.boot(), number);
@@ -120,6 +129,15 @@ void breakPromise(Collective collective, bool inPlace) {
 TEST(Faults, PromisesThatAreNotKept) { breakPromise(Collective::AllGather, false); }
 TEST(Faults, PromisesOfSumsThatAreNotKept) { breakPromise(Collective::AllReduce, false); }
 TEST(Faults, PromisesInPlaceThatAreNotKept) { breakPromise(Collective::AllReduce, true); }
+TEST(Faults, PromisesOfScattersThatAreNotKept) { breakPromise(Collective::Scatter, false, true); }
+TEST(Faults, PromisesOfGathersThatAreNotKept) { breakPromise(Collective::Gather, false, true); }
+// What a rank receives nothing into counts, too.
+TEST(Faults, AGatherWhereARankNamesNoResult) {
+  breakPromise(Collective::Gather, false, true, Elsewhere::kNowhere);
+}
+TEST(Faults, AGatherWhoseRootIsElsewhere) {
+  breakPromise(Collective::Gather, false, true, Elsewhere::kRootsUnregistered);
+}
 
 // Memory that was freed while it was registered, and another allocation of the same length.
 TEST(Faults, RegisteredMemoryThatIsFreed) {

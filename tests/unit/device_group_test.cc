@@ -198,6 +198,35 @@ TEST(DeviceGroup, WhatKeepsNeighboursApartDoesSoOnRanksWithoutAPartInIt) {
   });
 }
 
+// Behind sends and receives of the same group on another stream: what may be some itself shares
+// their slots and waits for them, a sum does not, unless it is to join their capture.
+TEST(DeviceGroup, WhatMayBeTransfersWaitsForThoseOfItsGroup) {
+  onNotingRanks(2, [](const NotingRank& me) {
+    const auto swapAnd = [&](Collective collective) {
+      me.notes.clear();
+      ASSERT_EQ(rondoGroupStart(), rondoSuccess);
+      const int peer = 1 - me.rank;
+      const Transfer both[] = {{peer, true, reinterpret_cast<char*>(me.data), 16},
+                               {peer, false, reinterpret_cast<char*>(me.data + 8), 16}};
+      EXPECT_EQ(runOnDevice(me.comm, TransferCall{"rondoSendRecv", both, streamOf(1)}),
+                rondoSuccess);
+      EXPECT_EQ(runOnDevice(me.comm, DeviceCall{"next", collective, me.data + 16, me.data + 32, 4,
+                                                rondoInt32, rondoSum, 0, streamOf(2)}),
+                rondoSuccess);
+      ASSERT_EQ(rondoGroupEnd(), rondoSuccess) << rondoGetLastError(me.comm);
+    };
+    const Notes ordered{"exchange rondoSendRecv 2 on 1", "order 1 2", "run next 4 on 2"};
+    const Notes apart{"exchange rondoSendRecv 2 on 1", "run next 4 on 2"};
+    swapAnd(Collective::AllToAll);
+    EXPECT_EQ(me.notes, ordered);
+    swapAnd(Collective::AllReduce);
+    EXPECT_EQ(me.notes, apart);
+    me.captured = {1};
+    swapAnd(Collective::AllReduce);
+    EXPECT_EQ(me.notes, ordered);
+  });
+}
+
 TEST(DeviceGroup, NothingIsLaunchedForARankWithoutAPart) {
   onNotingRanks(3, [](const NotingRank& me) {
     EXPECT_EQ(me.gather({4, 4, 0}, 2), rondoSuccess);

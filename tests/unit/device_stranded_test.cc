@@ -13,7 +13,7 @@
 #include "api/comm_create.h"
 #include "api/device_group.h"
 #include "api/handle.h"
-#include "coll/device_runner.h"
+#include "support/idle_runner.h"
 #include "support/world.h"
 
 namespace rondo::testing {
@@ -21,23 +21,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class WaitingRunner final : public DeviceRunner {
+class WaitingRunner final : public IdleRunner {
  public:
   explicit WaitingRunner(std::atomic<bool>* waits) : waits_(*waits) {}
 
-  int device() const override { return 0; }
-  DeviceServed run(const DeviceCall&) override { return {}; }
-  void exchange(const char*, std::span<const Transfer>, std::span<const rondoStream_t>) override {}
-  void exchangeInPlace(const char*, std::span<const Transfer>, rondoStream_t) override {}
-  void order(rondoStream_t, rondoStream_t) override {}
-  uint64_t serial() const override { return 1; }
-  void check() const override {}
   /// Ends its waits.
   void abort() noexcept override { waits_ = false; }
   std::chrono::milliseconds takeLongWait() noexcept override { return waits_ ? 150ms : 0ms; }
-  bool captures(rondoStream_t) const override { return false; }
-  DeviceChoice choose(const DeviceRequest&) const override { return {}; }
-  void startEpochsAt(uint32_t) override {}
 
  private:
   std::atomic<bool>& waits_;

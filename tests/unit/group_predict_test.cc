@@ -136,13 +136,14 @@ TEST(GroupPredict, IsAnEndLikeTheOthers) {
 /// Knows its devices, and must not be asked to launch anything.
 class KnowingRunner final : public DeviceRunner {
  public:
-  KnowingRunner(int ranks, bool lineStores) {
+  KnowingRunner(int ranks, bool lineStores, bool rooted) : rooted_(rooted) {
     facts_.ranks = ranks;
     facts_.lanes = 128;
     facts_.lineStores = lineStores;
   }
   int device() const override { return 0; }
   const DeviceFacts* deviceFacts() const override { return &facts_; }
+  bool runsRooted() const override { return rooted_; }
   DeviceServed run(const DeviceCall&) override { return launched(); }
   DeviceServed runJoint(std::span<const DeviceCall>) override { return launched(); }
   size_t joins(std::span<const DeviceCall>) override {
@@ -178,6 +179,7 @@ class KnowingRunner final : public DeviceRunner {
     return {};
   }
   DeviceFacts facts_;
+  const bool rooted_;
 };
 
 /// A rank whose device is a KnowingRunner's.
@@ -197,13 +199,16 @@ struct KnowingRank {
   char* out = reinterpret_cast<char*>(uintptr_t{1} << 41);
 };
 
-void onKnowingRanks(int ranks, bool lineStores,
-                    const std::function<void(const KnowingRank&)>& body) {
+/// `rooted`: gathers and scatters are calls as others.
+void onKnowingRanks(int ranks, bool lineStores, const std::function<void(const KnowingRank&)>& body,
+                    bool rooted = false) {
   ThreadGroup group(ranks);
   onRanks(ranks, [&](int r) {
     ThreadBootstrap boot(group, r);
     Config config = checkConfig("onKnowingRanks", nullptr);
-    config.nearDevice = [&](int) { return std::make_unique<KnowingRunner>(ranks, lineStores); };
+    config.nearDevice = [&](int) {
+      return std::make_unique<KnowingRunner>(ranks, lineStores, rooted);
+    };
     CommPtr comm;
     ASSERT_EQ(guarded(nullptr, "onKnowingRanks", [&] { comm = createComm(boot, config, {}); }),
               rondoSuccess)
@@ -231,6 +236,19 @@ TEST(GroupPredict, DeviceCallsTakeWhatTheyAreChosenBy) {
     EXPECT_GT(together, one);
     EXPECT_LT(together, 4 * one);
   });
+}
+
+TEST(GroupPredict, GathersThatMayGoByCopyEngines) {
+  const auto gather = [](const KnowingRank& me) {
+    const DeviceCall call = me.call(Collective::Gather, 100000);
+    rondoGroupStart();
+    EXPECT_EQ(runOnDevice(me.comm, call), rondoSuccess);
+    const uint64_t time = predicted();
+    EXPECT_GT(time, 0u);
+    EXPECT_EQ(time,
+              chooseExchange(requestOf(call, me.size), *me.runner().deviceFacts()).picoseconds);
+  };
+  onKnowingRanks(3, true, gather, true);
 }
 
 TEST(GroupPredict, DeviceSendsAndWhatIsMadeOfThem) {

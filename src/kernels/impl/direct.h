@@ -100,6 +100,16 @@ __device__ __forceinline__ bool arrived(const DirectHead& call, const DirectPiec
   return true;
 }
 
+/// By one thread, of a receiver that gives up: its offer is none any more. A sender whose kernel
+/// begins later goes through slots, which are the communicator's, and gives up there; one that has
+/// read the offer already ends the lane's part.
+__device__ __noinline__ inline void withdraw(const DirectHead& call, const Held& held) {
+  const TransferQueue& queue = call.queue[held.queue];
+  if (queue.side != algo::Side::Receives || held.way != Way::kDirect) return;
+  DirectLane* const peers = directLane(call, queue.peer, call.rank, held.lane);
+  storeRelaxed(word(&peers->offer), packOffer(0, held.met));
+}
+
 constexpr uint32_t kMemoryLine = 128;
 /// Shorter parts of lanes are copied from where they begin.
 constexpr uint64_t kLinesFrom = 32u << 10;
@@ -187,6 +197,7 @@ __device__ __forceinline__ bool waitDirect(const DirectHead& call, const DirectP
   }
   if (threadIdx.x == 0) {
     given = !waitUntil(call.fault, [&] { return arrived(call, pieces[held->piece], held); });
+    if (given) withdraw(call, *held);
     *told = held->way == Way::kStaged ? 1 : 0;
   }
   if (__syncthreads_or(given)) return false;

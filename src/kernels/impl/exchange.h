@@ -416,8 +416,13 @@ __device__ __forceinline__ void runExchange(const Head& call, const Piece* piece
   const auto mustEnd = [&] {
     if (++idle % device::kPollsPerLook != 0) return false;
     const bool given = threadIdx.x == 0 && device::mustGiveUp(call.fault, &since);
-    if (given) device::storeRelaxed(&call.fault.words->error, 1u);
+    if (given) device::noteGivenUp(call.fault);
     return __syncthreads_or(given) != 0;
+  };
+  const auto giveUp = [&] {
+    if constexpr (std::is_same_v<Piece, DirectPiece>) {
+      if (static_cast<int>(threadIdx.x) < mine) device::withdraw(call, held[threadIdx.x]);
+    }
   };
   int at = 0;
   if constexpr (std::is_same_v<Piece, DirectPiece>) at = beginWith(call, pieces, held, mine);
@@ -432,16 +437,16 @@ __device__ __forceinline__ void runExchange(const Head& call, const Piece* piece
     if (did == device::Did::kMustStage) {
       PrimsPair<false, Piece> prims(call, pieces, *now, nullptr);
       if (left > 1 && !prims.ready()) {
-        if (mustEnd()) return;
+        if (mustEnd()) return giveUp();
         continue;
       }
       algo::transferBlock(prims, queue.side, prims.block(), queue.peer);
-      if (prims.gaveUp()) return;
+      if (prims.gaveUp()) return giveUp();
       more = prims.advance();
       __syncthreads();  // everybody has read what changes now
       if (threadIdx.x == 0) prims.keep(now);
     } else if (did == device::Did::kNothing) {
-      if (mustEnd()) return;
+      if (mustEnd()) return giveUp();
       continue;
     } else {
       __syncthreads();

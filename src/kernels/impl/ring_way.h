@@ -117,6 +117,11 @@ __device__ __noinline__ inline void decideWay(const RingCall& call, uint32_t* ca
     all = !lost && __all_sync(~0u, found) != 0;
     if (all && marks && thread == prev) usedWay(call.straight);
   }
+  if (lost && thread == 0) noteGivenUp(call.args.fault);
+  // Who begins later must not find the offer of a rank that has given up.
+  if (lost && asked) {
+    storeRelaxed(word(&call.ring.offers[thread]->offer[number % 2][rank]), packOffer(0, number));
+  }
   if (thread == 0) *calls = static_cast<uint32_t>(number);
   for (uint32_t lane = threadIdx.x; lane < gridDim.x; lane += 32) {
     storeRelaxed(word(&call.ring.decisions[lane]), lost ? kGivenUp : (all ? to : 0) + 1);

@@ -63,6 +63,11 @@ __device__ __forceinline__ bool mustGiveUp(const FaultView& fault, uint64_t* sin
   return fault.boundNs != 0 && waited > fault.boundNs;
 }
 
+/// The host is to see that a wait was given up, unless it sees already why waits are.
+__device__ __forceinline__ void noteGivenUp(const FaultView& fault) {
+  if (loadRelaxed(&fault.words->error) == 0) storeRelaxed(&fault.words->error, 1u);
+}
+
 /// Polls until ready(); false if the wait was given up, which the host then sees. Where threads
 /// wait together, ready() and any(giving up) say the same to all of them.
 template <class Ready, class Any>
@@ -70,7 +75,7 @@ __device__ __forceinline__ bool waitUntil(const FaultView& fault, Ready ready, A
   uint64_t since = 0;
   for (uint32_t polls = 1; !ready(); ++polls) {
     if (polls % kPollsPerLook == 0 && any(mustGiveUp(fault, &since))) {
-      storeRelaxed(&fault.words->error, 1u);
+      noteGivenUp(fault);
       return false;
     }
   }
