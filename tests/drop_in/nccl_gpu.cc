@@ -6,6 +6,7 @@
 #include <chrono>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include "api/rondo.h"
 #include "drop_in/nccl_machine.h"
@@ -245,7 +246,93 @@ void memory(Machine& machine, Comms& comms) {
   }
 }
 
-/// A thread for each rank, without groups, the last collective of each on the legacy stream.
+/// NCCL_CTA_POLICY_ZERO, results in windows: what only moves bytes is left to copy engines, which a
+/// rank shows that does not keep a window's promise.
+void copiesAlone(Machine& machine) {
+  ncclConfig_t config = plainConfig();
+  config.CTAPolicy = 2;
+  Comms comms = makeComms(machine, &config);
+  const auto comm = [&](int r) { return comms[static_cast<size_t>(r)]; };
+  const auto ranks = static_cast<size_t>(machine.ranks());
+  std::vector<void*> memory(ranks);
+  std::vector<ncclWindow_t> windows(ranks);
+  std::vector<unsigned char*> own(ranks);
+  for (int r = 0; r < machine.ranks(); ++r) {
+    const auto at = static_cast<size_t>(r);
+    cuda(cudaSetDevice(machine[r].device), "cudaSetDevice");
+    nccl(ncclMemAlloc(&memory[at], kBytes), "ncclMemAlloc");
+    own[at] = std::exchange(machine[r].out, static_cast<unsigned char*>(memory[at]));
+  }
+  machine.group(
+      [&](int r) {
+        const auto at = static_cast<size_t>(r);
+        return ncclCommWindowRegister(comm(r), memory[at], kBytes, &windows[at], 1);
+      },
+      "ncclCommWindowRegister");
+  for (const size_t count : {size_t{1}, size_t{1001}, size_t{300000}}) {
+    movements(machine, comms, plain<float>(kFloat32), count);
+    reductions(machine, comms, plain<int>(kInt32), count);
+  }
+  const auto gather = [&](int r, size_t shift) {
+    cuda(cudaSetDevice(machine[r].device), "cudaSetDevice");
+    return ncclGather(machine[r].in, machine[r].out + shift, 1000, kFloat32, 0, comm(r),
+                      machine[r].stream);
+  };
+  machine.group([&](int r) { return gather(r, r == 1 ? 256 : 0); }, "ncclGather beside a promise");
+  machine.wait();
+  expect(gather(0, 0) == ncclInvalidUsage, "a window's promise that was not kept");
+  for (int r = 0; r < machine.ranks(); ++r) {
+    const auto at = static_cast<size_t>(r);
+    cuda(cudaSetDevice(machine[r].device), "cudaSetDevice");
+    nccl(ncclCommAbort(comm(r)), "ncclCommAbort");
+    nccl(ncclMemFree(std::exchange(machine[r].out, own[at])), "ncclMemFree");
+  }
+}
+
+ncclResult_t stateOf(ncclComm_t comm) {
+  ncclResult_t state = ncclInternalError;
+  nccl(ncclCommGetAsyncError(comm, &state), "ncclCommGetAsyncError");
+  return state;
+}
+
+/// What is done stays done where another rank aborts; one whose kernels gave up is told of; and a
+/// group's aborts end kernels of all its communicators before they wait for any.
+void aborts(Machine& machine) {
+  const Type type = plain<float>(kFloat32);
+  constexpr size_t kCount = 1000;
+  const auto sum = [&](Comms& comms, int r) {
+    cuda(cudaSetDevice(machine[r].device), "cudaSetDevice");
+    return ncclAllReduce(machine[r].in, machine[r].out, kCount, kFloat32, kSum,
+                         comms[static_cast<size_t>(r)], machine[r].stream);
+  };
+  Comms done = makeComms(machine);
+  fill(machine, type, kCount);
+  machine.group([&](int r) { return sum(done, r); }, "a sum before an abort");
+  machine.wait();
+  nccl(ncclCommAbort(done[1]), "ncclCommAbort");
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  expect(stateOf(done[0]) == ncclSuccess, "another's abort after all is done");
+  for (size_t r = 0; r < done.size(); ++r) {
+    if (r != 1) nccl(ncclCommAbort(done[r]), "ncclCommAbort");
+  }
+
+  Comms both[2] = {makeComms(machine), makeComms(machine)};
+  for (Comms& comms : both) nccl(sum(comms, 0), "a sum that nobody joins");
+  nccl(ncclGroupStart(), "ncclGroupStart");
+  for (Comms& comms : both) nccl(ncclCommAbort(comms[0]), "ncclCommAbort in a group");
+  const auto begin = std::chrono::steady_clock::now();
+  nccl(ncclGroupEnd(), "a group of aborts");
+  expect(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5), "aborts that wait");
+  for (Comms& comms : both) {
+    expect(stateOf(comms[1]) == ncclRemoteError, "an abort of a rank whose kernel gave up");
+    for (size_t r = 1; r < comms.size(); ++r) nccl(ncclCommAbort(comms[r]), "ncclCommAbort");
+  }
+  machine.wait();
+}
+
+/// A thread for each rank, without groups, the last collective of each on the legacy stream. Ranks
+/// that share a device stay on theirs: the first call on another one waits for what the context
+/// has, which may be the other rank's call, and that for this one.
 void threads(Machine& machine) {
   const Type type = plain<float>(kFloat32);
   const int n = machine.ranks();
@@ -268,7 +355,11 @@ void threads(Machine& machine) {
       for (int turn = 0; turn < 100; ++turn) {
         keep(ncclAllReduce(gpu.in, gpu.out, kCount, kFloat32, kSum, comm, gpu.stream));
       }
-      keep(ncclAllReduce(gpu.in, gpu.out, kCount, kFloat32, kSum, comm, nullptr));
+      const cudaStream_t last = machine.sharesDevice() ? gpu.stream : nullptr;
+      cudaMemsetAsync(gpu.out, 0, kCount * 4, last);
+      keep(ncclAllReduce(gpu.in, gpu.out, kCount, kFloat32, kSum, comm, last));
+      if (cudaStreamSynchronize(last) != cudaSuccess) keep(ncclUnhandledCudaError);
+      keep(stateOf(comm));
       keep(ncclCommFinalize(comm));
       keep(ncclCommDestroy(comm));
     });
@@ -392,6 +483,8 @@ int run() {
   severalCommunicators(machine);
   children(machine, comms);
   memory(machine, comms);
+  copiesAlone(machine);
+  aborts(machine);
   threads(machine);
   estimates(machine, comms);
   destroy(comms);

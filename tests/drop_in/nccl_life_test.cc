@@ -167,7 +167,11 @@ TEST(NcclLife, SplitsAParentTwiceInOneGroup) {
   for (const int blocking : {1, 0}) {
     ncclConfig_t config = plainConfig();
     config.blocking = blocking;
-    World world(2);
+    World world(2, &config);
+    for (int r = 0; r < 2; ++r) {
+      ncclResult_t made = ncclInternalError;
+      ASSERT_TRUE(settles(world[r], &made));
+    }
     ncclComm_t both[2] = {}, alone[2] = {};
     ASSERT_EQ(ncclGroupStart(), ncclSuccess);
     for (int r = 0; r < 2; ++r) {
@@ -240,21 +244,102 @@ TEST(NcclLife, AbortMeetsCalls) {
   }
 }
 
-TEST(NcclLife, ANonBlockingSplitKeepsItsParentBusy) {
+// What the others have done stays right, and they are told nothing that concerns them not: programs
+// end by aborts, one rank before the other.
+TEST(NcclLife, AnAbortIsOneRanksOwn) {
+  World world(2);
+  ASSERT_TRUE(world.works());
+  EXPECT_EQ(ncclCommAbort(world[1]), ncclSuccess) << ncclGetLastError(nullptr);
+  world[1] = nullptr;
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // six looks of the progress thread
+  ncclResult_t state = ncclInternalError;
+  EXPECT_EQ(ncclCommGetAsyncError(world[0], &state), ncclSuccess);
+  EXPECT_EQ(state, ncclSuccess) << ncclGetLastError(world[0]);
+  int value = 1;
+  expectRefused(ncclAllReduce(&value, &value, 1, kInt32, kMax, world[0], nullptr), ncclRemoteError,
+                {"let go of it"});
+}
+
+TEST(NcclLife, AbortsOfAGroupAreDoneAtItsEnd) {
+  for (const bool fails : {false, true}) {
+    World world(2), other(2);
+    ASSERT_TRUE(world.works() && other.works());
+    ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+    EXPECT_EQ(ncclCommAbort(world[0]), ncclSuccess);
+    EXPECT_EQ(ncclCommAbort(other[0]), ncclSuccess);
+    if (fails) {
+      EXPECT_NE(ncclAllReduce(nullptr, nullptr, 1, 99, kSum, world[1], nullptr), ncclSuccess);
+    }
+    EXPECT_EQ(ncclGroupEnd() == ncclSuccess, !fails) << ncclGetLastError(nullptr);
+    for (World* each : {&world, &other}) {
+      int value = 1;
+      expectRefused(ncclAllReduce(&value, &value, 1, kInt32, kMax, (*each)[1], nullptr),
+                    ncclRemoteError, {"let go of it"});
+      (*each)[0] = nullptr;
+    }
+  }
+}
+
+// The parent's configuration says whether a split waits, not the child's.
+TEST(NcclLife, ASplitWaitsAsItsParentDoes) {
   ncclConfig_t config = plainConfig();
   config.blocking = 0;
   World world(2);
   ncclComm_t parts[2] = {};
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  for (int r = 0; r < 2; ++r) {
+    EXPECT_EQ(ncclCommSplit(world[r], 0, 0, &parts[r], &config), ncclSuccess);
+  }
+  ASSERT_EQ(ncclGroupEnd(), ncclSuccess) << ncclGetLastError(nullptr);
+  for (ncclComm_t part : parts) {
+    int count = 0;
+    EXPECT_EQ(ncclCommCount(part, &count), ncclSuccess);
+    EXPECT_EQ(count, 2);
+    EXPECT_EQ(ncclCommFinalize(part), ncclInProgress) << "as its own configuration has it";
+    ncclResult_t state = ncclInternalError;
+    ASSERT_TRUE(settles(part, &state));
+    EXPECT_EQ(ncclCommDestroy(part), ncclSuccess);
+  }
+}
+
+TEST(NcclLife, WhatCouldNotBeMadeIsNull) {
+  World world(1);
+  ncclConfig_t bad = plainConfig();
+  bad.blocking = 7;
+  ncclUniqueId id;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  const auto garbage = reinterpret_cast<ncclComm_t>(uintptr_t{64});
+  ncclComm_t made = garbage;
+  EXPECT_EQ(ncclCommInitRankConfig(&made, 1, id, 0, &bad), ncclInvalidArgument);
+  EXPECT_EQ(made, nullptr);
+  made = garbage;
+  EXPECT_EQ(ncclCommSplit(world[0], 0, 0, &made, &bad), ncclInvalidArgument);
+  EXPECT_EQ(made, nullptr);
+  made = garbage;
+  EXPECT_EQ(ncclCommShrink(world[0], nullptr, 0, &made, nullptr, 0), ncclInvalidArgument);
+  EXPECT_EQ(made, nullptr);
+}
+
+TEST(NcclLife, ANonBlockingSplitKeepsItsParentBusy) {
+  ncclConfig_t config = plainConfig();
+  config.blocking = 0;
+  World world(2, &config);
+  ncclComm_t parts[2] = {};
+  for (int r = 0; r < 2; ++r) {
+    ncclResult_t made = ncclInternalError;
+    ASSERT_TRUE(settles(world[r], &made));
+  }
   EXPECT_EQ(ncclCommSplit(world[0], 0, 0, &parts[0], &config), ncclInProgress);
   ncclResult_t state = ncclSuccess;
   EXPECT_EQ(ncclCommGetAsyncError(world[0], &state), ncclSuccess);
   EXPECT_EQ(state, ncclInProgress);
   EXPECT_EQ(ncclCommSplit(world[1], 0, 0, &parts[1], &config), ncclInProgress);
   for (int r = 0; r < 2; ++r) {
-    ASSERT_TRUE(settles(parts[r], &state));
-    EXPECT_EQ(state, ncclSuccess);
     ASSERT_TRUE(settles(world[r], &state));
     EXPECT_EQ(state, ncclSuccess);
+    int count = 0;  // the parent is ready once the child can be used
+    EXPECT_EQ(ncclCommCount(parts[r], &count), ncclSuccess) << ncclGetLastError(nullptr);
+    EXPECT_EQ(count, 2);
   }
   EXPECT_TRUE(world.works());
   for (ncclComm_t part : parts) EXPECT_EQ(ncclCommDestroy(part), ncclSuccess);
@@ -264,7 +349,11 @@ TEST(NcclLife, ANonBlockingSplitKeepsItsParentBusy) {
 TEST(NcclLife, ANonBlockingSplitAndCallsOfItsParentInOneGroup) {
   ncclConfig_t config = plainConfig();
   config.blocking = 0;
-  World world(2);
+  World world(2, &config);
+  for (int r = 0; r < 2; ++r) {
+    ncclResult_t made = ncclInternalError;
+    ASSERT_TRUE(settles(world[r], &made));
+  }
   ncclComm_t parts[2] = {};
   int data[2] = {3, 4};
   ASSERT_EQ(ncclGroupStart(), ncclSuccess);

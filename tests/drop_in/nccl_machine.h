@@ -58,6 +58,8 @@ class Machine {
       cuda(cudaMalloc(&gpu.out, kBytes), "memory");
     }
   }
+  /// There is one for two ranks.
+  bool sharesDevice() const { return gpus_.front().device == gpus_.back().device; }
   int ranks() const { return static_cast<int>(gpus_.size()); }
   Gpu& operator[](int rank) { return gpus_[static_cast<size_t>(rank)]; }
   void wait() {

@@ -23,7 +23,8 @@ struct Use {
 struct Collected {
   std::vector<Job> jobs;
   std::vector<Use> uses;
-  bool opened = false;  ///< Rondo's group is open.
+  std::vector<rondoComm_t> left;  ///< Of ncclCommAbort.
+  bool opened = false;            ///< Rondo's group is open.
   ncclResult_t failure = ncclSuccess;
   std::string sentence;
 };
@@ -126,6 +127,14 @@ ncclResult_t simulate(const Collected& group, ncclSimInfo_t* info) {
   return ncclSuccess;
 }
 
+/// Aborted communicators first, all at once: the kernels of one may be what another's end waits
+/// for.
+ncclResult_t leave(std::vector<rondoComm_t> left) {
+  if (left.empty()) return ncclSuccess;
+  const rondoResult_t result = rondoCommLeave(left.data(), static_cast<int>(left.size()));
+  return result == rondoSuccess ? ncclSuccess : failAs(nullptr, "ncclGroupEnd", result);
+}
+
 /// Closes one level. `outermost`: that was the last one.
 ncclResult_t close(const char* name, bool* outermost) {
   if (groupDepth == 0) {
@@ -140,6 +149,8 @@ ncclResult_t close(const char* name, bool* outermost) {
 }  // namespace
 
 void addToGroup(Job job) { collected.jobs.push_back(std::move(job)); }
+
+void leaveInGroup(rondoComm_t inner) { collected.left.push_back(inner); }
 
 void noteInGroup(ncclComm* comm, cudaStream_t stream) {
   if (!collected.opened) {
@@ -180,13 +191,18 @@ RONDO_NCCL_CALL(ncclResult_t, ncclGroupEnd, ()) {
   bool outermost = false;
   if (const ncclResult_t bad = rondo::nccl::close("ncclGroupEnd", &outermost)) return bad;
   if (!outermost) return ncclSuccess;
-  return guarded("ncclGroupEnd", [] { return rondo::nccl::end(std::exchange(collected, {})); });
+  return guarded("ncclGroupEnd", [] {
+    const ncclResult_t left = rondo::nccl::leave(std::exchange(collected.left, {}));
+    const ncclResult_t ended = rondo::nccl::end(std::exchange(collected, {}));
+    return ended == ncclSuccess ? left : ended;
+  });
 }
 
 RONDO_NCCL_CALL(ncclResult_t, ncclGroupSimulateEnd, (ncclSimInfo_t * simInfo)) {
   const char* const name = rondo::nccl::kSimulate;
   bool outermost = false;
   if (const ncclResult_t bad = rondo::nccl::close(name, &outermost)) return bad;
+  if (outermost) rondo::nccl::leave(std::exchange(collected.left, {}));
   if (!rondo::nccl::initialised(simInfo)) {
     return rondo::nccl::refuseSimulation(ncclInvalidArgument,
                                          "argument simInfo is not what NCCL_SIM_INFO_INITIALIZER "

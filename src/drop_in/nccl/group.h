@@ -18,6 +18,9 @@ void addToGroup(Job job);
 /// A call on `comm` follows, which Rondo's group is to collect.
 void noteInGroup(ncclComm* comm, cudaStream_t stream);
 
+/// The group's end ends this rank's part of `inner` (rondoCommLeave), whatever becomes of the rest.
+void leaveInGroup(rondoComm_t inner);
+
 /// A failure inside the group: its end does nothing and returns it, too.
 ncclResult_t failInGroup(ncclResult_t result);
 

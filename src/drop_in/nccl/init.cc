@@ -48,6 +48,7 @@ ncclResult_t initRank(const char* name, ncclComm_t* comm, int nranks,
                       std::span<const ncclUniqueId> ids, int rank, const ncclConfig_t* given) {
   return creates(name, [&] {
     requireOutput(comm, "comm");
+    *comm = nullptr;
     requireRank(nranks, rank);
     const Config config = readConfig(given, true);
     if (rank == 0) warnOfVariables();
@@ -101,12 +102,18 @@ rondoResult_t makeAll(std::vector<rondoComm_t>* made, std::vector<Place>* places
   return rondoCommInitAll(made->data(), count, devices.data(), nullptr);
 }
 
-/// What a job on an existing communicator has in common with others.
+/// Without a configuration of its own a child blocks as its parent does; in one, as it says or not.
+Config childConfig(const ncclConfig_t* given, const ncclComm& parent) {
+  return readConfig(given, given != nullptr || parent.blocking);
+}
+
+/// What a job on an existing communicator has in common with others. That one's configuration says
+/// whether the call waits.
 Job jobOn(const char* name, ncclComm_t parent, const Config& config, ncclComm_t* newcomm) {
   Job job;
   job.name = name;
   job.place = parent->place;
-  job.blocking = config.blocking;
+  job.blocking = parent->blocking;
   job.on = parent;
   job.makes = makeHandle(config.blocking, job.place);
   job.written = newcomm;
@@ -191,12 +198,13 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommSplit,
   return rondo::nccl::creates(name, [&]() -> ncclResult_t {
     if (const ncclResult_t bad = usable(comm, name)) return bad;
     rondo::nccl::requireOutput(newcomm, "newcomm");
+    *newcomm = nullptr;
     if (color < RONDO_SPLIT_NOCOLOR) {
       rondo::nccl::refuseArgument(
           format("argument color is %d; allowed: from 0, or NCCL_SPLIT_NOCOLOR (%d)", color,
                  RONDO_SPLIT_NOCOLOR));
     }
-    const Config read = rondo::nccl::readConfig(config, comm->blocking);
+    const Config read = rondo::nccl::childConfig(config, *comm);
     Job job = rondo::nccl::jobOn(name, comm, read, newcomm);
     if (color == RONDO_SPLIT_NOCOLOR) {  // takes part, and gets nothing
       rondo::nccl::retireHandle(job.makes);
@@ -220,13 +228,14 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommShrink,
   return rondo::nccl::creates(name, [&]() -> ncclResult_t {
     if (const ncclResult_t bad = usable(comm, name)) return bad;
     rondo::nccl::requireOutput(newcomm, "newcomm");
+    *newcomm = nullptr;
     if (excludeRanksCount < 1 || excludeRanksList == nullptr) {
       rondo::nccl::refuseArgument(
           format("argument excludeRanksCount is %d and excludeRanksList is %p; allowed: a list of "
                  "at least one rank",
                  excludeRanksCount, static_cast<void*>(excludeRanksList)));
     }
-    const Config read = rondo::nccl::readConfig(config, comm->blocking);
+    const Config read = rondo::nccl::childConfig(config, *comm);
     Job job = rondo::nccl::jobOn(name, comm, read, newcomm);
     const std::vector<int> without(excludeRanksList, excludeRanksList + excludeRanksCount);
     job.run = [read, comm, without, shrinkFlags](rondoComm_t* made) {

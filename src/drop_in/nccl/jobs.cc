@@ -60,9 +60,10 @@ ncclResult_t perform(const Job& job) {
     discard(job);
     return result;
   }
-  if (result != ncclSuccess && job.makes == nullptr) noteFailure(job.on, result);
-  letGo(job);
+  if (result != ncclSuccess && job.on != nullptr) noteFailure(job.on, result);
+  // What was made can be used once what it was made of is ready again.
   if (job.makes != nullptr) finishHandle(job.makes, made, result);
+  letGo(job);
   return result;
 }
 

@@ -105,8 +105,12 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommAbort, (ncclComm_t comm)) {
   if (const ncclResult_t bad = rondo::nccl::take(comm, name, true, &inner, &before)) return bad;
   if (before != 0) rondo::nccl::retireHandle(comm, /*inCalls=*/true);
   if (inner == nullptr) return ncclSuccess;
+  if (rondo::nccl::groupOpen() && !rondo::nccl::rehearsing()) {
+    rondo::nccl::leaveInGroup(inner);
+    return ncclSuccess;
+  }
   const rondo::nccl::EndOfRehearsal end(inner);
-  const rondoResult_t result = rondoCommAbort(inner);
+  const rondoResult_t result = rondoCommLeave(&inner, 1);
   return result == rondoSuccess ? ncclSuccess : failAs(nullptr, name, result);
 }
 
