@@ -38,7 +38,9 @@ class BufferRing {
 
   /// nullptr where the rank has no such buffer.
   const void* send(size_t set) const { return layout_.send.empty() ? nullptr : sendAt(set); }
-  void* recv(size_t set) const { return layout_.recv.empty() ? nullptr : recvAt(set); }
+  void* recv(size_t set) const {
+    return layout_.recv.empty() && !layout_.namesResult ? nullptr : recvAt(set);
+  }
 
   /// Writes the inputs and makes the results wrong, so that only a call can make them right.
   void prepare(size_t set) const;

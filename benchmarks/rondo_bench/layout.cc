@@ -69,6 +69,7 @@ Layout gatherToAll(const Seat& seat, Counts counts) {
 
 Layout gatherToRoot(const Seat& seat, Counts counts) {
   Layout layout = gatherToAll(seat, std::move(counts));
+  layout.namesResult = true;
   if (seat.rank == seat.root) return layout;
   layout.recv.clear();
   layout.sendAt = 0;
@@ -140,7 +141,7 @@ Layout repeated(const Layout& one, size_t calls, bool inPlace) {
   constexpr size_t kOrigin = 31;  // so that a call's result in another's place is noticed
   Layout all = one;
   all.sendStep = one.sendElements();
-  all.recvStep = one.recvElements();
+  all.recvStep = one.namesResult ? one.recvFrom.total() : one.recvElements();
   if (inPlace) {
     all.sendStep = std::max(one.sendAt + all.sendStep, one.recvAt + all.recvStep);
     all.recvStep = all.sendStep;

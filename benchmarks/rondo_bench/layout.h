@@ -54,6 +54,9 @@ struct Layout {
   size_t recvAt = 0;
   size_t sendStep = 0;  ///< Groups: elements from one call's send buffer to the next one's.
   size_t recvStep = 0;
+  /// The call is told where the result would be though it gets none there: of a gather copy engines
+  /// want it of all ranks.
+  bool namesResult = false;
   int peer = -1;       ///< Point to point: the other rank of the pair; -1 without one.
   bool leads = false;  ///< Point to point: the rank that begins.
 

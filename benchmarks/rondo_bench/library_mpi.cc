@@ -30,10 +30,10 @@ const void* sendOrInPlace(const CallArgs& a) { return a.inPlace ? MPI_IN_PLACE :
 
 /// In place counts at the root only, the one rank that has both buffers.
 const void* rootedSend(const CallArgs& a) {
-  return a.inPlace && a.recv != nullptr ? MPI_IN_PLACE : a.send;
+  return a.inPlace && !a.layout->recv.empty() ? MPI_IN_PLACE : a.send;
 }
 void* rootedRecv(const CallArgs& a) {
-  return a.inPlace && a.send != nullptr ? MPI_IN_PLACE : a.recv;
+  return a.inPlace && !a.layout->send.empty() ? MPI_IN_PLACE : a.recv;
 }
 
 int allReduce(const CallArgs& a, const Way& way) {

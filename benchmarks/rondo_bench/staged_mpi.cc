@@ -54,7 +54,7 @@ void StagedMpi::call(const std::function<void(const CallArgs&)>& mpi, const Call
   if (args.send != nullptr) {
     send = {static_cast<const char*>(args.send), args.layout->sendElements() * args.elementSize};
   }
-  if (args.recv != nullptr) {
+  if (!args.layout->recv.empty()) {
     recv = {static_cast<const char*>(args.recv), args.layout->recvElements() * args.elementSize};
   }
   if (args.inPlace && send.there() && recv.there()) {  // one of them lies in the other
