@@ -131,6 +131,7 @@ std::string goneText(const PointerKind& kind) {
 namespace rondo {
 
 PointerKind pointerKind(const void*) { return {}; }
+const void* pinnedOnDevice(const void*) { return nullptr; }
 void noteDeviceMemory(const void*, size_t) {}
 std::string goneText(const PointerKind&) { return ""; }
 
