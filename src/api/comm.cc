@@ -79,6 +79,10 @@ rondoResult_t freeLeft(rondoComm_t comm, const char* call) {
   if (!keep) return keep.result();
   if (comm->ownedByMpi) return refuseOwned(comm, call);
   comm->impl->tellIfGivenUp();
+  // Another thread may have begun a call meanwhile.
+  const bool claimed = rondo::claimComm(comm, rondoComm::kBusy);
+  if (!claimed || !comm->impl->idle()) comm->impl->abort();
+  if (claimed) rondo::releaseComm(comm);
   while (!comm->impl->idle()) rondo::ProgressThread::pollAll();
   rondo::freeComm(comm);
   return rondoSuccess;

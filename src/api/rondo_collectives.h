@@ -114,8 +114,8 @@ RONDO_API rondoResult_t rondoAllToAllV(const void* sendbuff, const size_t* sendc
 
 /**
  * The root's recvbuff[r * sendcount + i] = rank r's sendbuff[i], for 0 <= i < sendcount. recvbuff
- * counts at the root only. In place at the root: sendbuff == recvbuff + root * sendcount elements.
- * Since 0.2.
+ * counts at the root only (but for copy engines: rondo_register.h). In place at the root: sendbuff
+ * == recvbuff + root * sendcount elements. Since 0.2.
  */
 RONDO_API rondoResult_t rondoGather(const void* sendbuff, void* recvbuff, size_t sendcount,
                                     rondoDataType_t datatype, int root, rondoComm_t comm,
@@ -134,8 +134,8 @@ RONDO_API rondoResult_t rondoGatherV(const void* sendbuff, size_t sendcount, voi
 
 /**
  * recvbuff[i] = the root's sendbuff[rank * recvcount + i], for 0 <= i < recvcount. sendbuff counts
- * at the root only. In place at the root: recvbuff == sendbuff + root * recvcount elements. Since
- * 0.2.
+ * at the root only. In place at the root: recvbuff == sendbuff + root * recvcount elements (not by
+ * copy engines: rondo_register.h). Since 0.2.
  */
 RONDO_API rondoResult_t rondoScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
                                      rondoDataType_t datatype, int root, rondoComm_t comm,

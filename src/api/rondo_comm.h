@@ -177,12 +177,13 @@ RONDO_API rondoResult_t rondoCommAbort(rondoComm_t comm);
  * rondoCommDestroy does; NULL among them is nothing. Local, but for what cannot end without this
  * rank: kernels of this rank that wait give up, those of all `comms` before any is freed, and what
  * they wrote is not to be used. Where one did, that communicator ends for the other ranks, too, as
- * by rondoCommAbort; where none did, their calls under way go on, and a rank that makes a call that
- * needs this one learns that it has let go of the communicator. Waits until the device is idle, so
- * kernels of other communicators that wait for a peer are to be in `comms` as well. As
- * rondoCommAbort where nothing else is possible: while operations on host memory are under way or
- * another thread is inside a call, of several hosts, and while the communicator is still being
- * made. Since 0.34.
+ * by rondoCommAbort; where none did, their calls under way go on, and a rank that makes a
+ * collective that needs this one learns that it has let go of the communicator (one whose kernel of
+ * sends and receives waits for it, or that of a graph, once all others have left). Waits until the
+ * device is idle, so kernels of other communicators that wait for a peer are to be in `comms` as
+ * well. As rondoCommAbort where nothing else is possible: while operations on host memory are under
+ * way or another thread is inside a call, of several hosts, and while the communicator is still
+ * being made. Since 0.34.
  *
  * Errors: rondoInvalidArgument (`count` below 0, `comms` NULL), rondoInvalidUsage (a handle that is
  * none, or the communicator belongs to MPI): all others are freed nonetheless.

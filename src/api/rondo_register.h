@@ -51,9 +51,9 @@ typedef uint64_t rondoRegistration_t;
  * they may take longer than Rondo's kernels. rondoBroadcast of two ranks goes so where the cost
  * model says that it is quicker. With config.smBudget RONDO_SM_BUDGET_NONE that is so
  * at any length, for rondoBroadcast, rondoGather and rondoScatter too, and of the rank's own block.
- * What a gather's ranks give as recvbuff counts on all of them then, and a scatter's root, if it is
- * in place, is not where the others are: they keep the promise as all others do, or the next call
- * on every rank returns rondoMismatch. rondoAllReduce into it,
+ * The promise is of those, too: all ranks of a gather give a recvbuff in the registration, also
+ * those that receive nothing there, and a scatter is in place on no rank; else the next call on
+ * every rank returns rondoMismatch. rondoAllReduce into it,
  * of up to 8 ranks and not of a premultiplied sum, is moved by them where the cost model says that
  * they are quicker, from about 100 MiB on: 32 to 256 blocks of threads reduce what comes, each
  * element in the order of ranks (a ring's order depends on where the element lies). In place, from

@@ -165,11 +165,13 @@ class Communicator {
   /// nothing less than abort() ends. Any thread.
   bool endOwnPart() {
     if (parts_.fabric && parts_.fabric->spansHosts()) return false;
+    leaving_.store(true, std::memory_order_release);
     if (parts_.device) parts_.device->abort();
     return true;
   }
   /// Behind it: ends the communicator for all if a kernel of this rank gave up, as a peer's waits
-  /// for it then. Waits until the device is idle.
+  /// for it then. Waits until the device is idle; the progress thread tells meanwhile, as what the
+  /// device waits for may wait for those that are told.
   void tellIfGivenUp() {
     if (parts_.device && parts_.fabric && parts_.device->gaveUp()) parts_.fabric->abort();
   }
@@ -299,6 +301,7 @@ class Communicator {
   uint64_t launches_;                                // collectives on device memory
   bool capturing_ = false;                           // some of them went into graphs
   std::chrono::steady_clock::time_point lookAgain_;  // at what ranks called on device memory
+  std::atomic<bool> leaving_{false};                 ///< After endOwnPart().
   bool stranded_ = false;  // a kernel waited at the last look though all others had left
   mutable std::mutex verdictMutex_;
   std::string verdict_;  // once config.timeout has run out here

@@ -188,6 +188,9 @@ int Communicator::strandedBy() const {
 void Communicator::watchDevice() {
   DeviceRunner& device = *parts_.device;
   if (parts_.fabric->aborted() != 0) return device.abort();
+  if (leaving_.load(std::memory_order_acquire) && device.gaveUpSoFar()) {
+    return parts_.fabric->abort();
+  }
   const auto now = std::chrono::steady_clock::now();
   if (now < lookAgain_) return;
   const std::chrono::milliseconds waited = device.takeLongWait();

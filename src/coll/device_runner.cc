@@ -111,6 +111,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry, private DeviceCop
   const DeviceFacts* deviceFacts() const override { return &facts_; }
   void abort() noexcept override { faults_.abort(); }
   bool gaveUp() override;
+  bool gaveUpSoFar() const override { return faults_.gaveUp(); }
   std::chrono::milliseconds takeLongWait() noexcept override { return faults_.takeLongWait(); }
   bool captures(rondoStream_t stream) const override { return streamCaptures(stream); }
   void check() const override { faults_.check(); }

@@ -144,6 +144,8 @@ class DeviceRunner {
   /// After abort(): waits until the device is idle. Whether a kernel of this rank gave up a wait,
   /// as far as that is known.
   virtual bool gaveUp() { return true; }
+  /// Whether one has given up by now.
+  virtual bool gaveUpSoFar() const { return false; }
   /// How long a kernel has waited, as one of them said since this was last asked; 0: none waits
   /// long (100 ms). One thread at a time, whichever.
   virtual std::chrono::milliseconds takeLongWait() noexcept { return {}; }

@@ -20,8 +20,11 @@ namespace {
 /// copy, or memory that no device reaches.
 const unsigned char* runsWith(const ScaledOp& op) {
   if (op.scalar == op.value.data()) return nullptr;
-  const bool there = pointerKind(op.scalar).memory != PointerKind::kHost;
-  return static_cast<const unsigned char*>(there ? op.scalar : pinnedOnDevice(op.scalar));
+  if (pointerKind(op.scalar).memory != PointerKind::kHost)
+    return static_cast<const unsigned char*>(op.scalar);
+  // Kernels read whole elements, the host any bytes.
+  const bool aligned = reinterpret_cast<uintptr_t>(op.scalar) % typeSize(op.type) == 0;
+  return static_cast<const unsigned char*>(aligned ? pinnedOnDevice(op.scalar) : nullptr);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class SideStreams {
   Streams beside(CUstream_st* stream) const {
     const uint64_t capture = captureId(stream);
     if (capture == 0) return now_;
-    const uint64_t other = captureId(captured_.front());
+    const uint64_t other = captureId(captured_.back());  // some calls use that alone
     if (other == 0 || other == capture) return captured_;
     Streams alone;
     alone.fill(stream);
