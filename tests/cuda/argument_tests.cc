@@ -8,8 +8,8 @@
 
 #include "api/comm_create.h"
 #include "api/handle.h"
-#include "coll/device_runner.h"
 #include "cuda/pretended.h"
+#include "support/idle_runner.h"
 #include "support/thread_bootstrap.h"
 
 namespace rondo::testing {
@@ -122,10 +122,9 @@ TEST_F(PretendedArguments, MemoryOfCudaMallocThatWasFreed) {
 }
 
 /// Of device 0; counts its calls.
-class OneDevice final : public DeviceRunner {
+class OneDevice final : public IdleRunner {
  public:
   explicit OneDevice(int* calls) : calls_(*calls) {}
-  int device() const override { return 0; }
   DeviceServed run(const DeviceCall&) override {
     ++calls_;
     return {};
@@ -134,12 +133,6 @@ class OneDevice final : public DeviceRunner {
     ++calls_;
   }
   void exchangeInPlace(const char*, std::span<const Transfer>, rondoStream_t) override { ++calls_; }
-  void order(rondoStream_t, rondoStream_t) override {}
-  uint64_t serial() const override { return 1; }
-  void check() const override {}
-  void abort() noexcept override {}
-  DeviceChoice choose(const DeviceRequest&) const override { return {}; }
-  void startEpochsAt(uint32_t) override {}
 
  private:
   int& calls_;
