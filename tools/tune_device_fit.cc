@@ -7,9 +7,11 @@
 namespace rondo::tune {
 namespace {
 
-/// Neither can be told from flags: no call is without one, and of LL all come close.
+/// Launches cannot be told from flags: no call is without one, and of LL all come close. Nor can
+/// what rings ask be told from what they send: whether they do is chosen by what it costs.
 bool isKept(const DeviceCostField& field) {
-  return field.at == &DeviceCosts::launch || field.at == &DeviceCosts::close;
+  return field.at == &DeviceCosts::launch || field.at == &DeviceCosts::close ||
+         field.at == &DeviceCosts::straightRing;
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ void DeviceCopies::free() {
 }
 
 void DeviceCopies::enqueued(const DeviceCall& call, int error) const {
-  if (error != 0) throwCuda(known_.device, format("%s: enqueueing copies", call.name), error);
+  throwCuda(known_.device, call.name, "enqueueing copies", error);
 }
 
 /// Where a call goes that only moves bytes and that copy engines take: those that were asked for

@@ -58,6 +58,8 @@ constexpr DeviceCostField kFields[] = {
     {"exchange_in_per_kib", &DeviceCosts::exchangeInPerKiB, "what a rank receives", true},
     {"exchange_out_per_kib", &DeviceCosts::exchangeOutPerKiB, "what a rank sends", true},
     {"straight", &DeviceCosts::straight, "asking where a long send goes", false},
+    {"straight_ring", &DeviceCosts::straightRing, "asking whether a long call goes round straight",
+     false},
     {"straight_per_kib", &DeviceCosts::straightPerKiB, "what goes straight there", true},
     {"copies", &DeviceCosts::copies, "copy engines, from each rank to all others", false},
     {"copies_peer", &DeviceCosts::copiesPeer, "each further one", false},

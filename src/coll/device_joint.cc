@@ -61,21 +61,20 @@ uint64_t timeTogether(const Calls& calls, const JointChoice& choice, const Devic
   const Count exchange = std::min<Count>(perLane, choice.chunkBytes);
   const auto peers = static_cast<Count>(facts.ranks - 1);
   const bool scatters = calls.first.collective == Collective::ReduceScatter;
-  const WindowWork work{
-      .ranks = facts.ranks,
-      .exchanges = 1,
-      .copiesOwn = false,
-      .oneWay = false,
-      .linesOf128 = choice.protocol != Protocol::kLL,
-      .lanes = static_cast<int>(calls.count) * choice.lanes,
-      .threads = choice.threads,
-      .packets = vectorsOf(calls, choice.protocol, exchange),
-      .blockBytes = exchange,
-      .periods = divideUp(perLane, choice.chunkBytes),
-      .slotBytes = calls.longest,
-      .sentBytes = calls.all * peers,
-      .foldedBytes = scatters ? calls.all * peers : 0,
-      .close = static_cast<int>(calls.count) * choice.lanes <= facts.closeLanes()};
+  const WindowWork work{.ranks = facts.ranks,
+                        .exchanges = 1,
+                        .copiesOwn = false,
+                        .oneWay = false,
+                        .linesOf128 = choice.protocol != Protocol::kLL,
+                        .lanes = static_cast<int>(calls.count) * choice.lanes,
+                        .threads = choice.threads,
+                        .packets = vectorsOf(calls, choice.protocol, exchange),
+                        .blockBytes = exchange,
+                        .periods = divideUp(perLane, choice.chunkBytes),
+                        .slotBytes = calls.longest,
+                        .sentBytes = calls.all * peers,
+                        .foldedBytes = scatters ? calls.all * peers : 0,
+                        .close = facts.closeOf(static_cast<int>(calls.count) * choice.lanes)};
   // Rounds of every exchange count, and its kernels are for any number of ranks.
   const Count rounds = divideUp(work.packets, static_cast<Count>(choice.threads)) * work.periods;
   return windowTime(work, facts.costs) + (rounds - 1) * 2 * facts.costs.round;

@@ -51,13 +51,12 @@ constexpr RingForm kRingForms[] = {
 
 static_assert(WindowShape::kPassBytes == kBlockThreads * 16);
 
-/// A lane's block from which on a ring asks whether it goes straight, and of an all-reduce, which
-/// has twice as many hops: all-gathers of 8 MiB a rank took 82.5 us instead of 83.6, all-reduces of
-/// 32 MiB 158 instead of 154 and of 64 MiB 298 instead of 301 (4 x H200, 2026-11-29).
+/// A lane's block from which on a call may go round a ring straight: an all-gather, an all-reduce,
+/// which has twice as many hops, and a broadcast where ranks wait in a row for each block to come
+/// whole: of 256 MiB on four GPUs it took 816 us instead of 798, of 1 GiB 3.03 ms instead of
+/// 3.14 (4 x H200, 2026-11-29).
 constexpr Count kStraightRingFrom = 64u << 10;
 constexpr Count kStraightSumFrom = 128u << 10;
-/// The same of a broadcast where ranks wait in a row for each block to come whole: of 256 MiB on
-/// four GPUs it took 816 us instead of 798, of 1 GiB 3.03 ms instead of 3.14.
 constexpr Count kStraightPipeFrom = 4u << 20;
 
 /// A window's blocks are the shorter the more there are, and a warp stores whole lines: of 256 KiB
@@ -160,15 +159,23 @@ class Search {
                             .blockBytes = block,
                             .periods = divideUp(request_.count, g.period()),
                             .slotBytes = bytes,
-                            .sentBytes = bytes * static_cast<Count>(form.exchanges * (n - 1)) /
-                                         static_cast<Count>(g.blocks),
+                            .sentBytes = bytes * sentBlocks(form) / static_cast<Count>(g.blocks),
                             .foldedBytes = form.collective == Collective::ReduceScatter
                                                ? bytes * static_cast<Count>(n - 1)
                                                : 0,
-                            .close = lanes <= facts_.closeLanes()};
+                            .close = facts_.closeOf(lanes)};
       const Count cost = windowTime(work, costs_);
       take(DeviceChoice{form.algorithm, protocol, g, static_cast<int>(threads), found, cost});
     });
+  }
+
+  /// By a rank, in blocks, as if one after the other. What further ranks send to a root comes
+  /// beside the first one's: reduces of 256 and 512 KiB took 3.8 and 5.7 us, where one peer's data
+  /// take 2.4 and 3.8 (4 x H200, 2026-11-30).
+  Count sentBlocks(const WindowForm& form) const {
+    const auto peers = static_cast<Count>(facts_.ranks - 1);
+    if (form.collective == Collective::Reduce) return (peers + 1) / 2;
+    return static_cast<Count>(form.exchanges) * peers;
   }
 
   template <class Take>
@@ -188,42 +195,36 @@ class Search {
       // Slices of a period follow each other, and so do periods: hops cost once a call.
       const int passes = form.rounds > 0 ? hops * form.rounds : 1;
       const Count bytes = request_.count * request_.elementBytes;
-      const bool straight = mayGoStraight(bytes / cuts);
-      const RingWork work{
-          .ranks = facts_.ranks,
-          .lanes = lanes,
-          .pipeline = form.rounds == 0,
-          .hops = form.rounds == 0 ? hops : passes,
-          .sentBytes = bytes * static_cast<Count>(passes) / static_cast<Count>(blocks),
-          .keptBytes = form.rounds == 0 ? 0 : bytes / static_cast<Count>(blocks),
-          .foldedBytes = request_.collective == Collective::ReduceScatter
-                             ? std::min(bytes, g.period() * request_.elementBytes)
-                             : 0,
-          .straight = straight};
+      RingWork work{.ranks = facts_.ranks,
+                    .lanes = lanes,
+                    .pipeline = form.rounds == 0,
+                    .hops = form.rounds == 0 ? hops : passes,
+                    .sentBytes = bytes * static_cast<Count>(passes) / static_cast<Count>(blocks),
+                    .keptBytes = form.rounds == 0 ? 0 : bytes / static_cast<Count>(blocks),
+                    .foldedBytes = request_.collective == Collective::ReduceScatter
+                                       ? std::min(bytes, g.period() * request_.elementBytes)
+                                       : 0,
+                    .close = facts_.closeOf(lanes)};
+      work.straight = mayGoStraight(bytes / cuts) && straightIsQuicker(work, costs_);
       const Count cost = ringTime(work, costs_);
       take(DeviceChoice{form.algorithm, Protocol::kSimple, g, kRingThreads, found, cost, false, 0,
-                        straight});
+                        work.straight});
     });
   }
 
-  /// Of a ring of which a lane has blocks of so many bytes.
+  /// Of a ring of which a lane has blocks of so many bytes. Which kernels can:
+  /// instantiate_rings.cu.
   bool mayGoStraight(Count blockBytes) const {
-    return facts_.straight && facts_.ranks >= 2 && facts_.ranks <= kMaxWindowRanks &&
-           blockBytes >= straightFrom();
-  }
-
-  /// Which kernels can: instantiate_rings.cu.
-  Count straightFrom() const {
-    constexpr Count kNever = ~Count{0};
+    if (!facts_.straight || facts_.ranks < 2 || facts_.ranks > kMaxWindowRanks) return false;
     switch (request_.collective) {
       case Collective::AllReduce:
-        return request_.reduces == Reduces::kHot ? kStraightSumFrom : kNever;
+        return request_.reduces == Reduces::kHot && blockBytes >= kStraightSumFrom;
       case Collective::AllGather:
-        return kStraightRingFrom;
+        return blockBytes >= kStraightRingFrom;
       case Collective::Broadcast:
-        return facts_.ranks == 2 ? kStraightRingFrom : kStraightPipeFrom;
+        return blockBytes >= (facts_.ranks == 2 ? kStraightRingFrom : kStraightPipeFrom);
       default:
-        return kNever;
+        return false;
     }
   }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coll/device_costs.h"
+#include "coll/device_predict.h"
 #include "coll/device_way.h"
 #include "coll/planner.h"
 #include "kernels/launch.h"
@@ -27,8 +28,13 @@ struct DeviceFacts {
   /// ranks when the communicator was made.
   bool close = false;
 
-  /// Of how many blocks such kernels are, at most.
-  int closeLanes() const { return close ? lanes / 2 : 0; }
+  /// Of how many blocks those are that let the next one come before they end, at most; below 0:
+  /// none comes close.
+  int closeLanes() const { return close ? lanes / 2 : -1; }
+  /// Of a kernel of so many.
+  Close closeOf(int blocks) const {
+    return !close ? Close::kNot : blocks <= closeLanes() ? Close::kBeside : Close::kAtItsEnd;
+  }
 };
 
 struct DeviceRequest {

@@ -15,8 +15,13 @@ constexpr Count kFreeThreads = 128;
 Count per(Count bytes, uint64_t perKiB) { return bytes * perKiB / 1024; }
 Count divideUp(Count a, Count b) { return (a + b - 1) / b; }
 
-uint64_t launchOf(const DeviceCosts& costs, bool close) {
-  return costs.launch - (close ? std::min(costs.launch, costs.close) : 0);
+/// One that comes at the end of the one before it saves three quarters of what others do (0.26 of
+/// 0.35 us; 2 x H200, 2026-11-30).
+uint64_t launchOf(const DeviceCosts& costs, Close close) {
+  const uint64_t saved = close == Close::kNot      ? 0
+                         : close == Close::kBeside ? costs.close
+                                                   : costs.close / 4 * 3;
+  return costs.launch - std::min(costs.launch, saved);
 }
 
 /// What a ring of so many lanes takes for a KiB. DeviceCosts::ringPerKiB is that of 96.
@@ -25,6 +30,16 @@ Count ringRate(Count lanes, const DeviceCosts& costs) {
   const Count rate = costs.ringPerKiB + costs.ringSpreadPerKiB / lanes;
   const Count most = costs.ringSpreadPerKiB / kMeasured;
   return std::max(rate - std::min(rate, most), costs.ringLanePerKiB / lanes);
+}
+
+/// All-reduces and all-gathers of 512 MiB and more had 363 GB/s, 348 is the model's for slots (4 x
+/// H200, 2026-11-29). Of two ranks slots are nearly as quick: straight broadcasts took 5.2 us more
+/// at 8 MiB and 13 less at 512, all-reduces 7 more from 64 to 256 MiB and as long at 512 (2 x H200,
+/// 2026-11-30).
+Count straightSaves(const RingWork& work, const DeviceCosts& costs) {
+  const bool twoHops = !work.pipeline && work.hops == 2;
+  const Count part = work.ranks > 2 ? 24 : twoHops ? 192 : 48;
+  return per(work.sentBytes, ringRate(static_cast<Count>(work.lanes), costs) / part);
 }
 
 }  // namespace
@@ -49,8 +64,8 @@ uint64_t windowTime(const WindowWork& work, const DeviceCosts& costs) {
   }
   time += exchanges * (divideUp(work.packets, threads) - 1) *
           (exchanges > 1 ? costs.overlappedRound : costs.round);
-  // Half of it is done while others' data come, and all of it where there is one other.
-  if (peers > 1) time += per(work.foldedBytes, costs.foldPerKiB) / 2;
+  // Most of it is done while others' data come, and all of it where there is one other.
+  if (peers > 1) time += per(work.foldedBytes, costs.foldPerKiB) / 4;
   // Of LL each 8 bytes in 16 are a flag. Of LL128 warps store all of their lines, however few data
   // the last one has.
   if (!work.linesOf128) return time + per(work.sentBytes * 2, costs.wireLLPerKiB);
@@ -65,12 +80,15 @@ uint64_t ringTime(const RingWork& work, const DeviceCosts& costs) {
   const Count further = hops > 0 ? hops - 1 : 0;
   const Count way = work.pipeline ? costs.pipeHop + further * costs.pipeFurther
                                   : costs.ringStart + hops * costs.ringHop;
-  uint64_t perKiB = ringRate(lanes, costs);
-  // All-reduces and all-gathers of 512 MiB and more had 363 GB/s, 348 is the model's for slots (4 x
-  // H200, 2026-11-29); asking takes 3 us, which do not count.
-  if (work.straight) perKiB -= perKiB / 24;
-  return costs.launch + lanes * costs.lane + way + per(work.sentBytes, perKiB) +
+  const Count slots = per(work.sentBytes, ringRate(lanes, costs));
+  const Count sent =
+      work.straight ? slots - straightSaves(work, costs) + costs.straightRing : slots;
+  return launchOf(costs, work.close) + lanes * costs.lane + way + sent +
          per(work.keptBytes, costs.keepPerKiB) + per(work.foldedBytes, costs.foldPerKiB);
+}
+
+bool straightIsQuicker(const RingWork& work, const DeviceCosts& costs) {
+  return straightSaves(work, costs) > costs.straightRing;
 }
 
 uint64_t copiesTime(int ranks, Count sentBytes, const DeviceCosts& costs) {
@@ -110,7 +128,9 @@ ExchangeWork::Sum ExchangeWork::sum() const {
 }
 
 uint64_t ExchangeWork::launch(const DeviceCosts& costs, Count lanes) const {
-  return launchOf(costs, lanes <= static_cast<Count>(closeLanes_));
+  const bool beside = static_cast<int>(lanes) <= closeLanes_;
+  const Close close = closeLanes_ < 0 ? Close::kNot : beside ? Close::kBeside : Close::kAtItsEnd;
+  return launchOf(costs, close);
 }
 
 uint64_t ExchangeWork::time(const DeviceCosts& costs, bool ahead) const {

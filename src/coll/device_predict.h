@@ -8,6 +8,13 @@
 
 namespace rondo {
 
+/// How a kernel follows the one before it (coll/close_launch.h).
+enum class Close : uint8_t {
+  kNot,
+  kAtItsEnd,  ///< Of more than half of the communicator's blocks, or behind one of these.
+  kBeside     ///< Of fewer: the one before it has let it come.
+};
+
 /// One-shot, two-shot and direct kernels.
 struct WindowWork {
   int ranks;
@@ -23,7 +30,7 @@ struct WindowWork {
   algo::Count slotBytes;    ///< Of the call's slot.
   algo::Count sentBytes;    ///< What a rank sends, all exchanges and peers together.
   algo::Count foldedBytes;  ///< What a reduce-scatter reduces and keeps.
-  bool close;               ///< It comes close behind the kernel before it (DeviceFacts::close).
+  Close close;              ///< DeviceFacts::closeOf()
 };
 uint64_t windowTime(const WindowWork& work, const DeviceCosts& costs);
 
@@ -39,8 +46,11 @@ struct RingWork {
   /// all reduce. Later ones overlap.
   algo::Count foldedBytes;
   bool straight = false;  ///< DeviceChoice::straightRing
+  Close close = Close::kNot;
 };
 uint64_t ringTime(const RingWork& work, const DeviceCosts& costs);
+/// Whether what going straight saves is more than what asking about it takes.
+bool straightIsQuicker(const RingWork& work, const DeviceCosts& costs);
 
 /// Copy engines that write from each rank to all others, `sentBytes` in all, with meetings around.
 uint64_t copiesTime(int ranks, algo::Count sentBytes, const DeviceCosts& costs);
@@ -48,9 +58,9 @@ uint64_t copiesTime(int ranks, algo::Count sentBytes, const DeviceCosts& costs);
 /// Sends and receives of a rank in one launch, where 128-byte lines arrive whole.
 class ExchangeWork {
  public:
-  /// `pairLanes`: the most that a pair of ranks has in each direction. `closeLanes`: of launches
-  /// that come close, the most in all (what a rank copies to itself is not counted here).
-  explicit ExchangeWork(int pairLanes, int closeLanes = 0)
+  /// `pairLanes`: the most that a pair of ranks has in each direction. `closeLanes`:
+  /// DeviceFacts::closeLanes() (what a rank copies to itself is not counted here).
+  explicit ExchangeWork(int pairLanes, int closeLanes = -1)
       : pairLanes_(pairLanes), cut_(pairLanes), closeLanes_(closeLanes) {}
   /// As ExchangeHead::cut; before the first add().
   void cutTo(int lanes) { cut_ = lanes; }

@@ -266,7 +266,7 @@ DeviceServed CudaRunner::runScaled(const DeviceCall& call) {
 }
 
 void CudaRunner::multiply(const DeviceCall& call, void* into, uint64_t count) const {
-  throwCuda(device_, format("%s: launching the kernel that multiplies", call.name),
+  throwCuda(device_, call.name, "launching the kernel that multiplies",
             multiplyOnDevice(call, into, count));
 }
 
@@ -274,28 +274,27 @@ void CudaRunner::multiply(const DeviceCall& call, void* into, uint64_t count) co
 // of the device to itself, and a kernel of ours would have its lanes.
 DeviceServed CudaRunner::copyAlone(const DeviceCall& call) const {
   if (call.send == call.recv || call.collective == Collective::Exscan) return {};
-  throwCuda(device_, format("%s: enqueueing a copy", call.name),
+  throwCuda(device_, call.name, "enqueueing a copy",
             copyOnStream(call.recv, call.send, call.count * typeSize(call.type), call.stream));
   return {DeviceWay::kOneCopy};
 }
 
 void* CudaRunner::allocate(const DeviceCall& call, uint64_t bytes) const {
   void* memory = nullptr;
-  throwCuda(device_, format("%s: memory for the products", call.name),
+  throwCuda(device_, call.name, "memory for the products",
             pool_.allocate(&memory, bytes, call.stream));
   return memory;
 }
 
 void CudaRunner::release(const DeviceCall& call, void* memory) const {
-  throwCuda(device_, format("%s: freeing the products", call.name),
-            freeOnStream(memory, call.stream));
+  throwCuda(device_, call.name, "freeing the products", freeOnStream(memory, call.stream));
 }
 
 /// As sends and receives.
 DeviceServed CudaRunner::runStraight(const DeviceCall& call) {
   exchange_.checkAvailable(call.name);
   asTransfers(call, rank_, size_, &transfers_);
-  throwCuda(device_, format("%s: launching its sends and receives", call.name),
+  throwCuda(device_, call.name, "launching its sends and receives",
             exchange_.enqueue(transfers_, call.stream));
   return {DeviceWay::kTransfers};
 }
@@ -410,7 +409,7 @@ DeviceServed CudaRunner::runJoint(std::span<const DeviceCall> calls) {
     const int blocks = static_cast<int>(some) * choice.lanes;
     const CloseLaunch::Manner manner = close_.next(blocks, stream);
     joint.args.close = manner.ofCall();
-    throwCuda(device_, format("%s: launching the kernel of %zu calls", name, some),
+    throwCuda(device_, name, "launching the kernel of several calls",
               launchKernel(*choice.kernel, &joint, blocks, choice.threads, stream,
                            close_.launching(manner)));
     close_.launched(manner, stream, joint, joint.args.close);
@@ -433,7 +432,7 @@ void CudaRunner::exchangeInPlace(const char* name, std::span<const Transfer> tra
   check(name, stream);
   exchange_.checkAvailable(name);
   const ContextScope scope(device_.context());
-  throwCuda(device_, format("%s: enqueueing sends and receives in place", name),
+  throwCuda(device_, name, "enqueueing sends and receives in place",
             exchange_.enqueueInPlace(transfers, pool_, stream));
 }
 
@@ -444,7 +443,7 @@ void CudaRunner::exchange(const char* name, std::span<const Transfer> transfers,
   const ContextScope scope(device_.context());
   for (const rondoStream_t other : streams.subspan(1))
     streams_.around(name, streams[0], other, false);
-  throwCuda(device_, format("%s: launching sends and receives", name),
+  throwCuda(device_, name, "launching sends and receives",
             exchange_.enqueue(transfers, streams[0]));
   for (const rondoStream_t other : streams.subspan(1))
     streams_.around(name, streams[0], other, true);
@@ -455,8 +454,7 @@ void CudaRunner::passOn(const char* name, std::span<const Transfer> transfers,
   check(name, stream);
   passOn_->checkAvailable(name);
   const ContextScope scope(device_.context());
-  throwCuda(device_, format("%s: launching its sends and receives", name),
-            passOn_->enqueue(transfers, stream));
+  throwCuda(device_, name, "launching its sends and receives", passOn_->enqueue(transfers, stream));
 }
 
 CallArgs CudaRunner::argumentsOf(const DeviceCall& call, const DeviceChoice& choice) const {
@@ -491,13 +489,17 @@ uint32_t aheadOf(const DeviceCall& call, const CallArgs& args) {
 int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) {
   CallArgs args = argumentsOf(call, choice);
   const int lanes = choice.geometry.lanes;
-  if (choice.protocol == Protocol::kSimple) {
-    const RingCall ring{args, ring_, straightRings_.about(call, args, choice), aheadOf(call, args)};
-    return launchRing(*choice.kernel, ring, lanes, choice.threads, call.stream,
-                      close_.launching({}));
-  }
+  const bool rings = choice.protocol == Protocol::kSimple;
+  const StraightRing straight = rings ? straightRings_.about(call, args, choice) : StraightRing{};
   const CloseLaunch::Manner manner = close_.next(lanes, call.stream);
   args.close = manner.ofCall();
+  if (rings) {
+    const RingCall ring{args, ring_, straight, aheadOf(call, args)};
+    const int error = launchRing(*choice.kernel, ring, lanes, choice.threads, call.stream,
+                                 close_.launching(manner));
+    if (error == 0) close_.launched(manner, call.stream, ring, ring.args.close);
+    return error;
+  }
   const bool isLL = choice.protocol == Protocol::kLL;
   const HelloCall window{{isLL ? windowLL_ : windowLL128_, args}, isLL ? helloLL_ : helloLL128_};
   const int error = launchKernel(*choice.kernel, &window, lanes, choice.threads, call.stream,

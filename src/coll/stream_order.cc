@@ -33,7 +33,7 @@ void StreamOrder::around(const char* name, rondoStream_t launch, rondoStream_t o
   if (other == launch) return;
   // One that is not captured yet joins the capture behind the launch.
   if (!after && streamCaptures(launch) && !streamCaptures(other)) return;
-  throwCuda(device_, format("%s: ordering two streams", name),
+  throwCuda(device_, name, "ordering two streams",
             wait(after ? launch : other, after ? other : launch));
 }
 

@@ -1,5 +1,7 @@
 // Results of all collectives on device memory.
 
+#include <cstring>
+
 #include "drop_in/nccl_machine.h"
 
 namespace nccl_test {
@@ -105,12 +107,26 @@ void movements(Machine& machine, Comms& comms, const Type& type, size_t count) {
   }
 }
 
-/// Rank r multiplies by r + 2; from device memory it is written by the stream just before.
+/// Where a scalar is.
+enum class Scalar { kHost, kDevice, kPinned };
+
+/// For a stream, to put a scalar where its call, enqueued behind, is to read it.
+struct LateScalar {
+  unsigned char* at;
+  unsigned char value[8];
+  static void put(void* late) {
+    const auto& self = *static_cast<LateScalar*>(late);
+    std::memcpy(self.at, self.value, sizeof self.value);
+  }
+};
+
+/// Rank r multiplies by r + 2; from page-locked memory it is written by the stream just before.
 void operators(Machine& machine, Comms& comms, const Type& type, size_t count) {
   const int n = machine.ranks();
   const auto comm = [&](int r) { return comms[static_cast<size_t>(r)]; };
-  std::vector<unsigned char*> scalars(static_cast<size_t>(n));
-  for (const int residence : {kScalarHost, kScalarDevice}) {
+  std::vector<unsigned char*> scalars(static_cast<size_t>(n)), pinned(static_cast<size_t>(n));
+  std::vector<LateScalar> late(static_cast<size_t>(n));
+  for (const Scalar where : {Scalar::kHost, Scalar::kDevice, Scalar::kPinned}) {
     fill(machine, type, count * static_cast<size_t>(n));
     std::vector<ncclRedOp_t> ops(static_cast<size_t>(n));
     for (int r = 0; r < n; ++r) {
@@ -118,15 +134,25 @@ void operators(Machine& machine, Comms& comms, const Type& type, size_t count) {
       type.put(r + 2, element);
       void* scalar = element;
       cuda(cudaSetDevice(machine[r].device), "cudaSetDevice");
-      if (residence == kScalarDevice) {
+      if (where == Scalar::kPinned) {
+        unsigned char*& at = pinned[static_cast<size_t>(r)];
+        cuda(cudaMallocHost(reinterpret_cast<void**>(&at), sizeof element), "page-locked memory");
+        type.put(1, at);
+        LateScalar& later = late[static_cast<size_t>(r)];
+        later.at = at;
+        std::memcpy(later.value, element, sizeof element);
+        cuda(cudaLaunchHostFunc(machine[r].stream, &LateScalar::put, &later), "a host function");
+        scalar = at;
+      }
+      if (where == Scalar::kDevice) {
         unsigned char*& at = scalars[static_cast<size_t>(r)];
         cuda(cudaMalloc(&at, 8), "memory");
         cuda(cudaMemcpy(at, element, type.bytes, cudaMemcpyHostToDevice), "the scalar");
         cuda(cudaDeviceSynchronize(), "the scalar");
         scalar = at;
       }
-      nccl(ncclRedOpCreatePreMulSum(&ops[static_cast<size_t>(r)], scalar, type.type, residence,
-                                    comm(r)),
+      nccl(ncclRedOpCreatePreMulSum(&ops[static_cast<size_t>(r)], scalar, type.type,
+                                    where == Scalar::kHost ? kScalarHost : kScalarDevice, comm(r)),
            "ncclRedOpCreatePreMulSum");
     }
     const auto want = [&](size_t i) {
@@ -169,6 +195,7 @@ void operators(Machine& machine, Comms& comms, const Type& type, size_t count) {
     }
   }
   for (unsigned char* scalar : scalars) cuda(cudaFree(scalar), "cudaFree");
+  for (unsigned char* scalar : pinned) cuda(cudaFreeHost(scalar), "cudaFreeHost");
 }
 
 }  // namespace nccl_test

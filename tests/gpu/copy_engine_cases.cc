@@ -528,7 +528,7 @@ uint64_t copyEngineCaptures(RankEnv& env) {
   cudaStream_t streams[2] = {};
   for (cudaStream_t& stream : streams) cuda(makeFreshStream(&stream), "a stream");
   const Move move{false, 3000, 5}, aside{true, 100, uint64_t{3} * kMostElements / 4};
-  const Sum sum{50000, 11, false};
+  const Sum sum{50000, 11, false}, inPlace{40000, 13, true};
   uint64_t bad = 0;
   {
     env.sync();
@@ -543,6 +543,7 @@ uint64_t copyEngineCaptures(RankEnv& env) {
       add(env, sum);
       launch(env, aside);
     });
+
     load(env, sum, 2);
     add(env, sum);
     bad += wrong(env, sum, 2);
@@ -550,6 +551,9 @@ uint64_t copyEngineCaptures(RankEnv& env) {
     env.barrier();
     first.end();
     second.end();
+    OpenCapture third(streams[0]);
+    on(env, streams[0], [&] { add(env, inPlace); });
+    third.end();
     env.barrier();
     for (uint32_t replay = 3; replay < 6; ++replay) {
       load(env, move, replay);
@@ -558,6 +562,9 @@ uint64_t copyEngineCaptures(RankEnv& env) {
       load(env, sum, replay);
       second.launch(env.stream);
       bad += wrong(env, sum, replay);
+      load(env, inPlace, replay + 10);
+      third.launch(env.stream);
+      bad += wrong(env, inPlace, replay + 10);
     }
     env.sync();
     env.barrier();

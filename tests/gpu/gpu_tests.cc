@@ -273,8 +273,11 @@ TEST(Faults, AbortEndsAWaitWithoutBound) {
 constexpr uint64_t kGivenUp = 1000000;  // words
 
 /// Rank 0's kernel begins when rank 1 has given up the same call, of which rank 0 has heard by then
-/// or not, and writes nowhere. `call` is made twice, the first time by both ranks.
-void beginAfterAnAbort(const DeviceConfig& config, bool heard, void (*call)(RankEnv&)) {
+/// or not, and writes nowhere. `call` is made once by both ranks before, and `queued` times then.
+void beginAfterAnAbort(const DeviceConfig& config, std::pair<bool, int> heardQueued,
+                       void (*call)(RankEnv&)) {
+  const bool heard = heardQueued.first;
+  const int queued = heardQueued.second;
   std::atomic<bool> opened{false};
   runWorld(2, config, [&](RankEnv& env) {
     registryOf(env).useMemoryFrom(64, ~uint64_t{0});
@@ -286,13 +289,13 @@ void beginAfterAnAbort(const DeviceConfig& config, bool heard, void (*call)(Rank
       while (!static_cast<std::atomic<bool>*>(until)->load()) std::this_thread::yield();
     };
     if (env.rank() == 0) cuda(cudaLaunchHostFunc(env.stream, stand, &opened), "a host function");
-    call(env);
+    for (int i = 0; i < queued; ++i) call(env);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));  // rank 1 has made its offer
     env.barrier();
     if (heard || env.rank() == 1) env.runner->abort();
     if (env.rank() == 1) {
       EXPECT_GT(offered, 0u);
-      EXPECT_EQ(registryOf(env).heldMemory().straight, 2 * offered);
+      EXPECT_EQ(registryOf(env).heldMemory().straight, static_cast<uint64_t>(1 + queued) * offered);
       env.sync();
       cuda(cudaMemsetAsync(env.dst, 0xff, kGivenUp * sizeof(float), env.stream), "memset");
       env.sync();
@@ -314,7 +317,8 @@ void beginAfterAnAbort(const DeviceConfig& config, bool heard, void (*call)(Rank
   });
 }
 
-class GivenUp : public testing::TestWithParam<bool> {};
+/// Whether rank 0 has heard, and how many calls each rank has made.
+class GivenUp : public testing::TestWithParam<std::pair<bool, int>> {};
 
 TEST_P(GivenUp, ARingBegins) {
   DeviceConfig config;
@@ -348,8 +352,13 @@ TEST_P(GivenUp, AnExchangeBegins) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Faults, GivenUp, testing::Bool(),
-                         [](const auto& each) { return each.param ? "Heard" : "NotHeard"; });
+INSTANTIATE_TEST_SUITE_P(Faults, GivenUp,
+                         testing::Values(std::pair{false, 1}, std::pair{true, 1},
+                                         std::pair{false, 2}, std::pair{true, 2}),
+                         [](const auto& each) {
+                           return std::string(each.param.first ? "Heard" : "NotHeard") +
+                                  (each.param.second > 1 ? "Queued" : "");
+                         });
 
 // Two communicators of the same ranks, used in opposite orders on two streams: their kernels fit on
 // the device together, so both complete.

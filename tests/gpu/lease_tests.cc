@@ -17,14 +17,29 @@ constexpr int kH200Blocks = 264;
 
 int freeOf(int device, int total) { return total - DeviceBudget::room(device, total).taken; }
 
+/// What the next one of so many blocks does, and that its launch went well.
+CloseLaunch::Manner launch(CloseLaunch& close, int blocks) {
+  const CloseLaunch::Manner manner = close.next(blocks, nullptr);
+  const CallArgs call{};
+  close.launched(manner, nullptr, call, call.close);
+  return manner;
+}
+
 // Whatever other communicators do, its own kernels never hold more than it was promised.
 TEST(CloseLaunches, TwoOfAStreamHaveNoMoreBlocksThanWerePromised) {
   for (const int promised : {1, 2, 7, 128}) {
     CloseLaunch close(DependentLaunch::On, true, promised, nullptr);
-    EXPECT_TRUE(close.next(promised / 2, nullptr).follows) << promised;
-    EXPECT_TRUE(close.next(promised / 2, nullptr).lets) << promised;
-    EXPECT_FALSE(close.next(promised / 2 + 1, nullptr).follows) << promised;
-    EXPECT_FALSE(close.next(promised / 2 + 1, nullptr).lets) << promised;
+    const int half = promised / 2;
+    EXPECT_TRUE(launch(close, half).follows) << promised;
+    EXPECT_TRUE(launch(close, half).lets) << promised;
+    EXPECT_FALSE(close.next(half + 1, nullptr).lets) << promised;
+    EXPECT_FALSE(close.next(half + 1, nullptr).follows)
+        << promised << ", if that one was not launched";
+    EXPECT_FALSE(launch(close, half + 1).follows) << promised;
+    // Behind one that lets nobody come before it ends there is never more than the one.
+    EXPECT_TRUE(launch(close, promised).follows) << promised;
+    EXPECT_TRUE(launch(close, half).follows) << promised;
+    EXPECT_FALSE(launch(close, promised).follows) << promised;
   }
   EXPECT_FALSE(CloseLaunch(DependentLaunch::Off, true, 8, nullptr).next(1, nullptr).lets);
   EXPECT_FALSE(CloseLaunch(DependentLaunch::On, false, 8, nullptr).next(1, nullptr).lets);

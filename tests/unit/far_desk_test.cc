@@ -65,10 +65,10 @@ struct OwnDesk {
   void ringPiece(bool sends, uint64_t bytes) {
     const FarPairView pairs = staging.pairs(base, nullptr);
     const FarPairLetter mail{nullptr, bytes, 0, bytes, 1};
-    FarLine* const lines = pairs.lines + (sends ? 0 : 1) * uint64_t{kFarPairSlots} * kFarPairLines;
+    FarLine* const slots = pairs.lines + (sends ? 0 : 1) * uint64_t{kFarPairSlots} * kFarPairLines;
     const std::vector<unsigned char> data(bytes, 7);
-    if (sends) putLines(lines + kFarPairLetterLines, {1, bytes, 0}, farTag(1), data.data());
-    putLines(lines, farPairLetterLined(), farTag(1), reinterpret_cast<const unsigned char*>(&mail));
+    if (sends) putLines(slots + kFarPairLetterLines, {1, bytes, 0}, farTag(1), data.data());
+    putLines(slots, farPairLetterLined(), farTag(1), reinterpret_cast<const unsigned char*>(&mail));
   }
   bool answered() const { return view.answered[0].value != 0; }
   /// Polls until the lane is busy or is not; false: for ten seconds in vain.

@@ -48,17 +48,24 @@ __device__ __noinline__ inline bool findsMark(const DirectHead& call, uint64_t b
   return mark != nullptr && loadRelaxed(mark) == markOf(number, receiver, call.rank, lane);
 }
 
-/// By one thread: makes the offer, or looks for it. False while there is none.
-__device__ __forceinline__ bool agree(const DirectHead& call, const DirectPiece* pieces,
-                                      Held* held) {
+/// Whether a wait of the communicator was given up: a sender whose kernel begins later must not
+/// find an offer then.
+__device__ __forceinline__ bool hasStopped(const DirectHead& call) {
+  return loadRelaxed(&call.fault.look->stop) != 0;
+}
+
+/// By one thread: makes the offer, which says nowhere if `stopped`, or looks for it. False while
+/// there is none.
+__device__ __forceinline__ bool agree(const DirectHead& call, const DirectPiece* pieces, Held* held,
+                                      bool stopped) {
   if (held->way != Way::kUnknown) return true;
   const TransferQueue& queue = call.queue[held->queue];
   const DirectPiece& piece = pieces[held->piece];
   const uint64_t number = held->met + 1;
   DirectLane* const peers = directLane(call, queue.peer, call.rank, held->lane);
   if (queue.side == algo::Side::Receives) {
-    held->there = piece.there;
-    if ((piece.there & kGraphPlace) != 0) {
+    held->there = stopped ? 0 : piece.there;
+    if (!stopped && (piece.there & kGraphPlace) != 0) {
       held->there = lookUp(call, piece, queue.peer, held->lane, number);
       storeRelease(&peers->offer, packOffer(held->there, number) | kOfferMarked);
     } else {
@@ -163,7 +170,7 @@ __device__ __forceinline__ Did tryDirect(const DirectHead& call, const DirectPie
   const bool sends = call.queue[held->queue].side == algo::Side::Sends;
   bool now = true;
   if (threadIdx.x == 0) {
-    now = agree(call, pieces, held) &&
+    now = agree(call, pieces, held, !sends && hasStopped(call)) &&
           (sends || held->way == Way::kStaged || arrived(call, pieces[held->piece], held));
   }
   if (!__syncthreads_and(now)) return Did::kNothing;
@@ -179,7 +186,9 @@ __device__ __forceinline__ bool waitDirect(const DirectHead& call, const DirectP
   bool given = false;
   if (held->way == Way::kUnknown) {
     if (threadIdx.x == 0) {
-      given = !waitUntil(call.fault, [&] { return agree(call, pieces, held); });
+      const bool sends = call.queue[held->queue].side == algo::Side::Sends;
+      const bool stopped = !sends && hasStopped(call);
+      given = !waitUntil(call.fault, [&] { return agree(call, pieces, held, stopped); });
       *told = held->there;
     }
     if (__syncthreads_or(given)) return false;

@@ -44,6 +44,7 @@ __device__ __noinline__ void goStraight(const RingCall& call, RingLane<kSlots, t
 template <class Algorithm, class Reducer, uint32_t kSlots, bool kAnywhere, bool kStraight>
 __global__ void __launch_bounds__(kRingThreads, 2)
     ringKernel(const __grid_constant__ RingCall call) {
+  device::followClosely(call.args.close);
   __shared__ RingDesk desk;
   RingLane<kSlots, kStraight> lane(call, static_cast<int>(blockIdx.x), &desk);
   if (!lane.works()) return lane.serve();

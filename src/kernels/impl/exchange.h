@@ -378,7 +378,7 @@ __device__ __forceinline__ int beginWith(const Head& call, const DirectPiece* pi
   __syncthreads();  // everybody has read what changes now
   if (asks && threadIdx.x == 0) {
     const uint64_t begin = device::nanoseconds();
-    while (!device::agree(call, pieces, now) && device::nanoseconds() - begin < kPreferNs) {
+    while (!device::agree(call, pieces, now, false) && device::nanoseconds() - begin < kPreferNs) {
     }
   }
   __syncthreads();
@@ -397,6 +397,8 @@ __device__ __forceinline__ void runExchange(const Head& call, const Piece* piece
   const int grid = static_cast<int>(gridDim.x), first = static_cast<int>(blockIdx.x);
   const int mine = (call.items - first + grid - 1) / grid;
   if (static_cast<int>(threadIdx.x) < mine) {
+    bool stopped = false;
+    if constexpr (std::is_same_v<Piece, DirectPiece>) stopped = device::hasStopped(call);
     held[threadIdx.x] =
         device::openItem(call, pieces, first + static_cast<int>(threadIdx.x) * grid);
     // Offers go out before anything that takes long.
@@ -405,7 +407,7 @@ __device__ __forceinline__ void runExchange(const Head& call, const Piece* piece
       const TransferQueue& queue = call.queue[now->queue];
       if (queue.side == algo::Side::Receives && now->piece < queue.end &&
           device::asks(pieces, *now)) {
-        device::agree(call, pieces, now);
+        device::agree(call, pieces, now, stopped);
       }
     }
   }

@@ -63,8 +63,10 @@ __device__ __forceinline__ bool mustGiveUp(const FaultView& fault, uint64_t* sin
   return fault.boundNs != 0 && waited > fault.boundNs;
 }
 
-/// The host is to see that a wait was given up, unless it sees already why waits are.
+/// The host is to see that a wait was given up, unless it sees already why waits are, and so are
+/// this rank's kernels behind this one.
 __device__ __forceinline__ void noteGivenUp(const FaultView& fault) {
+  storeRelaxed(&fault.look->stop, 1u);
   if (loadRelaxed(&fault.words->error) == 0) storeRelaxed(&fault.words->error, 1u);
 }
 
