@@ -70,6 +70,8 @@ constexpr Benchmark kBenchmarks[] = {
      kReduces | kPrefixes | kInPlace, 16 * kMiB, layScan, once, kMean},
     {"exscan", "Every rank gets the reduction over the ranks before it.", kVector,
      kReduces | kPrefixes | kInPlace, 16 * kMiB, layExscan, once, kMean},
+    {"sendrecv", "Every rank sends the next one a message and receives the one before's.", kMessage,
+     kRing, 4 * kMiB, layRing, once, kMean},
     {"barrier", "Every rank waits for all ranks.", "", kNoData, 0, layBarrier, nothing, kMean},
     {"latency", "Ranks 0 and 1 send a message to and fro; the time is half of a round trip.",
      kMessage, kPairs, 4 * kMiB, layPingPong, once, kFirst},

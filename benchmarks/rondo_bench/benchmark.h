@@ -22,6 +22,7 @@ enum Trait : unsigned {
   kPairs = 1u << 8,        ///< Point to point.
   kWindow = 1u << 9,       ///< Sends a window of messages at once.
   kAllPairs = 1u << 10,    ///< All ranks take part, in pairs.
+  kRing = 1u << 11,        ///< Every rank sends to the next one.
 };
 
 struct Benchmark {

@@ -261,6 +261,16 @@ Layout layExscan(const Seat& seat, size_t elements) {
   return layout;
 }
 
+Layout layRing(const Seat& seat, size_t elements) {
+  Layout layout;
+  layout.count = elements;
+  layout.next = (seat.rank + 1) % seat.ranks;
+  layout.before = (seat.rank + seat.ranks - 1) % seat.ranks;
+  layout.send = {own(seat, elements)};
+  layout.recv = {{0, elements, Values::kInput, layout.before, 0}};
+  return layout;
+}
+
 Layout layBarrier(const Seat&, size_t) { return {}; }
 
 Layout layPingPong(const Seat& seat, size_t elements) { return exchange(seat, elements, 1); }

@@ -57,6 +57,8 @@ struct Layout {
   /// The call is told where the result would be though it gets none there: of a gather copy engines
   /// want it of all ranks.
   bool namesResult = false;
+  int next = -1;       ///< In a ring: whom this rank sends to...
+  int before = -1;     ///< ... and whom it receives from.
   int peer = -1;       ///< Point to point: the other rank of the pair; -1 without one.
   bool leads = false;  ///< Point to point: the rank that begins.
 
@@ -91,6 +93,7 @@ Layout layScatter(const Seat& seat, size_t elements);
 Layout layScatterV(const Seat& seat, size_t elements);
 Layout layScan(const Seat& seat, size_t elements);
 Layout layExscan(const Seat& seat, size_t elements);
+Layout layRing(const Seat& seat, size_t elements);
 Layout layBarrier(const Seat& seat, size_t elements);
 Layout layPingPong(const Seat& seat, size_t elements);
 Layout layWindow(const Seat& seat, size_t elements);

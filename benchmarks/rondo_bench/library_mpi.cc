@@ -121,6 +121,12 @@ int exscan(const CallArgs& a, const Way& way) {
               mpiType(a.type), mpiOperator(a.op));
 }
 
+int sendReceive(const CallArgs& a, const Way& way) {
+  const int count = number(a.count());
+  return MPI_Sendrecv(a.send, count, mpiType(a.type), a.layout->next, kTag, a.recv, count,
+                      mpiType(a.type), a.layout->before, kTag, way.comm, MPI_STATUS_IGNORE);
+}
+
 int barrier(const CallArgs&, const Way& way) { return call(way, MPI_Barrier, MPI_Ibarrier); }
 
 int send(const CallArgs& a, const void* from, size_t count, MPI_Comm comm) {
@@ -187,6 +193,7 @@ constexpr MpiCall kCalls[] = {
     {"scatterv", "MPI_Scatterv", scatterV},
     {"scan", "MPI_Scan", scan},
     {"exscan", "MPI_Exscan", exscan},
+    {"sendrecv", "MPI_Sendrecv", sendReceive},
     {"barrier", "MPI_Barrier", barrier},
     {"latency", "MPI_Send or MPI_Recv", pingPong},
     {"bw", "MPI_Isend or MPI_Irecv", window},

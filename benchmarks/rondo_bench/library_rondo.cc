@@ -97,6 +97,12 @@ void exscan(const CallArgs& a, rondoComm_t comm) {
              comm);
 }
 
+void sendReceive(const CallArgs& a, rondoComm_t comm) {
+  checkRondo(rondoSendRecv(a.send, a.count(), a.layout->next, a.recv, a.count(), a.layout->before,
+                           a.type, comm, a.stream),
+             "rondoSendRecv", comm);
+}
+
 void barrier(const CallArgs& a, rondoComm_t comm) {
   checkRondo(rondoBarrier(comm, a.stream), "rondoBarrier", comm);
 }
@@ -156,6 +162,7 @@ const RondoCall kCalls[] = {
     {"scatterv", scatterV},
     {"scan", scan},
     {"exscan", exscan},
+    {"sendrecv", sendReceive},
     {"barrier", barrier},
     {"latency", pingPong},
     {"bw", window},

@@ -167,6 +167,13 @@ void scatter(const Calls& c, const CallArgs& a) {
   });
 }
 
+void sendReceive(const Calls& c, const CallArgs& a) {
+  c.grouped([&] {
+    c.send(a, a.send, a.count(), a.layout->next);
+    c.receive(a, a.recv, a.count(), a.layout->before);
+  });
+}
+
 void pingPong(const Calls& c, const CallArgs& a) {
   if (a.layout->peer < 0) return;
   if (a.layout->leads) c.send(a, a.send, a.count(), a.layout->peer);
@@ -203,8 +210,9 @@ constexpr struct {
 } kCalls[] = {
     {"allreduce", allReduce}, {"reduce", reduce},     {"bcast", broadcast},
     {"allgather", allGather}, {"alltoall", allToAll}, {"reduce_scatter", reduceScatter},
-    {"gather", gather},       {"scatter", scatter},   {"latency", pingPong},
-    {"bw", window},           {"bibw", bothWays},     {"mbw_mr", window},
+    {"gather", gather},       {"scatter", scatter},   {"sendrecv", sendReceive},
+    {"latency", pingPong},    {"bw", window},         {"bibw", bothWays},
+    {"mbw_mr", window},
 };
 
 Call callOf(const Benchmark& benchmark) {

@@ -294,6 +294,15 @@ rondoResult_t rondoRecv(void* recv, size_t count, rondoDataType_t type, int peer
   });
 }
 
+rondoResult_t rondoSendRecv(const void* send, size_t sendCount, int to, void* recv,
+                            size_t recvCount, int from, rondoDataType_t type, rondoComm_t comm,
+                            rondoStream_t stream) {
+  rondoGroupStart();
+  rondoRecv(recv, recvCount, type, from, comm, stream);
+  rondoSend(send, sendCount, type, to, comm, stream);
+  return rondoGroupEnd();
+}
+
 rondoResult_t rondoGroupStart() {
   ++group.depth;
   return rondoSuccess;

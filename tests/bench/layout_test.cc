@@ -116,6 +116,7 @@ Buffer reference(const Job& job, const Buffers& in, size_t me, bool& untouched) 
     const auto counts = blockCounts(job, job.elements / n, job.elements);
     return slice(sumOf(in, n), begin(counts, me), counts[me]);
   }
+  if (name == "sendrecv") return in[(me + n - 1) % n];
   const size_t half = name == "mbw_mr" ? n / 2 : 1;
   const bool pairs = job.benchmark.has(kPairs) && me < 2 * half;
   if (!pairs) return {};
@@ -223,6 +224,7 @@ TEST(BenchBusBandwidth, IsThatOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus("bcast", 400, 4), 400);
   EXPECT_DOUBLE_EQ(bus("bibw", 100, 2), 200);
   EXPECT_DOUBLE_EQ(bus("mbw_mr", 100, 6), 300);
+  EXPECT_DOUBLE_EQ(bus("sendrecv", 100, 6), 100);
 }
 
 TEST(BenchExtent, IsTheSameOnAllRanks) {

@@ -256,9 +256,9 @@ if [[ $fake != none ]]; then
     refused "the libnccl.so.2 that the loader finds first is Rondo's own" allreduce --memory device --peer nccl
   # MPI by way of the host: every collective, and nothing of the results that is not theirs.
   for name in allreduce reduce bcast allgather allgatherv reduce_scatter reduce_scatterv alltoall \
-    alltoallv gather gatherv scatter scatterv scan exscan; do
+    alltoallv gather gatherv scatter scatterv scan exscan sendrecv; do
     for place in "" --in-place; do
-      [[ $place == "" || $name != bcast && $name != reduce_scatter* ]] || continue
+      [[ $place == "" || $name != bcast && $name != reduce_scatter* && $name != sendrecv ]] || continue
       try 2 "$fake" "$name" --memory device --warmup 1 --iters 3 --min 4K --max 4K $place --peer mpi \
         --csv "$scratch/rows.csv"
       [[ $status == 0 && $(rowsWith 2) == "mpi rondo" && $(rowsWith 3) == device ]] || complain "rows"

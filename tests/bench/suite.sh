@@ -7,7 +7,7 @@ set -euo pipefail
 
 collectives=(allreduce reduce bcast allgather allgatherv reduce_scatter reduce_scatterv alltoall alltoallv gather
   gatherv scatter scatterv scan exscan)
-pairs=(latency bw bibw)
+pairs=(sendrecv latency bw bibw)
 all=(all --warmup 1 --iters 4 --min 4 --max 4K --step 32 --csv "$scratch/rows.csv")
 
 # Rows that the CSV file has of a benchmark and library, without a wrong element.
