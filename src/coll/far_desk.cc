@@ -227,8 +227,8 @@ void FarDesk::fail(FarFailure failure) {
 }
 
 void FarDesk::abort() noexcept {
-  ended_.store(true, std::memory_order_release);
-  endWaits();
+  // The progress thread calls it again and again; peers are told once.
+  if (!ended_.exchange(true, std::memory_order_acq_rel)) endWaits();
 }
 
 /// Other ranks may see the ends of the carriers before that of the communicator: those say, too,

@@ -320,7 +320,7 @@ void CarriedRunner::launchAround(const char* name, std::span<const Transfer> tra
       const std::vector<FarPiece>& all = queues_[index];
       const size_t first = std::min(begin, all.size()), last = std::min(begin + most, all.size());
       if (first == last) continue;
-      if (call_.queues == kMostFarQueues) {
+      if (endsFarLaunchBefore(index, call_.queues)) {
         launchCollected(name, stream);
         pieces = 0;
       }

@@ -71,6 +71,13 @@ constexpr int farPeer(size_t queue, int rank, int ranks) {
   const int away = static_cast<int>(queue / 2) + 1;
   return (rank + (queue % 2 == 0 ? away : ranks - away)) % ranks;
 }
+/// Whether a launch that has so many queues ends before this one, which has something in it. Never
+/// between what a rank sends so many ranks on and what it gets from as many ranks before: those of
+/// all ranks would stand round a circle, each with its send in one launch and the receive that
+/// another's send waits for in its next.
+constexpr bool endsFarLaunchBefore(size_t queue, int queues) {
+  return queues >= (queue % 2 == 0 ? kMostFarQueues - 1 : kMostFarQueues);
+}
 /// What goes in lines at most; with many ranks, whose lines would take much memory, nothing.
 constexpr uint64_t kMostPairInLines = kMostFarPairLines * kFarLineBytes;
 constexpr int kMostRanksWithPairLines = 64;

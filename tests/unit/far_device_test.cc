@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <random>
 
 #include "api/device_uneven.h"
 #include "coll/far_staging.h"
@@ -450,6 +451,32 @@ TEST(FarDevice, StagingIsBounded) {
       }
     }
     EXPECT_LE(mostPerFarQueue(ranks) * std::min(farQueues(ranks), kMostFarQueues), kMostFarPieces);
+  }
+}
+
+// Two launches never have a rank's send over a distance and its receive over the same one apart,
+// whichever queues are empty (those of ranks on the same host, and of no bytes).
+TEST(FarDevice, LongGroupsAreCutBetweenDistances) {
+  std::minstd_rand random(36);
+  for (const int ranks : {34, 35, 36, 48, 64, 65, 200}) {
+    for (int round = 0; round < 200; ++round) {
+      const unsigned one = 2 + random() % 7;  // in so many is empty
+      int queues = 0, launch = 0, ofSend = -1;
+      for (size_t index = 0; index < static_cast<size_t>(farQueues(ranks)); ++index) {
+        if (index % 2 == 0) ofSend = -1;
+        if (random() % one == 0) continue;
+        if (endsFarLaunchBefore(index, queues)) {
+          ++launch;
+          queues = 0;
+        }
+        ASSERT_LE(++queues, kMostFarQueues);
+        if (index % 2 == 0) ofSend = launch;
+        if (index % 2 == 1 && ofSend >= 0) {
+          ASSERT_EQ(launch, ofSend) << ranks << " ranks, queue " << index;
+        }
+      }
+      EXPECT_GE(launch, farQueues(ranks) / 2 / kMostFarQueues - 1);
+    }
   }
 }
 

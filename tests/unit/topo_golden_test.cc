@@ -27,7 +27,7 @@ std::string folder() {
 }
 
 std::string answers(const Graph& graph) {
-  const Channels channels = searchChannels(graph);
+  const topo::Channels channels = searchChannels(graph);
   std::string out = treeText(graph) + "\n" + matrixText(graph, 0) + "\n";
   out += channelsText(graph, channels);
   out += "rings " + shortBandwidth(channels.ringBytes()) + ", trees " +
@@ -64,7 +64,7 @@ TEST_P(TopoGolden, RoundTripIsExact) {
 
 TEST_P(TopoGolden, PictureIsWellFormedAndNamesEverything) {
   const Graph graph = loadTopology(folder() + GetParam() + std::string(".xml")).graph;
-  const Channels channels = searchChannels(graph);
+  const topo::Channels channels = searchChannels(graph);
   const std::string svg = drawSvg(graph, &channels, "a & b");
   EXPECT_EQ(parseXml(svg, "m.svg").name, "svg");
   for (const NodeKind kind : {NodeKind::Gpu, NodeKind::Nic, NodeKind::Cpu, NodeKind::NvSwitch}) {
