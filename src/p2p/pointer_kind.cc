@@ -14,7 +14,6 @@
 #include <cerrno>
 
 #include "base/error.h"
-#include "base/program_memory.h"
 #include "p2p/cuda_driver.h"
 
 namespace rondo {
@@ -69,8 +68,7 @@ PointerKind hostOrGone(const void* pointer, CUresult error) {
 
 PointerKind pointerKind(const void* pointer) {
   static const CudaDriver* const driver = findCudaDriver();
-  // The driver takes 0.7 us for an address that it does not know.
-  if (driver == nullptr || pointer == nullptr || inHeapOrStack(pointer)) return {};
+  if (driver == nullptr || pointer == nullptr) return {};
   unsigned type = 0;
   unsigned managed = 0;
   int device = -1;

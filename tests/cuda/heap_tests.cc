@@ -2,7 +2,6 @@
 // from, who reaches it, and what is refused.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <string>
 #include <vector>
@@ -84,18 +83,6 @@ TEST_F(PretendedCuda, WithoutVirtualMemoryManagementItIsPlain) {
     EXPECT_FALSE(DeviceHeap::own().reaches(0, memory, 3000));
     freed(memory);
   }
-}
-
-// The driver takes long for what it does not know.
-TEST_F(PretendedCuda, IsNotAskedAboutTheStackAndTheHeap) {
-  char* const memory = given(3000, 0);
-  const int before = fake.attributeCalls, local = 0;
-  EXPECT_EQ(pointerKind(&local).memory, PointerKind::kHost);
-  EXPECT_EQ(pointerKind(sbrk(4096)).memory, PointerKind::kHost);
-  EXPECT_EQ(fake.attributeCalls, before);
-  EXPECT_EQ(pointerKind(memory).memory, PointerKind::kDevice);
-  EXPECT_EQ(fake.attributeCalls, before + 1);
-  freed(memory);
 }
 
 TEST_F(PretendedCuda, NoneAndNothing) {

@@ -9,7 +9,6 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "base/program_memory.h"
 #include "base/shared_library.h"
 
 namespace rondo::drop_in {
@@ -307,7 +306,6 @@ bool findDevices(std::string* why) {
 }
 
 bool isDeviceMemory(const void* address) {
-  if (inHeapOrStack(address)) return false;
   const Kind kind = kindOf(address);
   answers.last[answers.next++ % answers.last.size()] = {address, kind};
   return kind.memory == kMemoryTypeDevice && kind.managed == 0;
