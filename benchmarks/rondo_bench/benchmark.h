@@ -40,6 +40,7 @@ struct Benchmark {
   AcrossRanks across;
 
   bool has(Trait trait) const { return (traits & trait) != 0; }
+  bool isCollective() const { return !has(kPairs) && !has(kRing); }
 
   /// The buffers of a rank's group of calls.
   Layout place(const Seat& seat, size_t elements, bool inPlace) const;

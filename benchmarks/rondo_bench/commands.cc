@@ -12,7 +12,7 @@ unsigned takenBy(const Benchmark& benchmark) {
   if (benchmark.has(kRooted)) takes |= kTakesRoot;
   if (benchmark.has(kInPlace)) takes |= kTakesInPlace;
   if (benchmark.has(kWindow)) takes |= kTakesWindow;
-  if (!benchmark.has(kPairs) && !benchmark.has(kRing)) takes |= kTakesGroup;
+  if (benchmark.isCollective()) takes |= kTakesGroup;
   return takes;
 }
 

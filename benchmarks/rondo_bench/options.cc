@@ -53,7 +53,7 @@ void readData(const OptionTexts& texts, Options& options) {
   if (given(texts.polls)) options.polls = readInt("--polls", texts.polls, 0, 100000);
   std::vector<std::string> names;
   for (const Benchmark& benchmark : benchmarks()) {
-    if (!benchmark.has(kPairs) && !benchmark.has(kRing)) names.push_back(benchmark.name);
+    if (benchmark.isCollective()) names.push_back(benchmark.name);
   }
   options.collective = given(texts.collective) ? texts.collective : "allreduce";
   readChoice("--collective", options.collective, names);

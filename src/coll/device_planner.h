@@ -32,9 +32,7 @@ struct DeviceFacts {
   /// none comes close.
   int closeLanes() const { return close ? lanes / 2 : -1; }
   /// Of a kernel of so many.
-  Close closeOf(int blocks) const {
-    return !close ? Close::kNot : blocks <= closeLanes() ? Close::kBeside : Close::kAtItsEnd;
-  }
+  Close closeOf(int blocks) const { return rondo::closeOf(blocks, closeLanes()); }
 };
 
 struct DeviceRequest {

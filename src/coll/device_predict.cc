@@ -128,9 +128,7 @@ ExchangeWork::Sum ExchangeWork::sum() const {
 }
 
 uint64_t ExchangeWork::launch(const DeviceCosts& costs, Count lanes) const {
-  const bool beside = static_cast<int>(lanes) <= closeLanes_;
-  const Close close = closeLanes_ < 0 ? Close::kNot : beside ? Close::kBeside : Close::kAtItsEnd;
-  return launchOf(costs, close);
+  return launchOf(costs, closeOf(static_cast<int>(lanes), closeLanes_));
 }
 
 uint64_t ExchangeWork::time(const DeviceCosts& costs, bool ahead) const {

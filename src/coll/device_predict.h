@@ -14,6 +14,10 @@ enum class Close : uint8_t {
   kAtItsEnd,  ///< Of more than half of the communicator's blocks, or behind one of these.
   kBeside     ///< Of fewer: the one before it has let it come.
 };
+/// Of a kernel of so many blocks; `closeLanes`: DeviceFacts::closeLanes().
+constexpr Close closeOf(int blocks, int closeLanes) {
+  return closeLanes < 0 ? Close::kNot : blocks <= closeLanes ? Close::kBeside : Close::kAtItsEnd;
+}
 
 /// One-shot, two-shot and direct kernels.
 struct WindowWork {
