@@ -161,10 +161,13 @@ RONDO_API rondoResult_t rondoCommDestroy(rondoComm_t comm);
 
 /**
  * Ends the communicator on all ranks: calls pending on this and other ranks return rondoRemoteError
- * soon after, and the handle is freed as by rondoCommDestroy. Never blocks. May be called while
- * another thread of this process is inside a collective on `comm`; the handle then stays valid
- * until that call has returned. Memory of rondoMemAlloc that a pending call used may be written by
- * peers until their calls have returned too: do not free or reuse it before. Since 0.1.
+ * soon after, and the handle is freed as by rondoCommDestroy. Waits for no other rank. With a
+ * device it waits for what runs in the device's context, where this communicator's kernels end:
+ * kernels of other communicators must be able to end, too, and where they cannot, rondoCommLeave
+ * ends several at once. May be called while another thread of this process is inside a collective
+ * on `comm`; the handle then stays valid until that call has returned. Memory of rondoMemAlloc that
+ * a pending call used may be written by peers until their calls have returned too: do not free or
+ * reuse it before. Since 0.1.
  *
  * Of a communicator that is still being made (config.blocking 0) it ends the making: the thread
  * that does it is waited for, which takes some milliseconds, and nothing is left of it; the other

@@ -193,7 +193,7 @@ int BackgroundMemory::napMs() {
 
 void BackgroundMemory::serve() {
   const ContextScope scope(device_.context());
-  leaveCapturesAlone();
+  const CapturesAlone alone;
   int nap = 0;
   while (!stop_) {
     pollfd sources[] = {{socket_.get(), POLLIN, 0}, {bell_.get(), POLLIN, 0}};

@@ -106,6 +106,15 @@ std::vector<DeviceTenant> tenantsOf(const std::vector<DeviceCard>& cards) {
   return {cards.begin(), cards.end()};
 }
 
+CudaDevice::Meanwhile whileWaiting(const std::vector<DeviceCard>& cards, int rank) {
+  const DeviceCard& mine = cards[static_cast<size_t>(rank)];
+  const auto shares = [&mine](const DeviceCard& card) {
+    return card.process == mine.process && card.context == mine.context;
+  };
+  return std::count_if(cards.begin(), cards.end(), shares) > 1 ? CudaDevice::Meanwhile::kLaunch
+                                                               : CudaDevice::Meanwhile::kCapture;
+}
+
 bool mayGoStraight(const std::vector<DeviceCard>& cards) {
   const bool crosses = crossesProcesses(cards);
   return std::none_of(cards.begin(), cards.end(), [crosses](const DeviceCard& card) {

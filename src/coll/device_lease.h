@@ -45,6 +45,9 @@ int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why);
 
 std::vector<DeviceTenant> tenantsOf(const std::vector<DeviceCard>& cards);
 
+/// What may go on in this rank's context while it waits for all that runs there.
+CudaDevice::Meanwhile whileWaiting(const std::vector<DeviceCard>& cards, int rank);
+
 /// Whether long sends between any two ranks may go straight into memory that nobody registers.
 bool mayGoStraight(const std::vector<DeviceCard>& cards);
 

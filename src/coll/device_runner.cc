@@ -54,6 +54,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry, private DeviceCop
         close_(config.dependentLaunch, opened.launchesClose, lanesAtMost,
                config.closeAlways ? nullptr : &DeviceBudget::users(opened.device->ordinal())),
         device_(std::move(*opened.device)),
+        whileWaiting_(whileWaiting(cards, rank_)),
         faults_(std::move(opened.faults), config.spinBoundMs, shown_),
         budget_(std::move(opened.budget)),
         lease_(std::move(lease)),
@@ -94,10 +95,11 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry, private DeviceCop
   ~CudaRunner() override {
     if (exchange_.asked() > 0) sayStraight();
     awaits_.say();
+    endsAlone_.emplace();
     // Kernels that still run use what is freed next.
     try {
       if (faults_.healthy()) awaits_.leave();
-      device_.synchronize();
+      device_.synchronize(whileWaiting_);
       const ContextScope scope(device_.context());
       pool_.free();
       streams_.free();
@@ -145,8 +147,12 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry, private DeviceCop
   uint64_t serial() const override { return serial_; }
   void startEpochsAt(uint32_t value) override { lease_->setCounters(device_, value); }
   uint64_t addMemory(Bootstrap& boot, void* memory, size_t bytes, MemoryUse use) override;
-  void removeMemory(Bootstrap& boot, uint64_t number) override { memory_.remove(boot, number); }
+  void removeMemory(Bootstrap& boot, uint64_t number) override {
+    const CapturesAlone alone;
+    memory_.remove(boot, number);
+  }
   void removeWindow(uint64_t number) override {
+    const CapturesAlone alone;
     const ContextScope scope(device_.context());
     memory_.removeWindow(number);
   }
@@ -200,6 +206,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry, private DeviceCop
     awaits_.leave();
   }
 
+  std::optional<CapturesAlone> endsAlone_;  // of the destructor; the first here, so the last to go
   const uint64_t serial_;
   const int rank_;
   const int size_;
@@ -208,6 +215,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry, private DeviceCop
   const std::vector<TuneRule> tune_;
   CloseLaunch close_;
   CudaDevice device_;
+  const CudaDevice::Meanwhile whileWaiting_;
   DeviceFaults faults_;
   const DeviceBudget budget_;
   const std::unique_ptr<DeviceLease> lease_;
@@ -233,6 +241,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry, private DeviceCop
 };
 
 uint64_t CudaRunner::addMemory(Bootstrap& boot, void* memory, size_t bytes, MemoryUse use) {
+  const CapturesAlone alone;
   const ContextScope scope(device_.context());
   const int error = copies_.prepare();
   boot.agree(error == 0 ? rondoSuccess : rondoUnhandledCudaError,
@@ -305,7 +314,7 @@ std::string launching(const DeviceCall& call, const DeviceChoice& choice) {
 
 bool CudaRunner::gaveUp() {
   try {
-    device_.synchronize();
+    device_.synchronize(whileWaiting_);
   } catch (const Error&) {  // nobody will know
     return true;
   }
@@ -513,6 +522,7 @@ int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) {
 std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fds,
                                                  const std::vector<int>& peers,
                                                  const DeviceConfig& config, std::string* why) {
+  const CapturesAlone alone;
   DeviceCard mine{};
   OpenedDevice opened = openDevice(config, &mine);
   std::vector<DeviceCard> cards(static_cast<size_t>(boot.size()));

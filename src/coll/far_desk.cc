@@ -226,6 +226,15 @@ void FarDesk::fail(FarFailure failure) {
   endWaits(differ);
 }
 
+void FarDesk::keep(const std::shared_ptr<void>& memory) const {
+  for (const FarCarriers& lane : carriers_) {
+    for (const auto* carrier : {&lane.all, &lane.pieces, &lane.rail}) {
+      FarTransport* const network = *carrier != nullptr ? (*carrier)->fabric()->network() : nullptr;
+      if (network != nullptr) network->keep(memory);
+    }
+  }
+}
+
 void FarDesk::abort() noexcept {
   // The progress thread calls it again and again; peers are told once.
   if (!ended_.exchange(true, std::memory_order_acq_rel)) endWaits();

@@ -86,6 +86,9 @@ class FarDesk {
   /// No poll runs any more, nor will.
   void close();
 
+  /// What messages lie in: where a network has some of them even when the carriers end, as an abort
+  /// leaves them, it stays for good.
+  void keep(const std::shared_ptr<void>& memory) const;
   /// Ends waits of kernels here, and what is under way on all ranks.
   void abort() noexcept;
   FarFailure failure() const;

@@ -10,6 +10,7 @@
 #ifdef HAVE_CUDA
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,7 @@ class CudaFarDevice : public FarDevice {
     room_ = DeviceBudget::room(device_.ordinal(), blocksAtOnce);
   }
   ~CudaFarDevice() override {
+    endsAlone_.emplace();
     try {
       device_.synchronize();
     } catch (const Error&) {
@@ -86,9 +88,9 @@ class CudaFarDevice : public FarDevice {
   int blocks() const override { return blocks_; }
 
   Memory pinned(uint64_t bytes) override {
-    pinned_.push_back(std::make_unique<PinnedMemory>(device_, bytes));
+    pinned_.push_back(std::make_shared<PinnedMemory>(device_, bytes));
     return {static_cast<unsigned char*>(pinned_.back()->host()),
-            static_cast<unsigned char*>(pinned_.back()->device())};
+            static_cast<unsigned char*>(pinned_.back()->device()), pinned_.back()};
   }
   uint32_t* counters(uint64_t words) override {
     counters_.push_back(
@@ -204,6 +206,7 @@ class CudaFarDevice : public FarDevice {
     if (error != 0) rondo::throwCuda(device_, format("%s: %s", name, what), error);
   }
 
+  std::optional<CapturesAlone> endsAlone_;  // of the destructor; the first here, so the last to go
   CudaDevice device_;
   const CudaDevice::CardWrites cardWrites_ = device_.cardWrites();
   int wanted_ = 0;     ///< config.smBudget, as blocks.
@@ -214,7 +217,7 @@ class CudaFarDevice : public FarDevice {
   CUevent_st* event_ = nullptr;
   StreamPool pool_;
   CUstream_st* side_ = nullptr;  ///< Of levels: what runs beside their caller's stream.
-  std::vector<std::unique_ptr<PinnedMemory>> pinned_;
+  std::vector<std::shared_ptr<PinnedMemory>> pinned_;
   std::vector<std::shared_ptr<DeviceMemory>> counters_;
 };
 

@@ -29,8 +29,9 @@ class FarDevice {
   struct Memory {
     unsigned char* host;
     unsigned char* device;  ///< The same memory as kernels address it.
+    std::shared_ptr<void> owner;
   };
-  /// Zeroed, page-locked; there as long as the device is.
+  /// Zeroed, page-locked; there as long as the device is, or anybody has its owner.
   virtual Memory pinned(uint64_t bytes) = 0;
   /// Zeroed memory of the device itself; likewise.
   virtual uint32_t* counters(uint64_t words) = 0;

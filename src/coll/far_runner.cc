@@ -17,6 +17,7 @@
 #include "coll/device_order.h"
 #include "coll/device_scaled.h"
 #include "coll/far_thread.h"
+#include "p2p/cuda_device.h"
 
 namespace rondo {
 namespace {
@@ -88,6 +89,7 @@ class CarriedRunner final : public FarRunner {
     call_.zeroCopyFrom = kLeastZeroCopy;
     call_.zeroCopyPiece = kZeroCopyPiece;
     queues_.resize(static_cast<size_t>(farQueues(place_.size)));
+    desk_->keep(memory_.owner);
     // All of them first: who has the desk reads memory that is gone if another cannot be started.
     for (int lane = 0; lane < desk_->lanes(); ++lane) threads_.push_back(&FarThread::of(lane));
     for (FarThread* thread : threads_) thread->add(desk_);
@@ -373,6 +375,7 @@ int farLanes(int processorsPerRank) {
 
 std::unique_ptr<FarRunner> createFarRunner(Bootstrap& boot, const DeviceConfig& config,
                                            const FarMakers& makers, int lanes, std::string* why) {
+  const CapturesAlone alone;
   std::optional<OpenedFar> opened = openFarTogether(boot, makers.open, why);
   if (!opened) return nullptr;
   std::vector<FarCarriers> carriers;

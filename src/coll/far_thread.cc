@@ -47,6 +47,13 @@ void pause() {
 /// When any thread did something last, in ns: the lanes take turns with short calls.
 std::atomic<int64_t> lastMove{0};
 
+std::atomic<FarThread*> threads[kFarSlots];
+
+/// How long the library's end waits for them.
+constexpr std::chrono::seconds kLastLook{2};
+
+__attribute__((destructor)) void endThreads() { FarThread::endAll(); }
+
 }  // namespace
 
 struct FarThread::State {
@@ -59,6 +66,7 @@ struct FarThread::State {
   std::atomic<uint32_t> seenChanges{0};
   std::atomic<uint32_t> calls{0};  ///< wake() so far.
   std::atomic<bool> sleeps{false};
+  std::atomic<bool> ends{false}, ended{false};
   // The thread's own.
   std::vector<std::shared_ptr<FarDesk>> served;
   uint32_t seenCalls = 0, looks = 0;
@@ -68,10 +76,12 @@ struct FarThread::State {
 
 FarThread& FarThread::of(int lane) {
   static std::mutex mutex;
-  static FarThread* threads[kFarSlots] = {};
   const std::lock_guard<std::mutex> lock(mutex);
-  FarThread*& thread = threads[lane];
-  if (thread == nullptr) thread = new FarThread(lane);
+  FarThread* thread = threads[lane].load(std::memory_order_acquire);
+  if (thread == nullptr) {
+    thread = new FarThread(lane);
+    threads[lane].store(thread, std::memory_order_release);
+  }
   // Behind UCX's, so that it runs before that: which waits for what has been sent.
   static const int atExit = std::atexit(&FarThread::settleAtExit);
   static_cast<void>(atExit);
@@ -83,6 +93,21 @@ void FarThread::settleAtExit() {
   if (getpid() != first.state_->process) return;  // a fork's end, without threads
   const Clock::time_point end = Clock::now() + kLastWords;
   while (!first.settled() && Clock::now() < end) std::this_thread::sleep_for(kShortNap);
+}
+
+void FarThread::endAll() {
+  const Clock::time_point end = Clock::now() + kLastLook;
+  for (const auto& each : threads) {
+    FarThread* const thread = each.load(std::memory_order_acquire);
+    if (thread == nullptr || getpid() != thread->state_->process) continue;
+    thread->state_->ends = true;
+    thread->wake();
+  }
+  for (const auto& each : threads) {
+    FarThread* const thread = each.load(std::memory_order_acquire);
+    if (thread == nullptr || getpid() != thread->state_->process) continue;
+    while (!thread->state_->ended && Clock::now() < end) std::this_thread::sleep_for(kShortNap);
+  }
 }
 
 /// Wakes whoever has something to do yet.
@@ -127,7 +152,8 @@ void FarThread::remove(const FarDesk& desk) {
     change = state_->changes.fetch_add(1, std::memory_order_release) + 1;
     state_->awake.notify_one();
   }
-  while (static_cast<int32_t>(state_->seenChanges.load(std::memory_order_acquire) - change) < 0) {
+  while (static_cast<int32_t>(state_->seenChanges.load(std::memory_order_acquire) - change) < 0 &&
+         !state_->ended) {
     sched_yield();
   }
 }
@@ -190,7 +216,7 @@ void FarThread::rest(bool busy) {
 void FarThread::loop() {
   pthread_setname_np(pthread_self(), "rondo-far");
   State& s = *state_;
-  for (;;) {
+  while (!s.ends) {
     bool moved = refresh(), busy = false;
     for (const auto& desk : s.served) {
       moved |= desk->poll(s.lane);
@@ -204,6 +230,7 @@ void FarThread::loop() {
     lastMove.store(now.count(), std::memory_order_relaxed);
     s.looks = 0;
   }
+  s.ended = true;
 }
 
 }  // namespace rondo

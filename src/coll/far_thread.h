@@ -25,6 +25,9 @@ class FarThread {
   void remove(const FarDesk& desk);
   /// A kernel will ring: the thread looks again, if it sleeps.
   void wake();
+  /// Ends all threads, and waits for it. Before the network's library ends with the process, which
+  /// this library's end comes before; exit handlers may still call Rondo.
+  static void endAll();
 
  private:
   explicit FarThread(int lane);

@@ -49,11 +49,30 @@ bool streamCaptures(CUstream_st* stream) {
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-void leaveCapturesAlone() noexcept {
+namespace {
+
+/// Returns the thread's mode until then.
+int exchangeCaptureMode(int mode) noexcept {
   const CudaDriver* const driver = findCudaDriver();
-  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-  if (driver != nullptr) driver->threadExchangeStreamCaptureMode(&mode);
+  auto exchanged = static_cast<CUstreamCaptureMode>(mode);
+  if (driver != nullptr) driver->threadExchangeStreamCaptureMode(&exchanged);
+  return exchanged;
 }
+
+/// Also while streams of the current context capture; launches there wait as long.
+CUresult waitByFreeing() {
+  const CudaDriver& cu = cudaDriver();
+  CUdeviceptr memory = 0;
+  const CUresult result = cu.memAlloc(&memory, 1);
+  return result == CUDA_SUCCESS ? cu.memFree(memory) : result;
+}
+
+}  // namespace
+
+CapturesAlone::CapturesAlone() noexcept
+    : before_(exchangeCaptureMode(CU_STREAM_CAPTURE_MODE_RELAXED)) {}
+
+CapturesAlone::~CapturesAlone() { exchangeCaptureMode(before_); }
 
 std::string streamFault(const CudaDevice& device, CUstream_st* stream) {
   const bool madeByCaller = stream != nullptr && stream != CU_STREAM_LEGACY &&
@@ -196,9 +215,18 @@ bool CudaDevice::runsProcessesTogether() const {
 #endif
 }
 
-void CudaDevice::synchronize() const {
+void CudaDevice::synchronize(Meanwhile others) const {
   const ContextScope scope(context_);
-  checkCuda(cudaDriver().ctxSynchronize(), "cuCtxSynchronize");
+  const CapturesAlone alone;
+  const CudaDriver& cu = cudaDriver();
+  if (others == Meanwhile::kCapture) {
+    const CUresult result = waitByFreeing();
+    if (result != CUDA_ERROR_OUT_OF_MEMORY) return checkCuda(result, "waiting for the context");
+  }
+  // It is refused while any stream there captures, in whatever mode, and that capture is over then.
+  CUresult result = cu.ctxSynchronize();
+  if (result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) result = waitByFreeing();
+  checkCuda(result, "cuCtxSynchronize");
 }
 
 CUctx_st* currentCudaContext() {
@@ -230,6 +258,9 @@ namespace rondo {
 bool streamCaptures(CUstream_st*) { return false; }
 
 CUctx_st* currentCudaContext() { return nullptr; }
+
+CapturesAlone::CapturesAlone() noexcept = default;
+CapturesAlone::~CapturesAlone() { static_cast<void>(before_); }
 
 ContextScope::ContextScope(CUctx_st*) noexcept {}
 ContextScope::~ContextScope() { static_cast<void>(pushed_); }

@@ -75,8 +75,12 @@ class CudaDevice {
   enum class CardWrites : uint8_t { Seen, Flushed, Unseen };
   CardWrites cardWrites() const;
   void flushCardWrites() const;
-  /// Waits for everything enqueued in the context.
-  void synchronize() const;
+  /// What other threads may do in the context while one waits for it: launch, but then what they
+  /// capture may be lost, or capture, but then launches wait, too. Of a context that several ranks
+  /// have, kernels wait for each other's launches: kLaunch.
+  enum class Meanwhile : uint8_t { kLaunch, kCapture };
+  /// Waits for everything enqueued in the context, whatever is captured there.
+  void synchronize(Meanwhile others = Meanwhile::kLaunch) const;
 
  private:
   CudaDevice(int ordinal, CUctx_st* context, bool retained)
@@ -90,8 +94,18 @@ class CudaDevice {
 /// a call failed; empty: it is of the device's context, or the driver does not say.
 std::string streamFault(const CudaDevice& device, CUstream_st* stream);
 
-/// From now on what the calling thread asks the driver for concerns no capture of another thread.
-void leaveCapturesAlone() noexcept;
+/// While it lives what the calling thread asks the driver for concerns no capture of another
+/// thread: it is not refused because of one, and ends none.
+class CapturesAlone {
+ public:
+  CapturesAlone() noexcept;
+  CapturesAlone(const CapturesAlone&) = delete;
+  CapturesAlone& operator=(const CapturesAlone&) = delete;
+  ~CapturesAlone();
+
+ private:
+  int before_ = 0;  ///< The thread's CUstreamCaptureMode.
+};
 
 /// The calling thread's context; nullptr if it has none, or no driver.
 CUctx_st* currentCudaContext();

@@ -9,6 +9,8 @@
 
 #ifdef HAVE_CUDA
 
+#include <optional>
+
 #include "p2p/cuda_device.h"
 #include "p2p/cuda_memory.h"
 
@@ -41,6 +43,7 @@ DeviceHeap& DeviceHeap::own() {
 }
 
 void* DeviceHeap::allocate(int device, size_t bytes) {
+  const CapturesAlone alone;
   CudaDevice opened = openFor(device);
   std::shared_ptr<DeviceMemory> memory;
   try {
@@ -61,6 +64,7 @@ void* DeviceHeap::allocate(int device, size_t bytes) {
 }
 
 bool DeviceHeap::release(void* memory) {
+  std::optional<CapturesAlone> alone;  // once it is known that there is a driver
   std::shared_ptr<Allocation> entry;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -69,6 +73,7 @@ bool DeviceHeap::release(void* memory) {
     entry = std::move(found->second);
     allocations_.erase(found);
   }
+  alone.emplace();
   try {
     entry->device.synchronize();  // what is unmapped under a kernel ends the context
   } catch (const Error&) {        // which is gone already

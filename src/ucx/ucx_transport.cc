@@ -283,6 +283,7 @@ ucs_status_t UcxTransport::take(UcxPeer& peer, UcxArrival& arrival, const UcxHea
   const size_t bytes = arrival.bytes;
   arrival.sequence = header.sequence;
   arrival.stamp = header.stamp;
+  arrival.peer = &peer;
   arrival.ofUcx = false;
   ucs_status_t answer = UCS_OK;
   if ((attributes & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
@@ -319,7 +320,11 @@ void UcxTransport::received(void* request, ucs_status_t status, size_t, void* ar
   auto& message = *static_cast<UcxArrival*>(arrival);
   if (message.owner == nullptr) return ucp_request_free(request);
   --message.owner->inFlight_;
-  if (status == UCS_OK) message.ready.store(message.sequence + 1, std::memory_order_release);
+  if (status == UCS_OK) {
+    message.ready.store(message.sequence + 1, std::memory_order_release);
+  } else {
+    message.owner->doubt(*message.peer, ucs_status_string(status));
+  }
   ucp_request_free(request);
 }
 

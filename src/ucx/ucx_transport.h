@@ -21,6 +21,7 @@
 namespace rondo {
 
 class UcxTransport;
+struct UcxPeer;
 
 /// Counts the peers that a message still has to leave for; nullptr: nobody waits for it.
 using UcxPending = std::atomic<uint32_t>;
@@ -38,6 +39,7 @@ struct UcxArrival {
   bool ofUcx = false;              ///< UCX's memory, which has to be given back.
   std::unique_ptr<char[]> buffer;  ///< Or one of the transport's.
   UcxTransport* owner = nullptr;
+  UcxPeer* peer = nullptr;  ///< Who sent it.
   char small[kSmall];
 };
 
@@ -204,6 +206,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   std::unique_ptr<RecvPort> recvFrom(int lane, int rank, bool everyone) override;
   void progress() override { worker_.progress(); }
   void abort(uint32_t word, uint32_t detail, std::string_view why) override;
+  void keep(std::shared_ptr<void> memory) override;
   void tell(int rank, std::span<const ToldCall> calls) override;
   void share(const FarNews& news, int to) override;
   bool inTouch(int rank) const override;
@@ -239,9 +242,6 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   void* heldBy(int rank, uint8_t channel, uint32_t sequence) const {
     return peerOf(rank).channels[channel].arrival(sequence)->by;
   }
-  /// What messages lie in that have not left although their port ends; until the transport's end,
-  /// and where UCX has some of them even then, for good.
-  void keep(std::shared_ptr<void> memory);
   /// Waits until what was sent has left, for so long that a living peer would have taken it.
   void settle();
   /// Until UCX writes no more into the caller's memory, which may be used for something else next;
@@ -325,7 +325,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   bool greeting_ = false;
   bool closing_ = false;
   std::vector<UcxEnd> untold_, told_;            // to be sent on; sent on
-  std::vector<std::shared_ptr<void>> kept_;      // of ports that have ended
+  std::vector<std::shared_ptr<void>> kept_;      // by keep()
   size_t inFlight_ = 0;                          // sends and receives that UCX has not finished
   size_t zeroCopying_ = 0;                       // of them, those that write into caller's memory
   int settleMs_ = 1000;                          // left for waiting in settle()

@@ -101,7 +101,7 @@ ZeroCopy* UcxTransport::receiveZeroCopy(int rank, void* data, size_t bytes, Memo
   } else {
     const UcxZeroCopies::Offer taken = *offer;
     offers.erase(offer);
-    takeOffer(move, taken);
+    if (!takeOffer(move, taken)) ucp_am_data_release(taken.by, taken.description);
   }
   return &move;
 }
@@ -127,6 +127,7 @@ bool UcxTransport::onZeroCopy(UcxPeer& peer, const UcxZeroCopies::Offer& offer) 
   return true;
 }
 
+/// Whether its description is UCX's from then on.
 bool UcxTransport::takeOffer(UcxZeroCopy& move, const UcxZeroCopies::Offer& offer) {
   if (offer.bytes != move.bytes) {
     lose(*move.peer, FarLoss::Broken,

@@ -98,6 +98,19 @@ using Lock = std::lock_guard<std::mutex>;
 /// same, for the tests' accounts.
 CUresult state() { return static_cast<CUresult>(fake.lost); }
 
+thread_local CUstreamCaptureMode captureMode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+CUresult refusedByCapture() {
+  ++fake.spoiltCaptures;
+  return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+/// For calls that a thread may make beside another one's capture only if it says so.
+CUresult besideCaptures() {
+  if (fake.lost != 0) return state();
+  if (!fake.captures || captureMode == CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_SUCCESS;
+  return refusedByCapture();
+}
+
 }  // namespace
 
 extern "C" {
@@ -185,6 +198,7 @@ CUresult cuCtxSynchronize() {
   if (fake.lost != 0) return state();
   const Lock lock(mutex);
   if (current == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (fake.captures) return refusedByCapture();  // whatever the thread's mode
   ++fake.synchronisations;
   return CUDA_SUCCESS;
 }
@@ -219,8 +233,7 @@ CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
 }
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-  static thread_local CUstreamCaptureMode now = CU_STREAM_CAPTURE_MODE_GLOBAL;
-  std::swap(now, *mode);
+  std::swap(captureMode, *mode);
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice) {
@@ -273,8 +286,8 @@ CUresult cuMemHostRegister_v2(void*, size_t, unsigned) { return CUDA_SUCCESS; }
 CUresult cuMemHostUnregister(void*) { return CUDA_SUCCESS; }
 
 CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
-  if (fake.lost != 0) return state();
   const Lock lock(mutex);
+  if (const CUresult refused = besideCaptures()) return refused;
   if (current == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   const int device = deviceOf(current);
   Physical* const memory = make(device, bytes);
@@ -295,6 +308,9 @@ CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
 }
 CUresult cuMemFree_v2(CUdeviceptr address) {
   const Lock lock(mutex);
+  if (fake.lost == 0 && besideCaptures() != CUDA_SUCCESS)
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  ++fake.frees;
   const auto at = ranges.find(address);
   if (at == ranges.end() || !at->second.plain) return CUDA_ERROR_INVALID_VALUE;
   munmap(reinterpret_cast<void*>(at->first), at->second.bytes);
@@ -366,8 +382,8 @@ CUresult cuMemGetAllocationGranularity(size_t* grain, const CUmemAllocationProp*
 }
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
                      const CUmemAllocationProp* properties, unsigned long long) {
-  if (fake.lost != 0) return state();
   const Lock lock(mutex);
+  if (const CUresult refused = besideCaptures()) return refused;
   if (fake.createFails) return CUDA_ERROR_NOT_SUPPORTED;
   if (bytes == 0 || bytes % kGrain != 0) return CUDA_ERROR_INVALID_VALUE;
   Physical* const memory = make(properties->location.id, bytes);

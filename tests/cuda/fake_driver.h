@@ -15,6 +15,9 @@ struct FakeCuda {
   size_t used[8] = {};       ///< By device: memory that is not given back.
   int contexts[8] = {};      ///< By device: how often its primary context is retained.
   int synchronisations = 0;  ///< cuCtxSynchronize
+  int frees = 0;             ///< cuMemFree, which waits for the context as well
+  bool captures = false;     ///< A stream captures, of a thread whose mode is global.
+  int spoiltCaptures = 0;    ///< By calls that are refused while one does.
   int opened = 0;            ///< Mappings of legacy IPC handles that are open.
   int peerEnables = 0;       ///< cuCtxEnablePeerAccess that enabled something.
   int attributeCalls = 0;    ///< cuPointerGetAttributes

@@ -150,6 +150,53 @@ TEST_F(PretendedCuda, NothingIsLostOverManyAllocations) {
   }
 }
 
+// A thread captures: memory is had and given back beside it, and only what waits for the context
+// can end what it has captured. Nothing is given back without having waited.
+TEST_F(PretendedCuda, MemoryBesideACapture) {
+  for (const bool virtualMemory : {true, false}) {
+    fake.virtualMemory = virtualMemory;
+    char* const early = given(1, 0);
+    fake.captures = true;
+    const int frees = fake.frees, waits = fake.synchronisations;
+    char* const memory = given(1, 0);
+    EXPECT_EQ(fake.spoiltCaptures, 0);
+    freed(early);
+    freed(memory);
+    EXPECT_EQ(fake.synchronisations, waits);
+    // Each waited by freeing something else before it went, which a free does that is one itself.
+    EXPECT_EQ(fake.frees - frees, virtualMemory ? 2 : 4);
+    EXPECT_EQ(fake.spoiltCaptures, 2);
+    fake.captures = false;
+    fake.spoiltCaptures = 0;
+  }
+  EXPECT_EQ(fake.used[0], 0u);
+}
+
+TEST_F(PretendedCuda, WaitingForAContext) {
+  const CudaDevice device = CudaDevice::open(0, 0);
+  const auto waits = [&](CudaDevice::Meanwhile others) {
+    const int before[] = {fake.synchronisations, fake.frees, fake.spoiltCaptures};
+    device.synchronize(others);
+    return std::vector<int>{fake.synchronisations - before[0], fake.frees - before[1],
+                            fake.spoiltCaptures - before[2]};
+  };
+  using Counts = std::vector<int>;
+  EXPECT_EQ(waits(CudaDevice::Meanwhile::kLaunch), (Counts{1, 0, 0}));
+  EXPECT_EQ(waits(CudaDevice::Meanwhile::kCapture), (Counts{0, 1, 0}));
+  fake.captures = true;
+  EXPECT_EQ(waits(CudaDevice::Meanwhile::kLaunch), (Counts{0, 1, 1}));
+  EXPECT_EQ(waits(CudaDevice::Meanwhile::kCapture), (Counts{0, 1, 0}));
+  fake.captures = false;
+  // Nothing left to free: the other way is taken.
+  fake.bytesEach = 0;
+  EXPECT_EQ(waits(CudaDevice::Meanwhile::kCapture), (Counts{1, 0, 0}));
+  lose(700);
+  for (const auto others : {CudaDevice::Meanwhile::kLaunch, CudaDevice::Meanwhile::kCapture}) {
+    EXPECT_THROW(device.synchronize(others), Error);
+  }
+  lose(0);
+}
+
 // What is added to the sentence of a launch that failed.
 TEST_F(PretendedCuda, AStreamOfAnotherDevice) {
   const CudaDevice device = CudaDevice::open(0, 0);

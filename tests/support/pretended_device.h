@@ -232,7 +232,7 @@ class PretendedDevice : public FarDevice {
   int blocks() const override { return blocks_; }
   Memory pinned(uint64_t bytes) override {
     unsigned char* const at = take(bytes);
-    return {at, at};
+    return {at, at, nullptr};
   }
   uint32_t* counters(uint64_t words) override {
     return reinterpret_cast<uint32_t*>(take(words * sizeof(uint32_t)));

@@ -98,6 +98,22 @@ TEST(DeviceCards, HoweverManyShareItAllFitOrTheSentenceSaysSo) {
 }
 
 // Choices follow from it, so all ranks must see the same: what one cannot, nobody does.
+// Where several ranks have a context their kernels may need launches there.
+TEST(DeviceCards, WhoMayLaunchOrCaptureWhileOneWaits) {
+  const auto in = [](uint64_t process, uint64_t context) {
+    DeviceCard card = cardOf(1, process, true);
+    card.context = context;
+    return card;
+  };
+  using Meanwhile = CudaDevice::Meanwhile;
+  const std::vector<DeviceCard> cards{in(1, 10), in(2, 10), in(2, 20), in(2, 10)};
+  EXPECT_EQ(whileWaiting(cards, 0), Meanwhile::kCapture) << "another process's has the address";
+  EXPECT_EQ(whileWaiting(cards, 1), Meanwhile::kLaunch);
+  EXPECT_EQ(whileWaiting(cards, 2), Meanwhile::kCapture);
+  EXPECT_EQ(whileWaiting(cards, 3), Meanwhile::kLaunch);
+  EXPECT_EQ(whileWaiting({in(1, 10)}, 0), Meanwhile::kCapture);
+}
+
 TEST(DeviceCards, AllComeCloseOrNobody) {
   const auto ofDevice = [](unsigned char device, uint64_t process) {
     DeviceCard card = cardOf(device, process, true);

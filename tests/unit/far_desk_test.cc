@@ -3,17 +3,24 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
 #include "coll/far_desk.h"
 #include "coll/far_lines.h"
 #include "coll/far_runner.h"
+#include "coll/far_thread.h"
 #include "support/pretended_device.h"
 #include "support/world.h"
 
@@ -206,6 +213,37 @@ TEST(FarDesk, WhatFailedIsNoErrorOfCallsBeforeTheCommunicatorKnows) {
     EXPECT_THROW(runner->check(), Error);
     all.arrive_and_wait();
   });
+}
+
+std::vector<std::string> ownThreads() {
+  std::vector<std::string> names;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream from(each.path() / "comm");
+    std::getline(from, names.emplace_back());
+  }
+  return names;
+}
+
+// Before the network's library does: no thread may be in it then.
+TEST(FarThreadDeathTest, TheLibrarysEndEndsThem) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto live = [] {
+    const auto far = [] {
+      const auto names = ownThreads();
+      return std::count(names.begin(), names.end(), "rondo-far");
+    };
+    FarThread::of(0).wake();
+    FarThread::of(1).wake();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (far() < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    const auto before = far();
+    FarThread::endAll();
+    while (far() > 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    std::fprintf(stderr, "%d threads, then %d\n", static_cast<int>(before),
+                 static_cast<int>(far()));
+    std::exit(0);
+  };
+  EXPECT_EXIT(live(), ::testing::ExitedWithCode(0), "2 threads, then 0");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -65,14 +66,24 @@ TEST_P(UcxZeroCopyRails, AlsoWhereTheirNumbersWrap) {
 }
 
 TEST(UcxZeroCopy, NothingIsWrittenWhereLengthsDiffer) {
-  Hosts hosts(2);
-  Bytes out(900'000, 'x'), in(800'000, '-');
-  hosts[0].sendZeroCopy(1, out.data(), out.size(), MemoryKind::Host);
-  ZeroCopy* const received = hosts[1].receiveZeroCopy(0, in.data(), in.size(), MemoryKind::Host);
-  ASSERT_TRUE(hosts.until([&] { return hosts.told(1).lost == 0; }));
-  EXPECT_EQ(hosts.told(1).whyLost, "it sends 900000 bytes where both have agreed on 800000");
-  EXPECT_FALSE(received->ended());
-  EXPECT_TRUE(in == Bytes(800'000, '-'));
+  for (const bool sendsFirst : {false, true}) {
+    Hosts hosts(2);
+    Bytes out(900'000, 'x'), in(800'000, '-');
+    ZeroCopy* received = nullptr;
+    const auto receive = [&] {
+      received = hosts[1].receiveZeroCopy(0, in.data(), in.size(), MemoryKind::Host);
+    };
+    if (!sendsFirst) receive();
+    hosts[0].sendZeroCopy(1, out.data(), out.size(), MemoryKind::Host);
+    if (sendsFirst) {
+      EXPECT_FALSE(hosts.until([] { return false; }, {}, std::chrono::milliseconds(50)));
+      receive();
+    }
+    ASSERT_TRUE(hosts.until([&] { return hosts.told(1).lost == 0; }));
+    EXPECT_EQ(hosts.told(1).whyLost, "it sends 900000 bytes where both have agreed on 800000");
+    EXPECT_FALSE(received->ended());
+    EXPECT_TRUE(in == Bytes(800'000, '-'));
+  }
 }
 
 TEST(UcxZeroCopy, MoreOffersThanAnybodyMakesAreRefused) {
@@ -132,6 +143,23 @@ TEST(UcxZeroCopy, NothingIsWrittenAfterTheEnd) {
   sender.join();
   EXPECT_FALSE(hosts.until([] { return false; }, {}, std::chrono::milliseconds(300)));
   EXPECT_TRUE(in == other);
+}
+
+// A peer that takes nothing any more, but may go on later, reads what it was offered then.
+TEST(UcxZeroCopy, WhatMessagesLieInOutlivesTheEndWhileTheNetworkHasThem) {
+  for (const bool underWay : {false, true}) {
+    Hosts hosts(2);
+    auto out = std::make_shared<Bytes>(8u << 20, 'x');
+    const std::weak_ptr<Bytes> there = out;
+    hosts[0].keep(out);
+    if (underWay) hosts[0].sendZeroCopy(1, out->data(), out->size(), MemoryKind::Host);
+    out.reset();
+    EXPECT_FALSE(there.expired());
+    EXPECT_FALSE(hosts.until([] { return false; }, {0}, std::chrono::milliseconds(50)));
+    hosts[0].abort(1, 0, "");
+    hosts.destroy(0);
+    EXPECT_EQ(there.expired(), !underWay);
+  }
 }
 
 TEST(UcxZeroCopy, OnlyWhereAskedForOrACardDoesIt) {
