@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <chrono>
+#include <filesystem>
+#include <iterator>
+#include <string>
 #include <thread>
 
 #include "drop_in/nccl_world.h"
@@ -110,19 +114,52 @@ TEST(NcclLife, NonBlockingInitInAGroupIsInProgressAtItsEnd) {
   EXPECT_TRUE(world.works());
 }
 
+long threads() {
+  const std::filesystem::directory_iterator all("/proc/self/task");
+  return std::distance(begin(all), end(all));
+}
+
 // Its peer never comes: abort does not wait for it.
 TEST(NcclLife, AbortEndsAnInitThatIsInProgress) {
+  { const World world(2); }  // what the library keeps is there from then on
   ncclConfig_t config = plainConfig();
   config.blocking = 0;
   ncclUniqueId id;
   ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
   ncclComm_t comm = nullptr;
+  const long before = threads();
   ASSERT_EQ(ncclCommInitRankConfig(&comm, 2, id, 0, &config), ncclInProgress);
+  EXPECT_GT(threads(), before);
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
   ncclResult_t state = ncclSuccess;
   expectRefused(ncclCommGetAsyncError(comm, &state), ncclInvalidArgument, {"destroyed"});
+  // Nor does anything of it in the background.
+  while (threads() > before && std::chrono::steady_clock::now() - begin < std::chrono::seconds(5)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_LE(threads(), before);
+}
+
+// A thread that asks for the last error sees those of others, also later ones.
+TEST(NcclLife, WhoNeverFailedSeesTheLastFailureOfTheProcess) {
+  std::barrier<> turn(2);
+  std::thread asks([&] {
+    for (const char* const each : {"ncclCommCount", "ncclCommUserRank"}) {
+      turn.arrive_and_wait();
+      EXPECT_EQ(std::string(ncclGetLastError(nullptr)).rfind(each, 0), 0u)
+          << ncclGetLastError(nullptr);
+      turn.arrive_and_wait();
+    }
+  });
+  int value = 0;
+  for (const auto call : {ncclCommCount, ncclCommUserRank}) {
+    EXPECT_EQ(call(nullptr, &value), ncclInvalidArgument);
+    turn.arrive_and_wait();
+    turn.arrive_and_wait();
+  }
+  asks.join();
 }
 
 TEST(NcclLife, ANonBlockingInitThatFailsSaysSoWhenAsked) {
@@ -400,6 +437,13 @@ TEST(NcclLife, RevokeEndsItForAllAndAsyncErrorTells) {
   EXPECT_EQ(ncclCommGetAsyncError(world[1], &state), ncclSuccess);
   EXPECT_EQ(state, ncclRemoteError);
   EXPECT_STRNE(ncclGetLastError(world[1]), "");
+  // As PyTorch's watchdog asks: a thread of its own, of no communicator.
+  std::thread([&] {
+    EXPECT_EQ(ncclCommGetAsyncError(world[1], &state), ncclSuccess);
+    EXPECT_NE(std::string(ncclGetLastError(nullptr)).find("aborted communicator"),
+              std::string::npos)
+        << ncclGetLastError(nullptr);
+  }).join();
   int value = 0;
   expectRefused(ncclAllReduce(&value, &value, 1, kInt32, kSum, world[1], nullptr), ncclRemoteError,
                 {"ncclAllReduce"});

@@ -105,7 +105,7 @@ rm "$scratch"/run.*
 
 echo "== the legacy stream while another one is captured"
 compile -o "$scratch/capture" -I"$TEST_SRCDIR/src" "$TEST_SRCDIR/tests/drop_in/nccl_capture.cc" \
-  "$TEST_SRCDIR/src/drop_in/nccl/driver.cc" "$TEST_SRCDIR/src/base/error.cc" -ldl
+  "$TEST_SRCDIR"/src/drop_in/nccl/{driver,streams}.cc "$TEST_SRCDIR/src/base/error.cc" -ldl
 "$scratch/capture" >"$log" 2>&1 || fail "nccl_capture"
 
 echo "== the same program without RONDO_VIRTUAL does not pretend"

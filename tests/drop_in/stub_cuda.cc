@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -19,6 +21,21 @@ std::map<void*, size_t> allocations;
 thread_local int current = 0;
 thread_local bool bound = false;  ///< The thread has a context.
 char contexts[64];                ///< One address for each device.
+struct Before {
+  int device;
+  bool bound;
+};
+thread_local std::vector<Before> pushed;
+thread_local int captureMode = 0;  ///< cudaStreamCaptureModeGlobal
+constexpr int kRelaxed = 2, kUnsupported = 900;
+
+/// STUB_CUDA_CAPTURES: streams that exist capture, of device 0, so that its legacy one cannot be
+/// asked; if it is more than 1, the stream of that address alone.
+uintptr_t captures() {
+  const char* wanted = std::getenv("STUB_CUDA_CAPTURES");
+  return wanted == nullptr ? 0 : std::strtoul(wanted, nullptr, 0);
+}
+bool refusedByCapture() { return captures() != 0 && captureMode != kRelaxed; }
 
 int devices() {
   const char* wanted = std::getenv("STUB_CUDA_DEVICES");
@@ -97,28 +114,47 @@ int cuCtxSetCurrent(void* context) {
   return 0;
 }
 int cuCtxGetDevice(int* device) { return cudaGetDevice(device); }
-int cuCtxPushCurrent_v2(void* context) { return cuCtxSetCurrent(context); }
-int cuCtxPopCurrent_v2(void** context) { return cuCtxGetCurrent(context); }
-int cuCtxSynchronize() { return 0; }
+int cuCtxPushCurrent_v2(void* context) {
+  pushed.push_back({current, bound});
+  return cuCtxSetCurrent(context);
+}
+int cuCtxPopCurrent_v2(void** context) {
+  cuCtxGetCurrent(context);
+  if (pushed.empty()) return kInvalidValue;
+  current = pushed.back().device;
+  bound = pushed.back().bound;
+  pushed.pop_back();
+  return 0;
+}
+int cuCtxSynchronize() { return captures() != 0 ? kUnsupported : 0; }
+int cuThreadExchangeStreamCaptureMode(int* mode) {
+  std::swap(captureMode, *mode);
+  return 0;
+}
 int cuMemAlloc_v2(unsigned long long* address, size_t bytes) {
   void* memory = nullptr;
   const int result = allocate(&memory, bytes);
   *address = reinterpret_cast<unsigned long long>(memory);
   return result;
 }
-int cuMemFree_v2(unsigned long long address) { return release(reinterpret_cast<void*>(address)); }
+int cuMemFree_v2(unsigned long long address) {
+  return refusedByCapture() ? kUnsupported : release(reinterpret_cast<void*>(address));
+}
 int cuEventCreate(void** event, unsigned) { return makeNumber(event); }
 int cuEventDestroy_v2(void*) { return 0; }
 int cuEventRecord(void*, void*) { return 0; }
 int cuStreamWaitEvent(void*, void*, unsigned) { return 0; }
 int cuEventSynchronize(void*) { return 0; }
-/// STUB_CUDA_CAPTURES: streams that exist capture, so that the legacy one cannot be asked.
 int cuStreamGetCaptureInfo_v2(void* stream, int* status, unsigned long long* id, void*, const void*,
                               size_t*) {
   constexpr int kImplicit = 906;
-  const bool captures = std::getenv("STUB_CUDA_CAPTURES") != nullptr;
-  if (captures && stream == nullptr) return kImplicit;
-  *status = captures;
+  const uintptr_t captured = captures();
+  const auto at = reinterpret_cast<uintptr_t>(stream);
+  if (at <= 1) {
+    *status = 0;
+    return captured != 0 && current == 0 ? kImplicit : 0;
+  }
+  *status = captured == 1 || captured == at;
   *id = 7;
   return 0;
 }

@@ -50,7 +50,7 @@ ncclComm* makeHandle(bool blocking, const Place& place) {
   comm->blocking = blocking;
   comm->place = place;
   comm->failure = ncclSuccess;
-  comm->unwanted = false;
+  comm->unwanted = comm->told = false;
   comm->text.clear();
   comm->word.store(ncclComm::kBusy, std::memory_order_release);
   return comm;
@@ -74,7 +74,7 @@ void noteFailure(ncclComm* comm, ncclResult_t result) {
   comm->failure = result;
 }
 
-void finishHandle(ncclComm* comm, rondoComm_t inner, ncclResult_t result) {
+bool finishHandle(ncclComm* comm, rondoComm_t inner, ncclResult_t result) {
   {
     const std::lock_guard<std::mutex> lock(comm->mutex);
     comm->inner = inner;
@@ -82,11 +82,12 @@ void finishHandle(ncclComm* comm, rondoComm_t inner, ncclResult_t result) {
     if (!comm->unwanted) {
       comm->word.store(result == ncclSuccess ? ncclComm::kReady : ncclComm::kFailed,
                        std::memory_order_release);
-      return;
+      return true;
     }
   }
   if (inner != nullptr) rondoCommAbort(inner);
   retireHandle(comm, /*inCalls=*/true);
+  return false;
 }
 
 void retireHandle(ncclComm* comm, bool inCalls) {

@@ -23,6 +23,7 @@ struct ncclComm {
   /// An abort takes it away beside other threads' calls.
   std::atomic<rondoComm_t> inner{nullptr};
   bool blocking = true;
+  std::atomic<bool> unwanted{false};  ///< Aborted while busy: the thread that has it frees it.
   rondo::nccl::Place place;
   rondo::nccl::StreamOrder order;
 
@@ -35,7 +36,7 @@ struct ncclComm {
   std::mutex mutex;  ///< Guards what follows, and changes of `word`.
   /// Of kFailed; else of the last operation in the background.
   ncclResult_t failure = ncclSuccess;
-  bool unwanted = false;  ///< Aborted while busy: the thread that has it frees it.
+  bool told = false;  ///< What is in `text` of an end that GetAsyncError tells of is in the log.
   std::string text;
 };
 
@@ -48,8 +49,9 @@ ncclResult_t holdHandle(ncclComm* comm, const char* name);
 /// An operation on it in the background failed: ncclCommGetAsyncError says so until the next one
 /// begins. The sentence is the calling thread's last.
 void noteFailure(ncclComm* comm, ncclResult_t result);
-/// The operation that made it busy is over; `inner` may be nullptr where that failed.
-void finishHandle(ncclComm* comm, rondoComm_t inner, ncclResult_t result);
+/// The operation that made it busy is over; `inner` may be nullptr where that failed. False: it was
+/// aborted meanwhile, and is gone.
+bool finishHandle(ncclComm* comm, rondoComm_t inner, ncclResult_t result);
 /// Takes the handle out of use; what it held is the caller's. `inCalls`: other threads may be in
 /// calls on it.
 void retireHandle(ncclComm* comm, bool inCalls = false);

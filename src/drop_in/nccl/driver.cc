@@ -23,6 +23,7 @@ struct Driver {
   Result (*ctxPush)(CUctx_st*);
   Result (*ctxPop)(CUctx_st**);
   Result (*ctxSynchronize)();
+  Result (*exchangeCaptureMode)(int*);
   Result (*memAlloc)(Address*, size_t);
   Result (*memFree)(Address);
   Result (*eventCreate)(CUevent_st**, unsigned);
@@ -52,6 +53,7 @@ Driver load() {
   library.need("cuCtxPushCurrent_v2", &d.ctxPush);
   library.need("cuCtxPopCurrent_v2", &d.ctxPop);
   library.need("cuCtxSynchronize", &d.ctxSynchronize);
+  library.need("cuThreadExchangeStreamCaptureMode", &d.exchangeCaptureMode);
   library.need("cuMemAlloc_v2", &d.memAlloc);
   library.need("cuMemFree_v2", &d.memFree);
   library.need("cuEventCreate", &d.eventCreate);
@@ -189,7 +191,21 @@ void waitOnHost(CUevent_st* event) {
   check(driver().eventSynchronize(event), "cuEventSynchronize");
 }
 
-void waitForDevice() { check(driver().ctxSynchronize(), "cuCtxSynchronize"); }
+/// Refused while a stream of the context is being captured; then memory is freed, which waits for
+/// as much, once the driver knows that this thread's calls concern no capture.
+void waitForDevice() {
+  constexpr Result kUnsupported = 900;  // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+  const Driver& cu = driver();
+  const Result result = cu.ctxSynchronize();
+  if (result != kUnsupported) return check(result, "cuCtxSynchronize");
+  int mode = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
+  cu.exchangeCaptureMode(&mode);
+  Address memory = 0;
+  Result freed = cu.memAlloc(&memory, 1);
+  if (freed == 0) freed = cu.memFree(memory);
+  cu.exchangeCaptureMode(&mode);
+  check(freed, "waiting for the device");
+}
 
 void destroyEvent(CUevent_st* event) noexcept {
   if (event != nullptr) driver().eventDestroy(event);

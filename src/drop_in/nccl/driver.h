@@ -17,6 +17,9 @@ struct Place {
   CUctx_st* context = nullptr;
 };
 
+/// The legacy stream by its name; NULL is it, too.
+inline CUstream_st* const kLegacy = reinterpret_cast<CUstream_st*>(1);
+
 /// Whether there is a driver, and a device that is visible.
 bool hasDevices();
 

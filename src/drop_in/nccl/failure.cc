@@ -35,14 +35,18 @@ ncclResult_t codeOf(rondoResult_t result) {
   }
 }
 
-ncclResult_t fail(ncclComm_t comm, ncclResult_t code, const std::string& sentence) {
-  logLine(Loud::Warn, sentence);
-  if (comm != nullptr) comm->setSentence(sentence);
+void note(const std::string& sentence) {
   {
     const std::lock_guard<std::mutex> lock(shared().mutex);
     shared().sentence = sentence;
   }
   threadSentence = sentence;
+}
+
+ncclResult_t fail(ncclComm_t comm, ncclResult_t code, const std::string& sentence) {
+  logLine(Loud::Warn, sentence);
+  if (comm != nullptr) comm->setSentence(sentence);
+  note(sentence);
   return code;
 }
 
@@ -51,11 +55,11 @@ ncclResult_t failAs(ncclComm_t comm, const char* name, rondoResult_t result) {
 }
 
 const char* lastSentence() {
-  if (threadSentence.empty()) {
-    const std::lock_guard<std::mutex> lock(shared().mutex);
-    threadSentence = shared().sentence;
-  }
-  return threadSentence.c_str();
+  if (!threadSentence.empty()) return threadSentence.c_str();
+  thread_local std::string copy;
+  const std::lock_guard<std::mutex> lock(shared().mutex);
+  copy = shared().sentence;
+  return copy.c_str();
 }
 
 }  // namespace rondo::nccl

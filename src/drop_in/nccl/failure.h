@@ -17,6 +17,10 @@ ncclResult_t codeOf(rondoResult_t result);
 /// writes it to the log, and returns `code`.
 ncclResult_t fail(ncclComm_t comm, ncclResult_t code, const std::string& sentence);
 
+/// Notes the sentence for the calling thread and for the process, as somebody asks what became of a
+/// communicator.
+void note(const std::string& sentence);
+
 /// What Rondo's last call on the calling thread failed with: `name` is that of NCCL's call.
 ncclResult_t failAs(ncclComm_t comm, const char* name, rondoResult_t result);
 

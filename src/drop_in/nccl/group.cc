@@ -53,13 +53,25 @@ ncclResult_t orderStreams(const Collected& group) {
   });
 }
 
+void markAnyway(const Use& use) {
+  try {
+    use.comm->order.after(use.streams, use.comm->place);
+  } catch (const Error&) {  // the first cause counts
+  }
+}
+
 ncclResult_t launch(const Collected& group) {
   if (const ncclResult_t bad = orderStreams(group)) {
     drop();
     return bad;
   }
   const rondoResult_t result = rondoGroupEnd();
-  if (result != rondoSuccess) return failAs(nullptr, "ncclGroupEnd", result);
+  if (result != rondoSuccess) {
+    const ncclResult_t failed = failAs(nullptr, "ncclGroupEnd", result);
+    // Of several communicators some have launched theirs before another one failed.
+    for (const Use& use : group.uses) markAnyway(use);
+    return failed;
+  }
   return guarded("ncclGroupEnd", [&] {
     for (const Use& use : group.uses) use.comm->order.after(use.streams, use.comm->place);
     return ncclSuccess;

@@ -1,7 +1,10 @@
 // Communicators: from an id, for all devices of a process, out of other communicators.
 
+#include <chrono>
 #include <cstring>
 #include <span>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "drop_in/nccl/config.h"
@@ -44,6 +47,28 @@ ncclResult_t creates(const char* name, const Body& body) {
   return result == ncclSuccess || result == ncclInProgress ? result : failInGroup(result);
 }
 
+/// How long an abort of a communicator that is being made may go unnoticed.
+constexpr std::chrono::microseconds kBetweenLooks{200};
+
+/// To the end of the making of `forming`, which is ready then, or of `handle`.
+rondoComm_t awaitFormed(rondoComm_t forming, const ncclComm& handle) {
+  for (;;) {
+    rondoResult_t state = rondoInProgress;
+    rondoCommGetAsyncError(forming, &state);
+    if (state == rondoSuccess) return forming;
+    if (state != rondoInProgress) {
+      const std::string why = rondoGetLastError(forming);
+      rondoCommDestroy(forming);
+      throw Error(state, why);
+    }
+    if (handle.unwanted) {
+      rondoCommAbort(forming);
+      throw Error(rondoInvalidUsage, "the communicator was aborted while it was made");
+    }
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
 ncclResult_t initRank(const char* name, ncclComm_t* comm, int nranks,
                       std::span<const ncclUniqueId> ids, int rank, const ncclConfig_t* given) {
   return creates(name, [&] {
@@ -62,10 +87,15 @@ ncclResult_t initRank(const char* name, ncclComm_t* comm, int nranks,
     static_assert(sizeof(rondoUniqueId) == sizeof(ncclUniqueId));
     std::vector<rondoUniqueId> keys(ids.size());
     std::memcpy(keys.data(), ids.data(), ids.size_bytes());
-    const auto real = [config, keys, nranks, rank, device = job.place.device](rondoComm_t* made) {
-      const rondoConfig_t wanted = config.forRondo(device);
-      return rondoCommInitRankScalable(made, nranks, keys.data(), static_cast<int>(keys.size()),
-                                       rank, &wanted);
+    const auto real = [config, keys, nranks, rank, handle = job.makes,
+                       device = job.place.device](rondoComm_t* made) {
+      rondoConfig_t wanted = config.forRondo(device);
+      wanted.blocking = config.blocking ? 1 : 0;
+      const rondoResult_t result = rondoCommInitRankScalable(
+          made, nranks, keys.data(), static_cast<int>(keys.size()), rank, &wanted);
+      if (result != rondoInProgress) return result;
+      *made = awaitFormed(std::exchange(*made, nullptr), *handle);
+      return rondoSuccess;
     };
     if (!rehearsing()) job.run = real;
     logLine(Loud::Info,

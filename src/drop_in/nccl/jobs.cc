@@ -2,15 +2,17 @@
 
 #include <algorithm>
 #include <memory>
-#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "base/own_thread.h"
 #include "drop_in/nccl/failure.h"
 #include "drop_in/nccl/group.h"
 
 namespace rondo::nccl {
 namespace {
+
+constexpr const char* kThread = "a thread for operations that belong together";
 
 void letGo(const Job& job) {
   if (job.frees) finishHandle(job.on, job.on->inner, ncclSuccess);
@@ -61,10 +63,14 @@ ncclResult_t perform(const Job& job) {
     return result;
   }
   if (result != ncclSuccess && job.on != nullptr) noteFailure(job.on, result);
+  if (result != ncclSuccess && job.makes != nullptr) job.makes->setSentence(lastSentence());
   // What was made can be used once what it was made of is ready again.
-  if (job.makes != nullptr) finishHandle(job.makes, made, result);
+  const bool there = job.makes == nullptr || finishHandle(job.makes, made, result);
   letGo(job);
-  return result;
+  if (there || result != ncclSuccess) return result;
+  if (job.blocking && job.written != nullptr) *job.written = nullptr;
+  return fail(nullptr, ncclInvalidUsage,
+              format("%s: the communicator was aborted while it was made", job.name));
 }
 
 /// What the threads of a group share with the one that waits for them.
@@ -95,12 +101,11 @@ std::string start(const std::shared_ptr<const std::vector<Job>>& jobs,
                   std::vector<std::thread>* threads) {
   try {
     for (const Chain& chain : chains) {
-      threads->emplace_back([=] { performOnThread(*jobs, chain, *together); });
+      threads->push_back(ownThread(kThread, [=] { performOnThread(*jobs, chain, *together); }));
     }
     return "";
-  } catch (const std::system_error& error) {
-    return format("thread %zu of %zu could not be started: %s", threads->size() + 1, chains.size(),
-                  error.what());
+  } catch (const Error& error) {
+    return format("thread %zu of %zu: %s", threads->size() + 1, chains.size(), error.what());
   }
 }
 

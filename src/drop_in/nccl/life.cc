@@ -1,9 +1,12 @@
 // What becomes of a communicator after it was made, and questions about it.
 
+#include <utility>
+
 #include "drop_in/nccl/failure.h"
 #include "drop_in/nccl/group.h"
 #include "drop_in/nccl/jobs.h"
 #include "drop_in/nccl/rehearsal.h"
+#include "drop_in/nccl/settings.h"
 
 namespace rondo::nccl {
 namespace {
@@ -47,6 +50,15 @@ ncclResult_t take(ncclComm_t comm, const char* name, bool evenBusy, rondoComm_t*
     }
   }
   return taken ? ncclSuccess : refuse(comm, name);
+}
+
+/// Why it has ended is for ncclGetLastError(NULL), too, and once for the log. With the handle's
+/// lock held.
+ncclResult_t tellOf(ncclComm_t comm, ncclResult_t end) {
+  if (end == ncclSuccess || comm->text.empty()) return end;
+  note(comm->text);
+  if (!std::exchange(comm->told, true)) logLine(Loud::Warn, comm->text);
+  return end;
 }
 
 /// Rondo refuses to end a communicator that is in use, and does nothing then.
@@ -136,20 +148,20 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResul
       *asyncError = ncclInProgress;
       return ncclSuccess;
     case ncclComm::kFailed:
-      *asyncError = comm->failure;
+      *asyncError = rondo::nccl::tellOf(comm, comm->failure);
       return ncclSuccess;
     default:
       break;
   }
   if (comm->failure != ncclSuccess) {
-    *asyncError = comm->failure;
+    *asyncError = rondo::nccl::tellOf(comm, comm->failure);
     return ncclSuccess;
   }
   rondoResult_t state = rondoSuccess;
   const rondoResult_t result = rondoCommGetAsyncError(comm->inner, &state);
   if (result != rondoSuccess) return failAs(nullptr, name, result);
   if (state != rondoSuccess) comm->text = rondoGetLastError(comm->inner);
-  *asyncError = rondo::nccl::codeOf(state);
+  *asyncError = rondo::nccl::tellOf(comm, rondo::nccl::codeOf(state));
   return ncclSuccess;
 }
 

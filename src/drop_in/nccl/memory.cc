@@ -24,6 +24,7 @@ struct Registration {
   ncclComm_t comm;
   bool window;
   rondoRegistration_t number = 0;  ///< Rondo's; 0: none, a handle only.
+  bool ends = false;               ///< It is being given back.
 };
 
 /// All there are, by their handle.
@@ -90,6 +91,16 @@ ncclResult_t makeWindow(const char* name, ncclComm_t comm, void* buff, size_t si
   return submit(std::move(job));
 }
 
+void endOf(void* handle, bool stays) {
+  Registrations& known = registrations();
+  const std::lock_guard<std::mutex> lock(known.mutex);
+  if (stays) {
+    known.all[handle].ends = false;
+  } else {
+    known.all.erase(handle);
+  }
+}
+
 ncclResult_t strike(const char* name, ncclComm_t comm, void* handle, bool window) {
   if (const ncclResult_t bad = usable(comm, name)) return bad;
   if (handle == nullptr) return ncclSuccess;
@@ -98,20 +109,25 @@ ncclResult_t strike(const char* name, ncclComm_t comm, void* handle, bool window
   {
     const std::lock_guard<std::mutex> lock(known.mutex);
     const auto at = known.all.find(handle);
-    if (at == known.all.end() || at->second.comm != comm || at->second.window != window) {
+    if (at == known.all.end() || at->second.comm != comm || at->second.window != window ||
+        at->second.ends) {
       return fail(comm, ncclInvalidUsage,
                   format("%s: argument handle is %p; allowed: one of %s on this communicator that "
                          "was not given back",
                          name, handle, window ? "ncclCommWindowRegister" : "ncclCommRegister"));
     }
     number = at->second.number;
-    known.all.erase(at);
+    at->second.ends = true;
+    if (number == 0) known.all.erase(at);
   }
   if (number == 0) return ncclSuccess;
   Job job = jobOn(comm, name);
-  job.run = [comm, number](rondoComm_t*) {
-    rondoCommDeregister(comm->inner, number);  // one whose memory was freed has ended by itself
-    return rondoSuccess;
+  job.run = [comm, number, handle](rondoComm_t*) {
+    const rondoResult_t result = rondoCommDeregister(comm->inner, number);
+    const bool stays = result == rondoInvalidUsage;  // as another thread is in a call
+    endOf(handle, stays);
+    // One whose memory was freed has ended by itself, as have those of a broken communicator.
+    return stays ? result : rondoSuccess;
   };
   return submit(std::move(job));
 }

@@ -2,7 +2,21 @@
 
 #include <utility>
 
+#include "base/error.h"
+
 namespace rondo::nccl {
+
+uint64_t StreamOrder::captureOf(std::span<CUstream_st* const> streams, const Place& place) {
+  const uint64_t first = captureOf(streams[0], place);
+  for (CUstream_st* const each : streams.subspan(1)) {
+    if (captureOf(each, place) == first) continue;
+    throw Error(
+        rondoInvalidUsage,
+        "the group's streams for a communicator are captured into different graphs, or some "
+        "are and some are not; allowed: none, or all into one graph");
+  }
+  return first;
+}
 
 void StreamOrder::turnTo(std::span<CUstream_st* const> streams, const Place& place) {
   const InContext context(place.context);

@@ -23,7 +23,7 @@ class StreamOrder {
   /// Throws Error.
   void before(CUstream_st* stream, const Place& place) {
     if (place.context == nullptr) return;
-    captured_ = captureOf(stream);
+    captured_ = captureOf(stream, place);
     if (captured_ == 0 && eager_.used && eager_.stream == stream) [[likely]]
       return;
     turnTo({&stream, 1}, place);
@@ -31,7 +31,7 @@ class StreamOrder {
   void before(std::span<CUstream_st* const> streams, const Place& place) {
     if (streams.size() == 1) return before(streams[0], place);
     if (place.context == nullptr) return;
-    captured_ = captureOf(streams[0]);
+    captured_ = captureOf(streams, place);
     turnTo(streams, place);
   }
   /// The same streams. Throws Error.
@@ -50,6 +50,15 @@ class StreamOrder {
   }
 
  private:
+  /// The legacy stream is that of the communicator's context.
+  static uint64_t captureOf(CUstream_st* stream, const Place& place) {
+    if (stream != nullptr && stream != kLegacy) [[likely]]
+      return nccl::captureOf(stream);
+    const InContext context(place.context);
+    return nccl::captureOf(stream);
+  }
+  static uint64_t captureOf(std::span<CUstream_st* const> streams, const Place& place);
+
   struct Last {
     bool used = false;
     CUstream_st* stream = nullptr;
