@@ -151,6 +151,14 @@ withDriver layered 2 RONDO_MPI=both "$programs/finalize_test" lonely >"$log" 2>&
 grep -q 'MPI_Finalize: 1 non-blocking collectives, the first one MPI_Ibarrier, were never' "$log" ||
   fail "no sentence about a call that cannot end"
 
+echo "== attributes of MPI_COMM_SELF that call MPI, and calls of static objects' ends"
+for taken in host both off; do
+  for when in self late; do
+    withDriver layered 2 RONDO_MPI=$taken "$programs/finalize_test" $when >"$log" 2>&1 ||
+      fail "finalize_test $when, $taken"
+  done
+done
+
 echo "== calls before MPI_Init and after MPI_Finalize are MPI's to refuse"
 for when in before after; do
   if layered 2 "$programs/finalize_test" $when >"$log" 2>&1; then fail "a call $when was accepted"; fi
@@ -239,6 +247,8 @@ echo "== mistakes"
 for ranks in 2 3; do
   withDriver layered $ranks RONDO_MPI=both "$programs/mistake_test" >"$log" 2>&1 || fail "mistake_test failed"
 done
+layer=$layer:$scratch/slow.so MPI_TIMEOUT=100 layered 2 RONDO_LATE_US=2000 "$programs/mistake_test" mpis >"$log" 2>&1 ||
+  fail "mistake_test where MPI is quicker"
 
 echo "== device buffers"
 for ranks in 2 3; do

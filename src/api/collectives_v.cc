@@ -11,6 +11,7 @@
 #include "api/run_collective.h"
 #include "api/types.h"
 #include "api/uneven_checks.h"
+#include "base/of_thread.h"
 
 namespace rondo {
 namespace {
@@ -39,15 +40,8 @@ class Taken {
  private:
   Workplace& at_;
 };
-/// Where the thread's is, once it is there: apart, because this needs no constructor.
-constinit thread_local Workplace* known = nullptr;
-
 Workplace& workplace() {
-  if (known == nullptr) [[unlikely]] {
-    static thread_local Workplace one;
-    known = &one;
-  }
-  Workplace* at = known;
+  Workplace* at = &ofThread<Workplace, struct OfCalls>();
   while (at->taken) {
     if (!at->inner) at->inner = std::make_unique<Workplace>();
     at = at->inner.get();

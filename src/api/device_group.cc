@@ -8,6 +8,7 @@
 #include "api/profile_range.h"
 #include "api/types.h"
 #include "base/error.h"
+#include "base/of_thread.h"
 #include "coll/device_request.h"
 #include "coll/exchange.h"
 
@@ -73,7 +74,7 @@ void launchOne(Communicator& comm, const DeviceCall& call) {
 /// Several as one launch.
 void launchJoint(Communicator& comm, std::span<const DeviceCall> calls) {
   refuseBroken(comm);
-  static thread_local std::vector<OpFacts> facts;
+  auto& facts = ofThread<std::vector<OpFacts>, struct OfJoint>();
   facts.clear();
   for (const DeviceCall& call : calls) facts.push_back(noteLaunch(comm, call));
   DeviceServed served;
@@ -295,7 +296,7 @@ rondoResult_t runOnDevice(rondoComm* comm, const DeviceCall& call) {
             comm->impl->place().rank};
   });
   if (needsTransfers(*comm->impl->deviceRunner(), call)) {
-    static thread_local std::vector<Transfer> transfers;
+    auto& transfers = ofThread<std::vector<Transfer>, struct OfDeviceCalls>();
     asTransfers(call, comm->impl->place().rank, comm->impl->place().size, &transfers);
     return runOnDevice(comm, {call.name, transfers, call.stream, true});
   }

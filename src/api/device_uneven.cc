@@ -7,6 +7,7 @@
 #include "api/device_group.h"
 #include "api/types.h"
 #include "base/error.h"
+#include "base/of_thread.h"
 #include "p2p/cuda_device.h"
 
 namespace rondo {
@@ -37,7 +38,7 @@ class Pieces {
 };
 
 const std::vector<Transfer>& transfersOf(const UnevenDeviceCall& call, const RankPlace& place) {
-  static thread_local std::vector<Transfer> transfers;
+  auto& transfers = ofThread<std::vector<Transfer>, struct OfUneven>();
   Pieces pieces(call, &transfers);
   const UnevenBlocks &src = call.src, &dst = call.dst;
   const auto me = static_cast<size_t>(place.rank);

@@ -5,14 +5,12 @@
 #include "api/comm_create.h"
 #include "api/handle.h"
 #include "base/error.h"
+#include "base/of_thread.h"
 
 namespace rondo {
 namespace {
 
-std::string& threadError() {
-  thread_local std::string sentence;
-  return sentence;
-}
+std::string& threadError() { return ofThread<std::string, struct OfErrors>(); }
 
 }  // namespace
 

@@ -10,13 +10,14 @@
 #include "api/open_group.h"
 #include "api/profile_range.h"
 #include "base/error.h"
+#include "base/of_thread.h"
 #include "coll/progress.h"
 
 namespace rondo {
 namespace {
 
 /// The calling thread's.
-thread_local OpenGroup group;
+OpenGroup& openGroup() { return ofThread<OpenGroup, struct OfGroups>(); }
 
 /// How many groups are open on the calling thread, in each other. Apart, because every call asks
 /// and this needs no constructor.
@@ -43,7 +44,7 @@ struct Dropper {
   Dropper() = default;
   Dropper(const Dropper&) = delete;
   Dropper& operator=(const Dropper&) = delete;
-  ~Dropper() { group.drop(); }
+  ~Dropper() { openGroup().drop(); }
 };
 
 /// What the group collected while this thread runs it, apart from the group: the wait polls MPI,
@@ -51,10 +52,10 @@ struct Dropper {
 /// other communicators there). Ends before the Dropper.
 class Running {
  public:
-  Running() : request_(&group.request()) { group.take(); }
+  Running() : request_(&openGroup().request()) { openGroup().take(); }
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
-  ~Running() { group.putBack(request_); }
+  ~Running() { openGroup().putBack(request_); }
   rondoRequest& collected() const { return *request_; }
 
  private:
@@ -148,14 +149,14 @@ rondoResult_t close(const char* call, bool* outermost) {
     return refuse(call, "there is no open group on this thread; allowed: after rondoGroupStart");
   }
   if (--depth > 0) return rondoSuccess;
-  rondoResult_t result = std::exchange(group.failure, rondoSuccess);
+  rondoResult_t result = std::exchange(openGroup().failure, rondoSuccess);
   if (result != rondoSuccess) {
-    result = fail(nullptr, result, format("%s: %s", call, group.sentence.c_str()));
+    result = fail(nullptr, result, format("%s: %s", call, openGroup().sentence.c_str()));
   } else {
-    result = checkWhole(call, group.request());
-    if (result == rondoSuccess) result = group.device.check(call);
+    result = checkWhole(call, openGroup().request());
+    if (result == rondoSuccess) result = openGroup().device.check(call);
   }
-  if (result != rondoSuccess) group.drop();
+  if (result != rondoSuccess) openGroup().drop();
   *outermost = result == rondoSuccess;
   return result;
 }
@@ -167,10 +168,10 @@ OpenGroup* endOpenGroup(const char* call, rondoResult_t* result) {
   try {
     *result = close(call, &outermost);
   } catch (...) {
-    group.drop();
+    openGroup().drop();
     *result = guarded(nullptr, call, [] { throw; });
   }
-  return outermost ? &group : nullptr;
+  return outermost ? &openGroup() : nullptr;
 }
 
 rondoResult_t endInVain(const std::string& sentence) {
@@ -179,8 +180,8 @@ rondoResult_t endInVain(const std::string& sentence) {
   if (depth > 0) {
     deferFailure(bad);
   } else {
-    group.failure = rondoSuccess;
-    group.drop();
+    openGroup().failure = rondoSuccess;
+    openGroup().drop();
   }
   return bad;
 }
@@ -227,26 +228,26 @@ rondoResult_t waitRequest(rondoRequest_t* handle, const char* call) {
 
 bool groupOpen() { return everOpened.load(std::memory_order_relaxed) && depth > 0; }
 
-bool groupHolds(const rondoComm* comm) { return groupOpen() && group.holds(comm); }
+bool groupHolds(const rondoComm* comm) { return groupOpen() && openGroup().holds(comm); }
 
 void addToGroup(rondoComm* comm, const char* call, const HostRequest& request) {
-  if (comm->rehearsal != nullptr) return group.rehearsed.add(comm, call, request);
-  group.runFor(comm).addCollective(*comm->impl, call, request);
+  if (comm->rehearsal != nullptr) return openGroup().rehearsed.add(comm, call, request);
+  openGroup().runFor(comm).addCollective(*comm->impl, call, request);
 }
 
 void addToGroup(rondoComm* comm, const char* call, std::span<const Transfer> transfers) {
-  if (comm->rehearsal != nullptr) return group.rehearsed.add(comm, call, transfers);
-  group.runFor(comm).addTransfers(*comm->impl, call, transfers);
+  if (comm->rehearsal != nullptr) return openGroup().rehearsed.add(comm, call, transfers);
+  openGroup().runFor(comm).addTransfers(*comm->impl, call, transfers);
 }
 
-void addToGroup(rondoComm* comm, const DeviceCall& call) { group.device.add(comm, call); }
+void addToGroup(rondoComm* comm, const DeviceCall& call) { openGroup().device.add(comm, call); }
 
-void addToGroup(rondoComm* comm, const TransferCall& call) { group.device.add(comm, call); }
+void addToGroup(rondoComm* comm, const TransferCall& call) { openGroup().device.add(comm, call); }
 
 void deferFailure(rondoResult_t result) {
-  if (group.failure != rondoSuccess) return;
-  group.failure = result;
-  group.sentence = rondoGetLastError(nullptr);
+  if (openGroup().failure != rondoSuccess) return;
+  openGroup().failure = result;
+  openGroup().sentence = rondoGetLastError(nullptr);
 }
 
 rondoResult_t refuseInGroup(const char* call) {
@@ -271,19 +272,19 @@ rondoResult_t runNow(const char* call, rondoRequest& collected) {
 /// Enqueues what the group has on device memory, before anything on host memory waits; what is
 /// virtual is over at once.
 rondoResult_t launchDevice(const char* call) {
-  if (const rondoResult_t bad = group.rehearsed.run(call)) return bad;
-  if (group.device.empty()) return rondoSuccess;
-  Holds holds(group.device.comms());
+  if (const rondoResult_t bad = openGroup().rehearsed.run(call)) return bad;
+  if (openGroup().device.empty()) return rondoSuccess;
+  Holds holds(openGroup().device.comms());
   if (const rondoResult_t bad = holds.take(call)) return bad;
-  const rondoResult_t result = group.device.launch(call);
-  group.device.clear();
+  const rondoResult_t result = openGroup().device.launch(call);
+  openGroup().device.clear();
   return result;
 }
 
 /// Lets what was collected run on by itself, as *request.
 rondoResult_t letRun(const char* call, rondoRequest_t* request) {
   const Dropper onFailure;
-  rondoRequest& collected = group.request();
+  rondoRequest& collected = openGroup().request();
   ProgressThread& thread = ProgressThread::one();
   Holds holds(collected.comms);
   if (const rondoResult_t bad = holds.take(call)) return bad;
@@ -297,7 +298,7 @@ rondoResult_t letRun(const char* call, rondoRequest_t* request) {
     throw;
   }
   giveOut(&collected);
-  *request = group.take();
+  *request = openGroup().take();
   return rondoSuccess;
 }
 
@@ -307,7 +308,7 @@ rondoResult_t endGroup(const char* call) {
   if (const rondoResult_t bad = close(call, &outermost); bad || !outermost) return bad;
   const Dropper afterwards;
   if (const rondoResult_t bad = launchDevice(call)) return bad;
-  if (group.request().comms.empty()) return rondoSuccess;
+  if (openGroup().request().comms.empty()) return rondoSuccess;
   const Running running;
   rondoRequest& collected = running.collected();
   Holds holds(collected.comms);
@@ -335,7 +336,7 @@ rondoResult_t runAlone(rondoComm* comm, const char* call, std::span<const Transf
 
 using rondo::depth;
 using rondo::everOpened;
-using rondo::group;
+using rondo::openGroup;
 
 rondoResult_t rondoGroupStart(void) {
   if (!everOpened.load(std::memory_order_relaxed)) everOpened = true;
@@ -354,7 +355,7 @@ rondoResult_t rondoGroupSetAside(rondoGroup_t* aside) {
     return rondoSuccess;
   return rondo::guarded(nullptr, call, [&] {
     auto taken = std::make_unique<rondoGroup>();
-    taken->open.swap(group);
+    taken->open.swap(openGroup());
     taken->depth = std::exchange(depth, 0);
     *aside = taken.release();
   });
@@ -367,7 +368,7 @@ rondoResult_t rondoGroupTakeBack(rondoGroup_t aside) {
                          "this thread has a group open; allowed: after rondoGroupEnd");
   }
   const std::unique_ptr<rondoGroup> taken(aside);
-  group.swap(taken->open);
+  openGroup().swap(taken->open);
   depth = taken->depth;
   return rondoSuccess;
 }
@@ -378,7 +379,7 @@ rondoResult_t rondoGroupEnd(void) {
   try {
     return rondo::endGroup(call);
   } catch (...) {
-    group.drop();
+    openGroup().drop();
     return rondo::guarded(nullptr, call, [] { throw; });
   }
 }
@@ -395,12 +396,12 @@ rondoResult_t rondoGroupEndAsync(rondoRequest_t* request) {
     bool outermost = false;
     if (const rondoResult_t bad = rondo::close(call, &outermost)) return bad;
     if (const rondoResult_t bad = rondo::launchDevice(call)) {
-      group.drop();
+      openGroup().drop();
       return bad;
     }
     return rondo::letRun(call, request);
   } catch (...) {
-    group.drop();
+    openGroup().drop();
     return rondo::guarded(nullptr, call, [] { throw; });
   }
 }

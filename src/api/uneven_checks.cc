@@ -6,6 +6,7 @@
 #include "api/comm_create.h"
 #include "api/types.h"
 #include "base/error.h"
+#include "base/of_thread.h"
 
 namespace rondo {
 namespace {
@@ -28,7 +29,7 @@ bool inOrder(const UnevenBlocks& blocks) {
 rondoResult_t checkDisjoint(const CollectiveArgs& args, const UnevenArgs& uneven,
                             const UnevenBlocks& blocks) {
   if (inOrder(blocks)) return rondoSuccess;
-  static thread_local std::vector<size_t> order;  // keeps its memory
+  auto& order = ofThread<std::vector<size_t>, struct OfChecks>();  // keeps its memory
   order.resize(blocks.counts.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(),

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/of_thread.h"
 #include "base/own_thread.h"
 #include "base/unique_fd.h"
 #include "coll/patrol.h"
@@ -140,7 +141,7 @@ void ProgressThread::patrol(const void* owner, std::function<void()> look) {
 bool ProgressThread::pollAll() {
   if (outstanding.load(std::memory_order_acquire) == 0) return false;
   // Runs are never freed, and one that was closed meanwhile refuses the poll.
-  static thread_local std::vector<GroupRun*> runs;
+  auto& runs = ofThread<std::vector<GroupRun*>, struct OfPolls>();
   runs.clear();
   {
     State& state = *one().state_;

@@ -57,7 +57,7 @@ inline bool isMpisAtOnce(MPI_Comm comm, const int counts[], MPI_Datatype type, S
 /// reduction, the same on all ranks.
 inline bool isMpisByChoice(Call call, const KnownComm& known, size_t bytes) {
   if (known.why != Why::Taken) return known.why != Why::Many;  // of which the calls are counted
-  if (!measuring || known.aborted.load(std::memory_order_relaxed)) return false;
+  if (!measuring) return false;
   const CallTurn turn(known.itsTurns());
   if (known.uneven.due() || known.laters.due()) [[unlikely]]
     return false;  // ranks are to meet

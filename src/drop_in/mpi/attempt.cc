@@ -10,7 +10,7 @@
 namespace rondo::drop_in {
 
 void Attempt::agree() {
-  if (why_ != Why::Taken || known_.aborted) return;
+  if (why_ != Why::Taken) return;
   if (known_.uneven.due() && leastUneven != 0) {
     known_.uneven.agree(known_.rondo, [](size_t before, size_t now) {
       const auto alike = [&](size_t least) { return (before < least) == (now < least); };
@@ -21,7 +21,6 @@ void Attempt::agree() {
 }
 
 bool Attempt::chooseLater(size_t bytes, const MPI_Request* request) {
-  if (known_.aborted.load(std::memory_order_relaxed)) return true;
   const LaterChoices::Turn next =
       known_.laters.next(call_, bytes, known_.measured.of(call_, bytes));
   choice_ = next.choice;
@@ -86,8 +85,9 @@ int Attempt::refused() {
 
 int Attempt::failed(rondoResult_t result) {
   const std::string sentence = rondoGetLastError(nullptr);
-  // An argument that Rondo refuses, such as buffers that overlap: the others have called already.
-  if (result == rondoInvalidArgument) abort();
+  // An argument that Rondo refuses, such as buffers that overlap, or no memory: the others have
+  // called already. What they are told of has ended the communicator for all.
+  if (result != rondoRemoteError && result != rondoMismatch) abort();
   return raised(result, sentence);
 }
 

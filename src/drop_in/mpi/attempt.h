@@ -198,7 +198,6 @@ class Attempt {
   }
   void agree();
   bool choose(size_t bytes) {
-    if (known_.aborted.load(std::memory_order_relaxed)) return true;
     choice_ = &known_.measured.of(call_, bytes);
     if (!known_.hasMet) [[unlikely]]
       meetFirst();

@@ -33,7 +33,7 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
 int MPI_Finalize() {
   const bool rehearsed = rehearsing;
   if (rehearsed) flushAllTransfers();
-  end();
+  if (rehearsed || !endsByItself) end();
   if (rehearsed) endRehearsal();
   return PMPI_Finalize();
 }

@@ -104,15 +104,17 @@ void endSeveral(RequestArray& all, const Error& error, int number, const int* wh
   std::vector<MPI_Status> own(static_cast<size_t>(std::max(0, number)));
   for (MPI_Status& status : own) status.MPI_ERROR = MPI_SUCCESS;
   const int code = all.ended(error.own, number, which, own.data());
-  if (code != error.own && statuses != &mpi_fortran_statuses_ignore_) {
-    for (size_t k = 0; k < own.size(); ++k) statuses[k * kStatusSize + kErrorAt] = own[k].MPI_ERROR;
+  for (size_t k = 0; statuses != &mpi_fortran_statuses_ignore_ && k < own.size(); ++k) {
+    const bool told = code == error.own && own[k].MPI_ERROR == MPI_SUCCESS;  // by MPI
+    if (!told) statuses[k * kStatusSize + kErrorAt] = own[k].MPI_ERROR;
   }
   error.end(code);
 }
 
 void endSome(RequestArray& all, const Error& error, const MPI_Fint* number, const MPI_Fint* indices,
              MPI_Fint* statuses) {
-  const int some = error.own == MPI_SUCCESS && *number != MPI_UNDEFINED ? *number : 0;
+  const bool any = RequestArray::hasEndedSome(error.own) && *number != MPI_UNDEFINED;
+  const int some = any ? *number : 0;
   endSeveral(all, error, some, indicesOf(indices, some).data(), statuses);
 }
 
@@ -158,7 +160,8 @@ void mpi_testall_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* flag, MPI_Fint*
   Error error(ierror);
   call.all().poll();
   callNext<routines::Testall>("pmpi_testall_", count, requests, flag, statuses, &error.own);
-  endSeveral(call.after(), error, *flag ? *count : 0, nullptr, statuses);
+  const bool ended = error.own == MPI_SUCCESS ? *flag != 0 : RequestArray::hasEndedSome(error.own);
+  endSeveral(call.after(), error, ended ? *count : 0, nullptr, statuses);
 }
 
 void mpi_waitany_(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* index, MPI_Fint* status,

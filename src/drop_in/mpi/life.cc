@@ -77,7 +77,33 @@ Why reasonAgainst(Mode mode, Devices devices, bool serialized) {
   return serialized ? Why::ThreadLevel : Why::Taken;
 }
 
+std::atomic<bool> hasEnded{false};
+
+int endBeforeSelf(MPI_Comm, int, void*, void*) {
+  end();
+  return MPI_SUCCESS;
+}
+
+/// What programs hang on MPI_COMM_SELF is deleted first of all by MPI_Finalize, in the reverse
+/// order, and may call MPI meanwhile, also what waits for a rank that is not there yet: so this is
+/// hung there, too, behind what Rondo has there and before any of the program's. Where Rondo may
+/// come to have it there later, nobody else is waited for.
+void endBehindTheProgram() {
+  int ranks = 0, keyval = MPI_KEYVAL_INVALID;
+  PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (unless != Why::Taken || ranks == 1) return;
+  if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, endBeforeSelf, &keyval, nullptr) !=
+      MPI_SUCCESS) {
+    return;
+  }
+  PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
+  endsByItself = true;
+  PMPI_Comm_free_keyval(&keyval);  // lives on until the attribute is deleted
+}
+
 }  // namespace
+
+bool endsByItself = false;
 
 int begin() {
   const Intent intent = readIntent();
@@ -119,13 +145,15 @@ int begin() {
   if (unless != Why::Off) beginPacking();  // messages on devices, too
   convert(MPI_COMM_SELF, unless);
   convert(MPI_COMM_WORLD, unless);
+  endBehindTheProgram();
   return MPI_SUCCESS;
 }
 
 void end() {
+  if (hasEnded.exchange(true)) return;
   const OwnCalls own;
   drainFreed();
-  drainPending();
+  if (unless == Why::Taken) drainPending();
   stopLauncher();
   endPacking();
   if (statsOn) printStats(modeName(settings.mode));

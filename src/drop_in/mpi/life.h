@@ -9,8 +9,11 @@ namespace rondo::drop_in {
 /// or an error code, raised on MPI_COMM_WORLD, for settings that are wrong or differ.
 int begin();
 
-/// Before MPI is finalised. Collective over MPI_COMM_WORLD if statistics are asked for.
+/// Before MPI is finalised; the first call counts. Collective over MPI_COMM_WORLD if communicators
+/// were converted, or statistics are asked for.
 void end();
+/// MPI_Finalize gets there by itself, once what the program has to do then is done.
+extern bool endsByItself;
 
 /// After `parent` got the child `made`, which may be MPI_COMM_NULL: makes it Rondo's too.
 /// `byAll`: all ranks of `parent` are in the call that made it.

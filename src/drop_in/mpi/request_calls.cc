@@ -91,9 +91,16 @@ int RequestArray::endMessages(int code) {
   return code;
 }
 
+bool RequestArray::hasEndedSome(int code) {
+  if (code == MPI_SUCCESS) return true;
+  int what = code;
+  PMPI_Error_class(code, &what);
+  return what == MPI_ERR_IN_STATUS;
+}
+
 /// The one at `index` has; of those that are timed the time is over.
 void RequestArray::endTimedAt(int code, int index) {
-  if (code == MPI_SUCCESS && !timed_.empty() && index != MPI_UNDEFINED) {
+  if (hasEndedSome(code) && !timed_.empty() && index != MPI_UNDEFINED) {
     endTimed(timed_[static_cast<size_t>(index)]);
   }
 }

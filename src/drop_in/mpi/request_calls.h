@@ -38,6 +38,8 @@ class RequestArray {
   /// After `number` of them were ended by MPI, whose call gave `code`; `which`: their indices,
   /// nullptr: all. Gives the call's result: raises what Rondo failed at.
   int ended(int code, int number, const int* which, MPI_Status* statuses);
+  /// Whether a call that gave `code` has ended some, as those of which one failed have.
+  static bool hasEndedSome(int code);
   /// The same for a call that ends at most one.
   int endedOne(int code, bool flag, int index);
 

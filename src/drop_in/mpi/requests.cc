@@ -12,6 +12,7 @@
 
 #include "base/claim.h"
 #include "base/error.h"
+#include "base/of_thread.h"
 #include "drop_in/mpi/call_turn.h"
 #include "drop_in/mpi/mpi_progress.h"
 #include "drop_in/mpi/own_calls.h"
@@ -472,7 +473,7 @@ bool endAlone(MPI_Request* request) {
 void pollPending() {
   const OwnCalls own;
   // Polls call MPI, which may call back: the list is out of its holder's hands meanwhile.
-  static thread_local std::vector<Held> kept;
+  auto& kept = ofThread<std::vector<Held>, struct OfPending>();
   std::vector<Held> active;
   active.swap(kept);
   Requests::all().active(&active);

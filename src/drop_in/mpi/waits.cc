@@ -75,7 +75,8 @@ bool endedAlone(MPI_Request* request) {
   RequestArray all(Call::Testall, count, requests);
   all.poll();
   const int code = PMPI_Testall(count, requests, flag, statuses);
-  return all.ended(code, code == MPI_SUCCESS && *flag ? count : 0, nullptr, statuses);
+  const bool ended = code == MPI_SUCCESS ? *flag != 0 : RequestArray::hasEndedSome(code);
+  return all.ended(code, ended ? count : 0, nullptr, statuses);
 }
 
 [[gnu::noinline]] int testAny(int count, MPI_Request requests[], int* index, int* flag,
@@ -104,7 +105,7 @@ bool endedAlone(MPI_Request* request) {
   RequestArray all(Call::Testsome, count, requests);
   all.poll();
   const int code = PMPI_Testsome(count, requests, number, indices, statuses);
-  const bool some = code == MPI_SUCCESS && *number != MPI_UNDEFINED;
+  const bool some = RequestArray::hasEndedSome(code) && *number != MPI_UNDEFINED;
   return all.ended(code, some ? *number : 0, indices, statuses);
 }
 
@@ -117,7 +118,7 @@ bool endedAlone(MPI_Request* request) {
     all.poll();
     code = PMPI_Testsome(count, requests, number, indices, statuses);
   } while (code == MPI_SUCCESS && *number == 0);
-  const bool some = code == MPI_SUCCESS && *number != MPI_UNDEFINED;
+  const bool some = RequestArray::hasEndedSome(code) && *number != MPI_UNDEFINED;
   return all.ended(code, some ? *number : 0, indices, statuses);
 }
 
