@@ -106,13 +106,16 @@ std::vector<DeviceTenant> tenantsOf(const std::vector<DeviceCard>& cards) {
   return {cards.begin(), cards.end()};
 }
 
-CudaDevice::Meanwhile whileWaiting(const std::vector<DeviceCard>& cards, int rank) {
+bool sharesContext(const std::vector<DeviceCard>& cards, int rank) {
   const DeviceCard& mine = cards[static_cast<size_t>(rank)];
-  const auto shares = [&mine](const DeviceCard& card) {
-    return card.process == mine.process && card.context == mine.context;
-  };
-  return std::count_if(cards.begin(), cards.end(), shares) > 1 ? CudaDevice::Meanwhile::kLaunch
-                                                               : CudaDevice::Meanwhile::kCapture;
+  return std::count_if(cards.begin(), cards.end(), [&mine](const DeviceCard& card) {
+           return card.process == mine.process && card.context == mine.context;
+         }) > 1;
+}
+
+CudaDevice::Meanwhile whileWaiting(const CudaDevice& device, bool sharesContext) {
+  const bool alone = DeviceBudget::users(device.ordinal()).load(std::memory_order_relaxed) <= 1;
+  return alone && !sharesContext ? CudaDevice::Meanwhile::kCapture : CudaDevice::Meanwhile::kLaunch;
 }
 
 bool mayGoStraight(const std::vector<DeviceCard>& cards) {

@@ -45,8 +45,12 @@ int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why);
 
 std::vector<DeviceTenant> tenantsOf(const std::vector<DeviceCard>& cards);
 
-/// What may go on in this rank's context while it waits for all that runs there.
-CudaDevice::Meanwhile whileWaiting(const std::vector<DeviceCard>& cards, int rank);
+/// Whether another of the communicator's ranks has this one's context.
+bool sharesContext(const std::vector<DeviceCard>& cards, int rank);
+
+/// What must be able to go on in a rank's context while it waits for all that runs there: launches,
+/// if other ranks of the communicator have it, or other communicators of the process the device.
+CudaDevice::Meanwhile whileWaiting(const CudaDevice& device, bool sharesContext);
 
 /// Whether long sends between any two ranks may go straight into memory that nobody registers.
 bool mayGoStraight(const std::vector<DeviceCard>& cards);

@@ -23,6 +23,7 @@ OpenedDevice open(const DeviceConfig& config, DeviceCard* card) {
   }
   OpenedDevice opened;
   opened.device = std::make_unique<CudaDevice>(CudaDevice::open(config.device, config.localRank));
+  const CapturesAlone alone;
   const ContextScope scope(opened.device->context());
   endStage(config.times, "context");
   card->device = opened.device->uuid();

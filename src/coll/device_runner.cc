@@ -54,7 +54,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry, private DeviceCop
         close_(config.dependentLaunch, opened.launchesClose, lanesAtMost,
                config.closeAlways ? nullptr : &DeviceBudget::users(opened.device->ordinal())),
         device_(std::move(*opened.device)),
-        whileWaiting_(whileWaiting(cards, rank_)),
+        sharesContext_(sharesContext(cards, rank_)),
         faults_(std::move(opened.faults), config.spinBoundMs, shown_),
         budget_(std::move(opened.budget)),
         lease_(std::move(lease)),
@@ -99,7 +99,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry, private DeviceCop
     // Kernels that still run use what is freed next.
     try {
       if (faults_.healthy()) awaits_.leave();
-      device_.synchronize(whileWaiting_);
+      device_.synchronize(whileWaiting(device_, sharesContext_));
       const ContextScope scope(device_.context());
       pool_.free();
       streams_.free();
@@ -215,7 +215,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry, private DeviceCop
   const std::vector<TuneRule> tune_;
   CloseLaunch close_;
   CudaDevice device_;
-  const CudaDevice::Meanwhile whileWaiting_;
+  const bool sharesContext_;
   DeviceFaults faults_;
   const DeviceBudget budget_;
   const std::unique_ptr<DeviceLease> lease_;
@@ -314,7 +314,7 @@ std::string launching(const DeviceCall& call, const DeviceChoice& choice) {
 
 bool CudaRunner::gaveUp() {
   try {
-    device_.synchronize(whileWaiting_);
+    device_.synchronize(whileWaiting(device_, sharesContext_));
   } catch (const Error&) {  // nobody will know
     return true;
   }
@@ -522,7 +522,6 @@ int CudaRunner::launch(const DeviceCall& call, const DeviceChoice& choice) {
 std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fds,
                                                  const std::vector<int>& peers,
                                                  const DeviceConfig& config, std::string* why) {
-  const CapturesAlone alone;
   DeviceCard mine{};
   OpenedDevice opened = openDevice(config, &mine);
   std::vector<DeviceCard> cards(static_cast<size_t>(boot.size()));
@@ -534,6 +533,7 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
     if (cards[r].code == rondoInvalidArgument) throw Error(rondoInvalidArgument, *why);
     return nullptr;
   }
+  const CapturesAlone alone;
   const int lanes = agreedLanes(cards, why);
   if (lanes < 1) return nullptr;
   const std::vector<DeviceTenant> tenants = tenantsOf(cards);

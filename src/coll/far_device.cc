@@ -44,6 +44,7 @@ class CudaFarDevice : public FarDevice {
  public:
   explicit CudaFarDevice(const DeviceConfig& config)
       : device_(CudaDevice::open(config.device, config.localRank)) {
+    const CapturesAlone alone;
     const ContextScope scope(device_.context());
     int blocksAtOnce = 0, processors = 1;
     throwCuda("loading the kernels", loadFar(&blocksAtOnce, &processors));
@@ -88,11 +89,13 @@ class CudaFarDevice : public FarDevice {
   int blocks() const override { return blocks_; }
 
   Memory pinned(uint64_t bytes) override {
+    const CapturesAlone alone;
     pinned_.push_back(std::make_shared<PinnedMemory>(device_, bytes));
     return {static_cast<unsigned char*>(pinned_.back()->host()),
             static_cast<unsigned char*>(pinned_.back()->device()), pinned_.back()};
   }
   uint32_t* counters(uint64_t words) override {
+    const CapturesAlone alone;
     counters_.push_back(
         allocateDevice(device_, words * sizeof(uint32_t), DeviceMemory::Sharing::kLegacyIpc));
     return reinterpret_cast<uint32_t*>(counters_.back()->data());

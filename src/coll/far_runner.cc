@@ -17,7 +17,6 @@
 #include "coll/device_order.h"
 #include "coll/device_scaled.h"
 #include "coll/far_thread.h"
-#include "p2p/cuda_device.h"
 
 namespace rondo {
 namespace {
@@ -375,7 +374,6 @@ int farLanes(int processorsPerRank) {
 
 std::unique_ptr<FarRunner> createFarRunner(Bootstrap& boot, const DeviceConfig& config,
                                            const FarMakers& makers, int lanes, std::string* why) {
-  const CapturesAlone alone;
   std::optional<OpenedFar> opened = openFarTogether(boot, makers.open, why);
   if (!opened) return nullptr;
   std::vector<FarCarriers> carriers;

@@ -230,6 +230,7 @@ void FarThread::loop() {
     lastMove.store(now.count(), std::memory_order_relaxed);
     s.looks = 0;
   }
+  s.served.clear();
   s.ended = true;
 }
 

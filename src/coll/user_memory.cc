@@ -32,7 +32,7 @@ struct UserMemory::Card {
 
 UserMemory::UserMemory(const CudaDevice& device, const std::vector<DeviceCard>& cards, int rank,
                        bool shared, const Background& background)
-    : device_(device), whileWaiting_(whileWaiting(cards, rank)), rank_(rank), shared_(shared) {
+    : device_(device), sharesContext_(sharesContext(cards, rank)), rank_(rank), shared_(shared) {
   const DeviceCard& mine = cards[static_cast<size_t>(rank)];
   for (const DeviceCard& card : cards) {
     places_.push_back(
@@ -377,7 +377,8 @@ void UserMemory::remove(Bootstrap& boot, uint64_t number) {
   }
   boot.agree(code, fault);
   try {
-    device_.synchronize(whileWaiting_);  // kernels may still write there
+    // Kernels may still write there.
+    device_.synchronize(whileWaiting(device_, sharesContext_));
   } catch (const Error& error) {
     code = error.code();
     fault = error.sentence();

@@ -96,7 +96,7 @@ class UserMemory {
            Entry* entry) const;
 
   const CudaDevice& device_;
-  const CudaDevice::Meanwhile whileWaiting_;
+  const bool sharesContext_;
   const int rank_;
   const bool shared_;
   struct Place {

@@ -51,12 +51,12 @@ bool streamCaptures(CUstream_st* stream) {
 
 namespace {
 
-/// Returns the thread's mode until then.
+/// Returns the thread's mode until then; -1: the driver was not started.
 int exchangeCaptureMode(int mode) noexcept {
   const CudaDriver* const driver = findCudaDriver();
   auto exchanged = static_cast<CUstreamCaptureMode>(mode);
-  if (driver != nullptr) driver->threadExchangeStreamCaptureMode(&exchanged);
-  return exchanged;
+  if (driver == nullptr) return -1;
+  return driver->threadExchangeStreamCaptureMode(&exchanged) == CUDA_SUCCESS ? exchanged : -1;
 }
 
 /// Also while streams of the current context capture; launches there wait as long.
@@ -72,7 +72,9 @@ CUresult waitByFreeing() {
 CapturesAlone::CapturesAlone() noexcept
     : before_(exchangeCaptureMode(CU_STREAM_CAPTURE_MODE_RELAXED)) {}
 
-CapturesAlone::~CapturesAlone() { exchangeCaptureMode(before_); }
+CapturesAlone::~CapturesAlone() {
+  if (before_ >= 0) exchangeCaptureMode(before_);
+}
 
 std::string streamFault(const CudaDevice& device, CUstream_st* stream) {
   const bool madeByCaller = stream != nullptr && stream != CU_STREAM_LEGACY &&
@@ -259,7 +261,7 @@ bool streamCaptures(CUstream_st*) { return false; }
 
 CUctx_st* currentCudaContext() { return nullptr; }
 
-CapturesAlone::CapturesAlone() noexcept = default;
+CapturesAlone::CapturesAlone() noexcept : before_(-1) {}
 CapturesAlone::~CapturesAlone() { static_cast<void>(before_); }
 
 ContextScope::ContextScope(CUctx_st*) noexcept {}

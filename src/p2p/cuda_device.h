@@ -95,7 +95,7 @@ class CudaDevice {
 std::string streamFault(const CudaDevice& device, CUstream_st* stream);
 
 /// While it lives what the calling thread asks the driver for concerns no capture of another
-/// thread: it is not refused because of one, and ends none.
+/// thread: it is not refused because of one, and ends none. Before a device was opened, nothing.
 class CapturesAlone {
  public:
   CapturesAlone() noexcept;
@@ -104,7 +104,7 @@ class CapturesAlone {
   ~CapturesAlone();
 
  private:
-  int before_ = 0;  ///< The thread's CUstreamCaptureMode.
+  int before_;  ///< The thread's CUstreamCaptureMode; less than 0: unchanged.
 };
 
 /// The calling thread's context; nullptr if it has none, or no driver.

@@ -43,8 +43,8 @@ DeviceHeap& DeviceHeap::own() {
 }
 
 void* DeviceHeap::allocate(int device, size_t bytes) {
-  const CapturesAlone alone;
   CudaDevice opened = openFor(device);
+  const CapturesAlone alone;
   std::shared_ptr<DeviceMemory> memory;
   try {
     memory = allocateForCaller(opened, bytes);

@@ -98,20 +98,18 @@ TEST(DeviceCards, HoweverManyShareItAllFitOrTheSentenceSaysSo) {
 }
 
 // Choices follow from it, so all ranks must see the same: what one cannot, nobody does.
-// Where several ranks have a context their kernels may need launches there.
-TEST(DeviceCards, WhoMayLaunchOrCaptureWhileOneWaits) {
+TEST(DeviceCards, WhoSharesAContext) {
   const auto in = [](uint64_t process, uint64_t context) {
     DeviceCard card = cardOf(1, process, true);
     card.context = context;
     return card;
   };
-  using Meanwhile = CudaDevice::Meanwhile;
   const std::vector<DeviceCard> cards{in(1, 10), in(2, 10), in(2, 20), in(2, 10)};
-  EXPECT_EQ(whileWaiting(cards, 0), Meanwhile::kCapture) << "another process's has the address";
-  EXPECT_EQ(whileWaiting(cards, 1), Meanwhile::kLaunch);
-  EXPECT_EQ(whileWaiting(cards, 2), Meanwhile::kCapture);
-  EXPECT_EQ(whileWaiting(cards, 3), Meanwhile::kLaunch);
-  EXPECT_EQ(whileWaiting({in(1, 10)}, 0), Meanwhile::kCapture);
+  EXPECT_FALSE(sharesContext(cards, 0)) << "another process's has the address";
+  EXPECT_TRUE(sharesContext(cards, 1));
+  EXPECT_FALSE(sharesContext(cards, 2));
+  EXPECT_TRUE(sharesContext(cards, 3));
+  EXPECT_FALSE(sharesContext({in(1, 10)}, 0));
 }
 
 TEST(DeviceCards, AllComeCloseOrNobody) {

@@ -12,7 +12,7 @@ namespace rondo::drop_in {
 void Attempt::agree() {
   if (why_ != Why::Taken) return;
   if (known_.uneven.due() && leastUneven != 0) {
-    known_.uneven.agree(known_.rondo, [](size_t before, size_t now) {
+    known_.uneven.agree(known_.aborted ? nullptr : known_.rondo, [](size_t before, size_t now) {
       const auto alike = [&](size_t least) { return (before < least) == (now < least); };
       return alike(leastUneven) && alike(leastUnevenLater);
     });
@@ -30,6 +30,7 @@ bool Attempt::chooseLater(size_t bytes, const MPI_Request* request) {
 
 rondoResult_t Attempt::addUp(const MeasuredChoice::Trial& mine, MeasuredChoice::Trial* all) const {
   static_assert(sizeof mine % sizeof(uint64_t) == 0);
+  if (known_.aborted) return rondoRemoteError;  // as the other ranks' calls say
   return rondoAllReduce(&mine, all, sizeof mine / sizeof(uint64_t), rondoUint64, rondoSum,
                         known_.rondo, nullptr);
 }

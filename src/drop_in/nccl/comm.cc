@@ -9,6 +9,11 @@ void ncclComm::setSentence(const std::string& sentence) {
   text = sentence;
 }
 
+void ncclComm::setCause(const std::string& sentence) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  text = cause = sentence;
+}
+
 const char* ncclComm::sentence() {
   thread_local std::string copy;
   const std::lock_guard<std::mutex> lock(mutex);
@@ -52,6 +57,7 @@ ncclComm* makeHandle(bool blocking, const Place& place) {
   comm->failure = ncclSuccess;
   comm->unwanted = comm->told = false;
   comm->text.clear();
+  comm->cause.clear();
   comm->word.store(ncclComm::kBusy, std::memory_order_release);
   return comm;
 }
@@ -69,7 +75,7 @@ ncclResult_t holdHandle(ncclComm* comm, const char* name) {
 }
 
 void noteFailure(ncclComm* comm, ncclResult_t result) {
-  comm->setSentence(lastSentence());
+  comm->setCause(lastSentence());
   const std::lock_guard<std::mutex> lock(comm->mutex);
   comm->failure = result;
 }

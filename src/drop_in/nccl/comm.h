@@ -30,14 +30,16 @@ struct ncclComm {
   /// Not destroyed, whatever else.
   bool known() const { return word.load(std::memory_order_acquire) != kDead; }
   void setSentence(const std::string& text);
+  void setCause(const std::string& text);
   /// A copy for the calling thread, valid until its next question.
   const char* sentence();
 
   std::mutex mutex;  ///< Guards what follows, and changes of `word`.
   /// Of kFailed; else of the last operation in the background.
   ncclResult_t failure = ncclSuccess;
-  bool told = false;  ///< What is in `text` of an end that GetAsyncError tells of is in the log.
-  std::string text;
+  std::string text;   ///< Of the last failure of any call.
+  std::string cause;  ///< Of `failure`, or of the end that ncclCommGetAsyncError tells of.
+  bool told = false;  ///< The cause is in the log.
 };
 
 namespace rondo::nccl {

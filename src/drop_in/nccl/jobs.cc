@@ -63,7 +63,7 @@ ncclResult_t perform(const Job& job) {
     return result;
   }
   if (result != ncclSuccess && job.on != nullptr) noteFailure(job.on, result);
-  if (result != ncclSuccess && job.makes != nullptr) job.makes->setSentence(lastSentence());
+  if (result != ncclSuccess && job.makes != nullptr) job.makes->setCause(lastSentence());
   // What was made can be used once what it was made of is ready again.
   const bool there = job.makes == nullptr || finishHandle(job.makes, made, result);
   letGo(job);

@@ -55,9 +55,9 @@ ncclResult_t take(ncclComm_t comm, const char* name, bool evenBusy, rondoComm_t*
 /// Why it has ended is for ncclGetLastError(NULL), too, and once for the log. With the handle's
 /// lock held.
 ncclResult_t tellOf(ncclComm_t comm, ncclResult_t end) {
-  if (end == ncclSuccess || comm->text.empty()) return end;
-  note(comm->text);
-  if (!std::exchange(comm->told, true)) logLine(Loud::Warn, comm->text);
+  if (end == ncclSuccess || comm->cause.empty()) return end;
+  note(comm->cause);
+  if (!std::exchange(comm->told, true)) logLine(Loud::Warn, comm->cause);
   return end;
 }
 
@@ -160,7 +160,7 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommGetAsyncError, (ncclComm_t comm, ncclResul
   rondoResult_t state = rondoSuccess;
   const rondoResult_t result = rondoCommGetAsyncError(comm->inner, &state);
   if (result != rondoSuccess) return failAs(nullptr, name, result);
-  if (state != rondoSuccess) comm->text = rondoGetLastError(comm->inner);
+  if (state != rondoSuccess) comm->text = comm->cause = rondoGetLastError(comm->inner);
   *asyncError = rondo::nccl::tellOf(comm, rondo::nccl::codeOf(state));
   return ncclSuccess;
 }

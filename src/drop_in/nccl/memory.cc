@@ -24,7 +24,6 @@ struct Registration {
   ncclComm_t comm;
   bool window;
   rondoRegistration_t number = 0;  ///< Rondo's; 0: none, a handle only.
-  bool ends = false;               ///< It is being given back.
 };
 
 /// All there are, by their handle.
@@ -91,14 +90,10 @@ ncclResult_t makeWindow(const char* name, ncclComm_t comm, void* buff, size_t si
   return submit(std::move(job));
 }
 
-void endOf(void* handle, bool stays) {
+void forget(void* handle) {
   Registrations& known = registrations();
   const std::lock_guard<std::mutex> lock(known.mutex);
-  if (stays) {
-    known.all[handle].ends = false;
-  } else {
-    known.all.erase(handle);
-  }
+  known.all.erase(handle);
 }
 
 ncclResult_t strike(const char* name, ncclComm_t comm, void* handle, bool window) {
@@ -109,15 +104,13 @@ ncclResult_t strike(const char* name, ncclComm_t comm, void* handle, bool window
   {
     const std::lock_guard<std::mutex> lock(known.mutex);
     const auto at = known.all.find(handle);
-    if (at == known.all.end() || at->second.comm != comm || at->second.window != window ||
-        at->second.ends) {
+    if (at == known.all.end() || at->second.comm != comm || at->second.window != window) {
       return fail(comm, ncclInvalidUsage,
                   format("%s: argument handle is %p; allowed: one of %s on this communicator that "
                          "was not given back",
                          name, handle, window ? "ncclCommWindowRegister" : "ncclCommRegister"));
     }
     number = at->second.number;
-    at->second.ends = true;
     if (number == 0) known.all.erase(at);
   }
   if (number == 0) return ncclSuccess;
@@ -125,7 +118,7 @@ ncclResult_t strike(const char* name, ncclComm_t comm, void* handle, bool window
   job.run = [comm, number, handle](rondoComm_t*) {
     const rondoResult_t result = rondoCommDeregister(comm->inner, number);
     const bool stays = result == rondoInvalidUsage;  // as another thread is in a call
-    endOf(handle, stays);
+    if (!stays) forget(handle);
     // One whose memory was freed has ended by itself, as have those of a broken communicator.
     return stays ? result : rondoSuccess;
   };
