@@ -139,6 +139,7 @@ FarDesk::FarDesk(std::vector<FarCarriers> carriers, const FarView& view, const F
     lanes_[k]->pieces =
         std::make_unique<FarPieces>(*carriers_[k].pieces, pairs, static_cast<int>(k), zeroCopy);
   }
+  onNetworks([](FarTransport& network) { network.hurry(); });  // of the threads that poll
 }
 
 bool FarDesk::busy(int lane) const {
@@ -226,13 +227,18 @@ void FarDesk::fail(FarFailure failure) {
   endWaits(differ);
 }
 
-void FarDesk::keep(const std::shared_ptr<void>& memory) const {
+template <class Act>
+void FarDesk::onNetworks(const Act& act) const {
   for (const FarCarriers& lane : carriers_) {
     for (const auto* carrier : {&lane.all, &lane.pieces, &lane.rail}) {
       FarTransport* const network = *carrier != nullptr ? (*carrier)->fabric()->network() : nullptr;
-      if (network != nullptr) network->keep(memory);
+      if (network != nullptr) act(*network);
     }
   }
+}
+
+void FarDesk::keep(const std::shared_ptr<void>& memory) const {
+  onNetworks([&memory](FarTransport& network) { network.keep(memory); });
 }
 
 void FarDesk::abort() noexcept {

@@ -111,6 +111,8 @@ class FarDesk {
   void startAt(uint32_t number);
 
  private:
+  template <class Act>
+  void onNetworks(const Act& act) const;
   void endWaits(const std::string& differ = "") noexcept;
   struct Lane {
     Lane(const FarCarriers& by, const FarView& view, uint32_t number, uint32_t of)

@@ -70,6 +70,9 @@ class FarTransport {
   /// Ends calls on all far ranks, whose FarEvents::farAborted() gets all of it; of `why` a thousand
   /// bytes. Any thread.
   virtual void abort(uint32_t word, uint32_t detail, std::string_view why) = 0;
+  /// From now on abort() does not wait until its words have left, for a thread that has others to
+  /// serve: the network's own thread moves them.
+  virtual void hurry() {}
   /// What messages lie in: until the transport's end, and where the network has some of them even
   /// then, for good.
   virtual void keep(std::shared_ptr<void> /*memory*/) {}

@@ -365,7 +365,7 @@ void UcxTransport::abort(uint32_t word, uint32_t detail, std::string_view why) {
     worker_.askAgain();  // what is held back
     settleMs_ = std::min(settleMs_, 200);
   }
-  settle();
+  if (!hurries_) settle();
 }
 
 void UcxTransport::tell(int rank, std::span<const ToldCall> calls) {

@@ -206,6 +206,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   std::unique_ptr<RecvPort> recvFrom(int lane, int rank, bool everyone) override;
   void progress() override { worker_.progress(); }
   void abort(uint32_t word, uint32_t detail, std::string_view why) override;
+  void hurry() override { hurries_ = true; }
   void keep(std::shared_ptr<void> memory) override;
   void tell(int rank, std::span<const ToldCall> calls) override;
   void share(const FarNews& news, int to) override;
@@ -324,6 +325,7 @@ class UcxTransport final : public FarTransport, private UcxReceiver {
   bool fewMeet_ = false;  ///< Ways are made when they are first used.
   bool greeting_ = false;
   bool closing_ = false;
+  std::atomic<bool> hurries_{false};
   std::vector<UcxEnd> untold_, told_;            // to be sent on; sent on
   std::vector<std::shared_ptr<void>> kept_;      // by keep()
   size_t inFlight_ = 0;                          // sends and receives that UCX has not finished

@@ -162,6 +162,20 @@ TEST(UcxZeroCopy, WhatMessagesLieInOutlivesTheEndWhileTheNetworkHasThem) {
   }
 }
 
+// An abort of who hurries waits for nothing, also if a peer takes nothing; its words come anyway.
+TEST(UcxZeroCopy, AnAbortInAHurryIsHeardOf) {
+  Hosts hosts(3);
+  const Bytes out(8u << 20, 'x');
+  hosts[0].hurry();
+  for (const int peer : {1, 2}) {
+    hosts[0].sendZeroCopy(peer, out.data(), out.size(), MemoryKind::Host);
+  }
+  hosts[0].abort(12, 34, "it had enough");
+  ASSERT_TRUE(
+      hosts.until([&] { return hosts.told(1).aborted == 12 && hosts.told(2).aborted == 12; }));
+  EXPECT_EQ(hosts.told(2).reason, "it had enough");
+}
+
 TEST(UcxZeroCopy, OnlyWhereAskedForOrACardDoesIt) {
   Hosts hosts(2);
   EXPECT_TRUE(hosts[0].zeroCopies(MemoryKind::Host, true));
