@@ -106,6 +106,18 @@ std::shared_ptr<OwnOrder> freeOrder(const KnownComm& known, MPI_Comm comm, uint6
   return order;
 }
 
+/// nullptr: there is no memory for it.
+HeldPersistent ready(MPI_Comm comm, const std::function<Start()>& start) {
+  try {
+    auto one = std::make_shared<Persistent>();
+    one->start = start();
+    one->comm = comm;
+    return one;
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 bool keepPersistent(int code, MPI_Comm comm, const MPI_Request* request,
@@ -115,12 +127,11 @@ bool keepPersistent(int code, MPI_Comm comm, const MPI_Request* request,
   if (known.aborted.load(std::memory_order_relaxed)) return false;  // the others learn of it, too
   const OwnCalls own;
   const CallTurn turn(known.itsTurns());
-  const uint64_t word = code != MPI_SUCCESS ? kFailed : worth() ? kWorth : 0;
+  // All that takes memory first: afterwards the other ranks rely on this one.
+  const HeldPersistent one = code == MPI_SUCCESS ? ready(comm, start) : nullptr;
+  const uint64_t word = one == nullptr ? kFailed : worth() ? kWorth : 0;
   std::shared_ptr<OwnOrder> order = freeOrder(known, comm, word);
   if (order == nullptr) return false;
-  auto one = std::make_shared<Persistent>();
-  one->start = start();
-  one->comm = comm;
   order->setBusy(true);
   one->order = std::move(order);
   table().add(*request, one);
