@@ -75,6 +75,11 @@ rondoResult_t checkSpan(const CollectiveArgs& args, const Span& span, size_t byt
 }
 
 rondoResult_t refuseOverlap(const CollectiveArgs& args, size_t sendBytes, size_t recvBytes) {
+  if (!args.hasPlace) {
+    return refuse(args, format("arguments sendbuff (%p, %zu bytes) and recvbuff (%p, %zu bytes) "
+                               "overlap; allowed: no overlap",
+                               args.send, sendBytes, args.recv, recvBytes));
+  }
   const std::string place =
       !args.mayAlias    ? "the same address with equal counts and displacements"
       : args.alias == 0 ? "the same address"

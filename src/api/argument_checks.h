@@ -22,6 +22,7 @@ struct CollectiveArgs {
   size_t recvBlocks = 1;
   ptrdiff_t alias = 0;   ///< In place: sendbuff is this many elements past recvbuff.
   bool mayAlias = true;  ///< False: not at all with these arguments.
+  bool hasPlace = true;  ///< False: nor with any others.
   const char* countName = "count";
 };
 

@@ -86,6 +86,8 @@ void together(Bootstrap& boot, const std::function<void()>& step);
 /// Runs `body` at the C boundary: catches everything, records the sentence for rondoGetLastError,
 /// returns the code. `comm` may be nullptr.
 rondoResult_t guarded(rondoComm* comm, const char* call, const std::function<void()>& body);
+/// In a catch clause: what was thrown, as guarded() has it.
+rondoResult_t caught(rondoComm* comm, const char* call) noexcept;
 
 /// Records a failed call's sentence for rondoGetLastError (thread, and communicator if given);
 /// returns `code`.

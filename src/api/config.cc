@@ -7,6 +7,7 @@
 
 #include "api/comm_create.h"
 #include "base/error.h"
+#include "p2p/segment.h"
 
 namespace rondo {
 namespace {
@@ -65,6 +66,13 @@ bool asksNotToWait(const rondoConfig_t* config) {
 }
 
 Config checkConfig(const char* call, const rondoConfig_t* config) {
+  if (Segment::isParents()) {
+    throw Error(rondoInvalidUsage,
+                format("%s: this process was forked from one that uses Rondo, whose shared memory "
+                       "it has; allowed: in that process, after exec, or before the parent's first "
+                       "communicator",
+                       call));
+  }
   Config out;
   out.options = readOptions();
   if (config == nullptr) return out;

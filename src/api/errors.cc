@@ -35,16 +35,20 @@ rondoResult_t failed(rondoComm* comm, const char* call) {
 
 }  // namespace
 
+rondoResult_t caught(rondoComm* comm, const char* call) noexcept {
+  try {
+    return failed(comm, call);
+  } catch (...) {  // there is no memory for the sentence either
+    return rondoOutOfMemory;
+  }
+}
+
 rondoResult_t guarded(rondoComm* comm, const char* call, const std::function<void()>& body) {
   try {
     body();
     return rondoSuccess;
   } catch (...) {
-    try {
-      return failed(comm, call);
-    } catch (...) {  // there is no memory for the sentence either
-      return rondoOutOfMemory;
-    }
+    return caught(comm, call);
   }
 }
 

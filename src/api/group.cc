@@ -259,12 +259,23 @@ rondoResult_t refuseInGroup(const char* call) {
 
 namespace {
 
+/// Nobody will do the rest.
+void giveUpHalf(rondoRequest& collected) {
+  for (rondoComm* comm : collected.comms) comm->impl->abort();
+  collected.run.giveUp();
+}
+
 /// Runs what was collected, on the calling thread, which may use `comms`.
 rondoResult_t runNow(const char* call, rondoRequest& collected) {
   GroupRun& run = collected.run;
   run.issue(OpOrigin::Group);
-  if (!waitFor(run, collected.comms.front()->impl->pollersWait())) {
-    return refuseSpinBound(call, collected.comms, true);
+  try {
+    if (!waitFor(run, collected.comms.front()->impl->pollersWait())) {
+      return refuseSpinBound(call, collected.comms, true);
+    }
+  } catch (...) {
+    giveUpHalf(collected);
+    throw;
   }
   return report(call, collected.comms, run.fault(), true);
 }
@@ -292,9 +303,8 @@ rondoResult_t letRun(const char* call, rondoRequest_t* request) {
   collected.run.tryPoll();
   try {
     if (!collected.run.done()) thread.add(collected.run);
-  } catch (...) {  // half done, and nobody will do the rest
-    for (rondoComm* comm : collected.comms) comm->impl->abort();
-    collected.run.giveUp();
+  } catch (...) {
+    giveUpHalf(collected);
     throw;
   }
   giveOut(&collected);

@@ -39,8 +39,13 @@ rondoResult_t publicCall(rondoComm* comm, const char* name, const Body& body) {
   {
     const Use use(comm, name);
     result = use.result();
-    if (result == rondoSuccess) [[likely]]
-      result = body();
+    if (result == rondoSuccess) [[likely]] {
+      try {
+        result = body();
+      } catch (...) {
+        result = caught(comm, name);
+      }
+    }
   }
   if (result == rondoSuccess || !groupOpen()) [[likely]]
     return result;

@@ -1,6 +1,7 @@
 #include "api/handle.h"
 
 #include <linux/membarrier.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -39,6 +40,26 @@ struct Graveyard {
 Graveyard& graveyard() {
   static Graveyard* one = new Graveyard;  // outlives every static: MPI_Finalize may come late
   return *one;
+}
+
+/// All handles that were ever made.
+std::atomic<rondoComm*> newest{nullptr};
+
+/// In a child that was forked: what its handles have, the parent goes on using.
+void loseAll() {
+  for (rondoComm* each = newest.load(); each != nullptr; each = each->before) {
+    if (each->state.load() != rondoComm::kDead) each->state.store(rondoComm::kParents);
+  }
+}
+
+rondoComm* anotherHandle() {
+  static const int lost = pthread_atfork(nullptr, nullptr, loseAll);
+  static_cast<void>(lost);
+  auto* const comm = new rondoComm;
+  comm->before = newest.load();
+  while (!newest.compare_exchange_weak(comm->before, comm)) {
+  }
+  return comm;
 }
 
 rondoResult_t refuseUnready(rondoComm* comm, const char* call, uint32_t state) {
@@ -104,7 +125,7 @@ rondoComm* newHandle() {
       yard.handles.pop_front();
     }
   }
-  if (comm == nullptr) comm = new rondoComm;
+  if (comm == nullptr) comm = anotherHandle();
   comm->ownedByMpi = false;
   comm->onFree = nullptr;
   comm->onChild = nullptr;
@@ -199,6 +220,12 @@ rondoResult_t checkHandle(rondoComm* comm, const char* call) {
   const uint32_t state = comm->state.load(std::memory_order_acquire);
   if (state == rondoComm::kAlive || state == rondoComm::kFinalized) return rondoSuccess;
   if (isUnready(comm)) return refuseUnready(comm, call, state);
+  if (state == rondoComm::kParents) {
+    return fail(nullptr, rondoInvalidUsage,
+                format("%s: argument comm (%p) was made by the process that this one was forked "
+                       "from; allowed: a communicator that is alive in this process",
+                       call, static_cast<void*>(comm)));
+  }
   return fail(
       nullptr, rondoInvalidUsage,
       format("%s: argument comm (%p) is %s; allowed: a communicator that is alive", call,

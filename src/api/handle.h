@@ -24,8 +24,9 @@ struct rondoComm {
     kAlive = 0x6c697665,
     kFinalized = 0x66696e69,
     kForming =
-        0x666f726d,       ///< Being made in the background: `impl` and what follows are not there.
-    kUnmade = 0x756e6d61  ///< That has failed; `broken` says why.
+        0x666f726d,        ///< Being made in the background: `impl` and what follows are not there.
+    kUnmade = 0x756e6d61,  ///< That has failed; `broken` says why.
+    kParents = 0x70617265,  ///< This process was forked from the one that made it.
   };
   enum Use : uint32_t {
     kFree = 0,
@@ -47,6 +48,7 @@ struct rondoComm {
   std::function<void(rondoComm&)> onChild;  ///< Runs on what is made of this communicator.
   std::shared_ptr<const rondo::Config> config;  ///< What it was made with.
   uint32_t shrinks = 0;                         ///< Calls of rondoCommShrink so far.
+  rondoComm* before = nullptr;                  ///< The handle that was made before this one.
   std::string broken;  ///< Why no collective may run any more; empty: it may.
   rondoResult_t brokenCode = rondoRemoteError;
 

@@ -13,8 +13,16 @@ void checkPlace(void** ptr) {
   throw Error(rondoInvalidArgument, "argument ptr is NULL; allowed: where to write the address");
 }
 
+void refuseParents() {
+  if (!Segment::isParents()) return;
+  throw Error(rondoInvalidUsage,
+              "this process was forked from one that uses Rondo, whose shared memory it has; "
+              "allowed: in that process, or after exec");
+}
+
 void* allocateOnHost(size_t bytes) {
   void* memory = nullptr;
+  refuseParents();
   if (bytes > 0 && (memory = Segment::own().allocate(bytes)) == nullptr) {
     throw Error(rondoOutOfMemory,
                 format("argument bytes is %zu, and no free range of shared memory is that long; "
@@ -47,7 +55,9 @@ rondoResult_t rondoMemAllocDevice(void** ptr, size_t bytes, int device) {
 
 rondoResult_t rondoMemFree(void* ptr) {
   return rondo::guarded(nullptr, "rondoMemFree", [&] {
-    if (ptr == nullptr || rondo::DeviceHeap::own().release(ptr)) return;
+    if (ptr == nullptr) return;
+    rondo::refuseParents();
+    if (rondo::DeviceHeap::own().release(ptr)) return;
     if (!rondo::Segment::own().release(ptr)) {
       throw rondo::Error(
           rondoInvalidArgument,

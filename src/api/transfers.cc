@@ -103,7 +103,7 @@ rondoResult_t rondoSendRecv(const void* sendbuff, size_t sendcount, int dest, vo
     CollectiveArgs both = out;
     both.recv = recvbuff;
     both.usesRecv = true;
-    both.alias = 1;  // no address is in place
+    both.mayAlias = both.hasPlace = false;
     if (const rondoResult_t bad = rondo::checkSpans(both, sendcount, recvcount)) return bad;
     if (sendOnDevice != recvOnDevice) {
       if (sendcount > 0 && recvcount > 0) return rondo::refuseMixed(both, sendOnDevice);

@@ -108,7 +108,13 @@ bool GroupRun::tryPoll() {
 void GroupRun::giveUp() {
   while (owner_.exchange(1, std::memory_order_acquire) != 0) sched_yield();
   for (size_t i = 0; i < used_; ++i) {
-    if (!parts_[i].ended) end(parts_[i]);
+    Part& part = parts_[i];
+    if (part.ended) continue;
+    if (fault_.call == nullptr) {  // for who asks once more
+      fault_ = {part.exchanging ? part.transferCall : part.calls[part.next], part.comm,
+                rondoRemoteError, "was given up"};
+    }
+    end(part);
   }
   done_.store(true, std::memory_order_release);
   owner_.store(0, std::memory_order_release);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <optional>
 
 #include "base/error.h"
@@ -160,7 +161,9 @@ void IdBootstrap::join(const Ids& ids, const IdHost& host, const std::string& in
   try {
     if (place_.parent >= 0) joinParent(welcome.endpoints, hello, secret, sources);
     // Other parts may be complete one limit later than this one: their makers say what is missing.
-    const int limit = ids.part.ids == 1 ? limitMs_ : 2 * limitMs_ + kGraceMs;
+    const int64_t both = 2 * int64_t{limitMs_} + kGraceMs;
+    const int limit =
+        ids.part.ids == 1 ? limitMs_ : static_cast<int>(std::min<int64_t>(both, INT_MAX));
     if (gate) acceptChildren(*gate, secret, limit);
     if (ids.part.ids > 1) links_.meet(limit);
   } catch (const Error& error) {

@@ -1,6 +1,7 @@
 #include "p2p/segment.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -59,6 +60,8 @@ void* mapShifted(int fd, uint64_t bytes, const char* own, uint64_t number) {
   return base;
 }
 
+std::atomic<bool> parents{false};
+
 // The own process's mappings of its peers, by token.
 std::mutex& peerMutex() {
   static std::mutex* mutex = new std::mutex;
@@ -74,9 +77,15 @@ std::map<uint64_t, std::weak_ptr<PeerSegment>>& peerMap() {
 Segment& Segment::own() {
   // Never destroyed: MPI's finalize callbacks and other threads may still use it while statics are
   // taken down.
-  static Segment* segment = new Segment;
+  static Segment* segment = [] {
+    auto* const made = new Segment;
+    pthread_atfork(nullptr, nullptr, [] { parents = true; });
+    return made;
+  }();
   return *segment;
 }
+
+bool Segment::isParents() { return parents.load(std::memory_order_relaxed); }
 
 Segment::Segment()
     : fd_(memfd_create("rondo", MFD_CLOEXEC | MFD_ALLOW_SEALING)),

@@ -33,6 +33,9 @@ class Segment {
  public:
   /// Makes it at the first call; throws Error if the system refuses.
   static Segment& own();
+  /// Whether this process was forked from the one that made it. Both would take the same memory for
+  /// different things: the child may not use it.
+  static bool isParents();
 
   /// An identity that no other segment on the host has.
   uint64_t token() const { return token_; }

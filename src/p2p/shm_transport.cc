@@ -92,6 +92,9 @@ std::unique_ptr<ShmTransport> ShmTransport::create(Bootstrap& boot, FdExchange* 
   } catch (const Error& error) {
     problem = error.sentence();
     code = error.code();
+  } catch (const std::exception& error) {  // the others wait for this rank's word
+    problem = std::string("mapping the peers' memory: ") + error.what();
+    code = rondoOutOfMemory;
   }
   // Peers that hear that all is well use the lease, whether this rank hears it or not. Nobody
   // touches another's before it hears that, and nobody hears it if any rank has a problem.

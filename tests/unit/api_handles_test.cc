@@ -1,10 +1,13 @@
 // Communicators that are null, destroyed, finalized, or used by two threads at once.
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 
 #include "support/collective_case.h"
+#include "support/quiet_fork.h"
 #include "support/refusal.h"
 #include "support/world.h"
 
@@ -85,6 +88,34 @@ TEST(ApiHandles, DestroyedOnesStayDeadWhileNewOnesAreMade) {
 TEST(ApiHandles, SomethingElse) {
   alignas(64) static char zeros[4096];
   refusedEverywhere(reinterpret_cast<rondoComm_t>(zeros), rondoInvalidUsage, "not a communicator");
+}
+
+// What a child has, its parent goes on using.
+TEST(ApiHandles, AForkedChildHasNoneOfItsParents) {
+  World(1).run([](const Rank& me) {
+    void* memory = nullptr;
+    EXPECT_EQ(rondoMemAlloc(&memory, 100), rondoSuccess);
+    const pid_t child = test::quietFork();
+    if (child == 0) {
+      refusedEverywhere(me.comm, rondoInvalidUsage, "that this one was forked from");
+      void* other = nullptr;
+      expectRefused(rondoMemAlloc(&other, 1), rondoInvalidUsage, "rondoMemAlloc", {"was forked"});
+      expectRefused(rondoMemFree(memory), rondoInvalidUsage, "rondoMemFree", {"was forked"});
+      rondoUniqueId id;
+      rondoComm_t comm = nullptr;
+      EXPECT_EQ(rondoGetUniqueId(&id), rondoSuccess);
+      expectRefused(rondoCommInitRank(&comm, 1, id, 0), rondoInvalidUsage, "rondoCommInitRank",
+                    {"was forked", "after exec"});
+      _exit(::testing::Test::HasFailure() ? 1 : 0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    float in = 3, out = 0;
+    EXPECT_EQ(rondoAllReduce(&in, &out, 1, rondoFloat32, rondoSum, me.comm, nullptr), rondoSuccess);
+    EXPECT_EQ(out, 3);
+    EXPECT_EQ(rondoMemFree(memory), rondoSuccess);
+  });
 }
 
 TEST(ApiHandles, Finalized) {

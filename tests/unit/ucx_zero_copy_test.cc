@@ -155,8 +155,9 @@ TEST(UcxZeroCopy, WhatMessagesLieInOutlivesTheEndWhileTheNetworkHasThem) {
     if (underWay) hosts[0].sendZeroCopy(1, out->data(), out->size(), MemoryKind::Host);
     out.reset();
     EXPECT_FALSE(there.expired());
-    EXPECT_FALSE(hosts.until([] { return false; }, {0}, std::chrono::milliseconds(50)));
-    hosts[0].abort(1, 0, "");
+    // Where few meet the peer answers first.
+    EXPECT_FALSE(hosts.until([] { return false; }, {}, std::chrono::milliseconds(100)));
+    if (underWay) hosts[0].abort(1, 0, "");
     hosts.destroy(0);
     EXPECT_EQ(there.expired(), !underWay);
   }
