@@ -72,7 +72,7 @@ dayTests() {
   local gpu ranks shards=() last=$((gpus - 1))
   for ((gpu = 0; gpu < gpus; ++gpu)); do shards+=("gpu_tests, part $gpu of $gpus" $gpu "dayShard $gpu"); done
   dayBeside "${shards[@]}"
-  dayStep "gpu_tests on all" bounded 100 gpu_tests --gtest_brief=1 --gtest_filter='DeviceApi.*:DeviceAwaited.*:Devices.*:GpuStorm.*'
+  dayStep "gpu_tests on all" bounded 100 gpu_tests --gtest_brief=1 --gtest_filter='*BesideCaptures.*:DeviceApi.*:DeviceAwaited.*:Devices.*:GpuStorm.*'
   dayBeside death 0 "bounded 120 gpu_death" chaos $last "bounded 200 gpu_chaos --runs 6"
   dayStep beside bounded 60 gpu_beside
   for ((ranks = 2; ranks <= gpus; ++ranks)); do
