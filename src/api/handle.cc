@@ -191,6 +191,7 @@ void findBreak(rondoComm* comm, Communicator& impl) {
 }
 
 void freeComm(rondoComm* comm) noexcept {
+  if (comm->state.load(std::memory_order_acquire) == rondoComm::kParents) return;
   if (isUnready(comm)) stopForming(comm);
   comm->unwanted.exchange(true, std::memory_order_seq_cst);
   if (canFenceAllThreads()) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);

@@ -55,7 +55,7 @@ ncclComm* makeHandle(bool blocking, const Place& place) {
   comm->blocking = blocking;
   comm->place = place;
   comm->failure = ncclSuccess;
-  comm->unwanted = comm->told = false;
+  comm->unwanted = comm->finalized = comm->told = false;
   comm->text.clear();
   comm->cause.clear();
   comm->word.store(ncclComm::kBusy, std::memory_order_release);

@@ -24,6 +24,7 @@ struct ncclComm {
   std::atomic<rondoComm_t> inner{nullptr};
   bool blocking = true;
   std::atomic<bool> unwanted{false};  ///< Aborted while busy: the thread that has it frees it.
+  std::atomic<bool> finalized{false};
   rondo::nccl::Place place;
   rondo::nccl::StreamOrder order;
 

@@ -84,7 +84,9 @@ RONDO_NCCL_CALL(ncclResult_t, ncclCommFinalize, (ncclComm_t comm)) {
     job.on = comm;
     job.run = [comm](rondoComm_t*) {
       comm->order.drain(comm->place);
-      return rondoCommFinalize(comm->inner);
+      const rondoResult_t result = rondoCommFinalize(comm->inner);
+      if (result == rondoSuccess) comm->finalized = true;
+      return result;
     };
     return rondo::nccl::submit(std::move(job));
   });

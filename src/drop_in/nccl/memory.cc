@@ -117,9 +117,10 @@ ncclResult_t strike(const char* name, ncclComm_t comm, void* handle, bool window
   Job job = jobOn(comm, name);
   job.run = [comm, number, handle](rondoComm_t*) {
     const rondoResult_t result = rondoCommDeregister(comm->inner, number);
-    const bool stays = result == rondoInvalidUsage;  // as another thread is in a call
+    // As another thread is in a call. Of a finalized communicator all end with it; one whose memory
+    // was freed has ended by itself, as have those of a broken communicator.
+    const bool stays = result == rondoInvalidUsage && !comm->finalized;
     if (!stays) forget(handle);
-    // One whose memory was freed has ended by itself, as have those of a broken communicator.
     return stays ? result : rondoSuccess;
   };
   return submit(std::move(job));
