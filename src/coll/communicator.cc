@@ -299,6 +299,7 @@ Communicator::Progress Communicator::ended() {
 
 Communicator::Progress Communicator::poll(bool* moved) {
   if (runner_.poll(moved)) {
+    if (mayHaveReadOtherData()) return Progress::Aborted;
     const CallLog::Answer answer = log_.asksSilent() ? log_.askSilent() : CallLog::Answer::Nothing;
     if (answer == CallLog::Answer::Something) return Progress::Mismatch;
     if (answer == CallLog::Answer::Nothing) {
@@ -340,6 +341,7 @@ RunResult Communicator::runExchange(std::span<const Transfer> transfers) {
   beginExchange(transfers, OpOrigin::Call, 0);
   return waitUntil(groupWait_, [this](bool* moved) -> std::optional<RunResult> {
     if (exchange_.poll(moved) || (!*moved && waitsLong() && endIfDeserted(moved))) {
+      if (mayHaveReadOtherData()) return RunResult::Aborted;
       log_.finishExchange();
       return RunResult::Ok;
     }
@@ -353,6 +355,7 @@ RunResult Communicator::runExchange(std::span<const Transfer> transfers) {
 
 Communicator::Progress Communicator::pollExchange(bool* moved) {
   if (exchange_.poll(moved) || (lookDue(*moved) != Look::None && endIfDeserted(moved))) {
+    if (mayHaveReadOtherData()) return Progress::Aborted;
     log_.finishExchange();
     return ended();
   }

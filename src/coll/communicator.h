@@ -26,6 +26,7 @@
 #include "coll/planner.h"
 #include "coll/registry.h"
 #include "coll/runner.h"
+#include "coll/runner_short.h"
 #include "coll/scaled_ops.h"
 #include "p2p/fabric.h"
 
@@ -86,6 +87,8 @@ class Communicator {
     const RunResult result = runner_.run(*plan_, call, parts_.wait);
     if (result != RunResult::Ok) [[unlikely]]
       return result;
+    if (plan_->totalBytes >= kLeastInPlace && mayHaveReadOtherData()) [[unlikely]]
+      return RunResult::Aborted;
     if (log_.asksSilent()) return awaitSilent();
     log_.finish();
     return result;
@@ -237,6 +240,11 @@ class Communicator {
             plan_->scale == nullptr && (!inPlace || plan_->algorithm->inPlaceAnnounce),
             request.uneven,
             plan_->scale == nullptr ? nullptr : scalarOf(request)};
+  }
+  /// Of an operation that has done all its steps: a call that fails returns without a word to those
+  /// that read its memory in place, and its program may have written there since.
+  bool mayHaveReadOtherData() const {
+    return parts_.fabric != nullptr && parts_.fabric->endedByWhoGoesOn();
   }
   const BoundPlan* makePlan(const PlanKey& key);
   const void* scalarOf(const HostRequest& request);

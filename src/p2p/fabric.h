@@ -69,6 +69,13 @@ class Fabric final : public FarEvents {
   /// The rank that did so; -1: another cause, or none.
   int timedOut() const { return endedBy(kTimedOut); }
   int differing() const { return endedBy(kDiffering); }
+  /// Whether a rank ended it by its own doing, which may use its memory for something else by now,
+  /// though others read it. Behind their reads.
+  bool endedByWhoGoesOn() const {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const uint32_t word = aborted();
+    return word != 0 && (word & (kLost | kDied | kDeserted | kSilent)) == 0;
+  }
   /// What `rank` told then; "": nothing, or it has not arrived.
   std::string toldWhy(int rank) const;
   /// Of a near rank: its process has ended, or it has let go of the communicator.

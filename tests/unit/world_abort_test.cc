@@ -2,11 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "api/handle.h"
+#include "p2p/decorate.h"
 #include "p2p/segment.h"
 #include "support/world.h"
 
@@ -102,6 +107,80 @@ TEST(WorldAbort, NotByManyShortWaits) {
         last = data[0] != 0;
       }
       EXPECT_EQ(rondoCommDestroy(me.comm), rondoSuccess);
+    });
+  }
+}
+
+/// Says when a message is there, before its reader has it.
+class NoticedPort final : public RecvPort {
+ public:
+  NoticedPort(std::unique_ptr<RecvPort> port, std::function<void()> notice)
+      : port_(std::move(port)), notice_(std::move(notice)) {}
+  bool tryPeek(Message* message) override {
+    if (!port_->tryPeek(message)) return false;
+    notice_();
+    return true;
+  }
+  void release() override { port_->release(); }
+
+ private:
+  std::unique_ptr<RecvPort> port_;
+  std::function<void()> notice_;
+};
+
+/// Rank 0's data is read where it is. Its call is ended when rank 1 is about to, and its program
+/// writes something else there.
+TEST(WorldAbort, WhoReadsWhatTheEndedCallTookBackIsTold) {
+  constexpr size_t kCount = 100000;
+  using Call = std::function<rondoResult_t(int32_t * data, const Rank& me)>;
+  const Call calls[] = {
+      [](int32_t* data, const Rank& me) {
+        return rondoBroadcast(data, data, kCount, rondoInt32, 0, me.comm, nullptr);
+      },
+      [](int32_t* data, const Rank& me) {
+        EXPECT_EQ(rondoGroupStart(), rondoSuccess);
+        EXPECT_EQ(rondoBroadcast(data, data, kCount, rondoInt32, 0, me.comm, nullptr),
+                  rondoSuccess);
+        return rondoGroupEnd();
+      },
+      [](int32_t* data, const Rank& me) {
+        return me.rank == 0 ? rondoSend(data, kCount, rondoInt32, 1, me.comm, nullptr)
+                            : rondoRecv(data, kCount, rondoInt32, 0, me.comm, nullptr);
+      },
+  };
+  for (const Call& call : calls) {
+    SCOPED_TRACE(&call - calls);
+    std::atomic<bool> seen{false}, taken{false};
+    World world(2);
+    world.hosts({0, 0}).tune("broadcast:host:0-:oneshot").decorate([&](Channels& channels, int r) {
+      if (r == 0) return;
+      const auto notice = [&] {
+        seen = true;
+        while (!taken) std::this_thread::yield();
+      };
+      for (auto* const ports : {&channels.pairRecvs, &channels.allRecvs}) {
+        for (auto& port : *ports) {
+          if (port != nullptr) port = std::make_unique<NoticedPort>(std::move(port), notice);
+        }
+      }
+    });
+    world.run([&](const Rank& me) {
+      void* memory = nullptr;
+      ASSERT_EQ(rondoMemAlloc(&memory, kCount * sizeof(int32_t)), rondoSuccess);
+      auto* const data = static_cast<int32_t*>(memory);
+      std::fill(data, data + kCount, me.rank);
+      std::thread helper;
+      if (me.rank == 0) {
+        helper = std::thread([&, comm = me.comm] {
+          while (!seen) std::this_thread::yield();
+          EXPECT_EQ(rondoCommRevoke(comm), rondoSuccess) << rondoGetLastError(nullptr);
+        });
+      }
+      expectAborted(me, call(data, me), "rondo");
+      std::fill(data, data + kCount, -1);
+      if (me.rank == 0) taken = true;
+      if (helper.joinable()) helper.join();
+      EXPECT_EQ(rondoMemFree(memory), rondoSuccess);
     });
   }
 }
