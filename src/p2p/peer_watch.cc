@@ -1,5 +1,7 @@
 #include "p2p/peer_watch.h"
 
+#include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -7,7 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 
@@ -55,6 +60,50 @@ Ending endingOf(int process) {
   return Ending::ofStatus(info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status);
 }
 
+/// A pipe into which nobody writes: only this process can, so that its end is what readers see.
+/// Programs that it starts do not inherit the end for writing, and children of a fork let go of it.
+class Lifeline {
+ public:
+  /// Another end for reading; empty, with errno, where there is none to be had.
+  static UniqueFd reader() {
+    std::array<int, 2> ends = line.load(std::memory_order_acquire);
+    if (ends == kNone) {
+      if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return UniqueFd();
+      std::array<int, 2> none = kNone;
+      if (!line.compare_exchange_strong(none, ends, std::memory_order_acq_rel)) {
+        closeBoth(ends);  // another thread's came first
+        ends = none;
+      }
+      static const int forked = pthread_atfork(nullptr, nullptr, letGo);
+      static_cast<void>(forked);
+    }
+    return UniqueFd(fcntl(ends[0], F_DUPFD_CLOEXEC, 0));
+  }
+
+ private:
+  static void letGo() {
+    const std::array<int, 2> ends = line.exchange(kNone, std::memory_order_acq_rel);
+    if (ends != kNone) closeBoth(ends);
+  }
+  static void closeBoth(const std::array<int, 2>& ends) {
+    for (const int end : ends) close(end);
+  }
+
+  static constexpr std::array<int, 2> kNone{-1, -1};
+  static inline std::atomic<std::array<int, 2>> line{kNone};
+};
+
+/// Once in a process.
+void warnUnwatched(const char* what) {
+  const int why = errno;
+  static std::atomic<bool> said{false};
+  if (said.exchange(true)) return;
+  std::fprintf(stderr,
+               "rondo: warning: %s failed (%s): the ends of processes are not noticed, and a call "
+               "waits for ever for one that has ended; set config.timeout or RONDO_TIMEOUT_MS\n",
+               what, std::strerror(why));
+}
+
 }  // namespace
 
 Ending Ending::ofStatus(int status) {
@@ -85,10 +134,12 @@ PeerWatch::PeerWatch() : events_(epoll_create1(EPOLL_CLOEXEC)) { watcher = getpi
 
 UniqueFd PeerWatch::ownProcess() {
 #ifdef SYS_pidfd_open
-  return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
-#else
-  return UniqueFd();
+  UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
+  if (process.get() >= 0) return process;
 #endif
+  UniqueFd line = Lifeline::reader();
+  if (line.get() < 0) warnUnwatched("pipe2");
+  return line;
 }
 
 void PeerWatch::watch(const void* owner, uint64_t token, UniqueFd process, Listener listener) {
@@ -104,6 +155,7 @@ void PeerWatch::watch(const void* owner, uint64_t token, UniqueFd process, Liste
     (*known)->users.push_back({owner, std::move(listener)});
     return;
   }
+  if (process.get() < 0) return;  // the peer has said so
   auto peer = std::make_unique<Peer>();
   peer->token = token;
   peer->users.push_back({owner, std::move(listener)});
@@ -111,7 +163,9 @@ void PeerWatch::watch(const void* owner, uint64_t token, UniqueFd process, Liste
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = token;
-  if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, peer->process.get(), &event) != 0) return;
+  if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, peer->process.get(), &event) != 0) {
+    return warnUnwatched("epoll_ctl");
+  }
   peers_.push_back(std::move(peer));
 }
 

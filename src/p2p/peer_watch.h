@@ -31,15 +31,17 @@ class Ending {
 };
 
 /// Process-wide and thread safe. A process is known by the token of its segment and watched through
-/// a descriptor that it made of itself (pidfd), which also works across pid name spaces. A stopped
-/// process has not ended.
+/// a descriptor that it made of itself, which also works across pid name spaces. A stopped process
+/// has not ended.
 class PeerWatch {
  public:
   PeerWatch(const PeerWatch&) = delete;
   PeerWatch& operator=(const PeerWatch&) = delete;
   static PeerWatch& one();
 
-  /// What peers watch this process by; empty where the kernel has no such descriptors (before 5.3).
+  /// What peers watch this process by: a pidfd, or, where there is none to be had (kernels before
+  /// 5.3, containers that refuse it), a pipe that ends with it, which cannot tell how. Empty, with a
+  /// warning, where the process can have no descriptors more.
   static UniqueFd ownProcess();
 
   /// Called once, on the thread that found out, if the process ends before forget(). It must not

@@ -193,7 +193,7 @@ TEST(Doctor, KernelSettings) {
   closed.write("proc/sys/kernel/yama/ptrace_scope", "3\n");
   expectOnly({&closed}, "ptrace-scope", Level::Warning, {"reboot"});
   old.write("proc/sys/kernel/osrelease", "4.18.0-553.el8.x86_64\n");
-  expectOnly({&old}, "kernel", Level::Warning, {"Linux 4.18", "from 5.3"});
+  expectOnly({&old}, "kernel", Level::Note, {"Linux 4.18", "from 5.3"});
 }
 
 TEST(Doctor, LimitsOfAProcess) {

@@ -53,9 +53,9 @@ void checkObservation(Report* report, const HostFacts& host) {
                        : "sysctl -w kernel.yama.ptrace_scope=0, or sudo rondo-status");
   }
   if (kernelBefore(facts.kernel, 5, 3)) {
-    report->add(Level::Warning, "kernel", placeText(host.ranks),
+    report->add(Level::Note, "kernel", placeText(host.ranks),
                 format("Linux %s has no descriptors of processes (from 5.3)", facts.kernel.c_str()),
-                "the death of a rank is not noticed: the others wait for it for ever",
+                "the death of a rank is noticed, but not how it ended",
                 "a kernel from 5.3");
   }
 }
