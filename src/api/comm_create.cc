@@ -363,7 +363,9 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   std::optional<FdExchange> exchange;
   if (n > 1) {
     together(boot, [&] {
-      if (!peers.empty()) exchange.emplace(boot, peers);
+      if (!peers.empty()) {
+        exchange.emplace(boot, peers, static_cast<int>(config.options.bootTimeoutMs));
+      }
     });
     parts.fabric = makeFabric(boot, config, exchange ? &*exchange : nullptr, hosts, infos,
                               parts.ranksOfProcess, lane);

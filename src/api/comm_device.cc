@@ -126,7 +126,9 @@ class AcrossHosts {
         if (p != layout_.place) peers.push_back(p);
       }
       std::optional<FdExchange> exchange;
-      together(host, [&] { exchange.emplace(host, peers); });
+      together(host, [&] {
+        exchange.emplace(host, peers, static_cast<int>(config.options.bootTimeoutMs));
+      });
       return createDeviceRunner(host, &*exchange, peers, nearConfig(opened), why);
     } catch (const Error& error) {
       *why = error.sentence();

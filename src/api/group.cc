@@ -196,8 +196,8 @@ bool endsInside(const char* call) {
 
 namespace {
 
-rondoResult_t finish(rondoRequest_t* handle, const char* call) {
-  rondoRequest* request = std::exchange(*handle, nullptr);
+rondoResult_t finish(rondoRequest* request, rondoRequest_t* handle, const char* call) {
+  *handle = nullptr;
   ProgressThread::one().remove(request->run);
   const rondoResult_t result = report(call, request->comms, request->run.fault(), false);
   giveBack(request);
@@ -221,7 +221,7 @@ rondoResult_t waitRequest(rondoRequest_t* handle, const char* call) {
   if (!request->run.done() && !waitForOther(*request)) {
     return refuseSpinBound(call, request->comms, false);
   }
-  return finish(handle, call);
+  return finish(request, handle, call);
 }
 
 }  // namespace
@@ -307,8 +307,7 @@ rondoResult_t letRun(const char* call, rondoRequest_t* request) {
     giveUpHalf(collected);
     throw;
   }
-  giveOut(&collected);
-  *request = openGroup().take();
+  *request = giveOut(openGroup().take());
   return rondoSuccess;
 }
 
@@ -430,7 +429,7 @@ rondoResult_t rondoTest(rondoRequest_t* request, int* done) {
     found->run.tryPoll();
   }
   *done = found->run.done() ? 1 : 0;
-  return *done != 0 ? rondo::finish(request, call) : rondoSuccess;
+  return *done != 0 ? rondo::finish(found, request, call) : rondoSuccess;
 }
 
 rondoResult_t rondoWait(rondoRequest_t* request) {

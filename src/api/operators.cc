@@ -1,5 +1,7 @@
 // Operators made at run time.
 
+#include <cstdint>
+
 #include "api/argument_checks.h"
 #include "api/comm_create.h"
 #include "api/types.h"
@@ -44,6 +46,22 @@ rondoResult_t rondoRedOpCreatePreMulSum(rondoRedOp_t* op, const void* scalar,
     return refuse(comm, call,
                   rondo::format("argument scalar (%p) is %s; allowed: one element of datatype",
                                 scalar, rondo::goneText(kind).c_str()));
+  }
+  if (immediate && kind.memory == rondo::PointerKind::kDevice) {
+    return refuse(comm, call,
+                  rondo::format("argument scalar (%p) is device memory, which this call would read "
+                                "on the host; allowed with rondoScalarHostImmediate: host or "
+                                "managed memory",
+                                scalar));
+  }
+  // Kernels read it as a whole, but for types that they multiply byte by byte.
+  const bool asWhole = rondo::typeClass(datatype) == rondo::TypeClass::kFloat;
+  const size_t alignment = asWhole ? rondo::typeSize(datatype) : 1;
+  if (!immediate && kind.onDevice() && reinterpret_cast<uintptr_t>(scalar) % alignment != 0) {
+    return refuse(comm, call,
+                  rondo::format("argument scalar is %p; allowed for %s on a device: a multiple of "
+                                "%zu",
+                                scalar, rondo::typeName(datatype), alignment));
   }
   const bool onDevice = !immediate && kind.memory == rondo::PointerKind::kDevice;
   if (onDevice && comm->impl->deviceRunner() == nullptr) {

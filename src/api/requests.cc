@@ -1,8 +1,9 @@
 #include "api/requests.h"
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
-#include <unordered_set>
+#include <vector>
 
 #include "api/comm_create.h"
 #include "base/error.h"
@@ -10,15 +11,23 @@
 namespace rondo {
 namespace {
 
-/// All requests there are.
+/// Of a handle's bits those below say which request it is, from 1 on, those above which use of it.
+constexpr int kSlotBits = 20;
+constexpr size_t kMostRequests = (size_t{1} << kSlotBits) - 1;
+
+/// All requests there are, by their slots.
 struct Requests {
   std::mutex mutex;
-  std::unordered_set<rondoRequest*> all;
+  std::vector<rondoRequest*> all;
   std::vector<rondoRequest*> free;
 };
 Requests& requests() {
   static Requests* all = new Requests;  // outlives every static
   return *all;
+}
+
+rondoRequest_t handleOf(const rondoRequest& request) {
+  return reinterpret_cast<rondoRequest_t>(request.uses << kSlotBits | (request.slot + 1));
 }
 
 }  // namespace
@@ -27,9 +36,14 @@ rondoRequest* takeRequest() {
   Requests& all = requests();
   const std::lock_guard<std::mutex> lock(all.mutex);
   if (all.free.empty()) {
+    if (all.all.size() == kMostRequests) {
+      throw Error(rondoOutOfMemory,
+                  format("%zu groups are under way; allowed: so many at once", kMostRequests));
+    }
     auto fresh = std::make_unique<rondoRequest>();
     all.free.reserve(all.all.size() + 1);
-    all.all.insert(fresh.get());
+    fresh->slot = all.all.size();
+    all.all.push_back(fresh.get());
     return fresh.release();
   }
   rondoRequest* request = all.free.back();
@@ -50,9 +64,11 @@ void giveBack(rondoRequest* request) {
   all.free.push_back(request);
 }
 
-void giveOut(rondoRequest* request) {
+rondoRequest_t giveOut(rondoRequest* request) {
   const std::lock_guard<std::mutex> lock(requests().mutex);
   request->outstanding = true;
+  ++request->uses;
+  return handleOf(*request);
 }
 
 rondoRequest* findRequest(rondoRequest_t* request, const char* call, rondoResult_t* bad) {
@@ -63,14 +79,16 @@ rondoRequest* findRequest(rondoRequest_t* request, const char* call, rondoResult
   }
   Requests& all = requests();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  if (*request == nullptr || all.all.count(*request) == 0 || !(*request)->outstanding) {
+  const size_t place = (reinterpret_cast<uintptr_t>(*request) & kMostRequests) - 1;
+  rondoRequest* const found = place < all.all.size() ? all.all[place] : nullptr;
+  if (found == nullptr || !found->outstanding || handleOf(*found) != *request) {
     *bad = fail(nullptr, rondoInvalidArgument,
                 format("%s: argument request is %p; allowed: a request of rondoGroupEndAsync that "
                        "was not waited for yet",
                        call, static_cast<void*>(*request)));
     return nullptr;
   }
-  return *request;
+  return found;
 }
 
 }  // namespace rondo

@@ -11,7 +11,10 @@
 struct rondoRequest {
   rondo::GroupRun run;
   std::vector<rondoComm*> comms;
-  bool outstanding = false;  ///< Given out by rondoGroupEndAsync. Under the pool's mutex.
+  // Under the pool's mutex.
+  bool outstanding = false;  ///< Given out by rondoGroupEndAsync.
+  size_t slot = 0;           ///< Among all requests there are.
+  uint64_t uses = 0;         ///< How often it was given out: each time by another handle.
 };
 
 namespace rondo {
@@ -21,8 +24,9 @@ rondoRequest* takeRequest();
 void clear(rondoRequest& request);
 void giveBack(rondoRequest* request);
 
-/// From now on the caller of the library knows it.
-void giveOut(rondoRequest* request);
+/// From now on the caller of the library knows it: by this handle, which is no address, so that a
+/// copy of it that is kept for too long is not taken for a later request.
+rondoRequest_t giveOut(rondoRequest* request);
 /// One that the caller knows and has not waited for; else nullptr, and *bad says what is wrong with
 /// the argument `request` of `call`.
 rondoRequest* findRequest(rondoRequest_t* request, const char* call, rondoResult_t* bad);

@@ -70,7 +70,7 @@ RONDO_API rondoResult_t rondoGroupEnd(void);
 
 /**
  * Like rondoGroupEnd, but returns at once; *request becomes the group's. Buffers belong to it until
- * the request is complete. Any number may be outstanding. Not inside another group. Since 0.2.
+ * the request is complete. A million may be outstanding. Not inside another group. Since 0.2.
  */
 RONDO_API rondoResult_t rondoGroupEndAsync(rondoRequest_t* request);
 

@@ -134,6 +134,8 @@ class Communicator {
   /// What rondoCommFinalize tells the peers, and learns of them.
   Closing& closing() { return closing_; }
   ScaledOps& scaledOps() { return scaledOps_; }
+  /// Tests: plans that are kept.
+  size_t plans() const { return plans_.size(); }
   /// How a thread waits that runs sends and receives; whether calls differ, the polls find out.
   const WaitPolicy& groupWait() const { return groupWait_; }
   /// How a thread waits for a group, which may be on other communicators, too, and which others may
@@ -223,9 +225,12 @@ class Communicator {
   /// rank is at.
   HostCall prepare(const HostRequest& request, std::span<const HostRequest> pass, OpOrigin origin) {
     exchanging_ = false;
-    plan_ = request.key.nothing() ? &nothing_ : plans_.find(request.key);
+    const bool scaled = request.key.op >= ScaledOps::kFirst;
+    PlanKey key = request.key;
+    if (scaled) key.op = ScaledOps::kFirst;  // one plan for all that are made, often one for a call
+    plan_ = key.nothing() ? &nothing_ : plans_.find(key);
     if (plan_ == nullptr) [[unlikely]]
-      plan_ = makePlan(request.key);
+      plan_ = makePlan(key);
     for (const HostRequest& each : pass) {
       log_.announce(each, pass.size(), origin, plan_->choice);
       if (logs(LogPart::Call, LogLevel::Debug)) [[unlikely]]
@@ -236,7 +241,8 @@ class Communicator {
     return {static_cast<const char*>(request.src),
             static_cast<char*>(request.dst),
             plan_->totalBytes >= streamBytes_,
-            plan_->stamp ^ static_cast<uint32_t>(log_.sequence() * 0x9e3779b1u),
+            plan_->stamp ^ static_cast<uint32_t>(log_.sequence() * 0x9e3779b1u) ^
+                (scaled ? static_cast<uint32_t>(request.key.op) * 0x85ebca6bu : 0),
             plan_->scale == nullptr && (!inPlace || plan_->algorithm->inPlaceAnnounce),
             request.uneven,
             plan_->scale == nullptr ? nullptr : scalarOf(request)};

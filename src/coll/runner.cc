@@ -17,8 +17,9 @@ constexpr uint32_t kMostOwed = 8;
 /// How often a short call looks for a message before the wait loop does.
 constexpr uint32_t kShortLooks = 100;
 
-/// Blocks of a run, which counts them in 32 bits.
-constexpr uint64_t kMostRun = 1 << 20;
+/// Bytes of a run, which its readers release as a whole: until then nothing moves at a rank that
+/// only waits for them, as config.timeout sees it.
+constexpr uint64_t kMostRunBytes = 16 << 20;
 
 }  // namespace
 
@@ -61,7 +62,7 @@ bool Runner::poll(bool* moved) {
     *moved |= advance(lanes_[l], &laneDone);
     done &= laneDone;
   }
-  return done && drained();
+  return done && drained(moved);
 }
 
 RunResult Runner::run(const BoundPlan& plan, const HostCall& call, const WaitPolicy& policy) {
@@ -69,7 +70,8 @@ RunResult Runner::run(const BoundPlan& plan, const HostCall& call, const WaitPol
   if (const auto* const steps = shortSteps(plan, call)) {
     plan_ = &plan;
     done = runShort(plan, call, stamp_, std::min(policy.spinsBeforeYield, kShortLooks));
-    if (done == steps->size() && drained()) [[likely]] {
+    bool moved = false;
+    if (done == steps->size() && drained(&moved)) [[likely]] {
       plan_ = nullptr;  // who asks for positions later finds none
       return RunResult::Ok;
     }
@@ -137,9 +139,12 @@ bool Runner::peek(RecvPort* port, Message* message, uint64_t bytes) {
   return false;
 }
 
-bool Runner::drained() const {
+/// `moved` is set if readers have gone on since the last look.
+bool Runner::drained(bool* moved) {
   for (SendPort* port : plan_->drains) {
-    if (!port->drained()) return false;
+    if (port->drained()) continue;
+    *moved |= std::exchange(released_, port->released()) != port->released();
+    return false;
   }
   return true;
 }
@@ -236,7 +241,8 @@ bool Runner::put(Lane& lane, const BoundStep& step) {
     return true;
   }
   if (posted != nullptr && call_.announceSrc && step.bytes >= kLeastInPlace) {
-    const uint64_t blocks = std::min(fullPeriods_ - lane.period, kMostRun);
+    const uint64_t most = std::max<uint64_t>(kMostRunBytes / plan_->periodBytes, 1);
+    const uint64_t blocks = std::min(fullPeriods_ - lane.period, most);
     const uint64_t span = (blocks - 1) * plan_->periodBytes + step.bytes;
     if (step.send->reaches(src, span) && (answer == nullptr || step.send->reaches(answer, span))) {
       const Run run{static_cast<uint32_t>(blocks), plan_->periodBytes};

@@ -109,7 +109,7 @@ class Runner {
   void combine(Lane& lane, const BoundStep& step, char* dst, void* space);
   /// Whether the step's part of dst can be posted where it is.
   bool postsDst(const BoundStep& step, const char* dst) const;
-  bool drained() const;
+  bool drained(bool* moved);
   CopyTo toUser() const { return call_.stream ? CopyTo::kPast : CopyTo::kUser; }
 
   /// Stays in the first cache. A multiple of every element's size.
@@ -124,6 +124,7 @@ class Runner {
   uint64_t fullPeriods_ = 0;
   uint32_t* stamp_;
   bool mismatch_ = false;
+  uint64_t released_ = 0;  // by the readers that are waited for at the end
   uint32_t expected_ = 0;  // stamp of the current step's messages
   std::vector<Lane> lanes_;
 };

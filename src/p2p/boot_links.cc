@@ -128,7 +128,16 @@ BootLink BootLinks::hail(int rank, UniqueFd fd, wire::Hello& hello, const Secret
 wire::Welcome BootLinks::finishGreeting(BootLink link, const wire::Hello& hello,
                                         const Secret& secret, const std::string& who, int limitMs) {
   wire::Welcome welcome;
-  receive(link, wire::Kind::Welcome, sizeof welcome, who, limitMs);
+  try {
+    receive(link, wire::Kind::Welcome, sizeof welcome, who, limitMs);
+  } catch (const Error& error) {
+    // This connection is not yet among those that are told; its end alone would be taken for this
+    // rank's.
+    if (BootWait::interrupted()) {
+      link.send(wire::failureMessage(error.code(), error.sentence()), Deadline(kFarewellMs));
+    }
+    throw;
+  }
   std::memcpy(&welcome, link.body().data(), sizeof welcome);
   if (!wire::isSigned(welcome, secret, hello.nonce)) {
     throw Error(rondoInvalidArgument, who + " does not know the unique id's secret");

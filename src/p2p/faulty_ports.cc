@@ -62,6 +62,7 @@ class FaultySendPort final : public SendPort {
     return port_->reaches(data, bytes);
   }
   bool drained() override { return port_->drained(); }
+  uint64_t released() const override { return port_->released(); }
 
  private:
   bool dead() const { return faults_.life != nullptr && faults_.life->over(); }

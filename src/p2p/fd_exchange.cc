@@ -46,9 +46,10 @@ struct FdExchange::Round {
   std::string missing;  // what did not fit; the peers still get what they wait for
 };
 
-FdExchange::FdExchange(Bootstrap& boot, std::vector<int> peers)
+FdExchange::FdExchange(Bootstrap& boot, std::vector<int> peers, int limitMs)
     : boot_(boot),
       peers_(std::move(peers)),
+      limitMs_(limitMs),
       socket_(bindDatagrams(addressOf(boot_.secret(), boot_.rank()), "passing descriptors")) {
   const auto next =
       std::find_if(peers_.begin(), peers_.end(), [&](int p) { return p > boot_.rank(); });
@@ -57,7 +58,7 @@ FdExchange::FdExchange(Bootstrap& boot, std::vector<int> peers)
 
 FdExchange::~FdExchange() = default;
 
-std::vector<UniqueFd> FdExchange::exchange(int fd, int limitMs) {
+std::vector<UniqueFd> FdExchange::exchange(int fd) {
   Round round{std::vector<char>(peers_.size()),
               std::vector<char>(peers_.size()),
               std::vector<UniqueFd>(peers_.size()),
@@ -87,7 +88,7 @@ std::vector<UniqueFd> FdExchange::exchange(int fd, int limitMs) {
       checkAlive(round);
       probe = now;
     }
-    if (now - start >= std::chrono::milliseconds(limitMs)) {
+    if (now - start >= std::chrono::milliseconds(limitMs_)) {
       const auto missing = std::find(round.here.begin(), round.here.end(), 0);
       const auto unsent = std::find(round.sent.begin(), round.sent.end(), 0);
       const bool waits = missing != round.here.end();
@@ -95,7 +96,7 @@ std::vector<UniqueFd> FdExchange::exchange(int fd, int limitMs) {
       throw Error(rondoSystemError,
                   format("rank %d %s within %d ms while descriptors were exchanged",
                          peers_[static_cast<size_t>(peer)],
-                         waits ? "sent nothing" : "took no message", limitMs));
+                         waits ? "sent nothing" : "took no message", limitMs_));
     }
     if (now - progress < kSleepAfter) {
       sched_yield();

@@ -64,6 +64,10 @@ UniqueFd connectToMaker(const IdBytes& id, const std::vector<NetAddress>& source
                      id.hostName, host.name.c_str(), limitMs, failure.sentence.c_str()));
 }
 
+void tell(BootLink* link, const Error& error) {
+  link->send(wire::failureMessage(error.code(), error.sentence()), Deadline(kTellMs));
+}
+
 /// All addresses of the interface that `fd` goes through: other ranks are likely to be met there.
 std::vector<NetAddress> addressesBeside(int fd) {
   const NetAddress own = endpointOf(fd, false).address;
@@ -125,17 +129,26 @@ wire::Welcome IdBootstrap::present(const Ids& ids, UniqueFd own, wire::Hello hel
   if (ids.part.index == 0 || rank_ != ids.part.begin()) {
     return links_.greet(-1, std::move(own), hello, ids.own.secret, kMaker, limit);
   }
+  // At its own maker's door it says who it is at once: nobody waits there for ever, and the other
+  // one may be late.
   wire::Hello above = hello;
-  above.part = 0;
-  UniqueFd fd = connectToMaker(ids.first, sources, host, limitMs_);
-  BootLink hailed = links_.hail(-1, std::move(fd), above, ids.first.secret, kMaker, limit);
+  BootLink near = links_.hail(-1, std::move(own), hello, ids.own.secret, kMaker, limit);
+  std::optional<BootLink> far;
   try {
-    links_.greet(-1, std::move(own), hello, ids.own.secret, kMaker, limit);
+    UniqueFd fd = connectToMaker(ids.first, sources, host, limitMs_);
+    above.part = 0;
+    far.emplace(links_.hail(-1, std::move(fd), above, ids.first.secret, kMaker, limit));
   } catch (const Error& error) {
-    hailed.send(wire::failureMessage(error.code(), error.sentence()), Deadline(kTellMs));
+    tell(&near, error);
     throw;
   }
-  return links_.finishGreeting(std::move(hailed), above, ids.first.secret, kMaker, limit);
+  try {
+    links_.finishGreeting(std::move(near), hello, ids.own.secret, kMaker, limit);
+  } catch (const Error& error) {
+    tell(&*far, error);
+    throw;
+  }
+  return links_.finishGreeting(std::move(*far), above, ids.first.secret, kMaker, limit);
 }
 
 void IdBootstrap::join(const Ids& ids, const IdHost& host, const std::string& interfaces) {

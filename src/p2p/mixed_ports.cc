@@ -38,6 +38,7 @@ class HelpingSendPort final : public SendPort {
     return port_->reaches(data, bytes);
   }
   bool drained() override { return helped(port_->drained()); }
+  uint64_t released() const override { return port_->released(); }
 
  private:
   bool helped(bool done) {

@@ -86,6 +86,7 @@ class ShmSendPort final : public SendPort {
   bool tryPostInPlace(const void* data, size_t bytes, void* landing, Run run) override;
   bool reaches(const void* data, size_t bytes) const override;
   bool drained() override;
+  uint64_t released() const override { return released_; }
 
  private:
   MessageHeader& header() { return headers_[posted_ % ShmLayout::kHeaders]; }

@@ -28,6 +28,7 @@ class TraceSendPort final : public SendPort {
     return port_->reaches(data, bytes);
   }
   bool drained() override { return port_->drained(); }
+  uint64_t released() const override { return port_->released(); }
 
  private:
   PortId id_;

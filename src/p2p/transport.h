@@ -1,5 +1,5 @@
 #pragma once
-// What moves messages between ranks. Two small interfaces, eight virtual functions; what kind of
+// What moves messages between ranks. Two small interfaces, nine virtual functions; what kind of
 // memory or network is behind one is decided when the communicator is made.
 
 #include <cstddef>
@@ -48,6 +48,9 @@ class SendPort {
   virtual bool reaches(const void* data, size_t bytes) const = 0;
   /// Whether the readers have released every message that was posted in place.
   virtual bool drained() = 0;
+  /// Messages that all readers had released when drained() last looked: whoever only waits for them
+  /// sees by it whether they read. 0: this port does not know.
+  virtual uint64_t released() const { return 0; }
 
   /// What tells how the acquired space is to be written, and is to be told how long that took;
   /// nullptr where only writing it through the caches makes sense.

@@ -5,12 +5,15 @@
 #include <cstddef>
 
 #include "base/error.h"
+#include "p2p/boot_mac.h"
 
 namespace rondo {
 
 UnixAddress groupAddress(const Secret& secret, const std::string& suffix) {
   std::string name = "rondo-";
-  for (size_t i = 0; i < secret.size() / 2; ++i) name += format("%02x", secret[i]);
+  for (const unsigned char byte : derivedSecret(secret, ("socket " + suffix).c_str())) {
+    name += format("%02x", byte);
+  }
   name += "-" + suffix;
   UnixAddress address;
   address.raw.sun_family = AF_UNIX;

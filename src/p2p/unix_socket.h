@@ -18,8 +18,9 @@ struct UnixAddress {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&raw); }
 };
 
-/// "rondo-HEX-SUFFIX". HEX is the first half of the secret: bound names can be read by anybody in
-/// /proc/net/unix, so the second half never appears in one and proves whoever sends it.
+/// "rondo-HEX-SUFFIX". HEX is derived from the secret and the suffix: bound names can be read by
+/// anybody in /proc/net/unix, and from one neither the secret, which proves whoever sends it, nor
+/// another name can be found.
 UnixAddress groupAddress(const Secret& secret, const std::string& suffix);
 
 /// The uid at the other end of a connected socket is this process's.

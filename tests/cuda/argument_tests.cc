@@ -75,6 +75,22 @@ TEST_F(PretendedArguments, HostMemoryWithAStream) {
           "memory that was freed; allowed: NULL, or device memory");
 }
 
+TEST_F(PretendedArguments, ScalarsOnADevice) {
+  char* const device = given(2 * kBytes, 0);
+  rondoRedOp_t op{};
+  refused(rondoRedOpCreatePreMulSum(&op, device, rondoFloat32, rondoScalarHostImmediate, comm_),
+          rondoInvalidArgument,
+          "is device memory, which this call would read on the host; allowed with "
+          "rondoScalarHostImmediate: host or managed memory");
+  refused(rondoRedOpCreatePreMulSum(&op, device + 2, rondoFloat32, rondoScalarDevice, comm_),
+          rondoInvalidArgument, "; allowed for float32 on a device: a multiple of 4");
+  refused(rondoRedOpCreatePreMulSum(&op, device + 1, rondoFloat16, rondoScalarDevice, comm_),
+          rondoInvalidArgument, "; allowed for float16 on a device: a multiple of 2");
+  refused(rondoRedOpCreatePreMulSum(&op, device + 2, rondoFloat16, rondoScalarDevice, comm_),
+          rondoUnsupported, "argument scalar is device memory");
+  freed(device);
+}
+
 constexpr char kFreed[] = "is device memory that was freed: nothing reaches it any more; allowed: ";
 
 // The host would read or write where nothing is any more.

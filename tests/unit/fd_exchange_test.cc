@@ -237,9 +237,9 @@ TEST(FdExchange, ASilentPeerIsNamed) {
   const rondoUniqueId id = newId();
   const auto outcomes = onThreads(2, [&](int rank) {
     IdBootstrap boot(id, 2, rank, kHost);
-    FdExchange exchange(boot, {1 - rank});
+    FdExchange exchange(boot, {1 - rank}, 100);
     meet(boot);
-    if (rank == 0) exchange.exchange(-1, 100);
+    if (rank == 0) exchange.exchange(-1);
     meet(boot);
   });
   EXPECT_EQ(outcomes[0].sentence,

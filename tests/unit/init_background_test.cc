@@ -133,7 +133,7 @@ TEST(InitBackground, TheOthersLearnOfAnAbort) {
   EXPECT_EQ(rondoCommAbort(comms[0]), rondoSuccess);
   EXPECT_EQ(awaitEnd(comms[1]), rondoRemoteError);
   const std::string sentence = rondoGetLastError(comms[1]);
-  EXPECT_NE(sentence.find("rank 0"), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("rank 0 of 3 called rondoCommAbort"), std::string::npos) << sentence;
   expectRefused(rondoBarrier(comms[1], nullptr), rondoRemoteError, "rondoBarrier",
                 {"could not be made", "rank 0", "allowed: rondoCommDestroy"});
   EXPECT_EQ(rondoCommDestroy(comms[1]), rondoSuccess);

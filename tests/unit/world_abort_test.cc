@@ -185,6 +185,38 @@ TEST(WorldAbort, WhoReadsWhatTheEndedCallTookBackIsTold) {
   }
 }
 
+/// A rank that has posted all its blocks waits for who reads them, and that is a move.
+TEST(WorldAbort, NotByATimeoutWhileAPeerReads) {
+  const Env timeout("RONDO_TIMEOUT_MS", "3000");
+  constexpr size_t kCount = 24 << 20;
+  World world(2);
+  world.hosts({0, 0})
+      .tune("broadcast:host:0-:oneshot/1/64K")
+      .decorate([](Channels& channels, int r) {
+        if (r == 0) return;
+        const auto slow = [read = 0]() mutable {  // 3.6 s for 96 MiB, 0.6 for a run
+          if (++read % 128 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        };
+        for (auto& port : channels.allRecvs) {
+          if (port != nullptr) port = std::make_unique<NoticedPort>(std::move(port), slow);
+        }
+      });
+  world.run([](const Rank& me) {
+    void* memory = nullptr;
+    ASSERT_EQ(rondoMemAlloc(&memory, kCount * sizeof(int32_t)), rondoSuccess);
+    auto* const data = static_cast<int32_t*>(memory);
+    for (size_t i = 0; i < kCount; ++i) data[i] = me.rank == 0 ? static_cast<int32_t>(i) : -1;
+    const auto start = Clock::now();
+    EXPECT_EQ(rondoBroadcast(data, data, kCount, rondoInt32, 0, me.comm, nullptr), rondoSuccess)
+        << rondoGetLastError(me.comm);
+    EXPECT_GT(Clock::now() - start, std::chrono::seconds(3));  // longer than is allowed
+    size_t wrong = 0;
+    for (size_t i = 0; i < kCount; ++i) wrong += data[i] == static_cast<int32_t>(i) ? 0 : 1;
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_EQ(rondoMemFree(memory), rondoSuccess);
+  });
+}
+
 TEST(WorldAbort, FromTheRanksOwnThreadBetweenCalls) {
   World(2).open([](const Rank& me) {
     if (me.rank == 0) {

@@ -86,6 +86,33 @@ rondoRedOp_t multipliedBy(const Rank& me, float scalar) {
   return op;
 }
 
+/// And one plan for each size, whichever operator it is; other types have others.
+TEST(WorldScaled, OneForEachCallIsPlannedOnce) {
+  World(2).run([](const Rank& me) {
+    std::vector<size_t> plans;
+    for (int i = 0; i < 20; ++i) {
+      const rondoRedOp_t op = multipliedBy(me, static_cast<float>(i));
+      float in = 1, out = 0;
+      RONDO_OK(rondoAllReduce(&in, &out, 1, rondoFloat32, op, me.comm, nullptr));
+      EXPECT_EQ(out, static_cast<float>(2 * i));
+      RONDO_OK(rondoRedOpDestroy(op, me.comm));
+      plans.push_back(me.comm->impl->plans());
+    }
+    EXPECT_EQ(plans.front(), plans.back());
+  });
+}
+
+/// Ranks that take different ones, though as many, make different calls.
+TEST(WorldScaled, DifferentOnesAreAMismatch) {
+  World(2).run([](const Rank& me) {
+    const rondoRedOp_t ops[] = {multipliedBy(me, 1), multipliedBy(me, 2)};
+    std::vector<float> data(10000, 1);
+    EXPECT_EQ(rondoAllReduce(data.data(), data.data(), data.size(), rondoFloat32, ops[me.rank],
+                             me.comm, nullptr),
+              rondoMismatch);
+  });
+}
+
 /// Programs make an operator for each call: what is left of one that is destroyed is nothing, not
 /// even after a call that has yet to run.
 TEST(WorldScaled, ThoseThatAreDestroyedTakeNoMemory) {

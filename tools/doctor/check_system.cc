@@ -55,8 +55,7 @@ void checkObservation(Report* report, const HostFacts& host) {
   if (kernelBefore(facts.kernel, 5, 3)) {
     report->add(Level::Note, "kernel", placeText(host.ranks),
                 format("Linux %s has no descriptors of processes (from 5.3)", facts.kernel.c_str()),
-                "the death of a rank is noticed, but not how it ended",
-                "a kernel from 5.3");
+                "the death of a rank is noticed, but not how it ended", "a kernel from 5.3");
   }
 }
 
