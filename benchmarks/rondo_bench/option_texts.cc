@@ -105,7 +105,8 @@ void addDataOptions(CLI::App& app, const Command& command, OptionTexts& texts, O
             "Use one set of buffers over and over, so that caches hold it. Otherwise sets rotate: "
             "at least 64 MiB and two sets, at most 64 sets and 1 GiB a rank");
     addText(app, "--align", texts.align, "BYTES",
-            "Buffers lie an odd number of these apart: a power of two from 16 to 1M [64]");
+            "Buffers begin at multiples of these, an odd number of them apart: a power of two from "
+            "16 to 1M [64]");
     addText(app, "--offset", texts.offset, "BYTES",
             "Buffers begin so many bytes behind a multiple of --align, as parts of larger ones do: "
             "send and receive buffers, or with a comma between first those, then these. Multiples "

@@ -121,7 +121,7 @@ std::vector<Contender> Spot::able(const std::vector<Contender>& contenders) cons
 void forEachSpot(const Environment& environment, const Benchmark& benchmark,
                  const std::function<void(const Spot&)>& visit) {
   const Range range(environment, benchmark);
-  const Block block(environment.memory(), range.blockBytes());
+  const Block block(environment.memory(), range.blockBytes(), environment.options().align);
   for (const auto& [type, op, peer] : range.kinds()) {
     const PatternSet patterns({type, op, range.seat().ranks});
     const RondoOperator handle(environment.session(), *type, *op);

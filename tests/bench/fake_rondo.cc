@@ -1,13 +1,17 @@
 // A stand-in for Rondo, made of MPI calls: lets the benchmark's own tests run, and fail, without
 // the library. FAKE_RONDO_FAULT chooses a fault: "wrong" (rank 0 gets one wrong element in every
 // result), "late" (only from the 20th call on), "stale" (results are not written from the 20th call
-// on), "init", "call" (all ranks' calls fail), "one-call" (rank 1's do). With FAKE_RONDO_DEVICE it
-// works on the device of fake_cuda.cc.
+// on), "init", "call" (all ranks' calls fail), "one-call" (rank 1's do), "awaited" (rank 0 gets one
+// wrong element of calls that are awaited), "early" (those are said to have ended before they run),
+// "before", "behind", "input" (rank 0 writes a byte before or behind its result, or in its input).
+// With FAKE_RONDO_DEVICE it works on the device of fake_cuda.cc. FAKE_RONDO_ALIGN: of what its
+// buffers' places have to be multiples.
 
 #include <dlfcn.h>
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -192,6 +196,10 @@ rondoResult_t rondoCommAwaited(rondoComm_t, int* state) {
 rondoResult_t rondoAllReduce(const void* send, void* recv, size_t count, rondoDataType_t datatype,
                              rondoRedOp_t op, rondoComm_t comm, rondoStream_t stream) {
   if (fakeFault("call")) return failWith(rondoInternalError, "the fake's calls fail");
+  static const char* align = std::getenv("FAKE_RONDO_ALIGN");
+  if (align != nullptr && reinterpret_cast<uintptr_t>(send) % std::stoul(align) != 0) {
+    return failWith(rondoInvalidArgument, "the fake's buffers begin elsewhere");
+  }
   if (fakeFault("one-call") && comm->rank == 1) {
     return failWith(rondoInternalError, "the fake's call fails here");
   }

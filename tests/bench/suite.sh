@@ -137,6 +137,13 @@ if [[ $fake != none ]]; then
   [[ $status == 0 && $(rightRows overlap_alltoall rondo) == 3 ]] || complain "not 3 right rows"
   head -1 "$scratch/rows.csv" | grep -q 'wrong,usec_comm,usec_compute,overlap_pct$' || complain "columns"
 
+  for memory in host rondo; do
+    FAKE_RONDO_ALIGN=1048576 try 2 "$fake" allreduce --warmup 1 --iters 4 --min 480 --max 480 --align 1M --memory $memory
+    [[ $status == 0 ]] || complain "buffers begin elsewhere"
+  done
+  FAKE_RONDO_ALIGN=1048576 try 2 "$fake" allreduce --warmup 1 --iters 4 --min 480 --max 480 --align 512K
+  [[ $status == 1 ]] || complain "buffers do not begin at odd multiples"
+
   # Right values in the wrong place, another rank's block, a missing last element: never passes.
   noticed() {  # fault, benchmarks...
     local name
