@@ -85,12 +85,17 @@ DeviceTimer::~DeviceTimer() {
 void DeviceTimer::check(const Trial& trial, std::vector<Samples>& samples) {
   const size_t sets = std::min(trial.ring.sets(), kCheckedSets);
   for (size_t c = 0; c < trial.contenders.size(); ++c) {
-    for (size_t set = 0; set < sets; ++set) trial.ring.prepare(set);
+    for (size_t set = 0; set < sets; ++set) {
+      trial.ring.prepare(set);
+      if (trial.check) trial.ring.guard(set);
+    }
     trial.session.barrier();
     callSets(trial, c, 0, sets);
     device_.synchronize();
     if (!trial.check) continue;
-    for (size_t set = 0; set < sets; ++set) samples[c].wrong += trial.ring.countWrong(set);
+    for (size_t set = 0; set < sets; ++set) {
+      samples[c].wrong += trial.ring.countWrong(set) + trial.ring.countStrays(set);
+    }
   }
 }
 

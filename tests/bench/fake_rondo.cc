@@ -67,6 +67,11 @@ void allReduce(const void* send, void* recv, size_t count, rondoDataType_t datat
   }
   const bool wrong = fakeFault("wrong") || (fakeFault("late") && late);
   if (wrong && comm.rank == 0) static_cast<char*>(recv)[0] ^= 1;
+  if (fakeFault("before") && comm.rank == 0) static_cast<char*>(recv)[-1] ^= 1;
+  if (fakeFault("behind") && comm.rank == 0) {
+    static_cast<char*>(recv)[count * rondo::bench::findElementType(datatype)->size] ^= 1;
+  }
+  if (fakeFault("input") && comm.rank == 0) static_cast<char*>(const_cast<void*>(send))[0] ^= 1;
 }
 
 /// The stand-in for the CUDA driver that the benchmark has loaded.

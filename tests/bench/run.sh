@@ -178,6 +178,13 @@ if [[ $fake != none ]]; then
   [[ $status == 1 && $(wrongOf rondo) == 9 && $(wrongOf mpi) == 0 ]] || complain "not 9 wrong"
   faulty wrong --min 4K --max 4K --in-place
   [[ $status == 1 && $(wrongOf rondo) == 9 ]] || complain "not 9 wrong"
+  # What a call writes beside its result or into its input, in the eight that are checked before.
+  for stray in before behind input; do
+    faulty $stray --min 4K --max 4K --peer mpi
+    [[ $status == 1 && $(wrongOf rondo) == 8 && $(wrongOf mpi) == 0 ]] || complain "not 8 wrong"
+  done
+  faulty behind --min 4K --max 4K --in-place
+  [[ $status == 1 && $(wrongOf rondo) == 8 ]] || complain "not 8 wrong"
   # A fault that begins while the clock runs is seen in the last iteration.
   faulty late --min 4K --max 4K
   [[ $status == 1 && $(wrongOf rondo) == 1 ]] || complain "not 1 wrong"
