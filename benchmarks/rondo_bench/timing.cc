@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <thread>
 
 namespace rondo::bench {
@@ -21,6 +22,16 @@ size_t contenderAt(size_t round, size_t place, size_t contenders, size_t sets) {
   const size_t turn = round * contenders / sets;
   const bool backwards = sets % contenders == 0 && turn % 2 == 1;
   return backwards ? contenders - 1 - place : place;
+}
+
+GraphTurns graphTurns(size_t sets, size_t calls) {
+  GraphTurns best{};
+  // Of four sets and an odd number of calls only three will do.
+  for (size_t used = sets; 8 * used >= 7 * sets || best.graphs == 0; --used) {
+    const size_t graphs = used / std::gcd(used, calls);
+    if (graphs % 4 != 0 && (best.graphs == 0 || graphs < best.graphs)) best = {used, graphs};
+  }
+  return best;
 }
 
 void Trial::pause() const {

@@ -161,6 +161,35 @@ TEST(BenchRing, AllLibrariesMeetAllSetsAndEachSetRests) {
   }
 }
 
+/// Samples that take the graphs in turn, two libraries in alternating order.
+void checkGraphTurns(size_t sets, size_t calls) {
+  const GraphTurns turns = graphTurns(sets, calls);
+  ASSERT_GT(turns.sets, 0u);
+  ASSERT_LE(turns.sets, sets);
+  EXPECT_GE(turns.sets, sets == 4 ? 3 : (7 * sets + 7) / 8);
+  EXPECT_EQ(turns.graphs * calls % turns.sets, 0u) << "the last graph ends where the first begins";
+  std::set<size_t> taken[2];
+  for (size_t round = 0; round < 2 * turns.graphs; ++round) {
+    for (size_t place = 0; place < 2; ++place) {
+      taken[alternating(round, place, 2)].insert((2 * round + place) % turns.graphs);
+    }
+  }
+  EXPECT_EQ(taken[0].size(), turns.graphs);
+  EXPECT_EQ(taken[1].size(), turns.graphs);
+}
+
+TEST(BenchRing, GraphsTakeAllLibrariesToAllSetsAtOneDistance) {
+  for (size_t sets = 1; sets <= 64; ++sets) {
+    for (size_t calls : {1, 2, 3, 7, 8, 16, 20, 64, 100, 1000}) {
+      SCOPED_TRACE(std::to_string(sets) + " sets, " + std::to_string(calls) + " calls");
+      checkGraphTurns(sets, calls);
+    }
+  }
+  EXPECT_EQ(graphTurns(64, 20).graphs, 3u);
+  EXPECT_EQ(graphTurns(64, 20).sets, 60u);
+  EXPECT_EQ(graphTurns(2, 20).graphs, 1u);
+}
+
 TEST(BenchPattern, CountsEveryDifferentElement) {
   const ElementType& type = *findElementType("int16");
   const Pattern pattern(type, [](size_t i) { return Value{static_cast<double>(i + 1)}; });

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../../benchmarks/rondo_bench/element_type.h"
@@ -54,8 +55,11 @@ void gatherAndReduce(const void* send, void* recv, size_t count, const ElementTy
   }
 }
 
+// Set by rondoCommAwaitNext for the next call.
+bool awaited = false;
+
 void allReduce(const void* send, void* recv, size_t count, rondoDataType_t datatype,
-               rondoRedOp_t op, rondoComm& comm) {
+               rondoRedOp_t op, rondoComm& comm, bool isAwaited) {
   const bool late = ++comm.calls >= kLateCall;
   std::vector<char> elsewhere(fakeFault("stale") && late ? count * 8 : 0);
   void* to = elsewhere.empty() ? recv : elsewhere.data();
@@ -65,7 +69,8 @@ void allReduce(const void* send, void* recv, size_t count, rondoDataType_t datat
   } else {
     gatherAndReduce(send, to, count, *rondo::bench::findElementType(datatype), op, comm);
   }
-  const bool wrong = fakeFault("wrong") || (fakeFault("late") && late);
+  const bool wrong =
+      fakeFault("wrong") || (fakeFault("late") && late) || (fakeFault("awaited") && isAwaited);
   if (wrong && comm.rank == 0) static_cast<char*>(recv)[0] ^= 1;
   if (fakeFault("before") && comm.rank == 0) static_cast<char*>(recv)[-1] ^= 1;
   if (fakeFault("behind") && comm.rank == 0) {
@@ -74,10 +79,25 @@ void allReduce(const void* send, void* recv, size_t count, rondoDataType_t datat
   if (fakeFault("input") && comm.rank == 0) static_cast<char*>(const_cast<void*>(send))[0] ^= 1;
 }
 
-/// The stand-in for the CUDA driver that the benchmark has loaded.
-decltype(&fakeCudaEnqueue) deviceEnqueue() {
+/// A function of the stand-in for the CUDA driver that the benchmark has loaded.
+template <class Function>
+Function* ofDevice(Function*, const char* name) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  return reinterpret_cast<decltype(&fakeCudaEnqueue)>(dlsym(driver, "fakeCudaEnqueue"));
+  return reinterpret_cast<Function*>(dlsym(driver, name));
+}
+
+/// Puts a call on the device's stream.
+void enqueue(rondoStream_t stream, void* result, bool isAwaited, const std::function<void()>& run) {
+  const auto note = ofDevice(&fakeCudaNote, "fakeCudaNote");
+  const std::function<void()> work = [=] {
+    note("rondo", result);
+    run();
+  };
+  if (isAwaited && fakeFault("early")) {
+    ofDevice(&fakeCudaDefer, "fakeCudaDefer")(stream, &work);
+  } else {
+    ofDevice(&fakeCudaEnqueue, "fakeCudaEnqueue")(stream, &work);
+  }
 }
 
 }  // namespace
@@ -182,19 +202,21 @@ rondoResult_t rondoCommDeregister(rondoComm_t, rondoRegistration_t number) {
   return rondoSuccess;
 }
 
-// Asked for the third time a call is left to its stream.
+// Asked for the third time every second call has ended, the others are left to their stream.
 namespace {
 int asked = 0;
 }  // namespace
 
 rondoResult_t rondoCommAwaitNext(rondoComm_t, unsigned, int* willing) {
   *willing = 1;
+  awaited = true;
   asked = 0;
   return rondoSuccess;
 }
 
-rondoResult_t rondoCommAwaited(rondoComm_t, int* state) {
-  *state = ++asked < 3 ? RONDO_AWAITED_RUNS : RONDO_AWAITED_ON_STREAM;
+rondoResult_t rondoCommAwaited(rondoComm_t comm, int* state) {
+  const bool ended = fakeFault("early") || comm->calls % 2 == 0;
+  *state = ++asked < 3 ? RONDO_AWAITED_RUNS : ended ? RONDO_AWAITED_DONE : RONDO_AWAITED_ON_STREAM;
   return rondoSuccess;
 }
 
@@ -208,11 +230,14 @@ rondoResult_t rondoAllReduce(const void* send, void* recv, size_t count, rondoDa
   if (fakeFault("one-call") && comm->rank == 1) {
     return failWith(rondoInternalError, "the fake's call fails here");
   }
-  const std::function<void()> work = [=] { allReduce(send, recv, count, datatype, op, *comm); };
+  const bool isAwaited = std::exchange(awaited, false);
+  const std::function<void()> work = [=] {
+    allReduce(send, recv, count, datatype, op, *comm, isAwaited);
+  };
   if (stream == nullptr) {
     fakeRunOrCollect(work);
   } else {
-    deviceEnqueue()(stream, &work);
+    enqueue(stream, recv, isAwaited, work);
   }
   return rondoSuccess;
 }

@@ -261,6 +261,24 @@ if [[ $fake != none ]]; then
   refused "--peer nccl: NCCL has no type int16" allreduce --memory device --peer nccl --type int16
   LD_LIBRARY_PATH=$scratch/ours:$LD_LIBRARY_PATH \
     refused "the libnccl.so.2 that the loader finds first is Rondo's own" allreduce --memory device --peer nccl
+  # Of graphs both libraries take all sets, and each was used last as many calls before. The first 80
+  # calls are two untimed rounds, those after the timed ones check.
+  for calls in 20 16 7; do
+    rm -f "$scratch"/log.*
+    FAKE_CUDA_LOG=$scratch/log try 2 "$fake" allreduce --memory device --min 4K --max 4K --peer nccl \
+      --graph --graph-calls $calls --warmup 0 --iters 60
+    for log in "$scratch"/log.*; do
+      awk -v calls=$calls '
+        NR <= 4 * calls || NR > 124 * calls { next }
+        $2 in last && (distance[$1] == 0 || NR - last[$2] < distance[$1]) { distance[$1] = NR - last[$2] }
+        { last[$2] = NR; if (!seen[$1 $2]++) ++sets[$1] }
+        END {
+          print "rondo", sets["rondo"], distance["rondo"], "nccl", sets["nccl"], distance["nccl"]
+          exit !(sets["rondo"] == sets["nccl"] && sets["rondo"] >= 56 && sets["rondo"] <= 64 &&
+                 distance["rondo"] == sets["rondo"] && distance["nccl"] == sets["rondo"])
+        }' "$log" >"$scratch/why" || complain "sets and distances: $(cat "$scratch/why")"
+    done
+  done
   # MPI by way of the host: every collective, and nothing of the results that is not theirs.
   for name in allreduce reduce bcast allgather allgatherv reduce_scatter reduce_scatterv alltoall \
     alltoallv gather gatherv scatter scatterv scan exscan sendrecv; do
@@ -277,6 +295,16 @@ if [[ $fake != none ]]; then
   # Eight checked before, and the 20 buffers of the last sample.
   faulty wrong --min 4K --max 4K --graph
   [[ $status == 1 && $(wrongOf rondo) == 28 ]] || complain "not 28 wrong"
+  faulty behind --min 4K --max 4K
+  [[ $status == 1 && $(wrongOf rondo) == 8 ]] || complain "not 8 wrong"
+  # Awaited calls are checked as such, one on each of the 64 sets. Of a result that is not there when
+  # its call is said to have ended all 1024 elements are wrong, on both ranks.
+  for place in "" --in-place; do
+    faulty awaited --min 4K --max 4K --awaited $place
+    [[ $status == 1 && $(wrongOf rondo) == 64 ]] || complain "not 64 wrong"
+    faulty early --min 4K --max 4K --awaited $place
+    [[ $status == 1 && $(wrongOf rondo) == 2048 ]] || complain "not 2048 wrong"
+  done
   faulty stale --min 4K --max 4K --peer nccl
   [[ $status == 1 && $(wrongOf rondo) == 40960 && $(wrongOf nccl) == 0 ]] || complain "not 40960 wrong"
 fi
