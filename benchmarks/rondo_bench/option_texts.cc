@@ -21,9 +21,10 @@ constexpr const char* kMeasures = R"(What the columns mean:
   was asked for is not available.)";
 
 constexpr const char* kComparison = R"(Rows are joined by collective, library, memory, ranks, bytes,
-type and op; a ratio is the second file's time divided by the first's. Exit status: 0; 1 if a ratio
-is past the threshold or a row has wrong elements; 2 where a file cannot be read or no row is in
-both.)";
+type and op; a ratio is the second file's time divided by the first's. Where the files' heads differ
+in how was measured, it says so; rows that are in one file only are counted, those of the first as
+gone. Exit status: 0; 1 if a ratio is past the threshold or a row of either file has wrong elements;
+2 where a file cannot be read or no row is in both.)";
 
 /// Breaks a help text into lines that fit beside the options' names.
 std::string wrap(const std::string& text, size_t width = 66) {

@@ -73,6 +73,15 @@ grep -q -- '--columns p42: allowed are min, p50, p99' "$scratch/err" || complain
 compare 2 "$scratch/a.json" "$scratch/a.json" --threshold 0
 grep -q -- '--threshold 0: allowed is a number above 0' "$scratch/err" || complain "its sentence"
 
+# Wrong elements of a row that has no partner, rows that are gone, settings that differ.
+sed -E '0,/"wrong": 0/s//"wrong": 5/; s/"bytes": 128/"bytes": 129/; s/(rotating buffers)/\1, hot/' \
+  "$scratch/a.json" >"$scratch/b.json"
+sed -E 's/"bytes": 4,/"bytes": 5,/' "$scratch/b.json" >"$scratch/c.json"
+compare 1 "$scratch/a.json" "$scratch/c.json"
+grep -q '2 rows compared, 0 past the threshold of 1.1, 1 with wrong elements, 4 gone' "$scratch/out" ||
+  complain "wrong rows"
+grep -q 'They differ in run, after: .*rotating buffers, hot' "$scratch/out" || complain "settings"
+
 # Data that is only moved has any type, at MPI too.
 for name in bcast alltoallv; do
   try 2 "$bench" $name --warmup 1 --iters 4 --min 480 --max 480 --peer mpi --type all \
