@@ -101,6 +101,8 @@ int runOverlap(const Options& options) {
   const Environment environment(options);
   RunInfo info = describe(environment, benchmark);
   info.facts.front().second = "overlap of " + info.facts.front().second;
+  if (options.polls > 0)
+    info.facts.front().second += ", " + std::to_string(options.polls) + " polls";
   info.extraColumns = {"usec_comm", "usec_compute", "overlap_pct"};
   Output output(environment, info);
   measureOverlap(environment, benchmark, output);

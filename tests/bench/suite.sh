@@ -40,6 +40,30 @@ done
 [[ $(rightRows barrier rondo) == 1 && $(rightRows init_later mpi) == 1 ]] || complain "barrier, init"
 grep -q '<svg ' "$scratch/all.svg" && grep -q '</svg>' "$scratch/all.svg" || complain "the picture"
 
+# Of several types every row says its own, in the table and in the picture.
+try 2 "$bench" all --type int8,float64 --warmup 1 --iters 4 --min 16 --max 512 --step 32 --plot "$scratch/all.svg"
+[[ $status == 0 && $(grep -c ' rondo  *int8 ' "$scratch/out") -ge 36 ]] && grep -q '^# data  *int8, float64; sum$' "$scratch/out" ||
+  complain "types in the table"
+grep -q '>rondo float64 sum<' "$scratch/all.svg" && grep -q '>rondo int8<' "$scratch/all.svg" || complain "types in the picture"
+
+# A curve is drawn though the first one is a single point; a point alone is said with its size.
+try 2 "$bench" bcast --type complex128,int8 --warmup 1 --iters 4 --min 4 --max 16 --step 2 --plot "$scratch/one.svg"
+[[ $status == 0 && $(grep -c '<polyline' "$scratch/one.svg") -ge 2 ]] || complain "no curve"
+try 2 "$bench" bcast --warmup 1 --iters 4 --min 4K --max 4K --plot "$scratch/one.svg"
+[[ $status == 0 ]] && grep -Eq '>bcast: rondo [0-9.]+ us of 4KiB<' "$scratch/one.svg" || complain "no size"
+
+# Buffers begin where --align and --offset say, and the head says so.
+for memory in host rondo; do
+  try 2 "$bench" allreduce --warmup 1 --iters 4 --min 480 --max 480 --align 1M --offset 4,8 --memory $memory
+  [[ $status == 0 ]] && grep -q '^# run .*, aligned to 1M, 4 and 8 bytes behind' "$scratch/out" || complain "alignment"
+done
+try 2 "$bench" overlap --warmup 1 --iters 4 --max 4 --polls 3
+[[ $status == 0 ]] && grep -q '^# run .*, 3 polls$' "$scratch/out" || complain "polls"
+# Two ranks' long blocks stay at home: three quarters of the average go out.
+try 2 "$bench" alltoallv --warmup 1 --iters 4 --min 4K --max 4K --csv "$scratch/rows.csv"
+awk -F, 'NR == 2 { want = 3072 / $9 / 1000; exit !($11 > 0.99 * want && $11 < 1.01 * want) }' "$scratch/rows.csv" ||
+  complain "bandwidth of alltoallv"
+
 try 3 "$bench" init --peer mpi --iters 3 --csv "$scratch/rows.csv"
 # The first; later and split of both libraries, cached: over 2 and over 3 ranks.
 [[ $status == 0 && $(wc -l <"$scratch/rows.csv") == 12 ]] || complain "not 11 rows"
@@ -135,6 +159,14 @@ refused "--offset 1,2,3: allowed are 1 to 2 sizes" 2 allreduce --offset 1,2,3
 refused "--offset 4,8: allowed is one number with --in-place" 2 allreduce --offset 4,8 --in-place
 refused "--align 48: allowed is a power of two from 16 to 1M" 2 allreduce --align 48
 refused "--library mpi: allowed only without --peer" 2 bcast --library mpi --peer mpi
+
+# What a later benchmark of all would refuse is refused before anything runs or is written.
+refusedFirst() { apart checkRefusedFirst; }
+checkRefusedFirst() {
+  checkRefused "--root 7: allowed is a rank from 0 to 1" 2 all --root 7 --json "$scratch/none.json"
+  [[ ! -e $scratch/none.json && ! -s $scratch/out ]] || complain "has begun"
+}
+refusedFirst
 
 if [[ $fake != none ]]; then
   try 3 "$fake" "${all[@]}" --peer mpi --root 1 --type int32
