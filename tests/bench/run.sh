@@ -144,6 +144,12 @@ refused "--meeting here: allowed are auto, barrier" allreduce --meeting here
 refused "--budget -1: allowed is" allreduce --budget -1
 refused "unknown option --pause" init --pause 5
 refused "unknown option --graph" init --graph
+refused "unknown option --meeting" init --meeting barrier
+refused "unknown option --warmup" init --warmup 3
+refused "--meeting barrier: allowed only with --memory host or rondo" allreduce --memory device --meeting barrier
+refused "--csv '': allowed is a file" allreduce --csv ""
+refused "--json '': allowed is a file" allreduce --json ""
+refused "--plot $scratch/./same: allowed is a file of its own" allreduce --json "$scratch/same" --plot "$scratch/./same"
 refused "--pause 0.5: allowed is a whole number from 0 to 10000" allreduce --pause 0.5
 refused "--csv $scratch/none/x: cannot be written (No such file" allreduce --csv "$scratch/none/x"
 refused "unknown option --root" allreduce --root 0

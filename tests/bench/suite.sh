@@ -65,6 +65,7 @@ awk -F, 'NR == 2 { want = 3072 / $9 / 1000; exit !($11 > 0.99 * want && $11 < 1.
   complain "bandwidth of alltoallv"
 
 try 3 "$bench" init --peer mpi --iters 3 --csv "$scratch/rows.csv"
+grep -q '^# meeting  *MPI_Barrier$' "$scratch/out" || complain "how the ranks meet"
 # The first; later and split of both libraries, cached: over 2 and over 3 ranks.
 [[ $status == 0 && $(wc -l <"$scratch/rows.csv") == 12 ]] || complain "not 11 rows"
 
@@ -157,6 +158,13 @@ refused "--offset 4,64: allowed are multiples of 4, the size of an element, belo
 refused "--offset 2: allowed are multiples of 4" 2 allreduce --offset 2
 refused "--offset 1,2,3: allowed are 1 to 2 sizes" 2 allreduce --offset 1,2,3
 refused "--offset 4,8: allowed is one number with --in-place" 2 allreduce --offset 4,8 --in-place
+refused "--offset 4,8: allowed is one number with bcast" 2 bcast --offset 4,8
+refused "--offset 4,8: allowed is one number with bcast" 2 overlap --collective bcast --offset 4,8
+refused "--root 7: allowed only with a collective that has a root, not allreduce" 2 overlap --root 7
+refused "--root 7: allowed is a rank from 0 to 1" 2 overlap --collective bcast --root 7
+refused "MPI's displacements are at most 2147483647 elements" 2 allgatherv --max 8G --peer mpi
+refused "MPI counts at most 2147483647 elements, and --max 8G of int8" 2 reduce_scatterv --max 8G --type int8 --peer mpi
+refused "--op minloc: not defined for int8" 2 reduce_scatterv --max 1500M --type int8 --op minloc --peer mpi
 refused "--align 48: allowed is a power of two from 16 to 1M" 2 allreduce --align 48
 refused "--library mpi: allowed only without --peer" 2 bcast --library mpi --peer mpi
 
