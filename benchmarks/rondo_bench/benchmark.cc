@@ -9,20 +9,33 @@ namespace {
 constexpr size_t kMiB = size_t{1} << 20;
 
 // Bus bandwidth as nccl-tests defines it; its size is that of all blocks together.
-double twoTurns(double bytes, const Seat& seat) {
-  return 2.0 * (seat.ranks - 1) / seat.ranks * bytes;
+double twoTurns(size_t elements, const Seat& seat) {
+  return 2.0 * (seat.ranks - 1) / seat.ranks * static_cast<double>(elements);
 }
-double oneTurn(double bytes, const Seat& seat) {
-  return 1.0 * (seat.ranks - 1) / seat.ranks * bytes;
+double oneTurn(size_t elements, const Seat& seat) {
+  return 1.0 * (seat.ranks - 1) / seat.ranks * static_cast<double>(elements);
 }
-double blocks(double bytes, const Seat& seat) { return (seat.ranks - 1) * bytes; }
-double once(double bytes, const Seat&) { return bytes; }
-double twice(double bytes, const Seat&) { return 2 * bytes; }
-double pairs(double bytes, const Seat& seat) {
-  const int couples = seat.ranks / 2;
-  return couples * bytes;
+double once(size_t elements, const Seat&) { return static_cast<double>(elements); }
+double times(int n, size_t elements) { return n * static_cast<double>(elements); }
+double blocks(size_t elements, const Seat& seat) { return times(seat.ranks - 1, elements); }
+double twice(size_t elements, const Seat&) { return times(2, elements); }
+double pairs(size_t elements, const Seat& seat) { return times(seat.ranks / 2, elements); }
+double nothing(size_t, const Seat&) { return 0; }
+
+// Uneven blocks: what does not stay at home, which is not as long as the average says.
+double blocksButTheRoots(size_t elements, const Seat& seat) {
+  const size_t all = elements * static_cast<size_t>(seat.ranks);
+  return static_cast<double>(all - unevenCounts(all, seat.ranks)[static_cast<size_t>(seat.root)]);
 }
-double nothing(double, const Seat&) { return 0; }
+double pairsOnAverage(size_t elements, const Seat& seat) {
+  size_t sent = 0;
+  for (int rank = 0; rank < seat.ranks; ++rank) {
+    for (int other = 0; other < seat.ranks; ++other) {
+      if (other != rank) sent += unevenPairCount(elements, rank, other);
+    }
+  }
+  return static_cast<double>(sent) / seat.ranks;
+}
 
 constexpr const char* kVector = "of each rank's whole vector";
 constexpr const char* kBlock = "of each rank's block; buffers for all ranks are that many times it";
@@ -30,7 +43,7 @@ constexpr const char* kBlocks =
     "of a rank's block on average: every second is a quarter shorter, the others are longer";
 constexpr const char* kPeer = "of what each rank sends to each other one";
 constexpr const char* kPeers =
-    "of what each rank sends to each other one on average: a quarter more or less, by turns";
+    "of a rank's block for a rank on average, itself included: a quarter more or less, by turns";
 constexpr const char* kMessage = "of a message";
 
 constexpr AcrossRanks kMean = AcrossRanks::kMean;
@@ -57,15 +70,15 @@ constexpr Benchmark kBenchmarks[] = {
     {"alltoall", "Every rank sends each rank a block of its own.", kPeer, kInPlace, kMiB,
      layAllToAll, blocks, kMean},
     {"alltoallv", "Every rank sends each rank a block of its own; blocks differ in length.", kPeers,
-     kInPlace | kUneven, kMiB, layAllToAllV, blocks, kMean},
+     kInPlace | kUneven, kMiB, layAllToAllV, pairsOnAverage, kMean},
     {"gather", "The root gets all ranks' blocks.", kBlock, kRooted | kInPlace, kMiB, layGather,
      blocks, kMean},
     {"gatherv", "The root gets all ranks' blocks, which differ in length.", kBlocks,
-     kRooted | kInPlace | kUneven, kMiB, layGatherV, blocks, kMean},
+     kRooted | kInPlace | kUneven, kMiB, layGatherV, blocksButTheRoots, kMean},
     {"scatter", "Every rank gets its block of the root's vector.", kBlock, kRooted | kInPlace, kMiB,
      layScatter, blocks, kMean},
     {"scatterv", "Every rank gets its block of the root's vector; blocks differ in length.",
-     kBlocks, kRooted | kInPlace | kUneven, kMiB, layScatterV, blocks, kMean},
+     kBlocks, kRooted | kInPlace | kUneven, kMiB, layScatterV, blocksButTheRoots, kMean},
     {"scan", "Every rank gets the reduction over ranks 0 to itself.", kVector,
      kReduces | kPrefixes | kInPlace, 16 * kMiB, layScan, once, kMean},
     {"exscan", "Every rank gets the reduction over the ranks before it.", kVector,

@@ -33,8 +33,8 @@ struct Benchmark {
   size_t maxBytes;  ///< Where a sweep ends by default.
   Layout (*layOut)(const Seat& seat, size_t elements);
 
-  /// Bytes that a row of `bytes` moves in the time it shows, as nccl-tests counts them.
-  double (*busBytes)(double bytes, const Seat& seat);
+  /// Elements that a row of `elements` moves in the time it shows, as nccl-tests counts them.
+  double (*busElements)(size_t elements, const Seat& seat);
 
   /// How the ranks' host times of one iteration make the iteration's time.
   AcrossRanks across;

@@ -14,6 +14,12 @@ constexpr size_t kPhaseStep = 13;
 
 constexpr size_t kGap = 1024;  // no prefetcher reaches from one buffer into the next
 
+constexpr size_t kGuard = 64;  // bytes on either side of a buffer that no call is to write
+
+char guardByte(size_t set, size_t at) {
+  return static_cast<char>(0xA5 + 7 * at + kPhaseStep * set);
+}
+
 /// An odd number of lines. At a distance of whole pages all buffers would share the few lines
 /// that an address's low bits choose, and small messages would measure that.
 size_t oddLines(size_t bytes, size_t line) {
@@ -78,6 +84,51 @@ uint64_t BufferRing::countWrong(size_t set) const {
                          wrong = patterns_.countWrong(layout_.recv, from, set * kPhaseStep);
                        });
   return wrong;
+}
+
+/// In place the two buffers are one. The block's first buffer has nothing before it.
+void BufferRing::forEachGuard(size_t set, const std::function<void(char*)>& visit) const {
+  const bool sends = !layout_.send.empty(), receives = !layout_.recv.empty();
+  char *const send = sendAt(set), *const recv = recvAt(set);
+  char* const sendEnd = send + layout_.sendElements() * patterns_.elementSize();
+  char* const recvEnd = recv + layout_.recvElements() * patterns_.elementSize();
+  const auto around = [&](char* begin, char* end) {
+    if (begin >= block_.data() + kGuard) visit(begin - kGuard);
+    visit(end);
+  };
+  if (inPlace_ && sends && receives) {
+    around(std::min(send, recv), std::max(sendEnd, recvEnd));
+    return;
+  }
+  if (sends) around(send, sendEnd);
+  if (receives || (layout_.namesResult && !inPlace_)) around(recv, recvEnd);
+}
+
+void BufferRing::guard(size_t set) const {
+  forEachGuard(set, [&](char* at) {
+    block_.memory().write(at, kGuard, [&](void* to) {
+      for (size_t i = 0; i < kGuard; ++i) static_cast<char*>(to)[i] = guardByte(set, i);
+    });
+  });
+}
+
+uint64_t BufferRing::countStrays(size_t set) const {
+  const size_t element = patterns_.elementSize();
+  uint64_t strays = 0;
+  forEachGuard(set, [&](char* at) {
+    size_t bytes = 0;
+    block_.memory().read(at, kGuard, [&](const void* from) {
+      for (size_t i = 0; i < kGuard; ++i) {
+        bytes += static_cast<const char*>(from)[i] != guardByte(set, i);
+      }
+    });
+    strays += (bytes + element - 1) / element;
+  });
+  if (inPlace_ || layout_.send.empty()) return strays;
+  block_.memory().read(sendAt(set), layout_.sendElements() * element, [&](const void* from) {
+    strays += patterns_.countWrong(layout_.send, from, set * kPhaseStep);
+  });
+  return strays;
 }
 
 }  // namespace rondo::bench

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "benchmark.h"
 #include "memory.h"
@@ -49,7 +50,14 @@ class BufferRing {
   /// Wrong elements in the set's result.
   uint64_t countWrong(size_t set) const;
 
+  /// Writes what countStrays looks for around the set's buffers.
+  void guard(size_t set) const;
+  /// Elements that a call has written and that are not its to write: of the set's input, and of the
+  /// 64 bytes on either side of its buffers since guard().
+  uint64_t countStrays(size_t set) const;
+
  private:
+  void forEachGuard(size_t set, const std::function<void(char*)>& visit) const;
   char* setAt(size_t set) const { return block_.data() + set * plan_.setStride; }
   char* sendAt(size_t set) const;
   char* recvAt(size_t set) const;

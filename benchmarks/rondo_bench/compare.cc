@@ -17,6 +17,8 @@ using Json = nlohmann::json;
 
 constexpr const char* kKeys[] = {"collective", "library", "memory", "ranks", "bytes", "type", "op"};
 constexpr const char* kTimes[] = {"min", "p50", "p99"};
+/// Facts of the heads that make times differ whatever was changed.
+constexpr const char* kSettings[] = {"run", "data", "meeting", "machine"};
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw UsageError("compare " + path + ": " + why);
@@ -76,12 +78,20 @@ std::string header(const std::vector<std::string>& columns) {
   return line + "\n";
 }
 
-std::string missing(const Measured& from, const Measured& in) {
-  size_t count = 0;
-  for (const std::string& key : from.order) count += in.rows.count(key) == 0;
-  if (count == 0) return "";
-  return "# " + std::to_string(count) + " of the " + std::to_string(from.order.size()) +
-         " rows of " + from.name + " are not in " + in.name + "\n";
+/// Rows of `from` that are not in `in`: those with wrong elements, then how many there are.
+void addMissing(const Measured& from, const Measured& in, Comparison& result, size_t& count) {
+  std::string first;
+  for (const std::string& key : from.order) {
+    if (in.rows.count(key) != 0) continue;
+    if (count++ == 0) first = key;
+    if (from.rows.at(key).wrong == 0) continue;
+    ++result.wrong;
+    result.table += "  " + key + "  only in " + from.name + "  wrong\n";
+  }
+  if (count == 0) return;
+  result.table += "# " + std::to_string(count) + " of the " + std::to_string(from.order.size()) +
+                  " rows of " + from.name + " are not in " + in.name + "; the first is " + first +
+                  "\n";
 }
 
 }  // namespace
@@ -95,8 +105,8 @@ Measured readMeasured(const std::string& path) {
   Measured measured;
   measured.name = path;
   const Json meta = document.value("meta", Json::object());
-  if (meta.is_object() && meta.contains("machine") && meta["machine"].is_string()) {
-    measured.machine = meta["machine"].get<std::string>();
+  for (const auto& [name, fact] : meta.items()) {
+    if (meta.is_object() && fact.is_string()) measured.facts[name] = fact.get<std::string>();
   }
   for (const Json& row : *rows) addRow(path, row, measured);
   return measured;
@@ -133,20 +143,35 @@ Comparison compareRows(const Measured& before, const Measured& after,
                      "ranks, bytes, type and op of some rows (the first has" +
                      format(" %s)", before.order.front().c_str()));
   }
-  result.table += missing(before, after) + missing(after, before);
+  size_t added = 0;
+  addMissing(before, after, result, result.gone);
+  addMissing(after, before, result, added);
   return result;
+}
+
+std::string differences(const Measured& before, const Measured& after) {
+  std::string text;
+  for (const std::string setting : kSettings) {
+    const auto was = before.facts.find(setting), is = after.facts.find(setting);
+    if (was == before.facts.end() || is == after.facts.end() || was->second == is->second) continue;
+    text += "# They differ in " + setting + ", before: " + was->second + "\n# They differ in " +
+            setting + ", after:  " + is->second + "\n";
+  }
+  return text;
 }
 
 int runCompare(const CompareOptions& options) {
   const Measured before = readMeasured(options.before);
   const Measured after = readMeasured(options.after);
   const Comparison result = compareRows(before, after, options);
-  std::printf("# before: %s (%s)\n# after:  %s (%s)\n", before.name.c_str(), before.machine.c_str(),
-              after.name.c_str(), after.machine.c_str());
-  if (before.machine != after.machine) std::printf("# The machines differ.\n");
-  std::fputs(result.table.c_str(), stdout);
-  std::printf("# %zu rows compared, %zu past the threshold of %g, %zu with wrong elements\n",
-              result.joined, result.slower, options.threshold, result.wrong);
+  std::fputs(("# before: " + before.name + "\n# after:  " + after.name + "\n" +
+              differences(before, after) + result.table)
+                 .c_str(),
+             stdout);
+  std::string gone;
+  if (result.gone > 0) gone = ", " + std::to_string(result.gone) + " gone";
+  std::printf("# %zu rows compared, %zu past the threshold of %g, %zu with wrong elements%s\n",
+              result.joined, result.slower, options.threshold, result.wrong, gone.c_str());
   return result.slower + result.wrong == 0 ? 0 : 1;
 }
 

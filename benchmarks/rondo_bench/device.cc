@@ -1,6 +1,7 @@
 #include "device.h"
 
 #include "errors.h"
+#include "sizes.h"
 
 namespace rondo::bench {
 namespace {
@@ -38,11 +39,18 @@ void Device::synchronize() const {
 
 // Whole pages, as the allocators of frameworks have them: of an allocation that is not a multiple
 // of 64 KiB long peers map small pages, and their copy engines reach three quarters of the
-// bandwidth.
-void* DeviceMemory::allocate(size_t bytes) {
-  constexpr size_t kPage = size_t{2} << 20;
+// bandwidth. They begin at such pages, too, but only of 512 bytes it is promised; shifted ones
+// would not lie alike on all ranks, which windows need.
+void* DeviceMemory::allocate(size_t bytes, size_t align) {
+  constexpr size_t kPage = size_t{2} << 20, kPromised = 512;
   bytes = (bytes + kPage - 1) / kPage * kPage;
-  void* const memory = reinterpret_cast<void*>(take(bytes));
+  const CuPointer place = take(bytes);
+  void* const memory = reinterpret_cast<void*>(place);
+  if (align > kPromised && place % align != 0) {
+    give(place);
+    throw RunError("--align " + formatSize(align) + ": the device's memory begins elsewhere; " +
+                   "allowed here is at most " + formatSize(kPromised));
+  }
   if (comm_ != nullptr) {
     rondoRegistration_t number = 0;
     checkRondo(rondoCommRegister(comm_, memory, bytes, flags_, &number), "rondoCommRegister",

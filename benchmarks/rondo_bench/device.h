@@ -40,7 +40,7 @@ class DeviceMemory : public Memory {
   /// blocks of the same lengths in the same order. `flags` as of rondoCommRegister.
   DeviceMemory(const Device& device, rondoComm_t comm, int flags)
       : device_(device), comm_(comm), flags_(flags) {}
-  void* allocate(size_t bytes) override;
+  void* allocate(size_t bytes, size_t align) override;
   void release(void* block) override;
   void write(void* to, size_t bytes, const std::function<void(void*)>& produce) override;
   void read(const void* from, size_t bytes,

@@ -26,7 +26,10 @@ class DeviceTimer : public Timer {
   void launch(const Trial& trial, size_t contender, size_t sample, const Graphs* graphs);
   double timeOne(const Trial& trial, size_t contender, size_t sample, const Graphs* graphs);
   double timeAwaited(const Trial& trial, size_t contender, size_t sample) const;
+  void callAwaited(const Trial& trial, size_t contender, bool ours, size_t first,
+                   size_t calls) const;
   uint64_t checkLast(const Trial& trial, size_t contender, size_t sample, const Graphs* graphs);
+  uint64_t checkAwaited(const Trial& trial, size_t contender, size_t first) const;
 
   const Device& device_;
   size_t calls_;

@@ -58,7 +58,7 @@ Environment::Environment(const Options& options) : options_(options) {
                                           : RONDO_REGISTER_DEFAULT;
   if (options.peer == Peer::kNcclSymmetric) {
     memory_ = std::make_unique<NcclMemory>(*device_, registersWith, flags, *nccl_);
-    memory_->release(memory_->allocate(1));  // refused before a table is begun
+    memory_->release(memory_->allocate(1, options.align));  // refused before a table is begun
   } else {
     memory_ = std::make_unique<DeviceMemory>(*device_, registersWith, flags);
   }

@@ -217,11 +217,17 @@ void check(int result, const char* name) {
   throw UsageError((alone ? "--library mpi: " : "--peer mpi: ") + why);
 }
 
+/// Whether a call takes where each rank's block lies, and not its length alone.
+bool hasDisplacements(const Benchmark& benchmark) {
+  return benchmark.has(kUneven) && !benchmark.has(kReduces);
+}
+
 /// The most elements that a count or a displacement has to hold.
 size_t mostElements(const Benchmark& benchmark, const Options& options, const ElementType& type,
                     int ranks) {
   const size_t count = options.maxBytes / type.size;
-  return benchmark.has(kUneven) ? (count + count / 4 + 1) * static_cast<size_t>(ranks) : count;
+  if (!hasDisplacements(benchmark)) return count;
+  return (count + count / 4 + 1) * static_cast<size_t>(ranks);
 }
 
 }  // namespace
@@ -242,11 +248,14 @@ void requireMpiCan(const Benchmark& benchmark, const Options& options, int ranks
                std::string(benchmark.name));
   }
   for (const ElementType* type : options.types) {
-    if (mostElements(benchmark, options, *type, ranks) > INT_MAX) {
-      refuse(options, "MPI counts at most " + std::to_string(INT_MAX) + " elements, and --max " +
-                          formatSize(options.maxBytes) + " of " + type->name +
-                          " is more; lower --max, or time Rondo alone");
-    }
+    if (mostElements(benchmark, options, *type, ranks) <= INT_MAX) continue;
+    const std::string most = std::to_string(INT_MAX);
+    refuse(options, (hasDisplacements(benchmark)
+                         ? "MPI's displacements are at most " + most + " elements, and blocks of "
+                         : "MPI counts at most " + most + " elements, and ") +
+                        "--max " + formatSize(options.maxBytes) + " of " + type->name +
+                        (hasDisplacements(benchmark) ? " for all ranks" : "") +
+                        " are more; lower --max, or time Rondo alone");
   }
 }
 

@@ -1,6 +1,8 @@
 #include "memory.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "errors.h"
 #include "session.h"
@@ -13,8 +15,9 @@ constexpr size_t kPage = 4096;
 
 class HostMemory : public Memory {
  public:
-  void* allocate(size_t bytes) override {
-    void* block = std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+  void* allocate(size_t bytes, size_t align) override {
+    align = std::max(align, kPage);
+    void* block = std::aligned_alloc(align, (bytes + align - 1) / align * align);
     if (block == nullptr) {
       throw RunError("cannot allocate " + formatSize(bytes) + " bytes of host memory for buffers");
     }
@@ -23,14 +26,26 @@ class HostMemory : public Memory {
   void release(void* block) override { std::free(block); }
 };
 
+/// Begins at whole pages by itself.
 class RondoMemory : public Memory {
  public:
-  void* allocate(size_t bytes) override {
-    void* block = nullptr;
-    checkRondo(rondoMemAlloc(&block, bytes), "rondoMemAlloc", nullptr);
+  void* allocate(size_t bytes, size_t align) override {
+    const size_t room = align > kPage ? align : 0;
+    void* whole = nullptr;
+    checkRondo(rondoMemAlloc(&whole, bytes + room), "rondoMemAlloc", nullptr);
+    void* block = whole;
+    size_t left = bytes + room;
+    std::align(align, bytes, block, left);
+    whole_[block] = whole;
     return block;
   }
-  void release(void* block) override { rondoMemFree(block); }
+  void release(void* block) override {
+    rondoMemFree(whole_.at(block));
+    whole_.erase(block);
+  }
+
+ private:
+  std::map<void*, void*> whole_;
 };
 
 }  // namespace

@@ -16,8 +16,9 @@ class Memory {
  public:
   virtual ~Memory() = default;
 
-  /// Throws RunError that names the size.
-  virtual void* allocate(size_t bytes) = 0;
+  /// At a multiple of `align`, a power of two; of a device's up to 512 is left to its allocator.
+  /// Throws RunError that names what it cannot have.
+  virtual void* allocate(size_t bytes, size_t align) = 0;
   virtual void release(void* block) = 0;
 
   /// Lets `produce` write `bytes` at an address of the host that end up at `to`.
@@ -39,7 +40,8 @@ std::unique_ptr<Memory> makeHostMemory(MemoryKind kind);
 /// One block, released when it goes out of scope.
 class Block {
  public:
-  Block(Memory& memory, size_t bytes) : memory_(memory), data_(memory.allocate(bytes)) {}
+  Block(Memory& memory, size_t bytes, size_t align)
+      : memory_(memory), data_(memory.allocate(bytes, align)) {}
   ~Block() { memory_.release(data_); }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;

@@ -11,19 +11,24 @@ namespace {
 constexpr const char* kMeasures = R"(What the columns mean:
   A rank's time of an iteration is the time its call took by the steady clock; the ranks meet
   before each iteration, outside that time: as the line "meeting" says. An iteration's time is the
-  mean over the ranks. usec_p50 and usec_p99 are percentiles (nearest rank) of the iterations' times; usec_min and
-  usec_max are over all ranks and iterations. On device memory a sample is the time between two
-  events around a number of calls, divided by that number, of the slowest rank.
+  mean over the ranks; of one pair it is rank 0's, of several pairs the slowest rank's. usec_p50 and
+  usec_p99 are percentiles (nearest rank) of the iterations' times; usec_min and usec_max are over
+  all ranks and iterations where those are means, else over the iterations. On device memory a
+  sample is the time between two events around a number of calls, divided by that number, of the
+  slowest rank.
   busbw is the size divided by usec_p50, times the collective's factor as nccl-tests defines it
-  (all-reduce: 2 (n - 1) / n), in 10^9 bytes a second. wrong counts elements of all ranks that
-  differ in any bit from the exact result, before the timing and after its last iteration.
+  (all-reduce: 2 (n - 1) / n; of alltoallv, gatherv and scatterv what goes from rank to rank), in
+  10^9 bytes a second. wrong counts elements of all ranks that differ in any bit from the exact
+  result, before the timing and after its last iteration, and before it those that a call wrote
+  in its input or within 64 bytes of its buffers.
   Exit status: 0; 1 if an element was wrong or a call failed; 2 for a bad command line or where what
   was asked for is not available.)";
 
 constexpr const char* kComparison = R"(Rows are joined by collective, library, memory, ranks, bytes,
-type and op; a ratio is the second file's time divided by the first's. Exit status: 0; 1 if a ratio
-is past the threshold or a row has wrong elements; 2 where a file cannot be read or no row is in
-both.)";
+type and op; a ratio is the second file's time divided by the first's. Where the files' heads differ
+in how was measured, it says so; rows that are in one file only are counted, those of the first as
+gone. Exit status: 0; 1 if a ratio is past the threshold or a row of either file has wrong elements;
+2 where a file cannot be read or no row is in both.)";
 
 /// Breaks a help text into lines that fit beside the options' names.
 std::string wrap(const std::string& text, size_t width = 66) {
@@ -105,7 +110,8 @@ void addDataOptions(CLI::App& app, const Command& command, OptionTexts& texts, O
             "Use one set of buffers over and over, so that caches hold it. Otherwise sets rotate: "
             "at least 64 MiB and two sets, at most 64 sets and 1 GiB a rank");
     addText(app, "--align", texts.align, "BYTES",
-            "Buffers lie an odd number of these apart: a power of two from 16 to 1M [64]");
+            "Buffers begin at multiples of these, an odd number of them apart: a power of two from "
+            "16 to 1M [64]");
     addText(app, "--offset", texts.offset, "BYTES",
             "Buffers begin so many bytes behind a multiple of --align, as parts of larger ones do: "
             "send and receive buffers, or with a comma between first those, then these. Multiples "
@@ -139,7 +145,7 @@ void addMemoryOption(CLI::App& app, OptionTexts& texts) {
           "host, or device: every rank must have one (CUDA), and its context beforehand [host]");
 }
 
-void addRunOptions(CLI::App& app, const Command& command, OptionTexts& texts, Options& options) {
+void addRunOptions(CLI::App& app, const Command& command, OptionTexts& texts) {
   addText(app, "--library", texts.library, "LIBRARY",
           "The one to time: rondo, or mpi alone [rondo]");
   addText(app, "--peer", texts.peer, "LIBRARY",
@@ -148,8 +154,14 @@ void addRunOptions(CLI::App& app, const Command& command, OptionTexts& texts, Op
           "back), nccl (device memory), or nccl-sym (the same, all buffers NCCL's own memory and "
           "registered with it as symmetric windows). What MPI cannot "
           "reduce is refused, or timed without it where --type or --op is all");
-  addText(app, "--warmup", texts.warmup, "N",
-          "Untimed iterations [200 to 8K, 50 to 1M, then 10; fewer where the budget ends]");
+  if (!command.has(kTakesMemory)) {  // creation has neither
+    addText(app, "--warmup", texts.warmup, "N",
+            "Untimed iterations [200 to 8K, 50 to 1M, then 10; fewer where the budget ends]");
+    addText(app, "--meeting", texts.meeting, "WHERE",
+            "Where ranks come together before a timed call on host memory: auto (by flags, and "
+            "they start at one instant, where all are on one host and have cores of their own), or "
+            "barrier (MPI_Barrier, as elsewhere) [auto]");
+  }
   addText(app, "--iters", texts.iterations, "N",
           "Timed iterations of each size [2000 to 8K, 500 to 1M, then 100; fewer, but at least 8, "
           "where the budget ends]");
@@ -161,16 +173,11 @@ void addRunOptions(CLI::App& app, const Command& command, OptionTexts& texts, Op
             "Before every sample ranks sleep for so many milliseconds, as programs that compute in "
             "between let links and processors rest [0]");
   }
-  addText(app, "--meeting", texts.meeting, "WHERE",
-          "Where ranks come together before a timed call on host memory: auto (by flags, and they "
-          "start at one instant, where all are on one host and have cores of their own), or "
-          "barrier (MPI_Barrier, as elsewhere) [auto]");
   addText(app, "--progress", texts.progress, "WHEN",
           "Progress line on stderr: auto (if it is a terminal), always, never [auto]");
-  addText(app, "--csv", options.csvPath, "FILE", "Also write the rows to this file");
-  addText(app, "--json", options.jsonPath, "FILE", "Also write the rows to this file");
-  addText(app, "--plot", options.plotPath, "FILE",
-          "Also draw times and bandwidths into this SVG file");
+  addText(app, "--csv", texts.csv, "FILE", "Also write the rows to this file");
+  addText(app, "--json", texts.json, "FILE", "Also write the rows to this file");
+  addText(app, "--plot", texts.plot, "FILE", "Also draw times and bandwidths into this SVG file");
 }
 
 void addCompareOptions(CLI::App& app, OptionTexts& texts, Options& options) {
@@ -192,7 +199,7 @@ void addOptions(CLI::App& app, const Command& command, OptionTexts& texts, Optio
   addDataOptions(app, command, texts, options);
   if (command.has(kTakesDevice)) addDeviceOptions(app, texts, options);
   if (command.has(kTakesMemory)) addMemoryOption(app, texts);
-  addRunOptions(app, command, texts, options);
+  addRunOptions(app, command, texts);
   app.footer((command.note.empty() ? "" : wrap(command.note, 98) + "\n\n") + kMeasures);
 }
 

@@ -19,7 +19,8 @@ struct OptionTexts {
               group = kNotGiven, collective = kNotGiven, polls = kNotGiven, memory = kNotGiven,
               library = kNotGiven, peer = kNotGiven, warmup = kNotGiven, iterations = kNotGiven,
               budget = kNotGiven, pause = kNotGiven, calls = kNotGiven, progress = kNotGiven,
-              meeting = kNotGiven, threshold = kNotGiven, columns = kNotGiven;
+              meeting = kNotGiven, threshold = kNotGiven, columns = kNotGiven, csv = kNotGiven,
+              json = kNotGiven, plot = kNotGiven;
 };
 
 /// Adds what `command` takes to its part of the command line.

@@ -1,6 +1,8 @@
 #include "options.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <initializer_list>
 
 #include "commands.h"
 #include "errors.h"
@@ -41,6 +43,11 @@ void readSizes(const OptionTexts& texts, Options& options) {
   }
 }
 
+/// The one benchmark that a command runs; nullptr of those that run several or none.
+const Benchmark* benchmarkOf(const Options& options) {
+  return findBenchmark(options.command == "overlap" ? options.collective : options.command);
+}
+
 void readData(const OptionTexts& texts, Options& options) {
   options.types = readTypes("--type", given(texts.type) ? texts.type : "float32");
   options.ops = readOperators("--op", given(texts.op) ? texts.op : "sum");
@@ -57,6 +64,11 @@ void readData(const OptionTexts& texts, Options& options) {
   }
   options.collective = given(texts.collective) ? texts.collective : "allreduce";
   readChoice("--collective", options.collective, names);
+  const Benchmark* const one = benchmarkOf(options);
+  if (given(texts.root) && one != nullptr && !one->has(kRooted)) {
+    throw UsageError("--root " + texts.root + ": allowed only with a collective that has a root, " +
+                     "not " + one->name);
+  }
 }
 
 /// Needs the types.
@@ -74,6 +86,11 @@ void readOffsets(const OptionTexts& texts, Options& options) {
   if (options.inPlace && offsets.front() != offsets.back()) {
     throw UsageError("--offset " + texts.offset +
                      ": allowed is one number with --in-place, which has one buffer");
+  }
+  const Benchmark* const one = benchmarkOf(options);
+  if (one != nullptr && one->has(kOneBuffer) && offsets.front() != offsets.back()) {
+    throw UsageError("--offset " + texts.offset + ": allowed is one number with " + one->name +
+                     ", which has one buffer");
   }
 }
 
@@ -108,10 +125,36 @@ void readRun(const OptionTexts& texts, Options& options) {
   }
   if (given(texts.meeting)) {
     options.meetInBarrier = readChoice("--meeting", texts.meeting, {"auto", "barrier"}) == 1;
+    if (options.memory == MemoryKind::kDevice) {
+      throw UsageError("--meeting " + texts.meeting +
+                       ": allowed only with --memory host or rondo, not --memory device");
+    }
   }
   if (given(texts.calls) && !options.graph) {
     throw UsageError("--graph-calls " + texts.calls + ": allowed only together with --graph");
   }
+}
+
+/// A file that rows go to; the others are those of the options before it.
+std::string readFile(const std::string& name, const std::string& text,
+                     std::initializer_list<std::string> others) {
+  if (!given(text)) return "";
+  if (text.empty()) throw UsageError(name + " '': allowed is a file in a folder that exists");
+  const auto plain = [](const std::string& path) {
+    return std::filesystem::absolute(path).lexically_normal();
+  };
+  for (const std::string& other : others) {
+    if (other.empty() || plain(other) != plain(text) || text.starts_with("/dev/")) continue;
+    throw UsageError(name + " " + text + ": allowed is a file of its own, not that of another " +
+                     "option");
+  }
+  return text;
+}
+
+void readFiles(const OptionTexts& texts, Options& options) {
+  options.csvPath = readFile("--csv", texts.csv, {});
+  options.jsonPath = readFile("--json", texts.json, {options.csvPath});
+  options.plotPath = readFile("--plot", texts.plot, {options.csvPath, options.jsonPath});
 }
 
 void readCompare(const OptionTexts& texts, CompareOptions& options) {
@@ -233,6 +276,7 @@ CommandLine parseCommandLine(int argc, const char* const* argv) {
   if (given(texts.offset)) readOffsets(texts, options);
   readLibraries(texts, options);
   readRun(texts, options);
+  readFiles(texts, options);
   requireSense(options);
   return line;
 }

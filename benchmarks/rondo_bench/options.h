@@ -46,7 +46,7 @@ struct Options {
   Library library = Library::kRondo;
   Peer peer = Peer::kNone;
   bool hot = false;
-  size_t align = 64;  ///< Buffers begin at odd multiples of it.
+  size_t align = 64;  ///< Buffers begin at multiples of it, an odd number of them apart.
   Offsets offsets;    ///< Multiples of the size of every element of `types`.
   bool noCheck = false;
   std::optional<int> warmup;      ///< Unset: by size.

@@ -1,11 +1,35 @@
 #include "output.h"
 
+#include "sizes.h"
+
 namespace rondo::bench {
 namespace {
 
 std::string join(const auto& entries) {
   std::string text;
   for (const auto* entry : entries) text += (text.empty() ? "" : ", ") + std::string(entry->name);
+  return text;
+}
+
+/// Of the sets of buffers, and where they begin if it is not where they usually do.
+std::string ofBuffers(const Options& options) {
+  std::string text = options.hot ? ", one hot set of buffers" : ", rotating buffers";
+  if (options.align != Options().align) text += ", aligned to " + formatSize(options.align);
+  const Offsets& offsets = options.offsets;
+  if (offsets.send + offsets.recv == 0) return text;
+  text += ", " + std::to_string(offsets.send);
+  if (offsets.recv != offsets.send) text += " and " + std::to_string(offsets.recv);
+  return text + " bytes behind";
+}
+
+/// Of how calls on device memory are made.
+std::string ofCalls(const Options& options) {
+  std::string text;
+  if (options.graph) text += ", graphs of " + std::to_string(options.callsPerSample) + " calls";
+  if (options.awaited) text += ", each call waited for";
+  if (options.registered) text += ", buffers registered";
+  if (options.copyEngines) text += " for copy engines";
+  if (options.windows) text += " as windows";
   return text;
 }
 
@@ -78,7 +102,7 @@ RunInfo describe(const Environment& environment, const Benchmark& benchmark) {
   if (!benchmark.has(kNoData)) {
     const bool inPlace = options.inPlace || benchmark.has(kOneBuffer);
     if (!benchmark.has(kPairs)) run += inPlace ? ", in place" : ", out of place";
-    run += options.hot ? ", one hot set of buffers" : ", rotating buffers";
+    run += ofBuffers(options);
     std::string data = join(options.types);
     if (benchmark.has(kReduces)) data += "; " + join(options.ops);
     if (*benchmark.size != '\0') data += "; bytes " + std::string(benchmark.size);
@@ -91,12 +115,7 @@ RunInfo describe(const Environment& environment, const Benchmark& benchmark) {
     run += ", windows of " + std::to_string(options.window);
     info.extraColumns = {"msg_per_s"};
   }
-  if (options.graph) run += ", graphs of " + std::to_string(options.callsPerSample) + " calls";
-  if (options.awaited) run += ", each call waited for";
-  if (options.registered) run += ", buffers registered";
-  if (options.copyEngines) run += " for copy engines";
-  if (options.windows) run += " as windows";
-  info.facts.front().second = run;
+  info.facts.front().second = run + ofCalls(options);
   std::string& times = info.facts.back().second;
   if (benchmark.across == AcrossRanks::kFirst) {
     times = benchmark.has(kWindow) ? "us a message, rank 0's" : "us one way, rank 0's";
@@ -104,6 +123,24 @@ RunInfo describe(const Environment& environment, const Benchmark& benchmark) {
   if (benchmark.across == AcrossRanks::kMax) times = "us a message, the slowest rank's";
   if (options.memory == MemoryKind::kDevice) times = "us a call; of the slowest rank";
   if (options.group > 1) times += "; of a whole group, bytes of one call";
+  return info;
+}
+
+RunInfo describeAll(const Environment& environment) {
+  const Options& options = environment.options();
+  RunInfo info = describe(environment, "all benchmarks");
+  std::string& run = info.facts.front().second;
+  run += options.inPlace ? ", in place where it is allowed" : ", out of place";
+  run += ofBuffers(options) + ", root " + std::to_string(options.root) + ", windows of " +
+         std::to_string(options.window) + ofCalls(options);
+  info.facts.insert(info.facts.begin() + 1, {"data", join(options.types) + "; sum"});
+  info.manyBenchmarks = true;
+  info.manyKinds = options.types.size() > 1;
+  if (options.memory == MemoryKind::kDevice) {
+    info.facts.back().second = "us a call; of the slowest rank";
+  } else {
+    info.extraColumns = {"msg_per_s", "overlap_pct"};
+  }
   return info;
 }
 

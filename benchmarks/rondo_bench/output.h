@@ -39,5 +39,7 @@ class Output {
 RunInfo describe(const Environment& environment, const std::string& what);
 /// The same for a command that is one benchmark.
 RunInfo describe(const Environment& environment, const Benchmark& benchmark);
+/// The same for one that is all benchmarks.
+RunInfo describeAll(const Environment& environment);
 
 }  // namespace rondo::bench

@@ -75,8 +75,7 @@ void measureSpot(const Environment& environment, const Spot& spot, Overlapped& o
     row.iterations = both[c].usec.size();
     row.usec = overRanks(both[c].usec, session);
     const double compute = overRanks(overlapped.work(c).last(both[c].usec.size()), session).p50;
-    const double moved = spot.benchmark.busBytes(static_cast<double>(spot.bytes), spot.seat);
-    row.busbw = row.usec.p50 > 0 ? moved / row.usec.p50 / 1000 : 0;
+    row.busbw = row.usec.p50 > 0 ? spot.busBytes() / row.usec.p50 / 1000 : 0;
     row.wrong = session.sum(alone[c].wrong + both[c].wrong);
     row.extras = {{"usec_comm", communication[c]},
                   {"usec_compute", compute},
@@ -102,6 +101,8 @@ int runOverlap(const Options& options) {
   const Environment environment(options);
   RunInfo info = describe(environment, benchmark);
   info.facts.front().second = "overlap of " + info.facts.front().second;
+  if (options.polls > 0)
+    info.facts.front().second += ", " + std::to_string(options.polls) + " polls";
   info.extraColumns = {"usec_comm", "usec_compute", "overlap_pct"};
   Output output(environment, info);
   measureOverlap(environment, benchmark, output);

@@ -1,6 +1,7 @@
 #include <iomanip>
 
 #include "report.h"
+#include "text.h"
 
 namespace rondo::bench {
 namespace {
@@ -26,7 +27,7 @@ class CsvReporter : public Reporter {
     file_ << row.collective << ',' << row.library << ',' << info_.memory << ',' << row.ranks << ','
           << row.bytes << ',' << row.type << ',' << row.op << std::fixed << std::setprecision(3)
           << ',' << row.usec.min << ',' << row.usec.p50 << ',' << row.usec.p99 << ','
-          << std::setprecision(4) << row.busbw << ',' << row.wrong;
+          << format("%.6g", row.busbw) << ',' << row.wrong << std::setprecision(4);
     for (const std::string& column : info_.extraColumns) {
       file_ << ',';
       if (const auto value = row.extra(column)) file_ << *value;

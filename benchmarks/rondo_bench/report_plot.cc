@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "plot.h"
 #include "report.h"
@@ -30,7 +31,8 @@ class PlotReporter : public Reporter {
   void begin(const RunInfo& info) override { info_ = info; }
   void row(const Row& row) override {
     rows_.push_back(row);
-    addOnce(kinds_, kindOf(row));
+    addOnce(kinds_[row.collective], kindOf(row));
+    mostKinds_ = std::max(mostKinds_, kinds_[row.collective].size());
     addOnce(libraries_, row.library);
     addOnce(collectives_, row.collective);
   }
@@ -63,7 +65,7 @@ class PlotReporter : public Reporter {
     return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
   }
   std::string kindOf(const Row& row) const {
-    if (!info_.manyKinds) return "";
+    if (!info_.manyKinds || row.type == "none") return "";
     return " " + row.type + (row.op == "none" ? "" : " " + row.op);
   }
   /// Communicators have no size, so their curves are over ranks.
@@ -80,9 +82,9 @@ class PlotReporter : public Reporter {
     const std::string* versions = factOf(info_, "versions");
     const std::string* machine = factOf(info_, "machine");
     if (versions != nullptr && machine != nullptr) result.push_back(*versions + "; " + *machine);
-    if (kinds_.size() > kMostKinds) {
+    if (mostKinds_ > kMostKinds) {
       result.push_back("Drawn are " + std::to_string(kMostKinds) + " of " +
-                       std::to_string(kinds_.size()) + " types and operators.");
+                       std::to_string(mostKinds_) + " types and operators.");
     }
     return result;
   }
@@ -92,15 +94,16 @@ class PlotReporter : public Reporter {
   template <class Value>
   std::vector<Series> seriesOf(const std::string& collective, const Value& value) const {
     std::vector<Series> result;
+    const std::vector<std::string>& kinds = kinds_.at(collective);
     for (const Row& row : rows_) {
-      const size_t kind = placeIn(kinds_, kindOf(row));
+      const size_t kind = placeIn(kinds, kindOf(row));
       if (row.collective != collective || kind >= kMostKinds) continue;
       const std::string name = row.library + kindOf(row);
       auto found = std::find_if(result.begin(), result.end(),
                                 [&](const Series& series) { return series.name == name; });
       if (found == result.end()) {
         const size_t library = placeIn(libraries_, row.library);
-        const size_t color = kinds_.size() > 1 ? kind : library;
+        const size_t color = kinds.size() > 1 ? kind : library;
         found = result.insert(result.end(), Series{name, static_cast<int>(color), library > 0, {}});
       }
       found->points.push_back({xOf(row), value(row)});
@@ -122,7 +125,9 @@ class PlotReporter : public Reporter {
     const Row& first = *std::find_if(rows_.begin(), rows_.end(),
                                      [&](const Row& row) { return row.collective == name; });
     const auto time = seriesOf(name, [](const Row& row) { return row.usec.p50; });
-    if (time.front().points.size() < 2) return addSingles(name, time);
+    const bool curves = std::any_of(time.begin(), time.end(),
+                                    [](const Series& one) { return one.points.size() > 1; });
+    if (!curves) return addSingles(name, first, time);
     const bool many = info_.manyBenchmarks;
     figure.panels.push_back(panelOf(many ? name : "Time, median", "microseconds", time));
     if (overRanks(first)) {
@@ -141,12 +146,15 @@ class PlotReporter : public Reporter {
     }
   }
 
-  /// One size makes no curve, so it is said in a line.
-  void addSingles(const std::string& name, const std::vector<Series>& time) {
+  /// One size makes no curve, so it is said in a line, with the size.
+  void addSingles(const std::string& name, const Row& first, const std::vector<Series>& time) {
     std::string line = name + ": ";
     for (const Series& series : time) {
+      const Point& point = series.points.front();
       line += (&series == &time.front() ? "" : ", ") + series.name + " " +
-              formatMicroseconds(series.points.front().y) + " us";
+              formatMicroseconds(point.y) + " us";
+      if (overRanks(first)) line += " over " + formatDecimalTick(point.x) + " ranks";
+      if (!overRanks(first) && point.x > 0) line += " of " + formatBytesTick(point.x) + "B";
     }
     single_.push_back(line);
   }
@@ -154,7 +162,9 @@ class PlotReporter : public Reporter {
   ReportFile file_;
   RunInfo info_;
   std::vector<Row> rows_;
-  std::vector<std::string> kinds_;  // in the order in which they came, as the next two
+  // In the order in which they came, as the next two; of each benchmark.
+  std::map<std::string, std::vector<std::string>> kinds_;
+  size_t mostKinds_ = 0;
   std::vector<std::string> libraries_;
   std::vector<std::string> collectives_;
   std::vector<std::string> single_;

@@ -50,14 +50,13 @@ int runAll(const Options& options) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const Benchmark& allReduce = *findBenchmark("allreduce");
   requirePossible(allReduce, options, ranks);
+  for (const Benchmark& benchmark : benchmarks()) {  // before anything is measured or written
+    if (whyLeftOut(benchmark, options, ranks).empty()) requirePossible(benchmark, options, ranks);
+  }
   const Environment environment(options);
-  RunInfo info = describe(environment, "all benchmarks");
-  info.manyBenchmarks = true;
-  if (options.memory != MemoryKind::kDevice) info.extraColumns = {"msg_per_s", "overlap_pct"};
-  Output output(environment, info);
+  Output output(environment, describeAll(environment));
   for (const Benchmark& benchmark : benchmarks()) {
     runOrSay(output, benchmark.name, whyLeftOut(benchmark, options, ranks), [&] {
-      requirePossible(benchmark, options, ranks);
       runSweep(environment, benchmark, contendersOf(benchmark, environment), output);
     });
   }

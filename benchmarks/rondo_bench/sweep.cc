@@ -118,10 +118,14 @@ std::vector<Contender> Spot::able(const std::vector<Contender>& contenders) cons
   return {contenders.front()};
 }
 
+double Spot::busBytes() const {
+  return benchmark.busElements(bytes / type.size, seat) * static_cast<double>(type.size);
+}
+
 void forEachSpot(const Environment& environment, const Benchmark& benchmark,
                  const std::function<void(const Spot&)>& visit) {
   const Range range(environment, benchmark);
-  const Block block(environment.memory(), range.blockBytes());
+  const Block block(environment.memory(), range.blockBytes(), environment.options().align);
   for (const auto& [type, op, peer] : range.kinds()) {
     const PatternSet patterns({type, op, range.seat().ranks});
     const RondoOperator handle(environment.session(), *type, *op);
@@ -157,8 +161,7 @@ void runSweep(const Environment& environment, const Benchmark& benchmark,
       row.library = contenders[c].library;
       row.iterations = samples[c].usec.size();
       row.usec = summarizeOverRanks(samples[c].usec, across, session.mpi());
-      const double moved =
-          spot.seat.group * benchmark.busBytes(static_cast<double>(spot.bytes), spot.seat);
+      const double moved = spot.seat.group * spot.busBytes();
       row.busbw = row.usec.p50 > 0 ? moved / row.usec.p50 / 1000 : 0;
       row.wrong = session.sum(samples[c].wrong);
       if (benchmark.has(kWindow) && row.busbw > 0) {

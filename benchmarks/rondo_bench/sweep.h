@@ -31,6 +31,8 @@ struct Spot {
   std::vector<Contender> able(const std::vector<Contender>& contenders) const;
   /// Of a call, for choosing the number of iterations.
   size_t callBytes() const;
+  /// That a call moves, for the bus bandwidth.
+  double busBytes() const;
 };
 
 /// Calls `visit` for each type, operator and size that the options ask for.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <thread>
 
 namespace rondo::bench {
@@ -23,6 +24,16 @@ size_t contenderAt(size_t round, size_t place, size_t contenders, size_t sets) {
   return backwards ? contenders - 1 - place : place;
 }
 
+GraphTurns graphTurns(size_t sets, size_t calls) {
+  GraphTurns best{};
+  // Of four sets and an odd number of calls only three will do.
+  for (size_t used = sets; 8 * used >= 7 * sets || best.graphs == 0; --used) {
+    const size_t graphs = used / std::gcd(used, calls);
+    if (graphs % 4 != 0 && (best.graphs == 0 || graphs < best.graphs)) best = {used, graphs};
+  }
+  return best;
+}
+
 void Trial::pause() const {
   if (pauseMs > 0) std::this_thread::sleep_for(std::chrono::milliseconds(pauseMs));
 }
@@ -30,11 +41,16 @@ void Trial::pause() const {
 void HostTimer::check(const Trial& trial, std::vector<Samples>& samples) {
   const size_t sets = std::min(trial.ring.sets(), kCheckedSets);
   for (size_t c = 0; c < trial.contenders.size(); ++c) {
-    for (size_t set = 0; set < sets; ++set) trial.ring.prepare(set);
+    for (size_t set = 0; set < sets; ++set) {
+      trial.ring.prepare(set);
+      if (trial.check) trial.ring.guard(set);
+    }
     trial.session.barrier();
     for (size_t set = 0; set < sets; ++set) trial.contenders[c].call(trial.onSet(set));
     if (!trial.check) continue;
-    for (size_t set = 0; set < sets; ++set) samples[c].wrong += trial.ring.countWrong(set);
+    for (size_t set = 0; set < sets; ++set) {
+      samples[c].wrong += trial.ring.countWrong(set) + trial.ring.countStrays(set);
+    }
   }
 }
 

@@ -80,4 +80,23 @@ class HostTimer : public Timer {
 /// the libraries backwards. All then meet all sets, and each set rests for a full turn as before.
 size_t contenderAt(size_t round, size_t place, size_t contenders, size_t sets);
 
+/// How graphs of `calls` calls go round a ring: graph g begins at set g * calls of the first `sets`
+/// and goes on as the calls of one that follows another would.
+struct GraphTurns {
+  size_t sets;    ///< Of the ring, those that the graphs use.
+  size_t graphs;  ///< Until one would begin at set 0 again.
+};
+
+/// Of nearly all `sets` of a ring, at least seven eighths (of four at least three), as many as few
+/// graphs go round. Samples that take the graphs in turn find each set `sets` calls behind its last
+/// use, whosever that was.
+/// The number of graphs is no multiple of 4, so that two libraries in the order of alternating()
+/// both take all of them.
+GraphTurns graphTurns(size_t sets, size_t calls);
+
+/// Which library goes at place `place` of round `round` where every other round goes backwards.
+inline size_t alternating(size_t round, size_t place, size_t contenders) {
+  return round % 2 == 0 ? place : contenders - 1 - place;
+}
+
 }  // namespace rondo::bench

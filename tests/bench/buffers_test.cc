@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <vector>
 
@@ -75,6 +76,71 @@ TEST(BenchRing, OffsetsLeaveRoomForWhatBeginsLater) {
   EXPECT_GE(one.setStride, 60u + 5000u);
 }
 
+class PlainMemory : public Memory {
+ public:
+  void* allocate(size_t bytes, size_t align) override {
+    return std::aligned_alloc(align, (bytes + align - 1) / align * align);
+  }
+  void release(void* block) override { std::free(block); }
+};
+
+/// A rank's buffers of a benchmark, as a call leaves them that does what it is to do.
+class StrayRing {
+ public:
+  StrayRing(const char* name, bool inPlace)
+      : layout_(findBenchmark(name)->place({2, 1, 1}, 100, inPlace)),
+        plan_(planRing(extentOf(*findBenchmark(name), {2, 1, 1}, 400, 4, inPlace), inPlace, false,
+                       64)),
+        block_(memory_, plan_.blockBytes(), 64),
+        ring_(block_, patterns_, layout_, plan_, inPlace) {
+    ring_.prepare(1);
+    ring_.guard(1);
+  }
+  char* send() const { return static_cast<char*>(const_cast<void*>(ring_.send(1))); }
+  char* recv() const { return static_cast<char*>(ring_.recv(1)); }
+  size_t sendBytes() const { return 4 * layout_.sendElements(); }
+  size_t recvBytes() const { return 4 * layout_.recvElements(); }
+  /// Strays after a byte has been changed, which is changed back.
+  uint64_t with(char* byte) const {
+    *byte ^= 1;
+    const uint64_t strays = ring_.countStrays(1);
+    *byte ^= 1;
+    return strays;
+  }
+  uint64_t strays() const { return ring_.countStrays(1); }
+
+ private:
+  PlainMemory memory_;
+  PatternSet patterns_{{findElementType("float32"), findOperator("sum"), 2}};
+  Layout layout_;
+  RingPlan plan_;
+  Block block_;
+  BufferRing ring_;
+};
+
+TEST(BenchRing, WhatIsWrittenBesideAResultOrIntoAnInputIsCounted) {
+  for (const char* name : {"allreduce", "allgather", "gather", "scatter", "reduce_scatter"}) {
+    for (const bool inPlace : {false, true}) {
+      SCOPED_TRACE(std::string(name) + (inPlace ? " in place" : ""));
+      const StrayRing ring(name, inPlace);
+      char* const begin = inPlace ? std::min(ring.send(), ring.recv()) : ring.recv();
+      char* const end = std::max(ring.recv() + ring.recvBytes(),
+                                 inPlace ? ring.send() + ring.sendBytes() : nullptr);
+      EXPECT_EQ(ring.strays(), 0u);
+      EXPECT_EQ(ring.with(begin - 1), 1u);
+      EXPECT_EQ(ring.with(begin - 64), 1u);
+      EXPECT_EQ(ring.with(begin), 0u) << "the call's to write";
+      EXPECT_EQ(ring.with(end - 1), 0u);
+      EXPECT_EQ(ring.with(end), 1u);
+      EXPECT_EQ(ring.with(end + 63), 1u);
+      if (inPlace) continue;
+      EXPECT_EQ(ring.with(ring.send()), 1u);
+      EXPECT_EQ(ring.with(ring.send() - 1), 1u);
+      EXPECT_EQ(ring.with(ring.send() + ring.sendBytes()), 1u);
+    }
+  }
+}
+
 TEST(BenchRing, AllLibrariesMeetAllSetsAndEachSetRests) {
   for (size_t sets : {1, 2, 3, 4, 7, 64}) {
     for (size_t contenders : {1, 2, 3}) {
@@ -93,6 +159,35 @@ TEST(BenchRing, AllLibrariesMeetAllSetsAndEachSetRests) {
       for (const std::set<size_t>& each : met) EXPECT_EQ(each.size(), sets);
     }
   }
+}
+
+/// Samples that take the graphs in turn, two libraries in alternating order.
+void checkGraphTurns(size_t sets, size_t calls) {
+  const GraphTurns turns = graphTurns(sets, calls);
+  ASSERT_GT(turns.sets, 0u);
+  ASSERT_LE(turns.sets, sets);
+  EXPECT_GE(turns.sets, sets == 4 ? 3 : (7 * sets + 7) / 8);
+  EXPECT_EQ(turns.graphs * calls % turns.sets, 0u) << "the last graph ends where the first begins";
+  std::set<size_t> taken[2];
+  for (size_t round = 0; round < 2 * turns.graphs; ++round) {
+    for (size_t place = 0; place < 2; ++place) {
+      taken[alternating(round, place, 2)].insert((2 * round + place) % turns.graphs);
+    }
+  }
+  EXPECT_EQ(taken[0].size(), turns.graphs);
+  EXPECT_EQ(taken[1].size(), turns.graphs);
+}
+
+TEST(BenchRing, GraphsTakeAllLibrariesToAllSetsAtOneDistance) {
+  for (size_t sets = 1; sets <= 64; ++sets) {
+    for (size_t calls : {1, 2, 3, 7, 8, 16, 20, 64, 100, 1000}) {
+      SCOPED_TRACE(std::to_string(sets) + " sets, " + std::to_string(calls) + " calls");
+      checkGraphTurns(sets, calls);
+    }
+  }
+  EXPECT_EQ(graphTurns(64, 20).graphs, 3u);
+  EXPECT_EQ(graphTurns(64, 20).sets, 60u);
+  EXPECT_EQ(graphTurns(2, 20).graphs, 1u);
 }
 
 TEST(BenchPattern, CountsEveryDifferentElement) {

@@ -70,6 +70,33 @@ TEST(BenchCompare, JoinsRowsAndCountsLosses) {
   EXPECT_EQ(compare(before, after, both).slower, 2u);
 }
 
+TEST(BenchCompare, WrongElementsOfARowWithoutPartnerAreALossToo) {
+  const Comparison after = compare(row(4, 1, 1), row(4, 1, 1) + "," + row(8, 1, 1, 3), {});
+  EXPECT_EQ(after.wrong, 1u);
+  EXPECT_EQ(after.gone, 0u);
+  EXPECT_NE(after.table.find("  wrong\n"), std::string::npos) << after.table;
+  const Comparison before = compare(row(4, 1, 1) + "," + row(8, 1, 1, 3), row(4, 1, 1, 1), {});
+  EXPECT_EQ(before.wrong, 2u);
+  EXPECT_EQ(before.gone, 1u);
+}
+
+TEST(BenchCompare, SaysWhereTheSettingsDiffer) {
+  Measured before, after;
+  before.facts = {{"run", "in place"}, {"machine", "here"}, {"versions", "1"}, {"data", "sum"}};
+  after.facts = {{"run", "hot"}, {"machine", "here"}, {"versions", "2"}};
+  const std::string text = differences(before, after);
+  EXPECT_NE(text.find("in run, before: in place\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("in run, after:  hot\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("machine"), std::string::npos) << text;
+  EXPECT_EQ(text.find("versions"), std::string::npos) << "what is compared may differ in it";
+  EXPECT_EQ(differences(before, before), "");
+}
+
+TEST(BenchCompare, ReadsTheHeadsFacts) {
+  const File file(document(row(4, 1, 1)));
+  EXPECT_EQ(readMeasured(file.path()).facts.at("machine"), "here");
+}
+
 TEST(BenchCompare, WrongElementsAreALoss) {
   EXPECT_EQ(compare(row(4, 1, 1), row(4, 1, 1, 3), {}).wrong, 1u);
   EXPECT_EQ(compare(row(4, 1, 1), row(4, 1, 1), {}).wrong, 0u);

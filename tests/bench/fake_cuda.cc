@@ -4,9 +4,13 @@
 
 #include "fake_cuda.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <vector>
 
 namespace {
@@ -18,10 +22,19 @@ constexpr int kInvalid = 1;
 
 struct Stream {
   Graph* capturing = nullptr;
+  Graph deferred;
+
+  void catchUp() {
+    Graph works;
+    works.swap(deferred);
+    for (const auto& work : works) work();
+  }
 };
 struct Event {
   Clock::time_point time;
 };
+
+bool inGraph = false;
 
 }  // namespace
 
@@ -29,11 +42,25 @@ extern "C" {
 
 void fakeCudaEnqueue(void* stream, const std::function<void()>* work) {
   auto* to = static_cast<Stream*>(stream);
+  to->catchUp();
   if (to->capturing != nullptr) {
     to->capturing->push_back(*work);
   } else {
     (*work)();
   }
+}
+
+void fakeCudaDefer(void* stream, const std::function<void()>* work) {
+  auto* to = static_cast<Stream*>(stream);
+  to->catchUp();
+  to->deferred.push_back(*work);
+}
+
+void fakeCudaNote(const char* library, const void* result) {
+  const char* const path = std::getenv("FAKE_CUDA_LOG");
+  if (path == nullptr || !inGraph) return;
+  static std::ofstream log(path + ("." + std::to_string(getpid())));
+  log << library << ' ' << result << '\n';
 }
 
 int cuInit(unsigned) { return std::getenv("FAKE_CUDA_NO_DEVICE") != nullptr ? 100 : 0; }
@@ -100,7 +127,11 @@ int cuStreamDestroy_v2(Stream* stream) {
   delete stream;
   return 0;
 }
-int cuStreamSynchronize(Stream* stream) { return stream->capturing != nullptr ? kInvalid : 0; }
+int cuStreamSynchronize(Stream* stream) {
+  if (stream->capturing != nullptr) return kInvalid;
+  stream->catchUp();
+  return 0;
+}
 
 int cuEventCreate(Event** event, unsigned) {
   *event = new Event;
@@ -135,7 +166,9 @@ int cuGraphInstantiateWithFlags(Graph** exec, Graph* graph, unsigned long long) 
   return 0;
 }
 int cuGraphLaunch(Graph* exec, Stream*) {
+  inGraph = true;
   for (const auto& work : *exec) work();
+  inGraph = false;
   return 0;
 }
 int cuGraphExecDestroy(Graph* exec) {

@@ -1,16 +1,21 @@
 // A stand-in for Rondo, made of MPI calls: lets the benchmark's own tests run, and fail, without
 // the library. FAKE_RONDO_FAULT chooses a fault: "wrong" (rank 0 gets one wrong element in every
 // result), "late" (only from the 20th call on), "stale" (results are not written from the 20th call
-// on), "init", "call" (all ranks' calls fail), "one-call" (rank 1's do). With FAKE_RONDO_DEVICE it
-// works on the device of fake_cuda.cc.
+// on), "init", "call" (all ranks' calls fail), "one-call" (rank 1's do), "awaited" (rank 0 gets one
+// wrong element of calls that are awaited), "early" (those are said to have ended before they run),
+// "before", "behind", "input" (rank 0 writes a byte before or behind its result, or in its input).
+// With FAKE_RONDO_DEVICE it works on the device of fake_cuda.cc. FAKE_RONDO_ALIGN: of what its
+// buffers' places have to be multiples.
 
 #include <dlfcn.h>
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../../benchmarks/rondo_bench/element_type.h"
@@ -50,8 +55,11 @@ void gatherAndReduce(const void* send, void* recv, size_t count, const ElementTy
   }
 }
 
+// Set by rondoCommAwaitNext for the next call.
+bool awaited = false;
+
 void allReduce(const void* send, void* recv, size_t count, rondoDataType_t datatype,
-               rondoRedOp_t op, rondoComm& comm) {
+               rondoRedOp_t op, rondoComm& comm, bool isAwaited) {
   const bool late = ++comm.calls >= kLateCall;
   std::vector<char> elsewhere(fakeFault("stale") && late ? count * 8 : 0);
   void* to = elsewhere.empty() ? recv : elsewhere.data();
@@ -61,14 +69,35 @@ void allReduce(const void* send, void* recv, size_t count, rondoDataType_t datat
   } else {
     gatherAndReduce(send, to, count, *rondo::bench::findElementType(datatype), op, comm);
   }
-  const bool wrong = fakeFault("wrong") || (fakeFault("late") && late);
+  const bool wrong =
+      fakeFault("wrong") || (fakeFault("late") && late) || (fakeFault("awaited") && isAwaited);
   if (wrong && comm.rank == 0) static_cast<char*>(recv)[0] ^= 1;
+  if (fakeFault("before") && comm.rank == 0) static_cast<char*>(recv)[-1] ^= 1;
+  if (fakeFault("behind") && comm.rank == 0) {
+    static_cast<char*>(recv)[count * rondo::bench::findElementType(datatype)->size] ^= 1;
+  }
+  if (fakeFault("input") && comm.rank == 0) static_cast<char*>(const_cast<void*>(send))[0] ^= 1;
 }
 
-/// The stand-in for the CUDA driver that the benchmark has loaded.
-decltype(&fakeCudaEnqueue) deviceEnqueue() {
+/// A function of the stand-in for the CUDA driver that the benchmark has loaded.
+template <class Function>
+Function* ofDevice(Function*, const char* name) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  return reinterpret_cast<decltype(&fakeCudaEnqueue)>(dlsym(driver, "fakeCudaEnqueue"));
+  return reinterpret_cast<Function*>(dlsym(driver, name));
+}
+
+/// Puts a call on the device's stream.
+void enqueue(rondoStream_t stream, void* result, bool isAwaited, const std::function<void()>& run) {
+  const auto note = ofDevice(&fakeCudaNote, "fakeCudaNote");
+  const std::function<void()> work = [=] {
+    note("rondo", result);
+    run();
+  };
+  if (isAwaited && fakeFault("early")) {
+    ofDevice(&fakeCudaDefer, "fakeCudaDefer")(stream, &work);
+  } else {
+    ofDevice(&fakeCudaEnqueue, "fakeCudaEnqueue")(stream, &work);
+  }
 }
 
 }  // namespace
@@ -173,33 +202,42 @@ rondoResult_t rondoCommDeregister(rondoComm_t, rondoRegistration_t number) {
   return rondoSuccess;
 }
 
-// Asked for the third time a call is left to its stream.
+// Asked for the third time every second call has ended, the others are left to their stream.
 namespace {
 int asked = 0;
 }  // namespace
 
 rondoResult_t rondoCommAwaitNext(rondoComm_t, unsigned, int* willing) {
   *willing = 1;
+  awaited = true;
   asked = 0;
   return rondoSuccess;
 }
 
-rondoResult_t rondoCommAwaited(rondoComm_t, int* state) {
-  *state = ++asked < 3 ? RONDO_AWAITED_RUNS : RONDO_AWAITED_ON_STREAM;
+rondoResult_t rondoCommAwaited(rondoComm_t comm, int* state) {
+  const bool ended = fakeFault("early") || comm->calls % 2 == 0;
+  *state = ++asked < 3 ? RONDO_AWAITED_RUNS : ended ? RONDO_AWAITED_DONE : RONDO_AWAITED_ON_STREAM;
   return rondoSuccess;
 }
 
 rondoResult_t rondoAllReduce(const void* send, void* recv, size_t count, rondoDataType_t datatype,
                              rondoRedOp_t op, rondoComm_t comm, rondoStream_t stream) {
   if (fakeFault("call")) return failWith(rondoInternalError, "the fake's calls fail");
+  static const char* align = std::getenv("FAKE_RONDO_ALIGN");
+  if (align != nullptr && reinterpret_cast<uintptr_t>(send) % std::stoul(align) != 0) {
+    return failWith(rondoInvalidArgument, "the fake's buffers begin elsewhere");
+  }
   if (fakeFault("one-call") && comm->rank == 1) {
     return failWith(rondoInternalError, "the fake's call fails here");
   }
-  const std::function<void()> work = [=] { allReduce(send, recv, count, datatype, op, *comm); };
+  const bool isAwaited = std::exchange(awaited, false);
+  const std::function<void()> work = [=] {
+    allReduce(send, recv, count, datatype, op, *comm, isAwaited);
+  };
   if (stream == nullptr) {
     fakeRunOrCollect(work);
   } else {
-    deviceEnqueue()(stream, &work);
+    enqueue(stream, recv, isAwaited, work);
   }
   return rondoSuccess;
 }

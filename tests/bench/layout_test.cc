@@ -212,19 +212,41 @@ TEST(BenchLayoutCounts, UnevenOnesAddUpAndDiffer) {
   EXPECT_EQ(unevenPairCount(1, 0, 1), 0u);
 }
 
-double bus(const char* name, double bytes, int ranks) {
-  return findBenchmark(name)->busBytes(bytes, {ranks, 0, 0, 64});
+double bus(const char* name, size_t elements, int ranks, int root = 0) {
+  return findBenchmark(name)->busElements(elements, {ranks, 0, root, 64});
 }
 
 TEST(BenchBusBandwidth, IsThatOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus("allreduce", 400, 4), 600);
   EXPECT_DOUBLE_EQ(bus("reduce_scatter", 400, 4), 300) << "the size is that of all blocks";
   EXPECT_DOUBLE_EQ(bus("allgather", 100, 4), 300) << "the size is that of one block";
-  EXPECT_DOUBLE_EQ(bus("alltoallv", 100, 4), 300);
+  EXPECT_DOUBLE_EQ(bus("alltoall", 100, 4), 300);
   EXPECT_DOUBLE_EQ(bus("bcast", 400, 4), 400);
   EXPECT_DOUBLE_EQ(bus("bibw", 100, 2), 200);
   EXPECT_DOUBLE_EQ(bus("mbw_mr", 100, 6), 300);
   EXPECT_DOUBLE_EQ(bus("sendrecv", 100, 6), 100);
+}
+
+/// Of blocks that differ in length the bus bandwidth counts what goes from rank to rank.
+TEST(BenchBusBandwidth, UnevenBlocksCountWithoutThoseThatStay) {
+  EXPECT_DOUBLE_EQ(bus("alltoallv", 1024, 2), 768) << "the long block is a rank's own";
+  EXPECT_DOUBLE_EQ(bus("alltoallv", 1, 2), 0);
+  for (const char* name : {"alltoallv", "gatherv", "scatterv"}) {
+    for (int ranks : {1, 2, 3, 4, 7}) {
+      const int root = ranks / 2;
+      size_t sent = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const Layout layout = findBenchmark(name)->layOut({ranks, rank, root, 64}, 100);
+        for (const Piece& piece : layout.recv) {
+          if (piece.rank != rank) sent += piece.count;
+        }
+      }
+      const double moved = static_cast<double>(sent);
+      EXPECT_DOUBLE_EQ(bus(name, 100, ranks, root),
+                       std::string(name) == "alltoallv" ? moved / ranks : moved)
+          << name << ranks;
+    }
+  }
 }
 
 TEST(BenchExtent, IsTheSameOnAllRanks) {

@@ -40,7 +40,32 @@ done
 [[ $(rightRows barrier rondo) == 1 && $(rightRows init_later mpi) == 1 ]] || complain "barrier, init"
 grep -q '<svg ' "$scratch/all.svg" && grep -q '</svg>' "$scratch/all.svg" || complain "the picture"
 
+# Of several types every row says its own, in the table and in the picture.
+try 2 "$bench" all --type int8,float64 --warmup 1 --iters 4 --min 16 --max 512 --step 32 --plot "$scratch/all.svg"
+[[ $status == 0 && $(grep -c ' rondo  *int8 ' "$scratch/out") -ge 36 ]] && grep -q '^# data  *int8, float64; sum$' "$scratch/out" ||
+  complain "types in the table"
+grep -q '>rondo float64 sum<' "$scratch/all.svg" && grep -q '>rondo int8<' "$scratch/all.svg" || complain "types in the picture"
+
+# A curve is drawn though the first one is a single point; a point alone is said with its size.
+try 2 "$bench" bcast --type complex128,int8 --warmup 1 --iters 4 --min 4 --max 16 --step 2 --plot "$scratch/one.svg"
+[[ $status == 0 && $(grep -c '<polyline' "$scratch/one.svg") -ge 2 ]] || complain "no curve"
+try 2 "$bench" bcast --warmup 1 --iters 4 --min 4K --max 4K --plot "$scratch/one.svg"
+[[ $status == 0 ]] && grep -Eq '>bcast: rondo [0-9.]+ us of 4KiB<' "$scratch/one.svg" || complain "no size"
+
+# Buffers begin where --align and --offset say, and the head says so.
+for memory in host rondo; do
+  try 2 "$bench" allreduce --warmup 1 --iters 4 --min 480 --max 480 --align 1M --offset 4,8 --memory $memory
+  [[ $status == 0 ]] && grep -q '^# run .*, aligned to 1M, 4 and 8 bytes behind' "$scratch/out" || complain "alignment"
+done
+try 2 "$bench" overlap --warmup 1 --iters 4 --max 4 --polls 3
+[[ $status == 0 ]] && grep -q '^# run .*, 3 polls$' "$scratch/out" || complain "polls"
+# Two ranks' long blocks stay at home: three quarters of the average go out.
+try 2 "$bench" alltoallv --warmup 1 --iters 4 --min 4K --max 4K --csv "$scratch/rows.csv"
+awk -F, 'NR == 2 { want = 3072 / $9 / 1000; exit !($11 > 0.99 * want && $11 < 1.01 * want) }' "$scratch/rows.csv" ||
+  complain "bandwidth of alltoallv"
+
 try 3 "$bench" init --peer mpi --iters 3 --csv "$scratch/rows.csv"
+grep -q '^# meeting  *MPI_Barrier$' "$scratch/out" || complain "how the ranks meet"
 # The first; later and split of both libraries, cached: over 2 and over 3 ranks.
 [[ $status == 0 && $(wc -l <"$scratch/rows.csv") == 12 ]] || complain "not 11 rows"
 
@@ -72,6 +97,15 @@ compare 2 "$scratch/a.json" "$scratch/a.json" --columns p42
 grep -q -- '--columns p42: allowed are min, p50, p99' "$scratch/err" || complain "its sentence"
 compare 2 "$scratch/a.json" "$scratch/a.json" --threshold 0
 grep -q -- '--threshold 0: allowed is a number above 0' "$scratch/err" || complain "its sentence"
+
+# Wrong elements of a row that has no partner, rows that are gone, settings that differ.
+sed -E '0,/"wrong": 0/s//"wrong": 5/; s/"bytes": 128/"bytes": 129/; s/(rotating buffers)/\1, hot/' \
+  "$scratch/a.json" >"$scratch/b.json"
+sed -E 's/"bytes": 4,/"bytes": 5,/' "$scratch/b.json" >"$scratch/c.json"
+compare 1 "$scratch/a.json" "$scratch/c.json"
+grep -q '2 rows compared, 0 past the threshold of 1.1, 1 with wrong elements, 4 gone' "$scratch/out" ||
+  complain "wrong rows"
+grep -q 'They differ in run, after: .*rotating buffers, hot' "$scratch/out" || complain "settings"
 
 # Data that is only moved has any type, at MPI too.
 for name in bcast alltoallv; do
@@ -124,8 +158,23 @@ refused "--offset 4,64: allowed are multiples of 4, the size of an element, belo
 refused "--offset 2: allowed are multiples of 4" 2 allreduce --offset 2
 refused "--offset 1,2,3: allowed are 1 to 2 sizes" 2 allreduce --offset 1,2,3
 refused "--offset 4,8: allowed is one number with --in-place" 2 allreduce --offset 4,8 --in-place
+refused "--offset 4,8: allowed is one number with bcast" 2 bcast --offset 4,8
+refused "--offset 4,8: allowed is one number with bcast" 2 overlap --collective bcast --offset 4,8
+refused "--root 7: allowed only with a collective that has a root, not allreduce" 2 overlap --root 7
+refused "--root 7: allowed is a rank from 0 to 1" 2 overlap --collective bcast --root 7
+refused "MPI's displacements are at most 2147483647 elements" 2 allgatherv --max 8G --peer mpi
+refused "MPI counts at most 2147483647 elements, and --max 8G of int8" 2 reduce_scatterv --max 8G --type int8 --peer mpi
+refused "--op minloc: not defined for int8" 2 reduce_scatterv --max 1500M --type int8 --op minloc --peer mpi
 refused "--align 48: allowed is a power of two from 16 to 1M" 2 allreduce --align 48
 refused "--library mpi: allowed only without --peer" 2 bcast --library mpi --peer mpi
+
+# What a later benchmark of all would refuse is refused before anything runs or is written.
+refusedFirst() { apart checkRefusedFirst; }
+checkRefusedFirst() {
+  checkRefused "--root 7: allowed is a rank from 0 to 1" 2 all --root 7 --json "$scratch/none.json"
+  [[ ! -e $scratch/none.json && ! -s $scratch/out ]] || complain "has begun"
+}
+refusedFirst
 
 if [[ $fake != none ]]; then
   try 3 "$fake" "${all[@]}" --peer mpi --root 1 --type int32
@@ -136,6 +185,13 @@ if [[ $fake != none ]]; then
     --csv "$scratch/rows.csv"
   [[ $status == 0 && $(rightRows overlap_alltoall rondo) == 3 ]] || complain "not 3 right rows"
   head -1 "$scratch/rows.csv" | grep -q 'wrong,usec_comm,usec_compute,overlap_pct$' || complain "columns"
+
+  for memory in host rondo; do
+    FAKE_RONDO_ALIGN=1048576 try 2 "$fake" allreduce --warmup 1 --iters 4 --min 480 --max 480 --align 1M --memory $memory
+    [[ $status == 0 ]] || complain "buffers begin elsewhere"
+  done
+  FAKE_RONDO_ALIGN=1048576 try 2 "$fake" allreduce --warmup 1 --iters 4 --min 480 --max 480 --align 512K
+  [[ $status == 1 ]] || complain "buffers do not begin at odd multiples"
 
   # Right values in the wrong place, another rank's block, a missing last element: never passes.
   noticed() {  # fault, benchmarks...
