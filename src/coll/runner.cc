@@ -17,9 +17,11 @@ constexpr uint32_t kMostOwed = 8;
 /// How often a short call looks for a message before the wait loop does.
 constexpr uint32_t kShortLooks = 100;
 
-/// Bytes of a run, which its readers release as a whole: until then nothing moves at a rank that
-/// only waits for them, as config.timeout sees it.
-constexpr uint64_t kMostRunBytes = 16 << 20;
+/// Blocks of a run, which its readers release as a whole: until then nothing moves at a rank that
+/// only waits for them, as config.timeout sees it. Runs of 16 MiB instead of some 256 made the
+/// others of a gather of 64 MiB wait until its root had copied its own part (2 cores, busy,
+/// 2026-11-30).
+constexpr uint64_t kMostRun = 4096;
 
 }  // namespace
 
@@ -241,8 +243,7 @@ bool Runner::put(Lane& lane, const BoundStep& step) {
     return true;
   }
   if (posted != nullptr && call_.announceSrc && step.bytes >= kLeastInPlace) {
-    const uint64_t most = std::max<uint64_t>(kMostRunBytes / plan_->periodBytes, 1);
-    const uint64_t blocks = std::min(fullPeriods_ - lane.period, most);
+    const uint64_t blocks = std::min(fullPeriods_ - lane.period, kMostRun);
     const uint64_t span = (blocks - 1) * plan_->periodBytes + step.bytes;
     if (step.send->reaches(src, span) && (answer == nullptr || step.send->reaches(answer, span))) {
       const Run run{static_cast<uint32_t>(blocks), plan_->periodBytes};

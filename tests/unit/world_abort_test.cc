@@ -191,11 +191,11 @@ TEST(WorldAbort, NotByATimeoutWhileAPeerReads) {
   constexpr size_t kCount = 24 << 20;
   World world(2);
   world.hosts({0, 0})
-      .tune("broadcast:host:0-:oneshot/1/64K")
+      .tune("broadcast:host:0-:oneshot/1/4K")
       .decorate([](Channels& channels, int r) {
         if (r == 0) return;
         const auto slow = [read = 0]() mutable {  // 3.6 s for 96 MiB, 0.6 for a run
-          if (++read % 128 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+          if (++read % 2048 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
         };
         for (auto& port : channels.allRecvs) {
           if (port != nullptr) port = std::make_unique<NoticedPort>(std::move(port), slow);
