@@ -69,3 +69,13 @@ said 2 '--verify and a size; allowed: with an algorithm' "$explain" allreduce 64
 said 2 '--choose; allowed: with --count, or a size as in 64K' "$explain" allreduce --choose
 said 2 'none.xml cannot be read' "$explain" allreduce 64K --ranks 4 --topology none.xml
 exit $failures
+said 2 '--count and a size; allowed: one of them' "$explain" allreduce 64K --count 5
+said 2 '--lanes and a size; allowed: with an algorithm' "$explain" allreduce 64K --lanes 2
+said 2 '--cpus and an algorithm; allowed: with a size as in 64K, or with --choose' "$explain" allreduce ring --cpus 2
+said 2 '--choose and an algorithm; allowed: one of them' "$explain" allreduce ring --choose --count 5
+for option in "--root 3" "--groups 2x2" "--cpus 1"; do
+  # shellcheck disable=SC2086
+  said 2 "${option% *} and --memory device; allowed: with --memory host" \
+    "$explain" broadcast 64K --memory device $option
+done
+said 2 'argument BYTES is "18446744073709551615"; allowed: up to 16384G' "$explain" allreduce 18446744073709551615
