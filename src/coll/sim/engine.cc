@@ -72,6 +72,7 @@ Result Engine::run() {
     const Time end = links_.nextEnd();
     if (event == FairLinks::kNever && end == FairLinks::kNever) break;
     now_ = std::min(event, end);
+    if (now_ > kMostTime) refuseTime("the call");
     // All that happens at one time shares links anew once.
     uint64_t channel = 0;
     while (links_.takeEnded(now_, &channel)) sent(static_cast<int32_t>(channel));

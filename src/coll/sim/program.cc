@@ -135,6 +135,7 @@ std::vector<int> Program::hostsOf(const std::vector<int>& ranks) const {
 
 void Program::note(ProgramComm* comm, const std::string& name, uint64_t bytes,
                    const char* algorithm, Time time, const Source& source) {
+  if (time > kMostTime - now_) refuseTime("the program");
   calls_.push_back({name, bytes, algorithm, now_, time, comm});
   sources_.push_back(source);
   comm->last_ = calls_.back();
