@@ -22,6 +22,8 @@ namespace {
 using namespace rondo;
 
 constexpr int kMostRanks = sim::kMostPlaces;
+/// No call has more.
+constexpr int64_t kMostPeriods = int64_t{1} << 44;
 /// So that a table of all collectives on a cluster takes a minute.
 constexpr double kMostStepsOfTable = 1e6;
 
@@ -29,8 +31,9 @@ struct Arguments {
   std::string topology, op = "allreduce", bytes = "256M", algorithm, flows, trace, svg, chunk;
   std::string workload;
   int ranks = 0, root = 0, lanes = 0, depth = -1;
-  unsigned long long periods = 16;
-  bool channels = false, opGiven = false, bytesGiven = false, periodsGiven = false;
+  int64_t periods = 16;
+  bool channels = false, opGiven = false, bytesGiven = false, rootGiven = false;
+  bool periodsGiven = false;
 
   bool keeps() const { return !flows.empty() || !trace.empty() || !svg.empty(); }
 };
@@ -58,7 +61,7 @@ uint64_t sizeOf(const char* option, const std::string& text) {
   return bytes;
 }
 
-/// "256M", or "64K-256M": from the first, four times each, to the second.
+/// "256M", or "64K-256M": from the first, four times each, and the second.
 std::vector<uint64_t> sizesOf(const std::string& text) {
   const size_t dash = text.find('-');
   if (dash == std::string::npos || dash == 0 || dash + 1 == text.size()) {
@@ -68,7 +71,8 @@ std::vector<uint64_t> sizesOf(const std::string& text) {
   const uint64_t last = sizeOf("--bytes", text.substr(dash + 1));
   if (last < first) refuse("--bytes is \"" + text + "\"; allowed: the smaller size first");
   std::vector<uint64_t> sizes;
-  for (uint64_t bytes = first; bytes <= last; bytes *= 4) sizes.push_back(bytes);
+  for (uint64_t bytes = first; bytes < last; bytes *= 4) sizes.push_back(bytes);
+  sizes.push_back(last);
   return sizes;
 }
 
@@ -78,7 +82,7 @@ sim::Settings settingsOf(const Arguments& a) {
   out.lanes = a.lanes;
   out.chunk = a.chunk.empty() ? 0 : sizeOf("--chunk", a.chunk);
   out.depth = a.depth;
-  out.periods = a.periods;
+  out.periods = static_cast<Count>(a.periods);
   out.wholeIfKept = !a.periodsGiven;
   return out;
 }
@@ -237,6 +241,11 @@ std::string drawStages(const Arguments& a, const sim::Workload& workload, const 
 
 void runWorkload(const Arguments& a, const topo::Graph& graph) {
   if (!a.flows.empty()) refuse("--workload is given; allowed without --flows");
+  if (a.opGiven || a.bytesGiven || a.rootGiven) {
+    refuse(
+        "--workload is given, whose file says which calls there are; allowed without --op, "
+        "--bytes and --root");
+  }
   const sim::Workload workload = sim::parseWorkload(topo::readFile(a.workload), a.workload);
   if (a.keeps() && workload.pipeline == 1) {
     refuse(
@@ -277,6 +286,7 @@ void declare(CLI::App& app, Arguments& a) {
          "--periods", a.periods,
          "Full periods that are simulated one by one; 0: all (if not given: more of calls of "
          "few steps, and until a pipeline is full)")
+      ->check(CLI::Range(int64_t{0}, kMostPeriods))
       ->capture_default_str();
   app.add_option("--workload", a.workload,
                  "Time a training step that is written as SimAI and ASTRA-sim have it");
@@ -290,6 +300,9 @@ void declare(CLI::App& app, Arguments& a) {
 
 void run(const Arguments& a, const topo::Graph& graph) {
   if (a.channels && !a.workload.empty()) refuse("--channels and --workload; allowed: one of them");
+  if (a.channels && a.keeps()) {
+    refuse("--channels is given; allowed without --flows, --trace and --svg");
+  }
   if (!a.workload.empty()) return runWorkload(a, graph);
   if (a.channels) return showChannels(a, graph);
   Simulation(a, graph).run();
@@ -304,6 +317,7 @@ int main(int argc, char** argv) {
   return runTool(app, argc, argv, {.failed = 1, .unwritten = 1}, [&] {
     arguments.opGiven = app.count("--op") > 0;
     arguments.bytesGiven = app.count("--bytes") > 0;
+    arguments.rootGiven = app.count("--root") > 0;
     arguments.periodsGiven = app.count("--periods") > 0;
     const topo::Loaded loaded = topo::loadTopology(arguments.topology);
     for (const std::string& warning : loaded.warnings) {
