@@ -53,6 +53,36 @@ for rank in 0 1 2; do
     { echo "rank $rank is not named: $(cat said)"; failures=1; }
 done
 
+# A deadlock is no result anywhere, and a root is one of the ranks.
+cores=(--topology "1 cpu cores=4")
+for what in --channels "--workload blocked.txt" "--workload stages.txt"; do
+  printf 'MICRO\n1\na -1 1 ALLREDUCE 1024 1 NONE 0 1 NONE 0 1\n' >blocked.txt
+  printf 'MODEL pp: 2 pp_comm: 1024\n1\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n' >stages.txt
+  # shellcheck disable=SC2086
+  said 1 'rondo-sim: deadlock: ' "$sim" "${cores[@]}" --depth 0 $what
+  grep -qE "rank [0-3], .*: waits for " said || { echo "no rank is named with $what: $(cat said)"; failures=1; }
+done
+for op in allreduce reduce scatter broadcast; do
+  said 2 '--root is 4; allowed: 0 to 3' "$sim" "${cores[@]}" --channels --op $op --bytes 1K --root 4
+done
+said 2 '--root is 4; allowed: 0 to 3' "$sim" --topology "4 gpu nvlink=450 nvswitch" --channels --bytes 1K --root 4
+
+# What would change nothing is refused.
+for option in --flows --trace --svg; do
+  said 2 '--channels is given; allowed without --flows, --trace and --svg' "$sim" "${two[@]}" --channels $option none.csv
+done
+for option in "--op reduce" "--bytes 1M" "--root 1"; do
+  # shellcheck disable=SC2086
+  said 2 'allowed without --op, --bytes and --root' "$sim" "${cores[@]}" --workload work.txt $option
+done
+for periods in -1 18446744073709551616; do
+  said 2 'rondo-sim: --periods: Value ' "$sim" "${two[@]}" --periods $periods
+done
+# A range has its ends.
+"$sim" --topology "2 gpu nvlink=100 nvswitch" --channels --op allreduce --bytes 1K-8K >said
+[[ $(awk '$1 == "allreduce" { printf "%s ", $2 }' said) == "1024 4096 8192 " ]] ||
+  { echo "not the sizes of 1K-8K: $(cat said)"; failures=1; }
+
 # A barrier has no bytes, and no bandwidth, whatever --bytes says.
 said 0 'barrier of 0 bytes on 2 ranks' "$sim" "${two[@]}" --op barrier
 grep -q '^  oneshot .* us  bus     0.00 GB/s' said || { echo "a barrier's bandwidth: $(cat said)"; failures=1; }

@@ -25,7 +25,9 @@ constexpr int kMostRanks = sim::kMostPlaces;
 /// No call has more.
 constexpr int64_t kMostPeriods = int64_t{1} << 44;
 /// So that a table of all collectives on a cluster takes a minute.
-constexpr double kMostStepsOfTable = 1e6;
+constexpr double kMostStepsOfTable = 1e6, kMostPlannedOfTable = 4e6;
+/// What takes longer is told of at once, as the best one is known when all are done only.
+constexpr double kLong = 2;
 
 struct Arguments {
   std::string topology, op = "allreduce", bytes = "256M", algorithm, flows, trace, svg, chunk;
@@ -91,9 +93,7 @@ class Simulation {
  public:
   Simulation(const Arguments& a, const topo::Graph& graph)
       : a_(a), collective_(collectiveOf(a.op)), on_(graph, a.ranks, settingsOf(a)) {
-    if (a.root >= on_.ranks()) {
-      refuse(format("--root is %d; allowed: 0 to %d", a.root, on_.ranks() - 1));
-    }
+    on_.checkRoot(a.root);
   }
 
   void run() {
@@ -112,7 +112,7 @@ class Simulation {
   void runSize(uint64_t bytes) {
     const sim::CallShape call{collective_, bytes, a_.root};
     std::vector<sim::LeftOut> leftOut;
-    const std::vector<sim::Outcome> outcomes = on_.simulateAll(call, &leftOut, false);
+    const std::vector<sim::Outcome> outcomes = on_.simulateAll(call, &leftOut, false, tellOf);
     if (!outcomes.empty()) print(bytes, outcomes);
     for (const sim::LeftOut& one : leftOut) {
       std::printf("  %-10s not simulated: %.0f million steps; --algorithm %s would\n",
@@ -122,8 +122,14 @@ class Simulation {
       refuse("no algorithm is short enough to be simulated unasked; name one with --algorithm");
     }
     const sim::Outcome& best = outcomes.front();
-    if (!best.result.blocked.empty()) stuck(best);
+    checkEnded(best.result);
     if (a_.keeps()) write(bytes, best);
+  }
+
+  static void tellOf(const sim::Outcome& outcome) {
+    if (outcome.seconds < kLong) return;
+    std::fprintf(stderr, "rondo-sim: %s is simulated, in %.0f s\n", outcome.algorithm->name,
+                 outcome.seconds);
   }
 
   /// The best one again, with all its transfers.
@@ -144,6 +150,12 @@ class Simulation {
                    static_cast<unsigned long long>(best.result.simulatedPeriods),
                    static_cast<unsigned long long>(best.result.periods),
                    on_.settings().mostKept * 1e-6);
+    }
+    if (best.result.stretched < 1) {
+      std::fprintf(stderr,
+                   "rondo-sim: --flows, --trace and --svg of %s show blocks as whole, and are "
+                   "pressed into %.0f %% of their time: links seem to carry more than they can\n",
+                   chosen.algorithm->name, 100 * best.result.stretched);
     }
     const sim::Job job = on_.jobOf(*best.algorithm, best.geometry, a_.root);
     const bool json = a_.flows.ends_with(".json");
@@ -191,15 +203,6 @@ class Simulation {
                                   "--periods simulates more");
   }
 
-  [[noreturn]] void stuck(const sim::Outcome& outcome) const {
-    constexpr size_t kShown = 64;
-    for (size_t i = 0; i < std::min(kShown, outcome.result.blocked.size()); ++i) {
-      std::fprintf(stderr, "%s\n", outcome.result.blocked[i].c_str());
-    }
-    throw Error(rondoInternalError,
-                format("deadlock: %zu lanes of ranks cannot go on", outcome.result.blocked.size()));
-  }
-
   const Arguments& a_;
   Collective collective_;
   sim::Rehearsal on_;
@@ -209,7 +212,9 @@ class Simulation {
 void showChannels(const Arguments& a, const topo::Graph& graph) {
   sim::Settings settings = settingsOf(a);
   settings.mostSteps = kMostStepsOfTable;
+  settings.mostPlanned = kMostPlannedOfTable;
   sim::Rehearsal on(graph, a.ranks, settings);
+  on.checkRoot(a.root);
   std::vector<Collective> collectives;
   for (int c = 0; c < kCollectives; ++c) collectives.push_back(static_cast<Collective>(c));
   if (a.opGiven) collectives = {collectiveOf(a.op)};

@@ -11,7 +11,7 @@ namespace rondo::sim {
 namespace {
 
 /// So that a program's first call of a kind takes a few seconds at most.
-constexpr double kMostSteps = 2e6;
+constexpr double kMostSteps = 2e6, kMostPlanned = 4e6;
 /// Transfers of one call that are kept, and lines of flows that are written.
 constexpr double kMostKept = 1e6;
 constexpr size_t kMostFlows = 1'000'000;
@@ -19,6 +19,7 @@ constexpr size_t kMostFlows = 1'000'000;
 Settings settingsOf(bool keeps) {
   Settings out;
   out.mostSteps = kMostSteps;
+  out.mostPlanned = kMostPlanned;
   out.mostKept = kMostKept;
   out.record = keeps;
   return out;
@@ -175,8 +176,9 @@ const ProgramComm::Exchanged& Program::exchanged(ProgramComm* comm,
   const ExchangeJob exchange(comm->on_, comm->rank(), transfers);
   ProgramComm::Exchanged made{exchange.ranks(), {}, exchange.job(keeps_)};
   if (made.ranks.size() > 1) made.result = simulate(made.job);
+  checkEnded(made.result);
   const std::optional<Time> time = comm->on_.exchangeTime(comm->rank(), transfers);
-  if (time && made.result.blocked.empty()) stretch(&made.result, *time);
+  if (time) stretch(&made.result, std::max(*time, leastTime(graph_, made.result.arcBytes)));
   made.job.plan = nullptr;  // it refers to `exchange`
   return comm->exchanges_.emplace(transfers, std::move(made)).first->second;
 }
@@ -255,7 +257,8 @@ std::string Program::flowsCsv(size_t* left) const {
     if (source.outcome == nullptr && source.exchanged == nullptr) continue;
     const Result& result =
         source.outcome != nullptr ? source.outcome->result : source.exchanged->result;
-    const bool kept = !result.transfers.empty() || result.messages == 0;
+    const bool predicted = source.outcome != nullptr && source.outcome->predicted;
+    const bool kept = !predicted && (!result.transfers.empty() || result.messages == 0);
     if (!kept || first + result.transfers.size() > kMostFlows) {
       ++*left;
       continue;

@@ -28,7 +28,8 @@ struct WorkloadCall {
   size_t times;
   const char* algorithm;
   Time time;
-  bool seenFull = true;  ///< As Result::seenFull.
+  bool seenFull = true;    ///< As Result::seenFull.
+  bool predicted = false;  ///< As Outcome::predicted.
 };
 
 struct WorkloadTimes {
