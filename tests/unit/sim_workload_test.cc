@@ -7,6 +7,7 @@
 #include "coll/sim/choices.h"
 #include "coll/sim/heat_svg.h"
 #include "coll/sim/output.h"
+#include "coll/sim/routes.h"
 #include "coll/sim/workload_run.h"
 #include "support/topo_refusal.h"
 #include "topo/synthetic.h"
@@ -357,6 +358,29 @@ TEST(SimHeat, ManyLinksAlikeAreOneRow) {
   const std::string svg =
       heatSvg(on.jobOf(*best.algorithm, best.geometry, 0), best.result, "all-gather");
   expectPart(svg, ">host*/gpu* to host*/nvs* (mean of 24)<");
+}
+
+// A transfer's bytes have left before its last one is there; stretched, that much earlier, too.
+TEST(SimHeat, LatencyIsStretchedWithTheRest) {
+  const topo::Graph graph = topo::parseSynthetic("1 cpu, 2 gpu nvlink=100 nvswitch");
+  Job job;
+  job.graph = &graph;
+  job.places = placeRanks(graph, 2);
+  Routes routes(graph, job.places);
+  const Route& route = routes.at(routes.find(0, 1));
+  ASSERT_EQ(route.latency, 500'000u);
+  Result result;
+  result.picoseconds = 1'000'000;
+  result.transfers.push_back({0, 1, 0, 0, 50'000, 0, 1'000'000, -1});
+  result.routes.emplace_back(1, route.arcs);
+  const auto rows = [&] {
+    const std::string svg = heatSvg(job, result, "one");
+    return svg.substr(0, svg.find("\"middle\""));  // without the axis
+  };
+  const std::string before = rows();
+  stretch(&result, 3'000'000);
+  result.transfers[0].bytes *= 3;
+  EXPECT_EQ(rows(), before);
 }
 
 TEST(SimChoices, SayWhatWouldRun) {

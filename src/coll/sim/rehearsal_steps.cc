@@ -14,10 +14,11 @@ constexpr double kFewSteps = 1e5;
 /// What takes as long as a step does, 1.5 us (2026-11-30, on two shared cores): 200 steps that are
 /// recorded but not simulated, and 250 nodes that are looked at for a way between hosts.
 constexpr double kRecordedStep = 1.0 / 200, kVisitedNode = 1.0 / 250;
-/// Flows on their way at the same time share links anew whenever one ends. On host memory, where
-/// ranks are not in step: 50 flows that each rank begins one after the other take as long as a
-/// step, a message more (4 MiB to everyone by 64 and 128 ranks on 4 and 8 hosts, 4 and 47 s). Of a
-/// put to everyone, whose flows end together, 16 ranks do.
+/// Of what a rank sends to several others one after the other, all flows are under way at the same
+/// time, and share links anew whenever one ends: on host memory, where ranks are not in step, a
+/// message takes a step more for each 50 of them (4 MiB on 64 ranks of 4 hosts by twoshot, 4 s;
+/// from all to all of 128 on 8 hosts, 47 s). Flows of a put to everyone end together: a step more
+/// for each 16 ranks (4 MiB on 128 and 256 ranks by oneshot, 6 and 45 s).
 constexpr double kFlowsOfStep = 50, kRanksOfStep = 16;
 /// Shorter messages are gone before they pile up.
 constexpr double kPilesUp = 128;
@@ -53,8 +54,7 @@ struct Crowd {
   double workOf(const std::vector<Step>& program, int rank) const {
     double work = 0, piled = 0;
     size_t most = 0;
-    std::set<int>
-        peers;  // to whom the rank sends one after the other; cards carry on by themselves
+    std::set<int> peers;  // on other hosts, to whom it sends one after the other
     for (const Step& step : program) {
       work += messagesOf(step, partRanks) * (toAll(step) ? 1 + partRanks / kRanksOfStep : 1);
       if (step.from >= 0 || step.kind == StepKind::Wait)
