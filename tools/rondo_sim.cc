@@ -25,7 +25,7 @@ constexpr int kMostRanks = sim::kMostPlaces;
 /// No call has more.
 constexpr int64_t kMostPeriods = int64_t{1} << 44;
 /// So that a table of all collectives on a cluster takes a minute.
-constexpr double kMostStepsOfTable = 1e6, kMostPlannedOfTable = 4e6;
+constexpr double kMostStepsOfTable = 1e6;
 /// What takes longer is told of at once, as the best one is known when all are done only.
 constexpr double kLong = 2;
 
@@ -212,7 +212,6 @@ class Simulation {
 void showChannels(const Arguments& a, const topo::Graph& graph) {
   sim::Settings settings = settingsOf(a);
   settings.mostSteps = kMostStepsOfTable;
-  settings.mostPlanned = kMostPlannedOfTable;
   sim::Rehearsal on(graph, a.ranks, settings);
   on.checkRoot(a.root);
   std::vector<Collective> collectives;

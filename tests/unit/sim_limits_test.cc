@@ -41,6 +41,21 @@ TEST(SimLimits, WhatWouldTakeLongIsNotSimulatedUnasked) {
   EXPECT_GT(workOf(many, "halving", {Collective::AllReduce, 1024}), Settings{}.mostSteps);
 }
 
+// What --flows may keep is counted in transfers.
+TEST(SimLimits, MessagesToEveryoneCount) {
+  const topo::Graph graph = parseSynthetic("2 x (2 cpu cores=8, 1 nic)");
+  const Rehearsal on(graph, 0, {});
+  for (const char* name : {"oneshot", "twoshot"}) {
+    const Algorithm& algorithm = *findAlgorithm(Collective::AllReduce, name);
+    const algo::Geometry geometry = on.geometryOf(algorithm, {Collective::AllReduce, 1u << 20});
+    const Outcome outcome = on.simulate(algorithm, geometry, 0, true);
+    ASSERT_FALSE(outcome.result.transfers.empty());
+    EXPECT_GE(on.stepsOf(algorithm, geometry, 0, true),
+              static_cast<double>(outcome.result.transfers.size()))
+        << name;
+  }
+}
+
 TEST(SimLimits, ALongCallOnHostMemoryTakesWhatThePlannerPredicts) {
   const topo::Graph graph = parseSynthetic("2 x (2 cpu cores=8, 1 nic)");
   Settings settings;

@@ -11,7 +11,7 @@ namespace rondo::sim {
 namespace {
 
 /// So that a program's first call of a kind takes a few seconds at most.
-constexpr double kMostSteps = 2e6, kMostPlanned = 4e6;
+constexpr double kMostSteps = 2e6;
 /// Transfers of one call that are kept, and lines of flows that are written.
 constexpr double kMostKept = 1e6;
 constexpr size_t kMostFlows = 1'000'000;
@@ -19,7 +19,6 @@ constexpr size_t kMostFlows = 1'000'000;
 Settings settingsOf(bool keeps) {
   Settings out;
   out.mostSteps = kMostSteps;
-  out.mostPlanned = kMostPlanned;
   out.mostKept = kMostKept;
   out.record = keeps;
   return out;
