@@ -46,12 +46,42 @@ said 2 'the algorithm is "foo"; allowed for allreduce: ' "$sim" "${two[@]}" --al
 said 2 '--flows is "flows.txt"; allowed: a name that ends in .csv or .json' "$sim" "${two[@]}" --flows flows.txt
 said 1 '/nowhere/flows.csv: No such file' "$sim" "${two[@]}" --flows /nowhere/flows.csv
 printf 'HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2\n3\nlayer x y\n' >work.txt
-said 2 'work.txt:3: found "y"; expected: 12 columns, not 3' "$sim" "${two[@]}" --workload work.txt
+said 2 'work.txt:3: found "y"; expected: 12 columns, not 3' "$sim" --topology "2 gpu nvlink=100 nvswitch" --workload work.txt
 said 1 'rondo-sim: deadlock: ' "$sim" --topology "3 gpu nvlink=100 nvswitch" --bytes 1M --algorithm ring --depth 0
 for rank in 0 1 2; do
   grep -qE "rank $rank, .*: waits for a slot to rank $(((rank + 1) % 3)) \(0 of 0 in use\)" said ||
     { echo "rank $rank is not named: $(cat said)"; failures=1; }
 done
+
+# A deadlock is no result anywhere, and a root is one of the ranks.
+cores=(--topology "1 cpu cores=4")
+for what in --channels "--workload blocked.txt" "--workload stages.txt"; do
+  printf 'MICRO\n1\na -1 1 ALLREDUCE 1024 1 NONE 0 1 NONE 0 1\n' >blocked.txt
+  printf 'MODEL pp: 2 pp_comm: 1024\n1\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n' >stages.txt
+  # shellcheck disable=SC2086
+  said 1 'rondo-sim: deadlock: ' "$sim" "${cores[@]}" --depth 0 $what
+  grep -qE "rank [0-3], .*: waits for " said || { echo "no rank is named with $what: $(cat said)"; failures=1; }
+done
+for op in allreduce reduce scatter broadcast; do
+  said 2 '--root is 4; allowed: 0 to 3' "$sim" "${cores[@]}" --channels --op $op --bytes 1K --root 4
+done
+said 2 '--root is 4; allowed: 0 to 3' "$sim" --topology "4 gpu nvlink=450 nvswitch" --channels --bytes 1K --root 4
+
+# What would change nothing is refused.
+for option in --flows --trace --svg; do
+  said 2 '--channels is given; allowed without --flows, --trace and --svg' "$sim" "${two[@]}" --channels $option none.csv
+done
+for option in "--op reduce" "--bytes 1M" "--root 1"; do
+  # shellcheck disable=SC2086
+  said 2 'allowed without --op, --bytes and --root' "$sim" "${cores[@]}" --workload work.txt $option
+done
+for periods in -1 18446744073709551616; do
+  said 2 'rondo-sim: --periods: Value ' "$sim" "${two[@]}" --periods $periods
+done
+# A range has its ends.
+"$sim" --topology "2 gpu nvlink=100 nvswitch" --channels --op allreduce --bytes 1K-8K >said
+[[ $(awk '$1 == "allreduce" { printf "%s ", $2 }' said) == "1024 4096 8192 " ]] ||
+  { echo "not the sizes of 1K-8K: $(cat said)"; failures=1; }
 
 # A barrier has no bytes, and no bandwidth, whatever --bytes says.
 said 0 'barrier of 0 bytes on 2 ranks' "$sim" "${two[@]}" --op barrier
@@ -67,5 +97,15 @@ said 2 'rondo-info: The following argument was not expected: --nonsense' "$TEST_
 said 2 '--json and a size; allowed: with an algorithm' "$explain" allreduce 64K --json
 said 2 '--verify and a size; allowed: with an algorithm' "$explain" allreduce 64K --verify
 said 2 '--choose; allowed: with --count, or a size as in 64K' "$explain" allreduce --choose
+said 2 '--count and a size; allowed: one of them' "$explain" allreduce 64K --count 5
+said 2 '--lanes and a size; allowed: with an algorithm' "$explain" allreduce 64K --lanes 2
+said 2 '--cpus and an algorithm; allowed: with a size as in 64K, or with --choose' "$explain" allreduce ring --cpus 2
+said 2 '--choose and an algorithm; allowed: one of them' "$explain" allreduce ring --choose --count 5
+for option in "--root 3" "--groups 2x2" "--cpus 1"; do
+  # shellcheck disable=SC2086
+  said 2 "${option% *} and --memory device; allowed: with --memory host" \
+    "$explain" broadcast 64K --memory device $option
+done
+said 2 'argument BYTES is "18446744073709551615"; allowed: up to 16384G' "$explain" allreduce 18446744073709551615
 said 2 'none.xml cannot be read' "$explain" allreduce 64K --ranks 4 --topology none.xml
 exit $failures

@@ -33,6 +33,7 @@ constexpr int kHostLanes = 2;
 constexpr int kMostRanks = 256;
 /// The planner looks at a few ranks' plans, which are as long as there are ranks.
 constexpr int kMostPlanned = 4096;
+constexpr uint64_t kMostBytes = uint64_t{1} << 44;
 
 struct Arguments {
   std::string collective, algorithm, type = "float32", groups, topology, costs, memory = "host";
@@ -40,6 +41,15 @@ struct Arguments {
   Count count = 0, chunk = 1024, align = 1;
   int cpus = 0;
   bool json = false, allRanks = false, last = false, check = false, docs = false, choose = false;
+  const CLI::App* app = nullptr;
+
+  /// The first of these options that is given; "": none is.
+  std::string given(std::initializer_list<const char*> names) const {
+    for (const char* const name : names) {
+      if (app->count(name) > 0) return name;
+    }
+    return {};
+  }
 };
 
 std::string known() {
@@ -127,7 +137,13 @@ std::vector<Plan> record(const Arguments& a) {
 }
 
 /// Whether `a.algorithm` is a number of bytes: then the planner is asked.
-bool asksForBytes(const Arguments& a, uint64_t* bytes) { return parseSize(a.algorithm, bytes); }
+bool asksForBytes(const Arguments& a, uint64_t* bytes) {
+  if (!parseSize(a.algorithm, bytes)) return false;
+  if (*bytes <= kMostBytes) return true;
+  throw Error(rondoInvalidArgument,
+              format("argument BYTES is \"%s\"; allowed: up to 16384G, with K, M or G, as in 64K",
+                     a.algorithm.c_str()));
+}
 
 Collective collectiveOf(const Arguments& a) {
   for (int c = 0; c < kCollectives; ++c) {
@@ -219,15 +235,36 @@ void chooseOnDevice(const Arguments& a, Collective collective, Count count) {
               explainDevice(request, facts, parseTune(readOptions().tune)).c_str());
 }
 
+/// What would change nothing is refused. `planner`: it is asked, instead of a step table.
+void refuseIdle(const Arguments& a, bool planner) {
+  const auto refuse = [](const std::string& option, const char* why) {
+    if (!option.empty()) throw Error(rondoInvalidArgument, option + why);
+  };
+  if (!planner) {
+    refuse(a.given({"--memory", "--topology", "--cpus"}),
+           " and an algorithm; allowed: with a size as in 64K, or with --choose");
+    return;
+  }
+  refuse(a.given({"--json", "--verify", "--chunk", "--align", "--lanes", "--lane", "--last",
+                  "--all-ranks", "--rank"}),
+         " and a size; allowed: with an algorithm");
+  uint64_t bytes = 0;
+  const bool sized = asksForBytes(a, &bytes);
+  if (sized) refuse(a.given({"--count"}), " and a size; allowed: one of them");
+  if (!sized && !a.algorithm.empty()) {
+    refuse(a.given({"--choose"}), " and an algorithm; allowed: one of them");
+  }
+  if (a.memory == "device") {
+    refuse(a.given({"--root", "--groups", "--cpus"}),
+           " and --memory device; allowed: with --memory host");
+  }
+}
+
 /// What a communicator of these ranks would run, and what it would not.
 int choose(const Arguments& a) {
   if (a.root >= a.ranks) {
     throw Error(rondoInvalidArgument,
                 format("--root is %d; allowed: 0 to %d", a.root, a.ranks - 1));
-  }
-  if (a.json || a.check) {
-    throw Error(rondoInvalidArgument, format("%s and a size; allowed: with an algorithm",
-                                             a.json ? "--json" : "--verify"));
   }
   const Collective collective = collectiveOf(a);
   uint64_t bytes = 0;
@@ -269,7 +306,9 @@ int explain(const Arguments& a) {
   }
   if (!a.costs.empty()) fileOf(a.costs);  // a wrong one is said, though not every table needs it
   uint64_t bytes = 0;
-  if (a.choose || asksForBytes(a, &bytes)) return choose(a);
+  const bool planner = a.choose || asksForBytes(a, &bytes);
+  refuseIdle(a, planner);
+  if (planner) return choose(a);
   const std::vector<Plan> plans = record(a);
   if (a.check) return verify(plans);
   const algo::Geometry& g = plans[0].geometry;
@@ -346,5 +385,6 @@ int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Prints the step table of a collective algorithm.", "rondo-explain");
   declare(app, arguments);
+  arguments.app = &app;
   return runTool(app, argc, argv, {}, [&] { return explain(arguments); });
 }

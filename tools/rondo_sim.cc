@@ -22,15 +22,20 @@ namespace {
 using namespace rondo;
 
 constexpr int kMostRanks = sim::kMostPlaces;
+/// No call has more.
+constexpr int64_t kMostPeriods = int64_t{1} << 44;
 /// So that a table of all collectives on a cluster takes a minute.
 constexpr double kMostStepsOfTable = 1e6;
+/// What takes longer is told of at once, as the best one is known when all are done only.
+constexpr double kLong = 2;
 
 struct Arguments {
   std::string topology, op = "allreduce", bytes = "256M", algorithm, flows, trace, svg, chunk;
   std::string workload;
   int ranks = 0, root = 0, lanes = 0, depth = -1;
-  unsigned long long periods = 16;
-  bool channels = false, opGiven = false, bytesGiven = false, periodsGiven = false;
+  int64_t periods = 16;
+  bool channels = false, opGiven = false, bytesGiven = false, rootGiven = false;
+  bool periodsGiven = false;
 
   bool keeps() const { return !flows.empty() || !trace.empty() || !svg.empty(); }
 };
@@ -58,7 +63,7 @@ uint64_t sizeOf(const char* option, const std::string& text) {
   return bytes;
 }
 
-/// "256M", or "64K-256M": from the first, four times each, to the second.
+/// "256M", or "64K-256M": from the first, four times each, and the second.
 std::vector<uint64_t> sizesOf(const std::string& text) {
   const size_t dash = text.find('-');
   if (dash == std::string::npos || dash == 0 || dash + 1 == text.size()) {
@@ -68,7 +73,8 @@ std::vector<uint64_t> sizesOf(const std::string& text) {
   const uint64_t last = sizeOf("--bytes", text.substr(dash + 1));
   if (last < first) refuse("--bytes is \"" + text + "\"; allowed: the smaller size first");
   std::vector<uint64_t> sizes;
-  for (uint64_t bytes = first; bytes <= last; bytes *= 4) sizes.push_back(bytes);
+  for (uint64_t bytes = first; bytes < last; bytes *= 4) sizes.push_back(bytes);
+  sizes.push_back(last);
   return sizes;
 }
 
@@ -78,7 +84,7 @@ sim::Settings settingsOf(const Arguments& a) {
   out.lanes = a.lanes;
   out.chunk = a.chunk.empty() ? 0 : sizeOf("--chunk", a.chunk);
   out.depth = a.depth;
-  out.periods = a.periods;
+  out.periods = static_cast<Count>(a.periods);
   out.wholeIfKept = !a.periodsGiven;
   return out;
 }
@@ -87,9 +93,7 @@ class Simulation {
  public:
   Simulation(const Arguments& a, const topo::Graph& graph)
       : a_(a), collective_(collectiveOf(a.op)), on_(graph, a.ranks, settingsOf(a)) {
-    if (a.root >= on_.ranks()) {
-      refuse(format("--root is %d; allowed: 0 to %d", a.root, on_.ranks() - 1));
-    }
+    on_.checkRoot(a.root);
   }
 
   void run() {
@@ -108,7 +112,7 @@ class Simulation {
   void runSize(uint64_t bytes) {
     const sim::CallShape call{collective_, bytes, a_.root};
     std::vector<sim::LeftOut> leftOut;
-    const std::vector<sim::Outcome> outcomes = on_.simulateAll(call, &leftOut, false);
+    const std::vector<sim::Outcome> outcomes = on_.simulateAll(call, &leftOut, false, tellOf);
     if (!outcomes.empty()) print(bytes, outcomes);
     for (const sim::LeftOut& one : leftOut) {
       std::printf("  %-10s not simulated: %.0f million steps; --algorithm %s would\n",
@@ -118,8 +122,14 @@ class Simulation {
       refuse("no algorithm is short enough to be simulated unasked; name one with --algorithm");
     }
     const sim::Outcome& best = outcomes.front();
-    if (!best.result.blocked.empty()) stuck(best);
+    checkEnded(best.result);
     if (a_.keeps()) write(bytes, best);
+  }
+
+  static void tellOf(const sim::Outcome& outcome) {
+    if (outcome.seconds < kLong) return;
+    std::fprintf(stderr, "rondo-sim: %s is simulated, in %.0f s\n", outcome.algorithm->name,
+                 outcome.seconds);
   }
 
   /// The best one again, with all its transfers.
@@ -140,6 +150,12 @@ class Simulation {
                    static_cast<unsigned long long>(best.result.simulatedPeriods),
                    static_cast<unsigned long long>(best.result.periods),
                    on_.settings().mostKept * 1e-6);
+    }
+    if (best.result.stretched < 1) {
+      std::fprintf(stderr,
+                   "rondo-sim: --flows, --trace and --svg of %s show blocks as whole, and are "
+                   "pressed into %.0f %% of their time: links seem to carry more than they can\n",
+                   chosen.algorithm->name, 100 * best.result.stretched);
     }
     const sim::Job job = on_.jobOf(*best.algorithm, best.geometry, a_.root);
     const bool json = a_.flows.ends_with(".json");
@@ -187,15 +203,6 @@ class Simulation {
                                   "--periods simulates more");
   }
 
-  [[noreturn]] void stuck(const sim::Outcome& outcome) const {
-    constexpr size_t kShown = 64;
-    for (size_t i = 0; i < std::min(kShown, outcome.result.blocked.size()); ++i) {
-      std::fprintf(stderr, "%s\n", outcome.result.blocked[i].c_str());
-    }
-    throw Error(rondoInternalError,
-                format("deadlock: %zu lanes of ranks cannot go on", outcome.result.blocked.size()));
-  }
-
   const Arguments& a_;
   Collective collective_;
   sim::Rehearsal on_;
@@ -206,6 +213,7 @@ void showChannels(const Arguments& a, const topo::Graph& graph) {
   sim::Settings settings = settingsOf(a);
   settings.mostSteps = kMostStepsOfTable;
   sim::Rehearsal on(graph, a.ranks, settings);
+  on.checkRoot(a.root);
   std::vector<Collective> collectives;
   for (int c = 0; c < kCollectives; ++c) collectives.push_back(static_cast<Collective>(c));
   if (a.opGiven) collectives = {collectiveOf(a.op)};
@@ -237,6 +245,11 @@ std::string drawStages(const Arguments& a, const sim::Workload& workload, const 
 
 void runWorkload(const Arguments& a, const topo::Graph& graph) {
   if (!a.flows.empty()) refuse("--workload is given; allowed without --flows");
+  if (a.opGiven || a.bytesGiven || a.rootGiven) {
+    refuse(
+        "--workload is given, whose file says which calls there are; allowed without --op, "
+        "--bytes and --root");
+  }
   const sim::Workload workload = sim::parseWorkload(topo::readFile(a.workload), a.workload);
   if (a.keeps() && workload.pipeline == 1) {
     refuse(
@@ -277,6 +290,7 @@ void declare(CLI::App& app, Arguments& a) {
          "--periods", a.periods,
          "Full periods that are simulated one by one; 0: all (if not given: more of calls of "
          "few steps, and until a pipeline is full)")
+      ->check(CLI::Range(int64_t{0}, kMostPeriods))
       ->capture_default_str();
   app.add_option("--workload", a.workload,
                  "Time a training step that is written as SimAI and ASTRA-sim have it");
@@ -290,6 +304,9 @@ void declare(CLI::App& app, Arguments& a) {
 
 void run(const Arguments& a, const topo::Graph& graph) {
   if (a.channels && !a.workload.empty()) refuse("--channels and --workload; allowed: one of them");
+  if (a.channels && a.keeps()) {
+    refuse("--channels is given; allowed without --flows, --trace and --svg");
+  }
   if (!a.workload.empty()) return runWorkload(a, graph);
   if (a.channels) return showChannels(a, graph);
   Simulation(a, graph).run();
@@ -304,6 +321,7 @@ int main(int argc, char** argv) {
   return runTool(app, argc, argv, {.failed = 1, .unwritten = 1}, [&] {
     arguments.opGiven = app.count("--op") > 0;
     arguments.bytesGiven = app.count("--bytes") > 0;
+    arguments.rootGiven = app.count("--root") > 0;
     arguments.periodsGiven = app.count("--periods") > 0;
     const topo::Loaded loaded = topo::loadTopology(arguments.topology);
     for (const std::string& warning : loaded.warnings) {

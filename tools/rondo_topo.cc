@@ -101,6 +101,12 @@ void printChannels(const topo::Graph& graph, const topo::Channels& channels, dou
               topo::shortBandwidth(channelBound(graph, channels)).c_str());
 }
 
+void writeNccl(const topo::Graph& graph, int host, const std::string& file) {
+  std::vector<std::string> left;
+  writeFile(file, topo::writeNcclXml(graph, host, &left));
+  for (const std::string& what : left) std::fprintf(stderr, "rondo-topo: %s\n", what.c_str());
+}
+
 void show(const Arguments& a) {
   const topo::Loaded loaded = load(a);
   for (const std::string& warning : loaded.warnings) {
@@ -122,7 +128,7 @@ void show(const Arguments& a) {
     if (a.channels) printChannels(graph, channels, took.count());
   }
   if (!a.xml.empty()) writeFile(a.xml, topo::writeGraphXml(graph));
-  if (!a.ncclXml.empty()) writeFile(a.ncclXml, topo::writeNcclXml(graph, host));
+  if (!a.ncclXml.empty()) writeNccl(graph, host, a.ncclXml);
   if (!a.svg.empty()) writeFile(a.svg, drawSvg(graph, &channels, loaded.source));
   if (a.measure) keepMeasured(graph, a.dryRun);
 }

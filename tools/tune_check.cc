@@ -86,7 +86,8 @@ void checkFile(uint64_t most, bool mapped, bool layered) {
       std::printf("costs: %s\n%-10s %10s %14s %13s %7s %9s\n", row.source.c_str(), "algorithm",
                   "bytes", "predicted, us", "measured, us", "error", "flag, ns");
     }
-    for (size_t i = 0; i < row.count && row.measured[i] > 0; ++i) {
+    for (size_t i = 0; i < row.count; ++i) {
+      if (row.measured[i] <= 0) continue;
       const double error = row.predicted[i] / row.measured[i] - 1;
       errors.push_back(error);
       std::printf("%-10s %10llu %14.2f %13.2f %+6.0f%% %9.0f%s\n",

@@ -247,8 +247,9 @@ class Reader {
   }
 
   void addC2c(const XmlElement& element, int host, int gpu) {
-    const uint64_t bytes = source_.whole(element, "bw", 1, 10'000'000, 0) * 1'000'000;
-    const uint64_t count = source_.whole(element, "count", 1, 64, 1);
+    const uint64_t bytes =
+        source_.whole(element, "bw", 1, Graph::kMostBandwidth / 1'000'000, 0) * 1'000'000;
+    const uint64_t count = source_.whole(element, "count", 1, Graph::kMostCount, 1);
     const std::vector<int> cpus = graph_.all(NodeKind::Cpu, host);
     if (bytes == 0) source_.refuse(element, "<c2c> needs bw, in MB/s of one of its links");
     join(element,

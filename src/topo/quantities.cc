@@ -16,8 +16,8 @@ constexpr Unit kBandwidths[] = {{"GB/s", 1'000'000'000},
                                 {"kB/s", 1'000},
                                 {"B/s", 1},
                                 {"", 1'000'000'000}};
-constexpr Unit kLatencies[] = {
-    {"ns", 1'000}, {"us", 1'000'000}, {"ms", 1'000'000'000}, {"ps", 1}, {"", 1'000}};
+constexpr Unit kLatencies[] = {{"ns", 1'000}, {"us", 1'000'000},        {"ms", 1'000'000'000},
+                               {"ps", 1},     {"s", 1'000'000'000'000}, {"", 1'000}};
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 

@@ -10,7 +10,7 @@ namespace rondo::topo {
 /// "64GB/s", "12.5 GB/s", "800000000B/s"; a number alone is in GB/s (10^9 bytes). False: it is no
 /// bandwidth from 1 byte/s to Graph::kMostBandwidth.
 bool parseBandwidth(std::string_view text, uint64_t* bytesPerSecond);
-/// "600ns", "1.5us", "250000ps"; a number alone is in nanoseconds. Up to Graph::kMostLatency.
+/// "600ns", "1.5us", "250000ps", "1s"; a number alone is in nanoseconds. Up to Graph::kMostLatency.
 bool parseLatency(std::string_view text, uint64_t* picoseconds);
 /// Digits only, from `least` to `most`.
 bool parseWhole(std::string_view text, uint64_t least, uint64_t most, uint64_t* value);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "base/error.h"
 #include "coll/sim/device_ranks.h"
@@ -172,6 +173,73 @@ TEST(SimDevice, TransfersFillTheStretchedTime) {
   uint64_t bytes = 0;
   for (const uint64_t arc : result.arcBytes) bytes += arc;
   EXPECT_EQ(bytes, 2 * 2 * (uint64_t{64} << 20));
+}
+
+/// How many times what a link can carry in it the call's transfers need of it in any of `bins`
+/// parts of its time, each transfer spread evenly over its own.
+double mostOfLinks(const topo::Graph& graph, const Result& result, size_t ranks) {
+  constexpr int kBins = 50;
+  std::map<uint64_t, const std::vector<topo::Arc>*> routes;
+  for (const auto& [ends, arcs] : result.routes) routes[ends] = &arcs;
+  std::vector<std::vector<double>> used(graph.arcs(), std::vector<double>(kBins));
+  const double bin = static_cast<double>(result.picoseconds) / kBins;
+  for (const Transfer& t : result.transfers) {
+    const auto& arcs =
+        *routes.at(static_cast<uint64_t>(t.from) * ranks + static_cast<uint64_t>(t.to));
+    double latency = 0;  // after which the last byte is there
+    for (const topo::Arc arc : arcs) {
+      latency += static_cast<double>(graph.link(arc / 2).picoseconds) * result.stretched;
+    }
+    const auto start = static_cast<double>(t.start), end = static_cast<double>(t.end) - latency;
+    for (int b = 0; b < kBins && t.bytes > 0; ++b) {
+      const double part = std::min(end, (b + 1) * bin) - std::max(start, b * bin);
+      for (const topo::Arc arc : arcs) {
+        used[static_cast<size_t>(arc)][static_cast<size_t>(b)] +=
+            static_cast<double>(t.bytes) * std::max(0.0, part) / (end - start);
+      }
+    }
+  }
+  double most = 0;
+  for (size_t arc = 0; arc < used.size(); ++arc) {
+    const auto capacity = static_cast<double>(graph.links()[arc / 2].bytesPerSecond) * 1e-12 * bin;
+    for (const double bytes : used[arc]) most = std::max(most, bytes / capacity);
+  }
+  return most;
+}
+
+// A ring of whole blocks fills more slowly than its kernel, and was pressed together.
+TEST(SimDevice, TransfersThatAreKeptFitTheLinks) {
+  const topo::Graph graph = topo::parseSynthetic("2 cpu, 8 gpu nvlink=450 nvswitch");
+  Settings settings;
+  settings.record = true;
+  for (const Collective collective :
+       {Collective::Broadcast, Collective::Reduce, Collective::AllReduce, Collective::AllGather,
+        Collective::AllToAll, Collective::Gather}) {
+    Rehearsal on(graph, 8, settings);
+    for (const uint64_t bytes : {64u << 10, 4u << 20, 64u << 20}) {
+      const Outcome& best = on.best({collective, bytes});
+      ASSERT_FALSE(best.result.transfers.empty());
+      EXPECT_GE(best.result.stretched, 1) << collectiveName(collective) << " " << bytes;
+      EXPECT_LT(mostOfLinks(graph, best.result, 8), 1.001) << collectiveName(collective) << bytes;
+      EXPECT_EQ(best.result.picoseconds,
+                on.planned(*best.algorithm, best.geometry.count).picoseconds);
+    }
+  }
+}
+
+// What the planner predicts does not know of a link that GPUs share.
+TEST(SimDevice, NoCallIsQuickerThanItsLinks) {
+  const topo::Graph graph = topo::parseSynthetic("2 cpu=5, 8 gpu");
+  Rehearsal on(graph, 8, {});
+  for (int c = 0; c < kCollectives; ++c) {
+    const auto collective = static_cast<Collective>(c);
+    if (collective == Collective::Barrier) continue;
+    const Result& result = on.best({collective, 256u << 20}).result;
+    EXPECT_LE(leastTime(graph, result.arcBytes), result.picoseconds) << collectiveName(collective);
+  }
+  // 16 pairs each way over 5 GB/s.
+  EXPECT_EQ(on.best({Collective::AllToAll, 256u << 20}).result.picoseconds,
+            (uint64_t{16} << 25) / 8 * 1000 / 5 * 8);
 }
 
 TEST(SimDevice, OtherGeometriesAndSeveralHostsAreSimulatedAsTheyAre) {

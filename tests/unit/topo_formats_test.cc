@@ -69,6 +69,40 @@ TEST(TopoNccl, WritesSyntheticMachines) {
              "host0 has no CPU");
 }
 
+TEST(TopoNccl, WritesC2cLinksAndTheGpusNumbers) {
+  const Graph graph = readXml(
+      "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:01:00.0\"><gpu dev=\"3\" "
+      "sm=\"90\">"
+      "<c2c bw=\"45000\" count=\"10\"/></gpu></pci></cpu><cpu numaid=\"1\"><pci "
+      "busid=\"0000:02:00.0\"><gpu dev=\"1\" sm=\"90\"><c2c bw=\"900\" count=\"1024\"/></gpu></pci>"
+      "</cpu></system>");
+  std::vector<std::string> left;
+  const std::string xml = writeNcclXml(graph, 0, &left);
+  EXPECT_TRUE(left.empty());
+  expectPart(xml, "<gpu dev=\"3\" ");
+  expectPart(xml, "<c2c bw=\"45000\" count=\"10\"/>");
+  EXPECT_EQ(writeGraphXml(readXml(xml)), writeGraphXml(graph));
+  EXPECT_EQ(writeNcclXml(readXml(xml), 0), xml);
+  // A bandwidth that its links do not share in whole MB/s is one link's.
+  const Graph odd = parseSynthetic("2 cpu, 2 gpu c2c=450.001");
+  expectPart(writeNcclXml(odd, 0), "<c2c bw=\"450001\" count=\"1\"/>");
+}
+
+TEST(TopoNccl, SaysWhatItCannotWrite) {
+  const Graph graph = readXml(
+      "<rondo-topology version=\"1\"><host name=\"a\"><cpu name=\"c0\"/><cpu name=\"c1\"/>"
+      "<gpu name=\"gpu0\"/><gpu name=\"gpu1\"/>"
+      "<link kind=\"pci\" between=\"c0 gpu0\" bandwidth=\"64GB/s\" latency=\"250ns\"/>"
+      "<link kind=\"c2c\" between=\"c1 gpu0\" bandwidth=\"450GB/s\" latency=\"250ns\"/>"
+      "<link kind=\"c2c\" between=\"c1 gpu1\" bandwidth=\"450GB/s\" latency=\"250ns\"/>"
+      "</host></rondo-topology>");
+  std::vector<std::string> left;
+  writeNcclXml(graph, 0, &left);
+  ASSERT_EQ(left.size(), 3u);
+  expectPart(left[0], "no place for a/gpu1, to which no PCIe leads; it is left out");
+  expectPart(left[1], "the C2C link between a/c1 and a/gpu0, whose PCIe is elsewhere");
+}
+
 TEST(TopoNccl, TakesHandWrittenFiles) {
   // Devices by their class alone, old spellings of the speed, comments, a GPU pair with NVLinks.
   const Graph graph = readXml(

@@ -54,6 +54,10 @@ TEST(TopoQuantities, ExactBothWays) {
     ASSERT_TRUE(parseLatency(latencyText(latency), &value)) << latencyText(latency);
     EXPECT_EQ(value, latency);
   }
+  ASSERT_TRUE(parseLatency("1s", &value)) << "the most that is allowed";
+  EXPECT_EQ(value, Graph::kMostLatency);
+  ASSERT_TRUE(parseLatency("0.25 s", &value));
+  EXPECT_EQ(value, Graph::kMostLatency / 4);
   EXPECT_FALSE(parseLatency("1.5s", &value));
   EXPECT_FALSE(parseLatency("2000ms", &value));
 }

@@ -32,11 +32,12 @@ const char* protocolOf(const Rehearsal& on, const Algorithm& algorithm) {
   return on.graph().hosts().size() > 1 ? "network" : "memory";
 }
 
-uint64_t stepsOfRank(const Rehearsal& on, const Outcome& outcome, int root) {
-  const Job job = on.jobOf(*outcome.algorithm, outcome.geometry, root);
+uint64_t stepsOfRank(const Rehearsal& on, const Algorithm& algorithm,
+                     const algo::Geometry& geometry, int root) {
+  const Job job = on.jobOf(algorithm, geometry, root);
   uint64_t steps = 0;
   for (const LaneProgram& lane : job.plan(0).lanes) {
-    steps += lane.full.size() * outcome.geometry.fullPeriods() + lane.last.size();
+    steps += lane.full.size() * geometry.fullPeriods() + lane.last.size();
   }
   return steps;
 }
@@ -52,17 +53,25 @@ std::string choiceLine(Rehearsal& on, const CallShape& call) {
   const bool isPlanned = planned.algorithm != nullptr;
   const Cut cut = isPlanned ? Cut{planned.geometry.lanes, planned.geometry.chunk * kPlannedElement}
                             : cutOf(on, best.geometry);
+  algo::Geometry geometry = planned.geometry;
+  if (!isPlanned) {
+    geometry = best.geometry;
+    geometry.lanes = cut.channels;
+    geometry.chunk = cut.chunk;
+  }
   const uint64_t bytes = call.collective == Collective::Barrier ? 0 : call.bytes;
   const Time time = best.result.picoseconds;
-  return format("%-14s %13llu %-10s %-8s %8d %9llu %9llu %13.2f %10.2f%s\n",
-                collectiveName(call.collective), static_cast<unsigned long long>(bytes),
-                best.algorithm->name,
-                isPlanned ? protocolName(planned.protocol) : protocolOf(on, *best.algorithm),
-                cut.channels, static_cast<unsigned long long>(cut.chunk),
-                static_cast<unsigned long long>(stepsOfRank(on, best, call.root)),
-                static_cast<double>(time) * 1e-6,
-                busBandwidth(call.collective, on.partRanks(), bytes, time) * 1e-9,
-                best.result.seenFull ? "" : "  its pipeline was not seen full");
+  return format(
+      "%-14s %13llu %-10s %-8s %8d %9llu %9llu %13.2f %10.2f%s\n", collectiveName(call.collective),
+      static_cast<unsigned long long>(bytes), best.algorithm->name,
+      isPlanned ? protocolName(planned.protocol) : protocolOf(on, *best.algorithm), cut.channels,
+      static_cast<unsigned long long>(cut.chunk),
+      static_cast<unsigned long long>(stepsOfRank(on, *best.algorithm, geometry, call.root)),
+      static_cast<double>(time) * 1e-6,
+      busBandwidth(call.collective, on.partRanks(), bytes, time) * 1e-9,
+      best.predicted         ? "  as the planner predicts: too long to be simulated"
+      : best.result.seenFull ? ""
+                             : "  its pipeline was not seen full");
 }
 
 }  // namespace rondo::sim

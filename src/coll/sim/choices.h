@@ -12,7 +12,8 @@ namespace rondo::sim {
 const char* protocolOf(const Rehearsal& on, const Algorithm& algorithm);
 
 /// Steps that a rank takes in a whole call, all channels together; of rank 0.
-uint64_t stepsOfRank(const Rehearsal& on, const Outcome& outcome, int root);
+uint64_t stepsOfRank(const Rehearsal& on, const Algorithm& algorithm,
+                     const algo::Geometry& geometry, int root);
 
 std::string choicesHead();
 /// Collective, bytes, algorithm, protocol, channels, chunk, steps, predicted time, bus bandwidth.

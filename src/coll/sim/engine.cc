@@ -15,9 +15,15 @@ size_t workersOf(const Compact& plans) {
   return static_cast<size_t>(std::count_if(plans.full.begin(), plans.full.end(), works));
 }
 
+/// Each message of what goes to, or comes from, everyone counts.
 uint64_t stepsOfPeriod(const Compact& plans) {
+  const auto others = static_cast<uint64_t>(std::max(plans.partRanks - 1, 1));
   uint64_t steps = 0;
-  for (const std::vector<CompactStep>& program : plans.full) steps += program.size();
+  for (const std::vector<CompactStep>& program : plans.full) {
+    for (const CompactStep& step : program) {
+      steps += step.toAll || step.kind == StepKind::Reduce ? others : 1;
+    }
+  }
   return steps;
 }
 
@@ -72,6 +78,7 @@ Result Engine::run() {
     const Time end = links_.nextEnd();
     if (event == FairLinks::kNever && end == FairLinks::kNever) break;
     now_ = std::min(event, end);
+    if (now_ > kMostTime) refuseTime("the call");
     // All that happens at one time shares links anew once.
     uint64_t channel = 0;
     while (links_.takeEnded(now_, &channel)) sent(static_cast<int32_t>(channel));

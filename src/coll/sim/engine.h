@@ -23,6 +23,7 @@ class Engine {
   bool steady() const { return times_.lastAlike(); }
 
  private:
+  using Wide = unsigned __int128;
   /// What a channel carries, in order: messages with bytes, and signals.
   struct Item {
     uint32_t bytes;
@@ -93,7 +94,7 @@ class Engine {
   void sent(int32_t channel);
   void finish(int32_t process);
   void measure(int32_t process);
-  Time leftOut(const std::vector<std::vector<Run>>& runs,
+  Wide leftOut(const std::vector<std::vector<Run>>& runs,
                const std::vector<std::vector<Time>>& longest) const;
   void letGo(int32_t process);
   void barrier(int32_t process);

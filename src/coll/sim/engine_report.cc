@@ -69,14 +69,14 @@ void Engine::measure(int32_t process) {
 }
 
 /// What the steps that are left out of one period's rows take.
-Time Engine::leftOut(const std::vector<std::vector<Run>>& runs,
-                     const std::vector<std::vector<Time>>& longest) const {
-  Time most = 0;
+Engine::Wide Engine::leftOut(const std::vector<std::vector<Run>>& runs,
+                             const std::vector<std::vector<Time>>& longest) const {
+  Wide most = 0;
   for (size_t lane = 0; lane < runs.size(); ++lane) {
-    Time time = 0;
+    Wide time = 0;
     for (size_t r = 0; r < runs[lane].size(); ++r) {
       const Run& run = runs[lane][r];
-      time += longest[lane][r] * run.left / (run.end - run.half);
+      time += Wide{longest[lane][r]} * run.left / (run.end - run.half);
     }
     most = std::max(most, time);
   }
@@ -94,11 +94,14 @@ Result Engine::report() {
   }
   const Count left = plans_.fullPeriods - periods_;
   result_.seenFull = left == 0 || times_.seenFull();
+  Wide time = result_.picoseconds;
   if (left > 0 && result_.blocked.empty()) {
-    result_.picoseconds += times_.further(left, result_.picoseconds, job_.stepsToFull > 0);
+    time += times_.further(left, result_.picoseconds, job_.stepsToFull > 0);
   }
-  result_.picoseconds += leftOut(plans_.lastRuns, lastHalves_) +
-                         leftOut(plans_.fullRuns, fullHalves_) * plans_.fullPeriods;
+  time += leftOut(plans_.lastRuns, lastHalves_) +
+          leftOut(plans_.fullRuns, fullHalves_) * plans_.fullPeriods;
+  if (time > kMostTime) refuseTime("the call");
+  result_.picoseconds = static_cast<Time>(time);
   for (const Route& route : routes_.all()) {
     if (job_.record) result_.routes.emplace_back(route.ends, route.arcs);
   }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+
+#include "base/error.h"
 
 namespace rondo::sim {
 namespace {
@@ -9,7 +12,18 @@ namespace {
 size_t at(int i) { return static_cast<size_t>(i); }
 constexpr double kPerPicosecond = 1e-12;
 
+Time endOf(Time now, double left) {
+  if (left > static_cast<double>(kMostTime)) refuseTime("the call");
+  const Time end = now + static_cast<Time>(std::ceil(left));
+  if (end > kMostTime) refuseTime("the call");
+  return end;
+}
+
 }  // namespace
+
+void refuseTime(const char* what) {
+  throw Error(rondoInvalidArgument, std::string(what) + " takes longer than 53 days");
+}
 
 FairLinks::FairLinks(std::vector<uint64_t> capacities) : arcs_(capacities.size()) {
   for (size_t arc = 0; arc < arcs_.size(); ++arc) {
@@ -121,7 +135,7 @@ void FairLinks::settle(Time now) {
     apply(index, now);
     flow.rate = rate;
     ++flow.version;
-    flow.end = rate > 0 ? now + static_cast<Time>(std::ceil(flow.left / rate)) : kNever;
+    flow.end = rate > 0 ? endOf(now, flow.left / rate) : kNever;
     if (flow.end != kNever) ends_.push({flow.end, order_++, index, flow.version});
   }
 }

@@ -14,6 +14,10 @@ namespace rondo::sim {
 
 /// In picoseconds.
 using Time = uint64_t;
+/// What takes longer is refused, so that no sum of two times wraps.
+constexpr Time kMostTime = Time{1} << 62;  // 53 days
+/// Throws Error(rondoInvalidArgument): `what` takes longer.
+[[noreturn]] void refuseTime(const char* what);
 
 class FairLinks {
  public:
@@ -22,7 +26,8 @@ class FairLinks {
 
   /// `arcs` must outlive the flow, and be at least one; `tag` comes back when it ends.
   void start(const std::vector<topo::Arc>* arcs, uint64_t bytes, uint64_t tag, Time now);
-  /// Shares anew what flows have started or ended on since the last time.
+  /// Shares anew what flows have started or ended on since the last time. Throws
+  /// Error(rondoInvalidArgument) where one would end after kMostTime.
   void settle(Time now);
 
   /// When the next flow ends, as far as is known; kNever: there is none. After settle().

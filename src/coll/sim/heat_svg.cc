@@ -122,6 +122,7 @@ class Picture {
       // A transfer's end is when its last byte is there; it left that much earlier.
       Time latency = 0;
       for (const topo::Arc arc : *found->second) latency += graph_.link(arc / 2).picoseconds;
+      latency = static_cast<Time>(static_cast<double>(latency) * result_.stretched);
       const Time left = std::max(t.start, t.end - std::min(latency, t.end));
       for (const topo::Arc arc : *found->second) spread(t, left, &uses_[arc]);
     }

@@ -74,4 +74,14 @@ std::vector<int> hostsOf(const topo::Graph& graph, const std::vector<int>& place
   return out;
 }
 
+void checkEnded(const Result& result) {
+  constexpr size_t kShown = 64;
+  if (result.blocked.empty()) return;
+  std::string text = format("deadlock: %zu lanes of ranks cannot go on", result.blocked.size());
+  for (size_t i = 0; i < std::min(kShown, result.blocked.size()); ++i) {
+    text += "\n" + result.blocked[i];
+  }
+  throw Error(rondoInternalError, text);
+}
+
 }  // namespace rondo::sim

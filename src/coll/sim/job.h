@@ -108,11 +108,16 @@ struct Result {
   uint64_t events = 0;
   std::vector<Transfer> transfers;
   std::vector<Span> spans;
+  double stretched = 1;  ///< Times of transfers and spans are as many times those over the links.
   /// By pair of ranks with a transfer, from x ranks + to: the route.
   std::vector<std::pair<uint64_t, std::vector<topo::Arc>>> routes;
 };
 
-/// Throws Error(rondoInvalidArgument) for ranks with no way between them.
+/// Throws Error(rondoInvalidArgument) for ranks with no way between them, and for a call that takes
+/// longer than kMostTime.
 Result simulate(const Job& job);
+
+/// Throws Error(rondoInternalError) if nobody can go on, with the first of the sentences.
+void checkEnded(const Result& result);
 
 }  // namespace rondo::sim

@@ -67,7 +67,7 @@ bool PeriodTimes::lastAlike() const {
 
 Time PeriodTimes::further(Count left, Time whole, bool midway) const {
   if (ends_.empty()) return 0;
-  if (ends_.size() == 1) return whole * left;
+  if (ends_.size() == 1) return atMost(Wide{whole} * left);
   // The last period is quicker where no next one is under way beside it.
   const auto full = static_cast<Count>(
       std::upper_bound(ends_.begin(), ends_.end() - 1, firstLeft_) - ends_.begin());

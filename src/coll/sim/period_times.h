@@ -3,6 +3,7 @@
 // when the last process has left the first period to when the first one has left the last: before
 // that not all have work, and after it those who still have some have the links for themselves.
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -29,16 +30,17 @@ class PeriodTimes {
   /// What `left` further ones take: as long as the later half of those, but for the last, that
   /// all left while the pipeline was full. If there were none, the later half of all counts, and of
   /// a single one `whole`. `midway`: if it was not steady, halfway from there to the mean of all
-  /// processes.
+  /// processes. At most kMostTime.
   Time further(Count left, Time whole, bool midway) const;
 
  private:
   using Wide = unsigned __int128;
+  static Time atMost(Wide time) { return static_cast<Time>(std::min<Wide>(time, kMostTime)); }
   /// Periods, and their time one after the other.
   struct Course {
     Wide time = 0;
     Count periods = 0;
-    Time further(Count left) const { return static_cast<Time>(time * left / periods); }
+    Time further(Count left) const { return atMost(time * left / periods); }
   };
   /// By ends: the later half of the first so many.
   Course laterHalf(Count periods) const;

@@ -44,6 +44,9 @@ struct PipelineRun {
   std::vector<Time> ends;  ///< By stage: of its last work.
   Time end = 0;
   Time bubble = 0;  ///< That a stage waits for others, in the mean over the stages.
+  double waitingPart() const {
+    return end == 0 ? 0 : static_cast<double>(bubble) / static_cast<double>(end);
+  }
 };
 
 constexpr uint64_t kMostStageWork = 4'000'000;

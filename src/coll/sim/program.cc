@@ -135,6 +135,7 @@ std::vector<int> Program::hostsOf(const std::vector<int>& ranks) const {
 
 void Program::note(ProgramComm* comm, const std::string& name, uint64_t bytes,
                    const char* algorithm, Time time, const Source& source) {
+  if (time > kMostTime - now_) refuseTime("the program");
   calls_.push_back({name, bytes, algorithm, now_, time, comm});
   sources_.push_back(source);
   comm->last_ = calls_.back();
@@ -174,8 +175,9 @@ const ProgramComm::Exchanged& Program::exchanged(ProgramComm* comm,
   const ExchangeJob exchange(comm->on_, comm->rank(), transfers);
   ProgramComm::Exchanged made{exchange.ranks(), {}, exchange.job(keeps_)};
   if (made.ranks.size() > 1) made.result = simulate(made.job);
+  checkEnded(made.result);
   const std::optional<Time> time = comm->on_.exchangeTime(comm->rank(), transfers);
-  if (time && made.result.blocked.empty()) stretch(&made.result, *time);
+  if (time) stretch(&made.result, std::max(*time, leastTime(graph_, made.result.arcBytes)));
   made.job.plan = nullptr;  // it refers to `exchange`
   return comm->exchanges_.emplace(transfers, std::move(made)).first->second;
 }
@@ -254,7 +256,8 @@ std::string Program::flowsCsv(size_t* left) const {
     if (source.outcome == nullptr && source.exchanged == nullptr) continue;
     const Result& result =
         source.outcome != nullptr ? source.outcome->result : source.exchanged->result;
-    const bool kept = !result.transfers.empty() || result.messages == 0;
+    const bool predicted = source.outcome != nullptr && source.outcome->predicted;
+    const bool kept = !predicted && (!result.transfers.empty() || result.messages == 0);
     if (!kept || first + result.transfers.size() > kMostFlows) {
       ++*left;
       continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "base/error.h"
@@ -18,10 +19,11 @@ namespace {
 /// A kernel's 64 lanes do the same at the same time: as many bytes in two lanes are the same flows.
 constexpr int kDeviceLanes = 2;
 constexpr int kHostLanes = 2;
-/// That many take a tenth of a second.
-constexpr double kFewSteps = 1e5;
 /// That many take a few seconds.
 constexpr uint64_t kStepsToFull = 2'000'000;
+/// How often blocks are made shorter, and bytes of the shortest.
+constexpr int kFinerTries = 4;
+constexpr uint64_t kLeastChunk = 64;
 
 /// Messages without data are handed on in the same way.
 Count slotCount(const CallShape& call, int ranks) {
@@ -74,6 +76,17 @@ void stretch(Result* result, Time whole) {
     span.end = at(span.end);
   }
   result->picoseconds = whole;
+  result->stretched *= static_cast<double>(whole) / static_cast<double>(was);
+}
+
+Time leastTime(const topo::Graph& graph, const std::vector<uint64_t>& arcBytes) {
+  double most = 0;
+  for (size_t arc = 0; arc < arcBytes.size(); ++arc) {
+    const uint64_t perSecond = graph.links()[arc / 2].bytesPerSecond;
+    most = std::max(most, static_cast<double>(arcBytes[arc]) / static_cast<double>(perSecond));
+  }
+  return most * 1e12 > static_cast<double>(kMostTime) ? kMostTime + 1
+                                                      : static_cast<Time>(std::ceil(most * 1e12));
 }
 
 int placesOn(const topo::Graph& graph) {
@@ -189,7 +202,13 @@ algo::Geometry Rehearsal::geometryOf(const Algorithm& algorithm, const CallShape
           std::min<uint64_t>(64, chunk)};
 }
 
+void Rehearsal::checkRoot(int root) const {
+  if (root >= 0 && root < partRanks_) return;
+  throw Error(rondoInvalidArgument, format("--root is %d; allowed: 0 to %d", root, partRanks_ - 1));
+}
+
 Job Rehearsal::jobOf(const Algorithm& algorithm, const algo::Geometry& geometry, int root) const {
+  checkRoot(root);
   Job job;
   job.graph = &graph_;
   job.places = places_;
@@ -209,92 +228,68 @@ Job Rehearsal::jobOf(const Algorithm& algorithm, const algo::Geometry& geometry,
   return job;
 }
 
-/// Whether some ranks' rows of steps are alike, so that all may be.
-bool Rehearsal::alike(const Algorithm& algorithm, const algo::Geometry& geometry, int root) const {
-  if (settings_.repeats == 0) return false;
-  const auto shapeOf = [&](int rank) {
-    std::vector<std::vector<RowShape>> shapes;
-    const algo::Group group{rank, partRanks_, root, groups_[0].placement()};
-    for (const LaneProgram& lane : recordPlan(algorithm, group, geometry).lanes) {
-      shapes.push_back(shorten(lane.full, 0).shape);
-      shapes.push_back(shorten(lane.last, 0).shape);
-    }
-    return shapes;
-  };
-  const auto first = shapeOf(0);
-  for (const int rank : {1, partRanks_ / 2, partRanks_ - 1}) {
-    if (rank < partRanks_ && shapeOf(rank) != first) return false;
+Outcome Rehearsal::course(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
+                          bool record, bool foretold) const {
+  Job job = jobOf(algorithm, geometry, root);
+  job.record = record && stepsOf(algorithm, geometry, root, true) <= settings_.mostKept;
+  job.periods = job.record ? keptPeriods(algorithm, geometry, root)
+                           : enoughPeriods(algorithm, geometry, root);
+  const bool asked = !settings_.wholeIfKept || settings_.periods == 0;
+  if (!job.record && !asked && !foretold) job.stepsToFull = kStepsToFull;
+  if (foretold) job.costs = Costs{};  // links alone: all else is in what is foretold
+  return {&algorithm, geometry, sim::simulate(job), 0};
+}
+
+/// A kernel hands on what it has of a block, so that its pipeline is full earlier than one of whole
+/// blocks. Shorter ones are tried while the links' course takes longer than the kernel.
+Outcome Rehearsal::foretell(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
+                            bool record, Time predicted) const {
+  Outcome out = course(algorithm, geometry, root, record, true);
+  if (!out.result.blocked.empty()) return out;
+  const Time whole = std::max(predicted, leastTime(graph_, out.result.arcBytes));
+  if (whole > kMostTime) refuseTime("the call");
+  algo::Geometry finer = geometry;
+  const bool kept = !out.result.transfers.empty();
+  for (int tries = 0; kept && tries < kFinerTries && out.result.picoseconds > whole; ++tries) {
+    finer.chunk = std::min(finer.chunk, (geometry.count + static_cast<Count>(finer.lanes) - 1) /
+                                            static_cast<Count>(finer.lanes)) /
+                  4;
+    if (finer.chunk < kLeastChunk) break;
+    if (stepsOf(algorithm, finer, root, true) > settings_.mostKept) break;
+    Outcome next = course(algorithm, finer, root, record, true);
+    if (next.result.picoseconds >= out.result.picoseconds) break;
+    out.result = std::move(next.result);
   }
-  return true;
-}
-
-Count Rehearsal::keptPeriods(const Algorithm& algorithm, const algo::Geometry& geometry,
-                             int root) const {
-  if (!settings_.wholeIfKept || settings_.periods == 0) return settings_.periods;
-  const double whole = stepsOfPeriods(algorithm, geometry, root, 0, true);
-  return whole <= settings_.mostKept ? 0 : settings_.periods;
-}
-
-Count Rehearsal::enoughPeriods(const Algorithm& algorithm, const algo::Geometry& geometry,
-                               int root) const {
-  if (!settings_.wholeIfKept || settings_.periods == 0) return settings_.periods;
-  const double usual = stepsOfPeriods(algorithm, geometry, root, settings_.periods, false);
-  return settings_.periods *
-         std::max<Count>(1, static_cast<Count>(kFewSteps / std::max(usual, 1.0)));
-}
-
-double Rehearsal::stepsOf(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
-                          bool record) const {
-  const Count periods =
-      record ? keptPeriods(algorithm, geometry, root) : static_cast<Count>(settings_.periods);
-  return stepsOfPeriods(algorithm, geometry, root, periods, record);
-}
-
-double Rehearsal::stepsOfPeriods(const Algorithm& algorithm, const algo::Geometry& geometry,
-                                 int root, Count most, bool record) const {
-  double full = 0, last = 0;
-  const algo::Group group{std::min(1, partRanks_ - 1), partRanks_, root, groups_[0].placement()};
-  const Count repeats = !record && alike(algorithm, geometry, root) ? settings_.repeats : 0;
-  for (const LaneProgram& lane : recordPlan(algorithm, group, geometry).lanes) {
-    full += static_cast<double>(shorten(lane.full, repeats).steps.size());
-    last += static_cast<double>(shorten(lane.last, repeats).steps.size());
-  }
-  const Count all = geometry.fullPeriods();
-  const Count periods = most == 0 ? all : std::min(most, all);
-  return (full * static_cast<double>(periods) + last) * ranks();
+  stretch(&out.result, whole);
+  out.result.seenFull = true;
+  return out;
 }
 
 Outcome Rehearsal::simulate(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
                             bool record) const {
   const auto start = std::chrono::steady_clock::now();
-  Job job = jobOf(algorithm, geometry, root);
-  job.record = record && stepsOf(algorithm, geometry, root, true) <= settings_.mostKept;
-  job.periods = job.record ? keptPeriods(algorithm, geometry, root)
-                           : enoughPeriods(algorithm, geometry, root);
   const DeviceChoice choice = planned(algorithm, geometry.count);
-  const bool foretold = choice.algorithm != nullptr;
-  const bool asked = !settings_.wholeIfKept || settings_.periods == 0;
-  if (!job.record && !asked && !foretold) job.stepsToFull = kStepsToFull;
-  Outcome out{&algorithm, geometry, sim::simulate(job), 0};
-  if (foretold && out.result.blocked.empty()) {
-    stretch(&out.result, choice.picoseconds);
-    out.result.seenFull = true;
-  }
+  Outcome out = choice.algorithm != nullptr
+                    ? foretell(algorithm, geometry, root, record, choice.picoseconds)
+                    : course(algorithm, geometry, root, record, false);
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return out;
 }
 
 std::vector<Outcome> Rehearsal::simulateAll(const CallShape& call, std::vector<LeftOut>* leftOut,
-                                            bool record) const {
+                                            bool record,
+                                            const std::function<void(const Outcome&)>& done) const {
+  checkRoot(call.root);
   std::vector<Outcome> outcomes;
   for (const Algorithm* algorithm : candidates(call.collective)) {
     const algo::Geometry geometry = geometryOf(*algorithm, call);
-    const double steps = stepsOf(*algorithm, geometry, call.root);
+    const double steps = workOf(*algorithm, geometry, call.root);
     if (settings_.algorithm.empty() && steps > settings_.mostSteps) {
       leftOut->push_back({algorithm, steps});
       continue;
     }
     outcomes.push_back(simulate(*algorithm, geometry, call.root, record));
+    if (done) done(outcomes.back());
   }
   std::stable_sort(outcomes.begin(), outcomes.end(), [](const Outcome& a, const Outcome& b) {
     const bool aStuck = !a.result.blocked.empty(), bStuck = !b.result.blocked.empty();
@@ -317,6 +312,14 @@ Outcome Rehearsal::simulatePlanned(const CallShape& call) const {
   const Request request{call.collective, slotCount(call, partRanks_), 1, call.root};
   const std::vector<Candidate> ranking = rankCandidates(request, facts, {});
   const Candidate& best = ranking.front();
+  if (workOf(*best.algorithm, best.geometry, call.root) > settings_.mostPlanned) {
+    Outcome out{best.algorithm, best.geometry, {}, 0, true};
+    out.result.picoseconds = best.picoseconds;
+    out.result.arcBytes.resize(graph_.arcs());
+    out.result.periods = best.geometry.fullPeriods();
+    out.result.seenFull = true;
+    return out;
+  }
   return simulate(*best.algorithm, best.geometry, call.root, settings_.record);
 }
 
@@ -342,7 +345,10 @@ Outcome Rehearsal::findBest(const CallShape& call) const {
 const Outcome& Rehearsal::best(const CallShape& call) {
   const auto found = known_.find(call.key());
   if (found != known_.end()) return found->second;
-  return known_.emplace(call.key(), findBest(call)).first->second;
+  checkRoot(call.root);
+  Outcome best = findBest(call);
+  checkEnded(best.result);
+  return known_.emplace(call.key(), std::move(best)).first->second;
 }
 
 }  // namespace rondo::sim

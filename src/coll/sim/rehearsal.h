@@ -2,6 +2,7 @@
 // A machine on which collectives are rehearsed: which algorithms may run there, how they are cut,
 // and how long each takes.
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,9 +34,11 @@ struct Settings {
   /// mostKept steps then; another with more than `periods`, where these have few steps or the
   /// pipeline is not seen full in them.
   bool wholeIfKept = true;
-  /// An algorithm that takes more simulated steps is left out, unless it is named: about half a
-  /// minute.
+  /// An algorithm that takes longer than so many simulated steps is left out, unless it is named:
+  /// about half a minute.
   double mostSteps = 2e7;
+  /// Where the planner's choice on host memory takes longer, its time is what the planner predicts.
+  double mostPlanned = 2e7;
   bool record = false;
   /// Longer calls are simulated without keeping their transfers. One takes 64 bytes, and its line
   /// 200.
@@ -46,10 +49,11 @@ struct Outcome {
   const Algorithm* algorithm;
   algo::Geometry geometry;
   Result result;
-  double seconds = 0;  ///< That the simulation took.
+  double seconds = 0;      ///< That the simulation took.
+  bool predicted = false;  ///< Not simulated: the planner's own prediction, without links' bytes.
 };
 
-/// An algorithm that was left out, and its simulated steps.
+/// An algorithm that was left out, and what its simulation would take (Rehearsal::workOf()).
 struct LeftOut {
   const Algorithm* algorithm;
   double steps;
@@ -66,6 +70,9 @@ struct PeerTransfer {
 
 /// So that the whole call takes `whole`.
 void stretch(Result* result, Time whole);
+
+/// In which the links can carry so many bytes, by arc; above kMostTime: they cannot in that.
+Time leastTime(const topo::Graph& graph, const std::vector<uint64_t>& arcBytes);
 
 class Rehearsal {
  public:
@@ -85,6 +92,8 @@ class Rehearsal {
   std::vector<int> hosts() const { return hostsOf(graph_, places_); }
   /// Device memory is what ranks on GPUs have.
   bool onDevice() const { return device_; }
+  /// Throws Error(rondoInvalidArgument) for a root that no part has.
+  void checkRoot(int root) const;
 
   /// What the device planner makes of an algorithm for slots of so many bytes, floats and sums.
   /// `algorithm` of it is nullptr where it plans nothing: on host memory, over several hosts, where
@@ -99,21 +108,28 @@ class Rehearsal {
   std::vector<const Algorithm*> candidates(Collective collective) const;
   algo::Geometry geometryOf(const Algorithm& algorithm, const CallShape& call) const;
   Job jobOf(const Algorithm& algorithm, const algo::Geometry& geometry, int root) const;
-  /// Steps of all ranks that are simulated one by one; `record`: where each is kept.
+  /// Steps of all ranks that are simulated one by one, each message of those to or from everyone
+  /// counted; `record`: where each is kept.
   double stepsOf(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
                  bool record = false) const;
-  /// Where the device planner plans, times are stretched so that the call takes what it predicts:
-  /// kernels are more than their messages. Keeps transfers if `record`, and the call has no more
-  /// than Settings::mostKept steps.
+  /// How many simulated steps take as long as the call's simulation does: its steps, the recording
+  /// of those that are left out, the search for ways, and flows that share links anew.
+  double workOf(const Algorithm& algorithm, const algo::Geometry& geometry, int root) const;
+  /// Where the device planner plans, the course over the links alone is stretched so that the call
+  /// takes what it predicts (kernels are more than their messages), but no less than the links
+  /// need. Keeps transfers if `record`, and the call has no more than Settings::mostKept steps.
   Outcome simulate(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
                    bool record) const;
 
-  /// All candidates, the best one first, those that stand still last.
+  /// All candidates, the best one first, those that stand still last. `done` is told of each at
+  /// once.
   std::vector<Outcome> simulateAll(const CallShape& call, std::vector<LeftOut>* leftOut,
-                                   bool record) const;
+                                   bool record,
+                                   const std::function<void(const Outcome&)>& done = {}) const;
 
   /// What would run: on host memory what the planner chooses, on device memory the best candidate.
-  /// Remembered, so that a call costs its simulation once.
+  /// Remembered, so that a call costs its simulation once. Throws Error(rondoInvalidArgument) for
+  /// a root that there is not, Error(rondoInternalError) for a deadlock.
   const Outcome& best(const CallShape& call);
 
  private:
@@ -126,6 +142,14 @@ class Rehearsal {
   /// `most`: of full periods; 0: all.
   double stepsOfPeriods(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
                         Count most, bool record) const;
+  template <class Of>
+  double sumOf(const Algorithm& algorithm, const algo::Geometry& geometry, int root, Count most,
+               const Of& of) const;
+  /// `foretold`: without costs beside the links', as its time will be another.
+  Outcome course(const Algorithm& algorithm, const algo::Geometry& geometry, int root, bool record,
+                 bool foretold) const;
+  Outcome foretell(const Algorithm& algorithm, const algo::Geometry& geometry, int root,
+                   bool record, Time predicted) const;
   Outcome findBest(const CallShape& call) const;
   Outcome simulatePlanned(const CallShape& call) const;
 

@@ -42,7 +42,9 @@ Time stageSend(const Rehearsal& on, int stage, uint64_t bytes) {
     }
     return plan;
   };
-  return simulate(job).picoseconds;
+  const Result result = simulate(job);
+  checkEnded(result);
+  return result.picoseconds;
 }
 
 }  // namespace rondo::sim

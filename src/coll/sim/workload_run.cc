@@ -10,7 +10,6 @@ namespace rondo::sim {
 namespace {
 
 constexpr Time kNanosecond = 1000;
-constexpr Time kMostTime = Time{1} << 62;  // 53 days
 
 double micro(Time time) { return static_cast<double>(time) * 1e-6; }
 
@@ -50,6 +49,7 @@ class Calls {
     call.algorithm = best.algorithm->name;
     call.time = best.result.picoseconds;
     call.seenFull = best.result.seenFull;
+    call.predicted = best.predicted;
     return call;
   }
 
@@ -73,7 +73,7 @@ int ranksOf(const Workload& workload, const topo::Graph& graph, int asked) {
 }
 
 /// The step's clock: one thing is computed at a time, and calls that are not waited for run one
-/// after the other.
+/// after the other. Updates of weights are computed at the end, each once its call is over.
 class Clock {
  public:
   void compute(uint64_t nanoseconds) { now += nanoseconds * kNanosecond; }
@@ -81,27 +81,38 @@ class Clock {
     now = after(now, time);
     layer->exposed += time;
   }
-  void callBeside(Time time, uint64_t update) {
-    free_ = after(std::max(free_, now), time);
-    end_ = std::max(end_, free_ + update * kNanosecond);
+  void callBeside(Time time) { free_ = after(std::max(free_, now), time); }
+  /// Of a layer whose weight gradient is there, and its call, if it has one, has begun.
+  void update(uint64_t nanoseconds, bool called) {
+    updates_.push_back({called ? free_ : now, nanoseconds * kNanosecond});
   }
-  Time end() const { return std::max(now, end_); }
+  Time end() const {
+    std::vector<Update> updates = updates_;
+    std::stable_sort(updates.begin(), updates.end(),
+                     [](const Update& a, const Update& b) { return a.ready < b.ready; });
+    Time end = now;
+    for (const Update& update : updates) end = after(std::max(end, update.ready), update.time);
+    return std::max(end, free_);
+  }
 
   Time now = 0;
 
  private:
+  struct Update {
+    Time ready, time;
+  };
   static Time after(Time begin, Time time) {
-    if (time > kMostTime || begin > kMostTime) {
-      throw Error(rondoInvalidArgument, "the step takes longer than 53 days");
-    }
+    if (time > kMostTime || begin > kMostTime) refuseTime("the step");
     return begin + time;
   }
-  Time free_ = 0, end_ = 0;
+  Time free_ = 0;
+  std::vector<Update> updates_;
 };
 
 std::string line(const Layer& layer, const LayerTimes& t) {
-  const auto compute =
-      static_cast<double>(layer.forward + layer.inputGradient + layer.weightGradient) * 1e-3;
+  const auto compute = static_cast<double>(layer.forward + layer.inputGradient +
+                                           layer.weightGradient + layer.update) *
+                       1e-3;
   return format("%-32.32s %14.1f %12.1f %12.1f %12.1f %12.1f\n", layer.name.c_str(), compute,
                 micro(t.forwardComm), micro(t.inputComm), micro(t.weightComm), micro(t.exposed));
 }
@@ -109,7 +120,7 @@ std::string line(const Layer& layer, const LayerTimes& t) {
 /// What a stage does when nothing keeps it waiting.
 struct Pass {
   Time forward = 0, backward = 0;
-  Time after = 0;  ///< Until the last weight gradient's call has ended, too.
+  Time after = 0;  ///< Until the last weight gradient's call and update have ended, too.
   Time compute = 0, again = 0;
 };
 
@@ -146,7 +157,7 @@ class StagePass {
     for (size_t j = std::max(workload_.againFrom(i), first_); j < i; ++j) forwards(j, &out_.again);
     times.inputComm = calls_.timeOf(layer.inputComm);
     times.weightComm = calls_.timeOf(layer.weightComm);
-    out_.compute += (layer.inputGradient + layer.weightGradient) * kNanosecond;
+    out_.compute += (layer.inputGradient + layer.weightGradient + layer.update) * kNanosecond;
     if (workload_.weightFirst()) weight(layer, times);
     clock_.compute(layer.inputGradient);
     clock_.call(times.inputComm, &times);
@@ -155,7 +166,8 @@ class StagePass {
 
   void weight(const Layer& layer, const LayerTimes& times) {
     clock_.compute(layer.weightGradient);
-    if (!layer.weightComm.none) clock_.callBeside(times.weightComm, layer.update);
+    if (!layer.weightComm.none) clock_.callBeside(times.weightComm);
+    clock_.update(layer.update, !layer.weightComm.none);
   }
 
   const Workload& workload_;
@@ -180,9 +192,12 @@ void addBubbles(const Workload& workload, const topo::Graph& graph, const Settin
   const auto stages = static_cast<unsigned __int128>(pipeline.stages);
   const auto messages = static_cast<unsigned __int128>(out->stageSends) + 2;
   if (stages * (out->total + messages * pipeline.send) > kMostTime) {
-    throw Error(rondoInvalidArgument, "the step takes longer than 53 days");
+    refuseTime("the step");
   }
   out->run = runPipeline(pipeline);
+  Pipeline silent = pipeline;
+  silent.send = 0;
+  out->silentWait = pipeline.send == 0 ? out->run.waitingPart() : runPipeline(silent).waitingPart();
   out->total = 0;
   for (size_t s = 0; s < out->run.ends.size(); ++s) {
     out->total =
@@ -256,6 +271,8 @@ std::string workloadText(const Workload& workload, const WorkloadTimes& times) {
                   call.algorithm, micro(call.time), bus * 1e-9);
     if (!call.seenFull)
       out += "               its pipeline was not seen full, and its time is rough\n";
+    if (call.predicted)
+      out += "               too long to be simulated, as the planner predicts it\n";
   }
   out += format("\n%-32s %14s %12s %12s %12s %12s\n", "layer, us", "computing", "forward",
                 "input grad.", "weight grad.", "exposed");
@@ -268,14 +285,11 @@ std::string workloadText(const Workload& workload, const WorkloadTimes& times) {
   const Pipeline& pipeline = times.pipeline;
   out += stagesText(workload, times);
   if (pipeline.stages > 1) {
-    const double part = times.run.end == 0 ? 0
-                                           : static_cast<double>(times.run.bubble) /
-                                                 static_cast<double>(times.run.end);
     out += format("\npipeline       %16.1f us waiting for other stages, %.1f %% of their %.1f us",
-                  micro(times.run.bubble), 100 * part, micro(times.run.end));
-    out += pipeline.each.empty() ? format("; %.1f %% would be if messages took no time\n",
-                                          100 * idealBubble(pipeline))
-                                 : ", in the mean over the stages\n";
+                  micro(times.run.bubble), 100 * times.run.waitingPart(), micro(times.run.end));
+    out += pipeline.each.empty()
+               ? format("; %.1f %% would be if messages took no time\n", 100 * times.silentWait)
+               : ", in the mean over the stages\n";
   }
   if (times.stageSends > 0) {
     out += format("pipeline's sends %14s %llu of %llu bytes, %.1f us each\n", "",

@@ -28,7 +28,8 @@ struct WorkloadCall {
   size_t times;
   const char* algorithm;
   Time time;
-  bool seenFull = true;  ///< As Result::seenFull.
+  bool seenFull = true;    ///< As Result::seenFull.
+  bool predicted = false;  ///< As Outcome::predicted.
 };
 
 struct WorkloadTimes {
@@ -39,6 +40,7 @@ struct WorkloadTimes {
   /// Its `send` is of each of them, all ranks at once.
   Pipeline pipeline;
   PipelineRun run;              ///< Of several stages.
+  double silentWait = 0;        ///< The part of the time that they would wait without messages.
   Time compute = 0, total = 0;  ///< Computing is a stage's, in the mean where they differ.
   Time again = 0;               ///< Of computing: layers from a checkpoint on.
   Time exposed() const { return total - compute - run.bubble; }
@@ -46,13 +48,14 @@ struct WorkloadTimes {
 
 /// One step: all layers forwards, then all backwards. Calls of the forward pass and of input
 /// gradients are waited for; those of weight gradients run one after the other beside what follows,
-/// and are waited for at the end. Of a pipeline that is what each of pp equal stages does for its
-/// ga micro-batches and vpp virtual stages together: each of them takes an equal part of the
-/// forward and of the backward pass (Workload::layersOfStages: each stage does its own layers, and
-/// the step ends when the last one does), and stages wait for what the one before them sends
-/// (runPipeline()), pp_comm bytes forwards and as many backwards; the wait for weight gradients
-/// comes after the last one. `ranks` 0: those the workload names, else all places. Throws
-/// Error(rondoInvalidArgument) where workload and machine do not fit.
+/// and are waited for at the end, where each layer's update of its weights is computed once its
+/// call is over. Of a pipeline that is what each of pp equal stages does for its ga micro-batches
+/// and vpp virtual stages together: each of them takes an equal part of the forward and of the
+/// backward pass (Workload::layersOfStages: each stage does its own layers, and the step ends when
+/// the last one does), and stages wait for what the one before them sends (runPipeline()), pp_comm
+/// bytes forwards and as many backwards; the wait for weight gradients comes after the last one.
+/// `ranks` 0: those the workload names, else all places. Throws Error(rondoInvalidArgument) where
+/// workload and machine do not fit.
 WorkloadTimes timeWorkload(const Workload& workload, const topo::Graph& graph, int ranks,
                            const Settings& settings);
 
