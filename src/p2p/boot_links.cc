@@ -84,7 +84,7 @@ void BootLinks::receive(BootLink& link, wire::Kind kind, uint32_t bytes, const s
         break;
       }
       case BootLink::Found::Ended:
-        throw Error(rondoRemoteError, who + " has ended");
+        throw LinkEnded(rondoRemoteError, who + " has ended");
       case BootLink::Found::Nothing: {
         if (deadline.left() == 0) {
           throw Error(rondoSystemError,

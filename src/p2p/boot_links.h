@@ -6,10 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "p2p/boot_link.h"
 #include "p2p/boot_tree.h"
 
 namespace rondo {
+
+/// The other side closed a connection without a word.
+class LinkEnded : public Error {
+ public:
+  using Error::Error;
+};
 
 /// Every rank has a connection to the process that made its id (the maker; a rank that stands for
 /// the others of its id has two), to its parent and to its children. Blobs go up and down the tree.
@@ -25,7 +32,7 @@ class BootLinks {
 
   /// Proves the secret to whoever listens at the other end of `fd` and has it proved back. The
   /// connection stays. `rank` -1: the maker. `who` is for sentences, `limitMs` for each answer.
-  /// Throws Error.
+  /// Throws Error, of which LinkEnded may be tried again by another connection.
   wire::Welcome greet(int rank, UniqueFd fd, wire::Hello hello, const Secret& secret,
                       const std::string& who, int limitMs);
 

@@ -21,7 +21,9 @@ namespace {
 // longer to hear of it.
 constexpr int kGraceMs = 2000;
 constexpr int kGracePerLevelMs = 500;
-constexpr int kTellMs = 100;  // for a message that matters to others only
+constexpr int kTellMs = 100;   // for a message that matters to others only
+constexpr int kAgainMs = 1000;  // in which a rank that was sent away reaches the door again
+constexpr int kComes = 5;      // at most
 
 constexpr char kMaker[] = "the process that made the id";
 
@@ -66,6 +68,12 @@ UniqueFd connectToMaker(const IdBytes& id, const std::vector<NetAddress>& source
 
 void tell(BootLink* link, const Error& error) {
   link->send(wire::failureMessage(error.code(), error.sentence()), Deadline(kTellMs));
+}
+
+/// Empty: nobody is there.
+UniqueFd connectAgain(const IdBytes& id, const std::vector<NetAddress>& sources, int limitMs) {
+  ConnectFailure failure;
+  return connectAny(id.endpoints, sources, Deadline(limitMs), &failure);
 }
 
 /// All addresses of the interface that `fd` goes through: other ranks are likely to be met there.
@@ -120,6 +128,24 @@ IdBootstrap::IdBootstrap(std::span<const rondoUniqueId> ids, int nranks, int ran
   }
 }
 
+/// With the maker of this rank's id. Of very many ranks those that are slow to say who they are may
+/// be sent away, to make room at its door: they come again.
+wire::Welcome IdBootstrap::greetMaker(const Ids& ids, UniqueFd fd, wire::Hello hello,
+                                      const IdHost& host, const std::vector<NetAddress>& sources) {
+  const int limit = limitMs_ + kGraceMs;
+  const Deadline deadline(limitMs_);
+  for (int comes = 1;; ++comes) {
+    BootLink link = links_.hail(-1, std::move(fd), hello, ids.own.secret, kMaker, limit);
+    try {
+      return links_.finishGreeting(std::move(link), hello, ids.own.secret, kMaker, limit);
+    } catch (const LinkEnded& ended) {
+      if (comes == kComes || deadline.left() == 0) throw;
+      fd = connectAgain(ids.own, sources, std::min(deadline.left(), kAgainMs));
+      if (fd.get() < 0) throw;  // it has ended indeed
+    }
+  }
+}
+
 /// Registers with the maker of this rank's id; who stands for its part, with that of id 0 too,
 /// whose answer says where its parent is.
 wire::Welcome IdBootstrap::present(const Ids& ids, UniqueFd own, wire::Hello hello,
@@ -127,7 +153,7 @@ wire::Welcome IdBootstrap::present(const Ids& ids, UniqueFd own, wire::Hello hel
   const int limit = limitMs_ + kGraceMs;
   hello.part = static_cast<uint16_t>(ids.part.index);
   if (ids.part.index == 0 || rank_ != ids.part.begin()) {
-    return links_.greet(-1, std::move(own), hello, ids.own.secret, kMaker, limit);
+    return greetMaker(ids, std::move(own), hello, host, sources);
   }
   // At its own maker's door it says who it is at once: nobody waits there for ever, and the other
   // one may be late.

@@ -49,6 +49,8 @@ class IdBootstrap : public Bootstrap {
  private:
   struct Ids;
   void join(const Ids& ids, const IdHost& host, const std::string& interfaces);
+  wire::Welcome greetMaker(const Ids& ids, UniqueFd fd, wire::Hello hello, const IdHost& host,
+                           const std::vector<NetAddress>& sources);
   wire::Welcome present(const Ids& ids, UniqueFd own, wire::Hello hello, const IdHost& host,
                         const std::vector<NetAddress>& sources);
   void joinParent(const Endpoints& parent, const wire::Hello& hello, const Secret& secret,

@@ -10,9 +10,11 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <utility>
 
 #include "p2p/boot_gate.h"
 #include "p2p/boot_id.h"
+#include "p2p/interrupt.h"
 #include "tests/unit/boot_ranks.h"
 
 namespace rondo::test {
@@ -292,6 +294,23 @@ TEST(BootGate, AProcessThatWasStoppedTurnsNobodyAway) {
 }
 
 // ---- the whole group ----
+
+/// A rank that stands still for a while between its connection and its first word, as one of many
+/// on a busy machine, is sent away when more come than there is room for, and comes again.
+TEST(BootHostile, ASlowRankThatHadToMakeRoomComesAgain) {
+  const rondoUniqueId id = newId();
+  std::vector<UniqueFd> silent;
+  bool slept = false;
+  const BootWait slow(nullptr, [&] {
+    if (std::exchange(slept, true)) return;
+    const Endpoints endpoints = readId(id).endpoints;
+    for (int i = 0; i < 300; ++i) silent.push_back(rawConnection(endpoints));
+    usleep(2'500'000);
+  });
+  const Outcome outcome = outcomeOf([&] { IdBootstrap boot(id, 1, 0, kHost, 20000); });
+  EXPECT_TRUE(slept);
+  EXPECT_EQ(outcome.sentence, "");
+}
 
 TEST(BootHostile, AScannerDoesNoHarm) {
   const rondoUniqueId id = newId();
