@@ -242,6 +242,9 @@ echo "== Rondo makes no communicator: all goes to MPI, and the statistics say wh
 layered 2 RONDO_TUNE=rubbish RONDO_MPI_STATS=1 "$programs/thread_test" >"$log" 2>&1 || fail "rubbish"
 counted MPI_Allreduce 0 360 "no Rondo communicator 360"
 grep -q 'no Rondo communicator: .*rubbish' "$log" || fail "no reason"
+layered 2 RONDO_TUNE=rubbish "$programs/thread_test" >"$log" 2>&1 || fail "rubbish without statistics"
+(($(grep -c '^rondo_mpi: rank 0: no Rondo communicator: .*rubbish' "$log") == 1)) ||
+  fail "a wrong setting is not told once"
 
 echo "== mistakes"
 for ranks in 2 3; do

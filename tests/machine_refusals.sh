@@ -94,6 +94,7 @@ said 2 'rondo-sim: --topology is required' "$sim"
 said 2 'rondo-explain: --ranks: Value 0 not in range 1 to 4096' "$explain" allreduce ring --ranks 0
 said 2 'rondo-info: The following argument was not expected: --nonsense' "$TEST_BUILDDIR/rondo-info" --nonsense
 
+said 2 '"64KB" is no size; allowed: 1 to 16384G bytes, as in 64K' "$explain" allreduce 64KB
 said 2 '--json and a size; allowed: with an algorithm' "$explain" allreduce 64K --json
 said 2 '--verify and a size; allowed: with an algorithm' "$explain" allreduce 64K --verify
 said 2 '--choose; allowed: with --count, or a size as in 64K' "$explain" allreduce --choose

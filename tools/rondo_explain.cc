@@ -1,6 +1,7 @@
 // rondo-explain: what an algorithm does, step by step.
 
 #include <CLI/CLI.hpp>
+#include <cctype>
 #include <cstdio>
 
 #include "api/types.h"
@@ -67,6 +68,11 @@ const Algorithm& find(const Arguments& a) {
   }
   for (const Algorithm& row : registry()) {
     if (a.collective == collectiveName(row.collective) && a.algorithm == row.name) return row;
+  }
+  if (std::isdigit(static_cast<unsigned char>(a.algorithm.front())) != 0) {
+    throw Error(
+        rondoInvalidArgument,
+        format("\"%s\" is no size; allowed: 1 to 16384G bytes, as in 64K", a.algorithm.c_str()));
   }
   throw Error(rondoInvalidArgument,
               format("\"%s %s\" is no algorithm, and no size as in 64K; there are: %s",
@@ -363,7 +369,7 @@ void declare(CLI::App& app, Arguments& a) {
                "Print what the planner takes for --count elements of --type, and the runners-up");
   app.add_option("--topology", a.topology,
                  "Where the ranks are, for the planner: a file (Rondo's, NCCL's or hwloc's XML) or "
-                 "a description, as in \"4 x (2 cpu)\"");
+                 "a description, as in \"4 x (2 cpu, 1 nic)\"");
   app.add_option("--costs", a.costs,
                  "A file of rondo-tune's for the planner (default: this machine's if --topology is "
                  "not given, else the built-in costs)");

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
+#include "api/argument_checks.h"
 #include "api/comm_create.h"
 #include "api/holds.h"
 #include "api/open_group.h"
@@ -445,6 +447,11 @@ rondoResult_t rondoWaitAll(size_t count, rondoRequest_t* requests) {
                        rondo::format("%s: argument requests is NULL with count %zu; allowed: %zu "
                                      "requests",
                                      call, count, count));
+  }
+  if (count > PTRDIFF_MAX / sizeof(rondoRequest_t)) {
+    return rondo::fail(nullptr, rondoInvalidArgument,
+                       rondo::format("%s: argument count is %s; allowed: the number of requests",
+                                     call, rondo::countText(count).c_str()));
   }
   rondoResult_t first = rondoSuccess;
   std::string sentence;

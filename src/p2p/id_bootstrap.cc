@@ -21,9 +21,9 @@ namespace {
 // longer to hear of it.
 constexpr int kGraceMs = 2000;
 constexpr int kGracePerLevelMs = 500;
-constexpr int kTellMs = 100;   // for a message that matters to others only
+constexpr int kTellMs = 100;    // for a message that matters to others only
 constexpr int kAgainMs = 1000;  // in which a rank that was sent away reaches the door again
-constexpr int kComes = 5;      // at most
+constexpr int kComes = 5;       // at most
 
 constexpr char kMaker[] = "the process that made the id";
 

@@ -12,10 +12,10 @@ constexpr int kMostGroup = 65535;
 constexpr int kSeveral = -1;  // the group of ranks that are not bound to one place
 
 [[noreturn]] void refuse(const std::string& text, const std::string& why) {
-  throw Error(rondoInvalidArgument,
-              format("RONDO_GROUPS is \"%s\": %s; allowed: off, l3, numa, package, or a group's "
-                     "number for every rank, as in 0,0,1,1",
-                     text.c_str(), why.c_str()));
+  throw Error(rondoInvalidArgument, format("environment variable RONDO_GROUPS is \"%s\": %s; "
+                                           "allowed: off, l3, numa, package, or a group's "
+                                           "number for every rank, as in 0,0,1,1",
+                                           text.c_str(), why.c_str()));
 }
 
 int parseNumber(const std::string& text, const std::string& number) {

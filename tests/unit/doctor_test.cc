@@ -230,6 +230,12 @@ TEST(Doctor, OptionsOfRondo) {
   expectOnly({&bound}, "rondo-options", Level::Warning, {"RONDO_SPIN_BOUND_MS is 500", "unset"});
   silent.facts(R"("env": {"RONDO_STALL_SECONDS": "0"})");
   expectOnly({&silent}, "rondo-options", Level::Note, {"RONDO_STALL_SECONDS is 0"});
+  Machine misspelt, good;
+  misspelt.facts(R"("env": {"RONDO_TUNEE": "x"})");
+  expectOnly({&misspelt}, "rondo-options", Level::Note,
+             {"RONDO_TUNEE is set, which nothing of Rondo reads", "rondo-info --options"});
+  good.facts(R"("env": {"RONDO_TUNE": "", "RONDO_MPI": "both", "RONDO_VIRTUAL_OUT": "x"})");
+  EXPECT_EQ(examined({&good}).exitCode, 0);
 }
 
 TEST(Doctor, CopiesBetweenGpus) {

@@ -161,8 +161,8 @@ TEST(ReduceLookup, CpuLevelIsChosenByName) {
     FAIL() << "accepted";
   } catch (const std::invalid_argument& e) {
     EXPECT_STREQ(e.what(),
-                 "RONDO_CPU is \"AVX2\", which is not a CPU level; allowed are plain, avx2, avx512 "
-                 "and avx512vbmi.");
+                 "environment variable RONDO_CPU is \"AVX2\"; allowed: plain, avx2, avx512 or "
+                 "avx512vbmi");
   }
 }
 

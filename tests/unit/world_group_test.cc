@@ -230,6 +230,9 @@ TEST(WorldGroups, MisuseIsNamed) {
   EXPECT_EQ(rondoWait(&request), rondoInvalidArgument);
   EXPECT_EQ(rondoWait(nullptr), rondoInvalidArgument);
   EXPECT_EQ(rondoGroupEndAsync(&request), rondoInvalidUsage);
+  EXPECT_EQ(rondoWaitAll(static_cast<size_t>(-1), &request), rondoInvalidArgument);
+  EXPECT_NE(std::string(rondoGetLastError(nullptr)).find("(-1 if it was signed)"),
+            std::string::npos);
   int stale = 0;
   request = reinterpret_cast<rondoRequest_t>(&stale);
   EXPECT_EQ(rondoWait(&request), rondoInvalidArgument);

@@ -1,9 +1,12 @@
 // The kernel's settings, and what a process may have.
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "doctor/report.h"
+#include "drop_in/mpi/option_rows.h"
 
 namespace rondo::doctor {
 namespace {
@@ -124,8 +127,29 @@ void checkSharedMemory(Report* report, const HostFacts& host) {
                   : "remove what jobs that were killed left in /dev/shm");
 }
 
+bool isKnown(const std::string& name) {
+  const auto named = [&name](const OptionRow& row) { return name == row.name; };
+  const auto in = [&named](const auto& rows) {
+    return std::any_of(std::begin(rows), std::end(rows), named);
+  };
+  return in(optionTable()) || in(drop_in::kOptionRows) || in(drop_in::kRehearsalRows) ||
+         name.rfind("RONDO_TEST_", 0) == 0;
+}
+
+/// Mostly they are misspelt.
+void checkNames(Report* report, const Facts& rank) {
+  for (const auto& [name, value] : rank.env) {
+    if (name.rfind("RONDO_", 0) != 0 || isKnown(name)) continue;
+    report->add(Level::Note, "rondo-options", placeText({&rank}),
+                name + " is set, which nothing of Rondo reads",
+                "if it is another one's name misspelt, that one has its default",
+                "see rondo-info --options, or unset " + name);
+  }
+}
+
 void checkOptions(Report* report, const HostFacts& host) {
   for (const Facts* rank : host.ranks) {
+    checkNames(report, *rank);
     const auto bound = rank->env.find("RONDO_SPIN_BOUND_MS");
     if (bound != rank->env.end() && bound->second != "0" && !bound->second.empty()) {
       report->add(Level::Warning, "rondo-options", placeText({rank}),

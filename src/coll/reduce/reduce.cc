@@ -101,13 +101,12 @@ CpuLevel chooseCpuLevel(const char* forced) {
   for (CpuLevel level : kLevels) {
     if (std::string(forced) != cpuLevelName(level)) continue;
     if (supports(level)) return level;
-    throw std::invalid_argument("RONDO_CPU is \"" + std::string(forced) +
-                                "\", but this processor or operating system lacks it; it has " +
-                                supportedNames() + ".");
+    throw std::invalid_argument(
+        "environment variable RONDO_CPU is \"" + std::string(forced) +
+        "\", which this processor or operating system lacks; allowed: " + supportedNames());
   }
-  throw std::invalid_argument("RONDO_CPU is \"" + std::string(forced) +
-                              "\", which is not a CPU level; allowed are plain, avx2, avx512 and "
-                              "avx512vbmi.");
+  throw std::invalid_argument("environment variable RONDO_CPU is \"" + std::string(forced) +
+                              "\"; allowed: plain, avx2, avx512 or avx512vbmi");
 }
 
 size_t leastNearString() {

@@ -123,8 +123,9 @@ bool noteRefusal(const std::string& sentence) {
 /// ranks if one fails, or has `why` it cannot.
 struct Made {
   rondoComm_t comm = nullptr;
-  std::string why;     ///< This rank's sentence, if it failed.
-  bool byAll = false;  ///< Failed on all ranks, for the same reason.
+  std::string why;        ///< This rank's sentence, if it failed.
+  bool byAll = false;     ///< Failed on all ranks, for the same reason.
+  bool mistaken = false;  ///< By what the user has set.
 };
 Made makeRondo(MPI_Comm comm, int rank, int device, const std::string& why = {}) {
   const OwnCalls own;
@@ -143,6 +144,8 @@ Made makeRondo(MPI_Comm comm, int rank, int device, const std::string& why = {})
   const rondoResult_t result = rondoCommInitMPI(&made, bare, &config);
   inside = false;
   Made out{made, why};
+  // Not as where a machine has no way: who sets a variable wants it to hold.
+  out.mistaken = result == rondoInvalidArgument || result == rondoInvalidUsage;
   if (result != rondoSuccess && why.empty()) out.why = rondoGetLastError(nullptr);
   if (result != rondoSuccess && out.why.empty()) out.why = rondoGetErrorString(result);
   // Whether calls are taken must be the same everywhere, whatever befell this rank alone.
@@ -165,7 +168,12 @@ void sayRefusal(const std::string& what, const Made& made, int rank) {
 
 rondoComm_t makeHostRondo(MPI_Comm comm, int rank) {
   const Made made = makeRondo(comm, rank, RONDO_DEVICE_NONE);
-  if (!made.why.empty()) noteRefusal("no Rondo communicator: " + made.why);
+  const std::string what = "no Rondo communicator: ";
+  if (made.mistaken) {
+    sayRefusal(what, made, rank);
+  } else if (!made.why.empty()) {
+    noteRefusal(what + made.why);
+  }
   return made.comm;
 }
 
