@@ -248,7 +248,7 @@ TEST(ApiEnvironment, BadValuesAreNamed) {
              {"RONDO_REGISTER", "0", "auto, off, or a number of bytes from 1"},
              {"RONDO_SPIN_BOUND_MS", "soon", "a number from 0"},
              {"RONDO_TIMEOUT_MS", "-1", "a number from 0"},
-             {"RONDO_CPU", "sse9", "plain, avx2, avx512 and avx512vbmi"},
+             {"RONDO_CPU", "sse9", "plain, avx2, avx512 or avx512vbmi"},
              {"RONDO_TUNE", "fast", "allowed: COLLECTIVE:"},
              {"RONDO_GROUPS", "0,0", "the communicator has 1 rank;"},
              {"RONDO_GROUPS", "socket", "off, l3, numa, package"}};
