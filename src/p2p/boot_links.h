@@ -32,12 +32,12 @@ class BootLinks {
 
   /// Proves the secret to whoever listens at the other end of `fd` and has it proved back. The
   /// connection stays. `rank` -1: the maker. `who` is for sentences, `limitMs` for each answer.
-  /// Throws Error, of which LinkEnded may be tried again by another connection.
+  /// Throws Error.
   wire::Welcome greet(int rank, UniqueFd fd, wire::Hello hello, const Secret& secret,
                       const std::string& who, int limitMs);
 
   /// The first half of greet(): the proof is sent, the answer not read. finishGreeting() reads it;
-  /// `hello` must stay until then.
+  /// `hello` must stay until then. Behind its LinkEnded another connection may be tried.
   BootLink hail(int rank, UniqueFd fd, wire::Hello& hello, const Secret& secret,
                 const std::string& who, int limitMs);
   wire::Welcome finishGreeting(BootLink link, const wire::Hello& hello, const Secret& secret,

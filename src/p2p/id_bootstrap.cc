@@ -70,12 +70,6 @@ void tell(BootLink* link, const Error& error) {
   link->send(wire::failureMessage(error.code(), error.sentence()), Deadline(kTellMs));
 }
 
-/// Empty: nobody is there.
-UniqueFd connectAgain(const IdBytes& id, const std::vector<NetAddress>& sources, int limitMs) {
-  ConnectFailure failure;
-  return connectAny(id.endpoints, sources, Deadline(limitMs), &failure);
-}
-
 /// All addresses of the interface that `fd` goes through: other ranks are likely to be met there.
 std::vector<NetAddress> addressesBeside(int fd) {
   const NetAddress own = endpointOf(fd, false).address;
@@ -131,7 +125,7 @@ IdBootstrap::IdBootstrap(std::span<const rondoUniqueId> ids, int nranks, int ran
 /// With the maker of this rank's id. Of very many ranks those that are slow to say who they are may
 /// be sent away, to make room at its door: they come again.
 wire::Welcome IdBootstrap::greetMaker(const Ids& ids, UniqueFd fd, wire::Hello hello,
-                                      const IdHost& host, const std::vector<NetAddress>& sources) {
+                                      const std::vector<NetAddress>& sources) {
   const int limit = limitMs_ + kGraceMs;
   const Deadline deadline(limitMs_);
   for (int comes = 1;; ++comes) {
@@ -140,7 +134,9 @@ wire::Welcome IdBootstrap::greetMaker(const Ids& ids, UniqueFd fd, wire::Hello h
       return links_.finishGreeting(std::move(link), hello, ids.own.secret, kMaker, limit);
     } catch (const LinkEnded& ended) {
       if (comes == kComes || deadline.left() == 0) throw;
-      fd = connectAgain(ids.own, sources, std::min(deadline.left(), kAgainMs));
+      ConnectFailure failure;
+      const Deadline soon(std::min(deadline.left(), kAgainMs));
+      fd = connectAny(ids.own.endpoints, sources, soon, &failure);
       if (fd.get() < 0) throw;  // it has ended indeed
     }
   }
@@ -153,7 +149,7 @@ wire::Welcome IdBootstrap::present(const Ids& ids, UniqueFd own, wire::Hello hel
   const int limit = limitMs_ + kGraceMs;
   hello.part = static_cast<uint16_t>(ids.part.index);
   if (ids.part.index == 0 || rank_ != ids.part.begin()) {
-    return greetMaker(ids, std::move(own), hello, host, sources);
+    return greetMaker(ids, std::move(own), hello, sources);
   }
   // At its own maker's door it says who it is at once: nobody waits there for ever, and the other
   // one may be late.

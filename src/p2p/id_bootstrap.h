@@ -49,7 +49,7 @@ class IdBootstrap : public Bootstrap {
  private:
   struct Ids;
   void join(const Ids& ids, const IdHost& host, const std::string& interfaces);
-  wire::Welcome greetMaker(const Ids& ids, UniqueFd fd, wire::Hello hello, const IdHost& host,
+  wire::Welcome greetMaker(const Ids& ids, UniqueFd fd, wire::Hello hello,
                            const std::vector<NetAddress>& sources);
   wire::Welcome present(const Ids& ids, UniqueFd own, wire::Hello hello, const IdHost& host,
                         const std::vector<NetAddress>& sources);

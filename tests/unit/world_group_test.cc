@@ -258,18 +258,18 @@ TEST(WorldGroups, MisuseIsNamed) {
     RONDO_OK(rondoGroupStart());
     EXPECT_EQ(rondoWait(&pending), rondoInvalidUsage);
     RONDO_OK(rondoGroupEnd());
-    const rondoRequest_t stale = pending;
+    const rondoRequest_t ended = pending;
     RONDO_OK(rondoWait(&pending));
     EXPECT_EQ(other, 2);
     // A copy that is waited for again is not taken for a request that was made since.
     RONDO_OK(rondoGroupStart());
     RONDO_OK(rondoAllReduce(&value, &other, 1, rondoInt32, rondoSum, me.comm, nullptr));
     RONDO_OK(rondoGroupEndAsync(&pending));
-    rondoRequest_t copy = stale;
+    rondoRequest_t copy = ended;
     int done = 0;
     EXPECT_EQ(rondoWait(&copy), rondoInvalidArgument);
     EXPECT_EQ(rondoTest(&copy, &done), rondoInvalidArgument);
-    EXPECT_EQ(copy, stale);
+    EXPECT_EQ(copy, ended);
     RONDO_OK(rondoWait(&pending));
   });
 }
