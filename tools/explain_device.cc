@@ -47,7 +47,7 @@ DeviceFacts deviceFactsOf(int ranks, const std::string& topology) {
   facts.ranks = ranks;
   facts.lanes = kUsualLanes;
   facts.lineStores = true;
-  facts.close = readDependentLaunch() == DependentLaunch::On;
+  facts.close = readDependentLaunch() == DependentLaunch::On ? Close::kBeside : Close::kNot;
   return facts;
 }
 

@@ -146,8 +146,8 @@ const std::vector<OptionRow>& optionTable() {
        "reach the GPUs",
        true},
       {"RONDO_DEPENDENT_LAUNCH", "text", "on",
-       "kernels of the only communicator on a GPU are placed there while the kernel before them in "
-       "the stream ends (programmatic dependent launch, from compute capability 9.0 on): "
+       "kernels are placed on a GPU while the kernel before them in the stream ends (programmatic "
+       "dependent launch, from compute capability 9.0 on): "
        "on: in graphs, too, which then have edges that cudaGraphGetEdges refuses to tell without "
        "what they carry; eager: but for graphs; off: never",
        false},

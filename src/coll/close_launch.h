@@ -1,5 +1,5 @@
 #pragma once
-// How a communicator's kernels are launched: by the driver's handles, and some close behind the one
+// How a communicator's kernels are launched: by the driver's handles, and close behind the one
 // before them in their stream (programmatic dependent launch): their blocks are placed while that
 // one ends, which saves a microsecond of a launch, a third of one in a graph (4 x H200,
 // 2026-11-27).
@@ -18,18 +18,20 @@ namespace rondo {
 
 /// Which kernels of a communicator do, and which let the one behind them do so.
 ///
-/// Two of a stream are on the device for a moment where one lets the next come: those do that have
-/// half of the communicator's blocks at most, so that two never have more than it was promised.
-/// Larger ones let nobody come before they end, and follow one that did not: the next one's launch
-/// is under way when the last block ends, and no two are there. And who lets another come before
-/// its peers have come, lets a kernel of the program's own do so as well, which may take all that
-/// is left of the device and wait: no other communicator's kernels could be placed then, for which
-/// the peers may be waiting. So they do only where the communicator is the only one on its device.
-/// When a second one is made that ends for what is launched from then on.
+/// Who lets another come before its peers have come lets a kernel of the program's own do so as
+/// well, which may take all that is left of the device and wait: no other communicator's kernels
+/// could be placed then, for which the peers may be waiting. And if that kernel ends without having
+/// waited, the communicator's next one takes the exchange that the first is in for its own. So a
+/// call's kernel lets nobody come before it ends, unless that is known to be the runner's own next
+/// one: in a graph, when that is captured with the last one as its sole predecessor, the last one's
+/// call is changed to say so. Edges to other kernels stay as they always were.
 ///
-/// What graphs have captured goes on as long as they live. So there kernels let nobody come but the
-/// runner's own next one: only when that is captured, with the last one as its sole predecessor, is
-/// the last one's call changed to say so. Edges to other kernels stay as they always were.
+/// Where one lets the next come two of a stream are on the device for a moment: those do that have
+/// half of the communicator's blocks at most, so that two never have more than it was promised.
+/// Whoever follows one that lets nobody come is under way when that one's last block ends, and no
+/// two are there. What graphs have captured goes on as long as they live, and what a program
+/// captures may fork; so they let somebody come only if they were captured while the communicator
+/// was the only one on its device.
 class CloseLaunch {
  public:
   /// `possible`: launchesClose(). `promised`: the communicator's blocks. `users` of its device, as
@@ -41,27 +43,22 @@ class CloseLaunch {
         users_(users) {}
 
   struct Manner {
-    bool lets = false;
     bool follows = false;
     bool captured = false;
-    bool small = false;    ///< Half of the blocks at most.
-    bool counted = false;  ///< What comes next may follow it.
+    bool small = false;  ///< Half of the blocks at most.
     /// CallArgs::close
-    int32_t ofCall() const { return (follows ? kFollows : 0) | (lets ? kLets : 0); }
+    int32_t ofCall() const { return follows ? kFollows : 0; }
   };
   Manner next(int blocks, CUstream_st* stream) {
     Manner manner;
-    if (!possible_ || (users_ != nullptr && users_->load(std::memory_order_relaxed) != 1)) {
-      return manner;
-    }
-    manner.counted = true;
+    if (!possible_) return manner;
     manner.small = blocks <= blocks_;
     manner.captured = streamCaptures(stream);
     if (!manner.captured) {
-      manner.lets = manner.small;
-      manner.follows = manner.small || (stream == stream_ && !letsNext_);
+      manner.follows = true;
     } else if (inGraphs_ && isLast(captureTip(stream))) {
-      manner.follows = lastLets_ ? manner.small : !manner.small || lastCall_.empty() || letNext();
+      if (manner.small && !lastCall_.empty() && !lastLets_ && alone()) letNext();
+      manner.follows = manner.small || !lastLets_;
     }
     return manner;
   }
@@ -70,13 +67,7 @@ class CloseLaunch {
   /// After one that went well: of a call whose word for these things is `close`.
   template <class Call>
   void launched(const Manner& manner, CUstream_st* stream, const Call& call, const int32_t& close) {
-    if (!manner.counted) return;
-    if (!manner.captured) {
-      stream_ = stream;
-      letsNext_ = manner.lets;
-      return;
-    }
-    if (!inGraphs_) return;
+    if (!manner.captured || !inGraphs_) return;
     lastLets_ = false;
     lastCall_.clear();
     if (manner.small) {
@@ -90,19 +81,19 @@ class CloseLaunch {
   void forget() { last_ = {}; }
 
  private:
+  bool alone() const { return users_ == nullptr || users_->load(std::memory_order_relaxed) == 1; }
   bool isLast(const CaptureTip& tip) const {
     return tip.node != nullptr && tip.node == last_.node && tip.capture == last_.capture;
   }
 
   /// Of the last one, which its stream still captures. It does from then on, also if nothing
-  /// comes.
-  bool letNext() {
+  /// comes. If the driver refuses that, the next one follows all the same.
+  void letNext() {
     int32_t close = 0;
     std::memcpy(&close, lastCall_.data() + closeAt_, sizeof close);
     close |= kLets;
     std::memcpy(lastCall_.data() + closeAt_, &close, sizeof close);
     lastLets_ = recall(last_, lastCall_.data()) == 0;
-    return lastLets_;
   }
 
   const bool possible_;
@@ -113,8 +104,6 @@ class CloseLaunch {
   std::vector<unsigned char> lastCall_;  // empty: it is none that may let the next one come
   bool lastLets_ = false;
   size_t closeAt_ = 0;
-  CUstream_st* stream_ = nullptr;  // of the last one that was not captured
-  bool letsNext_ = true;           // what that one does
   KernelHandles handles_;
 };
 

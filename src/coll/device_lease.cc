@@ -125,11 +125,14 @@ bool mayGoStraight(const std::vector<DeviceCard>& cards) {
   });
 }
 
-bool allComeClose(const std::vector<DeviceCard>& cards) {
-  return std::all_of(cards.begin(), cards.end(), [&cards](const DeviceCard& card) {
+Close agreedClose(const std::vector<DeviceCard>& cards) {
+  Close least = Close::kBeside;
+  for (const DeviceCard& card : cards) {
     const auto shares = [&card](const DeviceCard& other) { return other.device == card.device; };
-    return card.close != 0 && std::count_if(cards.begin(), cards.end(), shares) == 1;
-  });
+    const bool alone = std::count_if(cards.begin(), cards.end(), shares) == 1;
+    least = std::min({least, card.close, alone ? Close::kBeside : Close::kAtItsEnd});
+  }
+  return least;
 }
 
 uint64_t agreedSerial(const std::vector<DeviceCard>& cards) {

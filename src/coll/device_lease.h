@@ -9,6 +9,7 @@
 #include "base/stage_times.h"
 #include "coll/device_budget.h"
 #include "coll/device_order.h"
+#include "coll/device_predict.h"
 #include "coll/device_tenants.h"
 #include "kernels/direct_call.h"
 #include "kernels/launch.h"
@@ -33,7 +34,7 @@ struct DeviceCard : DeviceTenant {
   int32_t ordinal;         ///< The process's name of the device.
   int32_t registeredOnly;  ///< DeviceConfig::registeredOnly
   int32_t noBackground;    ///< DeviceConfig::noBackground
-  int32_t close;           ///< Its kernels come close in graphs: nobody else is on the device.
+  Close close;             ///< How close its kernels come in graphs, at best.
   uint64_t context;        ///< An address of the process.
   OrderCard order;
   std::array<char, 160> why;  ///< The sentence behind `code`.
@@ -55,9 +56,8 @@ CudaDevice::Meanwhile whileWaiting(const CudaDevice& device, bool sharesContext)
 /// Whether long sends between any two ranks may go straight into memory that nobody registers.
 bool mayGoStraight(const std::vector<DeviceCard>& cards);
 
-/// Whether kernels of all ranks come close behind those before them, in graphs, too
-/// (coll/close_launch.h).
-bool allComeClose(const std::vector<DeviceCard>& cards);
+/// How close kernels of all ranks come behind those before them in graphs (coll/close_launch.h).
+Close agreedClose(const std::vector<DeviceCard>& cards);
 
 /// What agreedOrder() says.
 uint64_t agreedSerial(const std::vector<DeviceCard>& cards);

@@ -41,8 +41,10 @@ OpenedDevice open(const DeviceConfig& config, DeviceCard* card) {
                        cudaErrorName(error), cudaErrorText(error)));
   }
   opened.launchesClose = launchesClose();
-  card->close = opened.launchesClose && config.dependentLaunch == DependentLaunch::On &&
-                DeviceBudget::users(card->ordinal).load(std::memory_order_relaxed) == 0;
+  const bool only = DeviceBudget::users(card->ordinal).load(std::memory_order_relaxed) == 0;
+  card->close = !opened.launchesClose || config.dependentLaunch != DependentLaunch::On ? Close::kNot
+                : only ? Close::kBeside
+                       : Close::kAtItsEnd;
   endStage(config.times, "kernels");
   card->together = opened.device->runsProcessesTogether() ? 1 : 0;
   card->room = opened.budget.look(opened.device->ordinal(), blocksAtOnce);

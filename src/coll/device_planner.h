@@ -24,13 +24,15 @@ struct DeviceFacts {
   int ringLanes = kRingLanes;
   bool straight = true;    ///< Long sends between any two ranks may go straight into user memory.
   DeviceCosts costs = {};  ///< Of rank 0.
-  /// In graphs kernels come close behind those before them (coll/close_launch.h): as it was on all
-  /// ranks when the communicator was made.
-  bool close = false;
+  /// How close in graphs kernels come behind those before them, at best (coll/close_launch.h): as
+  /// it was on all ranks when the communicator was made.
+  Close close = Close::kNot;
 
   /// Of how many blocks those are that let the next one come before they end, at most; below 0:
   /// none comes close.
-  int closeLanes() const { return close ? lanes / 2 : -1; }
+  int closeLanes() const {
+    return close == Close::kBeside ? lanes / 2 : close == Close::kAtItsEnd ? 0 : -1;
+  }
   /// Of a kernel of so many.
   Close closeOf(int blocks) const { return rondo::closeOf(blocks, closeLanes()); }
 };

@@ -11,7 +11,8 @@ namespace rondo {
 /// How a kernel follows the one before it (coll/close_launch.h).
 enum class Close : uint8_t {
   kNot,
-  kAtItsEnd,  ///< Of more than half of the communicator's blocks, or behind one of these.
+  kAtItsEnd,  ///< Of more than half of the communicator's blocks, or behind one of these, or where
+              ///< others have the device, too.
   kBeside     ///< Of fewer: the one before it has let it come.
 };
 /// Of a kernel of so many blocks; `closeLanes`: DeviceFacts::closeLanes().

@@ -66,7 +66,7 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry, private DeviceCop
                lease_->shape().ringLanes,
                !lease_->onHost() && mayGoStraight(cards),
                lease_->onHost() ? config.costs.throughHost() : config.costs,
-               allComeClose(cards)},
+               agreedClose(cards)},
         fault_(faults_.view(lease_->faultLook())),
         windowLL_(lease_->windowLL()),
         windowLL128_(lease_->windowLL128()),

@@ -83,8 +83,11 @@ TEST(CloseLaunch, ChainsOfCallsSeeEachOthersResults) {
   }
 }
 
-TEST(CloseLaunch, ReplaysToo) {
-  runWorld(3, with(DependentLaunch::On), [](RankEnv& env) {
+// `alone`: as if no other communicator had the device.
+void replay(bool alone) {
+  DeviceConfig config = with(DependentLaunch::On);
+  config.closeAlways = alone;
+  runWorld(3, config, [](RankEnv& env) {
     const cudaGraph_t graph = captured(env);
     cudaGraphExec_t exec = nullptr;
     env.barrier();
@@ -102,6 +105,11 @@ TEST(CloseLaunch, ReplaysToo) {
     cuda(cudaGraphExecDestroy(exec), "destroy");
     cuda(cudaGraphDestroy(graph), "destroy");
   });
+}
+
+TEST(CloseLaunch, ReplaysToo) {
+  replay(true);
+  replay(false);
 }
 
 #if CUDART_VERSION >= 12080
@@ -331,26 +339,40 @@ CapturedKernels kernelsOf(cudaGraph_t graph) {
   return found;
 }
 
+/// What three calls captured on one stream say, in no order, and their priorities.
+void expectCaptured(RankEnv& env, const std::vector<int32_t>& close) {
+  int least = 0, greatest = 0;
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities");
+  cuda(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest), "a stream");
+  cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin capture");
+  for (int k = 0; k < 3; ++k) {
+    env.runner->run(
+        {"sum", Collective::AllReduce, env.src, env.dst, 64, rondoUint32, rondoSum, 0, stream});
+  }
+  cuda(cudaStreamEndCapture(stream, &graph), "end capture");
+  CapturedKernels kernels = kernelsOf(graph);
+  std::sort(kernels.close.begin(), kernels.close.end());
+  EXPECT_EQ(kernels.close, close);
+  EXPECT_EQ(kernels.priority, std::vector<int>(3, greatest)) << "of the stream";
+  EXPECT_EQ(programmaticEdges(graph), 2u);
+  cuda(cudaGraphDestroy(graph), "destroy");
+  cuda(cudaStreamDestroy(stream), "destroy");
+}
+
 TEST(CloseLaunch, CapturedCallsAreToldWhoComes) {
   runWorld(2, with(DependentLaunch::On), [](RankEnv& env) {
-    if (!launchesClose()) return;
-    int least = 0, greatest = 0;
-    cudaStream_t stream = nullptr;
-    cudaGraph_t graph = nullptr;
-    cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "priorities");
-    cuda(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest), "a stream");
-    cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin capture");
-    for (int k = 0; k < 3; ++k) {
-      env.runner->run(
-          {"sum", Collective::AllReduce, env.src, env.dst, 64, rondoUint32, rondoSum, 0, stream});
-    }
-    cuda(cudaStreamEndCapture(stream, &graph), "end capture");
-    CapturedKernels kernels = kernelsOf(graph);
-    std::sort(kernels.close.begin(), kernels.close.end());
-    EXPECT_EQ(kernels.close, (std::vector<int32_t>{kFollows, kLets, kFollows | kLets}));
-    EXPECT_EQ(kernels.priority, std::vector<int>(3, greatest)) << "of the stream";
-    cuda(cudaGraphDestroy(graph), "destroy");
-    cuda(cudaStreamDestroy(stream), "destroy");
+    if (launchesClose()) expectCaptured(env, {kFollows, kLets, kFollows | kLets});
+  });
+}
+
+// Each rank's communicator has another one on its device, the other rank's.
+TEST(CloseLaunch, BesideOtherCommunicatorsNobodyIsLetCome) {
+  DeviceConfig config = with(DependentLaunch::On);
+  config.closeAlways = false;
+  runWorld(2, config, [](RankEnv& env) {
+    if (launchesClose()) expectCaptured(env, {0, kFollows, kFollows});
   });
 }
 
@@ -409,6 +431,55 @@ TEST(CloseLaunch, InGraphsNobodyElseIsLetCome) {
       cuda(cudaGraphExecDestroy(exec), "destroy");
       cuda(cudaGraphDestroy(graph), "destroy");
     }
+  });
+  cudaFreeHost(told);
+}
+
+// A kernel of the program's own that comes as close as it may and does not wait: it comes when ours
+// has ended, and so does our next one behind it, which makes an exchange of its own.
+TEST(CloseLaunch, NobodyIsLetComeBeforeItsPeersHave) {
+  if (inStep()) GTEST_SKIP() << kNotBeside;
+  constexpr uint32_t kCount = 64;
+  uint32_t* told = nullptr;
+  cuda(cudaMallocHost(&told, sizeof *told), "page-locked memory");
+  runWorld(2, with(DependentLaunch::On), [&](RankEnv& env) {
+    if (!launchesClose()) return;
+    const OwnKernels own;
+    auto* const from = reinterpret_cast<uint32_t*>(env.src);
+    auto* const to = reinterpret_cast<uint32_t*>(env.dst);
+    std::vector<uint32_t> values(2 * kCount);
+    for (uint32_t i = 0; i < values.size(); ++i) values[i] = 1000 * i + env.rank();
+    cuda(
+        cudaMemcpyAsync(from, values.data(), values.size() * 4, cudaMemcpyHostToDevice, env.stream),
+        "copy");
+    const auto sum = [&](uint32_t at) {
+      env.runner->run({"sum", Collective::AllReduce, from + at, to + at, kCount, rondoUint32,
+                       rondoSum, 0, env.stream});
+    };
+    // Loaded before any kernel waits for a peer.
+    own.begins(told, env.stream);
+    env.sync();
+    env.barrier();
+    sum(0);
+    env.sync();
+    env.barrier();
+    if (env.rank() == 0) *told = 0;
+    env.barrier();
+    if (env.rank() == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      EXPECT_EQ(std::atomic_ref<uint32_t>(*told).load(std::memory_order_acquire), 0u);
+    }
+    sum(0);
+    if (env.rank() == 0) own.begins(told, env.stream);
+    sum(kCount);
+    env.sync();
+    std::vector<uint32_t> found(values.size());
+    cuda(cudaMemcpyAsync(found.data(), to, found.size() * 4, cudaMemcpyDeviceToHost, env.stream),
+         "copy");
+    env.sync();
+    for (uint32_t i = 0; i < found.size(); ++i) values[i] = 2 * 1000 * i + 1;
+    EXPECT_EQ(found, values);
+    EXPECT_EQ(*told, 1u);
   });
   cudaFreeHost(told);
 }

@@ -34,7 +34,7 @@ struct DeviceMeasurement {
     facts.ranks = ranks;
     facts.lanes = 128;
     facts.lineStores = true;
-    facts.close = close;
+    facts.close = close ? Close::kBeside : Close::kNot;
     return facts;
   }
 };

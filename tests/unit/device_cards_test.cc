@@ -112,22 +112,24 @@ TEST(DeviceCards, WhoSharesAContext) {
   EXPECT_FALSE(sharesContext({in(1, 10)}, 0));
 }
 
-TEST(DeviceCards, AllComeCloseOrNobody) {
+TEST(DeviceCards, AllComeAsCloseAsEveryoneMay) {
   const auto ofDevice = [](unsigned char device, uint64_t process) {
     DeviceCard card = cardOf(device, process, true);
-    card.close = 1;
+    card.close = Close::kBeside;
     return card;
   };
   std::vector<DeviceCard> cards{ofDevice(1, 1), ofDevice(2, 2), ofDevice(3, 2)};
-  EXPECT_TRUE(allComeClose(cards));
-  EXPECT_TRUE(allComeClose({cards[0]}));
-  cards[1].close = 0;
-  EXPECT_FALSE(allComeClose(cards));
-  cards[1].close = 1;
+  EXPECT_EQ(agreedClose(cards), Close::kBeside);
+  EXPECT_EQ(agreedClose({cards[0]}), Close::kBeside);
+  cards[1].close = Close::kAtItsEnd;
+  EXPECT_EQ(agreedClose(cards), Close::kAtItsEnd);
+  cards[2].close = Close::kNot;
+  EXPECT_EQ(agreedClose(cards), Close::kNot);
+  cards[1].close = cards[2].close = Close::kBeside;
   cards.push_back(ofDevice(1, 1));
-  EXPECT_FALSE(allComeClose(cards)) << "two of a process on one device";
+  EXPECT_EQ(agreedClose(cards), Close::kAtItsEnd) << "two of a process on one device";
   cards.back() = ofDevice(3, 4);
-  EXPECT_FALSE(allComeClose(cards)) << "two processes on one device";
+  EXPECT_EQ(agreedClose(cards), Close::kAtItsEnd) << "two processes on one device";
 }
 
 TEST(DeviceCards, WhatIsLeftIsSharedToo) {

@@ -315,7 +315,10 @@ TEST(DevicePredictions, ChooseWhatWasMeasuredBestOnFourGpus) {
 TEST(DevicePredictions, KnowWhatComesClose) {
   const DeviceCosts costs;
   DeviceFacts apart = gpus(4), close = apart;
-  close.close = true;
+  close.close = Close::kAtItsEnd;
+  EXPECT_EQ(close.closeLanes(), 0);
+  EXPECT_EQ(close.closeOf(1), Close::kAtItsEnd) << "beside other communicators";
+  close.close = Close::kBeside;
   EXPECT_EQ(close.closeLanes(), apart.lanes / 2);
   EXPECT_LT(apart.closeLanes(), 0);
   const auto savedBy = [&](const DeviceRequest& request, const std::string& rule) {
@@ -472,7 +475,7 @@ TEST(DeviceFit, FindsWhatMadeUpTheTimes) {
 TEST(DeviceTrials, ForceWhatTheySayAndTellEveryCost) {
   for (const auto& [ranks, close] : {std::pair{2, false}, {4, false}, {4, true}, {8, false}}) {
     DeviceFacts facts = gpus(ranks);
-    facts.close = close;
+    facts.close = close ? Close::kBeside : Close::kNot;
     std::vector<DeviceObservation> trials = tune::deviceTrials(facts, 64u << 20);
     ASSERT_GT(trials.size(), 60u);
     DeviceCosts truth;

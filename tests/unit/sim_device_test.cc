@@ -129,7 +129,7 @@ TEST(SimDevice, SendsAndGathersTakeWhatIsPredicted) {
 TEST(SimDevice, KernelsComeCloseWhereGpusCan) {
   const auto closes = [](const char* machine) {
     const topo::Graph graph = topo::parseSynthetic(machine);
-    return deviceFactsOn(graph, graph.all(topo::NodeKind::Gpu)).close;
+    return deviceFactsOn(graph, graph.all(topo::NodeKind::Gpu)).close == Close::kBeside;
   };
   EXPECT_TRUE(closes("4 gpu nvlink=450 nvswitch"));
   EXPECT_TRUE(closes("8 gpu nvlink=900 nvswitch"));
@@ -151,7 +151,7 @@ TEST(SimDevice, KernelsComeCloseWhereGpusCan) {
         .best({Collective::AllReduce, 1024})
         .result.picoseconds;
   };
-  EXPECT_EQ(part(Parts({{0, 1}, {2, 3}}), 4), part({}, 2) + DeviceCosts{}.close);
+  EXPECT_EQ(part(Parts({{0, 1}, {2, 3}}), 4), part({}, 2) + DeviceCosts{}.close / 4);
 }
 
 TEST(SimDevice, TransfersFillTheStretchedTime) {

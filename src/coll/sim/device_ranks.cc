@@ -22,9 +22,11 @@ DeviceFacts deviceFactsOn(const topo::Graph& graph, const std::vector<int>& gpus
   facts.ranks = static_cast<int>(gpus.size());
   facts.lanes = kUsualLanes;
   facts.lineStores = true;
-  facts.close = readDependentLaunch() == DependentLaunch::On &&
-                std::all_of(gpus.begin(), gpus.end(),
-                            [&graph](int gpu) { return topo::capabilityOf(graph, gpu) >= kClose; });
+  const bool close = readDependentLaunch() == DependentLaunch::On &&
+                     std::all_of(gpus.begin(), gpus.end(), [&graph](int gpu) {
+                       return topo::capabilityOf(graph, gpu) >= kClose;
+                     });
+  facts.close = close ? Close::kBeside : Close::kNot;
   topo::PathFinder finder(graph);
   uint64_t narrowest = UINT64_MAX;
   for (const int to : gpus) {

@@ -127,7 +127,7 @@ Rehearsal::Rehearsal(const topo::Graph& graph, std::vector<int> places, Settings
   }
   kernels_ = deviceFactsOn(graph, gpus);
   // Ranks of a part are in another communicator, too.
-  if (!parts_.whole()) kernels_->close = false;
+  if (!parts_.whole()) kernels_->close = std::min(kernels_->close, Close::kAtItsEnd);
   // Parts that share PCIe links hinder each other, which the planner does not know.
   if (!parts_.whole() && !kernels_->lineStores) kernels_.reset();
 }
