@@ -83,8 +83,10 @@ class Drawing {
     std::vector<std::string> lines;
     if (parts.size() > kMostPartsOfFirst) {
       size_t devices = 0;
-      for (size_t i = kMostPartsOfFirst; i < parts.size(); ++i) devices += parts[i].devices.size();
-      lines.push_back(format("... and %zu more GPUs and cards", devices));
+      for (size_t i = kMostPartsOfFirst; i < parts.size(); ++i) {
+        devices += parts[i].devices.size() + parts[i].idle.size();
+      }
+      lines.push_back(format("... and %zu more GPUs, cards and CPUs", devices));
     }
     if (parts.size() > 1 && !left.empty()) lines.push_back(left);
     for (const std::string& line : lines) {

@@ -12,6 +12,7 @@ namespace rondo::topo {
 namespace {
 
 constexpr size_t kWidestPart = 20;  // GPUs and cards side by side: 1584 units
+constexpr size_t kMostCpus = 10;    // that stand side by side
 constexpr double kLevel = 68;       // from a row of switches to the next one
 constexpr double kDoors = 50;       // below devices, where rings leave a host
 constexpr double kBar = 48;         // from an NVSwitch to the next one, with numbers between
@@ -104,6 +105,31 @@ std::vector<HostPart> packed(const std::vector<std::vector<int>>& groups, size_t
   return out;
 }
 
+/// CPUs without devices stand beside the others where these are few, else in parts of their own.
+void addIdle(const Graph& graph, int host, const std::vector<std::vector<int>>& groups,
+             std::vector<HostPart>* parts) {
+  std::map<int, double> all;
+  for (const std::vector<int>& group : groups) {
+    for (const int device : group) all[device] = 0;
+  }
+  size_t beside = 0;  // with devices; all of them count for the first part
+  std::vector<int> idle;
+  for (const int cpu : graph.all(NodeKind::Cpu, host)) {
+    if (above(graph, cpu, all) < 0)
+      idle.push_back(cpu);
+    else
+      ++beside;
+  }
+  size_t part = 0;
+  for (const int cpu : idle) {
+    while ((part == 0 ? beside : 0) + (*parts)[part].idle.size() >= kMostCpus) {
+      if (++part == 1 && parts->size() > 1) part = parts->size();
+      if (part == parts->size()) parts->emplace_back();
+    }
+    (*parts)[part].idle.push_back(cpu);
+  }
+}
+
 class Layout {
  public:
   Layout(const Graph& graph, const HostPart& part, size_t rings)
@@ -150,8 +176,8 @@ class Layout {
     double last = 0;
     for (const int cpu : graph_.all(NodeKind::Cpu, part_.host)) {
       const double middle = above(graph_, cpu, x_);
-      const bool idle = middle < 0 && !hasDevices(cpu);  // it is in the first part
-      if (middle < 0 && !(idle && part_.number == 0)) continue;
+      const bool idle = std::find(part_.idle.begin(), part_.idle.end(), cpu) != part_.idle.end();
+      if (middle < 0 && !idle) continue;
       // One without devices stands behind the CPU of the number before its own.
       if (middle > 0) last = middle;
       row.push_back({last, cpu});
@@ -163,13 +189,6 @@ class Layout {
     const double head = socketHead();
     out_.cpuY += head;
     for (const Wanted& one : row) out_.places[one.node].y = out_.cpuY;
-  }
-  bool hasDevices(int cpu) const {
-    std::map<int, double> all;
-    for (const NodeKind kind : {NodeKind::Gpu, NodeKind::Nic}) {
-      for (const int device : graph_.all(kind, part_.host)) all[device] = 0;
-    }
-    return above(graph_, cpu, all) >= 0;
   }
   /// Room for arches between CPUs that are no neighbours.
   double socketHead() const {
@@ -277,6 +296,7 @@ std::vector<HostPart> partsOf(const Graph& graph, int host) {
   // in one as in another.
   std::vector<HostPart> out = packed(groups, 0);
   if (out.size() > 1) out = packed(groups, out.size());
+  addIdle(graph, host, groups, &out);
   for (size_t i = 0; i < out.size(); ++i) {
     out[i].host = host;
     out[i].number = i;

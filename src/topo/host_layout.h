@@ -9,11 +9,12 @@
 
 namespace rondo::topo {
 
-/// A host whose GPUs and cards stand side by side, or so many of them as do.
+/// A host whose GPUs and cards, or CPUs, stand side by side, or so many of them as do.
 struct HostPart {
   int host = 0;
   size_t number = 0, parts = 1;
   std::vector<int> devices;  ///< GPUs and NICs from left to right, as they hang below others.
+  std::vector<int> idle;     ///< CPUs that have none of these, in any part.
 };
 
 /// Those of one switch or CPU stay together where they have room.

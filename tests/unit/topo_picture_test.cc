@@ -94,10 +94,11 @@ TEST(TopoPicture, CapturedMachinesAreClear) {
 
 TEST(TopoPicture, InventedMachinesAreClear) {
   for (const char* const machine :
-       {"1 cpu", "8 cpu", "1 cpu, 1 gpu", "2 cpu, 8 gpu nvlink=50 mesh",
-        "2 cpu, 8 gpu nvlink=50 ring", "2 cpu, 16 gpu nvlink=50 mesh, 2 nic=25",
-        "2 cpu, 24 gpu nvlink=50 mesh", "8 x (4 cpu, 2 nic=25)",
-        "2 x (1 cpu, 2 gpu nvlink=100 nvswitch, 2 nic=10)", "4 cpu, 16 pci, 64 gpu, 16 nic=50",
+       {"1 cpu", "8 cpu", "64 cpu", "200 cpu", "12 cpu, 4 gpu", "2 x (24 cpu, 2 nic=10)",
+        "1 cpu, 1 gpu", "2 cpu, 8 gpu nvlink=50 mesh", "2 cpu, 8 gpu nvlink=50 ring",
+        "2 cpu, 16 gpu nvlink=50 mesh, 2 nic=25", "2 cpu, 24 gpu nvlink=50 mesh",
+        "8 x (4 cpu, 2 nic=25)", "2 x (1 cpu, 2 gpu nvlink=100 nvswitch, 2 nic=10)",
+        "4 cpu, 16 pci, 64 gpu, 16 nic=50",
         "64 x (2 cpu, 4 pci, 8 gpu nvlink=450 nvswitch, 8 nic=50) rail",
         "3 x (2 cpu, 32 gpu nvlink=450 nvswitch, 32 nic=50)"}) {
     SCOPED_TRACE(machine);
@@ -144,6 +145,14 @@ TEST(TopoPicture, PartsOfAHostHaveAllDevicesAndSayWhatIsLeftOut) {
   const std::string svg = drawn(graph);
   EXPECT_EQ(count(svg, "host0, part 4 of 4"), 1u);
   EXPECT_EQ(count(svg, "Not drawn, between parts: 6 links between CPUs, 60 GB/s each"), 1u);
+  std::vector<int> cpus;
+  for (const HostPart& part : partsOf(parseSynthetic("12 cpu, 4 gpu, 40 nic=1"), 0)) {
+    cpus.insert(cpus.end(), part.idle.begin(), part.idle.end());
+  }
+  EXPECT_EQ(cpus.size(), 0u) << "all have a card";
+  const std::string many = drawn(parseSynthetic("64 cpu"));
+  for (int cpu = 0; cpu < 64; ++cpu) EXPECT_EQ(count(many, "cpu" + std::to_string(cpu)), 1u);
+  EXPECT_EQ(count(many, "host0, part 7 of 7"), 1u);
   // Nothing is left out of a host that is one part.
   EXPECT_EQ(drawn(parseSynthetic("2 cpu, 8 gpu")).find("Not drawn"), std::string::npos);
 }
