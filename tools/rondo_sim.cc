@@ -86,6 +86,7 @@ sim::Settings settingsOf(const Arguments& a) {
   out.depth = a.depth;
   out.periods = static_cast<Count>(a.periods);
   out.wholeIfKept = !a.periodsGiven;
+  out.recordLinks = !a.svg.empty();
   return out;
 }
 
@@ -165,9 +166,9 @@ class Simulation {
     if (!a_.trace.empty()) sim::writeFile(a_.trace, traceJson(best.result));
     if (a_.svg.empty()) return;
     const std::string title =
-        format("%s of %llu bytes, %s, %d ranks: %.2f us", a_.op.c_str(),
+        format("%s of %llu bytes, %s, %d rank%s: %.2f us", a_.op.c_str(),
                static_cast<unsigned long long>(bytes), best.algorithm->name, on_.ranks(),
-               static_cast<double>(best.result.picoseconds) * 1e-6);
+               on_.ranks() == 1 ? "" : "s", static_cast<double>(best.result.picoseconds) * 1e-6);
     sim::writeFile(a_.svg, heatSvg(job, best.result, title));
   }
 

@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "text.h"
+#include "base/text_width.h"
+#include "plot_marks.h"
 
 namespace rondo::bench {
 namespace {
 
 constexpr double kWidth = 900;
-constexpr double kLegendLine = 20;
+constexpr double kEdge = 14;  // of the picture, to its texts
+constexpr double kTextSize = 12, kMarkSize = 11;
+constexpr double kLegendLine = 20, kNoteLine = 17, kTextLine = 18;
+constexpr double kTextHead = 44, kIndent = 16;  // of panels of texts
 constexpr const char* kGrid = "#e3e3e3";
 constexpr const char* kFrame = "#999";
 
@@ -93,52 +97,98 @@ std::vector<const Series*> named(const Figure& figure) {
   return result;
 }
 
+/// Of a panel of texts, one below the other.
+struct TextLine {
+  std::string text;
+  bool goesOn;  ///< With what the line above has begun.
+};
+
+std::vector<TextLine> linesOf(const Panel& panel) {
+  std::vector<TextLine> result;
+  for (const std::string& line : panel.lines) {
+    bool goesOn = false;
+    for (std::string& part : wrapped(line, kTextSize, kWidth - 2 * kEdge - kIndent)) {
+      result.push_back({std::move(part), goesOn});
+      goesOn = true;
+    }
+  }
+  return result;
+}
+
 class Drawing {
  public:
   explicit Drawing(const Figure& figure)
-      : figure_(figure), legend_(placeLegend()), svg_(kWidth, height()) {}
+      : figure_(figure), notes_(wrapNotes()), legend_(placeLegend()), svg_(kWidth, height()) {}
   std::string draw();
 
  private:
   struct Entry {
     const Series* series;
+    std::string name;
     double x;
     int line;
   };
 
+  std::vector<std::string> wrapNotes() const;
   std::vector<Entry> placeLegend() const;
-  int rows() const {
-    return (static_cast<int>(figure_.panels.size()) + figure_.columns - 1) / figure_.columns;
+  /// Panels of curves.
+  int curvePanels() const {
+    return static_cast<int>(std::count_if(figure_.panels.begin(), figure_.panels.end(),
+                                          [](const Panel& panel) { return panel.lines.empty(); }));
   }
+  int rows() const { return (curvePanels() + figure_.columns - 1) / figure_.columns; }
   double headHeight() const {
     const int lines = legend_.empty() ? 0 : legend_.back().line + 1;
-    return 40 + 17 * static_cast<double>(figure_.notes.size()) + kLegendLine * lines;
+    return 40 + kNoteLine * static_cast<double>(notes_.size()) + kLegendLine * lines;
   }
-  double height() const { return headHeight() + rows() * figure_.panelHeight + 6; }
+  double height() const;
   void head();
   void panel(const Panel& panel, Point corner, double width);
-  void texts(const Panel& panel, Point corner);
+  double texts(const Panel& panel, double y);
   void xMarks(const Panel& panel, const Axis& x, const Axis& y);
   void yMarks(const Panel& panel, const Axis& x, const Axis& y);
   void curves(const Panel& panel, const Axis& x, const Axis& y);
 
   const Figure& figure_;
+  std::vector<std::string> notes_;
   std::vector<Entry> legend_;
   Svg svg_;
 };
 
+double Drawing::height() const {
+  double result = headHeight() + rows() * figure_.panelHeight + 6;
+  for (const Panel& panel : figure_.panels) {
+    if (!panel.lines.empty()) {
+      result += kTextHead + kTextLine * static_cast<double>(linesOf(panel).size());
+    }
+  }
+  return result;
+}
+
+std::vector<std::string> Drawing::wrapNotes() const {
+  std::vector<std::string> result;
+  for (const std::string& note : figure_.notes) {
+    for (std::string& line : wrapped(note, kTextSize, kWidth - 2 * kEdge)) {
+      result.push_back(std::move(line));
+    }
+  }
+  return result;
+}
+
 std::vector<Drawing::Entry> Drawing::placeLegend() const {
+  constexpr double kLine = 37, kBetween = 19;
   std::vector<Entry> entries;
-  double x = 14;
+  double x = kEdge;
   int line = 0;
   for (const Series* series : named(figure_)) {
-    const double width = 56 + 7 * static_cast<double>(series->name.size());
-    if (x + width > kWidth) {
-      x = 14;
+    const std::string name = shortText(series->name, kTextSize, kWidth - 2 * kEdge - kLine);
+    const double width = kLine + textWidth(name, kTextSize);
+    if (x > kEdge && x + width > kWidth - kEdge) {
+      x = kEdge;
       ++line;
     }
-    entries.push_back({series, x, line});
-    x += width;
+    entries.push_back({series, name, x, line});
+    x += width + kBetween;
   }
   return entries;
 }
@@ -147,13 +197,13 @@ void Drawing::head() {
   TextStyle title;
   title.size = 16;
   title.bold = true;
-  svg_.text({14, 26}, figure_.title, title);
+  svg_.text({kEdge, 26}, shortText(figure_.title, title.size, (kWidth - 2 * kEdge) / 1.15), title);
   TextStyle note;
   note.color = "#666";
   double y = 45;
-  for (const std::string& text : figure_.notes) {
-    svg_.text({14, y}, text, note);
-    y += 17;
+  for (const std::string& text : notes_) {
+    svg_.text({kEdge, y}, text, note);
+    y += kNoteLine;
   }
   for (const Entry& entry : legend_) {
     const double at = y + 5 + kLegendLine * entry.line;
@@ -161,14 +211,14 @@ void Drawing::head() {
     svg_.path({{entry.x, at - 4}, {entry.x + 30, at - 4}}, color, 2.2,
               entry.series->dashed ? kDashes : "");
     svg_.dot({entry.x + 15, at - 4}, 3, color);
-    svg_.text({entry.x + 37, at}, entry.series->name, {});
+    svg_.text({entry.x + 37, at}, entry.name, {});
   }
 }
 
 void Drawing::xMarks(const Panel& panel, const Axis& x, const Axis& y) {
-  constexpr double kLabelWidth = 46;
+  constexpr double kLabelWidth = 46, kBetween = 8;
   TextStyle below;
-  below.size = 11;
+  below.size = kMarkSize;
   below.anchor = Anchor::kMiddle;
   std::vector<double> values;
   for (const Series& series : panel.series) {
@@ -177,11 +227,15 @@ void Drawing::xMarks(const Panel& panel, const Axis& x, const Axis& y) {
     }
   }
   const auto most = static_cast<size_t>((x.to - x.from) / kLabelWidth);
+  double taken = 0;
   for (double value : chosenMarks(values, most)) {
     const double at = x.at(value);
     svg_.line({at, y.from}, {at, y.to}, kGrid, 1);
-    svg_.text({at, y.from + 15}, panel.xIsBytes ? formatBytesTick(value) : formatDecimalTick(value),
-              below);
+    const std::string label = panel.xIsBytes ? formatBytesTick(value) : formatDecimalTick(value);
+    const double half = textWidth(label, kMarkSize) / 2;
+    if (at - half < taken) continue;  // sizes need not be evenly apart
+    svg_.text({at, y.from + 15}, label, below);
+    taken = at + half + kBetween;
   }
 }
 
@@ -191,13 +245,10 @@ void Drawing::yMarks(const Panel& panel, const Axis& x, const Axis& y) {
   if (panel.percent) {
     values = {0, 25, 50, 75, 100};
   } else {
-    const int most = static_cast<int>((y.from - y.to) / kLabelHeight);
-    for (int exponent : tickExponents(y.low, y.high, most)) {
-      values.push_back(std::pow(10.0, exponent));
-    }
+    values = decimalMarks(y.low, y.high, static_cast<int>((y.from - y.to) / kLabelHeight));
   }
   TextStyle left;
-  left.size = 11;
+  left.size = kMarkSize;
   left.anchor = Anchor::kEnd;
   for (double value : values) {
     svg_.line({x.from, y.at(value)}, {x.to, y.at(value)}, kGrid, 1);
@@ -217,20 +268,21 @@ void Drawing::curves(const Panel& panel, const Axis& x, const Axis& y) {
   }
 }
 
-void Drawing::texts(const Panel& panel, Point corner) {
+/// Returns where they end.
+double Drawing::texts(const Panel& panel, double y) {
   TextStyle title;
   title.size = 13;
   title.bold = true;
-  svg_.text({corner.x + 14, corner.y + 20}, panel.title, title);
-  double y = corner.y + 44;
-  for (const std::string& line : panel.lines) {
-    svg_.text({corner.x + 14, y}, line, {});
-    y += 18;
+  svg_.text({kEdge, y + 20}, panel.title, title);
+  y += kTextHead;
+  for (const TextLine& line : linesOf(panel)) {
+    svg_.text({line.goesOn ? kEdge + kIndent : kEdge, y}, line.text, {});
+    y += kTextLine;
   }
+  return y;
 }
 
 void Drawing::panel(const Panel& panel, Point corner, double width) {
-  if (!panel.lines.empty()) return texts(panel, corner);
   constexpr double kLeft = 62;
   constexpr double kRight = 14;
   constexpr double kTop = 28;
@@ -259,12 +311,18 @@ void Drawing::panel(const Panel& panel, Point corner, double width) {
 std::string Drawing::draw() {
   head();
   const double width = kWidth / figure_.columns;
-  for (size_t i = 0; i < figure_.panels.size(); ++i) {
-    const auto columns = static_cast<size_t>(figure_.columns);
-    const size_t row = i / columns;
-    const Point corner{static_cast<double>(i % columns) * width,
-                       headHeight() + static_cast<double>(row) * figure_.panelHeight};
-    panel(figure_.panels[i], corner, width);
+  const auto columns = static_cast<size_t>(figure_.columns);
+  size_t drawn = 0;
+  double below = headHeight() + rows() * figure_.panelHeight;
+  for (const Panel& one : figure_.panels) {
+    if (!one.lines.empty()) {
+      below = texts(one, below);
+      continue;
+    }
+    const Point corner{static_cast<double>(drawn % columns) * width,
+                       headHeight() + static_cast<double>(drawn / columns) * figure_.panelHeight};
+    panel(one, corner, width);
+    ++drawn;
   }
   return svg_.str();
 }
@@ -272,45 +330,5 @@ std::string Drawing::draw() {
 }  // namespace
 
 std::string drawFigure(const Figure& figure) { return Drawing(figure).draw(); }
-
-std::string formatBytesTick(double bytes) {
-  constexpr const char* kUnits[] = {"", "Ki", "Mi", "Gi", "Ti"};
-  size_t unit = 0;
-  while (bytes >= 1024 && unit + 1 < std::size(kUnits)) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return format(bytes == std::floor(bytes) ? "%.0f%s" : "%.1f%s", bytes, kUnits[unit]);
-}
-
-std::string formatDecimalTick(double value) {
-  constexpr const char* kUnits[] = {"", "k", "M", "G", "T"};
-  size_t unit = 0;
-  while (value >= 999.5 && unit + 1 < std::size(kUnits)) {
-    value /= 1000;
-    ++unit;
-  }
-  return format("%.6g%s", value, kUnits[unit]);
-}
-
-std::vector<double> chosenMarks(std::vector<double> values, size_t most) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-  const size_t step = (values.size() + most - 1) / std::max<size_t>(1, most);
-  std::vector<double> result;
-  for (size_t i = 0; i < values.size(); i += std::max<size_t>(1, step)) result.push_back(values[i]);
-  return result;
-}
-
-std::vector<int> tickExponents(double low, double high, int most) {
-  constexpr double kSlack = 1e-9;
-  const int first = static_cast<int>(std::ceil(std::log10(low) - kSlack));
-  const int last = static_cast<int>(std::floor(std::log10(high) + kSlack));
-  int step = 1;
-  while ((last - first) / step + 1 > std::max(2, most)) ++step;
-  std::vector<int> result;
-  for (int exponent = first; exponent <= last; exponent += step) result.push_back(exponent);
-  return result;
-}
 
 }  // namespace rondo::bench

@@ -22,7 +22,9 @@ struct Panel {
   bool xIsBytes = true;  ///< Labels as 4, 1Ki, 1Mi.
   bool percent = false;  ///< A straight axis from 0 to 100 instead of a logarithmic one.
   std::vector<Series> series;
-  std::vector<std::string> lines;  ///< Instead of curves: texts, for what has one size only.
+  /// Instead of curves: texts, for what has one size only. They stand below all curves, as wide as
+  /// the picture, and are broken where they are longer.
+  std::vector<std::string> lines;
 };
 
 struct Figure {
@@ -35,17 +37,5 @@ struct Figure {
 
 /// As wide as a README shows it.
 std::string drawFigure(const Figure& figure);
-
-/// "4", "1Ki", "64Ki", "1Mi": what is not a whole number of a unit keeps one digit after the point.
-std::string formatBytesTick(double bytes);
-/// "0.1", "1", "1k", "1M": a power of ten.
-std::string formatDecimalTick(double value);
-
-/// The values of a horizontal axis that get a mark: at most `most`, evenly chosen from the first
-/// on.
-std::vector<double> chosenMarks(std::vector<double> values, size_t most);
-
-/// Exponents of 10 at which an axis over [low, high] has its marks, at most `most` of them.
-std::vector<int> tickExponents(double low, double high, int most);
 
 }  // namespace rondo::bench

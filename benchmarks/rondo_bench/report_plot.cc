@@ -2,24 +2,18 @@
 #include <map>
 
 #include "plot.h"
+#include "plot_marks.h"
 #include "report.h"
 #include "text.h"
 
 namespace rondo::bench {
 namespace {
 
-constexpr size_t kNoteLength = 130;  // letters that fit in a line
-
 const std::string* factOf(const RunInfo& info, const std::string& name) {
   for (const auto& [fact, text] : info.facts) {
     if (fact == name) return &text;
   }
   return nullptr;
-}
-
-std::string shortened(std::string text) {
-  if (text.size() > kNoteLength) text = text.substr(0, kNoteLength - 3) + "...";
-  return text;
 }
 
 constexpr size_t kMostKinds = 6;  // types and operators that can be told apart
@@ -32,7 +26,6 @@ class PlotReporter : public Reporter {
   void row(const Row& row) override {
     rows_.push_back(row);
     addOnce(kinds_[row.collective], kindOf(row));
-    mostKinds_ = std::max(mostKinds_, kinds_[row.collective].size());
     addOnce(libraries_, row.library);
     addOnce(collectives_, row.collective);
   }
@@ -40,17 +33,16 @@ class PlotReporter : public Reporter {
   void end() override {
     Figure figure;
     figure.title = "rondo-bench " + info_.command;
-    for (const std::string& note : notes()) figure.notes.push_back(shortened(note));
     if (info_.manyBenchmarks) {
       figure.columns = 3;
       figure.panelHeight = 220;
     }
     for (const std::string& name : collectives_) addPanels(name, figure);
+    figure.notes = notes();
     if (!single_.empty()) {
       Panel panel;
       panel.title = "Of one size";
       panel.lines = single_;
-      if (figure.panels.empty()) figure.panelHeight = 44 + 18 * static_cast<double>(single_.size());
       figure.panels.push_back(panel);
     }
     file_ << drawFigure(figure);
@@ -92,12 +84,13 @@ class PlotReporter : public Reporter {
   /// The rows of one benchmark, a curve for each library and kind. With one kind libraries differ
   /// in colour too.
   template <class Value>
-  std::vector<Series> seriesOf(const std::string& collective, const Value& value) const {
+  std::vector<Series> seriesOf(const std::string& collective, const Value& value,
+                               size_t most = kMostKinds) const {
     std::vector<Series> result;
     const std::vector<std::string>& kinds = kinds_.at(collective);
     for (const Row& row : rows_) {
       const size_t kind = placeIn(kinds, kindOf(row));
-      if (row.collective != collective || kind >= kMostKinds) continue;
+      if (row.collective != collective || kind >= most) continue;
       const std::string name = row.library + kindOf(row);
       auto found = std::find_if(result.begin(), result.end(),
                                 [&](const Series& series) { return series.name == name; });
@@ -124,10 +117,12 @@ class PlotReporter : public Reporter {
   void addPanels(const std::string& name, Figure& figure) {
     const Row& first = *std::find_if(rows_.begin(), rows_.end(),
                                      [&](const Row& row) { return row.collective == name; });
-    const auto time = seriesOf(name, [](const Row& row) { return row.usec.p50; });
+    const auto median = [](const Row& row) { return row.usec.p50; };
+    const auto time = seriesOf(name, median);
     const bool curves = std::any_of(time.begin(), time.end(),
                                     [](const Series& one) { return one.points.size() > 1; });
-    if (!curves) return addSingles(name, first, time);
+    if (!curves) return addSingles(name, first, seriesOf(name, median, kinds_[name].size()));
+    mostKinds_ = std::max(mostKinds_, kinds_[name].size());
     const bool many = info_.manyBenchmarks;
     figure.panels.push_back(panelOf(many ? name : "Time, median", "microseconds", time));
     if (overRanks(first)) {
@@ -164,7 +159,7 @@ class PlotReporter : public Reporter {
   std::vector<Row> rows_;
   // In the order in which they came, as the next two; of each benchmark.
   std::map<std::string, std::vector<std::string>> kinds_;
-  size_t mostKinds_ = 0;
+  size_t mostKinds_ = 0;  // of what has curves
   std::vector<std::string> libraries_;
   std::vector<std::string> collectives_;
   std::vector<std::string> single_;

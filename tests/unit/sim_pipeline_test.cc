@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
+#include "coll/sim/heat_rows.h"
 #include "coll/sim/heat_svg.h"
 #include "coll/sim/pipeline.h"
 #include "support/topo_refusal.h"
@@ -133,12 +135,16 @@ TEST(SimPipeline, TimelineAndPictureShowTheGaps) {
   job.places = on.places();
   const std::string svg = heatSvg(job, sent, "stages");
   expectPart(svg, ">host0/nic1 to switch0<");
-  // Four messages of 2 ms each way, until the last one is there.
-  Time last = 0;
-  for (const StageMessage& m : run.messages) last = std::max(last, m.end);
-  const double use = 100.0 * 4 * 2e9 / static_cast<double>(last);
+  // Four messages of 2 ms each way, until the last stage has done its last work.
+  const double use = 100.0 * 4 * 2e9 / static_cast<double>(run.end);
   EXPECT_LT(use, 10);
-  expectPart(svg, format("%3.0f %% of 10 GB/s", use));
+  expectPart(svg, format("%5.1f %% of 10 GB/s", use));
+  const Heat heat = heatOf(job, sent);
+  EXPECT_EQ(heat.edges.back(), run.end);
+  // In a message's time a cable carries what it can; before the first one nothing.
+  const double most = *std::max_element(heat.rows[0].use.begin(), heat.rows[0].use.end());
+  EXPECT_NEAR(most, 1, 0.01);
+  EXPECT_EQ(heat.rows[0].use[0], 0);
   Settings few;
   few.mostKept = 10;
   const Rehearsal tight(graph, 4, few);

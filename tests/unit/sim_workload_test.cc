@@ -5,13 +5,10 @@
 #include <random>
 
 #include "coll/sim/choices.h"
-#include "coll/sim/heat_svg.h"
 #include "coll/sim/output.h"
-#include "coll/sim/routes.h"
 #include "coll/sim/workload_run.h"
 #include "support/topo_refusal.h"
 #include "topo/synthetic.h"
-#include "topo/xml.h"
 
 namespace {
 
@@ -325,62 +322,6 @@ TEST(SimWorkload, SurvivesWhatIsDamaged) {
     }
   }
   EXPECT_GT(read, 100) << "some damage is none";
-}
-
-TEST(SimHeat, PictureNamesLinksAndIsWellFormed) {
-  const topo::Graph graph =
-      topo::parseSynthetic("2 x (1 cpu, 2 gpu nvlink=100 nvswitch, 2 nic=10)");
-  Settings settings;
-  settings.record = true;
-  settings.algorithm = "ring";
-  Rehearsal on(graph, 4, settings);
-  const Outcome& best = on.best({Collective::AllReduce, 4'000'000});
-  const Job job = on.jobOf(*best.algorithm, best.geometry, 0);
-  const std::string svg = heatSvg(job, best.result, "a < b");
-  EXPECT_EQ(topo::parseXml(svg, "heat.svg").name, "svg");
-  expectPart(svg, "a &lt; b");
-  expectPart(svg, ">host0/nic1 to switch0<");
-  // The cables are what a ring over two hosts waits for: they come first and are nearly full.
-  EXPECT_LT(svg.find("nic1 to switch0"), svg.find("gpu0 to host0/nvs0"));
-  const size_t of = svg.find(" % of 10 GB/s");
-  ASSERT_NE(of, std::string::npos);
-  EXPECT_GE(std::atoi(svg.substr(of - 3, 3).c_str()), 90);
-}
-
-TEST(SimHeat, ManyLinksAlikeAreOneRow) {
-  const topo::Graph graph =
-      topo::parseSynthetic("8 x (1 cpu, 4 gpu nvlink=100 nvswitch, 4 nic=10)");
-  Settings settings;
-  settings.record = true;
-  settings.algorithm = "ring";
-  Rehearsal on(graph, 0, settings);
-  const Outcome& best = on.best({Collective::AllGather, 1'000'000});
-  const std::string svg =
-      heatSvg(on.jobOf(*best.algorithm, best.geometry, 0), best.result, "all-gather");
-  expectPart(svg, ">host*/gpu* to host*/nvs* (mean of 24)<");
-}
-
-// A transfer's bytes have left before its last one is there; stretched, that much earlier, too.
-TEST(SimHeat, LatencyIsStretchedWithTheRest) {
-  const topo::Graph graph = topo::parseSynthetic("1 cpu, 2 gpu nvlink=100 nvswitch");
-  Job job;
-  job.graph = &graph;
-  job.places = placeRanks(graph, 2);
-  Routes routes(graph, job.places);
-  const Route& route = routes.at(routes.find(0, 1));
-  ASSERT_EQ(route.latency, 500'000u);
-  Result result;
-  result.picoseconds = 1'000'000;
-  result.transfers.push_back({0, 1, 0, 0, 50'000, 0, 1'000'000, -1});
-  result.routes.emplace_back(1, route.arcs);
-  const auto rows = [&] {
-    const std::string svg = heatSvg(job, result, "one");
-    return svg.substr(0, svg.find("\"middle\""));  // without the axis
-  };
-  const std::string before = rows();
-  stretch(&result, 3'000'000);
-  result.transfers[0].bytes *= 3;
-  EXPECT_EQ(rows(), before);
 }
 
 TEST(SimChoices, SayWhatWouldRun) {

@@ -46,7 +46,7 @@ Engine::Engine(const Job& job, const Compact& plans)
       plans_(plans),
       periods_(job.periods == 0 ? plans.fullPeriods : std::min(job.periods, plans.fullPeriods)),
       routes_(*job.graph, job.places),
-      links_(capacities(*job.graph, job.costs)),
+      links_(capacities(*job.graph, job.costs), job.recordLinks),
       channels_(plans.channels.size()),
       processes_(plans.full.size()),
       ranks_(at(plans.ranks)),
@@ -163,6 +163,7 @@ void Engine::leavePeriod(int32_t process) {
   if (p.period != periods_ || closed_) return;
   closed_ = times_.firstLeft(plans_.fullPeriods - periods_, now_) || periods_ == mostPeriods_;
   if (!closed_) periods_ = std::min(2 * periods_, mostPeriods_);
+  if (closed_) result_.leftOutAt = now_;
 }
 
 bool Engine::hasSlot(const CompactStep& step) const {

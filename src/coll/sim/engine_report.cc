@@ -101,6 +101,8 @@ Result Engine::report() {
   time += leftOut(plans_.lastRuns, lastHalves_) +
           leftOut(plans_.fullRuns, fullHalves_) * plans_.fullPeriods;
   if (time > kMostTime) refuseTime("the call");
+  result_.courses = links_.courses();
+  result_.leftOutTime = static_cast<Time>(time) - result_.picoseconds;
   result_.picoseconds = static_cast<Time>(time);
   for (const Route& route : routes_.all()) {
     if (job_.record) result_.routes.emplace_back(route.ends, route.arcs);

@@ -25,7 +25,8 @@ void refuseTime(const char* what) {
   throw Error(rondoInvalidArgument, std::string(what) + " takes longer than 53 days");
 }
 
-FairLinks::FairLinks(std::vector<uint64_t> capacities) : arcs_(capacities.size()) {
+FairLinks::FairLinks(std::vector<uint64_t> capacities, bool record)
+    : arcs_(capacities.size()), courses_(record ? capacities.size() : 0) {
   for (size_t arc = 0; arc < arcs_.size(); ++arc) {
     arcs_[arc].capacity = static_cast<double>(capacities[arc]) * kPerPicosecond;
   }
@@ -62,6 +63,7 @@ void FairLinks::collect() {
     if (state.seen == epoch_) return;
     state.seen = epoch_;
     state.left = state.capacity;
+    state.used = 0;
     state.open = static_cast<uint32_t>(state.flows.size());
     shared_.push_back(arc);
   };
@@ -86,6 +88,7 @@ void FairLinks::fix(int index, double rate) {
   for (const topo::Arc arc : *flow.arcs) {
     ArcState& state = arcs_[at(arc)];
     state.left -= rate;
+    state.used += rate;
     --state.open;
   }
 }
@@ -138,6 +141,8 @@ void FairLinks::settle(Time now) {
     flow.end = rate > 0 ? endOf(now, flow.left / rate) : kNever;
     if (flow.end != kNever) ends_.push({flow.end, order_++, index, flow.version});
   }
+  if (courses_.empty()) return;
+  for (const topo::Arc arc : shared_) courses_[at(arc)].change(now, arcs_[at(arc)].used);
 }
 
 Time FairLinks::nextEnd() {
@@ -156,11 +161,13 @@ bool FairLinks::takeEnded(Time now, uint64_t* tag) {
   ends_.pop();
   Flow& flow = flows_[at(index)];
   *tag = flow.tag;
+  const double over = flow.rate * static_cast<double>(now - flow.since) - flow.left;
   for (const topo::Arc arc : *flow.arcs) {
     std::vector<int>& flows = arcs_[at(arc)].flows;
     *std::find(flows.begin(), flows.end(), index) = flows.back();
     flows.pop_back();
     dirty_.push_back(arc);
+    if (!courses_.empty()) courses_[at(arc)].lessen(over);
   }
   flow.arcs = nullptr;
   ++flow.version;

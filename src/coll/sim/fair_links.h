@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "coll/sim/link_course.h"
 #include "topo/graph.h"
 
 namespace rondo::sim {
@@ -21,8 +22,8 @@ constexpr Time kMostTime = Time{1} << 62;  // 53 days
 
 class FairLinks {
  public:
-  /// Bytes per second of each arc; 0 closes it.
-  explicit FairLinks(std::vector<uint64_t> capacities);
+  /// Bytes per second of each arc; 0 closes it. `record`: what each carries when is kept.
+  explicit FairLinks(std::vector<uint64_t> capacities, bool record = false);
 
   /// `arcs` must outlive the flow, and be at least one; `tag` comes back when it ends.
   void start(const std::vector<topo::Arc>* arcs, uint64_t bytes, uint64_t tag, Time now);
@@ -39,6 +40,8 @@ class FairLinks {
   size_t active() const { return flows_.size() - free_.size(); }
   /// Bytes per second of a flow, by its tag; for tests. 0: no such flow.
   double rateOf(uint64_t tag) const;
+  /// By arc, after the last flow has ended; empty if nothing is kept.
+  const std::vector<LinkCourse>& courses() const { return courses_; }
 
  private:
   struct Flow {
@@ -52,7 +55,7 @@ class FairLinks {
   };
   struct ArcState {
     double capacity = 0;  ///< Bytes per picosecond.
-    double left = 0;
+    double left = 0, used = 0;
     uint32_t open = 0;  ///< Flows that have no rate yet.
     uint32_t seen = 0;
     std::vector<int> flows;
@@ -75,6 +78,7 @@ class FairLinks {
   std::vector<Flow> flows_;
   std::vector<int> free_;
   std::vector<ArcState> arcs_;
+  std::vector<LinkCourse> courses_;  // by arc; empty: not kept
   std::vector<topo::Arc> dirty_;
   std::vector<int> touched_;       // flows
   std::vector<topo::Arc> shared_;  // arcs

@@ -1,33 +1,23 @@
 #include "coll/sim/heat_svg.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <map>
-#include <unordered_map>
 
 #include "base/error.h"
-#include "coll/sim/output.h"
+#include "base/text_width.h"
+#include "coll/sim/heat_rows.h"
 #include "topo/quantities.h"
 #include "topo/xml.h"
 
 namespace rondo::sim {
 namespace {
 
-constexpr size_t kBins = 240, kMostRows = 40;
-constexpr double kMargin = 20, kLabels = 330, kBinWidth = 3.5, kRow = 17, kTop = 96, kNotes = 190;
+constexpr double kMargin = 20, kColumn = 3.5, kRow = 17, kTop = 96, kLetters = 12;
+constexpr double kPlot = kColumn * kHeatColumns;
+constexpr double kBetween = 6;  // labels
 constexpr int kLevels = 40;
-
-/// Which part of each of the picture's columns a link was busy, of its bandwidth.
-using Use = std::array<double, kBins>;
-
-struct Row {
-  std::string label;
-  size_t links = 0;
-  uint64_t capacity = 0;
-  double mean = 0;  ///< Over the time, of all its links.
-  Use use{};
-};
+/// What carries less of its bandwidth in a column carries nothing: rates are sums of fractions.
+constexpr double kNothing = 1e-7;
 
 /// From nothing to everything: near white, yellow, orange, red, nearly black.
 std::string colour(double part) {
@@ -58,34 +48,47 @@ double tickOf(double range, double wanted) {
   return 10 * power;
 }
 
+std::string labelOf(const HeatRow& row) {
+  return row.label + (row.links > 1 ? format(" (mean of %zu)", row.links) : std::string());
+}
+
+std::string noteOf(const HeatRow& row) {
+  const std::string note =
+      format("%5.1f %% of %s", 100 * row.mean, topo::shortBandwidth(row.capacity).c_str());
+  const bool uneven = std::lround(1000 * row.most) > std::lround(1000 * row.mean);
+  return note + (uneven ? format(", up to %.1f %%", 100 * row.most) : std::string());
+}
+
 class Picture {
  public:
-  Picture(const Job& job, const Result& result) : job_(job), graph_(*job.graph), result_(result) {
-    for (const Transfer& t : result.transfers) end_ = std::max(end_, t.end);
-    end_ = std::max<Time>(end_, 1);
+  Picture(const Job& job, const Result& result) : heat_(heatOf(job, result)), result_(result) {
+    for (const HeatRow& row : heat_.rows) {
+      labels_ = std::max(labels_, textWidth(labelOf(row), kLetters));
+      notes_ = std::max(notes_, textWidth(noteOf(row), kLetters));
+    }
+    left_ = kMargin + labels_ + 8;
   }
 
   std::string run(const std::string& title) {
-    collect();
-    makeRows();
-    const double width = kMargin + kLabels + kBins * kBinWidth + kNotes;
-    const double bottom = kTop + kRow * static_cast<double>(rows_.size());
-    const double height = bottom + 44 + (left_ > 0 ? 18 : 0);
-    for (size_t i = 0; i < rows_.size(); ++i)
-      drawRow(rows_[i], kTop + kRow * static_cast<double>(i));
-    drawAxis(bottom);
-    drawLegend(width);
-    if (left_ > 0) {
-      text(kMargin, bottom + 46, format("%zu more links carry less", left_), 12, "start", "#555");
+    const double width =
+        std::max(left_ + kPlot + 10 + notes_, textWidth(title, 18) + kMargin) + kMargin;
+    const double bottom = kTop + kRow * static_cast<double>(heat_.rows.size());
+    double height = bottom + 44;
+    for (size_t i = 0; i < heat_.rows.size(); ++i)
+      drawRow(heat_.rows[i], kTop + kRow * static_cast<double>(i));
+    if (heat_.rows.empty()) {
+      text(kMargin, kTop - 8, "No link carries anything.", kLetters, "start", "#333");
+    } else {
+      drawAxis(bottom);
+      drawLegend();
+      text(left_ + kPlot + 10, kTop - 8, "over the whole time", 11, "start", "#555");
     }
-    const std::string shown =
-        result_.simulatedPeriods < result_.periods
-            ? format("; %llu of %llu full periods, the others are alike",
-                     static_cast<unsigned long long>(result_.simulatedPeriods),
-                     static_cast<unsigned long long>(result_.periods))
-            : std::string();
+    for (const std::string& line : remarks()) {
+      text(kMargin, height + 2, line, kLetters, "start", "#555");
+      height += 18;
+    }
     text(kMargin, 30, title, 18, "start", "#111");
-    text(kMargin, 52, "How much of each link is used, over time" + shown, 12, "start", "#555");
+    text(kMargin, 52, "How much of each link is used, over time", kLetters, "start", "#555");
     return format(
                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
                "viewBox=\"0 0 %.0f %.0f\" font-family=\"DejaVu Sans, sans-serif\">\n"
@@ -95,128 +98,109 @@ class Picture {
   }
 
  private:
-  void text(double x, double y, const std::string& what, int size, const char* anchor,
+  void text(double x, double y, const std::string& what, double size, const char* anchor,
             const char* fill) {
     out_ += format(
-        "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" text-anchor=\"%s\" fill=\"%s\">%s</text>\n",
+        "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%.0f\" text-anchor=\"%s\" "
+        "fill=\"%s\">%s</text>\n",
         x, y, size, anchor, fill, topo::xmlEscape(what).c_str());
   }
   void rect(double x, double y, double width, double height, const std::string& fill) {
     out_ += format("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n", x,
                    y, width, height, fill.c_str());
   }
+  bool gap() const { return heat_.gapTo > heat_.gapFrom; }
+  double at(size_t column) const { return left_ + kColumn * static_cast<double>(column); }
 
-  /// Spreads every transfer's bytes evenly over the time it was under way.
-  void collect() {
-    const uint64_t n = job_.places.size();
-    std::unordered_map<uint64_t, const std::vector<topo::Arc>*> routes;
-    const auto key = [this](uint64_t from, uint64_t to) {
-      return static_cast<uint64_t>(job_.places[from]) << 32 |
-             static_cast<uint32_t>(job_.places[to]);
+  std::vector<std::string> remarks() const {
+    std::vector<std::string> out;
+    if (gap()) {
+      out.push_back(
+          format("Between the lines: %llu of %llu full periods, which are alike and were not "
+                 "simulated one by one; drawn is their mean",
+                 static_cast<unsigned long long>(result_.periods - result_.simulatedPeriods),
+                 static_cast<unsigned long long>(result_.periods)));
+    }
+    if (heat_.left > 0) {
+      out.push_back(
+          format("%zu more link%s less", heat_.left, heat_.left == 1 ? " carries" : "s carry"));
+    }
+    return out;
+  }
+
+  void drawRow(const HeatRow& row, double y) {
+    text(left_ - 8, y + 12.5, labelOf(row), kLetters, "end", "#222");
+    const auto level = [&](size_t c) {
+      const double use = row.use[c];
+      return use <= kNothing ? 0
+                             : std::clamp(static_cast<int>(std::lround(use * kLevels)), 1, kLevels);
     };
-    for (const auto& [ends, arcs] : result_.routes) routes[key(ends / n, ends % n)] = &arcs;
-    for (const Transfer& t : result_.transfers) {
-      const auto found =
-          routes.find(key(static_cast<uint64_t>(t.from), static_cast<uint64_t>(t.to)));
-      if (found == routes.end() || t.bytes == 0) continue;
-      // A transfer's end is when its last byte is there; it left that much earlier.
-      Time latency = 0;
-      for (const topo::Arc arc : *found->second) latency += graph_.link(arc / 2).picoseconds;
-      latency = static_cast<Time>(static_cast<double>(latency) * result_.stretched);
-      const Time left = std::max(t.start, t.end - std::min(latency, t.end));
-      for (const topo::Arc arc : *found->second) spread(t, left, &uses_[arc]);
+    for (size_t c = 0; c < kHeatColumns;) {
+      size_t same = c + 1;
+      while (same < kHeatColumns && level(same) == level(c)) ++same;
+      // A little wider, so that no white line is between neighbours.
+      const double more = same < kHeatColumns ? 0.2 : 0;
+      rect(at(c), y, at(same) - at(c) + more, kRow - 2,
+           colour(static_cast<double>(level(c)) / kLevels));
+      c = same;
     }
-  }
-  void spread(const Transfer& t, Time left, Use* use) const {
-    const double bin = static_cast<double>(end_) / kBins;
-    const double start = static_cast<double>(t.start) / bin;
-    const double end = std::max(static_cast<double>(left) / bin, start + 1e-9);
-    for (auto b = static_cast<size_t>(start); b < kBins && static_cast<double>(b) < end; ++b) {
-      const double from = std::max(start, static_cast<double>(b));
-      const double to = std::min(end, static_cast<double>(b + 1));
-      (*use)[b] += static_cast<double>(t.bytes) * std::max(0.0, to - from) / (end - start);
-    }
+    text(left_ + kPlot + 10, y + 12.5, noteOf(row), kLetters, "start", "#222");
   }
 
-  /// One row a link, or one for all that have the same name but for numbers.
-  void makeRows() {
-    const bool each = uses_.size() <= kMostRows;
-    std::map<std::string, Row> groups;
-    std::vector<std::string> order;
-    for (const auto& [arc, use] : uses_) {
-      const topo::Link& link = graph_.link(arc / 2);
-      const std::string name =
-          graph_.fullName(graph_.source(arc)) + " to " + graph_.fullName(graph_.target(arc));
-      Row& row = groups[each ? name : namePattern(name)];
-      if (row.links++ == 0) row.label = each ? name : namePattern(name);
-      row.capacity = link.bytesPerSecond;
-      const double most =
-          static_cast<double>(link.bytesPerSecond) * 1e-12 * static_cast<double>(end_) / kBins;
-      for (size_t b = 0; b < kBins; ++b) row.use[b] += use[b] / most;
-    }
-    for (auto& [name, row] : groups) {
-      for (double& use : row.use) {
-        use /= static_cast<double>(row.links);
-        row.mean += use / kBins;
-      }
-      rows_.push_back(std::move(row));
-    }
-    std::stable_sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) {
-      return std::llround(a.mean * 1000) > std::llround(b.mean * 1000);
-    });
-    for (size_t i = kMostRows; i < rows_.size(); ++i) left_ += rows_[i].links;
-    if (rows_.size() > kMostRows) rows_.resize(kMostRows);
-  }
-
-  void drawRow(const Row& row, double y) {
-    const std::string many = row.links > 1 ? format(" (mean of %zu)", row.links) : std::string();
-    text(kMargin + kLabels - 8, y + 12.5, row.label + many, 12, "end", "#222");
-    const double x = kMargin + kLabels;
-    const auto level = [&](size_t b) {
-      const double use = row.use[b];
-      return use <= 0 ? 0 : std::max(1, static_cast<int>(std::lround(use * kLevels)));
-    };
-    for (size_t b = 0; b < kBins;) {
-      size_t same = b + 1;
-      while (same < kBins && level(same) == level(b)) ++same;
-      rect(x + static_cast<double>(b) * kBinWidth, y,
-           static_cast<double>(same - b) * kBinWidth + 0.2, kRow - 2,
-           colour(static_cast<double>(level(b)) / kLevels));
-      b = same;
-    }
-    text(x + kBins * kBinWidth + 10, y + 12.5,
-         format("%3.0f %% of %s", 100 * row.mean, topo::shortBandwidth(row.capacity).c_str()), 12,
-         "start", "#222");
-  }
-
+  /// From 0 to the call's end, which is always written; round times where they have room.
   void drawAxis(double y) {
-    const double range = static_cast<double>(end_) * 1e-6, x = kMargin + kLabels;
-    const double tick = tickOf(range, 8);
-    const bool milliseconds = range >= 20'000;
-    for (double t = 0; t <= range * (1 + 1e-9); t += tick) {
-      const double mark = x + t / range * kBins * kBinWidth;
-      rect(mark, y, 1, 5, "#555");
-      text(mark, y + 20, format("%.6g", milliseconds ? t * 1e-3 : t), 12, "middle", "#333");
+    const double range = static_cast<double>(heat_.edges.back()) * 1e-6;
+    const double unit = range >= 20'000'000 ? 1e6 : range >= 20'000 ? 1e3 : 1;
+    const char* const name = unit > 1e3 ? "s" : unit > 1 ? "ms" : "us";
+    text(left_ - 12, y + 20, name, kLetters, "end", "#333");
+    const std::string last = format("%.5g", range / unit);
+    mark(left_ + kPlot, y, last);
+    const double end = left_ + kPlot - textWidth(last, kLetters) / 2 - kBetween;
+    double taken = 0;
+    if (!gap()) return marks(0, kHeatColumns, tickOf(range, 8), unit, end, y, &taken);
+    for (const size_t edge : {heat_.gapFrom, heat_.gapTo}) {
+      rect(at(edge) - 0.5, kTop - 4, 1, y - kTop + 9, "#555");
     }
-    text(x - 8, y + 20, milliseconds ? "ms" : "us", 12, "end", "#333");
+    // Times are as close as they would be without the gap.
+    const double seen = std::max(range - static_cast<double>(result_.leftOutTime) * 1e-6, 1e-6);
+    const double part = 1 - static_cast<double>(heat_.gapTo - heat_.gapFrom) / kHeatColumns;
+    const double tick = tickOf(seen, std::max(8 * part, 1.0));
+    marks(0, heat_.gapFrom, tick, unit, end, y, &taken);
+    marks(heat_.gapTo, kHeatColumns, tick, unit, end, y, &taken);
+  }
+  /// Round times of some columns, whose labels stand between what is taken and `end`.
+  void marks(size_t from, size_t to, double tick, double unit, double end, double y,
+             double* taken) {
+    const double first = static_cast<double>(heat_.edges[from]) * 1e-6;
+    const double last = static_cast<double>(heat_.edges[to]) * 1e-6;
+    if (last <= first) return;
+    const int digits = std::max(0, static_cast<int>(-std::floor(std::log10(tick / unit) + 1e-9)));
+    for (double k = std::max(0.0, std::ceil(first / tick - 1e-9)); k * tick <= last; ++k) {
+      const double x = at(from) + (k * tick - first) / (last - first) * (at(to) - at(from));
+      const std::string label = k == 0 ? "0" : format("%.*f", digits, k * tick / unit);
+      const double half = textWidth(label, kLetters) / 2;
+      if (x - half < *taken || x + half > end) continue;
+      mark(x, y, label);
+      *taken = x + half + kBetween;
+    }
+  }
+  void mark(double x, double y, const std::string& label) {
+    rect(x - 0.5, y, 1, 5, "#555");
+    text(x, y + 20, label, kLetters, "middle", "#333");
   }
 
-  void drawLegend(double width) {
-    const double x = width - kMargin - 40 - kLevels * 5, y = 62;
+  void drawLegend() {
+    const double x = left_ + kPlot - 50 - kLevels * 5, y = 62;
     for (int i = 0; i < kLevels; ++i) {
       rect(x + 5 * i, y, 5.2, 12, colour(static_cast<double>(i) / (kLevels - 1)));
     }
-    text(x - 6, y + 11, "0 %", 12, "end", "#333");
-    text(x + 5 * kLevels + 6, y + 11, "100 %", 12, "start", "#333");
+    text(x - 6, y + 11, "0 %", kLetters, "end", "#333");
+    text(x + 5 * kLevels + 6, y + 11, "100 %", kLetters, "start", "#333");
   }
 
-  const Job& job_;
-  const topo::Graph& graph_;
+  const Heat heat_;
   const Result& result_;
-  Time end_ = 0;
-  std::map<topo::Arc, Use> uses_;
-  std::vector<Row> rows_;
-  size_t left_ = 0;  // links without a row
+  double labels_ = 0, notes_ = 0, left_ = 0;
   std::string out_;
 };
 

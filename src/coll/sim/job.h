@@ -65,7 +65,8 @@ struct Job {
   /// Of equal steps in a row that all ranks take alike, so many are simulated; the others take as
   /// long as the later half of these. 0, or `record`: all.
   Count repeats = 0;
-  bool record = false;  ///< Keep transfers and steps.
+  bool record = false;       ///< Keep transfers and steps.
+  bool recordLinks = false;  ///< Keep what each link carries when.
 };
 
 constexpr int kMostPlaces = 65536;  ///< Ranks of a job.
@@ -108,6 +109,10 @@ struct Result {
   uint64_t events = 0;
   std::vector<Transfer> transfers;
   std::vector<Span> spans;
+  /// By arc, what it carries when, of the simulated periods: full ones that are not simulated,
+  /// which take leftOutTime together, come at leftOutAt. Empty if it is not kept.
+  std::vector<LinkCourse> courses;
+  Time leftOutAt = 0, leftOutTime = 0;
   double stretched = 1;  ///< Times of transfers and spans are as many times those over the links.
   /// By pair of ranks with a transfer, from x ranks + to: the route.
   std::vector<std::pair<uint64_t, std::vector<topo::Arc>>> routes;

@@ -220,6 +220,55 @@ std::string traceJson(const PipelineRun& run) {
   return out + "\n]}\n";
 }
 
+namespace {
+
+/// Messages take their links evenly, from when they begin until their last byte has left, a latency
+/// before it is there.
+class StageCourses {
+ public:
+  StageCourses(const topo::Graph& graph, const Routes& routes)
+      : routes_(routes), courses_(graph.arcs()) {}
+
+  void add(const StageMessage& message, uint64_t bytes, int route) {
+    const Time left = message.end - std::min(routes_.at(route).latency, message.end);
+    const Time end = std::max(left, message.start + 1);
+    const double rate = static_cast<double>(bytes) / static_cast<double>(end - message.start);
+    changes_.push_back({message.start, rate, route});
+    changes_.push_back({end, -rate, route});
+  }
+  std::vector<LinkCourse> take() {
+    std::stable_sort(changes_.begin(), changes_.end(),
+                     [](const Change& a, const Change& b) { return a.time < b.time; });
+    std::vector<Rate> rates(courses_.size());
+    for (const Change& change : changes_) {
+      for (const topo::Arc arc : routes_.at(change.route).arcs) {
+        Rate& rate = rates[at(arc)];
+        rate.sum += change.more;
+        rate.messages += change.more > 0 ? 1 : -1;
+        if (rate.messages == 0) rate.sum = 0;  // not what sums of fractions leave
+        courses_[at(arc)].change(change.time, rate.sum);
+      }
+    }
+    return std::move(courses_);
+  }
+
+ private:
+  struct Change {
+    Time time;
+    double more;  ///< Bytes per picosecond.
+    int route;
+  };
+  struct Rate {
+    double sum = 0;
+    int messages = 0;
+  };
+  const Routes& routes_;
+  std::vector<Change> changes_;
+  std::vector<LinkCourse> courses_;
+};
+
+}  // namespace
+
 Result stageTransfers(const Rehearsal& on, const Pipeline& p, const PipelineRun& run,
                       uint64_t bytes) {
   const int stage = on.ranks() / p.stages;
@@ -232,7 +281,9 @@ Result stageTransfers(const Rehearsal& on, const Pipeline& p, const PipelineRun&
   }
   Result out;
   out.picoseconds = run.end;
+  out.arcBytes.resize(on.graph().arcs());
   Routes routes(on.graph(), on.places());
+  StageCourses courses(on.graph(), routes);
   const auto ranks = static_cast<uint64_t>(on.ranks());
   std::vector<bool> known;
   for (const StageMessage& m : run.messages) {
@@ -240,12 +291,15 @@ Result stageTransfers(const Rehearsal& on, const Pipeline& p, const PipelineRun&
       const int from = m.from * stage + i, to = m.to * stage + i;
       out.transfers.push_back({from, to, 0, 0, bytes, m.start, m.end, -1});
       const int route = routes.find(from, to);
+      courses.add(m, bytes, route);
+      for (const topo::Arc arc : routes.at(route).arcs) out.arcBytes[at(arc)] += bytes;
       if (at(route) >= known.size()) known.resize(at(route) + 1);
       if (known[at(route)]) continue;
       known[at(route)] = true;
       out.routes.emplace_back(at(from) * ranks + at(to), routes.at(route).arcs);
     }
   }
+  out.courses = courses.take();
   out.messages = out.transfers.size();
   return out;
 }

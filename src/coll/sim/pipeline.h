@@ -65,7 +65,8 @@ double idealBubble(const Pipeline& pipeline);
 /// For Perfetto: a process for each stage, a slice for what it does and for what it waits.
 std::string traceJson(const PipelineRun& run);
 
-/// The messages between the ranks of stages, `bytes` each, as transfers over the machine's links;
+/// The messages between the ranks of stages, `bytes` each, as transfers over the machine's links,
+/// with what these carry when;
 /// stages are `ranks of on` / stages ranks each, in their order. Throws Error(rondoInvalidArgument)
 /// for more than Settings::mostKept.
 Result stageTransfers(const Rehearsal& on, const Pipeline& pipeline, const PipelineRun& run,

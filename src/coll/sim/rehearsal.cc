@@ -70,11 +70,14 @@ void stretch(Result* result, Time whole) {
     transfer.start = at(transfer.start);
     transfer.end = at(transfer.end);
   }
+  for (LinkCourse& course : result->courses) course.stretch(whole, was);
   for (Span& span : result->spans) {
     span.ready = at(span.ready);
     span.start = at(span.start);
     span.end = at(span.end);
   }
+  result->leftOutAt = at(result->leftOutAt);
+  result->leftOutTime = at(result->leftOutTime);
   result->picoseconds = whole;
   result->stretched *= static_cast<double>(whole) / static_cast<double>(was);
 }
@@ -225,6 +228,7 @@ Job Rehearsal::jobOf(const Algorithm& algorithm, const algo::Geometry& geometry,
   job.periods = settings_.periods;
   job.repeats = settings_.repeats;
   job.record = settings_.record;
+  job.recordLinks = settings_.record && settings_.recordLinks;
   return job;
 }
 
@@ -232,6 +236,7 @@ Outcome Rehearsal::course(const Algorithm& algorithm, const algo::Geometry& geom
                           bool record, bool foretold) const {
   Job job = jobOf(algorithm, geometry, root);
   job.record = record && stepsOf(algorithm, geometry, root, true) <= settings_.mostKept;
+  job.recordLinks = job.record && settings_.recordLinks;
   job.periods = job.record ? keptPeriods(algorithm, geometry, root)
                            : enoughPeriods(algorithm, geometry, root);
   const bool asked = !settings_.wholeIfKept || settings_.periods == 0;

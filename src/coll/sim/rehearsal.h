@@ -40,6 +40,7 @@ struct Settings {
   /// Where the planner's choice on host memory takes longer, its time is what the planner predicts.
   double mostPlanned = 2e7;
   bool record = false;
+  bool recordLinks = false;  ///< Where transfers are kept, what each link carries when, too.
   /// Longer calls are simulated without keeping their transfers. One takes 64 bytes, and its line
   /// 200.
   double mostKept = 4e6;
