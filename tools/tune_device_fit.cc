@@ -21,7 +21,7 @@ uint64_t predictionOf(const DeviceObservation& observation, const DeviceCosts& c
   facts.costs = costs;
   const DeviceRequest& request = observation.request;
   if (observation.message) {
-    ExchangeWork work(pairLanes(facts.ranks, facts.lanes), facts.closeLanes());
+    ExchangeWork work(facts.lanesOfPair(), facts.closeLanes());
     work.add(1, true, request.count * request.elementBytes);
     return work.time(costs, false);
   }

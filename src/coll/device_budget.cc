@@ -96,7 +96,8 @@ std::string DeviceRoom::text(const DeviceSharers& sharers) const {
 
 int DeviceBudget::usual(int total, int free, int others) {
   if (free == total) return std::max(1, total / 2 >> std::min(others, 30));
-  return std::min(free, std::max(1, free / 16));
+  const int spare = std::max(total / 6, 28);
+  return std::min(free, free > spare ? (free - spare) / 5 + 1 : 1);
 }
 
 int DeviceBudget::carrying(int share, int wanted, int most) {

@@ -56,7 +56,7 @@ uint64_t alone(const DeviceRunner& runner, int ranks, const DeviceCall& call) {
 
 std::optional<ExchangeWork> exchangeWork(const DeviceFacts& facts, int rank,
                                          std::span<const Transfer> transfers) {
-  const int lanes = pairLanes(facts.ranks, facts.lanes);
+  const int lanes = facts.lanesOfPair();
   if (!facts.lineStores || lanes == 0) return std::nullopt;
   ExchangeWork work(lanes, facts.closeLanes());
   if (!transfers.empty() && transfers.front().scattered) {

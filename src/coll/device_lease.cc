@@ -152,6 +152,42 @@ LeaseShape leaseShape(int ranks, int lanes, bool passesOn) {
   return shape;
 }
 
+LeaseShape leanShape(int ranks, int lanes, bool passesOn) {
+  LeaseShape shape = leaseShape(ranks, lanes, false);
+  if (lanes > kLeanLanes || leaseBytes(ranks, shape) <= kLeanBytes) {
+    return leaseShape(ranks, lanes, passesOn);
+  }
+  constexpr int kPairBlocks = 8;  // what sends have
+  constexpr int kLanesLL = 3;     // of the shortest messages
+  constexpr int kManyRanks = 5;   // from here on long broadcasts, reductions and scans take rings
+  constexpr int kManyRanksRing = 8;
+  shape.pairLanes = pairLanes(ranks, std::min(lanes, kPairBlocks));
+  shape.windowLL.lanes = std::min(shape.windowLL.lanes, kLanesLL);
+  const auto grow = [&](int& count, int from) {
+    count = std::min(from, lanes);
+    while (count < lanes) {
+      ++count;
+      if (leaseBytes(ranks, shape) > kLeanBytes) {
+        --count;
+        return;
+      }
+    }
+  };
+  shape.windowLL128.lanes = 1;
+  shape.ringLanes = ranks >= kManyRanks ? std::min(lanes, kManyRanksRing) : 1;
+  if (ranks <= kMaxWindowRanks) grow(shape.windowLL128.lanes, 1);
+  grow(shape.ringLanes, shape.ringLanes);
+  shape.passOnLanes = passesOn ? shape.pairLanes : 0;
+  return shape;
+}
+
+LeaseShape agreedShape(const std::vector<DeviceCard>& cards, int lanes, bool passesOn) {
+  const bool asked = std::any_of(cards.begin(), cards.end(),
+                                 [](const DeviceCard& card) { return card.blocksWanted != 0; });
+  const int ranks = static_cast<int>(cards.size());
+  return asked ? leaseShape(ranks, lanes, passesOn) : leanShape(ranks, lanes, passesOn);
+}
+
 uint64_t leaseBytes(int ranks, const LeaseShape& shape) { return Layout(ranks, shape).bytes; }
 
 // How peers reach a rank's memory. `shared` is good within the process only, and until the

@@ -63,7 +63,9 @@ Close agreedClose(const std::vector<DeviceCard>& cards);
 uint64_t agreedSerial(const std::vector<DeviceCard>& cards);
 
 /// How a rank's memory is cut. It grows with the blocks that the communicator may keep busy, about
-/// 0.4 MiB each: a communicator with few of them needs little.
+/// 0.4 MiB each: a communicator with few of them needs little. One of kLeanLanes at most, of which
+/// nobody asked for more, keeps to kLeanBytes: it has windows for most of its blocks, and rings,
+/// which need the most and are the slower the fewer lanes they have, for some.
 struct LeaseShape {
   WindowShape windowLL{};
   WindowShape windowLL128{};
@@ -71,7 +73,13 @@ struct LeaseShape {
   int pairLanes = 0;    ///< 0: more ranks than can send to each other.
   int passOnLanes = 0;  ///< As many, where collectives send, too (DeviceRunner::passOn); else 0.
 };
+constexpr int kLeanLanes = 24;
+constexpr uint64_t kLeanBytes = 4u << 20;  ///< Without what collectives send.
 LeaseShape leaseShape(int ranks, int lanes, bool passesOn = false);
+/// What kLeanLanes says of so many lanes.
+LeaseShape leanShape(int ranks, int lanes, bool passesOn = false);
+/// Of these devices' ranks; `lanes`: agreedLanes().
+LeaseShape agreedShape(const std::vector<DeviceCard>& cards, int lanes, bool passesOn);
 /// Of each rank.
 uint64_t leaseBytes(int ranks, const LeaseShape& shape);
 

@@ -255,7 +255,7 @@ bool quickerByTransfers(const DeviceRequest& request, const DeviceFacts& facts,
                         const DeviceChoice& best) {
   if (request.collective != Collective::AllToAll) return false;
   if (best.algorithm == nullptr) return true;
-  const int lanes = pairLanes(facts.ranks, facts.lanes);
+  const int lanes = facts.lanesOfPair();
   if (facts.lineStores || lanes == 0) return false;
   return allToAllWork(request, facts, lanes).time(facts.costs, false) < best.picoseconds;
 }
@@ -266,7 +266,7 @@ bool quickerByTransfers(const DeviceRequest& request, const DeviceFacts& facts,
 uint64_t timeStraight(const DeviceRequest& request, const DeviceFacts& facts,
                       const DeviceChoice& best) {
   if (request.collective != Collective::AllToAll || best.algorithm == nullptr) return 0;
-  const int lanes = pairLanes(facts.ranks, facts.lanes);
+  const int lanes = facts.lanesOfPair();
   if (!facts.lineStores || !facts.straight || lanes == 0 || facts.ranks < 3) return 0;
   if (request.count * request.elementBytes < kAsksFrom) return 0;
   const uint64_t time = allToAllWork(request, facts, lanes).straightTime(facts.costs);
@@ -337,7 +337,7 @@ DeviceServed servedBy(Collective collective, const DeviceChoice& choice) {
 DeviceChoice chooseExchange(const DeviceRequest& request, const DeviceFacts& facts) {
   const bool gathers = request.collective == Collective::Gather;
   if (!gathers && request.collective != Collective::Scatter) return {};
-  const int lanes = pairLanes(facts.ranks, facts.lanes);
+  const int lanes = facts.lanesOfPair();
   if (!facts.lineStores || facts.ranks < 2 || lanes == 0) return {};
   const Count bytes = request.count * request.elementBytes;
   ExchangeWork root(lanes, facts.closeLanes());

@@ -27,7 +27,9 @@ struct DeviceFacts {
   /// How close in graphs kernels come behind those before them, at best (coll/close_launch.h): as
   /// it was on all ranks when the communicator was made.
   Close close = Close::kNot;
+  int pairs = 0;  ///< Lanes of a pair of ranks that there is memory for; 0: pairLanes().
 
+  int lanesOfPair() const { return pairs > 0 ? pairs : pairLanes(ranks, lanes); }
   /// Of how many blocks those are that let the next one come before they end, at most; below 0:
   /// none comes close.
   int closeLanes() const {

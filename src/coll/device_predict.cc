@@ -51,28 +51,36 @@ uint64_t windowTime(const WindowWork& work, const DeviceCosts& costs) {
   const auto lanes = static_cast<Count>(work.lanes), threads = static_cast<Count>(work.threads);
   // Its warps do half of the work.
   const Count ways = work.oneWay ? 1 : 2;
-  Count time = launchOf(costs, work.close) + (work.linesOf128 ? costs.flagLL128 : costs.flagLL);
+  // A period of a lane, until its data have come.
+  Count period = work.linesOf128 ? costs.flagLL128 : costs.flagLL;
   // Of a root's data nobody waits for several peers, or it alone.
   const bool waitsForAll = work.linesOf128 && !work.oneWay;
-  time += furtherPeers * (waitsForAll ? costs.flagPeerLL128 : costs.flagPeer);
-  time += lanes * (work.linesOf128 ? costs.lane : costs.laneLL) * ways / 2;
-  time += (exchanges - 1) * (costs.further + furtherPeers * costs.furtherPeer);
-  time += (work.periods - 1) * costs.period;
-  if (work.copiesOwn) time += costs.own + per(work.slotBytes, costs.ownPerKiB);
+  period += furtherPeers * (waitsForAll ? costs.flagPeerLL128 : costs.flagPeer);
+  period += (exchanges - 1) * (costs.further + furtherPeers * costs.furtherPeer);
   if (threads > kFreeThreads) {
-    time += exchanges * peers * (threads - kFreeThreads) * costs.thread * ways / 2;
+    period += exchanges * peers * (threads - kFreeThreads) * costs.thread * ways / 2;
   }
-  time += exchanges * (divideUp(work.packets, threads) - 1) *
-          (exchanges > 1 ? costs.overlappedRound : costs.round);
+  period += exchanges * (divideUp(work.packets, threads) - 1) *
+            (exchanges > 1 ? costs.overlappedRound : costs.round);
+  Count begin = launchOf(costs, work.close);
+  begin += lanes * (work.linesOf128 ? costs.lane : costs.laneLL) * ways / 2;
+  if (work.copiesOwn) begin += costs.own + per(work.slotBytes, costs.ownPerKiB);
+  Count data = 0;
   // Most of it is done while others' data come, and all of it where there is one other.
-  if (peers > 1) time += per(work.foldedBytes, costs.foldPerKiB) / 4;
+  if (peers > 1) data += per(work.foldedBytes, costs.foldPerKiB) / 4;
   // Of LL each 8 bytes in 16 are a flag. Of LL128 warps store all of their lines, however few data
   // the last one has.
-  if (!work.linesOf128) return time + per(work.sentBytes * 2, costs.wireLLPerKiB);
-  uint64_t perKiB = exchanges > 1 ? costs.overlapPerKiB : costs.wirePerKiB;
-  if (peers <= 1) perKiB = exchanges > 1 ? costs.pairOverlapPerKiB : costs.onePeerPerKiB;
-  const Count stored = work.packets * 16;
-  return time + per(work.sentBytes * stored / std::max<Count>(work.blockBytes, 1), perKiB);
+  if (!work.linesOf128) {
+    data += per(work.sentBytes * 2, costs.wireLLPerKiB);
+  } else {
+    uint64_t perKiB = exchanges > 1 ? costs.overlapPerKiB : costs.wirePerKiB;
+    if (peers <= 1) perKiB = exchanges > 1 ? costs.pairOverlapPerKiB : costs.onePeerPerKiB;
+    const Count stored = work.packets * 16;
+    data += per(work.sentBytes * stored / std::max<Count>(work.blockBytes, 1), perKiB);
+  }
+  // While a lane is in a period others are in theirs; few lanes do not fill the links.
+  const Count further = static_cast<Count>(work.periods) - 1;
+  return begin + period + further * costs.period + std::max(data, further * period);
 }
 
 uint64_t ringTime(const RingWork& work, const DeviceCosts& costs) {

@@ -66,7 +66,8 @@ class CudaRunner : public DeviceRunner, public MemoryRegistry, private DeviceCop
                lease_->shape().ringLanes,
                !lease_->onHost() && mayGoStraight(cards),
                lease_->onHost() ? config.costs.throughHost() : config.costs,
-               agreedClose(cards)},
+               agreedClose(cards),
+               lease_->shape().pairLanes},
         fault_(faults_.view(lease_->faultLook())),
         windowLL_(lease_->windowLL()),
         windowLL128_(lease_->windowLL128()),
@@ -547,7 +548,7 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
                      : "another communicator was made at the same time on the same device, and not "
                        "enough of it is left");
     auto lease = DeviceLease::create({boot, fds, peers, *opened.device, cards},
-                                     leaseShape(boot.size(), lanes, config.inLevels),
+                                     agreedShape(cards, lanes, config.inLevels),
                                      {config.hostMemory, config.losePeerWrites, config.times});
     endStage(config.times, "first writes");
     std::unique_ptr<CudaRunner> runner;

@@ -42,9 +42,9 @@ TEST(Budget, FiftyCommunicatorsFitTheDeviceAndTheirMemory) {
     const int usual = DeviceBudget::usual(kH200Blocks, free);
     ASSERT_GE(usual, 1) << k;
     for (int ranks = 1; ranks <= kMaxPairRanks; ++ranks) {
-      const uint64_t bytes = leaseBytes(ranks, leaseShape(ranks, usual));
+      const uint64_t bytes = leaseBytes(ranks, leanShape(ranks, usual));
       EXPECT_LE(bytes, (k == 0 ? 56 : 4) * kMiB) << ranks << " ranks, " << usual << " blocks";
-      const uint64_t passingOn = leaseBytes(ranks, leaseShape(ranks, usual, true)) - bytes;
+      const uint64_t passingOn = leaseBytes(ranks, leanShape(ranks, usual, true)) - bytes;
       EXPECT_LE(passingOn, (k == 0 ? 12 : 2) * kMiB + 256 * 1024) << ranks << " ranks";
       EXPECT_EQ(passingOn > 0, ranks > 1) << ranks << " ranks";
     }

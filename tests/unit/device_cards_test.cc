@@ -136,7 +136,7 @@ TEST(DeviceCards, WhatIsLeftIsSharedToo) {
   DeviceCard card = roomyCard(1);
   card.room.taken = 136;
   card.blocksHeld = 8;
-  EXPECT_EQ(lanesOf({card}), 8);  // a sixteenth of 136
+  EXPECT_EQ(lanesOf({card}), 19);  // a fifth of 136 less a sixth of all
   card.room = {kBlocks, 38, 4};
   EXPECT_EQ(lanesOf({card}), 2);
   card.blocksWanted = 29;
@@ -150,7 +150,7 @@ TEST(DeviceCards, WhoAsksForNoMoreThanSomethingGetsLessWhereLessIsLeft) {
   card.blocksMost = 64;
   EXPECT_EQ(lanesOf({card}), 64);
   card.room.taken = 64;
-  EXPECT_EQ(lanesOf({card}), 12) << "a sixteenth, as without";
+  EXPECT_EQ(lanesOf({card}), 32) << "as without";
   card.room.taken = kBlocks - 1;
   EXPECT_EQ(lanesOf({card}), 1);
   card.room.taken = 0;
