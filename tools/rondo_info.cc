@@ -15,6 +15,7 @@
 #include "command_line.h"
 #include "config.h"
 #include "drop_in/mpi/option_rows.h"
+#include "found_library.h"
 #include "topo/measured_links.h"
 #include "topo/node_facts.h"
 
@@ -45,10 +46,19 @@ std::string cpuLevel(const std::string& forced) {
   }
 }
 
+/// Programs run with that one, not with what is in this tool.
+std::string libraryText(int own) {
+  const FoundLibrary found = findLibrary();
+  if (!found.missing.empty()) return "none that the loader finds: " + found.missing;
+  return versionText(found.version) + ", " + found.path +
+         (found.version == own ? "" : ": another version than this rondo-info's");
+}
+
 void printFacts() {
   int code = 0;
   rondoGetVersion(&code);
   row("version", format("%s (%d)", PACKAGE_VERSION, code));
+  row("library", libraryText(code));
 #ifdef HAVE_CUDA
   row("CUDA kernels", "yes");
 #else
