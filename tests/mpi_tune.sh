@@ -23,7 +23,7 @@ refused() {  # exit status, pattern, command...
 # A busy machine may have had several states by then, each with all fields.
 firstState() { awk '/^state / && states++ { exit } !/^state /' "$1"; }
 
-short=(--seconds 0.1 --max 64K)
+short=(--seconds 0.1 --max 64KB)
 expect "$("$info")" '^costs +built-in \(no costs-[0-9a-f]{16}\.txt in '
 out=$(runMpi 2 "$tune" "${short[@]}" --dry-run)
 expect "$out" 'Not written \(--dry-run\): .*/dir/costs-'

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "base/error.h"
-#include "base/options.h"
+#include "base/size_text.h"
 #include "coll/sim/choices.h"
 #include "coll/sim/heat_svg.h"
 #include "coll/sim/output.h"

@@ -15,6 +15,7 @@
 #include "base/config_files.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/size_text.h"
 #include "coll/costs_file.h"
 #include "mpi_tool.h"
 #include "topo/node_facts.h"

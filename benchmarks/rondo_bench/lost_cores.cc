@@ -53,7 +53,8 @@ std::string LostCores::text() const {
              "cores     other processes had ranks' cores in %d of %d measurements, most often in ",
              disturbed_, measurements_) +
          worst_ +
-         " (calls, and what is between them); of short calls usec_p99 and usec_max hold it, of long "
+         " (calls, and what is between them); of short calls usec_p99 and usec_max hold it, of "
+         "long "
          "ones usec_p50 too";
 }
 

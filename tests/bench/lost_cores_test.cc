@@ -31,10 +31,11 @@ TEST(LostCores, TheWorstIsTold) {
   cores.add("allreduce 1K", {20, 0.02}, 2000);
   cores.add("allreduce 1M", {150, 0.124}, 100);
   cores.add("allreduce 2M", {150, 0.2}, 200);
-  EXPECT_EQ(cores.text(),
-            "cores     other processes had ranks' cores in 3 of 4 measurements, most often in "
-            "allreduce 1M: 150 times in 100 iterations, 12 % of a rank's time (calls, and what is "
-            "between them); of short calls usec_p99 and usec_max hold it, of long ones usec_p50 too");
+  EXPECT_EQ(
+      cores.text(),
+      "cores     other processes had ranks' cores in 3 of 4 measurements, most often in "
+      "allreduce 1M: 150 times in 100 iterations, 12 % of a rank's time (calls, and what is "
+      "between them); of short calls usec_p99 and usec_max hold it, of long ones usec_p50 too");
   EXPECT_NE(said({5, -1}, 100).find("allreduce 1M: 5 times in 100 iterations (calls"),
             std::string::npos)
       << "where the system does not say for how long";
