@@ -27,13 +27,15 @@ inline bool parseCount(std::string_view text, uint64_t* number) {
   return true;
 }
 
-/// The same of bytes, which may say so: "64KB" and "64KiB" are 64K, "123B" is 123.
+/// The same of bytes, which may say so: "64KB" and "64KiB" are 64K, "123B" is 123. Small letters
+/// too: nobody measures in bits here.
 inline bool parseSize(std::string_view text, uint64_t* bytes) {
-  if (text.ends_with("iB")) {
-    text.remove_suffix(2);
-    if (text.empty() || (text.back() >= '0' && text.back() <= '9')) return false;
-  } else if (text.ends_with('B')) {
+  if (text.ends_with('B') || text.ends_with('b')) {
     text.remove_suffix(1);
+    if (text.ends_with('i')) {
+      text.remove_suffix(1);
+      if (text.empty() || (text.back() >= '0' && text.back() <= '9')) return false;
+    }
   }
   return parseCount(text, bytes);
 }

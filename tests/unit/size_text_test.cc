@@ -14,7 +14,8 @@ uint64_t sizeOf(std::string_view text) {
 }
 
 TEST(SizeText, PowersOf1024) {
-  for (const char* text : {"64K", "64k", "64KB", "64kB", "64KiB", "65536", "65536B"}) {
+  for (const char* text :
+       {"64K", "64k", "64KB", "64kB", "64kb", "64KiB", "64kib", "65536", "65536B"}) {
     EXPECT_EQ(sizeOf(text), 65536u) << text;
   }
   EXPECT_EQ(sizeOf("0"), 0u);
