@@ -53,6 +53,12 @@ for rank in 0 1 2; do
     { echo "rank $rank is not named: $(cat said)"; failures=1; }
 done
 
+# Who asks for what takes minutes is told so first.
+timeout 20 "$sim" --topology "512 x (2 cpu, 8 gpu nvlink=450 nvswitch, 8 nic=50) rail" --op alltoall --bytes 1M \
+  --algorithm pairwise >said 2>&1 || true
+grep -Eq '^rondo-sim: pairwise takes about [0-9]+ million steps to simulate, some [0-9]+ s or more$' said ||
+  { echo "not told how long it takes: $(cat said)"; failures=1; }
+
 # A deadlock is no result anywhere, and a root is one of the ranks.
 cores=(--topology "1 cpu cores=4")
 for what in --channels "--workload blocked.txt" "--workload stages.txt"; do
