@@ -51,7 +51,7 @@ if [[ -f $layer ]]; then
   export LD_LIBRARY_PATH=$TEST_BUILDDIR/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   for setting in RONDO_MPI=gpu RONDO_MPI_STATS=yes RONDO_MPI_MEASURE=no RONDO_MPI_LINGER=5us \
     "RONDO_VIRTUAL=3 toasters:2" "RONDO_VIRTUAL=$machine$machine" RONDO_VIRTUAL=/nowhere/machine.xml:2 \
-    "RONDO_VIRTUAL_RANK=last" "RONDO_VIRTUAL_GRAPH=some"; do
+    "RONDO_VIRTUAL_RANK=last" "RONDO_VIRTUAL_GRAPH=some" RONDO_VIRTUAL_OUT=/nowhere/run; do
     all=("$setting")
     [[ $setting != RONDO_VIRTUAL_* ]] || all=("RONDO_VIRTUAL=$machine" "$setting")
     refusal "${all[@]}"

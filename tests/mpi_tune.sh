@@ -109,7 +109,13 @@ for what in --dry-run --check; do
   CUDA_VISIBLE_DEVICES='' refused 2 '--memory is device, but rank [0-9] has no device: .*; allowed here: host and rondo' \
     runMpi 4 "$scratch/asHost" "$tune" --memory device $what
 done
-refused 1 '/dev/null/x' runMpi 2 "$tune" "${short[@]}" --output /dev/null/x
+# What cannot be written is found out before anything is measured; folders are not made.
+for place in /dev/null/x "$scratch/none/x" "$scratch"; do
+  refused 1 "^rondo-tune: --output is \"$place\", which cannot be written (.*); allowed: a file in a folder that exists" \
+    runMpi 2 "$tune" --output "$place"
+  ! grep -q "kinds of calls" "$scratch/said" || fail "measured for $place: $(cat "$scratch/said")"
+done
+[[ ! -e $scratch/none ]] || fail "a folder was made"
 
 if [[ -x $explain ]]; then
   mv "$scratch/other" "$file"

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/writable.h"
 
 namespace rondo::drop_in {
 namespace {
@@ -13,6 +14,9 @@ std::string env(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
+
+/// That a rehearsal writes at its end.
+constexpr char kOneOfTheFiles[] = ".calls.csv";
 
 bool isNumber(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -51,7 +55,13 @@ void readRank(const char* name, Wish* to) {
 }
 
 void readOutput(const char* name, Wish* to) {
-  if (const std::string output = env(name); !output.empty()) to->output = output;
+  const std::string output = env(name);
+  if (output.empty()) return;
+  to->output = output;
+  const std::string why = whyUnwritable(output + kOneOfTheFiles);
+  if (why.empty()) return;
+  refuse(name, "what the names of files begin with, in a folder that takes them (" + output +
+                   kOneOfTheFiles + ": " + why + ")");
 }
 
 void readGraph(const char* name, Wish* to) {
