@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "base/options.h"
+#include "base/size_text.h"
 #include "mpi_tool.h"
 #include "regret_results.h"
 #include "tune_trials.h"

@@ -56,3 +56,28 @@ grep -q '^error: descriptors: ranks 0-2 (host ' <<<"$out" || fail "$out"
 
 expect 0 runMpi 2 "$doctor" --facts
 grep -q '"job": true' <<<"$out" || fail "$out"
+
+# The version that counts is that of the library which programs find.
+info=$TEST_BUILDDIR/rondo-info
+said() { LD_LIBRARY_PATH=$1 "$info" | grep '^library '; }
+if [[ -x $info && -f $TEST_BUILDDIR/.libs/librondo.so.0 ]]; then
+  mkdir "$scratch/other" "$scratch/none"
+  echo 'extern "C" int rondoGetVersion(int* version) { *version = 102; return 0; }' >"$scratch/other.cc"
+  # shellcheck disable=SC2086  # the compiler may be several words
+  ${TEST_CXX:-c++} -shared -fPIC -Wl,-soname,librondo.so.0 -o "$scratch/other/librondo.so.0" "$scratch/other.cc"
+  version=$("$info" | awk '$1 == "version" { print $2 }')
+  out=$(said "$TEST_BUILDDIR/.libs")
+  [[ $out == *" $version, $TEST_BUILDDIR/.libs/librondo.so.0" ]] || fail "$out"
+  out=$(said "$scratch/other")
+  [[ $out == *" 0.1.2, $scratch/other/librondo.so.0: another version than this rondo-info's" ]] || fail "$out"
+  : >"$scratch/none/librondo.so.0"
+  out=$(said "$scratch/none")
+  [[ $out == *" none that the loader finds: there is no librondo.so.0 ("* ||
+    $out == *", "*"/librondo.so.0"* ]] || fail "$out"
+  LD_LIBRARY_PATH=$scratch/other "$doctor" >"$scratch/alone" || (($? < 3)) || fail "$(cat "$scratch/alone")"
+  grep -q '^warning: rondo-version: rank 0 ' "$scratch/alone" || fail "$(cat "$scratch/alone")"
+  grep -qF "programs run with Rondo 0.1.2 ($scratch/other/librondo.so.0), and this rondo-doctor is of $version" \
+    "$scratch/alone" || fail "$(cat "$scratch/alone")"
+  LD_LIBRARY_PATH=$TEST_BUILDDIR/.libs "$doctor" >"$scratch/alone" || (($? < 3)) || fail "$(cat "$scratch/alone")"
+  ! grep -q 'rondo-version: ' "$scratch/alone" || fail "$(cat "$scratch/alone")"
+fi

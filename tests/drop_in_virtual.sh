@@ -63,9 +63,17 @@ graph() {  # RONDO_VIRTUAL_GRAPH, the flows of an exchange with the neighbours o
   [[ $(flowsOf4321) = "$2" ]] || fail "a graph that is $1: $(flowsOf4321)"
 }
 echo "== files that cannot be written"
-mkdir "$scratch/taken.calls.csv"
+mkdir "$scratch/full.calls.csv" "$scratch/taken.trace.json"
+for place in full none/run; do
+  if out=$scratch/$place rehearse 1 "$cluster:16" 3; then fail "$place is found out at the end only"; fi
+  why="No such file or directory"
+  [[ $place != full ]] || why="Is a directory"
+  grep -qF "environment variable RONDO_VIRTUAL_OUT is \"$scratch/$place\"; allowed: what the names of files begin \
+with, in a folder that takes them ($scratch/$place.calls.csv: $why)" "$log" || fail "no word about $place"
+done
+# What goes wrong after that is told at the end.
 out=$scratch/taken rehearse 1 "$cluster:16" 3 || fail "the rehearsal failed without its files"
-grep -q "taken.calls.csv: Is a directory" "$log" || fail "not why there are no files"
+grep -q "taken.trace.json: Is a directory" "$log" || fail "not why there are no files"
 if grep -q ' wrote ' "$log"; then fail "files that are not there were written"; fi
 
 echo "== edges that other ranks give"

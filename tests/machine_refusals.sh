@@ -53,6 +53,12 @@ for rank in 0 1 2; do
     { echo "rank $rank is not named: $(cat said)"; failures=1; }
 done
 
+# Who asks for what takes minutes is told so first.
+timeout 20 "$sim" --topology "512 x (2 cpu, 8 gpu nvlink=450 nvswitch, 8 nic=50) rail" --op alltoall --bytes 1M \
+  --algorithm pairwise >said 2>&1 || true
+grep -Eq '^rondo-sim: pairwise takes about [0-9]+ million steps to simulate, some [0-9]+ s or more$' said ||
+  { echo "not told how long it takes: $(cat said)"; failures=1; }
+
 # A deadlock is no result anywhere, and a root is one of the ranks.
 cores=(--topology "1 cpu cores=4")
 for what in --channels "--workload blocked.txt" "--workload stages.txt"; do
@@ -94,7 +100,16 @@ said 2 'rondo-sim: --topology is required' "$sim"
 said 2 'rondo-explain: --ranks: Value 0 not in range 1 to 4096' "$explain" allreduce ring --ranks 0
 said 2 'rondo-info: The following argument was not expected: --nonsense' "$TEST_BUILDDIR/rondo-info" --nonsense
 
-said 2 '"64KB" is no size; allowed: 1 to 16384G bytes, as in 64K' "$explain" allreduce 64KB
+said 2 '"64KX" is no size; allowed: 1 to 16384G bytes, as in 64K' "$explain" allreduce 64KX
+# A size is one however it is written.
+"$explain" allreduce 64K --ranks 4 --cpus 4 >plain
+for size in 64KB 64KiB 65536 65536B 64k; do
+  "$explain" allreduce $size --ranks 4 --cpus 4 | cmp plain - || { echo "rondo-explain's $size is not 64K"; failures=1; }
+done
+sizes() { "$sim" --topology "2 gpu nvlink=100 nvswitch" --channels --op allreduce "$@" | awk '$1 == "allreduce"'; }
+[[ $(sizes --bytes 64KiB-1MB --chunk 16KB) == "$(sizes --bytes 64K-1M --chunk 16K)" && -n $(sizes --bytes 1MB) ]] ||
+  { echo "rondo-sim's 64KiB-1MB is not 64K-1M"; failures=1; }
+said 2 '--chunk is "16KX"; allowed: 1 to 16384G' "$sim" --topology "2 gpu nvlink=100 nvswitch" --chunk 16KX
 said 2 '--json and a size; allowed: with an algorithm' "$explain" allreduce 64K --json
 said 2 '--verify and a size; allowed: with an algorithm' "$explain" allreduce 64K --verify
 said 2 '--choose; allowed: with --count, or a size as in 64K' "$explain" allreduce --choose

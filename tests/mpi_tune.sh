@@ -23,7 +23,7 @@ refused() {  # exit status, pattern, command...
 # A busy machine may have had several states by then, each with all fields.
 firstState() { awk '/^state / && states++ { exit } !/^state /' "$1"; }
 
-short=(--seconds 0.1 --max 64K)
+short=(--seconds 0.1 --max 64KB)
 expect "$("$info")" '^costs +built-in \(no costs-[0-9a-f]{16}\.txt in '
 out=$(runMpi 2 "$tune" "${short[@]}" --dry-run)
 expect "$out" 'Not written \(--dry-run\): .*/dir/costs-'
@@ -109,7 +109,13 @@ for what in --dry-run --check; do
   CUDA_VISIBLE_DEVICES='' refused 2 '--memory is device, but rank [0-9] has no device: .*; allowed here: host and rondo' \
     runMpi 4 "$scratch/asHost" "$tune" --memory device $what
 done
-refused 1 '/dev/null/x' runMpi 2 "$tune" "${short[@]}" --output /dev/null/x
+# What cannot be written is found out before anything is measured; folders are not made.
+for place in /dev/null/x "$scratch/none/x" "$scratch"; do
+  refused 1 "^rondo-tune: --output is \"$place\", which cannot be written (.*); allowed: a file in a folder that exists" \
+    runMpi 2 "$tune" --output "$place"
+  ! grep -q "kinds of calls" "$scratch/said" || fail "measured for $place: $(cat "$scratch/said")"
+done
+[[ ! -e $scratch/none ]] || fail "a folder was made"
 
 if [[ -x $explain ]]; then
   mv "$scratch/other" "$file"

@@ -8,6 +8,7 @@
 #include "base/config_files.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/size_text.h"
 #include "coll/costs_file.h"
 #include "coll/explain.h"
 #include "coll/planner.h"
@@ -96,8 +97,8 @@ std::vector<int> evenGroups(const std::string& text, int ranks) {
   const size_t x = text.find('x');
   uint64_t groups = 0, each = 0;
   std::vector<int> of;
-  if (x == std::string::npos || !parseSize(text.substr(0, x), &groups) ||
-      !parseSize(text.substr(x + 1), &each) || groups > static_cast<uint64_t>(ranks) ||
+  if (x == std::string::npos || !parseCount(text.substr(0, x), &groups) ||
+      !parseCount(text.substr(x + 1), &each) || groups > static_cast<uint64_t>(ranks) ||
       groups * each != static_cast<uint64_t>(ranks)) {
     return of;
   }

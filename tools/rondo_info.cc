@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "api/option_faults.h"
 #include "api/rondo.h"
 #include "base/config_files.h"
 #include "base/error.h"
@@ -15,6 +16,9 @@
 #include "command_line.h"
 #include "config.h"
 #include "drop_in/mpi/option_rows.h"
+#include "drop_in/mpi/settings.h"
+#include "drop_in/rehearsed_machine.h"
+#include "found_library.h"
 #include "topo/measured_links.h"
 #include "topo/node_facts.h"
 
@@ -45,10 +49,19 @@ std::string cpuLevel(const std::string& forced) {
   }
 }
 
+/// Programs run with that one, not with what is in this tool.
+std::string libraryText(int own) {
+  const FoundLibrary found = findLibrary();
+  if (!found.missing.empty()) return "none that the loader finds: " + found.missing;
+  return versionText(found.version) + ", " + found.path +
+         (found.version == own ? "" : ": another version than this rondo-info's");
+}
+
 void printFacts() {
   int code = 0;
   rondoGetVersion(&code);
   row("version", format("%s (%d)", PACKAGE_VERSION, code));
+  row("library", libraryText(code));
 #ifdef HAVE_CUDA
   row("CUDA kernels", "yes");
 #else
@@ -75,28 +88,53 @@ void printFacts() {
   if (!links.warning.empty()) row("", links.warning);
 }
 
-void printDropInOption(const OptionRow& option, const char* reader) {
-  const char* const now = std::getenv(option.name);
-  std::printf("%s (%s, default %s), read by %s\n    %s\n    now: %s\n", option.name, option.type,
-              *option.fallback == '\0' ? "unset" : option.fallback, reader, option.meaning,
-              now == nullptr || *now == '\0' ? "unset" : now);
+const char* orUnset(const std::string& text) { return text.empty() ? "unset" : text.c_str(); }
+
+/// A variable with its value, and what is wrong with that; false: something is. `now` empty: unset.
+bool printOption(const OptionRow& option, const char* note, const std::string& now,
+                 const std::string& fault) {
+  std::printf("%s (%s, default %s)%s\n    %s\n    now: %s\n", option.name, option.type,
+              orUnset(option.fallback), note, option.meaning, orUnset(now));
+  if (!fault.empty()) std::printf("    refused: %s\n", fault.c_str());
+  return fault.empty();
 }
 
-void printOptions() {
-  const Options options = readOptions();
+std::string environmentText(const OptionRow& option) {
+  const char* const now = std::getenv(option.name);
+  return now == nullptr ? "" : now;
+}
+
+/// The exit status: of a value that whoever reads it would refuse, 2.
+int printOptions() {
+  try {
+    readBootOptions();  // says what hinders RONDO_LOG_FILE
+  } catch (const Error&) {
+    // told beside the variable
+  }
+  std::string refused;
+  const auto print = [&refused](const OptionRow& option, const char* note, const std::string& now,
+                                const std::string& fault) {
+    if (!printOption(option, note, now, fault)) {
+      refused += (refused.empty() ? "" : ", ") + std::string(option.name);
+    }
+  };
   for (const OptionRow& option : optionTable()) {
-    std::printf(
-        "%s (%s, default %s)%s\n    %s\n    now: %s\n", option.name, option.type,
-        *option.fallback == '\0' ? "unset" : option.fallback,
-        option.mustAgree ? ", the same on all ranks" : "", option.meaning,
-        optionText(options, option).empty() ? "unset" : optionText(options, option).c_str());
+    const std::string fault = faultOf(option);
+    print(option, option.mustAgree ? ", the same on all ranks" : "",
+          fault.empty() ? optionText(readOption(option), option) : environmentText(option), fault);
   }
   for (const OptionRow& option : drop_in::kOptionRows) {
-    printDropInOption(option, "librondo_mpi.so");
+    print(option, ", read by librondo_mpi.so", environmentText(option),
+          drop_in::faultOfSetting(option.name));
   }
   for (const OptionRow& option : drop_in::kRehearsalRows) {
-    printDropInOption(option, "librondo_mpi.so and libnccl.so.2");
+    print(option, ", read by librondo_mpi.so and libnccl.so.2", environmentText(option),
+          drop_in::faultOfWish(option.name));
   }
+  if (refused.empty()) return 0;
+  std::fflush(stdout);  // before what is said of it
+  std::fprintf(stderr, "rondo-info: what is set would be refused: %s\n", refused.c_str());
+  return 2;
 }
 
 }  // namespace
@@ -106,7 +144,8 @@ int main(int argc, char** argv) {
   CLI::App app("Says which Rondo this is.", "rondo-info");
   app.add_flag("--options", options, "Every environment variable that Rondo reads");
   return runTool(app, argc, argv, {}, [&options] {
-    options ? printOptions() : printFacts();
+    if (options) return printOptions();
+    printFacts();
     return 0;
   });
 }

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "base/error.h"
-#include "base/options.h"
+#include "base/size_text.h"
 #include "coll/sim/choices.h"
 #include "coll/sim/heat_svg.h"
 #include "coll/sim/output.h"
@@ -28,6 +28,8 @@ constexpr int64_t kMostPeriods = int64_t{1} << 44;
 constexpr double kMostStepsOfTable = 1e6;
 /// What takes longer is told of at once, as the best one is known when all are done only.
 constexpr double kLong = 2;
+/// Of Rehearsal::workOf(), 2026-11-30.
+constexpr double kSecondsOfStep = 1.5e-6;
 
 struct Arguments {
   std::string topology, op = "allreduce", bytes = "256M", algorithm, flows, trace, svg, chunk;
@@ -112,6 +114,7 @@ class Simulation {
  private:
   void runSize(uint64_t bytes) {
     const sim::CallShape call{collective_, bytes, a_.root};
+    if (!a_.algorithm.empty()) warnOf(call);
     std::vector<sim::LeftOut> leftOut;
     const std::vector<sim::Outcome> outcomes = on_.simulateAll(call, &leftOut, false, tellOf);
     if (!outcomes.empty()) print(bytes, outcomes);
@@ -125,6 +128,17 @@ class Simulation {
     const sim::Outcome& best = outcomes.front();
     checkEnded(best.result);
     if (a_.keeps()) write(bytes, best);
+  }
+
+  /// What would not be simulated unasked takes minutes, and memory.
+  void warnOf(const sim::CallShape& call) const {
+    for (const Algorithm* algorithm : on_.candidates(call.collective)) {
+      const double steps = on_.workOf(*algorithm, on_.geometryOf(*algorithm, call), call.root);
+      if (steps <= on_.settings().mostSteps) continue;
+      std::fprintf(
+          stderr, "rondo-sim: %s takes about %.0f million steps to simulate, some %.0f s or more\n",
+          algorithm->name, steps * 1e-6, steps * kSecondsOfStep);
+    }
   }
 
   static void tellOf(const sim::Outcome& outcome) {

@@ -5,9 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <span>
@@ -15,6 +18,8 @@
 #include "base/config_files.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "base/size_text.h"
+#include "base/writable.h"
 #include "coll/costs_file.h"
 #include "mpi_tool.h"
 #include "topo/node_facts.h"
@@ -81,6 +86,28 @@ class Tuner {
       throw Error(rondoInvalidArgument,
                   format("--max is \"%s\"; allowed: 64K to 16G", a.most.c_str()));
     }
+  }
+
+  /// That the file can be written is known before the time is spent. On all ranks alike.
+  void requireWritable() const {
+    std::string path, why;
+    if (rank_ == 0) {
+      path = pathOf(machineModel(readNodeFacts()));
+      std::error_code fault;  // told by what comes next
+      const bool own = a_.output.empty();
+      if (own)
+        std::filesystem::create_directories(std::filesystem::path(path).parent_path(), fault);
+      why = whyUnwritable(placeBeside(path));
+      if (std::filesystem::is_directory(path, fault)) why = std::strerror(EISDIR);
+    }
+    int refused = why.empty() ? 0 : 1;
+    MPI_Bcast(&refused, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (refused == 0) return;
+    throw Error(rondoSystemError,
+                format("%s\"%s\", which cannot be written (%s); allowed: a file in a folder that "
+                       "exists, or --dry-run",
+                       a_.output.empty() ? "the file of this machine is " : "--output is ",
+                       path.c_str(), why.c_str()));
   }
 
   uint64_t most() const { return most_; }
@@ -400,6 +427,7 @@ int runTuner(const Arguments& a, int rank, int ranks) {
   int code = 0;
   try {
     Tuner tuner(a, rank, ranks);
+    if (!a.check && !a.dryRun) tuner.requireWritable();
     if (a.memory == "device") {
       a.check ? tuner.checkOnDevices() : tuner.runOnDevices();
     } else {

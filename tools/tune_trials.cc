@@ -1,7 +1,5 @@
 #include "tune_trials.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -11,6 +9,7 @@
 #include "api/handle.h"
 #include "api/rondo_mpi.h"
 #include "base/error.h"
+#include "base/turns_lost.h"
 #include "coll/costs_file.h"
 #include "p2p/staging_way.h"
 #include "tune_fit.h"
@@ -160,13 +159,6 @@ RotatingBuffers::Piece RotatingBuffers::next(uint64_t sendBytes, uint64_t recvBy
 }
 
 namespace {
-
-/// How often another process took this thread's core away.
-long turnsLost() {
-  struct rusage use {};
-  getrusage(RUSAGE_THREAD, &use);
-  return use.ru_nivcsw;
-}
 
 /// Times of calls, and the state of the machine that each was in.
 struct Samples {

@@ -37,6 +37,8 @@ class Environment {
   std::string machine() const;
   /// How the ranks come together before each call.
   std::string meeting() const { return place_ ? place_->text() : "MPI_Barrier"; }
+  /// More ranks than cores.
+  bool crowded() const { return place_ && place_->crowded(); }
 
  private:
   const Options& options_;

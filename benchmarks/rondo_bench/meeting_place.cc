@@ -65,11 +65,13 @@ MeetingPlace::MeetingPlace(MPI_Comm comm, bool wanted) {
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &ranks);
   std::string why;
+  const bool near = oneHost(comm, ranks);
+  crowded_ = near && !coreForEach(comm, ranks);
   if (!wanted) {
     why = ", as asked for";
-  } else if (!oneHost(comm, ranks)) {
+  } else if (!near) {
     why = ": several hosts";
-  } else if (!coreForEach(comm, ranks)) {
+  } else if (crowded_) {
     why = ": more ranks than cores";
   } else if (map(comm, rank, ranks); lines_ == nullptr) {
     why = ": no shared memory";

@@ -21,6 +21,8 @@ class MeetingPlace {
 
   /// nullptr where the ranks have to meet in MPI_Barrier.
   Meeting* meeting() { return meeting_ ? &*meeting_ : nullptr; }
+  /// All ranks are on one host, which has fewer cores for them.
+  bool crowded() const { return crowded_; }
   /// How they meet, and if it is in MPI_Barrier, why.
   const std::string& text() const { return text_; }
 
@@ -31,6 +33,7 @@ class MeetingPlace {
   size_t bytes_ = 0;
   std::optional<Meeting> meeting_;
   std::string text_;
+  bool crowded_ = false;
 };
 
 }  // namespace rondo::bench

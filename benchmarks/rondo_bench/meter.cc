@@ -27,7 +27,8 @@ Iterations defaultIterations(size_t bytes, bool device) {
 }
 
 std::vector<Samples> measure(const Environment& environment, const Trial& trial, size_t bytes,
-                             const std::string& what, Progress& progress) {
+                             const std::string& what, Output& output) {
+  Progress& progress = output.progress();
   const Options& options = environment.options();
   Timer& timer = environment.timer();
   std::vector<Samples> samples(trial.contenders.size());
@@ -49,7 +50,9 @@ std::vector<Samples> measure(const Environment& environment, const Trial& trial,
                                        : fitting(environment, trial, round, 1 - kWarmupShare,
                                                  kFewest, usual.timed);
   trial.ring.prepareAll();
+  const CoreClock cores;
   timer.rounds(trial, timed, true, show(": timing"), samples);
+  output.addLoss(what, cores.lost(), timed);
   return samples;
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "environment.h"
-#include "progress.h"
+#include "output.h"
 #include "timing.h"
 
 namespace rondo::bench {
@@ -18,8 +18,9 @@ struct Iterations {
 Iterations defaultIterations(size_t bytes, bool device);
 
 /// Times the trial's libraries; a library's samples at its place. `bytes` are those of a call, for
-/// the default numbers of iterations. Collective.
+/// the default numbers of iterations. Shows its progress and tells of lost cores in `output`.
+/// Collective.
 std::vector<Samples> measure(const Environment& environment, const Trial& trial, size_t bytes,
-                             const std::string& what, Progress& progress);
+                             const std::string& what, Output& output);
 
 }  // namespace rondo::bench

@@ -67,7 +67,17 @@ void Output::note(const std::string& text) {
   for (const auto& reporter : reporters_) reporter->note(text);
 }
 
+void Output::addLoss(const std::string& what, const CoreLoss& mine, int iterations) {
+  const Session& session = environment_.session();
+  CoreLoss all;
+  all.turns = static_cast<long>(session.sum(static_cast<uint64_t>(mine.turns)));
+  all.share = session.largest(mine.share);
+  // More ranks than cores take them from each other all the time, as the head says.
+  if (!environment_.crowded()) lost_.add(what, all, iterations);
+}
+
 int Output::finish() {
+  if (const std::string text = lost_.text(); !text.empty()) note(text);
   progress_.clear();
   environment_.session().onRoot([this] {
     for (const auto& reporter : reporters_) reporter->end();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "environment.h"
+#include "lost_cores.h"
 #include "progress.h"
 #include "report.h"
 
@@ -22,6 +23,8 @@ class Output {
   /// The rows of one size, Rondo's first; gives that one its ratios to the second.
   void add(std::vector<Row> rows);
   void note(const std::string& text);
+  /// What this rank lost of its core while `what` was timed. Collective.
+  void addLoss(const std::string& what, const CoreLoss& mine, int iterations);
 
   /// Collective. Completes the files; the exit status: 1 if any element was wrong.
   int finish();
@@ -33,6 +36,7 @@ class Output {
   Progress progress_;
   std::vector<std::unique_ptr<Reporter>> reporters_;  // rank 0 only
   uint64_t wrong_ = 0;
+  LostCores lost_;
 };
 
 /// What a command says of its run; `what` is its name and anything else to be said first.

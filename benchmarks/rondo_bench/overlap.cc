@@ -54,7 +54,7 @@ void measureSpot(const Environment& environment, const Spot& spot, Overlapped& o
                     environment.options().pauseMs};
   const size_t libraries = overlapped.contenders().size();
   const auto run = [&](const char* stage) {
-    return measure(environment, trial, spot.callBytes(), spot.name() + stage, output.progress());
+    return measure(environment, trial, spot.callBytes(), spot.name() + stage, output);
   };
 
   for (size_t c = 0; c < libraries; ++c) overlapped.work(c).setWork(0, 1);

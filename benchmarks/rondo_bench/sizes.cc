@@ -1,39 +1,27 @@
 #include "sizes.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <stdexcept>
+
+#include "base/size_text.h"
 
 namespace rondo::bench {
 namespace {
 
 constexpr std::string_view kUnits = "KMGT";
 
-/// The power of 1024 that a suffix stands for, or -1.
-int unitPower(std::string_view suffix) {
-  if (suffix.empty() || suffix == "B") return 0;
-  const char letter = suffix.front() == 'k' ? 'K' : suffix.front();
-  const size_t power = kUnits.find(letter);
-  const std::string_view rest = suffix.substr(1);
-  const bool known = rest.empty() || rest == "B" || rest == "iB";
-  return power == std::string_view::npos || !known ? -1 : static_cast<int>(power) + 1;
-}
-
 }  // namespace
 
 size_t parseSize(std::string_view text) {
-  size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const int power = unitPower(text.substr(static_cast<size_t>(end - text.data())));
-  if (error != std::errc() || power < 0 || value == 0) {
+  uint64_t bytes = 0;
+  if (!rondo::parseSize(text, &bytes) || bytes == 0) {
     throw std::invalid_argument(
         "allowed is a whole number of bytes above 0, with K, M, G or T for powers of 1024");
   }
-  const int shift = 10 * power;
-  constexpr size_t kMost = size_t{1} << 46;  // 64 TiB: what an address space holds
-  if (value > kMost >> shift) throw std::invalid_argument("allowed is at most 64T");
-  return value << shift;
+  constexpr uint64_t kMost = uint64_t{1} << 46;  // 64 TiB: what an address space holds
+  if (bytes > kMost) throw std::invalid_argument("allowed is at most 64T");
+  return bytes;
 }
 
 std::string formatSize(size_t bytes) {

@@ -152,7 +152,7 @@ void runSweep(const Environment& environment, const Benchmark& benchmark,
                       !environment.options().noCheck,
                       environment.options().pauseMs};
     std::vector<Samples> samples =
-        measure(environment, trial, spot.callBytes(), spot.name(), output.progress());
+        measure(environment, trial, spot.callBytes(), spot.name(), output);
     const int times = benchmark.timesPerCall(spot.seat);
     std::vector<Row> rows;
     for (size_t c = 0; c < contenders.size(); ++c) {

@@ -311,10 +311,11 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
   HostId host{};
   together(boot, [&] {
     parts.cpu = chooseCpuLevel(config.options.cpu.c_str());
-    parts.tune = parseTune(config.options.tune);
+    const Options::FromConfig& fromConfig = config.options.fromConfig;
+    parts.tune = parseTune(config.options.tune, fromConfig.tune ? "config.tune" : "RONDO_TUNE");
     parts.dumpSignal = DumpSignal(config.options.dumpSignal, config.options.record);
     groups = parseGroups(config.options.groups, n);
-    host = readHostId(config.options.hostId);
+    host = readHostId(config.options.hostId, fromConfig.hostId ? "config.hostId" : "RONDO_HOSTID");
     mine = describeRank(config.options, host, config.device);
   });
   std::vector<RankInfo> infos(ranks);

@@ -85,12 +85,14 @@ Config checkConfig(const char* call, const rondoConfig_t* config) {
   }
   out.device = given.device;
   if (given.name != nullptr) out.name = given.name;
-  if (given.hostId != nullptr) out.options.hostId = given.hostId;
-  if (given.tune != nullptr) out.options.tune = given.tune;
+  Options::FromConfig& fromConfig = out.options.fromConfig;
+  fromConfig = {given.hostId != nullptr, given.tune != nullptr, given.reproducible == 1};
+  if (fromConfig.hostId) out.options.hostId = given.hostId;
+  if (fromConfig.tune) out.options.tune = given.tune;
   if (given.reproducible != 0 && given.reproducible != 1) {
     refuse(format("%s: config.reproducible is %d; allowed: 0 or 1", call, given.reproducible));
   }
-  if (given.reproducible == 1) out.options.reproducible = true;
+  if (fromConfig.reproducible) out.options.reproducible = true;
   if (given.smBudget < RONDO_SM_BUDGET_AT_MOST(kMostMultiprocessors) ||
       given.smBudget == RONDO_SM_BUDGET_AT_MOST(0) || given.smBudget > kMostMultiprocessors) {
     refuse(format(

@@ -102,6 +102,7 @@ RankInfo describeRank(const Options& options, const HostId& host, int device) {
   info.pid = getpid();
   info.allowedCpus = allowedCpus();
   for (const OptionRow* row : agreedRows()) {
+    if (isFromConfig(options, *row)) info.fromConfig |= 1u << info.optionCount;
     RankInfo::OptionValue& value = info.options[info.optionCount++];
     const std::string text = optionText(options, *row);
     value.hash = hashBytes(text);
@@ -128,16 +129,22 @@ void checkConsensus(const std::vector<RankInfo>& all) {
       const RankInfo::OptionValue& value = info.options[i];
       return format("%016llx", static_cast<unsigned long long>(value.hash)) + value.text;
     };
-    const auto text = [i, &rows](const RankInfo& info) {
+    const auto isField = [i](const RankInfo& info) { return (info.fromConfig >> i & 1) != 0; };
+    const auto text = [i, &rows, &isField](const RankInfo& info) {
       // The beginnings of two long texts may be equal: the hash shows that the texts are not.
       const RankInfo::OptionValue& value = info.options[i];
       const std::string shown = value.text;
       const bool cut = shown.size() == sizeof value.text - 1;
       const std::string more =
           cut ? format("... (hash %016llx)", static_cast<unsigned long long>(value.hash)) : "";
-      return format("%s=\"%s\"%s", rows[i]->name, shown.c_str(), more.c_str());
+      return format("%s=\"%s\"%s", isField(info) ? rows[i]->field : rows[i]->name, shown.c_str(),
+                    more.c_str());
     };
-    requireSame(all, rows[i]->name, same, text);
+    std::string what = rows[i]->name;
+    if (std::any_of(all.begin(), all.end(), isField)) {
+      what = format("%s (or %s)", rows[i]->field, rows[i]->name);
+    }
+    requireSame(all, what.c_str(), same, text);
   }
 }
 

@@ -31,7 +31,8 @@ struct RankInfo {
   uint32_t allowedCpus;
   uint32_t optionCount;
   OptionValue options[kMostOptions];  ///< The must-agree rows of the options table, in its order.
-  char later[120];                    ///< Zero.
+  uint32_t fromConfig;                ///< Bit i: options[i] is the program's (rondoConfig_t).
+  char later[116];                    ///< Zero.
 };
 static_assert(sizeof(RankInfo) == 1024);
 

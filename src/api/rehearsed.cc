@@ -8,11 +8,15 @@
 #include "api/comm_create.h"
 #include "api/handle.h"
 #include "api/types.h"
+#include "base/error.h"
+#include "base/writable.h"
 #include "coll/sim/output.h"
 #include "p2p/cuda_device.h"
 
 namespace rondo {
 namespace {
+
+constexpr char kCallsFile[] = ".calls.csv";
 
 /// Adds the time from its making to its end to a sum, in nanoseconds.
 class Clock {
@@ -45,12 +49,21 @@ std::vector<sim::PeerTransfer> peersOf(std::span<const Transfer> transfers) {
 
 RehearsedProgram::RehearsedProgram(topo::Graph graph, int ranks, int rank, VirtualConfig given)
     : config(std::move(given)),
-      program(std::move(graph), config.name, ranks, rank, !config.output.empty()) {}
+      program(std::move(graph), config.name, ranks, rank, !config.output.empty()) {
+  // Found out now, and not when the program has ended.
+  const std::string first = config.output + kCallsFile;
+  const std::string why = config.output.empty() ? "" : whyUnwritable(first);
+  if (why.empty()) return;
+  throw Error(rondoInvalidArgument,
+              format("config.output is \"%s\"; allowed: what the names of files begin with, in a "
+                     "folder that takes them (%s: %s)",
+                     config.output.c_str(), first.c_str(), why.c_str()));
+}
 
 void RehearsedProgram::write() {
   if (config.output.empty()) return;
   const std::lock_guard<std::mutex> lock(mutex);
-  sim::writeFile(config.output + ".calls.csv", program.callsCsv());
+  sim::writeFile(config.output + kCallsFile, program.callsCsv());
   sim::writeFile(config.output + ".trace.json", program.traceJson());
   size_t left = 0;
   sim::writeFile(config.output + ".flows.csv", program.flowsCsv(&left));

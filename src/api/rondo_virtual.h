@@ -24,7 +24,8 @@ typedef struct rondoVirtualConfig_t {
                          Perfetto). Every split that takes a rule is noted in OUTPUT.splits.csv,
                          which is kept and added to: ranks that are rehearsed one after the other
                          with the same output find out where a rule parts them otherwise than
-                         their colors and keys do (rondoInvalidArgument). NULL: nothing is written.
+                         their colors and keys do (rondoInvalidArgument). A place that takes no
+                         files is refused (rondoInvalidArgument). NULL: nothing is written.
                          Copied. */
   const char* splits; /**< What all ranks say in rondoCommSplit, as rules of rondoCommSplitVirtual
                          parted by ';': the first is for the first split of a communicator that

@@ -42,11 +42,15 @@ void writeAll(int out, std::string_view text, const std::string& name) {
 
 }  // namespace
 
+std::string placeBeside(const std::string& path) {
+  return path + format(".%d", static_cast<int>(getpid()));
+}
+
 void writeConfigFile(const std::string& text, const std::string& path) {
   const std::filesystem::path place(path);
   std::error_code fault;
   if (place.has_parent_path()) std::filesystem::create_directories(place.parent_path(), fault);
-  const std::string beside = path + format(".%d", static_cast<int>(getpid()));
+  const std::string beside = placeBeside(path);
   try {
     const UniqueFd out(open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (out.get() < 0) throw systemError(beside, errno);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/signal_name.h"
+#include "base/size_text.h"
 
 namespace rondo {
 namespace {
@@ -33,56 +34,54 @@ void readSwitch(const char* name, bool* out) {
   *out = text == "1";
 }
 
-void readSize(const char* name, uint64_t least, uint64_t most, uint64_t* out) {
+using Parse = bool (*)(std::string_view text, uint64_t* number);
+
+void readNumber(const char* name, Parse parse, uint64_t least, uint64_t most, uint64_t* out) {
   const char* value = env(name);
   if (value == nullptr) return;
-  uint64_t bytes = 0;
-  if (!parseSize(value, &bytes) || bytes < least || bytes > most) {
+  uint64_t number = 0;
+  if (!parse(value, &number) || number < least || number > most) {
     refuse(name, value,
            format("a number from %llu to %llu, also with K, M or G",
                   static_cast<unsigned long long>(least), static_cast<unsigned long long>(most))
                .c_str());
   }
-  *out = bytes;
+  *out = number;
 }
 
-void readSmBudget(Options* options) {
-  constexpr const char* kName = "RONDO_SM_BUDGET";
+void readSmBudget(const char* name, Options* options) {
   constexpr uint64_t kMost = 1024;
-  const char* value = env(kName);
+  const char* value = env(name);
   if (value == nullptr) return;
   options->noSms = std::string_view(value) == "none";
   if (options->noSms) return;
-  if (!parseSize(value, &options->smBudget) || options->smBudget > kMost) {
-    refuse(kName, value, "a number from 0 to 1024, or none");
+  if (!parseCount(value, &options->smBudget) || options->smBudget > kMost) {
+    refuse(name, value, "a number from 0 to 1024, or none");
   }
 }
 
-void readP2p(Options* options) {
-  constexpr const char* kName = "RONDO_P2P";
-  const char* value = env(kName);
+void readP2p(const char* name, Options* options) {
+  const char* value = env(name);
   if (value == nullptr) return;
   options->noP2p = std::string_view(value) == "off";
-  if (!options->noP2p && std::string_view(value) != "auto") refuse(kName, value, "auto or off");
+  if (!options->noP2p && std::string_view(value) != "auto") refuse(name, value, "auto or off");
 }
 
-void readZeroCopy(Options* options) {
-  constexpr const char* kName = "RONDO_NET_ZERO_COPY";
-  const char* value = env(kName);
+void readZeroCopy(const char* name, Options* options) {
+  const char* value = env(name);
   if (value == nullptr || std::string_view(value) == "auto") return;
   const bool on = std::string_view(value) == "on";
-  if (!on && std::string_view(value) != "off") refuse(kName, value, "auto, on or off");
+  if (!on && std::string_view(value) != "off") refuse(name, value, "auto, on or off");
   options->zeroCopy = on ? ZeroCopyUse::On : ZeroCopyUse::Off;
 }
 
-void readRegister(Options* options) {
-  constexpr const char* kName = "RONDO_REGISTER";
-  const char* value = env(kName);
+void readRegister(const char* name, Options* options) {
+  const char* value = env(name);
   if (value == nullptr || std::string_view(value) == "auto") return;
   options->noRegister = std::string_view(value) == "off";
   if (options->noRegister) return;
   if (!parseSize(value, &options->registerBytes) || options->registerBytes == 0) {
-    refuse(kName, value, "auto, off, or a number of bytes from 1, also with K, M or G");
+    refuse(name, value, "auto, off, or a number of bytes from 1, also with K, M or G");
   }
 }
 
@@ -104,6 +103,58 @@ void readSignal(const char* name, int* out) {
   if (!parseSignal(text, out)) refuse(name, text.c_str(), kSignalsAllowed);
 }
 
+/// How a variable becomes a field; in the order in which wrong ones are told of.
+struct Reader {
+  const char* name;
+  void (*read)(const char* name, Options* to);
+};
+constexpr uint64_t kMostTime = uint64_t{1} << 30;
+
+constexpr Reader kBootReaders[] = {
+    {"RONDO_NET_IF", [](const char* name, Options* to) { readText(name, &to->netInterfaces); }},
+    {"RONDO_BOOT_TIMEOUT_MS",
+     [](const char* name, Options* to) {
+       readNumber(name, parseCount, 1, kMostTime, &to->bootTimeoutMs);
+     }},
+    {"RONDO_LOG", [](const char* name, Options* to) { readLogLevels(name, &to->log); }},
+    {"RONDO_LOG_FILE", [](const char* name, Options* to) { readFileName(name, &to->logFile); }},
+};
+
+constexpr Reader kReaders[] = {
+    {"RONDO_HOSTID", [](const char* name, Options* to) { readText(name, &to->hostId); }},
+    {"RONDO_CPU", [](const char* name, Options* to) { readText(name, &to->cpu); }},
+    {"RONDO_TUNE", [](const char* name, Options* to) { readText(name, &to->tune); }},
+    {"RONDO_GROUPS", [](const char* name, Options* to) { readText(name, &to->groups); }},
+    {"RONDO_TUNE_DIR", [](const char* name, Options* to) { readText(name, &to->tuneDir); }},
+    {"RONDO_EXPLAIN", [](const char* name, Options* to) { readSwitch(name, &to->explain); }},
+    {"RONDO_REPRODUCIBLE",
+     [](const char* name, Options* to) { readSwitch(name, &to->reproducible); }},
+    {"RONDO_POOL_BYTES",
+     [](const char* name, Options* to) {
+       readNumber(name, parseSize, 256u << 10, uint64_t{1} << 30, &to->poolBytes);
+     }},
+    {"RONDO_SM_BUDGET", readSmBudget},
+    {"RONDO_P2P", readP2p},
+    {"RONDO_NET_ZERO_COPY", readZeroCopy},
+    {"RONDO_DEPENDENT_LAUNCH",
+     [](const char*, Options* to) { to->dependentLaunch = readDependentLaunch(); }},
+    {"RONDO_REGISTER", readRegister},
+    {"RONDO_SPIN_BOUND_MS",
+     [](const char* name, Options* to) {
+       readNumber(name, parseCount, 0, kMostTime, &to->spinBoundMs);
+     }},
+    {"RONDO_STALL_SECONDS",
+     [](const char* name, Options* to) {
+       readNumber(name, parseCount, 0, kMostTime, &to->stallSeconds);
+     }},
+    {"RONDO_TIMEOUT_MS",
+     [](const char* name, Options* to) {
+       readNumber(name, parseCount, 0, kMostTime, &to->timeoutMs);
+     }},
+    {"RONDO_RECORD", [](const char* name, Options* to) { readFileName(name, &to->record); }},
+    {"RONDO_DUMP_SIGNAL", [](const char* name, Options* to) { readSignal(name, &to->dumpSignal); }},
+};
+
 }  // namespace
 
 const std::vector<OptionRow>& optionTable() {
@@ -116,7 +167,7 @@ const std::vector<OptionRow>& optionTable() {
        false},
       {"RONDO_TUNE", "text", "",
        "forces algorithms: COLLECTIVE:host:FROM-TO:ALGORITHM[/LANES[/CHUNK]], comma separated",
-       true},
+       true, "config.tune"},
       {"RONDO_GROUPS", "text", "",
        "which ranks lie close together: off, l3, numa, package, or a group for every rank, as in "
        "0,0,1,1 (default: the nearest of l3, numa and package that the ranks' bindings tell apart)",
@@ -129,7 +180,7 @@ const std::vector<OptionRow>& optionTable() {
        "1: rank 0 prints each new choice, its predicted cost, and the runners-up", false},
       {"RONDO_REPRODUCIBLE", "switch", "0",
        "1: reductions have one association, whatever the algorithm and the placement of ranks",
-       true},
+       true, "config.reproducible"},
       {"RONDO_POOL_BYTES", "size", "16M", "shared memory for staging, per rank (from 256K)", true},
       {"RONDO_SM_BUDGET", "number", "0",
        "multiprocessors that a communicator's kernels may keep busy; 0: half of the device for the "
@@ -204,35 +255,33 @@ DependentLaunch readDependentLaunch() {
 
 Options readBootOptions() {
   Options options;
-  readText("RONDO_NET_IF", &options.netInterfaces);
-  readSize("RONDO_BOOT_TIMEOUT_MS", 1, 1u << 30, &options.bootTimeoutMs);
-  readLogLevels("RONDO_LOG", &options.log);
-  readFileName("RONDO_LOG_FILE", &options.logFile);
+  for (const Reader& reader : kBootReaders) reader.read(reader.name, &options);
   configureLog(options.log, options.logFile);
   return options;
 }
 
 Options readOptions() {
   Options options = readBootOptions();
-  readText("RONDO_HOSTID", &options.hostId);
-  readText("RONDO_CPU", &options.cpu);
-  readText("RONDO_TUNE", &options.tune);
-  readText("RONDO_GROUPS", &options.groups);
-  readText("RONDO_TUNE_DIR", &options.tuneDir);
-  readSwitch("RONDO_EXPLAIN", &options.explain);
-  readSwitch("RONDO_REPRODUCIBLE", &options.reproducible);
-  readSize("RONDO_POOL_BYTES", 256u << 10, uint64_t{1} << 30, &options.poolBytes);
-  readSmBudget(&options);
-  readP2p(&options);
-  readZeroCopy(&options);
-  options.dependentLaunch = readDependentLaunch();
-  readRegister(&options);
-  readSize("RONDO_SPIN_BOUND_MS", 0, 1u << 30, &options.spinBoundMs);
-  readSize("RONDO_STALL_SECONDS", 0, 1u << 30, &options.stallSeconds);
-  readSize("RONDO_TIMEOUT_MS", 0, 1u << 30, &options.timeoutMs);
-  readFileName("RONDO_RECORD", &options.record);
-  readSignal("RONDO_DUMP_SIGNAL", &options.dumpSignal);
+  for (const Reader& reader : kReaders) reader.read(reader.name, &options);
   return options;
+}
+
+Options readOption(const OptionRow& row) {
+  Options options;
+  const std::string_view name = row.name;
+  for (const Reader& reader : kBootReaders) {
+    if (name == reader.name) reader.read(reader.name, &options);
+  }
+  for (const Reader& reader : kReaders) {
+    if (name == reader.name) reader.read(reader.name, &options);
+  }
+  return options;
+}
+
+bool isFromConfig(const Options& options, const OptionRow& row) {
+  const std::string_view name = row.name;
+  return (options.fromConfig.tune && name == "RONDO_TUNE") ||
+         (options.fromConfig.reproducible && name == "RONDO_REPRODUCIBLE");
 }
 
 std::string optionText(const Options& options, const OptionRow& row) {
@@ -276,39 +325,6 @@ std::string optionText(const Options& options, const OptionRow& row) {
     return options.dumpSignal == 0 ? "" : signalName(options.dumpSignal);
   }
   throw Error(rondoInternalError, "options table row " + name + " has no value");
-}
-
-bool parseSize(const std::string& text, uint64_t* bytes) {
-  if (text.empty() || text[0] < '0' || text[0] > '9') return false;
-  size_t used = 0;
-  unsigned long long number = 0;
-  try {
-    number = std::stoull(text, &used);
-  } catch (const std::exception&) {
-    return false;
-  }
-  int shift = 0;
-  if (used < text.size()) {
-    switch (text[used++]) {
-      case 'k':
-      case 'K':
-        shift = 10;
-        break;
-      case 'm':
-      case 'M':
-        shift = 20;
-        break;
-      case 'g':
-      case 'G':
-        shift = 30;
-        break;
-      default:
-        return false;
-    }
-  }
-  if (used != text.size() || (shift != 0 && number > (~0ull >> shift))) return false;
-  *bytes = number << shift;
-  return true;
 }
 
 }  // namespace rondo

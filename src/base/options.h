@@ -41,6 +41,12 @@ struct Options {
   std::string logFile;                                    ///< RONDO_LOG_FILE; empty: stderr
   std::string record;  ///< RONDO_RECORD; empty: errors dump nothing
   int dumpSignal = 0;  ///< RONDO_DUMP_SIGNAL; 0: none
+
+  /// Fields that the program's rondoConfig_t has given, not the environment: sentences name what
+  /// somebody has set.
+  struct FromConfig {
+    bool hostId = false, tune = false, reproducible = false;
+  } fromConfig;
 };
 
 /// One row of the table.
@@ -50,12 +56,16 @@ struct OptionRow {
   const char* fallback;  ///< The default, as a user would write it.
   const char* meaning;
   bool mustAgree;  ///< A difference between ranks is an error at communicator creation.
+  const char* field = nullptr;  ///< Of a row that must agree: rondoConfig_t's field for it.
 };
 const std::vector<OptionRow>& optionTable();
 
 /// Reads the environment. Throws Error(rondoInvalidArgument) that names the variable, its value and
 /// what is allowed.
 Options readOptions();
+
+/// Reads the variable of one row alone: a field of the result. Throws as readOptions().
+Options readOption(const OptionRow& row);
 
 /// This one alone. Throws as readOptions().
 DependentLaunch readDependentLaunch();
@@ -68,7 +78,7 @@ Options readBootOptions();
 /// The value in force of a row, as text (for the consensus check and rondo-info).
 std::string optionText(const Options& options, const OptionRow& row);
 
-/// "64K", "1M", "1G", "123" (powers of 1024) to bytes; false if it is none of those.
-bool parseSize(const std::string& text, uint64_t* bytes);
+/// Whether the row's value is that of its `field`.
+bool isFromConfig(const Options& options, const OptionRow& row);
 
 }  // namespace rondo

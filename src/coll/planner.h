@@ -41,8 +41,9 @@ struct TuneRule {
   std::string protocol = {};  ///< Device: LL, LL128 or Simple; empty: free.
 };
 
-/// Throws Error(rondoInvalidArgument) that quotes the rule and says what is allowed.
-std::vector<TuneRule> parseTune(const std::string& text);
+/// Throws Error(rondoInvalidArgument) that quotes the rule and says what is allowed. `by`: what
+/// whoever wrote it calls it.
+std::vector<TuneRule> parseTune(const std::string& text, const char* by = "RONDO_TUNE");
 
 /// What stands for calls of about `count` elements: the next number of four binary digits and
 /// zeros. A program whose counts differ from call to call chooses eight times for each factor of

@@ -2,8 +2,10 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "base/error.h"
+#include "base/writable.h"
 
 namespace rondo::drop_in {
 namespace {
@@ -12,6 +14,9 @@ std::string env(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
+
+/// That a rehearsal writes at its end.
+constexpr char kOneOfTheFiles[] = ".calls.csv";
 
 bool isNumber(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -29,34 +34,62 @@ bool parseNumber(const std::string& text, int* out) {
                                            env(name).c_str(), allowed.c_str()));
 }
 
+/// "machine.xml:64"; without a number behind the last colon, a rank on every place.
+void readTopology(const char* name, Wish* to) {
+  to->topology = env(name);
+  if (to->topology.empty()) return;
+  const size_t colon = to->topology.rfind(':');
+  if (colon != std::string::npos && isNumber(to->topology.substr(colon + 1))) {
+    const bool parsed = parseNumber(to->topology.substr(colon + 1), &to->ranks);
+    if (!parsed || to->ranks == 0) refuse(name, "TOPOLOGY:N with N from 1 to 65536");
+    to->topology.resize(colon);
+  }
+  if (to->topology.empty()) refuse(name, "TOPOLOGY:N, a file or a description and ranks");
+}
+
+void readRank(const char* name, Wish* to) {
+  const std::string rank = env(name);
+  if (!rank.empty() && !parseNumber(rank, &to->rank)) {
+    refuse(name, "the rank that this process is, from 0");
+  }
+}
+
+void readOutput(const char* name, Wish* to) {
+  const std::string output = env(name);
+  if (output.empty()) return;
+  to->output = output;
+  const std::string why = whyUnwritable(output + kOneOfTheFiles);
+  if (why.empty()) return;
+  refuse(name, "what the names of files begin with, in a folder that takes them (" + output +
+                   kOneOfTheFiles + ": " + why + ")");
+}
+
+void readGraph(const char* name, Wish* to) {
+  const std::string graph = env(name);
+  if (graph.empty()) return;
+  if (graph != "whole" && graph != "mutual") refuse(name, "whole or mutual");
+  to->edges = graph == "whole" ? OthersEdges::None : OthersEdges::Mirrored;
+}
+
+struct Reader {
+  const char* name;
+  void (*read)(const char* name, Wish* to);
+};
+constexpr Reader kReaders[] = {
+    {"RONDO_VIRTUAL", readTopology},
+    {"RONDO_VIRTUAL_RANK", readRank},
+    {"RONDO_VIRTUAL_OUT", readOutput},
+    {"RONDO_VIRTUAL_SPLIT", [](const char* name, Wish* to) { to->splits = env(name); }},
+    {"RONDO_VIRTUAL_GRAPH", readGraph},
+};
+
 }  // namespace
 
 bool wantsRehearsal() { return !env("RONDO_VIRTUAL").empty(); }
 
-/// "machine.xml:64"; without a number behind the last colon, a rank on every place.
 Wish readWish() {
   Wish out;
-  out.topology = env("RONDO_VIRTUAL");
-  const size_t colon = out.topology.rfind(':');
-  int ranks = 0;
-  if (colon != std::string::npos && isNumber(out.topology.substr(colon + 1))) {
-    const bool parsed = parseNumber(out.topology.substr(colon + 1), &ranks);
-    if (!parsed || ranks == 0) refuse("RONDO_VIRTUAL", "TOPOLOGY:N with N from 1 to 65536");
-    out.ranks = ranks;
-    out.topology.resize(colon);
-  }
-  if (out.topology.empty())
-    refuse("RONDO_VIRTUAL", "TOPOLOGY:N, a file or a description and ranks");
-  const std::string rank = env("RONDO_VIRTUAL_RANK");
-  if (!rank.empty() && !parseNumber(rank, &out.rank)) {
-    refuse("RONDO_VIRTUAL_RANK", "the rank that this process is, from 0");
-  }
-  if (const std::string output = env("RONDO_VIRTUAL_OUT"); !output.empty()) out.output = output;
-  out.splits = env("RONDO_VIRTUAL_SPLIT");
-  if (const std::string graph = env("RONDO_VIRTUAL_GRAPH"); !graph.empty()) {
-    if (graph != "whole" && graph != "mutual") refuse("RONDO_VIRTUAL_GRAPH", "whole or mutual");
-    out.edges = graph == "whole" ? OthersEdges::None : OthersEdges::Mirrored;
-  }
+  for (const Reader& reader : kReaders) reader.read(reader.name, &out);
   return out;
 }
 
@@ -96,6 +129,28 @@ void reportMachine(const char* door, rondoComm_t kept) {
   std::fprintf(stderr, "%s: rehearsed %llu calls as rank %d of %d: %.2f us predicted (%s)\n", door,
                static_cast<unsigned long long>(p.calls), rank, size,
                static_cast<double>(p.picoseconds) * 1e-6, p.comm);
+}
+
+std::string faultOfWish(const char* name) {
+  try {
+    Wish wish;
+    for (const Reader& reader : kReaders) {
+      if (name == std::string_view(reader.name)) reader.read(reader.name, &wish);
+    }
+    if (name != std::string_view("RONDO_VIRTUAL") || !wantsRehearsal()) return "";
+    try {
+      wish = readWish();
+    } catch (const Error&) {
+      return "";  // another variable's fault, which is told of that one
+    }
+    const Machine machine = makeMachine(wish, wish.ranks, wish.rank, "", /*ownData=*/false);
+    if (machine.made == nullptr) return rondoGetLastError(nullptr);
+    rondoCommDestroy(machine.made);
+    rondoCommDestroy(machine.kept);
+  } catch (const Error& error) {
+    return error.sentence();
+  }
+  return "";
 }
 
 bool endMachine(const char* door, rondoComm_t kept) {

@@ -30,6 +30,9 @@ struct Wish {
 bool wantsRehearsal();
 /// Throws Error: the variable, its value, what is allowed.
 Wish readWish();
+/// Why a rehearsal would refuse this variable; empty: it would not. Of RONDO_VIRTUAL also what is
+/// wrong with the machine, and with this rank and these splits on it: then it is made.
+std::string faultOfWish(const char* name);
 
 /// A virtual communicator, and a handle on it that stays for its time and its files.
 struct Machine {

@@ -36,10 +36,10 @@ uint64_t hashOf(const std::string& text) { return mixBits(hashBytes(text)); }
 
 }  // namespace
 
-HostId readHostId(const std::string& override) {
+HostId readHostId(const std::string& override, const char* by) {
   const std::string name = hostName();
   if (!override.empty()) {
-    return {hashOf("override\n" + override), override + " (set by RONDO_HOSTID, on " + name + ")",
+    return {hashOf("override\n" + override), override + " (set by " + by + ", on " + name + ")",
             hashOf(bootId())};
   }
   // Abstract sockets live in the network name space, so it is part of the identity.

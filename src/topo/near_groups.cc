@@ -87,7 +87,7 @@ GroupWish parseGroups(const std::string& text, int ranks) {
   }
   wish.kind = GroupWish::Listed;
   for (const std::string& number : listed(text)) wish.list.push_back(parseNumber(text, number));
-  if (wish.list.size() != static_cast<size_t>(ranks)) {
+  if (ranks > 0 && wish.list.size() != static_cast<size_t>(ranks)) {
     refuse(text, format("it has %zu number%s, and the communicator has %d rank%s", wish.list.size(),
                         wish.list.size() == 1 ? "" : "s", ranks, ranks == 1 ? "" : "s"));
   }

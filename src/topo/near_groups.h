@@ -18,7 +18,7 @@ struct GroupWish {
 };
 
 /// "", "off", "l3", "numa", "package" or "0,0,1,1". Throws Error(rondoInvalidArgument) that says
-/// what is allowed, also where a list has not `ranks` numbers.
+/// what is allowed, also where a list has not `ranks` numbers; 0: nobody knows how many ranks.
 GroupWish parseGroups(const std::string& text, int ranks);
 
 /// The wish of `members`, ranks of a communicator whose wish is `text`, in their new order: a

@@ -44,12 +44,13 @@ uint64_t machineModel(const NodeFacts& facts);
 uint32_t allowedCpus();
 
 /// A host's identity as text and as 64 bits: host name, boot id, IPC and network name space;
-/// `override` (RONDO_HOSTID or the configuration's hostId), if not empty, stands for all of it.
+/// `override` (RONDO_HOSTID or the configuration's hostId, `by`), if not empty, stands for all of
+/// it.
 struct HostId {
   uint64_t hash;
   std::string name;      ///< For sentences: the host name, and the override if there is one.
   uint64_t machine = 0;  ///< Equal for hosts that are name spaces of one kernel: they share CPUs.
 };
-HostId readHostId(const std::string& override);
+HostId readHostId(const std::string& override, const char* by = "RONDO_HOSTID");
 
 }  // namespace rondo

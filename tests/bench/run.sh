@@ -84,6 +84,25 @@ for ranks in 2 3; do
   checkCsv $ranks 2
 done
 
+# Who takes the ranks' cores is told of behind the rows, with the worst size; the files stay as they are.
+busy=()
+for ((i = 0; i < 2 * $(nproc); ++i)); do
+  (while :; do :; done) &
+  busy+=($!)
+done
+try 2 "$bench" allreduce --min 1M --max 1M --iters 200 --csv "$scratch/rows.csv"
+kill "${busy[@]}"
+wait "${busy[@]}" || true
+checkCsv 2 1
+if grep -q '^# meeting  *flags' "$scratch/out"; then
+  tail -n 1 "$scratch/out" | grep -Eq "^# cores     other processes had ranks' cores in 1 of 1 measurements, most often in \
+allreduce float32 sum 1M: [0-9]+ times in 200 iterations(, [0-9]+ % of a rank's time)? \(calls, and what is between them\); of short calls usec_p99 and usec_max hold it" ||
+    complain "no word about lost cores"
+fi
+# More ranks than cores are no other process.
+(($(nproc) > 16)) || try $(($(nproc) + 1)) "$bench" "${quick[@]}" --min 64K --max 64K
+(($(nproc) > 16)) || ! grep -q '^# cores' "$scratch/out" || complain "crowded ranks have lost their cores"
+
 # Without --iters the counts follow the size and the budget.
 try 2 "$bench" allreduce --min 4 --max 4M --step 1024 --budget 0.05 --csv "$scratch/rows.csv"
 checkCsv 2 3

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "api/comm_create.h"
+#include "api/option_faults.h"
 #include "support/refusal.h"
 #include "support/world.h"
 
@@ -176,7 +177,13 @@ TEST(ApiConfig, TuneRules) {
         "allreduce:host:0-:ring,oops"}) {
     config.tune = rule;
     const std::string last = std::string(rule).substr(std::string(rule).rfind(',') + 1);
-    expectConfigRefused(config, {"RONDO_TUNE rule \"" + last + "\"", "allowed: COLLECTIVE:"});
+    expectConfigRefused(
+        config, {": config.tune rule \"" + last + "\"",
+                 "allowed: COLLECTIVE:host:FROM-TO:ALGORITHM[/LANES[/CHUNK]], for example "});
+    const Env env("RONDO_TUNE", rule);
+    expectRefused(make(nullptr), rondoInvalidArgument, "rondoCommInitRankConfig",
+                  {": RONDO_TUNE rule \"" + last + "\"",
+                   "allowed: COLLECTIVE:host:FROM-TO:ALGORITHM[/LANES[/CHUNK]], for example "});
   }
   config.tune = "allreduce:host:0-64K:oneshot,,broadcast:host:1M-:ring/2/32K,";
   EXPECT_EQ(make(&config), rondoSuccess) << rondoGetLastError(nullptr);
@@ -237,7 +244,7 @@ TEST(ApiEnvironment, BadValuesAreNamed) {
              {"RONDO_EXPLAIN", "2", "0 or 1"},
              {"RONDO_POOL_BYTES", "1K", "a number from 262144"},
              {"RONDO_POOL_BYTES", "-1", "a number from 262144"},
-             {"RONDO_POOL_BYTES", "16MB", "a number from 262144"},
+             {"RONDO_POOL_BYTES", "16MX", "a number from 262144"},
              {"RONDO_POOL_BYTES", "99999999999999999999", "a number from 262144"},
              {"RONDO_POOL_BYTES", "17179869184G", "a number from 262144"},
              {"RONDO_SM_BUDGET", "1025", "a number from 0 to 1024, or none"},
@@ -256,7 +263,23 @@ TEST(ApiEnvironment, BadValuesAreNamed) {
     const Env env(row.name, row.value);
     expectRefused(make(nullptr), rondoInvalidArgument, "rondoCommInitRankConfig",
                   {row.name, std::string("\"") + row.value + "\"", "allowed", row.allowed});
+    const std::string said = rondoGetLastError(nullptr);
+    for (const OptionRow& option : optionTable()) {
+      if (option.name != std::string(row.name) || row.value == std::string("0,0")) continue;
+      EXPECT_EQ(said, "rondoCommInitRankConfig: " + faultOf(option));
+    }
   }
+}
+
+TEST(ApiEnvironment, WhatAJobTakesHasNoFault) {
+  for (const OptionRow& option : optionTable()) EXPECT_EQ(faultOf(option), "") << option.name;
+  const Env pool("RONDO_POOL_BYTES", "16MiB"), keep("RONDO_REGISTER", "2GB"),
+      groups("RONDO_GROUPS", "0,0,1"), cpu("RONDO_CPU", "plain"),
+      tune("RONDO_TUNE", "allreduce:host:0B-64KB:oneshot/2/32KiB");
+  for (const OptionRow& option : optionTable()) EXPECT_EQ(faultOf(option), "") << option.name;
+  const Options options = readOptions();
+  EXPECT_EQ(options.poolBytes, 16u << 20);
+  EXPECT_EQ(options.registerBytes, uint64_t{2} << 30);
 }
 
 TEST(ApiEnvironment, EmptyIsUnsetAndConfigurationOverrides) {
@@ -274,7 +297,19 @@ TEST(ApiEnvironment, RanksThatDifferAreToldSo) {
     if (rank == 1) config.tune = "allreduce:host:0-:ring";
     rondoComm_t comm = kMark;
     expectRefused(rondoCommInitRankConfig(&comm, 2, id, rank, &config), rondoInvalidUsage,
-                  "rondoCommInitRankConfig", {"RONDO_TUNE", "rank 1", "allreduce:host:0-:ring"});
+                  "rondoCommInitRankConfig",
+                  {"ranks differ in config.tune (or RONDO_TUNE): rank 1 has "
+                   "config.tune=\"allreduce:host:0-:ring\", rank 0 has RONDO_TUNE=\"\""});
+  });
+  const rondoUniqueId other = newId();
+  onRanks(2, [&](int rank) {
+    rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
+    config.reproducible = rank;
+    rondoComm_t comm = kMark;
+    expectRefused(rondoCommInitRankConfig(&comm, 2, other, rank, &config), rondoInvalidUsage,
+                  "rondoCommInitRankConfig",
+                  {"ranks differ in config.reproducible (or RONDO_REPRODUCIBLE): rank 1 has "
+                   "config.reproducible=\"1\", rank 0 has RONDO_REPRODUCIBLE=\"0\""});
   });
 }
 

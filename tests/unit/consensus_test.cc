@@ -45,6 +45,21 @@ TEST(Consensus, OptionDifferenceNamesOptionValuesAndRanks) {
             "RONDO_TUNE=\"x\", rank 0 has RONDO_TUNE=\"\"");
 }
 
+TEST(Consensus, WhatTheProgramHasSetHasTheFieldsName) {
+  auto all = ranks(3);
+  Options options;
+  options.tune = "x";
+  options.fromConfig.tune = true;
+  all[1] = describeRank(options, {7, "alpha"}, RONDO_DEVICE_NONE);
+  all[2] = withTune("y");
+  EXPECT_EQ(verdict(all).sentence,
+            "ranks differ in config.tune (or RONDO_TUNE): rank 1 has config.tune=\"x\", rank 2 has "
+            "RONDO_TUNE=\"y\", rank 0 has RONDO_TUNE=\"\"");
+  all[0] = all[1];  // where the same value comes from makes no difference
+  all[2] = withTune("x");
+  EXPECT_EQ(verdict(all).sentence, "");
+}
+
 TEST(Consensus, EveryMustAgreeOptionIsChecked) {
   size_t row = 0;
   for (const OptionRow& option : optionTable()) {

@@ -314,6 +314,17 @@ TEST(Doctor, RanksThatDiffer) {
   other.facts(R"("rondoVersion": 300)");
   expectOnly({&one, &other}, "rondo-version", Level::Error,
              {"rank 0 (host a): 0.4.0", "rank 1 (host b): 0.3.0"});
+  // What counts is the library that a job finds, which may be another than the doctor's.
+  const char* const library = R"("libraryVersion": 400, "libraryPath": "/opt/librondo.so.0")";
+  other.facts(library);
+  expectOnly({&one, &other}, "rondo-version", Level::Warning,
+             {"rank 1 (host b)", "programs run with Rondo 0.4.0 (/opt/librondo.so.0)",
+              "this rondo-doctor is of 0.3.0", "LD_LIBRARY_PATH"});
+  Machine newer("c");
+  newer.facts(R"("rondoVersion": 500)").facts(library);
+  one.facts(library);
+  expectOnly({&one, &newer}, "rondo-version", Level::Warning,
+             {"rank 1 (host c)", "0.4.0", "0.5.0"});
   Machine mpi("b");
   mpi.facts(R"("mpiVersion": "Open MPI v5.0.1")");
   expectOnly({&one, &mpi}, "mpi-version", Level::Error, {"Open MPI v4.1.4", "Open MPI v5.0.1"});

@@ -89,6 +89,7 @@ TEST(HostId, AnOverrideStandsForAll) {
   EXPECT_NE(a.hash, b.hash);
   EXPECT_NE(a.hash, readHostId("").hash);
   EXPECT_EQ(a.name.rfind("a (set by RONDO_HOSTID", 0), 0u) << a.name;
+  EXPECT_EQ(readHostId("a", "config.hostId").name.rfind("a (set by config.hostId, on ", 0), 0u);
   // A host that happens to have the override's text as its name is another one.
   EXPECT_NE(readHostId(readHostId("").name).hash, readHostId("").hash);
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,40 @@ TEST(SimLimits, ALongCallOnHostMemoryTakesWhatThePlannerPredicts) {
   EXPECT_EQ(predicted.result.messages, 0u);
   EXPECT_EQ(predicted.result.arcBytes.size(), graph.arcs());
   expectPart(choiceLine(few, call), "  as the planner predicts: too long to be simulated");
+}
+
+// Where nothing is short enough on device memory of many hosts, a few of them show the line.
+TEST(SimLimits, ALongCallOnDeviceMemoryIsDrawnOnFromFewerHosts) {
+  const topo::Graph graph = parseSynthetic("32 x (2 cpu, 4 gpu nvlink=450 nvswitch, 1 nic=25)");
+  Settings settings;
+  for (const uint64_t bytes : {uint64_t{1} << 16, uint64_t{1} << 24}) {
+    const CallShape call{Collective::AllToAll, bytes};
+    const Rehearsal usual(graph, 0, {});
+    double least = 1e9;
+    for (const Algorithm* algorithm : usual.candidates(call.collective)) {
+      least = std::min(least, usual.workOf(*algorithm, usual.geometryOf(*algorithm, call), 0));
+    }
+    settings.mostSteps = settings.mostPlanned = 0.9 * least;
+    Rehearsal few(graph, 0, settings);
+    const Outcome& drawn = few.best(call);
+    ASSERT_TRUE(drawn.predicted);
+    EXPECT_TRUE(drawn.fewerHosts == 8 || drawn.fewerHosts == 16) << drawn.fewerHosts;
+    EXPECT_EQ(drawn.result.messages, 0u);
+    EXPECT_EQ(drawn.result.arcBytes.size(), graph.arcs());
+    const Outcome whole =
+        Rehearsal(graph, 0, {}).simulate(*drawn.algorithm, drawn.geometry, 0, false);
+    EXPECT_NEAR(static_cast<double>(drawn.result.picoseconds) /
+                    static_cast<double>(whole.result.picoseconds),
+                1, 0.02);
+    expectPart(choiceLine(few, call), format("  drawn on from %d and %d hosts: too long to be "
+                                             "simulated",
+                                             drawn.fewerHosts / 2, drawn.fewerHosts));
+  }
+  // Of few hosts there is no line: then it is simulated, however long that takes.
+  const topo::Graph eight = parseSynthetic("8 x (2 cpu, 4 gpu nvlink=450 nvswitch, 1 nic=25)");
+  settings.mostPlanned = 10;
+  Rehearsal all(eight, 0, settings);
+  EXPECT_FALSE(all.best({Collective::AllToAll, 1u << 16}).predicted);
 }
 
 TEST(SimLimits, TimesThatWouldWrapAreRefused) {

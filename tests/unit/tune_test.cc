@@ -56,7 +56,7 @@ TEST(Tune, NothingIsNoRule) {
 TEST(Tune, ComplaintsQuoteTheRuleAndSayWhy) {
   const struct {
     const char *rule, *why;
-  } rows[] = {{"ring", "1 fields, not 4"},
+  } rows[] = {{"ring", "it has 1 field, not 4"},
               {"allreduce:host:0-1K:ring:", "5 fields, not 4"},
               {"reduces:host:0-1K:ring", "no collective \"reduces\""},
               {"allreduce:disk:0-1K:ring", "memory is \"disk\""},

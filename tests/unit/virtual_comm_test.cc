@@ -292,6 +292,30 @@ TEST_F(Virtual, FewElementsForManyRanksTakeTime) {
   EXPECT_EQ(rondoCommDestroy(comm), rondoSuccess);
 }
 
+TEST_F(Virtual, AnOutputThatCannotBeWrittenIsRefusedAtOnce) {
+  rondoVirtualConfig_t config = RONDO_VIRTUAL_CONFIG_INITIALIZER;
+  config.output = "/nowhere/run";
+  rondoComm_t comm = nullptr;
+  EXPECT_EQ(rondoCommInitVirtual(&comm, kCluster, 16, 0, &config), rondoInvalidArgument);
+  expectPart(rondoGetLastError(nullptr),
+             "config.output is \"/nowhere/run\"; allowed: what the names of files begin with, in a "
+             "folder that takes them (/nowhere/run.calls.csv: No such file or directory)");
+  EXPECT_EQ(comm, nullptr);
+  // One that can leaves no file while nothing has happened, and an older one as it was.
+  const std::string output = ::testing::TempDir() + "rondo_tried." + std::to_string(getpid());
+  config.output = output.c_str();
+  for (const bool older : {false, true}) {
+    if (older) std::ofstream(output + ".calls.csv") << "older";
+    comm = make(kCluster, 16, 0, &config);
+    EXPECT_EQ(std::filesystem::exists(output + ".calls.csv"), older);
+    EXPECT_EQ(rondoCommAbort(comm), rondoSuccess);
+  }
+  std::string text;
+  std::ifstream(output + ".calls.csv") >> text;
+  EXPECT_EQ(text, "older");
+  std::filesystem::remove(output + ".calls.csv");
+}
+
 TEST_F(Virtual, WritesWhatHappened) {
   char folder[] = "/tmp/rondo-virtual-XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);

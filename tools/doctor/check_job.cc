@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "doctor/report.h"
+#include "found_library.h"
 
 namespace rondo::doctor {
 namespace {
@@ -14,8 +15,25 @@ std::string param(const Facts& facts, const std::string& name) {
   return at == facts.ompiParams.end() ? "" : at->second;
 }
 
-std::string versionText(int code) {
-  return format("%d.%d.%d", code / 10000, code / 100 % 100, code % 100);
+/// Of the library that a job would run with; where the loader finds none, a program knows where
+/// its own is, of which the doctor's is the best guess.
+int jobsVersion(const Facts& facts) {
+  return facts.libraryVersion != 0 ? facts.libraryVersion : facts.rondoVersion;
+}
+
+void checkLibrary(Report* report, const HostFacts& host) {
+  std::vector<const Facts*> others;
+  for (const Facts* rank : host.ranks) {
+    if (jobsVersion(*rank) != rank->rondoVersion) others.push_back(rank);
+  }
+  if (others.empty()) return;
+  const Facts& first = *others.front();
+  report->add(Level::Warning, "rondo-version", placeText(others),
+              format("programs run with Rondo %s (%s), and this rondo-doctor is of %s",
+                     versionText(first.libraryVersion).c_str(), first.libraryPath.c_str(),
+                     versionText(first.rondoVersion).c_str()),
+              "what the tools say of options, costs and choices need not hold for the job",
+              "the tools of the same installation (PATH), or its library (LD_LIBRARY_PATH)");
 }
 
 /// One finding if `valueOf` differs between ranks; "" counts as a value.
@@ -72,7 +90,8 @@ void checkVersions(Report* report) {
   mustAgree(report, Level::Error, "rondo-version", "the version of Rondo",
             "no communicator can be made of these ranks",
             "the same librondo on all hosts (LD_LIBRARY_PATH on each; ldd shows which)",
-            [](const Facts& f) { return versionText(f.rondoVersion); });
+            [](const Facts& f) { return versionText(jobsVersion(f)); });
+  for (const HostFacts& host : byHost(report->ranks())) checkLibrary(report, host);
   mustAgree(report, Level::Error, "mpi-version", "the version of MPI",
             "MPI may hang or crash at any call", "the same MPI on all hosts, mpirun's own",
             [](const Facts& f) { return f.mpiVersion; });

@@ -16,6 +16,8 @@ void eachField(auto& f, Visit visit) requires requires {
   visit("kernel", f.kernel);
   visit("env", f.env);
   visit("rondoVersion", f.rondoVersion);
+  visit("libraryVersion", f.libraryVersion);
+  visit("libraryPath", f.libraryPath);
   visit("mpiVersion", f.mpiVersion);
   visit("ucxVersion", f.ucxVersion);
   visit("cpus", f.cpus);

@@ -34,7 +34,10 @@ struct Facts {
   std::string host;
   std::string kernel;
   std::map<std::string, std::string> env;  ///< OMPI_MCA_*, RONDO_*, UCX_*.
-  int rondoVersion = 0;
+  int rondoVersion = 0;                    ///< The doctor's own.
+  /// What the loader finds for programs; 0: nothing.
+  int libraryVersion = 0;
+  std::string libraryPath;
   std::string mpiVersion;
   std::string ucxVersion;
 

@@ -11,6 +11,7 @@
 #include "doctor/facts.h"
 #include "doctor/gpus.h"
 #include "doctor/job.h"
+#include "found_library.h"
 #include "p2p/net_interfaces.h"
 #include "ucx/ucx_devices.h"
 
@@ -39,6 +40,9 @@ void addProcessFacts(Facts* facts) {
     if (each.kind != NetInterface::Loopback) facts->interfaces.push_back(each.name);
   }
   rondoGetVersion(&facts->rondoVersion);
+  const FoundLibrary library = findLibrary();
+  facts->libraryVersion = library.version;
+  facts->libraryPath = library.path;
   facts->mpiVersion = Job::mpiVersion();
   facts->ucxVersion = ucxVersionText();
   facts->pairs = tryPeerCopies();

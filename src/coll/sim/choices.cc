@@ -61,6 +61,15 @@ std::string choiceLine(Rehearsal& on, const CallShape& call) {
   }
   const uint64_t bytes = call.collective == Collective::Barrier ? 0 : call.bytes;
   const Time time = best.result.picoseconds;
+  std::string how;
+  if (best.fewerHosts > 0) {
+    how = format("  drawn on from %d and %d hosts: too long to be simulated", best.fewerHosts / 2,
+                 best.fewerHosts);
+  } else if (best.predicted) {
+    how = "  as the planner predicts: too long to be simulated";
+  } else if (!best.result.seenFull) {
+    how = "  its pipeline was not seen full";
+  }
   return format(
       "%-14s %13llu %-10s %-8s %8d %9llu %9llu %13.2f %10.2f%s\n", collectiveName(call.collective),
       static_cast<unsigned long long>(bytes), best.algorithm->name,
@@ -68,10 +77,7 @@ std::string choiceLine(Rehearsal& on, const CallShape& call) {
       static_cast<unsigned long long>(cut.chunk),
       static_cast<unsigned long long>(stepsOfRank(on, *best.algorithm, geometry, call.root)),
       static_cast<double>(time) * 1e-6,
-      busBandwidth(call.collective, on.partRanks(), bytes, time) * 1e-9,
-      best.predicted         ? "  as the planner predicts: too long to be simulated"
-      : best.result.seenFull ? ""
-                             : "  its pipeline was not seen full");
+      busBandwidth(call.collective, on.partRanks(), bytes, time) * 1e-9, how.c_str());
 }
 
 }  // namespace rondo::sim

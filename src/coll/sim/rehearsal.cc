@@ -343,6 +343,9 @@ Outcome Rehearsal::findBest(const CallShape& call) const {
     throw Error(rondoUnsupported, format("no algorithm for %s runs on %d ranks",
                                          collectiveName(call.collective), partRanks_));
   }
+  if (shortest->steps > settings_.mostPlanned) {
+    if (const auto out = fromFewerHosts(*shortest->algorithm, call)) return *out;
+  }
   return simulate(*shortest->algorithm, geometryOf(*shortest->algorithm, call), call.root,
                   settings_.record);
 }

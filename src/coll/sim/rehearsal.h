@@ -37,7 +37,9 @@ struct Settings {
   /// An algorithm that takes longer than so many simulated steps is left out, unless it is named:
   /// about half a minute.
   double mostSteps = 2e7;
-  /// Where the planner's choice on host memory takes longer, its time is what the planner predicts.
+  /// Where the planner's choice on host memory takes longer, its time is what the planner predicts;
+  /// where all algorithms on device memory of many hosts do, the quickest to simulate is drawn on
+  /// from fewer hosts.
   double mostPlanned = 2e7;
   bool record = false;
   bool recordLinks = false;  ///< Where transfers are kept, what each link carries when, too.
@@ -51,7 +53,8 @@ struct Outcome {
   algo::Geometry geometry;
   Result result;
   double seconds = 0;      ///< That the simulation took.
-  bool predicted = false;  ///< Not simulated: the planner's own prediction, without links' bytes.
+  bool predicted = false;  ///< Not simulated, without links' bytes: the planner's own prediction...
+  int fewerHosts = 0;      ///< ... or, if not 0, drawn on from so many hosts and half of them.
 };
 
 /// An algorithm that was left out, and what its simulation would take (Rehearsal::workOf()).
@@ -153,6 +156,9 @@ class Rehearsal {
                    bool record, Time predicted) const;
   Outcome findBest(const CallShape& call) const;
   Outcome simulatePlanned(const CallShape& call) const;
+  /// Of an algorithm whose simulation takes too long, by those of the same slots on the ranks of
+  /// fewer hosts; none where there are parts, or too few hosts.
+  std::optional<Outcome> fromFewerHosts(const Algorithm& algorithm, const CallShape& call) const;
 
   const topo::Graph& graph_;
   Settings settings_;

@@ -50,6 +50,7 @@ class Calls {
     call.time = best.result.picoseconds;
     call.seenFull = best.result.seenFull;
     call.predicted = best.predicted;
+    call.fewerHosts = best.fewerHosts;
     return call;
   }
 
@@ -271,8 +272,12 @@ std::string workloadText(const Workload& workload, const WorkloadTimes& times) {
                   call.algorithm, micro(call.time), bus * 1e-9);
     if (!call.seenFull)
       out += "               its pipeline was not seen full, and its time is rough\n";
-    if (call.predicted)
+    if (call.fewerHosts > 0) {
+      out += format("               too long to be simulated, drawn on from %d and %d hosts\n",
+                    call.fewerHosts / 2, call.fewerHosts);
+    } else if (call.predicted) {
       out += "               too long to be simulated, as the planner predicts it\n";
+    }
   }
   out += format("\n%-32s %14s %12s %12s %12s %12s\n", "layer, us", "computing", "forward",
                 "input grad.", "weight grad.", "exposed");

@@ -30,6 +30,7 @@ struct WorkloadCall {
   Time time;
   bool seenFull = true;    ///< As Result::seenFull.
   bool predicted = false;  ///< As Outcome::predicted.
+  int fewerHosts = 0;      ///< As Outcome::fewerHosts.
 };
 
 struct WorkloadTimes {

@@ -38,6 +38,29 @@ void readNumber(const char* name, int most, int* value) {
   *value = read;
 }
 
+void readMode(const char* name, Settings* to) {
+  const std::string_view text = env(name);
+  if (text.empty()) return;
+  for (const Mode mode : {Mode::Off, Mode::Host, Mode::Device, Mode::Both}) {
+    if (text != modeName(mode)) continue;
+    to->mode = mode;
+    return;
+  }
+  refuse(name, "off, host, device or both");
+}
+
+struct Reader {
+  const char* name;
+  void (*read)(const char* name, Settings* to);
+};
+constexpr Reader kReaders[] = {
+    {"RONDO_MPI", readMode},
+    {"RONDO_MPI_STATS", [](const char* name, Settings* to) { readSwitch(name, &to->stats); }},
+    {"RONDO_MPI_MEASURE", [](const char* name, Settings* to) { readSwitch(name, &to->measure); }},
+    {"RONDO_MPI_LINGER",
+     [](const char* name, Settings* to) { readNumber(name, RONDO_MOST_LINGER, &to->linger); }},
+};
+
 }  // namespace
 
 const char* modeName(Mode mode) {
@@ -47,19 +70,20 @@ const char* modeName(Mode mode) {
 
 Settings readSettings() {
   Settings settings;
-  if (const std::string_view mode = env("RONDO_MPI"); !mode.empty()) {
-    bool known = false;
-    for (const Mode one : {Mode::Off, Mode::Host, Mode::Device, Mode::Both}) {
-      if (mode != modeName(one)) continue;
-      settings.mode = one;
-      known = true;
-    }
-    if (!known) refuse("RONDO_MPI", "off, host, device or both");
-  }
-  readSwitch("RONDO_MPI_STATS", &settings.stats);
-  readSwitch("RONDO_MPI_MEASURE", &settings.measure);
-  readNumber("RONDO_MPI_LINGER", RONDO_MOST_LINGER, &settings.linger);
+  for (const Reader& reader : kReaders) reader.read(reader.name, &settings);
   return settings;
+}
+
+std::string faultOfSetting(const char* name) {
+  Settings settings;
+  try {
+    for (const Reader& reader : kReaders) {
+      if (std::string_view(name) == reader.name) reader.read(reader.name, &settings);
+    }
+  } catch (const Error& error) {
+    return error.sentence();
+  }
+  return "";
 }
 
 }  // namespace rondo::drop_in

@@ -1,6 +1,8 @@
 #pragma once
 // The layer's environment variables. They are read once, in MPI_Init.
 
+#include <string>
+
 namespace rondo::drop_in {
 
 /// What RONDO_MPI asks for: which memory the layer answers calls on.
@@ -15,6 +17,8 @@ struct Settings {
 
 /// Throws Error(rondoInvalidArgument) that names the variable, its value and what is allowed.
 Settings readSettings();
+/// What it throws of this variable; empty: nothing.
+std::string faultOfSetting(const char* name);
 
 const char* modeName(Mode mode);
 
