@@ -24,7 +24,7 @@
 #include "rondo_types.h"
 
 #define RONDO_MAJOR 0
-#define RONDO_MINOR 36
+#define RONDO_MINOR 37
 #define RONDO_PATCH 0
 /** major * 10000 + minor * 100 + patch of the header; compare with rondoGetVersion(). */
 #define RONDO_VERSION_CODE (RONDO_MAJOR * 10000 + RONDO_MINOR * 100 + RONDO_PATCH)
