@@ -122,6 +122,36 @@ TEST_P(Conformance, MixedProtocolsInARow) {
 }
 INSTANTIATE_TEST_SUITE_P(OneGpu, Conformance, testing::Values(1, 2, 3, 4, 8));
 
+// What a further communicator has without asking (leanShape): fewer lanes of rings, of LL and of
+// sends than blocks.
+class Lean : public testing::TestWithParam<int> {
+ protected:
+  void run(uint64_t (*test)(RankEnv&), const char* rules = "") {
+    DeviceConfig config = patient();
+    config.smMost = 9;
+    config.tune = parseTune(rules);
+    runWorld(GetParam(), config, [&](RankEnv& env) {
+      EXPECT_EQ(test(env), 0u);
+      env.sync();
+      EXPECT_EQ(errorOf([&] { env.runner->check(); }).sentence(), "");
+    });
+  }
+};
+
+TEST_P(Lean, ManyCounts) { run(manyCounts); }
+TEST_P(Lean, PeriodTails) { run(periodTails); }
+TEST_P(Lean, EveryCollective) { run(everyCollective); }
+TEST_P(Lean, MixedInARow) { run(mixedInARow); }
+TEST_P(Lean, MixedInGraphs) { run(mixedInGraphs); }
+TEST_P(Lean, TransfersInARow) { run(transfersInARow); }
+TEST_P(Lean, TransferGraphs) { run(transferGraphs); }
+TEST_P(Lean, MixedRingsInARow) {
+  run(mixedInARow,
+      "allreduce:device:0-:ring,reduce:device:0-:ring,reducescatter:device:0-:ring,"
+      "allgather:device:0-:ring,broadcast:device:0-:ring");
+}
+INSTANTIATE_TEST_SUITE_P(OneGpu, Lean, testing::Values(2, 3, 4, 5, 8));
+
 // With blocks for every lane, and with so few that each takes turns with many; by lines, and as
 // where they do not arrive whole.
 class Transfers : public testing::TestWithParam<std::tuple<int, int, bool>> {

@@ -58,6 +58,26 @@ TEST(Budget, FiftyCommunicatorsFitTheDeviceAndTheirMemory) {
   EXPECT_EQ(freeOf(7, kH200Blocks), kH200Blocks);
 }
 
+// Within 4 MiB a communicator of 18 blocks has windows for as many of them as fit, and no less of
+// rings and sends than one of eight had.
+TEST(Budget, LeanOnesKeepToTheirMemory) {
+  constexpr int kLanes = 18;
+  for (int ranks = 2; ranks <= kMaxPairRanks; ++ranks) {
+    const LeaseShape lean = leanShape(ranks, kLanes), few = leaseShape(ranks, 8);
+    EXPECT_LE(leaseBytes(ranks, lean), kLeanBytes) << ranks;
+    EXPECT_GT(leaseBytes(ranks, leaseShape(ranks, kLanes)), kLeanBytes) << ranks;
+    EXPECT_EQ(lean.pairLanes, few.pairLanes) << ranks;
+    EXPECT_GE(lean.windowLL.lanes, 3) << ranks;
+    EXPECT_GE(lean.ringLanes, ranks < 5 ? 4 : few.ringLanes) << ranks;
+    if (ranks > kMaxWindowRanks) continue;
+    EXPECT_GE(lean.windowLL128.lanes, ranks < 5 ? kLanes : 10) << ranks;
+  }
+  // Who asked for more than that many, or needs no more, has what there is for its blocks.
+  EXPECT_EQ(leaseBytes(2, leanShape(2, 8)), leaseBytes(2, leaseShape(2, 8)));
+  EXPECT_EQ(leaseBytes(2, leanShape(2, kLeanLanes + 1)),
+            leaseBytes(2, leaseShape(2, kLeanLanes + 1)));
+}
+
 TEST(Budget, MovesWithItsOwner) {
   {
     DeviceBudget first;
