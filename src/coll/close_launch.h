@@ -20,10 +20,10 @@ namespace rondo {
 ///
 /// Who lets another come before its peers have come lets a kernel of the program's own do so as
 /// well, which may take all that is left of the device and wait: no other communicator's kernels
-/// could be placed then, for which the peers may be waiting. And if that kernel ends without having
-/// waited, the communicator's next one takes the exchange that the first is in for its own. So a
-/// call's kernel lets nobody come before it ends, unless that is known to be the runner's own next
-/// one: in a graph, when that is captured with the last one as its sole predecessor, the last one's
+/// could be placed then, for which the peers may be waiting; and one that does not wait may read
+/// what is not there yet. So a call's kernel lets nobody come before it ends, unless that is known
+/// to be the runner's own next one: in a graph, when that is captured with the last one as its sole
+/// predecessor, the last one's
 /// call is changed to say so. Edges to other kernels stay as they always were.
 ///
 /// Where one lets the next come two of a stream are on the device for a moment: those do that have

@@ -96,13 +96,16 @@ std::string DeviceRoom::text(const DeviceSharers& sharers) const {
 
 int DeviceBudget::usual(int total, int free, int others) {
   if (free == total) return std::max(1, total / 2 >> std::min(others, 30));
-  const int spare = std::max(total / 6, 28);
-  return std::min(free, free > spare ? (free - spare) / 5 + 1 : 1);
+  const int spare = std::clamp(total / 3, 28, 44);
+  const auto next = [&] { return std::min(free, free > spare ? (free - spare) / 5 + 1 : 1); };
+  for (int i = 0; i < others && free > 1; ++i) free -= next();
+  return next();
 }
 
 int DeviceBudget::carrying(int share, int wanted, int most) {
   const int asked = wanted == 0 ? share / 16 : wanted;
-  return std::clamp(most == 0 ? asked : std::min(asked, most), 2, 2 * kFarBlocks);
+  // As many for sends and receives.
+  return std::clamp(most == 0 ? asked : std::min(asked, most), 2, 2 * kFarBlocks) / 2 * 2;
 }
 
 bool DeviceBudget::take(int ordinal, int total, int blocks) {

@@ -45,11 +45,12 @@ class DeviceBudget {
   static const std::atomic<int>& users(int ordinal);
 
   /// What a communicator gets of a share of a device without asking: half of it the first, and each
-  /// further one a fifth of what is left beside a sixth of it all, 28 at least, which is for those
-  /// that come late and have one block each. So of an H200's 264 seven further ones have 18, 15,
-  /// 12, 9, 7, 6 and 5 blocks, and sixty something. 0: nothing left. Where `others` were being made
-  /// as well and had taken nothing yet the first ones' halves of what is left would be everything:
-  /// each gets half of what the one before it does.
+  /// further one a fifth of what is left beside a third of it all, at least 28 and 44 at most,
+  /// which is for those that come late and have one block each. So of an H200's 264, 128 of which
+  /// the first has, seven further ones have 19, 15, 12, 10, 8, 6 and 5 blocks, and sixty something.
+  /// 0: nothing left. Where `others` were being made as well and had taken nothing yet, each gets
+  /// no more than the last of them would after all others: of a device that nobody has half of what
+  /// the one before it does.
   static int usual(int total, int free, int others = 0);
 
   /// What a communicator between hosts gets of a share for the kernels that talk to the host, of

@@ -71,6 +71,19 @@ bool crossesProcesses(const std::vector<DeviceCard>& cards) {
                      [&](const DeviceCard& card) { return card.process != cards.front().process; });
 }
 
+DeviceSharers sharersIn(const std::vector<DeviceCard>& cards,
+                        const std::vector<DeviceTenant>& tenants, size_t rank) {
+  DeviceSharers sharers = sharersOf(tenants, rank);
+  sharers.processes = std::max(sharers.processes, cards[rank].sharers.processes);
+  sharers.inProcess = std::max(sharers.inProcess, cards[rank].sharers.inProcess);
+  return sharers;
+}
+
+/// Of the rank's device, before this communicator took any.
+int takenByOthers(const DeviceCard& card, const DeviceSharers& sharers) {
+  return std::max(0, card.room.taken - card.blocksHeld * sharers.inProcess);
+}
+
 }  // namespace
 
 int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why) {
@@ -78,11 +91,9 @@ int agreedLanes(const std::vector<DeviceCard>& cards, std::string* why) {
   const std::vector<DeviceTenant> tenants = tenantsOf(cards);
   for (size_t r = 0; r < cards.size(); ++r) {
     const DeviceCard& card = cards[r];
-    DeviceSharers sharers = sharersOf(tenants, r);
-    sharers.processes = std::max(sharers.processes, card.sharers.processes);
-    sharers.inProcess = std::max(sharers.inProcess, card.sharers.inProcess);
-    DeviceRoom before = card.room;  // before this communicator took any
-    before.taken = std::max(0, before.taken - card.blocksHeld * sharers.inProcess);
+    const DeviceSharers sharers = sharersIn(cards, tenants, r);
+    DeviceRoom before = card.room;
+    before.taken = takenByOthers(card, sharers);
     const int share = before.share(sharers);
     const int whole = DeviceRoom{before.total, 0, before.processes}.share(sharers);
     const int free = std::max(0, share - card.blocksHeld);
@@ -152,7 +163,7 @@ LeaseShape leaseShape(int ranks, int lanes, bool passesOn) {
   return shape;
 }
 
-LeaseShape leanShape(int ranks, int lanes, bool passesOn) {
+LeaseShape leanShape(int ranks, int lanes, bool passesOn, bool lines) {
   LeaseShape shape = leaseShape(ranks, lanes, false);
   if (lanes > kLeanLanes || leaseBytes(ranks, shape) <= kLeanBytes) {
     return leaseShape(ranks, lanes, passesOn);
@@ -160,9 +171,8 @@ LeaseShape leanShape(int ranks, int lanes, bool passesOn) {
   constexpr int kPairBlocks = 8;  // what sends have
   constexpr int kLanesLL = 3;     // of the shortest messages
   constexpr int kManyRanks = 5;   // from here on long broadcasts, reductions and scans take rings
-  constexpr int kManyRanksRing = 8;
+  constexpr int kManyRing = 8;
   shape.pairLanes = pairLanes(ranks, std::min(lanes, kPairBlocks));
-  shape.windowLL.lanes = std::min(shape.windowLL.lanes, kLanesLL);
   const auto grow = [&](int& count, int from) {
     count = std::min(from, lanes);
     while (count < lanes) {
@@ -173,19 +183,27 @@ LeaseShape leanShape(int ranks, int lanes, bool passesOn) {
       }
     }
   };
+  if (lines) shape.windowLL.lanes = std::min(shape.windowLL.lanes, kLanesLL);
   shape.windowLL128.lanes = 1;
-  shape.ringLanes = ranks >= kManyRanks ? std::min(lanes, kManyRanksRing) : 1;
-  if (ranks <= kMaxWindowRanks) grow(shape.windowLL128.lanes, 1);
+  shape.ringLanes = ranks >= kManyRanks || !lines ? std::min(lanes, kManyRing) : 1;
+  if (lines && ranks <= kMaxWindowRanks) grow(shape.windowLL128.lanes, 1);
   grow(shape.ringLanes, shape.ringLanes);
   shape.passOnLanes = passesOn ? shape.pairLanes : 0;
   return shape;
 }
 
 LeaseShape agreedShape(const std::vector<DeviceCard>& cards, int lanes, bool passesOn) {
-  const bool asked = std::any_of(cards.begin(), cards.end(),
-                                 [](const DeviceCard& card) { return card.blocksWanted != 0; });
+  const std::vector<DeviceTenant> tenants = tenantsOf(cards);
+  bool further = false, asked = false, lines = true;
+  for (size_t r = 0; r < cards.size(); ++r) {
+    const DeviceCard& card = cards[r];
+    further = further || takenByOthers(card, sharersIn(cards, tenants, r)) > 0;
+    asked = asked || card.blocksWanted != 0 || card.blocksMost != 0;
+    lines = lines && card.noLines == 0;
+  }
   const int ranks = static_cast<int>(cards.size());
-  return asked ? leaseShape(ranks, lanes, passesOn) : leanShape(ranks, lanes, passesOn);
+  return asked || !further ? leaseShape(ranks, lanes, passesOn)
+                           : leanShape(ranks, lanes, passesOn, lines);
 }
 
 uint64_t leaseBytes(int ranks, const LeaseShape& shape) { return Layout(ranks, shape).bytes; }

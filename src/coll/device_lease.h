@@ -63,9 +63,10 @@ Close agreedClose(const std::vector<DeviceCard>& cards);
 uint64_t agreedSerial(const std::vector<DeviceCard>& cards);
 
 /// How a rank's memory is cut. It grows with the blocks that the communicator may keep busy, about
-/// 0.4 MiB each: a communicator with few of them needs little. One of kLeanLanes at most, of which
-/// nobody asked for more, keeps to kLeanBytes: it has windows for most of its blocks, and rings,
-/// which need the most and are the slower the fewer lanes they have, for some.
+/// 0.4 MiB each: a communicator with few of them needs little. A further one on its devices, for
+/// which nobody said how many blocks it is to have, keeps to kLeanBytes: it has windows for most of
+/// its blocks, and rings, which need the most and are the slower the fewer lanes they have, for
+/// some.
 struct LeaseShape {
   WindowShape windowLL{};
   WindowShape windowLL128{};
@@ -76,8 +77,9 @@ struct LeaseShape {
 constexpr int kLeanLanes = 24;
 constexpr uint64_t kLeanBytes = 4u << 20;  ///< Without what collectives send.
 LeaseShape leaseShape(int ranks, int lanes, bool passesOn = false);
-/// What kLeanLanes says of so many lanes.
-LeaseShape leanShape(int ranks, int lanes, bool passesOn = false);
+/// That of a further one of so many lanes, kLeanLanes at most, or the usual one. `lines`: lines may
+/// arrive whole, so that most goes through windows of LL128.
+LeaseShape leanShape(int ranks, int lanes, bool passesOn = false, bool lines = true);
 /// Of these devices' ranks; `lanes`: agreedLanes().
 LeaseShape agreedShape(const std::vector<DeviceCard>& cards, int lanes, bool passesOn);
 /// Of each rank.

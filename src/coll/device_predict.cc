@@ -79,7 +79,7 @@ uint64_t windowTime(const WindowWork& work, const DeviceCosts& costs) {
     data += per(work.sentBytes * stored / std::max<Count>(work.blockBytes, 1), perKiB);
   }
   // While a lane is in a period others are in theirs; few lanes do not fill the links.
-  const Count further = static_cast<Count>(work.periods) - 1;
+  const Count further = static_cast<Count>(std::max(work.periods, Count{1})) - 1;
   return begin + period + further * costs.period + std::max(data, further * period);
 }
 

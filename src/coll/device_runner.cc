@@ -547,9 +547,10 @@ std::unique_ptr<DeviceRunner> createDeviceRunner(Bootstrap& boot, FdExchange* fd
                taken ? ""
                      : "another communicator was made at the same time on the same device, and not "
                        "enough of it is left");
-    auto lease = DeviceLease::create({boot, fds, peers, *opened.device, cards},
-                                     agreedShape(cards, lanes, config.inLevels),
-                                     {config.hostMemory, config.losePeerWrites, config.times});
+    auto lease = DeviceLease::create(
+        {boot, fds, peers, *opened.device, cards},
+        config.lean ? leanShape(boot.size(), lanes) : agreedShape(cards, lanes, config.inLevels),
+        {config.hostMemory, config.losePeerWrites, config.times});
     endStage(config.times, "first writes");
     std::unique_ptr<CudaRunner> runner;
     agreeOn(boot, [&] {

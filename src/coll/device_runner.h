@@ -49,6 +49,7 @@ struct DeviceConfig {
   uint64_t registerBytes = 0;  ///< RONDO_REGISTER; 0: what is usual.
   ZeroCopyUse zeroCopy = ZeroCopyUse::Auto;  ///< RONDO_NET_ZERO_COPY; the same on all ranks.
   bool closeAlways = false;     ///< Tests: kernels come close whoever else uses the device.
+  bool lean = false;            ///< Tests: memory as a further communicator has it.
   bool losePeerWrites = false;  ///< Tests: this rank's writes to its peers go astray.
   DeviceCosts costs = {};       ///< What kernels are chosen by; the same on all ranks.
   StageTimes* times = nullptr;  ///< Of the communicator's making; nullptr: nobody asks.

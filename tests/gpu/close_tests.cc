@@ -436,7 +436,7 @@ TEST(CloseLaunch, InGraphsNobodyElseIsLetCome) {
 }
 
 // A kernel of the program's own that comes as close as it may and does not wait: it comes when ours
-// has ended, and so does our next one behind it, which makes an exchange of its own.
+// has ended.
 TEST(CloseLaunch, NobodyIsLetComeBeforeItsPeersHave) {
   if (inStep()) GTEST_SKIP() << kNotBeside;
   constexpr uint32_t kCount = 64;
@@ -480,6 +480,41 @@ TEST(CloseLaunch, NobodyIsLetComeBeforeItsPeersHave) {
     for (uint32_t i = 0; i < found.size(); ++i) values[i] = 2 * 1000 * i + 1;
     EXPECT_EQ(found, values);
     EXPECT_EQ(*told, 1u);
+  });
+  cudaFreeHost(told);
+}
+
+// Behind a kernel that lets the next one come early and only then writes, and one that comes early
+// and does not wait: a call waits for both.
+TEST(CloseLaunch, WaitsForAllThatIsBeforeIt) {
+  if (inStep()) GTEST_SKIP() << kNotBeside;
+  constexpr uint32_t kCount = 512;
+  uint32_t* told = nullptr;
+  cuda(cudaMallocHost(&told, sizeof *told), "page-locked memory");
+  runWorld(2, with(DependentLaunch::On), [&](RankEnv& env) {
+    if (!launchesClose()) return;
+    const OwnKernels own;
+    auto* const from = reinterpret_cast<uint32_t*>(env.src);
+    const auto sum = [&env] {
+      env.runner->run({"behind", Collective::AllReduce, env.src, env.dst, kCount, rondoUint32,
+                       rondoSum, 0, env.stream});
+    };
+    // Loaded before any kernel waits for a peer.
+    own.writesLate(from, 0, kCount, env.stream);
+    own.begins(told, env.stream);
+    env.sync();
+    env.barrier();
+    for (uint32_t k = 1; k <= 20; ++k) {
+      own.writesLate(from, 1000 * k + static_cast<uint32_t>(env.rank()), kCount, env.stream);
+      own.begins(told, env.stream);
+      sum();
+      std::vector<uint32_t> found(kCount);
+      cuda(cudaMemcpyAsync(found.data(), env.dst, kCount * 4, cudaMemcpyDeviceToHost, env.stream),
+           "copy");
+      env.sync();
+      EXPECT_EQ(found, std::vector<uint32_t>(kCount, 2000 * k + 1));
+      env.barrier();
+    }
   });
   cudaFreeHost(told);
 }

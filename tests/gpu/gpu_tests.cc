@@ -128,7 +128,8 @@ class Lean : public testing::TestWithParam<int> {
  protected:
   void run(uint64_t (*test)(RankEnv&), const char* rules = "") {
     DeviceConfig config = patient();
-    config.smMost = 9;
+    config.smMost = 10;
+    config.lean = true;
     config.tune = parseTune(rules);
     runWorld(GetParam(), config, [&](RankEnv& env) {
       EXPECT_EQ(test(env), 0u);

@@ -58,10 +58,10 @@ TEST(Budget, FiftyCommunicatorsFitTheDeviceAndTheirMemory) {
   EXPECT_EQ(freeOf(7, kH200Blocks), kH200Blocks);
 }
 
-// Within 4 MiB a communicator of 18 blocks has windows for as many of them as fit, and no less of
+// Within 4 MiB a communicator of 19 blocks has windows for as many of them as fit, and no less of
 // rings and sends than one of eight had.
 TEST(Budget, LeanOnesKeepToTheirMemory) {
-  constexpr int kLanes = 18;
+  constexpr int kLanes = 19;
   for (int ranks = 2; ranks <= kMaxPairRanks; ++ranks) {
     const LeaseShape lean = leanShape(ranks, kLanes), few = leaseShape(ranks, 8);
     EXPECT_LE(leaseBytes(ranks, lean), kLeanBytes) << ranks;
@@ -72,6 +72,11 @@ TEST(Budget, LeanOnesKeepToTheirMemory) {
     if (ranks > kMaxWindowRanks) continue;
     EXPECT_GE(lean.windowLL128.lanes, ranks < 5 ? kLanes : 10) << ranks;
   }
+  // Where no lines arrive whole LL has as many lanes as before.
+  const LeaseShape slow = leanShape(4, kLanes, false, false);
+  EXPECT_LE(leaseBytes(4, slow), kLeanBytes);
+  EXPECT_EQ(slow.windowLL.lanes, leaseShape(4, kLanes).windowLL.lanes);
+  EXPECT_GE(slow.ringLanes, 8);
   // Who asked for more than that many, or needs no more, has what there is for its blocks.
   EXPECT_EQ(leaseBytes(2, leanShape(2, 8)), leaseBytes(2, leaseShape(2, 8)));
   EXPECT_EQ(leaseBytes(2, leanShape(2, kLeanLanes + 1)),

@@ -136,7 +136,7 @@ TEST(DeviceCards, WhatIsLeftIsSharedToo) {
   DeviceCard card = roomyCard(1);
   card.room.taken = 136;
   card.blocksHeld = 8;
-  EXPECT_EQ(lanesOf({card}), 19);  // a fifth of 136 less a sixth of all
+  EXPECT_EQ(lanesOf({card}), 19);  // a fifth of 136 less 44
   card.room = {kBlocks, 38, 4};
   EXPECT_EQ(lanesOf({card}), 2);
   card.blocksWanted = 29;
@@ -213,6 +213,53 @@ TEST(DeviceCards, CommunicatorsThatAreMadeAtOnceAllFit) {
   EXPECT_EQ(DeviceBudget::room(kDevice, kBlocks).looking, 0);
 }
 
+// The same of further ones: each takes what it would after those that looked before it.
+TEST(DeviceCards, FurtherOnesThatAreMadeAtOnceAllFit) {
+  constexpr int kDevice = 4714;
+  DeviceBudget first;
+  ASSERT_TRUE(first.take(kDevice, kBlocks, 128));
+  struct Making {
+    DeviceBudget budget;
+    DeviceCard card;
+  };
+  std::vector<Making> made(40);
+  for (Making& each : made) {
+    each.card = roomyCard(1);
+    each.card.room = each.budget.look(kDevice, kBlocks);
+  }
+  int before = 128;
+  for (Making& each : made) {
+    const int lanes = lanesOf({each.card});
+    EXPECT_GE(lanes, 1);
+    EXPECT_LE(lanes, before);
+    ASSERT_TRUE(each.budget.take(kDevice, kBlocks, lanes));
+    before = lanes;
+  }
+  EXPECT_GE(lanesOf({made[2].card}), 12);
+}
+
+// A first communicator has memory for all of its blocks, a further one that asked for none keeps to
+// its share.
+TEST(DeviceCards, FurtherOnesAreLean) {
+  constexpr int kLanes = 19;
+  const auto bytesOf = [](const DeviceCard& card) {
+    return leaseBytes(2, agreedShape({card, cardOf(2, 2, true)}, kLanes, false));
+  };
+  const uint64_t whole = leaseBytes(2, leaseShape(2, kLanes));
+  DeviceCard card = roomyCard(1);
+  EXPECT_EQ(bytesOf(card), whole);
+  card.room.taken = 128;
+  EXPECT_LE(bytesOf(card), kLeanBytes);
+  card.blocksMost = kLanes;
+  EXPECT_EQ(bytesOf(card), whole);
+  card.blocksMost = 0;
+  card.blocksWanted = kLanes;
+  EXPECT_EQ(bytesOf(card), whole);
+  card.blocksWanted = 0;
+  card.blocksHeld = 128;
+  EXPECT_EQ(bytesOf(card), whole) << "its own, between hosts";
+}
+
 // Ranks of one communicator that share a device in a process are no others.
 TEST(DeviceCards, RanksOfACommunicatorAreNotTakenForOthers) {
   constexpr int kDevice = 4713;
@@ -230,10 +277,11 @@ TEST(DeviceCards, WhoTalksToTheHostTakesASixteenthAndTwoAtLeast) {
   EXPECT_EQ(DeviceBudget::carrying(132, 0), 8);
   EXPECT_EQ(DeviceBudget::carrying(3, 0), 2);
   EXPECT_EQ(DeviceBudget::carrying(264, 1), 2);
-  EXPECT_EQ(DeviceBudget::carrying(264, 7), 7);
+  EXPECT_EQ(DeviceBudget::carrying(264, 7), 6) << "as many for sends";
   EXPECT_EQ(DeviceBudget::carrying(264, 200), 2 * kFarBlocks);
   EXPECT_EQ(DeviceBudget::carrying(264, 0, 4), 4);
   EXPECT_EQ(DeviceBudget::carrying(264, 7, 4), 4);
+  EXPECT_EQ(DeviceBudget::carrying(216, 0), 12) << "a sixteenth is 13";
   EXPECT_EQ(DeviceBudget::carrying(264, 0, 1), 2);
 }
 

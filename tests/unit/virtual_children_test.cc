@@ -139,7 +139,7 @@ TEST_F(VirtualChildren, PartsKeepTheirRanksPlaces) {
 }
 
 TEST_F(VirtualChildren, OnAHostTheyAreWhatOneHostIs) {
-  // Kernels would come close in a job's only communicator alone.
+  // Kernels would come closer in a job's only communicator.
   const rondo::testing::Env eager("RONDO_DEPENDENT_LAUNCH", "eager");
   make(11, "host");
   rondoComm_t host = split(world_, 1), alone = nullptr;
