@@ -23,8 +23,8 @@ namespace rondo {
 /// could be placed then, for which the peers may be waiting; and one that does not wait may read
 /// what is not there yet. So a call's kernel lets nobody come before it ends, unless that is known
 /// to be the runner's own next one: in a graph, when that is captured with the last one as its sole
-/// predecessor, the last one's
-/// call is changed to say so. Edges to other kernels stay as they always were.
+/// predecessor, the last one's call is changed to say so. Edges to other kernels stay as they
+/// always were.
 ///
 /// Where one lets the next come two of a stream are on the device for a moment: those do that have
 /// half of the communicator's blocks at most, so that two never have more than it was promised.
