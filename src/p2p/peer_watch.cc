@@ -93,6 +93,14 @@ class Lifeline {
   static inline std::atomic<std::array<int, 2>> line{kNone};
 };
 
+/// If errno says so.
+void refuseTooMany() {
+  if (errno != EMFILE && errno != ENFILE) return;
+  throw Error(rondoSystemError,
+              "the descriptor by which peers notice this process's end did not fit: this process "
+              "has too many open files (see RLIMIT_NOFILE)");
+}
+
 /// Once in a process.
 void warnUnwatched(const char* what) {
   const int why = errno;
@@ -136,9 +144,12 @@ UniqueFd PeerWatch::ownProcess() {
 #ifdef SYS_pidfd_open
   UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
   if (process.get() >= 0) return process;
+  refuseTooMany();
 #endif
   UniqueFd line = Lifeline::reader();
-  if (line.get() < 0) warnUnwatched("pipe2");
+  if (line.get() >= 0) return line;
+  refuseTooMany();
+  warnUnwatched("pipe2");
   return line;
 }
 

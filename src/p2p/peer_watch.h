@@ -40,8 +40,9 @@ class PeerWatch {
   static PeerWatch& one();
 
   /// What peers watch this process by: a pidfd, or, where there is none to be had (kernels before
-  /// 5.3, containers that refuse it), a pipe that ends with it, which cannot tell how. Empty, with
-  /// a warning, where the process can have no descriptors more.
+  /// 5.3, containers that refuse it), a pipe that ends with it, which cannot tell how. Throws
+  /// Error(rondoSystemError) where the process can have no descriptors more; empty, with a warning,
+  /// where a pipe is refused for another reason.
   static UniqueFd ownProcess();
 
   /// Called once, on the thread that found out, if the process ends before forget(). It must not

@@ -120,7 +120,12 @@ void ShmTransport::map(const std::vector<LeaseInfo>& all, const std::vector<int>
       if (error.code() != rondoSystemError) throw;
       wrong = error;
     }
-    const UniqueFd self = PeerWatch::ownProcess();
+    UniqueFd self;
+    try {
+      self = PeerWatch::ownProcess();
+    } catch (const Error& error) {
+      if (!wrong) wrong = error;
+    }
     try {
       processes = exchange->exchange(self.get());
     } catch (const Error&) {

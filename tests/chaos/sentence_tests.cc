@@ -141,6 +141,33 @@ TEST(Sentences, TooFewDescriptors) {
   EXPECT_TRUE(said);
 }
 
+/// Whoever cannot be watched is not taken in without a word: its end would not be noticed.
+TEST(Sentences, NoDescriptorByWhichToBeWatched) {
+  bool said = false;
+  for (int room = 2; room <= 14; ++room) {
+    const Outcome outcome = run(2, [room](const Me& me) {
+      if (me.rank == 1) {
+        limit(RLIMIT_NOFILE, static_cast<rlim_t>(openDescriptors() - 3 + room));
+      }
+      setenv("RONDO_BOOT_TIMEOUT_MS", std::to_string(1000 * slack()).c_str(), 1);
+      rondoComm_t comm = nullptr;
+      if (rondoCommInitRank(&comm, me.size, me.id, me.rank) == rondoSuccess) return;
+      const std::string sentence = rondoGetLastError(nullptr);
+      sentence.copy(me.note().sentence, sizeof me.note().sentence - 1);
+    });
+    expectGood(outcome);
+    EXPECT_EQ(outcome.errors.find("are not noticed"), std::string::npos) << outcome.errors;
+    for (const Note& note : outcome.notes) {
+      said =
+          said || std::string(note.sentence)
+                          .find(
+                              "the descriptor by which peers notice this process's end did "
+                              "not fit: this process has too many open files") != std::string::npos;
+    }
+  }
+  EXPECT_TRUE(said);
+}
+
 TEST(Sentences, ADeviceThatIsNotThere) {
   expectGood(run(2, [](const Me& me) {
     rondoConfig_t config = RONDO_CONFIG_INITIALIZER;
