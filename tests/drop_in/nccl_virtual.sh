@@ -48,10 +48,17 @@ has rank11.nccl0.trace.json '"name":"rank 11 of 16"'
 rm "$scratch"/run.*
 
 echo "== files that cannot be written"
-RONDO_VIRTUAL=$cluster:16 RONDO_VIRTUAL_OUT=$scratch/nowhere/run "$scratch/program" one 11 16 >"$log" 2>&1 ||
+if RONDO_VIRTUAL=$cluster:16 RONDO_VIRTUAL_OUT=$scratch/nowhere/run "$scratch/program" one 11 16 >"$log" 2>&1; then
+  fail "a folder that is not there is found out at the end only"
+fi
+grep -qF "RONDO_VIRTUAL_OUT is \"$scratch/nowhere/run\"; allowed: what the names of files begin with, in a folder \
+that takes them ($scratch/nowhere/run.calls.csv: No such file or directory)" "$log" || fail "no word about the folder"
+# What goes wrong after that is told at the end.
+mkdir "$scratch/taken.rank11.nccl0.trace.json"
+RONDO_VIRTUAL=$cluster:16 RONDO_VIRTUAL_OUT=$scratch/taken "$scratch/program" one 11 16 >"$log" 2>&1 ||
   fail "the rehearsal failed without its files"
-grep -q 'nowhere/run.rank11.nccl0.calls.csv: No such file' "$log" || fail "not why there are no files"
-if grep -q ' wrote ' "$log"; then fail "files that are not there were written"; fi
+grep -q 'taken.rank11.nccl0.trace.json: Is a directory' "$log" || fail "not why there are no files"
+if grep -q ' wrote .*nccl0' "$log"; then fail "files that are not there were written"; fi
 
 echo "== one process with all devices of a host: one of the ranks writes"
 STUB_CUDA_DEVICES=8 rehearse "$cluster:8" all || fail "all devices"
