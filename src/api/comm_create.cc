@@ -390,9 +390,7 @@ std::unique_ptr<Communicator> buildOn(Bootstrap& boot, const Config& config, Wai
     });
   }
   auto made = std::make_unique<Communicator>(std::move(parts));
-  if (local.front().costStates > 1) {
-    settleCosts(boot, *made, states, hosts.hostOf);
-  }
+  if (local.front().costStates > 1) settleCosts(boot, *made, states, hosts.hostOf);
   return made;
 }
 

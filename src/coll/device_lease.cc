@@ -173,21 +173,15 @@ LeaseShape leanShape(int ranks, int lanes, bool passesOn, bool lines) {
   constexpr int kManyRanks = 5;   // from here on long broadcasts, reductions and scans take rings
   constexpr int kManyRing = 8;
   shape.pairLanes = pairLanes(ranks, std::min(lanes, kPairBlocks));
-  const auto grow = [&](int& count, int from) {
-    count = std::min(from, lanes);
-    while (count < lanes) {
-      ++count;
-      if (leaseBytes(ranks, shape) > kLeanBytes) {
-        --count;
-        return;
-      }
-    }
+  const auto grow = [&](int& count) {
+    while (count < lanes && leaseBytes(ranks, shape) <= kLeanBytes) ++count;
+    if (leaseBytes(ranks, shape) > kLeanBytes) --count;
   };
   if (lines) shape.windowLL.lanes = std::min(shape.windowLL.lanes, kLanesLL);
   shape.windowLL128.lanes = 1;
   shape.ringLanes = ranks >= kManyRanks || !lines ? std::min(lanes, kManyRing) : 1;
-  if (lines && ranks <= kMaxWindowRanks) grow(shape.windowLL128.lanes, 1);
-  grow(shape.ringLanes, shape.ringLanes);
+  if (lines && ranks <= kMaxWindowRanks) grow(shape.windowLL128.lanes);
+  grow(shape.ringLanes);
   shape.passOnLanes = passesOn ? shape.pairLanes : 0;
   return shape;
 }
